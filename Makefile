@@ -1,0 +1,71 @@
+# From a fresh clone, with nothing before:
+#   make         sets up, builds, leaves the program at build/rooftile
+#   make run     ... and runs the main job; ARGS="plan gemm --m 64 ..." runs that instead
+#   make test    ... and runs every test this machine can run; ARGS="-R Units" goes to ctest
+#   make bench   ... and runs the CPU benchmarks; ARGS go to them
+#   make all     builds everything; install (PREFIX=), format, lint, clean
+# PRESET=release|ci|dev|asan picks from CMakePresets.json; CI=true makes warnings errors.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := program
+
+PRESET ?= $(if $(CI),ci,release)
+BUILD := $(if $(filter release ci,$(PRESET)),build,build-$(PRESET))
+PREFIX ?= /usr/local
+# The up-projection of Llama-3-8B's MLP over 4096 tokens.
+JOB := gemm --m 4096 --n 14336 --k 4096 --type bf16
+PROGRAM := $(BUILD)/rooftile
+say = echo '$$ $(1)' >&2 && $(1)
+
+.PHONY: program run test bench all install format lint clean setup configure
+
+setup:
+	@tools/setup
+
+# Configured again only where the preset or the CUDA folder is another; ninja sees every other change itself.
+configure: setup
+	@wanted="$(PRESET) $$(tools/setup --cuda-path)"; \
+	if [ ! -e $(BUILD)/build.ninja ] || [ "$$(cat $(BUILD)/.configured 2>/dev/null)" != "$$wanted" ]; then \
+	    cmake --preset $(PRESET) -DROOFTILE_CUDA_PATH="$$(tools/setup --cuda-path)"; \
+	    echo "$$wanted" > $(BUILD)/.configured; \
+	fi
+
+program: configure
+	@cmake --build $(BUILD) --target rooftile_cli
+
+all: configure
+	@cmake --build $(BUILD)
+
+# `doctor --require gpu` ends with 0 only where a kernel can run here.
+run: program
+ifneq ($(strip $(ARGS)),)
+	@$(PROGRAM) $(ARGS)
+else
+	@if $(PROGRAM) doctor --require gpu >/dev/null 2>&1; then \
+	    $(call say,$(PROGRAM) plan $(JOB) --explain); \
+	    $(call say,$(PROGRAM) measure $(JOB) --baseline cublaslt); \
+	else \
+	    $(call say,$(PROGRAM) plan $(JOB) --machine h100-sxm --explain); \
+	    echo 'No usable GPU here, so nothing was measured; $(PROGRAM) doctor says why.' >&2; \
+	fi
+endif
+
+test: all
+	@tools/run-tests $(BUILD) $(ARGS)
+
+bench: configure
+	@cmake --build $(BUILD) --target rooftile_benchmarks
+	@$(BUILD)/rooftile_benchmarks $(ARGS)
+
+install: all
+	@cmake --install $(BUILD) --prefix $(PREFIX)
+
+format:
+	@git ls-files -co --exclude-standard '*.cpp' '*.hpp' '*.cuh' | xargs -r clang-format -i
+
+lint: configure
+	@git ls-files -co --exclude-standard 'rooftile/*.cpp' 'cli/*.cpp' | xargs -r clang-tidy -p $(BUILD) --quiet
+
+clean:
+	@rm -rf build build-dev build-asan

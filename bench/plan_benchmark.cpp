@@ -1,0 +1,35 @@
+// How long planning takes: the whole candidate set of `plan gemm`, and derive() with its written derivations.
+#include <benchmark/benchmark.h>
+
+#include "rooftile/machine/registry.hpp"
+#include "rooftile/plan/gemm_sm90.hpp"
+
+namespace rooftile {
+namespace {
+
+// The bar: the whole set under 100 us on one core.
+void candidates(benchmark::State& state) {
+    std::vector<std::string> unknown;
+    const GemmHardware hw = gemm_hardware(machine_by_id("h100-sxm"), "wgmma", Type::bf16, unknown);
+    const GemmProblem problem = gemm_problem(4096, 14336, 4096);
+    const GemmRequest request;
+    const Sm90GemmFamily family(hw);
+    std::int64_t count = 0;
+    for (auto _ : state) {
+        const SearchResult result = search(family, hw, problem, request);
+        count = result.rejected.count() + std::int64_t(result.best.kept().size());
+        benchmark::DoNotOptimize(count);
+    }
+    state.counters["candidates"] = double(count);
+}
+BENCHMARK(candidates)->Unit(benchmark::kMicrosecond);
+
+void derive_with_reasons(benchmark::State& state) {
+    const Machine machine = machine_by_id("h100-sxm");
+    const GemmProblem problem = gemm_problem(4096, 14336, 4096);
+    for (auto _ : state) benchmark::DoNotOptimize(derive(machine, problem));
+}
+BENCHMARK(derive_with_reasons)->Unit(benchmark::kMicrosecond);
+
+}  // namespace
+}  // namespace rooftile

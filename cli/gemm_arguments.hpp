@@ -1,0 +1,44 @@
+// What `plan gemm`, `build gemm` and `measure gemm` share: the problem, the machine, what is fixed.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "rooftile/machine/machine.hpp"
+#include "rooftile/plan/plan.hpp"
+#include "rooftile/problem/gemm.hpp"
+#include "rooftile/report/context.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace rooftile::cli {
+
+/// The flags as written; empty: not given.
+struct GemmFlags {
+    std::string m, n, k, shape, type, a_major, b_major, lda, ldb, ldc, alpha, beta, batch, epilogue, layout;
+    std::string machine;
+    std::vector<std::string> set;
+    std::string tile, stages, consumer_warpgroups, schedule, cluster, order, group, split_k, ctas_per_sm;
+    std::string top;
+};
+
+void add_gemm_flags(CLI::App& verb, GemmFlags& flags, int default_top);
+
+/// The three checked against what the library accepts. Throw RequestError, one line.
+GemmProblem problem_of(const GemmFlags& flags);
+GemmRequest request_of(const GemmFlags& flags, int default_top);
+
+/// --machine, else the live GPU, else h100-sxm with a line on stderr; then every --set.
+Machine machine_of(const GemmFlags& flags);
+
+/// A document's context of a run that saw no GPU.
+DocumentContext context_of(const Machine& machine, const std::string& command);
+
+/// No plan fits: the one line on stderr, and the document where a format asks for it. Returns exit code 10.
+struct OutputFlags;
+int report_infeasible(const Infeasible& infeasible, const DocumentContext& context,
+                      const OutputFlags& output);
+
+}  // namespace rooftile::cli

@@ -1,0 +1,151 @@
+#include "cli/output.hpp"
+
+#include <fmt/core.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "cli/values.hpp"
+#include "rooftile/error.hpp"
+#include "rooftile/report/csv.hpp"
+
+namespace rooftile::cli {
+namespace {
+
+std::string_view environment(const char* name) {
+    const char* value = std::getenv(name);
+    return value ? value : "";
+}
+
+bool wants_color(const OutputFlags& flags, bool terminal) {
+    if (flags.color == "always") return true;
+    if (flags.color == "never" || !environment("NO_COLOR").empty()) return false;
+    const auto force = environment("CLICOLOR_FORCE");
+    if (!force.empty() && force != "0") return true;
+    return terminal && environment("TERM") != "dumb";
+}
+
+/// The first of these that is set decides, as for setlocale; the process itself stays in the C locale.
+bool speaks_utf8() {
+    for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+        std::string value(environment(name));
+        if (value.empty()) continue;
+        std::transform(value.begin(), value.end(), value.begin(),
+                       [](unsigned char c) { return std::tolower(c); });
+        return value.find("utf-8") != std::string::npos || value.find("utf8") != std::string::npos;
+    }
+    return false;
+}
+
+int width_of(bool terminal) {
+    const auto columns = environment("COLUMNS");
+    int width = 0;
+    const auto [end, error] = std::from_chars(columns.data(), columns.data() + columns.size(), width);
+    if (error == std::errc() && end == columns.data() + columns.size() && width > 0) return width;
+    winsize size{};
+    if (terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) return size.ws_col;
+    return 0;
+}
+
+void write_stdout(std::string_view text) {
+    while (!text.empty()) {
+        const ssize_t n = ::write(STDOUT_FILENO, text.data(), text.size());
+        if (n >= 0) text.remove_prefix(std::size_t(n));
+        else if (errno == EPIPE) return;
+        else if (errno != EINTR)
+            throw Error(ExitCode::internal,
+                        fmt::format("cannot write the result to stdout: {}", std::strerror(errno)));
+    }
+}
+
+void write_stream(const std::filesystem::path& path, std::string_view text) {
+    std::ofstream out(path, std::ios::binary | std::ios::trunc);
+    out.write(text.data(), std::streamsize(text.size()));
+    out.flush();
+    if (!out)
+        throw RequestError(fmt::format("--out {}: cannot write: {}", path.string(), std::strerror(errno)));
+}
+
+}  // namespace
+
+void add_output_flags(CLI::App& verb, OutputFlags& flags, Documents documents) {
+    const std::string group = "Output";
+    if (documents != Documents::text_only) {
+        verb.add_flag("--json", flags.json, "One JSON document")->group(group);
+        verb.add_option("-o,--out", flags.file, "Write the result to FILE instead of stdout")
+            ->type_name("FILE")
+            ->check(refuse_empty)
+            ->group(group);
+    }
+    if (documents == Documents::all) {
+        verb.add_flag("--jsonl", flags.jsonl, "A context line, then one row a line")->group(group);
+        verb.add_flag("--csv", flags.csv, "Comma-separated values, units in the header")->group(group);
+    }
+    verb.add_option("--color", flags.color, "auto, always or never; auto honours NO_COLOR")
+        ->type_name("WHEN")
+        ->check(refuse_empty)
+        ->group(group);
+}
+
+Format checked_format(const OutputFlags& flags) {
+    static constexpr std::string_view when[] = {"auto", "always", "never"};
+    one_of("--color", flags.color, when);
+    if (flags.json + flags.jsonl + flags.csv > 1)
+        throw RequestError("--json, --jsonl and --csv exclude each other; give one");
+    return flags.json ? Format::json : flags.jsonl ? Format::jsonl : flags.csv ? Format::csv : Format::text;
+}
+
+Terminal terminal_for(const OutputFlags& flags) {
+    const bool terminal = flags.file.empty() && isatty(STDOUT_FILENO);
+    return {.color = wants_color(flags, terminal), .utf8 = speaks_utf8(), .width = width_of(terminal)};
+}
+
+void write_result(std::string_view text, const OutputFlags& flags) {
+    if (flags.file.empty()) return write_stdout(text);
+    namespace fs = std::filesystem;
+    const fs::path path(flags.file);
+    std::error_code error;
+    // A device or a pipe cannot be replaced by a file of that name.
+    if (fs::exists(path, error) && !fs::is_regular_file(path, error)) return write_stream(path, text);
+    fs::path aside(path);
+    aside += fmt::format(".{}.tmp", getpid());
+    write_stream(aside, text);
+    fs::rename(aside, path, error);
+    if (!error) return;
+    const std::string why = error.message();
+    fs::remove(aside, error);
+    throw RequestError(fmt::format("--out {}: cannot write: {}", flags.file, why));
+}
+
+std::string document_text(const Json& document, Format format) {
+    if (format == Format::csv) return csv_text(document);
+    if (format == Format::json) return json_text(document);
+    std::string out = json_text(context_line(document), -1);
+    for (const Json& row : row_lines(document)) out += json_text(row, -1);
+    return out;
+}
+
+void say(std::string_view text) {
+    std::string out = "rooftile: ";
+    int lines = 1;
+    for (std::size_t begin = 0; begin <= text.size();) {
+        const std::size_t end = std::min(text.find('\n', begin), text.size());
+        if (begin > 0) out += lines++ < 3 ? "\n" : " ";
+        out += displayable(text.substr(begin, end - begin));
+        begin = end + 1;
+    }
+    out += '\n';
+    // stderr is unbuffered and nothing can be done where it is closed.
+    [[maybe_unused]] const ssize_t n = ::write(STDERR_FILENO, out.data(), out.size());
+}
+
+}  // namespace rooftile::cli

@@ -1,0 +1,74 @@
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/gemm_arguments.hpp"
+#include "cli/output.hpp"
+#include "cli/verbs.hpp"
+#include "rooftile/error.hpp"
+#include "rooftile/report/plan_text.hpp"
+
+namespace rooftile::cli {
+namespace {
+
+constexpr int default_top = 8;
+
+struct PlanFlags {
+    GemmFlags gemm;
+    OutputFlags output;
+    bool explain = false;
+    bool buildable_only = false;
+};
+
+int plan_gemm(const PlanFlags& flags, const std::string& command) {
+    const Format format = checked_format(flags.output);
+    const GemmProblem problem = problem_of(flags.gemm);
+    GemmRequest request = request_of(flags.gemm, default_top);
+    request.buildable_only = flags.buildable_only;
+    const Machine machine = machine_of(flags.gemm);
+    const DocumentContext context = context_of(machine, command);
+    const auto outcome = derive(machine, problem, request);
+    if (const auto* infeasible = std::get_if<Infeasible>(&outcome))
+        return report_infeasible(*infeasible, context, flags.output);
+    if (format == Format::text)
+        write_result(plan_text(std::get<Plans>(outcome), flags.explain, terminal_for(flags.output)),
+                     flags.output);
+    else write_result(document_text(plan_document(context, outcome), format), flags.output);
+    return int(ExitCode::done);
+}
+
+}  // namespace
+
+void add_plan(CLI::App& app, Invocation& invocation) {
+    CLI::App* plan = app.add_subcommand("plan", "Derive a kernel's parameters from the hardware's numbers");
+    plan->callback([&invocation, plan] {
+        if (!plan->get_subcommands().empty()) return;
+        invocation.run = []() -> int {
+            throw RequestError("plan what? rooftile plan gemm --m M --n N --k K");
+        };
+    });
+
+    auto flags = std::make_shared<PlanFlags>();
+    CLI::App* gemm = plan->add_subcommand("gemm", "A matrix product C = A B");
+    add_gemm_flags(*gemm, flags->gemm, default_top);
+    gemm->add_flag("--explain", flags->explain, "Show every step that led to plan 1, and why the others lost")
+        ->group("Output");
+    gemm->add_flag("--buildable-only", flags->buildable_only, "Leave out plans that no kernel exists for yet")
+        ->group("Output");
+    add_output_flags(*gemm, flags->output, Documents::all);
+    gemm->footer(
+        "Examples:\n"
+        "  rooftile plan gemm --m 4096 --n 14336 --k 4096\n"
+        "  rooftile plan gemm --shape 8192x8192x8192 --machine h100-sxm --explain\n"
+        "  rooftile plan gemm --shape 4096x4096x4096 --tile 128x256x64 --stages 4 --json\n"
+        "  rooftile plan gemm --shape 64x4096x4096 --machine h20 --set \"dram.bandwidth=4.8 TB/s\"\n");
+    gemm->callback([&invocation, flags] {
+        invocation.run = [&invocation, flags] { return plan_gemm(*flags, invocation.command); };
+    });
+
+    CLI::App* fuse = plan->add_subcommand("fuse", "A chain of operators as one kernel (not available yet)");
+    fuse->prefix_command();  // whatever follows belongs to it
+    fuse->callback([&invocation] { invocation.run = []() -> int { not_available("rooftile plan fuse"); }; });
+}
+
+}  // namespace rooftile::cli

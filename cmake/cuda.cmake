@@ -1,0 +1,56 @@
+# Finds the CUDA 13 headers and the folder they come from. Sets
+#   ROOFTILE_CUDA_INCLUDE_DIR  with cuda.h and nvrtc.h
+#   ROOFTILE_CUDA_ROOT         the folder above it, which holds libnvrtc.so.13 too where COMPLETE is true
+#   ROOFTILE_CUDA_COMPLETE
+# The order is tools/setup's: what the caller names, an installed toolkit, the wheels in .cuda/.
+function(rooftile_look_for_cuda)
+    find_program(nvcc nvcc NO_CACHE)
+    set(candidates "$ENV{CUDA_HOME}" "$ENV{CUDA_PATH}" /usr/local/cuda)
+    if(nvcc)
+        file(REAL_PATH "${nvcc}" nvcc)
+        cmake_path(GET nvcc PARENT_PATH bin)
+        cmake_path(GET bin PARENT_PATH toolkit)
+        list(APPEND candidates "${toolkit}")
+    endif()
+    list(APPEND candidates "${PROJECT_SOURCE_DIR}/.cuda/nvidia/cu13")
+    set(named "$ENV{ROOFTILE_CUDA_PATH}")
+    if(named)
+        # The libraries may lie there alone; then the headers come from the next place.
+        list(PREPEND candidates "${named}" "${named}/nvidia/cu13")
+    endif()
+    if(ROOFTILE_CUDA_PATH)
+        if(NOT EXISTS "${ROOFTILE_CUDA_PATH}/include/cuda.h" OR NOT EXISTS "${ROOFTILE_CUDA_PATH}/include/nvrtc.h")
+            message(FATAL_ERROR "ROOFTILE_CUDA_PATH=${ROOFTILE_CUDA_PATH} has no include/cuda.h and "
+                "include/nvrtc.h; name the folder of a CUDA 13 toolkit, or leave it unset")
+        endif()
+        set(candidates "${ROOFTILE_CUDA_PATH}")
+    endif()
+    set(headers_only "")
+    foreach(root IN LISTS candidates)
+        if(root AND EXISTS "${root}/include/cuda.h" AND EXISTS "${root}/include/nvrtc.h")
+            file(GLOB library "${root}/lib64/libnvrtc.so.13" "${root}/lib/libnvrtc.so.13"
+                "${root}/targets/*/lib/libnvrtc.so.13")
+            if(library)
+                set(ROOFTILE_CUDA_ROOT "${root}" PARENT_SCOPE)
+                set(ROOFTILE_CUDA_COMPLETE ON PARENT_SCOPE)
+                return()
+            elseif(NOT headers_only)
+                set(headers_only "${root}")
+            endif()
+        endif()
+    endforeach()
+    set(ROOFTILE_CUDA_ROOT "${headers_only}" PARENT_SCOPE)
+    set(ROOFTILE_CUDA_COMPLETE OFF PARENT_SCOPE)
+endfunction()
+
+rooftile_look_for_cuda()
+if(NOT ROOFTILE_CUDA_ROOT)
+    message(FATAL_ERROR "No CUDA 13 headers found. Run tools/setup, which fetches them into .cuda/, name a "
+        "toolkit with -DROOFTILE_CUDA_PATH=..., or build the model alone with -DROOFTILE_MODEL_ONLY=ON.")
+endif()
+set(ROOFTILE_CUDA_INCLUDE_DIR "${ROOFTILE_CUDA_ROOT}/include")
+if(ROOFTILE_CUDA_COMPLETE)
+    message(STATUS "CUDA: ${ROOFTILE_CUDA_ROOT}")
+else()
+    message(STATUS "CUDA: ${ROOFTILE_CUDA_ROOT}, headers only: without libnvrtc.so.13 no kernel compiles here")
+endif()

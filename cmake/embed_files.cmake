@@ -1,0 +1,17 @@
+# rooftile_embed(TARGET FUNCTION PATTERN...): compiles every file below the source folder that matches a PATTERN
+# (at any depth) into TARGET, readable by rooftile::FUNCTION() of rooftile/embedded.hpp.
+function(rooftile_embed target function)
+    list(TRANSFORM ARGN PREPEND "${PROJECT_SOURCE_DIR}/" OUTPUT_VARIABLE patterns)
+    file(GLOB_RECURSE files CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}" ${patterns})
+    list(TRANSFORM files PREPEND "${PROJECT_SOURCE_DIR}/" OUTPUT_VARIABLE depends)
+    # A semicolon would end the argument of a custom command.
+    list(JOIN files "," joined)
+    set(output "${PROJECT_BINARY_DIR}/embedded/${function}.cpp")
+    set(script "${PROJECT_SOURCE_DIR}/cmake/embed.cmake")
+    add_custom_command(OUTPUT "${output}"
+        COMMAND "${CMAKE_COMMAND}" "-DROOT=${PROJECT_SOURCE_DIR}" "-DFILES=${joined}"
+            "-DFUNCTION=${function}" "-DOUTPUT=${output}" -P "${script}"
+        DEPENDS ${depends} "${script}"
+        COMMENT "Embedding files for ${function}()" VERBATIM)
+    target_sources(${target} PRIVATE "${output}")
+endfunction()

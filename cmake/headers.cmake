@@ -1,0 +1,11 @@
+# ROOFTILE_PUBLIC_HEADERS, which are installed, and ROOFTILE_INTERNAL_HEADERS, which our own sources alone include
+# because they need a library that no user should have to install. All relative to the repository's root.
+set(ROOFTILE_INTERNAL_HEADERS
+    rooftile/kernel/driver_table.hpp  # cuda.h
+    rooftile/report/csv.hpp           # nlohmann/json_fwd.hpp, by report/json.hpp
+    rooftile/report/json.hpp
+    rooftile/report/machine_report.hpp)
+
+file(GLOB_RECURSE ROOFTILE_PUBLIC_HEADERS CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}"
+    "${PROJECT_SOURCE_DIR}/rooftile/*.hpp" "${PROJECT_SOURCE_DIR}/kernels/*.hpp")
+list(REMOVE_ITEM ROOFTILE_PUBLIC_HEADERS ${ROOFTILE_INTERNAL_HEADERS})

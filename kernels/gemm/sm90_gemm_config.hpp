@@ -1,0 +1,68 @@
+// The one template parameter of sm90_gemm: filled by the planner, read by the kernel.
+//
+// It holds only what changes registers, shared memory or instructions. Sizes, leading dimensions and
+// the block order are run-time arguments, so one cubin serves every shape.
+#pragma once
+
+#include "kernels/types.hpp"
+
+namespace rooftile {
+
+struct Sm90GemmConfig {
+    int tile_m, tile_n, tile_k;
+    int stages;
+    int consumer_warpgroups;
+    Schedule schedule;
+    int cluster_m, cluster_n;
+    int ctas_per_sm;
+    int producer_registers, consumer_registers;  ///< setmaxnreg a thread; 0: the launch value is kept
+    Type type;
+    Major a_major, b_major;
+    bool tma_store;  ///< C by TMA; else by predicated stores, for an ldc that TMA cannot address
+
+    // What the hardware fixes.
+    static constexpr int warpgroup_threads = 128;
+    static constexpr int wgmma_m = 64;            ///< rows of one wgmma, PTX ISA "wgmma.mma_async"
+    static constexpr int wgmma_k = 16;            ///< 32 B of a 16-bit type
+    static constexpr int swizzle_bytes = 128;     ///< the widest TMA swizzle span
+    static constexpr int element_bytes = 2;
+    static constexpr int barrier_bytes = 8;       ///< one mbarrier
+    static constexpr int tile_alignment = 1024;   ///< of a 128-byte-swizzled tile: 8 rows of 128 B
+
+    // What this kernel's code fixes.
+    static constexpr int slabs_in_flight = 2;     ///< C slabs a consumer warpgroup stores through
+    /// Registers beyond the accumulators: descriptors, addresses, loop state, conversion. Bisected
+    /// with ptxas by tests/compile/registers_test.cpp.
+    static constexpr int working_registers = 32;
+
+    constexpr int threads() const { return warpgroup_threads * (1 + consumer_warpgroups); }
+
+    /// Rows of C that one consumer warpgroup accumulates.
+    constexpr int warpgroup_m() const {
+        return schedule == Schedule::pingpong ? tile_m : tile_m / consumer_warpgroups;
+    }
+    constexpr int wgmma_rows() const { return warpgroup_m() / wgmma_m; }  ///< wgmmas stacked along M
+    constexpr int accumulator_registers() const { return warpgroup_m() * tile_n / warpgroup_threads; }
+
+    constexpr int a_bytes() const { return tile_m * tile_k * element_bytes; }
+    constexpr int b_bytes() const { return tile_n * tile_k * element_bytes; }
+    constexpr int stage_bytes() const { return a_bytes() + b_bytes(); }
+
+    /// Columns of one C slab: the widest swizzle span that divides the tile.
+    constexpr int slab_n() const { return tile_n % 64 == 0 ? 64 : tile_n % 32 == 0 ? 32 : 16; }
+    constexpr int slab_bytes() const { return wgmma_m * slab_n() * element_bytes; }
+    constexpr int epilogue_bytes() const {
+        return tma_store ? consumer_warpgroups * slabs_in_flight * slab_bytes() : 0;
+    }
+    constexpr int all_barrier_bytes() const { return 2 * stages * barrier_bytes; }  ///< full and empty
+
+    /// Everything but the stages: epilogue, barriers, and the slack that aligns the first tile.
+    constexpr int reserved_bytes() const {
+        return epilogue_bytes() + all_barrier_bytes() + tile_alignment;
+    }
+    constexpr int shared_bytes() const { return stages * stage_bytes() + reserved_bytes(); }
+
+    friend constexpr bool operator==(const Sm90GemmConfig&, const Sm90GemmConfig&) = default;
+};
+
+}  // namespace rooftile

@@ -1,0 +1,30 @@
+// Philox4x32-10, the counter-based generator of Salmon, Moraes, Dror and Shaw, "Parallel random numbers:
+// as easy as 1, 2, 3" (SC11): ten rounds of two 32 x 32 -> 64 bit multiplications and a key schedule.
+// A value depends on its index and the seed alone, so any element can be made anywhere, in any order.
+#pragma once
+
+namespace rooftile {
+
+struct PhiloxBlock {
+    unsigned word[4];
+};
+
+/// The four words of `counter` under `seed`. No state: equal arguments give equal words everywhere.
+constexpr PhiloxBlock philox(unsigned long long counter, unsigned long long stream, unsigned long long seed) {
+    unsigned c0 = static_cast<unsigned>(counter), c1 = static_cast<unsigned>(counter >> 32);
+    unsigned c2 = static_cast<unsigned>(stream), c3 = static_cast<unsigned>(stream >> 32);
+    unsigned k0 = static_cast<unsigned>(seed), k1 = static_cast<unsigned>(seed >> 32);
+    for (int round = 0; round < 10; ++round) {
+        const unsigned long long p0 = 0xD2511F53ull * c0;
+        const unsigned long long p1 = 0xCD9E8D57ull * c2;
+        c0 = static_cast<unsigned>(p1 >> 32) ^ c1 ^ k0;
+        c1 = static_cast<unsigned>(p1);
+        c2 = static_cast<unsigned>(p0 >> 32) ^ c3 ^ k1;
+        c3 = static_cast<unsigned>(p0);
+        k0 += 0x9E3779B9u;  // golden ratio
+        k1 += 0xBB67AE85u;  // sqrt(3) - 1
+    }
+    return {{c0, c1, c2, c3}};
+}
+
+}  // namespace rooftile

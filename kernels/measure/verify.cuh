@@ -1,0 +1,214 @@
+// The reference: every element of C from its own fp64 sum, judged where it was made.
+//
+// One CTA makes 64 x 64 elements, 4 x 4 a thread, from tiles of A and B that stand in shared memory as
+// doubles; CTAs walk over the tiles of C. Only what is inside the matrices is read. It shares nothing
+// with the kernels it judges: no TMA, no tensor core, no swizzle.
+#pragma once
+
+#include "kernels/measure/arguments.hpp"
+#include "kernels/measure/numbers.hpp"
+
+namespace rooftile {
+
+struct VerifyTile {
+    static constexpr int mn = 64;       ///< rows and columns of C a CTA
+    static constexpr int k = 16;        ///< of a step
+    static constexpr int threads = 256;
+    static constexpr int side = 4;      ///< rows and columns of C a thread
+    static constexpr int loads = mn * k / threads;
+    /// Doubles from one k to the next: 16-byte aligned, and 16 k's of a row fall into 8 bank pairs.
+    static constexpr int pitch = mn + 2;
+};
+
+struct VerifyTiles {
+    double a[2][VerifyTile::k][VerifyTile::pitch];  // [buffer][k][m]
+    double b[2][VerifyTile::k][VerifyTile::pitch];  // [buffer][k][n]
+};
+
+struct VerifyShared {
+    union {
+        VerifyTiles tiles;
+        VerifyRecord worst[VerifyTile::threads];  // after a tile's last step
+    };
+    double worst_ratio[VerifyTile::threads / 32];
+    int worst_thread[VerifyTile::threads / 32];
+    unsigned wrong[VerifyTile::threads / 32];
+};
+
+/// Exact. binary16 has its exponent moved by a multiplication, which makes its subnormals normal.
+__device__ inline double widen(unsigned short bits, Type type) {
+    if (type == Type::bf16) return __uint_as_float(static_cast<unsigned>(bits) << 16);
+    const unsigned magnitude = bits & 0x7fffu;
+    float x = __uint_as_float(magnitude << 13) * 0x1p112f;
+    if (magnitude >= 0x7c00u) x = __uint_as_float((magnitude << 13) | 0x7f800000u);
+    return (bits & 0x8000u) ? -x : x;
+}
+
+/// One thread's share of a 64 x 16 tile of an operand, and where it stands: threads run along the index
+/// that is contiguous in memory.
+struct VerifyLoader {
+    const unsigned short* data;
+    long long next, advance;  ///< elements from one of a thread's loads to the next, and from step to step
+    int mn_left, k_left;  ///< elements inside the matrix from this thread's first one; sizes are below 2^31
+    int mn, k;                  ///< of the first element
+    int mn_step, k_step;        ///< to the next
+
+    __device__ VerifyLoader(const unsigned short* operand, long long mn_stride, long long k_stride,
+                            long long mn_first, long long mn_extent, long long k_extent) {
+        constexpr int along_mn = VerifyTile::threads / VerifyTile::mn, along_k = VerifyTile::threads / VerifyTile::k;
+        const int t = static_cast<int>(threadIdx.x);
+        const bool k_contiguous = k_stride == 1;
+        mn = k_contiguous ? t / VerifyTile::k : t % VerifyTile::mn;
+        k = k_contiguous ? t % VerifyTile::k : t / VerifyTile::mn;
+        mn_step = k_contiguous ? along_k : 0;
+        k_step = k_contiguous ? 0 : along_mn;
+        mn_left = static_cast<int>(mn_extent - mn_first) - mn;
+        k_left = static_cast<int>(k_extent) - k;
+        next = mn_step * mn_stride + k_step * k_stride;
+        advance = VerifyTile::k * k_stride;
+        data = operand + (mn_first + mn) * mn_stride + k * k_stride;
+    }
+
+    /// Reads the elements of one step and moves on by a step; zero outside.
+    __device__ void read(unsigned short (&to)[VerifyTile::loads]) {
+#pragma unroll
+        for (int i = 0; i < VerifyTile::loads; ++i) {
+            const bool inside = i * mn_step < mn_left && i * k_step < k_left;
+            to[i] = inside ? data[i * next] : 0;
+        }
+        data += advance;
+        k_left -= VerifyTile::k;
+    }
+
+    __device__ void store(double (*to)[VerifyTile::pitch], const unsigned short (&from)[VerifyTile::loads],
+                          Type type) const {
+#pragma unroll
+        for (int i = 0; i < VerifyTile::loads; ++i) to[k + i * k_step][mn + i * mn_step] = widen(from[i], type);
+    }
+};
+
+/// A thread's 4 x 4 elements lie at rows 4 y + i and columns 2 x + j (j < 2), 32 + 2 x + j - 2 (else): 16
+/// contiguous bytes of B a thread, so that reading them meets no bank twice.
+__device__ inline int verify_row(int i) { return static_cast<int>(threadIdx.x) / 16 * VerifyTile::side + i; }
+__device__ inline int verify_column(int j) {
+    return static_cast<int>(threadIdx.x) % 16 * 2 + (j & 1) + (j >> 1) * (VerifyTile::mn / 2);
+}
+
+using VerifySums = double[VerifyTile::side * VerifyTile::side];  // row by row
+
+/// One step's products; `absolute` is left alone in the exact case, which needs no bound.
+template <bool exact>
+__device__ inline void verify_multiply(const double (*a)[VerifyTile::pitch], const double (*b)[VerifyTile::pitch],
+                                       VerifySums& sum, VerifySums& absolute) {
+#pragma unroll 4
+    for (int k = 0; k < VerifyTile::k; ++k) {
+        double x[VerifyTile::side], y[VerifyTile::side];
+#pragma unroll
+        for (int i = 0; i < VerifyTile::side; ++i) {
+            x[i] = a[k][verify_row(i)];
+            y[i] = b[k][verify_column(i)];
+        }
+#pragma unroll
+        for (int i = 0; i < VerifyTile::side; ++i) {
+#pragma unroll
+            for (int j = 0; j < VerifyTile::side; ++j) {
+                const int e = i * VerifyTile::side + j;
+                sum[e] = fma(x[i], y[j], sum[e]);
+                if constexpr (!exact) absolute[e] = fma(fabs(x[i]), fabs(y[j]), absolute[e]);
+            }
+        }
+    }
+}
+
+template <bool exact>
+__device__ inline Verdict verify_element(const VerifyArguments& p, long long row, long long column, double sum,
+                                         double absolute) {
+    const unsigned got = p.c[row * p.c_m_stride + column];
+    if constexpr (exact) return judge_exact(got, sum, p.type);
+    else return judge_bounded(got, sum, absolute, p.gamma, p.type);
+}
+
+/// Adds this tile to the CTA's record: the count of wrong elements, and the worst if it is worse.
+template <bool exact>
+__device__ inline void verify_record(const VerifyArguments& p, VerifyShared& shared, VerifyRecord& record,
+                                     long long row0, long long column0, VerifySums& sum,
+                                     VerifySums& absolute) {
+    constexpr int elements = VerifyTile::side * VerifyTile::side;
+    unsigned wrong = 0;
+    double ratio = 0;
+    // Not unrolled, so that the verdict stands in the code once: the sums move down by one instead, since
+    // registers cannot be indexed.
+#pragma unroll 1
+    for (int e = 0; e < elements; ++e) {
+        const long long row = row0 + verify_row(e / VerifyTile::side);
+        const long long column = column0 + verify_column(e % VerifyTile::side);
+        if (row < p.m && column < p.n) {
+            const Verdict v = verify_element<exact>(p, row, column, sum[0], absolute[0]);
+            wrong += !(v.ratio <= 1.0);
+            if (v.ratio > ratio) {
+                ratio = v.ratio;
+                shared.worst[threadIdx.x] = {0,   v.ratio, sum[0], v.bound,
+                                             row, column,  p.c[row * p.c_m_stride + column], v.expected};
+            }
+        }
+#pragma unroll
+        for (int i = 0; i + 1 < elements; ++i) {
+            sum[i] = sum[i + 1];
+            if constexpr (!exact) absolute[i] = absolute[i + 1];
+        }
+    }
+    int thread = static_cast<int>(threadIdx.x);
+    for (int lane = 16; lane > 0; lane /= 2) {  // the larger ratio, then the smaller thread
+        const double other = __shfl_xor_sync(0xffffffffu, ratio, lane);
+        const int other_thread = __shfl_xor_sync(0xffffffffu, thread, lane);
+        wrong += __shfl_xor_sync(0xffffffffu, wrong, lane);
+        if (other > ratio || (other == ratio && other_thread < thread)) ratio = other, thread = other_thread;
+    }
+    const int warp = static_cast<int>(threadIdx.x) / 32;
+    if (threadIdx.x % 32 == 0) {
+        shared.worst_ratio[warp] = ratio, shared.worst_thread[warp] = thread, shared.wrong[warp] = wrong;
+    }
+    __syncthreads();
+    for (int w = 0; w < VerifyTile::threads / 32; ++w) {
+        if (shared.worst_ratio[w] > ratio || (shared.worst_ratio[w] == ratio && shared.worst_thread[w] < thread)) {
+            ratio = shared.worst_ratio[w], thread = shared.worst_thread[w];
+        }
+    }
+    if (thread != static_cast<int>(threadIdx.x)) return;
+    unsigned long long all = record.wrong;
+    for (int w = 0; w < VerifyTile::threads / 32; ++w) all += shared.wrong[w];
+    if (ratio > record.ratio) record = shared.worst[thread];
+    record.wrong = all;
+}
+
+/// Launched with any number of CTAs of 256 threads; `records` has one zeroed entry a CTA.
+template <bool exact>
+__global__ void __launch_bounds__(VerifyTile::threads, 2) verify(VerifyArguments p, VerifyRecord* records) {
+    __shared__ VerifyShared shared;
+    const long long columns = (p.n + VerifyTile::mn - 1) / VerifyTile::mn;
+    const long long tiles = columns * ((p.m + VerifyTile::mn - 1) / VerifyTile::mn);
+    const long long steps = (p.k + VerifyTile::k - 1) / VerifyTile::k;
+    for (long long tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+        const long long row0 = tile / columns * VerifyTile::mn, column0 = tile % columns * VerifyTile::mn;
+        VerifyLoader a(p.a, p.a_m_stride, p.a_k_stride, row0, p.m, p.k);
+        VerifyLoader b(p.b, p.b_n_stride, p.b_k_stride, column0, p.n, p.k);
+        VerifySums sum{}, absolute{};
+        unsigned short next_a[VerifyTile::loads], next_b[VerifyTile::loads];
+        a.read(next_a);
+        b.read(next_b);
+        for (long long step = 0; step < steps; ++step) {
+            const int buffer = static_cast<int>(step & 1);
+            a.store(shared.tiles.a[buffer], next_a, p.type);
+            b.store(shared.tiles.b[buffer], next_b, p.type);
+            __syncthreads();  // the other buffer's readers are past it too, so one barrier a step is enough
+            a.read(next_a);   // in flight while this step is multiplied; zeros after the last
+            b.read(next_b);
+            verify_multiply<exact>(shared.tiles.a[buffer], shared.tiles.b[buffer], sum, absolute);
+        }
+        __syncthreads();
+        verify_record<exact>(p, shared, records[blockIdx.x], row0, column0, sum, absolute);
+        __syncthreads();
+    }
+}
+
+}  // namespace rooftile

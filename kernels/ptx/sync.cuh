@@ -1,0 +1,52 @@
+// Who a thread is, and how groups of threads meet. PTX ISA 9.7.13 and 10 "Special Registers".
+#pragma once
+
+namespace rooftile::ptx {
+
+__device__ inline unsigned shared_address(const void* pointer) {
+    return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
+}
+
+/// A value that is the same in all lanes, told to the compiler so.
+__device__ inline int warp_uniform(int value) { return __shfl_sync(0xffffffff, value, 0); }
+
+/// True in exactly one lane of a converged warp.
+__device__ inline bool elect_one() {
+    unsigned elected;
+    asm volatile(
+        "{\n"
+        ".reg .pred p;\n"
+        "elect.sync _|p, 0xffffffff;\n"
+        "selp.u32 %0, 1, 0, p;\n"
+        "}" : "=r"(elected));
+    return elected != 0;
+}
+
+/// Named barrier `id` (0 is __syncthreads) over `threads` threads.
+__device__ inline void named_barrier_sync(int id, int threads) {
+    asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+__device__ inline void named_barrier_arrive(int id, int threads) {
+    asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+
+__device__ inline unsigned cluster_rank() {
+    unsigned rank;
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    return rank;
+}
+__device__ inline void cluster_sync() {
+    asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
+/// Gives registers back to the pool, or takes them; a whole warpgroup must call it.
+template <int registers>
+__device__ inline void release_registers() {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(registers));
+}
+template <int registers>
+__device__ inline void take_registers() {
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(registers));
+}
+
+}  // namespace rooftile::ptx

@@ -1,0 +1,110 @@
+// Warpgroup matrix multiply: D[64 x N] += A[64 x 16] * B[16 x N], A and B in shared memory, D in fp32
+// registers. PTX ISA 9.7.15 "Asynchronous warpgroup level matrix multiply-accumulate".
+#pragma once
+
+#include "kernels/types.hpp"
+
+namespace rooftile::ptx {
+
+/// Orders register and shared-memory accesses before the wgmmas that follow.
+__device__ inline void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+__device__ inline void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+
+/// Waits until at most `pending` committed groups are still running.
+template <int pending>
+__device__ inline void wgmma_wait() {
+    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(pending) : "memory");
+}
+
+/// Keeps the compiler from moving `value` across this point while a wgmma may still write it.
+__device__ inline void wgmma_pin(float& value) { asm volatile("" : "+f"(value)::"memory"); }
+
+/// Matrix descriptor of a 128-byte-swizzled tile ("Shared Memory Matrix Layout"). Addresses and
+/// offsets are in bytes, stored in units of 16. `stride_bytes` separates groups of eight rows (of K
+/// where the tile is K-major, of MN where it is not); `leading_bytes` separates 64-element columns of
+/// an MN-major tile and is ignored for a K-major one.
+__device__ inline unsigned long long matrix_descriptor(unsigned shared, unsigned leading_bytes,
+                                                       unsigned stride_bytes) {
+    constexpr unsigned long long swizzle_128b = 1ull << 62;
+    return swizzle_128b | static_cast<unsigned long long>(stride_bytes >> 4) << 32 |
+           static_cast<unsigned long long>(leading_bytes >> 4) << 16 | ((shared & 0x3ffff) >> 4);
+}
+
+// Operand lists of N = 16 ... 256, each the one before and eight accumulators more: first their numbers in
+// the instruction, then their constraints.
+#define ROOFTILE_R16 "%0, %1, %2, %3, %4, %5, %6, %7"
+#define ROOFTILE_R32 ROOFTILE_R16 ", %8, %9, %10, %11, %12, %13, %14, %15"
+#define ROOFTILE_R48 ROOFTILE_R32 ", %16, %17, %18, %19, %20, %21, %22, %23"
+#define ROOFTILE_R64 ROOFTILE_R48 ", %24, %25, %26, %27, %28, %29, %30, %31"
+#define ROOFTILE_R80 ROOFTILE_R64 ", %32, %33, %34, %35, %36, %37, %38, %39"
+#define ROOFTILE_R96 ROOFTILE_R80 ", %40, %41, %42, %43, %44, %45, %46, %47"
+#define ROOFTILE_R112 ROOFTILE_R96 ", %48, %49, %50, %51, %52, %53, %54, %55"
+#define ROOFTILE_R128 ROOFTILE_R112 ", %56, %57, %58, %59, %60, %61, %62, %63"
+#define ROOFTILE_R144 ROOFTILE_R128 ", %64, %65, %66, %67, %68, %69, %70, %71"
+#define ROOFTILE_R160 ROOFTILE_R144 ", %72, %73, %74, %75, %76, %77, %78, %79"
+#define ROOFTILE_R176 ROOFTILE_R160 ", %80, %81, %82, %83, %84, %85, %86, %87"
+#define ROOFTILE_R192 ROOFTILE_R176 ", %88, %89, %90, %91, %92, %93, %94, %95"
+#define ROOFTILE_R208 ROOFTILE_R192 ", %96, %97, %98, %99, %100, %101, %102, %103"
+#define ROOFTILE_R224 ROOFTILE_R208 ", %104, %105, %106, %107, %108, %109, %110, %111"
+#define ROOFTILE_R240 ROOFTILE_R224 ", %112, %113, %114, %115, %116, %117, %118, %119"
+#define ROOFTILE_R256 ROOFTILE_R240 ", %120, %121, %122, %123, %124, %125, %126, %127"
+
+#define ROOFTILE_D(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), \
+                      "+f"(d[i + 6]), "+f"(d[i + 7])
+#define ROOFTILE_D16 ROOFTILE_D(0)
+#define ROOFTILE_D32 ROOFTILE_D16, ROOFTILE_D(8)
+#define ROOFTILE_D48 ROOFTILE_D32, ROOFTILE_D(16)
+#define ROOFTILE_D64 ROOFTILE_D48, ROOFTILE_D(24)
+#define ROOFTILE_D80 ROOFTILE_D64, ROOFTILE_D(32)
+#define ROOFTILE_D96 ROOFTILE_D80, ROOFTILE_D(40)
+#define ROOFTILE_D112 ROOFTILE_D96, ROOFTILE_D(48)
+#define ROOFTILE_D128 ROOFTILE_D112, ROOFTILE_D(56)
+#define ROOFTILE_D144 ROOFTILE_D128, ROOFTILE_D(64)
+#define ROOFTILE_D160 ROOFTILE_D144, ROOFTILE_D(72)
+#define ROOFTILE_D176 ROOFTILE_D160, ROOFTILE_D(80)
+#define ROOFTILE_D192 ROOFTILE_D176, ROOFTILE_D(88)
+#define ROOFTILE_D208 ROOFTILE_D192, ROOFTILE_D(96)
+#define ROOFTILE_D224 ROOFTILE_D208, ROOFTILE_D(104)
+#define ROOFTILE_D240 ROOFTILE_D224, ROOFTILE_D(112)
+#define ROOFTILE_D256 ROOFTILE_D240, ROOFTILE_D(120)
+
+// a, b, s, ta, tb are the numbers of the operands after the accumulators, which come last. scale_d = 0
+// starts a new sum.
+#define ROOFTILE_WGMMA(N, TYPE, a, b, s, ta, tb, ...)                                                        \
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %" #s ", 0;\n"                                            \
+                 "wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." TYPE "." TYPE " {" ROOFTILE_R##N "}, "    \
+                 "%" #a ", %" #b ", p, 1, 1, %" #ta ", %" #tb ";\n}"                                         \
+                 : __VA_ARGS__                                                                               \
+                 : "l"(desc_a), "l"(desc_b), "r"(scale_d), "n"(int(a_major)), "n"(int(b_major)))
+
+#define ROOFTILE_WGMMA_CASE(N, a, b, s, ta, tb)                                                              \
+    if constexpr (n == N && type == Type::bf16) ROOFTILE_WGMMA(N, "bf16", a, b, s, ta, tb, ROOFTILE_D##N);   \
+    if constexpr (n == N && type == Type::fp16) ROOFTILE_WGMMA(N, "f16", a, b, s, ta, tb, ROOFTILE_D##N)
+
+/// d[n / 2]: thread t of the warpgroup holds rows 16 (t / 32) + t % 32 / 4 (+ 8), columns 2 (t % 4) + 8 j.
+template <int n, Type type, Major a_major, Major b_major>
+__device__ inline void wgmma(float* d, unsigned long long desc_a, unsigned long long desc_b, int scale_d) {
+    static_assert(n % 16 == 0 && n >= 16 && n <= 256, "m64nNk16: this kernel uses N in steps of 16");
+    static_assert(int(Major::k) == 0 && int(Major::mn) == 1, "the instruction's transpose bits");
+    ROOFTILE_WGMMA_CASE(16, 8, 9, 10, 11, 12);
+    ROOFTILE_WGMMA_CASE(32, 16, 17, 18, 19, 20);
+    ROOFTILE_WGMMA_CASE(48, 24, 25, 26, 27, 28);
+    ROOFTILE_WGMMA_CASE(64, 32, 33, 34, 35, 36);
+    ROOFTILE_WGMMA_CASE(80, 40, 41, 42, 43, 44);
+    ROOFTILE_WGMMA_CASE(96, 48, 49, 50, 51, 52);
+    ROOFTILE_WGMMA_CASE(112, 56, 57, 58, 59, 60);
+    ROOFTILE_WGMMA_CASE(128, 64, 65, 66, 67, 68);
+    ROOFTILE_WGMMA_CASE(144, 72, 73, 74, 75, 76);
+    ROOFTILE_WGMMA_CASE(160, 80, 81, 82, 83, 84);
+    ROOFTILE_WGMMA_CASE(176, 88, 89, 90, 91, 92);
+    ROOFTILE_WGMMA_CASE(192, 96, 97, 98, 99, 100);
+    ROOFTILE_WGMMA_CASE(208, 104, 105, 106, 107, 108);
+    ROOFTILE_WGMMA_CASE(224, 112, 113, 114, 115, 116);
+    ROOFTILE_WGMMA_CASE(240, 120, 121, 122, 123, 124);
+    ROOFTILE_WGMMA_CASE(256, 128, 129, 130, 131, 132);
+}
+
+#undef ROOFTILE_WGMMA_CASE
+#undef ROOFTILE_WGMMA
+
+}  // namespace rooftile::ptx

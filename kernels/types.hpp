@@ -1,0 +1,18 @@
+// Names that host and device code share. No includes: NVRTC compiles this file too.
+#pragma once
+
+namespace rooftile {
+
+/// Element types. fp32 is an accumulator type only.
+enum class Type : unsigned char { bf16, fp16, fp32 };
+
+/// Which index of an operand is contiguous in memory: k, or the one that is also C's (m of A, n of B).
+enum class Major : unsigned char { k, mn };
+
+/// How consumer warpgroups share work: all on one tile, or each on a tile of its own, in turns.
+enum class Schedule : unsigned char { cooperative, pingpong };
+
+/// The order in which a persistent grid walks the tiles of C.
+enum class Order : unsigned char { row, column, grouped, serpentine, morton, hilbert };
+
+}  // namespace rooftile

@@ -1,0 +1,18 @@
+// Files compiled into the library, so that one program needs no data folder beside it.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace rooftile {
+
+/// `path` is relative to the repository's root: "machines/h100-sxm.toml", "kernels/ptx/wgmma.cuh".
+struct EmbeddedFile {
+    std::string_view path;
+    std::string_view text;
+};
+
+std::span<const EmbeddedFile> embedded_machines();  ///< machines/**/*.toml, in rooftile_model
+std::span<const EmbeddedFile> embedded_kernels();   ///< kernels/**/*.{hpp,cuh}, in rooftile
+
+}  // namespace rooftile

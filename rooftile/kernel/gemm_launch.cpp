@@ -1,0 +1,139 @@
+// From a configuration and a shape to what a GEMM launch needs; no driver call here.
+#include <algorithm>
+#include <cstdint>
+
+#include <fmt/core.h>
+
+#include "rooftile/kernel/kernel.hpp"
+
+namespace rooftile {
+namespace {
+
+constexpr std::int64_t most_size = INT32_MAX;
+// cuTensorMapEncodeTiled: strides are below 2^40 B and multiples of 16 B, as is the base address.
+constexpr std::int64_t most_stride_bytes = std::int64_t(1) << 40;
+constexpr int tma_alignment = 16;
+constexpr int element_bytes = Sm90GemmConfig::element_bytes;
+
+std::string_view name_of_type(Type type) {
+    return type == Type::bf16 ? "bf16" : type == Type::fp16 ? "fp16" : "fp32";
+}
+
+DevicePointer address(const void* pointer) { return reinterpret_cast<DevicePointer>(pointer); }
+
+void check_size(const char* name, std::int64_t size) {
+    if (size < 1 || size > most_size)
+        throw RequestError(fmt::format("{} is {}; 1 to {} are accepted", name, size, most_size));
+}
+
+void check_leading(const char* name, std::int64_t leading, std::int64_t contiguous, bool by_tma) {
+    if (leading < contiguous)
+        throw RequestError(
+            fmt::format("{} is {}, less than the {} elements of a line", name, leading, contiguous));
+    if (by_tma && leading * element_bytes % tma_alignment != 0)
+        throw RequestError(fmt::format("{} is {}; the kernel needs a multiple of {} elements", name, leading,
+                                       tma_alignment / element_bytes));
+    if (leading > most_stride_bytes / element_bytes - 1)
+        throw RequestError(fmt::format("{} is {}; lines must be less than 2^40 B apart", name, leading));
+}
+
+void check_pointer(const char* name, const void* pointer, int alignment) {
+    if (!pointer) throw RequestError(fmt::format("the pointer to {} is null", name));
+    if (address(pointer) % DevicePointer(alignment) != 0)
+        throw RequestError(
+            fmt::format("{} at {:#x} is not aligned to {} B", name, address(pointer), alignment));
+}
+
+/// An operand whose lines run along k, or along its other index, `mn` elements long.
+TensorMapRequest operand(Type type, Major major, const void* base, std::int64_t mn, std::int64_t k,
+                         std::int64_t leading, int box_mn, int box_k) {
+    TensorMapRequest request;
+    request.type = type;
+    request.base = address(base);
+    request.inner = major == Major::k ? k : mn;
+    request.outer = major == Major::k ? mn : k;
+    request.outer_stride_bytes = leading * element_bytes;
+    // One swizzle span wide: a k-major tile is one box, an mn-major tile one box every 64 of mn.
+    request.box_inner = Sm90GemmConfig::swizzle_bytes / element_bytes;
+    request.box_outer = major == Major::k ? box_mn : box_k;
+    request.swizzle_bytes = Sm90GemmConfig::swizzle_bytes;
+    request.l2_promotion_bytes = 256;
+    return request;
+}
+
+}  // namespace
+
+GemmShape shape_of(const GemmProblem& problem) {
+    return {problem.m, problem.n, problem.k, problem.lda, problem.ldb, problem.ldc};
+}
+
+std::string sm90_name_expression(const Sm90GemmConfig& config) {
+    auto major = [](Major m) { return m == Major::k ? "k" : "mn"; };
+    return fmt::format(
+        "rooftile::sm90_gemm<rooftile::Sm90GemmConfig{{.tile_m={}, .tile_n={}, .tile_k={}, .stages={}, "
+        ".consumer_warpgroups={}, .schedule=rooftile::Schedule::{}, .cluster_m={}, .cluster_n={}, "
+        ".ctas_per_sm={}, "
+        ".producer_registers={}, .consumer_registers={}, .type=rooftile::Type::{}, "
+        ".a_major=rooftile::Major::{}, "
+        ".b_major=rooftile::Major::{}, .tma_store={}}}>",
+        config.tile_m, config.tile_n, config.tile_k, config.stages, config.consumer_warpgroups,
+        config.schedule == Schedule::pingpong ? "pingpong" : "cooperative", config.cluster_m,
+        config.cluster_n, config.ctas_per_sm, config.producer_registers, config.consumer_registers,
+        name_of_type(config.type), major(config.a_major), major(config.b_major), config.tma_store);
+}
+
+Source gemm_source(const Sm90GemmConfig& config) {
+    Source source;
+    source.name = "sm90_gemm";
+    source.text = "#include \"kernels/gemm/sm90_gemm.cuh\"\n";
+    source.name_expressions = {sm90_name_expression(config)};
+    source.arch = nvrtc_arch("sm_90");
+    return source;
+}
+
+int gemm_grid(const Sm90GemmConfig& config, const GemmShape& shape, int resident_ctas) {
+    const int cluster = config.cluster_m * config.cluster_n;
+    const std::int64_t rows = ceil_div(shape.m, std::int64_t(config.tile_m) * config.cluster_m);
+    const std::int64_t columns = ceil_div(shape.n, std::int64_t(config.tile_n) * config.cluster_n);
+    const std::int64_t resident_clusters = std::max(1, resident_ctas / cluster);
+    // The kernel counts tiles in an int and steps past the last by a grid.
+    if (rows > (most_size - resident_clusters) / columns)
+        throw RequestError(fmt::format("{} x {} has {} x {} tiles of {}x{}, 2^31 or more; take larger tiles",
+                                       shape.m, shape.n, rows, columns, config.tile_m, config.tile_n));
+    return int(std::min(rows * columns, resident_clusters)) * cluster;
+}
+
+void check_operands(const Sm90GemmConfig& config, const GemmShape& shape, const void* a, const void* b,
+                    const void* c) {
+    check_size("M", shape.m);
+    check_size("N", shape.n);
+    check_size("K", shape.k);
+    check_leading("lda", shape.lda, config.a_major == Major::k ? shape.k : shape.m, true);
+    check_leading("ldb", shape.ldb, config.b_major == Major::k ? shape.k : shape.n, true);
+    check_leading("ldc", shape.ldc, shape.n, config.tma_store);
+    check_pointer("A", a, tma_alignment);
+    check_pointer("B", b, tma_alignment);
+    check_pointer("C", c, config.tma_store ? tma_alignment : element_bytes);
+}
+
+GemmTensors gemm_tensors(const Sm90GemmConfig& config, const GemmShape& shape, const void* a, const void* b,
+                         const void* c) {
+    GemmTensors tensors;
+    // CTAs of a cluster share an operand: each loads its slice and sends it to the others.
+    tensors.a = operand(config.type, config.a_major, a, shape.m, shape.k, shape.lda,
+                        config.tile_m / config.cluster_n, config.tile_k);
+    tensors.b = operand(config.type, config.b_major, b, shape.n, shape.k, shape.ldb,
+                        config.tile_n / config.cluster_m, config.tile_k);
+    tensors.c.type = config.type;
+    tensors.c.base = address(c);
+    tensors.c.inner = shape.n;
+    tensors.c.outer = shape.m;
+    tensors.c.outer_stride_bytes = shape.ldc * element_bytes;
+    tensors.c.box_inner = config.slab_n();
+    tensors.c.box_outer = Sm90GemmConfig::wgmma_m;
+    tensors.c.swizzle_bytes = config.slab_n() * element_bytes;
+    tensors.c.l2_promotion_bytes = 0;
+    return tensors;
+}
+
+}  // namespace rooftile

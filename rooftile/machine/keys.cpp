@@ -1,0 +1,284 @@
+#include "rooftile/machine/keys.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <optional>
+
+#include <fmt/core.h>
+
+#include "rooftile/error.hpp"
+
+namespace rooftile {
+namespace {
+
+// The sane range of every unit a key can be given in. Wide enough for GPUs that do not exist; a slip of a
+// prefix usually leaves it.
+struct UnitRange {
+    std::string_view unit;
+    double least, most;
+};
+constexpr UnitRange unit_ranges[] = {
+    {"B/clk/SM", 1e-3, 1e6}, {"B/clk", 1e-3, 1e9},     {"B/s", 1e6, 1e18},
+    {"B/s/SM", 1e3, 1e16},   {"clk", 0, 1e7},          {"s", 0, 1},
+    {"Hz", 1e6, 1e11},       {"W", 0.1, 1e5},          {"FLOP/clk/SM", 1e-2, 1e7},
+    {"FLOP/s", 1e6, 1e20},   {"op/clk/SM", 1e-2, 1e6},
+};
+
+constexpr const UnitRange* unit_range(std::string_view unit) {
+    for (const auto& range : unit_ranges)
+        if (range.unit == unit) return &range;
+    return nullptr;
+}
+
+constexpr Key count(std::string_view name, std::string_view units, double least, double most,
+                    std::string_view meaning) {
+    return {name, units, meaning, least, most};
+}
+constexpr Key bytes(std::string_view name, double least, double most, std::string_view meaning) {
+    return {name, "B", meaning, least, most};
+}
+constexpr Key physical(std::string_view name, std::string_view units, std::string_view meaning) {
+    const UnitRange* range = unit_range(units.substr(0, std::min(units.find(", "), units.find(" or "))));
+    return {name, units, meaning, range->least, range->most};
+}
+
+constexpr std::string_view whole_or_sm = "B/s, B/clk or B/clk/SM";
+constexpr std::string_view cycles_or_time = "clk or s";
+constexpr double GiB = 0x1p30, PiB = 0x1p50;
+
+constexpr Key keys[] = {
+    count("sm.count", "SMs", 1, 4096, "streaming multiprocessors that can be used"),
+    count("sm.partitions", "partitions", 1, 64, "parts of an SM that issue on their own"),
+    count("sm.max_warps", "warps", 1, 1024, "resident warps of one SM"),
+    count("sm.max_ctas", "CTAs", 1, 1024, "resident CTAs of one SM"),
+    count("sm.registers", "registers", 1, 1 << 24, "32-bit registers of one SM"),
+    count("sm.max_registers_per_thread", "registers", 1, 65536, "most registers a thread can name"),
+    count("sm.register_allocation_unit", "registers", 1, 65536, "registers of a warp are rounded up to this"),
+    count("sm.max_threads_per_cta", "threads", 1, 65536, "most threads of one CTA"),
+    count("sm.named_barriers", "barriers", 1, 4096, "named barriers of one SM"),
+    count("cluster.max_portable", "CTAs", 1, 1024, "largest cluster every GPU of the architecture runs"),
+    count("cluster.max", "CTAs", 1, 1024, "largest cluster with opt-in"),
+
+    bytes("shared.per_sm", 1, GiB, "shared memory of one SM at its largest carve-out"),
+    bytes("shared.per_cta", 1, GiB, "most shared memory a CTA may ask for, with opt-in"),
+    bytes("shared.reserved_per_cta", 0, GiB, "what the driver adds to every CTA's request"),
+    bytes("shared.allocation_unit", 1, GiB, "a CTA's shared memory is rounded up to this"),
+    bytes("l1.unified", 0, GiB, "L1 and shared memory of one SM together"),
+    bytes("l2.size", 0, 1024 * GiB, "L2 cache of the GPU"),
+    count("l2.partitions", "partitions", 1, 64, "parts of L2; the far ones answer later"),
+    bytes("tmem.per_sm", 0, GiB, "tensor memory of one SM (tcgen05)"),
+    bytes("dram.size", 1, PiB, "device memory, nominal"),
+
+    physical("shared.bandwidth", "B/clk/SM", "shared memory, reads and writes together"),
+    physical("l2.port", "B/clk/SM", "most one SM can take from L2"),
+    physical("l2.bandwidth", whole_or_sm, "L2 reads with every SM pulling"),
+    physical("dram.bandwidth", whole_or_sm, "device memory's peak"),
+    physical("dram.sustained_read", whole_or_sm, "device memory, reads alone, as measured"),
+    physical("dram.sustained_write", whole_or_sm, "device memory, writes alone, as measured"),
+    physical("dram.sustained_copy", whole_or_sm, "device memory, read plus written bytes of a copy"),
+    physical("dsmem.bandwidth", "B/clk/SM", "shared memory of another SM of the cluster"),
+    physical("load.rate", "B/clk/SM or B/s/SM", "v of one SM's load time t(b) = load.latency + b / v"),
+
+    physical("shared.latency", cycles_or_time, "shared-memory load"),
+    physical("l1.latency", cycles_or_time, "L1 hit"),
+    physical("l2.latency", cycles_or_time, "L2 hit, in the SM's own partition where there are two"),
+    physical("l2.latency_far", cycles_or_time, "L2 hit in the other partition"),
+    physical("dram.latency", cycles_or_time, "device-memory load, unloaded"),
+    physical("dsmem.latency", cycles_or_time, "load from another SM of the cluster"),
+    physical("load.latency", cycles_or_time, "t0 of one SM's load time t(b) = t0 + b / load.rate"),
+    physical("tma.latency_extra", cycles_or_time, "what TMA adds to a plain load"),
+    physical("barrier.cta", cycles_or_time, "__syncthreads of 8 warps"),
+    physical("barrier.cluster", cycles_or_time, "cluster arrive and wait"),
+    physical("launch.gap_stream", "s", "back-to-back small kernels of a stream, one to the next"),
+    physical("launch.gap_graph", "s", "the same inside a CUDA graph"),
+
+    physical("clock.boost", "Hz", "SM clock, highest rated"),
+    physical("clock.tensor", "Hz", "SM clock rated under tensor load: the published FLOP/s use it"),
+    physical("clock.memory", "Hz", "memory clock"),
+    physical("clock.sustained.*", "Hz", "SM clock under sustained matrix work on random data of a type"),
+
+    physical("rate.mufu", "op/clk/SM", "special functions: exp2, reciprocal, ..."),
+    physical("rate.*.*.*", "FLOP/clk/SM or FLOP/s",
+             "dense rate by instruction family, input and accumulator"),
+    physical("peak.*.*.*", "FLOP/s", "stated peak of the GPU, where it is not SMs x rate x clock"),
+    physical("matmul.sustained.*", "FLOP/s", "best sustained matrix product measured, by input type"),
+    physical("power.tdp", "W", "power limit"),
+};
+
+constexpr Feature features[] = {
+    {"mma_sync", "warp-wide mma.sync"},
+    {"ldmatrix", "ldmatrix: shared memory to matrix fragments"},
+    {"cp_async", "cp.async: global to shared memory without registers"},
+    {"mbarrier", "mbarrier objects in shared memory"},
+    {"tma", "bulk tensor copies, with transaction counts on mbarriers"},
+    {"cluster", "clusters of CTAs and distributed shared memory"},
+    {"setmaxnreg", "registers moved between warpgroups"},
+    {"wgmma", "warpgroup-wide asynchronous wgmma"},
+    {"tcgen05", "tcgen05 matrix instructions with tensor memory"},
+    {"fp16", "the matrix units take fp16"},
+    {"bf16", "the matrix units take bf16"},
+    {"tf32", "the matrix units take tf32"},
+    {"fp8", "the matrix units take fp8"},
+};
+
+constexpr std::string_view families[] = {"wgmma", "mma_sync", "tcgen05", "fma", "generic"};
+constexpr std::string_view types[] = {"fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "int8", "fp6", "fp4"};
+constexpr std::string_view accumulators[] = {"fp64", "fp32", "fp16", "int32"};
+
+using Parts = std::vector<std::string_view>;
+
+Parts split(std::string_view path) {
+    Parts parts;
+    for (std::size_t begin = 0; begin <= path.size();) {
+        const std::size_t end = std::min(path.find('.', begin), path.size());
+        parts.push_back(path.substr(begin, end - begin));
+        begin = end + 1;
+    }
+    return parts;
+}
+
+struct Star {
+    std::string_view what;
+    std::span<const std::string_view> names;
+};
+
+// The list that part `index` of a key with stars is checked against.
+Star star_at(const Parts& pattern, std::size_t index) {
+    if (pattern.size() == 4 && index == 1) return {"instruction family", families};
+    if (pattern.size() == 4 && index == 3) return {"accumulator type", accumulators};
+    return {"input type", types};
+}
+
+bool part_matches(const Parts& pattern, std::size_t index, std::string_view part) {
+    if (pattern[index] != "*") return pattern[index] == part;
+    const auto names = star_at(pattern, index).names;
+    return std::find(names.begin(), names.end(), part) != names.end();
+}
+
+std::size_t edit_distance(std::string_view x, std::string_view y) {
+    std::vector<std::size_t> row(y.size() + 1);
+    std::iota(row.begin(), row.end(), std::size_t{0});
+    for (std::size_t i = 0; i < x.size(); ++i) {
+        std::size_t diagonal = std::exchange(row[0], i + 1);
+        for (std::size_t j = 0; j < y.size(); ++j) {
+            const std::size_t change = diagonal + (x[i] != y[j]);
+            diagonal = row[j + 1];
+            row[j + 1] = std::min({change, diagonal + 1, row[j] + 1});
+        }
+    }
+    return row.back();
+}
+
+std::string joined(std::span<const std::string_view> names) {
+    std::string text;
+    for (auto name : names) text += (text.empty() ? "" : ", ") + std::string(name);
+    return text;
+}
+
+std::string nearest_clause(std::string_view name, std::span<const std::string> names) {
+    const std::string nearest = nearest_name(name, names);
+    return nearest.empty() ? "" : fmt::format("; did you mean \"{}\"?", nearest);
+}
+
+// What is wrong with a path that is no key: the first part a family does not know, or the nearest key.
+std::string key_problem(std::string_view path, const Parts& parts) {
+    std::vector<std::string> names;
+    for (const auto& key : keys) {
+        const Parts pattern = split(key.name);
+        std::size_t good = 0;
+        while (good < std::min(pattern.size(), parts.size()) && part_matches(pattern, good, parts[good]))
+            ++good;
+        if (good > 0 && good < std::min(pattern.size(), parts.size()) && pattern[good] == "*") {
+            const Star star = star_at(pattern, good);
+            return fmt::format("no {} \"{}\"; accepted: {}", star.what, printable(parts[good], 40),
+                               joined(star.names));
+        }
+        std::string name;  // with stars filled in as the path has them
+        for (std::size_t i = 0; i < pattern.size(); ++i)
+            name.append(i ? "." : "").append(pattern[i] == "*" && i < parts.size() ? parts[i] : pattern[i]);
+        names.push_back(name);
+        for (std::size_t dot = key.name.find('.'); dot != key.name.npos; dot = key.name.find('.', dot + 1))
+            names.emplace_back(key.name.substr(0, dot));
+    }
+    return "unknown key" + nearest_clause(path, names);
+}
+
+std::string range_text(double least, double most, std::string_view unit) {
+    return fmt::format("{} to {} {}", shortest_text(least), shortest_text(most), unit);
+}
+
+bool is_count(const Key& key) { return !std::get<Unit>(parse_unit(units_listed(key.units)[0])).word.empty(); }
+
+}  // namespace
+
+std::span<const Key> machine_keys() { return keys; }
+std::span<const Feature> machine_features() { return features; }
+std::span<const std::string_view> instruction_families() { return families; }
+std::span<const std::string_view> input_types() { return types; }
+std::span<const std::string_view> accumulator_types() { return accumulators; }
+
+const Feature* find_feature(std::string_view name) {
+    for (const auto& feature : features)
+        if (feature.name == name) return &feature;
+    return nullptr;
+}
+
+KeyMatch match_key(std::string_view path) {
+    const Parts parts = split(path);
+    KeyMatch match;
+    for (const auto& key : keys) {
+        const Parts pattern = split(key.name);
+        if (parts.size() > pattern.size()) continue;
+        bool matches = true;
+        for (std::size_t i = 0; matches && i < parts.size(); ++i)
+            matches = part_matches(pattern, i, parts[i]);
+        if (!matches) continue;
+        if (parts.size() == pattern.size()) return {&key, false, {}};
+        match.group = true;
+    }
+    if (!match.group) match.problem = key_problem(path, parts);
+    return match;
+}
+
+std::string nearest_name(std::string_view name, std::span<const std::string> names) {
+    std::string nearest;
+    if (name.size() > 200) return nearest;  // no slip of a name
+    std::size_t least = std::max<std::size_t>(3, name.size() / 2) + 1;
+    for (const auto& candidate : names) {
+        const std::size_t distance = edit_distance(name, candidate);
+        if (distance >= std::min(least, std::max(name.size(), candidate.size()))) continue;
+        least = distance;
+        nearest = candidate;
+    }
+    return nearest;
+}
+
+std::string accepted(const Key& key) {
+    if (is_count(key)) return "a whole number, " + range_text(key.least, key.most, key.units);
+    return fmt::format("{}; {}", key.units, range_text(key.least, key.most, units_listed(key.units)[0]));
+}
+
+std::variant<Fact, TextProblem> make_fact(const Key& key, const NumberText& number, std::string source) {
+    const auto listed = units_listed(key.units);
+    for (std::size_t i = 0; i < listed.size(); ++i) {
+        const Unit unit = std::get<Unit>(parse_unit(listed[i]));
+        if (unit.dimension != number.unit.dimension || unit.per != number.unit.per) continue;
+        if (unit.word.empty() ? number.unit.text.empty()
+                              : !number.unit.text.empty() && unit.word != number.unit.word)
+            continue;
+        const UnitRange* range = i == 0 ? nullptr : unit_range(listed[i]);
+        const double least = range ? range->least : key.least, most = range ? range->most : key.most;
+        if (number.value < least || number.value > most)
+            return TextProblem{"out of range; accepted: " + range_text(least, most, listed[i])};
+        const bool whole = !unit.word.empty() || unit.dimension == Bytes::dimension;
+        if (whole && number.value != std::floor(number.value))
+            return TextProblem{fmt::format("not a whole number of {}", listed[i])};
+        return Fact{number.value, number.unit.dimension, number.unit.per, number.text, std::move(source)};
+    }
+    if (number.unit.text.empty()) return TextProblem{"no unit; accepted: " + accepted(key)};
+    return TextProblem{fmt::format("\"{}\" is not this key's unit; accepted: {}",
+                                   printable(number.unit.text, 40), accepted(key))};
+}
+
+}  // namespace rooftile

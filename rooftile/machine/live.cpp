@@ -1,0 +1,84 @@
+#include "rooftile/machine/live.hpp"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "rooftile/machine/read.hpp"
+#include "rooftile/machine/registry.hpp"
+#include "rooftile/machine/units_text.hpp"
+
+namespace rooftile {
+namespace {
+
+constexpr std::string_view source = "driver";
+
+/// Sets what the driver knows; 0 means it does not.
+void set_count(Machine& machine, std::string_view key, std::int64_t value, std::string_view unit) {
+    if (value > 0) set_fact(machine, key, fmt::format("{} {}", value, unit), source);
+}
+
+void set_from_driver(Machine& machine, const DeviceInfo& device) {
+    set_count(machine, "sm.count", device.sm_count, "SMs");
+    set_count(machine, "sm.registers", device.registers_per_sm, "registers");
+    set_count(machine, "sm.max_ctas", device.ctas_per_sm, "CTAs");
+    set_count(machine, "sm.max_threads_per_cta", device.threads_per_cta, "threads");
+    if (device.warp_threads > 0)
+        set_count(machine, "sm.max_warps", device.threads_per_sm / device.warp_threads, "warps");
+    set_count(machine, "shared.per_sm", device.shared_per_sm_bytes, "B");
+    set_count(machine, "shared.per_cta", device.shared_per_cta_bytes, "B");
+    set_count(machine, "shared.reserved_per_cta", device.shared_reserved_bytes, "B");
+    set_count(machine, "l2.size", device.l2_bytes, "B");
+    set_count(machine, "dram.size", device.memory_bytes, "B");
+    if (device.clock_khz > 0)
+        set_fact(machine, "clock.boost", shortest_text(device.clock_khz / 1e3) + " MHz", source);
+}
+
+/// What an architecture fixes, where that architecture is known.
+Machine unknown_machine(const DeviceInfo& device) {
+    const auto archs = arch_ids();
+    const bool known_arch = std::find(archs.begin(), archs.end(), device.arch()) != archs.end();
+    std::string text = "schema = \"rooftile/machine/1\"\nid = \"live\"\nname = \"live\"\n";
+    if (known_arch) text += fmt::format("arch = \"{}\"\n", device.arch());
+    Machine machine = parse_machine(text, "the live device");
+    machine.name = device.name;
+    machine.device_names = {device.name};
+    // Two transfers a clock, as every DRAM type that GPUs use is counted. The pins' rate, not a measured one.
+    if (device.memory_clock_khz > 0 && device.memory_bus_bits > 0) {
+        const double bytes_per_second = 2e3 * device.memory_clock_khz * device.memory_bus_bits / 8;
+        set_fact(machine, "dram.bandwidth", shortest_text(bytes_per_second / 1e9) + " GB/s",
+                 fmt::format("driver: 2 x {} kHz x {} bit", device.memory_clock_khz, device.memory_bus_bits));
+    }
+    return machine;
+}
+
+}  // namespace
+
+LiveMachine machine_of(const DeviceInfo& device) {
+    LiveMachine live;
+    live.device = device;
+    if (auto shipped = match_device(device.name, device.sm_count)) {
+        live.machine = std::move(*shipped);
+        live.known = true;
+    } else {
+        live.machine = unknown_machine(device);
+        live.note = fmt::format(
+            "no machine file matches {} with {} SMs: its rates and latencies are unknown; `rooftile machine "
+            "probe` "
+            "measures them",
+            device.name, device.sm_count);
+    }
+    set_from_driver(live.machine, device);
+    return live;
+}
+
+LiveMachine live_machine(int device) { return machine_of(Driver::instance().device(device)); }
+
+std::optional<LiveMachine> find_live_machine(int device) {
+    const DriverStatus& status = Driver::status();
+    if (status.kind != DriverStatus::Kind::usable || device < 0 || device >= status.devices)
+        return std::nullopt;
+    return live_machine(device);
+}
+
+}  // namespace rooftile

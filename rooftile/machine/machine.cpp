@@ -1,0 +1,52 @@
+#include "rooftile/machine/machine.hpp"
+
+#include <cassert>
+
+#include <fmt/core.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "rooftile/machine/keys.hpp"
+
+namespace rooftile {
+
+const Fact* Machine::find(std::string_view key) const {
+    assert(match_key(key).key && "not one of machine_keys()");
+    const auto it = facts.find(key);
+    return it == facts.end() ? nullptr : &it->second;
+}
+
+std::optional<double> Machine::count(std::string_view key) const {
+    const Fact* fact = find(key);
+    if (!fact || fact->dimension != Dimension{}) return std::nullopt;
+    return fact->value;
+}
+
+bool Machine::has(std::string_view feature) const {
+    assert(find_feature(feature) && "not one of machine_features()");
+    const auto it = features.find(feature);
+    return it != features.end() && it->second;
+}
+
+bool Machine::lacks(std::string_view feature) const {
+    assert(find_feature(feature) && "not one of machine_features()");
+    const auto it = features.find(feature);
+    return it != features.end() && !it->second;
+}
+
+std::string Machine::hash() const {
+    // Fifteen digits: "3350 GB/s" and "3.35 TB/s" are the same number to a plan, though their doubles may
+    // differ in the last bit. Sources and spellings do not change a plan.
+    std::string plain = "arch " + arch + '\n';
+    for (const auto& [key, fact] : facts) {
+        const Dimension d = fact.dimension;
+        plain += fmt::format("{} {:.15g} {} {} {} {} {} {}\n", key, fact.value, d.byte, d.flop, d.cycle,
+                             d.second, d.joule, fact.per == Per::sm ? "sm" : "gpu");
+    }
+    for (const auto& [feature, present] : features) plain += fmt::format("{} {}\n", feature, present);
+    const XXH128_hash_t hash = XXH3_128bits(plain.data(), plain.size());
+    return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
+}
+
+}  // namespace rooftile

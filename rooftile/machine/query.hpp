@@ -1,0 +1,55 @@
+// Numbers of a machine in the form a formula wants, whichever form the file gives them in. Every function
+// is empty where an input is unknown. `_per_sm` means one SM's part: of a number given per GPU, the share of
+// each of `sm.count` SMs.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "rooftile/machine/machine.hpp"
+#include "rooftile/units.hpp"
+
+namespace rooftile {
+
+/// A latency in SM cycles at `clock`; `clock` is not needed where the file gives cycles.
+std::optional<Cycles> latency_cycles(const Machine& machine, std::string_view key,
+                                     std::optional<Clock> clock = {});
+/// A latency in seconds; `clock` is not needed where the file gives seconds.
+std::optional<Seconds> latency_seconds(const Machine& machine, std::string_view key,
+                                       std::optional<Clock> clock = {});
+
+/// A bandwidth of the whole GPU in B/s, or in B per SM cycle.
+std::optional<Bandwidth> bandwidth(const Machine& machine, std::string_view key,
+                                   std::optional<Clock> clock = {});
+std::optional<BytesPerCycle> bytes_per_cycle(const Machine& machine, std::string_view key,
+                                             std::optional<Clock> clock = {});
+/// One SM's share of a bandwidth in B per SM cycle.
+std::optional<BytesPerCycle> bytes_per_cycle_per_sm(const Machine& machine, std::string_view key,
+                                                    std::optional<Clock> clock = {});
+
+/// `bytes_per_cycle` of l2.bandwidth and `bandwidth` of dram.bandwidth.
+std::optional<BytesPerCycle> l2_bandwidth(const Machine& machine, std::optional<Clock> clock = {});
+std::optional<Bandwidth> dram_bandwidth(const Machine& machine, std::optional<Clock> clock = {});
+
+/// "rate.wgmma.bf16.fp32" and its like.
+std::string rate_key(std::string_view family, std::string_view input, std::string_view accumulator);
+std::string peak_key(std::string_view family, std::string_view input, std::string_view accumulator);
+
+/// FLOP per cycle of one SM, from rate.*; a file that gives it in FLOP/s needs clock and SM count.
+std::optional<FlopsPerCycle> flops_per_cycle_per_sm(const Machine& machine, std::string_view rate,
+                                                    std::optional<Clock> clock = {});
+/// FLOP/s of the GPU: peak.* where stated, else rate.* x SMs x clock.
+std::optional<FlopRate> peak_flops(const Machine& machine, std::string_view family, std::string_view input,
+                                   std::string_view accumulator, std::optional<Clock> clock = {});
+
+/// A clock and the key it stands under, for explanations.
+struct NamedClock {
+    Clock clock;
+    std::string key;
+};
+/// The SM clock under sustained matrix work on `input`: clock.sustained.<input>, else clock.tensor, else
+/// clock.boost.
+std::optional<NamedClock> matrix_clock(const Machine& machine, std::string_view input);
+
+}  // namespace rooftile

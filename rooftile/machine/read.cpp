@@ -1,0 +1,306 @@
+#include "rooftile/machine/read.hpp"
+
+#include <vector>
+
+#include <fmt/core.h>
+#include <toml++/toml.h>
+
+#include "rooftile/error.hpp"
+#include "rooftile/machine/file_text.hpp"
+#include "rooftile/machine/keys.hpp"
+#include "rooftile/machine/registry.hpp"
+#include "rooftile/machine/units_text.hpp"
+
+namespace rooftile {
+namespace {
+
+constexpr std::string_view machine_schema = "rooftile/machine/1", arch_schema = "rooftile/arch/1";
+constexpr std::size_t most_source_bytes = 400;
+
+std::string value_text(const toml::node& node) {
+    if (const auto* text = node.as_string()) return '"' + printable(text->get(), 60) + '"';
+    if (const auto* number = node.as_integer()) return std::to_string(number->get());
+    if (const auto* number = node.as_floating_point()) return shortest_text(number->get());
+    if (const auto* truth = node.as_boolean()) return truth->get() ? "true" : "false";
+    if (node.is_table()) return "{...}";
+    if (node.is_array()) return "[...]";
+    return "a date or time";
+}
+
+bool is_plain(std::string_view text, std::string_view also) {
+    for (char c : text) {
+        const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+        if (!letter && also.find(c) == also.npos) return false;
+    }
+    return !text.empty();
+}
+
+// Reads one parsed file into a machine. Every refusal names file, line, key, value and what is accepted.
+class Reader {
+  public:
+    Reader(std::string_view file, Machine& machine) : file_(file), machine_(machine) {}
+
+    void read_machine_table(const toml::table& root) {
+        check_schema(root, machine_schema);
+        machine_.id = text_of(root, "id", "-._");
+        machine_.name = text_of(root, "name");
+        if (root.contains("arch")) read_arch(root);
+        if (root.contains("device_names")) read_device_names(root);
+        walk(root, {});
+    }
+
+    void read_arch_table(const toml::table& root) {
+        check_schema(root, arch_schema);
+        machine_.arch = text_of(root, "id", "_");
+        text_of(root, "name");
+        for (const char* key : {"arch", "device_names"})
+            if (root.contains(key)) refuse(*root.get(key), key, "stands in machine files only");
+        walk(root, {});
+    }
+
+  private:
+    [[noreturn]] void refuse(const toml::node& node, std::string_view key, std::string_view problem) const {
+        throw RequestError(fmt::format("{}:{}: {} = {}: {}", printable(file_, 200), node.source().begin.line,
+                                       printable(key), value_text(node), problem));
+    }
+
+    void check_schema(const toml::table& root, std::string_view expected) const {
+        const toml::node* node = root.get("schema");
+        if (!node)
+            throw RequestError(fmt::format("{}: no schema; a machine file begins with schema = \"{}\"",
+                                           printable(file_, 200), expected));
+        const auto* text = node->as_string();
+        if (!text || text->get() != expected)
+            refuse(*node, "schema", fmt::format("accepted: \"{}\"", expected));
+    }
+
+    // A required text; `also` are the characters accepted beside letters and digits, all where it is empty.
+    std::string text_of(const toml::table& root, std::string_view key, std::string_view also = {}) const {
+        const toml::node* node = root.get(key);
+        if (!node)
+            throw RequestError(
+                fmt::format("{}: no {}; accepted: {} = \"...\"", printable(file_, 200), key, key));
+        const auto* text = node->as_string();
+        if (!text || text->get().empty() || printable(text->get(), 100) != text->get())
+            refuse(*node, key, "accepted: a text of 1 to 100 bytes without control characters");
+        if (!also.empty() && !is_plain(text->get(), also))
+            refuse(*node, key, fmt::format("accepted: letters, digits and {}", also));
+        return text->get();
+    }
+
+    void read_arch(const toml::table& root) {
+        const std::string arch = text_of(root, "arch", "_");
+        const std::string_view text = arch_text(arch);
+        if (text.empty()) {
+            std::string list;
+            for (const auto& id : arch_ids()) list += (list.empty() ? "" : " ") + id;
+            refuse(*root.get("arch"), "arch", "accepted: " + list);
+        }
+        const std::string name = "machines/arch/" + arch + ".toml";
+        Reader(name, machine_).read_arch_table(toml::parse(text, name));
+    }
+
+    void read_device_names(const toml::table& root) {
+        const toml::node& node = *root.get("device_names");
+        const auto* names = node.as_array();
+        if (!names || names->size() > 32)
+            refuse(node, "device_names", "accepted: an array of up to 32 texts");
+        for (const auto& element : *names) {
+            const auto* name = element.as_string();
+            if (!name || name->get().empty() || printable(name->get(), 100) != name->get())
+                refuse(element, "device_names", "accepted: texts of 1 to 100 bytes");
+            machine_.device_names.push_back(name->get());
+        }
+    }
+
+    void walk(const toml::table& table, const std::string& prefix) {
+        for (const auto& [toml_key, node] : table) {
+            const std::string_view part = toml_key.str();
+            const std::string path = prefix.empty() ? std::string(part) : prefix + '.' + std::string(part);
+            if (!is_plain(part, "-_")) refuse(node, path, "unknown key; keys are letters, digits, - and _");
+            if (prefix.empty() && is_heading(part)) continue;
+            if (prefix.empty() && part == "features") {
+                read_features(node);
+                continue;
+            }
+            const KeyMatch match = match_key(path);
+            if (match.key) read_fact(node, path, *match.key);
+            else if (!match.group) refuse_unknown(node, path);
+            else if (const auto* group = node.as_table()) walk(*group, path);
+            else refuse(node, path, "this is the beginning of keys; accepted: a table");
+        }
+    }
+
+    // Names the whole key where its first parts are already unknown: "l3.size", not "l3".
+    [[noreturn]] void refuse_unknown(const toml::node& node, std::string path) const {
+        const toml::node* last = &node;
+        for (auto* table = node.as_table(); table && !table->empty() && !table->contains("value");
+             table = last->as_table()) {
+            path.append(".").append(table->begin()->first.str());
+            last = &table->begin()->second;
+        }
+        refuse(*last, path, match_key(path).problem);
+    }
+
+    static bool is_heading(std::string_view key) {
+        return key == "schema" || key == "id" || key == "name" || key == "arch" || key == "device_names";
+    }
+
+    void read_features(const toml::node& node) {
+        const auto* table = node.as_table();
+        if (!table) refuse(node, "features", "accepted: a table of true and false");
+        for (const auto& [name, value] : *table) {
+            const std::string path = "features." + std::string(name.str());
+            if (!find_feature(name.str())) refuse(value, path, unknown_feature(name.str()));
+            const auto* text = value.as_string();
+            if (text && text->get() == "unknown") machine_.features.erase(std::string(name.str()));
+            else if (const auto* truth = value.as_boolean())
+                machine_.features[std::string(name.str())] = truth->get();
+            else refuse(value, path, "accepted: true, false or \"unknown\"");
+        }
+    }
+
+    static std::string unknown_feature(std::string_view name) {
+        std::vector<std::string> names;
+        for (const auto& feature : machine_features()) names.emplace_back(feature.name);
+        const std::string nearest = nearest_name(name, names);
+        std::string problem = "unknown feature";
+        if (!nearest.empty()) problem += fmt::format("; did you mean \"{}\"?", nearest);
+        return problem;
+    }
+
+    void read_fact(const toml::node& node, const std::string& path, const Key& key) {
+        std::string source(file_);
+        std::string text;
+        if (const auto* table = node.as_table()) text = read_value_table(*table, path, key, source);
+        else text = number_text(node, path, key, true);
+        if (text == "unknown") {
+            machine_.facts.erase(path);
+            return;
+        }
+        const auto number = parse_number(text);
+        if (auto* problem = std::get_if<TextProblem>(&number)) refuse_number(node, path, text, *problem, key);
+        auto fact = make_fact(key, std::get<NumberText>(number), source);
+        if (auto* problem = std::get_if<TextProblem>(&fact))
+            throw RequestError(
+                fmt::format("{} = \"{}\": {}", place(node, path), printable(text), problem->message));
+        machine_.facts.insert_or_assign(path, std::move(std::get<Fact>(fact)));
+    }
+
+    std::string place(const toml::node& node, std::string_view path) const {
+        return fmt::format("{}:{}: {}", printable(file_, 200), node.source().begin.line, printable(path));
+    }
+
+    [[noreturn]] void refuse_number(const toml::node& node, std::string_view path, std::string_view text,
+                                    const TextProblem& problem, const Key& key) const {
+        throw RequestError(fmt::format("{} = \"{}\": {}; accepted: {}", place(node, path), printable(text),
+                                       problem.message, accepted(key)));
+    }
+
+    // The number of a node as text. A bare integer is accepted for counts; `make_fact` refuses it elsewhere.
+    std::string number_text(const toml::node& node, std::string_view path, const Key& key, bool bare) const {
+        if (const auto* text = node.as_string()) return text->get();
+        if (const auto* integer = node.as_integer()) {
+            if (integer->flags() != toml::value_flags::none) refuse(node, path, "accepted: a decimal number");
+            return std::to_string(integer->get());
+        }
+        if (const auto* real = node.as_floating_point(); real && !bare) return shortest_text(real->get());
+        refuse(node, path,
+               "wrong type; accepted: " + accepted(key) + ", as \"NUMBER UNIT\" or {value, unit, source}");
+    }
+
+    std::string read_value_table(const toml::table& table, const std::string& path, const Key& key,
+                                 std::string& source) const {
+        for (const auto& [name, node] : table)
+            if (name != "value" && name != "unit" && name != "source")
+                refuse(node, path + '.' + std::string(name.str()),
+                       "unknown key; accepted: value, unit, source");
+        const toml::node* value = table.get("value");
+        if (!value) refuse(table, path, "no value; accepted: {value, unit, source}");
+        std::string text = number_text(*value, path + ".value", key, false);
+        if (const toml::node* node = table.get("source")) {
+            const auto* given = node->as_string();
+            if (!given || given->get().empty() || given->get().size() > most_source_bytes)
+                refuse(*node, path + ".source",
+                       fmt::format("accepted: a text of 1 to {} bytes", most_source_bytes));
+            source = printable(given->get(), most_source_bytes);
+        }
+        if (const toml::node* node = table.get("unit")) {
+            const auto* unit = node->as_string();
+            if (!unit) refuse(*node, path + ".unit", "accepted: " + accepted(key));
+            if (value->is_string())
+                refuse(*node, path + ".unit", "the value is a text and holds its own unit");
+            if (!unit->get().empty()) text += ' ' + unit->get();
+        }
+        return text;
+    }
+
+    std::string_view file_;
+    Machine& machine_;
+};
+
+std::string toml_string(std::string_view text) {
+    std::string out = "\"";
+    for (char c : text) {
+        if (c == '"' || c == '\\') out += '\\';
+        out += c;
+    }
+    return out + '"';
+}
+
+std::string fact_line(const std::string& key, const Fact& fact) {
+    const NumberParts parts = parts_of(fact.text);
+    std::string line = fmt::format("{} = {{value = {}", key, parts.number);
+    if (!parts.unit.empty()) line += fmt::format(", unit = {}", toml_string(parts.unit));
+    if (!fact.source.empty())
+        line += fmt::format(", source = {}", toml_string(printable(fact.source, most_source_bytes)));
+    return line + "}\n";
+}
+
+}  // namespace
+
+Machine read_machine(const std::filesystem::path& path) {
+    return parse_machine(read_small_file(path), path.string());
+}
+
+Machine parse_machine(std::string_view text, std::string_view file_name) {
+    check_text(text, file_name);
+    Machine machine;
+    try {
+        Reader(file_name, machine).read_machine_table(toml::parse(text, file_name));
+    } catch (const toml::parse_error& error) {
+        const auto at = error.source().begin;
+        throw RequestError(fmt::format("{}:{}:{}: not valid TOML: {}", printable(file_name, 200), at.line,
+                                       at.column, printable(error.description(), 200)));
+    }
+    return machine;
+}
+
+std::string to_toml(const Machine& machine) {
+    std::string text = fmt::format("schema = \"{}\"\nid = {}\nname = {}\n", machine_schema,
+                                   toml_string(machine.id), toml_string(machine.name));
+    Machine arch;
+    if (!machine.arch.empty()) {
+        text += fmt::format("arch = {}\n", toml_string(machine.arch));
+        const std::string name = "machines/arch/" + machine.arch + ".toml";
+        if (const auto source = arch_text(machine.arch); !source.empty())
+            Reader(name, arch).read_arch_table(toml::parse(source, name));
+    }
+    if (!machine.device_names.empty()) {
+        text += "device_names = [";
+        for (const auto& name : machine.device_names) text += toml_string(name) + ", ";
+        text.replace(text.size() - 2, 2, "]\n");
+    }
+    text += '\n';
+    for (const auto& [key, fact] : machine.facts) text += fact_line(key, fact);
+    // What the architecture knows and this machine does not has to be said, or reading would bring it back.
+    for (const auto& [key, fact] : arch.facts)
+        if (!machine.facts.count(key)) text += key + " = \"unknown\"\n";
+    text += "\n[features]\n";
+    for (const auto& [name, present] : machine.features) text += fmt::format("{} = {}\n", name, present);
+    for (const auto& [name, present] : arch.features)
+        if (!machine.features.count(name)) text += name + " = \"unknown\"\n";
+    return text;
+}
+
+}  // namespace rooftile

@@ -1,0 +1,87 @@
+#include "rooftile/machine/registry.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+#include <fmt/core.h>
+
+#include "rooftile/embedded.hpp"
+#include "rooftile/error.hpp"
+#include "rooftile/machine/keys.hpp"
+#include "rooftile/machine/read.hpp"
+#include "rooftile/machine/units_text.hpp"
+
+namespace rooftile {
+namespace {
+
+constexpr std::string_view machine_folder = "machines/", arch_folder = "machines/arch/";
+constexpr std::string_view suffix = ".toml";
+
+// "h100-sxm" of "machines/h100-sxm.toml"; empty where the path is not directly in `folder`.
+std::string_view stem_in(std::string_view folder, std::string_view path) {
+    if (!path.starts_with(folder) || !path.ends_with(suffix)) return {};
+    const std::string_view stem = path.substr(folder.size(), path.size() - folder.size() - suffix.size());
+    return stem.find('/') == stem.npos ? stem : std::string_view{};
+}
+
+std::vector<std::string> stems_in(std::string_view folder) {
+    std::vector<std::string> stems;
+    for (const auto& file : embedded_machines())
+        if (const auto stem = stem_in(folder, file.path); !stem.empty()) stems.emplace_back(stem);
+    std::sort(stems.begin(), stems.end());
+    return stems;
+}
+
+const EmbeddedFile* embedded(std::string_view folder, std::string_view stem) {
+    for (const auto& file : embedded_machines())
+        if (!stem.empty() && stem_in(folder, file.path) == stem) return &file;
+    return nullptr;
+}
+
+bool is_path(std::string_view text) {
+    std::error_code ignored;
+    return text.find('/') != text.npos || text.ends_with(suffix)
+           || (!text.empty() && text.find('\0') == text.npos && std::filesystem::exists(text, ignored));
+}
+
+std::string_view without_vendor(std::string_view name) {
+    constexpr std::string_view vendor = "NVIDIA ";
+    return name.starts_with(vendor) ? name.substr(vendor.size()) : name;
+}
+
+}  // namespace
+
+std::vector<std::string> machine_ids() { return stems_in(machine_folder); }
+std::vector<std::string> arch_ids() { return stems_in(arch_folder); }
+
+std::string_view arch_text(std::string_view arch) {
+    const EmbeddedFile* file = embedded(arch_folder, arch);
+    return file ? file->text : std::string_view{};
+}
+
+Machine machine_by_id(std::string_view id_or_path) {
+    if (const EmbeddedFile* file = embedded(machine_folder, id_or_path))
+        return parse_machine(file->text, file->path);
+    if (is_path(id_or_path)) return read_machine(std::filesystem::path(id_or_path));
+    const auto ids = machine_ids();
+    std::string list;
+    for (const auto& id : ids) list += (list.empty() ? "" : " ") + id;
+    const std::string nearest = nearest_name(id_or_path, ids);
+    throw RequestError(
+        fmt::format("unknown machine \"{}\"{}; there are: {}; or name a .toml file", printable(id_or_path),
+                    nearest.empty() ? "" : fmt::format("; did you mean \"{}\"?", nearest), list));
+}
+
+std::optional<Machine> match_device(std::string_view device_name, std::int64_t sm_count) {
+    for (const auto& id : machine_ids()) {
+        Machine machine = machine_by_id(id);
+        const auto sms = machine.count("sm.count");
+        if (!sms || *sms != static_cast<double>(sm_count)) continue;
+        for (const auto& name : machine.device_names)
+            if (without_vendor(name) == without_vendor(device_name)) return machine;
+    }
+    return std::nullopt;
+}
+
+}  // namespace rooftile

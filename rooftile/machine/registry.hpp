@@ -1,0 +1,30 @@
+// The machines shipped inside the library.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rooftile/machine/machine.hpp"
+
+namespace rooftile {
+
+/// Ids of the shipped machines, sorted.
+std::vector<std::string> machine_ids();
+
+/// The shipped machine with that id, or the machine file at that path. Throws RequestError: an unknown id
+/// is answered with the ids there are and the nearest one.
+Machine machine_by_id(std::string_view id_or_path);
+
+/// The shipped machine that the driver's device name and SM count stand for; empty where none does. A
+/// leading "NVIDIA " is not compared: drivers differ in it.
+std::optional<Machine> match_device(std::string_view device_name, std::int64_t sm_count);
+
+/// The text of machines/arch/`arch`.toml, empty where there is none.
+std::string_view arch_text(std::string_view arch);
+/// Architectures that have a file, sorted: "sm_70", ...
+std::vector<std::string> arch_ids();
+
+}  // namespace rooftile

@@ -1,0 +1,62 @@
+#include "rooftile/machine/set.hpp"
+
+#include <string>
+#include <variant>
+
+#include <fmt/core.h>
+
+#include "rooftile/error.hpp"
+#include "rooftile/machine/keys.hpp"
+#include "rooftile/machine/units_text.hpp"
+
+namespace rooftile {
+namespace {
+
+[[noreturn]] void refuse(std::string_view key, std::string_view text, std::string_view problem) {
+    throw RequestError(fmt::format("{} = \"{}\": {}", printable(key), printable(text), problem));
+}
+
+void set_feature(Machine& machine, std::string_view name, std::string_view text) {
+    if (text == "unknown") machine.features.erase(std::string(name));
+    else if (text == "true" || text == "false") machine.features[std::string(name)] = text == "true";
+    else refuse(name, text, "accepted: true, false or unknown");
+}
+
+std::string_view trimmed(std::string_view text) {
+    const std::size_t begin = text.find_first_not_of(' ');
+    if (begin == text.npos) return {};
+    return text.substr(begin, text.find_last_not_of(' ') - begin + 1);
+}
+
+}  // namespace
+
+void set_fact(Machine& machine, std::string_view key, std::string_view text, std::string_view source) {
+    const std::string_view feature = key.starts_with("features.") ? key.substr(9) : key;
+    if (find_feature(feature)) return set_feature(machine, feature, text);
+    const KeyMatch match = match_key(key);
+    if (match.group) refuse(key, text, "this is the beginning of keys; write the whole key");
+    if (!match.key) refuse(key, text, match.problem);
+    if (text == "unknown") {
+        machine.facts.erase(std::string(key));
+        return;
+    }
+    const auto number = parse_number(text);
+    if (auto* problem = std::get_if<TextProblem>(&number))
+        refuse(key, text, problem->message + "; accepted: " + accepted(*match.key));
+    auto fact = make_fact(*match.key, std::get<NumberText>(number), std::string(source));
+    if (auto* problem = std::get_if<TextProblem>(&fact)) refuse(key, text, problem->message);
+    machine.facts.insert_or_assign(std::string(key), std::move(std::get<Fact>(fact)));
+}
+
+void set_number(Machine& machine, std::string_view assignment) {
+    const std::size_t equals = assignment.find('=');
+    if (equals == assignment.npos)
+        throw RequestError(fmt::format("--set \"{}\": accepted is KEY=VALUE, as in --set l2.latency=200clk",
+                                       printable(assignment)));
+    try {
+        set_fact(machine, trimmed(assignment.substr(0, equals)), trimmed(assignment.substr(equals + 1)),
+                 "--set");
+    } catch (const RequestError& error) { throw RequestError(fmt::format("--set {}", error.what())); }
+}
+
+}  // namespace rooftile

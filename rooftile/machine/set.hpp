@@ -1,0 +1,18 @@
+// Changing one number of a machine: --set on the command line, what a driver or a probe reports.
+#pragma once
+
+#include <string_view>
+
+#include "rooftile/machine/machine.hpp"
+
+namespace rooftile {
+
+/// Sets the fact under `key` from a text such as "3.35 TB/s"; "unknown" removes it. `key` may also be a
+/// feature, `text` then "true" or "false". Throws RequestError, one line "KEY = "TEXT": what is accepted".
+void set_fact(Machine& machine, std::string_view key, std::string_view text, std::string_view source);
+
+/// Does what `--set KEY=VALUE` asks: any number, any feature ("wgmma=false"), or "unknown" to remove either.
+/// The source becomes "--set". Throws RequestError with one line.
+void set_number(Machine& machine, std::string_view assignment);
+
+}  // namespace rooftile

@@ -1,0 +1,69 @@
+// The measure station: plans in; verified, timed figures beside the prediction and the vendor's library out.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rooftile/machine/machine.hpp"
+#include "rooftile/measure/measurement.hpp"
+#include "rooftile/measure/timing.hpp"
+#include "rooftile/measure/verify.hpp"
+
+namespace rooftile {
+
+struct MeasureOptions {
+    Mode mode = Mode::sustained;
+    bool baseline = true;  ///< cuBLASLt and a plain copy beside our kernels
+    bool verify = true;
+    bool time = true;      ///< false: compile, run and verify only
+    int device = 0;
+    std::uint64_t seed = 0;             ///< of inputs and orders; fresh_seed() for a new one
+    const Machine* machine = nullptr;   ///< for the roofs; null: roof_fraction is empty, nothing is refused
+    /// Rounds and lengths; mode, sets, seed and interrupted are set from here.
+    TimingOptions timing;
+    std::function<bool()> interrupted;
+    /// When the program started: `first_result` counts from here.
+    std::chrono::steady_clock::time_point program_start = std::chrono::steady_clock::now();
+    std::function<void(const std::string&)> progress;  ///< one line a step; may be empty
+};
+
+/// Rows and what a document says of the run.
+struct MeasureRun {
+    std::vector<Measurement> rows;  ///< in the order of the plans
+    std::vector<Timing> timings;    ///< in the order in which the parts ended
+    std::string gpu, driver, nvrtc; ///< as report's GpuContext wants them
+    std::string kernel_hash;        ///< where all rows ran one kernel
+    std::vector<std::string> notes; ///< what a reader must know: fewer sets than wanted, a slowed clock
+    bool verified() const;          ///< every row, or verification was off
+};
+
+/// Compiles, verifies and times `plans` on a GPU, those of one problem interleaved with each other and with
+/// cuBLASLt. A wrong result is a row whose `verified` says so and which has no time.
+/// Throws RequestError where a plan is not buildable, Error(no_gpu | compile_failed | gpu_failed | interrupted).
+MeasureRun measure(const std::vector<GemmPlan>& plans, const MeasureOptions& options);
+
+/// A number that has not been used before, below 2^53 so that JSON keeps it.
+std::uint64_t fresh_seed();
+
+/// Something of any family that computes one problem's C: what later kernels and rivals are measured as.
+struct Candidate {
+    std::string name;
+    GemmLaunch launch;
+};
+
+/// What the hardware allows, to refuse what cannot be. Empty where unknown.
+struct Roofs {
+    std::optional<double> flops_per_cycle;  ///< of the whole GPU, for the kernel's instruction and type
+    std::optional<double> dram_bytes_per_s;
+};
+Roofs roofs_of(const Machine* machine, const GemmPlan& plan, int sms);
+
+/// Fills time, rate and roof_fraction from `timed`; sets `invalid` where a figure lies above a roof.
+void set_figures(Measurement& row, const TimedResult& timed, const Roofs& roofs);
+
+}  // namespace rooftile

@@ -1,0 +1,127 @@
+#include "rooftile/measure/measure_kernels.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <exception>
+#include <optional>
+#include <utility>
+
+namespace rooftile {
+namespace {
+
+constexpr unsigned threads = 256;
+constexpr int ctas_per_sm = 8;  ///< of the grid-stride kernels: all 2048 threads of an SM
+
+Launch grid(std::int64_t items, int sms, Stream stream) {
+    const std::int64_t most = std::int64_t{sms} * ctas_per_sm;
+    Launch launch;
+    launch.grid_x = static_cast<unsigned>(std::clamp<std::int64_t>(ceil_div(items, threads), 1, most));
+    launch.block_x = threads;
+    launch.stream = stream;
+    return launch;
+}
+
+}  // namespace
+
+std::vector<Source> measure_sources(std::string_view arch) {
+    const auto source = [&](const char* name, const char* header, std::vector<std::string> kernels) {
+        Source s;
+        s.name = name;
+        s.text = std::string("#include \"") + header + "\"\n";
+        s.name_expressions = std::move(kernels);
+        s.arch = nvrtc_arch(arch);
+        return s;
+    };
+    return {
+        source("measure", "kernels/measure/measure.cuh",
+               {"rooftile::fill", "rooftile::check_fence", "rooftile::checksum", "rooftile::plant", "rooftile::flush",
+                "rooftile::copy", "rooftile::stamp"}),
+        source("verify_exact", "kernels/measure/verify.cuh", {"rooftile::verify<true>"}),
+        source("verify_bounded", "kernels/measure/verify.cuh", {"rooftile::verify<false>"}),
+    };
+}
+
+std::vector<CachedCompile> compile_measure_kernels(std::string_view arch) {
+    const std::vector<Source> sources = measure_sources(arch);
+    std::vector<CachedCompile> compiled(sources.size());
+    std::vector<std::exception_ptr> failed(sources.size());
+    in_parallel(sources.size(), 0, [&](std::size_t i) {
+        try {
+            compiled[i] = compile_cached(sources[i]);
+        } catch (...) {
+            failed[i] = std::current_exception();
+        }
+    });
+    for (const std::exception_ptr& error : failed) {
+        if (error) std::rethrow_exception(error);
+    }
+    return compiled;
+}
+
+MeasureKernels::MeasureKernels(const std::vector<CachedCompile>& compiled)
+    : sms_(Driver::instance().device(current_device()).sm_count) {
+    assert(compiled.size() == 3);
+    for (const CachedCompile& c : compiled) modules_.emplace_back(std::span<const char>(c.compiled.cubin));
+    Function* const functions[] = {&fill_, &check_fence_, &checksum_, &plant_, &flush_, &copy_, &stamp_};
+    for (std::size_t i = 0; i < std::size(functions); ++i) {
+        *functions[i] = modules_[0].function(compiled[0].compiled.lowered_names[i]);
+    }
+    verify_exact_ = modules_[1].function(compiled[1].compiled.lowered_names[0]);
+    verify_bounded_ = modules_[2].function(compiled[2].compiled.lowered_names[0]);
+}
+
+void MeasureKernels::fill(Stream stream, const FillArguments& arguments) const {
+    const MatrixView& to = arguments.to;
+    launch(fill_, grid(to.sets * to.lines * ceil_div(to.width, 4), sms_, stream), arguments);
+}
+
+void MeasureKernels::check_fence(Stream stream, const MatrixView& view, std::int64_t fence,
+                                 DevicePointer touched) const {
+    const long long elements = fence;
+    const std::int64_t padding = (view.leading - view.width) * (view.lines - 1);
+    launch(check_fence_, grid(2 * fence + padding, sms_, stream), view, elements, touched);
+}
+
+void MeasureKernels::checksum(Stream stream, DevicePointer data, std::int64_t bytes, DevicePointer sum) const {
+    assert(bytes % 4 == 0);
+    const long long words = bytes / 4;
+    launch(checksum_, grid(words, sms_, stream), data, words, sum);
+}
+
+void MeasureKernels::plant(Stream stream, DevicePointer at, std::uint16_t bits) const {
+    Launch one;
+    one.stream = stream;
+    launch(plant_, one, at, bits);
+}
+
+void MeasureKernels::flush(Stream stream, DevicePointer data, std::int64_t bytes) const {
+    assert(bytes % 16 == 0);
+    const long long count = bytes / 16;
+    launch(flush_, grid(count, sms_, stream), data, count);
+}
+
+void MeasureKernels::copy(Stream stream, DevicePointer to, DevicePointer from, std::int64_t bytes) const {
+    assert(bytes % 16 == 0);
+    const long long count = bytes / 16;
+    launch(copy_, grid(count, sms_, stream), to, from, count);
+}
+
+void MeasureKernels::stamp(Stream stream, DevicePointer stamps) const {
+    Launch all;
+    all.grid_x = static_cast<unsigned>(4 * sms_);  // CTAs go to the emptiest SM first: each gets some
+    all.block_x = 32;
+    all.stream = stream;
+    const unsigned sms = static_cast<unsigned>(sms_);
+    launch(stamp_, all, stamps, sms);
+}
+
+void MeasureKernels::verify(Stream stream, const VerifyArguments& arguments, bool exact,
+                            DevicePointer records) const {
+    Launch all;
+    all.grid_x = static_cast<unsigned>(verify_ctas());
+    all.block_x = 256;
+    all.stream = stream;
+    launch(exact ? verify_exact_ : verify_bounded_, all, arguments, records);
+}
+
+}  // namespace rooftile

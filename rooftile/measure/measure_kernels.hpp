@@ -1,0 +1,49 @@
+// The measure station's own kernels (kernels/measure/), compiled through the cache and ready to launch.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "kernels/measure/arguments.hpp"
+#include "rooftile/kernel/cache.hpp"
+#include "rooftile/kernel/driver.hpp"
+#include "rooftile/problem/gemm.hpp"
+
+namespace rooftile {
+
+/// Three programs, so that three threads compile them: fill and guard, the exact reference, the bounded one.
+std::vector<Source> measure_sources(std::string_view arch);
+
+/// Compiles or reads them from the cache, in parallel; needs no GPU. Throws Error(compile_failed).
+std::vector<CachedCompile> compile_measure_kernels(std::string_view arch);
+
+/// The kernels in the context current at construction. Every call is asynchronous on its stream.
+class MeasureKernels {
+  public:
+    explicit MeasureKernels(const std::vector<CachedCompile>& compiled);
+
+    void fill(Stream stream, const FillArguments& arguments) const;
+    /// Adds to `*touched` the elements around `view` that are not poison; `fence` elements on each side.
+    void check_fence(Stream stream, const MatrixView& view, std::int64_t fence, DevicePointer touched) const;
+    /// Adds a sum over `bytes` (a multiple of 4) at `data` to the 64-bit word at `sum`.
+    void checksum(Stream stream, DevicePointer data, std::int64_t bytes, DevicePointer sum) const;
+    void plant(Stream stream, DevicePointer at, std::uint16_t bits) const;
+    /// Reads and writes `bytes` (a multiple of 16).
+    void flush(Stream stream, DevicePointer data, std::int64_t bytes) const;
+    void copy(Stream stream, DevicePointer to, DevicePointer from, std::int64_t bytes) const;
+    /// Writes one ClockStamp for each of `sms()` SMs at `stamps`.
+    void stamp(Stream stream, DevicePointer stamps) const;
+    /// Judges every element of C; `records` holds `verify_ctas()` zeroed entries.
+    void verify(Stream stream, const VerifyArguments& arguments, bool exact, DevicePointer records) const;
+
+    int sms() const { return sms_; }
+    int verify_ctas() const { return 2 * sms_; }  ///< verify's launch bounds let two share an SM
+
+  private:
+    std::vector<Module> modules_;
+    Function fill_, check_fence_, checksum_, plant_, flush_, copy_, stamp_, verify_exact_, verify_bounded_;
+    int sms_ = 0;
+};
+
+}  // namespace rooftile

@@ -1,0 +1,64 @@
+// Timing of anything that can be launched, in the three modes: what is compared is interleaved.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "rooftile/measure/measure_kernels.hpp"
+#include "rooftile/measure/measurement.hpp"
+#include "rooftile/measure/nvml.hpp"
+#include "rooftile/measure/statistics.hpp"
+
+namespace rooftile {
+
+/// One competitor: puts one launch on buffer set `set` into a stream, without waiting.
+struct TimedWork {
+    std::string name;
+    std::function<void(Stream stream, std::int64_t set)> launch;
+    /// May be left out once it is clearly slower than the fastest of those that may: cuBLASLt's algorithms.
+    bool droppable = false;
+};
+
+struct TimingOptions {
+    Mode mode = Mode::sustained;
+    std::int64_t sets = 1;         ///< buffer sets that launches rotate over
+    std::uint64_t seed = 0;        ///< of the order of competitors
+    int rounds = 7;                ///< sustained, burst: blocks each; 6 or more give a 95 % interval
+    double load_seconds = 2;       ///< sustained: load before the first block
+    double block_seconds = 0.1;    ///< sustained
+    double idle_seconds = 0.5;     ///< burst: pause before each block
+    double burst_seconds = 0.05;   ///< burst: length of a block
+    double cold_seconds = 1;       ///< cold: total time aimed at for each competitor
+    int cold_launches_least = 20, cold_launches_most = 300;
+    std::function<bool()> interrupted;  ///< asked between blocks; true: Error(interrupted)
+};
+
+struct TimedResult {
+    MedianInterval time_us;        ///< of one launch; samples are blocks, in cold mode launches
+    /// From the SMs' own cycle counters over the timed blocks; NVML's where those do not answer.
+    std::optional<double> sm_clock_mhz;
+    GpuStateMeans gpu;             ///< NVML's, while this competitor ran; in cold mode while any did
+    std::int64_t launches = 0;     ///< timed ones
+    bool dropped = false;          ///< was clearly slower; fewer samples than the rest
+    std::string failure;           ///< why it could not be launched; then nothing else means anything
+};
+
+/// Times all of `works` on the device of the current context. `gpu` may be null.
+/// Throws Error(gpu_failed), Error(interrupted).
+std::vector<TimedResult> time_works(const std::vector<TimedWork>& works, const TimingOptions& options,
+                                    const MeasureKernels& kernels, std::shared_ptr<const Nvml> gpu,
+                                    std::int64_t l2_bytes);
+
+/// The median over SMs of cycles per time between two stamps, MHz; empty where no SM answered both.
+std::optional<double> clock_mhz(std::span<const ClockStamp> before, std::span<const ClockStamp> after);
+
+/// Launches recorded together so that the host adds nothing between them: a multiple of `sets`, lasting at
+/// least `least_us`; fewer than `sets` only where those last longer than `most_us`.
+std::int64_t recorded_launches(double launch_us, std::int64_t sets, double least_us, double most_us);
+
+}  // namespace rooftile

@@ -1,0 +1,93 @@
+// Is a GEMM's result right? Every element of C against an fp64 reference, on inputs made here, with memory
+// around it watched. A wrong result is a value that says where; only a failing GPU throws.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rooftile/measure/measure_kernels.hpp"
+#include "rooftile/measure/measurement.hpp"
+#include "rooftile/measure/operands.hpp"
+
+namespace rooftile {
+
+/// Anything that puts C = A * B of one problem into a stream.
+using GemmLaunch = std::function<void(Stream stream, const void* a, const void* b, void* c)>;
+
+/// The inputs of a check.
+enum class VerifyCase : std::uint8_t {
+    exact,    ///< small whole numbers: C is known bit for bit
+    random,   ///< standard normal numbers: every element within error_bound()
+    special,  ///< as random, with NaN, +Inf, -Inf and a product beyond the type planted in A and B
+};
+std::string_view name_of(VerifyCase which);
+
+/// One case's outcome.
+struct CaseOutcome {
+    bool right = false;
+    std::int64_t wrong = 0;   ///< elements of C outside their bound or of a wrong class
+    double ratio = 0;         ///< largest |error| / bound
+    double bound = 0;         ///< at that element
+    std::string failure;      ///< one line where not right
+};
+
+/// What a case's device work left behind, and its reading.
+struct CaseEvidence {
+    std::vector<VerifyRecord> records;
+    std::uint64_t inputs_before = 0, inputs_after = 0;  ///< checksums of A and B, fences included
+    std::uint64_t touched = 0;                          ///< elements around C that were written
+};
+CaseOutcome judge(const CaseEvidence& evidence, const GemmProblem& problem, VerifyCase which, std::uint64_t seed);
+
+/// Owns fenced operands of one problem; checks any number of launches of it, one after another.
+/// `kernels` must outlive it. A, B and C must be of one 16-bit type, alpha 1, beta 0, batch 1.
+class GemmVerifier {
+  public:
+    GemmVerifier(const MeasureKernels& kernels, const GemmProblem& problem);
+
+    /// Poisons, fills from `seed`, launches once and judges; waits for the result.
+    CaseOutcome check(VerifyCase which, std::uint64_t seed, const GemmLaunch& launch) const;
+
+    /// The exact, then the random case; stops at the first that is not right.
+    Verification check_values(std::uint64_t seed, const GemmLaunch& launch) const;
+    /// All three.
+    Verification check_all(std::uint64_t seed, const GemmLaunch& launch) const;
+    /// The random case again on fresh inputs, after timing: keeps the worse figures in `verification`.
+    void check_again(Verification& verification, std::uint64_t seed, const GemmLaunch& launch) const;
+    /// The special case, added to what check_values() found.
+    void check_special(Verification& verification, std::uint64_t seed, const GemmLaunch& launch) const;
+
+    /// A checksum of C for the random case of `seed`: equal from run to run where the kernel is deterministic.
+    std::uint64_t result_checksum(std::uint64_t seed, const GemmLaunch& launch) const;
+
+    const FencedMatrix& a() const { return a_; }
+    const FencedMatrix& b() const { return b_; }
+    const FencedMatrix& c() const { return c_; }
+
+  private:
+    void prepare(VerifyCase which, std::uint64_t seed) const;
+    void plant_specials(std::uint64_t seed) const;
+    void checksum_inputs(DevicePointer to) const;
+
+    const MeasureKernels& kernels_;
+    GemmProblem problem_;
+    StreamOwner stream_;
+    FencedMatrix a_, b_, c_;
+    DeviceBuffer counters_, records_;
+};
+
+/// What is planted in the special case: bits at row/column (i, k) of A or (k, j) of B.
+struct Plant {
+    Operand operand;
+    std::int64_t row, column;
+    std::uint16_t bits;
+};
+std::vector<Plant> special_plants(const GemmProblem& problem, std::uint64_t seed);
+
+/// Element index within the operand's memory of A[row, column] or B[row, column].
+std::int64_t offset_of(const GemmProblem& problem, Operand operand, std::int64_t row, std::int64_t column);
+
+}  // namespace rooftile

@@ -1,0 +1,24 @@
+// Minimum, maximum and rounding where NaN means unknown and an unknown limit does not bind. As fmin, fmax and
+// ceil, but inline on every x86-64: the search calls them a hundred thousand times a millisecond.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+namespace rooftile {
+
+/// The lesser; the known one where the other is NaN.
+inline double least_known(double x, double y) { return y < x || x != x ? y : x; }
+/// The greater; the known one where the other is NaN.
+inline double most_known(double x, double y) { return y > x || x != x ? y : x; }
+
+/// Floor and ceiling of a number from 0 to 2^62. NaN stays NaN.
+inline double whole(double x) {
+    return x >= 0 && x < 4e18 ? static_cast<double>(static_cast<std::int64_t>(x)) : std::floor(x);
+}
+inline double whole_up(double x) {
+    const double down = whole(x);
+    return down < x ? down + 1 : down;
+}
+
+}  // namespace rooftile

@@ -1,0 +1,102 @@
+#include "rooftile/model/gemm_hardware.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "rooftile/machine/query.hpp"
+#include "rooftile/model/bound.hpp"
+#include "rooftile/problem/gemm.hpp"
+
+namespace rooftile {
+
+std::string_view name_of(Bound bound) {
+    switch (bound) {
+        case Bound::tensor: return "tensor";
+        case Bound::shared: return "shared";
+        case Bound::l2: return "l2";
+        case Bound::dram: return "dram";
+        case Bound::issue: return "issue";
+        case Bound::latency: return "latency";
+        case Bound::launch: return "launch";
+    }
+    return "?";
+}
+
+namespace {
+
+// Turns optionals into numbers, and notes the keys that are missing.
+class Reader {
+  public:
+    Reader(const Machine& machine, std::vector<std::string>& unknown) : machine_(machine), unknown_(unknown) {}
+
+    double count(std::string_view key) { return known(key, machine_.count(key)); }
+    double bytes(std::string_view key) { return known(key, machine_.number<Bytes>(key)); }
+    template <class Q>
+    double per_sm(std::string_view key) { return known(key, machine_.number<Q>(key, Per::sm)); }
+
+    template <class Q>
+    double known(std::string_view key, const std::optional<Q>& number) {
+        if (number) {
+            if constexpr (std::is_same_v<Q, double>) return *number;
+            else return number->value;
+        }
+        // A number can be known and still not be convertible: then what is missing is the clock or the SMs.
+        if (!machine_.find(key)) note(key);
+        return std::nan("");
+    }
+    void note(std::string_view key) {
+        if (std::find(unknown_.begin(), unknown_.end(), key) == unknown_.end()) unknown_.emplace_back(key);
+    }
+
+  private:
+    const Machine& machine_;
+    std::vector<std::string>& unknown_;
+};
+
+}  // namespace
+
+GemmHardware gemm_hardware(const Machine& machine, std::string_view family, Type type,
+                           std::vector<std::string>& unknown) {
+    Reader read(machine, unknown);
+    const auto named = matrix_clock(machine, name_of(type));
+    const auto clock = named ? std::optional(named->clock) : std::nullopt;
+    const std::string rate = rate_key(family, name_of(type), "fp32");
+    // Sustained bandwidth, never the nominal one, where somebody measured it [M2].
+    const char* dram = machine.find("dram.sustained_read") ? "dram.sustained_read" : "dram.bandwidth";
+
+    GemmHardware hw{};
+    hw.sms = read.count("sm.count");
+    hw.clock_hz = read.known("clock.boost", clock);
+    hw.flops_per_cycle = read.known(rate, flops_per_cycle_per_sm(machine, rate, clock));
+    const auto peak = peak_flops(machine, family, name_of(type), "fp32", clock);
+    hw.peak_flops = peak ? peak->value : std::nan("");
+    hw.shared_bandwidth = read.per_sm<BytesPerCycle>("shared.bandwidth");
+    hw.l2_port = read.per_sm<BytesPerCycle>("l2.port");
+    hw.l2_share = read.known("l2.bandwidth", bytes_per_cycle_per_sm(machine, "l2.bandwidth", clock));
+    hw.dram_share = read.known(dram, bytes_per_cycle_per_sm(machine, dram, clock));
+    hw.dram_bandwidth = read.known(dram, bandwidth(machine, dram, clock));
+    const double l2 = read.bytes("l2.size");
+    const double parts = machine.count("l2.partitions").value_or(1);
+    // Both halves of a split L2 hold a copy of what SMs of both sides read (hardware notes on A100 and H100).
+    hw.l2_bytes = l2 / parts;
+    hw.shared_per_cta = read.bytes("shared.per_cta");
+    hw.shared_per_sm = read.bytes("shared.per_sm");
+    hw.shared_reserved = machine.number<Bytes>("shared.reserved_per_cta").value_or(Bytes(0)).value;
+    hw.shared_unit = machine.number<Bytes>("shared.allocation_unit").value_or(Bytes(1)).value;
+    hw.registers_per_sm = read.count("sm.registers");
+    hw.registers_per_thread = read.count("sm.max_registers_per_thread");
+    hw.register_unit = machine.count("sm.register_allocation_unit").value_or(1);
+    hw.on_chip_bytes = l2 + hw.sms * (hw.shared_per_sm + 4 * hw.registers_per_sm);
+    hw.dram_latency = read.known("dram.latency", latency_cycles(machine, "dram.latency", clock));
+    hw.l2_latency = read.known("l2.latency", latency_cycles(machine, "l2.latency", clock));
+    const auto tma = latency_cycles(machine, "tma.latency_extra", clock);
+    hw.tma_latency = tma ? tma->value : 0;
+    hw.launch_seconds = read.known("launch.gap_stream", machine.number<Seconds>("launch.gap_stream"));
+    hw.threads_per_cta = read.count("sm.max_threads_per_cta");
+    hw.threads_per_sm = 32 * read.count("sm.max_warps");
+    hw.ctas_per_sm = read.count("sm.max_ctas");
+    hw.partitions = machine.count("sm.partitions").value_or(4);
+    return hw;
+}
+
+}  // namespace rooftile

@@ -1,0 +1,39 @@
+// A machine's numbers as the GEMM formulas want them: one plain struct, read once before the search.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/types.hpp"
+#include "rooftile/machine/machine.hpp"
+
+namespace rooftile {
+
+/// The machine's numbers a GEMM needs, each in the unit the formulas use. NaN: unknown.
+struct GemmHardware {
+    double sms;                 ///< count
+    double clock_hz;            ///< under sustained tensor load of this type where known
+    double flops_per_cycle;     ///< of one SM's matrix units, for the type and its accumulator
+    double peak_flops;          ///< FLOP/s of the GPU
+    double shared_bandwidth;    ///< B/clk of one SM
+    double l2_port;             ///< B/clk into one SM
+    double l2_share;            ///< B/clk for each SM when all pull at once
+    double dram_share;          ///< B/clk for each SM when all pull at once
+    double dram_bandwidth;      ///< B/s of the GPU, sustained where known
+    double l2_bytes;            ///< of one partition: what a shared operand may fill before it is evicted
+    double on_chip_bytes;       ///< L2, shared memory and registers of the whole GPU
+    double dram_latency, l2_latency, tma_latency;  ///< cycles; tma: beyond a plain load
+    double launch_seconds;
+    double shared_per_cta, shared_per_sm, shared_reserved, shared_unit;  ///< B
+    double registers_per_sm, registers_per_thread, register_unit;        ///< 32-bit registers
+    double threads_per_cta, threads_per_sm, ctas_per_sm;                 ///< count
+    double partitions;                                                   ///< of an SM
+};
+
+/// Reads the numbers for matrix instructions of `family` ("wgmma", "mma_sync", "generic") on `type` with fp32
+/// sums. Keys that are unknown are appended to `unknown`, once each.
+GemmHardware gemm_hardware(const Machine& machine, std::string_view family, Type type,
+                           std::vector<std::string>& unknown);
+
+}  // namespace rooftile

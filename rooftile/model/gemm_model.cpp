@@ -1,0 +1,120 @@
+#include "rooftile/model/gemm_model.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "rooftile/model/arithmetic.hpp"
+
+namespace rooftile {
+
+StepCycles step_cycles(const GemmHardware& hw, const GemmTile& t, int element_bytes) {
+    const double k_bytes = double(t.tile_k) * element_bytes;
+    const double area = double(t.tile_m) * t.tile_n;
+    // Both tiles are written once and read by every block of C that needs them: A once for each column of
+    // warp tiles, B once for each row of them.
+    const double written = (t.tile_m + t.tile_n) * k_bytes;
+    const double read = (area / t.warp_n + area / t.warp_m) * k_bytes;
+    const double from_l2 = (double(t.tile_m) / t.cluster_n + double(t.tile_n) / t.cluster_m) * k_bytes;
+    return {.tensor = 2 * area * t.tile_k / hw.flops_per_cycle,
+            .shared = (written + read) / hw.shared_bandwidth,
+            .l2 = from_l2 / least_known(hw.l2_port, hw.l2_share)};
+}
+
+namespace {
+
+// One band of `height` rows of tiles is walked over all columns. Its rows of A stay in L2 if they and the
+// columns of B in use fit; all of B comes once a band unless it stays beside them.
+double walk_reads(double a_bytes, double b_bytes, double rows, double columns, double height, double slots,
+                  double l2_bytes) {
+    const double bands = whole_up(rows / height);
+    const double width = least_known(columns, most_known(1, whole(slots / height)));
+    const double band_a = a_bytes / bands, window_b = b_bytes * width / columns;
+    const double a_reads = band_a + window_b <= l2_bytes ? 1 : whole_up(columns / width);
+    const double b_reads = band_a + b_bytes <= l2_bytes ? 1 : bands;
+    return a_bytes * a_reads + b_bytes * b_reads;
+}
+
+double bytes(std::int64_t rows, std::int64_t columns, Type type) { return double(rows) * double(columns) * bytes_of(type); }
+
+}  // namespace
+
+WalkTraffic::WalkTraffic(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p)
+    : a_(bytes(p.m, p.k, p.a_type)), b_(bytes(p.n, p.k, p.b_type)), c_(bytes(p.m, p.n, p.c_type)),
+      rows_(double(ceil_div(p.m, t.tile_m))), columns_(double(ceil_div(p.n, t.tile_n))),
+      slots_(hw.sms * t.ctas_per_sm), l2_(hw.l2_bytes), cluster_m_(t.cluster_m) {}
+
+double WalkTraffic::dram(Order order, int group) const {
+    if (std::isnan(slots_) || std::isnan(l2_)) return std::nan("");
+    if (a_ + b_ <= l2_) return a_ + b_ + c_;
+    // Row by row (or column by column) a wave covers as many whole lines as it has CTAs for.
+    const auto lines = [&](double length, double all) { return least_known(all, most_known(1, whole_up(slots_ / length))); };
+    if (order == Order::row) return c_ + walk_reads(a_, b_, rows_, columns_, lines(columns_, rows_), slots_, l2_);
+    if (order == Order::column) return c_ + walk_reads(b_, a_, columns_, rows_, lines(rows_, columns_), slots_, l2_);
+    return c_ + walk_reads(a_, b_, rows_, columns_, least_known(rows_, double(group) * cluster_m_), slots_, l2_);
+}
+
+Traffic traffic(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p, Order order, int group) {
+    const double a = bytes(p.m, p.k, p.a_type), b = bytes(p.n, p.k, p.b_type), c = bytes(p.m, p.n, p.c_type);
+    const std::int64_t rows = ceil_div(p.m, t.tile_m), columns = ceil_div(p.n, t.tile_n);
+    return {.moved = a * double(columns) + b * double(rows) + c,
+            .l2 = a * double(ceil_div(columns, t.cluster_n)) + b * double(ceil_div(rows, t.cluster_m)) + c,
+            .dram = WalkTraffic(hw, t, p).dram(order, group)};
+}
+
+Waves waves(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p) {
+    Waves w;
+    const std::int64_t rows = ceil_div(p.m, std::int64_t{t.tile_m} * t.cluster_m);
+    const std::int64_t columns = ceil_div(p.n, std::int64_t{t.tile_n} * t.cluster_n);
+    const int cluster = t.cluster_m * t.cluster_n;
+    w.tiles = rows * columns * cluster;
+    w.slots = whole(hw.sms * t.ctas_per_sm / cluster) * cluster;
+    w.waves = whole_up(double(w.tiles) / w.slots);
+    w.efficiency = double(w.tiles) / (w.waves * w.slots);
+    return w;
+}
+
+GemmTime gemm_time(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p, const StepCycles& s,
+                   const Waves& w, double dram, int stages) {
+    const double steps = double(ceil_div(p.k, t.tile_k));
+    // CTAs on one SM take turns at its units: a CTA's step lasts ctas_per_sm times as long, its latency does not.
+    const double latency = most_known(hw.dram_latency, 0) + most_known(hw.tma_latency, 0);
+    const double waiting = (latency + most_known(s.l2, 0) * t.ctas_per_sm) / ((stages - 1) * t.ctas_per_sm);
+
+    GemmTime out{};
+    out.bound = Bound::tensor;
+    out.step = s.tensor;
+    const auto worst = [&](double cycles, Bound bound) {
+        if (cycles > out.step || std::isnan(out.step)) { out.step = cycles; out.bound = bound; }
+    };
+    worst(s.shared, Bound::shared);
+    worst(s.l2, Bound::l2);
+    worst(waiting, Bound::latency);
+
+    // C leaves by the SM's port; it shows where nothing runs beside it.
+    const double epilogue = double(t.tile_m) * t.tile_n * bytes_of(p.c_type) / least_known(hw.l2_port, hw.shared_bandwidth);
+    const bool shows = !t.epilogue_overlapped && t.ctas_per_sm == 1;
+    const double epilogue_cycles = most_known(epilogue, 0);
+    out.tile_cycles = steps * out.step + (shows ? epilogue_cycles : 0);
+
+    // The ring fills once and the last tile is stored once; in between nothing waits.
+    const double fill = latency + most_known(s.l2, 0) + (shows ? 0 : epilogue_cycles);
+    const double compute = (w.waves * t.ctas_per_sm * out.tile_cycles + fill) / hw.clock_hz;
+    const double memory = dram / hw.dram_bandwidth + fill / hw.clock_hz;
+    out.seconds = compute;
+    if (memory > compute) { out.seconds = memory; out.bound = Bound::dram; }
+    if (!std::isnan(hw.launch_seconds)) {
+        if (hw.launch_seconds > out.seconds) out.bound = Bound::launch;
+        out.seconds += hw.launch_seconds;
+    }
+    return out;
+}
+
+double dram_lower_bound_bytes(const GemmHardware& hw, const GemmProblem& p) {
+    const int element = std::min({bytes_of(p.a_type), bytes_of(p.b_type), bytes_of(p.c_type)});
+    const double storage = hw.on_chip_bytes / element;
+    const double mnk = double(p.m) * double(p.n) * double(p.k);
+    const double reuse = (2 * mnk / std::sqrt(storage) - 2 * storage) * element;
+    return most_known(p.compulsory_bytes().value, reuse);
+}
+
+}  // namespace rooftile

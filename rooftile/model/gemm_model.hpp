@@ -1,0 +1,75 @@
+// The physics of a tiled GEMM: what one k-step costs at every level, what crosses each level, and the time
+// that follows. Pure functions over plain numbers; NaN stands for an unknown one and spreads only into what
+// needs it.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/types.hpp"
+#include "rooftile/model/bound.hpp"
+#include "rooftile/model/gemm_hardware.hpp"
+#include "rooftile/problem/gemm.hpp"
+
+namespace rooftile {
+
+/// What a GEMM kernel family makes of a tile, as far as the model must know.
+struct GemmTile {
+    int tile_m, tile_n, tile_k;
+    int cluster_m = 1, cluster_n = 1;
+    int ctas_per_sm = 1;
+    int warp_m, warp_n;         ///< block of C whose A and B are read from shared memory once a k-step
+    bool epilogue_overlapped;   ///< the next tile's products run while this one is stored
+};
+
+/// Cycles of one SM for one k-step of one tile, by resource.
+struct StepCycles {
+    double tensor, shared, l2;
+};
+StepCycles step_cycles(const GemmHardware& hw, const GemmTile& tile, int element_bytes);
+
+/// Bytes of the whole problem by level, for a walk in `order`.
+struct Traffic {
+    double moved;  ///< what tiles ask for: each operand once for every row or column of tiles, C once
+    double l2;     ///< what leaves L2: `moved` less what multicast shares
+    double dram;   ///< what the walk reads from DRAM after reuse in L2, and C written
+};
+Traffic traffic(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem, Order order, int group);
+
+/// The DRAM traffic of one tiling in any order. What does not depend on the order is worked out once.
+class WalkTraffic {
+  public:
+    WalkTraffic(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem);
+    /// Bytes read from DRAM after reuse in L2, and C written. `group` counts rows of (cluster) tiles.
+    double dram(Order order, int group) const;
+
+  private:
+    double a_, b_, c_;             // B: each operand once
+    double rows_, columns_;        // tiles of C
+    double slots_;                 // CTAs that run at once
+    double l2_;
+    int cluster_m_;
+};
+
+struct Waves {
+    std::int64_t tiles = 0;  ///< of C, whole clusters
+    double slots = 0;        ///< CTAs the GPU runs at once
+    double waves = 0;        ///< ceil(tiles / slots)
+    double efficiency = 0;   ///< tiles / (waves * slots)
+};
+Waves waves(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem);
+
+struct GemmTime {
+    double seconds;      ///< NaN where the SM count or the clock is unknown
+    double step;         ///< cycles of the steady k-step, the slowest resource
+    double tile_cycles;  ///< one tile, epilogue included as far as it shows
+    Bound bound;
+};
+/// `dram` is the DRAM traffic in bytes; `stages` the ring's depth.
+GemmTime gemm_time(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem,
+                   const StepCycles& step, const Waves& waves, double dram, int stages);
+
+/// The least bytes any schedule must move between DRAM and the chip [M33]:
+/// max(MK + KN + MN, 2 MNK / sqrt(S) - 2 S) elements, S all on-chip storage in elements.
+double dram_lower_bound_bytes(const GemmHardware& hw, const GemmProblem& problem);
+
+}  // namespace rooftile

@@ -1,0 +1,198 @@
+#include <fmt/core.h>
+
+#include "rooftile/machine/query.hpp"
+#include "rooftile/plan/gemm_derivation.hpp"
+#include "rooftile/plan/gemm_sm80.hpp"
+#include "rooftile/plan/gemm_sm90.hpp"
+
+namespace rooftile {
+namespace {
+
+constexpr int most_plans = 64;
+
+// Which kernel family a machine gets, and the matrix instruction whose rate it is planned with.
+struct Choice {
+    GemmKernel kernel = GemmKernel::generic;
+    std::string family = "generic";
+    bool async_copy = true;
+};
+
+Choice choose(const Machine& machine, Type type) {
+    if (machine.has("wgmma")) return {GemmKernel::sm90_gemm, "wgmma", true};
+    if (machine.has("mma_sync")) return {GemmKernel::sm80_gemm, "mma_sync", !machine.lacks("cp_async")};
+    for (const char* family : {"wgmma", "mma_sync"})
+        if (machine.find(rate_key(family, name_of(type), "fp32"))) return {GemmKernel::generic, family, true};
+    return {};
+}
+
+// Everything about one search that messages need.
+struct Request {
+    const Machine& machine;
+    const GemmProblem& problem;
+    const GemmRequest& fixed;
+    const GemmHardware& hw;
+};
+
+Infeasible infeasible(const Request& r, Reason reason, std::string message, double needed, double available) {
+    Infeasible out{reason, std::move(message), needed, available, r.machine.id, r.machine.name, r.machine.hash(), r.problem, {}};
+    return out;
+}
+
+std::string tile_text(const GemmCandidate& c) {
+    return fmt::format("tile {}x{}x{}, {} {} consumer warpgroup{}", c.tile_m, c.tile_n, c.tile_k, c.warpgroups,
+                       name_of(c.schedule), c.warpgroups == 1 ? "" : "s");
+}
+
+// One line for the wall that stopped the candidate which got furthest: needed, available, what to change.
+template <class Family>
+std::string wall_text(const Request& r, const Family& family, const SearchResult& result) {
+    const GemmCandidate& c = result.last_candidate;
+    const Wall& wall = result.last;
+    Footprint f;
+    family.examine(r.hw, r.problem, c, f);
+    const std::string tile = tile_text(c);
+    switch (wall.reason) {
+        case Reason::shared: {
+            const int fit = f.stages_max(1 << 20);
+            const int stages = r.fixed.stages.value_or(fit + 1);
+            return fmt::format("{}: {} stages: {} x {} = {} B + {} B for C slabs, barriers and alignment > {:.0f} B of shared "
+                               "memory on {}; {} fit",
+                               tile, stages, stages, f.stage_bytes, std::int64_t{stages} * f.stage_bytes,
+                               f.reserved_bytes + stages * f.stage_overhead, f.shared_limit, r.machine.id, fit);
+        }
+        case Reason::latency:
+            return fmt::format("{}: {:.0f} stages are needed to cover the latency, {:.0f} {}; take a larger tile",
+                               tile, wall.needed, wall.available, r.fixed.stages ? "were asked for" : "fit");
+        case Reason::registers:
+            return fmt::format("{}: {} accumulators + {} more = {:.0f} registers a thread > {:.0f}; take a smaller tile or more warpgroups",
+                               tile, f.accumulators, f.registers - f.accumulators, wall.needed, wall.available);
+        case Reason::threads:
+            return fmt::format("{}: {:.0f} threads on an SM > {:.0f}; take fewer warpgroups or CTAs", tile, wall.needed, wall.available);
+        case Reason::cluster:
+            return fmt::format("{}: cluster {}x{} needs {:.0f}, there {} {:.0f}; take a smaller cluster", tile, c.cluster_m, c.cluster_n,
+                               wall.needed, wall.available == 1 ? "is" : "are", wall.available);
+        case Reason::alignment:
+            return fmt::format("{}: with this major the tile must be a multiple of {:.0f} elements, not {:.0f}", tile, wall.needed, wall.available);
+        default:
+            return fmt::format("{}: the matrix instruction takes no such shape (needs {:.0f}, has {:.0f})", tile, wall.needed, wall.available);
+    }
+}
+
+// Orders and splits that are named in the contract but not in the kernels yet.
+std::string not_built_yet(const GemmConfig& c) {
+    if (c.kernel == GemmKernel::sm80_gemm) return "the cp.async + mma.sync kernel is not written yet";
+    if (c.kernel == GemmKernel::generic) return "the machine names no architecture, so no kernel is known for it";
+    if (c.order == Order::morton || c.order == Order::hilbert) return fmt::format("order {} is not in the kernel yet", name_of(c.order));
+    return {};
+}
+
+void note_unknowns(Plans& plans, const GemmHardware& hw) {
+    const auto unchecked = [&](bool is, const char* wall) {
+        if (is) plans.unchecked_walls.emplace_back(wall);
+    };
+    unchecked(std::isnan(hw.registers_per_sm), "registers");
+    unchecked(std::isnan(hw.shared_per_cta), "shared memory");
+    unchecked(std::isnan(hw.dram_latency) || std::isnan(hw.flops_per_cycle), "latency");
+    unchecked(std::isnan(hw.threads_per_sm), "threads");
+    unchecked(std::isnan(hw.shared_bandwidth), "instruction against shared memory");
+    unchecked(std::isnan(hw.l2_port), "CTA tile against the SM's port");
+    unchecked(std::isnan(hw.l2_share), "cluster tile against L2");
+    unchecked(std::isnan(hw.dram_share), "wave against DRAM");
+    unchecked(std::isnan(hw.sms), "waves");
+}
+
+template <class Family>
+std::variant<Plans, Infeasible> run(const Request& r, const Family& family, const GemmContext& context,
+                                    std::vector<std::string> unknown) {
+    const SearchResult result = search(family, r.hw, r.problem, r.fixed);
+    if (result.best.kept().empty()) {
+        const bool any = result.last.stands;
+        Infeasible out = infeasible(r, any ? result.last.reason : Reason::instruction,
+                                    any ? wall_text(r, family, result) : "no candidate has the values that were fixed",
+                                    result.last.needed, result.last.available);
+        out.rejected = result.rejected;
+        return out;
+    }
+    Plans plans;
+    plans.machine_id = r.machine.id;
+    plans.machine_name = r.machine.name;
+    plans.machine_hash = r.machine.hash();
+    plans.problem = r.problem;
+    plans.rejected = result.rejected;
+    plans.unknown = unknown;
+    note_unknowns(plans, r.hw);
+    for (const Kept& kept : result.best.kept()) {
+        GemmPlan plan = write_plan(context, kept);
+        plan.rank = static_cast<int>(plans.plans.size()) + 1;
+        plan.unknown = unknown;
+        plan.why_not = not_built_yet(plan.config);
+        plan.buildable = plan.why_not.empty();
+        if (r.fixed.buildable_only && !plan.buildable) {
+            ++plans.rejected.reasons[static_cast<int>(Reason::instruction)];
+            continue;
+        }
+        plans.plans.push_back(std::move(plan));
+    }
+    if (plans.plans.empty()) {
+        const std::string why = not_built_yet(write_plan(context, result.best.kept().front()).config);
+        Infeasible out = infeasible(r, Reason::instruction, why, 0, 0);
+        out.rejected = plans.rejected;
+        return out;
+    }
+    return plans;
+}
+
+// Every candidate of the space falls at once where the problem itself cannot be loaded.
+template <class Family>
+Infeasible all_fall(const Request& r, const Family& family, Reason reason, std::string message, double needed, double available) {
+    Infeasible out = infeasible(r, reason, std::move(message), needed, available);
+    const InnerSpace inner = inner_space(r.fixed);
+    family.for_each(r.fixed, [&](const GemmCandidate& c) {
+        if (!excluded(r.fixed, c)) out.rejected.reasons[static_cast<int>(reason)] += inner.size();
+    });
+    return out;
+}
+
+}  // namespace
+
+std::variant<Plans, Infeasible> derive(const Machine& machine, const GemmProblem& problem, const GemmRequest& asked) {
+    check(problem);
+    GemmRequest request = asked;
+    request.top = std::clamp(request.top, 1, most_plans);
+    const Choice choice = choose(machine, problem.a_type);
+    std::vector<std::string> unknown;
+    const GemmHardware hw = gemm_hardware(machine, choice.family, problem.a_type, unknown);
+    const Request r{machine, problem, request, hw};
+
+    const auto with = [&](const auto& family, double working_registers) -> std::variant<Plans, Infeasible> {
+        const std::string type(name_of(problem.a_type));
+        if (machine.lacks(type))
+            return all_fall(r, family, Reason::instruction,
+                            fmt::format("{} has no {} matrix instruction; take {}", machine.id, type,
+                                        problem.a_type == Type::bf16 ? "fp16" : "bf16"), 1, 0);
+        if (request.split_k.value_or(1) != 1)
+            return all_fall(r, family, Reason::instruction,
+                            fmt::format("split_k = {} is not in the kernels yet; 1 is", *request.split_k), *request.split_k, 1);
+        if (choice.kernel != GemmKernel::generic)
+            if (const std::string why = copy_problem(problem); !why.empty())
+                return all_fall(r, family, Reason::alignment, why, copy_elements, 0);
+        const GemmContext context{machine, problem, hw, choice.family, choice.kernel, working_registers};
+        return run(r, family, context, unknown);
+    };
+
+    std::variant<Plans, Infeasible> out;
+    switch (choice.kernel) {
+        case GemmKernel::sm90_gemm: out = with(Sm90GemmFamily(hw), Sm90GemmConfig::working_registers); break;
+        case GemmKernel::sm80_gemm: out = with(Sm80GemmFamily{choice.async_copy}, Sm80GemmFamily::working_registers); break;
+        case GemmKernel::generic: out = with(GenericGemmFamily{}, Sm80GemmFamily::working_registers); break;
+    }
+    if (Plans* plans = std::get_if<Plans>(&out)) {
+        if (machine.has("tcgen05"))
+            plans->notes.emplace_back("tcgen05 is not modelled yet: planned at the rate of mma.sync");
+        if (choice.kernel == GemmKernel::sm80_gemm && !choice.async_copy)
+            plans->notes.emplace_back("cp.async is infeasible here: the next tile waits in registers, two stages at most");
+    }
+    return out;
+}
+
+}  // namespace rooftile

@@ -1,0 +1,106 @@
+#include "rooftile/plan/gemm_search.hpp"
+
+#include <fmt/core.h>
+
+namespace rooftile {
+
+InnerSpace inner_space(const GemmRequest& request) {
+    InnerSpace inner;
+    if (request.stages) inner.stages_low = inner.stages_high = *request.stages;
+    if (request.order && *request.order != Order::grouped && *request.order != Order::serpentine) {
+        inner.orders[inner.order_count++] = {*request.order, 1};
+        return inner;
+    }
+    for (const OrderChoice& choice : searched_orders) {
+        const bool banded = choice.order == Order::grouped;
+        if (request.order && !banded) continue;
+        if (request.group && (!banded || choice.group != *request.group)) continue;
+        inner.orders[inner.order_count++] = {request.order.value_or(choice.order), choice.group};
+    }
+    if (inner.order_count == 0)  // a group of a size that is not searched
+        inner.orders[inner.order_count++] = {request.order.value_or(Order::grouped), *request.group};
+    return inner;
+}
+
+std::string copy_problem(const GemmProblem& p) {
+    struct Side {
+        const char *operand, *major, *other_major, *ld_name;
+        std::int64_t extent, ld;
+    };
+    const bool a_k = p.a_major == Major::k, b_k = p.b_major == Major::k;
+    const Side sides[] = {{"A", a_k ? "k" : "m", a_k ? "m" : "k", "lda", a_k ? p.k : p.m, p.lda},
+                          {"B", b_k ? "k" : "n", b_k ? "n" : "k", "ldb", b_k ? p.k : p.n, p.ldb}};
+    for (const Side& s : sides) {
+        const bool extent_fits = s.extent % copy_elements == 0;
+        if (extent_fits && s.ld % copy_elements == 0) continue;
+        const char* name = extent_fits ? s.ld_name : s.major;
+        const std::int64_t value = extent_fits ? s.ld : s.extent;
+        return fmt::format("{0} is {1}-major and {2} = {3} is no multiple of {4} elements (16 B, which copies to shared "
+                           "memory need); pad {2} to {5}, or give {0} {6}-major",
+                           s.operand, s.major, name, value, copy_elements,
+                           ceil_div(value, copy_elements) * copy_elements, s.other_major);
+    }
+    return {};
+}
+
+namespace {
+
+// M5: (stages - 1) steps must cover the latency. A ring deeper than the K loop has nothing to fetch, so a
+// short K asks for no more stages than it has steps.
+int stages_against_latency(const GemmHardware& hw, const GemmProblem& p, const GemmTile& tile, const StepCycles& s) {
+    const double step = most_known(s.tensor, most_known(s.shared, s.l2)) * tile.ctas_per_sm;
+    const double need = whole_up(hw.dram_latency / step) + 1;
+    if (std::isnan(need)) return least_stages;
+    const double steps = double(ceil_div(p.k, tile.tile_k));
+    return static_cast<int>(least_known(need, most_known(steps, least_stages)));
+}
+
+}  // namespace
+
+void weigh(const GemmHardware& hw, const GemmProblem& problem, const InnerSpace& inner,
+           const GemmCandidate& candidate, const Footprint& f, SearchResult& result) {
+    const int fits = f.stages_max(std::max(most_stages, inner.stages_high));
+    const int high = std::min(inner.stages_high, fits);
+    const std::int64_t too_many = std::max(0, inner.stages_high - std::max(high, inner.stages_low - 1));
+    if (too_many > 0)
+        result.fall(Wall::at(Reason::shared, f.shared_bytes(std::max(inner.stages_low, fits + 1)), f.shared_limit),
+                    candidate, too_many * inner.order_count);
+    if (high < inner.stages_low) return;
+
+    const StepCycles step = step_cycles(hw, f.tile, bytes_of(problem.a_type));
+    const int need = stages_against_latency(hw, problem, f.tile, step);
+    const int low = std::max(inner.stages_low, need);
+    const std::int64_t too_few = std::min(high + 1, low) - inner.stages_low;
+    if (too_few > 0)
+        result.fall(Wall::at(Reason::latency, need, std::min(high, low - 1)), candidate, too_few * inner.order_count);
+    if (high < low) return;
+
+    const std::int64_t choices = std::int64_t{high - low + 1} * inner.order_count;
+    const Waves wave_count = waves(hw, f.tile, problem);
+    // No order moves less than nothing: what is too slow without DRAM need not be walked.
+    if (result.best.out_of_reach(gemm_time(hw, f.tile, problem, step, wave_count, 0, high).seconds)) {
+        result.rejected.reasons[static_cast<int>(Reason::dominated)] += choices;
+        return;
+    }
+
+    Kept kept{.candidate = candidate, .footprint = f, .step = step, .waves = wave_count};
+    const WalkTraffic walk(hw, f.tile, problem);
+    for (int i = 0; i < inner.order_count; ++i) {
+        const OrderChoice& choice = inner.orders[i];
+        const double dram = walk.dram(choice.order, choice.group);
+        if (i == 0 || dram < kept.dram) {
+            kept.dram = dram;
+            kept.order = choice;
+        }
+    }
+    // All stages that fit: what is above the least is slack for refresh and congestion [M14].
+    kept.stages = high;
+    kept.time = gemm_time(hw, f.tile, problem, step, kept.waves, kept.dram, high);
+    kept.score = kept.time.seconds;
+    if (std::isnan(kept.score)) kept.score = kept.time.step / (double(f.tile.tile_m) * f.tile.tile_n * f.tile.tile_k);
+    if (std::isnan(kept.score)) kept.score = -double(f.tile.tile_m) * f.tile.tile_n / (f.tile.tile_m + f.tile.tile_n);
+
+    result.rejected.reasons[static_cast<int>(Reason::dominated)] += choices - 1 + (result.best.offer(kept) ? 1 : 0);
+}
+
+}  // namespace rooftile

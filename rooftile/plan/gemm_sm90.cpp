@@ -1,0 +1,111 @@
+#include "rooftile/plan/gemm_sm90.hpp"
+
+namespace rooftile {
+namespace {
+
+constexpr int register_step = 8;            // setmaxnreg takes multiples of 8, PTX ISA "setmaxnreg"
+constexpr int least_producer_registers = 24;  // and not less than 24
+
+int round_down(double x, int step) { return static_cast<int>(whole(x / step)) * step; }
+
+}  // namespace
+
+RegisterSplit split_registers(double registers_per_sm, double registers_per_thread, int consumers, int ctas) {
+    if (std::isnan(registers_per_sm) || std::isnan(registers_per_thread)) return {0, 0, 0};
+    const int threads = Sm90GemmConfig::warpgroup_threads * (1 + consumers);
+    const int pool = round_down(registers_per_sm / (double(threads) * ctas), register_step);
+    const int most = round_down(registers_per_thread, register_step);
+    if (pool > registers_per_thread) return {static_cast<int>(registers_per_thread), 0, 0};
+    // What the producer gives up, the consumers share: the CTA's pool is fixed at launch.
+    const int consumer = std::min(round_down(double(pool * (1 + consumers) - least_producer_registers) / consumers,
+                                             register_step), most);
+    const int producer = std::min(round_down(pool * (1 + consumers) - consumer * consumers, register_step), most);
+    return {pool, producer, consumer};
+}
+
+Sm90GemmConfig kernel_config(const GemmProblem& p, const GemmCandidate& c, int stages, const RegisterSplit& r) {
+    return {.tile_m = c.tile_m, .tile_n = c.tile_n, .tile_k = c.tile_k,
+            .stages = stages,
+            .consumer_warpgroups = c.warpgroups,
+            .schedule = c.schedule,
+            .cluster_m = c.cluster_m, .cluster_n = c.cluster_n,
+            .ctas_per_sm = c.ctas_per_sm,
+            .producer_registers = r.producer, .consumer_registers = r.consumer,
+            .type = p.a_type,
+            .a_major = p.a_major, .b_major = p.b_major,
+            .tma_store = p.ldc % copy_elements == 0};
+}
+
+Sm90GemmConfig kernel_config(const GemmPlan& plan) {
+    const GemmConfig& c = plan.config;
+    const GemmCandidate candidate{c.tile_m, c.tile_n, c.tile_k, c.consumer_warpgroups, c.schedule,
+                                  c.cluster_m, c.cluster_n, c.ctas_per_sm};
+    const RegisterSplit registers{0, static_cast<int>(plan.resources.producer_registers.value_or(0)),
+                                  static_cast<int>(plan.resources.consumer_registers.value_or(0))};
+    return kernel_config(plan.problem, candidate, c.stages, registers);
+}
+
+Sm90GemmFamily::Sm90GemmFamily(const GemmHardware& hw) {
+    for (int warpgroups = 1; warpgroups <= most_warpgroups; ++warpgroups)
+        for (int ctas = 1; ctas <= most_ctas; ++ctas)
+            splits_[warpgroups - 1][ctas - 1] =
+                split_registers(hw.registers_per_sm, hw.registers_per_thread, warpgroups, ctas);
+}
+
+Wall Sm90GemmFamily::examine(const GemmHardware& hw, const GemmProblem& problem, const GemmCandidate& c,
+                             Footprint& f) const {
+    using Config = Sm90GemmConfig;
+    // The instruction: 64 rows a wgmma, N in steps of 16 up to 256, one swizzle span along K.
+    const bool pingpong = c.schedule == Schedule::pingpong;
+    const int sharing = pingpong ? 1 : c.warpgroups;  // warpgroups that share one tile
+    if (c.tile_m % (Config::wgmma_m * sharing) != 0 || c.tile_m < Config::wgmma_m)
+        return Wall::at(Reason::instruction, Config::wgmma_m * sharing, c.tile_m);
+    if (c.tile_n % 16 != 0 || c.tile_n < 16 || c.tile_n > 256) return Wall::at(Reason::instruction, c.tile_n, 256);
+    if (c.tile_k * Config::element_bytes != Config::swizzle_bytes)
+        return Wall::at(Reason::instruction, Config::swizzle_bytes / Config::element_bytes, c.tile_k);
+    if (pingpong && c.warpgroups != 2) return Wall::at(Reason::instruction, 2, c.warpgroups);
+
+    const RegisterSplit split = this->split(hw, c);
+    const Config config = kernel_config(problem, c, 1, split);
+    // One m64nN must fit the registers a thread has at entry, whatever setmaxnreg gives later (ptxas C7602):
+    // 512 threads leave 128, which holds N = 192 and no more.
+    const int at_entry = c.tile_n / 2 + Config::working_registers;
+    if (split.launch > 0 && at_entry > split.launch) return Wall::at(Reason::instruction, at_entry, split.launch);
+    if (config.threads() > hw.threads_per_cta || config.threads() * c.ctas_per_sm > hw.threads_per_sm)
+        return Wall::at(Reason::threads, config.threads() * c.ctas_per_sm, hw.threads_per_sm);
+    // A box of an mn-major operand is one swizzle span, 64 elements, wide; a cluster cuts it in whole boxes.
+    const int span = Config::swizzle_bytes / Config::element_bytes;
+    if (problem.a_major == Major::mn && c.tile_m % (span * c.cluster_n) != 0)
+        return Wall::at(Reason::alignment, span * c.cluster_n, c.tile_m);
+    if (problem.b_major == Major::mn && c.tile_n % (span * c.cluster_m) != 0)
+        return Wall::at(Reason::alignment, span * c.cluster_m, c.tile_n);
+    if (c.cluster_m * c.cluster_n > 1) {
+        const std::int64_t rows = ceil_div(problem.m, c.tile_m), columns = ceil_div(problem.n, c.tile_n);
+        if (c.cluster_m > 1 && c.cluster_n > 1) return Wall::at(Reason::cluster, c.cluster_m * c.cluster_n, 2);
+        if (c.cluster_m * c.cluster_n > 2) return Wall::at(Reason::cluster, c.cluster_m * c.cluster_n, 2);
+        if (rows < c.cluster_m) return Wall::at(Reason::cluster, c.cluster_m, double(rows));
+        if (columns < c.cluster_n) return Wall::at(Reason::cluster, c.cluster_n, double(columns));
+    }
+
+    f.tile = {.tile_m = c.tile_m, .tile_n = c.tile_n, .tile_k = c.tile_k,
+              .cluster_m = c.cluster_m, .cluster_n = c.cluster_n, .ctas_per_sm = c.ctas_per_sm,
+              .warp_m = Config::wgmma_m, .warp_n = c.tile_n, .epilogue_overlapped = pingpong};
+    f.threads = config.threads();
+    f.accumulators = config.accumulator_registers();
+    f.registers = f.accumulators + Config::working_registers;
+    f.producer_registers = config.producer_registers;
+    f.consumer_registers = config.consumer_registers;
+    f.registers_limit = config.consumer_registers > 0 ? config.consumer_registers : hw.registers_per_thread;
+    if (f.registers > f.registers_limit) return Wall::at(Reason::registers, f.registers, f.registers_limit);
+
+    f.stage_bytes = config.stage_bytes();
+    f.stage_overhead = config.all_barrier_bytes();  // of one stage: config was made with one
+    f.reserved_bytes = config.reserved_bytes() - config.all_barrier_bytes();
+    f.shared_limit = hw.shared_per_cta;
+    if (c.ctas_per_sm > 1)
+        f.shared_limit = least_known(f.shared_limit, whole(hw.shared_per_sm / c.ctas_per_sm / hw.shared_unit) *
+                                                           hw.shared_unit - hw.shared_reserved);
+    return Wall::none();
+}
+
+}  // namespace rooftile

@@ -1,0 +1,70 @@
+// The sm90_gemm family: its candidates, its walls, and the kernel configuration of a plan.
+#pragma once
+
+#include "kernels/gemm/sm90_gemm_config.hpp"
+#include "rooftile/plan/gemm_search.hpp"
+
+namespace rooftile {
+
+/// setmaxnreg of the two roles, 0 where a thread keeps what it has at launch.
+struct RegisterSplit {
+    int launch;    ///< registers a thread has at launch
+    int producer, consumer;
+};
+/// Splits an SM's registers among `ctas` CTAs of one producer and `consumers` consumer warpgroups.
+RegisterSplit split_registers(double registers_per_sm, double registers_per_thread, int consumers, int ctas);
+
+class Sm90GemmFamily {
+  public:
+    explicit Sm90GemmFamily(const GemmHardware& hw);
+
+    /// Visits every candidate, fixed values of the request included even where the search would skip them.
+    template <class Visit>
+    void for_each(const GemmRequest& request, Visit visit) const;
+    /// Walls of the instruction, threads, registers, alignment and cluster.
+    Wall examine(const GemmHardware& hw, const GemmProblem& problem, const GemmCandidate& candidate,
+                 Footprint& footprint) const;
+
+  private:
+    static constexpr int most_warpgroups = 3, most_ctas = 2;
+    RegisterSplit splits_[most_warpgroups][most_ctas];  // worked out once: the search asks thousands of times
+    RegisterSplit split(const GemmHardware& hw, const GemmCandidate& c) const {
+        if (c.warpgroups <= most_warpgroups && c.ctas_per_sm <= most_ctas)
+            return splits_[c.warpgroups - 1][c.ctas_per_sm - 1];
+        return split_registers(hw.registers_per_sm, hw.registers_per_thread, c.warpgroups, c.ctas_per_sm);
+    }
+};
+
+/// The kernel's template parameter for a candidate or a finished plan of this family.
+Sm90GemmConfig kernel_config(const GemmProblem& problem, const GemmCandidate& candidate, int stages,
+                             const RegisterSplit& registers);
+Sm90GemmConfig kernel_config(const GemmPlan& plan);
+
+template <class Visit>
+void Sm90GemmFamily::for_each(const GemmRequest& request, Visit visit) const {
+    constexpr int tile_ms[] = {64, 128, 192, 256};
+    constexpr int clusters[][2] = {{1, 1}, {2, 1}, {1, 2}};
+    const int tile_k = request.tile_k.value_or(Sm90GemmConfig::swizzle_bytes / Sm90GemmConfig::element_bytes);
+    const auto inner = [&](int tile_m, int tile_n, int cluster_m, int cluster_n) {
+        for (int warpgroups = 1; warpgroups <= most_warpgroups; ++warpgroups)
+            for (int ctas = 1; ctas <= most_ctas; ++ctas) {
+                GemmCandidate c{tile_m, tile_n, tile_k, warpgroups, Schedule::cooperative, cluster_m, cluster_n, ctas};
+                visit(c);
+                c.schedule = Schedule::pingpong;  // two take turns; a request for another number is told so
+                if (warpgroups == 2 || request.schedule) visit(c);
+            }
+    };
+    const auto middle = [&](int tile_m, int tile_n) {
+        if (request.cluster_m || request.cluster_n)
+            return inner(tile_m, tile_n, request.cluster_m.value_or(1), request.cluster_n.value_or(1));
+        for (const auto& cluster : clusters) inner(tile_m, tile_n, cluster[0], cluster[1]);
+    };
+    const auto outer = [&](int tile_m) {
+        if (request.tile_n) return middle(tile_m, *request.tile_n);
+        for (int tile_n = 16; tile_n <= 256; tile_n += 16) middle(tile_m, tile_n);
+    };
+    if (request.tile_m) return outer(*request.tile_m);
+    for (int tile_m : tile_ms) outer(tile_m);
+}
+
+}  // namespace rooftile

@@ -1,0 +1,144 @@
+// A plan: every parameter of one kernel, what it will use, what it should achieve, and why.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "kernels/types.hpp"
+#include "rooftile/machine/machine.hpp"
+#include "rooftile/model/bound.hpp"
+#include "rooftile/problem/gemm.hpp"
+
+namespace rooftile {
+
+/// Kernel families a GEMM can be planned for.
+enum class GemmKernel : std::uint8_t {
+    sm90_gemm,  ///< TMA, mbarrier ring, wgmma
+    sm80_gemm,  ///< cp.async, mma.sync
+    generic,    ///< no instruction named: the three inequalities alone (M1-M8)
+};
+std::string_view name_of(GemmKernel kernel);
+std::string_view name_of(Schedule schedule);
+std::string_view name_of(Order order);
+
+struct GemmConfig {
+    GemmKernel kernel = GemmKernel::generic;
+    int tile_m = 0, tile_n = 0, tile_k = 0;
+    int stages = 0;
+    int consumer_warpgroups = 0;
+    Schedule schedule = Schedule::cooperative;
+    int cluster_m = 1, cluster_n = 1;
+    Order order = Order::row;
+    int group = 1;  ///< rows of tiles walked together where `order` is grouped
+    int split_k = 1;
+    int ctas_per_sm = 1;
+};
+
+struct Resources {
+    std::optional<std::int64_t> threads, accumulator_registers;
+    std::optional<std::int64_t> producer_registers, consumer_registers;  ///< setmaxnreg; empty: unused
+    std::optional<std::int64_t> stage_bytes, stages_max, shared_bytes, ctas_per_sm;
+};
+
+/// Empty where an input is unknown.
+struct Prediction {
+    std::optional<double> time_us, tflops;
+    std::optional<Bound> bound;
+    std::optional<double> arithmetic_intensity;            ///< FLOP/B of a tile, M1
+    std::optional<std::int64_t> tile_compute_cycles;       ///< T of one k-step, M5
+    std::optional<std::int64_t> stages_min;                ///< M5, with the machine's stated latency
+    std::optional<std::int64_t> stages_for_full_rate;      ///< M14, latency + T_load
+    std::optional<std::int64_t> waves;
+    std::optional<double> wave_efficiency;
+    std::optional<std::int64_t> moved_bytes;               ///< what the tiles ask for
+    std::optional<std::int64_t> dram_bytes, l2_bytes, dram_lower_bound_bytes;
+};
+
+/// One number that went into a derivation step.
+struct Input {
+    std::string name;
+    std::optional<double> value;  ///< empty: unknown
+    std::string unit;
+    std::string source;
+};
+
+/// One step: a quantity, how it follows, and the limit it met.
+struct Step {
+    std::string quantity;   ///< "stages_max"
+    std::string formula;    ///< "floor((shared.per_cta - reserved) / stage_bytes)   [M13]"
+    std::vector<Input> inputs;
+    std::optional<double> value;
+    std::string unit;
+    std::string limit;      ///< "4 stages fit, 5 x 49152 = 245760 B do not"; what it means
+};
+
+struct GemmPlan {
+    int rank = 0;
+    bool buildable = false;
+    std::string why_not;  ///< where not buildable
+    GemmProblem problem;
+    GemmConfig config;
+    Resources resources;
+    Prediction prediction;
+    std::vector<Step> derivation;
+    std::vector<std::string> unknown;  ///< keys of the machine that this plan lacked
+};
+
+/// Why a candidate was not kept. The first eight are the contract's names.
+enum class Reason : std::uint8_t {
+    registers, shared, threads, instruction, alignment, cluster, latency, dominated
+};
+inline constexpr int reason_count = 8;
+std::string_view name_of(Reason reason);
+
+struct Rejected {
+    std::array<std::int64_t, reason_count> reasons{};
+    std::int64_t count() const {
+        std::int64_t sum = 0;
+        for (auto r : reasons) sum += r;
+        return sum;
+    }
+};
+
+/// The kept plans, best first.
+struct Plans {
+    std::string machine_id, machine_name, machine_hash;
+    GemmProblem problem;
+    std::vector<GemmPlan> plans;
+    Rejected rejected;
+    std::vector<std::string> unknown;          ///< machine keys nobody knows that a plan asked for
+    std::vector<std::string> unchecked_walls;  ///< walls those unknowns left unchecked
+    std::vector<std::string> notes;            ///< what a reader must know: "tcgen05 is not modelled yet"
+};
+
+/// The request is right but no plan fits.
+struct Infeasible {
+    Reason reason;
+    std::string message;  ///< one line: what is needed, what there is, what to change
+    double needed = 0, available = 0;
+    std::string machine_id, machine_name, machine_hash;
+    GemmProblem problem;
+    Rejected rejected;
+};
+
+/// What the caller fixes; the rest is searched.
+struct GemmRequest {
+    std::optional<int> tile_m{}, tile_n{}, tile_k{}, stages{}, consumer_warpgroups{}, cluster_m{}, cluster_n{},
+        group{}, split_k{}, ctas_per_sm{};
+    std::optional<Schedule> schedule{};
+    std::optional<Order> order{};
+    int top = 8;                  ///< plans to keep
+    bool buildable_only = false;  ///< leave out what no kernel can be compiled for yet
+};
+
+/// Derives every parameter of a GEMM kernel for `machine` [M1-M17, M29]. Never throws for an unknown
+/// number: what needs it is empty and named in `unknown`.
+std::variant<Plans, Infeasible> derive(const Machine& machine, const GemmProblem& problem,
+                                       const GemmRequest& request = {});
+
+}  // namespace rooftile

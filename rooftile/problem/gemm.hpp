@@ -1,0 +1,42 @@
+// The GEMM problem: C[M x N] = alpha * A[M x K] * B[K x N] + beta * C, and what it must move and compute.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "kernels/types.hpp"
+#include "rooftile/units.hpp"
+
+namespace rooftile {
+
+int bytes_of(Type type);
+std::string_view name_of(Type type);
+
+/// Sizes in elements. Leading dimensions are the distance, in elements, between consecutive lines of
+/// the contiguous index. C is row-major M x N.
+struct GemmProblem {
+    std::int64_t m = 0, n = 0, k = 0;
+    Type a_type = Type::bf16, b_type = Type::bf16, c_type = Type::bf16, accumulate_type = Type::fp32;
+    Major a_major = Major::k, b_major = Major::k;
+    std::int64_t lda = 0, ldb = 0, ldc = 0;
+    std::int64_t batch = 1;
+    double alpha = 1, beta = 0;
+
+    Flops flops() const { return Flops(2.0 * double(m) * double(n) * double(k)); }
+    /// A and B read once, C written once.
+    Bytes compulsory_bytes() const;
+};
+
+/// The dense problem: leading dimensions are the contiguous extents.
+/// Throws RequestError where a size is below 1, above 2^31 - 1, or 2*M*N*K reaches 2^63.
+GemmProblem gemm_problem(std::int64_t m, std::int64_t n, std::int64_t k, Type type = Type::bf16,
+                         Major a_major = Major::k, Major b_major = Major::k);
+
+/// Throws RequestError where sizes, leading dimensions or values are outside what the library accepts.
+void check(const GemmProblem& problem);
+
+/// "k", "m" or "n": the name users write for the major of that operand.
+std::string_view a_major_name(Major major);
+std::string_view b_major_name(Major major);
+
+}  // namespace rooftile

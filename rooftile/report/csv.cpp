@@ -1,0 +1,150 @@
+#include "rooftile/report/csv.hpp"
+
+#include <nlohmann/json.hpp>
+#include <span>
+
+namespace rooftile {
+namespace {
+
+struct Column {
+    std::string_view title;
+    std::string_view path;  ///< JSON pointer in a row of row_lines()
+};
+
+constexpr Column problem_columns[] = {
+    {"machine", "/machine/id"},
+    {"op", "/problem/op"},
+    {"m", "/problem/m"},
+    {"n", "/problem/n"},
+    {"k", "/problem/k"},
+    {"a_major", "/problem/a_major"},
+    {"b_major", "/problem/b_major"},
+    {"a_type", "/problem/types/a"},
+    {"b_type", "/problem/types/b"},
+    {"c_type", "/problem/types/c"},
+    {"accumulate_type", "/problem/types/accumulate"},
+    {"lda", "/problem/lda"},
+    {"ldb", "/problem/ldb"},
+    {"ldc", "/problem/ldc"},
+};
+
+constexpr Column config_columns[] = {
+    {"kernel", "/config/kernel"},
+    {"tile_m", "/config/tile_m"},
+    {"tile_n", "/config/tile_n"},
+    {"tile_k", "/config/tile_k"},
+    {"stages", "/config/stages"},
+    {"consumer_warpgroups", "/config/consumer_warpgroups"},
+    {"schedule", "/config/schedule"},
+    {"cluster_m", "/config/cluster_m"},
+    {"cluster_n", "/config/cluster_n"},
+    {"order", "/config/order"},
+    {"group", "/config/group"},
+    {"split_k", "/config/split_k"},
+    {"ctas_per_sm", "/config/ctas_per_sm"},
+};
+
+constexpr Column plan_columns[] = {
+    {"rank", "/rank"},
+    {"buildable", "/buildable"},
+    {"why_not", "/why_not"},
+    {"threads", "/resources/threads"},
+    {"accumulator_registers", "/resources/accumulator_registers"},
+    {"setmaxnreg_producer", "/resources/setmaxnreg/producer"},
+    {"setmaxnreg_consumer", "/resources/setmaxnreg/consumer"},
+    {"stage_bytes", "/resources/stage_bytes"},
+    {"stages_max", "/resources/stages_max"},
+    {"shared_bytes", "/resources/shared_bytes"},
+    {"resident_ctas_per_sm", "/resources/ctas_per_sm"},
+    {"time_us", "/prediction/time_us"},
+    {"tflops", "/prediction/tflops"},
+    {"bound", "/prediction/bound"},
+    {"arithmetic_intensity_flop_per_byte", "/prediction/arithmetic_intensity"},
+    {"tile_compute_cycles", "/prediction/tile_compute_cycles"},
+    {"stages_min", "/prediction/stages_min"},
+    {"stages_for_full_rate", "/prediction/stages_for_full_rate"},
+    {"waves", "/prediction/waves"},
+    {"wave_efficiency", "/prediction/wave_efficiency"},
+    {"moved_bytes", "/prediction/moved_bytes"},
+    {"dram_bytes", "/prediction/dram_bytes"},
+    {"l2_bytes", "/prediction/l2_bytes"},
+    {"dram_lower_bound_bytes", "/prediction/dram_lower_bound_bytes"},
+    {"unknown", "/unknown"},
+};
+
+constexpr Column measurement_columns[] = {
+    {"mode", "/mode"},
+    {"time_us", "/time_us"},
+    {"time_us_low", "/time_us_low"},
+    {"time_us_high", "/time_us_high"},
+    {"samples", "/samples"},
+    {"tflops", "/tflops"},
+    {"gbytes_per_s", "/gbytes_per_s"},
+    {"roof_fraction", "/roof_fraction"},
+    {"predicted_time_us", "/predicted_time_us"},
+    {"predicted_bound", "/predicted_bound"},
+    {"verified_exact", "/verified/exact"},
+    {"verified_random", "/verified/random"},
+    {"max_error_of_bound", "/verified/max_error"},
+    {"error_bound", "/verified/bound"},
+    {"sm_clock_mhz", "/sm_clock_mhz"},
+    {"power_w", "/power_w"},
+    {"cublaslt_top1_us", "/baselines/cublaslt_top1_us"},
+    {"cublaslt_best_us", "/baselines/cublaslt_best_us"},
+    {"copy_us", "/baselines/copy_us"},
+    {"baseline_missing", "/baselines/missing"},
+    {"invalid", "/invalid"},
+};
+
+std::string cell_of(const Json& value) {
+    if (value.is_null()) return {};
+    if (value.is_string()) return csv_cell(value.get_ref<const std::string&>());
+    if (!value.is_array()) return value.dump();
+    std::string joined;
+    for (const Json& element : value) joined += (joined.empty() ? "" : " ") + element.get<std::string>();
+    return csv_cell(joined);
+}
+
+void add_line(std::string& out, std::span<const std::span<const Column>> groups, auto&& cell) {
+    bool first = true;
+    for (auto group : groups)
+        for (const Column& column : group) {
+            if (!first) out += ',';
+            first = false;
+            out += cell(column);
+        }
+    out += "\r\n";
+}
+
+}  // namespace
+
+std::string csv_cell(std::string_view text) {
+    std::string cell;
+    if (!text.empty() && std::string_view("=+-@\t\r\n").find(text.front()) != std::string_view::npos)
+        cell = "'";
+    cell += text;
+    if (cell.find_first_of(",\"\r\n") == std::string::npos) return cell;
+    std::string quoted = "\"";
+    for (char c : cell) {
+        if (c == '"') quoted += '"';
+        quoted += c;
+    }
+    return quoted + '"';
+}
+
+std::string csv_text(const Json& document) {
+    const bool measured = document.contains("rows");
+    const std::span<const Column> groups[] = {
+        problem_columns, config_columns,
+        measured ? std::span<const Column>(measurement_columns) : std::span<const Column>(plan_columns)};
+    std::string out;
+    add_line(out, groups, [](const Column& column) { return std::string(column.title); });
+    for (const Json& row : row_lines(document))
+        add_line(out, groups, [&](const Column& column) {
+            const Json::json_pointer path{std::string(column.path)};
+            return row.contains(path) ? cell_of(row.at(path)) : std::string();
+        });
+    return out;
+}
+
+}  // namespace rooftile

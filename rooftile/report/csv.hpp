@@ -1,0 +1,18 @@
+// The documents' rows as comma-separated values (RFC 4180), units in the header.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "rooftile/report/json.hpp"
+
+namespace rooftile {
+
+/// One cell: quoted where it holds a comma, a quote or a line break. Text that a spreadsheet would
+/// take for a formula is kept from it by a leading apostrophe.
+std::string csv_cell(std::string_view text);
+
+/// The header and one line a plan or measured row; lines end in CR LF. Unknown values are empty cells.
+std::string csv_text(const Json& document);
+
+}  // namespace rooftile

@@ -1,0 +1,114 @@
+#include "rooftile/report/explain.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "rooftile/report/number.hpp"
+#include "rooftile/report/plan_text.hpp"
+
+namespace rooftile {
+namespace {
+
+std::string with_unit(const std::string& number, const std::string& unit) {
+    return unit.empty() ? number : number + " " + unit;
+}
+
+/// Bytes, cycles and FLOP are whole at the edge, as in the documents.
+std::string result_text(const Step& step) {
+    if (!step.value) return "unknown";
+    const bool counted = step.unit == "B" || step.unit == "cycles" || step.unit == "FLOP";
+    return with_unit(number_text(counted ? std::round(*step.value) : *step.value), step.unit);
+}
+
+std::string step_text(const Step& step, int number, const Terminal& terminal) {
+    std::string out = fmt::format("\n{:>3}. {} = {}\n", number, terminal.paint(step.quantity, Tone::strong),
+                                  terminal.paint(result_text(step), step.value ? Tone::strong : Tone::bad));
+    if (!step.formula.empty())
+        out += "     " + wrapped(displayable(step.formula, terminal.utf8), terminal.prose() - 7, 7) + "\n";
+    std::vector<Entry> inputs;
+    for (const Input& input : step.inputs)
+        inputs.push_back(
+            {input.name, input.value ? input_text(*input.value, input.unit) : "unknown", input.source});
+    out += entries_text(inputs, 7, terminal);
+    if (!step.limit.empty()) {
+        const std::string arrow(terminal.sign("→ ", "-> "));
+        const int indent = 5 + columns_of(arrow);
+        out += "     " + arrow
+               + wrapped(displayable(step.limit, terminal.utf8), terminal.prose() - indent, indent) + "\n";
+    }
+    return out;
+}
+
+/// Collects what tells two plans apart, the weightiest first.
+class Differences {
+  public:
+    void add(std::string text) { why_.push_back(std::move(text)); }
+
+    template <class T>
+    void less(const std::optional<T>& best, const std::optional<T>& other, std::string_view what) {
+        if (best && other && double(*other) < double(*best) * 0.995)
+            add(fmt::format("{} {} against {}", what, number_text(double(*other), 3),
+                            number_text(double(*best), 3)));
+    }
+    template <class T>
+    void more(const std::optional<T>& best, const std::optional<T>& other, std::string_view what) {
+        if (best && other && double(*other) > double(*best) * 1.005)
+            add(fmt::format("{} times the {}", number_text(double(*other) / double(*best), 3), what));
+    }
+    std::string text(size_t most) const {
+        std::string out;
+        for (size_t i = 0; i < std::min(most, why_.size()); ++i) out += (i ? ", " : "") + why_[i];
+        return out;
+    }
+
+  private:
+    std::vector<std::string> why_;
+};
+
+}  // namespace
+
+std::string why_behind(const GemmPlan& best, const GemmPlan& other) {
+    const Prediction &b = best.prediction, &o = other.prediction;
+    Differences why;
+    if (b.time_us && o.time_us) {
+        const double slower = *o.time_us / *b.time_us - 1;
+        if (slower >= 0.0005) why.add(percent_text(slower) + " slower");
+        else if (slower <= -0.0005) why.add(percent_text(-slower) + " faster by the model");
+    }
+    if (best.buildable && !other.buildable) why.add("no kernel can be built for it yet");
+    if (b.bound && o.bound && *b.bound != *o.bound)
+        why.add(fmt::format("bound by {}, not {}", name_of(*o.bound), name_of(*b.bound)));
+    why.less(b.wave_efficiency, o.wave_efficiency, "wave efficiency");
+    why.less(b.arithmetic_intensity, o.arithmetic_intensity, "FLOP/B of a tile");
+    why.more(b.dram_bytes, o.dram_bytes, "DRAM bytes");
+    why.more(b.l2_bytes, o.l2_bytes, "L2 bytes");
+    if (other.config.stages < best.config.stages)
+        why.add(fmt::format("{} stages against {}", other.config.stages, best.config.stages));
+    const std::string text = why.text(4);
+    return text.empty() ? "nothing in the model tells it from plan 1" : text;
+}
+
+std::string derivation_text(const GemmPlan& plan, const Terminal& terminal) {
+    std::string out =
+        terminal.paint(fmt::format("Why plan {}: {}", plan.rank, label_of(plan.config)), Tone::strong) + "\n";
+    int number = 0;
+    for (const Step& step : plan.derivation) out += step_text(step, ++number, terminal);
+    return out;
+}
+
+std::string runners_up_text(const Plans& plans, const Terminal& terminal) {
+    if (plans.plans.size() < 2) return {};
+    std::string out = "\n" + terminal.paint("Why not the others", Tone::strong) + "\n\n";
+    for (size_t i = 1; i < plans.plans.size(); ++i) {
+        const GemmPlan& other = plans.plans[i];
+        out += fmt::format("{:>3}. ", other.rank)
+               + wrapped(label_of(other.config) + ": " + why_behind(plans.plans.front(), other),
+                         terminal.prose() - 7, 7)
+               + "\n";
+    }
+    return out;
+}
+
+}  // namespace rooftile

@@ -1,0 +1,46 @@
+// The documents `rooftile/plan/1` and `rooftile/measurement/1`; docs/command-line.md lists every key,
+// docs/schema/ holds their JSON Schemas.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "rooftile/measure/measurement.hpp"
+#include "rooftile/plan/plan.hpp"
+#include "rooftile/report/context.hpp"
+
+namespace rooftile {
+
+using Json = nlohmann::ordered_json;
+
+/// `rooftile/plan/1`. Where nothing fits: the same document with empty `plans` and `infeasible`.
+Json plan_document(const DocumentContext& context, const std::variant<Plans, Infeasible>& outcome);
+
+/// `rooftile/measurement/1`. A row that is no result (wrong, or above the roof) has null figures and
+/// says why in `invalid`.
+Json measurement_document(const DocumentContext& context, const std::vector<Measurement>& measurements,
+                          const std::vector<Timing>& timings = {});
+
+/// Why a measurement's figures are no result; empty where they are one.
+std::string why_no_result(const Measurement& measurement);
+
+/// What the documents hold of these, for other documents that speak of them.
+Json context_json(const DocumentContext& context);
+Json problem_json(const GemmProblem& problem);
+Json config_json(const GemmConfig& config);
+Json resources_json(const Resources& resources);
+
+/// The document without its `plans` or `rows`: the first line of --jsonl.
+Json context_line(const Json& document);
+/// One object a plan or row, each with `machine` and `problem`, so that a line stands alone.
+std::vector<Json> row_lines(const Json& document);
+
+/// A whole number as an integer, any other as it is, null where unknown or not finite.
+Json json_number(std::optional<double> value);
+
+/// UTF-8 text; bytes that are not UTF-8 are replaced. `indent` -1: one line.
+std::string json_text(const Json& document, int indent = 2);
+
+}  // namespace rooftile

@@ -1,0 +1,28 @@
+// Numbers as people read them. Never depends on the process's locale: the decimal sign is a point.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace rooftile {
+
+/// A whole number in full ("245760"); any other with `digits` significant digits ("47.41").
+/// "not finite" for NaN and the infinities.
+std::string number_text(double value, int digits = 4);
+
+/// `value` with a decimal SI prefix and `digits` significant digits: (184549376, "B") is "184.5 MB".
+/// A whole number below 10000 keeps its digits: (4096, "B") is "4096 B".
+std::string scaled_text(double value, std::string_view unit, int digits = 4);
+
+/// An input as it was given: at most 6 significant digits without trailing zeros, rates with a prefix:
+/// (3.24, "TB/s") is "3.24 TB/s", (8.5966848e14, "FLOP/s") is "859.668 TFLOP/s".
+std::string input_text(double value, std::string_view unit);
+
+/// A time given in microseconds in the unit it reads best in: "712.3 us", "1.204 ms".
+std::string time_text(double microseconds);
+
+/// A share as a percentage: 0.974 is "97.4 %".
+std::string percent_text(double share);
+
+}  // namespace rooftile

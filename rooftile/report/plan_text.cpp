@@ -1,0 +1,162 @@
+#include "rooftile/report/plan_text.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "rooftile/report/explain.hpp"
+#include "rooftile/report/number.hpp"
+
+namespace rooftile {
+namespace {
+
+using Align = Table::Align;
+
+std::string unknown_sign() { return "?"; }
+
+template <class T>
+std::string text_or_unknown(const std::optional<T>& value) {
+    return value ? number_text(double(*value)) : unknown_sign();
+}
+
+std::string tile_text(const GemmConfig& c) { return fmt::format("{}x{}x{}", c.tile_m, c.tile_n, c.tile_k); }
+
+std::string order_text(const GemmConfig& c) {
+    return c.order == Order::grouped ? fmt::format("{} {}", name_of(c.order), c.group)
+                                     : std::string(name_of(c.order));
+}
+
+std::string plan_table(const Plans& plans, const Terminal& terminal) {
+    Table table({{"#"},
+                 {"tile", Align::left},
+                 {"stages"},
+                 {"warpgroups", Align::right, 3},
+                 {"schedule", Align::left, 2},
+                 {"cluster", Align::left, 8},
+                 {"order", Align::left, 9},
+                 {"split-K", Align::right, 10},
+                 {"CTAs/SM", Align::right, 7},
+                 {"shared B", Align::right, 5},
+                 {"waves", Align::right, 4},
+                 {"wave eff.", Align::right, 6},
+                 {"predicted"},
+                 {"TFLOP/s"},
+                 {"bound", Align::left},
+                 {"buildable", Align::left, 1}});
+    for (const GemmPlan& plan : plans.plans) {
+        const GemmConfig& c = plan.config;
+        const Prediction& p = plan.prediction;
+        const Tone tone = plan.rank == 1 ? Tone::strong : Tone::plain;
+        table.row({{std::to_string(plan.rank), tone},
+                   {tile_text(c), tone},
+                   {std::to_string(c.stages)},
+                   {std::to_string(c.consumer_warpgroups)},
+                   {std::string(name_of(c.schedule))},
+                   {fmt::format("{}x{}", c.cluster_m, c.cluster_n)},
+                   {order_text(c)},
+                   {std::to_string(c.split_k)},
+                   {std::to_string(c.ctas_per_sm)},
+                   {text_or_unknown(plan.resources.shared_bytes)},
+                   {text_or_unknown(p.waves)},
+                   {p.wave_efficiency ? percent_text(*p.wave_efficiency) : unknown_sign()},
+                   {p.time_us ? time_text(*p.time_us) : unknown_sign(), tone},
+                   {p.tflops ? number_text(*p.tflops, 4) : unknown_sign(), tone},
+                   {p.bound ? std::string(name_of(*p.bound)) : unknown_sign()},
+                   {plan.buildable ? "yes" : "no", plan.buildable ? Tone::good : Tone::faint}});
+    }
+    return table.text(terminal);
+}
+
+std::string_view words_of(Reason reason) {
+    switch (reason) {
+        case Reason::registers:
+            return "registers";
+        case Reason::shared:
+            return "shared memory";
+        case Reason::threads:
+            return "threads";
+        case Reason::instruction:
+            return "instruction";
+        case Reason::alignment:
+            return "alignment";
+        case Reason::cluster:
+            return "cluster";
+        case Reason::latency:
+            return "latency";
+        case Reason::dominated:
+            return "feasible but not among those kept";
+    }
+    return "";
+}
+
+/// A faint title and its text, wrapped under the text.
+std::string entry(std::string_view title, std::string_view text, const Terminal& terminal) {
+    const int indent = columns_of(title) + 2;
+    return terminal.paint(title, Tone::faint) + "  "
+           + wrapped(displayable(text, terminal.utf8), std::max(1, terminal.prose() - indent), indent) + "\n";
+}
+
+std::string joined(const std::vector<std::string>& list) {
+    std::string out;
+    for (const auto& s : list) out += (out.empty() ? "" : ", ") + s;
+    return out;
+}
+
+std::string closing_text(const Plans& plans, const Terminal& terminal) {
+    std::string out;
+    std::string reasons;
+    for (int i = 0; i < reason_count; ++i)
+        if (auto n = plans.rejected.reasons[size_t(i)])
+            reasons += fmt::format("{}{} {}", reasons.empty() ? "" : ", ", n, words_of(Reason(i)));
+    out += entry("rejected", reasons.empty() ? "0" : fmt::format("{}: {}", plans.rejected.count(), reasons),
+                 terminal);
+    std::vector<std::string> whys;
+    for (const GemmPlan& plan : plans.plans)
+        if (!plan.buildable && !plan.why_not.empty()
+            && std::find(whys.begin(), whys.end(), plan.why_not) == whys.end())
+            whys.push_back(plan.why_not);
+    for (const auto& why : whys) out += entry("not buildable", why, terminal);
+    if (!plans.unknown.empty()) out += entry("unknown", joined(plans.unknown), terminal);
+    if (!plans.unchecked_walls.empty()) out += entry("not checked", joined(plans.unchecked_walls), terminal);
+    for (const auto& note : plans.notes) out += entry("note", note, terminal);
+    return out;
+}
+
+}  // namespace
+
+std::string label_of(const GemmConfig& c) {
+    std::string out = fmt::format("{}, {} stages", tile_text(c), c.stages);
+    if (c.consumer_warpgroups > 0)
+        out += fmt::format(", {} warpgroup{}, {}", c.consumer_warpgroups,
+                           c.consumer_warpgroups == 1 ? "" : "s", name_of(c.schedule));
+    if (c.cluster_m * c.cluster_n > 1) out += fmt::format(", cluster {}x{}", c.cluster_m, c.cluster_n);
+    if (c.split_k > 1) out += fmt::format(", split-K {}", c.split_k);
+    if (c.ctas_per_sm > 1) out += fmt::format(", {} CTAs/SM", c.ctas_per_sm);
+    return out;
+}
+
+std::string heading_text(const GemmProblem& p, std::string_view machine_id, std::string_view machine_name,
+                         const Terminal& terminal) {
+    const std::string times(terminal.sign("×", "x"));
+    const double flops = p.flops().value, bytes = p.compulsory_bytes().value;
+    std::string out =
+        terminal.paint(fmt::format("gemm {} {} {} {} {}", p.m, times, p.n, times, p.k), Tone::strong);
+    out +=
+        fmt::format("  (M {} N {} K)  {} {} {} {} {}, {} accumulate, A {}-major, B {}-major\n", times, times,
+                    name_of(p.a_type), times, name_of(p.b_type), terminal.sign("→", "->"), name_of(p.c_type),
+                    name_of(p.accumulate_type), a_major_name(p.a_major), b_major_name(p.b_major));
+    out += fmt::format("{}, at least {} to move: {} FLOP/B\n", scaled_text(flops, "FLOP"),
+                       scaled_text(bytes, "B"), number_text(flops / bytes));
+    out += fmt::format("on {}  {}\n", terminal.paint(machine_id, Tone::strong),
+                       terminal.paint(machine_name, Tone::plain));
+    return out;
+}
+
+std::string plan_text(const Plans& plans, bool explain, const Terminal& terminal) {
+    std::string out = heading_text(plans.problem, plans.machine_id, plans.machine_name, terminal);
+    out += "\n" + plan_table(plans, terminal) + "\n" + closing_text(plans, terminal);
+    if (!explain || plans.plans.empty()) return out;
+    return out + "\n" + derivation_text(plans.plans.front(), terminal) + runners_up_text(plans, terminal);
+}
+
+}  // namespace rooftile

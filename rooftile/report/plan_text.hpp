@@ -1,0 +1,23 @@
+// Plans as a table for a terminal.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "rooftile/plan/plan.hpp"
+#include "rooftile/report/terminal.hpp"
+
+namespace rooftile {
+
+/// "128x256x64, 4 stages, 2 warpgroups, cooperative": a configuration in a few words.
+std::string label_of(const GemmConfig& config);
+
+/// The problem and the machine in three lines: sizes and types, work and compulsory bytes, the GPU.
+std::string heading_text(const GemmProblem& problem, std::string_view machine_id,
+                         std::string_view machine_name, const Terminal& terminal);
+
+/// Heading, table of the plans, rejected candidates by reason, what is unknown, notes; with `explain`
+/// also every step that led to plan 1 and why the others are behind it.
+std::string plan_text(const Plans& plans, bool explain, const Terminal& terminal);
+
+}  // namespace rooftile

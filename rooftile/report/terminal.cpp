@@ -1,0 +1,183 @@
+#include "rooftile/report/terminal.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+namespace rooftile {
+namespace {
+
+bool continues(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
+
+std::string_view escape_of(Tone tone) {
+    switch (tone) {
+        case Tone::plain:
+            return "";
+        case Tone::strong:
+            return "\x1b[1m";
+        case Tone::faint:
+            return "\x1b[2m";
+        case Tone::good:
+            return "\x1b[32m";
+        case Tone::bad:
+            return "\x1b[31m";
+    }
+    return "";
+}
+
+}  // namespace
+
+std::string displayable(std::string_view text, bool utf8) {
+    std::string out;
+    out.reserve(text.size());
+    for (size_t i = 0; i < text.size(); ++i) {
+        auto c = static_cast<unsigned char>(text[i]);
+        if (c < 0x20 || c == 0x7f) {
+            out += '?';
+        } else if (c == 0xc2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xa0) {
+            out += '?';  // C1 controls, U+0080 to U+009F
+            ++i;
+        } else if (c < 0x80 || utf8) {
+            out += char(c);
+        } else if (!continues(char(c))) {
+            out += '?';
+        }
+    }
+    return out;
+}
+
+std::string Terminal::paint(std::string_view text, Tone tone) const {
+    std::string clean = displayable(text, utf8);
+    std::string_view escape = escape_of(tone);
+    if (!color || escape.empty() || clean.empty()) return clean;
+    return std::string(escape) + clean + "\x1b[0m";
+}
+
+int columns_of(std::string_view text) {
+    return int(std::count_if(text.begin(), text.end(), [](char c) { return !continues(c); }));
+}
+
+std::string wrapped(std::string_view text, int width, int indent) {
+    std::string out;
+    int column = 0;
+    bool first = true;
+    size_t at = 0;
+    while (at < text.size()) {
+        size_t end = text.find(' ', at);
+        if (end == std::string_view::npos) end = text.size();
+        std::string_view word = text.substr(at, end - at);
+        at = end + 1;
+        int size = columns_of(word);
+        if (!first && width > 0 && column + 1 + size > width) {
+            out += '\n';
+            out.append(size_t(indent), ' ');
+            column = 0;
+        } else if (!first) {
+            out += ' ';
+            ++column;
+        }
+        out += word;
+        column += size;
+        first = false;
+    }
+    return out;
+}
+
+std::string entries_text(const std::vector<Entry>& entries, int indent, const Terminal& terminal) {
+    constexpr int gap = 2, narrowest_remark = 24;
+    int name_width = 0, value_width = 0;
+    for (const Entry& entry : entries) {
+        name_width = std::max(name_width, columns_of(entry.name));
+        value_width = std::max(value_width, columns_of(entry.value));
+    }
+    auto padded = [](std::string text, int width) {
+        text.append(size_t(std::max(0, width - columns_of(text))), ' ');
+        return text;
+    };
+    const int column = indent + name_width + gap + value_width + gap;
+    const int width = std::max(narrowest_remark, terminal.prose() - column);
+    std::string out;
+    for (const Entry& entry : entries) {
+        out.append(size_t(indent), ' ');
+        out += padded(displayable(entry.name, terminal.utf8), name_width + gap);
+        const std::string value = displayable(entry.value, terminal.utf8);
+        if (entry.remark.empty()) out += value;
+        else
+            out += padded(value, value_width + gap)
+                   + wrapped(displayable(entry.remark, terminal.utf8), width, column);
+        out += '\n';
+    }
+    return out;
+}
+
+void Table::row(std::vector<Cell> cells) {
+    assert(cells.size() == columns_.size());
+    rows_.push_back(std::move(cells));
+}
+
+std::vector<int> Table::widths() const {
+    std::vector<int> widths;
+    for (size_t i = 0; i < columns_.size(); ++i) {
+        int width = columns_of(columns_[i].title);
+        for (const auto& row : rows_) width = std::max(width, columns_of(row[i].text));
+        widths.push_back(width);
+    }
+    return widths;
+}
+
+std::vector<bool> Table::shown(const std::vector<int>& width, int limit) const {
+    std::vector<bool> shown(columns_.size(), true);
+    auto total = [&] {
+        int sum = -gap;
+        for (size_t i = 0; i < columns_.size(); ++i)
+            if (shown[i]) sum += width[i] + gap;
+        return sum;
+    };
+    while (limit > 0 && total() > limit) {
+        int worst = -1;
+        for (size_t i = 0; i < columns_.size(); ++i)
+            if (shown[i] && columns_[i].drop > 0
+                && (worst < 0 || columns_[i].drop > columns_[size_t(worst)].drop))
+                worst = int(i);
+        if (worst < 0) break;
+        shown[size_t(worst)] = false;
+    }
+    return shown;
+}
+
+std::string Table::text(const Terminal& terminal, int indent) const {
+    const std::vector<int> width = widths();
+    const std::vector<bool> shown = this->shown(width, terminal.width > 0 ? terminal.width - indent : 0);
+
+    auto line = [&](auto&& cell_at) {
+        std::string out;
+        int padding = indent;  // written only when text follows, so that no line ends in spaces
+        for (size_t i = 0; i < columns_.size(); ++i) {
+            if (!shown[i]) continue;
+            const Cell cell = cell_at(i);
+            const int space = width[i] - columns_of(cell.text);
+            const bool right = columns_[i].align == Align::right;
+            if (right) padding += space;
+            if (!cell.text.empty()) {
+                out.append(size_t(padding), ' ');
+                out += terminal.paint(cell.text, cell.tone);
+                padding = 0;
+            }
+            padding += gap + (right ? 0 : space);
+        }
+        return out + '\n';
+    };
+    std::string out = line([&](size_t i) { return Cell{columns_[i].title, Tone::faint}; });
+    for (const auto& row : rows_) out += line([&](size_t i) { return row[i]; });
+
+    std::string dropped;
+    for (size_t i = 0; i < columns_.size(); ++i)
+        if (!shown[i]) dropped += (dropped.empty() ? "" : ", ") + columns_[i].title;
+    if (!dropped.empty())
+        out += std::string(size_t(indent), ' ')
+               + wrapped("(no room for: " + displayable(dropped, terminal.utf8) + ")",
+                         std::max(0, terminal.width - indent), indent)
+               + '\n';
+    return out;
+}
+
+}  // namespace rooftile

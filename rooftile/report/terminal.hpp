@@ -1,0 +1,74 @@
+// Text for a terminal: tones, a table that drops columns instead of wrapping, paragraphs wrapped at spaces.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rooftile {
+
+/// What a piece of text means; its colour follows. A meaning is never carried by colour alone.
+enum class Tone { plain, strong, faint, good, bad };
+
+/// What the reader's terminal can show.
+struct Terminal {
+    bool color = false;
+    bool utf8 = true;
+    int width = 0;  ///< columns; 0: no limit
+
+    /// `text` in its tone, with control characters replaced by '?'. Uncoloured where colour is off.
+    std::string paint(std::string_view text, Tone tone) const;
+    /// Columns for running text, which is also broken where the terminal sets no limit.
+    int prose() const { return width > 0 ? width : 100; }
+    /// `text` where the terminal shows UTF-8, else `ascii`.
+    std::string_view sign(std::string_view text, std::string_view ascii) const { return utf8 ? text : ascii; }
+};
+
+/// `text` without what could steer a terminal: control characters become '?'; and without what the
+/// terminal cannot show: where it has no UTF-8, other characters become '?'.
+std::string displayable(std::string_view text, bool utf8 = true);
+
+/// Columns that `text` takes: code points, every sign used here being one column wide.
+int columns_of(std::string_view text);
+
+/// `text` in lines of at most `width` columns, broken at spaces; before every line but the first stand
+/// `indent` spaces, not counted. A word longer than the width stays whole. `width` 0: one line.
+std::string wrapped(std::string_view text, int width, int indent);
+
+/// A name, its value and a remark.
+struct Entry {
+    std::string name, value, remark;
+};
+
+/// One line an entry, in three columns `indent` spaces in; remarks are wrapped within theirs.
+std::string entries_text(const std::vector<Entry>& entries, int indent, const Terminal& terminal);
+
+/// Rows under titles.
+class Table {
+  public:
+    enum class Align { left, right };
+    struct Column {
+        std::string title;
+        Align align = Align::right;
+        int drop = 0;  ///< 0: always shown; else the highest is the first to go where width is short
+    };
+    struct Cell {
+        std::string text;
+        Tone tone = Tone::plain;
+    };
+
+    explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+    /// One cell a column.
+    void row(std::vector<Cell> cells);
+    /// Lines, each ended by a newline, `indent` spaces before each. Names the columns it left out.
+    std::string text(const Terminal& terminal, int indent = 2) const;
+
+  private:
+    static constexpr int gap = 2;
+    std::vector<int> widths() const;
+    std::vector<bool> shown(const std::vector<int>& widths, int limit) const;
+    std::vector<Column> columns_;
+    std::vector<std::vector<Cell>> rows_;
+};
+
+}  // namespace rooftile

@@ -1,0 +1,89 @@
+// What the planner calls feasible compiles: no message of ptxas about serialised wgmma or ignored setmaxnreg,
+// no spill, no stack frame, no more registers than planned.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <random>
+
+#include "rooftile/kernel/kernel.hpp"
+#include "rooftile/machine/registry.hpp"
+#include "rooftile/plan/gemm_sm90.hpp"
+
+namespace rooftile {
+namespace {
+
+std::vector<Machine> hopper_machines() {
+    std::vector<Machine> machines;
+    for (const std::string& id : machine_ids())
+        if (Machine m = machine_by_id(id); m.arch == "sm_90") machines.push_back(std::move(m));
+    return machines;
+}
+
+// Every configuration that passes the walls on `machine`, with all stages that fit.
+void append_feasible(const Machine& machine, const GemmProblem& problem, std::vector<Sm90GemmConfig>& out) {
+    std::vector<std::string> unknown;
+    const GemmHardware hw = gemm_hardware(machine, "wgmma", problem.a_type, unknown);
+    const Sm90GemmFamily family(hw);
+    family.for_each(GemmRequest{}, [&](const GemmCandidate& candidate) {
+        Footprint footprint;
+        if (family.examine(hw, problem, candidate, footprint).stands) return;
+        const int stages = footprint.stages_max(most_stages);
+        if (stages < least_stages) return;
+        const RegisterSplit split{0, footprint.producer_registers, footprint.consumer_registers};
+        const Sm90GemmConfig config = kernel_config(problem, candidate, stages, split);
+        if (std::find(out.begin(), out.end(), config) == out.end()) out.push_back(config);
+    });
+}
+
+std::vector<Sm90GemmConfig> feasible_everywhere() {
+    std::vector<Sm90GemmConfig> configs;
+    for (const Machine& machine : hopper_machines())
+        for (Type type : {Type::bf16, Type::fp16})
+            for (Major a : {Major::k, Major::mn})
+                for (Major b : {Major::k, Major::mn})
+                    for (std::int64_t n : {4096, 4099}) {  // 4099: C cannot go by TMA
+                        if (b == Major::mn && n % 8 != 0) continue;
+                        append_feasible(machine, gemm_problem(4096, n, 4096, type, a, b), configs);
+                    }
+    return configs;
+}
+
+// All of them with ROOFTILE_COMPILE_ALL=1 (minutes); else a sample drawn with a fixed seed.
+std::vector<Sm90GemmConfig> sample(std::vector<Sm90GemmConfig> configs, std::size_t count) {
+    const char* all = std::getenv("ROOFTILE_COMPILE_ALL");
+    if (all && std::string(all) == "1") return configs;
+    std::mt19937 generator(90);
+    std::shuffle(configs.begin(), configs.end(), generator);
+    configs.resize(std::min(configs.size(), count));
+    return configs;
+}
+
+TEST(GemmConfigs, EveryHopperMachineIsThere) {
+    EXPECT_GE(hopper_machines().size(), 5u);  // h100-sxm h100-pcie h800-sxm h200-sxm h20
+}
+
+TEST(GemmConfigs, FeasibleMeansItCompilesAsPlanned) {
+    const std::vector<Sm90GemmConfig> everywhere = feasible_everywhere();
+    ASSERT_GT(everywhere.size(), 1000u);
+    const std::vector<Sm90GemmConfig> configs = sample(everywhere, 64);
+    std::vector<Source> sources;
+    for (const Sm90GemmConfig& config : configs) sources.push_back(gemm_source(config));
+    const std::vector<CompileOutcome> outcomes = compile_all(sources);
+    for (std::size_t i = 0; i < outcomes.size(); ++i) {
+        SCOPED_TRACE(sm90_name_expression(configs[i]));
+        if (const Error* error = std::get_if<Error>(&outcomes[i])) {
+            ADD_FAILURE() << error->what() << '\n' << error->detail();
+            continue;
+        }
+        const Compiled& compiled = std::get<Compiled>(outcomes[i]);
+        if (const auto why = unclean(compiled)) ADD_FAILURE() << *why;
+        ASSERT_EQ(compiled.entries.size(), 1u);
+        const int threads = configs[i].threads() * configs[i].ctas_per_sm;
+        EXPECT_LE(compiled.entries[0].registers, std::min(255, 65536 / threads / 8 * 8));
+        EXPECT_EQ(compiled.entries[0].static_shared_bytes, 0);  // all of it is in config.shared_bytes()
+    }
+}
+
+}  // namespace
+}  // namespace rooftile

@@ -1,0 +1,33 @@
+// The measure station's kernels compile cleanly for the architectures of the machine files.
+#include "rooftile/measure/measure_kernels.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fmt/core.h>
+
+namespace rooftile {
+namespace {
+
+class MeasureKernelsCompile : public testing::TestWithParam<const char*> {};
+
+TEST_P(MeasureKernelsCompile, WithoutSpillsOrStack) {
+    const std::vector<Source> sources = measure_sources(GetParam());
+    const std::vector<CompileOutcome> outcomes = compile_all(sources);
+    ASSERT_EQ(outcomes.size(), 3u);
+    for (std::size_t i = 0; i < outcomes.size(); ++i) {
+        if (const auto* error = std::get_if<Error>(&outcomes[i])) {
+            ADD_FAILURE() << error->what() << "\n" << error->detail();
+            continue;
+        }
+        const Compiled& compiled = std::get<Compiled>(outcomes[i]);
+        EXPECT_EQ(unclean(compiled), std::nullopt) << sources[i].name << "\n" << compiled.log;
+        ASSERT_EQ(compiled.lowered_names.size(), sources[i].name_expressions.size());
+        // Two CTAs of 256 threads of the reference share 65536 registers.
+        for (const EntryInfo& entry : compiled.entries) EXPECT_LE(entry.registers, 128) << entry.name;
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Archs, MeasureKernelsCompile, testing::Values("sm_80", "sm_90"));
+
+}  // namespace
+}  // namespace rooftile

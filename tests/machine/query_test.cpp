@@ -1,0 +1,92 @@
+#include "rooftile/machine/query.hpp"
+
+#include <gtest/gtest.h>
+
+#include "rooftile/machine/registry.hpp"
+#include "tests/machine/machine_text.hpp"
+
+namespace rooftile {
+namespace {
+
+Machine machine(std::string_view body) { return parse_machine(with_head(body), "x.toml"); }
+const Clock two_gigahertz{2e9};
+
+TEST(Query, Latencies) {
+    const Machine m = machine("l2.latency = \"200 clk\"\ndram.latency = \"400 ns\"");
+    EXPECT_EQ(latency_cycles(m, "l2.latency"), Cycles(200));
+    EXPECT_EQ(latency_cycles(m, "dram.latency"), std::nullopt);  // needs a clock
+    EXPECT_DOUBLE_EQ(latency_cycles(m, "dram.latency", two_gigahertz)->value, 800);
+    EXPECT_DOUBLE_EQ(latency_seconds(m, "l2.latency", two_gigahertz)->value, 100e-9);
+    EXPECT_DOUBLE_EQ(latency_seconds(m, "dram.latency")->value, 400e-9);
+    EXPECT_EQ(latency_cycles(m, "l1.latency", two_gigahertz), std::nullopt);
+}
+
+TEST(Query, BandwidthInEveryForm) {
+    // 10 SMs at 2 GHz: 20 B/clk/SM = 200 B/clk = 400 GB/s.
+    for (const char* form : {"20 B/clk/SM", "200 B/clk", "400 GB/s"}) {
+        const Machine m = machine("sm.count = 10\nl2.bandwidth = \"" + std::string(form) + "\"");
+        EXPECT_DOUBLE_EQ(bandwidth(m, "l2.bandwidth", two_gigahertz)->value, 400e9) << form;
+        EXPECT_DOUBLE_EQ(l2_bandwidth(m, two_gigahertz)->value, 200) << form;
+        EXPECT_DOUBLE_EQ(bytes_per_cycle_per_sm(m, "l2.bandwidth", two_gigahertz)->value, 20) << form;
+    }
+}
+
+TEST(Query, WhatIsMissingIsEmpty) {
+    const Machine per_sm = machine("dram.bandwidth = \"11.84 B/clk/SM\"");
+    EXPECT_EQ(bytes_per_cycle_per_sm(per_sm, "dram.bandwidth"), BytesPerCycle(11.84));  // needs nothing else
+    EXPECT_EQ(dram_bandwidth(per_sm, two_gigahertz), std::nullopt);                     // no SM count
+    const Machine per_gpu = machine("dram.bandwidth = \"1 TB/s\"");
+    EXPECT_EQ(dram_bandwidth(per_gpu), Bandwidth(1e12));
+    EXPECT_EQ(bytes_per_cycle(per_gpu, "dram.bandwidth"), std::nullopt);                        // no clock
+    EXPECT_EQ(bytes_per_cycle_per_sm(per_gpu, "dram.bandwidth", two_gigahertz), std::nullopt);  // no SM count
+    EXPECT_EQ(l2_bandwidth(per_gpu, two_gigahertz), std::nullopt);
+}
+
+TEST(Query, OneSmsRateInSeconds) {
+    const Machine m = machine("load.rate = \"90 GB/s/SM\"");
+    EXPECT_DOUBLE_EQ(bytes_per_cycle_per_sm(m, "load.rate", two_gigahertz)->value, 45);
+}
+
+TEST(Query, RatesAndPeaks) {
+    const Machine both = machine(
+        "sm.count = 10\nrate.generic.bf16.fp32 = \"500 FLOP/clk/SM\"\n"
+        "peak.generic.bf16.fp32 = \"50 TFLOP/s\"");
+    EXPECT_EQ(flops_per_cycle_per_sm(both, rate_key("generic", "bf16", "fp32")), FlopsPerCycle(500));
+    EXPECT_EQ(peak_flops(both, "generic", "bf16", "fp32"), FlopRate(50e12));  // stated, not 10 x 500 x clock
+    const Machine rate = machine("sm.count = 10\nrate.generic.bf16.fp32 = \"500 FLOP/clk/SM\"");
+    EXPECT_EQ(peak_flops(rate, "generic", "bf16", "fp32"), std::nullopt);
+    EXPECT_DOUBLE_EQ(peak_flops(rate, "generic", "bf16", "fp32", two_gigahertz)->value, 10e12);
+    const Machine whole = machine("sm.count = 10\nrate.generic.bf16.fp32 = \"10 TFLOP/s\"");
+    EXPECT_EQ(flops_per_cycle_per_sm(whole, "rate.generic.bf16.fp32"), std::nullopt);
+    EXPECT_DOUBLE_EQ(flops_per_cycle_per_sm(whole, "rate.generic.bf16.fp32", two_gigahertz)->value, 500);
+    EXPECT_EQ(peak_flops(whole, "generic", "bf16", "fp32"), FlopRate(10e12));
+}
+
+TEST(Query, MatrixClockFallsBack) {
+    Machine m = machine_by_id("h100-sxm");
+    EXPECT_EQ(matrix_clock(m, "bf16")->key, "clock.sustained.bf16");
+    EXPECT_EQ(matrix_clock(m, "tf32")->key, "clock.tensor");
+    set_number(m, "clock.tensor=unknown");
+    EXPECT_EQ(matrix_clock(m, "tf32")->key, "clock.boost");
+    EXPECT_EQ(matrix_clock(m, "tf32")->clock, Clock(1.98e9));
+    set_number(m, "clock.boost=unknown");
+    EXPECT_FALSE(matrix_clock(m, "tf32"));
+}
+
+TEST(TestMachines, HoldTheirNumbersAndNothingElse) {
+    const Machine worked = machine_by_id(ROOFTILE_SOURCE_DIR "/tests/data/machines/worked-example.toml");
+    EXPECT_EQ(worked.facts.size(), 10u);
+    EXPECT_TRUE(worked.features.empty());
+    EXPECT_EQ(worked.find("sm.count"), nullptr);
+    // 50 TFLOP/s over 1 TB/s.
+    EXPECT_DOUBLE_EQ(*peak_flops(worked, "generic", "bf16", "fp32") / *dram_bandwidth(worked) / Intensity(1),
+                     50);
+    const Machine exercise = machine_by_id(ROOFTILE_SOURCE_DIR "/tests/data/machines/a100-exercise.toml");
+    EXPECT_EQ(exercise.facts.size(), 6u);
+    // 200 + 12288 / 47.41 = 459.2 cycles, as the exercise has it.
+    const auto l2 = bytes_per_cycle_per_sm(exercise, "l2.bandwidth");
+    EXPECT_NEAR((*latency_cycles(exercise, "l2.latency") + Bytes(12288) / *l2).value, 459.2, 0.05);
+}
+
+}  // namespace
+}  // namespace rooftile

@@ -1,0 +1,253 @@
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+
+#include "rooftile/error.hpp"
+#include "rooftile/machine/read.hpp"
+#include "rooftile/machine/registry.hpp"
+#include "rooftile/machine/set.hpp"
+#include "rooftile/plan/gemm_sm90.hpp"
+#include "rooftile/plan/plan.hpp"
+
+namespace rooftile {
+namespace {
+
+Machine data(const char* name) { return read_machine(std::string(ROOFTILE_TEST_DATA) + "/machines/" + name); }
+
+Plans plans(const Machine& machine, const GemmProblem& problem, const GemmRequest& request = {}) {
+    auto result = derive(machine, problem, request);
+    if (const auto* why = std::get_if<Infeasible>(&result)) throw std::runtime_error(why->message);
+    return std::get<Plans>(std::move(result));
+}
+
+Infeasible refusal(const Machine& machine, const GemmProblem& problem, const GemmRequest& request = {}) {
+    auto result = derive(machine, problem, request);
+    if (!std::holds_alternative<Infeasible>(result)) throw std::runtime_error("a plan was found");
+    return std::get<Infeasible>(std::move(result));
+}
+
+const Step& step(const GemmPlan& plan, const std::string& quantity) {
+    for (const Step& s : plan.derivation)
+        if (s.quantity == quantity) return s;
+    throw std::runtime_error("no step " + quantity);
+}
+
+GemmRequest tile(int m, int n, int k) {
+    GemmRequest r;
+    r.tile_m = m;
+    r.tile_n = n;
+    r.tile_k = k;
+    return r;
+}
+
+TEST(Derive, TheWorkedExample) {  // M7
+    const Plans result = plans(data("worked-example.toml"), gemm_problem(4096, 4096, 4096), tile(128, 128, 32));
+    const GemmPlan& plan = result.plans.front();
+    EXPECT_EQ(*step(plan, "tile_flops").value, 1048576);
+    EXPECT_EQ(*step(plan, "stage_bytes").value, 16384);
+    EXPECT_EQ(*plan.prediction.arithmetic_intensity, 64);
+    EXPECT_EQ(*step(plan, "intensity_critical").value, 50);
+    EXPECT_EQ(*plan.prediction.tile_compute_cycles, 2098);  // ceil(1048576 / 500)
+    EXPECT_EQ(*plan.prediction.stages_min, 2);              // ceil(500 / 2097.152) + 1
+    EXPECT_EQ(*plan.resources.accumulator_registers, 64);   // 128 * 128 / 256
+    EXPECT_EQ(*step(plan, "registers_per_thread").value, 104);
+    // 256 KiB / 16 KiB = 16 blocks at one stage, 8 at two; 65536 / (104 * 256) = 2 by registers
+    EXPECT_EQ(step(plan, "ctas_by_shared").limit, "16 blocks an SM at one stage, 8 at two; registers allow 2");
+    EXPECT_NE(step(plan, "stages_for_full_rate").limit.find("ask for 3 stages"), std::string::npos);
+    // The SM count is not given.
+    EXPECT_FALSE(plan.prediction.time_us);
+    EXPECT_FALSE(plan.prediction.waves);
+    EXPECT_FALSE(plan.prediction.stages_for_full_rate);
+    EXPECT_NE(std::find(result.unknown.begin(), result.unknown.end(), "sm.count"), result.unknown.end());
+    EXPECT_FALSE(plan.buildable);
+}
+
+TEST(Derive, TheA100Exercise) {  // M36
+    const Plans result = plans(data("a100-exercise.toml"), gemm_problem(4096, 4096, 4096, Type::fp16), tile(256, 128, 16));
+    const GemmPlan& plan = result.plans.front();
+    EXPECT_EQ(*plan.prediction.tile_compute_cycles, 512);      // 2 * 256 * 128 * 16 / 2048
+    EXPECT_EQ(*step(plan, "load_l2_isolated").value, 459);     // 200 + 12288 / 47.41 = 459.2
+    EXPECT_EQ(*step(plan, "load_dram_isolated").value, 1328);  // 290 + 12288 / 11.84 = 1327.8
+    EXPECT_NE(step(plan, "load_dram_isolated").limit.find("count it twice"), std::string::npos);
+    EXPECT_EQ(*step(plan, "steady_step_all_miss").value, 1038);
+    EXPECT_NE(step(plan, "steady_step_all_miss").limit.find("compute 512, L2 259, DRAM 1038"), std::string::npos);
+}
+
+TEST(Derive, TheHopperTileOfTheMethod) {  // M12-M14
+    GemmRequest request = tile(128, 256, 64);
+    request.consumer_warpgroups = 2;
+    const Machine h100 = machine_by_id("h100-sxm");
+    const Plans result = plans(h100, gemm_problem(4096, 14336, 4096), request);
+    for (const GemmPlan& plan : result.plans) {
+        EXPECT_EQ(*plan.resources.accumulator_registers, 128);
+        EXPECT_EQ(*plan.resources.stage_bytes, 49152);
+        EXPECT_EQ(*plan.prediction.tile_compute_cycles, 1024);
+        EXPECT_EQ(*plan.resources.stages_max, 4);
+    }
+    request.stages = 5;
+    const Infeasible why = refusal(h100, gemm_problem(4096, 14336, 4096), request);
+    EXPECT_EQ(why.reason, Reason::shared);
+    EXPECT_NE(why.message.find("5 x 49152 = 245760 B"), std::string::npos) << why.message;
+    EXPECT_NE(why.message.find("4 fit"), std::string::npos) << why.message;
+}
+
+TEST(Derive, OneChangedNumberIsFollowedToTheInteger) {
+    Machine h100 = machine_by_id("h100-sxm");
+    set_number(h100, "rate.wgmma.bf16.fp32=1000 FLOP/clk/SM");
+    GemmRequest request = tile(128, 256, 64);
+    const GemmPlan slow = plans(h100, gemm_problem(4096, 4096, 4096), request).plans.front();
+    EXPECT_EQ(*slow.prediction.tile_compute_cycles, 4195);  // ceil(4194304 / 1000)
+
+    h100 = machine_by_id("h100-sxm");
+    set_number(h100, "shared.per_cta=182000 B");
+    // (182000 - 33792) / 49168 = 3.01
+    EXPECT_EQ(*plans(h100, gemm_problem(4096, 4096, 4096), request).plans.front().resources.stages_max, 3);
+
+    h100 = machine_by_id("h100-sxm");
+    set_number(h100, "dram.latency=2049 clk");
+    EXPECT_EQ(*plans(h100, gemm_problem(4096, 4096, 4096), request).plans.front().prediction.stages_min, 4);  // ceil(2.001) + 1
+}
+
+TEST(Derive, EightPlansAndEveryRejectionCounted) {
+    const Plans result = plans(machine_by_id("h100-sxm"), gemm_problem(4096, 14336, 4096));
+    ASSERT_EQ(result.plans.size(), 8u);
+    EXPECT_GE(result.rejected.count(), 500);
+    for (std::size_t i = 0; i < result.plans.size(); ++i) {
+        const GemmPlan& plan = result.plans[i];
+        EXPECT_EQ(plan.rank, int(i) + 1);
+        EXPECT_GE(plan.derivation.size(), 15u);
+        EXPECT_TRUE(plan.buildable) << plan.why_not;
+        if (i > 0) {
+            EXPECT_GE(*plan.prediction.time_us, *result.plans[i - 1].prediction.time_us);
+        }
+        for (const Step& s : plan.derivation) {
+            EXPECT_FALSE(s.formula.empty()) << s.quantity;
+            EXPECT_FALSE(s.inputs.empty()) << s.quantity;
+            EXPECT_FALSE(s.limit.empty()) << s.quantity;
+            for (const Input& input : s.inputs) EXPECT_FALSE(input.source.empty()) << s.quantity << ' ' << input.name;
+        }
+    }
+    // Candidates are counted once each: kept + rejected is the space, whatever `top` is.
+    GemmRequest few;
+    few.top = 3;
+    const Plans less = plans(machine_by_id("h100-sxm"), gemm_problem(4096, 14336, 4096), few);
+    EXPECT_EQ(less.rejected.count() + 3, result.rejected.count() + 8);
+}
+
+TEST(Derive, AnUnalignedContiguousIndexIsInfeasible) {
+    const Machine h100 = machine_by_id("h100-sxm");
+    const Infeasible why = refusal(h100, gemm_problem(64, 64, 7));
+    EXPECT_EQ(why.reason, Reason::alignment);
+    EXPECT_NE(why.message.find("k = 7"), std::string::npos);
+    EXPECT_NE(why.message.find("pad k to 8"), std::string::npos);
+    EXPECT_GT(why.rejected.count(), 500);
+    // k is not contiguous when A is m-major and B n-major.
+    EXPECT_EQ(plans(h100, gemm_problem(64, 64, 7, Type::bf16, Major::mn, Major::mn)).plans.size(), 8u);
+    EXPECT_EQ(refusal(h100, gemm_problem(63, 64, 7, Type::bf16, Major::mn, Major::mn)).reason, Reason::alignment);
+    GemmProblem padded = gemm_problem(64, 64, 64);
+    padded.lda = 68;
+    EXPECT_EQ(refusal(h100, padded).reason, Reason::alignment);
+}
+
+TEST(Derive, OddNGoesByPredicatedStores) {
+    const Plans result = plans(machine_by_id("h100-sxm"), gemm_problem(256, 1001, 512));
+    EXPECT_FALSE(kernel_config(result.plans.front()).tma_store);
+    EXPECT_TRUE(kernel_config(plans(machine_by_id("h100-sxm"), gemm_problem(256, 1000, 512)).plans.front()).tma_store);
+}
+
+TEST(Derive, OlderAndNewerGpus) {
+    EXPECT_EQ(refusal(machine_by_id("v100-sxm2"), gemm_problem(4096, 4096, 4096)).reason, Reason::instruction);
+    const Plans v100 = plans(machine_by_id("v100-sxm2"), gemm_problem(4096, 4096, 4096, Type::fp16));
+    EXPECT_FALSE(v100.plans.front().buildable);
+    EXPECT_LE(v100.plans.front().config.stages, 2);
+    ASSERT_EQ(v100.notes.size(), 1u);
+    EXPECT_NE(v100.notes[0].find("cp.async is infeasible"), std::string::npos);
+
+    const Plans a100 = plans(machine_by_id("a100-80-sxm"), gemm_problem(4096, 4096, 4096));
+    EXPECT_EQ(a100.plans.front().config.kernel, GemmKernel::sm80_gemm);
+    EXPECT_FALSE(a100.plans.front().buildable);
+    EXPECT_FALSE(a100.plans.front().why_not.empty());
+
+    const Plans b200 = plans(machine_by_id("b200"), gemm_problem(4096, 4096, 4096));
+    ASSERT_FALSE(b200.notes.empty());
+    EXPECT_NE(b200.notes[0].find("tcgen05 is not modelled yet"), std::string::npos);
+    for (const std::string& id : machine_ids())
+        EXPECT_NO_THROW(plans(machine_by_id(id), gemm_problem(1000, 1000, 1000, Type::fp16))) << id;
+}
+
+TEST(Derive, FixedValuesAreKept) {
+    GemmRequest request;
+    request.schedule = Schedule::pingpong;
+    request.cluster_m = 1;
+    request.cluster_n = 2;
+    request.order = Order::serpentine;
+    request.group = 5;
+    request.stages = 3;
+    for (const GemmPlan& plan : plans(machine_by_id("h100-sxm"), gemm_problem(4096, 4096, 4096), request).plans) {
+        EXPECT_EQ(plan.config.schedule, Schedule::pingpong);
+        EXPECT_EQ(plan.config.cluster_n, 2);
+        EXPECT_EQ(plan.config.order, Order::serpentine);
+        EXPECT_EQ(plan.config.group, 5);
+        EXPECT_EQ(plan.config.stages, 3);
+    }
+    request = {};
+    request.order = Order::hilbert;
+    EXPECT_FALSE(plans(machine_by_id("h100-sxm"), gemm_problem(4096, 4096, 4096), request).plans.front().buildable);
+    request.buildable_only = true;
+    EXPECT_NE(refusal(machine_by_id("h100-sxm"), gemm_problem(4096, 4096, 4096), request).message.find("hilbert"),
+              std::string::npos);
+}
+
+TEST(Derive, SplitOfRegisters) {
+    // 384 threads: 65536 / 384 = 170 -> 168 at launch, 504 for three warpgroups, 24 + 2 * 240
+    const RegisterSplit two = split_registers(65536, 255, 2, 1);
+    EXPECT_EQ(two.launch, 168);
+    EXPECT_EQ(two.producer, 24);
+    EXPECT_EQ(two.consumer, 240);
+    // 512 threads: 128 each, 512 for four, 32 + 3 * 160
+    const RegisterSplit three = split_registers(65536, 255, 3, 1);
+    EXPECT_EQ(three.producer, 32);
+    EXPECT_EQ(three.consumer, 160);
+    // 256 threads: a thread can have 255 at launch, nothing is moved
+    EXPECT_EQ(split_registers(65536, 255, 1, 1).consumer, 0);
+    EXPECT_EQ(split_registers(65536, 255, 1, 2).consumer, 232);
+}
+
+// Whatever the problem: plans obey the machine, and more shared memory never gives fewer stages.
+RC_GTEST_PROP(DeriveProperties, PlansObeyTheMachine, ()) {
+    static const Machine h100 = machine_by_id("h100-sxm");
+    const auto extent = [] { return 8 * *rc::gen::inRange<std::int64_t>(1, 2000); };
+    const GemmProblem problem = gemm_problem(extent(), extent(), extent(), *rc::gen::element(Type::bf16, Type::fp16),
+                                             *rc::gen::element(Major::k, Major::mn), *rc::gen::element(Major::k, Major::mn));
+    for (const GemmPlan& plan : plans(h100, problem).plans) {
+        const Sm90GemmConfig config = kernel_config(plan);
+        RC_ASSERT(config.shared_bytes() == *plan.resources.shared_bytes);
+        RC_ASSERT(config.shared_bytes() <= 232448);
+        RC_ASSERT((config.shared_bytes() + 1024) * config.ctas_per_sm <= 233472);
+        RC_ASSERT(config.threads() * config.ctas_per_sm <= 2048);
+        const int registers = config.consumer_registers
+                                  ? 128 * (config.producer_registers + config.consumer_warpgroups * config.consumer_registers)
+                                  : 255 * config.threads();
+        RC_ASSERT(registers * config.ctas_per_sm <= 65536);
+        RC_ASSERT(*plan.prediction.dram_bytes >= *plan.prediction.dram_lower_bound_bytes);
+        RC_ASSERT(*plan.prediction.moved_bytes >= *plan.prediction.l2_bytes);
+        RC_ASSERT(*plan.prediction.tflops < 132 * 4096 * 1.98e9 / 1e12);
+    }
+}
+
+RC_GTEST_PROP(DeriveProperties, MoreSharedMemoryNeverGivesFewerStages, ()) {
+    Machine small = machine_by_id("h100-sxm"), large = small;
+    const int bytes = *rc::gen::inRange(60000, 230000), more = *rc::gen::inRange(0, 100000);
+    set_number(small, "shared.per_cta=" + std::to_string(bytes) + " B");
+    set_number(large, "shared.per_cta=" + std::to_string(bytes + more) + " B");
+    GemmRequest request = tile(64, 16 * *rc::gen::inRange(1, 8), 64);
+    request.ctas_per_sm = 1;
+    request.consumer_warpgroups = 1;
+    const GemmProblem problem = gemm_problem(4096, 4096, 4096);
+    RC_ASSERT(*plans(small, problem, request).plans.front().resources.stages_max <=
+              *plans(large, problem, request).plans.front().resources.stages_max);
+}
+
+}  // namespace
+}  // namespace rooftile

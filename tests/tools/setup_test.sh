@@ -1,0 +1,71 @@
+#!/bin/sh
+# tools/setup on machines that are made up: setup_test.sh REPOSITORY
+set -eu
+repository=$1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failures=0
+
+# A copy, so that nothing it might do reaches the checkout.
+mkdir -p "$work/checkout/tools" "$work/bin" "$work/bare"
+cp "$repository"/tools/setup "$repository"/tools/cuda-wheels*.txt "$work/checkout/tools/"
+
+# Whatever would change the machine or use the network leaves a mark instead.
+for command in apt-get apt-cache pip sudo; do
+    printf '#!/bin/sh\necho "%s $*" >>"%s/called"\nexit 1\n' "$command" "$work" >"$work/bin/$command"
+done
+printf '#!/bin/sh\necho 1000\n' >"$work/bin/id"  # no root
+chmod +x "$work"/bin/*
+
+# setup_with NAME=VALUE...: runs it there; sets $status, $said.
+setup_with() {
+    rm -f "$work/called"
+    status=0
+    said=$(env PATH="$work/bin:$PATH" "$@" "$work/checkout/tools/setup" 2>&1) || status=$?
+}
+expect() {
+    if ! eval "$2"; then
+        echo "FAILED: $1: $2"
+        echo "  status $status, said: $said"
+        failures=$((failures + 1))
+    fi
+}
+
+# A toolkit's folder, complete.
+toolkit=$work/toolkit
+mkdir -p "$toolkit/include" "$toolkit/lib64"
+touch "$toolkit/include/cuda.h" "$toolkit/include/nvrtc.h" "$toolkit/lib64/libnvrtc.so.13"
+
+setup_with ROOFTILE_CUDA_PATH="$toolkit"
+expect "complete machine: succeeds" '[ "$status" = 0 ]'
+expect "complete machine: silent" '[ -z "$said" ]'
+expect "complete machine: calls nothing" '[ ! -e "$work/called" ]'
+
+setup_with ROOFTILE_CUDA_PATH="$toolkit" ROOFTILE_SETUP_ROOT="$work/bare"
+expect "bare machine, no rights: exit code 2" '[ "$status" = 2 ]'
+expect "bare machine: the line to run is the last" \
+    'echo "$said" | tail -1 | grep -q "sudo sh -c .apt-get update && apt-get install .*libcli11-dev.*librapidcheck-dev"'
+expect "bare machine: nothing installed" '! grep -q apt-get "$work/called"'
+
+# A toolkit without its compiler library does not count; the wheels are then wanted, and pip is asked for.
+rm "$toolkit/lib64/libnvrtc.so.13"
+path=$(env CUDA_HOME="$toolkit" CUDA_PATH= ROOFTILE_SETUP_IGNORE_TOOLKIT=1 "$work/checkout/tools/setup" --cuda-path)
+status=0 said=$path
+expect "no toolkit: the wheel folder" '[ "$path" = "$work/checkout/.cuda/nvidia/cu13" ]'
+
+# Wheels that are in place and current: nothing to do.
+if [ ! -e /dev/nvidiactl ] && ! command -v nvidia-smi >/dev/null; then
+    mkdir -p "$work/checkout/.cuda"
+    cp "$repository/tools/cuda-wheels.txt" "$work/checkout/.cuda/wheels.txt"
+    setup_with ROOFTILE_SETUP_IGNORE_TOOLKIT=1
+    expect "wheels in place: does nothing" '[ "$status" = 0 ] && [ -z "$said" ] && [ ! -e "$work/called" ]'
+fi
+
+setup_with ROOFTILE_CUDA_PATH="$toolkit" ROOFTILE_SETUP_ROOT="$work/bare" ROOFTILE_SETUP_IGNORE_TOOLKIT=0
+expect "an incomplete toolkit is named" 'echo "$said" | grep -q "ROOFTILE_CUDA_PATH=.* has no CUDA 13"'
+
+status=0
+said=$("$work/checkout/tools/setup" --nonsense 2>&1) || status=$?
+expect "unknown argument: exit code 2" '[ "$status" = 2 ]'
+
+[ "$failures" = 0 ] && echo "tools/setup: all as expected"
