@@ -1,16 +1,16 @@
 // The command line: parse, run one verb, turn every outcome into an exit code.
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <csignal>
+#include <chrono>
 #include <cstring>
 #include <exception>
 #include <new>
 #include <string>
 #include <vector>
 
+#include "cli/interrupt.hpp"
 #include "cli/output.hpp"
 #include "cli/values.hpp"
 #include "cli/verbs.hpp"
@@ -19,19 +19,6 @@
 
 namespace rooftile::cli {
 namespace {
-
-void on_interrupt(int) {
-    constexpr char text[] = "rooftile: interrupted\n";
-    [[maybe_unused]] const ssize_t n = ::write(STDERR_FILENO, text, sizeof text - 1);
-    _exit(int(ExitCode::interrupted));
-}
-
-void handle_signals() {
-    std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away is seen where it is written to
-    struct sigaction action {};
-    action.sa_handler = on_interrupt;
-    sigaction(SIGINT, &action, nullptr);
-}
 
 std::vector<std::string> names_of(const CLI::App& app) {
     std::vector<std::string> names;
@@ -124,6 +111,7 @@ int run(int argc, char** argv) {
     CLI::App app("rooftile: GPU kernel parameters derived from the hardware's numbers, with reasons",
                  "rooftile");
     Invocation invocation;
+    invocation.start = std::chrono::steady_clock::now();
     for (int i = 0; i < argc; ++i) invocation.command += i == 0 ? "rooftile" : " " + shell_quoted(argv[i]);
     describe(app);
     add_machine(app, invocation);

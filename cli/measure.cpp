@@ -1,15 +1,20 @@
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cli/gemm_arguments.hpp"
+#include "cli/interrupt.hpp"
 #include "cli/output.hpp"
 #include "cli/values.hpp"
 #include "cli/verbs.hpp"
 #include "rooftile/error.hpp"
-#include "rooftile/kernel/driver.hpp"
+#include "rooftile/machine/live.hpp"
+#include "rooftile/measure/measure.hpp"
 #include "rooftile/report/measurement_text.hpp"
 
 namespace rooftile::cli {
@@ -24,19 +29,67 @@ struct MeasureFlags {
     bool timings = false, counters = false;
 };
 
-int measure_gemm(const MeasureFlags& flags, const std::string& command) {
+constexpr std::string_view modes[] = {"cold", "sustained", "burst"};
+constexpr std::string_view baselines[] = {"cublaslt", "none"};
+constexpr std::int64_t largest_seed = (std::int64_t{1} << 53) - 1;  // JSON keeps it
+
+MeasureOptions options_of(const MeasureFlags& flags, std::chrono::steady_clock::time_point start) {
+    MeasureOptions options;
+    options.mode = Mode(one_of("--mode", flags.mode, modes));
+    options.baseline = one_of("--baseline", flags.baseline, baselines) == 0;
+    options.seed = flags.seed.empty() ? fresh_seed()
+                                      : std::uint64_t(whole_number("--seed", flags.seed, 0, largest_seed));
+    options.interrupted = interrupted;
+    options.program_start = start;
+    if (isatty(STDERR_FILENO)) options.progress = [](const std::string& line) { say(line); };
+    return options;
+}
+
+std::string text_of(const DocumentContext& context, const MeasureRun& run, bool timings,
+                    const Terminal& terminal) {
+    std::string out = measurement_text(context, run.rows, terminal);
+    for (const std::string& note : run.notes)
+        out += "\nnote  " + wrapped(displayable(note, terminal.utf8), terminal.prose() - 6, 6);
+    if (!run.notes.empty()) out += "\n";
+    if (timings) out += "\n" + timings_text(run.timings, terminal);
+    return out;
+}
+
+int write_run(const MeasureRun& run, DocumentContext context, const MeasureFlags& flags, std::uint64_t seed) {
+    context.gpu = GpuContext{run.gpu, run.driver, run.nvrtc, utc_now(), seed};
+    context.kernel_hash = run.kernel_hash;
+    const Format format = checked_format(flags.output);
+    if (format == Format::text) {
+        write_result(text_of(context, run, flags.timings, terminal_for(flags.output)), flags.output);
+    } else {
+        const auto timings = flags.timings ? run.timings : std::vector<Timing>();
+        write_result(document_text(measurement_document(context, run.rows, timings, run.notes), format),
+                     flags.output);
+    }
+    if (run.verified()) return int(ExitCode::done);
+    say("verification failed: a result is wrong; its row says where");
+    return int(ExitCode::verification_failed);
+}
+
+int measure_gemm(const MeasureFlags& flags, const Invocation& invocation) {
     if (!flags.suite.empty()) not_available("--suite");
     if (flags.counters) not_available("--counters");
-    static constexpr std::string_view modes[] = {"cold", "sustained", "burst"};
-    static constexpr std::string_view baselines[] = {"cublaslt", "none"};
     checked_format(flags.output);
-    one_of("--mode", flags.mode, modes);
-    one_of("--baseline", flags.baseline, baselines);
-    problem_of(flags.gemm);
-    request_of(flags.gemm, default_top);
-    Driver::instance();
-    (void)command;
-    throw Error(ExitCode::internal, "measuring is not connected yet");
+    MeasureOptions options = options_of(flags, invocation.start);
+    const GemmProblem problem = problem_of(flags.gemm);
+    GemmRequest request = request_of(flags.gemm, default_top);
+    request.buildable_only = true;
+    std::optional<Machine> planned;
+    if (!flags.gemm.machine.empty()) planned = machine_of(flags.gemm);
+    const LiveMachine live = live_machine(options.device);  // exit code 4 where there is no GPU
+    const Machine machine = planned ? std::move(*planned) : machine_of(flags.gemm);
+    const DocumentContext context = context_of(machine, invocation.command);
+    const auto outcome = derive(machine, problem, request);
+    if (const auto* infeasible = std::get_if<Infeasible>(&outcome))
+        return report_infeasible(*infeasible, context, flags.output);
+    options.machine = &live.machine;  // the roofs are of the GPU that runs, whatever machine was planned for
+    note_interrupts();
+    return write_run(measure(std::get<Plans>(outcome).plans, options), context, flags, options.seed);
 }
 
 }  // namespace
@@ -59,7 +112,7 @@ void add_measure(CLI::App& app, Invocation& invocation) {
     };
     add("--mode", flags->mode, "MODE", "sustained (default), cold or burst");
     add("--baseline", flags->baseline, "NAME", "cublaslt (default) or none");
-    add("--seed", flags->seed, "N", "Of the random inputs; default 1");
+    add("--seed", flags->seed, "N", "Of the random inputs; default: a new one, which the document names");
     add("--suite", flags->suite, "FILE", "Many problems (not available yet)");
     gemm->add_flag("--counters", flags->counters, "Hardware counters (not available yet)")->group(group);
     gemm->add_flag("--timings", flags->timings, "Show what each part of the run took")->group(group);
@@ -69,7 +122,7 @@ void add_measure(CLI::App& app, Invocation& invocation) {
         "  rooftile measure gemm --shape 8192x8192x8192\n"
         "  rooftile measure gemm --shape 4096x14336x4096 --mode cold --top 3 --json\n");
     gemm->callback([&invocation, flags] {
-        invocation.run = [&invocation, flags] { return measure_gemm(*flags, invocation.command); };
+        invocation.run = [&invocation, flags] { return measure_gemm(*flags, invocation); };
     });
 }
 

@@ -2,6 +2,7 @@
 // runs after parsing, so that a wrong request is refused before anything happens.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <string>
 
@@ -13,8 +14,9 @@ namespace rooftile::cli {
 
 /// What parsing found to do.
 struct Invocation {
-    std::string command;       ///< the whole command line, quoted for a shell; documents carry it
-    std::function<int()> run;  ///< returns the exit code; empty: nothing was asked for
+    std::string command;  ///< the whole command line, quoted for a shell; documents carry it
+    std::chrono::steady_clock::time_point start;  ///< of the program, for --timings
+    std::function<int()> run;                     ///< returns the exit code; empty: nothing was asked for
 };
 
 void add_machine(CLI::App& app, Invocation& invocation);

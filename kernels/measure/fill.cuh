@@ -49,7 +49,8 @@ __global__ void fill(FillArguments p) {
         make_group(p, g, line, column, values);
         unsigned short* to = p.to.data + set * p.to.pitch + line * p.to.leading + column;
         for (int i = 0; i < fill_group; ++i) {
-            if (column + i < p.to.width) to[i] = static_cast<unsigned short>(round_to_bits(values[i], p.type));
+            if (column + i < p.to.width)
+                to[i] = static_cast<unsigned short>(round_to_bits(values[i], p.type));
         }
     }
 }

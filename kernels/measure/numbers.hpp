@@ -51,7 +51,8 @@ constexpr double value_of_bits(unsigned bits, Type type) {
     const auto sign = static_cast<unsigned long long>(bits >> 15) << 63;
     if (magnitude >= f.infinity()) {  // Inf and NaN: every exponent bit set, fraction moved up
         const auto fraction = static_cast<unsigned long long>(magnitude & ~f.infinity());
-        return __builtin_bit_cast(double, sign | 0x7ff0000000000000ull | (fraction << (52 - f.fraction_bits)));
+        return __builtin_bit_cast(double,
+                                  sign | 0x7ff0000000000000ull | (fraction << (52 - f.fraction_bits)));
     }
     const int exponent = static_cast<int>(magnitude >> f.fraction_bits);
     if (exponent == 0) {
@@ -90,9 +91,7 @@ constexpr unsigned round_to_bits(double x, Type type) {
 }
 
 /// Relative error of rounding to `type`: half a unit in the last place.
-constexpr double unit_roundoff(Type type) {
-    return power_of_two(-float_format(type).fraction_bits - 1);
-}
+constexpr double unit_roundoff(Type type) { return power_of_two(-float_format(type).fraction_bits - 1); }
 
 /// Absolute error of rounding in `type`'s subnormal range: half its least subnormal.
 constexpr double half_least_subnormal(Type type) {
@@ -139,15 +138,16 @@ constexpr double infinite_ratio() { return __builtin_bit_cast(double, 0x7ff00000
 /// sign of a sum of zeros depends on how it starts.
 constexpr Verdict judge_exact(unsigned got, double reference, Type type) {
     const unsigned expected = round_to_bits(reference, type);
-    const bool nan = class_of_bits(expected, type) == NumberClass::nan &&
-                     class_of_bits(got, type) == NumberClass::nan;
+    const bool nan =
+        class_of_bits(expected, type) == NumberClass::nan && class_of_bits(got, type) == NumberClass::nan;
     const bool zero = ((got | expected) & 0x7fffu) == 0;
     return {got == expected || nan || zero ? 0.0 : infinite_ratio(), 0.0, expected};
 }
 
 /// The random case: within `error_bound`, and of the reference's class. Where the bound reaches across
 /// the overflow threshold, both that Inf and a finite number within the bound are right.
-constexpr Verdict judge_bounded(unsigned got, double reference, double absolute_sum, double gamma, Type type) {
+constexpr Verdict judge_bounded(unsigned got, double reference, double absolute_sum, double gamma,
+                                Type type) {
     const unsigned expected = round_to_bits(reference, type);
     const NumberClass got_class = class_of_bits(got, type);
     if (class_of(reference) != NumberClass::finite) {

@@ -11,10 +11,10 @@
 namespace rooftile {
 
 struct VerifyTile {
-    static constexpr int mn = 64;       ///< rows and columns of C a CTA
-    static constexpr int k = 16;        ///< of a step
+    static constexpr int mn = 64;  ///< rows and columns of C a CTA
+    static constexpr int k = 16;   ///< of a step
     static constexpr int threads = 256;
-    static constexpr int side = 4;      ///< rows and columns of C a thread
+    static constexpr int side = 4;  ///< rows and columns of C a thread
     static constexpr int loads = mn * k / threads;
     /// Doubles from one k to the next: 16-byte aligned, and 16 k's of a row fall into 8 bank pairs.
     static constexpr int pitch = mn + 2;
@@ -50,12 +50,13 @@ struct VerifyLoader {
     const unsigned short* data;
     long long next, advance;  ///< elements from one of a thread's loads to the next, and from step to step
     int mn_left, k_left;  ///< elements inside the matrix from this thread's first one; sizes are below 2^31
-    int mn, k;                  ///< of the first element
-    int mn_step, k_step;        ///< to the next
+    int mn, k;            ///< of the first element
+    int mn_step, k_step;  ///< to the next
 
     __device__ VerifyLoader(const unsigned short* operand, long long mn_stride, long long k_stride,
                             long long mn_first, long long mn_extent, long long k_extent) {
-        constexpr int along_mn = VerifyTile::threads / VerifyTile::mn, along_k = VerifyTile::threads / VerifyTile::k;
+        constexpr int along_mn = VerifyTile::threads / VerifyTile::mn,
+                      along_k = VerifyTile::threads / VerifyTile::k;
         const int t = static_cast<int>(threadIdx.x);
         const bool k_contiguous = k_stride == 1;
         mn = k_contiguous ? t / VerifyTile::k : t % VerifyTile::mn;
@@ -83,7 +84,8 @@ struct VerifyLoader {
     __device__ void store(double (*to)[VerifyTile::pitch], const unsigned short (&from)[VerifyTile::loads],
                           Type type) const {
 #pragma unroll
-        for (int i = 0; i < VerifyTile::loads; ++i) to[k + i * k_step][mn + i * mn_step] = widen(from[i], type);
+        for (int i = 0; i < VerifyTile::loads; ++i)
+            to[k + i * k_step][mn + i * mn_step] = widen(from[i], type);
     }
 };
 
@@ -98,8 +100,9 @@ using VerifySums = double[VerifyTile::side * VerifyTile::side];  // row by row
 
 /// One step's products; `absolute` is left alone in the exact case, which needs no bound.
 template <bool exact>
-__device__ inline void verify_multiply(const double (*a)[VerifyTile::pitch], const double (*b)[VerifyTile::pitch],
-                                       VerifySums& sum, VerifySums& absolute) {
+__device__ inline void verify_multiply(const double (*a)[VerifyTile::pitch],
+                                       const double (*b)[VerifyTile::pitch], VerifySums& sum,
+                                       VerifySums& absolute) {
 #pragma unroll 4
     for (int k = 0; k < VerifyTile::k; ++k) {
         double x[VerifyTile::side], y[VerifyTile::side];
@@ -121,8 +124,8 @@ __device__ inline void verify_multiply(const double (*a)[VerifyTile::pitch], con
 }
 
 template <bool exact>
-__device__ inline Verdict verify_element(const VerifyArguments& p, long long row, long long column, double sum,
-                                         double absolute) {
+__device__ inline Verdict verify_element(const VerifyArguments& p, long long row, long long column,
+                                         double sum, double absolute) {
     const unsigned got = p.c[row * p.c_m_stride + column];
     if constexpr (exact) return judge_exact(got, sum, p.type);
     else return judge_bounded(got, sum, absolute, p.gamma, p.type);
@@ -147,8 +150,8 @@ __device__ inline void verify_record(const VerifyArguments& p, VerifyShared& sha
             wrong += !(v.ratio <= 1.0);
             if (v.ratio > ratio) {
                 ratio = v.ratio;
-                shared.worst[threadIdx.x] = {0,   v.ratio, sum[0], v.bound,
-                                             row, column,  p.c[row * p.c_m_stride + column], v.expected};
+                shared.worst[threadIdx.x] = {
+                    0, v.ratio, sum[0], v.bound, row, column, p.c[row * p.c_m_stride + column], v.expected};
             }
         }
 #pragma unroll
@@ -170,7 +173,8 @@ __device__ inline void verify_record(const VerifyArguments& p, VerifyShared& sha
     }
     __syncthreads();
     for (int w = 0; w < VerifyTile::threads / 32; ++w) {
-        if (shared.worst_ratio[w] > ratio || (shared.worst_ratio[w] == ratio && shared.worst_thread[w] < thread)) {
+        if (shared.worst_ratio[w] > ratio
+            || (shared.worst_ratio[w] == ratio && shared.worst_thread[w] < thread)) {
             ratio = shared.worst_ratio[w], thread = shared.worst_thread[w];
         }
     }

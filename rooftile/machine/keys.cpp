@@ -246,8 +246,11 @@ std::string nearest_name(std::string_view name, std::span<const std::string> nam
     if (name.size() > 200) return nearest;  // no slip of a name
     std::size_t least = std::max<std::size_t>(3, name.size() / 2) + 1;
     for (const auto& candidate : names) {
-        const std::size_t distance = edit_distance(name, candidate);
-        if (distance >= std::min(least, std::max(name.size(), candidate.size()))) continue;
+        // What somebody began to write is nearer than what looks alike: "h100" means "h100-sxm", not "b200".
+        const bool begun = name.size() > 1 && candidate.starts_with(name);
+        const std::size_t distance = begun ? 1 : edit_distance(name, candidate);
+        const bool nearer = distance < least || (distance == least && candidate.size() < nearest.size());
+        if (!nearer || distance >= std::max(name.size(), candidate.size())) continue;
         least = distance;
         nearest = candidate;
     }

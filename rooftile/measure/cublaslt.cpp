@@ -66,7 +66,8 @@ int data_type(Type type) {
     return type == Type::bf16 ? api::real_16bf : type == Type::fp16 ? api::real_16f : api::real_32f;
 }
 
-int create_layout(const api::Functions& f, api::Layout& to, Type type, const ColumnMajorProblem::Layout& from) {
+int create_layout(const api::Functions& f, api::Layout& to, Type type,
+                  const ColumnMajorProblem::Layout& from) {
     return f.layout_create(&to, data_type(type), static_cast<std::uint64_t>(from.rows),
                            static_cast<std::uint64_t>(from.columns), from.leading);
 }
@@ -74,26 +75,32 @@ int create_layout(const api::Functions& f, api::Layout& to, Type type, const Col
 /// The first failing call's name, or empty.
 std::string set_up(CublasLt::State& s, const GemmProblem& p) {
     const ColumnMajorProblem shape = column_major(p);
-    const std::int32_t left_operation = shape.left.transposed ? api::operation_transpose : api::operation_none;
-    const std::int32_t right_operation = shape.right.transposed ? api::operation_transpose : api::operation_none;
+    const std::int32_t left_operation =
+        shape.left.transposed ? api::operation_transpose : api::operation_none;
+    const std::int32_t right_operation =
+        shape.right.transposed ? api::operation_transpose : api::operation_none;
     const std::uint64_t workspace = cublaslt_workspace_bytes;
     std::string failed;
     const auto call = [&](const char* name, int status) {
-        if (status != api::status_success && failed.empty()) failed = fmt::format("{} gave status {}", name, status);
+        if (status != api::status_success && failed.empty())
+            failed = fmt::format("{} gave status {}", name, status);
         return failed.empty();
     };
-    call("cublasLtCreate", s.f.create(&s.handle)) &&
-        call("cublasLtMatmulDescCreate", s.f.description_create(&s.description, api::compute_32f, api::real_32f)) &&
-        call("cublasLtMatmulDescSetAttribute", s.f.description_set(s.description, api::desc_transpose_a,
-                                                                   &left_operation, sizeof left_operation)) &&
-        call("cublasLtMatmulDescSetAttribute", s.f.description_set(s.description, api::desc_transpose_b,
-                                                                   &right_operation, sizeof right_operation)) &&
-        call("cublasLtMatrixLayoutCreate", create_layout(s.f, s.left, p.b_type, shape.left)) &&
-        call("cublasLtMatrixLayoutCreate", create_layout(s.f, s.right, p.a_type, shape.right)) &&
-        call("cublasLtMatrixLayoutCreate", create_layout(s.f, s.result, p.c_type, shape.result)) &&
-        call("cublasLtMatmulPreferenceCreate", s.f.preference_create(&s.preference)) &&
-        call("cublasLtMatmulPreferenceSetAttribute",
-             s.f.preference_set(s.preference, api::preference_max_workspace, &workspace, sizeof workspace));
+    call("cublasLtCreate", s.f.create(&s.handle))
+        && call("cublasLtMatmulDescCreate",
+                s.f.description_create(&s.description, api::compute_32f, api::real_32f))
+        && call("cublasLtMatmulDescSetAttribute", s.f.description_set(s.description, api::desc_transpose_a,
+                                                                      &left_operation, sizeof left_operation))
+        && call("cublasLtMatmulDescSetAttribute",
+                s.f.description_set(s.description, api::desc_transpose_b, &right_operation,
+                                    sizeof right_operation))
+        && call("cublasLtMatrixLayoutCreate", create_layout(s.f, s.left, p.b_type, shape.left))
+        && call("cublasLtMatrixLayoutCreate", create_layout(s.f, s.right, p.a_type, shape.right))
+        && call("cublasLtMatrixLayoutCreate", create_layout(s.f, s.result, p.c_type, shape.result))
+        && call("cublasLtMatmulPreferenceCreate", s.f.preference_create(&s.preference))
+        && call(
+            "cublasLtMatmulPreferenceSetAttribute",
+            s.f.preference_set(s.preference, api::preference_max_workspace, &workspace, sizeof workspace));
     return failed;
 }
 
@@ -117,9 +124,9 @@ std::unique_ptr<CublasLt> CublasLt::open(const GemmProblem& problem, std::string
 
     state->algorithms.resize(cublaslt_algorithms);
     int count = 0;
-    const int status =
-        state->f.heuristic(state->handle, state->description, state->left, state->right, state->result, state->result,
-                           state->preference, cublaslt_algorithms, state->algorithms.data(), &count);
+    const int status = state->f.heuristic(state->handle, state->description, state->left, state->right,
+                                          state->result, state->result, state->preference,
+                                          cublaslt_algorithms, state->algorithms.data(), &count);
     state->algorithms.resize(status == api::status_success ? static_cast<std::size_t>(count) : 0);
     std::erase_if(state->algorithms, [](const api::Heuristic& h) { return h.state != api::status_success; });
     if (state->algorithms.empty()) {
@@ -136,12 +143,12 @@ std::size_t CublasLt::version() const { return state_->f.version(); }
 void CublasLt::launch(int index, Stream stream, const void* a, const void* b, void* c) const {
     const State& s = *state_;
     const float one = 1, zero = 0;
-    const int status = s.f.matmul(s.handle, s.description, &one, b, s.left, a, s.right, &zero, c, s.result, c, s.result,
-                                  &s.algorithms[static_cast<std::size_t>(index)].algorithm, s.workspace.data(),
-                                  cublaslt_workspace_bytes, stream);
+    const int status = s.f.matmul(s.handle, s.description, &one, b, s.left, a, s.right, &zero, c, s.result, c,
+                                  s.result, &s.algorithms[static_cast<std::size_t>(index)].algorithm,
+                                  s.workspace.data(), cublaslt_workspace_bytes, stream);
     if (status != api::status_success) {
-        throw Error(ExitCode::gpu_failed, fmt::format("cublasLtMatmul (algorithm {} of {}) gave status {}", index,
-                                                      s.algorithms.size(), status));
+        throw Error(ExitCode::gpu_failed, fmt::format("cublasLtMatmul (algorithm {} of {}) gave status {}",
+                                                      index, s.algorithms.size(), status));
     }
 }
 

@@ -10,12 +10,12 @@ namespace rooftile::cublaslt {
 
 inline constexpr int status_success = 0;
 
-inline constexpr int real_32f = 0, real_16f = 2, real_16bf = 14;  // cudaDataType
-inline constexpr int compute_32f = 68;                            // cublasComputeType_t
-inline constexpr int operation_none = 0, operation_transpose = 1; // cublasOperation_t
+inline constexpr int real_32f = 0, real_16f = 2, real_16bf = 14;   // cudaDataType
+inline constexpr int compute_32f = 68;                             // cublasComputeType_t
+inline constexpr int operation_none = 0, operation_transpose = 1;  // cublasOperation_t
 
 inline constexpr int desc_transpose_a = 3, desc_transpose_b = 4;  // cublasLtMatmulDescAttributes_t, int32
-inline constexpr int preference_max_workspace = 1;                // cublasLtMatmulPreferenceAttributes_t, uint64
+inline constexpr int preference_max_workspace = 1;  // cublasLtMatmulPreferenceAttributes_t, uint64
 
 /// cublasLtMatmulAlgo_t
 struct Algorithm {
@@ -43,7 +43,8 @@ struct Functions {
     int (*description_create)(Description*, int compute, int scale) = nullptr;
     int (*description_set)(Description, int attribute, const void* value, std::size_t bytes) = nullptr;
     int (*description_destroy)(Description) = nullptr;
-    int (*layout_create)(Layout*, int type, std::uint64_t rows, std::uint64_t columns, std::int64_t leading) = nullptr;
+    int (*layout_create)(Layout*, int type, std::uint64_t rows, std::uint64_t columns,
+                         std::int64_t leading) = nullptr;
     int (*layout_destroy)(Layout) = nullptr;
     int (*preference_create)(Preference*) = nullptr;
     int (*preference_set)(Preference, int attribute, const void* value, std::size_t bytes) = nullptr;

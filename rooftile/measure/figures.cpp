@@ -11,7 +11,7 @@ namespace {
 /// Clock and rate are measured and published to about a percent.
 constexpr double roof_slack = 1.02;
 
-/// Where a cold run can be refused by DRAM: A and B must come from there; C may stay in L2 when the kernel ends.
+/// What a cold run must read from DRAM: A and B. C is left out, since it may still lie in L2 at the end.
 double cold_dram_bytes(const GemmProblem& p) {
     const double a = static_cast<double>(p.m) * static_cast<double>(p.k) * bytes_of(p.a_type);
     const double b = static_cast<double>(p.n) * static_cast<double>(p.k) * bytes_of(p.b_type);
@@ -24,7 +24,8 @@ Roofs roofs_of(const Machine* machine, const GemmPlan& plan, int sms) {
     Roofs roofs;
     if (!machine) return roofs;
     const std::string_view family = plan.config.kernel == GemmKernel::sm90_gemm ? "wgmma" : "mma_sync";
-    const std::string rate = rate_key(family, name_of(plan.problem.a_type), name_of(plan.problem.accumulate_type));
+    const std::string rate =
+        rate_key(family, name_of(plan.problem.a_type), name_of(plan.problem.accumulate_type));
     if (const auto flops = flops_per_cycle_per_sm(*machine, rate)) roofs.flops_per_cycle = flops->value * sms;
     if (const auto dram = dram_bandwidth(*machine)) roofs.dram_bytes_per_s = dram->value;
     return roofs;
@@ -48,15 +49,16 @@ void set_figures(Measurement& row, const TimedResult& timed, const Roofs& roofs)
         const double roof = *roofs.flops_per_cycle * *row.sm_clock_mhz * 1e6 * 1e-12;
         row.roof_fraction = row.tflops / roof;
         if (*row.roof_fraction > roof_slack) {
-            row.invalid = fmt::format("above the roof: {:.1f} TFLOP/s of {:.1f} at the measured {:.0f} MHz", row.tflops,
-                                      roof, *row.sm_clock_mhz);
+            row.invalid = fmt::format("above the roof: {:.1f} TFLOP/s of {:.1f} at the measured {:.0f} MHz",
+                                      row.tflops, roof, *row.sm_clock_mhz);
         }
     }
     if (row.mode == Mode::cold && roofs.dram_bytes_per_s) {
         const double rate = cold_dram_bytes(problem) / seconds;
         if (rate > roof_slack * *roofs.dram_bytes_per_s) {
-            row.invalid = fmt::format("above the roof: A and B at {:.0f} GB/s of DRAM's {:.0f}, with L2 overwritten",
-                                      rate * 1e-9, *roofs.dram_bytes_per_s * 1e-9);
+            row.invalid =
+                fmt::format("above the roof: A and B at {:.0f} GB/s of DRAM's {:.0f}, with L2 overwritten",
+                            rate * 1e-9, *roofs.dram_bytes_per_s * 1e-9);
         }
     }
 }

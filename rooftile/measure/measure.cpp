@@ -14,7 +14,8 @@
 namespace rooftile {
 
 bool MeasureRun::verified() const {
-    return std::all_of(rows.begin(), rows.end(), [](const Measurement& m) { return m.verified.failure.empty(); });
+    return std::all_of(rows.begin(), rows.end(),
+                       [](const Measurement& m) { return m.verified.failure.empty(); });
 }
 
 std::uint64_t fresh_seed() {
@@ -26,8 +27,8 @@ namespace {
 
 using Clock_ = std::chrono::steady_clock;
 
-constexpr int l2_factor = 4;              ///< rotated sets are together at least this many L2
-constexpr double free_memory_share = 0.6; ///< of what is free, for rotated sets
+constexpr int l2_factor = 4;               ///< rotated sets are together at least this many L2
+constexpr double free_memory_share = 0.6;  ///< of what is free, for rotated sets
 
 double seconds_since(Clock_::time_point start) {
     return std::chrono::duration<double>(Clock_::now() - start).count();
@@ -57,7 +58,8 @@ bool same_problem(const GemmProblem& x, const GemmProblem& y) {
 /// One call of measure(): what its steps share.
 class Session {
   public:
-    Session(const std::vector<GemmPlan>& plans, const MeasureOptions& options) : plans_(plans), options_(options) {}
+    Session(const std::vector<GemmPlan>& plans, const MeasureOptions& options)
+        : plans_(plans), options_(options) {}
 
     MeasureRun run() {
         run_.timings.push_back({"before measuring", seconds_since(options_.program_start)});
@@ -103,8 +105,8 @@ class Session {
     }
 
     void add_compile_timing(const Kernel& kernel) {
-        run_.timings.push_back({kernel.from_cache() ? "compile: kernel (cached)" : "compile: kernel",
-                                kernel.compile_seconds()});
+        run_.timings.push_back(
+            {kernel.from_cache() ? "compile: kernel (cached)" : "compile: kernel", kernel.compile_seconds()});
     }
 
     /// Kernels of [begin, end) that are not compiled yet, in parallel.
@@ -136,8 +138,9 @@ class Session {
             if (verifier) verify_first(*verifier, i, row);
         }
         if (!options_.time) return;
-        if (verifier && std::none_of(run_.rows.begin() + static_cast<std::ptrdiff_t>(begin), run_.rows.end(),
-                                     [](const Measurement& m) { return m.verified.ok(); })) {
+        if (verifier
+            && std::none_of(run_.rows.begin() + static_cast<std::ptrdiff_t>(begin), run_.rows.end(),
+                            [](const Measurement& m) { return m.verified.ok(); })) {
             return;
         }
         time_problem(begin, end);
@@ -188,11 +191,12 @@ class Session {
         }
         const std::size_t first_algorithm = works.size();
         for (int index = 0; rival && index < rival->algorithms(); ++index) {
-            works.push_back(work_on(sets, fmt::format("cuBLASLt {}", index),
-                                    [&rival, index](Stream stream, const void* a, const void* b, void* c) {
-                                        rival->launch(index, stream, a, b, c);
-                                    },
-                                    true));
+            works.push_back(work_on(
+                sets, fmt::format("cuBLASLt {}", index),
+                [&rival, index](Stream stream, const void* a, const void* b, void* c) {
+                    rival->launch(index, stream, a, b, c);
+                },
+                true));
         }
         const std::size_t after_algorithms = works.size();
         const std::optional<CopyBuffers> copied = options_.baseline ? make_copy(problem) : std::nullopt;
@@ -211,7 +215,8 @@ class Session {
     }
 
     std::vector<TimedResult> time_all(const std::vector<TimedWork>& works, std::int64_t sets) {
-        say(fmt::format("timing {} candidates over {} buffer sets, {}", works.size(), sets, name_of(options_.mode)));
+        say(fmt::format("timing {} candidates over {} buffer sets, {}", works.size(), sets,
+                        name_of(options_.mode)));
         const Part part(run_, fmt::format("time ({})", name_of(options_.mode)));
         TimingOptions timing = options_.timing;
         timing.mode = options_.mode;
@@ -223,21 +228,27 @@ class Session {
 
     OperandSets make_sets(const GemmProblem& problem) {
         const Part part(run_, "buffers and fill");
-        const auto free = static_cast<std::int64_t>(free_memory_share * static_cast<double>(memory_info().free_bytes));
+        const auto free =
+            static_cast<std::int64_t>(free_memory_share * static_cast<double>(memory_info().free_bytes));
         const std::int64_t bytes = OperandSets::set_bytes(problem);
         const std::int64_t count = rotated_sets(bytes, device_.l2_bytes, l2_factor, free);
         if (count < 1) {
-            throw Error(ExitCode::gpu_failed, fmt::format("one set of A, B and C takes {} B, {} B of GPU memory may be "
-                                                          "used; free some or take a smaller problem", bytes, free));
+            throw Error(ExitCode::gpu_failed,
+                        fmt::format("one set of A, B and C takes {} B, {} B of GPU memory may be "
+                                    "used; free some or take a smaller problem",
+                                    bytes, free));
         }
         if (count * bytes < l2_factor * device_.l2_bytes) {
-            run_.notes.push_back(fmt::format("{} buffer sets of {} B are less than {} x L2: part of the inputs may "
-                                             "come from L2", count, bytes, l2_factor));
+            run_.notes.push_back(
+                fmt::format("{} buffer sets of {} B are less than {} x L2: part of the inputs may "
+                            "come from L2",
+                            count, bytes, l2_factor));
         }
         OperandSets sets(problem, count);
         const StreamOwner stream;
         for (const Operand operand : {Operand::a, Operand::b}) {
-            kernels_->fill(stream, fill_arguments(problem, operand, sets.view(operand), Fill::normal, options_.seed));
+            kernels_->fill(stream,
+                           fill_arguments(problem, operand, sets.view(operand), Fill::normal, options_.seed));
         }
         stream.synchronize();
         return sets;
@@ -246,7 +257,8 @@ class Session {
     static TimedWork work_on(const OperandSets& sets, std::string name, GemmLaunch launch, bool droppable) {
         return {std::move(name),
                 [&sets, launch = std::move(launch)](Stream stream, std::int64_t set) {
-                    launch(stream, sets.data(Operand::a, set), sets.data(Operand::b, set), sets.data(Operand::c, set));
+                    launch(stream, sets.data(Operand::a, set), sets.data(Operand::b, set),
+                           sets.data(Operand::c, set));
                 },
                 droppable};
     }
@@ -271,7 +283,8 @@ class Session {
         return {"copy",
                 [this, &copied](Stream stream, std::int64_t set) {
                     const auto offset = static_cast<DevicePointer>(set % copied.slots * copied.bytes);
-                    kernels_->copy(stream, copied.to.address() + offset, copied.from.address() + offset, copied.bytes);
+                    kernels_->copy(stream, copied.to.address() + offset, copied.from.address() + offset,
+                                   copied.bytes);
                 },
                 false};
     }
@@ -321,7 +334,8 @@ class Session {
 
 MeasureRun measure(const std::vector<GemmPlan>& plans, const MeasureOptions& options) {
     for (const GemmPlan& plan : plans) {
-        if (!plan.buildable) throw RequestError(fmt::format("plan {} cannot be built: {}", plan.rank, plan.why_not));
+        if (!plan.buildable)
+            throw RequestError(fmt::format("plan {} cannot be built: {}", plan.rank, plan.why_not));
     }
     return Session(plans, options).run();
 }

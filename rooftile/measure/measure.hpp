@@ -20,10 +20,10 @@ struct MeasureOptions {
     Mode mode = Mode::sustained;
     bool baseline = true;  ///< cuBLASLt and a plain copy beside our kernels
     bool verify = true;
-    bool time = true;      ///< false: compile, run and verify only
+    bool time = true;  ///< false: compile, run and verify only
     int device = 0;
-    std::uint64_t seed = 0;             ///< of inputs and orders; fresh_seed() for a new one
-    const Machine* machine = nullptr;   ///< for the roofs; null: roof_fraction is empty, nothing is refused
+    std::uint64_t seed = 0;            ///< of inputs and orders; fresh_seed() for a new one
+    const Machine* machine = nullptr;  ///< for the roofs; null: roof_fraction is empty, nothing is refused
     /// Rounds and lengths; mode, sets, seed and interrupted are set from here.
     TimingOptions timing;
     std::function<bool()> interrupted;
@@ -34,17 +34,18 @@ struct MeasureOptions {
 
 /// Rows and what a document says of the run.
 struct MeasureRun {
-    std::vector<Measurement> rows;  ///< in the order of the plans
-    std::vector<Timing> timings;    ///< in the order in which the parts ended
-    std::string gpu, driver, nvrtc; ///< as report's GpuContext wants them
-    std::string kernel_hash;        ///< where all rows ran one kernel
-    std::vector<std::string> notes; ///< what a reader must know: fewer sets than wanted, a slowed clock
-    bool verified() const;          ///< every row, or verification was off
+    std::vector<Measurement> rows;   ///< in the order of the plans
+    std::vector<Timing> timings;     ///< in the order in which the parts ended
+    std::string gpu, driver, nvrtc;  ///< as report's GpuContext wants them
+    std::string kernel_hash;         ///< where all rows ran one kernel
+    std::vector<std::string> notes;  ///< what a reader must know: fewer sets than wanted, a slowed clock
+    bool verified() const;           ///< every row, or verification was off
 };
 
 /// Compiles, verifies and times `plans` on a GPU, those of one problem interleaved with each other and with
 /// cuBLASLt. A wrong result is a row whose `verified` says so and which has no time.
-/// Throws RequestError where a plan is not buildable, Error(no_gpu | compile_failed | gpu_failed | interrupted).
+/// Throws RequestError where a plan is not buildable, Error(no_gpu, compile_failed, gpu_failed or
+/// interrupted).
 MeasureRun measure(const std::vector<GemmPlan>& plans, const MeasureOptions& options);
 
 /// A number that has not been used before, below 2^53 so that JSON keeps it.

@@ -34,8 +34,8 @@ std::vector<Source> measure_sources(std::string_view arch) {
     };
     return {
         source("measure", "kernels/measure/measure.cuh",
-               {"rooftile::fill", "rooftile::check_fence", "rooftile::checksum", "rooftile::plant", "rooftile::flush",
-                "rooftile::copy", "rooftile::stamp"}),
+               {"rooftile::fill", "rooftile::check_fence", "rooftile::checksum", "rooftile::plant",
+                "rooftile::flush", "rooftile::copy", "rooftile::stamp"}),
         source("verify_exact", "kernels/measure/verify.cuh", {"rooftile::verify<true>"}),
         source("verify_bounded", "kernels/measure/verify.cuh", {"rooftile::verify<false>"}),
     };
@@ -48,9 +48,7 @@ std::vector<CachedCompile> compile_measure_kernels(std::string_view arch) {
     in_parallel(sources.size(), 0, [&](std::size_t i) {
         try {
             compiled[i] = compile_cached(sources[i]);
-        } catch (...) {
-            failed[i] = std::current_exception();
-        }
+        } catch (...) { failed[i] = std::current_exception(); }
     });
     for (const std::exception_ptr& error : failed) {
         if (error) std::rethrow_exception(error);
@@ -82,7 +80,8 @@ void MeasureKernels::check_fence(Stream stream, const MatrixView& view, std::int
     launch(check_fence_, grid(2 * fence + padding, sms_, stream), view, elements, touched);
 }
 
-void MeasureKernels::checksum(Stream stream, DevicePointer data, std::int64_t bytes, DevicePointer sum) const {
+void MeasureKernels::checksum(Stream stream, DevicePointer data, std::int64_t bytes,
+                              DevicePointer sum) const {
     assert(bytes % 4 == 0);
     const long long words = bytes / 4;
     launch(checksum_, grid(words, sms_, stream), data, words, sum);

@@ -6,9 +6,12 @@ namespace rooftile {
 
 std::string_view name_of(Mode mode) {
     switch (mode) {
-        case Mode::cold: return "cold";
-        case Mode::sustained: return "sustained";
-        case Mode::burst: return "burst";
+        case Mode::cold:
+            return "cold";
+        case Mode::sustained:
+            return "sustained";
+        case Mode::burst:
+            return "burst";
     }
     assert(!"a Mode without a name");
     return "?";

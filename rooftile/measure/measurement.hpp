@@ -21,12 +21,12 @@ std::string_view name_of(Mode mode);
 
 /// The comparison of a result with its fp64 reference, over the whole of C.
 struct Verification {
-    bool exact = false;       ///< the small-integer case was equal bit for bit
-    bool random = false;      ///< every random element was within its bound
-    bool special = false;     ///< NaN, Inf and overflow came out where they must, and nowhere else
-    double max_error = 0;     ///< largest |error| / bound; 1 is the limit
-    double bound = 0;         ///< the bound at that element, in C's units
-    std::string failure;      ///< where not right: which element, got, expected, bound
+    bool exact = false;    ///< the small-integer case was equal bit for bit
+    bool random = false;   ///< every random element was within its bound
+    bool special = false;  ///< NaN, Inf and overflow came out where they must, and nowhere else
+    double max_error = 0;  ///< largest |error| / bound; 1 is the limit
+    double bound = 0;      ///< the bound at that element, in C's units
+    std::string failure;   ///< where not right: which element, got, expected, bound
     bool ok() const { return exact && random && special; }
 };
 

@@ -11,11 +11,11 @@ namespace rooftile {
 struct Nvml::Functions {
     int (*initialise)() = nullptr;
     int (*by_pci_bus_id)(const char*, void**) = nullptr;
-    int (*clock)(void*, int, unsigned*) = nullptr;            // MHz
-    int (*power)(void*, unsigned*) = nullptr;                 // mW
-    int (*temperature)(void*, int, unsigned*) = nullptr;      // degrees Celsius
+    int (*clock)(void*, int, unsigned*) = nullptr;        // MHz
+    int (*power)(void*, unsigned*) = nullptr;             // mW
+    int (*temperature)(void*, int, unsigned*) = nullptr;  // degrees Celsius
     int (*reasons)(void*, unsigned long long*) = nullptr;
-    int (*power_limit)(void*, unsigned*) = nullptr;           // mW
+    int (*power_limit)(void*, unsigned*) = nullptr;  // mW
     int (*driver_version)(char*, unsigned) = nullptr;
 };
 
@@ -35,8 +35,8 @@ std::shared_ptr<const Nvml::Functions> nvml_functions() {
     static const std::shared_ptr<const Nvml::Functions> functions = [] {
         auto f = std::make_shared<Nvml::Functions>();
         const Library library = open_library(nvml_soname);
-        if (!library || !load(library, "nvmlInit_v2", f->initialise) ||
-            !load(library, "nvmlDeviceGetHandleByPciBusId_v2", f->by_pci_bus_id) || f->initialise() != 0) {
+        if (!library || !load(library, "nvmlInit_v2", f->initialise)
+            || !load(library, "nvmlDeviceGetHandleByPciBusId_v2", f->by_pci_bus_id) || f->initialise() != 0) {
             return std::shared_ptr<const Nvml::Functions>();
         }
         load(library, "nvmlDeviceGetClockInfo", f->clock);
@@ -90,10 +90,15 @@ std::string Nvml::driver_version() const {
 }
 
 std::string clock_reason_words(unsigned long long reasons) {
-    struct Word { unsigned long long bit; const char* text; };
+    struct Word {
+        unsigned long long bit;
+        const char* text;
+    };
     // nvmlClocksEventReason*, without idle (1) and the clocks that a user chose (2, 16, 256).
-    static constexpr Word words[] = {{0x4, "power cap"},          {0x8, "hardware slowdown"},
-                                     {0x20, "thermal"},           {0x40, "hardware thermal slowdown"},
+    static constexpr Word words[] = {{0x4, "power cap"},
+                                     {0x8, "hardware slowdown"},
+                                     {0x20, "thermal"},
+                                     {0x40, "hardware thermal slowdown"},
                                      {0x80, "hardware power brake"}};
     std::string text;
     for (const Word& word : words) {
@@ -104,7 +109,8 @@ std::string clock_reason_words(unsigned long long reasons) {
     return text;
 }
 
-GpuSampler::GpuSampler(std::shared_ptr<const Nvml> gpu, std::chrono::milliseconds period) : gpu_(std::move(gpu)) {
+GpuSampler::GpuSampler(std::shared_ptr<const Nvml> gpu, std::chrono::milliseconds period)
+    : gpu_(std::move(gpu)) {
     if (gpu_) thread_ = std::thread([this, period] { run(period); });
 }
 
@@ -116,7 +122,8 @@ void GpuSampler::run(std::chrono::milliseconds period) {
         const int before = slot_.load(std::memory_order_relaxed);
         const GpuState state = before >= 0 ? gpu_->state() : GpuState{};
         // A sample that began under one slot and ended under another belongs to neither.
-        if (before >= 0 && before == slot_.load(std::memory_order_relaxed)) samples_.emplace_back(before, state);
+        if (before >= 0 && before == slot_.load(std::memory_order_relaxed))
+            samples_.emplace_back(before, state);
         next = std::max(next + period, std::chrono::steady_clock::now());
         std::this_thread::sleep_until(next);
     }
@@ -140,7 +147,9 @@ void add(std::optional<double>& mean, const std::optional<double>& value, int& c
 }  // namespace
 
 std::vector<GpuStateMeans> means_by_slot(const std::vector<std::pair<int, GpuState>>& samples) {
-    struct Counts { int clock = 0, power = 0, temperature = 0; };
+    struct Counts {
+        int clock = 0, power = 0, temperature = 0;
+    };
     std::vector<GpuStateMeans> means;
     std::vector<Counts> counts;
     for (const auto& [slot, state] : samples) {

@@ -43,7 +43,9 @@ FencedMatrix::FencedMatrix(const GemmProblem& problem, Operand operand) {
     view_ = operand_view(problem, operand, buffer_.address() + fence_bytes);
 }
 
-void FencedMatrix::poison(Stream stream) const { fill_bytes(buffer_.address(), 0xff, buffer_.bytes(), stream); }
+void FencedMatrix::poison(Stream stream) const {
+    fill_bytes(buffer_.address(), 0xff, buffer_.bytes(), stream);
+}
 
 std::int64_t OperandSets::set_bytes(const GemmProblem& problem) {
     std::int64_t bytes = 0;
@@ -71,7 +73,8 @@ void* OperandSets::data(Operand operand, std::int64_t set) const {
     return view(operand).data + set * view(operand).pitch;
 }
 
-std::int64_t rotated_sets(std::int64_t set_bytes, std::int64_t l2_bytes, int l2_factor, std::int64_t free_bytes) {
+std::int64_t rotated_sets(std::int64_t set_bytes, std::int64_t l2_bytes, int l2_factor,
+                          std::int64_t free_bytes) {
     constexpr std::int64_t most = 16384;  // more would be no slower to run, but long to record as a graph
     const std::int64_t wanted = std::clamp<std::int64_t>(ceil_div(l2_factor * l2_bytes, set_bytes), 2, most);
     return std::min(wanted, free_bytes / set_bytes);

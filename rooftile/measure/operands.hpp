@@ -12,7 +12,8 @@ namespace rooftile {
 enum class Operand : std::uint8_t { a, b, c };
 
 /// One operand's lines, their width and distance, in elements; one set at `data`.
-/// A with K contiguous has M lines of K elements, with M contiguous K lines of M; B alike with N; C M lines of N.
+/// A with K contiguous has M lines of K elements, with M contiguous K lines of M; B alike with N. C has M
+/// lines of N.
 MatrixView operand_view(const GemmProblem& problem, Operand operand, DevicePointer data);
 
 /// Elements from the first to the last of `view`'s one set, padding between lines included.
@@ -56,7 +57,8 @@ class OperandSets {
 
 /// How many sets rotate: together at least `l2_factor` x L2 and at least 2, at most 16384 and what fits in
 /// `free_bytes`; 0 where not even one does.
-std::int64_t rotated_sets(std::int64_t set_bytes, std::int64_t l2_bytes, int l2_factor, std::int64_t free_bytes);
+std::int64_t rotated_sets(std::int64_t set_bytes, std::int64_t l2_bytes, int l2_factor,
+                          std::int64_t free_bytes);
 
 /// What fills operand `a` or `b` of `problem`: standard normal numbers, or whole numbers so small and so
 /// sparse that every partial sum of a result is exact in fp32: k * range^2 < 2^24.
@@ -64,8 +66,8 @@ FillArguments fill_arguments(const GemmProblem& problem, Operand operand, const 
                              std::uint64_t seed);
 
 struct ExactRange {
-    int range;               ///< whole numbers of [-range, range]
-    std::int64_t sparsity;   ///< at every `sparsity`-th k, 0 elsewhere
+    int range;              ///< whole numbers of [-range, range]
+    std::int64_t sparsity;  ///< at every `sparsity`-th k, 0 elsewhere
 };
 /// The widest range up to 8 for sums over `k` products.
 ExactRange exact_range(std::int64_t k);

@@ -16,8 +16,8 @@ double below(std::size_t n, std::size_t rank) {
     double sum = 0;
     for (std::size_t i = 0; i < rank; ++i) {
         const double x = static_cast<double>(i);
-        sum += std::exp(std::lgamma(count + 1) - std::lgamma(x + 1) - std::lgamma(count - x + 1) -
-                        count * std::log(2.0));
+        sum += std::exp(std::lgamma(count + 1) - std::lgamma(x + 1) - std::lgamma(count - x + 1)
+                        - count * std::log(2.0));
     }
     return sum;
 }
@@ -51,7 +51,8 @@ MedianInterval median_interval(std::vector<double> samples) {
     return result;
 }
 
-std::vector<std::vector<std::size_t>> interleaved(std::size_t candidates, std::size_t rounds, std::uint64_t seed) {
+std::vector<std::vector<std::size_t>> interleaved(std::size_t candidates, std::size_t rounds,
+                                                  std::uint64_t seed) {
     std::mt19937_64 random(seed);
     std::vector<std::vector<std::size_t>> result(rounds, std::vector<std::size_t>(candidates));
     for (auto& order : result) {

@@ -11,7 +11,7 @@ namespace rooftile {
 /// A median and an interval that contains the true one with probability `coverage`. Unit: the samples'.
 struct MedianInterval {
     double median = 0, low = 0, high = 0;
-    double coverage = 0;       ///< of [low, high]; below 0.95 where there are fewer than 6 samples
+    double coverage = 0;  ///< of [low, high]; below 0.95 where there are fewer than 6 samples
     std::int64_t samples = 0;
 };
 
@@ -28,6 +28,7 @@ std::size_t interval_rank(std::size_t samples, double coverage = 0.95);
 
 /// Orders in which `candidates` are visited, one a round: each a permutation, drawn from `seed`, so that
 /// nobody always follows the same neighbour or always comes first.
-std::vector<std::vector<std::size_t>> interleaved(std::size_t candidates, std::size_t rounds, std::uint64_t seed);
+std::vector<std::vector<std::size_t>> interleaved(std::size_t candidates, std::size_t rounds,
+                                                  std::uint64_t seed);
 
 }  // namespace rooftile

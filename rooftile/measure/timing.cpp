@@ -23,14 +23,15 @@ std::optional<double> clock_mhz(std::span<const ClockStamp> before, std::span<co
 
 std::int64_t recorded_launches(double launch_us, std::int64_t sets, double least_us, double most_us) {
     const double rotation_us = launch_us * static_cast<double>(sets);
-    if (rotation_us > most_us) return std::max<std::int64_t>(1, static_cast<std::int64_t>(most_us / launch_us));
+    if (rotation_us > most_us)
+        return std::max<std::int64_t>(1, static_cast<std::int64_t>(most_us / launch_us));
     return sets * std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(least_us / rotation_us)));
 }
 
 namespace {
 
-constexpr double record_least_us = 2000;   ///< a graph lasts this long, so that the gap between two is < 0.1 %
-constexpr double drop_factor = 1.05;       ///< slower than the fastest by this after two blocks: left out
+constexpr double record_least_us = 2000;  ///< a graph lasts this long, so that the gap between two is < 0.1 %
+constexpr double drop_factor = 1.05;      ///< slower than the fastest by this after two blocks: left out
 constexpr std::size_t rounds_before_drop = 2;
 
 /// Launches over rotating sets, recorded as a graph; one by one where a capture is refused (with
@@ -78,8 +79,14 @@ class Timer {
   public:
     Timer(const std::vector<TimedWork>& works, const TimingOptions& options, const MeasureKernels& kernels,
           std::shared_ptr<const Nvml> gpu)
-        : works_(works), options_(options), kernels_(kernels), sampler_(std::move(gpu)), results_(works.size()),
-          samples_(works.size()), clocks_(works.size()), launch_us_(works.size()),
+        : works_(works),
+          options_(options),
+          kernels_(kernels),
+          sampler_(std::move(gpu)),
+          results_(works.size()),
+          samples_(works.size()),
+          clocks_(works.size()),
+          launch_us_(works.size()),
           stamps_(sizeof(ClockStamp) * stamp_slots * 2 * static_cast<std::size_t>(kernels.sms())) {}
 
     std::vector<TimedResult> run(std::int64_t l2_bytes) {
@@ -138,7 +145,8 @@ class Timer {
     void enqueue(Block& block, double seconds) {
         const Sequence& sequence = *sequences_[block.work];
         const double one_us = launch_us_[block.work] * static_cast<double>(sequence.launches());
-        const auto runs = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(seconds * 1e6 / one_us)));
+        const auto runs =
+            std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(seconds * 1e6 / one_us)));
         block.launches = runs * sequence.launches();
         block.stamps = 2 * (block_count_++ % stamp_slots);
         stamp(block.stamps);
@@ -176,7 +184,8 @@ class Timer {
 
     /// Every competitor in turn for `load_seconds`; the host stays a little ahead of the GPU.
     void load() {
-        const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(options_.load_seconds);
+        const auto end =
+            std::chrono::steady_clock::now() + std::chrono::duration<double>(options_.load_seconds);
         std::deque<Event> ahead;
         while (std::chrono::steady_clock::now() < end) {
             check_interrupted();
@@ -211,7 +220,8 @@ class Timer {
         const bool burst = options_.mode == Mode::burst;
         record_sequences();
         if (!burst) load();
-        const auto orders = interleaved(works_.size(), static_cast<std::size_t>(options_.rounds), options_.seed);
+        const auto orders =
+            interleaved(works_.size(), static_cast<std::size_t>(options_.rounds), options_.seed);
         std::deque<Block> running;
         const auto collect_one = [&] {
             sampler_.attribute(static_cast<int>(running.front().work));
@@ -248,7 +258,8 @@ class Timer {
         const int rounds = std::clamp(static_cast<int>(std::min(wanted, 1e6)), options_.cold_launches_least,
                                       options_.cold_launches_most);
         constexpr int warm_up = 3;
-        const auto orders = interleaved(works_.size(), static_cast<std::size_t>(rounds + warm_up), options_.seed);
+        const auto orders =
+            interleaved(works_.size(), static_cast<std::size_t>(rounds + warm_up), options_.seed);
         for (std::size_t round = 0; round < orders.size(); ++round) {
             check_interrupted();
             if (round == warm_up) sampler_.attribute(0);

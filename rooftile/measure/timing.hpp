@@ -26,26 +26,26 @@ struct TimedWork {
 
 struct TimingOptions {
     Mode mode = Mode::sustained;
-    std::int64_t sets = 1;         ///< buffer sets that launches rotate over
-    std::uint64_t seed = 0;        ///< of the order of competitors
-    int rounds = 7;                ///< sustained, burst: blocks each; 6 or more give a 95 % interval
-    double load_seconds = 2;       ///< sustained: load before the first block
-    double block_seconds = 0.1;    ///< sustained
-    double idle_seconds = 0.5;     ///< burst: pause before each block
-    double burst_seconds = 0.05;   ///< burst: length of a block
-    double cold_seconds = 1;       ///< cold: total time aimed at for each competitor
+    std::int64_t sets = 1;        ///< buffer sets that launches rotate over
+    std::uint64_t seed = 0;       ///< of the order of competitors
+    int rounds = 7;               ///< sustained, burst: blocks each; 6 or more give a 95 % interval
+    double load_seconds = 2;      ///< sustained: load before the first block
+    double block_seconds = 0.1;   ///< sustained
+    double idle_seconds = 0.5;    ///< burst: pause before each block
+    double burst_seconds = 0.05;  ///< burst: length of a block
+    double cold_seconds = 1;      ///< cold: total time aimed at for each competitor
     int cold_launches_least = 20, cold_launches_most = 300;
     std::function<bool()> interrupted;  ///< asked between blocks; true: Error(interrupted)
 };
 
 struct TimedResult {
-    MedianInterval time_us;        ///< of one launch; samples are blocks, in cold mode launches
+    MedianInterval time_us;  ///< of one launch; samples are blocks, in cold mode launches
     /// From the SMs' own cycle counters over the timed blocks; NVML's where those do not answer.
     std::optional<double> sm_clock_mhz;
-    GpuStateMeans gpu;             ///< NVML's, while this competitor ran; in cold mode while any did
-    std::int64_t launches = 0;     ///< timed ones
-    bool dropped = false;          ///< was clearly slower; fewer samples than the rest
-    std::string failure;           ///< why it could not be launched; then nothing else means anything
+    GpuStateMeans gpu;          ///< NVML's, while this competitor ran; in cold mode while any did
+    std::int64_t launches = 0;  ///< timed ones
+    bool dropped = false;       ///< was clearly slower; fewer samples than the rest
+    std::string failure;        ///< why it could not be launched; then nothing else means anything
 };
 
 /// Times all of `works` on the device of the current context. `gpu` may be null.

@@ -14,14 +14,20 @@ namespace {
 // The counters of a case, 64-bit words each.
 constexpr int inputs_before = 0, inputs_after = 1, touched = 2, counter_count = 3;
 
-DevicePointer word(const DeviceBuffer& buffer, int index) { return buffer.address() + 8u * static_cast<unsigned>(index); }
+DevicePointer word(const DeviceBuffer& buffer, int index) {
+    return buffer.address() + 8u * static_cast<unsigned>(index);
+}
 
 std::string shown(unsigned bits, Type type) {
     switch (class_of_bits(bits, type)) {
-        case NumberClass::nan: return fmt::format("NaN (0x{:04x})", bits);
-        case NumberClass::infinite: return "+Inf";
-        case NumberClass::negative_infinite: return "-Inf";
-        case NumberClass::finite: break;
+        case NumberClass::nan:
+            return fmt::format("NaN (0x{:04x})", bits);
+        case NumberClass::infinite:
+            return "+Inf";
+        case NumberClass::negative_infinite:
+            return "-Inf";
+        case NumberClass::finite:
+            break;
     }
     return fmt::format("{:.9g}", value_of_bits(bits, type));
 }
@@ -44,9 +50,12 @@ void absorb(Verification& v, const CaseOutcome& outcome, bool& flag) {
 
 std::string_view name_of(VerifyCase which) {
     switch (which) {
-        case VerifyCase::exact: return "exact";
-        case VerifyCase::random: return "random";
-        case VerifyCase::special: return "special";
+        case VerifyCase::exact:
+            return "exact";
+        case VerifyCase::random:
+            return "random";
+        case VerifyCase::special:
+            return "special";
     }
     assert(false);
     return "";
@@ -63,11 +72,12 @@ CaseOutcome judge(const CaseEvidence& e, const GemmProblem& p, VerifyCase which,
         const std::string bound = which == VerifyCase::exact ? "" : fmt::format(" +- {:.3g}", worst->bound);
         outcome.failure = fmt::format(
             "{} of {} elements of C are wrong ({}); the worst, C[{}, {}], is {} where {:.9g}{} rounds to {}",
-            outcome.wrong, p.m * p.n, where, worst->row, worst->column, shown(worst->got, p.c_type), worst->reference,
-            bound, shown(worst->expected, p.c_type));
+            outcome.wrong, p.m * p.n, where, worst->row, worst->column, shown(worst->got, p.c_type),
+            worst->reference, bound, shown(worst->expected, p.c_type));
     } else if (e.touched > 0) {
-        outcome.failure = fmt::format("{} elements outside C were written ({}): around it or between its rows, ldc {}",
-                                      e.touched, where, p.ldc);
+        outcome.failure =
+            fmt::format("{} elements outside C were written ({}): around it or between its rows, ldc {}",
+                        e.touched, where, p.ldc);
     } else if (e.inputs_before != e.inputs_after) {
         outcome.failure = fmt::format("A or B was changed by the kernel ({})", where);
     }
@@ -77,9 +87,12 @@ CaseOutcome judge(const CaseEvidence& e, const GemmProblem& p, VerifyCase which,
 
 std::int64_t offset_of(const GemmProblem& p, Operand operand, std::int64_t row, std::int64_t column) {
     switch (operand) {
-        case Operand::a: return p.a_major == Major::k ? row * p.lda + column : column * p.lda + row;
-        case Operand::b: return p.b_major == Major::k ? column * p.ldb + row : row * p.ldb + column;
-        case Operand::c: return row * p.ldc + column;
+        case Operand::a:
+            return p.a_major == Major::k ? row * p.lda + column : column * p.lda + row;
+        case Operand::b:
+            return p.b_major == Major::k ? column * p.ldb + row : row * p.ldb + column;
+        case Operand::c:
+            return row * p.ldc + column;
     }
     assert(false);
     return 0;
@@ -100,21 +113,31 @@ std::vector<Plant> special_plants(const GemmProblem& p, std::uint64_t seed) {
     // A product just beyond the type that fp32 still holds: fp16 2^12 * 2^12; bf16 (181/128)^2 * 2^127, and
     // 181^2 / 2^14 = 1.99957 lies between its threshold 2 - 2^-8 = 1.99609 and fp32's 2 - 2^-24.
     const bool wide = p.a_type == Type::bf16;
-    const auto large_a = static_cast<std::uint16_t>(round_to_bits(wide ? 1.4140625 * power_of_two(63) : 4096, p.a_type));
-    const auto large_b = static_cast<std::uint16_t>(round_to_bits(wide ? 1.4140625 * power_of_two(64) : 4096, p.a_type));
+    const auto large_a =
+        static_cast<std::uint16_t>(round_to_bits(wide ? 1.4140625 * power_of_two(63) : 4096, p.a_type));
+    const auto large_b =
+        static_cast<std::uint16_t>(round_to_bits(wide ? 1.4140625 * power_of_two(64) : 4096, p.a_type));
     const std::int64_t shared_k = below(p.k);
     return {
-        {Operand::a, below(p.m), shared_k, large_a},     {Operand::b, shared_k, below(p.n), large_b},
-        {Operand::a, below(p.m), below(p.k), nan},       {Operand::b, below(p.k), below(p.n), nan},
-        {Operand::a, below(p.m), below(p.k), infinity},  {Operand::b, below(p.k), below(p.n), negative_infinity},
+        {Operand::a, below(p.m), shared_k, large_a},
+        {Operand::b, shared_k, below(p.n), large_b},
+        {Operand::a, below(p.m), below(p.k), nan},
+        {Operand::b, below(p.k), below(p.n), nan},
+        {Operand::a, below(p.m), below(p.k), infinity},
+        {Operand::b, below(p.k), below(p.n), negative_infinity},
     };
 }
 
 GemmVerifier::GemmVerifier(const MeasureKernels& kernels, const GemmProblem& problem)
-    : kernels_(kernels), problem_(problem), a_(problem, Operand::a), b_(problem, Operand::b), c_(problem, Operand::c),
+    : kernels_(kernels),
+      problem_(problem),
+      a_(problem, Operand::a),
+      b_(problem, Operand::b),
+      c_(problem, Operand::c),
       counters_(8 * counter_count),
       records_(sizeof(VerifyRecord) * static_cast<std::size_t>(kernels.verify_ctas())) {
-    assert(problem.a_type == problem.b_type && problem.a_type == problem.c_type && problem.a_type != Type::fp32);
+    assert(problem.a_type == problem.b_type && problem.a_type == problem.c_type
+           && problem.a_type != Type::fp32);
     assert(problem.alpha == 1 && problem.beta == 0 && problem.batch == 1);
 }
 
@@ -128,7 +151,8 @@ void GemmVerifier::plant_specials(std::uint64_t seed) const {
 
 void GemmVerifier::checksum_inputs(DevicePointer to) const {
     for (const FencedMatrix* matrix : {&a_, &b_}) {
-        kernels_.checksum(stream_, matrix->buffer().address(), static_cast<std::int64_t>(matrix->buffer().bytes()), to);
+        kernels_.checksum(stream_, matrix->buffer().address(),
+                          static_cast<std::int64_t>(matrix->buffer().bytes()), to);
     }
 }
 
@@ -148,8 +172,8 @@ CaseOutcome GemmVerifier::check(VerifyCase which, std::uint64_t seed, const Gemm
     launch(stream_, a_.data(), b_.data(), c_.data());
     checksum_inputs(word(counters_, inputs_after));
     kernels_.check_fence(stream_, c_.view(), c_.fence(), word(counters_, touched));
-    kernels_.verify(stream_, verify_arguments(problem_, a_.data(), b_.data(), c_.data()), which == VerifyCase::exact,
-                    records_.address());
+    kernels_.verify(stream_, verify_arguments(problem_, a_.data(), b_.data(), c_.data()),
+                    which == VerifyCase::exact, records_.address());
     stream_.synchronize();
 
     std::uint64_t counters[counter_count];

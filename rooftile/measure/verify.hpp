@@ -28,10 +28,10 @@ std::string_view name_of(VerifyCase which);
 /// One case's outcome.
 struct CaseOutcome {
     bool right = false;
-    std::int64_t wrong = 0;   ///< elements of C outside their bound or of a wrong class
-    double ratio = 0;         ///< largest |error| / bound
-    double bound = 0;         ///< at that element
-    std::string failure;      ///< one line where not right
+    std::int64_t wrong = 0;  ///< elements of C outside their bound or of a wrong class
+    double ratio = 0;        ///< largest |error| / bound
+    double bound = 0;        ///< at that element
+    std::string failure;     ///< one line where not right
 };
 
 /// What a case's device work left behind, and its reading.
@@ -40,7 +40,8 @@ struct CaseEvidence {
     std::uint64_t inputs_before = 0, inputs_after = 0;  ///< checksums of A and B, fences included
     std::uint64_t touched = 0;                          ///< elements around C that were written
 };
-CaseOutcome judge(const CaseEvidence& evidence, const GemmProblem& problem, VerifyCase which, std::uint64_t seed);
+CaseOutcome judge(const CaseEvidence& evidence, const GemmProblem& problem, VerifyCase which,
+                  std::uint64_t seed);
 
 /// Owns fenced operands of one problem; checks any number of launches of it, one after another.
 /// `kernels` must outlive it. A, B and C must be of one 16-bit type, alpha 1, beta 0, batch 1.
@@ -60,7 +61,7 @@ class GemmVerifier {
     /// The special case, added to what check_values() found.
     void check_special(Verification& verification, std::uint64_t seed, const GemmLaunch& launch) const;
 
-    /// A checksum of C for the random case of `seed`: equal from run to run where the kernel is deterministic.
+    /// A checksum of C for the random case of `seed`: the same from run to run of a deterministic kernel.
     std::uint64_t result_checksum(std::uint64_t seed, const GemmLaunch& launch) const;
 
     const FencedMatrix& a() const { return a_; }

@@ -85,6 +85,7 @@ constexpr Column measurement_columns[] = {
     {"predicted_bound", "/predicted_bound"},
     {"verified_exact", "/verified/exact"},
     {"verified_random", "/verified/random"},
+    {"verified_special", "/verified/special"},
     {"max_error_of_bound", "/verified/max_error"},
     {"error_bound", "/verified/bound"},
     {"sm_clock_mhz", "/sm_clock_mhz"},

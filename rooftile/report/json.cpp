@@ -116,6 +116,7 @@ Json measurement_json(const Measurement& m) {
         m.plan.prediction.bound ? Json(name_of(*m.plan.prediction.bound)) : Json(nullptr);
     row["verified"] = {{"exact", m.verified.exact},
                        {"random", m.verified.random},
+                       {"special", m.verified.special},
                        {"max_error", json_number(m.verified.max_error)},
                        {"bound", json_number(m.verified.bound)},
                        {"failure", text_or_null(m.verified.failure)}};
@@ -236,11 +237,12 @@ Json plan_document(const DocumentContext& context, const std::variant<Plans, Inf
 }
 
 Json measurement_document(const DocumentContext& context, const std::vector<Measurement>& measurements,
-                          const std::vector<Timing>& timings) {
+                          const std::vector<Timing>& timings, const std::vector<std::string>& notes) {
     Json out = {{"schema", "rooftile/measurement/1"},
                 {"context", context_json(context)},
                 {"machine", machine_json(context)},
-                {"rows", Json::array()}};
+                {"rows", Json::array()},
+                {"notes", notes}};
     for (const Measurement& m : measurements) out["rows"].push_back(measurement_json(m));
     if (!timings.empty()) {
         out["timings"] = Json::array();

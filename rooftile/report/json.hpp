@@ -21,7 +21,8 @@ Json plan_document(const DocumentContext& context, const std::variant<Plans, Inf
 /// `rooftile/measurement/1`. A row that is no result (wrong, or above the roof) has null figures and
 /// says why in `invalid`.
 Json measurement_document(const DocumentContext& context, const std::vector<Measurement>& measurements,
-                          const std::vector<Timing>& timings = {});
+                          const std::vector<Timing>& timings = {},
+                          const std::vector<std::string>& notes = {});
 
 /// Why a measurement's figures are no result; empty where they are one.
 std::string why_no_result(const Measurement& measurement);

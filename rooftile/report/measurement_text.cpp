@@ -77,9 +77,9 @@ std::string verification_text(const Measurement& m, const Terminal& terminal) {
     const Verification& v = m.verified;
     std::string out =
         "  verified  " + terminal.paint(v.ok() ? "PASS" : "FAIL", v.ok() ? Tone::good : Tone::bad);
-    out += fmt::format("  integers {}; random data: largest error {} of its bound",
-                       v.exact ? "equal bit for bit" : "differ", number_text(v.max_error, 3));
-    out += '\n';
+    out += fmt::format("  integers {}; random data: largest error {} of its bound; NaN and Inf {}\n",
+                       v.exact ? "equal bit for bit" : "not shown equal", number_text(v.max_error, 3),
+                       v.special ? "where they must be" : "not shown right");
     if (!v.failure.empty())
         out +=
             "            " + wrapped(displayable(v.failure, terminal.utf8), terminal.prose() - 12, 12) + '\n';

@@ -28,6 +28,14 @@ std::string significant(double value, int digits) {
     return text;
 }
 
+/// Divides `value` by 1000 until it is below `edge`, and returns the SI prefix that this makes.
+std::string_view take_prefix(double& value, double edge) {
+    static constexpr std::string_view prefixes[] = {"", "k", "M", "G", "T", "P", "E"};
+    std::size_t i = 0;
+    for (; std::fabs(value) >= edge && i + 1 < std::size(prefixes); ++i) value /= 1000;
+    return prefixes[i];
+}
+
 }  // namespace
 
 std::string number_text(double value, int digits) {
@@ -38,26 +46,19 @@ std::string number_text(double value, int digits) {
 
 std::string scaled_text(double value, std::string_view unit, int digits) {
     if (!std::isfinite(value)) return "not finite";
-    double size = std::fabs(value);
-    if (size < 1e4 && whole(value)) return number_text(value) + " " + std::string(unit);
-    static constexpr std::string_view prefixes[] = {"", "k", "M", "G", "T", "P", "E"};
-    size_t i = 0;
+    if (std::fabs(value) < 1e4 && whole(value)) return number_text(value) + " " + std::string(unit);
     // 999.95 would round to "1000": the next prefix reads better.
-    double edge = 1000 - 0.5 * std::pow(10.0, 3 - digits);
-    while (size >= edge && i + 1 < std::size(prefixes)) {
-        size /= 1000;
-        value /= 1000;
-        ++i;
-    }
-    return significant(value, digits) + " " + std::string(prefixes[i]) + std::string(unit);
+    const std::string_view prefix = take_prefix(value, 1000 - 0.5 * std::pow(10.0, 3 - digits));
+    return significant(value, digits) + " " + std::string(prefix) + std::string(unit);
 }
 
 std::string input_text(double value, std::string_view unit) {
     if (!std::isfinite(value)) return "not finite";
-    if (unit.ends_with("/s") && std::fabs(value) >= 1e4) return scaled_text(value, unit, 6);
+    std::string_view prefix;
+    if ((unit == "FLOP/s" || unit == "B/s") && std::fabs(value) >= 1e4) prefix = take_prefix(value, 1000);
     const std::string number =
         whole(value) ? number_text(value) : digits_text(value, std::chars_format::general, 6);
-    return unit.empty() ? number : number + " " + std::string(unit);
+    return unit.empty() ? number : number + " " + std::string(prefix) + std::string(unit);
 }
 
 std::string time_text(double microseconds) {

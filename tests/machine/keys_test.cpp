@@ -50,6 +50,8 @@ TEST(Keys, Nearest) {
     const std::string names[] = {"h100-sxm", "h100-pcie", "h20"};
     EXPECT_EQ(nearest_name("h100sxm", names), "h100-sxm");
     EXPECT_EQ(nearest_name("H20", names), "h20");
+    EXPECT_EQ(nearest_name("h100", names), "h100-sxm");  // begun, the shorter first; "h20" only looks alike
+    EXPECT_EQ(nearest_name("", names), "");
     EXPECT_EQ(nearest_name("completely different", names), "");
 }
 

@@ -41,7 +41,8 @@ TEST(ColumnMajor, GivesOurProductInAllFourMajors) {
             for (std::int64_t row = 0; row < n; ++row) {
                 for (std::int64_t column = 0; column < m; ++column) {
                     double sum = 0;
-                    for (std::int64_t l = 0; l < k; ++l) sum += at(b, s.left, row, l) * at(a, s.right, l, column);
+                    for (std::int64_t l = 0; l < k; ++l)
+                        sum += at(b, s.left, row, l) * at(a, s.right, l, column);
                     c[std::size_t(row + column * s.result.leading)] = sum;
                 }
             }

@@ -2,12 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <rapidcheck.h>
-#include <rapidcheck/gtest.h>
 
 namespace rooftile {
 namespace {
@@ -17,11 +17,11 @@ constexpr double inf = std::numeric_limits<double>::infinity();
 TEST(Numbers, KnownBits) {
     EXPECT_EQ(value_of_bits(0x3f80, Type::bf16), 1.0);
     EXPECT_EQ(value_of_bits(0xc040, Type::bf16), -3.0);
-    EXPECT_EQ(value_of_bits(0x0001, Type::bf16), std::ldexp(1.0, -133));  // 2^-126 x 2^-7
-    EXPECT_EQ(value_of_bits(0x7f7f, Type::bf16), std::ldexp(255.0, 120)); // 255/128 x 2^127
+    EXPECT_EQ(value_of_bits(0x0001, Type::bf16), std::ldexp(1.0, -133));   // 2^-126 x 2^-7
+    EXPECT_EQ(value_of_bits(0x7f7f, Type::bf16), std::ldexp(255.0, 120));  // 255/128 x 2^127
     EXPECT_EQ(value_of_bits(0x3c00, Type::fp16), 1.0);
     EXPECT_EQ(value_of_bits(0x7bff, Type::fp16), 65504.0);
-    EXPECT_EQ(value_of_bits(0x0001, Type::fp16), std::ldexp(1.0, -24));   // 2^-14 x 2^-10
+    EXPECT_EQ(value_of_bits(0x0001, Type::fp16), std::ldexp(1.0, -24));  // 2^-14 x 2^-10
     EXPECT_EQ(value_of_bits(0xfc00, Type::fp16), -inf);
     EXPECT_TRUE(std::isnan(value_of_bits(0x7c01, Type::fp16)));
     EXPECT_TRUE(std::isnan(value_of_bits(0xffff, Type::bf16)));
@@ -29,26 +29,26 @@ TEST(Numbers, KnownBits) {
 
 // bf16 numbers near 1 are 2^-7 = 0.0078125 apart: 1 = 0x3f80, 1.0078125 = 0x3f81, 1.015625 = 0x3f82.
 TEST(Numbers, RoundsToNearestTiesToEven) {
-    EXPECT_EQ(round_to_bits(1.00390625, Type::bf16), 0x3f80u);         // half way, 0x3f80 is even
-    EXPECT_EQ(round_to_bits(1.01171875, Type::bf16), 0x3f82u);         // half way, 0x3f82 is even
+    EXPECT_EQ(round_to_bits(1.00390625, Type::bf16), 0x3f80u);  // half way, 0x3f80 is even
+    EXPECT_EQ(round_to_bits(1.01171875, Type::bf16), 0x3f82u);  // half way, 0x3f82 is even
     EXPECT_EQ(round_to_bits(std::nextafter(1.00390625, 2.0), Type::bf16), 0x3f81u);
     EXPECT_EQ(round_to_bits(-1.00390625, Type::bf16), 0xbf80u);
-    EXPECT_EQ(round_to_bits(1.998046875, Type::bf16), 0x4000u);        // 2 - 2^-9 carries into the exponent
-    EXPECT_EQ(round_to_bits(2049.0, Type::fp16), 0x6800u);             // 2048; steps of 2
-    EXPECT_EQ(round_to_bits(2051.0, Type::fp16), 0x6802u);             // 2052
+    EXPECT_EQ(round_to_bits(1.998046875, Type::bf16), 0x4000u);  // 2 - 2^-9 carries into the exponent
+    EXPECT_EQ(round_to_bits(2049.0, Type::fp16), 0x6800u);       // 2048; steps of 2
+    EXPECT_EQ(round_to_bits(2051.0, Type::fp16), 0x6802u);       // 2052
 }
 
 TEST(Numbers, RoundsAtTheEnds) {
     EXPECT_EQ(round_to_bits(65519.99, Type::fp16), 0x7bffu);
-    EXPECT_EQ(round_to_bits(65520.0, Type::fp16), 0x7c00u);            // 65504 + 32 / 2
+    EXPECT_EQ(round_to_bits(65520.0, Type::fp16), 0x7c00u);  // 65504 + 32 / 2
     EXPECT_EQ(overflow_threshold(Type::fp16), 65520.0);
     EXPECT_EQ(round_to_bits(-1e300, Type::bf16), 0xff80u);
-    EXPECT_EQ(round_to_bits(std::ldexp(1.0, -25), Type::fp16), 0u);    // half the least: a tie, 0 is even
+    EXPECT_EQ(round_to_bits(std::ldexp(1.0, -25), Type::fp16), 0u);  // half the least: a tie, 0 is even
     EXPECT_EQ(round_to_bits(std::ldexp(1.5, -25), Type::fp16), 1u);
-    EXPECT_EQ(round_to_bits(std::ldexp(3.0, -25), Type::fp16), 2u);    // 1.5 of the least: a tie, 2 is even
+    EXPECT_EQ(round_to_bits(std::ldexp(3.0, -25), Type::fp16), 2u);  // 1.5 of the least: a tie, 2 is even
     EXPECT_EQ(round_to_bits(std::ldexp(1.0, -26), Type::fp16), 0u);
     EXPECT_EQ(round_to_bits(-0.0, Type::fp16), 0x8000u);
-    EXPECT_EQ(round_to_bits(5e-324, Type::bf16), 0u);                  // a subnormal double
+    EXPECT_EQ(round_to_bits(5e-324, Type::bf16), 0u);                        // a subnormal double
     EXPECT_EQ(round_to_bits(std::ldexp(2047.0, -25), Type::fp16), 0x0400u);  // just below 2^-14, rounds to it
     EXPECT_EQ(class_of_bits(round_to_bits(NAN, Type::fp16), Type::fp16), NumberClass::nan);
 }
@@ -93,8 +93,8 @@ TEST(Numbers, Constants) {
     EXPECT_EQ(unit_roundoff(Type::fp16), 1.0 / 2048);  // 11
     EXPECT_EQ(half_least_subnormal(Type::fp16), std::ldexp(1.0, -25));
     EXPECT_EQ(half_least_subnormal(Type::bf16), std::ldexp(1.0, -134));
-    EXPECT_EQ(accumulation_error(1), 3 * std::ldexp(1.0, -23));         // 1 + 2
-    EXPECT_EQ(accumulation_error(4096), 6144 * std::ldexp(1.0, -23));   // 4096 + 2 x 1024
+    EXPECT_EQ(accumulation_error(1), 3 * std::ldexp(1.0, -23));        // 1 + 2
+    EXPECT_EQ(accumulation_error(4096), 6144 * std::ldexp(1.0, -23));  // 4096 + 2 x 1024
 }
 
 // |ref| = 100, sum|a||b| = 400, gamma = 0.01: accumulated 4; bf16: 4 + (100 + 4) / 256 = 4.40625.
@@ -103,15 +103,17 @@ TEST(Judge, BoundByHand) {
     EXPECT_NEAR(bound, 4.40625, 1e-12);
     EXPECT_LE(judge_bounded(round_to_bits(104, Type::bf16), 100, 400, 0.01, Type::bf16).ratio, 1);
     EXPECT_GT(judge_bounded(round_to_bits(105, Type::bf16), 100, 400, 0.01, Type::bf16).ratio, 1);
-    EXPECT_NEAR(judge_bounded(round_to_bits(98, Type::bf16), 100, 400, 0.01, Type::bf16).ratio, 2 / 4.40625, 1e-12);
+    EXPECT_NEAR(judge_bounded(round_to_bits(98, Type::bf16), 100, 400, 0.01, Type::bf16).ratio, 2 / 4.40625,
+                1e-12);
 }
 
 TEST(Judge, IsScaleFree) {
     // The same numbers 2^-20 times as large give the same verdict, far from subnormals.
     const double scale = std::ldexp(1.0, -20);
     const double one = judge_bounded(round_to_bits(103, Type::bf16), 100, 400, 0.01, Type::bf16).ratio;
-    const double small = judge_bounded(round_to_bits(103 * scale, Type::bf16), 100 * scale, 400 * scale, 0.01,
-                                       Type::bf16).ratio;
+    const double small =
+        judge_bounded(round_to_bits(103 * scale, Type::bf16), 100 * scale, 400 * scale, 0.01, Type::bf16)
+            .ratio;
     EXPECT_NEAR(one, small, 1e-9);
 }
 
@@ -148,9 +150,9 @@ TEST(Judge, BeyondTheTypeIsInfinite) {
 TEST(Judge, ExactMeansEveryBit) {
     EXPECT_EQ(judge_exact(0x3f80, 1.0, Type::bf16).ratio, 0);
     EXPECT_EQ(judge_exact(0x3f81, 1.0, Type::bf16).ratio, inf);
-    EXPECT_EQ(judge_exact(0x3f80, 1.00390625, Type::bf16).ratio, 0);   // rounds to even
+    EXPECT_EQ(judge_exact(0x3f80, 1.00390625, Type::bf16).ratio, 0);  // rounds to even
     EXPECT_EQ(judge_exact(0x3f81, 1.00390625, Type::bf16).ratio, inf);
-    EXPECT_EQ(judge_exact(0x8000, 0.0, Type::bf16).ratio, 0);          // either zero
+    EXPECT_EQ(judge_exact(0x8000, 0.0, Type::bf16).ratio, 0);  // either zero
     EXPECT_EQ(judge_exact(0xffff, 0.0, Type::bf16).ratio, inf);
     EXPECT_EQ(judge_exact(0x7c00, 1e6, Type::fp16).ratio, 0);
 }

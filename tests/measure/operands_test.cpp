@@ -74,10 +74,10 @@ TEST(ExactRange, KeepsEverySumBelow2To24) {
 }
 
 TEST(RotatedSets, ExceedL2AndFitMemory) {
-    EXPECT_EQ(rotated_sets(100, 1000, 4, 1'000'000), 40);       // 40 x 100 = 4 x 1000
-    EXPECT_EQ(rotated_sets(300, 1000, 4, 1'000'000), 14);       // 13 x 300 is 3900
-    EXPECT_EQ(rotated_sets(10'000, 1000, 4, 1'000'000), 2);     // at least two
-    EXPECT_EQ(rotated_sets(100, 1000, 4, 1000), 10);            // what memory holds
+    EXPECT_EQ(rotated_sets(100, 1000, 4, 1'000'000), 40);    // 40 x 100 = 4 x 1000
+    EXPECT_EQ(rotated_sets(300, 1000, 4, 1'000'000), 14);    // 13 x 300 is 3900
+    EXPECT_EQ(rotated_sets(10'000, 1000, 4, 1'000'000), 2);  // at least two
+    EXPECT_EQ(rotated_sets(100, 1000, 4, 1000), 10);         // what memory holds
     EXPECT_EQ(rotated_sets(2000, 1000, 4, 1000), 0);
     EXPECT_EQ(rotated_sets(1, 1'000'000, 4, 1'000'000), 16384);
 }

@@ -59,9 +59,7 @@ TEST(MedianInterval, ContainsTheMedian) {
         const MedianInterval m = median_interval(samples);
         EXPECT_LE(m.low, m.median);
         EXPECT_LE(m.median, m.high);
-        if (n >= 6) {
-            EXPECT_GE(m.coverage, 0.95);
-        }
+        if (n >= 6) { EXPECT_GE(m.coverage, 0.95); }
     }
 }
 

@@ -1,0 +1,37 @@
+#include "cli/interrupt.hpp"
+
+#include <csignal>
+
+#include <unistd.h>
+
+#include "rooftile/error.hpp"
+
+namespace rooftile::cli {
+namespace {
+
+volatile std::sig_atomic_t noting = 0;
+volatile std::sig_atomic_t noted = 0;
+
+void on_interrupt(int) {
+    if (noting && !noted) {
+        noted = 1;
+        return;
+    }
+    constexpr char text[] = "rooftile: interrupted\n";
+    [[maybe_unused]] const ssize_t n = ::write(STDERR_FILENO, text, sizeof text - 1);
+    _exit(int(ExitCode::interrupted));
+}
+
+}  // namespace
+
+void handle_signals() {
+    std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away is seen where it is written to
+    struct sigaction action {};
+    action.sa_handler = on_interrupt;
+    sigaction(SIGINT, &action, nullptr);
+}
+
+void note_interrupts() { noting = 1; }
+bool interrupted() { return noted != 0; }
+
+}  // namespace rooftile::cli

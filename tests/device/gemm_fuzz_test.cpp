@@ -1,0 +1,162 @@
+// Random shapes, majors, types and leading dimensions through many configurations, every element verified.
+//
+// ROOFTILE_FUZZ_SHAPES sets how many (300). ROOFTILE_FUZZ_SEED repeats a run: shapes and inputs follow
+// from it.
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <map>
+#include <random>
+
+#include "rooftile/kernel/kernel.hpp"
+#include "rooftile/machine/live.hpp"
+#include "rooftile/measure/measure.hpp"
+#include "rooftile/measure/verify.hpp"
+#include "tests/device/device.hpp"
+
+namespace rooftile {
+namespace {
+
+std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
+    const char* text = std::getenv(name);
+    return text ? std::strtoull(text, nullptr, 10) : otherwise;
+}
+
+struct TileSize {
+    int m, n, k;
+};
+constexpr TileSize tiles[] = {{128, 256, 64}, {128, 128, 64}, {64, 256, 64}, {256, 128, 64}, {192, 128, 64},
+                              {128, 192, 64}, {64, 64, 64},   {128, 64, 64}, {64, 16, 64},   {192, 192, 64}};
+
+std::int64_t round_up(std::int64_t x, std::int64_t to) { return ceil_div(x, to) * to; }
+
+/// Shape `index` of a run: sizes of 1 ... 3000, a quarter of them below 200, where tails are; multiples of 8
+/// only where a contiguous index must be one.
+GemmProblem random_problem(std::mt19937_64& random, int index) {
+    const auto size = [&] {
+        const std::uint64_t most = random() % 4 == 0 ? 200 : 3000;
+        return 1 + static_cast<std::int64_t>(random() % most);
+    };
+    const Type type = index % 2 == 0 ? Type::bf16 : Type::fp16;
+    const Major a = index / 2 % 2 == 0 ? Major::k : Major::mn, b = index / 4 % 2 == 0 ? Major::k : Major::mn;
+    std::int64_t m = size(), n = size(), k = size();
+    if (a == Major::k || b == Major::k) k = round_up(k, 8);
+    if (a == Major::mn) m = round_up(m, 8);
+    if (b == Major::mn) n = round_up(n, 8);
+    GemmProblem p = gemm_problem(m, n, k, type, a, b);
+    if (random() % 2 == 0) {
+        p.lda += 8 * static_cast<std::int64_t>(random() % 4);
+        p.ldb += 8 * static_cast<std::int64_t>(random() % 4);
+        p.ldc += static_cast<std::int64_t>(random() % 20);
+    }
+    return p;
+}
+
+std::string shown(const GemmProblem& p, const TileSize& tile) {
+    return fmt::format("{}x{}x{} {} a {} b {} lda {} ldb {} ldc {} tile {}x{}x{}", p.m, p.n, p.k,
+                       name_of(p.a_type), a_major_name(p.a_major), b_major_name(p.b_major), p.lda, p.ldb,
+                       p.ldc, tile.m, tile.n, tile.k);
+}
+
+class GemmFuzzTest : public DeviceTest {
+  protected:
+    struct Case {
+        GemmProblem problem;
+        TileSize tile;
+        std::size_t kernel;  ///< index into kernels
+    };
+    std::vector<Case> cases_;
+    std::vector<GemmPlan> plans_;  ///< one a kernel
+    std::vector<Kernel> kernels_;
+
+    void plan_cases(std::uint64_t seed, int count) {
+        const Machine machine = live_machine().machine;
+        std::mt19937_64 random(seed);
+        std::map<std::string, std::size_t> known;
+        for (int i = 0; i < count; ++i) {
+            const TileSize tile = tiles[i % std::size(tiles)];
+            const GemmProblem problem = random_problem(random, i / int(std::size(tiles)));
+            GemmRequest request;
+            request.tile_m = tile.m, request.tile_n = tile.n, request.tile_k = tile.k;
+            request.top = 1;
+            request.buildable_only = true;
+            auto derived = derive(machine, problem, request);
+            if (auto* none = std::get_if<Infeasible>(&derived)) {
+                ADD_FAILURE() << shown(problem, tile) << ": " << none->message;
+                continue;
+            }
+            const GemmPlan& plan = std::get<Plans>(derived).plans.at(0);
+            const auto [found, is_new] = known.emplace(plan_key(plan), plans_.size());
+            if (is_new) plans_.push_back(plan);
+            cases_.push_back({problem, tile, found->second});
+        }
+        for (KernelOutcome& outcome : compile_all(plans_)) {
+            if (auto* error = std::get_if<Error>(&outcome)) throw *error;
+            kernels_.push_back(std::get<Kernel>(outcome));
+        }
+    }
+
+    /// What decides the cubin, and the order, which is the plan's own.
+    static std::string plan_key(const GemmPlan& plan) {
+        const GemmConfig& c = plan.config;
+        const GemmProblem& p = plan.problem;
+        return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", c.tile_m, c.tile_n, c.tile_k,
+                           c.stages, c.consumer_warpgroups, name_of(c.schedule), c.cluster_m, c.cluster_n,
+                           c.ctas_per_sm, name_of(c.order), c.group, c.split_k, name_of(p.a_type),
+                           int(p.a_major), int(p.b_major), p.ldc % 8 == 0);
+    }
+};
+
+TEST_F(GemmFuzzTest, EveryElementIsRight) {
+    const std::uint64_t seed = from_environment("ROOFTILE_FUZZ_SEED", fresh_seed());
+    const int count = static_cast<int>(from_environment("ROOFTILE_FUZZ_SHAPES", 300));
+    fmt::print("ROOFTILE_FUZZ_SEED={} ROOFTILE_FUZZ_SHAPES={}\n", seed, count);
+    const MeasureKernels measure_kernels(compile_measure_kernels("sm_90"));
+    plan_cases(seed, count);
+    std::map<std::string, int> configurations;
+    for (const Case& c : cases_) ++configurations[fmt::format("{}x{}x{}", c.tile.m, c.tile.n, c.tile.k)];
+    if (count >= 8) { EXPECT_GE(configurations.size(), 8u); }
+    double worst = 0;
+    int failures = 0;
+    for (std::size_t i = 0; i < cases_.size() && failures < 10; ++i) {
+        const Case& c = cases_[i];
+        const GemmLaunch launch = [&](Stream stream, const void* a, const void* b, void* out) {
+            kernels_[c.kernel].launch(stream, a, b, out, shape_of(c.problem));
+        };
+        const GemmVerifier verifier(measure_kernels, c.problem);
+        // NaN and Inf cost as much again: every fourth shape.
+        Verification v = verifier.check_values(seed + i, launch);
+        if (i % 4 == 0) verifier.check_special(v, seed + i, launch);
+        worst = std::max(worst, v.max_error);
+        if (v.failure.empty()) continue;
+        ++failures;
+        ADD_FAILURE() << "ROOFTILE_FUZZ_SEED=" << seed << " shape " << i << ": " << shown(c.problem, c.tile)
+                      << "\n  " << kernels_[c.kernel].name_expression() << "\n  " << v.failure;
+    }
+    fmt::print("{} shapes, {} kernels, largest error {:.3f} of its bound\n", cases_.size(), kernels_.size(),
+               worst);
+}
+
+TEST_F(GemmFuzzTest, RunsAreBitIdentical) {
+    const std::uint64_t seed = from_environment("ROOFTILE_FUZZ_SEED", fresh_seed());
+    const MeasureKernels measure_kernels(compile_measure_kernels("sm_90"));
+    plan_cases(seed, 2 * int(std::size(tiles)));
+    constexpr int runs = 20;
+    for (const Case& c : cases_) {
+        const GemmLaunch launch = [&](Stream stream, const void* a, const void* b, void* out) {
+            kernels_[c.kernel].launch(stream, a, b, out, shape_of(c.problem));
+        };
+        const GemmVerifier verifier(measure_kernels, c.problem);
+        const std::uint64_t first = verifier.result_checksum(seed, launch);
+        for (int run = 1; run < runs; ++run) {
+            ASSERT_EQ(verifier.result_checksum(seed, launch), first)
+                << "ROOFTILE_FUZZ_SEED=" << seed << " run " << run << ": " << shown(c.problem, c.tile);
+        }
+        if (c.problem.m * c.problem.n < 64) continue;  // so few elements may agree by chance
+        EXPECT_NE(verifier.result_checksum(seed + 1, launch), first) << "inputs do not matter";
+    }
+}
+
+}  // namespace
+}  // namespace rooftile

@@ -1,0 +1,158 @@
+// Hand-made plans and measurements, so that what a report looks like does not follow what a planner thinks.
+#pragma once
+
+#include "rooftile/measure/measurement.hpp"
+#include "rooftile/plan/plan.hpp"
+#include "rooftile/report/context.hpp"
+
+namespace rooftile::sample {
+
+inline GemmPlan plan(int rank) {
+    GemmPlan p;
+    p.rank = rank;
+    p.buildable = true;
+    p.problem = gemm_problem(4096, 14336, 4096);
+    p.config = {.kernel = GemmKernel::sm90_gemm,
+                .tile_m = 128,
+                .tile_n = 256,
+                .tile_k = 64,
+                .stages = 4,
+                .consumer_warpgroups = 2,
+                .order = Order::grouped,
+                .group = 8};
+    p.resources = {.threads = 384,
+                   .accumulator_registers = 128,
+                   .producer_registers = 40,
+                   .consumer_registers = 232,
+                   .stage_bytes = 49152,
+                   .stages_max = 4,
+                   .shared_bytes = 230464,
+                   .ctas_per_sm = 1};
+    p.prediction = {.time_us = 600,
+                    .tflops = 801.7,
+                    .bound = Bound::tensor,
+                    .arithmetic_intensity = 256.0 / 3,
+                    .tile_compute_cycles = 1024,
+                    .stages_min = 2,
+                    .stages_for_full_rate = 3,
+                    .waves = 14,
+                    .wave_efficiency = 0.97,
+                    .moved_bytes = 5754585088,
+                    .dram_bytes = 553648128,
+                    .l2_bytes = 4000000000,
+                    .dram_lower_bound_bytes = 268435456};
+    p.derivation = {
+        {"accumulator_registers",
+         "tile_m * tile_n / (128 * consumer_warpgroups)   [M12]",
+         {{"tile_m", 128, "", "this plan"}, {"tile_n", 256, "", "this plan"}},
+         128,
+         "registers",
+         "128 + 32 <= 240: setmaxnreg gives consumers 232"},
+        {"load_cycles",
+         "L + D / rate   [M36]",
+         {{"dram.latency", 290, "clk",
+           "a source long enough that it has to be wrapped at a space, not in a word"},
+          {"rate", 47.41, "B/clk", ""},
+          {"peak", 8.5966848e14, "FLOP/s", "computed"},
+          {"shared.bandwidth", std::nullopt, "B/clk/SM", "unknown on h100-sxm"}},
+         459.18,
+         "cycles",
+         "one load alone"},
+        {"slack_cycles", "what nobody knows", {}, std::nullopt, "cycles", ""},
+    };
+    return p;
+}
+
+/// Two plans, the second slower and not buildable, with an unknown bound.
+inline Plans plans() {
+    Plans out;
+    out.machine_id = "h100-sxm";
+    out.machine_name = "NVIDIA H100 SXM5 80 GB";
+    out.machine_hash = "0123456789abcdef0123456789abcdef";
+    out.problem = gemm_problem(4096, 14336, 4096);
+    out.plans = {plan(1), plan(2)};
+    GemmPlan& second = out.plans[1];
+    second.buildable = false;
+    second.why_not = "order hilbert is not in the kernel yet";
+    second.config.order = Order::hilbert;
+    second.config.tile_n = 128;
+    second.prediction.time_us = 630;
+    second.prediction.bound.reset();
+    second.prediction.wave_efficiency = 0.9;
+    second.unknown = {"shared.bandwidth"};
+    out.rejected.reasons = {10, 20, 0, 5, 0, 0, 1, 100};
+    out.unknown = {"shared.bandwidth"};
+    out.unchecked_walls = {"instruction against shared memory"};
+    out.notes = {"tcgen05 is not modelled yet"};
+    return out;
+}
+
+inline Infeasible infeasible() {
+    Infeasible out;
+    out.reason = Reason::shared;
+    out.message = "5 x 49152 = 245760 B > 232448 B on h100-sxm; 4 fit";
+    out.needed = 245760;
+    out.available = 232448;
+    out.machine_id = "h100-sxm";
+    out.problem = gemm_problem(128, 256, 4096);
+    out.rejected.reasons = {0, 3, 0, 0, 0, 0, 0, 0};
+    return out;
+}
+
+inline DocumentContext context() {
+    DocumentContext c;
+    c.version = "0.1.0";
+    c.machine_id = "h100-sxm";
+    c.machine_name = "NVIDIA H100 SXM5 80 GB";
+    c.machine_hash = "0123456789abcdef0123456789abcdef";
+    c.command = "rooftile plan gemm --shape 4096x14336x4096";
+    return c;
+}
+
+inline DocumentContext gpu_context() {
+    DocumentContext c = context();
+    c.command = "rooftile measure gemm --shape 4096x14336x4096";
+    c.kernel_hash = "fedcba9876543210fedcba9876543210";
+    c.gpu = GpuContext{"NVIDIA H100 80GB HBM3", "580.82.07", "13.0", "2025-06-01T12:00:00Z", 7};
+    return c;
+}
+
+/// 2 * 4096 * 14336 * 4096 = 481,036,337,152 FLOP in 650 us are 740.1 TFLOP/s.
+inline Measurement measurement() {
+    Measurement m;
+    m.plan = plan(1);
+    m.time_us = 650;
+    m.time_us_low = 645;
+    m.time_us_high = 655;
+    m.samples = 7;
+    m.tflops = 740.056;
+    m.gbytes_per_s = 413;
+    m.roof_fraction = 0.86;
+    m.verified = {
+        .exact = true, .random = true, .special = true, .max_error = 0.31, .bound = 0.02, .failure = ""};
+    m.sm_clock_mhz = 1500;
+    m.power_w = 690;
+    m.baselines = {.cublaslt_top1_us = 640, .cublaslt_best_us = 637, .copy_us = 200, .missing = ""};
+    return m;
+}
+
+inline Measurement above_roof() {
+    Measurement m = measurement();
+    m.time_us = 1;
+    m.tflops = 481036;
+    m.invalid = "481036 TFLOP/s is above the roof of 989 TFLOP/s at the measured clock";
+    return m;
+}
+
+inline Measurement wrong() {
+    Measurement m = measurement();
+    m.verified = {.exact = false,
+                  .random = true,
+                  .special = true,
+                  .max_error = 0.31,
+                  .bound = 0.02,
+                  .failure = "C[3,5] = 7, expected 8"};
+    return m;
+}
+
+}  // namespace rooftile::sample
