@@ -31,7 +31,7 @@ void add(CLI::App& verb, const char* group, const char* name, std::string& value
 }
 
 void add_problem_flags(CLI::App& verb, GemmFlags& f) {
-    const char* group = "Problem: C[M,N] = A[M,K] B[K,N]";
+    const char* group = "Problem, C[M,N] = A[M,K] B[K,N]";
     add(verb, group, "--m", f.m, "M", "Rows of A and C");
     add(verb, group, "--n", f.n, "N", "Columns of B and C");
     add(verb, group, "--k", f.k, "K", "Columns of A, rows of B");

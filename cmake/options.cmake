@@ -4,6 +4,14 @@ include(CheckPIESupported)
 check_pie_supported(LANGUAGES CXX)
 
 set(optimised "$<CONFIG:Release,RelWithDebInfo,MinSizeRel>")
+# Sanitizers bring libraries of their own, and their own checks of the string functions.
+if(ROOFTILE_SANITIZE)
+    set(fortify OFF)
+    set(static_runtime OFF)
+else()
+    set(fortify ON)
+    set(static_runtime ${ROOFTILE_STATIC_RUNTIME})
+endif()
 
 add_library(rooftile_options INTERFACE)
 target_compile_options(rooftile_options INTERFACE
@@ -18,7 +26,7 @@ target_compile_options(rooftile_options INTERFACE
     $<${optimised}:-U_FORTIFY_SOURCE>
     $<$<BOOL:${ROOFTILE_ASSERTIONS}>:-UNDEBUG>)
 target_compile_definitions(rooftile_options INTERFACE
-    $<$<AND:${optimised},$<NOT:$<BOOL:${ROOFTILE_SANITIZE}>>>:_FORTIFY_SOURCE=2>
+    $<$<AND:${optimised},$<BOOL:${fortify}>>:_FORTIFY_SOURCE=2>
     $<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS>)
 if(ROOFTILE_SANITIZE)
     target_compile_options(rooftile_options INTERFACE
@@ -31,5 +39,5 @@ endif()
 add_library(rooftile_program_options INTERFACE)
 target_link_options(rooftile_program_options INTERFACE
     "LINKER:-z,relro" "LINKER:-z,now" "LINKER:-z,noexecstack"
-    $<$<AND:$<BOOL:${ROOFTILE_STATIC_RUNTIME}>,$<NOT:$<BOOL:${ROOFTILE_SANITIZE}>>>:-static-libstdc++>
-    $<$<AND:$<BOOL:${ROOFTILE_STATIC_RUNTIME}>,$<NOT:$<BOOL:${ROOFTILE_SANITIZE}>>>:-static-libgcc>)
+    $<$<BOOL:${static_runtime}>:-static-libstdc++>
+    $<$<BOOL:${static_runtime}>:-static-libgcc>)

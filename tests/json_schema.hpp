@@ -71,7 +71,7 @@ class JsonSchema {
         if (schema.contains("minimum") && value.is_number() && value < schema["minimum"])
             out += at + ": too small\n";
         if (schema.contains("oneOf")) check_one_of(schema["oneOf"], value, at, out);
-        if (value.is_object()) check_object(schema, value, at, out);
+        if (value.is_object() && !schema.contains("oneOf")) check_object(schema, value, at, out);
         if (value.is_array() && schema.contains("items"))
             for (std::size_t i = 0; i < value.size(); ++i)
                 check(schema["items"], value[i], at + "/" + std::to_string(i), out);

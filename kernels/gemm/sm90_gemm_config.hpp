@@ -31,10 +31,10 @@ struct Sm90GemmConfig {
 
     // What this kernel's code fixes.
     static constexpr int slabs_in_flight = 2;     ///< C slabs a consumer warpgroup stores through
-    /// Registers beyond the accumulators: descriptors, addresses, loop state, conversion. Bisected
-    /// with ptxas by tests/compile/registers_test.cpp.
-    static constexpr int working_registers = 32;
 
+    /// Registers beyond the accumulators: descriptors, addresses, loop state, conversion; predicated stores
+    /// hold a row's address and bounds besides. Bisected with ptxas by tests/compile/registers_test.cpp.
+    constexpr int working_registers() const { return tma_store ? 32 : 48; }
     constexpr int threads() const { return warpgroup_threads * (1 + consumer_warpgroups); }
 
     /// Rows of C that one consumer warpgroup accumulates.

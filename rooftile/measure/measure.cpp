@@ -92,7 +92,6 @@ class Session {
             Driver::instance().require_arch(options_.device, arch);
             context_ = Context::current_or_primary(options_.device);
         }
-        gpu_ = Nvml::open(device_.pci_bus_id);
         kernels_compiled_.push_back(first.get());
         add_compile_timing(kernels_compiled_.back());
         const std::vector<CachedCompile> compiled = own.get();
@@ -218,6 +217,7 @@ class Session {
         say(fmt::format("timing {} candidates over {} buffer sets, {}", works.size(), sets,
                         name_of(options_.mode)));
         const Part part(run_, fmt::format("time ({})", name_of(options_.mode)));
+        open_nvml();
         TimingOptions timing = options_.timing;
         timing.mode = options_.mode;
         timing.sets = sets;
@@ -305,7 +305,13 @@ class Session {
         if (!words.empty()) noted_clock_.insert(words);
     }
 
+    /// After the first result: it takes some 10 ms.
+    void open_nvml() {
+        if (!gpu_) gpu_ = Nvml::open(device_.pci_bus_id);
+    }
+
     void describe() {
+        open_nvml();
         run_.gpu = device_.name;
         if (gpu_) run_.driver = gpu_->driver_version();
         if (run_.driver.empty()) run_.driver = std::to_string(Driver::instance().version());

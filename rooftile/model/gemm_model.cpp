@@ -53,12 +53,17 @@ double WalkTraffic::dram(Order order, int group) const {
     return c_ + walk_reads(a_, b_, rows_, columns_, least_known(rows_, double(group) * cluster_m_), slots_, l2_);
 }
 
-Traffic traffic(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p, Order order, int group) {
-    const double a = bytes(p.m, p.k, p.a_type), b = bytes(p.n, p.k, p.b_type), c = bytes(p.m, p.n, p.c_type);
-    const std::int64_t rows = ceil_div(p.m, t.tile_m), columns = ceil_div(p.n, t.tile_n);
-    return {.moved = a * double(columns) + b * double(rows) + c,
-            .l2 = a * double(ceil_div(columns, t.cluster_n)) + b * double(ceil_div(rows, t.cluster_m)) + c,
-            .dram = WalkTraffic(hw, t, p).dram(order, group)};
+double l2_bytes(const GemmTile& t, const GemmProblem& p) {
+    const std::int64_t rows = ceil_div(ceil_div(p.m, t.tile_m), t.cluster_m);
+    const std::int64_t columns = ceil_div(ceil_div(p.n, t.tile_n), t.cluster_n);
+    return bytes(p.m, p.k, p.a_type) * double(columns) + bytes(p.n, p.k, p.b_type) * double(rows) +
+           bytes(p.m, p.n, p.c_type);
+}
+
+double asked_bytes(const GemmTile& t, const GemmProblem& p) {
+    GemmTile alone = t;
+    alone.cluster_m = alone.cluster_n = 1;
+    return l2_bytes(alone, p);
 }
 
 Waves waves(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p) {

@@ -27,13 +27,10 @@ struct StepCycles {
 };
 StepCycles step_cycles(const GemmHardware& hw, const GemmTile& tile, int element_bytes);
 
-/// Bytes of the whole problem by level, for a walk in `order`.
-struct Traffic {
-    double moved;  ///< what tiles ask for: each operand once for every row or column of tiles, C once
-    double l2;     ///< what leaves L2: `moved` less what multicast shares
-    double dram;   ///< what the walk reads from DRAM after reuse in L2, and C written
-};
-Traffic traffic(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem, Order order, int group);
+/// What the tiles of the whole problem ask for: A once for each column of tiles, B once for each row, C written.
+double asked_bytes(const GemmTile& tile, const GemmProblem& problem);
+/// What leaves L2: the same, less what multicast shares.
+double l2_bytes(const GemmTile& tile, const GemmProblem& problem);
 
 /// The DRAM traffic of one tiling in any order. What does not depend on the order is worked out once.
 class WalkTraffic {

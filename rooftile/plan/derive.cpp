@@ -164,7 +164,7 @@ std::variant<Plans, Infeasible> derive(const Machine& machine, const GemmProblem
     const GemmHardware hw = gemm_hardware(machine, choice.family, problem.a_type, unknown);
     const Request r{machine, problem, request, hw};
 
-    const auto with = [&](const auto& family, double working_registers) -> std::variant<Plans, Infeasible> {
+    const auto with = [&](const auto& family) -> std::variant<Plans, Infeasible> {
         const std::string type(name_of(problem.a_type));
         if (machine.lacks(type))
             return all_fall(r, family, Reason::instruction,
@@ -176,15 +176,15 @@ std::variant<Plans, Infeasible> derive(const Machine& machine, const GemmProblem
         if (choice.kernel != GemmKernel::generic)
             if (const std::string why = copy_problem(problem); !why.empty())
                 return all_fall(r, family, Reason::alignment, why, copy_elements, 0);
-        const GemmContext context{machine, problem, hw, choice.family, choice.kernel, working_registers};
+        const GemmContext context{machine, problem, hw, choice.family, choice.kernel};
         return run(r, family, context, unknown);
     };
 
     std::variant<Plans, Infeasible> out;
     switch (choice.kernel) {
-        case GemmKernel::sm90_gemm: out = with(Sm90GemmFamily(hw), Sm90GemmConfig::working_registers); break;
-        case GemmKernel::sm80_gemm: out = with(Sm80GemmFamily{choice.async_copy}, Sm80GemmFamily::working_registers); break;
-        case GemmKernel::generic: out = with(GenericGemmFamily{}, Sm80GemmFamily::working_registers); break;
+        case GemmKernel::sm90_gemm: out = with(Sm90GemmFamily(hw)); break;
+        case GemmKernel::sm80_gemm: out = with(Sm80GemmFamily{choice.async_copy}); break;
+        case GemmKernel::generic: out = with(GenericGemmFamily{}); break;
     }
     if (Plans* plans = std::get_if<Plans>(&out)) {
         if (machine.has("tcgen05"))

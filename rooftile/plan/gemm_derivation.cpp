@@ -2,6 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "rooftile/machine/query.hpp"
 #include "rooftile/plan/steps.hpp"
 
@@ -140,9 +143,11 @@ void latency_wall(Writer& w) {
                 std::round(hw.dram_latency + dram), "cycles",
                 "one load alone that misses L2. The trip through L2 is inside it: adding the L2 time on top would count it twice, "
                 "since the legs are pipelined");
-    const double steady = std::fmax(std::fmax(w.kept.step.tensor, l2), dram);
+    // Unlike a wall, a maximum is unknown as soon as one of its terms is.
+    const bool all_known = !std::isnan(w.kept.step.tensor) && !std::isnan(l2) && !std::isnan(dram);
+    const double steady = all_known ? std::max({w.kept.step.tensor, l2, dram}) : std::nan("");
     std::string binding = "not known: a rate is unknown";
-    if (!std::isnan(w.kept.step.tensor) && !std::isnan(l2) && !std::isnan(dram))
+    if (all_known)
         binding = fmt::format("compute {:.0f}, L2 {:.0f}, DRAM {:.0f} cycles a step in a full pipe, where no latency is paid: {}; "
                               "DRAM carries it only if all bytes miss L2",
                               compute, l2, dram, steady == dram ? "DRAM-bound unless enough of the bytes hit L2"
@@ -191,10 +196,9 @@ void levels(Writer& w) {
     w.steps.add("l2_bytes_per_cycle", "(tile_m / cluster_n + tile_n / cluster_m) * tile_k * b / T   [M17, section 9]",
                 {w.config("cluster_m", t.cluster_m), w.config("cluster_n", t.cluster_n), w.step("T", T, "cycles"), w.steps.fact("l2.bandwidth")},
                 from_l2 / T, "B/clk", "cluster tile against L2, all SMs pulling: " + verdict(from_l2 / T, hw.l2_share));
-    const Traffic traffic = rooftile::traffic(hw, t, w.problem(), w.kept.order.order, w.kept.order.group);
-    const double operands = traffic.moved - double(w.problem().m) * w.problem().n * bytes_of(w.problem().c_type);
+    // Of what the tiles ask for, the share that DRAM does not have to deliver. C is written either way.
     const double written = double(w.problem().m) * w.problem().n * bytes_of(w.problem().c_type);
-    const double hit = 1 - (traffic.dram - written) / operands;
+    const double hit = 1 - (w.kept.dram - written) / (asked_bytes(t, w.problem()) - written);
     w.steps.add("dram_bytes_per_cycle", "D * (1 - share of bytes that hit L2) / T   [M29, M32, section 9]",
                 {w.step("D", w.footprint().stage_bytes, "B"), Derivation::given("hit share", hit, "", "traffic of the walk, below"), w.steps.fact(w.dram())},
                 w.footprint().stage_bytes * (1 - hit) / T, "B/clk", "wave against DRAM: " + verdict(w.footprint().stage_bytes * (1 - hit) / T, hw.dram_share));
@@ -229,7 +233,6 @@ void time(Writer& w) {
 
 Prediction predict(const Writer& w) {
     const GemmHardware& hw = w.hw();
-    const Traffic bytes = traffic(hw, w.tile(), w.problem(), w.kept.order.order, w.kept.order.group);
     const double load = hw.dram_latency + hw.tma_latency + w.footprint().stage_bytes / std::fmin(hw.l2_port, hw.l2_share);
     Prediction p;
     p.time_us = known(w.kept.time.seconds * 1e6);
@@ -241,8 +244,8 @@ Prediction predict(const Writer& w) {
     p.stages_for_full_rate = known_count(std::ceil(load / w.kept.step.tensor) + 1);
     p.waves = known_count(w.kept.waves.waves);
     p.wave_efficiency = known(w.kept.waves.efficiency);
-    p.moved_bytes = known_count(bytes.moved);
-    p.l2_bytes = known_count(bytes.l2);
+    p.moved_bytes = known_count(w.problem().compulsory_bytes().value);
+    p.l2_bytes = known_count(l2_bytes(w.tile(), w.problem()));
     p.dram_bytes = known_count(w.kept.dram);
     p.dram_lower_bound_bytes = known_count(dram_lower_bound_bytes(hw, w.problem()));
     return p;

@@ -14,7 +14,6 @@ struct GemmContext {
     const GemmHardware& hw;
     std::string_view family;  ///< of the matrix instruction: "wgmma", "mma_sync", "generic"
     GemmKernel kernel;
-    double working_registers;  ///< beyond accumulators, of this kernel family
 };
 
 /// The plan without its rank and without `buildable`.

@@ -3,24 +3,32 @@
 namespace rooftile {
 namespace {
 
-constexpr int register_step = 8;            // setmaxnreg takes multiples of 8, PTX ISA "setmaxnreg"
-constexpr int least_producer_registers = 24;  // and not less than 24
+constexpr int register_step = 8;  // setmaxnreg takes multiples of 8 from 24 on, PTX ISA "setmaxnreg"
+constexpr int roomy_producer = 40, tight_producer = 24;  // tests/compile holds both to no spills
 
 int round_down(double x, int step) { return static_cast<int>(whole(x / step)) * step; }
 
-}  // namespace
-
-RegisterSplit split_registers(double registers_per_sm, double registers_per_thread, int consumers, int ctas) {
+// The CTA's pool is fixed at launch; what the producer gives up, the consumers share.
+RegisterSplit split_with_producer(double registers_per_sm, double registers_per_thread, int consumers, int ctas,
+                                  int least_producer) {
     if (std::isnan(registers_per_sm) || std::isnan(registers_per_thread)) return {0, 0, 0};
     const int threads = Sm90GemmConfig::warpgroup_threads * (1 + consumers);
-    const int pool = round_down(registers_per_sm / (double(threads) * ctas), register_step);
+    const int launch = round_down(registers_per_sm / (double(threads) * ctas), register_step);
     const int most = round_down(registers_per_thread, register_step);
-    if (pool > registers_per_thread) return {static_cast<int>(registers_per_thread), 0, 0};
-    // What the producer gives up, the consumers share: the CTA's pool is fixed at launch.
-    const int consumer = std::min(round_down(double(pool * (1 + consumers) - least_producer_registers) / consumers,
-                                             register_step), most);
-    const int producer = std::min(round_down(pool * (1 + consumers) - consumer * consumers, register_step), most);
-    return {pool, producer, consumer};
+    if (launch > registers_per_thread) return {static_cast<int>(registers_per_thread), 0, 0};
+    const int pool = launch * (1 + consumers);
+    const int consumer = std::min(round_down(double(pool - least_producer) / consumers, register_step), most);
+    return {launch, std::min(round_down(pool - consumer * consumers, register_step), most), consumer};
+}
+
+}  // namespace
+
+RegisterSplit split_registers(double registers_per_sm, double registers_per_thread, int consumers, int ctas, int need) {
+    const auto with = [&](int producer) {
+        return split_with_producer(registers_per_sm, registers_per_thread, consumers, ctas, producer);
+    };
+    const RegisterSplit roomy = with(roomy_producer);
+    return need > roomy.consumer ? with(tight_producer) : roomy;
 }
 
 Sm90GemmConfig kernel_config(const GemmProblem& p, const GemmCandidate& c, int stages, const RegisterSplit& r) {
@@ -46,10 +54,20 @@ Sm90GemmConfig kernel_config(const GemmPlan& plan) {
 }
 
 Sm90GemmFamily::Sm90GemmFamily(const GemmHardware& hw) {
-    for (int warpgroups = 1; warpgroups <= most_warpgroups; ++warpgroups)
-        for (int ctas = 1; ctas <= most_ctas; ++ctas)
-            splits_[warpgroups - 1][ctas - 1] =
-                split_registers(hw.registers_per_sm, hw.registers_per_thread, warpgroups, ctas);
+    for (int consumers = 1; consumers <= most_warpgroups; ++consumers)
+        for (int ctas = 1; ctas <= most_ctas; ++ctas) {
+            const auto with = [&](int producer) {
+                return split_with_producer(hw.registers_per_sm, hw.registers_per_thread, consumers, ctas, producer);
+            };
+            splits_[consumers - 1][ctas - 1] = {with(roomy_producer), with(tight_producer)};
+        }
+}
+
+RegisterSplit Sm90GemmFamily::split(const GemmHardware& hw, const GemmCandidate& c, int need) const {
+    if (c.warpgroups > most_warpgroups || c.ctas_per_sm > most_ctas)
+        return split_registers(hw.registers_per_sm, hw.registers_per_thread, c.warpgroups, c.ctas_per_sm, need);
+    const Splits& splits = splits_[c.warpgroups - 1][c.ctas_per_sm - 1];
+    return need > splits.roomy.consumer ? splits.tight : splits.roomy;
 }
 
 Wall Sm90GemmFamily::examine(const GemmHardware& hw, const GemmProblem& problem, const GemmCandidate& c,
@@ -65,11 +83,16 @@ Wall Sm90GemmFamily::examine(const GemmHardware& hw, const GemmProblem& problem,
         return Wall::at(Reason::instruction, Config::swizzle_bytes / Config::element_bytes, c.tile_k);
     if (pingpong && c.warpgroups != 2) return Wall::at(Reason::instruction, 2, c.warpgroups);
 
-    const RegisterSplit split = this->split(hw, c);
-    const Config config = kernel_config(problem, c, 1, split);
+    Config config = kernel_config(problem, c, 1, {});
+    f.accumulators = config.accumulator_registers();
+    f.registers = f.accumulators + config.working_registers();
+    const RegisterSplit split = this->split(hw, c, f.registers);
+    config.producer_registers = split.producer;
+    config.consumer_registers = split.consumer;
     // One m64nN must fit the registers a thread has at entry, whatever setmaxnreg gives later (ptxas C7602):
     // 512 threads leave 128, which holds N = 192 and no more.
-    const int at_entry = c.tile_n / 2 + Config::working_registers;
+    constexpr int beside_one_wgmma = 32;
+    const int at_entry = c.tile_n / 2 + beside_one_wgmma;
     if (split.launch > 0 && at_entry > split.launch) return Wall::at(Reason::instruction, at_entry, split.launch);
     if (config.threads() > hw.threads_per_cta || config.threads() * c.ctas_per_sm > hw.threads_per_sm)
         return Wall::at(Reason::threads, config.threads() * c.ctas_per_sm, hw.threads_per_sm);
@@ -91,8 +114,6 @@ Wall Sm90GemmFamily::examine(const GemmHardware& hw, const GemmProblem& problem,
               .cluster_m = c.cluster_m, .cluster_n = c.cluster_n, .ctas_per_sm = c.ctas_per_sm,
               .warp_m = Config::wgmma_m, .warp_n = c.tile_n, .epilogue_overlapped = pingpong};
     f.threads = config.threads();
-    f.accumulators = config.accumulator_registers();
-    f.registers = f.accumulators + Config::working_registers;
     f.producer_registers = config.producer_registers;
     f.consumer_registers = config.consumer_registers;
     f.registers_limit = config.consumer_registers > 0 ? config.consumer_registers : hw.registers_per_thread;

@@ -11,8 +11,9 @@ struct RegisterSplit {
     int launch;    ///< registers a thread has at launch
     int producer, consumer;
 };
-/// Splits an SM's registers among `ctas` CTAs of one producer and `consumers` consumer warpgroups.
-RegisterSplit split_registers(double registers_per_sm, double registers_per_thread, int consumers, int ctas);
+/// Splits an SM's registers among `ctas` CTAs of one producer and `consumers` consumer warpgroups, so that a
+/// consumer thread has `need` if it can: the producer keeps a comfortable 40, or the least it can do with.
+RegisterSplit split_registers(double registers_per_sm, double registers_per_thread, int consumers, int ctas, int need);
 
 class Sm90GemmFamily {
   public:
@@ -27,12 +28,11 @@ class Sm90GemmFamily {
 
   private:
     static constexpr int most_warpgroups = 3, most_ctas = 2;
-    RegisterSplit splits_[most_warpgroups][most_ctas];  // worked out once: the search asks thousands of times
-    RegisterSplit split(const GemmHardware& hw, const GemmCandidate& c) const {
-        if (c.warpgroups <= most_warpgroups && c.ctas_per_sm <= most_ctas)
-            return splits_[c.warpgroups - 1][c.ctas_per_sm - 1];
-        return split_registers(hw.registers_per_sm, hw.registers_per_thread, c.warpgroups, c.ctas_per_sm);
-    }
+    struct Splits {
+        RegisterSplit roomy, tight;  // for the producer
+    };
+    Splits splits_[most_warpgroups][most_ctas];  // worked out once: the search asks thousands of times
+    RegisterSplit split(const GemmHardware& hw, const GemmCandidate& c, int need) const;
 };
 
 /// The kernel's template parameter for a candidate or a finished plan of this family.

@@ -55,8 +55,10 @@ struct Prediction {
     std::optional<std::int64_t> stages_for_full_rate;      ///< M14, latency + T_load
     std::optional<std::int64_t> waves;
     std::optional<double> wave_efficiency;
-    std::optional<std::int64_t> moved_bytes;               ///< what the tiles ask for
-    std::optional<std::int64_t> dram_bytes, l2_bytes, dram_lower_bound_bytes;
+    std::optional<std::int64_t> moved_bytes;               ///< every operand read once, the result written once
+    std::optional<std::int64_t> dram_bytes;                ///< after L2, M32
+    std::optional<std::int64_t> l2_bytes;                  ///< what leaves L2 for the tiles, and the result
+    std::optional<std::int64_t> dram_lower_bound_bytes;    ///< no schedule moves less, M33
 };
 
 /// One number that went into a derivation step.

@@ -74,15 +74,18 @@ std::string ratios_text(const Measurement& m) {
 }
 
 std::string verification_text(const Measurement& m, const Terminal& terminal) {
+    constexpr int indent = 18;
     const Verification& v = m.verified;
-    std::string out =
-        "  verified  " + terminal.paint(v.ok() ? "PASS" : "FAIL", v.ok() ? Tone::good : Tone::bad);
-    out += fmt::format("  integers {}; random data: largest error {} of its bound; NaN and Inf {}\n",
-                       v.exact ? "equal bit for bit" : "not shown equal", number_text(v.max_error, 3),
-                       v.special ? "where they must be" : "not shown right");
+    const std::string proof =
+        fmt::format("integers {}; random data: largest error {} of its bound; NaN and Inf {}",
+                    v.exact ? "equal bit for bit" : "not shown equal", number_text(v.max_error, 3),
+                    v.special ? "where they must be" : "not shown right");
+    std::string out = "  verified  "
+                      + terminal.paint(v.ok() ? "PASS" : "FAIL", v.ok() ? Tone::good : Tone::bad) + "  "
+                      + wrapped(proof, terminal.prose() - indent, indent) + "\n";
     if (!v.failure.empty())
-        out +=
-            "            " + wrapped(displayable(v.failure, terminal.utf8), terminal.prose() - 12, 12) + '\n';
+        out += std::string(indent, ' ')
+               + wrapped(displayable(v.failure, terminal.utf8), terminal.prose() - indent, indent) + '\n';
     return out;
 }
 
@@ -115,7 +118,7 @@ std::string measurement_text(const DocumentContext& context, const std::vector<M
 
 std::string timings_text(const std::vector<Timing>& timings, const Terminal& terminal) {
     Table table({{"part", Align::left}, {"seconds"}});
-    for (const Timing& t : timings) table.row({{t.part}, {number_text(t.seconds, 3)}});
+    for (const Timing& t : timings) table.row({{t.part}, {fmt::format("{:.3f}", t.seconds)}});
     return table.text(terminal, 0);
 }
 

@@ -23,9 +23,9 @@ std::string significant(double value, int digits) {
     if (value == 0) return "0";
     double size = std::fabs(value);
     if (size < 1e-4 || size >= 1e9) return digits_text(value, std::chars_format::scientific, digits - 1);
-    int before = int(std::floor(std::log10(size))) + 1;
-    std::string text = digits_text(value, std::chars_format::fixed, std::max(0, digits - before));
-    return text;
+    // Digits before the point after rounding: 0.99996 is written as 1.000.
+    const int before = int(std::floor(std::log10(size * (1 + 0.5 * std::pow(10.0, -digits))))) + 1;
+    return digits_text(value, std::chars_format::fixed, std::max(0, digits - before));
 }
 
 /// Divides `value` by 1000 until it is below `edge`, and returns the SI prefix that this makes.

@@ -15,8 +15,8 @@ std::string number_text(double value, int digits = 4);
 /// A whole number below 10000 keeps its digits: (4096, "B") is "4096 B".
 std::string scaled_text(double value, std::string_view unit, int digits = 4);
 
-/// An input as it was given: at most 6 significant digits without trailing zeros, B/s and FLOP/s with a prefix:
-/// (3.24, "TB/s") is "3.24 TB/s", (8.5966848e14, "FLOP/s") is "859.668 TFLOP/s".
+/// An input as it was given: at most 6 significant digits without trailing zeros, B/s and FLOP/s with a
+/// prefix: (3.24, "TB/s") is "3.24 TB/s", (8.5966848e14, "FLOP/s") is "859.668 TFLOP/s".
 std::string input_text(double value, std::string_view unit);
 
 /// A time given in microseconds in the unit it reads best in: "712.3 us", "1.204 ms".

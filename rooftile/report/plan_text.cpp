@@ -139,12 +139,14 @@ std::string heading_text(const GemmProblem& p, std::string_view machine_id, std:
                          const Terminal& terminal) {
     const std::string times(terminal.sign("×", "x"));
     const double flops = p.flops().value, bytes = p.compulsory_bytes().value;
-    std::string out =
-        terminal.paint(fmt::format("gemm {} {} {} {} {}", p.m, times, p.n, times, p.k), Tone::strong);
-    out +=
-        fmt::format("  (M {} N {} K)  {} {} {} {} {}, {} accumulate, A {}-major, B {}-major\n", times, times,
+    const std::string sizes = fmt::format("gemm {} {} {} {} {}", p.m, times, p.n, times, p.k);
+    const std::string kind =
+        fmt::format("(M {} N {} K)  {} {} {} {} {}, {} accumulate, A {}-major, B {}-major", times, times,
                     name_of(p.a_type), times, name_of(p.b_type), terminal.sign("→", "->"), name_of(p.c_type),
                     name_of(p.accumulate_type), a_major_name(p.a_major), b_major_name(p.b_major));
+    const int indent = columns_of(sizes) + 2;
+    std::string out = terminal.paint(sizes, Tone::strong) + "  "
+                      + wrapped(kind, std::max(24, terminal.prose() - indent), indent) + "\n";
     out += fmt::format("{}, at least {} to move: {} FLOP/B\n", scaled_text(flops, "FLOP"),
                        scaled_text(bytes, "B"), number_text(flops / bytes));
     out += fmt::format("on {}  {}\n", terminal.paint(machine_id, Tone::strong),
@@ -156,7 +158,8 @@ std::string plan_text(const Plans& plans, bool explain, const Terminal& terminal
     std::string out = heading_text(plans.problem, plans.machine_id, plans.machine_name, terminal);
     out += "\n" + plan_table(plans, terminal) + "\n" + closing_text(plans, terminal);
     if (!explain || plans.plans.empty()) return out;
-    return out + "\n" + derivation_text(plans.plans.front(), terminal) + runners_up_text(plans, terminal);
+    out += "\n" + derivation_text(plans.plans.front(), terminal);
+    return out + runners_up_text(plans, terminal);
 }
 
 }  // namespace rooftile

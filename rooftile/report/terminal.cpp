@@ -63,6 +63,8 @@ std::string wrapped(std::string_view text, int width, int indent) {
     size_t at = 0;
     while (at < text.size()) {
         size_t end = text.find(' ', at);
+        while (end != std::string_view::npos && text.substr(end + 1).starts_with('%'))
+            end = text.find(' ', end + 1);
         if (end == std::string_view::npos) end = text.size();
         std::string_view word = text.substr(at, end - at);
         at = end + 1;
@@ -93,17 +95,20 @@ std::string entries_text(const std::vector<Entry>& entries, int indent, const Te
         text.append(size_t(std::max(0, width - columns_of(text))), ' ');
         return text;
     };
-    const int column = indent + name_width + gap + value_width + gap;
-    const int width = std::max(narrowest_remark, terminal.prose() - column);
+    // Where the third column would be too narrow to read, remarks go below their entry.
+    const bool below = terminal.prose() - (indent + name_width + gap + value_width + gap) < narrowest_remark;
+    const int column = below ? indent + gap : indent + name_width + gap + value_width + gap;
     std::string out;
     for (const Entry& entry : entries) {
-        out.append(size_t(indent), ' ');
-        out += padded(displayable(entry.name, terminal.utf8), name_width + gap);
         const std::string value = displayable(entry.value, terminal.utf8);
-        if (entry.remark.empty()) out += value;
-        else
-            out += padded(value, value_width + gap)
-                   + wrapped(displayable(entry.remark, terminal.utf8), width, column);
+        out += std::string(size_t(indent), ' ')
+               + padded(displayable(entry.name, terminal.utf8), name_width + gap);
+        if (!entry.remark.empty()) {
+            out += below ? value + '\n' + std::string(size_t(column), ' ') : padded(value, value_width + gap);
+            out += wrapped(displayable(entry.remark, terminal.utf8), terminal.prose() - column, column);
+        } else {
+            out += value;
+        }
         out += '\n';
     }
     return out;

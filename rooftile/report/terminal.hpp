@@ -31,8 +31,8 @@ std::string displayable(std::string_view text, bool utf8 = true);
 /// Columns that `text` takes: code points, every sign used here being one column wide.
 int columns_of(std::string_view text);
 
-/// `text` in lines of at most `width` columns, broken at spaces; before every line but the first stand
-/// `indent` spaces, not counted. A word longer than the width stays whole. `width` 0: one line.
+/// `text` in lines of at most `width` columns, broken at spaces (not before a '%'); before every line but the
+/// first stand `indent` spaces, not counted. A word longer than the width stays whole. `width` 0: one line.
 std::string wrapped(std::string_view text, int width, int indent);
 
 /// A name, its value and a remark.

@@ -33,12 +33,18 @@ Sm90GemmConfig two_consumers(int tile_m, int tile_n, Schedule schedule = Schedul
             .type = Type::bf16, .a_major = Major::k, .b_major = Major::k, .tma_store = true};
 }
 
+Sm90GemmConfig by_element(int tile_m, int tile_n) {
+    Sm90GemmConfig config = two_consumers(tile_m, tile_n);
+    config.tma_store = false;
+    return config;
+}
+
 class LeastCleanRegisters : public testing::TestWithParam<Sm90GemmConfig> {};
 
 TEST_P(LeastCleanRegisters, IsWhatThePlannerPredicts) {
     const Sm90GemmConfig& config = GetParam();
     ASSERT_TRUE(compiles_clean(config, 240));
-    const int predicted = config.accumulator_registers() + Sm90GemmConfig::working_registers;
+    const int predicted = config.accumulator_registers() + config.working_registers();
     const int found = least_clean(config);
     RecordProperty("least_clean", found);
     // Never more than predicted, or plans would spill; and the prediction not idle by more than two steps.
@@ -50,7 +56,7 @@ TEST_P(LeastCleanRegisters, IsWhatThePlannerPredicts) {
 INSTANTIATE_TEST_SUITE_P(Tiles, LeastCleanRegisters,
                          testing::Values(two_consumers(128, 64), two_consumers(128, 128), two_consumers(128, 192),
                                          two_consumers(128, 256), two_consumers(256, 128), two_consumers(256, 160),
-                                         two_consumers(64, 256, Schedule::pingpong), two_consumers(128, 160, Schedule::pingpong)));
+                                         two_consumers(64, 256, Schedule::pingpong), two_consumers(128, 160, Schedule::pingpong), by_element(128, 256), by_element(256, 192)));
 
 }  // namespace
 }  // namespace rooftile

@@ -13,6 +13,7 @@
 #include "rooftile/machine/live.hpp"
 #include "rooftile/measure/measure.hpp"
 #include "rooftile/measure/verify.hpp"
+#include "rooftile/plan/gemm_sm90.hpp"
 #include "tests/device/device.hpp"
 
 namespace rooftile {
@@ -23,11 +24,35 @@ std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
     return text ? std::strtoull(text, nullptr, 10) : otherwise;
 }
 
-struct TileSize {
-    int m, n, k;
+/// What is fixed of a plan; the rest is the planner's choice for the shape.
+struct Fixed {
+    int tile_m, tile_n;
+    Schedule schedule = Schedule::cooperative;
+    int cluster_m = 1, cluster_n = 1;
+    Order order = Order::row;
+    int group = 1;
 };
-constexpr TileSize tiles[] = {{128, 256, 64}, {128, 128, 64}, {64, 256, 64}, {256, 128, 64}, {192, 128, 64},
-                              {128, 192, 64}, {64, 64, 64},   {128, 64, 64}, {64, 16, 64},   {192, 192, 64}};
+constexpr Schedule pingpong = Schedule::pingpong, cooperative = Schedule::cooperative;
+constexpr Fixed configurations[] = {{128, 256}, {128, 128, cooperative, 1, 1, Order::column}, {64, 256}, {64, 16},
+                                    {256, 128, cooperative, 1, 1, Order::grouped, 3}, {192, 128}, {128, 192},
+                                    {64, 64, cooperative, 1, 1, Order::grouped, 16}, {128, 64}, {192, 192},
+                                    {256, 208, cooperative, 1, 1, Order::serpentine, 2}, {128, 96},
+                                    {64, 256, pingpong}, {128, 128, pingpong, 1, 1, Order::serpentine, 5}, {64, 128, pingpong},
+                                    {128, 256, cooperative, 2, 1, Order::grouped, 4}, {128, 256, cooperative, 1, 2},
+                                    {256, 128, cooperative, 1, 2, Order::column}, {64, 128, cooperative, 2, 1},
+                                    {128, 128, pingpong, 2, 1}, {128, 192, pingpong, 1, 2, Order::grouped, 2}};
+
+GemmRequest request_of(const Fixed& f) {
+    GemmRequest r;
+    r.tile_m = f.tile_m, r.tile_n = f.tile_n, r.tile_k = 64;
+    r.schedule = f.schedule;
+    r.cluster_m = f.cluster_m, r.cluster_n = f.cluster_n;
+    r.order = f.order;
+    if (f.order == Order::grouped || f.order == Order::serpentine) r.group = f.group;
+    r.top = 1;
+    r.buildable_only = true;
+    return r;
+}
 
 std::int64_t round_up(std::int64_t x, std::int64_t to) { return ceil_div(x, to) * to; }
 
@@ -53,17 +78,17 @@ GemmProblem random_problem(std::mt19937_64& random, int index) {
     return p;
 }
 
-std::string shown(const GemmProblem& p, const TileSize& tile) {
-    return fmt::format("{}x{}x{} {} a {} b {} lda {} ldb {} ldc {} tile {}x{}x{}", p.m, p.n, p.k,
-                       name_of(p.a_type), a_major_name(p.a_major), b_major_name(p.b_major), p.lda, p.ldb,
-                       p.ldc, tile.m, tile.n, tile.k);
+std::string shown(const GemmProblem& p, const Fixed& f) {
+    return fmt::format("{}x{}x{} {} a {} b {} lda {} ldb {} ldc {} tile {}x{} {} cluster {}x{} order {} {}", p.m, p.n, p.k,
+                       name_of(p.a_type), a_major_name(p.a_major), b_major_name(p.b_major), p.lda, p.ldb, p.ldc,
+                       f.tile_m, f.tile_n, name_of(f.schedule), f.cluster_m, f.cluster_n, name_of(f.order), f.group);
 }
 
 class GemmFuzzTest : public DeviceTest {
   protected:
     struct Case {
         GemmProblem problem;
-        TileSize tile;
+        Fixed fixed;
         std::size_t kernel;  ///< index into kernels
     };
     std::vector<Case> cases_;
@@ -75,24 +100,27 @@ class GemmFuzzTest : public DeviceTest {
         std::mt19937_64 random(seed);
         std::map<std::string, std::size_t> known;
         for (int i = 0; i < count; ++i) {
-            const TileSize tile = tiles[i % std::size(tiles)];
-            const GemmProblem problem = random_problem(random, i / int(std::size(tiles)));
-            GemmRequest request;
-            request.tile_m = tile.m, request.tile_n = tile.n, request.tile_k = tile.k;
-            request.top = 1;
-            request.buildable_only = true;
-            auto derived = derive(machine, problem, request);
+            const Fixed& fixed = configurations[i % std::size(configurations)];
+            // Not every shape suits every configuration: a cluster wants two tiles, an n-major B wide ones.
+            std::variant<Plans, Infeasible> derived;
+            GemmProblem problem;
+            for (int attempt = 0; attempt < 64; ++attempt) {
+                problem = random_problem(random, i / int(std::size(configurations)) + attempt);
+                derived = derive(machine, problem, request_of(fixed));
+                if (std::holds_alternative<Plans>(derived)) break;
+            }
             if (auto* none = std::get_if<Infeasible>(&derived)) {
-                ADD_FAILURE() << shown(problem, tile) << ": " << none->message;
+                ADD_FAILURE() << shown(problem, fixed) << ": " << none->message;
                 continue;
             }
             const GemmPlan& plan = std::get<Plans>(derived).plans.at(0);
             const auto [found, is_new] = known.emplace(plan_key(plan), plans_.size());
             if (is_new) plans_.push_back(plan);
-            cases_.push_back({problem, tile, found->second});
+            cases_.push_back({problem, fixed, found->second});
         }
         for (KernelOutcome& outcome : compile_all(plans_)) {
-            if (auto* error = std::get_if<Error>(&outcome)) throw *error;
+            if (auto* error = std::get_if<Error>(&outcome))
+                throw Error(error->code(), sm90_name_expression(kernel_config(plans_[kernels_.size()])) + ": " + error->what());
             kernels_.push_back(std::get<Kernel>(outcome));
         }
     }
@@ -114,9 +142,7 @@ TEST_F(GemmFuzzTest, EveryElementIsRight) {
     fmt::print("ROOFTILE_FUZZ_SEED={} ROOFTILE_FUZZ_SHAPES={}\n", seed, count);
     const MeasureKernels measure_kernels(compile_measure_kernels("sm_90"));
     plan_cases(seed, count);
-    std::map<std::string, int> configurations;
-    for (const Case& c : cases_) ++configurations[fmt::format("{}x{}x{}", c.tile.m, c.tile.n, c.tile.k)];
-    if (count >= 8) { EXPECT_GE(configurations.size(), 8u); }
+    EXPECT_EQ(cases_.size(), std::size_t(count)) << "every configuration has its share of the shapes";
     double worst = 0;
     int failures = 0;
     for (std::size_t i = 0; i < cases_.size() && failures < 10; ++i) {
@@ -131,7 +157,7 @@ TEST_F(GemmFuzzTest, EveryElementIsRight) {
         worst = std::max(worst, v.max_error);
         if (v.failure.empty()) continue;
         ++failures;
-        ADD_FAILURE() << "ROOFTILE_FUZZ_SEED=" << seed << " shape " << i << ": " << shown(c.problem, c.tile)
+        ADD_FAILURE() << "ROOFTILE_FUZZ_SEED=" << seed << " shape " << i << ": " << shown(c.problem, c.fixed)
                       << "\n  " << kernels_[c.kernel].name_expression() << "\n  " << v.failure;
     }
     fmt::print("{} shapes, {} kernels, largest error {:.3f} of its bound\n", cases_.size(), kernels_.size(),
@@ -141,7 +167,7 @@ TEST_F(GemmFuzzTest, EveryElementIsRight) {
 TEST_F(GemmFuzzTest, RunsAreBitIdentical) {
     const std::uint64_t seed = from_environment("ROOFTILE_FUZZ_SEED", fresh_seed());
     const MeasureKernels measure_kernels(compile_measure_kernels("sm_90"));
-    plan_cases(seed, 2 * int(std::size(tiles)));
+    plan_cases(seed, 2 * int(std::size(configurations)));
     constexpr int runs = 20;
     for (const Case& c : cases_) {
         const GemmLaunch launch = [&](Stream stream, const void* a, const void* b, void* out) {
@@ -151,7 +177,7 @@ TEST_F(GemmFuzzTest, RunsAreBitIdentical) {
         const std::uint64_t first = verifier.result_checksum(seed, launch);
         for (int run = 1; run < runs; ++run) {
             ASSERT_EQ(verifier.result_checksum(seed, launch), first)
-                << "ROOFTILE_FUZZ_SEED=" << seed << " run " << run << ": " << shown(c.problem, c.tile);
+                << "ROOFTILE_FUZZ_SEED=" << seed << " run " << run << ": " << shown(c.problem, c.fixed);
         }
         if (c.problem.m * c.problem.n < 64) continue;  // so few elements may agree by chance
         EXPECT_NE(verifier.result_checksum(seed + 1, launch), first) << "inputs do not matter";

@@ -218,9 +218,30 @@ TEST_F(CacheTest, ModesDoWhatTheySay) {
     EXPECT_FALSE(cache(CacheMode::off).store(key, compiled()));
 }
 
+/// Takes variables out of the environment and puts them back: other tests of this binary read them too.
+class WithoutVariables {
+  public:
+    explicit WithoutVariables(std::vector<std::string> names) : names_(std::move(names)) {
+        for (const std::string& name : names_) {
+            const char* value = getenv(name.c_str());
+            values_.push_back(value ? std::optional<std::string>(value) : std::nullopt);
+            unsetenv(name.c_str());
+        }
+    }
+    ~WithoutVariables() {
+        for (std::size_t i = 0; i < names_.size(); ++i) {
+            if (values_[i]) setenv(names_[i].c_str(), values_[i]->c_str(), 1);
+            else unsetenv(names_[i].c_str());
+        }
+    }
+
+  private:
+    std::vector<std::string> names_;
+    std::vector<std::optional<std::string>> values_;
+};
+
 TEST_F(CacheTest, TheEnvironmentChooses) {
-    for (const char* name : {"ROOFTILE_CACHE", "ROOFTILE_CACHE_DIR", "XDG_CACHE_HOME", "HOME"})
-        unsetenv(name);
+    const WithoutVariables scope({"ROOFTILE_CACHE", "ROOFTILE_CACHE_DIR", "XDG_CACHE_HOME", "HOME"});
     EXPECT_EQ(cache_settings().mode, CacheMode::off);
     EXPECT_FALSE(cache_settings().note.empty());
     setenv("HOME", "/h", 1);

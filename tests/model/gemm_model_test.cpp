@@ -88,6 +88,16 @@ TEST(Waves, CountTheTailAndWholeClusters) {
     EXPECT_EQ(w.tiles, 12);
 }
 
+TEST(Traffic, TilesAskAndClustersShare) {
+    GemmTile t = wgmma_tile(128, 256);
+    const GemmProblem p = gemm_problem(512, 768, 100);  // 4 x 3 tiles; A 102400 B, B 153600 B, C 786432 B
+    EXPECT_EQ(asked_bytes(t, p), 3 * 102400.0 + 4 * 153600 + 786432);
+    EXPECT_EQ(l2_bytes(t, p), asked_bytes(t, p));
+    t.cluster_m = 2;
+    EXPECT_EQ(l2_bytes(t, p), 3 * 102400.0 + 2 * 153600 + 786432);
+    EXPECT_EQ(asked_bytes(t, p), 3 * 102400.0 + 4 * 153600 + 786432);
+}
+
 TEST(WalkTraffic, WhatFitsInL2IsReadOnce) {
     const GemmProblem p = gemm_problem(256, 256, 256);  // 3 * 128 KiB
     const WalkTraffic walk(machine(), wgmma_tile(128, 128), p);

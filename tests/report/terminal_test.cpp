@@ -42,6 +42,8 @@ TEST(Terminal, TextBreaksAtSpaces) {
     EXPECT_EQ(wrapped("one two three", 7, 2), "one two\n  three");
     EXPECT_EQ(wrapped("incomprehensibilities a", 5, 0), "incomprehensibilities\na");
     EXPECT_EQ(wrapped("one two", 0, 2), "one two");
+    EXPECT_EQ(wrapped("by 5.0 % slower", 8, 0), "by 5.0 %\nslower");
+    EXPECT_EQ(wrapped("all 5.0 %", 8, 0), "all\n5.0 %");
     EXPECT_EQ(wrapped("", 10, 2), "");
 }
 
