@@ -1,6 +1,6 @@
 // A planned kernel on the caller's own device memory and stream. Needs a Hopper GPU.
-#include <cstdio>
 #include <cstdint>
+#include <cstdio>
 #include <vector>
 
 #include "rooftile/error.hpp"
@@ -12,7 +12,8 @@ int main() try {
     using namespace rooftile;
     const int m = 1024, n = 512, k = 256;
     Context context(0);  // the primary context, as PyTorch and the runtime API use it
-    const auto result = derive(live_machine().machine, gemm_problem(m, n, k, Type::bf16), {.buildable_only = true});
+    const auto result =
+        derive(live_machine().machine, gemm_problem(m, n, k, Type::bf16), {.buildable_only = true});
     if (const auto* why = std::get_if<Infeasible>(&result)) throw Error(ExitCode::no_plan, why->message);
     const Kernel kernel = compile(std::get<Plans>(result).plans.front());
 

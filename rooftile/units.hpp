@@ -21,12 +21,10 @@ struct Dimension {
 
     friend constexpr bool operator==(const Dimension&, const Dimension&) = default;
     friend constexpr Dimension operator+(Dimension x, Dimension y) {
-        return {x.byte + y.byte, x.flop + y.flop, x.cycle + y.cycle, x.second + y.second,
-                x.joule + y.joule};
+        return {x.byte + y.byte, x.flop + y.flop, x.cycle + y.cycle, x.second + y.second, x.joule + y.joule};
     }
     friend constexpr Dimension operator-(Dimension x, Dimension y) {
-        return {x.byte - y.byte, x.flop - y.flop, x.cycle - y.cycle, x.second - y.second,
-                x.joule - y.joule};
+        return {x.byte - y.byte, x.flop - y.flop, x.cycle - y.cycle, x.second - y.second, x.joule - y.joule};
     }
 };
 
@@ -40,8 +38,14 @@ struct Quantity {
     constexpr Quantity() = default;
     constexpr explicit Quantity(double v) : value(v) {}
 
-    constexpr Quantity& operator+=(Quantity o) { value += o.value; return *this; }
-    constexpr Quantity& operator-=(Quantity o) { value -= o.value; return *this; }
+    constexpr Quantity& operator+=(Quantity o) {
+        value += o.value;
+        return *this;
+    }
+    constexpr Quantity& operator-=(Quantity o) {
+        value -= o.value;
+        return *this;
+    }
     friend constexpr Quantity operator+(Quantity x, Quantity y) { return Quantity(x.value + y.value); }
     friend constexpr Quantity operator-(Quantity x, Quantity y) { return Quantity(x.value - y.value); }
     friend constexpr Quantity operator*(Quantity x, double s) { return Quantity(x.value * s); }

@@ -32,7 +32,8 @@ constexpr bool obeys_the_hardware() {
                   "a row of a k-major tile is one 128-byte swizzle span");
     static_assert(C.a_major == Major::k || C.tile_m % (64 * C.cluster_n) == 0, "an m-major box is 64 wide");
     static_assert(C.b_major == Major::k || C.tile_n % (64 * C.cluster_m) == 0, "an n-major box is 64 wide");
-    static_assert(C.tile_n % (8 * C.cluster_m) == 0, "slices of a swizzled tile begin at whole atoms of 8 rows");
+    static_assert(C.tile_n % (8 * C.cluster_m) == 0,
+                  "slices of a swizzled tile begin at whole atoms of 8 rows");
     static_assert(C.schedule == Schedule::cooperative || C.consumer_warpgroups == 2, "ping-pong is for two");
     static_assert(C.cluster_m == 1 || C.cluster_n == 1, "a cluster shares one operand");
     static_assert(C.threads() <= 1024 && C.stages >= 2, "CTA size; a ring needs two stages");
@@ -44,7 +45,8 @@ struct Sm90Gemm {
     static_assert(obeys_the_hardware<C>());
     static constexpr int cluster_size = C.cluster_m * C.cluster_n;
     static constexpr int k_steps_per_stage = C.tile_k / Sm90GemmConfig::wgmma_k;
-    static constexpr int mn_box_bytes = C.tile_k * Sm90GemmConfig::swizzle_bytes;  // [tile_k][64] of an mn-major tile
+    static constexpr int mn_box_bytes =
+        C.tile_k * Sm90GemmConfig::swizzle_bytes;  // [tile_k][64] of an mn-major tile
     static constexpr int warps_per_stage =
         4 * (C.schedule == Schedule::pingpong ? 1 : C.consumer_warpgroups);  // that release it in each CTA
 
@@ -58,11 +60,12 @@ struct Sm90Gemm {
         __device__ unsigned a(int stage) const { return base + stage * C.stage_bytes(); }
         __device__ unsigned b(int stage) const { return a(stage) + C.a_bytes(); }
         __device__ unsigned slab(int warpgroup, int i) const {
-            return base + C.stages * C.stage_bytes() +
-                   (warpgroup * Sm90GemmConfig::slabs_in_flight + i) * C.slab_bytes();
+            return base + C.stages * C.stage_bytes()
+                   + (warpgroup * Sm90GemmConfig::slabs_in_flight + i) * C.slab_bytes();
         }
         __device__ unsigned full(int stage) const {
-            return base + C.stages * C.stage_bytes() + C.epilogue_bytes() + stage * Sm90GemmConfig::barrier_bytes;
+            return base + C.stages * C.stage_bytes() + C.epilogue_bytes()
+                   + stage * Sm90GemmConfig::barrier_bytes;
         }
         __device__ unsigned empty(int stage) const {
             return full(stage) + C.stages * Sm90GemmConfig::barrier_bytes;
@@ -74,7 +77,10 @@ struct Sm90Gemm {
         int stage = 0;
         unsigned parity = 0;
         __device__ void advance() {
-            if (++stage == C.stages) { stage = 0; parity ^= 1; }
+            if (++stage == C.stages) {
+                stage = 0;
+                parity ^= 1;
+            }
         }
         __device__ void skip(int steps) {
             const int position = stage + steps;
@@ -86,8 +92,8 @@ struct Sm90Gemm {
     // The tiles of C as this CTA's cluster meets them.
     struct Walk {
         const GemmArguments& args;
-        int rank;            // of this CTA in its cluster
-        int rows, columns;   // in cluster tiles
+        int rank;           // of this CTA in its cluster
+        int rows, columns;  // in cluster tiles
         int index, step;
         __device__ explicit Walk(const GemmArguments& arguments)
             : args(arguments),
@@ -101,7 +107,8 @@ struct Sm90Gemm {
         __device__ void advance() { index += step; }
         /// First row and column of C that this CTA computes; may lie outside C where the tile count is odd.
         __device__ void origin(int& m, int& n) const {
-            const TileCoordinate t = tile_at(index, rows, columns, static_cast<Order>(args.order), args.group);
+            const TileCoordinate t =
+                tile_at(index, rows, columns, static_cast<Order>(args.order), args.group);
             m = (t.row * C.cluster_m + rank / C.cluster_n) * C.tile_m;
             n = (t.column * C.cluster_n + rank % C.cluster_n) * C.tile_n;
         }
@@ -110,8 +117,8 @@ struct Sm90Gemm {
     /// One operand's tile [extent][tile_k] of the stage at `shared`. With `peers` CTAs sharing it, this CTA
     /// loads slice `slice` of the MN extent and sends it to all of `ctas`.
     template <Major major, int extent, int peers>
-    static __device__ void load_operand(const TensorMap& map, unsigned shared, unsigned barrier, int mn, int k,
-                                        int slice, unsigned short ctas) {
+    static __device__ void load_operand(const TensorMap& map, unsigned shared, unsigned barrier, int mn,
+                                        int k, int slice, unsigned short ctas) {
         constexpr int slice_extent = extent / peers;
         if constexpr (peers == 1) slice = 0;
         mn += slice * slice_extent;
@@ -124,7 +131,8 @@ struct Sm90Gemm {
         } else {
 #pragma unroll
             for (int i = 0; i < slice_extent / 64; ++i)
-                load(shared + (slice * slice_extent / 64 + i) * mn_box_bytes, mn + 64 * i, k);  // [64 k][64 mn]
+                load(shared + (slice * slice_extent / 64 + i) * mn_box_bytes, mn + 64 * i,
+                     k);  // [64 k][64 mn]
         }
     }
 
@@ -163,15 +171,15 @@ struct Sm90Gemm {
         constexpr int eight_rows = 8 * Sm90GemmConfig::swizzle_bytes;
         if constexpr (major == Major::k)
             return ptx::matrix_descriptor(tile + mn * Sm90GemmConfig::swizzle_bytes, 16, eight_rows);
-        else
-            return ptx::matrix_descriptor(tile + mn / 64 * mn_box_bytes, mn_box_bytes, eight_rows);
+        else return ptx::matrix_descriptor(tile + mn / 64 * mn_box_bytes, mn_box_bytes, eight_rows);
     }
 
     static constexpr int n_accumulators = C.tile_n / 2;  // a thread, of one 64-row wgmma
     using Accumulators = float[C.wgmma_rows()][n_accumulators];
 
     /// Issues the products of one stage: [warpgroup_m x tile_k] * [tile_k x tile_n].
-    static __device__ void multiply(Accumulators& sums, const Shared& shared, int stage, int first_row, bool fresh) {
+    static __device__ void multiply(Accumulators& sums, const Shared& shared, int stage, int first_row,
+                                    bool fresh) {
         // Bytes >> 4 from one 16-wide k-step to the next: within a swizzle span, or 16 rows of 128 B further.
         constexpr int a_step = (C.a_major == Major::k ? 32 : 16 * Sm90GemmConfig::swizzle_bytes) >> 4;
         constexpr int b_step = (C.b_major == Major::k ? 32 : 16 * Sm90GemmConfig::swizzle_bytes) >> 4;
@@ -181,8 +189,8 @@ struct Sm90Gemm {
 #pragma unroll
             for (int i = 0; i < C.wgmma_rows(); ++i) {
                 const unsigned long long a = descriptor<C.a_major>(shared.a(stage), first_row + 64 * i);
-                ptx::wgmma<C.tile_n, C.type, C.a_major, C.b_major>(sums[i], a + step * a_step, b + step * b_step,
-                                                                    step > 0 || !fresh);
+                ptx::wgmma<C.tile_n, C.type, C.a_major, C.b_major>(sums[i], a + step * a_step,
+                                                                   b + step * b_step, step > 0 || !fresh);
             }
         }
     }
@@ -218,11 +226,12 @@ struct Sm90Gemm {
     }
 
     /// C by slabs [64][slab_n]: registers -> swizzled shared memory -> TMA, two slabs in flight.
-    static __device__ void store_by_tma(const Accumulators& sums, const TensorMap& map_c, const Shared& shared,
-                                        int warpgroup, int m, int n) {
+    static __device__ void store_by_tma(const Accumulators& sums, const TensorMap& map_c,
+                                        const Shared& shared, int warpgroup, int m, int n) {
         constexpr int slab_n = C.slab_n();
         constexpr int row_bytes = slab_n * Sm90GemmConfig::element_bytes;
-        constexpr unsigned swizzle_mask = row_bytes / 16 - 1;  // 16-byte chunks of a row, xored with address bits 7-9
+        constexpr unsigned swizzle_mask =
+            row_bytes / 16 - 1;  // 16-byte chunks of a row, xored with address bits 7-9
         const int thread = threadIdx.x % Sm90GemmConfig::warpgroup_threads;
         const int warp = thread / 32, lane = thread % 32;
         const unsigned row = warp * 16 + lane % 16;  // this lane's row address for stmatrix
@@ -255,7 +264,8 @@ struct Sm90Gemm {
     }
 
     /// C straight from registers, for an ldc that no tensor map can describe: two bytes at a time.
-    static __device__ void store_by_element(const Accumulators& sums, const GemmArguments& args, int m, int n) {
+    static __device__ void store_by_element(const Accumulators& sums, const GemmArguments& args, int m,
+                                            int n) {
         const int thread = threadIdx.x % Sm90GemmConfig::warpgroup_threads;
         unsigned short* c = static_cast<unsigned short*>(args.c);
         const int row = m + thread / 32 * 16 + thread % 32 / 4;
@@ -269,7 +279,8 @@ struct Sm90Gemm {
                 unsigned short* line = c + r * args.ldc;
 #pragma unroll
                 for (int j = 0; j < C.tile_n / 8; ++j) {
-                    const unsigned pair = ptx::pack2<C.type>(sums[i][4 * j + 2 * half], sums[i][4 * j + 2 * half + 1]);
+                    const unsigned pair =
+                        ptx::pack2<C.type>(sums[i][4 * j + 2 * half], sums[i][4 * j + 2 * half + 1]);
                     const int x = column + 8 * j;
                     if (x < args.n) line[x] = static_cast<unsigned short>(pair);
                     if (x + 1 < args.n) line[x + 1] = static_cast<unsigned short>(pair >> 16);
@@ -297,7 +308,8 @@ struct Sm90Gemm {
             Accumulators sums;
             accumulate(sums, shared, ring, k_blocks, first_row);
             if (pingpong && walk.more_after_this())
-                ptx::named_barrier_arrive(turn_barrier + 1 - warpgroup, 2 * Sm90GemmConfig::warpgroup_threads);
+                ptx::named_barrier_arrive(turn_barrier + 1 - warpgroup,
+                                          2 * Sm90GemmConfig::warpgroup_threads);
             if constexpr (C.tma_store) store_by_tma(sums, map_c, shared, warpgroup, m + first_row, n);
             else store_by_element(sums, args, m + first_row, n);
             walk.advance();
@@ -306,7 +318,8 @@ struct Sm90Gemm {
                 walk.advance();
             }
         }
-        if (C.tma_store && threadIdx.x % Sm90GemmConfig::warpgroup_threads == 0) ptx::tma_store_wait_read<0>();
+        if (C.tma_store && threadIdx.x % Sm90GemmConfig::warpgroup_threads == 0)
+            ptx::tma_store_wait_read<0>();
     }
 
     /// One thread readies the barriers for everybody in the cluster.
@@ -325,8 +338,8 @@ struct Sm90Gemm {
 
 template <Sm90GemmConfig C>
 __global__ void __launch_bounds__(C.threads(), C.ctas_per_sm)
-sm90_gemm(const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b,
-          const __grid_constant__ TensorMap map_c, const __grid_constant__ GemmArguments args) {
+    sm90_gemm(const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b,
+              const __grid_constant__ TensorMap map_c, const __grid_constant__ GemmArguments args) {
     using Gemm = Sm90Gemm<C>;
     extern __shared__ __align__(1024) unsigned char memory[];
     const unsigned mask = Sm90GemmConfig::tile_alignment - 1;
@@ -336,7 +349,8 @@ sm90_gemm(const __grid_constant__ TensorMap map_a, const __grid_constant__ Tenso
     const int warpgroup = ptx::warp_uniform(threadIdx.x / Sm90GemmConfig::warpgroup_threads);
     if (warpgroup == 0) {
         if constexpr (C.producer_registers > 0) ptx::release_registers<C.producer_registers>();
-        if (ptx::warp_uniform(threadIdx.x / 32) == 0 && ptx::elect_one()) Gemm::produce(map_a, map_b, args, shared);
+        if (ptx::warp_uniform(threadIdx.x / 32) == 0 && ptx::elect_one())
+            Gemm::produce(map_a, map_b, args, shared);
     } else {
         if constexpr (C.consumer_registers > 0) ptx::take_registers<C.consumer_registers>();
         Gemm::consume(map_c, args, shared, warpgroup - 1);

@@ -18,19 +18,21 @@ struct Sm90GemmConfig {
     int producer_registers, consumer_registers;  ///< setmaxnreg a thread; 0: the launch value is kept
     Type type;
     Major a_major, b_major;
-    bool tma_store;  ///< C by TMA; else by predicated stores, for an ldc that TMA cannot address
+    /// C by TMA; else by predicated stores, where n or ldc is no multiple of 16 B: TMA cannot address such an
+    /// ldc, and it writes whole 16-byte pieces, past column n into the padding (docs/facts.md).
+    bool tma_store;
 
     // What the hardware fixes.
     static constexpr int warpgroup_threads = 128;
-    static constexpr int wgmma_m = 64;            ///< rows of one wgmma, PTX ISA "wgmma.mma_async"
-    static constexpr int wgmma_k = 16;            ///< 32 B of a 16-bit type
-    static constexpr int swizzle_bytes = 128;     ///< the widest TMA swizzle span
+    static constexpr int wgmma_m = 64;         ///< rows of one wgmma, PTX ISA "wgmma.mma_async"
+    static constexpr int wgmma_k = 16;         ///< 32 B of a 16-bit type
+    static constexpr int swizzle_bytes = 128;  ///< the widest TMA swizzle span
     static constexpr int element_bytes = 2;
-    static constexpr int barrier_bytes = 8;       ///< one mbarrier
-    static constexpr int tile_alignment = 1024;   ///< of a 128-byte-swizzled tile: 8 rows of 128 B
+    static constexpr int barrier_bytes = 8;      ///< one mbarrier
+    static constexpr int tile_alignment = 1024;  ///< of a 128-byte-swizzled tile: 8 rows of 128 B
 
     // What this kernel's code fixes.
-    static constexpr int slabs_in_flight = 2;     ///< C slabs a consumer warpgroup stores through
+    static constexpr int slabs_in_flight = 2;  ///< C slabs a consumer warpgroup stores through
 
     /// Registers beyond the accumulators: descriptors, addresses, loop state, conversion; predicated stores
     /// hold a row's address and bounds besides. Bisected with ptxas by tests/compile/registers_test.cpp.
@@ -57,9 +59,7 @@ struct Sm90GemmConfig {
     constexpr int all_barrier_bytes() const { return 2 * stages * barrier_bytes; }  ///< full and empty
 
     /// Everything but the stages: epilogue, barriers, and the slack that aligns the first tile.
-    constexpr int reserved_bytes() const {
-        return epilogue_bytes() + all_barrier_bytes() + tile_alignment;
-    }
+    constexpr int reserved_bytes() const { return epilogue_bytes() + all_barrier_bytes() + tile_alignment; }
     constexpr int shared_bytes() const { return stages * stage_bytes() + reserved_bytes(); }
 
     friend constexpr bool operator==(const Sm90GemmConfig&, const Sm90GemmConfig&) = default;

@@ -7,15 +7,17 @@ namespace rooftile::ptx {
 
 /// Four 8x8 matrices of 16-bit elements; lane l gives the address of row l % 8 of matrix l / 8.
 __device__ inline void store_matrix_x4(unsigned shared, unsigned r0, unsigned r1, unsigned r2, unsigned r3) {
-    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
-                 ::"r"(shared), "r"(r0), "r"(r1), "r"(r2), "r"(r3) : "memory");
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(shared), "r"(r0),
+                 "r"(r1), "r"(r2), "r"(r3)
+                 : "memory");
 }
 
 /// Two fp32 values rounded to nearest even, `low` in the lower half.
 template <Type type>
 __device__ inline unsigned pack2(float low, float high) {
     unsigned packed;
-    if constexpr (type == Type::bf16) asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
+    if constexpr (type == Type::bf16)
+        asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
     else asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
     return packed;
 }

@@ -15,7 +15,8 @@ __device__ inline void fence_mbarrier_init() {
 
 /// One arrival that also announces `bytes` of asynchronous copies.
 __device__ inline void mbarrier_arrive_expect(unsigned barrier, unsigned bytes) {
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
+                 : "memory");
 }
 
 __device__ inline void mbarrier_arrive(unsigned barrier) {
@@ -31,7 +32,9 @@ __device__ inline void mbarrier_arrive_remote(unsigned barrier, unsigned rank) {
         ".reg .b32 remote;\n"
         "mapa.shared::cluster.u32 remote, %0, %1;\n"
         "mbarrier.arrive.shared::cluster.b64 _, [remote];\n"
-        "}" ::"r"(barrier), "r"(rank) : "memory");
+        "}" ::"r"(barrier),
+        "r"(rank)
+        : "memory");
 }
 
 __device__ inline bool mbarrier_try_wait(unsigned barrier, unsigned parity) {
@@ -42,7 +45,9 @@ __device__ inline bool mbarrier_try_wait(unsigned barrier, unsigned parity) {
         "mbarrier.try_wait.parity.shared::cta.b64 done, [%1], %2;\n"
         "selp.u32 %0, 1, 0, done;\n"
         "}"
-        : "=r"(done) : "r"(barrier), "r"(parity) : "memory");
+        : "=r"(done)
+        : "r"(barrier), "r"(parity)
+        : "memory");
     return done != 0;
 }
 

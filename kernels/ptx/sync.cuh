@@ -18,7 +18,8 @@ __device__ inline bool elect_one() {
         ".reg .pred p;\n"
         "elect.sync _|p, 0xffffffff;\n"
         "selp.u32 %0, 1, 0, p;\n"
-        "}" : "=r"(elected));
+        "}"
+        : "=r"(elected));
     return elected != 0;
 }
 
@@ -36,7 +37,8 @@ __device__ inline unsigned cluster_rank() {
     return rank;
 }
 __device__ inline void cluster_sync() {
-    asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+    asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::
+                     : "memory");
 }
 
 /// Gives registers back to the pool, or takes them; a whole warpgroup must call it.

@@ -13,8 +13,10 @@ __device__ inline void tma_prefetch_map(const TensorMap& map) {
 /// outside the tensor arrives as zeros and counts in full.
 __device__ inline void tma_load_2d(unsigned shared, const TensorMap& map, int x, int y, unsigned barrier) {
     asm volatile(
-        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];"
-        ::"r"(shared), "l"(&map), "r"(x), "r"(y), "r"(barrier) : "memory");
+        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], "
+        "[%4];" ::"r"(shared),
+        "l"(&map), "r"(x), "r"(y), "r"(barrier)
+        : "memory");
 }
 
 /// The same box to the same offset in every CTA of the cluster whose bit stands in `ctas`.
@@ -22,14 +24,16 @@ __device__ inline void tma_load_2d_multicast(unsigned shared, const TensorMap& m
                                              unsigned barrier, unsigned short ctas) {
     asm volatile(
         "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
-        "[%0], [%1, {%2, %3}], [%4], %5;"
-        ::"r"(shared), "l"(&map), "r"(x), "r"(y), "r"(barrier), "h"(ctas) : "memory");
+        "[%0], [%1, {%2, %3}], [%4], %5;" ::"r"(shared),
+        "l"(&map), "r"(x), "r"(y), "r"(barrier), "h"(ctas)
+        : "memory");
 }
 
 /// Box from shared memory to element (x, y); what lies outside the tensor is not written.
 __device__ inline void tma_store_2d(const TensorMap& map, unsigned shared, int x, int y) {
-    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];"
-                 ::"l"(&map), "r"(x), "r"(y), "r"(shared) : "memory");
+    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];" ::"l"(&map),
+                 "r"(x), "r"(y), "r"(shared)
+                 : "memory");
 }
 
 __device__ inline void tma_store_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
@@ -41,8 +45,6 @@ __device__ inline void tma_store_wait_read() {
 }
 
 /// Orders this thread's shared-memory writes before later reads by the copy engine.
-__device__ inline void fence_async_proxy() {
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-}
+__device__ inline void fence_async_proxy() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
 }  // namespace rooftile::ptx

@@ -26,8 +26,8 @@ __device__ inline void wgmma_pin(float& value) { asm volatile("" : "+f"(value)::
 __device__ inline unsigned long long matrix_descriptor(unsigned shared, unsigned leading_bytes,
                                                        unsigned stride_bytes) {
     constexpr unsigned long long swizzle_128b = 1ull << 62;
-    return swizzle_128b | static_cast<unsigned long long>(stride_bytes >> 4) << 32 |
-           static_cast<unsigned long long>(leading_bytes >> 4) << 16 | ((shared & 0x3ffff) >> 4);
+    return swizzle_128b | static_cast<unsigned long long>(stride_bytes >> 4) << 32
+           | static_cast<unsigned long long>(leading_bytes >> 4) << 16 | ((shared & 0x3ffff) >> 4);
 }
 
 // Operand lists of N = 16 ... 256, each the one before and eight accumulators more: first their numbers in
@@ -49,8 +49,9 @@ __device__ inline unsigned long long matrix_descriptor(unsigned shared, unsigned
 #define ROOFTILE_R240 ROOFTILE_R224 ", %112, %113, %114, %115, %116, %117, %118, %119"
 #define ROOFTILE_R256 ROOFTILE_R240 ", %120, %121, %122, %123, %124, %125, %126, %127"
 
-#define ROOFTILE_D(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), \
-                      "+f"(d[i + 6]), "+f"(d[i + 7])
+#define ROOFTILE_D(i)                                                                           \
+    "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), \
+        "+f"(d[i + 6]), "+f"(d[i + 7])
 #define ROOFTILE_D16 ROOFTILE_D(0)
 #define ROOFTILE_D32 ROOFTILE_D16, ROOFTILE_D(8)
 #define ROOFTILE_D48 ROOFTILE_D32, ROOFTILE_D(16)
@@ -70,15 +71,17 @@ __device__ inline unsigned long long matrix_descriptor(unsigned shared, unsigned
 
 // a, b, s, ta, tb are the numbers of the operands after the accumulators, which come last. scale_d = 0
 // starts a new sum.
-#define ROOFTILE_WGMMA(N, TYPE, a, b, s, ta, tb, ...)                                                        \
-    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %" #s ", 0;\n"                                            \
-                 "wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." TYPE "." TYPE " {" ROOFTILE_R##N "}, "    \
-                 "%" #a ", %" #b ", p, 1, 1, %" #ta ", %" #tb ";\n}"                                         \
-                 : __VA_ARGS__                                                                               \
+#define ROOFTILE_WGMMA(N, TYPE, a, b, s, ta, tb, ...)                                               \
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %" #s                                            \
+                 ", 0;\n"                                                                           \
+                 "wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." TYPE "." TYPE " {" ROOFTILE_R##N \
+                 "}, "                                                                              \
+                 "%" #a ", %" #b ", p, 1, 1, %" #ta ", %" #tb ";\n}"                                \
+                 : __VA_ARGS__                                                                      \
                  : "l"(desc_a), "l"(desc_b), "r"(scale_d), "n"(int(a_major)), "n"(int(b_major)))
 
-#define ROOFTILE_WGMMA_CASE(N, a, b, s, ta, tb)                                                              \
-    if constexpr (n == N && type == Type::bf16) ROOFTILE_WGMMA(N, "bf16", a, b, s, ta, tb, ROOFTILE_D##N);   \
+#define ROOFTILE_WGMMA_CASE(N, a, b, s, ta, tb)                                                            \
+    if constexpr (n == N && type == Type::bf16) ROOFTILE_WGMMA(N, "bf16", a, b, s, ta, tb, ROOFTILE_D##N); \
     if constexpr (n == N && type == Type::fp16) ROOFTILE_WGMMA(N, "f16", a, b, s, ta, tb, ROOFTILE_D##N)
 
 /// d[n / 2]: thread t of the warpgroup holds rows 16 (t / 32) + t % 32 / 4 (+ 8), columns 2 (t % 4) + 8 j.

@@ -43,9 +43,9 @@ struct DeviceInfo {
     int sm_count = 0;
     std::int64_t memory_bytes = 0;
     std::int64_t l2_bytes = 0;
-    std::int64_t shared_per_cta_bytes = 0;       ///< the most a CTA may opt in to
+    std::int64_t shared_per_cta_bytes = 0;  ///< the most a CTA may opt in to
     std::int64_t shared_per_sm_bytes = 0;
-    std::int64_t shared_reserved_bytes = 0;      ///< taken by the system from every CTA
+    std::int64_t shared_reserved_bytes = 0;  ///< taken by the system from every CTA
     int registers_per_sm = 0, registers_per_cta = 0;
     int threads_per_sm = 0, threads_per_cta = 0, ctas_per_sm = 0, warp_threads = 0;
     int clock_khz = 0, memory_clock_khz = 0, memory_bus_bits = 0;  ///< the highest clocks, not sustained ones
@@ -110,7 +110,9 @@ int current_device();
 void synchronize();
 /// Lets go of L2 lines that were set persisting: a memset does not evict them.
 void reset_persisting_l2();
-struct MemoryInfo { std::int64_t free_bytes, total_bytes; };
+struct MemoryInfo {
+    std::int64_t free_bytes, total_bytes;
+};
 MemoryInfo memory_info();
 
 /// Device memory in the context current at construction; aligned to 256 bytes at least.
@@ -198,11 +200,11 @@ void fill_words(DevicePointer to, std::uint32_t value, std::size_t words, Stream
 
 /// What the driver says about a loaded kernel.
 struct FunctionAttributes {
-    int registers = 0;           ///< a thread, at launch
-    int local_bytes = 0;         ///< a thread
+    int registers = 0;    ///< a thread, at launch
+    int local_bytes = 0;  ///< a thread
     int static_shared_bytes = 0;
-    int max_threads = 0;         ///< a CTA
-    int binary_version = 0;      ///< 90 for sm_90
+    int max_threads = 0;     ///< a CTA
+    int binary_version = 0;  ///< 90 for sm_90
 };
 
 /// A kernel in the context that was current when it was looked up. Valid as long as its Module.
@@ -268,12 +270,12 @@ int active_clusters(const Function& function, const Launch& launch);
 /// A two-dimensional tensor for TMA; element (o, i) lies at base + o * outer_stride_bytes + i * size.
 struct TensorMapRequest {
     Type type = Type::bf16;
-    DevicePointer base = 0;              ///< 16-byte aligned
-    std::int64_t inner = 0, outer = 0;   ///< extents in elements; inner is contiguous
-    std::int64_t outer_stride_bytes = 0; ///< a multiple of 16, below 2^40
-    int box_inner = 0, box_outer = 0;    ///< elements; box_inner * size <= swizzle span, box_outer <= 256
-    int swizzle_bytes = 128;             ///< 0, 32, 64 or 128
-    int l2_promotion_bytes = 128;        ///< 0, 64, 128 or 256
+    DevicePointer base = 0;               ///< 16-byte aligned
+    std::int64_t inner = 0, outer = 0;    ///< extents in elements; inner is contiguous
+    std::int64_t outer_stride_bytes = 0;  ///< a multiple of 16, below 2^40
+    int box_inner = 0, box_outer = 0;     ///< elements; box_inner * size <= swizzle span, box_outer <= 256
+    int swizzle_bytes = 128;              ///< 0, 32, 64 or 128
+    int l2_promotion_bytes = 128;         ///< 0, 64, 128 or 256
 };
 /// Needs a driver but no context. What lies outside the extents reads as zero and is not written.
 void encode(TensorMap& map, const TensorMapRequest& request);

@@ -111,6 +111,12 @@ void check_operands(const Sm90GemmConfig& config, const GemmShape& shape, const 
     check_leading("lda", shape.lda, config.a_major == Major::k ? shape.k : shape.m, true);
     check_leading("ldb", shape.ldb, config.b_major == Major::k ? shape.k : shape.n, true);
     check_leading("ldc", shape.ldc, shape.n, config.tma_store);
+    // A TMA store ends on whole 16 B and would write into the padding beyond column n.
+    if (config.tma_store && shape.n % (tma_alignment / element_bytes) != 0)
+        throw RequestError(
+            fmt::format("N is {}; this kernel stores C by TMA and needs a multiple of {} elements; "
+                        "plan for this N to get one that does not",
+                        shape.n, tma_alignment / element_bytes));
     check_pointer("A", a, tma_alignment);
     check_pointer("B", b, tma_alignment);
     check_pointer("C", c, config.tma_store ? tma_alignment : element_bytes);

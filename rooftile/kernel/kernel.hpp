@@ -34,13 +34,13 @@ class Kernel {
     const Sm90GemmConfig& config() const;
     const std::string& name_expression() const;
     const std::string& lowered_name() const;
-    const std::string& arch() const;   ///< "sm_90a"
+    const std::string& arch() const;  ///< "sm_90a"
     const std::string& cubin() const;
-    const std::string& log() const;    ///< of NVRTC and ptxas
-    const EntryInfo& entry() const;    ///< registers and the like, as ptxas reports them
-    const std::string& hash() const;   ///< of everything that decides the cubin; 32 hex digits
+    const std::string& log() const;   ///< of NVRTC and ptxas
+    const EntryInfo& entry() const;   ///< registers and the like, as ptxas reports them
+    const std::string& hash() const;  ///< of everything that decides the cubin; 32 hex digits
     bool from_cache() const;
-    double compile_seconds() const;    ///< all of compile(), 0.0x where it came from the cache
+    double compile_seconds() const;  ///< all of compile(), 0.0x where it came from the cache
     /// Compiles the same source to PTX, for reading.
     std::string ptx() const;
 

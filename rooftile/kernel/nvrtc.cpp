@@ -14,12 +14,13 @@
 namespace rooftile {
 namespace {
 
-#define ROOFTILE_NVRTC_FUNCTIONS(X)                                                               \
-    X(nvrtcVersion)                                                                               \
-    X(nvrtcGetErrorString)                                                                        \
-    X(nvrtcCreateProgram) X(nvrtcDestroyProgram) X(nvrtcAddNameExpression) X(nvrtcCompileProgram) \
-        X(nvrtcGetProgramLogSize) X(nvrtcGetProgramLog) X(nvrtcGetCUBINSize) X(nvrtcGetCUBIN)     \
-            X(nvrtcGetPTXSize) X(nvrtcGetPTX) X(nvrtcGetLoweredName)
+#define ROOFTILE_NVRTC_FUNCTIONS(X)                                                                   \
+    X(nvrtcVersion)                                                                                   \
+    X(nvrtcGetErrorString)                                                                            \
+    X(nvrtcCreateProgram)                                                                             \
+    X(nvrtcDestroyProgram) X(nvrtcAddNameExpression) X(nvrtcCompileProgram) X(nvrtcGetProgramLogSize) \
+        X(nvrtcGetProgramLog) X(nvrtcGetCUBINSize) X(nvrtcGetCUBIN) X(nvrtcGetPTXSize) X(nvrtcGetPTX) \
+            X(nvrtcGetLoweredName)
 
 struct Nvrtc {
 #define ROOFTILE_MEMBER(function) decltype(&::function) function = nullptr;
@@ -45,7 +46,8 @@ Nvrtc open_nvrtc() {
     // NVRTC opens its helper by bare name, which the loader finds only where a toolkit was registered with
     // it. Opened by path before, the one beside it is already loaded under that name.
     const std::string folder = library.path.substr(0, library.path.rfind('/') + 1);
-    dlopen(fmt::format("{}libnvrtc-builtins.so.{}", folder, nvrtc.info.version).c_str(), RTLD_NOW | RTLD_LOCAL);
+    dlopen(fmt::format("{}libnvrtc-builtins.so.{}", folder, nvrtc.info.version).c_str(),
+           RTLD_NOW | RTLD_LOCAL);
     nvrtc.info.build = build_id(library);
     return nvrtc;
 }

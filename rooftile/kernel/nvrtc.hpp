@@ -52,7 +52,7 @@ std::string nvrtc_arch(std::string_view arch);
 struct NvrtcInfo {
     std::string version;  ///< "13.0"
     std::string path;
-    std::string build;    ///< the ELF build id in hex, else a hash of the file's beginning and size
+    std::string build;  ///< the ELF build id in hex, else a hash of the file's beginning and size
 };
 /// Throws Error(compile_failed) that lists the places tried where libnvrtc is not found.
 const NvrtcInfo& nvrtc();

@@ -10,9 +10,9 @@
 namespace rooftile {
 
 struct LiveMachine {
-    Machine machine;    ///< what the driver reports has the source "driver"
-    bool known = false; ///< a shipped file matches name and SM count
-    std::string note;   ///< one line where none does: what is missing, and that `machine probe` measures it
+    Machine machine;     ///< what the driver reports has the source "driver"
+    bool known = false;  ///< a shipped file matches name and SM count
+    std::string note;    ///< one line where none does: what is missing, and that `machine probe` measures it
     DeviceInfo device;
 };
 

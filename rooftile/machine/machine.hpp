@@ -28,10 +28,10 @@ struct Fact {
 /// What a machine file may say under one key: the row that parsing, checking, listing, `--set` and
 /// docs/machines.md all share.
 struct Key {
-    std::string_view name;    ///< dotted, as in the file: "shared.per_cta"
-    std::string_view units;   ///< what is accepted, for messages: "B" or "B/s, B/clk or B/clk/SM"
-    std::string_view meaning; ///< one line
-    double least;             ///< in base units, inclusive
+    std::string_view name;     ///< dotted, as in the file: "shared.per_cta"
+    std::string_view units;    ///< what is accepted, for messages: "B" or "B/s, B/clk or B/clk/SM"
+    std::string_view meaning;  ///< one line
+    double least;              ///< in base units, inclusive
     double most;
 };
 
@@ -39,11 +39,11 @@ struct Key {
 /// machine/live.hpp's work.
 class Machine {
   public:
-    std::string id;                         ///< "h100-sxm", or a file's own id
-    std::string name;                       ///< "NVIDIA H100 SXM5 80 GB"
-    std::string arch;                       ///< "sm_90"; empty where a file names none
-    std::vector<std::string> device_names;  ///< what the driver calls it, for matching
-    std::map<std::string, Fact, std::less<>> facts;  ///< known numbers by key
+    std::string id;                                     ///< "h100-sxm", or a file's own id
+    std::string name;                                   ///< "NVIDIA H100 SXM5 80 GB"
+    std::string arch;                                   ///< "sm_90"; empty where a file names none
+    std::vector<std::string> device_names;              ///< what the driver calls it, for matching
+    std::map<std::string, Fact, std::less<>> facts;     ///< known numbers by key
     std::map<std::string, bool, std::less<>> features;  ///< "wgmma": true; absent means unknown
 
     /// The fact under `key`, or null where it is unknown. `key` is one of `keys()`.

@@ -11,13 +11,20 @@ namespace rooftile {
 
 std::string_view name_of(Bound bound) {
     switch (bound) {
-        case Bound::tensor: return "tensor";
-        case Bound::shared: return "shared";
-        case Bound::l2: return "l2";
-        case Bound::dram: return "dram";
-        case Bound::issue: return "issue";
-        case Bound::latency: return "latency";
-        case Bound::launch: return "launch";
+        case Bound::tensor:
+            return "tensor";
+        case Bound::shared:
+            return "shared";
+        case Bound::l2:
+            return "l2";
+        case Bound::dram:
+            return "dram";
+        case Bound::issue:
+            return "issue";
+        case Bound::latency:
+            return "latency";
+        case Bound::launch:
+            return "launch";
     }
     return "?";
 }
@@ -27,12 +34,15 @@ namespace {
 // Turns optionals into numbers, and notes the keys that are missing.
 class Reader {
   public:
-    Reader(const Machine& machine, std::vector<std::string>& unknown) : machine_(machine), unknown_(unknown) {}
+    Reader(const Machine& machine, std::vector<std::string>& unknown)
+        : machine_(machine), unknown_(unknown) {}
 
     double count(std::string_view key) { return known(key, machine_.count(key)); }
     double bytes(std::string_view key) { return known(key, machine_.number<Bytes>(key)); }
     template <class Q>
-    double per_sm(std::string_view key) { return known(key, machine_.number<Q>(key, Per::sm)); }
+    double per_sm(std::string_view key) {
+        return known(key, machine_.number<Q>(key, Per::sm));
+    }
 
     template <class Q>
     double known(std::string_view key, const std::optional<Q>& number) {

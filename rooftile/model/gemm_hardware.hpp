@@ -12,17 +12,17 @@ namespace rooftile {
 
 /// The machine's numbers a GEMM needs, each in the unit the formulas use. NaN: unknown.
 struct GemmHardware {
-    double sms;                 ///< count
-    double clock_hz;            ///< under sustained tensor load of this type where known
-    double flops_per_cycle;     ///< of one SM's matrix units, for the type and its accumulator
-    double peak_flops;          ///< FLOP/s of the GPU
-    double shared_bandwidth;    ///< B/clk of one SM
-    double l2_port;             ///< B/clk into one SM
-    double l2_share;            ///< B/clk for each SM when all pull at once
-    double dram_share;          ///< B/clk for each SM when all pull at once
-    double dram_bandwidth;      ///< B/s of the GPU, sustained where known
-    double l2_bytes;            ///< of one partition: what a shared operand may fill before it is evicted
-    double on_chip_bytes;       ///< L2, shared memory and registers of the whole GPU
+    double sms;               ///< count
+    double clock_hz;          ///< under sustained tensor load of this type where known
+    double flops_per_cycle;   ///< of one SM's matrix units, for the type and its accumulator
+    double peak_flops;        ///< FLOP/s of the GPU
+    double shared_bandwidth;  ///< B/clk of one SM
+    double l2_port;           ///< B/clk into one SM
+    double l2_share;          ///< B/clk for each SM when all pull at once
+    double dram_share;        ///< B/clk for each SM when all pull at once
+    double dram_bandwidth;    ///< B/s of the GPU, sustained where known
+    double l2_bytes;          ///< of one partition: what a shared operand may fill before it is evicted
+    double on_chip_bytes;     ///< L2, shared memory and registers of the whole GPU
     double dram_latency, l2_latency, tma_latency;  ///< cycles; tma: beyond a plain load
     double launch_seconds;
     double shared_per_cta, shared_per_sm, shared_reserved, shared_unit;  ///< B

@@ -34,30 +34,42 @@ double walk_reads(double a_bytes, double b_bytes, double rows, double columns, d
     return a_bytes * a_reads + b_bytes * b_reads;
 }
 
-double bytes(std::int64_t rows, std::int64_t columns, Type type) { return double(rows) * double(columns) * bytes_of(type); }
+double bytes(std::int64_t rows, std::int64_t columns, Type type) {
+    return double(rows) * double(columns) * bytes_of(type);
+}
 
 }  // namespace
 
 WalkTraffic::WalkTraffic(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p)
-    : a_(bytes(p.m, p.k, p.a_type)), b_(bytes(p.n, p.k, p.b_type)), c_(bytes(p.m, p.n, p.c_type)),
-      rows_(double(ceil_div(p.m, t.tile_m))), columns_(double(ceil_div(p.n, t.tile_n))),
-      slots_(hw.sms * t.ctas_per_sm), l2_(hw.l2_bytes), cluster_m_(t.cluster_m) {}
+    : a_(bytes(p.m, p.k, p.a_type)),
+      b_(bytes(p.n, p.k, p.b_type)),
+      c_(bytes(p.m, p.n, p.c_type)),
+      rows_(double(ceil_div(p.m, t.tile_m))),
+      columns_(double(ceil_div(p.n, t.tile_n))),
+      slots_(hw.sms * t.ctas_per_sm),
+      l2_(hw.l2_bytes),
+      cluster_m_(t.cluster_m) {}
 
 double WalkTraffic::dram(Order order, int group) const {
     if (std::isnan(slots_) || std::isnan(l2_)) return std::nan("");
     if (a_ + b_ <= l2_) return a_ + b_ + c_;
     // Row by row (or column by column) a wave covers as many whole lines as it has CTAs for.
-    const auto lines = [&](double length, double all) { return least_known(all, most_known(1, whole_up(slots_ / length))); };
-    if (order == Order::row) return c_ + walk_reads(a_, b_, rows_, columns_, lines(columns_, rows_), slots_, l2_);
-    if (order == Order::column) return c_ + walk_reads(b_, a_, columns_, rows_, lines(rows_, columns_), slots_, l2_);
-    return c_ + walk_reads(a_, b_, rows_, columns_, least_known(rows_, double(group) * cluster_m_), slots_, l2_);
+    const auto lines = [&](double length, double all) {
+        return least_known(all, most_known(1, whole_up(slots_ / length)));
+    };
+    if (order == Order::row)
+        return c_ + walk_reads(a_, b_, rows_, columns_, lines(columns_, rows_), slots_, l2_);
+    if (order == Order::column)
+        return c_ + walk_reads(b_, a_, columns_, rows_, lines(rows_, columns_), slots_, l2_);
+    return c_
+           + walk_reads(a_, b_, rows_, columns_, least_known(rows_, double(group) * cluster_m_), slots_, l2_);
 }
 
 double l2_bytes(const GemmTile& t, const GemmProblem& p) {
     const std::int64_t rows = ceil_div(ceil_div(p.m, t.tile_m), t.cluster_m);
     const std::int64_t columns = ceil_div(ceil_div(p.n, t.tile_n), t.cluster_n);
-    return bytes(p.m, p.k, p.a_type) * double(columns) + bytes(p.n, p.k, p.b_type) * double(rows) +
-           bytes(p.m, p.n, p.c_type);
+    return bytes(p.m, p.k, p.a_type) * double(columns) + bytes(p.n, p.k, p.b_type) * double(rows)
+           + bytes(p.m, p.n, p.c_type);
 }
 
 double asked_bytes(const GemmTile& t, const GemmProblem& p) {
@@ -89,14 +101,18 @@ GemmTime gemm_time(const GemmHardware& hw, const GemmTile& t, const GemmProblem&
     out.bound = Bound::tensor;
     out.step = s.tensor;
     const auto worst = [&](double cycles, Bound bound) {
-        if (cycles > out.step || std::isnan(out.step)) { out.step = cycles; out.bound = bound; }
+        if (cycles > out.step || std::isnan(out.step)) {
+            out.step = cycles;
+            out.bound = bound;
+        }
     };
     worst(s.shared, Bound::shared);
     worst(s.l2, Bound::l2);
     worst(waiting, Bound::latency);
 
     // C leaves by the SM's port; it shows where nothing runs beside it.
-    const double epilogue = double(t.tile_m) * t.tile_n * bytes_of(p.c_type) / least_known(hw.l2_port, hw.shared_bandwidth);
+    const double epilogue =
+        double(t.tile_m) * t.tile_n * bytes_of(p.c_type) / least_known(hw.l2_port, hw.shared_bandwidth);
     const bool shows = !t.epilogue_overlapped && t.ctas_per_sm == 1;
     const double epilogue_cycles = most_known(epilogue, 0);
     out.tile_cycles = steps * out.step + (shows ? epilogue_cycles : 0);
@@ -106,7 +122,10 @@ GemmTime gemm_time(const GemmHardware& hw, const GemmTile& t, const GemmProblem&
     const double compute = (w.waves * t.ctas_per_sm * out.tile_cycles + fill) / hw.clock_hz;
     const double memory = dram / hw.dram_bandwidth + fill / hw.clock_hz;
     out.seconds = compute;
-    if (memory > compute) { out.seconds = memory; out.bound = Bound::dram; }
+    if (memory > compute) {
+        out.seconds = memory;
+        out.bound = Bound::dram;
+    }
     if (!std::isnan(hw.launch_seconds)) {
         if (hw.launch_seconds > out.seconds) out.bound = Bound::launch;
         out.seconds += hw.launch_seconds;

@@ -17,8 +17,8 @@ struct GemmTile {
     int tile_m, tile_n, tile_k;
     int cluster_m = 1, cluster_n = 1;
     int ctas_per_sm = 1;
-    int warp_m, warp_n;         ///< block of C whose A and B are read from shared memory once a k-step
-    bool epilogue_overlapped;   ///< the next tile's products run while this one is stored
+    int warp_m, warp_n;        ///< block of C whose A and B are read from shared memory once a k-step
+    bool epilogue_overlapped;  ///< the next tile's products run while this one is stored
 };
 
 /// Cycles of one SM for one k-step of one tile, by resource.
@@ -40,9 +40,9 @@ class WalkTraffic {
     double dram(Order order, int group) const;
 
   private:
-    double a_, b_, c_;             // B: each operand once
-    double rows_, columns_;        // tiles of C
-    double slots_;                 // CTAs that run at once
+    double a_, b_, c_;       // B: each operand once
+    double rows_, columns_;  // tiles of C
+    double slots_;           // CTAs that run at once
     double l2_;
     int cluster_m_;
 };

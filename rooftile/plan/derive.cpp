@@ -34,13 +34,14 @@ struct Request {
 };
 
 Infeasible infeasible(const Request& r, Reason reason, std::string message, double needed, double available) {
-    Infeasible out{reason, std::move(message), needed, available, r.machine.id, r.machine.name, r.machine.hash(), r.problem, {}};
+    Infeasible out{reason,         std::move(message), needed,    available, r.machine.id,
+                   r.machine.name, r.machine.hash(),   r.problem, {}};
     return out;
 }
 
 std::string tile_text(const GemmCandidate& c) {
-    return fmt::format("tile {}x{}x{}, {} {} consumer warpgroup{}", c.tile_m, c.tile_n, c.tile_k, c.warpgroups,
-                       name_of(c.schedule), c.warpgroups == 1 ? "" : "s");
+    return fmt::format("tile {}x{}x{}, {} {} consumer warpgroup{}", c.tile_m, c.tile_n, c.tile_k,
+                       c.warpgroups, name_of(c.schedule), c.warpgroups == 1 ? "" : "s");
 }
 
 // One line for the wall that stopped the candidate which got furthest: needed, available, what to change.
@@ -55,34 +56,46 @@ std::string wall_text(const Request& r, const Family& family, const SearchResult
         case Reason::shared: {
             const int fit = f.stages_max(1 << 20);
             const int stages = r.fixed.stages.value_or(fit + 1);
-            return fmt::format("{}: {} stages: {} x {} = {} B + {} B for C slabs, barriers and alignment > {:.0f} B of shared "
-                               "memory on {}; {} fit",
-                               tile, stages, stages, f.stage_bytes, std::int64_t{stages} * f.stage_bytes,
-                               f.reserved_bytes + stages * f.stage_overhead, f.shared_limit, r.machine.id, fit);
+            return fmt::format(
+                "{}: {} stages: {} x {} = {} B + {} B for C slabs, barriers and alignment > {:.0f} B of "
+                "shared "
+                "memory on {}; {} fit",
+                tile, stages, stages, f.stage_bytes, std::int64_t{stages} * f.stage_bytes,
+                f.reserved_bytes + stages * f.stage_overhead, f.shared_limit, r.machine.id, fit);
         }
         case Reason::latency:
-            return fmt::format("{}: {:.0f} stages are needed to cover the latency, {:.0f} {}; take a larger tile",
-                               tile, wall.needed, wall.available, r.fixed.stages ? "were asked for" : "fit");
+            return fmt::format(
+                "{}: {:.0f} stages are needed to cover the latency, {:.0f} {}; take a larger tile", tile,
+                wall.needed, wall.available, r.fixed.stages ? "were asked for" : "fit");
         case Reason::registers:
-            return fmt::format("{}: {} accumulators + {} more = {:.0f} registers a thread > {:.0f}; take a smaller tile or more warpgroups",
-                               tile, f.accumulators, f.registers - f.accumulators, wall.needed, wall.available);
+            return fmt::format(
+                "{}: {} accumulators + {} more = {:.0f} registers a thread > {:.0f}; take a smaller tile or "
+                "more warpgroups",
+                tile, f.accumulators, f.registers - f.accumulators, wall.needed, wall.available);
         case Reason::threads:
-            return fmt::format("{}: {:.0f} threads on an SM > {:.0f}; take fewer warpgroups or CTAs", tile, wall.needed, wall.available);
+            return fmt::format("{}: {:.0f} threads on an SM > {:.0f}; take fewer warpgroups or CTAs", tile,
+                               wall.needed, wall.available);
         case Reason::cluster:
-            return fmt::format("{}: cluster {}x{} needs {:.0f}, there {} {:.0f}; take a smaller cluster", tile, c.cluster_m, c.cluster_n,
-                               wall.needed, wall.available == 1 ? "is" : "are", wall.available);
+            return fmt::format("{}: cluster {}x{} needs {:.0f}, there {} {:.0f}; take a smaller cluster",
+                               tile, c.cluster_m, c.cluster_n, wall.needed,
+                               wall.available == 1 ? "is" : "are", wall.available);
         case Reason::alignment:
-            return fmt::format("{}: with this major the tile must be a multiple of {:.0f} elements, not {:.0f}", tile, wall.needed, wall.available);
+            return fmt::format(
+                "{}: with this major the tile must be a multiple of {:.0f} elements, not {:.0f}", tile,
+                wall.needed, wall.available);
         default:
-            return fmt::format("{}: the matrix instruction takes no such shape (needs {:.0f}, has {:.0f})", tile, wall.needed, wall.available);
+            return fmt::format("{}: the matrix instruction takes no such shape (needs {:.0f}, has {:.0f})",
+                               tile, wall.needed, wall.available);
     }
 }
 
 // Orders and splits that are named in the contract but not in the kernels yet.
 std::string not_built_yet(const GemmConfig& c) {
     if (c.kernel == GemmKernel::sm80_gemm) return "the cp.async + mma.sync kernel is not written yet";
-    if (c.kernel == GemmKernel::generic) return "the machine names no architecture, so no kernel is known for it";
-    if (c.order == Order::morton || c.order == Order::hilbert) return fmt::format("order {} is not in the kernel yet", name_of(c.order));
+    if (c.kernel == GemmKernel::generic)
+        return "the machine names no architecture, so no kernel is known for it";
+    if (c.order == Order::morton || c.order == Order::hilbert)
+        return fmt::format("order {} is not in the kernel yet", name_of(c.order));
     return {};
 }
 
@@ -107,9 +120,10 @@ std::variant<Plans, Infeasible> run(const Request& r, const Family& family, cons
     const SearchResult result = search(family, r.hw, r.problem, r.fixed);
     if (result.best.kept().empty()) {
         const bool any = result.last.stands;
-        Infeasible out = infeasible(r, any ? result.last.reason : Reason::instruction,
-                                    any ? wall_text(r, family, result) : "no candidate has the values that were fixed",
-                                    result.last.needed, result.last.available);
+        Infeasible out =
+            infeasible(r, any ? result.last.reason : Reason::instruction,
+                       any ? wall_text(r, family, result) : "no candidate has the values that were fixed",
+                       result.last.needed, result.last.available);
         out.rejected = result.rejected;
         return out;
     }
@@ -144,7 +158,8 @@ std::variant<Plans, Infeasible> run(const Request& r, const Family& family, cons
 
 // Every candidate of the space falls at once where the problem itself cannot be loaded.
 template <class Family>
-Infeasible all_fall(const Request& r, const Family& family, Reason reason, std::string message, double needed, double available) {
+Infeasible all_fall(const Request& r, const Family& family, Reason reason, std::string message, double needed,
+                    double available) {
     Infeasible out = infeasible(r, reason, std::move(message), needed, available);
     const InnerSpace inner = inner_space(r.fixed);
     family.for_each(r.fixed, [&](const GemmCandidate& c) {
@@ -155,7 +170,8 @@ Infeasible all_fall(const Request& r, const Family& family, Reason reason, std::
 
 }  // namespace
 
-std::variant<Plans, Infeasible> derive(const Machine& machine, const GemmProblem& problem, const GemmRequest& asked) {
+std::variant<Plans, Infeasible> derive(const Machine& machine, const GemmProblem& problem,
+                                       const GemmRequest& asked) {
     check(problem);
     GemmRequest request = asked;
     request.top = std::clamp(request.top, 1, most_plans);
@@ -169,10 +185,12 @@ std::variant<Plans, Infeasible> derive(const Machine& machine, const GemmProblem
         if (machine.lacks(type))
             return all_fall(r, family, Reason::instruction,
                             fmt::format("{} has no {} matrix instruction; take {}", machine.id, type,
-                                        problem.a_type == Type::bf16 ? "fp16" : "bf16"), 1, 0);
+                                        problem.a_type == Type::bf16 ? "fp16" : "bf16"),
+                            1, 0);
         if (request.split_k.value_or(1) != 1)
             return all_fall(r, family, Reason::instruction,
-                            fmt::format("split_k = {} is not in the kernels yet; 1 is", *request.split_k), *request.split_k, 1);
+                            fmt::format("split_k = {} is not in the kernels yet; 1 is", *request.split_k),
+                            *request.split_k, 1);
         if (choice.kernel != GemmKernel::generic)
             if (const std::string why = copy_problem(problem); !why.empty())
                 return all_fall(r, family, Reason::alignment, why, copy_elements, 0);
@@ -182,15 +200,22 @@ std::variant<Plans, Infeasible> derive(const Machine& machine, const GemmProblem
 
     std::variant<Plans, Infeasible> out;
     switch (choice.kernel) {
-        case GemmKernel::sm90_gemm: out = with(Sm90GemmFamily(hw)); break;
-        case GemmKernel::sm80_gemm: out = with(Sm80GemmFamily{choice.async_copy}); break;
-        case GemmKernel::generic: out = with(GenericGemmFamily{}); break;
+        case GemmKernel::sm90_gemm:
+            out = with(Sm90GemmFamily(hw));
+            break;
+        case GemmKernel::sm80_gemm:
+            out = with(Sm80GemmFamily{choice.async_copy});
+            break;
+        case GemmKernel::generic:
+            out = with(GenericGemmFamily{});
+            break;
     }
     if (Plans* plans = std::get_if<Plans>(&out)) {
         if (machine.has("tcgen05"))
             plans->notes.emplace_back("tcgen05 is not modelled yet: planned at the rate of mma.sync");
         if (choice.kernel == GemmKernel::sm80_gemm && !choice.async_copy)
-            plans->notes.emplace_back("cp.async is infeasible here: the next tile waits in registers, two stages at most");
+            plans->notes.emplace_back(
+                "cp.async is infeasible here: the next tile waits in registers, two stages at most");
     }
     return out;
 }

@@ -30,8 +30,12 @@ struct Writer {
         const auto named = matrix_clock(machine(), name_of(problem().a_type));
         return named ? named->key : "clock.boost";
     }
-    std::string dram() const { return machine().find("dram.sustained_read") ? "dram.sustained_read" : "dram.bandwidth"; }
-    Input config(std::string name, double value) const { return Derivation::given(std::move(name), value, "", "this plan"); }
+    std::string dram() const {
+        return machine().find("dram.sustained_read") ? "dram.sustained_read" : "dram.bandwidth";
+    }
+    Input config(std::string name, double value) const {
+        return Derivation::given(std::move(name), value, "", "this plan");
+    }
     Input step(std::string name, double value, std::string unit) const {
         return Derivation::given(std::move(name), value, std::move(unit), "an earlier step");
     }
@@ -49,26 +53,31 @@ void intensity(Writer& w) {
     const GemmTile& t = w.tile();
     const double flops = w.tile_flops(), bytes = w.tile_bytes();
     w.steps.add("tile_flops", "F = 2 * tile_m * tile_n * tile_k   [M1]",
-                {w.config("tile_m", t.tile_m), w.config("tile_n", t.tile_n), w.config("tile_k", t.tile_k)}, flops, "FLOP",
-                "the work of one k-step of one tile");
+                {w.config("tile_m", t.tile_m), w.config("tile_n", t.tile_n), w.config("tile_k", t.tile_k)},
+                flops, "FLOP", "the work of one k-step of one tile");
     w.steps.add("stage_bytes", "D = (tile_m + tile_n) * tile_k * b   [M1, M13]",
                 {w.config("tile_m", t.tile_m), w.config("tile_n", t.tile_n), w.config("tile_k", t.tile_k),
                  Derivation::given("b", w.element(), "B", std::string(name_of(w.problem().a_type)))},
-                bytes, "B", fmt::format("A {} B and B {} B a stage", t.tile_m * t.tile_k * w.element(),
-                                        t.tile_n * t.tile_k * w.element()));
-    w.steps.add("arithmetic_intensity", "I = F / D   [M1]", {w.step("F", flops, "FLOP"), w.step("D", bytes, "B")},
-                flops / bytes, "FLOP/B", "tile_k cancels: only a larger tile raises it");
+                bytes, "B",
+                fmt::format("A {} B and B {} B a stage", t.tile_m * t.tile_k * w.element(),
+                            t.tile_n * t.tile_k * w.element()));
+    w.steps.add("arithmetic_intensity", "I = F / D   [M1]",
+                {w.step("F", flops, "FLOP"), w.step("D", bytes, "B")}, flops / bytes, "FLOP/B",
+                "tile_k cancels: only a larger tile raises it");
     const double critical = w.hw().peak_flops / w.hw().dram_bandwidth;
     const std::string peak = peak_key(w.context.family, name_of(w.problem().a_type), "fp32");
-    std::vector<Input> inputs{Derivation::given("peak", w.hw().peak_flops, "FLOP/s",
-                                                w.machine().find(peak) ? w.machine().find(peak)->source
-                                                                       : "SMs x rate x clock"),
-                              w.steps.fact(w.dram())};
-    w.steps.add("intensity_critical", "I_crit = peak / bandwidth   [M2]", std::move(inputs), critical, "FLOP/B",
+    std::vector<Input> inputs{
+        Derivation::given("peak", w.hw().peak_flops, "FLOP/s",
+                          w.machine().find(peak) ? w.machine().find(peak)->source : "SMs x rate x clock"),
+        w.steps.fact(w.dram())};
+    w.steps.add("intensity_critical", "I_crit = peak / bandwidth   [M2]", std::move(inputs), critical,
+                "FLOP/B",
                 unless_unknown(critical, "a tile alone against DRAM is {}: I = {:.4g} {} {:.4g}",
                                flops / bytes >= critical ? "compute-bound" : "memory-bound", flops / bytes,
-                               flops / bytes >= critical ? ">=" : "<", critical) +
-                    (flops / bytes < critical ? "; tiles that run together share operands in L2, see the levels below" : ""));
+                               flops / bytes >= critical ? ">=" : "<", critical)
+                    + (flops / bytes < critical
+                           ? "; tiles that run together share operands in L2, see the levels below"
+                           : ""));
 }
 
 void register_wall(Writer& w) {
@@ -81,18 +90,21 @@ void register_wall(Writer& w) {
                 own_tile ? "tile_m * tile_n / 128, each warpgroup owns a tile   [M12]"
                 : wgmma  ? "tile_m * tile_n / (128 * consumer_warpgroups)   [M12]"
                          : "tile_m * tile_n / threads   [M4]",
-                {w.config("tile_m", c.tile_m), w.config("tile_n", c.tile_n), w.config("threads that share it", sharers)},
+                {w.config("tile_m", c.tile_m), w.config("tile_n", c.tile_n),
+                 w.config("threads that share it", sharers)},
                 f.accumulators, "registers", "32-bit sums held by each multiplying thread");
     const std::string limit =
         f.consumer_registers > 0
-            ? fmt::format("setmaxnreg gives consumers {} and leaves the producer {}", f.consumer_registers, f.producer_registers)
+            ? fmt::format("setmaxnreg gives consumers {} and leaves the producer {}", f.consumer_registers,
+                          f.producer_registers)
             : std::string("registers an SM / threads on it, at most what an instruction can name");
     w.steps.add("registers_per_thread", "accumulators + fragments, addresses, loop state   [M4, M12]",
                 {w.step("accumulator_registers", f.accumulators, "registers"),
                  Derivation::given("the rest", f.registers - f.accumulators, "registers",
-                                   wgmma ? "least clean value found by bisection with ptxas" : "fragments, and 40 as the method has it"),
-                 w.steps.fact("sm.registers"), w.steps.fact("sm.max_registers_per_thread"), w.config("threads", f.threads),
-                 w.config("ctas_per_sm", c.ctas_per_sm)},
+                                   wgmma ? "least clean value found by bisection with ptxas"
+                                         : "fragments, and 40 as the method has it"),
+                 w.steps.fact("sm.registers"), w.steps.fact("sm.max_registers_per_thread"),
+                 w.config("threads", f.threads), w.config("ctas_per_sm", c.ctas_per_sm)},
                 f.registers, "registers",
                 unless_unknown(f.registers_limit, "{} <= {}: {}", f.registers, f.registers_limit, limit));
 }
@@ -105,20 +117,25 @@ void capacity_wall(Writer& w) {
     std::string limit = "not checked: shared.per_cta is unknown";
     if (!std::isnan(f.shared_limit))
         limit = fmt::format("{} stages fit; {} x {} = {} B + {} B > {:.0f} B{}", fit, fit + 1, f.stage_bytes,
-                            std::int64_t{fit + 1} * f.stage_bytes, f.reserved_bytes + (fit + 1) * f.stage_overhead,
-                            f.shared_limit, w.on());
-    w.steps.add("stages_max", "floor((shared memory of a CTA - reserved) / (stage_bytes + barriers))   [M3, M13]",
+                            std::int64_t{fit + 1} * f.stage_bytes,
+                            f.reserved_bytes + (fit + 1) * f.stage_overhead, f.shared_limit, w.on());
+    w.steps.add("stages_max",
+                "floor((shared memory of a CTA - reserved) / (stage_bytes + barriers))   [M3, M13]",
                 {w.steps.fact("shared.per_cta"), w.config("ctas_per_sm", w.kept.candidate.ctas_per_sm),
                  Derivation::given("reserved", f.reserved_bytes, "B", "C slabs and alignment of this kernel"),
-                 w.step("stage_bytes", f.stage_bytes, "B"), Derivation::given("barriers", f.stage_overhead, "B", "full and empty mbarrier")},
+                 w.step("stage_bytes", f.stage_bytes, "B"),
+                 Derivation::given("barriers", f.stage_overhead, "B", "full and empty mbarrier")},
                 std::fmin(most, f.stages_limit), "stages", std::move(limit));
     if (w.context.kernel == GemmKernel::generic && !std::isnan(w.hw().shared_per_cta)) {
-        const double one = std::floor(w.hw().shared_per_cta / f.stage_bytes), two = std::floor(w.hw().shared_per_cta / (2.0 * f.stage_bytes));
+        const double one = std::floor(w.hw().shared_per_cta / f.stage_bytes),
+                     two = std::floor(w.hw().shared_per_cta / (2.0 * f.stage_bytes));
         const double by_registers = std::floor(w.hw().registers_per_sm / (double(f.registers) * f.threads));
-        w.steps.add("ctas_by_shared", "floor(shared memory / (stages * stage_bytes))   [M3, M6]",
-                    {w.steps.fact("shared.per_cta"), w.step("stage_bytes", f.stage_bytes, "B")}, two, "CTAs",
-                    fmt::format("{:.0f} blocks an SM at one stage, {:.0f} at two; registers allow {}", one, two,
-                                std::isnan(by_registers) ? "an unknown number" : fmt::format("{:.0f}", by_registers)));
+        w.steps.add(
+            "ctas_by_shared", "floor(shared memory / (stages * stage_bytes))   [M3, M6]",
+            {w.steps.fact("shared.per_cta"), w.step("stage_bytes", f.stage_bytes, "B")}, two, "CTAs",
+            fmt::format(
+                "{:.0f} blocks an SM at one stage, {:.0f} at two; registers allow {}", one, two,
+                std::isnan(by_registers) ? "an unknown number" : fmt::format("{:.0f}", by_registers)));
     }
 }
 
@@ -130,30 +147,39 @@ void latency_wall(Writer& w) {
                 {w.step("F", w.tile_flops(), "FLOP"), w.steps.fact(w.rate())}, compute, "cycles",
                 "the matrix units' time for one k-step; a load must be hidden behind (stages - 1) of these");
     const double stages_min = std::ceil(hw.dram_latency / w.kept.step.tensor) + 1;
-    w.steps.add("stages_min", "ceil(L / T) + 1   [M5]", {w.steps.fact("dram.latency"), w.step("T", compute, "cycles")}, stages_min,
-                "stages", "with the machine's stated latency taken as the whole time from issue to use");
+    w.steps.add("stages_min", "ceil(L / T) + 1   [M5]",
+                {w.steps.fact("dram.latency"), w.step("T", compute, "cycles")}, stages_min, "stages",
+                "with the machine's stated latency taken as the whole time from issue to use");
 
     const double l2_rate = std::fmin(hw.l2_port, hw.l2_share);
     const double l2 = bytes / l2_rate, dram = bytes / hw.dram_share;
     w.steps.add("load_l2_isolated", "L_l2 + D / (an SM's share of L2)   [M36]",
-                {w.steps.fact("l2.latency"), w.step("D", bytes, "B"), Derivation::given("share", l2_rate, "B/clk/SM", "l2.bandwidth and l2.port")},
+                {w.steps.fact("l2.latency"), w.step("D", bytes, "B"),
+                 Derivation::given("share", l2_rate, "B/clk/SM", "l2.bandwidth and l2.port")},
                 std::round(hw.l2_latency + l2), "cycles", "one load alone that hits L2");
     w.steps.add("load_dram_isolated", "L_dram + D / (an SM's share of DRAM)   [M36]",
-                {w.steps.fact("dram.latency"), w.step("D", bytes, "B"), Derivation::given("share", hw.dram_share, "B/clk/SM", w.dram())},
+                {w.steps.fact("dram.latency"), w.step("D", bytes, "B"),
+                 Derivation::given("share", hw.dram_share, "B/clk/SM", w.dram())},
                 std::round(hw.dram_latency + dram), "cycles",
-                "one load alone that misses L2. The trip through L2 is inside it: adding the L2 time on top would count it twice, "
+                "one load alone that misses L2. The trip through L2 is inside it: adding the L2 time on top "
+                "would count it twice, "
                 "since the legs are pipelined");
     // Unlike a wall, a maximum is unknown as soon as one of its terms is.
     const bool all_known = !std::isnan(w.kept.step.tensor) && !std::isnan(l2) && !std::isnan(dram);
     const double steady = all_known ? std::max({w.kept.step.tensor, l2, dram}) : std::nan("");
     std::string binding = "not known: a rate is unknown";
     if (all_known)
-        binding = fmt::format("compute {:.0f}, L2 {:.0f}, DRAM {:.0f} cycles a step in a full pipe, where no latency is paid: {}; "
-                              "DRAM carries it only if all bytes miss L2",
-                              compute, l2, dram, steady == dram ? "DRAM-bound unless enough of the bytes hit L2"
-                                                 : steady == l2 ? "L2-bound" : "compute-bound");
+        binding = fmt::format(
+            "compute {:.0f}, L2 {:.0f}, DRAM {:.0f} cycles a step in a full pipe, where no latency is paid: "
+            "{}; "
+            "DRAM carries it only if all bytes miss L2",
+            compute, l2, dram,
+            steady == dram ? "DRAM-bound unless enough of the bytes hit L2"
+            : steady == l2 ? "L2-bound"
+                           : "compute-bound");
     w.steps.add("steady_step_all_miss", "max(T, D / L2 share, D / DRAM share)   [M36]",
-                {w.step("T", compute, "cycles"), w.step("L2 transfer", std::round(l2), "cycles"), w.step("DRAM transfer", std::round(dram), "cycles")},
+                {w.step("T", compute, "cycles"), w.step("L2 transfer", std::round(l2), "cycles"),
+                 w.step("DRAM transfer", std::round(dram), "cycles")},
                 std::round(steady), "cycles", std::move(binding));
 
     const double load = hw.dram_latency + hw.tma_latency + l2;
@@ -163,15 +189,19 @@ void latency_wall(Writer& w) {
     else if (!std::isnan(hw.peak_flops) && std::isnan(hw.sms) && !std::isnan(hw.dram_bandwidth)) {
         const double sms = hw.peak_flops / (hw.flops_per_cycle * hw.clock_hz);
         const double transfer = bytes / (hw.dram_bandwidth / hw.clock_hz / sms);
-        limit += fmt::format(". Were there peak / (rate x clock) = {:.0f} SMs, {:.0f} cycles of bare latency + {:.0f} of transfer "
-                             "would ask for {:.0f} stages",
-                             sms, hw.dram_latency, transfer, std::ceil((hw.dram_latency + transfer) / w.kept.step.tensor) + 1);
+        limit += fmt::format(
+            ". Were there peak / (rate x clock) = {:.0f} SMs, {:.0f} cycles of bare latency + {:.0f} of "
+            "transfer "
+            "would ask for {:.0f} stages",
+            sms, hw.dram_latency, transfer, std::ceil((hw.dram_latency + transfer) / w.kept.step.tensor) + 1);
     }
     w.steps.add("stages_for_full_rate", "ceil((L + TMA + T_load) / T) + 1   [M5, M14]",
-                {w.steps.fact("dram.latency"), w.steps.fact("tma.latency_extra"), w.step("T_load", l2, "cycles"), w.step("T", compute, "cycles")},
+                {w.steps.fact("dram.latency"), w.steps.fact("tma.latency_extra"),
+                 w.step("T_load", l2, "cycles"), w.step("T", compute, "cycles")},
                 full_rate, "stages", std::move(limit));
     w.steps.add("stages", "all that fit: above the least they are slack for refresh and congestion   [M14]",
-                {w.step("stages_min", stages_min, "stages"), w.step("stages_max", w.footprint().stages_max(1 << 20), "stages")},
+                {w.step("stages_min", stages_min, "stages"),
+                 w.step("stages_max", w.footprint().stages_max(1 << 20), "stages")},
                 w.kept.stages, "stages",
                 fmt::format("{} B of shared memory", w.footprint().shared_bytes(w.kept.stages)));
 }
@@ -183,25 +213,43 @@ void levels(Writer& w) {
     const double T = w.kept.step.tensor, k_bytes = double(t.tile_k) * w.element();
     const auto verdict = [](double asked, double given) {
         if (std::isnan(asked) || std::isnan(given)) return std::string("not checked: a rate is unknown");
-        return fmt::format("asks {:.3g} B/clk of {:.3g}: {}", asked, given, asked <= given ? "the level keeps up" : fmt::format("this level takes {:.2f} x the products' time", asked / given));
+        return fmt::format("asks {:.3g} B/clk of {:.3g}: {}", asked, given,
+                           asked <= given
+                               ? "the level keeps up"
+                               : fmt::format("this level takes {:.2f} x the products' time", asked / given));
     };
-    w.steps.add("shared_step_cycles", "(bytes written + read by the instructions) / shared bandwidth   [M11]",
-                {w.step("D", w.footprint().stage_bytes, "B"),
-                 Derivation::given("read", (double(t.tile_m) * t.tile_n / t.warp_n + double(t.tile_m) * t.tile_n / t.warp_m) * k_bytes, "B", "A once a column, B once a row of instruction tiles"),
-                 w.steps.fact("shared.bandwidth")},
-                w.kept.step.shared, "cycles", "instruction against shared memory: " + verdict(w.kept.step.shared * hw.shared_bandwidth / T, hw.shared_bandwidth));
-    w.steps.add("port_bytes_per_cycle", "D / T   [M1, section 9]", {w.step("D", w.footprint().stage_bytes, "B"), w.step("T", T, "cycles"), w.steps.fact("l2.port")},
-                w.footprint().stage_bytes / T, "B/clk", "CTA tile against the SM's port: " + verdict(w.footprint().stage_bytes / T, hw.l2_port));
+    w.steps.add(
+        "shared_step_cycles", "(bytes written + read by the instructions) / shared bandwidth   [M11]",
+        {w.step("D", w.footprint().stage_bytes, "B"),
+         Derivation::given(
+             "read",
+             (double(t.tile_m) * t.tile_n / t.warp_n + double(t.tile_m) * t.tile_n / t.warp_m) * k_bytes, "B",
+             "A once a column, B once a row of instruction tiles"),
+         w.steps.fact("shared.bandwidth")},
+        w.kept.step.shared, "cycles",
+        "instruction against shared memory: "
+            + verdict(w.kept.step.shared * hw.shared_bandwidth / T, hw.shared_bandwidth));
+    w.steps.add(
+        "port_bytes_per_cycle", "D / T   [M1, section 9]",
+        {w.step("D", w.footprint().stage_bytes, "B"), w.step("T", T, "cycles"), w.steps.fact("l2.port")},
+        w.footprint().stage_bytes / T, "B/clk",
+        "CTA tile against the SM's port: " + verdict(w.footprint().stage_bytes / T, hw.l2_port));
     const double from_l2 = (double(t.tile_m) / t.cluster_n + double(t.tile_n) / t.cluster_m) * k_bytes;
-    w.steps.add("l2_bytes_per_cycle", "(tile_m / cluster_n + tile_n / cluster_m) * tile_k * b / T   [M17, section 9]",
-                {w.config("cluster_m", t.cluster_m), w.config("cluster_n", t.cluster_n), w.step("T", T, "cycles"), w.steps.fact("l2.bandwidth")},
-                from_l2 / T, "B/clk", "cluster tile against L2, all SMs pulling: " + verdict(from_l2 / T, hw.l2_share));
+    w.steps.add("l2_bytes_per_cycle",
+                "(tile_m / cluster_n + tile_n / cluster_m) * tile_k * b / T   [M17, section 9]",
+                {w.config("cluster_m", t.cluster_m), w.config("cluster_n", t.cluster_n),
+                 w.step("T", T, "cycles"), w.steps.fact("l2.bandwidth")},
+                from_l2 / T, "B/clk",
+                "cluster tile against L2, all SMs pulling: " + verdict(from_l2 / T, hw.l2_share));
     // Of what the tiles ask for, the share that DRAM does not have to deliver. C is written either way.
     const double written = double(w.problem().m) * w.problem().n * bytes_of(w.problem().c_type);
     const double hit = 1 - (w.kept.dram - written) / (asked_bytes(t, w.problem()) - written);
-    w.steps.add("dram_bytes_per_cycle", "D * (1 - share of bytes that hit L2) / T   [M29, M32, section 9]",
-                {w.step("D", w.footprint().stage_bytes, "B"), Derivation::given("hit share", hit, "", "traffic of the walk, below"), w.steps.fact(w.dram())},
-                w.footprint().stage_bytes * (1 - hit) / T, "B/clk", "wave against DRAM: " + verdict(w.footprint().stage_bytes * (1 - hit) / T, hw.dram_share));
+    w.steps.add(
+        "dram_bytes_per_cycle", "D * (1 - share of bytes that hit L2) / T   [M29, M32, section 9]",
+        {w.step("D", w.footprint().stage_bytes, "B"),
+         Derivation::given("hit share", hit, "", "traffic of the walk, below"), w.steps.fact(w.dram())},
+        w.footprint().stage_bytes * (1 - hit) / T, "B/clk",
+        "wave against DRAM: " + verdict(w.footprint().stage_bytes * (1 - hit) / T, hw.dram_share));
 }
 
 void walk(Writer& w) {
@@ -209,31 +257,47 @@ void walk(Writer& w) {
     const GemmProblem& p = w.problem();
     const Waves& waves = w.kept.waves;
     w.steps.add("waves", "ceil(tiles / (SMs * ctas_per_sm))   [M29]",
-                {Derivation::given("tiles", double(waves.tiles), "", fmt::format("ceil({} / {}) x ceil({} / {}), whole clusters", p.m, w.tile().tile_m, p.n, w.tile().tile_n)),
+                {Derivation::given("tiles", double(waves.tiles), "",
+                                   fmt::format("ceil({} / {}) x ceil({} / {}), whole clusters", p.m,
+                                               w.tile().tile_m, p.n, w.tile().tile_n)),
                  w.steps.fact("sm.count"), w.config("ctas_per_sm", w.tile().ctas_per_sm)},
-                waves.waves, "waves", unless_unknown(waves.waves, "{:.1f} % of the last wave's and all other slots hold a tile", 100 * waves.efficiency));
+                waves.waves, "waves",
+                unless_unknown(waves.waves, "{:.1f} % of the last wave's and all other slots hold a tile",
+                               100 * waves.efficiency));
     w.steps.add("dram_bytes", "operands once for every time they leave L2, C once   [M32]",
-                {Derivation::given("group", w.kept.order.group, "", std::string("order ") + std::string(name_of(w.kept.order.order))), w.steps.fact("l2.size")},
+                {Derivation::given("group", w.kept.order.group, "",
+                                   std::string("order ") + std::string(name_of(w.kept.order.order))),
+                 w.steps.fact("l2.size")},
                 std::round(w.kept.dram), "B",
-                unless_unknown(w.kept.dram, "least of the orders tried; no schedule can move less than {:.4g} B [M33]", dram_lower_bound_bytes(hw, p)));
+                unless_unknown(w.kept.dram,
+                               "least of the orders tried; no schedule can move less than {:.4g} B [M33]",
+                               dram_lower_bound_bytes(hw, p)));
 }
 
 void time(Writer& w) {
     const GemmTime& t = w.kept.time;
     w.steps.add("step_cycles", "max(products, shared memory, L2, latency / stages in flight)   [M36]",
-                {w.step("products", w.kept.step.tensor, "cycles"), w.step("shared", w.kept.step.shared, "cycles"), w.step("L2", w.kept.step.l2, "cycles")},
+                {w.step("products", w.kept.step.tensor, "cycles"),
+                 w.step("shared", w.kept.step.shared, "cycles"), w.step("L2", w.kept.step.l2, "cycles")},
                 t.step, "cycles", fmt::format("bound by {}", name_of(t.bound)));
     w.steps.add("tile_cycles", "k-steps * step_cycles + the epilogue where it shows",
-                {Derivation::given("k-steps", double(ceil_div(w.problem().k, w.tile().tile_k)), "", "ceil(k / tile_k)"), w.step("step_cycles", t.step, "cycles")},
-                t.tile_cycles, "cycles", w.tile().epilogue_overlapped ? "the epilogue runs beside the other warpgroup's products" : "the epilogue of a tile shows: nobody multiplies meanwhile");
+                {Derivation::given("k-steps", double(ceil_div(w.problem().k, w.tile().tile_k)), "",
+                                   "ceil(k / tile_k)"),
+                 w.step("step_cycles", t.step, "cycles")},
+                t.tile_cycles, "cycles",
+                w.tile().epilogue_overlapped ? "the epilogue runs beside the other warpgroup's products"
+                                             : "the epilogue of a tile shows: nobody multiplies meanwhile");
     w.steps.add("time_us", "max(waves * tile_cycles + fill, DRAM bytes / bandwidth) + launch",
-                {w.step("waves", w.kept.waves.waves, ""), w.step("tile_cycles", t.tile_cycles, "cycles"), w.steps.fact(w.clock()), w.steps.fact(w.dram()), w.steps.fact("launch.gap_stream")},
-                t.seconds * 1e6, "us", unless_unknown(t.seconds, "{:.1f} TFLOP/s", w.problem().flops().value / t.seconds / 1e12));
+                {w.step("waves", w.kept.waves.waves, ""), w.step("tile_cycles", t.tile_cycles, "cycles"),
+                 w.steps.fact(w.clock()), w.steps.fact(w.dram()), w.steps.fact("launch.gap_stream")},
+                t.seconds * 1e6, "us",
+                unless_unknown(t.seconds, "{:.1f} TFLOP/s", w.problem().flops().value / t.seconds / 1e12));
 }
 
 Prediction predict(const Writer& w) {
     const GemmHardware& hw = w.hw();
-    const double load = hw.dram_latency + hw.tma_latency + w.footprint().stage_bytes / std::fmin(hw.l2_port, hw.l2_share);
+    const double load =
+        hw.dram_latency + hw.tma_latency + w.footprint().stage_bytes / std::fmin(hw.l2_port, hw.l2_share);
     Prediction p;
     p.time_us = known(w.kept.time.seconds * 1e6);
     p.tflops = known(w.problem().flops().value / w.kept.time.seconds / 1e12);
@@ -259,11 +323,14 @@ GemmPlan write_plan(const GemmContext& context, const Kept& kept) {
     GemmPlan plan;
     plan.problem = context.problem;
     plan.config = {.kernel = context.kernel,
-                   .tile_m = c.tile_m, .tile_n = c.tile_n, .tile_k = c.tile_k,
+                   .tile_m = c.tile_m,
+                   .tile_n = c.tile_n,
+                   .tile_k = c.tile_k,
                    .stages = kept.stages,
                    .consumer_warpgroups = c.warpgroups,
                    .schedule = c.schedule,
-                   .cluster_m = c.cluster_m, .cluster_n = c.cluster_n,
+                   .cluster_m = c.cluster_m,
+                   .cluster_n = c.cluster_n,
                    .order = kept.order.order,
                    .group = kept.order.group,
                    .split_k = 1,
@@ -276,7 +343,8 @@ GemmPlan write_plan(const GemmContext& context, const Kept& kept) {
         r.consumer_registers = f.consumer_registers;
     }
     r.stage_bytes = f.stage_bytes;
-    r.stages_max = std::isnan(f.shared_limit) ? std::nullopt : std::optional<std::int64_t>(f.stages_max(1 << 20));
+    r.stages_max =
+        std::isnan(f.shared_limit) ? std::nullopt : std::optional<std::int64_t>(f.stages_max(1 << 20));
     r.shared_bytes = f.shared_bytes(kept.stages);
     r.ctas_per_sm = c.ctas_per_sm;
 

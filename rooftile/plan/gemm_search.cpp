@@ -35,10 +35,11 @@ std::string copy_problem(const GemmProblem& p) {
         if (extent_fits && s.ld % copy_elements == 0) continue;
         const char* name = extent_fits ? s.ld_name : s.major;
         const std::int64_t value = extent_fits ? s.ld : s.extent;
-        return fmt::format("{0} is {1}-major and {2} = {3} is no multiple of {4} elements (16 B, which copies to shared "
-                           "memory need); pad {2} to {5}, or give {0} {6}-major",
-                           s.operand, s.major, name, value, copy_elements,
-                           ceil_div(value, copy_elements) * copy_elements, s.other_major);
+        return fmt::format(
+            "{0} is {1}-major and {2} = {3} is no multiple of {4} elements (16 B, which copies to shared "
+            "memory need); pad {2} to {5}, or give {0} {6}-major",
+            s.operand, s.major, name, value, copy_elements, ceil_div(value, copy_elements) * copy_elements,
+            s.other_major);
     }
     return {};
 }
@@ -47,7 +48,8 @@ namespace {
 
 // M5: (stages - 1) steps must cover the latency. A ring deeper than the K loop has nothing to fetch, so a
 // short K asks for no more stages than it has steps.
-int stages_against_latency(const GemmHardware& hw, const GemmProblem& p, const GemmTile& tile, const StepCycles& s) {
+int stages_against_latency(const GemmHardware& hw, const GemmProblem& p, const GemmTile& tile,
+                           const StepCycles& s) {
     const double step = most_known(s.tensor, most_known(s.shared, s.l2)) * tile.ctas_per_sm;
     const double need = whole_up(hw.dram_latency / step) + 1;
     if (std::isnan(need)) return least_stages;
@@ -63,8 +65,9 @@ void weigh(const GemmHardware& hw, const GemmProblem& problem, const InnerSpace&
     const int high = std::min(inner.stages_high, fits);
     const std::int64_t too_many = std::max(0, inner.stages_high - std::max(high, inner.stages_low - 1));
     if (too_many > 0)
-        result.fall(Wall::at(Reason::shared, f.shared_bytes(std::max(inner.stages_low, fits + 1)), f.shared_limit),
-                    candidate, too_many * inner.order_count);
+        result.fall(
+            Wall::at(Reason::shared, f.shared_bytes(std::max(inner.stages_low, fits + 1)), f.shared_limit),
+            candidate, too_many * inner.order_count);
     if (high < inner.stages_low) return;
 
     const StepCycles step = step_cycles(hw, f.tile, bytes_of(problem.a_type));
@@ -72,7 +75,8 @@ void weigh(const GemmHardware& hw, const GemmProblem& problem, const InnerSpace&
     const int low = std::max(inner.stages_low, need);
     const std::int64_t too_few = std::min(high + 1, low) - inner.stages_low;
     if (too_few > 0)
-        result.fall(Wall::at(Reason::latency, need, std::min(high, low - 1)), candidate, too_few * inner.order_count);
+        result.fall(Wall::at(Reason::latency, need, std::min(high, low - 1)), candidate,
+                    too_few * inner.order_count);
     if (high < low) return;
 
     const std::int64_t choices = std::int64_t{high - low + 1} * inner.order_count;
@@ -97,10 +101,13 @@ void weigh(const GemmHardware& hw, const GemmProblem& problem, const InnerSpace&
     kept.stages = high;
     kept.time = gemm_time(hw, f.tile, problem, step, kept.waves, kept.dram, high);
     kept.score = kept.time.seconds;
-    if (std::isnan(kept.score)) kept.score = kept.time.step / (double(f.tile.tile_m) * f.tile.tile_n * f.tile.tile_k);
-    if (std::isnan(kept.score)) kept.score = -double(f.tile.tile_m) * f.tile.tile_n / (f.tile.tile_m + f.tile.tile_n);
+    if (std::isnan(kept.score))
+        kept.score = kept.time.step / (double(f.tile.tile_m) * f.tile.tile_n * f.tile.tile_k);
+    if (std::isnan(kept.score))
+        kept.score = -double(f.tile.tile_m) * f.tile.tile_n / (f.tile.tile_m + f.tile.tile_n);
 
-    result.rejected.reasons[static_cast<int>(Reason::dominated)] += choices - 1 + (result.best.offer(kept) ? 1 : 0);
+    result.rejected.reasons[static_cast<int>(Reason::dominated)] +=
+        choices - 1 + (result.best.offer(kept) ? 1 : 0);
 }
 
 }  // namespace rooftile

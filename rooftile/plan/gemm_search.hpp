@@ -31,22 +31,24 @@ struct Wall {
     double needed = 0, available = 0;
 
     static Wall none() { return {}; }
-    static Wall at(Reason reason, double needed, double available) { return {true, reason, needed, available}; }
+    static Wall at(Reason reason, double needed, double available) {
+        return {true, reason, needed, available};
+    }
 };
 
 /// What a family says a candidate uses.
 struct Footprint {
     GemmTile tile{};
     int threads = 0;
-    int accumulators = 0;         ///< 32-bit registers a thread
-    int registers = 0;            ///< a multiplying thread needs, accumulators included
-    double registers_limit = 0;   ///< it can have; NaN unknown
+    int accumulators = 0;        ///< 32-bit registers a thread
+    int registers = 0;           ///< a multiplying thread needs, accumulators included
+    double registers_limit = 0;  ///< it can have; NaN unknown
     int producer_registers = 0, consumer_registers = 0;  ///< setmaxnreg; 0 unused
     int stage_bytes = 0;
-    int stage_overhead = 0;       ///< barriers that come with each stage
-    int reserved_bytes = 0;       ///< epilogue and alignment, whatever the stages
-    double shared_limit = 0;      ///< B one CTA may use; NaN unknown
-    double stages_limit = 1e9;    ///< of the instruction set: 2 where nothing is asynchronous
+    int stage_overhead = 0;     ///< barriers that come with each stage
+    int reserved_bytes = 0;     ///< epilogue and alignment, whatever the stages
+    double shared_limit = 0;    ///< B one CTA may use; NaN unknown
+    double stages_limit = 1e9;  ///< of the instruction set: 2 where nothing is asynchronous
 
     int shared_bytes(int stages) const { return stages * (stage_bytes + stage_overhead) + reserved_bytes; }
     /// Most stages that fit [M13]; `limit` where shared memory is unknown.
@@ -111,7 +113,8 @@ class BestList {
         if (x.score != y.score) return x.score < y.score;
         const double xt = x.dram + x.step.l2, yt = y.dram + y.step.l2;
         if (xt != yt && !std::isnan(xt) && !std::isnan(yt)) return xt < yt;
-        if (x.footprint.registers != y.footprint.registers) return x.footprint.registers < y.footprint.registers;
+        if (x.footprint.registers != y.footprint.registers)
+            return x.footprint.registers < y.footprint.registers;
         return x.footprint.shared_bytes(x.stages) < y.footprint.shared_bytes(y.stages);
     }
     std::array<Kept, 64> kept_{};
@@ -122,14 +125,15 @@ class BestList {
 struct SearchResult {
     BestList best;
     Rejected rejected;
-    Wall last{};                ///< the wall of the candidate that got furthest, for the Infeasible message
+    Wall last{};  ///< the wall of the candidate that got furthest, for the Infeasible message
     GemmCandidate last_candidate{};
     explicit SearchResult(std::size_t top) : best(top) {}
 
     /// How far a candidate came that fell at this wall: the order in which the walls stand.
     static constexpr int progress(Reason reason) {
-        constexpr int of[reason_count] = {/*registers*/ 4, /*shared*/ 5, /*threads*/ 1, /*instruction*/ 0,
-                                          /*alignment*/ 2, /*cluster*/ 3, /*latency*/ 6, /*dominated*/ 7};
+        constexpr int of[reason_count] = {
+            /*registers*/ 4, /*shared*/ 5,  /*threads*/ 1, /*instruction*/ 0,
+            /*alignment*/ 2, /*cluster*/ 3, /*latency*/ 6, /*dominated*/ 7};
         return of[static_cast<int>(reason)];
     }
     void fall(const Wall& wall, const GemmCandidate& candidate, std::int64_t how_many) {
@@ -159,10 +163,10 @@ std::string copy_problem(const GemmProblem& problem);
 /// True where a fixed value of the request leaves `candidate` out of the search altogether.
 inline bool excluded(const GemmRequest& r, const GemmCandidate& c) {
     const auto differs = [](const auto& fixed, auto value) { return fixed && *fixed != value; };
-    return differs(r.tile_m, c.tile_m) || differs(r.tile_n, c.tile_n) || differs(r.tile_k, c.tile_k) ||
-           differs(r.consumer_warpgroups, c.warpgroups) || differs(r.schedule, c.schedule) ||
-           differs(r.cluster_m, c.cluster_m) || differs(r.cluster_n, c.cluster_n) ||
-           differs(r.ctas_per_sm, c.ctas_per_sm);
+    return differs(r.tile_m, c.tile_m) || differs(r.tile_n, c.tile_n) || differs(r.tile_k, c.tile_k)
+           || differs(r.consumer_warpgroups, c.warpgroups) || differs(r.schedule, c.schedule)
+           || differs(r.cluster_m, c.cluster_m) || differs(r.cluster_n, c.cluster_n)
+           || differs(r.ctas_per_sm, c.ctas_per_sm);
 }
 
 /// Sends one candidate, whose family found no wall of its own, against shared memory and latency, and times it.

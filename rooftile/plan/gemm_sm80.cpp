@@ -8,7 +8,8 @@ constexpr int element_bytes = 2;
 
 // Registers a thread may have with `ctas` CTAs of `threads` on an SM, in the unit warps are given them.
 double registers_limit(const GemmHardware& hw, int threads, int ctas) {
-    const double a_warp = whole(hw.registers_per_sm / (threads / 32.0 * ctas) / hw.register_unit) * hw.register_unit;
+    const double a_warp =
+        whole(hw.registers_per_sm / (threads / 32.0 * ctas) / hw.register_unit) * hw.register_unit;
     return least_known(a_warp / 32, hw.registers_per_thread);
 }
 
@@ -29,20 +30,27 @@ Wall common_walls(const GemmHardware& hw, const GemmCandidate& c, const Footprin
 
 }  // namespace
 
-Wall Sm80GemmFamily::examine(const GemmHardware& hw, const GemmProblem&, const GemmCandidate& c, Footprint& f) const {
+Wall Sm80GemmFamily::examine(const GemmHardware& hw, const GemmProblem&, const GemmCandidate& c,
+                             Footprint& f) const {
     // Warps stand 2 x 2 or 2 x 4; each multiplies a block by m16n8k16 (m8n8k4 in quads before sm_80).
     const int warps_m = 2, warps_n = 2 * c.warpgroups;
     if (c.tile_m % (warps_m * 16) != 0 || c.tile_n % (warps_n * 8) != 0 || c.tile_n > 256 || c.tile_m > 256)
         return Wall::at(Reason::instruction, warps_n * 8, c.tile_n);
     if (c.tile_k % 16 != 0) return Wall::at(Reason::instruction, 16, c.tile_k);
-    f.tile = {.tile_m = c.tile_m, .tile_n = c.tile_n, .tile_k = c.tile_k, .ctas_per_sm = c.ctas_per_sm,
-              .warp_m = c.tile_m / warps_m, .warp_n = c.tile_n / warps_n, .epilogue_overlapped = false};
+    f.tile = {.tile_m = c.tile_m,
+              .tile_n = c.tile_n,
+              .tile_k = c.tile_k,
+              .ctas_per_sm = c.ctas_per_sm,
+              .warp_m = c.tile_m / warps_m,
+              .warp_n = c.tile_n / warps_n,
+              .epilogue_overlapped = false};
     f.threads = warpgroup_threads * c.warpgroups;
     f.accumulators = c.tile_m * c.tile_n / f.threads;
     // Two k-steps of fragments, one in use and one arriving: 4 registers an m16k16 block, 2 an n8k16 block.
     const int fragments = 2 * (f.tile.warp_m / 16 * 4 + f.tile.warp_n / 8 * 2);
     f.stage_bytes = (c.tile_m + c.tile_n) * c.tile_k * element_bytes;
-    const int waiting = async_copy ? 0 : f.stage_bytes / 4 / f.threads;  // the next tile, on its way to shared memory
+    const int waiting =
+        async_copy ? 0 : f.stage_bytes / 4 / f.threads;  // the next tile, on its way to shared memory
     f.registers = f.accumulators + fragments + waiting + working_registers;
     f.registers_limit = registers_limit(hw, f.threads, c.ctas_per_sm);
     f.shared_limit = shared_limit(hw, c.ctas_per_sm);
@@ -50,9 +58,15 @@ Wall Sm80GemmFamily::examine(const GemmHardware& hw, const GemmProblem&, const G
     return common_walls(hw, c, f);
 }
 
-Wall GenericGemmFamily::examine(const GemmHardware& hw, const GemmProblem&, const GemmCandidate& c, Footprint& f) const {
-    f.tile = {.tile_m = c.tile_m, .tile_n = c.tile_n, .tile_k = c.tile_k, .ctas_per_sm = c.ctas_per_sm,
-              .warp_m = c.tile_m, .warp_n = c.tile_n, .epilogue_overlapped = false};
+Wall GenericGemmFamily::examine(const GemmHardware& hw, const GemmProblem&, const GemmCandidate& c,
+                                Footprint& f) const {
+    f.tile = {.tile_m = c.tile_m,
+              .tile_n = c.tile_n,
+              .tile_k = c.tile_k,
+              .ctas_per_sm = c.ctas_per_sm,
+              .warp_m = c.tile_m,
+              .warp_n = c.tile_n,
+              .epilogue_overlapped = false};
     f.threads = warpgroup_threads * c.warpgroups;
     f.accumulators = c.tile_m * c.tile_n / f.threads;
     f.registers = f.accumulators + Sm80GemmFamily::working_registers;

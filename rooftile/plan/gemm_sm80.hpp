@@ -24,7 +24,6 @@ struct GenericGemmFamily {
                  Footprint& footprint) const;
 };
 
-
 /// Tiles, k-spans, warpgroups and CTAs an SM, each fixed by the request or searched.
 template <class Visit>
 void for_each_plain_tile(const GemmRequest& request, Visit visit) {
@@ -47,8 +46,12 @@ void for_each_plain_tile(const GemmRequest& request, Visit visit) {
 }
 
 template <class Visit>
-void Sm80GemmFamily::for_each(const GemmRequest& request, Visit visit) const { for_each_plain_tile(request, visit); }
+void Sm80GemmFamily::for_each(const GemmRequest& request, Visit visit) const {
+    for_each_plain_tile(request, visit);
+}
 template <class Visit>
-void GenericGemmFamily::for_each(const GemmRequest& request, Visit visit) const { for_each_plain_tile(request, visit); }
+void GenericGemmFamily::for_each(const GemmRequest& request, Visit visit) const {
+    for_each_plain_tile(request, visit);
+}
 
 }  // namespace rooftile

@@ -9,8 +9,8 @@ constexpr int roomy_producer = 40, tight_producer = 24;  // tests/compile holds 
 int round_down(double x, int step) { return static_cast<int>(whole(x / step)) * step; }
 
 // The CTA's pool is fixed at launch; what the producer gives up, the consumers share.
-RegisterSplit split_with_producer(double registers_per_sm, double registers_per_thread, int consumers, int ctas,
-                                  int least_producer) {
+RegisterSplit split_with_producer(double registers_per_sm, double registers_per_thread, int consumers,
+                                  int ctas, int least_producer) {
     if (std::isnan(registers_per_sm) || std::isnan(registers_per_thread)) return {0, 0, 0};
     const int threads = Sm90GemmConfig::warpgroup_threads * (1 + consumers);
     const int launch = round_down(registers_per_sm / (double(threads) * ctas), register_step);
@@ -23,7 +23,8 @@ RegisterSplit split_with_producer(double registers_per_sm, double registers_per_
 
 }  // namespace
 
-RegisterSplit split_registers(double registers_per_sm, double registers_per_thread, int consumers, int ctas, int need) {
+RegisterSplit split_registers(double registers_per_sm, double registers_per_thread, int consumers, int ctas,
+                              int need) {
     const auto with = [&](int producer) {
         return split_with_producer(registers_per_sm, registers_per_thread, consumers, ctas, producer);
     };
@@ -31,23 +32,29 @@ RegisterSplit split_registers(double registers_per_sm, double registers_per_thre
     return need > roomy.consumer ? with(tight_producer) : roomy;
 }
 
-Sm90GemmConfig kernel_config(const GemmProblem& p, const GemmCandidate& c, int stages, const RegisterSplit& r) {
-    return {.tile_m = c.tile_m, .tile_n = c.tile_n, .tile_k = c.tile_k,
+Sm90GemmConfig kernel_config(const GemmProblem& p, const GemmCandidate& c, int stages,
+                             const RegisterSplit& r) {
+    return {.tile_m = c.tile_m,
+            .tile_n = c.tile_n,
+            .tile_k = c.tile_k,
             .stages = stages,
             .consumer_warpgroups = c.warpgroups,
             .schedule = c.schedule,
-            .cluster_m = c.cluster_m, .cluster_n = c.cluster_n,
+            .cluster_m = c.cluster_m,
+            .cluster_n = c.cluster_n,
             .ctas_per_sm = c.ctas_per_sm,
-            .producer_registers = r.producer, .consumer_registers = r.consumer,
+            .producer_registers = r.producer,
+            .consumer_registers = r.consumer,
             .type = p.a_type,
-            .a_major = p.a_major, .b_major = p.b_major,
-            .tma_store = p.ldc % copy_elements == 0};
+            .a_major = p.a_major,
+            .b_major = p.b_major,
+            .tma_store = p.n % copy_elements == 0 && p.ldc % copy_elements == 0};
 }
 
 Sm90GemmConfig kernel_config(const GemmPlan& plan) {
     const GemmConfig& c = plan.config;
-    const GemmCandidate candidate{c.tile_m, c.tile_n, c.tile_k, c.consumer_warpgroups, c.schedule,
-                                  c.cluster_m, c.cluster_n, c.ctas_per_sm};
+    const GemmCandidate candidate{c.tile_m,   c.tile_n,    c.tile_k,    c.consumer_warpgroups,
+                                  c.schedule, c.cluster_m, c.cluster_n, c.ctas_per_sm};
     const RegisterSplit registers{0, static_cast<int>(plan.resources.producer_registers.value_or(0)),
                                   static_cast<int>(plan.resources.consumer_registers.value_or(0))};
     return kernel_config(plan.problem, candidate, c.stages, registers);
@@ -57,7 +64,8 @@ Sm90GemmFamily::Sm90GemmFamily(const GemmHardware& hw) {
     for (int consumers = 1; consumers <= most_warpgroups; ++consumers)
         for (int ctas = 1; ctas <= most_ctas; ++ctas) {
             const auto with = [&](int producer) {
-                return split_with_producer(hw.registers_per_sm, hw.registers_per_thread, consumers, ctas, producer);
+                return split_with_producer(hw.registers_per_sm, hw.registers_per_thread, consumers, ctas,
+                                           producer);
             };
             splits_[consumers - 1][ctas - 1] = {with(roomy_producer), with(tight_producer)};
         }
@@ -65,7 +73,8 @@ Sm90GemmFamily::Sm90GemmFamily(const GemmHardware& hw) {
 
 RegisterSplit Sm90GemmFamily::split(const GemmHardware& hw, const GemmCandidate& c, int need) const {
     if (c.warpgroups > most_warpgroups || c.ctas_per_sm > most_ctas)
-        return split_registers(hw.registers_per_sm, hw.registers_per_thread, c.warpgroups, c.ctas_per_sm, need);
+        return split_registers(hw.registers_per_sm, hw.registers_per_thread, c.warpgroups, c.ctas_per_sm,
+                               need);
     const Splits& splits = splits_[c.warpgroups - 1][c.ctas_per_sm - 1];
     return need > splits.roomy.consumer ? splits.tight : splits.roomy;
 }
@@ -78,7 +87,8 @@ Wall Sm90GemmFamily::examine(const GemmHardware& hw, const GemmProblem& problem,
     const int sharing = pingpong ? 1 : c.warpgroups;  // warpgroups that share one tile
     if (c.tile_m % (Config::wgmma_m * sharing) != 0 || c.tile_m < Config::wgmma_m)
         return Wall::at(Reason::instruction, Config::wgmma_m * sharing, c.tile_m);
-    if (c.tile_n % 16 != 0 || c.tile_n < 16 || c.tile_n > 256) return Wall::at(Reason::instruction, c.tile_n, 256);
+    if (c.tile_n % 16 != 0 || c.tile_n < 16 || c.tile_n > 256)
+        return Wall::at(Reason::instruction, c.tile_n, 256);
     if (c.tile_k * Config::element_bytes != Config::swizzle_bytes)
         return Wall::at(Reason::instruction, Config::swizzle_bytes / Config::element_bytes, c.tile_k);
     if (pingpong && c.warpgroups != 2) return Wall::at(Reason::instruction, 2, c.warpgroups);
@@ -93,7 +103,8 @@ Wall Sm90GemmFamily::examine(const GemmHardware& hw, const GemmProblem& problem,
     // 512 threads leave 128, which holds N = 192 and no more.
     constexpr int beside_one_wgmma = 32;
     const int at_entry = c.tile_n / 2 + beside_one_wgmma;
-    if (split.launch > 0 && at_entry > split.launch) return Wall::at(Reason::instruction, at_entry, split.launch);
+    if (split.launch > 0 && at_entry > split.launch)
+        return Wall::at(Reason::instruction, at_entry, split.launch);
     if (config.threads() > hw.threads_per_cta || config.threads() * c.ctas_per_sm > hw.threads_per_sm)
         return Wall::at(Reason::threads, config.threads() * c.ctas_per_sm, hw.threads_per_sm);
     // A box of an mn-major operand is one swizzle span, 64 elements, wide; a cluster cuts it in whole boxes.
@@ -104,15 +115,22 @@ Wall Sm90GemmFamily::examine(const GemmHardware& hw, const GemmProblem& problem,
         return Wall::at(Reason::alignment, span * c.cluster_m, c.tile_n);
     if (c.cluster_m * c.cluster_n > 1) {
         const std::int64_t rows = ceil_div(problem.m, c.tile_m), columns = ceil_div(problem.n, c.tile_n);
-        if (c.cluster_m > 1 && c.cluster_n > 1) return Wall::at(Reason::cluster, c.cluster_m * c.cluster_n, 2);
+        if (c.cluster_m > 1 && c.cluster_n > 1)
+            return Wall::at(Reason::cluster, c.cluster_m * c.cluster_n, 2);
         if (c.cluster_m * c.cluster_n > 2) return Wall::at(Reason::cluster, c.cluster_m * c.cluster_n, 2);
         if (rows < c.cluster_m) return Wall::at(Reason::cluster, c.cluster_m, double(rows));
         if (columns < c.cluster_n) return Wall::at(Reason::cluster, c.cluster_n, double(columns));
     }
 
-    f.tile = {.tile_m = c.tile_m, .tile_n = c.tile_n, .tile_k = c.tile_k,
-              .cluster_m = c.cluster_m, .cluster_n = c.cluster_n, .ctas_per_sm = c.ctas_per_sm,
-              .warp_m = Config::wgmma_m, .warp_n = c.tile_n, .epilogue_overlapped = pingpong};
+    f.tile = {.tile_m = c.tile_m,
+              .tile_n = c.tile_n,
+              .tile_k = c.tile_k,
+              .cluster_m = c.cluster_m,
+              .cluster_n = c.cluster_n,
+              .ctas_per_sm = c.ctas_per_sm,
+              .warp_m = Config::wgmma_m,
+              .warp_n = c.tile_n,
+              .epilogue_overlapped = pingpong};
     f.threads = config.threads();
     f.producer_registers = config.producer_registers;
     f.consumer_registers = config.consumer_registers;
@@ -124,8 +142,9 @@ Wall Sm90GemmFamily::examine(const GemmHardware& hw, const GemmProblem& problem,
     f.reserved_bytes = config.reserved_bytes() - config.all_barrier_bytes();
     f.shared_limit = hw.shared_per_cta;
     if (c.ctas_per_sm > 1)
-        f.shared_limit = least_known(f.shared_limit, whole(hw.shared_per_sm / c.ctas_per_sm / hw.shared_unit) *
-                                                           hw.shared_unit - hw.shared_reserved);
+        f.shared_limit = least_known(
+            f.shared_limit,
+            whole(hw.shared_per_sm / c.ctas_per_sm / hw.shared_unit) * hw.shared_unit - hw.shared_reserved);
     return Wall::none();
 }
 

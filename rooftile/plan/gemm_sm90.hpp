@@ -8,12 +8,13 @@ namespace rooftile {
 
 /// setmaxnreg of the two roles, 0 where a thread keeps what it has at launch.
 struct RegisterSplit {
-    int launch;    ///< registers a thread has at launch
+    int launch;  ///< registers a thread has at launch
     int producer, consumer;
 };
 /// Splits an SM's registers among `ctas` CTAs of one producer and `consumers` consumer warpgroups, so that a
 /// consumer thread has `need` if it can: the producer keeps a comfortable 40, or the least it can do with.
-RegisterSplit split_registers(double registers_per_sm, double registers_per_thread, int consumers, int ctas, int need);
+RegisterSplit split_registers(double registers_per_sm, double registers_per_thread, int consumers, int ctas,
+                              int need);
 
 class Sm90GemmFamily {
   public:
@@ -48,7 +49,8 @@ void Sm90GemmFamily::for_each(const GemmRequest& request, Visit visit) const {
     const auto inner = [&](int tile_m, int tile_n, int cluster_m, int cluster_n) {
         for (int warpgroups = 1; warpgroups <= most_warpgroups; ++warpgroups)
             for (int ctas = 1; ctas <= most_ctas; ++ctas) {
-                GemmCandidate c{tile_m, tile_n, tile_k, warpgroups, Schedule::cooperative, cluster_m, cluster_n, ctas};
+                GemmCandidate c{tile_m,    tile_n,    tile_k, warpgroups, Schedule::cooperative,
+                                cluster_m, cluster_n, ctas};
                 visit(c);
                 c.schedule = Schedule::pingpong;  // two take turns; a request for another number is told so
                 if (warpgroups == 2 || request.schedule) visit(c);

@@ -4,9 +4,12 @@ namespace rooftile {
 
 std::string_view name_of(GemmKernel kernel) {
     switch (kernel) {
-        case GemmKernel::sm90_gemm: return "sm90_gemm";
-        case GemmKernel::sm80_gemm: return "sm80_gemm";
-        case GemmKernel::generic: return "generic";
+        case GemmKernel::sm90_gemm:
+            return "sm90_gemm";
+        case GemmKernel::sm80_gemm:
+            return "sm80_gemm";
+        case GemmKernel::generic:
+            return "generic";
     }
     return "?";
 }
@@ -17,26 +20,40 @@ std::string_view name_of(Schedule schedule) {
 
 std::string_view name_of(Order order) {
     switch (order) {
-        case Order::row: return "row";
-        case Order::column: return "column";
-        case Order::grouped: return "grouped";
-        case Order::serpentine: return "serpentine";
-        case Order::morton: return "morton";
-        case Order::hilbert: return "hilbert";
+        case Order::row:
+            return "row";
+        case Order::column:
+            return "column";
+        case Order::grouped:
+            return "grouped";
+        case Order::serpentine:
+            return "serpentine";
+        case Order::morton:
+            return "morton";
+        case Order::hilbert:
+            return "hilbert";
     }
     return "?";
 }
 
 std::string_view name_of(Reason reason) {
     switch (reason) {
-        case Reason::registers: return "registers";
-        case Reason::shared: return "shared";
-        case Reason::threads: return "threads";
-        case Reason::instruction: return "instruction";
-        case Reason::alignment: return "alignment";
-        case Reason::cluster: return "cluster";
-        case Reason::latency: return "latency";
-        case Reason::dominated: return "dominated";
+        case Reason::registers:
+            return "registers";
+        case Reason::shared:
+            return "shared";
+        case Reason::threads:
+            return "threads";
+        case Reason::instruction:
+            return "instruction";
+        case Reason::alignment:
+            return "alignment";
+        case Reason::cluster:
+            return "cluster";
+        case Reason::latency:
+            return "latency";
+        case Reason::dominated:
+            return "dominated";
     }
     return "?";
 }

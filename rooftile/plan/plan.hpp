@@ -49,16 +49,16 @@ struct Resources {
 struct Prediction {
     std::optional<double> time_us, tflops;
     std::optional<Bound> bound;
-    std::optional<double> arithmetic_intensity;            ///< FLOP/B of a tile, M1
-    std::optional<std::int64_t> tile_compute_cycles;       ///< T of one k-step, M5
-    std::optional<std::int64_t> stages_min;                ///< M5, with the machine's stated latency
-    std::optional<std::int64_t> stages_for_full_rate;      ///< M14, latency + T_load
+    std::optional<double> arithmetic_intensity;        ///< FLOP/B of a tile, M1
+    std::optional<std::int64_t> tile_compute_cycles;   ///< T of one k-step, M5
+    std::optional<std::int64_t> stages_min;            ///< M5, with the machine's stated latency
+    std::optional<std::int64_t> stages_for_full_rate;  ///< M14, latency + T_load
     std::optional<std::int64_t> waves;
     std::optional<double> wave_efficiency;
-    std::optional<std::int64_t> moved_bytes;               ///< every operand read once, the result written once
-    std::optional<std::int64_t> dram_bytes;                ///< after L2, M32
-    std::optional<std::int64_t> l2_bytes;                  ///< what leaves L2 for the tiles, and the result
-    std::optional<std::int64_t> dram_lower_bound_bytes;    ///< no schedule moves less, M33
+    std::optional<std::int64_t> moved_bytes;             ///< every operand read once, the result written once
+    std::optional<std::int64_t> dram_bytes;              ///< after L2, M32
+    std::optional<std::int64_t> l2_bytes;                ///< what leaves L2 for the tiles, and the result
+    std::optional<std::int64_t> dram_lower_bound_bytes;  ///< no schedule moves less, M33
 };
 
 /// One number that went into a derivation step.
@@ -71,12 +71,12 @@ struct Input {
 
 /// One step: a quantity, how it follows, and the limit it met.
 struct Step {
-    std::string quantity;   ///< "stages_max"
-    std::string formula;    ///< "floor((shared.per_cta - reserved) / stage_bytes)   [M13]"
+    std::string quantity;  ///< "stages_max"
+    std::string formula;   ///< "floor((shared.per_cta - reserved) / stage_bytes)   [M13]"
     std::vector<Input> inputs;
     std::optional<double> value;
     std::string unit;
-    std::string limit;      ///< "4 stages fit, 5 x 49152 = 245760 B do not"; what it means
+    std::string limit;  ///< "4 stages fit, 5 x 49152 = 245760 B do not"; what it means
 };
 
 struct GemmPlan {
@@ -93,7 +93,14 @@ struct GemmPlan {
 
 /// Why a candidate was not kept. The first eight are the contract's names.
 enum class Reason : std::uint8_t {
-    registers, shared, threads, instruction, alignment, cluster, latency, dominated
+    registers,
+    shared,
+    threads,
+    instruction,
+    alignment,
+    cluster,
+    latency,
+    dominated
 };
 inline constexpr int reason_count = 8;
 std::string_view name_of(Reason reason);
@@ -130,8 +137,8 @@ struct Infeasible {
 
 /// What the caller fixes; the rest is searched.
 struct GemmRequest {
-    std::optional<int> tile_m{}, tile_n{}, tile_k{}, stages{}, consumer_warpgroups{}, cluster_m{}, cluster_n{},
-        group{}, split_k{}, ctas_per_sm{};
+    std::optional<int> tile_m{}, tile_n{}, tile_k{}, stages{}, consumer_warpgroups{}, cluster_m{},
+        cluster_n{}, group{}, split_k{}, ctas_per_sm{};
     std::optional<Schedule> schedule{};
     std::optional<Order> order{};
     int top = 8;                  ///< plans to keep

@@ -22,8 +22,8 @@ Input Derivation::given(std::string name, double value, std::string unit, std::s
 
 void Derivation::add(std::string quantity, std::string formula, std::vector<Input> inputs, double value,
                      std::string unit, std::string limit) {
-    steps_.push_back({std::move(quantity), std::move(formula), std::move(inputs), known(value), std::move(unit),
-                      std::move(limit)});
+    steps_.push_back({std::move(quantity), std::move(formula), std::move(inputs), known(value),
+                      std::move(unit), std::move(limit)});
 }
 
 std::optional<double> known(double value) {

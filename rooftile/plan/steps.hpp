@@ -22,8 +22,8 @@ class Derivation {
     static Input given(std::string name, double value, std::string unit, std::string source);
 
     /// NaN as `value` stands for unknown.
-    void add(std::string quantity, std::string formula, std::vector<Input> inputs, double value, std::string unit,
-             std::string limit);
+    void add(std::string quantity, std::string formula, std::vector<Input> inputs, double value,
+             std::string unit, std::string limit);
     std::vector<Step> take() { return std::move(steps_); }
 
   private:

@@ -3,18 +3,21 @@
 // of the need, so trying is the only way to learn it.
 #include <gtest/gtest.h>
 
+#include <ostream>
+
 #include "rooftile/kernel/kernel.hpp"
 
 namespace rooftile {
+
+void PrintTo(const Sm90GemmConfig& config, std::ostream* out) { *out << sm90_name_expression(config); }
+
 namespace {
 
 bool compiles_clean(Sm90GemmConfig config, int consumer_registers) {
     config.consumer_registers = consumer_registers;
     try {
         return !unclean(compile_source(gemm_source(config)));
-    } catch (const Error&) {
-        return false;
-    }
+    } catch (const Error&) { return false; }
 }
 
 // Multiples of 8 up to 240; clean at `high`.
@@ -28,9 +31,21 @@ int least_clean(const Sm90GemmConfig& config) {
 }
 
 Sm90GemmConfig two_consumers(int tile_m, int tile_n, Schedule schedule = Schedule::cooperative) {
-    return {.tile_m = tile_m, .tile_n = tile_n, .tile_k = 64, .stages = 3, .consumer_warpgroups = 2, .schedule = schedule,
-            .cluster_m = 1, .cluster_n = 1, .ctas_per_sm = 1, .producer_registers = 24, .consumer_registers = 240,
-            .type = Type::bf16, .a_major = Major::k, .b_major = Major::k, .tma_store = true};
+    return {.tile_m = tile_m,
+            .tile_n = tile_n,
+            .tile_k = 64,
+            .stages = 3,
+            .consumer_warpgroups = 2,
+            .schedule = schedule,
+            .cluster_m = 1,
+            .cluster_n = 1,
+            .ctas_per_sm = 1,
+            .producer_registers = 24,
+            .consumer_registers = 240,
+            .type = Type::bf16,
+            .a_major = Major::k,
+            .b_major = Major::k,
+            .tma_store = true};
 }
 
 Sm90GemmConfig by_element(int tile_m, int tile_n) {
@@ -49,14 +64,18 @@ TEST_P(LeastCleanRegisters, IsWhatThePlannerPredicts) {
     RecordProperty("least_clean", found);
     // Never more than predicted, or plans would spill; and the prediction not idle by more than two steps.
     EXPECT_LE(found, (predicted + 7) / 8 * 8) << sm90_name_expression(config);
-    EXPECT_GE(found, config.accumulator_registers()) << "below the accumulators the bisection itself is wrong";
+    EXPECT_GE(found, config.accumulator_registers())
+        << "below the accumulators the bisection itself is wrong";
     EXPECT_GE(found, predicted - 24) << "the planner asks for more than the kernel needs";
 }
 
 INSTANTIATE_TEST_SUITE_P(Tiles, LeastCleanRegisters,
-                         testing::Values(two_consumers(128, 64), two_consumers(128, 128), two_consumers(128, 192),
-                                         two_consumers(128, 256), two_consumers(256, 128), two_consumers(256, 160),
-                                         two_consumers(64, 256, Schedule::pingpong), two_consumers(128, 160, Schedule::pingpong), by_element(128, 256), by_element(256, 192)));
+                         testing::Values(two_consumers(128, 64), two_consumers(128, 128),
+                                         two_consumers(128, 192), two_consumers(128, 256),
+                                         two_consumers(256, 128), two_consumers(256, 160),
+                                         two_consumers(64, 256, Schedule::pingpong),
+                                         two_consumers(128, 160, Schedule::pingpong), by_element(128, 256),
+                                         by_element(256, 192)));
 
 }  // namespace
 }  // namespace rooftile

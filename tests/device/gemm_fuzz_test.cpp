@@ -33,14 +33,27 @@ struct Fixed {
     int group = 1;
 };
 constexpr Schedule pingpong = Schedule::pingpong, cooperative = Schedule::cooperative;
-constexpr Fixed configurations[] = {{128, 256}, {128, 128, cooperative, 1, 1, Order::column}, {64, 256}, {64, 16},
-                                    {256, 128, cooperative, 1, 1, Order::grouped, 3}, {192, 128}, {128, 192},
-                                    {64, 64, cooperative, 1, 1, Order::grouped, 16}, {128, 64}, {192, 192},
-                                    {256, 208, cooperative, 1, 1, Order::serpentine, 2}, {128, 96},
-                                    {64, 256, pingpong}, {128, 128, pingpong, 1, 1, Order::serpentine, 5}, {64, 128, pingpong},
-                                    {128, 256, cooperative, 2, 1, Order::grouped, 4}, {128, 256, cooperative, 1, 2},
-                                    {256, 128, cooperative, 1, 2, Order::column}, {64, 128, cooperative, 2, 1},
-                                    {128, 128, pingpong, 2, 1}, {128, 192, pingpong, 1, 2, Order::grouped, 2}};
+constexpr Fixed configurations[] = {{128, 256},
+                                    {128, 128, cooperative, 1, 1, Order::column},
+                                    {64, 256},
+                                    {64, 16},
+                                    {256, 128, cooperative, 1, 1, Order::grouped, 3},
+                                    {192, 128},
+                                    {128, 192},
+                                    {64, 64, cooperative, 1, 1, Order::grouped, 16},
+                                    {128, 64},
+                                    {192, 192},
+                                    {256, 208, cooperative, 1, 1, Order::serpentine, 2},
+                                    {128, 96},
+                                    {64, 256, pingpong},
+                                    {128, 128, pingpong, 1, 1, Order::serpentine, 5},
+                                    {64, 128, pingpong},
+                                    {128, 256, cooperative, 2, 1, Order::grouped, 4},
+                                    {128, 256, cooperative, 1, 2},
+                                    {256, 128, cooperative, 1, 2, Order::column},
+                                    {64, 128, cooperative, 2, 1},
+                                    {128, 128, pingpong, 2, 1},
+                                    {128, 192, pingpong, 1, 2, Order::grouped, 2}};
 
 GemmRequest request_of(const Fixed& f) {
     GemmRequest r;
@@ -79,9 +92,10 @@ GemmProblem random_problem(std::mt19937_64& random, int index) {
 }
 
 std::string shown(const GemmProblem& p, const Fixed& f) {
-    return fmt::format("{}x{}x{} {} a {} b {} lda {} ldb {} ldc {} tile {}x{} {} cluster {}x{} order {} {}", p.m, p.n, p.k,
-                       name_of(p.a_type), a_major_name(p.a_major), b_major_name(p.b_major), p.lda, p.ldb, p.ldc,
-                       f.tile_m, f.tile_n, name_of(f.schedule), f.cluster_m, f.cluster_n, name_of(f.order), f.group);
+    return fmt::format("{}x{}x{} {} a {} b {} lda {} ldb {} ldc {} tile {}x{} {} cluster {}x{} order {} {}",
+                       p.m, p.n, p.k, name_of(p.a_type), a_major_name(p.a_major), b_major_name(p.b_major),
+                       p.lda, p.ldb, p.ldc, f.tile_m, f.tile_n, name_of(f.schedule), f.cluster_m, f.cluster_n,
+                       name_of(f.order), f.group);
 }
 
 class GemmFuzzTest : public DeviceTest {
@@ -120,7 +134,8 @@ class GemmFuzzTest : public DeviceTest {
         }
         for (KernelOutcome& outcome : compile_all(plans_)) {
             if (auto* error = std::get_if<Error>(&outcome))
-                throw Error(error->code(), sm90_name_expression(kernel_config(plans_[kernels_.size()])) + ": " + error->what());
+                throw Error(error->code(), sm90_name_expression(kernel_config(plans_[kernels_.size()])) + ": "
+                                               + error->what());
             kernels_.push_back(std::get<Kernel>(outcome));
         }
     }

@@ -164,6 +164,18 @@ TEST_F(LaunchTest, OneKernelIsRightForItsShapeAndForOthers) {
     }
 }
 
+TEST_F(LaunchTest, PaddingBeyondAnOddNIsLeftAlone) {
+    GemmRequest request;
+    request.buildable_only = true;
+    GemmProblem problem = gemm_problem(130, 77, 16);
+    problem.ldc = 80;
+    const auto derived = derive(live_machine().machine, problem, request);
+    const Kernel kernel = compile(std::get<Plans>(derived).plans.at(0));
+    StreamOwner stream;
+    SmallGemm gemm({130, 77, 16, 16, 16, 80}, 2);
+    EXPECT_EQ(gemm.wrong(stream, [&](auto a, auto b, auto c) { kernel.launch(stream, a, b, c); }), 0);
+}
+
 TEST_F(LaunchTest, AnOddLeadingDimensionOfCIsStoredByElement) {
     Kernel kernel = kernel_for(130, 77, 16);
     EXPECT_FALSE(kernel.config().tma_store);

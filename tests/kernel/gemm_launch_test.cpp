@@ -140,6 +140,7 @@ TEST(GemmLaunch, WhatTheKernelCannotAddressIsNamed) {
     EXPECT_EQ(refusal(base, {100, 200, 300, 304, 300, 200}),
               "ldb is 300; the kernel needs a multiple of 8 elements");
     EXPECT_NE(refusal(base, {100, 200, 300, 304, 304, 201}).find("ldc is 201"), std::string::npos);
+    EXPECT_NE(refusal(base, {100, 199, 300, 304, 304, 200}).find("N is 199"), std::string::npos);
     EXPECT_NE(refusal(base, {100, 200, 300, 1ll << 39, 304, 200}).find("2^40 B"), std::string::npos);
     EXPECT_EQ(refusal(base, good, 0), "the pointer to A is null");
     EXPECT_EQ(refusal(base, good, 0x1008), "A at 0x1008 is not aligned to 16 B");

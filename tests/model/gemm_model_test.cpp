@@ -31,8 +31,15 @@ GemmHardware machine() {
 }
 
 GemmTile wgmma_tile(int m, int n) {
-    return {.tile_m = m, .tile_n = n, .tile_k = 64, .cluster_m = 1, .cluster_n = 1, .ctas_per_sm = 1, .warp_m = 64,
-            .warp_n = n, .epilogue_overlapped = false};
+    return {.tile_m = m,
+            .tile_n = n,
+            .tile_k = 64,
+            .cluster_m = 1,
+            .cluster_n = 1,
+            .ctas_per_sm = 1,
+            .warp_m = 64,
+            .warp_n = n,
+            .epilogue_overlapped = false};
 }
 
 TEST(Arithmetic, UnknownDoesNotBind) {
@@ -124,8 +131,10 @@ TEST(WalkTraffic, NeverBelowTheLowerBound) {
                 for (int group : {1, 2, 8})
                     for (Order order : {Order::row, Order::column, Order::grouped}) {
                         const GemmProblem p = gemm_problem(m, n, k);
-                        EXPECT_GE(WalkTraffic(hw, wgmma_tile(128, 128), p).dram(order, group), p.compulsory_bytes().value);
-                        EXPECT_GE(WalkTraffic(hw, wgmma_tile(128, 128), p).dram(order, group), dram_lower_bound_bytes(hw, p));
+                        EXPECT_GE(WalkTraffic(hw, wgmma_tile(128, 128), p).dram(order, group),
+                                  p.compulsory_bytes().value);
+                        EXPECT_GE(WalkTraffic(hw, wgmma_tile(128, 128), p).dram(order, group),
+                                  dram_lower_bound_bytes(hw, p));
                     }
 }
 

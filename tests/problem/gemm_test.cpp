@@ -10,9 +10,7 @@ namespace {
 std::string refusal(std::int64_t m, std::int64_t n, std::int64_t k) {
     try {
         gemm_problem(m, n, k);
-    } catch (const RequestError& error) {
-        return error.what();
-    }
+    } catch (const RequestError& error) { return error.what(); }
     return "accepted";
 }
 
@@ -61,9 +59,7 @@ TEST(GemmProblem, WhatIsNotSupportedYetIsRefusedByName) {
     try {
         check(p);
         FAIL();
-    } catch (const RequestError& error) {
-        EXPECT_STREQ(error.what(), "batch = 2: not supported yet; 1");
-    }
+    } catch (const RequestError& error) { EXPECT_STREQ(error.what(), "batch = 2: not supported yet; 1"); }
     p.batch = 1;
     p.beta = 1;
     EXPECT_THROW(check(p), RequestError);
