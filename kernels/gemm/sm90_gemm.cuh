@@ -50,6 +50,9 @@ struct Sm90Gemm {
     static constexpr int warps_per_stage =
         4 * (C.schedule == Schedule::pingpong ? 1 : C.consumer_warpgroups);  // that release it in each CTA
 
+    /// Of positive integers, without the sum that overflows near 2^31.
+    static __device__ int ceil_div(int x, int y) { return (x - 1) / y + 1; }
+
     // Named barriers; 0 is __syncthreads.
     static constexpr int slab_barrier = 1;  // + warpgroup
     static constexpr int turn_barrier = 4;  // + warpgroup: ping-pong's "your turn to multiply"
@@ -98,8 +101,8 @@ struct Sm90Gemm {
         __device__ explicit Walk(const GemmArguments& arguments)
             : args(arguments),
               rank(cluster_size > 1 ? static_cast<int>(ptx::cluster_rank()) : 0),
-              rows((args.m + C.cluster_m * C.tile_m - 1) / (C.cluster_m * C.tile_m)),
-              columns((args.n + C.cluster_n * C.tile_n - 1) / (C.cluster_n * C.tile_n)),
+              rows(ceil_div(args.m, C.cluster_m * C.tile_m)),
+              columns(ceil_div(args.n, C.cluster_n * C.tile_n)),
               index(blockIdx.x / cluster_size),
               step(gridDim.x / cluster_size) {}
         __device__ bool more() const { return index < rows * columns; }
@@ -138,7 +141,7 @@ struct Sm90Gemm {
 
     static __device__ void produce(const TensorMap& map_a, const TensorMap& map_b, const GemmArguments& args,
                                    const Shared& shared) {
-        const int k_blocks = (args.k + C.tile_k - 1) / C.tile_k;
+        const int k_blocks = ceil_div(args.k, C.tile_k);
         constexpr unsigned short everyone = (1 << cluster_size) - 1;
         Ring ring;
         for (Walk walk(args); walk.more(); walk.advance()) {
@@ -268,22 +271,24 @@ struct Sm90Gemm {
                                             int n) {
         const int thread = threadIdx.x % Sm90GemmConfig::warpgroup_threads;
         unsigned short* c = static_cast<unsigned short*>(args.c);
-        const int row = m + thread / 32 * 16 + thread % 32 / 4;
-        const int column = n + thread % 4 * 2;
+        // Unsigned: a tile beyond the last one may begin past 2^31, and still lies outside C.
+        const unsigned row = m + thread / 32 * 16 + thread % 32 / 4;
+        const unsigned column = n + thread % 4 * 2;
+        const unsigned rows = args.m, columns = args.n;
 #pragma unroll
         for (int i = 0; i < C.wgmma_rows(); ++i) {
 #pragma unroll
             for (int half = 0; half < 2; ++half) {
-                const int r = row + 64 * i + 8 * half;
-                if (r >= args.m) continue;
+                const unsigned r = row + 64 * i + 8 * half;
+                if (r >= rows) continue;
                 unsigned short* line = c + r * args.ldc;
 #pragma unroll
                 for (int j = 0; j < C.tile_n / 8; ++j) {
                     const unsigned pair =
                         ptx::pack2<C.type>(sums[i][4 * j + 2 * half], sums[i][4 * j + 2 * half + 1]);
-                    const int x = column + 8 * j;
-                    if (x < args.n) line[x] = static_cast<unsigned short>(pair);
-                    if (x + 1 < args.n) line[x + 1] = static_cast<unsigned short>(pair >> 16);
+                    const unsigned x = column + 8 * j;
+                    if (x < columns) line[x] = static_cast<unsigned short>(pair);
+                    if (x + 1 < columns) line[x + 1] = static_cast<unsigned short>(pair >> 16);
                 }
             }
         }
@@ -292,7 +297,7 @@ struct Sm90Gemm {
     static __device__ void consume(const TensorMap& map_c, const GemmArguments& args, const Shared& shared,
                                    int warpgroup) {
         constexpr bool pingpong = C.schedule == Schedule::pingpong;
-        const int k_blocks = (args.k + C.tile_k - 1) / C.tile_k;
+        const int k_blocks = ceil_div(args.k, C.tile_k);
         const int first_row = pingpong ? 0 : warpgroup * C.warpgroup_m();
         Ring ring;
         Walk walk(args);

@@ -23,7 +23,7 @@ struct TileCoordinate {
 ROOFTILE_HOST_DEVICE inline TileCoordinate tile_at(int index, int rows, int columns, Order order, int group) {
     if (order == Order::row) return {index / columns, index % columns};
     if (order == Order::column) return {index % rows, index / rows};
-    const int band = index / (group * columns);
+    const int band = index / columns / group;  // group * columns may pass 2^31
     const int within = index - band * group * columns;
     const int first = band * group;
     const int height = rows - first < group ? rows - first : group;

@@ -179,6 +179,34 @@ TEST_F(GemmFuzzTest, EveryElementIsRight) {
                worst);
 }
 
+// 65544 x 32776 is 2^31 + 1,572,992 elements: whatever is counted in 32 bits wraps.
+TEST_F(GemmFuzzTest, OperandsBeyondTwoToThe31Elements) {
+    if (memory_info().free_bytes < std::int64_t{16} << 30)
+        GTEST_SKIP() << "skipped: needs 16 GiB of free device memory";
+    const std::uint64_t seed = from_environment("ROOFTILE_FUZZ_SEED", fresh_seed());
+    const MeasureKernels measure_kernels(compile_measure_kernels("sm_90"));
+    const Machine machine = live_machine().machine;
+    const std::int64_t many = 65544, half = 32776;
+    GemmProblem padded = gemm_problem(many, 24, 64);
+    padded.ldc = half + 1;  // odd: C goes element by element
+    for (const GemmProblem& problem :
+         {gemm_problem(many, half, 8), gemm_problem(many, 16, half), gemm_problem(16, many, half),
+          gemm_problem(many, 16, half, Type::fp16, Major::mn, Major::mn), padded}) {
+        GemmRequest request;
+        request.buildable_only = true;
+        const auto derived = derive(machine, problem, request);
+        const Kernel kernel = compile(std::get<Plans>(derived).plans.at(0));
+        const GemmLaunch launch = [&](Stream stream, const void* a, const void* b, void* out) {
+            kernel.launch(stream, a, b, out);
+        };
+        const GemmVerifier verifier(measure_kernels, problem);
+        const Verification v = verifier.check_values(seed, launch);
+        EXPECT_TRUE(v.failure.empty())
+            << "ROOFTILE_FUZZ_SEED=" << seed << ' ' << kernel.name_expression() << ' ' << v.failure;
+        EXPECT_TRUE(v.exact && v.random);
+    }
+}
+
 TEST_F(GemmFuzzTest, RunsAreBitIdentical) {
     const std::uint64_t seed = from_environment("ROOFTILE_FUZZ_SEED", fresh_seed());
     const MeasureKernels measure_kernels(compile_measure_kernels("sm_90"));
