@@ -6,7 +6,7 @@ export ROOFTILE_CACHE_DIR="$out/cache"
 status=0
 check() { echo "$1: exit $2"; [ "$2" -eq 0 ] || status=1; }
 
-ROOFTILE_FUZZ_SHAPES=300 "$bin/rooftile_device_tests" >"$out/device_tests.txt" 2>&1
+ROOFTILE_FUZZ_SHAPES=${ROOFTILE_FUZZ_SHAPES:-300} "$bin/rooftile_device_tests" >"$out/device_tests.txt" 2>&1
 check "device tests, 300 fuzzed shapes" $?
 grep -E "FUZZ_SEED=|shapes, |PASSED|FAILED" "$out/device_tests.txt" | sort -u
 

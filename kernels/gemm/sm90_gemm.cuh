@@ -228,9 +228,11 @@ struct Sm90Gemm {
         release(shared, previous);
     }
 
-    /// C by slabs [64][slab_n]: registers -> swizzled shared memory -> TMA, two slabs in flight.
+    /// C by slabs [64][slab_n]: registers -> swizzled shared memory -> TMA, two slabs in flight. `slab` is the
+    /// next to use and goes on from tile to tile: with an odd number of slabs a tile ends on the one that a
+    /// fresh count would overwrite first.
     static __device__ void store_by_tma(const Accumulators& sums, const TensorMap& map_c,
-                                        const Shared& shared, int warpgroup, int m, int n) {
+                                        const Shared& shared, int warpgroup, int& slab, int m, int n) {
         constexpr int slab_n = C.slab_n();
         constexpr int row_bytes = slab_n * Sm90GemmConfig::element_bytes;
         constexpr unsigned swizzle_mask =
@@ -238,7 +240,6 @@ struct Sm90Gemm {
         const int thread = threadIdx.x % Sm90GemmConfig::warpgroup_threads;
         const int warp = thread / 32, lane = thread % 32;
         const unsigned row = warp * 16 + lane % 16;  // this lane's row address for stmatrix
-        int slab = 0;
 #pragma unroll
         for (int i = 0; i < C.wgmma_rows(); ++i) {
 #pragma unroll
@@ -301,6 +302,7 @@ struct Sm90Gemm {
         const int first_row = pingpong ? 0 : warpgroup * C.warpgroup_m();
         Ring ring;
         Walk walk(args);
+        [[maybe_unused]] int slab = 0;
         if (pingpong && warpgroup == 1) {  // the second tile is this warpgroup's first
             ring.skip(k_blocks);
             walk.advance();
@@ -315,7 +317,7 @@ struct Sm90Gemm {
             if (pingpong && walk.more_after_this())
                 ptx::named_barrier_arrive(turn_barrier + 1 - warpgroup,
                                           2 * Sm90GemmConfig::warpgroup_threads);
-            if constexpr (C.tma_store) store_by_tma(sums, map_c, shared, warpgroup, m + first_row, n);
+            if constexpr (C.tma_store) store_by_tma(sums, map_c, shared, warpgroup, slab, m + first_row, n);
             else store_by_element(sums, args, m + first_row, n);
             walk.advance();
             if (pingpong) {  // over the other warpgroup's tile

@@ -115,7 +115,7 @@ void note_unknowns(Plans& plans, const GemmHardware& hw) {
 }
 
 template <class Family>
-std::variant<Plans, Infeasible> run(const Request& r, const Family& family, const GemmContext& context,
+std::variant<Plans, Infeasible> run(const Request& r, const Family& family, GemmContext context,
                                     std::vector<std::string> unknown) {
     const SearchResult result = search(family, r.hw, r.problem, r.fixed);
     if (result.best.kept().empty()) {
@@ -127,6 +127,7 @@ std::variant<Plans, Infeasible> run(const Request& r, const Family& family, cons
         out.rejected = result.rejected;
         return out;
     }
+    context.rivals = result.best.kept();
     Plans plans;
     plans.machine_id = r.machine.id;
     plans.machine_name = r.machine.name;
@@ -194,7 +195,7 @@ std::variant<Plans, Infeasible> derive(const Machine& machine, const GemmProblem
         if (choice.kernel != GemmKernel::generic)
             if (const std::string why = copy_problem(problem); !why.empty())
                 return all_fall(r, family, Reason::alignment, why, copy_elements, 0);
-        const GemmContext context{machine, problem, hw, choice.family, choice.kernel};
+        const GemmContext context{machine, problem, hw, choice.family, choice.kernel, request};
         return run(r, family, context, unknown);
     };
 

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "rooftile/machine/query.hpp"
+#include "rooftile/plan/gemm_choices.hpp"
 #include "rooftile/plan/steps.hpp"
 
 namespace rooftile {
@@ -199,7 +200,10 @@ void latency_wall(Writer& w) {
                 {w.steps.fact("dram.latency"), w.steps.fact("tma.latency_extra"),
                  w.step("T_load", l2, "cycles"), w.step("T", compute, "cycles")},
                 full_rate, "stages", std::move(limit));
-    w.steps.add("stages", "all that fit: above the least they are slack for refresh and congestion   [M14]",
+    w.steps.add("stages",
+                w.context.request.stages
+                    ? "fixed by the request"
+                    : "all that fit: above the least they are slack for refresh and congestion   [M14]",
                 {w.step("stages_min", stages_min, "stages"),
                  w.step("stages_max", w.footprint().stages_max(1 << 20), "stages")},
                 w.kept.stages, "stages",
@@ -356,6 +360,7 @@ GemmPlan write_plan(const GemmContext& context, const Kept& kept) {
     latency_wall(writer);
     levels(writer);
     walk(writer);
+    write_choices(context, kept, writer.steps);
     time(writer);
     plan.derivation = writer.steps.take();
     return plan;

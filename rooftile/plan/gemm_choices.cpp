@@ -1,0 +1,137 @@
+#include "rooftile/plan/gemm_choices.hpp"
+
+#include <fmt/core.h>
+
+namespace rooftile {
+namespace {
+
+Input given(std::string name, double value, std::string unit, std::string source) {
+    return Derivation::given(std::move(name), value, std::move(unit), std::move(source));
+}
+
+// Score in a reader's unit: microseconds, or cycles per product where the time is unknown.
+std::string score_text(const Kept& kept) {
+    if (!std::isnan(kept.time.seconds)) return fmt::format("{:.4g} us", kept.time.seconds * 1e6);
+    return fmt::format(
+        "{:.4g} cycles a product",
+        kept.time.step
+            / (double(kept.footprint.tile.tile_m) * kept.footprint.tile.tile_n * kept.footprint.tile.tile_k));
+}
+
+// How a parameter came about: `rule`, unless the request left nothing to choose.
+template <class T>
+std::string chosen(const std::optional<T>& fixed, std::string_view rule) {
+    return fixed ? "fixed by the request" : std::string(rule);
+}
+
+// The best plan kept whose tile is another, for comparison.
+const Kept* other_tile(const GemmContext& context, const Kept& kept) {
+    for (const Kept& rival : context.rivals)
+        if (rival.candidate.tile_m != kept.candidate.tile_m
+            || rival.candidate.tile_n != kept.candidate.tile_n)
+            return &rival;
+    return nullptr;
+}
+
+void tile(const GemmContext& context, const Kept& kept, Derivation& steps) {
+    const GemmCandidate& c = kept.candidate;
+    std::string limit = fmt::format("predicted {}", score_text(kept));
+    if (const Kept* rival = other_tile(context, kept))
+        limit += fmt::format("; {}x{} would take {}", rival->candidate.tile_m, rival->candidate.tile_n,
+                             score_text(*rival));
+    const std::string_view rule =
+        "the tile_m x tile_n of least predicted time among those that pass every wall   [M8]";
+    const std::vector<Input> inputs{given("m", double(context.problem.m), "", "problem"),
+                                    given("n", double(context.problem.n), "", "problem"),
+                                    given("wave efficiency", kept.waves.efficiency, "", "waves, above")};
+    steps.add("tile_m", chosen(context.request.tile_m, rule), inputs, c.tile_m, "rows", limit);
+    steps.add("tile_n", chosen(context.request.tile_n, rule), inputs, c.tile_n, "columns", std::move(limit));
+    const bool wgmma = context.kernel == GemmKernel::sm90_gemm;
+    steps.add(
+        "tile_k",
+        wgmma ? "one 128-byte swizzle span / b   [M13, M17]" : "16, 32 or 64: whole k16 instructions   [M8]",
+        {given("b", bytes_of(context.problem.a_type), "B", std::string(name_of(context.problem.a_type)))},
+        c.tile_k, "elements",
+        wgmma ? "a row of a tile is what TMA swizzles and wgmma reads at once" : "the rank above decides");
+}
+
+void warpgroups(const GemmContext& context, const Kept& kept, Derivation& steps) {
+    const GemmCandidate& c = kept.candidate;
+    const Footprint& f = kept.footprint;
+    const bool pingpong = c.schedule == Schedule::pingpong;
+    steps.add(
+        "consumer_warpgroups",
+        chosen(context.request.consumer_warpgroups, "as many as hold the accumulators in registers   [M12]"),
+        {given("registers_per_thread", f.registers, "registers", "an earlier step"),
+         given("registers a thread can have", f.registers_limit, "registers", "an earlier step")},
+        c.warpgroups, "warpgroups", fmt::format("{} threads a CTA", f.threads));
+    steps.add("warpgroups_on_a_tile",
+              chosen(context.request.schedule,
+                     "schedule: all on one tile (cooperative) or one each, in turns (pingpong)"),
+              {given("epilogue that shows",
+                     kept.time.tile_cycles - double(ceil_div(context.problem.k, c.tile_k)) * kept.time.step,
+                     "cycles", "tile_cycles, below")},
+              pingpong ? 1 : c.warpgroups, "warpgroups",
+              pingpong ? "pingpong: the epilogue runs beside the other warpgroup's products"
+                       : "cooperative: the larger tile asks less of L2, and the epilogue shows");
+    if (f.consumer_registers > 0) {
+        const std::vector<Input> inputs{steps.fact("sm.registers"),
+                                        given("threads", f.threads, "", "an earlier step"),
+                                        given("ctas_per_sm", c.ctas_per_sm, "", "this plan")};
+        steps.add("setmaxnreg_consumer",
+                  "floor((pool - producer) / consumers, to 8); pool = launch registers x warpgroups", inputs,
+                  f.consumer_registers, "registers", fmt::format("{} are needed", f.registers));
+        steps.add("setmaxnreg_producer", "what is left of the pool, 24 at least   [PTX ISA, setmaxnreg]",
+                  inputs, f.producer_registers, "registers", "one thread that issues copies needs few");
+    }
+    steps.add(
+        "ctas_per_sm", chosen(context.request.ctas_per_sm, "1 or 2, by predicted time   [M3, M6]"),
+        {given("shared memory of a CTA", f.shared_bytes(kept.stages), "B", "an earlier step"),
+         steps.fact("shared.per_sm")},
+        c.ctas_per_sm, "CTAs",
+        c.ctas_per_sm > 1 ? "one stores while another multiplies" : "the ring takes the SM's shared memory");
+}
+
+void sharing(const GemmContext& context, const Kept& kept, Derivation& steps) {
+    const GemmCandidate& c = kept.candidate;
+    const double alone = kept.footprint.stage_bytes / kept.step.tensor;
+    const double shared =
+        alone * (double(c.tile_m) / c.cluster_n + double(c.tile_n) / c.cluster_m) / (c.tile_m + c.tile_n);
+    const bool clustered = c.cluster_m * c.cluster_n > 1;
+    std::string limit = "not compared: a rate is unknown";
+    if (!std::isnan(alone) && !std::isnan(context.hw.l2_share))
+        limit = clustered ? fmt::format("asks L2 for {:.3g} B/clk instead of {:.3g}, of {:.3g}", shared,
+                                        alone, context.hw.l2_share)
+                          : fmt::format("alone a tile asks L2 for {:.3g} B/clk of {:.3g}", alone,
+                                        context.hw.l2_share);
+    const std::vector<Input> inputs{given("l2_bytes_per_cycle", shared, "B/clk", "an earlier step"),
+                                    steps.fact("l2.bandwidth")};
+    steps.add("cluster_m",
+              chosen(context.request.cluster_m,
+                     "CTAs of a column of tiles that share B by multicast, by predicted time   [M17, M39]"),
+              inputs, c.cluster_m, "CTAs", limit);
+    steps.add("cluster_n",
+              chosen(context.request.cluster_n,
+                     "CTAs of a row of tiles that share A by multicast, by predicted time   [M17, M39]"),
+              inputs, c.cluster_n, "CTAs", std::move(limit));
+    steps.add("group",
+              chosen(context.request.group,
+                     "rows of cluster tiles walked together: least DRAM traffic of the orders tried   [M32]"),
+              {given("dram_bytes", kept.dram, "B", "an earlier step"), steps.fact("l2.size"),
+               steps.fact("l2.partitions")},
+              kept.order.group, "rows", fmt::format("order {}", name_of(kept.order.order)));
+    steps.add(
+        "split_k", "1: parts of K are not split in the kernels yet   [M29]",
+        {given("waves", kept.waves.waves, "", "an earlier step")}, 1, "parts",
+        kept.waves.waves > 1 ? "more tiles than slots: nothing to gain" : "one wave or less: SMs may idle");
+}
+
+}  // namespace
+
+void write_choices(const GemmContext& context, const Kept& kept, Derivation& steps) {
+    tile(context, kept, steps);
+    warpgroups(context, kept, steps);
+    sharing(context, kept, steps);
+}
+
+}  // namespace rooftile
