@@ -1,0 +1,21 @@
+// Everything of the library, in the order in which data flows.
+#pragma once
+
+#include "rooftile/units.hpp"
+
+#include "rooftile/error.hpp"
+
+#include "rooftile/machine/machine.hpp"
+#include "rooftile/machine/read.hpp"
+#include "rooftile/machine/registry.hpp"
+
+#include "rooftile/problem/gemm.hpp"
+
+#include "rooftile/model/gemm_model.hpp"
+
+#include "rooftile/plan/plan.hpp"
+
+#include "rooftile/kernel/kernel.hpp"
+#include "rooftile/machine/live.hpp"  // asks the driver, so it stands with the kernel
+
+#include "rooftile/measure/measure.hpp"
