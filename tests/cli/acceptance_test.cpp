@@ -137,7 +137,8 @@ TEST(Acceptance, SetChangesWhatFollows) {
     EXPECT_NE(roomy.at("context").at("machine_hash"), fast.at("context").at("machine_hash"));
     // 10 TB/s against 132 * 4096 * 1.59 GHz = 859.67 TFLOP/s.
     const Value wide =
-        plan_json(with(fixed, {"--set", "dram.sustained_read=10 TB/s", "--set", "dram.bandwidth=10 TB/s"}));
+        plan_json(with(fixed, {"--set", "dram.sustained_read=10 TB/s", "--set", "dram.bandwidth=10 TB/s",
+                               "--set", "clock.sustained.bf16=1.59 GHz"}));
     EXPECT_NEAR(step(wide, "intensity_critical").get<double>(), 85.97, 0.01);
 }
 

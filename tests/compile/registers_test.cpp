@@ -9,7 +9,10 @@
 
 namespace rooftile {
 
-void PrintTo(const Sm90GemmConfig& config, std::ostream* out) { *out << sm90_name_expression(config); }
+void PrintTo(const Sm90GemmConfig& c, std::ostream* out) {
+    *out << c.tile_m << 'x' << c.tile_n << (c.schedule == Schedule::pingpong ? " pingpong" : " cooperative")
+         << (c.tma_store ? "" : " by element");
+}
 
 namespace {
 
