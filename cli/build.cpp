@@ -64,7 +64,8 @@ Json document_of(const Kernel& kernel, const Plans& plans, DocumentContext conte
             {"cubin_bytes", kernel.cubin().size()},
             {"compile_seconds", kernel.compile_seconds()},
             {"from_cache", kernel.from_cache()},
-            {"disassembler", has_sass}};
+            {"disassembler", has_sass},
+            {"notes", plans.notes}};
 }
 
 std::string text_of(const Kernel& kernel, const Plans& plans, const Terminal& terminal) {
@@ -97,13 +98,7 @@ std::string text_of(const Kernel& kernel, const Plans& plans, const Terminal& te
            + "\n\n" + entries_text(entries, 2, terminal) + "\n" + name + "\n";
 }
 
-void write_cubin(const std::string& path, const std::string& cubin) {
-    OutputFlags file;
-    file.file = path;
-    write_result(cubin, file);
-}
-
-/// PTX or SASS, which take the place of the summary.
+/// PTX and SASS, which take the place of the summary; empty where neither was asked for or could be had.
 std::string listing_of(const Kernel& kernel, const BuildFlags& flags) {
     std::string out;
     if (flags.ptx) out += kernel.ptx();
@@ -120,19 +115,24 @@ int build_gemm(const BuildFlags& flags, const std::string& command) {
         throw RequestError("--json and --ptx or --sass exclude each other; give one");
     const GemmProblem problem = problem_of(flags.gemm);
     const GemmRequest request = request_of(flags.gemm, default_top);
-    const Machine machine = machine_of(flags.gemm);
-    const DocumentContext context = context_of(machine, command);
-    const auto outcome = derive(machine, problem, request);
+    const Target target = target_of(flags.gemm);
+    const DocumentContext context = context_of(target.machine, command);
+    const auto outcome = derive_for(target, problem, request);
     if (const auto* infeasible = std::get_if<Infeasible>(&outcome))
         return report_infeasible(*infeasible, context, flags.output);
     const Plans& plans = std::get<Plans>(outcome);
     const Kernel kernel = compile(chosen(plans, flags.rank));
-    if (!flags.cubin.empty()) write_cubin(flags.cubin, kernel.cubin());
-    if (flags.ptx || flags.sass) write_result(listing_of(kernel, flags), flags.output);
-    else if (format == Format::json)
+    if (!flags.cubin.empty()) write_result(kernel.cubin(), {.file = flags.cubin, .flag = "--cubin"});
+    if (format == Format::json) {
         write_result(json_text(document_of(kernel, plans, context, find_disassembler().has_value())),
                      flags.output);
-    else write_result(text_of(kernel, plans, terminal_for(flags.output)), flags.output);
+        return int(ExitCode::done);
+    }
+    std::string text = listing_of(kernel, flags);
+    const bool summary = text.empty();
+    if (summary) text = text_of(kernel, plans, terminal_for(flags.output));
+    write_result(text, flags.output);
+    if (!target.note.empty()) say(target.note);
     return int(ExitCode::done);
 }
 

@@ -21,7 +21,7 @@ struct DoctorFlags {
     OutputFlags output;
 };
 
-Json document_of(const std::vector<Finding>& findings) {
+Json document_of(const std::vector<Finding>& findings, const std::string& command) {
     Json list = Json::array();
     for (const Finding& finding : findings)
         list.push_back({{"status", name_of(finding.status)},
@@ -29,7 +29,7 @@ Json document_of(const std::vector<Finding>& findings) {
                         {"detail", finding.detail},
                         {"fix", finding.fix}});
     return {{"schema", "rooftile/doctor/1"},
-            {"context", {{"version", version()}}},
+            {"context", context_json(context_of(command))},
             {"gpu_usable", gpu_usable()},
             {"findings", std::move(list)}};
 }
@@ -55,13 +55,13 @@ std::string text_of(const std::vector<Finding>& findings, const Terminal& termin
     return out;
 }
 
-int doctor(const DoctorFlags& flags) {
+int doctor(const DoctorFlags& flags, const std::string& command) {
     const Format format = checked_format(flags.output);
     static constexpr std::string_view requirements[] = {"gpu"};
     const bool needs_gpu = !flags.require.empty();
     if (needs_gpu) one_of("--require", flags.require, requirements);
     const auto findings = diagnose();
-    if (format == Format::json) write_result(json_text(document_of(findings)), flags.output);
+    if (format == Format::json) write_result(json_text(document_of(findings, command)), flags.output);
     else write_result(text_of(findings, terminal_for(flags.output)), flags.output);
     return int(needs_gpu && !gpu_usable() ? ExitCode::no_gpu : ExitCode::done);
 }
@@ -76,7 +76,9 @@ void add_doctor(CLI::App& app, Invocation& invocation) {
         ->check(refuse_empty);
     add_output_flags(*verb, flags->output, Documents::json_only);
     verb->footer("Examples:\n  rooftile doctor\n  rooftile doctor --require gpu --json\n");
-    verb->callback([&invocation, flags] { invocation.run = [flags] { return doctor(*flags); }; });
+    verb->callback([&invocation, flags] {
+        invocation.run = [&invocation, flags] { return doctor(*flags, invocation.command); };
+    });
 }
 
 }  // namespace rooftile::cli

@@ -164,29 +164,27 @@ GemmRequest request_of(const GemmFlags& f, int default_top) {
     return r;
 }
 
-Machine machine_of(const GemmFlags& f) {
-    std::optional<Machine> machine;
+Target target_of(const GemmFlags& f) {
+    Target target;
     if (!f.machine.empty()) {
-        machine = machine_by_id(f.machine);
+        target.machine = machine_by_id(f.machine);
     } else if (auto live = find_live_machine()) {
-        if (!live->note.empty()) say(live->note);
-        machine = std::move(live->machine);
+        target = {std::move(live->machine), std::move(live->note)};
     } else {
-        say(fmt::format("no usable GPU here: planning for {}; --machine names another", fallback_machine));
-        machine = machine_by_id(fallback_machine);
+        target.machine = machine_by_id(fallback_machine);
+        target.note =
+            fmt::format("no usable GPU here: planning for {}; --machine names another", fallback_machine);
     }
-    for (const std::string& assignment : f.set) set_number(*machine, assignment);
-    return std::move(*machine);
+    for (const std::string& assignment : f.set) set_number(target.machine, assignment);
+    return target;
 }
 
-DocumentContext context_of(const Machine& machine, const std::string& command) {
-    DocumentContext context;
-    context.version = version();
-    context.machine_id = machine.id;
-    context.machine_name = machine.name;
-    context.machine_hash = machine.hash();
-    context.command = command;
-    return context;
+std::variant<Plans, Infeasible> derive_for(const Target& target, const GemmProblem& problem,
+                                           const GemmRequest& request) {
+    auto outcome = derive(target.machine, problem, request);
+    if (!target.note.empty())
+        std::visit([&](auto& found) { found.notes.insert(found.notes.begin(), target.note); }, outcome);
+    return outcome;
 }
 
 int report_infeasible(const Infeasible& infeasible, const DocumentContext& context,

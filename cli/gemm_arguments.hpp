@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "rooftile/machine/machine.hpp"
@@ -30,11 +31,18 @@ void add_gemm_flags(CLI::App& verb, GemmFlags& flags, int default_top);
 GemmProblem problem_of(const GemmFlags& flags);
 GemmRequest request_of(const GemmFlags& flags, int default_top);
 
-/// --machine, else the live GPU, else h100-sxm with a line on stderr; then every --set.
-Machine machine_of(const GemmFlags& flags);
+/// What is planned for, and what a reader must know of that choice; empty where the request named it.
+struct Target {
+    Machine machine;
+    std::string note;
+};
 
-/// A document's context of a run that saw no GPU.
-DocumentContext context_of(const Machine& machine, const std::string& command);
+/// --machine, else the live GPU, else h100-sxm; then every --set.
+Target target_of(const GemmFlags& flags);
+
+/// derive(), with the target's note among the outcome's notes.
+std::variant<Plans, Infeasible> derive_for(const Target& target, const GemmProblem& problem,
+                                           const GemmRequest& request);
 
 /// No plan fits: the one line on stderr, and the document where a format asks for it. Returns exit code 10.
 struct OutputFlags;

@@ -25,16 +25,17 @@ struct ShowFlags {
     OutputFlags output;
 };
 
-int list(const OutputFlags& output) {
+int list(const OutputFlags& output, const std::string& command) {
     const Format format = checked_format(output);
     std::vector<Machine> machines;
     for (const std::string& id : machine_ids()) machines.push_back(machine_by_id(id));
-    if (format == Format::json) write_result(json_text(machines_document(machines, version())), output);
+    if (format == Format::json)
+        write_result(json_text(machines_document(context_of(command), machines)), output);
     else write_result(machines_text(machines, terminal_for(output)), output);
     return int(ExitCode::done);
 }
 
-int show(const ShowFlags& flags) {
+int show(const ShowFlags& flags, const std::string& command) {
     const Format format = checked_format(flags.output);
     if (flags.toml && format == Format::json)
         throw RequestError("--toml and --json exclude each other; give one");
@@ -49,7 +50,7 @@ int show(const ShowFlags& flags) {
     for (const std::string& assignment : flags.set) set_number(machine, assignment);
     if (flags.toml) write_result(to_toml(machine), flags.output);
     else if (format == Format::json)
-        write_result(json_text(machine_document(machine, version())), flags.output);
+        write_result(json_text(machine_document(context_of(machine, command), machine)), flags.output);
     else write_result(machine_text(machine, terminal_for(flags.output)), flags.output);
     return int(ExitCode::done);
 }
@@ -68,7 +69,9 @@ void add_machine(CLI::App& app, Invocation& invocation) {
     CLI::App* list_verb = machine->add_subcommand("list", "The machines that are shipped");
     add_output_flags(*list_verb, *listing, Documents::json_only);
     list_verb->footer("Example:\n  rooftile machine list\n");
-    list_verb->callback([&invocation, listing] { invocation.run = [listing] { return list(*listing); }; });
+    list_verb->callback([&invocation, listing] {
+        invocation.run = [&invocation, listing] { return list(*listing, invocation.command); };
+    });
 
     auto flags = std::make_shared<ShowFlags>();
     CLI::App* show_verb =
@@ -87,7 +90,9 @@ void add_machine(CLI::App& app, Invocation& invocation) {
         "Examples:\n"
         "  rooftile machine show h100-sxm\n"
         "  rooftile machine show h100-sxm --toml > mine.toml\n");
-    show_verb->callback([&invocation, flags] { invocation.run = [flags] { return show(*flags); }; });
+    show_verb->callback([&invocation, flags] {
+        invocation.run = [&invocation, flags] { return show(*flags, invocation.command); };
+    });
 
     CLI::App* probe = machine->add_subcommand("probe", "Measure a GPU's unknown numbers (not available yet)");
     probe->prefix_command();  // whatever follows belongs to it

@@ -67,10 +67,15 @@ int write_run(const MeasureRun& run, DocumentContext context, const MeasureFlags
         write_result(document_text(measurement_document(context, run.rows, timings, run.notes), format),
                      flags.output);
     }
-    const auto right = [](const Measurement& row) { return row.verified.ok(); };
-    if (std::all_of(run.rows.begin(), run.rows.end(), right)) return int(ExitCode::done);
-    say("verification failed: a result is wrong; its row says where");
-    return int(ExitCode::verification_failed);
+    const auto wrong = [](const Measurement& row) { return row.built && !row.verified.ok(); };
+    if (std::any_of(run.rows.begin(), run.rows.end(), wrong)) {
+        say("verification failed: a result is wrong; its row says where");
+        return int(ExitCode::verification_failed);
+    }
+    const auto unbuilt = [](const Measurement& row) { return !row.built; };
+    if (std::none_of(run.rows.begin(), run.rows.end(), unbuilt)) return int(ExitCode::done);
+    say("a kernel did not compile as planned; its row says why");
+    return int(ExitCode::compile_failed);
 }
 
 int measure_gemm(const MeasureFlags& flags, const Invocation& invocation) {
@@ -81,17 +86,19 @@ int measure_gemm(const MeasureFlags& flags, const Invocation& invocation) {
     const GemmProblem problem = problem_of(flags.gemm);
     GemmRequest request = request_of(flags.gemm, default_top);
     request.buildable_only = true;
-    std::optional<Machine> planned;
-    if (!flags.gemm.machine.empty()) planned = machine_of(flags.gemm);
+    std::optional<Target> planned;
+    if (!flags.gemm.machine.empty()) planned = target_of(flags.gemm);
     const LiveMachine live = live_machine(options.device);  // exit code 4 where there is no GPU
-    const Machine machine = planned ? std::move(*planned) : machine_of(flags.gemm);
-    const DocumentContext context = context_of(machine, invocation.command);
-    const auto outcome = derive(machine, problem, request);
+    const Target target = planned ? std::move(*planned) : target_of(flags.gemm);
+    const DocumentContext context = context_of(target.machine, invocation.command);
+    const auto outcome = derive_for(target, problem, request);
     if (const auto* infeasible = std::get_if<Infeasible>(&outcome))
         return report_infeasible(*infeasible, context, flags.output);
     options.machine = &live.machine;  // the roofs are of the GPU that runs, whatever machine was planned for
     note_interrupts();
-    return write_run(measure(std::get<Plans>(outcome).plans, options), context, flags, options.seed);
+    MeasureRun run = measure(std::get<Plans>(outcome).plans, options);
+    if (!target.note.empty()) run.notes.insert(run.notes.begin(), target.note);
+    return write_run(run, context, flags, options.seed);
 }
 
 }  // namespace

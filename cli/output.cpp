@@ -67,12 +67,16 @@ void write_stdout(std::string_view text) {
     }
 }
 
-void write_stream(const std::filesystem::path& path, std::string_view text) {
+[[noreturn]] void cannot_write(const OutputFlags& flags, std::string_view why) {
+    throw RequestError(fmt::format("{} {}: cannot write: {}", flags.flag, flags.file, why));
+}
+
+/// `path` is the file of the flags, or the one that will take its place.
+void write_stream(const std::filesystem::path& path, std::string_view text, const OutputFlags& flags) {
     std::ofstream out(path, std::ios::binary | std::ios::trunc);
     out.write(text.data(), std::streamsize(text.size()));
     out.flush();
-    if (!out)
-        throw RequestError(fmt::format("--out {}: cannot write: {}", path.string(), std::strerror(errno)));
+    if (!out) cannot_write(flags, std::strerror(errno));
 }
 
 }  // namespace
@@ -115,15 +119,15 @@ void write_result(std::string_view text, const OutputFlags& flags) {
     const fs::path path(flags.file);
     std::error_code error;
     // A device or a pipe cannot be replaced by a file of that name.
-    if (fs::exists(path, error) && !fs::is_regular_file(path, error)) return write_stream(path, text);
+    if (fs::exists(path, error) && !fs::is_regular_file(path, error)) return write_stream(path, text, flags);
     fs::path aside(path);
     aside += fmt::format(".{}.tmp", getpid());
-    write_stream(aside, text);
+    write_stream(aside, text, flags);
     fs::rename(aside, path, error);
     if (!error) return;
     const std::string why = error.message();
     fs::remove(aside, error);
-    throw RequestError(fmt::format("--out {}: cannot write: {}", flags.file, why));
+    cannot_write(flags, why);
 }
 
 std::string document_text(const Json& document, Format format) {

@@ -20,6 +20,7 @@ struct OutputFlags {
     bool json = false, jsonl = false, csv = false;
     std::string file;  ///< empty: stdout
     std::string color = "auto";
+    std::string flag = "--out";  ///< which named the file, for messages
 };
 
 /// Which of the flags a verb's results can follow.

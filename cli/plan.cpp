@@ -25,15 +25,17 @@ int plan_gemm(const PlanFlags& flags, const std::string& command) {
     const GemmProblem problem = problem_of(flags.gemm);
     GemmRequest request = request_of(flags.gemm, default_top);
     request.buildable_only = flags.buildable_only;
-    const Machine machine = machine_of(flags.gemm);
-    const DocumentContext context = context_of(machine, command);
-    const auto outcome = derive(machine, problem, request);
+    const Target target = target_of(flags.gemm);
+    const DocumentContext context = context_of(target.machine, command);
+    const auto outcome = derive_for(target, problem, request);
     if (const auto* infeasible = std::get_if<Infeasible>(&outcome))
         return report_infeasible(*infeasible, context, flags.output);
     if (format == Format::text)
         write_result(plan_text(std::get<Plans>(outcome), flags.explain, terminal_for(flags.output)),
                      flags.output);
     else write_result(document_text(plan_document(context, outcome), format), flags.output);
+    // A document carries the note itself; CSV has no place for it.
+    if ((format == Format::text || format == Format::csv) && !target.note.empty()) say(target.note);
     return int(ExitCode::done);
 }
 

@@ -1,4 +1,6 @@
 // From a timing to the figures of a row, and the roofs that refuse impossible ones.
+#include <algorithm>
+
 #include <fmt/core.h>
 
 #include "rooftile/machine/query.hpp"
@@ -8,14 +10,36 @@ namespace rooftile {
 
 namespace {
 
-/// Clock and rate are measured and published to about a percent.
-constexpr double roof_slack = 1.02;
+/// A measured clock is taken to be off by this at most: the counters are read within 1 us of a region of some
+/// ms, and the medians of clock and time may come from different blocks. The rate and DRAM's peak are upper
+/// limits as they stand.
+constexpr double clock_error = 0.005;
 
 /// What a cold run must read from DRAM: A and B. C is left out, since it may still lie in L2 at the end.
 double cold_dram_bytes(const GemmProblem& p) {
     const double a = static_cast<double>(p.m) * static_cast<double>(p.k) * bytes_of(p.a_type);
     const double b = static_cast<double>(p.n) * static_cast<double>(p.k) * bytes_of(p.b_type);
     return a + b;
+}
+
+/// FLOP/s at a clock in MHz, in TFLOP/s.
+double tensor_roof(double flops_per_cycle, double mhz) { return flops_per_cycle * mhz * 1e-6; }
+
+std::string above_tensor_roof(double tflops, std::optional<double> mhz, const Roofs& roofs) {
+    if (!roofs.flops_per_cycle) return {};
+    const auto line = [&](double at, std::string_view kind) {
+        return fmt::format("above the roof: {:.1f} TFLOP/s of {:.1f} at the {} {:.0f} MHz", tflops,
+                           tensor_roof(*roofs.flops_per_cycle, at), kind, at);
+    };
+    if (mhz && tflops > (1 + clock_error) * tensor_roof(*roofs.flops_per_cycle, *mhz))
+        return line(*mhz, "measured");
+    if (roofs.boost_clock_mhz && tflops > tensor_roof(*roofs.flops_per_cycle, *roofs.boost_clock_mhz))
+        return line(*roofs.boost_clock_mhz, "boost clock,");
+    return {};
+}
+
+void note_once(std::vector<std::string>& notes, std::string note) {
+    if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(std::move(note));
 }
 
 }  // namespace
@@ -28,7 +52,33 @@ Roofs roofs_of(const Machine* machine, const GemmPlan& plan, int sms) {
         rate_key(family, name_of(plan.problem.a_type), name_of(plan.problem.accumulate_type));
     if (const auto flops = flops_per_cycle_per_sm(*machine, rate)) roofs.flops_per_cycle = flops->value * sms;
     if (const auto dram = dram_bandwidth(*machine)) roofs.dram_bytes_per_s = dram->value;
+    if (const auto boost = machine->number<Clock>("clock.boost")) roofs.boost_clock_mhz = boost->value * 1e-6;
     return roofs;
+}
+
+std::string above_roof(const GemmProblem& problem, Mode mode, const TimedResult& timed, const Roofs& roofs) {
+    const double seconds = timed.time_us.median * 1e-6;
+    if (seconds <= 0) return {};
+    if (mode == Mode::cold && roofs.dram_bytes_per_s) {
+        const double rate = cold_dram_bytes(problem) / seconds;
+        if (rate > *roofs.dram_bytes_per_s) {
+            return fmt::format("above the roof: A and B at {:.0f} GB/s of DRAM's {:.0f}, with L2 overwritten",
+                               rate * 1e-9, *roofs.dram_bytes_per_s * 1e-9);
+        }
+    }
+    return above_tensor_roof(problem.flops().value / seconds * 1e-12, timed.sm_clock_mhz, roofs);
+}
+
+std::vector<std::string> unchecked_roofs(Mode mode, const TimedResult& timed, const Roofs& roofs) {
+    std::vector<std::string> notes;
+    if (!roofs.flops_per_cycle) {
+        notes.emplace_back("the tensor roof was not checked: the machine's rate for these types is unknown");
+    } else if (!timed.sm_clock_mhz && !roofs.boost_clock_mhz) {
+        notes.emplace_back("the tensor roof was not checked: neither the SM clock nor clock.boost is known");
+    }
+    if (mode == Mode::cold && !roofs.dram_bytes_per_s)
+        notes.emplace_back("the roof of DRAM was not checked: the machine's dram.bandwidth is unknown");
+    return notes;
 }
 
 void set_figures(Measurement& row, const TimedResult& timed, const Roofs& roofs) {
@@ -45,22 +95,40 @@ void set_figures(Measurement& row, const TimedResult& timed, const Roofs& roofs)
     const double seconds = row.time_us * 1e-6;
     row.tflops = problem.flops().value / seconds * 1e-12;
     row.gbytes_per_s = problem.compulsory_bytes().value / seconds * 1e-9;
-    if (roofs.flops_per_cycle && row.sm_clock_mhz) {
-        const double roof = *roofs.flops_per_cycle * *row.sm_clock_mhz * 1e6 * 1e-12;
-        row.roof_fraction = row.tflops / roof;
-        if (*row.roof_fraction > roof_slack) {
-            row.invalid = fmt::format("above the roof: {:.1f} TFLOP/s of {:.1f} at the measured {:.0f} MHz",
-                                      row.tflops, roof, *row.sm_clock_mhz);
+    if (roofs.flops_per_cycle && row.sm_clock_mhz)
+        row.roof_fraction = row.tflops / tensor_roof(*roofs.flops_per_cycle, *row.sm_clock_mhz);
+    if (std::string why = above_roof(problem, row.mode, timed, roofs); !why.empty())
+        row.invalid = std::move(why);
+}
+
+Baselines baselines_of(const GemmProblem& problem, Mode mode, std::span<const TimedResult> algorithms,
+                       const Roofs& roofs, std::vector<std::string>& notes) {
+    Baselines b;
+    for (std::size_t i = 0; i < algorithms.size(); ++i) {
+        if (!algorithms[i].failure.empty()) continue;
+        if (const std::string why = above_roof(problem, mode, algorithms[i], roofs); !why.empty()) {
+            note_once(notes, fmt::format("cuBLASLt's algorithm {} was left out: {}", i, why));
+            continue;
         }
+        const double us = algorithms[i].time_us.median;
+        if (i == 0) b.cublaslt_top1_us = us;
+        if (!b.cublaslt_best_us || us < *b.cublaslt_best_us) b.cublaslt_best_us = us;
     }
-    if (row.mode == Mode::cold && roofs.dram_bytes_per_s) {
-        const double rate = cold_dram_bytes(problem) / seconds;
-        if (rate > roof_slack * *roofs.dram_bytes_per_s) {
-            row.invalid =
-                fmt::format("above the roof: A and B at {:.0f} GB/s of DRAM's {:.0f}, with L2 overwritten",
-                            rate * 1e-9, *roofs.dram_bytes_per_s * 1e-9);
-        }
+    return b;
+}
+
+std::optional<double> copy_time(std::int64_t bytes, Mode mode, const TimedResult& timed, const Roofs& roofs,
+                                std::vector<std::string>& notes) {
+    const double seconds = timed.time_us.median * 1e-6;
+    if (seconds <= 0) return std::nullopt;
+    // After one cold launch what was written may still lie in L2.
+    const double moved = static_cast<double>(bytes) * (mode == Mode::cold ? 1 : 2);
+    if (roofs.dram_bytes_per_s && moved / seconds > *roofs.dram_bytes_per_s) {
+        note_once(notes, fmt::format("the copy was left out: above the roof: {:.0f} GB/s of DRAM's {:.0f}",
+                                     moved / seconds * 1e-9, *roofs.dram_bytes_per_s * 1e-9));
+        return std::nullopt;
     }
+    return timed.time_us.median;
 }
 
 }  // namespace rooftile

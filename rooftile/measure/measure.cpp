@@ -71,6 +71,8 @@ class Session {
             measure_problem(i, end);
             i = end;
         }
+        if (std::none_of(kernels_compiled_.begin(), kernels_compiled_.end(), has_kernel))
+            throw std::get<Error>(kernels_compiled_.front());
         describe();
         return std::move(run_);
     }
@@ -85,22 +87,40 @@ class Session {
         const Part all(run_, "prepare (the parts below overlap)");
         const std::string arch = "sm_90";  // of sm90_gemm, the one family that can be built
         auto own = std::async(std::launch::async, [&] { return compile_measure_kernels(arch); });
-        auto first = std::async(std::launch::async, [&] { return compile(plans_.front()); });
+        auto first = std::async(std::launch::async, [&] { return compile_one(plans_.front()); });
         {
             const Part part(run_, "driver and context");
             device_ = Driver::instance().device(options_.device);
             Driver::instance().require_arch(options_.device, arch);
             context_ = Context::current_or_primary(options_.device);
         }
-        kernels_compiled_.push_back(first.get());
-        add_compile_timing(kernels_compiled_.back());
+        KernelOutcome outcome = first.get();
+        if (const auto* kernel = std::get_if<Kernel>(&outcome)) add_compile_timing(*kernel);
         const std::vector<CachedCompile> compiled = own.get();
         double slowest = 0;
         for (const CachedCompile& c : compiled) slowest = std::max(slowest, c.compiled.seconds);
         run_.timings.push_back({slowest > 0 ? "compile: checks" : "compile: checks (cached)", slowest});
         const Part part(run_, "load");
         kernels_ = std::make_unique<MeasureKernels>(compiled);
-        kernels_compiled_.back().load();
+        keep(std::move(outcome));
+    }
+
+    static KernelOutcome compile_one(const GemmPlan& plan) {
+        try {
+            return compile(plan);
+        } catch (const Error& error) { return error; }
+    }
+
+    static bool has_kernel(const KernelOutcome& outcome) { return std::holds_alternative<Kernel>(outcome); }
+
+    /// Loads a kernel; what does not compile stays as its error, and any other fault ends the run.
+    void keep(KernelOutcome outcome) {
+        if (const auto* error = std::get_if<Error>(&outcome)) {
+            if (error->code() != ExitCode::compile_failed) throw *error;
+        } else {
+            std::get<Kernel>(outcome).load();
+        }
+        kernels_compiled_.push_back(std::move(outcome));
     }
 
     void add_compile_timing(const Kernel& kernel) {
@@ -114,14 +134,13 @@ class Session {
         if (have >= end) return;
         const Part part(run_, fmt::format("compile: {} more", end - have));
         for (KernelOutcome& outcome : compile_all(std::span(plans_).subspan(have, end - have))) {
-            if (auto* error = std::get_if<Error>(&outcome)) throw *error;
-            kernels_compiled_.push_back(std::get<Kernel>(outcome));
-            kernels_compiled_.back().load();
+            keep(std::move(outcome));
         }
     }
 
     GemmLaunch launch_of(std::size_t plan) const {
-        return [kernel = kernels_compiled_[plan]](Stream stream, const void* a, const void* b, void* c) {
+        const Kernel& kernel = std::get<Kernel>(kernels_compiled_[plan]);
+        return [kernel](Stream stream, const void* a, const void* b, void* c) {
             kernel.launch(stream, a, b, c);
         };
     }
@@ -134,9 +153,16 @@ class Session {
             Measurement& row = run_.rows.emplace_back();
             row.plan = plans_[i];
             row.mode = options_.mode;
-            if (verifier) verify_first(*verifier, i, row);
+            if (const auto* error = std::get_if<Error>(&kernels_compiled_[i])) {
+                row.invalid = error->what();
+                row.built = false;
+                row.verified.failure = "never ran: it does not compile";
+            } else if (verifier) {
+                verify_first(*verifier, i, row);
+            }
         }
-        if (!options_.time) return;
+        const auto compiled = std::span(kernels_compiled_).subspan(begin, end - begin);
+        if (!options_.time || std::none_of(compiled.begin(), compiled.end(), has_kernel)) return;
         if (verifier
             && std::none_of(run_.rows.begin() + static_cast<std::ptrdiff_t>(begin), run_.rows.end(),
                             [](const Measurement& m) { return m.verified.ok(); })) {
@@ -166,7 +192,9 @@ class Session {
             const Part part(run_, "verify");
             row.verified = verifier.check_values(options_.seed, launch);
         }
-        if (plan == 0) run_.timings.push_back({"first_result", seconds_since(options_.program_start)});
+        const bool first = std::none_of(run_.timings.begin(), run_.timings.end(),
+                                        [](const Timing& t) { return t.part == "first_result"; });
+        if (first) run_.timings.push_back({"first_result", seconds_since(options_.program_start)});
         const Part part(run_, "verify special values");
         verifier.check_special(row.verified, options_.seed, launch);
     }
@@ -184,6 +212,7 @@ class Session {
         std::vector<TimedWork> works;
         std::vector<std::size_t> rows;
         for (std::size_t i = begin; i < end; ++i) {
+            if (!has_kernel(kernels_compiled_[i])) continue;
             if (options_.verify && !run_.rows[i].verified.ok()) continue;
             rows.push_back(i);
             works.push_back(work_on(sets, fmt::format("plan {}", plans_[i].rank), launch_of(i), false));
@@ -202,13 +231,18 @@ class Session {
         if (copied) works.push_back(copy_work(*copied));
 
         const std::vector<TimedResult> timed = time_all(works, sets.sets());
-        Baselines baselines = baselines_of(timed, first_algorithm, after_algorithms);
-        if (copied) baselines.copy_us = timed.back().time_us.median;
+        const Roofs roofs = roofs_of(options_.machine, plans_[begin], kernels_->sms());
+        const auto algorithms = std::span(timed).subspan(first_algorithm, after_algorithms - first_algorithm);
+        Baselines baselines = baselines_of(problem, options_.mode, algorithms, roofs, run_.notes);
+        if (copied)
+            baselines.copy_us = copy_time(copied->bytes, options_.mode, timed.back(), roofs, run_.notes);
         baselines.missing = rival ? "" : missing;
         for (std::size_t r = 0; r < rows.size(); ++r) {
             Measurement& row = run_.rows[rows[r]];
             set_figures(row, timed[r], roofs_of(options_.machine, row.plan, kernels_->sms()));
             row.baselines = baselines;
+            for (std::string& note : unchecked_roofs(options_.mode, timed[r], roofs))
+                noted_.insert(std::move(note));
             note_clock(timed[r]);
         }
     }
@@ -289,20 +323,9 @@ class Session {
                 false};
     }
 
-    static Baselines baselines_of(const std::vector<TimedResult>& timed, std::size_t begin, std::size_t end) {
-        Baselines b;
-        for (std::size_t i = begin; i < end; ++i) {
-            if (!timed[i].failure.empty()) continue;
-            const double us = timed[i].time_us.median;
-            if (i == begin) b.cublaslt_top1_us = us;
-            if (!b.cublaslt_best_us || us < *b.cublaslt_best_us) b.cublaslt_best_us = us;
-        }
-        return b;
-    }
-
     void note_clock(const TimedResult& timed) {
         const std::string words = clock_reason_words(timed.gpu.clock_reasons);
-        if (!words.empty()) noted_clock_.insert(words);
+        if (!words.empty()) noted_.insert("the GPU held its clock back: " + words);
     }
 
     /// After the first result: it takes some 10 ms.
@@ -316,13 +339,12 @@ class Session {
         if (gpu_) run_.driver = gpu_->driver_version();
         if (run_.driver.empty()) run_.driver = std::to_string(Driver::instance().version());
         run_.nvrtc = nvrtc().version;
-        run_.kernel_hash = kernels_compiled_.front().hash();
-        for (const Kernel& kernel : kernels_compiled_) {
-            if (kernel.hash() != run_.kernel_hash) run_.kernel_hash.clear();
+        std::set<std::string> hashes;
+        for (const KernelOutcome& outcome : kernels_compiled_) {
+            if (const auto* kernel = std::get_if<Kernel>(&outcome)) hashes.insert(kernel->hash());
         }
-        for (const std::string& words : noted_clock_) {
-            run_.notes.push_back(fmt::format("the GPU held its clock back: {}", words));
-        }
+        if (hashes.size() == 1) run_.kernel_hash = *hashes.begin();
+        run_.notes.insert(run_.notes.end(), noted_.begin(), noted_.end());
     }
 
     const std::vector<GemmPlan>& plans_;
@@ -332,8 +354,8 @@ class Session {
     std::unique_ptr<Context> context_;
     std::shared_ptr<const Nvml> gpu_;
     std::unique_ptr<MeasureKernels> kernels_;
-    std::vector<Kernel> kernels_compiled_;
-    std::set<std::string> noted_clock_;
+    std::vector<KernelOutcome> kernels_compiled_;  ///< in the order of the plans
+    std::set<std::string> noted_;
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,9 +44,10 @@ struct MeasureRun {
 };
 
 /// Compiles, verifies and times `plans` on a GPU, those of one problem interleaved with each other and with
-/// cuBLASLt. A wrong result is a row whose `verified` says so and which has no time.
-/// Throws RequestError where a plan is not buildable, Error(no_gpu, compile_failed, gpu_failed or
-/// interrupted).
+/// cuBLASLt. A wrong result is a row whose `verified` says so and which has no time; a plan that does not
+/// compile one whose `invalid` is the compiler's line.
+/// Throws RequestError where a plan is not buildable, Error(no_gpu, gpu_failed or interrupted), and
+/// Error(compile_failed) where no plan compiles.
 MeasureRun measure(const std::vector<GemmPlan>& plans, const MeasureOptions& options);
 
 /// A number that has not been used before, below 2^53 so that JSON keeps it.
@@ -61,10 +63,25 @@ struct Candidate {
 struct Roofs {
     std::optional<double> flops_per_cycle;  ///< of the whole GPU, for the kernel's instruction and type
     std::optional<double> dram_bytes_per_s;
+    std::optional<double> boost_clock_mhz;  ///< no SM clock is higher
 };
 Roofs roofs_of(const Machine* machine, const GemmPlan& plan, int sms);
 
+/// Why `timed` cannot be true of that problem: "above the roof: ..."; empty where no known roof forbids it.
+std::string above_roof(const GemmProblem& problem, Mode mode, const TimedResult& timed, const Roofs& roofs);
+
+/// What above_roof() could not compare, one line each: a reader must know it.
+std::vector<std::string> unchecked_roofs(Mode mode, const TimedResult& timed, const Roofs& roofs);
+
 /// Fills time, rate and roof_fraction from `timed`; sets `invalid` where a figure lies above a roof.
 void set_figures(Measurement& row, const TimedResult& timed, const Roofs& roofs);
+
+/// The first and the best of cuBLASLt's `algorithms`. One above a roof is left out, with a line in `notes`.
+Baselines baselines_of(const GemmProblem& problem, Mode mode, std::span<const TimedResult> algorithms,
+                       const Roofs& roofs, std::vector<std::string>& notes);
+
+/// The time of a copy that reads `bytes` and writes as many; empty, with a line in `notes`, above the roof.
+std::optional<double> copy_time(std::int64_t bytes, Mode mode, const TimedResult& timed, const Roofs& roofs,
+                                std::vector<std::string>& notes);
 
 }  // namespace rooftile

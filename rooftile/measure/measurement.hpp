@@ -47,6 +47,7 @@ struct Measurement {
     std::optional<double> sm_clock_mhz, power_w;
     Baselines baselines;
     std::string invalid;  ///< why the figure is not a result: "above the measured roof: ..."
+    bool built = true;    ///< false where the plan's kernel does not compile as planned
 };
 
 /// Seconds each part of a run took, for --timings.

@@ -205,9 +205,12 @@ Verification GemmVerifier::check_all(std::uint64_t seed, const GemmLaunch& launc
 }
 
 void GemmVerifier::check_again(Verification& v, std::uint64_t seed, const GemmLaunch& launch) const {
-    bool again = false;
-    absorb(v, check(VerifyCase::random, seed, launch), again);
-    v.random = v.random && again;
+    for (const VerifyCase which : {VerifyCase::exact, VerifyCase::random}) {
+        bool& flag = which == VerifyCase::exact ? v.exact : v.random;
+        bool again = false;
+        absorb(v, check(which, seed, launch), again);
+        flag = flag && again;
+    }
 }
 
 std::uint64_t GemmVerifier::result_checksum(std::uint64_t seed, const GemmLaunch& launch) const {

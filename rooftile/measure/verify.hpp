@@ -56,7 +56,8 @@ class GemmVerifier {
     Verification check_values(std::uint64_t seed, const GemmLaunch& launch) const;
     /// All three.
     Verification check_all(std::uint64_t seed, const GemmLaunch& launch) const;
-    /// The random case again on fresh inputs, after timing: keeps the worse figures in `verification`.
+    /// The exact and the random case again on the inputs of another `seed`, after timing: keeps the worse
+    /// figures in `verification`.
     void check_again(Verification& verification, std::uint64_t seed, const GemmLaunch& launch) const;
     /// The special case, added to what check_values() found.
     void check_special(Verification& verification, std::uint64_t seed, const GemmLaunch& launch) const;

@@ -54,6 +54,12 @@ class Reader {
         if (!machine_.find(key)) note(key);
         return std::nan("");
     }
+    /// The same where a formula can go on with `value`; the key is named all the same.
+    template <class Q>
+    double otherwise(std::string_view key, const std::optional<Q>& number, double value) {
+        const double result = known(key, number);
+        return std::isnan(result) ? value : result;
+    }
     void note(std::string_view key) {
         if (std::find(unknown_.begin(), unknown_.end(), key) == unknown_.end()) unknown_.emplace_back(key);
     }
@@ -86,26 +92,31 @@ GemmHardware gemm_hardware(const Machine& machine, std::string_view family, Type
     hw.dram_share = read.known(dram, bytes_per_cycle_per_sm(machine, dram, clock));
     hw.dram_bandwidth = read.known(dram, bandwidth(machine, dram, clock));
     const double l2 = read.bytes("l2.size");
-    const double parts = machine.count("l2.partitions").value_or(1);
+    const double parts = read.otherwise("l2.partitions", machine.count("l2.partitions"), 1);
     // Both halves of a split L2 hold a copy of what SMs of both sides read (hardware notes on A100 and H100).
     hw.l2_bytes = l2 / parts;
     hw.shared_per_cta = read.bytes("shared.per_cta");
     hw.shared_per_sm = read.bytes("shared.per_sm");
-    hw.shared_reserved = machine.number<Bytes>("shared.reserved_per_cta").value_or(Bytes(0)).value;
-    hw.shared_unit = machine.number<Bytes>("shared.allocation_unit").value_or(Bytes(1)).value;
+    hw.shared_reserved =
+        read.otherwise("shared.reserved_per_cta", machine.number<Bytes>("shared.reserved_per_cta"), 0);
+    hw.shared_unit =
+        read.otherwise("shared.allocation_unit", machine.number<Bytes>("shared.allocation_unit"), 1);
     hw.registers_per_sm = read.count("sm.registers");
     hw.registers_per_thread = read.count("sm.max_registers_per_thread");
-    hw.register_unit = machine.count("sm.register_allocation_unit").value_or(1);
+    hw.register_unit =
+        read.otherwise("sm.register_allocation_unit", machine.count("sm.register_allocation_unit"), 1);
     hw.on_chip_bytes = l2 + hw.sms * (hw.shared_per_sm + 4 * hw.registers_per_sm);
     hw.dram_latency = read.known("dram.latency", latency_cycles(machine, "dram.latency", clock));
     hw.l2_latency = read.known("l2.latency", latency_cycles(machine, "l2.latency", clock));
-    const auto tma = latency_cycles(machine, "tma.latency_extra", clock);
-    hw.tma_latency = tma ? tma->value : 0;
+    hw.tma_latency = machine.has("tma") ? read.otherwise(
+                         "tma.latency_extra", latency_cycles(machine, "tma.latency_extra", clock), 0)
+                                        : 0;
     hw.launch_seconds = read.known("launch.gap_stream", machine.number<Seconds>("launch.gap_stream"));
     hw.threads_per_cta = read.count("sm.max_threads_per_cta");
     hw.threads_per_sm = 32 * read.count("sm.max_warps");
     hw.ctas_per_sm = read.count("sm.max_ctas");
-    hw.partitions = machine.count("sm.partitions").value_or(4);
+    hw.cluster_ctas =
+        machine.has("cluster") ? machine.count("cluster.max_portable").value_or(std::nan("")) : 1;
     return hw;
 }
 

@@ -28,7 +28,7 @@ struct GemmHardware {
     double shared_per_cta, shared_per_sm, shared_reserved, shared_unit;  ///< B
     double registers_per_sm, registers_per_thread, register_unit;        ///< 32-bit registers
     double threads_per_cta, threads_per_sm, ctas_per_sm;                 ///< count
-    double partitions;                                                   ///< of an SM
+    double cluster_ctas;  ///< of the largest cluster; 1 where there are none
 };
 
 /// Reads the numbers for matrix instructions of `family` ("wgmma", "mma_sync", "generic") on `type` with fp32

@@ -51,6 +51,7 @@ WalkTraffic::WalkTraffic(const GemmHardware& hw, const GemmTile& t, const GemmPr
       cluster_m_(t.cluster_m) {}
 
 double WalkTraffic::dram(Order order, int group) const {
+    if (order == Order::morton || order == Order::hilbert) return std::nan("");  // no closed form yet
     if (std::isnan(slots_) || std::isnan(l2_)) return std::nan("");
     if (a_ + b_ <= l2_) return a_ + b_ + c_;
     // Row by row (or column by column) a wave covers as many whole lines as it has CTAs for.
@@ -121,15 +122,19 @@ GemmTime gemm_time(const GemmHardware& hw, const GemmTile& t, const GemmProblem&
     const double fill = latency + most_known(s.l2, 0) + (shows ? 0 : epilogue_cycles);
     const double compute = (w.waves * t.ctas_per_sm * out.tile_cycles + fill) / hw.clock_hz;
     const double memory = dram / hw.dram_bandwidth + fill / hw.clock_hz;
-    out.seconds = compute;
+    out.least = compute;
     if (memory > compute) {
-        out.seconds = memory;
+        out.least = memory;
         out.bound = Bound::dram;
     }
     if (!std::isnan(hw.launch_seconds)) {
-        if (hw.launch_seconds > out.seconds) out.bound = Bound::launch;
-        out.seconds += hw.launch_seconds;
+        if (hw.launch_seconds > out.least) out.bound = Bound::launch;
+        out.least += hw.launch_seconds;
     }
+    // A time is known only if every term is: any unknown one could be the largest.
+    // (L2's share alone will do: measured with every SM pulling, it is no more than a port gives.)
+    const double all_terms = s.tensor + s.shared + hw.l2_share + hw.dram_latency + memory + compute;
+    out.seconds = std::isnan(all_terms) ? std::nan("") : out.least;
     return out;
 }
 

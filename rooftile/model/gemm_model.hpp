@@ -56,7 +56,8 @@ struct Waves {
 Waves waves(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem);
 
 struct GemmTime {
-    double seconds;      ///< NaN where the SM count or the clock is unknown
+    double seconds;      ///< NaN where a number it needs is unknown; the launch is left out where only it is
+    double least;        ///< seconds from what is known, for ranking alone; NaN without SMs or clock
     double step;         ///< cycles of the steady k-step, the slowest resource
     double tile_cycles;  ///< one tile, epilogue included as far as it shows
     Bound bound;

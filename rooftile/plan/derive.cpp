@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include "rooftile/machine/query.hpp"
+#include "rooftile/machine/units_text.hpp"
 #include "rooftile/plan/gemm_derivation.hpp"
 #include "rooftile/plan/gemm_sm80.hpp"
 #include "rooftile/plan/gemm_sm90.hpp"
@@ -18,7 +19,9 @@ struct Choice {
 };
 
 Choice choose(const Machine& machine, Type type) {
-    if (machine.has("wgmma")) return {GemmKernel::sm90_gemm, "wgmma", true};
+    const bool hopper =
+        machine.has("wgmma") && machine.has("tma") && machine.has("mbarrier") && machine.has("setmaxnreg");
+    if (hopper) return {GemmKernel::sm90_gemm, "wgmma", true};
     if (machine.has("mma_sync")) return {GemmKernel::sm80_gemm, "mma_sync", !machine.lacks("cp_async")};
     for (const char* family : {"wgmma", "mma_sync"})
         if (machine.find(rate_key(family, name_of(type), "fp32"))) return {GemmKernel::generic, family, true};
@@ -49,61 +52,41 @@ template <class Family>
 std::string wall_text(const Request& r, const Family& family, const SearchResult& result) {
     const GemmCandidate& c = result.last_candidate;
     const Wall& wall = result.last;
+    if (wall.reason != Reason::shared)
+        return fmt::format(
+            "{}: {}", tile_text(c),
+            fmt::format(fmt::runtime(wall.rule), fmt::arg("needed", shortest_text(std::round(wall.needed))),
+                        fmt::arg("available", shortest_text(std::round(wall.available)))));
     Footprint f;
     family.examine(r.hw, r.problem, c, f);
-    const std::string tile = tile_text(c);
-    switch (wall.reason) {
-        case Reason::shared: {
-            const int fit = f.stages_max(1 << 20);
-            const int stages = r.fixed.stages.value_or(fit + 1);
-            return fmt::format(
-                "{}: {} stages: {} x {} = {} B + {} B for C slabs, barriers and alignment > {:.0f} B of "
-                "shared "
-                "memory on {}; {} fit",
-                tile, stages, stages, f.stage_bytes, std::int64_t{stages} * f.stage_bytes,
-                f.reserved_bytes + stages * f.stage_overhead, f.shared_limit, r.machine.id, fit);
-        }
-        case Reason::latency:
-            return fmt::format(
-                "{}: {:.0f} stages are needed to cover the latency, {:.0f} {}; take a larger tile", tile,
-                wall.needed, wall.available, r.fixed.stages ? "were asked for" : "fit");
-        case Reason::registers:
-            return fmt::format(
-                "{}: {} accumulators + {} more = {:.0f} registers a thread > {:.0f}; take a smaller tile or "
-                "more warpgroups",
-                tile, f.accumulators, f.registers - f.accumulators, wall.needed, wall.available);
-        case Reason::threads:
-            return fmt::format("{}: {:.0f} threads on an SM > {:.0f}; take fewer warpgroups or CTAs", tile,
-                               wall.needed, wall.available);
-        case Reason::cluster:
-            return fmt::format("{}: cluster {}x{} needs {:.0f}, there {} {:.0f}; take a smaller cluster",
-                               tile, c.cluster_m, c.cluster_n, wall.needed,
-                               wall.available == 1 ? "is" : "are", wall.available);
-        case Reason::alignment:
-            return fmt::format(
-                "{}: with this major the tile must be a multiple of {:.0f} elements, not {:.0f}", tile,
-                wall.needed, wall.available);
-        default:
-            return fmt::format("{}: the matrix instruction takes no such shape (needs {:.0f}, has {:.0f})",
-                               tile, wall.needed, wall.available);
-    }
+    const int fit = f.stages_max(1 << 20);
+    const int stages = r.fixed.stages.value_or(std::max(fit + 1, least_stages));
+    return fmt::format(
+        "{}: {} stages: {} x {} = {} B + {} B for C slabs, barriers and alignment > {:.0f} B of shared "
+        "memory "
+        "on {}; {} fit",
+        tile_text(c), stages, stages, f.stage_bytes, std::int64_t{stages} * f.stage_bytes,
+        f.reserved_bytes + stages * f.stage_overhead, f.shared_limit, r.machine.id, std::max(fit, 0));
 }
 
 // Orders and splits that are named in the contract but not in the kernels yet.
-std::string not_built_yet(const GemmConfig& c) {
+std::string not_built_yet(const GemmConfig& c, const GemmHardware& hw) {
     if (c.kernel == GemmKernel::sm80_gemm) return "the cp.async + mma.sync kernel is not written yet";
     if (c.kernel == GemmKernel::generic)
         return "the machine names no architecture, so no kernel is known for it";
+    if (std::isnan(hw.registers_per_sm) || std::isnan(hw.registers_per_thread))
+        return "sm.registers or sm.max_registers_per_thread is unknown, so setmaxnreg cannot be chosen";
     if (c.order == Order::morton || c.order == Order::hilbert)
         return fmt::format("order {} is not in the kernel yet", name_of(c.order));
     return {};
 }
 
-void note_unknowns(Plans& plans, const GemmHardware& hw) {
+std::vector<std::string> unchecked_walls(const GemmHardware& hw) {
+    std::vector<std::string> walls;
     const auto unchecked = [&](bool is, const char* wall) {
-        if (is) plans.unchecked_walls.emplace_back(wall);
+        if (is) walls.emplace_back(wall);
     };
-    unchecked(std::isnan(hw.registers_per_sm), "registers");
+    unchecked(std::isnan(hw.registers_per_sm) || std::isnan(hw.registers_per_thread), "registers");
     unchecked(std::isnan(hw.shared_per_cta), "shared memory");
     unchecked(std::isnan(hw.dram_latency) || std::isnan(hw.flops_per_cycle), "latency");
     unchecked(std::isnan(hw.threads_per_sm), "threads");
@@ -112,6 +95,7 @@ void note_unknowns(Plans& plans, const GemmHardware& hw) {
     unchecked(std::isnan(hw.l2_share), "cluster tile against L2");
     unchecked(std::isnan(hw.dram_share), "wave against DRAM");
     unchecked(std::isnan(hw.sms), "waves");
+    return walls;
 }
 
 template <class Family>
@@ -134,13 +118,11 @@ std::variant<Plans, Infeasible> run(const Request& r, const Family& family, Gemm
     plans.machine_hash = r.machine.hash();
     plans.problem = r.problem;
     plans.rejected = result.rejected;
-    plans.unknown = unknown;
-    note_unknowns(plans, r.hw);
     for (const Kept& kept : result.best.kept()) {
         GemmPlan plan = write_plan(context, kept);
         plan.rank = static_cast<int>(plans.plans.size()) + 1;
         plan.unknown = unknown;
-        plan.why_not = not_built_yet(plan.config);
+        plan.why_not = not_built_yet(plan.config, r.hw);
         plan.buildable = plan.why_not.empty();
         if (r.fixed.buildable_only && !plan.buildable) {
             ++plans.rejected.reasons[static_cast<int>(Reason::instruction)];
@@ -149,7 +131,7 @@ std::variant<Plans, Infeasible> run(const Request& r, const Family& family, Gemm
         plans.plans.push_back(std::move(plan));
     }
     if (plans.plans.empty()) {
-        const std::string why = not_built_yet(write_plan(context, result.best.kept().front()).config);
+        const std::string why = not_built_yet(write_plan(context, result.best.kept().front()).config, r.hw);
         Infeasible out = infeasible(r, Reason::instruction, why, 0, 0);
         out.rejected = plans.rejected;
         return out;
@@ -169,11 +151,23 @@ Infeasible all_fall(const Request& r, const Family& family, Reason reason, std::
     return out;
 }
 
+std::vector<std::string> notes(const Machine& machine, const Choice& choice, const GemmHardware& hw) {
+    std::vector<std::string> out;
+    if (machine.has("tcgen05"))
+        out.emplace_back("tcgen05 is not modelled yet: planned at the rate of mma.sync");
+    if (choice.kernel == GemmKernel::sm80_gemm && !choice.async_copy)
+        out.emplace_back("cp.async is infeasible here: the next tile waits in registers, two stages at most");
+    if (std::isnan(hw.launch_seconds))
+        out.emplace_back("times leave out the launch: launch.gap_stream is unknown");
+    return out;
+}
+
 }  // namespace
 
 std::variant<Plans, Infeasible> derive(const Machine& machine, const GemmProblem& problem,
                                        const GemmRequest& asked) {
     check(problem);
+    check(asked);
     GemmRequest request = asked;
     request.top = std::clamp(request.top, 1, most_plans);
     const Choice choice = choose(machine, problem.a_type);
@@ -211,13 +205,13 @@ std::variant<Plans, Infeasible> derive(const Machine& machine, const GemmProblem
             out = with(GenericGemmFamily{});
             break;
     }
-    if (Plans* plans = std::get_if<Plans>(&out)) {
-        if (machine.has("tcgen05"))
-            plans->notes.emplace_back("tcgen05 is not modelled yet: planned at the rate of mma.sync");
-        if (choice.kernel == GemmKernel::sm80_gemm && !choice.async_copy)
-            plans->notes.emplace_back(
-                "cp.async is infeasible here: the next tile waits in registers, two stages at most");
-    }
+    std::visit(
+        [&](auto& result) {
+            result.unknown = unknown;
+            result.unchecked_walls = unchecked_walls(hw);
+            result.notes = notes(machine, choice, hw);
+        },
+        out);
     return out;
 }
 

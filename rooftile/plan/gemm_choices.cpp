@@ -65,15 +65,16 @@ void warpgroups(const GemmContext& context, const Kept& kept, Derivation& steps)
         {given("registers_per_thread", f.registers, "registers", "an earlier step"),
          given("registers a thread can have", f.registers_limit, "registers", "an earlier step")},
         c.warpgroups, "warpgroups", fmt::format("{} threads a CTA", f.threads));
-    steps.add("warpgroups_on_a_tile",
-              chosen(context.request.schedule,
-                     "schedule: all on one tile (cooperative) or one each, in turns (pingpong)"),
-              {given("epilogue that shows",
-                     kept.time.tile_cycles - double(ceil_div(context.problem.k, c.tile_k)) * kept.time.step,
-                     "cycles", "tile_cycles, below")},
-              pingpong ? 1 : c.warpgroups, "warpgroups",
-              pingpong ? "pingpong: the epilogue runs beside the other warpgroup's products"
-                       : "cooperative: the larger tile asks less of L2, and the epilogue shows");
+    steps.add(
+        "schedule",
+        chosen(context.request.schedule,
+               "consumer warpgroups on one tile: all of them (cooperative), or one each in turns (pingpong)"),
+        {given("epilogue that shows",
+               kept.time.tile_cycles - double(ceil_div(context.problem.k, c.tile_k)) * kept.time.step,
+               "cycles", "tile_cycles, below")},
+        pingpong ? 1 : c.warpgroups, "warpgroups",
+        pingpong ? "pingpong: the epilogue runs beside the other warpgroup's products"
+                 : "cooperative: the larger tile asks less of L2, and the epilogue shows");
     if (f.consumer_registers > 0) {
         const std::vector<Input> inputs{steps.fact("sm.registers"),
                                         given("threads", f.threads, "", "an earlier step"),
@@ -114,6 +115,12 @@ void sharing(const GemmContext& context, const Kept& kept, Derivation& steps) {
               chosen(context.request.cluster_n,
                      "CTAs of a row of tiles that share A by multicast, by predicted time   [M17, M39]"),
               inputs, c.cluster_n, "CTAs", std::move(limit));
+    steps.add(
+        "order",
+        chosen(context.request.order, "the walk over C with the least DRAM traffic of those tried   [M32]"),
+        {steps.fact("l2.size"), steps.fact("l2.partitions"),
+         given("slots", kept.waves.slots, "", "waves, above")},
+        kept.dram, "B", std::string(name_of(kept.order.order)));
     steps.add("group",
               chosen(context.request.group,
                      "rows of cluster tiles walked together: least DRAM traffic of the orders tried   [M32]"),

@@ -152,6 +152,19 @@ void latency_wall(Writer& w) {
                 {w.steps.fact("dram.latency"), w.step("T", compute, "cycles")}, stages_min, "stages",
                 "with the machine's stated latency taken as the whole time from issue to use");
 
+    const GemmTile& t = w.tile();
+    const double pace = w.kept.time.step;
+    const bool short_k = double(ceil_div(w.problem().k, t.tile_k)) < stages_min;
+    w.steps.add(
+        "stages_needed",
+        "min(ceil(L / (slowest resource's step * ctas_per_sm)) + 1, k-steps, at least 2)   [M5]",
+        {w.steps.fact("dram.latency"), w.step("step_cycles", pace, "cycles"),
+         w.config("ctas_per_sm", t.ctas_per_sm)},
+        std::isnan(hw.dram_latency) ? std::nan("") : stages_against_latency(hw, w.problem(), t, w.kept.step),
+        "stages",
+        short_k ? "the wall: K has fewer steps than the ring would need"
+                : "the wall: at the pace of the slowest resource, not of the matrix units alone");
+
     const double l2_rate = std::fmin(hw.l2_port, hw.l2_share);
     const double l2 = bytes / l2_rate, dram = bytes / hw.dram_share;
     w.steps.add("load_l2_isolated", "L_l2 + D / (an SM's share of L2)   [M36]",
@@ -304,7 +317,7 @@ Prediction predict(const Writer& w) {
         hw.dram_latency + hw.tma_latency + w.footprint().stage_bytes / std::fmin(hw.l2_port, hw.l2_share);
     Prediction p;
     p.time_us = known(w.kept.time.seconds * 1e6);
-    p.tflops = known(w.problem().flops().value / w.kept.time.seconds / 1e12);
+    if (p.time_us) p.tflops = known(w.problem().flops().value / w.kept.time.seconds / 1e12);
     if (p.time_us) p.bound = w.kept.time.bound;
     p.arithmetic_intensity = known(w.tile_flops() / w.tile_bytes());
     p.tile_compute_cycles = known_count(std::ceil(w.kept.step.tensor));

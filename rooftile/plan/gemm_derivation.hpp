@@ -14,7 +14,7 @@ struct GemmContext {
     const GemmHardware& hw;
     std::string_view family;  ///< of the matrix instruction: "wgmma", "mma_sync", "generic"
     GemmKernel kernel;
-    const GemmRequest& request;             ///< what the caller fixed
+    const GemmRequest& request;         ///< what the caller fixed
     std::span<const Kept> rivals = {};  ///< all plans kept, best first
 };
 

@@ -2,7 +2,30 @@
 
 #include <fmt/core.h>
 
+#include "rooftile/error.hpp"
+
 namespace rooftile {
+
+void check(const GemmRequest& r) {
+    const auto within = [](const char* name, const std::optional<int>& value, int least, int most) {
+        if (value && (*value < least || *value > most))
+            throw RequestError(fmt::format("{} = {}: must be {} .. {}", name, *value, least, most));
+    };
+    within("tile_m", r.tile_m, 1, 1024);
+    within("tile_n", r.tile_n, 1, 1024);
+    within("tile_k", r.tile_k, 1, 1024);
+    within("stages", r.stages, least_stages, 256);  // one fills while another is used
+    within("consumer_warpgroups", r.consumer_warpgroups, 1, 8);
+    within("cluster_m", r.cluster_m, 1, 16);
+    within("cluster_n", r.cluster_n, 1, 16);
+    within("group", r.group, 1, 1 << 20);
+    within("split_k", r.split_k, 1, 1 << 20);
+    within("ctas_per_sm", r.ctas_per_sm, 1, 32);
+    const bool banded = !r.order || *r.order == Order::grouped || *r.order == Order::serpentine;
+    if (r.group && !banded)
+        throw RequestError(fmt::format("group = {} with order {}: only grouped and serpentine walk in groups",
+                                       *r.group, name_of(*r.order)));
+}
 
 InnerSpace inner_space(const GemmRequest& request) {
     InnerSpace inner;
@@ -30,24 +53,23 @@ std::string copy_problem(const GemmProblem& p) {
     const bool a_k = p.a_major == Major::k, b_k = p.b_major == Major::k;
     const Side sides[] = {{"A", a_k ? "k" : "m", a_k ? "m" : "k", "lda", a_k ? p.k : p.m, p.lda},
                           {"B", b_k ? "k" : "n", b_k ? "n" : "k", "ldb", b_k ? p.k : p.n, p.ldb}};
+    std::string problem, remedy;
     for (const Side& s : sides) {
         const bool extent_fits = s.extent % copy_elements == 0;
         if (extent_fits && s.ld % copy_elements == 0) continue;
         const char* name = extent_fits ? s.ld_name : s.major;
         const std::int64_t value = extent_fits ? s.ld : s.extent;
-        return fmt::format(
-            "{0} is {1}-major and {2} = {3} is no multiple of {4} elements (16 B, which copies to shared "
-            "memory need); pad {2} to {5}, or give {0} {6}-major",
-            s.operand, s.major, name, value, copy_elements, ceil_div(value, copy_elements) * copy_elements,
-            s.other_major);
+        problem += fmt::format("{}{} is {}-major and {} = {}", problem.empty() ? "" : ", ", s.operand,
+                               s.major, name, value);
+        remedy += fmt::format("{}pad {} to {}", remedy.empty() ? "" : ", ", name,
+                              ceil_div(value, copy_elements) * copy_elements);
+        if (!extent_fits) remedy += fmt::format(" or give {} {}-major", s.operand, s.other_major);
     }
-    return {};
+    if (problem.empty()) return {};
+    return fmt::format("{}: not a multiple of {} elements (16 B, which copies to shared memory need); {}",
+                       problem, copy_elements, remedy);
 }
 
-namespace {
-
-// M5: (stages - 1) steps must cover the latency. A ring deeper than the K loop has nothing to fetch, so a
-// short K asks for no more stages than it has steps.
 int stages_against_latency(const GemmHardware& hw, const GemmProblem& p, const GemmTile& tile,
                            const StepCycles& s) {
     const double step = most_known(s.tensor, most_known(s.shared, s.l2)) * tile.ctas_per_sm;
@@ -57,17 +79,15 @@ int stages_against_latency(const GemmHardware& hw, const GemmProblem& p, const G
     return static_cast<int>(least_known(need, most_known(steps, least_stages)));
 }
 
-}  // namespace
-
 void weigh(const GemmHardware& hw, const GemmProblem& problem, const InnerSpace& inner,
            const GemmCandidate& candidate, const Footprint& f, SearchResult& result) {
     const int fits = f.stages_max(std::max(most_stages, inner.stages_high));
     const int high = std::min(inner.stages_high, fits);
     const std::int64_t too_many = std::max(0, inner.stages_high - std::max(high, inner.stages_low - 1));
     if (too_many > 0)
-        result.fall(
-            Wall::at(Reason::shared, f.shared_bytes(std::max(inner.stages_low, fits + 1)), f.shared_limit),
-            candidate, too_many * inner.order_count);
+        result.fall(Wall::at(Reason::shared, f.shared_bytes(std::max(inner.stages_low, fits + 1)),
+                             f.shared_limit, "{needed} B of shared memory > {available} B"),
+                    candidate, too_many * inner.order_count);
     if (high < inner.stages_low) return;
 
     const StepCycles step = step_cycles(hw, f.tile, bytes_of(problem.a_type));
@@ -75,14 +95,16 @@ void weigh(const GemmHardware& hw, const GemmProblem& problem, const InnerSpace&
     const int low = std::max(inner.stages_low, need);
     const std::int64_t too_few = std::min(high + 1, low) - inner.stages_low;
     if (too_few > 0)
-        result.fall(Wall::at(Reason::latency, need, std::min(high, low - 1)), candidate,
-                    too_few * inner.order_count);
+        result.fall(Wall::at(Reason::latency, need, std::min(high, low - 1),
+                             "{needed} stages are needed to cover the latency, {available} fit or were asked "
+                             "for; take a larger tile or more stages"),
+                    candidate, too_few * inner.order_count);
     if (high < low) return;
 
     const std::int64_t choices = std::int64_t{high - low + 1} * inner.order_count;
     const Waves wave_count = waves(hw, f.tile, problem);
     // No order moves less than nothing: what is too slow without DRAM need not be walked.
-    if (result.best.out_of_reach(gemm_time(hw, f.tile, problem, step, wave_count, 0, high).seconds)) {
+    if (result.best.out_of_reach(gemm_time(hw, f.tile, problem, step, wave_count, 0, high).least)) {
         result.rejected.reasons[static_cast<int>(Reason::dominated)] += choices;
         return;
     }
@@ -100,7 +122,7 @@ void weigh(const GemmHardware& hw, const GemmProblem& problem, const InnerSpace&
     // All stages that fit: what is above the least is slack for refresh and congestion [M14].
     kept.stages = high;
     kept.time = gemm_time(hw, f.tile, problem, step, kept.waves, kept.dram, high);
-    kept.score = kept.time.seconds;
+    kept.score = kept.time.least;
     if (std::isnan(kept.score))
         kept.score = kept.time.step / (double(f.tile.tile_m) * f.tile.tile_n * f.tile.tile_k);
     if (std::isnan(kept.score))

@@ -29,10 +29,12 @@ struct Wall {
     bool stands = false;  ///< the wall stands in the way
     Reason reason = Reason::dominated;
     double needed = 0, available = 0;
+    /// The rule, with {needed} and {available} in it; a literal, so that a wall stays a plain value.
+    const char* rule = "";
 
     static Wall none() { return {}; }
-    static Wall at(Reason reason, double needed, double available) {
-        return {true, reason, needed, available};
+    static Wall at(Reason reason, double needed, double available, const char* rule) {
+        return {true, reason, needed, available, rule};
     }
 };
 
@@ -74,7 +76,8 @@ inline constexpr std::array<OrderChoice, 10> searched_orders{{{Order::row, 1},
                                                               {Order::grouped, 12},
                                                               {Order::grouped, 14},
                                                               {Order::grouped, 16}}};
-inline constexpr int least_stages = 2, most_stages = 16;
+/// A ring needs two stages; 32 of the smallest tile are more than any SM holds.
+inline constexpr int least_stages = 2, most_stages = 32;
 
 /// A candidate that stood, with the best stages and order found for it.
 struct Kept {
@@ -154,6 +157,9 @@ struct InnerSpace {
 };
 InnerSpace inner_space(const GemmRequest& request);
 
+/// Throws RequestError where a fixed value is outside what any kernel could take, or contradicts another.
+void check(const GemmRequest& request);
+
 /// Elements of a 16-bit type in 16 B: what TMA and cp.async need addresses and strides to be multiples of
 /// [M11, M17; PTX ISA "Tensors", "cp.async"].
 inline constexpr int copy_elements = 8;
@@ -168,6 +174,11 @@ inline bool excluded(const GemmRequest& r, const GemmCandidate& c) {
            || differs(r.cluster_m, c.cluster_m) || differs(r.cluster_n, c.cluster_n)
            || differs(r.ctas_per_sm, c.ctas_per_sm);
 }
+
+/// Stages that a candidate must have so that (stages - 1) steps of its slowest resource cover the latency [M5].
+/// A ring deeper than the K loop has nothing to fetch, so a short K asks for no more than it has steps.
+int stages_against_latency(const GemmHardware& hw, const GemmProblem& problem, const GemmTile& tile,
+                           const StepCycles& step);
 
 /// Sends one candidate, whose family found no wall of its own, against shared memory and latency, and times it.
 void weigh(const GemmHardware& hw, const GemmProblem& problem, const InnerSpace& inner,

@@ -20,11 +20,24 @@ double shared_limit(const GemmHardware& hw, int ctas) {
 }
 
 Wall common_walls(const GemmHardware& hw, const GemmCandidate& c, const Footprint& f) {
-    if (f.threads > hw.threads_per_cta || f.threads * c.ctas_per_sm > hw.threads_per_sm)
-        return Wall::at(Reason::threads, f.threads * c.ctas_per_sm, hw.threads_per_sm);
-    if (c.cluster_m * c.cluster_n > 1) return Wall::at(Reason::cluster, c.cluster_m * c.cluster_n, 1);
-    if (c.schedule != Schedule::cooperative) return Wall::at(Reason::instruction, 2, 1);
-    if (f.registers > f.registers_limit) return Wall::at(Reason::registers, f.registers, f.registers_limit);
+    if (f.threads > hw.threads_per_cta)
+        return Wall::at(Reason::threads, f.threads, hw.threads_per_cta,
+                        "{needed} threads a CTA > {available}");
+    if (f.threads * c.ctas_per_sm > hw.threads_per_sm)
+        return Wall::at(Reason::threads, f.threads * c.ctas_per_sm, hw.threads_per_sm,
+                        "{needed} threads an SM > {available}");
+    if (c.ctas_per_sm > hw.ctas_per_sm)
+        return Wall::at(Reason::threads, c.ctas_per_sm, hw.ctas_per_sm, "{needed} CTAs an SM > {available}");
+    if (const int size = c.cluster_m * c.cluster_n; size > 1)
+        return Wall::at(Reason::cluster, size, 1,
+                        "a cluster of {needed} CTAs; this kernel takes {available}");
+    if (c.schedule != Schedule::cooperative)
+        return Wall::at(Reason::instruction, 2, 1, "pingpong needs wgmma; this kernel is cooperative");
+    if (f.registers > f.registers_limit)
+        return Wall::at(Reason::registers, f.registers, f.registers_limit,
+                        "accumulators, fragments and the rest are {needed} registers a thread > {available}; "
+                        "take a smaller "
+                        "tile, more warpgroups or fewer CTAs");
     return Wall::none();
 }
 
@@ -34,9 +47,16 @@ Wall Sm80GemmFamily::examine(const GemmHardware& hw, const GemmProblem&, const G
                              Footprint& f) const {
     // Warps stand 2 x 2 or 2 x 4; each multiplies a block by m16n8k16 (m8n8k4 in quads before sm_80).
     const int warps_m = 2, warps_n = 2 * c.warpgroups;
-    if (c.tile_m % (warps_m * 16) != 0 || c.tile_n % (warps_n * 8) != 0 || c.tile_n > 256 || c.tile_m > 256)
-        return Wall::at(Reason::instruction, warps_n * 8, c.tile_n);
-    if (c.tile_k % 16 != 0) return Wall::at(Reason::instruction, 16, c.tile_k);
+    constexpr int widest = 256;
+    if (c.tile_m % (warps_m * 16) != 0 || c.tile_m > widest)
+        return Wall::at(Reason::instruction, warps_m * 16, c.tile_m,
+                        "tile_m = {available} must be a multiple of {needed} up to 256");
+    if (c.tile_n % (warps_n * 8) != 0 || c.tile_n > widest)
+        return Wall::at(Reason::instruction, warps_n * 8, c.tile_n,
+                        "tile_n = {available} must be a multiple of {needed} up to 256");
+    if (c.tile_k % 16 != 0)
+        return Wall::at(Reason::instruction, 16, c.tile_k,
+                        "tile_k = {available} must be a multiple of {needed}");
     f.tile = {.tile_m = c.tile_m,
               .tile_n = c.tile_n,
               .tile_k = c.tile_k,
@@ -54,8 +74,16 @@ Wall Sm80GemmFamily::examine(const GemmHardware& hw, const GemmProblem&, const G
     f.registers = f.accumulators + fragments + waiting + working_registers;
     f.registers_limit = registers_limit(hw, f.threads, c.ctas_per_sm);
     f.shared_limit = shared_limit(hw, c.ctas_per_sm);
-    if (!async_copy) f.stages_limit = 2;
-    return common_walls(hw, c, f);
+    const Wall wall = common_walls(hw, c, f);
+    if (async_copy || wall.stands) return wall;
+    // Without asynchronous copies a warp waits for its own loads: other resident CTAs must compute meanwhile [M6].
+    f.stages_limit = 2;
+    const double covered = c.ctas_per_sm * 2.0 * c.tile_m * c.tile_n * c.tile_k / hw.flops_per_cycle;
+    if (covered < hw.dram_latency)
+        return Wall::at(Reason::latency, hw.dram_latency, covered,
+                        "the latency is {needed} cycles, and resident CTAs compute for {available}; take a "
+                        "larger tile or more CTAs");
+    return wall;
 }
 
 Wall GenericGemmFamily::examine(const GemmHardware& hw, const GemmProblem&, const GemmCandidate& c,

@@ -29,9 +29,17 @@ template <class Visit>
 void for_each_plain_tile(const GemmRequest& request, Visit visit) {
     constexpr int tile_ms[] = {64, 128, 192, 256}, tile_ks[] = {16, 32, 64};
     const auto inner = [&](int tile_m, int tile_n, int tile_k) {
-        for (int warpgroups = 1; warpgroups <= 2; ++warpgroups)
-            for (int ctas : {1, 2, 4})
-                visit(GemmCandidate{tile_m, tile_n, tile_k, warpgroups, Schedule::cooperative, 1, 1, ctas});
+        const auto with = [&](int warpgroups, int ctas) {
+            visit(GemmCandidate{tile_m, tile_n, tile_k, warpgroups,
+                                request.schedule.value_or(Schedule::cooperative),
+                                request.cluster_m.value_or(1), request.cluster_n.value_or(1), ctas});
+        };
+        const auto residency = [&](int warpgroups) {
+            if (request.ctas_per_sm) return with(warpgroups, *request.ctas_per_sm);
+            for (int ctas : {1, 2, 4}) with(warpgroups, ctas);
+        };
+        if (request.consumer_warpgroups) return residency(*request.consumer_warpgroups);
+        for (int warpgroups = 1; warpgroups <= 2; ++warpgroups) residency(warpgroups);
     };
     const auto middle = [&](int tile_m, int tile_n) {
         if (request.tile_k) return inner(tile_m, tile_n, *request.tile_k);

@@ -3,7 +3,8 @@
 namespace rooftile {
 namespace {
 
-constexpr int register_step = 8;  // setmaxnreg takes multiples of 8 from 24 on, PTX ISA "setmaxnreg"
+constexpr int register_step = 8;    // setmaxnreg takes multiples of 8 from 24 on, PTX ISA "setmaxnreg"
+constexpr int most_nameable = 255;  // registers an instruction can name
 constexpr int roomy_producer = 40, tight_producer = 24;  // tests/compile holds both to no spills
 
 int round_down(double x, int step) { return static_cast<int>(whole(x / step)) * step; }
@@ -11,11 +12,13 @@ int round_down(double x, int step) { return static_cast<int>(whole(x / step)) * 
 // The CTA's pool is fixed at launch; what the producer gives up, the consumers share.
 RegisterSplit split_with_producer(double registers_per_sm, double registers_per_thread, int consumers,
                                   int ctas, int least_producer) {
-    if (std::isnan(registers_per_sm) || std::isnan(registers_per_thread)) return {0, 0, 0};
+    if (std::isnan(registers_per_sm) || std::isnan(registers_per_thread)) return RegisterSplit{};
+    registers_per_thread = std::min<double>(registers_per_thread, most_nameable);
     const int threads = Sm90GemmConfig::warpgroup_threads * (1 + consumers);
     const int launch = round_down(registers_per_sm / (double(threads) * ctas), register_step);
     const int most = round_down(registers_per_thread, register_step);
     if (launch > registers_per_thread) return {static_cast<int>(registers_per_thread), 0, 0};
+    if (launch < tight_producer) return {launch, 0, 0};
     const int pool = launch * (1 + consumers);
     const int consumer = std::min(round_down(double(pool - least_producer) / consumers, register_step), most);
     return {launch, std::min(round_down(pool - consumer * consumers, register_step), most), consumer};
@@ -85,13 +88,24 @@ Wall Sm90GemmFamily::examine(const GemmHardware& hw, const GemmProblem& problem,
     // The instruction: 64 rows a wgmma, N in steps of 16 up to 256, one swizzle span along K.
     const bool pingpong = c.schedule == Schedule::pingpong;
     const int sharing = pingpong ? 1 : c.warpgroups;  // warpgroups that share one tile
-    if (c.tile_m % (Config::wgmma_m * sharing) != 0 || c.tile_m < Config::wgmma_m)
-        return Wall::at(Reason::instruction, Config::wgmma_m * sharing, c.tile_m);
-    if (c.tile_n % 16 != 0 || c.tile_n < 16 || c.tile_n > 256)
-        return Wall::at(Reason::instruction, c.tile_n, 256);
-    if (c.tile_k * Config::element_bytes != Config::swizzle_bytes)
-        return Wall::at(Reason::instruction, Config::swizzle_bytes / Config::element_bytes, c.tile_k);
-    if (pingpong && c.warpgroups != 2) return Wall::at(Reason::instruction, 2, c.warpgroups);
+    constexpr int widest_box = 256;                   // elements of a TMA box's side, cuTensorMapEncodeTiled
+    const int span = Config::swizzle_bytes / Config::element_bytes;
+    if (pingpong && c.warpgroups != 2)
+        return Wall::at(Reason::instruction, 2, c.warpgroups,
+                        "pingpong takes {needed} consumer warpgroups, not {available}");
+    if (c.tile_m % (Config::wgmma_m * sharing) != 0)
+        return Wall::at(Reason::instruction, Config::wgmma_m * sharing, c.tile_m,
+                        "tile_m = {available} must be a multiple of {needed}: 64 rows a wgmma for each "
+                        "warpgroup on the tile");
+    if (c.tile_m > widest_box)
+        return Wall::at(Reason::instruction, widest_box, c.tile_m,
+                        "tile_m = {available} must be at most {needed}");
+    if (c.tile_n % 16 != 0 || c.tile_n > widest_box)
+        return Wall::at(Reason::instruction, 16, c.tile_n,
+                        "tile_n = {available} must be a multiple of {needed} up to 256");
+    if (c.tile_k != span)
+        return Wall::at(Reason::instruction, span, c.tile_k,
+                        "tile_k = {available} must be {needed}: one 128-byte swizzle span");
 
     Config config = kernel_config(problem, c, 1, {});
     f.accumulators = config.accumulator_registers();
@@ -99,27 +113,43 @@ Wall Sm90GemmFamily::examine(const GemmHardware& hw, const GemmProblem& problem,
     const RegisterSplit split = this->split(hw, c, f.registers);
     config.producer_registers = split.producer;
     config.consumer_registers = split.consumer;
+    if (config.threads() > hw.threads_per_cta)
+        return Wall::at(Reason::threads, config.threads(), hw.threads_per_cta,
+                        "{needed} threads a CTA > {available}");
+    if (config.threads() * c.ctas_per_sm > hw.threads_per_sm)
+        return Wall::at(Reason::threads, config.threads() * c.ctas_per_sm, hw.threads_per_sm,
+                        "{needed} threads an SM > {available}");
+    if (c.ctas_per_sm > hw.ctas_per_sm)
+        return Wall::at(Reason::threads, c.ctas_per_sm, hw.ctas_per_sm, "{needed} CTAs an SM > {available}");
     // One m64nN must fit the registers a thread has at entry, whatever setmaxnreg gives later (ptxas C7602):
     // 512 threads leave 128, which holds N = 192 and no more.
     constexpr int beside_one_wgmma = 32;
     const int at_entry = c.tile_n / 2 + beside_one_wgmma;
-    if (split.launch > 0 && at_entry > split.launch)
-        return Wall::at(Reason::instruction, at_entry, split.launch);
-    if (config.threads() > hw.threads_per_cta || config.threads() * c.ctas_per_sm > hw.threads_per_sm)
-        return Wall::at(Reason::threads, config.threads() * c.ctas_per_sm, hw.threads_per_sm);
+    if (split.launch >= 0 && at_entry > split.launch)
+        return Wall::at(Reason::instruction, at_entry, split.launch,
+                        "one wgmma of this tile_n needs {needed} registers a thread at entry, and so many "
+                        "threads leave {available}");
     // A box of an mn-major operand is one swizzle span, 64 elements, wide; a cluster cuts it in whole boxes.
-    const int span = Config::swizzle_bytes / Config::element_bytes;
     if (problem.a_major == Major::mn && c.tile_m % (span * c.cluster_n) != 0)
-        return Wall::at(Reason::alignment, span * c.cluster_n, c.tile_m);
+        return Wall::at(Reason::alignment, span * c.cluster_n, c.tile_m,
+                        "with A m-major tile_m = {available} must be a multiple of {needed} elements");
     if (problem.b_major == Major::mn && c.tile_n % (span * c.cluster_m) != 0)
-        return Wall::at(Reason::alignment, span * c.cluster_m, c.tile_n);
-    if (c.cluster_m * c.cluster_n > 1) {
+        return Wall::at(Reason::alignment, span * c.cluster_m, c.tile_n,
+                        "with B n-major tile_n = {available} must be a multiple of {needed} elements");
+    if (const int size = c.cluster_m * c.cluster_n; size > 1) {
         const std::int64_t rows = ceil_div(problem.m, c.tile_m), columns = ceil_div(problem.n, c.tile_n);
-        if (c.cluster_m > 1 && c.cluster_n > 1)
-            return Wall::at(Reason::cluster, c.cluster_m * c.cluster_n, 2);
-        if (c.cluster_m * c.cluster_n > 2) return Wall::at(Reason::cluster, c.cluster_m * c.cluster_n, 2);
-        if (rows < c.cluster_m) return Wall::at(Reason::cluster, c.cluster_m, double(rows));
-        if (columns < c.cluster_n) return Wall::at(Reason::cluster, c.cluster_n, double(columns));
+        if (size > 2)
+            return Wall::at(Reason::cluster, size, 2,
+                            "a cluster of {needed} CTAs; this kernel takes {available}");
+        if (size > hw.cluster_ctas)
+            return Wall::at(Reason::cluster, size, hw.cluster_ctas,
+                            "a cluster of {needed} CTAs; the machine takes {available}");
+        if (rows < c.cluster_m)
+            return Wall::at(Reason::cluster, c.cluster_m, double(rows),
+                            "cluster_m = {needed}, but there is {available} row of tiles");
+        if (columns < c.cluster_n)
+            return Wall::at(Reason::cluster, c.cluster_n, double(columns),
+                            "cluster_n = {needed}, but there is {available} column of tiles");
     }
 
     f.tile = {.tile_m = c.tile_m,
@@ -134,8 +164,11 @@ Wall Sm90GemmFamily::examine(const GemmHardware& hw, const GemmProblem& problem,
     f.threads = config.threads();
     f.producer_registers = config.producer_registers;
     f.consumer_registers = config.consumer_registers;
-    f.registers_limit = config.consumer_registers > 0 ? config.consumer_registers : hw.registers_per_thread;
-    if (f.registers > f.registers_limit) return Wall::at(Reason::registers, f.registers, f.registers_limit);
+    f.registers_limit = split.consumer > 0 ? split.consumer : split.launch >= 0 ? split.launch : std::nan("");
+    if (f.registers > f.registers_limit)
+        return Wall::at(Reason::registers, f.registers, f.registers_limit,
+                        "accumulators and the rest are {needed} registers a thread > {available}; take a "
+                        "smaller tile or more warpgroups");
 
     f.stage_bytes = config.stage_bytes();
     f.stage_overhead = config.all_barrier_bytes();  // of one stage: config was made with one

@@ -8,8 +8,8 @@ namespace rooftile {
 
 /// setmaxnreg of the two roles, 0 where a thread keeps what it has at launch.
 struct RegisterSplit {
-    int launch;  ///< registers a thread has at launch
-    int producer, consumer;
+    int launch = -1;  ///< registers a thread has at launch; -1 unknown
+    int producer = 0, consumer = 0;
 };
 /// Splits an SM's registers among `ctas` CTAs of one producer and `consumers` consumer warpgroups, so that a
 /// consumer thread has `need` if it can: the producer keeps a comfortable 40, or the least it can do with.
@@ -47,8 +47,11 @@ void Sm90GemmFamily::for_each(const GemmRequest& request, Visit visit) const {
     constexpr int clusters[][2] = {{1, 1}, {2, 1}, {1, 2}};
     const int tile_k = request.tile_k.value_or(Sm90GemmConfig::swizzle_bytes / Sm90GemmConfig::element_bytes);
     const auto inner = [&](int tile_m, int tile_n, int cluster_m, int cluster_n) {
-        for (int warpgroups = 1; warpgroups <= most_warpgroups; ++warpgroups)
-            for (int ctas = 1; ctas <= most_ctas; ++ctas) {
+        const int warpgroups_low = request.consumer_warpgroups.value_or(1);
+        const int warpgroups_high = request.consumer_warpgroups.value_or(most_warpgroups);
+        for (int warpgroups = warpgroups_low; warpgroups <= warpgroups_high; ++warpgroups)
+            for (int ctas = request.ctas_per_sm.value_or(1); ctas <= request.ctas_per_sm.value_or(most_ctas);
+                 ++ctas) {
                 GemmCandidate c{tile_m,    tile_n,    tile_k, warpgroups, Schedule::cooperative,
                                 cluster_m, cluster_n, ctas};
                 visit(c);

@@ -133,6 +133,7 @@ struct Infeasible {
     std::string machine_id, machine_name, machine_hash;
     GemmProblem problem;
     Rejected rejected;
+    std::vector<std::string> unknown{}, unchecked_walls{}, notes{};  ///< as in Plans
 };
 
 /// What the caller fixes; the rest is searched.

@@ -2,6 +2,8 @@
 
 #include <ctime>
 
+#include "rooftile/machine/machine.hpp"
+
 #ifndef ROOFTILE_VERSION
 #error "the build defines ROOFTILE_VERSION"
 #endif
@@ -9,6 +11,21 @@
 namespace rooftile {
 
 std::string_view version() { return ROOFTILE_VERSION; }
+
+DocumentContext context_of(const std::string& command) {
+    DocumentContext context;
+    context.version = version();
+    context.command = command;
+    return context;
+}
+
+DocumentContext context_of(const Machine& machine, const std::string& command) {
+    DocumentContext context = context_of(command);
+    context.machine_id = machine.id;
+    context.machine_name = machine.name;
+    context.machine_hash = machine.hash();
+    return context;
+}
 
 std::string shell_quoted(std::string_view word) {
     constexpr std::string_view safe =

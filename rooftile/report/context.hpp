@@ -8,6 +8,8 @@
 
 namespace rooftile {
 
+class Machine;
+
 /// Of a run on a GPU.
 struct GpuContext {
     std::string gpu;     ///< the driver's name for it
@@ -27,6 +29,11 @@ struct DocumentContext {
 
 /// This library's version, "0.1.0".
 std::string_view version();
+
+/// The context of a document that speaks of no single machine.
+DocumentContext context_of(const std::string& command);
+/// The context of a run that saw no GPU.
+DocumentContext context_of(const Machine& machine, const std::string& command);
 
 /// `word` as a shell would take it back: quoted only where it must be.
 std::string shell_quoted(std::string_view word);

@@ -232,7 +232,9 @@ Json plan_document(const DocumentContext& context, const std::variant<Plans, Inf
                          {"message", infeasible.message},
                          {"needed", json_number(infeasible.needed)},
                          {"available", json_number(infeasible.available)}};
-    for (const char* key : {"unknown", "unchecked_walls", "notes"}) out[key] = Json::array();
+    out["unknown"] = infeasible.unknown;
+    out["unchecked_walls"] = infeasible.unchecked_walls;
+    out["notes"] = infeasible.notes;
     return out;
 }
 

@@ -55,7 +55,7 @@ std::vector<std::string> unknown_keys(const Machine& machine) {
     return out;
 }
 
-Json machine_document(const Machine& machine, std::string_view version) {
+Json machine_document(const DocumentContext& context, const Machine& machine) {
     Json facts = Json::array();
     for (const auto& [key, fact] : machine.facts)
         facts.push_back({{"key", key},
@@ -66,7 +66,7 @@ Json machine_document(const Machine& machine, std::string_view version) {
     Json features = Json::object();
     for (const auto& [name, value] : machine.features) features[name] = value;
     return {{"schema", "rooftile/machine/1"},
-            {"context", {{"version", version}, {"machine_hash", machine.hash()}}},
+            {"context", context_json(context)},
             {"id", machine.id},
             {"name", machine.name},
             {"arch", machine.arch},
@@ -119,12 +119,12 @@ std::string machines_text(const std::vector<Machine>& machines, const Terminal& 
     return table.text(terminal, 0);
 }
 
-Json machines_document(const std::vector<Machine>& machines, std::string_view version) {
+Json machines_document(const DocumentContext& context, const std::vector<Machine>& machines) {
     Json list = Json::array();
     for (const Machine& m : machines)
         list.push_back({{"id", m.id}, {"name", m.name}, {"arch", m.arch}, {"machine_hash", m.hash()}});
     return {{"schema", "rooftile/machines/1"},
-            {"context", {{"version", version}}},
+            {"context", context_json(context)},
             {"machines", std::move(list)}};
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "rooftile/machine/machine.hpp"
+#include "rooftile/report/context.hpp"
 #include "rooftile/report/json.hpp"
 #include "rooftile/report/terminal.hpp"
 
@@ -17,7 +18,7 @@ std::string base_unit(const Fact& fact);
 std::vector<std::string> unknown_keys(const Machine& machine);
 
 /// `rooftile/machine/1`: every fact with value, unit, text and source; features; what is unknown.
-Json machine_document(const Machine& machine, std::string_view version);
+Json machine_document(const DocumentContext& context, const Machine& machine);
 
 /// One machine: every number as written, with its source, then features and unknown keys.
 std::string machine_text(const Machine& machine, const Terminal& terminal);
@@ -25,6 +26,6 @@ std::string machine_text(const Machine& machine, const Terminal& terminal);
 /// Many machines, one line each.
 std::string machines_text(const std::vector<Machine>& machines, const Terminal& terminal);
 /// The same as a document: schema `rooftile/machines/1`.
-Json machines_document(const std::vector<Machine>& machines, std::string_view version);
+Json machines_document(const DocumentContext& context, const std::vector<Machine>& machines);
 
 }  // namespace rooftile

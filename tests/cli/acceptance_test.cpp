@@ -201,6 +201,14 @@ TEST(Acceptance, BuildShowsWhatPtxasReports) {
                                  "--tile", "128x256x64", "--ptx"})
                                 .out;
     EXPECT_NE(ptx.find("wgmma.mma_async"), std::string::npos);
+    expect_refused({"build", "gemm", "--shape", "4096x4096x4096", "--machine", "h100-sxm", "--tile",
+                    "128x256x64", "--cubin", "/nonexistent/x"},
+                   {"--cubin /nonexistent/x: cannot write"});
+    const Outcome sass = run({"build", "gemm", "--shape", "4096x4096x4096", "--machine", "h100-sxm",
+                              "--tile", "128x256x64", "--sass"});
+    EXPECT_EQ(sass.code, 0) << sass.err;
+    EXPECT_NE(sass.out, "");
+    EXPECT_EQ(sass.error_lines(), document.at("disassembler") == true ? 0 : 1) << sass.err;
 }
 
 TEST(Acceptance, WhatCannotBeBuiltSaysWhy) {

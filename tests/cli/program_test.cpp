@@ -42,6 +42,33 @@ TEST(Program, WithoutMachineAndGpuItSaysWhatItPlansFor) {
     EXPECT_NE(outcome.out.find("h100-sxm"), std::string::npos);
 }
 
+TEST(Program, TheFallbackIsANoteOfTheDocument) {
+    const Outcome json = run({"plan", "gemm", "--shape", "512x512x512", "--json"});
+    EXPECT_EQ(json.err, "");
+    EXPECT_NE(nlohmann::json::parse(json.out).at("notes").dump().find("h100-sxm"), std::string::npos);
+    for (const std::vector<std::string>& more : {std::vector<std::string>{}, {"--json"}}) {
+        const Outcome nothing = run(with({"plan", "gemm", "--m", "64", "--n", "64", "--k", "7"}, more));
+        EXPECT_EQ(nothing.code, 10);
+        EXPECT_EQ(nothing.error_lines(), 1) << nothing.err;
+        if (!more.empty()) {
+            const auto notes = nlohmann::json::parse(nothing.out).at("notes");
+            EXPECT_NE(notes.dump().find("no usable GPU"), std::string::npos) << notes;
+        }
+    }
+}
+
+TEST(Program, EveryDocumentSaysWhatMadeIt) {
+    for (const auto& words : std::vector<std::vector<std::string>>{
+             {"doctor"}, {"machine", "list"}, {"machine", "show", "h100-sxm"}, small_plan}) {
+        const auto context = nlohmann::json::parse(run(with(words, {"--json"})).out).at("context");
+        for (const char* key : {"version", "machine_hash", "kernel_hash", "command"})
+            EXPECT_TRUE(context.contains(key)) << words[0] << " " << key;
+        const bool one_machine = words.size() > 2;
+        EXPECT_EQ(context.at("machine_hash").is_null(), !one_machine) << words[0];
+        EXPECT_EQ(context.at("command").get<std::string>().rfind("rooftile " + words[0], 0), 0u);
+    }
+}
+
 TEST(Program, WhereAGpuIsNeededAndThereIsNone) {
     for (const auto& words : std::vector<std::vector<std::string>>{
              {"measure", "gemm", "--shape", "512x512x512"},
@@ -203,7 +230,7 @@ TEST(Program, ResultsGoToAFile) {
     EXPECT_EQ(nlohmann::json::parse(file).at("schema"), "rooftile/plan/1");
     std::filesystem::remove(path);
     expect_refused(with(small_plan, {"--json", "--out", "/nonexistent/x.json"}),
-                   {"--out", "/nonexistent/x.json"});
+                   {"--out /nonexistent/x.json: cannot write"});
     EXPECT_EQ(run(with(small_plan, {"--out", "/dev/null"})).code, 0);
     EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
 }

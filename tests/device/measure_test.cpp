@@ -63,7 +63,7 @@ TEST_F(MeasureTest, EveryModeGivesVerifiedPlausibleFigures) {
             EXPECT_LT(*row.sm_clock_mhz, 4000);
             if (row.roof_fraction) {
                 EXPECT_GT(*row.roof_fraction, 0.02);
-                EXPECT_LE(*row.roof_fraction, 1.02);
+                EXPECT_LE(*row.roof_fraction, 1.005);  // the clock's own error
             }
             const Baselines& b = row.baselines;
             EXPECT_NE(b.missing.empty(), !b.cublaslt_top1_us);

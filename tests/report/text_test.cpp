@@ -74,7 +74,7 @@ TEST(MachineText, EveryFactHasItsSource) {
         EXPECT_NE(text.find("  " + key + " "), std::string::npos) << key;
         EXPECT_FALSE(fact.source.empty()) << key;
     }
-    EXPECT_EQ(machine_document(machine, "0").at("facts").size(), machine.facts.size());
+    EXPECT_EQ(machine_document(sample::context(), machine).at("facts").size(), machine.facts.size());
 }
 
 TEST(MachineText, BaseUnits) {

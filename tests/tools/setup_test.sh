@@ -61,6 +61,22 @@ if [ ! -e /dev/nvidiactl ] && ! command -v nvidia-smi >/dev/null; then
     expect "wheels in place: does nothing" '[ "$status" = 0 ] && [ -z "$said" ] && [ ! -e "$work/called" ]'
 fi
 
+# A GPU, wheels without cuBLAS, and no network: a warning of one line, and what is in place stays.
+mkdir -p "$work/checkout/.cuda"
+cp "$repository/tools/cuda-wheels.txt" "$work/checkout/.cuda/wheels.txt"
+printf '#!/bin/sh\necho "no network" >&2\nexit 1\n' >"$work/bin/python3"
+cp "$work/bin/python3" "$work/bin/nvidia-smi"
+chmod +x "$work/bin/python3" "$work/bin/nvidia-smi"
+setup_with ROOFTILE_SETUP_IGNORE_TOOLKIT=1
+expect "no cuBLAS to be had: goes on" '[ "$status" = 0 ] && [ "$(echo "$said" | grep -vc fetching)" = 1 ]'
+expect "no cuBLAS to be had: says so" 'echo "$said" | grep -q "cuBLAS could not be fetched"'
+expect "no cuBLAS to be had: keeps the rest" 'cmp -s "$repository/tools/cuda-wheels.txt" "$work/checkout/.cuda/wheels.txt"'
+expect "no cuBLAS to be had: leaves nothing" '[ -z "$(ls -d "$work"/checkout/.cuda.new.* 2>/dev/null)" ]'
+rm -rf "$work/checkout/.cuda"
+setup_with ROOFTILE_SETUP_IGNORE_TOOLKIT=1
+expect "no wheels to be had: exit code 2" '[ "$status" = 2 ]'
+rm "$work/bin/python3" "$work/bin/nvidia-smi"
+
 setup_with ROOFTILE_CUDA_PATH="$toolkit" ROOFTILE_SETUP_ROOT="$work/bare" ROOFTILE_SETUP_IGNORE_TOOLKIT=0
 expect "an incomplete toolkit is named" 'echo "$said" | grep -q "ROOFTILE_CUDA_PATH=.* has no CUDA 13"'
 
