@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iostream>
 #include <random>
 
 #include "rooftile/kernel/kernel.hpp"
@@ -67,6 +68,7 @@ TEST(GemmConfigs, FeasibleMeansItCompilesAsPlanned) {
     const std::vector<Sm90GemmConfig> everywhere = feasible_everywhere();
     ASSERT_GT(everywhere.size(), 1000u);
     const std::vector<Sm90GemmConfig> configs = sample(everywhere, 64);
+    std::cout << configs.size() << " of " << everywhere.size() << " configurations\n";
     std::vector<Source> sources;
     for (const Sm90GemmConfig& config : configs) sources.push_back(gemm_source(config));
     const std::vector<CompileOutcome> outcomes = compile_all(sources);
