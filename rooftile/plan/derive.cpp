@@ -118,6 +118,7 @@ std::variant<Plans, Infeasible> run(const Request& r, const Family& family, Gemm
     plans.machine_hash = r.machine.hash();
     plans.problem = r.problem;
     plans.rejected = result.rejected;
+    std::string first_why_not;
     for (const Kept& kept : result.best.kept()) {
         GemmPlan plan = write_plan(context, kept);
         plan.rank = static_cast<int>(plans.plans.size()) + 1;
@@ -126,13 +127,13 @@ std::variant<Plans, Infeasible> run(const Request& r, const Family& family, Gemm
         plan.buildable = plan.why_not.empty();
         if (r.fixed.buildable_only && !plan.buildable) {
             ++plans.rejected.reasons[static_cast<int>(Reason::instruction)];
+            if (first_why_not.empty()) first_why_not = plan.why_not;
             continue;
         }
         plans.plans.push_back(std::move(plan));
     }
     if (plans.plans.empty()) {
-        const std::string why = not_built_yet(write_plan(context, result.best.kept().front()).config, r.hw);
-        Infeasible out = infeasible(r, Reason::instruction, why, 0, 0);
+        Infeasible out = infeasible(r, Reason::instruction, first_why_not, 0, 0);
         out.rejected = plans.rejected;
         return out;
     }

@@ -70,6 +70,24 @@ std::string copy_problem(const GemmProblem& p) {
                        problem, copy_elements, remedy);
 }
 
+Wall residency_wall(const GemmHardware& hw, int threads, int ctas_per_sm) {
+    if (threads > hw.threads_per_cta)
+        return Wall::at(Reason::threads, threads, hw.threads_per_cta, "{needed} threads a CTA > {available}");
+    if (threads * ctas_per_sm > hw.threads_per_sm)
+        return Wall::at(Reason::threads, threads * ctas_per_sm, hw.threads_per_sm,
+                        "{needed} threads an SM > {available}");
+    if (ctas_per_sm > hw.ctas_per_sm)
+        return Wall::at(Reason::threads, ctas_per_sm, hw.ctas_per_sm, "{needed} CTAs an SM > {available}");
+    return Wall::none();
+}
+
+double shared_limit(const GemmHardware& hw, int ctas_per_sm) {
+    if (ctas_per_sm == 1) return hw.shared_per_cta;
+    const double part =
+        whole(hw.shared_per_sm / ctas_per_sm / hw.shared_unit) * hw.shared_unit - hw.shared_reserved;
+    return least_known(hw.shared_per_cta, part);
+}
+
 int stages_against_latency(const GemmHardware& hw, const GemmProblem& p, const GemmTile& tile,
                            const StepCycles& s) {
     const double step = most_known(s.tensor, most_known(s.shared, s.l2)) * tile.ctas_per_sm;

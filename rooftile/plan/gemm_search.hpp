@@ -184,6 +184,12 @@ int stages_against_latency(const GemmHardware& hw, const GemmProblem& problem, c
 void weigh(const GemmHardware& hw, const GemmProblem& problem, const InnerSpace& inner,
            const GemmCandidate& candidate, const Footprint& footprint, SearchResult& result);
 
+/// The wall of threads and CTAs that one SM or one CTA can hold, whatever the family [M6].
+Wall residency_wall(const GemmHardware& hw, int threads, int ctas_per_sm);
+
+/// Shared memory one of `ctas_per_sm` CTAs may use, in B [M3]; NaN unknown.
+double shared_limit(const GemmHardware& hw, int ctas_per_sm);
+
 /// Walks `Family`'s candidates. A family gives `for_each(request, visit)` and
 /// `Wall examine(hw, problem, candidate, Footprint&)`.
 template <class Family>

@@ -13,21 +13,8 @@ double registers_limit(const GemmHardware& hw, int threads, int ctas) {
     return least_known(a_warp / 32, hw.registers_per_thread);
 }
 
-double shared_limit(const GemmHardware& hw, int ctas) {
-    if (ctas == 1) return hw.shared_per_cta;
-    const double part = whole(hw.shared_per_sm / ctas / hw.shared_unit) * hw.shared_unit - hw.shared_reserved;
-    return least_known(hw.shared_per_cta, part);
-}
-
 Wall common_walls(const GemmHardware& hw, const GemmCandidate& c, const Footprint& f) {
-    if (f.threads > hw.threads_per_cta)
-        return Wall::at(Reason::threads, f.threads, hw.threads_per_cta,
-                        "{needed} threads a CTA > {available}");
-    if (f.threads * c.ctas_per_sm > hw.threads_per_sm)
-        return Wall::at(Reason::threads, f.threads * c.ctas_per_sm, hw.threads_per_sm,
-                        "{needed} threads an SM > {available}");
-    if (c.ctas_per_sm > hw.ctas_per_sm)
-        return Wall::at(Reason::threads, c.ctas_per_sm, hw.ctas_per_sm, "{needed} CTAs an SM > {available}");
+    if (const Wall wall = residency_wall(hw, f.threads, c.ctas_per_sm); wall.stands) return wall;
     if (const int size = c.cluster_m * c.cluster_n; size > 1)
         return Wall::at(Reason::cluster, size, 1,
                         "a cluster of {needed} CTAs; this kernel takes {available}");

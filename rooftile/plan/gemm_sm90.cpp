@@ -26,14 +26,9 @@ RegisterSplit split_with_producer(double registers_per_sm, double registers_per_
 
 }  // namespace
 
-RegisterSplit split_registers(double registers_per_sm, double registers_per_thread, int consumers, int ctas,
-                              int need) {
-    const auto with = [&](int producer) {
-        return split_with_producer(registers_per_sm, registers_per_thread, consumers, ctas, producer);
-    };
-    const RegisterSplit roomy = with(roomy_producer);
-    return need > roomy.consumer ? with(tight_producer) : roomy;
-}
+RegisterSplits::RegisterSplits(double registers_per_sm, double registers_per_thread, int consumers, int ctas)
+    : roomy(split_with_producer(registers_per_sm, registers_per_thread, consumers, ctas, roomy_producer)),
+      tight(split_with_producer(registers_per_sm, registers_per_thread, consumers, ctas, tight_producer)) {}
 
 Sm90GemmConfig kernel_config(const GemmProblem& p, const GemmCandidate& c, int stages,
                              const RegisterSplit& r) {
@@ -65,21 +60,16 @@ Sm90GemmConfig kernel_config(const GemmPlan& plan) {
 
 Sm90GemmFamily::Sm90GemmFamily(const GemmHardware& hw) {
     for (int consumers = 1; consumers <= most_warpgroups; ++consumers)
-        for (int ctas = 1; ctas <= most_ctas; ++ctas) {
-            const auto with = [&](int producer) {
-                return split_with_producer(hw.registers_per_sm, hw.registers_per_thread, consumers, ctas,
-                                           producer);
-            };
-            splits_[consumers - 1][ctas - 1] = {with(roomy_producer), with(tight_producer)};
-        }
+        for (int ctas = 1; ctas <= most_ctas; ++ctas)
+            splits_[consumers - 1][ctas - 1] =
+                RegisterSplits(hw.registers_per_sm, hw.registers_per_thread, consumers, ctas);
 }
 
 RegisterSplit Sm90GemmFamily::split(const GemmHardware& hw, const GemmCandidate& c, int need) const {
     if (c.warpgroups > most_warpgroups || c.ctas_per_sm > most_ctas)
-        return split_registers(hw.registers_per_sm, hw.registers_per_thread, c.warpgroups, c.ctas_per_sm,
-                               need);
-    const Splits& splits = splits_[c.warpgroups - 1][c.ctas_per_sm - 1];
-    return need > splits.roomy.consumer ? splits.tight : splits.roomy;
+        return RegisterSplits(hw.registers_per_sm, hw.registers_per_thread, c.warpgroups, c.ctas_per_sm)
+            .for_need(need);
+    return splits_[c.warpgroups - 1][c.ctas_per_sm - 1].for_need(need);
 }
 
 Wall Sm90GemmFamily::examine(const GemmHardware& hw, const GemmProblem& problem, const GemmCandidate& c,
@@ -113,14 +103,7 @@ Wall Sm90GemmFamily::examine(const GemmHardware& hw, const GemmProblem& problem,
     const RegisterSplit split = this->split(hw, c, f.registers);
     config.producer_registers = split.producer;
     config.consumer_registers = split.consumer;
-    if (config.threads() > hw.threads_per_cta)
-        return Wall::at(Reason::threads, config.threads(), hw.threads_per_cta,
-                        "{needed} threads a CTA > {available}");
-    if (config.threads() * c.ctas_per_sm > hw.threads_per_sm)
-        return Wall::at(Reason::threads, config.threads() * c.ctas_per_sm, hw.threads_per_sm,
-                        "{needed} threads an SM > {available}");
-    if (c.ctas_per_sm > hw.ctas_per_sm)
-        return Wall::at(Reason::threads, c.ctas_per_sm, hw.ctas_per_sm, "{needed} CTAs an SM > {available}");
+    if (const Wall wall = residency_wall(hw, config.threads(), c.ctas_per_sm); wall.stands) return wall;
     // One m64nN must fit the registers a thread has at entry, whatever setmaxnreg gives later (ptxas C7602):
     // 512 threads leave 128, which holds N = 192 and no more.
     constexpr int beside_one_wgmma = 32;
@@ -173,11 +156,7 @@ Wall Sm90GemmFamily::examine(const GemmHardware& hw, const GemmProblem& problem,
     f.stage_bytes = config.stage_bytes();
     f.stage_overhead = config.all_barrier_bytes();  // of one stage: config was made with one
     f.reserved_bytes = config.reserved_bytes() - config.all_barrier_bytes();
-    f.shared_limit = hw.shared_per_cta;
-    if (c.ctas_per_sm > 1)
-        f.shared_limit = least_known(
-            f.shared_limit,
-            whole(hw.shared_per_sm / c.ctas_per_sm / hw.shared_unit) * hw.shared_unit - hw.shared_reserved);
+    f.shared_limit = shared_limit(hw, c.ctas_per_sm);
     return Wall::none();
 }
 

@@ -11,10 +11,16 @@ struct RegisterSplit {
     int launch = -1;  ///< registers a thread has at launch; -1 unknown
     int producer = 0, consumer = 0;
 };
-/// Splits an SM's registers among `ctas` CTAs of one producer and `consumers` consumer warpgroups, so that a
-/// consumer thread has `need` if it can: the producer keeps a comfortable 40, or the least it can do with.
-RegisterSplit split_registers(double registers_per_sm, double registers_per_thread, int consumers, int ctas,
-                              int need);
+/// An SM's registers among `ctas` CTAs of one producer and `consumers` consumer warpgroups. The producer keeps a
+/// comfortable 40, or the least it can do with.
+struct RegisterSplits {
+    RegisterSplit roomy, tight;  ///< for the producer
+
+    RegisterSplits() = default;
+    RegisterSplits(double registers_per_sm, double registers_per_thread, int consumers, int ctas);
+    /// The one that gives a consumer thread `need` registers, if any does.
+    RegisterSplit for_need(int need) const { return need > roomy.consumer ? tight : roomy; }
+};
 
 class Sm90GemmFamily {
   public:
@@ -29,10 +35,8 @@ class Sm90GemmFamily {
 
   private:
     static constexpr int most_warpgroups = 3, most_ctas = 2;
-    struct Splits {
-        RegisterSplit roomy, tight;  // for the producer
-    };
-    Splits splits_[most_warpgroups][most_ctas];  // worked out once: the search asks thousands of times
+    RegisterSplits splits_[most_warpgroups]
+                          [most_ctas];  // worked out once: the search asks thousands of times
     RegisterSplit split(const GemmHardware& hw, const GemmCandidate& c, int need) const;
 };
 

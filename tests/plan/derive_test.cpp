@@ -318,19 +318,20 @@ TEST(Derive, WithoutAsyncCopyResidentCtasCoverTheLatency) {  // M6
 
 TEST(Derive, SplitOfRegisters) {
     // 384 threads: 65536 / 384 = 170 -> 168 at launch, 504 for three warpgroups: 40 + 2 * 232
-    const RegisterSplit two = split_registers(65536, 255, 2, 1, 160);
+    const RegisterSplit two = RegisterSplits(65536, 255, 2, 1).for_need(160);
     EXPECT_EQ(two.launch, 168);
     EXPECT_EQ(two.producer, 40);
     EXPECT_EQ(two.consumer, 232);
     // 208 accumulators + 32 need 240: 24 + 2 * 240
-    EXPECT_EQ(split_registers(65536, 255, 2, 1, 240).producer, 24);
-    EXPECT_EQ(split_registers(65536, 255, 2, 1, 240).consumer, 240);
+    EXPECT_EQ(RegisterSplits(65536, 255, 2, 1).for_need(240).producer, 24);
+    EXPECT_EQ(RegisterSplits(65536, 255, 2, 1).for_need(240).consumer, 240);
     // 512 threads: 128 each, 512 for four: 56 + 3 * 152, or 32 + 3 * 160
-    EXPECT_EQ(split_registers(65536, 255, 3, 1, 152).producer, 56);
-    EXPECT_EQ(split_registers(65536, 255, 3, 1, 160).producer, 32);
+    EXPECT_EQ(RegisterSplits(65536, 255, 3, 1).for_need(152).producer, 56);
+    EXPECT_EQ(RegisterSplits(65536, 255, 3, 1).for_need(160).producer, 32);
     // 256 threads: a thread can have 255 at launch, nothing is moved
-    EXPECT_EQ(split_registers(65536, 255, 1, 1, 160).consumer, 0);
-    EXPECT_EQ(split_registers(65536, 255, 1, 2, 160).consumer, 216);  // 128 each, 256 for two: 40 + 216
+    EXPECT_EQ(RegisterSplits(65536, 255, 1, 1).for_need(160).consumer, 0);
+    EXPECT_EQ(RegisterSplits(65536, 255, 1, 2).for_need(160).consumer,
+              216);  // 128 each, 256 for two: 40 + 216
 }
 
 // Whatever the problem: plans obey the machine, and more shared memory never gives fewer stages.
