@@ -68,25 +68,9 @@ std::string plan_table(const Plans& plans, const Terminal& terminal) {
 }
 
 std::string_view words_of(Reason reason) {
-    switch (reason) {
-        case Reason::registers:
-            return "registers";
-        case Reason::shared:
-            return "shared memory";
-        case Reason::threads:
-            return "threads";
-        case Reason::instruction:
-            return "instruction";
-        case Reason::alignment:
-            return "alignment";
-        case Reason::cluster:
-            return "cluster";
-        case Reason::latency:
-            return "latency";
-        case Reason::dominated:
-            return "feasible but not among those kept";
-    }
-    return "";
+    if (reason == Reason::shared) return "shared memory";
+    if (reason == Reason::dominated) return "feasible but not among those kept";
+    return name_of(reason);
 }
 
 /// A faint title and its text, wrapped under the text.
