@@ -3,6 +3,7 @@
 #   make run     ... and runs the main job; ARGS="plan gemm --m 64 ..." runs that instead
 #   make test    ... and runs every test this machine can run; ARGS="-R Units" goes to ctest
 #   make bench   ... and runs the CPU benchmarks; ARGS go to them
+#   make results ... and writes README.md's results from bench/results/current/
 #   make all     builds everything; install (PREFIX=), format, lint, clean
 # PRESET=release|ci|dev|asan picks from CMakePresets.json; CI=true makes warnings errors.
 SHELL := /bin/bash
@@ -18,7 +19,7 @@ JOB := gemm --m 4096 --n 14336 --k 4096 --type bf16
 PROGRAM := $(BUILD)/rooftile
 say = echo '$$ $(1)' >&2 && $(1)
 
-.PHONY: program run test bench all install format lint clean setup configure
+.PHONY: program run test bench results all install format lint clean setup configure
 
 setup:
 	@tools/setup
@@ -61,6 +62,9 @@ test: all
 bench: configure
 	@cmake --build $(BUILD) --target rooftile_benchmarks
 	@$(BUILD)/rooftile_benchmarks $(ARGS)
+
+results: program
+	@tools/results-table $(PROGRAM)
 
 install: all
 	@cmake --install $(BUILD) --prefix $(PREFIX)

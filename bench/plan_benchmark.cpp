@@ -13,7 +13,7 @@ void candidates(benchmark::State& state) {
     const GemmHardware hw = gemm_hardware(machine_by_id("h100-sxm"), "wgmma", Type::bf16, unknown);
     const GemmProblem problem = gemm_problem(4096, 14336, 4096);
     const GemmRequest request;
-    const Sm90GemmFamily family(hw);
+    const Sm90GemmFamily family(hw, problem);
     std::int64_t count = 0, visited = 0;
     family.for_each(request, [&](const GemmCandidate&) { ++visited; });
     for (auto _ : state) {

@@ -18,7 +18,6 @@ void add_later(CLI::App& app, Invocation& invocation) {
         {"simulate", "Answer the model's questions step by step"},
         {"sweep", "Plan or measure over ranges of a problem"},
         {"validate", "Compare predictions with measurements"},
-        {"report", "Turn recorded results into a page"},
     };
     for (const Later& later : verbs) {
         CLI::App* verb = app.add_subcommand(later.verb, std::string(later.meaning) + " (not available yet)");

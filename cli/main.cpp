@@ -118,6 +118,7 @@ int run(int argc, char** argv) {
     add_plan(app, invocation);
     add_build(app, invocation);
     add_measure(app, invocation);
+    add_report(app, invocation);
     add_doctor(app, invocation);
     add_later(app, invocation);
     collect_leftovers(app);

@@ -10,7 +10,8 @@
 
 #include "cli/gemm_arguments.hpp"
 #include "cli/interrupt.hpp"
-#include "cli/output.hpp"
+#include "cli/ladder.hpp"
+#include "cli/measure_flags.hpp"
 #include "cli/values.hpp"
 #include "cli/verbs.hpp"
 #include "rooftile/error.hpp"
@@ -23,28 +24,9 @@ namespace {
 
 constexpr int default_top = 1;
 
-struct MeasureFlags {
-    GemmFlags gemm;
-    OutputFlags output;
-    std::string mode = "sustained", baseline = "cublaslt", seed, suite;
-    bool timings = false, counters = false;
-};
-
 constexpr std::string_view modes[] = {"cold", "sustained", "burst"};
 constexpr std::string_view baselines[] = {"cublaslt", "none"};
 constexpr std::int64_t largest_seed = (std::int64_t{1} << 53) - 1;  // JSON keeps it
-
-MeasureOptions options_of(const MeasureFlags& flags, std::chrono::steady_clock::time_point start) {
-    MeasureOptions options;
-    options.mode = Mode(one_of("--mode", flags.mode, modes));
-    options.baseline = one_of("--baseline", flags.baseline, baselines) == 0;
-    options.seed = flags.seed.empty() ? fresh_seed()
-                                      : std::uint64_t(whole_number("--seed", flags.seed, 0, largest_seed));
-    options.interrupted = interrupted;
-    options.program_start = start;
-    if (isatty(STDERR_FILENO)) options.progress = [](const std::string& line) { say(line); };
-    return options;
-}
 
 std::string text_of(const DocumentContext& context, const MeasureRun& run, bool timings,
                     const Terminal& terminal) {
@@ -79,10 +61,15 @@ int write_run(const MeasureRun& run, DocumentContext context, const MeasureFlags
 }
 
 int measure_gemm(const MeasureFlags& flags, const Invocation& invocation) {
-    if (!flags.suite.empty()) not_available("--suite");
     if (flags.counters) not_available("--counters");
     checked_format(flags.output);
-    MeasureOptions options = options_of(flags, invocation.start);
+    if (flags.ladder && !flags.suite.empty()) throw RequestError("--ladder and --suite exclude each other");
+    if (flags.ladder) return measure_ladder(flags, invocation);
+    if (!flags.suite.empty()) return measure_suite(flags, invocation);
+    for (const auto& [name, value] :
+         {std::pair{"--filter", &flags.filter}, {"--max-seconds", &flags.max_seconds}})
+        if (!value->empty()) throw RequestError(fmt::format("{} needs --suite FILE", name));
+    MeasureOptions options = measure_options(flags, invocation.start);
     const GemmProblem problem = problem_of(flags.gemm);
     GemmRequest request = request_of(flags.gemm, default_top);
     request.buildable_only = true;
@@ -103,6 +90,19 @@ int measure_gemm(const MeasureFlags& flags, const Invocation& invocation) {
 
 }  // namespace
 
+MeasureOptions measure_options(const MeasureFlags& flags, std::chrono::steady_clock::time_point start) {
+    MeasureOptions options;
+    options.mode = Mode(one_of("--mode", flags.mode, modes));
+    options.baseline = one_of("--baseline", flags.baseline, baselines) == 0;
+    options.seed = flags.seed.empty() ? fresh_seed()
+                                      : std::uint64_t(whole_number("--seed", flags.seed, 0, largest_seed));
+    if (!flags.rounds.empty()) options.timing.rounds = int(whole_number("--rounds", flags.rounds, 1, 1000));
+    options.interrupted = interrupted;
+    options.program_start = start;
+    if (isatty(STDERR_FILENO)) options.progress = [](const std::string& line) { say(line); };
+    return options;
+}
+
 void add_measure(CLI::App& app, Invocation& invocation) {
     CLI::App* measure = app.add_subcommand(
         "measure", "Run the planned kernel, prove its result right, time it beside cuBLASLt");
@@ -122,14 +122,23 @@ void add_measure(CLI::App& app, Invocation& invocation) {
     add("--mode", flags->mode, "MODE", "sustained (default), cold or burst");
     add("--baseline", flags->baseline, "NAME", "cublaslt (default) or none");
     add("--seed", flags->seed, "N", "Of the random inputs; default: a new one, which the document names");
-    add("--suite", flags->suite, "FILE", "Many problems (not available yet)");
+    add("--rounds", flags->rounds, "N", "Blocks of each candidate; default 7, in a suite 6");
+    add("--suite", flags->suite, "FILE",
+        "All problems of FILE; rows are appended to --out, which it resumes from");
+    add("--filter", flags->filter, "TEXT",
+        "Of a suite: only problems whose \"model layer MxNxK\" holds TEXT");
+    add("--max-seconds", flags->max_seconds, "S", "Of a suite: stop in order before S seconds have passed");
+    gemm->add_flag("--ladder", flags->ladder, "Six kernels from naive to full beside the planned one")
+        ->group(group);
     gemm->add_flag("--counters", flags->counters, "Hardware counters (not available yet)")->group(group);
     gemm->add_flag("--timings", flags->timings, "Show what each part of the run took")->group(group);
     add_output_flags(*gemm, flags->output, Documents::all);
     gemm->footer(
         "Examples:\n"
         "  rooftile measure gemm --shape 8192x8192x8192\n"
-        "  rooftile measure gemm --shape 4096x14336x4096 --mode cold --top 3 --json\n");
+        "  rooftile measure gemm --shape 4096x14336x4096 --mode cold --top 3 --json\n"
+        "  rooftile measure gemm --ladder --shape 4096x4096x4096\n"
+        "  rooftile measure gemm --suite bench/suites/gemm.toml --out gemm.jsonl\n");
     gemm->callback([&invocation, flags] {
         invocation.run = [&invocation, flags] { return measure_gemm(*flags, invocation); };
     });

@@ -23,8 +23,9 @@ void add_machine(CLI::App& app, Invocation& invocation);
 void add_plan(CLI::App& app, Invocation& invocation);
 void add_build(CLI::App& app, Invocation& invocation);
 void add_measure(CLI::App& app, Invocation& invocation);
+void add_report(CLI::App& app, Invocation& invocation);
 void add_doctor(CLI::App& app, Invocation& invocation);
-/// Verbs that have their place and no work yet: simulate, sweep, validate, report.
+/// Verbs that have their place and no work yet: simulate, sweep, validate.
 void add_later(CLI::App& app, Invocation& invocation);
 
 /// Throws RequestError: `what` is not available in this version.

@@ -4,6 +4,7 @@ set(ROOFTILE_INTERNAL_HEADERS
     rooftile/kernel/driver_table.hpp  # cuda.h
     rooftile/report/csv.hpp           # nlohmann/json_fwd.hpp, by report/json.hpp
     rooftile/report/json.hpp
+    rooftile/report/ladder_json.hpp
     rooftile/report/machine_report.hpp)
 
 file(GLOB_RECURSE ROOFTILE_PUBLIC_HEADERS CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}"

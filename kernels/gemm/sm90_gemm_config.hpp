@@ -14,6 +14,7 @@ struct Sm90GemmConfig {
     int consumer_warpgroups;
     Schedule schedule;
     int cluster_m, cluster_n;
+    int split_k = 1;  ///< CTAs of a cluster that sum parts of K of the same tile
     int ctas_per_sm;
     int producer_registers, consumer_registers;  ///< setmaxnreg a thread; 0: the launch value is kept
     Type type;
@@ -21,6 +22,7 @@ struct Sm90GemmConfig {
     /// C by TMA; else by predicated stores, where n or ldc is no multiple of 16 B: TMA cannot address such an
     /// ldc, and it writes whole 16-byte pieces, past column n into the padding (docs/facts.md).
     bool tma_store;
+    bool deferred_store = false;  ///< C leaves between the next tile's first products
 
     // What the hardware fixes.
     static constexpr int warpgroup_threads = 128;
@@ -32,12 +34,16 @@ struct Sm90GemmConfig {
     static constexpr int tile_alignment = 1024;  ///< of a 128-byte-swizzled tile: 8 rows of 128 B
 
     // What this kernel's code fixes.
+    static constexpr int warp_rows = 16;       ///< of a slab that one warp stores
     static constexpr int slabs_in_flight = 2;  ///< C slabs a consumer warpgroup stores through
 
     /// Registers beyond the accumulators: descriptors, addresses, loop state, conversion; predicated stores
     /// hold a row's address and bounds besides. Bisected with ptxas by tests/compile/registers_test.cpp.
     constexpr int working_registers() const { return tma_store ? 32 : 48; }
+    /// With deferred_store a tile in C's type stands beside the next tile's accumulators.
+    constexpr int kept_registers() const { return accumulator_registers() / 2; }
     constexpr int threads() const { return warpgroup_threads * (1 + consumer_warpgroups); }
+    constexpr int cluster_ctas() const { return cluster_m * cluster_n * split_k; }
 
     /// Rows of C that one consumer warpgroup accumulates.
     constexpr int warpgroup_m() const {
@@ -50,13 +56,22 @@ struct Sm90GemmConfig {
     constexpr int b_bytes() const { return tile_n * tile_k * element_bytes; }
     constexpr int stage_bytes() const { return a_bytes() + b_bytes(); }
 
-    /// Columns of one C slab: the widest swizzle span that divides the tile.
-    constexpr int slab_n() const { return tile_n % 64 == 0 ? 64 : tile_n % 32 == 0 ? 32 : 16; }
+    /// Columns of its tile that one CTA adds up and stores: with split_k each part of K stores its share.
+    constexpr int share_n() const { return tile_n / split_k; }
+    /// fp32 sums of one tile, which the parts of K leave in the ring for each other.
+    constexpr int exchange_bytes() const { return split_k > 1 ? tile_m * tile_n * 4 : 0; }
+
+    /// Columns of one C slab: the widest swizzle span that divides what a CTA stores.
+    constexpr int slab_n() const {
+        const int n = share_n();
+        return n % 64 == 0 ? 64 : n % 32 == 0 ? 32 : n % 16 == 0 ? 16 : 8;
+    }
     constexpr int slab_bytes() const { return wgmma_m * slab_n() * element_bytes; }
     constexpr int epilogue_bytes() const {
         return tma_store ? consumer_warpgroups * slabs_in_flight * slab_bytes() : 0;
     }
-    constexpr int all_barrier_bytes() const { return 2 * stages * barrier_bytes; }  ///< full and empty
+    /// Full and empty of each stage; two for the exchange between parts of K.
+    constexpr int all_barrier_bytes() const { return (2 * stages + (split_k > 1 ? 2 : 0)) * barrier_bytes; }
 
     /// Everything but the stages: epilogue, barriers, and the slack that aligns the first tile.
     constexpr int reserved_bytes() const { return epilogue_bytes() + all_barrier_bytes() + tile_alignment; }

@@ -16,6 +16,66 @@ struct TileCoordinate {
     int row, column;  ///< in units of (cluster) tiles of C
 };
 
+/// Position `index` of a Hilbert curve over rows x columns, of any size: a rectangle is cut into smaller ones,
+/// each walked the way that ends beside the next, until one is a line [M32; the generalised curve of
+/// Cerveny, github.com/jakubcerveny/gilbert]. Neighbours on the curve are neighbours in C, but for a diagonal
+/// step where odd sides leave no other way.
+/// Not in tile_at(): its state costs the kernel's producer registers that it does not have (docs/facts.md).
+ROOFTILE_HOST_DEVICE inline TileCoordinate hilbert_at(int index, int rows, int columns) {
+    struct Vector {
+        int x, y;  ///< columns, rows; one of them is zero
+        ROOFTILE_HOST_DEVICE int length() const { return x + y < 0 ? -x - y : x + y; }
+        ROOFTILE_HOST_DEVICE Vector unit() const { return {(x > 0) - (x < 0), (y > 0) - (y < 0)}; }
+        ROOFTILE_HOST_DEVICE Vector operator+(Vector v) const { return {x + v.x, y + v.y}; }
+        ROOFTILE_HOST_DEVICE Vector operator-(Vector v) const { return {x - v.x, y - v.y}; }
+        ROOFTILE_HOST_DEVICE Vector operator*(int f) const { return {x * f, y * f}; }
+        /// Half of it, of even length where that leaves something on both sides.
+        ROOFTILE_HOST_DEVICE Vector half() const {
+            const Vector h{x / 2, y / 2};
+            return h.length() % 2 != 0 && length() > 2 ? h + unit() : h;
+        }
+    };
+    // The rectangle at `corner`, walked on the whole along `main`; `across` is its other side.
+    Vector corner{0, 0}, main{columns, 0}, across{0, rows};
+    if (rows > columns) {
+        main = {0, rows};
+        across = {columns, 0};
+    }
+    while (main.length() > 1 && across.length() > 1) {
+        const int length = main.length(), width = across.length();
+        if (2 * length > 3 * width) {  // long: one half after the other
+            const Vector half = main.half();
+            const int first = half.length() * width;
+            if (index < first) {
+                main = half;
+            } else {
+                index -= first;
+                corner = corner + half;
+                main = main - half;
+            }
+            continue;
+        }
+        // Out along one side, over the far half, back along the other side.
+        const Vector side{main.x / 2, main.y / 2}, step = across.half();
+        const int out = side.length() * step.length(), over = length * (width - step.length());
+        if (index < out) {
+            main = step;
+            across = side;
+        } else if (index < out + over) {
+            index -= out;
+            corner = corner + step;
+            across = across - step;
+        } else {
+            index -= out + over;
+            corner = corner + (main - main.unit()) + (step - step.unit());
+            across = side - main;
+            main = step * -1;
+        }
+    }
+    const Vector at = corner + (across.length() == 1 ? main.unit() : across.unit()) * index;
+    return {at.y, at.x};
+}
+
 /// Tile number `index` of a grid of `rows` x `columns`, in `order`:
 ///   row         row by row, left to right            column     column by column, top to bottom
 ///   grouped     bands of `group` rows, each walked column by column

@@ -29,18 +29,22 @@ struct FillArguments {
     bool k_is_width;     ///< which index of `to` is k
 };
 
-/// C[i, j] against sum over k of A[i, k] * B[k, j]; strides in elements.
+constexpr int verify_most = 8;  ///< results that one reference judges
+
+/// Each of `results` C[i, j] against one sum over k of A[i, k] * B[k, j]; strides in elements.
 struct VerifyArguments {
     const unsigned short* a;
     const unsigned short* b;
-    const unsigned short* c;
+    const unsigned short* c[verify_most];  ///< the first `results`
+    int results;
     long long m, n, k;
     long long a_m_stride, a_k_stride, b_k_stride, b_n_stride, c_m_stride;
     Type type;
     double gamma;  ///< accumulation_error(k)
 };
 
-/// What one CTA saw, in an array of one a CTA: a count, and its worst element.
+/// What one CTA saw of one result: a count, and its worst element. In an array, all CTAs of the first result,
+/// then all of the second.
 struct VerifyRecord {
     unsigned long long wrong;
     double ratio;      ///< error / bound of the worst element; infinite for a wrong class or wrong bits

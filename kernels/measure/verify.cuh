@@ -1,4 +1,5 @@
-// The reference: every element of C from its own fp64 sum, judged where it was made.
+// The reference: every element of C from its own fp64 sum, judged where it was made. The sum costs far more
+// than a verdict, so one sum judges the results of several launches.
 //
 // One CTA makes 64 x 64 elements, 4 x 4 a thread, from tiles of A and B that stand in shared memory as
 // doubles; CTAs walk over the tiles of C. Only what is inside the matrices is read. It shares nothing
@@ -124,49 +125,63 @@ __device__ inline void verify_multiply(const double (*a)[VerifyTile::pitch],
 }
 
 template <bool exact>
-__device__ inline Verdict verify_element(const VerifyArguments& p, long long row, long long column,
-                                         double sum, double absolute) {
-    const unsigned got = p.c[row * p.c_m_stride + column];
+__device__ inline Verdict verify_element(const VerifyArguments& p, unsigned got, double sum,
+                                         double absolute) {
     if constexpr (exact) return judge_exact(got, sum, p.type);
     else return judge_bounded(got, sum, absolute, p.gamma, p.type);
 }
 
-/// Adds this tile to the CTA's record: the count of wrong elements, and the worst if it is worse.
+/// Sixteen times, and every sum is where it was: registers cannot be indexed, so the one looked at is the
+/// first.
 template <bool exact>
-__device__ inline void verify_record(const VerifyArguments& p, VerifyShared& shared, VerifyRecord& record,
-                                     long long row0, long long column0, VerifySums& sum,
-                                     VerifySums& absolute) {
-    constexpr int elements = VerifyTile::side * VerifyTile::side;
-    unsigned wrong = 0;
-    double ratio = 0;
-    // Not unrolled, so that the verdict stands in the code once: the sums move down by one instead, since
-    // registers cannot be indexed.
-#pragma unroll 1
-    for (int e = 0; e < elements; ++e) {
-        const long long row = row0 + verify_row(e / VerifyTile::side);
-        const long long column = column0 + verify_column(e % VerifyTile::side);
-        if (row < p.m && column < p.n) {
-            const Verdict v = verify_element<exact>(p, row, column, sum[0], absolute[0]);
-            wrong += !(v.ratio <= 1.0);
-            if (v.ratio > ratio) {
-                ratio = v.ratio;
-                shared.worst[threadIdx.x] = {
-                    0, v.ratio, sum[0], v.bound, row, column, p.c[row * p.c_m_stride + column], v.expected};
-            }
-        }
+__device__ inline void verify_rotate(VerifySums& sum, VerifySums& absolute) {
+    constexpr int last = VerifyTile::side * VerifyTile::side - 1;
+    const double first = sum[0], first_absolute = absolute[0];
 #pragma unroll
-        for (int i = 0; i + 1 < elements; ++i) {
-            sum[i] = sum[i + 1];
-            if constexpr (!exact) absolute[i] = absolute[i + 1];
-        }
+    for (int i = 0; i < last; ++i) {
+        sum[i] = sum[i + 1];
+        if constexpr (!exact) absolute[i] = absolute[i + 1];
     }
-    int thread = static_cast<int>(threadIdx.x);
-    for (int lane = 16; lane > 0; lane /= 2) {  // the larger ratio, then the smaller thread
+    sum[last] = first;
+    if constexpr (!exact) absolute[last] = first_absolute;
+}
+
+/// The largest ratio of a warp and its thread (of equal ones the lowest), and the sum of `wrong`.
+__device__ inline void verify_warp(double& ratio, int& thread, unsigned& wrong) {
+    for (int lane = 16; lane > 0; lane /= 2) {
         const double other = __shfl_xor_sync(0xffffffffu, ratio, lane);
         const int other_thread = __shfl_xor_sync(0xffffffffu, thread, lane);
         wrong += __shfl_xor_sync(0xffffffffu, wrong, lane);
         if (other > ratio || (other == ratio && other_thread < thread)) ratio = other, thread = other_thread;
     }
+}
+
+/// Adds this tile of result `c` to the CTA's record of it: the count of wrong elements, and the worst if it
+/// is worse. Leaves the sums as they were.
+template <bool exact>
+__device__ inline void verify_record(const VerifyArguments& p, const unsigned short* c, VerifyShared& shared,
+                                     VerifyRecord& record, long long row0, long long column0, VerifySums& sum,
+                                     VerifySums& absolute) {
+    unsigned wrong = 0;
+    double ratio = 0;
+    // Not unrolled, so that the verdict stands in the code once.
+#pragma unroll 1
+    for (int e = 0; e < VerifyTile::side * VerifyTile::side; ++e) {
+        const long long row = row0 + verify_row(e / VerifyTile::side);
+        const long long column = column0 + verify_column(e % VerifyTile::side);
+        if (row < p.m && column < p.n) {
+            const unsigned got = c[row * p.c_m_stride + column];
+            const Verdict v = verify_element<exact>(p, got, sum[0], absolute[0]);
+            wrong += !(v.ratio <= 1.0);
+            if (v.ratio > ratio) {
+                ratio = v.ratio;
+                shared.worst[threadIdx.x] = {0, v.ratio, sum[0], v.bound, row, column, got, v.expected};
+            }
+        }
+        verify_rotate<exact>(sum, absolute);
+    }
+    int thread = static_cast<int>(threadIdx.x);
+    verify_warp(ratio, thread, wrong);
     const int warp = static_cast<int>(threadIdx.x) / 32;
     if (threadIdx.x % 32 == 0) {
         shared.worst_ratio[warp] = ratio, shared.worst_thread[warp] = thread, shared.wrong[warp] = wrong;
@@ -185,9 +200,10 @@ __device__ inline void verify_record(const VerifyArguments& p, VerifyShared& sha
     record.wrong = all;
 }
 
-/// Launched with any number of CTAs of 256 threads; `records` has one zeroed entry a CTA.
+/// Launched with any number of CTAs of 256 threads; `records` has one zeroed entry a CTA and result.
 template <bool exact>
-__global__ void __launch_bounds__(VerifyTile::threads, 2) verify(VerifyArguments p, VerifyRecord* records) {
+__global__ void __launch_bounds__(VerifyTile::threads, 2)
+    verify(const __grid_constant__ VerifyArguments p, VerifyRecord* records) {
     __shared__ VerifyShared shared;
     const long long columns = (p.n + VerifyTile::mn - 1) / VerifyTile::mn;
     const long long tiles = columns * ((p.m + VerifyTile::mn - 1) / VerifyTile::mn);
@@ -209,8 +225,12 @@ __global__ void __launch_bounds__(VerifyTile::threads, 2) verify(VerifyArguments
             b.read(next_b);
             verify_multiply<exact>(shared.tiles.a[buffer], shared.tiles.b[buffer], sum, absolute);
         }
-        __syncthreads();
-        verify_record<exact>(p, shared, records[blockIdx.x], row0, column0, sum, absolute);
+#pragma unroll 1
+        for (int result = 0; result < p.results; ++result) {
+            __syncthreads();  // before the tiles, or the last result's worst, are overwritten
+            verify_record<exact>(p, p.c[result], shared, records[result * gridDim.x + blockIdx.x], row0,
+                                 column0, sum, absolute);
+        }
         __syncthreads();
     }
 }

@@ -12,6 +12,12 @@ __device__ inline void store_matrix_x4(unsigned shared, unsigned r0, unsigned r1
                  : "memory");
 }
 
+/// Two of them; lanes 0-15 give the addresses.
+__device__ inline void store_matrix_x2(unsigned shared, unsigned r0, unsigned r1) {
+    asm volatile("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1, %2};" ::"r"(shared), "r"(r0), "r"(r1)
+                 : "memory");
+}
+
 /// Two fp32 values rounded to nearest even, `low` in the lower half.
 template <Type type>
 __device__ inline unsigned pack2(float low, float high) {

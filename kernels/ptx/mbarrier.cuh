@@ -37,6 +37,19 @@ __device__ inline void mbarrier_arrive_remote(unsigned barrier, unsigned rank) {
         : "memory");
 }
 
+/// The same, and publishes what this thread wrote, or has seen written, to whoever waits there with
+/// mbarrier_wait_cluster. Dear: once a tile, never once a k-step.
+__device__ inline void mbarrier_arrive_remote_release(unsigned barrier, unsigned rank) {
+    asm volatile(
+        "{\n"
+        ".reg .b32 remote;\n"
+        "mapa.shared::cluster.u32 remote, %0, %1;\n"
+        "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote];\n"
+        "}" ::"r"(barrier),
+        "r"(rank)
+        : "memory");
+}
+
 __device__ inline bool mbarrier_try_wait(unsigned barrier, unsigned parity) {
     unsigned done;
     asm volatile(
@@ -51,10 +64,29 @@ __device__ inline bool mbarrier_try_wait(unsigned barrier, unsigned parity) {
     return done != 0;
 }
 
+__device__ inline bool mbarrier_try_wait_cluster(unsigned barrier, unsigned parity) {
+    unsigned done;
+    asm volatile(
+        "{\n"
+        ".reg .pred done;\n"
+        "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%1], %2;\n"
+        "selp.u32 %0, 1, 0, done;\n"
+        "}"
+        : "=r"(done)
+        : "r"(barrier), "r"(parity)
+        : "memory");
+    return done != 0;
+}
+
 /// Waits until the phase of this parity has completed. The loop stands in C++: ptxas takes twice as
 /// long over a branch inside the asm block.
 __device__ inline void mbarrier_wait(unsigned barrier, unsigned parity) {
     while (!mbarrier_try_wait(barrier, parity)) {}
+}
+
+/// The same, and sees what the arrivals of other CTAs published.
+__device__ inline void mbarrier_wait_cluster(unsigned barrier, unsigned parity) {
+    while (!mbarrier_try_wait_cluster(barrier, parity)) {}
 }
 
 }  // namespace rooftile::ptx

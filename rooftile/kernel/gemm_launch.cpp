@@ -72,14 +72,16 @@ std::string sm90_name_expression(const Sm90GemmConfig& config) {
     return fmt::format(
         "rooftile::sm90_gemm<rooftile::Sm90GemmConfig{{.tile_m={}, .tile_n={}, .tile_k={}, .stages={}, "
         ".consumer_warpgroups={}, .schedule=rooftile::Schedule::{}, .cluster_m={}, .cluster_n={}, "
+        ".split_k={}, "
         ".ctas_per_sm={}, "
         ".producer_registers={}, .consumer_registers={}, .type=rooftile::Type::{}, "
         ".a_major=rooftile::Major::{}, "
-        ".b_major=rooftile::Major::{}, .tma_store={}}}>",
+        ".b_major=rooftile::Major::{}, .tma_store={}, .deferred_store={}}}>",
         config.tile_m, config.tile_n, config.tile_k, config.stages, config.consumer_warpgroups,
         config.schedule == Schedule::pingpong ? "pingpong" : "cooperative", config.cluster_m,
-        config.cluster_n, config.ctas_per_sm, config.producer_registers, config.consumer_registers,
-        name_of_type(config.type), major(config.a_major), major(config.b_major), config.tma_store);
+        config.cluster_n, config.split_k, config.ctas_per_sm, config.producer_registers,
+        config.consumer_registers, name_of_type(config.type), major(config.a_major), major(config.b_major),
+        config.tma_store, config.deferred_store);
 }
 
 Source gemm_source(const Sm90GemmConfig& config) {
@@ -92,7 +94,7 @@ Source gemm_source(const Sm90GemmConfig& config) {
 }
 
 int gemm_grid(const Sm90GemmConfig& config, const GemmShape& shape, int resident_ctas) {
-    const int cluster = config.cluster_m * config.cluster_n;
+    const int cluster = config.cluster_ctas();
     const std::int64_t rows = ceil_div(shape.m, std::int64_t(config.tile_m) * config.cluster_m);
     const std::int64_t columns = ceil_div(shape.n, std::int64_t(config.tile_n) * config.cluster_n);
     const std::int64_t resident_clusters = std::max(1, resident_ctas / cluster);
@@ -136,7 +138,7 @@ GemmTensors gemm_tensors(const Sm90GemmConfig& config, const GemmShape& shape, c
     tensors.c.outer = shape.m;
     tensors.c.outer_stride_bytes = shape.ldc * element_bytes;
     tensors.c.box_inner = config.slab_n();
-    tensors.c.box_outer = Sm90GemmConfig::wgmma_m;
+    tensors.c.box_outer = Sm90GemmConfig::warp_rows;
     tensors.c.swizzle_bytes = config.slab_n() * element_bytes;
     tensors.c.l2_promotion_bytes = 0;
     return tensors;

@@ -31,7 +31,7 @@ int resident_ctas(const Function& function, const Sm90GemmConfig& config, int de
                                 config.threads(), config.shared_bytes(), device));
     const int sms = Driver::instance().attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
     const int ctas = sms * std::min(fitting, config.ctas_per_sm);
-    const int cluster = config.cluster_m * config.cluster_n;
+    const int cluster = config.cluster_ctas();
     if (cluster == 1) return ctas;
     // GPCs differ in size: not every SM can be in a cluster.
     Launch launch;
@@ -160,7 +160,8 @@ void Kernel::launch(Stream stream, const void* a, const void* b, void* c, const 
     launch.grid_x = unsigned(gemm_grid(config, shape, loaded.resident_ctas));
     launch.block_x = unsigned(config.threads());
     launch.shared_bytes = unsigned(config.shared_bytes());
-    launch.cluster_x = unsigned(config.cluster_m * config.cluster_n);
+    launch.cluster_x = unsigned(config.cluster_ctas());
+    launch.programmatic_dependent = state_->plan.config.programmatic_launch;
     launch.stream = stream;
     rooftile::launch(loaded.function, launch, map_a, map_b, map_c, arguments);
 }
@@ -170,8 +171,6 @@ Kernel compile(const GemmPlan& plan, const CompileOptions& options) {
         throw RequestError(fmt::format("this plan cannot be built: {}", plan.why_not.empty()
                                                                             ? "there is no kernel for it yet"
                                                                             : plan.why_not));
-    if (plan.config.split_k != 1)
-        throw RequestError(fmt::format("split_k is {}; sm90_gemm takes 1", plan.config.split_k));
     auto start = std::chrono::steady_clock::now();
     auto state = std::make_shared<Kernel::State>();
     state->plan = plan;

@@ -14,13 +14,16 @@
 namespace rooftile {
 namespace {
 
-#define ROOFTILE_NVRTC_FUNCTIONS(X)                                                                   \
-    X(nvrtcVersion)                                                                                   \
-    X(nvrtcGetErrorString)                                                                            \
-    X(nvrtcCreateProgram)                                                                             \
-    X(nvrtcDestroyProgram) X(nvrtcAddNameExpression) X(nvrtcCompileProgram) X(nvrtcGetProgramLogSize) \
-        X(nvrtcGetProgramLog) X(nvrtcGetCUBINSize) X(nvrtcGetCUBIN) X(nvrtcGetPTXSize) X(nvrtcGetPTX) \
-            X(nvrtcGetLoweredName)
+#define ROOFTILE_NVRTC_FUNCTIONS(X) \
+    X(nvrtcVersion)                 \
+    X(nvrtcGetErrorString)          \
+    X(nvrtcCreateProgram)           \
+    X(nvrtcDestroyProgram)          \
+    X(nvrtcAddNameExpression)       \
+    X(nvrtcCompileProgram)          \
+    X(nvrtcGetProgramLogSize)       \
+    X(nvrtcGetProgramLog)           \
+    X(nvrtcGetCUBINSize) X(nvrtcGetCUBIN) X(nvrtcGetPTXSize) X(nvrtcGetPTX) X(nvrtcGetLoweredName)
 
 struct Nvrtc {
 #define ROOFTILE_MEMBER(function) decltype(&::function) function = nullptr;

@@ -49,6 +49,7 @@ constexpr double GiB = 0x1p30, PiB = 0x1p50;
 
 constexpr Key keys[] = {
     count("sm.count", "SMs", 1, 4096, "streaming multiprocessors that can be used"),
+    count("sm.per_gpc", "SMs", 1, 4096, "SMs of a typical GPC; a cluster stands within one"),
     count("sm.partitions", "partitions", 1, 64, "parts of an SM that issue on their own"),
     count("sm.max_warps", "warps", 1, 1024, "resident warps of one SM"),
     count("sm.max_ctas", "CTAs", 1, 1024, "resident CTAs of one SM"),

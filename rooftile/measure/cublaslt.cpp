@@ -19,22 +19,32 @@ ColumnMajorProblem column_major(const GemmProblem& p) {
     };
 }
 
-struct CublasLt::State {
+/// What problems share: the library's functions, a handle and the workspace.
+struct CublasLt::Opened {
     api::Functions f;
     api::Handle handle = nullptr;
+    DeviceBuffer workspace;
+
+    ~Opened() {
+        if (handle) f.destroy(handle);
+    }
+};
+
+struct CublasLt::State {
+    std::shared_ptr<const Opened> opened;
     api::Description description = nullptr;
     api::Layout left = nullptr, right = nullptr, result = nullptr;
     api::Preference preference = nullptr;
     std::vector<api::Heuristic> algorithms;
-    DeviceBuffer workspace;
 
     ~State() {
+        if (!opened) return;
+        const api::Functions& f = opened->f;
         if (preference) f.preference_destroy(preference);
         for (api::Layout layout : {left, right, result}) {
             if (layout) f.layout_destroy(layout);
         }
         if (description) f.description_destroy(description);
-        if (handle) f.destroy(handle);
     }
 };
 
@@ -74,6 +84,7 @@ int create_layout(const api::Functions& f, api::Layout& to, Type type,
 
 /// The first failing call's name, or empty.
 std::string set_up(CublasLt::State& s, const GemmProblem& p) {
+    const api::Functions& f = s.opened->f;
     const ColumnMajorProblem shape = column_major(p);
     const std::int32_t left_operation =
         shape.left.transposed ? api::operation_transpose : api::operation_none;
@@ -86,21 +97,17 @@ std::string set_up(CublasLt::State& s, const GemmProblem& p) {
             failed = fmt::format("{} gave status {}", name, status);
         return failed.empty();
     };
-    call("cublasLtCreate", s.f.create(&s.handle))
-        && call("cublasLtMatmulDescCreate",
-                s.f.description_create(&s.description, api::compute_32f, api::real_32f))
-        && call("cublasLtMatmulDescSetAttribute", s.f.description_set(s.description, api::desc_transpose_a,
-                                                                      &left_operation, sizeof left_operation))
-        && call("cublasLtMatmulDescSetAttribute",
-                s.f.description_set(s.description, api::desc_transpose_b, &right_operation,
-                                    sizeof right_operation))
-        && call("cublasLtMatrixLayoutCreate", create_layout(s.f, s.left, p.b_type, shape.left))
-        && call("cublasLtMatrixLayoutCreate", create_layout(s.f, s.right, p.a_type, shape.right))
-        && call("cublasLtMatrixLayoutCreate", create_layout(s.f, s.result, p.c_type, shape.result))
-        && call("cublasLtMatmulPreferenceCreate", s.f.preference_create(&s.preference))
-        && call(
-            "cublasLtMatmulPreferenceSetAttribute",
-            s.f.preference_set(s.preference, api::preference_max_workspace, &workspace, sizeof workspace));
+    call("cublasLtMatmulDescCreate", f.description_create(&s.description, api::compute_32f, api::real_32f))
+        && call("cublasLtMatmulDescSetAttribute", f.description_set(s.description, api::desc_transpose_a,
+                                                                    &left_operation, sizeof left_operation))
+        && call("cublasLtMatmulDescSetAttribute", f.description_set(s.description, api::desc_transpose_b,
+                                                                    &right_operation, sizeof right_operation))
+        && call("cublasLtMatrixLayoutCreate", create_layout(f, s.left, p.b_type, shape.left))
+        && call("cublasLtMatrixLayoutCreate", create_layout(f, s.right, p.a_type, shape.right))
+        && call("cublasLtMatrixLayoutCreate", create_layout(f, s.result, p.c_type, shape.result))
+        && call("cublasLtMatmulPreferenceCreate", f.preference_create(&s.preference))
+        && call("cublasLtMatmulPreferenceSetAttribute",
+                f.preference_set(s.preference, api::preference_max_workspace, &workspace, sizeof workspace));
     return failed;
 }
 
@@ -109,22 +116,35 @@ std::string set_up(CublasLt::State& s, const GemmProblem& p) {
 CublasLt::CublasLt(std::unique_ptr<State> state) : state_(std::move(state)) {}
 CublasLt::~CublasLt() = default;
 
-std::unique_ptr<CublasLt> CublasLt::open(const GemmProblem& problem, std::string& missing) {
-    const Library library = open_library(cublaslt_soname);
-    if (!library) {
-        missing = library.not_found();
-        return nullptr;
-    }
+std::unique_ptr<CublasLt> CublasLt::open(const GemmProblem& problem, std::string& missing,
+                                         const CublasLt* before) {
     auto state = std::make_unique<State>();
-    if (!load(library, state->f)) {
-        missing = fmt::format("{} lacks a function of CUDA 13", library.path);
-        return nullptr;
+    if (before) {
+        state->opened = before->state_->opened;
+    } else {
+        const Library library = open_library(cublaslt_soname);
+        if (!library) {
+            missing = library.not_found();
+            return nullptr;
+        }
+        auto opened = std::make_shared<Opened>();
+        if (!load(library, opened->f)) {
+            missing = fmt::format("{} lacks a function of CUDA 13", library.path);
+            return nullptr;
+        }
+        if (const int status = opened->f.create(&opened->handle); status != api::status_success) {
+            missing = fmt::format("cublasLtCreate gave status {}", status);
+            return nullptr;
+        }
+        opened->workspace = DeviceBuffer(cublaslt_workspace_bytes);
+        state->opened = std::move(opened);
     }
     if (missing = set_up(*state, problem); !missing.empty()) return nullptr;
 
     state->algorithms.resize(cublaslt_algorithms);
     int count = 0;
-    const int status = state->f.heuristic(state->handle, state->description, state->left, state->right,
+    const Opened& opened = *state->opened;
+    const int status = opened.f.heuristic(opened.handle, state->description, state->left, state->right,
                                           state->result, state->result, state->preference,
                                           cublaslt_algorithms, state->algorithms.data(), &count);
     state->algorithms.resize(status == api::status_success ? static_cast<std::size_t>(count) : 0);
@@ -133,19 +153,20 @@ std::unique_ptr<CublasLt> CublasLt::open(const GemmProblem& problem, std::string
         missing = fmt::format("cublasLtMatmulAlgoGetHeuristic offers nothing (status {})", status);
         return nullptr;
     }
-    state->workspace = DeviceBuffer(cublaslt_workspace_bytes);
     return std::unique_ptr<CublasLt>(new CublasLt(std::move(state)));
 }
 
 int CublasLt::algorithms() const { return static_cast<int>(state_->algorithms.size()); }
-std::size_t CublasLt::version() const { return state_->f.version(); }
+std::size_t CublasLt::version() const { return state_->opened->f.version(); }
 
 void CublasLt::launch(int index, Stream stream, const void* a, const void* b, void* c) const {
     const State& s = *state_;
+    const Opened& opened = *s.opened;
     const float one = 1, zero = 0;
-    const int status = s.f.matmul(s.handle, s.description, &one, b, s.left, a, s.right, &zero, c, s.result, c,
-                                  s.result, &s.algorithms[static_cast<std::size_t>(index)].algorithm,
-                                  s.workspace.data(), cublaslt_workspace_bytes, stream);
+    const int status =
+        opened.f.matmul(opened.handle, s.description, &one, b, s.left, a, s.right, &zero, c, s.result, c,
+                        s.result, &s.algorithms[static_cast<std::size_t>(index)].algorithm,
+                        opened.workspace.data(), cublaslt_workspace_bytes, stream);
     if (status != api::status_success) {
         throw Error(ExitCode::gpu_failed, fmt::format("cublasLtMatmul (algorithm {} of {}) gave status {}",
                                                       index, s.algorithms.size(), status));

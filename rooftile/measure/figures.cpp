@@ -101,20 +101,49 @@ void set_figures(Measurement& row, const TimedResult& timed, const Roofs& roofs)
         row.invalid = std::move(why);
 }
 
+namespace {
+
+/// Whether an algorithm's time counts: it ran, it was in the rounds, and no roof forbids it.
+bool counts(const GemmProblem& problem, Mode mode, const TimedResult& timed, const Roofs& roofs) {
+    return timed.failure.empty() && !timed.dropped && above_roof(problem, mode, timed, roofs).empty();
+}
+
+}  // namespace
+
+std::optional<std::size_t> best_algorithm(const GemmProblem& problem, Mode mode,
+                                          std::span<const TimedResult> algorithms, const Roofs& roofs) {
+    std::optional<std::size_t> best;
+    for (std::size_t i = 0; i < algorithms.size(); ++i) {
+        if (!counts(problem, mode, algorithms[i], roofs)) continue;
+        if (!best || algorithms[i].time_us.median < algorithms[*best].time_us.median) best = i;
+    }
+    return best;
+}
+
 Baselines baselines_of(const GemmProblem& problem, Mode mode, std::span<const TimedResult> algorithms,
                        const Roofs& roofs, std::vector<std::string>& notes) {
     Baselines b;
     for (std::size_t i = 0; i < algorithms.size(); ++i) {
         if (!algorithms[i].failure.empty()) continue;
-        if (const std::string why = above_roof(problem, mode, algorithms[i], roofs); !why.empty()) {
+        if (const std::string why = above_roof(problem, mode, algorithms[i], roofs); !why.empty())
             note_once(notes, fmt::format("cuBLASLt's algorithm {} was left out: {}", i, why));
-            continue;
-        }
-        const double us = algorithms[i].time_us.median;
-        if (i == 0) b.cublaslt_top1_us = us;
-        if (!b.cublaslt_best_us || us < *b.cublaslt_best_us) b.cublaslt_best_us = us;
     }
+    if (const auto best = best_algorithm(problem, mode, algorithms, roofs))
+        b.cublaslt_best_us = algorithms[*best].time_us.median;
+    if (!algorithms.empty() && counts(problem, mode, algorithms[0], roofs))
+        b.cublaslt_top1_us = algorithms[0].time_us.median;
     return b;
+}
+
+std::optional<MedianInterval> paired_ratio(const TimedResult& theirs, const TimedResult& ours) {
+    std::vector<double> ratios;
+    for (const RoundTime& mine : ours.rounds) {
+        const auto other = std::find_if(theirs.rounds.begin(), theirs.rounds.end(),
+                                        [&](const RoundTime& r) { return r.round == mine.round; });
+        if (other != theirs.rounds.end() && mine.us > 0) ratios.push_back(other->us / mine.us);
+    }
+    if (ratios.empty()) return std::nullopt;
+    return median_interval(std::move(ratios));
 }
 
 std::optional<double> copy_time(std::int64_t bytes, Mode mode, const TimedResult& timed, const Roofs& roofs,

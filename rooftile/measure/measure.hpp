@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "rooftile/error.hpp"
 #include "rooftile/machine/machine.hpp"
 #include "rooftile/measure/measurement.hpp"
 #include "rooftile/measure/timing.hpp"
@@ -27,10 +28,16 @@ struct MeasureOptions {
     const Machine* machine = nullptr;  ///< for the roofs; null: roof_fraction is empty, nothing is refused
     /// Rounds and lengths; mode, sets, seed and interrupted are set from here.
     TimingOptions timing;
+    double reload_seconds = 0.2;  ///< sustained: load where the GPU was kept busy since the last long one
     std::function<bool()> interrupted;
     /// When the program started: `first_result` counts from here.
     std::chrono::steady_clock::time_point program_start = std::chrono::steady_clock::now();
     std::function<void(const std::string&)> progress;  ///< one line a step; may be empty
+};
+
+/// What a document says of the GPU of a run, as report's GpuContext wants it.
+struct RunningGpu {
+    std::string gpu, driver, nvrtc;
 };
 
 /// Rows and what a document says of the run.
@@ -49,6 +56,44 @@ struct MeasureRun {
 /// Throws RequestError where a plan is not buildable, Error(no_gpu, gpu_failed or interrupted), and
 /// Error(compile_failed) where no plan compiles.
 MeasureRun measure(const std::vector<GemmPlan>& plans, const MeasureOptions& options);
+
+/// One problem to measure: its plans, best first, all buildable; or none and why.
+struct MeasureTask {
+    GemmProblem problem;
+    std::vector<GemmPlan> plans;
+    std::optional<Infeasible> infeasible;
+    std::vector<SuiteLayer> layers;  ///< for the rows
+};
+
+/// What became of a task.
+struct ShapeRun {
+    MeasureTask task;
+    std::vector<Measurement> rows;  ///< one a plan, always; what failed says why in `invalid`
+    std::vector<Timing> timings;    ///< of this problem alone
+    std::vector<std::string> notes;
+    std::vector<std::string> hashes;     ///< of the kernels that ran
+    double seconds = 0;                  ///< all of it, waiting for plans and compilers included
+    std::optional<Error> error;          ///< why the GPU did not run it to its end: out of memory
+    std::optional<Error> compile_error;  ///< the first
+};
+
+/// What measure_each() tells its caller. All are called on the calling thread but `next`.
+struct MeasureEvents {
+    /// The next task, asked for on a thread of its own while the GPU works on the one before; empty: the end.
+    std::function<std::optional<MeasureTask>()> next;
+    /// Once, before the first `done`.
+    std::function<void(const RunningGpu&)> started;
+    /// After each problem; false: no more.
+    std::function<bool(ShapeRun)> done;
+    /// Parts of the run that belong to no problem, at its end. May be empty.
+    std::function<void(const std::vector<Timing>&)> ended = {};
+};
+
+/// Measures one problem after the other in one continuous run: the long load of the sustained mode comes
+/// once, and again only where the GPU stood idle in between. A problem that cannot be compiled or does not
+/// fit is a ShapeRun that says so, and the run goes on. Throws Error(no_gpu), Error(interrupted), and
+/// Error(gpu_failed) where the GPU can no longer be used.
+void measure_each(const MeasureEvents& events, const MeasureOptions& options);
 
 /// A number that has not been used before, below 2^53 so that JSON keeps it.
 std::uint64_t fresh_seed();
@@ -75,6 +120,13 @@ std::vector<std::string> unchecked_roofs(Mode mode, const TimedResult& timed, co
 
 /// Fills time, rate and roof_fraction from `timed`; sets `invalid` where a figure lies above a roof.
 void set_figures(Measurement& row, const TimedResult& timed, const Roofs& roofs);
+
+/// The fastest of cuBLASLt's `algorithms` that took part in every round and that no roof forbids.
+std::optional<std::size_t> best_algorithm(const GemmProblem& problem, Mode mode,
+                                          std::span<const TimedResult> algorithms, const Roofs& roofs);
+
+/// Their time over ours, in the rounds in which both have a block; empty where there is none.
+std::optional<MedianInterval> paired_ratio(const TimedResult& theirs, const TimedResult& ours);
 
 /// The first and the best of cuBLASLt's `algorithms`. One above a roof is left out, with a line in `notes`.
 Baselines baselines_of(const GemmProblem& problem, Mode mode, std::span<const TimedResult> algorithms,

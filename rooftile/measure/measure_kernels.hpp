@@ -34,7 +34,7 @@ class MeasureKernels {
     void copy(Stream stream, DevicePointer to, DevicePointer from, std::int64_t bytes) const;
     /// Writes one ClockStamp for each of `sms()` SMs at `stamps`.
     void stamp(Stream stream, DevicePointer stamps) const;
-    /// Judges every element of C; `records` holds `verify_ctas()` zeroed entries.
+    /// Judges every element of every result; `records` holds `verify_ctas()` zeroed entries a result.
     void verify(Stream stream, const VerifyArguments& arguments, bool exact, DevicePointer records) const;
 
     int sms() const { return sms_; }

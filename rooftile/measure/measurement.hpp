@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "rooftile/plan/plan.hpp"
+#include "rooftile/problem/suite.hpp"
 
 namespace rooftile {
 
@@ -33,7 +34,35 @@ struct Verification {
 /// The vendor's library on the same buffers, in the same run and mode.
 struct Baselines {
     std::optional<double> cublaslt_top1_us, cublaslt_best_us, copy_us;
+    /// The best's time over ours in the same round, median of the rounds and its 95 % interval: a clock that
+    /// drifts from round to round is in both.
+    std::optional<double> cublaslt_ratio, cublaslt_ratio_low, cublaslt_ratio_high;
     std::string missing;  ///< why a baseline is absent: "libcublasLt.so.13 not found"
+};
+
+/// Hardware counters of one launch: means over `launches` launches on rotated operands, L2 cold before the
+/// first. Empty where the chip has no such counter. The metrics behind them stand in
+/// rooftile/measure/counters.cpp, their keys and units in rooftile/report/counters.cpp.
+struct CounterValues {
+    std::string chip;           ///< as CUPTI names it: "GH100"
+    std::int64_t launches = 0;  ///< counted together
+    std::int64_t passes = 0;    ///< times they were run, each for a part of the counters
+    /// Over the counted range, with the gaps between launches; the clock is that of counting, not of timing.
+    std::optional<double> time_us, sm_clock_mhz, sm_cycles;
+    std::optional<double> sm_active_share;  ///< of sm_cycles: an SM held a warp; mean over SMs
+    /// Of their peak in the cycles in which the SM held a warp. The data banks serve L1 and shared memory.
+    std::optional<double> tensor_active_share, shared_wavefront_share, data_bank_read_share,
+        data_bank_write_share;
+    std::optional<double> tensor_instructions;  ///< of warps: a wgmma counts four times
+    std::optional<double>
+        shared_wavefronts;  ///< steps of shared memory's data stage, those of wgmma included
+    std::optional<double> shared_bank_conflicts;
+    std::optional<double> l2_read_bytes, l2_write_bytes;  ///< what SMs asked of L2
+    std::optional<double> l2_hit_rate;                    ///< of what they read; from two passes
+    std::optional<double> l2_fabric_bytes;                ///< between the halves of L2
+    std::optional<double> sm_read_bytes;                  ///< what arrived in SMs, each copy of a multicast
+    /// With the write-back of what the launches left dirty in L2.
+    std::optional<double> dram_read_bytes, dram_write_bytes;
 };
 
 struct Measurement {
@@ -46,8 +75,13 @@ struct Measurement {
     Verification verified;
     std::optional<double> sm_clock_mhz, power_w;
     Baselines baselines;
-    std::string invalid;  ///< why the figure is not a result: "above the measured roof: ..."
-    bool built = true;    ///< false where the plan's kernel does not compile as planned
+    std::optional<CounterValues> counters;  ///< where they were asked for and permitted
+    int plans = 1;                          ///< of this problem that were measured together
+    std::optional<double> rank1_ratio;  ///< the first plan's time over this one's in the same round, median
+    std::vector<SuiteLayer> layers;     ///< where a suite has the problem
+    std::string invalid;                ///< why the figure is not a result: "above the measured roof: ..."
+    bool built = true;                  ///< false where the plan's kernel does not compile as planned
+    bool ran = true;                    ///< false where the GPU refused it: out of memory
 };
 
 /// Seconds each part of a run took, for --timings.

@@ -105,10 +105,16 @@ FillArguments fill_arguments(const GemmProblem& p, Operand operand, const Matrix
 }
 
 VerifyArguments verify_arguments(const GemmProblem& p, const void* a, const void* b, const void* c) {
+    return verify_arguments(p, a, b, std::span(&c, 1));
+}
+
+VerifyArguments verify_arguments(const GemmProblem& p, const void* a, const void* b,
+                                 std::span<const void* const> c) {
+    assert(c.size() <= verify_most);
     VerifyArguments v{};
     v.a = static_cast<const unsigned short*>(a);
     v.b = static_cast<const unsigned short*>(b);
-    v.c = static_cast<const unsigned short*>(c);
+    for (const void* result : c) v.c[v.results++] = static_cast<const unsigned short*>(result);
     v.m = p.m, v.n = p.n, v.k = p.k;
     v.a_m_stride = p.a_major == Major::k ? p.lda : 1;
     v.a_k_stride = p.a_major == Major::k ? 1 : p.lda;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "kernels/measure/arguments.hpp"
 #include "rooftile/kernel/driver.hpp"
@@ -72,7 +73,10 @@ struct ExactRange {
 /// The widest range up to 8 for sums over `k` products.
 ExactRange exact_range(std::int64_t k);
 
-/// Strides that put `problem`'s operands, wherever contiguous, to the reference.
+/// Strides that put `problem`'s operands, wherever contiguous, to the reference; `c` are up to verify_most
+/// results.
+VerifyArguments verify_arguments(const GemmProblem& problem, const void* a, const void* b,
+                                 std::span<const void* const> c);
 VerifyArguments verify_arguments(const GemmProblem& problem, const void* a, const void* b, const void* c);
 
 }  // namespace rooftile

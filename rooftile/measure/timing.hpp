@@ -12,25 +12,34 @@
 #include "rooftile/measure/measure_kernels.hpp"
 #include "rooftile/measure/measurement.hpp"
 #include "rooftile/measure/nvml.hpp"
+#include "rooftile/measure/schedule.hpp"
 #include "rooftile/measure/statistics.hpp"
 
 namespace rooftile {
 
-/// One competitor: puts one launch on buffer set `set` into a stream, without waiting.
+/// One competitor: puts one launch on buffer set `set` into a stream, without waiting. What cannot be
+/// launched is a fault, but for a rival.
 struct TimedWork {
     std::string name;
     std::function<void(Stream stream, std::int64_t set)> launch;
-    /// May be left out once it is clearly slower than the fastest of those that may: cuBLASLt's algorithms.
-    bool droppable = false;
+    Role role = Role::leader;
+    /// Put into the stream before and after each block (in cold mode: the last launch), outside what is
+    /// timed; its launches include one on `set`. May be empty.
+    std::function<void(Stream stream, std::int64_t set)> before = {}, after = {};
 };
 
 struct TimingOptions {
     Mode mode = Mode::sustained;
-    std::int64_t sets = 1;        ///< buffer sets that launches rotate over
-    std::uint64_t seed = 0;       ///< of the order of competitors
-    int rounds = 7;               ///< sustained, burst: blocks each; 6 or more give a 95 % interval
-    double load_seconds = 2;      ///< sustained: load before the first block
-    double block_seconds = 0.1;   ///< sustained
+    std::int64_t sets = 1;    ///< buffer sets that launches rotate over
+    std::uint64_t seed = 0;   ///< of the order of competitors
+    int rounds = 7;           ///< sustained, burst: blocks each; 6 or more give a 95 % interval
+    int other_rounds = 0;     ///< the same of Role::other; 0: as many
+    double drop_others = 0;   ///< slower by this factor than the fastest of ours: no second block; 0: never
+    double load_seconds = 2;  ///< sustained: load before the first block
+    double block_seconds = 0.1;  ///< sustained
+    int select_rounds = 2;       ///< sustained: short blocks of each rival and aside, before the rounds
+    double select_seconds = 0.01;
+    int fastest_rivals = 2;       ///< that stay after them, beside the first
     double idle_seconds = 0.5;    ///< burst: pause before each block
     double burst_seconds = 0.05;  ///< burst: length of a block
     double cold_seconds = 1;      ///< cold: total time aimed at for each competitor
@@ -38,13 +47,20 @@ struct TimingOptions {
     std::function<bool()> interrupted;  ///< asked between blocks; true: Error(interrupted)
 };
 
+/// One block (in cold mode: launch).
+struct RoundTime {
+    std::size_t round = 0;
+    double us = 0;  ///< of one launch
+};
+
 struct TimedResult {
-    MedianInterval time_us;  ///< of one launch; samples are blocks, in cold mode launches
+    MedianInterval time_us;         ///< of one launch; samples are blocks, in cold mode launches
+    std::vector<RoundTime> rounds;  ///< those samples; empty for what the selection alone timed
     /// From the SMs' own cycle counters over the timed blocks; NVML's where those do not answer.
     std::optional<double> sm_clock_mhz;
     GpuStateMeans gpu;          ///< NVML's, while this competitor ran; in cold mode while any did
     std::int64_t launches = 0;  ///< timed ones
-    bool dropped = false;       ///< was clearly slower; fewer samples than the rest
+    bool dropped = false;       ///< was clearly slower; fewer samples than the rest, or short blocks alone
     std::string failure;        ///< why it could not be launched; then nothing else means anything
 };
 

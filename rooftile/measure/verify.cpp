@@ -6,13 +6,14 @@
 #include <fmt/core.h>
 
 #include "kernels/measure/numbers.hpp"
-#include "kernels/measure/philox.hpp"
 
 namespace rooftile {
 namespace {
 
-// The counters of a case, 64-bit words each.
-constexpr int inputs_before = 0, inputs_after = 1, touched = 2, counter_count = 3;
+// The counters of a case, 64-bit words each: the inputs' checksum before all, then two of each launch.
+constexpr int inputs_before = 0, counter_count = 1 + 2 * verify_most;
+constexpr int inputs_after(int launch) { return 1 + 2 * launch; }
+constexpr int touched(int launch) { return 2 + 2 * launch; }
 
 DevicePointer word(const DeviceBuffer& buffer, int index) {
     return buffer.address() + 8u * static_cast<unsigned>(index);
@@ -40,12 +41,6 @@ const VerifyRecord* worst_of(const std::vector<VerifyRecord>& records) {
     return worst;
 }
 
-void absorb(Verification& v, const CaseOutcome& outcome, bool& flag) {
-    flag = outcome.right;
-    if (outcome.ratio >= v.max_error) v.max_error = outcome.ratio, v.bound = outcome.bound;
-    if (!outcome.right && v.failure.empty()) v.failure = outcome.failure;
-}
-
 }  // namespace
 
 std::string_view name_of(VerifyCase which) {
@@ -56,9 +51,28 @@ std::string_view name_of(VerifyCase which) {
             return "random";
         case VerifyCase::special:
             return "special";
+        case VerifyCase::timed:
+            return "timed";
     }
     assert(false);
     return "";
+}
+
+void absorb(Verification& v, VerifyCase which, const CaseOutcome& outcome) {
+    bool& flag = which == VerifyCase::exact ? v.exact : which == VerifyCase::special ? v.special : v.random;
+    flag = outcome.right;
+    if (outcome.ratio >= v.max_error) v.max_error = outcome.ratio, v.bound = outcome.bound;
+    if (!outcome.right && v.failure.empty()) v.failure = outcome.failure;
+}
+
+std::vector<bool> blamed(const std::vector<BlameEvidence>& launches) {
+    std::vector<bool> result;
+    for (std::size_t i = 0; i < launches.size(); ++i) {
+        bool disturbed = false;
+        for (std::size_t j = 0; j < launches.size(); ++j) disturbed |= j != i && launches[j].disturbs;
+        result.push_back(!launches[i].alone || (!launches[i].together && !disturbed));
+    }
+    return result;
 }
 
 CaseOutcome judge(const CaseEvidence& e, const GemmProblem& p, VerifyCase which, std::uint64_t seed) {
@@ -85,60 +99,25 @@ CaseOutcome judge(const CaseEvidence& e, const GemmProblem& p, VerifyCase which,
     return outcome;
 }
 
-std::int64_t offset_of(const GemmProblem& p, Operand operand, std::int64_t row, std::int64_t column) {
-    switch (operand) {
-        case Operand::a:
-            return p.a_major == Major::k ? row * p.lda + column : column * p.lda + row;
-        case Operand::b:
-            return p.b_major == Major::k ? column * p.ldb + row : row * p.ldb + column;
-        case Operand::c:
-            return row * p.ldc + column;
-    }
-    assert(false);
-    return 0;
-}
-
-std::vector<Plant> special_plants(const GemmProblem& p, std::uint64_t seed) {
-    std::uint64_t counter = 0;
-    // A stream of its own: A and B are filled from streams 0 and 1.
-    const auto below = [&](std::int64_t extent) {
-        const PhiloxBlock block = philox(counter++, 2, seed);
-        const auto wide = (std::uint64_t{block.word[0]} << 32) | block.word[1];
-        return static_cast<std::int64_t>(wide % static_cast<std::uint64_t>(extent));
-    };
-    const FloatFormat f = float_format(p.a_type);
-    const auto infinity = static_cast<std::uint16_t>(f.infinity());
-    const auto negative_infinity = static_cast<std::uint16_t>(f.sign_bit() | f.infinity());
-    const auto nan = static_cast<std::uint16_t>(f.infinity() | 1u << (f.fraction_bits - 1));
-    // A product just beyond the type that fp32 still holds: fp16 2^12 * 2^12; bf16 (181/128)^2 * 2^127, and
-    // 181^2 / 2^14 = 1.99957 lies between its threshold 2 - 2^-8 = 1.99609 and fp32's 2 - 2^-24.
-    const bool wide = p.a_type == Type::bf16;
-    const auto large_a =
-        static_cast<std::uint16_t>(round_to_bits(wide ? 1.4140625 * power_of_two(63) : 4096, p.a_type));
-    const auto large_b =
-        static_cast<std::uint16_t>(round_to_bits(wide ? 1.4140625 * power_of_two(64) : 4096, p.a_type));
-    const std::int64_t shared_k = below(p.k);
-    return {
-        {Operand::a, below(p.m), shared_k, large_a},
-        {Operand::b, shared_k, below(p.n), large_b},
-        {Operand::a, below(p.m), below(p.k), nan},
-        {Operand::b, below(p.k), below(p.n), nan},
-        {Operand::a, below(p.m), below(p.k), infinity},
-        {Operand::b, below(p.k), below(p.n), negative_infinity},
-    };
-}
-
-GemmVerifier::GemmVerifier(const MeasureKernels& kernels, const GemmProblem& problem)
+GemmVerifier::GemmVerifier(const MeasureKernels& kernels, const GemmProblem& problem, int results)
     : kernels_(kernels),
       problem_(problem),
       a_(problem, Operand::a),
       b_(problem, Operand::b),
-      c_(problem, Operand::c),
       counters_(8 * counter_count),
-      records_(sizeof(VerifyRecord) * static_cast<std::size_t>(kernels.verify_ctas())) {
+      records_(sizeof(VerifyRecord) * static_cast<std::size_t>(kernels.verify_ctas() * results)) {
+    assert(results >= 1 && results <= verify_most);
     assert(problem.a_type == problem.b_type && problem.a_type == problem.c_type
            && problem.a_type != Type::fp32);
     assert(problem.alpha == 1 && problem.beta == 0 && problem.batch == 1);
+    for (int i = 0; i < results; ++i) c_.emplace_back(problem, Operand::c);
+}
+
+int GemmVerifier::results_for(const GemmProblem& problem, std::size_t launches, std::int64_t free_bytes) {
+    const std::int64_t bytes =
+        2 * (span_of(operand_view(problem, Operand::c, 0)) + FencedMatrix::fence_bytes);
+    const auto most = static_cast<std::int64_t>(std::min<std::size_t>(launches, verify_most));
+    return static_cast<int>(std::clamp<std::int64_t>(free_bytes / bytes, 1, std::max<std::int64_t>(most, 1)));
 }
 
 void GemmVerifier::plant_specials(std::uint64_t seed) const {
@@ -156,68 +135,185 @@ void GemmVerifier::checksum_inputs(DevicePointer to) const {
     }
 }
 
+void GemmVerifier::checksum_operand(Operand operand, const void* data, DevicePointer to) const {
+    // Whole words: an odd last element is left out, as the checksum reads 4 bytes at a time.
+    const std::int64_t bytes = 2 * span_of(operand_view(problem_, operand, 0)) / 4 * 4;
+    kernels_.checksum(stream_, reinterpret_cast<DevicePointer>(data), bytes, to);
+}
+
 void GemmVerifier::prepare(VerifyCase which, std::uint64_t seed) const {
-    for (const FencedMatrix* matrix : {&a_, &b_, &c_}) matrix->poison(stream_);
+    for (const FencedMatrix* matrix : {&a_, &b_}) matrix->poison(stream_);
+    for (const FencedMatrix& c : c_) c.poison(stream_);
     const Fill fill = which == VerifyCase::exact ? Fill::integer : Fill::normal;
     kernels_.fill(stream_, fill_arguments(problem_, Operand::a, a_.view(), fill, seed));
     kernels_.fill(stream_, fill_arguments(problem_, Operand::b, b_.view(), fill, seed));
     if (which == VerifyCase::special) plant_specials(seed);
 }
 
-CaseOutcome GemmVerifier::check(VerifyCase which, std::uint64_t seed, const GemmLaunch& launch) const {
+/// The reference over the first `results` of c_, behind whatever is in the stream.
+void GemmVerifier::refer(VerifyCase which, const void* a, const void* b, int results) const {
+    std::vector<const void*> c;
+    for (int i = 0; i < results; ++i) c.push_back(c_[static_cast<std::size_t>(i)].data());
+    kernels_.verify(stream_, verify_arguments(problem_, a, b, c), which == VerifyCase::exact,
+                    records_.address());
+}
+
+std::vector<CaseEvidence> GemmVerifier::evidence_of(int results) const {
+    stream_.synchronize();
+    const auto ctas = static_cast<std::size_t>(kernels_.verify_ctas());
+    std::uint64_t counters[counter_count];
+    std::vector<VerifyRecord> records(ctas * static_cast<std::size_t>(results));
+    copy_to_host(counters, counters_.address(), sizeof counters);
+    copy_to_host(records.data(), records_.address(), records.size() * sizeof(VerifyRecord));
+    std::vector<CaseEvidence> evidence(static_cast<std::size_t>(results));
+    for (int i = 0; i < results; ++i) {
+        CaseEvidence& e = evidence[static_cast<std::size_t>(i)];
+        const auto first = records.begin() + static_cast<std::ptrdiff_t>(ctas) * i;
+        e.records.assign(first, first + static_cast<std::ptrdiff_t>(ctas));
+        e.inputs_before = counters[i == 0 ? inputs_before : inputs_after(i - 1)];
+        e.inputs_after = counters[inputs_after(i)];
+        e.touched = counters[touched(i)];
+    }
+    return evidence;
+}
+
+std::vector<CaseOutcome> GemmVerifier::check_together(VerifyCase which, std::uint64_t seed,
+                                                      std::span<const GemmLaunch> launches,
+                                                      std::vector<CaseEvidence>& evidence) const {
+    const int count = static_cast<int>(launches.size());
     fill_bytes(counters_.address(), 0, counters_.bytes(), stream_);
     fill_bytes(records_.address(), 0, records_.bytes(), stream_);
     prepare(which, seed);
     checksum_inputs(word(counters_, inputs_before));
-    launch(stream_, a_.data(), b_.data(), c_.data());
-    checksum_inputs(word(counters_, inputs_after));
-    kernels_.check_fence(stream_, c_.view(), c_.fence(), word(counters_, touched));
-    kernels_.verify(stream_, verify_arguments(problem_, a_.data(), b_.data(), c_.data()),
-                    which == VerifyCase::exact, records_.address());
-    stream_.synchronize();
+    for (int i = 0; i < count; ++i) {
+        const FencedMatrix& c = c_[static_cast<std::size_t>(i)];
+        launches[static_cast<std::size_t>(i)](stream_, a_.data(), b_.data(), c.data());
+        checksum_inputs(word(counters_, inputs_after(i)));
+    }
+    // After all of them: a write outside one C may land in the fence of another.
+    for (int i = 0; i < count; ++i) {
+        const FencedMatrix& c = c_[static_cast<std::size_t>(i)];
+        kernels_.check_fence(stream_, c.view(), c.fence(), word(counters_, touched(i)));
+    }
+    refer(which, a_.data(), b_.data(), count);
+    evidence = evidence_of(count);
+    std::vector<CaseOutcome> outcomes;
+    for (const CaseEvidence& e : evidence) outcomes.push_back(judge(e, problem_, which, seed));
+    return outcomes;
+}
 
-    std::uint64_t counters[counter_count];
-    CaseEvidence evidence;
-    evidence.records.resize(static_cast<std::size_t>(kernels_.verify_ctas()));
-    copy_to_host(counters, counters_.address(), sizeof counters);
-    copy_to_host(evidence.records.data(), records_.address(), records_.bytes());
-    evidence.inputs_before = counters[inputs_before];
-    evidence.inputs_after = counters[inputs_after];
-    evidence.touched = counters[touched];
-    return judge(evidence, problem_, which, seed);
+std::vector<CaseOutcome> GemmVerifier::check(VerifyCase which, std::uint64_t seed,
+                                             std::span<const GemmLaunch> launches) const {
+    const auto right = [](const CaseOutcome& outcome) { return outcome.right; };
+    std::vector<CaseOutcome> all;
+    for (std::size_t first = 0; first < launches.size(); first += c_.size()) {
+        const auto part = launches.subspan(first, std::min(c_.size(), launches.size() - first));
+        std::vector<CaseEvidence> evidence;
+        std::vector<CaseOutcome> together = check_together(which, seed, part, evidence);
+        if (part.size() > 1 && !std::all_of(together.begin(), together.end(), right)) {
+            std::vector<BlameEvidence> blame;
+            std::vector<CaseOutcome> alone;
+            for (std::size_t i = 0; i < part.size(); ++i) {
+                alone.push_back(check_together(which, seed, part.subspan(i, 1), evidence).front());
+                const CaseEvidence& e = evidence.front();
+                blame.push_back(
+                    {together[i].right, alone[i].right, e.touched > 0 || e.inputs_before != e.inputs_after});
+            }
+            const std::vector<bool> wrong = blamed(blame);
+            for (std::size_t i = 0; i < part.size(); ++i) {
+                if (!alone[i].right || !wrong[i]) together[i] = alone[i];
+            }
+        }
+        all.insert(all.end(), together.begin(), together.end());
+    }
+    return all;
+}
+
+CaseOutcome GemmVerifier::check(VerifyCase which, std::uint64_t seed, const GemmLaunch& launch) const {
+    return check(which, seed, std::span(&launch, 1)).front();
+}
+
+std::vector<Verification> GemmVerifier::check_values(std::uint64_t seed,
+                                                     std::span<const GemmLaunch> launches) const {
+    std::vector<Verification> verifications(launches.size());
+    const auto exact = check(VerifyCase::exact, seed, launches);
+    std::vector<GemmLaunch> left;
+    for (std::size_t i = 0; i < launches.size(); ++i) {
+        absorb(verifications[i], VerifyCase::exact, exact[i]);
+        if (exact[i].right) left.push_back(launches[i]);
+    }
+    const auto random = check(VerifyCase::random, seed, left);
+    auto next = random.begin();
+    for (Verification& v : verifications) {
+        if (v.exact) absorb(v, VerifyCase::random, *next++);
+    }
+    return verifications;
 }
 
 Verification GemmVerifier::check_values(std::uint64_t seed, const GemmLaunch& launch) const {
-    Verification v;
-    absorb(v, check(VerifyCase::exact, seed, launch), v.exact);
-    if (v.exact) absorb(v, check(VerifyCase::random, seed, launch), v.random);
-    return v;
+    return check_values(seed, std::span(&launch, 1)).front();
 }
 
-void GemmVerifier::check_special(Verification& v, std::uint64_t seed, const GemmLaunch& launch) const {
-    if (v.exact && v.random) absorb(v, check(VerifyCase::special, seed, launch), v.special);
+void GemmVerifier::check_special(std::span<Verification> verifications, std::uint64_t seed,
+                                 std::span<const GemmLaunch> launches) const {
+    assert(verifications.size() == launches.size());
+    std::vector<GemmLaunch> left;
+    for (std::size_t i = 0; i < launches.size(); ++i) {
+        if (verifications[i].exact && verifications[i].random) left.push_back(launches[i]);
+    }
+    const auto special = check(VerifyCase::special, seed, left);
+    auto next = special.begin();
+    for (Verification& v : verifications) {
+        if (v.exact && v.random) absorb(v, VerifyCase::special, *next++);
+    }
 }
 
 Verification GemmVerifier::check_all(std::uint64_t seed, const GemmLaunch& launch) const {
     Verification v = check_values(seed, launch);
-    check_special(v, seed, launch);
+    check_special(std::span(&v, 1), seed, std::span(&launch, 1));
     return v;
 }
 
 void GemmVerifier::check_again(Verification& v, std::uint64_t seed, const GemmLaunch& launch) const {
     for (const VerifyCase which : {VerifyCase::exact, VerifyCase::random}) {
-        bool& flag = which == VerifyCase::exact ? v.exact : v.random;
-        bool again = false;
-        absorb(v, check(which, seed, launch), again);
-        flag = flag && again;
+        const bool before = which == VerifyCase::exact ? v.exact : v.random;
+        absorb(v, which, check(which, seed, launch));
+        if (which == VerifyCase::exact) v.exact = v.exact && before;
+        else v.random = v.random && before;
     }
+}
+
+void GemmVerifier::expect_left(const void* a, const void* b) const {
+    fill_bytes(counters_.address(), 0, counters_.bytes(), stream_);
+    for (const FencedMatrix& c : c_) c.poison(stream_);
+    checksum_operand(Operand::a, a, word(counters_, inputs_before));
+    checksum_operand(Operand::b, b, word(counters_, inputs_before));
+    stream_.synchronize();
+}
+
+std::vector<CaseOutcome> GemmVerifier::judge_left(const void* a, const void* b, std::uint64_t seed,
+                                                  int results) const {
+    assert(results <= this->results());
+    fill_bytes(records_.address(), 0, records_.bytes(), stream_);
+    checksum_operand(Operand::a, a, word(counters_, inputs_after(0)));
+    checksum_operand(Operand::b, b, word(counters_, inputs_after(0)));
+    refer(VerifyCase::timed, a, b, results);
+    std::vector<CaseOutcome> outcomes;
+    std::vector<CaseEvidence> evidence = evidence_of(results);
+    for (CaseEvidence& e : evidence) {
+        // Any of the timed launches may have changed an input: then none of them is right.
+        e.inputs_before = evidence.front().inputs_before, e.inputs_after = evidence.front().inputs_after;
+        outcomes.push_back(judge(e, problem_, VerifyCase::timed, seed));
+    }
+    return outcomes;
 }
 
 std::uint64_t GemmVerifier::result_checksum(std::uint64_t seed, const GemmLaunch& launch) const {
     fill_bytes(counters_.address(), 0, counters_.bytes(), stream_);
     prepare(VerifyCase::random, seed);
-    launch(stream_, a_.data(), b_.data(), c_.data());
-    kernels_.checksum(stream_, c_.buffer().address(), static_cast<std::int64_t>(c_.buffer().bytes()),
+    const FencedMatrix& c = c_.front();
+    launch(stream_, a_.data(), b_.data(), c.data());
+    kernels_.checksum(stream_, c.buffer().address(), static_cast<std::int64_t>(c.buffer().bytes()),
                       word(counters_, 0));
     stream_.synchronize();
     std::uint64_t sum = 0;

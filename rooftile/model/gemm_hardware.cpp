@@ -117,6 +117,14 @@ GemmHardware gemm_hardware(const Machine& machine, std::string_view family, Type
     hw.ctas_per_sm = read.count("sm.max_ctas");
     hw.cluster_ctas =
         machine.has("cluster") ? machine.count("cluster.max_portable").value_or(std::nan("")) : 1;
+    // Only the wgmma kernel forms clusters: elsewhere nobody misses these numbers.
+    hw.sms_per_gpc = hw.dsmem_bandwidth = hw.dsmem_latency = hw.cluster_barrier = std::nan("");
+    if (machine.has("cluster") && family == "wgmma") {
+        hw.sms_per_gpc = read.count("sm.per_gpc");
+        hw.dsmem_bandwidth = read.per_sm<BytesPerCycle>("dsmem.bandwidth");
+        hw.dsmem_latency = read.known("dsmem.latency", latency_cycles(machine, "dsmem.latency", clock));
+        hw.cluster_barrier = read.known("barrier.cluster", latency_cycles(machine, "barrier.cluster", clock));
+    }
     return hw;
 }
 

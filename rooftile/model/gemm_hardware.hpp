@@ -28,7 +28,10 @@ struct GemmHardware {
     double shared_per_cta, shared_per_sm, shared_reserved, shared_unit;  ///< B
     double registers_per_sm, registers_per_thread, register_unit;        ///< 32-bit registers
     double threads_per_cta, threads_per_sm, ctas_per_sm;                 ///< count
-    double cluster_ctas;  ///< of the largest cluster; 1 where there are none
+    double cluster_ctas;                    ///< of the largest cluster; 1 where there are none
+    double sms_per_gpc;                     ///< of a typical GPC: a cluster stands within one
+    double dsmem_bandwidth;                 ///< B/clk into one SM from shared memory of others in its cluster
+    double dsmem_latency, cluster_barrier;  ///< cycles
 };
 
 /// Reads the numbers for matrix instructions of `family` ("wgmma", "mma_sync", "generic") on `type` with fp32

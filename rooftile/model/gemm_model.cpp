@@ -20,6 +20,20 @@ StepCycles step_cycles(const GemmHardware& hw, const GemmTile& t, int element_by
             .l2 = from_l2 / least_known(hw.l2_port, hw.l2_share)};
 }
 
+std::int64_t k_steps(const GemmTile& t, const GemmProblem& p) {
+    return ceil_div(ceil_div(p.k, t.tile_k), t.split_k);
+}
+
+double exchange_cycles(const GemmHardware& hw, const GemmTile& t) {
+    if (t.split_k == 1) return 0;
+    constexpr int sum_bytes = 4;
+    const double written = double(t.tile_m) * t.tile_n * sum_bytes;
+    const double near = written / t.split_k,
+                 far = written - near;  // of a share, this part's sums and the others'
+    return (written + near) / hw.shared_bandwidth + far / hw.dsmem_bandwidth + hw.dsmem_latency
+           + hw.cluster_barrier;
+}
+
 namespace {
 
 // One band of `height` rows of tiles is walked over all columns. Its rows of A stay in L2 if they and the
@@ -46,7 +60,7 @@ WalkTraffic::WalkTraffic(const GemmHardware& hw, const GemmTile& t, const GemmPr
       c_(bytes(p.m, p.n, p.c_type)),
       rows_(double(ceil_div(p.m, t.tile_m))),
       columns_(double(ceil_div(p.n, t.tile_n))),
-      slots_(hw.sms * t.ctas_per_sm),
+      slots_(hw.sms * t.ctas_per_sm / t.split_k),
       l2_(hw.l2_bytes),
       cluster_m_(t.cluster_m) {}
 
@@ -83,17 +97,23 @@ Waves waves(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p) {
     Waves w;
     const std::int64_t rows = ceil_div(p.m, std::int64_t{t.tile_m} * t.cluster_m);
     const std::int64_t columns = ceil_div(p.n, std::int64_t{t.tile_n} * t.cluster_n);
-    const int cluster = t.cluster_m * t.cluster_n;
-    w.tiles = rows * columns * cluster;
-    w.slots = whole(hw.sms * t.ctas_per_sm / cluster) * cluster;
-    w.waves = whole_up(double(w.tiles) / w.slots);
-    w.efficiency = double(w.tiles) / (w.waves * w.slots);
+    const int sharing = t.cluster_m * t.cluster_n, cluster = sharing * t.split_k;
+    w.tiles = rows * columns * sharing;
+    double clusters = whole(hw.sms * t.ctas_per_sm / cluster);
+    // A cluster stands within a GPC; what is left of each GPC idles.
+    if (cluster > 1 && hw.sms_per_gpc > 0)
+        clusters = least_known(
+            clusters, whole(whole(hw.sms_per_gpc * t.ctas_per_sm / cluster) * hw.sms / hw.sms_per_gpc));
+    w.slots = clusters * cluster;
+    const double ctas = double(w.tiles) * t.split_k;
+    w.waves = whole_up(ctas / w.slots);
+    w.efficiency = ctas / (w.waves * w.slots);
     return w;
 }
 
 GemmTime gemm_time(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p, const StepCycles& s,
                    const Waves& w, double dram, int stages) {
-    const double steps = double(ceil_div(p.k, t.tile_k));
+    const double steps = double(k_steps(t, p));
     // CTAs on one SM take turns at its units: a CTA's step lasts ctas_per_sm times as long, its latency does not.
     const double latency = most_known(hw.dram_latency, 0) + most_known(hw.tma_latency, 0);
     const double waiting = (latency + most_known(s.l2, 0) * t.ctas_per_sm) / ((stages - 1) * t.ctas_per_sm);
@@ -116,12 +136,17 @@ GemmTime gemm_time(const GemmHardware& hw, const GemmTile& t, const GemmProblem&
         double(t.tile_m) * t.tile_n * bytes_of(p.c_type) / least_known(hw.l2_port, hw.shared_bandwidth);
     const bool shows = !t.epilogue_overlapped && t.ctas_per_sm == 1;
     const double epilogue_cycles = most_known(epilogue, 0);
-    out.tile_cycles = steps * out.step + (shows ? epilogue_cycles : 0);
+    out.exchange = exchange_cycles(hw, t);
+    const double exchange = most_known(out.exchange, 0);
+    out.tile_cycles = steps * out.step + exchange + (shows ? epilogue_cycles : 0);
 
-    // The ring fills once and the last tile is stored once; in between nothing waits.
-    const double fill = latency + most_known(s.l2, 0) + (shows ? 0 : epilogue_cycles);
-    const double compute = (w.waves * t.ctas_per_sm * out.tile_cycles + fill) / hw.clock_hz;
-    const double memory = dram / hw.dram_bandwidth + fill / hw.clock_hz;
+    // The ring fills once and the last tile is stored once; in between nothing waits. Parts of K exchange
+    // their sums through the ring, so with them it fills again for every tile.
+    const double ring = latency + most_known(s.l2, 0);
+    const double fill = ring + (shows ? 0 : epilogue_cycles);
+    const double refill = t.split_k > 1 ? (w.waves - 1) * ring : 0;
+    const double compute = (w.waves * t.ctas_per_sm * out.tile_cycles + fill + refill) / hw.clock_hz;
+    const double memory = dram / hw.dram_bandwidth + (fill + exchange) / hw.clock_hz;
     out.least = compute;
     if (memory > compute) {
         out.least = memory;
@@ -133,7 +158,8 @@ GemmTime gemm_time(const GemmHardware& hw, const GemmTile& t, const GemmProblem&
     }
     // A time is known only if every term is: any unknown one could be the largest.
     // (L2's share alone will do: measured with every SM pulling, it is no more than a port gives.)
-    const double all_terms = s.tensor + s.shared + hw.l2_share + hw.dram_latency + memory + compute;
+    const double all_terms =
+        s.tensor + s.shared + hw.l2_share + hw.dram_latency + out.exchange + memory + compute;
     out.seconds = std::isnan(all_terms) ? std::nan("") : out.least;
     return out;
 }

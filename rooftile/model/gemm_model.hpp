@@ -16,6 +16,7 @@ namespace rooftile {
 struct GemmTile {
     int tile_m, tile_n, tile_k;
     int cluster_m = 1, cluster_n = 1;
+    int split_k = 1;  ///< CTAs of a cluster that sum parts of K of the same tile
     int ctas_per_sm = 1;
     int warp_m, warp_n;        ///< block of C whose A and B are read from shared memory once a k-step
     bool epilogue_overlapped;  ///< the next tile's products run while this one is stored
@@ -26,6 +27,14 @@ struct StepCycles {
     double tensor, shared, l2;
 };
 StepCycles step_cycles(const GemmHardware& hw, const GemmTile& tile, int element_bytes);
+
+/// k-steps that one CTA takes for one tile, the longest part of K.
+std::int64_t k_steps(const GemmTile& tile, const GemmProblem& problem);
+
+/// Cycles from the last product of a tile to its sum over the parts of K: every CTA writes its fp32 sums to
+/// shared memory, the cluster meets, every CTA reads its share of them from all parts [M22, M39]. 0 where K is
+/// not split.
+double exchange_cycles(const GemmHardware& hw, const GemmTile& tile);
 
 /// What the tiles of the whole problem ask for: A once for each column of tiles, B once for each row, C written.
 double asked_bytes(const GemmTile& tile, const GemmProblem& problem);
@@ -50,8 +59,8 @@ class WalkTraffic {
 struct Waves {
     std::int64_t tiles = 0;  ///< of C, whole clusters
     double slots = 0;        ///< CTAs the GPU runs at once
-    double waves = 0;        ///< ceil(tiles / slots)
-    double efficiency = 0;   ///< tiles / (waves * slots)
+    double waves = 0;        ///< ceil(tiles * split_k / slots)
+    double efficiency = 0;   ///< tiles * split_k / (waves * slots)
 };
 Waves waves(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem);
 
@@ -59,7 +68,8 @@ struct GemmTime {
     double seconds;      ///< NaN where a number it needs is unknown; the launch is left out where only it is
     double least;        ///< seconds from what is known, for ranking alone; NaN without SMs or clock
     double step;         ///< cycles of the steady k-step, the slowest resource
-    double tile_cycles;  ///< one tile, epilogue included as far as it shows
+    double tile_cycles;  ///< one tile's part of K, exchange and epilogue included as far as they show
+    double exchange;     ///< cycles of it in which parts of K add up; NaN unknown
     Bound bound;
 };
 /// `dram` is the DRAM traffic in bytes; `stages` the ring's depth.

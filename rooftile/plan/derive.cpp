@@ -43,8 +43,9 @@ Infeasible infeasible(const Request& r, Reason reason, std::string message, doub
 }
 
 std::string tile_text(const GemmCandidate& c) {
-    return fmt::format("tile {}x{}x{}, {} {} consumer warpgroup{}", c.tile_m, c.tile_n, c.tile_k,
-                       c.warpgroups, name_of(c.schedule), c.warpgroups == 1 ? "" : "s");
+    return fmt::format("tile {}x{}x{}, {} {} consumer warpgroup{}{}", c.tile_m, c.tile_n, c.tile_k,
+                       c.warpgroups, name_of(c.schedule), c.warpgroups == 1 ? "" : "s",
+                       c.split_k > 1 ? fmt::format(", split_k {}", c.split_k) : "");
 }
 
 // One line for the wall that stopped the candidate which got furthest: needed, available, what to change.
@@ -52,24 +53,30 @@ template <class Family>
 std::string wall_text(const Request& r, const Family& family, const SearchResult& result) {
     const GemmCandidate& c = result.last_candidate;
     const Wall& wall = result.last;
-    if (wall.reason != Reason::shared)
+    const auto rule = [&] {
         return fmt::format(
             "{}: {}", tile_text(c),
             fmt::format(fmt::runtime(wall.rule), fmt::arg("needed", shortest_text(std::round(wall.needed))),
                         fmt::arg("available", shortest_text(std::round(wall.available)))));
+    };
+    if (wall.reason != Reason::shared) return rule();
     Footprint f;
     family.examine(r.hw, r.problem, c, f);
     const int fit = f.stages_max(1 << 20);
     const int stages = r.fixed.stages.value_or(std::max(fit + 1, least_stages));
+    if (stages <= fit) return rule();  // too few to hold the sums of parts of K
     return fmt::format(
         "{}: {} stages: {} x {} = {} B + {} B for C slabs, barriers and alignment > {:.0f} B of shared "
         "memory "
-        "on {}; {} fit",
+        "on {}; {} fit{}",
         tile_text(c), stages, stages, f.stage_bytes, std::int64_t{stages} * f.stage_bytes,
-        f.reserved_bytes + stages * f.stage_overhead, f.shared_limit, r.machine.id, std::max(fit, 0));
+        f.reserved_bytes + stages * f.stage_overhead, f.shared_limit, r.machine.id, std::max(fit, 0),
+        fit < f.stages_least && c.split_k > 1
+            ? fmt::format(", and the sums that parts of K exchange take {}", f.stages_least)
+            : "");
 }
 
-// Orders and splits that are named in the contract but not in the kernels yet.
+// Families and orders that are named in the contract but not built yet.
 std::string not_built_yet(const GemmConfig& c, const GemmHardware& hw) {
     if (c.kernel == GemmKernel::sm80_gemm) return "the cp.async + mma.sync kernel is not written yet";
     if (c.kernel == GemmKernel::generic)
@@ -183,10 +190,12 @@ std::variant<Plans, Infeasible> derive(const Machine& machine, const GemmProblem
                             fmt::format("{} has no {} matrix instruction; take {}", machine.id, type,
                                         problem.a_type == Type::bf16 ? "fp16" : "bf16"),
                             1, 0);
-        if (request.split_k.value_or(1) != 1)
-            return all_fall(r, family, Reason::instruction,
-                            fmt::format("split_k = {} is not in the kernels yet; 1 is", *request.split_k),
-                            *request.split_k, 1);
+        if (choice.kernel != GemmKernel::sm90_gemm && request.split_k.value_or(1) != 1)
+            return all_fall(
+                r, family, Reason::instruction,
+                fmt::format("split_k = {} takes clusters and the kernel made for them; 1 does not",
+                            *request.split_k),
+                *request.split_k, 1);
         if (choice.kernel != GemmKernel::generic)
             if (const std::string why = copy_problem(problem); !why.empty())
                 return all_fall(r, family, Reason::alignment, why, copy_elements, 0);
@@ -197,7 +206,7 @@ std::variant<Plans, Infeasible> derive(const Machine& machine, const GemmProblem
     std::variant<Plans, Infeasible> out;
     switch (choice.kernel) {
         case GemmKernel::sm90_gemm:
-            out = with(Sm90GemmFamily(hw));
+            out = with(Sm90GemmFamily(hw, problem));
             break;
         case GemmKernel::sm80_gemm:
             out = with(Sm80GemmFamily{choice.async_copy});

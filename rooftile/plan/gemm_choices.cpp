@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include "rooftile/plan/gemm_sm90.hpp"
+
 namespace rooftile {
 namespace {
 
@@ -70,7 +72,8 @@ void warpgroups(const GemmContext& context, const Kept& kept, Derivation& steps)
         chosen(context.request.schedule,
                "consumer warpgroups on one tile: all of them (cooperative), or one each in turns (pingpong)"),
         {given("epilogue that shows",
-               kept.time.tile_cycles - double(ceil_div(context.problem.k, c.tile_k)) * kept.time.step,
+               kept.time.tile_cycles - double(k_steps(kept.footprint.tile, context.problem)) * kept.time.step
+                   - most_known(kept.time.exchange, 0),
                "cycles", "tile_cycles, below")},
         pingpong ? 1 : c.warpgroups, "warpgroups",
         pingpong ? "pingpong: the epilogue runs beside the other warpgroup's products"
@@ -127,10 +130,67 @@ void sharing(const GemmContext& context, const Kept& kept, Derivation& steps) {
               {given("dram_bytes", kept.dram, "B", "an earlier step"), steps.fact("l2.size"),
                steps.fact("l2.partitions")},
               kept.order.group, "rows", fmt::format("order {}", name_of(kept.order.order)));
+}
+
+// What the same tile, ring and order would take with K in `parts`; NaN where they do not fit.
+double seconds_in_parts(const GemmContext& context, const Kept& kept, int parts) {
+    GemmTile tile = kept.footprint.tile;
+    tile.split_k = parts;
+    GemmCandidate candidate = kept.candidate;
+    candidate.split_k = parts;
+    Footprint f;
+    if (Sm90GemmFamily(context.hw, context.problem).examine(context.hw, context.problem, candidate, f).stands
+        || kept.stages < f.stages_least)
+        return std::nan("");
+    const double dram =
+        WalkTraffic(context.hw, tile, context.problem).dram(kept.order.order, kept.order.group);
+    return gemm_time(context.hw, tile, context.problem, kept.step, waves(context.hw, tile, context.problem),
+                     dram, kept.stages)
+        .seconds;
+}
+
+// The best other way to part K with this tile, in words.
+std::string other_parts(const GemmContext& context, const Kept& kept) {
+    const int parts = kept.candidate.split_k;
+    int best = 0;
+    double seconds = 0;
+    for (int other : searched_splits) {
+        if (other == parts || (parts > 1 && other != 1)) continue;
+        const double takes = seconds_in_parts(context, kept, other);
+        if (std::isnan(takes) || (best != 0 && takes >= seconds)) continue;
+        best = other;
+        seconds = takes;
+    }
+    const std::string tiles =
+        fmt::format("{} tiles for {:.0f} CTAs at once", kept.waves.tiles, kept.waves.slots);
+    if (best == 0) return tiles + "; no other split fits this tile, or a number is unknown";
+    return fmt::format("{}; {} would take {:.4g} us", tiles,
+                       best == 1 ? std::string("K in one piece") : fmt::format("{} parts", best),
+                       seconds * 1e6);
+}
+
+void split(const GemmContext& context, const Kept& kept, Derivation& steps) {
+    const double k_blocks = double(ceil_div(context.problem.k, kept.candidate.tile_k));
+    const std::vector<Input> inputs{given("tiles", double(kept.waves.tiles), "", "waves, above"),
+                                    given("slots", kept.waves.slots, "", "waves, above"),
+                                    given("k-steps", k_blocks, "", "ceil(k / tile_k)")};
+    if (context.kernel != GemmKernel::sm90_gemm)
+        return steps.add("split_k", "1: parts of K add up within a cluster   [M29, M39]", inputs, 1, "parts",
+                         "this kernel has no clusters");
     steps.add(
-        "split_k", "1: parts of K are not split in the kernels yet   [M29]",
-        {given("waves", kept.waves.waves, "", "an earlier step")}, 1, "parts",
-        kept.waves.waves > 1 ? "more tiles than slots: nothing to gain" : "one wave or less: SMs may idle");
+        "split_k",
+        chosen(context.request.split_k,
+               "CTAs of a cluster that sum parts of K of one tile: the least predicted time of 1, 2, 3, 4, 6 "
+               "and 8   [M29, M39]"),
+        inputs, kept.candidate.split_k, "parts", other_parts(context, kept));
+    if (kept.candidate.split_k == 1) return;
+    const Footprint& f = kept.footprint;
+    steps.add(
+        "exchange_bytes", "tile_m * tile_n * 4 B of fp32 sums, left in the ring",
+        {given("tile_m", f.tile.tile_m, "", "this plan"), given("tile_n", f.tile.tile_n, "", "this plan"),
+         given("stage_bytes", f.stage_bytes, "B", "an earlier step")},
+        4.0 * f.tile.tile_m * f.tile.tile_n, "B",
+        fmt::format("at least {} stages hold them; {} are taken", f.stages_least, kept.stages));
 }
 
 }  // namespace
@@ -139,6 +199,7 @@ void write_choices(const GemmContext& context, const Kept& kept, Derivation& ste
     tile(context, kept, steps);
     warpgroups(context, kept, steps);
     sharing(context, kept, steps);
+    split(context, kept, steps);
 }
 
 }  // namespace rooftile

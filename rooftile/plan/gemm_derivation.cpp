@@ -273,14 +273,18 @@ void walk(Writer& w) {
     const GemmHardware& hw = w.hw();
     const GemmProblem& p = w.problem();
     const Waves& waves = w.kept.waves;
-    w.steps.add("waves", "ceil(tiles / (SMs * ctas_per_sm))   [M29]",
-                {Derivation::given("tiles", double(waves.tiles), "",
-                                   fmt::format("ceil({} / {}) x ceil({} / {}), whole clusters", p.m,
-                                               w.tile().tile_m, p.n, w.tile().tile_n)),
-                 w.steps.fact("sm.count"), w.config("ctas_per_sm", w.tile().ctas_per_sm)},
-                waves.waves, "waves",
-                unless_unknown(waves.waves, "{:.1f} % of the last wave's and all other slots hold a tile",
-                               100 * waves.efficiency));
+    w.steps.add(
+        "waves", "ceil(tiles * split_k / slots), slots = SMs * ctas_per_sm in whole clusters   [M29]",
+        {Derivation::given("tiles", double(waves.tiles), "",
+                           fmt::format("ceil({} / {}) x ceil({} / {}), whole clusters", p.m, w.tile().tile_m,
+                                       p.n, w.tile().tile_n)),
+         w.config("split_k", w.tile().split_k),
+         Derivation::given("slots", waves.slots, "", "whole clusters within GPCs"), w.steps.fact("sm.count"),
+         w.steps.fact("sm.per_gpc"), w.config("ctas_per_sm", w.tile().ctas_per_sm)},
+        waves.waves, "waves",
+        unless_unknown(waves.waves,
+                       "{:.1f} % of the last wave's and all other slots hold a tile or a part of one",
+                       100 * waves.efficiency));
     w.steps.add("dram_bytes", "operands once for every time they leave L2, C once   [M32]",
                 {Derivation::given("group", w.kept.order.group, "",
                                    std::string("order ") + std::string(name_of(w.kept.order.order))),
@@ -297,9 +301,19 @@ void time(Writer& w) {
                 {w.step("products", w.kept.step.tensor, "cycles"),
                  w.step("shared", w.kept.step.shared, "cycles"), w.step("L2", w.kept.step.l2, "cycles")},
                 t.step, "cycles", fmt::format("bound by {}", name_of(t.bound)));
-    w.steps.add("tile_cycles", "k-steps * step_cycles + the epilogue where it shows",
-                {Derivation::given("k-steps", double(ceil_div(w.problem().k, w.tile().tile_k)), "",
-                                   "ceil(k / tile_k)"),
+    const double sums = 4.0 * w.tile().tile_m * w.tile().tile_n;
+    if (w.tile().split_k > 1)
+        w.steps.add(
+            "exchange_cycles",
+            "(S + S / split_k) / shared memory + (S - S / split_k) / DSMEM + latency + barrier   [M22, M39]",
+            {Derivation::given("S", sums, "B", "exchange_bytes, above"),
+             w.config("split_k", w.tile().split_k), w.steps.fact("shared.bandwidth"),
+             w.steps.fact("dsmem.bandwidth"), w.steps.fact("dsmem.latency"), w.steps.fact("barrier.cluster")},
+            t.exchange, "cycles",
+            "each part writes its sums, the cluster meets, each part reads its share from all and stores it");
+    w.steps.add("tile_cycles", "k-steps * step_cycles + the exchange + the epilogue where it shows",
+                {Derivation::given("k-steps", double(k_steps(w.tile(), w.problem())), "",
+                                   "ceil(ceil(k / tile_k) / split_k)"),
                  w.step("step_cycles", t.step, "cycles")},
                 t.tile_cycles, "cycles",
                 w.tile().epilogue_overlapped ? "the epilogue runs beside the other warpgroup's products"
@@ -350,7 +364,7 @@ GemmPlan write_plan(const GemmContext& context, const Kept& kept) {
                    .cluster_n = c.cluster_n,
                    .order = kept.order.order,
                    .group = kept.order.group,
-                   .split_k = 1,
+                   .split_k = c.split_k,
                    .ctas_per_sm = c.ctas_per_sm};
     Resources& r = plan.resources;
     r.threads = f.threads;

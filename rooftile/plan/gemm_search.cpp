@@ -93,7 +93,7 @@ int stages_against_latency(const GemmHardware& hw, const GemmProblem& p, const G
     const double step = most_known(s.tensor, most_known(s.shared, s.l2)) * tile.ctas_per_sm;
     const double need = whole_up(hw.dram_latency / step) + 1;
     if (std::isnan(need)) return least_stages;
-    const double steps = double(ceil_div(p.k, tile.tile_k));
+    const double steps = double(k_steps(tile, p));
     return static_cast<int>(least_known(need, most_known(steps, least_stages)));
 }
 
@@ -110,8 +110,16 @@ void weigh(const GemmHardware& hw, const GemmProblem& problem, const InnerSpace&
 
     const StepCycles step = step_cycles(hw, f.tile, bytes_of(problem.a_type));
     const int need = stages_against_latency(hw, problem, f.tile, step);
-    const int low = std::max(inner.stages_low, need);
-    const std::int64_t too_few = std::min(high + 1, low) - inner.stages_low;
+    const int room = std::max(inner.stages_low, f.stages_least);
+    if (const std::int64_t too_small = std::min(high + 1, room) - inner.stages_low; too_small > 0)
+        result.fall(
+            Wall::at(Reason::shared, f.stages_least, std::min(high, room - 1),
+                     "{needed} stages hold the sums that parts of K exchange, {available} fit or were "
+                     "asked for; take a smaller tile or more stages"),
+            candidate, too_small * inner.order_count);
+    if (high < room) return;
+    const int low = std::max(room, need);
+    const std::int64_t too_few = std::min(high + 1, low) - room;
     if (too_few > 0)
         result.fall(Wall::at(Reason::latency, need, std::min(high, low - 1),
                              "{needed} stages are needed to cover the latency, {available} fit or were asked "

@@ -22,6 +22,7 @@ struct GemmCandidate {
     Schedule schedule = Schedule::cooperative;
     int cluster_m = 1, cluster_n = 1;
     int ctas_per_sm = 1;
+    int split_k = 1;
 };
 
 /// Why a candidate fell, or nothing.
@@ -51,6 +52,7 @@ struct Footprint {
     int reserved_bytes = 0;     ///< epilogue and alignment, whatever the stages
     double shared_limit = 0;    ///< B one CTA may use; NaN unknown
     double stages_limit = 1e9;  ///< of the instruction set: 2 where nothing is asynchronous
+    int stages_least = 2;       ///< that the ring needs for its other uses
 
     int shared_bytes(int stages) const { return stages * (stage_bytes + stage_overhead) + reserved_bytes; }
     /// Most stages that fit [M13]; `limit` where shared memory is unknown.
@@ -172,7 +174,7 @@ inline bool excluded(const GemmRequest& r, const GemmCandidate& c) {
     return differs(r.tile_m, c.tile_m) || differs(r.tile_n, c.tile_n) || differs(r.tile_k, c.tile_k)
            || differs(r.consumer_warpgroups, c.warpgroups) || differs(r.schedule, c.schedule)
            || differs(r.cluster_m, c.cluster_m) || differs(r.cluster_n, c.cluster_n)
-           || differs(r.ctas_per_sm, c.ctas_per_sm);
+           || differs(r.ctas_per_sm, c.ctas_per_sm) || differs(r.split_k, c.split_k);
 }
 
 /// Stages that a candidate must have so that (stages - 1) steps of its slowest resource cover the latency [M5].

@@ -32,7 +32,8 @@ void for_each_plain_tile(const GemmRequest& request, Visit visit) {
         const auto with = [&](int warpgroups, int ctas) {
             visit(GemmCandidate{tile_m, tile_n, tile_k, warpgroups,
                                 request.schedule.value_or(Schedule::cooperative),
-                                request.cluster_m.value_or(1), request.cluster_n.value_or(1), ctas});
+                                request.cluster_m.value_or(1), request.cluster_n.value_or(1), ctas,
+                                request.split_k.value_or(1)});
         };
         const auto residency = [&](int warpgroups) {
             if (request.ctas_per_sm) return with(warpgroups, *request.ctas_per_sm);

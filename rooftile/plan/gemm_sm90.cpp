@@ -32,33 +32,42 @@ RegisterSplits::RegisterSplits(double registers_per_sm, double registers_per_thr
 
 Sm90GemmConfig kernel_config(const GemmProblem& p, const GemmCandidate& c, int stages,
                              const RegisterSplit& r) {
-    return {.tile_m = c.tile_m,
-            .tile_n = c.tile_n,
-            .tile_k = c.tile_k,
-            .stages = stages,
-            .consumer_warpgroups = c.warpgroups,
-            .schedule = c.schedule,
-            .cluster_m = c.cluster_m,
-            .cluster_n = c.cluster_n,
-            .ctas_per_sm = c.ctas_per_sm,
-            .producer_registers = r.producer,
-            .consumer_registers = r.consumer,
-            .type = p.a_type,
-            .a_major = p.a_major,
-            .b_major = p.b_major,
-            .tma_store = p.n % copy_elements == 0 && p.ldc % copy_elements == 0};
+    Sm90GemmConfig config{.tile_m = c.tile_m,
+                          .tile_n = c.tile_n,
+                          .tile_k = c.tile_k,
+                          .stages = stages,
+                          .consumer_warpgroups = c.warpgroups,
+                          .schedule = c.schedule,
+                          .cluster_m = c.cluster_m,
+                          .cluster_n = c.cluster_n,
+                          .split_k = c.split_k,
+                          .ctas_per_sm = c.ctas_per_sm,
+                          .producer_registers = r.producer,
+                          .consumer_registers = r.consumer,
+                          .type = p.a_type,
+                          .a_major = p.a_major,
+                          .b_major = p.b_major,
+                          .tma_store = p.n % copy_elements == 0 && p.ldc % copy_elements == 0};
+    // In ping-pong the other warpgroup multiplies meanwhile; the parts of a split K need the ring for their sums.
+    config.deferred_store =
+        c.schedule == Schedule::cooperative && c.split_k == 1 && config.tma_store
+        && config.accumulator_registers() + config.kept_registers() + config.working_registers()
+               <= r.consumer;
+    return config;
 }
 
 Sm90GemmConfig kernel_config(const GemmPlan& plan) {
     const GemmConfig& c = plan.config;
     const GemmCandidate candidate{c.tile_m,   c.tile_n,    c.tile_k,    c.consumer_warpgroups,
-                                  c.schedule, c.cluster_m, c.cluster_n, c.ctas_per_sm};
+                                  c.schedule, c.cluster_m, c.cluster_n, c.ctas_per_sm,
+                                  c.split_k};
     const RegisterSplit registers{0, static_cast<int>(plan.resources.producer_registers.value_or(0)),
                                   static_cast<int>(plan.resources.consumer_registers.value_or(0))};
     return kernel_config(plan.problem, candidate, c.stages, registers);
 }
 
-Sm90GemmFamily::Sm90GemmFamily(const GemmHardware& hw) {
+Sm90GemmFamily::Sm90GemmFamily(const GemmHardware& hw, const GemmProblem& problem)
+    : m_(problem.m), n_(problem.n), k_(problem.k), sms_(hw.sms) {
     for (int consumers = 1; consumers <= most_warpgroups; ++consumers)
         for (int ctas = 1; ctas <= most_ctas; ++ctas)
             splits_[consumers - 1][ctas - 1] =
@@ -66,6 +75,8 @@ Sm90GemmFamily::Sm90GemmFamily(const GemmHardware& hw) {
 }
 
 RegisterSplit Sm90GemmFamily::split(const GemmHardware& hw, const GemmCandidate& c, int need) const {
+    // A producer that multicasts a part of K holds more than the tight one has registers for: only the roomy one.
+    if (c.split_k > 1 && c.cluster_m * c.cluster_n > 1) need = 0;
     if (c.warpgroups > most_warpgroups || c.ctas_per_sm > most_ctas)
         return RegisterSplits(hw.registers_per_sm, hw.registers_per_thread, c.warpgroups, c.ctas_per_sm)
             .for_need(need);
@@ -80,6 +91,11 @@ Wall Sm90GemmFamily::examine(const GemmHardware& hw, const GemmProblem& problem,
     const int sharing = pingpong ? 1 : c.warpgroups;  // warpgroups that share one tile
     constexpr int widest_box = 256;                   // elements of a TMA box's side, cuTensorMapEncodeTiled
     const int span = Config::swizzle_bytes / Config::element_bytes;
+    if (pingpong && c.split_k > 1)
+        return Wall::at(
+            Reason::instruction, c.split_k, 1,
+            "split_k = {needed}: parts of K exchange their sums through the ring, which in pingpong "
+            "the other warpgroup's tile is using; take cooperative");
     if (pingpong && c.warpgroups != 2)
         return Wall::at(Reason::instruction, 2, c.warpgroups,
                         "pingpong takes {needed} consumer warpgroups, not {available}");
@@ -96,13 +112,17 @@ Wall Sm90GemmFamily::examine(const GemmHardware& hw, const GemmProblem& problem,
     if (c.tile_k != span)
         return Wall::at(Reason::instruction, span, c.tile_k,
                         "tile_k = {available} must be {needed}: one 128-byte swizzle span");
+    if (c.tile_n % (8 * c.split_k) != 0)
+        return Wall::at(
+            Reason::instruction, 8 * c.split_k, c.tile_n,
+            "tile_n = {available} must be a multiple of {needed}: each part of K stores its share of "
+            "the columns, eight at a time");
 
     Config config = kernel_config(problem, c, 1, {});
     f.accumulators = config.accumulator_registers();
     f.registers = f.accumulators + config.working_registers();
     const RegisterSplit split = this->split(hw, c, f.registers);
-    config.producer_registers = split.producer;
-    config.consumer_registers = split.consumer;
+    config = kernel_config(problem, c, 1, split);
     if (const Wall wall = residency_wall(hw, config.threads(), c.ctas_per_sm); wall.stands) return wall;
     // One m64nN must fit the registers a thread has at entry, whatever setmaxnreg gives later (ptxas C7602):
     // 512 threads leave 128, which holds N = 192 and no more.
@@ -119,10 +139,10 @@ Wall Sm90GemmFamily::examine(const GemmHardware& hw, const GemmProblem& problem,
     if (problem.b_major == Major::mn && c.tile_n % (span * c.cluster_m) != 0)
         return Wall::at(Reason::alignment, span * c.cluster_m, c.tile_n,
                         "with B n-major tile_n = {available} must be a multiple of {needed} elements");
-    if (const int size = c.cluster_m * c.cluster_n; size > 1) {
+    if (const int size = config.cluster_ctas(); size > 1) {
         const std::int64_t rows = ceil_div(problem.m, c.tile_m), columns = ceil_div(problem.n, c.tile_n);
-        if (size > 2)
-            return Wall::at(Reason::cluster, size, 2,
+        if (size > 2 * c.split_k)
+            return Wall::at(Reason::cluster, c.cluster_m * c.cluster_n, 2,
                             "a cluster of {needed} CTAs; this kernel takes {available}");
         if (size > hw.cluster_ctas)
             return Wall::at(Reason::cluster, size, hw.cluster_ctas,
@@ -140,10 +160,11 @@ Wall Sm90GemmFamily::examine(const GemmHardware& hw, const GemmProblem& problem,
               .tile_k = c.tile_k,
               .cluster_m = c.cluster_m,
               .cluster_n = c.cluster_n,
+              .split_k = c.split_k,
               .ctas_per_sm = c.ctas_per_sm,
               .warp_m = Config::wgmma_m,
               .warp_n = c.tile_n,
-              .epilogue_overlapped = pingpong};
+              .epilogue_overlapped = pingpong || config.deferred_store};
     f.threads = config.threads();
     f.producer_registers = config.producer_registers;
     f.consumer_registers = config.consumer_registers;
@@ -154,8 +175,10 @@ Wall Sm90GemmFamily::examine(const GemmHardware& hw, const GemmProblem& problem,
                         "smaller tile or more warpgroups");
 
     f.stage_bytes = config.stage_bytes();
-    f.stage_overhead = config.all_barrier_bytes();  // of one stage: config was made with one
-    f.reserved_bytes = config.reserved_bytes() - config.all_barrier_bytes();
+    f.stage_overhead = 2 * Config::barrier_bytes;
+    f.reserved_bytes = config.reserved_bytes() - f.stage_overhead;  // config was made with one stage
+    f.stages_least =
+        std::max(least_stages, static_cast<int>(ceil_div(config.exchange_bytes(), f.stage_bytes)));
     f.shared_limit = shared_limit(hw, c.ctas_per_sm);
     return Wall::none();
 }

@@ -22,9 +22,12 @@ struct RegisterSplits {
     RegisterSplit for_need(int need) const { return need > roomy.consumer ? tight : roomy; }
 };
 
+/// Parts of K tried: what divides the larger tiles, up to the portable cluster.
+inline constexpr std::array<int, 6> searched_splits{1, 2, 3, 4, 6, 8};
+
 class Sm90GemmFamily {
   public:
-    explicit Sm90GemmFamily(const GemmHardware& hw);
+    Sm90GemmFamily(const GemmHardware& hw, const GemmProblem& problem);
 
     /// Visits every candidate, fixed values of the request included even where the search would skip them.
     template <class Visit>
@@ -35,8 +38,20 @@ class Sm90GemmFamily {
 
   private:
     static constexpr int most_warpgroups = 3, most_ctas = 2;
+    /// With W full waves of tiles the last one costs at most 1 / W of the time: beyond four an exchange costs
+    /// more.
+    static constexpr int most_waves_split = 4;
     RegisterSplits splits_[most_warpgroups]
                           [most_ctas];  // worked out once: the search asks thousands of times
+    std::int64_t m_, n_, k_;
+    double sms_;
+
+    /// False where splitting K cannot pay, so that the search need not look: tiles fill several waves as it is,
+    /// or K has fewer steps than parts.
+    bool may_pay(const GemmCandidate& c) const {
+        const double tiles = double(ceil_div(m_, c.tile_m)) * double(ceil_div(n_, c.tile_n));
+        return tiles < most_waves_split * sms_ * c.ctas_per_sm && ceil_div(k_, c.tile_k) >= c.split_k;
+    }
     RegisterSplit split(const GemmHardware& hw, const GemmCandidate& c, int need) const;
 };
 
@@ -49,6 +64,16 @@ template <class Visit>
 void Sm90GemmFamily::for_each(const GemmRequest& request, Visit visit) const {
     constexpr int tile_ms[] = {64, 128, 192, 256};
     constexpr int clusters[][2] = {{1, 1}, {2, 1}, {1, 2}};
+    const auto splits = [&](GemmCandidate c) {
+        if (request.split_k) {
+            c.split_k = *request.split_k;
+            return visit(c);
+        }
+        for (int split_k : searched_splits) {
+            c.split_k = split_k;
+            if (split_k == 1 || may_pay(c)) visit(c);
+        }
+    };
     const int tile_k = request.tile_k.value_or(Sm90GemmConfig::swizzle_bytes / Sm90GemmConfig::element_bytes);
     const auto inner = [&](int tile_m, int tile_n, int cluster_m, int cluster_n) {
         const int warpgroups_low = request.consumer_warpgroups.value_or(1);
@@ -58,8 +83,9 @@ void Sm90GemmFamily::for_each(const GemmRequest& request, Visit visit) const {
                  ++ctas) {
                 GemmCandidate c{tile_m,    tile_n,    tile_k, warpgroups, Schedule::cooperative,
                                 cluster_m, cluster_n, ctas};
-                visit(c);
+                splits(c);
                 c.schedule = Schedule::pingpong;  // two take turns; a request for another number is told so
+                c.split_k = request.split_k.value_or(1);
                 if (warpgroups == 2 || request.schedule) visit(c);
             }
     };

@@ -73,6 +73,7 @@ constexpr Column plan_columns[] = {
 };
 
 constexpr Column measurement_columns[] = {
+    {"rank", "/rank"},
     {"mode", "/mode"},
     {"time_us", "/time_us"},
     {"time_us_low", "/time_us_low"},
@@ -93,8 +94,32 @@ constexpr Column measurement_columns[] = {
     {"cublaslt_top1_us", "/baselines/cublaslt_top1_us"},
     {"cublaslt_best_us", "/baselines/cublaslt_best_us"},
     {"copy_us", "/baselines/copy_us"},
+    {"cublaslt_ratio", "/baselines/cublaslt_ratio"},
+    {"cublaslt_ratio_low", "/baselines/cublaslt_ratio_low"},
+    {"cublaslt_ratio_high", "/baselines/cublaslt_ratio_high"},
     {"baseline_missing", "/baselines/missing"},
     {"invalid", "/invalid"},
+    {"counted_chip", "/counters/chip"},
+    {"counted_launches", "/counters/launches"},
+    {"counted_passes", "/counters/passes"},
+    {"counted_tensor_active_share", "/counters/tensor_active_share"},
+    {"counted_tensor_instructions", "/counters/tensor_instructions"},
+    {"counted_sm_active_share", "/counters/sm_active_share"},
+    {"counted_sm_cycles", "/counters/sm_cycles"},
+    {"counted_sm_clock_mhz", "/counters/sm_clock_mhz"},
+    {"counted_time_us", "/counters/time_us"},
+    {"counted_shared_wavefront_share", "/counters/shared_wavefront_share"},
+    {"counted_shared_wavefronts", "/counters/shared_wavefronts"},
+    {"counted_shared_bank_conflicts", "/counters/shared_bank_conflicts"},
+    {"counted_data_bank_read_share", "/counters/data_bank_read_share"},
+    {"counted_data_bank_write_share", "/counters/data_bank_write_share"},
+    {"counted_sm_read_bytes", "/counters/sm_read_bytes"},
+    {"counted_l2_read_bytes", "/counters/l2_read_bytes"},
+    {"counted_l2_write_bytes", "/counters/l2_write_bytes"},
+    {"counted_l2_hit_rate", "/counters/l2_hit_rate"},
+    {"counted_l2_fabric_bytes", "/counters/l2_fabric_bytes"},
+    {"counted_dram_read_bytes", "/counters/dram_read_bytes"},
+    {"counted_dram_write_bytes", "/counters/dram_write_bytes"},
 };
 
 std::string cell_of(const Json& value) {

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "rooftile/report/counters.hpp"
+
 namespace rooftile {
 namespace {
 
@@ -105,9 +107,34 @@ void add_figures(Json& row, const Measurement& m, bool valid) {
     row["roof_fraction"] = figure(m.roof_fraction);
 }
 
+/// Empty where nothing was counted. Counts, bytes and cycles are means of launches, whole at the edge.
+Json counters_json(const std::optional<CounterValues>& counters) {
+    Json out = Json::object();
+    if (!counters) return out;
+    out["chip"] = counters->chip;
+    out["launches"] = counters->launches;
+    out["passes"] = counters->passes;
+    for (const CounterField& field : counter_fields()) {
+        std::optional<double> value = (*counters).*field.value;
+        const std::string_view unit = field.unit;
+        if (value && std::isfinite(*value) && unit.empty()) value = std::round(*value);
+        out[field.key] = json_in(value, unit);
+    }
+    return out;
+}
+
+Json layers_json(const std::vector<SuiteLayer>& layers) {
+    Json out = Json::array();
+    for (const SuiteLayer& l : layers) out.push_back({{"model", l.model}, {"layer", l.layer}});
+    return out;
+}
+
 Json measurement_json(const Measurement& m) {
     const std::string invalid = why_no_result(m);
     Json row = {{"problem", problem_json(m.plan.problem)},
+                {"layers", layers_json(m.layers)},
+                {"rank", m.plan.rank},
+                {"plans", m.plans},
                 {"config", config_json(m.plan.config)},
                 {"mode", name_of(m.mode)}};
     add_figures(row, m, invalid.empty());
@@ -120,13 +147,17 @@ Json measurement_json(const Measurement& m) {
                        {"max_error", json_number(m.verified.max_error)},
                        {"bound", json_number(m.verified.bound)},
                        {"failure", text_or_null(m.verified.failure)}};
+    row["rank1_ratio"] = invalid.empty() ? json_number(m.rank1_ratio) : Json(nullptr);
     row["sm_clock_mhz"] = json_number(m.sm_clock_mhz);
     row["power_w"] = json_number(m.power_w);
     row["baselines"] = {{"cublaslt_top1_us", json_number(m.baselines.cublaslt_top1_us)},
                         {"cublaslt_best_us", json_number(m.baselines.cublaslt_best_us)},
                         {"copy_us", json_number(m.baselines.copy_us)},
+                        {"cublaslt_ratio", json_number(m.baselines.cublaslt_ratio)},
+                        {"cublaslt_ratio_low", json_number(m.baselines.cublaslt_ratio_low)},
+                        {"cublaslt_ratio_high", json_number(m.baselines.cublaslt_ratio_high)},
                         {"missing", text_or_null(m.baselines.missing)}};
-    row["counters"] = Json::object();
+    row["counters"] = counters_json(m.counters);
     row["invalid"] = text_or_null(invalid);
     return row;
 }
@@ -252,6 +283,27 @@ Json measurement_document(const DocumentContext& context, const std::vector<Meas
             out["timings"].push_back({{"part", t.part}, {"seconds", json_number(t.seconds)}});
     }
     return out;
+}
+
+std::vector<Json> measurement_lines(const DocumentContext& context, const std::vector<Measurement>& rows,
+                                    const std::vector<std::string>& notes) {
+    std::vector<Json> lines = row_lines(measurement_document(context, rows));
+    for (Json& line : lines) line["notes"] = notes;
+    return lines;
+}
+
+Json infeasible_line(const DocumentContext& context, const Infeasible& infeasible,
+                     const std::vector<SuiteLayer>& layers, Mode mode) {
+    Measurement none;
+    none.plan.problem = infeasible.problem;
+    none.mode = mode;
+    none.layers = layers;
+    none.plans = 0;
+    none.invalid = "no plan fits: " + infeasible.message;
+    Json line = measurement_lines(context, {none}, infeasible.notes).front();
+    line["config"] = nullptr;
+    line["rank"] = nullptr;
+    return line;
 }
 
 Json context_line(const Json& document) {

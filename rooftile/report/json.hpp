@@ -24,6 +24,14 @@ Json measurement_document(const DocumentContext& context, const std::vector<Meas
                           const std::vector<Timing>& timings = {},
                           const std::vector<std::string>& notes = {});
 
+/// Rows of `rooftile/measurement/1` that stand alone, as --jsonl writes them while a suite runs: each with
+/// the `notes` of its problem.
+std::vector<Json> measurement_lines(const DocumentContext& context, const std::vector<Measurement>& rows,
+                                    const std::vector<std::string>& notes);
+/// The row of a problem that no plan fits: null figures, config and rank, `plans` 0, the reason in `invalid`.
+Json infeasible_line(const DocumentContext& context, const Infeasible& infeasible,
+                     const std::vector<SuiteLayer>& layers, Mode mode);
+
 /// Why a measurement's figures are no result; empty where they are one.
 std::string why_no_result(const Measurement& measurement);
 

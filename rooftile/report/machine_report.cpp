@@ -123,9 +123,8 @@ Json machines_document(const DocumentContext& context, const std::vector<Machine
     Json list = Json::array();
     for (const Machine& m : machines)
         list.push_back({{"id", m.id}, {"name", m.name}, {"arch", m.arch}, {"machine_hash", m.hash()}});
-    return {{"schema", "rooftile/machines/1"},
-            {"context", context_json(context)},
-            {"machines", std::move(list)}};
+    return {
+        {"schema", "rooftile/machines/1"}, {"context", context_json(context)}, {"machines", std::move(list)}};
 }
 
 }  // namespace rooftile

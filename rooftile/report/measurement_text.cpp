@@ -68,8 +68,12 @@ std::string ratios_text(const Measurement& m) {
                 "  speed / {:<20} {}\n", name,
                 ratio_text(*theirs / m.time_us, *theirs / m.time_us_high, *theirs / m.time_us_low));
     };
-    speed("cuBLASLt top-1", m.baselines.cublaslt_top1_us);
-    speed("cuBLASLt best of 8", m.baselines.cublaslt_best_us);
+    const Baselines& b = m.baselines;
+    speed("cuBLASLt top-1", b.cublaslt_top1_us);
+    if (b.cublaslt_ratio && b.cublaslt_ratio_low && b.cublaslt_ratio_high)
+        out += fmt::format("  speed / {:<20} {}, in the same rounds\n", "cuBLASLt best of 8",
+                           ratio_text(*b.cublaslt_ratio, *b.cublaslt_ratio_low, *b.cublaslt_ratio_high));
+    else speed("cuBLASLt best of 8", b.cublaslt_best_us);
     return out;
 }
 

@@ -204,8 +204,8 @@ TEST(Acceptance, BuildShowsWhatPtxasReports) {
     expect_refused({"build", "gemm", "--shape", "4096x4096x4096", "--machine", "h100-sxm", "--tile",
                     "128x256x64", "--cubin", "/nonexistent/x"},
                    {"--cubin /nonexistent/x: cannot write"});
-    const Outcome sass = run({"build", "gemm", "--shape", "4096x4096x4096", "--machine", "h100-sxm",
-                              "--tile", "128x256x64", "--sass"});
+    const Outcome sass = run({"build", "gemm", "--shape", "4096x4096x4096", "--machine", "h100-sxm", "--tile",
+                              "128x256x64", "--sass"});
     EXPECT_EQ(sass.code, 0) << sass.err;
     EXPECT_NE(sass.out, "");
     EXPECT_EQ(sass.error_lines(), document.at("disassembler") == true ? 0 : 1) << sass.err;

@@ -74,14 +74,12 @@ TEST(Request, ValuesNotSupportedYetAreRefusedByName) {
 }
 
 TEST(Request, WhatIsNotAvailableSaysSo) {
-    for (const char* verb : {"simulate", "sweep", "validate", "report"}) {
+    for (const char* verb : {"simulate", "sweep", "validate"}) {
         expect_refused({verb}, {verb, "not available in this version"});
         expect_refused({verb, "gemm", "--anything", "x"}, {"not available in this version"});
     }
     expect_refused({"machine", "probe"}, {"machine probe", "not available in this version"});
     expect_refused({"plan", "fuse", "y = gelu(x)", "--tensor", "x:bf16[8]"}, {"plan fuse", "not available"});
-    expect_refused({"measure", "gemm", "--shape", "64x64x64", "--suite", "x.toml"},
-                   {"--suite", "not available"});
     expect_refused({"measure", "gemm", "--shape", "64x64x64", "--counters"}, {"--counters", "not available"});
     expect_refused({"measure", "gemm", "--shape", "64x64x64", "--mode", "warm"},
                    {"--mode warm", "sustained"});
@@ -89,6 +87,25 @@ TEST(Request, WhatIsNotAvailableSaysSo) {
                    {"--baseline mkl", "cublaslt"});
     expect_refused({"measure", "gemm", "--shape", "64x64x64", "--seed", "-1"}, {"--seed -1"});
     expect_refused({"doctor", "--require", "tpu"}, {"--require tpu", "gpu"});
+}
+
+TEST(Request, SuitesAndReports) {
+    const std::string suite = ROOFTILE_SOURCE_DIR "/bench/suites/gemm.toml";
+    expect_refused({"measure", "gemm", "--shape", "64x64x64", "--suite", suite},
+                   {"--suite and --shape", "exclude"});
+    expect_refused({"measure", "gemm", "--suite", suite, "--json"}, {"--suite", "--json"});
+    expect_refused({"measure", "gemm", "--suite", suite, "--filter", "nothing like it"},
+                   {"--filter nothing like it", "no problem"});
+    expect_refused({"measure", "gemm", "--suite", suite, "--max-seconds", "soon"}, {"--max-seconds soon"});
+    expect_refused({"measure", "gemm", "--suite", suite, "--rounds", "0"}, {"--rounds 0", "1 .. 1000"});
+    expect_refused({"measure", "gemm", "--suite", "/nonexistent.toml"},
+                   {"/nonexistent.toml", "no such file"});
+    expect_refused({"measure", "gemm", "--suite", suite, "--out", suite}, {"gemm.toml:1", "suite's run"});
+    expect_refused({"measure", "gemm", "--shape", "64x64x64", "--filter", "x"}, {"--filter", "--suite"});
+    expect_refused({"report"}, {"report what?", "report suite"});
+    expect_refused({"report", "suite"}, {"report suite FILE.jsonl"});
+    expect_refused({"report", "suite", "/nonexistent.jsonl"}, {"/nonexistent.jsonl", "no such file"});
+    expect_refused({"report", "suite", suite}, {"gemm.toml:1", "suite's run"});
 }
 
 TEST(Request, FormatsExcludeEachOther) {

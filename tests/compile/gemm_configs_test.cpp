@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <iostream>
 #include <random>
+#include <unordered_set>
 
 #include "rooftile/kernel/kernel.hpp"
 #include "rooftile/machine/registry.hpp"
@@ -21,39 +22,53 @@ std::vector<Machine> hopper_machines() {
     return machines;
 }
 
-// Every configuration that passes the walls on `machine`, with all stages that fit.
-void append_feasible(const Machine& machine, const GemmProblem& problem, std::vector<Sm90GemmConfig>& out) {
-    std::vector<std::string> unknown;
-    const GemmHardware hw = gemm_hardware(machine, "wgmma", problem.a_type, unknown);
-    const Sm90GemmFamily family(hw);
-    family.for_each(GemmRequest{}, [&](const GemmCandidate& candidate) {
-        Footprint footprint;
-        if (family.examine(hw, problem, candidate, footprint).stands) return;
-        const int stages = footprint.stages_max(most_stages);
-        if (stages < least_stages) return;
-        const RegisterSplit split{0, footprint.producer_registers, footprint.consumer_registers};
-        const Sm90GemmConfig config = kernel_config(problem, candidate, stages, split);
-        if (std::find(out.begin(), out.end(), config) == out.end()) out.push_back(config);
-    });
+// Every configuration that passes the walls on some machine, each once, with all stages that fit.
+struct Configs {
+    std::vector<Sm90GemmConfig> whole, split;  // K in one piece, in parts
+    std::unordered_set<std::string> names{};
+
+    void append_feasible(const Machine& machine, const GemmProblem& problem) {
+        std::vector<std::string> unknown;
+        const GemmHardware hw = gemm_hardware(machine, "wgmma", problem.a_type, unknown);
+        const Sm90GemmFamily family(hw, problem);
+        family.for_each(GemmRequest{}, [&](const GemmCandidate& candidate) {
+            Footprint footprint;
+            if (family.examine(hw, problem, candidate, footprint).stands) return;
+            const int stages = footprint.stages_max(most_stages);
+            if (stages < footprint.stages_least) return;
+            const RegisterSplit split{0, footprint.producer_registers, footprint.consumer_registers};
+            const Sm90GemmConfig config = kernel_config(problem, candidate, stages, split);
+            if (names.insert(sm90_name_expression(config)).second)
+                (config.split_k > 1 ? this->split : whole).push_back(config);
+        });
+    }
+};
+
+const Configs& feasible_everywhere() {
+    static const Configs all = [] {
+        Configs configs;
+        for (const Machine& machine : hopper_machines())
+            for (Type type : {Type::bf16, Type::fp16})
+                for (Major a : {Major::k, Major::mn})
+                    for (Major b : {Major::k, Major::mn})
+                        for (std::int64_t odd : {0, 3}) {  // with 3 C cannot go by TMA
+                            if (b == Major::mn && odd != 0) continue;
+                            const std::int64_t few = 512;  // tiles of any size leave SMs idle: K is split
+                            configs.append_feasible(machine,
+                                                    gemm_problem(4096, 4096 + odd, 4096, type, a, b));
+                            configs.append_feasible(machine, gemm_problem(few, few + odd, 8192, type, a, b));
+                        }
+        return configs;
+    }();
+    return all;
 }
 
-std::vector<Sm90GemmConfig> feasible_everywhere() {
-    std::vector<Sm90GemmConfig> configs;
-    for (const Machine& machine : hopper_machines())
-        for (Type type : {Type::bf16, Type::fp16})
-            for (Major a : {Major::k, Major::mn})
-                for (Major b : {Major::k, Major::mn})
-                    for (std::int64_t n : {4096, 4099}) {  // 4099: C cannot go by TMA
-                        if (b == Major::mn && n % 8 != 0) continue;
-                        append_feasible(machine, gemm_problem(4096, n, 4096, type, a, b), configs);
-                    }
-    return configs;
-}
-
-// All of them with ROOFTILE_COMPILE_ALL=1 (minutes); else a sample drawn with a fixed seed.
+// All of them with ROOFTILE_COMPILE_ALL=1 (minutes), as many as ROOFTILE_COMPILE_SAMPLE says; else `count`,
+// drawn with a fixed seed.
 std::vector<Sm90GemmConfig> sample(std::vector<Sm90GemmConfig> configs, std::size_t count) {
     const char* all = std::getenv("ROOFTILE_COMPILE_ALL");
     if (all && std::string(all) == "1") return configs;
+    if (const char* asked = std::getenv("ROOFTILE_COMPILE_SAMPLE")) count = std::strtoull(asked, nullptr, 10);
     std::mt19937 generator(90);
     std::shuffle(configs.begin(), configs.end(), generator);
     configs.resize(std::min(configs.size(), count));
@@ -64,11 +79,7 @@ TEST(GemmConfigs, EveryHopperMachineIsThere) {
     EXPECT_GE(hopper_machines().size(), 5u);  // h100-sxm h100-pcie h800-sxm h200-sxm h20
 }
 
-TEST(GemmConfigs, FeasibleMeansItCompilesAsPlanned) {
-    const std::vector<Sm90GemmConfig> everywhere = feasible_everywhere();
-    ASSERT_GT(everywhere.size(), 1000u);
-    const std::vector<Sm90GemmConfig> configs = sample(everywhere, 64);
-    std::cout << configs.size() << " of " << everywhere.size() << " configurations\n";
+void expect_compiles_as_planned(const std::vector<Sm90GemmConfig>& configs) {
     std::vector<Source> sources;
     for (const Sm90GemmConfig& config : configs) sources.push_back(gemm_source(config));
     const std::vector<CompileOutcome> outcomes = compile_all(sources);
@@ -85,6 +96,26 @@ TEST(GemmConfigs, FeasibleMeansItCompilesAsPlanned) {
         EXPECT_LE(compiled.entries[0].registers, std::min(255, 65536 / threads / 8 * 8));
         EXPECT_EQ(compiled.entries[0].static_shared_bytes, 0);  // all of it is in config.shared_bytes()
     }
+}
+
+TEST(GemmConfigs, FeasibleMeansItCompilesAsPlanned) {
+    const std::vector<Sm90GemmConfig>& everywhere = feasible_everywhere().whole;
+    ASSERT_GT(everywhere.size(), 1000u);
+    const std::vector<Sm90GemmConfig> configs = sample(everywhere, 64);
+    std::cout << configs.size() << " of " << everywhere.size() << " configurations\n";
+    expect_compiles_as_planned(configs);
+}
+
+TEST(GemmConfigs, FeasibleWithPartsOfKMeansItCompilesAsPlanned) {
+    const std::vector<Sm90GemmConfig>& everywhere = feasible_everywhere().split;
+    for (int split_k : searched_splits)
+        EXPECT_TRUE(split_k == 1
+                    || std::any_of(everywhere.begin(), everywhere.end(),
+                                   [&](const auto& c) { return c.split_k == split_k; }))
+            << split_k;
+    const std::vector<Sm90GemmConfig> configs = sample(everywhere, 32);
+    std::cout << configs.size() << " of " << everywhere.size() << " configurations\n";
+    expect_compiles_as_planned(configs);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@ namespace rooftile {
 void PrintTo(const Sm90GemmConfig& c, std::ostream* out) {
     *out << c.tile_m << 'x' << c.tile_n << (c.schedule == Schedule::pingpong ? " pingpong" : " cooperative")
          << (c.tma_store ? "" : " by element");
+    if (c.split_k > 1) *out << " in " << c.split_k << " parts";
 }
 
 namespace {
@@ -57,6 +58,13 @@ Sm90GemmConfig by_element(int tile_m, int tile_n) {
     return config;
 }
 
+// Fewer stages than fit: the ring must still hold a tile's sums.
+Sm90GemmConfig in_parts(int tile_m, int tile_n, int split_k) {
+    Sm90GemmConfig config = two_consumers(tile_m, tile_n);
+    config.split_k = split_k;
+    return config;
+}
+
 class LeastCleanRegisters : public testing::TestWithParam<Sm90GemmConfig> {};
 
 TEST_P(LeastCleanRegisters, IsWhatThePlannerPredicts) {
@@ -78,7 +86,7 @@ INSTANTIATE_TEST_SUITE_P(Tiles, LeastCleanRegisters,
                                          two_consumers(256, 128), two_consumers(256, 160),
                                          two_consumers(64, 256, Schedule::pingpong),
                                          two_consumers(128, 160, Schedule::pingpong), by_element(128, 256),
-                                         by_element(256, 192)));
+                                         by_element(256, 192), in_parts(128, 128, 4), in_parts(128, 256, 2)));
 
 }  // namespace
 }  // namespace rooftile

@@ -31,6 +31,7 @@ struct Fixed {
     int cluster_m = 1, cluster_n = 1;
     Order order = Order::row;
     int group = 1;
+    int split_k = 1;
 };
 constexpr Schedule pingpong = Schedule::pingpong, cooperative = Schedule::cooperative;
 constexpr Fixed configurations[] = {{128, 256},
@@ -53,13 +54,21 @@ constexpr Fixed configurations[] = {{128, 256},
                                     {256, 128, cooperative, 1, 2, Order::column},
                                     {64, 128, cooperative, 2, 1},
                                     {128, 128, pingpong, 2, 1},
-                                    {128, 192, pingpong, 1, 2, Order::grouped, 2}};
+                                    {128, 192, pingpong, 1, 2, Order::grouped, 2},
+                                    {128, 256, cooperative, 1, 1, Order::row, 1, 2},
+                                    {192, 192, cooperative, 1, 1, Order::grouped, 3, 3},
+                                    {128, 128, cooperative, 1, 1, Order::column, 1, 4},
+                                    {64, 64, cooperative, 1, 1, Order::row, 1, 8},
+                                    {64, 96, cooperative, 1, 1, Order::serpentine, 2, 6},
+                                    {256, 128, cooperative, 1, 2, Order::grouped, 4, 2},
+                                    {64, 128, cooperative, 2, 1, Order::row, 1, 4}};
 
 GemmRequest request_of(const Fixed& f) {
     GemmRequest r;
     r.tile_m = f.tile_m, r.tile_n = f.tile_n, r.tile_k = 64;
     r.schedule = f.schedule;
     r.cluster_m = f.cluster_m, r.cluster_n = f.cluster_n;
+    r.split_k = f.split_k;
     r.order = f.order;
     if (f.order == Order::grouped || f.order == Order::serpentine) r.group = f.group;
     r.top = 1;
@@ -94,10 +103,11 @@ GemmProblem random_problem(std::mt19937_64& random, int index) {
 }
 
 std::string shown(const GemmProblem& p, const Fixed& f) {
-    return fmt::format("{}x{}x{} {} a {} b {} lda {} ldb {} ldc {} tile {}x{} {} cluster {}x{} order {} {}",
-                       p.m, p.n, p.k, name_of(p.a_type), a_major_name(p.a_major), b_major_name(p.b_major),
-                       p.lda, p.ldb, p.ldc, f.tile_m, f.tile_n, name_of(f.schedule), f.cluster_m, f.cluster_n,
-                       name_of(f.order), f.group);
+    return fmt::format(
+        "{}x{}x{} {} a {} b {} lda {} ldb {} ldc {} tile {}x{} {} cluster {}x{} order {} {} split {}", p.m,
+        p.n, p.k, name_of(p.a_type), a_major_name(p.a_major), b_major_name(p.b_major), p.lda, p.ldb, p.ldc,
+        f.tile_m, f.tile_n, name_of(f.schedule), f.cluster_m, f.cluster_n, name_of(f.order), f.group,
+        f.split_k);
 }
 
 class GemmFuzzTest : public DeviceTest {
@@ -110,11 +120,23 @@ class GemmFuzzTest : public DeviceTest {
     std::vector<Case> cases_;
     std::vector<GemmPlan> plans_;  ///< one a kernel
     std::vector<Kernel> kernels_;
+    std::map<std::string, std::size_t> known_;  ///< index into plans_ by plan_key
+
+    void add_case(const GemmProblem& problem, const Fixed& fixed,
+                  const std::variant<Plans, Infeasible>& derived) {
+        if (auto* none = std::get_if<Infeasible>(&derived)) {
+            ADD_FAILURE() << shown(problem, fixed) << ": " << none->message;
+            return;
+        }
+        const GemmPlan& plan = std::get<Plans>(derived).plans.at(0);
+        const auto [found, is_new] = known_.emplace(plan_key(plan), plans_.size());
+        if (is_new) plans_.push_back(plan);
+        cases_.push_back({problem, fixed, found->second});
+    }
 
     void plan_cases(std::uint64_t seed, int count) {
         const Machine machine = live_machine().machine;
         std::mt19937_64 random(seed);
-        std::map<std::string, std::size_t> known;
         for (int i = 0; i < count; ++i) {
             const Fixed& fixed = configurations[i % std::size(configurations)];
             // Not every shape suits every configuration: a cluster wants two tiles, an n-major B wide ones.
@@ -125,21 +147,43 @@ class GemmFuzzTest : public DeviceTest {
                 derived = derive(machine, problem, request_of(fixed));
                 if (std::holds_alternative<Plans>(derived)) break;
             }
-            if (auto* none = std::get_if<Infeasible>(&derived)) {
-                ADD_FAILURE() << shown(problem, fixed) << ": " << none->message;
-                continue;
-            }
-            const GemmPlan& plan = std::get<Plans>(derived).plans.at(0);
-            const auto [found, is_new] = known.emplace(plan_key(plan), plans_.size());
-            if (is_new) plans_.push_back(plan);
-            cases_.push_back({problem, fixed, found->second});
+            add_case(problem, fixed, derived);
         }
+        compile_plans();
+    }
+
+    void compile_plans() {
         for (KernelOutcome& outcome : compile_all(plans_)) {
             if (auto* error = std::get_if<Error>(&outcome))
                 throw Error(error->code(), sm90_name_expression(kernel_config(plans_[kernels_.size()])) + ": "
                                                + error->what());
             kernels_.push_back(std::get<Kernel>(outcome));
         }
+    }
+
+    /// Every case with every element compared; NaN and Inf among the inputs of every fourth.
+    void verify_cases(std::uint64_t seed) {
+        const MeasureKernels measure_kernels(compile_measure_kernels("sm_90"));
+        double worst = 0;
+        int failures = 0;
+        for (std::size_t i = 0; i < cases_.size() && failures < 10; ++i) {
+            const Case& c = cases_[i];
+            const GemmLaunch launch = [&](Stream stream, const void* a, const void* b, void* out) {
+                kernels_[c.kernel].launch(stream, a, b, out, shape_of(c.problem));
+            };
+            const GemmVerifier verifier(measure_kernels, c.problem);
+            // NaN and Inf cost as much again: every fourth shape.
+            const Verification v =
+                i % 4 == 0 ? verifier.check_all(seed + i, launch) : verifier.check_values(seed + i, launch);
+            worst = std::max(worst, v.max_error);
+            if (v.failure.empty()) continue;
+            ++failures;
+            ADD_FAILURE() << "ROOFTILE_FUZZ_SEED=" << seed << " shape " << i << ": "
+                          << shown(c.problem, c.fixed) << "\n  " << kernels_[c.kernel].name_expression()
+                          << "\n  " << v.failure;
+        }
+        fmt::print("{} shapes, {} kernels, largest error {:.3f} of its bound\n", cases_.size(),
+                   kernels_.size(), worst);
     }
 
     /// What decides the cubin, and the order, which is the plan's own.
@@ -157,28 +201,26 @@ TEST_F(GemmFuzzTest, EveryElementIsRight) {
     const std::uint64_t seed = from_environment("ROOFTILE_FUZZ_SEED", fresh_seed());
     const int count = static_cast<int>(from_environment("ROOFTILE_FUZZ_SHAPES", 300));
     fmt::print("ROOFTILE_FUZZ_SEED={} ROOFTILE_FUZZ_SHAPES={}\n", seed, count);
-    const MeasureKernels measure_kernels(compile_measure_kernels("sm_90"));
     plan_cases(seed, count);
     EXPECT_EQ(cases_.size(), std::size_t(count)) << "every configuration has its share of the shapes";
-    double worst = 0;
-    int failures = 0;
-    for (std::size_t i = 0; i < cases_.size() && failures < 10; ++i) {
-        const Case& c = cases_[i];
-        const GemmLaunch launch = [&](Stream stream, const void* a, const void* b, void* out) {
-            kernels_[c.kernel].launch(stream, a, b, out, shape_of(c.problem));
-        };
-        const GemmVerifier verifier(measure_kernels, c.problem);
-        // NaN and Inf cost as much again: every fourth shape.
-        Verification v = verifier.check_values(seed + i, launch);
-        if (i % 4 == 0) verifier.check_special(v, seed + i, launch);
-        worst = std::max(worst, v.max_error);
-        if (v.failure.empty()) continue;
-        ++failures;
-        ADD_FAILURE() << "ROOFTILE_FUZZ_SEED=" << seed << " shape " << i << ": " << shown(c.problem, c.fixed)
-                      << "\n  " << kernels_[c.kernel].name_expression() << "\n  " << v.failure;
+    verify_cases(seed);
+}
+
+// Each split with more tiles than clusters, so that sums and loads of successive tiles meet in the ring; with
+// a K too short for some parts, and one that ends within a block; with C by TMA and by element.
+TEST_F(GemmFuzzTest, PartsOfKAddUp) {
+    const std::uint64_t seed = from_environment("ROOFTILE_FUZZ_SEED", fresh_seed());
+    const Machine machine = live_machine().machine;
+    for (const Fixed& fixed : configurations) {
+        if (fixed.split_k == 1) continue;
+        for (std::int64_t k : {8, 64, 72, 128, 520, 2056})
+            for (std::int64_t n : {2056, 2051}) {
+                const GemmProblem problem = gemm_problem(3000, n, k);
+                add_case(problem, fixed, derive(machine, problem, request_of(fixed)));
+            }
     }
-    fmt::print("{} shapes, {} kernels, largest error {:.3f} of its bound\n", cases_.size(), kernels_.size(),
-               worst);
+    compile_plans();
+    verify_cases(seed);
 }
 
 // 65544 x 32776 is 2^31 + 1,572,992 elements: whatever is counted in 32 bits wraps.

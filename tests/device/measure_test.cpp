@@ -108,13 +108,12 @@ TEST_F(TimingTest, TwiceTheWorkTakesTwiceAsLong) {
     fill_bytes(data.address(), 0, data.bytes(), nullptr);
     synchronize();
     const std::vector<TimedWork> works = {
-        {"once", [&](Stream s, std::int64_t) { kernels.flush(s, data.address(), bytes); }, false},
+        {"once", [&](Stream s, std::int64_t) { kernels.flush(s, data.address(), bytes); }},
         {"twice",
          [&](Stream s, std::int64_t) {
              kernels.flush(s, data.address(), bytes);
              kernels.flush(s, data.address() + bytes, bytes);
-         },
-         false},
+         }},
     };
     const DeviceInfo device = Driver::instance().device(0);
     for (const Mode mode : {Mode::sustained, Mode::cold, Mode::burst}) {
@@ -130,7 +129,7 @@ TEST_F(TimingTest, TwiceTheWorkTakesTwiceAsLong) {
     }
 }
 
-TEST_F(TimingTest, ARivalThatCannotRunIsLeftOutAndASlowOneDropped) {
+TEST_F(TimingTest, ARivalThatCannotRunIsLeftOutAndASlowOneIsNotSelected) {
     const MeasureKernels kernels(compile_measure_kernels("sm_90"));
     const DeviceBuffer data(bytes);
     const auto flush = [&](std::int64_t share) {
@@ -138,24 +137,95 @@ TEST_F(TimingTest, ARivalThatCannotRunIsLeftOutAndASlowOneDropped) {
             kernels.flush(s, data.address(), bytes / share);
         };
     };
-    const std::vector<TimedWork> works = {
-        {"ours", flush(1), false},
+    int before = 0, after = 0;
+    std::vector<TimedWork> works = {
+        {"ours", flush(1)},
         {"broken", [](Stream, std::int64_t) { throw Error(ExitCode::gpu_failed, "not for this shape"); },
-         true},
-        {"first", flush(2), true},
-        {"fast", flush(4), true},
-        {"slow", flush(1), true},
+         Role::rival},
+        {"first", flush(2), Role::rival},
+        {"fast", flush(4), Role::rival},
+        {"slow", flush(1), Role::rival},
+        {"fastest", flush(8), Role::rival},
+        {"our second", flush(1), Role::other},
+        {"our slow one",
+         [&](Stream s, std::int64_t) {
+             kernels.flush(s, data.address(), bytes);
+             kernels.flush(s, data.address(), bytes);
+         },
+         Role::other},
+        {"copy", flush(2), Role::aside},
     };
+    works[0].before = [&](Stream, std::int64_t set) { before += 1 + 100 * int(set); };
+    works[0].after = [&](Stream, std::int64_t set) { after += 1 + 100 * int(set); };
     TimingOptions options;
     options.load_seconds = 0.1, options.block_seconds = 0.02;
+    options.rounds = 6, options.other_rounds = 3, options.drop_others = 1.3;
     const auto results = time_works(works, options, kernels, nullptr, 0);
     EXPECT_EQ(results[1].failure, "not for this shape");
-    EXPECT_FALSE(results[0].dropped);
-    EXPECT_FALSE(results[2].dropped);  // the first choice that runs is always reported
-    EXPECT_FALSE(results[3].dropped);
+    for (const std::size_t kept : {0u, 2u, 3u, 5u}) {  // the first choice that runs is always reported
+        EXPECT_FALSE(results[kept].dropped) << kept;
+        EXPECT_EQ(results[kept].rounds.size(), 6u) << kept;
+        EXPECT_EQ(results[kept].time_us.samples, 6) << kept;
+    }
     EXPECT_TRUE(results[4].dropped);
-    EXPECT_EQ(results[0].time_us.samples, 7);
-    EXPECT_LT(results[4].time_us.samples, 7);
+    EXPECT_TRUE(results[4].rounds.empty());
+    EXPECT_EQ(results[4].time_us.samples, 2);  // short blocks of the selection
+    EXPECT_EQ(results[6].time_us.samples, 3);
+    EXPECT_TRUE(results[7].dropped);
+    EXPECT_EQ(results[7].time_us.samples, 1);
+    EXPECT_EQ(results[8].time_us.samples, 2);
+    EXPECT_GT(results[8].time_us.median, 0);
+    EXPECT_EQ(before, 6);
+    EXPECT_EQ(after, 6);
+}
+
+// Two problems in one run: the long load comes once.
+TEST_F(MeasureTest, ProblemsFollowEachOtherInOneRun) {
+    const Machine machine = live_machine().machine;
+    MeasureOptions options = quick(Mode::sustained, machine);
+    options.timing.load_seconds = 1.5;
+    options.reload_seconds = 0.1;
+    std::vector<MeasureTask> tasks;
+    for (const std::int64_t m : {256, 512}) {
+        MeasureTask task{gemm_problem(m, 512, 512), plans(machine, m, 512, 512, 3), {}, {{"model", "layer"}}};
+        tasks.push_back(task);
+    }
+    std::size_t next = 0;
+    std::vector<ShapeRun> runs;
+    std::string gpu;
+    measure_each({[&]() -> std::optional<MeasureTask> {
+                      if (next == tasks.size()) return std::nullopt;
+                      return tasks[next++];
+                  },
+                  [&](const RunningGpu& g) { gpu = g.gpu; },
+                  [&](ShapeRun run) {
+                      runs.push_back(std::move(run));
+                      return true;
+                  }},
+                 options);
+    EXPECT_FALSE(gpu.empty());
+    ASSERT_EQ(runs.size(), 2u);
+    const auto seconds_of_timing = [](const ShapeRun& run) {
+        for (const Timing& t : run.timings)
+            if (t.part == "time (sustained)") return t.seconds;
+        return 0.0;
+    };
+    EXPECT_GT(seconds_of_timing(runs[0]), 1.5);
+    EXPECT_LT(seconds_of_timing(runs[1]), seconds_of_timing(runs[0]) - 1);
+    for (const ShapeRun& run : runs) {
+        ASSERT_EQ(run.rows.size(), 3u);
+        for (const Measurement& row : run.rows) {
+            EXPECT_TRUE(row.verified.ok()) << row.verified.failure;
+            EXPECT_EQ(row.plans, 3);
+            EXPECT_EQ(row.layers.size(), 1u);
+            EXPECT_EQ(row.rank1_ratio.has_value(), row.plan.rank > 1);
+            if (row.baselines.cublaslt_best_us) {
+                EXPECT_GT(row.baselines.cublaslt_ratio.value_or(0), 0);
+                EXPECT_LE(*row.baselines.cublaslt_ratio_low, *row.baselines.cublaslt_ratio);
+                EXPECT_GE(*row.baselines.cublaslt_ratio_high, *row.baselines.cublaslt_ratio);
+            }
+        }
+    }
 }
 
 }  // namespace

@@ -251,6 +251,117 @@ TEST_F(VerifyTest, MutantsOfNanAndInfAreRefused) {
     }
 }
 
+class VerifyTogetherTest : public VerifyTest {
+  protected:
+    /// `count` right launches of `p`, the one at `at` replaced.
+    static std::vector<GemmLaunch> all_right_but(const GemmProblem& p, std::size_t count, std::size_t at,
+                                                 GemmLaunch wrong) {
+        std::vector<GemmLaunch> launches(count, host_launch(p));
+        launches[at] = std::move(wrong);
+        return launches;
+    }
+    void expect_blamed(const GemmVerifier& verifier, const std::vector<GemmLaunch>& launches, std::size_t at,
+                       const char* what) {
+        for (const VerifyCase which : {VerifyCase::exact, VerifyCase::random, VerifyCase::special}) {
+            const auto outcomes = verifier.check(which, 5, launches);
+            ASSERT_EQ(outcomes.size(), launches.size());
+            for (std::size_t i = 0; i < launches.size(); ++i)
+                EXPECT_EQ(outcomes[i].right, i != at)
+                    << what << ", " << name_of(which) << ", launch " << i << ": " << outcomes[i].failure;
+        }
+    }
+};
+
+TEST_F(VerifyTogetherTest, AWrongOneAmongEightIsFoundAndBlamed) {
+    const GemmProblem p = uneven();
+    const GemmVerifier verifier(kernels(), p, verify_most);
+    const GemmLaunch off = host_launch(p, [](HostResult& c) { c.at(138, 149) = 1e6; });
+    for (std::size_t at = 0; at < verify_most; ++at)
+        expect_blamed(verifier, all_right_but(p, verify_most, at, off), at, "one element off");
+    const auto outcomes = verifier.check(VerifyCase::random, 5, all_right_but(p, verify_most, 6, off));
+    EXPECT_EQ(outcomes[6].wrong, 1);
+    EXPECT_THAT(outcomes[6].failure, HasSubstr("C[138, 149]"));
+    for (const std::size_t i : {0u, 5u, 7u}) EXPECT_GT(outcomes[i].ratio, 0);
+    EXPECT_EQ(outcomes[0].ratio, outcomes[7].ratio);  // equal results, each judged by itself
+}
+
+TEST_F(VerifyTogetherTest, MoreLaunchesThanResultsAreJudgedInParts) {
+    const GemmProblem p = uneven(Type::fp16);
+    const GemmVerifier verifier(kernels(), p, 3);
+    EXPECT_EQ(verifier.results(), 3);
+    const GemmLaunch nothing = [](Stream, const void*, const void*, void*) {};
+    for (const std::size_t at : {0u, 2u, 3u, 6u})
+        expect_blamed(verifier, all_right_but(p, 7, at, nothing), at, "nothing written");
+}
+
+TEST_F(VerifyTogetherTest, WhoWritesOutsideOrChangesInputsIsBlamedAlone) {
+    const GemmProblem p = uneven();
+    const GemmVerifier verifier(kernels(), p, 4);
+    const GemmLaunch right = host_launch(p);
+    const auto and_writes = [&](bool input, std::int64_t element) {
+        return [&right, input, element](Stream stream, const void* a, const void* b, void* c) {
+            right(stream, a, b, c);
+            const std::uint16_t bits = 0x3f40;  // 0.75: no fill of either case makes it
+            const auto base = reinterpret_cast<DevicePointer>(input ? a : c);
+            copy_to_device(base + static_cast<DevicePointer>(2 * element), &bits, 2);
+        };
+    };
+    expect_blamed(verifier, all_right_but(p, 4, 1, and_writes(false, -1)), 1, "a write before C");
+    expect_blamed(verifier, all_right_but(p, 4, 0, and_writes(false, p.n)), 0, "a write between rows");
+    expect_blamed(verifier, all_right_but(p, 4, 2, and_writes(true, p.k)), 2, "a changed padding of A");
+    // A[0, 0] itself: the results of those before it no longer fit what is in memory, and are right all the
+    // same.
+    expect_blamed(verifier, all_right_but(p, 4, 2, and_writes(true, 0)), 2, "a changed A");
+}
+
+TEST_F(VerifyTogetherTest, VerificationsStopEachAtItsOwnFailure) {
+    const GemmProblem p = square();
+    const GemmVerifier verifier(kernels(), p, 3);
+    const GemmLaunch right = host_launch(p);
+    const GemmLaunch not_nan = host_launch(p, [](HostResult& c) {
+        for (double& x : c.value) x = std::isnan(x) ? 0 : x;
+    });
+    const std::vector<GemmLaunch> launches = {right, host_launch(p, {}, 128), not_nan};  // 128 of K's 192
+    auto verified = verifier.check_values(9, launches);
+    verifier.check_special(verified, 9, launches);
+    EXPECT_TRUE(verified[0].ok()) << verified[0].failure;
+    EXPECT_FALSE(verified[1].exact || verified[1].random || verified[1].special);
+    EXPECT_THAT(verified[1].failure, HasSubstr("exact case"));
+    EXPECT_TRUE(verified[2].exact && verified[2].random && !verified[2].special);
+    EXPECT_THAT(verified[2].failure, HasSubstr("special case"));
+}
+
+TEST_F(VerifyTogetherTest, WhatOthersLeftIsJudged) {
+    const GemmProblem p = gemm_problem(139, 152, 208);
+    const GemmVerifier verifier(kernels(), p, 3);
+    const FencedMatrix a(p, Operand::a), b(p, Operand::b), c(p, Operand::c);
+    for (const auto& [matrix, operand] : {std::pair{&a, Operand::a}, {&b, Operand::b}})
+        kernels().fill(nullptr, fill_arguments(p, operand, matrix->view(), Fill::normal, 77));
+    synchronize();
+    const auto left = [&](const GemmLaunch& launch, std::size_t to) {
+        launch(nullptr, a.data(), b.data(), c.data());
+        copy_on_device(reinterpret_cast<DevicePointer>(verifier.c(to).data()),
+                       reinterpret_cast<DevicePointer>(c.data()),
+                       static_cast<std::size_t>(2 * span_of(c.view())), nullptr);
+        synchronize();
+    };
+    verifier.expect_left(a.data(), b.data());
+    left(host_launch(p), 0);
+    left(host_launch(p, [](HostResult& r) { r.at(1, 2) += 50; }), 1);
+    const auto outcomes = verifier.judge_left(a.data(), b.data(), 77, 3);
+    ASSERT_EQ(outcomes.size(), 3u);
+    EXPECT_TRUE(outcomes[0].right) << outcomes[0].failure;
+    EXPECT_FALSE(outcomes[1].right);
+    EXPECT_THAT(outcomes[1].failure, HasSubstr("C[1, 2]"));
+    EXPECT_FALSE(outcomes[2].right);  // nothing was copied there: still poison
+    // An input that changed in between makes all of them wrong.
+    verifier.expect_left(a.data(), b.data());
+    left(host_launch(p), 0);
+    kernels().plant(nullptr, reinterpret_cast<DevicePointer>(a.data()) + 2, 0x3f80);
+    synchronize();
+    EXPECT_FALSE(verifier.judge_left(a.data(), b.data(), 77, 1)[0].right);
+}
+
 TEST_F(VerifyTest, FillsAreNormalReproducibleAndStayInside) {
     GemmProblem p = gemm_problem(1000, 8, 1000, Type::fp16);
     p.lda = 1001;

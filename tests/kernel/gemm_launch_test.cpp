@@ -28,8 +28,10 @@ TEST(GemmLaunch, TheNameHoldsEveryMemberByName) {
         sm90_name_expression(base),
         "rooftile::sm90_gemm<rooftile::Sm90GemmConfig{.tile_m=128, .tile_n=256, .tile_k=64, .stages=4, "
         ".consumer_warpgroups=2, .schedule=rooftile::Schedule::cooperative, .cluster_m=1, .cluster_n=1, "
-        ".ctas_per_sm=1, .producer_registers=40, .consumer_registers=232, .type=rooftile::Type::bf16, "
-        ".a_major=rooftile::Major::k, .b_major=rooftile::Major::k, .tma_store=true}>");
+        ".split_k=1, .ctas_per_sm=1, .producer_registers=40, .consumer_registers=232, "
+        ".type=rooftile::Type::bf16, "
+        ".a_major=rooftile::Major::k, .b_major=rooftile::Major::k, .tma_store=true, "
+        ".deferred_store=false}>");
     Sm90GemmConfig other = base;
     other.schedule = Schedule::pingpong;
     other.type = Type::fp16;
@@ -52,6 +54,17 @@ TEST(GemmLaunch, TheGridIsWhatIsResidentOrTheTilesWhereTheyAreFewer) {
     cluster.cluster_m = 2;
     EXPECT_EQ(gemm_grid(cluster, {129, 256, 8, 8, 8, 256}, 132), 2);
     EXPECT_EQ(gemm_grid(cluster, {8192, 8192, 8, 8, 8, 8192}, 131), 130);
+}
+
+TEST(GemmLaunch, PartsOfKAreCtasOfOneCluster) {
+    Sm90GemmConfig split = base;
+    split.split_k = 4;
+    EXPECT_EQ(split.cluster_ctas(), 4);
+    EXPECT_EQ(gemm_grid(split, {256, 256, 8192, 8192, 8192, 256}, 132), 8);  // 2 tiles of 4 parts
+    EXPECT_EQ(gemm_grid(split, {8192, 8192, 64, 64, 64, 8192}, 131), 128);   // 32 clusters
+    split.cluster_m = 2;                                                     // 2 tiles of 4 parts a cluster
+    EXPECT_EQ(gemm_grid(split, {8192, 8192, 64, 64, 64, 8192}, 132), 128);   // 16 clusters of 8
+    EXPECT_NE(sm90_name_expression(split).find(".split_k=4"), std::string::npos);
 }
 
 TEST(GemmLaunch, AsManyTilesAsAnIntCannotCountAreRefused) {
@@ -78,7 +91,7 @@ TEST(GemmLaunch, KMajorBoxesAreSlicesOfATileOneSwizzleSpanWide) {
     EXPECT_EQ(tensors.c.outer, 1000);
     EXPECT_EQ(tensors.c.outer_stride_bytes, 4016);
     EXPECT_EQ(tensors.c.box_inner, 64);  // 256 columns divide into slabs of 64
-    EXPECT_EQ(tensors.c.box_outer, 64);
+    EXPECT_EQ(tensors.c.box_outer, 16);
     EXPECT_EQ(tensors.c.swizzle_bytes, 128);
     EXPECT_EQ(tensors.c.base, 0x3000u);
 }
@@ -118,6 +131,22 @@ TEST(GemmLaunch, TheSlabFollowsTheTile) {
         GemmTensors tensors = gemm_tensors(config, {64, 192, 64, 64, 64, 192}, at(16), at(16), at(16));
         EXPECT_EQ(tensors.c.box_inner, slab) << tile_n;
         EXPECT_EQ(tensors.c.swizzle_bytes, swizzle) << tile_n;
+    }
+}
+
+TEST(GemmLaunch, ThePartsOfKStoreSharesOfTheColumns) {
+    for (auto [tile_n, split_k, slab, swizzle] : {std::tuple{256, 2, 64, 128},
+                                                  {256, 8, 32, 64},
+                                                  {192, 3, 64, 128},
+                                                  {128, 8, 16, 32},
+                                                  {64, 8, 8, 16}}) {
+        Sm90GemmConfig config = base;
+        config.tile_n = tile_n;
+        config.split_k = split_k;
+        EXPECT_EQ(config.share_n() * split_k, tile_n);
+        GemmTensors tensors = gemm_tensors(config, {64, 192, 64, 64, 64, 192}, at(16), at(16), at(16));
+        EXPECT_EQ(tensors.c.box_inner, slab) << tile_n << ' ' << split_k;
+        EXPECT_EQ(tensors.c.swizzle_bytes, swizzle) << tile_n << ' ' << split_k;
     }
 }
 

@@ -90,6 +90,35 @@ TEST(Baselines, AboveTheRoofAreLeftOutWithANote) {
     EXPECT_THAT(notes, testing::ElementsAre(testing::HasSubstr("algorithm 1 was left out: above the roof")));
 }
 
+TEST(Baselines, WhatWasNotSelectedIsNotTheBest) {
+    const GemmProblem p = gemm_problem(1000, 1000, 1000);
+    std::vector<std::string> notes;
+    std::vector<TimedResult> timings = {timed(5, 1500), timed(3.9, 1500), timed(4, 1500)};
+    timings[1].dropped = true;  // fast in its short blocks alone
+    EXPECT_EQ(baselines_of(p, Mode::sustained, timings, {}, notes).cublaslt_best_us, 4.0);
+    EXPECT_EQ(best_algorithm(p, Mode::sustained, timings, {}), 2u);
+    timings[2].failure = "not for this shape";
+    EXPECT_EQ(best_algorithm(p, Mode::sustained, timings, {}), 0u);
+    EXPECT_FALSE(best_algorithm(p, Mode::sustained, {}, {}));
+}
+
+// A clock that falls by a third over the rounds is in both: 10/10, 13/12.5, 15.6/15. Medians would say
+// 13/12.5 with an interval from 10/15 to 15.6/10.
+TEST(PairedRatio, ComparesWithinRounds) {
+    TimedResult theirs, ours;
+    theirs.rounds = {{0, 10}, {1, 13}, {2, 15.6}, {3, 99}};
+    ours.rounds = {{2, 15}, {0, 10}, {1, 12.5}};
+    const auto ratio = paired_ratio(theirs, ours);
+    ASSERT_TRUE(ratio);
+    EXPECT_EQ(ratio->samples, 3);
+    EXPECT_NEAR(ratio->median, 1.04, 1e-12);
+    EXPECT_NEAR(ratio->low, 1.0, 1e-12);
+    EXPECT_NEAR(ratio->high, 1.04, 1e-12);
+    ours.rounds = {{7, 5}};
+    EXPECT_FALSE(paired_ratio(theirs, ours));
+    EXPECT_FALSE(paired_ratio({}, {}));
+}
+
 // 3e6 B read and as many written: 2 us is 3000 GB/s both ways; when cold only what is read must be DRAM's.
 TEST(Baselines, ACopyAboveTheRoofIsLeftOutWithANote) {
     const Roofs roofs{std::nullopt, 3e12, std::nullopt};

@@ -63,6 +63,42 @@ TEST(JudgeCase, ChangingInputsIsWrong) {
     EXPECT_FALSE(judge(e, problem(), VerifyCase::exact, 1).right);
 }
 
+// right together, right alone, disturbs others
+TEST(Blamed, IsWhoIsWrongAloneOrWithoutAReason) {
+    const BlameEvidence right{true, true, false}, wrong{false, false, false}, disturbs{false, false, true},
+        only_together{false, true, false};
+    EXPECT_EQ(blamed({right, wrong, right}), (std::vector<bool>{false, true, false}));
+    // What fails beside one who writes elsewhere, and not alone, is its victim.
+    EXPECT_EQ(blamed({only_together, disturbs, right}), (std::vector<bool>{false, true, false}));
+    // Nobody to blame: a result that is wrong now and then is wrong.
+    EXPECT_EQ(blamed({only_together, right, wrong}), (std::vector<bool>{true, false, true}));
+    EXPECT_EQ(blamed({disturbs}), std::vector<bool>{true});
+}
+
+TEST(ResultsFor, AsManyAsFitAndAsAreAsked) {
+    const GemmProblem p = gemm_problem(1024, 1024, 64);  // C: 2 MiB and two fences of 4 KiB
+    const std::int64_t each = 2 * 1024 * 1024 + 2 * 4096;
+    EXPECT_EQ(GemmVerifier::results_for(p, 3, 100 * each), 3);
+    EXPECT_EQ(GemmVerifier::results_for(p, 100, 100 * each), verify_most);
+    EXPECT_EQ(GemmVerifier::results_for(p, 8, 5 * each + 1), 5);
+    EXPECT_EQ(GemmVerifier::results_for(p, 8, 0), 1);
+}
+
+TEST(Absorb, KeepsTheWorstFigureAndTheFirstFailure) {
+    Verification v;
+    absorb(v, VerifyCase::exact, {true, 0, 0, 0, ""});
+    absorb(v, VerifyCase::random, {true, 0, 0.4, 2, ""});
+    absorb(v, VerifyCase::special, {true, 0, 0.2, 9, ""});
+    EXPECT_TRUE(v.ok());
+    EXPECT_EQ(v.max_error, 0.4);
+    EXPECT_EQ(v.bound, 2);
+    absorb(v, VerifyCase::timed, {false, 1, 7, 3, "timed"});
+    absorb(v, VerifyCase::special, {false, 1, 8, 4, "special"});
+    EXPECT_FALSE(v.random || v.special);
+    EXPECT_EQ(v.failure, "timed");
+    EXPECT_EQ(v.max_error, 8);
+}
+
 TEST(OffsetOf, AgreesWithTheReferencesStrides) {
     for (const Major a_major : {Major::k, Major::mn}) {
         for (const Major b_major : {Major::k, Major::mn}) {

@@ -27,6 +27,10 @@ GemmHardware machine() {
     hw.l2_latency = 200;
     hw.tma_latency = 0;
     hw.launch_seconds = 0;
+    hw.sms_per_gpc = 4;
+    hw.dsmem_bandwidth = 16;
+    hw.dsmem_latency = 200;
+    hw.cluster_barrier = 400;
     return hw;
 }
 
@@ -93,6 +97,40 @@ TEST(Waves, CountTheTailAndWholeClusters) {
     t.cluster_m = 2;                       // 3 rows become 2 clusters of 2
     w = waves(machine(), t, p);
     EXPECT_EQ(w.tiles, 12);
+}
+
+TEST(Waves, PartsOfKTakeSlotsAndClustersStandWithinAGpc) {
+    GemmTile t = wgmma_tile(128, 128);
+    const GemmProblem p = gemm_problem(128 * 3, 128 * 3, 6400);
+    t.split_k = 2;
+    Waves w = waves(machine(), t, p);
+    EXPECT_EQ(w.tiles, 9);
+    EXPECT_EQ(w.waves, 5);                // 9 * 2 CTAs on 4 SMs
+    EXPECT_DOUBLE_EQ(w.efficiency, 0.9);  // 18 / 20
+    GemmHardware hw = machine();
+    hw.sms = 20;
+    hw.sms_per_gpc = 10;  // a GPC holds two clusters of 4, and 2 of its SMs idle
+    t.split_k = 4;
+    w = waves(hw, t, p);
+    EXPECT_EQ(w.slots, 16);
+    EXPECT_EQ(w.waves, 3);  // 36 / 16
+    hw.sms_per_gpc = std::nan("");
+    EXPECT_EQ(waves(hw, t, p).slots, 20);
+    t.split_k = 1;
+    hw.sms_per_gpc = 3;
+    EXPECT_EQ(waves(hw, t, p).slots, 20);  // single CTAs stand anywhere
+}
+
+TEST(Exchange, WritesAllReadsAShareFromEveryPart) {
+    GemmTile t = wgmma_tile(128, 128);
+    EXPECT_EQ(exchange_cycles(machine(), t), 0);
+    EXPECT_EQ(k_steps(t, gemm_problem(128, 128, 6370)), 100);
+    t.split_k = 3;
+    EXPECT_EQ(k_steps(t, gemm_problem(128, 128, 6370)), 34);  // the longest part of 100
+    t.split_k = 4;
+    // 65536 B of sums written, 16384 B read here, together 81920 / 128 = 640 cycles; 49152 B from three other
+    // SMs / 16 = 3072; latency 200 and barrier 400
+    EXPECT_EQ(exchange_cycles(machine(), t), 640 + 3072 + 200 + 400);
 }
 
 TEST(Traffic, TilesAskAndClustersShare) {
@@ -162,6 +200,27 @@ TEST(GemmTime, IsTheSlowestOfComputeAndMemory) {
     const GemmTime slow = gemm_time(hw, t, p, s, w, 32e9, 4);  // a second's worth of DRAM
     EXPECT_EQ(slow.bound, Bound::dram);
     EXPECT_NEAR(slow.seconds, 1, 1e-5);
+}
+
+TEST(GemmTime, PartsOfKShortenTheLoopAndExchange) {
+    GemmHardware hw = machine();
+    hw.sms = 8;
+    GemmTile t = wgmma_tile(128, 256);
+    t.split_k = 2;
+    const GemmProblem p = gemm_problem(512, 256, 6400);
+    const StepCycles s = step_cycles(hw, t, 2);
+    // As above, 4 tiles of 100 steps, now 50 steps on each of 8 SMs. Exchange: 131072 B of sums, half of them
+    // read here: 196608 / 128 = 1536; half from the other: 65536 / 16 = 4096; 600 more.
+    GemmTime time = gemm_time(hw, t, p, s, waves(hw, t, p), 0, 4);
+    EXPECT_EQ(time.exchange, 6232);
+    EXPECT_DOUBLE_EQ(time.seconds, (50 * 1536 + 6232 + 1024 + 2236) / 1e9);
+    hw.sms = 4;  // two waves: the ring, which held the sums, fills again
+    time = gemm_time(hw, t, p, s, waves(hw, t, p), 0, 4);
+    EXPECT_DOUBLE_EQ(time.seconds, (2 * (50 * 1536 + 6232 + 1024) + 2 * 2236) / 1e9);
+    hw.dsmem_bandwidth = std::nan("");
+    time = gemm_time(hw, t, p, s, waves(hw, t, p), 0, 4);
+    EXPECT_TRUE(std::isnan(time.seconds));
+    EXPECT_FALSE(std::isnan(time.least));  // still ranked
 }
 
 TEST(GemmTime, TooFewStagesLeaveTheLatencyOpen) {

@@ -296,6 +296,74 @@ TEST(Derive, FixedValuesThatNothingTakesAreRefused) {
               std::string::npos);
 }
 
+TEST(Derive, KIsPartedWhereTilesLeaveSmsIdle) {  // M29
+    const Machine h200 = machine_by_id("h200-sxm");
+    for (const GemmProblem& few : {gemm_problem(128, 4096, 14336), gemm_problem(256, 256, 8192)}) {
+        const GemmPlan plan = plans(h200, few).plans.front();
+        EXPECT_GT(plan.config.split_k, 1);
+        EXPECT_GT(*plan.prediction.wave_efficiency, 0.9);
+        GemmRequest whole;
+        whole.split_k = 1;
+        EXPECT_GT(*plans(h200, few, whole).plans.front().prediction.time_us, 1.2 * *plan.prediction.time_us);
+        EXPECT_EQ(*step(plan, "split_k").value, plan.config.split_k);
+        EXPECT_NE(step(plan, "split_k").limit.find("K in one piece would take"), std::string::npos);
+        EXPECT_GT(*step(plan, "exchange_cycles").value, 0);
+    }
+    for (const GemmPlan& plan : plans(h200, gemm_problem(8192, 8192, 8192)).plans)
+        EXPECT_EQ(plan.config.split_k, 1);
+    // 256 = 4 tiles of 64 a side; K has 2 steps: no more than 2 parts are worth a look.
+    for (const GemmPlan& plan : plans(h200, gemm_problem(256, 256, 128)).plans)
+        EXPECT_LE(plan.config.split_k, 2);
+}
+
+TEST(Derive, PartsOfKAreKeptWhereTheyAreFixed) {
+    const Machine h100 = machine_by_id("h100-sxm");
+    GemmRequest request = tile(128, 256, 64);
+    for (int split_k : {1, 2, 4, 8}) {
+        request.split_k = split_k;
+        for (std::int64_t k : {8, 4096})  // 8: only the first part has work
+            for (const GemmPlan& plan : plans(h100, gemm_problem(4096, 4096, k), request).plans) {
+                EXPECT_EQ(plan.config.split_k, split_k);
+                EXPECT_EQ(kernel_config(plan).split_k, split_k);
+                EXPECT_EQ(kernel_config(plan).shared_bytes(), *plan.resources.shared_bytes);
+                EXPECT_GE(plan.config.stages * *plan.resources.stage_bytes,
+                          kernel_config(plan).exchange_bytes());
+            }
+    }
+}
+
+TEST(Derive, WhereKCannotBePartedOneLineSaysWhy) {
+    const Machine h100 = machine_by_id("h100-sxm");
+    const GemmProblem problem = gemm_problem(4096, 4096, 4096);
+    const auto message = [&](const Machine& machine, GemmRequest request, int split_k) {
+        request.split_k = split_k;
+        const Infeasible why = refusal(machine, problem, request);
+        EXPECT_GT(why.rejected.count(), 0) << why.message;
+        EXPECT_EQ(why.message.find('\n'), std::string::npos);
+        return why.message;
+    };
+    const auto has = [](const std::string& text, const char* part) {
+        EXPECT_NE(text.find(part), std::string::npos) << text;
+    };
+    has(message(h100, tile(128, 240, 64), 4), "tile_n = 240 must be a multiple of 32");
+    GemmRequest request = tile(128, 128, 64);
+    request.schedule = Schedule::pingpong;
+    has(message(h100, request, 2), "take cooperative");
+    has(message(h100, {}, 16), "a cluster of 16 CTAs; the machine takes 8");
+    request = tile(128, 128, 64);
+    request.cluster_n = 2;
+    has(message(h100, request, 8), "a cluster of 16 CTAs; the machine takes 8");
+    request = tile(256, 128, 64);  // 131072 B of sums, 49152 B a stage
+    request.stages = 2;
+    has(message(h100, request, 2),
+        "3 stages hold the sums that parts of K exchange, 2 fit or were asked for");
+    request = tile(256, 208, 64);  // 212992 B of sums, 59392 B a stage: four stages, and three fit
+    request.cluster_m = 1;
+    has(message(h100, request, 2), "3 fit, and the sums that parts of K exchange take 4");
+    has(message(machine_by_id("a100-80-sxm"), {}, 2), "split_k = 2 takes clusters");
+    has(message(changed("h100-sxm", {"features.cluster=false"}), {}, 2), "cluster of 2 CTAs");
+}
+
 TEST(Derive, FeaturesDecide) {
     const GemmProblem problem = gemm_problem(4096, 4096, 4096);
     for (const char* off : {"features.tma=false", "features.setmaxnreg=false"})

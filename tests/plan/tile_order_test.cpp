@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <set>
 #include <utility>
 #include <vector>
@@ -12,16 +13,17 @@ namespace {
 std::vector<std::pair<int, int>> walk(int rows, int columns, Order order, int group) {
     std::vector<std::pair<int, int>> tiles;
     for (int i = 0; i < rows * columns; ++i) {
-        const TileCoordinate t = tile_at(i, rows, columns, order, group);
+        const TileCoordinate t =
+            order == Order::hilbert ? hilbert_at(i, rows, columns) : tile_at(i, rows, columns, order, group);
         tiles.emplace_back(t.row, t.column);
     }
     return tiles;
 }
 
 TEST(TileOrder, EveryOrderVisitsEveryTileOnce) {
-    for (Order order : {Order::row, Order::column, Order::grouped, Order::serpentine})
-        for (int rows : {1, 2, 5, 8})
-            for (int columns : {1, 3, 7})
+    for (Order order : {Order::row, Order::column, Order::grouped, Order::serpentine, Order::hilbert})
+        for (int rows : {1, 2, 5, 8, 31})
+            for (int columns : {1, 3, 7, 12})
                 for (int group : {1, 2, 3, 16}) {
                     const auto tiles = walk(rows, columns, order, group);
                     const std::set<std::pair<int, int>> distinct(tiles.begin(), tiles.end());
@@ -39,11 +41,31 @@ TEST(TileOrder, BandsAndTurns) {
     EXPECT_EQ(walk(3, 2, Order::serpentine, 2), (Tiles{{0, 0}, {1, 0}, {0, 1}, {1, 1}, {2, 1}, {2, 0}}));
 }
 
+TEST(TileOrder, HilbertGoesToNeighbours) {
+    using Tiles = std::vector<std::pair<int, int>>;
+    EXPECT_EQ(walk(2, 2, Order::hilbert, 1), (Tiles{{0, 0}, {1, 0}, {1, 1}, {0, 1}}));
+    for (int rows = 1; rows <= 40; ++rows)
+        for (int columns = 1; columns <= 40; ++columns) {
+            const auto tiles = walk(rows, columns, Order::hilbert, 1);
+            int diagonal = 0;
+            for (std::size_t i = 1; i < tiles.size(); ++i) {
+                const int down = std::abs(tiles[i].first - tiles[i - 1].first);
+                const int right = std::abs(tiles[i].second - tiles[i - 1].second);
+                ASSERT_LE(std::max(down, right), 1) << rows << "x" << columns << " tile " << i;
+                diagonal += down + right == 2;
+            }
+            // Of even sides there is none.
+            EXPECT_LE(diagonal, rows % 2 == 0 && columns % 2 == 0 ? 0 : 1) << rows << "x" << columns;
+        }
+}
+
 TEST(TileOrder, ManyTilesDoNotOverflow) {
     const int columns = 1 << 27, rows = 15;  // group * columns would be 2^31
     const TileCoordinate last = tile_at(rows * columns - 1, rows, columns, Order::grouped, 16);
     EXPECT_EQ(last.row, rows - 1);
     EXPECT_EQ(last.column, columns - 1);
+    const TileCoordinate end = hilbert_at(rows * columns - 1, rows, columns);
+    EXPECT_EQ(end.column, columns - 1);
 }
 
 }  // namespace

@@ -1,0 +1,122 @@
+#include "cli/ladder.hpp"
+
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "cli/interrupt.hpp"
+#include "cli/values.hpp"
+#include "rooftile/error.hpp"
+#include "rooftile/machine/live.hpp"
+#include "rooftile/measure/ladder.hpp"
+#include "rooftile/report/ladder_json.hpp"
+#include "rooftile/report/ladder_text.hpp"
+#include "rooftile/report/measurement_text.hpp"
+
+namespace rooftile::cli {
+namespace {
+
+constexpr std::string_view default_shape = "4096x4096x4096";
+
+/// What the rungs compute; the shape may be left out.
+GemmProblem ladder_problem(const MeasureFlags& flags) {
+    GemmFlags gemm = flags.gemm;
+    if (gemm.shape.empty() && gemm.m.empty() && gemm.n.empty() && gemm.k.empty()) gemm.shape = default_shape;
+    const GemmProblem problem = problem_of(gemm);
+    // What stops the first rung stops all: majors and leading dimensions.
+    if (const std::string why = obstacle_of(Rung::naive, problem); !why.empty()) throw RequestError(why);
+    return problem;
+}
+
+int write_ladder(const LadderRun& run, DocumentContext context, const MeasureFlags& flags,
+                 std::uint64_t seed) {
+    context.gpu = GpuContext{run.gpu, run.driver, run.nvrtc, utc_now(), seed};
+    const Format format = checked_format(flags.output);
+    if (format == Format::text) {
+        const Terminal terminal = terminal_for(flags.output);
+        std::string out = ladder_text(context, run, terminal);
+        for (const std::string& note : run.notes)
+            out += "\nnote  " + wrapped(displayable(note, terminal.utf8), terminal.prose() - 6, 6);
+        if (!run.notes.empty()) out += "\n";
+        if (flags.timings) out += "\n" + timings_text(run.timings, terminal);
+        write_result(out, flags.output);
+    } else {
+        const Json document = ladder_document(context, run, flags.timings);
+        write_result(format == Format::csv ? ladder_csv(document) : document_text(document, format),
+                     flags.output);
+    }
+    if (!run.verified()) {
+        say("verification failed: a result is wrong; its row says where");
+        return int(ExitCode::verification_failed);
+    }
+    const auto unbuilt = [](const LadderRow& row) { return !row.measured.built; };
+    if (std::none_of(run.rows.begin(), run.rows.end(), unbuilt)) return int(ExitCode::done);
+    say("a kernel did not compile as it must; its row says why");
+    return int(ExitCode::compile_failed);
+}
+
+}  // namespace
+
+int measure_ladder(const MeasureFlags& flags, const Invocation& invocation) {
+    const std::pair<const char*, bool> others[] = {{"--counters", flags.counters},
+                                                   {"--filter", !flags.filter.empty()},
+                                                   {"--max-seconds", !flags.max_seconds.empty()},
+                                                   {"--top", !flags.gemm.top.empty()}};
+    for (const auto& [name, given] : others)
+        if (given) throw RequestError(fmt::format("{} does not go with --ladder", name));
+    MeasureOptions options = measure_options(flags, invocation.start);
+    const GemmProblem problem = ladder_problem(flags);
+    GemmRequest request = request_of(flags.gemm, 1);
+    request.top = 1;
+    request.buildable_only = true;
+    std::optional<Target> named;
+    if (!flags.gemm.machine.empty()) named = target_of(flags.gemm);
+    const LiveMachine live = live_machine(options.device);  // exit code 4 where there is no GPU
+    const Target target = named ? std::move(*named) : target_of(flags.gemm);
+    options.machine =
+        &live.machine;  // the roofs are of the GPU that runs, whatever machine was predicted for
+
+    std::vector<std::string> notes;
+    if (!target.note.empty()) notes.push_back(target.note);
+    std::optional<GemmPlan> plan;
+    const auto outcome = derive_for(target, problem, request);
+    if (const auto* plans = std::get_if<Plans>(&outcome)) plan = plans->plans.front();
+    else notes.push_back("no planned kernel beside the ladder: " + std::get<Infeasible>(outcome).message);
+
+    note_interrupts();
+    LadderRun run = rooftile::measure_ladder(problem, target.machine, plan, options);
+    run.notes.insert(run.notes.begin(), notes.begin(), notes.end());
+    return write_ladder(run, context_of(target.machine, invocation.command), flags, options.seed);
+}
+
+void add_report_ladder(CLI::App& report, Invocation& invocation) {
+    auto file = std::make_shared<std::string>();
+    auto output = std::make_shared<OutputFlags>();
+    CLI::App* ladder = report.add_subcommand("ladder", "The table of a ladder's run, in Markdown");
+    ladder->add_option("file", *file, "What `measure gemm --ladder --json` wrote")
+        ->type_name("FILE")
+        ->check(refuse_empty);
+    add_output_flags(*ladder, *output, Documents::text_only);
+    ladder->callback([&invocation, file, output] {
+        invocation.run = [file, output] {
+            if (file->empty())
+                throw RequestError(
+                    "report ladder needs the file that `measure gemm --ladder --json` wrote: report ladder "
+                    "FILE");
+            checked_format(*output);
+            std::ifstream stream(*file, std::ios::binary);
+            if (!stream) throw RequestError(fmt::format("{}: cannot be opened", *file));
+            const Json document = Json::parse(stream, nullptr, false);
+            if (document.is_discarded()) throw RequestError(fmt::format("{}: not JSON", *file));
+            write_result(ladder_markdown(document), *output);
+            return int(ExitCode::done);
+        };
+    });
+}
+
+}  // namespace rooftile::cli

@@ -1,0 +1,14 @@
+// `measure gemm --ladder`: the six rungs and the planned kernel, predicted and measured; `report ladder`:
+// their table from a recorded run.
+#pragma once
+
+#include "cli/measure_flags.hpp"
+
+namespace rooftile::cli {
+
+int measure_ladder(const MeasureFlags& flags, const Invocation& invocation);
+
+/// Adds `ladder` to the verb `report`.
+void add_report_ladder(CLI::App& report, Invocation& invocation);
+
+}  // namespace rooftile::cli

@@ -1,0 +1,84 @@
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+
+#include "cli/ladder.hpp"
+#include "cli/output.hpp"
+#include "cli/values.hpp"
+#include "cli/verbs.hpp"
+#include "rooftile/error.hpp"
+#include "rooftile/report/suite_report.hpp"
+
+namespace rooftile::cli {
+namespace {
+
+struct SuiteReportFlags {
+    OutputFlags output;
+    std::string file, suite;
+    bool markdown = false, require = false;
+};
+
+std::string text_of_file(const std::string& path) {
+    std::error_code error;
+    if (!std::filesystem::is_regular_file(path, error))
+        throw RequestError(fmt::format("{}: no such file", path));
+    std::ifstream file(path, std::ios::binary);
+    if (!file) throw RequestError(fmt::format("{}: cannot be opened: {}", path, std::strerror(errno)));
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+int report_suite(const SuiteReportFlags& flags) {
+    checked_format(flags.output);
+    if (flags.file.empty())
+        throw RequestError(
+            "report suite needs the file that `measure gemm --suite` wrote: report suite FILE.jsonl");
+    std::optional<Suite> suite;
+    if (!flags.suite.empty()) suite = read_suite(flags.suite);
+    const SuiteReport report =
+        suite_report(read_suite_record(text_of_file(flags.file), flags.file), suite ? &*suite : nullptr);
+    if (report.shapes.empty())
+        throw RequestError(fmt::format("{}: no problem in it is complete", flags.file));
+    write_result(flags.markdown ? suite_markdown(report) : suite_text(report, terminal_for(flags.output)),
+                 flags.output);
+    if (!flags.require) return int(ExitCode::done);
+    const auto missed = missed_bars(report);
+    for (const std::string& line : missed) say("missed: " + line);
+    return int(missed.empty() ? ExitCode::done : ExitCode::threshold_missed);
+}
+
+}  // namespace
+
+void add_report(CLI::App& app, Invocation& invocation) {
+    CLI::App* report = app.add_subcommand("report", "Say what recorded results mean together");
+    report->callback([&invocation, report] {
+        if (!report->get_subcommands().empty()) return;
+        invocation.run = []() -> int { throw RequestError("report what? rooftile report suite FILE.jsonl"); };
+    });
+    auto flags = std::make_shared<SuiteReportFlags>();
+    CLI::App* suite = report->add_subcommand("suite", "A suite's run beside cuBLASLt, by model and by M");
+    suite->add_option("file", flags->file, "What `measure gemm --suite` wrote")
+        ->type_name("FILE")
+        ->check(refuse_empty);
+    suite->add_option("--suite", flags->suite, "The suite's file: names what is not measured")
+        ->type_name("FILE")
+        ->check(refuse_empty);
+    suite->add_flag("--markdown", flags->markdown, "Markdown instead of text");
+    suite->add_flag(
+        "--require", flags->require,
+        "End with 8 where a bar is missed, one line each on stderr; docs/command-line.md names them");
+    add_output_flags(*suite, flags->output, Documents::text_only);
+    suite->footer(
+        "Examples:\n"
+        "  rooftile report suite bench/results/current/h200-sxm.jsonl\n"
+        "  rooftile report suite gemm.jsonl --suite bench/suites/gemm.toml --require\n");
+    suite->callback([&invocation, flags] { invocation.run = [flags] { return report_suite(*flags); }; });
+    add_report_ladder(*report, invocation);
+}
+
+}  // namespace rooftile::cli

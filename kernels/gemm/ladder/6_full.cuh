@@ -1,0 +1,158 @@
+// Rung 6, full: CTAs that stay, work in pairs, and walk C so that L2 serves them.
+//
+// Adds      a persistent grid: the next tile loads while this one is stored. Clusters of two CTAs, one below
+//           the other, share B: each multicasts half, so L2 gives a third less. Bands of 8 rows of cluster
+//           tiles.
+// Limit     the matrix units, and the power they draw: what is left to gain is bytes and energy.
+// Predicted 1024 cycles a step as rung 5, without its gaps: 1.02 times rung 5 at 4096^3.
+// Rules     K and N multiples of 8. kernels/gemm/sm90_gemm.cuh is this kernel with every choice the
+//           planner's.
+#pragma once
+
+#include "kernels/gemm/gemm_arguments.hpp"
+#include "kernels/gemm/ladder/ladder_config.hpp"
+#include "kernels/gemm/ladder/wgmma_tile.cuh"
+#include "kernels/ptx/mbarrier.cuh"
+#include "kernels/ptx/sync.cuh"
+#include "kernels/ptx/tma.cuh"
+
+namespace rooftile::ladder {
+
+struct Full {
+    static constexpr LadderConfig C = ladder_config(Rung::full);
+    static constexpr int b_slice = C.tile_n / C.cluster_m;  // rows of B that one CTA loads for all
+    static constexpr unsigned short everyone = (1 << C.cluster_m) - 1;  // CTAs of the cluster, as bits
+    static constexpr int slab_barrier = 1;                              // named barrier, + consumer
+    static_assert(C.tile_k * C.staged_bytes == C.swizzle_bytes, "a row of a tile is one swizzle span");
+    static_assert(C.block_m * C.consumer_threads / 128 == C.tile_m, "a wgmma of 64 rows a consumer");
+    static_assert(b_slice % 8 == 0, "slices of a swizzled tile begin at whole atoms of 8 rows");
+    static_assert(C.tile_n / C.slab_n % C.slabs_in_flight == 0, "every tile begins with the same slab");
+
+    // Shared memory: stages of A then B, slabs of C, a full and an empty barrier for each stage.
+    unsigned base;
+    const LadderArguments& args;
+    __device__ unsigned a(int stage) const { return base + stage * C.stage_bytes(); }
+    __device__ unsigned b(int stage) const { return a(stage) + C.a_bytes(); }
+    __device__ unsigned slab(int consumer, int i) const {
+        return a(C.stages) + (consumer * C.slabs_in_flight + i % C.slabs_in_flight) * C.slab_bytes();
+    }
+    __device__ unsigned full(int stage) const {
+        return a(C.stages) + C.slab_area() + stage * C.barrier_bytes;
+    }
+    __device__ unsigned empty(int stage) const { return full(stage) + C.stages * C.barrier_bytes; }
+
+    __device__ void set_up() const {
+        if (threadIdx.x == 0) {
+            for (int stage = 0; stage < C.stages; ++stage) {
+                ptx::mbarrier_init(full(stage), 1);
+                ptx::mbarrier_init(empty(stage), C.cluster_m * C.consumer_threads / 32);
+            }
+            ptx::fence_mbarrier_init();
+        }
+        ptx::cluster_sync();  // nobody may multicast to barriers that are not there yet
+    }
+
+    /// Calls `work(m0, n0)` for every tile of this CTA: cluster tiles in bands of `group` rows, each band
+    /// column by column. The tile may lie outside C where the number of rows of tiles is odd: zeros in,
+    /// nothing out.
+    template <class Work>
+    __device__ void for_each_tile(Work work) const {
+        const int rows = (args.m - 1) / (C.tile_m * C.cluster_m) + 1, columns = (args.n - 1) / C.tile_n + 1;
+        const int rank = ptx::cluster_rank();
+        for (int i = blockIdx.x / C.cluster_m; i < rows * columns; i += gridDim.x / C.cluster_m) {
+            const int band = i / columns / C.group * C.group;  // its first row
+            const int within = i - band * columns, height = min(C.group, rows - band);
+            work(((band + within % height) * C.cluster_m + rank) * C.tile_m, within / height * C.tile_n);
+        }
+    }
+
+    /// One thread. `step` counts k-steps over all tiles: stage step % 4, parity of the lap step / 4.
+    __device__ void produce(const TensorMap& map_a, const TensorMap& map_b, int k_blocks) const {
+        unsigned step = 0;
+        const int slice = ptx::cluster_rank() * b_slice;
+        for_each_tile([&](int m0, int n0) {
+            for (int block = 0; block < k_blocks; ++block, ++step) {
+                const unsigned stage = step % C.stages;
+                ptx::mbarrier_wait(empty(stage), step / C.stages % 2 ^ 1);  // free in both CTAs
+                ptx::mbarrier_arrive_expect(full(stage), C.stage_bytes());
+                ptx::tma_load_2d(a(stage), map_a, block * C.tile_k, m0, full(stage));  // [128][64]
+                ptx::tma_load_2d_multicast(b(stage) + slice * C.swizzle_bytes, map_b, block * C.tile_k,
+                                           n0 + slice, full(stage), everyone);  // [256][64] by halves
+            }
+        });
+    }
+
+    /// This warp is done with the stage: so it tells the producer of every CTA that fills it.
+    __device__ void release(unsigned stage) const {
+        if (threadIdx.x % 32 < C.cluster_m) ptx::mbarrier_arrive_remote(empty(stage), threadIdx.x % 32);
+    }
+
+    /// One tile: all of K. A stage is given back one step late, while the next products are issued.
+    template <Type type>
+    __device__ void accumulate(Sums<C.tile_n>& sums, unsigned& step, int k_blocks, int consumer) const {
+        for (int block = 0; block < k_blocks; ++block, ++step) {
+            const unsigned stage = step % C.stages;
+            ptx::mbarrier_wait(full(stage), step / C.stages % 2);
+            multiply_async<type, C.tile_n>(sums, a(stage) + consumer * C.block_m * C.swizzle_bytes, b(stage),
+                                           block == 0);
+            if (block == 0) continue;
+            ptx::wgmma_wait<1>();
+            release((step - 1) % C.stages);
+        }
+        ptx::wgmma_wait<0>();
+        pin(sums);
+        release((step - 1) % C.stages);
+    }
+
+    /// C by slabs, two in flight, while the producer already loads the next tile.
+    template <Type type>
+    __device__ void store(const Sums<C.tile_n>& sums, const TensorMap& map_c, int m0, int n0,
+                          int consumer) const {
+        const bool storer = threadIdx.x % 128 == 0;
+#pragma unroll
+        for (int i = 0; i < C.tile_n / C.slab_n; ++i) {
+            if (storer) ptx::tma_store_wait_read<C.slabs_in_flight - 1>();  // this slab's last store
+            ptx::named_barrier_sync(slab_barrier + consumer, 128);
+            write_slab<type>(sums, i * C.slab_n, slab(consumer, i));
+            ptx::fence_async_proxy();
+            ptx::named_barrier_sync(slab_barrier + consumer, 128);
+            if (!storer) continue;
+            ptx::tma_store_2d(map_c, slab(consumer, i), n0 + i * C.slab_n, m0);
+            ptx::tma_store_commit();
+        }
+    }
+
+    template <Type type>
+    __device__ void consume(const TensorMap& map_c, int k_blocks, int consumer) const {
+        unsigned step = 0;
+        for_each_tile([&](int m0, int n0) {
+            Sums<C.tile_n> sums;
+            accumulate<type>(sums, step, k_blocks, consumer);
+            store<type>(sums, map_c, m0 + consumer * C.block_m, n0, consumer);
+        });
+        if (threadIdx.x % 128 == 0) ptx::tma_store_wait_read<0>();  // shared memory must outlive the reading
+    }
+};
+
+template <Type type>
+__global__ void __launch_bounds__(Full::C.threads(), Full::C.ctas_per_sm)
+    full(const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b,
+         const __grid_constant__ TensorMap map_c, const __grid_constant__ LadderArguments args) {
+    constexpr LadderConfig C = Full::C;
+    extern __shared__ unsigned char memory[];
+    const Full f{(ptx::shared_address(memory) + C.tile_alignment - 1) & ~(C.tile_alignment - 1), args};
+    f.set_up();
+    const int k_blocks = (args.k - 1) / C.tile_k + 1;
+    const int warpgroup = ptx::warp_uniform(threadIdx.x / 128);
+    if (warpgroup == 0) {
+        ptx::release_registers<ladder_producer_registers>();
+        if (ptx::warp_uniform(threadIdx.x / 32) == 0 && ptx::elect_one()) f.produce(map_a, map_b, k_blocks);
+        __syncwarp();
+    } else {
+        ptx::take_registers<ladder_consumer_registers>();
+        f.consume<type>(map_c, k_blocks, warpgroup - 1);
+    }
+    ptx::cluster_sync();  // a peer may still multicast into this CTA or arrive on its barriers
+}
+
+}  // namespace rooftile::ladder

@@ -1,0 +1,22 @@
+// Copies from global to shared memory that pass no register. PTX ISA 9.7.9.25 "cp.async".
+#pragma once
+
+namespace rooftile::ptx {
+
+/// 16 bytes past L1 to `shared`, both addresses multiples of 16; zeros instead where `inside` is false, and
+/// then `global` is not read.
+__device__ inline void copy_async_16(unsigned shared, const void* global, bool inside) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared),
+                 "l"(__cvta_generic_to_global(global)), "r"(inside ? 16 : 0)
+                 : "memory");
+}
+
+__device__ inline void copy_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+
+/// Waits until all but the newest `pending` groups of this thread have arrived.
+template <int pending>
+__device__ inline void copy_async_wait() {
+    asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory");
+}
+
+}  // namespace rooftile::ptx

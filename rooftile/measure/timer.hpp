@@ -1,0 +1,83 @@
+// One call of time_works(): what its modes share. For rooftile/measure's own sources.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "rooftile/measure/timing.hpp"
+
+namespace rooftile {
+
+/// Launches over rotating sets, recorded as a graph; one by one where a capture is refused (with
+/// ROOFTILE_LAUNCH_BLOCKING every launch waits, which a capture does not allow).
+class Sequence {
+  public:
+    Sequence(Stream stream, const TimedWork& work, std::int64_t sets, std::int64_t launches);
+    std::int64_t launches() const { return launches_; }
+    void run(Stream stream) const;
+
+  private:
+    void launch_all(Stream stream) const;
+    const TimedWork* work_;
+    std::int64_t sets_, launches_;
+    Graph graph_;
+};
+
+/// A timed stretch of the stream. Stamps stand outside the events, so that they cost the result nothing.
+struct Block {
+    std::size_t work = 0, round = 0;
+    std::int64_t launches = 0;
+    Event start, stop, done{false};
+    std::size_t stamps = 0;  ///< index of its first stamp; the second follows
+};
+
+class Timer {
+  public:
+    Timer(const std::vector<TimedWork>& works, const TimingOptions& options, const MeasureKernels& kernels,
+          std::shared_ptr<const Nvml> gpu);
+    std::vector<TimedResult> run(std::int64_t l2_bytes);
+
+  private:
+    /// Blocks whose stamps are kept at once: one that runs, one behind it, and one being read.
+    static constexpr std::size_t stamp_slots = 4;
+
+    void try_out(std::size_t work);
+    bool competes(std::size_t w) const { return results_[w].failure.empty() && !results_[w].dropped; }
+    void check_interrupted() const;
+    double median_of(std::size_t work) const;
+
+    std::span<const ClockStamp> stamp_at(std::size_t index) const;
+    void stamp(std::size_t index);
+
+    // timing.cpp: blocks, sustained and burst
+    void record_sequences();
+    void load();
+    void select();
+    void run_blocks();
+    void drop_slow_rivals();
+    void drop_if_slow(std::size_t other);
+    void enqueue(Block& block, double seconds);
+    void collect(const Block& block);
+
+    // timing_cold.cpp
+    void run_cold(std::int64_t l2_bytes);
+    void run_cold_round(const std::vector<std::size_t>& order, std::size_t round, const DeviceBuffer& lines,
+                        bool keep, bool last);
+
+    std::vector<TimedResult> finish();
+
+    const std::vector<TimedWork>& works_;
+    const TimingOptions& options_;
+    const MeasureKernels& kernels_;
+    StreamOwner stream_;
+    GpuSampler sampler_;
+    std::vector<TimedResult> results_;
+    std::vector<std::vector<double>> clocks_;
+    std::vector<double> launch_us_;
+    std::vector<std::unique_ptr<Sequence>> sequences_;
+    PinnedBuffer stamps_;
+    std::size_t block_count_ = 0;
+};
+
+}  // namespace rooftile

@@ -1,0 +1,137 @@
+#include "rooftile/report/suite_rows.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "rooftile/error.hpp"
+#include "rooftile/machine/units_text.hpp"
+#include "rooftile/report/json.hpp"
+
+namespace rooftile {
+namespace {
+
+std::string text_at(const Json& object, const char* key) {
+    const auto found = object.find(key);
+    return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+std::optional<double> number_at(const Json& object, const char* key) {
+    const auto found = object.find(key);
+    if (found == object.end() || !found->is_number()) return std::nullopt;
+    return found->get<double>();
+}
+
+int count_at(const Json& object, const char* key) {
+    const Json& value = object.at(key);
+    return value.is_null() ? 0 : value.get<int>();
+}
+
+/// "128x256x64, 4 stages, cooperative, cluster 2x1, split-K 2".
+std::string label_of_config(const Json& c) {
+    if (!c.is_object()) return "none";
+    std::string label = fmt::format("{}x{}x{}, {} stages, {}", c.at("tile_m").get<int>(),
+                                    c.at("tile_n").get<int>(), c.at("tile_k").get<int>(),
+                                    c.at("stages").get<int>(), c.at("schedule").get<std::string>());
+    const int m = c.at("cluster_m").get<int>(), n = c.at("cluster_n").get<int>();
+    if (m * n > 1) label += fmt::format(", cluster {}x{}", m, n);
+    if (const int split = c.at("split_k").get<int>(); split > 1) label += fmt::format(", split-K {}", split);
+    return label;
+}
+
+double bytes_of_name(const std::string& type) { return type == "fp32" ? 4 : 2; }
+
+SuiteRow row_of(const Json& line) {
+    SuiteRow row;
+    const Json& p = line.at("problem");
+    row.problem = p.dump();
+    row.m = p.at("m").get<std::int64_t>(), row.n = p.at("n").get<std::int64_t>();
+    row.k = p.at("k").get<std::int64_t>();
+    const double m = double(row.m), n = double(row.n), k = double(row.k);
+    const Json& types = p.at("types");
+    row.flops = 2 * m * n * k;
+    row.compulsory_bytes = m * k * bytes_of_name(types.at("a")) + n * k * bytes_of_name(types.at("b"))
+                           + m * n * bytes_of_name(types.at("c"));
+    for (const Json& l : line.at("layers")) row.layers.push_back({l.at("model"), l.at("layer")});
+    row.rank = count_at(line, "rank"), row.plans = count_at(line, "plans");
+    row.mode = line.at("mode").get<std::string>();
+    row.label = label_of_config(line.at("config"));
+    row.time_us = number_at(line, "time_us");
+    row.predicted_us = number_at(line, "predicted_time_us");
+    row.rank1_ratio = number_at(line, "rank1_ratio");
+    row.sm_clock_mhz = number_at(line, "sm_clock_mhz");
+    const Json& b = line.at("baselines");
+    row.cublaslt_best_us = number_at(b, "cublaslt_best_us");
+    row.cublaslt_ratio = number_at(b, "cublaslt_ratio");
+    row.cublaslt_ratio_low = number_at(b, "cublaslt_ratio_low");
+    row.cublaslt_ratio_high = number_at(b, "cublaslt_ratio_high");
+    row.invalid = text_at(line, "invalid");
+    return row;
+}
+
+void read_context(const Json& line, SuiteRecord& record) {
+    if (text_at(line, "schema") != "rooftile/measurement/1")
+        throw RequestError("accepted: the context line of rooftile/measurement/1");
+    const Json& c = line.at("context");
+    record.suite = text_at(line, "suite");
+    record.version = text_at(c, "version");
+    record.program_hash = text_at(c, "program_hash");
+    record.machine_hash = text_at(c, "machine_hash");
+    record.gpu = text_at(c, "gpu"), record.driver = text_at(c, "driver"), record.date = text_at(c, "date");
+    record.command = text_at(c, "command");
+    if (c.contains("seed")) record.seed = c.at("seed").get<std::uint64_t>();
+    record.machine_id = text_at(line.at("machine"), "id");
+    record.machine_name = text_at(line.at("machine"), "name");
+}
+
+}  // namespace
+
+bool SuiteShape::complete() const {
+    return !rows.empty() && rows.size() == static_cast<std::size_t>(std::max(1, rows.front().plans));
+}
+
+std::string problem_key(const GemmProblem& problem) { return problem_json(problem).dump(); }
+
+SuiteRecord read_suite_record(std::string_view text, std::string_view file_name) {
+    SuiteRecord record;
+    std::map<std::string, std::size_t> places;  // of a problem in shapes and lines_of
+    std::vector<std::string> lines_of;
+    int number = 1;
+    for (std::size_t begin = 0; begin < text.size(); ++number) {
+        const std::size_t end = text.find('\n', begin);
+        if (end == text.npos) break;  // the run was killed while writing it
+        const std::string_view line = text.substr(begin, end + 1 - begin);
+        begin = end + 1;
+        try {
+            const Json json = Json::parse(line);
+            if (number == 1) {
+                read_context(json, record);
+                record.lines.emplace_back(line);
+                continue;
+            }
+            SuiteRow row = row_of(json);
+            const auto [place, is_new] = places.try_emplace(row.problem, record.shapes.size());
+            if (is_new) record.shapes.emplace_back(), lines_of.emplace_back();
+            lines_of[place->second] += line;
+            record.shapes[place->second].rows.push_back(std::move(row));
+        } catch (const std::exception& error) {
+            throw RequestError(fmt::format("{}:{}: no line of a suite's run: {}", printable(file_name, 200),
+                                           number, printable(error.what(), 200)));
+        }
+    }
+    if (record.lines.empty())
+        throw RequestError(
+            fmt::format("{}: no context line: nothing of a suite's run", printable(file_name, 200)));
+    std::vector<SuiteShape> complete;
+    for (std::size_t i = 0; i < record.shapes.size(); ++i) {
+        if (!record.shapes[i].complete()) continue;
+        record.lines.push_back(lines_of[i]);
+        complete.push_back(std::move(record.shapes[i]));
+    }
+    record.shapes = std::move(complete);
+    return record;
+}
+
+}  // namespace rooftile

@@ -1,0 +1,54 @@
+// The rows of a suite's run as they were written, read back: for going on with it and for reporting on it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rooftile/problem/suite.hpp"
+
+namespace rooftile {
+
+/// One row of `rooftile/measurement/1`, as far as a suite's report needs it. Times are empty where the row
+/// is no result.
+struct SuiteRow {
+    std::string problem;  ///< its JSON: equal for equal problems
+    std::int64_t m = 0, n = 0, k = 0;
+    double flops = 0, compulsory_bytes = 0;
+    std::vector<SuiteLayer> layers;
+    int rank = 0, plans = 0;  ///< 0 where no plan fits
+    std::string mode;
+    std::string label;  ///< the configuration in a few words
+    std::optional<double> time_us, predicted_us, rank1_ratio, cublaslt_best_us, cublaslt_ratio,
+        cublaslt_ratio_low, cublaslt_ratio_high, sm_clock_mhz;
+    std::string invalid;
+};
+
+/// Rows of one problem, by rank. Complete: as many as its `plans`, or the one that says that none fits.
+struct SuiteShape {
+    std::vector<SuiteRow> rows;
+    bool complete() const;
+    const SuiteRow& first() const { return rows.front(); }
+};
+
+/// What the context line says, empty where it does not, and the rows behind it.
+struct SuiteRecord {
+    std::string suite, version, program_hash, machine_hash, machine_id, machine_name, gpu, driver, date,
+        command;
+    std::uint64_t seed = 0;
+    std::vector<SuiteShape> shapes;  ///< in the order of the file
+    std::vector<std::string>
+        lines;  ///< of the complete shapes, the context line first, each with its newline
+};
+
+/// Reads the lines that --suite wrote. A last line without its end, which a killed run leaves, counts as
+/// absent, and so does a shape that is not complete. Throws RequestError naming `file_name` and the line:
+/// not JSON, no context line, a key that is missing.
+SuiteRecord read_suite_record(std::string_view text, std::string_view file_name);
+
+/// A row's value for looking shapes up: the problem's JSON as it is written.
+std::string problem_key(const GemmProblem& problem);
+
+}  // namespace rooftile

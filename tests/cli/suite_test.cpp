@@ -1,0 +1,213 @@
+// A suite from outside, on a driver without a GPU (tests/fake/): rows, going on, stopping, failing,
+// reporting.
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.hpp"
+#include "tests/json_schema.hpp"
+
+namespace rooftile {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+class SuiteTest : public testing::Test {
+  protected:
+    void SetUp() override {
+        if (!std::filesystem::exists(ROOFTILE_FAKE_CUDA "/libcuda.so.1"))
+            GTEST_SKIP() << "skipped: no fake driver";
+        folder_ = std::filesystem::temp_directory_path() / ("rooftile-suite-" + std::to_string(getpid()));
+        std::filesystem::create_directories(folder_);
+        std::ofstream(folder_ / "s.toml")
+            << "schema = \"rooftile/suite/1\"\nname = \"small\"\nm = [64, 128]\n[[model]]\nname = \"A\"\n"
+               "source = \"test\"\nlayers = [{name = \"one\", n = 256, k = 128}]\n[[model]]\nname = "
+               "\"square\"\n"
+               "source = \"test\"\nsquares = [128]\n";
+        environment_ = plain_environment();
+        environment_["CUDA_HOME"] = ROOFTILE_TEST_CUDA;
+        const Outcome build =
+            run({"build", "gemm", "--shape", "64x256x128", "--machine", "h200-sxm"}, with_cache());
+        if (build.code == 5 && build.err.find("libnvrtc") != std::string::npos)
+            GTEST_SKIP() << "skipped: no NVRTC";
+        environment_["ROOFTILE_CUDA_PATH"] = ROOFTILE_FAKE_CUDA;
+    }
+    void TearDown() override {
+        if (!folder_.empty()) std::filesystem::remove_all(folder_);
+    }
+
+    /// All tests share the kernels that one of them compiled.
+    Environment with_cache(const Environment& more = {}) const {
+        Environment all = environment_;
+        all["ROOFTILE_CACHE_DIR"] =
+            (std::filesystem::temp_directory_path() / ("rooftile-suite-cache-" + std::to_string(getuid())))
+                .string();
+        for (const auto& [name, value] : more) all[name] = value;
+        return all;
+    }
+    std::string out() const { return (folder_ / "out.jsonl").string(); }
+    Outcome measure(const std::vector<std::string>& more = {}, const Environment& environment = {}) const {
+        std::vector<std::string> words = {"measure", "gemm", "--suite", (folder_ / "s.toml").string(),
+                                          "--top",   "3",    "--out",   out()};
+        words.insert(words.end(), more.begin(), more.end());
+        return run(words, with_cache(environment));
+    }
+    std::vector<json> lines() const {
+        std::vector<json> all;
+        std::ifstream file(out());
+        for (std::string line; std::getline(file, line);) all.push_back(json::parse(line));
+        return all;
+    }
+
+    std::filesystem::path folder_;
+    Environment environment_;
+};
+
+TEST_F(SuiteTest, EveryPlanIsARowThatStandsAlone) {
+    const Outcome outcome = measure({"--seed", "5"});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_EQ(outcome.error_lines(), 3) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr("3/3 square square 128x128x128: "));
+    const auto all = lines();
+    ASSERT_EQ(all.size(), 10u);  // the context, 3 problems x 3 plans
+    EXPECT_EQ(all[0].at("suite"), "small");
+    EXPECT_EQ(all[0].at("context").at("seed"), 5);
+    EXPECT_EQ(all[0].at("context").at("gpu"), "NVIDIA H200");
+    for (std::size_t i = 1; i < all.size(); ++i) {
+        const json& row = all[i];
+        EXPECT_EQ(row.at("machine").at("id"), "h200-sxm");
+        EXPECT_EQ(row.at("rank"), int(i - 1) % 3 + 1);
+        EXPECT_EQ(row.at("plans"), 3);
+        EXPECT_EQ(row.at("verified").at("exact"), true);
+        EXPECT_TRUE(row.at("invalid").is_null()) << row.at("invalid");
+        EXPECT_GT(row.at("time_us"), 0);
+        // The fake algorithms take 21, none, 22, 20.5, ... us.
+        EXPECT_NEAR(row.at("baselines").at("cublaslt_top1_us").get<double>(), 21, 1e-3);
+        EXPECT_NEAR(row.at("baselines").at("cublaslt_best_us").get<double>(), 20.5, 1e-3);
+        EXPECT_NEAR(row.at("baselines").at("cublaslt_ratio").get<double>(),
+                    20.5 / row.at("time_us").get<double>(), 1e-3);
+    }
+    json document = all[0];
+    document["rows"] = json::array();
+    for (std::size_t i = 1; i < all.size(); ++i) {
+        document["rows"].push_back(all[i]);
+        document["rows"].back().erase("machine");
+    }
+    EXPECT_EQ(JsonSchema("measurement-1.json").faults(document), "");
+}
+
+TEST_F(SuiteTest, GoesOnWhereItStopped) {
+    const Outcome first = measure({"--max-seconds", "1"});
+    EXPECT_EQ(first.code, 0) << first.err;
+    EXPECT_THAT(first.err, HasSubstr("2 of 3 problems remain"));
+    const auto begun = lines();
+    ASSERT_EQ(begun.size(), 4u);
+    {  // as if it had been killed while writing the next problem
+        std::ofstream file(out(), std::ios::app);
+        json row = begun[1];
+        row["problem"]["m"] = 128;
+        file << row << "\n{\"machine\":{\"id\"";
+    }
+    const Outcome second = measure();
+    EXPECT_EQ(second.code, 0) << second.err;
+    EXPECT_THAT(second.err, HasSubstr("going on: 1 of 3 problems"));
+    const auto all = lines();
+    ASSERT_EQ(all.size(), 10u);
+    for (std::size_t i = 0; i < begun.size(); ++i) EXPECT_EQ(all[i], begun[i]);
+    const Outcome third = measure();
+    EXPECT_EQ(third.code, 0);
+    EXPECT_THAT(third.err, HasSubstr("nothing left to do"));
+    EXPECT_EQ(lines(), all);
+}
+
+TEST_F(SuiteTest, AnotherRunIsRefused) {
+    ASSERT_EQ(measure({"--filter", "square", "--seed", "1"}).code, 0);
+    const auto refused = [&](const std::vector<std::string>& more, const char* what) {
+        const Outcome outcome = measure(more);
+        EXPECT_EQ(outcome.code, 2) << what;
+        EXPECT_EQ(outcome.error_lines(), 1) << outcome.err;
+        EXPECT_THAT(outcome.err, HasSubstr(what));
+    };
+    refused({"--mode", "cold"}, "another mode (sustained, now cold)");
+    refused({"--seed", "2"}, "another seed (1, now 2)");
+    refused({"--set", "dram.bandwidth=1 TB/s"}, "another machine");
+    auto all = lines();
+    all[0]["context"]["program_hash"] = "0";
+    std::ofstream file(out());
+    for (const json& line : all) file << line << "\n";
+    file.close();
+    refused({}, "another build of the program (0, now ");
+}
+
+TEST_F(SuiteTest, WhatFailsIsARowAndTheExitCodeSaysSo) {
+    const Outcome wrong = measure({"--tile", "64x32x64"}, {{"FAKE_WRONG_TILE", "64x32x64"}});
+    EXPECT_EQ(wrong.code, 3) << wrong.err;
+    EXPECT_THAT(wrong.err, HasSubstr("results are wrong"));
+    for (const json& row : lines()) {
+        if (!row.contains("rank")) continue;
+        EXPECT_TRUE(row.at("time_us").is_null());
+        EXPECT_THAT(row.at("invalid").get<std::string>(), HasSubstr("elements of C are wrong"));
+    }
+    std::filesystem::remove(out());
+    // 99 stages of 49152 B are more than any SM has.
+    const Outcome infeasible = measure({"--tile", "128x256x64", "--stages", "99"});
+    EXPECT_EQ(infeasible.code, 10) << infeasible.err;
+    ASSERT_EQ(lines().size(), 4u);
+    EXPECT_EQ(lines()[1].at("plans"), 0);
+    EXPECT_THAT(lines()[1].at("invalid").get<std::string>(), HasSubstr("no plan fits"));
+    std::filesystem::remove(out());
+    const Outcome small = measure({}, {{"FAKE_MEMORY", "400000"}});
+    EXPECT_EQ(small.code, 6) << small.err;
+    EXPECT_THAT(small.err, HasSubstr("could not be run"));
+    ASSERT_EQ(lines().size(), 10u);
+    EXPECT_THAT(lines()[1].at("invalid").get<std::string>(), HasSubstr("B are free on the GPU"));
+    EXPECT_THAT(small.err, testing::Not(HasSubstr("results are wrong")));
+}
+
+TEST_F(SuiteTest, AnInterruptionKeepsWhatIsDone) {
+    // Long enough to be met in the middle: the second problem takes 3 s of rounds at least.
+    std::thread interrupter([&] {
+        for (int i = 0; i < 600; ++i) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(50));
+            std::ifstream file(out());
+            std::string text((std::istreambuf_iterator<char>(file)), {});
+            if (std::count(text.begin(), text.end(), '\n') < 4) continue;
+            std::ifstream id(folder_ / "pid");
+            pid_t pid = 0;
+            id >> pid;
+            if (pid > 0) kill(pid, SIGINT);
+            return;
+        }
+    });
+    const std::string command = "echo $$ >" + (folder_ / "pid").string() + "; exec " + program()
+                                + " measure gemm --top 3 --rounds 1000 --suite "
+                                + (folder_ / "s.toml").string() + " --out " + out() + " 2>"
+                                + (folder_ / "err").string();
+    for (const auto& [name, value] : with_cache()) setenv(name.c_str(), value.c_str(), 1);
+    const int status = std::system(("exec sh -c '" + command + "'").c_str());
+    interrupter.join();
+    EXPECT_EQ(WEXITSTATUS(status), 130);
+    EXPECT_GE(lines().size(), 4u);
+    EXPECT_LT(lines().size(), 10u);
+}
+
+TEST_F(SuiteTest, TheReportReadsIt) {
+    ASSERT_EQ(measure().code, 0);
+    const Outcome text = run({"report", "suite", out()}, with_cache());
+    EXPECT_EQ(text.code, 0) << text.err;
+    EXPECT_THAT(text.out, HasSubstr("3 problems of suite small"));
+    const Outcome required = run({"report", "suite", out(), "--require", "--markdown"}, with_cache());
+    EXPECT_EQ(required.code, 8);
+    EXPECT_THAT(required.out, HasSubstr("| A |"));
+    EXPECT_THAT(required.err, HasSubstr("missed: 4096x4096x4096: no ratio"));
+}
+
+}  // namespace
+}  // namespace rooftile

@@ -1,0 +1,282 @@
+// A CUDA driver without a GPU, for tests of what measures: memory is the host's, kernels do nothing but what
+// the checks need, and time is a counter that every launch moves on. A GEMM marks its C as written; the
+// reference calls wrong what bears no mark. Two environment variables make it fail: FAKE_WRONG_TILE=128x256x
+// GEMM kernels of that tile leave C unmarked FAKE_MEMORY=BYTES         of the whole device; more is out of
+// memory
+#include <cuda.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "kernels/gemm/gemm_arguments.hpp"
+#include "kernels/measure/arguments.hpp"
+
+namespace {
+
+constexpr unsigned short mark = 0x1234;
+
+struct FakeKernel {
+    std::string name;
+    double us;
+};
+struct FakeLibrary {
+    std::map<std::string, FakeKernel> kernels;
+};
+struct FakeStream {
+    bool capturing = false;
+    double recorded_us = 0;
+    size_t nodes = 0;
+    std::vector<unsigned short*> marks;  ///< what its launches write
+};
+
+double clock_us = 0;  // of the device; one thread launches
+size_t used = 0;
+std::map<CUdeviceptr, size_t> blocks;
+std::mutex memory_mutex;
+
+size_t total_memory() {
+    const char* text = std::getenv("FAKE_MEMORY");
+    return text ? std::strtoull(text, nullptr, 10) : size_t(1) << 31;
+}
+
+void advance(CUstream stream, double us) {
+    auto* s = reinterpret_cast<FakeStream*>(stream);
+    if (s && s->capturing) s->recorded_us += us, ++s->nodes;
+    else clock_us += us;
+}
+
+int attribute(CUdevice_attribute which) {
+    switch (which) {
+        case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
+            return 132;
+        case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
+            return 9;
+        case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
+            return 0;
+        case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN:
+            return 232448;
+        case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR:
+            return 233472;
+        case CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK:
+            return 1024;
+        case CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR:
+        case CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK:
+            return 65536;
+        case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR:
+            return 2048;
+        case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
+            return 1024;
+        case CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR:
+            return 32;
+        case CU_DEVICE_ATTRIBUTE_WARP_SIZE:
+            return 32;
+        case CU_DEVICE_ATTRIBUTE_CLOCK_RATE:
+            return 1980000;
+        case CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE:
+            return 1 << 20;  // small, so that few bytes rotate
+        default:
+            return 0;
+    }
+}
+
+/// GEMM kernels differ by up to 10 %, so that one is the fastest.
+double duration(const std::string& name) {
+    return 20.0 + double(std::hash<std::string>()(name) % 2000) / 1000.0;
+}
+
+bool is_wrong(const std::string& name) {
+    const char* tile = std::getenv("FAKE_WRONG_TILE");
+    if (!tile) return false;
+    // The mangled configuration begins with its tile: Sm90GemmConfigELi128ELi256E.
+    std::string wanted = "Sm90GemmConfigE";
+    for (const char* c = tile; *c;) {
+        wanted += "Li" + std::to_string(std::strtol(c, const_cast<char**>(&c), 10)) + "E";
+        if (*c == 'x') ++c;
+    }
+    wanted.pop_back();
+    return name.find(wanted) != std::string::npos;
+}
+
+void run_kernel(const FakeKernel& kernel, FakeStream* stream, unsigned ctas, void** arguments) {
+    if (kernel.name.find("sm90_gemm") != std::string::npos) {
+        auto* c = static_cast<unsigned short*>(static_cast<const rooftile::GemmArguments*>(arguments[3])->c);
+        if (is_wrong(kernel.name)) return;
+        if (stream && stream->capturing) stream->marks.push_back(c);
+        else *c = mark;
+    } else if (kernel.name.find("verify") != std::string::npos) {
+        const auto* p = static_cast<const rooftile::VerifyArguments*>(arguments[0]);
+        auto* records = *static_cast<rooftile::VerifyRecord**>(arguments[1]);
+        for (int i = 0; i < p->results; ++i) {
+            const bool right = *p->c[i] == mark;
+            records[unsigned(i) * ctas] = {right ? 0u : 1u, right ? 0.5 : 9.0, 1, 0.1, 0, 0, *p->c[i], mark};
+        }
+    }
+}
+
+}  // namespace
+
+extern "C" {
+
+/// For the fake cuBLASLt beside this one.
+void fake_launch(CUstream stream, double us) { advance(stream, us); }
+
+CUresult cuInit(unsigned) { return CUDA_SUCCESS; }
+CUresult cuDriverGetVersion(int* v) { return *v = 13000, CUDA_SUCCESS; }
+CUresult cuGetErrorName(CUresult e, const char** s) {
+    return *s = e == CUDA_ERROR_OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY" : "CUDA_ERROR_OF_TEST",
+           CUDA_SUCCESS;
+}
+CUresult cuGetErrorString(CUresult, const char** s) { return *s = "as planned", CUDA_SUCCESS; }
+CUresult cuDeviceGetCount(int* n) { return *n = 1, CUDA_SUCCESS; }
+CUresult cuDeviceGet(CUdevice* d, int) { return *d = 0, CUDA_SUCCESS; }
+CUresult cuDeviceGetName(char* s, int n, CUdevice) {
+    return std::strncpy(s, "NVIDIA H200", size_t(n)), CUDA_SUCCESS;
+}
+CUresult cuDeviceGetAttribute(int* v, CUdevice_attribute which, CUdevice) {
+    return *v = attribute(which), CUDA_SUCCESS;
+}
+CUresult cuDeviceTotalMem(size_t* bytes, CUdevice) { return *bytes = total_memory(), CUDA_SUCCESS; }
+CUresult cuDeviceGetPCIBusId(char* s, int n, CUdevice) {
+    return std::strncpy(s, "0000:00:00.0", size_t(n)), CUDA_SUCCESS;
+}
+CUresult cuDevicePrimaryCtxRetain(CUcontext* c, CUdevice) {
+    return *c = reinterpret_cast<CUcontext>(16), CUDA_SUCCESS;
+}
+CUresult cuDevicePrimaryCtxRelease(CUdevice) { return CUDA_SUCCESS; }
+static thread_local CUcontext current = nullptr;
+CUresult cuCtxPushCurrent(CUcontext c) { return current = c, CUDA_SUCCESS; }
+CUresult cuCtxPopCurrent(CUcontext* c) { return *c = current, current = nullptr, CUDA_SUCCESS; }
+CUresult cuCtxGetCurrent(CUcontext* c) { return *c = current, CUDA_SUCCESS; }
+CUresult cuCtxGetDevice(CUdevice* d) { return *d = 0, current ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT; }
+CUresult cuCtxGetId(CUcontext, unsigned long long* id) { return *id = 1, CUDA_SUCCESS; }
+CUresult cuCtxSynchronize() { return CUDA_SUCCESS; }
+CUresult cuCtxResetPersistingL2Cache() { return CUDA_SUCCESS; }
+
+CUresult cuMemGetInfo(size_t* free_bytes, size_t* total) {
+    const std::lock_guard lock(memory_mutex);
+    *total = total_memory();
+    *free_bytes = *total - used;
+    return CUDA_SUCCESS;
+}
+CUresult cuMemAlloc(CUdeviceptr* p, size_t bytes) {
+    const std::lock_guard lock(memory_mutex);
+    if (used + bytes > total_memory()) return CUDA_ERROR_OUT_OF_MEMORY;
+    *p = reinterpret_cast<CUdeviceptr>(std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096));
+    used += blocks[*p] = bytes;
+    return CUDA_SUCCESS;
+}
+CUresult cuMemFree(CUdeviceptr p) {
+    const std::lock_guard lock(memory_mutex);
+    used -= blocks[p];
+    blocks.erase(p);
+    std::free(reinterpret_cast<void*>(p));
+    return CUDA_SUCCESS;
+}
+CUresult cuMemHostAlloc(void** p, size_t bytes, unsigned) { return *p = std::calloc(1, bytes), CUDA_SUCCESS; }
+CUresult cuMemFreeHost(void* p) { return std::free(p), CUDA_SUCCESS; }
+CUresult cuMemHostGetDevicePointer(CUdeviceptr* d, void* p, unsigned) {
+    return *d = reinterpret_cast<CUdeviceptr>(p), CUDA_SUCCESS;
+}
+static void* host(CUdeviceptr p) { return reinterpret_cast<void*>(p); }
+CUresult cuMemcpyHtoD(CUdeviceptr d, const void* s, size_t n) {
+    return std::memcpy(host(d), s, n), CUDA_SUCCESS;
+}
+CUresult cuMemcpyDtoH(void* d, CUdeviceptr s, size_t n) { return std::memcpy(d, host(s), n), CUDA_SUCCESS; }
+CUresult cuMemcpyHtoDAsync(CUdeviceptr d, const void* s, size_t n, CUstream) { return cuMemcpyHtoD(d, s, n); }
+CUresult cuMemcpyDtoHAsync(void* d, CUdeviceptr s, size_t n, CUstream) { return cuMemcpyDtoH(d, s, n); }
+CUresult cuMemcpyDtoDAsync(CUdeviceptr d, CUdeviceptr s, size_t n, CUstream) {
+    return std::memmove(host(d), host(s), n), CUDA_SUCCESS;
+}
+CUresult cuMemsetD8Async(CUdeviceptr p, unsigned char v, size_t n, CUstream) {
+    return std::memset(host(p), v, n), CUDA_SUCCESS;
+}
+CUresult cuMemsetD32Async(CUdeviceptr p, unsigned v, size_t n, CUstream) {
+    return std::fill_n(static_cast<unsigned*>(host(p)), n, v), CUDA_SUCCESS;
+}
+
+CUresult cuStreamCreate(CUstream* s, unsigned) {
+    return *s = reinterpret_cast<CUstream>(new FakeStream), CUDA_SUCCESS;
+}
+CUresult cuStreamDestroy(CUstream s) { return delete reinterpret_cast<FakeStream*>(s), CUDA_SUCCESS; }
+CUresult cuStreamSynchronize(CUstream) { return CUDA_SUCCESS; }
+CUresult cuStreamWaitEvent(CUstream, CUevent, unsigned) { return CUDA_SUCCESS; }
+CUresult cuStreamIsCapturing(CUstream, CUstreamCaptureStatus* s) {
+    return *s = CU_STREAM_CAPTURE_STATUS_NONE, CUDA_SUCCESS;
+}
+CUresult cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode) {
+    *reinterpret_cast<FakeStream*>(stream) = {true, 0, 0, {}};
+    return CUDA_SUCCESS;
+}
+CUresult cuStreamEndCapture(CUstream stream, CUgraph* graph) {
+    auto* s = reinterpret_cast<FakeStream*>(stream);
+    *graph = reinterpret_cast<CUgraph>(new FakeStream(*s));
+    s->capturing = false;
+    return CUDA_SUCCESS;
+}
+CUresult cuGraphGetNodes(CUgraph g, CUgraphNode*, size_t* n) {
+    return *n = reinterpret_cast<FakeStream*>(g)->nodes, CUDA_SUCCESS;
+}
+CUresult cuGraphInstantiateWithFlags(CUgraphExec* e, CUgraph g, unsigned long long) {
+    return *e = reinterpret_cast<CUgraphExec>(new FakeStream(*reinterpret_cast<FakeStream*>(g))),
+           CUDA_SUCCESS;
+}
+CUresult cuGraphLaunch(CUgraphExec e, CUstream) {
+    const auto* graph = reinterpret_cast<FakeStream*>(e);
+    clock_us += graph->recorded_us;
+    for (unsigned short* c : graph->marks) *c = mark;
+    return CUDA_SUCCESS;
+}
+CUresult cuGraphDestroy(CUgraph g) { return delete reinterpret_cast<FakeStream*>(g), CUDA_SUCCESS; }
+CUresult cuGraphExecDestroy(CUgraphExec g) { return delete reinterpret_cast<FakeStream*>(g), CUDA_SUCCESS; }
+
+CUresult cuEventCreate(CUevent* e, unsigned) {
+    return *e = reinterpret_cast<CUevent>(new double(0)), CUDA_SUCCESS;
+}
+CUresult cuEventDestroy(CUevent e) { return delete reinterpret_cast<double*>(e), CUDA_SUCCESS; }
+CUresult cuEventRecord(CUevent e, CUstream) { return *reinterpret_cast<double*>(e) = clock_us, CUDA_SUCCESS; }
+CUresult cuEventSynchronize(CUevent) { return CUDA_SUCCESS; }
+CUresult cuEventQuery(CUevent) { return CUDA_SUCCESS; }
+CUresult cuEventElapsedTime(float* ms, CUevent a, CUevent b) {
+    *ms = float((*reinterpret_cast<double*>(b) - *reinterpret_cast<double*>(a)) * 1e-3);
+    return CUDA_SUCCESS;
+}
+
+CUresult cuLibraryLoadData(CUlibrary* l, const void*, CUjit_option*, void**, unsigned, CUlibraryOption*,
+                           void**, unsigned) {
+    return *l = reinterpret_cast<CUlibrary>(new FakeLibrary), CUDA_SUCCESS;
+}
+CUresult cuLibraryUnload(CUlibrary l) { return delete reinterpret_cast<FakeLibrary*>(l), CUDA_SUCCESS; }
+CUresult cuLibraryGetKernel(CUkernel* k, CUlibrary l, const char* name) {
+    FakeKernel& kernel = reinterpret_cast<FakeLibrary*>(l)->kernels[name];
+    kernel = {name, duration(name)};
+    return *k = reinterpret_cast<CUkernel>(&kernel), CUDA_SUCCESS;
+}
+CUresult cuKernelGetFunction(CUfunction* f, CUkernel k) {
+    return *f = reinterpret_cast<CUfunction>(k), CUDA_SUCCESS;
+}
+CUresult cuFuncGetAttribute(int* v, CUfunction_attribute, CUfunction) { return *v = 0, CUDA_SUCCESS; }
+CUresult cuFuncSetAttribute(CUfunction, CUfunction_attribute, int) { return CUDA_SUCCESS; }
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* n, CUfunction, int, size_t) {
+    return *n = 2, CUDA_SUCCESS;
+}
+CUresult cuOccupancyMaxActiveClusters(int* n, CUfunction, const CUlaunchConfig*) {
+    return *n = 66, CUDA_SUCCESS;
+}
+CUresult cuLaunchKernelEx(const CUlaunchConfig* c, CUfunction f, void** arguments, void**) {
+    const FakeKernel& kernel = *reinterpret_cast<FakeKernel*>(f);
+    advance(c->hStream, kernel.us);
+    run_kernel(kernel, reinterpret_cast<FakeStream*>(c->hStream), c->gridDimX, arguments);
+    return CUDA_SUCCESS;
+}
+CUresult cuTensorMapEncodeTiled(CUtensorMap*, CUtensorMapDataType, cuuint32_t, void*, const cuuint64_t*,
+                                const cuuint64_t*, const cuuint32_t*, const cuuint32_t*,
+                                CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion,
+                                CUtensorMapFloatOOBfill) {
+    return CUDA_SUCCESS;
+}
+
+}  // extern "C"
