@@ -4,7 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -12,11 +11,10 @@
 #include "cli/interrupt.hpp"
 #include "cli/values.hpp"
 #include "rooftile/error.hpp"
-#include "rooftile/machine/live.hpp"
+#include "rooftile/machine/file_text.hpp"
 #include "rooftile/measure/ladder.hpp"
 #include "rooftile/report/ladder_json.hpp"
 #include "rooftile/report/ladder_text.hpp"
-#include "rooftile/report/measurement_text.hpp"
 
 namespace rooftile::cli {
 namespace {
@@ -40,24 +38,15 @@ int write_ladder(const LadderRun& run, DocumentContext context, const MeasureFla
     if (format == Format::text) {
         const Terminal terminal = terminal_for(flags.output);
         std::string out = ladder_text(context, run, terminal);
-        for (const std::string& note : run.notes)
-            out += "\nnote  " + wrapped(displayable(note, terminal.utf8), terminal.prose() - 6, 6);
-        if (!run.notes.empty()) out += "\n";
-        if (flags.timings) out += "\n" + timings_text(run.timings, terminal);
+        out += closing_text(run.notes, run.timings, flags, terminal);
         write_result(out, flags.output);
     } else {
         const Json document = ladder_document(context, run, flags.timings);
         write_result(format == Format::csv ? ladder_csv(document) : document_text(document, format),
                      flags.output);
     }
-    if (!run.verified()) {
-        say("verification failed: a result is wrong; its row says where");
-        return int(ExitCode::verification_failed);
-    }
     const auto unbuilt = [](const LadderRow& row) { return !row.measured.built; };
-    if (std::none_of(run.rows.begin(), run.rows.end(), unbuilt)) return int(ExitCode::done);
-    say("a kernel did not compile as it must; its row says why");
-    return int(ExitCode::compile_failed);
+    return verdict(!run.verified(), std::any_of(run.rows.begin(), run.rows.end(), unbuilt));
 }
 
 }  // namespace
@@ -74,12 +63,8 @@ int measure_ladder(const MeasureFlags& flags, const Invocation& invocation) {
     GemmRequest request = request_of(flags.gemm, 1);
     request.top = 1;
     request.buildable_only = true;
-    std::optional<Target> named;
-    if (!flags.gemm.machine.empty()) named = target_of(flags.gemm);
-    const LiveMachine live = live_machine(options.device);  // exit code 4 where there is no GPU
-    const Target target = named ? std::move(*named) : target_of(flags.gemm);
-    options.machine =
-        &live.machine;  // the roofs are of the GPU that runs, whatever machine was predicted for
+    const auto [live, target] = live_target(flags.gemm, options.device);
+    options.machine = &live.machine;
 
     std::vector<std::string> notes;
     if (!target.note.empty()) notes.push_back(target.note);
@@ -109,9 +94,7 @@ void add_report_ladder(CLI::App& report, Invocation& invocation) {
                     "report ladder needs the file that `measure gemm --ladder --json` wrote: report ladder "
                     "FILE");
             checked_format(*output);
-            std::ifstream stream(*file, std::ios::binary);
-            if (!stream) throw RequestError(fmt::format("{}: cannot be opened", *file));
-            const Json document = Json::parse(stream, nullptr, false);
+            const Json document = Json::parse(read_whole_file(*file), nullptr, false);
             if (document.is_discarded()) throw RequestError(fmt::format("{}: not JSON", *file));
             write_result(ladder_markdown(document), *output);
             return int(ExitCode::done);

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/machine_probe.hpp"
 #include "cli/output.hpp"
 #include "cli/values.hpp"
 #include "cli/verbs.hpp"
@@ -94,10 +95,7 @@ void add_machine(CLI::App& app, Invocation& invocation) {
         invocation.run = [&invocation, flags] { return show(*flags, invocation.command); };
     });
 
-    CLI::App* probe = machine->add_subcommand("probe", "Measure a GPU's unknown numbers (not available yet)");
-    probe->prefix_command();  // whatever follows belongs to it
-    probe->callback(
-        [&invocation] { invocation.run = []() -> int { not_available("rooftile machine probe"); }; });
+    add_machine_probe(*machine, invocation);
 }
 
 }  // namespace rooftile::cli

@@ -15,7 +15,6 @@
 #include "cli/values.hpp"
 #include "cli/verbs.hpp"
 #include "rooftile/error.hpp"
-#include "rooftile/machine/live.hpp"
 #include "rooftile/measure/measure.hpp"
 #include "rooftile/report/measurement_text.hpp"
 
@@ -28,40 +27,27 @@ constexpr std::string_view modes[] = {"cold", "sustained", "burst"};
 constexpr std::string_view baselines[] = {"cublaslt", "none"};
 constexpr std::int64_t largest_seed = (std::int64_t{1} << 53) - 1;  // JSON keeps it
 
-std::string text_of(const DocumentContext& context, const MeasureRun& run, bool timings,
-                    const Terminal& terminal) {
-    std::string out = measurement_text(context, run.rows, terminal);
-    for (const std::string& note : run.notes)
-        out += "\nnote  " + wrapped(displayable(note, terminal.utf8), terminal.prose() - 6, 6);
-    if (!run.notes.empty()) out += "\n";
-    if (timings) out += "\n" + timings_text(run.timings, terminal);
-    return out;
-}
-
 int write_run(const MeasureRun& run, DocumentContext context, const MeasureFlags& flags, std::uint64_t seed) {
     context.gpu = GpuContext{run.gpu, run.driver, run.nvrtc, utc_now(), seed};
     context.kernel_hash = run.kernel_hash;
     const Format format = checked_format(flags.output);
     if (format == Format::text) {
-        write_result(text_of(context, run, flags.timings, terminal_for(flags.output)), flags.output);
+        const Terminal terminal = terminal_for(flags.output);
+        write_result(measurement_text(context, run.rows, terminal)
+                         + closing_text(run.notes, run.timings, flags, terminal),
+                     flags.output);
     } else {
         const auto timings = flags.timings ? run.timings : std::vector<Timing>();
         write_result(document_text(measurement_document(context, run.rows, timings, run.notes), format),
                      flags.output);
     }
     const auto wrong = [](const Measurement& row) { return row.built && !row.verified.ok(); };
-    if (std::any_of(run.rows.begin(), run.rows.end(), wrong)) {
-        say("verification failed: a result is wrong; its row says where");
-        return int(ExitCode::verification_failed);
-    }
     const auto unbuilt = [](const Measurement& row) { return !row.built; };
-    if (std::none_of(run.rows.begin(), run.rows.end(), unbuilt)) return int(ExitCode::done);
-    say("a kernel did not compile as planned; its row says why");
-    return int(ExitCode::compile_failed);
+    return verdict(std::any_of(run.rows.begin(), run.rows.end(), wrong),
+                   std::any_of(run.rows.begin(), run.rows.end(), unbuilt));
 }
 
 int measure_gemm(const MeasureFlags& flags, const Invocation& invocation) {
-    if (flags.counters) not_available("--counters");
     checked_format(flags.output);
     if (flags.ladder && !flags.suite.empty()) throw RequestError("--ladder and --suite exclude each other");
     if (flags.ladder) return measure_ladder(flags, invocation);
@@ -73,15 +59,12 @@ int measure_gemm(const MeasureFlags& flags, const Invocation& invocation) {
     const GemmProblem problem = problem_of(flags.gemm);
     GemmRequest request = request_of(flags.gemm, default_top);
     request.buildable_only = true;
-    std::optional<Target> planned;
-    if (!flags.gemm.machine.empty()) planned = target_of(flags.gemm);
-    const LiveMachine live = live_machine(options.device);  // exit code 4 where there is no GPU
-    const Target target = planned ? std::move(*planned) : target_of(flags.gemm);
+    const auto [live, target] = live_target(flags.gemm, options.device);
     const DocumentContext context = context_of(target.machine, invocation.command);
     const auto outcome = derive_for(target, problem, request);
     if (const auto* infeasible = std::get_if<Infeasible>(&outcome))
         return report_infeasible(*infeasible, context, flags.output);
-    options.machine = &live.machine;  // the roofs are of the GPU that runs, whatever machine was planned for
+    options.machine = &live.machine;
     note_interrupts();
     MeasureRun run = measure(std::get<Plans>(outcome).plans, options);
     if (!target.note.empty()) run.notes.insert(run.notes.begin(), target.note);
@@ -94,6 +77,7 @@ MeasureOptions measure_options(const MeasureFlags& flags, std::chrono::steady_cl
     MeasureOptions options;
     options.mode = Mode(one_of("--mode", flags.mode, modes));
     options.baseline = one_of("--baseline", flags.baseline, baselines) == 0;
+    options.counters = flags.counters;
     options.seed = flags.seed.empty() ? fresh_seed()
                                       : std::uint64_t(whole_number("--seed", flags.seed, 0, largest_seed));
     if (!flags.rounds.empty()) options.timing.rounds = int(whole_number("--rounds", flags.rounds, 1, 1000));
@@ -101,6 +85,33 @@ MeasureOptions measure_options(const MeasureFlags& flags, std::chrono::steady_cl
     options.program_start = start;
     if (isatty(STDERR_FILENO)) options.progress = [](const std::string& line) { say(line); };
     return options;
+}
+
+LiveTarget live_target(const GemmFlags& flags, int device) {
+    std::optional<Target> named;
+    if (!flags.machine.empty()) named = target_of(flags);
+    LiveMachine live = live_machine(device);
+    return {std::move(live), named ? std::move(*named) : target_of(flags)};
+}
+
+std::string closing_text(const std::vector<std::string>& notes, const std::vector<Timing>& timings,
+                         const MeasureFlags& flags, const Terminal& terminal) {
+    std::string out;
+    for (const std::string& note : notes)
+        out += "\nnote  " + wrapped(displayable(note, terminal.utf8), terminal.prose() - 6, 6);
+    if (!notes.empty()) out += "\n";
+    if (flags.timings) out += "\n" + timings_text(timings, terminal);
+    return out;
+}
+
+int verdict(bool wrong, bool unbuilt) {
+    if (wrong) {
+        say("verification failed: a result is wrong; its row says where");
+        return int(ExitCode::verification_failed);
+    }
+    if (!unbuilt) return int(ExitCode::done);
+    say("a kernel did not compile as planned; its row says why");
+    return int(ExitCode::compile_failed);
 }
 
 void add_measure(CLI::App& app, Invocation& invocation) {
@@ -130,7 +141,9 @@ void add_measure(CLI::App& app, Invocation& invocation) {
     add("--max-seconds", flags->max_seconds, "S", "Of a suite: stop in order before S seconds have passed");
     gemm->add_flag("--ladder", flags->ladder, "Six kernels from naive to full beside the planned one")
         ->group(group);
-    gemm->add_flag("--counters", flags->counters, "Hardware counters (not available yet)")->group(group);
+    gemm->add_flag("--counters", flags->counters,
+                   "Hardware counters of each plan and of cuBLASLt's best, after they were timed")
+        ->group(group);
     gemm->add_flag("--timings", flags->timings, "Show what each part of the run took")->group(group);
     add_output_flags(*gemm, flags->output, Documents::all);
     gemm->footer(

@@ -1,12 +1,14 @@
-// What `measure gemm` takes, shared by a single problem and a suite.
+// What `measure gemm` takes and how it ends, shared by a single problem, a suite and the ladder.
 #pragma once
 
 #include <chrono>
 #include <string>
+#include <vector>
 
 #include "cli/gemm_arguments.hpp"
 #include "cli/output.hpp"
 #include "cli/verbs.hpp"
+#include "rooftile/machine/live.hpp"
 #include "rooftile/measure/measure.hpp"
 
 namespace rooftile::cli {
@@ -21,6 +23,21 @@ struct MeasureFlags {
 
 /// Checked. Throws RequestError.
 MeasureOptions measure_options(const MeasureFlags& flags, std::chrono::steady_clock::time_point start);
+
+/// The GPU that runs, whose roofs count, and what is planned for: another machine where the flags name one.
+struct LiveTarget {
+    LiveMachine live;
+    Target target;
+};
+/// Throws RequestError of a named machine first, then Error(no_gpu).
+LiveTarget live_target(const GemmFlags& flags, int device);
+
+/// What stands below a run's text: its notes and, where the flags ask for them, its timings.
+std::string closing_text(const std::vector<std::string>& notes, const std::vector<Timing>& timings,
+                         const MeasureFlags& flags, const Terminal& terminal);
+
+/// The exit code of a run with a wrong result or a kernel that did not compile; says on stderr which.
+int verdict(bool wrong, bool unbuilt);
 
 /// `measure gemm --suite`: every problem of the file, one row a plan appended to --out as each is done.
 int measure_suite(const MeasureFlags& flags, const Invocation& invocation);

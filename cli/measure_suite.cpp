@@ -10,7 +10,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -18,7 +17,7 @@
 #include "cli/measure_flags.hpp"
 #include "cli/values.hpp"
 #include "rooftile/error.hpp"
-#include "rooftile/machine/live.hpp"
+#include "rooftile/machine/file_text.hpp"
 #include "rooftile/report/number.hpp"
 #include "rooftile/report/suite_rows.hpp"
 
@@ -29,15 +28,9 @@ constexpr int suite_top = 8;
 constexpr int suite_rounds = 6, suite_other_rounds = 3;
 constexpr double suite_drop_others = 1.05;
 
-std::string file_text(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    if (!file) throw RequestError(fmt::format("{}: cannot be opened: {}", path, std::strerror(errno)));
-    return {std::istreambuf_iterator<char>(file), {}};
-}
-
 /// Of the program's own file: what was measured before goes on only with the very same planner and kernels.
 std::string program_hash() {
-    const std::string bytes = file_text("/proc/self/exe");
+    const std::string bytes = read_whole_file("/proc/self/exe");
     const XXH128_hash_t hash = XXH3_128bits(bytes.data(), bytes.size());
     return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
 }
@@ -51,7 +44,7 @@ class RowFile {
     std::optional<SuiteRecord> record() const {
         std::error_code error;
         if (flags_.file.empty() || !std::filesystem::is_regular_file(flags_.file, error)) return std::nullopt;
-        const std::string text = file_text(flags_.file);
+        const std::string text = read_whole_file(flags_.file);
         if (text.empty()) return std::nullopt;
         return read_suite_record(text, flags_.file);
     }
@@ -154,14 +147,11 @@ class SuiteRun {
     }
 
     int run(const std::string& command) {
-        std::optional<Target> planned;
-        if (!flags_.gemm.machine.empty()) planned = target_of(flags_.gemm);
-        std::optional<SuiteRecord> record = file_.record();
-        live_ = live_machine(options_.device);  // exit code 4 where there is no GPU
-        target_ = planned ? std::move(*planned) : target_of(flags_.gemm);
-        if (!target_.note.empty()) say(target_.note);
-        options_.machine = &live_->machine;
-        context_ = context_of(target_.machine, command);
+        const std::optional<SuiteRecord> record = file_.record();
+        at_ = live_target(flags_.gemm, options_.device);
+        if (!at_.target.note.empty()) say(at_.target.note);
+        options_.machine = &at_.live.machine;
+        context_ = context_of(at_.target.machine, command);
         program_ = program_hash();
         if (record) go_on_from(*record);
         if (suite_.problems.empty()) {
@@ -195,7 +185,7 @@ class SuiteRun {
         if (next_ == suite_.problems.size()) return std::nullopt;
         const SuiteProblem& p = suite_.problems[next_++];
         MeasureTask task{p.problem, {}, {}, p.layers};
-        auto outcome = derive_for(target_, p.problem, request_);
+        auto outcome = derive_for(at_.target, p.problem, request_);
         if (auto* plans = std::get_if<Plans>(&outcome)) task.plans = std::move(plans->plans);
         else task.infeasible = std::get<Infeasible>(std::move(outcome));
         return task;
@@ -283,8 +273,7 @@ class SuiteRun {
     Suite suite_;  ///< what is left of it
     GemmRequest request_;
     double max_seconds_ = 0, longest_ = 0;
-    std::optional<LiveMachine> live_;
-    Target target_;
+    LiveTarget at_;
     DocumentContext context_;
     std::string program_;
     bool begun_ = false;  ///< the file has its context line

@@ -1,11 +1,6 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <memory>
 
 #include "cli/ladder.hpp"
@@ -13,6 +8,7 @@
 #include "cli/values.hpp"
 #include "cli/verbs.hpp"
 #include "rooftile/error.hpp"
+#include "rooftile/machine/file_text.hpp"
 #include "rooftile/report/suite_report.hpp"
 
 namespace rooftile::cli {
@@ -24,15 +20,6 @@ struct SuiteReportFlags {
     bool markdown = false, require = false;
 };
 
-std::string text_of_file(const std::string& path) {
-    std::error_code error;
-    if (!std::filesystem::is_regular_file(path, error))
-        throw RequestError(fmt::format("{}: no such file", path));
-    std::ifstream file(path, std::ios::binary);
-    if (!file) throw RequestError(fmt::format("{}: cannot be opened: {}", path, std::strerror(errno)));
-    return {std::istreambuf_iterator<char>(file), {}};
-}
-
 int report_suite(const SuiteReportFlags& flags) {
     checked_format(flags.output);
     if (flags.file.empty())
@@ -41,7 +28,7 @@ int report_suite(const SuiteReportFlags& flags) {
     std::optional<Suite> suite;
     if (!flags.suite.empty()) suite = read_suite(flags.suite);
     const SuiteReport report =
-        suite_report(read_suite_record(text_of_file(flags.file), flags.file), suite ? &*suite : nullptr);
+        suite_report(read_suite_record(read_whole_file(flags.file), flags.file), suite ? &*suite : nullptr);
     if (report.shapes.empty())
         throw RequestError(fmt::format("{}: no problem in it is complete", flags.file));
     write_result(flags.markdown ? suite_markdown(report) : suite_text(report, terminal_for(flags.output)),

@@ -2,6 +2,7 @@
 # because they need a library that no user should have to install. All relative to the repository's root.
 set(ROOFTILE_INTERNAL_HEADERS
     rooftile/kernel/driver_table.hpp  # cuda.h
+    rooftile/probe/document.hpp       # report/json.hpp
     rooftile/report/csv.hpp           # nlohmann/json_fwd.hpp, by report/json.hpp
     rooftile/report/json.hpp
     rooftile/report/ladder_json.hpp

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <iterator>
 #include <system_error>
 
 #include <fmt/core.h>
@@ -76,10 +77,7 @@ class DepthCheck {
     int depth_ = 0;
 };
 
-}  // namespace
-
-std::string read_small_file(const std::filesystem::path& path) {
-    const std::string name = path.string();
+std::ifstream opened(const std::filesystem::path& path, const std::string& name) {
     std::error_code error;
     const auto status = std::filesystem::status(path, error);
     if (status.type() == std::filesystem::file_type::not_found) refuse(name, "no such file");
@@ -87,10 +85,27 @@ std::string read_small_file(const std::filesystem::path& path) {
     if (status.type() == std::filesystem::file_type::directory)
         refuse(name, "this is a directory, not a file");
     if (status.type() != std::filesystem::file_type::regular) refuse(name, "not a regular file");
-    const auto size = std::filesystem::file_size(path, error);
-    if (!error) check_size(size, name);
     std::ifstream stream(path, std::ios::binary);
     if (!stream) refuse(name, "cannot be opened; is it readable?");
+    return stream;
+}
+
+}  // namespace
+
+std::string read_whole_file(const std::filesystem::path& path) {
+    const std::string name = path.string();
+    std::ifstream stream = opened(path, name);
+    std::string text{std::istreambuf_iterator<char>(stream), {}};
+    if (stream.bad()) refuse(name, "cannot be read");
+    return text;
+}
+
+std::string read_small_file(const std::filesystem::path& path) {
+    const std::string name = path.string();
+    std::ifstream stream = opened(path, name);
+    std::error_code error;
+    const auto size = std::filesystem::file_size(path, error);
+    if (!error) check_size(size, name);
     std::string text(FileLimits::bytes + 1, '\0');
     stream.read(text.data(), static_cast<std::streamsize>(text.size()));
     if (stream.bad()) refuse(name, "cannot be read");

@@ -1,4 +1,5 @@
-// Machine files are untrusted: what a TOML parser should never see is refused before it runs.
+// Whole files as text. Machine files are untrusted: what a TOML parser should never see is refused before it
+// runs.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +17,9 @@ struct FileLimits {
     static constexpr int dots_a_line = 32;  ///< outside strings and comments
     static constexpr int depth = 8;         ///< of brackets and braces
 };
+
+/// All bytes of a regular file, however many. Throws RequestError with one line.
+std::string read_whole_file(const std::filesystem::path& path);
 
 /// The text of a regular file within `FileLimits::bytes`. Throws RequestError with one line.
 std::string read_small_file(const std::filesystem::path& path);

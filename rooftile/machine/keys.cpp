@@ -22,7 +22,8 @@ constexpr UnitRange unit_ranges[] = {
     {"B/clk/SM", 1e-3, 1e6}, {"B/clk", 1e-3, 1e9},     {"B/s", 1e6, 1e18},
     {"B/s/SM", 1e3, 1e16},   {"clk", 0, 1e7},          {"s", 0, 1},
     {"Hz", 1e6, 1e11},       {"W", 0.1, 1e5},          {"FLOP/clk/SM", 1e-2, 1e7},
-    {"FLOP/s", 1e6, 1e20},   {"op/clk/SM", 1e-2, 1e6},
+    {"FLOP/s", 1e6, 1e20},   {"op/clk/SM", 1e-2, 1e6}, {"J/clk/SM", 1e-15, 1e-3},
+    {"J/FLOP", 1e-18, 1e-6}, {"J/B", 1e-16, 1e-3},
 };
 
 constexpr const UnitRange* unit_range(std::string_view unit) {
@@ -60,6 +61,11 @@ constexpr Key keys[] = {
     count("sm.named_barriers", "barriers", 1, 4096, "named barriers of one SM"),
     count("cluster.max_portable", "CTAs", 1, 1024, "largest cluster every GPU of the architecture runs"),
     count("cluster.max", "CTAs", 1, 1024, "largest cluster with opt-in"),
+    count("cluster.sms_2", "SMs", 1, 4096, "SMs that clusters of 2 large CTAs can use at once"),
+    count("cluster.sms_3", "SMs", 1, 4096, "SMs that clusters of 3 large CTAs can use at once"),
+    count("cluster.sms_4", "SMs", 1, 4096, "SMs that clusters of 4 large CTAs can use at once"),
+    count("cluster.sms_6", "SMs", 1, 4096, "SMs that clusters of 6 large CTAs can use at once"),
+    count("cluster.sms_8", "SMs", 1, 4096, "SMs that clusters of 8 large CTAs can use at once"),
 
     bytes("shared.per_sm", 1, GiB, "shared memory of one SM at its largest carve-out"),
     bytes("shared.per_cta", 1, GiB, "most shared memory a CTA may ask for, with opt-in"),
@@ -79,6 +85,9 @@ constexpr Key keys[] = {
     physical("dram.sustained_write", whole_or_sm, "device memory, writes alone, as measured"),
     physical("dram.sustained_copy", whole_or_sm, "device memory, read plus written bytes of a copy"),
     physical("dsmem.bandwidth", "B/clk/SM", "shared memory of another SM of the cluster"),
+    physical("tma.rate_dram", "B/clk/SM or B/s/SM", "most that TMA brings one SM alone from device memory"),
+    physical("tma.rate_l2", "B/clk/SM or B/s/SM", "most that TMA brings one SM alone from L2"),
+    bytes("tma.in_flight", 1, GiB, "most bytes that TMA keeps outstanding for one SM"),
     physical("load.rate", "B/clk/SM or B/s/SM", "v of one SM's load time t(b) = load.latency + b / v"),
 
     physical("shared.latency", cycles_or_time, "shared-memory load"),
@@ -89,6 +98,9 @@ constexpr Key keys[] = {
     physical("dsmem.latency", cycles_or_time, "load from another SM of the cluster"),
     physical("load.latency", cycles_or_time, "t0 of one SM's load time t(b) = t0 + b / load.rate"),
     physical("tma.latency_extra", cycles_or_time, "what TMA adds to a plain load"),
+    physical("tma.latency_dram", cycles_or_time, "one TMA box of 8 KiB from device memory, issue to arrival"),
+    physical("tma.latency_l2", cycles_or_time, "one TMA box of 8 KiB from L2, issue to arrival"),
+    physical("barrier.mbarrier", cycles_or_time, "two warps hand over and back by mbarriers"),
     physical("barrier.cta", cycles_or_time, "__syncthreads of 8 warps"),
     physical("barrier.cluster", cycles_or_time, "cluster arrive and wait"),
     physical("launch.gap_stream", "s", "back-to-back small kernels of a stream, one to the next"),
@@ -105,6 +117,12 @@ constexpr Key keys[] = {
     physical("peak.*.*.*", "FLOP/s", "stated peak of the GPU, where it is not SMs x rate x clock"),
     physical("matmul.sustained.*", "FLOP/s", "best sustained matrix product measured, by input type"),
     physical("power.tdp", "W", "power limit"),
+    physical("power.idle", "W", "a context open and nothing running"),
+    physical("energy.cycle", "J/clk/SM", "a cycle of an SM that has a CTA, its work left out"),
+    physical("energy.flop.*", "J/FLOP", "matrix FLOP on random data of a type, at the highest clock"),
+    physical("energy.shared", "J/B", "byte read from or written to shared memory, at the highest clock"),
+    physical("energy.l2", "J/B", "byte from L2 to an SM"),
+    physical("energy.dram", "J/B", "byte from device memory to L2"),
 };
 
 constexpr Feature features[] = {

@@ -1,8 +1,9 @@
-// A GPU readied for measuring, and one problem after the other measured on it. For rooftile/measure's own
+// A GPU readied for measuring, and what every measurement on it does alike. For rooftile/measure's own
 // sources.
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -37,6 +38,20 @@ class Bench {
     /// Of the sustained mode; what follows is under load.
     double load_seconds();
 
+    /// options().progress, where there is one.
+    void say(const std::string& line) const;
+
+    /// With a C for each of `launches` results, as far as free memory allows.
+    std::unique_ptr<GemmVerifier> verifier(const GemmProblem& problem, std::size_t launches) const;
+
+    /// Sets to rotate over, A and B of the first filled with normal numbers and the others alike; a line in
+    /// `notes` where L2 may hold part of them. Throws Error(gpu_failed) where no set fits.
+    OperandSets operand_sets(const GemmProblem& problem, std::vector<std::string>& notes) const;
+
+    /// time_works() in the mode and with the load that the options and the GPU's past ask for.
+    std::vector<TimedResult> time(const std::vector<TimedWork>& works, std::int64_t sets,
+                                  std::vector<Timing>& timings);
+
     bool first_result = false;  ///< seen already
 
   private:
@@ -51,6 +66,24 @@ class Bench {
 
 /// Seconds since `start`.
 double seconds_since(std::chrono::steady_clock::time_point start);
+
+/// So many bytes of what is free on the device.
+std::int64_t share_of_free(double share);
+
+/// Rotated buffers are together at least this many L2.
+inline constexpr int l2_factor = 4;
+
+/// `launch` on buffer set `set` of `sets`, which must outlive it.
+std::function<void(Stream, std::int64_t set)> on(const OperandSets& sets, GemmLaunch launch);
+
+/// Algorithm `index` of `rival`, which must outlive it.
+GemmLaunch launch_of(const CublasLt& rival, int index);
+
+/// All algorithms of `rival`, which may be null, on `sets`; returns how many.
+std::size_t add_rivals(std::vector<TimedWork>& works, const CublasLt* rival, const OperandSets& sets);
+
+/// What a reader must know of one timing: roofs that were not checked, a clock that was held back.
+void note_timed(std::set<std::string>& notes, Mode mode, const TimedResult& timed, const Roofs& roofs);
 
 /// Adds its lifetime to `timings`.
 class Part {

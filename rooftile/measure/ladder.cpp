@@ -14,10 +14,6 @@
 namespace rooftile {
 namespace {
 
-constexpr int l2_factor = 4;               ///< rotated sets are together at least this many L2
-constexpr double free_memory_share = 0.6;  ///< of what is free, for rotated sets
-constexpr double results_share = 0.25;     ///< of what is free, for results that are judged together
-
 /// A compiled rung, the compiled plan, the compiler's error, or nothing where there is an obstacle.
 using Built = std::variant<std::monostate, CachedCompile, Kernel, Error>;
 
@@ -75,10 +71,6 @@ class LadderBench {
   private:
     Measurement& measured(std::size_t launch) { return run_.rows[rows_[launch]].measured; }
 
-    void say(const std::string& line) const {
-        if (options_.progress) options_.progress(line);
-    }
-
     Built build_row(const LadderRow& row, const std::string& arch) const {
         if (!row.obstacle.empty()) return {};
         try {
@@ -88,7 +80,7 @@ class LadderBench {
     }
 
     void build(const std::string& arch) {
-        say("compiling the ladder");
+        if (options_.progress) options_.progress("compiling the ladder");
         for (LadderRow& row : run_.rows) {
             if (row.rung && row.obstacle.empty()) row.obstacle = arch_obstacle(*row.rung, arch);
             row.measured.plan.problem = problem_;
@@ -144,11 +136,9 @@ class LadderBench {
 
     /// What is wrong is not timed.
     void verify() {
-        say(fmt::format("verifying {} kernels", launches_.size()));
+        bench_->say(fmt::format("verifying {} kernels", launches_.size()));
         const Part part(run_.timings, "verify");
-        const auto free = static_cast<std::int64_t>(results_share * double(memory_info().free_bytes));
-        const int results = GemmVerifier::results_for(problem_, launches_.size(), free);
-        verifier_ = std::make_unique<GemmVerifier>(bench_->kernels(), problem_, results);
+        verifier_ = bench_->verifier(problem_, launches_.size());
         auto verified = verifier_->check_values(options_.seed, launches_);
         verifier_->check_special(verified, options_.seed, launches_);
         std::vector<std::size_t> rows;
@@ -165,25 +155,7 @@ class LadderBench {
 
     OperandSets make_sets() {
         const Part part(run_.timings, "buffers and fill");
-        const auto free = static_cast<std::int64_t>(free_memory_share * double(memory_info().free_bytes));
-        const std::int64_t bytes = OperandSets::set_bytes(problem_), l2_bytes = bench_->device().l2_bytes;
-        const std::int64_t count = rotated_sets(bytes, l2_bytes, l2_factor, free);
-        if (count < 1)
-            throw Error(ExitCode::gpu_failed,
-                        fmt::format("one set of A, B and C takes {} B, {} B of GPU memory may be used; free "
-                                    "some or take a smaller problem",
-                                    bytes, free));
-        if (count * bytes < l2_factor * l2_bytes)
-            run_.notes.push_back(fmt::format(
-                "{} buffer sets of {} B are less than {} x L2: part of the inputs may come from L2", count,
-                bytes, l2_factor));
-        OperandSets sets(problem_, count);
-        const StreamOwner stream;
-        for (const Operand operand : {Operand::a, Operand::b})
-            bench_->kernels().fill(
-                stream, fill_arguments(problem_, operand, sets.view(operand), Fill::normal, options_.seed));
-        stream.synchronize();
-        return sets;
+        return bench_->operand_sets(problem_, run_.notes);
     }
 
     void time() {
@@ -191,42 +163,17 @@ class LadderBench {
         const CublasLt* rival = options_.baseline ? bench_->rival(problem_, missing) : nullptr;
         const OperandSets sets = make_sets();
         std::vector<TimedWork> works;
-        const auto add = [&](std::string name, GemmLaunch launch, Role role) {
-            works.push_back({std::move(name),
-                             [&sets, launch = std::move(launch)](Stream stream, std::int64_t set) {
-                                 launch(stream, sets.data(Operand::a, set), sets.data(Operand::b, set),
-                                        sets.data(Operand::c, set));
-                             },
-                             role});
-        };
         for (std::size_t i = 0; i < launches_.size(); ++i) {
             const LadderRow& row = run_.rows[rows_[i]];
-            add(row.name, launches_[i], row.rung && *row.rung <= Rung::shared ? Role::other : Role::leader);
+            works.push_back({row.name, on(sets, launches_[i]),
+                             row.rung && *row.rung <= Rung::shared ? Role::other : Role::leader});
         }
         const std::size_t ours = works.size();
-        for (int index = 0; rival && index < rival->algorithms(); ++index)
-            add(
-                fmt::format("cuBLASLt {}", index),
-                [rival, index](Stream stream, const void* a, const void* b, void* c) {
-                    rival->launch(index, stream, a, b, c);
-                },
-                Role::rival);
-        const std::vector<TimedResult> timed = time_all(works, sets.sets());
+        add_rivals(works, rival, sets);
+        const std::vector<TimedResult> timed = bench_->time(works, sets.sets(), run_.timings);
         set_rows(std::span(timed).first(ours), std::span(timed).subspan(ours));
         run_.baselines.missing = rival ? "" : missing;
         if (verifier_) verify_again();
-    }
-
-    std::vector<TimedResult> time_all(const std::vector<TimedWork>& works, std::int64_t sets) {
-        say(fmt::format("timing {} candidates over {} buffer sets, {}", works.size(), sets,
-                        name_of(options_.mode)));
-        const Part part(run_.timings, fmt::format("time ({})", name_of(options_.mode)));
-        TimingOptions timing = options_.timing;
-        timing.mode = options_.mode;
-        timing.sets = sets;
-        timing.seed = options_.seed;
-        timing.interrupted = options_.interrupted;
-        return time_works(works, timing, bench_->kernels(), bench_->gpu(), bench_->device().l2_bytes);
     }
 
     void set_rows(std::span<const TimedResult> ours, std::span<const TimedResult> algorithms) {
@@ -235,10 +182,7 @@ class LadderBench {
         run_.baselines = baselines_of(problem_, options_.mode, algorithms, roofs, run_.notes);
         for (std::size_t i = 0; i < ours.size(); ++i) {
             set_figures(measured(i), ours[i], roofs_of(options_.machine, measured(i).plan, sms));
-            for (std::string& note : unchecked_roofs(options_.mode, ours[i], roofs))
-                noted_.insert(std::move(note));
-            const std::string words = clock_reason_words(ours[i].gpu.clock_reasons);
-            if (!words.empty()) noted_.insert("the GPU held its clock back: " + words);
+            note_timed(noted_, options_.mode, ours[i], roofs);
         }
     }
 

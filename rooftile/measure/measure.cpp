@@ -26,14 +26,6 @@ namespace {
 
 constexpr std::string_view arch = "sm_90";  // of sm90_gemm, the one family that can be built
 
-bool same_problem(const GemmProblem& x, const GemmProblem& y) {
-    const auto key = [](const GemmProblem& p) {
-        return std::tuple(p.m, p.n, p.k, p.lda, p.ldb, p.ldc, p.batch, p.a_type, p.b_type, p.c_type,
-                          p.accumulate_type, p.a_major, p.b_major, p.alpha, p.beta);
-    };
-    return key(x) == key(y);
-}
-
 /// A task with its kernels, or its compiler's errors.
 struct Prepared {
     MeasureTask task;
@@ -153,7 +145,7 @@ MeasureRun measure(const std::vector<GemmPlan>& plans, const MeasureOptions& opt
     if (plans.empty()) return run;
     std::vector<MeasureTask> tasks;
     for (const GemmPlan& plan : plans) {
-        if (tasks.empty() || !same_problem(tasks.back().problem, plan.problem))
+        if (tasks.empty() || tasks.back().problem != plan.problem)
             tasks.push_back({plan.problem, {}, {}, {}});
         tasks.back().plans.push_back(plan);
     }

@@ -23,6 +23,8 @@ struct MeasureOptions {
     bool baseline = true;  ///< cuBLASLt and a plain copy beside our kernels
     bool verify = true;
     bool time = true;  ///< false: compile, run and verify only
+    bool counters =
+        false;  ///< hardware counters of what was timed, and of cuBLASLt's best; never in a ladder
     int device = 0;
     std::uint64_t seed = 0;            ///< of inputs and orders; fresh_seed() for a new one
     const Machine* machine = nullptr;  ///< for the roofs; null: roof_fraction is empty, nothing is refused
@@ -53,8 +55,9 @@ struct MeasureRun {
 /// Compiles, verifies and times `plans` on a GPU, those of one problem interleaved with each other and with
 /// cuBLASLt. A wrong result is a row whose `verified` says so and which has no time; a plan that does not
 /// compile one whose `invalid` is the compiler's line.
-/// Throws RequestError where a plan is not buildable, Error(no_gpu, gpu_failed or interrupted), and
-/// Error(compile_failed) where no plan compiles.
+/// Throws RequestError where a plan is not buildable, Error(no_gpu, gpu_failed or interrupted),
+/// Error(counters_denied) where counters are asked for and not to be had, and Error(compile_failed) where no
+/// plan compiles.
 MeasureRun measure(const std::vector<GemmPlan>& plans, const MeasureOptions& options);
 
 /// One problem to measure: its plans, best first, all buildable; or none and why.
@@ -91,8 +94,8 @@ struct MeasureEvents {
 
 /// Measures one problem after the other in one continuous run: the long load of the sustained mode comes
 /// once, and again only where the GPU stood idle in between. A problem that cannot be compiled or does not
-/// fit is a ShapeRun that says so, and the run goes on. Throws Error(no_gpu), Error(interrupted), and
-/// Error(gpu_failed) where the GPU can no longer be used.
+/// fit is a ShapeRun that says so, and the run goes on. Throws Error(no_gpu), Error(interrupted),
+/// Error(counters_denied) and Error(gpu_failed) where the GPU can no longer be used.
 void measure_each(const MeasureEvents& events, const MeasureOptions& options);
 
 /// A number that has not been used before, below 2^53 so that JSON keeps it.

@@ -31,15 +31,6 @@ struct Verification {
     bool ok() const { return exact && random && special; }
 };
 
-/// The vendor's library on the same buffers, in the same run and mode.
-struct Baselines {
-    std::optional<double> cublaslt_top1_us, cublaslt_best_us, copy_us;
-    /// The best's time over ours in the same round, median of the rounds and its 95 % interval: a clock that
-    /// drifts from round to round is in both.
-    std::optional<double> cublaslt_ratio, cublaslt_ratio_low, cublaslt_ratio_high;
-    std::string missing;  ///< why a baseline is absent: "libcublasLt.so.13 not found"
-};
-
 /// Hardware counters of one launch: means over `launches` launches on rotated operands, L2 cold before the
 /// first. Empty where the chip has no such counter. The metrics behind them stand in
 /// rooftile/measure/counters.cpp, their keys and units in rooftile/report/counters.cpp.
@@ -63,6 +54,16 @@ struct CounterValues {
     std::optional<double> sm_read_bytes;                  ///< what arrived in SMs, each copy of a multicast
     /// With the write-back of what the launches left dirty in L2.
     std::optional<double> dram_read_bytes, dram_write_bytes;
+};
+
+/// The vendor's library on the same buffers, in the same run and mode.
+struct Baselines {
+    std::optional<double> cublaslt_top1_us, cublaslt_best_us, copy_us;
+    /// The best's time over ours in the same round, median of the rounds and its 95 % interval: a clock that
+    /// drifts from round to round is in both.
+    std::optional<double> cublaslt_ratio, cublaslt_ratio_low, cublaslt_ratio_high;
+    std::optional<CounterValues> cublaslt_best_counters;  ///< where counters were asked for
+    std::string missing;  ///< why a baseline is absent: "libcublasLt.so.13 not found"
 };
 
 struct Measurement {

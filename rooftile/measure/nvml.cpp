@@ -15,7 +15,8 @@ struct Nvml::Functions {
     int (*power)(void*, unsigned*) = nullptr;             // mW
     int (*temperature)(void*, int, unsigned*) = nullptr;  // degrees Celsius
     int (*reasons)(void*, unsigned long long*) = nullptr;
-    int (*power_limit)(void*, unsigned*) = nullptr;  // mW
+    int (*power_limit)(void*, unsigned*) = nullptr;       // mW
+    int (*energy)(void*, unsigned long long*) = nullptr;  // mJ
     int (*driver_version)(char*, unsigned) = nullptr;
 };
 
@@ -47,6 +48,7 @@ std::shared_ptr<const Nvml::Functions> nvml_functions() {
             load(library, "nvmlDeviceGetCurrentClocksThrottleReasons", f->reasons);
         }
         load(library, "nvmlDeviceGetEnforcedPowerLimit", f->power_limit);
+        load(library, "nvmlDeviceGetTotalEnergyConsumption", f->energy);
         load(library, "nvmlSystemGetDriverVersion", f->driver_version);
         return std::shared_ptr<const Nvml::Functions>(std::move(f));
     }();
@@ -81,6 +83,12 @@ std::optional<double> Nvml::power_limit_w() const {
     unsigned value = 0;
     if (!functions_->power_limit || functions_->power_limit(device_, &value) != 0) return std::nullopt;
     return value / 1000.0;
+}
+
+std::optional<double> Nvml::energy_j() const {
+    unsigned long long value = 0;
+    if (!functions_->energy || functions_->energy(device_, &value) != 0) return std::nullopt;
+    return static_cast<double>(value) / 1000.0;
 }
 
 std::string Nvml::driver_version() const {

@@ -27,6 +27,8 @@ class Nvml {
 
     GpuState state() const;
     std::optional<double> power_limit_w() const;
+    /// Drawn since the driver was loaded; the difference of two readings over their time is the mean power.
+    std::optional<double> energy_j() const;
     std::string driver_version() const;  ///< "580.82.07"; empty where unknown
 
     struct Functions;

@@ -30,7 +30,7 @@ std::vector<std::vector<std::size_t>> block_rounds(std::span<const Role> roles, 
     return result;
 }
 
-std::vector<bool> kept_rivals(std::span<const double> times, std::size_t fastest) {
+std::vector<bool> kept_rivals(std::span<const double> times, std::size_t fastest, double within) {
     std::vector<std::size_t> order(times.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::erase_if(order, [&](std::size_t i) { return times[i] <= 0; });
@@ -39,7 +39,8 @@ std::vector<bool> kept_rivals(std::span<const double> times, std::size_t fastest
     kept[order.front()] = true;
     std::stable_sort(order.begin(), order.end(),
                      [&](std::size_t x, std::size_t y) { return times[x] < times[y]; });
-    for (std::size_t i = 0; i < std::min(fastest, order.size()); ++i) kept[order[i]] = true;
+    for (std::size_t i = 0; i < std::min(fastest, order.size()); ++i)
+        if (times[order[i]] <= within * times[order.front()]) kept[order[i]] = true;
     return kept;
 }
 

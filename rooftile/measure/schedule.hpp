@@ -12,7 +12,7 @@ namespace rooftile {
 enum class Role : std::uint8_t {
     leader,  ///< our first plan: in every round
     other,   ///< our other plans: in fewer rounds, and left out once clearly slower
-    rival,   ///< cuBLASLt's algorithms: the first and the fastest two of a quick selection, in every round
+    rival,   ///< cuBLASLt's algorithms: the first and the fastest of a quick selection, in every round
     aside,   ///< what is shown beside, and not compared: short blocks alone
 };
 
@@ -21,8 +21,8 @@ enum class Role : std::uint8_t {
 std::vector<std::vector<std::size_t>> block_rounds(std::span<const Role> roles, std::size_t rounds,
                                                    std::size_t other_rounds, std::uint64_t seed);
 
-/// Which of the rivals, whose times are `times` (0: cannot run), stay: the first that runs and the fastest
-/// `fastest`.
-std::vector<bool> kept_rivals(std::span<const double> times, std::size_t fastest);
+/// Which of the rivals, whose times are `times` (0: cannot run), stay: the first that runs, and the fastest
+/// `fastest` of those that take at most `within` times as long as the fastest.
+std::vector<bool> kept_rivals(std::span<const double> times, std::size_t fastest, double within);
 
 }  // namespace rooftile

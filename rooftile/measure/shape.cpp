@@ -5,17 +5,13 @@
 #include <fmt/core.h>
 
 #include "rooftile/measure/bench.hpp"
+#include "rooftile/measure/counters.hpp"
 
 namespace rooftile {
 namespace {
 
-constexpr int l2_factor = 4;               ///< rotated sets are together at least this many L2
-constexpr double free_memory_share = 0.6;  ///< of what is free, for rotated sets
-constexpr double results_share = 0.25;     ///< of what is free, for results that are judged together
-
-std::int64_t share_of_free(double share) {
-    return static_cast<std::int64_t>(share * static_cast<double>(memory_info().free_bytes));
-}
+/// More launches add nothing but time: even small operands have been rotated often enough.
+constexpr std::int64_t most_counted_launches = 32;
 
 /// Two buffers that a copy goes between, in slots that rotate as operands do.
 struct CopyBuffers {
@@ -56,10 +52,6 @@ class ShapeBench {
         });
     }
 
-    void say(const std::string& line) const {
-        if (options_.progress) options_.progress(line);
-    }
-
     /// What is wrong is not timed.
     void keep_verified() {
         std::size_t kept = 0;
@@ -73,14 +65,12 @@ class ShapeBench {
     }
 
     void verify() {
-        say(fmt::format("verifying {} plan{}", launches_.size(), launches_.size() == 1 ? "" : "s"));
+        bench_.say(fmt::format("verifying {} plan{}", launches_.size(), launches_.size() == 1 ? "" : "s"));
         bench_.busy_from_now();
         std::vector<Verification> verified;
         {
             const Part part(run_.timings, "verify");
-            const int results =
-                GemmVerifier::results_for(problem_, launches_.size(), share_of_free(results_share));
-            verifier_ = std::make_unique<GemmVerifier>(bench_.kernels(), problem_, results);
+            verifier_ = bench_.verifier(problem_, launches_.size());
             verified = verifier_->check_values(options_.seed, launches_);
         }
         if (!bench_.first_result)
@@ -104,14 +94,8 @@ class ShapeBench {
         std::vector<TimedWork> works;
         for (std::size_t i = 0; i < launches_.size(); ++i) works.push_back(our_work(sets, i));
         const std::size_t ours = works.size();
-        for (int index = 0; rival && index < rival->algorithms(); ++index) {
-            const GemmLaunch launch = [rival, index](Stream stream, const void* a, const void* b, void* c) {
-                rival->launch(index, stream, a, b, c);
-            };
-            works.push_back({fmt::format("cuBLASLt {}", index), on(sets, launch), Role::rival});
-        }
-        const std::size_t rivals = works.size() - ours;
-        const auto copied = options_.baseline ? make_copy() : std::nullopt;
+        const std::size_t rivals = add_rivals(works, rival, sets);
+        auto copied = options_.baseline ? make_copy() : std::nullopt;
         if (copied) works.push_back(copy_work(*copied));
 
         const std::vector<TimedResult> timed = time_all(works, sets);
@@ -119,56 +103,18 @@ class ShapeBench {
         set_rows(std::span(timed).first(ours), algorithms, copied ? &timed.back() : nullptr,
                  copied ? copied->bytes : 0, rival ? "" : missing);
         if (verifier_) judge_timed(sets);
+        copied.reset();  // counting needs memory too
+        if (options_.counters) count(sets, rival);
     }
 
     std::vector<TimedResult> time_all(const std::vector<TimedWork>& works, const OperandSets& sets) {
-        say(fmt::format("timing {} candidates over {} buffer sets, {}", works.size(), sets.sets(),
-                        name_of(options_.mode)));
-        const Part part(run_.timings, fmt::format("time ({})", name_of(options_.mode)));
-        const std::shared_ptr<const Nvml> gpu = bench_.gpu();
-        TimingOptions timing = options_.timing;
-        timing.mode = options_.mode;
-        timing.sets = sets.sets();
-        timing.seed = options_.seed;
-        timing.interrupted = options_.interrupted;
-        timing.load_seconds = bench_.load_seconds();
         if (verifier_) verifier_->expect_left(sets.data(Operand::a, 0), sets.data(Operand::b, 0));
-        auto timed = time_works(works, timing, bench_.kernels(), gpu, bench_.device().l2_bytes);
-        bench_.busy_until_now();
-        return timed;
+        return bench_.time(works, sets.sets(), run_.timings);
     }
 
     OperandSets make_sets() {
         const Part part(run_.timings, "buffers and fill");
-        const std::int64_t free = share_of_free(free_memory_share), l2_bytes = bench_.device().l2_bytes;
-        const std::int64_t bytes = OperandSets::set_bytes(problem_);
-        const std::int64_t count = rotated_sets(bytes, l2_bytes, l2_factor, free);
-        if (count < 1) {
-            throw Error(ExitCode::gpu_failed,
-                        fmt::format("one set of A, B and C takes {} B, {} B of GPU memory may be "
-                                    "used; free some or take a smaller problem",
-                                    bytes, free));
-        }
-        if (count * bytes < l2_factor * l2_bytes) {
-            run_.notes.push_back(fmt::format(
-                "{} buffer sets of {} B are less than {} x L2: part of the inputs may come from L2", count,
-                bytes, l2_factor));
-        }
-        OperandSets sets(problem_, count);
-        const StreamOwner stream;
-        for (const Operand operand : {Operand::a, Operand::b}) {
-            bench_.kernels().fill(
-                stream, fill_arguments(problem_, operand, sets.view(operand), Fill::normal, options_.seed));
-        }
-        stream.synchronize();
-        return sets;
-    }
-
-    static std::function<void(Stream, std::int64_t)> on(const OperandSets& sets, GemmLaunch launch) {
-        return [&sets, launch = std::move(launch)](Stream stream, std::int64_t set) {
-            launch(stream, sets.data(Operand::a, set), sets.data(Operand::b, set),
-                   sets.data(Operand::c, set));
-        };
+        return bench_.operand_sets(problem_, run_.notes);
     }
 
     bool is_judged(std::size_t launch) const {
@@ -225,7 +171,7 @@ class ShapeBench {
         Baselines baselines = baselines_of(problem_, options_.mode, algorithms, roofs, run_.notes);
         if (copy) baselines.copy_us = copy_time(copied_bytes, options_.mode, *copy, roofs, run_.notes);
         baselines.missing = missing;
-        const auto best = best_algorithm(problem_, options_.mode, algorithms, roofs);
+        const auto best = best_rival_ = best_algorithm(problem_, options_.mode, algorithms, roofs);
         for (std::size_t i = 0; i < ours.size(); ++i) {
             Measurement& r = row(i);
             set_figures(r, ours[i], roofs_of(options_.machine, r.plan, sms));
@@ -238,10 +184,7 @@ class ShapeBench {
             const bool behind_first = i > 0 && rows_[0] == 0;
             if (const auto ratio = behind_first ? paired_ratio(ours[0], ours[i]) : std::nullopt)
                 r.rank1_ratio = ratio->median;
-            for (std::string& note : unchecked_roofs(options_.mode, ours[i], roofs))
-                noted_.insert(std::move(note));
-            const std::string words = clock_reason_words(ours[i].gpu.clock_reasons);
-            if (!words.empty()) noted_.insert("the GPU held its clock back: " + words);
+            note_timed(noted_, options_.mode, ours[i], roofs);
         }
     }
 
@@ -258,6 +201,34 @@ class ShapeBench {
             if (!verified.ok()) clear_figures(row(i));
         }
         bench_.busy_until_now();
+    }
+
+    /// Hardware counters of every plan whose result is right, and of the vendor's best, on the same buffers.
+    /// Last, as nothing may be timed beside an open session.
+    void count(const OperandSets& sets, const CublasLt* rival) {
+        bench_.say("counting");
+        const Part part(run_.timings, "count");
+        std::string why_not;
+        const auto session = CounterSession::open(bench_.kernels(), options_.device, why_not);
+        if (!session)
+            throw Error(ExitCode::counters_denied,
+                        why_not + "; everything but --counters works without them");
+        const auto launches =
+            std::clamp<std::int64_t>(sets.sets(), least_counted_launches, most_counted_launches);
+        const auto counted = [&](GemmLaunch launch) {
+            if (options_.interrupted && options_.interrupted())
+                throw Error(ExitCode::interrupted, "interrupted while counting");
+            return session->measure(
+                [&sets, work = on(sets, std::move(launch))](Stream stream, std::int64_t number) {
+                    work(stream, number % sets.sets());
+                },
+                launches);
+        };
+        for (std::size_t i = 0; i < rows_.size(); ++i)
+            if (row(i).verified.ok()) row(i).counters = counted(launches_[i]);
+        if (!rival || !best_rival_) return;
+        const CounterValues theirs = counted(launch_of(*rival, static_cast<int>(*best_rival_)));
+        for (std::size_t i = 0; i < rows_.size(); ++i) row(i).baselines.cublaslt_best_counters = theirs;
     }
 
     static void clear_figures(Measurement& row) {
@@ -277,6 +248,7 @@ class ShapeBench {
     std::vector<std::size_t> rows_;  ///< of `launches_`, those still in the race
     std::vector<GemmLaunch> launches_;
     std::unique_ptr<GemmVerifier> verifier_;
+    std::optional<std::size_t> best_rival_;  ///< of cuBLASLt's algorithms
     std::set<std::string> noted_;
 };
 

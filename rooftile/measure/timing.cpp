@@ -209,7 +209,8 @@ void Timer::select() {
     for (const std::size_t w : candidates) {
         if (works_[w].role == Role::rival) times[w] = median_of(w);
     }
-    const std::vector<bool> kept = kept_rivals(times, static_cast<std::size_t>(options_.fastest_rivals));
+    const std::vector<bool> kept =
+        kept_rivals(times, static_cast<std::size_t>(options_.fastest_rivals), options_.rivals_within);
     for (const std::size_t w : candidates) {
         TimedResult& result = results_[w];
         if (works_[w].role == Role::aside || !kept[w]) {

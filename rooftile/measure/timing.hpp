@@ -39,7 +39,10 @@ struct TimingOptions {
     double block_seconds = 0.1;  ///< sustained
     int select_rounds = 2;       ///< sustained: short blocks of each rival and aside, before the rounds
     double select_seconds = 0.01;
-    int fastest_rivals = 2;       ///< that stay after them, beside the first
+    int fastest_rivals = 2;  ///< that stay after them, beside the first
+    /// Times as long as the fastest: what took longer stays only as the first. Well above the scatter of two
+    /// short blocks.
+    double rivals_within = 1.1;
     double idle_seconds = 0.5;    ///< burst: pause before each block
     double burst_seconds = 0.05;  ///< burst: length of a block
     double cold_seconds = 1;      ///< cold: total time aimed at for each competitor

@@ -25,6 +25,8 @@ struct GemmProblem {
     Flops flops() const { return Flops(2.0 * double(m) * double(n) * double(k)); }
     /// A and B read once, C written once.
     Bytes compulsory_bytes() const;
+
+    friend bool operator==(const GemmProblem&, const GemmProblem&) = default;
 };
 
 /// The dense problem: leading dimensions are the contiguous extents.

@@ -17,10 +17,6 @@ constexpr std::string_view suite_schema = "rooftile/suite/1";
 constexpr std::int64_t largest_extent = 2147483647;
 constexpr std::size_t most_problems = 10'000;
 
-bool same(const GemmProblem& x, const GemmProblem& y) {
-    return x.m == y.m && x.n == y.n && x.k == y.k;  // types and majors are the file's
-}
-
 /// Reads one parsed file. Every refusal names file, line, key and what is accepted.
 class Reader {
   public:
@@ -128,7 +124,7 @@ class Reader {
             problem = gemm_problem(m, n, k, type_, a_major_, b_major_);
         } catch (const RequestError& error) { refuse(node, "model", error.what()); }
         const auto known = std::find_if(suite_.problems.begin(), suite_.problems.end(),
-                                        [&](const SuiteProblem& p) { return same(p.problem, problem); });
+                                        [&](const SuiteProblem& p) { return p.problem == problem; });
         if (known != suite_.problems.end()) {
             if (std::find(known->layers.begin(), known->layers.end(), layer) == known->layers.end())
                 known->layers.push_back(std::move(layer));

@@ -53,12 +53,21 @@ std::string beside(const std::optional<double>& x, const std::optional<double>& 
 std::span<const CounterField> counter_fields() { return fields; }
 
 std::string counters_text(const CounterValues& counters, const Prediction& prediction,
-                          const Terminal& terminal) {
+                          const Terminal& terminal, const std::optional<CounterValues>& rival) {
     std::string out;
-    Table table({{"counted, of one launch", Table::Align::left}, {""}});
+    std::vector<Table::Column> columns = {{"counted, of one launch", Table::Align::left},
+                                          {rival ? "plan" : ""}};
+    if (rival) columns.push_back({"cuBLASLt best of 8"});
+    Table table(columns);
+    const CounterValues theirs = rival.value_or(CounterValues());
+    const auto text_of = [](const std::optional<double>& value, const char* unit) {
+        return value ? value_text(*value, unit) : std::string("?");
+    };
     for (const CounterField& field : fields) {
-        const std::optional<double>& value = counters.*field.value;
-        if (value) table.row({{field.meaning}, {value_text(*value, field.unit)}});
+        if (!(counters.*field.value) && !(theirs.*field.value)) continue;
+        std::vector<Table::Cell> cells = {{field.meaning}, {text_of(counters.*field.value, field.unit)}};
+        if (rival) cells.push_back({text_of(theirs.*field.value, field.unit)});
+        table.row(cells);
     }
     out += table.text(terminal);
     out += beside(counters.l2_read_bytes, counters.l2_write_bytes, prediction.l2_bytes, "L2");

@@ -22,8 +22,8 @@ struct CounterField {
 std::span<const CounterField> counter_fields();
 
 /// What one launch moved and how busy it kept the SMs, one line a counter; how it was counted below. Bytes
-/// stand beside what the plan predicted, where it did.
+/// stand beside what the plan predicted, where it did. `rival`: the same of cuBLASLt's best, beside ours.
 std::string counters_text(const CounterValues& counters, const Prediction& prediction,
-                          const Terminal& terminal);
+                          const Terminal& terminal, const std::optional<CounterValues>& rival = {});
 
 }  // namespace rooftile

@@ -156,7 +156,8 @@ Json measurement_json(const Measurement& m) {
                         {"cublaslt_ratio", json_number(m.baselines.cublaslt_ratio)},
                         {"cublaslt_ratio_low", json_number(m.baselines.cublaslt_ratio_low)},
                         {"cublaslt_ratio_high", json_number(m.baselines.cublaslt_ratio_high)},
-                        {"missing", text_or_null(m.baselines.missing)}};
+                        {"missing", text_or_null(m.baselines.missing)},
+                        {"cublaslt_best_counters", counters_json(m.baselines.cublaslt_best_counters)}};
     row["counters"] = counters_json(m.counters);
     row["invalid"] = text_or_null(invalid);
     return row;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "rooftile/report/counters.hpp"
 #include "rooftile/report/json.hpp"
 #include "rooftile/report/number.hpp"
 #include "rooftile/report/plan_text.hpp"
@@ -106,7 +107,11 @@ std::string block_text(const Measurement& m, const Terminal& terminal) {
     if (m.sm_clock_mhz) state += fmt::format("SM clock {} MHz", number_text(*m.sm_clock_mhz));
     if (m.power_w) state += fmt::format("{}{} W", state.empty() ? "" : ", ", number_text(*m.power_w));
     if (!state.empty()) out += "  " + state + "\n";
-    return out + verification_text(m, terminal);
+    out += verification_text(m, terminal);
+    if (m.counters)
+        out += "\n"
+               + counters_text(*m.counters, m.plan.prediction, terminal, m.baselines.cublaslt_best_counters);
+    return out;
 }
 
 }  // namespace

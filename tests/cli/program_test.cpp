@@ -73,6 +73,7 @@ TEST(Program, WhereAGpuIsNeededAndThereIsNone) {
     for (const auto& words : std::vector<std::vector<std::string>>{
              {"measure", "gemm", "--shape", "512x512x512"},
              {"measure", "gemm", "--shape", "512x512x512", "--json"},
+             {"measure", "gemm", "--shape", "512x512x512", "--counters"},
              {"measure", "gemm", "--shape", "512x512x512", "--machine", "h100-sxm"},
              {"machine", "show"}}) {
         const Outcome outcome = run(words);

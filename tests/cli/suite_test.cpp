@@ -103,6 +103,62 @@ TEST_F(SuiteTest, EveryPlanIsARowThatStandsAlone) {
     EXPECT_EQ(JsonSchema("measurement-1.json").faults(document), "");
 }
 
+/// The counted launches are those of the row's kernel and of cuBLASLt's best: the fake device's clock tells.
+void expect_counted(const json& row) {
+    const json &counters = row.at("counters"), &theirs = row.at("baselines").at("cublaslt_best_counters");
+    EXPECT_EQ(counters.at("chip"), "GH100");
+    EXPECT_GE(counters.at("launches"), 8);
+    EXPECT_NEAR(counters.at("time_us").get<double>(), row.at("time_us").get<double>(), 1e-3);
+    EXPECT_EQ(theirs.at("launches"), counters.at("launches"));
+    EXPECT_NEAR(theirs.at("time_us").get<double>(), 20.5, 1e-3);
+}
+
+TEST_F(SuiteTest, CountersStandInEveryRow) {
+    const Outcome outcome = measure({"--counters", "--timings"});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr("3/3 "));
+    const auto all = lines();
+    ASSERT_EQ(all.size(), 10u);
+    for (std::size_t i = 1; i < all.size(); ++i) expect_counted(all[i]);
+}
+
+TEST_F(SuiteTest, CountersOfOneProblem) {
+    const std::vector<std::string> words = {"measure", "gemm", "--shape", "64x256x128", "--counters"};
+    auto with = [&](const char* more) {
+        auto all = words;
+        all.push_back(more);
+        return all;
+    };
+    const Outcome document = run(with("--json"), with_cache());
+    ASSERT_EQ(document.code, 0) << document.err;
+    const json parsed = json::parse(document.out);
+    EXPECT_EQ(JsonSchema("measurement-1.json").faults(parsed), "");
+    expect_counted(parsed.at("rows").at(0));
+    const Outcome text = run(with("--timings"), with_cache());
+    EXPECT_THAT(text.out, HasSubstr("counted, of one launch"));
+    EXPECT_THAT(text.out, HasSubstr("cuBLASLt best of 8"));
+    EXPECT_THAT(text.out, HasSubstr("\ncount "));
+
+    const Outcome alone = run({"measure", "gemm", "--shape", "64x256x128", "--counters", "--baseline", "none",
+                               "--mode", "cold", "--json"},
+                              with_cache());
+    ASSERT_EQ(alone.code, 0) << alone.err;
+    const json row = json::parse(alone.out).at("rows").at(0);
+    EXPECT_EQ(row.at("counters").at("chip"), "GH100");
+    EXPECT_TRUE(row.at("baselines").at("cublaslt_best_counters").empty());
+}
+
+TEST_F(SuiteTest, DeniedCountersEndWith7) {
+    const Environment denied = with_cache({{"FAKE_COUNTERS_DENIED", "1"}});
+    const Outcome one = run({"measure", "gemm", "--shape", "64x256x128", "--counters"}, denied);
+    EXPECT_EQ(one.code, 7) << one.err;
+    EXPECT_EQ(one.out, "");
+    EXPECT_LE(one.error_lines(), 3);
+    EXPECT_THAT(one.err, HasSubstr("hardware counters are not permitted here"));
+    EXPECT_EQ(measure({"--counters"}, {{"FAKE_COUNTERS_DENIED", "1"}}).code, 7);
+    EXPECT_EQ(measure({}, {{"FAKE_COUNTERS_DENIED", "1"}}).code, 0);  // nobody asked
+}
+
 TEST_F(SuiteTest, GoesOnWhereItStopped) {
     const Outcome first = measure({"--max-seconds", "1"});
     EXPECT_EQ(first.code, 0) << first.err;

@@ -121,8 +121,9 @@ void run_kernel(const FakeKernel& kernel, FakeStream* stream, unsigned ctas, voi
 
 extern "C" {
 
-/// For the fake cuBLASLt beside this one.
+/// For the fake cuBLASLt and CUPTI beside this one.
 void fake_launch(CUstream stream, double us) { advance(stream, us); }
+double fake_clock_us() { return clock_us; }
 
 CUresult cuInit(unsigned) { return CUDA_SUCCESS; }
 CUresult cuDriverGetVersion(int* v) { return *v = 13000, CUDA_SUCCESS; }

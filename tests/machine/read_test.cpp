@@ -150,8 +150,7 @@ TEST(ReadMachine, EveryRangeHolds) {
         std::string name(key.name);
         for (std::string_view part : {"wgmma", "bf16", "fp32"})
             if (const auto star = name.find('*'); star != name.npos)
-                name.replace(star, 1,
-                             name.starts_with("clock") || name.starts_with("matmul") ? "bf16" : part);
+                name.replace(star, 1, name.starts_with("rate") || name.starts_with("peak") ? part : "bf16");
         const std::string unit(units_listed(key.units)[0]);
         auto line = [&](double value) {
             return with_head(name + " = \"" + shortest_text(value) + " " + unit + "\"");

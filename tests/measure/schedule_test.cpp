@@ -56,12 +56,16 @@ TEST(BlockRounds, AsManyRoundsOfOthersStandInEach) {
 }
 
 TEST(KeptRivals, AreTheFirstThatRunsAndTheFastest) {
-    EXPECT_THAT(kept_rivals(std::vector<double>{0, 5, 4, 3, 2}, 2),
+    EXPECT_THAT(kept_rivals(std::vector<double>{0, 5, 4, 3, 2}, 2, 2),
                 ElementsAre(false, true, false, true, true));
-    EXPECT_THAT(kept_rivals(std::vector<double>{1, 5, 4}, 2), ElementsAre(true, false, true));
-    EXPECT_THAT(kept_rivals(std::vector<double>{3}, 2), ElementsAre(true));
-    EXPECT_THAT(kept_rivals(std::vector<double>{0, 0}, 2), ElementsAre(false, false));
-    EXPECT_TRUE(kept_rivals({}, 2).empty());
+    EXPECT_THAT(kept_rivals(std::vector<double>{1, 5, 4}, 2, 9), ElementsAre(true, false, true));
+    EXPECT_THAT(kept_rivals(std::vector<double>{3}, 2, 1.02), ElementsAre(true));
+    EXPECT_THAT(kept_rivals(std::vector<double>{0, 0}, 2, 1.02), ElementsAre(false, false));
+    EXPECT_TRUE(kept_rivals({}, 2, 1.02).empty());
+    // 102 is within 2 % of 100, 103 is not; the first stays however slow it is.
+    EXPECT_THAT(kept_rivals(std::vector<double>{150, 103, 100, 102}, 3, 1.02),
+                ElementsAre(true, false, true, true));
+    EXPECT_THAT(kept_rivals(std::vector<double>{150, 103, 100}, 2, 1.02), ElementsAre(true, false, true));
 }
 
 }  // namespace

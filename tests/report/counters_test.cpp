@@ -5,6 +5,7 @@
 
 #include "rooftile/report/csv.hpp"
 #include "rooftile/report/json.hpp"
+#include "rooftile/report/measurement_text.hpp"
 #include "tests/golden.hpp"
 #include "tests/json_schema.hpp"
 #include "tests/report/sample.hpp"
@@ -40,6 +41,18 @@ Measurement counted() {
     return m;
 }
 
+/// The rival has two counters, the fabric's among them.
+Measurement beside_rival() {
+    Measurement m = counted();
+    CounterValues& theirs = m.baselines.cublaslt_best_counters.emplace();
+    theirs.chip = "GH100";
+    theirs.launches = 8;
+    theirs.passes = 4;
+    theirs.tensor_active_share = 0.942;
+    theirs.l2_fabric_bytes = 2000000000;
+    return m;
+}
+
 nlohmann::json rows_of(const std::vector<Measurement>& measurements) {
     return nlohmann::json::parse(json_text(measurement_document(sample::gpu_context(), measurements)))
         .at("rows");
@@ -60,6 +73,17 @@ TEST(Counters, AreInTheDocumentAsItsSchemaSays) {
     EXPECT_TRUE(counters.at("l2_fabric_bytes").is_null());
     EXPECT_EQ(counters.size(), 3 + counter_fields().size());
     EXPECT_TRUE(rows.at(1).at("counters").empty());
+    EXPECT_TRUE(rows.at(0).at("baselines").at("cublaslt_best_counters").empty());
+}
+
+TEST(Counters, TheBaselinesStandBesideItsTimes) {
+    const JsonSchema schema("measurement-1.json");
+    const Measurement m = beside_rival();
+    const auto document = measurement_document(sample::gpu_context(), {m});
+    EXPECT_EQ(schema.faults(nlohmann::json::parse(json_text(document))), "");
+    const auto baselines = rows_of({m}).at(0).at("baselines");
+    EXPECT_EQ(baselines.at("cublaslt_best_counters").at("tensor_active_share"), 0.942);
+    EXPECT_TRUE(baselines.at("cublaslt_best_counters").at("l2_hit_rate").is_null());
 }
 
 // Every value has a field: CounterValues holds a name, two counts and optional numbers.
@@ -84,6 +108,7 @@ TEST(Counters, Golden) {
     unknown.launches = 8;
     unknown.passes = 4;
     expect_golden("counters_unknown.txt", counters_text(unknown, {}, {}));
+    expect_golden("measurement_counters.txt", measurement_text(sample::gpu_context(), {beside_rival()}, {}));
 }
 
 }  // namespace

@@ -141,6 +141,7 @@ inline Measurement measurement() {
                    .cublaslt_ratio = 0.981,
                    .cublaslt_ratio_low = 0.978,
                    .cublaslt_ratio_high = 0.985,
+                   .cublaslt_best_counters = {},
                    .missing = ""};
     return m;
 }

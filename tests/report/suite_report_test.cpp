@@ -42,6 +42,7 @@ std::vector<Measurement> rows_of(const Made& made) {
                          .cublaslt_ratio = made.ratios[i],
                          .cublaslt_ratio_low = made.ratios[i] - 0.01,
                          .cublaslt_ratio_high = made.ratios[i] + 0.01,
+                         .cublaslt_best_counters = {},
                          .missing = ""};
         if (i > 0) row.rank1_ratio = made.ratios[i] / made.ratios[0];
     }

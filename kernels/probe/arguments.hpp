@@ -1,0 +1,47 @@
+// What the probe kernels take and return; host and device see the same bytes. No includes.
+#pragma once
+
+namespace rooftile {
+
+/// What one CTA saw of its own work, the set-up before it left out.
+struct ProbeRecord {
+    unsigned long long begin_cycles, end_cycles;            ///< of its SM's counter
+    unsigned long long begin_nanoseconds, end_nanoseconds;  ///< of the GPU's timer
+    unsigned long long boxes;  ///< TMA boxes that arrived, where the kernel loads any
+    unsigned sm;
+    unsigned sink;  ///< made from all that was read, so that no load is dead code
+};
+
+/// How a CTA walks a matrix of 16-bit elements in boxes of `box_rows` rows x 128 bytes: along a line, then the
+/// next `box_rows` lines, then again from the region's first.
+struct BoxWalk {
+    int box_rows;
+    int line_boxes;     ///< boxes side by side in a line
+    int region_blocks;  ///< groups of `box_rows` lines in one region
+    int regions;        ///< regions of the matrix
+    int first_region;   ///< of CTA 0
+    int region_step;    ///< 1: the next CTA has the next region; 0: all have the same
+    int stagger;        ///< groups of lines that the next CTA starts further on, round its region
+};
+
+struct TmaStreamArguments {
+    BoxWalk walk;
+    int stages;  ///< boxes in flight
+    int boxes;   ///< that each CTA loads
+};
+
+struct WgmmaLoadArguments {
+    BoxWalk walk;        ///< of the boxes that are loaded beside the products
+    int steps;           ///< k-steps of 64 that each warpgroup multiplies
+    int cycles_per_box;  ///< x 16: one box each that many sixteenths of a cycle; 0: no loads
+};
+
+constexpr int wgmma_ring_stages = 8;  ///< boxes of 8 KiB in flight beside the products
+constexpr int wgmma_ring_rows = 64;
+
+/// Dynamic shared memory of wgmma_load: two stages of A (two warpgroups) and B, the ring, alignment.
+constexpr int wgmma_load_shared_bytes(int n) {
+    return 2 * (2 * 64 + n) * 128 + wgmma_ring_stages * wgmma_ring_rows * 128 + 1024;
+}
+
+}  // namespace rooftile

@@ -1,0 +1,112 @@
+// The matrix units at full rate from shared memory, alone or while TMA writes beside them: two warpgroups
+// multiply the same 64-deep stages over and over, a ninth warp loads boxes at a chosen pace.
+#pragma once
+
+#include "kernels/probe/box_walk.cuh"
+#include "kernels/probe/record.cuh"
+#include "kernels/ptx/mbarrier.cuh"
+#include "kernels/ptx/sync.cuh"
+#include "kernels/ptx/tma.cuh"
+#include "kernels/ptx/wgmma.cuh"
+
+namespace rooftile {
+
+constexpr int wgmma_load_consumers = 256;
+constexpr int wgmma_load_threads = wgmma_load_consumers + 32;
+constexpr int sum_steps = 64;  ///< stages that one sum is made of, as of K = 4096; then it starts anew
+
+/// Boxes from one 8 MiB region or another into a ring that nobody reads, until the consumers are done.
+__device__ inline unsigned long long load_beside(const TensorMap& map, const WgmmaLoadArguments& p,
+                                                 unsigned ring, unsigned barriers, const volatile int& done) {
+    constexpr unsigned box_bytes = wgmma_ring_rows * 128;
+    BoxCursor box(p.walk);
+    unsigned long long boxes = 0;
+    int stage = 0;
+    unsigned parity = 0;
+    const unsigned long long start = probe_cycles();
+    while (done == 0) {
+        const unsigned barrier = barriers + 8 * stage;
+        if (boxes >= wgmma_ring_stages) ptx::mbarrier_wait(barrier, parity ^ 1);
+        while ((probe_cycles() - start) * 16 < boxes * static_cast<unsigned>(p.cycles_per_box)) {}
+        ptx::mbarrier_arrive_expect(barrier, box_bytes);
+        ptx::tma_load_2d(ring + static_cast<unsigned>(stage) * box_bytes, map, box.x(), box.y(), barrier);
+        ++boxes;
+        box.advance();
+        if (++stage == wgmma_ring_stages) stage = 0, parity ^= 1;
+    }
+    const unsigned long long pending = boxes < wgmma_ring_stages ? boxes : wgmma_ring_stages;
+    for (unsigned long long i = 0; i < pending; ++i) {  // a CTA must not end before its copies
+        if (boxes >= wgmma_ring_stages) {
+            ptx::mbarrier_wait(barriers + 8 * stage, parity ^ 1);
+            if (++stage == wgmma_ring_stages) stage = 0, parity ^= 1;
+        } else {
+            ptx::mbarrier_wait(barriers + 8 * static_cast<unsigned>(i), 0);
+        }
+    }
+    return boxes;
+}
+
+/// `operands`: what fills the two stages of A and B, 16-byte pieces, bf16 numbers or zeros.
+template <int n>
+__global__ void __launch_bounds__(wgmma_load_threads, 1)
+    wgmma_load(const __grid_constant__ TensorMap map, const uint4* operands, WgmmaLoadArguments p,
+               ProbeRecord* records) {
+    constexpr unsigned a_bytes = 64 * 128;  // of one warpgroup and stage: 64 rows x 64 of k
+    constexpr unsigned b_bytes = n * 128;
+    constexpr unsigned stage_bytes = 2 * a_bytes + b_bytes;
+    extern __shared__ unsigned char dynamic_shared[];
+    __shared__ unsigned long long full[wgmma_ring_stages];
+    __shared__ volatile int done;
+    const unsigned base = (ptx::shared_address(dynamic_shared) + 1023u) & ~1023u;
+    const unsigned ring = base + 2 * stage_bytes;
+
+    for (unsigned i = threadIdx.x; i < 2 * stage_bytes / 16; i += wgmma_load_threads) {
+        const uint4 v = operands[i];
+        asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(base + 16 * i), "r"(v.x), "r"(v.y),
+                     "r"(v.z), "r"(v.w)
+                     : "memory");
+    }
+    ptx::fence_async_proxy();  // wgmma reads through the async proxy
+    if (threadIdx.x == 0) {
+        for (int s = 0; s < wgmma_ring_stages; ++s) ptx::mbarrier_init(ptx::shared_address(full) + 8 * s, 1);
+        ptx::fence_mbarrier_init();
+        done = 0;
+    }
+    __syncthreads();
+
+    if (threadIdx.x >= wgmma_load_consumers) {
+        if (threadIdx.x != wgmma_load_consumers || p.cycles_per_box == 0) return;
+        records[blockIdx.x].boxes = load_beside(map, p, ring, ptx::shared_address(full), done);
+        return;
+    }
+    const unsigned warpgroup = threadIdx.x / 128;
+    float d[n / 2];
+#pragma unroll
+    for (int j = 0; j < n / 2; ++j) d[j] = 0;
+    const ProbeTime begin = probe_time();
+    for (int step = 0; step < p.steps; ++step) {
+        const unsigned stage = base + static_cast<unsigned>(step & 1) * stage_bytes;
+        const auto a = ptx::matrix_descriptor(stage + warpgroup * a_bytes, 16, 1024);
+        const auto b = ptx::matrix_descriptor(stage + 2 * a_bytes, 16, 1024);
+        ptx::wgmma_fence();
+#pragma unroll
+        for (int k = 0; k < 4; ++k)  // 16 of k are 32 bytes, 2 in a descriptor's units
+            ptx::wgmma<n, Type::bf16, Major::k, Major::k>(d, a + 2 * k, b + 2 * k,
+                                                          k > 0 || step % sum_steps != 0);
+        ptx::wgmma_commit();
+        ptx::wgmma_wait<1>();
+    }
+    ptx::wgmma_wait<0>();
+#pragma unroll
+    for (int j = 0; j < n / 2; ++j) ptx::wgmma_pin(d[j]);
+    const ProbeTime end = probe_time();
+    float sum = 0;
+#pragma unroll
+    for (int j = 0; j < n / 2; ++j) sum += d[j];
+    if (threadIdx.x == 0) {
+        done = 1;
+        write_record(records, begin, end, __float_as_uint(sum));
+    }
+}
+
+}  // namespace rooftile

@@ -1,0 +1,15 @@
+// Copies of contiguous bytes by the bulk engine. PTX ISA 9.7.9.25.4 "cp.async.bulk".
+#pragma once
+
+namespace rooftile::ptx {
+
+/// `bytes`, a multiple of 16 at addresses that are, to shared memory; they complete on `barrier`.
+__device__ inline void bulk_load(unsigned shared, const void* global, unsigned bytes, unsigned barrier) {
+    asm volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+            shared),
+        "l"(global), "r"(bytes), "r"(barrier)
+        : "memory");
+}
+
+}  // namespace rooftile::ptx

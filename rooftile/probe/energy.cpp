@@ -1,0 +1,381 @@
+// Power, SM clock and rates under steady loads, and from them the joules of each kind of work.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <deque>
+#include <optional>
+#include <thread>
+
+#include <fmt/core.h>
+
+#include "rooftile/measure/statistics.hpp"
+#include "rooftile/probe/fit.hpp"
+#include "rooftile/probe/groups.hpp"
+#include "rooftile/probe/stream.hpp"
+#include "rooftile/probe/wgmma.hpp"
+
+namespace rooftile {
+namespace {
+
+using Clock_ = std::chrono::steady_clock;
+constexpr double settle_seconds = 0.9;   ///< before the window: clock and power follow the load
+constexpr double window_seconds = 1.1;   ///< that the energy counter is read over
+constexpr double reading_seconds = 0.3;  ///< at its end: NVML's power is a mean over a second by itself
+constexpr double launch_seconds = 0.01;
+
+/// A load that can be kept up: a run, and what one launch of it does.
+struct Load {
+    std::string label;
+    LabRun run;
+    double flops = 0, zero_flops = 0, shared_bytes = 0, l2_bytes = 0, dram_bytes = 0;
+    double fill_box_bytes = 0;  ///< of boxes counted by the kernel, from L2 into shared memory
+    bool idle = false;
+};
+
+struct Steady {
+    double power_w = 0;  ///< by the energy counter where there is one, else NVML's reading
+    std::optional<double> counter_w, reading_w, temperature_c;
+    unsigned long long reasons = 0;
+    double seconds = 0;   ///< of GPU time that the rates are over
+    double launches = 0;  ///< in it
+    double clock_hz = 0, clock_spread = 0;
+    double boxes = 0;  ///< of one launch, all CTAs
+};
+
+/// Launches without a pause for `seconds`, the host a few ahead; calls `tick` between.
+class Pump {
+  public:
+    Pump(const LabRun& run, Stream stream)
+        : run_(run), stream_(stream), records_(sizeof(ProbeRecord) * slots * run.ctas) {
+        fill_bytes(records_.address(), 0, records_.bytes(), stream);
+    }
+    void until(Clock_::time_point end) {
+        while (Clock_::now() < end) {
+            run_.launch(stream_, records_.address() + sizeof(ProbeRecord) * run_.ctas * (launched_ % slots),
+                        static_cast<int>(launched_ % 1000));
+            ++launched_;
+            ahead_.emplace_back(false).record(stream_);
+            if (ahead_.size() < 4) continue;
+            ahead_.front().synchronize();
+            ahead_.pop_front();
+        }
+    }
+    /// The records of launches [first, launched), the newest `slots` of them at most.
+    std::vector<std::vector<ProbeRecord>> since(std::size_t first) {
+        synchronize(stream_);
+        std::vector<ProbeRecord> all(slots * run_.ctas);
+        copy_to_host(all.data(), records_.address(), records_.bytes());
+        first = std::max(first, launched_ > slots ? launched_ - slots : 0);
+        std::vector<std::vector<ProbeRecord>> read;
+        for (std::size_t i = first; i < launched_; ++i) {
+            const auto* at = all.data() + i % slots * run_.ctas;
+            read.emplace_back(at, at + run_.ctas);
+        }
+        return read;
+    }
+    std::size_t launched() const { return launched_; }
+
+  private:
+    static constexpr std::size_t slots = 1024;
+    const LabRun& run_;
+    Stream stream_;
+    DeviceBuffer records_;
+    std::deque<Event> ahead_;
+    std::size_t launched_ = 0;
+};
+
+/// Rates over a stretch of launches, first begin to last end, the gaps between them included.
+void read_rates(const std::vector<std::vector<ProbeRecord>>& launches, Steady& steady) {
+    unsigned long long first = ~0ull, last = 0;
+    std::vector<double> clocks, boxes;
+    for (const auto& records : launches) {
+        LabSamples one;
+        add_sample(one, records);
+        clocks.push_back(one.clock_hz.front());
+        double sum = 0;
+        for (const ProbeRecord& r : records) {
+            first = std::min(first, r.begin_nanoseconds);
+            last = std::max(last, r.end_nanoseconds);
+            sum += static_cast<double>(r.boxes);
+        }
+        boxes.push_back(sum);
+    }
+    steady.seconds = 1e-9 * static_cast<double>(last - first);
+    steady.launches = static_cast<double>(launches.size());
+    steady.clock_spread = (quantile(clocks, 0.9) - quantile(clocks, 0.1)) / 2;
+    steady.clock_hz = median(std::move(clocks));
+    steady.boxes = median(std::move(boxes));
+}
+
+struct EnergyReading {
+    double joules;
+    Clock_::time_point at;
+};
+
+/// 0 where there is no such counter.
+double joules(const Nvml* nvml) { return nvml ? nvml->energy_j().value_or(0) : 0; }
+
+Steady keep_up(Lab& lab, const Load& load, double scale) {
+    Steady steady;
+    const auto nvml = lab.nvml();
+    const auto start = Clock_::now();
+    const auto after = [&](double seconds) {
+        return start + std::chrono::duration_cast<Clock_::duration>(std::chrono::duration<double>(seconds));
+    };
+    std::unique_ptr<Pump> pump;
+    if (!load.idle) pump = std::make_unique<Pump>(load.run, lab.stream());
+    const auto busy_until = [&](double seconds) {
+        if (pump) pump->until(after(seconds));
+        else std::this_thread::sleep_until(after(seconds));
+    };
+    GpuSampler sampler(nvml);
+    // The counter moves in steps of some 0.1 s: a window begins and ends where it has just moved.
+    const auto edge = [&](double from) {
+        busy_until(from);
+        const double old = joules(nvml.get());
+        EnergyReading reading{old, Clock_::now()};
+        for (double at = from; old > 0 && reading.joules == old && at < from + 0.25; at += 0.004) {
+            busy_until(at);
+            reading = {joules(nvml.get()), Clock_::now()};
+        }
+        return reading;
+    };
+    const EnergyReading before = edge(scale * settle_seconds);
+    const std::size_t first = pump ? pump->launched() : 0;
+    const double begun = std::chrono::duration<double>(before.at - start).count();
+    busy_until(begun + window_seconds - reading_seconds);
+    sampler.attribute(0);
+    const EnergyReading after_window = edge(begun + window_seconds);
+    sampler.attribute(-1);
+    if (pump) read_rates(pump->since(first), steady);
+    const std::vector<GpuStateMeans> means = sampler.stop();
+    if (!means.empty()) {
+        steady.reading_w = means[0].power_w;
+        steady.temperature_c = means[0].temperature_c;
+        steady.reasons = means[0].clock_reasons;
+        if (load.idle && means[0].sm_clock_mhz) steady.clock_hz = 1e6 * *means[0].sm_clock_mhz;
+    }
+    if (before.joules > 0 && after_window.joules > before.joules)
+        steady.counter_w = (after_window.joules - before.joules)
+                           / std::chrono::duration<double>(after_window.at - before.at).count();
+    // The counter has no memory of the load before; the reading is for where there is no counter.
+    steady.power_w = steady.counter_w.value_or(steady.reading_w.value_or(0));
+    return steady;
+}
+
+Load wgmma_load(Lab& lab, const std::string& label, WgmmaSetup setup) {
+    // Clocks are some 1.5 GHz; an instruction takes N / 2 cycles of the SM.
+    setup.steps = static_cast<int>(launch_seconds * 1.5e9 / (8 * setup.n / 2.0));
+    Load load;
+    load.label = label;
+    load.run = wgmma_run(lab, setup);
+    (setup.zeros ? load.zero_flops : load.flops) = setup.flops() * setup.ctas;
+    load.shared_bytes = setup.shared_bytes() * setup.ctas;
+    load.fill_box_bytes = wgmma_box_bytes;
+    return load;
+}
+
+Load stream_load(Lab& lab, const std::string& label, bool from_l2, int ctas) {
+    StreamSetup setup;
+    setup.from_l2 = from_l2;
+    setup.stages = 16;  // 128 KiB
+    setup.ctas = ctas;
+    // Some 60 B a clock and SM at most from L2, some 50 GB/s from DRAM; whole regions.
+    setup.bytes_per_cta = (from_l2 ? 64 : 32) * std::int64_t{16} << 20;
+    // Few regions would stay in L2 in part: each launch reads its own once, the next launch others.
+    if (!from_l2 && ctas < lab.sms() / 2) setup.bytes_per_cta = StreamMatrix::region_bytes;
+    Load load;
+    load.label = label;
+    load.run = stream_run(lab, setup);
+    const double bytes = double(setup.bytes_per_cta) * ctas;
+    load.l2_bytes = bytes, load.shared_bytes = bytes, load.dram_bytes = from_l2 ? 0 : bytes;
+    return load;
+}
+
+Load shared_load(Lab& lab, const std::string& label, int ctas) {
+    const Function kernel = lab.kernel("sm", "shared_read");
+    const DevicePointer data = lab.random(stream_bytes(lab));
+    const int loops = static_cast<int>(launch_seconds * 1.8e9 / (1024.0 * 8 * 16 / 128));
+    Launch grid;
+    grid.grid_x = static_cast<unsigned>(ctas);
+    grid.block_x = 1024;
+    grid.shared_bytes = static_cast<unsigned>(lab.device().shared_per_sm_bytes / 2);
+    Load load;
+    load.label = label;
+    load.shared_bytes = double(loops) * 1024 * 8 * 16 * ctas;
+    load.run = {grid.grid_x, [=](Stream stream, DevicePointer records, int) {
+                    Launch here = grid;
+                    here.stream = stream;
+                    launch(kernel, here, data, loops, records);
+                }};
+    return load;
+}
+
+Load spin_load(Lab& lab) {
+    const Function kernel = lab.kernel("sm", "spin");
+    const unsigned long long cycles = static_cast<unsigned long long>(launch_seconds * 1.8e9);
+    Launch grid;
+    grid.grid_x = static_cast<unsigned>(lab.sms());
+    grid.block_x = 32;
+    grid.shared_bytes = static_cast<unsigned>(lab.device().shared_per_sm_bytes / 2);
+    Load load;
+    load.label = "spin, one warp an SM";
+    load.run = {grid.grid_x, [=](Stream stream, DevicePointer records, int) {
+                    Launch here = grid;
+                    here.stream = stream;
+                    launch(kernel, here, cycles, records);
+                }};
+    return load;
+}
+
+/// The most telling first: what time does not allow is left out from the end.
+std::vector<Load> loads(Lab& lab) {
+    const int sms = lab.sms();
+    const auto wgmma = [&](const char* label, int n, int ctas, double fill = 0, bool zeros = false) {
+        WgmmaSetup setup;
+        setup.n = n, setup.ctas = ctas, setup.fill_per_clk = fill, setup.zeros = zeros;
+        return wgmma_load(lab, label, setup);
+    };
+    std::vector<Load> all(1);
+    all[0].label = "idle", all[0].idle = true;
+    all.push_back(spin_load(lab));
+    all.push_back(wgmma("wgmma n256 random", 256, sms));
+    all.push_back(wgmma("wgmma n256 zeros", 256, sms, 0, true));
+    all.push_back(wgmma("wgmma n256 random + TMA 48", 256, sms, 48));
+    all.push_back(wgmma("wgmma n128 random", 128, sms));
+    all.push_back(wgmma("wgmma n128 random + TMA 48", 128, sms, 48));
+    all.push_back(shared_load(lab, "shared LDS.128", sms));
+    all.push_back(stream_load(lab, "TMA from L2", true, sms));
+    all.push_back(stream_load(lab, "TMA from DRAM", false, sms));
+    all.push_back(wgmma("wgmma n256 random, half the SMs", 256, sms / 2));
+    all.push_back(wgmma("wgmma n256 random, quarter of the SMs", 256, sms / 4));
+    all.push_back(wgmma("wgmma n64 random", 64, sms));
+    all.push_back(wgmma("wgmma n128 zeros", 128, sms, 0, true));
+    all.push_back(wgmma("wgmma n256 random, three quarters of the SMs", 256, sms * 3 / 4));
+    all.push_back(wgmma("wgmma n256 random + TMA 24", 256, sms, 24));
+    all.push_back(stream_load(lab, "TMA from DRAM, a tenth of the SMs", false, sms / 10));
+    all.push_back(stream_load(lab, "TMA from L2, half the SMs", true, sms / 2));
+    all.push_back(shared_load(lab, "shared LDS.128, half the SMs", sms / 2));
+    all.push_back(wgmma("wgmma n256 zeros + TMA 48", 256, sms, 48, true));
+    return all;
+}
+
+EnergyPoint energy_point(const Load& load, const Steady& steady) {
+    EnergyPoint point;
+    point.label = load.label;
+    point.power_w = steady.power_w;
+    point.clock_hz = steady.clock_hz;
+    if (load.idle || steady.seconds <= 0) return point;
+    const double a_second = steady.launches / steady.seconds;
+    const double filled = steady.boxes * load.fill_box_bytes;
+    point.active_cycles = steady.clock_hz * load.run.ctas;
+    point.flops = load.flops * a_second;
+    point.zero_flops = load.zero_flops * a_second;
+    point.shared_bytes = (load.shared_bytes + filled) * a_second;
+    point.l2_bytes = (load.l2_bytes + filled) * a_second;
+    point.dram_bytes = load.dram_bytes * a_second;
+    return point;
+}
+
+ProbePoint row_of(const EnergyPoint& p, const Load& load, const Steady& steady) {
+    ProbePoint row{"energy", load.label, {}};
+    row.add("ctas", load.idle ? 0 : double(load.run.ctas));
+    row.add("power_w", p.power_w);
+    if (steady.counter_w) row.add("power_counter_w", *steady.counter_w);
+    if (steady.reading_w) row.add("power_reading_w", *steady.reading_w);
+    if (steady.temperature_c) row.add("temperature_c", *steady.temperature_c);
+    row.add("clock_reasons", double(steady.reasons));
+    row.add("clock_mhz", p.clock_hz / 1e6);
+    row.add("tflops", p.flops / 1e12);
+    row.add("zero_tflops", p.zero_flops / 1e12);
+    row.add("shared_tbps", p.shared_bytes / 1e12);
+    row.add("l2_tbps", p.l2_bytes / 1e12);
+    row.add("dram_tbps", p.dram_bytes / 1e12);
+    if (p.active_cycles > 0)
+        row.add("flop_per_clk_per_active_sm", (p.flops + p.zero_flops) / p.active_cycles);
+    return row;
+}
+
+void add_fit(const EnergyFit& fit, std::span<const EnergyPoint> points, bool keyed, ProbeResult& result) {
+    const int n = static_cast<int>(points.size());
+    const std::string suffix = keyed ? "" : ".linear";
+    const std::string note = fmt::format(
+        "at {:.0f} MHz, SM terms x (clock / that)^{:.2f}; rms {:.1f} W; spread: one load left out",
+        fit.reference_hz / 1e6, fit.exponent, fit.rms_w);
+    const EnergySpread spread = leave_one_out(points, fit.exponent);
+    const auto add = [&](const char* name, const char* key, double EnergyFit::*term, const char* unit) {
+        // A term that the fit sets to 0 is one it cannot tell: no number of the machine.
+        result.values.push_back({name + suffix, keyed && fit.*term > 0 ? key : "", fit.*term * 1e12, unit,
+                                 (spread.most.*term - spread.least.*term) / 2 * 1e12, n, note});
+    };
+    add("energy.cycle", "energy.cycle", &EnergyFit::cycle_j, "pJ/clk/SM");
+    add("energy.flop.bf16", "energy.flop.bf16", &EnergyFit::flop_j, "pJ/FLOP");
+    add("energy.flop_zeros.bf16", "", &EnergyFit::zero_flop_j, "pJ/FLOP");
+    add("energy.shared", "energy.shared", &EnergyFit::shared_j, "pJ/B");
+    add("energy.l2", "energy.l2", &EnergyFit::l2_j, "pJ/B");
+    add("energy.dram", "energy.dram", &EnergyFit::dram_j, "pJ/B");
+    ProbePoint row{"energy.fit", keyed ? "best exponent" : "exponent 0", {}};
+    row.add("exponent", fit.exponent);
+    row.add("reference_mhz", fit.reference_hz / 1e6);
+    row.add("idle_w", fit.idle_w);
+    row.add("rms_w", fit.rms_w);
+    row.add("cycle_pj", fit.cycle_j * 1e12);
+    row.add("flop_pj", fit.flop_j * 1e12);
+    row.add("zero_flop_pj", fit.zero_flop_j * 1e12);
+    row.add("shared_pj", fit.shared_j * 1e12);
+    row.add("l2_pj", fit.l2_j * 1e12);
+    row.add("dram_pj", fit.dram_j * 1e12);
+    result.points.push_back(std::move(row));
+    for (std::size_t i = 0; i < points.size(); ++i) {
+        ProbePoint residual{"energy.residual", points[i].label, {}};
+        residual.add("exponent", fit.exponent);
+        residual.add("power_w", points[i].power_w);
+        residual.add("residual_w", fit.residual_w[i]);
+        result.points.push_back(std::move(residual));
+    }
+}
+
+}  // namespace
+
+void probe_energy(Lab& lab, ProbeResult& result) {
+    if (!lab.nvml()) {
+        result.failure = "NVML is not there: power is unknown";
+        return;
+    }
+    lab.load({"fill", "sm", "tma", wgmma_program(64), wgmma_program(128), wgmma_program(256)});
+    lab.random(stream_bytes(lab));
+    std::vector<EnergyPoint> points;
+    const std::vector<Load> all = loads(lab);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        // The GPU was just at work: the idle point needs longer to settle.
+        const double scale = all[i].idle ? 2 : 1;
+        if (lab.seconds_left() < scale * settle_seconds + window_seconds + 0.5) {
+            result.notes.push_back(
+                fmt::format("energy: {} of {} loads left out, no time for \"{}\" and what follows",
+                            all.size() - i, all.size(), all[i].label));
+            break;
+        }
+        const Steady steady = keep_up(lab, all[i], scale);
+        points.push_back(energy_point(all[i], steady));
+        result.points.push_back(row_of(points.back(), all[i], steady));
+        const double mhz = steady.clock_hz / 1e6;
+        if (all[i].idle)
+            result.values.push_back(
+                {"power.idle", "power.idle", steady.power_w, "W", 0, 1, "a context open, nothing running"});
+        else if (all[i].label == "wgmma n256 random + TMA 48")
+            result.values.push_back({"clock.matrix", "clock.sustained.bf16", std::round(mhz), "MHz",
+                                     steady.clock_spread / 1e6, int(steady.launches),
+                                     fmt::format("{} at {:.0f} W", all[i].label, steady.power_w)});
+        else if (i == 1)
+            result.values.push_back({"clock.light", "clock.boost", std::round(mhz), "MHz",
+                                     steady.clock_spread / 1e6, int(steady.launches), all[i].label});
+    }
+    if (points.size() < 8) {
+        result.notes.push_back("energy: too few loads for the joules of each kind of work");
+        return;
+    }
+    add_fit(fit_energy(points), points, true, result);
+    add_fit(fit_energy(points, 0), points, false, result);
+}
+
+}  // namespace rooftile

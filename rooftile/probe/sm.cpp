@@ -1,0 +1,122 @@
+// Inside one SM: shared memory, barriers, arithmetic; and the gap between kernels.
+#include <fmt/core.h>
+
+#include "rooftile/probe/fit.hpp"
+#include "rooftile/probe/groups.hpp"
+#include "rooftile/probe/stream.hpp"
+
+namespace rooftile {
+namespace {
+
+/// A kernel whose CTAs all do the same: cycles over `work`, or `work` over cycles for a rate.
+struct Question {
+    std::string name, key, unit;
+    const char* kernel;
+    int ctas, threads, shared;
+    double work;
+    bool rate;
+    std::function<void(const Function& kernel, const Launch& launch, DevicePointer records)> start;
+};
+
+void ask(Lab& lab, ProbeResult& result, const std::vector<Question>& questions) {
+    std::vector<LabRun> runs;
+    for (const Question& q : questions) {
+        const Function kernel = lab.kernel("sm", q.kernel);
+        Launch grid;
+        grid.grid_x = static_cast<unsigned>(q.ctas);
+        grid.block_x = static_cast<unsigned>(q.threads);
+        grid.shared_bytes = static_cast<unsigned>(q.shared);
+        runs.push_back({grid.grid_x, [=, start = q.start](Stream stream, DevicePointer records, int) {
+                            Launch here = grid;
+                            here.stream = stream;
+                            start(kernel, here, records);
+                        }});
+    }
+    const std::vector<LabSamples> samples = lab.interleave(runs, 9);
+    for (std::size_t i = 0; i < questions.size(); ++i) {
+        const Question& q = questions[i];
+        std::vector<double> answers;
+        for (const double cycles : samples[i].cycles)
+            answers.push_back(q.rate ? q.work / cycles : cycles / q.work);
+        result.values.push_back(probe_value(q.name, q.key, q.unit, answers));
+    }
+}
+
+}  // namespace
+
+void probe_sm(Lab& lab, ProbeResult& result) {
+    const DevicePointer data = lab.random(std::size_t{1} << 20);
+    const int sms = lab.sms();
+    constexpr int loops = 2000;
+    const auto looped = [=](const Function& kernel, const Launch& grid, DevicePointer records) {
+        launch(kernel, grid, loops, records);
+    };
+    const auto arithmetic = [=](const Function& kernel, const Launch& grid, DevicePointer records) {
+        const float x = 0.999f;
+        launch(kernel, grid, x, loops, records);
+    };
+    const auto reading = [=](const Function& kernel, const Launch& grid, DevicePointer records) {
+        launch(kernel, grid, data, loops, records);
+    };
+    std::vector<Question> questions;
+    for (const int threads : {256, 512, 1024})
+        questions.push_back({fmt::format("shared.bandwidth.threads_{}", threads),
+                             threads == 1024 ? "shared.bandwidth" : "", "B/clk/SM", "shared_read", sms,
+                             threads, 64 * 1024, double(loops) * 8 * 16 * threads, true, reading});
+    questions.push_back(
+        {"shared.latency", "shared.latency", "clk", "shared_chase", 1, 32, 0, loops, false, looped});
+    for (const int warps : {1, 4, 8, 12, 16, 32})
+        questions.push_back({fmt::format("barrier.cta.warps_{}", warps), warps == 8 ? "barrier.cta" : "",
+                             "clk", "cta_barrier", 1, 32 * warps, 0, loops, false, looped});
+    questions.push_back({"barrier.mbarrier.round_trip", "barrier.mbarrier", "clk", "mbarrier_pingpong", 1, 64,
+                         0, loops, false, looped});
+    questions.push_back(
+        {"barrier.mbarrier.alone", "", "clk", "mbarrier_alone", 1, 32, 0, loops, false, looped});
+    // 8 chains x 4 a loop, a fused multiply-add counted twice.
+    questions.push_back({"rate.fma", "rate.fma.fp32.fp32", "FLOP/clk/SM", "fma_rate", sms, 1024, 0,
+                         2.0 * 32 * loops * 1024, true, arithmetic});
+    questions.push_back({"rate.mufu", "rate.mufu", "op/clk/SM", "mufu_rate", sms, 1024, 0,
+                         32.0 * loops * 1024, true, arithmetic});
+    ask(lab, result, questions);
+}
+
+void probe_launch(Lab& lab, ProbeResult& result) {
+    const Function empty = lab.kernel("sm", "empty_kernel"), spin = lab.kernel("sm", "spin");
+    DeviceBuffer records(sizeof(ProbeRecord));
+    const Stream stream = lab.stream();
+    Launch one;
+    one.stream = stream;
+    Launch all;  // a small kernel on every SM
+    all.stream = stream;
+    all.grid_x = static_cast<unsigned>(lab.sms());
+    all.block_x = 128;
+    constexpr int count = 400;
+    lab.warm_up();
+    begin_capture(stream);
+    for (int i = 0; i < count; ++i) launch(empty, all);
+    const Graph graph = end_capture(stream);
+    graph.launch(stream);
+    synchronize(stream);
+    std::vector<double> by_stream, by_graph;
+    for (int round = 0; round < 9; ++round) {
+        for (const bool graphed : {false, true}) {
+            // The host is ahead of the GPU: a kernel holds the stream until all the others are in it.
+            const unsigned long long hold = graphed ? 2'000'000 : 12'000'000;
+            const DevicePointer record = records.address();
+            launch(spin, one, hold, record);
+            Event start, stop;
+            start.record(stream);
+            if (graphed) graph.launch(stream);
+            else
+                for (int i = 0; i < count; ++i) launch(empty, all);
+            stop.record(stream);
+            stop.synchronize();
+            (graphed ? by_graph : by_stream).push_back(elapsed_us(start, stop) / count);
+        }
+    }
+    const char* note = "empty kernel of one CTA an SM, the host ahead";
+    result.values.push_back(probe_value("launch.gap_stream", "launch.gap_stream", "us", by_stream, note));
+    result.values.push_back(probe_value("launch.gap_graph", "launch.gap_graph", "us", by_graph, note));
+}
+
+}  // namespace rooftile

@@ -1,0 +1,26 @@
+// The wgmma_load kernel as a run: which N, on how many SMs, with what data and how much TMA beside it.
+#pragma once
+
+#include "rooftile/probe/lab.hpp"
+
+namespace rooftile {
+
+struct WgmmaSetup {
+    int n = 256;
+    int ctas = 1;
+    int steps = 0;            ///< k-steps of 64 of each of two warpgroups
+    double fill_per_clk = 0;  ///< bytes a cycle that TMA loads from L2 into each SM; 0: none
+    bool zeros = false;       ///< operands of zeros instead of random numbers
+
+    /// m64nNk16 instructions of one CTA.
+    double instructions() const { return 2.0 * 4 * steps; }
+    double flops() const { return instructions() * 2 * 64 * n * 16; }
+    /// Bytes that the instructions read from shared memory: A is 64 x 16, B is N x 16.
+    double shared_bytes() const { return instructions() * (64 + n) * 32; }
+};
+
+constexpr double wgmma_box_bytes = wgmma_ring_rows * 128.0;
+
+LabRun wgmma_run(Lab& lab, const WgmmaSetup& setup);
+
+}  // namespace rooftile

@@ -1,0 +1,39 @@
+// Probes on a real GPU: quick ones, whose answers no Hopper can miss by much.
+#include "rooftile/probe/probe.hpp"
+
+#include <cmath>
+#include <map>
+
+#include "rooftile/machine/read.hpp"
+#include "tests/device/device.hpp"
+
+namespace rooftile {
+namespace {
+
+class ProbeDeviceTest : public DeviceTest {};
+
+TEST_F(ProbeDeviceTest, MeasuresWhatCannotBeOtherwise) {
+    ProbeOptions options;
+    options.only = {"sm", "cluster", "wgmma", "launch"};
+    const ProbeRun run = run_probes_here(options);
+    std::map<std::string, double> values;
+    for (const ProbeResult& result : run.results) {
+        EXPECT_EQ(result.failure, "") << result.probe;
+        for (const ProbeValue& v : result.values) {
+            EXPECT_TRUE(std::isfinite(v.value) && v.value > 0) << v.name << " = " << v.value;
+            values[v.name] = v.value;
+        }
+    }
+    EXPECT_NEAR(values["shared.bandwidth.threads_1024"], 128, 8);  // 32 banks x 4 B
+    EXPECT_NEAR(values["rate.fma"], 256, 13);                      // 128 lanes
+    EXPECT_NEAR(values["rate.mufu"], 16, 1);
+    EXPECT_NEAR(values["wgmma.interval_256"], 128, 4);  // N / 2
+    EXPECT_LE(values["cluster.sms_2"], run.gpu.machine.count("sm.count").value_or(0));
+    std::vector<std::string> notes;
+    const Machine machine = probed_machine(run, "2026-11-21", "test", notes);
+    EXPECT_TRUE(notes.empty()) << notes.front();
+    EXPECT_EQ(parse_machine(to_toml(machine), "probed").hash(), machine.hash());
+}
+
+}  // namespace
+}  // namespace rooftile

@@ -1,0 +1,43 @@
+#include "rooftile/machine/file_text.hpp"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "rooftile/error.hpp"
+
+namespace rooftile {
+namespace {
+
+std::string refusal(const std::filesystem::path& path) {
+    try {
+        read_whole_file(path);
+    } catch (const RequestError& error) { return error.what(); }
+    return "not refused";
+}
+
+TEST(FileText, AWholeFileHasNoLimit) {
+    const auto path =
+        std::filesystem::temp_directory_path() / ("rooftile-file-text-" + std::to_string(getpid()));
+    std::string text(FileLimits::bytes + 1, 'x');
+    text += std::string("\0\r\n\xff", 4);
+    std::ofstream(path, std::ios::binary) << text;
+    EXPECT_EQ(read_whole_file(path), text);
+    EXPECT_THROW(read_small_file(path), RequestError);
+    std::ofstream(path, std::ios::binary | std::ios::trunc).close();
+    EXPECT_EQ(read_whole_file(path), "");
+    std::filesystem::remove(path);
+}
+
+TEST(FileText, WhatIsNoFileIsNamed) {
+    EXPECT_THAT(refusal("/nonexistent.jsonl"), testing::HasSubstr("/nonexistent.jsonl: no such file"));
+    EXPECT_THAT(refusal("/"), testing::HasSubstr("directory"));
+    EXPECT_THAT(refusal("/dev/null"), testing::HasSubstr("not a regular file"));
+}
+
+}  // namespace
+}  // namespace rooftile

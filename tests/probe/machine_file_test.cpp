@@ -1,0 +1,173 @@
+// What a probe found as a machine file and as documents, without a GPU.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "rooftile/error.hpp"
+#include "rooftile/machine/keys.hpp"
+#include "rooftile/machine/read.hpp"
+#include "rooftile/machine/registry.hpp"
+#include "rooftile/machine/set.hpp"
+#include "rooftile/probe/document.hpp"
+#include "rooftile/probe/lab.hpp"
+
+namespace rooftile {
+namespace {
+
+ProbeRun made_up_run() {
+    ProbeRun run;
+    run.gpu.machine = machine_by_id("h200-sxm");
+    run.gpu.name = "NVIDIA H200";
+    run.gpu.driver = "580.1";
+    run.seconds = 71.3;
+    ProbeResult tma;
+    tma.probe = "tma";
+    tma.values = {{"tma.latency.dram", "tma.latency_dram", 681.234567, "ns", 3.1, 9, "one box of 8 KiB"},
+                  {"tma.in_flight.dram", "tma.in_flight", 38760.4, "B", 12, 9, ""},
+                  {"l2.port", "l2.port", 63.21, "B/clk/SM", 0.2, 9, ""},
+                  {"tma.rate.dram.all_sms", "", 4210, "GB/s", 8, 9, ""}};
+    ProbePoint point{"tma.stream", "dram 2d", {}};
+    point.add("ctas", 132);
+    point.add("gbps_per_sm", 31.9);
+    tma.points.push_back(point);
+    ProbeResult energy;
+    energy.probe = "energy";
+    energy.values = {{"energy.flop.bf16", "energy.flop.bf16", 0.4123, "pJ/FLOP", 0.01, 20, "at 1980 MHz"},
+                     {"energy.cycle", "energy.cycle", 95.5, "pJ/clk/SM", 2, 20, ""},
+                     {"energy.l2", "energy.l2", 11.2, "pJ/B", 1, 20, ""},
+                     {"power.idle", "power.idle", 121.4, "W", 0, 1, ""},
+                     {"cluster.sms_4", "cluster.sms_4", 120, "SMs", 0, 1, ""},
+                     {"clock.matrix", "clock.sustained.bf16", 1335, "MHz", 9, 40, ""}};
+    energy.failure = "ended after 70 s without an answer";
+    energy.notes = {"energy: 3 of 20 loads left out"};
+    run.results = {tma, energy};
+    return run;
+}
+
+TEST(ProbeMachineFile, ReadsBackWithNoError) {
+    std::vector<std::string> notes;
+    const std::string command = "rooftile machine probe --out " + std::string(300, 'x') + "\"\\";
+    const Machine machine = probed_machine(made_up_run(), "2026-11-21", command, notes);
+    EXPECT_TRUE(notes.empty()) << notes.front();
+    const std::string text = to_toml(machine);
+    const Machine read = parse_machine(text, "probed.toml");
+    EXPECT_EQ(read.hash(), machine.hash());
+    EXPECT_NEAR(read.find("tma.latency_dram")->value, 681.235e-9, 1e-12);
+    EXPECT_EQ(read.find("tma.in_flight")->value, 38760);
+    EXPECT_NEAR(read.find("energy.flop.bf16")->value, 0.4123e-12, 1e-18);
+    EXPECT_EQ(read.find("cluster.sms_4")->value, 120);
+    EXPECT_EQ(read.find("clock.sustained.bf16")->value, 1335e6);
+    for (const char* part :
+         {"NVIDIA H200", "2026-11-21", "+- 3.1 ns over 9 samples", "rooftile machine probe"})
+        EXPECT_NE(read.find("tma.latency_dram")->source.find(part), std::string::npos) << part;
+    // What was not measured keeps its number and source.
+    EXPECT_EQ(read.find("dram.latency")->source, machine_by_id("h200-sxm").find("dram.latency")->source);
+}
+
+TEST(ProbeMachineFile, WhatAKeyRefusesIsLeftOutAndNamed) {
+    ProbeRun run = made_up_run();
+    run.results[0].values[0].value = std::nan("");
+    run.results[0].values[2].value = -1;
+    std::vector<std::string> notes;
+    const Machine machine = probed_machine(run, "2026-11-21", "x", notes);
+    ASSERT_EQ(notes.size(), 2u);
+    EXPECT_NE(notes[0].find("tma.latency.dram"), std::string::npos);
+    EXPECT_NE(notes[1].find("l2.port"), std::string::npos);
+    EXPECT_EQ(machine.find("l2.port")->value, 64);
+    EXPECT_NO_THROW(parse_machine(to_toml(machine), "probed.toml"));
+}
+
+TEST(ProbeMachineFile, AFactorOfTwoIsNoticed) {
+    ProbeRun run = made_up_run();
+    EXPECT_TRUE(differences(run).empty()) << differences(run).front().key;
+    set_fact(run.gpu.machine, "l2.port", "128 B/clk/SM", "wrong on purpose");
+    const auto found = differences(run);
+    ASSERT_EQ(found.size(), 1u);
+    EXPECT_EQ(found[0].key, "l2.port");
+    EXPECT_NEAR(found[0].ratio, 63.21 / 128, 1e-9);
+    EXPECT_NE(probe_text(run, {}, Terminal{}).find("l2.port: measured 63.21 B/clk/SM, the file says 128"),
+              std::string::npos)
+        << probe_text(run, {}, Terminal{});
+    // Ten per cent is the limit: 10.1 % off is told, 9.9 % is not.
+    set_fact(run.gpu.machine, "l2.port", "57.41 B/clk/SM", "");
+    EXPECT_EQ(differences(run).size(), 1u);
+    set_fact(run.gpu.machine, "l2.port", "57.52 B/clk/SM", "");
+    EXPECT_TRUE(differences(run).empty());
+    // Another form of the same number is not compared.
+    set_fact(run.gpu.machine, "clock.sustained.bf16", "1.33 GHz", "");
+    set_fact(run.gpu.machine, "tma.latency_dram", "2000 clk", "");
+    EXPECT_TRUE(differences(run).empty());
+}
+
+TEST(ProbeDocument, GoesThroughAPipe) {
+    const ProbeRun run = made_up_run();
+    for (const ProbeResult& result : run.results) {
+        const Json json = result_json(result);
+        const ProbeResult back = result_of(Json::parse(json.dump()));
+        EXPECT_EQ(result_json(back).dump(), json.dump());
+        EXPECT_EQ(back.failure, result.failure);
+    }
+    EXPECT_EQ(result_of(result_json(run.results[0])).points[0].at("gbps_per_sm"), 31.9);
+}
+
+TEST(ProbeDocument, HoldsEveryRow) {
+    const Json document = probe_document(context_of("rooftile machine probe"), made_up_run(), {"a note"});
+    EXPECT_EQ(document["schema"], "rooftile/probe/1");
+    EXPECT_EQ(document["values"].size(), 10u);
+    EXPECT_EQ(document["points"].size(), 1u);
+    EXPECT_EQ(document["points"][0]["probe"], "tma");
+    EXPECT_EQ(document["probes"][1]["failure"], "ended after 70 s without an answer");
+    EXPECT_EQ(document["notes"].size(), 2u);
+}
+
+TEST(ProbeList, NamesKeysThatExistInUnitsTheyTake) {
+    std::set<std::string_view> names;
+    for (const Probe& probe : probes()) {
+        EXPECT_TRUE(names.insert(probe.name).second) << probe.name;
+        std::istringstream keys{std::string(probe.keys)}, units{std::string(probe.units)};
+        std::string key, unit;
+        while (keys >> key) {
+            ASSERT_TRUE(units >> unit) << probe.name << " has no unit for " << key;
+            Machine machine;
+            EXPECT_NO_THROW(set_fact(machine, key, "16 " + unit, "x")) << key << " in " << unit;
+        }
+        EXPECT_FALSE(units >> unit) << probe.name << " has a unit too many: " << unit;
+        EXPECT_NE(probe.run, nullptr);
+    }
+    EXPECT_EQ(probes_named({}).size(), names.size());
+    ASSERT_EQ(probes_named({"cluster", "tma"}).size(), 2u);
+    EXPECT_EQ(probes_named({"cluster", "tma"})[0]->name, "tma");
+    EXPECT_THROW(probes_named({"tma", "dice"}), RequestError);
+}
+
+TEST(ProbeSamples, FromRecords) {
+    // Two CTAs: 1000 and 3000 cycles in 1000 ns and 1500 ns, the second begun 500 ns later.
+    std::vector<ProbeRecord> records(3);
+    records[0] = {.begin_cycles = 5,
+                  .end_cycles = 1005,
+                  .begin_nanoseconds = 100,
+                  .end_nanoseconds = 1100,
+                  .boxes = 4,
+                  .sm = 0,
+                  .sink = 0};
+    records[2] = {.begin_cycles = 7,
+                  .end_cycles = 3007,
+                  .begin_nanoseconds = 600,
+                  .end_nanoseconds = 2100,
+                  .boxes = 8,
+                  .sm = 1,
+                  .sink = 0};
+    LabSamples samples;
+    add_sample(samples, records);  // the one in between wrote nothing
+    EXPECT_DOUBLE_EQ(samples.seconds[0], 2000e-9);
+    EXPECT_DOUBLE_EQ(samples.cycles[0], 2000);
+    EXPECT_DOUBLE_EQ(samples.clock_hz[0], 1.5e9);  // of 1 and 2 GHz
+    EXPECT_DOUBLE_EQ(samples.boxes[0], 6);
+    EXPECT_THROW(add_sample(samples, std::vector<ProbeRecord>(2)), Error);
+}
+
+}  // namespace
+}  // namespace rooftile
