@@ -24,6 +24,7 @@ constexpr std::string_view a_majors[] = {"k", "m"};
 constexpr std::string_view b_majors[] = {"k", "n"};
 constexpr std::string_view schedules[] = {"cooperative", "pingpong"};
 constexpr std::string_view orders[] = {"row", "column", "grouped", "serpentine", "morton", "hilbert"};
+constexpr std::string_view switches[] = {"off", "on"};
 
 void add(CLI::App& verb, const char* group, const char* name, std::string& value, const char* type_name,
          const char* meaning) {
@@ -63,6 +64,10 @@ void add_config_flags(CLI::App& verb, GemmFlags& f) {
     add(verb, group, "--group", f.group, "N", "Rows of tiles walked together by order grouped");
     add(verb, group, "--split-k", f.split_k, "N", "Parts that K is cut into");
     add(verb, group, "--ctas-per-sm", f.ctas_per_sm, "N", "Resident CTAs of an SM");
+    add(verb, group, "--deferred-store", f.deferred_store, "on|off",
+        "Store a tile between the next one's products; default: on where registers allow");
+    add(verb, group, "--pdl", f.pdl, "on|off",
+        "Start beside the end of the kernel before (programmatic dependent launch); default: on");
 }
 
 std::optional<int> number_if(std::string_view flag, const std::string& text, int most) {
@@ -160,6 +165,9 @@ GemmRequest request_of(const GemmFlags& f, int default_top) {
     r.ctas_per_sm = number_if("--ctas-per-sm", f.ctas_per_sm, most_small);
     if (!f.schedule.empty()) r.schedule = Schedule(one_of("--schedule", f.schedule, schedules));
     if (!f.order.empty()) r.order = Order(one_of("--order", f.order, orders));
+    if (!f.deferred_store.empty())
+        r.deferred_store = one_of("--deferred-store", f.deferred_store, switches) == 1;
+    if (!f.pdl.empty()) r.programmatic_launch = one_of("--pdl", f.pdl, switches) == 1;
     r.top = number_if("--top", f.top, most_plans).value_or(default_top);
     return r;
 }

@@ -15,4 +15,7 @@ enum class Schedule : unsigned char { cooperative, pingpong };
 /// The order in which a persistent grid walks the tiles of C.
 enum class Order : unsigned char { row, column, grouped, serpentine, morton, hilbert };
 
+/// How long L2 should keep what an access brings: as any line, as the first to go, as the last to go.
+enum class CachePolicy : unsigned char { normal, evict_first, evict_last };
+
 }  // namespace rooftile

@@ -1,6 +1,8 @@
 // Run-time arguments of every GEMM kernel, laid out alike on host and device.
 #pragma once
 
+#include "kernels/types.hpp"
+
 namespace rooftile {
 
 /// An encoded CUtensorMap. Its address must be 64-byte aligned (CUDA driver API, cuTensorMapEncodeTiled).
@@ -8,13 +10,28 @@ struct alignas(64) TensorMap {
     unsigned long long opaque[16];
 };
 
+/// The word of a policy for all of an access, as `createpolicy.fractional` with fraction 1.0 makes it; PTX ISA
+/// "createpolicy". The device tests ask the GPU for it.
+constexpr unsigned long long cache_policy_word(CachePolicy policy) {
+    return policy == CachePolicy::evict_first  ? 0x12f0000000000000ull
+           : policy == CachePolicy::evict_last ? 0x14f0000000000000ull
+                                               : 0x16f0000000000000ull;
+}
+
 /// Sizes in elements; C is row-major with `ldc` elements from row to row.
 struct GemmArguments {
     int m, n, k;
     int order;  ///< an Order
     int group;  ///< rows of cluster tiles walked together where the order is grouped or serpentine
+    /// Bytes that arrive in a stage of the ring; less than the stage has where a tile is larger than C.
+    int stage_bytes;
+    int a_slices, b_slices;  ///< of an operand's tile that hold anything; peers beyond them load nothing
     long long ldc;
     void* c;  ///< read only where C goes out by predicated stores
+    /// The cluster tiles in the order of the walk, row << 16 | column; null where `order` has a closed form.
+    const unsigned* tiles;
+    unsigned long long a_policy, b_policy,
+        c_policy;  ///< a cache_policy_word each
 };
 
 }  // namespace rooftile

@@ -42,8 +42,13 @@ struct Sm90GemmConfig {
     constexpr int working_registers() const { return tma_store ? 32 : 48; }
     /// With deferred_store a tile in C's type stands beside the next tile's accumulators.
     constexpr int kept_registers() const { return accumulator_registers() / 2; }
+    constexpr int deferring_registers() const {
+        return accumulator_registers() + kept_registers() + working_registers();
+    }
     constexpr int threads() const { return warpgroup_threads * (1 + consumer_warpgroups); }
-    constexpr int cluster_ctas() const { return cluster_m * cluster_n * split_k; }
+    /// CTAs of a cluster that share operands: one part of K.
+    constexpr int peers() const { return cluster_m * cluster_n; }
+    constexpr int cluster_ctas() const { return peers() * split_k; }
 
     /// Rows of C that one consumer warpgroup accumulates.
     constexpr int warpgroup_m() const {
@@ -51,10 +56,18 @@ struct Sm90GemmConfig {
     }
     constexpr int wgmma_rows() const { return warpgroup_m() / wgmma_m; }  ///< wgmmas stacked along M
     constexpr int accumulator_registers() const { return warpgroup_m() * tile_n / warpgroup_threads; }
+    constexpr int row_accumulators() const { return tile_n / 2; }  ///< a thread, of one 64-row wgmma
+    /// Warps of a CTA that multiply the same stage and hand it back.
+    constexpr int tile_warps() const {
+        return 4 * (schedule == Schedule::pingpong ? 1 : consumer_warpgroups);
+    }
+    constexpr int k_steps() const { return tile_k / wgmma_k; }  ///< of one stage
 
     constexpr int a_bytes() const { return tile_m * tile_k * element_bytes; }
     constexpr int b_bytes() const { return tile_n * tile_k * element_bytes; }
     constexpr int stage_bytes() const { return a_bytes() + b_bytes(); }
+    /// [tile_k][64] of an mn-major tile: one TMA box.
+    constexpr int mn_box_bytes() const { return tile_k * swizzle_bytes; }
 
     /// Columns of its tile that one CTA adds up and stores: with split_k each part of K stores its share.
     constexpr int share_n() const { return tile_n / split_k; }
@@ -66,6 +79,9 @@ struct Sm90GemmConfig {
         const int n = share_n();
         return n % 64 == 0 ? 64 : n % 32 == 0 ? 32 : n % 16 == 0 ? 16 : 8;
     }
+    constexpr int slabs_of_a_row() const { return share_n() / slab_n(); }
+    /// That a warpgroup stores of a tile.
+    constexpr int slabs() const { return wgmma_rows() * slabs_of_a_row(); }
     constexpr int slab_bytes() const { return wgmma_m * slab_n() * element_bytes; }
     constexpr int epilogue_bytes() const {
         return tma_store ? consumer_warpgroups * slabs_in_flight * slab_bytes() : 0;

@@ -20,7 +20,6 @@ struct TileCoordinate {
 /// each walked the way that ends beside the next, until one is a line [M32; the generalised curve of
 /// Cerveny, github.com/jakubcerveny/gilbert]. Neighbours on the curve are neighbours in C, but for a diagonal
 /// step where odd sides leave no other way.
-/// Not in tile_at(): its state costs the kernel's producer registers that it does not have (docs/facts.md).
 ROOFTILE_HOST_DEVICE inline TileCoordinate hilbert_at(int index, int rows, int columns) {
     struct Vector {
         int x, y;  ///< columns, rows; one of them is zero
@@ -74,6 +73,46 @@ ROOFTILE_HOST_DEVICE inline TileCoordinate hilbert_at(int index, int rows, int c
     }
     const Vector at = corner + (across.length() == 1 ? main.unit() : across.unit()) * index;
     return {at.y, at.x};
+}
+
+/// Position `index` of a Z-order curve over the cells of rows x columns: of the curve over the least square of
+/// 2^p x 2^p around them, what lies inside.
+ROOFTILE_HOST_DEVICE inline TileCoordinate morton_at(int index, int rows, int columns) {
+    const auto clipped = [](int extent, int first, int side) {
+        return extent - first < 0 ? 0 : extent - first < side ? extent - first : side;
+    };
+    const int longest = rows > columns ? rows : columns;
+    int side = 1, row = 0, column = 0;
+    while (side < longest - side) side *= 2;  // half of the square
+    for (; side > 0; side /= 2) {
+        // Cells inside, of the quarters: upper left, upper right, lower left; else lower right.
+        const int upper = clipped(rows, row, side), lower = clipped(rows, row + side, side);
+        const int left = clipped(columns, column, side), right = clipped(columns, column + side, side);
+        if (const int above = upper * (left + right); index >= above) {
+            index -= above;
+            row += side;
+            if (index < lower * left) continue;
+            index -= lower * left;
+            column += side;
+        } else if (index >= upper * left) {
+            index -= upper * left;
+            column += side;
+        }
+    }
+    return {row, column};
+}
+
+/// Orders without a closed form short enough for the kernel's producer, which has no registers for the state
+/// of a curve (docs/facts.md): their walk is read from a table of packed tiles.
+ROOFTILE_HOST_DEVICE inline bool walks_by_table(Order order) {
+    return order == Order::morton || order == Order::hilbert;
+}
+inline constexpr int most_table_extent = 1 << 16;  ///< rows and columns that a packed tile can count
+ROOFTILE_HOST_DEVICE inline unsigned packed(TileCoordinate t) {
+    return static_cast<unsigned>(t.row) << 16 | static_cast<unsigned>(t.column);
+}
+ROOFTILE_HOST_DEVICE inline TileCoordinate tile_of(unsigned packed) {
+    return {static_cast<int>(packed >> 16), static_cast<int>(packed & 0xffff)};
 }
 
 /// Tile number `index` of a grid of `rows` x `columns`, in `order`:

@@ -19,6 +19,16 @@ __device__ inline void tma_load_2d(unsigned shared, const TensorMap& map, int x,
         : "memory");
 }
 
+/// The same; L2 keeps what it reads as `policy`, a CachePolicy, says.
+__device__ inline void tma_load_2d(unsigned shared, const TensorMap& map, int x, int y, unsigned barrier,
+                                   unsigned long long policy) {
+    asm volatile(
+        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
+        "[%0], [%1, {%2, %3}], [%4], %5;" ::"r"(shared),
+        "l"(&map), "r"(x), "r"(y), "r"(barrier), "l"(policy)
+        : "memory");
+}
+
 /// The same box to the same offset in every CTA of the cluster whose bit stands in `ctas`.
 __device__ inline void tma_load_2d_multicast(unsigned shared, const TensorMap& map, int x, int y,
                                              unsigned barrier, unsigned short ctas) {
@@ -28,12 +38,31 @@ __device__ inline void tma_load_2d_multicast(unsigned shared, const TensorMap& m
         "l"(&map), "r"(x), "r"(y), "r"(barrier), "h"(ctas)
         : "memory");
 }
+__device__ inline void tma_load_2d_multicast(unsigned shared, const TensorMap& map, int x, int y,
+                                             unsigned barrier, unsigned short ctas,
+                                             unsigned long long policy) {
+    asm volatile(
+        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster"
+        ".L2::cache_hint [%0], [%1, {%2, %3}], [%4], %5, %6;" ::"r"(shared),
+        "l"(&map), "r"(x), "r"(y), "r"(barrier), "h"(ctas), "l"(policy)
+        : "memory");
+}
 
 /// Box from shared memory to element (x, y); what lies outside the tensor is not written.
 __device__ inline void tma_store_2d(const TensorMap& map, unsigned shared, int x, int y) {
     asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];" ::"l"(&map),
                  "r"(x), "r"(y), "r"(shared)
                  : "memory");
+}
+
+/// The same; L2 keeps what is written as `policy`, a CachePolicy, says.
+__device__ inline void tma_store_2d(const TensorMap& map, unsigned shared, int x, int y,
+                                    unsigned long long policy) {
+    asm volatile(
+        "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group.L2::cache_hint [%0, {%1, %2}], [%3], %4;" ::
+            "l"(&map),
+        "r"(x), "r"(y), "r"(shared), "l"(policy)
+        : "memory");
 }
 
 __device__ inline void tma_store_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }

@@ -1,9 +1,11 @@
 // From a configuration and a shape to what a GEMM launch needs; no driver call here.
 #include <algorithm>
+#include <cassert>
 #include <cstdint>
 
 #include <fmt/core.h>
 
+#include "kernels/gemm/tile_order.cuh"
 #include "rooftile/kernel/kernel.hpp"
 
 namespace rooftile {
@@ -13,6 +15,7 @@ constexpr std::int64_t most_size = INT32_MAX;
 // cuTensorMapEncodeTiled: strides are below 2^40 B and multiples of 16 B, as is the base address.
 constexpr std::int64_t most_stride_bytes = std::int64_t(1) << 40;
 constexpr int tma_alignment = 16;
+constexpr int swizzle_rows = 8;  // after which the pattern of a swizzled tile repeats
 constexpr int element_bytes = Sm90GemmConfig::element_bytes;
 
 std::string_view name_of_type(Type type) {
@@ -93,10 +96,29 @@ Source gemm_source(const Sm90GemmConfig& config) {
     return source;
 }
 
+ClusterTiles cluster_tiles(const Sm90GemmConfig& config, const GemmShape& shape) {
+    return {ceil_div(shape.m, std::int64_t(config.tile_m) * config.cluster_m),
+            ceil_div(shape.n, std::int64_t(config.tile_n) * config.cluster_n)};
+}
+
+std::vector<std::uint32_t> walk_table(Order order, const ClusterTiles& tiles) {
+    const auto [rows, columns] = tiles;
+    if (std::max(rows, columns) > most_table_extent)
+        throw RequestError(
+            fmt::format("order {} on {} x {} tiles: its table counts up to {} either way; take another order "
+                        "or larger tiles",
+                        name_of(order), rows, columns, most_table_extent));
+    assert(rows <= most_size / columns);  // as gemm_grid() has it
+    std::vector<std::uint32_t> table(std::size_t(rows * columns));
+    for (std::size_t i = 0; i < table.size(); ++i)
+        table[i] = packed(order == Order::hilbert ? hilbert_at(int(i), int(rows), int(columns))
+                                                  : morton_at(int(i), int(rows), int(columns)));
+    return table;
+}
+
 int gemm_grid(const Sm90GemmConfig& config, const GemmShape& shape, int resident_ctas) {
     const int cluster = config.cluster_ctas();
-    const std::int64_t rows = ceil_div(shape.m, std::int64_t(config.tile_m) * config.cluster_m);
-    const std::int64_t columns = ceil_div(shape.n, std::int64_t(config.tile_n) * config.cluster_n);
+    const auto [rows, columns] = cluster_tiles(config, shape);
     const std::int64_t resident_clusters = std::max(1, resident_ctas / cluster);
     // The kernel counts tiles in an int and steps past the last by a grid.
     if (rows > (most_size - resident_clusters) / columns)
@@ -124,14 +146,30 @@ void check_operands(const Sm90GemmConfig& config, const GemmShape& shape, const 
     check_pointer("C", c, config.tma_store ? tma_alignment : element_bytes);
 }
 
+GemmCopies gemm_copies(const Sm90GemmConfig& config, const GemmShape& shape) {
+    const auto of = [](Major major, int tile, int peers, std::int64_t extent) -> OperandCopies {
+        const int slice = tile / peers;
+        if (major != Major::k || extent >= tile) return {slice, peers};
+        // Whole atoms of a swizzled tile.
+        return {int(std::min<std::int64_t>(slice, ceil_div(extent, swizzle_rows) * swizzle_rows)),
+                int(ceil_div(extent, slice))};
+    };
+    GemmCopies copies;
+    copies.a = of(config.a_major, config.tile_m, config.cluster_n, shape.m);
+    copies.b = of(config.b_major, config.tile_n, config.cluster_m, shape.n);
+    copies.stage_bytes =
+        (copies.a.box * copies.a.slices + copies.b.box * copies.b.slices) * config.tile_k * element_bytes;
+    return copies;
+}
+
 GemmTensors gemm_tensors(const Sm90GemmConfig& config, const GemmShape& shape, const void* a, const void* b,
                          const void* c) {
     GemmTensors tensors;
-    // CTAs of a cluster share an operand: each loads its slice and sends it to the others.
-    tensors.a = operand(config.type, config.a_major, a, shape.m, shape.k, shape.lda,
-                        config.tile_m / config.cluster_n, config.tile_k);
-    tensors.b = operand(config.type, config.b_major, b, shape.n, shape.k, shape.ldb,
-                        config.tile_n / config.cluster_m, config.tile_k);
+    const GemmCopies copies = gemm_copies(config, shape);
+    tensors.a =
+        operand(config.type, config.a_major, a, shape.m, shape.k, shape.lda, copies.a.box, config.tile_k);
+    tensors.b =
+        operand(config.type, config.b_major, b, shape.n, shape.k, shape.ldb, copies.b.box, config.tile_k);
     tensors.c.type = config.type;
     tensors.c.base = address(c);
     tensors.c.inner = shape.n;

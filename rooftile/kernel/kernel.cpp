@@ -4,10 +4,12 @@
 #include <chrono>
 #include <map>
 #include <mutex>
+#include <tuple>
 
 #include <fmt/core.h>
 
 #include "kernels/gemm/gemm_arguments.hpp"
+#include "kernels/gemm/tile_order.cuh"
 #include "rooftile/kernel/cache.hpp"
 #include "rooftile/kernel/driver_table.hpp"
 #include "rooftile/plan/gemm_sm90.hpp"
@@ -67,10 +69,26 @@ struct Program {
         return contexts.emplace(id, std::move(made)).first->second;
     }
 
+    /// The walk of that order in device memory of the current context; made once, kept as long as the code.
+    DevicePointer table(Order order, const ClusterTiles& tiles) {
+        const std::uint64_t id = context_id(current_context());
+        std::lock_guard lock(mutex);
+        DeviceBuffer& buffer = tables[{id, order, tiles.rows, tiles.columns}];
+        if (buffer.bytes() == 0) {
+            const std::vector<std::uint32_t> walk = walk_table(order, tiles);
+            DeviceBuffer made(walk.size() * sizeof(walk[0]));
+            copy_to_device(made.address(), walk.data(), made.bytes());
+            synchronize(Stream(nullptr));  // a copy from pageable memory may return before it has arrived
+            buffer = std::move(made);
+        }
+        return buffer.address();
+    }
+
   private:
     std::mutex mutex;
     Module module;
     std::map<std::uint64_t, Loaded> contexts;  // references into a map stay valid
+    std::map<std::tuple<std::uint64_t, Order, std::int64_t, std::int64_t>, DeviceBuffer> tables;
 };
 
 /// The program of that key, if a kernel still holds one.
@@ -104,6 +122,25 @@ std::shared_ptr<Program> make_program(const Source& source, bool use_cache, bool
     return living_program(program->key.hash, program);
 }
 
+/// All but the pointers.
+GemmArguments gemm_arguments(const GemmConfig& plan, const Sm90GemmConfig& config, const GemmShape& shape) {
+    const GemmCopies copies = gemm_copies(config, shape);
+    GemmArguments arguments{};
+    arguments.m = int(shape.m);
+    arguments.n = int(shape.n);
+    arguments.k = int(shape.k);
+    arguments.order = int(plan.order);
+    arguments.group = plan.group;
+    arguments.stage_bytes = copies.stage_bytes;
+    arguments.a_slices = copies.a.slices;
+    arguments.b_slices = copies.b.slices;
+    arguments.ldc = shape.ldc;
+    arguments.a_policy = cache_policy_word(plan.a_policy);
+    arguments.b_policy = cache_policy_word(plan.b_policy);
+    arguments.c_policy = cache_policy_word(plan.c_policy);
+    return arguments;
+}
+
 }  // namespace
 
 struct Kernel::State {
@@ -128,7 +165,14 @@ bool Kernel::from_cache() const { return state_->from_cache; }
 double Kernel::compile_seconds() const { return state_->seconds; }
 std::string Kernel::ptx() const { return compile_to_ptx(state_->source); }
 
-void Kernel::load() const { state_->program->loaded(state_->config); }
+void Kernel::load() const { load(shape_of(state_->plan.problem)); }
+
+void Kernel::load(const GemmShape& shape) const {
+    const Loaded& loaded = state_->program->loaded(state_->config);
+    gemm_grid(state_->config, shape, loaded.resident_ctas);  // refuses a shape of too many tiles
+    if (const Order order = state_->plan.config.order; walks_by_table(order))
+        state_->program->table(order, cluster_tiles(state_->config, shape));
+}
 
 Function Kernel::function() const { return state_->program->loaded(state_->config).function; }
 
@@ -147,17 +191,14 @@ void Kernel::launch(Stream stream, const void* a, const void* b, void* c, const 
     encode(map_b, tensors.b);
     if (config.tma_store) encode(map_c, tensors.c);
 
-    GemmArguments arguments{};
-    arguments.m = int(shape.m);
-    arguments.n = int(shape.n);
-    arguments.k = int(shape.k);
-    arguments.order = int(state_->plan.config.order);
-    arguments.group = state_->plan.config.group;
-    arguments.ldc = shape.ldc;
-    arguments.c = c;
-
     Launch launch;
     launch.grid_x = unsigned(gemm_grid(config, shape, loaded.resident_ctas));
+    GemmArguments arguments = gemm_arguments(state_->plan.config, config, shape);
+    arguments.c = c;
+    if (const Order order = state_->plan.config.order; walks_by_table(order)) {
+        const DevicePointer table = state_->program->table(order, cluster_tiles(config, shape));
+        arguments.tiles = reinterpret_cast<const unsigned*>(table);
+    }
     launch.block_x = unsigned(config.threads());
     launch.shared_bytes = unsigned(config.shared_bytes());
     launch.cluster_x = unsigned(config.cluster_ctas());

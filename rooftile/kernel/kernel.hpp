@@ -49,11 +49,14 @@ class Kernel {
     /// Throws RequestError where no context is current, Error(no_gpu) on a GPU of another architecture,
     /// Error(gpu_failed) where the driver refuses.
     void load() const;
+    /// The same, and makes ready what a launch of `shape` needs besides: the table of orders morton and hilbert.
+    void load(const GemmShape& shape) const;
     /// The loaded kernel in the current context; loads it first where needed.
     Function function() const;
 
     /// C = A * B of the plan's problem, on device pointers of the current context, in `stream`.
     /// Neither synchronises nor (once loaded) allocates; may be captured into a graph; thread-safe.
+    /// Orders morton and hilbert read a table, made by load() or the first launch of a grid of tiles.
     /// Throws RequestError where a pointer or a leading dimension is not aligned as the kernel needs it.
     void launch(Stream stream, const void* a, const void* b, void* c) const;
     /// The same for another shape of the same types and majors.
@@ -87,6 +90,29 @@ Source gemm_source(const Sm90GemmConfig& config);
 /// CTAs of a persistent grid: what is resident at once, in whole clusters, and no more than there are tiles.
 /// Throws RequestError where there are 2^31 tiles or more.
 int gemm_grid(const Sm90GemmConfig& config, const GemmShape& shape, int resident_ctas);
+
+/// Tiles of C in units of a cluster's, which the walk counts.
+struct ClusterTiles {
+    std::int64_t rows = 0, columns = 0;
+};
+ClusterTiles cluster_tiles(const Sm90GemmConfig& config, const GemmShape& shape);
+
+/// The walk of an order that the kernel reads from a table (morton, hilbert), packed as the kernel reads it.
+/// Throws RequestError where there are more rows or columns than the packing can count.
+std::vector<std::uint32_t> walk_table(Order order, const ClusterTiles& tiles);
+
+/// What the copies of one operand bring into a stage.
+struct OperandCopies {
+    int box = 0;     ///< rows (of A) or columns (of B) that one CTA loads
+    int slices = 0;  ///< peers that load one; the others' slices lie outside C
+};
+/// A k-major tile that is larger than C is loaded as far as C reaches, to a multiple of 8: TMA is slow at what
+/// lies outside a tensor (docs/facts.md).
+struct GemmCopies {
+    OperandCopies a, b;
+    int stage_bytes = 0;  ///< that arrive in each CTA
+};
+GemmCopies gemm_copies(const Sm90GemmConfig& config, const GemmShape& shape);
 
 /// Throws RequestError naming the first size, leading dimension or pointer that the kernel cannot address.
 void check_operands(const Sm90GemmConfig& config, const GemmShape& shape, const void* a, const void* b,

@@ -76,15 +76,13 @@ std::string wall_text(const Request& r, const Family& family, const SearchResult
             : "");
 }
 
-// Families and orders that are named in the contract but not built yet.
+// Families that are named in the contract but not built yet.
 std::string not_built_yet(const GemmConfig& c, const GemmHardware& hw) {
     if (c.kernel == GemmKernel::sm80_gemm) return "the cp.async + mma.sync kernel is not written yet";
     if (c.kernel == GemmKernel::generic)
         return "the machine names no architecture, so no kernel is known for it";
     if (std::isnan(hw.registers_per_sm) || std::isnan(hw.registers_per_thread))
         return "sm.registers or sm.max_registers_per_thread is unknown, so setmaxnreg cannot be chosen";
-    if (c.order == Order::morton || c.order == Order::hilbert)
-        return fmt::format("order {} is not in the kernel yet", name_of(c.order));
     return {};
 }
 

@@ -193,13 +193,99 @@ void split(const GemmContext& context, const Kept& kept, Derivation& steps) {
         fmt::format("at least {} stages hold them; {} are taken", f.stages_least, kept.stages));
 }
 
+void deferred_store(const GemmContext& context, const Kept& kept, Derivation& steps) {
+    const Footprint& f = kept.footprint;
+    const Sm90GemmConfig config = kernel_config(context.problem, kept.candidate, kept.stages,
+                                                RegisterSplit{0, f.producer_registers, f.consumer_registers});
+    const char* bar = bars_deferred_store(config);
+    const int need = config.deferring_registers();
+    const bool fits = need <= f.consumer_registers;
+    std::string limit =
+        bar ? std::string(bar)
+            : fmt::format("{} + {} + {} {} {}", config.accumulator_registers(), config.kept_registers(),
+                          config.working_registers(), fits ? "<=" : ">", f.consumer_registers);
+    if (!bar && fits) limit += f.deferred_store ? ": the matrix units do not wait for C" : ": it would fit";
+    steps.add(
+        "deferred_store",
+        chosen(context.request.deferred_store,
+               "1 where the sums, the last tile in C's type and the working registers fit a thread: C leaves "
+               "between the next tile's first products   [M12]"),
+        {given("needed", need, "registers", "accumulators + tile in C's type + the rest"),
+         given("setmaxnreg_consumer", f.consumer_registers, "registers", "an earlier step")},
+        f.deferred_store, "", std::move(limit));
+}
+
+// Who uses what how often, as far as L2 is concerned.
+struct Reuse {
+    double bytes;                   // of A, B and C
+    std::int64_t a_reads, b_reads;  // columns and rows of cluster tiles
+};
+
+Reuse reuse(const GemmContext& context, const Kept& kept) {
+    const GemmProblem& p = context.problem;
+    const GemmCandidate& c = kept.candidate;
+    return {p.compulsory_bytes().value, ceil_div(ceil_div(p.n, c.tile_n), c.cluster_n),
+            ceil_div(ceil_div(p.m, c.tile_m), c.cluster_m)};
+}
+
+void caching(const GemmContext& context, const Kept& kept, const GemmConfig& config, Derivation& steps) {
+    const Reuse r = reuse(context, kept);
+    const auto word = [](CachePolicy policy) {
+        return policy == CachePolicy::evict_first ? "evict_first" : "normal";
+    };
+    const auto times = [](std::int64_t reads) {
+        return reads == 1 ? std::string("read once") : fmt::format("read {} times", reads);
+    };
+    const double l2 = context.hw.l2_bytes;
+    const int first = (config.a_policy == CachePolicy::evict_first)
+                      + (config.b_policy == CachePolicy::evict_first)
+                      + (config.c_policy == CachePolicy::evict_first);
+    steps.add(
+        "evict_first",
+        "operands used once: A or B of one column or row of cluster tiles, C beyond L2   [M32]",
+        {given("A + B + C", r.bytes, "B", "problem"), steps.fact("l2.size"), steps.fact("l2.partitions"),
+         given("reads of A", double(r.a_reads), "", "columns of cluster tiles"),
+         given("reads of B", double(r.b_reads), "", "rows of cluster tiles")},
+        first, "operands",
+        fmt::format("A {}: {}; B {}: {}; C {}: written once, and all three {}", word(config.a_policy),
+                    times(r.a_reads), word(config.b_policy), times(r.b_reads), word(config.c_policy),
+                    std::isnan(l2) ? std::string("may or may not fit L2")
+                                   : fmt::format("{} the {:.4g} B that one partition of L2 holds",
+                                                 r.bytes > l2 ? "exceed" : "fit", l2)));
+}
+
+void launching(const GemmContext& context, const GemmConfig& config, Derivation& steps) {
+    steps.add(
+        "programmatic_launch",
+        chosen(
+            context.request.programmatic_launch,
+            "1: the start of the kernel overlaps the end of the one before it   [PTX ISA, griddepcontrol]"),
+        {steps.fact("launch.gap_stream")}, config.programmatic_launch, "",
+        config.programmatic_launch
+            ? "barriers are made meanwhile; nothing is read or written before the other has ended"
+            : "the kernel starts when the one before it has ended");
+}
+
 }  // namespace
 
-void write_choices(const GemmContext& context, const Kept& kept, Derivation& steps) {
+void set_cache_policies(const GemmContext& context, const Kept& kept, GemmConfig& config) {
+    if (context.kernel != GemmKernel::sm90_gemm) return;
+    const Reuse r = reuse(context, kept);
+    if (r.a_reads == 1) config.a_policy = CachePolicy::evict_first;
+    if (r.b_reads == 1) config.b_policy = CachePolicy::evict_first;
+    if (r.bytes > context.hw.l2_bytes) config.c_policy = CachePolicy::evict_first;
+}
+
+void write_choices(const GemmContext& context, const Kept& kept, const GemmConfig& config,
+                   Derivation& steps) {
     tile(context, kept, steps);
     warpgroups(context, kept, steps);
     sharing(context, kept, steps);
     split(context, kept, steps);
+    if (context.kernel != GemmKernel::sm90_gemm) return;
+    deferred_store(context, kept, steps);
+    caching(context, kept, config, steps);
+    launching(context, config, steps);
 }
 
 }  // namespace rooftile

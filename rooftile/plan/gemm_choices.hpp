@@ -1,4 +1,5 @@
-// The steps of a derivation that choose: tile, warpgroups, schedule, cluster, residency, order.
+// The steps of a derivation that choose: tile, warpgroups, schedule, cluster, residency, order, stores,
+// caching.
 #pragma once
 
 #include "rooftile/plan/gemm_derivation.hpp"
@@ -6,7 +7,10 @@
 
 namespace rooftile {
 
+/// Sets how L2 is to keep A, B and C: what is used once goes first.
+void set_cache_policies(const GemmContext& context, const Kept& kept, GemmConfig& config);
+
 /// Appends one step for every parameter that the search settled, with what decided it.
-void write_choices(const GemmContext& context, const Kept& kept, Derivation& steps);
+void write_choices(const GemmContext& context, const Kept& kept, const GemmConfig& config, Derivation& steps);
 
 }  // namespace rooftile

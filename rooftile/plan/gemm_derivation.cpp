@@ -365,7 +365,10 @@ GemmPlan write_plan(const GemmContext& context, const Kept& kept) {
                    .order = kept.order.order,
                    .group = kept.order.group,
                    .split_k = c.split_k,
-                   .ctas_per_sm = c.ctas_per_sm};
+                   .ctas_per_sm = c.ctas_per_sm,
+                   .programmatic_launch = context.request.programmatic_launch.value_or(true),
+                   .deferred_store = f.deferred_store};
+    set_cache_policies(context, kept, plan.config);
     Resources& r = plan.resources;
     r.threads = f.threads;
     r.accumulator_registers = f.accumulators;
@@ -387,7 +390,7 @@ GemmPlan write_plan(const GemmContext& context, const Kept& kept) {
     latency_wall(writer);
     levels(writer);
     walk(writer);
-    write_choices(context, kept, writer.steps);
+    write_choices(context, kept, plan.config, writer.steps);
     time(writer);
     plan.derivation = writer.steps.take();
     return plan;

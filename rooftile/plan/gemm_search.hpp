@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -23,6 +24,7 @@ struct GemmCandidate {
     int cluster_m = 1, cluster_n = 1;
     int ctas_per_sm = 1;
     int split_k = 1;
+    std::optional<bool> deferred_store{};  ///< empty: wherever it can
 };
 
 /// Why a candidate fell, or nothing.
@@ -53,6 +55,7 @@ struct Footprint {
     double shared_limit = 0;    ///< B one CTA may use; NaN unknown
     double stages_limit = 1e9;  ///< of the instruction set: 2 where nothing is asynchronous
     int stages_least = 2;       ///< that the ring needs for its other uses
+    bool deferred_store = false;
 
     int shared_bytes(int stages) const { return stages * (stage_bytes + stage_overhead) + reserved_bytes; }
     /// Most stages that fit [M13]; `limit` where shared memory is unknown.

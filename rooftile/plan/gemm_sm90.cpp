@@ -24,11 +24,28 @@ RegisterSplit split_with_producer(double registers_per_sm, double registers_per_
     return {launch, std::min(round_down(pool - consumer * consumers, register_step), most), consumer};
 }
 
+void give_registers(Sm90GemmConfig& config, const GemmCandidate& c, const RegisterSplit& r) {
+    config.producer_registers = r.producer;
+    config.consumer_registers = r.consumer;
+    config.deferred_store = c.deferred_store.value_or(true) && !bars_deferred_store(config)
+                            && config.deferring_registers() <= r.consumer;
+}
+
 }  // namespace
 
 RegisterSplits::RegisterSplits(double registers_per_sm, double registers_per_thread, int consumers, int ctas)
     : roomy(split_with_producer(registers_per_sm, registers_per_thread, consumers, ctas, roomy_producer)),
       tight(split_with_producer(registers_per_sm, registers_per_thread, consumers, ctas, tight_producer)) {}
+
+const char* bars_deferred_store(const Sm90GemmConfig& c) {
+    if (c.schedule == Schedule::pingpong)
+        return "no deferred store in pingpong: the other warpgroup's products run beside the store as it is";
+    if (c.split_k > 1)
+        return "no deferred store with K in parts: they exchange their sums through the ring, at once";
+    if (!c.tma_store)
+        return "no deferred store without TMA: predicated stores hold addresses and bounds besides";
+    return nullptr;
+}
 
 Sm90GemmConfig kernel_config(const GemmProblem& p, const GemmCandidate& c, int stages,
                              const RegisterSplit& r) {
@@ -42,25 +59,21 @@ Sm90GemmConfig kernel_config(const GemmProblem& p, const GemmCandidate& c, int s
                           .cluster_n = c.cluster_n,
                           .split_k = c.split_k,
                           .ctas_per_sm = c.ctas_per_sm,
-                          .producer_registers = r.producer,
-                          .consumer_registers = r.consumer,
+                          .producer_registers = 0,
+                          .consumer_registers = 0,
                           .type = p.a_type,
                           .a_major = p.a_major,
                           .b_major = p.b_major,
                           .tma_store = p.n % copy_elements == 0 && p.ldc % copy_elements == 0};
-    // In ping-pong the other warpgroup multiplies meanwhile; the parts of a split K need the ring for their sums.
-    config.deferred_store =
-        c.schedule == Schedule::cooperative && c.split_k == 1 && config.tma_store
-        && config.accumulator_registers() + config.kept_registers() + config.working_registers()
-               <= r.consumer;
+    give_registers(config, c, r);
     return config;
 }
 
 Sm90GemmConfig kernel_config(const GemmPlan& plan) {
     const GemmConfig& c = plan.config;
-    const GemmCandidate candidate{c.tile_m,   c.tile_n,    c.tile_k,    c.consumer_warpgroups,
-                                  c.schedule, c.cluster_m, c.cluster_n, c.ctas_per_sm,
-                                  c.split_k};
+    const GemmCandidate candidate{c.tile_m,   c.tile_n,        c.tile_k,    c.consumer_warpgroups,
+                                  c.schedule, c.cluster_m,     c.cluster_n, c.ctas_per_sm,
+                                  c.split_k,  c.deferred_store};
     const RegisterSplit registers{0, static_cast<int>(plan.resources.producer_registers.value_or(0)),
                                   static_cast<int>(plan.resources.consumer_registers.value_or(0))};
     return kernel_config(plan.problem, candidate, c.stages, registers);
@@ -122,7 +135,8 @@ Wall Sm90GemmFamily::examine(const GemmHardware& hw, const GemmProblem& problem,
     f.accumulators = config.accumulator_registers();
     f.registers = f.accumulators + config.working_registers();
     const RegisterSplit split = this->split(hw, c, f.registers);
-    config = kernel_config(problem, c, 1, split);
+    give_registers(config, c, split);
+    f.deferred_store = config.deferred_store;
     if (const Wall wall = residency_wall(hw, config.threads(), c.ctas_per_sm); wall.stands) return wall;
     // One m64nN must fit the registers a thread has at entry, whatever setmaxnreg gives later (ptxas C7602):
     // 512 threads leave 128, which holds N = 192 and no more.
@@ -173,6 +187,14 @@ Wall Sm90GemmFamily::examine(const GemmHardware& hw, const GemmProblem& problem,
         return Wall::at(Reason::registers, f.registers, f.registers_limit,
                         "accumulators and the rest are {needed} registers a thread > {available}; take a "
                         "smaller tile or more warpgroups");
+
+    if (c.deferred_store.value_or(false) && !config.deferred_store) {
+        if (const char* bar = bars_deferred_store(config)) return Wall::at(Reason::instruction, 1, 0, bar);
+        return Wall::at(
+            Reason::registers, config.deferring_registers(), f.consumer_registers,
+            "with its store deferred a tile needs {needed} registers a thread > {available}; take a "
+            "smaller tile or more warpgroups");
+    }
 
     f.stage_bytes = config.stage_bytes();
     f.stage_overhead = 2 * Config::barrier_bytes;

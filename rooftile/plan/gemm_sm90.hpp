@@ -55,6 +55,10 @@ class Sm90GemmFamily {
     RegisterSplit split(const GemmHardware& hw, const GemmCandidate& c, int need) const;
 };
 
+/// Why a finished tile cannot wait until the next one's products run, however many registers there are; null
+/// where it can.
+const char* bars_deferred_store(const Sm90GemmConfig& config);
+
 /// The kernel's template parameter for a candidate or a finished plan of this family.
 Sm90GemmConfig kernel_config(const GemmProblem& problem, const GemmCandidate& candidate, int stages,
                              const RegisterSplit& registers);
@@ -83,6 +87,7 @@ void Sm90GemmFamily::for_each(const GemmRequest& request, Visit visit) const {
                  ++ctas) {
                 GemmCandidate c{tile_m,    tile_n,    tile_k, warpgroups, Schedule::cooperative,
                                 cluster_m, cluster_n, ctas};
+                c.deferred_store = request.deferred_store;
                 splits(c);
                 c.schedule = Schedule::pingpong;  // two take turns; a request for another number is told so
                 c.split_k = request.split_k.value_or(1);

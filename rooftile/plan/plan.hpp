@@ -40,6 +40,10 @@ struct GemmConfig {
     /// The kernel's start may overlap the end of the kernel before it in the stream (PDL); it reads and writes
     /// nothing until that has ended.
     bool programmatic_launch = true;
+    bool deferred_store = false;  ///< a finished tile leaves between the next one's first products
+    /// How L2 keeps what is read of A and B and written of C.
+    CachePolicy a_policy = CachePolicy::normal, b_policy = CachePolicy::normal,
+                c_policy = CachePolicy::normal;
 };
 
 struct Resources {
@@ -145,6 +149,7 @@ struct GemmRequest {
         cluster_n{}, group{}, split_k{}, ctas_per_sm{};
     std::optional<Schedule> schedule{};
     std::optional<Order> order{};
+    std::optional<bool> programmatic_launch{}, deferred_store{};
     int top = 8;                  ///< plans to keep
     bool buildable_only = false;  ///< leave out what no kernel can be compiled for yet
 };

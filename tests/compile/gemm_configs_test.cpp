@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <iostream>
+#include <iterator>
 #include <random>
 #include <unordered_set>
 
@@ -115,6 +116,20 @@ TEST(GemmConfigs, FeasibleWithPartsOfKMeansItCompilesAsPlanned) {
             << split_k;
     const std::vector<Sm90GemmConfig> configs = sample(everywhere, 32);
     std::cout << configs.size() << " of " << everywhere.size() << " configurations\n";
+    expect_compiles_as_planned(configs);
+}
+
+// Where registers are scarcest for what the producer holds: a sample of all rarely meets one of these.
+TEST(GemmConfigs, ProducersOfFewRegistersThatMulticastCompileAsPlanned) {
+    std::vector<Sm90GemmConfig> tight;
+    for (const auto* configs : {&feasible_everywhere().whole, &feasible_everywhere().split})
+        std::copy_if(configs->begin(), configs->end(), std::back_inserter(tight), [](const auto& c) {
+            return c.producer_registers > 0 && c.producer_registers < 40 && c.peers() > 1;
+        });
+    ASSERT_FALSE(tight.empty());
+    const std::size_t all = tight.size();
+    const std::vector<Sm90GemmConfig> configs = sample(std::move(tight), 32);
+    std::cout << configs.size() << " of " << all << " configurations\n";
     expect_compiles_as_planned(configs);
 }
 

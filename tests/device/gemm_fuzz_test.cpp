@@ -32,6 +32,8 @@ struct Fixed {
     Order order = Order::row;
     int group = 1;
     int split_k = 1;
+    bool deferred_store = true;  ///< where registers allow it
+    bool programmatic_launch = true;
 };
 constexpr Schedule pingpong = Schedule::pingpong, cooperative = Schedule::cooperative;
 constexpr Fixed configurations[] = {{128, 256},
@@ -61,7 +63,15 @@ constexpr Fixed configurations[] = {{128, 256},
                                     {64, 64, cooperative, 1, 1, Order::row, 1, 8},
                                     {64, 96, cooperative, 1, 1, Order::serpentine, 2, 6},
                                     {256, 128, cooperative, 1, 2, Order::grouped, 4, 2},
-                                    {64, 128, cooperative, 2, 1, Order::row, 1, 4}};
+                                    {64, 128, cooperative, 2, 1, Order::row, 1, 4},
+                                    {128, 256, cooperative, 1, 1, Order::hilbert},
+                                    {128, 256, cooperative, 1, 2, Order::morton, 1, 1, false},
+                                    {128, 128, pingpong, 2, 1, Order::hilbert, 1, 1, true, false},
+                                    {64, 64, cooperative, 1, 1, Order::morton},
+                                    {128, 192, pingpong, 1, 2, Order::morton},
+                                    {64, 128, cooperative, 1, 2, Order::hilbert, 1, 2},
+                                    {256, 128, cooperative, 2, 1, Order::morton, 1, 1, true, false},
+                                    {256, 160, cooperative, 1, 2, Order::row, 1, 1, false}};
 
 GemmRequest request_of(const Fixed& f) {
     GemmRequest r;
@@ -71,6 +81,8 @@ GemmRequest request_of(const Fixed& f) {
     r.split_k = f.split_k;
     r.order = f.order;
     if (f.order == Order::grouped || f.order == Order::serpentine) r.group = f.group;
+    if (!f.deferred_store) r.deferred_store = false;
+    r.programmatic_launch = f.programmatic_launch;
     r.top = 1;
     r.buildable_only = true;
     return r;
@@ -78,8 +90,8 @@ GemmRequest request_of(const Fixed& f) {
 
 std::int64_t round_up(std::int64_t x, std::int64_t to) { return ceil_div(x, to) * to; }
 
-/// Shape `index` of a run: sizes of 1 ... 3000, a quarter of them below 200, where tails are; multiples of 8
-/// only where a contiguous index must be one.
+/// Shape `index` of a run: sizes of 1 ... 3000, a quarter of them below 200, where tails are, and M or N of
+/// every fourth shape below most tiles; multiples of 8 only where a contiguous index must be one.
 GemmProblem random_problem(std::mt19937_64& random, int index) {
     const auto size = [&] {
         const std::uint64_t most = random() % 4 == 0 ? 200 : 3000;
@@ -88,6 +100,8 @@ GemmProblem random_problem(std::mt19937_64& random, int index) {
     const Type type = index % 2 == 0 ? Type::bf16 : Type::fp16;
     const Major a = index / 2 % 2 == 0 ? Major::k : Major::mn, b = index / 4 % 2 == 0 ? Major::k : Major::mn;
     std::int64_t m = size(), n = size(), k = size();
+    if (const std::uint64_t few = random() % 8; few < 2)
+        (few == 0 ? m : n) = 1 + static_cast<std::int64_t>(random() % 130);
     // With a K of a few steps the stores of one tile are still running when the next tile's begin.
     if (random() % 4 == 0) k = 1 + static_cast<std::int64_t>(random() % 130);
     if (a == Major::k || b == Major::k) k = round_up(k, 8);
@@ -186,14 +200,16 @@ class GemmFuzzTest : public DeviceTest {
                    kernels_.size(), worst);
     }
 
-    /// What decides the cubin, and the order, which is the plan's own.
+    /// What decides the cubin, and what a launch takes from the plan.
     static std::string plan_key(const GemmPlan& plan) {
         const GemmConfig& c = plan.config;
         const GemmProblem& p = plan.problem;
-        return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", c.tile_m, c.tile_n, c.tile_k,
-                           c.stages, c.consumer_warpgroups, name_of(c.schedule), c.cluster_m, c.cluster_n,
-                           c.ctas_per_sm, name_of(c.order), c.group, c.split_k, name_of(p.a_type),
-                           int(p.a_major), int(p.b_major), kernel_config(plan).tma_store);
+        return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", c.tile_m,
+                           c.tile_n, c.tile_k, c.stages, c.consumer_warpgroups, name_of(c.schedule),
+                           c.cluster_m, c.cluster_n, c.ctas_per_sm, name_of(c.order), c.group, c.split_k,
+                           name_of(p.a_type), int(p.a_major), int(p.b_major), kernel_config(plan).tma_store,
+                           c.deferred_store, c.programmatic_launch, int(c.a_policy), int(c.b_policy),
+                           int(c.c_policy));
     }
 };
 
@@ -203,6 +219,27 @@ TEST_F(GemmFuzzTest, EveryElementIsRight) {
     fmt::print("ROOFTILE_FUZZ_SEED={} ROOFTILE_FUZZ_SHAPES={}\n", seed, count);
     plan_cases(seed, count);
     EXPECT_EQ(cases_.size(), std::size_t(count)) << "every configuration has its share of the shapes";
+    verify_cases(seed);
+}
+
+// One kernel on shapes below, at and above its tile: rows and columns that nobody loads never reach C. Shared
+// memory still holds what launches before left in it, of every fourth shape NaN and Inf.
+TEST_F(GemmFuzzTest, TilesLargerThanC) {
+    const std::uint64_t seed = from_environment("ROOFTILE_FUZZ_SEED", fresh_seed());
+    const Machine machine = live_machine().machine;
+    for (const Fixed& fixed :
+         {Fixed{128, 256}, Fixed{128, 256, cooperative, 1, 2}, Fixed{128, 256, cooperative, 2, 1},
+          Fixed{64, 256, pingpong}, Fixed{128, 128, pingpong, 1, 2}, Fixed{256, 128},
+          Fixed{128, 128, cooperative, 1, 1, Order::row, 1, 4},
+          Fixed{128, 128, cooperative, 1, 2, Order::row, 1, 2},
+          Fixed{128, 256, cooperative, 1, 1, Order::row, 1, 1, false}})
+        for (std::int64_t odd : {0, 3}) {  // with 3 C goes by element
+            const auto derived = derive(machine, gemm_problem(3000, 2048 + odd, 520), request_of(fixed));
+            for (std::int64_t m : {1, 7, 16, 60, 65, 100, 129, 1000})
+                for (std::int64_t n : {8, 24, 120, 136, 264, 3000})
+                    add_case(gemm_problem(m, n + odd, 520), fixed, derived);
+        }
+    compile_plans();
     verify_cases(seed);
 }
 

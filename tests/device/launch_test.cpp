@@ -5,6 +5,7 @@
 #include <cstring>
 #include <thread>
 
+#include "kernels/gemm/gemm_arguments.hpp"
 #include "rooftile/kernel/kernel.hpp"
 #include "rooftile/kernel/nvrtc.hpp"
 #include "rooftile/machine/live.hpp"
@@ -76,6 +77,27 @@ TEST_F(LaunchTest, AKernelRunsEventsTimeItAndAGraphRepeatsIt) {
     std::vector<int> result(n);
     copy_to_host(result.data(), buffer.address(), 4 * n);
     EXPECT_EQ(std::count(result.begin(), result.end(), 3 + 2 * (5 + 7)), n);
+}
+
+TEST_F(LaunchTest, PolicyWordsAreWhatTheGpuMakes) {
+    Source source;
+    source.name = "policies";
+    source.text = R"(
+        extern "C" __global__ void policies(unsigned long long* to) {
+            asm volatile("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(to[0]));
+            asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(to[1]));
+            asm volatile("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(to[2]));
+        })";
+    source.name_expressions = {"policies"};
+    Module module(compile_source(source).cubin);
+    DeviceBuffer buffer(24);
+    launch(module.function("policies"), Launch{}, buffer.address());
+    synchronize();
+    unsigned long long words[3];
+    copy_to_host(words, buffer.address(), sizeof(words));
+    EXPECT_EQ(words[0], cache_policy_word(CachePolicy::normal));
+    EXPECT_EQ(words[1], cache_policy_word(CachePolicy::evict_first));
+    EXPECT_EQ(words[2], cache_policy_word(CachePolicy::evict_last));
 }
 
 TEST_F(LaunchTest, AnImpossibleLaunchIsAnErrorThatNamesTheKernel) {
@@ -199,6 +221,32 @@ TEST_F(LaunchTest, ItCanBeCapturedAndReplayed) {
                              synchronize(stream);  // before `graph` goes
                          }),
               0);
+}
+
+TEST_F(LaunchTest, AWalkFromATableIsReadyOnceItsShapeIsLoaded) {
+    for (Order order : {Order::hilbert, Order::morton}) {
+        GemmRequest request;
+        request.order = order;
+        request.tile_m = request.tile_n = 64;
+        request.cluster_m = request.cluster_n = 1;
+        const auto derived = derive(live_machine().machine, gemm_problem(640, 1000, 16), request);
+        const Kernel kernel = compile(std::get<Plans>(derived).plans.at(0));
+        const GemmShape other{1000, 328, 16, 16, 16, 328};
+        kernel.load();
+        kernel.load(other);
+        StreamOwner stream;
+        for (const GemmShape& shape : {shape_of(kernel.plan().problem), other}) {
+            SmallGemm gemm(shape, 4);
+            const auto captured = [&](auto a, auto b, auto c) {
+                begin_capture(stream);
+                kernel.launch(stream, a, b, c, shape);
+                Graph graph = end_capture(stream);
+                graph.launch(stream);
+                synchronize(stream);
+            };
+            EXPECT_EQ(gemm.wrong(stream, captured), 0) << name_of(order) << ' ' << shape.m;
+        }
+    }
 }
 
 TEST_F(LaunchTest, ThreadsShareOneKernel) {

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "rooftile/kernel/kernel.hpp"
 
 namespace rooftile {
@@ -122,6 +124,66 @@ TEST(GemmLaunch, AClusterSplitsTheOperandItShares) {
     tensors = gemm_tensors(config, {1024, 1024, 64, 64, 64, 1024}, at(16), at(16), at(16));
     EXPECT_EQ(tensors.a.box_outer, 64);
     EXPECT_EQ(tensors.b.box_outer, 256);
+}
+
+// 128x256x64: A is 128 rows of 128 B, B 256.
+TEST(GemmLaunch, OfATileLargerThanCOnlyWhatExistsIsLoaded) {
+    const auto copies = [](const Sm90GemmConfig& config, std::int64_t m, std::int64_t n) {
+        return gemm_copies(config, {m, n, 64, 64, 64, n});
+    };
+    GemmCopies all = copies(base, 128, 256);
+    EXPECT_EQ(all.a.box, 128);
+    EXPECT_EQ(all.a.slices, 1);
+    EXPECT_EQ(all.b.box, 256);
+    EXPECT_EQ(all.stage_bytes, base.stage_bytes());
+    EXPECT_EQ(copies(base, 5000, 5000).stage_bytes, base.stage_bytes());
+    for (auto [m, box] : {std::tuple{1, 8}, {8, 8}, {9, 16}, {100, 104}, {127, 128}}) {
+        EXPECT_EQ(copies(base, m, 256).a.box, box) << m;
+        EXPECT_EQ(copies(base, m, 256).stage_bytes, (box + 256) * 128) << m;
+    }
+    EXPECT_EQ(copies(base, 1, 24).b.box, 24);
+    EXPECT_EQ(copies(base, 1, 24).stage_bytes, (8 + 24) * 128);
+    EXPECT_EQ(gemm_tensors(base, {1, 24, 64, 64, 64, 24}, at(16), at(16), at(16)).a.box_outer, 8);
+    EXPECT_EQ(gemm_tensors(base, {1, 24, 64, 64, 64, 24}, at(16), at(16), at(16)).b.box_outer, 24);
+
+    // Two CTAs beside each other load 64 rows each; of 16 rows the second has none.
+    Sm90GemmConfig cluster = base;
+    cluster.cluster_n = 2;
+    EXPECT_EQ(copies(cluster, 16, 512).a.box, 16);
+    EXPECT_EQ(copies(cluster, 16, 512).a.slices, 1);
+    EXPECT_EQ(copies(cluster, 16, 512).stage_bytes, (16 + 256) * 128);
+    EXPECT_EQ(copies(cluster, 65, 512).a.box, 64);
+    EXPECT_EQ(copies(cluster, 65, 512).a.slices, 2);
+    EXPECT_EQ(copies(cluster, 65, 512).stage_bytes, cluster.stage_bytes());
+    cluster.cluster_n = 1;
+    cluster.cluster_m = 2;  // above each other: 128 columns each
+    EXPECT_EQ(copies(cluster, 256, 128).b.slices, 1);
+    EXPECT_EQ(copies(cluster, 256, 128).stage_bytes, (128 + 128) * 128);
+    EXPECT_EQ(copies(cluster, 256, 129).b.slices, 2);
+
+    // An mn-major box is one swizzle span wide, whatever exists of it.
+    Sm90GemmConfig transposed = base;
+    transposed.a_major = transposed.b_major = Major::mn;
+    EXPECT_EQ(copies(transposed, 8, 8).stage_bytes, base.stage_bytes());
+}
+
+TEST(GemmLaunch, ATableHoldsTheWalkOfOrdersWithoutAClosedForm) {
+    // 3 x 2 cluster tiles of 256 x 256.
+    Sm90GemmConfig cluster = base;
+    cluster.cluster_m = 2;
+    const ClusterTiles tiles = cluster_tiles(cluster, {700, 300, 64, 64, 64, 300});
+    EXPECT_EQ(tiles.rows, 3);
+    EXPECT_EQ(tiles.columns, 2);
+    EXPECT_EQ(walk_table(Order::morton, tiles),
+              (std::vector<std::uint32_t>{0, 1, 1 << 16, (1 << 16) + 1, 2 << 16, (2 << 16) + 1}));
+    EXPECT_EQ(walk_table(Order::hilbert, {2, 2}), (std::vector<std::uint32_t>{0, 1 << 16, (1 << 16) + 1, 1}));
+    EXPECT_NO_THROW(walk_table(Order::morton, {65536, 1}));
+    try {
+        walk_table(Order::hilbert, {65537, 3});
+        FAIL();
+    } catch (const RequestError& error) {
+        EXPECT_NE(std::string(error.what()).find("order hilbert on 65537 x 3 tiles"), std::string::npos);
+    }
 }
 
 TEST(GemmLaunch, TheSlabFollowsTheTile) {

@@ -204,12 +204,75 @@ TEST(Derive, FixedValuesAreKept) {
     }
     request = {};
     request.order = Order::hilbert;
-    EXPECT_FALSE(
-        plans(machine_by_id("h100-sxm"), gemm_problem(4096, 4096, 4096), request).plans.front().buildable);
-    request.buildable_only = true;
-    EXPECT_NE(
-        refusal(machine_by_id("h100-sxm"), gemm_problem(4096, 4096, 4096), request).message.find("hilbert"),
-        std::string::npos);
+    const GemmPlan curve =
+        plans(machine_by_id("h100-sxm"), gemm_problem(4096, 4096, 4096), request).plans.front();
+    EXPECT_EQ(curve.config.order, Order::hilbert);
+    EXPECT_TRUE(curve.buildable);
+    EXPECT_FALSE(curve.prediction.time_us) << "its traffic has no closed form";
+}
+
+// 128x256 on two warpgroups: 128 sums, 64 registers of the last tile, 32 others, of 232.
+TEST(Derive, AStoreIsDeferredWhereRegistersAllow) {
+    const Machine h100 = machine_by_id("h100-sxm");
+    const GemmProblem problem = gemm_problem(4096, 4096, 4096);
+    GemmRequest request;
+    request.tile_m = 128, request.tile_n = 256, request.consumer_warpgroups = 2;
+    request.schedule = Schedule::cooperative;
+    request.split_k = 1;
+    const GemmPlan on = plans(h100, problem, request).plans.front();
+    EXPECT_TRUE(on.config.deferred_store);
+    EXPECT_TRUE(kernel_config(on).deferred_store);
+    EXPECT_EQ(step(on, "deferred_store").value, 1);
+    EXPECT_NE(step(on, "deferred_store").limit.find("128 + 64 + 32 <= 2"), std::string::npos);
+
+    request.deferred_store = false;
+    const GemmPlan off = plans(h100, problem, request).plans.front();
+    EXPECT_FALSE(off.config.deferred_store);
+    EXPECT_FALSE(kernel_config(off).deferred_store);
+    EXPECT_NE(step(off, "deferred_store").limit.find("it would fit"), std::string::npos);
+
+    request.deferred_store = true;
+    request.tile_m = 256, request.tile_n = 192;  // 192 sums and 96 kept
+    EXPECT_EQ(refusal(h100, problem, request).reason, Reason::registers);
+    request.tile_m = 64, request.tile_n = 256;
+    request.schedule = Schedule::pingpong;
+    EXPECT_NE(refusal(h100, problem, request).message.find("pingpong"), std::string::npos);
+}
+
+TEST(Derive, WhatIsUsedOnceLeavesL2First) {
+    const Machine h100 = machine_by_id("h100-sxm");
+    GemmRequest request;
+    request.tile_m = 128, request.tile_n = 256;
+    request.cluster_m = request.cluster_n = 1;
+    // 3 x 32 MiB exceed 50 MiB; 32 rows and 16 columns of tiles.
+    const GemmConfig square = plans(h100, gemm_problem(4096, 4096, 4096), request).plans.front().config;
+    EXPECT_EQ(square.a_policy, CachePolicy::normal);
+    EXPECT_EQ(square.b_policy, CachePolicy::normal);
+    EXPECT_EQ(square.c_policy, CachePolicy::evict_first);
+    // 16 rows: one row of tiles reads B; C of 14336 x 16 x 2 B and A with B of 112 MiB.
+    const GemmPlan few = plans(h100, gemm_problem(16, 14336, 4096), request).plans.front();
+    EXPECT_EQ(few.config.a_policy, CachePolicy::normal);
+    EXPECT_EQ(few.config.b_policy, CachePolicy::evict_first);
+    EXPECT_EQ(few.config.c_policy, CachePolicy::evict_first);
+    EXPECT_EQ(step(few, "evict_first").value, 2);
+    // 3 x 2 MiB fit.
+    const GemmConfig small = plans(h100, gemm_problem(1024, 1024, 1024), request).plans.front().config;
+    EXPECT_EQ(small.c_policy, CachePolicy::normal);
+    // Without the size of L2 nothing is said of C.
+    Machine unknown = h100;
+    set_number(unknown, "l2.size=unknown");
+    EXPECT_EQ(plans(unknown, gemm_problem(4096, 4096, 4096), request).plans.front().config.c_policy,
+              CachePolicy::normal);
+}
+
+TEST(Derive, ProgrammaticLaunchIsAnOption) {
+    const Machine h100 = machine_by_id("h100-sxm");
+    GemmRequest request;
+    EXPECT_TRUE(plans(h100, gemm_problem(512, 512, 512), request).plans.front().config.programmatic_launch);
+    request.programmatic_launch = false;
+    const GemmPlan plan = plans(h100, gemm_problem(512, 512, 512), request).plans.front();
+    EXPECT_FALSE(plan.config.programmatic_launch);
+    EXPECT_EQ(step(plan, "programmatic_launch").formula, "fixed by the request");
 }
 
 Machine changed(const char* id, std::initializer_list<const char*> settings) {

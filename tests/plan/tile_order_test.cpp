@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <set>
 #include <utility>
@@ -13,15 +15,17 @@ namespace {
 std::vector<std::pair<int, int>> walk(int rows, int columns, Order order, int group) {
     std::vector<std::pair<int, int>> tiles;
     for (int i = 0; i < rows * columns; ++i) {
-        const TileCoordinate t =
-            order == Order::hilbert ? hilbert_at(i, rows, columns) : tile_at(i, rows, columns, order, group);
+        const TileCoordinate t = order == Order::hilbert  ? hilbert_at(i, rows, columns)
+                                 : order == Order::morton ? morton_at(i, rows, columns)
+                                                          : tile_at(i, rows, columns, order, group);
         tiles.emplace_back(t.row, t.column);
     }
     return tiles;
 }
 
 TEST(TileOrder, EveryOrderVisitsEveryTileOnce) {
-    for (Order order : {Order::row, Order::column, Order::grouped, Order::serpentine, Order::hilbert})
+    for (Order order :
+         {Order::row, Order::column, Order::grouped, Order::serpentine, Order::hilbert, Order::morton})
         for (int rows : {1, 2, 5, 8, 31})
             for (int columns : {1, 3, 7, 12})
                 for (int group : {1, 2, 3, 16}) {
@@ -59,6 +63,39 @@ TEST(TileOrder, HilbertGoesToNeighbours) {
         }
 }
 
+// Bits of x and y in turns, y first: a cell's place on the whole curve.
+std::uint64_t interleaved(unsigned row, unsigned column) {
+    std::uint64_t place = 0;
+    for (int bit = 0; bit < 16; ++bit)
+        place |= std::uint64_t(column >> bit & 1) << 2 * bit | std::uint64_t(row >> bit & 1) << (2 * bit + 1);
+    return place;
+}
+
+TEST(TileOrder, MortonIsTheZOrderOfTheCellsInside) {
+    using Tiles = std::vector<std::pair<int, int>>;
+    EXPECT_EQ(walk(2, 3, Order::morton, 1), (Tiles{{0, 0}, {0, 1}, {1, 0}, {1, 1}, {0, 2}, {1, 2}}));
+    for (int rows = 1; rows <= 40; ++rows)
+        for (int columns = 1; columns <= 40; ++columns) {
+            Tiles inside;
+            for (int row = 0; row < rows; ++row)
+                for (int column = 0; column < columns; ++column) inside.emplace_back(row, column);
+            std::sort(inside.begin(), inside.end(), [](auto x, auto y) {
+                return interleaved(unsigned(x.first), unsigned(x.second))
+                       < interleaved(unsigned(y.first), unsigned(y.second));
+            });
+            ASSERT_EQ(walk(rows, columns, Order::morton, 1), inside) << rows << "x" << columns;
+        }
+}
+
+TEST(TileOrder, PackedTilesComeBack) {
+    for (int row : {0, 1, 255, 65535})
+        for (int column : {0, 2, 256, 65535}) {
+            const TileCoordinate t = tile_of(packed({row, column}));
+            EXPECT_EQ(t.row, row);
+            EXPECT_EQ(t.column, column);
+        }
+}
+
 TEST(TileOrder, ManyTilesDoNotOverflow) {
     const int columns = 1 << 27, rows = 15;  // group * columns would be 2^31
     const TileCoordinate last = tile_at(rows * columns - 1, rows, columns, Order::grouped, 16);
@@ -66,6 +103,9 @@ TEST(TileOrder, ManyTilesDoNotOverflow) {
     EXPECT_EQ(last.column, columns - 1);
     const TileCoordinate end = hilbert_at(rows * columns - 1, rows, columns);
     EXPECT_EQ(end.column, columns - 1);
+    const TileCoordinate last_on_z = morton_at(rows * columns - 1, rows, columns);
+    EXPECT_EQ(last_on_z.row, rows - 1);
+    EXPECT_EQ(last_on_z.column, columns - 1);
 }
 
 }  // namespace

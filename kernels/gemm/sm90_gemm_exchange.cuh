@@ -1,0 +1,82 @@
+// The exchange between parts of K: each CTA of a cluster leaves its sums of a tile in its ring, and stores
+// its share of the columns from the sums of all.
+#pragma once
+
+#include "kernels/gemm/sm90_gemm_store.cuh"
+#include "kernels/ptx/cluster_memory.cuh"
+#include "kernels/ptx/mbarrier.cuh"
+
+namespace rooftile {
+
+/// OwnSums with K in parts. Every thread has left its accumulators in its own CTA's ring,
+/// four at a time in slots [slot][thread]; what it stores is the sum over that thread of every part, in
+/// the order of the parts.
+template <Sm90GemmConfig C>
+struct SumsOfParts {
+    static constexpr int slot_bytes = 16 * C.consumer_warpgroups * Sm90GemmConfig::warpgroup_threads;
+    unsigned from[C.split_k];  // this thread's first slot of the share, in every part
+
+    static __device__ unsigned first_slot(const Sm90Shared<C>& shared) {
+        return shared.base + 16 * (threadIdx.x - Sm90GemmConfig::warpgroup_threads);
+    }
+    __device__ SumsOfParts(const Sm90Shared<C>& shared, const Sm90Walk<C>& walk) {
+        constexpr int share_bytes = C.share_n() / 8 * slot_bytes;
+#pragma unroll
+        for (int p = 0; p < C.split_k; ++p)
+            from[p] =
+                ptx::map_to_rank(first_slot(shared) + walk.part * share_bytes, p * C.peers() + walk.rank);
+    }
+    template <int count>
+    __device__ void pairs(unsigned (&to)[count], int i, int j) const {
+        float d[2 * count];
+        take(d, i, j);
+#pragma unroll
+        for (int e = 0; e < count; ++e) to[e] = ptx::pack2<C.type>(d[2 * e], d[2 * e + 1]);
+    }
+    template <int count>
+    __device__ void take(float (&d)[count], int i, int j) const {
+        constexpr int width = count < 4 ? count : 4;
+#pragma unroll
+        for (int e = 0; e < count; e += width) {
+            const int accumulator = i * C.row_accumulators() + j + e;
+            const int offset = accumulator / 4 * slot_bytes + accumulator % 4 * 4;
+            ptx::load_cluster<width>(d + e, from[0] + offset);
+#pragma unroll
+            for (int p = 1; p < C.split_k; ++p) {
+                float x[width];
+                ptx::load_cluster<width>(x, from[p] + offset);
+#pragma unroll
+                for (int k = 0; k < width; ++k) d[e + k] += x[k];
+            }
+        }
+    }
+};
+
+/// Leaves this thread's sums in the ring and waits until every CTA of the cluster has.
+template <Sm90GemmConfig C>
+__device__ void publish(const Sm90Accumulators<C>& sums, const Sm90Shared<C>& shared, unsigned turn) {
+    const unsigned lane = threadIdx.x % 32;
+    const unsigned slots = SumsOfParts<C>::first_slot(shared);
+    // Until here another warp's wgmma may read the ring.
+    ptx::named_barrier_sync(sm90_ring_barrier, C.consumer_warpgroups * Sm90GemmConfig::warpgroup_threads);
+#pragma unroll
+    for (int i = 0; i < C.wgmma_rows(); ++i)
+#pragma unroll
+        for (int j = 0; j < C.row_accumulators(); j += 4)
+            ptx::store_shared_4(slots + (i * C.row_accumulators() + j) / 4 * SumsOfParts<C>::slot_bytes,
+                                &sums[i][j]);
+    __syncwarp();
+    if (lane < C.cluster_ctas()) ptx::mbarrier_arrive_remote_release(shared.exchange(), lane);
+    ptx::mbarrier_wait_cluster(shared.exchange(), turn);
+}
+
+/// Tells the cluster's producers that this warp has read what it needs: TMA may refill the rings.
+template <Sm90GemmConfig C>
+__device__ void end_exchange(const Sm90Shared<C>& shared) {
+    const unsigned lane = threadIdx.x % 32;
+    ptx::fence_async_proxy();
+    __syncwarp();
+    if (lane < C.cluster_ctas()) ptx::mbarrier_arrive_remote(shared.exchanged(), lane);
+}
+
+}  // namespace rooftile

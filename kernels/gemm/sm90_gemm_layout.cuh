@@ -1,0 +1,131 @@
+// What the roles of sm90_gemm share: the rules of the hardware, the layout of shared memory, positions in the
+// ring of stages, the walk over the tiles of C, and the blocks of the K loop.
+#pragma once
+
+#include "kernels/gemm/gemm_arguments.hpp"
+#include "kernels/gemm/sm90_gemm_config.hpp"
+#include "kernels/gemm/tile_order.cuh"
+#include "kernels/ptx/load.cuh"
+#include "kernels/ptx/sync.cuh"
+
+namespace rooftile {
+
+template <Sm90GemmConfig C>
+constexpr bool obeys_the_hardware() {
+    static_assert(C.tile_m % Sm90GemmConfig::wgmma_m == 0, "a wgmma has 64 rows");
+    static_assert(C.warpgroup_m() % Sm90GemmConfig::wgmma_m == 0, "each warpgroup owns whole wgmmas");
+    static_assert(C.tile_n % 16 == 0 && C.tile_n <= 256, "wgmma N, in steps that stmatrix.x4 stores");
+    static_assert(C.tile_k * Sm90GemmConfig::element_bytes == Sm90GemmConfig::swizzle_bytes,
+                  "a row of a k-major tile is one 128-byte swizzle span");
+    static_assert(C.a_major == Major::k || C.tile_m % (64 * C.cluster_n) == 0, "an m-major box is 64 wide");
+    static_assert(C.b_major == Major::k || C.tile_n % (64 * C.cluster_m) == 0, "an n-major box is 64 wide");
+    static_assert(C.tile_n % (8 * C.cluster_m) == 0,
+                  "slices of a swizzled tile begin at whole atoms of 8 rows");
+    static_assert(C.schedule == Schedule::cooperative || C.consumer_warpgroups == 2, "ping-pong is for two");
+    static_assert(C.cluster_m == 1 || C.cluster_n == 1, "a cluster shares one operand");
+    static_assert(C.cluster_ctas() <= 8, "the largest portable cluster");
+    static_assert(C.split_k == 1 || C.schedule == Schedule::cooperative,
+                  "the parts' sums take the whole ring");
+    static_assert(C.split_k == 1 || C.tile_n % (8 * C.split_k) == 0, "each part stores whole 8x8 matrices");
+    static_assert(C.exchange_bytes() <= C.stages * C.stage_bytes(), "the ring holds a tile's fp32 sums");
+    static_assert(!C.deferred_store || (C.schedule == Schedule::cooperative && C.split_k == 1 && C.tma_store),
+                  "a deferred store needs its warpgroup on every tile, whole sums, and TMA");
+    static_assert(C.threads() <= 1024 && C.stages >= 2, "CTA size; a ring needs two stages");
+    return true;
+}
+
+/// Of positive integers, without the sum that overflows near 2^31.
+__device__ inline int ceil_div(int x, int y) { return (x - 1) / y + 1; }
+
+// Named barriers; 0 is __syncthreads.
+inline constexpr int sm90_turn_barrier = 4;  ///< + warpgroup: ping-pong's "your turn to multiply"
+inline constexpr int sm90_ring_barrier = 6;  ///< split-K: "no wgmma reads the ring any more"
+
+/// Shared memory from the first 1024-byte boundary: stages of A then B, slabs, barriers.
+template <Sm90GemmConfig C>
+struct Sm90Shared {
+    unsigned base;
+    __device__ unsigned a(int stage) const { return base + stage * C.stage_bytes(); }
+    __device__ unsigned b(int stage) const { return a(stage) + C.a_bytes(); }
+    __device__ unsigned slab(int warpgroup, int i) const {
+        return base + C.stages * C.stage_bytes()
+               + (warpgroup * Sm90GemmConfig::slabs_in_flight + i) * C.slab_bytes();
+    }
+    __device__ unsigned full(int stage) const {
+        return base + C.stages * C.stage_bytes() + C.epilogue_bytes() + stage * Sm90GemmConfig::barrier_bytes;
+    }
+    __device__ unsigned empty(int stage) const {
+        return full(stage) + C.stages * Sm90GemmConfig::barrier_bytes;
+    }
+    /// Split-K, a phase a tile each: all sums of the cluster are written; all are read.
+    __device__ unsigned exchange() const { return empty(0) + C.stages * Sm90GemmConfig::barrier_bytes; }
+    __device__ unsigned exchanged() const { return exchange() + Sm90GemmConfig::barrier_bytes; }
+};
+
+/// A position in the ring: which stage, and the parity of the lap.
+template <Sm90GemmConfig C>
+struct Sm90Ring {
+    int stage = 0;
+    unsigned parity = 0;
+    __device__ void advance() {
+        if (++stage == C.stages) {
+            stage = 0;
+            parity ^= 1;
+        }
+    }
+    __device__ void skip(int steps) {
+        const int position = stage + steps;
+        parity ^= (position / C.stages) & 1;
+        stage = position % C.stages;
+    }
+};
+
+/// The tiles of C as this CTA's cluster meets them.
+template <Sm90GemmConfig C>
+struct Sm90Walk {
+    const GemmArguments& args;
+    int rank;           // of this CTA among the peers of its part
+    int part;           // of K
+    int rows, columns;  // in cluster tiles
+    int index, step;
+    __device__ explicit Sm90Walk(const GemmArguments& arguments)
+        : args(arguments),
+          rank(C.cluster_ctas() > 1 ? static_cast<int>(ptx::cluster_rank()) : 0),
+          part(0),
+          rows(ceil_div(args.m, C.cluster_m * C.tile_m)),
+          columns(ceil_div(args.n, C.cluster_n * C.tile_n)),
+          index(blockIdx.x / C.cluster_ctas()),
+          step(gridDim.x / C.cluster_ctas()) {
+        if constexpr (C.split_k > 1) {
+            part = rank / C.peers();
+            rank %= C.peers();
+        }
+    }
+    __device__ bool more() const { return index < rows * columns; }
+    __device__ bool more_after_this() const { return index + step < rows * columns; }
+    __device__ void advance() { index += step; }
+    /// First row and column of C that this CTA computes; may lie outside C where the tile count is odd.
+    __device__ void origin(int& m, int& n) const {
+        const TileCoordinate t =
+            args.tiles ? tile_of(ptx::load_constant(args.tiles + index))
+                       : tile_at(index, rows, columns, static_cast<Order>(args.order), args.group);
+        m = (t.row * C.cluster_m + rank / C.cluster_n) * C.tile_m;
+        n = (t.column * C.cluster_n + rank % C.cluster_n) * C.tile_n;
+    }
+};
+
+/// Blocks of the K loop, tile_k long, that a CTA multiplies.
+template <Sm90GemmConfig C>
+struct Sm90Blocks {
+    int first = 0, count;
+    __device__ Sm90Blocks(const GemmArguments& args, int part) : count(ceil_div(args.k, C.tile_k)) {
+        if constexpr (C.split_k > 1) {
+            const int all = count, most = ceil_div(all, C.split_k);
+            first = part * most;
+            // A part that K is too short for takes one block beyond the end: TMA fills it with zeros.
+            count = max(1, min(most, all - first));
+        }
+    }
+};
+
+}  // namespace rooftile

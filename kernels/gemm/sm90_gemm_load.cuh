@@ -1,0 +1,63 @@
+// The producer of sm90_gemm: tiles of A and B into the ring by TMA.
+#pragma once
+
+#include "kernels/gemm/sm90_gemm_layout.cuh"
+#include "kernels/ptx/mbarrier.cuh"
+#include "kernels/ptx/tma.cuh"
+
+namespace rooftile {
+
+/// One operand's tile [extent][tile_k] of the stage at `shared`. With `peers` CTAs sharing it, this CTA loads
+/// slice `slice` of the MN extent and sends it to all of `ctas`; nothing where the first `slices` are all that
+/// reach into the operand. What is not loaded holds anything at all: it meets only rows and columns beyond C.
+template <Sm90GemmConfig C, Major major, int extent, int peers>
+__device__ void load_operand(const TensorMap& map, unsigned shared, unsigned barrier, int mn, int k,
+                             int slice, int slices, unsigned short ctas, unsigned long long policy) {
+    constexpr int slice_extent = extent / peers;
+    if constexpr (peers == 1) slice = 0;
+    else if (major == Major::k && slice >= slices) return;
+    mn += slice * slice_extent;
+    const auto load = [&](unsigned to, int x, int y) {
+        if constexpr (peers == 1) ptx::tma_load_2d(to, map, x, y, barrier, policy);
+        else ptx::tma_load_2d_multicast(to, map, x, y, barrier, ctas, policy);
+    };
+    if constexpr (major == Major::k) {
+        load(shared + slice * slice_extent * Sm90GemmConfig::swizzle_bytes, k, mn);  // [slice_extent][64]
+    } else {
+#pragma unroll
+        for (int i = 0; i < slice_extent / 64; ++i)
+            load(shared + (slice * slice_extent / 64 + i) * C.mn_box_bytes(), mn + 64 * i,
+                 k);  // [64 k][64 mn]
+    }
+}
+
+/// The producer, one thread: every stage of every tile of this CTA, as soon as the consumers hand one back.
+template <Sm90GemmConfig C>
+__device__ void produce(const TensorMap& map_a, const TensorMap& map_b, const GemmArguments& args,
+                        const Sm90Shared<C>& shared) {
+    Sm90Ring<C> ring;
+    Sm90Walk<C> walk(args);
+    const Sm90Blocks<C> k(args, walk.part);
+    const unsigned short everyone = ((1 << C.peers()) - 1) << walk.part * C.peers();
+    [[maybe_unused]] unsigned turn = 1;  // nothing to wait for before the first tile
+    for (; walk.more(); walk.advance()) {
+        int m, n;
+        walk.origin(m, n);
+        // The last tile's sums lie in the ring until the whole cluster has read them.
+        if constexpr (C.split_k > 1) ptx::mbarrier_wait(shared.exchanged(), turn);
+        turn ^= 1;
+        for (int block = k.first; block < k.first + k.count; ++block, ring.advance()) {
+            ptx::mbarrier_wait(shared.empty(ring.stage), ring.parity ^ 1);  // first lap passes at once
+            const unsigned full = shared.full(ring.stage);
+            ptx::mbarrier_arrive_expect(full, args.stage_bytes);
+            load_operand<C, C.a_major, C.tile_m, C.cluster_n>(map_a, shared.a(ring.stage), full, m,
+                                                              block * C.tile_k, walk.rank, args.a_slices,
+                                                              everyone, args.a_policy);
+            load_operand<C, C.b_major, C.tile_n, C.cluster_m>(map_b, shared.b(ring.stage), full, n,
+                                                              block * C.tile_k, walk.rank, args.b_slices,
+                                                              everyone, args.b_policy);
+        }
+    }
+}
+
+}  // namespace rooftile

@@ -1,0 +1,94 @@
+// The products of sm90_gemm: what the consumer warpgroups do with a stage, from waiting for it to handing
+// it back.
+#pragma once
+
+#include "kernels/gemm/sm90_gemm_store.cuh"
+#include "kernels/ptx/mbarrier.cuh"
+#include "kernels/ptx/wgmma.cuh"
+
+namespace rooftile {
+
+/// Hands a stage back to the producers that fill it: each warp says so to every peer of its part.
+template <Sm90GemmConfig C>
+__device__ void release(const Sm90Shared<C>& shared, int stage, int part) {
+    const unsigned lane = threadIdx.x % 32;
+    if constexpr (C.peers() == 1) {
+        if (lane == 0) ptx::mbarrier_arrive(shared.empty(stage));
+    } else if (lane < C.peers()) {
+        ptx::mbarrier_arrive_remote(shared.empty(stage), part * C.peers() + lane);
+    }
+}
+
+template <Sm90GemmConfig C, Major major>
+__device__ unsigned long long descriptor(unsigned tile, int mn) {
+    constexpr int eight_rows = 8 * Sm90GemmConfig::swizzle_bytes;
+    if constexpr (major == Major::k)
+        return ptx::matrix_descriptor(tile + mn * Sm90GemmConfig::swizzle_bytes, 16, eight_rows);
+    else return ptx::matrix_descriptor(tile + mn / 64 * C.mn_box_bytes(), C.mn_box_bytes(), eight_rows);
+}
+
+/// Issues the products of one stage: [warpgroup_m x tile_k] * [tile_k x tile_n].
+template <Sm90GemmConfig C>
+__device__ void multiply(Sm90Accumulators<C>& sums, const Sm90Shared<C>& shared, int stage, int first_row,
+                         bool fresh) {
+    // Bytes >> 4 from one 16-wide k-step to the next: within a swizzle span, or 16 rows of 128 B further.
+    constexpr int a_step = (C.a_major == Major::k ? 32 : 16 * Sm90GemmConfig::swizzle_bytes) >> 4;
+    constexpr int b_step = (C.b_major == Major::k ? 32 : 16 * Sm90GemmConfig::swizzle_bytes) >> 4;
+    const unsigned long long b = descriptor<C, C.b_major>(shared.b(stage), 0);
+#pragma unroll
+    for (int step = 0; step < C.k_steps(); ++step) {
+#pragma unroll
+        for (int i = 0; i < C.wgmma_rows(); ++i) {
+            const unsigned long long a = descriptor<C, C.a_major>(shared.a(stage), first_row + 64 * i);
+            ptx::wgmma<C.tile_n, C.type, C.a_major, C.b_major>(sums[i], a + step * a_step, b + step * b_step,
+                                                               step > 0 || !fresh);
+        }
+    }
+}
+
+template <Sm90GemmConfig C>
+__device__ void pin(Sm90Accumulators<C>& sums) {
+#pragma unroll
+    for (int i = 0; i < C.wgmma_rows(); ++i)
+#pragma unroll
+        for (int j = 0; j < C.row_accumulators(); ++j) ptx::wgmma_pin(sums[i][j]);
+}
+
+/// Not for the sums' sake: a wgmma can start them anew. Registers that are written here are free from
+/// publish() to the next tile, and the exchange wants them; else ptxas holds them through it, and spills.
+template <Sm90GemmConfig C>
+__device__ void clear(Sm90Accumulators<C>& sums) {
+#pragma unroll
+    for (int i = 0; i < C.wgmma_rows(); ++i)
+#pragma unroll
+        for (int j = 0; j < C.row_accumulators(); ++j) sums[i][j] = 0;
+}
+
+/// One step of the K loop: this stage's products are issued, then the stage before, whose products are done
+/// by then, goes back to the producers.
+template <Sm90GemmConfig C>
+__device__ void step(Sm90Accumulators<C>& sums, const Sm90Shared<C>& shared, Sm90Ring<C>& ring, int& previous,
+                     int first_row, int part, bool first) {
+    ptx::mbarrier_wait(shared.full(ring.stage), ring.parity);
+    pin<C>(sums);
+    ptx::wgmma_fence();
+    multiply(sums, shared, ring.stage, first_row, C.split_k == 1 && first);
+    ptx::wgmma_commit();
+    pin<C>(sums);
+    if (!first) {
+        ptx::wgmma_wait<1>();
+        release<C>(shared, previous, part);
+    }
+    previous = ring.stage;
+    ring.advance();
+}
+
+/// The last products of a tile: until they are done, and their stage is handed back.
+template <Sm90GemmConfig C>
+__device__ void drain(Sm90Accumulators<C>& sums, const Sm90Shared<C>& shared, int previous, int part) {
+    ptx::wgmma_wait<0>();
+    pin<C>(sums);
+    release<C>(shared, previous, part);
+}
+
+}  // namespace rooftile

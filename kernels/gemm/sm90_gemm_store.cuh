@@ -1,0 +1,137 @@
+// How a tile of C leaves: where a thread's values come from, and the two ways out, by slabs through TMA and
+// by predicated stores.
+#pragma once
+
+#include "kernels/gemm/sm90_gemm_layout.cuh"
+#include "kernels/ptx/matrix_store.cuh"
+#include "kernels/ptx/tma.cuh"
+
+namespace rooftile {
+
+/// A thread's fp32 sums of its warpgroup's part of a tile, one 64-row wgmma after the other.
+template <Sm90GemmConfig C>
+using Sm90Accumulators = float[C.wgmma_rows()][C.row_accumulators()];
+
+/// What a CTA stores of a tile, share_n columns wide: pairs() gives a thread's values of the i-th wgmma in
+/// C's type, two columns a register, from accumulator j of the share on.
+template <Sm90GemmConfig C>
+struct OwnSums {
+    const Sm90Accumulators<C>& sums;
+    template <int count>
+    __device__ void pairs(unsigned (&to)[count], int i, int j) const {
+#pragma unroll
+        for (int e = 0; e < count; ++e)
+            to[e] = ptx::pack2<C.type>(sums[i][j + 2 * e], sums[i][j + 2 * e + 1]);
+    }
+};
+
+/// The same of a tile that is finished and not yet stored.
+template <Sm90GemmConfig C>
+struct KeptSums {
+    unsigned kept[C.wgmma_rows()][C.row_accumulators() / 2];
+    __device__ void keep(const Sm90Accumulators<C>& sums) {
+#pragma unroll
+        for (int i = 0; i < C.wgmma_rows(); ++i) OwnSums<C>{sums}.pairs(kept[i], i, 0);
+    }
+    template <int count>
+    __device__ void pairs(unsigned (&to)[count], int i, int j) const {
+#pragma unroll
+        for (int e = 0; e < count; ++e) to[e] = kept[i][j / 2 + e];
+    }
+};
+
+/// Where a warpgroup's stores of C go.
+template <Sm90GemmConfig C>
+struct Sm90Target {
+    const TensorMap& map_c;
+    const Sm90Shared<C>& shared;
+    const GemmArguments& args;
+    int warpgroup;
+    /// The slab to use next; goes on from tile to tile: with an odd number of slabs a tile ends on the one
+    /// that a fresh count would overwrite first.
+    int slab = 0;
+    int m = 0, n = 0;  ///< of the tile's first element
+};
+
+/// Slab `s` of a tile, [64][slab_n]: registers -> swizzled shared memory -> TMA. Each warp stores its own 16
+/// rows and waits for no other warp.
+template <Sm90GemmConfig C, class Sums>
+__device__ void store_slab(const Sums& sums, Sm90Target<C>& target, int s) {
+    constexpr int slab_n = C.slab_n();
+    constexpr int row_bytes = slab_n * Sm90GemmConfig::element_bytes;
+    constexpr unsigned swizzle_mask =
+        row_bytes / 16 - 1;  // 16-byte chunks of a row, xored with address bits 7-9
+    const int i = s / C.slabs_of_a_row(), column = s % C.slabs_of_a_row() * slab_n;
+    const int warp = ptx::warp_uniform(threadIdx.x % Sm90GemmConfig::warpgroup_threads / 32);
+    const int lane = threadIdx.x % 32;
+    const int first_row = warp * Sm90GemmConfig::warp_rows;
+    const unsigned row = first_row + lane % 16;  // this lane's row address for stmatrix
+    const unsigned to = target.shared.slab(target.warpgroup, target.slab);
+    unsigned pairs[slab_n / 4];
+    sums.pairs(pairs, i, column / 2);
+    // The store that last read this slab must be done with it before anyone overwrites it.
+    if (ptx::elect_one()) ptx::tma_store_wait_read<Sm90GemmConfig::slabs_in_flight - 1>();
+    __syncwarp();
+    if constexpr (slab_n == 8) {
+        ptx::store_matrix_x2(to + row * row_bytes, pairs[0], pairs[1]);
+    } else {
+#pragma unroll
+        for (int j = 0; j < slab_n; j += 16) {
+            const unsigned* d = &pairs[j / 4];
+            const unsigned offset = row * row_bytes + (j * 2 + lane / 16 * 16);
+            ptx::store_matrix_x4(to + (offset ^ ((offset >> 7 & swizzle_mask) << 4)), d[0], d[1], d[2], d[3]);
+        }
+    }
+    ptx::fence_async_proxy();
+    __syncwarp();
+    if (ptx::elect_one()) {  // the same lane every time: a lane waits for its own stores only
+        ptx::tma_store_2d(target.map_c, to + first_row * row_bytes, target.n + column,
+                          target.m + 64 * i + first_row, target.args.c_policy);
+        ptx::tma_store_commit();
+    }
+    target.slab = (target.slab + 1) % Sm90GemmConfig::slabs_in_flight;
+}
+
+template <Sm90GemmConfig C, class Sums>
+__device__ void store_by_tma(const Sums& sums, Sm90Target<C>& target) {
+#pragma unroll
+    for (int s = 0; s < C.slabs(); ++s) store_slab<C>(sums, target, s);
+}
+
+/// C straight from registers, for an ldc that no tensor map can describe: two bytes at a time.
+template <Sm90GemmConfig C, class Sums>
+__device__ void store_by_element(const Sums& sums, const GemmArguments& args, int m, int n) {
+    const int thread = threadIdx.x % Sm90GemmConfig::warpgroup_threads;
+    unsigned short* c = static_cast<unsigned short*>(args.c);
+    // Unsigned: a tile beyond the last one may begin past 2^31, and still lies outside C.
+    const unsigned row = m + thread / 32 * 16 + thread % 32 / 4;
+    const unsigned column = n + thread % 4 * 2;
+    const unsigned rows = args.m, columns = args.n;
+#pragma unroll
+    for (int i = 0; i < C.wgmma_rows(); ++i) {
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            const unsigned r = row + 64 * i + 8 * half;
+            if (r >= rows) continue;
+            unsigned short* line = c + r * args.ldc;
+#pragma unroll
+            for (int j = 0; j < C.share_n() / 8; ++j) {
+                unsigned pair[1];
+                sums.pairs(pair, i, 4 * j + 2 * half);
+                const unsigned x = column + 8 * j;
+                if (x < columns) line[x] = static_cast<unsigned short>(pair[0]);
+                if (x + 1 < columns) line[x + 1] = static_cast<unsigned short>(pair[0] >> 16);
+            }
+        }
+    }
+}
+
+template <Sm90GemmConfig C, class Sums>
+__device__ void store(const Sums& sums, Sm90Target<C>& target, const GemmArguments& args, int m, int n) {
+    target.m = m;
+    target.n = n;
+    if constexpr (C.tma_store) store_by_tma<C>(sums, target);
+    else store_by_element<C>(sums, args, m, n);
+}
+
+}  // namespace rooftile

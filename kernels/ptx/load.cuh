@@ -1,0 +1,13 @@
+// Loads from global memory. PTX ISA 9.7.9.9 "ld.global.nc".
+#pragma once
+
+namespace rooftile::ptx {
+
+/// A word that nobody writes while the kernel runs.
+__device__ inline unsigned load_constant(const unsigned* global) {
+    unsigned word;
+    asm("ld.global.nc.u32 %0, [%1];" : "=r"(word) : "l"(global));
+    return word;
+}
+
+}  // namespace rooftile::ptx
