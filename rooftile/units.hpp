@@ -77,6 +77,9 @@ using Bandwidth = Quantity<Dimension{.byte = 1, .second = -1}>;
 using BytesPerCycle = Quantity<Dimension{.byte = 1, .cycle = -1}>;
 using FlopRate = Quantity<Dimension{.flop = 1, .second = -1}>;
 using FlopsPerCycle = Quantity<Dimension{.flop = 1, .cycle = -1}>;
+using JoulesPerFlop = Quantity<Dimension{.flop = -1, .joule = 1}>;
+using JoulesPerByte = Quantity<Dimension{.byte = -1, .joule = 1}>;
+using Ratio = Quantity<Dimension{}>;
 using Intensity = Quantity<Dimension{.byte = -1, .flop = 1}>;
 
 /// Least integer not below x / y, for positive integers.

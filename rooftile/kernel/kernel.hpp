@@ -107,7 +107,7 @@ struct OperandCopies {
     int slices = 0;  ///< peers that load one; the others' slices lie outside C
 };
 /// A k-major tile that is larger than C is loaded as far as C reaches, to a multiple of 8: TMA is slow at what
-/// lies outside a tensor (docs/facts.md).
+/// lies outside a tensor (docs/facts.md 22).
 struct GemmCopies {
     OperandCopies a, b;
     int stage_bytes = 0;  ///< that arrive in each CTA

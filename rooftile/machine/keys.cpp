@@ -23,7 +23,7 @@ constexpr UnitRange unit_ranges[] = {
     {"B/s/SM", 1e3, 1e16},   {"clk", 0, 1e7},          {"s", 0, 1},
     {"Hz", 1e6, 1e11},       {"W", 0.1, 1e5},          {"FLOP/clk/SM", 1e-2, 1e7},
     {"FLOP/s", 1e6, 1e20},   {"op/clk/SM", 1e-2, 1e6}, {"J/clk/SM", 1e-15, 1e-3},
-    {"J/FLOP", 1e-18, 1e-6}, {"J/B", 1e-16, 1e-3},
+    {"J/FLOP", 1e-18, 1e-6}, {"J/B", 1e-16, 1e-3},     {"1", 0, 10},
 };
 
 constexpr const UnitRange* unit_range(std::string_view unit) {
@@ -84,6 +84,10 @@ constexpr Key keys[] = {
     physical("dram.sustained_read", whole_or_sm, "device memory, reads alone, as measured"),
     physical("dram.sustained_write", whole_or_sm, "device memory, writes alone, as measured"),
     physical("dram.sustained_copy", whole_or_sm, "device memory, read plus written bytes of a copy"),
+    physical("dram.per_sm", "B/s/SM",
+             "most one SM streams from device memory, however much it has in flight"),
+    physical("dram.per_clock", "B/clk/SM",
+             "device memory's reads with every SM pulling, where SMs clock low"),
     physical("dsmem.bandwidth", "B/clk/SM", "shared memory of another SM of the cluster"),
     physical("tma.rate_dram", "B/clk/SM or B/s/SM", "most that TMA brings one SM alone from device memory"),
     physical("tma.rate_l2", "B/clk/SM or B/s/SM", "most that TMA brings one SM alone from L2"),
@@ -101,6 +105,9 @@ constexpr Key keys[] = {
     physical("tma.latency_dram", cycles_or_time, "one TMA box of 8 KiB from device memory, issue to arrival"),
     physical("tma.latency_l2", cycles_or_time, "one TMA box of 8 KiB from L2, issue to arrival"),
     physical("barrier.mbarrier", cycles_or_time, "two warps hand over and back by mbarriers"),
+    physical("tma.latency_loaded", cycles_or_time, "from a TMA load to its arrival with every SM pulling"),
+    physical("tma.store_latency", cycles_or_time, "from a TMA store to the reuse of what it read"),
+    physical("wgmma.turn", cycles_or_time, "from the last products of a tile to the first of the next"),
     physical("barrier.cta", cycles_or_time, "__syncthreads of 8 warps"),
     physical("barrier.cluster", cycles_or_time, "cluster arrive and wait"),
     physical("launch.gap_stream", "s", "back-to-back small kernels of a stream, one to the next"),
@@ -118,11 +125,15 @@ constexpr Key keys[] = {
     physical("matmul.sustained.*", "FLOP/s", "best sustained matrix product measured, by input type"),
     physical("power.tdp", "W", "power limit"),
     physical("power.idle", "W", "a context open and nothing running"),
+    physical("power.held", "W", "mean power that the limit holds the GPU to under steady load"),
+    physical("power.static", "W", "power that no operation accounts for, at work"),
     physical("energy.cycle", "J/clk/SM", "a cycle of an SM that has a CTA, its work left out"),
-    physical("energy.flop.*", "J/FLOP", "matrix FLOP on random data of a type, at the highest clock"),
+    physical("energy.flop.*", "J/FLOP", "of the matrix units, at clock.sustained of the type, random data"),
+    physical("energy.fill", "J/B", "of bytes that arrive in shared memory from L2, at the same clock"),
+    physical("energy.dram", "J/B", "of bytes between device memory and L2"),
+    physical("energy.exponent", "1", "energy of an operation grows with this power of the SM clock"),
     physical("energy.shared", "J/B", "byte read from or written to shared memory, at the highest clock"),
     physical("energy.l2", "J/B", "byte from L2 to an SM"),
-    physical("energy.dram", "J/B", "byte from device memory to L2"),
 };
 
 constexpr Feature features[] = {

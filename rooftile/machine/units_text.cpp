@@ -24,7 +24,7 @@ constexpr BaseUnit base_units[] = {
     {"B", byte, big | binary},   {"FLOP", flop, big},       {"clk", cycle, big},
     {"cycles", cycle, none},     {"cycle", cycle, none},    {"s", second, small},
     {"Hz", cycle - second, big}, {"J", joule, big | small}, {"W", joule - second, big | small},
-    {"ops", Dimension{}, none},  {"op", Dimension{}, none},
+    {"ops", Dimension{}, none},  {"op", Dimension{}, none}, {"1", Dimension{}, none},
 };
 
 struct Prefix {

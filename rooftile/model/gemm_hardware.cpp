@@ -111,6 +111,22 @@ GemmHardware gemm_hardware(const Machine& machine, std::string_view family, Type
     hw.tma_latency = machine.has("tma") ? read.otherwise(
                          "tma.latency_extra", latency_cycles(machine, "tma.latency_extra", clock), 0)
                                         : 0;
+    const auto optional = [](const auto& number) { return number ? number->value : std::nan(""); };
+    hw.dram_per_sm = optional(machine.number<Bandwidth>("dram.per_sm", Per::sm));
+    hw.dram_per_clock = optional(machine.number<BytesPerCycle>("dram.per_clock", Per::sm));
+    hw.loaded_latency =
+        family == "wgmma" ? optional(latency_cycles(machine, "tma.latency_loaded", clock)) : std::nan("");
+    hw.store_latency = optional(latency_cycles(machine, "tma.store_latency", clock));
+    hw.tile_turn = family == "wgmma" ? optional(latency_cycles(machine, "wgmma.turn", clock)) : std::nan("");
+    hw.top_hz =
+        optional(machine.number<Clock>(machine.find("clock.tensor") ? "clock.tensor" : "clock.boost"));
+    hw.held_watts = optional(machine.number<Watts>("power.held"));
+    hw.static_watts = optional(machine.number<Watts>("power.static"));
+    hw.flop_joules =
+        optional(machine.number<JoulesPerFlop>(std::string("energy.flop.") + std::string(name_of(type))));
+    hw.fill_joules = optional(machine.number<JoulesPerByte>("energy.fill"));
+    hw.dram_joules = optional(machine.number<JoulesPerByte>("energy.dram"));
+    hw.energy_exponent = optional(machine.number<Ratio>("energy.exponent"));
     hw.launch_seconds = read.known("launch.gap_stream", machine.number<Seconds>("launch.gap_stream"));
     hw.threads_per_cta = read.count("sm.max_threads_per_cta");
     hw.threads_per_sm = 32 * read.count("sm.max_warps");
@@ -120,6 +136,8 @@ GemmHardware gemm_hardware(const Machine& machine, std::string_view family, Type
     // Only the wgmma kernel forms clusters: elsewhere nobody misses these numbers.
     hw.sms_per_gpc = hw.dsmem_bandwidth = hw.dsmem_latency = hw.cluster_barrier = std::nan("");
     if (machine.has("cluster") && family == "wgmma") {
+        for (int size : {2, 3, 4, 6, 8})
+            hw.cluster_sms[size] = machine.count("cluster.sms_" + std::to_string(size)).value_or(0);
         hw.sms_per_gpc = read.count("sm.per_gpc");
         hw.dsmem_bandwidth = read.per_sm<BytesPerCycle>("dsmem.bandwidth");
         hw.dsmem_latency = read.known("dsmem.latency", latency_cycles(machine, "dsmem.latency", clock));

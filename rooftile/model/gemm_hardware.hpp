@@ -1,6 +1,7 @@
 // A machine's numbers as the GEMM formulas want them: one plain struct, read once before the search.
 #pragma once
 
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,28 +11,42 @@
 
 namespace rooftile {
 
+inline constexpr double unknown_number = std::numeric_limits<double>::quiet_NaN();
+
 /// The machine's numbers a GEMM needs, each in the unit the formulas use. NaN: unknown.
 struct GemmHardware {
-    double sms;               ///< count
-    double clock_hz;          ///< under sustained tensor load of this type where known
-    double flops_per_cycle;   ///< of one SM's matrix units, for the type and its accumulator
-    double peak_flops;        ///< FLOP/s of the GPU
-    double shared_bandwidth;  ///< B/clk of one SM
-    double l2_port;           ///< B/clk into one SM
-    double l2_share;          ///< B/clk for each SM when all pull at once
-    double dram_share;        ///< B/clk for each SM when all pull at once
-    double dram_bandwidth;    ///< B/s of the GPU, sustained where known
-    double l2_bytes;          ///< of one partition: what a shared operand may fill before it is evicted
-    double on_chip_bytes;     ///< L2, shared memory and registers of the whole GPU
+    double sms;                              ///< count
+    double clock_hz;                         ///< under sustained tensor load of this type where known
+    double flops_per_cycle;                  ///< of one SM's matrix units, for the type and its accumulator
+    double peak_flops;                       ///< FLOP/s of the GPU
+    double shared_bandwidth;                 ///< B/clk of one SM
+    double l2_port;                          ///< B/clk into one SM
+    double l2_share;                         ///< B/clk for each SM when all pull at once
+    double dram_share;                       ///< B/clk for each SM when all pull at once
+    double dram_bandwidth;                   ///< B/s of the GPU, sustained where known
+    double dram_per_sm = unknown_number;     ///< B/s that one SM streams at most; NaN: no limit known
+    double dram_per_clock = unknown_number;  ///< B/clk of each SM at most, all pulling; NaN: no limit known
+    double l2_bytes;       ///< of one partition: what a shared operand may fill before it is evicted
+    double on_chip_bytes;  ///< L2, shared memory and registers of the whole GPU
     double dram_latency, l2_latency, tma_latency;  ///< cycles; tma: beyond a plain load
     double launch_seconds;
     double shared_per_cta, shared_per_sm, shared_reserved, shared_unit;  ///< B
     double registers_per_sm, registers_per_thread, register_unit;        ///< 32-bit registers
     double threads_per_cta, threads_per_sm, ctas_per_sm;                 ///< count
     double cluster_ctas;                    ///< of the largest cluster; 1 where there are none
+    double cluster_sms[9] = {};             ///< by size of cluster: SMs that such clusters can use; 0 unknown
     double sms_per_gpc;                     ///< of a typical GPC: a cluster stands within one
     double dsmem_bandwidth;                 ///< B/clk into one SM from shared memory of others in its cluster
     double dsmem_latency, cluster_barrier;  ///< cycles
+    /// Cycles; unknown: not charged.
+    double loaded_latency = unknown_number;  ///< of a TMA load under load; unknown: the unloaded one
+    double store_latency = unknown_number, tile_turn = unknown_number;
+    // Power; where one of them is unknown the sustained clock stands.
+    double top_hz = unknown_number;  ///< SM clock where power does not bind
+    double held_watts = unknown_number, static_watts = unknown_number;
+    double flop_joules = unknown_number, fill_joules = unknown_number,
+           dram_joules = unknown_number;  ///< at clock_hz
+    double energy_exponent = unknown_number;
 };
 
 /// Reads the numbers for matrix instructions of `family` ("wgmma", "mma_sync", "generic") on `type` with fp32

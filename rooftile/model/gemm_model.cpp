@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "rooftile/model/arithmetic.hpp"
 
@@ -11,12 +12,13 @@ StepCycles step_cycles(const GemmHardware& hw, const GemmTile& t, int element_by
     const double k_bytes = double(t.tile_k) * element_bytes;
     const double area = double(t.tile_m) * t.tile_n;
     // Both tiles are written once and read by every block of C that needs them: A once for each column of
-    // warp tiles, B once for each row of them.
+    // warp tiles, B once for each row of them. Fills and reads go side by side: 256x128 tiles keep the matrix
+    // units busy though both together ask for more than the bandwidth (docs/facts.md).
     const double written = (t.tile_m + t.tile_n) * k_bytes;
     const double read = (area / t.warp_n + area / t.warp_m) * k_bytes;
     const double from_l2 = (double(t.tile_m) / t.cluster_n + double(t.tile_n) / t.cluster_m) * k_bytes;
     return {.tensor = 2 * area * t.tile_k / hw.flops_per_cycle,
-            .shared = (written + read) / hw.shared_bandwidth,
+            .shared = most_known(written, read) / hw.shared_bandwidth,
             .l2 = from_l2 / least_known(hw.l2_port, hw.l2_share)};
 }
 
@@ -62,20 +64,21 @@ WalkTraffic::WalkTraffic(const GemmHardware& hw, const GemmTile& t, const GemmPr
       columns_(double(ceil_div(p.n, t.tile_n))),
       slots_(hw.sms * t.ctas_per_sm / t.split_k),
       l2_(hw.l2_bytes),
-      cluster_m_(t.cluster_m) {}
+      cluster_m_(t.cluster_m),
+      cluster_n_(t.cluster_n) {}
 
 double WalkTraffic::dram(Order order, int group) const {
     if (order == Order::morton || order == Order::hilbert) return std::nan("");  // no closed form yet
     if (std::isnan(slots_) || std::isnan(l2_)) return std::nan("");
     if (a_ + b_ <= l2_) return a_ + b_ + c_;
-    // Row by row (or column by column) a wave covers as many whole lines as it has CTAs for.
-    const auto lines = [&](double length, double all) {
-        return least_known(all, most_known(1, whole_up(slots_ / length)));
+    // Row by row (or column by column) a wave covers the lines it has CTAs for, at least a cluster's.
+    const auto lines = [&](double length, double all, double cluster) {
+        return least_known(all, most_known(cluster, slots_ / length));
     };
     if (order == Order::row)
-        return c_ + walk_reads(a_, b_, rows_, columns_, lines(columns_, rows_), slots_, l2_);
+        return c_ + walk_reads(a_, b_, rows_, columns_, lines(columns_, rows_, cluster_m_), slots_, l2_);
     if (order == Order::column)
-        return c_ + walk_reads(b_, a_, columns_, rows_, lines(rows_, columns_), slots_, l2_);
+        return c_ + walk_reads(b_, a_, columns_, rows_, lines(rows_, columns_, cluster_n_), slots_, l2_);
     return c_
            + walk_reads(a_, b_, rows_, columns_, least_known(rows_, double(group) * cluster_m_), slots_, l2_);
 }
@@ -101,7 +104,9 @@ Waves waves(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p) {
     w.tiles = rows * columns * sharing;
     double clusters = whole(hw.sms * t.ctas_per_sm / cluster);
     // A cluster stands within a GPC; what is left of each GPC idles.
-    if (cluster > 1 && hw.sms_per_gpc > 0)
+    if (cluster > 1 && cluster < int(std::size(hw.cluster_sms)) && hw.cluster_sms[cluster] > 0)
+        clusters = least_known(clusters, whole(hw.cluster_sms[cluster] * t.ctas_per_sm / cluster));
+    else if (cluster > 1 && hw.sms_per_gpc > 0)
         clusters = least_known(
             clusters, whole(whole(hw.sms_per_gpc * t.ctas_per_sm / cluster) * hw.sms / hw.sms_per_gpc));
     w.slots = clusters * cluster;
@@ -111,57 +116,11 @@ Waves waves(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p) {
     return w;
 }
 
-GemmTime gemm_time(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p, const StepCycles& s,
-                   const Waves& w, double dram, int stages) {
-    const double steps = double(k_steps(t, p));
-    // CTAs on one SM take turns at its units: a CTA's step lasts ctas_per_sm times as long, its latency does not.
-    const double latency = most_known(hw.dram_latency, 0) + most_known(hw.tma_latency, 0);
-    const double waiting = (latency + most_known(s.l2, 0) * t.ctas_per_sm) / ((stages - 1) * t.ctas_per_sm);
-
-    GemmTime out{};
-    out.bound = Bound::tensor;
-    out.step = s.tensor;
-    const auto worst = [&](double cycles, Bound bound) {
-        if (cycles > out.step || std::isnan(out.step)) {
-            out.step = cycles;
-            out.bound = bound;
-        }
-    };
-    worst(s.shared, Bound::shared);
-    worst(s.l2, Bound::l2);
-    worst(waiting, Bound::latency);
-
-    // C leaves by the SM's port; it shows where nothing runs beside it.
-    const double epilogue =
-        double(t.tile_m) * t.tile_n * bytes_of(p.c_type) / least_known(hw.l2_port, hw.shared_bandwidth);
-    const bool shows = !t.epilogue_overlapped && t.ctas_per_sm == 1;
-    const double epilogue_cycles = most_known(epilogue, 0);
-    out.exchange = exchange_cycles(hw, t);
-    const double exchange = most_known(out.exchange, 0);
-    out.tile_cycles = steps * out.step + exchange + (shows ? epilogue_cycles : 0);
-
-    // The ring fills once and the last tile is stored once; in between nothing waits. Parts of K exchange
-    // their sums through the ring, so with them it fills again for every tile.
-    const double ring = latency + most_known(s.l2, 0);
-    const double fill = ring + (shows ? 0 : epilogue_cycles);
-    const double refill = t.split_k > 1 ? (w.waves - 1) * ring : 0;
-    const double compute = (w.waves * t.ctas_per_sm * out.tile_cycles + fill + refill) / hw.clock_hz;
-    const double memory = dram / hw.dram_bandwidth + (fill + exchange) / hw.clock_hz;
-    out.least = compute;
-    if (memory > compute) {
-        out.least = memory;
-        out.bound = Bound::dram;
-    }
-    if (!std::isnan(hw.launch_seconds)) {
-        if (hw.launch_seconds > out.least) out.bound = Bound::launch;
-        out.least += hw.launch_seconds;
-    }
-    // A time is known only if every term is: any unknown one could be the largest.
-    // (L2's share alone will do: measured with every SM pulling, it is no more than a port gives.)
-    const double all_terms =
-        s.tensor + s.shared + hw.l2_share + hw.dram_latency + out.exchange + memory + compute;
-    out.seconds = std::isnan(all_terms) ? std::nan("") : out.least;
-    return out;
+double store_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p) {
+    const double tile = double(t.tile_m) * t.tile_n / t.split_k * bytes_of(p.c_type);
+    const double port = least_known(hw.l2_port, hw.shared_bandwidth);
+    if (t.store_boxes == 0 || std::isnan(hw.store_latency)) return tile / port;
+    return t.store_boxes * hw.store_latency / t.store_depth + tile / port;
 }
 
 double dram_lower_bound_bytes(const GemmHardware& hw, const GemmProblem& p) {

@@ -6,7 +6,6 @@
 #include <cstdint>
 
 #include "kernels/types.hpp"
-#include "rooftile/model/bound.hpp"
 #include "rooftile/model/gemm_hardware.hpp"
 #include "rooftile/problem/gemm.hpp"
 
@@ -20,6 +19,9 @@ struct GemmTile {
     int ctas_per_sm = 1;
     int warp_m, warp_n;        ///< block of C whose A and B are read from shared memory once a k-step
     bool epilogue_overlapped;  ///< the next tile's products run while this one is stored
+    /// How a tile of C leaves: each of `store_warps` warps sends `store_boxes` boxes, `store_depth` of them in
+    /// flight. 0 boxes: as fast as the port takes it.
+    int store_warps = 0, store_boxes = 0, store_depth = 1;
 };
 
 /// Cycles of one SM for one k-step of one tile, by resource.
@@ -53,7 +55,7 @@ class WalkTraffic {
     double rows_, columns_;  // tiles of C
     double slots_;           // CTAs that run at once
     double l2_;
-    int cluster_m_;
+    int cluster_m_, cluster_n_;
 };
 
 struct Waves {
@@ -64,17 +66,8 @@ struct Waves {
 };
 Waves waves(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem);
 
-struct GemmTime {
-    double seconds;      ///< NaN where a number it needs is unknown; the launch is left out where only it is
-    double least;        ///< seconds from what is known, for ranking alone; NaN without SMs or clock
-    double step;         ///< cycles of the steady k-step, the slowest resource
-    double tile_cycles;  ///< one tile's part of K, exchange and epilogue included as far as they show
-    double exchange;     ///< cycles of it in which parts of K add up; NaN unknown
-    Bound bound;
-};
-/// `dram` is the DRAM traffic in bytes; `stages` the ring's depth.
-GemmTime gemm_time(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem,
-                   const StepCycles& step, const Waves& waves, double dram, int stages);
+/// Cycles from a tile's last sum to the last of its stores, every warp storing box after box.
+double store_cycles(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem);
 
 /// The least bytes any schedule must move between DRAM and the chip [M33]:
 /// max(MK + KN + MN, 2 MNK / sqrt(S) - 2 S) elements, S all on-chip storage in elements.

@@ -282,17 +282,10 @@ LadderPrediction predict_rung(const Machine& machine, Rung rung, const GemmProbl
     const auto sustained = matrix_clock(machine, name_of(problem.a_type));
     auto boost = machine.number<Clock>("clock.boost");
     if (!boost && sustained) boost = sustained->clock;
-    LadderHardware hw = hardware_at(machine, rung, problem.a_type, boost, out.unknown);
-    LadderTime time = ladder_time(hw, rung, problem);
-    if (!on_cuda_cores(rung) && sustained) {
-        // By wgmma's rate, whatever the rung's: that is what the sustained clock was measured under.
-        const std::string wgmma = rate_of(machine.has("wgmma") ? Rung::full : rung, problem.a_type);
-        const auto rate = flops_per_cycle_per_sm(machine, wgmma, sustained->clock);
-        if (rate && problem.flops().value / time.seconds > rate->value * hw.sms * sustained->clock.value) {
-            hw = hardware_at(machine, rung, problem.a_type, sustained->clock, out.unknown);
-            time = ladder_time(hw, rung, problem);
-        }
-    }
+    // Power holds wgmma to the sustained clock even where it waits half of the time (docs/facts.md 21).
+    const auto clock = by_tma(rung) && sustained ? std::optional(sustained->clock) : boost;
+    const LadderHardware hw = hardware_at(machine, rung, problem.a_type, clock, out.unknown);
+    const LadderTime time = ladder_time(hw, rung, problem);
     if (std::isnan(time.seconds)) {
         out.reason = "unknown:";
         for (const std::string& key : out.unknown) out.reason += " " + key;

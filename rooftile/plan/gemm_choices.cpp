@@ -144,8 +144,8 @@ double seconds_in_parts(const GemmContext& context, const Kept& kept, int parts)
         return std::nan("");
     const double dram =
         WalkTraffic(context.hw, tile, context.problem).dram(kept.order.order, kept.order.group);
-    return gemm_time(context.hw, tile, context.problem, kept.step, waves(context.hw, tile, context.problem),
-                     dram, kept.stages)
+    return gemm_time_under_power(context.hw, tile, context.problem, kept.step,
+                                 waves(context.hw, tile, context.problem), dram, kept.stages)
         .seconds;
 }
 

@@ -236,7 +236,7 @@ void levels(Writer& w) {
                                : fmt::format("this level takes {:.2f} x the products' time", asked / given));
     };
     w.steps.add(
-        "shared_step_cycles", "(bytes written + read by the instructions) / shared bandwidth   [M11]",
+        "shared_step_cycles", "max(bytes written, bytes read by the instructions) / shared bandwidth   [M11]",
         {w.step("D", w.footprint().stage_bytes, "B"),
          Derivation::given(
              "read",
@@ -295,34 +295,82 @@ void walk(Writer& w) {
                                dram_lower_bound_bytes(hw, p)));
 }
 
+// Where the clock of the SMs comes from: what power leaves, where its energies are known.
+void clock_under_power(Writer& w) {
+    const GemmHardware& hw = w.hw();
+    const GemmTime& t = w.kept.time;
+    const GemmEnergy joules = gemm_energy(hw, w.tile(), w.problem(), w.kept.waves, w.kept.dram);
+    if (std::isnan(t.watts)) {
+        w.steps.add("sm_clock_mhz", "the clock of sustained matrix work: energies of operations are unknown",
+                    {w.steps.fact(w.clock())}, t.clock_hz / 1e6, "MHz", "no power model");
+        return;
+    }
+    w.steps.add("joules",
+                "E_flop * FLOP of whole tiles + E_fill * bytes into shared memory + E_dram * bytes   [M46]",
+                {w.steps.fact("energy.flop." + std::string(name_of(w.problem().a_type))),
+                 w.steps.fact("energy.fill"), w.steps.fact("energy.dram")},
+                joules.sum(), "J",
+                fmt::format("at {:.0f} MHz: {:.0f} % products, {:.0f} % shared memory, {:.0f} % DRAM",
+                            hw.clock_hz / 1e6, 100 * joules.matrix / joules.sum(),
+                            100 * joules.fill / joules.sum(), 100 * joules.dram / joules.sum()));
+    w.steps.add(
+        "sm_clock_mhz",
+        "P_static + joules * (clock / clock.sustained)^exponent / time = P_held, or the top clock   [M46]",
+        {w.step("joules", joules.sum(), "J"), w.steps.fact("power.static"), w.steps.fact("power.held"),
+         w.steps.fact("energy.exponent"), w.steps.fact(w.clock())},
+        t.clock_hz / 1e6, "MHz",
+        t.clock_hz < hw.top_hz ? "power holds the clock: fewer bytes for each FLOP would raise it"
+                               : fmt::format("about {:.0f} W: power does not bind", t.watts));
+}
+
 void time(Writer& w) {
     const GemmTime& t = w.kept.time;
-    w.steps.add("step_cycles", "max(products, shared memory, L2, latency / stages in flight)   [M36]",
+    const GemmTile& tile = w.tile();
+    w.steps.add("step_cycles",
+                "max(products, shared memory, L2, latency / stages in flight, what one SM streams)   [M36]",
                 {w.step("products", w.kept.step.tensor, "cycles"),
                  w.step("shared", w.kept.step.shared, "cycles"), w.step("L2", w.kept.step.l2, "cycles")},
                 t.step, "cycles", fmt::format("bound by {}", name_of(t.bound)));
-    const double sums = 4.0 * w.tile().tile_m * w.tile().tile_n;
-    if (w.tile().split_k > 1)
+    const double sums = 4.0 * tile.tile_m * tile.tile_n;
+    if (tile.split_k > 1)
         w.steps.add(
             "exchange_cycles",
             "(S + S / split_k) / shared memory + (S - S / split_k) / DSMEM + latency + barrier   [M22, M39]",
-            {Derivation::given("S", sums, "B", "exchange_bytes, above"),
-             w.config("split_k", w.tile().split_k), w.steps.fact("shared.bandwidth"),
-             w.steps.fact("dsmem.bandwidth"), w.steps.fact("dsmem.latency"), w.steps.fact("barrier.cluster")},
+            {Derivation::given("S", sums, "B", "exchange_bytes, above"), w.config("split_k", tile.split_k),
+             w.steps.fact("shared.bandwidth"), w.steps.fact("dsmem.bandwidth"), w.steps.fact("dsmem.latency"),
+             w.steps.fact("barrier.cluster")},
             t.exchange, "cycles",
             "each part writes its sums, the cluster meets, each part reads its share from all and stores it");
-    w.steps.add("tile_cycles", "k-steps * step_cycles + the exchange + the epilogue where it shows",
-                {Derivation::given("k-steps", double(k_steps(w.tile(), w.problem())), "",
-                                   "ceil(ceil(k / tile_k) / split_k)"),
-                 w.step("step_cycles", t.step, "cycles")},
-                t.tile_cycles, "cycles",
-                w.tile().epilogue_overlapped ? "the epilogue runs beside the other warpgroup's products"
-                                             : "the epilogue of a tile shows: nobody multiplies meanwhile");
-    w.steps.add("time_us", "max(waves * tile_cycles + fill, DRAM bytes / bandwidth) + launch",
-                {w.step("waves", w.kept.waves.waves, ""), w.step("tile_cycles", t.tile_cycles, "cycles"),
-                 w.steps.fact(w.clock()), w.steps.fact(w.dram()), w.steps.fact("launch.gap_stream")},
-                t.seconds * 1e6, "us",
-                unless_unknown(t.seconds, "{:.1f} TFLOP/s", w.problem().flops().value / t.seconds / 1e12));
+    std::vector<Input> store{
+        Derivation::given("C of a tile", sums / 4 * bytes_of(w.problem().c_type) / tile.split_k, "B",
+                          "tile_m * tile_n / split_k"),
+        w.steps.fact("l2.port")};
+    if (tile.store_boxes > 0) {
+        store.push_back(w.config("boxes a warp stores", tile.store_boxes));
+        store.push_back(w.config("in flight", tile.store_depth));
+        store.push_back(w.steps.fact("tma.store_latency"));
+    }
+    w.steps.add(
+        "epilogue_cycles", tile.store_boxes > 0 ? "boxes * store latency / in flight + C / port" : "C / port",
+        std::move(store), t.epilogue, "cycles",
+        tile.epilogue_overlapped ? "beside the next tile's products; after the last tile it shows once"
+                                 : "shows: nobody multiplies meanwhile");
+    std::vector<Input> parts{Derivation::given("k-steps", double(k_steps(tile, w.problem())), "",
+                                               "ceil(ceil(k / tile_k) / split_k)"),
+                             w.step("step_cycles", t.step, "cycles")};
+    if (!std::isnan(w.hw().tile_turn)) parts.push_back(w.steps.fact("wgmma.turn"));
+    w.steps.add("tile_cycles", "k-steps * step_cycles + turn + the exchange + the epilogue where it shows",
+                std::move(parts), t.tile_cycles, "cycles", "one CTA's tile, all SMs at work");
+    clock_under_power(w);
+    w.steps.add(
+        "time_us",
+        "(waves - 1) * full wave + the last wave by its own load + fill + launch; a wave is the slowest "
+        "of its tiles' cycles, its DRAM bytes and its L2 bytes",
+        {w.step("waves", w.kept.waves.waves, ""), w.step("tile_cycles", t.tile_cycles, "cycles"),
+         w.step("sm_clock_mhz", t.clock_hz / 1e6, "MHz"), w.steps.fact(w.dram()),
+         w.steps.fact("launch.gap_stream")},
+        t.seconds * 1e6, "us",
+        unless_unknown(t.seconds, "{:.1f} TFLOP/s", w.problem().flops().value / t.seconds / 1e12));
 }
 
 Prediction predict(const Writer& w) {

@@ -97,6 +97,17 @@ int stages_against_latency(const GemmHardware& hw, const GemmProblem& p, const G
     return static_cast<int>(least_known(need, most_known(steps, least_stages)));
 }
 
+namespace {
+
+double score(const Kept& kept) {
+    const GemmTile& t = kept.footprint.tile;
+    if (!std::isnan(kept.time.least)) return kept.time.least;
+    if (!std::isnan(kept.time.step)) return kept.time.step / (double(t.tile_m) * t.tile_n * t.tile_k);
+    return -double(t.tile_m) * t.tile_n / (t.tile_m + t.tile_n);
+}
+
+}  // namespace
+
 void weigh(const GemmHardware& hw, const GemmProblem& problem, const InnerSpace& inner,
            const GemmCandidate& candidate, const Footprint& f, SearchResult& result) {
     const int fits = f.stages_max(std::max(most_stages, inner.stages_high));
@@ -148,14 +159,22 @@ void weigh(const GemmHardware& hw, const GemmProblem& problem, const InnerSpace&
     // All stages that fit: what is above the least is slack for refresh and congestion [M14].
     kept.stages = high;
     kept.time = gemm_time(hw, f.tile, problem, step, kept.waves, kept.dram, high);
-    kept.score = kept.time.least;
-    if (std::isnan(kept.score))
-        kept.score = kept.time.step / (double(f.tile.tile_m) * f.tile.tile_n * f.tile.tile_k);
-    if (std::isnan(kept.score))
-        kept.score = -double(f.tile.tile_m) * f.tile.tile_n / (f.tile.tile_m + f.tile.tile_n);
+    kept.score = score(kept);
 
     result.rejected.reasons[static_cast<int>(Reason::dominated)] +=
         choices - 1 + (result.best.offer(kept) ? 1 : 0);
+}
+
+void rank_under_power(const GemmHardware& hw, const GemmProblem& problem, std::size_t top,
+                      SearchResult& result) {
+    BestList best(top);
+    for (Kept kept : result.best.kept()) {
+        kept.time = gemm_time_under_power(hw, kept.footprint.tile, problem, kept.step, kept.waves, kept.dram,
+                                          kept.stages);
+        kept.score = score(kept);
+        if (best.offer(kept)) ++result.rejected.reasons[static_cast<int>(Reason::dominated)];
+    }
+    result.best = best;
 }
 
 }  // namespace rooftile

@@ -169,16 +169,20 @@ Wall Sm90GemmFamily::examine(const GemmHardware& hw, const GemmProblem& problem,
                             "cluster_n = {needed}, but there is {available} column of tiles");
     }
 
-    f.tile = {.tile_m = c.tile_m,
-              .tile_n = c.tile_n,
-              .tile_k = c.tile_k,
-              .cluster_m = c.cluster_m,
-              .cluster_n = c.cluster_n,
-              .split_k = c.split_k,
-              .ctas_per_sm = c.ctas_per_sm,
-              .warp_m = Config::wgmma_m,
-              .warp_n = c.tile_n,
-              .epilogue_overlapped = pingpong || config.deferred_store};
+    f.tile = {
+        .tile_m = c.tile_m,
+        .tile_n = c.tile_n,
+        .tile_k = c.tile_k,
+        .cluster_m = c.cluster_m,
+        .cluster_n = c.cluster_n,
+        .split_k = c.split_k,
+        .ctas_per_sm = c.ctas_per_sm,
+        .warp_m = Config::wgmma_m,
+        .warp_n = c.tile_n,
+        .epilogue_overlapped = pingpong || config.deferred_store,
+        .store_warps = 4 * sharing,
+        .store_boxes = config.tma_store ? config.wgmma_rows() * (config.share_n() / config.slab_n()) : 0,
+        .store_depth = Config::slabs_in_flight};
     f.threads = config.threads();
     f.producer_registers = config.producer_registers;
     f.consumer_registers = config.consumer_registers;

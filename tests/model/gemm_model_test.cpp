@@ -5,46 +5,10 @@
 #include <cmath>
 
 #include "rooftile/model/arithmetic.hpp"
+#include "tests/model/made_up_gpu.hpp"
 
 namespace rooftile {
 namespace {
-
-// A made-up GPU with round numbers.
-GemmHardware machine() {
-    GemmHardware hw{};
-    hw.sms = 4;
-    hw.clock_hz = 1e9;
-    hw.flops_per_cycle = 4096;
-    hw.peak_flops = 4 * 4096e9;
-    hw.shared_bandwidth = 128;
-    hw.l2_port = 64;
-    hw.l2_share = 32;
-    hw.dram_share = 8;
-    hw.dram_bandwidth = 32e9;
-    hw.l2_bytes = 1 << 20;
-    hw.on_chip_bytes = 1 << 21;
-    hw.dram_latency = 700;
-    hw.l2_latency = 200;
-    hw.tma_latency = 0;
-    hw.launch_seconds = 0;
-    hw.sms_per_gpc = 4;
-    hw.dsmem_bandwidth = 16;
-    hw.dsmem_latency = 200;
-    hw.cluster_barrier = 400;
-    return hw;
-}
-
-GemmTile wgmma_tile(int m, int n) {
-    return {.tile_m = m,
-            .tile_n = n,
-            .tile_k = 64,
-            .cluster_m = 1,
-            .cluster_n = 1,
-            .ctas_per_sm = 1,
-            .warp_m = 64,
-            .warp_n = n,
-            .epilogue_overlapped = false};
-}
 
 TEST(Arithmetic, UnknownDoesNotBind) {
     const double nan = std::nan("");
@@ -61,11 +25,11 @@ TEST(Arithmetic, UnknownDoesNotBind) {
 }
 
 TEST(StepCycles, OfThe128x256Tile) {
-    const StepCycles s = step_cycles(machine(), wgmma_tile(128, 256), 2);
+    const StepCycles s = step_cycles(made_up_gpu(), wgmma_tile(128, 256), 2);
     EXPECT_EQ(s.tensor, 1024);  // 2 * 128 * 256 * 64 / 4096
-    // written (128 + 256) * 64 * 2 = 49152 B; read: A 128 * 64 * 2 = 16384, B twice 256 * 64 * 2 = 65536;
-    // 131072 B / 128 B/clk = 1024: as long as the products
-    EXPECT_EQ(s.shared, 1024);
+    // read: A 128 * 64 * 2 = 16384, B twice 256 * 64 * 2 = 65536; 81920 B / 128 B/clk = 640, while
+    // (128 + 256) * 64 * 2 = 49152 B are written
+    EXPECT_EQ(s.shared, 640);
     EXPECT_EQ(s.l2, 49152 / 32.0);  // the share binds, not the port
 }
 
@@ -73,29 +37,28 @@ TEST(StepCycles, NarrowTilesAreBoundBySharedMemory) {
     // wgmma m64n32: A 64 x 16 and B 32 x 16 are read for 64 x 32 x 16 products. Instruction reads alone:
     // (64 + 32) * 16 * 2 B / 128 = 24 cycles for 2 * 64 * 32 * 16 / 4096 = 16 cycles of products: 67 % of peak.
     GemmTile t = wgmma_tile(64, 32);
-    const StepCycles s = step_cycles(machine(), t, 2);
-    const double written = (64 + 32) * 64 * 2 / 128.0;
-    EXPECT_DOUBLE_EQ(s.tensor / (s.shared - written), 16.0 / 24);
+    const StepCycles s = step_cycles(made_up_gpu(), t, 2);
+    EXPECT_DOUBLE_EQ(s.tensor / s.shared, 16.0 / 24);
 }
 
 TEST(StepCycles, AClusterSharesOneOperand) {
     GemmTile t = wgmma_tile(128, 256);
     t.cluster_m = 2;  // two CTAs in one column of tiles share B: 128 + 128 rows for each
-    EXPECT_EQ(step_cycles(machine(), t, 2).l2, 32768 / 32.0);
+    EXPECT_EQ(step_cycles(made_up_gpu(), t, 2).l2, 32768 / 32.0);
     t.cluster_m = 1;
     t.cluster_n = 2;
-    EXPECT_EQ(step_cycles(machine(), t, 2).l2, (64 + 256) * 128 / 32.0);
+    EXPECT_EQ(step_cycles(made_up_gpu(), t, 2).l2, (64 + 256) * 128 / 32.0);
 }
 
 TEST(Waves, CountTheTailAndWholeClusters) {
     GemmTile t = wgmma_tile(128, 128);
     const GemmProblem p = gemm_problem(128 * 3, 128 * 3, 64);
-    Waves w = waves(machine(), t, p);
+    Waves w = waves(made_up_gpu(), t, p);
     EXPECT_EQ(w.tiles, 9);
     EXPECT_EQ(w.waves, 3);                 // 9 tiles on 4 SMs
     EXPECT_DOUBLE_EQ(w.efficiency, 0.75);  // 9 / 12
     t.cluster_m = 2;                       // 3 rows become 2 clusters of 2
-    w = waves(machine(), t, p);
+    w = waves(made_up_gpu(), t, p);
     EXPECT_EQ(w.tiles, 12);
 }
 
@@ -103,11 +66,11 @@ TEST(Waves, PartsOfKTakeSlotsAndClustersStandWithinAGpc) {
     GemmTile t = wgmma_tile(128, 128);
     const GemmProblem p = gemm_problem(128 * 3, 128 * 3, 6400);
     t.split_k = 2;
-    Waves w = waves(machine(), t, p);
+    Waves w = waves(made_up_gpu(), t, p);
     EXPECT_EQ(w.tiles, 9);
     EXPECT_EQ(w.waves, 5);                // 9 * 2 CTAs on 4 SMs
     EXPECT_DOUBLE_EQ(w.efficiency, 0.9);  // 18 / 20
-    GemmHardware hw = machine();
+    GemmHardware hw = made_up_gpu();
     hw.sms = 20;
     hw.sms_per_gpc = 10;  // a GPC holds two clusters of 4, and 2 of its SMs idle
     t.split_k = 4;
@@ -123,14 +86,14 @@ TEST(Waves, PartsOfKTakeSlotsAndClustersStandWithinAGpc) {
 
 TEST(Exchange, WritesAllReadsAShareFromEveryPart) {
     GemmTile t = wgmma_tile(128, 128);
-    EXPECT_EQ(exchange_cycles(machine(), t), 0);
+    EXPECT_EQ(exchange_cycles(made_up_gpu(), t), 0);
     EXPECT_EQ(k_steps(t, gemm_problem(128, 128, 6370)), 100);
     t.split_k = 3;
     EXPECT_EQ(k_steps(t, gemm_problem(128, 128, 6370)), 34);  // the longest part of 100
     t.split_k = 4;
     // 65536 B of sums written, 16384 B read here, together 81920 / 128 = 640 cycles; 49152 B from three other
     // SMs / 16 = 3072; latency 200 and barrier 400
-    EXPECT_EQ(exchange_cycles(machine(), t), 640 + 3072 + 200 + 400);
+    EXPECT_EQ(exchange_cycles(made_up_gpu(), t), 640 + 3072 + 200 + 400);
 }
 
 TEST(Traffic, TilesAskAndClustersShare) {
@@ -145,7 +108,7 @@ TEST(Traffic, TilesAskAndClustersShare) {
 
 TEST(WalkTraffic, WhatFitsInL2IsReadOnce) {
     const GemmProblem p = gemm_problem(256, 256, 256);  // 3 * 128 KiB
-    const WalkTraffic walk(machine(), wgmma_tile(128, 128), p);
+    const WalkTraffic walk(made_up_gpu(), wgmma_tile(128, 128), p);
     for (Order order : {Order::row, Order::column, Order::grouped})
         EXPECT_EQ(walk.dram(order, 2), p.compulsory_bytes().value);
 }
@@ -153,7 +116,7 @@ TEST(WalkTraffic, WhatFitsInL2IsReadOnce) {
 TEST(WalkTraffic, BandsReadBOnceEach) {
     // A and B of 4 MiB each against 1 MiB of L2; 16 x 16 tiles of 128, K = 1024, four CTAs at once.
     const GemmProblem p = gemm_problem(2048, 2048, 1024);
-    const WalkTraffic walk(machine(), wgmma_tile(128, 128), p);
+    const WalkTraffic walk(made_up_gpu(), wgmma_tile(128, 128), p);
     const double a = 2048 * 1024 * 2, c = 2048 * 2048 * 2;
     // Bands of two rows: 512 KiB of A and a window of two columns, 512 KiB of B, just fit: A once, B 8 times.
     EXPECT_EQ(walk.dram(Order::grouped, 2), a + 8 * a + c);
@@ -162,7 +125,7 @@ TEST(WalkTraffic, BandsReadBOnceEach) {
 }
 
 TEST(WalkTraffic, NeverBelowTheLowerBound) {
-    GemmHardware hw = machine();
+    GemmHardware hw = made_up_gpu();
     for (int m : {100, 1000, 5000})
         for (int n : {100, 3000})
             for (int k : {64, 4096})
@@ -177,7 +140,7 @@ TEST(WalkTraffic, NeverBelowTheLowerBound) {
 }
 
 TEST(LowerBound, IsTheGreaterOfBothForms) {
-    GemmHardware hw = machine();
+    GemmHardware hw = made_up_gpu();
     const GemmProblem small = gemm_problem(128, 128, 128);
     EXPECT_EQ(dram_lower_bound_bytes(hw, small), small.compulsory_bytes().value);
     const GemmProblem large = gemm_problem(65536, 65536, 65536);
@@ -185,65 +148,6 @@ TEST(LowerBound, IsTheGreaterOfBothForms) {
     EXPECT_EQ(dram_lower_bound_bytes(hw, large), (2 * mnk / std::sqrt(s) - 2 * s) * 2);
     hw.on_chip_bytes = std::nan("");
     EXPECT_EQ(dram_lower_bound_bytes(hw, large), large.compulsory_bytes().value);  // sound without S
-}
-
-TEST(GemmTime, IsTheSlowestOfComputeAndMemory) {
-    GemmHardware hw = machine();
-    const GemmTile t = wgmma_tile(128, 256);
-    const GemmProblem p = gemm_problem(512, 256, 6400);
-    const StepCycles s = step_cycles(hw, t, 2);
-    const Waves w = waves(hw, t, p);  // 4 tiles on 4 SMs
-    // L2 binds: 1536 cycles a step, 100 steps; epilogue 65536 B / 64 B/clk = 1024; fill 700 + 1536.
-    const GemmTime fast = gemm_time(hw, t, p, s, w, 0, 4);
-    EXPECT_EQ(fast.bound, Bound::l2);
-    EXPECT_DOUBLE_EQ(fast.seconds, (153600 + 1024 + 2236) / 1e9);
-    const GemmTime slow = gemm_time(hw, t, p, s, w, 32e9, 4);  // a second's worth of DRAM
-    EXPECT_EQ(slow.bound, Bound::dram);
-    EXPECT_NEAR(slow.seconds, 1, 1e-5);
-}
-
-TEST(GemmTime, PartsOfKShortenTheLoopAndExchange) {
-    GemmHardware hw = machine();
-    hw.sms = 8;
-    GemmTile t = wgmma_tile(128, 256);
-    t.split_k = 2;
-    const GemmProblem p = gemm_problem(512, 256, 6400);
-    const StepCycles s = step_cycles(hw, t, 2);
-    // As above, 4 tiles of 100 steps, now 50 steps on each of 8 SMs. Exchange: 131072 B of sums, half of them
-    // read here: 196608 / 128 = 1536; half from the other: 65536 / 16 = 4096; 600 more.
-    GemmTime time = gemm_time(hw, t, p, s, waves(hw, t, p), 0, 4);
-    EXPECT_EQ(time.exchange, 6232);
-    EXPECT_DOUBLE_EQ(time.seconds, (50 * 1536 + 6232 + 1024 + 2236) / 1e9);
-    hw.sms = 4;  // two waves: the ring, which held the sums, fills again
-    time = gemm_time(hw, t, p, s, waves(hw, t, p), 0, 4);
-    EXPECT_DOUBLE_EQ(time.seconds, (2 * (50 * 1536 + 6232 + 1024) + 2 * 2236) / 1e9);
-    hw.dsmem_bandwidth = std::nan("");
-    time = gemm_time(hw, t, p, s, waves(hw, t, p), 0, 4);
-    EXPECT_TRUE(std::isnan(time.seconds));
-    EXPECT_FALSE(std::isnan(time.least));  // still ranked
-}
-
-TEST(GemmTime, TooFewStagesLeaveTheLatencyOpen) {
-    GemmHardware hw = machine();
-    hw.l2_share = 64;
-    const GemmTile t = wgmma_tile(64, 64);  // 128 cycles of products a step
-    const GemmProblem p = gemm_problem(64, 64, 6400);
-    const StepCycles s = step_cycles(hw, t, 2);
-    const Waves w = waves(hw, t, p);
-    // 16384 B / 64 = 256 cycles of transfer + 700 of latency, over one stage in flight
-    EXPECT_EQ(gemm_time(hw, t, p, s, w, 0, 2).step, 956);
-    EXPECT_EQ(gemm_time(hw, t, p, s, w, 0, 2).bound, Bound::latency);
-    EXPECT_EQ(gemm_time(hw, t, p, s, w, 0, 9).step, 256);
-}
-
-TEST(GemmTime, IsUnknownWithoutTheSmCount) {
-    GemmHardware hw = machine();
-    hw.sms = std::nan("");
-    const GemmTile t = wgmma_tile(128, 128);
-    const GemmProblem p = gemm_problem(512, 512, 512);
-    const Waves w = waves(hw, t, p);
-    EXPECT_TRUE(std::isnan(w.waves));
-    EXPECT_TRUE(std::isnan(gemm_time(hw, t, p, step_cycles(hw, t, 2), w, std::nan(""), 4).seconds));
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ ProbeRun made_up_run() {
     tma.points.push_back(point);
     ProbeResult energy;
     energy.probe = "energy";
-    energy.values = {{"energy.flop.bf16", "energy.flop.bf16", 0.4123, "pJ/FLOP", 0.01, 20, "at 1980 MHz"},
+    energy.values = {{"energy.flop.bf16", "energy.flop.bf16", 0.5432, "pJ/FLOP", 0.01, 20, ""},
                      {"energy.cycle", "energy.cycle", 95.5, "pJ/clk/SM", 2, 20, ""},
                      {"energy.l2", "energy.l2", 11.2, "pJ/B", 1, 20, ""},
                      {"power.idle", "power.idle", 121.4, "W", 0, 1, ""},
@@ -57,7 +57,7 @@ TEST(ProbeMachineFile, ReadsBackWithNoError) {
     EXPECT_EQ(read.hash(), machine.hash());
     EXPECT_NEAR(read.find("tma.latency_dram")->value, 681.235e-9, 1e-12);
     EXPECT_EQ(read.find("tma.in_flight")->value, 38760);
-    EXPECT_NEAR(read.find("energy.flop.bf16")->value, 0.4123e-12, 1e-18);
+    EXPECT_NEAR(read.find("energy.flop.bf16")->value, 0.5432e-12, 1e-18);
     EXPECT_EQ(read.find("cluster.sms_4")->value, 120);
     EXPECT_EQ(read.find("clock.sustained.bf16")->value, 1335e6);
     for (const char* part :

@@ -1,0 +1,169 @@
+#include "rooftile/model/gemm_time.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/model/made_up_gpu.hpp"
+
+namespace rooftile {
+namespace {
+
+TEST(GemmTime, IsTheSlowestOfComputeAndMemory) {
+    GemmHardware hw = made_up_gpu();
+    const GemmTile t = wgmma_tile(128, 256);
+    const GemmProblem p = gemm_problem(512, 256, 6400);
+    const StepCycles s = step_cycles(hw, t, 2);
+    const Waves w = waves(hw, t, p);  // 4 tiles on 4 SMs
+    // L2 binds: a CTA's A, B and C are 1638400 + 3276800 + 65536 B, at 32 B/clk 155648 cycles; fill 700 + 1536.
+    const GemmTime fast = gemm_time(hw, t, p, s, w, 0, 4);
+    EXPECT_EQ(fast.bound, Bound::l2);
+    EXPECT_DOUBLE_EQ(fast.seconds, (155648 + 2236) / 1e9);
+    const GemmTime slow = gemm_time(hw, t, p, s, w, 32e9, 4);  // a second's worth of DRAM
+    EXPECT_EQ(slow.bound, Bound::dram);
+    EXPECT_NEAR(slow.seconds, 1, 1e-5);
+}
+
+TEST(GemmTime, PartsOfKShortenTheLoopAndExchange) {
+    GemmHardware hw = made_up_gpu();
+    hw.sms = 8;
+    GemmTile t = wgmma_tile(128, 256);
+    t.split_k = 2;
+    const GemmProblem p = gemm_problem(512, 256, 6400);
+    const StepCycles s = step_cycles(hw, t, 2);
+    // As above, 4 tiles of 100 steps, now 50 steps on each of 8 SMs. Exchange: 131072 B of sums, half of them
+    // read here: 196608 / 128 = 1536; half from the other: 65536 / 16 = 4096; 600 more. Each stores half of C:
+    // 32768 B / 64 B/clk = 512.
+    GemmTime time = gemm_time(hw, t, p, s, waves(hw, t, p), 0, 4);
+    EXPECT_EQ(time.exchange, 6232);
+    EXPECT_DOUBLE_EQ(time.seconds, (50 * 1536 + 6232 + 512 + 2236) / 1e9);
+    hw.sms = 4;  // two waves: the ring, which held the sums, fills again
+    time = gemm_time(hw, t, p, s, waves(hw, t, p), 0, 4);
+    EXPECT_DOUBLE_EQ(time.seconds, (2 * (50 * 1536 + 6232 + 512) + 2 * 2236) / 1e9);
+    hw.dsmem_bandwidth = std::nan("");
+    time = gemm_time(hw, t, p, s, waves(hw, t, p), 0, 4);
+    EXPECT_TRUE(std::isnan(time.seconds));
+    EXPECT_FALSE(std::isnan(time.least));  // still ranked
+}
+
+TEST(GemmTime, TooFewStagesLeaveTheLatencyOpen) {
+    GemmHardware hw = made_up_gpu();
+    hw.l2_share = 64;
+    const GemmTile t = wgmma_tile(64, 64);  // 128 cycles of products a step
+    const GemmProblem p = gemm_problem(64, 64, 6400);
+    const StepCycles s = step_cycles(hw, t, 2);
+    const Waves w = waves(hw, t, p);
+    // 16384 B / 64 = 256 cycles of transfer + 700 of latency, over one stage in flight
+    EXPECT_EQ(gemm_time(hw, t, p, s, w, 0, 2).step, 956);
+    EXPECT_EQ(gemm_time(hw, t, p, s, w, 0, 2).bound, Bound::latency);
+    EXPECT_EQ(gemm_time(hw, t, p, s, w, 0, 9).step, 256);
+}
+
+TEST(GemmTime, IsUnknownWithoutTheSmCount) {
+    GemmHardware hw = made_up_gpu();
+    hw.sms = std::nan("");
+    const GemmTile t = wgmma_tile(128, 128);
+    const GemmProblem p = gemm_problem(512, 512, 512);
+    const Waves w = waves(hw, t, p);
+    EXPECT_TRUE(std::isnan(w.waves));
+    EXPECT_TRUE(std::isnan(gemm_time(hw, t, p, step_cycles(hw, t, 2), w, std::nan(""), 4).seconds));
+}
+
+TEST(GemmTime, TheLastWaveIsTimedByWhatItHolds) {
+    GemmHardware hw = made_up_gpu();
+    hw.l2_share = 64;
+    const GemmTile t = wgmma_tile(128, 128);
+    // Five tiles of 100 steps on 4 SMs; a tile's part of the traffic is 6.4 MB of the 32 MB.
+    const GemmProblem p = gemm_problem(640, 128, 6400);
+    const StepCycles s = step_cycles(hw, t, 2);
+    const Waves w = waves(hw, t, p);
+    ASSERT_EQ(w.waves, 2);
+    // Full wave: 4 * 6.4 MB at 32 GB/s = 800 us. Last: one tile, 200 us. Its own step is 512 cycles either way, with
+    // 32768 B of C at 64 B/clk: 51.7 us. Fill: 700 + 512 cycles.
+    EXPECT_NEAR(gemm_time(hw, t, p, s, w, 32e6, 4).seconds, 1000e-6 + 1212e-9, 1e-9);
+}
+
+TEST(GemmTime, OneSmStreamsNoFasterThanItsOwnLimit) {
+    GemmHardware hw = made_up_gpu();
+    hw.l2_share = 64;
+    hw.dram_bandwidth = 1e12;
+    hw.dram_per_sm = 10e9;  // 10 B a cycle
+    const GemmTile t = wgmma_tile(64, 128);
+    // One row of tiles: nobody shares B, 16384 B a step, 1638.4 cycles. A is shared by four.
+    const GemmProblem row = gemm_problem(64, 512, 6400);
+    const StepCycles s = step_cycles(hw, t, 2);
+    EXPECT_DOUBLE_EQ(gemm_time(hw, t, row, s, waves(hw, t, row), 0, 9).step, 1638.4);
+    EXPECT_EQ(gemm_time(hw, t, row, s, waves(hw, t, row), 0, 9).bound, Bound::dram);
+    // Four rows and four columns: what one fetches the others find in L2.
+    const GemmProblem square = gemm_problem(256, 512, 6400);
+    EXPECT_DOUBLE_EQ(gemm_time(hw, t, square, s, waves(hw, t, square), 0, 9).step, 384);  // L2: 24576 / 64
+    hw.dram_per_sm = std::nan("");
+    EXPECT_DOUBLE_EQ(gemm_time(hw, t, row, s, waves(hw, t, row), 0, 9).step, 384);
+}
+
+TEST(GemmTime, TheStoreAndTheTurnShow) {
+    GemmHardware hw = made_up_gpu();
+    hw.l2_share = 64;
+    hw.store_latency = 300;
+    hw.tile_turn = 500;
+    GemmTile t = wgmma_tile(128, 128);
+    t.store_warps = 8, t.store_boxes = 4, t.store_depth = 2;
+    const GemmProblem p = gemm_problem(256, 256, 6400);
+    const StepCycles s = step_cycles(hw, t, 2);
+    // 4 boxes * 300 / 2 + 32768 B / 64 B/clk = 1112
+    EXPECT_EQ(store_cycles(hw, t, p), 1112);
+    EXPECT_EQ(gemm_time(hw, t, p, s, waves(hw, t, p), 0, 4).tile_cycles, 100 * 512 + 500 + 1112);
+    t.epilogue_overlapped = true;
+    EXPECT_EQ(gemm_time(hw, t, p, s, waves(hw, t, p), 0, 4).tile_cycles, 100 * 512 + 500);
+}
+
+// A GPU whose products take 2 J/s at 1 GHz beside 1 W at rest, held to 9 W: with energy as the clock squared,
+// power 1 + 2 f^3 = 9 at f = 4^(1/3) = 1.587 GHz.
+GemmHardware made_up_power() {
+    GemmHardware hw = made_up_gpu();
+    hw.l2_share = 1e6;
+    hw.l2_port = 1e6;
+    hw.dram_latency = 0;
+    hw.top_hz = 4e9;
+    hw.static_watts = 1;
+    hw.held_watts = 9;
+    hw.flop_joules = 2.0 / (4 * 4096e9);
+    hw.fill_joules = hw.dram_joules = 0;
+    hw.energy_exponent = 2;
+    return hw;
+}
+
+TEST(GemmTimeUnderPower, TheClockIsWhatPowerLeaves) {
+    GemmHardware hw = made_up_power();
+    const GemmTile t = wgmma_tile(128, 128);
+    const GemmProblem p = gemm_problem(256, 256, 640000);  // one tile an SM, nothing but products
+    const StepCycles s = step_cycles(hw, t, 2);
+    const Waves w = waves(hw, t, p);
+    GemmTime time = gemm_time_under_power(hw, t, p, s, w, 0, 4);
+    EXPECT_NEAR(time.clock_hz, std::cbrt(4) * 1e9, 1e6);
+    EXPECT_NEAR(time.watts, 9, 0.01);
+    EXPECT_NEAR(time.seconds, 10000 * 512 / (std::cbrt(4) * 1e9), 1e-5);
+    hw.top_hz = 1.2e9;  // the limit is not reached: 1 + 2 * 1.2^3 = 4.456 W
+    time = gemm_time_under_power(hw, t, p, s, w, 0, 4);
+    EXPECT_EQ(time.clock_hz, 1.2e9);
+    EXPECT_NEAR(time.watts, 4.456, 0.01);
+}
+
+TEST(GemmTimeUnderPower, FewerBytesGiveAHigherClock) {
+    GemmHardware hw = made_up_power();
+    hw.fill_joules = 1e-12;
+    const GemmProblem p = gemm_problem(512, 512, 64000);
+    const auto clock = [&](const GemmTile& t) {
+        return gemm_time_under_power(hw, t, p, step_cycles(hw, t, 2), waves(hw, t, p), 0, 4).clock_hz;
+    };
+    EXPECT_GT(clock(wgmma_tile(128, 256)), clock(wgmma_tile(128, 128)));
+    hw.fill_joules = std::nan("");  // an energy is unknown: the sustained clock stands
+    EXPECT_EQ(clock(wgmma_tile(128, 256)), hw.clock_hz);
+    EXPECT_TRUE(std::isnan(gemm_time_under_power(hw, wgmma_tile(128, 256), p,
+                                                 step_cycles(hw, wgmma_tile(128, 256), 2),
+                                                 waves(hw, wgmma_tile(128, 256), p), 0, 4)
+                               .watts));
+}
+
+}  // namespace
+}  // namespace rooftile
