@@ -107,6 +107,7 @@ constexpr Key keys[] = {
     physical("barrier.mbarrier", cycles_or_time, "two warps hand over and back by mbarriers"),
     physical("tma.latency_loaded", cycles_or_time, "from a TMA load to its arrival with every SM pulling"),
     physical("tma.store_latency", cycles_or_time, "from a TMA store to the reuse of what it read"),
+    physical("wgmma.step", cycles_or_time, "least time of one k-step: barrier, four wgmma, hand-back"),
     physical("wgmma.turn", cycles_or_time, "from the last products of a tile to the first of the next"),
     physical("barrier.cta", cycles_or_time, "__syncthreads of 8 warps"),
     physical("barrier.cluster", cycles_or_time, "cluster arrive and wait"),

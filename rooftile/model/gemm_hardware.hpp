@@ -40,7 +40,7 @@ struct GemmHardware {
     double dsmem_latency, cluster_barrier;  ///< cycles
     /// Cycles; unknown: not charged.
     double loaded_latency = unknown_number;  ///< of a TMA load under load; unknown: the unloaded one
-    double store_latency = unknown_number, tile_turn = unknown_number;
+    double store_latency = unknown_number, tile_turn = unknown_number, step_floor = unknown_number;
     // Power; where one of them is unknown the sustained clock stands.
     double top_hz = unknown_number;  ///< SM clock where power does not bind
     double held_watts = unknown_number, static_watts = unknown_number;

@@ -33,12 +33,14 @@ class Terms {
         dram_ = dram / ctas;
         l2_ = l2_bytes(t, p) / ctas;
         last_ = ctas - (w.waves - 1) * w.slots;
-        latency_ = most_known(hw.dram_latency, 0) + most_known(hw.tma_latency, 0);
+        latency_ = std::isnan(hw.loaded_latency) ? most_known(hw.dram_latency, 0) + most_known(hw.tma_latency, 0)
+                                                 : hw.loaded_latency;
         // C leaves by the SM's port; it shows where nothing runs beside it.
         out_.epilogue = most_known(store_cycles(hw, t, p), 0);
         out_.exchange = exchange_cycles(hw, t);
         // The last wave by the CTAs it has: they share the GPU's bandwidths, and an SM, among fewer.
-        last_sharing_ = least_known(t.ctas_per_sm, most_known(1, whole_up(last_ / hw.sms)));
+        const double usable_sms = w.slots / t.ctas_per_sm;  // by whole clusters
+        last_sharing_ = least_known(t.ctas_per_sm, most_known(1, whole_up(last_ / usable_sms)));
         // The ring fills once and the last tile is stored once; in between nothing waits. Parts of K exchange
         // their sums through the ring, so with them it fills again for every tile.
         const double ring = latency_ + most_known(s.l2, 0);
@@ -85,10 +87,11 @@ class Terms {
         };
         worst(step_.shared, Bound::shared);
         worst(l2, Bound::l2);
-        // CTAs on one SM take turns at its units: a CTA's step lasts `sharing` times as long, its latency does not.
-        const double loaded =
-            std::isnan(hw_.loaded_latency) ? latency_ : hw_.loaded_latency / hw_.clock_hz * clock;
-        worst((loaded + most_known(l2, 0) * sharing) / (ring_ * sharing), Bound::latency);
+        // CTAs on one SM take turns at its units: a CTA's step lasts `sharing` times as long, its latency does
+        // not. The latency is one of time, not of cycles: it lies beyond the SM.
+        const double latency = latency_ / hw_.clock_hz * clock;
+        worst((latency + most_known(l2, 0) * sharing) / (ring_ * sharing), Bound::latency);
+        worst(hw_.step_floor / sharing, Bound::latency);
         worst(streamed_ / hw_.dram_per_sm * clock, Bound::dram);
         double seconds = (steps_ * out_.step + beside(sharing)) * sharing / clock;
         const auto whole_gpu = [&](double bytes, double rate, Bound by) {

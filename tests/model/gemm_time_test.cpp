@@ -101,6 +101,17 @@ TEST(GemmTime, OneSmStreamsNoFasterThanItsOwnLimit) {
     EXPECT_DOUBLE_EQ(gemm_time(hw, t, row, s, waves(hw, t, row), 0, 9).step, 384);
 }
 
+TEST(GemmTime, AStepHasALeastTime) {
+    GemmHardware hw = made_up_gpu();
+    hw.l2_share = 64;
+    hw.step_floor = 190;
+    const GemmTile t = wgmma_tile(64, 16);  // products 32, shared memory 80, L2 160 cycles a step
+    const GemmProblem p = gemm_problem(64, 64, 6400);
+    const StepCycles s = step_cycles(hw, t, 2);
+    EXPECT_EQ(gemm_time(hw, t, p, s, waves(hw, t, p), 0, 20).step, 190);
+    EXPECT_EQ(gemm_time(hw, t, p, s, waves(hw, t, p), 0, 20).bound, Bound::latency);
+}
+
 TEST(GemmTime, TheStoreAndTheTurnShow) {
     GemmHardware hw = made_up_gpu();
     hw.l2_share = 64;
