@@ -12,6 +12,7 @@
 #include "rooftile/machine/live.hpp"
 #include "rooftile/machine/registry.hpp"
 #include "rooftile/machine/set.hpp"
+#include "rooftile/machine/units_text.hpp"
 
 namespace rooftile::cli {
 namespace {
@@ -68,11 +69,30 @@ void add_config_flags(CLI::App& verb, GemmFlags& f) {
         "Store a tile between the next one's products; default: on where registers allow");
     add(verb, group, "--pdl", f.pdl, "on|off",
         "Start beside the end of the kernel before (programmatic dependent launch); default: on");
+    add(verb, group, "--evict-first", f.evict_first, "none|LETTERS",
+        "Operands, of a, b and c, that L2 drops first, as in bc; default: none");
 }
 
 std::optional<int> number_if(std::string_view flag, const std::string& text, int most) {
     if (text.empty()) return std::nullopt;
     return int(whole_number(flag, text, 1, most));
+}
+
+EvictFirst evict_first_of(const std::string& text) {
+    EvictFirst operands;
+    if (text == "none") return operands;
+    for (char letter : text) {
+        bool* operand = letter == 'a'   ? &operands.a
+                        : letter == 'b' ? &operands.b
+                        : letter == 'c' ? &operands.c
+                                        : nullptr;
+        if (!operand || *operand)
+            throw RequestError(fmt::format(
+                "--evict-first {}: accepted is none, or letters of a, b and c, each once, as in bc",
+                printable(text)));
+        *operand = true;
+    }
+    return operands;
 }
 
 struct Sizes {
@@ -167,6 +187,7 @@ GemmRequest request_of(const GemmFlags& f, int default_top) {
     if (!f.order.empty()) r.order = Order(one_of("--order", f.order, orders));
     if (!f.deferred_store.empty())
         r.deferred_store = one_of("--deferred-store", f.deferred_store, switches) == 1;
+    if (!f.evict_first.empty()) r.evict_first = evict_first_of(f.evict_first);
     if (!f.pdl.empty()) r.programmatic_launch = one_of("--pdl", f.pdl, switches) == 1;
     r.top = number_if("--top", f.top, most_plans).value_or(default_top);
     return r;

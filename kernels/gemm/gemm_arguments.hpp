@@ -30,8 +30,8 @@ struct GemmArguments {
     void* c;  ///< read only where C goes out by predicated stores
     /// The cluster tiles in the order of the walk, row << 16 | column; null where `order` has a closed form.
     const unsigned* tiles;
-    unsigned long long a_policy, b_policy,
-        c_policy;  ///< a cache_policy_word each
+    /// A cache_policy_word each; read only with the configuration's load_policy and store_policy.
+    unsigned long long a_policy, b_policy, c_policy;
 };
 
 }  // namespace rooftile

@@ -18,8 +18,10 @@ __device__ void load_operand(const TensorMap& map, unsigned shared, unsigned bar
     else if (major == Major::k && slice >= slices) return;
     mn += slice * slice_extent;
     const auto load = [&](unsigned to, int x, int y) {
-        if constexpr (peers == 1) ptx::tma_load_2d(to, map, x, y, barrier, policy);
-        else ptx::tma_load_2d_multicast(to, map, x, y, barrier, ctas, policy);
+        if constexpr (peers == 1 && C.load_policy) ptx::tma_load_2d(to, map, x, y, barrier, policy);
+        else if constexpr (peers == 1) ptx::tma_load_2d(to, map, x, y, barrier);
+        else if constexpr (C.load_policy) ptx::tma_load_2d_multicast(to, map, x, y, barrier, ctas, policy);
+        else ptx::tma_load_2d_multicast(to, map, x, y, barrier, ctas);
     };
     if constexpr (major == Major::k) {
         load(shared + slice * slice_extent * Sm90GemmConfig::swizzle_bytes, k, mn);  // [slice_extent][64]

@@ -85,8 +85,10 @@ __device__ void store_slab(const Sums& sums, Sm90Target<C>& target, int s) {
     ptx::fence_async_proxy();
     __syncwarp();
     if (ptx::elect_one()) {  // the same lane every time: a lane waits for its own stores only
-        ptx::tma_store_2d(target.map_c, to + first_row * row_bytes, target.n + column,
-                          target.m + 64 * i + first_row, target.args.c_policy);
+        const unsigned from = to + first_row * row_bytes;
+        const int x = target.n + column, y = target.m + 64 * i + first_row;
+        if constexpr (C.store_policy) ptx::tma_store_2d(target.map_c, from, x, y, target.args.c_policy);
+        else ptx::tma_store_2d(target.map_c, from, x, y);
         ptx::tma_store_commit();
     }
     target.slab = (target.slab + 1) % Sm90GemmConfig::slabs_in_flight;

@@ -21,8 +21,9 @@ namespace rooftile {
     X(cuDeviceGetName)                                                                                      \
     X(cuDeviceGetAttribute)                                                                                 \
     X(cuDeviceTotalMem)                                                                                     \
-    X(cuDeviceGetPCIBusId) X(cuDevicePrimaryCtxRetain) X(cuDevicePrimaryCtxRelease) X(cuCtxPushCurrent)     \
-        X(cuCtxPopCurrent) X(cuCtxGetCurrent) X(cuCtxGetDevice) X(cuCtxGetId) X(cuCtxSynchronize)           \
+    X(cuDeviceGetPCIBusId)                                                                                  \
+    X(cuDevicePrimaryCtxRetain) X(cuDevicePrimaryCtxRelease) X(cuCtxPushCurrent) X(cuCtxPopCurrent)         \
+        X(cuCtxGetCurrent) X(cuCtxGetDevice) X(cuCtxGetId) X(cuCtxSynchronize)                              \
             X(cuCtxResetPersistingL2Cache) X(cuMemGetInfo) X(cuMemAlloc) X(cuMemFree) X(cuMemHostAlloc)     \
                 X(cuMemFreeHost) X(cuMemHostGetDevicePointer) X(cuMemcpyHtoD) X(cuMemcpyDtoH)               \
                     X(cuMemcpyHtoDAsync) X(cuMemcpyDtoHAsync) X(cuMemcpyDtoDAsync) X(cuMemsetD8Async)       \

@@ -49,7 +49,7 @@ void check_pointer(const char* name, const void* pointer, int alignment) {
 
 /// An operand whose lines run along k, or along its other index, `mn` elements long.
 TensorMapRequest operand(Type type, Major major, const void* base, std::int64_t mn, std::int64_t k,
-                         std::int64_t leading, int box_mn, int box_k) {
+                         std::int64_t leading, int box_mn, int box_k, CachePolicy policy) {
     TensorMapRequest request;
     request.type = type;
     request.base = address(base);
@@ -60,7 +60,8 @@ TensorMapRequest operand(Type type, Major major, const void* base, std::int64_t 
     request.box_inner = Sm90GemmConfig::swizzle_bytes / element_bytes;
     request.box_outer = major == Major::k ? box_mn : box_k;
     request.swizzle_bytes = Sm90GemmConfig::swizzle_bytes;
-    request.l2_promotion_bytes = 256;
+    // Twice what a box reads of a line along k: the other half must outlive the wait for the next box.
+    request.l2_promotion_bytes = policy == CachePolicy::evict_first ? 128 : 256;
     return request;
 }
 
@@ -79,12 +80,13 @@ std::string sm90_name_expression(const Sm90GemmConfig& config) {
         ".ctas_per_sm={}, "
         ".producer_registers={}, .consumer_registers={}, .type=rooftile::Type::{}, "
         ".a_major=rooftile::Major::{}, "
-        ".b_major=rooftile::Major::{}, .tma_store={}, .deferred_store={}}}>",
+        ".b_major=rooftile::Major::{}, .tma_store={}, .deferred_store={}, "
+        ".load_policy={}, .store_policy={}}}>",
         config.tile_m, config.tile_n, config.tile_k, config.stages, config.consumer_warpgroups,
         config.schedule == Schedule::pingpong ? "pingpong" : "cooperative", config.cluster_m,
         config.cluster_n, config.split_k, config.ctas_per_sm, config.producer_registers,
         config.consumer_registers, name_of_type(config.type), major(config.a_major), major(config.b_major),
-        config.tma_store, config.deferred_store);
+        config.tma_store, config.deferred_store, config.load_policy, config.store_policy);
 }
 
 Source gemm_source(const Sm90GemmConfig& config) {
@@ -163,13 +165,13 @@ GemmCopies gemm_copies(const Sm90GemmConfig& config, const GemmShape& shape) {
 }
 
 GemmTensors gemm_tensors(const Sm90GemmConfig& config, const GemmShape& shape, const void* a, const void* b,
-                         const void* c) {
+                         const void* c, CachePolicy a_policy, CachePolicy b_policy) {
     GemmTensors tensors;
     const GemmCopies copies = gemm_copies(config, shape);
-    tensors.a =
-        operand(config.type, config.a_major, a, shape.m, shape.k, shape.lda, copies.a.box, config.tile_k);
-    tensors.b =
-        operand(config.type, config.b_major, b, shape.n, shape.k, shape.ldb, copies.b.box, config.tile_k);
+    tensors.a = operand(config.type, config.a_major, a, shape.m, shape.k, shape.lda, copies.a.box,
+                        config.tile_k, a_policy);
+    tensors.b = operand(config.type, config.b_major, b, shape.n, shape.k, shape.ldb, copies.b.box,
+                        config.tile_k, b_policy);
     tensors.c.type = config.type;
     tensors.c.base = address(c);
     tensors.c.inner = shape.n;

@@ -185,7 +185,8 @@ void Kernel::launch(Stream stream, const void* a, const void* b, void* c, const 
     check_operands(config, shape, a, b, c);
     const Loaded& loaded = state_->program->loaded(config);
 
-    const GemmTensors tensors = gemm_tensors(config, shape, a, b, c);
+    const GemmConfig& plan = state_->plan.config;
+    const GemmTensors tensors = gemm_tensors(config, shape, a, b, c, plan.a_policy, plan.b_policy);
     TensorMap map_a{}, map_b{}, map_c{};
     encode(map_a, tensors.a);
     encode(map_b, tensors.b);

@@ -118,11 +118,13 @@ GemmCopies gemm_copies(const Sm90GemmConfig& config, const GemmShape& shape);
 void check_operands(const Sm90GemmConfig& config, const GemmShape& shape, const void* a, const void* b,
                     const void* c);
 
-/// What TMA needs to know of A, B and C (C: only with tma_store), tile boxes of [outer][inner] elements.
+/// What TMA needs to know of A, B and C (C: only with tma_store), tile boxes of [outer][inner] elements. What
+/// L2 is to drop first it fetches no further than a box reads.
 struct GemmTensors {
     TensorMapRequest a, b, c;
 };
 GemmTensors gemm_tensors(const Sm90GemmConfig& config, const GemmShape& shape, const void* a, const void* b,
-                         const void* c);
+                         const void* c, CachePolicy a_policy = CachePolicy::normal,
+                         CachePolicy b_policy = CachePolicy::normal);
 
 }  // namespace rooftile

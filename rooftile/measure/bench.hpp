@@ -61,6 +61,7 @@ class Bench {
     std::shared_ptr<const Nvml> gpu_;
     std::unique_ptr<CublasLt> rival_;
     bool loaded_ = false;
+    std::uint64_t problems_ = 0;  ///< timed so far
     std::chrono::steady_clock::time_point busy_until_{};
 };
 

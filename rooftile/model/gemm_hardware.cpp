@@ -117,8 +117,7 @@ GemmHardware gemm_hardware(const Machine& machine, std::string_view family, Type
     hw.loaded_latency =
         family == "wgmma" ? optional(latency_cycles(machine, "tma.latency_loaded", clock)) : std::nan("");
     hw.store_latency = optional(latency_cycles(machine, "tma.store_latency", clock));
-    hw.step_floor =
-        family == "wgmma" ? optional(latency_cycles(machine, "wgmma.step", clock)) : std::nan("");
+    hw.step_floor = family == "wgmma" ? optional(latency_cycles(machine, "wgmma.step", clock)) : std::nan("");
     hw.tile_turn = family == "wgmma" ? optional(latency_cycles(machine, "wgmma.turn", clock)) : std::nan("");
     hw.top_hz =
         optional(machine.number<Clock>(machine.find("clock.tensor") ? "clock.tensor" : "clock.boost"));

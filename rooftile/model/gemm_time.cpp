@@ -33,8 +33,9 @@ class Terms {
         dram_ = dram / ctas;
         l2_ = l2_bytes(t, p) / ctas;
         last_ = ctas - (w.waves - 1) * w.slots;
-        latency_ = std::isnan(hw.loaded_latency) ? most_known(hw.dram_latency, 0) + most_known(hw.tma_latency, 0)
-                                                 : hw.loaded_latency;
+        latency_ = std::isnan(hw.loaded_latency)
+                       ? most_known(hw.dram_latency, 0) + most_known(hw.tma_latency, 0)
+                       : hw.loaded_latency;
         // C leaves by the SM's port; it shows where nothing runs beside it.
         out_.epilogue = most_known(store_cycles(hw, t, p), 0);
         out_.exchange = exchange_cycles(hw, t);

@@ -7,6 +7,9 @@
 namespace rooftile {
 namespace {
 
+/// Whether C is evict_first where A, B and C exceed L2 and the request does not say.
+constexpr bool c_evict_first_beyond_l2 = false;
+
 Input given(std::string name, double value, std::string unit, std::string source) {
     return Derivation::given(std::move(name), value, std::move(unit), std::move(source));
 }
@@ -230,28 +233,30 @@ Reuse reuse(const GemmContext& context, const Kept& kept) {
 
 void caching(const GemmContext& context, const Kept& kept, const GemmConfig& config, Derivation& steps) {
     const Reuse r = reuse(context, kept);
-    const auto word = [](CachePolicy policy) {
-        return policy == CachePolicy::evict_first ? "evict_first" : "normal";
-    };
-    const auto times = [](std::int64_t reads) {
-        return reads == 1 ? std::string("read once") : fmt::format("read {} times", reads);
+    const auto use = [](CachePolicy policy, std::int64_t reads) {
+        return fmt::format("{}: read {}", policy == CachePolicy::evict_first ? "evict_first" : "normal",
+                           reads == 1 ? std::string("once") : fmt::format("{} times", reads));
     };
     const double l2 = context.hw.l2_bytes;
-    const int first = (config.a_policy == CachePolicy::evict_first)
-                      + (config.b_policy == CachePolicy::evict_first)
-                      + (config.c_policy == CachePolicy::evict_first);
+    const std::string room = std::isnan(l2) ? "may or may not fit L2"
+                                            : fmt::format("{} the {:.4g} B that one partition of L2 holds",
+                                                          r.bytes > l2 ? "exceed" : "fit", l2);
     steps.add(
         "evict_first",
-        "operands used once: A or B of one column or row of cluster tiles, C beyond L2   [M32]",
+        chosen(context.request.evict_first,
+               c_evict_first_beyond_l2
+                   ? "C where A + B + C exceed L2; A and B never: measured slower   [M32, docs/facts.md 23]"
+                   : "none: with it, streams that are read once were measured slower   [docs/facts.md 23]"),
         {given("A + B + C", r.bytes, "B", "problem"), steps.fact("l2.size"), steps.fact("l2.partitions"),
          given("reads of A", double(r.a_reads), "", "columns of cluster tiles"),
          given("reads of B", double(r.b_reads), "", "rows of cluster tiles")},
-        first, "operands",
-        fmt::format("A {}: {}; B {}: {}; C {}: written once, and all three {}", word(config.a_policy),
-                    times(r.a_reads), word(config.b_policy), times(r.b_reads), word(config.c_policy),
-                    std::isnan(l2) ? std::string("may or may not fit L2")
-                                   : fmt::format("{} the {:.4g} B that one partition of L2 holds",
-                                                 r.bytes > l2 ? "exceed" : "fit", l2)));
+        double(evict_first_letters(config).size()), "operands",
+        fmt::format("A {}; B {}; C {}, and all three {}", use(config.a_policy, r.a_reads),
+                    use(config.b_policy, r.b_reads),
+                    config.c_policy == CachePolicy::evict_first ? "evict_first: written once"
+                    : stores_by_tma(context.problem)            ? "normal: written once"
+                                                                : "normal: stores without TMA take no hint",
+                    room));
 }
 
 void launching(const GemmContext& context, const GemmConfig& config, Derivation& steps) {
@@ -270,10 +275,12 @@ void launching(const GemmContext& context, const GemmConfig& config, Derivation&
 
 void set_cache_policies(const GemmContext& context, const Kept& kept, GemmConfig& config) {
     if (context.kernel != GemmKernel::sm90_gemm) return;
-    const Reuse r = reuse(context, kept);
-    if (r.a_reads == 1) config.a_policy = CachePolicy::evict_first;
-    if (r.b_reads == 1) config.b_policy = CachePolicy::evict_first;
-    if (r.bytes > context.hw.l2_bytes) config.c_policy = CachePolicy::evict_first;
+    EvictFirst operands;
+    operands.c = c_evict_first_beyond_l2 && reuse(context, kept).bytes > context.hw.l2_bytes;
+    operands = context.request.evict_first.value_or(operands);
+    if (operands.a) config.a_policy = CachePolicy::evict_first;
+    if (operands.b) config.b_policy = CachePolicy::evict_first;
+    if (operands.c && stores_by_tma(context.problem)) config.c_policy = CachePolicy::evict_first;
 }
 
 void write_choices(const GemmContext& context, const Kept& kept, const GemmConfig& config,

@@ -47,6 +47,8 @@ const char* bars_deferred_store(const Sm90GemmConfig& c) {
     return nullptr;
 }
 
+bool stores_by_tma(const GemmProblem& p) { return p.n % copy_elements == 0 && p.ldc % copy_elements == 0; }
+
 Sm90GemmConfig kernel_config(const GemmProblem& p, const GemmCandidate& c, int stages,
                              const RegisterSplit& r) {
     Sm90GemmConfig config{.tile_m = c.tile_m,
@@ -64,7 +66,7 @@ Sm90GemmConfig kernel_config(const GemmProblem& p, const GemmCandidate& c, int s
                           .type = p.a_type,
                           .a_major = p.a_major,
                           .b_major = p.b_major,
-                          .tma_store = p.n % copy_elements == 0 && p.ldc % copy_elements == 0};
+                          .tma_store = stores_by_tma(p)};
     give_registers(config, c, r);
     return config;
 }
@@ -76,7 +78,10 @@ Sm90GemmConfig kernel_config(const GemmPlan& plan) {
                                   c.split_k,  c.deferred_store};
     const RegisterSplit registers{0, static_cast<int>(plan.resources.producer_registers.value_or(0)),
                                   static_cast<int>(plan.resources.consumer_registers.value_or(0))};
-    return kernel_config(plan.problem, candidate, c.stages, registers);
+    Sm90GemmConfig config = kernel_config(plan.problem, candidate, c.stages, registers);
+    config.load_policy = c.a_policy != CachePolicy::normal || c.b_policy != CachePolicy::normal;
+    config.store_policy = config.tma_store && c.c_policy != CachePolicy::normal;
+    return config;
 }
 
 Sm90GemmFamily::Sm90GemmFamily(const GemmHardware& hw, const GemmProblem& problem)

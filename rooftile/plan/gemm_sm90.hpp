@@ -59,6 +59,9 @@ class Sm90GemmFamily {
 /// where it can.
 const char* bars_deferred_store(const Sm90GemmConfig& config);
 
+/// Whether C goes out by TMA: rows of whole 16-byte pieces, and as far apart.
+bool stores_by_tma(const GemmProblem& problem);
+
 /// The kernel's template parameter for a candidate or a finished plan of this family.
 Sm90GemmConfig kernel_config(const GemmProblem& problem, const GemmCandidate& candidate, int stages,
                              const RegisterSplit& registers);

@@ -36,6 +36,14 @@ std::string_view name_of(Order order) {
     return "?";
 }
 
+std::string evict_first_letters(const GemmConfig& config) {
+    std::string letters;
+    if (config.a_policy == CachePolicy::evict_first) letters += 'a';
+    if (config.b_policy == CachePolicy::evict_first) letters += 'b';
+    if (config.c_policy == CachePolicy::evict_first) letters += 'c';
+    return letters;
+}
+
 std::string_view name_of(Reason reason) {
     switch (reason) {
         case Reason::registers:

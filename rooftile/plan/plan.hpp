@@ -26,6 +26,11 @@ std::string_view name_of(GemmKernel kernel);
 std::string_view name_of(Schedule schedule);
 std::string_view name_of(Order order);
 
+/// The operands whose lines L2 is to drop first.
+struct EvictFirst {
+    bool a = false, b = false, c = false;
+};
+
 struct GemmConfig {
     GemmKernel kernel = GemmKernel::generic;
     int tile_m = 0, tile_n = 0, tile_k = 0;
@@ -45,6 +50,8 @@ struct GemmConfig {
     CachePolicy a_policy = CachePolicy::normal, b_policy = CachePolicy::normal,
                 c_policy = CachePolicy::normal;
 };
+/// Letters of the operands whose policy is evict_first, in order: "", "c", "bc".
+std::string evict_first_letters(const GemmConfig& config);
 
 struct Resources {
     std::optional<std::int64_t> threads, accumulator_registers;
@@ -150,8 +157,9 @@ struct GemmRequest {
     std::optional<Schedule> schedule{};
     std::optional<Order> order{};
     std::optional<bool> programmatic_launch{}, deferred_store{};
-    int top = 8;                  ///< plans to keep
-    bool buildable_only = false;  ///< leave out what no kernel can be compiled for yet
+    std::optional<EvictFirst> evict_first{};  ///< of C: where C goes out by TMA
+    int top = 8;                              ///< plans to keep
+    bool buildable_only = false;              ///< leave out what no kernel can be compiled for yet
 };
 
 /// Derives every parameter of a GEMM kernel for `machine` [M1-M17, M29]. Never throws for an unknown

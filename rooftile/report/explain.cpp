@@ -91,8 +91,10 @@ std::string why_behind(const GemmPlan& best, const GemmPlan& other) {
 }
 
 std::string derivation_text(const GemmPlan& plan, const Terminal& terminal) {
-    std::string out =
-        terminal.paint(fmt::format("Why plan {}: {}", plan.rank, label_of(plan.config)), Tone::strong) + "\n";
+    std::string out = terminal.paint(wrapped(fmt::format("Why plan {}: {}", plan.rank, label_of(plan.config)),
+                                             terminal.width, 2),
+                                     Tone::strong)
+                      + "\n";
     int number = 0;
     for (const Step& step : plan.derivation) out += step_text(step, ++number, terminal);
     return out;

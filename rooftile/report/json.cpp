@@ -227,7 +227,10 @@ Json config_json(const GemmConfig& c) {
             {"order", name_of(c.order)},
             {"group", c.group},
             {"split_k", c.split_k},
-            {"ctas_per_sm", c.ctas_per_sm}};
+            {"ctas_per_sm", c.ctas_per_sm},
+            {"deferred_store", c.deferred_store},
+            {"programmatic_launch", c.programmatic_launch},
+            {"evict_first", evict_first_letters(c)}};
 }
 
 Json resources_json(const Resources& r) {

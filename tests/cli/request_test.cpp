@@ -33,6 +33,9 @@ TEST(Request, UnknownNamesListWhatIsAccepted) {
     expect_refused(with({"--type", "fp7"}), {"--type fp7", "bf16", "fp16"});
     expect_refused(with({"--schedule", "fast"}), {"--schedule fast", "cooperative", "pingpong"});
     expect_refused(with({"--order", "spiral"}), {"--order spiral", "row", "hilbert"});
+    for (const char* operands : {"d", "cc", "C", "none,c"})
+        expect_refused(with({"--evict-first", operands}),
+                       {std::string("--evict-first ") + operands, "none, or letters of a, b and c"});
     expect_refused(with({"--a-major", "n"}), {"--a-major n", "k, m"});
     expect_refused(with({"--b-major", "m"}), {"--b-major m", "k, n"});
     expect_refused(with({"--color", "blue"}), {"--color blue", "auto, always, never"});

@@ -119,6 +119,41 @@ TEST(GemmConfigs, FeasibleWithPartsOfKMeansItCompilesAsPlanned) {
     expect_compiles_as_planned(configs);
 }
 
+// Whole and multicast loads, stores at once and deferred: hints stand where they are asked for and nowhere else.
+TEST(GemmConfigs, CacheHintsStandOnlyWhereTheyAreAskedFor) {
+    const auto mentions = [](const std::string& ptx, const std::string& what) {
+        std::size_t count = 0;
+        for (std::size_t at = ptx.find(what); at != ptx.npos; at = ptx.find(what, at + 1)) ++count;
+        return count;
+    };
+    GemmRequest request;
+    request.tile_m = 128, request.tile_n = 256, request.split_k = 1, request.top = 1;
+    for (int cluster_m : {1, 2})
+        for (bool deferred : {false, true})
+            for (int operands = 0; operands < 4; ++operands) {
+                SCOPED_TRACE(testing::Message() << cluster_m << deferred << operands);
+                request.cluster_m = cluster_m, request.cluster_n = 1;
+                request.schedule = Schedule::cooperative;
+                request.deferred_store = deferred;
+                request.evict_first.reset();
+                const bool load = operands & 1, store = operands & 2;
+                if (operands) request.evict_first = EvictFirst{false, load, store};
+                const auto outcome =
+                    derive(machine_by_id("h100-sxm"), gemm_problem(4096, 4096, 4096), request);
+                ASSERT_TRUE(std::holds_alternative<Plans>(outcome));
+                const Sm90GemmConfig config = kernel_config(std::get<Plans>(outcome).plans.front());
+                const Source source = gemm_source(config);
+                const std::string ptx = compile_to_ptx(source);
+                const std::size_t loads = mentions(ptx, "complete_tx::bytes");
+                const std::size_t stores = mentions(ptx, "global.shared::cta.bulk_group");
+                ASSERT_GT(loads, 0u);
+                ASSERT_GT(stores, 0u);
+                EXPECT_EQ(mentions(ptx, "cache_hint"), (load ? loads : 0) + (store ? stores : 0));
+                EXPECT_EQ(mentions(ptx, "bulk_group.L2::cache_hint"), store ? stores : 0);
+                EXPECT_FALSE(unclean(compile_source(source)));
+            }
+}
+
 // Where registers are scarcest for what the producer holds: a sample of all rarely meets one of these.
 TEST(GemmConfigs, ProducersOfFewRegistersThatMulticastCompileAsPlanned) {
     std::vector<Sm90GemmConfig> tight;
@@ -128,7 +163,9 @@ TEST(GemmConfigs, ProducersOfFewRegistersThatMulticastCompileAsPlanned) {
         });
     ASSERT_FALSE(tight.empty());
     const std::size_t all = tight.size();
-    const std::vector<Sm90GemmConfig> configs = sample(std::move(tight), 32);
+    std::vector<Sm90GemmConfig> configs = sample(std::move(tight), 32);
+    for (std::size_t i = 0; i < configs.size(); i += 2)  // a policy is one more word to hold
+        configs[i].load_policy = configs[i].store_policy = true;
     std::cout << configs.size() << " of " << all << " configurations\n";
     expect_compiles_as_planned(configs);
 }

@@ -34,8 +34,10 @@ struct Fixed {
     int split_k = 1;
     bool deferred_store = true;  ///< where registers allow it
     bool programmatic_launch = true;
+    EvictFirst evict_first{};
 };
 constexpr Schedule pingpong = Schedule::pingpong, cooperative = Schedule::cooperative;
+constexpr EvictFirst all{true, true, true}, only_b{false, true, false}, only_c{false, false, true};
 constexpr Fixed configurations[] = {{128, 256},
                                     {128, 128, cooperative, 1, 1, Order::column},
                                     {64, 256},
@@ -71,7 +73,10 @@ constexpr Fixed configurations[] = {{128, 256},
                                     {128, 192, pingpong, 1, 2, Order::morton},
                                     {64, 128, cooperative, 1, 2, Order::hilbert, 1, 2},
                                     {256, 128, cooperative, 2, 1, Order::morton, 1, 1, true, false},
-                                    {256, 160, cooperative, 1, 2, Order::row, 1, 1, false}};
+                                    {256, 160, cooperative, 1, 2, Order::row, 1, 1, false},
+                                    {128, 256, cooperative, 2, 1, Order::row, 1, 1, true, true, all},
+                                    {64, 64, cooperative, 1, 1, Order::row, 1, 2, true, true, only_b},
+                                    {128, 192, pingpong, 1, 1, Order::grouped, 4, 1, true, true, only_c}};
 
 GemmRequest request_of(const Fixed& f) {
     GemmRequest r;
@@ -83,6 +88,7 @@ GemmRequest request_of(const Fixed& f) {
     if (f.order == Order::grouped || f.order == Order::serpentine) r.group = f.group;
     if (!f.deferred_store) r.deferred_store = false;
     r.programmatic_launch = f.programmatic_launch;
+    r.evict_first = f.evict_first;
     r.top = 1;
     r.buildable_only = true;
     return r;

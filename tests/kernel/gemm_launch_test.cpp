@@ -33,7 +33,7 @@ TEST(GemmLaunch, TheNameHoldsEveryMemberByName) {
         ".split_k=1, .ctas_per_sm=1, .producer_registers=40, .consumer_registers=232, "
         ".type=rooftile::Type::bf16, "
         ".a_major=rooftile::Major::k, .b_major=rooftile::Major::k, .tma_store=true, "
-        ".deferred_store=false}>");
+        ".deferred_store=false, .load_policy=false, .store_policy=false}>");
     Sm90GemmConfig other = base;
     other.schedule = Schedule::pingpong;
     other.type = Type::fp16;
@@ -165,6 +165,17 @@ TEST(GemmLaunch, OfATileLargerThanCOnlyWhatExistsIsLoaded) {
     Sm90GemmConfig transposed = base;
     transposed.a_major = transposed.b_major = Major::mn;
     EXPECT_EQ(copies(transposed, 8, 8).stage_bytes, base.stage_bytes());
+}
+
+// A k-major box reads 128 of the 256 B that L2 would fetch; what is dropped first must not wait for the rest.
+TEST(GemmLaunch, WhatIsEvictedFirstIsFetchedNoFurtherThanABox) {
+    const auto promotion = [](CachePolicy a, CachePolicy b) {
+        const GemmTensors t = gemm_tensors(base, {128, 256, 64, 64, 64, 256}, at(16), at(16), at(16), a, b);
+        return std::tuple{t.a.l2_promotion_bytes, t.b.l2_promotion_bytes, t.c.l2_promotion_bytes};
+    };
+    EXPECT_EQ(promotion(CachePolicy::normal, CachePolicy::normal), std::tuple(256, 256, 0));
+    EXPECT_EQ(promotion(CachePolicy::evict_first, CachePolicy::normal), std::tuple(128, 256, 0));
+    EXPECT_EQ(promotion(CachePolicy::normal, CachePolicy::evict_first), std::tuple(256, 128, 0));
 }
 
 TEST(GemmLaunch, ATableHoldsTheWalkOfOrdersWithoutAClosedForm) {

@@ -175,7 +175,8 @@ TEST(PredictRung, ClocksFollowTheMatrixUnits) {
     const Machine h200 = machine_by_id("h200-sxm");
     const GemmProblem p = gemm_problem(4096, 4096, 4096);
     const LadderPrediction naive = predict_rung(h200, Rung::naive, p);
-    EXPECT_NEAR(*naive.time_us, 497 * 4096 * 144 / 1.98e3 + 1e6 * h200.number<Seconds>("launch.gap_stream")->value, 0.01);
+    EXPECT_NEAR(*naive.time_us,
+                497 * 4096 * 144 / 1.98e3 + 1e6 * h200.number<Seconds>("launch.gap_stream")->value, 0.01);
     EXPECT_EQ(*naive.bound, Bound::shared);
     EXPECT_NE(naive.reason.find("18 lines"), std::string::npos);
     const LadderPrediction five = predict_rung(h200, Rung::pipelined, p);

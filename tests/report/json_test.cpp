@@ -41,11 +41,36 @@ TEST(Json, SchemaCheckerSeesFaults) {
     EXPECT_NE(damaged("/plans/0/rank", 1.5), "");
     EXPECT_NE(damaged("/plans/0/config/order", "spiral"), "");
     EXPECT_NE(damaged("/plans/0/config/tile_m", 0), "");
+    EXPECT_NE(damaged("/plans/0/config/evict_first", "ba"), "");
     EXPECT_NE(damaged("/plans/0/resources/setmaxnreg", {{"producer", 40}}), "");
     EXPECT_NE(damaged("/plans/0/surprise", true), "");
     auto without = good;
     without.erase("rejected");
     EXPECT_NE(schema.faults(without), "");
+}
+
+TEST(Json, ConfigSaysHowItStoresLaunchesAndCaches) {
+    GemmConfig config = sample::plans().plans[0].config;
+    config.deferred_store = true;
+    config.programmatic_launch = false;
+    config.b_policy = config.c_policy = CachePolicy::evict_first;
+    const auto json = parsed(config_json(config));
+    EXPECT_EQ(json.at("deferred_store"), true);
+    EXPECT_EQ(json.at("programmatic_launch"), false);
+    EXPECT_EQ(json.at("evict_first"), "bc");
+    EXPECT_EQ(parsed(config_json({})).at("evict_first"), "");
+}
+
+TEST(Json, ADocumentOfBeforeThoseKeysFollowsItsSchema) {
+    for (const char* file : {"plan-1.json", "measurement-1.json"}) {
+        const bool plan = file[0] == 'p';
+        auto document = plan ? parsed(plan_document(sample::context(), sample::plans()))
+                             : parsed(measurement_document(sample::gpu_context(), {sample::measurement()}));
+        auto& config = document.at(plan ? "plans" : "rows").at(0).at("config");
+        for (const char* key : {"deferred_store", "programmatic_launch", "evict_first"})
+            EXPECT_EQ(config.erase(key), 1u) << file << " " << key;
+        EXPECT_EQ(JsonSchema(file).faults(document), "");
+    }
 }
 
 TEST(Json, UnknownValuesAreNullAndNamed) {

@@ -99,6 +99,20 @@ TEST(SuiteRecord, ReadsWhatWasWritten) {
     EXPECT_EQ(again, record_of(good()));
 }
 
+TEST(SuiteRecord, ReadsRowsOfBeforeTheConfigSaidHowItStoresAndCaches) {
+    std::string text = json_text(first_line(), -1);
+    for (Json line : measurement_lines(sample::gpu_context(), rows_of(good()[0]), {})) {
+        for (const char* key : {"deferred_store", "programmatic_launch", "evict_first"})
+            ASSERT_EQ(line.at("config").erase(key), 1u) << key;
+        text += json_text(line, -1);
+    }
+    const SuiteRecord old = read_suite_record(text, "x.jsonl");
+    ASSERT_EQ(old.shapes.size(), 1u);
+    EXPECT_EQ(old.shapes[0].rows.size(), 2u);
+    EXPECT_EQ(old.shapes[0].first().label,
+              read_suite_record(record_of(good()), "x.jsonl").shapes[0].first().label);
+}
+
 TEST(SuiteRecord, WhatAKilledRunLeftIsNotThere) {
     const std::string whole = record_of(good());
     const std::size_t rows_of_first =
