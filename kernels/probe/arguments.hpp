@@ -36,8 +36,25 @@ struct WgmmaLoadArguments {
     int cycles_per_box;  ///< x 16: one box each that many sixteenths of a cycle; 0: no loads
 };
 
-constexpr int wgmma_ring_stages = 8;  ///< boxes of 8 KiB in flight beside the products
-constexpr int wgmma_ring_rows = 64;
+constexpr int alu_chains = 8;  ///< independent chains of a thread of fma_rate and mufu_rate
+/// Operations of each chain a loop: the loop's own few take issue slots too, which every multiply-add needs.
+constexpr int fma_unroll = 64, mufu_unroll = 4;
+
+/// Boxes of 32 KiB in flight beside the products: the loading thread manages one in some 500 cycles there.
+constexpr int wgmma_ring_stages = 4;
+constexpr int wgmma_ring_rows = 256;
+
+/// The GEMM's main loop as a load: stages of A (128 x 64) and B (n x 64), each row 128 bytes.
+constexpr int wgmma_stream_stages = 4;
+constexpr int wgmma_stream_rows = 128;  ///< of a box; n is a multiple
+constexpr int wgmma_stream_shared_bytes(int n) {
+    return wgmma_stream_stages * (wgmma_stream_rows + n) * 128 + 1024;
+}
+
+struct WgmmaStreamArguments {
+    BoxWalk walk;
+    int steps;  ///< k-steps of 64
+};
 
 /// Dynamic shared memory of wgmma_load: two stages of A (two warpgroups) and B, the ring, alignment.
 constexpr int wgmma_load_shared_bytes(int n) {

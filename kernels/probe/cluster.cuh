@@ -33,25 +33,27 @@ __global__ void dsmem_chase(int loads, int ctas, ProbeRecord* records) {
     ptx::cluster_sync();  // nobody leaves while another reads here
 }
 
-constexpr int dsmem_read_bytes = 64 * 1024;
+constexpr int dsmem_read_bytes = 32 * 1024;
 
-/// Every thread loads 16 bytes at a time, `loops` x 4, from 64 KiB of the next CTA; all CTAs at once.
+/// Every thread loads 16 bytes at a time, `loops` x 4, from 32 KiB of the next CTA; all CTAs at once. `step` as
+/// for shared_read.
 __global__ void __launch_bounds__(512)
-    dsmem_read(const uint4* data, int loops, int ctas, ProbeRecord* records) {
+    dsmem_read(const uint4* data, int loops, unsigned step, int ctas, ProbeRecord* records) {
     extern __shared__ uint4 dynamic_shared_words[];
     for (unsigned i = threadIdx.x; i < dsmem_read_bytes / 16; i += blockDim.x)
         dynamic_shared_words[i] = data[i];
     const unsigned peer =
-        ptx::map_to_rank(ptx::shared_address(dynamic_shared_words), (ptx::cluster_rank() + 1) % ctas)
-        + 16 * threadIdx.x;
+        ptx::map_to_rank(ptx::shared_address(dynamic_shared_words), (ptx::cluster_rank() + 1) % ctas);
+    unsigned offset = 16 * threadIdx.x;
     ptx::cluster_sync();
     float sum[4] = {};
     const ProbeTime begin = probe_time();
+#pragma unroll 1
     for (int i = 0; i < loops; ++i) {
+        offset = (offset + step) % 8192;
         float v[4][4];
 #pragma unroll
-        for (int j = 0; j < 4; ++j)
-            ptx::load_cluster<4>(v[j], peer + static_cast<unsigned>((i * 4 + j) % 8) * 8192);
+        for (int j = 0; j < 4; ++j) ptx::load_cluster<4>(v[j], peer + offset + j * 8192);
 #pragma unroll
         for (int j = 0; j < 4; ++j) sum[j] += v[j][0] + v[j][1] + v[j][2] + v[j][3];
     }

@@ -9,22 +9,28 @@ namespace rooftile {
 
 constexpr int shared_read_bytes = 64 * 1024;
 
-/// `loops` x 8 conflict-free 16-byte loads a thread, from 64 KiB of `data`.
-__global__ void __launch_bounds__(1024) shared_read(const uint4* data, int loops, ProbeRecord* records) {
+/// `loops` x 8 conflict-free 16-byte loads a thread, from 64 KiB of `data`: 8 KiB apart, and `step` bytes, a
+/// multiple of 16, further on from loop to loop. Only the launch knows `step`: loads of one address again and
+/// again are made once by the compiler.
+__global__ void __launch_bounds__(1024)
+    shared_read(const uint4* data, int loops, unsigned step, ProbeRecord* records) {
     extern __shared__ uint4 dynamic_shared_words[];
     for (unsigned i = threadIdx.x; i < shared_read_bytes / 16; i += blockDim.x)
         dynamic_shared_words[i] = data[i];
     __syncthreads();
-    unsigned at = ptx::shared_address(dynamic_shared_words) + 16 * (threadIdx.x % 512);
+    const unsigned base = ptx::shared_address(dynamic_shared_words);
+    unsigned offset = 16 * (threadIdx.x % 512);
     unsigned sum = 0;
     const ProbeTime begin = probe_time();
+#pragma unroll 1
     for (int i = 0; i < loops; ++i) {
+        offset = (offset + step) % 8192;
         uint4 v[8];
 #pragma unroll
         for (int j = 0; j < 8; ++j)
             asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
                          : "=r"(v[j].x), "=r"(v[j].y), "=r"(v[j].z), "=r"(v[j].w)
-                         : "r"(at + j * 8192));
+                         : "r"(base + offset + j * 8192));
 #pragma unroll
         for (int j = 0; j < 8; ++j) sum ^= v[j].x ^ v[j].y ^ v[j].z ^ v[j].w;
     }
@@ -33,7 +39,8 @@ __global__ void __launch_bounds__(1024) shared_read(const uint4* data, int loops
     if (threadIdx.x == 0) write_record(records, begin, end, sum);
 }
 
-/// A chain of dependent loads by one thread.
+/// A chain of dependent loads by one thread; each gives the next one's address as it is, so nothing but the
+/// loads is in the chain.
 __global__ void shared_chase(int loads, ProbeRecord* records) {
     __shared__ unsigned next[1024];
     if (threadIdx.x != 0) return;
@@ -92,9 +99,7 @@ __global__ void mbarrier_alone(int loops, ProbeRecord* records) {
     write_record(records, begin, probe_time(), 0);
 }
 
-constexpr int alu_chains = 8;  ///< independent chains of a thread
-
-/// `loops` x 8 x 4 fp32 fused multiply-adds a thread.
+/// `loops` x alu_chains x fma_unroll fp32 fused multiply-adds a thread.
 __global__ void __launch_bounds__(1024) fma_rate(float x, int loops, ProbeRecord* records) {
     float v[alu_chains];
 #pragma unroll
@@ -104,7 +109,7 @@ __global__ void __launch_bounds__(1024) fma_rate(float x, int loops, ProbeRecord
 #pragma unroll 1
     for (int i = 0; i < loops; ++i) {
 #pragma unroll
-        for (int u = 0; u < 4; ++u)
+        for (int u = 0; u < fma_unroll; ++u)
 #pragma unroll
             for (int j = 0; j < alu_chains; ++j)
                 asm volatile("fma.rn.f32 %0, %0, %1, %1;" : "+f"(v[j]) : "f"(x));
@@ -117,7 +122,7 @@ __global__ void __launch_bounds__(1024) fma_rate(float x, int loops, ProbeRecord
     if (threadIdx.x == 0) write_record(records, begin, end, __float_as_uint(sum));
 }
 
-/// `loops` x 8 x 4 ex2.approx a thread.
+/// `loops` x alu_chains x mufu_unroll ex2.approx a thread.
 __global__ void __launch_bounds__(1024) mufu_rate(float x, int loops, ProbeRecord* records) {
     float v[alu_chains];
 #pragma unroll
@@ -127,7 +132,7 @@ __global__ void __launch_bounds__(1024) mufu_rate(float x, int loops, ProbeRecor
 #pragma unroll 1
     for (int i = 0; i < loops; ++i) {
 #pragma unroll
-        for (int u = 0; u < 4; ++u)
+        for (int u = 0; u < mufu_unroll; ++u)
 #pragma unroll
             for (int j = 0; j < alu_chains; ++j) asm volatile("ex2.approx.ftz.f32 %0, %0;" : "+f"(v[j]));
     }

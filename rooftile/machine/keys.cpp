@@ -128,13 +128,10 @@ constexpr Key keys[] = {
     physical("power.idle", "W", "a context open and nothing running"),
     physical("power.held", "W", "mean power that the limit holds the GPU to under steady load"),
     physical("power.static", "W", "power that no operation accounts for, at work"),
-    physical("energy.cycle", "J/clk/SM", "a cycle of an SM that has a CTA, its work left out"),
     physical("energy.flop.*", "J/FLOP", "of the matrix units, at clock.sustained of the type, random data"),
     physical("energy.fill", "J/B", "of bytes that arrive in shared memory from L2, at the same clock"),
     physical("energy.dram", "J/B", "of bytes between device memory and L2"),
     physical("energy.exponent", "1", "energy of an operation grows with this power of the SM clock"),
-    physical("energy.shared", "J/B", "byte read from or written to shared memory, at the highest clock"),
-    physical("energy.l2", "J/B", "byte from L2 to an SM"),
 };
 
 constexpr Feature features[] = {

@@ -38,15 +38,18 @@ double exchange_cycles(const GemmHardware& hw, const GemmTile& t) {
 
 namespace {
 
-// One band of `height` rows of tiles is walked over all columns. Its rows of A stay in L2 if they and the
-// columns of B in use fit; all of B comes once a band unless it stays beside them.
-double walk_reads(double a_bytes, double b_bytes, double rows, double columns, double height, double slots,
-                  double l2_bytes) {
+// One band of `height` rows of tiles is walked over all columns. Between two uses of a line of the band's A the
+// walk touches the band of A, a window of B as wide as the CTAs in flight, and the C of both; between two uses of a
+// line of B the band of A, all of B, and the band's C. What is touched in between stays in L2 if it fits; C
+// counts, since what is written takes lines too (counted on H200: 2048x7168x2048, docs/facts.md).
+double walk_reads(double a_bytes, double b_bytes, double c_bytes, double rows, double columns, double height,
+                  double slots, double l2_bytes) {
     const double bands = whole_up(rows / height);
     const double width = least_known(columns, most_known(1, whole(slots / height)));
     const double band_a = a_bytes / bands, window_b = b_bytes * width / columns;
-    const double a_reads = band_a + window_b <= l2_bytes ? 1 : whole_up(columns / width);
-    const double b_reads = band_a + b_bytes <= l2_bytes ? 1 : bands;
+    const double band_c = c_bytes / bands, window_c = band_c * width / columns;
+    const double a_reads = band_a + window_b + window_c <= l2_bytes ? 1 : whole_up(columns / width);
+    const double b_reads = bands == 1 || band_a + b_bytes + band_c <= l2_bytes ? 1 : bands;
     return a_bytes * a_reads + b_bytes * b_reads;
 }
 
@@ -70,17 +73,18 @@ WalkTraffic::WalkTraffic(const GemmHardware& hw, const GemmTile& t, const GemmPr
 double WalkTraffic::dram(Order order, int group) const {
     if (order == Order::morton || order == Order::hilbert) return std::nan("");  // no closed form yet
     if (std::isnan(slots_) || std::isnan(l2_)) return std::nan("");
-    if (a_ + b_ <= l2_) return a_ + b_ + c_;
+    if (a_ + b_ + c_ <= l2_) return a_ + b_ + c_;
     // Row by row (or column by column) a wave covers the lines it has CTAs for, at least a cluster's.
     const auto lines = [&](double length, double all, double cluster) {
         return least_known(all, most_known(cluster, slots_ / length));
     };
     if (order == Order::row)
-        return c_ + walk_reads(a_, b_, rows_, columns_, lines(columns_, rows_, cluster_m_), slots_, l2_);
+        return c_ + walk_reads(a_, b_, c_, rows_, columns_, lines(columns_, rows_, cluster_m_), slots_, l2_);
     if (order == Order::column)
-        return c_ + walk_reads(b_, a_, columns_, rows_, lines(rows_, columns_, cluster_n_), slots_, l2_);
+        return c_ + walk_reads(b_, a_, c_, columns_, rows_, lines(rows_, columns_, cluster_n_), slots_, l2_);
     return c_
-           + walk_reads(a_, b_, rows_, columns_, least_known(rows_, double(group) * cluster_m_), slots_, l2_);
+           + walk_reads(a_, b_, c_, rows_, columns_, least_known(rows_, double(group) * cluster_m_), slots_,
+                        l2_);
 }
 
 double l2_bytes(const GemmTile& t, const GemmProblem& p) {

@@ -117,7 +117,8 @@ void probe_cluster(Lab& lab, ProbeResult& result) {
                              Launch here = all;
                              here.stream = stream;
                              const int reads = 500;
-                             launch(read, here, data, reads, ctas, records);
+                             const unsigned step = read_step;
+                             launch(read, here, data, reads, step, ctas, records);
                          }};
         if (resident > 0) questions.push_back(std::move(bandwidth));
     }

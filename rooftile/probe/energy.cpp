@@ -27,18 +27,24 @@ constexpr double launch_seconds = 0.01;
 struct Load {
     std::string label;
     LabRun run;
-    double flops = 0, zero_flops = 0, shared_bytes = 0, l2_bytes = 0, dram_bytes = 0;
+    double flops = 0, zero_flops = 0, fill_bytes = 0, dram_bytes = 0;
     double fill_box_bytes = 0;  ///< of boxes counted by the kernel, from L2 into shared memory
     bool idle = false;
 };
 
+/// The load whose clock is clock.sustained: the GEMM's main loop, its operands new with every product.
+constexpr const char* gemm_label = "GEMM loop n256";
+constexpr const char* spin_label = "spin, one warp an SM";
+constexpr unsigned long long power_cap = 0x4;  ///< nvmlClocksEventReasonSwPowerCap
+
 struct Steady {
-    double power_w = 0;  ///< by the energy counter where there is one, else NVML's reading
+    double power_w = 0;  ///< NVML's reading where there is one, else by the energy counter
     std::optional<double> counter_w, reading_w, temperature_c;
     unsigned long long reasons = 0;
     double seconds = 0;   ///< of GPU time that the rates are over
     double launches = 0;  ///< in it
-    double clock_hz = 0, clock_spread = 0;
+    double clock_hz = 0;  ///< mean: under the power limit clocks go up and down
+    double clock_spread = 0;
     double boxes = 0;  ///< of one launch, all CTAs
 };
 
@@ -87,6 +93,7 @@ class Pump {
 /// Rates over a stretch of launches, first begin to last end, the gaps between them included.
 void read_rates(const std::vector<std::vector<ProbeRecord>>& launches, Steady& steady) {
     unsigned long long first = ~0ull, last = 0;
+    double cycles = 0, nanoseconds = 0;
     std::vector<double> clocks, boxes;
     for (const auto& records : launches) {
         LabSamples one;
@@ -97,13 +104,15 @@ void read_rates(const std::vector<std::vector<ProbeRecord>>& launches, Steady& s
             first = std::min(first, r.begin_nanoseconds);
             last = std::max(last, r.end_nanoseconds);
             sum += static_cast<double>(r.boxes);
+            cycles += static_cast<double>(r.end_cycles - r.begin_cycles);
+            nanoseconds += static_cast<double>(r.end_nanoseconds - r.begin_nanoseconds);
         }
         boxes.push_back(sum);
     }
     steady.seconds = 1e-9 * static_cast<double>(last - first);
     steady.launches = static_cast<double>(launches.size());
     steady.clock_spread = (quantile(clocks, 0.9) - quantile(clocks, 0.1)) / 2;
-    steady.clock_hz = median(std::move(clocks));
+    steady.clock_hz = nanoseconds > 0 ? 1e9 * cycles / nanoseconds : 0;
     steady.boxes = median(std::move(boxes));
 }
 
@@ -158,8 +167,9 @@ Steady keep_up(Lab& lab, const Load& load, double scale) {
     if (before.joules > 0 && after_window.joules > before.joules)
         steady.counter_w = (after_window.joules - before.joules)
                            / std::chrono::duration<double>(after_window.at - before.at).count();
-    // The counter has no memory of the load before; the reading is for where there is no counter.
-    steady.power_w = steady.counter_w.value_or(steady.reading_w.value_or(0));
+    // The reading, a mean over a second, says 680 to 690 W of loads that one limit holds; the counter's steps
+    // are uneven, and its windows scatter from 650 to 690.
+    steady.power_w = steady.reading_w.value_or(steady.counter_w.value_or(0));
     return steady;
 }
 
@@ -170,7 +180,6 @@ Load wgmma_load(Lab& lab, const std::string& label, WgmmaSetup setup) {
     load.label = label;
     load.run = wgmma_run(lab, setup);
     (setup.zeros ? load.zero_flops : load.flops) = setup.flops() * setup.ctas;
-    load.shared_bytes = setup.shared_bytes() * setup.ctas;
     load.fill_box_bytes = wgmma_box_bytes;
     return load;
 }
@@ -188,26 +197,18 @@ Load stream_load(Lab& lab, const std::string& label, bool from_l2, int ctas) {
     load.label = label;
     load.run = stream_run(lab, setup);
     const double bytes = double(setup.bytes_per_cta) * ctas;
-    load.l2_bytes = bytes, load.shared_bytes = bytes, load.dram_bytes = from_l2 ? 0 : bytes;
+    load.fill_bytes = bytes, load.dram_bytes = from_l2 ? 0 : bytes;
     return load;
 }
 
-Load shared_load(Lab& lab, const std::string& label, int ctas) {
-    const Function kernel = lab.kernel("sm", "shared_read");
-    const DevicePointer data = lab.random(stream_bytes(lab));
-    const int loops = static_cast<int>(launch_seconds * 1.8e9 / (1024.0 * 8 * 16 / 128));
-    Launch grid;
-    grid.grid_x = static_cast<unsigned>(ctas);
-    grid.block_x = 1024;
-    grid.shared_bytes = static_cast<unsigned>(lab.device().shared_per_sm_bytes / 2);
+Load gemm_load(Lab& lab, const std::string& label, int n, int ctas) {
+    // At 1.4 GHz, where two instructions of N / 2 cycles make a k-step of 16.
+    const int steps = static_cast<int>(launch_seconds * 1.4e9 / (4.0 * n));
     Load load;
     load.label = label;
-    load.shared_bytes = double(loops) * 1024 * 8 * 16 * ctas;
-    load.run = {grid.grid_x, [=](Stream stream, DevicePointer records, int) {
-                    Launch here = grid;
-                    here.stream = stream;
-                    launch(kernel, here, data, loops, records);
-                }};
+    load.run = wgmma_stream_run(lab, n, ctas, steps);
+    load.flops = 2.0 * 128 * n * 64 * steps * ctas;
+    load.fill_box_bytes = wgmma_stream_rows * 128;
     return load;
 }
 
@@ -219,7 +220,7 @@ Load spin_load(Lab& lab) {
     grid.block_x = 32;
     grid.shared_bytes = static_cast<unsigned>(lab.device().shared_per_sm_bytes / 2);
     Load load;
-    load.label = "spin, one warp an SM";
+    load.label = spin_label;
     load.run = {grid.grid_x, [=](Stream stream, DevicePointer records, int) {
                     Launch here = grid;
                     here.stream = stream;
@@ -239,40 +240,39 @@ std::vector<Load> loads(Lab& lab) {
     std::vector<Load> all(1);
     all[0].label = "idle", all[0].idle = true;
     all.push_back(spin_load(lab));
+    all.push_back(gemm_load(lab, gemm_label, 256, sms));
     all.push_back(wgmma("wgmma n256 random", 256, sms));
     all.push_back(wgmma("wgmma n256 zeros", 256, sms, 0, true));
     all.push_back(wgmma("wgmma n256 random + TMA 48", 256, sms, 48));
-    all.push_back(wgmma("wgmma n128 random", 128, sms));
-    all.push_back(wgmma("wgmma n128 random + TMA 48", 128, sms, 48));
-    all.push_back(shared_load(lab, "shared LDS.128", sms));
     all.push_back(stream_load(lab, "TMA from L2", true, sms));
     all.push_back(stream_load(lab, "TMA from DRAM", false, sms));
+    all.push_back(gemm_load(lab, "GEMM loop n256, half the SMs", 256, sms / 2));
+    all.push_back(stream_load(lab, "TMA from DRAM, a quarter of the SMs", false, sms / 4));
     all.push_back(wgmma("wgmma n256 random, half the SMs", 256, sms / 2));
+    all.push_back(gemm_load(lab, "GEMM loop n128", 128, sms));
+    all.push_back(wgmma("wgmma n128 random", 128, sms));
+    all.push_back(gemm_load(lab, "GEMM loop n256, three quarters of the SMs", 256, sms * 3 / 4));
     all.push_back(wgmma("wgmma n256 random, quarter of the SMs", 256, sms / 4));
-    all.push_back(wgmma("wgmma n64 random", 64, sms));
-    all.push_back(wgmma("wgmma n128 zeros", 128, sms, 0, true));
-    all.push_back(wgmma("wgmma n256 random, three quarters of the SMs", 256, sms * 3 / 4));
-    all.push_back(wgmma("wgmma n256 random + TMA 24", 256, sms, 24));
-    all.push_back(stream_load(lab, "TMA from DRAM, a tenth of the SMs", false, sms / 10));
+    all.push_back(stream_load(lab, "TMA from DRAM, half the SMs", false, sms / 2));
     all.push_back(stream_load(lab, "TMA from L2, half the SMs", true, sms / 2));
-    all.push_back(shared_load(lab, "shared LDS.128, half the SMs", sms / 2));
     all.push_back(wgmma("wgmma n256 zeros + TMA 48", 256, sms, 48, true));
+    all.push_back(wgmma("wgmma n256 random, three quarters of the SMs", 256, sms * 3 / 4));
+    all.push_back(stream_load(lab, "TMA from DRAM, a tenth of the SMs", false, sms / 10));
     return all;
 }
 
-EnergyPoint energy_point(const Load& load, const Steady& steady) {
+EnergyPoint energy_point(const Load& load, const Steady& steady, double limit_w) {
     EnergyPoint point;
     point.label = load.label;
     point.power_w = steady.power_w;
     point.clock_hz = steady.clock_hz;
+    // Matrix work on zeros reports that reason at 280 W of 700.
+    point.held = (steady.reasons & power_cap) && point.power_w > 0.9 * limit_w;
     if (load.idle || steady.seconds <= 0) return point;
     const double a_second = steady.launches / steady.seconds;
-    const double filled = steady.boxes * load.fill_box_bytes;
-    point.active_cycles = steady.clock_hz * load.run.ctas;
     point.flops = load.flops * a_second;
     point.zero_flops = load.zero_flops * a_second;
-    point.shared_bytes = (load.shared_bytes + filled) * a_second;
-    point.l2_bytes = (load.l2_bytes + filled) * a_second;
+    point.fill_bytes = (load.fill_bytes + steady.boxes * load.fill_box_bytes) * a_second;
     point.dram_bytes = load.dram_bytes * a_second;
     return point;
 }
@@ -286,53 +286,61 @@ ProbePoint row_of(const EnergyPoint& p, const Load& load, const Steady& steady) 
     if (steady.temperature_c) row.add("temperature_c", *steady.temperature_c);
     row.add("clock_reasons", double(steady.reasons));
     row.add("clock_mhz", p.clock_hz / 1e6);
+    row.add("held", p.held);
     row.add("tflops", p.flops / 1e12);
     row.add("zero_tflops", p.zero_flops / 1e12);
-    row.add("shared_tbps", p.shared_bytes / 1e12);
-    row.add("l2_tbps", p.l2_bytes / 1e12);
+    row.add("fill_tbps", p.fill_bytes / 1e12);
     row.add("dram_tbps", p.dram_bytes / 1e12);
-    if (p.active_cycles > 0)
-        row.add("flop_per_clk_per_active_sm", (p.flops + p.zero_flops) / p.active_cycles);
+    if (!load.idle && p.clock_hz > 0) {
+        const double cycles = p.clock_hz * load.run.ctas;
+        row.add("flop_per_clk_per_active_sm", (p.flops + p.zero_flops) / cycles);
+        row.add("fill_b_per_clk_per_active_sm", p.fill_bytes / cycles);
+    }
     return row;
 }
 
-void add_fit(const EnergyFit& fit, std::span<const EnergyPoint> points, bool keyed, ProbeResult& result) {
+/// Joules at `reference_hz`, this GPU's own clock.sustained: so the machine file has them.
+void add_fit(std::span<const EnergyPoint> points, double reference_hz, ProbeResult& result) {
+    const EnergyFit fit = fit_energy(points, reference_hz);
+    const EnergySpread spread = leave_one_out(points, reference_hz);
     const int n = static_cast<int>(points.size());
-    const std::string suffix = keyed ? "" : ".linear";
-    const std::string note = fmt::format(
-        "at {:.0f} MHz, SM terms x (clock / that)^{:.2f}; rms {:.1f} W; spread: one load left out",
-        fit.reference_hz / 1e6, fit.exponent, fit.rms_w);
-    const EnergySpread spread = leave_one_out(points, fit.exponent);
-    const auto add = [&](const char* name, const char* key, double EnergyFit::*term, const char* unit) {
+    const std::string note =
+        fmt::format("at {:.0f} MHz, x (clock / that)^{:.2f}; rms {:.1f} W; spread: one load left out",
+                    reference_hz / 1e6, fit.exponent, fit.rms_w);
+    const auto add = [&](const char* name, const char* key, double EnergyFit::*term, double scale,
+                         const char* unit) {
         // A term that the fit sets to 0 is one it cannot tell: no number of the machine.
-        result.values.push_back({name + suffix, keyed && fit.*term > 0 ? key : "", fit.*term * 1e12, unit,
-                                 (spread.most.*term - spread.least.*term) / 2 * 1e12, n, note});
+        result.values.push_back({name, fit.*term > 0 ? key : "", fit.*term * scale, unit,
+                                 (spread.most.*term - spread.least.*term) / 2 * scale, n, note});
     };
-    add("energy.cycle", "energy.cycle", &EnergyFit::cycle_j, "pJ/clk/SM");
-    add("energy.flop.bf16", "energy.flop.bf16", &EnergyFit::flop_j, "pJ/FLOP");
-    add("energy.flop_zeros.bf16", "", &EnergyFit::zero_flop_j, "pJ/FLOP");
-    add("energy.shared", "energy.shared", &EnergyFit::shared_j, "pJ/B");
-    add("energy.l2", "energy.l2", &EnergyFit::l2_j, "pJ/B");
-    add("energy.dram", "energy.dram", &EnergyFit::dram_j, "pJ/B");
-    ProbePoint row{"energy.fit", keyed ? "best exponent" : "exponent 0", {}};
-    row.add("exponent", fit.exponent);
-    row.add("reference_mhz", fit.reference_hz / 1e6);
-    row.add("idle_w", fit.idle_w);
-    row.add("rms_w", fit.rms_w);
-    row.add("cycle_pj", fit.cycle_j * 1e12);
-    row.add("flop_pj", fit.flop_j * 1e12);
-    row.add("zero_flop_pj", fit.zero_flop_j * 1e12);
-    row.add("shared_pj", fit.shared_j * 1e12);
-    row.add("l2_pj", fit.l2_j * 1e12);
-    row.add("dram_pj", fit.dram_j * 1e12);
-    result.points.push_back(std::move(row));
+    add("power.static", "power.static", &EnergyFit::static_w, 1, "W");
+    add("energy.exponent", "energy.exponent", &EnergyFit::exponent, 1, "1");
+    add("energy.flop.bf16", "energy.flop.bf16", &EnergyFit::flop_j, 1e12, "pJ/FLOP");
+    add("energy.flop_zeros.bf16", "", &EnergyFit::zero_flop_j, 1e12, "pJ/FLOP");
+    add("energy.fill", "energy.fill", &EnergyFit::fill_j, 1e12, "pJ/B");
+    add("energy.dram", "energy.dram", &EnergyFit::dram_j, 1e12, "pJ/B");
     for (std::size_t i = 0; i < points.size(); ++i) {
         ProbePoint residual{"energy.residual", points[i].label, {}};
-        residual.add("exponent", fit.exponent);
         residual.add("power_w", points[i].power_w);
         residual.add("residual_w", fit.residual_w[i]);
         result.points.push_back(std::move(residual));
     }
+}
+
+/// What one load says by itself.
+void add_single(const Load& load, const EnergyPoint& point, const Steady& steady, ProbeResult& result) {
+    const auto clock = [&](const char* name, const char* key, const std::string& note) {
+        result.values.push_back({name, key, std::round(steady.clock_hz / 1e6), "MHz",
+                                 steady.clock_spread / 1e6, int(steady.launches), note});
+    };
+    if (load.idle)
+        result.values.push_back(
+            {"power.idle", "power.idle", steady.power_w, "W", 0, 1, "a context open, nothing running"});
+    else if (load.label == spin_label) clock("clock.light", "clock.boost", load.label);
+    else if (load.label == gemm_label)
+        clock("clock.matrix", "clock.sustained.bf16",
+              fmt::format("{}: A and B by TMA from L2, each product of new numbers; {:.0f} W, {:.0f} TFLOP/s",
+                          load.label, steady.power_w, point.flops / 1e12));
 }
 
 }  // namespace
@@ -342,8 +350,10 @@ void probe_energy(Lab& lab, ProbeResult& result) {
         result.failure = "NVML is not there: power is unknown";
         return;
     }
-    lab.load({"fill", "sm", "tma", wgmma_program(64), wgmma_program(128), wgmma_program(256)});
+    lab.load({"fill", "sm", "tma", "wgmma_stream", wgmma_program(128), wgmma_program(256)});
     lab.random(stream_bytes(lab));
+    const double limit_w = lab.nvml()->power_limit_w().value_or(0);
+    double sustained_hz = 0;
     std::vector<EnergyPoint> points;
     const std::vector<Load> all = loads(lab);
     for (std::size_t i = 0; i < all.size(); ++i) {
@@ -356,26 +366,19 @@ void probe_energy(Lab& lab, ProbeResult& result) {
             break;
         }
         const Steady steady = keep_up(lab, all[i], scale);
-        points.push_back(energy_point(all[i], steady));
+        points.push_back(energy_point(all[i], steady, limit_w));
         result.points.push_back(row_of(points.back(), all[i], steady));
-        const double mhz = steady.clock_hz / 1e6;
-        if (all[i].idle)
-            result.values.push_back(
-                {"power.idle", "power.idle", steady.power_w, "W", 0, 1, "a context open, nothing running"});
-        else if (all[i].label == "wgmma n256 random + TMA 48")
-            result.values.push_back({"clock.matrix", "clock.sustained.bf16", std::round(mhz), "MHz",
-                                     steady.clock_spread / 1e6, int(steady.launches),
-                                     fmt::format("{} at {:.0f} W", all[i].label, steady.power_w)});
-        else if (i == 1)
-            result.values.push_back({"clock.light", "clock.boost", std::round(mhz), "MHz",
-                                     steady.clock_spread / 1e6, int(steady.launches), all[i].label});
+        add_single(all[i], points.back(), steady, result);
+        if (all[i].label == gemm_label) sustained_hz = steady.clock_hz;
     }
-    if (points.size() < 8) {
+    if (const std::vector<double> held = held_power(points); !held.empty())
+        result.values.push_back(
+            probe_value("power.held", "power.held", "W", held, "a load each; NVML's mean over a second"));
+    if (points.size() < 8 || sustained_hz == 0) {
         result.notes.push_back("energy: too few loads for the joules of each kind of work");
         return;
     }
-    add_fit(fit_energy(points), points, true, result);
-    add_fit(fit_energy(points, 0), points, false, result);
+    add_fit(points, sustained_hz, result);
 }
 
 }  // namespace rooftile

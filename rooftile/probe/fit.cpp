@@ -182,23 +182,19 @@ InFlightFit fit_in_flight(std::span<const double> bytes, std::span<const double>
     return fit;
 }
 
-EnergyFit fit_energy(std::span<const EnergyPoint> points, double exponent) {
-    assert(!points.empty());
+EnergyFit fit_energy(std::span<const EnergyPoint> points, double reference_hz, double exponent) {
+    assert(!points.empty() && reference_hz > 0);
     EnergyFit fit;
     fit.exponent = exponent;
-    for (const EnergyPoint& p : points) fit.reference_hz = std::max(fit.reference_hz, p.clock_hz);
     std::vector<std::vector<double>> rows;
     std::vector<double> power;
     for (const EnergyPoint& p : points) {
-        const double v =
-            p.clock_hz > 0 && fit.reference_hz > 0 ? std::pow(p.clock_hz / fit.reference_hz, exponent) : 1;
-        rows.push_back({1, v * p.active_cycles, v * p.flops, v * p.zero_flops, v * p.shared_bytes, p.l2_bytes,
-                        p.dram_bytes});
+        const double v = p.clock_hz > 0 ? std::pow(p.clock_hz / reference_hz, exponent) : 1;
+        rows.push_back({1, v * p.flops, v * p.zero_flops, v * p.fill_bytes, v * p.dram_bytes});
         power.push_back(p.power_w);
     }
     const std::vector<double> x = nonnegative_least_squares(rows, power);
-    fit.idle_w = x[0], fit.cycle_j = x[1], fit.flop_j = x[2], fit.zero_flop_j = x[3], fit.shared_j = x[4];
-    fit.l2_j = x[5], fit.dram_j = x[6];
+    fit.static_w = x[0], fit.flop_j = x[1], fit.zero_flop_j = x[2], fit.fill_j = x[3], fit.dram_j = x[4];
     double sum = 0;
     for (std::size_t i = 0; i < rows.size(); ++i) {
         const double fitted = std::inner_product(x.begin(), x.end(), rows[i].begin(), 0.0);
@@ -209,16 +205,25 @@ EnergyFit fit_energy(std::span<const EnergyPoint> points, double exponent) {
     return fit;
 }
 
-EnergySpread leave_one_out(std::span<const EnergyPoint> points, double exponent) {
+EnergyFit fit_energy(std::span<const EnergyPoint> points, double reference_hz) {
+    EnergyFit best;
+    best.rms_w = std::numeric_limits<double>::infinity();
+    for (int twentieth = 0; twentieth <= 80; ++twentieth) {
+        EnergyFit fit = fit_energy(points, reference_hz, twentieth / 20.0);
+        if (fit.rms_w < best.rms_w) best = std::move(fit);
+    }
+    return best;
+}
+
+EnergySpread leave_one_out(std::span<const EnergyPoint> points, double reference_hz) {
     EnergySpread spread;
-    constexpr double EnergyFit::*terms[] = {&EnergyFit::idle_w,      &EnergyFit::cycle_j,  &EnergyFit::flop_j,
-                                            &EnergyFit::zero_flop_j, &EnergyFit::shared_j, &EnergyFit::l2_j,
-                                            &EnergyFit::dram_j};
-    spread.least = spread.most = fit_energy(points, exponent);
+    constexpr double EnergyFit::*terms[] = {&EnergyFit::static_w, &EnergyFit::flop_j, &EnergyFit::zero_flop_j,
+                                            &EnergyFit::fill_j,   &EnergyFit::dram_j, &EnergyFit::exponent};
+    spread.least = spread.most = fit_energy(points, reference_hz);
     for (std::size_t left_out = 0; points.size() > 1 && left_out < points.size(); ++left_out) {
         std::vector<EnergyPoint> others(points.begin(), points.end());
         others.erase(others.begin() + static_cast<std::ptrdiff_t>(left_out));
-        const EnergyFit fit = fit_energy(others, exponent);
+        const EnergyFit fit = fit_energy(others, reference_hz);
         for (const auto term : terms) {
             spread.least.*term = std::min(spread.least.*term, fit.*term);
             spread.most.*term = std::max(spread.most.*term, fit.*term);
@@ -227,14 +232,11 @@ EnergySpread leave_one_out(std::span<const EnergyPoint> points, double exponent)
     return spread;
 }
 
-EnergyFit fit_energy(std::span<const EnergyPoint> points) {
-    EnergyFit best;
-    best.rms_w = std::numeric_limits<double>::infinity();
-    for (int quarter = 0; quarter <= 12; ++quarter) {
-        EnergyFit fit = fit_energy(points, quarter / 4.0);
-        if (fit.rms_w < best.rms_w) best = std::move(fit);
-    }
-    return best;
+std::vector<double> held_power(std::span<const EnergyPoint> points) {
+    std::vector<double> watts;
+    for (const EnergyPoint& p : points)
+        if (p.held) watts.push_back(p.power_w);
+    return watts;
 }
 
 }  // namespace rooftile

@@ -50,29 +50,31 @@ InFlightFit fit_in_flight(std::span<const double> bytes, std::span<const double>
 struct EnergyPoint {
     std::string label;
     double power_w = 0, clock_hz = 0;
-    double active_cycles = 0;                               ///< /s, over all SMs that had a CTA
-    double flops = 0;                                       ///< /s, on random data
-    double zero_flops = 0;                                  ///< /s, on zeros
-    double shared_bytes = 0, l2_bytes = 0, dram_bytes = 0;  ///< /s
+    bool held = false;                      ///< the power limit set the clock
+    double flops = 0;                       ///< /s, of the matrix units on random data
+    double zero_flops = 0;                  ///< /s, on zeros
+    double fill_bytes = 0, dram_bytes = 0;  ///< /s: into shared memory from L2; between device memory and L2
 };
 
-/// P = idle + (f / f_max)^exponent (cycle + FLOP + shared) + L2 + DRAM, each its rate x its joules. The supply
-/// voltage of the SMs follows their clock: joules are those at f_max.
+/// P = static + (f / f_reference)^exponent (FLOP + FLOP on zeros + fill + DRAM), each its rate x its joules, as
+/// machine files have them: joules are those at the reference clock, which is clock.sustained.
 struct EnergyFit {
-    double idle_w = 0;
-    double cycle_j = 0, flop_j = 0, zero_flop_j = 0, shared_j = 0, l2_j = 0, dram_j = 0;
+    double static_w = 0;
+    double flop_j = 0, zero_flop_j = 0, fill_j = 0, dram_j = 0;
     double exponent = 0;
-    double reference_hz = 0;         ///< f_max: the highest clock of the points
     std::vector<double> residual_w;  ///< measured - fitted, a point
     double rms_w = 0;
 };
-EnergyFit fit_energy(std::span<const EnergyPoint> points, double exponent);
-/// The least and the most of every term where one point after the other is left out.
+EnergyFit fit_energy(std::span<const EnergyPoint> points, double reference_hz, double exponent);
+/// The exponent of 0, 0.05, ..., 4 that leaves least.
+EnergyFit fit_energy(std::span<const EnergyPoint> points, double reference_hz);
+/// The least and the most of every term where one point after the other is left out, the exponent fitted anew.
 struct EnergySpread {
     EnergyFit least, most;
 };
-EnergySpread leave_one_out(std::span<const EnergyPoint> points, double exponent);
-/// The exponent of 0, 0.25, ..., 3 that leaves least.
-EnergyFit fit_energy(std::span<const EnergyPoint> points);
+EnergySpread leave_one_out(std::span<const EnergyPoint> points, double reference_hz);
+
+/// Watts of the points that the power limit held.
+std::vector<double> held_power(std::span<const EnergyPoint> points);
 
 }  // namespace rooftile

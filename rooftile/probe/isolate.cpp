@@ -139,6 +139,7 @@ ProbeRun run_probes(const ProbeOptions& options) {
             }
             result.seconds = since(probe_start);
         }
+        hold_to_roofs(result, run.gpu.machine);
         run.results.push_back(std::move(result));
         if (options.done) options.done(run.results.back());
     }

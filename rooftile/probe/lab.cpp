@@ -34,6 +34,9 @@ std::vector<ProbeProgram> probe_programs() {
          "kernels/probe/cluster.cuh",
          {"rooftile::cluster_barrier", "rooftile::dsmem_chase", "rooftile::dsmem_read"}},
     };
+    programs.push_back({"wgmma_stream",
+                        "kernels/probe/wgmma_stream.cuh",
+                        {"rooftile::wgmma_stream<128>", "rooftile::wgmma_stream<256>"}});
     for (int n = 16; n <= 256; n += 16)
         programs.push_back(
             {wgmma_program(n), "kernels/probe/wgmma_load.cuh", {fmt::format("rooftile::wgmma_load<{}>", n)}});
@@ -163,7 +166,8 @@ void Lab::warm_up() {
     all.block_x = 256;
     all.stream = stream_;
     const float x = 0.999f;
-    const int loops = 20000;  // x 8 x 4 x 8 warps / 4 of each partition: some 1.3 million cycles
+    // x 8 warps / 4 partitions: some 1.3 million cycles.
+    const int loops = 640000 / (alu_chains * fma_unroll);
     const Function& fma = kernel("sm", "fma_rate");
     for (int i = 0; i < 150; ++i) launch(fma, all, x, loops, records.address());
     stream_.synchronize();

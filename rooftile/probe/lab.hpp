@@ -32,6 +32,9 @@ Source probe_source(const ProbeProgram& program, std::string_view arch);
 /// The name of the program that holds wgmma_load<n>.
 std::string wgmma_program(int n);
 
+/// Bytes that shared_read and dsmem_read move on a loop: every quarter of a warp still reads 128 in a row.
+constexpr unsigned read_step = 528;
+
 /// One thing that is launched and timed by what its CTAs write down.
 struct LabRun {
     unsigned ctas = 1;

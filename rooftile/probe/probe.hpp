@@ -90,6 +90,10 @@ ProbeRun run_probes(const ProbeOptions& options);
 /// The same in this process and the current context; a fault of the GPU ends all that follow.
 ProbeRun run_probes_here(const ProbeOptions& options);
 
+/// Fails `result` for every value above a roof that is known without measuring, such as shared memory's banks,
+/// and takes that value's key away.
+void hold_to_roofs(ProbeResult& result, const Machine& machine);
+
 /// The machine with every measured number that has a key in place of what it said, each with spread, samples,
 /// date and command as its source. What a key refuses is left out and named in `notes`.
 Machine probed_machine(const ProbeRun& run, std::string_view date, std::string_view command,

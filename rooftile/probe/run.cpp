@@ -70,6 +70,7 @@ ProbeRun run_probes_here(const ProbeOptions& options) {
         run.results.push_back(left < least_seconds(*probe)
                                   ? left_out(*probe, left)
                                   : run_probe(*probe, options.device, std::min(left, probe->seconds)));
+        hold_to_roofs(run.results.back(), run.gpu.machine);
         if (options.done) options.done(run.results.back());
     }
     run.seconds = since(start);

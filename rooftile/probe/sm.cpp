@@ -47,16 +47,18 @@ void ask(Lab& lab, ProbeResult& result, const std::vector<Question>& questions) 
 void probe_sm(Lab& lab, ProbeResult& result) {
     const DevicePointer data = lab.random(std::size_t{1} << 20);
     const int sms = lab.sms();
-    constexpr int loops = 2000;
+    constexpr int loops = 2000, alu_loops = 500;
     const auto looped = [=](const Function& kernel, const Launch& grid, DevicePointer records) {
         launch(kernel, grid, loops, records);
     };
     const auto arithmetic = [=](const Function& kernel, const Launch& grid, DevicePointer records) {
         const float x = 0.999f;
-        launch(kernel, grid, x, loops, records);
+        const int times = alu_loops;
+        launch(kernel, grid, x, times, records);
     };
     const auto reading = [=](const Function& kernel, const Launch& grid, DevicePointer records) {
-        launch(kernel, grid, data, loops, records);
+        const unsigned step = read_step;
+        launch(kernel, grid, data, loops, step, records);
     };
     std::vector<Question> questions;
     for (const int threads : {256, 512, 1024})
@@ -72,11 +74,11 @@ void probe_sm(Lab& lab, ProbeResult& result) {
                          0, loops, false, looped});
     questions.push_back(
         {"barrier.mbarrier.alone", "", "clk", "mbarrier_alone", 1, 32, 0, loops, false, looped});
-    // 8 chains x 4 a loop, a fused multiply-add counted twice.
+    // A fused multiply-add is two operations.
     questions.push_back({"rate.fma", "rate.fma.fp32.fp32", "FLOP/clk/SM", "fma_rate", sms, 1024, 0,
-                         2.0 * 32 * loops * 1024, true, arithmetic});
+                         2.0 * alu_chains * fma_unroll * alu_loops * 1024, true, arithmetic});
     questions.push_back({"rate.mufu", "rate.mufu", "op/clk/SM", "mufu_rate", sms, 1024, 0,
-                         32.0 * loops * 1024, true, arithmetic});
+                         1.0 * alu_chains * mufu_unroll * alu_loops * 1024, true, arithmetic});
     ask(lab, result, questions);
 }
 

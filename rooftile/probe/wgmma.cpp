@@ -37,6 +37,27 @@ LabRun wgmma_run(Lab& lab, const WgmmaSetup& setup) {
     return run;
 }
 
+LabRun wgmma_stream_run(Lab& lab, int n, int ctas, int steps) {
+    const Function kernel = lab.kernel("wgmma_stream", fmt::format("wgmma_stream<{}>", n));
+    const DevicePointer data = lab.random(l2_stream_bytes);
+    const TensorMap map = stream_map(data, l2_stream_bytes, wgmma_stream_rows);
+    WgmmaStreamArguments arguments{};
+    arguments.walk = box_walk(wgmma_stream_rows, l2_stream_bytes, 1, 0, 1);
+    arguments.steps = steps;
+    Launch grid;
+    grid.grid_x = static_cast<unsigned>(ctas);
+    grid.block_x = 288;
+    grid.shared_bytes = static_cast<unsigned>(wgmma_stream_shared_bytes(n));
+    LabRun run;
+    run.ctas = grid.grid_x;
+    run.launch = [=](Stream stream, DevicePointer records, int) {
+        Launch here = grid;
+        here.stream = stream;
+        launch(kernel, here, map, arguments, records);
+    };
+    return run;
+}
+
 void probe_wgmma(Lab& lab, ProbeResult& result) {
     std::vector<std::string> programs = {"fill", "sm"};
     for (int n = 16; n <= 256; n += 16) programs.push_back(wgmma_program(n));

@@ -118,8 +118,14 @@ TEST(WalkTraffic, BandsReadBOnceEach) {
     const GemmProblem p = gemm_problem(2048, 2048, 1024);
     const WalkTraffic walk(made_up_gpu(), wgmma_tile(128, 128), p);
     const double a = 2048 * 1024 * 2, c = 2048 * 2048 * 2;
-    // Bands of two rows: 512 KiB of A and a window of two columns, 512 KiB of B, just fit: A once, B 8 times.
-    EXPECT_EQ(walk.dram(Order::grouped, 2), a + 8 * a + c);
+    // Bands of one row: 256 KiB of A, a window of four columns, 1 MiB of B, and 128 KiB of C do not fit: A again for
+    // each of 4 windows, B for each of 16 bands.
+    EXPECT_EQ(walk.dram(Order::grouped, 1), 4 * a + 16 * a + c);
+    // Bands of two rows: 512 KiB of A, two columns, 512 KiB, of B, and 128 KiB of C pass 1 MiB too: 8 windows.
+    EXPECT_EQ(walk.dram(Order::grouped, 2), 8 * a + 8 * a + c);
+    GemmHardware more = made_up_gpu();
+    more.l2_bytes = (1 << 20) + (1 << 17);  // with room for that C: A once, B 8 times
+    EXPECT_EQ(WalkTraffic(more, wgmma_tile(128, 128), p).dram(Order::grouped, 2), a + 8 * a + c);
     // Bands of four rows: 1 MiB of A and a window of one column do not fit: A again for each of 16 columns.
     EXPECT_EQ(walk.dram(Order::grouped, 4), 16 * a + 4 * a + c);
 }

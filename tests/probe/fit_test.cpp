@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "tests/probe/h200_loads.hpp"
+
 namespace rooftile {
 namespace {
 
@@ -72,56 +74,89 @@ TEST(ProbeFit, NonnegativeLeastSquares) {
 /// Loads of a made-up GPU whose joules are known.
 std::vector<EnergyPoint> made_up(double exponent) {
     struct Load {
-        double clock, sms, flops_clk, zero_clk, shared_clk, l2_clk, dram_clk;  // rates: a clock and SM
+        double clock, sms, flops_clk, zero_clk, fill_clk, dram_clk;  // rates: a clock and SM
     };
-    constexpr Load loads[] = {
-        {1.9e9, 0, 0, 0, 0, 0, 0},       {1.9e9, 132, 0, 0, 0, 0, 0},       {1.4e9, 132, 4096, 0, 80, 0, 0},
-        {1.9e9, 132, 0, 4096, 80, 0, 0}, {1.3e9, 132, 4000, 0, 128, 48, 0}, {1.5e9, 132, 4096, 0, 96, 0, 0},
-        {1.8e9, 132, 0, 0, 126, 0, 0},   {1.8e9, 132, 0, 0, 40, 40, 0},     {1.85e9, 132, 0, 0, 17, 17, 17},
-        {1.9e9, 66, 4096, 0, 80, 0, 0},  {1.9e9, 33, 4096, 0, 80, 0, 0},    {1.9e9, 66, 0, 0, 126, 0, 0}};
+    constexpr Load loads[] = {{1.9e9, 132, 0, 0, 0, 0},     {1.4e9, 132, 4096, 0, 0, 0},
+                              {1.9e9, 132, 0, 4096, 0, 0},  {1.3e9, 132, 4000, 0, 48, 0},
+                              {1.5e9, 132, 4096, 0, 16, 0}, {1.8e9, 132, 0, 0, 40, 0},
+                              {1.85e9, 132, 0, 0, 17, 17},  {1.9e9, 66, 4096, 0, 0, 0},
+                              {1.9e9, 33, 4096, 0, 0, 0},   {1.9e9, 66, 0, 0, 25, 25}};
     std::vector<EnergyPoint> points;
     for (const Load& l : loads) {
         EnergyPoint p;
-        const double all = l.clock * l.sms, v = std::pow(l.clock / 1.9e9, exponent);
+        const double all = l.clock * l.sms;
         p.clock_hz = l.clock;
-        p.active_cycles = all, p.flops = all * l.flops_clk, p.zero_flops = all * l.zero_clk;
-        p.shared_bytes = all * l.shared_clk, p.l2_bytes = all * l.l2_clk, p.dram_bytes = all * l.dram_clk;
-        p.power_w = 110
-                    + v
-                          * (p.active_cycles * 100e-12 + p.flops * 0.5e-12 + p.zero_flops * 0.1e-12
-                             + p.shared_bytes * 3e-12)
-                    + p.l2_bytes * 12e-12 + p.dram_bytes * 35e-12;
+        p.flops = all * l.flops_clk, p.zero_flops = all * l.zero_clk;
+        p.fill_bytes = all * l.fill_clk, p.dram_bytes = all * l.dram_clk;
+        // Joules are those at 1.33 GHz.
+        p.power_w = 130
+                    + std::pow(l.clock / 1.33e9, exponent)
+                          * (p.flops * 0.5e-12 + p.zero_flops * 0.1e-12 + p.fill_bytes * 15e-12
+                             + p.dram_bytes * 50e-12);
         points.push_back(p);
     }
     return points;
 }
 
 TEST(ProbeFit, EnergyComesBack) {
-    for (const double exponent : {0.0, 1.5}) {
-        const EnergyFit fit = fit_energy(made_up(exponent));
+    for (const double exponent : {0.0, 1.5, 2.2}) {
+        const EnergyFit fit = fit_energy(made_up(exponent), 1.33e9);
         EXPECT_DOUBLE_EQ(fit.exponent, exponent);
-        EXPECT_NEAR(fit.idle_w, 110, 1e-3);
-        EXPECT_NEAR(fit.cycle_j, 100e-12, 1e-15);
+        EXPECT_NEAR(fit.static_w, 130, 1e-3);
         EXPECT_NEAR(fit.flop_j, 0.5e-12, 1e-17);
         EXPECT_NEAR(fit.zero_flop_j, 0.1e-12, 1e-17);
-        EXPECT_NEAR(fit.shared_j, 3e-12, 1e-16);
-        EXPECT_NEAR(fit.l2_j, 12e-12, 1e-16);
-        EXPECT_NEAR(fit.dram_j, 35e-12, 1e-15);
+        EXPECT_NEAR(fit.fill_j, 15e-12, 1e-16);
+        EXPECT_NEAR(fit.dram_j, 50e-12, 1e-15);
         EXPECT_LT(fit.rms_w, 1e-3);
     }
+    // At another reference clock the same loads: (1.995 / 1.33)^2 = 2.25 times the joules, the same watts.
+    const EnergyFit fit = fit_energy(made_up(2), 1.995e9);
+    EXPECT_NEAR(fit.flop_j, 2.25 * 0.5e-12, 1e-17);
+    EXPECT_NEAR(fit.fill_j, 2.25 * 15e-12, 1e-16);
+    EXPECT_NEAR(fit.static_w, 130, 1e-3);
 }
 
 TEST(ProbeFit, EnergyNamesTheResidual) {
     std::vector<EnergyPoint> points = made_up(1.5);
-    points[4].power_w += 50;
-    const EnergyFit fit = fit_energy(points, 1.5);
+    points[3].power_w += 50;
+    const EnergyFit fit = fit_energy(points, 1.33e9, 1.5);
     EXPECT_GT(fit.rms_w, 2);
     ASSERT_EQ(fit.residual_w.size(), points.size());
-    EXPECT_GT(fit.residual_w[4], 5);
+    EXPECT_GT(fit.residual_w[3], 5);
     // Without that one load the numbers are right again: the spread tells.
-    const EnergySpread spread = leave_one_out(points, 1.5);
+    const EnergySpread spread = leave_one_out(points, 1.33e9);
     EXPECT_LE(spread.least.flop_j, 0.5e-12 + 1e-16);
     EXPECT_GE(spread.most.flop_j, 0.5e-12 - 1e-16);
+}
+
+TEST(ProbeFit, EnergiesOfAnH200) {
+    const std::vector<EnergyPoint> all = h200_loads();
+    std::vector<EnergyPoint> points;
+    for (const EnergyPoint& p : all)
+        if (p.label.find("LDS") == std::string::npos) points.push_back(p);
+    ASSERT_EQ(all.size(), 20u);
+    ASSERT_EQ(points.size(), 18u);
+    const EnergyFit fit = fit_energy(points, 1.33e9);
+    const EnergySpread spread = leave_one_out(points, 1.33e9);
+    const auto told = [&](double EnergyFit::*term, double scale, double share, double low, double high) {
+        EXPECT_GE(fit.*term * scale, low);
+        EXPECT_LE(fit.*term * scale, high);
+        // One load more or less moves it by no more than this share.
+        EXPECT_LE(spread.most.*term - fit.*term, share * fit.*term);
+        EXPECT_LE(fit.*term - spread.least.*term, share * fit.*term);
+    };
+    told(&EnergyFit::static_w, 1, 0.1, 125, 150);  // idle draws 122 W, a spinning warp an SM 134
+    told(&EnergyFit::flop_j, 1e12, 0.05, 0.48, 0.56);
+    told(&EnergyFit::fill_j, 1e12, 0.1, 14, 18);
+    told(&EnergyFit::exponent, 1, 0.15, 1.2, 2.2);
+    // Only two loads use DRAM, and a tenth of the SMs draws 34 W more than bytes account for.
+    told(&EnergyFit::dram_j, 1e12, 0.5, 40, 60);
+    EXPECT_LT(fit.rms_w, 16);
+    // The limit of 700 W held seven loads, at 665 to 688 W.
+    const ProbeValue held = probe_value("", "", "W", held_power(points));
+    EXPECT_EQ(held.samples, 7);
+    EXPECT_NEAR(held.value, 684.6, 0.1);
+    EXPECT_TRUE(held_power(std::span(points).first(2)).empty());
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "rooftile/machine/set.hpp"
 #include "rooftile/probe/document.hpp"
 #include "rooftile/probe/lab.hpp"
+#include "tests/json_schema.hpp"
 
 namespace rooftile {
 namespace {
@@ -36,8 +37,8 @@ ProbeRun made_up_run() {
     ProbeResult energy;
     energy.probe = "energy";
     energy.values = {{"energy.flop.bf16", "energy.flop.bf16", 0.5432, "pJ/FLOP", 0.01, 20, ""},
-                     {"energy.cycle", "energy.cycle", 95.5, "pJ/clk/SM", 2, 20, ""},
-                     {"energy.l2", "energy.l2", 11.2, "pJ/B", 1, 20, ""},
+                     {"energy.exponent", "energy.exponent", 2.1, "1", 0.1, 20, ""},
+                     {"energy.fill", "energy.fill", 14.2, "pJ/B", 1, 20, ""},
                      {"power.idle", "power.idle", 121.4, "W", 0, 1, ""},
                      {"cluster.sms_4", "cluster.sms_4", 120, "SMs", 0, 1, ""},
                      {"clock.matrix", "clock.sustained.bf16", 1335, "MHz", 9, 40, ""}};
@@ -102,6 +103,54 @@ TEST(ProbeMachineFile, AFactorOfTwoIsNoticed) {
     EXPECT_TRUE(differences(run).empty());
 }
 
+TEST(ProbeRoofs, AValueAboveItsRoofFailsTheProbe) {
+    ProbeRun run = made_up_run();
+    for (ProbeResult& result : run.results) hold_to_roofs(result, run.gpu.machine);
+    EXPECT_EQ(run.results[0].failure, "");
+    ProbeResult sm;
+    sm.probe = "sm";
+    sm.values = {{"shared.bandwidth.threads_1024", "shared.bandwidth", 495.5, "B/clk/SM", 0.1, 9, ""},
+                 {"shared.latency", "shared.latency", 23.1, "clk", 0, 9, ""},
+                 {"rate.fma", "rate.fma.fp32.fp32", 255.1, "FLOP/clk/SM", 0.1, 9, ""}};
+    hold_to_roofs(sm, run.gpu.machine);
+    EXPECT_NE(
+        sm.failure.find("shared.bandwidth.threads_1024: measured 495.5 B/clk/SM, above the roof of 128"),
+        std::string::npos)
+        << sm.failure;
+    EXPECT_EQ(sm.failure.find("rate.fma"), std::string::npos);
+    EXPECT_EQ(sm.values[0].key, "");
+    EXPECT_EQ(sm.values[1].key, "shared.latency");
+    run.results = {sm};
+    std::vector<std::string> notes;
+    const Machine machine = probed_machine(run, "2026-11-21", "x", notes);
+    EXPECT_EQ(machine.find("shared.bandwidth")->value, run.gpu.machine.find("shared.bandwidth")->value);
+    EXPECT_NE(probe_text(run, notes, Terminal{}).find("above the roof"), std::string::npos);
+    // 264 of 256 is a failure of rate.fma, 258 is a timer's.
+    for (const auto& [value, fails] : {std::pair{264.0, true}, {258.0, false}}) {
+        ProbeResult fma;
+        fma.values = {{"rate.fma", "rate.fma.fp32.fp32", value, "FLOP/clk/SM", 0.1, 9, ""}};
+        hold_to_roofs(fma, run.gpu.machine);
+        EXPECT_EQ(!fma.failure.empty(), fails) << value;
+    }
+}
+
+TEST(ProbeDocument, FollowsItsSchema) {
+    const JsonSchema schema("probe-1.json");
+    ProbeRun run = made_up_run();
+    set_fact(run.gpu.machine, "l2.port", "128 B/clk/SM", "");  // a difference to write down
+    DocumentContext context = context_of(run.gpu.machine, "rooftile machine probe");
+    context.gpu = GpuContext{"NVIDIA H200", "580.1", "13.0", "2026-11-21T00:00:00Z", 1};
+    Json document = probe_document(context, run, {"a note"});
+    EXPECT_EQ(document["differences"].size(), 1u);
+    EXPECT_EQ(schema.faults(document), "");
+    run.gpu.power_limit_w = 700;
+    EXPECT_EQ(schema.faults(probe_document(context, run, {})), "");
+    document["values"][0].erase("unit");
+    document["points"][0]["ctas"] = "many";
+    EXPECT_NE(schema.faults(document).find("unit"), std::string::npos);
+    EXPECT_NE(schema.faults(document).find("ctas"), std::string::npos);
+}
+
 TEST(ProbeDocument, GoesThroughAPipe) {
     const ProbeRun run = made_up_run();
     for (const ProbeResult& result : run.results) {
@@ -132,7 +181,8 @@ TEST(ProbeList, NamesKeysThatExistInUnitsTheyTake) {
         while (keys >> key) {
             ASSERT_TRUE(units >> unit) << probe.name << " has no unit for " << key;
             Machine machine;
-            EXPECT_NO_THROW(set_fact(machine, key, "16 " + unit, "x")) << key << " in " << unit;
+            const std::string number = unit == "1" ? "2 " : "16 ";  // an exponent is at most 10
+            EXPECT_NO_THROW(set_fact(machine, key, number + unit, "x")) << key << " in " << unit;
         }
         EXPECT_FALSE(units >> unit) << probe.name << " has a unit too many: " << unit;
         EXPECT_NE(probe.run, nullptr);

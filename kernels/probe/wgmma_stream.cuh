@@ -1,0 +1,96 @@
+// The main loop of a GEMM as a load that can be kept up: one warp brings stages of A and B by TMA, two
+// warpgroups multiply each once, as fast as both can. Every product has numbers it has not had before, as in a
+// GEMM: the matrix units' power follows the bits that change.
+#pragma once
+
+#include "kernels/probe/box_walk.cuh"
+#include "kernels/probe/record.cuh"
+#include "kernels/ptx/mbarrier.cuh"
+#include "kernels/ptx/sync.cuh"
+#include "kernels/ptx/tma.cuh"
+#include "kernels/ptx/wgmma.cuh"
+
+namespace rooftile {
+
+constexpr int wgmma_stream_consumers = 256;
+constexpr int wgmma_stream_threads = wgmma_stream_consumers + 32;
+constexpr int stream_sum_steps = 64;  ///< k-steps of one sum, as of K = 4096; then it starts anew
+
+/// A's box and then B's of each stage, one after the other along the walk.
+template <int n>
+__device__ inline void fill_stages(const TensorMap& map, const WgmmaStreamArguments& p, unsigned ring,
+                                   unsigned full, unsigned empty) {
+    constexpr unsigned box_bytes = wgmma_stream_rows * 128;
+    constexpr unsigned boxes = 1 + n / wgmma_stream_rows;
+    BoxCursor box(p.walk);
+    unsigned stage = 0, parity = 0;
+    for (int step = 0; step < p.steps; ++step) {
+        if (step >= wgmma_stream_stages) ptx::mbarrier_wait(empty + 8 * stage, parity ^ 1);
+        ptx::mbarrier_arrive_expect(full + 8 * stage, boxes * box_bytes);
+#pragma unroll
+        for (unsigned i = 0; i < boxes; ++i) {
+            ptx::tma_load_2d(ring + (stage * boxes + i) * box_bytes, map, box.x(), box.y(), full + 8 * stage);
+            box.advance();
+        }
+        if (++stage == wgmma_stream_stages) stage = 0, parity ^= 1;
+    }
+}
+
+/// Boxes of `map` have wgmma_stream_rows rows.
+template <int n>
+__global__ void __launch_bounds__(wgmma_stream_threads, 1)
+    wgmma_stream(const __grid_constant__ TensorMap map, WgmmaStreamArguments p, ProbeRecord* records) {
+    static_assert(n % wgmma_stream_rows == 0);
+    constexpr unsigned a_bytes = wgmma_stream_rows * 128, stage_bytes = a_bytes + n * 128;
+    extern __shared__ unsigned char dynamic_shared[];
+    __shared__ unsigned long long barriers[2 * wgmma_stream_stages];
+    const unsigned ring = (ptx::shared_address(dynamic_shared) + 1023u) & ~1023u;
+    const unsigned full = ptx::shared_address(barriers), empty = full + 8 * wgmma_stream_stages;
+    if (threadIdx.x == 0) {
+        for (int s = 0; s < wgmma_stream_stages; ++s) {
+            ptx::mbarrier_init(full + 8 * s, 1);
+            ptx::mbarrier_init(empty + 8 * s, wgmma_stream_consumers / 32);
+        }
+        ptx::fence_mbarrier_init();
+    }
+    __syncthreads();
+    if (threadIdx.x >= wgmma_stream_consumers) {
+        if (threadIdx.x == wgmma_stream_consumers) fill_stages<n>(map, p, ring, full, empty);
+        return;
+    }
+    const unsigned warpgroup = threadIdx.x / 128;
+    float d[n / 2];
+#pragma unroll
+    for (int j = 0; j < n / 2; ++j) d[j] = 0;
+    unsigned stage = 0, parity = 0, before = 0;
+    const ProbeTime begin = probe_time();
+    for (int step = 0; step < p.steps; ++step) {
+        ptx::mbarrier_wait(full + 8 * stage, parity);
+        const unsigned at = ring + stage * stage_bytes;
+        const auto a = ptx::matrix_descriptor(at + warpgroup * (a_bytes / 2), 16, 1024);
+        const auto b = ptx::matrix_descriptor(at + a_bytes, 16, 1024);
+        ptx::wgmma_fence();
+#pragma unroll
+        for (int k = 0; k < 4; ++k)  // 16 of k are 32 bytes, 2 in a descriptor's units
+            ptx::wgmma<n, Type::bf16, Major::k, Major::k>(d, a + 2 * k, b + 2 * k,
+                                                          k > 0 || step % stream_sum_steps != 0);
+        ptx::wgmma_commit();
+        ptx::wgmma_wait<1>();
+        if (step > 0 && threadIdx.x % 32 == 0) ptx::mbarrier_arrive(empty + 8 * before);
+        before = stage;
+        if (++stage == wgmma_stream_stages) stage = 0, parity ^= 1;
+    }
+    ptx::wgmma_wait<0>();
+#pragma unroll
+    for (int j = 0; j < n / 2; ++j) ptx::wgmma_pin(d[j]);
+    const ProbeTime end = probe_time();
+    float sum = 0;
+#pragma unroll
+    for (int j = 0; j < n / 2; ++j) sum += d[j];
+    if (threadIdx.x == 0) {
+        write_record(records, begin, end, __float_as_uint(sum));
+        records[blockIdx.x].boxes = static_cast<unsigned long long>(p.steps) * (1 + n / wgmma_stream_rows);
+    }
+}
+
+}  // namespace rooftile
