@@ -10,8 +10,8 @@ struct alignas(64) TensorMap {
     unsigned long long opaque[16];
 };
 
-/// The word of a policy for all of an access, as `createpolicy.fractional` with fraction 1.0 makes it; PTX ISA
-/// "createpolicy". The device tests ask the GPU for it.
+/// The word of a policy for all of an access, as `createpolicy.fractional` with fraction 1.0 makes it; PTX
+/// ISA "createpolicy". The device tests ask the GPU for it.
 constexpr unsigned long long cache_policy_word(CachePolicy policy) {
     return policy == CachePolicy::evict_first  ? 0x12f0000000000000ull
            : policy == CachePolicy::evict_last ? 0x14f0000000000000ull

@@ -1,11 +1,11 @@
 // C[M x N] = A[M x K] * B[K x N] on Hopper: bf16 or fp16 in and out, fp32 sums.
 //
-// One CTA has one producer warpgroup and 1-3 consumer warpgroups. The producer's one thread keeps a ring
-// of `stages` tiles of A and B full by TMA; consumers multiply each tile with wgmma, one step running
-// while the next is issued, and hand the stage back. The grid is persistent: CTAs (or clusters of them)
-// walk the tiles of C in a given order, so the ring runs on into the next tile while this one is stored.
-// C goes from registers through swizzled slabs of shared memory to TMA stores. Where registers allow it the
-// finished tile waits in C's own type, and its stores stand between the products of the next tile's first steps
+// One CTA has one producer warpgroup and 1-3 consumer warpgroups. The producer's one thread keeps a ring of
+// `stages` tiles of A and B full by TMA; consumers multiply each tile with wgmma, one step running while the
+// next is issued, and hand the stage back. The grid is persistent: CTAs (or clusters of them) walk the tiles
+// of C in a given order, so the ring runs on into the next tile while this one is stored. C goes from
+// registers through swizzled slabs of shared memory to TMA stores. Where registers allow it the finished tile
+// waits in C's own type, and its stores stand between the products of the next tile's first steps
 // (deferred_store): the matrix units do not wait for them.
 //
 // Cooperative: every consumer warpgroup takes tile_m / consumer_warpgroups rows of each tile.
@@ -131,8 +131,9 @@ __global__ void __launch_bounds__(C.threads(), C.ctas_per_sm)
     const unsigned mask = Sm90GemmConfig::tile_alignment - 1;
     const Sm90Shared<C> shared{(ptx::shared_address(memory) + mask) & ~mask};
     set_up<C>(shared);
-    // Launched as a programmatic dependent, all up to here ran beside the end of the kernel before; nothing that
-    // it writes or reads is touched before the wait. The next kernel may do the same as soon as an SM is free.
+    // Launched as a programmatic dependent, all up to here ran beside the end of the kernel before; nothing
+    // that it writes or reads is touched before the wait. The next kernel may do the same as soon as an SM is
+    // free.
     ptx::launch_dependents();
     ptx::wait_for_dependencies();
 

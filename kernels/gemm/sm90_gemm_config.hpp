@@ -23,7 +23,8 @@ struct Sm90GemmConfig {
     /// ldc, and it writes whole 16-byte pieces, past column n into the padding (docs/facts.md).
     bool tma_store;
     bool deferred_store = false;  ///< C leaves between the next tile's first products
-    /// Loads of A and B, stores of C carry the policy that the arguments name; else the instruction has no hint.
+    /// Loads of A and B, stores of C carry the policy that the arguments name; else the instruction has no
+    /// hint.
     bool load_policy = false, store_policy = false;
 
     // What the hardware fixes.

@@ -8,8 +8,9 @@
 namespace rooftile {
 
 /// One operand's tile [extent][tile_k] of the stage at `shared`. With `peers` CTAs sharing it, this CTA loads
-/// slice `slice` of the MN extent and sends it to all of `ctas`; nothing where the first `slices` are all that
-/// reach into the operand. What is not loaded holds anything at all: it meets only rows and columns beyond C.
+/// slice `slice` of the MN extent and sends it to all of `ctas`; nothing where the first `slices` are all
+/// that reach into the operand. What is not loaded holds anything at all: it meets only rows and columns
+/// beyond C.
 template <Sm90GemmConfig C, Major major, int extent, int peers>
 __device__ void load_operand(const TensorMap& map, unsigned shared, unsigned barrier, int mn, int k,
                              int slice, int slices, unsigned short ctas, unsigned long long policy) {

@@ -16,8 +16,8 @@ struct TileCoordinate {
     int row, column;  ///< in units of (cluster) tiles of C
 };
 
-/// Position `index` of a Hilbert curve over rows x columns, of any size: a rectangle is cut into smaller ones,
-/// each walked the way that ends beside the next, until one is a line [M32; the generalised curve of
+/// Position `index` of a Hilbert curve over rows x columns, of any size: a rectangle is cut into smaller
+/// ones, each walked the way that ends beside the next, until one is a line [M32; the generalised curve of
 /// Cerveny, github.com/jakubcerveny/gilbert]. Neighbours on the curve are neighbours in C, but for a diagonal
 /// step where odd sides leave no other way.
 ROOFTILE_HOST_DEVICE inline TileCoordinate hilbert_at(int index, int rows, int columns) {
@@ -75,8 +75,8 @@ ROOFTILE_HOST_DEVICE inline TileCoordinate hilbert_at(int index, int rows, int c
     return {at.y, at.x};
 }
 
-/// Position `index` of a Z-order curve over the cells of rows x columns: of the curve over the least square of
-/// 2^p x 2^p around them, what lies inside.
+/// Position `index` of a Z-order curve over the cells of rows x columns: of the curve over the least square
+/// of 2^p x 2^p around them, what lies inside.
 ROOFTILE_HOST_DEVICE inline TileCoordinate morton_at(int index, int rows, int columns) {
     const auto clipped = [](int extent, int first, int side) {
         return extent - first < 0 ? 0 : extent - first < side ? extent - first : side;

@@ -12,8 +12,8 @@ struct ProbeRecord {
     unsigned sink;  ///< made from all that was read, so that no load is dead code
 };
 
-/// How a CTA walks a matrix of 16-bit elements in boxes of `box_rows` rows x 128 bytes: along a line, then the
-/// next `box_rows` lines, then again from the region's first.
+/// How a CTA walks a matrix of 16-bit elements in boxes of `box_rows` rows x 128 bytes: along a line, then
+/// the next `box_rows` lines, then again from the region's first.
 struct BoxWalk {
     int box_rows;
     int line_boxes;     ///< boxes side by side in a line

@@ -35,8 +35,8 @@ __global__ void dsmem_chase(int loads, int ctas, ProbeRecord* records) {
 
 constexpr int dsmem_read_bytes = 32 * 1024;
 
-/// Every thread loads 16 bytes at a time, `loops` x 4, from 32 KiB of the next CTA; all CTAs at once. `step` as
-/// for shared_read.
+/// Every thread loads 16 bytes at a time, `loops` x 4, from 32 KiB of the next CTA; all CTAs at once. `step`
+/// as for shared_read.
 __global__ void __launch_bounds__(512)
     dsmem_read(const uint4* data, int loops, unsigned step, int ctas, ProbeRecord* records) {
     extern __shared__ uint4 dynamic_shared_words[];

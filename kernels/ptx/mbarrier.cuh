@@ -23,9 +23,10 @@ __device__ inline void mbarrier_arrive(unsigned barrier) {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
-/// Arrives on the barrier at the same offset in the shared memory of CTA `rank` of the cluster. Says that reads
-/// are over; it publishes no writes, so it needs no cluster-wide release: `.release.cluster` would put a
-/// MEMBAR.ALL.GPU before every arrival, which took a third of the speed of a multicast GEMM (docs/facts.md).
+/// Arrives on the barrier at the same offset in the shared memory of CTA `rank` of the cluster. Says that
+/// reads are over; it publishes no writes, so it needs no cluster-wide release: `.release.cluster` would put
+/// a MEMBAR.ALL.GPU before every arrival, which took a third of the speed of a multicast GEMM
+/// (docs/facts.md).
 __device__ inline void mbarrier_arrive_remote(unsigned barrier, unsigned rank) {
     asm volatile(
         "{\n"

@@ -52,8 +52,8 @@ __device__ inline void take_registers() {
 }
 
 /// Programmatic dependent launch: lets the next kernel of the stream begin, if it was launched so; and waits
-/// until the kernels this one depends on are over and their writes visible. Both do nothing in a plain launch.
-/// PTX ISA 9.7.13.13 "griddepcontrol".
+/// until the kernels this one depends on are over and their writes visible. Both do nothing in a plain
+/// launch. PTX ISA 9.7.13.13 "griddepcontrol".
 __device__ inline void launch_dependents() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
 __device__ inline void wait_for_dependencies() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 

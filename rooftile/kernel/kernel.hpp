@@ -49,7 +49,8 @@ class Kernel {
     /// Throws RequestError where no context is current, Error(no_gpu) on a GPU of another architecture,
     /// Error(gpu_failed) where the driver refuses.
     void load() const;
-    /// The same, and makes ready what a launch of `shape` needs besides: the table of orders morton and hilbert.
+    /// The same, and makes ready what a launch of `shape` needs besides: the table of orders morton and
+    /// hilbert.
     void load(const GemmShape& shape) const;
     /// The loaded kernel in the current context; loads it first where needed.
     Function function() const;
@@ -106,8 +107,8 @@ struct OperandCopies {
     int box = 0;     ///< rows (of A) or columns (of B) that one CTA loads
     int slices = 0;  ///< peers that load one; the others' slices lie outside C
 };
-/// A k-major tile that is larger than C is loaded as far as C reaches, to a multiple of 8: TMA is slow at what
-/// lies outside a tensor (docs/facts.md 22).
+/// A k-major tile that is larger than C is loaded as far as C reaches, to a multiple of 8: TMA is slow at
+/// what lies outside a tensor (docs/facts.md 22).
 struct GemmCopies {
     OperandCopies a, b;
     int stage_bytes = 0;  ///< that arrive in each CTA

@@ -19,11 +19,20 @@ struct UnitRange {
     double least, most;
 };
 constexpr UnitRange unit_ranges[] = {
-    {"B/clk/SM", 1e-3, 1e6}, {"B/clk", 1e-3, 1e9},     {"B/s", 1e6, 1e18},
-    {"B/s/SM", 1e3, 1e16},   {"clk", 0, 1e7},          {"s", 0, 1},
-    {"Hz", 1e6, 1e11},       {"W", 0.1, 1e5},          {"FLOP/clk/SM", 1e-2, 1e7},
-    {"FLOP/s", 1e6, 1e20},   {"op/clk/SM", 1e-2, 1e6}, {"J/clk/SM", 1e-15, 1e-3},
-    {"J/FLOP", 1e-18, 1e-6}, {"J/B", 1e-16, 1e-3},     {"1", 0, 10},
+    {"B/clk/SM", 1e-3, 1e6},
+    {"B/clk", 1e-3, 1e9},
+    {"B/s", 1e6, 1e18},
+    {"B/s/SM", 1e3, 1e16},
+    {"clk", 0, 1e7},
+    {"s", 0, 1},
+    {"Hz", 1e6, 1e11},
+    {"W", 0.1, 1e5},
+    {"FLOP/clk/SM", 1e-2, 1e7},
+    {"FLOP/s", 1e6, 1e20},
+    {"op/clk/SM", 1e-2, 1e6},
+    {"J/FLOP", 1e-18, 1e-6},
+    {"J/B", 1e-16, 1e-3},
+    {"1", 0, 10},
 };
 
 constexpr const UnitRange* unit_range(std::string_view unit) {

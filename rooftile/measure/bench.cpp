@@ -95,8 +95,8 @@ std::vector<TimedResult> Bench::time(const std::vector<TimedWork>& works, std::i
     TimingOptions timing = options_.timing;
     timing.mode = options_.mode;
     timing.sets = sets;
-    // Another order of blocks for every problem of a suite: in one and the same, the plan of one rank would always
-    // follow the same load, and clock with it (2 % were seen).
+    // Another order of blocks for every problem of a suite: in one and the same, the plan of one rank would
+    // always follow the same load, and clock with it (2 % were seen).
     constexpr std::uint64_t draws = 16;
     timing.seed = options_.seed + draws * problems_++;
     timing.interrupted = options_.interrupted;

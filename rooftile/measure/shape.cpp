@@ -84,6 +84,8 @@ class ShapeBench {
     }
 
     void time() {
+        if (options_.counters)
+            open_counters();  // and closed again: whoever may not count hears it before timing
         std::string missing = "not asked for";
         const CublasLt* rival = nullptr;
         if (options_.baseline) {
@@ -205,14 +207,18 @@ class ShapeBench {
 
     /// Hardware counters of every plan whose result is right, and of the vendor's best, on the same buffers.
     /// Last, as nothing may be timed beside an open session.
-    void count(const OperandSets& sets, const CublasLt* rival) {
-        bench_.say("counting");
-        const Part part(run_.timings, "count");
+    std::unique_ptr<CounterSession> open_counters() const {
         std::string why_not;
-        const auto session = CounterSession::open(bench_.kernels(), options_.device, why_not);
+        auto session = CounterSession::open(bench_.kernels(), options_.device, why_not);
         if (!session)
             throw Error(ExitCode::counters_denied,
                         why_not + "; everything but --counters works without them");
+        return session;
+    }
+    void count(const OperandSets& sets, const CublasLt* rival) {
+        bench_.say("counting");
+        const Part part(run_.timings, "count");
+        const auto session = open_counters();
         const auto launches =
             std::clamp<std::int64_t>(sets.sets(), least_counted_launches, most_counted_launches);
         const auto counted = [&](GemmLaunch launch) {

@@ -38,10 +38,10 @@ double exchange_cycles(const GemmHardware& hw, const GemmTile& t) {
 
 namespace {
 
-// One band of `height` rows of tiles is walked over all columns. Between two uses of a line of the band's A the
-// walk touches the band of A, a window of B as wide as the CTAs in flight, and the C of both; between two uses of a
-// line of B the band of A, all of B, and the band's C. What is touched in between stays in L2 if it fits; C
-// counts, since what is written takes lines too (counted on H200: 2048x7168x2048, docs/facts.md).
+// One band of `height` rows of tiles is walked over all columns. Between two uses of a line of the band's A
+// the walk touches the band of A, a window of B as wide as the CTAs in flight, and the C of both; between two
+// uses of a line of B the band of A, all of B, and the band's C. What is touched in between stays in L2 if it
+// fits; C counts, since what is written takes lines too (counted on H200: 2048x7168x2048, docs/facts.md).
 double walk_reads(double a_bytes, double b_bytes, double c_bytes, double rows, double columns, double height,
                   double slots, double l2_bytes) {
     const double bands = whole_up(rows / height);

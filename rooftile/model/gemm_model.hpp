@@ -19,8 +19,8 @@ struct GemmTile {
     int ctas_per_sm = 1;
     int warp_m, warp_n;        ///< block of C whose A and B are read from shared memory once a k-step
     bool epilogue_overlapped;  ///< the next tile's products run while this one is stored
-    /// How a tile of C leaves: each of `store_warps` warps sends `store_boxes` boxes, `store_depth` of them in
-    /// flight. 0 boxes: as fast as the port takes it.
+    /// How a tile of C leaves: each of `store_warps` warps sends `store_boxes` boxes, `store_depth` of them
+    /// in flight. 0 boxes: as fast as the port takes it.
     int store_warps = 0, store_boxes = 0, store_depth = 1;
 };
 
@@ -34,11 +34,12 @@ StepCycles step_cycles(const GemmHardware& hw, const GemmTile& tile, int element
 std::int64_t k_steps(const GemmTile& tile, const GemmProblem& problem);
 
 /// Cycles from the last product of a tile to its sum over the parts of K: every CTA writes its fp32 sums to
-/// shared memory, the cluster meets, every CTA reads its share of them from all parts [M22, M39]. 0 where K is
-/// not split.
+/// shared memory, the cluster meets, every CTA reads its share of them from all parts [M22, M39]. 0 where K
+/// is not split.
 double exchange_cycles(const GemmHardware& hw, const GemmTile& tile);
 
-/// What the tiles of the whole problem ask for: A once for each column of tiles, B once for each row, C written.
+/// What the tiles of the whole problem ask for: A once for each column of tiles, B once for each row, C
+/// written.
 double asked_bytes(const GemmTile& tile, const GemmProblem& problem);
 /// What leaves L2: the same, less what multicast shares.
 double l2_bytes(const GemmTile& tile, const GemmProblem& problem);

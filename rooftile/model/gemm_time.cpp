@@ -7,8 +7,8 @@
 namespace rooftile {
 namespace {
 
-// Bytes that one CTA asks DRAM's latency for in a k-step: of an operand that at most two clusters read at a time.
-// Of one that more read, all but the first find it in L2, and the ring runs ahead of the first.
+// Bytes that one CTA asks DRAM's latency for in a k-step: of an operand that at most two clusters read at a
+// time. Of one that more read, all but the first find it in L2, and the ring runs ahead of the first.
 double streamed_bytes(const GemmTile& t, const GemmProblem& p) {
     const double k_bytes = double(t.tile_k) * bytes_of(p.a_type);
     const std::int64_t rows = ceil_div(p.m, std::int64_t{t.tile_m} * t.cluster_m);
@@ -88,8 +88,8 @@ class Terms {
         };
         worst(step_.shared, Bound::shared);
         worst(l2, Bound::l2);
-        // CTAs on one SM take turns at its units: a CTA's step lasts `sharing` times as long, its latency does
-        // not. The latency is one of time, not of cycles: it lies beyond the SM.
+        // CTAs on one SM take turns at its units: a CTA's step lasts `sharing` times as long, its latency
+        // does not. The latency is one of time, not of cycles: it lies beyond the SM.
         const double latency = latency_ / hw_.clock_hz * clock;
         worst((latency + most_known(l2, 0) * sharing) / (ring_ * sharing), Bound::latency);
         worst(hw_.step_floor / sharing, Bound::latency);
@@ -135,7 +135,8 @@ GemmTime gemm_time_under_power(const GemmHardware& hw, const GemmTile& t, const 
                                const StepCycles& s, const Waves& w, double dram, int stages) {
     Terms terms(hw, t, p, s, w, dram, stages);
     const double joules = gemm_energy(hw, t, p, w, dram).sum(), room = hw.held_watts - hw.static_watts;
-    if (std::isnan(joules + room + hw.energy_exponent + hw.top_hz)) return terms.at(hw.clock_hz);
+    const bool known = !std::isnan(joules + room + hw.energy_exponent + hw.top_hz) && room > 0;
+    if (!known) return terms.at(hw.clock_hz);
     // Power falls with the clock by its own exponent and by the longer time: a few steps of the fixed point.
     constexpr int rounds = 6;
     double clock = hw.top_hz;

@@ -1,6 +1,6 @@
-// The time of a tiled GEMM as a sum of named terms: full waves, the last wave by its own load, the fill of the
-// pipeline, what shows of epilogue and exchange, the launch; and the SM clock that the power limit leaves.
-// NaN stands for an unknown number.
+// The time of a tiled GEMM as a sum of named terms: full waves, the last wave by its own load, the fill of
+// the pipeline, what shows of epilogue and exchange, the launch; and the SM clock that the power limit
+// leaves. NaN stands for an unknown number.
 #pragma once
 
 #include <limits>
@@ -26,9 +26,9 @@ struct GemmTime {
 GemmTime gemm_time(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem,
                    const StepCycles& step, const Waves& waves, double dram, int stages);
 
-/// The same at the clock that holds the mean power to `power.held`: every operation's energy grows with the clock,
-/// so what moves fewer bytes for its FLOPs, or idles in part, runs at a higher one [M46]. Where an energy
-/// is unknown: as gemm_time.
+/// The same at the clock that holds the mean power to `power.held`: every operation's energy grows with the
+/// clock, so what moves fewer bytes for its FLOPs, or idles in part, runs at a higher one [M46]. Where an
+/// energy is unknown: as gemm_time.
 GemmTime gemm_time_under_power(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem,
                                const StepCycles& step, const Waves& waves, double dram, int stages);
 

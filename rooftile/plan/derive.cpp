@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 
+#include "kernels/gemm/tile_order.cuh"
 #include "rooftile/machine/query.hpp"
 #include "rooftile/machine/units_text.hpp"
 #include "rooftile/plan/gemm_derivation.hpp"
@@ -77,12 +78,18 @@ std::string wall_text(const Request& r, const Family& family, const SearchResult
 }
 
 // Families that are named in the contract but not built yet.
-std::string not_built_yet(const GemmConfig& c, const GemmHardware& hw) {
+std::string not_built_yet(const GemmProblem& p, const GemmConfig& c, const GemmHardware& hw) {
     if (c.kernel == GemmKernel::sm80_gemm) return "the cp.async + mma.sync kernel is not written yet";
     if (c.kernel == GemmKernel::generic)
         return "the machine names no architecture, so no kernel is known for it";
     if (std::isnan(hw.registers_per_sm) || std::isnan(hw.registers_per_thread))
         return "sm.registers or sm.max_registers_per_thread is unknown, so setmaxnreg cannot be chosen";
+    const std::int64_t rows = ceil_div(p.m, std::int64_t{c.tile_m} * c.cluster_m),
+                       columns = ceil_div(p.n, std::int64_t{c.tile_n} * c.cluster_n);
+    if ((c.order == Order::hilbert || c.order == Order::morton)
+        && std::max(rows, columns) > most_table_extent)
+        return fmt::format("order {} on {} x {} tiles: its table counts up to {} either way",
+                           name_of(c.order), rows, columns, most_table_extent);
     return {};
 }
 
@@ -107,7 +114,7 @@ template <class Family>
 std::variant<Plans, Infeasible> run(const Request& r, const Family& family, GemmContext context,
                                     std::vector<std::string> unknown) {
     const SearchResult result = search(family, r.hw, r.problem, r.fixed);
-    if (result.best.kept().empty()) {
+    if (result.ranked.empty()) {
         const bool any = result.last.stands;
         Infeasible out =
             infeasible(r, any ? result.last.reason : Reason::instruction,
@@ -116,7 +123,7 @@ std::variant<Plans, Infeasible> run(const Request& r, const Family& family, Gemm
         out.rejected = result.rejected;
         return out;
     }
-    context.rivals = result.best.kept();
+    context.rivals = result.ranked;
     Plans plans;
     plans.machine_id = r.machine.id;
     plans.machine_name = r.machine.name;
@@ -124,11 +131,11 @@ std::variant<Plans, Infeasible> run(const Request& r, const Family& family, Gemm
     plans.problem = r.problem;
     plans.rejected = result.rejected;
     std::string first_why_not;
-    for (const Kept& kept : result.best.kept()) {
+    for (const Kept& kept : result.ranked) {
         GemmPlan plan = write_plan(context, kept);
         plan.rank = static_cast<int>(plans.plans.size()) + 1;
         plan.unknown = unknown;
-        plan.why_not = not_built_yet(plan.config, r.hw);
+        plan.why_not = not_built_yet(r.problem, plan.config, r.hw);
         plan.buildable = plan.why_not.empty();
         if (r.fixed.buildable_only && !plan.buildable) {
             ++plans.rejected.reasons[static_cast<int>(Reason::instruction)];
@@ -155,6 +162,14 @@ Infeasible all_fall(const Request& r, const Family& family, Reason reason, std::
         if (!excluded(r.fixed, c)) out.rejected.reasons[static_cast<int>(reason)] += inner.size();
     });
     return out;
+}
+
+// What a request fixes that only one kernel has; null where it fixes nothing of the kind.
+const char* only_of_sm90(const GemmRequest& request) {
+    if (request.deferred_store.value_or(false)) return "deferred_store = 1";
+    if (request.programmatic_launch.value_or(false)) return "programmatic_launch = 1";
+    const EvictFirst first = request.evict_first.value_or(EvictFirst{});
+    return first.a || first.b || first.c ? "evict_first" : nullptr;
 }
 
 std::vector<std::string> notes(const Machine& machine, const Choice& choice, const GemmHardware& hw) {
@@ -194,6 +209,11 @@ std::variant<Plans, Infeasible> derive(const Machine& machine, const GemmProblem
                 fmt::format("split_k = {} takes clusters and the kernel made for them; 1 does not",
                             *request.split_k),
                 *request.split_k, 1);
+        if (choice.kernel != GemmKernel::sm90_gemm)
+            if (const char* what = only_of_sm90(request))
+                return all_fall(
+                    r, family, Reason::instruction,
+                    fmt::format("{} is of the Hopper kernel alone; {} has none", what, machine.id), 1, 0);
         if (choice.kernel != GemmKernel::generic)
             if (const std::string why = copy_problem(problem); !why.empty())
                 return all_fall(r, family, Reason::alignment, why, copy_elements, 0);

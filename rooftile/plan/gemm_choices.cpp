@@ -7,9 +7,6 @@
 namespace rooftile {
 namespace {
 
-/// Whether C is evict_first where A, B and C exceed L2 and the request does not say.
-constexpr bool c_evict_first_beyond_l2 = false;
-
 Input given(std::string name, double value, std::string unit, std::string source) {
     return Derivation::given(std::move(name), value, std::move(unit), std::move(source));
 }
@@ -244,9 +241,7 @@ void caching(const GemmContext& context, const Kept& kept, const GemmConfig& con
     steps.add(
         "evict_first",
         chosen(context.request.evict_first,
-               c_evict_first_beyond_l2
-                   ? "C where A + B + C exceed L2; A and B never: measured slower   [M32, docs/facts.md 23]"
-                   : "none: with it, streams that are read once were measured slower   [docs/facts.md 23]"),
+               "none: streams that are read once were slower with it, C was no faster   [docs/facts.md 23]"),
         {given("A + B + C", r.bytes, "B", "problem"), steps.fact("l2.size"), steps.fact("l2.partitions"),
          given("reads of A", double(r.a_reads), "", "columns of cluster tiles"),
          given("reads of B", double(r.b_reads), "", "rows of cluster tiles")},
@@ -273,11 +268,9 @@ void launching(const GemmContext& context, const GemmConfig& config, Derivation&
 
 }  // namespace
 
-void set_cache_policies(const GemmContext& context, const Kept& kept, GemmConfig& config) {
+void set_cache_policies(const GemmContext& context, GemmConfig& config) {
     if (context.kernel != GemmKernel::sm90_gemm) return;
-    EvictFirst operands;
-    operands.c = c_evict_first_beyond_l2 && reuse(context, kept).bytes > context.hw.l2_bytes;
-    operands = context.request.evict_first.value_or(operands);
+    const EvictFirst operands = context.request.evict_first.value_or(EvictFirst{});
     if (operands.a) config.a_policy = CachePolicy::evict_first;
     if (operands.b) config.b_policy = CachePolicy::evict_first;
     if (operands.c && stores_by_tma(context.problem)) config.c_policy = CachePolicy::evict_first;

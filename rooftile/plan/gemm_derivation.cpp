@@ -416,7 +416,7 @@ GemmPlan write_plan(const GemmContext& context, const Kept& kept) {
                    .ctas_per_sm = c.ctas_per_sm,
                    .programmatic_launch = context.request.programmatic_launch.value_or(true),
                    .deferred_store = f.deferred_store};
-    set_cache_policies(context, kept, plan.config);
+    set_cache_policies(context, plan.config);
     Resources& r = plan.resources;
     r.threads = f.threads;
     r.accumulator_registers = f.accumulators;

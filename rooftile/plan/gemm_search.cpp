@@ -140,6 +140,14 @@ void weigh(const GemmHardware& hw, const GemmProblem& problem, const InnerSpace&
 
     const std::int64_t choices = std::int64_t{high - low + 1} * inner.order_count;
     const Waves wave_count = waves(hw, f.tile, problem);
+    // Most are too slow by their products alone.
+    const double products = ((wave_count.waves - 1) * f.tile.ctas_per_sm + 1)
+                            * double(k_steps(f.tile, problem)) * most_known(step.tensor, step.shared)
+                            / hw.clock_hz;
+    if (result.best.out_of_reach(products)) {
+        result.rejected.reasons[static_cast<int>(Reason::dominated)] += choices;
+        return;
+    }
     // No order moves less than nothing: what is too slow without DRAM need not be walked.
     if (result.best.out_of_reach(gemm_time(hw, f.tile, problem, step, wave_count, 0, high).least)) {
         result.rejected.reasons[static_cast<int>(Reason::dominated)] += choices;
@@ -168,13 +176,14 @@ void weigh(const GemmHardware& hw, const GemmProblem& problem, const InnerSpace&
 void rank_under_power(const GemmHardware& hw, const GemmProblem& problem, std::size_t top,
                       SearchResult& result) {
     BestList best(top);
-    for (Kept kept : result.best.kept()) {
+    std::vector<Kept> all = result.best.kept();
+    for (Kept& kept : all) {
         kept.time = gemm_time_under_power(hw, kept.footprint.tile, problem, kept.step, kept.waves, kept.dram,
                                           kept.stages);
         kept.score = score(kept);
         if (best.offer(kept)) ++result.rejected.reasons[static_cast<int>(Reason::dominated)];
     }
-    result.best = best;
+    result.ranked = best.kept();
 }
 
 }  // namespace rooftile

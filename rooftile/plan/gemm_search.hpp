@@ -1,6 +1,6 @@
 // The search that every GEMM kernel family shares: walk the family's candidates, send each against the walls,
-// time the ones that stand, keep the best. Candidates are plain values; nothing here allocates, and a reason
-// is an enum and two numbers. Derivations are built afterwards, for the plans that are returned.
+// time the ones that stand, keep the best. Candidates are plain values; looking at one allocates nothing, and
+// a reason is an enum and two numbers. Derivations are built afterwards, for the plans that are returned.
 #pragma once
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "rooftile/model/arithmetic.hpp"
 #include "rooftile/model/gemm_time.hpp"
@@ -100,21 +101,30 @@ struct Kept {
 /// The best few, in order. Ties fall to less traffic, fewer registers, less shared memory, the first found.
 class BestList {
   public:
-    explicit BestList(std::size_t size) : size_(std::min(size, kept_.size())) {}
+    explicit BestList(std::size_t size) : size_(std::min(size, most)) { kept_.reserve(size_); }
     /// True where something fell out to make room, or `k` itself found none.
     bool offer(const Kept& k) {
-        std::size_t at = count_;
-        while (at > 0 && better(k, kept_[at - 1])) --at;
+        std::size_t at = kept_.size();
+        while (at > 0 && better(k, kept_[place_[at - 1]])) --at;
         if (at == size_) return true;
-        const bool full = count_ == size_;
-        if (!full) ++count_;
-        for (std::size_t i = count_ - 1; i > at; --i) kept_[i] = kept_[i - 1];
-        kept_[at] = k;
+        const bool full = kept_.size() == size_;
+        const std::uint8_t place = full ? place_[size_ - 1] : static_cast<std::uint8_t>(kept_.size());
+        if (full) kept_[place] = k;
+        else kept_.push_back(k);
+        for (std::size_t i = kept_.size() - 1; i > at; --i) place_[i] = place_[i - 1];
+        place_[at] = place;
         return full;
     }
-    std::span<const Kept> kept() const { return {kept_.data(), count_}; }
+    /// In order, best first.
+    std::vector<Kept> kept() const {
+        std::vector<Kept> sorted;
+        for (std::size_t i = 0; i < kept_.size(); ++i) sorted.push_back(kept_[place_[i]]);
+        return sorted;
+    }
     /// True where nothing with this score or a higher one can still get in.
-    bool out_of_reach(double score) const { return count_ == size_ && score > kept_[count_ - 1].score; }
+    bool out_of_reach(double score) const {
+        return kept_.size() == size_ && score > kept_[place_[size_ - 1]].score;
+    }
 
   private:
     static bool better(const Kept& x, const Kept& y) {
@@ -125,13 +135,16 @@ class BestList {
             return x.footprint.registers < y.footprint.registers;
         return x.footprint.shared_bytes(x.stages) < y.footprint.shared_bytes(y.stages);
     }
-    std::array<Kept, 64> kept_{};
-    std::size_t size_, count_ = 0;
+    static constexpr std::size_t most = 64;
+    std::size_t size_;
+    std::vector<Kept> kept_;                  // in the order they came: a plan is large, an index is not
+    std::array<std::uint8_t, most> place_{};  // in kept_, best first
 };
 
 /// Everything a search came to.
 struct SearchResult {
     BestList best;
+    std::vector<Kept> ranked;  ///< the plans that are returned, best first
     Rejected rejected;
     Wall last{};  ///< the wall of the candidate that got furthest, for the Infeasible message
     GemmCandidate last_candidate{};
@@ -180,12 +193,13 @@ inline bool excluded(const GemmRequest& r, const GemmCandidate& c) {
            || differs(r.ctas_per_sm, c.ctas_per_sm) || differs(r.split_k, c.split_k);
 }
 
-/// Stages that a candidate must have so that (stages - 1) steps of its slowest resource cover the latency [M5].
-/// A ring deeper than the K loop has nothing to fetch, so a short K asks for no more than it has steps.
+/// Stages that a candidate must have so that (stages - 1) steps of its slowest resource cover the latency
+/// [M5]. A ring deeper than the K loop has nothing to fetch, so a short K asks for no more than it has steps.
 int stages_against_latency(const GemmHardware& hw, const GemmProblem& problem, const GemmTile& tile,
                            const StepCycles& step);
 
-/// Sends one candidate, whose family found no wall of its own, against shared memory and latency, and times it.
+/// Sends one candidate, whose family found no wall of its own, against shared memory and latency, and times
+/// it.
 void weigh(const GemmHardware& hw, const GemmProblem& problem, const InnerSpace& inner,
            const GemmCandidate& candidate, const Footprint& footprint, SearchResult& result);
 

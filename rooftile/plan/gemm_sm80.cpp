@@ -63,7 +63,8 @@ Wall Sm80GemmFamily::examine(const GemmHardware& hw, const GemmProblem&, const G
     f.shared_limit = shared_limit(hw, c.ctas_per_sm);
     const Wall wall = common_walls(hw, c, f);
     if (async_copy || wall.stands) return wall;
-    // Without asynchronous copies a warp waits for its own loads: other resident CTAs must compute meanwhile [M6].
+    // Without asynchronous copies a warp waits for its own loads: other resident CTAs must compute meanwhile
+    // [M6].
     f.stages_limit = 2;
     const double covered = c.ctas_per_sm * 2.0 * c.tile_m * c.tile_n * c.tile_k / hw.flops_per_cycle;
     if (covered < hw.dram_latency)

@@ -1,5 +1,5 @@
-// The families without TMA and wgmma: cp.async + mma.sync (and its forerunner without cp.async), and `generic`,
-// which knows of a machine only its five numbers [M8]. Planned, not yet built.
+// The families without TMA and wgmma: cp.async + mma.sync (and its forerunner without cp.async), and
+// `generic`, which knows of a machine only its five numbers [M8]. Planned, not yet built.
 #pragma once
 
 #include "rooftile/plan/gemm_search.hpp"

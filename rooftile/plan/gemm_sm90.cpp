@@ -93,7 +93,8 @@ Sm90GemmFamily::Sm90GemmFamily(const GemmHardware& hw, const GemmProblem& proble
 }
 
 RegisterSplit Sm90GemmFamily::split(const GemmHardware& hw, const GemmCandidate& c, int need) const {
-    // A producer that multicasts a part of K holds more than the tight one has registers for: only the roomy one.
+    // A producer that multicasts a part of K holds more than the tight one has registers for: only the roomy
+    // one.
     if (c.split_k > 1 && c.cluster_m * c.cluster_n > 1) need = 0;
     if (c.warpgroups > most_warpgroups || c.ctas_per_sm > most_ctas)
         return RegisterSplits(hw.registers_per_sm, hw.registers_per_thread, c.warpgroups, c.ctas_per_sm)
@@ -142,6 +143,9 @@ Wall Sm90GemmFamily::examine(const GemmHardware& hw, const GemmProblem& problem,
     const RegisterSplit split = this->split(hw, c, f.registers);
     give_registers(config, c, split);
     f.deferred_store = config.deferred_store;
+    const bool defers = c.deferred_store.value_or(false);
+    if (const char* bar = bars_deferred_store(config); defers && bar)
+        return Wall::at(Reason::instruction, 1, 0, bar);
     if (const Wall wall = residency_wall(hw, config.threads(), c.ctas_per_sm); wall.stands) return wall;
     // One m64nN must fit the registers a thread has at entry, whatever setmaxnreg gives later (ptxas C7602):
     // 512 threads leave 128, which holds N = 192 and no more.
@@ -197,13 +201,11 @@ Wall Sm90GemmFamily::examine(const GemmHardware& hw, const GemmProblem& problem,
                         "accumulators and the rest are {needed} registers a thread > {available}; take a "
                         "smaller tile or more warpgroups");
 
-    if (c.deferred_store.value_or(false) && !config.deferred_store) {
-        if (const char* bar = bars_deferred_store(config)) return Wall::at(Reason::instruction, 1, 0, bar);
+    if (defers && !config.deferred_store)
         return Wall::at(
             Reason::registers, config.deferring_registers(), f.consumer_registers,
             "with its store deferred a tile needs {needed} registers a thread > {available}; take a "
             "smaller tile or more warpgroups");
-    }
 
     f.stage_bytes = config.stage_bytes();
     f.stage_overhead = 2 * Config::barrier_bytes;

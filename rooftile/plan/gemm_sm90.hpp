@@ -11,8 +11,8 @@ struct RegisterSplit {
     int launch = -1;  ///< registers a thread has at launch; -1 unknown
     int producer = 0, consumer = 0;
 };
-/// An SM's registers among `ctas` CTAs of one producer and `consumers` consumer warpgroups. The producer keeps a
-/// comfortable 40, or the least it can do with.
+/// An SM's registers among `ctas` CTAs of one producer and `consumers` consumer warpgroups. The producer
+/// keeps a comfortable 40, or the least it can do with.
 struct RegisterSplits {
     RegisterSplit roomy, tight;  ///< for the producer
 
@@ -46,8 +46,8 @@ class Sm90GemmFamily {
     std::int64_t m_, n_, k_;
     double sms_;
 
-    /// False where splitting K cannot pay, so that the search need not look: tiles fill several waves as it is,
-    /// or K has fewer steps than parts.
+    /// False where splitting K cannot pay, so that the search need not look: tiles fill several waves as it
+    /// is, or K has fewer steps than parts.
     bool may_pay(const GemmCandidate& c) const {
         const double tiles = double(ceil_div(m_, c.tile_m)) * double(ceil_div(n_, c.tile_n));
         return tiles < most_waves_split * sms_ * c.ctas_per_sm && ceil_div(k_, c.tile_k) >= c.split_k;

@@ -42,8 +42,8 @@ struct GemmConfig {
     int group = 1;  ///< rows of tiles walked together where `order` is grouped
     int split_k = 1;
     int ctas_per_sm = 1;
-    /// The kernel's start may overlap the end of the kernel before it in the stream (PDL); it reads and writes
-    /// nothing until that has ended.
+    /// The kernel's start may overlap the end of the kernel before it in the stream (PDL); it reads and
+    /// writes nothing until that has ended.
     bool programmatic_launch = true;
     bool deferred_store = false;  ///< a finished tile leaves between the next one's first products
     /// How L2 keeps what is read of A and B and written of C.

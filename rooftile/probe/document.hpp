@@ -15,8 +15,8 @@ Json result_json(const ProbeResult& result);
 /// Throws nlohmann::json::exception where `json` is no result_json().
 ProbeResult result_of(const Json& json);
 
-/// `rooftile/probe/1`: `probes` with their seconds and failures, `values`, `points` (every row of every curve),
-/// `differences`, `notes`.
+/// `rooftile/probe/1`: `probes` with their seconds and failures, `values`, `points` (every row of every
+/// curve), `differences`, `notes`.
 Json probe_document(const DocumentContext& context, const ProbeRun& run,
                     const std::vector<std::string>& notes);
 

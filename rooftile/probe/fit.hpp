@@ -56,8 +56,8 @@ struct EnergyPoint {
     double fill_bytes = 0, dram_bytes = 0;  ///< /s: into shared memory from L2; between device memory and L2
 };
 
-/// P = static + (f / f_reference)^exponent (FLOP + FLOP on zeros + fill + DRAM), each its rate x its joules, as
-/// machine files have them: joules are those at the reference clock, which is clock.sustained.
+/// P = static + (f / f_reference)^exponent (FLOP + FLOP on zeros + fill + DRAM), each its rate x its joules,
+/// as machine files have them: joules are those at the reference clock, which is clock.sustained.
 struct EnergyFit {
     double static_w = 0;
     double flop_j = 0, zero_flop_j = 0, fill_j = 0, dram_j = 0;
@@ -68,7 +68,8 @@ struct EnergyFit {
 EnergyFit fit_energy(std::span<const EnergyPoint> points, double reference_hz, double exponent);
 /// The exponent of 0, 0.05, ..., 4 that leaves least.
 EnergyFit fit_energy(std::span<const EnergyPoint> points, double reference_hz);
-/// The least and the most of every term where one point after the other is left out, the exponent fitted anew.
+/// The least and the most of every term where one point after the other is left out, the exponent fitted
+/// anew.
 struct EnergySpread {
     EnergyFit least, most;
 };

@@ -1,5 +1,5 @@
-// Every probe in a process of its own, so that a fault or a hang ends that one alone: after an illegal address
-// a process can do nothing with its GPU any more, and a kernel that never ends goes with its process.
+// Every probe in a process of its own, so that a fault or a hang ends that one alone: after an illegal
+// address a process can do nothing with its GPU any more, and a kernel that never ends goes with its process.
 #include <fmt/core.h>
 #include <poll.h>
 #include <sys/wait.h>

@@ -1,4 +1,5 @@
-// Device memory and L2 by ordinary loads and stores: bandwidth over bytes in flight and size, latency by line.
+// Device memory and L2 by ordinary loads and stores: bandwidth over bytes in flight and size, latency by
+// line.
 #include <algorithm>
 #include <numeric>
 #include <random>

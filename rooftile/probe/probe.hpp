@@ -83,15 +83,15 @@ struct ProbeRun {
     double seconds = 0;
 };
 
-/// Runs them one after the other, each in a process of its own: what one breaks or hangs in, the others do not
-/// see. Call it before anything of this process has touched the driver. Throws Error(no_gpu).
+/// Runs them one after the other, each in a process of its own: what one breaks or hangs in, the others do
+/// not see. Call it before anything of this process has touched the driver. Throws Error(no_gpu).
 ProbeRun run_probes(const ProbeOptions& options);
 
 /// The same in this process and the current context; a fault of the GPU ends all that follow.
 ProbeRun run_probes_here(const ProbeOptions& options);
 
-/// Fails `result` for every value above a roof that is known without measuring, such as shared memory's banks,
-/// and takes that value's key away.
+/// Fails `result` for every value above a roof that is known without measuring, such as shared memory's
+/// banks, and takes that value's key away.
 void hold_to_roofs(ProbeResult& result, const Machine& machine);
 
 /// The machine with every measured number that has a key in place of what it said, each with spread, samples,

@@ -28,7 +28,8 @@ void hold_to_roofs(ProbeResult& result, const Machine& machine) {
     const double nan = std::nan("");
     const double gigabytes = dram ? dram->value / 1e9 : nan;
     const Roof roofs[] = {
-        // CUDA C++ Programming Guide, "Shared Memory": 32 banks of 32 bits a cycle, since compute capability 3.
+        // CUDA C++ Programming Guide, "Shared Memory": 32 banks of 32 bits a cycle, since compute capability
+        // 3.
         {"shared.bandwidth", 32 * 4.0, "32 banks of 4 B"},
         {"dsmem.bandwidth", 32 * 4.0, "32 banks of 4 B"},
         {"rate.fma", partitions ? 2.0 * 32 * double(*partitions) : nan, "one fma of 32 lanes a partition"},

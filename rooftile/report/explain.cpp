@@ -1,5 +1,7 @@
 #include "rooftile/report/explain.hpp"
 
+#include <sstream>
+
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -91,10 +93,10 @@ std::string why_behind(const GemmPlan& best, const GemmPlan& other) {
 }
 
 std::string derivation_text(const GemmPlan& plan, const Terminal& terminal) {
-    std::string out = terminal.paint(wrapped(fmt::format("Why plan {}: {}", plan.rank, label_of(plan.config)),
-                                             terminal.width, 2),
-                                     Tone::strong)
-                      + "\n";
+    const std::string title = fmt::format("Why plan {}: {}", plan.rank, label_of(plan.config));
+    std::istringstream lines(wrapped(title, terminal.width, 2));
+    std::string out;
+    for (std::string line; std::getline(lines, line);) out += terminal.paint(line, Tone::strong) + "\n";
     int number = 0;
     for (const Step& step : plan.derivation) out += step_text(step, ++number, terminal);
     return out;

@@ -119,7 +119,8 @@ TEST(GemmConfigs, FeasibleWithPartsOfKMeansItCompilesAsPlanned) {
     expect_compiles_as_planned(configs);
 }
 
-// Whole and multicast loads, stores at once and deferred: hints stand where they are asked for and nowhere else.
+// Whole and multicast loads, stores at once and deferred: hints stand where they are asked for and nowhere
+// else.
 TEST(GemmConfigs, CacheHintsStandOnlyWhereTheyAreAskedFor) {
     const auto mentions = [](const std::string& ptx, const std::string& what) {
         std::size_t count = 0;

@@ -49,9 +49,9 @@ std::string_view code_of(std::string_view cubin, const std::string& kernel) {
     return {};
 }
 
-/// The most instructions of `opcode` between a branch back and where it goes. sm_90: 16 bytes each, the opcode
-/// in the lowest 12 bits; BRA's distance, in words of 4 bytes from the next instruction, has its low 8 bits
-/// from bit 16 and the rest, signed, from bit 34.
+/// The most instructions of `opcode` between a branch back and where it goes. sm_90: 16 bytes each, the
+/// opcode in the lowest 12 bits; BRA's distance, in words of 4 bytes from the next instruction, has its low 8
+/// bits from bit 16 and the rest, signed, from bit 34.
 int most_in_a_loop(std::string_view code, unsigned opcode) {
     const auto opcode_at = [&](std::size_t at) { return read_at<std::uint64_t>(code, at) & 0xfff; };
     int most = 0;

@@ -34,8 +34,8 @@ TEST(StepCycles, OfThe128x256Tile) {
 }
 
 TEST(StepCycles, NarrowTilesAreBoundBySharedMemory) {
-    // wgmma m64n32: A 64 x 16 and B 32 x 16 are read for 64 x 32 x 16 products. Instruction reads alone:
-    // (64 + 32) * 16 * 2 B / 128 = 24 cycles for 2 * 64 * 32 * 16 / 4096 = 16 cycles of products: 67 % of peak.
+    // wgmma m64n32: A 64 x 16 and B 32 x 16 are read for 64 x 32 x 16 products. Instruction reads alone: (64
+    // + 32) * 16 * 2 B / 128 = 24 cycles for 2 * 64 * 32 * 16 / 4096 = 16 cycles of products: 67 % of peak.
     GemmTile t = wgmma_tile(64, 32);
     const StepCycles s = step_cycles(made_up_gpu(), t, 2);
     EXPECT_DOUBLE_EQ(s.tensor / s.shared, 16.0 / 24);
@@ -118,10 +118,11 @@ TEST(WalkTraffic, BandsReadBOnceEach) {
     const GemmProblem p = gemm_problem(2048, 2048, 1024);
     const WalkTraffic walk(made_up_gpu(), wgmma_tile(128, 128), p);
     const double a = 2048 * 1024 * 2, c = 2048 * 2048 * 2;
-    // Bands of one row: 256 KiB of A, a window of four columns, 1 MiB of B, and 128 KiB of C do not fit: A again for
-    // each of 4 windows, B for each of 16 bands.
+    // Bands of one row: 256 KiB of A, a window of four columns, 1 MiB of B, and 128 KiB of C do not fit: A
+    // again for each of 4 windows, B for each of 16 bands.
     EXPECT_EQ(walk.dram(Order::grouped, 1), 4 * a + 16 * a + c);
-    // Bands of two rows: 512 KiB of A, two columns, 512 KiB, of B, and 128 KiB of C pass 1 MiB too: 8 windows.
+    // Bands of two rows: 512 KiB of A, two columns, 512 KiB, of B, and 128 KiB of C pass 1 MiB too: 8
+    // windows.
     EXPECT_EQ(walk.dram(Order::grouped, 2), 8 * a + 8 * a + c);
     GemmHardware more = made_up_gpu();
     more.l2_bytes = (1 << 20) + (1 << 17);  // with room for that C: A once, B 8 times

@@ -15,7 +15,8 @@ TEST(GemmTime, IsTheSlowestOfComputeAndMemory) {
     const GemmProblem p = gemm_problem(512, 256, 6400);
     const StepCycles s = step_cycles(hw, t, 2);
     const Waves w = waves(hw, t, p);  // 4 tiles on 4 SMs
-    // L2 binds: a CTA's A, B and C are 1638400 + 3276800 + 65536 B, at 32 B/clk 155648 cycles; fill 700 + 1536.
+    // L2 binds: a CTA's A, B and C are 1638400 + 3276800 + 65536 B, at 32 B/clk 155648 cycles; fill 700 +
+    // 1536.
     const GemmTime fast = gemm_time(hw, t, p, s, w, 0, 4);
     EXPECT_EQ(fast.bound, Bound::l2);
     EXPECT_DOUBLE_EQ(fast.seconds, (155648 + 2236) / 1e9);
@@ -32,8 +33,8 @@ TEST(GemmTime, PartsOfKShortenTheLoopAndExchange) {
     const GemmProblem p = gemm_problem(512, 256, 6400);
     const StepCycles s = step_cycles(hw, t, 2);
     // As above, 4 tiles of 100 steps, now 50 steps on each of 8 SMs. Exchange: 131072 B of sums, half of them
-    // read here: 196608 / 128 = 1536; half from the other: 65536 / 16 = 4096; 600 more. Each stores half of C:
-    // 32768 B / 64 B/clk = 512.
+    // read here: 196608 / 128 = 1536; half from the other: 65536 / 16 = 4096; 600 more. Each stores half of
+    // C: 32768 B / 64 B/clk = 512.
     GemmTime time = gemm_time(hw, t, p, s, waves(hw, t, p), 0, 4);
     EXPECT_EQ(time.exchange, 6232);
     EXPECT_DOUBLE_EQ(time.seconds, (50 * 1536 + 6232 + 512 + 2236) / 1e9);
@@ -78,8 +79,8 @@ TEST(GemmTime, TheLastWaveIsTimedByWhatItHolds) {
     const StepCycles s = step_cycles(hw, t, 2);
     const Waves w = waves(hw, t, p);
     ASSERT_EQ(w.waves, 2);
-    // Full wave: 4 * 6.4 MB at 32 GB/s = 800 us. Last: one tile, 200 us. Its own step is 512 cycles either way, with
-    // 32768 B of C at 64 B/clk: 51.7 us. Fill: 700 + 512 cycles.
+    // Full wave: 4 * 6.4 MB at 32 GB/s = 800 us. Last: one tile, 200 us. Its own step is 512 cycles either
+    // way, with 32768 B of C at 64 B/clk: 51.7 us. Fill: 700 + 512 cycles.
     EXPECT_NEAR(gemm_time(hw, t, p, s, w, 32e6, 4).seconds, 1000e-6 + 1212e-9, 1e-9);
 }
 
@@ -168,6 +169,9 @@ TEST(GemmTimeUnderPower, FewerBytesGiveAHigherClock) {
         return gemm_time_under_power(hw, t, p, step_cycles(hw, t, 2), waves(hw, t, p), 0, 4).clock_hz;
     };
     EXPECT_GT(clock(wgmma_tile(128, 256)), clock(wgmma_tile(128, 128)));
+    hw.static_watts = hw.held_watts;  // no room for any work: not a limit to reckon with
+    EXPECT_EQ(clock(wgmma_tile(128, 256)), hw.clock_hz);
+    hw.static_watts = 1;
     hw.fill_joules = std::nan("");  // an energy is unknown: the sustained clock stands
     EXPECT_EQ(clock(wgmma_tile(128, 256)), hw.clock_hz);
     EXPECT_TRUE(std::isnan(gemm_time_under_power(hw, wgmma_tile(128, 256), p,

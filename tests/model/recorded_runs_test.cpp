@@ -70,7 +70,7 @@ Figures figures(const Machine& machine, const std::vector<Row>& rows, std::int64
             ADD_FAILURE() << std::get<Infeasible>(plans).message;
             continue;
         }
-        const double predicted = *found->plans.front().prediction.time_us;
+        const double predicted = found->plans.front().prediction.time_us.value();
         ++out.rows;
         out.error += std::abs(predicted / row.time_us - 1);
         Best& best = problems[{row.problem.m, row.problem.n, row.problem.k}];
@@ -99,8 +99,9 @@ TEST(RecordedRuns, PredictionsAreAsGoodAsStated) {
     EXPECT_LE(middle.error, 0.055) << middle.rows;
     EXPECT_LE(small.error, 0.065) << small.rows;
     EXPECT_GE(large.within, 0.90 * large.problems) << large.within << " of " << large.problems;
-    // 38 of 51: most of the others miss by less than 2 % more, which single blocks of 0.1 s scatter by; one kind is
-    // the model's own, tiles that share A in pairs and stream B (256x4096x14336, 128x64: 23 % too fast).
+    // 38 of 51: most of the others miss by less than 2 % more, which single blocks of 0.1 s scatter by; one
+    // kind is the model's own, tiles that share A in pairs and stream B (256x4096x14336, 128x64: 23 % too
+    // fast).
     EXPECT_GE(middle.within + small.within, 0.74 * (middle.problems + small.problems))
         << middle.within << " of " << middle.problems << ", " << small.within << " of " << small.problems;
 }
