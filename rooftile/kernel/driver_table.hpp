@@ -11,35 +11,69 @@ namespace rooftile {
 
 // cuda.h maps some of these to versioned names (cuMemAlloc to cuMemAlloc_v2); each is looked up under
 // the name, and called with the type, that this header gives it.
-#define ROOFTILE_DRIVER_FUNCTIONS(X)                                                                       \
-    X(cuInit)                                                                                              \
-    X(cuDriverGetVersion)                                                                                  \
-    X(cuGetErrorName)                                                                                      \
-    X(cuGetErrorString)                                                                                    \
-    X(cuDeviceGetCount)                                                                                    \
-    X(cuDeviceGet)                                                                                         \
-    X(cuDeviceGetName)                                                                                     \
-    X(cuDeviceGetAttribute)                                                                                \
-    X(cuDeviceTotalMem)                                                                                    \
-    X(cuDeviceGetPCIBusId)                                                                                 \
-    X(cuDevicePrimaryCtxRetain)                                                                            \
-    X(cuDevicePrimaryCtxRelease)                                                                           \
-    X(cuCtxPushCurrent)                                                                                    \
-    X(cuCtxPopCurrent) X(cuCtxGetCurrent) X(cuCtxGetDevice) X(cuCtxGetId) X(cuCtxSynchronize)              \
-        X(cuCtxResetPersistingL2Cache) X(cuMemGetInfo) X(cuMemAlloc) X(cuMemFree) X(cuMemHostAlloc)        \
-            X(cuMemFreeHost) X(cuMemHostGetDevicePointer) X(cuMemcpyHtoD) X(cuMemcpyDtoH)                  \
-                X(cuMemcpyHtoDAsync) X(cuMemcpyDtoHAsync) X(cuMemcpyDtoDAsync) X(cuMemsetD8Async)          \
-                    X(cuMemsetD32Async) X(cuStreamCreate) X(cuStreamDestroy) X(cuStreamSynchronize)        \
-                        X(cuStreamWaitEvent) X(cuStreamIsCapturing) X(cuStreamBeginCapture)                \
-                            X(cuStreamEndCapture) X(cuEventCreate) X(cuEventDestroy) X(cuEventRecord)      \
-                                X(cuEventSynchronize) X(cuEventQuery) X(cuEventElapsedTime)                \
-                                    X(cuLibraryLoadData) X(cuLibraryUnload) X(cuLibraryGetKernel)          \
-                                        X(cuKernelGetFunction) X(cuFuncGetAttribute) X(cuFuncSetAttribute) \
-                                            X(cuOccupancyMaxActiveBlocksPerMultiprocessor)                 \
-                                                X(cuOccupancyMaxActiveClusters) X(cuLaunchKernelEx)        \
-                                                    X(cuTensorMapEncodeTiled) X(cuGraphGetNodes)           \
-                                                        X(cuGraphInstantiateWithFlags) X(cuGraphLaunch)    \
-                                                            X(cuGraphDestroy) X(cuGraphExecDestroy)
+// clang-format off: it packs the list and never settles
+#define ROOFTILE_DRIVER_FUNCTIONS(X)               \
+    X(cuInit)                                      \
+    X(cuDriverGetVersion)                          \
+    X(cuGetErrorName)                              \
+    X(cuGetErrorString)                            \
+    X(cuDeviceGetCount)                            \
+    X(cuDeviceGet)                                 \
+    X(cuDeviceGetName)                             \
+    X(cuDeviceGetAttribute)                        \
+    X(cuDeviceTotalMem)                            \
+    X(cuDeviceGetPCIBusId)                         \
+    X(cuDevicePrimaryCtxRetain)                    \
+    X(cuDevicePrimaryCtxRelease)                   \
+    X(cuCtxPushCurrent)                            \
+    X(cuCtxPopCurrent)                             \
+    X(cuCtxGetCurrent)                             \
+    X(cuCtxGetDevice)                              \
+    X(cuCtxGetId)                                  \
+    X(cuCtxSynchronize)                            \
+    X(cuCtxResetPersistingL2Cache)                 \
+    X(cuMemGetInfo)                                \
+    X(cuMemAlloc)                                  \
+    X(cuMemFree)                                   \
+    X(cuMemHostAlloc)                              \
+    X(cuMemFreeHost)                               \
+    X(cuMemHostGetDevicePointer)                   \
+    X(cuMemcpyHtoD)                                \
+    X(cuMemcpyDtoH)                                \
+    X(cuMemcpyHtoDAsync)                           \
+    X(cuMemcpyDtoHAsync)                           \
+    X(cuMemcpyDtoDAsync)                           \
+    X(cuMemsetD8Async)                             \
+    X(cuMemsetD32Async)                            \
+    X(cuStreamCreate)                              \
+    X(cuStreamDestroy)                             \
+    X(cuStreamSynchronize)                         \
+    X(cuStreamWaitEvent)                           \
+    X(cuStreamIsCapturing)                         \
+    X(cuStreamBeginCapture)                        \
+    X(cuStreamEndCapture)                          \
+    X(cuEventCreate)                               \
+    X(cuEventDestroy)                              \
+    X(cuEventRecord)                               \
+    X(cuEventSynchronize)                          \
+    X(cuEventQuery)                                \
+    X(cuEventElapsedTime)                          \
+    X(cuLibraryLoadData)                           \
+    X(cuLibraryUnload)                             \
+    X(cuLibraryGetKernel)                          \
+    X(cuKernelGetFunction)                         \
+    X(cuFuncGetAttribute)                          \
+    X(cuFuncSetAttribute)                          \
+    X(cuOccupancyMaxActiveBlocksPerMultiprocessor) \
+    X(cuOccupancyMaxActiveClusters)                \
+    X(cuLaunchKernelEx)                            \
+    X(cuTensorMapEncodeTiled)                      \
+    X(cuGraphGetNodes)                             \
+    X(cuGraphInstantiateWithFlags)                 \
+    X(cuGraphLaunch)                               \
+    X(cuGraphDestroy)                              \
+    X(cuGraphExecDestroy)
+// clang-format on
 
 struct DriverTable {
 #define ROOFTILE_MEMBER(function) decltype(&::function) function = nullptr;

@@ -140,14 +140,20 @@ void capacity_wall(Writer& w) {
     }
 }
 
-// One load alone: latency and transfer; and the step that a full pipe settles into [M5, M14, M36].
+double least_stages_for_latency(const Writer& w) {
+    return std::ceil(w.hw().dram_latency / w.kept.step.tensor) + 1;
+}
+// What one SM gets from L2 with every SM pulling, in B/clk.
+double l2_rate(const Writer& w) { return std::fmin(w.hw().l2_port, w.hw().l2_share); }
+
+// How many k-steps of the ring a load's latency spans [M5].
 void latency_wall(Writer& w) {
     const GemmHardware& hw = w.hw();
-    const double bytes = w.footprint().stage_bytes, compute = std::ceil(w.kept.step.tensor);
+    const double compute = std::ceil(w.kept.step.tensor);
     w.steps.add("tile_compute_cycles", "T = F / (FLOP per cycle of an SM)   [M5]",
                 {w.step("F", w.tile_flops(), "FLOP"), w.steps.fact(w.rate())}, compute, "cycles",
                 "the matrix units' time for one k-step; a load must be hidden behind (stages - 1) of these");
-    const double stages_min = std::ceil(hw.dram_latency / w.kept.step.tensor) + 1;
+    const double stages_min = least_stages_for_latency(w);
     w.steps.add("stages_min", "ceil(L / T) + 1   [M5]",
                 {w.steps.fact("dram.latency"), w.step("T", compute, "cycles")}, stages_min, "stages",
                 "with the machine's stated latency taken as the whole time from issue to use");
@@ -164,12 +170,16 @@ void latency_wall(Writer& w) {
         "stages",
         short_k ? "the wall: K has fewer steps than the ring would need"
                 : "the wall: at the pace of the slowest resource, not of the matrix units alone");
+}
 
-    const double l2_rate = std::fmin(hw.l2_port, hw.l2_share);
-    const double l2 = bytes / l2_rate, dram = bytes / hw.dram_share;
+// One load alone, and the step that a full pipe settles into [M36].
+void loads(Writer& w) {
+    const GemmHardware& hw = w.hw();
+    const double bytes = w.footprint().stage_bytes, compute = std::ceil(w.kept.step.tensor);
+    const double l2 = bytes / l2_rate(w), dram = bytes / hw.dram_share;
     w.steps.add("load_l2_isolated", "L_l2 + D / (an SM's share of L2)   [M36]",
                 {w.steps.fact("l2.latency"), w.step("D", bytes, "B"),
-                 Derivation::given("share", l2_rate, "B/clk/SM", "l2.bandwidth and l2.port")},
+                 Derivation::given("share", l2_rate(w), "B/clk/SM", "l2.bandwidth and l2.port")},
                 std::round(hw.l2_latency + l2), "cycles", "one load alone that hits L2");
     w.steps.add("load_dram_isolated", "L_dram + D / (an SM's share of DRAM)   [M36]",
                 {w.steps.fact("dram.latency"), w.step("D", bytes, "B"),
@@ -195,7 +205,13 @@ void latency_wall(Writer& w) {
                 {w.step("T", compute, "cycles"), w.step("L2 transfer", std::round(l2), "cycles"),
                  w.step("DRAM transfer", std::round(dram), "cycles")},
                 std::round(steady), "cycles", std::move(binding));
+}
 
+// The ring's depth: what full rate would want, and what is taken [M5, M14].
+void depth(Writer& w) {
+    const GemmHardware& hw = w.hw();
+    const double bytes = w.footprint().stage_bytes, compute = std::ceil(w.kept.step.tensor);
+    const double l2 = bytes / l2_rate(w);
     const double load = hw.dram_latency + hw.tma_latency + l2;
     const double full_rate = std::ceil(load / w.kept.step.tensor) + 1;
     std::string limit = "not known: T_load needs a rate and the SM count";
@@ -217,7 +233,7 @@ void latency_wall(Writer& w) {
                 w.context.request.stages
                     ? "fixed by the request"
                     : "all that fit: above the least they are slack for refresh and congestion   [M14]",
-                {w.step("stages_min", stages_min, "stages"),
+                {w.step("stages_min", least_stages_for_latency(w), "stages"),
                  w.step("stages_max", w.footprint().stages_max(1 << 20), "stages")},
                 w.kept.stages, "stages",
                 fmt::format("{} B of shared memory", w.footprint().shared_bytes(w.kept.stages)));
@@ -383,7 +399,7 @@ Prediction predict(const Writer& w) {
     if (p.time_us) p.bound = w.kept.time.bound;
     p.arithmetic_intensity = known(w.tile_flops() / w.tile_bytes());
     p.tile_compute_cycles = known_count(std::ceil(w.kept.step.tensor));
-    p.stages_min = known_count(std::ceil(hw.dram_latency / w.kept.step.tensor) + 1);
+    p.stages_min = known_count(least_stages_for_latency(w));
     p.stages_for_full_rate = known_count(std::ceil(load / w.kept.step.tensor) + 1);
     p.waves = known_count(w.kept.waves.waves);
     p.wave_efficiency = known(w.kept.waves.efficiency);
@@ -436,6 +452,8 @@ GemmPlan write_plan(const GemmContext& context, const Kept& kept) {
     register_wall(writer);
     capacity_wall(writer);
     latency_wall(writer);
+    loads(writer);
+    depth(writer);
     levels(writer);
     walk(writer);
     write_choices(context, kept, plan.config, writer.steps);

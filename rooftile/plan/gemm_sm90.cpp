@@ -102,14 +102,18 @@ RegisterSplit Sm90GemmFamily::split(const GemmHardware& hw, const GemmCandidate&
     return splits_[c.warpgroups - 1][c.ctas_per_sm - 1].for_need(need);
 }
 
-Wall Sm90GemmFamily::examine(const GemmHardware& hw, const GemmProblem& problem, const GemmCandidate& c,
-                             Footprint& f) const {
-    using Config = Sm90GemmConfig;
-    // The instruction: 64 rows a wgmma, N in steps of 16 up to 256, one swizzle span along K.
+namespace {
+
+using Config = Sm90GemmConfig;
+constexpr int swizzle_span = Config::swizzle_bytes / Config::element_bytes;  // elements
+
+int sharing_warpgroups(const GemmCandidate& c) { return c.schedule == Schedule::pingpong ? 1 : c.warpgroups; }
+
+// The instruction: 64 rows a wgmma, N in steps of 16 up to 256, one swizzle span along K.
+Wall instruction_wall(const GemmCandidate& c) {
     const bool pingpong = c.schedule == Schedule::pingpong;
-    const int sharing = pingpong ? 1 : c.warpgroups;  // warpgroups that share one tile
-    constexpr int widest_box = 256;                   // elements of a TMA box's side, cuTensorMapEncodeTiled
-    const int span = Config::swizzle_bytes / Config::element_bytes;
+    const int sharing = sharing_warpgroups(c);
+    constexpr int widest_box = 256;  // elements of a TMA box's side, cuTensorMapEncodeTiled
     if (pingpong && c.split_k > 1)
         return Wall::at(
             Reason::instruction, c.split_k, 1,
@@ -128,15 +132,80 @@ Wall Sm90GemmFamily::examine(const GemmHardware& hw, const GemmProblem& problem,
     if (c.tile_n % 16 != 0 || c.tile_n > widest_box)
         return Wall::at(Reason::instruction, 16, c.tile_n,
                         "tile_n = {available} must be a multiple of {needed} up to 256");
-    if (c.tile_k != span)
-        return Wall::at(Reason::instruction, span, c.tile_k,
+    if (c.tile_k != swizzle_span)
+        return Wall::at(Reason::instruction, swizzle_span, c.tile_k,
                         "tile_k = {available} must be {needed}: one 128-byte swizzle span");
     if (c.tile_n % (8 * c.split_k) != 0)
         return Wall::at(
             Reason::instruction, 8 * c.split_k, c.tile_n,
             "tile_n = {available} must be a multiple of {needed}: each part of K stores its share of "
             "the columns, eight at a time");
+    return Wall::none();
+}
 
+// One m64nN must fit the registers a thread has at entry, whatever setmaxnreg gives later (ptxas C7602): 512
+// threads leave 128, which holds N = 192 and no more.
+Wall entry_wall(const GemmCandidate& c, const RegisterSplit& split) {
+    constexpr int beside_one_wgmma = 32;
+    const int at_entry = c.tile_n / 2 + beside_one_wgmma;
+    if (split.launch >= 0 && at_entry > split.launch)
+        return Wall::at(Reason::instruction, at_entry, split.launch,
+                        "one wgmma of this tile_n needs {needed} registers a thread at entry, and so many "
+                        "threads leave {available}");
+    return Wall::none();
+}
+
+// A box of an mn-major operand is one swizzle span, 64 elements, wide; a cluster cuts it in whole boxes.
+Wall box_wall(const GemmProblem& problem, const GemmCandidate& c) {
+    if (problem.a_major == Major::mn && c.tile_m % (swizzle_span * c.cluster_n) != 0)
+        return Wall::at(Reason::alignment, swizzle_span * c.cluster_n, c.tile_m,
+                        "with A m-major tile_m = {available} must be a multiple of {needed} elements");
+    if (problem.b_major == Major::mn && c.tile_n % (swizzle_span * c.cluster_m) != 0)
+        return Wall::at(Reason::alignment, swizzle_span * c.cluster_m, c.tile_n,
+                        "with B n-major tile_n = {available} must be a multiple of {needed} elements");
+    return Wall::none();
+}
+
+Wall cluster_wall(const GemmHardware& hw, const GemmProblem& problem, const GemmCandidate& c) {
+    const int size = c.cluster_m * c.cluster_n * c.split_k;
+    if (size == 1) return Wall::none();
+    const std::int64_t rows = ceil_div(problem.m, c.tile_m), columns = ceil_div(problem.n, c.tile_n);
+    if (size > 2 * c.split_k)
+        return Wall::at(Reason::cluster, c.cluster_m * c.cluster_n, 2,
+                        "a cluster of {needed} CTAs; this kernel takes {available}");
+    if (size > hw.cluster_ctas)
+        return Wall::at(Reason::cluster, size, hw.cluster_ctas,
+                        "a cluster of {needed} CTAs; the machine takes {available}");
+    if (rows < c.cluster_m)
+        return Wall::at(Reason::cluster, c.cluster_m, double(rows),
+                        "cluster_m = {needed}, but there is {available} row of tiles");
+    if (columns < c.cluster_n)
+        return Wall::at(Reason::cluster, c.cluster_n, double(columns),
+                        "cluster_n = {needed}, but there is {available} column of tiles");
+    return Wall::none();
+}
+
+GemmTile tile_of(const GemmCandidate& c, const Config& config) {
+    return {.tile_m = c.tile_m,
+            .tile_n = c.tile_n,
+            .tile_k = c.tile_k,
+            .cluster_m = c.cluster_m,
+            .cluster_n = c.cluster_n,
+            .split_k = c.split_k,
+            .ctas_per_sm = c.ctas_per_sm,
+            .warp_m = Config::wgmma_m,
+            .warp_n = c.tile_n,
+            .epilogue_overlapped = c.schedule == Schedule::pingpong || config.deferred_store,
+            .store_warps = 4 * sharing_warpgroups(c),
+            .store_boxes = config.tma_store ? config.wgmma_rows() * (config.share_n() / config.slab_n()) : 0,
+            .store_depth = Config::slabs_in_flight};
+}
+
+}  // namespace
+
+Wall Sm90GemmFamily::examine(const GemmHardware& hw, const GemmProblem& problem, const GemmCandidate& c,
+                             Footprint& f) const {
+    if (const Wall wall = instruction_wall(c); wall.stands) return wall;
     Config config = kernel_config(problem, c, 1, {});
     f.accumulators = config.accumulator_registers();
     f.registers = f.accumulators + config.working_registers();
@@ -147,51 +216,11 @@ Wall Sm90GemmFamily::examine(const GemmHardware& hw, const GemmProblem& problem,
     if (const char* bar = bars_deferred_store(config); defers && bar)
         return Wall::at(Reason::instruction, 1, 0, bar);
     if (const Wall wall = residency_wall(hw, config.threads(), c.ctas_per_sm); wall.stands) return wall;
-    // One m64nN must fit the registers a thread has at entry, whatever setmaxnreg gives later (ptxas C7602):
-    // 512 threads leave 128, which holds N = 192 and no more.
-    constexpr int beside_one_wgmma = 32;
-    const int at_entry = c.tile_n / 2 + beside_one_wgmma;
-    if (split.launch >= 0 && at_entry > split.launch)
-        return Wall::at(Reason::instruction, at_entry, split.launch,
-                        "one wgmma of this tile_n needs {needed} registers a thread at entry, and so many "
-                        "threads leave {available}");
-    // A box of an mn-major operand is one swizzle span, 64 elements, wide; a cluster cuts it in whole boxes.
-    if (problem.a_major == Major::mn && c.tile_m % (span * c.cluster_n) != 0)
-        return Wall::at(Reason::alignment, span * c.cluster_n, c.tile_m,
-                        "with A m-major tile_m = {available} must be a multiple of {needed} elements");
-    if (problem.b_major == Major::mn && c.tile_n % (span * c.cluster_m) != 0)
-        return Wall::at(Reason::alignment, span * c.cluster_m, c.tile_n,
-                        "with B n-major tile_n = {available} must be a multiple of {needed} elements");
-    if (const int size = config.cluster_ctas(); size > 1) {
-        const std::int64_t rows = ceil_div(problem.m, c.tile_m), columns = ceil_div(problem.n, c.tile_n);
-        if (size > 2 * c.split_k)
-            return Wall::at(Reason::cluster, c.cluster_m * c.cluster_n, 2,
-                            "a cluster of {needed} CTAs; this kernel takes {available}");
-        if (size > hw.cluster_ctas)
-            return Wall::at(Reason::cluster, size, hw.cluster_ctas,
-                            "a cluster of {needed} CTAs; the machine takes {available}");
-        if (rows < c.cluster_m)
-            return Wall::at(Reason::cluster, c.cluster_m, double(rows),
-                            "cluster_m = {needed}, but there is {available} row of tiles");
-        if (columns < c.cluster_n)
-            return Wall::at(Reason::cluster, c.cluster_n, double(columns),
-                            "cluster_n = {needed}, but there is {available} column of tiles");
-    }
+    if (const Wall wall = entry_wall(c, split); wall.stands) return wall;
+    if (const Wall wall = box_wall(problem, c); wall.stands) return wall;
+    if (const Wall wall = cluster_wall(hw, problem, c); wall.stands) return wall;
 
-    f.tile = {
-        .tile_m = c.tile_m,
-        .tile_n = c.tile_n,
-        .tile_k = c.tile_k,
-        .cluster_m = c.cluster_m,
-        .cluster_n = c.cluster_n,
-        .split_k = c.split_k,
-        .ctas_per_sm = c.ctas_per_sm,
-        .warp_m = Config::wgmma_m,
-        .warp_n = c.tile_n,
-        .epilogue_overlapped = pingpong || config.deferred_store,
-        .store_warps = 4 * sharing,
-        .store_boxes = config.tma_store ? config.wgmma_rows() * (config.share_n() / config.slab_n()) : 0,
-        .store_depth = Config::slabs_in_flight};
+    f.tile = tile_of(c, config);
     f.threads = config.threads();
     f.producer_registers = config.producer_registers;
     f.consumer_registers = config.consumer_registers;
