@@ -99,8 +99,9 @@ __global__ void mbarrier_alone(int loops, ProbeRecord* records) {
     write_record(records, begin, probe_time(), 0);
 }
 
-/// `loops` x alu_chains x fma_unroll fp32 fused multiply-adds a thread.
-__global__ void __launch_bounds__(1024) fma_rate(float x, int loops, ProbeRecord* records) {
+/// `loops` x `unroll` rounds of `op` on each of a thread's alu_chains numbers.
+template <int unroll, class Op>
+__device__ void alu_rate(float x, int loops, ProbeRecord* records, Op op) {
     float v[alu_chains];
 #pragma unroll
     for (int j = 0; j < alu_chains; ++j) v[j] = x + static_cast<float>(threadIdx.x + j) * 1e-3f;
@@ -109,10 +110,9 @@ __global__ void __launch_bounds__(1024) fma_rate(float x, int loops, ProbeRecord
 #pragma unroll 1
     for (int i = 0; i < loops; ++i) {
 #pragma unroll
-        for (int u = 0; u < fma_unroll; ++u)
+        for (int u = 0; u < unroll; ++u)
 #pragma unroll
-            for (int j = 0; j < alu_chains; ++j)
-                asm volatile("fma.rn.f32 %0, %0, %1, %1;" : "+f"(v[j]) : "f"(x));
+            for (int j = 0; j < alu_chains; ++j) op(v[j]);
     }
     __syncthreads();
     const ProbeTime end = probe_time();
@@ -122,26 +122,18 @@ __global__ void __launch_bounds__(1024) fma_rate(float x, int loops, ProbeRecord
     if (threadIdx.x == 0) write_record(records, begin, end, __float_as_uint(sum));
 }
 
+/// `loops` x alu_chains x fma_unroll fp32 fused multiply-adds a thread.
+__global__ void __launch_bounds__(1024) fma_rate(float x, int loops, ProbeRecord* records) {
+    alu_rate<fma_unroll>(x, loops, records, [x](float& v) {
+        asm volatile("fma.rn.f32 %0, %0, %1, %1;" : "+f"(v) : "f"(x));
+    });
+}
+
 /// `loops` x alu_chains x mufu_unroll ex2.approx a thread.
 __global__ void __launch_bounds__(1024) mufu_rate(float x, int loops, ProbeRecord* records) {
-    float v[alu_chains];
-#pragma unroll
-    for (int j = 0; j < alu_chains; ++j) v[j] = x + static_cast<float>(threadIdx.x + j) * 1e-3f;
-    __syncthreads();
-    const ProbeTime begin = probe_time();
-#pragma unroll 1
-    for (int i = 0; i < loops; ++i) {
-#pragma unroll
-        for (int u = 0; u < mufu_unroll; ++u)
-#pragma unroll
-            for (int j = 0; j < alu_chains; ++j) asm volatile("ex2.approx.ftz.f32 %0, %0;" : "+f"(v[j]));
-    }
-    __syncthreads();
-    const ProbeTime end = probe_time();
-    float sum = 0;
-#pragma unroll
-    for (int j = 0; j < alu_chains; ++j) sum += v[j];
-    if (threadIdx.x == 0) write_record(records, begin, end, __float_as_uint(sum));
+    alu_rate<mufu_unroll>(x, loops, records, [](float& v) {
+        asm volatile("ex2.approx.ftz.f32 %0, %0;" : "+f"(v));
+    });
 }
 
 /// Holds an SM for `cycles` and does nothing.

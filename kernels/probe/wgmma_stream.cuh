@@ -5,10 +5,10 @@
 
 #include "kernels/probe/box_walk.cuh"
 #include "kernels/probe/record.cuh"
+#include "kernels/probe/wgmma_sums.cuh"
 #include "kernels/ptx/mbarrier.cuh"
 #include "kernels/ptx/sync.cuh"
 #include "kernels/ptx/tma.cuh"
-#include "kernels/ptx/wgmma.cuh"
 
 namespace rooftile {
 
@@ -69,26 +69,15 @@ __global__ void __launch_bounds__(wgmma_stream_threads, 1)
         const unsigned at = ring + stage * stage_bytes;
         const auto a = ptx::matrix_descriptor(at + warpgroup * (a_bytes / 2), 16, 1024);
         const auto b = ptx::matrix_descriptor(at + a_bytes, 16, 1024);
-        ptx::wgmma_fence();
-#pragma unroll
-        for (int k = 0; k < 4; ++k)  // 16 of k are 32 bytes, 2 in a descriptor's units
-            ptx::wgmma<n, Type::bf16, Major::k, Major::k>(d, a + 2 * k, b + 2 * k,
-                                                          k > 0 || step % stream_sum_steps != 0);
-        ptx::wgmma_commit();
-        ptx::wgmma_wait<1>();
+        multiply_block<n>(d, a, b, step % stream_sum_steps == 0);
         if (step > 0 && threadIdx.x % 32 == 0) ptx::mbarrier_arrive(empty + 8 * before);
         before = stage;
         if (++stage == wgmma_stream_stages) stage = 0, parity ^= 1;
     }
-    ptx::wgmma_wait<0>();
-#pragma unroll
-    for (int j = 0; j < n / 2; ++j) ptx::wgmma_pin(d[j]);
+    drain<n>(d);
     const ProbeTime end = probe_time();
-    float sum = 0;
-#pragma unroll
-    for (int j = 0; j < n / 2; ++j) sum += d[j];
     if (threadIdx.x == 0) {
-        write_record(records, begin, end, __float_as_uint(sum));
+        write_record(records, begin, end, __float_as_uint(total<n>(d)));
         records[blockIdx.x].boxes = static_cast<unsigned long long>(p.steps) * (1 + n / wgmma_stream_rows);
     }
 }

@@ -69,6 +69,41 @@ class Reader {
     std::vector<std::string>& unknown_;
 };
 
+template <class Q>
+double if_known(const std::optional<Q>& number) {
+    return number ? number->value : unknown_number;
+}
+
+// What only the kernel of TMA, wgmma and clusters asks for: elsewhere nobody misses these numbers.
+void read_wgmma_kernel(Reader& read, const Machine& machine, std::optional<Clock> clock, GemmHardware& hw) {
+    const auto cycles = [&](std::string_view key) { return latency_cycles(machine, key, clock); };
+    hw.loaded_latency = if_known(cycles("tma.latency_loaded"));
+    hw.store_latency = if_known(cycles("tma.store_latency"));
+    hw.step_floor = if_known(cycles("wgmma.step"));
+    hw.tile_turn = if_known(cycles("wgmma.turn"));
+    if (!machine.has("cluster")) return;
+    for (int size : {2, 3, 4, 6, 8})
+        hw.cluster_sms[size] = machine.count("cluster.sms_" + std::to_string(size)).value_or(0);
+    hw.sms_per_gpc = read.count("sm.per_gpc");
+    hw.dsmem_bandwidth = read.per_sm<BytesPerCycle>("dsmem.bandwidth");
+    hw.dsmem_latency = read.known("dsmem.latency", cycles("dsmem.latency"));
+    hw.cluster_barrier = read.known("barrier.cluster", cycles("barrier.cluster"));
+}
+
+// What bounds DRAM beside its bandwidth, and what bounds the clock; the model goes on without.
+void read_limits(const Machine& machine, Type type, GemmHardware& hw) {
+    hw.dram_per_sm = if_known(machine.number<Bandwidth>("dram.per_sm", Per::sm));
+    hw.dram_per_clock = if_known(machine.number<BytesPerCycle>("dram.per_clock", Per::sm));
+    hw.top_hz =
+        if_known(machine.number<Clock>(machine.find("clock.tensor") ? "clock.tensor" : "clock.boost"));
+    hw.held_watts = if_known(machine.number<Watts>("power.held"));
+    hw.static_watts = if_known(machine.number<Watts>("power.static"));
+    hw.flop_joules = if_known(machine.number<JoulesPerFlop>("energy.flop." + std::string(name_of(type))));
+    hw.fill_joules = if_known(machine.number<JoulesPerByte>("energy.fill"));
+    hw.dram_joules = if_known(machine.number<JoulesPerByte>("energy.dram"));
+    hw.energy_exponent = if_known(machine.number<Ratio>("energy.exponent"));
+}
+
 }  // namespace
 
 GemmHardware gemm_hardware(const Machine& machine, std::string_view family, Type type,
@@ -111,39 +146,15 @@ GemmHardware gemm_hardware(const Machine& machine, std::string_view family, Type
     hw.tma_latency = machine.has("tma") ? read.otherwise(
                          "tma.latency_extra", latency_cycles(machine, "tma.latency_extra", clock), 0)
                                         : 0;
-    const auto optional = [](const auto& number) { return number ? number->value : std::nan(""); };
-    hw.dram_per_sm = optional(machine.number<Bandwidth>("dram.per_sm", Per::sm));
-    hw.dram_per_clock = optional(machine.number<BytesPerCycle>("dram.per_clock", Per::sm));
-    hw.loaded_latency =
-        family == "wgmma" ? optional(latency_cycles(machine, "tma.latency_loaded", clock)) : std::nan("");
-    hw.store_latency = optional(latency_cycles(machine, "tma.store_latency", clock));
-    hw.step_floor = family == "wgmma" ? optional(latency_cycles(machine, "wgmma.step", clock)) : std::nan("");
-    hw.tile_turn = family == "wgmma" ? optional(latency_cycles(machine, "wgmma.turn", clock)) : std::nan("");
-    hw.top_hz =
-        optional(machine.number<Clock>(machine.find("clock.tensor") ? "clock.tensor" : "clock.boost"));
-    hw.held_watts = optional(machine.number<Watts>("power.held"));
-    hw.static_watts = optional(machine.number<Watts>("power.static"));
-    hw.flop_joules =
-        optional(machine.number<JoulesPerFlop>(std::string("energy.flop.") + std::string(name_of(type))));
-    hw.fill_joules = optional(machine.number<JoulesPerByte>("energy.fill"));
-    hw.dram_joules = optional(machine.number<JoulesPerByte>("energy.dram"));
-    hw.energy_exponent = optional(machine.number<Ratio>("energy.exponent"));
     hw.launch_seconds = read.known("launch.gap_stream", machine.number<Seconds>("launch.gap_stream"));
     hw.threads_per_cta = read.count("sm.max_threads_per_cta");
     hw.threads_per_sm = 32 * read.count("sm.max_warps");
     hw.ctas_per_sm = read.count("sm.max_ctas");
     hw.cluster_ctas =
         machine.has("cluster") ? machine.count("cluster.max_portable").value_or(std::nan("")) : 1;
-    // Only the wgmma kernel forms clusters: elsewhere nobody misses these numbers.
-    hw.sms_per_gpc = hw.dsmem_bandwidth = hw.dsmem_latency = hw.cluster_barrier = std::nan("");
-    if (machine.has("cluster") && family == "wgmma") {
-        for (int size : {2, 3, 4, 6, 8})
-            hw.cluster_sms[size] = machine.count("cluster.sms_" + std::to_string(size)).value_or(0);
-        hw.sms_per_gpc = read.count("sm.per_gpc");
-        hw.dsmem_bandwidth = read.per_sm<BytesPerCycle>("dsmem.bandwidth");
-        hw.dsmem_latency = read.known("dsmem.latency", latency_cycles(machine, "dsmem.latency", clock));
-        hw.cluster_barrier = read.known("barrier.cluster", latency_cycles(machine, "barrier.cluster", clock));
-    }
+    hw.sms_per_gpc = hw.dsmem_bandwidth = hw.dsmem_latency = hw.cluster_barrier = unknown_number;
+    if (family == "wgmma") read_wgmma_kernel(read, machine, clock, hw);
+    read_limits(machine, type, hw);
     return hw;
 }
 

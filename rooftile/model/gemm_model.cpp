@@ -88,8 +88,7 @@ double WalkTraffic::dram(Order order, int group) const {
 }
 
 double l2_bytes(const GemmTile& t, const GemmProblem& p) {
-    const std::int64_t rows = ceil_div(ceil_div(p.m, t.tile_m), t.cluster_m);
-    const std::int64_t columns = ceil_div(ceil_div(p.n, t.tile_n), t.cluster_n);
+    const auto [rows, columns] = cluster_grid(p, t);
     return bytes(p.m, p.k, p.a_type) * double(columns) + bytes(p.n, p.k, p.b_type) * double(rows)
            + bytes(p.m, p.n, p.c_type);
 }
@@ -102,8 +101,7 @@ double asked_bytes(const GemmTile& t, const GemmProblem& p) {
 
 Waves waves(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p) {
     Waves w;
-    const std::int64_t rows = ceil_div(p.m, std::int64_t{t.tile_m} * t.cluster_m);
-    const std::int64_t columns = ceil_div(p.n, std::int64_t{t.tile_n} * t.cluster_n);
+    const auto [rows, columns] = cluster_grid(p, t);
     const int sharing = t.cluster_m * t.cluster_n, cluster = sharing * t.split_k;
     w.tiles = rows * columns * sharing;
     double clusters = whole(hw.sms * t.ctas_per_sm / cluster);

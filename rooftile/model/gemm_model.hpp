@@ -19,10 +19,21 @@ struct GemmTile {
     int ctas_per_sm = 1;
     int warp_m, warp_n;        ///< block of C whose A and B are read from shared memory once a k-step
     bool epilogue_overlapped;  ///< the next tile's products run while this one is stored
-    /// How a tile of C leaves: each of `store_warps` warps sends `store_boxes` boxes, `store_depth` of them
-    /// in flight. 0 boxes: as fast as the port takes it.
-    int store_warps = 0, store_boxes = 0, store_depth = 1;
+    /// How a tile of C leaves: each warp sends `store_boxes` boxes, `store_depth` of them in flight. 0 boxes:
+    /// as fast as the port takes it.
+    int store_boxes = 0, store_depth = 1;
 };
+
+/// The cluster tiles that C is cut into; those at the edges may stand partly outside.
+struct TileGrid {
+    std::int64_t rows, columns;
+};
+inline TileGrid cluster_grid(const GemmProblem& p, int tile_m, int tile_n, int cluster_m, int cluster_n) {
+    return {ceil_div(p.m, std::int64_t{tile_m} * cluster_m), ceil_div(p.n, std::int64_t{tile_n} * cluster_n)};
+}
+inline TileGrid cluster_grid(const GemmProblem& problem, const GemmTile& t) {
+    return cluster_grid(problem, t.tile_m, t.tile_n, t.cluster_m, t.cluster_n);
+}
 
 /// Cycles of one SM for one k-step of one tile, by resource.
 struct StepCycles {

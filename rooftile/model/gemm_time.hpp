@@ -22,6 +22,33 @@ struct GemmTime {
     Bound bound;
 };
 
+/// All of one tiling's terms that depend neither on the clock nor on DRAM traffic, worked out once. What it is
+/// made of outlives it.
+class GemmTimer {
+  public:
+    /// `stages` is the ring's depth.
+    GemmTimer(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem,
+              const StepCycles& step, const Waves& waves, int stages);
+    /// With the SMs at `clock` Hz and `dram` bytes of DRAM traffic.
+    GemmTime at(double clock, double dram);
+
+  private:
+    bool shows(double sharing) const;
+    double beside(double sharing) const;
+    double wave(double ctas, double sharing, double clock, double dram);
+
+    const GemmHardware& hw_;
+    const GemmTile& tile_;
+    const StepCycles& step_;
+    const Waves& waves_;
+    double steps_, streamed_;     // k-steps of a tile; bytes a k-step of a CTA
+    double ctas_, l2_;            // CTAs of all waves; L2 bytes a CTA and tile
+    double last_, last_sharing_;  // CTAs of the last wave; on each SM
+    double latency_, once_;       // cycles
+    double ring_;                 // stages in flight
+    GemmTime out_{};
+};
+
 /// At the SM clock of sustained matrix work. `dram` is the DRAM traffic in bytes; `stages` the ring's depth.
 GemmTime gemm_time(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem,
                    const StepCycles& step, const Waves& waves, double dram, int stages);

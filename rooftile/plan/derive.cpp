@@ -84,8 +84,7 @@ std::string not_built_yet(const GemmProblem& p, const GemmConfig& c, const GemmH
         return "the machine names no architecture, so no kernel is known for it";
     if (std::isnan(hw.registers_per_sm) || std::isnan(hw.registers_per_thread))
         return "sm.registers or sm.max_registers_per_thread is unknown, so setmaxnreg cannot be chosen";
-    const std::int64_t rows = ceil_div(p.m, std::int64_t{c.tile_m} * c.cluster_m),
-                       columns = ceil_div(p.n, std::int64_t{c.tile_n} * c.cluster_n);
+    const auto [rows, columns] = cluster_grid(p, c.tile_m, c.tile_n, c.cluster_m, c.cluster_n);
     if ((c.order == Order::hilbert || c.order == Order::morton)
         && std::max(rows, columns) > most_table_extent)
         return fmt::format("order {} on {} x {} tiles: its table counts up to {} either way",
@@ -114,7 +113,7 @@ template <class Family>
 std::variant<Plans, Infeasible> run(const Request& r, const Family& family, GemmContext context,
                                     std::vector<std::string> unknown) {
     const SearchResult result = search(family, r.hw, r.problem, r.fixed);
-    if (result.ranked.empty()) {
+    if (result.best.kept().empty()) {
         const bool any = result.last.stands;
         Infeasible out =
             infeasible(r, any ? result.last.reason : Reason::instruction,
@@ -123,7 +122,7 @@ std::variant<Plans, Infeasible> run(const Request& r, const Family& family, Gemm
         out.rejected = result.rejected;
         return out;
     }
-    context.rivals = result.ranked;
+    context.rivals = result.best.kept();
     Plans plans;
     plans.machine_id = r.machine.id;
     plans.machine_name = r.machine.name;
@@ -131,7 +130,7 @@ std::variant<Plans, Infeasible> run(const Request& r, const Family& family, Gemm
     plans.problem = r.problem;
     plans.rejected = result.rejected;
     std::string first_why_not;
-    for (const Kept& kept : result.ranked) {
+    for (const Kept& kept : result.best.kept()) {
         GemmPlan plan = write_plan(context, kept);
         plan.rank = static_cast<int>(plans.plans.size()) + 1;
         plan.unknown = unknown;

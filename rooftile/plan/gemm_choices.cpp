@@ -215,21 +215,9 @@ void deferred_store(const GemmContext& context, const Kept& kept, Derivation& st
         f.deferred_store, "", std::move(limit));
 }
 
-// Who uses what how often, as far as L2 is concerned.
-struct Reuse {
-    double bytes;                   // of A, B and C
-    std::int64_t a_reads, b_reads;  // columns and rows of cluster tiles
-};
-
-Reuse reuse(const GemmContext& context, const Kept& kept) {
-    const GemmProblem& p = context.problem;
-    const GemmCandidate& c = kept.candidate;
-    return {p.compulsory_bytes().value, ceil_div(ceil_div(p.n, c.tile_n), c.cluster_n),
-            ceil_div(ceil_div(p.m, c.tile_m), c.cluster_m)};
-}
-
 void caching(const GemmContext& context, const Kept& kept, const GemmConfig& config, Derivation& steps) {
-    const Reuse r = reuse(context, kept);
+    const double bytes = context.problem.compulsory_bytes().value;
+    const auto [rows, columns] = cluster_grid(context.problem, kept.footprint.tile);
     const auto use = [](CachePolicy policy, std::int64_t reads) {
         return fmt::format("{}: read {}", policy == CachePolicy::evict_first ? "evict_first" : "normal",
                            reads == 1 ? std::string("once") : fmt::format("{} times", reads));
@@ -237,17 +225,17 @@ void caching(const GemmContext& context, const Kept& kept, const GemmConfig& con
     const double l2 = context.hw.l2_bytes;
     const std::string room = std::isnan(l2) ? "may or may not fit L2"
                                             : fmt::format("{} the {:.4g} B that one partition of L2 holds",
-                                                          r.bytes > l2 ? "exceed" : "fit", l2);
+                                                          bytes > l2 ? "exceed" : "fit", l2);
     steps.add(
         "evict_first",
         chosen(context.request.evict_first,
                "none: streams that are read once were slower with it, C was no faster   [docs/facts.md 23]"),
-        {given("A + B + C", r.bytes, "B", "problem"), steps.fact("l2.size"), steps.fact("l2.partitions"),
-         given("reads of A", double(r.a_reads), "", "columns of cluster tiles"),
-         given("reads of B", double(r.b_reads), "", "rows of cluster tiles")},
+        {given("A + B + C", bytes, "B", "problem"), steps.fact("l2.size"), steps.fact("l2.partitions"),
+         given("reads of A", double(columns), "", "columns of cluster tiles"),
+         given("reads of B", double(rows), "", "rows of cluster tiles")},
         double(evict_first_letters(config).size()), "operands",
-        fmt::format("A {}; B {}; C {}, and all three {}", use(config.a_policy, r.a_reads),
-                    use(config.b_policy, r.b_reads),
+        fmt::format("A {}; B {}; C {}, and all three {}", use(config.a_policy, columns),
+                    use(config.b_policy, rows),
                     config.c_policy == CachePolicy::evict_first ? "evict_first: written once"
                     : stores_by_tma(context.problem)            ? "normal: written once"
                                                                 : "normal: stores without TMA take no hint",

@@ -140,16 +140,9 @@ void weigh(const GemmHardware& hw, const GemmProblem& problem, const InnerSpace&
 
     const std::int64_t choices = std::int64_t{high - low + 1} * inner.order_count;
     const Waves wave_count = waves(hw, f.tile, problem);
-    // Most are too slow by their products alone.
-    const double products = ((wave_count.waves - 1) * f.tile.ctas_per_sm + 1)
-                            * double(k_steps(f.tile, problem)) * most_known(step.tensor, step.shared)
-                            / hw.clock_hz;
-    if (result.best.out_of_reach(products)) {
-        result.rejected.reasons[static_cast<int>(Reason::dominated)] += choices;
-        return;
-    }
     // No order moves less than nothing: what is too slow without DRAM need not be walked.
-    if (result.best.out_of_reach(gemm_time(hw, f.tile, problem, step, wave_count, 0, high).least)) {
+    GemmTimer timer(hw, f.tile, problem, step, wave_count, high);
+    if (result.best.out_of_reach(timer.at(hw.clock_hz, 0).least)) {
         result.rejected.reasons[static_cast<int>(Reason::dominated)] += choices;
         return;
     }
@@ -166,7 +159,7 @@ void weigh(const GemmHardware& hw, const GemmProblem& problem, const InnerSpace&
     }
     // All stages that fit: what is above the least is slack for refresh and congestion [M14].
     kept.stages = high;
-    kept.time = gemm_time(hw, f.tile, problem, step, kept.waves, kept.dram, high);
+    kept.time = timer.at(hw.clock_hz, kept.dram);
     kept.score = score(kept);
 
     result.rejected.reasons[static_cast<int>(Reason::dominated)] +=
@@ -176,14 +169,13 @@ void weigh(const GemmHardware& hw, const GemmProblem& problem, const InnerSpace&
 void rank_under_power(const GemmHardware& hw, const GemmProblem& problem, std::size_t top,
                       SearchResult& result) {
     BestList best(top);
-    std::vector<Kept> all = result.best.kept();
-    for (Kept& kept : all) {
+    for (Kept kept : result.best.kept()) {
         kept.time = gemm_time_under_power(hw, kept.footprint.tile, problem, kept.step, kept.waves, kept.dram,
                                           kept.stages);
         kept.score = score(kept);
         if (best.offer(kept)) ++result.rejected.reasons[static_cast<int>(Reason::dominated)];
     }
-    result.ranked = best.kept();
+    result.best = std::move(best);
 }
 
 }  // namespace rooftile

@@ -101,30 +101,20 @@ struct Kept {
 /// The best few, in order. Ties fall to less traffic, fewer registers, less shared memory, the first found.
 class BestList {
   public:
-    explicit BestList(std::size_t size) : size_(std::min(size, most)) { kept_.reserve(size_); }
+    explicit BestList(std::size_t size) : size_(size) { kept_.reserve(size + 1); }
     /// True where something fell out to make room, or `k` itself found none.
     bool offer(const Kept& k) {
-        std::size_t at = kept_.size();
-        while (at > 0 && better(k, kept_[place_[at - 1]])) --at;
-        if (at == size_) return true;
-        const bool full = kept_.size() == size_;
-        const std::uint8_t place = full ? place_[size_ - 1] : static_cast<std::uint8_t>(kept_.size());
-        if (full) kept_[place] = k;
-        else kept_.push_back(k);
-        for (std::size_t i = kept_.size() - 1; i > at; --i) place_[i] = place_[i - 1];
-        place_[at] = place;
-        return full;
+        auto at = kept_.end();
+        while (at != kept_.begin() && better(k, at[-1])) --at;
+        if (kept_.size() == size_ && at == kept_.end()) return true;
+        kept_.insert(at, k);
+        if (kept_.size() <= size_) return false;
+        kept_.pop_back();
+        return true;
     }
-    /// In order, best first.
-    std::vector<Kept> kept() const {
-        std::vector<Kept> sorted;
-        for (std::size_t i = 0; i < kept_.size(); ++i) sorted.push_back(kept_[place_[i]]);
-        return sorted;
-    }
+    std::span<const Kept> kept() const { return kept_; }
     /// True where nothing with this score or a higher one can still get in.
-    bool out_of_reach(double score) const {
-        return kept_.size() == size_ && score > kept_[place_[size_ - 1]].score;
-    }
+    bool out_of_reach(double score) const { return kept_.size() == size_ && score > kept_.back().score; }
 
   private:
     static bool better(const Kept& x, const Kept& y) {
@@ -135,16 +125,13 @@ class BestList {
             return x.footprint.registers < y.footprint.registers;
         return x.footprint.shared_bytes(x.stages) < y.footprint.shared_bytes(y.stages);
     }
-    static constexpr std::size_t most = 64;
     std::size_t size_;
-    std::vector<Kept> kept_;                  // in the order they came: a plan is large, an index is not
-    std::array<std::uint8_t, most> place_{};  // in kept_, best first
+    std::vector<Kept> kept_;
 };
 
 /// Everything a search came to.
 struct SearchResult {
     BestList best;
-    std::vector<Kept> ranked;  ///< the plans that are returned, best first
     Rejected rejected;
     Wall last{};  ///< the wall of the candidate that got furthest, for the Infeasible message
     GemmCandidate last_candidate{};

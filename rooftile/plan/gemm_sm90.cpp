@@ -196,7 +196,6 @@ GemmTile tile_of(const GemmCandidate& c, const Config& config) {
             .warp_m = Config::wgmma_m,
             .warp_n = c.tile_n,
             .epilogue_overlapped = c.schedule == Schedule::pingpong || config.deferred_store,
-            .store_warps = 4 * sharing_warpgroups(c),
             .store_boxes = config.tma_store ? config.wgmma_rows() * (config.share_n() / config.slab_n()) : 0,
             .store_depth = Config::slabs_in_flight};
 }

@@ -3,13 +3,14 @@
 
 #include "rooftile/probe/fit.hpp"
 #include "rooftile/probe/groups.hpp"
+#include "rooftile/probe/question.hpp"
 #include "rooftile/probe/stream.hpp"
 
 namespace rooftile {
 namespace {
 
 /// A kernel whose CTAs all do the same: cycles over `work`, or `work` over cycles for a rate.
-struct Question {
+struct SmQuestion {
     std::string name, key, unit;
     const char* kernel;
     int ctas, threads, shared;
@@ -18,28 +19,21 @@ struct Question {
     std::function<void(const Function& kernel, const Launch& launch, DevicePointer records)> start;
 };
 
-void ask(Lab& lab, ProbeResult& result, const std::vector<Question>& questions) {
-    std::vector<LabRun> runs;
-    for (const Question& q : questions) {
-        const Function kernel = lab.kernel("sm", q.kernel);
-        Launch grid;
-        grid.grid_x = static_cast<unsigned>(q.ctas);
-        grid.block_x = static_cast<unsigned>(q.threads);
-        grid.shared_bytes = static_cast<unsigned>(q.shared);
-        runs.push_back({grid.grid_x, [=, start = q.start](Stream stream, DevicePointer records, int) {
-                            Launch here = grid;
-                            here.stream = stream;
-                            start(kernel, here, records);
-                        }});
-    }
-    const std::vector<LabSamples> samples = lab.interleave(runs, 9);
-    for (std::size_t i = 0; i < questions.size(); ++i) {
-        const Question& q = questions[i];
-        std::vector<double> answers;
-        for (const double cycles : samples[i].cycles)
-            answers.push_back(q.rate ? q.work / cycles : cycles / q.work);
-        result.values.push_back(probe_value(q.name, q.key, q.unit, answers));
-    }
+Question question(Lab& lab, const SmQuestion& q) {
+    const Function kernel = lab.kernel("sm", q.kernel);
+    Launch grid;
+    grid.grid_x = static_cast<unsigned>(q.ctas);
+    grid.block_x = static_cast<unsigned>(q.threads);
+    grid.shared_bytes = static_cast<unsigned>(q.shared);
+    return {q.name,
+            q.key,
+            q.unit,
+            "",
+            q.work,
+            q.rate,
+            run_of(grid, [=, start = q.start](const Launch& here, DevicePointer records) {
+                start(kernel, here, records);
+            })};
 }
 
 }  // namespace
@@ -60,7 +54,7 @@ void probe_sm(Lab& lab, ProbeResult& result) {
         const unsigned step = read_step;
         launch(kernel, grid, data, loops, step, records);
     };
-    std::vector<Question> questions;
+    std::vector<SmQuestion> questions;
     for (const int threads : {256, 512, 1024})
         questions.push_back({fmt::format("shared.bandwidth.threads_{}", threads),
                              threads == 1024 ? "shared.bandwidth" : "", "B/clk/SM", "shared_read", sms,
@@ -79,7 +73,9 @@ void probe_sm(Lab& lab, ProbeResult& result) {
                          2.0 * alu_chains * fma_unroll * alu_loops * 1024, true, arithmetic});
     questions.push_back({"rate.mufu", "rate.mufu", "op/clk/SM", "mufu_rate", sms, 1024, 0,
                          1.0 * alu_chains * mufu_unroll * alu_loops * 1024, true, arithmetic});
-    ask(lab, result, questions);
+    std::vector<Question> asked;
+    for (const SmQuestion& q : questions) asked.push_back(question(lab, q));
+    ask(lab, result, asked);
 }
 
 void probe_launch(Lab& lab, ProbeResult& result) {

@@ -119,7 +119,7 @@ TEST(GemmTime, TheStoreAndTheTurnShow) {
     hw.store_latency = 300;
     hw.tile_turn = 500;
     GemmTile t = wgmma_tile(128, 128);
-    t.store_warps = 8, t.store_boxes = 4, t.store_depth = 2;
+    t.store_boxes = 4, t.store_depth = 2;
     const GemmProblem p = gemm_problem(256, 256, 6400);
     const StepCycles s = step_cycles(hw, t, 2);
     // 4 boxes * 300 / 2 + 32768 B / 64 B/clk = 1112
