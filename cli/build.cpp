@@ -4,6 +4,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cli/fuse_arguments.hpp"
 #include "cli/gemm_arguments.hpp"
 #include "cli/output.hpp"
 #include "cli/values.hpp"
@@ -164,6 +165,7 @@ void add_build(CLI::App& app, Invocation& invocation) {
     gemm->callback([&invocation, flags] {
         invocation.run = [&invocation, flags] { return build_gemm(*flags, invocation.command); };
     });
+    add_build_fuse(*build, invocation);
 }
 
 }  // namespace rooftile::cli

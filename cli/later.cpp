@@ -15,7 +15,6 @@ void add_later(CLI::App& app, Invocation& invocation) {
         const char* meaning;
     };
     static constexpr Later verbs[] = {
-        {"simulate", "Answer the model's questions step by step"},
         {"sweep", "Plan or measure over ranges of a problem"},
         {"validate", "Compare predictions with measurements"},
     };

@@ -116,6 +116,7 @@ int run(int argc, char** argv) {
     describe(app);
     add_machine(app, invocation);
     add_plan(app, invocation);
+    add_simulate(app, invocation);
     add_build(app, invocation);
     add_measure(app, invocation);
     add_report(app, invocation);

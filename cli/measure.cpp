@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "cli/fuse_arguments.hpp"
 #include "cli/gemm_arguments.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/ladder.hpp"
@@ -50,6 +51,12 @@ int write_run(const MeasureRun& run, DocumentContext context, const MeasureFlags
 int measure_gemm(const MeasureFlags& flags, const Invocation& invocation) {
     checked_format(flags.output);
     if (flags.ladder && !flags.suite.empty()) throw RequestError("--ladder and --suite exclude each other");
+    if (flags.ladder || !flags.suite.empty())
+        for (const auto& [name, given] :
+             {std::pair{"--explain", flags.explain}, {"--energy", flags.energy}, {"--blame", flags.blame}})
+            if (given)
+                throw RequestError(
+                    fmt::format("{} does not go with {}", name, flags.ladder ? "--ladder" : "--suite"));
     if (flags.ladder) return measure_ladder(flags, invocation);
     if (!flags.suite.empty()) return measure_suite(flags, invocation);
     for (const auto& [name, value] :
@@ -67,6 +74,12 @@ int measure_gemm(const MeasureFlags& flags, const Invocation& invocation) {
     options.machine = &live.machine;
     note_interrupts();
     MeasureRun run = measure(std::get<Plans>(outcome).plans, options);
+    for (Measurement& row : run.rows) {
+        if (flags.explain || flags.energy)
+            row.explanation =
+                explain(target.machine, row.plan, {.attainability = flags.explain, .energy = flags.energy});
+        attribute(row, target.machine);
+    }
     if (!target.note.empty()) run.notes.insert(run.notes.begin(), target.note);
     return write_run(run, context, flags, options.seed);
 }
@@ -78,6 +91,7 @@ MeasureOptions measure_options(const MeasureFlags& flags, std::chrono::steady_cl
     options.mode = Mode(one_of("--mode", flags.mode, modes));
     options.baseline = one_of("--baseline", flags.baseline, baselines) == 0;
     options.counters = flags.counters;
+    options.blame = flags.blame;
     options.seed = flags.seed.empty() ? fresh_seed()
                                       : std::uint64_t(whole_number("--seed", flags.seed, 0, largest_seed));
     if (!flags.rounds.empty()) options.timing.rounds = int(whole_number("--rounds", flags.rounds, 1, 1000));
@@ -133,7 +147,7 @@ void add_measure(CLI::App& app, Invocation& invocation) {
     add("--mode", flags->mode, "MODE", "sustained (default), cold or burst");
     add("--baseline", flags->baseline, "NAME", "cublaslt (default) or none");
     add("--seed", flags->seed, "N", "Of the random inputs; default: a new one, which the document names");
-    add("--rounds", flags->rounds, "N", "Blocks of each candidate; default 7, in a suite 6");
+    add("--rounds", flags->rounds, "N", "Blocks of each candidate; default 7, in a suite 4");
     add("--suite", flags->suite, "FILE",
         "All problems of FILE; rows are appended to --out, which it resumes from");
     add("--filter", flags->filter, "TEXT",
@@ -143,6 +157,14 @@ void add_measure(CLI::App& app, Invocation& invocation) {
         ->group(group);
     gemm->add_flag("--counters", flags->counters,
                    "Hardware counters of each plan and of cuBLASLt's best, after they were timed")
+        ->group(group);
+    gemm->add_flag("--explain", flags->explain,
+                   "How the predicted time comes about, and what the measured one leaves unexplained")
+        ->group(group);
+    gemm->add_flag("--energy", flags->energy, "Joules of a launch by term, predicted beside measured")
+        ->group(group);
+    gemm->add_flag("--blame", flags->blame,
+                   "The same kernel without its loads, its products, its store, and what the miss goes with")
         ->group(group);
     gemm->add_flag("--timings", flags->timings, "Show what each part of the run took")->group(group);
     add_output_flags(*gemm, flags->output, Documents::all);
@@ -155,6 +177,7 @@ void add_measure(CLI::App& app, Invocation& invocation) {
     gemm->callback([&invocation, flags] {
         invocation.run = [&invocation, flags] { return measure_gemm(*flags, invocation); };
     });
+    add_measure_fuse(*measure, invocation);
 }
 
 }  // namespace rooftile::cli

@@ -18,7 +18,7 @@ struct MeasureFlags {
     OutputFlags output;
     std::string mode = "sustained", baseline = "cublaslt", seed, rounds;
     std::string suite, filter, max_seconds;
-    bool timings = false, counters = false, ladder = false;
+    bool timings = false, counters = false, ladder = false, explain = false, energy = false, blame = false;
 };
 
 /// Checked. Throws RequestError.

@@ -25,7 +25,7 @@ namespace rooftile::cli {
 namespace {
 
 constexpr int suite_top = 8;
-constexpr int suite_rounds = 6, suite_other_rounds = 3;
+constexpr int suite_rounds = 4, suite_other_rounds = 2;
 constexpr double suite_drop_others = 1.05;
 
 /// Of the program's own file: what was measured before goes on only with the very same planner and kernels.

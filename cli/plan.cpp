@@ -2,6 +2,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cli/fuse_arguments.hpp"
 #include "cli/gemm_arguments.hpp"
 #include "cli/output.hpp"
 #include "cli/verbs.hpp"
@@ -16,7 +17,7 @@ constexpr int default_top = 8;
 struct PlanFlags {
     GemmFlags gemm;
     OutputFlags output;
-    bool explain = false;
+    bool explain = false, energy = false;
     bool buildable_only = false;
 };
 
@@ -30,10 +31,15 @@ int plan_gemm(const PlanFlags& flags, const std::string& command) {
     const auto outcome = derive_for(target, problem, request);
     if (const auto* infeasible = std::get_if<Infeasible>(&outcome))
         return report_infeasible(*infeasible, context, flags.output);
+    const Plans& plans = std::get<Plans>(outcome);
+    std::vector<Explanation> explanations;
+    if (flags.explain || flags.energy)
+        explanations = explain(
+            target.machine, plans,
+            {.attainability = flags.explain, .energy = flags.energy, .counterfactuals = flags.explain});
     if (format == Format::text)
-        write_result(plan_text(std::get<Plans>(outcome), flags.explain, terminal_for(flags.output)),
-                     flags.output);
-    else write_result(document_text(plan_document(context, outcome), format), flags.output);
+        write_result(plan_text(plans, flags.explain, terminal_for(flags.output), explanations), flags.output);
+    else write_result(document_text(plan_document(context, outcome, explanations), format), flags.output);
     // A document carries the note itself; CSV has no place for it.
     if ((format == Format::text || format == Format::csv) && !target.note.empty()) say(target.note);
     return int(ExitCode::done);
@@ -46,14 +52,19 @@ void add_plan(CLI::App& app, Invocation& invocation) {
     plan->callback([&invocation, plan] {
         if (!plan->get_subcommands().empty()) return;
         invocation.run = []() -> int {
-            throw RequestError("plan what? rooftile plan gemm --m M --n N --k K");
+            throw RequestError(
+                "plan what? rooftile plan gemm --m M --n N --k K, or rooftile plan fuse EXPRESSION");
         };
     });
 
     auto flags = std::make_shared<PlanFlags>();
     CLI::App* gemm = plan->add_subcommand("gemm", "A matrix product C = A B");
     add_gemm_flags(*gemm, flags->gemm, default_top);
-    gemm->add_flag("--explain", flags->explain, "Show every step that led to plan 1, and why the others lost")
+    gemm->add_flag("--explain", flags->explain,
+                   "Show every step that led to plan 1, how its time comes about, and why the others lost")
+        ->group("Output");
+    gemm->add_flag("--energy", flags->energy,
+                   "Show the joules of a launch by term, and the plan of the least")
         ->group("Output");
     gemm->add_flag("--buildable-only", flags->buildable_only, "Leave out plans that no kernel exists for yet")
         ->group("Output");
@@ -68,9 +79,7 @@ void add_plan(CLI::App& app, Invocation& invocation) {
         invocation.run = [&invocation, flags] { return plan_gemm(*flags, invocation.command); };
     });
 
-    CLI::App* fuse = plan->add_subcommand("fuse", "A chain of operators as one kernel (not available yet)");
-    fuse->prefix_command();  // whatever follows belongs to it
-    fuse->callback([&invocation] { invocation.run = []() -> int { not_available("rooftile plan fuse"); }; });
+    add_plan_fuse(*plan, invocation);
 }
 
 }  // namespace rooftile::cli

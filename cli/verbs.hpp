@@ -21,11 +21,12 @@ struct Invocation {
 
 void add_machine(CLI::App& app, Invocation& invocation);
 void add_plan(CLI::App& app, Invocation& invocation);
+void add_simulate(CLI::App& app, Invocation& invocation);
 void add_build(CLI::App& app, Invocation& invocation);
 void add_measure(CLI::App& app, Invocation& invocation);
 void add_report(CLI::App& app, Invocation& invocation);
 void add_doctor(CLI::App& app, Invocation& invocation);
-/// Verbs that have their place and no work yet: simulate, sweep, validate.
+/// Verbs that have their place and no work yet: sweep, validate.
 void add_later(CLI::App& app, Invocation& invocation);
 
 /// Throws RequestError: `what` is not available in this version.

@@ -18,4 +18,8 @@ enum class Order : unsigned char { row, column, grouped, serpentine, morton, hil
 /// How long L2 should keep what an access brings: as any line, as the first to go, as the last to go.
 enum class CachePolicy : unsigned char { normal, evict_first, evict_last };
 
+/// What a kernel is compiled without, to see what it costs. Every barrier is passed all the same; what comes
+/// out of such a kernel is no result.
+enum class LeftOut : unsigned char { nothing, loads, products, store };
+
 }  // namespace rooftile

@@ -26,6 +26,8 @@ struct Sm90GemmConfig {
     /// Loads of A and B, stores of C carry the policy that the arguments name; else the instruction has no
     /// hint.
     bool load_policy = false, store_policy = false;
+    /// Copies of A and B, the matrix instructions, or the copies of C: a kernel that is timed, never used.
+    LeftOut left_out = LeftOut::nothing;
 
     // What the hardware fixes.
     static constexpr int warpgroup_threads = 128;

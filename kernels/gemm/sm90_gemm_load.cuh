@@ -52,6 +52,10 @@ __device__ void produce(const TensorMap& map_a, const TensorMap& map_b, const Ge
         for (int block = k.first; block < k.first + k.count; ++block, ring.advance()) {
             ptx::mbarrier_wait(shared.empty(ring.stage), ring.parity ^ 1);  // first lap passes at once
             const unsigned full = shared.full(ring.stage);
+            if constexpr (C.left_out == LeftOut::loads) {  // the producer's arrival alone completes the phase
+                ptx::mbarrier_arrive(full);
+                continue;
+            }
             ptx::mbarrier_arrive_expect(full, args.stage_bytes);
             load_operand<C, C.a_major, C.tile_m, C.cluster_n>(map_a, shared.a(ring.stage), full, m,
                                                               block * C.tile_k, walk.rank, args.a_slices,

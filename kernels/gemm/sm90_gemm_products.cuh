@@ -70,13 +70,17 @@ template <Sm90GemmConfig C>
 __device__ void step(Sm90Accumulators<C>& sums, const Sm90Shared<C>& shared, Sm90Ring<C>& ring, int& previous,
                      int first_row, int part, bool first) {
     ptx::mbarrier_wait(shared.full(ring.stage), ring.parity);
-    pin<C>(sums);
-    ptx::wgmma_fence();
-    multiply(sums, shared, ring.stage, first_row, C.split_k == 1 && first);
-    ptx::wgmma_commit();
-    pin<C>(sums);
+    // Without products nothing of them may stay: ptxas turns a commit of nothing into a small wgmma.
+    constexpr bool multiplies = C.left_out != LeftOut::products;
+    if constexpr (multiplies) {
+        pin<C>(sums);
+        ptx::wgmma_fence();
+        multiply(sums, shared, ring.stage, first_row, C.split_k == 1 && first);
+        ptx::wgmma_commit();
+        pin<C>(sums);
+    }
     if (!first) {
-        ptx::wgmma_wait<1>();
+        if constexpr (multiplies) ptx::wgmma_wait<1>();
         release<C>(shared, previous, part);
     }
     previous = ring.stage;
@@ -86,7 +90,7 @@ __device__ void step(Sm90Accumulators<C>& sums, const Sm90Shared<C>& shared, Sm9
 /// The last products of a tile: until they are done, and their stage is handed back.
 template <Sm90GemmConfig C>
 __device__ void drain(Sm90Accumulators<C>& sums, const Sm90Shared<C>& shared, int previous, int part) {
-    ptx::wgmma_wait<0>();
+    if constexpr (C.left_out != LeftOut::products) ptx::wgmma_wait<0>();
     pin<C>(sums);
     release<C>(shared, previous, part);
 }

@@ -87,8 +87,10 @@ __device__ void store_slab(const Sums& sums, Sm90Target<C>& target, int s) {
     if (ptx::elect_one()) {  // the same lane every time: a lane waits for its own stores only
         const unsigned from = to + first_row * row_bytes;
         const int x = target.n + column, y = target.m + 64 * i + first_row;
-        if constexpr (C.store_policy) ptx::tma_store_2d(target.map_c, from, x, y, target.args.c_policy);
-        else ptx::tma_store_2d(target.map_c, from, x, y);
+        constexpr bool leaves = C.left_out != LeftOut::store;
+        if constexpr (leaves && C.store_policy)
+            ptx::tma_store_2d(target.map_c, from, x, y, target.args.c_policy);
+        else if constexpr (leaves) ptx::tma_store_2d(target.map_c, from, x, y);
         ptx::tma_store_commit();
     }
     target.slab = (target.slab + 1) % Sm90GemmConfig::slabs_in_flight;
@@ -109,6 +111,7 @@ __device__ void store_by_element(const Sums& sums, const GemmArguments& args, in
     const unsigned row = m + thread / 32 * 16 + thread % 32 / 4;
     const unsigned column = n + thread % 4 * 2;
     const unsigned rows = args.m, columns = args.n;
+    [[maybe_unused]] unsigned folded = 0;
 #pragma unroll
     for (int i = 0; i < C.wgmma_rows(); ++i) {
 #pragma unroll
@@ -121,11 +124,17 @@ __device__ void store_by_element(const Sums& sums, const GemmArguments& args, in
                 unsigned pair[1];
                 sums.pairs(pair, i, 4 * j + 2 * half);
                 const unsigned x = column + 8 * j;
+                if constexpr (C.left_out == LeftOut::store) {
+                    folded ^= pair[0];
+                    continue;
+                }
                 if (x < columns) line[x] = static_cast<unsigned short>(pair[0]);
                 if (x + 1 < columns) line[x + 1] = static_cast<unsigned short>(pair[0] >> 16);
             }
         }
     }
+    // Of sums that nobody reads ptxas leaves out the products too. No K is negative.
+    if (C.left_out == LeftOut::store && args.k < 0) ptx::store_matrix_x2(16 * thread, folded, folded);
 }
 
 template <Sm90GemmConfig C, class Sums>

@@ -9,22 +9,43 @@ struct PhiloxBlock {
     unsigned word[4];
 };
 
-/// The four words of `counter` under `seed`. No state: equal arguments give equal words everywhere.
-constexpr PhiloxBlock philox(unsigned long long counter, unsigned long long stream, unsigned long long seed) {
-    unsigned c0 = static_cast<unsigned>(counter), c1 = static_cast<unsigned>(counter >> 32);
-    unsigned c2 = static_cast<unsigned>(stream), c3 = static_cast<unsigned>(stream >> 32);
+/// What the ten rounds take from the seed; the same for every counter.
+struct PhiloxKeys {
+    unsigned word[20];
+};
+
+constexpr PhiloxKeys philox_keys(unsigned long long seed) {
+    PhiloxKeys keys{};
     unsigned k0 = static_cast<unsigned>(seed), k1 = static_cast<unsigned>(seed >> 32);
     for (int round = 0; round < 10; ++round) {
-        const unsigned long long p0 = 0xD2511F53ull * c0;
-        const unsigned long long p1 = 0xCD9E8D57ull * c2;
-        c0 = static_cast<unsigned>(p1 >> 32) ^ c1 ^ k0;
-        c1 = static_cast<unsigned>(p1);
-        c2 = static_cast<unsigned>(p0 >> 32) ^ c3 ^ k1;
-        c3 = static_cast<unsigned>(p0);
+        keys.word[2 * round] = k0;
+        keys.word[2 * round + 1] = k1;
         k0 += 0x9E3779B9u;  // golden ratio
         k1 += 0xBB67AE85u;  // sqrt(3) - 1
     }
+    return keys;
+}
+
+/// The four words of `counter` under the keys of a seed. No state: equal arguments give equal words
+/// everywhere.
+constexpr PhiloxBlock philox(unsigned long long counter, unsigned long long stream, const PhiloxKeys& keys) {
+    unsigned c0 = static_cast<unsigned>(counter), c1 = static_cast<unsigned>(counter >> 32);
+    unsigned c2 = static_cast<unsigned>(stream), c3 = static_cast<unsigned>(stream >> 32);
+#if defined(__CUDA_ARCH__)
+#pragma unroll
+#endif
+    for (int round = 0; round < 10; ++round) {
+        const unsigned long long p0 = 0xD2511F53ull * c0;
+        const unsigned long long p1 = 0xCD9E8D57ull * c2;
+        c0 = static_cast<unsigned>(p1 >> 32) ^ c1 ^ keys.word[2 * round];
+        c1 = static_cast<unsigned>(p1);
+        c2 = static_cast<unsigned>(p0 >> 32) ^ c3 ^ keys.word[2 * round + 1];
+        c3 = static_cast<unsigned>(p0);
+    }
     return {{c0, c1, c2, c3}};
+}
+constexpr PhiloxBlock philox(unsigned long long counter, unsigned long long stream, unsigned long long seed) {
+    return philox(counter, stream, philox_keys(seed));
 }
 
 }  // namespace rooftile

@@ -11,6 +11,20 @@ __device__ inline void copy_async_16(unsigned shared, const void* global, bool i
                  : "memory");
 }
 
+/// 4, 8 or 16 bytes to `shared`, both addresses multiples of that; 16 pass L1 by.
+template <int bytes>
+__device__ inline void copy_async(unsigned shared, const void* global) {
+    static_assert(bytes == 4 || bytes == 8 || bytes == 16);
+    if constexpr (bytes == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared),
+                     "l"(__cvta_generic_to_global(global))
+                     : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(shared),
+                     "l"(__cvta_generic_to_global(global)), "n"(bytes)
+                     : "memory");
+}
+
 __device__ inline void copy_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 
 /// Waits until all but the newest `pending` groups of this thread have arrived.

@@ -7,6 +7,7 @@
 
 #include "kernels/gemm/tile_order.cuh"
 #include "rooftile/kernel/kernel.hpp"
+#include "rooftile/model/gemm_parts.hpp"
 
 namespace rooftile {
 namespace {
@@ -73,6 +74,10 @@ GemmShape shape_of(const GemmProblem& problem) {
 
 std::string sm90_name_expression(const Sm90GemmConfig& config) {
     auto major = [](Major m) { return m == Major::k ? "k" : "mn"; };
+    const std::string left_out =
+        config.left_out == LeftOut::nothing
+            ? std::string()
+            : fmt::format(", .left_out=rooftile::LeftOut::{}", name_of(config.left_out));
     return fmt::format(
         "rooftile::sm90_gemm<rooftile::Sm90GemmConfig{{.tile_m={}, .tile_n={}, .tile_k={}, .stages={}, "
         ".consumer_warpgroups={}, .schedule=rooftile::Schedule::{}, .cluster_m={}, .cluster_n={}, "
@@ -81,12 +86,12 @@ std::string sm90_name_expression(const Sm90GemmConfig& config) {
         ".producer_registers={}, .consumer_registers={}, .type=rooftile::Type::{}, "
         ".a_major=rooftile::Major::{}, "
         ".b_major=rooftile::Major::{}, .tma_store={}, .deferred_store={}, "
-        ".load_policy={}, .store_policy={}}}>",
+        ".load_policy={}, .store_policy={}{}}}>",
         config.tile_m, config.tile_n, config.tile_k, config.stages, config.consumer_warpgroups,
         config.schedule == Schedule::pingpong ? "pingpong" : "cooperative", config.cluster_m,
         config.cluster_n, config.split_k, config.ctas_per_sm, config.producer_registers,
         config.consumer_registers, name_of_type(config.type), major(config.a_major), major(config.b_major),
-        config.tma_store, config.deferred_store, config.load_policy, config.store_policy);
+        config.tma_store, config.deferred_store, config.load_policy, config.store_policy, left_out);
 }
 
 Source gemm_source(const Sm90GemmConfig& config) {

@@ -217,6 +217,7 @@ Kernel compile(const GemmPlan& plan, const CompileOptions& options) {
     auto state = std::make_shared<Kernel::State>();
     state->plan = plan;
     state->config = kernel_config(plan);
+    state->config.left_out = options.left_out;
     state->source = gemm_source(state->config);
     state->source.line_info = options.line_info;
     state->program = make_program(state->source, options.cache, state->from_cache);

@@ -73,6 +73,8 @@ class Kernel {
 struct CompileOptions {
     bool cache = true;       ///< read and write the cache of cache_settings()
     bool line_info = false;  ///< for sanitizers and profilers
+    /// A kernel without it takes its time and computes nothing.
+    LeftOut left_out = LeftOut::nothing;
 };
 
 /// Compiles exactly the planned kernel, or takes it from the cache. Needs NVRTC, no GPU.

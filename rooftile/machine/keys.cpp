@@ -89,14 +89,15 @@ constexpr Key keys[] = {
     physical("shared.bandwidth", "B/clk/SM", "shared memory, reads and writes together"),
     physical("l2.port", "B/clk/SM", "most one SM can take from L2"),
     physical("l2.bandwidth", whole_or_sm, "L2 reads with every SM pulling"),
+    physical("l2.coalesced", "1",
+             "loads of one line by SMs of a GPC at about the same time, for each that reaches L2"),
+    physical("l2.multicast", "1", "loads that reach L2 for each multicast one"),
     physical("dram.bandwidth", whole_or_sm, "device memory's peak"),
     physical("dram.sustained_read", whole_or_sm, "device memory, reads alone, as measured"),
     physical("dram.sustained_write", whole_or_sm, "device memory, writes alone, as measured"),
     physical("dram.sustained_copy", whole_or_sm, "device memory, read plus written bytes of a copy"),
-    physical("dram.per_sm", "B/s/SM",
+    physical("dram.per_sm", "B/clk/SM",
              "most one SM streams from device memory, however much it has in flight"),
-    physical("dram.per_clock", "B/clk/SM",
-             "device memory's reads with every SM pulling, where SMs clock low"),
     physical("dsmem.bandwidth", "B/clk/SM", "shared memory of another SM of the cluster"),
     physical("tma.rate_dram", "B/clk/SM or B/s/SM", "most that TMA brings one SM alone from device memory"),
     physical("tma.rate_l2", "B/clk/SM or B/s/SM", "most that TMA brings one SM alone from L2"),
@@ -118,6 +119,7 @@ constexpr Key keys[] = {
     physical("tma.store_latency", cycles_or_time, "from a TMA store to the reuse of what it read"),
     physical("wgmma.step", cycles_or_time, "least time of one k-step: barrier, four wgmma, hand-back"),
     physical("wgmma.turn", cycles_or_time, "from the last products of a tile to the first of the next"),
+    physical("wgmma.turn_pingpong", cycles_or_time, "the same where another warpgroup has the next tile"),
     physical("barrier.cta", cycles_or_time, "__syncthreads of 8 warps"),
     physical("barrier.cluster", cycles_or_time, "cluster arrive and wait"),
     physical("launch.gap_stream", "s", "back-to-back small kernels of a stream, one to the next"),
@@ -139,6 +141,7 @@ constexpr Key keys[] = {
     physical("power.static", "W", "power that no operation accounts for, at work"),
     physical("energy.flop.*", "J/FLOP", "of the matrix units, at clock.sustained of the type, random data"),
     physical("energy.fill", "J/B", "of bytes that arrive in shared memory from L2, at the same clock"),
+    physical("energy.shared_read", "J/B", "of operands that matrix instructions read from shared memory"),
     physical("energy.dram", "J/B", "of bytes between device memory and L2"),
     physical("energy.exponent", "1", "energy of an operation grows with this power of the SM clock"),
 };
@@ -173,6 +176,16 @@ Parts split(std::string_view path) {
         begin = end + 1;
     }
     return parts;
+}
+
+// The keys' names in parts, split once: every number that is asked for is looked up here.
+std::span<const Parts> patterns() {
+    static const std::vector<Parts> all = [] {
+        std::vector<Parts> split_names;
+        for (const auto& key : keys) split_names.push_back(split(key.name));
+        return split_names;
+    }();
+    return all;
 }
 
 struct Star {
@@ -264,14 +277,14 @@ const Feature* find_feature(std::string_view name) {
 KeyMatch match_key(std::string_view path) {
     const Parts parts = split(path);
     KeyMatch match;
-    for (const auto& key : keys) {
-        const Parts pattern = split(key.name);
+    for (std::size_t k = 0; k < std::size(keys); ++k) {
+        const Parts& pattern = patterns()[k];
         if (parts.size() > pattern.size()) continue;
         bool matches = true;
         for (std::size_t i = 0; matches && i < parts.size(); ++i)
             matches = part_matches(pattern, i, parts[i]);
         if (!matches) continue;
-        if (parts.size() == pattern.size()) return {&key, false, {}};
+        if (parts.size() == pattern.size()) return {&keys[k], false, {}};
         match.group = true;
     }
     if (!match.group) match.problem = key_problem(path, parts);

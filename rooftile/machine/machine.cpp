@@ -12,8 +12,8 @@
 namespace rooftile {
 
 const Fact* Machine::find(std::string_view key) const {
-    assert(match_key(key).key && "not one of machine_keys()");
     const auto it = facts.find(key);
+    assert((it != facts.end() || match_key(key).key) && "not one of machine_keys()");
     return it == facts.end() ? nullptr : &it->second;
 }
 

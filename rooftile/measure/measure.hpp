@@ -25,6 +25,9 @@ struct MeasureOptions {
     bool time = true;  ///< false: compile, run and verify only
     bool counters =
         false;  ///< hardware counters of what was timed, and of cuBLASLt's best; never in a ladder
+    /// Every plan's kernel without its loads, products or store beside it, timed in the same rounds; never in
+    /// a ladder. attribute() says what they mean.
+    bool blame = false;
     int device = 0;
     std::uint64_t seed = 0;            ///< of inputs and orders; fresh_seed() for a new one
     const Machine* machine = nullptr;  ///< for the roofs; null: roof_fraction is empty, nothing is refused

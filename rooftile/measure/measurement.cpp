@@ -17,4 +17,9 @@ std::string_view name_of(Mode mode) {
     return "?";
 }
 
+std::optional<double> measured_joules(const Measurement& m) {
+    if (!m.power_w || m.mode != Mode::sustained) return std::nullopt;
+    return *m.power_w * m.time_us / 1e6;
+}
+
 }  // namespace rooftile

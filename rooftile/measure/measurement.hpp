@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "rooftile/measure/blame.hpp"
+#include "rooftile/plan/explanation.hpp"
 #include "rooftile/plan/plan.hpp"
 #include "rooftile/problem/suite.hpp"
 
@@ -80,10 +82,16 @@ struct Measurement {
     int plans = 1;                          ///< of this problem that were measured together
     std::optional<double> rank1_ratio;  ///< the first plan's time over this one's in the same round, median
     std::vector<SuiteLayer> layers;     ///< where a suite has the problem
-    std::string invalid;                ///< why the figure is not a result: "above the measured roof: ..."
-    bool built = true;                  ///< false where the plan's kernel does not compile as planned
-    bool ran = true;                    ///< false where the GPU refused it: out of memory
+    std::optional<Explanation> explanation;  ///< of the plan, where it was asked for
+    std::optional<Blame> blame;              ///< where it was asked for
+    std::string invalid;  ///< why the figure is not a result: "above the measured roof: ..."
+    bool built = true;    ///< false where the plan's kernel does not compile as planned
+    bool ran = true;      ///< false where the GPU refused it: out of memory
 };
+
+/// Joules of one launch: mean power times the median time. Empty where the power is unknown, and in the modes
+/// whose mean holds idle time or what empties L2.
+std::optional<double> measured_joules(const Measurement& measurement);
 
 /// Seconds each part of a run took, for --timings.
 struct Timing {

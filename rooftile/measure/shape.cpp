@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "rooftile/measure/bench.hpp"
+#include "rooftile/measure/blame_kernels.hpp"
 #include "rooftile/measure/counters.hpp"
 
 namespace rooftile {
@@ -97,6 +98,7 @@ class ShapeBench {
         for (std::size_t i = 0; i < launches_.size(); ++i) works.push_back(our_work(sets, i));
         const std::size_t ours = works.size();
         const std::size_t rivals = add_rivals(works, rival, sets);
+        const std::size_t parts = options_.blame ? add_parts(works, sets) : 0;
         auto copied = options_.baseline ? make_copy() : std::nullopt;
         if (copied) works.push_back(copy_work(*copied));
 
@@ -104,6 +106,7 @@ class ShapeBench {
         const auto algorithms = std::span(timed).subspan(ours, rivals);
         set_rows(std::span(timed).first(ours), algorithms, copied ? &timed.back() : nullptr,
                  copied ? copied->bytes : 0, rival ? "" : missing);
+        set_parts(std::span(timed).subspan(ours + rivals, parts));
         if (verifier_) judge_timed(sets);
         copied.reset();  // counting needs memory too
         if (options_.counters) count(sets, rival);
@@ -140,6 +143,27 @@ class ShapeBench {
             copy_on_device(to, address(set), bytes, stream);
         };
         return work;
+    }
+
+    /// Each plan's kernel without a part; what does not compile so has its reason and no place among `works`.
+    std::size_t add_parts(std::vector<TimedWork>& works, const OperandSets& sets) {
+        bench_.say("compiling without loads, products and store");
+        const Part part(run_.timings, "compile without parts");
+        const std::size_t before = works.size();
+        for (std::size_t i = 0; i < rows_.size(); ++i) {
+            row(i).blame = Blame{};
+            for (TimedPart& timed : timed_parts(row(i).plan, *row(i).blame)) {
+                works.push_back({std::move(timed.name), on(sets, std::move(timed.launch)), Role::other});
+                timed_parts_.emplace_back(i, timed.index);
+            }
+        }
+        return works.size() - before;
+    }
+    void set_parts(std::span<const TimedResult> timed) {
+        for (std::size_t i = 0; i < timed.size(); ++i) {
+            const auto& [launch, index] = timed_parts_[i];
+            set_part(row(launch).blame->parts[index], timed[i]);
+        }
     }
 
     /// A copy that reads half of the problem's compulsory bytes and writes as many.
@@ -254,7 +278,8 @@ class ShapeBench {
     std::vector<std::size_t> rows_;  ///< of `launches_`, those still in the race
     std::vector<GemmLaunch> launches_;
     std::unique_ptr<GemmVerifier> verifier_;
-    std::optional<std::size_t> best_rival_;  ///< of cuBLASLt's algorithms
+    std::vector<std::pair<std::size_t, std::size_t>> timed_parts_;  ///< launch, and which of its parts
+    std::optional<std::size_t> best_rival_;                         ///< of cuBLASLt's algorithms
     std::set<std::string> noted_;
 };
 

@@ -57,7 +57,8 @@ class Timer {
     void run_blocks();
     void drop_slow_rivals();
     void drop_if_slow(std::size_t other);
-    void enqueue(Block& block, double seconds);
+    /// Puts a block of at least `seconds` into the stream, behind untimed work of `settle_seconds`.
+    void enqueue(Block& block, double seconds, double settle_seconds);
     void collect(const Block& block);
 
     // timing_cold.cpp

@@ -125,14 +125,16 @@ void Timer::stamp(std::size_t index) {
     kernels_.stamp(stream_, stamps_.address() + index * old.size_bytes());
 }
 
-void Timer::enqueue(Block& block, double seconds) {
+void Timer::enqueue(Block& block, double seconds, double settle_seconds) {
     const Sequence& sequence = *sequences_[block.work];
     const TimedWork& work = works_[block.work];
     const double one_us = launch_us_[block.work] * static_cast<double>(sequence.launches());
-    const auto runs = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(seconds * 1e6 / one_us)));
+    const auto runs_in = [&](double s) { return static_cast<std::int64_t>(std::ceil(s * 1e6 / one_us)); };
+    const std::int64_t runs = std::max<std::int64_t>(1, runs_in(seconds));
     block.launches = runs * sequence.launches();
     block.stamps = 2 * (block_count_++ % stamp_slots);
     if (work.before) work.before(stream_, 0);
+    for (std::int64_t i = runs_in(settle_seconds); i > 0; --i) sequence.run(stream_);
     stamp(block.stamps);
     block.start.record(stream_);
     for (std::int64_t i = 0; i < runs; ++i) sequence.run(stream_);
@@ -197,7 +199,7 @@ void Timer::select() {
         for (const std::size_t i : order) {
             check_interrupted();
             running.emplace_back().work = candidates[i];
-            enqueue(running.back(), options_.select_seconds);
+            enqueue(running.back(), options_.select_seconds, 0);
             if (running.size() < 2) continue;
             collect(running.front());
             running.pop_front();
@@ -280,7 +282,8 @@ void Timer::run_blocks() {
             if (burst) std::this_thread::sleep_for(std::chrono::duration<double>(options_.idle_seconds));
             running.emplace_back().work = w;
             running.back().round = round;
-            enqueue(running.back(), burst ? options_.burst_seconds : options_.block_seconds);
+            if (burst) enqueue(running.back(), options_.burst_seconds, 0);
+            else enqueue(running.back(), options_.block_seconds, options_.settle_seconds);
             while (running.size() > (burst ? 0u : 1u)) collect_one();
         }
     }

@@ -37,7 +37,10 @@ struct TimingOptions {
     double drop_others = 0;   ///< slower by this factor than the fastest of ours: no second block; 0: never
     double load_seconds = 2;  ///< sustained: load before the first block
     double block_seconds = 0.1;  ///< sustained
-    int select_rounds = 2;       ///< sustained: short blocks of each rival and aside, before the rounds
+    /// Sustained: what runs untimed before each block. A power limit is held by a control that forgets the
+    /// load before in some 60 ms (H200: 6 % of the clock at the start of a block, docs/facts.md).
+    double settle_seconds = 0.05;
+    int select_rounds = 2;  ///< sustained: short blocks of each rival and aside, before the rounds
     double select_seconds = 0.01;
     int fastest_rivals = 2;  ///< that stay after them, beside the first
     /// Times as long as the fastest: what took longer stays only as the first. Well above the scatter of two

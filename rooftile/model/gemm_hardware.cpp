@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "rooftile/machine/query.hpp"
+#include "rooftile/model/arithmetic.hpp"
 #include "rooftile/model/bound.hpp"
 #include "rooftile/problem/gemm.hpp"
 
@@ -81,6 +82,7 @@ void read_wgmma_kernel(Reader& read, const Machine& machine, std::optional<Clock
     hw.store_latency = if_known(cycles("tma.store_latency"));
     hw.step_floor = if_known(cycles("wgmma.step"));
     hw.tile_turn = if_known(cycles("wgmma.turn"));
+    hw.pingpong_turn = least_known(hw.tile_turn, if_known(cycles("wgmma.turn_pingpong")));
     if (!machine.has("cluster")) return;
     for (int size : {2, 3, 4, 6, 8})
         hw.cluster_sms[size] = machine.count("cluster.sms_" + std::to_string(size)).value_or(0);
@@ -92,14 +94,16 @@ void read_wgmma_kernel(Reader& read, const Machine& machine, std::optional<Clock
 
 // What bounds DRAM beside its bandwidth, and what bounds the clock; the model goes on without.
 void read_limits(const Machine& machine, Type type, GemmHardware& hw) {
-    hw.dram_per_sm = if_known(machine.number<Bandwidth>("dram.per_sm", Per::sm));
-    hw.dram_per_clock = if_known(machine.number<BytesPerCycle>("dram.per_clock", Per::sm));
+    hw.dram_per_sm = if_known(machine.number<BytesPerCycle>("dram.per_sm", Per::sm));
+    hw.l2_coalesced = most_known(1, if_known(machine.number<Ratio>("l2.coalesced")));
+    hw.l2_multicast = most_known(1, if_known(machine.number<Ratio>("l2.multicast")));
     hw.top_hz =
         if_known(machine.number<Clock>(machine.find("clock.tensor") ? "clock.tensor" : "clock.boost"));
     hw.held_watts = if_known(machine.number<Watts>("power.held"));
     hw.static_watts = if_known(machine.number<Watts>("power.static"));
     hw.flop_joules = if_known(machine.number<JoulesPerFlop>("energy.flop." + std::string(name_of(type))));
     hw.fill_joules = if_known(machine.number<JoulesPerByte>("energy.fill"));
+    hw.shared_read_joules = most_known(0, if_known(machine.number<JoulesPerByte>("energy.shared_read")));
     hw.dram_joules = if_known(machine.number<JoulesPerByte>("energy.dram"));
     hw.energy_exponent = if_known(machine.number<Ratio>("energy.exponent"));
 }
@@ -130,6 +134,7 @@ GemmHardware gemm_hardware(const Machine& machine, std::string_view family, Type
     const double parts = read.otherwise("l2.partitions", machine.count("l2.partitions"), 1);
     // Both halves of a split L2 hold a copy of what SMs of both sides read (hardware notes on A100 and H100).
     hw.l2_bytes = l2 / parts;
+    hw.l2_parts = parts;
     hw.shared_per_cta = read.bytes("shared.per_cta");
     hw.shared_per_sm = read.bytes("shared.per_sm");
     hw.shared_reserved =

@@ -15,19 +15,21 @@ inline constexpr double unknown_number = std::numeric_limits<double>::quiet_NaN(
 
 /// The machine's numbers a GEMM needs, each in the unit the formulas use. NaN: unknown.
 struct GemmHardware {
-    double sms;                              ///< count
-    double clock_hz;                         ///< under sustained tensor load of this type where known
-    double flops_per_cycle;                  ///< of one SM's matrix units, for the type and its accumulator
-    double peak_flops;                       ///< FLOP/s of the GPU
-    double shared_bandwidth;                 ///< B/clk of one SM
-    double l2_port;                          ///< B/clk into one SM
-    double l2_share;                         ///< B/clk for each SM when all pull at once
-    double dram_share;                       ///< B/clk for each SM when all pull at once
-    double dram_bandwidth;                   ///< B/s of the GPU, sustained where known
-    double dram_per_sm = unknown_number;     ///< B/s that one SM streams at most; NaN: no limit known
-    double dram_per_clock = unknown_number;  ///< B/clk of each SM at most, all pulling; NaN: no limit known
-    double l2_bytes;       ///< of one partition: what a shared operand may fill before it is evicted
-    double on_chip_bytes;  ///< L2, shared memory and registers of the whole GPU
+    double sms;                           ///< count
+    double clock_hz;                      ///< under sustained tensor load of this type where known
+    double flops_per_cycle;               ///< of one SM's matrix units, for the type and its accumulator
+    double peak_flops;                    ///< FLOP/s of the GPU
+    double shared_bandwidth;              ///< B/clk of one SM
+    double l2_port;                       ///< B/clk into one SM
+    double l2_share;                      ///< B/clk for each SM when all pull at once
+    double dram_share;                    ///< B/clk for each SM when all pull at once
+    double dram_bandwidth;                ///< B/s of the GPU, sustained where known
+    double dram_per_sm = unknown_number;  ///< B/clk that one SM streams at most; NaN: no limit known
+    double l2_coalesced = 1,
+           l2_multicast = 1;  ///< loads, of one line in a GPC, for each that reaches L2; its inverse
+    double l2_parts = 1;      ///< halves: what both sides read crosses from one to the other
+    double l2_bytes;          ///< of one partition: what a shared operand may fill before it is evicted
+    double on_chip_bytes;     ///< L2, shared memory and registers of the whole GPU
     double dram_latency, l2_latency, tma_latency;  ///< cycles; tma: beyond a plain load
     double launch_seconds;
     double shared_per_cta, shared_per_sm, shared_reserved, shared_unit;  ///< B
@@ -41,11 +43,13 @@ struct GemmHardware {
     /// Cycles; unknown: not charged.
     double loaded_latency = unknown_number;  ///< of a TMA load under load; unknown: the unloaded one
     double store_latency = unknown_number, tile_turn = unknown_number, step_floor = unknown_number;
+    double pingpong_turn = unknown_number;  ///< tile_turn where another warpgroup has the next tile
     // Power; where one of them is unknown the sustained clock stands.
     double top_hz = unknown_number;  ///< SM clock where power does not bind
     double held_watts = unknown_number, static_watts = unknown_number;
     double flop_joules = unknown_number, fill_joules = unknown_number,
            dram_joules = unknown_number;  ///< at clock_hz
+    double shared_read_joules = 0;  ///< the same of operands read from shared memory; unknown: not charged
     double energy_exponent = unknown_number;
 };
 

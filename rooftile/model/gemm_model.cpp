@@ -8,22 +8,39 @@
 
 namespace rooftile {
 
-StepCycles step_cycles(const GemmHardware& hw, const GemmTile& t, int element_bytes) {
+SharedBytes shared_step_bytes(const GemmTile& t, int element_bytes) {
     const double k_bytes = double(t.tile_k) * element_bytes;
     const double area = double(t.tile_m) * t.tile_n;
     // Both tiles are written once and read by every block of C that needs them: A once for each column of
-    // warp tiles, B once for each row of them. Fills and reads go side by side: 256x128 tiles keep the matrix
-    // units busy though both together ask for more than the bandwidth (docs/facts.md).
-    const double written = (t.tile_m + t.tile_n) * k_bytes;
-    const double read = (area / t.warp_n + area / t.warp_m) * k_bytes;
-    const double from_l2 = (double(t.tile_m) / t.cluster_n + double(t.tile_n) / t.cluster_m) * k_bytes;
-    return {.tensor = 2 * area * t.tile_k / hw.flops_per_cycle,
-            .shared = most_known(written, read) / hw.shared_bandwidth,
-            .l2 = from_l2 / least_known(hw.l2_port, hw.l2_share)};
+    // warp tiles, B once for each row of them.
+    return {(t.tile_m + t.tile_n) * k_bytes, (area / t.warp_n + area / t.warp_m) * k_bytes};
 }
 
-std::int64_t k_steps(const GemmTile& t, const GemmProblem& p) {
-    return ceil_div(ceil_div(p.k, t.tile_k), t.split_k);
+StepCycles step_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p) {
+    const double area = double(t.tile_m) * t.tile_n;
+    // Fills and reads go side by side: 256x128 tiles keep the matrix units busy though both together ask for
+    // more than the bandwidth (docs/facts.md).
+    const auto [written, read] = shared_step_bytes(t, bytes_of(p.a_type));
+    return {.tensor = 2 * area * t.tile_k / hw.flops_per_cycle,
+            .shared = most_known(written, read) / hw.shared_bandwidth,
+            .l2 = l2_step_cycles(hw, t, p)};
+}
+
+double l2_step_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p) {
+    const auto [a, b] = l2_rows(hw, t, p);
+    return (a + b) * t.tile_k * bytes_of(p.a_type) / least_known(hw.l2_port, hw.l2_share);
+}
+
+L2Rows l2_rows(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p) {
+    const auto [rows, columns] = cluster_grid(p, t);
+    const double gpcs = hw.sms / hw.sms_per_gpc;
+    // Clusters go to the GPCs in turn: two readers meet in one where there are twice as many as GPCs.
+    const auto asked = [&](double extent, int sharing, double readers) {
+        if (sharing > 1) return extent / sharing * hw.l2_multicast;
+        return extent / (readers >= 2 * gpcs ? hw.l2_coalesced : 1);
+    };
+    return {asked(least_known(t.tile_m, double(p.m)), t.cluster_n, double(columns)),
+            asked(least_known(t.tile_n, double(p.n)), t.cluster_m, double(rows))};
 }
 
 double exchange_cycles(const GemmHardware& hw, const GemmTile& t) {
@@ -44,10 +61,11 @@ namespace {
 // fits; C counts, since what is written takes lines too (counted on H200: 2048x7168x2048, docs/facts.md).
 double walk_reads(double a_bytes, double b_bytes, double c_bytes, double rows, double columns, double height,
                   double slots, double l2_bytes) {
+    height = least_known(rows, most_known(height, whole(slots / columns)));  // a wave may take several bands
     const double bands = whole_up(rows / height);
     const double width = least_known(columns, most_known(1, whole(slots / height)));
-    const double band_a = a_bytes / bands, window_b = b_bytes * width / columns;
-    const double band_c = c_bytes / bands, window_c = band_c * width / columns;
+    const double band_a = a_bytes * height / rows, window_b = b_bytes * width / columns;
+    const double band_c = c_bytes * height / rows, window_c = band_c * width / columns;
     const double a_reads = band_a + window_b + window_c <= l2_bytes ? 1 : whole_up(columns / width);
     const double b_reads = bands == 1 || band_a + b_bytes + band_c <= l2_bytes ? 1 : bands;
     return a_bytes * a_reads + b_bytes * b_reads;
@@ -73,7 +91,7 @@ WalkTraffic::WalkTraffic(const GemmHardware& hw, const GemmTile& t, const GemmPr
 double WalkTraffic::dram(Order order, int group) const {
     if (order == Order::morton || order == Order::hilbert) return std::nan("");  // no closed form yet
     if (std::isnan(slots_) || std::isnan(l2_)) return std::nan("");
-    if (a_ + b_ + c_ <= l2_) return a_ + b_ + c_;
+    if (least() <= l2_) return least();
     // Row by row (or column by column) a wave covers the lines it has CTAs for, at least a cluster's.
     const auto lines = [&](double length, double all, double cluster) {
         return least_known(all, most_known(cluster, slots_ / length));
@@ -90,6 +108,15 @@ double WalkTraffic::dram(Order order, int group) const {
 double l2_bytes(const GemmTile& t, const GemmProblem& p) {
     const auto [rows, columns] = cluster_grid(p, t);
     return bytes(p.m, p.k, p.a_type) * double(columns) + bytes(p.n, p.k, p.b_type) * double(rows)
+           + bytes(p.m, p.n, p.c_type);
+}
+
+double l2_busy_bytes(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p) {
+    const auto [rows, columns] = cluster_grid(p, t);
+    const auto [a, b] = l2_rows(hw, t, p);
+    const double ctas = double(rows) * double(columns) * t.cluster_m * t.cluster_n;
+    const double once = bytes(p.m, p.k, p.a_type) + bytes(p.n, p.k, p.b_type);
+    return ctas * (a + b) * double(p.k) * bytes_of(p.a_type) + (hw.l2_parts > 1 ? once : 0)
            + bytes(p.m, p.n, p.c_type);
 }
 
@@ -123,14 +150,6 @@ double store_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProblem
     const double port = least_known(hw.l2_port, hw.shared_bandwidth);
     if (t.store_boxes == 0 || std::isnan(hw.store_latency)) return tile / port;
     return t.store_boxes * hw.store_latency / t.store_depth + tile / port;
-}
-
-double dram_lower_bound_bytes(const GemmHardware& hw, const GemmProblem& p) {
-    const int element = std::min({bytes_of(p.a_type), bytes_of(p.b_type), bytes_of(p.c_type)});
-    const double storage = hw.on_chip_bytes / element;
-    const double mnk = double(p.m) * double(p.n) * double(p.k);
-    const double reuse = (2 * mnk / std::sqrt(storage) - 2 * storage) * element;
-    return most_known(p.compulsory_bytes().value, reuse);
 }
 
 }  // namespace rooftile

@@ -11,14 +11,17 @@
 
 namespace rooftile {
 
-/// What a GEMM kernel family makes of a tile, as far as the model must know.
+/// A tiling as far as the model must know it. The search chooses the first lines; the rest is what a kernel
+/// family makes of them.
 struct GemmTile {
-    int tile_m, tile_n, tile_k;
+    int tile_m = 0, tile_n = 0, tile_k = 0;
     int cluster_m = 1, cluster_n = 1;
     int split_k = 1;  ///< CTAs of a cluster that sum parts of K of the same tile
     int ctas_per_sm = 1;
-    int warp_m, warp_n;        ///< block of C whose A and B are read from shared memory once a k-step
-    bool epilogue_overlapped;  ///< the next tile's products run while this one is stored
+
+    int warp_m = 0, warp_n = 0;        ///< block of C whose A and B are read from shared memory once a k-step
+    bool epilogue_overlapped = false;  ///< the next tile's products run while this one is stored
+    bool turn_overlapped = false;      ///< another warpgroup multiplies while this one changes tiles
     /// How a tile of C leaves: each warp sends `store_boxes` boxes, `store_depth` of them in flight. 0 boxes:
     /// as fast as the port takes it.
     int store_boxes = 0, store_depth = 1;
@@ -39,10 +42,25 @@ inline TileGrid cluster_grid(const GemmProblem& problem, const GemmTile& t) {
 struct StepCycles {
     double tensor, shared, l2;
 };
-StepCycles step_cycles(const GemmHardware& hw, const GemmTile& tile, int element_bytes);
+StepCycles step_cycles(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem);
+/// Its `l2` alone: all that a cluster changes.
+double l2_step_cycles(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem);
+/// Rows of A and columns of B, tile_k deep, that reach L2 for a k-step of one CTA: what a cluster shares by
+/// multicast is asked for once, and of what CTAs of a GPC load alike about l2.coalesced loads become one.
+struct L2Rows {
+    double a, b;
+};
+L2Rows l2_rows(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem);
+/// Bytes that one k-step writes into an SM's shared memory and the instructions read from it.
+struct SharedBytes {
+    double written, read;
+};
+SharedBytes shared_step_bytes(const GemmTile& tile, int element_bytes);
 
 /// k-steps that one CTA takes for one tile, the longest part of K.
-std::int64_t k_steps(const GemmTile& tile, const GemmProblem& problem);
+inline std::int64_t k_steps(const GemmTile& tile, const GemmProblem& problem) {
+    return ceil_div(ceil_div(problem.k, tile.tile_k), tile.split_k);
+}
 
 /// Cycles from the last product of a tile to its sum over the parts of K: every CTA writes its fp32 sums to
 /// shared memory, the cluster meets, every CTA reads its share of them from all parts [M22, M39]. 0 where K
@@ -54,6 +72,8 @@ double exchange_cycles(const GemmHardware& hw, const GemmTile& tile);
 double asked_bytes(const GemmTile& tile, const GemmProblem& problem);
 /// What leaves L2: the same, less what multicast shares.
 double l2_bytes(const GemmTile& tile, const GemmProblem& problem);
+/// What its bandwidth is spent on: l2_rows() of all steps, C, and A and B once more where L2 has two halves.
+double l2_busy_bytes(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem);
 
 /// The DRAM traffic of one tiling in any order. What does not depend on the order is worked out once.
 class WalkTraffic {
@@ -61,6 +81,8 @@ class WalkTraffic {
     WalkTraffic(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem);
     /// Bytes read from DRAM after reuse in L2, and C written. `group` counts rows of (cluster) tiles.
     double dram(Order order, int group) const;
+    /// Bytes with every operand moved once: no order moves less.
+    double least() const { return a_ + b_ + c_; }
 
   private:
     double a_, b_, c_;       // B: each operand once
@@ -80,9 +102,5 @@ Waves waves(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& pro
 
 /// Cycles from a tile's last sum to the last of its stores, every warp storing box after box.
 double store_cycles(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem);
-
-/// The least bytes any schedule must move between DRAM and the chip [M33]:
-/// max(MK + KN + MN, 2 MNK / sqrt(S) - 2 S) elements, S all on-chip storage in elements.
-double dram_lower_bound_bytes(const GemmHardware& hw, const GemmProblem& problem);
 
 }  // namespace rooftile

@@ -1,5 +1,6 @@
 #include "rooftile/model/gemm_time.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "rooftile/model/arithmetic.hpp"
@@ -7,26 +8,40 @@
 namespace rooftile {
 namespace {
 
-// Bytes that one CTA asks DRAM's latency for in a k-step: of an operand that at most two clusters read at a
-// time. Of one that more read, all but the first find it in L2, and the ring runs ahead of the first.
-double streamed_bytes(const GemmTile& t, const GemmProblem& p) {
-    const double k_bytes = double(t.tile_k) * bytes_of(p.a_type);
-    const auto [rows, columns] = cluster_grid(p, t);
-    constexpr int few = 2;
-    return (columns <= few ? double(t.tile_m) / t.cluster_n * k_bytes : 0)
-           + (rows <= few ? double(t.tile_n) / t.cluster_m * k_bytes : 0);
+// From a load's issue to its use.
+double load_latency(const GemmHardware& hw) {
+    return std::isnan(hw.loaded_latency) ? most_known(hw.dram_latency, 0) + most_known(hw.tma_latency, 0)
+                                         : hw.loaded_latency;
 }
 
 }  // namespace
 
+// What the floor adds up in another order than the time may round up.
+constexpr double rounding = 1 - 1e-9;
+
+GemmTimeFloor::GemmTimeFloor(const GemmHardware& hw, const GemmProblem& problem)
+    : problem_(problem),
+      wave_an_sm_(rounding / hw.sms),
+      cycle_(rounding / hw.clock_hz),
+      launch_(most_known(hw.launch_seconds, 0) * rounding),
+      cycles_a_byte_(1 / hw.dram_per_sm),
+      latency_(load_latency(hw)),
+      step_floor_(hw.step_floor),
+      turn_(std::min(most_known(hw.tile_turn, 0), most_known(hw.pingpong_turn, 0))) {}
+
 GemmTimer::GemmTimer(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p, const StepCycles& s,
                      const Waves& w, int stages)
-    : hw_(hw), tile_(t), step_(s), waves_(w), steps_(double(k_steps(t, p))), streamed_(streamed_bytes(t, p)) {
+    : hw_(hw),
+      tile_(t),
+      step_(s),
+      waves_(w),
+      steps_(double(k_steps(t, p))),
+      streamed_(streamed_bytes(t, p, cluster_grid(p, t.tile_m, t.tile_n, 1, 1))) {
     ctas_ = double(w.tiles) * t.split_k;
-    l2_ = l2_bytes(t, p) / ctas_;
+    l2_ = l2_busy_bytes(hw, t, p) / ctas_;
+    l2_result_ = double(p.m) * double(p.n) * bytes_of(p.c_type) / ctas_;
     last_ = ctas_ - (w.waves - 1) * w.slots;
-    latency_ = std::isnan(hw.loaded_latency) ? most_known(hw.dram_latency, 0) + most_known(hw.tma_latency, 0)
-                                             : hw.loaded_latency;
+    latency_ = load_latency(hw);
     // C leaves by the SM's port; it shows where nothing runs beside it.
     out_.epilogue = most_known(store_cycles(hw, t, p), 0);
     out_.exchange = exchange_cycles(hw, t);
@@ -36,8 +51,30 @@ GemmTimer::GemmTimer(const GemmHardware& hw, const GemmTile& t, const GemmProble
     // The ring fills once and the last tile is stored once; in between nothing waits. Parts of K exchange
     // their sums through the ring, so with them it fills again for every tile.
     const double ring = latency_ + most_known(s.l2, 0);
-    once_ = ring + (shows(last_sharing_) ? 0 : out_.epilogue) + (t.split_k > 1 ? (w.waves - 1) * ring : 0);
+    // A cluster meets before the first load and after the last use of its shared memory.
+    meetings_ = t.cluster_m * t.cluster_n * t.split_k > 1 ? 2 * most_known(hw.cluster_barrier, 0) : 0;
+    fill_ = ring + (t.split_k > 1 ? (w.waves - 1) * ring : 0);
+    sum_once();
     ring_ = stages - 1;
+}
+
+void GemmTimer::sum_once() { once_ = meetings_ + fill_ + (shows(last_sharing_) ? 0 : out_.epilogue); }
+
+void GemmTimer::leave_out_fill() {
+    fill_ = 0;
+    sum_once();
+}
+
+void GemmTimer::leave_out_loads() {
+    latency_ = streamed_ = 0;
+    l2_ = l2_result_;
+    leave_out_fill();
+}
+
+void GemmTimer::leave_out_store() {
+    l2_ -= l2_result_;
+    out_.epilogue = 0;
+    sum_once();
 }
 
 GemmTime GemmTimer::at(double clock, double dram) {
@@ -45,7 +82,11 @@ GemmTime GemmTimer::at(double clock, double dram) {
     out_.clock_hz = clock;
     out_.bound = Bound::tensor;
     double full = 0;
-    if (waves_.waves > 1) full = (waves_.waves - 1) * wave(waves_.slots, tile_.ctas_per_sm, clock, dram);
+    if (waves_.waves > 1) {
+        set_step(tile_.ctas_per_sm, clock);
+        full = (waves_.waves - 1) * wave(waves_.slots, tile_.ctas_per_sm, clock, dram);
+    }
+    if (!(waves_.waves > 1) || last_sharing_ != tile_.ctas_per_sm) set_step(last_sharing_, clock);
     out_.least = full + wave(last_, last_sharing_, clock, dram) + once_ / clock;
     out_.tile_cycles = steps_ * out_.step + beside(last_sharing_);
     if (!std::isnan(hw_.launch_seconds)) {
@@ -61,20 +102,23 @@ GemmTime GemmTimer::at(double clock, double dram) {
 }
 
 bool GemmTimer::shows(double sharing) const { return !tile_.epilogue_overlapped && sharing == 1; }
-// Cycles of a tile in which its CTA does not multiply. Where several CTAs share an SM, another one does.
+// Cycles of a tile in which its CTA does not multiply. Where several CTAs share an SM, another one does, as
+// fast as its own ring feeds it: the matrix units are busy for the share step / alone_.
 double GemmTimer::beside(double sharing) const {
-    const double alone = most_known(hw_.tile_turn, 0) + (shows(sharing) ? out_.epilogue : 0);
-    return most_known(out_.exchange, 0) + (sharing == 1 ? alone : 0);
+    const double turn = tile_.turn_overlapped && waves_.waves > 1 ? hw_.pingpong_turn : hw_.tile_turn;
+    const double apart = most_known(turn, 0) + (tile_.epilogue_overlapped ? 0 : out_.epilogue);
+    const double idle = sharing == 1 ? 1 : 1 - least_known(1, most_known(out_.step / alone_, 0));
+    return most_known(out_.exchange, 0) + apart * idle;
 }
 
-// Seconds of a wave of `ctas`, `sharing` of them on each SM.
-double GemmTimer::wave(double ctas, double sharing, double clock, double dram) {
+// The steady k-step of a CTA with `sharing` of them on its SM.
+void GemmTimer::set_step(double sharing, double clock) {
     const double share = hw_.l2_share * hw_.clock_hz / clock;  // L2 keeps its own clock
     const double l2 = step_.l2 * least_known(hw_.l2_port, hw_.l2_share) / least_known(hw_.l2_port, share);
     out_.step = step_.tensor;
-    Bound bound = Bound::tensor;
+    step_bound_ = Bound::tensor;
     const auto worst = [&](double cycles, Bound by) {
-        if (cycles > out_.step || std::isnan(out_.step)) out_.step = cycles, bound = by;
+        if (cycles > out_.step || std::isnan(out_.step)) out_.step = cycles, step_bound_ = by;
     };
     worst(step_.shared, Bound::shared);
     worst(l2, Bound::l2);
@@ -82,13 +126,19 @@ double GemmTimer::wave(double ctas, double sharing, double clock, double dram) {
     // does not. The latency is one of time, not of cycles: it lies beyond the SM.
     const double latency = latency_ / hw_.clock_hz * clock;
     worst((latency + most_known(l2, 0) * sharing) / (ring_ * sharing), Bound::latency);
+    alone_ = most_known(out_.step, (latency + most_known(l2, 0)) / ring_);
     worst(hw_.step_floor / sharing, Bound::latency);
-    worst(streamed_ / hw_.dram_per_sm * clock, Bound::dram);
+    worst(streamed_ / hw_.dram_per_sm, Bound::dram);
+}
+
+// Seconds of a wave of `ctas`, `sharing` of them on each SM.
+double GemmTimer::wave(double ctas, double sharing, double clock, double dram) {
+    Bound bound = step_bound_;
     double seconds = (steps_ * out_.step + beside(sharing)) * sharing / clock;
     const auto whole_gpu = [&](double bytes, double rate, Bound by) {
         if (ctas * bytes / rate > seconds) seconds = ctas * bytes / rate, bound = by;
     };
-    whole_gpu(dram, least_known(hw_.dram_bandwidth, hw_.dram_per_clock * hw_.sms * clock), Bound::dram);
+    whole_gpu(dram, hw_.dram_bandwidth, Bound::dram);
     whole_gpu(l2_, hw_.l2_share * hw_.sms * hw_.clock_hz, Bound::l2);
     out_.bound = bound;
     return seconds;
@@ -99,25 +149,47 @@ GemmTime gemm_time(const GemmHardware& hw, const GemmTile& t, const GemmProblem&
     return GemmTimer(hw, t, p, s, w, stages).at(hw.clock_hz, dram);
 }
 
-GemmEnergy gemm_energy(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p, const Waves& w,
+PowerTangent::PowerTangent(const GemmHardware& hw) {
+    const double room = hw.held_watts - hw.static_watts, x = hw.energy_exponent;
+    const double numbers = room + x + hw.top_hz + hw.flop_joules + hw.fill_joules + hw.dram_joules;
+    known_ = !std::isnan(numbers) && room > 0;
+    if (!known_) return;
+    a_second_ = x / (1 + x);
+    a_joule_ = 1 / (room * (1 + x));
+    least_ = hw.clock_hz / hw.top_hz;
+}
+
+GemmEnergy gemm_energy(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p, const TileGrid& tiles,
                        double dram) {
-    const double steps = double(w.tiles) * t.split_k * double(k_steps(t, p)) * t.tile_k;
-    return {.matrix = hw.flop_joules * 2 * steps * t.tile_m * t.tile_n,
-            .fill = hw.fill_joules * steps * (t.tile_m + t.tile_n) * bytes_of(p.a_type),
-            .dram = hw.dram_joules * dram};
+    // What stands outside C is not loaded, and multiplies as zeros: next to nothing.
+    const double rows = double(tiles.rows), columns = double(tiles.columns);
+    const double filled = double(p.m) * columns + double(p.n) * rows;
+    const double read = rows * columns * t.tile_m * t.tile_n * (1.0 / t.warp_m + 1.0 / t.warp_n);
+    const double line = double(p.k) * bytes_of(p.a_type);
+    return {.matrix = hw.flop_joules * p.flops().value,
+            .fill = hw.fill_joules * filled * line,
+            .dram = hw.dram_joules * dram,
+            .shared_read = hw.shared_read_joules * read * line};
 }
 
 GemmTime gemm_time_under_power(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p,
-                               const StepCycles& s, const Waves& w, double dram, int stages) {
+                               const StepCycles& s, const Waves& w, double dram, int stages, double limit) {
     GemmTimer timer(hw, t, p, s, w, stages);
-    const double joules = gemm_energy(hw, t, p, w, dram).sum(), room = hw.held_watts - hw.static_watts;
+    return time_under_power(hw, timer, gemm_energy(hw, t, p, dram).sum(), dram, limit);
+}
+
+GemmTime time_under_power(const GemmHardware& hw, GemmTimer& timer, double joules, double dram,
+                          double limit) {
+    const double room = hw.held_watts - hw.static_watts;
     const bool known = !std::isnan(joules + room + hw.energy_exponent + hw.top_hz) && room > 0;
     if (!known) return timer.at(hw.clock_hz, dram);
     // Power falls with the clock by its own exponent and by the longer time: a few steps of the fixed point.
+    // The power of a time that falls no faster than the clock rises never asks for less than the fixed point:
+    // the clock only falls and the time only grows.
     constexpr int rounds = 6;
     double clock = hw.top_hz;
     GemmTime time = timer.at(clock, dram);
-    for (int i = 0; i < rounds; ++i) {
+    for (int i = 0; i < rounds && !(time.least * rounding > limit); ++i) {
         const double dynamic = joules * std::pow(clock / hw.clock_hz, hw.energy_exponent) / time.least;
         time.watts = hw.static_watts + dynamic;
         if (dynamic <= room && clock >= hw.top_hz) break;

@@ -5,6 +5,7 @@
 
 #include <limits>
 
+#include "rooftile/model/arithmetic.hpp"
 #include "rooftile/model/bound.hpp"
 #include "rooftile/model/gemm_model.hpp"
 
@@ -22,8 +23,8 @@ struct GemmTime {
     Bound bound;
 };
 
-/// All of one tiling's terms that depend neither on the clock nor on DRAM traffic, worked out once. What it is
-/// made of outlives it.
+/// All of one tiling's terms that depend neither on the clock nor on DRAM traffic, worked out once. What it
+/// is made of outlives it.
 class GemmTimer {
   public:
     /// `stages` is the ring's depth.
@@ -32,21 +33,72 @@ class GemmTimer {
     /// With the SMs at `clock` Hz and `dram` bytes of DRAM traffic.
     GemmTime at(double clock, double dram);
 
+    /// From here on: the ring is full from the start.
+    void leave_out_fill();
+    /// From here on: parts of K need not meet.
+    void leave_out_exchange() { out_.exchange = 0; }
+    /// From here on: nothing is copied into shared memory. L2 bytes are those of C alone.
+    void leave_out_loads();
+    /// From here on: C stays where it was summed. L2 bytes are those of A and B alone.
+    void leave_out_store();
+
   private:
+    void sum_once();
     bool shows(double sharing) const;
     double beside(double sharing) const;
+    void set_step(double sharing, double clock);
     double wave(double ctas, double sharing, double clock, double dram);
 
     const GemmHardware& hw_;
     const GemmTile& tile_;
     const StepCycles& step_;
     const Waves& waves_;
-    double steps_, streamed_;     // k-steps of a tile; bytes a k-step of a CTA
-    double ctas_, l2_;            // CTAs of all waves; L2 bytes a CTA and tile
-    double last_, last_sharing_;  // CTAs of the last wave; on each SM
-    double latency_, once_;       // cycles
-    double ring_;                 // stages in flight
+    double steps_, streamed_;                  // k-steps of a tile; bytes a k-step of a CTA
+    double ctas_, l2_;                         // CTAs of all waves; L2 bytes a CTA and tile
+    double last_, last_sharing_;               // CTAs of the last wave; on each SM
+    double l2_result_;                         // of those bytes, C's
+    double latency_, meetings_, fill_, once_;  // cycles; fill: whenever the ring begins empty
+    double ring_;                              // stages in flight
+    double alone_ = 0;  // cycles of a step of one CTA while no other multiplies on its SM
+    Bound step_bound_ = Bound::tensor;
     GemmTime out_{};
+};
+
+/// Bytes of a k-step that one CTA waits for DRAM for: its share of a line that others read too, since one of
+/// them is the first and the rest find it in L2. `tiles` counts those of CTAs.
+inline double streamed_bytes(const GemmTile& t, const GemmProblem& p, const TileGrid& tiles) {
+    const double rows = least_known(t.tile_m, double(p.m)), columns = least_known(t.tile_n, double(p.n));
+    return (rows / double(tiles.columns) + columns / double(tiles.rows)) * t.tile_k * bytes_of(p.a_type);
+}
+
+/// Bounds times from below in a few operations: nothing but steady k-steps, the turn between tiles and the
+/// ring's fills, in whole waves on all SMs. A search asks it first.
+class GemmTimeFloor {
+  public:
+    GemmTimeFloor(const GemmHardware& hw, const GemmProblem& problem);
+    /// No more than gemm_time()'s `least`, whatever the traffic; NaN without SMs or clock. `tiles` counts
+    /// those of CTAs, `k_steps` those of one CTA for one tile.
+    double seconds(const GemmTile& tile, const TileGrid& tiles, std::int64_t k_steps, const StepCycles& step,
+                   int stages) const {
+        const double sharing = tile.ctas_per_sm, in_flight = (stages - 1) * sharing;
+        const double alone = sharing == 1 ? 1 : 1 / sharing;
+        const double ctas = double(tiles.rows) * double(tiles.columns) * tile.split_k;
+        const double full_waves = whole_up(ctas * wave_an_sm_ * alone) - 1;
+        double cycles = most_known(step.tensor, most_known(step.shared, step.l2));
+        cycles = most_known(cycles, (latency_ + most_known(step.l2, 0) * sharing) / in_flight);
+        cycles = most_known(cycles, streamed_bytes(tile, problem_, tiles) * cycles_a_byte_);
+        cycles = double(k_steps) * most_known(cycles, step_floor_ * alone);
+        const double turns = tile.ctas_per_sm == 1 ? (full_waves + 1) * turn_ : 0;
+        const double fills = (tile.split_k > 1 ? full_waves + 1 : 1) * latency_;
+        return (cycles * (full_waves * sharing + 1) + turns + fills) * cycle_ + launch_;
+    }
+
+  private:
+    const GemmProblem& problem_;
+    double wave_an_sm_;                   // 1 / SMs
+    double cycle_, launch_;               // seconds
+    double cycles_a_byte_;                // of what one SM streams from DRAM
+    double latency_, step_floor_, turn_;  // cycles
 };
 
 /// At the SM clock of sustained matrix work. `dram` is the DRAM traffic in bytes; `stages` the ring's depth.
@@ -55,16 +107,44 @@ GemmTime gemm_time(const GemmHardware& hw, const GemmTile& tile, const GemmProbl
 
 /// The same at the clock that holds the mean power to `power.held`: every operation's energy grows with the
 /// clock, so what moves fewer bytes for its FLOPs, or idles in part, runs at a higher one [M46]. Where an
-/// energy is unknown: as gemm_time.
+/// energy is unknown: as gemm_time. Where the time is more than `limit` seconds, any time between the two.
 GemmTime gemm_time_under_power(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem,
-                               const StepCycles& step, const Waves& waves, double dram, int stages);
+                               const StepCycles& step, const Waves& waves, double dram, int stages,
+                               double limit = std::numeric_limits<double>::infinity());
+
+/// gemm_time_under_power for any timer: of work that takes `joules` at the clock of sustained matrix work.
+GemmTime time_under_power(const GemmHardware& hw, GemmTimer& timer, double joules, double dram,
+                          double limit = std::numeric_limits<double>::infinity());
+
+/// gemm_time_under_power to first order, in a few operations: at the power limit time goes with the 1 / (1 +
+/// exponent)-th power of the watts that the sustained clock would take; this is its tangent there. The same
+/// where an energy is unknown. Grows with both arguments.
+class PowerTangent {
+  public:
+    explicit PowerTangent(const GemmHardware& hw);
+    /// `seconds` at the clock of sustained matrix work; `joules` as gemm_energy says.
+    double operator()(double seconds, double joules) const {
+        if (!known_) return seconds;
+        return most_known(a_second_ * seconds + a_joule_ * joules, least_ * seconds);
+    }
+
+  private:
+    bool known_;
+    double a_second_ = 1, a_joule_ = 0, least_ = 0;  // least: at the top clock
+};
 
 /// Joules of a whole problem at the clock of sustained matrix work, by term; NaN unknown.
 struct GemmEnergy {
-    double matrix, fill, dram;  ///< FLOPs of whole tiles; bytes into shared memory; bytes to and from DRAM
-    double sum() const { return matrix + fill + dram; }
+    double matrix, fill, dram;  ///< FLOPs; bytes into shared memory; bytes to and from DRAM
+    double shared_read;         ///< operands that instructions read from shared memory
+    double sum() const { return matrix + fill + dram + shared_read; }
 };
+/// `tiles` counts those of CTAs.
 GemmEnergy gemm_energy(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem,
-                       const Waves& waves, double dram);
+                       const TileGrid& tiles, double dram);
+inline GemmEnergy gemm_energy(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem,
+                              double dram) {
+    return gemm_energy(hw, tile, problem, cluster_grid(problem, tile.tile_m, tile.tile_n, 1, 1), dram);
+}
 
 }  // namespace rooftile

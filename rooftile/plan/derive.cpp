@@ -38,21 +38,19 @@ struct Request {
 };
 
 Infeasible infeasible(const Request& r, Reason reason, std::string message, double needed, double available) {
-    Infeasible out{reason,         std::move(message), needed,    available, r.machine.id,
-                   r.machine.name, r.machine.hash(),   r.problem, {}};
-    return out;
+    return {reason, std::move(message), needed, available, r.machine.id, r.machine.name, r.problem, {}};
 }
 
 std::string tile_text(const GemmCandidate& c) {
-    return fmt::format("tile {}x{}x{}, {} {} consumer warpgroup{}{}", c.tile_m, c.tile_n, c.tile_k,
-                       c.warpgroups, name_of(c.schedule), c.warpgroups == 1 ? "" : "s",
-                       c.split_k > 1 ? fmt::format(", split_k {}", c.split_k) : "");
+    return fmt::format("tile {}x{}x{}, {} {} consumer warpgroup{}{}", c.tile.tile_m, c.tile.tile_n,
+                       c.tile.tile_k, c.warpgroups, name_of(c.schedule), c.warpgroups == 1 ? "" : "s",
+                       c.tile.split_k > 1 ? fmt::format(", split_k {}", c.tile.split_k) : "");
 }
 
 // One line for the wall that stopped the candidate which got furthest: needed, available, what to change.
 template <class Family>
 std::string wall_text(const Request& r, const Family& family, const SearchResult& result) {
-    const GemmCandidate& c = result.last_candidate;
+    GemmCandidate c = result.last_candidate;
     const Wall& wall = result.last;
     const auto rule = [&] {
         return fmt::format(
@@ -72,7 +70,7 @@ std::string wall_text(const Request& r, const Family& family, const SearchResult
         "on {}; {} fit{}",
         tile_text(c), stages, stages, f.stage_bytes, std::int64_t{stages} * f.stage_bytes,
         f.reserved_bytes + stages * f.stage_overhead, f.shared_limit, r.machine.id, std::max(fit, 0),
-        fit < f.stages_least && c.split_k > 1
+        fit < f.stages_least && c.tile.split_k > 1
             ? fmt::format(", and the sums that parts of K exchange take {}", f.stages_least)
             : "");
 }
@@ -111,10 +109,10 @@ std::vector<std::string> unchecked_walls(const GemmHardware& hw) {
 
 template <class Family>
 std::variant<Plans, Infeasible> run(const Request& r, const Family& family, GemmContext context,
-                                    std::vector<std::string> unknown) {
-    const SearchResult result = search(family, r.hw, r.problem, r.fixed);
-    if (result.best.kept().empty()) {
-        const bool any = result.last.stands;
+                                    const std::vector<std::string>& unknown) {
+    SearchResult result = search(family, r.hw, r.problem, r.fixed);
+    if (result.best.empty()) {
+        const bool any = bool(result.last);
         Infeasible out =
             infeasible(r, any ? result.last.reason : Reason::instruction,
                        any ? wall_text(r, family, result) : "no candidate has the values that were fixed",
@@ -122,16 +120,17 @@ std::variant<Plans, Infeasible> run(const Request& r, const Family& family, Gemm
         out.rejected = result.rejected;
         return out;
     }
-    context.rivals = result.best.kept();
+    context.kept = std::move(result.best);
+    const auto shared = std::make_shared<const GemmContext>(std::move(context));
     Plans plans;
     plans.machine_id = r.machine.id;
     plans.machine_name = r.machine.name;
-    plans.machine_hash = r.machine.hash();
     plans.problem = r.problem;
     plans.rejected = result.rejected;
     std::string first_why_not;
-    for (const Kept& kept : result.best.kept()) {
-        GemmPlan plan = write_plan(context, kept);
+    plans.plans.reserve(shared->kept.size());
+    for (std::size_t i = 0; i < shared->kept.size(); ++i) {
+        GemmPlan plan = write_plan(shared, i);
         plan.rank = static_cast<int>(plans.plans.size()) + 1;
         plan.unknown = unknown;
         plan.why_not = not_built_yet(r.problem, plan.config, r.hw);
@@ -156,10 +155,15 @@ template <class Family>
 Infeasible all_fall(const Request& r, const Family& family, Reason reason, std::string message, double needed,
                     double available) {
     Infeasible out = infeasible(r, reason, std::move(message), needed, available);
-    const InnerSpace inner = inner_space(r.fixed);
-    family.for_each(r.fixed, [&](const GemmCandidate& c) {
-        if (!excluded(r.fixed, c)) out.rejected.reasons[static_cast<int>(reason)] += inner.size();
-    });
+    struct Count final : GemmVisitor {
+        std::int64_t candidates = 0;
+        void fall(const Wall&, const GemmCandidate&, std::int64_t how_many) override {
+            candidates += how_many;
+        }
+        void stand(const GemmCandidate&, const Footprint&) override { ++candidates; }
+    } count;
+    family.walk(r.hw, r.problem, r.fixed, count);
+    out.rejected.reasons[static_cast<int>(reason)] = count.candidates * inner_space(r.fixed).size();
     return out;
 }
 
@@ -186,6 +190,12 @@ std::vector<std::string> notes(const Machine& machine, const Choice& choice, con
 
 std::variant<Plans, Infeasible> derive(const Machine& machine, const GemmProblem& problem,
                                        const GemmRequest& asked) {
+    return derive(std::make_shared<const Machine>(machine), problem, asked);
+}
+
+std::variant<Plans, Infeasible> derive(std::shared_ptr<const Machine> shared, const GemmProblem& problem,
+                                       const GemmRequest& asked) {
+    const Machine& machine = *shared;
     check(problem);
     check(asked);
     GemmRequest request = asked;
@@ -216,8 +226,7 @@ std::variant<Plans, Infeasible> derive(const Machine& machine, const GemmProblem
         if (choice.kernel != GemmKernel::generic)
             if (const std::string why = copy_problem(problem); !why.empty())
                 return all_fall(r, family, Reason::alignment, why, copy_elements, 0);
-        const GemmContext context{machine, problem, hw, choice.family, choice.kernel, request};
-        return run(r, family, context, unknown);
+        return run(r, family, {shared, problem, hw, choice.family, choice.kernel, request, {}}, unknown);
     };
 
     std::variant<Plans, Infeasible> out;

@@ -17,7 +17,7 @@ std::string score_text(const Kept& kept) {
     return fmt::format(
         "{:.4g} cycles a product",
         kept.time.step
-            / (double(kept.footprint.tile.tile_m) * kept.footprint.tile.tile_n * kept.footprint.tile.tile_k));
+            / (double(kept.candidate.tile.tile_m) * kept.candidate.tile.tile_n * kept.candidate.tile.tile_k));
 }
 
 // How a parameter came about: `rule`, unless the request left nothing to choose.
@@ -28,9 +28,9 @@ std::string chosen(const std::optional<T>& fixed, std::string_view rule) {
 
 // The best plan kept whose tile is another, for comparison.
 const Kept* other_tile(const GemmContext& context, const Kept& kept) {
-    for (const Kept& rival : context.rivals)
-        if (rival.candidate.tile_m != kept.candidate.tile_m
-            || rival.candidate.tile_n != kept.candidate.tile_n)
+    for (const Kept& rival : context.kept)
+        if (rival.candidate.tile.tile_m != kept.candidate.tile.tile_m
+            || rival.candidate.tile.tile_n != kept.candidate.tile.tile_n)
             return &rival;
     return nullptr;
 }
@@ -39,21 +39,22 @@ void tile(const GemmContext& context, const Kept& kept, Derivation& steps) {
     const GemmCandidate& c = kept.candidate;
     std::string limit = fmt::format("predicted {}", score_text(kept));
     if (const Kept* rival = other_tile(context, kept))
-        limit += fmt::format("; {}x{} would take {}", rival->candidate.tile_m, rival->candidate.tile_n,
-                             score_text(*rival));
+        limit += fmt::format("; {}x{} would take {}", rival->candidate.tile.tile_m,
+                             rival->candidate.tile.tile_n, score_text(*rival));
     const std::string_view rule =
         "the tile_m x tile_n of least predicted time among those that pass every wall   [M8]";
     const std::vector<Input> inputs{given("m", double(context.problem.m), "", "problem"),
                                     given("n", double(context.problem.n), "", "problem"),
                                     given("wave efficiency", kept.waves.efficiency, "", "waves, above")};
-    steps.add("tile_m", chosen(context.request.tile_m, rule), inputs, c.tile_m, "rows", limit);
-    steps.add("tile_n", chosen(context.request.tile_n, rule), inputs, c.tile_n, "columns", std::move(limit));
+    steps.add("tile_m", chosen(context.request.tile_m, rule), inputs, c.tile.tile_m, "rows", limit);
+    steps.add("tile_n", chosen(context.request.tile_n, rule), inputs, c.tile.tile_n, "columns",
+              std::move(limit));
     const bool wgmma = context.kernel == GemmKernel::sm90_gemm;
     steps.add(
         "tile_k",
         wgmma ? "one 128-byte swizzle span / b   [M13, M17]" : "16, 32 or 64: whole k16 instructions   [M8]",
         {given("b", bytes_of(context.problem.a_type), "B", std::string(name_of(context.problem.a_type)))},
-        c.tile_k, "elements",
+        c.tile.tile_k, "elements",
         wgmma ? "a row of a tile is what TMA swizzles and wgmma reads at once" : "the rank above decides");
 }
 
@@ -72,7 +73,7 @@ void warpgroups(const GemmContext& context, const Kept& kept, Derivation& steps)
         chosen(context.request.schedule,
                "consumer warpgroups on one tile: all of them (cooperative), or one each in turns (pingpong)"),
         {given("epilogue that shows",
-               kept.time.tile_cycles - double(k_steps(kept.footprint.tile, context.problem)) * kept.time.step
+               kept.time.tile_cycles - double(k_steps(kept.candidate.tile, context.problem)) * kept.time.step
                    - most_known(kept.time.exchange, 0),
                "cycles", "tile_cycles, below")},
         pingpong ? 1 : c.warpgroups, "warpgroups",
@@ -81,27 +82,28 @@ void warpgroups(const GemmContext& context, const Kept& kept, Derivation& steps)
     if (f.consumer_registers > 0) {
         const std::vector<Input> inputs{steps.fact("sm.registers"),
                                         given("threads", f.threads, "", "an earlier step"),
-                                        given("ctas_per_sm", c.ctas_per_sm, "", "this plan")};
+                                        given("ctas_per_sm", c.tile.ctas_per_sm, "", "this plan")};
         steps.add("setmaxnreg_consumer",
                   "floor((pool - producer) / consumers, to 8); pool = launch registers x warpgroups", inputs,
                   f.consumer_registers, "registers", fmt::format("{} are needed", f.registers));
         steps.add("setmaxnreg_producer", "what is left of the pool, 24 at least   [PTX ISA, setmaxnreg]",
                   inputs, f.producer_registers, "registers", "one thread that issues copies needs few");
     }
-    steps.add(
-        "ctas_per_sm", chosen(context.request.ctas_per_sm, "1 or 2, by predicted time   [M3, M6]"),
-        {given("shared memory of a CTA", f.shared_bytes(kept.stages), "B", "an earlier step"),
-         steps.fact("shared.per_sm")},
-        c.ctas_per_sm, "CTAs",
-        c.ctas_per_sm > 1 ? "one stores while another multiplies" : "the ring takes the SM's shared memory");
+    steps.add("ctas_per_sm", chosen(context.request.ctas_per_sm, "1 or 2, by predicted time   [M3, M6]"),
+              {given("shared memory of a CTA", f.shared_bytes(kept.stages), "B", "an earlier step"),
+               steps.fact("shared.per_sm")},
+              c.tile.ctas_per_sm, "CTAs",
+              c.tile.ctas_per_sm > 1 ? "one stores while another multiplies"
+                                     : "the ring takes the SM's shared memory");
 }
 
 void sharing(const GemmContext& context, const Kept& kept, Derivation& steps) {
     const GemmCandidate& c = kept.candidate;
-    const double alone = kept.footprint.stage_bytes / kept.step.tensor;
+    const double alone = kept.footprint.stage_bytes / kept.footprint.step.tensor;
     const double shared =
-        alone * (double(c.tile_m) / c.cluster_n + double(c.tile_n) / c.cluster_m) / (c.tile_m + c.tile_n);
-    const bool clustered = c.cluster_m * c.cluster_n > 1;
+        alone * (double(c.tile.tile_m) / c.tile.cluster_n + double(c.tile.tile_n) / c.tile.cluster_m)
+        / (c.tile.tile_m + c.tile.tile_n);
+    const bool clustered = c.tile.cluster_m * c.tile.cluster_n > 1;
     std::string limit = "not compared: a rate is unknown";
     if (!std::isnan(alone) && !std::isnan(context.hw.l2_share))
         limit = clustered ? fmt::format("asks L2 for {:.3g} B/clk instead of {:.3g}, of {:.3g}", shared,
@@ -113,11 +115,11 @@ void sharing(const GemmContext& context, const Kept& kept, Derivation& steps) {
     steps.add("cluster_m",
               chosen(context.request.cluster_m,
                      "CTAs of a column of tiles that share B by multicast, by predicted time   [M17, M39]"),
-              inputs, c.cluster_m, "CTAs", limit);
+              inputs, c.tile.cluster_m, "CTAs", limit);
     steps.add("cluster_n",
               chosen(context.request.cluster_n,
                      "CTAs of a row of tiles that share A by multicast, by predicted time   [M17, M39]"),
-              inputs, c.cluster_n, "CTAs", std::move(limit));
+              inputs, c.tile.cluster_n, "CTAs", std::move(limit));
     steps.add(
         "order",
         chosen(context.request.order, "the walk over C with the least DRAM traffic of those tried   [M32]"),
@@ -134,24 +136,24 @@ void sharing(const GemmContext& context, const Kept& kept, Derivation& steps) {
 
 // What the same tile, ring and order would take with K in `parts`; NaN where they do not fit.
 double seconds_in_parts(const GemmContext& context, const Kept& kept, int parts) {
-    GemmTile tile = kept.footprint.tile;
-    tile.split_k = parts;
     GemmCandidate candidate = kept.candidate;
-    candidate.split_k = parts;
+    candidate.tile.split_k = parts;
     Footprint f;
-    if (Sm90GemmFamily(context.hw, context.problem).examine(context.hw, context.problem, candidate, f).stands
+    if (Sm90GemmFamily(context.hw, context.problem).examine(context.hw, context.problem, candidate, f)
         || kept.stages < f.stages_least)
         return std::nan("");
+    GemmTile tile = kept.candidate.tile;
+    tile.split_k = parts;
     const double dram =
         WalkTraffic(context.hw, tile, context.problem).dram(kept.order.order, kept.order.group);
-    return gemm_time_under_power(context.hw, tile, context.problem, kept.step,
+    return gemm_time_under_power(context.hw, tile, context.problem, kept.footprint.step,
                                  waves(context.hw, tile, context.problem), dram, kept.stages)
         .seconds;
 }
 
 // The best other way to part K with this tile, in words.
 std::string other_parts(const GemmContext& context, const Kept& kept) {
-    const int parts = kept.candidate.split_k;
+    const int parts = kept.candidate.tile.split_k;
     int best = 0;
     double seconds = 0;
     for (int other : searched_splits) {
@@ -170,7 +172,7 @@ std::string other_parts(const GemmContext& context, const Kept& kept) {
 }
 
 void split(const GemmContext& context, const Kept& kept, Derivation& steps) {
-    const double k_blocks = double(ceil_div(context.problem.k, kept.candidate.tile_k));
+    const double k_blocks = double(ceil_div(context.problem.k, kept.candidate.tile.tile_k));
     const std::vector<Input> inputs{given("tiles", double(kept.waves.tiles), "", "waves, above"),
                                     given("slots", kept.waves.slots, "", "waves, above"),
                                     given("k-steps", k_blocks, "", "ceil(k / tile_k)")};
@@ -182,15 +184,15 @@ void split(const GemmContext& context, const Kept& kept, Derivation& steps) {
         chosen(context.request.split_k,
                "CTAs of a cluster that sum parts of K of one tile: the least predicted time of 1, 2, 3, 4, 6 "
                "and 8   [M29, M39]"),
-        inputs, kept.candidate.split_k, "parts", other_parts(context, kept));
-    if (kept.candidate.split_k == 1) return;
+        inputs, kept.candidate.tile.split_k, "parts", other_parts(context, kept));
+    if (kept.candidate.tile.split_k == 1) return;
     const Footprint& f = kept.footprint;
-    steps.add(
-        "exchange_bytes", "tile_m * tile_n * 4 B of fp32 sums, left in the ring",
-        {given("tile_m", f.tile.tile_m, "", "this plan"), given("tile_n", f.tile.tile_n, "", "this plan"),
-         given("stage_bytes", f.stage_bytes, "B", "an earlier step")},
-        4.0 * f.tile.tile_m * f.tile.tile_n, "B",
-        fmt::format("at least {} stages hold them; {} are taken", f.stages_least, kept.stages));
+    steps.add("exchange_bytes", "tile_m * tile_n * 4 B of fp32 sums, left in the ring",
+              {given("tile_m", kept.candidate.tile.tile_m, "", "this plan"),
+               given("tile_n", kept.candidate.tile.tile_n, "", "this plan"),
+               given("stage_bytes", f.stage_bytes, "B", "an earlier step")},
+              4.0 * kept.candidate.tile.tile_m * kept.candidate.tile.tile_n, "B",
+              fmt::format("at least {} stages hold them; {} are taken", f.stages_least, kept.stages));
 }
 
 void deferred_store(const GemmContext& context, const Kept& kept, Derivation& steps) {
@@ -217,7 +219,7 @@ void deferred_store(const GemmContext& context, const Kept& kept, Derivation& st
 
 void caching(const GemmContext& context, const Kept& kept, const GemmConfig& config, Derivation& steps) {
     const double bytes = context.problem.compulsory_bytes().value;
-    const auto [rows, columns] = cluster_grid(context.problem, kept.footprint.tile);
+    const auto [rows, columns] = cluster_grid(context.problem, kept.candidate.tile);
     const auto use = [](CachePolicy policy, std::int64_t reads) {
         return fmt::format("{}: read {}", policy == CachePolicy::evict_first ? "evict_first" : "normal",
                            reads == 1 ? std::string("once") : fmt::format("{} times", reads));

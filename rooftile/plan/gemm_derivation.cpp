@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "rooftile/machine/query.hpp"
+#include "rooftile/model/gemm_bounds.hpp"
 #include "rooftile/plan/gemm_choices.hpp"
 #include "rooftile/plan/steps.hpp"
 
@@ -18,10 +19,10 @@ struct Writer {
     const Kept& kept;
     Derivation steps;
 
-    const Machine& machine() const { return context.machine; }
+    const Machine& machine() const { return *context.machine; }
     const GemmProblem& problem() const { return context.problem; }
     const GemmHardware& hw() const { return context.hw; }
-    const GemmTile& tile() const { return kept.footprint.tile; }
+    const GemmTile& tile() const { return kept.candidate.tile; }
     const Footprint& footprint() const { return kept.footprint; }
     int element() const { return bytes_of(problem().a_type); }
     double tile_flops() const { return 2.0 * tile().tile_m * tile().tile_n * tile().tile_k; }
@@ -91,7 +92,7 @@ void register_wall(Writer& w) {
                 own_tile ? "tile_m * tile_n / 128, each warpgroup owns a tile   [M12]"
                 : wgmma  ? "tile_m * tile_n / (128 * consumer_warpgroups)   [M12]"
                          : "tile_m * tile_n / threads   [M4]",
-                {w.config("tile_m", c.tile_m), w.config("tile_n", c.tile_n),
+                {w.config("tile_m", c.tile.tile_m), w.config("tile_n", c.tile.tile_n),
                  w.config("threads that share it", sharers)},
                 f.accumulators, "registers", "32-bit sums held by each multiplying thread");
     const std::string limit =
@@ -105,7 +106,7 @@ void register_wall(Writer& w) {
                                    wgmma ? "least clean value found by bisection with ptxas"
                                          : "fragments, and 40 as the method has it"),
                  w.steps.fact("sm.registers"), w.steps.fact("sm.max_registers_per_thread"),
-                 w.config("threads", f.threads), w.config("ctas_per_sm", c.ctas_per_sm)},
+                 w.config("threads", f.threads), w.config("ctas_per_sm", c.tile.ctas_per_sm)},
                 f.registers, "registers",
                 unless_unknown(f.registers_limit, "{} <= {}: {}", f.registers, f.registers_limit, limit));
 }
@@ -122,7 +123,7 @@ void capacity_wall(Writer& w) {
                             f.reserved_bytes + (fit + 1) * f.stage_overhead, f.shared_limit, w.on());
     w.steps.add("stages_max",
                 "floor((shared memory of a CTA - reserved) / (stage_bytes + barriers))   [M3, M13]",
-                {w.steps.fact("shared.per_cta"), w.config("ctas_per_sm", w.kept.candidate.ctas_per_sm),
+                {w.steps.fact("shared.per_cta"), w.config("ctas_per_sm", w.kept.candidate.tile.ctas_per_sm),
                  Derivation::given("reserved", f.reserved_bytes, "B", "C slabs and alignment of this kernel"),
                  w.step("stage_bytes", f.stage_bytes, "B"),
                  Derivation::given("barriers", f.stage_overhead, "B", "full and empty mbarrier")},
@@ -141,7 +142,7 @@ void capacity_wall(Writer& w) {
 }
 
 double least_stages_for_latency(const Writer& w) {
-    return std::ceil(w.hw().dram_latency / w.kept.step.tensor) + 1;
+    return std::ceil(w.hw().dram_latency / w.kept.footprint.step.tensor) + 1;
 }
 // What one SM gets from L2 with every SM pulling, in B/clk.
 double l2_rate(const Writer& w) { return std::fmin(w.hw().l2_port, w.hw().l2_share); }
@@ -149,7 +150,7 @@ double l2_rate(const Writer& w) { return std::fmin(w.hw().l2_port, w.hw().l2_sha
 // How many k-steps of the ring a load's latency spans [M5].
 void latency_wall(Writer& w) {
     const GemmHardware& hw = w.hw();
-    const double compute = std::ceil(w.kept.step.tensor);
+    const double compute = std::ceil(w.kept.footprint.step.tensor);
     w.steps.add("tile_compute_cycles", "T = F / (FLOP per cycle of an SM)   [M5]",
                 {w.step("F", w.tile_flops(), "FLOP"), w.steps.fact(w.rate())}, compute, "cycles",
                 "the matrix units' time for one k-step; a load must be hidden behind (stages - 1) of these");
@@ -161,21 +162,22 @@ void latency_wall(Writer& w) {
     const GemmTile& t = w.tile();
     const double pace = w.kept.time.step;
     const bool short_k = double(ceil_div(w.problem().k, t.tile_k)) < stages_min;
-    w.steps.add(
-        "stages_needed",
-        "min(ceil(L / (slowest resource's step * ctas_per_sm)) + 1, k-steps, at least 2)   [M5]",
-        {w.steps.fact("dram.latency"), w.step("step_cycles", pace, "cycles"),
-         w.config("ctas_per_sm", t.ctas_per_sm)},
-        std::isnan(hw.dram_latency) ? std::nan("") : stages_against_latency(hw, w.problem(), t, w.kept.step),
-        "stages",
-        short_k ? "the wall: K has fewer steps than the ring would need"
-                : "the wall: at the pace of the slowest resource, not of the matrix units alone");
+    w.steps.add("stages_needed",
+                "min(ceil(L / (slowest resource's step * ctas_per_sm)) + 1, k-steps, at least 2)   [M5]",
+                {w.steps.fact("dram.latency"), w.step("step_cycles", pace, "cycles"),
+                 w.config("ctas_per_sm", t.ctas_per_sm)},
+                std::isnan(hw.dram_latency)
+                    ? std::nan("")
+                    : w.footprint().stages_against_latency(hw.dram_latency, t.ctas_per_sm),
+                "stages",
+                short_k ? "the wall: K has fewer steps than the ring would need"
+                        : "the wall: at the pace of the slowest resource, not of the matrix units alone");
 }
 
 // One load alone, and the step that a full pipe settles into [M36].
 void loads(Writer& w) {
     const GemmHardware& hw = w.hw();
-    const double bytes = w.footprint().stage_bytes, compute = std::ceil(w.kept.step.tensor);
+    const double bytes = w.footprint().stage_bytes, compute = std::ceil(w.kept.footprint.step.tensor);
     const double l2 = bytes / l2_rate(w), dram = bytes / hw.dram_share;
     w.steps.add("load_l2_isolated", "L_l2 + D / (an SM's share of L2)   [M36]",
                 {w.steps.fact("l2.latency"), w.step("D", bytes, "B"),
@@ -189,8 +191,8 @@ void loads(Writer& w) {
                 "would count it twice, "
                 "since the legs are pipelined");
     // Unlike a wall, a maximum is unknown as soon as one of its terms is.
-    const bool all_known = !std::isnan(w.kept.step.tensor) && !std::isnan(l2) && !std::isnan(dram);
-    const double steady = all_known ? std::max({w.kept.step.tensor, l2, dram}) : std::nan("");
+    const bool all_known = !std::isnan(w.kept.footprint.step.tensor) && !std::isnan(l2) && !std::isnan(dram);
+    const double steady = all_known ? std::max({w.kept.footprint.step.tensor, l2, dram}) : std::nan("");
     std::string binding = "not known: a rate is unknown";
     if (all_known)
         binding = fmt::format(
@@ -210,10 +212,10 @@ void loads(Writer& w) {
 // The ring's depth: what full rate would want, and what is taken [M5, M14].
 void depth(Writer& w) {
     const GemmHardware& hw = w.hw();
-    const double bytes = w.footprint().stage_bytes, compute = std::ceil(w.kept.step.tensor);
+    const double bytes = w.footprint().stage_bytes, compute = std::ceil(w.kept.footprint.step.tensor);
     const double l2 = bytes / l2_rate(w);
     const double load = hw.dram_latency + hw.tma_latency + l2;
-    const double full_rate = std::ceil(load / w.kept.step.tensor) + 1;
+    const double full_rate = std::ceil(load / w.kept.footprint.step.tensor) + 1;
     std::string limit = "not known: T_load needs a rate and the SM count";
     if (!std::isnan(full_rate)) limit = fmt::format("(stages - 1) * {:.0f} >= {:.0f}", compute, load);
     else if (!std::isnan(hw.peak_flops) && std::isnan(hw.sms) && !std::isnan(hw.dram_bandwidth)) {
@@ -223,7 +225,8 @@ void depth(Writer& w) {
             ". Were there peak / (rate x clock) = {:.0f} SMs, {:.0f} cycles of bare latency + {:.0f} of "
             "transfer "
             "would ask for {:.0f} stages",
-            sms, hw.dram_latency, transfer, std::ceil((hw.dram_latency + transfer) / w.kept.step.tensor) + 1);
+            sms, hw.dram_latency, transfer,
+            std::ceil((hw.dram_latency + transfer) / w.kept.footprint.step.tensor) + 1);
     }
     w.steps.add("stages_for_full_rate", "ceil((L + TMA + T_load) / T) + 1   [M5, M14]",
                 {w.steps.fact("dram.latency"), w.steps.fact("tma.latency_extra"),
@@ -243,7 +246,7 @@ void depth(Writer& w) {
 void levels(Writer& w) {
     const GemmHardware& hw = w.hw();
     const GemmTile& t = w.tile();
-    const double T = w.kept.step.tensor, k_bytes = double(t.tile_k) * w.element();
+    const double T = w.kept.footprint.step.tensor, k_bytes = double(t.tile_k) * w.element();
     const auto verdict = [](double asked, double given) {
         if (std::isnan(asked) || std::isnan(given)) return std::string("not checked: a rate is unknown");
         return fmt::format("asks {:.3g} B/clk of {:.3g}: {}", asked, given,
@@ -259,20 +262,24 @@ void levels(Writer& w) {
              (double(t.tile_m) * t.tile_n / t.warp_n + double(t.tile_m) * t.tile_n / t.warp_m) * k_bytes, "B",
              "A once a column, B once a row of instruction tiles"),
          w.steps.fact("shared.bandwidth")},
-        w.kept.step.shared, "cycles",
+        w.kept.footprint.step.shared, "cycles",
         "instruction against shared memory: "
-            + verdict(w.kept.step.shared * hw.shared_bandwidth / T, hw.shared_bandwidth));
+            + verdict(w.kept.footprint.step.shared * hw.shared_bandwidth / T, hw.shared_bandwidth));
     w.steps.add(
         "port_bytes_per_cycle", "D / T   [M1, section 9]",
         {w.step("D", w.footprint().stage_bytes, "B"), w.step("T", T, "cycles"), w.steps.fact("l2.port")},
         w.footprint().stage_bytes / T, "B/clk",
         "CTA tile against the SM's port: " + verdict(w.footprint().stage_bytes / T, hw.l2_port));
-    const double from_l2 = (double(t.tile_m) / t.cluster_n + double(t.tile_n) / t.cluster_m) * k_bytes;
+    const auto [a_rows, b_rows] = l2_rows(hw, t, w.problem());
+    const double from_l2 = (a_rows + b_rows) * k_bytes;
+    std::vector<Input> asked{w.config("cluster_m", t.cluster_m), w.config("cluster_n", t.cluster_n),
+                             w.step("T", T, "cycles"), w.steps.fact("l2.bandwidth")};
+    if (hw.l2_coalesced > 1) asked.push_back(w.steps.fact("l2.coalesced"));
+    if (hw.l2_multicast > 1) asked.push_back(w.steps.fact("l2.multicast"));
     w.steps.add("l2_bytes_per_cycle",
-                "(tile_m / cluster_n + tile_n / cluster_m) * tile_k * b / T   [M17, section 9]",
-                {w.config("cluster_m", t.cluster_m), w.config("cluster_n", t.cluster_n),
-                 w.step("T", T, "cycles"), w.steps.fact("l2.bandwidth")},
-                from_l2 / T, "B/clk",
+                "(rows of A + columns of B) * tile_k * b / T, each divided by the CTAs that share it: by "
+                "multicast, or because SMs of a GPC load it at about the same time   [M17, section 9]",
+                std::move(asked), from_l2 / T, "B/clk",
                 "cluster tile against L2, all SMs pulling: " + verdict(from_l2 / T, hw.l2_share));
     // Of what the tiles ask for, the share that DRAM does not have to deliver. C is written either way.
     const double written = double(w.problem().m) * w.problem().n * bytes_of(w.problem().c_type);
@@ -315,20 +322,24 @@ void walk(Writer& w) {
 void clock_under_power(Writer& w) {
     const GemmHardware& hw = w.hw();
     const GemmTime& t = w.kept.time;
-    const GemmEnergy joules = gemm_energy(hw, w.tile(), w.problem(), w.kept.waves, w.kept.dram);
+    const GemmEnergy joules = gemm_energy(hw, w.tile(), w.problem(), w.kept.dram);
     if (std::isnan(t.watts)) {
         w.steps.add("sm_clock_mhz", "the clock of sustained matrix work: energies of operations are unknown",
                     {w.steps.fact(w.clock())}, t.clock_hz / 1e6, "MHz", "no power model");
         return;
     }
-    w.steps.add("joules",
-                "E_flop * FLOP of whole tiles + E_fill * bytes into shared memory + E_dram * bytes   [M46]",
-                {w.steps.fact("energy.flop." + std::string(name_of(w.problem().a_type))),
-                 w.steps.fact("energy.fill"), w.steps.fact("energy.dram")},
-                joules.sum(), "J",
-                fmt::format("at {:.0f} MHz: {:.0f} % products, {:.0f} % shared memory, {:.0f} % DRAM",
-                            hw.clock_hz / 1e6, 100 * joules.matrix / joules.sum(),
-                            100 * joules.fill / joules.sum(), 100 * joules.dram / joules.sum()));
+    std::vector<Input> energies{w.steps.fact("energy.flop." + std::string(name_of(w.problem().a_type))),
+                                w.steps.fact("energy.fill"), w.steps.fact("energy.dram")};
+    if (hw.shared_read_joules > 0) energies.push_back(w.steps.fact("energy.shared_read"));
+    w.steps.add(
+        "joules",
+        "E_flop * FLOP + E_read * bytes read by the instructions + E_fill * bytes into shared memory + "
+        "E_dram * bytes   [M46]",
+        std::move(energies), joules.sum(), "J",
+        fmt::format("at {:.0f} MHz: {:.0f} % products, {:.0f} % shared memory, {:.0f} % DRAM",
+                    hw.clock_hz / 1e6, 100 * joules.matrix / joules.sum(),
+                    100 * (joules.fill + joules.shared_read) / joules.sum(),
+                    100 * joules.dram / joules.sum()));
     w.steps.add(
         "sm_clock_mhz",
         "P_static + joules * (clock / clock.sustained)^exponent / time = P_held, or the top clock   [M46]",
@@ -344,8 +355,9 @@ void time(Writer& w) {
     const GemmTile& tile = w.tile();
     w.steps.add("step_cycles",
                 "max(products, shared memory, L2, latency / stages in flight, what one SM streams)   [M36]",
-                {w.step("products", w.kept.step.tensor, "cycles"),
-                 w.step("shared", w.kept.step.shared, "cycles"), w.step("L2", w.kept.step.l2, "cycles")},
+                {w.step("products", w.kept.footprint.step.tensor, "cycles"),
+                 w.step("shared", w.kept.footprint.step.shared, "cycles"),
+                 w.step("L2", w.kept.footprint.step.l2, "cycles")},
                 t.step, "cycles", fmt::format("bound by {}", name_of(t.bound)));
     const double sums = 4.0 * tile.tile_m * tile.tile_n;
     if (tile.split_k > 1)
@@ -374,7 +386,10 @@ void time(Writer& w) {
     std::vector<Input> parts{Derivation::given("k-steps", double(k_steps(tile, w.problem())), "",
                                                "ceil(ceil(k / tile_k) / split_k)"),
                              w.step("step_cycles", t.step, "cycles")};
-    if (!std::isnan(w.hw().tile_turn)) parts.push_back(w.steps.fact("wgmma.turn"));
+    const bool beside =
+        tile.turn_overlapped && w.kept.waves.waves > 1 && w.hw().pingpong_turn < w.hw().tile_turn;
+    if (!std::isnan(w.hw().tile_turn))
+        parts.push_back(w.steps.fact(beside ? "wgmma.turn_pingpong" : "wgmma.turn"));
     w.steps.add("tile_cycles", "k-steps * step_cycles + turn + the exchange + the epilogue where it shows",
                 std::move(parts), t.tile_cycles, "cycles", "one CTA's tile, all SMs at work");
     clock_under_power(w);
@@ -398,9 +413,9 @@ Prediction predict(const Writer& w) {
     if (p.time_us) p.tflops = known(w.problem().flops().value / w.kept.time.seconds / 1e12);
     if (p.time_us) p.bound = w.kept.time.bound;
     p.arithmetic_intensity = known(w.tile_flops() / w.tile_bytes());
-    p.tile_compute_cycles = known_count(std::ceil(w.kept.step.tensor));
+    p.tile_compute_cycles = known_count(std::ceil(w.kept.footprint.step.tensor));
     p.stages_min = known_count(least_stages_for_latency(w));
-    p.stages_for_full_rate = known_count(std::ceil(load / w.kept.step.tensor) + 1);
+    p.stages_for_full_rate = known_count(std::ceil(load / w.kept.footprint.step.tensor) + 1);
     p.waves = known_count(w.kept.waves.waves);
     p.wave_efficiency = known(w.kept.waves.efficiency);
     p.moved_bytes = known_count(w.problem().compulsory_bytes().value);
@@ -410,26 +425,43 @@ Prediction predict(const Writer& w) {
     return p;
 }
 
+std::vector<Step> write_derivation(const GemmContext& context, const Kept& kept, const GemmConfig& config) {
+    Writer writer{context, kept, Derivation(*context.machine)};
+    intensity(writer);
+    register_wall(writer);
+    capacity_wall(writer);
+    latency_wall(writer);
+    loads(writer);
+    depth(writer);
+    levels(writer);
+    walk(writer);
+    write_choices(context, kept, config, writer.steps);
+    time(writer);
+    return writer.steps.take();
+}
+
 }  // namespace
 
-GemmPlan write_plan(const GemmContext& context, const Kept& kept) {
+GemmPlan write_plan(const std::shared_ptr<const GemmContext>& shared, std::size_t index) {
+    const GemmContext& context = *shared;
+    const Kept& kept = context.kept[index];
     const GemmCandidate& c = kept.candidate;
     const Footprint& f = kept.footprint;
     GemmPlan plan;
     plan.problem = context.problem;
     plan.config = {.kernel = context.kernel,
-                   .tile_m = c.tile_m,
-                   .tile_n = c.tile_n,
-                   .tile_k = c.tile_k,
+                   .tile_m = c.tile.tile_m,
+                   .tile_n = c.tile.tile_n,
+                   .tile_k = c.tile.tile_k,
                    .stages = kept.stages,
                    .consumer_warpgroups = c.warpgroups,
                    .schedule = c.schedule,
-                   .cluster_m = c.cluster_m,
-                   .cluster_n = c.cluster_n,
+                   .cluster_m = c.tile.cluster_m,
+                   .cluster_n = c.tile.cluster_n,
                    .order = kept.order.order,
                    .group = kept.order.group,
-                   .split_k = c.split_k,
-                   .ctas_per_sm = c.ctas_per_sm,
+                   .split_k = c.tile.split_k,
+                   .ctas_per_sm = c.tile.ctas_per_sm,
                    .programmatic_launch = context.request.programmatic_launch.value_or(true),
                    .deferred_store = f.deferred_store};
     set_cache_policies(context, plan.config);
@@ -444,21 +476,12 @@ GemmPlan write_plan(const GemmContext& context, const Kept& kept) {
     r.stages_max =
         std::isnan(f.shared_limit) ? std::nullopt : std::optional<std::int64_t>(f.stages_max(1 << 20));
     r.shared_bytes = f.shared_bytes(kept.stages);
-    r.ctas_per_sm = c.ctas_per_sm;
+    r.ctas_per_sm = c.tile.ctas_per_sm;
 
-    Writer writer{context, kept, Derivation(context.machine)};
-    plan.prediction = predict(writer);
-    intensity(writer);
-    register_wall(writer);
-    capacity_wall(writer);
-    latency_wall(writer);
-    loads(writer);
-    depth(writer);
-    levels(writer);
-    walk(writer);
-    write_choices(context, kept, plan.config, writer.steps);
-    time(writer);
-    plan.derivation = writer.steps.take();
+    plan.prediction = predict({context, kept, Derivation(*context.machine)});
+    plan.derivation = Steps([shared, index, config = plan.config] {
+        return write_derivation(*shared, shared->kept[index], config);
+    });
     return plan;
 }
 

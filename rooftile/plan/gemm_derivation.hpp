@@ -1,7 +1,9 @@
 // From a kept candidate to a plan: resources, prediction, and every step that led there.
 #pragma once
 
-#include <string_view>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "rooftile/plan/gemm_search.hpp"
 
@@ -9,16 +11,17 @@ namespace rooftile {
 
 /// What the derivation of one problem on one machine speaks about.
 struct GemmContext {
-    const Machine& machine;
-    const GemmProblem& problem;
-    const GemmHardware& hw;
-    std::string_view family;  ///< of the matrix instruction: "wgmma", "mma_sync", "generic"
+    std::shared_ptr<const Machine> machine;
+    GemmProblem problem;
+    GemmHardware hw;
+    std::string family;  ///< of the matrix instruction: "wgmma", "mma_sync", "generic"
     GemmKernel kernel;
-    const GemmRequest& request;         ///< what the caller fixed
-    std::span<const Kept> rivals = {};  ///< all plans kept, best first
+    GemmRequest request;     ///< what the caller fixed
+    std::vector<Kept> kept;  ///< best first
 };
 
-/// The plan without its rank and without `buildable`.
-GemmPlan write_plan(const GemmContext& context, const Kept& kept);
+/// The plan of one of those kept, without its rank and without `buildable`. Its derivation shares the
+/// context.
+GemmPlan write_plan(const std::shared_ptr<const GemmContext>& context, std::size_t index);
 
 }  // namespace rooftile

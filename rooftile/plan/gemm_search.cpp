@@ -2,7 +2,10 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "rooftile/error.hpp"
+#include "rooftile/plan/gemm_orders.hpp"
 
 namespace rooftile {
 
@@ -88,94 +91,154 @@ double shared_limit(const GemmHardware& hw, int ctas_per_sm) {
     return least_known(hw.shared_per_cta, part);
 }
 
-int stages_against_latency(const GemmHardware& hw, const GemmProblem& p, const GemmTile& tile,
-                           const StepCycles& s) {
-    const double step = most_known(s.tensor, most_known(s.shared, s.l2)) * tile.ctas_per_sm;
-    const double need = whole_up(hw.dram_latency / step) + 1;
-    if (std::isnan(need)) return least_stages;
-    const double steps = double(k_steps(tile, p));
-    return static_cast<int>(least_known(need, most_known(steps, least_stages)));
+bool BestList::offer(const Kept& k) {
+    auto at = rank_.end();
+    while (at != rank_.begin() && better(k, kept_[at[-1]])) --at;
+    const bool full = rank_.size() == size_;
+    if (full && at == rank_.end()) return true;
+    const unsigned place = full ? rank_.back() : static_cast<unsigned>(rank_.size());
+    rank_.insert(at, place);
+    if (full) rank_.pop_back(), kept_[place] = k;
+    else kept_.push_back(k);
+    return full;
+}
+
+bool BestList::better(const Kept& x, const Kept& y) {
+    if (x.score != y.score) return x.score < y.score;
+    const double xt = x.dram + x.footprint.step.l2, yt = y.dram + y.footprint.step.l2;
+    if (xt != yt && !std::isnan(xt) && !std::isnan(yt)) return xt < yt;
+    if (x.footprint.registers != y.footprint.registers) return x.footprint.registers < y.footprint.registers;
+    const int xs = x.footprint.shared_bytes(x.stages), ys = y.footprint.shared_bytes(y.stages);
+    return xs != ys ? xs < ys : precedes(x.candidate.tile, y.candidate.tile);
+}
+
+std::vector<Kept> BestList::sorted() const {
+    std::vector<Kept> sorted;
+    sorted.reserve(rank_.size());
+    for (unsigned place : rank_) sorted.push_back(kept_[place]);
+    return sorted;
 }
 
 namespace {
 
-double score(const Kept& kept) {
-    const GemmTile& t = kept.footprint.tile;
-    if (!std::isnan(kept.time.least)) return kept.time.least;
-    if (!std::isnan(kept.time.step)) return kept.time.step / (double(t.tile_m) * t.tile_n * t.tile_k);
+double score(const GemmTile& t, const GemmTime& time) {
+    if (!std::isnan(time.least)) return time.least;
+    if (!std::isnan(time.step)) return time.step / (double(t.tile_m) * t.tile_n * t.tile_k);
     return -double(t.tile_m) * t.tile_n / (t.tile_m + t.tile_n);
 }
 
 }  // namespace
 
-void weigh(const GemmHardware& hw, const GemmProblem& problem, const InnerSpace& inner,
-           const GemmCandidate& candidate, const Footprint& f, SearchResult& result) {
-    const int fits = f.stages_max(std::max(most_stages, inner.stages_high));
-    const int high = std::min(inner.stages_high, fits);
-    const std::int64_t too_many = std::max(0, inner.stages_high - std::max(high, inner.stages_low - 1));
-    if (too_many > 0)
-        result.fall(Wall::at(Reason::shared, f.shared_bytes(std::max(inner.stages_low, fits + 1)),
-                             f.shared_limit, "{needed} B of shared memory > {available} B"),
-                    candidate, too_many * inner.order_count);
-    if (high < inner.stages_low) return;
+GemmSearch::GemmSearch(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request)
+    : hw_(hw),
+      problem_(problem),
+      floor_(hw, problem),
+      power_(hw),
+      compulsory_(problem.compulsory_bytes().value),
+      inner_(inner_space(request)),
+      simulates_(request.simulate),
+      top_(static_cast<std::size_t>(request.top)),
+      best_(std::max(top_, std::size_t{timed_twice})) {}
 
-    const StepCycles step = step_cycles(hw, f.tile, bytes_of(problem.a_type));
-    const int need = stages_against_latency(hw, problem, f.tile, step);
-    const int room = std::max(inner.stages_low, f.stages_least);
-    if (const std::int64_t too_small = std::min(high + 1, room) - inner.stages_low; too_small > 0)
-        result.fall(
+void GemmSearch::stand(const GemmCandidate& candidate, const Footprint& f) {
+    const int fits = f.stages_max(std::max(most_stages, inner_.stages_high));
+    const int high = std::min(inner_.stages_high, fits);
+    const std::int64_t too_many = std::max(0, inner_.stages_high - std::max(high, inner_.stages_low - 1));
+    if (too_many > 0)
+        result_.fall(Wall::at(Reason::shared, f.shared_bytes(std::max(inner_.stages_low, fits + 1)),
+                              f.shared_limit, "{needed} B of shared memory > {available} B"),
+                     candidate, too_many * inner_.order_count);
+    if (high < inner_.stages_low) return;
+
+    const int need = f.stages_against_latency(hw_.dram_latency, candidate.tile.ctas_per_sm);
+    const int room = std::max(inner_.stages_low, f.stages_least);
+    if (const std::int64_t too_small = std::min(high + 1, room) - inner_.stages_low; too_small > 0)
+        result_.fall(
             Wall::at(Reason::shared, f.stages_least, std::min(high, room - 1),
                      "{needed} stages hold the sums that parts of K exchange, {available} fit or were "
                      "asked for; take a smaller tile or more stages"),
-            candidate, too_small * inner.order_count);
+            candidate, too_small * inner_.order_count);
     if (high < room) return;
     const int low = std::max(room, need);
     const std::int64_t too_few = std::min(high + 1, low) - room;
     if (too_few > 0)
-        result.fall(Wall::at(Reason::latency, need, std::min(high, low - 1),
-                             "{needed} stages are needed to cover the latency, {available} fit or were asked "
-                             "for; take a larger tile or more stages"),
-                    candidate, too_few * inner.order_count);
+        result_.fall(
+            Wall::at(Reason::latency, need, std::min(high, low - 1),
+                     "{needed} stages are needed to cover the latency, {available} fit or were asked "
+                     "for; take a larger tile or more stages"),
+            candidate, too_few * inner_.order_count);
     if (high < low) return;
-
-    const std::int64_t choices = std::int64_t{high - low + 1} * inner.order_count;
-    const Waves wave_count = waves(hw, f.tile, problem);
-    // No order moves less than nothing: what is too slow without DRAM need not be walked.
-    GemmTimer timer(hw, f.tile, problem, step, wave_count, high);
-    if (result.best.out_of_reach(timer.at(hw.clock_hz, 0).least)) {
-        result.rejected.reasons[static_cast<int>(Reason::dominated)] += choices;
-        return;
-    }
-
-    Kept kept{.candidate = candidate, .footprint = f, .step = step, .waves = wave_count};
-    const WalkTraffic walk(hw, f.tile, problem);
-    for (int i = 0; i < inner.order_count; ++i) {
-        const OrderChoice& choice = inner.orders[i];
-        const double dram = walk.dram(choice.order, choice.group);
-        if (i == 0 || dram < kept.dram) {
-            kept.dram = dram;
-            kept.order = choice;
-        }
-    }
     // All stages that fit: what is above the least is slack for refresh and congestion [M14].
-    kept.stages = high;
-    kept.time = timer.at(hw.clock_hz, kept.dram);
-    kept.score = score(kept);
-
-    result.rejected.reasons[static_cast<int>(Reason::dominated)] +=
-        choices - 1 + (result.best.offer(kept) ? 1 : 0);
+    time(candidate, f, high, std::int64_t{high - low + 1} * inner_.order_count);
 }
 
-void rank_under_power(const GemmHardware& hw, const GemmProblem& problem, std::size_t top,
-                      SearchResult& result) {
-    BestList best(top);
-    for (Kept kept : result.best.kept()) {
-        kept.time = gemm_time_under_power(hw, kept.footprint.tile, problem, kept.step, kept.waves, kept.dram,
-                                          kept.stages);
-        kept.score = score(kept);
-        if (best.offer(kept)) ++result.rejected.reasons[static_cast<int>(Reason::dominated)];
+void GemmSearch::time(const GemmCandidate& candidate, const Footprint& f, int stages, std::int64_t choices) {
+    const auto dominated = [&](std::int64_t how_many) {
+        result_.rejected.reasons[static_cast<int>(Reason::dominated)] += how_many;
+    };
+    const GemmTile& tile = candidate.tile;
+    // No order moves less than every operand once, and none takes less time than without DRAM.
+    const double joules = gemm_energy(hw_, tile, problem_, f.tiles, compulsory_).sum();
+    if (best_.out_of_reach(power_(floor_.seconds(tile, f.tiles, f.k_steps, f.step, stages), joules)))
+        return dominated(choices);
+    const Waves wave_count = waves(hw_, tile, problem_);
+    GemmTimer timer(hw_, tile, problem_, f.step, wave_count, stages);
+    if (best_.out_of_reach(power_(timer.at(hw_.clock_hz, 0).least, joules))) return dominated(choices);
+
+    ++timed_;
+    const auto [order, dram] = order_by_formula(WalkTraffic(hw_, tile, problem_), inner_);
+    const GemmTime time = timer.at(hw_.clock_hz, dram);
+    const double held = power_(time.least, joules + most_known(hw_.dram_joules * (dram - compulsory_), 0));
+    const bool fell_out = best_.offer({.candidate = candidate,
+                                       .footprint = f,
+                                       .time = time,
+                                       .waves = wave_count,
+                                       .order = order,
+                                       .stages = stages,
+                                       .dram = dram,
+                                       .score = std::isnan(held) ? score(tile, time) : held});
+    dominated(choices - 1 + (fell_out ? 1 : 0));
+}
+
+// What is kept of `from` where each is timed at the clock that power leaves it.
+BestList GemmSearch::under_power(const BestList& from, std::size_t most) {
+    BestList best(most);
+    for (Kept kept : from.sorted()) {
+        kept.time = gemm_time_under_power(hw_, kept.candidate.tile, problem_, kept.footprint.step, kept.waves,
+                                          kept.dram, kept.stages, best.reach());
+        kept.score = score(kept.candidate.tile, kept.time);
+        if (best.offer(kept)) ++result_.rejected.reasons[static_cast<int>(Reason::dominated)];
     }
-    result.best = std::move(best);
+    return best;
+}
+
+void GemmSearch::simulate(BestList& best) const {
+    struct Walked {
+        GemmTile tile;
+        std::optional<WalkedOrder> order;
+    };
+    std::vector<Walked> walks;  // schedule and warpgroups do not change a walk
+    best.for_each([&](Kept& kept) {
+        const GemmTile& t = kept.candidate.tile;
+        auto walk = std::find_if(walks.begin(), walks.end(), [&](const Walked& w) {
+            return w.tile.tile_m == t.tile_m && w.tile.tile_n == t.tile_n && w.tile.split_k == t.split_k
+                   && w.tile.cluster_m == t.cluster_m && w.tile.cluster_n == t.cluster_n
+                   && w.tile.ctas_per_sm == t.ctas_per_sm;
+        });
+        if (walk == walks.end())
+            walk = walks.insert(walk, {t, order_by_simulation(hw_, t, problem_, inner_)});
+        if (walk->order) kept.order = walk->order->order, kept.dram = walk->order->dram;
+    });
+}
+
+SearchResult GemmSearch::finish() {
+    BestList best = best_;
+    if (simulates_) {
+        best = under_power(best_, std::max(top_, std::size_t{simulated}));
+        simulate(best);
+    }
+    result_.best = under_power(best, top_).sorted();
+    return std::move(result_);
 }
 
 }  // namespace rooftile

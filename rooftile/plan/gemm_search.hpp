@@ -1,6 +1,7 @@
-// The search that every GEMM kernel family shares: walk the family's candidates, send each against the walls,
-// time the ones that stand, keep the best. Candidates are plain values; looking at one allocates nothing, and
-// a reason is an enum and two numbers. Derivations are built afterwards, for the plans that are returned.
+// The search that every GEMM kernel family shares: a family walks its candidates past its own walls, the
+// search holds those that stand against the others, times the ones that may be among the best, keeps them.
+// Candidates are plain values; looking at one allocates nothing, and a reason is an enum and two numbers.
+// Derivations are written afterwards, when somebody reads them.
 #pragma once
 
 #include <algorithm>
@@ -19,32 +20,52 @@ namespace rooftile {
 
 /// One point of a family's space, before stages and order are chosen.
 struct GemmCandidate {
-    int tile_m = 0, tile_n = 0, tile_k = 0;
+    GemmTile tile{};     ///< sizes, cluster, parts of K, CTAs an SM; the family's examine() completes it
     int warpgroups = 0;  ///< that multiply
     Schedule schedule = Schedule::cooperative;
-    int cluster_m = 1, cluster_n = 1;
-    int ctas_per_sm = 1;
-    int split_k = 1;
     std::optional<bool> deferred_store{};  ///< empty: wherever it can
 };
+/// The order of tiles where nothing else tells candidates apart, whichever the search meets first.
+inline bool precedes(const GemmTile& x, const GemmTile& y) {
+    return x.tile_m != y.tile_m ? x.tile_m < y.tile_m : x.tile_n < y.tile_n;
+}
+/// Where in the space a finished plan stands.
+inline GemmCandidate candidate_of(const GemmConfig& c) {
+    return {.tile = {.tile_m = c.tile_m,
+                     .tile_n = c.tile_n,
+                     .tile_k = c.tile_k,
+                     .cluster_m = c.cluster_m,
+                     .cluster_n = c.cluster_n,
+                     .split_k = c.split_k,
+                     .ctas_per_sm = c.ctas_per_sm},
+            .warpgroups = c.consumer_warpgroups,
+            .schedule = c.schedule,
+            .deferred_store = c.deferred_store};
+}
 
-/// Why a candidate fell, or nothing.
+/// Why a candidate fell, or nothing: true where the wall stands in the way.
 struct Wall {
-    bool stands = false;  ///< the wall stands in the way
-    Reason reason = Reason::dominated;
+    /// With {needed} and {available} in it; a literal, so that a wall stays a plain value. Null: no wall.
+    const char* rule = nullptr;
     double needed = 0, available = 0;
-    /// The rule, with {needed} and {available} in it; a literal, so that a wall stays a plain value.
-    const char* rule = "";
+    Reason reason = Reason::dominated;
+
+    explicit operator bool() const { return rule != nullptr; }
 
     static Wall none() { return {}; }
     static Wall at(Reason reason, double needed, double available, const char* rule) {
-        return {true, reason, needed, available, rule};
+        return {rule, needed, available, reason};
     }
 };
 
+/// A ring needs two stages; 32 of the smallest tile are more than any SM holds.
+inline constexpr int least_stages = 2, most_stages = 32;
+
 /// What a family says a candidate uses.
 struct Footprint {
-    GemmTile tile{};
+    TileGrid tiles{};          ///< CTA tiles of the problem
+    std::int64_t k_steps = 0;  ///< of one CTA for one tile
+    StepCycles step{};
     int threads = 0;
     int accumulators = 0;        ///< 32-bit registers a thread
     int registers = 0;           ///< a multiplying thread needs, accumulators included
@@ -59,6 +80,14 @@ struct Footprint {
     bool deferred_store = false;
 
     int shared_bytes(int stages) const { return stages * (stage_bytes + stage_overhead) + reserved_bytes; }
+    /// Stages that (stages - 1) steps of the slowest resource need to cover the latency [M5]. A ring deeper
+    /// than the K loop has nothing to fetch, so a short K asks for no more than it has steps.
+    int stages_against_latency(double dram_latency, int ctas_per_sm) const {
+        const double pace = most_known(step.tensor, most_known(step.shared, step.l2)) * ctas_per_sm;
+        const double need = whole_up(dram_latency / pace) + 1;
+        if (std::isnan(need)) return least_stages;
+        return static_cast<int>(least_known(need, most_known(double(k_steps), least_stages)));
+    }
     /// Most stages that fit [M13]; `limit` where shared memory is unknown.
     int stages_max(int limit) const {
         double most = least_known(limit, stages_limit);
@@ -82,14 +111,10 @@ inline constexpr std::array<OrderChoice, 10> searched_orders{{{Order::row, 1},
                                                               {Order::grouped, 12},
                                                               {Order::grouped, 14},
                                                               {Order::grouped, 16}}};
-/// A ring needs two stages; 32 of the smallest tile are more than any SM holds.
-inline constexpr int least_stages = 2, most_stages = 32;
-
 /// A candidate that stood, with the best stages and order found for it.
 struct Kept {
     GemmCandidate candidate;
     Footprint footprint;
-    StepCycles step{};
     GemmTime time{};
     Waves waves{};
     OrderChoice order{};
@@ -98,44 +123,43 @@ struct Kept {
     double score = 0;  ///< seconds; cycles per product where seconds are unknown
 };
 
-/// The best few, in order. Ties fall to less traffic, fewer registers, less shared memory, the first found.
+/// The best few. Ties fall to less traffic, fewer registers, less shared memory, the lower tile, the
+/// narrower, the first found.
 class BestList {
   public:
-    explicit BestList(std::size_t size) : size_(size) { kept_.reserve(size + 1); }
-    /// True where something fell out to make room, or `k` itself found none.
-    bool offer(const Kept& k) {
-        auto at = kept_.end();
-        while (at != kept_.begin() && better(k, at[-1])) --at;
-        if (kept_.size() == size_ && at == kept_.end()) return true;
-        kept_.insert(at, k);
-        if (kept_.size() <= size_) return false;
-        kept_.pop_back();
-        return true;
+    explicit BestList(std::size_t size) : size_(size) {
+        kept_.reserve(size);
+        rank_.reserve(size + 1);
     }
-    std::span<const Kept> kept() const { return kept_; }
+    /// True where something fell out to make room, or `k` itself found none.
+    bool offer(const Kept& k);
     /// True where nothing with this score or a higher one can still get in.
-    bool out_of_reach(double score) const { return kept_.size() == size_ && score > kept_.back().score; }
+    bool out_of_reach(double score) const { return score > reach(); }
+    /// The score of the last; infinite while there is room.
+    double reach() const {
+        return rank_.size() == size_ ? kept_[rank_.back()].score : std::numeric_limits<double>::infinity();
+    }
+    /// Best first.
+    std::vector<Kept> sorted() const;
+    /// In no order; what it changes is not ranked anew.
+    template <class Change>
+    void for_each(Change change) {
+        for (Kept& kept : kept_) change(kept);
+    }
 
   private:
-    static bool better(const Kept& x, const Kept& y) {
-        if (x.score != y.score) return x.score < y.score;
-        const double xt = x.dram + x.step.l2, yt = y.dram + y.step.l2;
-        if (xt != yt && !std::isnan(xt) && !std::isnan(yt)) return xt < yt;
-        if (x.footprint.registers != y.footprint.registers)
-            return x.footprint.registers < y.footprint.registers;
-        return x.footprint.shared_bytes(x.stages) < y.footprint.shared_bytes(y.stages);
-    }
+    static bool better(const Kept& x, const Kept& y);
     std::size_t size_;
-    std::vector<Kept> kept_;
+    std::vector<Kept> kept_;      // in no order: what is ranked does not move
+    std::vector<unsigned> rank_;  // places in kept_, best first
 };
 
 /// Everything a search came to.
 struct SearchResult {
-    BestList best;
+    std::vector<Kept> best;  ///< first
     Rejected rejected;
     Wall last{};  ///< the wall of the candidate that got furthest, for the Infeasible message
     GemmCandidate last_candidate{};
-    explicit SearchResult(std::size_t top) : best(top) {}
 
     /// How far a candidate came that fell at this wall: the order in which the walls stand.
     static constexpr int progress(Reason reason) {
@@ -146,12 +170,34 @@ struct SearchResult {
     }
     void fall(const Wall& wall, const GemmCandidate& candidate, std::int64_t how_many) {
         rejected.reasons[static_cast<int>(wall.reason)] += how_many;
-        if (how_many > 0 && (!last.stands || progress(wall.reason) > progress(last.reason))) {
-            last = wall;
-            last_candidate = candidate;
-        }
+        if (how_many == 0) return;
+        const int further = last ? progress(wall.reason) - progress(last.reason) : 1;
+        if (further < 0 || (further == 0 && !precedes(candidate.tile, last_candidate.tile))) return;
+        last = wall;
+        last_candidate = candidate;
     }
 };
+
+/// Where a family's walk over its space sends what it meets.
+class GemmVisitor {
+  public:
+    /// `candidates` of them, of which this is the first, stand before the same wall.
+    virtual void fall(const Wall& wall, const GemmCandidate& candidate, std::int64_t candidates) = 0;
+    /// No wall of the family's own stands in the way.
+    virtual void stand(const GemmCandidate& candidate, const Footprint& footprint) = 0;
+
+  protected:
+    ~GemmVisitor() = default;
+};
+
+/// Sides of the tiles that every family walks over.
+inline constexpr std::array<int, 4> searched_tile_ms{64, 128, 192, 256};
+inline constexpr std::array<int, 16> searched_tile_ns{16,  32,  48,  64,  80,  96,  112, 128,
+                                                      144, 160, 176, 192, 208, 224, 240, 256};
+/// What a dimension of the space is walked over: the request's value, or what is searched.
+inline std::span<const int> choices(const std::optional<int>& fixed, std::span<const int> searched) {
+    return fixed ? std::span(&*fixed, 1) : searched;
+}
 
 /// Stages and orders left free or fixed by the request.
 struct InnerSpace {
@@ -171,28 +217,46 @@ inline constexpr int copy_elements = 8;
 /// "A is k-major: k = 7 must be ..." where 16-byte copies cannot address an operand; empty where they can.
 std::string copy_problem(const GemmProblem& problem);
 
-/// True where a fixed value of the request leaves `candidate` out of the search altogether.
-inline bool excluded(const GemmRequest& r, const GemmCandidate& c) {
-    const auto differs = [](const auto& fixed, auto value) { return fixed && *fixed != value; };
-    return differs(r.tile_m, c.tile_m) || differs(r.tile_n, c.tile_n) || differs(r.tile_k, c.tile_k)
-           || differs(r.consumer_warpgroups, c.warpgroups) || differs(r.schedule, c.schedule)
-           || differs(r.cluster_m, c.cluster_m) || differs(r.cluster_n, c.cluster_n)
-           || differs(r.ctas_per_sm, c.ctas_per_sm) || differs(r.split_k, c.split_k);
-}
+/// Sends candidates that their family found no wall for against shared memory and latency, times those that
+/// may be among the best, and keeps these.
+class GemmSearch final : public GemmVisitor {
+  public:
+    /// The machine's numbers and the problem outlive it.
+    GemmSearch(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request);
 
-/// Stages that a candidate must have so that (stages - 1) steps of its slowest resource cover the latency
-/// [M5]. A ring deeper than the K loop has nothing to fetch, so a short K asks for no more than it has steps.
-int stages_against_latency(const GemmHardware& hw, const GemmProblem& problem, const GemmTile& tile,
-                           const StepCycles& step);
+    void fall(const Wall& wall, const GemmCandidate& candidate, std::int64_t candidates) override {
+        result_.fall(wall, candidate, candidates * inner_.size());
+    }
+    void stand(const GemmCandidate& candidate, const Footprint& footprint) override;
 
-/// Sends one candidate, whose family found no wall of its own, against shared memory and latency, and times
-/// it.
-void weigh(const GemmHardware& hw, const GemmProblem& problem, const InnerSpace& inner,
-           const GemmCandidate& candidate, const Footprint& footprint, SearchResult& result);
+    /// Candidates that were timed, of all that stood: the others were out of reach without it.
+    std::int64_t timed() const { return timed_; }
+    /// Times the candidates kept once more, each at the clock that power leaves it; walks the best of them
+    /// through a simulated L2 where the request allows it; keeps the best.
+    SearchResult finish();
 
-/// Times the candidates kept once more, each at the clock that power leaves it, and keeps the best `top`.
-void rank_under_power(const GemmHardware& hw, const GemmProblem& problem, std::size_t top,
-                      SearchResult& result);
+  private:
+    /// The clock under power is worked out exactly for the best alone: its tangent is within a few per cent.
+    static constexpr int timed_twice = 24;
+    static constexpr int simulated = 16;
+
+    BestList under_power(const BestList& from, std::size_t most);
+    void simulate(BestList& best) const;
+
+    void time(const GemmCandidate& candidate, const Footprint& footprint, int stages, std::int64_t choices);
+
+    const GemmHardware& hw_;
+    const GemmProblem& problem_;
+    GemmTimeFloor floor_;
+    PowerTangent power_;
+    double compulsory_;  // bytes
+    InnerSpace inner_;
+    bool simulates_;
+    std::size_t top_;
+    BestList best_;
+    SearchResult result_{};
+    std::int64_t timed_ = 0;
+};
 
 /// The wall of threads and CTAs that one SM or one CTA can hold, whatever the family [M6].
 Wall residency_wall(const GemmHardware& hw, int threads, int ctas_per_sm);
@@ -200,26 +264,13 @@ Wall residency_wall(const GemmHardware& hw, int threads, int ctas_per_sm);
 /// Shared memory one of `ctas_per_sm` CTAs may use, in B [M3]; NaN unknown.
 double shared_limit(const GemmHardware& hw, int ctas_per_sm);
 
-/// Walks `Family`'s candidates. A family gives `for_each(request, visit)` and
-/// `Wall examine(hw, problem, candidate, Footprint&)`.
+/// Walks `Family`'s candidates. A family gives `walk(hw, problem, request, visitor)`.
 template <class Family>
 SearchResult search(const Family& family, const GemmHardware& hw, const GemmProblem& problem,
                     const GemmRequest& request) {
-    // The clock under power is worked out for the best at the sustained clock alone: it moves a time by a few
-    // per cent.
-    constexpr std::size_t timed_twice = 24;
-    const auto top = static_cast<std::size_t>(request.top);
-    SearchResult result(std::max(top, timed_twice));
-    const InnerSpace inner = inner_space(request);
-    family.for_each(request, [&](const GemmCandidate& candidate) {
-        if (excluded(request, candidate)) return;
-        Footprint footprint;
-        const Wall wall = family.examine(hw, problem, candidate, footprint);
-        if (wall.stands) result.fall(wall, candidate, inner.size());
-        else weigh(hw, problem, inner, candidate, footprint, result);
-    });
-    rank_under_power(hw, problem, top, result);
-    return result;
+    GemmSearch search(hw, problem, request);
+    family.walk(hw, problem, request, search);
+    return search.finish();
 }
 
 }  // namespace rooftile

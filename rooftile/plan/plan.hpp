@@ -3,6 +3,8 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -93,6 +95,29 @@ struct Step {
     std::string limit;  ///< "4 stages fit, 5 x 49152 = 245760 B do not"; what it means
 };
 
+/// A derivation, written when it is first read: a search settles many plans, and most are never asked why.
+/// Copies share it; any thread may read it.
+class Steps {
+  public:
+    using Writer = std::function<std::vector<Step>()>;
+
+    Steps() = default;
+    Steps(std::vector<Step> steps);
+    Steps(std::initializer_list<Step> steps) : Steps(std::vector<Step>(steps)) {}
+    explicit Steps(Writer writer);
+
+    const std::vector<Step>& all() const;
+    operator const std::vector<Step>&() const { return all(); }
+    auto begin() const { return all().begin(); }
+    auto end() const { return all().end(); }
+    std::size_t size() const { return all().size(); }
+    const Step& operator[](std::size_t i) const { return all()[i]; }
+
+  private:
+    struct Text;
+    std::shared_ptr<Text> text_;
+};
+
 struct GemmPlan {
     int rank = 0;
     bool buildable = false;
@@ -101,7 +126,7 @@ struct GemmPlan {
     GemmConfig config;
     Resources resources;
     Prediction prediction;
-    std::vector<Step> derivation;
+    Steps derivation;
     std::vector<std::string> unknown;  ///< keys of the machine that this plan lacked
 };
 
@@ -130,7 +155,7 @@ struct Rejected {
 
 /// The kept plans, best first.
 struct Plans {
-    std::string machine_id, machine_name, machine_hash;
+    std::string machine_id, machine_name;
     GemmProblem problem;
     std::vector<GemmPlan> plans;
     Rejected rejected;
@@ -144,7 +169,7 @@ struct Infeasible {
     Reason reason;
     std::string message;  ///< one line: what is needed, what there is, what to change
     double needed = 0, available = 0;
-    std::string machine_id, machine_name, machine_hash;
+    std::string machine_id, machine_name;
     GemmProblem problem;
     Rejected rejected;
     std::vector<std::string> unknown{}, unchecked_walls{}, notes{};  ///< as in Plans
@@ -160,11 +185,16 @@ struct GemmRequest {
     std::optional<EvictFirst> evict_first{};  ///< of C: where C goes out by TMA
     int top = 8;                              ///< plans to keep
     bool buildable_only = false;              ///< leave out what no kernel can be compiled for yet
+    /// Choose the order of tiles of the best 16 by a simulated L2 (milliseconds), not by a formula (nothing).
+    bool simulate = true;
 };
 
 /// Derives every parameter of a GEMM kernel for `machine` [M1-M17, M29]. Never throws for an unknown
 /// number: what needs it is empty and named in `unknown`.
 std::variant<Plans, Infeasible> derive(const Machine& machine, const GemmProblem& problem,
+                                       const GemmRequest& request = {});
+/// The same without a copy of the machine, which the plans share: their derivations are written from it.
+std::variant<Plans, Infeasible> derive(std::shared_ptr<const Machine> machine, const GemmProblem& problem,
                                        const GemmRequest& request = {});
 
 }  // namespace rooftile

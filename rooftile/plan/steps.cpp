@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <mutex>
 
 #include "rooftile/machine/units_text.hpp"
 
@@ -24,6 +25,25 @@ void Derivation::add(std::string quantity, std::string formula, std::vector<Inpu
                      std::string unit, std::string limit) {
     steps_.push_back({std::move(quantity), std::move(formula), std::move(inputs), known(value),
                       std::move(unit), std::move(limit)});
+}
+
+struct Steps::Text {
+    std::once_flag once;
+    Writer writer;
+    std::vector<Step> steps;
+};
+
+Steps::Steps(std::vector<Step> steps) : Steps([steps = std::move(steps)] { return steps; }) {}
+Steps::Steps(Writer writer) : text_(std::make_shared<Text>()) { text_->writer = std::move(writer); }
+
+const std::vector<Step>& Steps::all() const {
+    static const std::vector<Step> none;
+    if (!text_) return none;
+    std::call_once(text_->once, [this] {
+        text_->steps = text_->writer();
+        text_->writer = nullptr;  // and with it what the steps were written from
+    });
+    return text_->steps;
 }
 
 std::optional<double> known(double value) {

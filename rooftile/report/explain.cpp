@@ -69,6 +69,23 @@ class Differences {
     std::vector<std::string> why_;
 };
 
+/// "wins if wgmma.turn falls below 120 clk (800)": the nearest few.
+std::string wins_if_text(const std::vector<Counterfactual>& wins_if) {
+    constexpr std::size_t most = 3;
+    if (wins_if.empty())
+        return fmt::format("never wins by one number of the machine alone, from {} to {} times what it is",
+                           least_change, most_change);
+    std::string out = "wins if ";
+    for (std::size_t i = 0; i < std::min(most, wins_if.size()); ++i) {
+        const Counterfactual& c = wins_if[i];
+        const std::string unit = c.unit == "1" ? "" : c.unit;
+        out += fmt::format("{}{} {} {} (here {})", i > 0 ? ", or " : "", c.key,
+                           c.threshold < c.value ? "falls below" : "rises above",
+                           with_unit(number_text(c.threshold), unit), input_text(c.value, unit));
+    }
+    return out;
+}
+
 }  // namespace
 
 std::string why_behind(const GemmPlan& best, const GemmPlan& other) {
@@ -92,17 +109,24 @@ std::string why_behind(const GemmPlan& best, const GemmPlan& other) {
     return text.empty() ? "nothing in the model tells it from plan 1" : text;
 }
 
+std::string steps_text(const std::vector<Step>& steps, const Terminal& terminal) {
+    std::string out;
+    int number = 0;
+    for (const Step& step : steps) out += step_text(step, ++number, terminal);
+    return out;
+}
+
 std::string derivation_text(const GemmPlan& plan, const Terminal& terminal) {
     const std::string title = fmt::format("Why plan {}: {}", plan.rank, label_of(plan.config));
     std::istringstream lines(wrapped(title, terminal.width, 2));
     std::string out;
     for (std::string line; std::getline(lines, line);) out += terminal.paint(line, Tone::strong) + "\n";
-    int number = 0;
-    for (const Step& step : plan.derivation) out += step_text(step, ++number, terminal);
-    return out;
+    return out + steps_text(plan.derivation, terminal);
 }
 
-std::string runners_up_text(const Plans& plans, const Terminal& terminal) {
+std::string runners_up_text(const Plans& plans, const std::vector<Explanation>& explanations,
+                            const Terminal& terminal) {
+    constexpr std::size_t asked = 2;
     if (plans.plans.size() < 2) return {};
     std::string out = "\n" + terminal.paint("Why not the others", Tone::strong) + "\n\n";
     for (size_t i = 1; i < plans.plans.size(); ++i) {
@@ -111,6 +135,8 @@ std::string runners_up_text(const Plans& plans, const Terminal& terminal) {
                + wrapped(label_of(other.config) + ": " + why_behind(plans.plans.front(), other),
                          terminal.prose() - 7, 7)
                + "\n";
+        if (i > asked || explanations.empty() || !explanations.at(i).wins_if) continue;
+        out += "       " + wrapped(wins_if_text(*explanations.at(i).wins_if), terminal.prose() - 9, 9) + "\n";
     }
     return out;
 }

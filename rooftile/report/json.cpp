@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "rooftile/report/counters.hpp"
+#include "rooftile/report/explanation_json.hpp"
 
 namespace rooftile {
 namespace {
@@ -38,24 +39,22 @@ Json prediction_json(const Prediction& p) {
     };
 }
 
+}  // namespace
+
 Json derivation_json(const std::vector<Step>& steps) {
     Json out = Json::array();
     for (const Step& step : steps) {
-        Json inputs = Json::array();
-        for (const Input& input : step.inputs)
-            inputs.push_back({{"name", input.name},
-                              {"value", json_number(input.value)},
-                              {"unit", input.unit},
-                              {"source", input.source}});
         out.push_back({{"quantity", step.quantity},
                        {"formula", step.formula},
-                       {"inputs", std::move(inputs)},
+                       {"inputs", inputs_json(step.inputs)},
                        {"value", json_in(step.value, step.unit)},
                        {"unit", step.unit},
                        {"limit", step.limit}});
     }
     return out;
 }
+
+namespace {
 
 /// Paths of the plan's null values. `setmaxnreg` null means unused, not unknown.
 Json unknown_values(const Json& plan) {
@@ -84,12 +83,16 @@ Json plan_json(const GemmPlan& plan) {
     return out;
 }
 
+}  // namespace
+
 Json rejected_json(const Rejected& rejected) {
     Json reasons = Json::object();
     for (int i = 0; i < reason_count; ++i)
         reasons[std::string(name_of(Reason(i)))] = rejected.reasons[size_t(i)];
     return {{"count", rejected.count()}, {"reasons", std::move(reasons)}};
 }
+
+namespace {
 
 Json machine_json(const DocumentContext& context) {
     return {{"id", context.machine_id}, {"name", context.machine_name}};
@@ -159,6 +162,7 @@ Json measurement_json(const Measurement& m) {
                         {"missing", text_or_null(m.baselines.missing)},
                         {"cublaslt_best_counters", counters_json(m.baselines.cublaslt_best_counters)}};
     row["counters"] = counters_json(m.counters);
+    add_explanation(row, m, invalid.empty());
     row["invalid"] = text_or_null(invalid);
     return row;
 }
@@ -245,14 +249,18 @@ Json resources_json(const Resources& r) {
         {"ctas_per_sm", json_of(r.ctas_per_sm)}};
 }
 
-Json plan_document(const DocumentContext& context, const std::variant<Plans, Infeasible>& outcome) {
+Json plan_document(const DocumentContext& context, const std::variant<Plans, Infeasible>& outcome,
+                   const std::vector<Explanation>& explanations) {
     Json out = {{"schema", "rooftile/plan/1"},
                 {"context", context_json(context)},
                 {"machine", machine_json(context)}};
     if (const auto* plans = std::get_if<Plans>(&outcome)) {
         out["problem"] = problem_json(plans->problem);
         out["plans"] = Json::array();
-        for (const GemmPlan& plan : plans->plans) out["plans"].push_back(plan_json(plan));
+        for (std::size_t i = 0; i < plans->plans.size(); ++i) {
+            out["plans"].push_back(plan_json(plans->plans[i]));
+            if (!explanations.empty()) add_explanation(out["plans"].back(), explanations.at(i));
+        }
         out["rejected"] = rejected_json(plans->rejected);
         out["unknown"] = plans->unknown;
         out["unchecked_walls"] = plans->unchecked_walls;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "rooftile/measure/measurement.hpp"
+#include "rooftile/plan/explanation.hpp"
 #include "rooftile/plan/plan.hpp"
 #include "rooftile/report/context.hpp"
 
@@ -16,7 +17,9 @@ namespace rooftile {
 using Json = nlohmann::ordered_json;
 
 /// `rooftile/plan/1`. Where nothing fits: the same document with empty `plans` and `infeasible`.
-Json plan_document(const DocumentContext& context, const std::variant<Plans, Infeasible>& outcome);
+/// `explanations` are of all plans, or none.
+Json plan_document(const DocumentContext& context, const std::variant<Plans, Infeasible>& outcome,
+                   const std::vector<Explanation>& explanations = {});
 
 /// `rooftile/measurement/1`. A row that is no result (wrong, or above the roof) has null figures and
 /// says why in `invalid`.
@@ -40,6 +43,8 @@ Json context_json(const DocumentContext& context);
 Json problem_json(const GemmProblem& problem);
 Json config_json(const GemmConfig& config);
 Json resources_json(const Resources& resources);
+Json derivation_json(const std::vector<Step>& steps);
+Json rejected_json(const Rejected& rejected);
 
 /// The document without its `plans` or `rows`: the first line of --jsonl.
 Json context_line(const Json& document);

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "rooftile/report/attainability.hpp"
+#include "rooftile/report/blame.hpp"
 #include "rooftile/report/counters.hpp"
 #include "rooftile/report/json.hpp"
 #include "rooftile/report/number.hpp"
@@ -94,6 +96,23 @@ std::string verification_text(const Measurement& m, const Terminal& terminal) {
     return out;
 }
 
+std::string explanation_text(const Measurement& m, bool valid, const Terminal& terminal) {
+    std::string out;
+    const auto titled = [&](std::string_view title, const std::string& text) {
+        if (!text.empty()) out += "\n  " + terminal.paint(title, Tone::strong) + "\n\n" + text;
+    };
+    titled(valid ? "From the roof to the measurement" : "From the roof to the prediction",
+           attainability_text(m.explanation->attainability, valid ? std::optional(m.time_us) : std::nullopt,
+                              terminal));
+    if (!m.explanation->energy) return out;
+    std::string energy = energy_text(*m.explanation->energy, terminal);
+    if (const auto joules = measured_joules(m); joules && valid)
+        energy += fmt::format("  measured {} J, {} J/TFLOP\n", number_text(*joules),
+                              number_text(*joules / (m.plan.problem.flops().value / 1e12)));
+    titled("Energy of one launch, predicted", energy);
+    return out;
+}
+
 std::string block_text(const Measurement& m, const Terminal& terminal) {
     const std::string invalid = why_no_result(m);
     std::string out = terminal.paint(label_of(m.plan.config), Tone::strong)
@@ -111,6 +130,10 @@ std::string block_text(const Measurement& m, const Terminal& terminal) {
     if (m.counters)
         out += "\n"
                + counters_text(*m.counters, m.plan.prediction, terminal, m.baselines.cublaslt_best_counters);
+    if (m.explanation) out += explanation_text(m, invalid.empty(), terminal);
+    if (m.blame)
+        out += "\n  " + terminal.paint("What the miss goes with", Tone::strong) + "\n\n"
+               + blame_text(m, invalid.empty(), terminal);
     return out;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "rooftile/report/attainability.hpp"
 #include "rooftile/report/explain.hpp"
 #include "rooftile/report/number.hpp"
 
@@ -138,12 +139,23 @@ std::string heading_text(const GemmProblem& p, std::string_view machine_id, std:
     return out;
 }
 
-std::string plan_text(const Plans& plans, bool explain, const Terminal& terminal) {
+std::string plan_text(const Plans& plans, bool explain, const Terminal& terminal,
+                      const std::vector<Explanation>& explanations) {
     std::string out = heading_text(plans.problem, plans.machine_id, plans.machine_name, terminal);
     out += "\n" + plan_table(plans, terminal) + "\n" + closing_text(plans, terminal);
-    if (!explain || plans.plans.empty()) return out;
-    out += "\n" + derivation_text(plans.plans.front(), terminal);
-    return out + runners_up_text(plans, terminal);
+    if (plans.plans.empty()) return out;
+    const auto titled = [&](std::string_view title, const std::string& text) {
+        if (!text.empty()) out += "\n" + terminal.paint(title, Tone::strong) + "\n\n" + text;
+    };
+    if (explain) out += "\n" + derivation_text(plans.plans.front(), terminal);
+    if (explain && !explanations.empty())
+        titled("From the roof to the prediction, plan 1",
+               attainability_text(explanations.front().attainability, std::nullopt, terminal));
+    if (explain) out += runners_up_text(plans, explanations, terminal);
+    if (!explanations.empty() && explanations.front().energy)
+        titled("Energy of one launch, plan 1", energy_text(*explanations.front().energy, terminal)
+                                                   + least_energy_text(plans, explanations, terminal));
+    return out;
 }
 
 }  // namespace rooftile

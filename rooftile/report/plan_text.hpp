@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "rooftile/plan/explanation.hpp"
 #include "rooftile/plan/plan.hpp"
 #include "rooftile/report/terminal.hpp"
 
@@ -17,7 +18,10 @@ std::string heading_text(const GemmProblem& problem, std::string_view machine_id
                          std::string_view machine_name, const Terminal& terminal);
 
 /// Heading, table of the plans, rejected candidates by reason, what is unknown, notes; with `explain`
-/// also every step that led to plan 1 and why the others are behind it.
-std::string plan_text(const Plans& plans, bool explain, const Terminal& terminal);
+/// also every step that led to plan 1, how its time comes about and why the others are behind it; with the
+/// plans' energies, where `explanations` have them, what plan 1 costs. `explanations` are of all plans, or
+/// none.
+std::string plan_text(const Plans& plans, bool explain, const Terminal& terminal,
+                      const std::vector<Explanation>& explanations = {});
 
 }  // namespace rooftile

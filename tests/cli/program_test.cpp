@@ -247,6 +247,8 @@ TEST(Program, EveryVerbExplainsItself) {
                                                                   {"measure", "gemm"},
                                                                   {"doctor"},
                                                                   {"simulate"},
+                                                                  {"simulate", "gemm"},
+                                                                  {"sweep"},
                                                                   {"plan", "fuse"}}) {
         for (const char* help : {"-h", "--help"}) {
             const Outcome outcome = run(with(verb, {help}));
@@ -260,6 +262,7 @@ TEST(Program, EveryVerbExplainsItself) {
                                                                   {"machine", "show"},
                                                                   {"plan", "gemm"},
                                                                   {"build", "gemm"},
+                                                                  {"simulate", "gemm"},
                                                                   {"measure", "gemm"},
                                                                   {"doctor"}})
         EXPECT_NE(run(with(verb, {"-h"})).out.find("Example"), std::string::npos)

@@ -32,16 +32,23 @@ struct Configs {
         std::vector<std::string> unknown;
         const GemmHardware hw = gemm_hardware(machine, "wgmma", problem.a_type, unknown);
         const Sm90GemmFamily family(hw, problem);
-        family.for_each(GemmRequest{}, [&](const GemmCandidate& candidate) {
-            Footprint footprint;
-            if (family.examine(hw, problem, candidate, footprint).stands) return;
-            const int stages = footprint.stages_max(most_stages);
-            if (stages < footprint.stages_least) return;
-            const RegisterSplit split{0, footprint.producer_registers, footprint.consumer_registers};
-            const Sm90GemmConfig config = kernel_config(problem, candidate, stages, split);
-            if (names.insert(sm90_name_expression(config)).second)
-                (config.split_k > 1 ? this->split : whole).push_back(config);
-        });
+        struct Collect final : GemmVisitor {
+            Configs& configs;
+            const GemmProblem& problem;
+            Collect(Configs& c, const GemmProblem& p) : configs(c), problem(p) {}
+            void fall(const Wall&, const GemmCandidate&, std::int64_t) override {}
+            void stand(const GemmCandidate& candidate, const Footprint& footprint) override {
+                const int stages = footprint.stages_max(most_stages);
+                if (stages < footprint.stages_least) return;
+                const RegisterSplit split{0, footprint.producer_registers, footprint.consumer_registers};
+                configs.insert(kernel_config(problem, candidate, stages, split));
+            }
+        } collect(*this, problem);
+        family.walk(hw, problem, GemmRequest{}, collect);
+    }
+    void insert(const Sm90GemmConfig& config) {
+        if (names.insert(sm90_name_expression(config)).second)
+            (config.split_k > 1 ? split : whole).push_back(config);
     }
 };
 

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "rooftile/model/arithmetic.hpp"
+#include "rooftile/model/gemm_bounds.hpp"
 #include "tests/model/made_up_gpu.hpp"
 
 namespace rooftile {
@@ -24,8 +25,10 @@ TEST(Arithmetic, UnknownDoesNotBind) {
     EXPECT_TRUE(std::isnan(whole_up(nan)));
 }
 
+GemmProblem large_problem() { return gemm_problem(4096, 4096, 4096); }
+
 TEST(StepCycles, OfThe128x256Tile) {
-    const StepCycles s = step_cycles(made_up_gpu(), wgmma_tile(128, 256), 2);
+    const StepCycles s = step_cycles(made_up_gpu(), wgmma_tile(128, 256), large_problem());
     EXPECT_EQ(s.tensor, 1024);  // 2 * 128 * 256 * 64 / 4096
     // read: A 128 * 64 * 2 = 16384, B twice 256 * 64 * 2 = 65536; 81920 B / 128 B/clk = 640, while
     // (128 + 256) * 64 * 2 = 49152 B are written
@@ -37,17 +40,42 @@ TEST(StepCycles, NarrowTilesAreBoundBySharedMemory) {
     // wgmma m64n32: A 64 x 16 and B 32 x 16 are read for 64 x 32 x 16 products. Instruction reads alone: (64
     // + 32) * 16 * 2 B / 128 = 24 cycles for 2 * 64 * 32 * 16 / 4096 = 16 cycles of products: 67 % of peak.
     GemmTile t = wgmma_tile(64, 32);
-    const StepCycles s = step_cycles(made_up_gpu(), t, 2);
+    const StepCycles s = step_cycles(made_up_gpu(), t, large_problem());
     EXPECT_DOUBLE_EQ(s.tensor / s.shared, 16.0 / 24);
 }
 
 TEST(StepCycles, AClusterSharesOneOperand) {
     GemmTile t = wgmma_tile(128, 256);
     t.cluster_m = 2;  // two CTAs in one column of tiles share B: 128 + 128 rows for each
-    EXPECT_EQ(step_cycles(made_up_gpu(), t, 2).l2, 32768 / 32.0);
+    EXPECT_EQ(step_cycles(made_up_gpu(), t, large_problem()).l2, 32768 / 32.0);
     t.cluster_m = 1;
     t.cluster_n = 2;
-    EXPECT_EQ(step_cycles(made_up_gpu(), t, 2).l2, (64 + 256) * 128 / 32.0);
+    EXPECT_EQ(step_cycles(made_up_gpu(), t, large_problem()).l2, (64 + 256) * 128 / 32.0);
+}
+
+// One GPC in which every CTA of a row or column meets another.
+TEST(L2Rows, WhatAGpcLoadsTwiceReachesL2Less) {
+    GemmHardware hw = made_up_gpu();
+    hw.l2_coalesced = 1.6;
+    hw.l2_multicast = 1.25;
+    GemmTile t = wgmma_tile(128, 256);
+    EXPECT_EQ(l2_rows(hw, t, large_problem()).a, 80);   // 128 / 1.6
+    EXPECT_EQ(l2_rows(hw, t, large_problem()).b, 160);  // 256 / 1.6
+    t.cluster_m = 2;                                    // multicast is not merged again
+    EXPECT_EQ(l2_rows(hw, t, large_problem()).b, 160);  // 256 / 2 * 1.25
+    EXPECT_EQ(l2_rows(hw, t, gemm_problem(4096, 256, 64)).a,
+              128);                                               // one column of tiles: nobody else reads A
+    EXPECT_EQ(l2_rows(hw, t, gemm_problem(16, 4096, 64)).a, 10);  // 16 rows are there
+}
+
+TEST(L2Busy, CountsWhatCrosses) {
+    GemmHardware hw = made_up_gpu();
+    const GemmProblem p = gemm_problem(256, 512, 64);
+    const GemmTile t = wgmma_tile(128, 256);
+    // 2 x 2 tiles of (128 + 256) x 64, C 256 x 512; 2 B each
+    EXPECT_EQ(l2_busy_bytes(hw, t, p), 4 * 384 * 64 * 2 + 256 * 512 * 2);
+    hw.l2_parts = 2;  // and A and B once more
+    EXPECT_EQ(l2_busy_bytes(hw, t, p), 4 * 384 * 64 * 2 + 256 * 512 * 2 + (256 + 512) * 64 * 2);
 }
 
 TEST(Waves, CountTheTailAndWholeClusters) {
@@ -152,7 +180,10 @@ TEST(LowerBound, IsTheGreaterOfBothForms) {
     EXPECT_EQ(dram_lower_bound_bytes(hw, small), small.compulsory_bytes().value);
     const GemmProblem large = gemm_problem(65536, 65536, 65536);
     const double s = (1 << 21) / 2.0, mnk = std::pow(65536.0, 3);
-    EXPECT_EQ(dram_lower_bound_bytes(hw, large), (2 * mnk / std::sqrt(s) - 2 * s) * 2);
+    // Sums in C's own type; the other form, in fp32: sqrt(2) of the reuse, less 2 B of every element of C.
+    const double narrow = (2 * mnk / std::sqrt(s) - 2 * s) * 2;
+    const double wide = 2 * mnk * std::sqrt(2.0 * 2 * 4 / (1 << 21)) - 2 * (1 << 21) - 2 * 65536.0 * 65536;
+    EXPECT_EQ(dram_lower_bound_bytes(hw, large), std::max(narrow, wide));
     hw.on_chip_bytes = std::nan("");
     EXPECT_EQ(dram_lower_bound_bytes(hw, large), large.compulsory_bytes().value);  // sound without S
 }

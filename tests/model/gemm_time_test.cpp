@@ -1,6 +1,7 @@
 #include "rooftile/model/gemm_time.hpp"
 
 #include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
 
 #include <cmath>
 
@@ -13,7 +14,7 @@ TEST(GemmTime, IsTheSlowestOfComputeAndMemory) {
     GemmHardware hw = made_up_gpu();
     const GemmTile t = wgmma_tile(128, 256);
     const GemmProblem p = gemm_problem(512, 256, 6400);
-    const StepCycles s = step_cycles(hw, t, 2);
+    const StepCycles s = step_cycles(hw, t, p);
     const Waves w = waves(hw, t, p);  // 4 tiles on 4 SMs
     // L2 binds: a CTA's A, B and C are 1638400 + 3276800 + 65536 B, at 32 B/clk 155648 cycles; fill 700 +
     // 1536.
@@ -31,16 +32,16 @@ TEST(GemmTime, PartsOfKShortenTheLoopAndExchange) {
     GemmTile t = wgmma_tile(128, 256);
     t.split_k = 2;
     const GemmProblem p = gemm_problem(512, 256, 6400);
-    const StepCycles s = step_cycles(hw, t, 2);
+    const StepCycles s = step_cycles(hw, t, p);
     // As above, 4 tiles of 100 steps, now 50 steps on each of 8 SMs. Exchange: 131072 B of sums, half of them
     // read here: 196608 / 128 = 1536; half from the other: 65536 / 16 = 4096; 600 more. Each stores half of
-    // C: 32768 B / 64 B/clk = 512.
+    // C: 32768 B / 64 B/clk = 512. The cluster meets at both ends: 800.
     GemmTime time = gemm_time(hw, t, p, s, waves(hw, t, p), 0, 4);
     EXPECT_EQ(time.exchange, 6232);
-    EXPECT_DOUBLE_EQ(time.seconds, (50 * 1536 + 6232 + 512 + 2236) / 1e9);
+    EXPECT_DOUBLE_EQ(time.seconds, (50 * 1536 + 6232 + 512 + 2236 + 800) / 1e9);
     hw.sms = 4;  // two waves: the ring, which held the sums, fills again
     time = gemm_time(hw, t, p, s, waves(hw, t, p), 0, 4);
-    EXPECT_DOUBLE_EQ(time.seconds, (2 * (50 * 1536 + 6232 + 512) + 2 * 2236) / 1e9);
+    EXPECT_DOUBLE_EQ(time.seconds, (2 * (50 * 1536 + 6232 + 512) + 2 * 2236 + 800) / 1e9);
     hw.dsmem_bandwidth = std::nan("");
     time = gemm_time(hw, t, p, s, waves(hw, t, p), 0, 4);
     EXPECT_TRUE(std::isnan(time.seconds));
@@ -52,7 +53,7 @@ TEST(GemmTime, TooFewStagesLeaveTheLatencyOpen) {
     hw.l2_share = 64;
     const GemmTile t = wgmma_tile(64, 64);  // 128 cycles of products a step
     const GemmProblem p = gemm_problem(64, 64, 6400);
-    const StepCycles s = step_cycles(hw, t, 2);
+    const StepCycles s = step_cycles(hw, t, p);
     const Waves w = waves(hw, t, p);
     // 16384 B / 64 = 256 cycles of transfer + 700 of latency, over one stage in flight
     EXPECT_EQ(gemm_time(hw, t, p, s, w, 0, 2).step, 956);
@@ -67,7 +68,7 @@ TEST(GemmTime, IsUnknownWithoutTheSmCount) {
     const GemmProblem p = gemm_problem(512, 512, 512);
     const Waves w = waves(hw, t, p);
     EXPECT_TRUE(std::isnan(w.waves));
-    EXPECT_TRUE(std::isnan(gemm_time(hw, t, p, step_cycles(hw, t, 2), w, std::nan(""), 4).seconds));
+    EXPECT_TRUE(std::isnan(gemm_time(hw, t, p, step_cycles(hw, t, p), w, std::nan(""), 4).seconds));
 }
 
 TEST(GemmTime, TheLastWaveIsTimedByWhatItHolds) {
@@ -76,7 +77,7 @@ TEST(GemmTime, TheLastWaveIsTimedByWhatItHolds) {
     const GemmTile t = wgmma_tile(128, 128);
     // Five tiles of 100 steps on 4 SMs; a tile's part of the traffic is 6.4 MB of the 32 MB.
     const GemmProblem p = gemm_problem(640, 128, 6400);
-    const StepCycles s = step_cycles(hw, t, 2);
+    const StepCycles s = step_cycles(hw, t, p);
     const Waves w = waves(hw, t, p);
     ASSERT_EQ(w.waves, 2);
     // Full wave: 4 * 6.4 MB at 32 GB/s = 800 us. Last: one tile, 200 us. Its own step is 512 cycles either
@@ -88,12 +89,12 @@ TEST(GemmTime, OneSmStreamsNoFasterThanItsOwnLimit) {
     GemmHardware hw = made_up_gpu();
     hw.l2_share = 64;
     hw.dram_bandwidth = 1e12;
-    hw.dram_per_sm = 10e9;  // 10 B a cycle
+    hw.dram_per_sm = 20;
     const GemmTile t = wgmma_tile(64, 128);
-    // One row of tiles: nobody shares B, 16384 B a step, 1638.4 cycles. A is shared by four.
+    // One row of tiles: nobody shares B, A is shared by four: (64 / 4 + 128) * 128 = 18432 B a step.
     const GemmProblem row = gemm_problem(64, 512, 6400);
-    const StepCycles s = step_cycles(hw, t, 2);
-    EXPECT_DOUBLE_EQ(gemm_time(hw, t, row, s, waves(hw, t, row), 0, 9).step, 1638.4);
+    const StepCycles s = step_cycles(hw, t, row);
+    EXPECT_DOUBLE_EQ(gemm_time(hw, t, row, s, waves(hw, t, row), 0, 9).step, 921.6);
     EXPECT_EQ(gemm_time(hw, t, row, s, waves(hw, t, row), 0, 9).bound, Bound::dram);
     // Four rows and four columns: what one fetches the others find in L2.
     const GemmProblem square = gemm_problem(256, 512, 6400);
@@ -108,7 +109,7 @@ TEST(GemmTime, AStepHasALeastTime) {
     hw.step_floor = 190;
     const GemmTile t = wgmma_tile(64, 16);  // products 32, shared memory 80, L2 160 cycles a step
     const GemmProblem p = gemm_problem(64, 64, 6400);
-    const StepCycles s = step_cycles(hw, t, 2);
+    const StepCycles s = step_cycles(hw, t, p);
     EXPECT_EQ(gemm_time(hw, t, p, s, waves(hw, t, p), 0, 20).step, 190);
     EXPECT_EQ(gemm_time(hw, t, p, s, waves(hw, t, p), 0, 20).bound, Bound::latency);
 }
@@ -121,12 +122,17 @@ TEST(GemmTime, TheStoreAndTheTurnShow) {
     GemmTile t = wgmma_tile(128, 128);
     t.store_boxes = 4, t.store_depth = 2;
     const GemmProblem p = gemm_problem(256, 256, 6400);
-    const StepCycles s = step_cycles(hw, t, 2);
+    const StepCycles s = step_cycles(hw, t, p);
     // 4 boxes * 300 / 2 + 32768 B / 64 B/clk = 1112
     EXPECT_EQ(store_cycles(hw, t, p), 1112);
     EXPECT_EQ(gemm_time(hw, t, p, s, waves(hw, t, p), 0, 4).tile_cycles, 100 * 512 + 500 + 1112);
     t.epilogue_overlapped = true;
     EXPECT_EQ(gemm_time(hw, t, p, s, waves(hw, t, p), 0, 4).tile_cycles, 100 * 512 + 500);
+    hw.pingpong_turn = 200;
+    t.turn_overlapped = true;  // with one tile a CTA there is nobody to multiply meanwhile
+    EXPECT_EQ(gemm_time(hw, t, p, s, waves(hw, t, p), 0, 4).tile_cycles, 100 * 512 + 500);
+    const GemmProblem two = gemm_problem(512, 256, 6400);
+    EXPECT_EQ(gemm_time(hw, t, two, s, waves(hw, t, two), 0, 4).tile_cycles, 100 * 512 + 200);
 }
 
 // A GPU whose products take 2 J/s at 1 GHz beside 1 W at rest, held to 9 W: with energy as the clock squared,
@@ -149,7 +155,7 @@ TEST(GemmTimeUnderPower, TheClockIsWhatPowerLeaves) {
     GemmHardware hw = made_up_power();
     const GemmTile t = wgmma_tile(128, 128);
     const GemmProblem p = gemm_problem(256, 256, 640000);  // one tile an SM, nothing but products
-    const StepCycles s = step_cycles(hw, t, 2);
+    const StepCycles s = step_cycles(hw, t, p);
     const Waves w = waves(hw, t, p);
     GemmTime time = gemm_time_under_power(hw, t, p, s, w, 0, 4);
     EXPECT_NEAR(time.clock_hz, std::cbrt(4) * 1e9, 1e6);
@@ -166,7 +172,7 @@ TEST(GemmTimeUnderPower, FewerBytesGiveAHigherClock) {
     hw.fill_joules = 1e-12;
     const GemmProblem p = gemm_problem(512, 512, 64000);
     const auto clock = [&](const GemmTile& t) {
-        return gemm_time_under_power(hw, t, p, step_cycles(hw, t, 2), waves(hw, t, p), 0, 4).clock_hz;
+        return gemm_time_under_power(hw, t, p, step_cycles(hw, t, p), waves(hw, t, p), 0, 4).clock_hz;
     };
     EXPECT_GT(clock(wgmma_tile(128, 256)), clock(wgmma_tile(128, 128)));
     hw.static_watts = hw.held_watts;  // no room for any work: not a limit to reckon with
@@ -175,9 +181,63 @@ TEST(GemmTimeUnderPower, FewerBytesGiveAHigherClock) {
     hw.fill_joules = std::nan("");  // an energy is unknown: the sustained clock stands
     EXPECT_EQ(clock(wgmma_tile(128, 256)), hw.clock_hz);
     EXPECT_TRUE(std::isnan(gemm_time_under_power(hw, wgmma_tile(128, 256), p,
-                                                 step_cycles(hw, wgmma_tile(128, 256), 2),
+                                                 step_cycles(hw, wgmma_tile(128, 256), p),
                                                  waves(hw, wgmma_tile(128, 256), p), 0, 4)
                                .watts));
+}
+
+// The tangent touches where the sustained clock is the one that power leaves. The curve is concave: it stays
+// above.
+TEST(PowerTangent, TouchesAndStaysAbove) {
+    GemmHardware hw = made_up_power();
+    const PowerTangent tangent(hw);
+    // 8 W of room for a second: 8 J leave the clock where it is. Twice the joules, with
+    // energy as the clock squared: 2/3 + 16 / 8 / 3; exactly, the cube root of 2.
+    EXPECT_DOUBLE_EQ(tangent(1, 8), 1);
+    EXPECT_DOUBLE_EQ(tangent(1, 16), 4.0 / 3);
+    EXPECT_LE(std::cbrt(2), tangent(1, 16));
+    EXPECT_DOUBLE_EQ(tangent(1, 0), 2.0 / 3);
+    hw.top_hz = 1.25e9;
+    EXPECT_DOUBLE_EQ(PowerTangent(hw)(1, 0), 0.8);  // the clock ends there
+    hw.dram_joules = std::nan("");
+    EXPECT_EQ(PowerTangent(hw)(1, std::nan("")), 1);
+}
+
+// A made-up tiling of any shape is never faster than the floor says.
+RC_GTEST_PROP(GemmTimeFloor, IsBelowEveryTime, ()) {
+    GemmHardware hw = made_up_gpu();
+    hw.sms = *rc::gen::inRange(1, 200);
+    const auto maybe = [](int most) {
+        return *rc::gen::arbitrary<bool>() ? *rc::gen::inRange(1, most) : std::nan("");
+    };
+    hw.launch_seconds = maybe(9) * 1e-6;
+    hw.loaded_latency = maybe(2000);
+    hw.store_latency = maybe(1000);
+    hw.tile_turn = maybe(1000);
+    hw.step_floor = maybe(300);
+    hw.dram_per_sm = maybe(100);
+    hw.pingpong_turn = maybe(1000);
+    hw.l2_coalesced = *rc::gen::inRange(1, 4);
+    hw.l2_parts = *rc::gen::inRange(1, 3);
+    GemmTile t = wgmma_tile(64 * *rc::gen::inRange(1, 5), 16 * *rc::gen::inRange(1, 17));
+    t.cluster_m = *rc::gen::inRange(1, 3);
+    t.cluster_n = *rc::gen::inRange(1, 3);
+    t.split_k = *rc::gen::inRange(1, 9);
+    t.ctas_per_sm = *rc::gen::inRange(1, 4);
+    t.epilogue_overlapped = *rc::gen::arbitrary<bool>();
+    t.turn_overlapped = *rc::gen::arbitrary<bool>();
+    t.store_boxes = *rc::gen::inRange(0, 5);
+    const auto extent = [] { return *rc::gen::inRange<std::int64_t>(1, 20000); };
+    const GemmProblem p = gemm_problem(extent(), extent(), extent());
+    const StepCycles s = step_cycles(hw, t, p);
+    const Waves w = waves(hw, t, p);
+    const int stages = *rc::gen::inRange(2, 20);
+    RC_PRE(w.slots > 0);  // else no cluster of that size fits
+    const double floor =
+        GemmTimeFloor(hw, p).seconds(t, cluster_grid(p, t.tile_m, t.tile_n, 1, 1), k_steps(t, p), s, stages);
+    RC_ASSERT(floor > 0);
+    for (double dram : {0.0, p.compulsory_bytes().value, std::nan("")})
+        RC_ASSERT(floor <= gemm_time(hw, t, p, s, w, dram, stages).least);
 }
 
 }  // namespace

@@ -204,11 +204,14 @@ TEST(Derive, FixedValuesAreKept) {
     }
     request = {};
     request.order = Order::hilbert;
-    const GemmPlan curve =
-        plans(machine_by_id("h100-sxm"), gemm_problem(4096, 4096, 4096), request).plans.front();
-    EXPECT_EQ(curve.config.order, Order::hilbert);
-    EXPECT_TRUE(curve.buildable);
-    EXPECT_FALSE(curve.prediction.time_us) << "its traffic has no closed form";
+    for (const bool simulate : {true, false}) {
+        request.simulate = simulate;
+        const GemmPlan curve =
+            plans(machine_by_id("h100-sxm"), gemm_problem(4096, 4096, 4096), request).plans.front();
+        EXPECT_EQ(curve.config.order, Order::hilbert);
+        EXPECT_TRUE(curve.buildable);
+        EXPECT_EQ(curve.prediction.time_us.has_value(), simulate) << "its traffic has no closed form";
+    }
 }
 
 // 128x256 on two warpgroups: 128 sums, 64 registers of the last tile, 32 others, of 232.

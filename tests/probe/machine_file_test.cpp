@@ -37,8 +37,8 @@ ProbeRun made_up_run() {
     ProbeResult energy;
     energy.probe = "energy";
     energy.values = {{"energy.flop.bf16", "energy.flop.bf16", 0.5432, "pJ/FLOP", 0.01, 20, ""},
-                     {"energy.exponent", "energy.exponent", 2.1, "1", 0.1, 20, ""},
-                     {"energy.fill", "energy.fill", 14.2, "pJ/B", 1, 20, ""},
+                     {"energy.exponent", "energy.exponent", 1.55, "1", 0.1, 20, ""},
+                     {"energy.fill", "energy.fill", 15.2, "pJ/B", 1, 20, ""},
                      {"power.idle", "power.idle", 121.4, "W", 0, 1, ""},
                      {"cluster.sms_4", "cluster.sms_4", 120, "SMs", 0, 1, ""},
                      {"clock.matrix", "clock.sustained.bf16", 1335, "MHz", 9, 40, ""}};

@@ -20,6 +20,50 @@ TEST(Json, PlanDocumentFollowsItsSchema) {
     EXPECT_EQ(schema.faults(parsed(plan_document(sample::context(), sample::infeasible()))), "");
 }
 
+TEST(Json, ExplanationsFollowTheSchema) {
+    const JsonSchema schema("plan-1.json");
+    std::vector<Explanation> explanations = sample::explanations();
+    explanations[1].energy = sample::partly_known_energy();
+    const auto document = parsed(plan_document(sample::context(), sample::plans(), explanations));
+    EXPECT_EQ(schema.faults(document), "");
+    std::int64_t sum = 0;
+    const auto& steps = document.at("plans")[0].at("attainability");
+    for (const auto& step : steps) sum += step.at("cost_ns").get<std::int64_t>();
+    EXPECT_EQ(sum, 600000);
+    EXPECT_EQ(steps.back().at("time_ns"), sum);
+    EXPECT_FALSE(document.at("plans")[1].contains("attainability"));
+    EXPECT_FALSE(document.at("plans")[0].contains("counterfactuals"));
+    ASSERT_EQ(document.at("plans")[1].at("counterfactuals").size(), 4u);
+    EXPECT_EQ(document.at("plans")[1].at("counterfactuals")[2].at("wins"), "below");
+    EXPECT_TRUE(document.at("plans")[1].at("energy").at("total_j").is_null());
+    EXPECT_EQ(document.at("plans")[1].at("energy").at("unknown"), nlohmann::json({"energy.dram"}));
+}
+
+TEST(Json, AMeasuredLadderEndsWithTheMeasurement) {
+    const JsonSchema schema("measurement-1.json");
+    Measurement wrong = sample::explained_measurement();
+    wrong.invalid = "no";
+    const auto document =
+        parsed(measurement_document(sample::gpu_context(), {sample::explained_measurement(), wrong}));
+    EXPECT_EQ(schema.faults(document), "");
+    const auto& rows = document.at("rows");
+    EXPECT_EQ(rows[0].at("attainability").back().at("step"), "measured");
+    EXPECT_EQ(rows[0].at("attainability").back().at("cost_ns"), 50000);
+    EXPECT_NEAR(rows[0].at("energy").at("measured_j").get<double>(), 0.4485, 1e-12);
+    EXPECT_EQ(rows[1].at("attainability").back().at("step"), "launch");
+    EXPECT_TRUE(rows[1].at("energy").at("measured_j").is_null());
+}
+
+TEST(Json, BlameFollowsTheSchema) {
+    const auto document = parsed(measurement_document(sample::gpu_context(), {sample::blamed_measurement()}));
+    EXPECT_EQ(JsonSchema("measurement-1.json").faults(document), "");
+    const auto& blame = document.at("rows")[0].at("blame");
+    EXPECT_EQ(blame.at("term"), "loads");
+    EXPECT_EQ(blame.at("parts")[0].at("blamed_us"), 41);
+    EXPECT_TRUE(blame.at("parts")[1].at("time_us").is_null());
+    EXPECT_EQ(blame.at("parts")[1].at("predicted_time_us"), 300);
+}
+
 TEST(Json, MeasurementDocumentFollowsItsSchema) {
     const JsonSchema schema("measurement-1.json");
     const auto document = measurement_document(sample::gpu_context(),

@@ -68,7 +68,6 @@ inline Plans plans() {
     Plans out;
     out.machine_id = "h100-sxm";
     out.machine_name = "NVIDIA H100 SXM5 80 GB";
-    out.machine_hash = "0123456789abcdef0123456789abcdef";
     out.problem = gemm_problem(4096, 14336, 4096);
     out.plans = {plan(1), plan(2)};
     GemmPlan& second = out.plans[1];
@@ -85,6 +84,61 @@ inline Plans plans() {
     out.unchecked_walls = {"instruction against shared memory"};
     out.notes = {"tcgen05 is not modelled yet"};
     return out;
+}
+
+/// Of the two plans above: a ladder to plan 1's 600 us, energies known of both, the second's lower.
+inline std::vector<Explanation> explanations() {
+    const std::vector<Input> energies = {{"energy.flop.bf16", 0.5, "pJ/FLOP", "fitted"},
+                                         {"energy.fill", 15, "pJ/B", "fitted"},
+                                         {"energy.dram", 58, "pJ/B", "fitted"},
+                                         {"power.static", 140, "W", "assumed"},
+                                         {"energy.exponent", 2.2, "1", "fitted"}};
+    Explanation first;
+    first.rank = 1;
+    first.attainability = {
+        {"datasheet_roof", 486204, 486204, {{"peak", 9.8943e14, "FLOP/s", "the derivation"}}, ""},
+        {"measured_roof",
+         560000,
+         73796,
+         {{"sm_clock", 1588.25, "MHz", "the derivation"},
+          {"rate.wgmma.bf16.fp32", 4096, "FLOP/clk/SM", "computed"},
+          {"dram.sustained_read", 3.24, "TB/s", "measured"}},
+         ""},
+        {"whole_tiles", 560000, 0, {{"tiles", 1792, "", "the derivation"}}, ""},
+        {"shared", 560000, 0, {}, ""},
+        {"waves", 597900, 37900, {{"waves", 14, "", "the derivation"}}, ""},
+        {"turn", 600000, 2100, {{"wgmma.turn", 800, "clk", "measured"}}, ""},
+        {"launch", 600000, 0, {}, "not charged: launch.gap_stream is unknown"}};
+    first.energy = PlanEnergy{.matrix = 0.24,
+                              .fill = 0.08,
+                              .dram = 0.02,
+                              .idle = 0.084,
+                              .total = 0.424,
+                              .watts = 706.7,
+                              .joules_per_tflop = 0.8814,
+                              .inputs = energies,
+                              .unknown = {}};
+    Explanation second = first;
+    second.rank = 2;
+    second.attainability.clear();
+    second.energy->total = 0.4;
+    second.wins_if = {{"dram.sustained_read", "TB/s", 3.24, 2.9001},
+                      {"energy.exponent", "1", 2.2, 3.3},
+                      {"wgmma.turn", "clk", 800, 120},
+                      {"sm.count", "SMs", 132, 500}};
+    return {first, second};
+}
+
+/// Nobody has measured what a byte of DRAM costs.
+inline PlanEnergy partly_known_energy() {
+    PlanEnergy e = *explanations().front().energy;
+    e.dram.reset();
+    e.total.reset();
+    e.watts.reset();
+    e.joules_per_tflop.reset();
+    e.inputs[2] = {"energy.dram", std::nullopt, "", "unknown on h100-sxm"};
+    e.unknown = {"energy.dram"};
+    return e;
 }
 
 inline Infeasible infeasible() {
@@ -143,6 +197,38 @@ inline Measurement measurement() {
                    .cublaslt_ratio_high = 0.985,
                    .cublaslt_best_counters = {},
                    .missing = ""};
+    return m;
+}
+
+/// 690 W for 650 us are 0.4485 J.
+inline Measurement explained_measurement() {
+    Measurement m = measurement();
+    m.explanation = explanations().front();
+    return m;
+}
+
+/// 50 us missed, 41 of them with the loads; the kernel without products did not compile.
+inline Measurement blamed_measurement() {
+    Measurement m = measurement();
+    PartTime loads;
+    loads.left_out = LeftOut::loads;
+    loads.time_us = 551, loads.time_us_low = 550, loads.time_us_high = 552;
+    loads.samples = 7;
+    loads.sm_clock_mhz = 1600;
+    loads.predicted_us = 540;
+    loads.predicted_clock_mhz = 1610;
+    loads.predicted_at_clock_us = 543;
+    loads.blamed_us = 41;
+    PartTime products;
+    products.left_out = LeftOut::products;
+    products.invalid = "ptxas: 16 bytes spill stores";
+    products.predicted_us = 300;
+    m.blame = Blame{.parts = {loads, products},
+                    .whole_clock_mhz = 1502,
+                    .whole_at_clock_us = 601,
+                    .miss_us = 50,
+                    .clock_us = 1,
+                    .term = "loads"};
     return m;
 }
 

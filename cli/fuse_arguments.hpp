@@ -1,0 +1,39 @@
+// What `plan fuse`, `build fuse` and `measure fuse` share: the expression, its tensors, the machine, what is
+// fixed.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/gemm_arguments.hpp"
+#include "rooftile/plan/fuse_plan.hpp"
+
+namespace rooftile::cli {
+
+/// The flags as written; empty: not given.
+struct FuseFlags {
+    std::string expression;
+    std::vector<std::string> tensors;
+    GemmFlags machine;  ///< --machine and --set alone
+    std::string width, items, threads, threads_per_row, cluster, stages, home, persistent, alignment, top;
+};
+
+void add_fuse_flags(CLI::App& verb, FuseFlags& flags, int default_top);
+
+/// Throw RequestError; a fault of the expression points at its column.
+FuseProblem problem_of(const FuseFlags& flags);
+FuseRequest request_of(const FuseFlags& flags, int default_top);
+
+/// derive(), with the target's note among the outcome's notes.
+std::variant<FusePlans, FuseInfeasible> derive_for(const Target& target, const FuseProblem& problem,
+                                                   const FuseRequest& request);
+
+/// No kernel computes it: the one line on stderr, and the document where a format asks for it. Returns 10.
+int report_infeasible(const FuseInfeasible& infeasible, const DocumentContext& context,
+                      const OutputFlags& output);
+
+void add_plan_fuse(CLI::App& plan, struct Invocation& invocation);
+void add_build_fuse(CLI::App& build, struct Invocation& invocation);
+void add_measure_fuse(CLI::App& measure, struct Invocation& invocation);
+
+}  // namespace rooftile::cli

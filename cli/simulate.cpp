@@ -1,0 +1,177 @@
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/gemm_arguments.hpp"
+#include "cli/output.hpp"
+#include "cli/values.hpp"
+#include "cli/verbs.hpp"
+#include "rooftile/error.hpp"
+#include "rooftile/model/gemm_bounds.hpp"
+#include "rooftile/report/simulation.hpp"
+
+namespace rooftile::cli {
+namespace {
+
+constexpr std::string_view order_sets[] = {"all", "plan"};
+constexpr std::string_view policies[] = {"lru", "opt"};
+constexpr std::string_view layouts[] = {"half", "halves", "whole"};
+
+struct SimulateFlags {
+    GemmFlags gemm;
+    OutputFlags output;
+    std::string orders, policy = "lru", layout = "half", svg;
+};
+
+// Of a plan's tiling, what moves bytes.
+GemmTile tile_of(const GemmConfig& c) {
+    return {.tile_m = c.tile_m,
+            .tile_n = c.tile_n,
+            .tile_k = c.tile_k,
+            .cluster_m = c.cluster_m,
+            .cluster_n = c.cluster_n,
+            .split_k = c.split_k,
+            .ctas_per_sm = c.ctas_per_sm,
+            .warp_m = c.tile_m,
+            .warp_n = c.tile_n,
+            .epilogue_overlapped = false};
+}
+
+std::optional<double> if_known(double x) { return std::isnan(x) ? std::nullopt : std::optional(x); }
+
+L2Model l2_of(const SimulateFlags& flags, const Machine& machine, const GemmHardware& hw) {
+    if (std::isnan(hw.l2_bytes))
+        throw RequestError(
+            fmt::format("l2.size of {} is unknown, and nothing can be simulated without; --set \"l2.size=50 "
+                        "MB\" gives it",
+                        machine.id));
+    return {.policy = L2Policy(one_of("--policy", flags.policy, policies)),
+            .layout = L2Layout(one_of("--l2", flags.layout, layouts)),
+            .part_bytes = std::int64_t(hw.l2_bytes),
+            .parts = int(machine.count("l2.partitions").value_or(1))};
+}
+
+/// The orders asked for: the planned one, all, or all the bands of a fixed height.
+std::vector<WalkOrder> orders_of(const SimulateFlags& flags, const GemmConfig& config) {
+    const WalkOrder planned{config.order, has_groups(config.order) ? config.group : 1};
+    const bool fixed = !flags.gemm.order.empty() || !flags.gemm.group.empty();
+    if (fixed && !flags.orders.empty() && flags.orders != "plan")
+        throw RequestError(
+            fmt::format("--orders {} and --order or --group exclude each other; give one", flags.orders));
+    if (fixed || flags.orders == "plan") return {planned};
+    if (!flags.orders.empty()) one_of("--orders", flags.orders, order_sets);
+    std::vector<WalkOrder> orders = all_orders();
+    if (std::find(orders.begin(), orders.end(), planned) == orders.end()) orders.push_back(planned);
+    return orders;
+}
+
+Simulation simulation_of(const SimulateFlags& flags, const Target& target, const Plans& plans) {
+    Simulation s;
+    s.machine_id = plans.machine_id;
+    s.machine_name = plans.machine_name;
+    s.plan = plans.plans.front();
+    const GemmConfig& config = s.plan.config;
+    const GemmTile tile = tile_of(config);
+    // Traffic asks for no rate: any family's numbers do.
+    const GemmHardware hw = gemm_hardware(target.machine, "wgmma", s.plan.problem.a_type, s.unknown);
+    std::erase_if(s.unknown, [](const std::string& key) {
+        return !key.starts_with("l2.") && !key.starts_with("sm.") && !key.starts_with("shared.");
+    });
+    s.l2 = l2_of(flags, target.machine, hw);
+    s.notes = plans.notes;
+    const auto walk = gemm_walk(hw, tile, s.plan.problem, config.order, config.group);
+    if (!walk)
+        throw RequestError(
+            fmt::format("sm.count of {} is unknown; --set sm.count=N gives it", target.machine.id));
+    s.walk = *walk;
+    s.dram_bound = if_known(dram_lower_bound_bytes(hw, s.plan.problem));
+    s.l2_bound = if_known(l2_lower_bound_bytes(hw, tile, s.plan.problem));
+    const WalkTraffic closed(hw, tile, s.plan.problem);
+    for (const WalkOrder& order : orders_of(flags, config)) {
+        GemmWalk one = s.walk;
+        one.order = order.order, one.group = order.group;
+        SimulatedOrder row{
+            .order = order, .planned = false, .traffic = simulate(one, s.l2), .model_dram_bytes = {}};
+        row.planned =
+            order.order == config.order && (!has_groups(order.order) || order.group == config.group);
+        if (const auto bytes = if_known(closed.dram(order.order, order.group)))
+            row.model_dram_bytes = std::int64_t(std::llround(*bytes));
+        s.orders.push_back(row);
+    }
+    std::stable_sort(s.orders.begin(), s.orders.end(), [](const auto& x, const auto& y) {
+        return x.traffic.dram_bytes() < y.traffic.dram_bytes();
+    });
+    return s;
+}
+
+void write_svg(const SimulateFlags& flags, const Simulation& s) {
+    if (s.l2.policy != L2Policy::lru || s.l2.layout == L2Layout::halves)
+        throw RequestError("--svg draws LRU over one cache; leave out --policy opt and --l2 halves");
+    std::vector<TileHits> tiles;
+    const GemmTraffic traffic = simulate_lru(s.walk, s.l2.capacity(), &tiles);
+    OutputFlags output;
+    output.file = flags.svg;
+    output.flag = "--svg";
+    write_result(walk_svg(s.plan.problem, s.walk, traffic, tiles), output);
+}
+
+int simulate_gemm(const SimulateFlags& flags, const std::string& command) {
+    const Format format = checked_format(flags.output);
+    const GemmProblem problem = problem_of(flags.gemm);
+    const GemmRequest request = request_of(flags.gemm, 1);
+    const Target target = target_of(flags.gemm);
+    const DocumentContext context = context_of(target.machine, command);
+    const auto outcome = derive_for(target, problem, request);
+    if (const auto* infeasible = std::get_if<Infeasible>(&outcome))
+        return report_infeasible(*infeasible, context, flags.output);
+    const Simulation simulation = simulation_of(flags, target, std::get<Plans>(outcome));
+    if (!flags.svg.empty()) write_svg(flags, simulation);
+    if (format == Format::text) {
+        write_result(simulation_text(simulation, terminal_for(flags.output)), flags.output);
+        return int(ExitCode::done);
+    }
+    const Json document = simulation_document(context, simulation);
+    write_result(format == Format::csv ? simulation_csv(document) : document_text(document, format),
+                 flags.output);
+    return int(ExitCode::done);
+}
+
+}  // namespace
+
+void add_simulate(CLI::App& app, Invocation& invocation) {
+    CLI::App* simulate = app.add_subcommand("simulate", "Answer the model's questions step by step");
+    simulate->callback([&invocation, simulate] {
+        if (!simulate->get_subcommands().empty()) return;
+        invocation.run = []() -> int {
+            throw RequestError("simulate what? rooftile simulate gemm --m M --n N --k K");
+        };
+    });
+    auto flags = std::make_shared<SimulateFlags>();
+    CLI::App* gemm =
+        simulate->add_subcommand("gemm", "What a plan's walk over C reads from DRAM and finds in L2");
+    add_gemm_flags(*gemm, flags->gemm, 1);
+    const char* group = "Simulation";
+    const auto add = [&](const char* name, std::string& value, const char* type_name, const char* meaning) {
+        gemm->add_option(name, value, meaning)->type_name(type_name)->check(refuse_empty)->group(group);
+    };
+    add("--orders", flags->orders, "all|plan", "Every order (default), or the plan's; --order fixes another");
+    add("--policy", flags->policy, "lru|opt", "lru (default), or opt: the least any replacement could read");
+    add("--l2", flags->layout, "half|halves|whole",
+        "One partition's bytes (default), two partitions followed, or all of L2 as one");
+    add("--svg", flags->svg, "FILE", "Draw the plan's walk over C, coloured by hits, into FILE");
+    add_output_flags(*gemm, flags->output, Documents::all);
+    gemm->footer(
+        "Examples:\n"
+        "  rooftile simulate gemm --shape 8192x8192x8192 --machine h200-sxm\n"
+        "  rooftile simulate gemm --shape 4096x14336x4096 --tile 128x256x64 --order hilbert --svg walk.svg\n"
+        "  rooftile simulate gemm --shape 2048x7168x2048 --policy opt --json\n");
+    gemm->callback([&invocation, flags] {
+        invocation.run = [&invocation, flags] { return simulate_gemm(*flags, invocation.command); };
+    });
+}
+
+}  // namespace rooftile::cli

@@ -1,0 +1,38 @@
+// What a fused kernel is told at launch beside its tensors; made by the host.
+#pragma once
+
+namespace rooftile::fuse {
+
+/// Division by a number known at launch: one high product and a shift. Exact for dividends below 2^31.
+struct Divider {
+    unsigned divisor = 1, multiplier = 0, shift = 0;  ///< multiplier 0: the divisor is a power of two
+
+    constexpr unsigned quotient(unsigned n) const {
+        if (multiplier == 0) return n >> shift;
+        return static_cast<unsigned>((static_cast<unsigned long long>(n) * multiplier) >> 32) >> shift;
+    }
+};
+
+/// `divisor` from 1 to 2^31 - 1.
+constexpr Divider divider(unsigned divisor) {
+    Divider d;
+    d.divisor = divisor;
+    while ((1ull << d.shift) < divisor) ++d.shift;  // ceil(log2)
+    if ((1ull << d.shift) == divisor) return d;
+    // 2^(32 + s) / divisor rounded up, s = ceil(log2) - 1: below 2^32, and exact while n < 2^31.
+    --d.shift;
+    d.multiplier = static_cast<unsigned>(((1ull << (32 + d.shift)) + divisor - 1) / divisor);
+    return d;
+}
+
+/// Static shared memory of a CTA at most, bytes: what its warps and its cluster tell each other.
+constexpr int exchange_bytes = 1024;
+
+struct FuseSizes {
+    long long rows = 1, columns = 1;  ///< in elements
+    long long vectors = 0;            ///< whole vectors: of everything (point-wise), or of a row
+    Divider row_vectors{};            ///< point-wise with rows: vectors of a row
+    void* workspace = nullptr;  ///< whole reductions: a counter that is 0 between launches, then partials
+};
+
+}  // namespace rooftile::fuse

@@ -1,0 +1,84 @@
+// The functions of the expression language in fp32. Each states its error against the exact value; arguments
+// are taken as exact. NaN gives NaN throughout, Inf what PyTorch gives.
+#pragma once
+
+#include "kernels/ptx/special.cuh"
+
+namespace rooftile::fuse {
+
+constexpr float log2_e = 1.4426950408889634f;
+
+/// At most 2 ulp.
+__device__ inline float divide(float x, float y) { return ptx::divide_full(x, y); }
+/// NaN where either is.
+__device__ inline float minimum(float x, float y) { return ptx::min_nan(x, y); }
+__device__ inline float maximum(float x, float y) { return ptx::max_nan(x, y); }
+__device__ inline float relu(float x) { return ptx::max_nan(x, 0.0f); }
+/// sqrt and rsqrt: at most 2 ulp.
+__device__ inline float square_root(float x) { return ptx::sqrt_approx(x); }
+__device__ inline float inverse_root(float x) { return ptx::rsqrt_approx(x); }
+
+/// At most 2 ulp.
+__device__ inline float exponential(float x) { return expf(x); }
+/// Relative error at most (2 + |x|) * 2^-22: enough for a result of 16 bits, or below one that is near 1.
+__device__ inline float exponential_16(float x) { return ptx::exp2_approx(x * log2_e); }
+/// At most 2 ulp.
+__device__ inline float logarithm(float x) { return logf(x); }
+__device__ inline float error_function(float x) { return erff(x); }
+
+/// x to a whole power by squaring: at most |n| ulp.
+template <int n>
+__device__ inline float power(float x) {
+    if constexpr (n < 0) return divide(1.0f, power<-n>(x));
+    else if constexpr (n == 0) return 1.0f;
+    else if constexpr (n == 1) return x;
+    else if constexpr (n % 2 == 0) return power<n / 2>(x * x);
+    else return x * power<n / 2>(x * x);
+}
+
+/// 1 / (1 + e^-x): relative error at most (4 + |x|) * 2^-22, absolute at most 2^-120.
+__device__ inline float sigmoid(float x) {
+    return ptx::reciprocal_approx(1.0f + ptx::exp2_approx(-log2_e * x));
+}
+/// x * sigmoid(x), with its relative error.
+__device__ inline float silu(float x) { return x * sigmoid(x); }
+
+/// Relative error at most 2^-19. Cannot overflow: e^2|x| = Inf gives 1.
+__device__ inline float hyperbolic_tangent(float x) {
+    const float a = fabsf(x);
+    const float far = 1.0f - 2.0f * ptx::reciprocal_approx(1.0f + ptx::exp2_approx(2.0f * log2_e * a));
+    // Near 0 the difference would cancel: Taylor's series to x^9, whose next term is below 2^-24 there.
+    const float s = x * x;
+    float near = fmaf(s, 62.0f / 2835.0f, -17.0f / 315.0f);
+    near = fmaf(s, near, 2.0f / 15.0f);
+    near = fmaf(s, near, -1.0f / 3.0f);
+    near = fmaf(s * x, near, x);
+    return a < 0.3f ? near : copysignf(far, x);
+}
+
+/// x * Phi(x), Phi the normal distribution: GELU by erf. Relative error at most 2^-19 for x >= 0 and
+/// (8 + x^2) * 2^-22 below; absolute at most 2^-120.
+/// Phi(-a) = e^(-a^2 / 2) * p(t), t = 1 / (1 + 0.38 a / sqrt(2)); p is the minimax polynomial of relative
+/// error 1.0e-6 over a / sqrt(2) in 0 .. 10, fitted by reweighted least squares to fp64's erfc.
+__device__ inline float gelu(float x) {
+    const float t = ptx::reciprocal_approx(fmaf(fabsf(x), 0.26870057f, 1.0f));
+    float p = fmaf(t, -0.06260056f, 0.16760172f);
+    p = fmaf(t, p, -0.034310669f);
+    p = fmaf(t, p, 0.12340230f);
+    p = fmaf(t, p, 0.090518609f);
+    p = fmaf(t, p, 0.10824022f);
+    p = fmaf(t, p, 0.10714786f);
+    const float below = t * p * ptx::exp2_approx(-0.5f * log2_e * x * x);
+    // -Inf * 0 is NaN, as PyTorch's own.
+    return x * (x > 0.0f ? 1.0f - below : below);
+}
+
+/// 0.5 x (1 + tanh(u)) = x / (1 + e^-2u), u = 0.79788456 (x + 0.044715 x^3): nothing cancels, nothing
+/// overflows to NaN. Relative error at most (8 + |2u|) * 2^-22, absolute at most 2^-120.
+__device__ inline float gelu_tanh(float x) {
+    constexpr float scale = -2.0f * 0.7978845608028654f * log2_e;
+    const float u = x * fmaf(x * x, 0.044715f * scale, scale);
+    return x * ptx::reciprocal_approx(1.0f + ptx::exp2_approx(u));
+}
+
+}  // namespace rooftile::fuse

@@ -1,0 +1,127 @@
+// Elements as they lie in memory, a few to a vector, and their values in fp32.
+#pragma once
+
+#include "kernels/ptx/convert.cuh"
+#include "kernels/ptx/cp_async.cuh"
+#include "kernels/ptx/matrix_store.cuh"
+#include "kernels/ptx/stream.cuh"
+
+namespace rooftile::fuse {
+
+/// Bits of a 16-bit number; what they mean is in the type's name.
+struct bf16 {
+    static constexpr Type type = Type::bf16;
+    unsigned short bits;
+};
+struct fp16 {
+    static constexpr Type type = Type::fp16;
+    unsigned short bits;
+};
+/// One byte, 0 or 1.
+struct boolean {
+    unsigned char byte;
+};
+
+__device__ inline float widened(bf16 x) { return ptx::widen<Type::bf16>(x.bits); }
+__device__ inline float widened(fp16 x) { return ptx::widen<Type::fp16>(x.bits); }
+__device__ inline float widened(float x) { return x; }
+__device__ inline bool widened(boolean x) { return x.byte != 0; }
+
+/// `x` rounded to nearest even.
+template <class T>
+__device__ inline T narrowed(float x) {
+    if constexpr (sizeof(T) >= 4) return static_cast<T>(x);
+    else return {ptx::narrow<T::type>(x)};
+}
+template <class T>
+__device__ inline T narrowed(bool x) {
+    return {static_cast<unsigned char>(x)};
+}
+template <class T>
+__device__ inline T narrowed(long long x) {
+    return x;
+}
+/// `x` as a T holds it.
+template <class T>
+__device__ inline float rounded(float x) {
+    return widened(narrowed<T>(x));
+}
+
+constexpr int least(int x, int y) { return x < y ? x : y; }
+
+/// `width` consecutive elements of type T in registers.
+template <class T, int width>
+struct alignas(least(16, width* static_cast<int>(sizeof(T)))) Pack {
+    T element[width];
+
+    __device__ auto operator[](int k) const { return widened(element[k]); }
+};
+
+/// Reads vector number `vector` of a tensor, which passes through once: in accesses of 16 bytes where the
+/// vector has as many.
+template <class T, int width>
+__device__ inline void load(Pack<T, width>& to, const T* tensor, long long vector) {
+    const T* from = tensor + vector * width;
+    constexpr int bytes = width * static_cast<int>(sizeof(T));
+    constexpr int access = least(16, bytes);
+    if constexpr (access < 4) {
+#pragma unroll
+        for (int k = 0; k < width; ++k) to.element[k] = from[k];
+    } else {
+        using Words = ptx::Words<access>;
+#pragma unroll
+        for (int i = 0; i < bytes / access; ++i)
+            ptx::load_once(reinterpret_cast<Words*>(&to)[i], reinterpret_cast<const Words*>(from) + i);
+    }
+}
+
+/// Puts a vector on its way into shared memory; it is there once this thread has waited for its group.
+template <class T, int width>
+__device__ inline void load_ahead(Pack<T, width>& to, const T* tensor, long long vector) {
+    constexpr int bytes = width * static_cast<int>(sizeof(T));
+    constexpr int access = least(16, bytes);
+    static_assert(access >= 4, "the shortest asynchronous copy");
+    const char* from = reinterpret_cast<const char*>(tensor + vector * width);
+    const unsigned shared = static_cast<unsigned>(__cvta_generic_to_shared(&to));
+#pragma unroll
+    for (int i = 0; i < bytes; i += access) ptx::copy_async<access>(shared + i, from + i);
+}
+
+/// Reads what other rows read too: through L1.
+template <class T, int width>
+__device__ inline void load_again(Pack<T, width>& to, const T* tensor, long long vector) {
+    to = reinterpret_cast<const Pack<T, width>*>(tensor)[vector];
+}
+
+template <class T, int width>
+__device__ inline void store(T* tensor, long long vector, const Pack<T, width>& from) {
+    T* to = tensor + vector * width;
+    constexpr int bytes = width * static_cast<int>(sizeof(T));
+    constexpr int access = least(16, bytes);
+    if constexpr (access < 4) {
+#pragma unroll
+        for (int k = 0; k < width; ++k) to[k] = from.element[k];
+    } else {
+        using Words = ptx::Words<access>;
+#pragma unroll
+        for (int i = 0; i < bytes / access; ++i)
+            ptx::store_once(reinterpret_cast<Words*>(to) + i, reinterpret_cast<const Words*>(&from)[i]);
+    }
+}
+
+/// Values as a vector of T, two 16-bit numbers an instruction.
+template <class T, class Value, int width>
+__device__ inline Pack<T, width> packed(const Value (&values)[width]) {
+    Pack<T, width> pack;
+    if constexpr (sizeof(T) == 2 && width % 2 == 0) {
+#pragma unroll
+        for (int k = 0; k < width; k += 2)
+            reinterpret_cast<unsigned*>(&pack)[k / 2] = ptx::pack2<T::type>(values[k], values[k + 1]);
+    } else {
+#pragma unroll
+        for (int k = 0; k < width; ++k) pack.element[k] = narrowed<T>(values[k]);
+    }
+    return pack;
+}
+
+}  // namespace rooftile::fuse

@@ -1,0 +1,137 @@
+// How the values of a row come together: one accumulator a kind, fed by vectors, merged in any order.
+//
+// Every accumulator is a few 32-bit words, so that shuffles and shared memory carry them as they are.
+#pragma once
+
+#include "kernels/fuse/math.cuh"
+
+namespace rooftile::fuse {
+
+constexpr float infinity = __builtin_bit_cast(float, 0x7f800000);
+
+/// Rounding errors grow with the number of vectors of one thread, not with that of its elements.
+template <int width>
+__device__ inline float sum_of(const float (&v)[width]) {
+    float s[width];
+#pragma unroll
+    for (int k = 0; k < width; ++k) s[k] = v[k];
+#pragma unroll
+    for (int half = width / 2; half > 0; half /= 2)
+#pragma unroll
+        for (int k = 0; k < half; ++k) s[k] += s[k + half];
+    return s[0];
+}
+
+struct Sum {
+    float total = 0;
+
+    template <int width>
+    __device__ void add(const float (&v)[width], unsigned) {
+        total += sum_of(v);
+    }
+    __device__ void merge(const Sum& other) { total += other.total; }
+};
+
+struct SquareSum {
+    float total = 0;
+
+    template <int width>
+    __device__ void add(const float (&v)[width], unsigned) {
+        float squares[width];
+#pragma unroll
+        for (int k = 0; k < width; ++k) squares[k] = v[k] * v[k];
+        total += sum_of(squares);
+    }
+    __device__ void merge(const SquareSum& other) { total += other.total; }
+};
+
+struct Max {
+    float greatest = -infinity;
+
+    template <int width>
+    __device__ void add(const float (&v)[width], unsigned) {
+#pragma unroll
+        for (int k = 0; k < width; ++k) greatest = maximum(greatest, v[k]);
+    }
+    __device__ void merge(const Max& other) { greatest = maximum(greatest, other.greatest); }
+};
+
+/// The first column of the greatest value; NaN counts as greater than anything.
+struct ArgMax {
+    float greatest = -infinity;
+    unsigned place = 0xffffffffu;
+
+    __device__ void offer(float value, unsigned column) {
+        const bool mine = greatest != greatest, theirs = value != value;
+        const bool equal = value == greatest || (mine && theirs);
+        if (equal ? column < place : (theirs || (value > greatest && !mine))) {
+            greatest = value;
+            place = column;
+        }
+    }
+    template <int width>
+    __device__ void add(const float (&v)[width], unsigned column) {
+#pragma unroll
+        for (int k = 0; k < width; ++k) offer(v[k], column + k);
+    }
+    __device__ void merge(const ArgMax& other) { offer(other.greatest, other.place); }
+};
+
+/// The greatest value and the sum of e^(v - greatest), in one reading of the row (online softmax).
+struct Exponentials {
+    float greatest = -infinity;
+    float total = 0;
+
+    /// A row that so far is -Inf alone has no finite greatest to subtract: then 0 stands for it.
+    __device__ static float reference(float greatest) { return greatest == -infinity ? 0.0f : greatest; }
+
+    template <int width>
+    __device__ void add(const float (&v)[width], unsigned) {
+        float top = greatest;
+#pragma unroll
+        for (int k = 0; k < width; ++k) top = maximum(top, v[k]);
+        const float base = reference(top);
+        float terms[width];
+#pragma unroll
+        for (int k = 0; k < width; ++k) terms[k] = exponential_16(v[k] - base);
+        total = fmaf(total, exponential_16(greatest - base), sum_of(terms));
+        greatest = top;
+    }
+    __device__ void merge(const Exponentials& other) {
+        const float top = maximum(greatest, other.greatest);
+        const float base = reference(top);
+        total = total * exponential_16(greatest - base) + other.total * exponential_16(other.greatest - base);
+        greatest = top;
+    }
+    __device__ float log_sum_exp() const {
+        return greatest == infinity ? greatest : greatest + logarithm(total);
+    }
+};
+
+/// Mean and the sum of squared deviations from it (Chan, Golub and LeVeque 1979): nothing cancels where the
+/// mean is large.
+struct Moments {
+    float count = 0, mean = 0, deviations = 0;
+
+    template <int width>
+    __device__ void add(const float (&v)[width], unsigned) {
+        Moments vector;
+        vector.count = width;
+        vector.mean = sum_of(v) * (1.0f / width);
+        float squares[width];
+#pragma unroll
+        for (int k = 0; k < width; ++k) squares[k] = (v[k] - vector.mean) * (v[k] - vector.mean);
+        vector.deviations = sum_of(squares);
+        merge(vector);
+    }
+    __device__ void merge(const Moments& other) {
+        const float all = count + other.count;
+        const float share = other.count * ptx::reciprocal_approx(fmaxf(all, 1.0f));
+        const float apart = other.mean - mean;
+        mean = fmaf(apart, share, mean);
+        deviations += fmaf(apart * apart, count * share, other.deviations);
+        count = all;
+    }
+};
+
+}  // namespace rooftile::fuse

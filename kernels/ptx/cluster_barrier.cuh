@@ -1,0 +1,18 @@
+// The barrier of a cluster in its two halves, and a word into a peer's shared memory. PTX ISA 9.7.13.4
+// "barrier.cluster", 9.7.9.11 "st".
+#pragma once
+
+namespace rooftile::ptx {
+
+/// What was written before is visible to all CTAs of the cluster after their wait.
+__device__ inline void cluster_arrive() {
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+}
+__device__ inline void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
+
+/// `mapped` comes from map_to_rank.
+__device__ inline void store_cluster(unsigned mapped, unsigned word) {
+    asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(mapped), "r"(word) : "memory");
+}
+
+}  // namespace rooftile::ptx

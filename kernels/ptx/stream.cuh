@@ -1,0 +1,41 @@
+// Loads and stores of 1 to 16 bytes that pass through once. PTX ISA 9.7.9.9 "ld.global.nc", 9.7.9.11 "st".
+#pragma once
+
+namespace rooftile::ptx {
+
+template <int bytes>
+struct alignas(bytes) Words {
+    unsigned word[bytes / 4];
+};
+
+/// What nobody writes while the kernel runs and nobody reads again from L1. Volatile: loads stay where they
+/// are written, before the first use of any.
+__device__ inline void load_once(Words<16>& to, const void* from) {
+    asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(to.word[0]), "=r"(to.word[1]), "=r"(to.word[2]), "=r"(to.word[3])
+                 : "l"(from));
+}
+__device__ inline void load_once(Words<8>& to, const void* from) {
+    asm volatile("ld.global.nc.L1::no_allocate.v2.u32 {%0, %1}, [%2];"
+                 : "=r"(to.word[0]), "=r"(to.word[1])
+                 : "l"(from));
+}
+__device__ inline void load_once(Words<4>& to, const void* from) {
+    asm volatile("ld.global.nc.L1::no_allocate.u32 %0, [%1];" : "=r"(to.word[0]) : "l"(from));
+}
+
+/// What L2 need not keep: nobody reads it soon.
+__device__ inline void store_once(void* to, const Words<16>& from) {
+    asm volatile("st.global.cs.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(from.word[0]),
+                 "r"(from.word[1]), "r"(from.word[2]), "r"(from.word[3])
+                 : "memory");
+}
+__device__ inline void store_once(void* to, const Words<8>& from) {
+    asm volatile("st.global.cs.v2.u32 [%0], {%1, %2};" ::"l"(to), "r"(from.word[0]), "r"(from.word[1])
+                 : "memory");
+}
+__device__ inline void store_once(void* to, const Words<4>& from) {
+    asm volatile("st.global.cs.u32 [%0], %1;" ::"l"(to), "r"(from.word[0]) : "memory");
+}
+
+}  // namespace rooftile::ptx

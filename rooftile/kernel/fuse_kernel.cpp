@@ -1,0 +1,212 @@
+#include "rooftile/kernel/fuse_kernel.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <map>
+#include <mutex>
+
+#include "kernels/measure/philox.hpp"
+#include "rooftile/kernel/cache.hpp"
+#include "rooftile/kernel/driver_table.hpp"
+#include "rooftile/kernel/fuse_source.hpp"
+#include "rooftile/plan/fuse_staging.hpp"
+
+namespace rooftile {
+namespace {
+
+constexpr std::size_t workspace_header = 16, workspace_part = 16;  // bytes; kernels/fuse/whole.cuh
+
+/// A kernel in one context.
+struct Loaded {
+    Function function;
+    int grid = 0;
+};
+
+int grid_here(const Function& function, const FusePlan& plan, int device) {
+    const FuseConfig& c = plan.config;
+    const int fitting = function.ctas_per_sm(c.threads, int(fuse_launch(plan, 1).shared_bytes));
+    if (fitting == 0)
+        throw Error(ExitCode::gpu_failed,
+                    fmt::format("no CTA of {} threads fits on an SM of GPU {}", c.threads, device));
+    const int sms = Driver::instance().attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    std::int64_t resident = std::int64_t(sms) * std::min(fitting, c.ctas_per_sm);
+    if (c.cluster > 1) {
+        const Launch launch = fuse_launch(plan, resident / c.cluster * c.cluster);
+        resident =
+            std::min<std::int64_t>(resident, std::int64_t(active_clusters(function, launch)) * c.cluster);
+        if (resident == 0)
+            throw Error(ExitCode::gpu_failed,
+                        fmt::format("no cluster of {} CTAs fits on GPU {}", c.cluster, device));
+    }
+    return int(fuse_grid(plan, resident));
+}
+
+std::uint64_t checked(std::string_view name, const void* pointer, int alignment, std::int64_t elements) {
+    if (!pointer && elements > 0) throw RequestError(fmt::format("the pointer to {} is null", name));
+    if (reinterpret_cast<std::uintptr_t>(pointer) % std::uintptr_t(alignment) != 0)
+        throw RequestError(fmt::format("{} at {} is not aligned to {} B: plan with a smaller alignment", name,
+                                       pointer, alignment));
+    return reinterpret_cast<std::uint64_t>(pointer);
+}
+
+}  // namespace
+
+struct FuseKernel::State {
+    FusePlan plan;
+    Source source;
+    CachedCompile compiled;
+    double seconds = 0;
+
+    const Loaded& loaded() const {
+        CUctx_st* context = current_context();
+        const int device = current_device();  // throws where no context is current
+        const std::uint64_t id = context_id(context);
+        std::lock_guard lock(mutex);
+        if (auto found = contexts.find(id); found != contexts.end()) return found->second;
+        Driver::instance().require_arch(device, plan.arch);
+        if (!module) module = Module(compiled.compiled.cubin);
+        Loaded made;
+        made.function = module.function(compiled.compiled.lowered_names.front());
+        if (const unsigned bytes = fuse_launch(plan, 1).shared_bytes; bytes > 0)
+            made.function.allow_shared(int(bytes));
+        made.grid = grid_here(made.function, plan, device);
+        return contexts.emplace(id, std::move(made)).first->second;
+    }
+
+  private:
+    mutable std::mutex mutex;
+    mutable Module module;
+    mutable std::map<std::uint64_t, Loaded> contexts;  // references into a map stay valid
+};
+
+const FusePlan& FuseKernel::plan() const { return state_->plan; }
+const std::string& FuseKernel::name() const { return state_->source.name; }
+const std::string& FuseKernel::text() const { return state_->source.text; }
+const std::string& FuseKernel::cubin() const { return state_->compiled.compiled.cubin; }
+const std::string& FuseKernel::arch() const { return state_->source.arch; }
+const EntryInfo& FuseKernel::entry() const { return state_->compiled.compiled.entries.front(); }
+const std::string& FuseKernel::hash() const { return state_->compiled.key.hash; }
+bool FuseKernel::from_cache() const { return state_->compiled.from_cache; }
+double FuseKernel::compile_seconds() const { return state_->seconds; }
+std::string FuseKernel::ptx() const { return compile_to_ptx(state_->source); }
+void FuseKernel::load() const { state_->loaded(); }
+Function FuseKernel::function() const { return state_->loaded().function; }
+int FuseKernel::grid() const { return state_->loaded().grid; }
+
+std::size_t FuseKernel::workspace_bytes() const {
+    const int slots = whole_reductions(state_->plan.program);
+    return slots == 0 ? 0 : workspace_header + std::size_t(slots) * std::size_t(grid()) * workspace_part;
+}
+
+void FuseKernel::launch(Stream stream, std::span<const void* const> inputs, std::span<void* const> outputs,
+                        void* workspace) const {
+    const FusePlan& plan = state_->plan;
+    std::vector<std::uint64_t> tensors = fuse_tensors(plan, inputs, outputs);
+    fuse::FuseSizes sizes = fuse_sizes(plan);
+    sizes.workspace = workspace;
+    if (plan.program.form == FuseForm::whole && !workspace)
+        throw RequestError(fmt::format("{} needs a workspace of {} zeroed bytes", name(), workspace_bytes()));
+    const Loaded& loaded = state_->loaded();
+    if (plan.program.form != FuseForm::whole && plan.program.rows * plan.program.columns == 0
+        && std::all_of(plan.program.stores.begin(), plan.program.stores.end(),
+                       [](const ProgramStore& s) { return s.level == Level::element; }))
+        return;  // empty tensors: nothing to write
+    Launch launch = fuse_launch(plan, loaded.grid);
+    launch.stream = stream;
+    void* arguments[] = {tensors.data(), &sizes};
+    launch_raw(loaded.function, launch, arguments);
+}
+
+std::uint64_t dropout_threshold(double p) { return std::uint64_t(std::llround(p * 4294967296.0)); }
+
+std::vector<std::uint64_t> fuse_tensors(const FusePlan& plan, std::span<const void* const> inputs,
+                                        std::span<void* const> outputs) {
+    const FuseProblem& g = plan.problem;
+    if (inputs.size() != g.inputs.size() || outputs.size() != g.outputs.size())
+        throw RequestError(fmt::format("{} inputs and {} outputs given where the expression has {} and {}",
+                                       inputs.size(), outputs.size(), g.inputs.size(), g.outputs.size()));
+    constexpr int access_bytes = 16;
+    const auto alignment = [&](const GraphNode& n) {
+        const int vector = elements_of(n.shape) > 1 ? plan.config.width : 1;
+        return std::min(access_bytes, vector * bytes_of(n.element));
+    };
+    std::vector<std::uint64_t> words;
+    // The kernel's fields stand in the order of the program's loads.
+    for (const ProgramValue& v : plan.program.values) {
+        if (v.kind != ValueKind::load) continue;
+        const GraphNode& n = g.nodes[std::size_t(g.inputs[std::size_t(v.input)])];
+        words.push_back(checked(n.name, inputs[std::size_t(v.input)], alignment(n), elements_of(n.shape)));
+    }
+    for (const ProgramStore& s : plan.program.stores) {
+        const GraphOutput& o = g.outputs[std::size_t(s.output)];
+        const GraphNode& n = g.nodes[std::size_t(o.node)];
+        words.push_back(checked(o.name, outputs[std::size_t(s.output)], alignment(n), elements_of(n.shape)));
+    }
+    for (const ProgramValue& v : plan.program.values)
+        if (v.kind == ValueKind::compute && v.op == Op::dropout) {
+            const PhiloxKeys keys = philox_keys(v.seed);
+            for (int i = 0; i < 20; i += 2)
+                words.push_back(keys.word[i] | std::uint64_t(keys.word[i + 1]) << 32);
+            words.push_back(v.offset);
+            words.push_back(std::min<std::uint64_t>(dropout_threshold(v.value), 0xffffffffu));
+        }
+    return words;
+}
+
+fuse::FuseSizes fuse_sizes(const FusePlan& plan) {
+    const Program& p = plan.program;
+    const int width = plan.config.width;
+    fuse::FuseSizes sizes;
+    sizes.rows = p.rows;
+    sizes.columns = p.columns;
+    const std::int64_t row_vectors = p.columns / width;
+    sizes.vectors = p.form == FuseForm::row || p.flat ? row_vectors : p.rows * row_vectors;
+    constexpr std::int64_t most = 2147483647;
+    if (!p.flat && p.form != FuseForm::row)
+        sizes.row_vectors = fuse::divider(unsigned(std::clamp<std::int64_t>(row_vectors, 1, most)));
+    return sizes;
+}
+
+Launch fuse_launch(const FusePlan& plan, std::int64_t grid) {
+    Launch launch;
+    launch.grid_x = unsigned(grid);
+    launch.block_x = unsigned(plan.config.threads);
+    launch.shared_bytes = unsigned(staged_rows(plan.program, plan.config).bytes);
+    launch.cluster_x = unsigned(plan.config.cluster);
+    return launch;
+}
+
+std::int64_t fuse_grid(const FusePlan& plan, std::int64_t resident) {
+    constexpr std::int64_t most_ctas = 2147483647;
+    const FuseConfig& c = plan.config;
+    const Program& p = plan.program;
+    std::int64_t pieces = 1;
+    if (p.form == FuseForm::row) pieces = ceil_div(p.rows, std::max(1, c.rows_per_cta())) * c.cluster;
+    else pieces = ceil_div(p.rows * (p.columns / c.width), std::int64_t(c.threads) * c.items);
+    pieces = std::max<std::int64_t>(pieces, c.cluster);
+    const std::int64_t most =
+        c.persistent ? resident / c.cluster * c.cluster : most_ctas / c.cluster * c.cluster;
+    return std::min(pieces, most);
+}
+
+FuseKernel compile(const FusePlan& plan, const CompileOptions& options) {
+    const auto start = std::chrono::steady_clock::now();
+    auto state = std::make_shared<FuseKernel::State>();
+    state->plan = plan;
+    state->source = fuse_source(plan);
+    state->source.line_info = options.line_info;
+    if (options.cache) {
+        state->compiled = compile_cached(state->source);
+    } else {
+        state->compiled.key = cache_key(state->source);
+        state->compiled.compiled = compile_source(state->source);
+        check_clean(state->compiled.compiled, state->source.name);
+    }
+    state->seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return FuseKernel(std::move(state));
+}
+
+}  // namespace rooftile

@@ -1,0 +1,239 @@
+#include "rooftile/kernel/fuse_writer.hpp"
+
+namespace rooftile {
+namespace {
+
+/// Point-wise kernels, and reductions of everything, which read as they do and add up instead of storing.
+class PointwiseText {
+  public:
+    explicit PointwiseText(const FusePlan& plan) : w_(plan), p_(w_.program), flat_(p_.flat) {
+        for (int i : w_.values_where([](const ProgramValue& v) { return v.kind == ValueKind::load; }))
+            (w_.value(i).level == Level::uniform ? uniform_loads_ : loads_).push_back(i);
+        dropouts_ = w_.values_where([](const ProgramValue& v) { return v.op == Op::dropout; });
+        reduces_ = w_.values_where([](const ProgramValue& v) { return v.kind == ValueKind::reduce; });
+    }
+
+    std::string text() {
+        w_.preamble(story());
+        element();
+        kernel();
+        w_.closing();
+        return w_.take();
+    }
+
+  private:
+    bool whole() const { return p_.form == FuseForm::whole; }
+
+    std::string story() const {
+        const FuseConfig& c = w_.config;
+        return fmt::format(
+            "{}: a thread has {} vector{} of {} elements of every full tensor in flight before it uses "
+            "the first; {}.",
+            whole() ? "A reduction of everything" : "Point-wise", c.items, c.items == 1 ? "" : "s", c.width,
+            c.persistent ? "one wave of CTAs walks all of it" : "a CTA takes one piece");
+    }
+
+    /// What element() gives: an output's value, or what a reduction takes.
+    struct Result {
+        int value;
+        std::string name, type;
+    };
+    std::vector<Result> results() const {
+        std::vector<Result> out;
+        for (int r : reduces_) out.push_back({w_.value(r).operands[0], w_.values.base(r), "float"});
+        if (whole()) return out;
+        for (size_t s = 0; s < p_.stores.size(); ++s) {
+            const int v = p_.stores[s].value;
+            const char* type = w_.values.is_bool(v) ? "bool" : "float";
+            const int output = p_.stores[s].output;
+            out.push_back({v, w_.plan.problem.outputs[size_t(output)].name, type});
+        }
+        return out;
+    }
+
+    void element() {
+        std::string parameters;
+        const auto parameter = [&](const std::string& text) {
+            parameters += (parameters.empty() ? "" : ", ") + text;
+        };
+        std::set<int> known;
+        for (const auto* list : {&loads_, &uniform_loads_})
+            for (int i : *list) {
+                parameter(fmt::format("{} {}", w_.values.is_bool(i) ? "bool" : "float", w_.values.name(i)));
+                known.insert(i);
+            }
+        for (int i : dropouts_) parameter("bool " + w_.values.keep(i));
+        std::vector<int> targets;
+        for (const Result& r : results()) {
+            parameter(fmt::format("{}& {}_result", r.type, r.name));
+            targets.push_back(r.value);
+        }
+        w_.line(0, "/// One element.");
+        w_.line(0, "__device__ inline void element({}) {{", parameters);
+        std::vector<std::string> expressions;
+        w_.raw(w_.values.statements(targets, known, "    ", "", &expressions));
+        for (size_t i = 0; i < targets.size(); ++i)
+            w_.line(1, "{}_result = {};", results()[i].name, expressions[i]);
+        w_.line(0, "}}\n");
+    }
+
+    void kernel() {
+        const FuseConfig& c = w_.config;
+        w_.kernel_head(fmt::format("{}, {}", c.threads, c.ctas_per_sm));
+        w_.line(1, "constexpr int width = {};  // elements of a vector", c.width);
+        w_.line(1, "constexpr int items = {};  // vectors of a tensor in flight", c.items);
+        w_.line(1, "constexpr {} threads = {};", w_.index, c.threads);
+        w_.line(1, "const {} vectors = size.vectors;", w_.index);
+        for (int i : uniform_loads_)
+            w_.line(1, "const {} {} = widened(*t.{});", w_.values.is_bool(i) ? "bool" : "float",
+                    w_.values.name(i), w_.values.input(i));
+        for (int r : reduces_) w_.line(1, "{} {};", accumulator(r), w_.values.name(r));
+        w_.line(1, "");
+        w_.line(1, "for ({0} first = {0}(blockIdx.x) * (threads * items) + threadIdx.x; first < vectors;",
+                w_.index);
+        w_.line(1, "     first += {}(gridDim.x) * (threads * items)) {{", w_.index);
+        for (int i : loads_) {
+            if (w_.value(i).access.along_row)
+                w_.line(2, "Pack<{}, width> {}_pack[items];", w_.type_of_load(i), w_.values.base(i));
+            else w_.line(2, "{} {}[items];", w_.values.is_bool(i) ? "bool" : "float", w_.values.name(i));
+        }
+        load_loop();
+        compute_loop();
+        w_.line(1, "}}");
+        if (flat_ && c.width > 1) tail();
+        if (whole()) finish();
+    }
+
+    std::string accumulator(int r) const { return w_.value(r).reduction == Reduction::max ? "Max" : "Sum"; }
+
+    /// Where vector i of a thread lies; row and column where one of `values` needs them.
+    void place(int depth, const std::vector<int>& of) {
+        w_.line(depth, "const {} at = first + i * threads;", w_.index);
+        w_.line(depth, "if (at >= vectors) break;");
+        bool row = false, column = false;
+        for (int i : of) {
+            const Access& access = w_.value(i).access;
+            row = row || !access.full();
+            column = column || (!access.full() && access.along_row);
+        }
+        if (flat_ || !row) return;
+        if (w_.index == "unsigned") w_.line(depth, "const unsigned row = size.row_vectors.quotient(at);");
+        else w_.line(depth, "const long long row = at / size.row_vectors.divisor;");
+        if (column) w_.line(depth, "const {} column = at - row * size.row_vectors.divisor;", w_.index);
+    }
+
+    /// The vector of a tensor that lies along the row.
+    std::string vector_of(const Access& access) const {
+        if (flat_ || access.full()) return "at";
+        if (access.bands.empty()) return "column";
+        return fmt::format("{} * size.row_vectors.divisor + column", w_.row_text(access, "row"));
+    }
+
+    void load_loop() {
+        w_.unroll();
+        w_.line(2, "for (int i = 0; i < items; ++i) {{");
+        place(3, loads_);
+        for (int i : loads_) {
+            const Access& access = w_.value(i).access;
+            if (access.along_row)
+                w_.line(3, "{}({}_pack[i], t.{}, {});", access.full() ? "load" : "load_again",
+                        w_.values.base(i), w_.values.input(i), vector_of(access));
+            else
+                w_.line(3, "{}[i] = widened(t.{}[{}]);", w_.values.name(i), w_.values.input(i),
+                        w_.row_text(access, "row"));
+        }
+        w_.line(2, "}}");
+    }
+
+    std::string call(const std::string& loaded_index, const std::string& keep_index,
+                     const std::string& result_index, bool packs) const {
+        std::string arguments;
+        const auto argument = [&](const std::string& text) {
+            arguments += (arguments.empty() ? "" : ", ") + text;
+        };
+        for (int i : loads_) {
+            if (!packs) argument(fmt::format("widened(t.{}[{}])", w_.values.input(i), loaded_index));
+            else if (w_.value(i).access.along_row) argument(w_.values.base(i) + "_pack[i][k]");
+            else argument(w_.values.name(i) + "[i]");
+        }
+        for (int i : uniform_loads_) argument(w_.values.name(i));
+        for (int i : dropouts_) argument(w_.values.keep(i) + keep_index);
+        for (const Result& r : results()) argument(fmt::format("{}_values{}", r.name, result_index));
+        return "element(" + arguments + ");";
+    }
+
+    void compute_loop() {
+        w_.unroll();
+        w_.line(2, "for (int i = 0; i < items; ++i) {{");
+        place(3, dropouts_);
+        for (int i : dropouts_) {
+            w_.line(3, "bool {}[width];", w_.values.keep(i));
+            w_.line(3, "kept({}, static_cast<unsigned long long>({}) * width, t.{});", w_.values.keep(i),
+                    vector_of(w_.value(i).access), w_.values.key(i));
+        }
+        for (const Result& r : results()) w_.line(3, "{} {}_values[width];", r.type, r.name);
+        w_.unroll();
+        w_.line(3, "for (int k = 0; k < width; ++k)");
+        w_.line(4, "{}", call("", "[k]", "[k]", true));
+        for (int r : reduces_) w_.line(3, "{}.add({}_values, 0);", w_.values.name(r), w_.values.base(r));
+        if (!whole())
+            for (size_t s = 0; s < p_.stores.size(); ++s)
+                w_.line(3, "store(t.{}, at, packed<{}>({}_values));", w_.values.output(int(s)),
+                        w_.type_of_store(int(s)), w_.plan.problem.outputs[size_t(p_.stores[s].output)].name);
+        w_.line(2, "}}");
+    }
+
+    void tail() {
+        w_.line(1, "// Elements behind the last whole vector.");
+        w_.line(1, "const long long rest = size.columns - static_cast<long long>(vectors) * width;");
+        w_.line(1, "if (blockIdx.x == 0 && threadIdx.x < rest) {{");
+        w_.line(2, "const long long at = size.columns - rest + threadIdx.x;");
+        for (int i : dropouts_) {
+            w_.line(2, "bool {}[1];", w_.values.keep(i));
+            w_.line(2, "kept({}, at, t.{});", w_.values.keep(i), w_.values.key(i));
+        }
+        for (const Result& r : results()) w_.line(2, "{} {}_values[1];", r.type, r.name);
+        w_.line(2, "{}", call("at", "[0]", "[0]", false));
+        for (int r : reduces_) w_.line(2, "{}.add({}_values, 0);", w_.values.name(r), w_.values.base(r));
+        if (!whole())
+            for (size_t s = 0; s < p_.stores.size(); ++s)
+                w_.line(2, "t.{}[at] = narrowed<{}>({}_values[0]);", w_.values.output(int(s)),
+                        w_.type_of_store(int(s)), w_.plan.problem.outputs[size_t(p_.stores[s].output)].name);
+        w_.line(1, "}}");
+    }
+
+    void finish() {
+        w_.line(1, "");
+        w_.line(1, "using WholeTeam = Team<threads, threads>;");
+        w_.line(1, "__shared__ WholeTeam::Exchange exchange;");
+        w_.line(1, "WholeTeam team(exchange);");
+        for (size_t slot = 0; slot < reduces_.size(); ++slot)
+            w_.line(1, "leave(size.workspace, {}, team.reduced({}));", slot, w_.values.name(reduces_[slot]));
+        w_.line(1, "if (!came_last(size.workspace)) return;");
+        std::set<int> known(uniform_loads_.begin(), uniform_loads_.end());
+        for (size_t slot = 0; slot < reduces_.size(); ++slot) {
+            const int r = reduces_[slot];
+            w_.line(1, "{0} = gathered<{1}>(team, size.workspace, {2});", w_.values.name(r), accumulator(r),
+                    slot);
+            known.insert(r);
+        }
+        std::vector<int> targets;
+        for (const ProgramStore& s : p_.stores) targets.push_back(s.value);
+        w_.raw(w_.values.statements(targets, known, "    ", ""));
+        w_.line(1, "if (threadIdx.x > 0) return;");
+        for (size_t s = 0; s < p_.stores.size(); ++s)
+            w_.line(1, "*t.{} = narrowed<{}>({});", w_.values.output(int(s)), w_.type_of_store(int(s)),
+                    w_.values.use(p_.stores[s].value, !w_.values.is_bool(p_.stores[s].value)));
+    }
+
+    FuseWriter w_;
+    const Program& p_;
+    bool flat_;
+    std::vector<int> loads_, uniform_loads_, dropouts_, reduces_;
+};
+
+}  // namespace
+
+std::string pointwise_text(const FusePlan& plan) { return PointwiseText(plan).text(); }
+
+}  // namespace rooftile

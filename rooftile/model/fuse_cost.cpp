@@ -1,0 +1,179 @@
+#include "rooftile/model/fuse_cost.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace rooftile {
+namespace {
+
+OpCost power_cost(double exponent) {
+    const double e = std::fabs(exponent);
+    if (e == std::floor(e) && e <= 16)
+        return {std::floor(std::log2(std::max(1.0, e))) + 2 + (exponent < 0 ? 8 : 0), 0};
+    if (e == 0.5) return {6, 1};
+    return {40, 2};
+}
+
+bool is_float_tensor(const GraphNode& n) { return n.op != Op::number; }
+
+/// Where a tensor was last touched, counted in bytes that the chain has moved.
+class Residency {
+  public:
+    Residency(size_t nodes, double capacity) : touched_(nodes, -1), capacity_(capacity) {}
+
+    /// Bytes of `size` that a read takes from DRAM: all or, where L2 still holds the tensor, none.
+    double read(int node, double size) {
+        const double last = touched_[size_t(node)];
+        const bool held = last >= 0 && moved_ - last + size <= capacity_;
+        touch(node, size);
+        return held ? 0 : size;
+    }
+    void touch(int node, double size) {
+        moved_ += size;
+        touched_[size_t(node)] = moved_;
+    }
+    double moved() const { return moved_; }
+    double last(int node) const { return touched_[size_t(node)]; }
+
+  private:
+    std::vector<double> touched_;
+    double capacity_, moved_ = 0;
+};
+
+}  // namespace
+
+OpCost cost_of(const GraphNode& n) {
+    switch (n.op) {
+        case Op::input:
+        case Op::number:
+            return {};
+        case Op::divide:
+            return {9, 1};
+        case Op::power:
+            return {40, 2};
+        case Op::minimum:
+        case Op::maximum:
+            return {3, 0};
+        case Op::exp:
+            return {8, 1};
+        case Op::log:
+            return {27, 0};
+        case Op::tanh:
+            return {14, 2};
+        case Op::erf:
+            return {22, 1};
+        case Op::sqrt:
+        case Op::rsqrt:
+            return {4, 1};
+        case Op::sigmoid:
+            return {5, 2};
+        case Op::silu:
+            return {6, 2};
+        case Op::gelu:
+            return {16, 2};
+        case Op::gelu_tanh:
+            return {7, 2};
+        case Op::dropout:
+            return {16, 0};  // a quarter of ten rounds of Philox, a comparison, a select, a product
+        case Op::where:
+            return {2, 0};
+        case Op::softmax:
+        case Op::log_softmax:
+        case Op::row_logsumexp:
+            return {12, 2};
+        case Op::layernorm:
+            return {double(4 + n.operands.size()), 0};
+        case Op::rmsnorm:
+            return {double(2 + n.operands.size()), 0};
+        case Op::row_argmax:
+            return {4, 0};
+        case Op::row_max:
+        case Op::all_max:
+            return {2, 0};
+        default:
+            return {1, 0};
+    }
+}
+
+double conversion_cost(Element element) {
+    switch (element) {
+        case Element::fp32:
+            return 0;
+        case Element::bf16:
+        case Element::fp16:
+            return 1;
+        case Element::boolean:
+        case Element::int64:
+            return 2;
+    }
+    return 0;
+}
+
+std::int64_t work_of(const FuseProblem& graph, int node) {
+    const GraphNode& n = graph.nodes[size_t(node)];
+    std::int64_t most = elements_of(n.shape);
+    for (int i : n.operands) most = std::max(most, elements_of(graph.nodes[size_t(i)].shape));
+    return most;
+}
+
+std::vector<UnfusedOp> unfused_ops(const FuseProblem& graph, double l2_bytes) {
+    std::vector<UnfusedOp> ops;
+    Residency l2(graph.nodes.size(), l2_bytes);
+    for (int index = 0; index < int(graph.nodes.size()); ++index) {
+        const GraphNode& n = graph.nodes[size_t(index)];
+        if (n.op == Op::input || n.op == Op::number) continue;
+        UnfusedOp op;
+        op.node = index;
+        std::vector<int> operands = n.operands;
+        std::sort(operands.begin(), operands.end());
+        operands.erase(std::unique(operands.begin(), operands.end()), operands.end());
+        double accesses = 0;
+        for (int i : operands) {
+            const GraphNode& operand = graph.nodes[size_t(i)];
+            if (!is_float_tensor(operand)) continue;
+            op.read_bytes += bytes_of(operand);
+            op.dram_read_bytes += l2.read(i, double(bytes_of(operand)));
+            op.cost += double(elements_of(operand.shape)) * OpCost{conversion_cost(operand.element), 0};
+            accesses += double(bytes_of(operand)) / 16;
+        }
+        op.written_bytes = bytes_of(n);
+        l2.touch(index, double(op.written_bytes));
+        op.cost += double(elements_of(n.shape)) * OpCost{conversion_cost(n.element), 0};
+        accesses += double(op.written_bytes) / 16;
+        OpCost one = cost_of(n);
+        if (n.op == Op::power && graph.nodes[size_t(n.operands[1])].op == Op::number)
+            one = power_cost(graph.nodes[size_t(n.operands[1])].value);
+        op.cost += double(work_of(graph, index)) * one;
+        op.cost += accesses * OpCost{access_cost, 0};
+        ops.push_back(op);
+    }
+    // An output that is an input is copied.
+    for (const GraphOutput& o : graph.outputs) {
+        const GraphNode& n = graph.nodes[size_t(o.node)];
+        if (n.op != Op::input) continue;
+        UnfusedOp copy;
+        copy.node = o.node;
+        copy.read_bytes = copy.written_bytes = bytes_of(n);
+        copy.dram_read_bytes = l2.read(o.node, double(bytes_of(n)));
+        copy.cost = 2 * double(bytes_of(n)) / 16 * OpCost{access_cost, 0};
+        l2.touch(o.node, double(bytes_of(n)));
+        ops.push_back(copy);
+    }
+    // A result that nothing pushes out of L2 before the end never reaches DRAM, unless it is an output.
+    for (UnfusedOp& op : ops) {
+        const bool output = std::any_of(graph.outputs.begin(), graph.outputs.end(),
+                                        [&](const GraphOutput& o) { return o.node == op.node; });
+        const bool stays = l2.moved() - l2.last(op.node) + double(op.written_bytes) <= l2_bytes;
+        op.dram_written_bytes = stays && !output ? 0 : double(op.written_bytes);
+    }
+    return ops;
+}
+
+FusedBytes fused_bytes(const FuseProblem& graph) {
+    FusedBytes bytes;
+    for (int i : graph.inputs) bytes.read_bytes += bytes_of(graph.nodes[size_t(i)]);
+    for (const GraphOutput& o : graph.outputs) bytes.written_bytes += bytes_of(graph.nodes[size_t(o.node)]);
+    return bytes;
+}
+
+}  // namespace rooftile

@@ -1,0 +1,54 @@
+// What an expression costs: the bytes and the instructions of each of its operations as a kernel of its own
+// and of all of them in one [M24].
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "rooftile/problem/graph.hpp"
+
+namespace rooftile {
+
+/// Instructions of one element in our own device functions (kernels/fuse/math.cuh), a lane each.
+struct OpCost {
+    double issue = 0;  ///< issue slots, those of the special function unit among them
+    double mufu = 0;   ///< of the special function unit
+    OpCost& operator+=(OpCost o) {
+        issue += o.issue;
+        mufu += o.mufu;
+        return *this;
+    }
+    friend OpCost operator*(double n, OpCost c) { return {n * c.issue, n * c.mufu}; }
+};
+/// Of a node's operation on one element of its (first) operand; a row operation's passes over the row
+/// together. Compiled kernels are held against it by tests/compile/fuse_cost_test.cpp.
+OpCost cost_of(const GraphNode& node);
+/// Widening one element after a load, or narrowing it for a store.
+double conversion_cost(Element element);
+/// Issue slots of one load or store of 16 bytes with its addresses.
+inline constexpr double access_cost = 4;
+
+/// One operation as a kernel that stores its result in the promoted type.
+struct UnfusedOp {
+    int node = 0;
+    std::int64_t read_bytes = 0, written_bytes = 0;      ///< every distinct operand once, the result once
+    double dram_read_bytes = 0, dram_written_bytes = 0;  ///< after L2
+    OpCost cost;                                         ///< of all elements
+    std::int64_t bytes() const { return read_bytes + written_bytes; }
+};
+
+/// Every call of the expression in order; numbers are folded, inputs cost nothing. `l2_bytes`: what L2 keeps
+/// of a tensor until the next operation; NaN: nothing.
+std::vector<UnfusedOp> unfused_ops(const FuseProblem& graph, double l2_bytes);
+
+/// Every input read once, every output written once.
+struct FusedBytes {
+    std::int64_t read_bytes = 0, written_bytes = 0;
+    std::int64_t sum() const { return read_bytes + written_bytes; }
+};
+FusedBytes fused_bytes(const FuseProblem& graph);
+
+/// Elements that a node's operation works on: those of its operands together.
+std::int64_t work_of(const FuseProblem& graph, int node);
+
+}  // namespace rooftile

@@ -1,0 +1,42 @@
+// A machine's numbers as the formulas for memory-bound kernels want them.
+#pragma once
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "rooftile/machine/machine.hpp"
+
+namespace rooftile {
+
+/// NaN: unknown.
+struct FuseHardware {
+    double sms, clock_hz;  ///< count; the highest clock: nothing here loads the matrix units
+    double read_bandwidth, write_bandwidth,
+        copy_bandwidth;     ///< B/s of DRAM; of a copy: read and written together
+    double l2_bandwidth;    ///< B/s
+    double l2_bytes;        ///< that a streamed tensor may fill and be found in
+    double dram_latency;    ///< cycles, unloaded
+    double l2_latency;      ///< cycles
+    double loaded_latency;  ///< cycles with the pipe full; the unloaded one where unknown
+    double loaded_factor;   ///< by which the latency under load exceeds it; 1 where measured
+    double launch_seconds;
+    double issue_lanes;  ///< instructions of one lane that an SM issues a cycle
+    double mufu_rate;    ///< a cycle and SM
+    double registers_per_sm, registers_per_thread, register_unit;
+    double threads_per_cta, threads_per_sm, ctas_per_sm;
+    double shared_per_cta, shared_per_sm, shared_reserved;  ///< B
+    double shared_bandwidth;                                ///< B/clk of one SM
+    double cluster_ctas;                       ///< of the largest cluster; 1 where there are none
+    double cluster_barrier, dsmem_latency;     ///< cycles
+    double shared_latency;                     ///< cycles
+    std::string read_key, loaded_latency_key;  ///< the keys that those numbers stand under
+};
+
+/// Keys that are unknown are appended to `unknown`, once each.
+FuseHardware fuse_hardware(const Machine& machine, std::vector<std::string>& unknown);
+
+/// SMs that clusters of `size` CTAs can use; all where nobody measured it.
+double cluster_sms(const Machine& machine, int size);
+
+}  // namespace rooftile

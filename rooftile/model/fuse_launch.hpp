@@ -1,0 +1,47 @@
+// What one launch of a fused kernel keeps in flight and how long it takes [M20-M22]: pure functions of the
+// program, the launch and the machine's numbers. NaN stands for an unknown number.
+#pragma once
+
+#include "rooftile/model/fuse_hardware.hpp"
+#include "rooftile/model/fuse_time.hpp"
+#include "rooftile/problem/graph.hpp"
+#include "rooftile/problem/program.hpp"
+
+namespace rooftile {
+
+/// What a program reads, writes and executes, whatever the launch.
+struct ProgramWork {
+    double full_bytes = 0;     ///< of an element of the loop: all tensors that are read at its own place
+    double other_bytes = 0;    ///< in all: what rows or columns share
+    double written_bytes = 0;  ///< in all
+    int full_loads = 0;
+    int shared_loads = 0;     ///< tensors that rows share, of a whole row
+    double shared_bytes = 0;  ///< of an element of such a row
+    OpCost first;        ///< an element's passes: all that is computed, each pass computing what it needs
+    int reductions = 0;  ///< joint ones, with a barrier each
+    int readings = 1;    ///< of the row: passes that go over it
+    int least_copy_bytes = 4;  ///< of the smallest element among the full tensors
+    int narrow_bytes = 4;      ///< of the smallest floating element among the full tensors
+};
+ProgramWork program_work(const FuseProblem& graph, const Program& program);
+
+/// A launch, as far as time depends on it.
+struct FuseLaunch {
+    double items = 1, width = 1, threads = 0, threads_per_row = 0, cluster = 1, ctas_per_sm = 1;
+    double stages = 1;  ///< rows in shared memory; 1: not there
+    bool twice = false, persistent = false;
+    double early_bytes = 0;  ///< a thread holds besides: what rows share
+};
+
+struct FuseFlow {
+    double ctas = 0;               ///< of the grid
+    double given = 0, needed = 0;  ///< bytes in flight of an SM
+    double round_cycles = 0;       ///< from a CTA's loads to its end
+    double waves = 0;
+    double dram_bytes = 0;
+    FuseTime time{};
+};
+FuseFlow fuse_flow(const FuseHardware& hw, const Program& program, const ProgramWork& work,
+                   const FusedBytes& bytes, const FuseLaunch& launch, double usable_sms);
+
+}  // namespace rooftile

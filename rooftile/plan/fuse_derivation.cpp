@@ -1,0 +1,195 @@
+#include "rooftile/plan/fuse_derivation.hpp"
+
+#include <fmt/core.h>
+
+#include <cmath>
+
+namespace rooftile {
+namespace {
+
+constexpr double microseconds = 1e6;
+
+class Story {
+  public:
+    Story(const Machine& machine, const FuseHardware& hw, const FuseProblem& graph, const Program& program,
+          const FuseCandidate& candidate)
+        : d_(machine),
+          hw_(hw),
+          graph_(graph),
+          p_(program),
+          c_(candidate.config),
+          f_(candidate.flow),
+          registers_(candidate.registers),
+          shared_(candidate.shared_bytes),
+          work_(program_work(graph, program)),
+          bytes_(fused_bytes(graph)) {}
+
+    std::vector<Step> tell(const std::vector<UnfusedOp>& ops, double unfused_seconds) {
+        traffic(ops);
+        width();
+        if (p_.form == FuseForm::row) row();
+        flight();
+        items();
+        if (shared_ > 0) shared();
+        residency();
+        grid();
+        issue();
+        time();
+        speedup(ops, unfused_seconds);
+        return d_.take();
+    }
+
+  private:
+    static Input given(std::string name, double value, std::string unit, std::string source) {
+        return Derivation::given(std::move(name), value, std::move(unit), std::move(source));
+    }
+
+    void traffic(const std::vector<UnfusedOp>& ops) {
+        double unfused = 0;
+        for (const UnfusedOp& op : ops) unfused += double(op.bytes());
+        d_.add("moved_bytes", "every input read once + every output written once   [M25]",
+               {given("inputs", double(bytes_.read_bytes), "B", "problem"),
+                given("outputs", double(bytes_.written_bytes), "B", "problem")},
+               double(bytes_.sum()), "B",
+               fmt::format(
+                   "{} kernels that store every intermediate move {:.0f} B: {:.3g} times as much   [M24]",
+                   ops.size(), unfused, unfused / double(bytes_.sum())));
+    }
+
+    void width() {
+        const std::string rows =
+            p_.flat ? "everything is one long row" : fmt::format("a row has {} elements", p_.columns);
+        d_.add(
+            "width", "elements of 16 B, halved until rows hold whole vectors and addresses are aligned",
+            {given("element_bytes", work_.narrow_bytes, "B", "problem"),
+             given("columns", double(p_.columns), "", "problem")},
+            c_.width, "elements",
+            fmt::format("{}; {} B an access of the narrowest tensor", rows, c_.width * work_.narrow_bytes));
+    }
+
+    void row() {
+        const double elements = double(c_.items) * c_.width;
+        std::string where;
+        if (c_.home == FuseHome::registers)
+            where = fmt::format("registers: {} elements a thread, packed, take {:.0f} of {:.0f}", elements,
+                                elements * work_.full_bytes / 4, registers_);
+        else
+            where =
+                "read again for every pass: no thread can hold its part, or holding it leaves too few loads "
+                "in "
+                "flight";
+        if (c_.cluster > 1) where += fmt::format("; {} CTAs of a cluster share the row", c_.cluster);
+        d_.add("elements_per_thread", "columns / (threads_per_row x cluster), in whole vectors   [M21]",
+               {given("columns", double(p_.columns), "", "problem"),
+                given("threads_per_row", c_.threads_per_row, "", "this plan"),
+                given("cluster", c_.cluster, "", "this plan"), d_.fact("sm.max_registers_per_thread")},
+               elements, "elements", where);
+        d_.add("rows_per_cta", "threads / threads_per_row   [M22]",
+               {given("threads", c_.threads, "", "this plan"),
+                given("threads_per_row", c_.threads_per_row, "", "this plan")},
+               c_.rows_per_cta(), "rows",
+               c_.threads_per_row <= 32 ? "a row is reduced by shuffles alone"
+                                        : "a row is reduced by shuffles, then through shared memory");
+    }
+
+    void flight() {
+        d_.add("bytes_in_flight_needed",
+               "(latency + what a CTA's bytes wait for besides) x read bandwidth / SMs   [M20]",
+               {d_.fact(hw_.loaded_latency_key), d_.fact("clock.boost"), d_.fact("dram.sustained_copy"),
+                d_.fact(hw_.read_key), d_.fact("sm.count"),
+                given("round", f_.round_cycles, "cycles", "this plan")},
+               f_.needed, "B",
+               hw_.loaded_latency_key == "dram.latency"
+                   ? "the loaded latency is unknown: twice the unloaded one stands for it"
+                   : "by Little's law, with the latency under load");
+    }
+
+    void items() {
+        d_.add("bytes_in_flight",
+               "CTAs an SM x threads x items x width x bytes of the full tensors, x (stages - 1) in shared "
+               "memory   [M20]",
+               {given("ctas_per_sm", c_.ctas_per_sm, "", "this plan"),
+                given("threads", c_.threads, "", "this plan"), given("items", c_.items, "", "this plan"),
+                given("width", c_.width, "elements", "this plan"),
+                given("full_tensors", work_.full_loads, "", "problem")},
+               f_.given, "B",
+               f_.given >= f_.needed
+                   ? fmt::format("{:.3g} times what is needed", f_.given / f_.needed)
+                   : fmt::format("{:.0f} % of what is needed: latency shows", 100 * f_.given / f_.needed));
+    }
+
+    void shared() {
+        d_.add(
+            "shared_bytes", "stages x items x threads x width x bytes of the full tensors   [M21]",
+            {given("stages", c_.stages, "", "this plan"), given("items", c_.items, "", "this plan"),
+             given("threads", c_.threads, "", "this plan"), given("width", c_.width, "elements", "this plan"),
+             given("element_bytes", work_.full_bytes, "B", "problem"), d_.fact("shared.per_cta")},
+            shared_, "B", "of a CTA, for the rows that wait there");
+    }
+
+    void residency() {
+        d_.add("ctas_per_sm", "least of registers, threads and CTAs that an SM holds   [M6]",
+               {given("registers", registers_, "", "estimated for this kernel"), d_.fact("sm.registers"),
+                d_.fact("sm.max_warps"), d_.fact("sm.max_ctas")},
+               c_.ctas_per_sm, "CTAs", fmt::format("{} of {} threads", c_.ctas_per_sm, c_.threads));
+    }
+
+    void grid() {
+        d_.add(
+            "grid",
+            c_.persistent ? "SMs x CTAs an SM, or as many as there is work" : "one CTA a piece of the work",
+            {d_.fact("sm.count"), given("ctas_per_sm", c_.ctas_per_sm, "", "this plan")},
+            c_.grid > 0 ? double(c_.grid) : std::nan(""), "CTAs",
+            fmt::format("{:.3g} waves of resident CTAs hold the work   [M29]", f_.waves));
+    }
+
+    void issue() {
+        const double share = f_.time.issue / f_.time.dram;
+        d_.add("issue_time", "instructions an element x elements / (issue slots x SMs x clock)   [M43]",
+               {given("instructions", work_.first.issue, "", "counted in our device functions"),
+                given("special_functions", work_.first.mufu, "", "counted in our device functions"),
+                given("elements", double(p_.rows) * double(p_.columns), "", "problem"),
+                d_.fact("sm.partitions"), d_.fact("rate.mufu")},
+               f_.time.issue * microseconds, "us",
+               share < 1 ? fmt::format("{:.0f} % of DRAM's time", 100 * share)
+                         : "more than DRAM takes: instructions are the roof");
+    }
+
+    void time() {
+        d_.add("time_us", "max(DRAM, L2, issue, special functions) / share in flight + launch and first load",
+               {given("dram", f_.time.dram * microseconds, "us", "bytes / bandwidth"),
+                given("l2", f_.time.l2 * microseconds, "us", "bytes / bandwidth"),
+                given("issue", f_.time.issue * microseconds, "us", "above"),
+                given("mufu", f_.time.mufu * microseconds, "us", "special functions / rate.mufu"),
+                given("launch", f_.time.launch * microseconds, "us", "launch.gap_stream + dram.latency")},
+               f_.time.seconds * microseconds, "us", fmt::format("bound by {}", name_of(f_.time.bound)));
+    }
+
+    void speedup(const std::vector<UnfusedOp>& ops, double unfused_seconds) {
+        d_.add("speedup", "time of the operators one by one / time of this kernel   [M24]",
+               {given("unfused", unfused_seconds * microseconds, "us",
+                      fmt::format("{} kernels, each max(bytes, instructions) + launch", ops.size())),
+                given("fused", f_.time.seconds * microseconds, "us", "above")},
+               unfused_seconds / f_.time.seconds, "", "");
+    }
+
+    Derivation d_;
+    const FuseHardware& hw_;
+    const FuseProblem& graph_;
+    const Program& p_;
+    const FuseConfig& c_;
+    const FuseFlow& f_;
+    double registers_, shared_;
+    ProgramWork work_;
+    FusedBytes bytes_;
+};
+
+}  // namespace
+
+std::vector<Step> fuse_derivation(const Machine& machine, const FuseHardware& hw, const FuseProblem& graph,
+                                  const Program& program, const FuseCandidate& candidate,
+                                  const std::vector<UnfusedOp>& ops, double unfused_seconds) {
+    return Story(machine, hw, graph, program, candidate).tell(ops, unfused_seconds);
+}
+
+}  // namespace rooftile

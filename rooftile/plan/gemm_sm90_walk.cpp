@@ -1,0 +1,348 @@
+// The space of the sm90_gemm family and the walls in it.
+#include <algorithm>
+#include <vector>
+
+#include "rooftile/plan/gemm_sm90.hpp"
+
+namespace rooftile {
+namespace {
+
+using Config = Sm90GemmConfig;
+constexpr int swizzle_span = Config::swizzle_bytes / Config::element_bytes;  // elements
+
+int sharing_warpgroups(const GemmCandidate& c) { return c.schedule == Schedule::pingpong ? 1 : c.warpgroups; }
+
+// The walls stand in three rows, by what they depend on. A search takes a row once for all candidates that it
+// speaks of.
+
+// First row, whatever the cluster and the parts of K. The instruction: 64 rows a wgmma, N in steps of 16 up
+// to 256, one swizzle span along K.
+Wall instruction_wall(const GemmCandidate& c) {
+    const GemmTile& t = c.tile;
+    const bool pingpong = c.schedule == Schedule::pingpong;
+    const int rows = Config::wgmma_m * sharing_warpgroups(c);
+    constexpr int widest_box = 256;  // elements of a TMA box's side, cuTensorMapEncodeTiled
+    if (pingpong && t.split_k > 1)
+        return Wall::at(
+            Reason::instruction, t.split_k, 1,
+            "split_k = {needed}: parts of K exchange their sums through the ring, which in pingpong "
+            "the other warpgroup's tile is using; take cooperative");
+    if (pingpong && c.warpgroups != 2)
+        return Wall::at(Reason::instruction, 2, c.warpgroups,
+                        "pingpong takes {needed} consumer warpgroups, not {available}");
+    if (t.tile_m % rows != 0)
+        return Wall::at(Reason::instruction, rows, t.tile_m,
+                        "tile_m = {available} must be a multiple of {needed}: 64 rows a wgmma for each "
+                        "warpgroup on the tile");
+    if (t.tile_m > widest_box)
+        return Wall::at(Reason::instruction, widest_box, t.tile_m,
+                        "tile_m = {available} must be at most {needed}");
+    if (t.tile_n % 16 != 0 || t.tile_n > widest_box)
+        return Wall::at(Reason::instruction, 16, t.tile_n,
+                        "tile_n = {available} must be a multiple of {needed} up to 256");
+    if (t.tile_k != swizzle_span)
+        return Wall::at(Reason::instruction, swizzle_span, t.tile_k,
+                        "tile_k = {available} must be {needed}: one 128-byte swizzle span");
+    return Wall::none();
+}
+
+// What the search knows of a tile before it chooses a schedule, a cluster and the parts of K.
+struct TileFigures {
+    GemmTile tile;
+    TileGrid grid;  // of CTA tiles
+    std::int64_t k_blocks;
+    StepCycles step;
+    double floor = 0;  // seconds, of one CTA an SM and K in one piece
+
+    TileFigures(const GemmHardware& hw, const GemmProblem& problem, int tile_m, int tile_n, int tile_k)
+        : tile{.tile_m = tile_m,
+               .tile_n = tile_n,
+               .tile_k = tile_k,
+               .warp_m = Config::wgmma_m,
+               .warp_n = tile_n,
+               .store_depth = Config::slabs_in_flight},
+          grid(cluster_grid(problem, tile_m, tile_n, 1, 1)),
+          k_blocks(k_steps(tile, problem)),
+          step(step_cycles(hw, tile, problem)) {}
+};
+
+// The request's tiles, or all, the most promising first: what is found early spares the search the rest.
+std::vector<TileFigures> tiles_of(const GemmHardware& hw, const GemmProblem& problem,
+                                  const GemmRequest& request) {
+    std::vector<TileFigures> tiles;
+    tiles.reserve(searched_tile_ms.size() * searched_tile_ns.size());
+    const GemmTimeFloor floor(hw, problem);
+    const int tile_k = request.tile_k.value_or(swizzle_span);
+    constexpr int some_stages = 4;
+    for (int tile_m : choices(request.tile_m, searched_tile_ms))
+        for (int tile_n : choices(request.tile_n, searched_tile_ns)) {
+            TileFigures& figures = tiles.emplace_back(hw, problem, tile_m, tile_n, tile_k);
+            figures.floor = most_known(
+                floor.seconds(figures.tile, figures.grid, figures.k_blocks, figures.step, some_stages), 0);
+        }
+    // Where a number is unknown no tile promises more than another.
+    std::sort(tiles.begin(), tiles.end(), [](const auto& x, const auto& y) { return x.floor < y.floor; });
+    return tiles;
+}
+
+struct Cluster {
+    int m = 1, n = 1;
+    double l2_cycles = 0;  // of a k-step
+};
+
+// One candidate on its way past the second row of walls, which depend on the parts of K, and the third, which
+// depend on the cluster. Whoever changes either takes it past that row again.
+class Passage {
+  public:
+    Passage(const GemmHardware& hw, const GemmProblem& problem, const TileFigures& figures,
+            const Residency& residency, GemmCandidate& candidate)
+        : hw_(hw),
+          problem_(problem),
+          figures_(figures),
+          residency_(residency),
+          c_(candidate),
+          defers_(candidate.deferred_store.value_or(false)),
+          config_(kernel_config(problem, candidate, 1, {})) {
+        f_.tiles = figures.grid;
+        f_.step = figures.step;
+        f_.accumulators = config_.accumulator_registers();
+        f_.registers = f_.accumulators + config_.working_registers();
+        f_.threads = config_.threads();
+        f_.stage_bytes = config_.stage_bytes();
+        f_.stage_overhead = 2 * Config::barrier_bytes;
+        f_.shared_limit = residency.shared_limit;
+    }
+    const Footprint& footprint() const { return f_; }
+    /// What stopped it.
+    const Wall& wall() const { return wall_; }
+
+    bool second_row_stops(int split_k) {
+        GemmTile& t = c_.tile;
+        t.split_k = config_.split_k = split_k;
+        if (parts_stop() || entry_stops()) return true;
+        give_registers(config_, c_, residency_.registers.for_need(f_.registers));
+        f_.deferred_store = config_.deferred_store;
+        f_.k_steps = split_k == 1 ? figures_.k_blocks : ceil_div(figures_.k_blocks, split_k);
+        f_.reserved_bytes = config_.reserved_bytes() - f_.stage_overhead;  // config was made with one stage
+        f_.stages_least =
+            std::max(least_stages, static_cast<int>(ceil_div(config_.exchange_bytes(), f_.stage_bytes)));
+        t.turn_overlapped = c_.schedule == Schedule::pingpong;
+        t.epilogue_overlapped = t.turn_overlapped || f_.deferred_store;
+        t.store_boxes = config_.tma_store ? config_.slabs() : 0;
+        return false;
+    }
+
+    bool third_row_stops(const Cluster& cluster) {
+        GemmTile& t = c_.tile;
+        t.cluster_m = cluster.m;
+        t.cluster_n = cluster.n;
+        if (box_stops() || cluster_stops()) return true;
+        // A producer that multicasts a part of K holds more than the tight one has registers for.
+        const bool roomy = t.split_k > 1 && t.cluster_m * t.cluster_n > 1;
+        const RegisterSplit& split =
+            roomy ? residency_.registers.roomy : residency_.registers.for_need(f_.registers);
+        f_.producer_registers = split.producer;
+        f_.consumer_registers = split.consumer;
+        f_.registers_limit = split.consumer > 0  ? split.consumer
+                             : split.launch >= 0 ? split.launch
+                                                 : std::nan("");
+        f_.step.l2 = cluster.l2_cycles;
+        return registers_stop();
+    }
+
+  private:
+    bool stop(const Wall& wall) {
+        wall_ = wall;
+        return true;
+    }
+
+    bool parts_stop() {
+        const GemmTile& t = c_.tile;
+        if (t.tile_n % (8 * t.split_k) != 0)
+            return stop(Wall::at(
+                Reason::instruction, 8 * t.split_k, t.tile_n,
+                "tile_n = {available} must be a multiple of {needed}: each part of K stores its share of "
+                "the columns, eight at a time"));
+        const char* bar = defers_ ? bars_deferred_store(config_) : nullptr;
+        return bar && stop(Wall::at(Reason::instruction, 1, 0, bar));
+    }
+
+    // Threads an SM holds; and one m64nN must fit the registers a thread has at entry, whatever setmaxnreg
+    // gives later (ptxas C7602): 512 threads leave 128, which holds N = 192 and no more.
+    bool entry_stops() {
+        if (residency_.wall) return stop(residency_.wall);
+        constexpr int beside_one_wgmma = 32;
+        const int at_entry = c_.tile.tile_n / 2 + beside_one_wgmma,
+                  launch = residency_.registers.tight.launch;
+        return launch >= 0 && at_entry > launch
+               && stop(Wall::at(
+                   Reason::instruction, at_entry, launch,
+                   "one wgmma of this tile_n needs {needed} registers a thread at entry, and so many "
+                   "threads leave {available}"));
+    }
+
+    // A box of an mn-major operand is one swizzle span, 64 elements, wide; a cluster cuts it in whole boxes.
+    bool box_stops() {
+        const GemmTile& t = c_.tile;
+        if (problem_.a_major == Major::mn && t.tile_m % (swizzle_span * t.cluster_n) != 0)
+            return stop(
+                Wall::at(Reason::alignment, swizzle_span * t.cluster_n, t.tile_m,
+                         "with A m-major tile_m = {available} must be a multiple of {needed} elements"));
+        return problem_.b_major == Major::mn && t.tile_n % (swizzle_span * t.cluster_m) != 0
+               && stop(
+                   Wall::at(Reason::alignment, swizzle_span * t.cluster_m, t.tile_n,
+                            "with B n-major tile_n = {available} must be a multiple of {needed} elements"));
+    }
+
+    bool cluster_stops() {
+        const GemmTile& t = c_.tile;
+        const int peers = t.cluster_m * t.cluster_n, size = peers * t.split_k;
+        if (size == 1) return false;
+        if (peers > 2)
+            return stop(Wall::at(Reason::cluster, peers, 2,
+                                 "a cluster of {needed} CTAs; this kernel takes {available}"));
+        if (size > hw_.cluster_ctas)
+            return stop(Wall::at(Reason::cluster, size, hw_.cluster_ctas,
+                                 "a cluster of {needed} CTAs; the machine takes {available}"));
+        if (f_.tiles.rows < t.cluster_m)
+            return stop(Wall::at(Reason::cluster, t.cluster_m, double(f_.tiles.rows),
+                                 "cluster_m = {needed}, but there is {available} row of tiles"));
+        return f_.tiles.columns < t.cluster_n
+               && stop(Wall::at(Reason::cluster, t.cluster_n, double(f_.tiles.columns),
+                                "cluster_n = {needed}, but there is {available} column of tiles"));
+    }
+
+    bool registers_stop() {
+        if (f_.registers > f_.registers_limit)
+            return stop(
+                Wall::at(Reason::registers, f_.registers, f_.registers_limit,
+                         "accumulators and the rest are {needed} registers a thread > {available}; take a "
+                         "smaller tile or more warpgroups"));
+        return defers_ && !f_.deferred_store
+               && stop(
+                   Wall::at(Reason::registers, config_.deferring_registers(), f_.consumer_registers,
+                            "with its store deferred a tile needs {needed} registers a thread > {available}; "
+                            "take a smaller tile or more warpgroups"));
+    }
+
+    const GemmHardware& hw_;
+    const GemmProblem& problem_;
+    const TileFigures& figures_;
+    const Residency& residency_;
+    GemmCandidate& c_;
+    bool defers_;  // because the request says so
+    Footprint f_{};
+    Config config_;
+    Wall wall_{};
+};
+
+// Takes all candidates of one tile, schedule and residency past the rows, each row once for all it speaks of.
+void pass(Passage& passage, const GemmCandidate& c, std::span<const int> parts,
+          std::span<const Cluster> clusters, GemmVisitor& visitor) {
+    for (int split_k : parts) {
+        if (passage.second_row_stops(split_k)) {
+            visitor.fall(passage.wall(), c, std::int64_t(clusters.size()));
+            continue;
+        }
+        for (const Cluster& cluster : clusters)
+            if (passage.third_row_stops(cluster)) visitor.fall(passage.wall(), c, 1);
+            else visitor.stand(c, passage.footprint());
+    }
+}
+
+// Splitting K cannot pay where tiles fill several waves as it is, or K has fewer steps than parts.
+std::span<const int> parts_that_may_pay(const GemmHardware& hw, const TileFigures& tile, int ctas_per_sm) {
+    // With W full waves of tiles the last one costs at most 1 / W of the time: beyond four an exchange costs
+    // more.
+    constexpr int most_waves = 4;
+    std::size_t count = 1;
+    if (double(tile.grid.rows) * double(tile.grid.columns) < most_waves * hw.sms * ctas_per_sm)
+        while (count < searched_splits.size() && searched_splits[count] <= tile.k_blocks) ++count;
+    return std::span(searched_splits).first(count);
+}
+
+// The request's cluster, or those that are searched.
+std::vector<Cluster> clusters_of(const GemmRequest& request) {
+    if (request.cluster_m || request.cluster_n)
+        return {{request.cluster_m.value_or(1), request.cluster_n.value_or(1)}};
+    return {{1, 1}, {2, 1}, {1, 2}};
+}
+
+double l2_cycles(const GemmHardware& hw, const GemmProblem& problem, GemmTile tile, const Cluster& cluster) {
+    tile.cluster_m = cluster.m;
+    tile.cluster_n = cluster.n;
+    return l2_step_cycles(hw, tile, problem);
+}
+
+}  // namespace
+
+Sm90GemmFamily::Sm90GemmFamily(const GemmHardware& hw, const GemmProblem&) {
+    for (int warpgroups = 1; warpgroups <= most_warpgroups; ++warpgroups)
+        for (int ctas = 1; ctas <= most_ctas; ++ctas)
+            residencies_[warpgroups - 1][ctas - 1] = Residency(hw, warpgroups, ctas);
+}
+
+const Residency& Sm90GemmFamily::residency_of(const GemmHardware& hw, int warpgroups, int ctas_per_sm,
+                                              Residency& other) const {
+    if (warpgroups <= most_warpgroups && ctas_per_sm <= most_ctas)
+        return residencies_[warpgroups - 1][ctas_per_sm - 1];
+    return other = Residency(hw, warpgroups, ctas_per_sm);
+}
+
+Wall Sm90GemmFamily::examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& c,
+                             Footprint& f) const {
+    if (const Wall wall = instruction_wall(c)) return wall;
+    Residency other;
+    const Residency& residency = residency_of(hw, c.warpgroups, c.tile.ctas_per_sm, other);
+    Cluster cluster{c.tile.cluster_m, c.tile.cluster_n};
+    cluster.l2_cycles = l2_cycles(hw, problem, c.tile, cluster);
+    const TileFigures figures(hw, problem, c.tile.tile_m, c.tile.tile_n, c.tile.tile_k);
+    c.tile.warp_m = figures.tile.warp_m;
+    c.tile.warp_n = figures.tile.warp_n;
+    c.tile.store_depth = figures.tile.store_depth;
+    Passage passage(hw, problem, figures, residency, c);
+    const bool stopped = passage.second_row_stops(c.tile.split_k) || passage.third_row_stops(cluster);
+    f = passage.footprint();
+    return stopped ? passage.wall() : Wall::none();
+}
+
+void Sm90GemmFamily::walk(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
+                          GemmVisitor& visitor) const {
+    static constexpr int warpgroups[] = {1, 2, 3}, ctas[] = {1, 2}, whole[] = {1};
+    std::vector<Cluster> clusters = clusters_of(request);
+    GemmCandidate c{.deferred_store = request.deferred_store};
+    GemmTile& t = c.tile;
+    Residency other;
+
+    const auto visit = [&](const TileFigures& figures, Schedule schedule,
+                           std::span<const int> searched_parts) {
+        const auto parts = choices(request.split_k, searched_parts);
+        c.schedule = schedule;
+        t.split_k = parts.front();
+        t.cluster_m = clusters.front().m;
+        t.cluster_n = clusters.front().n;
+        if (const Wall wall = instruction_wall(c))
+            return visitor.fall(wall, c, std::int64_t(parts.size() * clusters.size()));
+        Passage passage(hw, problem, figures, residency_of(hw, c.warpgroups, t.ctas_per_sm, other), c);
+        pass(passage, c, parts, clusters, visitor);
+    };
+    // Two warpgroups take turns in pingpong; a request for another number of them is told so.
+    const auto pingpong = [&](int count) {
+        return request.schedule ? request.schedule == Schedule::pingpong : count == 2;
+    };
+    for (const TileFigures& figures : tiles_of(hw, problem, request)) {
+        t = figures.tile;
+        for (Cluster& cluster : clusters) cluster.l2_cycles = l2_cycles(hw, problem, t, cluster);
+        for (int ctas_per_sm : choices(request.ctas_per_sm, ctas)) {
+            t.ctas_per_sm = ctas_per_sm;
+            const auto parts = parts_that_may_pay(hw, figures, ctas_per_sm);
+            for (int count : choices(request.consumer_warpgroups, warpgroups)) {
+                c.warpgroups = count;
+                if (request.schedule != Schedule::pingpong) visit(figures, Schedule::cooperative, parts);
+                if (pingpong(count)) visit(figures, Schedule::pingpong, whole);
+            }
+        }
+    }
+}
+
+}  // namespace rooftile

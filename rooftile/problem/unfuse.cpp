@@ -1,0 +1,45 @@
+#include "rooftile/problem/unfuse.hpp"
+
+#include <algorithm>
+
+namespace rooftile {
+
+std::vector<UnfusedKernel> unfused_kernels(const FuseProblem& chain) {
+    constexpr const char* names[] = {"a", "b", "c"};  // no operation has more operands
+    std::vector<UnfusedKernel> kernels;
+    for (int index = 0; index < int(chain.nodes.size()); ++index) {
+        const GraphNode& n = chain.nodes[size_t(index)];
+        if (n.op == Op::input || n.op == Op::number) continue;
+        UnfusedKernel kernel;
+        kernel.node = index;
+        std::vector<GraphNode>& nodes = kernel.problem.nodes;
+        GraphNode alone = n;
+        alone.name.clear();
+        for (int& operand : alone.operands) {
+            const GraphNode& x = chain.nodes[size_t(operand)];
+            const auto seen = std::find(kernel.operands.begin(), kernel.operands.end(), operand);
+            if (x.op != Op::number && seen != kernel.operands.end()) {
+                operand = kernel.problem.inputs[size_t(seen - kernel.operands.begin())];
+                continue;
+            }
+            GraphNode copy = x;
+            if (x.op != Op::number) {
+                copy = {.op = Op::input,
+                        .element = x.element,
+                        .shape = x.shape,
+                        .name = names[kernel.operands.size()]};
+                kernel.operands.push_back(operand);
+                kernel.problem.inputs.push_back(int(nodes.size()));
+            }
+            operand = int(nodes.size());
+            nodes.push_back(std::move(copy));
+        }
+        nodes.push_back(std::move(alone));
+        kernel.problem.outputs = {{"y", int(nodes.size()) - 1}};
+        kernel.problem.text = "y = " + expression_of(kernel.problem, int(nodes.size()) - 1);
+        kernels.push_back(std::move(kernel));
+    }
+    return kernels;
+}
+
+}  // namespace rooftile

@@ -1,0 +1,112 @@
+#include "rooftile/report/fuse_measurement.hpp"
+
+#include <fmt/core.h>
+
+#include <nlohmann/json.hpp>
+
+#include "rooftile/report/fuse_json.hpp"
+#include "rooftile/report/fuse_text.hpp"
+#include "rooftile/report/number.hpp"
+
+namespace rooftile {
+namespace {
+
+Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+
+Json verified_json(const FuseCheck& check) {
+    return {{"random", check.ok()},
+            {"compared", check.compared},
+            {"undecided", check.undecided},
+            {"max_error", json_number(check.max_error)},
+            {"bound", json_number(check.bound)},
+            {"failure", text_or_null(check.failure)}};
+}
+
+Json row_json(const FuseMeasurement& m, const FuseBaselines& b) {
+    return {{"problem", problem_json(m.plan.problem)},
+            {"rank", m.plan.rank},
+            {"config", config_json(m.plan)},
+            {"mode", name_of(m.mode)},
+            {"time_us", json_number(m.time_us)},
+            {"time_us_low", json_number(m.time_us_low)},
+            {"time_us_high", json_number(m.time_us_high)},
+            {"samples", m.samples},
+            {"tflops", nullptr},
+            {"gbytes_per_s", json_number(m.gbytes_per_s)},
+            {"roof_fraction", json_number(m.roof_fraction)},
+            {"predicted_time_us", json_number(m.plan.prediction.time_us)},
+            {"predicted_bound",
+             m.plan.prediction.bound ? Json(name_of(*m.plan.prediction.bound)) : Json(nullptr)},
+            {"verified", verified_json(m.verified)},
+            {"sm_clock_mhz", json_number(m.sm_clock_mhz)},
+            {"power_w", json_number(m.power_w)},
+            {"registers", m.registers},
+            {"compile_seconds", json_number(m.compile_seconds)},
+            {"baselines",
+             {{"copy_us", json_number(b.copy_us)},
+              {"memcpy_us", json_number(b.memcpy_us)},
+              {"unfused_us", json_number(b.unfused_us)},
+              {"missing", text_or_null(b.missing)}}},
+            {"counters", Json::object()},
+            {"invalid", text_or_null(m.invalid)}};
+}
+
+std::string us_text(const std::optional<double>& us) { return us ? time_text(*us) : std::string("-"); }
+
+}  // namespace
+
+Json measurement_document(const DocumentContext& context, const FuseRun& run) {
+    Json out = {{"schema", "rooftile/measurement/1"},
+                {"context", context_json(context)},
+                {"machine", {{"id", context.machine_id}, {"name", context.machine_name}}},
+                {"rows", Json::array()},
+                {"notes", run.notes}};
+    for (const FuseMeasurement& m : run.rows) out["rows"].push_back(row_json(m, run.baselines));
+    return out;
+}
+
+std::string measurement_text(const DocumentContext& context, const FuseRun& run, const Terminal& terminal) {
+    using Align = Table::Align;
+    std::string out =
+        fuse_heading_text(run.rows.front().plan.problem, context.machine_id, context.machine_name, terminal)
+        + "\n";
+    Table table({{"#"},
+                 {"launch", Align::left, 3},
+                 {"time"},
+                 {"95 %", Align::left, 4},
+                 {"GB/s"},
+                 {"of copy"},
+                 {"predicted"},
+                 {"bound", Align::left, 2},
+                 {"registers", Align::right, 5},
+                 {"right", Align::left}});
+    for (const FuseMeasurement& m : run.rows) {
+        const bool right = m.verified.ok();
+        table.row({{std::to_string(m.plan.rank)},
+                   {label_of(m.plan.config)},
+                   {us_text(m.time_us), Tone::strong},
+                   {m.time_us_low ? us_text(m.time_us_low) + " .. " + us_text(m.time_us_high) : "-"},
+                   {m.gbytes_per_s ? number_text(*m.gbytes_per_s, 4) : "-"},
+                   {m.roof_fraction ? percent_text(*m.roof_fraction) : "-", Tone::strong},
+                   {us_text(m.plan.prediction.time_us)},
+                   {m.plan.prediction.bound ? std::string(name_of(*m.plan.prediction.bound)) : "?"},
+                   {std::to_string(m.registers)},
+                   {right ? fmt::format("yes, {} of its bound", percent_text(m.verified.max_error))
+                    : m.verified.checked ? "NO"
+                                         : "not checked",
+                    right ? Tone::good : Tone::bad}});
+    }
+    out += table.text(terminal) + "\n";
+    const FuseBaselines& b = run.baselines;
+    const std::vector<Entry> beside = {
+        {"copy kernel", us_text(b.copy_us), "as many bytes, read and written"},
+        {"driver's copy", us_text(b.memcpy_us), "the same"},
+        {"unfused", us_text(b.unfused_us), "every operator a kernel of its own"}};
+    out += entries_text(beside, 2, terminal);
+    if (!b.missing.empty()) out += "missing  " + b.missing + "\n";
+    for (const FuseMeasurement& m : run.rows)
+        if (!m.invalid.empty()) out += fmt::format("plan {}: {}\n", m.plan.rank, displayable(m.invalid));
+    return out;
+}
+
+}  // namespace rooftile

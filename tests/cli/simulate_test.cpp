@@ -1,0 +1,103 @@
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/cli/program.hpp"
+#include "tests/json_schema.hpp"
+
+namespace rooftile {
+namespace {
+
+using nlohmann::json;
+
+const std::vector<std::string> small = {"simulate",  "gemm",     "--shape", "2048x2048x2048",
+                                        "--machine", "h200-sxm", "--set",   "l2.size=8 MiB"};
+
+std::vector<std::string> with(std::vector<std::string> words, const std::vector<std::string>& more) {
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+}
+
+TEST(SimulateVerb, EveryOrderOfThePlanRankedFirst) {
+    const Outcome outcome = run(with(small, {"--json"}));
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const json document = json::parse(outcome.out);
+    EXPECT_EQ(JsonSchema("simulation-1.json").faults(document), "");
+    const json& rows = document.at("rows");
+    EXPECT_GE(rows.size(), 20u);
+    int planned = 0;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        planned += rows[i].at("planned").get<bool>();
+        EXPECT_GE(rows[i].at("dram_bytes"), document.at("bounds").at("dram_lower_bound_bytes"));
+        EXPECT_GE(rows[i].at("dram_bytes"), rows[i > 0 ? i - 1 : 0].at("dram_bytes"));
+    }
+    EXPECT_EQ(planned, 1);
+}
+
+TEST(SimulateVerb, AFixedOrderAlone) {
+    const Outcome outcome = run(with(small, {"--order", "hilbert", "--json"}));
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const json rows = json::parse(outcome.out).at("rows");
+    ASSERT_EQ(rows.size(), 1u);
+    EXPECT_EQ(rows[0].at("order"), "hilbert");
+    EXPECT_TRUE(rows[0].at("model_dram_bytes").is_null());
+}
+
+TEST(SimulateVerb, OptIsNeverAboveLru) {
+    const auto dram = [](const char* policy) {
+        const Outcome outcome = run(with(small, {"--orders", "plan", "--policy", policy, "--json"}));
+        EXPECT_EQ(outcome.code, 0) << outcome.err;
+        return json::parse(outcome.out).at("rows").at(0).at("dram_bytes").get<std::int64_t>();
+    };
+    EXPECT_LE(dram("opt"), dram("lru"));
+}
+
+TEST(SimulateVerb, TwoHalvesAreFollowed) {
+    const Outcome outcome = run(with(small, {"--orders", "plan", "--l2", "halves", "--jsonl"}));
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    std::istringstream lines(outcome.out);
+    std::string line;
+    std::getline(lines, line);
+    EXPECT_EQ(json::parse(line).at("l2").at("layout"), "halves");
+    std::getline(lines, line);
+    EXPECT_GT(json::parse(line).at("fabric_bytes"), 0);
+}
+
+TEST(SimulateVerb, DrawsTheWalk) {
+    const std::string path = testing::TempDir() + "walk.svg";
+    std::filesystem::remove(path);
+    const Outcome outcome = run(with(small, {"--svg", path}));
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_NE(outcome.out.find("planned"), std::string::npos);
+    std::ostringstream svg;
+    svg << std::ifstream(path).rdbuf();
+    EXPECT_EQ(svg.str().rfind("<svg ", 0), 0u);
+    EXPECT_NE(svg.str().find("</svg>"), std::string::npos);
+    std::filesystem::remove(path);
+}
+
+TEST(SimulateVerb, RefusesInOneLine) {
+    const auto refused = [](const std::vector<std::string>& words, const std::string& text) {
+        const Outcome outcome = run(words);
+        EXPECT_EQ(outcome.code, 2) << outcome.out;
+        EXPECT_EQ(outcome.out, "");
+        EXPECT_EQ(outcome.error_lines(), 1) << outcome.err;
+        EXPECT_NE(outcome.err.find(text), std::string::npos) << outcome.err;
+    };
+    refused({"simulate"}, "simulate what?");
+    refused(with(small, {"--policy", "fifo"}), "--policy fifo");
+    refused(with(small, {"--l2", "quarter"}), "--l2 quarter");
+    refused(with(small, {"--orders", "some"}), "--orders some");
+    refused(with(small, {"--orders", "all", "--order", "row"}), "exclude each other");
+    refused(with(small, {"--policy", "opt", "--l2", "halves"}), "opt over two halves");
+    refused(with(small, {"--l2", "halves", "--set", "l2.partitions=1"}), "no two halves");
+    refused(with(small, {"--svg", "/tmp/x.svg", "--policy", "opt"}), "--svg");
+    refused(with(small, {"--set", "l2.size=unknown"}), "l2.size");
+    refused(with(small, {"--svg", "/nonexistent/x.svg"}), "--svg /nonexistent/x.svg");
+}
+
+}  // namespace
+}  // namespace rooftile

@@ -1,0 +1,266 @@
+// Fused kernels on a GPU: every function and form against fp64 on odd shapes, the edges of IEEE, dropout's
+// mask, misaligned tensors, every launch that the plan offers; a few hundred random expressions.
+#include "rooftile/measure/fuse.hpp"
+
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "rooftile/kernel/fuse_kernel.hpp"
+#include "rooftile/machine/live.hpp"
+#include "rooftile/measure/fuse_data.hpp"
+#include "rooftile/problem/evaluate.hpp"
+#include "rooftile/problem/expression.hpp"
+#include "tests/device/device.hpp"
+#include "tests/random_expression.hpp"
+
+namespace rooftile {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+class FuseTest : public DeviceTest {
+  protected:
+    const Machine& machine() {
+        static const Machine live = live_machine(0).machine;
+        return live;
+    }
+
+    static FuseProblem made(std::string_view text, const std::vector<std::string>& tensors) {
+        std::vector<TensorDeclaration> declared;
+        for (const std::string& t : tensors) declared.push_back(tensor_declaration(t));
+        return expression_graph(text, declared);
+    }
+
+    /// Runs one plan on given values; tensors begin `shift` bytes behind a multiple of 256.
+    static std::vector<std::vector<double>> run(const FusePlan& plan,
+                                                const std::vector<std::vector<double>>& inputs,
+                                                std::int64_t shift = 0) {
+        const FuseProblem& p = plan.problem;
+        const FuseKernel kernel = compile(plan);
+        std::vector<DeviceBuffer> buffers;
+        std::vector<const void*> in;
+        std::vector<void*> out;
+        for (size_t i = 0; i < inputs.size(); ++i) {
+            const auto bytes = elements_of_values(inputs[i], p.nodes[size_t(p.inputs[i])].element);
+            buffers.emplace_back(bytes.size() + 512);
+            const DevicePointer at = buffers.back().address() + DevicePointer(shift);
+            if (!bytes.empty()) copy_to_device(at, bytes.data(), bytes.size());
+            in.push_back(reinterpret_cast<const void*>(at));
+        }
+        for (const GraphOutput& o : p.outputs) {
+            const auto bytes = size_t(bytes_of(p.nodes[size_t(o.node)]));
+            buffers.emplace_back(bytes + 512);
+            fill_bytes(buffers.back().address(), 0xff, bytes + 512, nullptr);
+            out.push_back(reinterpret_cast<void*>(buffers.back().address() + DevicePointer(shift)));
+        }
+        DeviceBuffer workspace(std::max<size_t>(16, kernel.workspace_bytes()));
+        fill_bytes(workspace.address(), 0, workspace.bytes(), nullptr);
+        for (int i = 0; i < 2; ++i)  // the second launch finds the workspace as the first left it
+            kernel.launch(nullptr, in, out, workspace.data());
+        synchronize(Stream(nullptr));
+        std::vector<std::vector<double>> results;
+        for (size_t i = 0; i < out.size(); ++i) {
+            const GraphNode& n = p.nodes[size_t(p.outputs[i].node)];
+            std::vector<char> bytes(size_t(bytes_of(n)) + 16);
+            copy_to_host(bytes.data(), reinterpret_cast<DevicePointer>(out[i]), bytes.size());
+            results.push_back(values_of_elements(bytes.data(), elements_of(n.shape), n.element));
+            for (size_t b = size_t(bytes_of(n)); b < bytes.size(); ++b)
+                EXPECT_EQ(static_cast<unsigned char>(bytes[b]), 0xff)
+                    << "written behind " << p.outputs[i].name;
+        }
+        return results;
+    }
+
+    static std::vector<std::vector<double>> random_inputs(const FuseProblem& p, std::uint64_t seed) {
+        std::vector<std::vector<double>> inputs;
+        for (int i : p.inputs) {
+            const GraphNode& n = p.nodes[size_t(i)];
+            inputs.push_back(random_values(elements_of(n.shape), n.element, seed++));
+        }
+        return inputs;
+    }
+
+    static void expect_right(const FusePlan& plan, const std::vector<std::vector<double>>& inputs,
+                             std::int64_t shift = 0) {
+        const auto got = run(plan, inputs, shift);
+        const auto expected = evaluate(plan.problem, inputs);
+        int wrong = 0;
+        for (size_t o = 0; o < got.size(); ++o) {
+            const Element element = plan.problem.nodes[size_t(plan.problem.outputs[o].node)].element;
+            for (size_t i = 0; i < got[o].size() && wrong < 3; ++i) {
+                if (agrees(got[o][i], expected[o][i], element)) continue;
+                ++wrong;
+                ADD_FAILURE() << plan.problem.text << "\nplan " << plan.rank << " "
+                              << name_of(plan.config.home) << " of " << plan.config.threads_per_row << " x "
+                              << plan.config.cluster << ", width " << plan.config.width << ", element " << i
+                              << ": got " << got[o][i] << ", expected " << expected[o][i].value << " within "
+                              << expected[o][i].error;
+            }
+        }
+    }
+
+    /// Every plan of a problem, or the first `most`.
+    void check(std::string_view text, const std::vector<std::string>& tensors, int most = 4,
+               FuseRequest request = {}) {
+        const FuseProblem p = made(text, tensors);
+        request.top = most;
+        const auto outcome = derive(machine(), p, request);
+        const auto* plans = std::get_if<FusePlans>(&outcome);
+        ASSERT_TRUE(plans) << std::get<FuseInfeasible>(outcome).message;
+        const auto inputs = random_inputs(p, 11);
+        for (const FusePlan& plan : plans->plans) expect_right(plan, inputs);
+    }
+};
+
+TEST_F(FuseTest, EveryFunctionInEveryType) {
+    for (const char* f : {"exp(x)",         "log(abs(x))",
+                          "tanh(x)",        "erf(x)",
+                          "sqrt(abs(x))",   "rsqrt(abs(x) + 0.01)",
+                          "sigmoid(x)",     "silu(x)",
+                          "relu(x)",        "gelu(x)",
+                          "gelu_tanh(x)",   "-x",
+                          "abs(x)",         "x**2",
+                          "x**-3",          "x**0.5",
+                          "abs(x)**1.7",    "1/x",
+                          "x/(x*x+1)",      "maximum(x, 0.5)",
+                          "minimum(x, -x)", "where(x > 0, x, exp(x) - 1)",
+                          "(x > 0.5) * x",  "bf16(x) * 2",
+                          "fp16(x*3) + x",  "fp32(x) - 1"})
+        for (const char* type : {"fp32", "bf16", "fp16"})
+            check(std::string("y = ") + f, {fmt::format("x:{}[3,1001]", type)}, 1);
+}
+
+TEST_F(FuseTest, RowOperationsOnAnyShape) {
+    for (const char* f : {"softmax(x)", "log_softmax(x)", "layernorm(x)", "rmsnorm(x)", "sum(x)", "mean(x)",
+                          "max(x)", "argmax(x)", "logsumexp(x)", "x - mean(x)", "softmax(layernorm(x) * 2)"})
+        for (const char* shape :
+             {"1,1", "1,7", "5,1", "3,33", "7,256", "130,1000", "9,1009", "2,4096", "3,20000", "2,70000"})
+            for (const char* type : {"bf16", "fp32"})
+                check(std::string("y = ") + f, {fmt::format("x:{}[{}]", type, shape)}, 2);
+}
+
+TEST_F(FuseTest, EveryLaunchOfEveryHomeIsRight) {
+    for (const char* shape : {"300,512", "40,8192", "5,65536"})
+        for (FuseHome home : {FuseHome::registers, FuseHome::shared, FuseHome::twice})
+            check("y = gelu(dropout(layernorm(x, g, b) + r, 0.1, 7, 3))",
+                  {fmt::format("x:bf16[{}]", shape), fmt::format("r:bf16[{}]", shape),
+                   fmt::format("g:bf16[{}]", std::string(shape).substr(std::string(shape).find(',') + 1)),
+                   fmt::format("b:bf16[{}]", std::string(shape).substr(std::string(shape).find(',') + 1))},
+                  64, {.home = home});
+}
+
+TEST_F(FuseTest, WholeReductions) {
+    for (const char* shape : {"1", "7", "1000,1001", "3,5,7", "4096,4096"}) {
+        check("s = sum_all(x)", {fmt::format("x:bf16[{}]", shape)}, 2);
+        check("m = max_all(x * x); a = mean_all(x)", {fmt::format("x:fp32[{}]", shape)}, 2);
+    }
+    check("s = sum_all(x + b)", {"x:fp32[100,1000]", "b:fp32[1000]"}, 2);
+}
+
+TEST_F(FuseTest, BroadcastsOfEveryKind) {
+    check("y = x + b", {"x:bf16[64,1000]", "b:bf16[1000]"});
+    check("y = x + b", {"x:bf16[64,1009]", "b:bf16[1009]"});
+    check("y = x * c", {"x:bf16[64,1000]", "c:fp32[64,1]"});
+    check("y = x + z", {"x:fp32[2,3,5,8]", "z:fp32[2,1,5,8]"});
+    check("y = x + z", {"x:fp32[4,3,8]", "z:fp32[3,1]"});
+    check("y = a * b", {"a:bf16[4096,1]", "b:bf16[1,4096]"}, 1);
+    check("y = softmax(x * s + m)", {"x:bf16[2,4,16,64]", "s:fp32[]", "m:bf16[2,1,16,64]"});
+    check("y = where(m, x, -inf)", {"x:fp16[33,100]", "m:bool[33,100]"});
+    check("h = x + r; y = rmsnorm(h, g); z = h; s = sum(h)",
+          {"x:bf16[77,640]", "r:bf16[77,640]", "g:fp32[640]"});
+}
+
+TEST_F(FuseTest, MisalignedTensors) {
+    const FuseProblem p = made("y = gelu(x)", {"x:bf16[999]"});
+    const auto inputs = random_inputs(p, 3);
+    for (int shift : {2, 4, 8, 16}) {
+        const auto outcome = derive(machine(), p, {.alignment = shift, .top = 1});
+        expect_right(std::get<FusePlans>(outcome).plans[0], inputs, shift);
+    }
+    const auto aligned = derive(machine(), p, {.top = 1});
+    EXPECT_THROW(run(std::get<FusePlans>(aligned).plans[0], inputs, 2), RequestError);
+}
+
+TEST_F(FuseTest, EmptyTensorsAreLeftAlone) {
+    check("y = gelu(x)", {"x:bf16[0]"}, 1);
+    check("y = softmax(x)", {"x:bf16[0,64]"}, 1);
+    check("y = softmax(x)", {"x:bf16[64,0]"}, 1);
+    check("s = sum_all(x)", {"x:fp32[0,64]"}, 1);
+}
+
+TEST_F(FuseTest, InfinitiesAndLargeArguments) {
+    const std::vector<double> edges = {10.1, 100,  1e4,      -10.1,     -100,         -1e4,
+                                       0,    -0.0, infinity, -infinity, std::nan(""), 88.8};
+    for (const char* f : {"gelu(x)", "gelu_tanh(x)", "tanh(x)", "exp(x)", "sigmoid(x)", "silu(x)", "relu(x)",
+                          "erf(x)", "sqrt(x)", "log(x)", "1/x", "maximum(x, 0.0)", "x > 0"}) {
+        const FuseProblem p = made(std::string("y = ") + f, {"x:fp32[12]"});
+        expect_right(std::get<FusePlans>(derive(machine(), p, {.top = 1})).plans[0], {edges});
+    }
+    const std::vector<double> rows = {infinity,  1, 2, 3, -infinity,    -infinity, -infinity, -infinity,
+                                      -infinity, 0, 1, 2, std::nan(""), 1,         2,         3};
+    for (const char* f :
+         {"softmax(x)", "log_softmax(x)", "logsumexp(x)", "max(x)", "argmax(x)", "sum(x)", "layernorm(x)"}) {
+        const FuseProblem p = made(std::string("y = ") + f, {"x:fp32[4,4]"});
+        const auto found = derive(machine(), p, {.top = 4});
+        for (const FusePlan& plan : std::get<FusePlans>(found).plans) expect_right(plan, {rows});
+    }
+}
+
+TEST_F(FuseTest, RowsOfLargeMean) {
+    const FuseProblem p = made("y = layernorm(x)", {"x:fp32[4,8192]"});
+    std::vector<double> x;
+    for (int i = 0; i < 4 * 8192; ++i) x.push_back(double(float(1e4 + std::sin(i * 0.37))));
+    const auto found = derive(machine(), p, {.top = 16});
+    for (const FusePlan& plan : std::get<FusePlans>(found).plans) expect_right(plan, {x});
+}
+
+TEST_F(FuseTest, DropoutReplaysElementByElement) {
+    const FuseProblem p = made("y = dropout(x, 0.25, 123456789012345, 42)", {"x:fp32[1000,1003]"});
+    std::vector<double> ones(1003000, 1.0);
+    const auto y = run(std::get<FusePlans>(derive(machine(), p, {.top = 1})).plans[0], {ones})[0];
+    std::int64_t kept = 0;
+    for (size_t i = 0; i < y.size(); ++i) {
+        ASSERT_EQ(y[i] != 0, dropout_keeps(i, 0.25, 123456789012345, 42)) << i;
+        kept += y[i] != 0;
+    }
+    EXPECT_NEAR(double(kept), 0.75 * 1003000, 5 * std::sqrt(1003000 * 0.25 * 0.75));
+}
+
+TEST_F(FuseTest, RandomExpressions) {
+    const std::uint64_t seed = fresh_seed();
+    fmt::print("seed {}\n", seed);
+    RandomExpressions random(seed);
+    int compared = 0;
+    for (int i = 0; i < 300; ++i) {
+        const RandomExpression e = random.next();
+        const FuseProblem p = made(e.text, e.tensors);
+        const auto outcome = derive(machine(), p, {.top = 1});
+        const auto* plans = std::get_if<FusePlans>(&outcome);
+        if (!plans || !plans->plans[0].buildable) continue;
+        ++compared;
+        expect_right(plans->plans[0], random_inputs(p, seed + std::uint64_t(i)));
+    }
+    EXPECT_GE(compared, 200);
+}
+
+TEST_F(FuseTest, MeasuresBesideCopiesAndTheUnfusedChain) {
+    const FuseProblem p = made("y = gelu(x + b)", {"x:bf16[8192,8192]", "b:bf16[8192]"});
+    const auto outcome = derive(machine(), p, {.top = 2});
+    MeasureOptions options;
+    options.mode = Mode::burst;
+    options.timing.rounds = 3;
+    options.seed = 5;
+    const FuseRun run = measure(std::get<FusePlans>(outcome).plans, machine(), options);
+    for (const FuseMeasurement& row : run.rows) {
+        EXPECT_TRUE(row.verified.ok()) << row.verified.failure;
+        ASSERT_TRUE(row.time_us) << row.invalid;
+        EXPECT_LT(*row.time_us, *run.baselines.unfused_us);
+    }
+    EXPECT_TRUE(run.baselines.copy_us);
+    EXPECT_TRUE(run.baselines.memcpy_us);
+}
+
+}  // namespace
+}  // namespace rooftile

@@ -1,0 +1,159 @@
+// Launches of fused kernels: every candidate within its walls, choices with their reasons, unknown numbers
+// named.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "rooftile/machine/registry.hpp"
+#include "rooftile/plan/fuse_plan.hpp"
+#include "rooftile/plan/fuse_search.hpp"
+#include "rooftile/plan/fuse_staging.hpp"
+#include "rooftile/problem/expression.hpp"
+
+namespace rooftile {
+namespace {
+
+FuseProblem made(std::string_view text, std::vector<std::string> tensors) {
+    std::vector<TensorDeclaration> declared;
+    for (const std::string& t : tensors) declared.push_back(tensor_declaration(t));
+    return expression_graph(text, declared);
+}
+FusePlans plans_for(const char* machine, const FuseProblem& problem, FuseRequest request = {}) {
+    return std::get<FusePlans>(derive(machine_by_id(machine), problem, request));
+}
+
+TEST(FuseDerive, EveryPlanKeepsItsWalls) {
+    const Machine machine = machine_by_id("h100-sxm");
+    const double registers = *machine.count("sm.registers"), warps = *machine.count("sm.max_warps");
+    for (const char* text : {"y = gelu(x)", "y = softmax(x)", "y = layernorm(x) * x", "y = sum_all(x)"})
+        for (const char* x : {"x:bf16[32768,256]", "x:fp32[16384,4096]", "x:bf16[2048,65536]",
+                              "x:bf16[16,1048576]", "x:bf16[7,1009]", "x:bf16[1,1]", "x:fp16[0,8]"}) {
+            const FusePlans plans = plans_for("h100-sxm", made(text, {x}), {.top = 256});
+            for (const FusePlan& p : plans.plans) {
+                const FuseConfig& c = p.config;
+                const std::string where = std::string(text) + " " + x;
+                EXPECT_LE(double(*p.resources.registers) * c.threads * c.ctas_per_sm, registers) << where;
+                EXPECT_LE(c.threads * c.ctas_per_sm, warps * 32) << where;
+                EXPECT_TRUE(p.buildable) << p.why_not;
+                EXPECT_GE(c.grid, 1) << where;
+                EXPECT_TRUE(p.program.flat || p.program.columns % c.width == 0) << where;
+                const std::int64_t held = std::int64_t(c.threads_per_row) * c.cluster * c.items * c.width;
+                EXPECT_TRUE(c.home != FuseHome::registers || held >= p.program.columns) << where;
+            }
+        }
+}
+
+TEST(FuseDerive, PlansAskForTheSharedMemoryTheirRowsTake) {
+    constexpr std::int64_t per_cta = 227 * 1024, exchange = 1024;
+    int staged = 0;
+    for (const char* x : {"bf16[32768,256]", "fp32[16384,4096]", "bf16[64,65536]", "fp32[1,1]", "fp32[9,33]"})
+        for (FuseHome home : {FuseHome::registers, FuseHome::shared, FuseHome::twice}) {
+            FuseRequest request;
+            request.home = home;
+            request.top = 256;
+            const FuseProblem p =
+                made("y = softmax(x * 2) + r", {std::string("x:") + x, std::string("r:") + x});
+            const auto outcome = derive(machine_by_id("h100-sxm"), p, request);
+            const auto* plans = std::get_if<FusePlans>(&outcome);
+            if (!plans) continue;  // a short row is read in one piece, never twice
+            const int element = bytes_of(p.nodes[size_t(p.inputs[0])].element);
+            for (const FusePlan& plan : plans->plans) {
+                const FuseConfig& c = plan.config;
+                ASSERT_TRUE(plan.resources.shared_bytes);
+                const std::int64_t asked = *plan.resources.shared_bytes;
+                EXPECT_EQ(asked, staged_rows(plan.program, c).bytes);
+                // x and r, for every stage what all threads hold
+                const std::int64_t rows =
+                    std::int64_t(c.stages) * c.items * c.threads * c.width * 2 * element;
+                EXPECT_EQ(asked, home == FuseHome::shared ? rows : 0) << x << " plan " << plan.rank;
+                EXPECT_LE(asked + exchange, per_cta);
+                for (const StagedRows::Tensor& t : staged_rows(plan.program, c).tensors)
+                    EXPECT_EQ(t.offset % 16, 0);
+                staged += asked > 0;
+            }
+        }
+    EXPECT_GE(staged, 50);
+}
+
+TEST(FuseDerive, VectorsAreAsWideAsShapeAndAlignmentAllow) {
+    const auto width = [](const char* text, std::vector<std::string> tensors, int alignment = 256) {
+        return plans_for("h100-sxm", made(text, std::move(tensors)), {.alignment = alignment})
+            .plans[0]
+            .config.width;
+    };
+    EXPECT_EQ(width("y = gelu(x)", {"x:bf16[1000,1000]"}), 8);
+    EXPECT_EQ(width("y = gelu(x)", {"x:fp32[1000,1000]"}), 4);
+    EXPECT_EQ(width("y = gelu(x)", {"x:bf16[1009,1009]"}), 8);   // one long row: a tail of one element
+    EXPECT_EQ(width("y = softmax(x)", {"x:bf16[64,1009]"}), 1);  // every row begins elsewhere
+    EXPECT_EQ(width("y = softmax(x)", {"x:bf16[64,1012]"}), 4);  // 1012 = 4 x 253
+    EXPECT_EQ(width("y = gelu(x)", {"x:bf16[1000,1000]"}, 8), 4);
+    EXPECT_EQ(width("y = gelu(x)", {"x:bf16[1000,1000]"}, 2), 1);
+    EXPECT_EQ(width("y = bf16(x)", {"x:fp32[1000,1000]"}), 8);  // two loads of 16 B to one store
+}
+
+TEST(FuseDerive, LongerRowsTakeMoreThreads) {
+    int before = 0;
+    for (const char* x : {"x:bf16[32768,256]", "x:bf16[32768,1024]", "x:bf16[16384,4096]",
+                          "x:bf16[8192,16384]", "x:bf16[2048,65536]"}) {
+        const FuseConfig c = plans_for("h100-sxm", made("y = softmax(x)", {x})).plans[0].config;
+        const int threads = c.threads_per_row * c.cluster;
+        EXPECT_GE(threads, before) << x;
+        before = threads;
+    }
+}
+
+TEST(FuseDerive, EnoughInFlightOrTheBoundIsLatency) {
+    const FusePlans plans = plans_for("h100-sxm", made("y = gelu(x)", {"x:bf16[16384,16384]"}));
+    const FusePlan& best = plans.plans[0];
+    EXPECT_GE(*best.resources.bytes_in_flight, *best.resources.bytes_in_flight_needed);
+    EXPECT_EQ(*best.prediction.bound, Bound::dram);
+    // 2 x 16384^2 x 2 B = 1.07 GB.
+    EXPECT_EQ(*best.prediction.moved_bytes, 1073741824);
+    const FusePlans starved =
+        plans_for("h100-sxm", made("y = softmax(x)", {"x:bf16[16384,4096]"}),
+                  {.items = 2, .threads = 64, .ctas_per_sm = 1, .home = FuseHome::twice});
+    EXPECT_EQ(*starved.plans[0].prediction.bound, Bound::latency);
+}
+
+TEST(FuseDerive, TheDerivationTellsTheMethodsSteps) {
+    const FusePlans plans = plans_for(
+        "h200-sxm", made("y = layernorm(x, g, b)", {"x:bf16[16384,4096]", "g:bf16[4096]", "b:bf16[4096]"}));
+    std::set<std::string> told;
+    for (const Step& s : plans.plans[0].derivation) {
+        told.insert(s.quantity);
+        EXPECT_TRUE(s.value) << s.quantity;
+        EXPECT_FALSE(s.formula.empty()) << s.quantity;
+    }
+    for (const char* quantity :
+         {"moved_bytes", "width", "elements_per_thread", "rows_per_cta", "bytes_in_flight_needed",
+          "bytes_in_flight", "ctas_per_sm", "grid", "issue_time", "time_us", "speedup"})
+        EXPECT_TRUE(told.contains(quantity)) << quantity;
+    EXPECT_EQ(plans.unfused.kernels, 1);
+    EXPECT_EQ(plans.operators.size(), 1u);
+}
+
+TEST(FuseDerive, UnknownNumbersAreNamedAndPlansStand) {
+    Machine bare;
+    bare.id = "bare";
+    bare.arch = "sm_90";
+    const auto outcome = derive(bare, made("y = softmax(x)", {"x:bf16[64,4096]"}));
+    const FusePlans& plans = std::get<FusePlans>(outcome);
+    EXPECT_FALSE(plans.plans.empty());
+    EXPECT_FALSE(plans.plans[0].prediction.time_us);
+    EXPECT_FALSE(plans.unfused.time_us);
+    EXPECT_TRUE(plans.unfused.moved_bytes);
+    EXPECT_THAT(plans.unknown, testing::IsSupersetOf({"sm.count", "dram.bandwidth", "dram.latency"}));
+    EXPECT_THAT(plans.unchecked_walls, testing::Contains("registers"));
+}
+
+TEST(FuseDerive, WhatCannotBeOneKernelIsInfeasibleWithItsCounts) {
+    const auto outcome = derive(machine_by_id("h100-sxm"), made("y = x / sum_all(x)", {"x:fp32[64,64]"}));
+    const auto& none = std::get<FuseInfeasible>(outcome);
+    EXPECT_THAT(none.message, testing::HasSubstr("whole reduction"));
+    EXPECT_EQ(none.unfused.kernels, 2);
+    EXPECT_EQ(plans_for("v100-sxm2", made("y = gelu(x)", {"x:fp16[64,64]"})).plans[0].buildable, false);
+}
+
+}  // namespace
+}  // namespace rooftile

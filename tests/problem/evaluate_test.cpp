@@ -1,0 +1,149 @@
+// The fp64 reference: values by hand, PyTorch's way with NaN and Inf, and bounds that are neither too wide
+// nor broken by fp32 arithmetic.
+#include "rooftile/problem/evaluate.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "rooftile/problem/expression.hpp"
+
+namespace rooftile {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+/// The first output of `text` on one tensor x of the given shape.
+BoundedTensor result(std::string_view text, const std::string& x, const std::vector<double>& values) {
+    const std::vector<TensorDeclaration> tensors = {tensor_declaration(x)};
+    const FuseProblem problem = expression_graph(text, tensors);
+    const std::vector<double> inputs[] = {values};
+    return evaluate(problem, inputs)[0];
+}
+
+TEST(Evaluate, GeluAtSmallAndLargeArguments) {
+    // gelu(1) = Phi(1) = 0.8413447460685429; gelu(-1) = -(1 - Phi(1)) = -0.15865525393145705.
+    const BoundedTensor y = result("y = gelu(x)", "x:fp32[7]", {1, -1, 10.1, 100, 1e4, -10.1, 0});
+    EXPECT_NEAR(y[0].value, 0.8413447460685429, 1e-15);
+    EXPECT_NEAR(y[1].value, -0.15865525393145705, 1e-15);
+    EXPECT_EQ(y[2].value, 10.1);
+    EXPECT_EQ(y[3].value, 100);
+    EXPECT_EQ(y[4].value, 1e4);
+    // Mills' ratio: Phi(-a) = phi(a) / a (1 - 1 / a^2 + 3 / a^4 - 15 / a^6 + ...), so a Phi(-a) is phi(10.1)
+    // * 0.99047.
+    const double density = std::exp(-0.5 * 10.1 * 10.1) / std::sqrt(2 * M_PI);
+    EXPECT_NEAR(y[5].value / -density, 1 - 1 / 102.01 + 3 / std::pow(102.01, 2) - 15 / std::pow(102.01, 3),
+                1e-6);
+    EXPECT_EQ(y[6].value, 0);
+    for (const Bounded& b : y) EXPECT_LE(b.error, 1e-4 * std::fabs(b.value) + 1e-36);
+    const BoundedTensor t = result("y = gelu_tanh(x)", "x:fp32[4]", {1, 10.1, 100, 1e4});
+    // 0.5 (1 + tanh(0.79788456 * 1.044715)) = 0.841191990607...
+    EXPECT_NEAR(t[0].value, 0.8411919906082768, 1e-9);
+    EXPECT_EQ(t[1].value, 10.1);
+    EXPECT_EQ(t[3].value, 1e4);
+}
+
+TEST(Evaluate, InfinitiesAsInPyTorch) {
+    const BoundedTensor g = result("y = gelu(x)", "x:fp32[3]", {infinity, -infinity, std::nan("")});
+    EXPECT_EQ(g[0].value, infinity);
+    EXPECT_TRUE(std::isnan(g[1].value));  // -Inf * 0
+    EXPECT_TRUE(std::isnan(g[2].value));
+    const BoundedTensor s =
+        result("y = softmax(x)", "x:fp32[3,2]", {infinity, 1, -infinity, -infinity, -infinity, 0});
+    for (int i = 0; i < 4; ++i) EXPECT_TRUE(std::isnan(s[size_t(i)].value)) << i;
+    EXPECT_EQ(s[4].value, 0);
+    EXPECT_EQ(s[5].value, 1);
+    const BoundedTensor l =
+        result("y = logsumexp(x)", "x:fp32[3,2]", {infinity, 1, -infinity, -infinity, -infinity, 0});
+    EXPECT_EQ(l[0].value, infinity);
+    EXPECT_EQ(l[1].value, -infinity);
+    EXPECT_EQ(l[2].value, 0);
+    EXPECT_TRUE(std::isnan(result("y = x**0.5", "x:fp32[1]", {-infinity})[0].value));  // C's pow says Inf
+    for (const Bounded& b : s) EXPECT_FALSE(std::isnan(b.error));
+    const BoundedTensor m = result("y = max(x)", "x:fp32[2,2]", {std::nan(""), 1, -infinity, -infinity});
+    EXPECT_TRUE(std::isnan(m[0].value));
+    EXPECT_EQ(m[1].value, -infinity);
+    const BoundedTensor a = result("y = argmax(x)", "x:fp32[3,3]",
+                                   {1, std::nan(""), 2, 5, 5, 1, -infinity, -infinity, -infinity});
+    EXPECT_EQ(a[0].value, 1);
+    EXPECT_EQ(a[1].value, 0);  // the first of equals
+    EXPECT_EQ(a[2].value, 0);
+}
+
+TEST(Evaluate, RowsByHand) {
+    const BoundedTensor s = result("y = softmax(x)", "x:fp32[1,2]", {0, std::log(3.0)});
+    EXPECT_NEAR(s[0].value, 0.25, 1e-15);
+    EXPECT_NEAR(s[1].value, 0.75, 1e-15);
+    // mean 2, variance 1: (1 - 2) / 1 and (3 - 2) / 1.
+    const BoundedTensor n = result("y = layernorm(x, eps=0)", "x:fp32[1,2]", {1, 3});
+    EXPECT_NEAR(n[0].value, -1, 1e-15);
+    EXPECT_NEAR(n[1].value, 1, 1e-15);
+    // mean of squares (9 + 16) / 2 = 12.5.
+    const BoundedTensor r = result("y = rmsnorm(x, eps=0)", "x:fp32[1,2]", {3, 4});
+    EXPECT_NEAR(r[0].value, 3 / std::sqrt(12.5), 1e-15);
+    EXPECT_EQ(result("y = sum_all(x)", "x:fp32[2,2]", {1, 2, 3, 4})[0].value, 10);
+    EXPECT_EQ(result("y = x - mean(x)", "x:fp32[2,2]", {1, 2, 3, 5})[3].value, 1);
+}
+
+TEST(Evaluate, BroadcastsAnyAxis) {
+    const std::vector<TensorDeclaration> tensors = {tensor_declaration("a:fp32[2,1,2]"),
+                                                    tensor_declaration("b:fp32[3,1]")};
+    const FuseProblem p = expression_graph("y = a * b", tensors);
+    const std::vector<double> inputs[] = {{1, 2, 3, 4}, {10, 20, 30}};
+    const BoundedTensor y = evaluate(p, inputs)[0];
+    const double expected[] = {10, 20, 20, 40, 30, 60, 30, 40, 60, 80, 90, 120};
+    for (size_t i = 0; i < 12; ++i) EXPECT_EQ(y[i].value, expected[i]);
+}
+
+TEST(Evaluate, WhatHangsOnRoundingIsUndecided) {
+    // exp(0) is 1 give or take its error: whether it exceeds 1 nobody can say. Of the input itself one can.
+    EXPECT_EQ(result("y = exp(x) > 1", "x:fp32[1]", {0})[0].error, infinity);
+    EXPECT_EQ(result("y = x > 1", "x:fp32[1]", {1})[0].error, 0);
+    EXPECT_EQ(result("y = exp(x)", "x:fp32[1]", {89})[0].error, infinity);
+}
+
+TEST(Evaluate, RoundingToATypeAndItsUnits) {
+    EXPECT_EQ(rounded_to(1 + 1.0 / 256, Element::bf16), 1);              // half way: to even
+    EXPECT_EQ(rounded_to(1 + 3.0 / 256, Element::bf16), 1 + 4.0 / 256);  // to even again
+    EXPECT_EQ(rounded_to(65520, Element::fp16), infinity);
+    EXPECT_EQ(rounded_to(65519, Element::fp16), 65504);
+    EXPECT_EQ(ulp_of(1, Element::bf16), 1.0 / 128);
+    EXPECT_EQ(ulp_of(1.5, Element::fp16), 1.0 / 1024);
+    EXPECT_EQ(ulp_of(0, Element::fp16), std::ldexp(1.0, -24));
+    EXPECT_TRUE(agrees(1.0078125, {1.0, 0}, Element::bf16));
+    EXPECT_FALSE(agrees(1.015625, {1.0, 0}, Element::bf16));
+    EXPECT_FALSE(agrees(1, {std::nan(""), 0}, Element::bf16));
+    EXPECT_FALSE(agrees(3e38, {infinity, 0}, Element::fp32));
+}
+
+TEST(Evaluate, DropoutKeepsItsRateAndReplays) {
+    int kept = 0;
+    for (std::uint64_t i = 0; i < 100000; ++i) kept += dropout_keeps(i, 0.1, 7, 3);
+    // Binomial: 90000 with a deviation of 95; five of them.
+    EXPECT_NEAR(kept, 90000, 475);
+    EXPECT_FALSE(dropout_keeps(5, 1, 7, 3));
+    EXPECT_TRUE(dropout_keeps(5, 0, 7, 3));
+    int differ = 0;
+    for (std::uint64_t i = 0; i < 1000; ++i)
+        differ += dropout_keeps(i, 0.5, 7, 3) != dropout_keeps(i, 0.5, 7, 4);
+    EXPECT_NEAR(differ, 500, 80);
+}
+
+/// fp32 arithmetic on the CPU stays within the bounds, and the bounds within a few units of the result.
+TEST(Evaluate, BoundsHoldFp32Arithmetic) {
+    std::vector<double> x;
+    for (int i = 0; i < 4096; ++i) x.push_back(double(float(std::sin(i * 0.7) * 3 + 1000)));
+    const BoundedTensor y = result("y = layernorm(x)", "x:fp32[1,4096]", x);
+    double mean = 0, squares = 0;
+    for (double v : x) mean += v / 4096;
+    const float m = float(mean);
+    for (double v : x) squares += double((float(v) - m) * (float(v) - m)) / 4096;
+    const float scale = 1 / std::sqrt(float(squares) + 1e-5f);
+    for (size_t i = 0; i < x.size(); ++i) {
+        EXPECT_LE(std::fabs(double((float(x[i]) - m) * scale) - y[i].value), y[i].error) << i;
+        EXPECT_LT(y[i].error, 0.01);
+    }
+}
+
+}  // namespace
+}  // namespace rooftile

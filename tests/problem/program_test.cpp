@@ -1,0 +1,92 @@
+// A graph as rows and passes: forms, accesses, and what no single kernel can do.
+#include "rooftile/problem/program.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "rooftile/problem/expression.hpp"
+
+namespace rooftile {
+namespace {
+
+std::variant<Program, NoProgram> lowered(std::string_view text, std::initializer_list<const char*> tensors) {
+    std::vector<TensorDeclaration> declared;
+    for (const char* t : tensors) declared.push_back(tensor_declaration(t));
+    return fuse_program(expression_graph(text, declared));
+}
+Program program(std::string_view text, std::initializer_list<const char*> tensors) {
+    return std::get<Program>(lowered(text, tensors));
+}
+const Access& access(const Program& p, int input) {
+    for (const ProgramValue& v : p.values)
+        if (v.kind == ValueKind::load && v.input == input) return v.access;
+    throw std::logic_error("no such load");
+}
+
+TEST(Program, PointwiseIsOneLongRowWhereShapesAgree) {
+    const Program flat = program("y = gelu(x) * s", {"x:bf16[64,32]", "s:fp32[]"});
+    EXPECT_EQ(flat.form, FuseForm::pointwise);
+    EXPECT_TRUE(flat.flat);
+    EXPECT_EQ(flat.rows, 1);
+    EXPECT_EQ(flat.columns, 64 * 32);
+    const Program rows = program("y = gelu(x + b)", {"x:bf16[64,32]", "b:bf16[32]"});
+    EXPECT_FALSE(rows.flat);
+    EXPECT_EQ(rows.rows, 64);
+    EXPECT_TRUE(access(rows, 0).full());
+    EXPECT_TRUE(access(rows, 1).along_row);
+    EXPECT_TRUE(access(rows, 1).bands.empty());
+}
+
+TEST(Program, AnyBroadcastIsSumsOfBands) {
+    // x[b,t,h,c] with y[b,1,h,c]: row = (b T + t) H + h; y's row = b H + h = row / (T H) * H + row % H.
+    const Program p = program("y = x + z", {"x:fp32[2,3,5,8]", "z:fp32[2,1,5,8]"});
+    ASSERT_EQ(access(p, 1).bands.size(), 2u);
+    EXPECT_EQ(access(p, 1).bands[0], (RowBand{1, 5, 1}));
+    EXPECT_EQ(access(p, 1).bands[1], (RowBand{15, 0, 5}));
+    // [t,1] under [b,t,c]: row % T, one value a row.
+    const Program q = program("y = x + z", {"x:fp32[2,3,8]", "z:fp32[3,1]"});
+    EXPECT_FALSE(access(q, 1).along_row);
+    EXPECT_EQ(access(q, 1).bands[0], (RowBand{1, 3, 1}));
+    // Every row of every tensor by brute force.
+    for (int row = 0; row < 30; ++row) {
+        const int h = row % 5, b = row / 15;
+        std::int64_t at = 0;
+        for (const RowBand& band : access(p, 1).bands)
+            at += (band.modulo ? row / band.divide % band.modulo : row / band.divide) * band.multiply;
+        EXPECT_EQ(at, b * 5 + h);
+    }
+}
+
+TEST(Program, PassesFollowTheReductions) {
+    const Program softmax = program("y = softmax(x)", {"x:bf16[64,32]"});
+    EXPECT_EQ(softmax.form, FuseForm::row);
+    EXPECT_EQ(softmax.passes, 2);  // greatest and sum in one; the result
+    EXPECT_EQ(program("y = softmax(layernorm(x))", {"x:bf16[64,32]"}).passes, 3);
+    EXPECT_EQ(program("y = sum(x) + max(x)", {"x:bf16[64,32]"}).passes, 2);  // side by side
+    const Program whole = program("y = sqrt(sum_all(x * x))", {"x:bf16[64,32]"});
+    EXPECT_EQ(whole.form, FuseForm::whole);
+    EXPECT_TRUE(whole.flat);
+}
+
+TEST(Program, RowsOfOneElement) {
+    EXPECT_EQ(program("y = softmax(x)", {"x:bf16[64,1]"}).form, FuseForm::row);
+    EXPECT_EQ(program("y = sum(sum(x))", {"x:bf16[64,32]"}).passes, 2);  // a sum of one value is that value
+    EXPECT_EQ(program("y = x", {"x:bf16[1,1]"}).columns, 1);
+    EXPECT_EQ(program("y = x + s", {"x:bf16[7]", "s:fp32[1]"}).form, FuseForm::pointwise);
+}
+
+TEST(Program, WhatOneKernelCannotDoIsSaid) {
+    const auto why = [](std::string_view text, std::initializer_list<const char*> tensors) {
+        const auto outcome = lowered(text, tensors);
+        const auto* none = std::get_if<NoProgram>(&outcome);
+        return none ? none->why : "accepted";
+    };
+    EXPECT_THAT(why("y = x / sum_all(x)", {"x:fp32[4,8]"}), testing::HasSubstr("the grid cannot wait"));
+    EXPECT_THAT(why("y = softmax(x); s = sum_all(x)", {"x:fp32[4,8]"}),
+                testing::HasSubstr("beside row operations"));
+    EXPECT_THAT(why("y = x + b; z = exp(b)", {"x:fp32[4,8]", "b:fp32[8]"}),
+                testing::HasSubstr("outputs must have its shape"));
+}
+
+}  // namespace
+}  // namespace rooftile

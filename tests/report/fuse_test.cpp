@@ -1,0 +1,71 @@
+// The document and the text of a fused plan: the contract's keys, whole bytes, unknown values named.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "rooftile/machine/registry.hpp"
+#include "rooftile/problem/expression.hpp"
+#include "rooftile/report/fuse_json.hpp"
+#include "rooftile/report/fuse_text.hpp"
+
+namespace rooftile {
+namespace {
+
+std::variant<FusePlans, FuseInfeasible> outcome_of(const Machine& machine, std::string_view text) {
+    const std::vector<TensorDeclaration> tensors = {tensor_declaration("x:bf16[512,1024]"),
+                                                    tensor_declaration("b:bf16[1024]")};
+    return derive(machine, expression_graph(text, tensors));
+}
+
+TEST(FuseDocument, HasTheContractsKeys) {
+    const Machine machine = machine_by_id("h100-sxm");
+    const Json d = plan_document(context_of(machine, "test"), outcome_of(machine, "y = gelu(x + b)"));
+    EXPECT_EQ(d.at("schema"), "rooftile/plan/1");
+    EXPECT_EQ(d.at("problem").at("op"), "fuse");
+    // x + b stores bf16: 2 x 1 MiB + 2 KiB; gelu 2 x 1 MiB. Fused: x, b and y.
+    EXPECT_EQ(d.at("unfused").at("moved_bytes"), 4 * 1048576 + 2048);
+    EXPECT_EQ(d.at("unfused").at("kernels"), 2);
+    EXPECT_EQ(d.at("fused").at("moved_bytes"), 2 * 1048576 + 2048);
+    EXPECT_EQ(d.at("fused").at("kernels"), 1);
+    for (const char* part : {"fused", "unfused"})
+        for (const char* key : {"moved_bytes", "dram_bytes", "time_us", "kernels"})
+            EXPECT_FALSE(d.at(part).at(key).is_null()) << part << '.' << key;
+    const Json& plan = d.at("plans").at(0);
+    for (const char* key : {"rank", "buildable", "config", "resources", "prediction", "derivation"})
+        EXPECT_TRUE(plan.contains(key)) << key;
+    EXPECT_TRUE(plan.at("unknown").empty()) << plan.at("unknown");
+    for (const Json& step : plan.at("derivation"))
+        for (const char* key : {"quantity", "formula", "inputs", "value", "unit", "limit"})
+            EXPECT_TRUE(step.contains(key)) << key;
+}
+
+TEST(FuseDocument, NamesWhatIsUnknownAndWhatCannotBe) {
+    Machine bare;
+    bare.id = "bare";
+    const Json d = plan_document(context_of(bare, "test"), outcome_of(bare, "y = gelu(x + b)"));
+    const Json& plan = d.at("plans").at(0);
+    EXPECT_TRUE(plan.at("prediction").at("time_us").is_null());
+    EXPECT_THAT(plan.at("unknown").dump(), testing::HasSubstr("prediction.time_us"));
+    EXPECT_EQ(plan.at("buildable"), false);
+    const Machine machine = machine_by_id("h100-sxm");
+    const Json none =
+        plan_document(context_of(machine, "test"), outcome_of(machine, "y = (x + b) / sum_all(x)"));
+    EXPECT_TRUE(none.at("plans").empty());
+    EXPECT_EQ(none.at("unfused").at("kernels"), 3);
+    EXPECT_THAT(std::string(none.at("infeasible").at("message")), testing::HasSubstr("whole reduction"));
+}
+
+TEST(FuseText, ShowsCountingPlansAndReasons) {
+    const Machine machine = machine_by_id("h200-sxm");
+    const auto outcome = outcome_of(machine, "y = softmax(x + b)");
+    const std::string text =
+        plan_text(std::get<FusePlans>(outcome), true, {.color = false, .utf8 = false, .width = 100});
+    for (const char* part :
+         {"softmax(x + b)", "unfused", "fused", "times fewer bytes", "bytes_in_flight_needed", "Why plan 1"})
+        EXPECT_THAT(text, testing::HasSubstr(part));
+    EXPECT_EQ(text.find('\033'), text.npos);
+}
+
+}  // namespace
+}  // namespace rooftile
