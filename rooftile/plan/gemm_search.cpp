@@ -135,6 +135,7 @@ GemmSearch::GemmSearch(const GemmHardware& hw, const GemmProblem& problem, const
       floor_(hw, problem),
       power_(hw),
       compulsory_(problem.compulsory_bytes().value),
+      least_joules_(hw.flop_joules * problem.flops().value + hw.dram_joules * compulsory_),
       inner_(inner_space(request)),
       simulates_(request.simulate),
       top_(static_cast<std::size_t>(request.top)),
@@ -178,9 +179,10 @@ void GemmSearch::time(const GemmCandidate& candidate, const Footprint& f, int st
     };
     const GemmTile& tile = candidate.tile;
     // No order moves less than every operand once, and none takes less time than without DRAM.
+    const double floor = floor_.seconds(tile, f.tiles, f.k_steps, f.step, stages);
+    if (best_.out_of_reach(power_(floor, least_joules_))) return dominated(choices);
     const double joules = gemm_energy(hw_, tile, problem_, f.tiles, compulsory_).sum();
-    if (best_.out_of_reach(power_(floor_.seconds(tile, f.tiles, f.k_steps, f.step, stages), joules)))
-        return dominated(choices);
+    if (best_.out_of_reach(power_(floor, joules))) return dominated(choices);
     const Waves wave_count = waves(hw_, tile, problem_);
     GemmTimer timer(hw_, tile, problem_, f.step, wave_count, stages);
     if (best_.out_of_reach(power_(timer.at(hw_.clock_hz, 0).least, joules))) return dominated(choices);

@@ -249,7 +249,8 @@ class GemmSearch final : public GemmVisitor {
     const GemmProblem& problem_;
     GemmTimeFloor floor_;
     PowerTangent power_;
-    double compulsory_;  // bytes
+    double compulsory_;    // bytes
+    double least_joules_;  // of any candidate: products, and every operand once
     InnerSpace inner_;
     bool simulates_;
     std::size_t top_;
