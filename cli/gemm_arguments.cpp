@@ -62,7 +62,8 @@ void add_config_flags(CLI::App& verb, GemmFlags& f) {
     add(verb, group, "--schedule", f.schedule, "NAME", "cooperative or pingpong");
     add(verb, group, "--cluster", f.cluster, "MxN", "CTAs of a cluster");
     add(verb, group, "--order", f.order, "NAME", "row, column, grouped, serpentine, morton or hilbert");
-    add(verb, group, "--group", f.group, "N", "Rows of tiles walked together by order grouped");
+    add(verb, group, "--group", f.group, "N",
+        "Rows of tiles walked together by orders grouped and serpentine");
     add(verb, group, "--split-k", f.split_k, "N", "Parts that K is cut into");
     add(verb, group, "--ctas-per-sm", f.ctas_per_sm, "N", "Resident CTAs of an SM");
     add(verb, group, "--deferred-store", f.deferred_store, "on|off",

@@ -69,6 +69,19 @@ std::vector<WalkOrder> orders_of(const SimulateFlags& flags, const GemmConfig& c
     return orders;
 }
 
+// Some seconds at most: LRU over one cache takes its time by tiles, everything else by requests.
+void check_work(const Simulation& s, std::size_t orders) {
+    const auto [rows, columns] = s.walk.cluster_tiles();
+    const bool by_tiles = s.l2.policy == L2Policy::lru && s.l2.layout != L2Layout::halves;
+    const double work =
+        double(rows) * double(columns) * double(orders) * (by_tiles ? 1.0 : double(s.walk.k_blocks()));
+    constexpr double most_tiles = 1 << 23, most_steps = 1 << 25;
+    if (work > (by_tiles ? most_tiles : most_steps))
+        throw RequestError(fmt::format(
+            "{:.3g} {} to walk are too many; give one --order, a larger --tile, or a smaller problem", work,
+            by_tiles ? "cluster tiles of all orders" : "k-steps of all orders"));
+}
+
 Simulation simulation_of(const SimulateFlags& flags, const Target& target, const Plans& plans) {
     Simulation s;
     s.machine_id = plans.machine_id;
@@ -91,7 +104,9 @@ Simulation simulation_of(const SimulateFlags& flags, const Target& target, const
     s.dram_bound = if_known(dram_lower_bound_bytes(hw, s.plan.problem));
     s.l2_bound = if_known(l2_lower_bound_bytes(hw, tile, s.plan.problem));
     const WalkTraffic closed(hw, tile, s.plan.problem);
-    for (const WalkOrder& order : orders_of(flags, config)) {
+    const auto orders = orders_of(flags, config);
+    check_work(s, orders.size());
+    for (const WalkOrder& order : orders) {
         GemmWalk one = s.walk;
         one.order = order.order, one.group = order.group;
         SimulatedOrder row{

@@ -1,8 +1,11 @@
 #include "rooftile/model/gemm_hardware.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 
+#include "rooftile/error.hpp"
 #include "rooftile/machine/query.hpp"
 #include "rooftile/model/arithmetic.hpp"
 #include "rooftile/model/bound.hpp"
@@ -101,6 +104,10 @@ void read_limits(const Machine& machine, Type type, GemmHardware& hw) {
         if_known(machine.number<Clock>(machine.find("clock.tensor") ? "clock.tensor" : "clock.boost"));
     hw.held_watts = if_known(machine.number<Watts>("power.held"));
     hw.static_watts = if_known(machine.number<Watts>("power.static"));
+    if (hw.held_watts <= hw.static_watts)
+        throw RequestError(
+            fmt::format("power.held = {:g} W must exceed power.static = {:g} W: nothing is left for work",
+                        hw.held_watts, hw.static_watts));
     hw.flop_joules = if_known(machine.number<JoulesPerFlop>("energy.flop." + std::string(name_of(type))));
     hw.fill_joules = if_known(machine.number<JoulesPerByte>("energy.fill"));
     hw.shared_read_joules = most_known(0, if_known(machine.number<JoulesPerByte>("energy.shared_read")));

@@ -54,7 +54,8 @@ struct GemmHardware {
 };
 
 /// Reads the numbers for matrix instructions of `family` ("wgmma", "mma_sync", "generic") on `type` with fp32
-/// sums. Keys that are unknown are appended to `unknown`, once each.
+/// sums. Keys that are unknown are appended to `unknown`, once each. Throws RequestError where power.held leaves
+/// nothing above power.static.
 GemmHardware gemm_hardware(const Machine& machine, std::string_view family, Type type,
                            std::vector<std::string>& unknown);
 

@@ -89,9 +89,9 @@ WalkTraffic::WalkTraffic(const GemmHardware& hw, const GemmTile& t, const GemmPr
       cluster_n_(t.cluster_n) {}
 
 double WalkTraffic::dram(Order order, int group) const {
-    if (order == Order::morton || order == Order::hilbert) return std::nan("");  // no closed form yet
     if (std::isnan(slots_) || std::isnan(l2_)) return std::nan("");
     if (least() <= l2_) return least();
+    if (order == Order::morton || order == Order::hilbert) return std::nan("");  // no closed form yet
     // Row by row (or column by column) a wave covers the lines it has CTAs for, at least a cluster's.
     const auto lines = [&](double length, double all, double cluster) {
         return least_known(all, most_known(cluster, slots_ / length));

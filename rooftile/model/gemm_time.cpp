@@ -126,7 +126,8 @@ void GemmTimer::set_step(double sharing, double clock) {
     // does not. The latency is one of time, not of cycles: it lies beyond the SM.
     const double latency = latency_ / hw_.clock_hz * clock;
     worst((latency + most_known(l2, 0) * sharing) / (ring_ * sharing), Bound::latency);
-    alone_ = most_known(out_.step, (latency + most_known(l2, 0)) / ring_);
+    alone_ = most_known(most_known(out_.step, (latency + most_known(l2, 0)) / ring_),
+                        most_known(hw_.step_floor, streamed_ / hw_.dram_per_sm));
     worst(hw_.step_floor / sharing, Bound::latency);
     worst(streamed_ / hw_.dram_per_sm, Bound::dram);
 }

@@ -164,6 +164,7 @@ PlanEnergy energy(const Machine& machine, const Reckoning& r) {
         e.inputs.push_back(facts.fact(key));
         if (!e.inputs.back().value) e.unknown.push_back(key);
     }
+    if (hw.shared_read_joules > 0) e.inputs.push_back(facts.fact("energy.shared_read"));
     const GemmEnergy joules = gemm_energy(hw, g.tile, g.problem, g.dram);
     const double ratio = r.time.clock_hz / hw.clock_hz;
     const double scale = ratio == 1 ? 1 : std::pow(ratio, hw.energy_exponent);  // [M46]

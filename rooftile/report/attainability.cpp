@@ -107,7 +107,9 @@ std::string energy_text(const PlanEnergy& e, const Terminal& terminal) {
                    {std::move(source)}});
     };
     row("products", e.matrix, from(0));
-    row("shared memory", e.fill, from(1));
+    constexpr std::size_t shared_read = 5;  // behind the exponent, where it is known
+    row("shared memory", e.fill,
+        e.inputs.size() > shared_read ? from(1) + ", " + from(shared_read) : from(1));
     row("DRAM", e.dram, from(2));
     row("static", e.idle, from(3));
     std::string out = table.text(terminal);
