@@ -44,7 +44,7 @@ TiledGemm up_to(Term term, TiledGemm g) {
         g.hw.loaded_latency = 0;
         g.hw.step_floor = unknown_number;
     }
-    if (off(Term::turn)) g.hw.tile_turn = unknown_number;
+    if (off(Term::turn)) g.hw.tile_turn = g.hw.pingpong_turn = unknown_number;
     if (off(Term::launch)) g.hw.launch_seconds = unknown_number;
     return g;
 }
