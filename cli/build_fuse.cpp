@@ -7,6 +7,7 @@
 
 #include "cli/fuse_arguments.hpp"
 #include "cli/output.hpp"
+#include "cli/planning.hpp"
 #include "cli/values.hpp"
 #include "cli/verbs.hpp"
 #include "rooftile/error.hpp"

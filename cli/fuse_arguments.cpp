@@ -88,21 +88,4 @@ FuseRequest request_of(const FuseFlags& f, int default_top) {
     return r;
 }
 
-std::variant<FusePlans, FuseInfeasible> derive_for(const Target& target, const FuseProblem& problem,
-                                                   const FuseRequest& request) {
-    auto outcome = derive(target.machine, problem, request);
-    if (!target.note.empty())
-        std::visit([&](auto& found) { found.notes.insert(found.notes.begin(), target.note); }, outcome);
-    return outcome;
-}
-
-int report_infeasible(const FuseInfeasible& infeasible, const DocumentContext& context,
-                      const OutputFlags& output) {
-    const Format format = checked_format(output);
-    if (format != Format::text)
-        write_result(document_text(plan_document(context, infeasible), format), output);
-    say(infeasible.message);
-    return int(ExitCode::no_plan);
-}
-
 }  // namespace rooftile::cli

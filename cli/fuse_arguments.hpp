@@ -24,14 +24,6 @@ void add_fuse_flags(CLI::App& verb, FuseFlags& flags, int default_top);
 FuseProblem problem_of(const FuseFlags& flags);
 FuseRequest request_of(const FuseFlags& flags, int default_top);
 
-/// derive(), with the target's note among the outcome's notes.
-std::variant<FusePlans, FuseInfeasible> derive_for(const Target& target, const FuseProblem& problem,
-                                                   const FuseRequest& request);
-
-/// No kernel computes it: the one line on stderr, and the document where a format asks for it. Returns 10.
-int report_infeasible(const FuseInfeasible& infeasible, const DocumentContext& context,
-                      const OutputFlags& output);
-
 void add_plan_fuse(CLI::App& plan, struct Invocation& invocation);
 void add_build_fuse(CLI::App& build, struct Invocation& invocation);
 void add_measure_fuse(CLI::App& measure, struct Invocation& invocation);

@@ -209,21 +209,4 @@ Target target_of(const GemmFlags& f) {
     return target;
 }
 
-std::variant<Plans, Infeasible> derive_for(const Target& target, const GemmProblem& problem,
-                                           const GemmRequest& request) {
-    auto outcome = derive(target.machine, problem, request);
-    if (!target.note.empty())
-        std::visit([&](auto& found) { found.notes.insert(found.notes.begin(), target.note); }, outcome);
-    return outcome;
-}
-
-int report_infeasible(const Infeasible& infeasible, const DocumentContext& context,
-                      const OutputFlags& output) {
-    const Format format = checked_format(output);
-    if (format != Format::text)
-        write_result(document_text(plan_document(context, infeasible), format), output);
-    say(infeasible.message);
-    return int(ExitCode::no_plan);
-}
-
 }  // namespace rooftile::cli

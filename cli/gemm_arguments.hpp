@@ -41,13 +41,4 @@ struct Target {
 /// --machine, else the live GPU, else h100-sxm; then every --set.
 Target target_of(const GemmFlags& flags);
 
-/// derive(), with the target's note among the outcome's notes.
-std::variant<Plans, Infeasible> derive_for(const Target& target, const GemmProblem& problem,
-                                           const GemmRequest& request);
-
-/// No plan fits: the one line on stderr, and the document where a format asks for it. Returns exit code 10.
-struct OutputFlags;
-int report_infeasible(const Infeasible& infeasible, const DocumentContext& context,
-                      const OutputFlags& output);
-
 }  // namespace rooftile::cli

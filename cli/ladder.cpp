@@ -1,4 +1,5 @@
 #include "cli/ladder.hpp"
+#include "cli/planning.hpp"
 
 #include <fmt/core.h>
 

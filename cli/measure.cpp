@@ -13,6 +13,7 @@
 #include "cli/interrupt.hpp"
 #include "cli/ladder.hpp"
 #include "cli/measure_flags.hpp"
+#include "cli/planning.hpp"
 #include "cli/values.hpp"
 #include "cli/verbs.hpp"
 #include "rooftile/error.hpp"

@@ -6,9 +6,11 @@
 #include "cli/fuse_arguments.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/measure_flags.hpp"
+#include "cli/planning.hpp"
 #include "cli/values.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/measure/fuse.hpp"
+#include "rooftile/report/fuse_json.hpp"
 #include "rooftile/report/fuse_measurement.hpp"
 
 namespace rooftile::cli {

@@ -15,6 +15,7 @@
 
 #include "cli/interrupt.hpp"
 #include "cli/measure_flags.hpp"
+#include "cli/planning.hpp"
 #include "cli/values.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/machine/file_text.hpp"

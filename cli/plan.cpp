@@ -5,6 +5,7 @@
 #include "cli/fuse_arguments.hpp"
 #include "cli/gemm_arguments.hpp"
 #include "cli/output.hpp"
+#include "cli/planning.hpp"
 #include "cli/verbs.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/report/plan_text.hpp"

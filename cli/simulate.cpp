@@ -8,10 +8,13 @@
 
 #include "cli/gemm_arguments.hpp"
 #include "cli/output.hpp"
+#include "cli/planning.hpp"
 #include "cli/values.hpp"
 #include "cli/verbs.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/model/gemm_bounds.hpp"
+#include "rooftile/plan/gemm_search.hpp"
+#include "rooftile/plan/steps.hpp"
 #include "rooftile/report/simulation.hpp"
 
 namespace rooftile::cli {
@@ -26,22 +29,6 @@ struct SimulateFlags {
     OutputFlags output;
     std::string orders, policy = "lru", layout = "half", svg;
 };
-
-// Of a plan's tiling, what moves bytes.
-GemmTile tile_of(const GemmConfig& c) {
-    return {.tile_m = c.tile_m,
-            .tile_n = c.tile_n,
-            .tile_k = c.tile_k,
-            .cluster_m = c.cluster_m,
-            .cluster_n = c.cluster_n,
-            .split_k = c.split_k,
-            .ctas_per_sm = c.ctas_per_sm,
-            .warp_m = c.tile_m,
-            .warp_n = c.tile_n,
-            .epilogue_overlapped = false};
-}
-
-std::optional<double> if_known(double x) { return std::isnan(x) ? std::nullopt : std::optional(x); }
 
 L2Model l2_of(const SimulateFlags& flags, const Machine& machine, const GemmHardware& hw) {
     if (std::isnan(hw.l2_bytes))
@@ -88,7 +75,7 @@ Simulation simulation_of(const SimulateFlags& flags, const Target& target, const
     s.machine_name = plans.machine_name;
     s.plan = plans.plans.front();
     const GemmConfig& config = s.plan.config;
-    const GemmTile tile = tile_of(config);
+    const GemmTile tile = candidate_of(config).tile;
     // Traffic asks for no rate: any family's numbers do.
     const GemmHardware hw = gemm_hardware(target.machine, "wgmma", s.plan.problem.a_type, s.unknown);
     std::erase_if(s.unknown, [](const std::string& key) {
@@ -101,8 +88,8 @@ Simulation simulation_of(const SimulateFlags& flags, const Target& target, const
         throw RequestError(
             fmt::format("sm.count of {} is unknown; --set sm.count=N gives it", target.machine.id));
     s.walk = *walk;
-    s.dram_bound = if_known(dram_lower_bound_bytes(hw, s.plan.problem));
-    s.l2_bound = if_known(l2_lower_bound_bytes(hw, tile, s.plan.problem));
+    s.dram_bound = known(dram_lower_bound_bytes(hw, s.plan.problem));
+    s.l2_bound = known(l2_lower_bound_bytes(hw, tile, s.plan.problem));
     const WalkTraffic closed(hw, tile, s.plan.problem);
     const auto orders = orders_of(flags, config);
     check_work(s, orders.size());
@@ -113,8 +100,7 @@ Simulation simulation_of(const SimulateFlags& flags, const Target& target, const
             .order = order, .planned = false, .traffic = simulate(one, s.l2), .model_dram_bytes = {}};
         row.planned =
             order.order == config.order && (!has_groups(order.order) || order.group == config.group);
-        if (const auto bytes = if_known(closed.dram(order.order, order.group)))
-            row.model_dram_bytes = std::int64_t(std::llround(*bytes));
+        row.model_dram_bytes = known_count(closed.dram(order.order, order.group));
         s.orders.push_back(row);
     }
     std::stable_sort(s.orders.begin(), s.orders.end(), [](const auto& x, const auto& y) {

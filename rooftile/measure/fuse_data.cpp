@@ -3,10 +3,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <random>
 
+#include "kernels/measure/numbers.hpp"
 #include "rooftile/problem/evaluate.hpp"
 
 namespace rooftile {
@@ -19,30 +21,8 @@ std::int64_t padded(std::int64_t bytes) {
     return std::max(alignment, (bytes + alignment - 1) / alignment * alignment);
 }
 
-std::uint16_t half_bits(double value) {
-    if (std::isnan(value)) return 0x7e00;
-    const std::uint16_t sign = std::signbit(value) ? 0x8000 : 0;
-    const double a = std::fabs(rounded_to(value, Element::fp16));
-    if (std::isinf(a)) return sign | 0x7c00;
-    if (a < std::ldexp(1.0, -14)) return sign | std::uint16_t(std::ldexp(a, 24));
-    const int exponent = std::ilogb(a);
-    return sign | std::uint16_t((exponent + 15) << 10) | std::uint16_t(std::ldexp(a, 10 - exponent) - 1024);
-}
-
-double half_value(std::uint16_t bits) {
-    const int exponent = bits >> 10 & 31, mantissa = bits & 1023;
-    double a =
-        exponent == 0 ? std::ldexp(double(mantissa), -24) : std::ldexp(1024.0 + mantissa, exponent - 25);
-    if (exponent == 31) a = mantissa ? std::nan("") : INFINITY;
-    return bits & 0x8000 ? -a : a;
-}
-
-std::uint32_t float_bits(double value) {
-    const float x = float(value);
-    std::uint32_t bits;
-    std::memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
+// Of the types of 16 bits.
+Type type_of(Element element) { return element == Element::fp16 ? Type::fp16 : Type::bf16; }
 
 }  // namespace
 
@@ -52,9 +32,8 @@ std::vector<char> elements_of_values(std::span<const double> values, Element ele
     for (size_t i = 0; i < values.size(); ++i) {
         const double v = values[i];
         std::uint64_t bits = 0;
-        if (element == Element::fp32) bits = float_bits(v);
-        else if (element == Element::bf16) bits = float_bits(rounded_to(v, Element::bf16)) >> 16;
-        else if (element == Element::fp16) bits = half_bits(v);
+        if (element == Element::fp32) bits = std::bit_cast<std::uint32_t>(float(v));
+        else if (is_floating(element)) bits = round_to_bits(v, type_of(element));
         else bits = std::uint64_t(std::int64_t(v));
         std::memcpy(out.data() + i * size, &bits, size);  // little-endian, as the GPU
     }
@@ -67,16 +46,9 @@ std::vector<double> values_of_elements(const char* bytes, std::int64_t count, El
     for (size_t i = 0; i < out.size(); ++i) {
         std::uint64_t bits = 0;
         std::memcpy(&bits, bytes + i * size, size);
-        if (element == Element::fp16) {
-            out[i] = half_value(std::uint16_t(bits));
-        } else if (is_floating(element)) {
-            const auto word = std::uint32_t(element == Element::bf16 ? bits << 16 : bits);
-            float x;
-            std::memcpy(&x, &word, sizeof x);
-            out[i] = double(x);
-        } else {
-            out[i] = double(std::int64_t(bits));
-        }
+        if (element == Element::fp32) out[i] = std::bit_cast<float>(std::uint32_t(bits));
+        else if (is_floating(element)) out[i] = value_of_bits(unsigned(bits), type_of(element));
+        else out[i] = double(std::int64_t(bits));
     }
     return out;
 }

@@ -4,8 +4,11 @@
 
 #include <cmath>
 #include <cstdint>
+#include <limits>
 
 namespace rooftile {
+
+inline constexpr double unknown_number = std::numeric_limits<double>::quiet_NaN();
 
 /// The lesser; the known one where the other is NaN.
 inline double least_known(double x, double y) { return y < x || x != x ? y : x; }

@@ -4,11 +4,11 @@
 #include <cmath>
 
 #include "rooftile/machine/query.hpp"
+#include "rooftile/model/arithmetic.hpp"
 
 namespace rooftile {
 namespace {
 
-constexpr double nan_number = std::numeric_limits<double>::quiet_NaN();
 constexpr double lanes_per_warp = 32;
 using OpsPerCycle = Quantity<Dimension{.cycle = -1}>;
 
@@ -24,7 +24,7 @@ double first_known(const std::vector<const char*>& keys, Read&& read, std::vecto
     if (found) *found = keys.back();
     if (std::find(unknown.begin(), unknown.end(), keys.back()) == unknown.end())
         unknown.emplace_back(keys.back());
-    return nan_number;
+    return unknown_number;
 }
 
 template <class Q>
@@ -74,7 +74,7 @@ FuseHardware fuse_hardware(const Machine& m, std::vector<std::string>& unknown) 
     hw.launch_seconds = first_known(
         {"launch.gap_stream"}, [&](const char* k) { return value_of(m.number<Seconds>(k)); }, unknown);
     hw.issue_lanes = count("sm.partitions") * lanes_per_warp;
-    hw.mufu_rate = value_of(m.number<OpsPerCycle>("rate.mufu", Per::sm)).value_or(nan_number);
+    hw.mufu_rate = value_of(m.number<OpsPerCycle>("rate.mufu", Per::sm)).value_or(unknown_number);
     hw.registers_per_sm = count("sm.registers");
     hw.registers_per_thread = count("sm.max_registers_per_thread");
     hw.register_unit = m.count("sm.register_allocation_unit").value_or(1);
@@ -88,14 +88,14 @@ FuseHardware fuse_hardware(const Machine& m, std::vector<std::string>& unknown) 
         {"shared.bandwidth"}, [&](const char* k) { return value_of(m.number<BytesPerCycle>(k, Per::sm)); },
         unknown);
     hw.cluster_ctas = m.has("cluster") ? m.count("cluster.max_portable").value_or(1) : 1;
-    hw.cluster_barrier = value_of(latency_cycles(m, "barrier.cluster", clock)).value_or(nan_number);
-    hw.dsmem_latency = value_of(latency_cycles(m, "dsmem.latency", clock)).value_or(nan_number);
-    hw.shared_latency = value_of(latency_cycles(m, "shared.latency", clock)).value_or(nan_number);
+    hw.cluster_barrier = value_of(latency_cycles(m, "barrier.cluster", clock)).value_or(unknown_number);
+    hw.dsmem_latency = value_of(latency_cycles(m, "dsmem.latency", clock)).value_or(unknown_number);
+    hw.shared_latency = value_of(latency_cycles(m, "shared.latency", clock)).value_or(unknown_number);
     return hw;
 }
 
 double cluster_sms(const Machine& machine, int size) {
-    const double all = machine.count("sm.count").value_or(nan_number);
+    const double all = machine.count("sm.count").value_or(unknown_number);
     if (size <= 1) return all;
     return machine.count("cluster.sms_" + std::to_string(size)).value_or(all);
 }

@@ -1,17 +1,15 @@
 // A machine's numbers as the GEMM formulas want them: one plain struct, read once before the search.
 #pragma once
 
-#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "kernels/types.hpp"
 #include "rooftile/machine/machine.hpp"
+#include "rooftile/model/arithmetic.hpp"
 
 namespace rooftile {
-
-inline constexpr double unknown_number = std::numeric_limits<double>::quiet_NaN();
 
 /// The machine's numbers a GEMM needs, each in the unit the formulas use. NaN: unknown.
 struct GemmHardware {

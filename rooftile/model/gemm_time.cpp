@@ -122,14 +122,13 @@ void GemmTimer::set_step(double sharing, double clock) {
     };
     worst(step_.shared, Bound::shared);
     worst(l2, Bound::l2);
+    worst(streamed_ / hw_.dram_per_sm, Bound::dram);
     // CTAs on one SM take turns at its units: a CTA's step lasts `sharing` times as long, its latency
     // does not. The latency is one of time, not of cycles: it lies beyond the SM.
     const double latency = latency_ / hw_.clock_hz * clock;
+    alone_ = most_known(most_known(out_.step, hw_.step_floor), (latency + most_known(l2, 0)) / ring_);
     worst((latency + most_known(l2, 0) * sharing) / (ring_ * sharing), Bound::latency);
-    alone_ = most_known(most_known(out_.step, (latency + most_known(l2, 0)) / ring_),
-                        most_known(hw_.step_floor, streamed_ / hw_.dram_per_sm));
     worst(hw_.step_floor / sharing, Bound::latency);
-    worst(streamed_ / hw_.dram_per_sm, Bound::dram);
 }
 
 // Seconds of a wave of `ctas`, `sharing` of them on each SM.

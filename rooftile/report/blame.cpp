@@ -11,7 +11,6 @@ namespace {
 std::string clock_text(const std::optional<double>& mhz) {
     return mhz ? fmt::format("{:.0f} MHz", *mhz) : "?";
 }
-std::string time_or_unknown(const std::optional<double>& us) { return us ? time_text(*us) : "?"; }
 std::string signed_us(const std::optional<double>& us) {
     return us ? fmt::format("{:+.3f} us", *us) : std::string();
 }

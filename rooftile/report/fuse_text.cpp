@@ -10,13 +10,6 @@ namespace {
 
 using Align = Table::Align;
 
-template <class T>
-std::string number_or_unknown(const std::optional<T>& value) {
-    return value ? number_text(double(*value)) : std::string("?");
-}
-std::string time_or_unknown(const std::optional<double>& us) {
-    return us ? time_text(*us) : std::string("?");
-}
 std::string bytes_or_unknown(const std::optional<std::int64_t>& bytes) {
     return bytes ? scaled_text(double(*bytes), "B") : std::string("?");
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -21,6 +22,15 @@ std::string input_text(double value, std::string_view unit);
 
 /// A time given in microseconds in the unit it reads best in: "712.3 us", "1.204 ms".
 std::string time_text(double microseconds);
+
+/// The same, and any other number, where it may be unknown: "?".
+inline std::string time_or_unknown(const std::optional<double>& microseconds) {
+    return microseconds ? time_text(*microseconds) : "?";
+}
+template <class T>
+std::string number_or_unknown(const std::optional<T>& value) {
+    return value ? number_text(double(*value)) : "?";
+}
 
 /// A share as a percentage: 0.974 is "97.4 %".
 std::string percent_text(double share);

@@ -15,11 +15,6 @@ using Align = Table::Align;
 
 std::string unknown_sign() { return "?"; }
 
-template <class T>
-std::string text_or_unknown(const std::optional<T>& value) {
-    return value ? number_text(double(*value)) : unknown_sign();
-}
-
 std::string tile_text(const GemmConfig& c) { return fmt::format("{}x{}x{}", c.tile_m, c.tile_n, c.tile_k); }
 
 std::string order_text(const GemmConfig& c) {
@@ -57,10 +52,10 @@ std::string plan_table(const Plans& plans, const Terminal& terminal) {
                    {order_text(c)},
                    {std::to_string(c.split_k)},
                    {std::to_string(c.ctas_per_sm)},
-                   {text_or_unknown(plan.resources.shared_bytes)},
-                   {text_or_unknown(p.waves)},
+                   {number_or_unknown(plan.resources.shared_bytes)},
+                   {number_or_unknown(p.waves)},
                    {p.wave_efficiency ? percent_text(*p.wave_efficiency) : unknown_sign()},
-                   {p.time_us ? time_text(*p.time_us) : unknown_sign(), tone},
+                   {time_or_unknown(p.time_us), tone},
                    {p.tflops ? number_text(*p.tflops, 4) : unknown_sign(), tone},
                    {p.bound ? std::string(name_of(*p.bound)) : unknown_sign()},
                    {plan.buildable ? "yes" : "no", plan.buildable ? Tone::good : Tone::faint}});
