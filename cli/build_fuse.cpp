@@ -5,7 +5,9 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cli/build_fuse_suite.hpp"
 #include "cli/fuse_arguments.hpp"
+#include "cli/fuse_build.hpp"
 #include "cli/output.hpp"
 #include "cli/planning.hpp"
 #include "cli/values.hpp"
@@ -25,7 +27,7 @@ constexpr int default_top = 64;
 struct BuildFuseFlags {
     FuseFlags fuse;
     OutputFlags output;
-    std::string rank, cubin;
+    std::string rank, cubin, suite, into, filter;
     bool source = false, ptx = false, sass = false;
 };
 
@@ -38,60 +40,19 @@ const FusePlan& chosen(const FusePlans& plans, const std::string& rank) {
     return plan;
 }
 
-/// Accesses to global memory in PTX, by width: what shows that vectors stayed whole.
-struct Accesses {
-    int loads_16 = 0, loads = 0, stores_16 = 0, stores = 0;
-};
-
-Accesses accesses_of(const std::string& ptx) {
-    Accesses count;
-    for (std::size_t at = 0; at < ptx.size();) {
-        const std::size_t end = std::min(ptx.find('\n', at), ptx.size());
-        const std::string_view line(ptx.data() + at, end - at);
-        const bool wide = line.find(".v4.u32") != line.npos || line.find(".v4.b32") != line.npos
-                          || line.find(".v4.f32") != line.npos || line.find(".v2.u64") != line.npos
-                          || line.find(".v2.b64") != line.npos;
-        if (line.find("ld.global") != line.npos) {
-            ++count.loads;
-            count.loads_16 += wide;
-        } else if (line.find("st.global") != line.npos) {
-            ++count.stores;
-            count.stores_16 += wide;
-        }
-        at = end + 1;
-    }
-    return count;
-}
-
-/// Of a CTA: what its threads tell each other, and the rows that wait there.
-std::int64_t shared_bytes(const FuseKernel& kernel) {
-    return kernel.entry().static_shared_bytes + fuse_launch(kernel.plan(), 1).shared_bytes;
-}
-
 Json document_of(const FuseKernel& kernel, const FusePlans& plans, DocumentContext context) {
     context.kernel_hash = kernel.hash();
-    const EntryInfo& entry = kernel.entry();
+    Json document = {{"schema", "rooftile/build/1"},
+                     {"context", context_json(context)},
+                     {"machine", {{"id", context.machine_id}, {"name", context.machine_name}}},
+                     {"problem", problem_json(plans.problem)}};
+    document.update(kernel_json(kernel));
+    document.erase("kernel_hash");  // it stands in the context
     const Accesses accesses = accesses_of(kernel.ptx());
-    return {{"schema", "rooftile/build/1"},
-            {"context", context_json(context)},
-            {"machine", {{"id", context.machine_id}, {"name", context.machine_name}}},
-            {"problem", problem_json(plans.problem)},
-            {"rank", kernel.plan().rank},
-            {"config", config_json(kernel.plan())},
-            {"resources", resources_json(kernel.plan().resources)},
-            {"kernel", kernel.name()},
-            {"arch", kernel.arch()},
-            {"registers", entry.registers},
-            {"spill_store_bytes", entry.spill_store_bytes},
-            {"spill_load_bytes", entry.spill_load_bytes},
-            {"stack_bytes", entry.stack_bytes},
-            {"shared_bytes", shared_bytes(kernel)},
-            {"global_loads", {{"all", accesses.loads}, {"of_16_bytes", accesses.loads_16}}},
-            {"global_stores", {{"all", accesses.stores}, {"of_16_bytes", accesses.stores_16}}},
-            {"cubin_bytes", kernel.cubin().size()},
-            {"compile_seconds", kernel.compile_seconds()},
-            {"from_cache", kernel.from_cache()},
-            {"notes", plans.notes}};
+    document["global_loads"] = {{"all", accesses.loads}, {"of_16_bytes", accesses.loads_16}};
+    document["global_stores"] = {{"all", accesses.stores}, {"of_16_bytes", accesses.stores_16}};
+    document["notes"] = plans.notes;
+    return document;
 }
 
 std::string text_of(const FuseKernel& kernel, const FusePlans& plans, const Terminal& terminal) {
@@ -140,6 +101,15 @@ int build_fuse(const BuildFuseFlags& flags, const std::string& command) {
     const Format format = checked_format(flags.output);
     if (format == Format::json && (flags.source || flags.ptx || flags.sass))
         throw RequestError("--json and --source, --ptx or --sass exclude each other; give one");
+    if (!flags.suite.empty()) {
+        if (!flags.rank.empty() || !flags.cubin.empty() || flags.source || flags.ptx || flags.sass)
+            throw RequestError(
+                "--suite builds plan 1 of every problem into --into FOLDER; leave out --rank, "
+                "--cubin, --source, --ptx and --sass");
+        return build_fuse_suite({flags.fuse, flags.output, flags.suite, flags.into, flags.filter}, command);
+    }
+    for (const auto& [name, value] : {std::pair{"--into", &flags.into}, {"--filter", &flags.filter}})
+        if (!value->empty()) throw RequestError(fmt::format("{} needs --suite FILE", name));
     const FuseProblem problem = problem_of(flags.fuse);
     const FuseRequest request = request_of(flags.fuse, default_top);
     const Target target = target_of(flags.fuse.machine);
@@ -172,6 +142,11 @@ void add_build_fuse(CLI::App& build, Invocation& invocation) {
     };
     add("--rank", flags->rank, "N", "Build plan N; default 1");
     add("--cubin", flags->cubin, "FILE", "Write the machine code to FILE");
+    add("--suite", flags->suite, "FILE",
+        "Build plan 1 of all problems of FILE, and their operators one by one; a JSON document names them");
+    add("--into", flags->into, "FOLDER", "Of a suite: where the machine code goes");
+    add("--filter", flags->filter, "TEXT",
+        "Of a suite: only problems whose \"group ROWSxCOLUMNS type\" holds TEXT");
     fuse->add_flag("--source", flags->source, "Print the generated CUDA C++")->group("Output");
     fuse->add_flag("--ptx", flags->ptx, "Print the PTX")->group("Output");
     fuse->add_flag("--sass", flags->sass, "Print the SASS, where a disassembler is found")->group("Output");

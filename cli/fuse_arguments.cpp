@@ -12,7 +12,7 @@
 namespace rooftile::cli {
 namespace {
 
-constexpr std::string_view homes[] = {"nowhere", "registers", "shared", "twice"};
+constexpr std::string_view homes[] = {"nowhere", "registers", "shared", "twice", "ring"};
 constexpr std::string_view switches[] = {"off", "on"};
 
 void add(CLI::App& verb, const char* group, const char* name, std::string& value, const char* type_name,
@@ -56,9 +56,9 @@ void add_fuse_flags(CLI::App& verb, FuseFlags& f, int default_top) {
     add(verb, fixed, "--threads", f.threads, "N", "Threads of a CTA");
     add(verb, fixed, "--threads-per-row", f.threads_per_row, "N", "Threads of a CTA that share a row");
     add(verb, fixed, "--cluster", f.cluster, "N", "CTAs that share a row");
-    add(verb, fixed, "--stages", f.stages, "N", "Rows in shared memory, where that is the home");
+    add(verb, fixed, "--stages", f.stages, "N", "Slots of the ring, where that is the home");
     add(verb, fixed, "--home", f.home, "NAME",
-        "Where a row waits between passes: registers, shared or twice (read again)");
+        "Where a row waits between passes: registers, shared, ring or twice (read again)");
     add(verb, fixed, "--persistent", f.persistent, "on|off", "One wave of CTAs walks everything");
     add(verb, "Output", "--top", f.top, "N", default_top == 8 ? "Plans to keep; default 8" : "Plans to keep");
 }

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/machine_compare.hpp"
 #include "cli/machine_probe.hpp"
 #include "cli/output.hpp"
 #include "cli/values.hpp"
@@ -63,7 +64,7 @@ void add_machine(CLI::App& app, Invocation& invocation) {
         app.add_subcommand("machine", "GPUs as numbers: every one with its unit and its source");
     machine->callback([&invocation, machine] {
         if (!machine->get_subcommands().empty()) return;
-        invocation.run = []() -> int { throw RequestError("machine what? list, show or probe"); };
+        invocation.run = []() -> int { throw RequestError("machine what? list, show, probe or compare"); };
     });
 
     auto listing = std::make_shared<OutputFlags>();
@@ -96,6 +97,7 @@ void add_machine(CLI::App& app, Invocation& invocation) {
     });
 
     add_machine_probe(*machine, invocation);
+    add_machine_compare(*machine, invocation);
 }
 
 }  // namespace rooftile::cli

@@ -3,8 +3,10 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "cli/output.hpp"
 #include "cli/values.hpp"
@@ -31,6 +33,23 @@ std::string probes_text() {
     return table.text(Terminal{});
 }
 
+Json probes_document(const std::string& command) {
+    const auto words = [](std::string_view text) {
+        std::istringstream stream{std::string(text)};
+        return std::vector<std::string>{std::istream_iterator<std::string>(stream), {}};
+    };
+    Json list = Json::array();
+    for (const Probe& p : probes())
+        list.push_back({{"name", p.name},
+                        {"meaning", p.meaning},
+                        {"keys", words(p.keys)},
+                        {"units", words(p.units)},
+                        {"seconds", json_number(p.seconds)}});
+    return {{"schema", "rooftile/probes/1"},
+            {"context", context_json(context_of(command))},
+            {"probes", std::move(list)}};
+}
+
 void say_result(const ProbeResult& result) {
     if (!result.failure.empty()) say(fmt::format("{}: {}", result.probe, result.failure));
     for (const ProbeValue& v : result.values) say(value_line(v));
@@ -38,13 +57,16 @@ void say_result(const ProbeResult& result) {
                     result.points.size(), result.seconds));
 }
 
-/// Written as soon as it is known, whatever fails afterwards.
-void write_file(const std::string& file, const char* flag, std::string_view text) {
-    if (file.empty()) return;
+OutputFlags file_of(const std::string& file, const char* flag) {
     OutputFlags output;
     output.file = file;
     output.flag = flag;
-    write_result(text, output);
+    return output;
+}
+
+/// Written as soon as it is known, whatever fails afterwards.
+void write_file(const std::string& file, const char* flag, std::string_view text) {
+    if (!file.empty()) write_result(text, file_of(file, flag));
 }
 
 int probe(const ProbeFlags& flags, const std::string& command) {
@@ -53,7 +75,7 @@ int probe(const ProbeFlags& flags, const std::string& command) {
     output.color = flags.color;
     const Format format = checked_format(output);
     if (flags.list) {
-        write_result(probes_text(), output);
+        write_result(format == Format::json ? json_text(probes_document(command)) : probes_text(), output);
         return int(ExitCode::done);
     }
     ProbeOptions options;
@@ -63,6 +85,8 @@ int probe(const ProbeFlags& flags, const std::string& command) {
     options.only = flags.only;
     options.done = say_result;
     probes_named(options.only);  // refuses an unknown name before anything runs
+    check_writable(file_of(flags.data, "--data"));
+    check_writable(file_of(flags.out, "--out"));
     const ProbeRun run = run_probes(options);
 
     std::vector<std::string> notes;

@@ -58,6 +58,12 @@ int measure_gemm(const MeasureFlags& flags, const Invocation& invocation) {
             if (given)
                 throw RequestError(
                     fmt::format("{} does not go with {}", name, flags.ladder ? "--ladder" : "--suite"));
+    for (const auto& [name, given] : {std::pair{"--blame", flags.blame}, {"--ladder", flags.ladder}})
+        if (given && flags.no_time)
+            throw RequestError(fmt::format("{} and --no-time exclude each other", name));
+    const Variants variants = variants_of(flags.variants, flags.gemm);
+    if (flags.ladder && (variants.sample > 0 || !variants.orders.empty()))
+        throw RequestError("--ladder has its own kernels: leave out --sample and --orders");
     if (flags.ladder) return measure_ladder(flags, invocation);
     if (!flags.suite.empty()) return measure_suite(flags, invocation);
     for (const auto& [name, value] :
@@ -69,7 +75,7 @@ int measure_gemm(const MeasureFlags& flags, const Invocation& invocation) {
     request.buildable_only = true;
     const auto [live, target] = live_target(flags.gemm, options.device);
     const DocumentContext context = context_of(target.machine, invocation.command);
-    const auto outcome = derive_for(target, problem, request);
+    const auto outcome = derive_variants(target, problem, request, variants, options.seed);
     if (const auto* infeasible = std::get_if<Infeasible>(&outcome))
         return report_infeasible(*infeasible, context, flags.output);
     options.machine = &live.machine;
@@ -81,7 +87,8 @@ int measure_gemm(const MeasureFlags& flags, const Invocation& invocation) {
                 explain(target.machine, row.plan, {.attainability = flags.explain, .energy = flags.energy});
         attribute(row, target.machine);
     }
-    if (!target.note.empty()) run.notes.insert(run.notes.begin(), target.note);
+    const auto& said = std::get<Plans>(outcome).notes;
+    run.notes.insert(run.notes.begin(), said.begin(), said.end());
     return write_run(run, context, flags, options.seed);
 }
 
@@ -93,6 +100,7 @@ MeasureOptions measure_options(const MeasureFlags& flags, std::chrono::steady_cl
     options.baseline = one_of("--baseline", flags.baseline, baselines) == 0;
     options.counters = flags.counters;
     options.blame = flags.blame;
+    options.time = !flags.no_time;
     options.seed = flags.seed.empty() ? fresh_seed()
                                       : std::uint64_t(whole_number("--seed", flags.seed, 0, largest_seed));
     if (!flags.rounds.empty()) options.timing.rounds = int(whole_number("--rounds", flags.rounds, 1, 1000));
@@ -141,13 +149,15 @@ void add_measure(CLI::App& app, Invocation& invocation) {
     auto flags = std::make_shared<MeasureFlags>();
     CLI::App* gemm = measure->add_subcommand("gemm", "A matrix product C = A B");
     add_gemm_flags(*gemm, flags->gemm, default_top);
+    add_variant_flags(*gemm, flags->variants);
     const char* group = "Measuring";
     auto add = [&](const char* name, std::string& value, const char* type_name, const char* meaning) {
         gemm->add_option(name, value, meaning)->type_name(type_name)->check(refuse_empty)->group(group);
     };
     add("--mode", flags->mode, "MODE", "sustained (default), cold or burst");
     add("--baseline", flags->baseline, "NAME", "cublaslt (default) or none");
-    add("--seed", flags->seed, "N", "Of the random inputs; default: a new one, which the document names");
+    add("--seed", flags->seed, "N",
+        "Of the random inputs and of --sample; default: a new one, which the document names");
     add("--rounds", flags->rounds, "N", "Blocks of each candidate; default 7, in a suite 4");
     add("--suite", flags->suite, "FILE",
         "All problems of FILE; rows are appended to --out, which it resumes from");
@@ -166,6 +176,8 @@ void add_measure(CLI::App& app, Invocation& invocation) {
         ->group(group);
     gemm->add_flag("--blame", flags->blame,
                    "The same kernel without its loads, its products, its store, and what the miss goes with")
+        ->group(group);
+    gemm->add_flag("--no-time", flags->no_time, "Verify, and count with --counters, but time nothing")
         ->group(group);
     gemm->add_flag("--timings", flags->timings, "Show what each part of the run took")->group(group);
     add_output_flags(*gemm, flags->output, Documents::all);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/gemm_arguments.hpp"
+#include "cli/gemm_variants.hpp"
 #include "cli/output.hpp"
 #include "cli/verbs.hpp"
 #include "rooftile/machine/live.hpp"
@@ -15,10 +16,12 @@ namespace rooftile::cli {
 
 struct MeasureFlags {
     GemmFlags gemm;
+    VariantFlags variants;
     OutputFlags output;
     std::string mode = "sustained", baseline = "cublaslt", seed, rounds;
     std::string suite, filter, max_seconds;
     bool timings = false, counters = false, ladder = false, explain = false, energy = false, blame = false;
+    bool no_time = false;
 };
 
 /// Checked. Throws RequestError.
@@ -41,5 +44,9 @@ int verdict(bool wrong, bool unbuilt);
 
 /// `measure gemm --suite`: every problem of the file, one row a plan appended to --out as each is done.
 int measure_suite(const MeasureFlags& flags, const Invocation& invocation);
+
+/// `measure fuse --suite`, the same.
+struct FuseFlags;
+int measure_fuse_suite(const FuseFlags& fuse, const MeasureFlags& flags, const Invocation& invocation);
 
 }  // namespace rooftile::cli

@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
@@ -25,6 +27,10 @@ struct MeasureFuseFlags {
 
 int measure_fuse(const MeasureFuseFlags& flags, const Invocation& invocation) {
     const Format format = checked_format(flags.measure.output);
+    if (!flags.measure.suite.empty()) return measure_fuse_suite(flags.fuse, flags.measure, invocation);
+    for (const auto& [name, value] :
+         {std::pair{"--filter", &flags.measure.filter}, {"--max-seconds", &flags.measure.max_seconds}})
+        if (!value->empty()) throw RequestError(fmt::format("{} needs --suite FILE", name));
     MeasureOptions options = measure_options(flags.measure, invocation.start);
     options.baseline = flags.measure.baseline != "none";
     const FuseProblem problem = problem_of(flags.fuse);
@@ -64,8 +70,13 @@ void add_measure_fuse(CLI::App& measure, Invocation& invocation) {
     };
     MeasureFlags& m = flags->measure;
     add("--mode", m.mode, "NAME", "cold, sustained (default) or burst");
-    add("--rounds", m.rounds, "N", "Blocks of each competitor; default 7");
+    add("--rounds", m.rounds, "N", "Blocks of each competitor; default 7, in a suite 4");
     add("--seed", m.seed, "N", "Of inputs and orders; default: a new one");
+    add("--suite", m.suite, "FILE",
+        "All problems of FILE; rows are appended to --out, which it resumes from");
+    add("--filter", m.filter, "TEXT",
+        "Of a suite: only problems whose \"group ROWSxCOLUMNS type\" holds TEXT");
+    add("--max-seconds", m.max_seconds, "S", "Of a suite: stop in order before S seconds have passed");
     fuse->add_flag_callback(
             "--no-baseline", [flags] { flags->measure.baseline = "none"; },
             "Leave out the copies and the operators one by one")
@@ -75,7 +86,8 @@ void add_measure_fuse(CLI::App& measure, Invocation& invocation) {
     fuse->footer(
         "Examples:\n"
         "  rooftile measure fuse \"y = gelu(x)\" --tensor \"x:bf16[16384,16384]\" --mode cold\n"
-        "  rooftile measure fuse \"y = softmax(x)\" --tensor \"x:bf16[16384,4096]\" --top 8 --json\n");
+        "  rooftile measure fuse \"y = softmax(x)\" --tensor \"x:bf16[16384,4096]\" --top 8 --json\n"
+        "  rooftile measure fuse --suite bench/suites/memory.toml --out memory.jsonl\n");
     fuse->callback([&invocation, flags] {
         invocation.run = [&invocation, flags] { return measure_fuse(*flags, invocation); };
     });

@@ -79,6 +79,13 @@ void write_stream(const std::filesystem::path& path, std::string_view text, cons
     if (!out) cannot_write(flags, std::strerror(errno));
 }
 
+/// Beside the file of the flags: written in full, then renamed.
+std::filesystem::path aside_of(const OutputFlags& flags) {
+    std::filesystem::path aside(flags.file);
+    aside += fmt::format(".{}.tmp", getpid());
+    return aside;
+}
+
 }  // namespace
 
 void add_output_flags(CLI::App& verb, OutputFlags& flags, Documents documents) {
@@ -113,6 +120,17 @@ Terminal terminal_for(const OutputFlags& flags) {
     return {.color = wants_color(flags, terminal), .utf8 = speaks_utf8(), .width = width_of(terminal)};
 }
 
+void check_writable(const OutputFlags& flags) {
+    namespace fs = std::filesystem;
+    if (flags.file.empty()) return;
+    std::error_code error;
+    if (fs::is_directory(flags.file, error)) cannot_write(flags, "it is a folder");
+    if (fs::exists(flags.file, error) && !fs::is_regular_file(flags.file, error)) return;
+    const fs::path aside = aside_of(flags);
+    write_stream(aside, "", flags);
+    fs::remove(aside, error);
+}
+
 void write_result(std::string_view text, const OutputFlags& flags) {
     if (flags.file.empty()) return write_stdout(text);
     namespace fs = std::filesystem;
@@ -120,8 +138,7 @@ void write_result(std::string_view text, const OutputFlags& flags) {
     std::error_code error;
     // A device or a pipe cannot be replaced by a file of that name.
     if (fs::exists(path, error) && !fs::is_regular_file(path, error)) return write_stream(path, text, flags);
-    fs::path aside(path);
-    aside += fmt::format(".{}.tmp", getpid());
+    const fs::path aside = aside_of(flags);
     write_stream(aside, text, flags);
     fs::rename(aside, path, error);
     if (!error) return;

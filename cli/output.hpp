@@ -35,6 +35,10 @@ Format checked_format(const OutputFlags& flags);
 /// LC_ALL, LC_CTYPE and LANG on UTF-8; COLUMNS or the terminal itself on the width.
 Terminal terminal_for(const OutputFlags& flags);
 
+/// Throws RequestError where write_result() could not write the file of the flags: whoever works for a minute
+/// first wants to hear it before. Leaves nothing behind.
+void check_writable(const OutputFlags& flags);
+
 /// Writes a whole result. A file appears complete or not at all. A reader that went away (EPIPE) is no
 /// fault; any other failure throws Error.
 void write_result(std::string_view text, const OutputFlags& flags);

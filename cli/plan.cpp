@@ -4,8 +4,10 @@
 
 #include "cli/fuse_arguments.hpp"
 #include "cli/gemm_arguments.hpp"
+#include "cli/gemm_variants.hpp"
 #include "cli/output.hpp"
 #include "cli/planning.hpp"
+#include "cli/values.hpp"
 #include "cli/verbs.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/report/plan_text.hpp"
@@ -17,7 +19,9 @@ constexpr int default_top = 8;
 
 struct PlanFlags {
     GemmFlags gemm;
+    VariantFlags variants;
     OutputFlags output;
+    std::string seed;
     bool explain = false, energy = false;
     bool buildable_only = false;
 };
@@ -27,9 +31,13 @@ int plan_gemm(const PlanFlags& flags, const std::string& command) {
     const GemmProblem problem = problem_of(flags.gemm);
     GemmRequest request = request_of(flags.gemm, default_top);
     request.buildable_only = flags.buildable_only;
+    const Variants variants = variants_of(flags.variants, flags.gemm);
+    if (!flags.seed.empty() && variants.sample == 0) throw RequestError("--seed needs --sample N");
+    const auto seed = flags.seed.empty() ? std::int64_t{1}
+                                         : whole_number("--seed", flags.seed, 0, (std::int64_t{1} << 53) - 1);
     const Target target = target_of(flags.gemm);
     const DocumentContext context = context_of(target.machine, command);
-    const auto outcome = derive_for(target, problem, request);
+    const auto outcome = derive_variants(target, problem, request, variants, std::uint64_t(seed));
     if (const auto* infeasible = std::get_if<Infeasible>(&outcome))
         return report_infeasible(*infeasible, context, flags.output);
     const Plans& plans = std::get<Plans>(outcome);
@@ -61,6 +69,11 @@ void add_plan(CLI::App& app, Invocation& invocation) {
     auto flags = std::make_shared<PlanFlags>();
     CLI::App* gemm = plan->add_subcommand("gemm", "A matrix product C = A B");
     add_gemm_flags(*gemm, flags->gemm, default_top);
+    add_variant_flags(*gemm, flags->variants);
+    gemm->add_option("--seed", flags->seed, "Of what --sample draws; default 1")
+        ->type_name("N")
+        ->check(refuse_empty)
+        ->group("Other plans beside the best");
     gemm->add_flag("--explain", flags->explain,
                    "Show every step that led to plan 1, how its time comes about, and why the others lost")
         ->group("Output");

@@ -25,8 +25,9 @@ constexpr Divider divider(unsigned divisor) {
     return d;
 }
 
-/// Static shared memory of a CTA at most, bytes: what its warps and its cluster tell each other.
-constexpr int exchange_bytes = 1024;
+/// Static shared memory of a CTA at most, bytes: what its warps and its cluster tell each other, and the
+/// barrier of its bulk copies.
+constexpr int exchange_bytes = 1792;
 
 struct FuseSizes {
     long long rows = 1, columns = 1;  ///< in elements

@@ -7,6 +7,9 @@
 namespace rooftile::fuse {
 
 constexpr float log2_e = 1.4426950408889634f;
+/// Generated code writes literals of these values by name.
+constexpr float infinity = __builtin_bit_cast(float, 0x7f800000);
+constexpr float not_a_number = __builtin_bit_cast(float, 0x7fc00000);
 
 /// At most 2 ulp.
 __device__ inline float divide(float x, float y) { return ptx::divide_full(x, y); }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "kernels/ptx/convert.cuh"
-#include "kernels/ptx/cp_async.cuh"
 #include "kernels/ptx/matrix_store.cuh"
 #include "kernels/ptx/stream.cuh"
 
@@ -57,6 +56,16 @@ struct alignas(least(16, width* static_cast<int>(sizeof(T)))) Pack {
     __device__ auto operator[](int k) const { return widened(element[k]); }
 };
 
+/// Stays as it is, in elements: else the compiler widens it once and holds twice the registers until the next
+/// pass. No instruction.
+template <class T, int width>
+__device__ inline void hold(Pack<T, width>& pack) {
+    if constexpr (sizeof(pack) % 4 == 0 && sizeof(T) < 4)
+#pragma unroll
+        for (int i = 0; i < static_cast<int>(sizeof(pack)) / 4; ++i)
+            asm volatile("" : "+r"(reinterpret_cast<unsigned*>(&pack)[i]));
+}
+
 /// Reads vector number `vector` of a tensor, which passes through once: in accesses of 16 bytes where the
 /// vector has as many.
 template <class T, int width>
@@ -73,18 +82,6 @@ __device__ inline void load(Pack<T, width>& to, const T* tensor, long long vecto
         for (int i = 0; i < bytes / access; ++i)
             ptx::load_once(reinterpret_cast<Words*>(&to)[i], reinterpret_cast<const Words*>(from) + i);
     }
-}
-
-/// Puts a vector on its way into shared memory; it is there once this thread has waited for its group.
-template <class T, int width>
-__device__ inline void load_ahead(Pack<T, width>& to, const T* tensor, long long vector) {
-    constexpr int bytes = width * static_cast<int>(sizeof(T));
-    constexpr int access = least(16, bytes);
-    static_assert(access >= 4, "the shortest asynchronous copy");
-    const char* from = reinterpret_cast<const char*>(tensor + vector * width);
-    const unsigned shared = static_cast<unsigned>(__cvta_generic_to_shared(&to));
-#pragma unroll
-    for (int i = 0; i < bytes; i += access) ptx::copy_async<access>(shared + i, from + i);
 }
 
 /// Reads what other rows read too: through L1.

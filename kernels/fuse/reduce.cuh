@@ -4,10 +4,9 @@
 #pragma once
 
 #include "kernels/fuse/math.cuh"
+#include "kernels/fuse/pack.cuh"
 
 namespace rooftile::fuse {
-
-constexpr float infinity = __builtin_bit_cast(float, 0x7f800000);
 
 /// Rounding errors grow with the number of vectors of one thread, not with that of its elements.
 template <int width>
@@ -53,7 +52,27 @@ struct Max {
 #pragma unroll
         for (int k = 0; k < width; ++k) greatest = maximum(greatest, v[k]);
     }
+    /// Two elements an instruction; a greatest value is exact in any type.
+    template <class T, int width>
+    __device__ void add(const Pack<T, width>& v) {
+        static_assert(sizeof(T) == 2 && width % 2 == 0);
+        const unsigned* pairs = reinterpret_cast<const unsigned*>(&v);
+        unsigned top = pairs[0];
+#pragma unroll
+        for (int k = 1; k < width / 2; ++k) top = ptx::max_nan_2<T::type>(top, pairs[k]);
+        greatest =
+            maximum(greatest, maximum(ptx::widen<T::type>(top & 0xffffu), ptx::widen<T::type>(top >> 16)));
+    }
     __device__ void merge(const Max& other) { greatest = maximum(greatest, other.greatest); }
+    /// Of a whole warp in one instruction, as integers of the same order. NaN wins: maximum() makes it
+    /// 0x7fffffff, the greatest of them.
+    __device__ void merge_warp() {
+        const int top = __reduce_max_sync(0xffffffffu, ordered(__float_as_int(greatest)));
+        greatest = __int_as_float(ordered(top));
+    }
+
+  private:
+    __device__ static int ordered(int bits) { return bits ^ ((bits >> 31) & 0x7fffffff); }
 };
 
 /// The first column of the greatest value; NaN counts as greater than anything.

@@ -1,27 +1,39 @@
-// The threads that share a row: part of a warp, a CTA, or the CTAs of a cluster. A reduction ends with its
-// result in every thread.
+// The threads that share a row: part of a warp, a CTA, or the CTAs of a cluster. What they merge ends in
+// every thread.
 #pragma once
 
 #include "kernels/fuse/arguments.hpp"
 #include "kernels/ptx/cluster_barrier.cuh"
 #include "kernels/ptx/cluster_memory.cuh"
+#include "kernels/ptx/mbarrier.cuh"
 #include "kernels/ptx/sync.cuh"
 
 namespace rooftile::fuse {
 
+/// On which the words of a cluster's CTAs complete.
+template <bool used>
+struct JointBarriers {};
+template <>
+struct JointBarriers<true> {
+    unsigned long long joint[2];
+};
+
 /// `lanes` threads of a CTA of `threads` share a row, in `cluster` CTAs. More than a warp: the whole CTA.
-template <int lanes, int threads, int cluster = 1>
+/// `beside`: a producer warp stands beside them, so they meet without it and CTAs by messages; between two
+/// across_cluster() stands a within_cta() of more than one warp.
+template <int lanes, int threads, int cluster = 1, bool beside = false>
 class Team {
     static_assert(lanes <= 32 ? 32 % lanes == 0 && cluster == 1 : lanes == threads);
     static constexpr int warps = lanes <= 32 ? 1 : lanes / 32;
     static_assert((warps & (warps - 1)) == 0 && (cluster & (cluster - 1)) == 0, "halves of halves");
 
   public:
-    static constexpr int words = 3;  ///< 32-bit words of the largest accumulator
+    static constexpr int words = 4;  ///< 32-bit words that meet at once
     static constexpr int rows = threads / lanes;
-    struct Exchange {
-        unsigned warp[2][warps][words];
-        unsigned cta[2][cluster][words];
+    /// Two of each in turn: who is one meeting ahead writes elsewhere, so one barrier a meeting is enough.
+    struct Exchange : JointBarriers<beside && (cluster > 1)> {
+        alignas(16) unsigned warp[2][words][warps];
+        alignas(16) unsigned cta[2][words][cluster];
     };
     static_assert(sizeof(Exchange) <= exchange_bytes, "planned with that much");
 
@@ -41,8 +53,30 @@ class Team {
     __device__ static Index all_rows() {
         return Index(gridDim.x / cluster) * rows;
     }
+    /// Each CTA of a cluster takes `part` vectors that lie together: the first of this one's, and how many of
+    /// a row's `vectors` they are.
+    __device__ static unsigned part_begin(unsigned part) {
+        if constexpr (cluster == 1) return 0;
+        return ptx::cluster_rank() * part;
+    }
+    __device__ static unsigned part_size(unsigned part, unsigned vectors) {
+        if constexpr (cluster == 1) return vectors;
+        const unsigned begin = part_begin(part), rest = vectors > begin ? vectors - begin : 0;
+        return rest < part ? rest : part;
+    }
+    /// Rows of this CTA, up to the last of `all`.
+    __device__ static unsigned rows_here(long long all) {
+        const long long rest = all - static_cast<long long>(blockIdx.x / cluster) * rows;
+        return static_cast<unsigned>(rest < rows ? rest : rows);
+    }
 
-    /// Before the first reduction: no CTA writes to one that has not begun.
+    /// Of thread 0 of a team beside a producer, before any CTA of the cluster goes on.
+    __device__ void init() {
+        if constexpr (beside && cluster > 1)
+            for (unsigned long long& barrier : exchange_.joint)
+                ptx::mbarrier_init(ptx::shared_address(&barrier), 1);
+    }
+    /// Before the first meeting of CTAs: none writes to one that has not begun.
     __device__ static void arrive() {
         if constexpr (cluster > 1) ptx::cluster_arrive();
     }
@@ -50,79 +84,138 @@ class Team {
         if constexpr (cluster > 1) ptx::cluster_wait();
     }
 
+    /// Merges each of `mine` over this CTA's threads of the row; its warps meet once for all of them.
+    template <class... Accumulators>
+    __device__ void within_cta(Accumulators&... mine) {
+        static_assert((word_count<Accumulators> + ...) <= words);
+        merge_lanes < lanes<32 ? lanes : 32>(mine...);
+        if constexpr (warps > 1) {
+            auto& slots = exchange_.warp[turn_];
+            int word = 0;
+            if (threadIdx.x % 32 == 0) (leave(slots, word, threadIdx.x / 32, mine), ...);
+            meet();
+            word = 0;
+            (gather(slots, word, mine), ...);
+            turn_ ^= 1;
+        }
+    }
+
+    /// Merges what within_cta() gave over the CTAs of the row.
+    template <class... Accumulators>
+    __device__ void across_cluster(Accumulators&... mine) {
+        if constexpr (cluster > 1) {
+            auto& slots = exchange_.cta[cluster_turn_];
+            int word = 0;
+            if constexpr (beside) {
+                const unsigned joint = ptx::shared_address(&exchange_.joint[cluster_turn_]);
+                constexpr unsigned bytes = cluster * (sizeof(Accumulators) + ...);
+                if (threadIdx.x == 0) ptx::mbarrier_arrive_expect(joint, bytes);
+                if (threadIdx.x < cluster) (send(slots, word, mine, joint), ...);
+                ptx::mbarrier_wait(joint, round_);
+                round_ ^= cluster_turn_;
+            } else {
+                if (threadIdx.x < cluster) (send(slots, word, mine), ...);
+                ptx::cluster_arrive();
+                ptx::cluster_wait();
+            }
+            word = 0;
+            (gather(slots, word, mine), ...);
+            cluster_turn_ ^= 1;
+        }
+    }
+
     template <class Accumulator>
     __device__ Accumulator reduced(Accumulator mine) {
-        static_assert(sizeof(Accumulator) <= words * sizeof(unsigned));
-        merge_lanes<least_of(lanes, 32)>(mine);
-        if constexpr (warps > 1) merge_warps(mine);
-        if constexpr (cluster > 1) merge_ctas(mine);
-        turn_ ^= 1;  // who is one reduction ahead writes elsewhere, so one barrier is enough
+        within_cta(mine);
+        across_cluster(mine);
         return mine;
     }
 
   private:
-    static constexpr int least_of(int x, int y) { return x < y ? x : y; }
-
+    template <class Accumulator>
+    static constexpr int word_count = sizeof(Accumulator) / sizeof(unsigned);
     template <class Accumulator>
     struct Raw {
-        static constexpr int count = sizeof(Accumulator) / sizeof(unsigned);
-        unsigned word[count];
+        unsigned word[word_count<Accumulator>];
     };
-    template <class Accumulator>
-    __device__ static Raw<Accumulator> raw_of(const Accumulator& a) {
-        return __builtin_bit_cast(Raw<Accumulator>, a);
+
+    __device__ static void meet() {
+        constexpr int own_barrier = 1;
+        if constexpr (beside) ptx::named_barrier_sync(own_barrier, lanes);
+        else __syncthreads();
     }
 
     /// Merges `count` neighbouring lanes, a power of two.
-    template <int count, class Accumulator>
-    __device__ static void merge_lanes(Accumulator& mine) {
+    template <int count, class... Accumulators>
+    __device__ static void merge_lanes(Accumulators&... mine) {
         const unsigned mask =
             count == 32 ? 0xffffffffu : ((1u << (count & 31)) - 1) << (threadIdx.x % 32 / count * count);
 #pragma unroll
-        for (int away = count / 2; away > 0; away /= 2) {
-            Raw<Accumulator> raw = raw_of(mine);
+        for (int away = count / 2; away > 0; away /= 2) (merge_from<count>(mine, mask, away), ...);
+    }
+    template <int count, class Accumulator>
+    __device__ static void merge_from(Accumulator& mine, unsigned mask, int away) {
+        if constexpr (count == 32 && requires { mine.merge_warp(); }) {
+            if (away == count / 2) mine.merge_warp();
+        } else {
+            Raw<Accumulator> raw = __builtin_bit_cast(Raw<Accumulator>, mine);
 #pragma unroll
-            for (int w = 0; w < Raw<Accumulator>::count; ++w)
-                raw.word[w] = __shfl_xor_sync(mask, raw.word[w], away);
+            for (unsigned& word : raw.word) word = __shfl_xor_sync(mask, word, away);
             mine.merge(__builtin_bit_cast(Accumulator, raw));
         }
     }
 
+    /// One word of everybody after the other, so that they are read four at a time.
+    template <int count, class Accumulator>
+    __device__ static void leave(unsigned (&slots)[words][count], int& word, unsigned place,
+                                 const Accumulator& mine) {
+        const auto raw = __builtin_bit_cast(Raw<Accumulator>, mine);
+#pragma unroll
+        for (unsigned w : raw.word) slots[word++][place] = w;
+    }
+    /// To CTA number threadIdx.x; as a message where there is a barrier for it.
     template <class Accumulator>
-    __device__ void merge_warps(Accumulator& mine) {
-        Raw<Accumulator> raw = raw_of(mine);
-        unsigned(*slots)[words] = exchange_.warp[turn_];
-        if (threadIdx.x % 32 == 0)
+    __device__ static void send(unsigned (&slots)[words][cluster], int& word, const Accumulator& mine,
+                                unsigned joint = 0) {
+        const auto raw = __builtin_bit_cast(Raw<Accumulator>, mine);
+        const unsigned rank = ptx::cluster_rank();
 #pragma unroll
-            for (int w = 0; w < Raw<Accumulator>::count; ++w) slots[threadIdx.x / 32][w] = raw.word[w];
-        __syncthreads();
+        for (unsigned w : raw.word) {
+            const unsigned slot = ptx::map_to_rank(ptx::shared_address(&slots[word++][rank]), threadIdx.x);
+            if constexpr (beside) ptx::store_cluster_async(slot, w, ptx::map_to_rank(joint, threadIdx.x));
+            else ptx::store_cluster(slot, w);
+        }
+    }
+    /// Few words every thread merges itself: that is shorter than the shuffles.
+    template <int count, class Accumulator>
+    __device__ static void gather(const unsigned (&slots)[words][count], int& word, Accumulator& mine) {
+        constexpr int most_own = 16;
+        if constexpr (word_count<Accumulator> == 1 && count <= most_own) {
+            Accumulator part[count];
 #pragma unroll
-        for (int w = 0; w < Raw<Accumulator>::count; ++w) raw.word[w] = slots[threadIdx.x % warps][w];
-        mine = __builtin_bit_cast(Accumulator, raw);
-        merge_lanes<warps>(mine);
+            for (int i = 0; i < count; ++i) part[i] = __builtin_bit_cast(Accumulator, slots[word][i]);
+            merge_halves<count / 2>(part);
+            mine = part[0];
+            ++word;
+        } else {
+            Raw<Accumulator> raw;
+#pragma unroll
+            for (unsigned& w : raw.word) w = slots[word++][threadIdx.x % count];
+            mine = __builtin_bit_cast(Accumulator, raw);
+            merge_lanes<count>(mine);
+        }
     }
 
-    template <class Accumulator>
-    __device__ void merge_ctas(Accumulator& mine) {
-        Raw<Accumulator> raw = raw_of(mine);
-        const unsigned rank = ptx::cluster_rank();
-        if (threadIdx.x < cluster) {
-            const unsigned slot = ptx::shared_address(exchange_.cta[turn_][rank]);
-            const unsigned there = ptx::map_to_rank(slot, threadIdx.x);
+    template <int half, class Accumulator, int count>
+    __device__ static void merge_halves(Accumulator (&part)[count]) {
 #pragma unroll
-            for (int w = 0; w < Raw<Accumulator>::count; ++w) ptx::store_cluster(there + 4 * w, raw.word[w]);
-        }
-        ptx::cluster_arrive();
-        ptx::cluster_wait();
-#pragma unroll
-        for (int w = 0; w < Raw<Accumulator>::count; ++w)
-            raw.word[w] = exchange_.cta[turn_][threadIdx.x % cluster][w];
-        mine = __builtin_bit_cast(Accumulator, raw);
-        merge_lanes<cluster>(mine);
+        for (int i = 0; i < half; ++i) part[i].merge(part[i + half]);
+        if constexpr (half > 1) merge_halves<half / 2>(part);
     }
 
     Exchange& exchange_;
-    int turn_ = 0;
+    int turn_ = 0, cluster_turn_ = 0;
+    unsigned round_ = 0;  // of the joint barriers
 };
 
 }  // namespace rooftile::fuse

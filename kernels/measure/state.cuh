@@ -25,6 +25,24 @@ __global__ void copy(uint4* to, const uint4* from, long long count) {
     }
 }
 
+/// The roof of what only reads: every byte once, 16 at a time, four loads of a thread in flight before the first
+/// is used. Words that sum to `never` alone would be told.
+__global__ void read(const uint4* from, long long count, unsigned never, unsigned* told) {
+    const long long step = static_cast<long long>(gridDim.x) * blockDim.x;
+    long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
+    unsigned sum = 0;
+    for (; i + 3 * step < count; i += 4 * step) {
+        const uint4 a = from[i], b = from[i + step], c = from[i + 2 * step], d = from[i + 3 * step];
+        sum += (a.x ^ a.y ^ a.z ^ a.w) + (b.x ^ b.y ^ b.z ^ b.w) + (c.x ^ c.y ^ c.z ^ c.w)
+               + (d.x ^ d.y ^ d.z ^ d.w);
+    }
+    for (; i < count; i += step) {
+        const uint4 a = from[i];
+        sum += a.x ^ a.y ^ a.z ^ a.w;
+    }
+    if (sum == never) *told = sum;
+}
+
 /// Each SM that runs a CTA of this writes its cycle counter and the GPU's nanosecond timer. Two stamps
 /// give the mean SM clock between them, SM by SM; `stamps` has one entry an SM.
 __global__ void stamp(ClockStamp* stamps, unsigned sms) {

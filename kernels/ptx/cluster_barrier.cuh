@@ -15,4 +15,12 @@ __device__ inline void store_cluster(unsigned mapped, unsigned word) {
     asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(mapped), "r"(word) : "memory");
 }
 
+/// The same without waiting: its 4 bytes complete on `barrier`, which comes from map_to_rank of the same CTA.
+/// PTX ISA 9.7.9.12 "st.async".
+__device__ inline void store_cluster_async(unsigned mapped, unsigned word, unsigned barrier) {
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], %1, [%2];" ::"r"(mapped),
+                 "r"(word), "r"(barrier)
+                 : "memory");
+}
+
 }  // namespace rooftile::ptx

@@ -1,6 +1,8 @@
 // Instructions of the special function unit and what stands beside them. PTX ISA 9.7.3 "floating point".
 #pragma once
 
+#include "kernels/types.hpp"
+
 namespace rooftile::ptx {
 
 /// 2^x; relative error at most 2^-22 (2 ulp); 2^-Inf = 0.
@@ -42,6 +44,15 @@ __device__ inline float max_nan(float x, float y) {
 __device__ inline float min_nan(float x, float y) {
     float z;
     asm("min.NaN.f32 %0, %1, %2;" : "=f"(z) : "f"(x), "f"(y));
+    return z;
+}
+
+/// Of each half.
+template <Type type>
+__device__ inline unsigned max_nan_2(unsigned x, unsigned y) {
+    unsigned z;
+    if constexpr (type == Type::bf16) asm("max.NaN.bf16x2 %0, %1, %2;" : "=r"(z) : "r"(x), "r"(y));
+    else asm("max.NaN.f16x2 %0, %1, %2;" : "=r"(z) : "r"(x), "r"(y));
     return z;
 }
 

@@ -1,4 +1,5 @@
-// Loads and stores of 1 to 16 bytes that pass through once. PTX ISA 9.7.9.9 "ld.global.nc", 9.7.9.11 "st".
+// Loads and stores of 4 to 16 bytes that pass through once, and loads of what waits in shared memory. PTX ISA
+// 9.7.9.8 "ld", 9.7.9.9 "ld.global.nc", 9.7.9.11 "st".
 #pragma once
 
 namespace rooftile::ptx {
@@ -22,6 +23,21 @@ __device__ inline void load_once(Words<8>& to, const void* from) {
 }
 __device__ inline void load_once(Words<4>& to, const void* from) {
     asm volatile("ld.global.nc.L1::no_allocate.u32 %0, [%1];" : "=r"(to.word[0]) : "l"(from));
+}
+
+/// From shared memory, again each time it is written.
+__device__ inline void load_shared(Words<16>& to, unsigned shared) {
+    asm volatile("ld.volatile.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(to.word[0]), "=r"(to.word[1]), "=r"(to.word[2]), "=r"(to.word[3])
+                 : "r"(shared));
+}
+__device__ inline void load_shared(Words<8>& to, unsigned shared) {
+    asm volatile("ld.volatile.shared.v2.u32 {%0, %1}, [%2];"
+                 : "=r"(to.word[0]), "=r"(to.word[1])
+                 : "r"(shared));
+}
+__device__ inline void load_shared(Words<4>& to, unsigned shared) {
+    asm volatile("ld.volatile.shared.u32 %0, [%1];" : "=r"(to.word[0]) : "r"(shared));
 }
 
 /// What L2 need not keep: nobody reads it soon.

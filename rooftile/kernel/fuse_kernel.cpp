@@ -25,6 +25,28 @@ struct Loaded {
     int grid = 0;
 };
 
+/// Clusters beyond the size that every GPU of the architecture runs.
+void allow_any_cluster(const Function& function) {
+    check(driver_table().cuFuncSetAttribute(function.get(),
+                                            CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1),
+          "cuFuncSetAttribute(non-portable cluster size)");
+}
+
+/// Divides L1 as the CTAs that fit need it: each takes shared memory even where the kernel declares little.
+void leave_shared_memory(const Function& function, const FusePlan& plan, const EntryInfo& entry, int device) {
+    const Driver& driver = Driver::instance();
+    const int dynamic = int(fuse_launch(plan, 1).shared_bytes);
+    const int reserved = driver.attribute(device, CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK);
+    const int all = driver.attribute(device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
+    const int fitting = std::max(1, function.ctas_per_sm(plan.config.threads, dynamic));
+    const std::int64_t wanted = std::int64_t(fitting) * (dynamic + entry.static_shared_bytes + reserved);
+    const int percent =
+        int(std::min<std::int64_t>(100, ceil_div(100 * wanted, std::int64_t(std::max(1, all)))));
+    check(driver_table().cuFuncSetAttribute(function.get(),
+                                            CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, percent),
+          "cuFuncSetAttribute(shared memory carve-out)");
+}
+
 int grid_here(const Function& function, const FusePlan& plan, int device) {
     const FuseConfig& c = plan.config;
     const int fitting = function.ctas_per_sm(c.threads, int(fuse_launch(plan, 1).shared_bytes));
@@ -42,6 +64,13 @@ int grid_here(const Function& function, const FusePlan& plan, int device) {
                         fmt::format("no cluster of {} CTAs fits on GPU {}", c.cluster, device));
     }
     return int(fuse_grid(plan, resident));
+}
+
+/// One CTA an SM less than planned; false where there is but one.
+bool leave_more_registers(FuseConfig& config) {
+    if (config.ctas_per_sm <= 1) return false;
+    --config.ctas_per_sm;
+    return true;
 }
 
 std::uint64_t checked(std::string_view name, const void* pointer, int alignment, std::int64_t elements) {
@@ -72,6 +101,8 @@ struct FuseKernel::State {
         made.function = module.function(compiled.compiled.lowered_names.front());
         if (const unsigned bytes = fuse_launch(plan, 1).shared_bytes; bytes > 0)
             made.function.allow_shared(int(bytes));
+        if (plan.config.cluster > 1) allow_any_cluster(made.function);
+        leave_shared_memory(made.function, plan, compiled.compiled.entries.front(), device);
         made.grid = grid_here(made.function, plan, device);
         return contexts.emplace(id, std::move(made)).first->second;
     }
@@ -131,6 +162,8 @@ std::vector<std::uint64_t> fuse_tensors(const FusePlan& plan, std::span<const vo
     constexpr int access_bytes = 16;
     const auto alignment = [&](const GraphNode& n) {
         const int vector = elements_of(n.shape) > 1 ? plan.config.width : 1;
+        const bool bulk = plan.config.home == FuseHome::shared || plan.config.home == FuseHome::ring;
+        if (bulk && vector > 1) return access_bytes;
         return std::min(access_bytes, vector * bytes_of(n.element));
     };
     std::vector<std::uint64_t> words;
@@ -189,6 +222,7 @@ std::int64_t fuse_grid(const FusePlan& plan, std::int64_t resident) {
     pieces = std::max<std::int64_t>(pieces, c.cluster);
     const std::int64_t most =
         c.persistent ? resident / c.cluster * c.cluster : most_ctas / c.cluster * c.cluster;
+    if (c.home == FuseHome::ring && most > 0) return evened(pieces / c.cluster, most / c.cluster) * c.cluster;
     return std::min(pieces, most);
 }
 
@@ -196,14 +230,24 @@ FuseKernel compile(const FusePlan& plan, const CompileOptions& options) {
     const auto start = std::chrono::steady_clock::now();
     auto state = std::make_shared<FuseKernel::State>();
     state->plan = plan;
-    state->source = fuse_source(plan);
-    state->source.line_info = options.line_info;
-    if (options.cache) {
-        state->compiled = compile_cached(state->source);
-    } else {
-        state->compiled.key = cache_key(state->source);
-        state->compiled.compiled = compile_source(state->source);
-        check_clean(state->compiled.compiled, state->source.name);
+    while (true) {
+        state->source = fuse_source(state->plan);
+        state->source.line_info = options.line_info;
+        try {
+            if (options.cache) {
+                state->compiled = compile_cached(state->source);
+            } else {
+                state->compiled.key = cache_key(state->source);
+                state->compiled.compiled = compile_source(state->source);
+                check_clean(state->compiled.compiled, state->source.name);
+            }
+            break;
+        } catch (const Error& error) {
+            // Where the plan counted on too few registers for its CTAs, fewer of them leave more.
+            const bool spills =
+                std::string_view(error.what()).find("registers spill") != std::string_view::npos;
+            if (!spills || !leave_more_registers(state->plan.config)) throw;
+        }
     }
     state->seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return FuseKernel(std::move(state));

@@ -89,27 +89,43 @@ class PointwiseText {
                     w_.values.name(i), w_.values.input(i));
         for (int r : reduces_) w_.line(1, "{} {};", accumulator(r), w_.values.name(r));
         w_.line(1, "");
-        w_.line(1, "for ({0} first = {0}(blockIdx.x) * (threads * items) + threadIdx.x; first < vectors;",
-                w_.index);
-        w_.line(1, "     first += {}(gridDim.x) * (threads * items)) {{", w_.index);
+        if (c.persistent) {
+            w_.line(1, "for ({0} first = {0}(blockIdx.x) * (threads * items) + threadIdx.x; first < vectors;",
+                    w_.index);
+            w_.line(1, "     first += {}(gridDim.x) * (threads * items)) {{", w_.index);
+        } else {
+            w_.line(1, "const {0} first = {0}(blockIdx.x) * (threads * items) + threadIdx.x;", w_.index);
+        }
         for (int i : loads_) {
             if (w_.value(i).access.along_row)
-                w_.line(2, "Pack<{}, width> {}_pack[items];", w_.type_of_load(i), w_.values.base(i));
-            else w_.line(2, "{} {}[items];", w_.values.is_bool(i) ? "bool" : "float", w_.values.name(i));
+                line(0, "Pack<{}, width> {}_pack[items];", w_.type_of_load(i), w_.values.base(i));
+            else line(0, "{} {}[items];", w_.values.is_bool(i) ? "bool" : "float", w_.values.name(i));
         }
         load_loop();
         compute_loop();
-        w_.line(1, "}}");
+        if (c.persistent) w_.line(1, "}}");
         if (flat_ && c.width > 1) tail();
         if (whole()) finish();
+    }
+
+    /// A line of the block that takes one piece.
+    template <class... Args>
+    void line(int depth, fmt::format_string<Args...> text, Args&&... args) {
+        w_.line((w_.config.persistent ? 2 : 1) + depth, text, std::forward<Args>(args)...);
+    }
+    /// Every CTA's piece is full: no vector lies behind the end.
+    bool whole_pieces() const {
+        const std::int64_t vectors =
+            flat_ ? p_.columns / w_.config.width : p_.rows * (p_.columns / w_.config.width);
+        return vectors > 0 && vectors % (std::int64_t(w_.config.threads) * w_.config.items) == 0;
     }
 
     std::string accumulator(int r) const { return w_.value(r).reduction == Reduction::max ? "Max" : "Sum"; }
 
     /// Where vector i of a thread lies; row and column where one of `values` needs them.
-    void place(int depth, const std::vector<int>& of) {
-        w_.line(depth, "const {} at = first + i * threads;", w_.index);
-        w_.line(depth, "if (at >= vectors) break;");
+    void place(const std::vector<int>& of) {
+        line(1, "const {} at = first + i * threads;", w_.index);
+        if (!whole_pieces()) line(1, "if (at >= vectors) break;");
         bool row = false, column = false;
         for (int i : of) {
             const Access& access = w_.value(i).access;
@@ -117,9 +133,9 @@ class PointwiseText {
             column = column || (!access.full() && access.along_row);
         }
         if (flat_ || !row) return;
-        if (w_.index == "unsigned") w_.line(depth, "const unsigned row = size.row_vectors.quotient(at);");
-        else w_.line(depth, "const long long row = at / size.row_vectors.divisor;");
-        if (column) w_.line(depth, "const {} column = at - row * size.row_vectors.divisor;", w_.index);
+        if (w_.index == "unsigned") line(1, "const unsigned row = size.row_vectors.quotient(at);");
+        else line(1, "const long long row = at / size.row_vectors.divisor;");
+        if (column) line(1, "const {} column = at - row * size.row_vectors.divisor;", w_.index);
     }
 
     /// The vector of a tensor that lies along the row.
@@ -131,18 +147,18 @@ class PointwiseText {
 
     void load_loop() {
         w_.unroll();
-        w_.line(2, "for (int i = 0; i < items; ++i) {{");
-        place(3, loads_);
+        line(0, "for (int i = 0; i < items; ++i) {{");
+        place(loads_);
         for (int i : loads_) {
             const Access& access = w_.value(i).access;
             if (access.along_row)
-                w_.line(3, "{}({}_pack[i], t.{}, {});", access.full() ? "load" : "load_again",
-                        w_.values.base(i), w_.values.input(i), vector_of(access));
+                line(1, "{}({}_pack[i], t.{}, {});", access.full() ? "load" : "load_again", w_.values.base(i),
+                     w_.values.input(i), vector_of(access));
             else
-                w_.line(3, "{}[i] = widened(t.{}[{}]);", w_.values.name(i), w_.values.input(i),
-                        w_.row_text(access, "row"));
+                line(1, "{}[i] = widened(t.{}[{}]);", w_.values.name(i), w_.values.input(i),
+                     w_.row_text(access, "row"));
         }
-        w_.line(2, "}}");
+        line(0, "}}");
     }
 
     std::string call(const std::string& loaded_index, const std::string& keep_index,
@@ -164,23 +180,23 @@ class PointwiseText {
 
     void compute_loop() {
         w_.unroll();
-        w_.line(2, "for (int i = 0; i < items; ++i) {{");
-        place(3, dropouts_);
+        line(0, "for (int i = 0; i < items; ++i) {{");
+        place(dropouts_);
         for (int i : dropouts_) {
-            w_.line(3, "bool {}[width];", w_.values.keep(i));
-            w_.line(3, "kept({}, static_cast<unsigned long long>({}) * width, t.{});", w_.values.keep(i),
-                    vector_of(w_.value(i).access), w_.values.key(i));
+            line(1, "bool {}[width];", w_.values.keep(i));
+            line(1, "kept({}, static_cast<unsigned long long>({}) * width, t.{});", w_.values.keep(i),
+                 vector_of(w_.value(i).access), w_.values.key(i));
         }
-        for (const Result& r : results()) w_.line(3, "{} {}_values[width];", r.type, r.name);
+        for (const Result& r : results()) line(1, "{} {}_values[width];", r.type, r.name);
         w_.unroll();
-        w_.line(3, "for (int k = 0; k < width; ++k)");
-        w_.line(4, "{}", call("", "[k]", "[k]", true));
-        for (int r : reduces_) w_.line(3, "{}.add({}_values, 0);", w_.values.name(r), w_.values.base(r));
+        line(1, "for (int k = 0; k < width; ++k)");
+        line(2, "{}", call("", "[k]", "[k]", true));
+        for (int r : reduces_) line(1, "{}.add({}_values, 0);", w_.values.name(r), w_.values.base(r));
         if (!whole())
             for (size_t s = 0; s < p_.stores.size(); ++s)
-                w_.line(3, "store(t.{}, at, packed<{}>({}_values));", w_.values.output(int(s)),
-                        w_.type_of_store(int(s)), w_.plan.problem.outputs[size_t(p_.stores[s].output)].name);
-        w_.line(2, "}}");
+                line(1, "store(t.{}, at, packed<{}>({}_values));", w_.values.output(int(s)),
+                     w_.type_of_store(int(s)), w_.plan.problem.outputs[size_t(p_.stores[s].output)].name);
+        line(0, "}}");
     }
 
     void tail() {

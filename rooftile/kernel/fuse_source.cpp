@@ -73,10 +73,19 @@ void FuseWriter::preamble(std::string_view story) {
     for (const GraphOutput& o : plan.problem.outputs)
         tensor(plan.problem.nodes[size_t(o.node)], o.name + " (out)");
     raw(wrapped_comment(std::string(story)));
-    raw("#include \"kernels/fuse/arguments.hpp\"\n#include \"kernels/fuse/dropout.cuh\"\n"
-        "#include \"kernels/fuse/pack.cuh\"\n#include \"kernels/fuse/reduce.cuh\"\n"
-        "#include \"kernels/fuse/team.cuh\"\n#include \"kernels/fuse/whole.cuh\"\n\n"
-        "namespace rooftile::fuse {\n\n");
+    // No more than is used: what stands in a header costs the compiler time.
+    const bool drops = !values_where([](const ProgramValue& v) { return v.op == Op::dropout; }).empty();
+    std::vector<std::string_view> headers = {"arguments.hpp"};
+    if (drops) headers.push_back("dropout.cuh");
+    headers.push_back("math.cuh");
+    headers.push_back("pack.cuh");
+    if (program.form != FuseForm::pointwise) headers.push_back("reduce.cuh");
+    if (config.home == FuseHome::ring) headers.push_back("ring.cuh");
+    if (config.home == FuseHome::shared) headers.push_back("staged.cuh");
+    if (program.form == FuseForm::row) headers.push_back("team.cuh");
+    if (program.form == FuseForm::whole) headers.push_back("whole.cuh");
+    for (std::string_view header : headers) line(0, "#include \"kernels/fuse/{}\"", header);
+    raw("\nnamespace rooftile::fuse {\n\n");
     line(0, "struct Tensors {{");
     for (int i : values_where([](const ProgramValue& v) { return v.kind == ValueKind::load; }))
         line(1, "const {}* {};", type_of_load(i), values.input(i));

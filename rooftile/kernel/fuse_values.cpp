@@ -81,6 +81,7 @@ std::string_view kernel_type(Element element) {
 
 std::string float_literal(double value) {
     const float x = float(value);
+    if (std::isnan(x)) return "not_a_number";
     if (std::isinf(x)) return x > 0 ? "infinity" : "-infinity";
     std::string text = fmt::format("{:.9g}", x);
     if (text.find_first_of(".e") == text.npos) text += ".0";

@@ -87,7 +87,8 @@ constexpr Key keys[] = {
     bytes("dram.size", 1, PiB, "device memory, nominal"),
 
     physical("shared.bandwidth", "B/clk/SM", "shared memory, reads and writes together"),
-    physical("l2.port", "B/clk/SM", "most one SM can take from L2"),
+    physical("l2.port", "B/clk/SM or B/s/SM",
+             "most one SM can ask of L2; what others share with it by multicast not counted"),
     physical("l2.bandwidth", whole_or_sm, "L2 reads with every SM pulling"),
     physical("l2.coalesced", "1",
              "loads of one line by SMs of a GPC at about the same time, for each that reaches L2"),
@@ -98,6 +99,13 @@ constexpr Key keys[] = {
     physical("dram.sustained_copy", whole_or_sm, "device memory, read plus written bytes of a copy"),
     physical("dram.per_sm", "B/clk/SM",
              "most one SM streams from device memory, however much it has in flight"),
+    physical("dram.per_sm_pair", "B/clk/SM", "the same of what one other SM reads at the same time"),
+    physical("sm.lag", "1",
+             "share of a k-step by which the SMs of one GPC fall behind the others in a persistent GEMM"),
+    physical("dram.scatter", "1",
+             "share of the copy rate lost where a thread's vectors lie 4 KiB or more apart"),
+    physical("dram.streams", "1", "share of the read rate lost where each SM reads 64 rows side by side"),
+    physical("dram.drift", "1", "share of it lost where CTAs that walk all the work drift apart"),
     physical("dsmem.bandwidth", "B/clk/SM", "shared memory of another SM of the cluster"),
     physical("tma.rate_dram", "B/clk/SM or B/s/SM", "most that TMA brings one SM alone from device memory"),
     physical("tma.rate_l2", "B/clk/SM or B/s/SM", "most that TMA brings one SM alone from L2"),
@@ -109,6 +117,10 @@ constexpr Key keys[] = {
     physical("l2.latency", cycles_or_time, "L2 hit, in the SM's own partition where there are two"),
     physical("l2.latency_far", cycles_or_time, "L2 hit in the other partition"),
     physical("dram.latency", cycles_or_time, "device-memory load, unloaded"),
+    physical("cta.start", cycles_or_time,
+             "from a CTA's end to the first instruction of the next in its place"),
+    physical("cta.interval", cycles_or_time, "between the starts of two CTAs on one SM"),
+    physical("cluster.start", cycles_or_time, "what a cluster of 2 adds to it until all its places are free"),
     physical("dsmem.latency", cycles_or_time, "load from another SM of the cluster"),
     physical("load.latency", cycles_or_time, "t0 of one SM's load time t(b) = t0 + b / load.rate"),
     physical("tma.latency_extra", cycles_or_time, "what TMA adds to a plain load"),
@@ -117,6 +129,7 @@ constexpr Key keys[] = {
     physical("barrier.mbarrier", cycles_or_time, "two warps hand over and back by mbarriers"),
     physical("tma.latency_loaded", cycles_or_time, "from a TMA load to its arrival with every SM pulling"),
     physical("tma.store_latency", cycles_or_time, "from a TMA store to the reuse of what it read"),
+    physical("tma.store_latency_loaded", cycles_or_time, "the same between the SM's own loads"),
     physical("wgmma.step", cycles_or_time, "least time of one k-step: barrier, four wgmma, hand-back"),
     physical("wgmma.turn", cycles_or_time, "from the last products of a tile to the first of the next"),
     physical("wgmma.turn_pingpong", cycles_or_time, "the same where another warpgroup has the next tile"),
@@ -317,9 +330,9 @@ std::variant<Fact, TextProblem> make_fact(const Key& key, const NumberText& numb
     for (std::size_t i = 0; i < listed.size(); ++i) {
         const Unit unit = std::get<Unit>(parse_unit(listed[i]));
         if (unit.dimension != number.unit.dimension || unit.per != number.unit.per) continue;
-        if (unit.word.empty() ? number.unit.text.empty()
-                              : !number.unit.text.empty() && unit.word != number.unit.word)
-            continue;
+        const bool bare = number.unit.text.empty(),
+                   ratio = unit.word.empty() && unit.dimension == Dimension{};
+        if (unit.word.empty() ? bare && !ratio : !bare && unit.word != number.unit.word) continue;
         const UnitRange* range = i == 0 ? nullptr : unit_range(listed[i]);
         const double least = range ? range->least : key.least, most = range ? range->most : key.most;
         if (number.value < least || number.value > most)
@@ -327,7 +340,9 @@ std::variant<Fact, TextProblem> make_fact(const Key& key, const NumberText& numb
         const bool whole = !unit.word.empty() || unit.dimension == Bytes::dimension;
         if (whole && number.value != std::floor(number.value))
             return TextProblem{fmt::format("not a whole number of {}", listed[i])};
-        return Fact{number.value, number.unit.dimension, number.unit.per, number.text, std::move(source)};
+        return Fact{number.value, number.unit.dimension, number.unit.per,
+                    bare && ratio ? fmt::format("{} {}", number.text, listed[i]) : number.text,
+                    std::move(source)};
     }
     if (number.unit.text.empty()) return TextProblem{"no unit; accepted: " + accepted(key)};
     return TextProblem{fmt::format("\"{}\" is not this key's unit; accepted: {}",

@@ -2,6 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <thread>
+
 namespace rooftile {
 namespace {
 
@@ -17,6 +20,36 @@ constexpr double results_share = 0.25;     ///< of what is free, for results tha
 
 double seconds_since(Clock_::time_point start) {
     return std::chrono::duration<double>(Clock_::now() - start).count();
+}
+
+unsigned spare_threads() {
+    const unsigned cores = std::thread::hardware_concurrency();
+    return cores > 3 ? cores - 2 : 1;
+}
+
+std::unique_ptr<Bench> start_bench(const MeasureOptions& options, const std::string& arch,
+                                   std::unique_ptr<Context>& context, std::vector<Timing>& timings) {
+    const Part all(timings, "prepare (the parts below overlap)");
+    auto own = std::async(std::launch::async, [&arch] { return compile_measure_kernels(arch); });
+    {
+        const Part part(timings, "driver and context");
+        Driver::instance().require_arch(options.device, arch);
+        context = Context::current_or_primary(options.device);
+    }
+    const std::vector<CachedCompile> compiled = own.get();
+    double slowest = 0;
+    for (const CachedCompile& c : compiled) slowest = std::max(slowest, c.compiled.seconds);
+    timings.push_back({slowest > 0 ? "compile: checks" : "compile: checks (cached)", slowest});
+    const Part part(timings, "load");
+    return std::make_unique<Bench>(options, compiled);
+}
+
+void rethrow_unless_of_one_problem(const Error& error) {
+    // What a kernel cannot address is the problem's fault alone; an interruption ends the run.
+    if (error.code() != ExitCode::gpu_failed && error.code() != ExitCode::bad_request) throw error;
+    try {
+        synchronize();
+    } catch (const Error&) { throw error; }
 }
 
 Bench::Bench(const MeasureOptions& options, const std::vector<CachedCompile>& own)

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <functional>
+#include <future>
 #include <memory>
 #include <set>
 #include <string>
@@ -64,6 +65,53 @@ class Bench {
     std::uint64_t problems_ = 0;  ///< timed so far
     std::chrono::steady_clock::time_point busy_until_{};
 };
+
+/// The driver starts while our own kernels for `arch` are compiled; `context` then holds the GPU. Throws
+/// Error(no_gpu, compile_failed).
+std::unique_ptr<Bench> start_bench(const MeasureOptions& options, const std::string& arch,
+                                   std::unique_ptr<Context>& context, std::vector<Timing>& timings);
+
+/// Compilers beside a GPU that is being timed leave the launching thread and NVML's a core each.
+unsigned spare_threads();
+
+/// Items made on a thread of their own, each while the one before is measured. `make` is told how many
+/// threads it may use (0: all); empty: there is no next.
+template <class Item>
+class Ahead {
+  public:
+    using Make = std::function<std::optional<Item>(unsigned threads)>;
+    explicit Ahead(Make make) : make_(std::move(make)) { begin(0); }
+    /// Waits for the item, then begins with the one after it.
+    std::optional<Item> next() {
+        std::optional<Item> item = ahead_.get();
+        if (item) begin(spare_threads());
+        return item;
+    }
+
+  private:
+    void begin(unsigned threads) {
+        ahead_ = std::async(std::launch::async, [this, threads] { return make_(threads); });
+    }
+    Make make_;
+    std::future<std::optional<Item>> ahead_;  // last: its thread ends before what it uses
+};
+
+/// A row for each plan of `task`, nothing measured yet.
+template <class Row, class Task>
+std::vector<Row> empty_rows(const Task& task, Mode mode) {
+    std::vector<Row> rows;
+    for (const auto& plan : task.plans) {
+        Row& row = rows.emplace_back();
+        row.plan = plan;
+        row.mode = mode;
+        row.plans = static_cast<int>(task.plans.size());
+        row.layers = task.layers;
+    }
+    return rows;
+}
+
+/// An error that one problem's fault explains, with the GPU still usable, is for its rows; any other goes on.
+void rethrow_unless_of_one_problem(const Error& error);
 
 /// Seconds since `start`.
 double seconds_since(std::chrono::steady_clock::time_point start);

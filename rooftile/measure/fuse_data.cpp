@@ -15,7 +15,7 @@ namespace rooftile {
 namespace {
 
 constexpr std::int64_t alignment = 256;
-constexpr std::int64_t pattern_elements = 4 * 1024 * 1024 - 3;  // odd: patterns do not repeat row by row
+constexpr std::int64_t pattern_elements = 1024 * 1024 - 3;  // prime: no rows repeat each other
 
 std::int64_t padded(std::int64_t bytes) {
     return std::max(alignment, (bytes + alignment - 1) / alignment * alignment);
@@ -115,6 +115,14 @@ std::span<void* const> FuseSets::outputs(std::int64_t set) const {
     return {outputs_.data() + size_t(set) * count, count};
 }
 
+void FuseSets::poison_outputs() const {
+    const std::span<void* const> all = outputs(0);
+    for (size_t o = 0; o < all.size(); ++o) {
+        const GraphNode& n = problem_.nodes[size_t(problem_.outputs[o].node)];
+        fill_bytes(reinterpret_cast<DevicePointer>(all[o]), 0xff, size_t(bytes_of(n)), nullptr);
+    }
+}
+
 namespace {
 
 std::vector<double> read(const void* tensor, Element element, std::int64_t first, std::int64_t count) {
@@ -175,9 +183,9 @@ std::vector<double> FuseSets::read_output(int output, std::int64_t first, std::i
     return read(outputs(0)[size_t(output)], n.element, first, count);
 }
 
-FuseCheck check_outputs(const FuseProblem& problem, const FuseSets& sets, std::uint64_t seed,
-                        std::int64_t elements) {
-    FuseCheck check;
+FuseReference::FuseReference(const FuseProblem& problem, const FuseSets& sets, std::uint64_t seed,
+                             std::int64_t elements)
+    : problem_(problem) {
     std::int64_t most = 0, columns = 1;
     for (const GraphNode& n : problem.nodes)
         if (elements_of(n.shape) >= most && !n.shape.empty()) {
@@ -185,44 +193,48 @@ FuseCheck check_outputs(const FuseProblem& problem, const FuseSets& sets, std::u
             columns = std::max(columns, n.shape.back());
         }
     const std::int64_t rows = most / columns;
-    std::vector<std::int64_t> sample;
-    std::optional<FuseProblem> cut;
     if (most > elements) {
-        sample = sample_rows(rows, std::max<std::int64_t>(2, elements / columns), seed);
-        cut = rows_of(problem, std::int64_t(sample.size()));
-        if (!cut || rows == 1) {
-            check.failure = fmt::format("not compared with fp64: {} elements that hang together", most);
-            return check;
+        sample_ = sample_rows(rows, std::max<std::int64_t>(2, elements / columns), seed);
+        cut_ = rows_of(problem, std::int64_t(sample_.size()));
+        if (!cut_ || rows == 1) {
+            why_not_ = fmt::format("not compared with fp64: {} elements that hang together", most);
+            return;
         }
     }
-    // A tensor of the cut problem with rows of its own stands for rows of the whole; any other is whole.
-    const auto taken = [&](const GraphNode& whole, const GraphNode& part, auto&& read_range) {
-        if (!cut || whole.shape.size() < 2 || part.shape.size() != 2
-            || elements_of(whole.shape) == elements_of(part.shape))
-            return read_range(0, elements_of(whole.shape));
-        std::vector<double> out;
-        for (std::int64_t row : sample) {
-            const std::vector<double> one = read_range(row * part.shape[1], part.shape[1]);
-            out.insert(out.end(), one.begin(), one.end());
-        }
-        return out;
-    };
-    const FuseProblem& part = cut ? *cut : problem;
     std::vector<std::vector<double>> inputs;
-    for (size_t i = 0; i < problem.inputs.size(); ++i) {
-        const auto index = size_t(problem.inputs[i]);
-        inputs.push_back(taken(
-            problem.nodes[index], part.nodes[index],
-            [&](std::int64_t first, std::int64_t count) { return sets.read_input(int(i), first, count); }));
+    for (size_t i = 0; i < problem.inputs.size(); ++i)
+        inputs.push_back(taken(problem.inputs[i], [&](std::int64_t first, std::int64_t count) {
+            return sets.read_input(int(i), first, count);
+        }));
+    expected_ = evaluate(cut_ ? *cut_ : problem, inputs, sample_);
+}
+
+/// A tensor of the cut problem with rows of its own stands for rows of the whole; any other is whole.
+std::vector<double> FuseReference::taken(int node, const ReadRange& read_range) const {
+    const GraphNode& whole = problem_.nodes[size_t(node)];
+    const GraphNode& part = (cut_ ? *cut_ : problem_).nodes[size_t(node)];
+    if (!cut_ || whole.shape.size() < 2 || part.shape.size() != 2
+        || elements_of(whole.shape) == elements_of(part.shape))
+        return read_range(0, elements_of(whole.shape));
+    std::vector<double> out;
+    for (std::int64_t row : sample_) {
+        const std::vector<double> one = read_range(row * part.shape[1], part.shape[1]);
+        out.insert(out.end(), one.begin(), one.end());
     }
-    const std::vector<BoundedTensor> expected = evaluate(part, inputs, sample);
+    return out;
+}
+
+FuseCheck FuseReference::check(const FuseSets& sets) const {
+    FuseCheck check;
+    check.failure = why_not_;
+    if (!why_not_.empty()) return check;
     check.checked = true;
-    for (size_t o = 0; o < problem.outputs.size(); ++o) {
-        const auto index = size_t(problem.outputs[o].node);
-        const auto got = taken(
-            problem.nodes[index], part.nodes[index],
-            [&](std::int64_t first, std::int64_t count) { return sets.read_output(int(o), first, count); });
-        compare(check, problem.outputs[o].name, problem.nodes[index].element, got, expected[o]);
+    for (size_t o = 0; o < problem_.outputs.size(); ++o) {
+        const int node = problem_.outputs[o].node;
+        const auto got = taken(node, [&](std::int64_t first, std::int64_t count) {
+            return sets.read_output(int(o), first, count);
+        });
+        compare(check, problem_.outputs[o].name, problem_.nodes[size_t(node)].element, got, expected_[o]);
     }
     return check;
 }

@@ -2,12 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "rooftile/kernel/driver.hpp"
 #include "rooftile/measure/fuse_row.hpp"
+#include "rooftile/problem/evaluate.hpp"
 #include "rooftile/problem/graph.hpp"
 
 namespace rooftile {
@@ -23,11 +26,13 @@ std::vector<double> random_values(std::int64_t count, Element element, std::uint
 /// Several sets of all inputs and outputs of a problem, each tensor 256 bytes aligned.
 class FuseSets {
   public:
-    /// Inputs hold random numbers that repeat after some millions of elements. Throws Error(gpu_failed) where
+    /// Inputs hold random numbers that repeat after a million elements. Throws Error(gpu_failed) where
     /// memory is short.
     FuseSets(const FuseProblem& problem, std::int64_t sets, std::uint64_t seed);
 
     std::int64_t sets() const { return sets_; }
+    /// Set 0's outputs become NaN: what a kernel leaves unwritten shows.
+    void poison_outputs() const;
     std::span<const void* const> inputs(std::int64_t set) const;
     std::span<void* const> outputs(std::int64_t set) const;
     /// Bytes of one set, with the space that keeps tensors apart.
@@ -45,8 +50,24 @@ class FuseSets {
     std::vector<void*> outputs_;
 };
 
-/// Set 0's outputs against fp64, over a sample of rows of together some `elements`.
-FuseCheck check_outputs(const FuseProblem& problem, const FuseSets& sets, std::uint64_t seed,
-                        std::int64_t elements = 1 << 20);
+/// What set 0's outputs must be: fp64 over a sample of rows of together some `elements`, computed once for all
+/// kernels of a problem. `problem` must outlive it.
+class FuseReference {
+  public:
+    FuseReference(const FuseProblem& problem, const FuseSets& sets, std::uint64_t seed,
+                  std::int64_t elements = 1 << 19);
+    /// Set 0's outputs as they now are.
+    FuseCheck check(const FuseSets& sets) const;
+
+  private:
+    using ReadRange = std::function<std::vector<double>(std::int64_t first, std::int64_t count)>;
+    std::vector<double> taken(int node, const ReadRange& read_range) const;
+
+    const FuseProblem& problem_;
+    std::vector<std::int64_t> sample_;  ///< rows; empty: all
+    std::optional<FuseProblem> cut_;    ///< the problem of those rows
+    std::vector<BoundedTensor> expected_;
+    std::string why_not_;
+};
 
 }  // namespace rooftile

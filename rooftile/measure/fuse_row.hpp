@@ -1,13 +1,16 @@
 // A measured fused kernel: how long it took beside what ran with it, and that its results were right.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "rooftile/measure/measurement.hpp"
 #include "rooftile/plan/fuse_plan.hpp"
+#include "rooftile/problem/suite.hpp"
 
 namespace rooftile {
 
@@ -25,17 +28,31 @@ struct FuseCheck {
 struct FuseBaselines {
     std::optional<double> copy_us;     ///< our own copy kernel, as many bytes read and written in all
     std::optional<double> memcpy_us;   ///< the driver's
+    std::optional<double> read_us;     ///< our own read-only kernel on the inputs, where little is written
     std::optional<double> unfused_us;  ///< every operator a kernel of its own, planned and generated likewise
     std::string missing;               ///< why one is not there
+
+    /// What roof_fraction compares with: the reads where they were timed, else the faster copy.
+    std::optional<double> roof_us() const {
+        if (read_us) return read_us;
+        if (copy_us && memcpy_us) return std::min(*copy_us, *memcpy_us);
+        return copy_us ? copy_us : memcpy_us;
+    }
+    std::string_view roof_name() const { return read_us ? "read" : "copy"; }
 };
 
 struct FuseMeasurement {
     FusePlan plan;
     Mode mode = Mode::sustained;
+    int plans = 1;                   ///< of this problem, measured together; 0: none fits
+    std::vector<SuiteLayer> layers;  ///< of a suite: where it has the problem
     std::optional<double> time_us, time_us_low, time_us_high;  ///< median and its 95 % interval
     std::int64_t samples = 0;
     std::optional<double> gbytes_per_s;   ///< compulsory bytes over time
-    std::optional<double> roof_fraction;  ///< of the faster copy at as many bytes
+    std::optional<double> roof_fraction;  ///< of the baselines' roof at as many bytes
+    std::optional<double> rank1_ratio;    ///< plan 1's time over this one's, within rounds; empty for plan 1
+    /// What the planned instructions take at the measured clock, where that is what binds.
+    std::optional<double> issue_roof_us;
     FuseCheck verified;
     std::optional<double> sm_clock_mhz, power_w;
     int registers = 0;

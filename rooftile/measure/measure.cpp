@@ -1,7 +1,6 @@
 #include "rooftile/measure/measure.hpp"
 
 #include <algorithm>
-#include <future>
 #include <memory>
 #include <random>
 #include <set>
@@ -24,7 +23,7 @@ std::uint64_t fresh_seed() {
 
 namespace {
 
-constexpr std::string_view arch = "sm_90";  // of sm90_gemm, the one family that can be built
+constexpr const char* arch = "sm_90";  // of sm90_gemm, the one family that can be built
 
 /// A task with its kernels, or its compiler's errors.
 struct Prepared {
@@ -51,35 +50,9 @@ std::optional<Prepared> prepare(const MeasureEvents& events, unsigned threads) {
     return p;
 }
 
-std::future<std::optional<Prepared>> prepare_ahead(const MeasureEvents& events, unsigned threads) {
-    return std::async(std::launch::async, [&events, threads] { return prepare(events, threads); });
-}
-
-/// Compilers beside a GPU that is being timed leave the launching thread and NVML's a core each.
-unsigned spare_threads() {
-    const unsigned cores = std::thread::hardware_concurrency();
-    return cores > 3 ? cores - 2 : 1;
-}
-
-std::vector<Measurement> empty_rows(const MeasureTask& task, Mode mode) {
-    std::vector<Measurement> rows;
-    for (const GemmPlan& plan : task.plans) {
-        Measurement& row = rows.emplace_back();
-        row.plan = plan;
-        row.mode = mode;
-        row.plans = static_cast<int>(task.plans.size());
-        row.layers = task.layers;
-    }
-    return rows;
-}
-
 /// Marks every row that has no other reason yet; throws where the GPU can no longer be used.
 void mark_failed(ShapeRun& run, const Error& error) {
-    // What a kernel cannot address is the problem's fault alone; an interruption ends the run.
-    if (error.code() != ExitCode::gpu_failed && error.code() != ExitCode::bad_request) throw error;
-    try {
-        synchronize();
-    } catch (const Error&) { throw error; }
+    rethrow_unless_of_one_problem(error);
     for (Measurement& row : run.rows) {
         if (!row.built || !row.verified.failure.empty()) continue;
         row.invalid = error.what();
@@ -88,47 +61,29 @@ void mark_failed(ShapeRun& run, const Error& error) {
     run.error = error;
 }
 
-/// The driver starts while our own kernels and the first plans' are compiled.
-std::unique_ptr<Bench> start(const MeasureOptions& options, std::unique_ptr<Context>& context,
-                             std::vector<Timing>& timings) {
-    const Part all(timings, "prepare (the parts below overlap)");
-    auto own = std::async(std::launch::async, [] { return compile_measure_kernels(arch); });
-    {
-        const Part part(timings, "driver and context");
-        Driver::instance().require_arch(options.device, arch);
-        context = Context::current_or_primary(options.device);
-    }
-    const std::vector<CachedCompile> compiled = own.get();
-    double slowest = 0;
-    for (const CachedCompile& c : compiled) slowest = std::max(slowest, c.compiled.seconds);
-    timings.push_back({slowest > 0 ? "compile: checks" : "compile: checks (cached)", slowest});
-    const Part part(timings, "load");
-    return std::make_unique<Bench>(options, compiled);
-}
-
 }  // namespace
 
 void measure_each(const MeasureEvents& events, const MeasureOptions& options) {
     std::vector<Timing> timings;
     timings.push_back({"before measuring", seconds_since(options.program_start)});
     std::unique_ptr<Context> context;
-    auto ahead = prepare_ahead(events, 0);
-    const std::unique_ptr<Bench> bench = start(options, context, timings);
+    Ahead<Prepared> ahead([&events](unsigned threads) { return prepare(events, threads); });
+    const std::unique_ptr<Bench> bench = start_bench(options, arch, context, timings);
     bool announced = false;
     while (true) {
         const auto start = std::chrono::steady_clock::now();
-        std::optional<Prepared> prepared = ahead.get();
+        std::optional<Prepared> prepared = ahead.next();
         if (!prepared) break;
         ShapeRun run;
         run.timings.push_back({"derive and compile (beside the one before)", prepared->seconds});
         run.timings.push_back({"wait for it", seconds_since(start)});
         run.task = std::move(prepared->task);
-        run.rows = empty_rows(run.task, options.mode);
+        run.notes = run.task.notes;
+        run.rows = empty_rows<Measurement>(run.task, options.mode);
         for (const KernelOutcome& outcome : prepared->kernels) {
             const auto* error = std::get_if<Error>(&outcome);
             if (error && !run.compile_error) run.compile_error = *error;
         }
-        ahead = prepare_ahead(events, spare_threads());
         try {
             measure_shape(*bench, run, prepared->kernels);
         } catch (const Error& error) { mark_failed(run, error); }

@@ -22,7 +22,7 @@ struct MeasureOptions {
     Mode mode = Mode::sustained;
     bool baseline = true;  ///< cuBLASLt and a plain copy beside our kernels
     bool verify = true;
-    bool time = true;  ///< false: compile, run and verify only
+    bool time = true;  ///< false: compile, run, verify and count only; `invalid` says that nothing was timed
     bool counters =
         false;  ///< hardware counters of what was timed, and of cuBLASLt's best; never in a ladder
     /// Every plan's kernel without its loads, products or store beside it, timed in the same rounds; never in
@@ -68,7 +68,8 @@ struct MeasureTask {
     GemmProblem problem;
     std::vector<GemmPlan> plans;
     std::optional<Infeasible> infeasible;
-    std::vector<SuiteLayer> layers;  ///< for the rows
+    std::vector<SuiteLayer> layers;       ///< for the rows
+    std::vector<std::string> notes = {};  ///< the planner's, for whoever reads the rows
 };
 
 /// What became of a task.

@@ -35,7 +35,7 @@ std::vector<Source> measure_sources(std::string_view arch) {
     return {
         source("measure", "kernels/measure/measure.cuh",
                {"rooftile::fill", "rooftile::check_fence", "rooftile::checksum", "rooftile::plant",
-                "rooftile::flush", "rooftile::copy", "rooftile::stamp"}),
+                "rooftile::flush", "rooftile::copy", "rooftile::read", "rooftile::stamp"}),
         source("verify_exact", "kernels/measure/verify.cuh", {"rooftile::verify<true>"}),
         source("verify_bounded", "kernels/measure/verify.cuh", {"rooftile::verify<false>"}),
     };
@@ -60,7 +60,8 @@ MeasureKernels::MeasureKernels(const std::vector<CachedCompile>& compiled)
     : sms_(Driver::instance().device(current_device()).sm_count) {
     assert(compiled.size() == 3);
     for (const CachedCompile& c : compiled) modules_.emplace_back(std::span<const char>(c.compiled.cubin));
-    Function* const functions[] = {&fill_, &check_fence_, &checksum_, &plant_, &flush_, &copy_, &stamp_};
+    Function* const functions[] = {&fill_,  &check_fence_, &checksum_, &plant_,
+                                   &flush_, &copy_,        &read_,     &stamp_};
     for (std::size_t i = 0; i < std::size(functions); ++i) {
         *functions[i] = modules_[0].function(compiled[0].compiled.lowered_names[i]);
     }
@@ -103,6 +104,13 @@ void MeasureKernels::copy(Stream stream, DevicePointer to, DevicePointer from, s
     assert(bytes % 16 == 0);
     const long long count = bytes / 16;
     launch(copy_, grid(count, sms_, stream), to, from, count);
+}
+
+void MeasureKernels::read(Stream stream, DevicePointer from, std::int64_t bytes, DevicePointer told) const {
+    assert(bytes % 16 == 0);
+    const long long count = bytes / 16;
+    const unsigned never = 0x9e3779b9u;
+    launch(read_, grid(count, sms_, stream), from, count, never, told);
 }
 
 void MeasureKernels::stamp(Stream stream, DevicePointer stamps) const {

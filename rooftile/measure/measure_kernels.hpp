@@ -32,6 +32,8 @@ class MeasureKernels {
     /// Reads and writes `bytes` (a multiple of 16).
     void flush(Stream stream, DevicePointer data, std::int64_t bytes) const;
     void copy(Stream stream, DevicePointer to, DevicePointer from, std::int64_t bytes) const;
+    /// Reads `bytes` (a multiple of 16); may write a word at `told`.
+    void read(Stream stream, DevicePointer from, std::int64_t bytes, DevicePointer told) const;
     /// Writes one ClockStamp for each of `sms()` SMs at `stamps`.
     void stamp(Stream stream, DevicePointer stamps) const;
     /// Judges every element of every result; `records` holds `verify_ctas()` zeroed entries a result.
@@ -42,7 +44,8 @@ class MeasureKernels {
 
   private:
     std::vector<Module> modules_;
-    Function fill_, check_fence_, checksum_, plant_, flush_, copy_, stamp_, verify_exact_, verify_bounded_;
+    Function fill_, check_fence_, checksum_, plant_, flush_, copy_, read_, stamp_, verify_exact_,
+        verify_bounded_;
     int sms_ = 0;
 };
 

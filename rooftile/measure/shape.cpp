@@ -30,6 +30,7 @@ class ShapeBench {
     void run() {
         if (options_.verify && !launches_.empty()) verify();
         if (options_.time && !launches_.empty()) time();
+        if (!options_.time) leave_untimed();
         run_.notes.insert(run_.notes.end(), noted_.begin(), noted_.end());
     }
 
@@ -259,6 +260,12 @@ class ShapeBench {
         if (!rival || !best_rival_) return;
         const CounterValues theirs = counted(launch_of(*rival, static_cast<int>(*best_rival_)));
         for (std::size_t i = 0; i < rows_.size(); ++i) row(i).baselines.cublaslt_best_counters = theirs;
+    }
+
+    /// Counters alone need no time.
+    void leave_untimed() {
+        if (options_.counters && !launches_.empty()) count(make_sets(), nullptr);
+        for (const std::size_t i : rows_) run_.rows[i].invalid = "not timed, as asked";
     }
 
     static void clear_figures(Measurement& row) {

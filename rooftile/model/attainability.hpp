@@ -25,7 +25,7 @@ enum class Term : std::uint8_t {
     turn,       ///< from one tile to the next
     exchange,   ///< sums between parts of K
     epilogue,   ///< C on its way out, where nobody multiplies meanwhile
-    fill,       ///< the ring filled
+    fill,       ///< the ring filled, and clusters' CTAs met
     launch,
 };
 inline constexpr int term_count = 13;

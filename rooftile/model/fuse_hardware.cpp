@@ -87,7 +87,18 @@ FuseHardware fuse_hardware(const Machine& m, std::vector<std::string>& unknown) 
     hw.shared_bandwidth = first_known(
         {"shared.bandwidth"}, [&](const char* k) { return value_of(m.number<BytesPerCycle>(k, Per::sm)); },
         unknown);
-    hw.cluster_ctas = m.has("cluster") ? m.count("cluster.max_portable").value_or(1) : 1;
+    const auto optional = [&](const char* key) {
+        return value_of(latency_cycles(m, key, clock)).value_or(unknown_number);
+    };
+    hw.sm_bandwidth = value_of(m.number<BytesPerCycle>("dram.per_sm", Per::sm)).value_or(unknown_number);
+    hw.scatter = value_of(m.number<Ratio>("dram.scatter")).value_or(unknown_number);
+    hw.streams = value_of(m.number<Ratio>("dram.streams")).value_or(unknown_number);
+    hw.drift = value_of(m.number<Ratio>("dram.drift")).value_or(unknown_number);
+    hw.cta_start = optional("cta.start");
+    hw.cta_interval = optional("cta.interval");
+    hw.cluster_start = optional("cluster.start");
+    hw.cluster_ctas =
+        m.has("cluster") ? m.count("cluster.max").value_or(m.count("cluster.max_portable").value_or(1)) : 1;
     hw.cluster_barrier = value_of(latency_cycles(m, "barrier.cluster", clock)).value_or(unknown_number);
     hw.dsmem_latency = value_of(latency_cycles(m, "dsmem.latency", clock)).value_or(unknown_number);
     hw.shared_latency = value_of(latency_cycles(m, "shared.latency", clock)).value_or(unknown_number);
@@ -97,7 +108,11 @@ FuseHardware fuse_hardware(const Machine& m, std::vector<std::string>& unknown) 
 double cluster_sms(const Machine& machine, int size) {
     const double all = machine.count("sm.count").value_or(unknown_number);
     if (size <= 1) return all;
-    return machine.count("cluster.sms_" + std::to_string(size)).value_or(all);
+    // What nobody measured is as the largest size below it that somebody did.
+    constexpr int largest_key = 8;
+    for (int known = std::min(size, largest_key); known > 1; known /= 2)
+        if (const auto sms = machine.count("cluster.sms_" + std::to_string(known))) return *sms;
+    return all;
 }
 
 }  // namespace rooftile

@@ -27,10 +27,15 @@ struct FuseHardware {
     double threads_per_cta, threads_per_sm, ctas_per_sm;
     double shared_per_cta, shared_per_sm, shared_reserved;  ///< B
     double shared_bandwidth;                                ///< B/clk of one SM
-    double cluster_ctas;                       ///< of the largest cluster; 1 where there are none
-    double cluster_barrier, dsmem_latency;     ///< cycles
-    double shared_latency;                     ///< cycles
-    std::string read_key, loaded_latency_key;  ///< the keys that those numbers stand under
+    double sm_bandwidth;                                    ///< B/clk from DRAM into one SM at most
+    double scatter, streams,
+        drift;  ///< shares of DRAM's rate: a thread's vectors far apart; many rows side by
+                ///< side; CTAs that walk
+    double cta_start, cta_interval, cluster_start;  ///< cycles
+    double cluster_ctas;                            ///< of the largest cluster; 1 where there are none
+    double cluster_barrier, dsmem_latency;          ///< cycles
+    double shared_latency;                          ///< cycles
+    std::string read_key, loaded_latency_key;       ///< the keys that those numbers stand under
 };
 
 /// Keys that are unknown are appended to `unknown`, once each.

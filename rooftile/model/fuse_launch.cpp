@@ -9,9 +9,13 @@
 namespace rooftile {
 namespace {
 
-// Of our own code, counted in its machine code: instructions that a reduction spends on one element, and
-// cycles from the last element to the result.
-OpCost accumulate_cost(Reduction reduction) {
+bool in_two_meetings(Reduction reduction) {
+    return reduction == Reduction::exponentials || reduction == Reduction::moments;
+}
+
+// Of our own code, counted in its machine code: instructions that a reduction spends on one element of a row
+// that is held, or of one that passes by.
+OpCost accumulate_cost(Reduction reduction, bool held) {
     switch (reduction) {
         case Reduction::sum:
             return {1, 0};
@@ -21,23 +25,28 @@ OpCost accumulate_cost(Reduction reduction) {
             return {1, 0};
         case Reduction::argmax:
             return {5, 0};
-        case Reduction::exponentials:
-            return {6, 1.25};
+        case Reduction::exponentials:  // greatest; then widened again, minus, times, e^, plus
+            return held ? OpCost{6, 1} : OpCost{6, 1.25};
         case Reduction::moments:
-            return {5, 0.125};
+            return held ? OpCost{4, 0} : OpCost{5, 0.125};
     }
     return {};
 }
-constexpr double shuffle_steps = 5, shuffle_cycles = 30, barrier_cycles = 60, cta_start_cycles = 600;
+// Five shuffles with what stands between them; a barrier with the reads behind it.
+constexpr double shuffles_cycles = 200, barrier_cycles = 100;
 
-/// The share of its bandwidth that DRAM reaches with `given` times what Little's law needs in flight. The two
-/// straight lines of the law meet in a bend: on an H800 16 KiB of 18.6 needed reach 0.88, 32 KiB 0.98
-/// (hardware notes on bytes in flight).
-double filled(double given) {
-    if (!(given > 0)) return 1;  // unknown, or nothing to read
-    constexpr double sharpness = 4;
-    return given / std::pow(1 + std::pow(given, sharpness), 1 / sharpness);
-}
+// Fitted to the launches of bench/results/history/2026-11-21-h200-memory.csv.
+// Where limits meet, time bends: t^n is the sum of their t_i^n. The CTAs of a cluster start and end together.
+constexpr double row_bend = 8, pointwise_bend = 6, cluster_bend = 3.7;
+// Threads of a row meet, so that their instructions come in bursts: who comes finds this many times the queue
+// that independent ones would leave.
+constexpr double row_burst = 1.6, pointwise_burst = 1;
+// Weights that are loaded after the meeting, L2 latencies a vector and tensor: half of them overlap with
+// other loads where registers hold the row; where shared memory does, each waits for the one before.
+constexpr double late_registers = 0.5, late_shared = 1.5;
+constexpr double own_copy = 0.98;    // of the rate of cudaMemcpyAsync: what loads and stores of threads reach
+constexpr double thread_issue = 25;  // of a point-wise thread beside its elements: place, addresses
+constexpr double staged_issue = 2;   // reads of shared memory and their addresses, of an element
 
 /// Computed values that `targets` need, through all levels above the uniform one.
 OpCost cost_of_targets(const FuseProblem& graph, const Program& p, std::set<int> found) {
@@ -92,80 +101,192 @@ ProgramWork program_work(const FuseProblem& graph, const Program& p) {
         if (is_floating(n.element)) work.narrow_bytes = std::min(work.narrow_bytes, bytes_of(n.element));
     }
     work.first += cost_of_targets(graph, p, stored);
+    OpCost online_extra, held_only;
     work.readings = stored.empty() ? 0 : 1;
     for (int pass = 0; pass < p.passes; ++pass) {
         std::set<int> reduced;
         for (const ProgramValue& v : p.values) {
             if (v.kind != ValueKind::reduce || v.pass != pass) continue;
             reduced.insert(v.operands[0]);
-            work.first += accumulate_cost(v.reduction);
+            work.first += accumulate_cost(v.reduction, true);
+            online_extra += accumulate_cost(v.reduction, false);
+            held_only += accumulate_cost(v.reduction, true);
             ++work.reductions;
+            work.meetings += 1 + in_two_meetings(v.reduction);
         }
         work.first += cost_of_targets(graph, p, reduced);
         work.readings += !reduced.empty();
     }
+    work.online = {work.first.issue + online_extra.issue - held_only.issue,
+                   work.first.mufu + online_extra.mufu - held_only.mufu};
     return work;
 }
+
+namespace {
+
+/// What one CTA works on between its start and its end.
+struct Piece {
+    double elements = 0;
+    double rounds = 1;    ///< in which its loads come
+    double readings = 1;  ///< of each element
+    double count = 0;     ///< of pieces
+};
+
+Piece piece_of(const Program& p, const ProgramWork& work, const FuseLaunch& l) {
+    Piece piece;
+    const double taken = l.threads * l.items * l.width;
+    piece.elements =
+        p.form == FuseForm::row ? l.threads / l.threads_per_row / l.cluster * double(p.columns) : taken;
+    if (l.twice) {
+        piece.rounds = std::max(1.0, std::ceil(piece.elements / taken));
+        piece.readings = std::max(1, work.readings);
+    }
+    const double all = double(p.rows) * double(p.columns);
+    piece.count = std::max(1.0, std::ceil(all / std::max(1.0, piece.elements)));
+    return piece;
+}
+
+/// The share of DRAM's rate that the order of the accesses costs.
+double lost_share(const FuseHardware& hw, const Program& p, const ProgramWork& work, const FusedBytes& bytes,
+                  const FuseLaunch& l, const Piece& piece) {
+    const bool rows = p.form == FuseForm::row, writes = 10 * bytes.written_bytes > bytes.read_bytes;
+    double lost = writes ? 1 - own_copy : 0;
+    // A thread's first vector and its last one: far apart, reads and writes open page after page.
+    constexpr double whole_span = 4096;  // B
+    const double span =
+        (l.items - 1) * (rows ? l.threads_per_row : l.threads) * l.width * work.least_copy_bytes;
+    if (writes && !l.staged)
+        lost += most_known(hw.scatter, 0) * std::pow(std::min(1.0, span / whole_span), 2);
+    // Rows that are read side by side for many rounds.
+    constexpr double most_streams = 64, growth = 0.65;
+    if (rows && piece.rounds > 1) {
+        const double streams = l.ctas_per_sm * l.threads / l.threads_per_row / l.cluster;
+        lost += most_known(hw.streams, 0) * std::pow(std::min(1.0, streams / most_streams), growth);
+    }
+    if (l.persistent) lost += most_known(hw.drift, 0);
+    return lost;
+}
+
+/// In which nothing of a row can be computed: its threads meet.
+double joint_cycles(const FuseHardware& hw, const ProgramWork& work, const FuseLaunch& l) {
+    // A meeting ends with its result in every thread; across the cluster go whole accumulators.
+    const double meeting = shuffles_cycles + (l.threads_per_row > 32 ? barrier_cycles : 0);
+    double cycles = (l.twice ? work.reductions : work.meetings) * meeting;
+    if (l.cluster > 1)
+        cycles += work.reductions * (most_known(hw.cluster_barrier, 0) + most_known(hw.dsmem_latency, 0));
+    return cycles;
+}
+
+/// Cycles in which a CTA neither computes nor stands in DRAM's queue.
+double waiting_cycles(const FuseHardware& hw, const Program& p, const ProgramWork& work, const FuseLaunch& l,
+                      const Piece& piece) {
+    const bool rows = p.form == FuseForm::row;
+    double cycles = most_known(hw.dram_latency, 0) + most_known(hw.l2_latency, 0);
+    cycles *= (1 + piece.rounds * piece.readings) / 2;
+    cycles += most_known(piece.elements * work.full_bytes / hw.sm_bandwidth, 0);
+    if (rows || !l.persistent) cycles += most_known(hw.cta_start, 0);
+    if (!rows) return cycles;
+    cycles += joint_cycles(hw, work, l);
+    if (!l.early_weights)
+        cycles += l.items * work.shared_loads * (l.staged ? late_shared : late_registers)
+                  * most_known(hw.l2_latency, 0);
+    // Places of a whole cluster are free later than those of one CTA.
+    constexpr double growth = 0.67;  // a doubling
+    if (l.cluster > 1) cycles += most_known(hw.cluster_start, 0) * (1 + growth * (std::log2(l.cluster) - 1));
+    return cycles;
+}
+
+/// Pieces a cycle of `customers` CTAs that wait, then stand in the queues of the issue slots and of the
+/// special function units: mean value analysis of the closed network, with `burst` times the queue met on
+/// arrival.
+double served(double customers, double waiting, double issue, double mufu, double burst) {
+    double rate = 0, issue_queue = 0, mufu_queue = 0;
+    double before = 0;
+    for (int n = 1; n < customers + 1; ++n) {
+        const double at_issue = issue * (1 + burst * issue_queue), at_mufu = mufu * (1 + burst * mufu_queue);
+        before = rate;
+        rate = n / (waiting + at_issue + at_mufu);
+        issue_queue = rate * at_issue;
+        mufu_queue = rate * at_mufu;
+    }
+    const double part = customers - std::floor(customers);
+    return part > 0 ? before + part * (rate - before) : rate;
+}
+
+/// Cycles of all waves, `cycles` a piece of an SM in the long run. Few waves of held rows are whole ones; and
+/// in one alone, with `alone_cycles`, what is read and written comes before and after what is computed.
+double waves_cycles(double waves, double resident, double cycles, double alone_cycles, bool held) {
+    double all = std::max(1.0, waves);
+    if (held) all = std::max(all, waves + (std::ceil(waves) - waves) * std::min(1.0, 2 / (waves * waves)));
+    const double alone = std::pow(1 / all, 2);
+    return all * resident * ((1 - alone) * cycles + alone * alone_cycles);
+}
+
+FuseWork work_of(const FuseHardware& hw, const Program& p, const ProgramWork& work, const FusedBytes& bytes,
+                 const FuseLaunch& l, const Piece& piece, double resident) {
+    FuseWork w;
+    const double elements = double(p.rows) * double(p.columns);
+    w.dram_read_bytes = double(bytes.read_bytes);
+    w.dram_written_bytes = double(bytes.written_bytes);
+    if (piece.readings > 1) {
+        const double again = elements * work.full_bytes * (piece.readings - 1);
+        const double live = resident * hw.sms * piece.elements * work.full_bytes;
+        (live <= hw.l2_bytes ? w.l2_read_bytes : w.dram_read_bytes) += again;
+    }
+    w.cost = elements * (l.twice ? work.online : work.first);
+    if (l.staged) w.cost.issue += elements * staged_issue;
+    if (p.form != FuseForm::row && !l.persistent)
+        w.cost.issue += elements / (l.items * l.width) * thread_issue;
+    w.efficiency = 1 - lost_share(hw, p, work, bytes, l, piece);
+    return w;
+}
+
+}  // namespace
 
 FuseFlow fuse_flow(const FuseHardware& hw, const Program& p, const ProgramWork& work, const FusedBytes& bytes,
                    const FuseLaunch& l, double usable_sms) {
     FuseFlow f;
     const bool rows = p.form == FuseForm::row;
-    const double elements = double(p.rows) * double(p.columns);
-    const double read_share = bytes.sum() > 0 ? double(bytes.read_bytes) / double(bytes.sum()) : 0;
-    // Reads take their share of what DRAM moves.
-    const double rate = (read_share > 0.9 ? hw.read_bandwidth : hw.copy_bandwidth * read_share) / hw.sms;
-    const double piece =
-        rows ? l.threads / l.threads_per_row / l.cluster * double(p.columns)  // elements of a CTA
-             : l.threads * l.items * l.width;
-    const double pieces = std::max(1.0, std::ceil(elements / std::max(1.0, piece)));
-    f.ctas = l.persistent ? std::min(pieces, usable_sms * l.ctas_per_sm) : pieces;
+    const Piece piece = piece_of(p, work, l);
+    f.ctas = l.persistent ? std::min(piece.count, usable_sms * l.ctas_per_sm) : piece.count;
     if (rows) f.ctas = std::ceil(f.ctas / l.cluster) * l.cluster;
-    const double resident = std::min(l.ctas_per_sm, f.ctas / hw.sms);
-    // Of elements that a CTA has on their way at once.
-    const double held =
-        l.twice ? l.threads * l.items * l.width : std::min(piece, l.threads * l.items * l.width);
-    // With rows copied ahead all but the one in work are on their way, whatever the work takes.
-    const bool ahead = l.stages > 1;
-    f.given = resident * held * work.full_bytes * (ahead ? l.stages - 1 : 1);
-
-    // What a CTA's loads wait for before their bytes make place for others.
-    double work_cycles = held * work.first.issue / hw.issue_lanes * resident / 2;  // others issue beside it
-    if (rows) {
-        double barrier = shuffle_steps * shuffle_cycles;
-        if (l.threads_per_row > 32) barrier += barrier_cycles + shuffle_steps * shuffle_cycles;
-        if (l.cluster > 1) barrier += most_known(hw.cluster_barrier, 0) + most_known(hw.dsmem_latency, 0);
-        // Read again, a row comes in several chunks, and from L2 at best.
-        const double taken = l.threads_per_row * l.cluster * l.items * l.width;
-        const double chunks = l.twice ? std::max(1.0, std::ceil(double(p.columns) / taken)) : 1;
-        work_cycles += (work.reductions * barrier + (l.persistent ? 0 : cta_start_cycles)) / chunks;
-        if (l.twice) work_cycles += (work.readings - 1) * most_known(hw.l2_latency, 0);
-    }
-    const double loaded = hw.loaded_latency * hw.loaded_factor;
-    const double round = ahead ? loaded : loaded + work_cycles;
-    f.round_cycles = round;
-    f.needed = round / hw.clock_hz * rate;
-    f.waves = pieces / (usable_sms * l.ctas_per_sm);
-
-    FuseWork w;
-    w.dram_read_bytes = double(bytes.read_bytes);
-    w.dram_written_bytes = double(bytes.written_bytes);
-    if (l.twice) {
-        const double again = elements * work.full_bytes * (work.readings - 1);
-        const double live = resident * hw.sms / l.cluster * double(p.columns) * work.full_bytes
-                            * (l.threads / l.threads_per_row);
-        if (live <= hw.l2_bytes) w.l2_read_bytes = again;
-        else w.dram_read_bytes += again;
-    }
-    w.cost = elements * work.first;
-    // A CTA works on one row after the other: work that takes longer than the row's bytes is what counts.
-    if (ahead) w.rounds_seconds = std::ceil(pieces / f.ctas) * work_cycles / hw.clock_hz;
-    w.efficiency = filled(f.given / f.needed);
+    const double resident = std::min(l.ctas_per_sm, std::max(1.0, f.ctas / usable_sms));
+    const double held = piece.elements / piece.rounds;
+    f.resident = resident;
+    f.given = std::min(resident, f.ctas / hw.sms) * held * work.full_bytes;
+    const FuseWork w = work_of(hw, p, work, bytes, l, piece, resident);
     f.dram_bytes = w.dram_read_bytes + w.dram_written_bytes;
     f.time = fuse_time(hw, w);
-    if (f.given < f.needed && f.time.bound == Bound::dram) f.time.bound = Bound::latency;
-    // The last CTAs' reductions and stores overlap with no loads.
-    if (rows) f.time.seconds += most_known(work_cycles / 2 / hw.clock_hz, 0);
+
+    // Cycles of a piece: of DRAM's time an SM's share, or of what less than a wave asks; and what the SM
+    // itself takes.
+    const double waves = piece.count / usable_sms / resident;
+    const double dram = f.time.dram * hw.clock_hz * hw.sms / piece.count * std::min(1.0, waves);
+    const double issue = most_known(w.cost.issue / hw.issue_lanes, 0) / piece.count;
+    const double mufu = most_known(w.cost.mufu / hw.mufu_rate, 0) / piece.count;
+    const double waiting = waiting_cycles(hw, p, work, l, piece);
+    const double local = 1 / served(resident, waiting, issue, mufu, rows ? row_burst : pointwise_burst);
+    const double bend = !rows ? pointwise_bend : l.cluster > 1 ? cluster_bend : row_bend;
+    const double start = l.persistent ? 0 : most_known(hw.cta_interval, 0);
+    const double cycles =
+        std::pow(std::pow(dram, bend) + std::pow(local, bend) + std::pow(start, bend), 1 / bend);
+    f.round_cycles = resident * local;
+    f.needed = f.round_cycles * double(bytes.read_bytes) / (f.time.dram * hw.clock_hz * hw.sms);
+    f.waves = piece.count / (usable_sms * l.ctas_per_sm);
+    // Instructions are the roof where they take longer than the bytes at DRAM's full rate.
+    if (most_known(f.time.issue, f.time.mufu) > f.time.dram * w.efficiency) f.time.bound = Bound::issue;
+    if (local > dram && f.time.bound == Bound::dram) {
+        constexpr double mostly = 0.7;
+        f.time.bound = std::max(issue, mufu) > mostly * local ? Bound::issue : Bound::latency;
+    }
+    const bool at_once = rows && piece.rounds == 1, in_passes = at_once || piece.readings > 1;
+    const double all =
+        waves_cycles(waves, resident, cycles, in_passes ? local + dram : cycles, at_once) / hw.clock_hz;
+    // The first CTAs' start and loads and the last stores overlap with nothing.
+    const double ends = most_known(hw.cta_start, 0)
+                        + most_known(2 * hw.loaded_latency * hw.loaded_factor + hw.dram_latency, 0);
+    if (f.time.launch > all) f.time.bound = Bound::launch;
+    f.time.seconds = std::max(all, f.time.l2) + f.time.launch + most_known(ends / hw.clock_hz, 0);
     return f;
 }
 

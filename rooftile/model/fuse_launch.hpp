@@ -18,7 +18,9 @@ struct ProgramWork {
     int shared_loads = 0;     ///< tensors that rows share, of a whole row
     double shared_bytes = 0;  ///< of an element of such a row
     OpCost first;        ///< an element's passes: all that is computed, each pass computing what it needs
-    int reductions = 0;  ///< joint ones, with a barrier each
+    OpCost online;       ///< the same where the row passes by: its reductions keep more
+    int reductions = 0;  ///< of the row
+    int meetings = 0;    ///< of its threads where the row is held: some reductions take two
     int readings = 1;    ///< of the row: passes that go over it
     int least_copy_bytes = 4;  ///< of the smallest element among the full tensors
     int narrow_bytes = 4;      ///< of the smallest floating element among the full tensors
@@ -27,14 +29,16 @@ ProgramWork program_work(const FuseProblem& graph, const Program& program);
 
 /// A launch, as far as time depends on it.
 struct FuseLaunch {
-    double items = 1, width = 1, threads = 0, threads_per_row = 0, cluster = 1, ctas_per_sm = 1;
-    double stages = 1;  ///< rows in shared memory; 1: not there
+    double items = 1, width = 1, threads = 0, threads_per_row = 0, cluster = 1;
+    double ctas_per_sm = 1;  ///< that are resident
     bool twice = false, persistent = false;
-    double early_bytes = 0;  ///< a thread holds besides: what rows share
+    bool staged = false;         ///< bulk copies bring the rows into shared memory
+    bool early_weights = false;  ///< what rows share is loaded before the first meeting
 };
 
 struct FuseFlow {
     double ctas = 0;               ///< of the grid
+    double resident = 0;           ///< CTAs of an SM
     double given = 0, needed = 0;  ///< bytes in flight of an SM
     double round_cycles = 0;       ///< from a CTA's loads to its end
     double waves = 0;

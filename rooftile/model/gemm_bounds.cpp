@@ -38,4 +38,16 @@ double l2_lower_bound_bytes(const GemmHardware& hw, const GemmTile& t, const Gem
     return least_traffic_bytes(sizes_of(p), storage, units);
 }
 
+double shared_traffic_bytes(const GemmTile& t, const GemmProblem& p) {
+    const auto [rows, columns] = cluster_grid(p, t.tile_m, t.tile_n, 1, 1);
+    const double steps = double(rows) * double(columns) * double(ceil_div(p.k, t.tile_k));
+    return steps * shared_step_bytes(t, bytes_of(p.a_type)).read
+           + double(p.m) * double(p.n) * bytes_of(p.c_type);
+}
+
+double shared_lower_bound_bytes(const GemmHardware& hw, const GemmProblem& p) {
+    if (std::isnan(hw.registers_per_sm + hw.sms)) return std::nan("");
+    return least_traffic_bytes(sizes_of(p), 4 * hw.registers_per_sm, hw.sms);
+}
+
 }  // namespace rooftile

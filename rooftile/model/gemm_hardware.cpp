@@ -83,12 +83,17 @@ void read_wgmma_kernel(Reader& read, const Machine& machine, std::optional<Clock
     const auto cycles = [&](std::string_view key) { return latency_cycles(machine, key, clock); };
     hw.loaded_latency = if_known(cycles("tma.latency_loaded"));
     hw.store_latency = if_known(cycles("tma.store_latency"));
+    hw.store_latency_loaded = most_known(if_known(cycles("tma.store_latency_loaded")), hw.store_latency);
     hw.step_floor = if_known(cycles("wgmma.step"));
     hw.tile_turn = if_known(cycles("wgmma.turn"));
     hw.pingpong_turn = least_known(hw.tile_turn, if_known(cycles("wgmma.turn_pingpong")));
     if (!machine.has("cluster")) return;
-    for (int size : {2, 3, 4, 6, 8})
-        hw.cluster_sms[size] = machine.count("cluster.sms_" + std::to_string(size)).value_or(0);
+    constexpr std::pair<int, std::string_view> usable[] = {{2, "cluster.sms_2"},
+                                                           {3, "cluster.sms_3"},
+                                                           {4, "cluster.sms_4"},
+                                                           {6, "cluster.sms_6"},
+                                                           {8, "cluster.sms_8"}};
+    for (const auto& [size, key] : usable) hw.cluster_sms[size] = machine.count(key).value_or(0);
     hw.sms_per_gpc = read.count("sm.per_gpc");
     hw.dsmem_bandwidth = read.per_sm<BytesPerCycle>("dsmem.bandwidth");
     hw.dsmem_latency = read.known("dsmem.latency", cycles("dsmem.latency"));
@@ -98,6 +103,8 @@ void read_wgmma_kernel(Reader& read, const Machine& machine, std::optional<Clock
 // What bounds DRAM beside its bandwidth, and what bounds the clock; the model goes on without.
 void read_limits(const Machine& machine, Type type, GemmHardware& hw) {
     hw.dram_per_sm = if_known(machine.number<BytesPerCycle>("dram.per_sm", Per::sm));
+    hw.dram_per_sm_pair = if_known(machine.number<BytesPerCycle>("dram.per_sm_pair", Per::sm));
+    hw.sm_lag = most_known(0, if_known(machine.number<Ratio>("sm.lag")));
     hw.l2_coalesced = most_known(1, if_known(machine.number<Ratio>("l2.coalesced")));
     hw.l2_multicast = most_known(1, if_known(machine.number<Ratio>("l2.multicast")));
     hw.top_hz =
@@ -133,7 +140,7 @@ GemmHardware gemm_hardware(const Machine& machine, std::string_view family, Type
     const auto peak = peak_flops(machine, family, name_of(type), "fp32", clock);
     hw.peak_flops = peak ? peak->value : std::nan("");
     hw.shared_bandwidth = read.per_sm<BytesPerCycle>("shared.bandwidth");
-    hw.l2_port = read.per_sm<BytesPerCycle>("l2.port");
+    hw.l2_port = read.known("l2.port", bytes_per_cycle_per_sm(machine, "l2.port", clock));
     hw.l2_share = read.known("l2.bandwidth", bytes_per_cycle_per_sm(machine, "l2.bandwidth", clock));
     hw.dram_share = read.known(dram, bytes_per_cycle_per_sm(machine, dram, clock));
     hw.dram_bandwidth = read.known(dram, bandwidth(machine, dram, clock));

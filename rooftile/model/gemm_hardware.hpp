@@ -13,16 +13,17 @@ namespace rooftile {
 
 /// The machine's numbers a GEMM needs, each in the unit the formulas use. NaN: unknown.
 struct GemmHardware {
-    double sms;                           ///< count
-    double clock_hz;                      ///< under sustained tensor load of this type where known
-    double flops_per_cycle;               ///< of one SM's matrix units, for the type and its accumulator
-    double peak_flops;                    ///< FLOP/s of the GPU
-    double shared_bandwidth;              ///< B/clk of one SM
-    double l2_port;                       ///< B/clk into one SM
-    double l2_share;                      ///< B/clk for each SM when all pull at once
-    double dram_share;                    ///< B/clk for each SM when all pull at once
-    double dram_bandwidth;                ///< B/s of the GPU, sustained where known
-    double dram_per_sm = unknown_number;  ///< B/clk that one SM streams at most; NaN: no limit known
+    double sms;                                ///< count
+    double clock_hz;                           ///< under sustained tensor load of this type where known
+    double flops_per_cycle;                    ///< of one SM's matrix units, for the type and its accumulator
+    double peak_flops;                         ///< FLOP/s of the GPU
+    double shared_bandwidth;                   ///< B/clk of one SM
+    double l2_port;                            ///< B/clk that one SM asks of L2 at most, at clock_hz
+    double l2_share;                           ///< B/clk for each SM when all pull at once, at clock_hz
+    double dram_share;                         ///< B/clk for each SM when all pull at once
+    double dram_bandwidth;                     ///< B/s of the GPU, sustained where known
+    double dram_per_sm = unknown_number;       ///< B/clk that one SM streams at most; NaN: no limit known
+    double dram_per_sm_pair = unknown_number;  ///< the same of lines that one other reads too; NaN: twice it
     double l2_coalesced = 1,
            l2_multicast = 1;  ///< loads, of one line in a GPC, for each that reaches L2; its inverse
     double l2_parts = 1;      ///< halves: what both sides read crosses from one to the other
@@ -36,11 +37,13 @@ struct GemmHardware {
     double cluster_ctas;                    ///< of the largest cluster; 1 where there are none
     double cluster_sms[9] = {};             ///< by size of cluster: SMs that such clusters can use; 0 unknown
     double sms_per_gpc;                     ///< of a typical GPC: a cluster stands within one
+    double sm_lag = 0;                      ///< share of a step by which one GPC falls behind the others
     double dsmem_bandwidth;                 ///< B/clk into one SM from shared memory of others in its cluster
     double dsmem_latency, cluster_barrier;  ///< cycles
     /// Cycles; unknown: not charged.
     double loaded_latency = unknown_number;  ///< of a TMA load under load; unknown: the unloaded one
-    double store_latency = unknown_number, tile_turn = unknown_number, step_floor = unknown_number;
+    double store_latency = unknown_number, store_latency_loaded = unknown_number, tile_turn = unknown_number,
+           step_floor = unknown_number;
     double pingpong_turn = unknown_number;  ///< tile_turn where another warpgroup has the next tile
     // Power; where one of them is unknown the sustained clock stands.
     double top_hz = unknown_number;  ///< SM clock where power does not bind

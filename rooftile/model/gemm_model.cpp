@@ -28,19 +28,25 @@ StepCycles step_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProb
 
 double l2_step_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p) {
     const auto [a, b] = l2_rows(hw, t, p);
-    return (a + b) * t.tile_k * bytes_of(p.a_type) / least_known(hw.l2_port, hw.l2_share);
+    const auto [own_a, own_b] = own_rows(t, p);
+    return most_known((a + b) / hw.l2_share, (own_a + own_b) / hw.l2_port) * t.tile_k * bytes_of(p.a_type);
+}
+
+L2Rows own_rows(const GemmTile& t, const GemmProblem& p) {
+    return {least_known(t.tile_m, double(p.m)) / t.cluster_n,
+            least_known(t.tile_n, double(p.n)) / t.cluster_m};
 }
 
 L2Rows l2_rows(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p) {
     const auto [rows, columns] = cluster_grid(p, t);
     const double gpcs = hw.sms / hw.sms_per_gpc;
     // Clusters go to the GPCs in turn: two readers meet in one where there are twice as many as GPCs.
-    const auto asked = [&](double extent, int sharing, double readers) {
-        if (sharing > 1) return extent / sharing * hw.l2_multicast;
-        return extent / (readers >= 2 * gpcs ? hw.l2_coalesced : 1);
+    const auto reaching = [&](double own, int sharing, double readers) {
+        if (sharing > 1) return own * hw.l2_multicast;
+        return own / (readers >= 2 * gpcs ? hw.l2_coalesced : 1);
     };
-    return {asked(least_known(t.tile_m, double(p.m)), t.cluster_n, double(columns)),
-            asked(least_known(t.tile_n, double(p.n)), t.cluster_m, double(rows))};
+    const auto [a, b] = own_rows(t, p);
+    return {reaching(a, t.cluster_n, double(columns)), reaching(b, t.cluster_m, double(rows))};
 }
 
 double exchange_cycles(const GemmHardware& hw, const GemmTile& t) {
@@ -115,9 +121,14 @@ double l2_busy_bytes(const GemmHardware& hw, const GemmTile& t, const GemmProble
     const auto [rows, columns] = cluster_grid(p, t);
     const auto [a, b] = l2_rows(hw, t, p);
     const double ctas = double(rows) * double(columns) * t.cluster_m * t.cluster_n;
-    const double once = bytes(p.m, p.k, p.a_type) + bytes(p.n, p.k, p.b_type);
-    return ctas * (a + b) * double(p.k) * bytes_of(p.a_type) + (hw.l2_parts > 1 ? once : 0)
-           + bytes(p.m, p.n, p.c_type);
+    const auto crossing = [&](double operand, std::int64_t readers) {
+        double all_at_home = 1, one = 1 / hw.l2_parts;  // one^readers
+        for (; readers > 0; readers /= 2, one *= one)
+            if (readers % 2 == 1) all_at_home *= one;
+        return operand * (1 - all_at_home);
+    };
+    return ctas * (a + b) * double(p.k) * bytes_of(p.a_type) + crossing(bytes(p.m, p.k, p.a_type), columns)
+           + crossing(bytes(p.n, p.k, p.b_type), rows) + bytes(p.m, p.n, p.c_type);
 }
 
 double asked_bytes(const GemmTile& t, const GemmProblem& p) {
@@ -145,11 +156,11 @@ Waves waves(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p) {
     return w;
 }
 
-double store_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p) {
+double store_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p, double latency) {
     const double tile = double(t.tile_m) * t.tile_n / t.split_k * bytes_of(p.c_type);
     const double port = least_known(hw.l2_port, hw.shared_bandwidth);
-    if (t.store_boxes == 0 || std::isnan(hw.store_latency)) return tile / port;
-    return t.store_boxes * hw.store_latency / t.store_depth + tile / port;
+    if (t.store_boxes == 0 || std::isnan(latency)) return tile / port;
+    return t.store_boxes * latency / t.store_depth + tile / port;
 }
 
 }  // namespace rooftile

@@ -51,6 +51,8 @@ struct L2Rows {
     double a, b;
 };
 L2Rows l2_rows(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem);
+/// The same that one CTA asks for itself, through its SM's port; the rest comes by multicast.
+L2Rows own_rows(const GemmTile& tile, const GemmProblem& problem);
 /// Bytes that one k-step writes into an SM's shared memory and the instructions read from it.
 struct SharedBytes {
     double written, read;
@@ -72,7 +74,8 @@ double exchange_cycles(const GemmHardware& hw, const GemmTile& tile);
 double asked_bytes(const GemmTile& tile, const GemmProblem& problem);
 /// What leaves L2: the same, less what multicast shares.
 double l2_bytes(const GemmTile& tile, const GemmProblem& problem);
-/// What its bandwidth is spent on: l2_rows() of all steps, C, and A and B once more where L2 has two halves.
+/// What its bandwidth is spent on: l2_rows() of all steps, C, and what crosses from one half of L2 to another:
+/// each line that somebody reads who is not on its side.
 double l2_busy_bytes(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem);
 
 /// The DRAM traffic of one tiling in any order. What does not depend on the order is worked out once.
@@ -101,6 +104,6 @@ struct Waves {
 Waves waves(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem);
 
 /// Cycles from a tile's last sum to the last of its stores, every warp storing box after box.
-double store_cycles(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem);
+double store_cycles(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem, double latency);
 
 }  // namespace rooftile

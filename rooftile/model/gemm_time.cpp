@@ -19,12 +19,10 @@ double load_latency(const GemmHardware& hw) {
 // What the floor adds up in another order than the time may round up.
 constexpr double rounding = 1 - 1e-9;
 
-GemmTimeFloor::GemmTimeFloor(const GemmHardware& hw, const GemmProblem& problem)
-    : problem_(problem),
-      wave_an_sm_(rounding / hw.sms),
+GemmTimeFloor::GemmTimeFloor(const GemmHardware& hw)
+    : wave_an_sm_(rounding / hw.sms),
       cycle_(rounding / hw.clock_hz),
       launch_(most_known(hw.launch_seconds, 0) * rounding),
-      cycles_a_byte_(1 / hw.dram_per_sm),
       latency_(load_latency(hw)),
       step_floor_(hw.step_floor),
       turn_(std::min(most_known(hw.tile_turn, 0), most_known(hw.pingpong_turn, 0))) {}
@@ -36,14 +34,15 @@ GemmTimer::GemmTimer(const GemmHardware& hw, const GemmTile& t, const GemmProble
       step_(s),
       waves_(w),
       steps_(double(k_steps(t, p))),
-      streamed_(streamed_bytes(t, p, cluster_grid(p, t.tile_m, t.tile_n, 1, 1))) {
+      streamed_(streamed_cycles(hw, t, p, cluster_grid(p, t.tile_m, t.tile_n, 1, 1))) {
     ctas_ = double(w.tiles) * t.split_k;
     l2_ = l2_busy_bytes(hw, t, p) / ctas_;
     l2_result_ = double(p.m) * double(p.n) * bytes_of(p.c_type) / ctas_;
     last_ = ctas_ - (w.waves - 1) * w.slots;
     latency_ = load_latency(hw);
     // C leaves by the SM's port; it shows where nothing runs beside it.
-    out_.epilogue = most_known(store_cycles(hw, t, p), 0);
+    out_.epilogue = most_known(store_cycles(hw, t, p, hw.store_latency), 0);
+    if (t.turn_overlapped) taken_turns_ = most_known(store_cycles(hw, t, p, hw.store_latency_loaded), 0);
     out_.exchange = exchange_cycles(hw, t);
     // The last wave by the CTAs it has: they share the GPU's bandwidths, and an SM, among fewer.
     const double usable_sms = w.slots / t.ctas_per_sm;  // by whole clusters
@@ -61,19 +60,20 @@ GemmTimer::GemmTimer(const GemmHardware& hw, const GemmTile& t, const GemmProble
 void GemmTimer::sum_once() { once_ = meetings_ + fill_ + (shows(last_sharing_) ? 0 : out_.epilogue); }
 
 void GemmTimer::leave_out_fill() {
-    fill_ = 0;
+    fill_ = meetings_ = 0;
     sum_once();
 }
 
 void GemmTimer::leave_out_loads() {
     latency_ = streamed_ = 0;
     l2_ = l2_result_;
-    leave_out_fill();
+    fill_ = 0;
+    sum_once();
 }
 
 void GemmTimer::leave_out_store() {
     l2_ -= l2_result_;
-    out_.epilogue = 0;
+    out_.epilogue = taken_turns_ = 0;
     sum_once();
 }
 
@@ -107,14 +107,16 @@ bool GemmTimer::shows(double sharing) const { return !tile_.epilogue_overlapped 
 double GemmTimer::beside(double sharing) const {
     const double turn = tile_.turn_overlapped && waves_.waves > 1 ? hw_.pingpong_turn : hw_.tile_turn;
     const double apart = most_known(turn, 0) + (tile_.epilogue_overlapped ? 0 : out_.epilogue);
+    // Two warpgroups in turn: each multiplies while the other stores, and waits where that takes longer.
+    const double wait = (taken_turns_ - steps_ * out_.step) / 2;
+    if (waves_.waves > 1 && wait > apart) return most_known(out_.exchange, 0) + wait;
     const double idle = sharing == 1 ? 1 : 1 - least_known(1, most_known(out_.step / alone_, 0));
     return most_known(out_.exchange, 0) + apart * idle;
 }
 
 // The steady k-step of a CTA with `sharing` of them on its SM.
 void GemmTimer::set_step(double sharing, double clock) {
-    const double share = hw_.l2_share * hw_.clock_hz / clock;  // L2 keeps its own clock
-    const double l2 = step_.l2 * least_known(hw_.l2_port, hw_.l2_share) / least_known(hw_.l2_port, share);
+    const double l2 = step_.l2 / hw_.clock_hz * clock;  // L2 keeps its own clock
     out_.step = step_.tensor;
     step_bound_ = Bound::tensor;
     const auto worst = [&](double cycles, Bound by) {
@@ -122,7 +124,7 @@ void GemmTimer::set_step(double sharing, double clock) {
     };
     worst(step_.shared, Bound::shared);
     worst(l2, Bound::l2);
-    worst(streamed_ / hw_.dram_per_sm, Bound::dram);
+    worst(streamed_, Bound::dram);
     // CTAs on one SM take turns at its units: a CTA's step lasts `sharing` times as long, its latency
     // does not. The latency is one of time, not of cycles: it lies beyond the SM.
     const double latency = latency_ / hw_.clock_hz * clock;

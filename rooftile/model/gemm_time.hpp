@@ -33,7 +33,7 @@ class GemmTimer {
     /// With the SMs at `clock` Hz and `dram` bytes of DRAM traffic.
     GemmTime at(double clock, double dram);
 
-    /// From here on: the ring is full from the start.
+    /// From here on: the ring is full from the start, and clusters need not meet.
     void leave_out_fill();
     /// From here on: parts of K need not meet.
     void leave_out_exchange() { out_.exchange = 0; }
@@ -53,51 +53,68 @@ class GemmTimer {
     const GemmTile& tile_;
     const StepCycles& step_;
     const Waves& waves_;
-    double steps_, streamed_;                  // k-steps of a tile; bytes a k-step of a CTA
+    double steps_, streamed_;                  // k-steps of a tile; cycles a k-step waits for DRAM
     double ctas_, l2_;                         // CTAs of all waves; L2 bytes a CTA and tile
     double last_, last_sharing_;               // CTAs of the last wave; on each SM
     double l2_result_;                         // of those bytes, C's
     double latency_, meetings_, fill_, once_;  // cycles; fill: whenever the ring begins empty
     double ring_;                              // stages in flight
+    double taken_turns_ =
+        0;              // cycles that a warpgroup's store takes beside the other's products; 0: no turns
     double alone_ = 0;  // cycles of a step of one CTA while no other multiplies on its SM
     Bound step_bound_ = Bound::tensor;
     GemmTime out_{};
 };
 
-/// Bytes of a k-step that one CTA waits for DRAM for: its share of a line that others read too, since one of
-/// them is the first and the rest find it in L2. `tiles` counts those of CTAs.
-inline double streamed_bytes(const GemmTile& t, const GemmProblem& p, const TileGrid& tiles) {
-    const double rows = least_known(t.tile_m, double(p.m)), columns = least_known(t.tile_n, double(p.n));
-    return (rows / double(tiles.columns) + columns / double(tiles.rows)) * t.tile_k * bytes_of(p.a_type);
+/// Cycles of a k-step in which one CTA waits for DRAM. Of a line that several read one is the first, and the
+/// rest find it in L2; but two that read the same lines keep in step, and each waits for most of what the other
+/// asked for (`dram.per_sm_pair`). A cluster that shares by multicast reads once. NaN: no limit known. `tiles`
+/// counts those of CTAs.
+inline double streamed_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p,
+                              const TileGrid& tiles) {
+    const double pair = least_known(hw.dram_per_sm_pair / hw.dram_per_sm, 2);
+    const auto waited_for = [&](double extent, int sharing, std::int64_t all_readers) {
+        const std::int64_t readers = ceil_div(all_readers, sharing);
+        return extent / sharing / (readers == 2 ? pair : double(readers));
+    };
+    const double lines = waited_for(least_known(t.tile_m, double(p.m)), t.cluster_n, tiles.columns)
+                         + waited_for(least_known(t.tile_n, double(p.n)), t.cluster_m, tiles.rows);
+    return lines * t.tile_k * bytes_of(p.a_type) / hw.dram_per_sm;
 }
+
+/// What one CTA does for one tile.
+struct TileWork {
+    std::int64_t k_steps;
+    StepCycles step;
+    double streamed, exchange;  ///< streamed_cycles() of a step; exchange_cycles()
+};
 
 /// Bounds times from below in a few operations: nothing but steady k-steps, the turn between tiles and the
 /// ring's fills, in whole waves on all SMs. A search asks it first.
 class GemmTimeFloor {
   public:
-    GemmTimeFloor(const GemmHardware& hw, const GemmProblem& problem);
+    explicit GemmTimeFloor(const GemmHardware& hw);
     /// No more than gemm_time()'s `least`, whatever the traffic; NaN without SMs or clock. `tiles` counts
-    /// those of CTAs, `k_steps` those of one CTA for one tile.
-    double seconds(const GemmTile& tile, const TileGrid& tiles, std::int64_t k_steps, const StepCycles& step,
-                   int stages) const {
+    /// those of CTAs.
+    double seconds(const GemmTile& tile, const TileGrid& tiles, const TileWork& work, int stages) const {
+        const StepCycles& step = work.step;
         const double sharing = tile.ctas_per_sm, in_flight = (stages - 1) * sharing;
         const double alone = sharing == 1 ? 1 : 1 / sharing;
         const double ctas = double(tiles.rows) * double(tiles.columns) * tile.split_k;
         const double full_waves = whole_up(ctas * wave_an_sm_ * alone) - 1;
         double cycles = most_known(step.tensor, most_known(step.shared, step.l2));
         cycles = most_known(cycles, (latency_ + most_known(step.l2, 0) * sharing) / in_flight);
-        cycles = most_known(cycles, streamed_bytes(tile, problem_, tiles) * cycles_a_byte_);
-        cycles = double(k_steps) * most_known(cycles, step_floor_ * alone);
+        cycles = most_known(cycles, work.streamed);
+        cycles =
+            double(work.k_steps) * most_known(cycles, step_floor_ * alone) + most_known(work.exchange, 0);
         const double turns = tile.ctas_per_sm == 1 ? (full_waves + 1) * turn_ : 0;
-        const double fills = (tile.split_k > 1 ? full_waves + 1 : 1) * latency_;
+        const double fills = (tile.split_k > 1 ? full_waves + 1 : 1) * (latency_ + most_known(step.l2, 0));
         return (cycles * (full_waves * sharing + 1) + turns + fills) * cycle_ + launch_;
     }
 
   private:
-    const GemmProblem& problem_;
     double wave_an_sm_;                   // 1 / SMs
     double cycle_, launch_;               // seconds
-    double cycles_a_byte_;                // of what one SM streams from DRAM
     double latency_, step_floor_, turn_;  // cycles
 };
 

@@ -101,7 +101,7 @@ LadderHardware hardware_at(const Machine& machine, Rung rung, Type type, std::op
     hw.issue = on_cuda_cores(rung) ? read("sm.partitions", machine.count("sm.partitions")) : 1;
     hw.shared_bandwidth =
         read("shared.bandwidth", machine.number<BytesPerCycle>("shared.bandwidth", Per::sm));
-    hw.l2_port = known_or_nan(machine.number<BytesPerCycle>("l2.port", Per::sm));  // need not bind
+    hw.l2_port = known_or_nan(bytes_per_cycle_per_sm(machine, "l2.port", clock));  // need not bind
     hw.l2_share = read("l2.bandwidth", bytes_per_cycle_per_sm(machine, "l2.bandwidth", clock));
     // Both halves of a split L2 hold a copy of what SMs of both sides read.
     hw.l2_bytes =

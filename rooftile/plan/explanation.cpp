@@ -63,8 +63,12 @@ class Inputs {
                 return facts({"shared.bandwidth", "dsmem.bandwidth", "dsmem.latency", "barrier.cluster"});
             case Term::epilogue:
                 return facts({"tma.store_latency", "l2.port"});
-            case Term::fill:
-                return latency_facts();
+            case Term::fill: {
+                std::vector<Input> inputs = latency_facts();
+                if (g.tile.cluster_m * g.tile.cluster_n * g.tile.split_k > 1)
+                    inputs.push_back(facts_.fact("barrier.cluster"));
+                return inputs;
+            }
             case Term::launch:
                 return facts({"launch.gap_stream"});
         }

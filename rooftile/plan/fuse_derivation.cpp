@@ -2,7 +2,10 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
+
+#include "rooftile/plan/fuse_staging.hpp"
 
 namespace rooftile {
 namespace {
@@ -30,9 +33,11 @@ class Story {
         if (p_.form == FuseForm::row) row();
         flight();
         items();
-        if (shared_ > 0) shared();
+        if (c_.home == FuseHome::ring) ring();
+        else if (shared_ > 0) shared();
         residency();
-        grid();
+        if (c_.home == FuseHome::ring) ring_grid();
+        else grid();
         issue();
         time();
         speedup(ops, unfused_seconds);
@@ -73,6 +78,15 @@ class Story {
         if (c_.home == FuseHome::registers)
             where = fmt::format("registers: {} elements a thread, packed, take {:.0f} of {:.0f}", elements,
                                 elements * work_.full_bytes / 4, registers_);
+        else if (c_.home == FuseHome::ring)
+            where = fmt::format(
+                "chunks in shared memory, {:.0f} B of a CTA, that a producer warp brings row after row while "
+                "the "
+                "others reduce those that are there",
+                shared_);
+        else if (c_.home == FuseHome::shared)
+            where =
+                fmt::format("shared memory, {:.0f} B of a CTA, brought by one bulk copy a tensor", shared_);
         else
             where =
                 "read again for every pass: no thread can hold its part, or holding it leaves too few loads "
@@ -93,22 +107,22 @@ class Story {
     }
 
     void flight() {
-        d_.add("bytes_in_flight_needed",
-               "(latency + what a CTA's bytes wait for besides) x read bandwidth / SMs   [M20]",
-               {d_.fact(hw_.loaded_latency_key), d_.fact("clock.boost"), d_.fact("dram.sustained_copy"),
-                d_.fact(hw_.read_key), d_.fact("sm.count"),
-                given("round", f_.round_cycles, "cycles", "this plan")},
-               f_.needed, "B",
-               hw_.loaded_latency_key == "dram.latency"
-                   ? "the loaded latency is unknown: twice the unloaded one stands for it"
-                   : "by Little's law, with the latency under load");
+        d_.add(
+            "bytes_in_flight_needed",
+            "(latency + what a CTA's bytes wait for besides) x read bandwidth / SMs   [M20]",
+            {d_.fact("dram.latency"), d_.fact("l2.latency"), d_.fact("clock.boost"),
+             d_.fact("dram.sustained_copy"), d_.fact(hw_.read_key), d_.fact("sm.count"),
+             given("round", f_.round_cycles, "cycles", "this plan")},
+            f_.needed, "B",
+            "by Little's law: what a CTA takes besides DRAM's queue, its turns at the issue slots among it");
     }
 
     void items() {
         d_.add("bytes_in_flight",
-               "CTAs an SM x threads x items x width x bytes of the full tensors, x (stages - 1) in shared "
-               "memory   [M20]",
-               {given("ctas_per_sm", c_.ctas_per_sm, "", "this plan"),
+               "CTAs an SM x threads x items x width x bytes of the full tensors; of a row no more than it "
+               "has   [M20]",
+               {given("ctas_per_sm", f_.resident > 0 ? f_.resident : c_.ctas_per_sm, "",
+                      "resident, as compiled"),
                 given("threads", c_.threads, "", "this plan"), given("items", c_.items, "", "this plan"),
                 given("width", c_.width, "elements", "this plan"),
                 given("full_tensors", work_.full_loads, "", "problem")},
@@ -119,19 +133,58 @@ class Story {
     }
 
     void shared() {
-        d_.add(
-            "shared_bytes", "stages x items x threads x width x bytes of the full tensors   [M21]",
-            {given("stages", c_.stages, "", "this plan"), given("items", c_.items, "", "this plan"),
-             given("threads", c_.threads, "", "this plan"), given("width", c_.width, "elements", "this plan"),
-             given("element_bytes", work_.full_bytes, "B", "problem"), d_.fact("shared.per_cta")},
-            shared_, "B", "of a CTA, for the rows that wait there");
+        d_.add("shared_bytes", "rows a CTA x what it takes of a row x bytes of the full tensors   [M21]",
+               {given("rows_per_cta", c_.rows_per_cta(), "", "this plan"),
+                given("columns", double(p_.columns), "", "problem"),
+                given("cluster", c_.cluster, "", "this plan"),
+                given("element_bytes", work_.full_bytes, "B", "problem"), d_.fact("shared.per_cta")},
+               shared_, "B", "of a CTA, for the rows that wait there");
+    }
+
+    /// How a row is cut: cluster, chunk and slots.
+    void ring() {
+        const double chunk = shared_ / c_.stages,
+                     part = double(ring_part(p_, c_)) * c_.width * work_.full_bytes;
+        const auto chunks = double(ring_chunks(p_, c_));
+        d_.add("row_part_bytes", "columns x bytes of the full tensors / cluster, in whole vectors",
+               {given("columns", double(p_.columns), "", "problem"),
+                given("element_bytes", work_.full_bytes, "B", "problem"),
+                given("cluster", c_.cluster, "", "this plan"), d_.fact("shared.per_cta")},
+               part, "B",
+               c_.cluster == 1 ? "a CTA's shared memory holds the row: no other takes part"
+                               : fmt::format("{} CTAs: what each of them holds leaves slots for the next row",
+                                             c_.cluster));
+        d_.add("chunk_bytes", "threads_per_row x items x width x bytes of the full tensors",
+               {given("threads_per_row", c_.threads_per_row, "", "this plan"),
+                given("items", c_.items, "", "this plan"), given("width", c_.width, "elements", "this plan"),
+                given("element_bytes", work_.full_bytes, "B", "problem")},
+               chunk, "B",
+               fmt::format("{:.0f} chunks a row: smaller ones are more barriers, larger ones come late",
+                           chunks));
+        d_.add("stages", "least of shared memory / chunk and two rows of chunks   [M21]",
+               {given("chunk_bytes", chunk, "B", "above"), given("chunks", chunks, "", "above"),
+                d_.fact("shared.per_cta")},
+               c_.stages, "slots",
+               fmt::format("{:.0f} are on their way while the values of a row meet", c_.stages - chunks));
+    }
+
+    void ring_grid() {
+        const double clusters = double(c_.grid) / c_.cluster;
+        d_.add("grid", "rows / ceil(rows / resident clusters), rounded up, x cluster",
+               {given("rows", double(p_.rows), "", "problem"), d_.fact("sm.count"),
+                given("cluster", c_.cluster, "", "this plan")},
+               c_.grid > 0 ? double(c_.grid) : std::nan(""), "CTAs",
+               fmt::format("one wave that stays; {:.0f} rows at most for each of {:.0f}",
+                           std::ceil(double(p_.rows) / clusters), clusters));
     }
 
     void residency() {
         d_.add("ctas_per_sm", "least of registers, threads and CTAs that an SM holds   [M6]",
                {given("registers", registers_, "", "estimated for this kernel"), d_.fact("sm.registers"),
                 d_.fact("sm.max_warps"), d_.fact("sm.max_ctas")},
-               c_.ctas_per_sm, "CTAs", fmt::format("{} of {} threads", c_.ctas_per_sm, c_.threads));
+               c_.ctas_per_sm, "CTAs",
+               fmt::format("{} of {} threads; the compiler likely leaves room for {:.3g}", c_.ctas_per_sm,
+                           c_.threads, std::max(f_.resident, double(c_.ctas_per_sm))));
     }
 
     void grid() {
@@ -156,7 +209,7 @@ class Story {
     }
 
     void time() {
-        d_.add("time_us", "max(DRAM, L2, issue, special functions) / share in flight + launch and first load",
+        d_.add("time_us", "DRAM and what an SM takes, bent where they meet; launch, first loads, last stores",
                {given("dram", f_.time.dram * microseconds, "us", "bytes / bandwidth"),
                 given("l2", f_.time.l2 * microseconds, "us", "bytes / bandwidth"),
                 given("issue", f_.time.issue * microseconds, "us", "above"),

@@ -7,6 +7,7 @@
 #include "rooftile/plan/fuse_plan.hpp"
 #include "rooftile/plan/fuse_search.hpp"
 #include "rooftile/plan/fuse_staging.hpp"
+#include "rooftile/plan/fuse_unfused.hpp"
 
 namespace rooftile {
 namespace {
@@ -90,7 +91,7 @@ FusePlan plan_of(const Machine& machine, const FuseHardware& hw, const FuseProbl
 }  // namespace
 
 std::string_view name_of(FuseHome home) {
-    constexpr std::string_view names[] = {"nowhere", "registers", "shared", "twice"};
+    constexpr std::string_view names[] = {"nowhere", "registers", "shared", "twice", "ring"};
     return names[int(home)];
 }
 
@@ -103,7 +104,7 @@ std::variant<FusePlans, FuseInfeasible> derive(const Machine& machine, const Fus
     plans.problem = graph;
     const FuseHardware hw = fuse_hardware(machine, plans.unknown);
     const std::vector<UnfusedOp> ops = unfused_ops(graph, hw.l2_bytes);
-    const UnfusedTime unfused = unfused_time(hw, ops);
+    const UnfusedTime unfused = launched_time(machine, hw, graph, ops);
     double moved = 0, dram = 0;
     for (const UnfusedOp& op : ops) {
         moved += double(op.bytes());

@@ -21,6 +21,7 @@ enum class FuseHome : std::uint8_t {
     registers,  ///< of the threads that share it
     shared,     ///< of one CTA, filled ahead by asynchronous copies
     twice,      ///< nowhere: it is read again for every pass
+    ring,       ///< shared memory of CTAs that stay: chunks of row after row, brought by a producer warp
 };
 std::string_view name_of(FuseHome home);
 
@@ -29,10 +30,10 @@ struct FuseConfig {
     FuseHome home = FuseHome::nowhere;
     int width = 1;            ///< elements of a vector
     int items = 1;            ///< vectors of each full tensor that a thread holds, or has in flight
-    int threads = 0;          ///< of a CTA
+    int threads = 0;          ///< of a CTA, a producer warp among them
     int threads_per_row = 0;  ///< of one CTA; 0: point-wise
     int cluster = 1;          ///< CTAs that share a row
-    int stages = 1;           ///< rows in shared memory at once, where it is the home
+    int stages = 1;           ///< slots of a ring; items vectors of each thread lie in one
     int ctas_per_sm = 1;
     bool persistent = false;     ///< one wave of CTAs walks everything
     bool early_weights = false;  ///< what all rows share is loaded before the first reduction

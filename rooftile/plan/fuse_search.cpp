@@ -5,6 +5,8 @@
 
 #include "kernels/fuse/arguments.hpp"
 #include "rooftile/model/arithmetic.hpp"
+#include "rooftile/model/fuse_ring.hpp"
+#include "rooftile/plan/fuse_registers.hpp"
 #include "rooftile/plan/fuse_staging.hpp"
 
 namespace rooftile {
@@ -12,10 +14,11 @@ namespace {
 
 // Registers of our own kernels beside what a thread holds, read off ptxas for the expressions of
 // tests/compile/fuse_kernels_test.cpp: addresses, counters, the function's constants.
-constexpr double base_registers = 26, register_step = 8, dropout_registers = 10;
-constexpr int access_bytes = 16;
+constexpr double base_registers = 16, register_step = 8, dropout_registers = 8, row_registers = 2;
+constexpr int access_bytes = 16, most_kept = 4;
 constexpr double most_instructions = 1800;
 constexpr double exchange_bytes = fuse::exchange_bytes;
+constexpr std::int64_t least_shared_row = 2048;  // vectors of a row that several CTAs share
 
 class Search {
   public:
@@ -48,19 +51,22 @@ class Search {
     /// pieces end together.
     static bool better(const FuseCandidate& x, const FuseCandidate& y) {
         const double tx = x.flow.time.seconds, ty = y.flow.time.seconds;
-        if (std::fabs(tx - ty) > 0.002 * std::min(tx, ty)) return tx < ty;
+        if (std::fabs(tx - ty) > 0.0005 * std::min(tx, ty)) return tx < ty;
         constexpr double enough = 2;
         const double mx = std::min(enough, x.flow.given / x.flow.needed);
         const double my = std::min(enough, y.flow.given / y.flow.needed);
-        if (x.config.home != y.config.home) return x.config.home < y.config.home;  // M21's order
+        // Bulk copies take no instructions of the threads, and leave them their registers.
+        const bool sx = x.config.home == FuseHome::shared, sy = y.config.home == FuseHome::shared;
+        if (sx != sy) return sx;
+        if (x.config.home != y.config.home) return x.config.home < y.config.home;
         if (std::fabs(mx - my) > 0.05) return mx > my;
         if (x.config.cluster != y.config.cluster) return x.config.cluster < y.config.cluster;
-        if (x.config.persistent != y.config.persistent) return x.config.persistent;
+        if (x.config.persistent != y.config.persistent) return y.config.persistent;
         // A CTA alone on its SM computes while nobody else does.
         const int cx = std::min(2, x.config.ctas_per_sm), cy = std::min(2, y.config.ctas_per_sm);
         if (cx != cy) return cx > cy;
-        if (x.config.items != y.config.items) return x.config.items < y.config.items;
-        return x.config.threads < y.config.threads;
+        if (x.config.threads != y.config.threads) return x.config.threads < y.config.threads;
+        return x.config.items < y.config.items;
     }
 
     template <class T>
@@ -72,76 +78,156 @@ class Search {
     void pointwise() {
         for (int threads : {128, 256, 512})
             for (int items : {1, 2, 4, 8})
-                for (bool persistent : {true, false}) {
-                    FuseConfig c{.form = p_.form,
-                                 .width = width_,
-                                 .items = items,
-                                 .threads = threads,
-                                 .persistent = persistent};
-                    if (p_.form == FuseForm::whole && !persistent) continue;  // a part of the sum a CTA
-                    offer(c);
+                for (bool persistent : {false, true}) {
+                    // A reduction of everything leaves a part a CTA; elsewhere CTAs that walk drift apart.
+                    // Four vectors and more lost to one or two wherever measured: they scatter over DRAM.
+                    const bool usual = p_.form == FuseForm::whole;
+                    if (items > 2 && !usual && request_.items != items) continue;
+                    if (persistent != request_.persistent.value_or(usual)) continue;
+                    offer({.form = p_.form,
+                           .width = width_,
+                           .items = items,
+                           .threads = threads,
+                           .persistent = persistent});
                 }
     }
 
     void rows() {
         const std::int64_t vectors = std::max<std::int64_t>(1, p_.columns / width_);
-        for (int lanes : {8, 16, 32, 64, 128, 256, 512, 1024}) {
-            if (lanes > hw_.threads_per_cta) {
-                reject(Reason::threads);
-                continue;
-            }
-            for (int cluster : {1, 2, 4, 8}) {
-                if (cluster > 1 && lanes < 128) continue;
-                if (cluster > hw_.cluster_ctas) {
-                    reject(Reason::cluster);
+        for (FuseHome home : {FuseHome::registers, FuseHome::shared, FuseHome::twice}) {
+            // A row of several readings is read again only where nothing can hold it.
+            const bool wanted = home != FuseHome::twice || work_.readings < 2 || out_.kept.empty();
+            if (request_.home ? *request_.home != home : !wanted) continue;
+            for (int lanes : {8, 16, 32, 64, 128, 256, 512, 1024}) {
+                if (lanes > hw_.threads_per_cta) {
+                    reject(Reason::threads);
                     continue;
                 }
-                row_homes(lanes, cluster, vectors);
+                for (int cluster : {1, 2, 4, 8, 16}) {
+                    if (cluster > 1 && (lanes < 128 || vectors < least_shared_row)) continue;
+                    if (cluster > hw_.cluster_ctas) {
+                        reject(Reason::cluster);
+                        continue;
+                    }
+                    row_home(home, lanes, cluster, vectors);
+                }
             }
         }
+        // Only where it is asked for, until one has run on a GPU.
+        if (request_.home == FuseHome::ring) rings();
     }
 
-    void row_homes(int lanes, int cluster, std::int64_t vectors) {
-        constexpr int small_cta = 128, most_items = 32;
+    /// Rows that one-shot CTAs hold badly: chunk after chunk through the shared memory of CTAs that stay.
+    void rings() {
+        constexpr double least_row = 32768, least_chunk = 16384, most_chunk = 32768;  // B of all full tensors
+        constexpr int least_slots = 4, most_slots = 24, warp = 32;
+        const double row_bytes = double(p_.columns) * work_.full_bytes;
+        if (row_bytes <= least_row || !request_.persistent.value_or(true)) return;
+        if (!machine_.has("tma") || !rows_by_bulk(p_, request_.alignment)
+            || width_ * work_.least_copy_bytes % access_bytes != 0)
+            return reject(Reason::instruction);
+        for (int cluster : {1, 2, 4, 8, 16})
+            for (int lanes : {256, 512})
+                for (int items : {1, 2, 4}) {
+                    FuseConfig c{.form = p_.form,
+                                 .home = FuseHome::ring,
+                                 .width = width_,
+                                 .items = items,
+                                 .threads = lanes + warp,
+                                 .threads_per_row = lanes,
+                                 .cluster = cluster,
+                                 .persistent = true};
+                    const double chunk = double(lanes) * items * width_ * work_.full_bytes;
+                    // Larger chunks come late, smaller ones are more barriers than they need be.
+                    if ((chunk < least_chunk || (chunk >= most_chunk && items > 1)) && !request_.items)
+                        continue;
+                    if (!asked(request_.items, items) || !asked(request_.threads, c.threads)
+                        || !asked(request_.threads_per_row, lanes) || !asked(request_.cluster, cluster)
+                        || request_.ctas_per_sm.value_or(1) != 1
+                        || (cluster > 1 && row_bytes / cluster < least_row))
+                        continue;
+                    if (cluster > hw_.cluster_ctas) {
+                        reject(Reason::cluster);
+                        continue;
+                    }
+                    // Two rows of slots are as good as more.
+                    const int chunks = int(ring_chunks(p_, c));
+                    const double fit = whole((hw_.shared_per_cta - exchange_bytes) / chunk);
+                    c.stages = request_.stages.value_or(
+                        int(std::min({double(most_slots), double(std::max(least_slots, 2 * chunks)), fit})));
+                    if (!(c.stages <= fit) || c.stages < (work_.readings > 1 ? chunks : 1)) {
+                        reject(Reason::shared);
+                        continue;
+                    }
+                    ring(c, chunks);
+                }
+    }
+
+    void ring(FuseConfig c, int chunks) {
+        FuseCandidate candidate;
+        candidate.registers = registers_needed(p_, c);
+        // The producer warp makes one partition hold a warp more than the others.
+        const double even_threads = whole_up(c.threads / hw_.issue_lanes) * hw_.issue_lanes;
+        if (candidate.registers > hw_.registers_per_thread
+            || candidate.registers * even_threads > hw_.registers_per_sm)
+            return reject(Reason::registers);
+        candidate.shared_bytes = double(staged_rows(p_, c).bytes);
+        const double resident = whole(cluster_sms(machine_, c.cluster) / c.cluster);
+        double clusters = unknown_number;
+        if (resident >= 1)
+            clusters = double(evened(std::max<std::int64_t>(1, p_.rows), std::int64_t(resident)));
+        candidate.flow = ring_flow(hw_, p_, work_, bytes_,
+                                   {.lanes = double(c.threads_per_row),
+                                    .cluster = double(c.cluster),
+                                    .slots = double(c.stages),
+                                    .chunks = double(chunks),
+                                    .chunk_bytes = candidate.shared_bytes / c.stages,
+                                    .clusters = clusters});
+        c.grid = std::isnan(clusters) ? 0 : std::int64_t(clusters) * c.cluster;
+        candidate.config = c;
+        out_.kept.push_back(candidate);
+    }
+
+    void row_home(FuseHome home, int lanes, int cluster, std::int64_t vectors) {
+        constexpr int small_cta = 128, most_held = 8, most_staged = 16, least_lanes = 8, least_staged = 32;
         FuseConfig c{.form = p_.form,
+                     .home = home,
                      .width = width_,
-                     .threads = std::max(lanes, small_cta),
+                     .threads = lanes <= 32 ? small_cta : lanes,
                      .threads_per_row = lanes,
-                     .cluster = cluster};
-        if (lanes > 32) c.threads = lanes;
-        const std::int64_t items = ceil_div(vectors, std::int64_t(lanes) * cluster);
-        for (bool persistent : {false, true}) {
-            c.persistent = persistent;
-            c.home = FuseHome::registers;
-            if (items <= most_items) {
-                c.items = int(items);
-                c.early_weights = work_.shared_loads > 0;
-                offer(c);
-                c.early_weights = false;
-                if (work_.shared_loads > 0) offer(c);
-            } else {
-                reject(Reason::registers);
-            }
-            if (persistent) staged(c, items);
+                     .cluster = cluster,
+                     .persistent = request_.persistent.value_or(false)};
+        const std::int64_t all = std::int64_t(lanes) * cluster, items = ceil_div(vectors, all);
+        if (lanes > least_lanes && all >= 2 * vectors) return;  // half of the threads would have nothing
+        // Many threads with little each spend their time starting and meeting.
+        const std::int64_t least_items = cluster > 1 || lanes >= 512 ? 4 : lanes >= 256 ? 2 : 1;
+        if (items < least_items && request_.threads_per_row.value_or(0) != lanes) return;
+        c.items = int(std::min<std::int64_t>(items, most_staged + 1));
+        if (home == FuseHome::registers) {
+            if (items > (lanes < 32 ? most_held / 2 : most_held)) return reject(Reason::registers);
+            c.early_weights = work_.shared_loads > 0;
+            offer(c);
             c.early_weights = false;
-            c.home = FuseHome::twice;
+            if (work_.shared_loads > 0) offer(c);
+        } else if (home == FuseHome::shared) {
+            if (c.persistent || items > most_staged || lanes < least_staged) return;
+            // What is read once waits nowhere: the best launch without staging was sooner wherever measured.
+            if (work_.readings < 2 && !request_.home) return;
+            if (!machine_.has("tma") || !rows_by_bulk(p_, request_.alignment))
+                return reject(Reason::instruction);
+            // Several CTAs share such a row only where it does not fit into one.
+            const double row_bytes = double(p_.columns) * work_.full_bytes;
+            if (cluster > 1 && row_bytes + exchange_bytes <= hw_.shared_per_cta) return;
+            for (bool early : {true, false}) {
+                c.early_weights = early;
+                if (!early || work_.shared_loads > 0) offer(c);
+            }
+        } else {
             for (int chunk : {2, 4, 8})
                 if (items >= chunk) {
                     c.items = chunk;
                     offer(c);
                 }
-        }
-    }
-
-    /// Rows in shared memory, copied ahead.
-    void staged(FuseConfig c, std::int64_t items) {
-        constexpr int most_items = 32;
-        c.home = FuseHome::shared;
-        if (items > most_items || work_.full_loads == 0 || work_.least_copy_bytes * c.width < 4) return;
-        c.items = int(items);
-        for (int stages : {2, 3, 4, 6}) {
-            c.stages = stages;
-            offer(c);
         }
     }
 
@@ -152,7 +238,7 @@ class Search {
             || (c.threads_per_row > 0 && !asked(r.threads_per_row, c.threads_per_row)))
             return;
         FuseCandidate candidate;
-        candidate.registers = registers_needed(work_, p_, c);
+        candidate.registers = registers_needed(p_, c);
         if (candidate.registers > hw_.registers_per_thread
             || candidate.registers * c.threads > hw_.registers_per_sm) {
             if (out_.register_need == 0) out_.register_need = candidate.registers;
@@ -162,27 +248,29 @@ class Search {
         candidate.shared_bytes = double(staged_rows(p_, c).bytes);
         if (candidate.shared_bytes + exchange_bytes > hw_.shared_per_cta) return reject(Reason::shared);
         // Everything a thread holds is unrolled: longer code compiles too slowly.
-        const bool unrolled = c.items > 1 && c.home != FuseHome::shared;
-        if (unrolled && c.items * c.width * work_.first.issue > most_instructions)
+        if (c.items > 1 && c.items * c.width * work_.first.issue > most_instructions)
             return reject(Reason::instruction);
-        double ctas = least_known(hw_.ctas_per_sm, whole(hw_.threads_per_sm / c.threads));
-        ctas = least_known(ctas, whole(hw_.registers_per_sm / (candidate.registers * c.threads)));
-        if (candidate.shared_bytes > 0)
-            ctas = least_known(
-                ctas,
-                whole(hw_.shared_per_sm / (candidate.shared_bytes + exchange_bytes + hw_.shared_reserved)));
+        const double staged = candidate.shared_bytes > 0 ? candidate.shared_bytes + exchange_bytes : 0;
+        double ctas = resident_ctas(hw_, c, candidate.registers, staged);
         if (std::isnan(ctas)) ctas = 1;
         c.ctas_per_sm = r.ctas_per_sm.value_or(int(ctas));
         if (c.ctas_per_sm > ctas || c.ctas_per_sm < 1) return reject(Reason::registers);
+        // The compiler may take what this many CTAs leave a thread, and mostly takes less: then more fit.
+        const double bound = least_known(
+            hw_.registers_per_thread,
+            whole(hw_.registers_per_sm / (c.ctas_per_sm * c.threads) / register_step) * register_step);
+        double resident = resident_ctas(hw_, c, registers_likely(p_, work_, c, bound), staged);
+        if (std::isnan(resident) || r.ctas_per_sm) resident = c.ctas_per_sm;
         FuseLaunch l{.items = double(c.items),
                      .width = double(c.width),
                      .threads = double(c.threads),
                      .threads_per_row = double(std::max(1, c.threads_per_row)),
                      .cluster = double(c.cluster),
-                     .ctas_per_sm = double(c.ctas_per_sm),
-                     .stages = double(c.stages),
+                     .ctas_per_sm = std::max(double(c.ctas_per_sm), resident),
                      .twice = c.home == FuseHome::twice,
-                     .persistent = c.persistent};
+                     .persistent = c.persistent,
+                     .staged = c.home == FuseHome::shared,
+                     .early_weights = c.early_weights};
         candidate.flow = fuse_flow(hw_, p_, work_, bytes_, l, cluster_sms(machine_, c.cluster));
         // An unknown number of SMs leaves a persistent grid without a size; then a piece a CTA.
         constexpr double most_ctas = 2147483647;
@@ -228,18 +316,41 @@ int widest_vector(const FuseProblem& graph, const Program& p, const ProgramWork&
     return width;
 }
 
-double registers_needed(const ProgramWork& work, const Program& p, const FuseConfig& c) {
-    const double words =
-        work.full_bytes * c.width / 4 + (c.early_weights ? work.shared_bytes * c.width / 4 : 0);
-    // One vector at a time: its values in fp32, an intermediate, what is stored, what rows share.
-    const double arithmetic = 2.0 * c.width + (c.early_weights ? 0 : work.shared_bytes * c.width / 4);
-    double need = base_registers + (c.home == FuseHome::shared ? 2 : c.items) * words + arithmetic;
-    if (c.home == FuseHome::nowhere) need += c.items * (work.shared_bytes * c.width / 4);
-    for (const ProgramValue& v : p.values)
-        if (v.kind == ValueKind::compute && v.op == Op::dropout) need += dropout_registers;
-    need = whole_up(need / register_step) * register_step;
+double registers_needed(const Program& p, const FuseConfig& c) {
+    // Of one vector: what is read at the loop's own place, and what rows or columns share.
+    double full = 0, shared = 0, extra = 0, computed = 0;
+    for (const ProgramValue& v : p.values) {
+        if (v.kind == ValueKind::load && v.level == Level::element) {
+            const double words = std::max(1.0, bytes_of(v.element) * c.width / 4.0);
+            (v.access.full() ? full : shared) += words;
+        }
+        if (v.kind == ValueKind::load && v.level == Level::row && c.home == FuseHome::nowhere) ++shared;
+        if (v.kind == ValueKind::compute && v.level == Level::element) ++computed;
+        if (v.kind == ValueKind::compute && v.op == Op::dropout)
+            extra += c.home == FuseHome::nowhere ? 2 * dropout_registers : dropout_registers;
+        if (v.kind != ValueKind::reduce) continue;
+        // What is computed for the reduction and again for the result, the compiler likes to keep.
+        if (p.values[size_t(v.operands[0])].kind == ValueKind::compute)
+            extra += c.width * std::min(most_kept, c.items);
+        const bool online = v.reduction == Reduction::exponentials || v.reduction == Reduction::moments;
+        // New values of an accumulator beside its old ones.
+        if (online && (c.home == FuseHome::twice || c.home == FuseHome::ring)) extra += 2.0 * c.width;
+    }
+    // One vector at a time in fp32, and what becomes of it.
+    const bool copies = c.home == FuseHome::nowhere && computed == 0;
+    double need = base_registers + (copies ? 0 : std::max(2.0 * c.width, std::min(16.0, computed))) + extra;
+    if (c.home != FuseHome::nowhere) need += row_registers;
+    if (c.home == FuseHome::nowhere) need += c.items * (full + shared) + (c.items > 4 ? register_step : 0);
+    else if (c.home == FuseHome::shared)
+        need += std::min(4, c.items) * full + (c.early_weights ? c.items : 1) * shared;
+    else if (c.home == FuseHome::twice || c.home == FuseHome::ring || c.early_weights)
+        need += c.items * (full + shared);
+    else need += c.items * full + std::min(2, c.items) * shared;
+    // Chunks that are short are guarded, vector by vector.
+    const std::int64_t all_chunks = std::int64_t(c.threads_per_row) * c.items * c.cluster;
+    if (c.home == FuseHome::ring && p.columns / c.width % all_chunks != 0) need += register_step;
     constexpr double least = 32;
-    return std::max(least, need);
+    return std::max(least, whole_up(need / register_step) * register_step);
 }
 
 }  // namespace rooftile

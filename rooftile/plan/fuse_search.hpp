@@ -31,6 +31,6 @@ FuseSearch search_launches(const Machine& machine, const FuseHardware& hw, const
 int widest_vector(const FuseProblem& graph, const Program& program, const ProgramWork& work, int alignment);
 
 /// Registers that a thread needs: what it holds, what one vector's arithmetic takes, and the rest.
-double registers_needed(const ProgramWork& work, const Program& program, const FuseConfig& config);
+double registers_needed(const Program& program, const FuseConfig& config);
 
 }  // namespace rooftile

@@ -1,19 +1,46 @@
 #include "rooftile/plan/fuse_staging.hpp"
 
+#include <algorithm>
+
 namespace rooftile {
 
 StagedRows staged_rows(const Program& program, const FuseConfig& c) {
     StagedRows rows;
-    if (c.home != FuseHome::shared) return rows;
-    const std::int64_t vectors = std::int64_t(c.stages) * c.items * c.threads;
+    const std::int64_t at_once = std::int64_t(c.items) * c.threads_per_row;
+    if (c.home == FuseHome::ring) rows.vectors = c.stages * at_once;
+    else if (c.home == FuseHome::shared)
+        rows.vectors = c.rows_per_cta() * std::min(ceil_div(program.columns, c.width), at_once);
+    else return rows;
     for (size_t i = 0; i < program.values.size(); ++i) {
         const ProgramValue& v = program.values[i];
         if (v.kind != ValueKind::load || v.level != Level::element || !v.access.full()) continue;
-        const std::int64_t bytes = vectors * c.width * bytes_of(v.element);
+        const std::int64_t bytes = rows.vectors * c.width * bytes_of(v.element);
         rows.tensors.push_back({int(i), rows.bytes, bytes});
-        rows.bytes += bytes;  // threads come in warps: every tensor begins at a multiple of 16 bytes
+        rows.bytes += bytes;
     }
     return rows;
+}
+
+bool rows_by_bulk(const Program& program, int alignment) {
+    constexpr int unit = 16;  // bytes: of addresses and sizes
+    bool any = false;
+    for (const ProgramValue& v : program.values) {
+        if (v.kind != ValueKind::load || v.level != Level::element || !v.access.full()) continue;
+        any = true;
+        if (program.columns * bytes_of(v.element) % unit != 0) return false;
+    }
+    return any && alignment % unit == 0;
+}
+
+std::int64_t ring_part(const Program& program, const FuseConfig& c) {
+    return ceil_div(program.columns / c.width, c.cluster);
+}
+std::int64_t ring_chunks(const Program& program, const FuseConfig& c) {
+    return ceil_div(ring_part(program, c), std::int64_t(c.items) * c.threads_per_row);
+}
+
+std::int64_t evened(std::int64_t rows, std::int64_t resident) {
+    return rows <= resident ? rows : ceil_div(rows, ceil_div(rows, resident));
 }
 
 }  // namespace rooftile

@@ -8,17 +8,30 @@
 
 namespace rooftile {
 
-/// Shared memory of one CTA, bytes. Tensor after tensor: of each a vector for every stage, item and thread.
+/// Shared memory of one CTA, bytes. Tensor after tensor: of each what the CTA works on, as it lies in memory,
+/// or slot after slot of a ring.
 struct StagedRows {
     struct Tensor {
         int load = 0;  ///< place in Program::values
         std::int64_t offset = 0, bytes = 0;
     };
     std::vector<Tensor> tensors;
-    std::int64_t bytes = 0;  ///< what a launch must ask for
+    std::int64_t vectors = 0;  ///< of a tensor
+    std::int64_t bytes = 0;    ///< what a launch must ask for
+    /// Of one vector of all tensors.
+    std::int64_t vector_bytes() const { return vectors > 0 ? bytes / vectors : 0; }
 };
 
 /// Empty wherever shared memory is not the rows' home.
 StagedRows staged_rows(const Program& program, const FuseConfig& config);
+
+/// Whether bulk copies can bring the rows: whole 16-byte units at addresses that are multiples of 16.
+bool rows_by_bulk(const Program& program, int alignment);
+
+/// Vectors of a row that each CTA of a cluster takes into its ring, and of its chunks how many they are.
+std::int64_t ring_part(const Program& program, const FuseConfig& config);
+std::int64_t ring_chunks(const Program& program, const FuseConfig& config);
+/// As few of `resident` clusters as take `rows` in no more rounds: all get as many rows.
+std::int64_t evened(std::int64_t rows, std::int64_t resident);
 
 }  // namespace rooftile

@@ -72,7 +72,7 @@ void warpgroups(const GemmContext& context, const Kept& kept, Derivation& steps)
         "schedule",
         chosen(context.request.schedule,
                "consumer warpgroups on one tile: all of them (cooperative), or one each in turns (pingpong)"),
-        {given("epilogue that shows",
+        {given("turn and epilogue that show",
                kept.time.tile_cycles - double(k_steps(kept.candidate.tile, context.problem)) * kept.time.step
                    - most_known(kept.time.exchange, 0),
                "cycles", "tile_cycles, below")},
@@ -93,22 +93,28 @@ void warpgroups(const GemmContext& context, const Kept& kept, Derivation& steps)
               {given("shared memory of a CTA", f.shared_bytes(kept.stages), "B", "an earlier step"),
                steps.fact("shared.per_sm")},
               c.tile.ctas_per_sm, "CTAs",
-              c.tile.ctas_per_sm > 1 ? "one stores while another multiplies"
+              c.tile.ctas_per_sm > 1 ? "one stores while another multiplies, as fast as its own ring feeds it"
                                      : "the ring takes the SM's shared memory");
 }
 
 void sharing(const GemmContext& context, const Kept& kept, Derivation& steps) {
     const GemmCandidate& c = kept.candidate;
-    const double alone = kept.footprint.stage_bytes / kept.footprint.step.tensor;
-    const double shared =
-        alone * (double(c.tile.tile_m) / c.tile.cluster_n + double(c.tile.tile_n) / c.tile.cluster_m)
-        / (c.tile.tile_m + c.tile.tile_n);
+    // As the step l2_bytes_per_cycle has it.
+    const auto reaches_l2 = [&](const GemmTile& tile) {
+        const auto [a, b] = l2_rows(context.hw, tile, context.problem);
+        return (a + b) * tile.tile_k * bytes_of(context.problem.a_type) / kept.footprint.step.tensor;
+    };
+    GemmTile single = c.tile;
+    single.cluster_m = single.cluster_n = 1;
+    const double alone = reaches_l2(single), shared = reaches_l2(c.tile);
     const bool clustered = c.tile.cluster_m * c.tile.cluster_n > 1;
     std::string limit = "not compared: a rate is unknown";
     if (!std::isnan(alone) && !std::isnan(context.hw.l2_share))
-        limit = clustered ? fmt::format("asks L2 for {:.3g} B/clk instead of {:.3g}, of {:.3g}", shared,
-                                        alone, context.hw.l2_share)
-                          : fmt::format("alone a tile asks L2 for {:.3g} B/clk of {:.3g}", alone,
+        limit = clustered ? fmt::format(
+                    "{:.3g} B/clk of an SM reach L2 instead of {:.3g} without a cluster, of "
+                    "{:.3g}",
+                    shared, alone, context.hw.l2_share)
+                          : fmt::format("without a cluster {:.3g} B/clk of an SM reach L2, of {:.3g}", alone,
                                         context.hw.l2_share);
     const std::vector<Input> inputs{given("l2_bytes_per_cycle", shared, "B/clk", "an earlier step"),
                                     steps.fact("l2.bandwidth")};

@@ -265,22 +265,26 @@ void levels(Writer& w) {
         w.kept.footprint.step.shared, "cycles",
         "instruction against shared memory: "
             + verdict(w.kept.footprint.step.shared * hw.shared_bandwidth / T, hw.shared_bandwidth));
-    w.steps.add(
-        "port_bytes_per_cycle", "D / T   [M1, section 9]",
-        {w.step("D", w.footprint().stage_bytes, "B"), w.step("T", T, "cycles"), w.steps.fact("l2.port")},
-        w.footprint().stage_bytes / T, "B/clk",
-        "CTA tile against the SM's port: " + verdict(w.footprint().stage_bytes / T, hw.l2_port));
+    const auto [own_a, own_b] = own_rows(t, w.problem());
+    const double own = (own_a + own_b) * k_bytes;
+    w.steps.add("port_bytes_per_cycle",
+                "(rows of A / cluster_n + columns of B / cluster_m) * tile_k * b / T   [M1, M17, section 9]",
+                {w.config("cluster_m", t.cluster_m), w.config("cluster_n", t.cluster_n),
+                 w.step("T", T, "cycles"), w.steps.fact("l2.port")},
+                own / T, "B/clk",
+                "what a CTA asks for itself against the SM's port: " + verdict(own / T, hw.l2_port));
     const auto [a_rows, b_rows] = l2_rows(hw, t, w.problem());
     const double from_l2 = (a_rows + b_rows) * k_bytes;
     std::vector<Input> asked{w.config("cluster_m", t.cluster_m), w.config("cluster_n", t.cluster_n),
                              w.step("T", T, "cycles"), w.steps.fact("l2.bandwidth")};
     if (hw.l2_coalesced > 1) asked.push_back(w.steps.fact("l2.coalesced"));
     if (hw.l2_multicast > 1) asked.push_back(w.steps.fact("l2.multicast"));
-    w.steps.add("l2_bytes_per_cycle",
-                "(rows of A + columns of B) * tile_k * b / T, each divided by the CTAs that share it: by "
-                "multicast, or because SMs of a GPC load it at about the same time   [M17, section 9]",
-                std::move(asked), from_l2 / T, "B/clk",
-                "cluster tile against L2, all SMs pulling: " + verdict(from_l2 / T, hw.l2_share));
+    w.steps.add(
+        "l2_bytes_per_cycle",
+        "(rows of A + columns of B) * tile_k * b / T, each divided by the CTAs that share it: by "
+        "multicast, or because SMs of a GPC load it at about the same time   [M17, section 9]",
+        std::move(asked), from_l2 / T, "B/clk",
+        "what reaches L2 against its bandwidth, all SMs pulling: " + verdict(from_l2 / T, hw.l2_share));
     // Of what the tiles ask for, the share that DRAM does not have to deliver. C is written either way.
     const double written = double(w.problem().m) * w.problem().n * bytes_of(w.problem().c_type);
     const double hit = 1 - (w.kept.dram - written) / (asked_bytes(t, w.problem()) - written);
@@ -353,14 +357,21 @@ void clock_under_power(Writer& w) {
 void time(Writer& w) {
     const GemmTime& t = w.kept.time;
     const GemmTile& tile = w.tile();
+    std::vector<Input> resources{w.step("products", w.kept.footprint.step.tensor, "cycles"),
+                                 w.step("shared", w.kept.footprint.step.shared, "cycles"),
+                                 w.step("L2", w.kept.footprint.step.l2, "cycles")};
+    const double streamed = streamed_cycles(w.hw(), tile, w.problem(), w.footprint().tiles);
+    if (!std::isnan(streamed)) {
+        resources.push_back(
+            Derivation::given("streamed", streamed, "cycles", "its share of lines from DRAM"));
+        resources.push_back(w.steps.fact("dram.per_sm"));
+        if (!std::isnan(w.hw().dram_per_sm_pair)) resources.push_back(w.steps.fact("dram.per_sm_pair"));
+    }
     w.steps.add(
         "step_cycles",
         "max(products, shared memory, L2, (latency + L2) / stages in flight, what one SM streams from DRAM, "
-        "the least step)   [M36]",
-        {w.step("products", w.kept.footprint.step.tensor, "cycles"),
-         w.step("shared", w.kept.footprint.step.shared, "cycles"),
-         w.step("L2", w.kept.footprint.step.l2, "cycles")},
-        t.step, "cycles", fmt::format("bound by {}", name_of(t.bound)));
+        "the least step); L2 is the slower of bandwidth and port, in time, whatever the SMs' clock   [M36]",
+        std::move(resources), t.step, "cycles", fmt::format("bound by {}", name_of(t.bound)));
     const double sums = 4.0 * tile.tile_m * tile.tile_n;
     if (tile.split_k > 1)
         w.steps.add(
@@ -384,6 +395,7 @@ void time(Writer& w) {
         "epilogue_cycles", tile.store_boxes > 0 ? "boxes * store latency / in flight + C / port" : "C / port",
         std::move(store), t.epilogue, "cycles",
         tile.epilogue_overlapped ? "beside the next tile's products; after the last tile it shows once"
+        : tile.ctas_per_sm > 1   ? "shows where the other CTA's ring does not keep the matrix units busy"
                                  : "shows: nobody multiplies meanwhile");
     std::vector<Input> parts{Derivation::given("k-steps", double(k_steps(tile, w.problem())), "",
                                                "ceil(ceil(k / tile_k) / split_k)"),
@@ -424,6 +436,9 @@ Prediction predict(const Writer& w) {
     p.l2_bytes = known_count(l2_bytes(w.tile(), w.problem()));
     p.dram_bytes = known_count(w.kept.dram);
     p.dram_lower_bound_bytes = known_count(dram_lower_bound_bytes(hw, w.problem()));
+    p.l2_lower_bound_bytes = known_count(l2_lower_bound_bytes(hw, w.tile(), w.problem()));
+    p.shared_traffic_bytes = known_count(shared_traffic_bytes(w.tile(), w.problem()));
+    p.shared_lower_bound_bytes = known_count(shared_lower_bound_bytes(hw, w.problem()));
     return p;
 }
 

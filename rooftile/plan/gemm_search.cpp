@@ -132,7 +132,7 @@ double score(const GemmTile& t, const GemmTime& time) {
 GemmSearch::GemmSearch(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request)
     : hw_(hw),
       problem_(problem),
-      floor_(hw, problem),
+      floor_(hw),
       power_(hw),
       compulsory_(problem.compulsory_bytes().value),
       least_joules_(hw.flop_joules * problem.flops().value + hw.dram_joules * compulsory_),
@@ -173,19 +173,29 @@ void GemmSearch::stand(const GemmCandidate& candidate, const Footprint& f) {
     time(candidate, f, high, std::int64_t{high - low + 1} * inner_.order_count);
 }
 
+// No order moves less than every operand once, and none takes less time than without DRAM. `joules` is set
+// where it takes them to tell.
+bool GemmSearch::too_slow(const GemmTile& tile, const Footprint& f, int stages, double& joules) const {
+    const double floor = floor_.seconds(tile, f.tiles, {f.k_steps, f.step, f.streamed, f.exchange}, stages);
+    if (best_.out_of_reach(power_(floor, least_joules_))) return true;
+    joules = gemm_energy(hw_, tile, problem_, f.tiles, compulsory_).sum();
+    return best_.out_of_reach(power_(floor, joules));
+}
+
+bool GemmSearch::beyond(const GemmTile& tile, const Footprint& least, int stages, std::int64_t candidates) {
+    double joules;
+    if (!too_slow(tile, least, stages, joules)) return false;
+    count_dominated(candidates * inner_.size());
+    return true;
+}
+
 void GemmSearch::time(const GemmCandidate& candidate, const Footprint& f, int stages, std::int64_t choices) {
-    const auto dominated = [&](std::int64_t how_many) {
-        result_.rejected.reasons[static_cast<int>(Reason::dominated)] += how_many;
-    };
     const GemmTile& tile = candidate.tile;
-    // No order moves less than every operand once, and none takes less time than without DRAM.
-    const double floor = floor_.seconds(tile, f.tiles, f.k_steps, f.step, stages);
-    if (best_.out_of_reach(power_(floor, least_joules_))) return dominated(choices);
-    const double joules = gemm_energy(hw_, tile, problem_, f.tiles, compulsory_).sum();
-    if (best_.out_of_reach(power_(floor, joules))) return dominated(choices);
+    double joules;
+    if (too_slow(tile, f, stages, joules)) return count_dominated(choices);
     const Waves wave_count = waves(hw_, tile, problem_);
     GemmTimer timer(hw_, tile, problem_, f.step, wave_count, stages);
-    if (best_.out_of_reach(power_(timer.at(hw_.clock_hz, 0).least, joules))) return dominated(choices);
+    if (best_.out_of_reach(power_(timer.at(hw_.clock_hz, 0).least, joules))) return count_dominated(choices);
 
     ++timed_;
     const auto [order, dram] = order_by_formula(WalkTraffic(hw_, tile, problem_), inner_);
@@ -199,7 +209,7 @@ void GemmSearch::time(const GemmCandidate& candidate, const Footprint& f, int st
                                        .stages = stages,
                                        .dram = dram,
                                        .score = std::isnan(held) ? score(tile, time) : held});
-    dominated(choices - 1 + (fell_out ? 1 : 0));
+    count_dominated(choices - 1 + (fell_out ? 1 : 0));
 }
 
 // What is kept of `from` where each is timed at the clock that power leaves it.

@@ -66,6 +66,7 @@ struct Footprint {
     TileGrid tiles{};          ///< CTA tiles of the problem
     std::int64_t k_steps = 0;  ///< of one CTA for one tile
     StepCycles step{};
+    double streamed = unknown_number, exchange = 0;  ///< streamed_cycles() of a step; exchange_cycles()
     int threads = 0;
     int accumulators = 0;        ///< 32-bit registers a thread
     int registers = 0;           ///< a multiplying thread needs, accumulators included
@@ -185,6 +186,13 @@ class GemmVisitor {
     virtual void fall(const Wall& wall, const GemmCandidate& candidate, std::int64_t candidates) = 0;
     /// No wall of the family's own stands in the way.
     virtual void stand(const GemmCandidate& candidate, const Footprint& footprint) = 0;
+    /// Whether no candidate of this tile and residency and of as many parts of K can be among the best, before
+    /// any wall is looked at. `least` has its tiles and k-steps, and the least cycles of a step with any
+    /// cluster; `stages` is the deepest ring. Where it is so, `candidates` of them are met.
+    virtual bool beyond(const GemmTile&, const Footprint& /*least*/, int /*stages*/,
+                        std::int64_t /*candidates*/) {
+        return false;
+    }
 
   protected:
     ~GemmVisitor() = default;
@@ -228,6 +236,7 @@ class GemmSearch final : public GemmVisitor {
         result_.fall(wall, candidate, candidates * inner_.size());
     }
     void stand(const GemmCandidate& candidate, const Footprint& footprint) override;
+    bool beyond(const GemmTile& tile, const Footprint& least, int stages, std::int64_t candidates) override;
 
     /// Candidates that were timed, of all that stood: the others were out of reach without it.
     std::int64_t timed() const { return timed_; }
@@ -244,6 +253,10 @@ class GemmSearch final : public GemmVisitor {
     void simulate(BestList& best) const;
 
     void time(const GemmCandidate& candidate, const Footprint& footprint, int stages, std::int64_t choices);
+    bool too_slow(const GemmTile& tile, const Footprint& footprint, int stages, double& joules) const;
+    void count_dominated(std::int64_t choices) {
+        result_.rejected.reasons[static_cast<int>(Reason::dominated)] += choices;
+    }
 
     const GemmHardware& hw_;
     const GemmProblem& problem_;

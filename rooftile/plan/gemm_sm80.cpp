@@ -84,6 +84,7 @@ Wall Sm80GemmFamily::examine(const GemmHardware& hw, const GemmProblem& problem,
     f.tiles = cluster_grid(problem, t.tile_m, t.tile_n, 1, 1);
     f.k_steps = k_steps(t, problem);
     f.step = step_cycles(hw, t, problem);
+    f.streamed = streamed_cycles(hw, t, problem, f.tiles);
     f.threads = warpgroup_threads * c.warpgroups;
     f.accumulators = t.tile_m * t.tile_n / f.threads;
     // Two k-steps of fragments, one in use and one arriving: 4 registers an m16k16 block, 2 an n8k16 block.
@@ -115,6 +116,7 @@ Wall GenericGemmFamily::examine(const GemmHardware& hw, const GemmProblem& probl
     f.tiles = cluster_grid(problem, t.tile_m, t.tile_n, 1, 1);
     f.k_steps = k_steps(t, problem);
     f.step = step_cycles(hw, t, problem);
+    f.streamed = streamed_cycles(hw, t, problem, f.tiles);
     f.threads = warpgroup_threads * c.warpgroups;
     f.accumulators = t.tile_m * t.tile_n / f.threads;
     f.registers = f.accumulators + Sm80GemmFamily::working_registers;

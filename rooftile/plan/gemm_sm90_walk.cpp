@@ -71,14 +71,18 @@ std::vector<TileFigures> tiles_of(const GemmHardware& hw, const GemmProblem& pro
                                   const GemmRequest& request) {
     std::vector<TileFigures> tiles;
     tiles.reserve(searched_tile_ms.size() * searched_tile_ns.size());
-    const GemmTimeFloor floor(hw, problem);
+    const GemmTimeFloor floor(hw);
     const int tile_k = request.tile_k.value_or(swizzle_span);
     constexpr int some_stages = 4;
     for (int tile_m : choices(request.tile_m, searched_tile_ms))
         for (int tile_n : choices(request.tile_n, searched_tile_ns)) {
             TileFigures& figures = tiles.emplace_back(hw, problem, tile_m, tile_n, tile_k);
-            figures.floor = most_known(
-                floor.seconds(figures.tile, figures.grid, figures.k_blocks, figures.step, some_stages), 0);
+            figures.floor =
+                most_known(floor.seconds(figures.tile, figures.grid,
+                                         {figures.k_blocks, figures.step,
+                                          streamed_cycles(hw, figures.tile, problem, figures.grid), 0},
+                                         some_stages),
+                           0);
         }
     // Where a number is unknown no tile promises more than another.
     std::sort(tiles.begin(), tiles.end(), [](const auto& x, const auto& y) { return x.floor < y.floor; });
@@ -87,7 +91,15 @@ std::vector<TileFigures> tiles_of(const GemmHardware& hw, const GemmProblem& pro
 
 struct Cluster {
     int m = 1, n = 1;
-    double l2_cycles = 0;  // of a k-step
+    double l2_cycles = 0, streamed = 0;  // of a k-step
+
+    void time(const GemmHardware& hw, const GemmProblem& problem, const TileFigures& figures) {
+        GemmTile tile = figures.tile;
+        tile.cluster_m = m;
+        tile.cluster_n = n;
+        l2_cycles = l2_step_cycles(hw, tile, problem);
+        streamed = streamed_cycles(hw, tile, problem, figures.grid);
+    }
 };
 
 // One candidate on its way past the second row of walls, which depend on the parts of K, and the third, which
@@ -122,6 +134,7 @@ class Passage {
         if (parts_stop() || entry_stops()) return true;
         give_registers(config_, c_, residency_.registers.for_need(f_.registers));
         f_.deferred_store = config_.deferred_store;
+        f_.exchange = exchange_cycles(hw_, t);
         f_.k_steps = split_k == 1 ? figures_.k_blocks : ceil_div(figures_.k_blocks, split_k);
         f_.reserved_bytes = config_.reserved_bytes() - f_.stage_overhead;  // config was made with one stage
         f_.stages_least =
@@ -147,6 +160,7 @@ class Passage {
                              : split.launch >= 0 ? split.launch
                                                  : std::nan("");
         f_.step.l2 = cluster.l2_cycles;
+        f_.streamed = cluster.streamed;
         return registers_stop();
     }
 
@@ -268,10 +282,26 @@ std::vector<Cluster> clusters_of(const GemmRequest& request) {
     return {{1, 1}, {2, 1}, {1, 2}};
 }
 
-double l2_cycles(const GemmHardware& hw, const GemmProblem& problem, GemmTile tile, const Cluster& cluster) {
-    tile.cluster_m = cluster.m;
-    tile.cluster_n = cluster.n;
-    return l2_step_cycles(hw, tile, problem);
+// Whichever of `clusters` takes least, by resource.
+Footprint least_footprint(const TileFigures& figures, std::span<const Cluster> clusters) {
+    Footprint least;
+    least.tiles = figures.grid;
+    least.step = figures.step;
+    least.step.l2 = clusters.front().l2_cycles;
+    least.streamed = clusters.front().streamed;
+    for (const Cluster& cluster : clusters.subspan(1)) {
+        least.step.l2 = std::min(least.step.l2, cluster.l2_cycles);
+        least.streamed = std::min(least.streamed, cluster.streamed);
+    }
+    return least;
+}
+
+// Stages that no ring of the tile exceeds, whatever else a CTA keeps in shared memory.
+int most_stages_of(const GemmTile& t, const GemmRequest& request, double shared_limit) {
+    const double fits =
+        whole(shared_limit / (double(t.tile_m + t.tile_n) * t.tile_k * Config::element_bytes));
+    return static_cast<int>(
+        least_known(std::max(most_stages, request.stages.value_or(0)), most_known(fits, least_stages)));
 }
 
 }  // namespace
@@ -294,9 +324,9 @@ Wall Sm90GemmFamily::examine(const GemmHardware& hw, const GemmProblem& problem,
     if (const Wall wall = instruction_wall(c)) return wall;
     Residency other;
     const Residency& residency = residency_of(hw, c.warpgroups, c.tile.ctas_per_sm, other);
-    Cluster cluster{c.tile.cluster_m, c.tile.cluster_n};
-    cluster.l2_cycles = l2_cycles(hw, problem, c.tile, cluster);
     const TileFigures figures(hw, problem, c.tile.tile_m, c.tile.tile_n, c.tile.tile_k);
+    Cluster cluster{c.tile.cluster_m, c.tile.cluster_n};
+    cluster.time(hw, problem, figures);
     c.tile.warp_m = figures.tile.warp_m;
     c.tile.warp_n = figures.tile.warp_n;
     c.tile.store_depth = figures.tile.store_depth;
@@ -308,37 +338,55 @@ Wall Sm90GemmFamily::examine(const GemmHardware& hw, const GemmProblem& problem,
 
 void Sm90GemmFamily::walk(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
                           GemmVisitor& visitor) const {
-    static constexpr int warpgroups[] = {1, 2, 3}, ctas[] = {1, 2}, whole[] = {1};
+    static constexpr int warpgroups[] = {1, 2, 3}, ctas[] = {1, 2};
     std::vector<Cluster> clusters = clusters_of(request);
     GemmCandidate c{.deferred_store = request.deferred_store};
     GemmTile& t = c.tile;
     Residency other;
+    std::vector<int> parts;  // of K, worth a look
+    parts.reserve(searched_splits.size());
 
-    const auto visit = [&](const TileFigures& figures, Schedule schedule,
-                           std::span<const int> searched_parts) {
-        const auto parts = choices(request.split_k, searched_parts);
+    const auto visit = [&](const TileFigures& figures, Schedule schedule, std::span<const int> splits) {
+        if (splits.empty()) return;
         c.schedule = schedule;
-        t.split_k = parts.front();
+        t.split_k = splits.front();
         t.cluster_m = clusters.front().m;
         t.cluster_n = clusters.front().n;
         if (const Wall wall = instruction_wall(c))
-            return visitor.fall(wall, c, std::int64_t(parts.size() * clusters.size()));
+            return visitor.fall(wall, c, std::int64_t(splits.size() * clusters.size()));
         Passage passage(hw, problem, figures, residency_of(hw, c.warpgroups, t.ctas_per_sm, other), c);
-        pass(passage, c, parts, clusters, visitor);
+        pass(passage, c, splits, clusters, visitor);
     };
-    // Two warpgroups take turns in pingpong; a request for another number of them is told so.
+    // Two warpgroups take turns in pingpong, on K in one piece; a request for anything else is told so.
     const auto pingpong = [&](int count) {
         return request.schedule ? request.schedule == Schedule::pingpong : count == 2;
     };
+    const bool cooperative = request.schedule != Schedule::pingpong;
+    const auto counts = choices(request.consumer_warpgroups, warpgroups);
+    const auto pingpongs = std::count_if(counts.begin(), counts.end(), pingpong);
+    const int pingpong_parts = request.split_k.value_or(1);
     for (const TileFigures& figures : tiles_of(hw, problem, request)) {
-        t = figures.tile;
-        for (Cluster& cluster : clusters) cluster.l2_cycles = l2_cycles(hw, problem, t, cluster);
+        for (Cluster& cluster : clusters) cluster.time(hw, problem, figures);
+        Footprint least = least_footprint(figures, clusters);
         for (int ctas_per_sm : choices(request.ctas_per_sm, ctas)) {
+            t = figures.tile;
             t.ctas_per_sm = ctas_per_sm;
-            const auto parts = parts_that_may_pay(hw, figures, ctas_per_sm);
-            for (int count : choices(request.consumer_warpgroups, warpgroups)) {
+            const int stages = most_stages_of(t, request, rooftile::shared_limit(hw, ctas_per_sm));
+            parts.clear();
+            for (int split_k : choices(request.split_k, parts_that_may_pay(hw, figures, ctas_per_sm))) {
+                t.split_k = split_k;
+                least.k_steps = ceil_div(figures.k_blocks, split_k);
+                least.exchange = exchange_cycles(hw, t);
+                const std::int64_t schedules = (cooperative ? std::int64_t(counts.size()) : 0)
+                                               + (split_k == pingpong_parts ? pingpongs : 0);
+                if (!visitor.beyond(t, least, stages, schedules * std::int64_t(clusters.size())))
+                    parts.push_back(split_k);
+            }
+            const auto whole =
+                std::span<const int>(parts).first(!parts.empty() && parts.front() == pingpong_parts ? 1 : 0);
+            for (int count : counts) {
                 c.warpgroups = count;
-                if (request.schedule != Schedule::pingpong) visit(figures, Schedule::cooperative, parts);
+                if (cooperative) visit(figures, Schedule::cooperative, parts);
                 if (pingpong(count)) visit(figures, Schedule::pingpong, whole);
             }
         }

@@ -75,6 +75,25 @@ struct Prediction {
     std::optional<std::int64_t> dram_bytes;              ///< after L2, M32
     std::optional<std::int64_t> l2_bytes;                ///< what leaves L2 for the tiles, and the result
     std::optional<std::int64_t> dram_lower_bound_bytes;  ///< no schedule moves less, M33
+    /// No schedule of clusters of this size asks L2 for less, and writes to it, M33.
+    std::optional<std::int64_t> l2_lower_bound_bytes = {};
+    /// Operands that the instructions read from shared memory, and C on its way out; no schedule moves less
+    /// into and out of the registers, M33.
+    std::optional<std::int64_t> shared_traffic_bytes = {}, shared_lower_bound_bytes = {};
+
+    /// How many times the least possible is moved; empty where either is unknown.
+    std::optional<double> dram_over_bound() const { return over(dram_bytes, dram_lower_bound_bytes); }
+    std::optional<double> l2_over_bound() const { return over(l2_bytes, l2_lower_bound_bytes); }
+    std::optional<double> shared_over_bound() const {
+        return over(shared_traffic_bytes, shared_lower_bound_bytes);
+    }
+
+  private:
+    static std::optional<double> over(const std::optional<std::int64_t>& moved,
+                                      const std::optional<std::int64_t>& least) {
+        if (!moved || !least || *least <= 0) return std::nullopt;
+        return double(*moved) / double(*least);
+    }
 };
 
 /// One number that went into a derivation step.

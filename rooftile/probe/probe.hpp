@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -94,18 +95,28 @@ ProbeRun run_probes_here(const ProbeOptions& options);
 /// banks, and takes that value's key away.
 void hold_to_roofs(ProbeResult& result, const Machine& machine);
 
+/// Keys that one fit gives together: joules at the clock of sustained matrix work mean nothing beside another
+/// fit's static power, exponent or clock.
+std::span<const std::string_view> energy_keys();
+
 /// The machine with every measured number that has a key in place of what it said, each with spread, samples,
-/// date and command as its source. What a key refuses is left out and named in `notes`.
+/// date and command as its source. What a key refuses is left out and named in `notes`; of energy_keys() all
+/// are taken or none.
 Machine probed_machine(const ProbeRun& run, std::string_view date, std::string_view command,
                        std::vector<std::string>& notes);
+
+/// `fact` in another form: clocks for seconds at `clock_hz`, one SM for the GPU of `sms`. Empty where it speaks
+/// of something else, or where what it takes is unknown.
+std::optional<double> in_form(const Fact& fact, Dimension dimension, Per per, double clock_hz, double sms);
 
 /// One measured number beside the machine file's.
 struct ProbeDifference {
     std::string key, shipped, measured;
     double ratio = 1;  ///< measured / shipped
 };
-/// Numbers that differ by more than `tolerance` of what the file says; those it gives in another form (per
-/// clock instead of per second) are left out.
+/// Numbers that differ by more than `tolerance` of what the file says. One that the file gives in another form
+/// (per clock instead of per second) counts where it differs so at the boost clock, at the sustained one, and
+/// at all between; without a clock it is left out.
 std::vector<ProbeDifference> differences(const ProbeRun& run, double tolerance = 0.1);
 
 }  // namespace rooftile

@@ -177,7 +177,7 @@ void box_latency(Lab& lab, ProbeResult& result) {
 }
 
 /// The most one SM takes, alone (one of them in use), and the cap that the formula needs.
-void summarise_curves(const std::vector<Curve>& curves, int sms, double clock_hz, ProbeResult& result) {
+void summarise_curves(const std::vector<Curve>& curves, int sms, ProbeResult& result) {
     for (const Curve& curve : curves) {
         const InFlightFit fit = fit_in_flight(curve.bytes, curve.rates);
         ProbePoint point{"tma.fit", curve.family->label, {}};
@@ -202,8 +202,8 @@ void summarise_curves(const std::vector<Curve>& curves, int sms, double clock_hz
                  "B", std::round(spread * fit.latency_s), depths_seen,
                  fmt::format("plateau x latency, one SM; formula off by {:.0f} % at worst",
                              100 * fit.worst)});
-            if (curve.family->from_l2 && clock_hz > 0)
-                result.values.push_back({"l2.port", "l2.port", best / clock_hz, "B/clk/SM", spread / clock_hz,
+            if (curve.family->from_l2)
+                result.values.push_back({"l2.port", "l2.port", best / 1e9, "GB/s/SM", spread / 1e9,
                                          depths_seen, "one SM alone, TMA from L2"});
         } else if (curve.ctas == sms) {
             const char* key = curve.family->from_l2 ? "l2.bandwidth" : "";
@@ -223,7 +223,6 @@ void probe_tma(Lab& lab, ProbeResult& result) {
     for (const StreamSetup& setup : setups) runs.push_back(stream_run(lab, setup));
     const std::vector<LabSamples> samples = lab.interleave(runs, 5);
     std::vector<Curve> curves;
-    std::vector<double> clocks;
     for (std::size_t i = 0; i < setups.size(); ++i) {
         const StreamSetup& setup = setups[i];
         std::vector<double> rates;  // B/s of one SM, by its own CTA's time
@@ -231,7 +230,6 @@ void probe_tma(Lab& lab, ProbeResult& result) {
             rates.push_back(double(setup.bytes_per_cta) * samples[i].clock_hz[r] / samples[i].cycles[r]);
         const ProbeValue rate = probe_value("", "", "B/s", rates);
         const double clock = probe_value("", "", "Hz", samples[i].clock_hz).value;
-        clocks.push_back(clock);
         ProbePoint point{"tma.stream", label_of(setup), {}};
         point.add("ctas", setup.ctas);
         point.add("in_flight_bytes", double(setup.in_flight()));
@@ -255,7 +253,7 @@ void probe_tma(Lab& lab, ProbeResult& result) {
         curves.back().rates.push_back(rate.value);
         curves.back().spreads.push_back(rate.spread);
     }
-    summarise_curves(curves, lab.sms(), probe_value("", "", "Hz", clocks).value, result);
+    summarise_curves(curves, lab.sms(), result);
 }
 
 }  // namespace rooftile

@@ -69,6 +69,12 @@ constexpr Column plan_columns[] = {
     {"dram_bytes", "/prediction/dram_bytes"},
     {"l2_bytes", "/prediction/l2_bytes"},
     {"dram_lower_bound_bytes", "/prediction/dram_lower_bound_bytes"},
+    {"l2_lower_bound_bytes", "/prediction/l2_lower_bound_bytes"},
+    {"shared_traffic_bytes", "/prediction/shared_traffic_bytes"},
+    {"shared_lower_bound_bytes", "/prediction/shared_lower_bound_bytes"},
+    {"dram_over_bound", "/prediction/dram_over_bound"},
+    {"l2_over_bound", "/prediction/l2_over_bound"},
+    {"shared_over_bound", "/prediction/shared_over_bound"},
     {"unknown", "/unknown"},
 };
 

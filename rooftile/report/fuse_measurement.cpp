@@ -23,9 +23,14 @@ Json verified_json(const FuseCheck& check) {
 }
 
 Json row_json(const FuseMeasurement& m, const FuseBaselines& b) {
+    Json layers = Json::array();
+    for (const SuiteLayer& l : m.layers) layers.push_back({{"model", l.model}, {"layer", l.layer}});
     return {{"problem", problem_json(m.plan.problem)},
+            {"layers", std::move(layers)},
             {"rank", m.plan.rank},
+            {"plans", m.plans},
             {"config", config_json(m.plan)},
+            {"label", label_of(m.plan.config)},
             {"mode", name_of(m.mode)},
             {"time_us", json_number(m.time_us)},
             {"time_us_low", json_number(m.time_us_low)},
@@ -33,7 +38,10 @@ Json row_json(const FuseMeasurement& m, const FuseBaselines& b) {
             {"samples", m.samples},
             {"tflops", nullptr},
             {"gbytes_per_s", json_number(m.gbytes_per_s)},
+            {"roof", m.roof_fraction ? Json(b.roof_name()) : Json(nullptr)},
             {"roof_fraction", json_number(m.roof_fraction)},
+            {"issue_roof_us", json_number(m.issue_roof_us)},
+            {"rank1_ratio", json_number(m.rank1_ratio)},
             {"predicted_time_us", json_number(m.plan.prediction.time_us)},
             {"predicted_bound",
              m.plan.prediction.bound ? Json(name_of(*m.plan.prediction.bound)) : Json(nullptr)},
@@ -45,6 +53,7 @@ Json row_json(const FuseMeasurement& m, const FuseBaselines& b) {
             {"baselines",
              {{"copy_us", json_number(b.copy_us)},
               {"memcpy_us", json_number(b.memcpy_us)},
+              {"read_us", json_number(b.read_us)},
               {"unfused_us", json_number(b.unfused_us)},
               {"missing", text_or_null(b.missing)}}},
             {"counters", Json::object()},
@@ -65,6 +74,27 @@ Json measurement_document(const DocumentContext& context, const FuseRun& run) {
     return out;
 }
 
+std::vector<Json> measurement_lines(const DocumentContext& context, const FuseRun& run) {
+    std::vector<Json> lines = row_lines(measurement_document(context, run));
+    for (Json& line : lines) line["notes"] = run.notes;
+    return lines;
+}
+
+Json infeasible_line(const DocumentContext& context, const FuseInfeasible& infeasible,
+                     const std::vector<SuiteLayer>& layers, Mode mode) {
+    FuseRun run;
+    FuseMeasurement& none = run.rows.emplace_back();
+    none.plan.problem = infeasible.problem;
+    none.mode = mode;
+    none.plans = 0;
+    none.layers = layers;
+    none.invalid = "no plan fits: " + infeasible.message;
+    run.notes = infeasible.notes;
+    Json line = measurement_lines(context, run).front();
+    for (const char* key : {"rank", "config", "label"}) line[key] = nullptr;
+    return line;
+}
+
 std::string measurement_text(const DocumentContext& context, const FuseRun& run, const Terminal& terminal) {
     using Align = Table::Align;
     std::string out =
@@ -75,7 +105,7 @@ std::string measurement_text(const DocumentContext& context, const FuseRun& run,
                  {"time"},
                  {"95 %", Align::left, 4},
                  {"GB/s"},
-                 {"of copy"},
+                 {fmt::format("of {}", run.baselines.roof_name())},
                  {"predicted"},
                  {"bound", Align::left, 2},
                  {"registers", Align::right, 5},
@@ -98,10 +128,11 @@ std::string measurement_text(const DocumentContext& context, const FuseRun& run,
     }
     out += table.text(terminal) + "\n";
     const FuseBaselines& b = run.baselines;
-    const std::vector<Entry> beside = {
-        {"copy kernel", us_text(b.copy_us), "as many bytes, read and written"},
-        {"driver's copy", us_text(b.memcpy_us), "the same"},
-        {"unfused", us_text(b.unfused_us), "every operator a kernel of its own"}};
+    std::vector<Entry> beside = {{"copy kernel", us_text(b.copy_us), "as many bytes, read and written"},
+                                 {"driver's copy", us_text(b.memcpy_us), "the same"},
+                                 {"unfused", us_text(b.unfused_us), "every operator a kernel of its own"}};
+    if (b.read_us)
+        beside.insert(beside.begin() + 2, {"read kernel", us_text(b.read_us), "the inputs, nothing written"});
     out += entries_text(beside, 2, terminal);
     if (!b.missing.empty()) out += "missing  " + b.missing + "\n";
     for (const FuseMeasurement& m : run.rows)

@@ -36,6 +36,12 @@ Json prediction_json(const Prediction& p) {
         {"dram_bytes", json_of(p.dram_bytes)},
         {"l2_bytes", json_of(p.l2_bytes)},
         {"dram_lower_bound_bytes", json_of(p.dram_lower_bound_bytes)},
+        {"l2_lower_bound_bytes", json_of(p.l2_lower_bound_bytes)},
+        {"shared_traffic_bytes", json_of(p.shared_traffic_bytes)},
+        {"shared_lower_bound_bytes", json_of(p.shared_lower_bound_bytes)},
+        {"dram_over_bound", json_number(p.dram_over_bound())},
+        {"l2_over_bound", json_number(p.l2_over_bound())},
+        {"shared_over_bound", json_number(p.shared_over_bound())},
     };
 }
 

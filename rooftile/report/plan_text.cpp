@@ -18,8 +18,29 @@ std::string unknown_sign() { return "?"; }
 std::string tile_text(const GemmConfig& c) { return fmt::format("{}x{}x{}", c.tile_m, c.tile_n, c.tile_k); }
 
 std::string order_text(const GemmConfig& c) {
-    return c.order == Order::grouped ? fmt::format("{} {}", name_of(c.order), c.group)
-                                     : std::string(name_of(c.order));
+    return c.order == Order::grouped || c.order == Order::serpentine
+               ? fmt::format("{} {}", name_of(c.order), c.group)
+               : std::string(name_of(c.order));
+}
+
+/// "2.06 x".
+std::string times_text(const std::optional<double>& ratio, const Terminal& terminal) {
+    return ratio ? fmt::format("{:.2f} {}", *ratio, terminal.sign("×", "x")) : unknown_sign();
+}
+
+/// What plan 1 moves at each level, and how many times the least that any schedule could.
+std::string traffic_text(const Prediction& p, const Terminal& terminal) {
+    std::string out;
+    const auto level = [&](const char* name, const std::optional<std::int64_t>& moved,
+                           const std::optional<double>& over) {
+        if (!moved) return;
+        out += fmt::format("{}{} {} ({})", out.empty() ? "" : ", ", name, scaled_text(double(*moved), "B"),
+                           over ? times_text(over, terminal) : std::string("bound unknown"));
+    };
+    level("DRAM", p.dram_bytes, p.dram_over_bound());
+    level("L2", p.l2_bytes, p.l2_over_bound());
+    level("shared memory", p.shared_traffic_bytes, p.shared_over_bound());
+    return out.empty() ? out : out + ": times the least that any schedule moves";
 }
 
 std::string plan_table(const Plans& plans, const Terminal& terminal) {
@@ -38,6 +59,7 @@ std::string plan_table(const Plans& plans, const Terminal& terminal) {
                  {"predicted"},
                  {"TFLOP/s"},
                  {"bound", Align::left},
+                 {"DRAM over least", Align::right, 9},
                  {"buildable", Align::left, 1}});
     for (const GemmPlan& plan : plans.plans) {
         const GemmConfig& c = plan.config;
@@ -58,6 +80,7 @@ std::string plan_table(const Plans& plans, const Terminal& terminal) {
                    {time_or_unknown(p.time_us), tone},
                    {p.tflops ? number_text(*p.tflops, 4) : unknown_sign(), tone},
                    {p.bound ? std::string(name_of(*p.bound)) : unknown_sign()},
+                   {times_text(p.dram_over_bound(), terminal)},
                    {plan.buildable ? "yes" : "no", plan.buildable ? Tone::good : Tone::faint}});
     }
     return table.text(terminal);
@@ -137,7 +160,11 @@ std::string heading_text(const GemmProblem& p, std::string_view machine_id, std:
 std::string plan_text(const Plans& plans, bool explain, const Terminal& terminal,
                       const std::vector<Explanation>& explanations) {
     std::string out = heading_text(plans.problem, plans.machine_id, plans.machine_name, terminal);
-    out += "\n" + plan_table(plans, terminal) + "\n" + closing_text(plans, terminal);
+    out += "\n" + plan_table(plans, terminal) + "\n";
+    if (!plans.plans.empty())
+        if (const auto traffic = traffic_text(plans.plans.front().prediction, terminal); !traffic.empty())
+            out += entry("traffic of plan 1", traffic, terminal);
+    out += closing_text(plans, terminal);
     if (plans.plans.empty()) return out;
     const auto titled = [&](std::string_view title, const std::string& text) {
         if (!text.empty()) out += "\n" + terminal.paint(title, Tone::strong) + "\n\n" + text;

@@ -53,26 +53,9 @@ void set_dram(SuiteReport& report) {
     }
 }
 
-const SuiteRow* rank1_of(const SuiteShape& shape) {
-    for (const SuiteRow& row : shape.rows) {
-        if (row.rank <= 1) return &row;
-    }
-    return nullptr;
-}
-
-/// How many times as fast as `first` the fastest plan of its shape is.
-double best_of_own(const SuiteShape& shape, const SuiteRow& first) {
-    double best = 1;
-    for (const SuiteRow& row : shape.rows) {
-        if (row.rank <= 1 || !row.time_us) continue;
-        best = std::max(best, row.rank1_ratio.value_or(*first.time_us / *row.time_us));
-    }
-    return best;
-}
-
 ShapeFigures figures_of(const SuiteShape& shape, std::optional<double> dram_bytes_per_s) {
     ShapeFigures f;
-    const SuiteRow* first = rank1_of(shape);
+    const SuiteRow* first = shape.rank1();
     f.row = first ? *first : shape.first();
     if (!first || !first->time_us) {
         f.why_none = f.row.invalid.empty() ? "no row of rank 1" : f.row.invalid;
@@ -83,7 +66,7 @@ ShapeFigures figures_of(const SuiteShape& shape, std::optional<double> dram_byte
     else if (first->cublaslt_best_us) f.ratio = *first->cublaslt_best_us / us;
     if (dram_bytes_per_s) f.dram_share = first->compulsory_bytes / (us * 1e-6) / *dram_bytes_per_s;
     if (first->predicted_us) f.prediction_error = *first->predicted_us / us - 1;
-    f.best_of_own = best_of_own(shape, *first);
+    f.best_of_own = shape.best_of_own();
     return f;
 }
 

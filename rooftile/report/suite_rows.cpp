@@ -8,6 +8,7 @@
 
 #include "rooftile/error.hpp"
 #include "rooftile/machine/units_text.hpp"
+#include "rooftile/report/fuse_json.hpp"
 #include "rooftile/report/json.hpp"
 
 namespace rooftile {
@@ -43,10 +44,8 @@ std::string label_of_config(const Json& c) {
 
 double bytes_of_name(const std::string& type) { return type == "fp32" ? 4 : 2; }
 
-SuiteRow row_of(const Json& line) {
-    SuiteRow row;
+void read_gemm(const Json& line, SuiteRow& row) {
     const Json& p = line.at("problem");
-    row.problem = p.dump();
     row.m = p.at("m").get<std::int64_t>(), row.n = p.at("n").get<std::int64_t>();
     row.k = p.at("k").get<std::int64_t>();
     const double m = double(row.m), n = double(row.n), k = double(row.k);
@@ -54,20 +53,55 @@ SuiteRow row_of(const Json& line) {
     row.flops = 2 * m * n * k;
     row.compulsory_bytes = m * k * bytes_of_name(types.at("a")) + n * k * bytes_of_name(types.at("b"))
                            + m * n * bytes_of_name(types.at("c"));
-    for (const Json& l : line.at("layers")) row.layers.push_back({l.at("model"), l.at("layer")});
-    row.rank = count_at(line, "rank"), row.plans = count_at(line, "plans");
-    row.mode = line.at("mode").get<std::string>();
     row.label = label_of_config(line.at("config"));
-    row.time_us = number_at(line, "time_us");
-    row.predicted_us = number_at(line, "predicted_time_us");
-    row.rank1_ratio = number_at(line, "rank1_ratio");
-    row.sm_clock_mhz = number_at(line, "sm_clock_mhz");
     const Json& b = line.at("baselines");
     row.cublaslt_best_us = number_at(b, "cublaslt_best_us");
     row.cublaslt_ratio = number_at(b, "cublaslt_ratio");
     row.cublaslt_ratio_low = number_at(b, "cublaslt_ratio_low");
     row.cublaslt_ratio_high = number_at(b, "cublaslt_ratio_high");
+}
+
+void read_fuse(const Json& line, SuiteRow& row) {
+    const Json& p = line.at("problem");
+    std::int64_t most = -1;
+    for (const char* list : {"tensors", "outputs"})
+        for (const Json& tensor : p.at(list)) {
+            const auto bytes = tensor.at("bytes").get<std::int64_t>();
+            row.compulsory_bytes += double(bytes);
+            const Json& shape = tensor.at("shape");
+            if (bytes > most && !shape.empty()) row.columns = shape.back().get<std::int64_t>();
+            most = std::max(most, bytes);
+        }
+    const Json& config = line.at("config");
+    if (config.is_object()) {
+        row.label = text_at(line, "label");
+        row.reduces_rows = text_at(config, "form") == "row";
+    }
+    const Json& b = line.at("baselines");
+    row.copy_us = number_at(b, "copy_us");
+    row.memcpy_us = number_at(b, "memcpy_us");
+    row.read_us = number_at(b, "read_us");
+    row.unfused_us = number_at(b, "unfused_us");
+    row.roof = text_at(line, "roof");
+    row.roof_fraction = number_at(line, "roof_fraction");
+    row.issue_roof_us = number_at(line, "issue_roof_us");
+    row.bound = text_at(line, "predicted_bound");
+}
+
+SuiteRow row_of(const Json& line) {
+    SuiteRow row;
+    row.problem = line.at("problem").dump();
+    row.op = line.at("problem").at("op").get<std::string>();
+    for (const Json& l : line.at("layers")) row.layers.push_back({l.at("model"), l.at("layer")});
+    row.rank = count_at(line, "rank"), row.plans = count_at(line, "plans");
+    row.mode = line.at("mode").get<std::string>();
+    row.time_us = number_at(line, "time_us");
+    row.predicted_us = number_at(line, "predicted_time_us");
+    row.rank1_ratio = number_at(line, "rank1_ratio");
+    row.sm_clock_mhz = number_at(line, "sm_clock_mhz");
     row.invalid = text_at(line, "invalid");
+    if (row.op == "fuse") read_fuse(line, row);
+    else read_gemm(line, row);
     return row;
 }
 
@@ -92,7 +126,24 @@ bool SuiteShape::complete() const {
     return !rows.empty() && rows.size() == static_cast<std::size_t>(std::max(1, rows.front().plans));
 }
 
+const SuiteRow* SuiteShape::rank1() const {
+    for (const SuiteRow& row : rows) {
+        if (row.rank <= 1) return &row;
+    }
+    return nullptr;
+}
+
+double SuiteShape::best_of_own() const {
+    double best = 1;
+    for (const SuiteRow& row : rows) {
+        if (row.rank <= 1 || !row.time_us) continue;
+        best = std::max(best, row.rank1_ratio.value_or(*rank1()->time_us / *row.time_us));
+    }
+    return best;
+}
+
 std::string problem_key(const GemmProblem& problem) { return problem_json(problem).dump(); }
+std::string problem_key(const FuseProblem& problem) { return problem_json(problem).dump(); }
 
 SuiteRecord read_suite_record(std::string_view text, std::string_view file_name) {
     SuiteRecord record;

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "rooftile/problem/graph.hpp"
 #include "rooftile/problem/suite.hpp"
 
 namespace rooftile {
@@ -15,6 +16,7 @@ namespace rooftile {
 /// is no result.
 struct SuiteRow {
     std::string problem;  ///< its JSON: equal for equal problems
+    std::string op;       ///< "gemm" or "fuse"
     std::int64_t m = 0, n = 0, k = 0;
     double flops = 0, compulsory_bytes = 0;
     std::vector<SuiteLayer> layers;
@@ -23,6 +25,11 @@ struct SuiteRow {
     std::string label;  ///< the configuration in a few words
     std::optional<double> time_us, predicted_us, rank1_ratio, cublaslt_best_us, cublaslt_ratio,
         cublaslt_ratio_low, cublaslt_ratio_high, sm_clock_mhz;
+    /// Of fused kernels: what ran beside, and what the fraction of a roof refers to.
+    std::optional<double> copy_us, memcpy_us, read_us, unfused_us, roof_fraction, issue_roof_us;
+    std::string roof, bound;    ///< "copy" or "read"; what the plan says limits it
+    bool reduces_rows = false;  ///< an operation along the last axis is part of it
+    std::int64_t columns = 0;   ///< of the largest tensor
     std::string invalid;
 };
 
@@ -31,6 +38,9 @@ struct SuiteShape {
     std::vector<SuiteRow> rows;
     bool complete() const;
     const SuiteRow& first() const { return rows.front(); }
+    const SuiteRow* rank1() const;  ///< null where it is not among the rows
+    /// How many times as fast as rank 1, which has a time, the fastest plan is; at least 1.
+    double best_of_own() const;
 };
 
 /// What the context line says, empty where it does not, and the rows behind it.
@@ -38,6 +48,7 @@ struct SuiteRecord {
     std::string suite, version, program_hash, machine_hash, machine_id, machine_name, gpu, driver, date,
         command;
     std::uint64_t seed = 0;
+    std::string op() const { return shapes.empty() ? "" : shapes.front().first().op; }
     std::vector<SuiteShape> shapes;  ///< in the order of the file
     std::vector<std::string>
         lines;  ///< of the complete shapes, the context line first, each with its newline
@@ -50,5 +61,6 @@ SuiteRecord read_suite_record(std::string_view text, std::string_view file_name)
 
 /// A row's value for looking shapes up: the problem's JSON as it is written.
 std::string problem_key(const GemmProblem& problem);
+std::string problem_key(const FuseProblem& problem);
 
 }  // namespace rooftile

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "rooftile/report/cells.hpp"
 #include "rooftile/report/number.hpp"
 #include "rooftile/report/suite_report.hpp"
 
@@ -74,11 +75,6 @@ std::vector<std::string> facts(const SuiteReport& r) {
     return lines;
 }
 
-struct Cells {
-    std::vector<Table::Column> columns;
-    std::vector<std::vector<std::string>> rows;
-};
-
 Cells model_cells(const SuiteReport& r) {
     Cells cells;
     cells.columns = {{"model", Align::left},
@@ -110,46 +106,6 @@ Cells worst_cells(const SuiteReport& r) {
                               fmt::format("{:.3f}", *s.ratio), interval_text(s.row), s.row.label});
     }
     return cells;
-}
-
-std::string text_table(const Cells& cells, const Terminal& terminal) {
-    Table table(cells.columns);
-    for (const auto& row : cells.rows) {
-        std::vector<Table::Cell> line;
-        for (const std::string& cell : row) line.push_back({displayable(cell, terminal.utf8)});
-        table.row(std::move(line));
-    }
-    return table.text(terminal);
-}
-
-/// A cell's text between bars: no bar, no line break, no control character, nothing that Markdown would read.
-std::string markdown_cell(const std::string& text) {
-    std::string out;
-    for (const char c : displayable(text)) {
-        if (c == '|' || c == '<' || c == '>' || c == '`' || c == '*' || c == '_' || c == '\\') out += '\\';
-        out += c;
-    }
-    return out;
-}
-
-std::string markdown_line(const std::vector<std::string>& cells) {
-    std::string line = "|";
-    for (const std::string& cell : cells) line += " " + cell + " |";
-    return line + "\n";
-}
-
-std::string markdown_table(const Cells& cells) {
-    std::vector<std::string> titles, rule;
-    for (const Table::Column& column : cells.columns) {
-        titles.push_back(markdown_cell(column.title));
-        rule.push_back(column.align == Align::left ? "---" : "---:");
-    }
-    std::string out = markdown_line(titles) + markdown_line(rule);
-    for (auto row : cells.rows) {
-        for (std::string& cell : row) cell = markdown_cell(cell);
-        out += markdown_line(row);
-    }
-    return out;
 }
 
 constexpr std::string_view table_meaning =

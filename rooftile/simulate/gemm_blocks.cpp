@@ -60,20 +60,31 @@ class Follower {
     GemmTraffic run() {
         traffic_ = fixed_traffic(g_);
         const auto k_order = k_sequence(g_);
-        for (std::size_t begin = 0; begin < tiles_.size(); begin += std::size_t(g_.clusters)) {
-            const auto round = std::span(tiles_).subspan(begin).first(
-                std::min(std::size_t(g_.clusters), tiles_.size() - begin));
-            for (Int k_block : k_order) {
-                ++step_;
-                read(round, k_block);
-                count(round);
-            }
-            write(round);
+        const Int all = g_.rounds() * Int(k_order.size());
+        const bool lags = g_.first_late() < g_.clusters;
+        // Time in steps of those that do not lag. Who is late takes a step after the others' of that time.
+        for (Int now = 0, late = 0; now < all || (lags && late < all);) {
+            const bool behind = lags && late < all && double(late) * (1 + g_.lag) < double(now);
+            if (behind || now == all) take(late++, k_order, true);
+            else take(now++, k_order, false);
         }
         return traffic_;
     }
 
   private:
+    /// A step of those who lag or of the others.
+    void take(Int step, const std::vector<Int>& k_order, bool late) {
+        const Int steps = Int(k_order.size()), begin = step / steps * g_.clusters;
+        const Int from = late ? g_.first_late() : 0, to = late ? g_.clusters : g_.first_late();
+        const auto end = [&](Int cluster) { return std::min(begin + cluster, Int(tiles_.size())); };
+        const auto round =
+            std::span(tiles_).subspan(std::size_t(end(from)), std::size_t(end(to) - end(from)));
+        first_ = std::size_t(from);
+        ++step_;
+        read(round, k_order[std::size_t(step % steps)]);
+        count(round);
+        if (step % steps == steps - 1) write(round);
+    }
     /// A cluster and its tiles of C.
     struct Part {
         std::size_t cluster;
@@ -91,7 +102,8 @@ class Follower {
     void for_each_part(std::span<const TileCoordinate> round, Visit visit) const {
         for (std::size_t w = 0; w < round.size(); ++w) {
             const Int row = Int{round[w].row} * g_.cluster_m, column = Int{round[w].column} * g_.cluster_n;
-            visit(Part{w, side_of(w, sides_), row, std::min(row + g_.cluster_m, blocks_.rows), column,
+            visit(Part{first_ + w, side_of(first_ + w, sides_), row,
+                       std::min(row + g_.cluster_m, blocks_.rows), column,
                        std::min(column + g_.cluster_n, blocks_.columns)});
         }
     }
@@ -139,6 +151,7 @@ class Follower {
     const std::vector<TileCoordinate> tiles_;
     std::vector<Line> lines_;
     Int step_ = 0;
+    std::size_t first_ = 0;  ///< cluster of a step's first tile
     GemmTraffic traffic_;
 };
 
@@ -295,8 +308,10 @@ GemmTraffic simulate_blocks(const GemmWalk& walk, Int capacity) {
     return follow(walk, blocks, 1, cache);
 }
 
-GemmTraffic simulate_opt(const GemmWalk& walk, Int capacity) {
-    check(walk);
+GemmTraffic simulate_opt(const GemmWalk& lagging, Int capacity) {
+    check(lagging);
+    GemmWalk walk = lagging;
+    walk.late_clusters = 0;
     const Blocks blocks(walk);
     Recorder recorder;
     follow(walk, blocks, 1, recorder);

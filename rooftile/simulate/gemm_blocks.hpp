@@ -8,12 +8,12 @@
 
 namespace rooftile {
 
-/// One LRU of `capacity` bytes. Equal to simulate_lru in every figure.
+/// One LRU of `capacity` bytes. Equal to simulate_lru in every figure where no cluster lags.
 GemmTraffic simulate_blocks(const GemmWalk& walk, std::int64_t capacity);
 
 /// Belady's OPT: what is needed last goes first, and what comes need not stay. No replacement reads less in
-/// the same order. Blocks may be cut anywhere, since L2's lines are far smaller. C leaves as soon as it is
-/// written.
+/// the same order; nobody lags here. Blocks may be cut anywhere, since L2's lines are far smaller. C leaves
+/// as soon as it is written.
 GemmTraffic simulate_opt(const GemmWalk& walk, std::int64_t capacity);
 
 /// L2 in two halves of `half_bytes`, an LRU each. One half of every block has its home in each of them;

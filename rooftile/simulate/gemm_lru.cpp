@@ -73,11 +73,13 @@ Hits hits_of(const Distance& d, const Positions& k, Int capacity) {
 
 /// A tile row of A or a tile column of B.
 struct Line {
-    Int bytes = 0;   ///< of one k
-    int round = -1;  ///< of the last use; -1: none yet
-    int place = 0;   ///< among the lines of that round
-    int seen = -1;   ///< the last round that met it
-    int asker = 0;   ///< the cluster that met it first in that round
+    Int bytes = 0;       ///< of one k
+    int round = -1;      ///< of the last use; -1: none yet
+    int place = 0;       ///< among the lines of that round
+    int seen = -1;       ///< the last round that met it
+    int asker = 0;       ///< the cluster that met it first in that round
+    int late = -1;       ///< the last round in which late clusters met what others had
+    int late_asker = 0;  ///< the first of them
 };
 
 class LruWalk {
@@ -87,6 +89,8 @@ class LruWalk {
           k_(g),
           capacity_(capacity),
           walk_(tile_walk(g)),
+          first_late_(int(g.first_late())),
+          all_bytes_((g.m * g.a_bytes + g.n * g.b_bytes) * g.k + g.m * g.n * g.c_bytes),
           rows_(g.tile_rows()),
           columns_(g.tile_columns()) {
         lines_.resize(std::size_t(rows_ + columns_));
@@ -125,11 +129,35 @@ class LruWalk {
         gather(round);
         look_back(round);
         for (int place = 0; place < int(lines_of(round).size()); ++place) use(round, place);
+        fall_behind(round);
+    }
+    /// What late clusters share with the others and find gone. Times are in k.
+    void fall_behind(int round) {
+        const Int shared = late_a_ + late_b_;
+        late_hits_ = all_;
+        if (shared == 0 || all_bytes_ <= capacity_) return;
+        // Meanwhile the others read on, and the late ones what the others had read before.
+        const double rate = double(using_bytes_ + shared), length = double(k_.k), begin = round * length;
+        const double stays = double(capacity_) / rate, beside_c = double(capacity_ - made_in(round)) / rate;
+        const double behind = std::min(g_.lag * (begin + length), length);
+        double last = length;  // position at which they find it still
+        if (behind > stays) last = stays / g_.lag - begin;
+        if (behind > beside_c) {  // from some position on the round's C comes between
+            const double first = (length - g_.lag * begin) / (1 + g_.lag);
+            last = std::min(last, std::max(first, beside_c / g_.lag - begin));
+        }
+        const Int kept = last < 0 ? 0 : std::min(k_.count, Int(last / double(k_.width)) + 1);
+        late_hits_ = {{0, std::min(kept, k_.short_at)},
+                      {k_.short_at + 1, std::max(k_.short_at + 1, kept)},
+                      kept > k_.short_at};
+        const Int lost = k_.k - k_.covered(late_hits_);
+        traffic_.dram_a_bytes += late_a_ * lost;
+        traffic_.dram_b_bytes += late_b_ * lost;
     }
 
     /// Which lines the tiles of this round use, in the order of first use, and how much of C they make.
     void gather(int round) {
-        using_bytes_ = 0;
+        using_bytes_ = late_a_ = late_b_ = 0;
         int cluster = 0;
         const auto meet = [&](Int index) {
             Line& line = lines_[std::size_t(index)];
@@ -138,6 +166,10 @@ class LruWalk {
                 line.asker = cluster;
                 using_bytes_ += line.bytes;
                 order_.push_back(int(index));
+            } else if (cluster >= first_late_ && line.asker < first_late_ && line.late != round) {
+                line.late = round;
+                line.late_asker = cluster;
+                (index < rows_ ? late_a_ : late_b_) += line.bytes;
             }
             return line.bytes;
         };
@@ -222,8 +254,16 @@ class LruWalk {
     /// The round's steps by what they met.
     void count(int round, std::vector<TileHits>* tiles) {
         int cluster = 0;
+        const auto late = [&](const Line& line) {
+            return cluster >= first_late_ && line.late == round && late_hits_ != all_;
+        };
         const auto seen_by = [&](Int index) -> const Hits& {
-            return lines_[std::size_t(index)].asker == cluster ? hits_[std::size_t(index)] : all_;
+            const Line& line = lines_[std::size_t(index)];
+            if (late(line)) return line.late_asker == cluster ? late_hits_ : all_;
+            return line.asker == cluster ? hits_[std::size_t(index)] : all_;
+        };
+        const auto there = [&](Int index) -> const Hits& {
+            return late(lines_[std::size_t(index)]) ? late_hits_ : hits_[std::size_t(index)];
         };
         for (const TileCoordinate& tile : tiles_of(round)) {
             const Int row = Int{tile.row} * g_.cluster_m, column = Int{tile.column} * g_.cluster_n;
@@ -233,8 +273,7 @@ class LruWalk {
                     traffic_.a_hits += a.count();
                     traffic_.b_hits += b.count();
                     traffic_.both_hits += both(a, b);
-                    traffic_.dram_waits +=
-                        k_.count - both(hits_[std::size_t(i)], hits_[std::size_t(rows_ + j)]);
+                    traffic_.dram_waits += k_.count - both(there(i), there(rows_ + j));
                     if (tiles)
                         tiles->push_back({i, j, round, double(a.count()) / double(k_.count),
                                           double(b.count()) / double(k_.count)});
@@ -251,6 +290,7 @@ class LruWalk {
         const std::size_t begin = begins_[std::size_t(round)];
         return std::span(order_).subspan(begin, begins_[std::size_t(round) + 1] - begin);
     }
+    Int made_in(int round) const { return c_since(round, round + 1); }
     Int c_since(int past, int round) const {
         return written_[std::size_t(round)] - written_[std::size_t(past)];
     }
@@ -260,6 +300,8 @@ class LruWalk {
     const Int capacity_;
     const Hits all_{{0, k_.short_at}, {k_.short_at + 1, k_.count}, true};
     const std::vector<TileCoordinate> walk_;
+    const int first_late_;
+    const Int all_bytes_;
     const Int rows_, columns_;
     std::vector<Line> lines_;
     std::vector<Hits> hits_;           // of every line, in the round of its last use
@@ -270,6 +312,8 @@ class LruWalk {
     std::vector<Int> written_;         // C before each round
     std::vector<Int> older_, newer_;   // by rounds back from the present one
     Int using_bytes_ = 0, used_ = 0;   // bytes a k of this round's lines: all, up to the present one
+    Int late_a_ = 0, late_b_ = 0;      // of those, what late clusters share with others
+    Hits late_hits_;                   // positions of this round at which they find it
     GemmTraffic traffic_;
 };
 

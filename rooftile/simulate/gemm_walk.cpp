@@ -22,6 +22,9 @@ std::optional<GemmWalk> gemm_walk(const GemmHardware& hw, const GemmTile& t, con
     const double slots = waves(hw, t, p).slots;
     const double clusters = slots / (double(t.cluster_m) * t.cluster_n * t.split_k);
     if (std::isnan(clusters) || clusters < 1) return std::nullopt;
+    // One GPC's worth of CTAs lags; of a GPU of one GPC none does.
+    const double late =
+        whole(hw.sms_per_gpc * t.ctas_per_sm / (double(t.cluster_m) * t.cluster_n * t.split_k));
     return GemmWalk{.m = p.m,
                     .n = p.n,
                     .k = p.k,
@@ -35,6 +38,8 @@ std::optional<GemmWalk> gemm_walk(const GemmHardware& hw, const GemmTile& t, con
                     .cluster_n = t.cluster_n,
                     .split_k = t.split_k,
                     .clusters = static_cast<std::int64_t>(clusters),
+                    .late_clusters = late < clusters ? static_cast<std::int64_t>(late) : 0,
+                    .lag = hw.sm_lag,
                     .order = order,
                     .group = group};
 }
@@ -46,6 +51,10 @@ void check(const GemmWalk& g) {
         if (size < 1)
             throw RequestError(
                 fmt::format("a simulated walk has a size of {}; each must be 1 or more", size));
+    if (g.late_clusters < 0 || g.late_clusters >= g.clusters || !(g.lag >= 0 && g.lag <= 1))
+        throw RequestError(
+            fmt::format("{} of {} clusters lag by {} of a step; not all may lag, by a share from 0 to 1",
+                        g.late_clusters, g.clusters, g.lag));
     const auto [rows, columns] = g.cluster_tiles();
     if (rows > most_tiles / columns)
         throw RequestError(

@@ -81,6 +81,10 @@ TEST(Request, WhatIsNotAvailableSaysSo) {
         expect_refused({verb}, {verb, "not available in this version"});
         expect_refused({verb, "gemm", "--anything", "x"}, {"not available in this version"});
     }
+    expect_refused({"machine", "probe", "--out", "/nowhere/mine.toml"},
+                   {"--out /nowhere/mine.toml", "cannot write"});
+    expect_refused({"machine", "probe", "--data", "/tmp"}, {"--data /tmp", "cannot write"});
+    expect_refused({"machine", "compare", "one.json"}, {"compare A B"});
     expect_refused({"machine", "probe", "--only", "tma,dice"}, {"no probe \"dice\"", "tma, energy"});
     expect_refused({"plan", "fuse", "y = gelux(x)", "--tensor", "x:bf16[8]"},
                    {"column 5", "did you mean gelu?"});

@@ -5,13 +5,18 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <ctime>
+#include <map>
 #include <mutex>
 #include <regex>
 
 #include "rooftile/kernel/fuse_kernel.hpp"
 #include "rooftile/kernel/fuse_source.hpp"
 #include "rooftile/machine/registry.hpp"
+#include "rooftile/plan/fuse_staging.hpp"
 #include "rooftile/problem/expression.hpp"
+#include "rooftile/problem/tensor_value.hpp"
 #include "tests/random_expression.hpp"
 
 namespace rooftile {
@@ -51,6 +56,9 @@ const std::vector<Case>& cases() {
     return all;
 }
 
+constexpr FuseHome homes[] = {FuseHome::nowhere, FuseHome::registers, FuseHome::shared, FuseHome::twice,
+                              FuseHome::ring};
+
 /// The largest number after any match of `pattern` in `text`, or -1.
 std::int64_t greatest_after(const std::string& text, const std::string& pattern) {
     std::int64_t greatest = -1;
@@ -63,17 +71,19 @@ std::int64_t greatest_after(const std::string& text, const std::string& pattern)
 /// Bytes of dynamic shared memory up to which `text` reaches, read off the text alone.
 std::int64_t dynamic_shared_of(const std::string& text) {
     std::int64_t end = 0;
-    const std::regex tensor(R"(reinterpret_cast<Pack<(\w+), width>\*>\(staged \+ (\d+)\))");
+    const std::regex tensor(
+        R"(reinterpret_cast<Pack<(\w+), width>\*>\(staged \+ (\d+)\);  // (\d+) vectors)");
+    const std::int64_t width = greatest_after(text, "constexpr int width = ");
     for (std::sregex_iterator i(text.begin(), text.end(), tensor), last; i != last; ++i) {
         const std::string type = (*i)[1];
         const std::int64_t bytes = type == "float" ? 4 : type == "boolean" ? 1 : 2;
-        std::int64_t vectors = 1;  // place < stages * items * threads
-        for (const char* factor : {"int stages = ", "int items = ", "unsigned threads = ", "int width = "})
-            vectors *= greatest_after(text, std::string("constexpr ") + factor);
-        end = std::max(end, std::int64_t(std::stoll((*i)[2])) + vectors * bytes);
+        end = std::max<std::int64_t>(end, std::stoll((*i)[2]) + std::stoll((*i)[3]) * width * bytes);
     }
     return end;
 }
+
+/// Seconds of this process's own: others may work on this machine.
+double cpu_seconds() { return double(std::clock()) / CLOCKS_PER_SEC; }
 
 class FuseCompiles : public testing::TestWithParam<const char*> {};
 
@@ -85,12 +95,12 @@ TEST_P(FuseCompiles, CleanAndFastWithinPlannedRegisters) {
             const std::string what = fmt::format("{} plan {}", c.text, plan.rank);
             Compiled compiled;
             double fastest = 1e9;
-            // 0.3 s on an idle machine; the best of three, as others may work on this one.
-            for (int i = 0; i < 3 && fastest > 0.5; ++i) {
+            for (int i = 0; i < 3 && fastest > 0.3; ++i) {
+                const double start = cpu_seconds();
                 compiled = compile_source(fuse_source(plan));
-                fastest = std::min(fastest, compiled.seconds);
+                fastest = std::min(fastest, cpu_seconds() - start);
             }
-            EXPECT_LE(fastest, 0.5) << what;
+            EXPECT_LE(fastest, 0.3) << what;
             EXPECT_EQ(unclean(compiled).value_or(""), "") << what << '\n' << compiled.log;
             const double per_cta = double(compiled.entries[0].registers) * plan.config.threads;
             EXPECT_LE(per_cta * plan.config.ctas_per_sm, 65536) << what;
@@ -112,7 +122,7 @@ TEST(FuseCode, AlignedTensorsMoveInSixteenBytes) {
     // All of a thread's loads stand before its first store.
     const size_t last_load = gelu.rfind("v4.u32 {", gelu.find("st.global.cs.v4"));
     EXPECT_LT(gelu.find("ld.global.nc.L1::no_allocate.v4.u32"), last_load);
-    EXPECT_THAT(ptx(cases()[5], {.home = FuseHome::shared}), testing::HasSubstr("cp.async.cg.shared.global"));
+    EXPECT_THAT(ptx(cases()[5], {.home = FuseHome::shared}), testing::HasSubstr("cp.async.bulk.shared"));
     EXPECT_THAT(ptx(cases()[6], {.cluster = 4}), testing::HasSubstr("barrier.cluster.arrive"));
     EXPECT_THAT(ptx(cases()[0], {.alignment = 4}), testing::Not(testing::HasSubstr("v4.u32")));
 }
@@ -120,7 +130,7 @@ TEST(FuseCode, AlignedTensorsMoveInSixteenBytes) {
 TEST(FuseCode, LaunchesAskForTheSharedMemoryThatTheTextUses) {
     int staged = 0;
     for (const Case& c : cases())
-        for (FuseHome home : {FuseHome::nowhere, FuseHome::registers, FuseHome::shared, FuseHome::twice}) {
+        for (FuseHome home : homes) {
             const auto outcome =
                 derive(machine_by_id("h200-sxm"), made(c.text, c.tensors), {.home = home, .top = 64});
             const auto* plans = std::get_if<FusePlans>(&outcome);
@@ -130,7 +140,8 @@ TEST(FuseCode, LaunchesAskForTheSharedMemoryThatTheTextUses) {
                 const Launch launch = fuse_launch(plan, 8);
                 const Source source = fuse_source(plan);
                 EXPECT_EQ(dynamic_shared_of(source.text), std::int64_t(launch.shared_bytes)) << what;
-                EXPECT_EQ(launch.shared_bytes > 0, home == FuseHome::shared) << what;
+                EXPECT_EQ(launch.shared_bytes > 0, home == FuseHome::shared || home == FuseHome::ring)
+                    << what;
                 EXPECT_EQ(launch.cluster_x, unsigned(plan.config.cluster)) << what;
                 EXPECT_EQ(launch.block_x, unsigned(plan.config.threads)) << what;
                 staged += launch.shared_bytes > 0;
@@ -141,7 +152,167 @@ TEST(FuseCode, LaunchesAskForTheSharedMemoryThatTheTextUses) {
                 EXPECT_LE(entry.static_shared_bytes, fuse::exchange_bytes) << what;
             }
         }
-    EXPECT_GE(staged, 100);
+    EXPECT_GE(staged, 20);
+}
+
+/// What does not spill at the first attempt costs no second compilation.
+TEST(FuseCode, NoCandidateSpills) {
+    RandomExpressions random(7);
+    std::vector<Case> all = cases();
+    std::vector<RandomExpression> kept;
+    for (int i = 0; i < 24; ++i) kept.push_back(random.next());
+    for (const RandomExpression& e : kept) all.push_back({e.text.c_str(), e.tensors});
+    int compiled = 0, place = 0;
+    for (const Case& c : all)
+        for (FuseHome home : homes) {
+            const auto outcome =
+                derive(machine_by_id("h200-sxm"), made(c.text, c.tensors), {.home = home, .top = 64});
+            const auto* plans = std::get_if<FusePlans>(&outcome);
+            if (!plans) continue;
+            for (const FusePlan& plan : plans->plans) {
+                if (!plan.buildable || place++ % 5) continue;  // every fifth: minutes, not an hour
+                const Compiled code = compile_source(fuse_source(plan));
+                EXPECT_EQ(unclean(code).value_or(""), "")
+                    << c.text << " " << name_of(home) << " " << plan.config.items << " vectors, "
+                    << plan.config.threads << " threads, cluster " << plan.config.cluster;
+                EXPECT_LE(code.entries[0].registers * plan.config.threads * plan.config.ctas_per_sm, 65536);
+                ++compiled;
+            }
+        }
+    EXPECT_GE(compiled, 60);
+}
+
+/// Rows through a ring, of whole chunks and of others.
+TEST(FuseCode, RingsCompileClean) {
+    const std::vector<std::string> expressions = {"y = softmax(x)", "y = log_softmax(x)", "y = layernorm(x)",
+                                                  "y = rmsnorm(x)",
+                                                  "y = gelu(dropout(layernorm(x, g, b) + r, 0.1, 7))"};
+    for (const char* type : {"bf16", "fp32"})
+        for (const char* columns : {"65536", "262144", "100000"})
+            for (const std::string& text : expressions) {
+                std::vector<std::string> tensors = {fmt::format("x:{}[2000,{}]", type, columns)};
+                if (text == expressions.back()) {
+                    tensors.push_back(fmt::format("r:{}[2000,{}]", type, columns));
+                    tensors.push_back(fmt::format("g:{}[{}]", type, columns));
+                    tensors.push_back(fmt::format("b:{}[{}]", type, columns));
+                }
+                const auto outcome = derive(machine_by_id("h200-sxm"), made(text, tensors),
+                                            {.home = FuseHome::ring, .top = 1});
+                const auto* plans = std::get_if<FusePlans>(&outcome);
+                ASSERT_TRUE(plans) << text << " of " << columns << ' ' << type;
+                const FusePlan& plan = plans->plans[0];
+                const std::string what = fmt::format("{} of {} {}, cluster {}, {} slots", text, columns, type,
+                                                     plan.config.cluster, plan.config.stages);
+                const Source source = fuse_source(plan);
+                const Compiled code = compile_source(source);
+                EXPECT_EQ(unclean(code).value_or(""), "") << what;
+                EXPECT_LE(code.entries[0].registers * plan.config.threads, 65536) << what;
+                EXPECT_LE(code.entries[0].static_shared_bytes, fuse::exchange_bytes) << what;
+                // Rows that chunks do not divide are guarded; others need no test.
+                EXPECT_EQ(source.text.find("if (at >= end) break;") == std::string::npos,
+                          std::string_view(columns) != "100000")
+                    << what;
+            }
+}
+
+/// Which vectors of which rows the threads of a launch store, by the text's own index arithmetic; -1: one
+/// that does not exist.
+std::map<std::pair<std::int64_t, std::int64_t>, int> covered(const FusePlan& plan) {
+    const FuseConfig& c = plan.config;
+    const Program& p = plan.program;
+    const fuse::FuseSizes sizes = fuse_sizes(plan);
+    constexpr std::int64_t fitting = 132 * 4;
+    const std::int64_t grid = fuse_grid(plan, fitting / c.cluster * c.cluster);
+    const bool guarded = fuse_text(plan).find(" break;") != std::string::npos;
+    std::map<std::pair<std::int64_t, std::int64_t>, int> seen;
+    const auto touch = [&](std::int64_t row, std::int64_t at, std::int64_t end) {
+        if (guarded && at >= end) return;
+        ++seen[{row, at < end && at < sizes.vectors ? at : -1}];
+    };
+    const std::int64_t lanes = c.threads_per_row > 0 ? c.threads_per_row : c.threads;
+    for (std::int64_t cta = 0; cta < grid; ++cta) {
+        if (p.form != FuseForm::row) {
+            const std::int64_t piece = std::int64_t(c.threads) * c.items;
+            for (std::int64_t from = cta * piece; from < (c.persistent ? sizes.vectors : (cta + 1) * piece);
+                 from += grid * piece)
+                for (std::int64_t i = 0; i < piece; ++i) touch(0, from + i, sizes.vectors);
+            continue;
+        }
+        const std::int64_t teams = c.rows_per_cta(), rank = cta % c.cluster;
+        const bool ring = c.home == FuseHome::ring;
+        for (std::int64_t team = 0; team < teams; ++team)
+            for (std::int64_t row = cta / c.cluster * teams + team; row < p.rows;
+                 row += c.persistent ? grid / c.cluster * teams : p.rows) {
+                const std::int64_t at_once = lanes * c.items;
+                std::int64_t begin = 0, end = sizes.vectors;
+                if (ring || (c.cluster > 1 && c.home != FuseHome::twice)) {
+                    const std::int64_t part = ring ? ring_part(p, c) : at_once;
+                    begin = rank * part;
+                    if (ring) end = std::min(end, begin + part);
+                }
+                if (c.home == FuseHome::twice) {
+                    for (std::int64_t first = rank * lanes; first < end; first += at_once * c.cluster)
+                        for (int i = 0; i < c.items; ++i)
+                            for (int lane = 0; lane < lanes; ++lane)
+                                touch(row, first + i * lanes * c.cluster + lane, end);
+                    continue;
+                }
+                for (std::int64_t from = begin; from < (ring ? end : begin + 1); from += at_once)
+                    for (std::int64_t i = 0; i < at_once; ++i) touch(row, from + i, end);
+            }
+    }
+    return seen;
+}
+
+/// Every vector is stored once, and none behind a row's or a tensor's end.
+TEST(FuseCode, LaunchesCoverEveryVectorOnce) {
+    RandomExpressions random(77);
+    std::vector<RandomExpression> all;
+    for (int i = 0; i < 60; ++i) all.push_back(random.next());
+    for (const char* shape : {"3,65536", "2,65544", "140,16392", "131,256", "31,1024", "7,7"})
+        all.push_back({"y = softmax(x)", {fmt::format("x:bf16[{}]", shape)}});
+    for (const char* shape : {"1", "7", "2,2", "8", "4096", "3,1024", "4097"})  // less than a vector, too
+        all.push_back({"y = x * 2", {fmt::format("x:bf16[{}]", shape)}});
+    int launches = 0;
+    for (const RandomExpression& e : all)
+        for (FuseHome home : homes) {
+            const auto outcome =
+                derive(machine_by_id("h200-sxm"), made(e.text, e.tensors), {.home = home, .top = 64});
+            const auto* plans = std::get_if<FusePlans>(&outcome);
+            if (!plans) continue;
+            for (const FusePlan& plan : plans->plans) {
+                if (!plan.buildable) continue;
+                const auto seen = covered(plan);
+                const std::int64_t vectors = fuse_sizes(plan).vectors;
+                const std::int64_t rows = plan.program.form == FuseForm::row ? plan.program.rows : 1;
+                ASSERT_EQ(std::int64_t(seen.size()), rows * vectors) << fuse_text(plan);
+                for (const auto& [place, times] : seen) {
+                    ASSERT_EQ(times, 1) << fuse_text(plan);
+                    ASSERT_GE(place.second, 0) << fuse_text(plan);
+                }
+                ++launches;
+            }
+        }
+    EXPECT_GE(launches, 300);
+}
+
+TEST(FuseCode, LiteralsOfEveryKindCompile) {
+    const std::vector<std::string> numbers = {"inf",   "-inf",   "1e38", "1e39",    "-1e300",
+                                              "1e-45", "1e-300", "0.1",  "16777217"};
+    const auto compiles = [](const FuseProblem& p) {
+        const auto outcome = derive(machine_by_id("h200-sxm"), p, {.top = 1});
+        EXPECT_NO_THROW(compile_source(fuse_source(std::get<FusePlans>(outcome).plans[0]))) << p.text;
+    };
+    for (const std::string& number : numbers)
+        for (const char* form : {"y = where(m > 0, x, {})", "y = softmax(where(m > 0, x, {}))",
+                                 "s = sum_all(where(m > 0, x, {}))"}) {
+            std::string text = form;
+            text.replace(text.find("{}"), 2, number);
+            compiles(made(text, {"x:bf16[64,256]", "m:bf16[64,256]"}));
+        }
+    FuseBuilder f;  // the language itself has no NaN
+    f.output("y", f.tensor("x", Element::bf16, {64, 256}) + std::nan(""));
+    compiles(f.problem());
 }
 
 TEST(FuseCode, NamesOfAPersonNeverBreakTheText) {

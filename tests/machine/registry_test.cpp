@@ -106,7 +106,7 @@ TEST(Registry, NumbersAgreeWithEachOther) {
         if (l2 && dram) { EXPECT_LT(*l2, *dram) << id; }
         if (const auto l2_rate = l2_bandwidth(m, boost)) {
             EXPECT_GT(*l2_rate * *boost, *peak) << id;
-            EXPECT_LE(*l2_rate / *m.count("sm.count"), *m.number<BytesPerCycle>("l2.port", Per::sm)) << id;
+            EXPECT_LE(*l2_rate / *m.count("sm.count"), *bytes_per_cycle_per_sm(m, "l2.port", boost)) << id;
         }
     }
 }

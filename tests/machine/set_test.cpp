@@ -32,6 +32,9 @@ TEST(SetNumber, AnyNumber) {
     EXPECT_EQ(per_second.number<Bandwidth>("l2.bandwidth"), Bandwidth(9.7e12));
     EXPECT_EQ(per_second.number<BytesPerCycle>("l2.bandwidth", Per::sm), std::nullopt);
     EXPECT_EQ(after("l2.size=1MiB").find("l2.size")->source, "--set");
+    // A ratio needs no unit; it is written with its own.
+    EXPECT_EQ(after("l2.coalesced=1.5").number<Ratio>("l2.coalesced"), Ratio(1.5));
+    EXPECT_EQ(after("l2.coalesced=1.5").find("l2.coalesced")->text, "1.5 1");
 }
 
 TEST(SetNumber, UnknownRemoves) {

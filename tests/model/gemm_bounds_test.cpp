@@ -52,5 +52,23 @@ TEST(L2LowerBound, OfTheMadeUpGpu) {
     EXPECT_TRUE(std::isnan(l2_lower_bound_bytes(hw, t, p)));
 }
 
+TEST(SharedLowerBound, OfTheMadeUpGpu) {
+    GemmHardware hw = made_up_gpu();
+    hw.registers_per_sm = 16384;  // 65536 B
+    const GemmProblem p = gemm_problem(1024, 1024, 1024);
+    // As L2's with the same storage on four SMs.
+    EXPECT_EQ(shared_lower_bound_bytes(hw, p), 33554432 - 4 * 131072 - 2097152);
+    // 64 tiles of 128x128 take 16 steps of 64; each step's A is read once, its B by both warpgroups' 64 rows:
+    // (128 + 2 x 128) x 64 x 2 B = 49152 B; C is 2 MiB.
+    GemmTile t = wgmma_tile(128, 128);
+    t.warp_m = 64, t.warp_n = 128;
+    EXPECT_EQ(shared_traffic_bytes(t, p), 64.0 * 16 * 49152 + 2097152);
+    // Half a tile more of M is a whole one, zeros and all.
+    const GemmProblem more = gemm_problem(1088, 1024, 1024);
+    EXPECT_EQ(shared_traffic_bytes(t, more), 72.0 * 16 * 49152 + 2 * 1088 * 1024);
+    hw.sms = unknown_number;
+    EXPECT_TRUE(std::isnan(shared_lower_bound_bytes(hw, p)));
+}
+
 }  // namespace
 }  // namespace rooftile

@@ -74,8 +74,27 @@ TEST(L2Busy, CountsWhatCrosses) {
     const GemmTile t = wgmma_tile(128, 256);
     // 2 x 2 tiles of (128 + 256) x 64, C 256 x 512; 2 B each
     EXPECT_EQ(l2_busy_bytes(hw, t, p), 4 * 384 * 64 * 2 + 256 * 512 * 2);
-    hw.l2_parts = 2;  // and A and B once more
-    EXPECT_EQ(l2_busy_bytes(hw, t, p), 4 * 384 * 64 * 2 + 256 * 512 * 2 + (256 + 512) * 64 * 2);
+    // A line of A or B has two readers: one of them at least is on the other half in three cases of four.
+    hw.l2_parts = 2;
+    EXPECT_EQ(l2_busy_bytes(hw, t, p), 4 * 384 * 64 * 2 + 256 * 512 * 2 + 0.75 * (256 + 512) * 64 * 2);
+    // One row of tiles reads B once, and half of its lines lie on the other side.
+    const GemmProblem row = gemm_problem(128, 512, 64);
+    EXPECT_EQ(l2_busy_bytes(hw, t, row),
+              2 * 384 * 64 * 2 + 128 * 512 * 2 + (0.75 * 128 + 0.5 * 512) * 64 * 2);
+}
+
+TEST(StepCycles, APortTakesWhatItsSmAsksFor) {
+    GemmHardware hw = made_up_gpu();
+    hw.l2_share = 64;
+    hw.l2_port = 40;
+    hw.l2_coalesced = 2;
+    GemmTile t = wgmma_tile(128, 128);
+    // Both operands reach L2 half as often, 128 rows for each CTA; its port sees all 256.
+    EXPECT_DOUBLE_EQ(l2_step_cycles(hw, t, large_problem()), 256 * 128 / 40.0);
+    t.cluster_m = 2;  // B comes in halves: 192
+    EXPECT_DOUBLE_EQ(l2_step_cycles(hw, t, large_problem()), 192 * 128 / 40.0);
+    hw.l2_port = std::nan("");
+    EXPECT_DOUBLE_EQ(l2_step_cycles(hw, t, large_problem()), 128 * 128 / 64.0);
 }
 
 TEST(Waves, CountTheTailAndWholeClusters) {

@@ -103,6 +103,49 @@ TEST(GemmTime, OneSmStreamsNoFasterThanItsOwnLimit) {
     EXPECT_DOUBLE_EQ(gemm_time(hw, t, row, s, waves(hw, t, row), 0, 9).step, 384);
 }
 
+TEST(GemmTime, TwoReadersOfALineKeepInStep) {
+    GemmHardware hw = made_up_gpu();
+    hw.l2_share = 64;
+    hw.dram_bandwidth = 1e12;
+    hw.dram_per_sm = 20;
+    hw.dram_per_sm_pair = 25;
+    GemmTile t = wgmma_tile(128, 128);
+    const auto step = [&](const GemmProblem& p) {
+        return streamed_cycles(hw, t, p, cluster_grid(p, t.tile_m, t.tile_n, 1, 1));
+    };
+    // Two rows of tiles, four columns: a quarter of A for each, and B at 25 B/clk.
+    EXPECT_DOUBLE_EQ(step(gemm_problem(256, 512, 6400)), 128 * 32 / 20.0 + 128 * 128 / 25.0);
+    // A pair that shares B by multicast reads it once, half each.
+    t.cluster_m = 2;
+    EXPECT_DOUBLE_EQ(step(gemm_problem(256, 512, 6400)), 128 * 32 / 20.0 + 128 * 64 / 20.0);
+    t.cluster_m = 1;
+    // Four rows: each has its quarter.
+    EXPECT_DOUBLE_EQ(step(gemm_problem(512, 512, 6400)), 128 * 64 / 20.0);
+    // Where it is unknown, or more than two of one, each of two has its half.
+    for (double pair : {std::nan(""), 41.0}) {
+        hw.dram_per_sm_pair = pair;
+        EXPECT_DOUBLE_EQ(step(gemm_problem(256, 512, 6400)), 128 * 32 / 20.0 + 128 * 64 / 20.0);
+    }
+    hw.dram_per_sm = std::nan("");
+    EXPECT_TRUE(std::isnan(step(gemm_problem(256, 256, 6400))));
+}
+
+// L2 keeps its own clock: the same seconds are fewer cycles of a slower SM.
+TEST(GemmTime, L2AndItsPortAreTimedInSeconds) {
+    GemmHardware hw = made_up_gpu();
+    hw.dram_bandwidth = 1e12;
+    const GemmProblem p = gemm_problem(256, 512, 6400);
+    const GemmTile t = wgmma_tile(64, 128);
+    const StepCycles s = step_cycles(hw, t, p);  // 192 rows of 128 B at 32 B/clk: 768 cycles at 1 GHz
+    const Waves w = waves(hw, t, p);
+    GemmTimer timer(hw, t, p, s, w, 9);
+    EXPECT_DOUBLE_EQ(timer.at(1e9, 0).step, 768);
+    EXPECT_DOUBLE_EQ(timer.at(0.5e9, 0).step, 384);
+    hw.l2_port = 16;
+    const StepCycles narrow = step_cycles(hw, t, p);
+    EXPECT_DOUBLE_EQ(GemmTimer(hw, t, p, narrow, w, 9).at(0.5e9, 0).step, 768);
+}
+
 TEST(GemmTime, AStepHasALeastTime) {
     GemmHardware hw = made_up_gpu();
     hw.l2_share = 64;
@@ -124,7 +167,7 @@ TEST(GemmTime, TheStoreAndTheTurnShow) {
     const GemmProblem p = gemm_problem(256, 256, 6400);
     const StepCycles s = step_cycles(hw, t, p);
     // 4 boxes * 300 / 2 + 32768 B / 64 B/clk = 1112
-    EXPECT_EQ(store_cycles(hw, t, p), 1112);
+    EXPECT_EQ(store_cycles(hw, t, p, hw.store_latency), 1112);
     EXPECT_EQ(gemm_time(hw, t, p, s, waves(hw, t, p), 0, 4).tile_cycles, 100 * 512 + 500 + 1112);
     t.epilogue_overlapped = true;
     EXPECT_EQ(gemm_time(hw, t, p, s, waves(hw, t, p), 0, 4).tile_cycles, 100 * 512 + 500);
@@ -216,6 +259,7 @@ RC_GTEST_PROP(GemmTimeFloor, IsBelowEveryTime, ()) {
     hw.tile_turn = maybe(1000);
     hw.step_floor = maybe(300);
     hw.dram_per_sm = maybe(100);
+    hw.dram_per_sm_pair = maybe(100);
     hw.pingpong_turn = maybe(1000);
     hw.l2_coalesced = *rc::gen::inRange(1, 4);
     hw.l2_parts = *rc::gen::inRange(1, 3);
@@ -233,8 +277,9 @@ RC_GTEST_PROP(GemmTimeFloor, IsBelowEveryTime, ()) {
     const Waves w = waves(hw, t, p);
     const int stages = *rc::gen::inRange(2, 20);
     RC_PRE(w.slots > 0);  // else no cluster of that size fits
-    const double floor =
-        GemmTimeFloor(hw, p).seconds(t, cluster_grid(p, t.tile_m, t.tile_n, 1, 1), k_steps(t, p), s, stages);
+    const TileGrid tiles = cluster_grid(p, t.tile_m, t.tile_n, 1, 1);
+    const double floor = GemmTimeFloor(hw).seconds(
+        t, tiles, {k_steps(t, p), s, streamed_cycles(hw, t, p, tiles), exchange_cycles(hw, t)}, stages);
     RC_ASSERT(floor > 0);
     for (double dram : {0.0, p.compulsory_bytes().value, std::nan("")})
         RC_ASSERT(floor <= gemm_time(hw, t, p, s, w, dram, stages).least);

@@ -23,10 +23,12 @@ struct Row {
     double time_us = 0;
 };
 
-// Three runs: two H200s of one day, then one whole suite on a third; the last was not used to fit anything.
+// Two H200s of one day, one whole suite on a third, and the same suite again as planned by a model that the third
+// had mended. Of the last only `tma.store_latency_loaded` was taken, from its 32 plans with K = 512.
 constexpr const char* several = "2026-11-21-h200-plans.csv";
 constexpr const char* fitted = "2026-11-21-h200-suite.csv";
 constexpr const char* settled = "2026-11-21-h200-settled.csv";
+constexpr const char* mended = "2026-11-21-h200-mended.csv";
 
 std::vector<Row> recorded_rows(const std::string& name) {
     std::ifstream file(ROOFTILE_SOURCE_DIR "/bench/results/history/" + name);
@@ -43,10 +45,11 @@ std::vector<Row> recorded_rows(const std::string& name) {
         r.tile_m = number(3), r.tile_n = number(4), r.stages = number(5), r.consumer_warpgroups = number(6);
         r.schedule = field.at(7) == "pingpong" ? Schedule::pingpong : Schedule::cooperative;
         r.cluster_m = number(8), r.cluster_n = number(9);
-        r.order = field.at(10) == "row"      ? Order::row
-                  : field.at(10) == "column" ? Order::column
-                                             : Order::grouped;
-        if (r.order == Order::grouped) r.group = number(11);
+        r.order = field.at(10) == "row"          ? Order::row
+                  : field.at(10) == "column"     ? Order::column
+                  : field.at(10) == "serpentine" ? Order::serpentine
+                                                 : Order::grouped;
+        if (r.order != Order::row && r.order != Order::column) r.group = number(11);
         r.split_k = number(12), r.ctas_per_sm = number(13), r.top = 1;
         r.simulate = false;
         row.time_us = std::stod(field.at(14));
@@ -103,19 +106,29 @@ Figures figures(const Machine& machine, const std::vector<Row>& rows, std::int64
 
 constexpr std::int64_t any = std::int64_t{1} << 40;
 
-TEST(RecordedRuns, PredictionsAreAsGoodAsStated) {
-    const std::vector<Row> rows = recorded_rows(settled);
+/// What a run's problems of M >= 2048, of 128 <= M < 2048 and below reach at least.
+struct Stated {
+    const char* run;
+    double error[3];  ///< mean absolute, at most
+    double right[3];  ///< share of problems whose first plan is within 3 % of the fastest, at least
+};
+
+void expect_as_stated(const Stated& stated) {
+    const std::vector<Row> rows = recorded_rows(stated.run);
     ASSERT_GT(rows.size(), 1500u);
     const Machine h200 = machine_by_id("h200-sxm");
-    const Figures large = figures(h200, rows, 2048, any), middle = figures(h200, rows, 128, 2048),
-                  small = figures(h200, rows, 1, 128);
-    EXPECT_LE(large.error, 0.025) << large.rows;
-    EXPECT_LE(middle.error, 0.042) << middle.rows;
-    EXPECT_LE(small.error, 0.036) << small.rows;
-    // The rest misses by less than 2 % more, mostly: two blocks of 0.1 s scatter by 1.5 % each.
-    EXPECT_GE(large.within, 0.87 * large.problems) << large.within << " of " << large.problems;
-    EXPECT_GE(middle.within + small.within, 0.76 * (middle.problems + small.problems))
-        << middle.within << " of " << middle.problems << ", " << small.within << " of " << small.problems;
+    constexpr std::int64_t bounds[] = {any, 2048, 128, 1};
+    for (int i = 0; i < 3; ++i) {
+        const Figures f = figures(h200, rows, bounds[i + 1], bounds[i]);
+        EXPECT_LE(f.error, stated.error[i]) << stated.run << ", M from " << bounds[i + 1];
+        EXPECT_GE(f.within, stated.right[i] * f.problems) << stated.run << ", M from " << bounds[i + 1];
+    }
+}
+
+// The rest misses by less than 2 % more, mostly: two blocks of 0.1 s scatter by 1.5 % each.
+TEST(RecordedRuns, PredictionsAreAsGoodAsStated) {
+    expect_as_stated({settled, {0.024, 0.035, 0.034}, {0.87, 0.83, 0.87}});
+    expect_as_stated({mended, {0.027, 0.034, 0.031}, {0.89, 0.82, 0.92}});
 }
 
 TEST(RecordedRuns, OtherPartsAreNearToo) {
@@ -124,15 +137,15 @@ TEST(RecordedRuns, OtherPartsAreNearToo) {
         const std::vector<Row> rows = recorded_rows(run);
         ASSERT_GT(rows.size(), 650u);
         EXPECT_LE(figures(h200, rows, 2048, any).error, 0.04) << run;
-        EXPECT_LE(figures(h200, rows, 1, 2048).error, 0.06) << run;
+        EXPECT_LE(figures(h200, rows, 1, 2048).error, 0.05) << run;
     }
 }
 
 // Each term earns its place: without it the same rows are predicted worse.
 TEST(RecordedRuns, EveryTermIsNeeded) {
-    const std::vector<Row> rows = recorded_rows(settled);
     const Machine h200 = machine_by_id("h200-sxm");
-    const auto worse = [&](const char* key, std::int64_t least, std::int64_t most) {
+    const auto worse = [&](const char* run, const char* key, std::int64_t least, std::int64_t most) {
+        const std::vector<Row> rows = recorded_rows(run);
         Machine broken = h200;
         EXPECT_EQ(broken.facts.erase(key), 1u) << key;
         const double with = figures(h200, rows, least, most).scatter;
@@ -144,10 +157,12 @@ TEST(RecordedRuns, EveryTermIsNeeded) {
                                                                           {"energy.fill", 128, any},
                                                                           {"energy.shared_read", 128, any},
                                                                           {"dram.per_sm", 1, 256},
+                                                                          {"dram.per_sm_pair", 128, 512},
                                                                           {"tma.latency_loaded", 1, any},
                                                                           {"l2.coalesced", 64, 512},
                                                                           {"launch.gap_stream", 1, 128}})
-        EXPECT_GT(worse(key, least, most), 0.02) << key;
+        EXPECT_GT(worse(settled, key, least, most), 0.02) << key;
+    EXPECT_GT(worse(mended, "tma.store_latency_loaded", 2048, any), 0.02);
 }
 
 }  // namespace

@@ -497,6 +497,8 @@ RC_GTEST_PROP(DeriveProperties, PlansObeyTheMachine, ()) {
                 : 255 * config.threads();
         RC_ASSERT(registers * config.ctas_per_sm <= 65536);
         RC_ASSERT(*plan.prediction.dram_bytes >= *plan.prediction.dram_lower_bound_bytes);
+        RC_ASSERT(*plan.prediction.l2_bytes >= *plan.prediction.l2_lower_bound_bytes);
+        RC_ASSERT(*plan.prediction.shared_traffic_bytes >= *plan.prediction.shared_lower_bound_bytes);
         RC_ASSERT(*plan.prediction.l2_bytes >= *plan.prediction.moved_bytes);
         RC_ASSERT(*plan.prediction.dram_bytes >= *plan.prediction.moved_bytes);
         RC_ASSERT(*plan.prediction.tflops < 132 * 4096 * 1.98e9 / 1e12);

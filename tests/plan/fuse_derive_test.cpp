@@ -45,7 +45,7 @@ TEST(FuseDerive, EveryPlanKeepsItsWalls) {
 }
 
 TEST(FuseDerive, PlansAskForTheSharedMemoryTheirRowsTake) {
-    constexpr std::int64_t per_cta = 227 * 1024, exchange = 1024;
+    constexpr std::int64_t per_cta = 227 * 1024, exchange = 1792;
     int staged = 0;
     for (const char* x : {"bf16[32768,256]", "fp32[16384,4096]", "bf16[64,65536]", "fp32[1,1]", "fp32[9,33]"})
         for (FuseHome home : {FuseHome::registers, FuseHome::shared, FuseHome::twice}) {
@@ -63,17 +63,20 @@ TEST(FuseDerive, PlansAskForTheSharedMemoryTheirRowsTake) {
                 ASSERT_TRUE(plan.resources.shared_bytes);
                 const std::int64_t asked = *plan.resources.shared_bytes;
                 EXPECT_EQ(asked, staged_rows(plan.program, c).bytes);
-                // x and r, for every stage what all threads hold
+                // x and r: of every row what this CTA's threads take, no more than there is
+                const std::int64_t taken = std::int64_t(c.items) * c.threads_per_row * c.width;
                 const std::int64_t rows =
-                    std::int64_t(c.stages) * c.items * c.threads * c.width * 2 * element;
+                    c.rows_per_cta() * std::min(taken, plan.program.columns) * 2 * element;
                 EXPECT_EQ(asked, home == FuseHome::shared ? rows : 0) << x << " plan " << plan.rank;
                 EXPECT_LE(asked + exchange, per_cta);
                 for (const StagedRows::Tensor& t : staged_rows(plan.program, c).tensors)
                     EXPECT_EQ(t.offset % 16, 0);
+                EXPECT_EQ(asked > 0 ? plan.program.columns * element % 16 : 0, 0)
+                    << "no bulk copy brings such rows";
                 staged += asked > 0;
             }
         }
-    EXPECT_GE(staged, 50);
+    EXPECT_GE(staged, 10);
 }
 
 TEST(FuseDerive, VectorsAreAsWideAsShapeAndAlignmentAllow) {

@@ -11,6 +11,7 @@
 #include "rooftile/machine/read.hpp"
 #include "rooftile/machine/registry.hpp"
 #include "rooftile/machine/set.hpp"
+#include "rooftile/machine/units_text.hpp"
 #include "rooftile/probe/document.hpp"
 #include "rooftile/probe/lab.hpp"
 #include "tests/json_schema.hpp"
@@ -39,6 +40,8 @@ ProbeRun made_up_run() {
     energy.values = {{"energy.flop.bf16", "energy.flop.bf16", 0.5432, "pJ/FLOP", 0.01, 20, ""},
                      {"energy.exponent", "energy.exponent", 1.55, "1", 0.1, 20, ""},
                      {"energy.fill", "energy.fill", 15.2, "pJ/B", 1, 20, ""},
+                     {"energy.dram", "energy.dram", 52, "pJ/B", 1, 20, ""},
+                     {"power.static", "power.static", 139, "W", 3, 20, ""},
                      {"power.idle", "power.idle", 121.4, "W", 0, 1, ""},
                      {"cluster.sms_4", "cluster.sms_4", 120, "SMs", 0, 1, ""},
                      {"clock.matrix", "clock.sustained.bf16", 1335, "MHz", 9, 40, ""}};
@@ -77,7 +80,7 @@ TEST(ProbeMachineFile, WhatAKeyRefusesIsLeftOutAndNamed) {
     ASSERT_EQ(notes.size(), 2u);
     EXPECT_NE(notes[0].find("tma.latency.dram"), std::string::npos);
     EXPECT_NE(notes[1].find("l2.port"), std::string::npos);
-    EXPECT_EQ(machine.find("l2.port")->value, 64);
+    EXPECT_EQ(machine.find("l2.port")->value, machine_by_id("h200-sxm").find("l2.port")->value);
     EXPECT_NO_THROW(parse_machine(to_toml(machine), "probed.toml"));
 }
 
@@ -97,10 +100,73 @@ TEST(ProbeMachineFile, AFactorOfTwoIsNoticed) {
     EXPECT_EQ(differences(run).size(), 1u);
     set_fact(run.gpu.machine, "l2.port", "57.52 B/clk/SM", "");
     EXPECT_TRUE(differences(run).empty());
-    // Another form of the same number is not compared.
+    // Another form of the same number: 681.2 ns are 906 clk at 1.33 GHz and 1349 at 1.98.
     set_fact(run.gpu.machine, "clock.sustained.bf16", "1.33 GHz", "");
-    set_fact(run.gpu.machine, "tma.latency_dram", "2000 clk", "");
-    EXPECT_TRUE(differences(run).empty());
+    set_fact(run.gpu.machine, "clock.boost", "1.98 GHz", "");
+    for (const auto& [clocks, noticed] :
+         {std::pair{"2000 clk", true}, {"1400 clk", false}, {"1000 clk", false}, {"810 clk", true}}) {
+        set_fact(run.gpu.machine, "tma.latency_dram", clocks, "");
+        EXPECT_EQ(!differences(run).empty(), noticed) << clocks;
+    }
+}
+
+/// What a probe would measure on a GPU that is just as its machine file says, every key in the probe's unit.
+ProbeRun as_the_file_says(const Machine& machine) {
+    ProbeRun run;
+    run.gpu.machine = machine;
+    ProbeResult& all = run.results.emplace_back();
+    for (const Probe& probe : probes()) {
+        std::istringstream keys{std::string(probe.keys)}, units{std::string(probe.units)};
+        std::string key, text;
+        while (keys >> key && units >> text) {
+            const Fact* fact = machine.find(key);
+            if (!fact) continue;
+            const auto unit = std::get<NumberText>(parse_number(text == "1" ? text : "1 " + text)).unit;
+            const auto value = in_form(*fact, unit.dimension, unit.per, machine.find("clock.boost")->value,
+                                       machine.find("sm.count")->value);
+            EXPECT_TRUE(value) << key << ": " << fact->text << " cannot be compared with " << text;
+            all.values.push_back({key, key, value.value_or(0) / unit.scale, text, 0, 1, ""});
+        }
+    }
+    return run;
+}
+
+TEST(ProbeMachineFile, AFactorOfTwoInAnyNumberIsNoticed) {
+    for (const char* id : {"h200-sxm", "h100-sxm"}) {
+        const ProbeRun right = as_the_file_says(machine_by_id(id));
+        EXPECT_GE(right.results[0].values.size(), id == std::string("h200-sxm") ? 30u : 5u) << id;
+        for (const ProbeDifference& d : differences(right))
+            ADD_FAILURE() << id << ": " << d.key << " " << d.measured << " " << d.shipped;
+        for (const ProbeValue& v : right.results[0].values) {
+            for (const double factor : {2.0, 0.5}) {
+                ProbeRun wrong = right;
+                wrong.gpu.machine.facts.find(v.key)->second.value *= factor;
+                const auto found = differences(wrong);
+                EXPECT_TRUE(
+                    std::any_of(found.begin(), found.end(), [&](const auto& d) { return d.key == v.key; }))
+                    << id << ": " << v.key << " x " << factor;
+            }
+        }
+    }
+}
+
+TEST(ProbeMachineFile, EnergiesAreOneSetOrNone) {
+    for (const std::string_view key : energy_keys()) {
+        ProbeRun run = made_up_run();
+        std::erase_if(run.results[1].values, [&](const ProbeValue& v) { return v.key == key; });
+        ASSERT_EQ(run.results[1].values.size(), made_up_run().results[1].values.size() - 1) << key;
+        std::vector<std::string> notes;
+        const Machine machine = probed_machine(run, "2026-11-21", "x", notes);
+        ASSERT_EQ(notes.size(), 1u) << key;
+        EXPECT_NE(notes[0].find(key), std::string::npos) << notes[0];
+        const Machine shipped = machine_by_id("h200-sxm");
+        for (const std::string_view other : energy_keys()) {
+            ASSERT_TRUE(shipped.find(other)) << other;
+            EXPECT_EQ(machine.find(other)->source, shipped.find(other)->source) << other;
+        }
+        EXPECT_NE(machine.find("power.idle")->source,
+                  shipped.find("power.idle") ? shipped.find("power.idle")->source : "");
+    }
 }
 
 TEST(ProbeRoofs, AValueAboveItsRoofFailsTheProbe) {
@@ -165,7 +231,7 @@ TEST(ProbeDocument, GoesThroughAPipe) {
 TEST(ProbeDocument, HoldsEveryRow) {
     const Json document = probe_document(context_of("rooftile machine probe"), made_up_run(), {"a note"});
     EXPECT_EQ(document["schema"], "rooftile/probe/1");
-    EXPECT_EQ(document["values"].size(), 10u);
+    EXPECT_EQ(document["values"].size(), 12u);
     EXPECT_EQ(document["points"].size(), 1u);
     EXPECT_EQ(document["points"][0]["probe"], "tma");
     EXPECT_EQ(document["probes"][1]["failure"], "ended after 70 s without an answer");

@@ -8,13 +8,14 @@
 #include "rooftile/problem/expression.hpp"
 #include "rooftile/report/fuse_json.hpp"
 #include "rooftile/report/fuse_text.hpp"
+#include "tests/json_schema.hpp"
 
 namespace rooftile {
 namespace {
 
 std::variant<FusePlans, FuseInfeasible> outcome_of(const Machine& machine, std::string_view text) {
-    const std::vector<TensorDeclaration> tensors = {tensor_declaration("x:bf16[512,1024]"),
-                                                    tensor_declaration("b:bf16[1024]")};
+    std::vector<TensorDeclaration> tensors = {tensor_declaration("x:bf16[512,1024]")};
+    if (text.find(" b") != text.npos) tensors.push_back(tensor_declaration("b:bf16[1024]"));
     return derive(machine, expression_graph(text, tensors));
 }
 
@@ -38,6 +39,31 @@ TEST(FuseDocument, HasTheContractsKeys) {
     for (const Json& step : plan.at("derivation"))
         for (const char* key : {"quantity", "formula", "inputs", "value", "unit", "limit"})
             EXPECT_TRUE(step.contains(key)) << key;
+}
+
+TEST(FuseDocument, FollowsItsSchema) {
+    const JsonSchema schema("fuse-plan-1.json");
+    const Machine machine = machine_by_id("h200-sxm");
+    Machine bare;
+    bare.id = "bare";
+    for (const Machine& m : {machine, bare})
+        for (const char* text : {"y = gelu(x + b)", "y = softmax(x + b)", "y = sum_all(x)", "y = argmax(x)",
+                                 "y = (x + b) / sum_all(x)"})
+            EXPECT_EQ(schema.faults(plan_document(context_of(m, "test"), outcome_of(m, text))), "") << text;
+}
+
+TEST(FuseDocument, OneOperatorTakesTheSameTimeFusedAndUnfused) {
+    for (const char* id : {"h200-sxm", "a100-80-sxm"})
+        for (const char* text : {"y = softmax(x)", "y = x + b", "y = gelu(x)", "y = sum(x)"}) {
+            const Machine machine = machine_by_id(id);
+            const auto plans = std::get<FusePlans>(outcome_of(machine, text));
+            EXPECT_EQ(plans.unfused.moved_bytes, plans.fused.moved_bytes) << text;
+            EXPECT_EQ(plans.unfused.time_us, plans.fused.time_us) << text;
+            EXPECT_EQ(plans.plans.front().prediction.speedup, 1) << text;
+        }
+    // Two operators are two launches.
+    const auto two = std::get<FusePlans>(outcome_of(machine_by_id("h200-sxm"), "y = gelu(x + b)"));
+    EXPECT_GT(*two.unfused.time_us, *two.fused.time_us);
 }
 
 TEST(FuseDocument, NamesWhatIsUnknownAndWhatCannotBe) {

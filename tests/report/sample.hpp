@@ -40,7 +40,10 @@ inline GemmPlan plan(int rank) {
                     .moved_bytes = 5754585088,
                     .dram_bytes = 553648128,
                     .l2_bytes = 4000000000,
-                    .dram_lower_bound_bytes = 268435456};
+                    .dram_lower_bound_bytes = 268435456,
+                    .l2_lower_bound_bytes = 2000000000,
+                    .shared_traffic_bytes = 9000000000,
+                    .shared_lower_bound_bytes = 7500000000};
     p.derivation = {
         {"accumulator_registers",
          "tile_m * tile_n / (128 * consumer_warpgroups)   [M12]",

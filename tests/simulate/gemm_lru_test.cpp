@@ -162,12 +162,111 @@ RC_GTEST_PROP(SimulateLru, TilesAddUp, ()) {
     RC_ASSERT(std::abs(a * steps - double(t.a_hits)) < 1e-6 && std::abs(b * steps - double(t.b_hits)) < 1e-6);
 }
 
+// Two tiles of 2 x 2 side by side, K = 8 in steps of 1, one byte an element; the right one at half the speed.
+// A is read by both: 2 B a step; B0 and B1 by one each, 2 B a step; C: 4 B a tile.
+GemmWalk two_tiles_one_late() {
+    return {.m = 2,
+            .n = 4,
+            .k = 8,
+            .a_bytes = 1,
+            .b_bytes = 1,
+            .c_bytes = 1,
+            .tile_m = 2,
+            .tile_n = 2,
+            .tile_k = 1,
+            .clusters = 2,
+            .late_clusters = 1,
+            .lag = 1};
+}
+
+TEST(SimulateLag, ByHand) {
+    // At its step p the late CTA is p steps behind. Since A's block was read the other has read A and B0 of
+    // p steps and it itself A and B1 of p steps: 8 p bytes. 16 B of L2 are enough up to p = 2, and A's blocks
+    // 3 to 7 are read again.
+    const GemmWalk g = two_tiles_one_late();
+    const GemmTraffic t = simulate_lru(g, 16);
+    EXPECT_EQ(t.dram_a_bytes, 2 * 8 + 2 * 5);
+    EXPECT_EQ(t.dram_b_bytes, 4 * 8);
+    EXPECT_EQ(t.dram_c_bytes, 8);
+    EXPECT_EQ(t.a_hits, 3);
+    EXPECT_EQ(t.dram_waits, 16);  // B is never there
+    EXPECT_EQ(simulate_blocks(g, 16).dram_a_bytes, t.dram_a_bytes);
+    // With all of it in L2, 56 B, nothing is read twice; with nothing, all but step 0, taken together.
+    EXPECT_EQ(simulate_lru(g, 56).dram_bytes(), 56);
+    EXPECT_EQ(simulate_lru(g, 0).dram_a_bytes, 2 * 8 + 2 * 7);
+}
+
+GemmWalk late_walk(GemmWalk g, int late, double lag) {
+    g.late_clusters = std::min<std::int64_t>(late, g.clusters - 1);
+    g.lag = lag;
+    return g;
+}
+GemmWalk drawn_late_walk() {
+    return late_walk(drawn_walk(), *rc::gen::inRange(0, 8), *rc::gen::inRange(0, 50) / 100.0);
+}
+
+RC_GTEST_PROP(SimulateLag, NoLagIsLockStep, ()) {
+    const GemmWalk g = drawn_walk(), none = late_walk(g, 3, 0);
+    const std::int64_t capacity = drawn_capacity(g);
+    RC_ASSERT(simulate_lru(none, capacity) == simulate_lru(g, capacity));
+    RC_ASSERT(simulate_blocks(none, capacity) == simulate_blocks(g, capacity));
+    RC_ASSERT(simulate_opt(drawn_late_walk(), 0).dram_bytes() > 0);
+}
+
+RC_GTEST_PROP(SimulateLag, ReadsNoLessThanLockStepAndNoMoreThanL2Gives, ()) {
+    const GemmWalk g = drawn_late_walk();
+    const std::int64_t capacity = drawn_capacity(g);
+    const GemmTraffic t = simulate_lru(g, capacity), lock_step = simulate_lru(late_walk(g, 0, 0), capacity);
+    RC_ASSERT(t.dram_bytes() >= lock_step.dram_bytes());
+    RC_ASSERT(t.dram_bytes() >= simulate_opt(g, capacity).dram_bytes());
+    RC_ASSERT(t.l2_read_bytes >= t.dram_a_bytes + t.dram_b_bytes);
+    RC_ASSERT(t.both_hits <= std::min(t.a_hits, t.b_hits));
+    RC_ASSERT(std::max(t.a_hits, t.b_hits) <= t.steps);
+    RC_ASSERT(lru_dram_bytes(g, capacity) == t.dram_bytes());
+    RC_ASSERT(simulate_lru(g, all_bytes(g)) == simulate_lru(late_walk(g, 0, 0), all_bytes(g)));
+    RC_ASSERT(simulate_blocks(g, all_bytes(g)).dram_bytes() == all_bytes(g));
+}
+
+// Walks that fall behind by a tenth to the whole of a tile, over caches too small to keep much from round to
+// round, as those of a GPU are: beside two clocks block by block.
+TEST(SimulateLag, IsNearTheSimulationBlockByBlock) {
+    std::mt19937 random(20261122);
+    const auto number = [&](int low, int high) {
+        return std::uniform_int_distribution<int>(low, high)(random);
+    };
+    double mean = 0, worst = 0, ignored = 0;
+    constexpr int cases = 300;
+    for (int i = 0; i < cases; ++i) {
+        GemmWalk g = random_walk(number);
+        g.cluster_m = g.cluster_n = g.split_k = 1;
+        g.tile_m = g.tile_n = 4, g.tile_k = 1;
+        g.m = number(60, 120), g.n = number(60, 120), g.k = number(60, 120);
+        g.clusters = number(24, 40), g.group = number(1, 8);
+        g = late_walk(g, number(2, 5), number(10, 100) / 100.0 / double(g.rounds()));
+        const std::int64_t capacity = (g.m * g.a_bytes + g.n * g.b_bytes) * g.k * number(4, 15) / 100;
+        const double exact = double(simulate_blocks(g, capacity).dram_bytes());
+        const double error = std::abs(double(simulate_lru(g, capacity).dram_bytes()) / exact - 1);
+        mean += error / cases, worst = std::max(worst, error);
+        ignored +=
+            std::abs(double(simulate_lru(late_walk(g, 0, 0), capacity).dram_bytes()) / exact - 1) / cases;
+    }
+    EXPECT_LE(mean, 0.012);
+    EXPECT_LE(worst, 0.12);
+    EXPECT_GE(ignored, 2 * mean) << "lock step is as near";
+}
+
 TEST(SimulateLru, RefusesWhatIsNoWalk) {
     GemmWalk g = sixteen_tiles();
     g.k = 0;
     EXPECT_THROW(simulate_lru(g, 1), RequestError);
     g = sixteen_tiles();
     g.clusters = 0;
+    EXPECT_THROW(simulate_lru(g, 1), RequestError);
+    g = sixteen_tiles();
+    g.late_clusters = 2, g.lag = 0.1;  // who is there to lag behind?
+    EXPECT_THROW(simulate_lru(g, 1), RequestError);
+    g = sixteen_tiles();
+    g.lag = -0.1;
     EXPECT_THROW(simulate_lru(g, 1), RequestError);
     g = sixteen_tiles();
     g.m = g.n = std::int64_t{1} << 30;  // 2^58 tiles

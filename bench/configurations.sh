@@ -1,0 +1,12 @@
+#!/bin/sh
+# Times of configurations that nothing was fitted to, beside their predictions: every problem of the suite with its
+# chosen plan and seven drawn from all that pass the walls, up to twice the predicted time.
+# usage: bench/configurations.sh PROGRAM OUT_FOLDER [more arguments of measure gemm: --max-seconds 590, --filter TEXT]
+#
+# Writes OUT_FOLDER/<gpu>-configurations.jsonl, one row a configuration, and the table and bars as
+# <gpu>-configurations.txt. A run that was cut is gone on with by the same command. Exit code: 8 where a bar is missed.
+[ $# -ge 2 ] || { echo "usage: $0 PROGRAM OUT_FOLDER [arguments of measure gemm]" >&2; exit 2; }
+program=$1 out=$2
+shift 2
+exec sh "$(dirname "$0")/recorded.sh" "$program" "$out" bench/suites/gemm.toml configurations predictions \
+    --sample 8 --baseline none "$@"

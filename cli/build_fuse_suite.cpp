@@ -1,0 +1,152 @@
+#include "cli/build_fuse_suite.hpp"
+
+#include <fmt/core.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "cli/fuse_build.hpp"
+#include "cli/planning.hpp"
+#include "rooftile/error.hpp"
+#include "rooftile/measure/fuse_chain.hpp"
+#include "rooftile/measure/measure_kernels.hpp"
+#include "rooftile/problem/fuse_suite.hpp"
+#include "rooftile/report/fuse_json.hpp"
+
+namespace rooftile::cli {
+namespace {
+
+/// One problem's place among all plans that are compiled together: the fused one, then the chain's.
+struct Place {
+    std::size_t first = 0;
+    std::vector<UnfusedKernel> chain;
+};
+
+/// The name of a tensor of a chain: an input's or output's own, "#5" of an intermediate.
+std::string tensor_name(const FuseProblem& problem, int node) {
+    for (const GraphOutput& o : problem.outputs)
+        if (o.node == node) return o.name;
+    const GraphNode& n = problem.nodes[std::size_t(node)];
+    return n.op == Op::input ? n.name : fmt::format("#{}", node);
+}
+
+class SuiteBuild {
+  public:
+    SuiteBuild(const BuildSuiteFlags& flags, const std::string& command)
+        : flags_(flags),
+          suite_(filtered(read_fuse_suite(flags.suite), flags.filter)),
+          target_(target_of(flags.fuse.machine)),
+          context_(context_of(target_.machine, command)) {
+        if (suite_.problems.empty())
+            throw RequestError(fmt::format("--filter {} names no problem of {}", flags.filter, flags.suite));
+        std::error_code error;
+        std::filesystem::create_directories(flags.into, error);
+        if (error) throw RequestError(fmt::format("--into {}: {}", flags.into, error.message()));
+    }
+
+    Json document() {
+        derive_all();
+        const std::vector<FuseOutcome> kernels = compile_all(plans_, 0);
+        for (const FuseOutcome& kernel : kernels)
+            if (const auto* error = std::get_if<Error>(&kernel)) throw *error;
+        Json problems = Json::array();
+        for (std::size_t i = 0; i < suite_.problems.size(); ++i)
+            problems.push_back(problem_of(suite_.problems[i], places_[i], kernels));
+        return {{"schema", "rooftile/builds/1"},
+                {"context", context_json(context_)},
+                {"machine", {{"id", context_.machine_id}, {"name", context_.machine_name}}},
+                {"suite", suite_.name},
+                {"roofs", roofs()},
+                {"problems", std::move(problems)}};
+    }
+
+  private:
+    void derive_all() {
+        const FuseRequest request = request_of(flags_.fuse, 1);
+        for (const FuseSuiteProblem& p : suite_.problems) {
+            const auto outcome = derive_for(target_, p.problem, request);
+            if (const auto* none = std::get_if<FuseInfeasible>(&outcome))
+                throw Error(ExitCode::no_plan, none->message);
+            const FusePlan& plan = std::get<FusePlans>(outcome).plans.front();
+            if (!plan.buildable) throw RequestError("plan 1 cannot be built: " + plan.why_not);
+            places_.push_back({plans_.size(), unfused_kernels(p.problem)});
+            plans_.push_back(plan);
+            for (FusePlan& alone : unfused_plans(target_.machine, places_.back().chain))
+                plans_.push_back(std::move(alone));
+        }
+    }
+
+    Json problem_of(const FuseSuiteProblem& p, const Place& place,
+                    const std::vector<FuseOutcome>& kernels) const {
+        const SuiteLayer& layer = p.layers.front();
+        std::string name = layer.model + "-" + layer.layer;
+        for (char& c : name)
+            if (c == ' ') c = '-';
+        const auto built = [&](std::size_t index, const std::string& file) {
+            const FuseKernel& kernel = std::get<FuseKernel>(kernels[index]);
+            write(file, kernel.cubin());
+            Json out = {{"cubin", file}};
+            out.update(kernel_json(kernel));
+            out["predicted_time_us"] = json_number(kernel.plan().prediction.time_us);
+            return out;
+        };
+        Json operators = Json::array();
+        for (std::size_t i = 0; i < place.chain.size(); ++i) {
+            const UnfusedKernel& alone = place.chain[i];
+            Json one = built(place.first + 1 + i, fmt::format("{}-{}.cubin", name, i + 1));
+            one["expression"] = alone.problem.text;
+            one["operands"] = Json::object();  // of the chain, by the kernel's own names
+            for (std::size_t o = 0; o < alone.operands.size(); ++o) {
+                const int node = alone.problem.inputs[o];
+                one["operands"][alone.problem.nodes[std::size_t(node)].name] =
+                    tensor_name(p.problem, alone.operands[o]);
+            }
+            const GraphNode& n = p.problem.nodes[std::size_t(alone.node)];
+            one["result"] = {{"name", tensor_name(p.problem, alone.node)},
+                             {"type", rooftile::name_of(n.element)},
+                             {"shape", n.shape}};
+            operators.push_back(std::move(one));
+        }
+        return {{"group", layer.model},
+                {"name", layer.model + " " + layer.layer},
+                {"problem", problem_json(p.problem)},
+                {"fused", built(place.first, name + ".cubin")},
+                {"operators", std::move(operators)}};
+    }
+
+    /// The measure station's copy and read kernels: from, to and counts of 16 bytes as in kernels/measure.
+    Json roofs() const {
+        const std::vector<Source> sources = measure_sources(target_.machine.arch);
+        const CachedCompile compiled = compile_cached(sources.front());
+        write("measure.cubin", compiled.compiled.cubin);
+        Json out = {{"cubin", "measure.cubin"}};
+        for (std::size_t i = 0; i < sources.front().name_expressions.size(); ++i)
+            for (const char* name : {"copy", "read"})
+                if (sources.front().name_expressions[i] == std::string("rooftile::") + name)
+                    out[name] = compiled.compiled.lowered_names[i];
+        return out;
+    }
+
+    void write(const std::string& file, const std::string& bytes) const {
+        write_result(bytes, {.file = (std::filesystem::path(flags_.into) / file).string(), .flag = "--into"});
+    }
+
+    const BuildSuiteFlags& flags_;
+    FuseSuite suite_;
+    Target target_;
+    DocumentContext context_;
+    std::vector<FusePlan> plans_;
+    std::vector<Place> places_;
+};
+
+}  // namespace
+
+int build_fuse_suite(const BuildSuiteFlags& flags, const std::string& command) {
+    if (flags.into.empty()) throw RequestError("--suite needs --into FOLDER");
+    if (!flags.fuse.expression.empty() || !flags.fuse.tensors.empty())
+        throw RequestError("--suite and an expression exclude each other: the suite's file has them");
+    write_result(json_text(SuiteBuild(flags, command).document()), flags.output);
+    return int(ExitCode::done);
+}
+
+}  // namespace rooftile::cli

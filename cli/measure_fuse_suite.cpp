@@ -1,0 +1,124 @@
+// `measure fuse --suite`: all problems of a file in one continuous run that can be cut and gone on with.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "cli/fuse_arguments.hpp"
+#include "cli/interrupt.hpp"
+#include "cli/planning.hpp"
+#include "cli/suite_run.hpp"
+#include "rooftile/error.hpp"
+#include "rooftile/measure/fuse.hpp"
+#include "rooftile/problem/fuse_suite.hpp"
+#include "rooftile/report/fuse_measurement.hpp"
+#include "rooftile/report/number.hpp"
+
+namespace rooftile::cli {
+namespace {
+
+constexpr double suite_cold_seconds = 0.25;
+
+class MemorySuite {
+  public:
+    MemorySuite(const FuseFlags& fuse, const MeasureFlags& flags, const Invocation& invocation)
+        : fuse_(fuse),
+          options_(measure_options(flags, invocation.start)),
+          suite_(filtered(read_fuse_suite(flags.suite), flags.filter)),
+          run_(flags, invocation, suite_.name, suite_.problems.size()),
+          request_(request_of(fuse, suite_top)) {
+        set_suite_timing(options_, flags);
+        options_.timing.cold_seconds = suite_cold_seconds;
+    }
+
+    int run() {
+        at_ = live_target(fuse_.machine, options_.device);
+        if (!at_.target.note.empty()) say(at_.target.note);
+        options_.machine = &at_.live.machine;
+        const auto complete = run_.begin_on(at_.target.machine, options_.seed);
+        std::erase_if(suite_.problems,
+                      [&](const FuseSuiteProblem& p) { return complete.count(problem_key(p.problem)) > 0; });
+        run_.skip(suite_.problems.size());
+        if (suite_.problems.empty()) return int(ExitCode::done);
+        note_interrupts();
+        measure_each(
+            {[this] { return next(); }, [this](const RunningGpu& gpu) { run_.announce(gpu, options_.seed); },
+             [this](FuseShapeRun shape) { return done(std::move(shape)); }},
+            at_.target.machine, options_);
+        return run_.finish();
+    }
+
+  private:
+    /// On a thread of its own.
+    std::optional<FuseTask> next() {
+        if (next_ == suite_.problems.size()) return std::nullopt;
+        const FuseSuiteProblem& p = suite_.problems[next_++];
+        FuseTask task{p.problem, {}, {}, p.layers};
+        auto outcome = derive_for(at_.target, p.problem, request_);
+        if (auto* none = std::get_if<FuseInfeasible>(&outcome)) {
+            task.infeasible = std::move(*none);
+            return task;
+        }
+        task.plans = std::move(std::get<FusePlans>(outcome).plans);
+        const std::string why_not = task.plans.front().why_not;
+        std::erase_if(task.plans, [](const FusePlan& plan) { return !plan.buildable; });
+        if (task.plans.empty()) {
+            task.infeasible.emplace();
+            task.infeasible->message = "no plan can be built: " + why_not;
+            task.infeasible->problem = p.problem;
+        }
+        return task;
+    }
+
+    bool done(FuseShapeRun shape) {
+        count_failures(shape);
+        const auto lines = shape.task.infeasible ? std::vector<Json>{infeasible_line(
+                               run_.context(), *shape.task.infeasible, shape.task.layers, options_.mode)}
+                                                 : measurement_lines(run_.context(), shape.run);
+        const SuiteLayer& layer = shape.task.layers.front();
+        return run_.add(
+            lines, {layer.model + " " + layer.layer, outcome_of(shape), shape.seconds, shape.run.timings});
+    }
+
+    void count_failures(const FuseShapeRun& shape) {
+        SuiteFailures& failures = run_.failures;
+        failures.infeasible += shape.task.infeasible ? 1 : 0;
+        for (const FuseMeasurement& row : shape.run.rows) {
+            const bool wrong = row.verified.checked && !row.verified.ok(), built = row.registers > 0;
+            failures.unbuilt += !built && !shape.error;
+            failures.wrong += wrong;
+            failures.not_run += !wrong && !row.time_us && (built || shape.error);
+        }
+    }
+
+    static std::string outcome_of(const FuseShapeRun& shape) {
+        if (shape.task.infeasible) return "no plan fits: " + shape.task.infeasible->message;
+        if (shape.error) return shape.error->what();
+        const FuseMeasurement& row = shape.run.rows.front();
+        if (!row.time_us) return row.invalid;
+        std::string text = time_text(*row.time_us);
+        if (row.roof_fraction)
+            text += fmt::format(", {:.3f} of {}", *row.roof_fraction, shape.run.baselines.roof_name());
+        return text;
+    }
+
+    const FuseFlags& fuse_;
+    MeasureOptions options_;
+    FuseSuite suite_;  ///< what is left of it
+    SuiteRun run_;
+    FuseRequest request_;
+    LiveTarget at_;
+    std::size_t next_ = 0;
+};
+
+}  // namespace
+
+int measure_fuse_suite(const FuseFlags& fuse, const MeasureFlags& flags, const Invocation& invocation) {
+    if (!fuse.expression.empty() || !fuse.tensors.empty())
+        throw RequestError(fmt::format("--suite and {} exclude each other: the suite's file has it",
+                                       fuse.expression.empty() ? "--tensor" : "an expression"));
+    refuse_whole_documents(flags.output);
+    return MemorySuite(fuse, flags, invocation).run();
+}
+
+}  // namespace rooftile::cli

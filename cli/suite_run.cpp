@@ -1,0 +1,178 @@
+#include "cli/suite_run.hpp"
+
+#include <fmt/core.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "cli/interrupt.hpp"
+#include "cli/values.hpp"
+#include "rooftile/error.hpp"
+#include "rooftile/machine/file_text.hpp"
+#include "rooftile/report/number.hpp"
+
+namespace rooftile::cli {
+namespace {
+
+/// Of the program's own file: what was measured before goes on only with the very same planner and kernels.
+std::string program_hash() {
+    const std::string bytes = read_whole_file("/proc/self/exe");
+    const XXH128_hash_t hash = XXH3_128bits(bytes.data(), bytes.size());
+    return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
+}
+
+/// The run that --out already holds; empty where it holds none.
+std::optional<SuiteRecord> record_in(const OutputFlags& flags) {
+    std::error_code error;
+    if (flags.file.empty() || !std::filesystem::is_regular_file(flags.file, error)) return std::nullopt;
+    const std::string text = read_whole_file(flags.file);
+    if (text.empty()) return std::nullopt;
+    return read_suite_record(text, flags.file);
+}
+
+/// Throws RequestError where what --out holds is of another program, machine or mode.
+void check_same_run(const SuiteRecord& record, const DocumentContext& context, const std::string& program,
+                    std::string_view suite, const MeasureFlags& flags) {
+    const auto refuse = [&](std::string_view what, std::string_view there, std::string_view here) {
+        throw RequestError(fmt::format("--out {} holds a run of another {} ({}, now {}); name another file",
+                                       flags.output.file, what, there.empty() ? "none" : there, here));
+    };
+    if (record.suite != suite) refuse("suite", record.suite, suite);
+    if (record.version != context.version) refuse("version", record.version, context.version);
+    if (record.machine_hash != context.machine_hash)
+        refuse("machine", record.machine_hash, context.machine_hash);
+    if (record.program_hash != program) refuse("build of the program", record.program_hash, program);
+    for (const SuiteShape& shape : record.shapes)
+        if (shape.first().mode != flags.mode) refuse("mode", shape.first().mode, flags.mode);
+    if (!flags.seed.empty() && flags.seed != std::to_string(record.seed))
+        refuse("seed", std::to_string(record.seed), flags.seed);
+}
+
+/// "verify 0.31, time (sustained) 3.20": the parts that took at least 10 ms.
+std::string parts_of(const std::vector<Timing>& timings) {
+    std::string text;
+    for (const Timing& t : timings) {
+        if (t.seconds < 0.01 || t.part == "first_result") continue;
+        text += fmt::format("{}{} {:.2f}", text.empty() ? "" : ", ", t.part, t.seconds);
+    }
+    return text;
+}
+
+}  // namespace
+
+SuiteRun::SuiteRun(const MeasureFlags& flags, const Invocation& invocation, std::string suite,
+                   std::size_t problems)
+    : flags_(flags),
+      invocation_(invocation),
+      suite_(std::move(suite)),
+      problems_(problems),
+      record_(record_in(flags.output)) {
+    if (problems == 0)
+        throw RequestError(fmt::format("--filter {} names no problem of {}", flags.filter, flags.suite));
+    if (!flags.max_seconds.empty())
+        max_seconds_ = double(whole_number("--max-seconds", flags.max_seconds, 1, 1'000'000));
+}
+
+std::set<std::string> SuiteRun::begin_on(const Machine& machine, std::uint64_t& seed) {
+    context_ = context_of(machine, invocation_.command);
+    program_ = program_hash();
+    std::set<std::string> complete;
+    if (!record_) return complete;
+    check_same_run(*record_, context_, program_, suite_, flags_);
+    for (const SuiteShape& shape : record_->shapes) complete.insert(shape.first().problem);
+    seed = record_->seed;
+    std::string text;  // the complete shapes and nothing else
+    for (const std::string& line : record_->lines) text += line;
+    write_result(text, flags_.output);
+    begun_ = true;
+    return complete;
+}
+
+void SuiteRun::skip(std::size_t left) {
+    done_before_ = problems_ - left;
+    if (!begun_) return;
+    if (left == 0)
+        say(fmt::format("nothing left to do: {} problems are in {}", done_before_, flags_.output.file));
+    else
+        say(fmt::format("going on: {} of {} problems are in {}", done_before_, problems_,
+                        flags_.output.file));
+}
+
+void SuiteRun::announce(const RunningGpu& gpu, std::uint64_t seed) {
+    context_.gpu = GpuContext{gpu.gpu, gpu.driver, gpu.nvrtc, utc_now(), seed};
+    if (begun_) return;
+    Json line = context_line(measurement_document(context_, std::vector<Measurement>{}));
+    line["context"]["program_hash"] = program_;
+    line["suite"] = suite_;
+    if (flags_.output.file.empty()) append(json_text(line, -1));
+    else write_result(json_text(line, -1), flags_.output);
+}
+
+void SuiteRun::append(const std::string& text) const {
+    if (flags_.output.file.empty()) return write_result(text, flags_.output);
+    std::ofstream file(flags_.output.file, std::ios::binary | std::ios::app);
+    file.write(text.data(), std::streamsize(text.size()));
+    file.flush();
+    if (!file)
+        throw Error(ExitCode::internal,
+                    fmt::format("--out {}: cannot write: {}", flags_.output.file, std::strerror(errno)));
+}
+
+double SuiteRun::elapsed() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - invocation_.start).count();
+}
+
+/// One line a problem, whatever stderr is: a run of a quarter of an hour is watched in a log.
+bool SuiteRun::add(const std::vector<Json>& lines, const SuiteStep& step) {
+    std::string text;
+    for (const Json& line : lines) text += json_text(line, -1);
+    append(text);
+    ++done_;
+    std::string line = fmt::format("{}/{} {}: {}; {:.1f} s", done_before_ + done_, problems_, step.name,
+                                   step.outcome, step.seconds);
+    if (flags_.timings) line += fmt::format(" ({})", parts_of(step.timings));
+    say(line);
+    longest_ = std::max(longest_, step.seconds);
+    return max_seconds_ <= 0 || elapsed() + longest_ <= max_seconds_;
+}
+
+int SuiteRun::finish() const {
+    const auto left = problems_ - done_before_ - done_;
+    if (left > 0)
+        say(fmt::format("stopped after {:.0f} s: {} of {} problems remain; the same command goes on",
+                        elapsed(), left, problems_));
+    ExitCode code = ExitCode::done;
+    const auto tell = [&](int count, std::string_view what, ExitCode worse) {
+        if (count == 0) return;
+        say(fmt::format("{} {}; the rows say why", count, what));
+        code = worse;
+    };
+    tell(failures.infeasible, "problems that no plan fits", ExitCode::no_plan);
+    tell(failures.unbuilt, "plans did not compile as planned", ExitCode::compile_failed);
+    tell(failures.not_run, "plans could not be run", ExitCode::gpu_failed);
+    tell(failures.wrong, "results are wrong", ExitCode::verification_failed);
+    return int(code);
+}
+
+void set_suite_timing(MeasureOptions& options, const MeasureFlags& flags) {
+    TimingOptions& timing = options.timing;
+    if (flags.rounds.empty()) timing.rounds = suite_rounds;
+    timing.other_rounds = std::min(suite_other_rounds, timing.rounds);
+    timing.drop_others = suite_drop_others;
+    options.progress = nullptr;  // a line a problem instead
+}
+
+void refuse_whole_documents(const OutputFlags& flags) {
+    if (flags.json || flags.csv)
+        throw RequestError(
+            fmt::format("--suite writes JSON lines as it goes; leave out --{}", flags.json ? "json" : "csv"));
+}
+
+}  // namespace rooftile::cli

@@ -1,0 +1,73 @@
+// What measuring a suite does alike for every kind of problem: its file of rows, going on where it stopped,
+// stopping in order, and how it ends.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "cli/measure_flags.hpp"
+#include "rooftile/report/suite_rows.hpp"
+
+namespace rooftile::cli {
+
+/// Plans for each problem of a suite where --top does not say; rounds likewise.
+inline constexpr int suite_top = 8;
+inline constexpr int suite_rounds = 4, suite_other_rounds = 2;
+inline constexpr double suite_drop_others = 1.05;
+
+/// Problems and rows that are no result.
+struct SuiteFailures {
+    int infeasible = 0, unbuilt = 0, not_run = 0, wrong = 0;
+};
+
+/// One problem as a line on stderr tells of it.
+struct SuiteStep {
+    std::string name, outcome;
+    double seconds = 0;
+    std::vector<Timing> timings;
+};
+
+class SuiteRun {
+  public:
+    /// Reads what --out holds. Throws RequestError.
+    SuiteRun(const MeasureFlags& flags, const Invocation& invocation, std::string suite,
+             std::size_t problems);
+
+    /// Measured on `machine`: the problems that --out has already, by problem_key(). `seed` becomes that of the
+    /// run that is gone on with. Throws RequestError where that was another run.
+    std::set<std::string> begin_on(const Machine& machine, std::uint64_t& seed);
+    /// So many problems are left; says so where there were more.
+    void skip(std::size_t left);
+    const DocumentContext& context() const { return context_; }
+    /// Writes the context line unless the file has one.
+    void announce(const RunningGpu& gpu, std::uint64_t seed);
+    /// Appends a problem's rows and tells of it. False: there is no time for another.
+    bool add(const std::vector<Json>& lines, const SuiteStep& step);
+    SuiteFailures failures;
+    /// Says what is left and what failed; the exit code.
+    int finish() const;
+
+  private:
+    /// Where the rows go: appended to --out, or to stdout. Each write ends on a whole shape and is flushed.
+    void append(const std::string& text) const;
+    double elapsed() const;
+
+    const MeasureFlags& flags_;
+    const Invocation& invocation_;
+    std::string suite_;
+    std::size_t problems_, done_before_ = 0, done_ = 0;
+    double max_seconds_ = 0, longest_ = 0;
+    std::optional<SuiteRecord> record_;
+    DocumentContext context_;
+    std::string program_;
+    bool begun_ = false;  ///< the file has its context line
+};
+
+/// For measure_options(): what a suite changes of them.
+void set_suite_timing(MeasureOptions& options, const MeasureFlags& flags);
+/// Throws RequestError where the flags ask for a document as a whole.
+void refuse_whole_documents(const OutputFlags& flags);
+
+}  // namespace rooftile::cli

@@ -1,0 +1,44 @@
+// Rows that wait in shared memory: one bulk copy a tensor brings all that a CTA works on, and its threads
+// wait for them together.
+#pragma once
+
+#include "kernels/fuse/pack.cuh"
+#include "kernels/ptx/bulk_copy.cuh"
+#include "kernels/ptx/mbarrier.cuh"
+#include "kernels/ptx/sync.cuh"
+
+namespace rooftile::fuse {
+
+/// `count` vectors of a tensor, which are all that the CTA takes of it; of thread 0, after expect().
+template <class T, int width>
+__device__ inline void fetch(Pack<T, width>* to, const T* tensor, long long vector, unsigned count,
+                             unsigned barrier) {
+    constexpr unsigned bytes = width * sizeof(T);
+    if (count > 0) ptx::bulk_load(ptx::shared_address(to), tensor + vector * width, count * bytes, barrier);
+}
+
+/// Makes the barrier ready for `bytes`; of thread 0, before the CTA's next __syncthreads().
+__device__ inline void expect(unsigned barrier, unsigned bytes) {
+    ptx::mbarrier_init(barrier, 1);
+    ptx::fence_mbarrier_init();
+    ptx::mbarrier_arrive_expect(barrier, bytes);
+}
+
+/// A vector that waits there. Volatile: the compiler would rather hold a row in registers from pass to pass.
+template <class T, int width>
+__device__ inline Pack<T, width> waiting(const Pack<T, width>* from) {
+    Pack<T, width> pack;
+    constexpr int bytes = width * sizeof(T), access = least(16, bytes);
+    if constexpr (access < 4) {
+        pack = *from;
+    } else {
+        using Words = ptx::Words<access>;
+        const unsigned shared = ptx::shared_address(from);
+#pragma unroll
+        for (int i = 0; i < bytes / access; ++i)
+            ptx::load_shared(reinterpret_cast<Words*>(&pack)[i], shared + i * access);
+    }
+    return pack;
+}
+
+}  // namespace rooftile::fuse

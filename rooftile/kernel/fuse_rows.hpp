@@ -1,0 +1,96 @@
+// Kernels with reductions along the row, written in parts: what all have, how a thread goes over its vectors,
+// how a row's values meet, and the two ways in which rows wait in shared memory. Internal to fuse_source.
+#pragma once
+
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "rooftile/kernel/fuse_writer.hpp"
+
+namespace rooftile {
+
+class RowsText {
+  public:
+    explicit RowsText(const FusePlan& plan);
+    std::string text();
+
+  private:
+    using Body = std::function<void(int depth, const std::vector<int>& loads)>;
+    /// Of a joint reduction: what is added up, under which name.
+    struct Joint {
+        int reduce;
+        std::string accumulator, name;
+    };
+    using Term = std::function<std::string(const Joint&, const std::string& term)>;
+
+    // fuse_rows.cpp: the frame.
+    bool held() const { return c_.home == FuseHome::registers; }
+    bool staged() const { return c_.home == FuseHome::shared; }
+    bool twice() const { return c_.home == FuseHome::twice; }
+    bool ring() const { return c_.home == FuseHome::ring; }
+    bool whole() const;
+    /// A cluster's CTAs see that all have begun when they first meet, not before.
+    bool meets_late() const { return c_.cluster > 1 && c_.persistent && !ring(); }
+    int body() const { return c_.persistent ? 2 : 1; }
+    /// A line of the row's own block.
+    template <class... Args>
+    void line(int depth, fmt::format_string<Args...> text, Args&&... args) {
+        w_.line(body() + depth, text, std::forward<Args>(args)...);
+    }
+    std::string story() const;
+    void constants();
+    void rows_head();
+    void row(std::set<int> known);
+    void row_values(int pass, std::set<int>& known);
+    std::vector<int> all_targets() const;
+    std::vector<int> reduces_in(int pass) const;
+
+    // fuse_rows_walk.cpp: a thread's vectors.
+    bool in_array(int load) const;
+    bool waits(int load) const;
+    std::vector<int> loads_of(const std::vector<int>& targets, const std::set<int>& known) const;
+    void declare_pack(int depth, int load);
+    void load_vector(int depth, int load, const std::string& place);
+    void load_row();
+    void load_held(bool full);
+    void vectors_head(int depth);
+    void walk(const std::vector<int>& targets, const std::set<int>& known, const Body& body_text);
+    void walk_held(const std::vector<int>& loads, const Body& body_text);
+    void walk_again(const std::vector<int>& loads, const Body& body_text);
+    std::vector<std::string> element(int depth, const std::vector<int>& targets,
+                                     const std::vector<int>& loads, std::set<int> known);
+    void keeps(int depth, const std::vector<int>& targets, const std::set<int>& known);
+    void result(const std::set<int>& known);
+    const std::string& output_name(int store) const;
+
+    // fuse_rows_reduce.cpp: how a row's values meet.
+    bool in_two(int reduce) const;
+    bool in_pairs(const Joint& joint) const;
+    Joint first_of(int reduce) const;
+    Joint second_of(int reduce) const;
+    void reduction_pass(int pass, const std::vector<int>& reduces, const std::set<int>& known);
+    void centre(const Joint& joint);
+    void row_value(const Joint& joint);
+    void joint_reduction(const std::vector<Joint>& joints, const std::set<int>& known, const Term& term_of);
+    void meet(const std::vector<Joint>& joints);
+
+    // fuse_rows_shared.cpp: rows in shared memory.
+    void tensors_in_shared();
+    void stage();
+    std::string staged_place() const;
+    void open_ring();
+    void produce();
+    void walk_ring(const std::vector<int>& loads, const Body& body_text);
+
+    FuseWriter w_;
+    const Program& p_;
+    const FuseConfig& c_;
+    std::vector<int> loads_, row_loads_;
+    std::set<int> held_;  // packs that a pass has used
+    int walks_ = 0;       // over the row, in all
+    int walked_ = 0;      // that are written
+};
+
+}  // namespace rooftile

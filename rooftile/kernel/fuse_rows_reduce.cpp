@@ -1,0 +1,144 @@
+// How the values of a row meet.
+#include "rooftile/kernel/fuse_rows.hpp"
+
+namespace rooftile {
+namespace {
+
+constexpr std::string_view accumulators[] = {"Sum", "SquareSum", "Max", "ArgMax", "Exponentials", "Moments"};
+
+int words_of(const std::string& accumulator) {
+    if (accumulator == "Moments") return 3;
+    return accumulator == "Exponentials" || accumulator == "ArgMax" ? 2 : 1;
+}
+
+}  // namespace
+
+/// A reduction that takes two joint ones where the row can be gone over again for nothing: the greatest value
+/// before exponentials, the mean before deviations. Chunks of a ring are reduced while later ones arrive.
+bool RowsText::in_two(int r) const {
+    const Reduction kind = w_.value(r).reduction;
+    return !twice() && !ring() && (kind == Reduction::exponentials || kind == Reduction::moments);
+}
+
+RowsText::Joint RowsText::first_of(int r) const {
+    const ProgramValue& v = w_.value(r);
+    if (!in_two(r)) return {r, std::string(accumulators[int(v.reduction)]), w_.values.name(r)};
+    if (v.reduction == Reduction::exponentials) return {r, "Max", w_.values.base(r) + "_top"};
+    return {r, "Sum", w_.values.base(r) + "_sum"};
+}
+
+RowsText::Joint RowsText::second_of(int r) const {
+    if (w_.value(r).reduction == Reduction::exponentials) return {r, "Sum", w_.values.base(r) + "_sum"};
+    return {r, "SquareSum", w_.values.base(r) + "_apart"};
+}
+
+/// A 16-bit tensor's own values, whose greatest is found in their own type.
+bool RowsText::in_pairs(const Joint& joint) const {
+    const ProgramValue& v = w_.value(w_.value(joint.reduce).operands[0]);
+    return joint.accumulator == "Max" && v.kind == ValueKind::load && bytes_of(v.element) == 2
+           && c_.width % 2 == 0;
+}
+
+void RowsText::reduction_pass(int pass, const std::vector<int>& reduces, const std::set<int>& known) {
+    w_.line(0, "");
+    line(0, "// Pass {}.", pass + 1);
+    std::vector<Joint> first, second;
+    for (int r : reduces) first.push_back(first_of(r));
+    joint_reduction(first, known, [](const Joint&, const std::string& term) { return term; });
+    for (int r : reduces)
+        if (in_two(r)) second.push_back(second_of(r));
+    if (!second.empty()) {
+        for (const Joint& joint : second) centre(joint);
+        joint_reduction(second, known, [&](const Joint& joint, const std::string& term) {
+            const std::string value = term.find(' ') == term.npos ? term : "(" + term + ")";
+            const std::string base = w_.values.base(joint.reduce);
+            if (joint.accumulator == "SquareSum") return fmt::format("{} - {}_mean", value, base);
+            return fmt::format("exponential_16({} - {}_base)", value, base);
+        });
+        for (const Joint& joint : second) row_value(joint);
+    }
+    if (c_.cluster == 1 || ring()) return;
+    if (meets_late()) {
+        line(0, "if (!met) team.wait();");
+        line(0, "met = true;");
+    } else if (pass == 0) {
+        line(0, "team.wait();");
+    }
+    for (int r : reduces) line(0, "team.across_cluster({});", w_.values.name(r));
+}
+
+/// What the second joint reduction subtracts.
+void RowsText::centre(const Joint& joint) {
+    const std::string base = w_.values.base(joint.reduce);
+    if (joint.accumulator == "Sum") {
+        line(0, "// The greatest is known: now the sum of e^(value - greatest).");
+        line(0, "const float {0}_base = Exponentials::reference({0}_top.greatest);", base);
+        return;
+    }
+    line(0, "// The mean is known: now the squared deviations from it.");
+    line(0, "const float {}_count = {} * width;", base,
+         c_.cluster > 1 ? "team.part_size(part, vectors)" : "vectors");
+    line(0, "const float {0}_mean = {0}_sum.total * ptx::reciprocal_approx(fmaxf({0}_count, 1.0f));", base);
+}
+
+void RowsText::row_value(const Joint& joint) {
+    const std::string base = w_.values.base(joint.reduce), name = w_.values.name(joint.reduce);
+    if (joint.accumulator == "Sum")
+        line(0, "Exponentials {} = {{{}_top.greatest, {}_sum.total}};", name, base, base);
+    else line(0, "Moments {0} = {{{1}_count, {1}_mean, {1}_apart.total}};", name, base);
+}
+
+void RowsText::joint_reduction(const std::vector<Joint>& joints, const std::set<int>& known,
+                               const Term& term_of) {
+    std::vector<int> targets, all;
+    for (const Joint& joint : joints) {
+        line(0, "{} {};", joint.accumulator, joint.name);
+        all.push_back(w_.value(joint.reduce).operands[0]);
+        if (!in_pairs(joint)) targets.push_back(all.back());
+    }
+    walk(all, known, [&](int depth, const std::vector<int>& loads) {
+        keeps(depth, targets, known);
+        for (const Joint& joint : joints)
+            if (!in_pairs(joint)) w_.line(depth, "float {}_terms[width];", joint.name);
+        if (!targets.empty()) {
+            w_.unroll();
+            w_.line(depth, "for (int k = 0; k < width; ++k) {{");
+            const std::vector<std::string> terms = element(depth + 1, targets, loads, known);
+            size_t next = 0;
+            for (const Joint& joint : joints)
+                if (!in_pairs(joint))
+                    w_.line(depth + 1, "{}_terms[k] = {};", joint.name, term_of(joint, terms[next++]));
+            w_.line(depth, "}}");
+        }
+        for (const Joint& joint : joints) {
+            const int operand = w_.value(joint.reduce).operands[0];
+            if (in_pairs(joint))
+                w_.line(depth, "{}.add({}_pack{});", joint.name, w_.values.base(operand),
+                        in_array(operand) ? "[i]" : "");
+            else w_.line(depth, "{0}.add({0}_terms, at * width);", joint.name);
+        }
+    });
+    meet(joints);
+}
+
+/// As many accumulators at once as fit into the team's exchange.
+void RowsText::meet(const std::vector<Joint>& joints) {
+    constexpr int most_words = 4;
+    std::string names;
+    int words = 0;
+    const auto together = [&] {
+        line(0, "team.within_cta({});", names);
+        if (ring() && c_.cluster > 1) line(0, "team.across_cluster({});", names);
+        names.clear();
+        words = 0;
+    };
+    for (const Joint& joint : joints) {
+        const int mine = words_of(joint.accumulator);
+        if (words + mine > most_words) together();
+        names += (names.empty() ? "" : ", ") + joint.name;
+        words += mine;
+    }
+    together();
+}
+
+}  // namespace rooftile

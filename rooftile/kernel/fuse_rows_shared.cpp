@@ -1,0 +1,122 @@
+// Rows that wait in shared memory: one bulk copy of all that a CTA works on, or a ring of chunks.
+#include "rooftile/kernel/fuse_rows.hpp"
+#include "rooftile/plan/fuse_staging.hpp"
+
+namespace rooftile {
+
+void RowsText::tensors_in_shared() {
+    const StagedRows rows = staged_rows(p_, c_);
+    w_.line(1, "extern __shared__ __align__(128) unsigned char staged[];  // {} B", rows.bytes);
+    for (const StagedRows::Tensor& tensor : rows.tensors)
+        w_.line(1, "auto* const {}_staged = reinterpret_cast<Pack<{}, width>*>(staged + {});  // {} vectors",
+                w_.values.base(tensor.load), w_.type_of_load(tensor.load), tensor.offset, rows.vectors);
+}
+
+/// Room for the CTA's rows in shared memory, and the copies that fill it.
+void RowsText::stage() {
+    tensors_in_shared();
+    const StagedRows rows = staged_rows(p_, c_);
+    w_.line(1, "__shared__ unsigned long long arrived;");
+    w_.line(1, "const unsigned barrier = ptx::shared_address(&arrived);");
+    w_.line(1, "if (threadIdx.x == 0) {{");
+    if (c_.cluster > 1) {
+        w_.line(2, "const unsigned count = team.rows_here(size.rows) * team.part_size(part, vectors);");
+        w_.line(2, "const long long from = blockIdx.x / {} * static_cast<long long>(vectors) + begin;",
+                c_.cluster);
+    } else {
+        w_.line(2, "const unsigned count = team.rows_here(size.rows) * vectors;");
+        w_.line(2, "const long long from = static_cast<long long>(blockIdx.x) * RowTeam::rows * vectors;");
+    }
+    w_.line(2, "expect(barrier, count * {});  // B of a vector of all tensors", rows.vector_bytes());
+    for (const StagedRows::Tensor& tensor : rows.tensors)
+        w_.line(2, "fetch({}_staged, t.{}, from, count, barrier);", w_.values.base(tensor.load),
+                w_.values.input(tensor.load));
+    w_.line(1, "}}");
+    w_.line(1, "__syncthreads();");
+    w_.line(1, "");
+}
+
+/// Where a thread's vector lies among the staged ones.
+std::string RowsText::staged_place() const {
+    if (c_.cluster > 1) return "at - begin";
+    if (c_.rows_per_cta() > 1) return fmt::format("threadIdx.x / {} * vectors + at", c_.threads_per_row);
+    return "at";
+}
+
+/// The ring, who fills it, and where this CTA's part of a row lies.
+void RowsText::open_ring() {
+    w_.line(1, "constexpr unsigned chunk = step * items;  // vectors of a tensor in a slot");
+    w_.line(1, "constexpr unsigned part = {};  // vectors of a row that a CTA works on", ring_part(p_, c_));
+    w_.line(1, "const unsigned begin = team.part_begin(part), end = begin + team.part_size(part, vectors);");
+    tensors_in_shared();
+    w_.line(1, "using Slots = Ring<{}, step / 32>;", c_.stages);
+    w_.line(1, "__shared__ Slots::Barriers barriers;");
+    w_.line(1, "if (threadIdx.x == 0) {{");
+    w_.line(2, "Slots::init(barriers);");
+    w_.line(2, "team.init();");
+    w_.line(2, "ptx::fence_mbarrier_init();");
+    w_.line(1, "}}");
+    w_.line(1, "{}();", c_.cluster > 1 ? "ptx::cluster_sync" : "__syncthreads");
+    w_.line(1, "Slots slots(barriers);");
+    w_.line(1, "");
+    produce();
+}
+
+/// The last warp's first thread asks for chunk after chunk, row after row, wherever a slot is free.
+void RowsText::produce() {
+    const StagedRows rows = staged_rows(p_, c_);
+    w_.line(1, "// The producer warp runs ahead of the rest by as many chunks as there are slots.");
+    w_.line(1, "if (threadIdx.x >= step) {{");
+    w_.line(2, "if (threadIdx.x > step) return;");
+    w_.line(2, "for (long long row = blockIdx.x / {0}; row < size.rows; row += gridDim.x / {0})", c_.cluster);
+    w_.line(3, "for (unsigned from = begin; from < end; from += chunk, slots.next()) {{");
+    w_.line(4, "const unsigned count = min(end - from, chunk);");
+    w_.line(4, "const unsigned barrier = slots.vacant();");
+    w_.line(4, "ptx::mbarrier_arrive_expect(barrier, count * {});  // B of a vector of all tensors",
+            rows.vector_bytes());
+    for (const StagedRows::Tensor& tensor : rows.tensors)
+        w_.line(4, "fetch({}_staged + slots.slot() * chunk, t.{}, row * vectors + from, count, barrier);",
+                w_.values.base(tensor.load), w_.values.input(tensor.load));
+    w_.line(3, "}}");
+    w_.line(2, "return;");
+    w_.line(1, "}}");
+    w_.line(1, "");
+}
+
+/// Over the row's chunks: the first walk waits for each, the last one gives its slot back.
+void RowsText::walk_ring(const std::vector<int>& loads, const Body& body_text) {
+    const bool last = walked_ == walks_;
+    const std::string cursor = last ? "slots" : "here";
+    if (!last) line(0, "{}here = slots;", walked_ == 1 ? "Slots " : "");
+    line(0, "for (unsigned from = begin; from < end; from += chunk, {}.next()) {{", cursor);
+    line(1, "const unsigned first = from + threadIdx.x;");
+    for (int i : loads) declare_pack(body() + 1, i);
+    const auto full = [&](int i) { return w_.value(i).access.full(); };
+    const auto any = [&](bool wanted) {
+        for (int i : loads)
+            if (full(i) == wanted) return true;
+        return false;
+    };
+    if (any(false)) {  // on their way while the chunk is
+        vectors_head(1);
+        for (int i : loads)
+            if (!full(i)) load_vector(body() + 2, i, "at");
+        line(1, "}}");
+    }
+    if (walked_ == 1) line(1, "{}.arrived();", cursor);
+    if (any(true)) {
+        vectors_head(1);
+        for (int i : loads)
+            if (full(i))
+                line(2, "{0}_pack[i] = waiting({0}_staged + {1}.slot() * chunk + (at - from));",
+                     w_.values.base(i), cursor);
+        line(1, "}}");
+    }
+    if (last) line(1, "slots.release();");
+    vectors_head(1);
+    body_text(body() + 2, loads);
+    line(1, "}}");
+    line(0, "}}");
+}
+
+}  // namespace rooftile

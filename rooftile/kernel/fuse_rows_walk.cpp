@@ -1,0 +1,169 @@
+// How a thread goes over its vectors of a row.
+#include "rooftile/kernel/fuse_rows.hpp"
+
+namespace rooftile {
+
+/// Tensors read while a walk runs: what its targets need.
+std::vector<int> RowsText::loads_of(const std::vector<int>& targets, const std::set<int>& known) const {
+    std::vector<int> out;
+    for (int i : w_.values.needed(targets, known))
+        if (w_.value(i).kind == ValueKind::load && w_.value(i).level == Level::element) out.push_back(i);
+    return out;
+}
+
+bool RowsText::in_array(int load) const { return twice() || ring() || waits(load); }
+
+/// In registers from pass to pass, an array of packs.
+bool RowsText::waits(int load) const {
+    if (twice() || ring()) return false;
+    return w_.value(load).access.full() ? held() : c_.early_weights;
+}
+
+void RowsText::declare_pack(int depth, int i) {
+    w_.line(depth, "Pack<{}, width> {}_pack[items];", w_.type_of_load(i), w_.values.base(i));
+}
+
+void RowsText::load_vector(int depth, int i, const std::string& place) {
+    const Access& access = w_.value(i).access;
+    std::string from = place;
+    if (access.plain_rows()) from = "start + " + place;
+    else if (!access.bands.empty())
+        from = fmt::format("{}({}) * vectors + {}", w_.index, w_.row_text(access, "row"), place);
+    w_.line(depth, "{}({}_pack{}, t.{}, {});", access.full() ? "load" : "load_again", w_.values.base(i),
+            in_array(i) ? "[i]" : "", w_.values.input(i), from);
+}
+
+/// The head of a loop over a thread's vectors: where vector i lies.
+void RowsText::vectors_head(int depth) {
+    w_.unroll();
+    line(depth, "for (int i = 0; i < items; ++i) {{");
+    line(depth + 1, "const unsigned at = first + i * step;");
+    if (ring() && !whole()) line(depth + 1, "if (at >= end) break;");
+    else if (twice() || !whole()) line(depth + 1, "if (at >= vectors) break;");
+}
+
+/// What the passes wait for first, then what rows share.
+void RowsText::load_row() {
+    load_held(true);
+    if (c_.early_weights) load_held(false);
+    if (staged()) line(0, "ptx::mbarrier_wait(barrier, 0);");
+}
+
+void RowsText::load_held(bool full) {
+    std::vector<int> mine;
+    for (int i : loads_)
+        if (waits(i) && w_.value(i).access.full() == full) mine.push_back(i);
+    if (mine.empty()) return;
+    for (int i : mine) declare_pack(body(), i);
+    vectors_head(0);
+    for (int i : mine) load_vector(body() + 1, i, "at");
+    line(0, "}}");
+}
+
+/// The loop over a thread's vectors with what every pass needs; `body_text` fills in the rest.
+void RowsText::walk(const std::vector<int>& targets, const std::set<int>& known, const Body& body_text) {
+    const std::vector<int> loads = loads_of(targets, known);
+    ++walked_;
+    if (ring()) walk_ring(loads, body_text);
+    else if (twice()) walk_again(loads, body_text);
+    else walk_held(loads, body_text);
+}
+
+void RowsText::walk_held(const std::vector<int>& loads, const Body& body_text) {
+    const int inside = body() + 1;
+    vectors_head(0);
+    for (int i : loads) {
+        const std::string name = w_.values.base(i), type = w_.type_of_load(i);
+        if (staged() && w_.value(i).access.full()) {
+            w_.line(inside, "const Pack<{}, width> {}_pack = waiting({}_staged + {});", type, name, name,
+                    staged_place());
+        } else if (!waits(i)) {
+            w_.line(inside, "Pack<{}, width> {}_pack;", type, name);
+            load_vector(inside, i, "at");
+        } else if (bytes_of(w_.value(i).element) < 4 && !held_.insert(i).second) {
+            w_.line(inside, "hold({}_pack[i]);", name);
+        }
+    }
+    body_text(inside, loads);
+    line(0, "}}");
+}
+
+void RowsText::walk_again(const std::vector<int>& loads, const Body& body_text) {
+    line(0, "for (unsigned first = team.lane(); first < vectors; first += step * items) {{");
+    for (int i : loads) declare_pack(body() + 1, i);
+    vectors_head(1);
+    for (int i : loads) load_vector(body() + 2, i, "at");
+    line(1, "}}");
+    vectors_head(1);
+    body_text(body() + 2, loads);
+    line(1, "}}");
+    line(0, "}}");
+}
+
+/// Statements for one element inside `for (int k ...)`; the loads' names come first.
+std::vector<std::string> RowsText::element(int depth, const std::vector<int>& targets,
+                                           const std::vector<int>& loads, std::set<int> known) {
+    for (int i : loads) {
+        w_.line(depth, "const {} {} = {}_pack{}[k];", w_.values.is_bool(i) ? "bool" : "float",
+                w_.values.name(i), w_.values.base(i), in_array(i) ? "[i]" : "");
+        known.insert(i);
+    }
+    std::vector<std::string> results;
+    w_.raw(w_.values.statements(targets, known, std::string(size_t(depth) * 4, ' '), "[k]", &results));
+    return results;
+}
+
+void RowsText::keeps(int depth, const std::vector<int>& targets, const std::set<int>& known) {
+    for (int i : w_.values.needed(targets, known)) {
+        const ProgramValue& v = w_.value(i);
+        if (v.kind != ValueKind::compute || v.op != Op::dropout) continue;
+        const std::string vector = v.access.plain_rows()    ? "start + at"
+                                   : v.access.bands.empty() ? std::string("at")
+                                                            : fmt::format("{}({}) * vectors + at", w_.index,
+                                                                          w_.row_text(v.access, "row"));
+        w_.line(depth, "bool {}[width];", w_.values.keep(i));
+        w_.line(depth, "kept({}, static_cast<unsigned long long>({}) * width, t.{});", w_.values.keep(i),
+                vector, w_.values.key(i));
+    }
+}
+
+void RowsText::result(const std::set<int>& known) {
+    std::vector<int> stores, row_stores, targets;
+    for (size_t s = 0; s < p_.stores.size(); ++s) {
+        if (p_.stores[s].level == Level::element) {
+            stores.push_back(int(s));
+            targets.push_back(p_.stores[s].value);
+        } else {
+            row_stores.push_back(int(s));
+        }
+    }
+    w_.line(0, "");
+    for (int s : row_stores) {
+        const int v = p_.stores[size_t(s)].value;
+        line(0, "if (team.lane() == 0) t.{}[row] = narrowed<{}>({});", w_.values.output(s),
+             w_.type_of_store(s), w_.values.use(v, !w_.values.is_bool(v) && !w_.values.is_index(v)));
+    }
+    if (stores.empty()) return;
+    line(0, "// Result.");
+    walk(targets, known, [&](int depth, const std::vector<int>& loads) {
+        keeps(depth, targets, known);
+        for (int s : stores)
+            w_.line(depth, "{} {}_values[width];",
+                    w_.values.is_bool(p_.stores[size_t(s)].value) ? "bool" : "float", output_name(s));
+        w_.unroll();
+        w_.line(depth, "for (int k = 0; k < width; ++k) {{");
+        const std::vector<std::string> results = element(depth + 1, targets, loads, known);
+        for (size_t s = 0; s < stores.size(); ++s)
+            w_.line(depth + 1, "{}_values[k] = {};", output_name(stores[s]), results[s]);
+        w_.line(depth, "}}");
+        for (int s : stores)
+            w_.line(depth, "store(t.{}, start + at, packed<{}>({}_values));", w_.values.output(s),
+                    w_.type_of_store(s), output_name(s));
+    });
+}
+
+const std::string& RowsText::output_name(int store) const {
+    return w_.plan.problem.outputs[size_t(p_.stores[size_t(store)].output)].name;
+}
+
+}  // namespace rooftile

@@ -1,0 +1,82 @@
+#include "rooftile/plan/fuse_registers.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "rooftile/model/arithmetic.hpp"
+
+namespace rooftile {
+namespace {
+
+/// What a program asks of its threads, in 32-bit registers of one vector.
+struct Demand {
+    double full = 0, shared = 0;  ///< read at the loop's own place; what rows or columns share
+    double dropout = 0;
+    bool kept = false;     ///< a row is wanted again after its reductions
+    bool exps = false;     ///< and its exponentials with it
+    bool moments = false;  ///< its differences from the mean
+    bool sums = false;
+};
+
+Demand demand_of(const Program& p, const ProgramWork& work, int width) {
+    Demand d;
+    d.kept = work.reductions > 0 && work.readings > 1;
+    for (const ProgramValue& v : p.values) {
+        if (v.kind == ValueKind::load && v.level == Level::element)
+            (v.access.full() ? d.full : d.shared) += std::max(1.0, bytes_of(v.element) * width / 4.0);
+        if (v.kind == ValueKind::compute && v.op == Op::dropout) d.dropout += 8;
+        if (v.kind != ValueKind::reduce) continue;
+        d.exps = d.exps || v.reduction == Reduction::exponentials;
+        d.moments = d.moments || v.reduction == Reduction::moments;
+        d.sums = d.sums || v.reduction == Reduction::sum;
+    }
+    return d;
+}
+
+double pointwise_registers(const Demand& d, const ProgramWork& work, const FuseConfig& c) {
+    constexpr double most_issue = 40;
+    return -1.2 + 1.85 * c.width + c.items * (2.16 * d.full + 0.57 * d.shared)
+           + 0.51 * std::min(most_issue, work.first.issue);
+}
+
+/// Rows in registers. Loaded early, many weights stay widened: whatever there is.
+double held_registers(const Demand& d, const FuseConfig& c, double bound) {
+    constexpr int many = 4;
+    if (c.early_weights && c.items >= many && d.shared > 0) return bound;
+    double need = (d.kept ? 16 : 12) + c.items * d.full + d.dropout + (d.exps ? 8 : 0);
+    need += d.shared * (c.early_weights ? c.items : std::min(2, c.items));
+    if (d.kept) need += c.width / 2.0 * std::min(d.moments ? 8 : 4, c.items);
+    return need;
+}
+
+double staged_registers(const Demand& d, const FuseConfig& c) {
+    const double need = 16 + d.dropout;
+    if (d.exps) return need + c.width * std::min(6, c.items);
+    if (!d.kept) return need + d.full * std::min(4, c.items);
+    if (c.early_weights && d.shared > 0)
+        return need - 4 + d.full * std::min(2, c.items) + 2 * c.items * d.shared;
+    return need + (d.full + d.shared) * std::min(2, c.items);
+}
+
+}  // namespace
+
+double registers_likely(const Program& p, const ProgramWork& work, const FuseConfig& c, double bound) {
+    constexpr double unit = 8, least = 16;
+    const Demand d = demand_of(p, work, c.width);
+    double need = bound;
+    if (c.home == FuseHome::nowhere) need = pointwise_registers(d, work, c);
+    else if (c.home == FuseHome::registers) need = held_registers(d, c, bound);
+    else if (c.home == FuseHome::shared) need = staged_registers(d, c);
+    else if (!d.kept) need = (d.sums ? 20 : 16) + c.items * d.full;
+    return std::min(bound, std::max(least, whole_up(need / unit) * unit));
+}
+
+double resident_ctas(const FuseHardware& hw, const FuseConfig& c, double registers, double shared_bytes) {
+    double ctas = least_known(hw.ctas_per_sm, whole(hw.threads_per_sm / c.threads));
+    ctas = least_known(ctas, whole(hw.registers_per_sm / (registers * c.threads)));
+    if (shared_bytes > 0)
+        ctas = least_known(ctas, whole(hw.shared_per_sm / (shared_bytes + hw.shared_reserved)));
+    return ctas;
+}
+
+}  // namespace rooftile

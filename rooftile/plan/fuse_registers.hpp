@@ -1,0 +1,19 @@
+// Registers of a fused kernel's thread, and how many of its CTAs an SM holds: estimates before compiling.
+#pragma once
+
+#include "rooftile/model/fuse_hardware.hpp"
+#include "rooftile/model/fuse_launch.hpp"
+#include "rooftile/plan/fuse_plan.hpp"
+
+namespace rooftile {
+
+/// What the compiler is likely to take of the `bound` that it may: a multiple of 8. Fitted to the compiled
+/// kernels of bench/results/history/2026-11-21-h200-memory.csv, of which it misplaces few CTAs.
+double registers_likely(const Program& program, const ProgramWork& work, const FuseConfig& config,
+                        double bound);
+
+/// CTAs that an SM holds of a kernel with those registers a thread and that shared memory a CTA; NaN where
+/// no limit is known.
+double resident_ctas(const FuseHardware& hw, const FuseConfig& config, double registers, double shared_bytes);
+
+}  // namespace rooftile

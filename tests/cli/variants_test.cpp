@@ -1,0 +1,142 @@
+// `--sample`, `--orders` and `--no-time` from outside, and what `report traffic` and `report predictions` take.
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "tests/cli/program.hpp"
+#include "tests/json_schema.hpp"
+
+namespace rooftile {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+std::vector<std::string> plan(const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"plan", "gemm", "--shape", "4096x4096x4096", "--machine", "h200-sxm"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+}
+
+TEST(Variants, APlanAndASampleBesideIt) {
+    const Outcome outcome = run(plan({"--sample", "6", "--seed", "5", "--json"}));
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const json document = json::parse(outcome.out);
+    EXPECT_EQ(JsonSchema("plan-1.json").faults(document), "");
+    EXPECT_EQ(document.at("plans").size(), 6u);
+    EXPECT_EQ(run(plan({"--sample", "6", "--seed", "5", "--json"})).out, outcome.out);
+    const Outcome other = run(plan({"--sample", "6", "--seed", "6", "--json"}));
+    EXPECT_EQ(json::parse(other.out).at("plans").at(0).at("config"), document.at("plans").at(0).at("config"));
+    EXPECT_NE(json::parse(other.out).at("plans").at(3).at("config"), document.at("plans").at(3).at("config"));
+}
+
+TEST(Variants, APlanInOtherOrders) {
+    const Outcome outcome = run(plan({"--orders", "row,serpentine:6,hilbert", "--json"}));
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const json document = json::parse(outcome.out);
+    EXPECT_EQ(JsonSchema("plan-1.json").faults(document), "");
+    std::set<std::string> orders;
+    for (const json& p : document.at("plans")) orders.insert(p.at("config").at("order"));
+    EXPECT_TRUE(orders.count("row") && orders.count("serpentine") && orders.count("hilbert"));
+    const Outcome all = run(plan({"--orders", "all", "--json"}));
+    EXPECT_GE(json::parse(all.out).at("plans").size(), 24u);
+}
+
+TEST(Variants, WhatContradictsIsRefused) {
+    expect_refused(plan({"--sample", "1"}), {"--sample", "2 .. 64"});
+    expect_refused(plan({"--sample", "4", "--orders", "row"}), {"--sample", "--orders"});
+    expect_refused(plan({"--sample", "4", "--top", "2"}), {"--sample", "--top"});
+    expect_refused(plan({"--orders", "row", "--order", "row"}), {"--orders", "--order"});
+    expect_refused(plan({"--orders", "grouped"}), {"grouped:N"});
+    expect_refused(plan({"--orders", "row:2"}), {"row"});
+    expect_refused(plan({"--orders", "row,"}), {"--orders"});
+    expect_refused(plan({"--orders", "snail"}), {"hilbert"});
+    expect_refused(plan({"--seed", "3"}), {"--seed", "--sample"});
+    expect_refused({"measure", "gemm", "--shape", "64x64x64", "--no-time", "--blame"},
+                   {"--no-time", "--blame"});
+    expect_refused({"measure", "gemm", "--shape", "64x64x64", "--ladder", "--sample", "4"}, {"--ladder"});
+    expect_refused({"report", "traffic"}, {"name the file"});
+    expect_refused({"report", "predictions", "/nowhere.jsonl"}, {"/nowhere.jsonl"});
+}
+
+class VariantsTest : public testing::Test {
+  protected:
+    void SetUp() override {
+        if (!std::filesystem::exists(ROOFTILE_FAKE_CUDA "/libcuda.so.1"))
+            GTEST_SKIP() << "skipped: no fake driver";
+        folder_ = std::filesystem::temp_directory_path() / ("rooftile-variants-" + std::to_string(getpid()));
+        std::filesystem::create_directories(folder_);
+        environment_ = plain_environment();
+        environment_["CUDA_HOME"] = ROOFTILE_TEST_CUDA;
+        environment_["ROOFTILE_CACHE_DIR"] =
+            (std::filesystem::temp_directory_path() / ("rooftile-suite-cache-" + std::to_string(getuid())))
+                .string();
+        const Outcome build =
+            run({"build", "gemm", "--shape", "512x512x512", "--machine", "h200-sxm"}, environment_);
+        if (build.code == 5 && build.err.find("libnvrtc") != std::string::npos)
+            GTEST_SKIP() << "skipped: no NVRTC";
+        environment_["ROOFTILE_CUDA_PATH"] = ROOFTILE_FAKE_CUDA;
+        std::ofstream(folder_ / "s.toml")
+            << "schema = \"rooftile/suite/1\"\nname = \"small\"\n[[model]]\nname = \"square\"\n"
+               "source = \"test\"\nsquares = [512]\n";
+    }
+    void TearDown() override {
+        if (!folder_.empty()) std::filesystem::remove_all(folder_);
+    }
+    Outcome measure(const std::vector<std::string>& more) const {
+        std::vector<std::string> words = {"measure", "gemm", "--suite",    (folder_ / "s.toml").string(),
+                                          "--out",   out(),  "--baseline", "none"};
+        words.insert(words.end(), more.begin(), more.end());
+        return run(words, environment_);
+    }
+    std::string out() const { return (folder_ / "out.jsonl").string(); }
+    std::vector<json> rows() const {
+        std::vector<json> all;
+        std::ifstream file(out());
+        for (std::string line; std::getline(file, line);) all.push_back(json::parse(line));
+        all.erase(all.begin());
+        return all;
+    }
+
+    std::filesystem::path folder_;
+    Environment environment_;
+};
+
+TEST_F(VariantsTest, OrdersAreCountedAndNotTimed) {
+    const Outcome outcome = measure({"--orders", "row,column,grouped:2,hilbert", "--counters", "--no-time"});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const auto all = rows();
+    ASSERT_GE(all.size(), 4u);
+    for (const json& row : all) {
+        EXPECT_TRUE(row.at("time_us").is_null());
+        EXPECT_EQ(row.at("invalid"), "not timed, as asked");
+        EXPECT_TRUE(row.at("verified").at("exact").get<bool>());
+        EXPECT_GE(row.at("counters").at("launches"), 8);
+    }
+    const Outcome report = run({"report", "traffic", out(), "--require"}, environment_);
+    EXPECT_EQ(report.code, 8) << report.err;
+    EXPECT_THAT(report.out, HasSubstr("512x512x512"));
+    EXPECT_THAT(report.err, HasSubstr("wanted 30"));
+}
+
+TEST_F(VariantsTest, ASampleIsTimed) {
+    const Outcome outcome = measure({"--sample", "4", "--seed", "9"});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const auto all = rows();
+    ASSERT_EQ(all.size(), 4u);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        EXPECT_EQ(all[i].at("rank"), i + 1);
+        EXPECT_GT(all[i].at("time_us"), 0);
+    }
+    const Outcome report = run({"report", "predictions", out(), "--require"}, environment_);
+    EXPECT_EQ(report.code, 8) << report.err;  // the fake GPU is as fast with any kernel
+    EXPECT_THAT(report.out, HasSubstr("rank correlation"));
+    EXPECT_THAT(report.err, HasSubstr("wanted 7"));
+    EXPECT_EQ(run({"report", "predictions", out()}, environment_).code, 0);
+}
+
+}  // namespace
+}  // namespace rooftile

@@ -1,0 +1,109 @@
+// Predicted times beside measured ones: made-up times must be judged as they were made; recorded ones hold.
+#include "rooftile/report/predictions.hpp"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <fstream>
+#include <sstream>
+
+#include "rooftile/machine/registry.hpp"
+#include "rooftile/machine/set.hpp"
+#include "rooftile/plan/gemm_variants.hpp"
+#include "tests/report/recorded.hpp"
+
+namespace rooftile {
+namespace {
+
+using testing::HasSubstr;
+
+// bench/configurations.sh's files in bench/results/history/, of which every bar must hold on the model as it is.
+const std::vector<std::string> recorded_runs = {};
+
+/// Samples of three problems; every second time is 4 % above the prediction, the others are 4 % below.
+std::vector<Measurement> made_up_rows(const Machine& machine) {
+    std::vector<Measurement> rows;
+    for (const auto& [m, n, k] :
+         {std::array<std::int64_t, 3>{4096, 4096, 4096}, {64, 8192, 8192}, {512, 14336, 4096}}) {
+        const auto outcome = derive_sample(machine, gemm_problem(m, n, k), {}, 8, 7);
+        for (const GemmPlan& plan : std::get<Plans>(outcome).plans) {
+            Measurement row = measured(plan);
+            row.time_us = *plan.prediction.time_us / (rows.size() % 2 == 0 ? 1.04 : 0.96);
+            row.samples = 10;
+            rows.push_back(row);
+        }
+    }
+    return rows;
+}
+
+class PredictionsTest : public testing::Test {
+  protected:
+    PredictionReport report(const std::vector<Measurement>& rows, const Machine& machine) const {
+        return prediction_report(read_recorded_run(recorded_lines(h200, rows), "made-up.jsonl"), machine);
+    }
+    PredictionReport report(const std::vector<Measurement>& rows) const { return report(rows, h200); }
+
+    const Machine h200 = machine_by_id("h200-sxm");
+    const std::vector<Measurement> rows = made_up_rows(h200);
+};
+
+TEST_F(PredictionsTest, ErrorsAreThoseThatWereMade) {
+    const PredictionReport r = report(rows);
+    EXPECT_EQ(missed_prediction_bars(r), std::vector<std::string>());
+    EXPECT_EQ(r.shapes.size(), 3u);
+    EXPECT_EQ(r.configurations, 24);
+    EXPECT_NEAR(r.chosen_error, 0.04, 1e-9);
+    EXPECT_NEAR(r.error, 0.04, 1e-9);
+    EXPECT_NEAR(r.bias, std::sqrt(1.04 * 0.96) - 1, 1e-9);
+    EXPECT_GT(r.least_rank_correlation, 0.85);
+    EXPECT_THAT(predictions_text(r, Terminal{}), HasSubstr("every bar holds"));
+}
+
+TEST_F(PredictionsTest, EachBarCanBeMissed) {
+    auto off = rows;
+    for (auto& row : off) row.time_us *= row.plan.rank == 1 ? 1.2 : 1;
+    EXPECT_THAT(missed_prediction_bars(report(off)),
+                testing::ElementsAre(HasSubstr("over the chosen plans")));
+    off = rows;
+    for (auto& row : off) row.time_us *= row.plan.rank == 1 ? 1 : 1.2;
+    EXPECT_THAT(missed_prediction_bars(report(off)), testing::ElementsAre(HasSubstr("over all 1")));
+    off = rows;  // all within 10 % of their prediction, but backwards
+    for (auto& row : off) row.time_us = 1e4 / row.time_us;
+    EXPECT_THAT(missed_prediction_bars(report(off)), testing::Contains(HasSubstr("rank correlation")));
+    off = rows;
+    off.pop_back(), off.pop_back();
+    EXPECT_THAT(missed_prediction_bars(report(off)),
+                testing::ElementsAre(HasSubstr("512x14336x4096: 6 configurations")));
+}
+
+TEST_F(PredictionsTest, ABrokenTermIsNoticed) {
+    Machine wrong = h200;
+    set_fact(wrong, "dram.sustained_read", "2 TB/s", "wrong on purpose");
+    EXPECT_NE(missed_prediction_bars(report(rows, wrong)), std::vector<std::string>());
+}
+
+TEST(RankCorrelation, ByHand) {
+    const double x[] = {1, 2, 3, 4, 5};
+    EXPECT_DOUBLE_EQ(rank_correlation(x, x), 1);
+    // Ranks 0 1 2 3 4 against 0 1 2 4 3: sum of squared differences 2, 1 - 6 x 2 / (5 x 24) = 0.9.
+    EXPECT_DOUBLE_EQ(rank_correlation(x, std::vector<double>{10, 20, 30, 50, 40}), 0.9);
+    EXPECT_DOUBLE_EQ(rank_correlation(x, std::vector<double>{5, 4, 3, 2, 1}), -1);
+    // A tie: ranks 0 1 2 3 4 against 0 1.5 1.5 3 4: covariance 9.5, variances 10 and 9.5.
+    EXPECT_DOUBLE_EQ(rank_correlation(x, std::vector<double>{1, 2, 2, 3, 4}), 9.5 / std::sqrt(10 * 9.5));
+    EXPECT_TRUE(std::isnan(rank_correlation(x, std::vector<double>(5, 1))));
+}
+
+TEST(RecordedConfigurations, EveryBarHolds) {
+    if (recorded_runs.empty()) GTEST_SKIP() << "skipped: no recorded run of bench/configurations.sh";
+    for (const std::string& name : recorded_runs) {
+        std::ifstream file(ROOFTILE_SOURCE_DIR "/bench/results/history/" + name);
+        std::stringstream text;
+        text << file.rdbuf();
+        const RecordedRun run = read_recorded_run(text.str(), name);
+        const PredictionReport r = prediction_report(run, machine_by_id(run.machine_id));
+        EXPECT_EQ(missed_prediction_bars(r), std::vector<std::string>()) << name;
+    }
+}
+
+}  // namespace
+}  // namespace rooftile
