@@ -4,6 +4,7 @@ set(ROOFTILE_INTERNAL_HEADERS
     rooftile/kernel/driver_table.hpp  # cuda.h
     rooftile/kernel/fuse_rows.hpp     # fmt
     rooftile/kernel/fuse_writer.hpp   # fmt
+    rooftile/plan/gemm_writer.hpp     # fmt
     rooftile/probe/compare.hpp        # report/json.hpp
     rooftile/probe/document.hpp
     rooftile/problem/suite_reader.hpp  # toml++/toml.h
