@@ -2,7 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <cctype>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "cli/fuse_build.hpp"
@@ -76,12 +78,17 @@ class SuiteBuild {
         }
     }
 
-    Json problem_of(const FuseSuiteProblem& p, const Place& place,
-                    const std::vector<FuseOutcome>& kernels) const {
-        const SuiteLayer& layer = p.layers.front();
-        std::string name = layer.model + "-" + layer.layer;
+    /// A file name of this run's own: no folder, no two alike.
+    std::string new_name(std::string name) {
         for (char& c : name)
-            if (c == ' ') c = '-';
+            if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_' && c != '.') c = '-';
+        if (const int before = names_[name]++) name += fmt::format("-again{}", before);
+        return name;
+    }
+
+    Json problem_of(const FuseSuiteProblem& p, const Place& place, const std::vector<FuseOutcome>& kernels) {
+        const SuiteLayer& layer = p.layers.front();
+        const std::string name = new_name(layer.model + "-" + layer.layer);
         const auto built = [&](std::size_t index, const std::string& file) {
             const FuseKernel& kernel = std::get<FuseKernel>(kernels[index]);
             write(file, kernel.cubin());
@@ -137,6 +144,7 @@ class SuiteBuild {
     DocumentContext context_;
     std::vector<FusePlan> plans_;
     std::vector<Place> places_;
+    std::map<std::string, int> names_;  ///< of files, how often each was wanted
 };
 
 }  // namespace

@@ -39,7 +39,7 @@ class MemorySuite {
         std::erase_if(suite_.problems,
                       [&](const FuseSuiteProblem& p) { return complete.count(problem_key(p.problem)) > 0; });
         run_.skip(suite_.problems.size());
-        if (suite_.problems.empty()) return int(ExitCode::done);
+        if (suite_.problems.empty()) return run_.finish();
         note_interrupts();
         measure_each(
             {[this] { return next(); }, [this](const RunningGpu& gpu) { run_.announce(gpu, options_.seed); },

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "cli/interrupt.hpp"
 #include "cli/values.hpp"
@@ -37,7 +38,14 @@ std::optional<SuiteRecord> record_in(const OutputFlags& flags) {
     return read_suite_record(text, flags.file);
 }
 
-/// Throws RequestError where what --out holds is of another program, machine or mode.
+/// A command without what may change from one part of a run to the next.
+std::string lasting(const std::string& command) {
+    static const std::regex passing(
+        R"re( (--timings|(--max-seconds|--filter|--out|-o|--color|--seed)[ =]('[^']*'|"[^"]*"|\S+)))re");
+    return std::regex_replace(command, passing, "");
+}
+
+/// Throws RequestError where what --out holds is of another program, machine, mode or command.
 void check_same_run(const SuiteRecord& record, const DocumentContext& context, const std::string& program,
                     std::string_view suite, const MeasureFlags& flags) {
     const auto refuse = [&](std::string_view what, std::string_view there, std::string_view here) {
@@ -51,6 +59,8 @@ void check_same_run(const SuiteRecord& record, const DocumentContext& context, c
     if (record.program_hash != program) refuse("build of the program", record.program_hash, program);
     for (const SuiteShape& shape : record.shapes)
         if (shape.first().mode != flags.mode) refuse("mode", shape.first().mode, flags.mode);
+    if (const std::string there = lasting(record.command), here = lasting(context.command); there != here)
+        refuse("command", there, here);
     if (!flags.seed.empty() && flags.seed != std::to_string(record.seed))
         refuse("seed", std::to_string(record.seed), flags.seed);
 }
@@ -86,7 +96,14 @@ std::set<std::string> SuiteRun::begin_on(const Machine& machine, std::uint64_t& 
     std::set<std::string> complete;
     if (!record_) return complete;
     check_same_run(*record_, context_, program_, suite_, flags_);
-    for (const SuiteShape& shape : record_->shapes) complete.insert(shape.first().problem);
+    for (const SuiteShape& shape : record_->shapes) {
+        complete.insert(shape.first().problem);
+        failures.infeasible += shape.first().plans == 0;
+        for (const SuiteRow& row : shape.rows) {
+            failures.wrong += row.wrong;
+            failures.not_run += !row.wrong && row.plans > 0 && !row.invalid.empty();
+        }
+    }
     seed = record_->seed;
     std::string text;  // the complete shapes and nothing else
     for (const std::string& line : record_->lines) text += line;

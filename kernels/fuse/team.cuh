@@ -111,7 +111,7 @@ class Team {
                 constexpr unsigned bytes = cluster * (sizeof(Accumulators) + ...);
                 if (threadIdx.x == 0) ptx::mbarrier_arrive_expect(joint, bytes);
                 if (threadIdx.x < cluster) (send(slots, word, mine, joint), ...);
-                ptx::mbarrier_wait(joint, round_);
+                ptx::mbarrier_wait_cluster(joint, round_);  // peers wrote what it guards
                 round_ ^= cluster_turn_;
             } else {
                 if (threadIdx.x < cluster) (send(slots, word, mine), ...);

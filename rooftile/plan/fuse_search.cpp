@@ -1,9 +1,12 @@
 #include "rooftile/plan/fuse_search.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 
 #include "kernels/fuse/arguments.hpp"
+#include "rooftile/error.hpp"
 #include "rooftile/model/arithmetic.hpp"
 #include "rooftile/model/fuse_ring.hpp"
 #include "rooftile/plan/fuse_registers.hpp"
@@ -30,7 +33,16 @@ class Search {
           request_(request),
           work_(program_work(graph, program)),
           bytes_(fused_bytes(graph)) {
-        width_ = request.width.value_or(widest_vector(graph, program, work_, request.alignment));
+        width_ = widest_vector(graph, program, work_, request.alignment);
+        if (!request.width) return;
+        if (const int w = *request.width;
+            (w & (w - 1)) != 0 || !vector_fits(graph, program, request.alignment, w))
+            throw RequestError(
+                fmt::format("vectors of {} elements fit neither rows of {} elements nor alignments of {} B; "
+                            "at most {} do, and "
+                            "powers of two",
+                            w, program.columns, request.alignment, width_));
+        width_ = *request.width;
     }
 
     FuseSearch all() {
@@ -299,21 +311,22 @@ FuseSearch search_launches(const Machine& machine, const FuseHardware& hw, const
 
 int widest_vector(const FuseProblem& graph, const Program& p, const ProgramWork& work, int alignment) {
     int width = access_bytes / work.narrow_bytes;
-    const auto fits = [&](int w) {
-        // Every row must begin with a whole vector, or all of it be one long row.
-        if (!p.flat && p.columns % w != 0) return false;
-        const auto aligned = [&](Element e) {
-            return alignment % std::min(access_bytes, w * bytes_of(e)) == 0;
-        };
-        for (int i : graph.inputs)
-            if (elements_of(graph.nodes[size_t(i)].shape) > 1 && !aligned(graph.nodes[size_t(i)].element))
-                return false;
-        for (const GraphOutput& o : graph.outputs)
-            if (!aligned(graph.nodes[size_t(o.node)].element)) return false;
-        return true;
-    };
-    while (width > 1 && !fits(width)) width /= 2;
+    while (width > 1 && !vector_fits(graph, p, alignment, width)) width /= 2;
     return width;
+}
+
+bool vector_fits(const FuseProblem& graph, const Program& p, int alignment, int width) {
+    // Every row must begin with a whole vector, or all of it be one long row.
+    if (!p.flat && p.columns % width != 0) return false;
+    const auto aligned = [&](Element e) {
+        return alignment % std::min(access_bytes, width * bytes_of(e)) == 0;
+    };
+    for (int i : graph.inputs)
+        if (elements_of(graph.nodes[size_t(i)].shape) > 1 && !aligned(graph.nodes[size_t(i)].element))
+            return false;
+    for (const GraphOutput& o : graph.outputs)
+        if (!aligned(graph.nodes[size_t(o.node)].element)) return false;
+    return true;
 }
 
 double registers_needed(const Program& p, const FuseConfig& c) {

@@ -214,8 +214,10 @@ std::variant<Plans, Infeasible> derive_sample(const Machine& machine, const Gemm
         ++i;
     }
     if (int(plans->plans.size()) < count)
-        plans->notes.push_back(fmt::format("{} of {} plans: no more are within {} times the first one's time",
-                                           plans->plans.size(), count, drawn_within));
+        plans->notes.push_back(fmt::format(
+            "{} of {} plans: no more candidates have a time by the closed form of DRAM traffic within "
+            "{} times the first one's",
+            plans->plans.size(), count, drawn_within));
     rank_by_time(*plans);
     return outcome;
 }

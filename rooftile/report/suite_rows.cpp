@@ -100,6 +100,8 @@ SuiteRow row_of(const Json& line) {
     row.rank1_ratio = number_at(line, "rank1_ratio");
     row.sm_clock_mhz = number_at(line, "sm_clock_mhz");
     row.invalid = text_at(line, "invalid");
+    if (const auto verified = line.find("verified"); verified != line.end() && verified->is_object())
+        row.wrong = !text_at(*verified, "failure").empty();
     if (row.op == "fuse") read_fuse(line, row);
     else read_gemm(line, row);
     return row;

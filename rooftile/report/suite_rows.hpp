@@ -31,6 +31,7 @@ struct SuiteRow {
     bool reduces_rows = false;  ///< an operation along the last axis is part of it
     std::int64_t columns = 0;   ///< of the largest tensor
     std::string invalid;
+    bool wrong = false;  ///< it ran, and its result is not what it should be
 };
 
 /// Rows of one problem, by rank. Complete: as many as its `plans`, or the one that says that none fits.

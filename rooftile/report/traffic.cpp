@@ -40,13 +40,14 @@ TrafficPair pair_of(const RecordedRow& row, const Machine& machine) {
     const GemmTile tile = candidate_of(row.config).tile;
     const GemmProblem& p = row.problem;
     TrafficPair pair;
+    // First: it refuses a configuration that none of ours can be.
+    if (const auto bytes = plan_again(machine, row).prediction.dram_bytes) pair.predicted = double(*bytes);
     pair.problem = p, pair.config = row.config;
     pair.counted = *row.dram_bytes, pair.counted_l2 = row.l2_bytes;
     const double operands =
         double(p.m) * double(p.k) * bytes_of(p.a_type) + double(p.n) * double(p.k) * bytes_of(p.b_type);
     pair.large = operands >= 2 * hw.l2_bytes * hw.l2_parts;
     pair.simulated = simulated_bytes(hw, tile, p, order_of(row.config));
-    if (const auto bytes = plan_again(machine, row).prediction.dram_bytes) pair.predicted = double(*bytes);
     pair.bound = known(dram_lower_bound_bytes(hw, p));
     pair.l2_bound = known(l2_lower_bound_bytes(hw, tile, p));
     return pair;

@@ -5,6 +5,7 @@
 
 #include <set>
 
+#include "rooftile/error.hpp"
 #include "rooftile/machine/registry.hpp"
 #include "rooftile/plan/fuse_plan.hpp"
 #include "rooftile/plan/fuse_search.hpp"
@@ -21,6 +22,19 @@ FuseProblem made(std::string_view text, std::vector<std::string> tensors) {
 }
 FusePlans plans_for(const char* machine, const FuseProblem& problem, FuseRequest request = {}) {
     return std::get<FusePlans>(derive(machine_by_id(machine), problem, request));
+}
+
+// A row of 4097 elements holds no whole vectors of more than one; one long row of 132 x 4097 ends in a tail.
+TEST(FuseDerive, AskedWidthsFitRowsAndAddresses) {
+    const Machine machine = machine_by_id("h200-sxm");
+    const FuseProblem rows = made("y = softmax(x)", {"x:bf16[132,4097]"});
+    for (int width : {2, 3, 8, 16})
+        EXPECT_THROW(derive(machine, rows, {.width = width}), RequestError) << width;
+    EXPECT_EQ(plans_for("h200-sxm", rows, {.width = 1}).plans.front().config.width, 1);
+    const FuseProblem flat = made("y = gelu(x)", {"x:bf16[132,4097]"});
+    EXPECT_EQ(plans_for("h200-sxm", flat, {.width = 4}).plans.front().config.width, 4);
+    EXPECT_THROW(derive(machine, flat, {.width = 3}), RequestError);
+    EXPECT_THROW(derive(machine, flat, {.width = 8, .alignment = 8}), RequestError);
 }
 
 TEST(FuseDerive, EveryPlanKeepsItsWalls) {

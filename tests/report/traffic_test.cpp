@@ -142,6 +142,15 @@ TEST_F(TrafficTest, AWrongMachineIsNoticed) {
     EXPECT_GT(missed_traffic_bars(report(rows, wrong)).size(), 5u);
 }
 
+TEST_F(TrafficTest, AConfigurationOfNoKernelIsRefused) {
+    auto none = rows;
+    none[2].plan.config.tile_m = 0;
+    EXPECT_THROW(report(none), RequestError);
+    none = rows;
+    none[2].plan.config.cluster_m = 0;
+    EXPECT_THROW(report(none), RequestError);
+}
+
 TEST_F(TrafficTest, LinesThatAreNoneAreNamed) {
     EXPECT_THROW(read_recorded_run("{}\n", "x"), RequestError);
     EXPECT_THROW(read_recorded_run("", "x"), RequestError);
