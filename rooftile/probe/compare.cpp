@@ -59,6 +59,8 @@ std::vector<ProbedTwice> compare_probes(const Json& first, const Json& second) {
     if (a.gpu != b.gpu)
         throw RequestError(fmt::format("one document is of {}, the other of {}: nothing to compare",
                                        displayable(a.gpu), displayable(b.gpu)));
+    if (a.numbers.empty() || b.numbers.empty())
+        throw RequestError("a document without a measured number: nothing to compare");
     for (const ProbedTwice& other : b.numbers) {
         const auto same = std::find_if(a.numbers.begin(), a.numbers.end(), [&](const ProbedTwice& n) {
             return n.probe == other.probe && n.name == other.name && n.unit == other.unit;

@@ -38,8 +38,8 @@ PredictedShape shape_of(const RecordedRun& run, const Machine& machine, const Ge
     shape.problem = problem;
     for (const RecordedRow& row : run.rows) {
         if (row.problem != problem) continue;
-        const auto predicted =
-            row.time_us ? plan_again(machine, row).prediction.time_us : std::optional<double>();
+        const auto predicted = row.time_us && *row.time_us > 0 ? plan_again(machine, row).prediction.time_us
+                                                               : std::optional<double>();
         if (!predicted) {
             ++without_result;
             continue;
@@ -132,11 +132,14 @@ std::string predictions_text(const PredictionReport& r, const Terminal& terminal
                    {percent_text(s.worst)},
                    {correlation_text(s.rank_correlation)}});
     out += table.text(terminal) + "\n";
-    out += fmt::format("mean absolute error: {} over the chosen plans, {} over all {} (bias {})\n",
-                       percent_text(r.chosen_error), percent_text(r.error), r.configurations,
-                       signed_percent(r.bias));
-    out += fmt::format("rank correlation within a shape: {:.3f} in the mean, {:.3f} at least\n",
-                       r.rank_correlation, r.least_rank_correlation);
+    if (r.configurations == 0)
+        out += "mean absolute error and rank correlation: none, as no row has a time\n";
+    else
+        out += fmt::format(
+            "mean absolute error: {} over the chosen plans, {} over all {} (bias {})\n"
+            "rank correlation within a shape: {:.3f} in the mean, {:.3f} at least\n",
+            percent_text(r.chosen_error), percent_text(r.error), r.configurations, signed_percent(r.bias),
+            r.rank_correlation, r.least_rank_correlation);
     if (r.without_result > 0) out += fmt::format("{} rows have no time\n", r.without_result);
     const auto missed = missed_prediction_bars(r);
     if (missed.empty()) return out + "every bar holds\n";

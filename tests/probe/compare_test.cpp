@@ -63,6 +63,7 @@ TEST(ProbedTwice, ANumberThatOneHasNotIsNoAgreement) {
 }
 
 TEST(ProbedTwice, OnlyProbesOfOneGpuAreCompared) {
+    EXPECT_THROW(against({}), RequestError);  // and none without a number
     EXPECT_THROW(compare_probes(document(first), document(first, "Another")), RequestError);
     EXPECT_THROW(compare_probes(document(first), Json::object()), RequestError);
     EXPECT_THROW(compare_probes(Json(3), document(first)), RequestError);
