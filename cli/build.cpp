@@ -6,6 +6,7 @@
 
 #include "cli/fuse_arguments.hpp"
 #include "cli/gemm_arguments.hpp"
+#include "cli/listing.hpp"
 #include "cli/output.hpp"
 #include "cli/planning.hpp"
 #include "cli/values.hpp"
@@ -104,10 +105,7 @@ std::string text_of(const Kernel& kernel, const Plans& plans, const Terminal& te
 std::string listing_of(const Kernel& kernel, const BuildFlags& flags) {
     std::string out;
     if (flags.ptx) out += kernel.ptx();
-    if (!flags.sass) return out;
-    if (auto sass = disassemble(kernel.cubin())) return out + *sass;
-    say("no disassembler found for --sass: the CUDA toolkit has nvdisasm, and so has the package "
-        "nvidia-cuda-nvdisasm; put it on PATH or set ROOFTILE_CUDA_PATH");
+    if (flags.sass) out += sass_of(kernel.cubin());
     return out;
 }
 

@@ -8,12 +8,12 @@
 #include "cli/build_fuse_suite.hpp"
 #include "cli/fuse_arguments.hpp"
 #include "cli/fuse_build.hpp"
+#include "cli/listing.hpp"
 #include "cli/output.hpp"
 #include "cli/planning.hpp"
 #include "cli/values.hpp"
 #include "cli/verbs.hpp"
 #include "rooftile/error.hpp"
-#include "rooftile/kernel/disassemble.hpp"
 #include "rooftile/kernel/fuse_kernel.hpp"
 #include "rooftile/report/fuse_json.hpp"
 #include "rooftile/report/fuse_text.hpp"
@@ -90,10 +90,7 @@ std::string listing_of(const FuseKernel& kernel, const BuildFuseFlags& flags) {
     std::string out;
     if (flags.source) out += kernel.text();
     if (flags.ptx) out += kernel.ptx();
-    if (!flags.sass) return out;
-    if (auto sass = disassemble(kernel.cubin())) return out + *sass;
-    say("no disassembler found for --sass: the CUDA toolkit has nvdisasm, and so has the package "
-        "nvidia-cuda-nvdisasm; put it on PATH or set ROOFTILE_CUDA_PATH");
+    if (flags.sass) out += sass_of(kernel.cubin());
     return out;
 }
 

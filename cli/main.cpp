@@ -34,12 +34,6 @@ std::vector<std::string> flags_of(const CLI::App& app) {
     return flags;
 }
 
-std::string joined(const std::vector<std::string>& names) {
-    std::string out;
-    for (const auto& name : names) out += (out.empty() ? "" : ", ") + name;
-    return out;
-}
-
 /// "plan gemm": the verb as one types it.
 std::string path_of(const CLI::App& app) {
     if (!app.get_parent()) return "rooftile";

@@ -9,8 +9,7 @@ namespace {
 
 Prediction predict(const GemmWriter& w) {
     const GemmHardware& hw = w.hw();
-    const double load =
-        hw.dram_latency + hw.tma_latency + w.footprint().stage_bytes / std::fmin(hw.l2_port, hw.l2_share);
+    const double load = hw.dram_latency + hw.tma_latency + w.footprint().stage_bytes / l2_rate(w);
     Prediction p;
     p.time_us = known(w.kept.time.seconds * 1e6);
     if (p.time_us) p.tflops = known(w.problem().flops().value / w.kept.time.seconds / 1e12);

@@ -9,14 +9,13 @@
 #include "rooftile/plan/gemm_sm80.hpp"
 #include "rooftile/plan/gemm_sm90.hpp"
 #include "rooftile/plan/reckon.hpp"
+#include "rooftile/simulate/gemm_orders.hpp"
 
 namespace rooftile {
 namespace {
 
-bool has_bands(Order order) { return order == Order::grouped || order == Order::serpentine; }
-
 bool same_order(const GemmConfig& config, const OrderChoice& other) {
-    return config.order == other.order && (!has_bands(other.order) || config.group == other.group);
+    return config.order == other.order && (!has_groups(other.order) || config.group == other.group);
 }
 
 /// A candidate with the rest drawn.
@@ -72,7 +71,7 @@ GemmRequest fixed_to(const Drawn& drawn, const GemmRequest& request) {
     if (drawn.candidate.deferred_store) r.deferred_store = drawn.candidate.deferred_store;
     r.stages = drawn.stages;
     r.order = drawn.order.order;
-    if (has_bands(drawn.order.order)) r.group = drawn.order.group;
+    if (has_groups(drawn.order.order)) r.group = drawn.order.group;
     r.top = 1;
     return r;
 }
@@ -145,7 +144,7 @@ GemmRequest fixed_to(const GemmConfig& c) {
     r.schedule = c.schedule;
     r.cluster_m = c.cluster_m, r.cluster_n = c.cluster_n;
     r.order = c.order;
-    if (has_bands(c.order)) r.group = c.group;
+    if (has_groups(c.order)) r.group = c.group;
     r.split_k = c.split_k;
     r.ctas_per_sm = c.ctas_per_sm;
     if (c.kernel == GemmKernel::sm90_gemm) {
@@ -170,7 +169,7 @@ std::variant<Plans, Infeasible> derive_in_orders(const Machine& machine, const G
         GemmRequest other = fixed_to(chosen);
         other.order = order.order;
         other.group.reset();
-        if (has_bands(order.order)) other.group = order.group;
+        if (has_groups(order.order)) other.group = order.group;
         other.buildable_only = request.buildable_only;
         auto result = derive(machine, problem, other);
         if (auto* found = std::get_if<Plans>(&result)) {

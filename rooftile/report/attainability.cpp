@@ -56,12 +56,6 @@ std::string remark_of(const RoofStep& step) {
     return out;
 }
 
-std::string joined(const std::vector<std::string>& list) {
-    std::string out;
-    for (const std::string& s : list) out += (out.empty() ? "" : ", ") + s;
-    return out;
-}
-
 }  // namespace
 
 std::string attainability_text(const std::vector<RoofStep>& steps, std::optional<double> measured_us,

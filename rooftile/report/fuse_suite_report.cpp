@@ -93,10 +93,6 @@ std::string ratio_text(const std::optional<double>& value) {
     return value ? fmt::format("{:.3f}", *value) : std::string("-");
 }
 
-std::string signed_percent(const std::optional<double>& value) {
-    return value ? fmt::format("{:+.1f} %", 100 * *value) : std::string("-");
-}
-
 Cells problem_cells(const FuseSuiteReport& r) {
     Cells cells;
     cells.columns = {{"problem", Align::left},

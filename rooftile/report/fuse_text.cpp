@@ -60,18 +60,6 @@ std::string plan_table(const FusePlans& plans, const Terminal& terminal) {
     return table.text(terminal);
 }
 
-std::string entry(std::string_view title, std::string_view text, const Terminal& terminal) {
-    const int indent = columns_of(title) + 2;
-    return terminal.paint(title, Tone::faint) + "  "
-           + wrapped(displayable(text, terminal.utf8), std::max(1, terminal.prose() - indent), indent) + "\n";
-}
-
-std::string joined(const std::vector<std::string>& list) {
-    std::string out;
-    for (const auto& s : list) out += (out.empty() ? "" : ", ") + s;
-    return out;
-}
-
 }  // namespace
 
 std::string label_of(const FuseConfig& c) {

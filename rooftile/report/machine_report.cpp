@@ -20,12 +20,6 @@ constexpr Highlight highlights[] = {
     {"DRAM", "dram.size"}, {"DRAM rate", "dram.bandwidth"},
 };
 
-std::string joined(const std::vector<std::string>& list) {
-    std::string out;
-    for (const auto& s : list) out += (out.empty() ? "" : ", ") + s;
-    return out;
-}
-
 }  // namespace
 
 std::string base_unit(const Fact& fact) {

@@ -1,5 +1,7 @@
 #include "rooftile/report/number.hpp"
 
+#include <fmt/core.h>
+
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -71,6 +73,10 @@ std::string time_text(double microseconds) {
 std::string percent_text(double share) {
     if (!std::isfinite(share)) return "not finite";
     return digits_text(share * 100, std::chars_format::fixed, 1) + " %";
+}
+
+std::string signed_percent(const std::optional<double>& share) {
+    return share ? fmt::format("{:+.1f} %", 100 * *share) : "-";
 }
 
 }  // namespace rooftile

@@ -35,4 +35,7 @@ std::string number_or_unknown(const std::optional<T>& value) {
 /// A share as a percentage: 0.974 is "97.4 %".
 std::string percent_text(double share);
 
+/// What is off by a share of itself: 0.031 is "+3.1 %", "-" where it is unknown.
+std::string signed_percent(const std::optional<double>& share);
+
 }  // namespace rooftile

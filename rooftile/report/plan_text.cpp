@@ -7,6 +7,7 @@
 #include "rooftile/report/attainability.hpp"
 #include "rooftile/report/explain.hpp"
 #include "rooftile/report/number.hpp"
+#include "rooftile/simulate/gemm_orders.hpp"
 
 namespace rooftile {
 namespace {
@@ -16,12 +17,6 @@ using Align = Table::Align;
 std::string unknown_sign() { return "?"; }
 
 std::string tile_text(const GemmConfig& c) { return fmt::format("{}x{}x{}", c.tile_m, c.tile_n, c.tile_k); }
-
-std::string order_text(const GemmConfig& c) {
-    return c.order == Order::grouped || c.order == Order::serpentine
-               ? fmt::format("{} {}", name_of(c.order), c.group)
-               : std::string(name_of(c.order));
-}
 
 /// "2.06 x".
 std::string times_text(const std::optional<double>& ratio, const Terminal& terminal) {
@@ -71,7 +66,7 @@ std::string plan_table(const Plans& plans, const Terminal& terminal) {
                    {std::to_string(c.consumer_warpgroups)},
                    {std::string(name_of(c.schedule))},
                    {fmt::format("{}x{}", c.cluster_m, c.cluster_n)},
-                   {order_text(c)},
+                   {order_text(c.order, c.group)},
                    {std::to_string(c.split_k)},
                    {std::to_string(c.ctas_per_sm)},
                    {number_or_unknown(plan.resources.shared_bytes)},
@@ -90,19 +85,6 @@ std::string_view words_of(Reason reason) {
     if (reason == Reason::shared) return "shared memory";
     if (reason == Reason::dominated) return "feasible but not among those kept";
     return name_of(reason);
-}
-
-/// A faint title and its text, wrapped under the text.
-std::string entry(std::string_view title, std::string_view text, const Terminal& terminal) {
-    const int indent = columns_of(title) + 2;
-    return terminal.paint(title, Tone::faint) + "  "
-           + wrapped(displayable(text, terminal.utf8), std::max(1, terminal.prose() - indent), indent) + "\n";
-}
-
-std::string joined(const std::vector<std::string>& list) {
-    std::string out;
-    for (const auto& s : list) out += (out.empty() ? "" : ", ") + s;
-    return out;
 }
 
 std::string closing_text(const Plans& plans, const Terminal& terminal) {
@@ -126,6 +108,10 @@ std::string closing_text(const Plans& plans, const Terminal& terminal) {
 }
 
 }  // namespace
+
+std::string order_text(Order order, int group) {
+    return has_groups(order) ? fmt::format("{} {}", name_of(order), group) : std::string(name_of(order));
+}
 
 std::string label_of(const GemmConfig& c) {
     std::string out = fmt::format("{}, {} stages", tile_text(c), c.stages);

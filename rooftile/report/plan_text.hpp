@@ -10,6 +10,9 @@
 
 namespace rooftile {
 
+/// "grouped 8", or "row" where the order has no groups.
+std::string order_text(Order order, int group);
+
 /// "128x256x64, 4 stages, 2 warpgroups, cooperative": a configuration in a few words.
 std::string label_of(const GemmConfig& config);
 

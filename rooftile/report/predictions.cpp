@@ -58,12 +58,6 @@ PredictedShape shape_of(const RecordedRun& run, const Machine& machine, const Ge
     return shape;
 }
 
-std::string shape_text(const GemmProblem& p) { return fmt::format("{}x{}x{}", p.m, p.n, p.k); }
-
-std::string signed_percent(std::optional<double> share) {
-    return share ? fmt::format("{:+.1f} %", 100 * *share) : "-";
-}
-
 std::string correlation_text(std::optional<double> value) {
     return value ? fmt::format("{:.3f}", *value) : "-";
 }

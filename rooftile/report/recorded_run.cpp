@@ -131,4 +131,6 @@ GemmPlan plan_again(const Machine& machine, const RecordedRow& row) {
     return std::get<Plans>(outcome).plans.front();
 }
 
+std::string shape_text(const GemmProblem& p) { return fmt::format("{}x{}x{}", p.m, p.n, p.k); }
+
 }  // namespace rooftile

@@ -37,4 +37,7 @@ GemmConfig gemm_config_of(const Json& json);
 /// The plan of exactly that configuration by today's model. Throws RequestError where it does not fit.
 GemmPlan plan_again(const Machine& machine, const RecordedRow& row);
 
+/// "4096x14336x4096": M, N, K.
+std::string shape_text(const GemmProblem& problem);
+
 }  // namespace rooftile

@@ -46,11 +46,6 @@ Json row_json(const Simulation& s, const SimulatedOrder& o) {
             {"wait_share", json_number(t.wait_share())}};
 }
 
-std::string order_text(const WalkOrder& o) {
-    return has_groups(o.order) ? fmt::format("{} {}", name_of(o.order), o.group)
-                               : std::string(name_of(o.order));
-}
-
 std::string cache_text(const L2Model& l2) {
     const std::string bytes = scaled_text(double(l2.capacity()), "B");
     const char* policy = l2.policy == L2Policy::lru ? "LRU" : "OPT";
@@ -147,7 +142,7 @@ std::string simulation_text(const Simulation& s, const Terminal& terminal) {
         const GemmTraffic& t = o.traffic;
         const Tone tone = o.planned ? Tone::strong : Tone::plain;
         const auto over = ratio(double(t.dram_bytes()), s.dram_bound);
-        table.row({{order_text(o.order), tone},
+        table.row({{order_text(o.order.order, o.order.group), tone},
                    {bytes(t.dram_bytes()), tone},
                    {bytes(t.dram_a_bytes)},
                    {bytes(t.dram_b_bytes)},

@@ -84,6 +84,18 @@ std::string wrapped(std::string_view text, int width, int indent) {
     return out;
 }
 
+std::string entry(std::string_view title, std::string_view text, const Terminal& terminal) {
+    const int indent = columns_of(title) + 2;
+    return terminal.paint(title, Tone::faint) + "  "
+           + wrapped(displayable(text, terminal.utf8), std::max(1, terminal.prose() - indent), indent) + "\n";
+}
+
+std::string joined(const std::vector<std::string>& list) {
+    std::string out;
+    for (const auto& s : list) out += (out.empty() ? "" : ", ") + s;
+    return out;
+}
+
 std::string entries_text(const std::vector<Entry>& entries, int indent, const Terminal& terminal) {
     constexpr int gap = 2, narrowest_remark = 24;
     int name_width = 0, value_width = 0;

@@ -43,6 +43,12 @@ struct Entry {
 /// One line an entry, in three columns `indent` spaces in; remarks are wrapped within theirs.
 std::string entries_text(const std::vector<Entry>& entries, int indent, const Terminal& terminal);
 
+/// A faint title and its text, wrapped under the text.
+std::string entry(std::string_view title, std::string_view text, const Terminal& terminal);
+
+/// "a, b, c".
+std::string joined(const std::vector<std::string>& list);
+
 /// Rows under titles.
 class Table {
   public:

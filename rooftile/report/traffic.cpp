@@ -10,6 +10,7 @@
 #include "rooftile/plan/gemm_search.hpp"
 #include "rooftile/plan/steps.hpp"
 #include "rooftile/report/number.hpp"
+#include "rooftile/report/plan_text.hpp"
 
 namespace rooftile {
 namespace {
@@ -102,20 +103,11 @@ ChosenOrder chosen_order(const RecordedRow& row, const Machine& machine,
     return out;
 }
 
-std::string shape_text(const GemmProblem& p) { return fmt::format("{}x{}x{}", p.m, p.n, p.k); }
-
-std::string order_text(const WalkOrder& o) {
-    return has_groups(o.order) ? fmt::format("{} {}", name_of(o.order), o.group)
-                               : std::string(name_of(o.order));
-}
-
 std::string pair_name(const TrafficPair& pair) {
-    return shape_text(pair.problem) + " " + order_text(order_of(pair.config));
+    return shape_text(pair.problem) + " " + order_text(pair.config.order, pair.config.group);
 }
 
 std::string bytes_text(const std::optional<double>& bytes) { return bytes ? scaled_text(*bytes, "B") : "?"; }
-
-std::string signed_percent(double share) { return fmt::format("{:+.1f} %", 100 * share); }
 
 std::string pairs_table(const TrafficReport& report, const Terminal& terminal) {
     Table table({{"M x N x K", Table::Align::left},
@@ -132,7 +124,7 @@ std::string pairs_table(const TrafficReport& report, const Terminal& terminal) {
         const double limit = p.large ? large_traffic_limit : small_traffic_limit;
         const Tone tone = std::abs(p.error()) > limit ? Tone::bad : Tone::plain;
         table.row({{shape_text(p.problem)},
-                   {order_text(order_of(p.config))},
+                   {order_text(p.config.order, p.config.group)},
                    {fmt::format("{}x{} {}x{}", p.config.tile_m, p.config.tile_n, p.config.cluster_m,
                                 p.config.cluster_n)},
                    {bytes_text(p.counted)},
@@ -156,9 +148,9 @@ std::string orders_table(const TrafficReport& report, const Terminal& terminal) 
                  {"best, counted", Table::Align::right, 1}});
     for (const ChosenOrder& o : report.orders)
         table.row({{shape_text(o.problem)},
-                   {order_text(o.chosen)},
+                   {order_text(o.chosen.order, o.chosen.group)},
                    {bytes_text(o.chosen_bytes)},
-                   {order_text(o.best)},
+                   {order_text(o.best.order, o.best.group)},
                    {bytes_text(o.best_bytes)},
                    {bytes_text(o.counted)},
                    {bytes_text(o.counted_best)}});
@@ -235,8 +227,8 @@ std::vector<std::string> missed_traffic_bars(const TrafficReport& report) {
     for (const ChosenOrder& o : report.orders)
         if (!(o.chosen_bytes <= (1 + order_limit) * o.best_bytes))
             missed.push_back(fmt::format("{}: order {} moves {}, {} would move {}; wanted within {}",
-                                         shape_text(o.problem), order_text(o.chosen),
-                                         bytes_text(o.chosen_bytes), order_text(o.best),
+                                         shape_text(o.problem), order_text(o.chosen.order, o.chosen.group),
+                                         bytes_text(o.chosen_bytes), order_text(o.best.order, o.best.group),
                                          bytes_text(o.best_bytes), percent_text(order_limit)));
     if (report.uncounted > 0) missed.push_back(fmt::format("{} rows were not counted", report.uncounted));
     return missed;

@@ -7,6 +7,7 @@
 #include "kernels/gemm/tile_order.cuh"
 #include "rooftile/error.hpp"
 #include "rooftile/report/number.hpp"
+#include "rooftile/report/plan_text.hpp"
 #include "rooftile/report/simulation.hpp"
 
 namespace rooftile {
@@ -120,11 +121,9 @@ std::string walk_svg(const GemmProblem& p, const GemmWalk& walk, const GemmTraff
         "{1:.0f}\" font-family=\"sans-serif\" fill=\"#222\">\n<rect width=\"100%\" height=\"100%\" "
         "fill=\"#fff\"/>\n",
         width, height);
-    const std::string order = has_groups(walk.order) ? fmt::format("{} {}", name_of(walk.order), walk.group)
-                                                     : std::string(name_of(walk.order));
     out += text_at(margin, 28, 17,
                    fmt::format("C of {} x {} x {} (M x N x K) in tiles of {} x {}, order {}", p.m, p.n, p.k,
-                               walk.tile_m, walk.tile_n, order),
+                               walk.tile_m, walk.tile_n, order_text(walk.order, walk.group)),
                    "font-weight=\"bold\"");
     out += text_at(
         margin, 50, 13,
