@@ -27,7 +27,7 @@ constexpr double launch_seconds = 0.01;
 struct Load {
     std::string label;
     LabRun run;
-    double flops = 0, zero_flops = 0, fill_bytes = 0, dram_bytes = 0;
+    double flops = 0, zero_flops = 0, fill_bytes = 0, dram_bytes = 0, shared_bytes = 0;
     double fill_box_bytes = 0;  ///< of boxes counted by the kernel, from L2 into shared memory
     bool idle = false;
 };
@@ -180,6 +180,7 @@ Load wgmma_load(Lab& lab, const std::string& label, WgmmaSetup setup) {
     load.label = label;
     load.run = wgmma_run(lab, setup);
     (setup.zeros ? load.zero_flops : load.flops) = setup.flops() * setup.ctas;
+    if (!setup.zeros) load.shared_bytes = setup.shared_bytes() * setup.ctas;
     load.fill_box_bytes = wgmma_box_bytes;
     return load;
 }
@@ -208,6 +209,7 @@ Load gemm_load(Lab& lab, const std::string& label, int n, int ctas) {
     load.label = label;
     load.run = wgmma_stream_run(lab, n, ctas, steps);
     load.flops = 2.0 * 128 * n * 64 * steps * ctas;
+    load.shared_bytes = 2.0 * (64 + n) * 64 * 2 * steps * ctas;  // two warpgroups, 64 x 64 and N x 64 each
     load.fill_box_bytes = wgmma_stream_rows * 128;
     return load;
 }
@@ -251,7 +253,9 @@ std::vector<Load> loads(Lab& lab) {
     all.push_back(wgmma("wgmma n256 random, half the SMs", 256, sms / 2));
     all.push_back(gemm_load(lab, "GEMM loop n128", 128, sms));
     all.push_back(wgmma("wgmma n128 random", 128, sms));
+    all.push_back(wgmma("wgmma n64 random", 64, sms));  // per FLOP the most bytes from shared memory
     all.push_back(gemm_load(lab, "GEMM loop n256, three quarters of the SMs", 256, sms * 3 / 4));
+    all.push_back(wgmma("wgmma n64 random, half the SMs", 64, sms / 2));
     all.push_back(wgmma("wgmma n256 random, quarter of the SMs", 256, sms / 4));
     all.push_back(stream_load(lab, "TMA from DRAM, half the SMs", false, sms / 2));
     all.push_back(stream_load(lab, "TMA from L2, half the SMs", true, sms / 2));
@@ -274,6 +278,7 @@ EnergyPoint energy_point(const Load& load, const Steady& steady, double limit_w)
     point.zero_flops = load.zero_flops * a_second;
     point.fill_bytes = (load.fill_bytes + steady.boxes * load.fill_box_bytes) * a_second;
     point.dram_bytes = load.dram_bytes * a_second;
+    point.shared_bytes = load.shared_bytes * a_second;
     return point;
 }
 
@@ -291,6 +296,7 @@ ProbePoint row_of(const EnergyPoint& p, const Load& load, const Steady& steady) 
     row.add("zero_tflops", p.zero_flops / 1e12);
     row.add("fill_tbps", p.fill_bytes / 1e12);
     row.add("dram_tbps", p.dram_bytes / 1e12);
+    row.add("shared_tbps", p.shared_bytes / 1e12);
     if (!load.idle && p.clock_hz > 0) {
         const double cycles = p.clock_hz * load.run.ctas;
         row.add("flop_per_clk_per_active_sm", (p.flops + p.zero_flops) / cycles);
@@ -319,6 +325,7 @@ void add_fit(std::span<const EnergyPoint> points, double reference_hz, ProbeResu
     add("energy.flop_zeros.bf16", "", &EnergyFit::zero_flop_j, 1e12, "pJ/FLOP");
     add("energy.fill", "energy.fill", &EnergyFit::fill_j, 1e12, "pJ/B");
     add("energy.dram", "energy.dram", &EnergyFit::dram_j, 1e12, "pJ/B");
+    add("energy.shared_read", "energy.shared_read", &EnergyFit::shared_j, 1e12, "pJ/B");
     for (std::size_t i = 0; i < points.size(); ++i) {
         ProbePoint residual{"energy.residual", points[i].label, {}};
         residual.add("power_w", points[i].power_w);
@@ -350,7 +357,8 @@ void probe_energy(Lab& lab, ProbeResult& result) {
         result.failure = "NVML is not there: power is unknown";
         return;
     }
-    lab.load({"fill", "sm", "tma", "wgmma_stream", wgmma_program(128), wgmma_program(256)});
+    lab.load(
+        {"fill", "sm", "tma", "wgmma_stream", wgmma_program(64), wgmma_program(128), wgmma_program(256)});
     lab.random(stream_bytes(lab));
     const double limit_w = lab.nvml()->power_limit_w().value_or(0);
     double sustained_hz = 0;

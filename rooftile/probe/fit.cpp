@@ -190,11 +190,13 @@ EnergyFit fit_energy(std::span<const EnergyPoint> points, double reference_hz, d
     std::vector<double> power;
     for (const EnergyPoint& p : points) {
         const double v = p.clock_hz > 0 ? std::pow(p.clock_hz / reference_hz, exponent) : 1;
-        rows.push_back({1, v * p.flops, v * p.zero_flops, v * p.fill_bytes, v * p.dram_bytes});
+        rows.push_back(
+            {1, v * p.flops, v * p.zero_flops, v * p.fill_bytes, v * p.dram_bytes, v * p.shared_bytes});
         power.push_back(p.power_w);
     }
     const std::vector<double> x = nonnegative_least_squares(rows, power);
     fit.static_w = x[0], fit.flop_j = x[1], fit.zero_flop_j = x[2], fit.fill_j = x[3], fit.dram_j = x[4];
+    fit.shared_j = x[5];
     double sum = 0;
     for (std::size_t i = 0; i < rows.size(); ++i) {
         const double fitted = std::inner_product(x.begin(), x.end(), rows[i].begin(), 0.0);
@@ -218,7 +220,8 @@ EnergyFit fit_energy(std::span<const EnergyPoint> points, double reference_hz) {
 EnergySpread leave_one_out(std::span<const EnergyPoint> points, double reference_hz) {
     EnergySpread spread;
     constexpr double EnergyFit::*terms[] = {&EnergyFit::static_w, &EnergyFit::flop_j, &EnergyFit::zero_flop_j,
-                                            &EnergyFit::fill_j,   &EnergyFit::dram_j, &EnergyFit::exponent};
+                                            &EnergyFit::fill_j,   &EnergyFit::dram_j, &EnergyFit::shared_j,
+                                            &EnergyFit::exponent};
     spread.least = spread.most = fit_energy(points, reference_hz);
     for (std::size_t left_out = 0; points.size() > 1 && left_out < points.size(); ++left_out) {
         std::vector<EnergyPoint> others(points.begin(), points.end());

@@ -54,13 +54,14 @@ struct EnergyPoint {
     double flops = 0;                       ///< /s, of the matrix units on random data
     double zero_flops = 0;                  ///< /s, on zeros
     double fill_bytes = 0, dram_bytes = 0;  ///< /s: into shared memory from L2; between device memory and L2
+    double shared_bytes = 0;  ///< /s: that matrix instructions read from shared memory, random data
 };
 
-/// P = static + (f / f_reference)^exponent (FLOP + FLOP on zeros + fill + DRAM), each its rate x its joules,
+/// P = static + (f / f_reference)^exponent (FLOP + FLOP on zeros + fill + DRAM + shared), each rate x joules,
 /// as machine files have them: joules are those at the reference clock, which is clock.sustained.
 struct EnergyFit {
     double static_w = 0;
-    double flop_j = 0, zero_flop_j = 0, fill_j = 0, dram_j = 0;
+    double flop_j = 0, zero_flop_j = 0, fill_j = 0, dram_j = 0, shared_j = 0;
     double exponent = 0;
     std::vector<double> residual_w;  ///< measured - fitted, a point
     double rms_w = 0;

@@ -51,8 +51,9 @@ std::optional<Fact> fact_of(const ProbeValue& v, const std::string& source, std:
     return scratch.facts.at(v.key);
 }
 
-constexpr std::string_view of_one_fit[] = {"power.static", "energy.exponent", "energy.flop.bf16",
-                                           "energy.fill",  "energy.dram",     "clock.sustained.bf16"};
+constexpr std::string_view of_one_fit[] = {"power.static",        "energy.exponent", "energy.flop.bf16",
+                                           "energy.fill",         "energy.dram",     "energy.shared_read",
+                                           "clock.sustained.bf16"};
 
 bool is_of_fit(std::string_view key) {
     return std::find(std::begin(of_one_fit), std::end(of_one_fit), key) != std::end(of_one_fit);

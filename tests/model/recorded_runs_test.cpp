@@ -29,6 +29,8 @@ constexpr const char* several = "2026-11-21-h200-plans.csv";
 constexpr const char* fitted = "2026-11-21-h200-suite.csv";
 constexpr const char* settled = "2026-11-21-h200-settled.csv";
 constexpr const char* mended = "2026-11-21-h200-mended.csv";
+// 162 problems planned with energies fitted to those before: nothing was fitted to it.
+constexpr const char* energies = "2026-11-22-h200-energies.csv";
 
 std::vector<Row> recorded_rows(const std::string& name) {
     std::ifstream file(ROOFTILE_SOURCE_DIR "/bench/results/history/" + name);
@@ -115,7 +117,7 @@ struct Stated {
 
 void expect_as_stated(const Stated& stated) {
     const std::vector<Row> rows = recorded_rows(stated.run);
-    ASSERT_GT(rows.size(), 1500u);
+    ASSERT_GT(rows.size(), 1200u);
     const Machine h200 = machine_by_id("h200-sxm");
     constexpr std::int64_t bounds[] = {any, 2048, 128, 1};
     for (int i = 0; i < 3; ++i) {
@@ -127,8 +129,9 @@ void expect_as_stated(const Stated& stated) {
 
 // The rest misses by less than 2 % more, mostly: two blocks of 0.1 s scatter by 1.5 % each.
 TEST(RecordedRuns, PredictionsAreAsGoodAsStated) {
-    expect_as_stated({settled, {0.024, 0.035, 0.034}, {0.87, 0.83, 0.87}});
-    expect_as_stated({mended, {0.027, 0.034, 0.031}, {0.89, 0.82, 0.92}});
+    expect_as_stated({settled, {0.017, 0.031, 0.031}, {0.87, 0.86, 0.93}});
+    expect_as_stated({mended, {0.017, 0.030, 0.028}, {0.86, 0.85, 0.96}});
+    expect_as_stated({energies, {0.016, 0.024, 0.030}, {0.94, 0.85, 1}});
 }
 
 TEST(RecordedRuns, OtherPartsAreNearToo) {

@@ -74,13 +74,13 @@ TEST(ProbeFit, NonnegativeLeastSquares) {
 /// Loads of a made-up GPU whose joules are known.
 std::vector<EnergyPoint> made_up(double exponent) {
     struct Load {
-        double clock, sms, flops_clk, zero_clk, fill_clk, dram_clk;  // rates: a clock and SM
+        double clock, sms, flops_clk, zero_clk, fill_clk, dram_clk, shared_clk;  // rates: a clock and SM
     };
-    constexpr Load loads[] = {{1.9e9, 132, 0, 0, 0, 0},     {1.4e9, 132, 4096, 0, 0, 0},
-                              {1.9e9, 132, 0, 4096, 0, 0},  {1.3e9, 132, 4000, 0, 48, 0},
-                              {1.5e9, 132, 4096, 0, 16, 0}, {1.8e9, 132, 0, 0, 40, 0},
-                              {1.85e9, 132, 0, 0, 17, 17},  {1.9e9, 66, 4096, 0, 0, 0},
-                              {1.9e9, 33, 4096, 0, 0, 0},   {1.9e9, 66, 0, 0, 25, 25}};
+    constexpr Load loads[] = {
+        {1.9e9, 132, 0, 0, 0, 0, 0},      {1.4e9, 132, 4096, 0, 0, 0, 80},  {1.9e9, 132, 0, 4096, 0, 0, 0},
+        {1.3e9, 132, 4000, 0, 48, 0, 78}, {1.5e9, 132, 4096, 0, 16, 0, 80}, {1.8e9, 132, 0, 0, 40, 0, 0},
+        {1.85e9, 132, 0, 0, 17, 17, 0},   {1.9e9, 66, 4096, 0, 0, 0, 80},   {1.9e9, 33, 4096, 0, 0, 0, 80},
+        {1.9e9, 66, 0, 0, 25, 25, 0},     {1.4e9, 132, 4096, 0, 0, 0, 128}, {1.9e9, 66, 4096, 0, 0, 0, 96}};
     std::vector<EnergyPoint> points;
     for (const Load& l : loads) {
         EnergyPoint p;
@@ -88,11 +88,12 @@ std::vector<EnergyPoint> made_up(double exponent) {
         p.clock_hz = l.clock;
         p.flops = all * l.flops_clk, p.zero_flops = all * l.zero_clk;
         p.fill_bytes = all * l.fill_clk, p.dram_bytes = all * l.dram_clk;
+        p.shared_bytes = all * l.shared_clk;
         // Joules are those at 1.33 GHz.
         p.power_w = 130
                     + std::pow(l.clock / 1.33e9, exponent)
                           * (p.flops * 0.5e-12 + p.zero_flops * 0.1e-12 + p.fill_bytes * 15e-12
-                             + p.dram_bytes * 50e-12);
+                             + p.dram_bytes * 50e-12 + p.shared_bytes * 4e-12);
         points.push_back(p);
     }
     return points;
@@ -107,6 +108,7 @@ TEST(ProbeFit, EnergyComesBack) {
         EXPECT_NEAR(fit.zero_flop_j, 0.1e-12, 1e-17);
         EXPECT_NEAR(fit.fill_j, 15e-12, 1e-16);
         EXPECT_NEAR(fit.dram_j, 50e-12, 1e-15);
+        EXPECT_NEAR(fit.shared_j, 4e-12, 1e-15);
         EXPECT_LT(fit.rms_w, 1e-3);
     }
     // At another reference clock the same loads: (1.995 / 1.33)^2 = 2.25 times the joules, the same watts.
@@ -146,7 +148,9 @@ TEST(ProbeFit, EnergiesOfAnH200) {
         EXPECT_LE(fit.*term - spread.least.*term, share * fit.*term);
     };
     told(&EnergyFit::static_w, 1, 0.1, 125, 150);  // idle draws 122 W, a spinning warp an SM 134
-    told(&EnergyFit::flop_j, 1e12, 0.05, 0.48, 0.56);
+    told(&EnergyFit::flop_j, 1e12, 0.15, 0.42, 0.50);
+    // N = 64 and 128 beside 256 tell it, on operands read again and again.
+    told(&EnergyFit::shared_j, 1e12, 1.0, 1, 6);
     told(&EnergyFit::fill_j, 1e12, 0.1, 14, 18);
     told(&EnergyFit::exponent, 1, 0.15, 1.2, 2.2);
     // Only two loads use DRAM, and a tenth of the SMs draws 34 W more than bytes account for.

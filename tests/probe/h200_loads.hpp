@@ -1,6 +1,7 @@
 // The loads of `rooftile machine probe` as one H200 drew them on 2026-11-21, power limit 700 W.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "rooftile/probe/fit.hpp"
@@ -36,9 +37,14 @@ inline std::vector<EnergyPoint> h200_loads() {
         {"shared LDS.128, half the SMs", 307.1, 1980, false, 0.0, 0.0, 0.000, 0.000},
         {"wgmma n256 zeros + TMA 48", 377.0, 1710, false, 0.0, 888.8, 3.898, 0.000}};
     std::vector<EnergyPoint> points;
-    for (const Row& r : rows)
+    for (const Row& r : rows) {
+        // An m64nNk16 instruction reads A of 64 x 16 and B of N x 16 elements of 2 bytes for 2 * 64 * N * 16 FLOP.
+        const std::string label = r.label;
+        const double n = label.find("n64") != label.npos ? 64 : label.find("n128") != label.npos ? 128 : 256;
         points.push_back({r.label, r.power_w, 1e6 * r.clock_mhz, r.held, 1e12 * r.tflops,
-                          1e12 * r.zero_tflops, 1e12 * r.fill_tbps, 1e12 * r.dram_tbps});
+                          1e12 * r.zero_tflops, 1e12 * r.fill_tbps, 1e12 * r.dram_tbps,
+                          1e12 * r.tflops * (64 + n) / (64 * n)});
+    }
     return points;
 }
 
