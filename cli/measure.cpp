@@ -104,6 +104,10 @@ MeasureOptions measure_options(const MeasureFlags& flags, std::chrono::steady_cl
     options.seed = flags.seed.empty() ? fresh_seed()
                                       : std::uint64_t(whole_number("--seed", flags.seed, 0, largest_seed));
     if (!flags.rounds.empty()) options.timing.rounds = int(whole_number("--rounds", flags.rounds, 1, 1000));
+    if (!flags.runoff.empty())
+        options.timing.runoff.rounds = std::size_t(whole_number("--runoff", flags.runoff, 0, 1000));
+    if (options.timing.runoff.rounds > 0 && options.mode == Mode::cold)
+        throw RequestError("--runoff is of --mode sustained and burst: cold launches are many already");
     options.interrupted = interrupted;
     options.program_start = start;
     if (isatty(STDERR_FILENO)) options.progress = [](const std::string& line) { say(line); };
@@ -159,6 +163,8 @@ void add_measure(CLI::App& app, Invocation& invocation) {
     add("--seed", flags->seed, "N",
         "Of the random inputs and of --sample; default: a new one, which the document names");
     add("--rounds", flags->rounds, "N", "Blocks of each candidate; default 7, in a suite 4");
+    add("--runoff", flags->runoff, "N",
+        "Blocks at most that plan 1 and the fastest get anew; default 0, in a suite 12");
     add("--suite", flags->suite, "FILE",
         "All problems of FILE; rows are appended to --out, which it resumes from");
     add("--filter", flags->filter, "TEXT",

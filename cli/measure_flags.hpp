@@ -18,7 +18,7 @@ struct MeasureFlags {
     GemmFlags gemm;
     VariantFlags variants;
     OutputFlags output;
-    std::string mode = "sustained", baseline = "cublaslt", seed, rounds;
+    std::string mode = "sustained", baseline = "cublaslt", seed, rounds, runoff;
     std::string suite, filter, max_seconds;
     bool timings = false, counters = false, ladder = false, explain = false, energy = false, blame = false;
     bool no_time = false;

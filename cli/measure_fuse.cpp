@@ -71,6 +71,8 @@ void add_measure_fuse(CLI::App& measure, Invocation& invocation) {
     MeasureFlags& m = flags->measure;
     add("--mode", m.mode, "NAME", "cold, sustained (default) or burst");
     add("--rounds", m.rounds, "N", "Blocks of each competitor; default 7, in a suite 4");
+    add("--runoff", m.runoff, "N",
+        "Blocks at most that plan 1 and the fastest get anew; default 0, in a suite 12");
     add("--seed", m.seed, "N", "Of inputs and orders; default: a new one");
     add("--suite", m.suite, "FILE",
         "All problems of FILE; rows are appended to --out, which it resumes from");

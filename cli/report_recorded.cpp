@@ -1,5 +1,7 @@
 #include "cli/report_recorded.hpp"
 
+#include <fmt/core.h>
+
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -37,6 +39,8 @@ Recorded recorded(const RecordedFlags& flags) {
     checked_format(flags.output);
     if (flags.file.empty()) throw RequestError("name the file of rows that `measure gemm` wrote");
     Recorded out{read_recorded_run(read_whole_file(flags.file), flags.file), {}};
+    if (const int left = out.run.without_config; left > 0)
+        say(fmt::format("{} row{} without a configuration left out", left, left == 1 ? "" : "s"));
     out.machine = machine_by_id(flags.machine.empty() ? out.run.machine_id : flags.machine);
     return out;
 }

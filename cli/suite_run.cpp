@@ -101,7 +101,8 @@ std::set<std::string> SuiteRun::begin_on(const Machine& machine, std::uint64_t& 
         failures.infeasible += shape.first().plans == 0;
         for (const SuiteRow& row : shape.rows) {
             failures.wrong += row.wrong;
-            failures.not_run += !row.wrong && row.plans > 0 && !row.invalid.empty();
+            failures.unbuilt += row.unbuilt;
+            failures.not_run += !row.wrong && !row.unbuilt && row.plans > 0 && !row.invalid.empty();
         }
     }
     seed = record_->seed;
@@ -183,6 +184,7 @@ void set_suite_timing(MeasureOptions& options, const MeasureFlags& flags) {
     if (flags.rounds.empty()) timing.rounds = suite_rounds;
     timing.other_rounds = std::min(suite_other_rounds, timing.rounds);
     timing.drop_others = suite_drop_others;
+    if (flags.runoff.empty() && options.mode != Mode::cold) timing.runoff.rounds = suite_runoff;
     options.progress = nullptr;  // a line a problem instead
 }
 

@@ -12,4 +12,12 @@ __device__ inline void bulk_load(unsigned shared, const void* global, unsigned b
         : "memory");
 }
 
+/// `bytes`, a multiple of 16 at addresses that are, from shared memory; part of this thread's next
+/// tma_store_commit().
+__device__ inline void bulk_store(void* global, unsigned shared, unsigned bytes) {
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(global), "r"(shared),
+                 "r"(bytes)
+                 : "memory");
+}
+
 }  // namespace rooftile::ptx

@@ -53,7 +53,17 @@ void rethrow_unless_of_one_problem(const Error& error) {
 }
 
 Bench::Bench(const MeasureOptions& options, const std::vector<CachedCompile>& own)
-    : options_(options), device_(Driver::instance().device(options.device)), kernels_(own) {}
+    : options_(options),
+      device_(Driver::instance().device(options.device)),
+      kernels_(own),
+      stream_choice_(kernels_, device_.l2_bytes) {}
+
+const StreamKernels& Bench::streams() {
+    if (!streams_)
+        streams_ = std::make_unique<StreamKernels>(kernels_, device_.arch(),
+                                                   static_cast<int>(device_.shared_per_sm_bytes));
+    return *streams_;
+}
 
 std::shared_ptr<const Nvml> Bench::gpu() {
     if (!gpu_) gpu_ = Nvml::open(device_.pci_bus_id);
@@ -120,7 +130,7 @@ OperandSets Bench::operand_sets(const GemmProblem& problem, std::vector<std::str
 }
 
 std::vector<TimedResult> Bench::time(const std::vector<TimedWork>& works, std::int64_t sets,
-                                     std::vector<Timing>& timings) {
+                                     std::size_t plans, std::vector<Timing>& timings) {
     say(fmt::format("timing {} candidates over {} buffer sets, {}", works.size(), sets,
                     name_of(options_.mode)));
     const Part part(timings, fmt::format("time ({})", name_of(options_.mode)));
@@ -133,6 +143,7 @@ std::vector<TimedResult> Bench::time(const std::vector<TimedWork>& works, std::i
     constexpr std::uint64_t draws = 16;
     timing.seed = options_.seed + draws * problems_++;
     timing.interrupted = options_.interrupted;
+    timing.runoff.plans = plans;
     timing.load_seconds = load_seconds();
     auto timed = time_works(works, timing, kernels_, std::move(opened), device_.l2_bytes);
     busy_until_now();

@@ -13,6 +13,7 @@
 #include "rooftile/kernel/kernel.hpp"
 #include "rooftile/measure/cublaslt.hpp"
 #include "rooftile/measure/measure.hpp"
+#include "rooftile/measure/stream_kernels.hpp"
 
 namespace rooftile {
 
@@ -49,9 +50,14 @@ class Bench {
     /// `notes` where L2 may hold part of them. Throws Error(gpu_failed) where no set fits.
     OperandSets operand_sets(const GemmProblem& problem, std::vector<std::string>& notes) const;
 
-    /// time_works() in the mode and with the load that the options and the GPU's past ask for.
-    std::vector<TimedResult> time(const std::vector<TimedWork>& works, std::int64_t sets,
+    /// time_works() in the mode and with the load that the options and the GPU's past ask for. The first
+    /// `plans` of `works` are a problem's plans, best ranked first: a runoff is among them.
+    std::vector<TimedResult> time(const std::vector<TimedWork>& works, std::int64_t sets, std::size_t plans,
                                   std::vector<Timing>& timings);
+
+    /// Copies and reads in all their forms, compiled on first use, and which of them suits a size.
+    const StreamKernels& streams();
+    StreamChoice& stream_choice() { return stream_choice_; }
 
     bool first_result = false;  ///< seen already
 
@@ -61,6 +67,8 @@ class Bench {
     MeasureKernels kernels_;
     std::shared_ptr<const Nvml> gpu_;
     std::unique_ptr<CublasLt> rival_;
+    std::unique_ptr<StreamKernels> streams_;
+    StreamChoice stream_choice_;
     bool loaded_ = false;
     std::uint64_t problems_ = 0;  ///< timed so far
     std::chrono::steady_clock::time_point busy_until_{};

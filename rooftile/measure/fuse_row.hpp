@@ -26,9 +26,10 @@ struct FuseCheck {
 
 /// What ran beside our kernels. Empty where it did not.
 struct FuseBaselines {
-    std::optional<double> copy_us;     ///< our own copy kernel, as many bytes read and written in all
+    std::optional<double> copy_us;     ///< our fastest copy kernel, as many bytes read and written in all
     std::optional<double> memcpy_us;   ///< the driver's
-    std::optional<double> read_us;     ///< our own read-only kernel on the inputs, where little is written
+    std::optional<double> read_us;     ///< our fastest read kernel on the inputs, where little is written
+    std::string copy_form, read_form;  ///< which of the forms those are; empty where not timed
     std::optional<double> unfused_us;  ///< every operator a kernel of its own, planned and generated likewise
     std::string missing;               ///< why one is not there
 
@@ -50,7 +51,9 @@ struct FuseMeasurement {
     std::int64_t samples = 0;
     std::optional<double> gbytes_per_s;   ///< compulsory bytes over time
     std::optional<double> roof_fraction;  ///< of the baselines' roof at as many bytes
-    std::optional<double> rank1_ratio;    ///< plan 1's time over this one's, within rounds; empty for plan 1
+    /// As Measurement's; empty for plan 1.
+    std::optional<double> rank1_ratio;
+    std::optional<Runoff> runoff;
     /// What the planned instructions take at the measured clock, where that is what binds.
     std::optional<double> issue_roof_us;
     FuseCheck verified;

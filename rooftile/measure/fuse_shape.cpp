@@ -83,16 +83,21 @@ class FuseShapeBench {
     void add_copies(std::vector<TimedWork>& works) {
         const std::int64_t bytes = std::max<std::int64_t>(16, fused_bytes(problem_).sum() / 2 / 16 * 16);
         const std::int64_t count = sets_->sets();
-        from_ = DeviceBuffer(std::size_t(bytes * count));
-        to_ = DeviceBuffer(std::size_t(bytes * count));
+        constexpr std::int64_t aligned = 256;  // as allocations are: no set begins within a sector
+        const std::int64_t pitch = ceil_div(bytes, aligned) * aligned;
+        from_ = DeviceBuffer(std::size_t(pitch * count));
+        to_ = DeviceBuffer(std::size_t(pitch * count));
         fill_bytes(from_.address(), 0x5a, from_.bytes(), nullptr);
-        const auto place = [bytes](const DeviceBuffer& b, std::int64_t set) {
-            return b.address() + DevicePointer(set * bytes);
+        const auto place = [pitch](const DeviceBuffer& b, std::int64_t set) {
+            return b.address() + DevicePointer(set * pitch);
+        };
+        const StreamKernels& streams = bench_.streams();
+        const StreamLaunch copy = [this, &streams, bytes, place](Stream stream, const StreamForm& form,
+                                                                 std::int64_t set) {
+            streams.copy(stream, form, place(to_, set), place(from_, set), bytes);
         };
         copies_ = works.size();
-        works.push_back({"copy", [this, bytes, place](Stream stream, std::int64_t set) {
-                             bench_.kernels().copy(stream, place(to_, set), place(from_, set), bytes);
-                         }});
+        add_fastest(works, "copy", bytes, copy, run_.baselines.copy_form);
         works.push_back({"memcpy", [this, bytes, place](Stream stream, std::int64_t set) {
                              copy_on_device(place(to_, set), place(from_, set), std::size_t(bytes), stream);
                          }});
@@ -100,10 +105,25 @@ class FuseShapeBench {
         read_ = works.size();
         // A set's inputs lie side by side.
         const std::int64_t read = fused_bytes(problem_).read_bytes / 16 * 16;
-        works.push_back({"read", [this, read](Stream stream, std::int64_t set) {
-                             const auto from = reinterpret_cast<DevicePointer>(sets_->inputs(set)[0]);
-                             bench_.kernels().read(stream, from, read, to_.address());
-                         }});
+        const StreamLaunch reading = [this, &streams, read](Stream stream, const StreamForm& form,
+                                                            std::int64_t set) {
+            const auto from = reinterpret_cast<DevicePointer>(sets_->inputs(set)[0]);
+            streams.read(stream, form, from, read, to_.address());
+        };
+        add_fastest(works, "read", read, reading, run_.baselines.read_form);
+    }
+
+    /// The form of it that suits so many bytes, which `form` then names.
+    void add_fastest(std::vector<TimedWork>& works, const char* name, std::int64_t bytes,
+                     const StreamLaunch& launch, std::string& form) {
+        const Part part(run_.timings, fmt::format("choose the form of {}", name));
+        bench_.busy_from_now();
+        const StreamForm fastest = bench_.stream_choice().fastest(
+            bench_.streams(), name == std::string_view("copy"), bytes, options_.mode, sets_->sets(), launch);
+        bench_.busy_until_now();
+        form = rooftile::name_of(fastest);
+        works.push_back(
+            {name, [launch, fastest](Stream stream, std::int64_t set) { launch(stream, fastest, set); }});
     }
 
     void add_unfused(std::vector<TimedWork>& works) {
@@ -139,7 +159,8 @@ class FuseShapeBench {
             add_copies(works);
             add_unfused(works);
         }
-        const std::vector<TimedResult> timed = bench_.time(works, sets_->sets(), run_.timings);
+        const std::size_t plans = rows[0] == 0 ? rows.size() : 0;  // without plan 1 there is no runoff
+        const std::vector<TimedResult> timed = bench_.time(works, sets_->sets(), plans, run_.timings);
         const auto us = [&](const std::optional<std::size_t>& i) -> std::optional<double> {
             if (!i || timed[*i].time_us.samples == 0) return std::nullopt;
             return timed[*i].time_us.median;
@@ -149,9 +170,10 @@ class FuseShapeBench {
         run_.baselines.read_us = us(read_);
         run_.baselines.unfused_us = us(unfused_);
         for (std::size_t i = 0; i < rows.size(); ++i) set_figures(run_.rows[rows[i]], timed[i]);
-        for (std::size_t i = 1; i < rows.size() && rows[0] == 0; ++i)
-            if (const auto ratio = paired_ratio(timed[0], timed[i]))
-                run_.rows[rows[i]].rank1_ratio = ratio->median;
+        for (std::size_t i = 1; i < plans; ++i) {
+            run_.rows[rows[i]].rank1_ratio = rank1_ratio(timed[0], timed[i]);
+            run_.rows[rows[i]].runoff = runoff_of(timed[0], timed[i]);
+        }
     }
 
     void set_figures(FuseMeasurement& row, const TimedResult& timed) {

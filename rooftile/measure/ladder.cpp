@@ -170,7 +170,7 @@ class LadderBench {
         }
         const std::size_t ours = works.size();
         add_rivals(works, rival, sets);
-        const std::vector<TimedResult> timed = bench_->time(works, sets.sets(), run_.timings);
+        const std::vector<TimedResult> timed = bench_->time(works, sets.sets(), 0, run_.timings);
         set_rows(std::span(timed).first(ours), std::span(timed).subspan(ours));
         run_.baselines.missing = rival ? "" : missing;
         if (verifier_) verify_again();

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "rooftile/measure/blame.hpp"
+#include "rooftile/measure/runoff.hpp"
 #include "rooftile/plan/explanation.hpp"
 #include "rooftile/plan/plan.hpp"
 #include "rooftile/problem/suite.hpp"
@@ -21,6 +22,9 @@ enum class Mode : std::uint8_t {
     burst,      ///< the same from an idle GPU, first 50 ms
 };
 std::string_view name_of(Mode mode);
+
+/// Verification::failure of a plan whose kernel does not compile.
+inline constexpr std::string_view never_built = "never ran: it does not compile";
 
 /// The comparison of a result with its fp64 reference, over the whole of C.
 struct Verification {
@@ -80,8 +84,11 @@ struct Measurement {
     Baselines baselines;
     std::optional<CounterValues> counters;  ///< where they were asked for and permitted
     int plans = 1;                          ///< of this problem that were measured together
-    std::optional<double> rank1_ratio;  ///< the first plan's time over this one's in the same round, median
-    std::vector<SuiteLayer> layers;     ///< where a suite has the problem
+    /// The first plan's time over this one's in the same round, median: of the rounds, or of the runoff alone
+    /// where this plan was in one.
+    std::optional<double> rank1_ratio;
+    std::optional<Runoff> runoff;            ///< of the fastest in the rounds, where that was not the first
+    std::vector<SuiteLayer> layers;          ///< where a suite has the problem
     std::optional<Explanation> explanation;  ///< of the plan, where it was asked for
     std::optional<Blame> blame;              ///< where it was asked for
     std::string invalid;  ///< why the figure is not a result: "above the measured roof: ..."

@@ -42,7 +42,7 @@ class ShapeBench {
         if (const auto* error = std::get_if<Error>(&outcome)) {
             row.invalid = error->what();
             row.built = false;
-            row.verified.failure = "never ran: it does not compile";
+            row.verified.failure = never_built;
             return;
         }
         const Kernel kernel = std::get<Kernel>(outcome);
@@ -115,7 +115,8 @@ class ShapeBench {
 
     std::vector<TimedResult> time_all(const std::vector<TimedWork>& works, const OperandSets& sets) {
         if (verifier_) verifier_->expect_left(sets.data(Operand::a, 0), sets.data(Operand::b, 0));
-        return bench_.time(works, sets.sets(), run_.timings);
+        const std::size_t plans = rows_[0] == 0 ? rows_.size() : 0;  // without plan 1 there is no runoff
+        return bench_.time(works, sets.sets(), plans, run_.timings);
     }
 
     OperandSets make_sets() {
@@ -208,9 +209,10 @@ class ShapeBench {
                 r.baselines.cublaslt_ratio_low = ratio->low;
                 r.baselines.cublaslt_ratio_high = ratio->high;
             }
-            const bool behind_first = i > 0 && rows_[0] == 0;
-            if (const auto ratio = behind_first ? paired_ratio(ours[0], ours[i]) : std::nullopt)
-                r.rank1_ratio = ratio->median;
+            if (i > 0 && rows_[0] == 0) {
+                r.rank1_ratio = rank1_ratio(ours[0], ours[i]);
+                r.runoff = runoff_of(ours[0], ours[i]);
+            }
             note_timed(noted_, options_.mode, ours[i], roofs);
         }
     }
@@ -273,6 +275,7 @@ class ShapeBench {
         row.samples = 0;
         row.roof_fraction.reset();
         row.rank1_ratio.reset();
+        row.runoff.reset();
         row.baselines.cublaslt_ratio.reset();
         row.baselines.cublaslt_ratio_low.reset();
         row.baselines.cublaslt_ratio_high.reset();

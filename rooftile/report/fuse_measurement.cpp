@@ -42,6 +42,7 @@ Json row_json(const FuseMeasurement& m, const FuseBaselines& b) {
             {"roof_fraction", json_number(m.roof_fraction)},
             {"issue_roof_us", json_number(m.issue_roof_us)},
             {"rank1_ratio", json_number(m.rank1_ratio)},
+            {"runoff", runoff_json(m.runoff)},
             {"predicted_time_us", json_number(m.plan.prediction.time_us)},
             {"predicted_bound",
              m.plan.prediction.bound ? Json(name_of(*m.plan.prediction.bound)) : Json(nullptr)},
@@ -52,12 +53,18 @@ Json row_json(const FuseMeasurement& m, const FuseBaselines& b) {
             {"compile_seconds", json_number(m.compile_seconds)},
             {"baselines",
              {{"copy_us", json_number(b.copy_us)},
+              {"copy_form", text_or_null(b.copy_form)},
               {"memcpy_us", json_number(b.memcpy_us)},
               {"read_us", json_number(b.read_us)},
+              {"read_form", text_or_null(b.read_form)},
               {"unfused_us", json_number(b.unfused_us)},
               {"missing", text_or_null(b.missing)}}},
             {"counters", Json::object()},
             {"invalid", text_or_null(m.invalid)}};
+}
+
+std::string with_form(const char* meaning, const std::string& form) {
+    return form.empty() ? meaning : fmt::format("{}: {}", meaning, form);
 }
 
 std::string us_text(const std::optional<double>& us) { return us ? time_text(*us) : std::string("-"); }
@@ -128,11 +135,13 @@ std::string measurement_text(const DocumentContext& context, const FuseRun& run,
     }
     out += table.text(terminal) + "\n";
     const FuseBaselines& b = run.baselines;
-    std::vector<Entry> beside = {{"copy kernel", us_text(b.copy_us), "as many bytes, read and written"},
-                                 {"driver's copy", us_text(b.memcpy_us), "the same"},
-                                 {"unfused", us_text(b.unfused_us), "every operator a kernel of its own"}};
+    std::vector<Entry> beside = {
+        {"copy kernel", us_text(b.copy_us), with_form("as many bytes, read and written", b.copy_form)},
+        {"driver's copy", us_text(b.memcpy_us), "the same"},
+        {"unfused", us_text(b.unfused_us), "every operator a kernel of its own"}};
     if (b.read_us)
-        beside.insert(beside.begin() + 2, {"read kernel", us_text(b.read_us), "the inputs, nothing written"});
+        beside.insert(beside.begin() + 2, {"read kernel", us_text(b.read_us),
+                                           with_form("the inputs, nothing written", b.read_form)});
     out += entries_text(beside, 2, terminal);
     if (!b.missing.empty()) out += "missing  " + b.missing + "\n";
     for (const FuseMeasurement& m : run.rows)

@@ -157,6 +157,7 @@ Json measurement_json(const Measurement& m) {
                        {"bound", json_number(m.verified.bound)},
                        {"failure", text_or_null(m.verified.failure)}};
     row["rank1_ratio"] = invalid.empty() ? json_number(m.rank1_ratio) : Json(nullptr);
+    row["runoff"] = invalid.empty() ? runoff_json(m.runoff) : Json(nullptr);
     row["sm_clock_mhz"] = json_number(m.sm_clock_mhz);
     row["power_w"] = json_number(m.power_w);
     row["baselines"] = {{"cublaslt_top1_us", json_number(m.baselines.cublaslt_top1_us)},
@@ -186,6 +187,15 @@ Json json_number(std::optional<double> value) {
     constexpr double exact_limit = 9007199254740992.0;  // 2^53
     if (std::floor(*value) == *value && std::fabs(*value) <= exact_limit) return std::int64_t(*value);
     return *value;
+}
+
+Json runoff_json(const std::optional<Runoff>& runoff) {
+    if (!runoff) return nullptr;
+    return {{"samples", runoff->ratio.samples},
+            {"ratio", json_number(runoff->ratio.median)},
+            {"ratio_low", json_number(runoff->ratio.low)},
+            {"ratio_high", json_number(runoff->ratio.high)},
+            {"first_ratio", json_number(runoff->first_ratio)}};
 }
 
 Json context_json(const DocumentContext& context) {

@@ -46,6 +46,9 @@ Json resources_json(const Resources& resources);
 Json derivation_json(const std::vector<Step>& steps);
 Json rejected_json(const Rejected& rejected);
 
+/// {samples ratio ratio_low ratio_high first_ratio}; null where there was none.
+Json runoff_json(const std::optional<Runoff>& runoff);
+
 /// The document without its `plans` or `rows`: the first line of --jsonl.
 Json context_line(const Json& document);
 /// One object a plan or row, each with `machine` and `problem`, so that a line stands alone.

@@ -50,8 +50,14 @@ RecordedRow row_of(const Json& line) {
 
 void read_line(const Json& line, bool first, RecordedRun& run) {
     if (!first) {
+        if (const std::string op = text_at(line.at("problem"), "op"); op != "gemm")
+            throw RequestError(
+                fmt::format("its problem is of op \"{}\", accepted: gemm; `rooftile report suite` takes "
+                            "suites of both",
+                            printable(op, 20)));
         run.mode = line.at("mode").get<std::string>();
-        if (!line.at("config").is_null()) run.rows.push_back(row_of(line));
+        if (line.at("config").is_null()) ++run.without_config;
+        else run.rows.push_back(row_of(line));
         return;
     }
     if (text_at(line, "schema") != "rooftile/measurement/1")
@@ -66,7 +72,10 @@ void read_line(const Json& line, bool first, RecordedRun& run) {
 
 GemmProblem gemm_problem_of(const Json& p) {
     const auto major = [&](const char* key) {
-        return p.at(key).get<std::string>() == "k" ? Major::k : Major::mn;
+        const auto name = p.at(key).get<std::string>();
+        if (name != "k" && name != (key[0] == 'a' ? "m" : "n"))
+            throw RequestError(fmt::format("problem.{} is \"{}\"", key, printable(name, 20)));
+        return name == "k" ? Major::k : Major::mn;
     };
     constexpr Type types[] = {Type::bf16, Type::fp16};
     const Type type = named(p.at("types").at("a").get<std::string>(), types);
@@ -85,7 +94,14 @@ GemmConfig gemm_config_of(const Json& c) {
     constexpr Schedule schedules[] = {Schedule::cooperative, Schedule::pingpong};
     constexpr Order orders[] = {Order::row,        Order::column, Order::grouped,
                                 Order::serpentine, Order::morton, Order::hilbert};
-    const auto number = [&](const char* key) { return c.at(key).get<int>(); };
+    // Far above what any GPU can hold, and far below what products of a few of them overflow at.
+    constexpr std::int64_t most = 4096;
+    const auto number = [&](const char* key) {
+        const auto value = c.at(key).get<std::int64_t>();
+        if (value < 1 || value > most)
+            throw RequestError(fmt::format("config.{} is {}, accepted: 1 .. {}", key, value, most));
+        return static_cast<int>(value);
+    };
     GemmConfig config;
     config.kernel = named(c.at("kernel").get<std::string>(), kernels);
     config.tile_m = number("tile_m"), config.tile_n = number("tile_n"), config.tile_k = number("tile_k");
@@ -97,7 +113,11 @@ GemmConfig gemm_config_of(const Json& c) {
     config.ctas_per_sm = number("ctas_per_sm");
     config.deferred_store = c.at("deferred_store").get<bool>();
     config.programmatic_launch = c.at("programmatic_launch").get<bool>();
-    for (const char letter : c.at("evict_first").get<std::string>()) {
+    const auto first = c.at("evict_first").get<std::string>();
+    if (first.find_first_not_of("abc") != std::string::npos)
+        throw RequestError(
+            fmt::format("config.evict_first is \"{}\", accepted: letters of abc", printable(first, 20)));
+    for (const char letter : first) {
         CachePolicy& policy = letter == 'a'   ? config.a_policy
                               : letter == 'b' ? config.b_policy
                                               : config.c_policy;

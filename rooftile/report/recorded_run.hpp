@@ -24,6 +24,7 @@ struct RecordedRow {
 struct RecordedRun {
     std::string machine_id, gpu, driver, date, version, mode;
     std::vector<RecordedRow> rows;
+    int without_config = 0;  ///< rows left out: no plan fits their problem
 };
 
 /// Reads what `measure gemm --jsonl` or `--suite` wrote. A last line without its end counts as absent. Throws

@@ -63,10 +63,12 @@ ShapeFigures figures_of(const SuiteShape& shape, std::optional<double> dram_byte
     }
     const double us = *first->time_us;
     if (first->cublaslt_ratio) f.ratio = first->cublaslt_ratio;
-    else if (first->cublaslt_best_us) f.ratio = *first->cublaslt_best_us / us;
+    else if (first->cublaslt_best_us) f.ratio = *first->cublaslt_best_us / us, f.ratio_by_medians = true;
     if (dram_bytes_per_s) f.dram_share = first->compulsory_bytes / (us * 1e-6) / *dram_bytes_per_s;
     if (first->predicted_us) f.prediction_error = *first->predicted_us / us - 1;
     f.best_of_own = shape.best_of_own();
+    f.run_off = shape.runoff() != nullptr;
+    f.by_medians = shape.by_medians();
     return f;
 }
 
@@ -126,6 +128,8 @@ void set_ranking_and_prediction(SuiteReport& report) {
         if (shape.best_of_own) {
             ++report.ranked;
             report.ranked_right += *shape.best_of_own <= 1 + rank1_tolerance;
+            report.run_off += shape.run_off;
+            report.by_medians += shape.by_medians;
         }
         if (!shape.prediction_error) continue;
         prediction.add(1 + *shape.prediction_error);

@@ -23,8 +23,10 @@ struct ShapeFigures {
     std::optional<double> ratio;        ///< cuBLASLt's best time over ours; in the same rounds where known
     std::optional<double> dram_share;   ///< compulsory bytes per time, of the machine's DRAM bandwidth
     std::optional<double> best_of_own;  ///< how many times as fast the fastest of its plans is; at least 1
-    std::optional<double> prediction_error;  ///< predicted / measured - 1
-    std::string why_none;                    ///< where there is no result
+    bool run_off = false, by_medians = false;  ///< where best_of_own is from; neither: from the rounds
+    bool ratio_by_medians = false;             ///< `ratio` is not of the same rounds
+    std::optional<double> prediction_error;    ///< predicted / measured - 1
+    std::string why_none;                      ///< where there is no result
 };
 
 /// Over some problems: those that have the value, their geometric mean and their least.
@@ -52,6 +54,8 @@ struct SuiteReport {
     std::vector<ModelFigures> models;  ///< in the order of the file, then "all"
     int ranked = 0,
         ranked_right = 0;  ///< problems with a result; those whose rank 1 is within 3 % of their best
+    int run_off = 0;       ///< of `ranked`: a runoff said so, not the rounds that chose the best
+    int by_medians = 0;    ///< of `ranked`: medians of different rounds said so
     Spread prediction;     ///< geomean: of predicted / measured; least unused
     double mean_prediction_error = 0;  ///< of the absolute errors
     std::vector<std::size_t> worst;    ///< in `shapes`: the ten with the least ratio, M of 128 or more

@@ -25,13 +25,15 @@ struct SuiteRow {
     std::string label;  ///< the configuration in a few words
     std::optional<double> time_us, predicted_us, rank1_ratio, cublaslt_best_us, cublaslt_ratio,
         cublaslt_ratio_low, cublaslt_ratio_high, sm_clock_mhz;
+    bool runoff = false;  ///< rank1_ratio is of a runoff: not of the rounds that found this plan the fastest
     /// Of fused kernels: what ran beside, and what the fraction of a roof refers to.
     std::optional<double> copy_us, memcpy_us, read_us, unfused_us, roof_fraction, issue_roof_us;
     std::string roof, bound;    ///< "copy" or "read"; what the plan says limits it
     bool reduces_rows = false;  ///< an operation along the last axis is part of it
     std::int64_t columns = 0;   ///< of the largest tensor
     std::string invalid;
-    bool wrong = false;  ///< it ran, and its result is not what it should be
+    bool wrong = false;    ///< it ran, and its result is not what it should be
+    bool unbuilt = false;  ///< its kernel does not compile as planned
 };
 
 /// Rows of one problem, by rank. Complete: as many as its `plans`, or the one that says that none fits.
@@ -39,9 +41,13 @@ struct SuiteShape {
     std::vector<SuiteRow> rows;
     bool complete() const;
     const SuiteRow& first() const { return rows.front(); }
-    const SuiteRow* rank1() const;  ///< null where it is not among the rows
-    /// How many times as fast as rank 1, which has a time, the fastest plan is; at least 1.
+    const SuiteRow* rank1() const;   ///< null where it is not among the rows
+    const SuiteRow* runoff() const;  ///< the row that has one; null where rank 1 had nobody to run against
+    /// How many times as fast as rank 1, which has a time, the fastest plan is; at least 1. By the runoff alone
+    /// where there was one; else by the rounds, where the largest of several ratios is biased upwards; else by
+    /// the medians.
     double best_of_own() const;
+    bool by_medians() const;  ///< whether any plan's ratio has to be that of the medians
 };
 
 /// What the context line says, empty where it does not, and the rows behind it.

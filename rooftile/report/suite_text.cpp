@@ -1,6 +1,7 @@
 // A suite's report as text for a terminal and as Markdown: the same tables.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "rooftile/report/cells.hpp"
@@ -50,13 +51,30 @@ std::string heading(const SuiteReport& r) {
     return text;
 }
 
+/// How often rank 1 is the right choice, and by which figures.
+std::string ranking_text(const SuiteReport& r) {
+    std::string text = fmt::format(
+        "The plan ranked first is within 3 % of the fastest of its own on {} of {} problems ({}):",
+        r.ranked_right, r.ranked, percent_text(double(r.ranked_right) / r.ranked));
+    const auto list = [&](int count, std::string_view by) {
+        if (count > 0) text += fmt::format("{} {} by {}", text.ends_with(":") ? "" : ",", count, by);
+    };
+    list(r.run_off, "a runoff of the two in blocks of their own");
+    list(r.ranked - r.run_off - r.by_medians, "the rounds that found the fastest");
+    list(r.by_medians, "medians over different rounds");
+    return text + ".";
+}
+
 std::vector<std::string> facts(const SuiteReport& r) {
     std::vector<std::string> lines;
-    if (r.ranked > 0)
+    if (r.ranked > 0) lines.push_back(ranking_text(r));
+    const auto by_medians = std::count_if(r.shapes.begin(), r.shapes.end(),
+                                          [](const ShapeFigures& s) { return s.ratio_by_medians; });
+    if (by_medians > 0)
         lines.push_back(
-            fmt::format("The plan ranked first is within 3 % of the fastest of its own on {} of {} "
-                        "problems ({}).",
-                        r.ranked_right, r.ranked, percent_text(double(r.ranked_right) / r.ranked)));
+            fmt::format("{} of the ratios to cuBLASLt are of medians, as the rows have none of the "
+                        "same rounds.",
+                        by_medians));
     if (r.prediction.count > 0)
         lines.push_back(
             fmt::format("Predicted time over measured: geometric mean {:.3f}, mean absolute error {}.",
@@ -109,7 +127,8 @@ Cells worst_cells(const SuiteReport& r) {
 }
 
 constexpr std::string_view table_meaning =
-    "Time of cuBLASLt's best of 8 over ours, geometric mean (and least); above 1 ours is faster. "
+    "Time of cuBLASLt's best of 8 over ours in the same rounds, geometric mean (and least); above 1 ours is "
+    "faster. cuBLASLt's best is the fastest in these very rounds, which favours it. "
     "\"slower\": problems on which ours is not.";
 constexpr std::string_view worst_meaning = "The ten worst with M of 128 or more:";
 

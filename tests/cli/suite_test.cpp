@@ -103,6 +103,52 @@ TEST_F(SuiteTest, EveryPlanIsARowThatStandsAlone) {
     EXPECT_EQ(JsonSchema("measurement-1.json").faults(document), "");
 }
 
+TEST_F(SuiteTest, TheFastestBehindPlanOneMeetsItInARunoff) {
+    const auto plans = [&](const std::vector<std::string>& more, const Environment& environment) {
+        std::filesystem::remove(out());
+        std::vector<std::string> words = {"measure",  "gemm",  "--suite", (folder_ / "s.toml").string(),
+                                          "--top",    "6",     "--out",   out(),
+                                          "--filter", "square"};
+        words.insert(words.end(), more.begin(), more.end());
+        const Outcome outcome = run(words, with_cache(environment));
+        EXPECT_EQ(outcome.code, 0) << outcome.err;
+        auto all = lines();
+        if (!all.empty()) all.erase(all.begin());
+        return all;
+    };
+    const auto before = plans({"--runoff", "0"}, {});
+    ASSERT_EQ(before.size(), 6u);
+    for (const json& row : before) EXPECT_TRUE(row.at("runoff").is_null());
+    const json config = before[0].at("config");
+    const auto number = [&](const char* key) { return std::to_string(config.at(key).get<int>()) + "x"; };
+    const Environment slow = {{"FAKE_SLOW_TILE", number("tile_m") + number("tile_n")}};
+
+    int runoffs = 0, fastest = 0;
+    double most = 1.01;  // what a runoff needs
+    const auto rows = plans({"--runoff", "5"}, slow);
+    ASSERT_EQ(rows.size(), 6u);
+    EXPECT_TRUE(rows[0].at("rank1_ratio").is_null());
+    for (const json& row : rows) {
+        if (row.at("rank") == 1) continue;
+        const double ratio = row.at("rank1_ratio");
+        if (ratio > most) most = ratio, fastest = row.at("rank");
+        if (row.at("runoff").is_null()) continue;
+        ++runoffs;
+        // No block scatters on the fake device, so the least of rounds is enough.
+        EXPECT_EQ(row.at("runoff").at("samples"), 4);
+        EXPECT_NEAR(row.at("runoff").at("ratio").get<double>(), ratio, 1e-12);
+        EXPECT_NEAR(row.at("runoff").at("first_ratio").get<double>(), ratio, 1e-3);
+    }
+    ASSERT_GT(fastest, 1) << "all plans have the first one's tile";
+    EXPECT_EQ(runoffs, 1);
+    EXPECT_TRUE(rows[std::size_t(fastest - 1)].at("runoff").is_object());
+    const Outcome report = run({"report", "suite", out(), "--markdown"}, with_cache());
+    EXPECT_THAT(report.out, HasSubstr("1 by a runoff"));
+    const Outcome cold = measure({"--runoff", "4", "--mode", "cold"});
+    EXPECT_EQ(cold.code, 2);
+    EXPECT_THAT(cold.err, HasSubstr("--runoff is of --mode sustained and burst"));
+}
+
 /// The counted launches are those of the row's kernel and of cuBLASLt's best: the fake device's clock tells.
 void expect_counted(const json& row) {
     const json &counters = row.at("counters"), &theirs = row.at("baselines").at("cublaslt_best_counters");

@@ -1,5 +1,6 @@
 // The measure station's kernels compile cleanly for the architectures of the machine files.
 #include "rooftile/measure/measure_kernels.hpp"
+#include "rooftile/measure/stream_kernels.hpp"
 
 #include <gtest/gtest.h>
 
@@ -24,6 +25,21 @@ TEST_P(MeasureKernelsCompile, WithoutSpillsOrStack) {
         ASSERT_EQ(compiled.lowered_names.size(), sources[i].name_expressions.size());
         // Two CTAs of 256 threads of the reference share 65536 registers.
         for (const EntryInfo& entry : compiled.entries) EXPECT_LE(entry.registers, 128) << entry.name;
+    }
+}
+
+/// What every thread of a copy has in flight must be in registers, and 1024 threads share 65536 of these.
+TEST_P(MeasureKernelsCompile, CopiesAndReadsInEveryForm) {
+    const std::vector<Source> sources = stream_sources(GetParam());
+    ASSERT_EQ(sources.size(), GetParam() == std::string("sm_80") ? 1u : 2u);
+    for (const CompileOutcome& outcome : compile_all(sources)) {
+        const auto* compiled = std::get_if<Compiled>(&outcome);
+        if (!compiled) {
+            ADD_FAILURE() << std::get<Error>(outcome).what() << "\n" << std::get<Error>(outcome).detail();
+            continue;
+        }
+        EXPECT_EQ(unclean(*compiled), std::nullopt) << compiled->log;
+        for (const EntryInfo& entry : compiled->entries) EXPECT_LE(entry.registers, 64) << entry.name;
     }
 }
 

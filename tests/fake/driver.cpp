@@ -1,8 +1,9 @@
 // A CUDA driver without a GPU, for tests of what measures: memory is the host's, kernels do nothing but what
 // the checks need, and time is a counter that every launch moves on. A GEMM marks its C as written; the
-// reference calls wrong what bears no mark. Two environment variables make it fail: FAKE_WRONG_TILE=128x256x
-// GEMM kernels of that tile leave C unmarked FAKE_MEMORY=BYTES         of the whole device; more is out of
-// memory
+// reference calls wrong what bears no mark. Environment variables change that:
+//   FAKE_WRONG_TILE=128x256x  GEMM kernels of that tile leave C unmarked
+//   FAKE_SLOW_TILE=128x256x   GEMM kernels of that tile are the slowest
+//   FAKE_MEMORY=BYTES         of the whole device; more is out of memory
 #include <cuda.h>
 
 #include <cstdlib>
@@ -83,13 +84,9 @@ int attribute(CUdevice_attribute which) {
     }
 }
 
-/// GEMM kernels differ by up to 10 %, so that one is the fastest.
-double duration(const std::string& name) {
-    return 20.0 + double(std::hash<std::string>()(name) % 2000) / 1000.0;
-}
-
-bool is_wrong(const std::string& name) {
-    const char* tile = std::getenv("FAKE_WRONG_TILE");
+/// Whether a GEMM kernel is of the tile that an environment variable names: "128x256x".
+bool is_of_tile(const std::string& name, const char* variable) {
+    const char* tile = std::getenv(variable);
     if (!tile) return false;
     // The mangled configuration begins with its tile: Sm90GemmConfigELi128ELi256E.
     std::string wanted = "Sm90GemmConfigE";
@@ -101,10 +98,16 @@ bool is_wrong(const std::string& name) {
     return name.find(wanted) != std::string::npos;
 }
 
+/// GEMM kernels differ by up to 10 %, so that one is the fastest.
+double duration(const std::string& name) {
+    if (is_of_tile(name, "FAKE_SLOW_TILE")) return 24;
+    return 20.0 + double(std::hash<std::string>()(name) % 2000) / 1000.0;
+}
+
 void run_kernel(const FakeKernel& kernel, FakeStream* stream, unsigned ctas, void** arguments) {
     if (kernel.name.find("sm90_gemm") != std::string::npos) {
         auto* c = static_cast<unsigned short*>(static_cast<const rooftile::GemmArguments*>(arguments[3])->c);
-        if (is_wrong(kernel.name)) return;
+        if (is_of_tile(kernel.name, "FAKE_WRONG_TILE")) return;
         if (stream && stream->capturing) stream->marks.push_back(c);
         else *c = mark;
     } else if (kernel.name.find("verify") != std::string::npos) {

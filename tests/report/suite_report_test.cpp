@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "rooftile/error.hpp"
 #include "rooftile/machine/registry.hpp"
@@ -188,6 +189,58 @@ TEST(SuiteReport, RankOneBesideTheBestOfItsOwn) {
     EXPECT_EQ(worse.ranked_right, 1);
     EXPECT_NEAR(*worse.shapes[0].best_of_own, 1.02 / 0.98, 1e-12);
     EXPECT_EQ(*worse.shapes[1].best_of_own, 1);
+}
+
+/// Of `made`, with a runoff of rank `rank`.
+std::string with_runoff(const Made& made, int rank, double ratio) {
+    std::vector<Measurement> rows = rows_of(made);
+    Measurement& fastest = rows[std::size_t(rank - 1)];
+    fastest.runoff = Runoff{{ratio, ratio - 0.01, ratio + 0.01, 0.96, 7}, *fastest.rank1_ratio};
+    fastest.rank1_ratio = ratio;
+    return text_of(rows);
+}
+
+// By the rounds plan 3 is 1.041 times as fast and plan 2 1.031; the runoff says 1.012 of plan 3 and nothing of plan 2.
+TEST(SuiteReport, ARunoffAloneSaysHowFarTheFastestIsAhead) {
+    const Made made{512, 64, 64, {0.98, 1.01, 1.02}};
+    const SuiteReport with =
+        suite_report(read_suite_record(json_text(first_line(), -1) + with_runoff(made, 3, 1.012), "x.jsonl"));
+    EXPECT_NEAR(*with.shapes[0].best_of_own, 1.012, 1e-12);
+    EXPECT_EQ(with.ranked_right, 1);
+    EXPECT_EQ(with.run_off, 1);
+    EXPECT_THAT(suite_markdown(with), HasSubstr("1 by a runoff of the two"));
+    EXPECT_EQ(report_of({made}).ranked_right, 0);
+    EXPECT_EQ(report_of({made}).run_off, 0);
+    EXPECT_THAT(suite_markdown(report_of({made})), HasSubstr("1 by the rounds that found the fastest."));
+    // Slower in the runoff: rank 1 was the best after all.
+    EXPECT_EQ(*suite_report(read_suite_record(json_text(first_line(), -1) + with_runoff(made, 3, 0.99), "x"))
+                   .shapes[0]
+                   .best_of_own,
+              1);
+}
+
+TEST(SuiteReport, SaysWhereMediansHaveToDo) {
+    std::vector<Measurement> rows = rows_of({512, 64, 64, {0.98, 1.02}});
+    rows[1].rank1_ratio.reset();
+    rows[0].baselines.cublaslt_ratio.reset();
+    const SuiteReport r = suite_report(read_suite_record(json_text(first_line(), -1) + text_of(rows), "x"));
+    EXPECT_NEAR(*r.shapes[0].best_of_own, 1.02 / 0.98, 1e-12);
+    EXPECT_EQ(r.by_medians, 1);
+    const std::string text = suite_markdown(r);
+    EXPECT_THAT(text, HasSubstr("1 by medians over different rounds."));
+    EXPECT_THAT(text, HasSubstr("1 of the ratios to cuBLASLt are of medians"));
+}
+
+TEST(SuiteRows, WithARunoffFollowTheSchema) {
+    Json document = first_line();
+    document["rows"] = Json::array();
+    std::istringstream text(with_runoff(good()[0], 2, 1.02));
+    for (std::string line; std::getline(text, line);) {
+        document["rows"].push_back(Json::parse(line));
+        document["rows"].back().erase("machine");
+    }
+    EXPECT_EQ(document["rows"][1]["runoff"]["samples"], 7);
+    EXPECT_EQ(JsonSchema("measurement-1.json").faults(nlohmann::json::parse(json_text(document))), "");
 }
 
 TEST(SuiteReport, TheWorstComeFirstAndSmallMAreLeftOut) {

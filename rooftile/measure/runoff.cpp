@@ -1,0 +1,67 @@
+#include "rooftile/measure/runoff.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace rooftile {
+namespace {
+
+std::vector<double> paired_ratios(std::span<const RoundTime> theirs, std::span<const RoundTime> ours) {
+    std::vector<double> ratios;
+    for (const RoundTime& mine : ours) {
+        const auto other = std::find_if(theirs.begin(), theirs.end(),
+                                        [&](const RoundTime& r) { return r.round == mine.round; });
+        if (other != theirs.end() && mine.us > 0) ratios.push_back(other->us / mine.us);
+    }
+    return ratios;
+}
+
+}  // namespace
+
+std::optional<MedianInterval> round_ratio(std::span<const RoundTime> theirs,
+                                          std::span<const RoundTime> ours) {
+    std::vector<double> ratios = paired_ratios(theirs, ours);
+    if (ratios.empty()) return std::nullopt;
+    return median_interval(std::move(ratios));
+}
+
+std::optional<std::size_t> challenger(std::span<const std::vector<RoundTime>> rounds, double above) {
+    std::optional<std::size_t> fastest;
+    double most = above;
+    for (std::size_t i = 1; i < rounds.size(); ++i) {
+        const auto ratio = round_ratio(rounds[0], rounds[i]);
+        if (!ratio || ratio->median <= most) continue;
+        most = ratio->median;
+        fastest = i;
+    }
+    return fastest;
+}
+
+std::vector<std::size_t> runoff_order(std::size_t first, std::size_t other, std::size_t round,
+                                      std::uint64_t seed) {
+    const bool swapped = (round + seed) % 2 == 1;
+    return swapped ? std::vector{other, first} : std::vector{first, other};
+}
+
+std::optional<double> ratio_error(std::span<const RoundTime> theirs, std::span<const RoundTime> ours) {
+    const std::vector<double> ratios = paired_ratios(theirs, ours);
+    if (ratios.size() < 2) return std::nullopt;
+    const auto count = static_cast<double>(ratios.size());
+    double sum = 0, squares = 0;
+    for (const double r : ratios) sum += std::log(r);
+    for (const double r : ratios) squares += std::pow(std::log(r) - sum / count, 2);
+    // Of normal samples the median's error is sqrt(pi / 2) times the mean's.
+    return std::sqrt(std::acos(0.0) * squares / (count - 1) / count);
+}
+
+bool runoff_over(std::span<const RoundTime> first, std::span<const RoundTime> other, double seconds,
+                 const RunoffOptions& options) {
+    const std::size_t pairs = std::min(first.size(), other.size());
+    if (pairs >= options.rounds) return true;
+    if (pairs < options.least) return false;
+    const auto error = ratio_error(first, other);
+    return seconds >= options.seconds || (error && *error <= options.error);
+}
+
+}  // namespace rooftile

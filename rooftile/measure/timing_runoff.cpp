@@ -1,0 +1,43 @@
+// Sustained and burst: the blocks after the rounds, of plan 1 and of the plan that the rounds found the fastest.
+#include <chrono>
+#include <deque>
+#include <thread>
+
+#include "rooftile/measure/timer.hpp"
+
+namespace rooftile {
+
+void Timer::run_off() {
+    const auto start = std::chrono::steady_clock::now();
+    const bool burst = options_.mode == Mode::burst;
+    std::vector<std::vector<RoundTime>> plans;
+    for (std::size_t w = 0; w < std::min(options_.runoff.plans, works_.size()); ++w)
+        plans.push_back(results_[w].rounds);
+    const std::size_t first = 0;
+    const auto other = challenger(plans, options_.runoff.above);
+    if (!other) return;
+    const auto seconds = [start] {
+        return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    };
+    std::optional<std::size_t> before;
+    for (std::size_t round = 0;
+         !runoff_over(results_[first].runoff, results_[*other].runoff, seconds(), options_.runoff); ++round) {
+        std::deque<Block> running;
+        for (const std::size_t w : runoff_order(first, *other, round, options_.seed)) {
+            check_interrupted();
+            if (burst) std::this_thread::sleep_for(std::chrono::duration<double>(options_.idle_seconds));
+            Block& block = running.emplace_back();
+            block.work = w;
+            block.round = round;
+            block.runoff = true;
+            // Behind a block of its own the load is the same already.
+            const double settle = burst || before == w ? 0 : options_.settle_seconds;
+            enqueue(block, burst ? options_.burst_seconds : options_.block_seconds, settle);
+            before = w;
+            if (burst) collect(block), running.pop_front();
+        }
+        for (const Block& block : running) collect(block);
+    }
+}
+
+}  // namespace rooftile
