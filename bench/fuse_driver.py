@@ -17,7 +17,7 @@ class Attribute(ctypes.Structure):
     _fields_ = [("id", ctypes.c_int), ("pad", ctypes.c_char * 4), ("value", ctypes.c_uint * 16)]
 
 
-CLUSTER_DIMENSION, PROGRAMMATIC = 4, 6            # CUlaunchAttributeID
+COOPERATIVE, CLUSTER_DIMENSION, PROGRAMMATIC = 2, 4, 6   # CUlaunchAttributeID
 MOST_DYNAMIC_SHARED, ANY_CLUSTER_SIZE = 8, 14     # CUfunction_attribute
 
 
@@ -55,23 +55,27 @@ class Kernel:
     def __init__(self, driver, folder, document, sms):
         self.driver, self.launch_ = driver, document["launch"]
         launch = self.launch_
-        if launch["workspace"] is not None:
-            raise RuntimeError(f"{document['kernel']} needs a workspace, which this program does not make")
         self.function = driver.function(os.path.join(folder, document["cubin"]), launch["entry"])
         if launch["shared_bytes"] > 0:
             driver.cuFuncSetAttribute(self.function, MOST_DYNAMIC_SHARED, launch["shared_bytes"])
         if launch["cluster"] > 1:
             driver.cuFuncSetAttribute(self.function, ANY_CLUSTER_SIZE, 1)
-        self.attributes = (Attribute * 2)()
+        self.attributes = (Attribute * 3)()
         self.config = Config(1, 1, 1, launch["block"], 1, 1, launch["shared_bytes"], None, None, 0)
         self.config.attributes = ctypes.cast(self.attributes, ctypes.c_void_p)
         if launch["cluster"] > 1:
             self._attribute(CLUSTER_DIMENSION, launch["cluster"], 1, 1)
         if launch["programmatic"]:
             self._attribute(PROGRAMMATIC, 1)
+        if launch["cooperative"]:
+            self._attribute(COOPERATIVE, 1)
         self.config.gx = self._ctas(sms)
-        sizes = bytes.fromhex(launch["sizes"])
-        self.sizes = ctypes.create_string_buffer(sizes, len(sizes))
+        sizes = bytearray(bytes.fromhex(launch["sizes"]))
+        if (at := launch["workspace"]) is not None:
+            count = launch["workspace_bytes"] + self.config.gx * launch["workspace_bytes_per_cta"]
+            self.workspace = torch.zeros(count, dtype=torch.uint8, device="cuda")
+            sizes[at:at + 8] = self.workspace.data_ptr().to_bytes(8, "little")
+        self.sizes = ctypes.create_string_buffer(bytes(sizes), len(sizes))
 
     def _attribute(self, number, *values):
         attribute = self.attributes[self.config.count]
@@ -97,7 +101,8 @@ class Kernel:
             resident = min(resident, clusters.value * cluster)
         if resident == 0:
             raise RuntimeError("no CTA fits on this GPU")
-        return min(launch["ctas_of_work"], resident // cluster * cluster)
+        together = launch["ctas_together"]
+        return min(launch["ctas_of_work"], resident // together * together)
 
     def launch(self, tensors):
         words = []

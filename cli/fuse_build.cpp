@@ -95,8 +95,13 @@ Json launch_json(const FuseKernel& kernel) {
             {"programmatic", launch.programmatic_dependent},
             {"tensors", tensors_json(plan)},
             {"sizes", sizes_hex(plan)},
-            {"workspace", whole_reductions(plan.program) > 0 ? Json(offsetof(fuse::FuseSizes, workspace))
-                                                             : Json(nullptr)}};
+            {"cooperative", launch.cooperative},
+            {"ctas_together", plan.config.cluster},
+            {"workspace_bytes", fuse_workspace_bytes(plan, 0)},
+            {"workspace_bytes_per_cta", fuse_workspace_bytes(plan, 1) - fuse_workspace_bytes(plan, 0)},
+            {"workspace", whole_reductions(plan.program) > 0 || launch.cooperative
+                              ? Json(offsetof(fuse::FuseSizes, workspace))
+                              : Json(nullptr)}};
 }
 
 Json kernel_json(const FuseKernel& kernel) {

@@ -1,6 +1,8 @@
-// Dropout's mask: Philox 4x32-10 keyed on the element, so that it can be made again anywhere. Element e takes
-// word e % 4 of the block at counter e / 4 in stream `offset` under `seed`, and is dropped where that word is
-// below p * 2^32: the rate is p to 2^-32.
+// Dropout's mask: Philox 4x32-10 keyed on the element, so that it can be made again anywhere. Elements share
+// a word by twos and a block by eights: element e takes word e % 8 / 2 of the block at counter e / 8 in
+// stream `offset` under `seed`, turned by 16 bits where e is even, and is dropped where that is below
+// p * 2^32. So each element's rate is p to 2^-32; the two of a word are independent in their leading 16 bits,
+// and the chance that both are dropped is p^2 to within p * 2^-15 + 2^-32.
 #pragma once
 
 #include "kernels/measure/philox.hpp"
@@ -14,26 +16,29 @@ struct DropoutKey {
     unsigned long long threshold;  ///< p * 2^32, rounded, at most 2^32 - 1: where p is 1 the scale is 0
 };
 
-/// Whether each of `width` consecutive elements from `first` on is kept. `first` is a multiple of `width`.
+/// Element `place` of its block of eight.
+__device__ inline unsigned draw_of(const PhiloxBlock& block, unsigned place) {
+    // Selects, not an index: the words stay in registers.
+    const unsigned low = place < 2 ? block.word[0] : block.word[1];
+    const unsigned high = place < 6 ? block.word[2] : block.word[3];
+    const unsigned word = place < 4 ? low : high;
+    return place % 2 ? word : word << 16 | word >> 16;
+}
+
+/// Whether each of `width` consecutive elements from `first` on is kept. `first` is a multiple of `width`, a
+/// power of two.
 template <int width>
 __device__ inline void kept(bool (&keep)[width], unsigned long long first, const DropoutKey& key) {
+    constexpr int block_elements = 8;
     const unsigned threshold = static_cast<unsigned>(key.threshold);
-    if constexpr (width % 4 == 0) {
+    constexpr int blocks = (width + block_elements - 1) / block_elements;
+    constexpr int each = width < block_elements ? width : block_elements;
+    const unsigned place = width < block_elements ? static_cast<unsigned>(first % block_elements) : 0;
 #pragma unroll
-        for (int block = 0; block < width / 4; ++block) {
-            const PhiloxBlock words = philox(first / 4 + block, key.offset, key.keys);
+    for (int b = 0; b < blocks; ++b) {
+        const PhiloxBlock block = philox(first / block_elements + b, key.offset, key.keys);
 #pragma unroll
-            for (int k = 0; k < 4; ++k) keep[4 * block + k] = words.word[k] >= threshold;
-        }
-    } else {
-#pragma unroll
-        for (int k = 0; k < width; ++k) {
-            const PhiloxBlock words = philox((first + k) / 4, key.offset, key.keys);
-            const unsigned place = (first + k) % 4;  // selects, not an index: words stay in registers
-            const unsigned low = place == 0 ? words.word[0] : words.word[1];
-            const unsigned high = place == 2 ? words.word[2] : words.word[3];
-            keep[k] = (place < 2 ? low : high) >= threshold;
-        }
+        for (int k = 0; k < each; ++k) keep[each * b + k] = draw_of(block, place + k) >= threshold;
     }
 }
 

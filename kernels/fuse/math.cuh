@@ -43,9 +43,12 @@ __device__ inline float power(float x) {
 __device__ inline float sigmoid(float x) {
     return ptx::reciprocal_approx(1.0f + ptx::exp2_approx(-log2_e * x));
 }
-/// x * sigmoid(x), with its relative error.
+/// x * sigmoid(x), with its relative error; absolute at most 2^-119.
 __device__ inline float silu(float x) { return x * sigmoid(x); }
 
+/// Relative error at most 2^-11: enough for a result in bf16, half of whose unit in the last place is 2^-9 or
+/// more. One instruction.
+__device__ inline float hyperbolic_tangent_bf16(float x) { return ptx::tanh_approx(x); }
 /// Relative error at most 2^-19. Cannot overflow: e^2|x| = Inf gives 1.
 __device__ inline float hyperbolic_tangent(float x) {
     const float a = fabsf(x);
@@ -59,21 +62,45 @@ __device__ inline float hyperbolic_tangent(float x) {
     return a < 0.3f ? near : copysignf(far, x);
 }
 
-/// x * Phi(x), Phi the normal distribution: GELU by erf. Relative error at most 2^-19 for x >= 0 and
-/// (8 + x^2) * 2^-22 below; absolute at most 2^-120.
-/// Phi(-a) = e^(-a^2 / 2) * p(t), t = 1 / (1 + 0.38 a / sqrt(2)); p is the minimax polynomial of relative
-/// error 1.0e-6 over a / sqrt(2) in 0 .. 10, fitted by reweighted least squares to fp64's erfc.
+/// x * Phi(x) from Phi(-|x|), Phi the normal distribution: Phi(x) is that or one less that. -Inf * 0 is NaN,
+/// as PyTorch's own.
+__device__ inline float gelu_of(float x, float phi_below) {
+    const float step = x > 0.0f ? 1.0f : 0.0f;
+    return x * fabsf(step - phi_below);
+}
+
+/// GELU by erf. Relative error at most 2^-19 for x >= 0 and (8 + x^2) * 2^-22 more below; absolute at most
+/// 2^-120 on top. Phi(-a) = e^(-a^2 / 2) * p(t), t = 1 / (1 + 0.264 a); p is the minimax polynomial of
+/// relative error 5.4e-7 over a in 0 .. 13.3, by linear programming against fp64's log Phi.
 __device__ inline float gelu(float x) {
-    const float t = ptx::reciprocal_approx(fmaf(fabsf(x), 0.26870057f, 1.0f));
-    float p = fmaf(t, -0.06260056f, 0.16760172f);
-    p = fmaf(t, p, -0.034310669f);
-    p = fmaf(t, p, 0.12340230f);
-    p = fmaf(t, p, 0.090518609f);
-    p = fmaf(t, p, 0.10824022f);
-    p = fmaf(t, p, 0.10714786f);
-    const float below = t * p * ptx::exp2_approx(-0.5f * log2_e * x * x);
-    // -Inf * 0 is NaN, as PyTorch's own.
-    return x * (x > 0.0f ? 1.0f - below : below);
+    const float t = ptx::reciprocal_approx(fmaf(fabsf(x), 0.264f, 1.0f));
+    float p = fmaf(t, -0.0692625418f, 0.203366131f);
+    p = fmaf(t, p, -0.0761997774f);
+    p = fmaf(t, p, 0.148627385f);
+    p = fmaf(t, p, 0.0804757029f);
+    p = fmaf(t, p, 0.107819058f);
+    p = fmaf(t, p, 0.105173782f);
+    return gelu_of(x, t * p * ptx::exp2_approx(-0.5f * log2_e * x * x));
+}
+
+/// GELU by erf for results of 16 bits: log2 Phi(-a) as one polynomial over a in 0 .. 13, below which bf16 has
+/// no normal number; its seventh coefficient is below 0, so that it goes on falling. Minimax by linear
+/// programming against fp64's log Phi.
+/// bf16: relative error at most (32 + x^2) * 1.1e-5, absolute at most 2^-120 on top: what the steep end may
+/// lose, small arguments gain; rounded to bf16 at most 0.64 of its unit in the last place.
+/// fp16: relative at most 2^-17, absolute at most 2^-34 on top: its least number is 2^-24.
+template <Type type>
+__device__ inline float gelu_16(float x) {
+    constexpr bool wide = type == Type::bf16;  // in range
+    const float a = fabsf(x);
+    float q = fmaf(a, wide ? -4.27049628e-07f : -1.59401111e-06f, wide ? 2.24555315e-05f : 5.77155115e-05f);
+    q = fmaf(a, q, wide ? -0.000496198132f : -0.000906327798f);
+    q = fmaf(a, q, wide ? 0.00609304663f : 0.0084346002f);
+    q = fmaf(a, q, wide ? -0.0470398888f : -0.0538489446f);
+    q = fmaf(a, q, wide ? -0.467885226f : -0.458542019f);
+    q = fmaf(a, q, wide ? -1.14647019f : -1.15123165f);
+    q = fmaf(a, q, wide ? -1.00039256f : -0.999996066f);
+    return gelu_of(x, ptx::exp2_approx(q));
 }
 
 /// 0.5 x (1 + tanh(u)) = x / (1 + e^-2u), u = 0.79788456 (x + 0.044715 x^3): nothing cancels, nothing

@@ -30,7 +30,8 @@ __device__ inline bool widened(boolean x) { return x.byte != 0; }
 template <class T>
 __device__ inline T narrowed(float x) {
     if constexpr (sizeof(T) >= 4) return static_cast<T>(x);
-    else return {ptx::narrow<T::type>(x)};
+    // As one of a pair: to one bf16 alone only the slow conversion unit goes.
+    else return {static_cast<unsigned short>(ptx::pack2<T::type>(x, 0.0f))};
 }
 template <class T>
 __device__ inline T narrowed(bool x) {
@@ -53,7 +54,15 @@ template <class T, int width>
 struct alignas(least(16, width* static_cast<int>(sizeof(T)))) Pack {
     T element[width];
 
-    __device__ auto operator[](int k) const { return widened(element[k]); }
+    /// Two 16-bit numbers a word: one instruction each, where taking them out first would cost another.
+    __device__ auto operator[](int k) const {
+        if constexpr (sizeof(T) == 2 && width % 2 == 0) {
+            const unsigned word = reinterpret_cast<const unsigned*>(this)[k / 2];
+            return k % 2 ? ptx::widen_upper<T::type>(word) : ptx::widen<T::type>(word);
+        } else {
+            return widened(element[k]);
+        }
+    }
 };
 
 /// Stays as it is, in elements: else the compiler widens it once and holds twice the registers until the next

@@ -31,15 +31,25 @@ struct Sum {
     __device__ void merge(const Sum& other) { total += other.total; }
 };
 
+/// Of the squares: the first sums are fused products.
+template <int width>
+__device__ inline float square_sum_of(const float (&v)[width]) {
+    if constexpr (width == 1) return v[0] * v[0];
+    else {
+        constexpr int half = width / 2;
+        float pairs[half];
+#pragma unroll
+        for (int k = 0; k < half; ++k) pairs[k] = fmaf(v[k], v[k], v[k + half] * v[k + half]);
+        return sum_of(pairs);
+    }
+}
+
 struct SquareSum {
     float total = 0;
 
     template <int width>
     __device__ void add(const float (&v)[width], unsigned) {
-        float squares[width];
-#pragma unroll
-        for (int k = 0; k < width; ++k) squares[k] = v[k] * v[k];
-        total += sum_of(squares);
+        total += square_sum_of(v);
     }
     __device__ void merge(const SquareSum& other) { total += other.total; }
 };
@@ -122,6 +132,22 @@ struct Exponentials {
         total = total * exponential_16(greatest - base) + other.total * exponential_16(other.greatest - base);
         greatest = top;
     }
+    /// Of `count` neighbouring lanes: the greatest value first, so that each total is scaled but once.
+    template <int count>
+    __device__ void merge_lanes(unsigned mask) {
+        Max top{greatest};
+        if constexpr (count == 32) {
+            top.merge_warp();
+        } else {
+#pragma unroll
+            for (int away = count / 2; away > 0; away /= 2)
+                top.merge({__shfl_xor_sync(mask, top.greatest, away)});
+        }
+        total *= exponential_16(greatest - reference(top.greatest));
+#pragma unroll
+        for (int away = count / 2; away > 0; away /= 2) total += __shfl_xor_sync(mask, total, away);
+        greatest = top.greatest;
+    }
     __device__ float log_sum_exp() const {
         return greatest == infinity ? greatest : greatest + logarithm(total);
     }
@@ -137,10 +163,10 @@ struct Moments {
         Moments vector;
         vector.count = width;
         vector.mean = sum_of(v) * (1.0f / width);
-        float squares[width];
+        float apart[width];
 #pragma unroll
-        for (int k = 0; k < width; ++k) squares[k] = (v[k] - vector.mean) * (v[k] - vector.mean);
-        vector.deviations = sum_of(squares);
+        for (int k = 0; k < width; ++k) apart[k] = v[k] - vector.mean;
+        vector.deviations = square_sum_of(apart);
         merge(vector);
     }
     __device__ void merge(const Moments& other) {
@@ -150,6 +176,25 @@ struct Moments {
         mean = fmaf(apart, share, mean);
         deviations += fmaf(apart * apart, count * share, other.deviations);
         count = all;
+    }
+    /// Of `lanes` neighbouring lanes at once, with all means seen from that of the first, which has values if
+    /// any lane has: three sums side by side. What cancels is at most `lanes` times what is left, since the
+    /// first lane's own distance is in it.
+    template <int lanes>
+    __device__ void merge_lanes(unsigned mask) {
+        const float origin = __shfl_sync(mask, mean, 0, lanes);
+        const float apart = mean - origin;
+        float shift = count * apart;
+        float squares = fmaf(shift, apart, deviations);
+#pragma unroll
+        for (int away = lanes / 2; away > 0; away /= 2) {
+            count += __shfl_xor_sync(mask, count, away);
+            shift += __shfl_xor_sync(mask, shift, away);
+            squares += __shfl_xor_sync(mask, squares, away);
+        }
+        const float share = shift * ptx::reciprocal_approx(fmaxf(count, 1.0f));
+        mean = origin + share;
+        deviations = fmaxf(fmaf(-shift, share, squares), 0.0f);
     }
 };
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/fuse/staged.cuh"
+#include "kernels/ptx/tma.cuh"
 
 namespace rooftile::fuse {
 
@@ -38,8 +39,10 @@ class Ring {
     }
     /// Waits for the slot's bytes.
     __device__ void arrived() const { ptx::mbarrier_wait(full(), round_); }
-    /// Of a whole warp, which has read what it needs of the slot.
+    /// Of a whole warp, which has read what it needs of the slot. The fence: an arrival does not wait for
+    /// loads, which lie behind stores where memory is slow, and bulk copies would overtake them.
     __device__ void release() const {
+        ptx::fence_async_proxy();
         __syncwarp();
         if (threadIdx.x % 32 == 0) ptx::mbarrier_arrive(empty());
     }

@@ -2,7 +2,7 @@
 // every thread.
 #pragma once
 
-#include "kernels/fuse/arguments.hpp"
+#include "kernels/fuse/grid_meeting.cuh"
 #include "kernels/ptx/cluster_barrier.cuh"
 #include "kernels/ptx/cluster_memory.cuh"
 #include "kernels/ptx/mbarrier.cuh"
@@ -20,20 +20,23 @@ struct JointBarriers<true> {
 
 /// `lanes` threads of a CTA of `threads` share a row, in `cluster` CTAs. More than a warp: the whole CTA.
 /// `beside`: a producer warp stands beside them, so they meet without it and CTAs by messages; between two
-/// across_cluster() stands a within_cta() of more than one warp.
+/// across_cluster() stands a within_cta() of more than one warp. A `cluster` of more CTAs than clusters have:
+/// they meet in device memory.
 template <int lanes, int threads, int cluster = 1, bool beside = false>
 class Team {
     static_assert(lanes <= 32 ? 32 % lanes == 0 && cluster == 1 : lanes == threads);
     static constexpr int warps = lanes <= 32 ? 1 : lanes / 32;
     static_assert((warps & (warps - 1)) == 0 && (cluster & (cluster - 1)) == 0, "halves of halves");
+    static constexpr bool far = cluster > most_cluster, near = cluster > 1 && !far;
+    static_assert(!far || (beside && warps > 1));
 
   public:
     static constexpr int words = 4;  ///< 32-bit words that meet at once
     static constexpr int rows = threads / lanes;
     /// Two of each in turn: who is one meeting ahead writes elsewhere, so one barrier a meeting is enough.
-    struct Exchange : JointBarriers<beside && (cluster > 1)> {
+    struct Exchange : JointBarriers<beside && near> {
         alignas(16) unsigned warp[2][words][warps];
-        alignas(16) unsigned cta[2][words][cluster];
+        alignas(16) unsigned cta[2][words][far ? 1 : cluster];
     };
     static_assert(sizeof(Exchange) <= exchange_bytes, "planned with that much");
 
@@ -41,7 +44,7 @@ class Team {
 
     /// Threads of the row before this one, over the whole cluster's.
     __device__ static unsigned lane() {
-        if constexpr (cluster > 1) return ptx::cluster_rank() * lanes + threadIdx.x;
+        if constexpr (cluster > 1) return rank() * lanes + threadIdx.x;
         return threadIdx.x % lanes;
     }
     /// The row that this thread's team takes first, and how many all teams of the grid take at once.
@@ -57,7 +60,7 @@ class Team {
     /// a row's `vectors` they are.
     __device__ static unsigned part_begin(unsigned part) {
         if constexpr (cluster == 1) return 0;
-        return ptx::cluster_rank() * part;
+        return rank() * part;
     }
     __device__ static unsigned part_size(unsigned part, unsigned vectors) {
         if constexpr (cluster == 1) return vectors;
@@ -72,16 +75,24 @@ class Team {
 
     /// Of thread 0 of a team beside a producer, before any CTA of the cluster goes on.
     __device__ void init() {
-        if constexpr (beside && cluster > 1)
+        if constexpr (beside && near)
             for (unsigned long long& barrier : exchange_.joint)
                 ptx::mbarrier_init(ptx::shared_address(&barrier), 1);
     }
+    /// Of all threads that compute, before their first row and after their last one.
+    __device__ void meet_in(void* workspace) {
+        if constexpr (far) grid_.open(workspace);
+    }
+    __device__ void part_for_good(long long rows) {
+        if constexpr (far)
+            if (threadIdx.x == 0) grid_.close(rows);
+    }
     /// Before the first meeting of CTAs: none writes to one that has not begun.
     __device__ static void arrive() {
-        if constexpr (cluster > 1) ptx::cluster_arrive();
+        if constexpr (near) ptx::cluster_arrive();
     }
     __device__ static void wait() {
-        if constexpr (cluster > 1) ptx::cluster_wait();
+        if constexpr (near) ptx::cluster_wait();
     }
 
     /// Merges each of `mine` over this CTA's threads of the row; its warps meet once for all of them.
@@ -103,7 +114,9 @@ class Team {
     /// Merges what within_cta() gave over the CTAs of the row.
     template <class... Accumulators>
     __device__ void across_cluster(Accumulators&... mine) {
-        if constexpr (cluster > 1) {
+        if constexpr (far) {
+            across_grid(mine...);
+        } else if constexpr (near) {
             auto& slots = exchange_.cta[cluster_turn_];
             int word = 0;
             if constexpr (beside) {
@@ -139,6 +152,58 @@ class Team {
         unsigned word[word_count<Accumulator>];
     };
 
+    __device__ static unsigned rank() {
+        if constexpr (far) return blockIdx.x % cluster;
+        else return ptx::cluster_rank();
+    }
+
+    /// One thread tells, one warp listens, then all hear of it.
+    template <class... Accumulators>
+    __device__ void across_grid(Accumulators&... mine) {
+        auto& slots = exchange_.cta[cluster_turn_];
+        int word = 0;
+        if (threadIdx.x < 32) {
+            grid_.begin();
+            if (threadIdx.x == 0) (tell(word, mine), ...);
+            word = 0;
+            (hear(word, mine), ...);
+            merge_lanes<32>(mine...);
+            word = 0;
+            if (threadIdx.x == 0) (leave(slots, word, 0, mine), ...);
+        }
+        meet();
+        word = 0;
+        (take(slots, word, mine), ...);
+        cluster_turn_ ^= 1;
+    }
+    template <class Accumulator>
+    __device__ void tell(int& word, const Accumulator& mine) {
+        const auto raw = __builtin_bit_cast(Raw<Accumulator>, mine);
+#pragma unroll
+        for (unsigned w : raw.word) grid_.leave(word++, w);
+    }
+    /// What a lane's share of the CTAs told.
+    template <class Accumulator>
+    __device__ void hear(int& word, Accumulator& mine) {
+        static_assert(cluster % 32 == 0);
+        Raw<Accumulator> raw;
+#pragma unroll
+        for (unsigned from = 0; from < cluster; from += 32) {
+            grid_.wait_for(raw.word, word, from + threadIdx.x);
+            const auto part = __builtin_bit_cast(Accumulator, raw);
+            if (from == 0) mine = part;
+            else mine.merge(part);
+        }
+        word += word_count<Accumulator>;
+    }
+    template <class Accumulator>
+    __device__ static void take(const unsigned (&slots)[words][1], int& word, Accumulator& mine) {
+        Raw<Accumulator> raw;
+#pragma unroll
+        for (unsigned& w : raw.word) w = slots[word++][0];
+        mine = __builtin_bit_cast(Accumulator, raw);
+    }
+
     __device__ static void meet() {
         constexpr int own_barrier = 1;
         if constexpr (beside) ptx::named_barrier_sync(own_barrier, lanes);
@@ -157,6 +222,8 @@ class Team {
     __device__ static void merge_from(Accumulator& mine, unsigned mask, int away) {
         if constexpr (count == 32 && requires { mine.merge_warp(); }) {
             if (away == count / 2) mine.merge_warp();
+        } else if constexpr (requires { mine.template merge_lanes<count>(mask); }) {
+            if (away == count / 2) mine.template merge_lanes<count>(mask);
         } else {
             Raw<Accumulator> raw = __builtin_bit_cast(Raw<Accumulator>, mine);
 #pragma unroll
@@ -216,6 +283,7 @@ class Team {
     Exchange& exchange_;
     int turn_ = 0, cluster_turn_ = 0;
     unsigned round_ = 0;  // of the joint barriers
+    GridMeeting<cluster, words> grid_;
 };
 
 }  // namespace rooftile::fuse

@@ -17,6 +17,13 @@ __device__ inline float widen(unsigned bits) {
     }
 }
 
+/// The upper half of `word` as fp32; exact.
+template <Type type>
+__device__ inline float widen_upper(unsigned word) {
+    if constexpr (type == Type::bf16) return __uint_as_float(word & 0xffff0000u);
+    else return widen<type>(word >> 16);
+}
+
 /// `value` rounded to nearest even, as bits.
 template <Type type>
 __device__ inline unsigned short narrow(float value) {

@@ -29,6 +29,12 @@ __device__ inline float sqrt_approx(float x) {
     asm("sqrt.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
     return y;
 }
+/// Relative error at most 2^-11.
+__device__ inline float tanh_approx(float x) {
+    float y;
+    asm("tanh.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
 /// x / y over the whole range; at most 2 ulp.
 __device__ inline float divide_full(float x, float y) {
     float z;

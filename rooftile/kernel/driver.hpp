@@ -251,6 +251,7 @@ struct Launch {
     unsigned shared_bytes = 0;
     unsigned cluster_x = 1, cluster_y = 1, cluster_z = 1;
     bool programmatic_dependent = false;  ///< may start before its predecessor in the stream has ended
+    bool cooperative = false;             ///< starts where all its CTAs are resident at once, or not at all
     Stream stream = nullptr;
 };
 

@@ -25,7 +25,7 @@ bool launch_blocking() {
 /// A launch configuration and the attributes it points to; must not move once filled.
 struct FilledLaunch {
     CUlaunchConfig config{};
-    CUlaunchAttribute attributes[2]{};
+    CUlaunchAttribute attributes[3]{};
 
     explicit FilledLaunch(const Launch& launch) {
         config.gridDimX = launch.grid_x;
@@ -48,6 +48,11 @@ struct FilledLaunch {
             CUlaunchAttribute& attribute = attributes[config.numAttrs++];
             attribute.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
             attribute.value.programmaticStreamSerializationAllowed = 1;
+        }
+        if (launch.cooperative) {
+            CUlaunchAttribute& attribute = attributes[config.numAttrs++];
+            attribute.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+            attribute.value.cooperative = 1;
         }
     }
     FilledLaunch(const FilledLaunch&) = delete;

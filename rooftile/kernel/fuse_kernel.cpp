@@ -55,7 +55,7 @@ int grid_here(const Function& function, const FusePlan& plan, int device) {
                     fmt::format("no CTA of {} threads fits on an SM of GPU {}", c.threads, device));
     const int sms = Driver::instance().attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
     std::int64_t resident = std::int64_t(sms) * std::min(fitting, c.ctas_per_sm);
-    if (c.cluster > 1) {
+    if (c.cluster > 1 && !meets_in_memory(c)) {
         const Launch launch = fuse_launch(plan, resident / c.cluster * c.cluster);
         resident =
             std::min<std::int64_t>(resident, std::int64_t(active_clusters(function, launch)) * c.cluster);
@@ -101,7 +101,7 @@ struct FuseKernel::State {
         made.function = module.function(compiled.compiled.lowered_names.front());
         if (const unsigned bytes = fuse_launch(plan, 1).shared_bytes; bytes > 0)
             made.function.allow_shared(int(bytes));
-        if (plan.config.cluster > 1) allow_any_cluster(made.function);
+        if (fuse_launch(plan, 1).cluster_x > 1) allow_any_cluster(made.function);
         leave_shared_memory(made.function, plan, compiled.compiled.entries.front(), device);
         made.grid = grid_here(made.function, plan, device);
         return contexts.emplace(id, std::move(made)).first->second;
@@ -128,8 +128,9 @@ Function FuseKernel::function() const { return state_->loaded().function; }
 int FuseKernel::grid() const { return state_->loaded().grid; }
 
 std::size_t FuseKernel::workspace_bytes() const {
-    const int slots = whole_reductions(state_->plan.program);
-    return slots == 0 ? 0 : workspace_header + std::size_t(slots) * std::size_t(grid()) * workspace_part;
+    const FusePlan& plan = state_->plan;
+    const bool any = meets_in_memory(plan.config) || whole_reductions(plan.program) > 0;
+    return any ? fuse_workspace_bytes(plan, grid()) : 0;
 }
 
 void FuseKernel::launch(Stream stream, std::span<const void* const> inputs, std::span<void* const> outputs,
@@ -138,7 +139,7 @@ void FuseKernel::launch(Stream stream, std::span<const void* const> inputs, std:
     std::vector<std::uint64_t> tensors = fuse_tensors(plan, inputs, outputs);
     fuse::FuseSizes sizes = fuse_sizes(plan);
     sizes.workspace = workspace;
-    if (plan.program.form == FuseForm::whole && !workspace)
+    if (!workspace && (plan.program.form == FuseForm::whole || meets_in_memory(plan.config)))
         throw RequestError(fmt::format("{} needs a workspace of {} zeroed bytes", name(), workspace_bytes()));
     const Loaded& loaded = state_->loaded();
     if (plan.program.form != FuseForm::whole && plan.program.rows * plan.program.columns == 0
@@ -203,12 +204,21 @@ fuse::FuseSizes fuse_sizes(const FusePlan& plan) {
     return sizes;
 }
 
+std::size_t fuse_workspace_bytes(const FusePlan& plan, std::int64_t grid) {
+    constexpr std::size_t word = 8, turns = 2, words = 4;  // kernels/fuse/grid_meeting.cuh, Team::words
+    const std::size_t cta = meets_in_memory(plan.config)
+                                ? turns * words * word
+                                : std::size_t(whole_reductions(plan.program)) * workspace_part;
+    return workspace_header + std::size_t(grid) * cta;
+}
+
 Launch fuse_launch(const FusePlan& plan, std::int64_t grid) {
     Launch launch;
     launch.grid_x = unsigned(grid);
     launch.block_x = unsigned(plan.config.threads);
     launch.shared_bytes = unsigned(staged_rows(plan.program, plan.config).bytes);
-    launch.cluster_x = unsigned(plan.config.cluster);
+    launch.cooperative = meets_in_memory(plan.config);
+    launch.cluster_x = launch.cooperative ? 1 : unsigned(plan.config.cluster);
     return launch;
 }
 
@@ -220,6 +230,9 @@ std::int64_t fuse_grid(const FusePlan& plan, std::int64_t resident) {
     if (p.form == FuseForm::row) pieces = ceil_div(p.rows, std::max(1, c.rows_per_cta())) * c.cluster;
     else pieces = ceil_div(p.rows * (p.columns / c.width), std::int64_t(c.threads) * c.items);
     pieces = std::max<std::int64_t>(pieces, c.cluster);
+    if (meets_in_memory(c) && c.persistent && resident < c.cluster)
+        throw Error(ExitCode::gpu_failed,
+                    fmt::format("{} CTAs share a row, but {} fit on the GPU at once", c.cluster, resident));
     const std::int64_t most =
         c.persistent ? resident / c.cluster * c.cluster : most_ctas / c.cluster * c.cluster;
     if (c.home == FuseHome::ring && most > 0) return evened(pieces / c.cluster, most / c.cluster) * c.cluster;

@@ -37,8 +37,9 @@ class FuseKernel {
     /// The loaded kernel in the current context, and the CTAs of a launch there.
     Function function() const;
     int grid() const;
-    /// Of a whole reduction; else 0. The workspace must be zeroed once before its first launch and is ready
-    /// for the next after each; launches that may overlap need one each.
+    /// Of a whole reduction, and of rows that more CTAs share than a cluster has; else 0. The workspace must
+    /// be zeroed once before its first launch and is ready for the next after each; launches that may overlap
+    /// need one each.
     std::size_t workspace_bytes() const;
 
     /// Computes all outputs from all inputs, device pointers in the graph's order, in `stream`. Neither
@@ -60,6 +61,8 @@ FuseKernel compile(const FusePlan& plan, const CompileOptions& options = {});
 
 /// What a launch of `plan` is told beside its tensors.
 fuse::FuseSizes fuse_sizes(const FusePlan& plan);
+/// Of a plan whose kernel takes a workspace, for `grid` CTAs.
+std::size_t fuse_workspace_bytes(const FusePlan& plan, std::int64_t grid);
 /// How `grid` CTAs of `plan` are launched, in the default stream.
 Launch fuse_launch(const FusePlan& plan, std::int64_t grid);
 /// CTAs of a launch of which `resident` fit on the device at once.

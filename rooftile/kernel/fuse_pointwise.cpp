@@ -104,7 +104,7 @@ class PointwiseText {
         load_loop();
         compute_loop();
         if (c.persistent) w_.line(1, "}}");
-        if (flat_ && c.width > 1) tail();
+        if (flat_ && p_.columns % c.width != 0) tail();
         if (whole()) finish();
     }
 

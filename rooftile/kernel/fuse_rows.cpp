@@ -28,6 +28,7 @@ std::string RowsText::text() {
     rows_head();
     row(known);
     if (c_.persistent) line(-1, "}}");
+    if (meets_in_memory(c_)) line(-1, "team.part_for_good(size.rows);");
     if (meets_late()) line(-1, "if (!met) team.wait();  // a cluster without a row");
     w_.closing();
     return w_.take();
@@ -44,6 +45,8 @@ bool RowsText::whole() const {
 std::string RowsText::story() const {
     const std::string who = c_.threads_per_row < 32 ? fmt::format("{} lanes share a row", c_.threads_per_row)
                             : c_.threads_per_row == 32 ? std::string("A warp works on a row")
+                            : meets_in_memory(c_)
+                                ? fmt::format("{} CTAs of the grid work on a row", c_.cluster)
                             : c_.cluster > 1 ? fmt::format("A cluster of {} CTAs works on a row", c_.cluster)
                                              : std::string("A CTA works on a row");
     const std::string where = held()     ? "which waits in registers between its passes"

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "rooftile/kernel/fuse_writer.hpp"
+#include "rooftile/plan/fuse_staging.hpp"
 
 namespace rooftile {
 
@@ -50,6 +51,7 @@ class RowsText {
     // fuse_rows_walk.cpp: a thread's vectors.
     bool in_array(int load) const;
     bool waits(int load) const;
+    bool kept(int load) const { return kept_in_ring(w_.value(load), c_); }
     std::vector<int> loads_of(const std::vector<int>& targets, const std::set<int>& known) const;
     void declare_pack(int depth, int load);
     void load_vector(int depth, int load, const std::string& place);
@@ -81,6 +83,7 @@ class RowsText {
     void stage();
     std::string staged_place() const;
     void open_ring();
+    void fetch_kept();
     void produce();
     void walk_ring(const std::vector<int>& loads, const Body& body_text);
 

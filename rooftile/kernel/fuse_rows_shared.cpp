@@ -10,6 +10,11 @@ void RowsText::tensors_in_shared() {
     for (const StagedRows::Tensor& tensor : rows.tensors)
         w_.line(1, "auto* const {}_staged = reinterpret_cast<Pack<{}, width>*>(staged + {});  // {} vectors",
                 w_.values.base(tensor.load), w_.type_of_load(tensor.load), tensor.offset, rows.vectors);
+    for (const StagedRows::Tensor& tensor : rows.kept)
+        w_.line(1,
+                "auto* const {}_kept = reinterpret_cast<Pack<{}, width>*>(staged + {});  // {} vectors that "
+                "rows share",
+                w_.values.base(tensor.load), w_.type_of_load(tensor.load), tensor.offset, ring_part(p_, c_));
 }
 
 /// Room for the CTA's rows in shared memory, and the copies that fill it.
@@ -51,12 +56,19 @@ void RowsText::open_ring() {
     tensors_in_shared();
     w_.line(1, "using Slots = Ring<{}, step / 32>;", c_.stages);
     w_.line(1, "__shared__ Slots::Barriers barriers;");
+    if (!staged_rows(p_, c_).kept.empty()) {
+        w_.line(1, "__shared__ unsigned long long kept_arrived;");
+        w_.line(1, "const unsigned kept_barrier = ptx::shared_address(&kept_arrived);");
+    }
     w_.line(1, "if (threadIdx.x == 0) {{");
     w_.line(2, "Slots::init(barriers);");
     w_.line(2, "team.init();");
+    if (!staged_rows(p_, c_).kept.empty()) w_.line(2, "ptx::mbarrier_init(kept_barrier, 1);");
     w_.line(2, "ptx::fence_mbarrier_init();");
     w_.line(1, "}}");
-    w_.line(1, "{}();", c_.cluster > 1 ? "ptx::cluster_sync" : "__syncthreads");
+    const bool far = meets_in_memory(c_);
+    w_.line(1, "{}();", c_.cluster > 1 && !far ? "ptx::cluster_sync" : "__syncthreads");
+    if (far) w_.line(1, "team.meet_in(size.workspace);");
     w_.line(1, "Slots slots(barriers);");
     w_.line(1, "");
     produce();
@@ -68,7 +80,8 @@ void RowsText::produce() {
     w_.line(1, "// The producer warp runs ahead of the rest by as many chunks as there are slots.");
     w_.line(1, "if (threadIdx.x >= step) {{");
     w_.line(2, "if (threadIdx.x > step) return;");
-    w_.line(2, "for (long long row = blockIdx.x / {0}; row < size.rows; row += gridDim.x / {0})", c_.cluster);
+    w_.line(2, "for (long long row = blockIdx.x / {0}; row < size.rows; row += gridDim.x / {0}){1}",
+            c_.cluster, rows.kept.empty() ? "" : " {");
     w_.line(3, "for (unsigned from = begin; from < end; from += chunk, slots.next()) {{");
     w_.line(4, "const unsigned count = min(end - from, chunk);");
     w_.line(4, "const unsigned barrier = slots.vacant();");
@@ -78,42 +91,58 @@ void RowsText::produce() {
         w_.line(4, "fetch({}_staged + slots.slot() * chunk, t.{}, row * vectors + from, count, barrier);",
                 w_.values.base(tensor.load), w_.values.input(tensor.load));
     w_.line(3, "}}");
+    fetch_kept();
     w_.line(2, "return;");
     w_.line(1, "}}");
     w_.line(1, "");
+}
+
+/// What all rows share comes once, behind the chunks of the first row: no reduction waits for it.
+void RowsText::fetch_kept() {
+    const StagedRows rows = staged_rows(p_, c_);
+    if (rows.kept.empty()) return;
+    std::int64_t vector_bytes = 0;
+    for (const StagedRows::Tensor& tensor : rows.kept)
+        vector_bytes += c_.width * bytes_of(w_.value(tensor.load).element);
+    w_.line(3, "if (row >= gridDim.x / {}) continue;  // that all rows share", c_.cluster);
+    w_.line(3, "ptx::mbarrier_arrive_expect(kept_barrier, (end - begin) * {});", vector_bytes);
+    for (const StagedRows::Tensor& tensor : rows.kept)
+        w_.line(3, "fetch({}_kept, t.{}, begin, end - begin, kept_barrier);", w_.values.base(tensor.load),
+                w_.values.input(tensor.load));
+    w_.line(2, "}}");
 }
 
 /// Over the row's chunks: the first walk waits for each, the last one gives its slot back.
 void RowsText::walk_ring(const std::vector<int>& loads, const Body& body_text) {
     const bool last = walked_ == walks_;
     const std::string cursor = last ? "slots" : "here";
+    std::vector<int> from_slots, from_kept, from_memory;
+    for (int i : loads)
+        (w_.value(i).access.full() ? from_slots : kept(i) ? from_kept : from_memory).push_back(i);
     if (!last) line(0, "{}here = slots;", walked_ == 1 ? "Slots " : "");
+    if (!from_kept.empty()) line(0, "ptx::mbarrier_wait(kept_barrier, 0);");
     line(0, "for (unsigned from = begin; from < end; from += chunk, {}.next()) {{", cursor);
     line(1, "const unsigned first = from + threadIdx.x;");
-    for (int i : loads) declare_pack(body() + 1, i);
-    const auto full = [&](int i) { return w_.value(i).access.full(); };
-    const auto any = [&](bool wanted) {
-        for (int i : loads)
-            if (full(i) == wanted) return true;
-        return false;
-    };
-    if (any(false)) {  // on their way while the chunk is
+    for (int i : loads)
+        if (!kept(i)) declare_pack(body() + 1, i);
+    if (!from_memory.empty()) {  // on their way while the chunk is
         vectors_head(1);
-        for (int i : loads)
-            if (!full(i)) load_vector(body() + 2, i, "at");
+        for (int i : from_memory) load_vector(body() + 2, i, "at");
         line(1, "}}");
     }
     if (walked_ == 1) line(1, "{}.arrived();", cursor);
-    if (any(true)) {
+    if (!from_slots.empty()) {
         vectors_head(1);
-        for (int i : loads)
-            if (full(i))
-                line(2, "{0}_pack[i] = waiting({0}_staged + {1}.slot() * chunk + (at - from));",
-                     w_.values.base(i), cursor);
+        for (int i : from_slots)
+            line(2, "{0}_pack[i] = waiting({0}_staged + {1}.slot() * chunk + (at - from));",
+                 w_.values.base(i), cursor);
         line(1, "}}");
     }
     if (last) line(1, "slots.release();");
     vectors_head(1);
+    for (int i : from_kept)
+        line(2, "const Pack<{}, width> {}_pack = waiting({}_kept + (at - begin));", w_.type_of_load(i),
+             w_.values.base(i), w_.values.base(i));
     body_text(body() + 2, loads);
     line(1, "}}");
     line(0, "}}");

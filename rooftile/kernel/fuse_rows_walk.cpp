@@ -3,6 +3,9 @@
 
 namespace rooftile {
 
+// Elements of a row that a thread may keep in fp32 from its first pass on: more of them spill.
+constexpr int most_widened = 32;
+
 /// Tensors read while a walk runs: what its targets need.
 std::vector<int> RowsText::loads_of(const std::vector<int>& targets, const std::set<int>& known) const {
     std::vector<int> out;
@@ -11,7 +14,7 @@ std::vector<int> RowsText::loads_of(const std::vector<int>& targets, const std::
     return out;
 }
 
-bool RowsText::in_array(int load) const { return twice() || ring() || waits(load); }
+bool RowsText::in_array(int load) const { return twice() || (ring() && !kept(load)) || waits(load); }
 
 /// In registers from pass to pass, an array of packs.
 bool RowsText::waits(int load) const {
@@ -80,7 +83,8 @@ void RowsText::walk_held(const std::vector<int>& loads, const Body& body_text) {
         } else if (!waits(i)) {
             w_.line(inside, "Pack<{}, width> {}_pack;", type, name);
             load_vector(inside, i, "at");
-        } else if (bytes_of(w_.value(i).element) < 4 && !held_.insert(i).second) {
+        } else if (bytes_of(w_.value(i).element) < 4 && !held_.insert(i).second
+                   && c_.items * c_.width > most_widened) {
             w_.line(inside, "hold({}_pack[i]);", name);
         }
     }

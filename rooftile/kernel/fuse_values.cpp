@@ -46,8 +46,6 @@ std::string_view function_of(Op op) {
     switch (op) {
         case Op::log:
             return "logarithm";
-        case Op::tanh:
-            return "hyperbolic_tangent";
         case Op::erf:
             return "error_function";
         case Op::sqrt:
@@ -57,7 +55,7 @@ std::string_view function_of(Op op) {
         case Op::absolute:
             return "fabsf";
         default:
-            return name_of(op);  // sigmoid, silu, relu, gelu, gelu_tanh, minimum, maximum
+            return name_of(op);  // sigmoid, silu, relu, gelu_tanh, minimum, maximum
     }
 }
 
@@ -94,9 +92,8 @@ struct FuseValues::Scope {
     std::string keep_index;
 };
 
-FuseValues::FuseValues(const FuseProblem& graph, const Program& program) : graph_(graph), program_(program) {
-    for (const GraphOutput& o : graph.outputs)
-        if (graph.nodes[size_t(o.node)].element == Element::fp32) precise_ = true;
+FuseValues::FuseValues(const FuseProblem& graph, const Program& program)
+    : graph_(graph), program_(program), precision_(precision_of(graph)) {
     std::set<std::string> taken;
     for (size_t i = 0; i < program.values.size(); ++i) {
         const ProgramValue& v = program.values[i];
@@ -178,6 +175,7 @@ FuseValues::Text FuseValues::compute(const ProgramValue& v, int index, const Sco
     const auto arg = [&](size_t i) { return operand(v.operands[i], scope, true).text; };
     const auto side = [&](size_t i, int least) { return bracketed(v.operands[i], scope, least); };
     const auto number_at = [&](size_t i) { return program_.values[size_t(v.operands[i])]; };
+    const bool precise = precision_ == Element::fp32;
     const bool flags = v.element == Element::boolean && !is_comparison(v.op);
     if (flags && v.op != Op::where) {  // of flags: and, or
         const bool both = v.op == Op::multiply || v.op == Op::minimum;
@@ -196,7 +194,14 @@ FuseValues::Text FuseValues::compute(const ProgramValue& v, int index, const Sco
         case Op::negate:
             return {"-" + side(0, atom), unary};
         case Op::exp:
-            return {fmt::format("exponential{}({})", precise_ && v.node >= 0 ? "" : "_16", arg(0)), atom};
+            return {fmt::format("exponential{}({})", precise && v.node >= 0 ? "" : "_16", arg(0)), atom};
+        case Op::gelu:
+            if (precise) return {fmt::format("gelu({})", arg(0)), atom};
+            return {fmt::format("gelu_16<Type::{}>({})", kernel_type(precision_), arg(0)), atom};
+        case Op::tanh:
+            return {
+                fmt::format("hyperbolic_tangent{}({})", precision_ == Element::bf16 ? "_bf16" : "", arg(0)),
+                atom};
         case Op::power: {
             const ProgramValue exponent = number_at(1);
             if (exponent.kind == ValueKind::number) {

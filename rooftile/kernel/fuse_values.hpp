@@ -50,7 +50,7 @@ class FuseValues {
     const FuseProblem& graph_;
     const Program& program_;
     std::vector<std::string> bases_;
-    bool precise_ = false;  // some output has more than 16 bits
+    Element precision_;  ///< what the outputs ask for
 };
 
 /// "bf16", "fp16", "float", "boolean", "long long": a tensor's element in the kernel's text.

@@ -144,6 +144,7 @@ constexpr Key keys[] = {
     physical("clock.sustained.*", "Hz", "SM clock under sustained matrix work on random data of a type"),
 
     physical("rate.mufu", "op/clk/SM", "special functions: exp2, reciprocal, ..."),
+    physical("rate.alu", "op/clk/SM", "32-bit integers and logic: add, compare, select, shift, convert"),
     physical("rate.*.*.*", "FLOP/clk/SM or FLOP/s",
              "dense rate by instruction family, input and accumulator"),
     physical("peak.*.*.*", "FLOP/s", "stated peak of the GPU, where it is not SMs x rate x clock"),

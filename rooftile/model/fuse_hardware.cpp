@@ -75,6 +75,7 @@ FuseHardware fuse_hardware(const Machine& m, std::vector<std::string>& unknown) 
         {"launch.gap_stream"}, [&](const char* k) { return value_of(m.number<Seconds>(k)); }, unknown);
     hw.issue_lanes = count("sm.partitions") * lanes_per_warp;
     hw.mufu_rate = value_of(m.number<OpsPerCycle>("rate.mufu", Per::sm)).value_or(unknown_number);
+    hw.alu_rate = value_of(m.number<OpsPerCycle>("rate.alu", Per::sm)).value_or(unknown_number);
     hw.registers_per_sm = count("sm.registers");
     hw.registers_per_thread = count("sm.max_registers_per_thread");
     hw.register_unit = m.count("sm.register_allocation_unit").value_or(1);

@@ -23,6 +23,7 @@ struct FuseHardware {
     double launch_seconds;
     double issue_lanes;  ///< instructions of one lane that an SM issues a cycle
     double mufu_rate;    ///< a cycle and SM
+    double alu_rate;     ///< instructions of one lane that the integer and logic pipe takes, a cycle and SM
     double registers_per_sm, registers_per_thread, register_unit;
     double threads_per_cta, threads_per_sm, ctas_per_sm;
     double shared_per_cta, shared_per_sm, shared_reserved;  ///< B

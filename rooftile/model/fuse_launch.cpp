@@ -20,15 +20,15 @@ OpCost accumulate_cost(Reduction reduction, bool held) {
         case Reduction::sum:
             return {1, 0};
         case Reduction::square_sum:
-            return {2, 0};
+            return {1.5, 0};
         case Reduction::max:
-            return {1, 0};
+            return {1, 0, 1};
         case Reduction::argmax:
-            return {5, 0};
+            return {5, 0, 5};
         case Reduction::exponentials:  // greatest; then widened again, minus, times, e^, plus
             return held ? OpCost{6, 1} : OpCost{6, 1.25};
         case Reduction::moments:
-            return held ? OpCost{4, 0} : OpCost{5, 0.125};
+            return held ? OpCost{3.5, 0} : OpCost{4.5, 0.125};
     }
     return {};
 }
@@ -50,17 +50,21 @@ constexpr double staged_issue = 2;   // reads of shared memory and their address
 
 /// Computed values that `targets` need, through all levels above the uniform one.
 OpCost cost_of_targets(const FuseProblem& graph, const Program& p, std::set<int> found) {
+    const Element precision = precision_of(graph);
     OpCost cost;
     for (int i = int(p.values.size()); i-- > 0;) {
         if (!found.contains(i)) continue;
         const ProgramValue& v = p.values[size_t(i)];
         if (v.level == Level::element) {
-            if (v.kind == ValueKind::load) cost += OpCost{conversion_cost(v.element) + access_cost / 8, 0};
+            if (v.kind == ValueKind::load) {
+                cost += conversion_cost(v.element);
+                cost += OpCost{access_cost / 8, 0};
+            }
             if (v.kind == ValueKind::compute) {
                 GraphNode n = v.node >= 0 ? graph.nodes[size_t(v.node)] : GraphNode{};
                 if (is_row_operation(n.op) || n.op == Op::number) n = GraphNode{};
                 n.op = v.op;
-                OpCost one = cost_of(n);
+                OpCost one = cost_of(n, precision);
                 if (v.op == Op::power) one = {3, 0};
                 if (v.op == Op::exp) one = {2, 1};
                 cost += one;
@@ -97,7 +101,8 @@ ProgramWork program_work(const FuseProblem& graph, const Program& p) {
         work.written_bytes += double(bytes_of(n));
         if (s.level != Level::element) continue;
         stored.insert(s.value);
-        work.first += OpCost{conversion_cost(n.element) / 2 + access_cost / 8, 0};
+        work.first += 0.5 * conversion_cost(n.element);  // two an instruction
+        work.first += OpCost{access_cost / 8, 0};
         if (is_floating(n.element)) work.narrow_bytes = std::min(work.narrow_bytes, bytes_of(n.element));
     }
     work.first += cost_of_targets(graph, p, stored);
@@ -117,8 +122,9 @@ ProgramWork program_work(const FuseProblem& graph, const Program& p) {
         work.first += cost_of_targets(graph, p, reduced);
         work.readings += !reduced.empty();
     }
-    work.online = {work.first.issue + online_extra.issue - held_only.issue,
-                   work.first.mufu + online_extra.mufu - held_only.mufu};
+    work.online = work.first;
+    work.online += online_extra;
+    work.online += -1 * held_only;
     return work;
 }
 
@@ -262,7 +268,7 @@ FuseFlow fuse_flow(const FuseHardware& hw, const Program& p, const ProgramWork& 
     // itself takes.
     const double waves = piece.count / usable_sms / resident;
     const double dram = f.time.dram * hw.clock_hz * hw.sms / piece.count * std::min(1.0, waves);
-    const double issue = most_known(w.cost.issue / hw.issue_lanes, 0) / piece.count;
+    const double issue = most_known(issue_cycles(hw, w.cost), 0) / piece.count;
     const double mufu = most_known(w.cost.mufu / hw.mufu_rate, 0) / piece.count;
     const double waiting = waiting_cycles(hw, p, work, l, piece);
     const double local = 1 / served(resident, waiting, issue, mufu, rows ? row_burst : pointwise_burst);

@@ -13,12 +13,14 @@ struct RingLaunch {
     double slots = 1;    ///< chunks of all full tensors in a CTA's shared memory
     double chunks = 1;   ///< of a CTA's part of a row
     double chunk_bytes = 0;
+    bool kept = false;    ///< what all rows share lies in shared memory
+    bool far = false;     ///< the CTAs are no cluster: they meet in device memory
     double clusters = 1;  ///< of the grid; all work at once
 };
 
 /// DRAM's time at the copy's rate, less what CTAs lose that walk; times the rows of the busiest cluster over
 /// the average; longer as what a CTA does for a row, one thing after the other, comes near the row's DRAM
-/// time; and where the spare slots run dry while a row's values meet, what that takes. Around it the first
+/// time; and where the spare slots run dry before a row gives its own back, what that takes. Around it the first
 /// chunk's way in, and the last row's meeting and result.
 FuseFlow ring_flow(const FuseHardware& hw, const Program& program, const ProgramWork& work,
                    const FusedBytes& bytes, const RingLaunch& launch);

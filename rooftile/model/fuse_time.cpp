@@ -15,13 +15,17 @@ double dram_seconds(const FuseHardware& hw, double read, double written) {
     return seconds;
 }
 
+double issue_cycles(const FuseHardware& hw, const OpCost& cost) {
+    return most_known(cost.issue / hw.issue_lanes, cost.alu / hw.alu_rate);
+}
+
 FuseTime fuse_time(const FuseHardware& hw, const FuseWork& work) {
     FuseTime t{};
     t.dram = dram_seconds(hw, work.dram_read_bytes, work.dram_written_bytes) / work.efficiency;
     t.l2 = (work.dram_read_bytes + work.dram_written_bytes + work.l2_read_bytes) / hw.l2_bandwidth;
-    const double lanes = hw.sms * hw.clock_hz;
-    t.issue = work.cost.issue / (hw.issue_lanes * lanes);
-    t.mufu = work.cost.mufu / (hw.mufu_rate * lanes);
+    const double cycles = hw.sms * hw.clock_hz;
+    t.issue = issue_cycles(hw, work.cost) / cycles;
+    t.mufu = work.cost.mufu / (hw.mufu_rate * cycles);
     // A kernel's first load and last store overlap with nothing of its own.
     const double fill = hw.dram_latency / hw.clock_hz;
     t.launch = most_known(hw.launch_seconds, 0) + most_known(fill, 0);

@@ -23,6 +23,10 @@ struct FuseTime {
     Bound bound;
 };
 
+/// SM cycles until all of `cost` is issued: every instruction takes a slot, and the integer and logic pipe has
+/// its own rate.
+double issue_cycles(const FuseHardware& hw, const OpCost& cost);
+
 FuseTime fuse_time(const FuseHardware& hw, const FuseWork& work);
 
 /// Seconds that DRAM takes: bytes that are read and written side by side at the copy's rate, the rest at

@@ -143,7 +143,8 @@ class Story {
 
     /// How a row is cut: cluster, chunk and slots.
     void ring() {
-        const double chunk = shared_ / c_.stages,
+        const auto kept = double(staged_rows(p_, c_).kept_bytes);
+        const double chunk = (shared_ - kept) / c_.stages,
                      part = double(ring_part(p_, c_)) * c_.width * work_.full_bytes;
         const auto chunks = double(ring_chunks(p_, c_));
         d_.add("row_part_bytes", "columns x bytes of the full tensors / cluster, in whole vectors",
@@ -161,8 +162,15 @@ class Story {
                chunk, "B",
                fmt::format("{:.0f} chunks a row: smaller ones are more barriers, larger ones come late",
                            chunks));
-        d_.add("stages", "least of shared memory / chunk and two rows of chunks   [M21]",
+        if (kept > 0)
+            d_.add("kept_bytes", "columns x bytes of the tensors that rows share / cluster, in whole vectors",
+                   {given("columns", double(p_.columns), "", "problem"),
+                    given("element_bytes", work_.shared_bytes, "B", "problem"),
+                    given("cluster", c_.cluster, "", "this plan")},
+                   kept, "B", "stay in shared memory: rows after the first do not read them again");
+        d_.add("stages", "least of (shared memory - kept) / chunk and two rows of chunks   [M21]",
                {given("chunk_bytes", chunk, "B", "above"), given("chunks", chunks, "", "above"),
+                given("kept_bytes", kept, "B", kept > 0 ? "above" : "nothing is shared, or it is read again"),
                 d_.fact("shared.per_cta")},
                c_.stages, "slots",
                fmt::format("{:.0f} are on their way while the values of a row meet", c_.stages - chunks));

@@ -36,7 +36,7 @@ struct FuseConfig {
     int stages = 1;           ///< slots of a ring; items vectors of each thread lie in one
     int ctas_per_sm = 1;
     bool persistent = false;     ///< one wave of CTAs walks everything
-    bool early_weights = false;  ///< what all rows share is loaded before the first reduction
+    bool early_weights = false;  ///< what all rows share is loaded before a reduction; in a ring once
     std::int64_t grid = 0;       ///< CTAs
 
     int rows_per_cta() const { return threads_per_row > 0 ? threads / threads_per_row : 0; }

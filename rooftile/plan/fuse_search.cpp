@@ -125,54 +125,79 @@ class Search {
                 }
             }
         }
-        // Only where it is asked for, until one has run on a GPU.
-        if (request_.home == FuseHome::ring) rings();
+        if (request_.home.value_or(FuseHome::ring) == FuseHome::ring) rings();
     }
 
     /// Rows that one-shot CTAs hold badly: chunk after chunk through the shared memory of CTAs that stay.
     void rings() {
-        constexpr double least_row = 32768, least_chunk = 16384, most_chunk = 32768;  // B of all full tensors
-        constexpr int least_slots = 4, most_slots = 24, warp = 32;
+        // Bytes of all full tensors. Shorter rows several CTAs of an SM hold at once, and what is read once
+        // waits nowhere: wherever measured, launches without a ring were sooner.
+        constexpr double least_row = 32768, least_usual_row = 65536;
         const double row_bytes = double(p_.columns) * work_.full_bytes;
+        if (!request_.home && (row_bytes <= least_usual_row || work_.readings < 2)) return;
         if (row_bytes <= least_row || !request_.persistent.value_or(true)) return;
         if (!machine_.has("tma") || !rows_by_bulk(p_, request_.alignment)
             || width_ * work_.least_copy_bytes % access_bytes != 0)
             return reject(Reason::instruction);
-        for (int cluster : {1, 2, 4, 8, 16})
+        // More CTAs than a cluster has meet in device memory: for rows so few that clusters leave SMs idle.
+        for (int cluster : {1, 2, 4, 8, 16, 32, 64}) {
+            if (!asked(request_.cluster, cluster) || (cluster > 1 && row_bytes / cluster < least_row))
+                continue;
+            const bool far = cluster > fuse::most_cluster;
+            if (far && (hw_.cluster_ctas <= 1 || !(double(p_.rows) * fuse::most_cluster <= 8 * hw_.sms)))
+                continue;
+            if (!far && cluster > hw_.cluster_ctas) {
+                reject(Reason::cluster);
+                continue;
+            }
             for (int lanes : {256, 512})
-                for (int items : {1, 2, 4}) {
-                    FuseConfig c{.form = p_.form,
-                                 .home = FuseHome::ring,
-                                 .width = width_,
-                                 .items = items,
-                                 .threads = lanes + warp,
-                                 .threads_per_row = lanes,
-                                 .cluster = cluster,
-                                 .persistent = true};
-                    const double chunk = double(lanes) * items * width_ * work_.full_bytes;
-                    // Larger chunks come late, smaller ones are more barriers than they need be.
-                    if ((chunk < least_chunk || (chunk >= most_chunk && items > 1)) && !request_.items)
-                        continue;
-                    if (!asked(request_.items, items) || !asked(request_.threads, c.threads)
-                        || !asked(request_.threads_per_row, lanes) || !asked(request_.cluster, cluster)
-                        || request_.ctas_per_sm.value_or(1) != 1
-                        || (cluster > 1 && row_bytes / cluster < least_row))
-                        continue;
-                    if (cluster > hw_.cluster_ctas) {
-                        reject(Reason::cluster);
-                        continue;
-                    }
-                    // Two rows of slots are as good as more.
-                    const int chunks = int(ring_chunks(p_, c));
-                    const double fit = whole((hw_.shared_per_cta - exchange_bytes) / chunk);
-                    c.stages = request_.stages.value_or(
-                        int(std::min({double(most_slots), double(std::max(least_slots, 2 * chunks)), fit})));
-                    if (!(c.stages <= fit) || c.stages < (work_.readings > 1 ? chunks : 1)) {
-                        reject(Reason::shared);
-                        continue;
-                    }
-                    ring(c, chunks);
-                }
+                for (int items : {1, 2, 4})
+                    for (bool kept : {true, false}) ring_of(cluster, lanes, items, kept);
+        }
+    }
+
+    /// SMs on which `cluster` CTAs that share a row can be, one each.
+    double usable_sms(int cluster) const {
+        return cluster > fuse::most_cluster ? hw_.sms : cluster_sms(machine_, cluster);
+    }
+
+    void ring_of(int cluster, int lanes, int items, bool kept) {
+        constexpr double least_chunk = 16384, most_chunk = 32768;  // B of all full tensors
+        constexpr double least_kept_chunk = 8192;                  // beside weights
+        constexpr double least_ring = 131072;                      // B
+        constexpr int least_slots = 4, most_slots = 24, warp = 32;
+        FuseConfig c{.form = p_.form,
+                     .home = FuseHome::ring,
+                     .width = width_,
+                     .items = items,
+                     .threads = lanes + warp,
+                     .threads_per_row = lanes,
+                     .cluster = cluster,
+                     .persistent = true,
+                     .early_weights = kept};
+        if (!asked(request_.items, items) || !asked(request_.threads, c.threads)
+            || !asked(request_.threads_per_row, lanes) || request_.ctas_per_sm.value_or(1) != 1)
+            return;
+        const double chunk = double(lanes) * items * width_ * work_.full_bytes;
+        // Larger chunks come late, smaller ones are more barriers than they need be.
+        if ((chunk < (kept ? least_kept_chunk : least_chunk) || (chunk >= most_chunk && items > 1))
+            && !request_.items)
+            return;
+        const double kept_bytes = double(staged_rows(p_, c).kept_bytes);
+        // What is read but a few times need not be kept.
+        constexpr double least_rows = 4;
+        const double clusters = whole(usable_sms(cluster) / cluster);
+        if (kept && (kept_bytes == 0 || !kept_by_bulk(p_, c) || double(p_.rows) < least_rows * clusters))
+            return;
+        // Two rows of slots are as good as more, but for what is on its way while short parts meet.
+        const int chunks = int(ring_chunks(p_, c));
+        const double fit = whole((hw_.shared_per_cta - exchange_bytes - kept_bytes) / chunk);
+        const double wanted = std::max({double(least_slots), 2.0 * chunks, whole_up(least_ring / chunk)});
+        c.stages = request_.stages.value_or(int(std::min({double(most_slots), wanted, fit})));
+        // Slots for the row alone would run dry while its values meet.
+        const int least = work_.readings > 1 ? chunks + (request_.stages ? 0 : 1) : 1;
+        if (!(c.stages <= fit) || c.stages < least) return reject(Reason::shared);
+        ring(c, chunks);
     }
 
     void ring(FuseConfig c, int chunks) {
@@ -184,17 +209,20 @@ class Search {
             || candidate.registers * even_threads > hw_.registers_per_sm)
             return reject(Reason::registers);
         candidate.shared_bytes = double(staged_rows(p_, c).bytes);
-        const double resident = whole(cluster_sms(machine_, c.cluster) / c.cluster);
+        const double resident = whole(usable_sms(c.cluster) / c.cluster);
         double clusters = unknown_number;
         if (resident >= 1)
             clusters = double(evened(std::max<std::int64_t>(1, p_.rows), std::int64_t(resident)));
-        candidate.flow = ring_flow(hw_, p_, work_, bytes_,
-                                   {.lanes = double(c.threads_per_row),
-                                    .cluster = double(c.cluster),
-                                    .slots = double(c.stages),
-                                    .chunks = double(chunks),
-                                    .chunk_bytes = candidate.shared_bytes / c.stages,
-                                    .clusters = clusters});
+        candidate.flow =
+            ring_flow(hw_, p_, work_, bytes_,
+                      {.lanes = double(c.threads_per_row),
+                       .cluster = double(c.cluster),
+                       .slots = double(c.stages),
+                       .chunks = double(chunks),
+                       .chunk_bytes = double(c.items) * c.threads_per_row * c.width * work_.full_bytes,
+                       .kept = c.early_weights,
+                       .far = meets_in_memory(c),
+                       .clusters = clusters});
         c.grid = std::isnan(clusters) ? 0 : std::int64_t(clusters) * c.cluster;
         candidate.config = c;
         out_.kept.push_back(candidate);
@@ -227,9 +255,13 @@ class Search {
             if (work_.readings < 2 && !request_.home) return;
             if (!machine_.has("tma") || !rows_by_bulk(p_, request_.alignment))
                 return reject(Reason::instruction);
-            // Several CTAs share such a row only where it does not fit into one.
+            // Several CTAs share such a row only where it fits into none, or leaves no room for others.
+            constexpr double long_row = 65536;  // B
+            constexpr int most_cluster = 4;
             const double row_bytes = double(p_.columns) * work_.full_bytes;
-            if (cluster > 1 && row_bytes + exchange_bytes <= hw_.shared_per_cta) return;
+            if (cluster > 1 && row_bytes + exchange_bytes <= hw_.shared_per_cta
+                && (row_bytes <= long_row || cluster > most_cluster))
+                return;
             for (bool early : {true, false}) {
                 c.early_weights = early;
                 if (!early || work_.shared_loads > 0) offer(c);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kernels/fuse/arguments.hpp"
+
 namespace rooftile {
 
 StagedRows staged_rows(const Program& program, const FuseConfig& c) {
@@ -18,7 +20,24 @@ StagedRows staged_rows(const Program& program, const FuseConfig& c) {
         rows.tensors.push_back({int(i), rows.bytes, bytes});
         rows.bytes += bytes;
     }
+    for (size_t i = 0; i < program.values.size(); ++i) {
+        const ProgramValue& v = program.values[i];
+        if (!kept_in_ring(v, c)) continue;
+        constexpr std::int64_t aligned = 16;
+        const std::int64_t bytes =
+            ceil_div(ring_part(program, c) * c.width * bytes_of(v.element), aligned) * aligned;
+        rows.kept.push_back({int(i), rows.bytes, bytes});
+        rows.bytes += bytes;
+        rows.kept_bytes += bytes;
+    }
     return rows;
+}
+
+bool meets_in_memory(const FuseConfig& c) { return c.cluster > fuse::most_cluster; }
+
+bool kept_in_ring(const ProgramValue& v, const FuseConfig& c) {
+    return c.home == FuseHome::ring && c.early_weights && v.kind == ValueKind::load
+           && v.level == Level::element && v.access.along_row && v.access.bands.empty();
 }
 
 bool rows_by_bulk(const Program& program, int alignment) {
@@ -30,6 +49,13 @@ bool rows_by_bulk(const Program& program, int alignment) {
         if (program.columns * bytes_of(v.element) % unit != 0) return false;
     }
     return any && alignment % unit == 0;
+}
+
+bool kept_by_bulk(const Program& program, const FuseConfig& c) {
+    constexpr int unit = 16;
+    for (const ProgramValue& v : program.values)
+        if (kept_in_ring(v, c) && c.width * bytes_of(v.element) % unit != 0) return false;
+    return true;
 }
 
 std::int64_t ring_part(const Program& program, const FuseConfig& c) {

@@ -17,9 +17,12 @@ struct StagedRows {
     };
     std::vector<Tensor> tensors;
     std::int64_t vectors = 0;  ///< of a tensor
-    std::int64_t bytes = 0;    ///< what a launch must ask for
+    /// Behind the slots of a ring: what all rows share, the CTA's part of a row, as long as the CTA stays.
+    std::vector<Tensor> kept;
+    std::int64_t kept_bytes = 0;
+    std::int64_t bytes = 0;  ///< what a launch must ask for
     /// Of one vector of all tensors.
-    std::int64_t vector_bytes() const { return vectors > 0 ? bytes / vectors : 0; }
+    std::int64_t vector_bytes() const { return vectors > 0 ? (bytes - kept_bytes) / vectors : 0; }
 };
 
 /// Empty wherever shared memory is not the rows' home.
@@ -27,6 +30,15 @@ StagedRows staged_rows(const Program& program, const FuseConfig& config);
 
 /// Whether bulk copies can bring the rows: whole 16-byte units at addresses that are multiples of 16.
 bool rows_by_bulk(const Program& program, int alignment);
+
+/// Whether a row's CTAs are more than a cluster has: they meet in device memory, with a workspace.
+bool meets_in_memory(const FuseConfig& config);
+
+/// Whether a ring's CTAs keep a load in shared memory: a whole row that all rows share, if the plan says so.
+bool kept_in_ring(const ProgramValue& load, const FuseConfig& config);
+
+/// Whether bulk copies can bring what a ring keeps: each CTA's part begins at a multiple of 16 bytes.
+bool kept_by_bulk(const Program& program, const FuseConfig& config);
 
 /// Vectors of a row that each CTA of a cluster takes into its ring, and of its chunks how many they are.
 std::int64_t ring_part(const Program& program, const FuseConfig& config);

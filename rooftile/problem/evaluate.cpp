@@ -64,8 +64,8 @@ double exact(Op op, double x) {
     }
 }
 
-/// The relative error that kernels/fuse/math.cuh states.
-double stated(Op op, double x) {
+/// The relative error that kernels/fuse/math.cuh states for results of this precision.
+double stated(Op op, double x, Element precision) {
     const double a = std::isfinite(x) ? std::fabs(x) : 0;
     constexpr double ulp4 = 1.0 / 4194304;  // 2^-22
     switch (op) {
@@ -75,8 +75,10 @@ double stated(Op op, double x) {
         case Op::silu:
             return (4 + a) * ulp4;
         case Op::tanh:
-            return 1.0 / 524288;  // 2^-19
+            return precision == Element::bf16 ? 1.0 / 2048 : 1.0 / 524288;  // 2^-11, 2^-19
         case Op::gelu:
+            if (precision == Element::bf16) return (32 + a * a) * 1.1e-5;
+            if (precision == Element::fp16) return 1.0 / 131072;  // 2^-17
             return 1.0 / 524288 + (x < 0 ? (8 + x * x) * ulp4 : 0);
         case Op::gelu_tanh:
             return (8 + std::min(a * (1.6 + 0.08 * a * a), 200.0)) * ulp4;
@@ -90,7 +92,22 @@ double stated(Op op, double x) {
     }
 }
 
-Bounded unary(Op op, Bounded x) {
+/// And the absolute one.
+double stated_absolute(Op op, Element precision) {
+    switch (op) {
+        case Op::gelu:
+            return precision == Element::fp16 ? 5.9e-11 : 7.6e-37;  // 2^-34, 2^-120
+        case Op::gelu_tanh:
+        case Op::sigmoid:
+            return 7.6e-37;  // reciprocals flush what is below fp32's normal numbers
+        case Op::silu:
+            return 1.6e-36;  // 2^-119
+        default:
+            return 0;
+    }
+}
+
+Bounded unary(Op op, Bounded x, Element precision) {
     const double y = exact(op, x.value);
     if (std::isinf(x.error)) return {y, infinity};
     // How far the function goes within the argument's error; outside its domain the result is undecided.
@@ -101,15 +118,13 @@ Bounded unary(Op op, Bounded x) {
         if (std::isnan(above) || std::isnan(below)) spread = infinity;
         if (std::isinf(y)) spread = 0;
     }
-    // Reciprocals flush what is below fp32's normal numbers.
-    constexpr double flushed = 7.6e-37;  // 2^-120
-    const bool divides = op == Op::gelu || op == Op::gelu_tanh || op == Op::silu || op == Op::sigmoid;
-    return settled(y, spread + (divides ? flushed : 0), stated(op, x.value));
+    return settled(y, spread + stated_absolute(op, precision), stated(op, x.value, precision));
 }
 
 Bounded power(Bounded x, Bounded n) {
     // As PyTorch: a root of -Inf is NaN, where C's pow gives Inf.
-    if (n.error == 0 && std::fabs(n.value) == 0.5) return unary(n.value > 0 ? Op::sqrt : Op::rsqrt, x);
+    if (n.error == 0 && std::fabs(n.value) == 0.5)
+        return unary(n.value > 0 ? Op::sqrt : Op::rsqrt, x, Element::fp32);
     const double y = std::pow(x.value, n.value);
     if (x.error + n.error == infinity) return {y, infinity};
     double spread = 0;
@@ -216,7 +231,7 @@ class Stretch {
     bool same_ = false;
 };
 
-Bounded pointwise(const GraphNode& n, const std::vector<Bounded>& x, std::int64_t index) {
+Bounded pointwise(const GraphNode& n, const std::vector<Bounded>& x, std::int64_t index, Element precision) {
     if (n.op == Op::cast) {
         if (n.element == Element::fp32) return x[0];
         const double r = rounded_to(x[0].value, n.element);
@@ -232,7 +247,7 @@ Bounded pointwise(const GraphNode& n, const std::vector<Bounded>& x, std::int64_
         const bool keep = dropout_keeps(std::uint64_t(index), n.value, n.seed, n.offset);
         return binary(Op::multiply, x[0], {keep ? scale : 0.0, keep ? scale * unit : 0});
     }
-    Bounded r = x.size() == 1 ? unary(n.op, x[0]) : binary(n.op, x[0], x[1]);
+    Bounded r = x.size() == 1 ? unary(n.op, x[0], precision) : binary(n.op, x[0], x[1]);
     if (n.element == Element::boolean && !is_comparison(n.op))
         r = {double(r.value != 0), r.error > tiny ? r.error : 0};
     return r;
@@ -248,6 +263,7 @@ BoundedTensor evaluate_node(const FuseProblem& problem, const GraphNode& n,
                              reduces_all(n.op) ? elements_of(operand.shape) : operand.shape.back());
     }
     BoundedTensor out(size_t(elements_of(n.shape)));
+    const Element precision = precision_of(problem);
     std::vector<Stretch> places;
     for (int i : n.operands) places.emplace_back(n.shape, problem.nodes[size_t(i)].shape);
     std::vector<Bounded> x(n.operands.size());
@@ -257,7 +273,7 @@ BoundedTensor evaluate_node(const FuseProblem& problem, const GraphNode& n,
         std::int64_t element = std::int64_t(index);
         if (n.shape.size() == 2 && n.shape[0] == std::int64_t(rows.size()))
             element = rows[index / size_t(n.shape[1])] * n.shape[1] + element % n.shape[1];
-        out[index] = pointwise(n, x, element);
+        out[index] = pointwise(n, x, element, precision);
     }
     return out;
 }
@@ -337,7 +353,8 @@ bool agrees(double got, const Bounded& expected, Element element) {
 
 bool dropout_keeps(std::uint64_t index, double p, std::uint64_t seed, std::uint64_t offset) {
     const std::uint64_t threshold = std::uint64_t(std::llround(p * 4294967296.0));
-    return philox(index / 4, offset, seed).word[index % 4] >= threshold;
+    const std::uint32_t word = philox(index / 8, offset, seed).word[index % 8 / 2];
+    return (index % 2 ? word : word << 16 | word >> 16) >= threshold;
 }
 
 }  // namespace rooftile

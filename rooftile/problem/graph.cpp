@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 namespace rooftile {
 namespace {
 
@@ -101,6 +103,15 @@ std::string text_of(const Shape& shape) {
     std::string out = "[";
     for (size_t i = 0; i < shape.size(); ++i) out += fmt::format("{}{}", i ? "," : "", shape[i]);
     return out + "]";
+}
+
+Element precision_of(const FuseProblem& graph) {
+    const auto element = [&](const GraphOutput& o) { return graph.nodes[size_t(o.node)].element; };
+    if (graph.outputs.empty()) return Element::fp32;
+    const Element first = element(graph.outputs[0]);
+    const bool same = std::all_of(graph.outputs.begin(), graph.outputs.end(),
+                                  [&](const GraphOutput& o) { return element(o) == first; });
+    return same && (first == Element::bf16 || first == Element::fp16) ? first : Element::fp32;
 }
 
 std::int64_t bytes_of(const GraphNode& node) {

@@ -102,6 +102,10 @@ struct FuseProblem {
     std::string text;  ///< the expression, written out from the nodes
 };
 
+/// The type whose precision the outputs ask of the functions on the way to them: bf16 or fp16 where all are of
+/// it, else fp32. kernels/fuse/math.cuh has cheaper ones for the former.
+Element precision_of(const FuseProblem& graph);
+
 /// Bytes of a node's tensor; of a number 0: it stands in the code.
 std::int64_t bytes_of(const GraphNode& node);
 

@@ -124,6 +124,11 @@ TEST(FuseCode, AlignedTensorsMoveInSixteenBytes) {
     EXPECT_LT(gelu.find("ld.global.nc.L1::no_allocate.v4.u32"), last_load);
     EXPECT_THAT(ptx(cases()[5], {.home = FuseHome::shared}), testing::HasSubstr("cp.async.bulk.shared"));
     EXPECT_THAT(ptx(cases()[6], {.cluster = 4}), testing::HasSubstr("barrier.cluster.arrive"));
+    // An arrival does not wait for the loads before it: without the fence a slot is filled while it is read.
+    EXPECT_THAT(ptx(cases()[6], {.home = FuseHome::ring}), testing::HasSubstr("fence.proxy.async"));
+    EXPECT_THAT(ptx(cases()[7], {.cluster = 32, .home = FuseHome::ring}),
+                testing::AllOf(testing::HasSubstr("ld.relaxed.gpu"), testing::HasSubstr("st.relaxed.gpu"),
+                               testing::Not(testing::HasSubstr("barrier.cluster"))));
     EXPECT_THAT(ptx(cases()[0], {.alignment = 4}), testing::Not(testing::HasSubstr("v4.u32")));
 }
 
@@ -142,7 +147,8 @@ TEST(FuseCode, LaunchesAskForTheSharedMemoryThatTheTextUses) {
                 EXPECT_EQ(dynamic_shared_of(source.text), std::int64_t(launch.shared_bytes)) << what;
                 EXPECT_EQ(launch.shared_bytes > 0, home == FuseHome::shared || home == FuseHome::ring)
                     << what;
-                EXPECT_EQ(launch.cluster_x, unsigned(plan.config.cluster)) << what;
+                EXPECT_EQ(launch.cooperative, meets_in_memory(plan.config)) << what;
+                EXPECT_EQ(launch.cluster_x, launch.cooperative ? 1u : unsigned(plan.config.cluster)) << what;
                 EXPECT_EQ(launch.block_x, unsigned(plan.config.threads)) << what;
                 staged += launch.shared_bytes > 0;
                 if (plan.rank > 1) continue;
@@ -213,6 +219,29 @@ TEST(FuseCode, RingsCompileClean) {
                           std::string_view(columns) != "100000")
                     << what;
             }
+}
+
+/// Weights that stay in shared memory, and rows that meet in device memory.
+TEST(FuseCode, KeptWeightsAndGridMeetingsCompileClean) {
+    int kept = 0, far = 0;
+    for (const char* x : {"x:bf16[2048,65536]", "x:bf16[1024,262144]", "x:bf16[16,1048576]"}) {
+        const std::string row = std::string(x).substr(std::string(x).find(',') + 1);
+        const auto outcome = derive(machine_by_id("h200-sxm"),
+                                    made("y = layernorm(x, g, b)", {x, "g:bf16[" + row, "b:bf16[" + row}),
+                                    {.home = FuseHome::ring, .top = 64});
+        for (const FusePlan& plan : std::get<FusePlans>(outcome).plans) {
+            kept += plan.config.early_weights;
+            far += meets_in_memory(plan.config);
+            if (!plan.config.early_weights && !meets_in_memory(plan.config)) continue;
+            const Source source = fuse_source(plan);
+            const Compiled code = compile_source(source);
+            EXPECT_EQ(unclean(code).value_or(""), "") << source.text;
+            EXPECT_LE(code.entries[0].registers * plan.config.threads, 65536);
+            EXPECT_LE(code.entries[0].static_shared_bytes, fuse::exchange_bytes);
+        }
+    }
+    EXPECT_GE(kept, 4);
+    EXPECT_GE(far, 2);
 }
 
 /// Which vectors of which rows the threads of a launch store, by the text's own index arithmetic; -1: one

@@ -108,6 +108,7 @@ FuseHardware plain_hardware() {
     hw.launch_seconds = 2e-6;
     hw.issue_lanes = 128;
     hw.mufu_rate = 16;
+    hw.alu_rate = 64;
     return hw;
 }
 
@@ -128,6 +129,12 @@ TEST(FuseTime, TheSlowestResourceBinds) {
     w.cost.issue = 25.6e9;
     EXPECT_EQ(fuse_time(plain_hardware(), w).bound, Bound::issue);
     EXPECT_NEAR(fuse_time(plain_hardware(), w).issue, 2e-3, 1e-12);
+    // 19.2e9 of them in the pipe that takes 100 x 64 lanes: 3 ms; where its rate is unknown it does not bind.
+    w.cost.alu = 19.2e9;
+    EXPECT_NEAR(fuse_time(plain_hardware(), w).issue, 3e-3, 1e-12);
+    FuseHardware no_rate = plain_hardware();
+    no_rate.alu_rate = std::nan("");
+    EXPECT_NEAR(fuse_time(no_rate, w).issue, 2e-3, 1e-12);
     w = {};
     w.dram_read_bytes = 1000;
     EXPECT_EQ(fuse_time(plain_hardware(), w).bound, Bound::launch);

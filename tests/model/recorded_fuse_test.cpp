@@ -6,6 +6,7 @@
 #include <cmath>
 #include <fstream>
 #include <map>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -26,6 +27,13 @@ struct Row {
     std::string problem() const { return group + " " + rows + "x" + columns + " " + type; }
 };
 
+/// What the recorded kernels computed with other instructions than today's: gelu and tanh of bf16 results by
+/// other formulas, dropout with twice the generator's blocks. Left out until they are measured again.
+bool rewritten_since(const Row& row) {
+    static const std::set<std::string> groups = {"layernorm_chain", "gelu", "bias_gelu", "chain_of_ten"};
+    return row.type == "bf16" && groups.contains(row.group);
+}
+
 std::vector<Row> recorded_rows() {
     std::ifstream file(ROOFTILE_SOURCE_DIR "/bench/results/history/2026-11-21-h200-memory.csv");
     std::vector<Row> rows;
@@ -45,7 +53,7 @@ std::vector<Row> recorded_rows() {
         r.top = 8;
         row.early_weights = number(11) != 0;
         row.time_us = std::stod(field.at(14));
-        rows.push_back(row);
+        if (!rewritten_since(row)) rows.push_back(row);
     }
     return rows;
 }
@@ -137,8 +145,8 @@ Figures figures(const std::map<std::string, Choice>& choices) {
 
 TEST(RecordedFuse, PredictionsAreAsGoodAsStated) {
     const Figures f = figures(choices(machine_by_id("h200-sxm")));
-    EXPECT_EQ(f.problems, 44);
-    EXPECT_GE(f.plans, 540);  // of 549: what the search gives up must not be what this counts on
+    EXPECT_EQ(f.problems, 34);
+    EXPECT_GE(f.plans, 431);  // of 440: what the search gives up must not be what this counts on
     EXPECT_LE(f.mean, 0.034);
     EXPECT_LE(f.worst, 0.13);
     EXPECT_LE(f.all, 0.068);
@@ -160,14 +168,14 @@ TEST(RecordedFuse, ChoicesAreAsGoodAsStated) {
 }
 
 // Each number that the model was given for these kernels carries weight: without it the predictions are
-// worse, of all plans or of those that come first.
+// worse, of all plans or of those that come first. Not among them: rate.mufu, whose kernels rewritten_since()
+// leaves out.
 TEST(RecordedFuse, EveryTermCarriesWeight) {
     const Machine h200 = machine_by_id("h200-sxm");
     const Figures whole = figures(choices(h200));
     for (const char* change :
          {"dram.scatter=0", "dram.streams=0", "cta.start=0 clk", "cta.interval=0 clk", "cluster.start=0 clk",
-          "dram.latency=0 clk", "l2.latency=0 clk", "rate.mufu=1000 op/clk/SM", "barrier.cluster=3000 clk",
-          "dram.per_sm=4 B/clk/SM"}) {
+          "dram.latency=0 clk", "l2.latency=0 clk", "barrier.cluster=3000 clk", "dram.per_sm=4 B/clk/SM"}) {
         Machine changed = h200;
         set_number(changed, change);
         const Figures f = figures(choices(changed));

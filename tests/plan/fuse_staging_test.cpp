@@ -55,6 +55,48 @@ TEST(FuseStaging, RingsHoldARowAndLeaveRoom) {
     EXPECT_TRUE(found);
 }
 
+// gamma and beta of 65536 columns, 2 B each, in 4 CTAs: 65536 B stay behind 8 slots of 16384 B; alone they would
+// leave a CTA without room for a row. Few rows keep nothing, and rows of other rows neither.
+TEST(FuseStaging, RingsKeepWhatAllRowsShare) {
+    const auto plans = [](const std::string& rows) {
+        std::vector<TensorDeclaration> tensors;
+        for (const std::string& t : {"x:bf16[" + rows + ",65536]", std::string("g:bf16[65536]"),
+                                     std::string("b:bf16[65536]"), "s:bf16[" + rows + ",1]"})
+            tensors.push_back(tensor_declaration(t));
+        const auto outcome =
+            derive(machine_by_id("h200-sxm"), expression_graph("y = layernorm(x * s, g, b)", tensors),
+                   {.home = FuseHome::ring, .top = 64});
+        return std::get<FusePlans>(outcome).plans;
+    };
+    bool found = false;
+    for (const FusePlan& plan : plans("2048")) {
+        const FuseConfig& c = plan.config;
+        const StagedRows staged = staged_rows(plan.program, c);
+        EXPECT_EQ(staged.kept.size(), c.early_weights ? 2u : 0u);
+        EXPECT_EQ(staged.kept_bytes, c.early_weights ? 2 * 2 * 65536 / c.cluster : 0);
+        EXPECT_EQ(staged.vector_bytes(), 16);
+        if (!c.early_weights || c.cluster != 4 || c.threads_per_row != 512 || c.items != 2) continue;
+        found = true;
+        EXPECT_EQ(c.stages, 8);
+        EXPECT_EQ(staged.kept[0].offset, 8 * 16384);
+        EXPECT_EQ(staged.bytes, 8 * 16384 + 65536);
+    }
+    EXPECT_TRUE(found);
+    for (const FusePlan& plan : plans("100")) EXPECT_FALSE(plan.config.early_weights);
+}
+
+// 16 rows: 132 SMs are four teams of 32 CTAs, each with four rows.
+TEST(FuseStaging, FewLongRowsMeetInDeviceMemory) {
+    int far = 0;
+    for (const FusePlan& plan : rings("[16,1048576]").plans) {
+        if (!meets_in_memory(plan.config)) continue;
+        ++far;
+        EXPECT_EQ(plan.config.grid, 128);
+    }
+    EXPECT_GE(far, 1);
+    for (const FusePlan& plan : rings("[1024,1048576]").plans) EXPECT_FALSE(meets_in_memory(plan.config));
+}
+
 TEST(FuseStaging, RingsNeedLongRowsOfWholeUnits) {
     EXPECT_TRUE(rings("[4096,16384]").plans.empty());  // 32 KiB: one CTA holds it at once
     EXPECT_FALSE(rings("[4096,16392]").plans.empty());

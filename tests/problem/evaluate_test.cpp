@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "kernels/measure/philox.hpp"
 #include "rooftile/problem/expression.hpp"
 
 namespace rooftile {
@@ -123,10 +124,48 @@ TEST(Evaluate, DropoutKeepsItsRateAndReplays) {
     EXPECT_NEAR(kept, 90000, 475);
     EXPECT_FALSE(dropout_keeps(5, 1, 7, 3));
     EXPECT_TRUE(dropout_keeps(5, 0, 7, 3));
+    // Twos of a word are as independent as others: both dropped in 1 of 100, 500 of 50000 +- 22.
+    int both = 0, crossed = 0;
+    for (std::uint64_t i = 0; i < 100000; i += 2) {
+        both += !dropout_keeps(i, 0.1, 7, 3) && !dropout_keeps(i + 1, 0.1, 7, 3);
+        crossed += !dropout_keeps(i, 0.1, 7, 3) && !dropout_keeps(i + 8, 0.1, 7, 3);
+    }
+    EXPECT_NEAR(both, 500, 110);
+    EXPECT_NEAR(crossed, 500, 110);
     int differ = 0;
     for (std::uint64_t i = 0; i < 1000; ++i)
         differ += dropout_keeps(i, 0.5, 7, 3) != dropout_keeps(i, 0.5, 7, 4);
     EXPECT_NEAR(differ, 500, 80);
+}
+
+TEST(Evaluate, DropoutTakesHalvesOfAWord) {
+    // Elements 2 and 3 share word 1: 3 as it is, 2 turned by 16 bits.
+    const std::uint64_t seed = 11, offset = 5;
+    const std::uint32_t word = philox(0, offset, seed).word[1];
+    const std::uint32_t turned = word << 16 | word >> 16;
+    const auto share = [](std::uint32_t draw) { return (double(draw) + 0.5) / 4294967296.0; };
+    EXPECT_TRUE(dropout_keeps(3, share(word) - 1e-9, seed, offset));
+    EXPECT_FALSE(dropout_keeps(3, share(word) + 1e-9, seed, offset));
+    EXPECT_TRUE(dropout_keeps(2, share(turned) - 1e-9, seed, offset));
+    EXPECT_FALSE(dropout_keeps(2, share(turned) + 1e-9, seed, offset));
+    // The next block begins with element 8.
+    const std::uint32_t next = philox(1, offset, seed).word[0];
+    EXPECT_TRUE(dropout_keeps(9, share(next) - 1e-9, seed, offset));
+    EXPECT_FALSE(dropout_keeps(9, share(next) + 1e-9, seed, offset));
+}
+
+TEST(Evaluate, ErrorsFollowTheOutputsPrecision) {
+    const auto error = [](const std::string& text, const char* type) {
+        return result(text, std::string("x:") + type + "[1]", {1})[0].error;
+    };
+    EXPECT_GT(error("y = tanh(x)", "bf16"), 1e-4);
+    EXPECT_LT(error("y = tanh(x)", "fp16"), 1e-5);
+    EXPECT_GT(error("y = gelu(x)", "bf16"), 1e-4);
+    EXPECT_LT(error("y = gelu(x)", "fp16"), 2e-5);
+    EXPECT_LT(error("y = gelu(x)", "fp32"), 5e-6);
+    // One output that needs more, and all are made with more.
+    EXPECT_LT(error("y = gelu(x); z = fp32(x)", "bf16"), 5e-6);
+    EXPECT_LT(error("y = gelu(x) > 0.5", "bf16"), 5e-6);
 }
 
 /// fp32 arithmetic on the CPU stays within the bounds, and the bounds within a few units of the result.

@@ -1,0 +1,69 @@
+// CTAs that share a row without being a cluster: each leaves its words in device memory and polls for those
+// of the others. All CTAs of the grid must be resident at once.
+#pragma once
+
+#include "kernels/fuse/arguments.hpp"
+#include "kernels/ptx/relaxed.cuh"
+
+namespace rooftile::fuse {
+
+/// The workspace: after one word of others a count of CTAs that are through and the tag of the last launch;
+/// then, of each team of `cluster` CTAs, two sets of `words` words from each.
+template <int cluster, int words>
+class GridMeeting {
+  public:
+    __device__ void open(void* workspace) {
+        header_ = static_cast<volatile unsigned*>(workspace);
+        tag_ = header_[2];
+        constexpr int header_words = 2;  // of 8 bytes
+        slots_ = static_cast<unsigned long long*>(workspace) + header_words
+                 + blockIdx.x / cluster * (2 * words * cluster);
+    }
+    /// Before each meeting. A word carries its meeting's tag, so that no barrier stands between it and its
+    /// readers; who has all words of a meeting knows that nobody reads those of the one before.
+    __device__ void begin() {
+        ++tag_;
+        turn_ ^= 1;
+    }
+    __device__ void leave(int word, unsigned value) {
+        const unsigned long long tagged = static_cast<unsigned long long>(tag_) << 32 | value;
+        ptx::store_relaxed(place(word, blockIdx.x % cluster), tagged);
+    }
+    /// The words of the team's CTA `rank` from number `first` on; waits for them.
+    template <int count>
+    __device__ void wait_for(unsigned (&to)[count], int first, unsigned rank) const {
+        bool all = false;
+        while (!all) {
+            unsigned long long tagged[count];
+#pragma unroll
+            for (int i = 0; i < count; ++i) tagged[i] = ptx::load_relaxed(place(first + i, rank));
+            all = true;
+#pragma unroll
+            for (int i = 0; i < count; ++i) {
+                all = all && tagged[i] >> 32 == tag_;
+                to[i] = static_cast<unsigned>(tagged[i]);
+            }
+        }
+    }
+    /// Of one thread of each CTA after its last row: the last of them all makes the workspace ready for the
+    /// next launch, whose tags are new: a row has fewer than `most_meetings`.
+    __device__ void close(long long rows) {
+        constexpr unsigned most_meetings = 64;
+        unsigned* through = const_cast<unsigned*>(header_) + 1;
+        const unsigned first = header_[2];
+        if (atomicInc(through, gridDim.x - 1) == gridDim.x - 1)
+            header_[2] = first + most_meetings * static_cast<unsigned>(rows + 1);
+    }
+
+  private:
+    __device__ unsigned long long* place(int word, unsigned rank) const {
+        return slots_ + (turn_ * words + word) * cluster + rank;
+    }
+
+    volatile unsigned* header_ = nullptr;
+    unsigned long long* slots_ = nullptr;
+    unsigned tag_ = 0;
+    int turn_ = 0;
+};
+
+}  // namespace rooftile::fuse

@@ -1,0 +1,31 @@
+// Stands in for kernels/ptx/special.cuh where kernels/fuse/math.cuh runs on the CPU: exact values, rounded to
+// fp32 and off by as much as the real instructions may be.
+#pragma once
+
+#include <cmath>
+
+#include "kernels/types.hpp"
+
+#define __device__
+
+namespace rooftile::ptx {
+
+/// -1, 0 or 1 times the error that each instruction states.
+inline double special_error = 0;
+
+inline float off_by(double x, double relative) {
+    const float y = float(x * (1 + special_error * relative));
+    return std::fabs(y) < 1.17549435e-38f ? std::copysign(0.0f, y) : y;
+}
+constexpr double ulp2 = 1.0 / 4194304;  // 2^-22
+
+inline float exp2_approx(float x) { return off_by(std::exp2(double(x)), ulp2); }
+inline float reciprocal_approx(float x) { return off_by(1 / double(x), ulp2 / 2); }
+inline float rsqrt_approx(float x) { return off_by(1 / std::sqrt(double(x)), ulp2 / 2); }
+inline float sqrt_approx(float x) { return off_by(std::sqrt(double(x)), ulp2 / 2); }
+inline float tanh_approx(float x) { return off_by(std::tanh(double(x)), 1.0 / 2048); }
+inline float divide_full(float x, float y) { return off_by(double(x) / double(y), ulp2); }
+inline float max_nan(float x, float y) { return x > y || x != x ? x : y; }
+inline float min_nan(float x, float y) { return x < y || x != x ? x : y; }
+
+}  // namespace rooftile::ptx
