@@ -77,6 +77,7 @@ class GemmSuite {
         if (next_ == suite_.problems.size()) return std::nullopt;
         const SuiteProblem& p = suite_.problems[next_++];
         MeasureTask task{p.problem, {}, {}, p.layers};
+        if (flags_.rounds.empty()) task.rounds = p.rounds;
         auto outcome = derive_variants(at_.target, p.problem, request_, variants_, options_.seed);
         if (auto* plans = std::get_if<Plans>(&outcome))
             task.plans = std::move(plans->plans), task.notes = std::move(plans->notes);

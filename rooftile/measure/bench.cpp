@@ -130,7 +130,7 @@ OperandSets Bench::operand_sets(const GemmProblem& problem, std::vector<std::str
 }
 
 std::vector<TimedResult> Bench::time(const std::vector<TimedWork>& works, std::int64_t sets,
-                                     std::size_t plans, std::vector<Timing>& timings) {
+                                     std::size_t plans, std::vector<Timing>& timings, int least_rounds) {
     say(fmt::format("timing {} candidates over {} buffer sets, {}", works.size(), sets,
                     name_of(options_.mode)));
     const Part part(timings, fmt::format("time ({})", name_of(options_.mode)));
@@ -138,6 +138,7 @@ std::vector<TimedResult> Bench::time(const std::vector<TimedWork>& works, std::i
     TimingOptions timing = options_.timing;
     timing.mode = options_.mode;
     timing.sets = sets;
+    timing.rounds = std::max(timing.rounds, least_rounds);
     // Another order of blocks for every problem of a suite: in one and the same, the plan of one rank would
     // always follow the same load, and clock with it (2 % were seen).
     constexpr std::uint64_t draws = 16;

@@ -51,9 +51,10 @@ class Bench {
     OperandSets operand_sets(const GemmProblem& problem, std::vector<std::string>& notes) const;
 
     /// time_works() in the mode and with the load that the options and the GPU's past ask for. The first
-    /// `plans` of `works` are a problem's plans, best ranked first: a runoff is among them.
+    /// `plans` of `works` are a problem's plans, best ranked first: a runoff is among them. `least_rounds`: of
+    /// this problem, where the options have fewer.
     std::vector<TimedResult> time(const std::vector<TimedWork>& works, std::int64_t sets, std::size_t plans,
-                                  std::vector<Timing>& timings);
+                                  std::vector<Timing>& timings, int least_rounds = 0);
 
     /// Copies and reads in all their forms, compiled on first use, and which of them suits a size.
     const StreamKernels& streams();

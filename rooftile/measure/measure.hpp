@@ -70,6 +70,7 @@ struct MeasureTask {
     std::optional<Infeasible> infeasible;
     std::vector<SuiteLayer> layers;       ///< for the rows
     std::vector<std::string> notes = {};  ///< the planner's, for whoever reads the rows
+    int rounds = 0;                       ///< at least, where the options have fewer
 };
 
 /// What became of a task.

@@ -116,7 +116,7 @@ class ShapeBench {
     std::vector<TimedResult> time_all(const std::vector<TimedWork>& works, const OperandSets& sets) {
         if (verifier_) verifier_->expect_left(sets.data(Operand::a, 0), sets.data(Operand::b, 0));
         const std::size_t plans = rows_[0] == 0 ? rows_.size() : 0;  // without plan 1 there is no runoff
-        return bench_.time(works, sets.sets(), plans, run_.timings);
+        return bench_.time(works, sets.sets(), plans, run_.timings, run_.task.rounds);
     }
 
     OperandSets make_sets() {

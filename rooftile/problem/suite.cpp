@@ -12,6 +12,7 @@ namespace rooftile {
 namespace {
 
 constexpr std::size_t most_problems = 10'000;
+constexpr int most_rounds = 1000;
 
 class Reader : SuiteReader {
   public:
@@ -38,9 +39,12 @@ class Reader : SuiteReader {
     }
 
     void read_model(const toml::table& table) {
-        check_keys(table, "model.", {"name", "source", "m", "layers", "squares"});
+        check_keys(table, "model.", {"name", "source", "m", "layers", "squares", "rounds"});
         const std::string model = text_of(table, "name");
         text_of(table, "source");
+        rounds_ = table.contains("rounds") ? int(size_of(*table.get("rounds"), "rounds")) : 0;
+        if (rounds_ > most_rounds)
+            refuse(*table.get("rounds"), "rounds", fmt::format("accepted: 1 to {}", most_rounds));
         const auto m = table.contains("m") ? sizes_of(table, "m") : m_;
         if (table.contains("layers") == table.contains("squares"))
             refuse(table, "model", "accepted: either layers or squares");
@@ -73,19 +77,21 @@ class Reader : SuiteReader {
         const auto known = std::find_if(suite_.problems.begin(), suite_.problems.end(),
                                         [&](const SuiteProblem& p) { return p.problem == problem; });
         if (known != suite_.problems.end()) {
+            known->rounds = std::max(known->rounds, rounds_);
             if (std::find(known->layers.begin(), known->layers.end(), layer) == known->layers.end())
                 known->layers.push_back(std::move(layer));
             return;
         }
         if (suite_.problems.size() == most_problems)
             refuse(node, "model", fmt::format("more than {} problems", most_problems));
-        suite_.problems.push_back({problem, {std::move(layer)}});
+        suite_.problems.push_back({problem, {std::move(layer)}, rounds_});
     }
 
     Suite& suite_;
     Type type_ = Type::bf16;
     Major a_major_ = Major::k, b_major_ = Major::k;
     std::vector<std::int64_t> m_;  ///< of models that name none
+    int rounds_ = 0;               ///< of the model that is read
 };
 
 }  // namespace

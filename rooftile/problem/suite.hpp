@@ -20,6 +20,7 @@ struct SuiteLayer {
 struct SuiteProblem {
     GemmProblem problem;
     std::vector<SuiteLayer> layers;
+    int rounds = 0;  ///< least blocks of plan 1 and its rivals, the most that a model names; 0: none named
 };
 
 struct Suite {

@@ -47,6 +47,19 @@ TEST(Suite, EqualProblemsAreOneWithAllTheirNames) {
                 testing::ElementsAre(SuiteLayer{"a", "o"}, SuiteLayer{"b", "q"}, SuiteLayer{"sq", "square"}));
 }
 
+TEST(Suite, AProblemHasTheMostRoundsThatAModelNames) {
+    const std::string first =
+        "[[model]]\nname = \"a\"\nsource = \"x\"\nlayers = [{name = \"o\", n = 64, k = 64}]\n";
+    const std::string squares = "[[model]]\nname = \"sq\"\nsource = \"x\"\nsquares = [64, 32]\nrounds = 16\n";
+    for (const Suite& suite : {parsed(first + squares), parsed(squares + first)})
+        for (const SuiteProblem& p : suite.problems)
+            EXPECT_EQ(p.rounds, p.layers.front().model == "sq" || p.layers.size() > 1 ? 16 : 0)
+                << p.problem.m;
+    EXPECT_THAT(refusal("schema = \"rooftile/suite/1\"\nname = \"x\"\n[[model]]\nname = \"sq\"\nsource = "
+                        "\"x\"\nsquares = [64]\nrounds = 1001\n"),
+                HasSubstr("1 to 1000"));
+}
+
 TEST(Suite, FiltersByWhatItIsCalled) {
     const Suite suite = parsed(
         "[[model]]\nname = \"a\"\nsource = \"x\"\nlayers = [{name = \"up\", n = 8, k = 16}, {name = "
