@@ -29,15 +29,15 @@ constexpr Divider divider(unsigned divisor) {
 /// barrier of its bulk copies.
 constexpr int exchange_bytes = 1792;
 
-/// CTAs of a cluster at most; more that share a row meet in device memory, all of the grid resident at once.
+/// CTAs of a cluster at most.
 constexpr int most_cluster = 16;
 
 struct FuseSizes {
     long long rows = 1, columns = 1;  ///< in elements
     long long vectors = 0;            ///< whole vectors: of everything (point-wise), or of a row
     Divider row_vectors{};            ///< point-wise with rows: vectors of a row
-    /// Whole reductions: a counter that is 0 between launches, then partials. Rows that more CTAs share than
-    /// a cluster has: kernels/fuse/grid_meeting.cuh. Zeroed before the first launch.
+    /// Whole reductions: a counter that is 0 between launches, then partials. Rows of CTAs that are no
+    /// cluster: kernels/fuse/grid_meeting.cuh. Zeroed before the first launch.
     void* workspace = nullptr;
 };
 

@@ -17,6 +17,15 @@ __device__ inline void fetch(Pack<T, width>* to, const T* tensor, long long vect
     if (count > 0) ptx::bulk_load(ptx::shared_address(to), tensor + vector * width, count * bytes, barrier);
 }
 
+/// Brings to L2 one of `shares` of `count` vectors, number `share`; vectors are whole units of 16 bytes.
+template <int width, class T>
+__device__ inline void bring_to_l2(const T* tensor, unsigned vector, unsigned count, unsigned share,
+                                   unsigned shares) {
+    const unsigned each = (count + shares - 1) / shares, from = share * each;
+    constexpr unsigned bytes = width * sizeof(T);
+    if (from < count) ptx::bulk_prefetch(tensor + (vector + from) * width, min(each, count - from) * bytes);
+}
+
 /// Makes the barrier ready for `bytes`; of thread 0, before the CTA's next __syncthreads().
 __device__ inline void expect(unsigned barrier, unsigned bytes) {
     ptx::mbarrier_init(barrier, 1);

@@ -20,15 +20,15 @@ struct JointBarriers<true> {
 
 /// `lanes` threads of a CTA of `threads` share a row, in `cluster` CTAs. More than a warp: the whole CTA.
 /// `beside`: a producer warp stands beside them, so they meet without it and CTAs by messages; between two
-/// across_cluster() stands a within_cta() of more than one warp. A `cluster` of more CTAs than clusters have:
-/// they meet in device memory.
-template <int lanes, int threads, int cluster = 1, bool beside = false>
+/// across_cluster() stands a within_cta() of more than one warp. `far`: the CTAs of a row are no
+/// cluster of the hardware; they meet in device memory.
+template <int lanes, int threads, int cluster = 1, bool beside = false, bool far = false>
 class Team {
     static_assert(lanes <= 32 ? 32 % lanes == 0 && cluster == 1 : lanes == threads);
     static constexpr int warps = lanes <= 32 ? 1 : lanes / 32;
     static_assert((warps & (warps - 1)) == 0 && (cluster & (cluster - 1)) == 0, "halves of halves");
-    static constexpr bool far = cluster > most_cluster, near = cluster > 1 && !far;
-    static_assert(!far || (beside && warps > 1));
+    static constexpr bool near = cluster > 1 && !far;
+    static_assert(!far || (beside && warps > 1 && cluster > 1));
 
   public:
     static constexpr int words = 4;  ///< 32-bit words that meet at once
@@ -167,7 +167,7 @@ class Team {
             if (threadIdx.x == 0) (tell(word, mine), ...);
             word = 0;
             (hear(word, mine), ...);
-            merge_lanes<32>(mine...);
+            merge_lanes < cluster<32 ? cluster : 32>(mine...);
             word = 0;
             if (threadIdx.x == 0) (leave(slots, word, 0, mine), ...);
         }
@@ -182,14 +182,13 @@ class Team {
 #pragma unroll
         for (unsigned w : raw.word) grid_.leave(word++, w);
     }
-    /// What a lane's share of the CTAs told.
+    /// What a lane's share of the CTAs told; of fewer than 32, each as many times as fills the warp.
     template <class Accumulator>
     __device__ void hear(int& word, Accumulator& mine) {
-        static_assert(cluster % 32 == 0);
         Raw<Accumulator> raw;
 #pragma unroll
         for (unsigned from = 0; from < cluster; from += 32) {
-            grid_.wait_for(raw.word, word, from + threadIdx.x);
+            grid_.wait_for(raw.word, word, from + threadIdx.x % (cluster < 32 ? cluster : 32));
             const auto part = __builtin_bit_cast(Accumulator, raw);
             if (from == 0) mine = part;
             else mine.merge(part);

@@ -12,6 +12,11 @@ __device__ inline void bulk_load(unsigned shared, const void* global, unsigned b
         : "memory");
 }
 
+/// Asks L2 for `bytes`, a multiple of 16 at an address that is. PTX ISA 9.7.9.25.4 "cp.async.bulk.prefetch".
+__device__ inline void bulk_prefetch(const void* global, unsigned bytes) {
+    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(global), "r"(bytes) : "memory");
+}
+
 /// `bytes`, a multiple of 16 at addresses that are, from shared memory; part of this thread's next
 /// tma_store_commit().
 __device__ inline void bulk_store(void* global, unsigned shared, unsigned bytes) {

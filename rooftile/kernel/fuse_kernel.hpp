@@ -37,7 +37,7 @@ class FuseKernel {
     /// The loaded kernel in the current context, and the CTAs of a launch there.
     Function function() const;
     int grid() const;
-    /// Of a whole reduction, and of rows that more CTAs share than a cluster has; else 0. The workspace must
+    /// Of a whole reduction, and of rows whose CTAs meet in device memory; else 0. The workspace must
     /// be zeroed once before its first launch and is ready for the next after each; launches that may overlap
     /// need one each.
     std::size_t workspace_bytes() const;

@@ -77,7 +77,10 @@ std::vector<int> RowsText::reduces_in(int pass) const {
 void RowsText::constants() {
     w_.line(1, "using RowTeam = Team<{}, {}{}{}>;", c_.threads_per_row,
             ring() ? c_.threads_per_row : c_.threads,
-            c_.cluster > 1 || ring() ? fmt::format(", {}", c_.cluster) : "", ring() ? ", true" : "");
+            c_.cluster > 1 || ring() ? fmt::format(", {}", c_.cluster) : "",
+            meets_in_memory(c_) ? ", true, true"
+            : ring()            ? ", true"
+                                : "");
     w_.line(1, "constexpr int width = {};  // elements of a vector", c_.width);
     w_.line(1, "constexpr int items = {};  // vectors of a row that a thread takes at once", c_.items);
     w_.line(1, "constexpr unsigned step = {};  // threads of {}",

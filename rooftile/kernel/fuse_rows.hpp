@@ -54,7 +54,7 @@ class RowsText {
     bool kept(int load) const { return kept_in_ring(w_.value(load), c_); }
     std::vector<int> loads_of(const std::vector<int>& targets, const std::set<int>& known) const;
     void declare_pack(int depth, int load);
-    void load_vector(int depth, int load, const std::string& place);
+    void load_vector(int depth, int load, const std::string& place, const char* pack = "pack");
     void load_row();
     void load_held(bool full);
     void vectors_head(int depth);
@@ -84,6 +84,7 @@ class RowsText {
     std::string staged_place() const;
     void open_ring();
     void fetch_kept();
+    std::vector<int> to_l2() const;
     void produce();
     void walk_ring(const std::vector<int>& loads, const Body& body_text);
 
@@ -91,9 +92,10 @@ class RowsText {
     const Program& p_;
     const FuseConfig& c_;
     std::vector<int> loads_, row_loads_;
-    std::set<int> held_;  // packs that a pass has used
-    int walks_ = 0;       // over the row, in all
-    int walked_ = 0;      // that are written
+    std::set<int> held_;   // packs that a pass has used
+    int walks_ = 0;        // over the row, in all
+    int walked_ = 0;       // that are written
+    std::set<int> ahead_;  // loads whose next chunk has its registers already
 };
 
 }  // namespace rooftile

@@ -81,7 +81,7 @@ void RowsText::produce() {
     w_.line(1, "if (threadIdx.x >= step) {{");
     w_.line(2, "if (threadIdx.x > step) return;");
     w_.line(2, "for (long long row = blockIdx.x / {0}; row < size.rows; row += gridDim.x / {0}){1}",
-            c_.cluster, rows.kept.empty() ? "" : " {");
+            c_.cluster, rows.kept.empty() && to_l2().empty() ? "" : " {");
     w_.line(3, "for (unsigned from = begin; from < end; from += chunk, slots.next()) {{");
     w_.line(4, "const unsigned count = min(end - from, chunk);");
     w_.line(4, "const unsigned barrier = slots.vacant();");
@@ -97,9 +97,27 @@ void RowsText::produce() {
     w_.line(1, "");
 }
 
+/// What all rows share and nothing keeps: the first last walk would wait for DRAM chunk by chunk.
+std::vector<int> RowsText::to_l2() const {
+    constexpr int unit = 16;  // bytes
+    std::vector<int> out;
+    for (int i : loads_) {
+        const ProgramValue& v = w_.value(i);
+        const bool row = !v.access.full() && v.access.along_row && v.access.bands.empty();
+        if (row && !kept(i) && c_.width * bytes_of(v.element) % unit == 0) out.push_back(i);
+    }
+    return out;
+}
+
 /// What all rows share comes once, behind the chunks of the first row: no reduction waits for it.
 void RowsText::fetch_kept() {
     const StagedRows rows = staged_rows(p_, c_);
+    const std::vector<int> late = to_l2();
+    if (!late.empty()) w_.line(3, "if (row >= gridDim.x / {}) continue;  // that all rows share", c_.cluster);
+    for (int i : late)
+        w_.line(3, "bring_to_l2<width>(t.{}, begin, end - begin, blockIdx.x / {}, gridDim.x / {});",
+                w_.values.input(i), c_.cluster, c_.cluster);
+    if (!late.empty()) w_.line(2, "}}");
     if (rows.kept.empty()) return;
     std::int64_t vector_bytes = 0;
     for (const StagedRows::Tensor& tensor : rows.kept)
@@ -121,13 +139,31 @@ void RowsText::walk_ring(const std::vector<int>& loads, const Body& body_text) {
         (w_.value(i).access.full() ? from_slots : kept(i) ? from_kept : from_memory).push_back(i);
     if (!last) line(0, "{}here = slots;", walked_ == 1 ? "Slots " : "");
     if (!from_kept.empty()) line(0, "ptx::mbarrier_wait(kept_barrier, 0);");
+    const auto load_ahead = [&](int depth, const char* from) {
+        line(depth, "const unsigned first = {} + threadIdx.x;", from);
+        vectors_head(depth);
+        for (int i : from_memory) load_vector(body() + depth + 1, i, "at", "next");
+        line(depth, "}}");
+    };
+    if (!from_memory.empty()) {    // one chunk ahead
+        for (int i : from_memory)  // every walk uses the same registers
+            if (ahead_.insert(i).second)
+                line(0, "Pack<{}, width> {}_next[items];", w_.type_of_load(i), w_.values.base(i));
+        line(0, "if (begin < end) {{");
+        load_ahead(1, "begin");
+        line(0, "}}");
+    }
     line(0, "for (unsigned from = begin; from < end; from += chunk, {}.next()) {{", cursor);
     line(1, "const unsigned first = from + threadIdx.x;");
     for (int i : loads)
         if (!kept(i)) declare_pack(body() + 1, i);
-    if (!from_memory.empty()) {  // on their way while the chunk is
-        vectors_head(1);
-        for (int i : from_memory) load_vector(body() + 2, i, "at");
+    if (!from_memory.empty()) {
+        w_.unroll();
+        line(1, "for (int i = 0; i < items; ++i) {{");
+        for (int i : from_memory) line(2, "{0}_pack[i] = {0}_next[i];", w_.values.base(i));
+        line(1, "}}");
+        line(1, "if (from + chunk < end) {{");
+        load_ahead(2, "from + chunk");
         line(1, "}}");
     }
     if (walked_ == 1) line(1, "{}.arrived();", cursor);

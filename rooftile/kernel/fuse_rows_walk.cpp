@@ -26,13 +26,13 @@ void RowsText::declare_pack(int depth, int i) {
     w_.line(depth, "Pack<{}, width> {}_pack[items];", w_.type_of_load(i), w_.values.base(i));
 }
 
-void RowsText::load_vector(int depth, int i, const std::string& place) {
+void RowsText::load_vector(int depth, int i, const std::string& place, const char* pack) {
     const Access& access = w_.value(i).access;
     std::string from = place;
     if (access.plain_rows()) from = "start + " + place;
     else if (!access.bands.empty())
         from = fmt::format("{}({}) * vectors + {}", w_.index, w_.row_text(access, "row"), place);
-    w_.line(depth, "{}({}_pack{}, t.{}, {});", access.full() ? "load" : "load_again", w_.values.base(i),
+    w_.line(depth, "{}({}_{}{}, t.{}, {});", access.full() ? "load" : "load_again", w_.values.base(i), pack,
             in_array(i) ? "[i]" : "", w_.values.input(i), from);
 }
 

@@ -32,21 +32,24 @@ OpCost accumulate_cost(Reduction reduction, bool held) {
     }
     return {};
 }
-// Five shuffles with what stands between them; a barrier with the reads behind it.
-constexpr double shuffles_cycles = 200, barrier_cycles = 100;
-
-// Fitted to the launches of bench/results/history/2026-11-21-h200-memory.csv.
+// Fitted to the launches of bench/results/history/2026-11-22-h200-memory.csv, as all that follows.
+// A meeting: shuffles with what stands between them, of a warp and, behind a barrier, of the warps' words.
+constexpr double meeting_cycles = 310;
+// Issue slots that a meeting takes of each thread of a warp, shuffles above all: of one value, and what the
+// several values of one accumulator take more.
+constexpr double meeting_issue = 15, several_issue = 29;
 // Where limits meet, time bends: t^n is the sum of their t_i^n. The CTAs of a cluster start and end together.
-constexpr double row_bend = 8, pointwise_bend = 6, cluster_bend = 3.7;
+constexpr double row_bend = 8.3, pointwise_bend = 6, cluster_bend = 4.4;
 // Threads of a row meet, so that their instructions come in bursts: who comes finds this many times the queue
 // that independent ones would leave.
-constexpr double row_burst = 1.6, pointwise_burst = 1;
+constexpr double row_burst = 1.3, pointwise_burst = 1;
 // Weights that are loaded after the meeting, L2 latencies a vector and tensor: half of them overlap with
-// other loads where registers hold the row; where shared memory does, each waits for the one before.
-constexpr double late_registers = 0.5, late_shared = 1.5;
+// other loads where registers hold the row. Where shared memory does, one or two vectors overlap and more
+// wait for each other.
+constexpr double late_registers = 0.5, late_shared = 0.7, late_growth = 1.3;
 constexpr double own_copy = 0.98;    // of the rate of cudaMemcpyAsync: what loads and stores of threads reach
 constexpr double thread_issue = 25;  // of a point-wise thread beside its elements: place, addresses
-constexpr double staged_issue = 2;   // reads of shared memory and their addresses, of an element
+constexpr double staged_issue = 2.4;  // reads of shared memory and their addresses, of an element
 
 /// Computed values that `targets` need, through all levels above the uniform one.
 OpCost cost_of_targets(const FuseProblem& graph, const Program& p, std::set<int> found) {
@@ -164,7 +167,7 @@ double lost_share(const FuseHardware& hw, const Program& p, const ProgramWork& w
     if (writes && !l.staged)
         lost += most_known(hw.scatter, 0) * std::pow(std::min(1.0, span / whole_span), 2);
     // Rows that are read side by side for many rounds.
-    constexpr double most_streams = 64, growth = 0.65;
+    constexpr double most_streams = 64, growth = 0.36;
     if (rows && piece.rounds > 1) {
         const double streams = l.ctas_per_sm * l.threads / l.threads_per_row / l.cluster;
         lost += most_known(hw.streams, 0) * std::pow(std::min(1.0, streams / most_streams), growth);
@@ -176,8 +179,7 @@ double lost_share(const FuseHardware& hw, const Program& p, const ProgramWork& w
 /// In which nothing of a row can be computed: its threads meet.
 double joint_cycles(const FuseHardware& hw, const ProgramWork& work, const FuseLaunch& l) {
     // A meeting ends with its result in every thread; across the cluster go whole accumulators.
-    const double meeting = shuffles_cycles + (l.threads_per_row > 32 ? barrier_cycles : 0);
-    double cycles = (l.twice ? work.reductions : work.meetings) * meeting;
+    double cycles = (l.twice ? work.reductions : work.meetings) * meeting_cycles;
     if (l.cluster > 1)
         cycles += work.reductions * (most_known(hw.cluster_barrier, 0) + most_known(hw.dsmem_latency, 0));
     return cycles;
@@ -194,10 +196,10 @@ double waiting_cycles(const FuseHardware& hw, const Program& p, const ProgramWor
     if (!rows) return cycles;
     cycles += joint_cycles(hw, work, l);
     if (!l.early_weights)
-        cycles += l.items * work.shared_loads * (l.staged ? late_shared : late_registers)
-                  * most_known(hw.l2_latency, 0);
+        cycles += (l.staged ? std::pow(l.items, late_growth) * late_shared : l.items * late_registers)
+                  * work.shared_loads * most_known(hw.l2_latency, 0);
     // Places of a whole cluster are free later than those of one CTA.
-    constexpr double growth = 0.67;  // a doubling
+    constexpr double growth = 1.1;  // a doubling
     if (l.cluster > 1) cycles += most_known(hw.cluster_start, 0) * (1 + growth * (std::log2(l.cluster) - 1));
     return cycles;
 }
@@ -219,13 +221,29 @@ double served(double customers, double waiting, double issue, double mufu, doubl
     return part > 0 ? before + part * (rate - before) : rate;
 }
 
-/// Cycles of all waves, `cycles` a piece of an SM in the long run. Few waves of held rows are whole ones; and
-/// in one alone, with `alone_cycles`, what is read and written comes before and after what is computed.
-double waves_cycles(double waves, double resident, double cycles, double alone_cycles, bool held) {
+/// Cycles of all waves, `cycles` a piece of an SM in the long run. Few waves of held rows are whole ones, but
+/// where DRAM is the limit, and an SM's own `share` of those cycles small, those that are left have more of
+/// its rate; and in one wave alone, with `alone_cycles`, what is read and written comes before and after what
+/// is computed.
+double waves_cycles(double waves, double resident, double cycles, double alone_cycles, bool held,
+                    double share) {
+    constexpr double rounding = 1.3;
     double all = std::max(1.0, waves);
-    if (held) all = std::max(all, waves + (std::ceil(waves) - waves) * std::min(1.0, 2 / (waves * waves)));
+    if (held) {
+        const double whole = std::min(1.0, rounding / (waves * waves)) * share * share;
+        all = std::max(all, waves + (std::ceil(waves) - waves) * whole);
+    }
     const double alone = std::pow(1 / all, 2);
     return all * resident * ((1 - alone) * cycles + alone * alone_cycles);
+}
+
+/// Issue slots of the row's meetings, an element: of its warps, then once more of their words.
+double meeting_issue_of(const ProgramWork& work, const FuseLaunch& l, const Piece& piece) {
+    constexpr double warp = 32;
+    const double each = work.reductions * meeting_issue + (work.meetings - work.reductions) * several_issue;
+    const double levels = l.threads_per_row > warp ? 2 : std::log2(l.threads_per_row) / std::log2(warp);
+    const double thread_elements = piece.rounds > 1 ? piece.elements / l.threads : l.items * l.width;
+    return each * levels / thread_elements;
 }
 
 FuseWork work_of(const FuseHardware& hw, const Program& p, const ProgramWork& work, const FusedBytes& bytes,
@@ -241,6 +259,7 @@ FuseWork work_of(const FuseHardware& hw, const Program& p, const ProgramWork& wo
     }
     w.cost = elements * (l.twice ? work.online : work.first);
     if (l.staged) w.cost.issue += elements * staged_issue;
+    if (p.form == FuseForm::row) w.cost.issue += elements * meeting_issue_of(work, l, piece);
     if (p.form != FuseForm::row && !l.persistent)
         w.cost.issue += elements / (l.items * l.width) * thread_issue;
     w.efficiency = 1 - lost_share(hw, p, work, bytes, l, piece);
@@ -287,7 +306,8 @@ FuseFlow fuse_flow(const FuseHardware& hw, const Program& p, const ProgramWork& 
     }
     const bool at_once = rows && piece.rounds == 1, in_passes = at_once || piece.readings > 1;
     const double all =
-        waves_cycles(waves, resident, cycles, in_passes ? local + dram : cycles, at_once) / hw.clock_hz;
+        waves_cycles(waves, resident, cycles, in_passes ? local + dram : cycles, at_once, local / cycles)
+        / hw.clock_hz;
     // The first CTAs' start and loads and the last stores overlap with nothing.
     const double ends = most_known(hw.cta_start, 0)
                         + most_known(2 * hw.loaded_latency * hw.loaded_factor + hw.dram_latency, 0);

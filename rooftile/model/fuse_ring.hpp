@@ -20,15 +20,15 @@ struct RingLaunch {
 
 /// DRAM's time at the copy's rate, less what CTAs lose that walk; times the rows of the busiest cluster over
 /// the average; longer as what a CTA does for a row, one thing after the other, comes near the row's DRAM
-/// time; and where the spare slots run dry before a row gives its own back, what that takes. Around it the first
-/// chunk's way in, and the last row's meeting and result.
+/// time, with the wait for a chunk where slots are returned too late for it. Around it the first chunk's way
+/// in, and the last row's meeting and result.
 FuseFlow ring_flow(const FuseHardware& hw, const Program& program, const ProgramWork& work,
                    const FusedBytes& bytes, const RingLaunch& launch);
 
 /// Cycles in which nothing of a row can be computed: its values meet.
 double ring_meeting_cycles(const FuseHardware& hw, const ProgramWork& work, const RingLaunch& launch);
-/// Cycles that a CTA computes for a row, its values' meeting among them.
-double ring_row_cycles(const FuseHardware& hw, const Program& program, const ProgramWork& work,
-                       const RingLaunch& launch);
+/// Cycles that a CTA computes for a row beside that: walks over its part, chunk after chunk.
+double ring_walks_cycles(const FuseHardware& hw, const Program& program, const ProgramWork& work,
+                         const RingLaunch& launch);
 
 }  // namespace rooftile

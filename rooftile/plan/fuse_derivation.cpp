@@ -92,7 +92,8 @@ class Story {
                 "read again for every pass: no thread can hold its part, or holding it leaves too few loads "
                 "in "
                 "flight";
-        if (c_.cluster > 1) where += fmt::format("; {} CTAs of a cluster share the row", c_.cluster);
+        if (meets_in_memory(c_)) where += fmt::format("; {} CTAs of the grid share the row", c_.cluster);
+        else if (c_.cluster > 1) where += fmt::format("; {} CTAs of a cluster share the row", c_.cluster);
         d_.add("elements_per_thread", "columns / (threads_per_row x cluster), in whole vectors   [M21]",
                {given("columns", double(p_.columns), "", "problem"),
                 given("threads_per_row", c_.threads_per_row, "", "this plan"),
@@ -147,14 +148,18 @@ class Story {
         const double chunk = (shared_ - kept) / c_.stages,
                      part = double(ring_part(p_, c_)) * c_.width * work_.full_bytes;
         const auto chunks = double(ring_chunks(p_, c_));
-        d_.add("row_part_bytes", "columns x bytes of the full tensors / cluster, in whole vectors",
-               {given("columns", double(p_.columns), "", "problem"),
-                given("element_bytes", work_.full_bytes, "B", "problem"),
-                given("cluster", c_.cluster, "", "this plan"), d_.fact("shared.per_cta")},
-               part, "B",
-               c_.cluster == 1 ? "a CTA's shared memory holds the row: no other takes part"
-                               : fmt::format("{} CTAs: what each of them holds leaves slots for the next row",
-                                             c_.cluster));
+        d_.add(
+            "row_part_bytes", "columns x bytes of the full tensors / cluster, in whole vectors",
+            {given("columns", double(p_.columns), "", "problem"),
+             given("element_bytes", work_.full_bytes, "B", "problem"),
+             given("cluster", c_.cluster, "", "this plan"), d_.fact("shared.per_cta")},
+            part, "B",
+            c_.cluster == 1
+                ? "a CTA's shared memory holds the row: no other takes part"
+                : fmt::format("{} CTAs: what each of them holds leaves slots for the next row{}", c_.cluster,
+                              meets_in_memory(c_) ? "; no cluster, so that every SM has one: "
+                                                    "they meet in device memory"
+                                                  : ""));
         d_.add("chunk_bytes", "threads_per_row x items x width x bytes of the full tensors",
                {given("threads_per_row", c_.threads_per_row, "", "this plan"),
                 given("items", c_.items, "", "this plan"), given("width", c_.width, "elements", "this plan"),

@@ -37,6 +37,7 @@ struct FuseConfig {
     int ctas_per_sm = 1;
     bool persistent = false;     ///< one wave of CTAs walks everything
     bool early_weights = false;  ///< what all rows share is loaded before a reduction; in a ring once
+    bool grid_meeting = false;   ///< the CTAs of a row are no hardware cluster: they meet in device memory
     std::int64_t grid = 0;       ///< CTAs
 
     int rows_per_cta() const { return threads_per_row > 0 ? threads / threads_per_row : 0; }
@@ -111,7 +112,7 @@ struct FuseInfeasible {
 struct FuseRequest {
     std::optional<int> width{}, items{}, threads{}, threads_per_row{}, cluster{}, stages{}, ctas_per_sm{};
     std::optional<FuseHome> home{};
-    std::optional<bool> persistent{};
+    std::optional<bool> persistent{}, grid_meeting{};
     int alignment = 256;  ///< bytes that every tensor's address is a multiple of
     int top = 8;
 };

@@ -50,7 +50,7 @@ double held_registers(const Demand& d, const FuseConfig& c, double bound) {
 }
 
 double staged_registers(const Demand& d, const FuseConfig& c) {
-    const double need = 16 + d.dropout;
+    const double need = 16 + d.dropout + (c.cluster > 1 ? 8 : 0);  // places of the other CTAs
     if (d.exps) return need + c.width * std::min(6, c.items);
     if (!d.kept) return need + d.full * std::min(4, c.items);
     if (c.early_weights && d.shared > 0)

@@ -8,7 +8,7 @@
 namespace rooftile {
 
 /// What the compiler is likely to take of the `bound` that it may: a multiple of 8. Fitted to the compiled
-/// kernels of bench/results/history/2026-11-21-h200-memory.csv, of which it misplaces few CTAs.
+/// kernels of bench/results/history/2026-11-22-h200-memory.csv, of which it misplaces few CTAs.
 double registers_likely(const Program& program, const ProgramWork& work, const FuseConfig& config,
                         double bound);
 

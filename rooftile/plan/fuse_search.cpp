@@ -73,6 +73,7 @@ class Search {
         if (x.config.home != y.config.home) return x.config.home < y.config.home;
         if (std::fabs(mx - my) > 0.05) return mx > my;
         if (x.config.cluster != y.config.cluster) return x.config.cluster < y.config.cluster;
+        if (x.config.grid_meeting != y.config.grid_meeting) return y.config.grid_meeting;
         if (x.config.persistent != y.config.persistent) return y.config.persistent;
         // A CTA alone on its SM computes while nobody else does.
         const int cx = std::min(2, x.config.ctas_per_sm), cy = std::min(2, y.config.ctas_per_sm);
@@ -131,37 +132,49 @@ class Search {
     /// Rows that one-shot CTAs hold badly: chunk after chunk through the shared memory of CTAs that stay.
     void rings() {
         // Bytes of all full tensors. Shorter rows several CTAs of an SM hold at once, and what is read once
-        // waits nowhere: wherever measured, launches without a ring were sooner.
-        constexpr double least_row = 32768, least_usual_row = 65536;
+        // waits nowhere: wherever measured, launches without a ring were sooner. Sums of 128 KiB rows too on
+        // an H200; those of 512 KiB took 133.3 us in a ring and 134.5 without (1024 rows).
+        constexpr double least_row = 32768, least_usual_row = 65536, least_single_row = 262144;
         const double row_bytes = double(p_.columns) * work_.full_bytes;
-        if (!request_.home && (row_bytes <= least_usual_row || work_.readings < 2)) return;
+        const double usual = work_.readings > 1 ? least_usual_row : least_single_row;
+        if (!request_.home && row_bytes <= usual) return;
         if (row_bytes <= least_row || !request_.persistent.value_or(true)) return;
         if (!machine_.has("tma") || !rows_by_bulk(p_, request_.alignment)
             || width_ * work_.least_copy_bytes % access_bytes != 0)
             return reject(Reason::instruction);
-        // More CTAs than a cluster has meet in device memory: for rows so few that clusters leave SMs idle.
         for (int cluster : {1, 2, 4, 8, 16, 32, 64}) {
             if (!asked(request_.cluster, cluster) || (cluster > 1 && row_bytes / cluster < least_row))
                 continue;
-            const bool far = cluster > fuse::most_cluster;
-            if (far && (hw_.cluster_ctas <= 1 || !(double(p_.rows) * fuse::most_cluster <= 8 * hw_.sms)))
-                continue;
-            if (!far && cluster > hw_.cluster_ctas) {
-                reject(Reason::cluster);
-                continue;
+            for (bool grid_meeting : {false, true}) {
+                if (!meetings(cluster, grid_meeting)) continue;
+                for (int lanes : {256, 512})
+                    for (int items : {1, 2, 4})
+                        for (bool kept : {true, false}) ring_of(cluster, grid_meeting, lanes, items, kept);
             }
-            for (int lanes : {256, 512})
-                for (int items : {1, 2, 4})
-                    for (bool kept : {true, false}) ring_of(cluster, lanes, items, kept);
         }
     }
 
-    /// SMs on which `cluster` CTAs that share a row can be, one each.
-    double usable_sms(int cluster) const {
-        return cluster > fuse::most_cluster ? hw_.sms : cluster_sms(machine_, cluster);
+    /// Whether `cluster` CTAs may share rows so. CTAs that are no hardware cluster meet in device memory: for
+    /// rows so few that clusters, which fit into few places of the GPU, leave SMs idle. Of 64 each meets so
+    /// often that on an H200 (16 x 1048576) 44 us became of 32.
+    bool meetings(int cluster, bool grid_meeting) {
+        constexpr int least_far = 8, most_far = 32, most_rows_an_sm = 8;
+        if (!asked(request_.grid_meeting, grid_meeting)) return false;
+        if (grid_meeting)
+            return cluster >= least_far && (cluster <= most_far || request_.cluster == cluster)
+                   && hw_.cluster_ctas > 1
+                   && double(p_.rows) * fuse::most_cluster <= most_rows_an_sm * hw_.sms;
+        if (cluster <= hw_.cluster_ctas) return true;
+        reject(Reason::cluster);
+        return false;
     }
 
-    void ring_of(int cluster, int lanes, int items, bool kept) {
+    /// SMs on which the CTAs that share a row can be, one each.
+    double usable_sms(const FuseConfig& c) const {
+        return meets_in_memory(c) ? hw_.sms : cluster_sms(machine_, c.cluster);
+    }
+
+    void ring_of(int cluster, bool grid_meeting, int lanes, int items, bool kept) {
         constexpr double least_chunk = 16384, most_chunk = 32768;  // B of all full tensors
         constexpr double least_kept_chunk = 8192;                  // beside weights
         constexpr double least_ring = 131072;                      // B
@@ -174,7 +187,8 @@ class Search {
                      .threads_per_row = lanes,
                      .cluster = cluster,
                      .persistent = true,
-                     .early_weights = kept};
+                     .early_weights = kept,
+                     .grid_meeting = grid_meeting};
         if (!asked(request_.items, items) || !asked(request_.threads, c.threads)
             || !asked(request_.threads_per_row, lanes) || request_.ctas_per_sm.value_or(1) != 1)
             return;
@@ -186,7 +200,7 @@ class Search {
         const double kept_bytes = double(staged_rows(p_, c).kept_bytes);
         // What is read but a few times need not be kept.
         constexpr double least_rows = 4;
-        const double clusters = whole(usable_sms(cluster) / cluster);
+        const double clusters = whole(usable_sms(c) / cluster);
         if (kept && (kept_bytes == 0 || !kept_by_bulk(p_, c) || double(p_.rows) < least_rows * clusters))
             return;
         // Two rows of slots are as good as more, but for what is on its way while short parts meet.
@@ -209,7 +223,7 @@ class Search {
             || candidate.registers * even_threads > hw_.registers_per_sm)
             return reject(Reason::registers);
         candidate.shared_bytes = double(staged_rows(p_, c).bytes);
-        const double resident = whole(usable_sms(c.cluster) / c.cluster);
+        const double resident = whole(usable_sms(c) / c.cluster);
         double clusters = unknown_number;
         if (resident >= 1)
             clusters = double(evened(std::max<std::int64_t>(1, p_.rows), std::int64_t(resident)));
@@ -279,6 +293,7 @@ class Search {
         const FuseRequest& r = request_;
         if (!asked(r.items, c.items) || !asked(r.threads, c.threads) || !asked(r.cluster, c.cluster)
             || !asked(r.home, c.home) || !asked(r.persistent, c.persistent) || !asked(r.stages, c.stages)
+            || !asked(r.grid_meeting, c.grid_meeting)
             || (c.threads_per_row > 0 && !asked(r.threads_per_row, c.threads_per_row)))
             return;
         FuseCandidate candidate;

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "kernels/fuse/arguments.hpp"
-
 namespace rooftile {
 
 StagedRows staged_rows(const Program& program, const FuseConfig& c) {
@@ -33,7 +31,12 @@ StagedRows staged_rows(const Program& program, const FuseConfig& c) {
     return rows;
 }
 
-bool meets_in_memory(const FuseConfig& c) { return c.cluster > fuse::most_cluster; }
+bool meets_in_memory(const FuseConfig& c) { return c.grid_meeting && c.cluster > 1; }
+
+std::string_view meeting_of(const FuseConfig& c) {
+    if (meets_in_memory(c)) return "grid";
+    return c.cluster > 1 ? "cluster" : "cta";
+}
 
 bool kept_in_ring(const ProgramValue& v, const FuseConfig& c) {
     return c.home == FuseHome::ring && c.early_weights && v.kind == ValueKind::load

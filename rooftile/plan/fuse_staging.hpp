@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "rooftile/plan/fuse_plan.hpp"
@@ -31,7 +32,8 @@ StagedRows staged_rows(const Program& program, const FuseConfig& config);
 /// Whether bulk copies can bring the rows: whole 16-byte units at addresses that are multiples of 16.
 bool rows_by_bulk(const Program& program, int alignment);
 
-/// Whether a row's CTAs are more than a cluster has: they meet in device memory, with a workspace.
+/// "cta", "cluster" or "grid": where the values of a row meet; a grid's in device memory, with a workspace.
+std::string_view meeting_of(const FuseConfig& config);
 bool meets_in_memory(const FuseConfig& config);
 
 /// Whether a ring's CTAs keep a load in shared memory: a whole row that all rows share, if the plan says so.

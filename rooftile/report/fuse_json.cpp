@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "rooftile/plan/fuse_staging.hpp"
+
 namespace rooftile {
 namespace {
 
@@ -101,6 +103,7 @@ Json config_json(const FusePlan& plan) {
             {"ctas_per_sm", c.ctas_per_sm},
             {"persistent", c.persistent},
             {"early_weights", c.early_weights},
+            {"meeting", meeting_of(c)},
             {"grid", c.grid > 0 ? Json(c.grid) : Json(nullptr)}};
 }
 

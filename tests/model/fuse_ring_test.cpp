@@ -34,7 +34,7 @@ ProgramWork two_walks(double issue) {
     ProgramWork work;
     work.full_bytes = 2;
     work.online = {issue, 0};
-    work.reductions = 1;
+    work.reductions = work.meetings = 1;
     work.readings = 2;
     return work;
 }
@@ -42,18 +42,18 @@ ProgramWork two_walks(double issue) {
 constexpr RingLaunch four_ctas = {
     .lanes = 512, .cluster = 1, .slots = 8, .chunks = 4, .chunk_bytes = 16384, .clusters = 4};
 
-// 64 rows of 32768 elements of 2 B read and written: 2 * 4 MiB / 64 GB/s = 131.072 us. Spare: 4 slots of
-// 16384 B; needed: 8 B a cycle and SM through 1000 cycles and, until half of a row's slots are free again,
-// 380 + (256 * 17/16 + 8 * 60) / 2 = 756 more are 14048 B.
+// 64 rows of 32768 elements of 2 B read and written: 2 * 4 MiB / 64 GB/s = 131.072 us. Walks: 256 / 0.72 *
+// (1 + 0.5 / 16) + 8 * 85 = 1046.7 cycles, a meeting 380. A slot comes back a row, 1426.7, and three of eight
+// chunks, 392.5, before it is wanted again: 1819.2 cycles of 8 B each; needed: 1000.
 TEST(FuseRing, TakesDramsTimeWhereNothingElseCounts) {
     const Program p = rows_of(64, 32768);
     const FusedBytes bytes = {64 * 32768 * 2, 64 * 32768 * 2};
     const FuseFlow f = ring_flow(simple(), p, two_walks(1), bytes, four_ctas);
     EXPECT_EQ(f.ctas, 4);
-    EXPECT_EQ(f.given, 65536);
-    EXPECT_NEAR(f.needed, 14048, 1);
-    // Launch: the first load's 1000 cycles. The last row: (380 + 256 * 17/16 + 8 * 60 + 380) / 2 cycles.
-    EXPECT_NEAR(f.time.seconds * 1e6, 131.072 + 1 + 0.756, 0.01);
+    EXPECT_NEAR(f.given, 8 * 1819.2, 1);
+    EXPECT_NEAR(f.needed, 8000, 1);
+    // Launch: the first load's 1000 cycles. The last row: (380 + 1426.7) / 2 cycles.
+    EXPECT_NEAR(f.time.seconds * 1e6, 131.072 + 1 + 0.903, 0.01);
     EXPECT_EQ(f.time.bound, Bound::dram);
 }
 
@@ -65,23 +65,28 @@ TEST(FuseRing, LastsAsLongAsTheBusiestCluster) {
     EXPECT_NEAR(f.time.dram * 1e6, 8 * 32768 * 4 / 64e3, 1e-6);
 }
 
-// Slots for one row and no more: until a row gives slots back nothing arrives, 1756 cycles for 16 rows each.
+// Slots for one row and no more. 16 instructions an element: walks of 4096 / 0.72 * 33/32 + 680 = 6546.7
+// cycles, three eighths of them, 2455, between a slot's return and its next use. A load takes 4000: 1545 more
+// than a row's 6926.7. Of DRAM's 8192 that is 1.0342 against 0.8455: (1 + 1.0342^12)^(1/12) = 1.0793 against
+// 1.0105 times 131.072 us.
 TEST(FuseRing, RunsDryWithoutSpareSlots) {
+    FuseHardware hw = simple();
+    hw.loaded_latency = 4000;
     const Program p = rows_of(64, 32768);
     const FusedBytes bytes = {64 * 32768 * 2, 64 * 32768 * 2};
     RingLaunch full = four_ctas;
     full.slots = 4;
-    const double spare_seconds = ring_flow(simple(), p, two_walks(1), bytes, four_ctas).time.seconds;
-    const FuseFlow dry = ring_flow(simple(), p, two_walks(1), bytes, full);
-    EXPECT_NEAR((dry.time.seconds - spare_seconds) * 1e6, 16 * 1.756, 0.01);
+    const double spare_seconds = ring_flow(hw, p, two_walks(16), bytes, four_ctas).time.seconds;
+    const FuseFlow dry = ring_flow(hw, p, two_walks(16), bytes, full);
+    EXPECT_NEAR((dry.time.seconds - spare_seconds) * 1e6, 9.01, 0.05);
     EXPECT_EQ(dry.time.bound, Bound::latency);
     // A single walk gives every slot back at once.
-    ProgramWork sum = two_walks(1);
+    ProgramWork sum = two_walks(16);
     sum.readings = 1;
-    EXPECT_GT(ring_flow(simple(), p, sum, bytes, full).given, dry.given);
+    EXPECT_GT(ring_flow(hw, p, sum, bytes, full).given, dry.given);
 }
 
-// A weight that is read again: two L2 latencies for each of 4 chunks; kept, nothing.
+// A weight that is read again: 0.4 L2 latencies for each of two vectors of 4 chunks; kept, nothing.
 TEST(FuseRing, WeightsThatAreReadAgainKeepTheirChunksWaiting) {
     FuseHardware hw = simple();
     hw.l2_latency = 250;
@@ -91,10 +96,10 @@ TEST(FuseRing, WeightsThatAreReadAgainKeepTheirChunksWaiting) {
     work.shared_bytes = 2;
     RingLaunch kept = four_ctas;
     kept.kept = true;
-    EXPECT_EQ(ring_row_cycles(hw, p, work, four_ctas) - ring_row_cycles(hw, p, work, kept), 4 * 2 * 250);
+    EXPECT_NEAR(ring_walks_cycles(hw, p, work, four_ctas) - ring_walks_cycles(hw, p, work, kept), 800, 1e-6);
 }
 
-// Through device memory: shuffles, a barrier and four L2 latencies more than within a CTA.
+// Through device memory: shuffles, a barrier and 25 L2 latencies more than within a CTA.
 TEST(FuseRing, MeetingInDeviceMemoryTakesL2Latencies) {
     FuseHardware hw = simple();
     hw.l2_latency = 250;
@@ -102,16 +107,16 @@ TEST(FuseRing, MeetingInDeviceMemoryTakesL2Latencies) {
     far.cluster = 32;
     far.far = true;
     EXPECT_EQ(ring_meeting_cycles(hw, two_walks(1), far) - ring_meeting_cycles(hw, two_walks(1), four_ctas),
-              140 + 100 + 4 * 250);
+              140 + 100 + 25 * 250);
 }
 
-// 64 instructions an element: 32768 * 64 / 128 * 17/16 = 17408 cycles a row, twice DRAM's 8192.
+// 64 instructions an element: 32768 * 64 / 128 / 0.72 * 33/32 = 23466.7 cycles a row, thrice DRAM's 8192.
 TEST(FuseRing, InstructionsBindWhereTheyTakeLonger) {
     const Program p = rows_of(64, 32768);
     const FusedBytes bytes = {64 * 32768 * 2, 64 * 32768 * 2};
     const FuseFlow f = ring_flow(simple(), p, two_walks(64), bytes, four_ctas);
-    EXPECT_NEAR(ring_row_cycles(simple(), p, two_walks(64), four_ctas), 17408 + 8 * 60 + 380, 1);
-    EXPECT_GT(f.time.seconds * 1e6, 16 * 17.408);
+    EXPECT_NEAR(ring_walks_cycles(simple(), p, two_walks(64), four_ctas), 23466.7 + 8 * 85, 1);
+    EXPECT_GT(f.time.seconds * 1e6, 16 * 23.4667);
     EXPECT_EQ(f.time.bound, Bound::issue);
 }
 

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <fstream>
 #include <map>
-#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -22,20 +21,18 @@ namespace {
 struct Row {
     std::string group, rows, columns, type;
     FuseRequest request;
-    bool early_weights = false;
+    bool early_weights = false, grid_meeting = false;
+    int stages = 1;
     double time_us = 0;
     std::string problem() const { return group + " " + rows + "x" + columns + " " + type; }
 };
 
-/// What the recorded kernels computed with other instructions than today's: gelu and tanh of bf16 results by
-/// other formulas, dropout with twice the generator's blocks. Left out until they are measured again.
-bool rewritten_since(const Row& row) {
-    static const std::set<std::string> groups = {"layernorm_chain", "gelu", "bias_gelu", "chain_of_ten"};
-    return row.type == "bf16" && groups.contains(row.group);
-}
+constexpr const char* fitted = "2026-11-22-h200-memory.csv";
+// As planned by the model that `fitted` gave; nothing was fitted to it.
+constexpr const char* planned = "2026-11-22-h200-memory-planned.csv";
 
-std::vector<Row> recorded_rows() {
-    std::ifstream file(ROOFTILE_SOURCE_DIR "/bench/results/history/2026-11-21-h200-memory.csv");
+std::vector<Row> recorded_rows(const std::string& name) {
+    std::ifstream file(ROOFTILE_SOURCE_DIR "/bench/results/history/" + name);
     std::vector<Row> rows;
     for (std::string line; std::getline(file, line);) {
         if (line.empty() || line[0] == '#' || line.rfind("group,", 0) == 0) continue;
@@ -45,15 +42,20 @@ std::vector<Row> recorded_rows() {
         const auto number = [&](std::size_t i) { return std::stoi(field.at(i)); };
         Row row{field.at(0), field.at(1), field.at(2), field.at(3), {}};
         FuseRequest& r = row.request;
-        for (FuseHome home : {FuseHome::nowhere, FuseHome::registers, FuseHome::shared, FuseHome::twice})
+        for (FuseHome home :
+             {FuseHome::nowhere, FuseHome::registers, FuseHome::shared, FuseHome::twice, FuseHome::ring})
             if (name_of(home) == field.at(4)) r.home = home;
         r.width = number(5), r.items = number(6), r.threads = number(7), r.cluster = number(9);
         if (number(8) > 0) r.threads_per_row = number(8);
         r.persistent = number(10) != 0;
         r.top = 8;
         row.early_weights = number(11) != 0;
-        row.time_us = std::stod(field.at(14));
-        if (!rewritten_since(row)) rows.push_back(row);
+        row.stages = number(12);
+        row.time_us = std::stod(field.at(15));
+        // Without that column CTAs met in device memory where no cluster is as large.
+        row.grid_meeting = field.size() > 17 ? field[17] == "grid" : r.cluster > 16;
+        r.grid_meeting = row.grid_meeting;
+        rows.push_back(row);
     }
     return rows;
 }
@@ -95,17 +97,18 @@ struct Choice {
 };
 
 /// Of each problem the first plan of the search that was recorded.
-std::map<std::string, Choice> choices(const Machine& machine) {
+std::map<std::string, Choice> choices(const Machine& machine, const std::string& run = fitted) {
     std::map<std::string, Choice> out;
     std::vector<std::string> unknown;
     const FuseHardware hw = fuse_hardware(machine, unknown);
-    for (const Row& row : recorded_rows()) {
+    for (const Row& row : recorded_rows(run)) {
         const FuseProblem graph = problem_of(row);
         const Program program = std::get<Program>(fuse_program(graph));
         Choice& choice = out[row.problem()];
         if (choice.plans.empty()) choice.search = search_launches(machine, hw, graph, program, {.top = 1000});
         for (const FuseCandidate& c : search_launches(machine, hw, graph, program, row.request).kept)
-            if (c.config.early_weights == row.early_weights)
+            if (c.config.early_weights == row.early_weights && c.config.stages == row.stages
+                && c.config.grid_meeting == row.grid_meeting)
                 choice.plans.push_back({c.config, c.flow.time.seconds * 1e6, row.time_us});
         choice.least_time = std::min(choice.least_time, row.time_us);
     }
@@ -145,31 +148,37 @@ Figures figures(const std::map<std::string, Choice>& choices) {
 
 TEST(RecordedFuse, PredictionsAreAsGoodAsStated) {
     const Figures f = figures(choices(machine_by_id("h200-sxm")));
-    EXPECT_EQ(f.problems, 34);
-    EXPECT_GE(f.plans, 431);  // of 440: what the search gives up must not be what this counts on
-    EXPECT_LE(f.mean, 0.034);
+    EXPECT_EQ(f.problems, 44);
+    EXPECT_GE(f.plans, 690);  // of 714: what the search gives up must not be what this counts on
+    EXPECT_LE(f.mean, 0.03);
     EXPECT_LE(f.worst, 0.13);
-    EXPECT_LE(f.all, 0.068);
+    EXPECT_LE(f.all, 0.072);
+}
+
+// Another run of the same part and day, which the model had not seen.
+TEST(RecordedFuse, PredictionsHoldForARunThatNothingWasFittedTo) {
+    const Figures f = figures(choices(machine_by_id("h200-sxm"), planned));
+    EXPECT_EQ(f.problems, 44);
+    EXPECT_GE(f.plans, 370);  // of 381
+    EXPECT_LE(f.mean, 0.026);
+    EXPECT_LE(f.worst, 0.123);
+    EXPECT_LE(f.all, 0.06);
 }
 
 TEST(RecordedFuse, ChoicesAreAsGoodAsStated) {
     const auto found = choices(machine_by_id("h200-sxm"));
-    EXPECT_LE(figures(found).behind, 0.016);
+    EXPECT_LE(figures(found).behind, 0.011);
     // What is further behind than the 5 % that a choice may be, and how far.
-    const std::map<std::string, double> further = {
-        {"layernorm 32768x256 bf16", 0.065},        {"layernorm_chain 2048x65536 bf16", 0.064},
-        {"layernorm_chain 16x1048576 bf16", 0.122}, {"softmax 2048x65536 bf16", 0.053},
-        {"softmax 1024x262144 bf16", 0.055},
-    };
+    const std::map<std::string, double> further = {{"layernorm 32768x256 bf16", 0.065}};
     for (const auto& [name, c] : found) {
         const auto known = further.find(name);
-        EXPECT_LE(c.behind(), known == further.end() ? 0.051 : known->second) << name;
+        EXPECT_LE(c.behind(), known == further.end() ? 0.05 : known->second) << name;
     }
 }
 
 // Each number that the model was given for these kernels carries weight: without it the predictions are
-// worse, of all plans or of those that come first. Not among them: rate.mufu, whose kernels rewritten_since()
-// leaves out.
+// worse, of all plans or of those that come first. Not among them: rate.mufu. Twice the rate makes the mean
+// errors smaller, not larger (but one choice worse), so what softmax asks of that unit is modelled too high.
 TEST(RecordedFuse, EveryTermCarriesWeight) {
     const Machine h200 = machine_by_id("h200-sxm");
     const Figures whole = figures(choices(h200));
