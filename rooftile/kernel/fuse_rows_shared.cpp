@@ -113,17 +113,16 @@ std::vector<int> RowsText::to_l2() const {
 void RowsText::fetch_kept() {
     const StagedRows rows = staged_rows(p_, c_);
     const std::vector<int> late = to_l2();
-    if (!late.empty()) w_.line(3, "if (row >= gridDim.x / {}) continue;  // that all rows share", c_.cluster);
+    if (late.empty() && rows.kept.empty()) return;
+    w_.line(3, "if (row >= gridDim.x / {}) continue;  // that all rows share", c_.cluster);
     for (int i : late)
         w_.line(3, "bring_to_l2<width>(t.{}, begin, end - begin, blockIdx.x / {}, gridDim.x / {});",
                 w_.values.input(i), c_.cluster, c_.cluster);
-    if (!late.empty()) w_.line(2, "}}");
-    if (rows.kept.empty()) return;
     std::int64_t vector_bytes = 0;
     for (const StagedRows::Tensor& tensor : rows.kept)
         vector_bytes += c_.width * bytes_of(w_.value(tensor.load).element);
-    w_.line(3, "if (row >= gridDim.x / {}) continue;  // that all rows share", c_.cluster);
-    w_.line(3, "ptx::mbarrier_arrive_expect(kept_barrier, (end - begin) * {});", vector_bytes);
+    if (!rows.kept.empty())
+        w_.line(3, "ptx::mbarrier_arrive_expect(kept_barrier, (end - begin) * {});", vector_bytes);
     for (const StagedRows::Tensor& tensor : rows.kept)
         w_.line(3, "fetch({}_kept, t.{}, begin, end - begin, kept_barrier);", w_.values.base(tensor.load),
                 w_.values.input(tensor.load));

@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <map>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -14,6 +12,7 @@
 #include "rooftile/machine/set.hpp"
 #include "rooftile/plan/fuse_search.hpp"
 #include "rooftile/problem/expression.hpp"
+#include "tests/model/recorded_csv.hpp"
 
 namespace rooftile {
 namespace {
@@ -32,13 +31,8 @@ constexpr const char* fitted = "2026-11-22-h200-memory.csv";
 constexpr const char* planned = "2026-11-22-h200-memory-planned.csv";
 
 std::vector<Row> recorded_rows(const std::string& name) {
-    std::ifstream file(ROOFTILE_SOURCE_DIR "/bench/results/history/" + name);
     std::vector<Row> rows;
-    for (std::string line; std::getline(file, line);) {
-        if (line.empty() || line[0] == '#' || line.rfind("group,", 0) == 0) continue;
-        std::vector<std::string> field;
-        std::stringstream stream(line);
-        for (std::string text; std::getline(stream, text, ',');) field.push_back(text);
+    for (const std::vector<std::string>& field : recorded_fields(name, "group,")) {
         const auto number = [&](std::size_t i) { return std::stoi(field.at(i)); };
         Row row{field.at(0), field.at(1), field.at(2), field.at(3), {}};
         FuseRequest& r = row.request;

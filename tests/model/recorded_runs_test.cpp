@@ -2,9 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <fstream>
 #include <map>
-#include <sstream>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -13,6 +11,7 @@
 #include "rooftile/machine/set.hpp"
 #include "rooftile/measure/statistics.hpp"
 #include "rooftile/plan/plan.hpp"
+#include "tests/model/recorded_csv.hpp"
 
 namespace rooftile {
 namespace {
@@ -33,13 +32,8 @@ constexpr const char* mended = "2026-11-21-h200-mended.csv";
 constexpr const char* energies = "2026-11-22-h200-energies.csv";
 
 std::vector<Row> recorded_rows(const std::string& name) {
-    std::ifstream file(ROOFTILE_SOURCE_DIR "/bench/results/history/" + name);
     std::vector<Row> rows;
-    for (std::string line; std::getline(file, line);) {
-        if (line.empty() || line[0] == '#' || line[0] == 'm') continue;
-        std::vector<std::string> field;
-        std::stringstream stream(line);
-        for (std::string text; std::getline(stream, text, ',');) field.push_back(text);
+    for (const std::vector<std::string>& field : recorded_fields(name, "m,")) {
         const auto number = [&](std::size_t i) { return std::stoi(field.at(i)); };
         Row row;
         row.problem = gemm_problem(number(0), number(1), number(2));

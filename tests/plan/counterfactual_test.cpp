@@ -5,33 +5,23 @@
 #include <cmath>
 
 #include "rooftile/machine/registry.hpp"
+#include "rooftile/plan/gemm_variants.hpp"
 
 namespace rooftile {
 namespace {
 
-/// Nothing left to search.
-GemmRequest fixed_to(const GemmConfig& c) {
-    GemmRequest r;
-    r.tile_m = c.tile_m, r.tile_n = c.tile_n, r.tile_k = c.tile_k;
-    r.stages = c.stages;
-    r.consumer_warpgroups = c.consumer_warpgroups;
-    r.schedule = c.schedule;
-    r.cluster_m = c.cluster_m, r.cluster_n = c.cluster_n;
-    r.order = c.order;
-    if (c.order == Order::grouped || c.order == Order::serpentine) r.group = c.group;
-    r.split_k = c.split_k;
-    r.ctas_per_sm = c.ctas_per_sm;
-    r.deferred_store = c.deferred_store;
-    r.top = 1;
-    r.simulate = false;
-    return r;
+/// Nothing left to search, by the closed form.
+GemmRequest closed_form_of(const GemmConfig& config) {
+    GemmRequest request = fixed_to(config);
+    request.simulate = false;
+    return request;
 }
 
 /// The planner's own times of the same configurations on another machine.
 std::vector<double> times_on(const Machine& machine, const Plans& plans) {
     std::vector<double> times;
     for (const GemmPlan& plan : plans.plans) {
-        const auto outcome = derive(machine, plans.problem, fixed_to(plan.config));
+        const auto outcome = derive(machine, plans.problem, closed_form_of(plan.config));
         const auto* found = std::get_if<Plans>(&outcome);
         times.push_back(found ? found->plans.front().prediction.time_us.value_or(INFINITY) : INFINITY);
     }
