@@ -245,6 +245,22 @@ TEST(FuseCode, KeptWeightsAndGridMeetingsCompileClean) {
     EXPECT_GE(far, 2);
 }
 
+/// Two walks of a row that read the same weights from memory.
+TEST(FuseCode, WeightsThatTwoWalksReadCompileClean) {
+    const auto outcome =
+        derive(machine_by_id("h200-sxm"),
+               made("y = softmax(x * g) + b", {"x:bf16[270,40000]", "g:bf16[40000]", "b:bf16[40000]"}),
+               {.home = FuseHome::ring, .top = 64});
+    int from_memory = 0;
+    for (const FusePlan& plan : std::get<FusePlans>(outcome).plans) {
+        if (plan.config.early_weights) continue;
+        const Source source = fuse_source(plan);
+        EXPECT_EQ(unclean(compile_source(source)).value_or(""), "") << source.text;
+        ++from_memory;
+    }
+    EXPECT_GE(from_memory, 1);
+}
+
 /// Which vectors of which rows the threads of a launch store, by the text's own index arithmetic; -1: one
 /// that does not exist.
 std::map<std::pair<std::int64_t, std::int64_t>, int> covered(const FusePlan& plan) {
