@@ -106,6 +106,11 @@ FuseHardware fuse_hardware(const Machine& m, std::vector<std::string>& unknown) 
     return hw;
 }
 
+double cluster_start_cycles(const FuseHardware& hw, double size) {
+    constexpr double growth = 1.1;  // a doubling: the places of a whole cluster are free later than one CTA's
+    return most_known(hw.cluster_start, 0) * (1 + growth * (std::log2(size) - 1));
+}
+
 double cluster_sms(const Machine& machine, int size) {
     const double all = machine.count("sm.count").value_or(unknown_number);
     if (size <= 1) return all;

@@ -42,6 +42,9 @@ struct FuseHardware {
 /// Keys that are unknown are appended to `unknown`, once each.
 FuseHardware fuse_hardware(const Machine& machine, std::vector<std::string>& unknown);
 
+/// Cycles that a cluster of `size` CTAs starts later than one CTA does; 0 where cluster.start is unknown.
+double cluster_start_cycles(const FuseHardware& hw, double size);
+
 /// SMs that clusters of `size` CTAs can use; all where nobody measured it.
 double cluster_sms(const Machine& machine, int size);
 

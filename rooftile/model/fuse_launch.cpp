@@ -198,9 +198,7 @@ double waiting_cycles(const FuseHardware& hw, const Program& p, const ProgramWor
     if (!l.early_weights)
         cycles += (l.staged ? std::pow(l.items, late_growth) * late_shared : l.items * late_registers)
                   * work.shared_loads * most_known(hw.l2_latency, 0);
-    // Places of a whole cluster are free later than those of one CTA.
-    constexpr double growth = 1.1;  // a doubling
-    if (l.cluster > 1) cycles += most_known(hw.cluster_start, 0) * (1 + growth * (std::log2(l.cluster) - 1));
+    if (l.cluster > 1) cycles += cluster_start_cycles(hw, l.cluster);
     return cycles;
 }
 

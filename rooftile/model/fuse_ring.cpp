@@ -27,8 +27,6 @@ constexpr double late_weights = 0.4, vector_elements = 8;
 // A meeting of CTAs through L2: one tells, all look again and again, and the last of so many is awaited: L2
 // latencies. Rows of 1048576 over 32 and 64 CTAs take 6 to 9 thousand cycles more than they compute.
 constexpr double far_latencies = 25;
-// Places of a whole cluster are free later than those of one CTA, as in fuse_launch: a doubling.
-constexpr double cluster_growth = 1.1;
 // How sharply a row's computation and its DRAM time, which overlap, turn into the longer of the two. With 12,
 // hand-written softmax kernels on an H200 (2048 x 65536 in clusters of 1, 2 and 4: 148.6, 151.5 and 159 us;
 // 1024 x 262144 in clusters of 4 and 8: 291 and 279 us) fall in their measured order.
@@ -106,8 +104,7 @@ FuseFlow ring_flow(const FuseHardware& hw, const Program& p, const ProgramWork& 
 
     // The last row's meeting and result, half of what it takes, overlap with no loads.
     double ends = loaded - hw.dram_latency + (meeting + row_cycles) / 2 + most_known(hw.cta_start, 0);
-    if (l.cluster > 1 && !l.far)
-        ends += most_known(hw.cluster_start, 0) * (1 + cluster_growth * (std::log2(l.cluster) - 1));
+    if (l.cluster > 1 && !l.far) ends += cluster_start_cycles(hw, l.cluster);
     f.time.seconds += most_known(ends / hw.clock_hz, 0);
     return f;
 }
