@@ -68,6 +68,7 @@ void add_config_flags(CLI::App& verb, GemmFlags& f) {
     add(verb, group, "--ctas-per-sm", f.ctas_per_sm, "N", "Resident CTAs of an SM");
     add(verb, group, "--deferred-store", f.deferred_store, "on|off",
         "Store a tile between the next one's products; default: on where registers allow");
+    add(verb, group, "--store-n", f.store_n, "N", "Columns of C that one store takes");
     add(verb, group, "--pdl", f.pdl, "on|off",
         "Start beside the end of the kernel before (programmatic dependent launch); default: on");
     add(verb, group, "--evict-first", f.evict_first, "none|LETTERS",
@@ -184,6 +185,7 @@ GemmRequest request_of(const GemmFlags& f, int default_top) {
     r.group = number_if("--group", f.group, most_tile);
     r.split_k = number_if("--split-k", f.split_k, most_tile);
     r.ctas_per_sm = number_if("--ctas-per-sm", f.ctas_per_sm, most_small);
+    r.store_n = number_if("--store-n", f.store_n, most_tile);
     if (!f.schedule.empty()) r.schedule = Schedule(one_of("--schedule", f.schedule, schedules));
     if (!f.order.empty()) r.order = Order(one_of("--order", f.order, orders));
     if (!f.deferred_store.empty())

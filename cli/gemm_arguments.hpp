@@ -22,7 +22,7 @@ struct GemmFlags {
     std::string machine;
     std::vector<std::string> set;
     std::string tile, stages, consumer_warpgroups, schedule, cluster, order, group, split_k, ctas_per_sm;
-    std::string deferred_store, pdl, evict_first;
+    std::string deferred_store, store_n, pdl, evict_first;
     std::string top;
 };
 

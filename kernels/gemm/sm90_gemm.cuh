@@ -4,7 +4,7 @@
 // `stages` tiles of A and B full by TMA; consumers multiply each tile with wgmma, one step running while the
 // next is issued, and hand the stage back. The grid is persistent: CTAs (or clusters of them) walk the tiles
 // of C in a given order, so the ring runs on into the next tile while this one is stored. C goes from
-// registers through swizzled slabs of shared memory to TMA stores. Where registers allow it the finished tile
+// registers through slabs of shared memory to TMA stores. Where registers allow it the finished tile
 // waits in C's own type, and its stores stand between the products of the next tile's first steps
 // (deferred_store): the matrix units do not wait for them.
 //
@@ -127,9 +127,10 @@ __global__ void __launch_bounds__(C.threads(), C.ctas_per_sm)
     sm90_gemm(const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b,
               const __grid_constant__ TensorMap map_c, const __grid_constant__ GemmArguments args) {
     static_assert(obeys_the_hardware<C>());
-    extern __shared__ __align__(1024) unsigned char memory[];
-    const unsigned mask = Sm90GemmConfig::tile_alignment - 1;
-    const Sm90Shared<C> shared{(ptx::shared_address(memory) + mask) & ~mask};
+    extern __shared__ __align__(Sm90GemmConfig::tile_alignment) unsigned char memory[];
+    const Sm90Shared<C> shared{ptx::shared_address(memory)};
+    // A swizzle counts rows from address bits: tiles that began elsewhere would be read wrongly.
+    if (shared.base % Sm90GemmConfig::tile_alignment != 0) __trap();
     set_up<C>(shared);
     // Launched as a programmatic dependent, all up to here ran beside the end of the kernel before; nothing
     // that it writes or reads is touched before the wait. The next kernel may do the same as soon as an SM is

@@ -23,6 +23,7 @@ struct Sm90GemmConfig {
     /// ldc, and it writes whole 16-byte pieces, past column n into the padding (docs/facts.md).
     bool tma_store;
     bool deferred_store = false;  ///< C leaves between the next tile's first products
+    int store_n = 0;              ///< columns of C that one TMA store takes; 0: as swizzled_columns() says
     /// Loads of A and B, stores of C carry the policy that the arguments name; else the instruction has no
     /// hint.
     bool load_policy = false, store_policy = false;
@@ -37,9 +38,9 @@ struct Sm90GemmConfig {
     static constexpr int element_bytes = 2;
     static constexpr int barrier_bytes = 8;      ///< one mbarrier
     static constexpr int tile_alignment = 1024;  ///< of a 128-byte-swizzled tile: 8 rows of 128 B
+    static constexpr int sector_columns = 16;    ///< 32 B, the least that L2 writes whole
 
     // What this kernel's code fixes.
-    static constexpr int warp_rows = 16;       ///< of a slab that one warp stores
     static constexpr int slabs_in_flight = 2;  ///< C slabs a consumer warpgroup stores through
 
     /// Registers beyond the accumulators: descriptors, addresses, loop state, conversion; predicated stores
@@ -79,23 +80,42 @@ struct Sm90GemmConfig {
     /// fp32 sums of one tile, which the parts of K leave in the ring for each other.
     constexpr int exchange_bytes() const { return split_k > 1 ? tile_m * tile_n * 4 : 0; }
 
-    /// Columns of one C slab: the widest swizzle span that divides what a CTA stores.
-    constexpr int slab_n() const {
-        const int n = share_n();
-        return n % 64 == 0 ? 64 : n % 32 == 0 ? 32 : n % 16 == 0 ? 16 : 8;
+    // A warp writes a C slab by 8x8 matrices, eight rows at once, which should lie in different banks: by a
+    // swizzle, or, two at a time, because a row is an odd number of 32-byte sectors long. Rows of other lengths
+    // write parts of sectors, which L2 takes slowly (docs/facts.md).
+
+    /// The widest swizzle span that divides `columns`.
+    static constexpr int swizzled_columns(int columns) {
+        return columns % 64 == 0 ? 64 : columns % 32 == 0 ? 32 : columns % 16 == 0 ? 16 : 8;
     }
+    /// The widest divisor of `columns`, a multiple of 16, that is an odd number of sectors.
+    static constexpr int odd_columns(int columns) {
+        while (columns % (2 * sector_columns) == 0) columns /= 2;
+        return columns;
+    }
+    /// Columns of one C slab.
+    constexpr int slab_n() const { return store_n > 0 ? store_n : swizzled_columns(share_n()); }
+    /// Whether it is of the second kind.
+    constexpr bool wide_slabs() const { return slab_n() != swizzled_columns(slab_n()); }
+    /// Of a slab's rows; 0: they lie as they are.
+    constexpr int slab_swizzle_bytes() const {
+        return wide_slabs() || slab_n() == 8 ? 0 : slab_n() * element_bytes;
+    }
+    /// Rows of a slab that one warp stores; half of its rows where they are wide.
+    constexpr int warp_rows() const { return wide_slabs() ? 8 : 16; }
+    constexpr int halves() const { return 16 / warp_rows(); }
     constexpr int slabs_of_a_row() const { return share_n() / slab_n(); }
     /// That a warpgroup stores of a tile.
-    constexpr int slabs() const { return wgmma_rows() * slabs_of_a_row(); }
-    constexpr int slab_bytes() const { return wgmma_m * slab_n() * element_bytes; }
+    constexpr int slabs() const { return wgmma_rows() * halves() * slabs_of_a_row(); }
+    constexpr int slab_bytes() const { return 4 * warp_rows() * slab_n() * element_bytes; }
     constexpr int epilogue_bytes() const {
         return tma_store ? consumer_warpgroups * slabs_in_flight * slab_bytes() : 0;
     }
     /// Full and empty of each stage; two for the exchange between parts of K.
     constexpr int all_barrier_bytes() const { return (2 * stages + (split_k > 1 ? 2 : 0)) * barrier_bytes; }
 
-    /// Everything but the stages: epilogue, barriers, and the slack that aligns the first tile.
-    constexpr int reserved_bytes() const { return epilogue_bytes() + all_barrier_bytes() + tile_alignment; }
+    /// Everything but the stages.
+    constexpr int reserved_bytes() const { return epilogue_bytes() + all_barrier_bytes(); }
     constexpr int shared_bytes() const { return stages * stage_bytes() + reserved_bytes(); }
 
     friend constexpr bool operator==(const Sm90GemmConfig&, const Sm90GemmConfig&) = default;

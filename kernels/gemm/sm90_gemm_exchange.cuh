@@ -26,8 +26,9 @@ struct SumsOfParts {
             from[p] =
                 ptx::map_to_rank(first_slot(shared) + walk.part * share_bytes, p * C.peers() + walk.rank);
     }
-    template <int count>
+    template <int stride = 1, int count>
     __device__ void pairs(unsigned (&to)[count], int i, int j) const {
+        static_assert(stride == 1, "whole slots");
         float d[2 * count];
         take(d, i, j);
 #pragma unroll

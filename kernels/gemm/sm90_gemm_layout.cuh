@@ -27,6 +27,9 @@ constexpr bool obeys_the_hardware() {
     static_assert(C.split_k == 1 || C.schedule == Schedule::cooperative,
                   "the parts' sums take the whole ring");
     static_assert(C.split_k == 1 || C.tile_n % (8 * C.split_k) == 0, "each part stores whole 8x8 matrices");
+    static_assert(!C.tma_store || C.share_n() % C.slab_n() == 0, "whole slabs");
+    static_assert(!C.tma_store || !C.wide_slabs() || (C.slab_n() % 32 == 16 && C.split_k == 1),
+                  "rows of an odd number of sectors; sums of parts come row by row of both halves");
     static_assert(C.exchange_bytes() <= C.stages * C.stage_bytes(), "the ring holds a tile's fp32 sums");
     static_assert(!C.deferred_store || (C.schedule == Schedule::cooperative && C.split_k == 1 && C.tma_store),
                   "a deferred store needs its warpgroup on every tile, whole sums, and TMA");
@@ -41,7 +44,7 @@ __device__ inline int ceil_div(int x, int y) { return (x - 1) / y + 1; }
 inline constexpr int sm90_turn_barrier = 4;  ///< + warpgroup: ping-pong's "your turn to multiply"
 inline constexpr int sm90_ring_barrier = 6;  ///< split-K: "no wgmma reads the ring any more"
 
-/// Shared memory from the first 1024-byte boundary: stages of A then B, slabs, barriers.
+/// Shared memory: stages of A then B, slabs, barriers.
 template <Sm90GemmConfig C>
 struct Sm90Shared {
     unsigned base;

@@ -13,15 +13,16 @@ template <Sm90GemmConfig C>
 using Sm90Accumulators = float[C.wgmma_rows()][C.row_accumulators()];
 
 /// What a CTA stores of a tile, share_n columns wide: pairs() gives a thread's values of the i-th wgmma in
-/// C's type, two columns a register, from accumulator j of the share on.
+/// C's type, two columns a register, from accumulator j of the share on; with a `stride` of 2 every other two,
+/// which are those of every other row of 8x8 matrices.
 template <Sm90GemmConfig C>
 struct OwnSums {
     const Sm90Accumulators<C>& sums;
-    template <int count>
+    template <int stride = 1, int count>
     __device__ void pairs(unsigned (&to)[count], int i, int j) const {
 #pragma unroll
         for (int e = 0; e < count; ++e)
-            to[e] = ptx::pack2<C.type>(sums[i][j + 2 * e], sums[i][j + 2 * e + 1]);
+            to[e] = ptx::pack2<C.type>(sums[i][j + 2 * stride * e], sums[i][j + 2 * stride * e + 1]);
     }
 };
 
@@ -33,10 +34,10 @@ struct KeptSums {
 #pragma unroll
         for (int i = 0; i < C.wgmma_rows(); ++i) OwnSums<C>{sums}.pairs(kept[i], i, 0);
     }
-    template <int count>
+    template <int stride = 1, int count>
     __device__ void pairs(unsigned (&to)[count], int i, int j) const {
 #pragma unroll
-        for (int e = 0; e < count; ++e) to[e] = kept[i][j / 2 + e];
+        for (int e = 0; e < count; ++e) to[e] = kept[i][j / 2 + stride * e];
     }
 };
 
@@ -53,40 +54,60 @@ struct Sm90Target {
     int m = 0, n = 0;  ///< of the tile's first element
 };
 
-/// Slab `s` of a tile, [64][slab_n]: registers -> swizzled shared memory -> TMA. Each warp stores its own 16
-/// rows and waits for no other warp.
+/// A warp's share of a slab, [warp_rows][slab_n], to `to`. `i`: of the tile's 64-row wgmmas; `half`: which rows
+/// of the warp's 16; `column`: of the tile.
 template <Sm90GemmConfig C, class Sums>
-__device__ void store_slab(const Sums& sums, Sm90Target<C>& target, int s) {
+__device__ void write_slab(unsigned to, const Sums& sums, int i, int half, int column) {
     constexpr int slab_n = C.slab_n();
     constexpr int row_bytes = slab_n * Sm90GemmConfig::element_bytes;
-    constexpr unsigned swizzle_mask =
-        row_bytes / 16 - 1;  // 16-byte chunks of a row, xored with address bits 7-9
-    const int i = s / C.slabs_of_a_row(), column = s % C.slabs_of_a_row() * slab_n;
-    const int warp = ptx::warp_uniform(threadIdx.x % Sm90GemmConfig::warpgroup_threads / 32);
     const int lane = threadIdx.x % 32;
-    const int first_row = warp * Sm90GemmConfig::warp_rows;
-    const unsigned row = first_row + lane % 16;  // this lane's row address for stmatrix
-    const unsigned to = target.shared.slab(target.warpgroup, target.slab);
-    unsigned pairs[slab_n / 4];
-    sums.pairs(pairs, i, column / 2);
+    if constexpr (C.wide_slabs()) {
+        unsigned pairs[slab_n / 8];  // of one half, one from each matrix
+        sums.template pairs<2>(pairs, i, column / 2 + 2 * half);
+        const unsigned row = to + lane % 8 * row_bytes;
+#pragma unroll
+        for (int j = 0; j + 32 <= slab_n; j += 32) {
+            const unsigned* d = &pairs[j / 8];
+            ptx::store_matrix_x4(row + (j + lane / 8 * 8) * 2, d[0], d[1], d[2], d[3]);
+        }
+        constexpr int rest = slab_n / 32 * 32;  // 16 columns: the sectors are an odd number
+        ptx::store_matrix_x2(row + (rest + lane / 8 % 2 * 8) * 2, pairs[rest / 8], pairs[rest / 8 + 1]);
+    } else {
+        unsigned pairs[slab_n / 4];
+        sums.pairs(pairs, i, column / 2);
+        const unsigned row = lane % 16;
+        if constexpr (slab_n == 8) {
+            ptx::store_matrix_x2(to + row * row_bytes, pairs[0], pairs[1]);
+        } else {
+            // 16-byte chunks of a row, xored with address bits 7-9. A slab begins where these are those of `to`.
+            constexpr unsigned swizzle_mask = row_bytes / 16 - 1;
+#pragma unroll
+            for (int j = 0; j < slab_n; j += 16) {
+                const unsigned* d = &pairs[j / 4];
+                const unsigned at = to + row * row_bytes + (j * 2 + lane / 16 * 16);
+                ptx::store_matrix_x4(at ^ ((at >> 7 & swizzle_mask) << 4), d[0], d[1], d[2], d[3]);
+            }
+        }
+    }
+}
+
+/// Slab `s` of a tile: registers -> shared memory -> TMA. Each warp stores its own rows and waits for no other
+/// warp.
+template <Sm90GemmConfig C, class Sums>
+__device__ void store_slab(const Sums& sums, Sm90Target<C>& target, int s) {
+    const int column = s % C.slabs_of_a_row() * C.slab_n();
+    const int half = s / C.slabs_of_a_row() % C.halves(), i = s / C.slabs_of_a_row() / C.halves();
+    const int warp = ptx::warp_uniform(threadIdx.x % Sm90GemmConfig::warpgroup_threads / 32);
+    const unsigned from = target.shared.slab(target.warpgroup, target.slab)
+                          + warp * C.warp_rows() * C.slab_n() * Sm90GemmConfig::element_bytes;
     // The store that last read this slab must be done with it before anyone overwrites it.
     if (ptx::elect_one()) ptx::tma_store_wait_read<Sm90GemmConfig::slabs_in_flight - 1>();
     __syncwarp();
-    if constexpr (slab_n == 8) {
-        ptx::store_matrix_x2(to + row * row_bytes, pairs[0], pairs[1]);
-    } else {
-#pragma unroll
-        for (int j = 0; j < slab_n; j += 16) {
-            const unsigned* d = &pairs[j / 4];
-            const unsigned offset = row * row_bytes + (j * 2 + lane / 16 * 16);
-            ptx::store_matrix_x4(to + (offset ^ ((offset >> 7 & swizzle_mask) << 4)), d[0], d[1], d[2], d[3]);
-        }
-    }
+    write_slab<C>(from, sums, i, half, column);
     ptx::fence_async_proxy();
     __syncwarp();
     if (ptx::elect_one()) {  // the same lane every time: a lane waits for its own stores only
-        const unsigned from = to + first_row * row_bytes;
-        const int x = target.n + column, y = target.m + 64 * i + first_row;
+        const int x = target.n + column, y = target.m + 64 * i + 16 * warp + 8 * half;
         constexpr bool leaves = C.left_out != LeftOut::store;
         if constexpr (leaves && C.store_policy)
             ptx::tma_store_2d(target.map_c, from, x, y, target.args.c_policy);

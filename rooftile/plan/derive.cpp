@@ -65,7 +65,7 @@ std::string wall_text(const Request& r, const Family& family, const SearchResult
     const int stages = r.fixed.stages.value_or(std::max(fit + 1, least_stages));
     if (stages <= fit) return rule();  // too few to hold the sums of parts of K
     return fmt::format(
-        "{}: {} stages: {} x {} = {} B + {} B for C slabs, barriers and alignment > {:.0f} B of shared "
+        "{}: {} stages: {} x {} = {} B + {} B for C slabs and barriers > {:.0f} B of shared "
         "memory "
         "on {}; {} fit{}",
         tile_text(c), stages, stages, f.stage_bytes, std::int64_t{stages} * f.stage_bytes,
@@ -170,13 +170,29 @@ Infeasible all_fall(const Request& r, const Family& family, Reason reason, std::
 // What a request fixes that only one kernel has; null where it fixes nothing of the kind.
 const char* only_of_sm90(const GemmRequest& request) {
     if (request.deferred_store.value_or(false)) return "deferred_store = 1";
+    if (request.store_n) return "store_n";
     if (request.programmatic_launch.value_or(false)) return "programmatic_launch = 1";
     const EvictFirst first = request.evict_first.value_or(EvictFirst{});
     return first.a || first.b || first.c ? "evict_first" : nullptr;
 }
 
-std::vector<std::string> notes(const Machine& machine, const Choice& choice, const GemmHardware& hw) {
+// Of an operand whose rows do not begin at whole sectors of L2 (docs/facts.md 46); empty where they do.
+std::string pitch_note(const char* name, std::int64_t pitch) {
+    constexpr int sector = Sm90GemmConfig::sector_columns;
+    if (pitch % sector == 0) return {};
+    return fmt::format(
+        "{} = {} is no multiple of {} elements: rows begin amid a 32-byte sector, which where counted cost "
+        "16 to "
+        "64 % more bytes from DRAM than this plan says; pad it to {}",
+        name, pitch, sector, ceil_div(pitch, sector) * sector);
+}
+
+std::vector<std::string> notes(const Machine& machine, const GemmProblem& problem, const Choice& choice,
+                               const GemmHardware& hw) {
     std::vector<std::string> out;
+    if (choice.kernel == GemmKernel::sm90_gemm)
+        for (const auto& note : {pitch_note("lda", problem.lda), pitch_note("ldb", problem.ldb)})
+            if (!note.empty()) out.push_back(note);
     if (machine.has("tcgen05"))
         out.emplace_back("tcgen05 is not modelled yet: planned at the rate of mma.sync");
     if (choice.kernel == GemmKernel::sm80_gemm && !choice.async_copy)
@@ -245,7 +261,7 @@ std::variant<Plans, Infeasible> derive(std::shared_ptr<const Machine> shared, co
         [&](auto& result) {
             result.unknown = unknown;
             result.unchecked_walls = unchecked_walls(hw);
-            result.notes = notes(machine, choice, hw);
+            result.notes = notes(machine, problem, choice, hw);
         },
         out);
     return out;

@@ -223,6 +223,29 @@ void deferred_store(const GemmContext& context, const Kept& kept, Derivation& st
         f.deferred_store, "", std::move(limit));
 }
 
+// How wide a slab of C is; wide ones are fewer to wait for.
+void slabs(const GemmContext& context, const Kept& kept, Derivation& steps) {
+    const Footprint& f = kept.footprint;
+    if (f.store_n == 0) return;
+    const int share = kept.candidate.tile.tile_n / kept.candidate.tile.split_k,
+              narrow = Sm90GemmConfig::swizzled_columns(share), wide = Sm90GemmConfig::odd_columns(share);
+    std::string limit = fmt::format("{}: {} columns of a swizzle span", f.store_n, narrow);
+    if (wide > narrow)
+        limit += fmt::format(", {} of an odd number of sectors{}", wide,
+                             f.store_n == wide                    ? ""
+                             : f.deferred_store                   ? ": nobody waits for a deferred store"
+                             : share < kept.candidate.tile.tile_n ? ": not of sums of parts"
+                             : context.request.store_n            ? ""
+                                                                  : ": would cost a stage");
+    steps.add("store_n",
+              chosen(context.request.store_n,
+                     "columns of C a TMA store takes: the widest of whole sectors that costs no stage of the "
+                     "ring   [M13]"),
+              {given("share_n", share, "columns", "tile_n / split_k"),
+               given("stages", kept.stages, "", "an earlier step")},
+              f.store_n, "columns", std::move(limit));
+}
+
 void caching(const GemmContext& context, const Kept& kept, const GemmConfig& config, Derivation& steps) {
     const double bytes = context.problem.compulsory_bytes().value;
     const auto [rows, columns] = cluster_grid(context.problem, kept.candidate.tile);
@@ -280,6 +303,7 @@ void write_choices(const GemmContext& context, const Kept& kept, const GemmConfi
     split(context, kept, steps);
     if (context.kernel != GemmKernel::sm90_gemm) return;
     deferred_store(context, kept, steps);
+    slabs(context, kept, steps);
     caching(context, kept, config, steps);
     launching(context, config, steps);
 }

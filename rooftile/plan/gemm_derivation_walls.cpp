@@ -75,13 +75,13 @@ void capacity_wall(GemmWriter& w) {
         limit = fmt::format("{} stages fit; {} x {} = {} B + {} B > {:.0f} B{}", fit, fit + 1, f.stage_bytes,
                             std::int64_t{fit + 1} * f.stage_bytes,
                             f.reserved_bytes + (fit + 1) * f.stage_overhead, f.shared_limit, w.on());
-    w.steps.add("stages_max",
-                "floor((shared memory of a CTA - reserved) / (stage_bytes + barriers))   [M3, M13]",
-                {w.steps.fact("shared.per_cta"), w.config("ctas_per_sm", w.kept.candidate.tile.ctas_per_sm),
-                 Derivation::given("reserved", f.reserved_bytes, "B", "C slabs and alignment of this kernel"),
-                 w.step("stage_bytes", f.stage_bytes, "B"),
-                 Derivation::given("barriers", f.stage_overhead, "B", "full and empty mbarrier")},
-                std::fmin(most, f.stages_limit), "stages", std::move(limit));
+    w.steps.add(
+        "stages_max", "floor((shared memory of a CTA - reserved) / (stage_bytes + barriers))   [M3, M13]",
+        {w.steps.fact("shared.per_cta"), w.config("ctas_per_sm", w.kept.candidate.tile.ctas_per_sm),
+         Derivation::given("reserved", f.reserved_bytes, "B", "C slabs and other barriers of this kernel"),
+         w.step("stage_bytes", f.stage_bytes, "B"),
+         Derivation::given("barriers", f.stage_overhead, "B", "full and empty mbarrier")},
+        std::fmin(most, f.stages_limit), "stages", std::move(limit));
     if (w.context.kernel == GemmKernel::generic && !std::isnan(w.hw().shared_per_cta)) {
         const double one = std::floor(w.hw().shared_per_cta / f.stage_bytes),
                      two = std::floor(w.hw().shared_per_cta / (2.0 * f.stage_bytes));

@@ -24,6 +24,7 @@ struct GemmCandidate {
     int warpgroups = 0;  ///< that multiply
     Schedule schedule = Schedule::cooperative;
     std::optional<bool> deferred_store{};  ///< empty: wherever it can
+    int store_n = 0;                       ///< 0: the widest that takes no stage from the ring
 };
 /// The order of tiles where nothing else tells candidates apart, whichever the search meets first.
 inline bool precedes(const GemmTile& x, const GemmTile& y) {
@@ -40,7 +41,8 @@ inline GemmCandidate candidate_of(const GemmConfig& c) {
                      .ctas_per_sm = c.ctas_per_sm},
             .warpgroups = c.consumer_warpgroups,
             .schedule = c.schedule,
-            .deferred_store = c.deferred_store};
+            .deferred_store = c.deferred_store,
+            .store_n = c.store_n};
 }
 
 /// Why a candidate fell, or nothing: true where the wall stands in the way.
@@ -79,6 +81,7 @@ struct Footprint {
     double stages_limit = 1e9;  ///< of the instruction set: 2 where nothing is asynchronous
     int stages_least = 2;       ///< that the ring needs for its other uses
     bool deferred_store = false;
+    int store_n = 0;  ///< columns of C a TMA store takes; 0: none does
 
     int shared_bytes(int stages) const { return stages * (stage_bytes + stage_overhead) + reserved_bytes; }
     /// Stages that (stages - 1) steps of the slowest resource need to cover the latency [M5]. A ring deeper

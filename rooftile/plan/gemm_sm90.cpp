@@ -67,7 +67,8 @@ Sm90GemmConfig kernel_config(const GemmProblem& p, const GemmCandidate& c, int s
                           .type = p.a_type,
                           .a_major = p.a_major,
                           .b_major = p.b_major,
-                          .tma_store = stores_by_tma(p)};
+                          .tma_store = stores_by_tma(p),
+                          .store_n = c.store_n};
     give_registers(config, c, r);
     return config;
 }

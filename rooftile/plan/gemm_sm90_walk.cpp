@@ -131,9 +131,10 @@ class Passage {
     bool second_row_stops(int split_k) {
         GemmTile& t = c_.tile;
         t.split_k = config_.split_k = split_k;
-        if (parts_stop() || entry_stops()) return true;
+        if (parts_stop() || slabs_stop() || entry_stops()) return true;
         give_registers(config_, c_, residency_.registers.for_need(f_.registers));
         f_.deferred_store = config_.deferred_store;
+        config_.store_n = f_.store_n = store_columns();
         f_.exchange = exchange_cycles(hw_, t);
         f_.k_steps = split_k == 1 ? figures_.k_blocks : ceil_div(figures_.k_blocks, split_k);
         f_.reserved_bytes = config_.reserved_bytes() - f_.stage_overhead;  // config was made with one stage
@@ -179,6 +180,36 @@ class Passage {
                 "the columns, eight at a time"));
         const char* bar = defers_ ? bars_deferred_store(config_) : nullptr;
         return bar && stop(Wall::at(Reason::instruction, 1, 0, bar));
+    }
+
+    // Slabs that the kernel can write.
+    bool slabs_stop() {
+        const int share = config_.share_n(), odd = 2 * Config::sector_columns;
+        if (c_.store_n == 0 || !config_.tma_store || c_.store_n == Config::swizzled_columns(share))
+            return false;
+        if (config_.split_k == 1 && share % c_.store_n == 0 && c_.store_n % odd == Config::sector_columns)
+            return false;
+        return stop(
+            Wall::at(Reason::instruction, Config::swizzled_columns(share), c_.store_n,
+                     "store_n = {available} must be {needed}, or, with K in one piece, sixteen times an "
+                     "odd number that divides tile_n"));
+    }
+
+    // Wide slabs mean fewer stores to wait for; but not with a store that nobody waits for, and not at the
+    // price of a stage. The ring has as many stages as fit.
+    int store_columns() const {
+        if (!config_.tma_store) return 0;
+        if (c_.store_n > 0) return c_.store_n;
+        const int share = config_.share_n(), narrow = Config::swizzled_columns(share),
+                  wide = Config::odd_columns(share);
+        if (wide <= narrow || config_.deferred_store || config_.split_k > 1) return narrow;
+        const auto stages = [&](int columns) {
+            Config config = config_;
+            config.store_n = columns;
+            return whole((f_.shared_limit - config.reserved_bytes() + f_.stage_overhead)
+                         / (f_.stage_bytes + f_.stage_overhead));
+        };
+        return stages(wide) >= stages(narrow) ? wide : narrow;
     }
 
     // Threads an SM holds; and one m64nN must fit the registers a thread has at entry, whatever setmaxnreg
@@ -340,7 +371,7 @@ void Sm90GemmFamily::walk(const GemmHardware& hw, const GemmProblem& problem, co
                           GemmVisitor& visitor) const {
     static constexpr int warpgroups[] = {1, 2, 3}, ctas[] = {1, 2};
     std::vector<Cluster> clusters = clusters_of(request);
-    GemmCandidate c{.deferred_store = request.deferred_store};
+    GemmCandidate c{.deferred_store = request.deferred_store, .store_n = request.store_n.value_or(0)};
     GemmTile& t = c.tile;
     Residency other;
     std::vector<int> parts;  // of K, worth a look

@@ -48,6 +48,7 @@ struct GemmConfig {
     /// writes nothing until that has ended.
     bool programmatic_launch = true;
     bool deferred_store = false;  ///< a finished tile leaves between the next one's first products
+    int store_n = 0;              ///< columns of C that one TMA store takes; 0: C leaves otherwise
     /// How L2 keeps what is read of A and B and written of C.
     CachePolicy a_policy = CachePolicy::normal, b_policy = CachePolicy::normal,
                 c_policy = CachePolicy::normal;
@@ -197,7 +198,7 @@ struct Infeasible {
 /// What the caller fixes; the rest is searched.
 struct GemmRequest {
     std::optional<int> tile_m{}, tile_n{}, tile_k{}, stages{}, consumer_warpgroups{}, cluster_m{},
-        cluster_n{}, group{}, split_k{}, ctas_per_sm{};
+        cluster_n{}, group{}, split_k{}, ctas_per_sm{}, store_n{};
     std::optional<Schedule> schedule{};
     std::optional<Order> order{};
     std::optional<bool> programmatic_launch{}, deferred_store{};

@@ -52,11 +52,11 @@ PlanQuestion::PlanQuestion(const GemmProblem& problem, const GemmRequest& reques
     put(m, n, k, a_type, b_type, c_type, accumulate_type, a_major, b_major, lda, ldb, ldc, batch, alpha,
         beta);
     const auto& [tile_m, tile_n, tile_k, stages, consumer_warpgroups, cluster_m, cluster_n, group, split_k,
-                 ctas_per_sm, schedule, order, programmatic_launch, deferred_store, evict_first, top,
+                 ctas_per_sm, store_n, schedule, order, programmatic_launch, deferred_store, evict_first, top,
                  buildable_only, simulate] = request;
     put(tile_m, tile_n, tile_k, stages, consumer_warpgroups, cluster_m, cluster_n, group, split_k,
-        ctas_per_sm, schedule, order, programmatic_launch, deferred_store, evict_first, top, buildable_only,
-        simulate);
+        ctas_per_sm, store_n, schedule, order, programmatic_launch, deferred_store, evict_first, top,
+        buildable_only, simulate);
 }
 
 std::size_t PlanQuestion::hash() const { return XXH3_64bits(bytes_.data(), size_); }

@@ -249,6 +249,7 @@ Json config_json(const GemmConfig& c) {
             {"split_k", c.split_k},
             {"ctas_per_sm", c.ctas_per_sm},
             {"deferred_store", c.deferred_store},
+            {"store_n", c.store_n},
             {"programmatic_launch", c.programmatic_launch},
             {"evict_first", evict_first_letters(c)}};
 }

@@ -112,6 +112,7 @@ GemmConfig gemm_config_of(const Json& c) {
     config.group = number("group"), config.split_k = number("split_k");
     config.ctas_per_sm = number("ctas_per_sm");
     config.deferred_store = c.at("deferred_store").get<bool>();
+    if (c.contains("store_n") && c.at("store_n") != 0) config.store_n = number("store_n");
     config.programmatic_launch = c.at("programmatic_launch").get<bool>();
     const auto first = c.at("evict_first").get<std::string>();
     if (first.find_first_not_of("abc") != std::string::npos)

@@ -41,7 +41,9 @@ struct Configs {
                 const int stages = footprint.stages_max(most_stages);
                 if (stages < footprint.stages_least) return;
                 const RegisterSplit split{0, footprint.producer_registers, footprint.consumer_registers};
-                configs.insert(kernel_config(problem, candidate, stages, split));
+                GemmCandidate chosen = candidate;
+                chosen.store_n = footprint.store_n;
+                configs.insert(kernel_config(problem, chosen, stages, split));
             }
         } collect(*this, problem);
         family.walk(hw, problem, GemmRequest{}, collect);

@@ -76,7 +76,12 @@ constexpr Fixed configurations[] = {{128, 256},
                                     {256, 160, cooperative, 1, 2, Order::row, 1, 1, false},
                                     {128, 256, cooperative, 2, 1, Order::row, 1, 1, true, true, all},
                                     {64, 64, cooperative, 1, 1, Order::row, 1, 2, true, true, only_b},
-                                    {128, 192, pingpong, 1, 1, Order::grouped, 4, 1, true, true, only_c}};
+                                    {128, 192, pingpong, 1, 1, Order::grouped, 4, 1, true, true, only_c},
+                                    {256, 176, cooperative, 1, 2, Order::serpentine, 3},
+                                    {64, 240, pingpong},
+                                    {128, 144, pingpong, 2, 1, Order::grouped, 2},
+                                    {128, 224, cooperative, 1, 1, Order::row, 1, 1, false},
+                                    {64, 144, cooperative, 1, 1, Order::column, 1, 2}};
 
 GemmRequest request_of(const Fixed& f) {
     GemmRequest r;

@@ -33,7 +33,7 @@ TEST(GemmLaunch, TheNameHoldsEveryMemberByName) {
         ".split_k=1, .ctas_per_sm=1, .producer_registers=40, .consumer_registers=232, "
         ".type=rooftile::Type::bf16, "
         ".a_major=rooftile::Major::k, .b_major=rooftile::Major::k, .tma_store=true, "
-        ".deferred_store=false, .load_policy=false, .store_policy=false}>");
+        ".deferred_store=false, .store_n=0, .load_policy=false, .store_policy=false}>");
     Sm90GemmConfig other = base;
     other.schedule = Schedule::pingpong;
     other.type = Type::fp16;
@@ -207,12 +207,30 @@ TEST(GemmLaunch, TheSlabFollowsTheTile) {
     }
 }
 
+// 208 columns are 13 sectors: eight rows of them begin in four different groups of banks as they are.
+TEST(GemmLaunch, ASlabOfAnOddNumberOfSectorsIsNotSwizzled) {
+    EXPECT_EQ(Sm90GemmConfig::odd_columns(208), 208);
+    EXPECT_EQ(Sm90GemmConfig::odd_columns(224), 112);
+    EXPECT_EQ(Sm90GemmConfig::odd_columns(192), 48);
+    EXPECT_EQ(Sm90GemmConfig::odd_columns(256), 16);
+    Sm90GemmConfig config = base;
+    config.tile_n = 208;
+    EXPECT_EQ(config.slabs_of_a_row(), 13);
+    config.store_n = 208;
+    EXPECT_EQ(config.slabs_of_a_row(), 1);
+    EXPECT_EQ(config.slabs(), 2 * config.wgmma_rows());
+    const GemmTensors tensors = gemm_tensors(config, {64, 192, 64, 64, 64, 192}, at(16), at(16), at(16));
+    EXPECT_EQ(tensors.c.box_inner, 208);
+    EXPECT_EQ(tensors.c.box_outer, 8);
+    EXPECT_EQ(tensors.c.swizzle_bytes, 0);
+}
+
 TEST(GemmLaunch, ThePartsOfKStoreSharesOfTheColumns) {
     for (auto [tile_n, split_k, slab, swizzle] : {std::tuple{256, 2, 64, 128},
                                                   {256, 8, 32, 64},
                                                   {192, 3, 64, 128},
                                                   {128, 8, 16, 32},
-                                                  {64, 8, 8, 16}}) {
+                                                  {64, 8, 8, 0}}) {
         Sm90GemmConfig config = base;
         config.tile_n = tile_n;
         config.split_k = split_k;

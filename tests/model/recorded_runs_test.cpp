@@ -7,6 +7,7 @@
 #include <tuple>
 #include <vector>
 
+#include "kernels/gemm/sm90_gemm_config.hpp"
 #include "rooftile/machine/registry.hpp"
 #include "rooftile/machine/set.hpp"
 #include "rooftile/measure/statistics.hpp"
@@ -47,6 +48,7 @@ std::vector<Row> recorded_rows(const std::string& name) {
                                                  : Order::grouped;
         if (r.order != Order::row && r.order != Order::column) r.group = number(11);
         r.split_k = number(12), r.ctas_per_sm = number(13), r.top = 1;
+        r.store_n = Sm90GemmConfig::swizzled_columns(*r.tile_n / *r.split_k);  // as all of them stored C
         r.simulate = false;
         row.time_us = std::stod(field.at(14));
         rows.push_back(row);

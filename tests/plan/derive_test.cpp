@@ -242,6 +242,50 @@ TEST(Derive, AStoreIsDeferredWhereRegistersAllow) {
     EXPECT_NE(refusal(h100, problem, request).message.find("pingpong"), std::string::npos);
 }
 
+TEST(Derive, RowsThatBeginAmidASectorAreNamed) {
+    const Machine h200 = machine_by_id("h200-sxm");
+    GemmProblem problem = gemm_problem(500, 900, 1000);  // 2000 B: 62.5 sectors
+    const std::vector<std::string> said = plans(h200, problem).notes;
+    ASSERT_EQ(said.size(), 2u);
+    EXPECT_TRUE(said[0].starts_with("lda = 1000 is no multiple of 16 elements")) << said[0];
+    EXPECT_TRUE(said[1].ends_with("pad it to 1008")) << said[1];
+    problem.lda = problem.ldb = 1008;
+    EXPECT_TRUE(plans(h200, problem).notes.empty());
+}
+
+// An SM of the H100 has 232448 B for a CTA. Three stages of 256x208 are 178176 B, their barriers 48; slabs of
+// 32 x 208 for two warpgroups, two in flight, 53248: they fit. Five of 128x208 are 215040 B: beside them
+// only slabs of 16 columns do, 8192 B.
+TEST(Derive, SlabsAreWideWhereTheyTakeNoStage) {
+    const Machine h100 = machine_by_id("h100-sxm");
+    const GemmProblem problem = gemm_problem(8192, 8192, 8192);
+    GemmRequest request;
+    request.tile_m = 256, request.tile_n = 208, request.schedule = Schedule::cooperative;
+    request.split_k = 1;
+    const GemmPlan wide = plans(h100, problem, request).plans.front();
+    EXPECT_EQ(wide.config.store_n, 208);
+    EXPECT_EQ(wide.config.stages, 3);
+    EXPECT_EQ(*wide.resources.shared_bytes, 178176 + 48 + 53248);
+    EXPECT_EQ(kernel_config(wide).slab_n(), 208);
+    EXPECT_EQ(step(wide, "store_n").value, 208);
+    request.store_n = 16;
+    const GemmPlan narrow = plans(h100, problem, request).plans.front();
+    EXPECT_EQ(narrow.config.store_n, 16);
+    EXPECT_GT(*narrow.prediction.time_us, *wide.prediction.time_us);
+    request.store_n = 104;  // six and a half sectors
+    EXPECT_EQ(refusal(h100, problem, request).reason, Reason::instruction);
+    request.store_n.reset();
+    request.tile_m = 128, request.schedule = Schedule::pingpong;
+    const GemmPlan deep = plans(h100, problem, request).plans.front();
+    EXPECT_EQ(deep.config.stages, 5);
+    EXPECT_EQ(deep.config.store_n, 16);
+    EXPECT_NE(step(deep, "store_n").limit.find("would cost a stage"), std::string::npos);
+    // Nobody waits for a deferred store; what cannot leave by TMA has no slabs.
+    request.schedule = Schedule::cooperative, request.consumer_warpgroups = 2;
+    EXPECT_EQ(plans(h100, problem, request).plans.front().config.store_n, 16);
+    EXPECT_EQ(plans(h100, gemm_problem(512, 511, 512)).plans.front().config.store_n, 0);
+}
+
 TEST(Derive, L2DropsFirstWhatTheRequestSaysAndElseNothing) {
     const Machine h100 = machine_by_id("h100-sxm");
     GemmRequest request;

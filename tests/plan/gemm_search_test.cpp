@@ -138,11 +138,12 @@ TEST(Sm90GemmFamily, WalksPastTheWallsThatEachCandidateMeets) {
             candidate.tile.warp_m = candidate.tile.store_boxes = 0;  // examine() completes it
             Footprint f;
             EXPECT_FALSE(family.examine(hw, p, candidate, f));
-            EXPECT_EQ(std::tie(f.threads, f.registers, f.producer_registers, f.consumer_registers,
-                               f.stage_bytes, f.reserved_bytes, f.stages_least, f.deferred_store, f.k_steps),
-                      std::tie(walked.threads, walked.registers, walked.producer_registers,
-                               walked.consumer_registers, walked.stage_bytes, walked.reserved_bytes,
-                               walked.stages_least, walked.deferred_store, walked.k_steps));
+            EXPECT_EQ(
+                std::tie(f.threads, f.registers, f.producer_registers, f.consumer_registers, f.stage_bytes,
+                         f.reserved_bytes, f.stages_least, f.deferred_store, f.store_n, f.k_steps),
+                std::tie(walked.threads, walked.registers, walked.producer_registers,
+                         walked.consumer_registers, walked.stage_bytes, walked.reserved_bytes,
+                         walked.stages_least, walked.deferred_store, walked.store_n, walked.k_steps));
             EXPECT_EQ(std::tie(f.step.tensor, f.step.shared, f.step.l2, f.registers_limit, f.shared_limit),
                       std::tie(walked.step.tensor, walked.step.shared, walked.step.l2, walked.registers_limit,
                                walked.shared_limit));

@@ -67,11 +67,12 @@ TEST(PlanCache, TellsEveryFieldApart) {
     change(&GemmProblem::alpha, 2.0);
     change(&GemmProblem::beta, 1.0);
     const auto [tile_m, tile_n, tile_k, stages, consumer_warpgroups, cluster_m, cluster_n, group, split_k,
-                ctas_per_sm, schedule, order, programmatic_launch, deferred_store, evict_first, top,
+                ctas_per_sm, store_n, schedule, order, programmatic_launch, deferred_store, evict_first, top,
                 buildable_only, simulate] = GemmRequest{};
-    for (auto field : {&GemmRequest::tile_m, &GemmRequest::tile_n, &GemmRequest::tile_k, &GemmRequest::stages,
-                       &GemmRequest::consumer_warpgroups, &GemmRequest::cluster_m, &GemmRequest::cluster_n,
-                       &GemmRequest::group, &GemmRequest::split_k, &GemmRequest::ctas_per_sm})
+    for (auto field :
+         {&GemmRequest::tile_m, &GemmRequest::tile_n, &GemmRequest::tile_k, &GemmRequest::stages,
+          &GemmRequest::consumer_warpgroups, &GemmRequest::cluster_m, &GemmRequest::cluster_n,
+          &GemmRequest::group, &GemmRequest::split_k, &GemmRequest::ctas_per_sm, &GemmRequest::store_n})
         for (int value : {0, 1, 2}) fix(field, value);  // 0 is not the same as nothing
     for (Schedule value : {Schedule::cooperative, Schedule::pingpong}) fix(&GemmRequest::schedule, value);
     for (Order value : {Order::row, Order::column}) fix(&GemmRequest::order, value);
@@ -95,7 +96,7 @@ TEST(PlanCache, TellsEveryFieldApart) {
             EXPECT_FALSE(question == questions[i]) << "changes " << i << " and " << questions.size();
         questions.push_back(question);
     }
-    EXPECT_EQ(questions.size(), 1u + 15 + 3 * 10 + 2 + 2 + 2 * 2 + 4 + 3);
+    EXPECT_EQ(questions.size(), 1u + 15 + 3 * 11 + 2 + 2 + 2 * 2 + 4 + 3);
 }
 
 TEST(PlanCache, ForgetsWhatWasAskedForLongestAgo) {

@@ -111,7 +111,7 @@ TEST(Json, ADocumentOfBeforeThoseKeysFollowsItsSchema) {
         auto document = plan ? parsed(plan_document(sample::context(), sample::plans()))
                              : parsed(measurement_document(sample::gpu_context(), {sample::measurement()}));
         auto& config = document.at(plan ? "plans" : "rows").at(0).at("config");
-        for (const char* key : {"deferred_store", "programmatic_launch", "evict_first"})
+        for (const char* key : {"deferred_store", "store_n", "programmatic_launch", "evict_first"})
             EXPECT_EQ(config.erase(key), 1u) << file << " " << key;
         EXPECT_EQ(JsonSchema(file).faults(document), "");
     }
