@@ -75,10 +75,9 @@ __device__ inline void hold(Pack<T, width>& pack) {
             asm volatile("" : "+r"(reinterpret_cast<unsigned*>(&pack)[i]));
 }
 
-/// Reads vector number `vector` of a tensor, which passes through once: in accesses of 16 bytes where the
-/// vector has as many.
-template <class T, int width>
-__device__ inline void load(Pack<T, width>& to, const T* tensor, long long vector) {
+/// Reads vector number `vector` of a tensor, in accesses of 16 bytes where the vector has as many.
+template <bool past_l1, class T, int width>
+__device__ inline void load_by(Pack<T, width>& to, const T* tensor, long long vector) {
     const T* from = tensor + vector * width;
     constexpr int bytes = width * static_cast<int>(sizeof(T));
     constexpr int access = least(16, bytes);
@@ -88,9 +87,24 @@ __device__ inline void load(Pack<T, width>& to, const T* tensor, long long vecto
     } else {
         using Words = ptx::Words<access>;
 #pragma unroll
-        for (int i = 0; i < bytes / access; ++i)
-            ptx::load_once(reinterpret_cast<Words*>(&to)[i], reinterpret_cast<const Words*>(from) + i);
+        for (int i = 0; i < bytes / access; ++i) {
+            if constexpr (past_l1)
+                ptx::load_once(reinterpret_cast<Words*>(&to)[i], reinterpret_cast<const Words*>(from) + i);
+            else ptx::load_words(reinterpret_cast<Words*>(&to)[i], reinterpret_cast<const Words*>(from) + i);
+        }
     }
+}
+
+/// What passes through once, past L1: faster where most of the traffic is reading (docs/facts.md 47).
+template <class T, int width>
+__device__ inline void load(Pack<T, width>& to, const T* tensor, long long vector) {
+    load_by<true>(to, tensor, vector);
+}
+
+/// The same through L1: faster where as much is written, and in long walks.
+template <class T, int width>
+__device__ inline void load_cached(Pack<T, width>& to, const T* tensor, long long vector) {
+    load_by<false>(to, tensor, vector);
 }
 
 /// Reads what other rows read too: through L1.
@@ -111,7 +125,7 @@ __device__ inline void store(T* tensor, long long vector, const Pack<T, width>& 
         using Words = ptx::Words<access>;
 #pragma unroll
         for (int i = 0; i < bytes / access; ++i)
-            ptx::store_once(reinterpret_cast<Words*>(to) + i, reinterpret_cast<const Words*>(&from)[i]);
+            ptx::store_words(reinterpret_cast<Words*>(to) + i, reinterpret_cast<const Words*>(&from)[i]);
     }
 }
 

@@ -6,26 +6,32 @@
 
 namespace rooftile {
 
+template <bool cached>
+__device__ inline void load_piece(ptx::Words<16>& to, const uint4* from) {
+    if constexpr (cached) ptx::load_words(to, from);
+    else ptx::load_once(to, from);
+}
+
 /// Every 16 bytes of `from` once to `to`, `count` of them. A thread loads all of its `accesses`, a CTA's width
-/// apart, before it stores the first.
-template <int accesses>
+/// apart, before it stores the first. `cached`: through L1 like any other load.
+template <int accesses, bool cached>
 __global__ void __launch_bounds__(1024) copy_pieces(uint4* to, const uint4* from, long long count) {
     const long long begin = static_cast<long long>(blockIdx.x) * blockDim.x * accesses + threadIdx.x;
     ptx::Words<16> words[accesses];
 #pragma unroll
     for (int j = 0; j < accesses; ++j) {
         const long long i = begin + static_cast<long long>(j) * blockDim.x;
-        if (i < count) ptx::load_once(words[j], from + i);
+        if (i < count) load_piece<cached>(words[j], from + i);
     }
 #pragma unroll
     for (int j = 0; j < accesses; ++j) {
         const long long i = begin + static_cast<long long>(j) * blockDim.x;
-        if (i < count) ptx::store_once(to + i, words[j]);
+        if (i < count) ptx::store_words(to + i, words[j]);
     }
 }
 
 /// Every 16 bytes of `from` once. Words that sum to `never` alone would be told.
-template <int accesses>
+template <int accesses, bool cached>
 __global__ void __launch_bounds__(1024)
     read_pieces(const uint4* from, long long count, unsigned never, unsigned* told) {
     const long long begin = static_cast<long long>(blockIdx.x) * blockDim.x * accesses + threadIdx.x;
@@ -33,7 +39,7 @@ __global__ void __launch_bounds__(1024)
 #pragma unroll
     for (int j = 0; j < accesses; ++j) {
         const long long i = begin + static_cast<long long>(j) * blockDim.x;
-        if (i < count) ptx::load_once(words[j], from + i);
+        if (i < count) load_piece<cached>(words[j], from + i);
     }
     unsigned sum = 0;
 #pragma unroll

@@ -1,4 +1,4 @@
-// Loads and stores of 4 to 16 bytes that pass through once, and loads of what waits in shared memory. PTX ISA
+// Loads and stores of 4 to 16 bytes in global memory, and loads of what waits in shared memory. PTX ISA
 // 9.7.9.8 "ld", 9.7.9.9 "ld.global.nc", 9.7.9.11 "st".
 #pragma once
 
@@ -25,6 +25,19 @@ __device__ inline void load_once(Words<4>& to, const void* from) {
     asm volatile("ld.global.nc.L1::no_allocate.u32 %0, [%1];" : "=r"(to.word[0]) : "l"(from));
 }
 
+/// The same through L1: copies of more than L2 holds are faster, reading alone is slower (docs/facts.md 47).
+__device__ inline void load_words(Words<16>& to, const void* from) {
+    asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(to.word[0]), "=r"(to.word[1]), "=r"(to.word[2]), "=r"(to.word[3])
+                 : "l"(from));
+}
+__device__ inline void load_words(Words<8>& to, const void* from) {
+    asm volatile("ld.global.v2.u32 {%0, %1}, [%2];" : "=r"(to.word[0]), "=r"(to.word[1]) : "l"(from));
+}
+__device__ inline void load_words(Words<4>& to, const void* from) {
+    asm volatile("ld.global.u32 %0, [%1];" : "=r"(to.word[0]) : "l"(from));
+}
+
 /// From shared memory, again each time it is written.
 __device__ inline void load_shared(Words<16>& to, unsigned shared) {
     asm volatile("ld.volatile.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
@@ -40,18 +53,18 @@ __device__ inline void load_shared(Words<4>& to, unsigned shared) {
     asm volatile("ld.volatile.shared.u32 %0, [%1];" : "=r"(to.word[0]) : "r"(shared));
 }
 
-/// What L2 need not keep: nobody reads it soon.
-__device__ inline void store_once(void* to, const Words<16>& from) {
-    asm volatile("st.global.cs.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(from.word[0]),
-                 "r"(from.word[1]), "r"(from.word[2]), "r"(from.word[3])
+/// Without a word about caches: st.global.cs is about one percent slower (docs/facts.md 47).
+__device__ inline void store_words(void* to, const Words<16>& from) {
+    asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(from.word[0]), "r"(from.word[1]),
+                 "r"(from.word[2]), "r"(from.word[3])
                  : "memory");
 }
-__device__ inline void store_once(void* to, const Words<8>& from) {
-    asm volatile("st.global.cs.v2.u32 [%0], {%1, %2};" ::"l"(to), "r"(from.word[0]), "r"(from.word[1])
+__device__ inline void store_words(void* to, const Words<8>& from) {
+    asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(to), "r"(from.word[0]), "r"(from.word[1])
                  : "memory");
 }
-__device__ inline void store_once(void* to, const Words<4>& from) {
-    asm volatile("st.global.cs.u32 [%0], %1;" ::"l"(to), "r"(from.word[0]) : "memory");
+__device__ inline void store_words(void* to, const Words<4>& from) {
+    asm volatile("st.global.u32 [%0], %1;" ::"l"(to), "r"(from.word[0]) : "memory");
 }
 
 }  // namespace rooftile::ptx

@@ -152,8 +152,11 @@ class PointwiseText {
         for (int i : loads_) {
             const Access& access = w_.value(i).access;
             if (access.along_row)
-                line(1, "{}({}_pack[i], t.{}, {});", access.full() ? "load" : "load_again", w_.values.base(i),
-                     w_.values.input(i), vector_of(access));
+                line(1, "{}({}_pack[i], t.{}, {});",
+                     !access.full() ? "load_again"
+                     : whole()      ? "load"
+                                    : "load_cached",
+                     w_.values.base(i), w_.values.input(i), vector_of(access));
             else
                 line(1, "{}[i] = widened(t.{}[{}]);", w_.values.name(i), w_.values.input(i),
                      w_.row_text(access, "row"));

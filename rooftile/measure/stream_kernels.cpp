@@ -12,7 +12,11 @@
 namespace rooftile {
 namespace {
 
-constexpr int accesses_of_pieces[] = {1, 2, 4, 8};
+struct Pieces {
+    int accesses;
+    bool cached;
+};
+constexpr Pieces pieces_forms[] = {{1, false}, {2, false}, {4, false}, {8, false}, {1, true}, {2, true}};
 constexpr int threads_of_pieces[] = {128, 256, 512, 1024};
 constexpr unsigned bulk_threads = 32;  ///< of a CTA, one of which works
 constexpr int bulk_own_shared = 1024;  ///< a CTA's barriers and what the driver keeps, at most
@@ -36,7 +40,8 @@ std::string name_of(const StreamForm& form) {
         case StreamForm::Kind::walking:
             return "one wave of CTAs";
         case StreamForm::Kind::pieces:
-            return fmt::format("pieces of {} x 16 B, {} threads", form.accesses, form.threads);
+            return fmt::format("pieces of {} x 16 B, {} threads{}", form.accesses, form.threads,
+                               form.cached ? ", through L1" : "");
         case StreamForm::Kind::bulk:
             return fmt::format("bulk ring of {} x {} KiB, {} CTAs an SM", form.stages, form.piece / 1024,
                                form.ctas_per_sm);
@@ -47,23 +52,23 @@ std::string name_of(const StreamForm& form) {
 
 std::vector<StreamForm> stream_forms(std::string_view arch, int shared_bytes) {
     std::vector<StreamForm> forms = {{}};
-    for (const int accesses : accesses_of_pieces)
+    for (const auto& [accesses, cached] : pieces_forms)
         for (const int threads : threads_of_pieces)
-            forms.push_back({StreamForm::Kind::pieces, accesses, threads, 0, 0, 0});
+            forms.push_back({StreamForm::Kind::pieces, accesses, threads, 0, 0, 0, cached});
     if (!has_bulk(arch)) return forms;
     for (const auto& [piece, stages, ctas] :
          {std::tuple{4096, 8, 6}, {8192, 4, 6}, {8192, 8, 3}, {16384, 4, 3}, {16384, 12, 1}, {32768, 6, 1}})
         if (ctas * (piece * stages + bulk_own_shared) <= shared_bytes)
-            forms.push_back({StreamForm::Kind::bulk, 0, 0, piece, stages, ctas});
+            forms.push_back({StreamForm::Kind::bulk, 0, 0, piece, stages, ctas, false});
     return forms;
 }
 
 std::vector<Source> stream_sources(std::string_view arch) {
     std::vector<Source> sources = {source_of("measure_stream", "kernels/measure/stream.cuh", arch)};
-    for (const int accesses : accesses_of_pieces) {
-        sources[0].name_expressions.push_back(fmt::format("rooftile::copy_pieces<{}>", accesses));
-        sources[0].name_expressions.push_back(fmt::format("rooftile::read_pieces<{}>", accesses));
-    }
+    for (const auto& [accesses, cached] : pieces_forms)
+        for (const char* kernel : {"copy_pieces", "read_pieces"})
+            sources[0].name_expressions.push_back(
+                fmt::format("rooftile::{}<{}, {}>", kernel, accesses, cached));
     if (!has_bulk(arch)) return sources;
     sources.push_back(source_of("measure_stream_bulk", "kernels/measure/stream_bulk.cuh", arch));
     sources[1].name_expressions = {"rooftile::copy_bulk", "rooftile::read_bulk"};
@@ -87,9 +92,10 @@ StreamKernels::StreamKernels(const MeasureKernels& own, std::string_view arch, i
     for (const Source& source : stream_sources(arch)) compiled.push_back(compile_cached(source));
     for (const CachedCompile& c : compiled) modules_.emplace_back(std::span<const char>(c.compiled.cubin));
     std::size_t next = 0;
-    for (const int accesses : accesses_of_pieces)
+    for (const auto& [accesses, cached] : pieces_forms)
         for (const bool copies : {true, false})
-            pieces_[{accesses, copies}] = modules_[0].function(compiled[0].compiled.lowered_names[next++]);
+            pieces_[{accesses, cached, copies}] =
+                modules_[0].function(compiled[0].compiled.lowered_names[next++]);
     if (modules_.size() == 1) return;
     copy_bulk_ = modules_[1].function(compiled[1].compiled.lowered_names[0]);
     read_bulk_ = modules_[1].function(compiled[1].compiled.lowered_names[1]);
@@ -123,7 +129,7 @@ void StreamKernels::copy(Stream stream, const StreamForm& form, DevicePointer to
         return launch(copy_bulk_, how, to, from, all, form.piece, form.stages);
     }
     const long long count = bytes / 16;
-    launch(pieces_.at({form.accesses, true}), how, to, from, count);
+    launch(pieces_.at({form.accesses, form.cached, true}), how, to, from, count);
 }
 
 void StreamKernels::read(Stream stream, const StreamForm& form, DevicePointer from, std::int64_t bytes,
@@ -137,7 +143,7 @@ void StreamKernels::read(Stream stream, const StreamForm& form, DevicePointer fr
     }
     const long long count = bytes / 16;
     const unsigned never = 0x9e3779b9u;
-    launch(pieces_.at({form.accesses, false}), how, from, count, never, told);
+    launch(pieces_.at({form.accesses, form.cached, false}), how, from, count, never, told);
 }
 
 /// The median of a few launches, us. Cold: each behind a kernel that overwrites L2; else launches in a row over

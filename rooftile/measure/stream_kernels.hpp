@@ -25,6 +25,7 @@ struct StreamForm {
     Kind kind = Kind::walking;
     int accesses = 0, threads = 0;
     int piece = 0, stages = 0, ctas_per_sm = 0;
+    bool cached = false;  ///< pieces: loads go through L1
 };
 /// "pieces of 4 x 16 B, 512 threads", "bulk ring of 4 x 16 KiB, 3 CTAs an SM".
 std::string name_of(const StreamForm& form);
@@ -54,7 +55,8 @@ class StreamKernels {
     const MeasureKernels& own_;
     std::vector<StreamForm> forms_;
     std::vector<Module> modules_;
-    std::map<std::pair<int, bool>, Function> pieces_;  ///< by accesses, and whether it copies
+    /// By accesses, whether they are cached, and whether it copies.
+    std::map<std::tuple<int, bool, bool>, Function> pieces_;
     Function copy_bulk_, read_bulk_;
 };
 

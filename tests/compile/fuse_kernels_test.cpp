@@ -118,11 +118,11 @@ TEST(FuseCode, AlignedTensorsMoveInSixteenBytes) {
         return compile_to_ptx(fuse_source(std::get<FusePlans>(outcome).plans[0]));
     };
     const std::string gelu = ptx(cases()[0]);
-    EXPECT_THAT(gelu, testing::HasSubstr("ld.global.nc.L1::no_allocate.v4.u32"));
-    EXPECT_THAT(gelu, testing::HasSubstr("st.global.cs.v4.u32"));
+    EXPECT_THAT(gelu, testing::HasSubstr("ld.global.v4.u32"));
+    EXPECT_THAT(gelu, testing::HasSubstr("st.global.v4.u32"));
     // All of a thread's loads stand before its first store.
-    const size_t last_load = gelu.rfind("v4.u32 {", gelu.find("st.global.cs.v4"));
-    EXPECT_LT(gelu.find("ld.global.nc.L1::no_allocate.v4.u32"), last_load);
+    const size_t last_load = gelu.rfind("v4.u32 {", gelu.find("st.global.v4"));
+    EXPECT_LT(gelu.find("ld.global.v4.u32"), last_load);
     EXPECT_THAT(ptx(cases()[5], {.home = FuseHome::shared}), testing::HasSubstr("cp.async.bulk.shared"));
     EXPECT_THAT(ptx(cases()[6], {.cluster = 4}), testing::HasSubstr("barrier.cluster.arrive"));
     // An arrival does not wait for the loads before it: without the fence a slot is filled while it is read.
