@@ -311,13 +311,13 @@ void add_fit(std::span<const EnergyPoint> points, double reference_hz, ProbeResu
     const EnergySpread spread = leave_one_out(points, reference_hz);
     const int n = static_cast<int>(points.size());
     const std::string note =
-        fmt::format("at {:.0f} MHz, x (clock / that)^{:.2f}; rms {:.1f} W; spread: one load left out",
+        fmt::format("at {:.0f} MHz, x (clock / that)^{:.2f}; rms {:.1f} W; spread: jackknife",
                     reference_hz / 1e6, fit.exponent, fit.rms_w);
     const auto add = [&](const char* name, const char* key, double EnergyFit::*term, double scale,
                          const char* unit) {
         // A term that the fit sets to 0 is one it cannot tell: no number of the machine.
-        result.values.push_back({name, fit.*term > 0 ? key : "", fit.*term * scale, unit,
-                                 (spread.most.*term - spread.least.*term) / 2 * scale, n, note});
+        result.values.push_back(
+            {name, fit.*term > 0 ? key : "", fit.*term * scale, unit, spread.error.*term * scale, n, note});
     };
     add("power.static", "power.static", &EnergyFit::static_w, 1, "W");
     add("energy.exponent", "energy.exponent", &EnergyFit::exponent, 1, "1");
@@ -342,7 +342,9 @@ void add_single(const Load& load, const EnergyPoint& point, const Steady& steady
     };
     if (load.idle)
         result.values.push_back(
-            {"power.idle", "power.idle", steady.power_w, "W", 0, 1, "a context open, nothing running"});
+            {"power.idle", "power.idle", steady.power_w, "W",
+             std::abs(steady.reading_w.value_or(steady.power_w) - steady.counter_w.value_or(steady.power_w)),
+             1, "a context open, nothing running; spread: NVML's reading against its energy counter"});
     else if (load.label == spin_label) clock("clock.light", "clock.boost", load.label);
     else if (load.label == gemm_label)
         clock("clock.matrix", "clock.sustained.bf16",

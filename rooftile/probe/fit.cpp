@@ -223,6 +223,7 @@ EnergySpread leave_one_out(std::span<const EnergyPoint> points, double reference
                                             &EnergyFit::fill_j,   &EnergyFit::dram_j, &EnergyFit::shared_j,
                                             &EnergyFit::exponent};
     spread.least = spread.most = fit_energy(points, reference_hz);
+    std::vector<EnergyFit> fits;
     for (std::size_t left_out = 0; points.size() > 1 && left_out < points.size(); ++left_out) {
         std::vector<EnergyPoint> others(points.begin(), points.end());
         others.erase(others.begin() + static_cast<std::ptrdiff_t>(left_out));
@@ -231,6 +232,14 @@ EnergySpread leave_one_out(std::span<const EnergyPoint> points, double reference
             spread.least.*term = std::min(spread.least.*term, fit.*term);
             spread.most.*term = std::max(spread.most.*term, fit.*term);
         }
+        fits.push_back(fit);
+    }
+    for (const auto term : terms) {
+        const auto n = static_cast<double>(fits.size());
+        double mean = 0, sum = 0;
+        for (const EnergyFit& fit : fits) mean += fit.*term / n;
+        for (const EnergyFit& fit : fits) sum += (fit.*term - mean) * (fit.*term - mean);
+        if (n > 1) spread.error.*term = std::sqrt((n - 1) / n * sum);
     }
     return spread;
 }

@@ -70,9 +70,10 @@ EnergyFit fit_energy(std::span<const EnergyPoint> points, double reference_hz, d
 /// The exponent of 0, 0.05, ..., 4 that leaves least.
 EnergyFit fit_energy(std::span<const EnergyPoint> points, double reference_hz);
 /// The least and the most of every term where one point after the other is left out, the exponent fitted
-/// anew.
+/// anew; and from these the jackknife's standard error (Efron, The Jackknife, the Bootstrap, 1982, chapter 3):
+/// what another set of such loads would differ by. A single one left out moves a term by far less.
 struct EnergySpread {
-    EnergyFit least, most;
+    EnergyFit least, most, error;
 };
 EnergySpread leave_one_out(std::span<const EnergyPoint> points, double reference_hz);
 

@@ -116,33 +116,28 @@ ProbedGpu gpu_in_child(int device) {
 
 ProbeRun run_probes(const ProbeOptions& options) {
     const auto start = Clock_::now();
-    const auto chosen = probes_named(options.only);
+    probes_named(options.only);  // an unknown name is told before anything runs
     ProbeRun run;
     run.gpu = gpu_in_child(options.device);
-    for (const Probe* probe : chosen) {
+    run.results = in_passes(options, run.gpu.machine, [&](const Probe& probe) {
         const auto probe_start = Clock_::now();
         const double left = options.max_seconds - since(start);
+        if (left < least_seconds(probe)) return left_out(probe, left);
+        const double seconds = std::min(left, probe.seconds);
+        const Json answer = in_child(seconds + child_grace_seconds, [&] {
+            const Context context(options.device);
+            return result_json(run_probe(probe, options.device, seconds));
+        });
         ProbeResult result;
-        if (left < least_seconds(*probe)) {
-            result = left_out(*probe, left);
+        if (answer.contains("error")) {
+            result.probe = probe.name;
+            result.failure = answer.at("error").get<std::string>();
         } else {
-            const double seconds = std::min(left, probe->seconds);
-            const Json answer = in_child(seconds + child_grace_seconds, [&] {
-                const Context context(options.device);
-                return result_json(run_probe(*probe, options.device, seconds));
-            });
-            if (answer.contains("error")) {
-                result.probe = probe->name;
-                result.failure = answer.at("error").get<std::string>();
-            } else {
-                result = result_of(answer);
-            }
-            result.seconds = since(probe_start);
+            result = result_of(answer);
         }
-        hold_to_roofs(result, run.gpu.machine);
-        run.results.push_back(std::move(result));
-        if (options.done) options.done(run.results.back());
-    }
+        result.seconds = since(probe_start);
+        return result;
+    });
     run.seconds = since(start);
     return run;
 }

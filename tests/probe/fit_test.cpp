@@ -156,6 +156,10 @@ TEST(ProbeFit, EnergiesOfAnH200) {
     // Only two loads use DRAM, and a tenth of the SMs draws 34 W more than bytes account for.
     told(&EnergyFit::dram_j, 1e12, 0.5, 40, 60);
     EXPECT_LT(fit.rms_w, 16);
+    // Two probes of one H200 differed by 13.5 W of static power and 1.2 pJ a byte filled.
+    EXPECT_GT(2 * spread.error.static_w, 13.5);
+    EXPECT_GT(2 * spread.error.fill_j, 1.2e-12);
+    EXPECT_LT(spread.error.static_w, 25);
     // The limit of 700 W held seven loads, at 665 to 688 W.
     const ProbeValue held = probe_value("", "", "W", held_power(points));
     EXPECT_EQ(held.samples, 7);
