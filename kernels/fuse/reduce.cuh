@@ -158,17 +158,6 @@ struct Exponentials {
 struct Moments {
     float count = 0, mean = 0, deviations = 0;
 
-    template <int width>
-    __device__ void add(const float (&v)[width], unsigned) {
-        Moments vector;
-        vector.count = width;
-        vector.mean = sum_of(v) * (1.0f / width);
-        float apart[width];
-#pragma unroll
-        for (int k = 0; k < width; ++k) apart[k] = v[k] - vector.mean;
-        vector.deviations = square_sum_of(apart);
-        merge(vector);
-    }
     __device__ void merge(const Moments& other) {
         const float all = count + other.count;
         const float share = other.count * ptx::reciprocal_approx(fmaxf(all, 1.0f));
@@ -194,7 +183,31 @@ struct Moments {
         }
         const float share = shift * ptx::reciprocal_approx(fmaxf(count, 1.0f));
         mean = origin + share;
-        deviations = fmaxf(fmaf(-shift, share, squares), 0.0f);
+        deviations = maximum(fmaf(-shift, share, squares), 0.0f);
+    }
+};
+
+/// Moments of what one thread reads, as sums around its first element: what cancels at the end is at most as
+/// many times what is left as there are elements, since that first one's own distance is in it.
+struct RunningMoments {
+    static constexpr int parts = 4;
+    float origin = 0, count = 0, shift = 0, squares[parts] = {};
+
+    template <int width>
+    __device__ void add(const float (&v)[width], unsigned) {
+        if (count == 0) origin = v[0];
+        float apart[width];
+#pragma unroll
+        for (int k = 0; k < width; ++k) {
+            apart[k] = v[k] - origin;
+            squares[k % parts] = fmaf(apart[k], apart[k], squares[k % parts]);
+        }
+        shift += sum_of(apart);
+        count += width;
+    }
+    __device__ Moments moments() const {
+        const float share = shift * ptx::reciprocal_approx(fmaxf(count, 1.0f));
+        return {count, origin + share, maximum(fmaf(-shift, share, sum_of(squares)), 0.0f)};
     }
 };
 

@@ -19,7 +19,7 @@ __device__ inline void fetch(Pack<T, width>* to, const T* tensor, long long vect
 
 /// Brings to L2 one of `shares` of `count` vectors, number `share`; vectors are whole units of 16 bytes.
 template <int width, class T>
-__device__ inline void bring_to_l2(const T* tensor, unsigned vector, unsigned count, unsigned share,
+__device__ inline void bring_to_l2(const T* tensor, long long vector, unsigned count, unsigned share,
                                    unsigned shares) {
     const unsigned each = (count + shares - 1) / shares, from = share * each;
     constexpr unsigned bytes = width * sizeof(T);

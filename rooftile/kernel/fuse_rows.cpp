@@ -6,7 +6,7 @@
 
 namespace rooftile {
 
-RowsText::RowsText(const FusePlan& plan) : w_(plan), p_(w_.program), c_(w_.config) {
+RowsText::RowsText(const FusePlan& plan) : w_(plan), p_(w_.program), c_(w_.config), late_(late_loads(p_)) {
     for (int i : w_.values_where([](const ProgramValue& v) { return v.kind == ValueKind::load; })) {
         const ProgramValue& v = w_.value(i);
         if (v.level == Level::element) loads_.push_back(i);
@@ -25,9 +25,10 @@ std::string RowsText::text() {
     if (ring()) open_ring();
     w_.uniform_values(1, known, all_targets());
     if (staged()) stage();
+    if (ring()) open_ahead();
     rows_head();
     row(known);
-    if (c_.persistent) line(-1, "}}");
+    if (c_.persistent || ring()) line(-1, "}}");
     if (meets_in_memory(c_)) line(-1, "team.part_for_good(size.rows);");
     if (meets_late()) line(-1, "if (!met) team.wait();  // a cluster without a row");
     w_.closing();
@@ -49,11 +50,12 @@ std::string RowsText::story() const {
                                 ? fmt::format("{} CTAs of the grid work on a row", c_.cluster)
                             : c_.cluster > 1 ? fmt::format("A cluster of {} CTAs works on a row", c_.cluster)
                                              : std::string("A CTA works on a row");
-    const std::string where = held()     ? "which waits in registers between its passes"
-                              : staged() ? "which waits in shared memory, brought by bulk copies"
-                              : ring()
-                                  ? "whose chunks a producer warp brings into a ring of slots, row after row"
-                                  : "which is read again for every pass";
+    const std::string where =
+        held()                     ? "which waits in registers between its passes"
+        : staged()                 ? "which waits in shared memory, brought by bulk copies"
+        : ring() && !c_.persistent ? "whose chunks a producer warp brings into shared memory"
+        : ring()                   ? "whose chunks a producer warp brings into a ring of slots, row after row"
+                                   : "which is read again for every pass";
     return fmt::format("{}, {}; a thread has {} vector{} of {} elements at once.", who, where, c_.items,
                        c_.items == 1 ? "" : "s", c_.width);
 }

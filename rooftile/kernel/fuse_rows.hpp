@@ -29,12 +29,13 @@ class RowsText {
     // fuse_rows.cpp: the frame.
     bool held() const { return c_.home == FuseHome::registers; }
     bool staged() const { return c_.home == FuseHome::shared; }
+    bool long_walk() const;
     bool twice() const { return c_.home == FuseHome::twice; }
     bool ring() const { return c_.home == FuseHome::ring; }
     bool whole() const;
     /// A cluster's CTAs see that all have begun when they first meet, not before.
     bool meets_late() const { return c_.cluster > 1 && c_.persistent && !ring(); }
-    int body() const { return c_.persistent ? 2 : 1; }
+    int body() const { return c_.persistent || ring() ? 2 : 1; }
     /// A line of the row's own block.
     template <class... Args>
     void line(int depth, fmt::format_string<Args...> text, Args&&... args) {
@@ -54,7 +55,7 @@ class RowsText {
     bool kept(int load) const { return kept_in_ring(w_.value(load), c_); }
     std::vector<int> loads_of(const std::vector<int>& targets, const std::set<int>& known) const;
     void declare_pack(int depth, int load);
-    void load_vector(int depth, int load, const std::string& place, const char* pack = "pack");
+    void load_vector(int depth, int load, const std::string& place);
     void load_row();
     void load_held(bool full);
     void vectors_head(int depth);
@@ -85,17 +86,26 @@ class RowsText {
     void open_ring();
     void fetch_kept();
     std::vector<int> to_l2() const;
+    bool by_bulk(int load) const;
+    void spread_late(int depth);
     void produce();
+    std::vector<int> ahead_of_rows() const;
+    bool of_rows(const std::vector<int>& loads) const;
+    void open_ahead();
+    void load_next(int depth, const std::vector<int>& loads, const std::string& row);
+    void take_next(const std::vector<int>& loads, bool over_rows);
     void walk_ring(const std::vector<int>& loads, const Body& body_text);
 
     FuseWriter w_;
     const Program& p_;
     const FuseConfig& c_;
     std::vector<int> loads_, row_loads_;
-    std::set<int> held_;   // packs that a pass has used
-    int walks_ = 0;        // over the row, in all
-    int walked_ = 0;       // that are written
-    std::set<int> ahead_;  // loads whose next chunk has its registers already
+    std::vector<bool> late_;  // of a value: late_loads()
+    std::set<int> held_;      // packs that a pass has used
+    int walks_ = 0;           // over the row, in all
+    int walked_ = 0;          // that are written
+    bool storing_ = false;    // the walk that is written stores
+    std::set<int> ahead_;     // loads whose next chunk has its registers already
 };
 
 }  // namespace rooftile

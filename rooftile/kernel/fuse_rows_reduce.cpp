@@ -91,8 +91,10 @@ void RowsText::row_value(const Joint& joint) {
 void RowsText::joint_reduction(const std::vector<Joint>& joints, const std::set<int>& known,
                                const Term& term_of) {
     std::vector<int> targets, all;
+    const auto running = [](const Joint& joint) { return joint.accumulator == "Moments"; };
+    const auto walker = [&](const Joint& joint) { return joint.name + (running(joint) ? "_run" : ""); };
     for (const Joint& joint : joints) {
-        line(0, "{} {};", joint.accumulator, joint.name);
+        line(0, "{}{} {};", running(joint) ? "Running" : "", joint.accumulator, walker(joint));
         all.push_back(w_.value(joint.reduce).operands[0]);
         if (!in_pairs(joint)) targets.push_back(all.back());
     }
@@ -115,9 +117,11 @@ void RowsText::joint_reduction(const std::vector<Joint>& joints, const std::set<
             if (in_pairs(joint))
                 w_.line(depth, "{}.add({}_pack{});", joint.name, w_.values.base(operand),
                         in_array(operand) ? "[i]" : "");
-            else w_.line(depth, "{0}.add({0}_terms, at * width);", joint.name);
+            else w_.line(depth, "{}.add({}_terms, at * width);", walker(joint), joint.name);
         }
     });
+    for (const Joint& joint : joints)
+        if (running(joint)) line(0, "Moments {} = {}.moments();", joint.name, walker(joint));
     meet(joints);
 }
 

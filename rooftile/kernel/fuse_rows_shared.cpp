@@ -1,4 +1,6 @@
 // Rows that wait in shared memory: one bulk copy of all that a CTA works on, or a ring of chunks.
+#include <algorithm>
+
 #include "rooftile/kernel/fuse_rows.hpp"
 #include "rooftile/plan/fuse_staging.hpp"
 
@@ -69,7 +71,7 @@ void RowsText::open_ring() {
     const bool far = meets_in_memory(c_);
     w_.line(1, "{}();", c_.cluster > 1 && !far ? "ptx::cluster_sync" : "__syncthreads");
     if (far) w_.line(1, "team.meet_in(size.workspace);");
-    w_.line(1, "Slots slots(barriers);");
+    w_.line(1, "Slots slots(barriers, size.columns < 0);  // never: the compiler does not know");
     w_.line(1, "");
     produce();
 }
@@ -99,14 +101,34 @@ void RowsText::produce() {
 
 /// What all rows share and nothing keeps: the first last walk would wait for DRAM chunk by chunk.
 std::vector<int> RowsText::to_l2() const {
-    constexpr int unit = 16;  // bytes
     std::vector<int> out;
+    if (!c_.persistent) return out;  // most CTAs find what those before them read
     for (int i : loads_) {
-        const ProgramValue& v = w_.value(i);
-        const bool row = !v.access.full() && v.access.along_row && v.access.bands.empty();
-        if (row && !kept(i) && c_.width * bytes_of(v.element) % unit == 0) out.push_back(i);
+        const Access& access = w_.value(i).access;
+        const bool row = !access.full() && access.along_row && access.bands.empty();
+        if (row && !kept(i) && by_bulk(i)) out.push_back(i);
     }
     return out;
+}
+
+/// Vectors of the load are whole units of bulk copies.
+bool RowsText::by_bulk(int load) const {
+    constexpr int unit = 16;  // bytes
+    return c_.width * bytes_of(w_.value(load).element) % unit == 0;
+}
+
+/// The first walk reads nothing from DRAM and stores nothing. Every other chunk of what only the last one
+/// reads is asked for meanwhile, else memory would rest where all SMs keep step.
+void RowsText::spread_late(int depth) {
+    std::vector<int> mine;
+    for (int i : loads_)
+        if (late_[size_t(i)] && w_.value(i).access.full() && by_bulk(i)) mine.push_back(i);
+    if (mine.empty()) return;
+    line(depth, "if (threadIdx.x == 0 && (from - begin) / chunk % 2 == 1) {{");
+    for (int i : mine)
+        line(depth + 1, "bring_to_l2<width>(t.{}, start + from, min(end - from, chunk), 0, 1);",
+             w_.values.input(i));
+    line(depth, "}}");
 }
 
 /// What all rows share comes once, behind the chunks of the first row: no reduction waits for it.
@@ -129,51 +151,110 @@ void RowsText::fetch_kept() {
     w_.line(2, "}}");
 }
 
+/// What only the last walk reads, and neither a slot nor the rest of shared memory has: every thread asks for
+/// it a chunk ahead, over the ends of rows, so that its way passes while values are computed and meet.
+std::vector<int> RowsText::ahead_of_rows() const {
+    std::vector<int> out;
+    for (int i : loads_)
+        if (late_[size_t(i)] && !kept(i)) out.push_back(i);
+    return out;
+}
+
+/// Whether any of them differs from row to row.
+bool RowsText::of_rows(const std::vector<int>& loads) const {
+    return std::any_of(loads.begin(), loads.end(), [&](int i) { return !w_.value(i).access.bands.empty(); });
+}
+
+void RowsText::open_ahead() {
+    const std::vector<int> ahead = ahead_of_rows();
+    if (ahead.empty()) return;
+    w_.line(1, "// What no reduction reads, a chunk ahead.");
+    for (int i : ahead) w_.line(1, "Pack<{}, width> {}_next[items];", w_.type_of_load(i), w_.values.base(i));
+    w_.line(1, "if (begin < end && blockIdx.x / {} < size.rows) {{", c_.cluster);
+    if (of_rows(ahead)) w_.line(2, "const {} ahead = blockIdx.x / {};  // row", w_.index, c_.cluster);
+    w_.line(2, "const unsigned first = begin + threadIdx.x;");
+    load_next(2, ahead, "ahead");
+    w_.line(1, "}}");
+    w_.line(1, "");
+}
+
+/// Of each thread its vectors of the chunk at `first`; behind the row's end its last one.
+void RowsText::load_next(int depth, const std::vector<int>& loads, const std::string& row) {
+    w_.unroll();
+    w_.line(depth, "for (int i = 0; i < items; ++i) {{");
+    w_.line(depth + 1, "const unsigned at = {};",
+            whole() ? "first + i * step" : "min(first + i * step, end - 1)");
+    for (int i : loads) {
+        const Access& access = w_.value(i).access;
+        const std::string base = w_.values.base(i);
+        if (access.bands.empty()) w_.line(depth + 1, "load({}_next[i], t.{}, at);", base, w_.values.input(i));
+        else
+            w_.line(depth + 1, "load({}_next[i], t.{}, {}({}) * vectors + at);", base, w_.values.input(i),
+                    w_.index, w_.row_text(access, row));
+    }
+    w_.line(depth, "}}");
+}
+
+/// What this walk takes from its threads' registers, and the next chunk of it.
+void RowsText::take_next(const std::vector<int>& loads, bool over_rows) {
+    w_.unroll();
+    line(1, "for (int i = 0; i < items; ++i) {{");
+    for (int i : loads) line(2, "{0}_pack[i] = {0}_next[i];", w_.values.base(i));
+    line(1, "}}");
+    line(1, "{{");
+    line(2, "const bool more = from + chunk < end;");
+    // A CTA of one row has nothing to ask for behind its end: once more what lies in L2.
+    line(2, "const unsigned first = (more ? from + chunk : {}) + threadIdx.x;",
+         c_.persistent ? "begin" : "from");
+    const bool other_row = over_rows && c_.persistent && of_rows(loads);
+    if (other_row) line(2, "const {} ahead = more ? row : next_row;", w_.index);
+    load_next(body() + 2, loads, other_row ? "ahead" : "row");
+    line(1, "}}");
+}
+
 /// Over the row's chunks: the first walk waits for each, the last one gives its slot back.
 void RowsText::walk_ring(const std::vector<int>& loads, const Body& body_text) {
     const bool last = walked_ == walks_;
     const std::string cursor = last ? "slots" : "here";
-    std::vector<int> from_slots, from_kept, from_memory;
-    for (int i : loads)
-        (w_.value(i).access.full() ? from_slots : kept(i) ? from_kept : from_memory).push_back(i);
+    std::vector<int> from_slots, from_kept, ahead, ahead_in_row;
+    for (int i : loads) {
+        if (kept(i)) from_kept.push_back(i);
+        else if (late_[size_t(i)]) ahead.push_back(i);
+        else (w_.value(i).access.full() ? from_slots : ahead_in_row).push_back(i);
+    }
     if (!last) line(0, "{}here = slots;", walked_ == 1 ? "Slots " : "");
     if (!from_kept.empty()) line(0, "ptx::mbarrier_wait(kept_barrier, 0);");
-    const auto load_ahead = [&](int depth, const char* from) {
-        line(depth, "const unsigned first = {} + threadIdx.x;", from);
-        vectors_head(depth);
-        for (int i : from_memory) load_vector(body() + depth + 1, i, "at", "next");
-        line(depth, "}}");
-    };
-    if (!from_memory.empty()) {    // one chunk ahead
-        for (int i : from_memory)  // every walk uses the same registers
+    if (!ahead_in_row.empty()) {
+        for (int i : ahead_in_row)  // every walk uses the same registers
             if (ahead_.insert(i).second)
                 line(0, "Pack<{}, width> {}_next[items];", w_.type_of_load(i), w_.values.base(i));
         line(0, "if (begin < end) {{");
-        load_ahead(1, "begin");
+        line(1, "const unsigned first = begin + threadIdx.x;");
+        load_next(body() + 1, ahead_in_row, "row");
         line(0, "}}");
     }
+    if (c_.persistent && of_rows(ahead))
+        line(0, "const {0} next_row = row + gridDim.x / {1} < size.rows ? row + gridDim.x / {1} : row;",
+             w_.index, c_.cluster);
     line(0, "for (unsigned from = begin; from < end; from += chunk, {}.next()) {{", cursor);
     line(1, "const unsigned first = from + threadIdx.x;");
     for (int i : loads)
         if (!kept(i)) declare_pack(body() + 1, i);
-    if (!from_memory.empty()) {
-        w_.unroll();
-        line(1, "for (int i = 0; i < items; ++i) {{");
-        for (int i : from_memory) line(2, "{0}_pack[i] = {0}_next[i];", w_.values.base(i));
-        line(1, "}}");
-        line(1, "if (from + chunk < end) {{");
-        load_ahead(2, "from + chunk");
-        line(1, "}}");
-    }
+    if (!ahead_in_row.empty()) take_next(ahead_in_row, false);
+    if (!ahead.empty()) take_next(ahead, true);
+    if (walked_ == 1 && !last) spread_late(1);
     if (walked_ == 1) line(1, "{}.arrived();", cursor);
+    if (last) line(1, "unsigned seen = 0;");
     if (!from_slots.empty()) {
         vectors_head(1);
-        for (int i : from_slots)
+        for (int i : from_slots) {
             line(2, "{0}_pack[i] = waiting({0}_staged + {1}.slot() * chunk + (at - from));",
                  w_.values.base(i), cursor);
+            if (last) line(2, "seen |= words_of({}_pack[i]);", w_.values.base(i));
+        }
         line(1, "}}");
     }
-    if (last) line(1, "slots.release();");
+    if (last) line(1, "slots.release(seen);");
     vectors_head(1);
     for (int i : from_kept)
         line(2, "const Pack<{}, width> {}_pack = waiting({}_kept + (at - begin));", w_.type_of_load(i),

@@ -22,25 +22,38 @@ bool RowsText::waits(int load) const {
     return w_.value(load).access.full() ? held() : c_.early_weights;
 }
 
+/// Turns of a thread along its row at which loads through L1 were the faster (docs/facts.md 47).
+bool RowsText::long_walk() const {
+    constexpr std::int64_t turns = 4;
+    const std::int64_t turn = std::int64_t(c_.threads_per_row) * c_.cluster * c_.items * c_.width;
+    return twice() && p_.columns >= turns * turn;
+}
+
 void RowsText::declare_pack(int depth, int i) {
     w_.line(depth, "Pack<{}, width> {}_pack[items];", w_.type_of_load(i), w_.values.base(i));
 }
 
-void RowsText::load_vector(int depth, int i, const std::string& place, const char* pack) {
+void RowsText::load_vector(int depth, int i, const std::string& place) {
     const Access& access = w_.value(i).access;
     std::string from = place;
     if (access.plain_rows()) from = "start + " + place;
     else if (!access.bands.empty())
         from = fmt::format("{}({}) * vectors + {}", w_.index, w_.row_text(access, "row"), place);
-    w_.line(depth, "{}({}_{}{}, t.{}, {});", access.full() ? "load" : "load_again", w_.values.base(i), pack,
-            in_array(i) ? "[i]" : "", w_.values.input(i), from);
+    w_.line(depth, "{}({}_pack{}, t.{}, {});",
+            !access.full() ? "load_again"
+            : long_walk()  ? "load_cached"
+                           : "load",
+            w_.values.base(i), in_array(i) ? "[i]" : "", w_.values.input(i), from);
 }
 
 /// The head of a loop over a thread's vectors: where vector i lies.
 void RowsText::vectors_head(int depth) {
     w_.unroll();
     line(depth, "for (int i = 0; i < items; ++i) {{");
-    line(depth + 1, "const unsigned at = first + i * step;");
+    // Behind the end of a ring's row threads store its last vector once more: no branch stands between loads.
+    const bool again = ring() && storing_ && !whole();
+    line(depth + 1, "const unsigned at = {};", again ? "min(first + i * step, end - 1)" : "first + i * step");
+    if (again) return;
     if (ring() && !whole()) line(depth + 1, "if (at >= end) break;");
     else if (twice() || !whole()) line(depth + 1, "if (at >= vectors) break;");
 }
@@ -149,6 +162,7 @@ void RowsText::result(const std::set<int>& known) {
     }
     if (stores.empty()) return;
     line(0, "// Result.");
+    storing_ = true;
     walk(targets, known, [&](int depth, const std::vector<int>& loads) {
         keeps(depth, targets, known);
         for (int s : stores)

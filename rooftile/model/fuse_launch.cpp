@@ -40,15 +40,12 @@ constexpr double meeting_cycles = 310;
 constexpr double meeting_issue = 15, several_issue = 29;
 // Where limits meet, time bends: t^n is the sum of their t_i^n. The CTAs of a cluster start and end together.
 constexpr double row_bend = 8.3, pointwise_bend = 6, cluster_bend = 4.4;
-// Threads of a row meet, so that their instructions come in bursts: who comes finds this many times the queue
-// that independent ones would leave.
-constexpr double row_burst = 1.3, pointwise_burst = 1;
+constexpr double pointwise_burst = 1;  // beside row_burst
 // Weights that are loaded after the meeting, L2 latencies a vector and tensor: half of them overlap with
 // other loads where registers hold the row. Where shared memory does, one or two vectors overlap and more
 // wait for each other.
 constexpr double late_registers = 0.5, late_shared = 0.7, late_growth = 1.3;
-constexpr double own_copy = 0.98;    // of the rate of cudaMemcpyAsync: what loads and stores of threads reach
-constexpr double thread_issue = 25;  // of a point-wise thread beside its elements: place, addresses
+constexpr double thread_issue = 25;   // of a point-wise thread beside its elements: place, addresses
 constexpr double staged_issue = 2.4;  // reads of shared memory and their addresses, of an element
 
 /// Computed values that `targets` need, through all levels above the uniform one.
@@ -109,6 +106,7 @@ ProgramWork program_work(const FuseProblem& graph, const Program& p) {
         if (is_floating(n.element)) work.narrow_bytes = std::min(work.narrow_bytes, bytes_of(n.element));
     }
     work.first += cost_of_targets(graph, p, stored);
+    work.result = work.first;
     OpCost online_extra, held_only;
     work.readings = stored.empty() ? 0 : 1;
     for (int pass = 0; pass < p.passes; ++pass) {
@@ -159,7 +157,7 @@ Piece piece_of(const Program& p, const ProgramWork& work, const FuseLaunch& l) {
 double lost_share(const FuseHardware& hw, const Program& p, const ProgramWork& work, const FusedBytes& bytes,
                   const FuseLaunch& l, const Piece& piece) {
     const bool rows = p.form == FuseForm::row, writes = 10 * bytes.written_bytes > bytes.read_bytes;
-    double lost = writes ? 1 - own_copy : 0;
+    double lost = writes && rows ? 1 - own_copy : 0;
     // A thread's first vector and its last one: far apart, reads and writes open page after page.
     constexpr double whole_span = 4096;  // B
     const double span =
@@ -200,23 +198,6 @@ double waiting_cycles(const FuseHardware& hw, const Program& p, const ProgramWor
                   * work.shared_loads * most_known(hw.l2_latency, 0);
     if (l.cluster > 1) cycles += cluster_start_cycles(hw, l.cluster);
     return cycles;
-}
-
-/// Pieces a cycle of `customers` CTAs that wait, then stand in the queues of the issue slots and of the
-/// special function units: mean value analysis of the closed network, with `burst` times the queue met on
-/// arrival.
-double served(double customers, double waiting, double issue, double mufu, double burst) {
-    double rate = 0, issue_queue = 0, mufu_queue = 0;
-    double before = 0;
-    for (int n = 1; n < customers + 1; ++n) {
-        const double at_issue = issue * (1 + burst * issue_queue), at_mufu = mufu * (1 + burst * mufu_queue);
-        before = rate;
-        rate = n / (waiting + at_issue + at_mufu);
-        issue_queue = rate * at_issue;
-        mufu_queue = rate * at_mufu;
-    }
-    const double part = customers - std::floor(customers);
-    return part > 0 ? before + part * (rate - before) : rate;
 }
 
 /// Cycles of all waves, `cycles` a piece of an SM in the long run. Few waves of held rows are whole ones, but
@@ -265,6 +246,21 @@ FuseWork work_of(const FuseHardware& hw, const Program& p, const ProgramWork& wo
 }
 
 }  // namespace
+
+double served(double customers, double waiting, double first, double second, double burst) {
+    double rate = 0, first_queue = 0, second_queue = 0;
+    double before = 0;
+    for (int n = 1; n < customers + 1; ++n) {
+        const double at_first = first * (1 + burst * first_queue);
+        const double at_second = second * (1 + burst * second_queue);
+        before = rate;
+        rate = n / (waiting + at_first + at_second);
+        first_queue = rate * at_first;
+        second_queue = rate * at_second;
+    }
+    const double part = customers - std::floor(customers);
+    return part > 0 ? before + part * (rate - before) : rate;
+}
 
 FuseFlow fuse_flow(const FuseHardware& hw, const Program& p, const ProgramWork& work, const FusedBytes& bytes,
                    const FuseLaunch& l, double usable_sms) {

@@ -18,6 +18,7 @@ struct ProgramWork {
     int shared_loads = 0;     ///< tensors that rows share, of a whole row
     double shared_bytes = 0;  ///< of an element of such a row
     OpCost first;        ///< an element's passes: all that is computed, each pass computing what it needs
+    OpCost result;       ///< the part of `first` that comes after all reductions
     OpCost online;       ///< the same where the row passes by: its reductions keep more
     int reductions = 0;  ///< of the row
     int meetings = 0;    ///< of its threads where the row is held: some reductions take two
@@ -26,6 +27,12 @@ struct ProgramWork {
     int narrow_bytes = 4;      ///< of the smallest floating element among the full tensors
 };
 ProgramWork program_work(const FuseProblem& graph, const Program& program);
+
+/// Of the rate of a copy: what kernels reach whose CTAs work on rows, one each.
+inline constexpr double own_copy = 0.98;
+/// Threads of a row meet, so that their instructions come in bursts: who comes finds this many times the queue
+/// that independent ones would leave.
+inline constexpr double row_burst = 1.3;
 
 /// A launch, as far as time depends on it.
 struct FuseLaunch {
@@ -45,6 +52,11 @@ struct FuseFlow {
     double dram_bytes = 0;
     FuseTime time{};
 };
+/// Pieces a cycle of `customers` CTAs of an SM, each of which waits for `waiting` cycles and then stands in two
+/// queues, which serve it for `first` and for `second` cycles: mean value analysis of the closed network, with
+/// `burst` times the queue met on arrival.
+double served(double customers, double waiting, double first, double second, double burst);
+
 FuseFlow fuse_flow(const FuseHardware& hw, const Program& program, const ProgramWork& work,
                    const FusedBytes& bytes, const FuseLaunch& launch, double usable_sms);
 

@@ -6,27 +6,41 @@
 
 namespace rooftile {
 
-/// A launch, as far as time depends on it. One CTA an SM.
+/// A launch, as far as time depends on it.
 struct RingLaunch {
-    double lanes = 0;    ///< threads of a CTA that compute
-    double cluster = 1;  ///< CTAs that share a row
-    double slots = 1;    ///< chunks of all full tensors in a CTA's shared memory
-    double chunks = 1;   ///< of a CTA's part of a row
-    double chunk_bytes = 0;
-    bool kept = false;    ///< what all rows share lies in shared memory
-    bool far = false;     ///< the CTAs are no cluster: they meet in device memory
-    double clusters = 1;  ///< of the grid; all work at once
+    double lanes = 0;        ///< threads of a CTA that compute
+    double cluster = 1;      ///< CTAs that share a row
+    double slots = 1;        ///< chunks in a CTA's shared memory
+    double chunks = 1;       ///< of a CTA's part of a row
+    double chunk_bytes = 0;  ///< of the tensors in the slots
+    double late_bytes = 0;  ///< of a chunk of those that only the last walk reads: threads load it, one ahead
+    bool kept = false;      ///< what all rows share lies in shared memory
+    bool far = false;       ///< the CTAs are no cluster: they meet in device memory
+    double clusters = 1;    ///< of the grid; all work at once
+    double ctas = 1;        ///< of an SM
+    bool one_row = false;   ///< the grid has a CTA for each part of each row; `clusters` of them are resident
 };
 
 /// DRAM's time at the copy's rate, less what CTAs lose that walk; times the rows of the busiest cluster over
 /// the average; longer as what a CTA does for a row, one thing after the other, comes near the row's DRAM
 /// time, with the wait for a chunk where slots are returned too late for it. Around it the first chunk's way
-/// in, and the last row's meeting and result.
+/// in, and the last row's meeting and result. CTAs that share an SM share its issue slots and the way of its
+/// stores: mean value analysis, as of CTAs of one piece each.
 FuseFlow ring_flow(const FuseHardware& hw, const Program& program, const ProgramWork& work,
                    const FusedBytes& bytes, const RingLaunch& launch);
 
 /// Cycles in which nothing of a row can be computed: its values meet.
 double ring_meeting_cycles(const FuseHardware& hw, const ProgramWork& work, const RingLaunch& launch);
+/// Cycles that the last walk over a row takes longer where its threads load what they need: in which stores
+/// leave the SM, which its CTAs share, and in which each CTA waits for L2.
+struct RingLate {
+    double draining = 0, waiting = 0;
+};
+/// `row_dram`: cycles of DRAM for the rows of all CTAs of an SM. A thread asks a chunk ahead, but its loads stand
+/// behind its stores: a chunk of the last walk lasts until the stores of the one before have left at the SM's
+/// share of DRAM's rate, beside what comes in meanwhile, and one L2 latency.
+RingLate ring_late(const FuseHardware& hw, const Program& program, const ProgramWork& work,
+                   const RingLaunch& launch, double row_dram);
 /// Cycles that a CTA computes for a row beside that: walks over its part, chunk after chunk.
 double ring_walks_cycles(const FuseHardware& hw, const Program& program, const ProgramWork& work,
                          const RingLaunch& launch);

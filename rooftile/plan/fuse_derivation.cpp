@@ -146,12 +146,12 @@ class Story {
     void ring() {
         const auto kept = double(staged_rows(p_, c_).kept_bytes);
         const double chunk = (shared_ - kept) / c_.stages,
-                     part = double(ring_part(p_, c_)) * c_.width * work_.full_bytes;
+                     part = double(ring_part(p_, c_)) * c_.width * slot_bytes(p_);
         const auto chunks = double(ring_chunks(p_, c_));
         d_.add(
-            "row_part_bytes", "columns x bytes of the full tensors / cluster, in whole vectors",
+            "row_part_bytes", "columns x bytes of the tensors in the slots / cluster, in whole vectors",
             {given("columns", double(p_.columns), "", "problem"),
-             given("element_bytes", work_.full_bytes, "B", "problem"),
+             given("element_bytes", slot_bytes(p_), "B", "problem"),
              given("cluster", c_.cluster, "", "this plan"), d_.fact("shared.per_cta")},
             part, "B",
             c_.cluster == 1
@@ -160,10 +160,10 @@ class Story {
                               meets_in_memory(c_) ? "; no cluster, so that every SM has one: "
                                                     "they meet in device memory"
                                                   : ""));
-        d_.add("chunk_bytes", "threads_per_row x items x width x bytes of the full tensors",
+        d_.add("chunk_bytes", "threads_per_row x items x width x bytes of the tensors in the slots",
                {given("threads_per_row", c_.threads_per_row, "", "this plan"),
                 given("items", c_.items, "", "this plan"), given("width", c_.width, "elements", "this plan"),
-                given("element_bytes", work_.full_bytes, "B", "problem")},
+                given("element_bytes", slot_bytes(p_), "B", "problem")},
                chunk, "B",
                fmt::format("{:.0f} chunks a row: smaller ones are more barriers, larger ones come late",
                            chunks));
@@ -173,16 +173,36 @@ class Story {
                     given("element_bytes", work_.shared_bytes, "B", "problem"),
                     given("cluster", c_.cluster, "", "this plan")},
                    kept, "B", "stay in shared memory: rows after the first do not read them again");
-        d_.add("stages", "least of (shared memory - kept) / chunk and two rows of chunks   [M21]",
+        const char* what = c_.persistent
+                               ? "least of (shared memory - kept) / chunk and two rows of chunks   [M21]"
+                               : "the chunks of a row";
+        d_.add("stages", what,
                {given("chunk_bytes", chunk, "B", "above"), given("chunks", chunks, "", "above"),
                 given("kept_bytes", kept, "B", kept > 0 ? "above" : "nothing is shared, or it is read again"),
                 d_.fact("shared.per_cta")},
                c_.stages, "slots",
-               fmt::format("{:.0f} are on their way while the values of a row meet", c_.stages - chunks));
+               c_.persistent
+                   ? fmt::format("{:.0f} are on their way while the values of a row meet", c_.stages - chunks)
+                   : std::string("none is filled twice"));
+        if (const double late = work_.full_bytes - slot_bytes(p_); late > 0)
+            d_.add(
+                "late_bytes", "threads_per_row x items x width x bytes of what no reduction reads",
+                {given("threads_per_row", c_.threads_per_row, "", "this plan"),
+                 given("items", c_.items, "", "this plan"), given("width", c_.width, "elements", "this plan"),
+                 given("element_bytes", late, "B", "problem")},
+                double(c_.threads_per_row) * c_.items * c_.width * late, "B",
+                "not in the slots: the threads ask for it a chunk ahead, nothing waits for it before");
     }
 
     void ring_grid() {
         const double clusters = double(c_.grid) / c_.cluster;
+        if (!c_.persistent) {
+            d_.add("grid", "rows x cluster",
+                   {given("rows", double(p_.rows), "", "problem"),
+                    given("cluster", c_.cluster, "", "this plan")},
+                   double(c_.grid), "CTAs", "each comes when one before it ends: in the order of the rows");
+            return;
+        }
         d_.add("grid", "rows / ceil(rows / resident clusters), rounded up, x cluster",
                {given("rows", double(p_.rows), "", "problem"), d_.fact("sm.count"),
                 given("cluster", c_.cluster, "", "this plan")},

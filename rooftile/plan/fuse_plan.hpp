@@ -21,7 +21,7 @@ enum class FuseHome : std::uint8_t {
     registers,  ///< of the threads that share it
     shared,     ///< of one CTA, filled ahead by asynchronous copies
     twice,      ///< nowhere: it is read again for every pass
-    ring,       ///< shared memory of CTAs that stay: chunks of row after row, brought by a producer warp
+    ring,       ///< shared memory: chunks that a producer warp brings, row after row where CTAs stay
 };
 std::string_view name_of(FuseHome home);
 

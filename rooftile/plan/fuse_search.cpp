@@ -8,8 +8,8 @@
 #include "kernels/fuse/arguments.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/model/arithmetic.hpp"
-#include "rooftile/model/fuse_ring.hpp"
 #include "rooftile/plan/fuse_registers.hpp"
+#include "rooftile/plan/fuse_search_rings.hpp"
 #include "rooftile/plan/fuse_staging.hpp"
 
 namespace rooftile {
@@ -82,10 +82,6 @@ class Search {
         return x.config.items < y.config.items;
     }
 
-    template <class T>
-    static bool asked(const std::optional<T>& wanted, T value) {
-        return !wanted || *wanted == value;
-    }
     void reject(Reason reason) { ++out_.rejected.reasons[size_t(reason)]; }
 
     void pointwise() {
@@ -126,120 +122,8 @@ class Search {
                 }
             }
         }
-        if (request_.home.value_or(FuseHome::ring) == FuseHome::ring) rings();
-    }
-
-    /// Rows that one-shot CTAs hold badly: chunk after chunk through the shared memory of CTAs that stay.
-    void rings() {
-        // Bytes of all full tensors. Shorter rows several CTAs of an SM hold at once, and what is read once
-        // waits nowhere: wherever measured, launches without a ring were sooner. Sums of 128 KiB rows too on
-        // an H200; those of 512 KiB took 133.3 us in a ring and 134.5 without (1024 rows).
-        constexpr double least_row = 32768, least_usual_row = 65536, least_single_row = 262144;
-        const double row_bytes = double(p_.columns) * work_.full_bytes;
-        const double usual = work_.readings > 1 ? least_usual_row : least_single_row;
-        if (!request_.home && row_bytes <= usual) return;
-        if (row_bytes <= least_row || !request_.persistent.value_or(true)) return;
-        if (!machine_.has("tma") || !rows_by_bulk(p_, request_.alignment)
-            || width_ * work_.least_copy_bytes % access_bytes != 0)
-            return reject(Reason::instruction);
-        for (int cluster : {1, 2, 4, 8, 16, 32, 64}) {
-            if (!asked(request_.cluster, cluster) || (cluster > 1 && row_bytes / cluster < least_row))
-                continue;
-            for (bool grid_meeting : {false, true}) {
-                if (!meetings(cluster, grid_meeting)) continue;
-                for (int lanes : {256, 512})
-                    for (int items : {1, 2, 4})
-                        for (bool kept : {true, false}) ring_of(cluster, grid_meeting, lanes, items, kept);
-            }
-        }
-    }
-
-    /// Whether `cluster` CTAs may share rows so. CTAs that are no hardware cluster meet in device memory: for
-    /// rows so few that clusters, which fit into few places of the GPU, leave SMs idle. Of 64 each meets so
-    /// often that on an H200 (16 x 1048576) 44 us became of 32.
-    bool meetings(int cluster, bool grid_meeting) {
-        constexpr int least_far = 8, most_far = 32, most_rows_an_sm = 8;
-        if (!asked(request_.grid_meeting, grid_meeting)) return false;
-        if (grid_meeting)
-            return cluster >= least_far && (cluster <= most_far || request_.cluster == cluster)
-                   && hw_.cluster_ctas > 1
-                   && double(p_.rows) * fuse::most_cluster <= most_rows_an_sm * hw_.sms;
-        if (cluster <= hw_.cluster_ctas) return true;
-        reject(Reason::cluster);
-        return false;
-    }
-
-    /// SMs on which the CTAs that share a row can be, one each.
-    double usable_sms(const FuseConfig& c) const {
-        return meets_in_memory(c) ? hw_.sms : cluster_sms(machine_, c.cluster);
-    }
-
-    void ring_of(int cluster, bool grid_meeting, int lanes, int items, bool kept) {
-        constexpr double least_chunk = 16384, most_chunk = 32768;  // B of all full tensors
-        constexpr double least_kept_chunk = 8192;                  // beside weights
-        constexpr double least_ring = 131072;                      // B
-        constexpr int least_slots = 4, most_slots = 24, warp = 32;
-        FuseConfig c{.form = p_.form,
-                     .home = FuseHome::ring,
-                     .width = width_,
-                     .items = items,
-                     .threads = lanes + warp,
-                     .threads_per_row = lanes,
-                     .cluster = cluster,
-                     .persistent = true,
-                     .early_weights = kept,
-                     .grid_meeting = grid_meeting};
-        if (!asked(request_.items, items) || !asked(request_.threads, c.threads)
-            || !asked(request_.threads_per_row, lanes) || request_.ctas_per_sm.value_or(1) != 1)
-            return;
-        const double chunk = double(lanes) * items * width_ * work_.full_bytes;
-        // Larger chunks come late, smaller ones are more barriers than they need be.
-        if ((chunk < (kept ? least_kept_chunk : least_chunk) || (chunk >= most_chunk && items > 1))
-            && !request_.items)
-            return;
-        const double kept_bytes = double(staged_rows(p_, c).kept_bytes);
-        // What is read but a few times need not be kept.
-        constexpr double least_rows = 4;
-        const double clusters = whole(usable_sms(c) / cluster);
-        if (kept && (kept_bytes == 0 || !kept_by_bulk(p_, c) || double(p_.rows) < least_rows * clusters))
-            return;
-        // Two rows of slots are as good as more, but for what is on its way while short parts meet.
-        const int chunks = int(ring_chunks(p_, c));
-        const double fit = whole((hw_.shared_per_cta - exchange_bytes - kept_bytes) / chunk);
-        const double wanted = std::max({double(least_slots), 2.0 * chunks, whole_up(least_ring / chunk)});
-        c.stages = request_.stages.value_or(int(std::min({double(most_slots), wanted, fit})));
-        // Slots for the row alone would run dry while its values meet.
-        const int least = work_.readings > 1 ? chunks + (request_.stages ? 0 : 1) : 1;
-        if (!(c.stages <= fit) || c.stages < least) return reject(Reason::shared);
-        ring(c, chunks);
-    }
-
-    void ring(FuseConfig c, int chunks) {
-        FuseCandidate candidate;
-        candidate.registers = registers_needed(p_, c);
-        // The producer warp makes one partition hold a warp more than the others.
-        const double even_threads = whole_up(c.threads / hw_.issue_lanes) * hw_.issue_lanes;
-        if (candidate.registers > hw_.registers_per_thread
-            || candidate.registers * even_threads > hw_.registers_per_sm)
-            return reject(Reason::registers);
-        candidate.shared_bytes = double(staged_rows(p_, c).bytes);
-        const double resident = whole(usable_sms(c) / c.cluster);
-        double clusters = unknown_number;
-        if (resident >= 1)
-            clusters = double(evened(std::max<std::int64_t>(1, p_.rows), std::int64_t(resident)));
-        candidate.flow =
-            ring_flow(hw_, p_, work_, bytes_,
-                      {.lanes = double(c.threads_per_row),
-                       .cluster = double(c.cluster),
-                       .slots = double(c.stages),
-                       .chunks = double(chunks),
-                       .chunk_bytes = double(c.items) * c.threads_per_row * c.width * work_.full_bytes,
-                       .kept = c.early_weights,
-                       .far = meets_in_memory(c),
-                       .clusters = clusters});
-        c.grid = std::isnan(clusters) ? 0 : std::int64_t(clusters) * c.cluster;
-        candidate.config = c;
-        out_.kept.push_back(candidate);
+        if (request_.home.value_or(FuseHome::ring) == FuseHome::ring)
+            search_rings({machine_, hw_, p_, request_, work_, bytes_, width_}, out_);
     }
 
     void row_home(FuseHome home, int lanes, int cluster, std::int64_t vectors) {
@@ -392,9 +276,9 @@ double registers_needed(const Program& p, const FuseConfig& c) {
         // What is computed for the reduction and again for the result, the compiler likes to keep.
         if (p.values[size_t(v.operands[0])].kind == ValueKind::compute)
             extra += c.width * std::min(most_kept, c.items);
-        const bool online = v.reduction == Reduction::exponentials || v.reduction == Reduction::moments;
         // New values of an accumulator beside its old ones.
-        if (online && (c.home == FuseHome::twice || c.home == FuseHome::ring)) extra += 2.0 * c.width;
+        if (v.reduction == Reduction::exponentials && (c.home == FuseHome::twice || c.home == FuseHome::ring))
+            extra += 2.0 * c.width;
     }
     // One vector at a time in fp32, and what becomes of it.
     const bool copies = c.home == FuseHome::nowhere && computed == 0;

@@ -3,6 +3,36 @@
 #include <algorithm>
 
 namespace rooftile {
+namespace {
+
+bool at_own_place(const ProgramValue& v) {
+    return v.kind == ValueKind::load && v.level == Level::element && v.access.full();
+}
+
+}  // namespace
+
+std::vector<bool> late_loads(const Program& program) {
+    std::vector<bool> reduced(program.values.size(), false), late(program.values.size(), false);
+    // Operands come before what uses them: one walk backwards reaches everything.
+    for (size_t i = program.values.size(); i-- > 0;) {
+        const ProgramValue& v = program.values[i];
+        if (v.kind == ValueKind::reduce || (v.kind == ValueKind::compute && reduced[i]))
+            for (int operand : v.operands) reduced[size_t(operand)] = true;
+    }
+    for (size_t i = 0; i < program.values.size(); ++i) {
+        const ProgramValue& v = program.values[i];
+        late[i] = v.kind == ValueKind::load && v.level == Level::element && !reduced[i];
+    }
+    return late;
+}
+
+double slot_bytes(const Program& program) {
+    const std::vector<bool> late = late_loads(program);
+    double bytes = 0;
+    for (size_t i = 0; i < program.values.size(); ++i)
+        if (at_own_place(program.values[i]) && !late[i]) bytes += bytes_of(program.values[i].element);
+    return bytes;
+}
 
 StagedRows staged_rows(const Program& program, const FuseConfig& c) {
     StagedRows rows;
@@ -11,9 +41,10 @@ StagedRows staged_rows(const Program& program, const FuseConfig& c) {
     else if (c.home == FuseHome::shared)
         rows.vectors = c.rows_per_cta() * std::min(ceil_div(program.columns, c.width), at_once);
     else return rows;
+    const std::vector<bool> late = late_loads(program);
     for (size_t i = 0; i < program.values.size(); ++i) {
         const ProgramValue& v = program.values[i];
-        if (v.kind != ValueKind::load || v.level != Level::element || !v.access.full()) continue;
+        if (!at_own_place(v) || (c.home == FuseHome::ring && late[i])) continue;
         const std::int64_t bytes = rows.vectors * c.width * bytes_of(v.element);
         rows.tensors.push_back({int(i), rows.bytes, bytes});
         rows.bytes += bytes;
@@ -47,11 +78,21 @@ bool rows_by_bulk(const Program& program, int alignment) {
     constexpr int unit = 16;  // bytes: of addresses and sizes
     bool any = false;
     for (const ProgramValue& v : program.values) {
-        if (v.kind != ValueKind::load || v.level != Level::element || !v.access.full()) continue;
+        if (!at_own_place(v)) continue;
         any = true;
         if (program.columns * bytes_of(v.element) % unit != 0) return false;
     }
     return any && alignment % unit == 0;
+}
+
+bool slots_by_bulk(const Program& program, int width) {
+    constexpr int unit = 16;
+    const std::vector<bool> late = late_loads(program);
+    for (size_t i = 0; i < program.values.size(); ++i) {
+        const ProgramValue& v = program.values[i];
+        if (at_own_place(v) && !late[i] && width * bytes_of(v.element) % unit != 0) return false;
+    }
+    return true;
 }
 
 bool kept_by_bulk(const Program& program, const FuseConfig& c) {

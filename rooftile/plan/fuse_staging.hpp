@@ -29,8 +29,16 @@ struct StagedRows {
 /// Empty wherever shared memory is not the rows' home.
 StagedRows staged_rows(const Program& program, const FuseConfig& config);
 
+/// Per value of the program: whether it is a load that only the last walk over a row reads, after all
+/// reductions. A ring's threads bring such tensors themselves: nothing waits for them before.
+std::vector<bool> late_loads(const Program& program);
+/// Bytes of an element of all tensors that lie in a ring's slots.
+double slot_bytes(const Program& program);
+
 /// Whether bulk copies can bring the rows: whole 16-byte units at addresses that are multiples of 16.
 bool rows_by_bulk(const Program& program, int alignment);
+/// Whether vectors of `width` elements of all tensors in a ring's slots are whole units of bulk copies.
+bool slots_by_bulk(const Program& program, int width);
 
 /// "cta", "cluster" or "grid": where the values of a row meet; a grid's in device memory, with a workspace.
 std::string_view meeting_of(const FuseConfig& config);

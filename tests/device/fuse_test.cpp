@@ -251,6 +251,49 @@ TEST_F(FuseTest, RingsThatReadKeptWeightsTwice) {
               1);
 }
 
+// Tensors that only the last walk reads, a chunk ahead over the ends of rows: every launch; whole chunks,
+// chunks that end short, a last chunk of one vector; one row a cluster and many; one and several CTAs an SM,
+// CTAs of one row; with weights kept and without; flags and floats beside bf16.
+TEST_F(FuseTest, RingsReadLateTensorsAhead) {
+    for (const char* shape : {"5,65536", "3,65544", "300,32776", "270,16392", "2,262152"}) {
+        const std::string row = std::string(shape).substr(std::string(shape).find(',') + 1);
+        int kept = 0, alone = 0, one_row = 0;
+        check("y = gelu(dropout(layernorm(x, g, b) + r, 0.1, 7, 3))",
+              {fmt::format("x:bf16[{}]", shape), fmt::format("r:bf16[{}]", shape),
+               fmt::format("g:bf16[{}]", row), fmt::format("b:bf16[{}]", row)},
+              64, {.home = FuseHome::ring}, [&](const FuseConfig& c) {
+                  kept += c.early_weights;
+                  alone += c.ctas_per_sm == 1;
+                  one_row += !c.persistent;
+                  return true;
+              });
+        EXPECT_GE(alone, 1) << shape;
+        EXPECT_GE(one_row, 1) << shape;
+        if (std::string_view(shape).starts_with("300")) { EXPECT_GE(kept, 1); }
+    }
+}
+TEST_F(FuseTest, RingsReadLateTensorsOfOtherTypes) {
+    for (const char* shape : {"5,65536", "270,20000"})
+        check("y = where(m, x - mean(x), r) * s + z",
+              {fmt::format("x:bf16[{}]", shape), fmt::format("m:bool[{}]", shape),
+               fmt::format("r:fp32[{}]", shape), "s:fp32[]", fmt::format("z:fp16[{}]", shape)},
+              8, {.home = FuseHome::ring});
+    // Rows that share what is late by a band, and a last walk that reads nothing of the slots.
+    check("y = softmax(x) + z", {"x:bf16[6,4,20000]", "z:bf16[6,1,20000]"}, 8, {.home = FuseHome::ring});
+    check("y = r + max(x)", {"x:bf16[140,40000]", "r:bf16[140,40000]"}, 8, {.home = FuseHome::ring});
+}
+TEST_F(FuseTest, RingsReadLateTensorsInTime) {
+    check("y = gelu(layernorm(x) + r)", {"x:bf16[400,40000]", "r:bf16[400,40000]"}, 6,
+          {.home = FuseHome::ring}, {}, 8);
+}
+TEST_F(FuseTest, RingsOfTwoCtasAnSm) {
+    EXPECT_GE(check("y = gelu(layernorm(x, g, b) + r)",
+                    {"x:bf16[1100,32768]", "r:bf16[1100,32768]", "g:bf16[32768]", "b:bf16[32768]"}, 3,
+                    {.ctas_per_sm = 2, .home = FuseHome::ring},
+                    [](const FuseConfig& c) { return c.ctas_per_sm == 2; }),
+              1);
+}
+
 // Rows whose CTAs are no cluster: one row; more than the grid takes at once, the last round with fewer; parts
 // that end short; one, two and three reductions.
 TEST_F(FuseTest, EightCtasMeetInDeviceMemory) {
@@ -272,6 +315,14 @@ TEST_F(FuseTest, MeetingsInDeviceMemoryWithWeights) {
     EXPECT_GE(check("y = layernorm(x, g, b)", {"x:bf16[17,524288]", "g:bf16[524288]", "b:bf16[524288]"}, 4,
                     {.home = FuseHome::ring, .grid_meeting = true}, meets_in_memory),
               1);
+}
+
+TEST_F(FuseTest, MeetingsInDeviceMemoryWithLateTensors) {
+    for (const char* shape : {"17,524288", "9,524296"})
+        EXPECT_GE(check("y = gelu(dropout(layernorm(x) + r, 0.1, 7, 3))",
+                        {fmt::format("x:bf16[{}]", shape), fmt::format("r:bf16[{}]", shape)}, 6,
+                        {.home = FuseHome::ring, .grid_meeting = true}, meets_in_memory),
+                  1);
 }
 
 TEST_F(FuseTest, WholeReductions) {

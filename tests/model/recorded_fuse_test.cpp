@@ -26,9 +26,14 @@ struct Row {
     std::string problem() const { return group + " " + rows + "x" + columns + " " + type; }
 };
 
-constexpr const char* fitted = "2026-11-22-h200-memory.csv";
-// As planned by the model that `fitted` gave; nothing was fitted to it.
-constexpr const char* planned = "2026-11-22-h200-memory-planned.csv";
+constexpr const char* fitted = "2026-11-22-h200-rings.csv";
+// Of the same day, before rings took several CTAs an SM; the numbers of rings are not fitted to it.
+constexpr const char* before = "2026-11-22-h200-memory-planned.csv";
+
+/// Of a problem whose kernels were others in the run before: rings had what only the last walk reads in slots.
+bool staged_otherwise(const Row& row) {
+    return row.group == "layernorm_chain" && std::stoi(row.columns) >= 65536;
+}
 
 std::vector<Row> recorded_rows(const std::string& name) {
     std::vector<Row> rows;
@@ -45,6 +50,7 @@ std::vector<Row> recorded_rows(const std::string& name) {
         r.top = 8;
         row.early_weights = number(11) != 0;
         row.stages = number(12);
+        if (r.home == FuseHome::ring) r.ctas_per_sm = number(13);  // elsewhere as many as fit
         row.time_us = std::stod(field.at(15));
         // Without that column CTAs met in device memory where no cluster is as large.
         row.grid_meeting = field.size() > 17 ? field[17] == "grid" : r.cluster > 16;
@@ -96,6 +102,7 @@ std::map<std::string, Choice> choices(const Machine& machine, const std::string&
     std::vector<std::string> unknown;
     const FuseHardware hw = fuse_hardware(machine, unknown);
     for (const Row& row : recorded_rows(run)) {
+        if (run == before && staged_otherwise(row)) continue;
         const FuseProblem graph = problem_of(row);
         const Program program = std::get<Program>(fuse_program(graph));
         Choice& choice = out[row.problem()];
@@ -143,27 +150,29 @@ Figures figures(const std::map<std::string, Choice>& choices) {
 TEST(RecordedFuse, PredictionsAreAsGoodAsStated) {
     const Figures f = figures(choices(machine_by_id("h200-sxm")));
     EXPECT_EQ(f.problems, 44);
-    EXPECT_GE(f.plans, 690);  // of 714: what the search gives up must not be what this counts on
+    EXPECT_GE(f.plans, 630);  // of 635: what the search gives up must not be what this counts on
     EXPECT_LE(f.mean, 0.03);
-    EXPECT_LE(f.worst, 0.13);
-    EXPECT_LE(f.all, 0.072);
+    EXPECT_LE(f.worst, 0.12);
+    EXPECT_LE(f.all, 0.06);
 }
 
-// Another run of the same part and day, which the model had not seen.
+// Another run of the same part and day, which the rings of the model were not fitted to.
 TEST(RecordedFuse, PredictionsHoldForARunThatNothingWasFittedTo) {
-    const Figures f = figures(choices(machine_by_id("h200-sxm"), planned));
-    EXPECT_EQ(f.problems, 44);
-    EXPECT_GE(f.plans, 370);  // of 381
-    EXPECT_LE(f.mean, 0.026);
+    const Figures f = figures(choices(machine_by_id("h200-sxm"), before));
+    EXPECT_EQ(f.problems, 41);  // of 44: staged_otherwise()
+    EXPECT_GE(f.plans, 345);    // of 351
+    EXPECT_LE(f.mean, 0.025);
     EXPECT_LE(f.worst, 0.123);
-    EXPECT_LE(f.all, 0.06);
+    EXPECT_LE(f.all, 0.055);
 }
 
 TEST(RecordedFuse, ChoicesAreAsGoodAsStated) {
     const auto found = choices(machine_by_id("h200-sxm"));
-    EXPECT_LE(figures(found).behind, 0.011);
+    EXPECT_LE(figures(found).behind, 0.01);
     // What is further behind than the 5 % that a choice may be, and how far.
-    const std::map<std::string, double> further = {{"layernorm 32768x256 bf16", 0.065}};
+    const std::map<std::string, double> further = {{"layernorm 32768x256 bf16", 0.06},
+                                                   {"layernorm 8192x16384 bf16", 0.055},
+                                                   {"softmax 1024x262144 bf16", 0.055}};
     for (const auto& [name, c] : found) {
         const auto known = further.find(name);
         EXPECT_LE(c.behind(), known == further.end() ? 0.05 : known->second) << name;
@@ -177,8 +186,9 @@ TEST(RecordedFuse, EveryTermCarriesWeight) {
     const Machine h200 = machine_by_id("h200-sxm");
     const Figures whole = figures(choices(h200));
     for (const char* change :
-         {"dram.scatter=0", "dram.streams=0", "cta.start=0 clk", "cta.interval=0 clk", "cluster.start=0 clk",
-          "dram.latency=0 clk", "l2.latency=0 clk", "barrier.cluster=3000 clk", "dram.per_sm=4 B/clk/SM"}) {
+         {"dram.scatter=0", "dram.streams=0", "dram.drift=0", "cta.start=0 clk", "cta.interval=0 clk",
+          "cluster.start=0 clk", "dram.latency=0 clk", "l2.latency=0 clk", "barrier.cluster=3000 clk",
+          "dsmem.latency=0 clk", "dram.per_sm=4 B/clk/SM"}) {
         Machine changed = h200;
         set_number(changed, change);
         const Figures f = figures(choices(changed));

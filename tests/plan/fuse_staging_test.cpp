@@ -86,17 +86,35 @@ TEST(FuseStaging, RingsKeepWhatAllRowsShare) {
     for (const FusePlan& plan : plans("100")) EXPECT_FALSE(plan.config.early_weights);
 }
 
-// 16 rows: 132 SMs are eight teams of 16 CTAs with two rows each, or four of 32 with four. An eighth of a
-// row, 256 KiB, fits into no CTA.
+// 16 rows: 132 SMs are eight teams of 16 CTAs with two rows each, or four of 32 with four; eight of 32 where
+// each SM has two. An eighth of a row, 256 KiB, fits into no CTA, a sixteenth not beside another one. Of many
+// rows only with two CTAs on an SM, of which one computes while the other's values meet.
 TEST(FuseStaging, FewLongRowsMeetInDeviceMemory) {
     std::set<int> far;
     for (const FusePlan& plan : rings("[16,1048576]").plans) {
         if (!meets_in_memory(plan.config)) continue;
         far.insert(plan.config.cluster);
-        EXPECT_EQ(plan.config.grid, 128);
+        EXPECT_EQ(plan.config.grid, 128 * plan.config.ctas_per_sm);
+        EXPECT_TRUE(plan.config.ctas_per_sm == 1 || plan.config.cluster == 32);
     }
     EXPECT_EQ(far, (std::set<int>{16, 32}));
-    for (const FusePlan& plan : rings("[1024,1048576]").plans) EXPECT_FALSE(meets_in_memory(plan.config));
+    for (const FusePlan& plan : rings("[1024,1048576]").plans)
+        EXPECT_TRUE(!meets_in_memory(plan.config) || plan.config.ctas_per_sm == 2);
+}
+
+// Eight flags are 8 B, no unit of bulk copies. Where only the last walk reads them, threads load them; where a
+// reduction does, they would lie in the slots.
+TEST(FuseStaging, SlotsHoldWholeUnitsOfWhatIsReduced) {
+    const auto planned = [](const char* text) {
+        const std::vector<TensorDeclaration> tensors = {tensor_declaration("x:bf16[270,65536]"),
+                                                        tensor_declaration("m:bool[270,65536]")};
+        const auto outcome = derive(machine_by_id("h200-sxm"), expression_graph(text, tensors),
+                                    {.home = FuseHome::ring, .top = 64});
+        const auto* plans = std::get_if<FusePlans>(&outcome);
+        return plans ? plans->plans.size() : 0;
+    };
+    EXPECT_GT(planned("y = where(m, x - mean(x), x)"), 0U);
+    EXPECT_EQ(planned("y = x - mean(where(m, x, 1.0))"), 0U);
 }
 
 TEST(FuseStaging, RingsNeedLongRowsOfWholeUnits) {

@@ -1,0 +1,30 @@
+// The launches of a row program that pass rows through rings of chunks in shared memory.
+#pragma once
+
+#include <optional>
+
+#include "rooftile/plan/fuse_search.hpp"
+
+namespace rooftile {
+
+/// What a search for launches knows.
+struct FuseSearchContext {
+    const Machine& machine;
+    const FuseHardware& hw;
+    const Program& program;
+    const FuseRequest& request;
+    const ProgramWork& work;
+    const FusedBytes& bytes;
+    int width;  ///< elements of a vector
+};
+
+/// Whether a request leaves that value open or wants it.
+template <class T>
+bool asked(const std::optional<T>& wanted, T value) {
+    return !wanted || *wanted == value;
+}
+
+/// Adds the rings that the machine and the request allow, timed, to `out`; what a wall stops is counted there.
+void search_rings(const FuseSearchContext& context, FuseSearch& out);
+
+}  // namespace rooftile
