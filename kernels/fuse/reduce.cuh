@@ -158,6 +158,17 @@ struct Exponentials {
 struct Moments {
     float count = 0, mean = 0, deviations = 0;
 
+    template <int width>
+    __device__ void add(const float (&v)[width], unsigned) {
+        Moments vector;
+        vector.count = width;
+        vector.mean = sum_of(v) * (1.0f / width);
+        float apart[width];
+#pragma unroll
+        for (int k = 0; k < width; ++k) apart[k] = v[k] - vector.mean;
+        vector.deviations = square_sum_of(apart);
+        merge(vector);
+    }
     __device__ void merge(const Moments& other) {
         const float all = count + other.count;
         const float share = other.count * ptx::reciprocal_approx(fmaxf(all, 1.0f));
@@ -187,8 +198,9 @@ struct Moments {
     }
 };
 
-/// Moments of what one thread reads, as sums around its first element: what cancels at the end is at most as
-/// many times what is left as there are elements, since that first one's own distance is in it.
+/// Moments of the few elements that one thread reads, as sums around its first one: what cancels at the end is
+/// at most as many times what is left as there are elements, since that first one's own distance is in it. With
+/// Moments a thread may read any number.
 struct RunningMoments {
     static constexpr int parts = 4;
     float origin = 0, count = 0, shift = 0, squares[parts] = {};

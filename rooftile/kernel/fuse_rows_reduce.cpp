@@ -91,7 +91,10 @@ void RowsText::row_value(const Joint& joint) {
 void RowsText::joint_reduction(const std::vector<Joint>& joints, const std::set<int>& known,
                                const Term& term_of) {
     std::vector<int> targets, all;
-    const auto running = [](const Joint& joint) { return joint.accumulator == "Moments"; };
+    // An outlier first costs as many times fp32's last digit as a thread has elements.
+    constexpr std::int64_t most_running = 256;
+    const bool few = p_.columns <= most_running * c_.threads_per_row * c_.cluster;
+    const auto running = [few](const Joint& joint) { return few && joint.accumulator == "Moments"; };
     const auto walker = [&](const Joint& joint) { return joint.name + (running(joint) ? "_run" : ""); };
     for (const Joint& joint : joints) {
         line(0, "{}{} {};", running(joint) ? "Running" : "", joint.accumulator, walker(joint));

@@ -189,8 +189,8 @@ void RowsText::load_next(int depth, const std::vector<int>& loads, const std::st
         const std::string base = w_.values.base(i);
         if (access.bands.empty()) w_.line(depth + 1, "load({}_next[i], t.{}, at);", base, w_.values.input(i));
         else
-            w_.line(depth + 1, "load({}_next[i], t.{}, {}({}) * vectors + at);", base, w_.values.input(i),
-                    w_.index, w_.row_text(access, row));
+            w_.line(depth + 1, "load({}_next[i], t.{}, static_cast<{}>({}) * vectors + at);", base,
+                    w_.values.input(i), w_.index, w_.row_text(access, row));
     }
     w_.line(depth, "}}");
 }

@@ -38,7 +38,7 @@ void RowsText::load_vector(int depth, int i, const std::string& place) {
     std::string from = place;
     if (access.plain_rows()) from = "start + " + place;
     else if (!access.bands.empty())
-        from = fmt::format("{}({}) * vectors + {}", w_.index, w_.row_text(access, "row"), place);
+        from = fmt::format("static_cast<{}>({}) * vectors + {}", w_.index, w_.row_text(access, "row"), place);
     w_.line(depth, "{}({}_pack{}, t.{}, {});",
             !access.full() ? "load_again"
             : long_walk()  ? "load_cached"
@@ -134,10 +134,11 @@ void RowsText::keeps(int depth, const std::vector<int>& targets, const std::set<
     for (int i : w_.values.needed(targets, known)) {
         const ProgramValue& v = w_.value(i);
         if (v.kind != ValueKind::compute || v.op != Op::dropout) continue;
-        const std::string vector = v.access.plain_rows()    ? "start + at"
-                                   : v.access.bands.empty() ? std::string("at")
-                                                            : fmt::format("{}({}) * vectors + at", w_.index,
-                                                                          w_.row_text(v.access, "row"));
+        const std::string vector =
+            v.access.plain_rows() ? "start + at"
+            : v.access.bands.empty()
+                ? std::string("at")
+                : fmt::format("static_cast<{}>({}) * vectors + at", w_.index, w_.row_text(v.access, "row"));
         w_.line(depth, "bool {}[width];", w_.values.keep(i));
         w_.line(depth, "kept({}, static_cast<unsigned long long>({}) * width, t.{});", w_.values.keep(i),
                 vector, w_.values.key(i));

@@ -176,14 +176,17 @@ const char* only_of_sm90(const GemmRequest& request) {
     return first.a || first.b || first.c ? "evict_first" : nullptr;
 }
 
-// Of an operand whose rows do not begin at whole sectors of L2 (docs/facts.md 46); empty where they do.
-std::string pitch_note(const char* name, std::int64_t pitch) {
+// Of an operand whose rows do not begin at whole sectors of L2 (docs/facts.md 46); empty where they do, and where
+// there is not more than one row of tiles: nothing is read again.
+std::string pitch_note(const char* name, std::int64_t pitch, std::int64_t rows) {
     constexpr int sector = Sm90GemmConfig::sector_columns;
-    if (pitch % sector == 0) return {};
+    if (pitch % sector == 0 || rows <= Sm90GemmConfig::wgmma_m) return {};
     return fmt::format(
-        "{} = {} is no multiple of {} elements: rows begin amid a 32-byte sector, which where counted cost "
-        "16 to "
-        "64 % more bytes from DRAM than this plan says; pad it to {}",
+        "{} = {} is no multiple of {} elements: rows begin amid a 32-byte sector. Where that was counted, on "
+        "an "
+        "H200, operands that are read again cost 16 to 64 % more bytes from DRAM than padded ones, which "
+        "this plan "
+        "does not count; pad it to {}",
         name, pitch, sector, ceil_div(pitch, sector) * sector);
 }
 
@@ -191,7 +194,8 @@ std::vector<std::string> notes(const Machine& machine, const GemmProblem& proble
                                const GemmHardware& hw) {
     std::vector<std::string> out;
     if (choice.kernel == GemmKernel::sm90_gemm)
-        for (const auto& note : {pitch_note("lda", problem.lda), pitch_note("ldb", problem.ldb)})
+        for (const auto& note :
+             {pitch_note("lda", problem.lda, problem.m), pitch_note("ldb", problem.ldb, problem.n)})
             if (!note.empty()) out.push_back(note);
     if (machine.has("tcgen05"))
         out.emplace_back("tcgen05 is not modelled yet: planned at the rate of mma.sync");

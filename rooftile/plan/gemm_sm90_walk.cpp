@@ -185,8 +185,12 @@ class Passage {
     // Slabs that the kernel can write.
     bool slabs_stop() {
         const int share = config_.share_n(), odd = 2 * Config::sector_columns;
-        if (c_.store_n == 0 || !config_.tma_store || c_.store_n == Config::swizzled_columns(share))
-            return false;
+        if (c_.store_n == 0) return false;
+        if (!config_.tma_store)
+            return stop(Wall::at(Reason::alignment, 8, c_.store_n,
+                                 "store_n = {available}, but C leaves by TMA only where N and ldc are "
+                                 "multiples of {needed}"));
+        if (c_.store_n == Config::swizzled_columns(share)) return false;
         if (config_.split_k == 1 && share % c_.store_n == 0 && c_.store_n % odd == Config::sector_columns)
             return false;
         return stop(

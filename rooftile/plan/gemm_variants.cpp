@@ -149,8 +149,7 @@ GemmRequest fixed_to(const GemmConfig& c) {
     r.ctas_per_sm = c.ctas_per_sm;
     if (c.kernel == GemmKernel::sm90_gemm) {
         r.deferred_store = c.deferred_store;
-        // Runs of before the key stored C in the widest swizzle span; without TMA it does not matter.
-        r.store_n = c.store_n > 0 ? c.store_n : Sm90GemmConfig::swizzled_columns(c.tile_n / c.split_k);
+        if (c.store_n > 0) r.store_n = c.store_n;
         r.programmatic_launch = c.programmatic_launch;
         const auto first = [](CachePolicy policy) { return policy == CachePolicy::evict_first; };
         r.evict_first = EvictFirst{first(c.a_policy), first(c.b_policy), first(c.c_policy)};

@@ -55,15 +55,19 @@ bool made_twice(const Probe& probe) {
 
 void take_again(ProbeResult& first, const ProbeResult& again) {
     first.seconds += again.seconds;
-    if (!again.failure.empty()) first.notes.push_back("not made again: " + again.failure);
+    if (!again.failure.empty()) {
+        first.notes.push_back("not made again: " + again.failure);
+        return;
+    }
     for (ProbeValue& value : first.values) {
         const auto same = std::find_if(again.values.begin(), again.values.end(),
                                        [&](const ProbeValue& v) { return v.name == value.name; });
         if (same == again.values.end()) continue;
-        // Half of what lies between the two, as spreads are half widths; and what either stated.
         const double apart = std::abs(value.value - same->value);
         value.spread = std::max({value.spread, same->spread, apart});
-        value.value = (value.value + same->value) / 2;
+        // Of a count there is no mean: the smaller one holds for both.
+        value.value =
+            value.unit == "SMs" ? std::min(value.value, same->value) : (value.value + same->value) / 2;
         value.samples += same->samples;
     }
 }

@@ -6,6 +6,7 @@
 
 #include "rooftile/error.hpp"
 #include "rooftile/machine/units_text.hpp"
+#include "rooftile/plan/gemm_sm90.hpp"
 #include "rooftile/plan/gemm_variants.hpp"
 
 namespace rooftile {
@@ -39,6 +40,10 @@ RecordedRow row_of(const Json& line) {
     RecordedRow row;
     row.problem = gemm_problem_of(line.at("problem"));
     row.config = gemm_config_of(line.at("config"));
+    // Runs of before the key stored C in the widest swizzle span.
+    if (!line.at("config").contains("store_n") && row.config.kernel == GemmKernel::sm90_gemm
+        && stores_by_tma(row.problem))
+        row.config.store_n = Sm90GemmConfig::swizzled_columns(row.config.tile_n / row.config.split_k);
     row.rank = line.at("rank").get<int>();
     row.time_us = number_at(line, "time_us");
     row.predicted_us = number_at(line, "predicted_time_us");

@@ -248,6 +248,29 @@ TEST(FuseCode, KeptWeightsAndGridMeetingsCompileClean) {
     EXPECT_GE(far, 2);
 }
 
+// 2^31 vectors of 8: places need 64 bits, whose type has two words.
+TEST(FuseCode, IndicesOfTwoWordsCompile) {
+    struct Large {
+        const char* text;
+        std::vector<std::string> tensors;
+        FuseHome home;
+    };
+    for (const Large& c :
+         {Large{"y = layernorm(x, g, b) + r",
+                {"x:bf16[65536,262144]", "r:bf16[65536,262144]", "g:bf16[262144]", "b:bf16[262144]"},
+                FuseHome::ring},
+          Large{"y = softmax(x) + r", {"x:bf16[400,700,131072]", "r:bf16[700,131072]"}, FuseHome::twice},
+          Large{"y = softmax(x) + dropout(r, 0.1, 7, 0)",
+                {"x:bf16[400,700,131072]", "r:bf16[700,131072]"},
+                FuseHome::twice}}) {
+        const auto outcome =
+            derive(machine_by_id("h200-sxm"), made(c.text, c.tensors), {.home = c.home, .top = 1});
+        const Source source = fuse_source(std::get<FusePlans>(outcome).plans[0]);
+        EXPECT_THAT(source.text, testing::HasSubstr("long long"));
+        EXPECT_EQ(unclean(compile_source(source)).value_or(""), "") << source.text;
+    }
+}
+
 /// Two walks of a row that read the same weights from memory.
 TEST(FuseCode, WeightsThatTwoWalksReadCompileClean) {
     const auto outcome =

@@ -249,6 +249,7 @@ TEST(Derive, RowsThatBeginAmidASectorAreNamed) {
     ASSERT_EQ(said.size(), 2u);
     EXPECT_TRUE(said[0].starts_with("lda = 1000 is no multiple of 16 elements")) << said[0];
     EXPECT_TRUE(said[1].ends_with("pad it to 1008")) << said[1];
+    EXPECT_EQ(plans(h200, gemm_problem(64, 900, 1000)).notes.size(), 1u);  // A is read once
     problem.lda = problem.ldb = 1008;
     EXPECT_TRUE(plans(h200, problem).notes.empty());
 }
@@ -284,6 +285,9 @@ TEST(Derive, SlabsAreWideWhereTheyTakeNoStage) {
     request.schedule = Schedule::cooperative, request.consumer_warpgroups = 2;
     EXPECT_EQ(plans(h100, problem, request).plans.front().config.store_n, 16);
     EXPECT_EQ(plans(h100, gemm_problem(512, 511, 512)).plans.front().config.store_n, 0);
+    GemmRequest wide_only;
+    wide_only.store_n = 64;
+    EXPECT_EQ(refusal(h100, gemm_problem(512, 511, 512), wide_only).reason, Reason::alignment);
 }
 
 TEST(Derive, L2DropsFirstWhatTheRequestSaysAndElseNothing) {
