@@ -87,11 +87,9 @@ __device__ inline void load_by(Pack<T, width>& to, const T* tensor, long long ve
     } else {
         using Words = ptx::Words<access>;
 #pragma unroll
-        for (int i = 0; i < bytes / access; ++i) {
-            if constexpr (past_l1)
-                ptx::load_once(reinterpret_cast<Words*>(&to)[i], reinterpret_cast<const Words*>(from) + i);
-            else ptx::load_words(reinterpret_cast<Words*>(&to)[i], reinterpret_cast<const Words*>(from) + i);
-        }
+        for (int i = 0; i < bytes / access; ++i)
+            ptx::load_global<past_l1>(reinterpret_cast<Words*>(&to)[i],
+                                      reinterpret_cast<const Words*>(from) + i);
     }
 }
 

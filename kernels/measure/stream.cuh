@@ -6,12 +6,6 @@
 
 namespace rooftile {
 
-template <bool cached>
-__device__ inline void load_piece(ptx::Words<16>& to, const uint4* from) {
-    if constexpr (cached) ptx::load_words(to, from);
-    else ptx::load_once(to, from);
-}
-
 /// Every 16 bytes of `from` once to `to`, `count` of them. A thread loads all of its `accesses`, a CTA's width
 /// apart, before it stores the first. `cached`: through L1 like any other load.
 template <int accesses, bool cached>
@@ -21,7 +15,7 @@ __global__ void __launch_bounds__(1024) copy_pieces(uint4* to, const uint4* from
 #pragma unroll
     for (int j = 0; j < accesses; ++j) {
         const long long i = begin + static_cast<long long>(j) * blockDim.x;
-        if (i < count) load_piece<cached>(words[j], from + i);
+        if (i < count) ptx::load_global<!cached>(words[j], from + i);
     }
 #pragma unroll
     for (int j = 0; j < accesses; ++j) {
@@ -39,7 +33,7 @@ __global__ void __launch_bounds__(1024)
 #pragma unroll
     for (int j = 0; j < accesses; ++j) {
         const long long i = begin + static_cast<long long>(j) * blockDim.x;
-        if (i < count) load_piece<cached>(words[j], from + i);
+        if (i < count) ptx::load_global<!cached>(words[j], from + i);
     }
     unsigned sum = 0;
 #pragma unroll

@@ -38,6 +38,13 @@ __device__ inline void load_words(Words<4>& to, const void* from) {
     asm volatile("ld.global.u32 %0, [%1];" : "=r"(to.word[0]) : "l"(from));
 }
 
+/// One of the two.
+template <bool past_l1, int bytes>
+__device__ inline void load_global(Words<bytes>& to, const void* from) {
+    if constexpr (past_l1) load_once(to, from);
+    else load_words(to, from);
+}
+
 /// From shared memory, again each time it is written.
 __device__ inline void load_shared(Words<16>& to, unsigned shared) {
     asm volatile("ld.volatile.shared.v4.u32 {%0, %1, %2, %3}, [%4];"

@@ -55,6 +55,7 @@ class RowsText {
     bool kept(int load) const { return kept_in_ring(w_.value(load), c_); }
     std::vector<int> loads_of(const std::vector<int>& targets, const std::set<int>& known) const;
     void declare_pack(int depth, int load);
+    std::string place_in(const Access& access, const std::string& row, const std::string& place) const;
     void load_vector(int depth, int load, const std::string& place);
     void load_row();
     void load_held(bool full);

@@ -185,12 +185,8 @@ void RowsText::load_next(int depth, const std::vector<int>& loads, const std::st
     w_.line(depth + 1, "const unsigned at = {};",
             whole() ? "first + i * step" : "min(first + i * step, end - 1)");
     for (int i : loads) {
-        const Access& access = w_.value(i).access;
-        const std::string base = w_.values.base(i);
-        if (access.bands.empty()) w_.line(depth + 1, "load({}_next[i], t.{}, at);", base, w_.values.input(i));
-        else
-            w_.line(depth + 1, "load({}_next[i], t.{}, static_cast<{}>({}) * vectors + at);", base,
-                    w_.values.input(i), w_.index, w_.row_text(access, row));
+        w_.line(depth + 1, "load({}_next[i], t.{}, {});", w_.values.base(i), w_.values.input(i),
+                place_in(w_.value(i).access, row, "at"));
     }
     w_.line(depth, "}}");
 }

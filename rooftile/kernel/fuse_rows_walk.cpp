@@ -33,12 +33,15 @@ void RowsText::declare_pack(int depth, int i) {
     w_.line(depth, "Pack<{}, width> {}_pack[items];", w_.type_of_load(i), w_.values.base(i));
 }
 
+/// Vector `place` of row `row`, in a tensor that may have fewer rows.
+std::string RowsText::place_in(const Access& access, const std::string& row, const std::string& place) const {
+    if (access.bands.empty()) return place;
+    return fmt::format("static_cast<{}>({}) * vectors + {}", w_.index, w_.row_text(access, row), place);
+}
+
 void RowsText::load_vector(int depth, int i, const std::string& place) {
     const Access& access = w_.value(i).access;
-    std::string from = place;
-    if (access.plain_rows()) from = "start + " + place;
-    else if (!access.bands.empty())
-        from = fmt::format("static_cast<{}>({}) * vectors + {}", w_.index, w_.row_text(access, "row"), place);
+    const std::string from = access.plain_rows() ? "start + " + place : place_in(access, "row", place);
     w_.line(depth, "{}({}_pack{}, t.{}, {});",
             !access.full() ? "load_again"
             : long_walk()  ? "load_cached"
@@ -134,11 +137,7 @@ void RowsText::keeps(int depth, const std::vector<int>& targets, const std::set<
     for (int i : w_.values.needed(targets, known)) {
         const ProgramValue& v = w_.value(i);
         if (v.kind != ValueKind::compute || v.op != Op::dropout) continue;
-        const std::string vector =
-            v.access.plain_rows() ? "start + at"
-            : v.access.bands.empty()
-                ? std::string("at")
-                : fmt::format("static_cast<{}>({}) * vectors + at", w_.index, w_.row_text(v.access, "row"));
+        const std::string vector = v.access.plain_rows() ? "start + at" : place_in(v.access, "row", "at");
         w_.line(depth, "bool {}[width];", w_.values.keep(i));
         w_.line(depth, "kept({}, static_cast<unsigned long long>({}) * width, t.{});", w_.values.keep(i),
                 vector, w_.values.key(i));

@@ -14,17 +14,9 @@ namespace {
 
 constexpr double exchange_bytes = fuse::exchange_bytes;
 
-class RingSearch {
+class RingSearch : FuseSearchContext {
   public:
-    RingSearch(const FuseSearchContext& context, FuseSearch& out)
-        : machine_(context.machine),
-          hw_(context.hw),
-          p_(context.program),
-          request_(context.request),
-          work_(context.work),
-          bytes_(context.bytes),
-          width_(context.width),
-          out_(out) {}
+    RingSearch(const FuseSearchContext& context, FuseSearch& out) : FuseSearchContext(context), out_(out) {}
 
     /// Rows that one-shot CTAs hold badly: chunk after chunk through the shared memory of CTAs that stay.
     void all() {
@@ -32,16 +24,16 @@ class RingSearch {
         // waits nowhere: wherever measured, launches without a ring were sooner. Sums of 128 KiB rows too on
         // an H200; those of 512 KiB took 133.3 us in a ring and 134.5 without (1024 rows).
         constexpr double least_row = 32768, least_usual_row = 65536, least_single_row = 262144;
-        const double row_bytes = double(p_.columns) * work_.full_bytes;
-        const double usual = work_.readings > 1 ? least_usual_row : least_single_row;
-        const bool late = slot_bytes(p_) < work_.full_bytes;  // then shorter rows gain, too
-        if (!request_.home && (late ? row_bytes < usual : row_bytes <= usual)) return;
+        const double row_bytes = double(program.columns) * work.full_bytes;
+        const double usual = work.readings > 1 ? least_usual_row : least_single_row;
+        const bool late = slot_bytes(program) < work.full_bytes;  // then shorter rows gain, too
+        if (!request.home && (late ? row_bytes < usual : row_bytes <= usual)) return;
         if (row_bytes <= least_row) return;
-        if (!machine_.has("tma") || !rows_by_bulk(p_, request_.alignment) || !slots_by_bulk(p_, width_)
-            || slot_bytes(p_) == 0)
+        if (!machine.has("tma") || !rows_by_bulk(program, request.alignment) || !slots_by_bulk(program, width)
+            || slot_bytes(program) == 0)
             return reject(Reason::instruction);
         for (int cluster : {1, 2, 4, 8, 16, 32, 64}) {
-            if (!asked(request_.cluster, cluster) || (cluster > 1 && row_bytes / cluster < least_row))
+            if (!asked(request.cluster, cluster) || (cluster > 1 && row_bytes / cluster < least_row))
                 continue;
             for (bool grid_meeting : {false, true})
                 for (const auto& [ctas, lanes] :
@@ -70,19 +62,19 @@ class RingSearch {
     /// meanwhile: then rows of any number.
     bool meetings(int cluster, bool grid_meeting, int ctas) {
         constexpr int least_far = 8, most_far = 32, most_rows_an_sm = 8;
-        if (!asked(request_.grid_meeting, grid_meeting)) return false;
+        if (!asked(request.grid_meeting, grid_meeting)) return false;
         if (grid_meeting)
-            return cluster >= least_far && (cluster <= most_far || request_.cluster == cluster)
-                   && hw_.cluster_ctas > 1
-                   && (ctas > 1 || double(p_.rows) * fuse::most_cluster <= most_rows_an_sm * hw_.sms);
-        if (cluster <= hw_.cluster_ctas) return true;
+            return cluster >= least_far && (cluster <= most_far || request.cluster == cluster)
+                   && hw.cluster_ctas > 1
+                   && (ctas > 1 || double(program.rows) * fuse::most_cluster <= most_rows_an_sm * hw.sms);
+        if (cluster <= hw.cluster_ctas) return true;
         reject(Reason::cluster);
         return false;
     }
 
     /// SMs on which the CTAs that share a row can be, one each.
     double usable_sms(const FuseConfig& c) const {
-        return meets_in_memory(c) ? hw_.sms : cluster_sms(machine_, c.cluster);
+        return meets_in_memory(c) ? hw.sms : cluster_sms(machine, c.cluster);
     }
 
     /// A ring's choices; `ctas` of an SM, one of which computes while another one's values meet.
@@ -97,9 +89,9 @@ class RingSearch {
         constexpr double least_ring = 131072;                      // B of an SM
         constexpr int least_slots = 4, most_slots = 24, warp = 32;
         const int ctas = choice.ctas;
-        FuseConfig c{.form = p_.form,
+        FuseConfig c{.form = program.form,
                      .home = FuseHome::ring,
-                     .width = width_,
+                     .width = width,
                      .items = choice.items,
                      .threads = choice.lanes + warp,
                      .threads_per_row = choice.lanes,
@@ -108,85 +100,78 @@ class RingSearch {
                      .persistent = choice.persistent,
                      .early_weights = choice.kept,
                      .grid_meeting = choice.grid_meeting};
-        if (!asked(request_.items, c.items) || !asked(request_.threads, c.threads)
-            || !asked(request_.threads_per_row, c.threads_per_row) || !asked(request_.ctas_per_sm, ctas)
-            || !asked(request_.persistent, c.persistent))
+        if (!asked(request.items, c.items) || !asked(request.threads, c.threads)
+            || !asked(request.threads_per_row, c.threads_per_row) || !asked(request.ctas_per_sm, ctas)
+            || !asked(request.persistent, c.persistent))
             return;
         // CTAs of one row each come in the order of the rows, and others of the SM hide their start. Where
         // all that is read lies in slots, rows staged whole are as good.
-        const bool late = slot_bytes(p_) < work_.full_bytes;
+        const bool late = slot_bytes(program) < work.full_bytes;
         if (!c.persistent && (!late || ctas == 1 || c.early_weights || meets_in_memory(c))) return;
-        const double at_once = double(choice.lanes) * c.items * width_;
-        const double all = at_once * work_.full_bytes, chunk = at_once * slot_bytes(p_);
+        const double at_once = double(choice.lanes) * c.items * width;
+        const double all = at_once * work.full_bytes, chunk = at_once * slot_bytes(program);
         // What comes a chunk ahead has registers beside this chunk's: of one or two vectors the compiler asks
         // for it when this one is used up, of four it spills.
         constexpr int most_ahead = 2;
         if (all > chunk && c.items > most_ahead) return reject(Reason::registers);
         // Larger chunks come late, smaller ones are more barriers than they need be.
         const double least_all = choice.kept || ctas > 1 ? least_kept_chunk : least_chunk;
-        if ((all < least_all || (chunk >= most_chunk && c.items > 1)) && !request_.items) return;
-        const double kept_bytes = double(staged_rows(p_, c).kept_bytes);
+        if ((all < least_all || (chunk >= most_chunk && c.items > 1)) && !request.items) return;
+        const double kept_bytes = double(staged_rows(program, c).kept_bytes);
         // What is read but a few times need not be kept.
         constexpr double least_rows = 4;
         const double clusters = whole(usable_sms(c) * ctas / c.cluster);
         if (c.early_weights
-            && (kept_bytes == 0 || !kept_by_bulk(p_, c) || double(p_.rows) < least_rows * clusters))
+            && (kept_bytes == 0 || !kept_by_bulk(program, c) || double(program.rows) < least_rows * clusters))
             return;
         // Two rows of slots are as good as more, but for what is on its way while short parts meet.
-        const int chunks = int(ring_chunks(p_, c));
+        const int chunks = int(ring_chunks(program, c));
         const double shared =
-            std::min(hw_.shared_per_cta, hw_.shared_per_sm / ctas - hw_.shared_reserved) - exchange_bytes;
+            std::min(hw.shared_per_cta, hw.shared_per_sm / ctas - hw.shared_reserved) - exchange_bytes;
         const double fit = whole((shared - kept_bytes) / chunk);
         const double wanted =
             std::max({double(least_slots), 2.0 * chunks, whole_up(least_ring / ctas / chunk)});
-        c.stages = request_.stages.value_or(int(std::min({double(most_slots), wanted, fit})));
+        c.stages = request.stages.value_or(int(std::min({double(most_slots), wanted, fit})));
         // Slots for the row alone would run dry while its values meet.
-        int least = work_.readings > 1 ? chunks + (request_.stages ? 0 : 1) : 1;
+        int least = work.readings > 1 ? chunks + (request.stages ? 0 : 1) : 1;
         if (!c.persistent) least = c.stages = chunks;
-        if (c.stages > most_slots || !asked(request_.stages, c.stages)) return reject(Reason::shared);
+        if (c.stages > most_slots || !asked(request.stages, c.stages)) return reject(Reason::shared);
         if (!(c.stages <= fit) || c.stages < least) return reject(Reason::shared);
         ring(c, chunks);
     }
 
     void ring(FuseConfig c, int chunks) {
         FuseCandidate candidate;
-        candidate.registers = registers_needed(p_, c);
+        candidate.registers = registers_needed(program, c);
         // The producer warps make one partition hold a warp more than the others.
-        const double even_threads = whole_up(c.threads * c.ctas_per_sm / hw_.issue_lanes) * hw_.issue_lanes;
-        if (candidate.registers > hw_.registers_per_thread
-            || candidate.registers * even_threads > hw_.registers_per_sm)
+        const double even_threads = whole_up(c.threads * c.ctas_per_sm / hw.issue_lanes) * hw.issue_lanes;
+        if (candidate.registers > hw.registers_per_thread
+            || candidate.registers * even_threads > hw.registers_per_sm)
             return reject(Reason::registers);
-        candidate.shared_bytes = double(staged_rows(p_, c).bytes);
+        candidate.shared_bytes = double(staged_rows(program, c).bytes);
         const double resident = whole(usable_sms(c) * c.ctas_per_sm / c.cluster);
         double clusters = unknown_number;
-        if (resident >= 1 && !c.persistent) clusters = std::min(resident, double(p_.rows));
+        if (resident >= 1 && !c.persistent) clusters = std::min(resident, double(program.rows));
         else if (resident >= 1)
-            clusters = double(evened(std::max<std::int64_t>(1, p_.rows), std::int64_t(resident)));
+            clusters = double(evened(std::max<std::int64_t>(1, program.rows), std::int64_t(resident)));
         const double at_once = double(c.items) * c.threads_per_row * c.width;
-        candidate.flow = ring_flow(hw_, p_, work_, bytes_,
+        candidate.flow = ring_flow(hw, program, work, bytes,
                                    {.lanes = double(c.threads_per_row),
                                     .cluster = double(c.cluster),
                                     .slots = double(c.stages),
                                     .chunks = double(chunks),
-                                    .chunk_bytes = at_once * slot_bytes(p_),
-                                    .late_bytes = at_once * (work_.full_bytes - slot_bytes(p_)),
+                                    .chunk_bytes = at_once * slot_bytes(program),
+                                    .late_bytes = at_once * (work.full_bytes - slot_bytes(program)),
                                     .kept = c.early_weights,
                                     .far = meets_in_memory(c),
                                     .clusters = clusters,
                                     .ctas = double(c.ctas_per_sm),
                                     .one_row = !c.persistent});
-        c.grid = std::isnan(clusters) ? 0 : std::int64_t(c.persistent ? clusters : p_.rows) * c.cluster;
+        c.grid = std::isnan(clusters) ? 0 : std::int64_t(c.persistent ? clusters : program.rows) * c.cluster;
         candidate.config = c;
         out_.kept.push_back(candidate);
     }
 
-    const Machine& machine_;
-    const FuseHardware& hw_;
-    const Program& p_;
-    const FuseRequest& request_;
-    const ProgramWork& work_;
-    const FusedBytes& bytes_;
-    int width_;
     FuseSearch& out_;
 };
 
