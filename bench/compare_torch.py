@@ -285,15 +285,18 @@ def measure(problem, context, options):
     buffers = [(torch.randint(0, 255, (half,), dtype=torch.uint8, device="cuda"),
                 torch.empty(half, dtype=torch.uint8, device="cuda")) for _ in range(count)]
     copies = context["copies"]
-    launches["copy_kernel"] = [lambda b=b: copies.copy(b[1], b[0]) for b in buffers]
-    launches["memcpy"] = [lambda b=b: copies.memcpy(b[1], b[0]) for b in buffers]
-    launches["torch_copy"] = [lambda b=b: b[1].copy_(b[0]) for b in buffers]
-    roofs = ["copy_kernel", "memcpy", "torch_copy"]
-    row["roof"] = "copy"
     if writes * 8 < reads:
         word = torch.empty(4, dtype=torch.int32, device="cuda")
-        launches["read_kernel"] = [lambda s=s: copies.read(s[0]["x"], word) for s in sets]
-        roofs, row["roof"] = ["read_kernel"], "read"
+        row["roof"] = "read"
+        forms = {name: [lambda s=s, f=form: copies.read(f, s[0]["x"], word) for s in sets]
+                 for name, form in copies.forms["read"].items()}
+    else:
+        row["roof"] = "copy"
+        forms = {name: [lambda b=b, f=form: copies.copy(f, b[1], b[0]) for b in buffers]
+                 for name, form in copies.forms["copy"].items()}
+        forms["memcpy"] = [lambda b=b: copies.memcpy(b[1], b[0]) for b in buffers]
+        forms["torch_copy"] = [lambda b=b: b[1].copy_(b[0]) for b in buffers]
+    launches.update(forms)
     # An operator of PyTorch may take two steps.
     steps = {"unfused": len(chain.steps), "eager": len(chain.steps) + 1}
     competitors = []
@@ -310,7 +313,7 @@ def measure(problem, context, options):
     timed = time_all(competitors, options.rounds, options.seed)
     for way, c in timed.items():
         row["time_us"][way] = statistics.median(c.times)
-    known = [row["time_us"][r] for r in roofs if r in row["time_us"]]
+    known = [row["time_us"][r] for r in forms if r in row["time_us"]]
     row["roof_us"] = min(known) if known else None
     row["share_of_roof"] = {w: row["roof_us"] / row["time_us"][w] for w in WAYS if w in row["time_us"]}
     row["times_of_compile"] = None
@@ -416,7 +419,7 @@ def main():
     folder = os.path.join(options.out, "kernels")
     context = {"driver": driver, "folder": folder, "sms": device.multi_processor_count,
                "l2": device.L2_cache_size,
-               "copies": Copies(driver, folder, document["roofs"], device.multi_processor_count)}
+               "copies": Copies(driver, folder, document["roofs"])}
     rows, longest = [], 0
     for i, problem in enumerate(problems):
         if options.max_seconds and time.monotonic() - start + longest > options.max_seconds:

@@ -140,28 +140,32 @@ class Chain:
 
 
 class Copies:
-    """Our copy and read kernels, 16 bytes a thread and turn."""
+    """Our copy and read kernels, a CTA of 256 threads for each piece of the data: which is the fastest depends on
+    its size."""
+    THREADS = 256
 
-    def __init__(self, driver, folder, roofs, sms):
+    def __init__(self, driver, folder, roofs):
         path = os.path.join(folder, roofs["cubin"])
-        self.driver, self.sms = driver, sms
-        self.copy_, self.read_ = driver.function(path, roofs["copy"]), driver.function(path, roofs["read"])
+        self.driver = driver
+        self.forms = {kind: {f"{kind} of {form['accesses']}{', through L1' if form['cached'] else ''}":
+                             (driver.function(path, form["kernel"]), form["accesses"]) for form in roofs[kind]}
+                      for kind in ("copy", "read")}
 
-    def _launch(self, function, count, values):
-        threads = 256
-        grid = max(1, min((count + threads - 1) // threads, self.sms * 8))
+    def _launch(self, form, count, values):
+        function, accesses = form
+        grid = max(1, -(-count // (self.THREADS * accesses)))
         arguments = (ctypes.c_void_p * len(values))(*[ctypes.addressof(v) for v in values])
-        self.driver.cuLaunchKernel(function, grid, 1, 1, threads, 1, 1, 0, current_stream(), arguments, None)
+        self.driver.cuLaunchKernel(function, grid, 1, 1, self.THREADS, 1, 1, 0, current_stream(), arguments, None)
 
-    def copy(self, to, source):
+    def copy(self, form, to, source):
         count = to.numel() // 16
-        self._launch(self.copy_, count, [ctypes.c_uint64(to.data_ptr()), ctypes.c_uint64(source.data_ptr()),
-                                         ctypes.c_longlong(count)])
+        self._launch(form, count, [ctypes.c_uint64(to.data_ptr()), ctypes.c_uint64(source.data_ptr()),
+                                   ctypes.c_longlong(count)])
 
-    def read(self, source, told):
+    def read(self, form, source, told):
         count = source.numel() * source.element_size() // 16
-        self._launch(self.read_, count, [ctypes.c_uint64(source.data_ptr()), ctypes.c_longlong(count),
-                                         ctypes.c_uint(0x9E3779B9), ctypes.c_uint64(told.data_ptr())])
+        self._launch(form, count, [ctypes.c_uint64(source.data_ptr()), ctypes.c_longlong(count),
+                                   ctypes.c_uint(0x9E3779B9), ctypes.c_uint64(told.data_ptr())])
 
     def memcpy(self, to, source):
         self.driver.cuMemcpyDtoDAsync_v2(ctypes.c_uint64(to.data_ptr()), ctypes.c_uint64(source.data_ptr()),

@@ -11,7 +11,7 @@
 #include "cli/planning.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/measure/fuse_chain.hpp"
-#include "rooftile/measure/measure_kernels.hpp"
+#include "rooftile/measure/stream_kernels.hpp"
 #include "rooftile/problem/fuse_suite.hpp"
 #include "rooftile/report/fuse_json.hpp"
 
@@ -121,16 +121,19 @@ class SuiteBuild {
                 {"operators", std::move(operators)}};
     }
 
-    /// The measure station's copy and read kernels: from, to and counts of 16 bytes as in kernels/measure.
+    /// The measure station's copy and read kernels of pieces, from, to and counts of 16 bytes as in
+    /// kernels/measure/stream.cuh: which is the fastest depends on the size.
     Json roofs() const {
-        const std::vector<Source> sources = measure_sources(target_.machine.arch);
-        const CachedCompile compiled = compile_cached(sources.front());
-        write("measure.cubin", compiled.compiled.cubin);
-        Json out = {{"cubin", "measure.cubin"}};
-        for (std::size_t i = 0; i < sources.front().name_expressions.size(); ++i)
-            for (const char* name : {"copy", "read"})
-                if (sources.front().name_expressions[i] == std::string("rooftile::") + name)
-                    out[name] = compiled.compiled.lowered_names[i];
+        const Source source = stream_sources(target_.machine.arch).front();
+        const CachedCompile compiled = compile_cached(source);
+        write("stream.cubin", compiled.compiled.cubin);
+        Json out = {{"cubin", "stream.cubin"}, {"copy", Json::array()}, {"read", Json::array()}};
+        std::size_t next = 0;
+        for (const PieceForm& form : piece_forms())
+            for (const char* kind : {"copy", "read"})
+                out[kind].push_back({{"kernel", compiled.compiled.lowered_names[next++]},
+                                     {"accesses", form.accesses},
+                                     {"cached", form.cached}});
         return out;
     }
 

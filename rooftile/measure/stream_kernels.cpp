@@ -12,11 +12,7 @@
 namespace rooftile {
 namespace {
 
-struct Pieces {
-    int accesses;
-    bool cached;
-};
-constexpr Pieces pieces_forms[] = {{1, false}, {2, false}, {4, false}, {8, false}, {1, true}, {2, true}};
+constexpr PieceForm pieces_forms[] = {{1, false}, {2, false}, {4, false}, {8, false}, {1, true}, {2, true}};
 constexpr int threads_of_pieces[] = {128, 256, 512, 1024};
 constexpr unsigned bulk_threads = 32;  ///< of a CTA, one of which works
 constexpr int bulk_own_shared = 1024;  ///< a CTA's barriers and what the driver keeps, at most
@@ -49,6 +45,8 @@ std::string name_of(const StreamForm& form) {
     assert(!"a StreamForm without a name");
     return "?";
 }
+
+std::span<const PieceForm> piece_forms() { return pieces_forms; }
 
 std::vector<StreamForm> stream_forms(std::string_view arch, int shared_bytes) {
     std::vector<StreamForm> forms = {{}};

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -33,7 +34,15 @@ std::string name_of(const StreamForm& form);
 /// Those that an SM of `arch` with `shared_bytes` of shared memory can run.
 std::vector<StreamForm> stream_forms(std::string_view arch, int shared_bytes);
 
-/// The programs of them: ordinary accesses, and where `arch` has it the bulk engine.
+/// What a kernel of pieces is compiled for.
+struct PieceForm {
+    int accesses;  ///< of 16 B, of each thread
+    bool cached;   ///< loads go through L1
+};
+std::span<const PieceForm> piece_forms();
+
+/// The programs of them: ordinary accesses, of each PieceForm in turn one that copies and one that reads; then,
+/// where `arch` has it, the bulk engine.
 std::vector<Source> stream_sources(std::string_view arch);
 
 /// CTAs of `form` for so many bytes on `sms` SMs.

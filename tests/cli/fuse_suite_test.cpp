@@ -91,7 +91,10 @@ TEST_F(FuseSuiteTest, ASuiteIsBuiltWithItsOperators) {
     EXPECT_EQ(sum.at("operators")[3].at("operands").at("a"), sum.at("operators")[2].at("result").at("name"));
     for (const json& built : {sum.at("fused"), sum.at("operators")[0], document.at("roofs")})
         EXPECT_GT(std::filesystem::file_size(folder_ / "k" / built.at("cubin").get<std::string>()), 1000u);
-    EXPECT_THAT(document.at("roofs").at("read").get<std::string>(), HasSubstr("read"));
+    for (const char* kind : {"copy", "read"})
+        for (const json& form : document.at("roofs").at(kind))
+            EXPECT_THAT(form.at("kernel").get<std::string>(), HasSubstr(std::string(kind) + "_pieces"));
+    EXPECT_GE(document.at("roofs").at("copy").size(), 4u);
     EXPECT_EQ(build({"--suite", path("s.toml")}).code, 2);
     EXPECT_EQ(build({"--suite", path("s.toml"), "--into", path("k"), "--filter", "no such"}).code, 2);
     EXPECT_EQ(build({"y = x", "--tensor", "x:bf16[8,8]", "--into", path("k")}).code, 2);
