@@ -76,7 +76,7 @@ __device__ inline void hold(Pack<T, width>& pack) {
 }
 
 /// Reads vector number `vector` of a tensor, in accesses of 16 bytes where the vector has as many.
-template <bool past_l1, class T, int width>
+template <ptx::LoadPath path, class T, int width>
 __device__ inline void load_by(Pack<T, width>& to, const T* tensor, long long vector) {
     const T* from = tensor + vector * width;
     constexpr int bytes = width * static_cast<int>(sizeof(T));
@@ -88,21 +88,27 @@ __device__ inline void load_by(Pack<T, width>& to, const T* tensor, long long ve
         using Words = ptx::Words<access>;
 #pragma unroll
         for (int i = 0; i < bytes / access; ++i)
-            ptx::load_global<past_l1>(reinterpret_cast<Words*>(&to)[i],
-                                      reinterpret_cast<const Words*>(from) + i);
+            ptx::load_global<path>(reinterpret_cast<Words*>(&to)[i],
+                                   reinterpret_cast<const Words*>(from) + i);
     }
 }
 
 /// What passes through once, past L1: faster where most of the traffic is reading (docs/facts.md 47).
 template <class T, int width>
 __device__ inline void load(Pack<T, width>& to, const T* tensor, long long vector) {
-    load_by<true>(to, tensor, vector);
+    load_by<ptx::LoadPath::past_l1>(to, tensor, vector);
+}
+
+/// What no reduction reads, before all that one does: no pass begins before it is on its way.
+template <class T, int width>
+__device__ inline void load_in_order(Pack<T, width>& to, const T* tensor, long long vector) {
+    load_by<ptx::LoadPath::in_order>(to, tensor, vector);
 }
 
 /// The same through L1: faster where as much is written, and in long walks.
 template <class T, int width>
 __device__ inline void load_cached(Pack<T, width>& to, const T* tensor, long long vector) {
-    load_by<false>(to, tensor, vector);
+    load_by<ptx::LoadPath::l1>(to, tensor, vector);
 }
 
 /// Reads what other rows read too: through L1.

@@ -15,7 +15,8 @@ __global__ void __launch_bounds__(1024) copy_pieces(uint4* to, const uint4* from
 #pragma unroll
     for (int j = 0; j < accesses; ++j) {
         const long long i = begin + static_cast<long long>(j) * blockDim.x;
-        if (i < count) ptx::load_global<!cached>(words[j], from + i);
+        if (i < count)
+            ptx::load_global<cached ? ptx::LoadPath::l1 : ptx::LoadPath::past_l1>(words[j], from + i);
     }
 #pragma unroll
     for (int j = 0; j < accesses; ++j) {
@@ -33,7 +34,8 @@ __global__ void __launch_bounds__(1024)
 #pragma unroll
     for (int j = 0; j < accesses; ++j) {
         const long long i = begin + static_cast<long long>(j) * blockDim.x;
-        if (i < count) ptx::load_global<!cached>(words[j], from + i);
+        if (i < count)
+            ptx::load_global<cached ? ptx::LoadPath::l1 : ptx::LoadPath::past_l1>(words[j], from + i);
     }
     unsigned sum = 0;
 #pragma unroll

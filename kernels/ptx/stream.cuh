@@ -38,10 +38,28 @@ __device__ inline void load_words(Words<4>& to, const void* from) {
     asm volatile("ld.global.u32 %0, [%1];" : "=r"(to.word[0]) : "l"(from));
 }
 
-/// One of the two.
-template <bool past_l1, int bytes>
+/// Past L1, too, and as an access of the memory model: ptxas moves the others to where they are used, however far
+/// behind the place where they are written, this one it keeps before what follows it.
+__device__ inline void load_in_order(Words<16>& to, const void* from) {
+    asm volatile("ld.relaxed.gpu.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(to.word[0]), "=r"(to.word[1]), "=r"(to.word[2]), "=r"(to.word[3])
+                 : "l"(from));
+}
+__device__ inline void load_in_order(Words<8>& to, const void* from) {
+    asm volatile("ld.relaxed.gpu.global.L1::no_allocate.v2.u32 {%0, %1}, [%2];"
+                 : "=r"(to.word[0]), "=r"(to.word[1])
+                 : "l"(from));
+}
+__device__ inline void load_in_order(Words<4>& to, const void* from) {
+    asm volatile("ld.relaxed.gpu.global.L1::no_allocate.u32 %0, [%1];" : "=r"(to.word[0]) : "l"(from));
+}
+
+enum class LoadPath { l1, past_l1, in_order };
+
+template <LoadPath path, int bytes>
 __device__ inline void load_global(Words<bytes>& to, const void* from) {
-    if constexpr (past_l1) load_once(to, from);
+    if constexpr (path == LoadPath::in_order) load_in_order(to, from);
+    else if constexpr (path == LoadPath::past_l1) load_once(to, from);
     else load_words(to, from);
 }
 

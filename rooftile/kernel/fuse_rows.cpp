@@ -35,14 +35,6 @@ std::string RowsText::text() {
     return w_.take();
 }
 
-/// Every thread has all its vectors: none lies behind the row's end.
-bool RowsText::whole() const {
-    const std::int64_t vectors = p_.columns / c_.width;
-    const std::int64_t at_once = std::int64_t(c_.threads_per_row) * c_.items;
-    if (ring()) return vectors % (at_once * c_.cluster) == 0;
-    return p_.columns % c_.width == 0 && vectors == at_once * c_.cluster;
-}
-
 std::string RowsText::story() const {
     const std::string who = c_.threads_per_row < 32 ? fmt::format("{} lanes share a row", c_.threads_per_row)
                             : c_.threads_per_row == 32 ? std::string("A warp works on a row")
@@ -133,6 +125,12 @@ void RowsText::row(std::set<int> known) {
         reduction_pass(pass, reduces, known);
         for (int r : reduces) known.insert(r);
         row_values(pass + 1, known);
+        for (int i : w_.values.needed(all_targets(), known)) {
+            if (!moments_of_normal(i) || w_.value(i).pass != pass + 1) continue;
+            const int mean = w_.value(w_.value(i).operands[0]).operands[1];
+            line(0, "const float {}_shift = -{} * {};", w_.values.base(i), w_.values.name(mean),
+                 w_.values.name(w_.value(i).operands[1]));
+        }
     }
     result(known);
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -32,10 +33,10 @@ class RowsText {
     bool long_walk() const;
     bool twice() const { return c_.home == FuseHome::twice; }
     bool ring() const { return c_.home == FuseHome::ring; }
-    bool whole() const;
+    bool whole() const { return whole_turns(p_, c_); }
     /// A cluster's CTAs see that all have begun when they first meet, not before.
     bool meets_late() const { return c_.cluster > 1 && c_.persistent && !ring(); }
-    int body() const { return c_.persistent || ring() ? 2 : 1; }
+    int body() const { return (c_.persistent || ring() ? 2 : 1) + careful_; }
     /// A line of the row's own block.
     template <class... Args>
     void line(int depth, fmt::format_string<Args...> text, Args&&... args) {
@@ -54,6 +55,7 @@ class RowsText {
     bool waits(int load) const;
     bool kept(int load) const { return kept_in_ring(w_.value(load), c_); }
     std::vector<int> loads_of(const std::vector<int>& targets, const std::set<int>& known) const;
+    bool in_order() const;
     void declare_pack(int depth, int load);
     std::string place_in(const Access& access, const std::string& row, const std::string& place) const;
     void load_vector(int depth, int load, const std::string& place);
@@ -65,11 +67,18 @@ class RowsText {
     void walk_again(const std::vector<int>& loads, const Body& body_text);
     std::vector<std::string> element(int depth, const std::vector<int>& targets,
                                      const std::vector<int>& loads, std::set<int> known);
+    std::optional<int> moments_of_normal(int value) const;
+    int load_of_normal(int value) const;
+    /// The matrix unit takes such elements out, too. In a ring, where registers are few, its results spilled.
+    bool by_matrix_widened() const { return !ring(); }
+    std::vector<int> normal_in(const std::vector<int>& targets, const std::set<int>& known) const;
+    void widen_normal(int depth, const std::vector<int>& targets, const std::set<int>& known);
     void keeps(int depth, const std::vector<int>& targets, const std::set<int>& known);
     void result(const std::set<int>& known);
     const std::string& output_name(int store) const;
 
     // fuse_rows_reduce.cpp: how a row's values meet.
+    bool by_matrix(int reduce) const { return moments_by_matrix(p_, c_, reduce); }
     bool in_two(int reduce) const;
     bool in_pairs(const Joint& joint) const;
     Joint first_of(int reduce) const;
@@ -78,7 +87,8 @@ class RowsText {
     void centre(const Joint& joint);
     void row_value(const Joint& joint);
     void joint_reduction(const std::vector<Joint>& joints, const std::set<int>& known, const Term& term_of);
-    void meet(const std::vector<Joint>& joints);
+    void carefully(const Joint& joint, const std::set<int>& known);
+    void meet(const std::vector<Joint>& joints, const std::set<int>& known);
 
     // fuse_rows_shared.cpp: rows in shared memory.
     void tensors_in_shared();
@@ -106,6 +116,7 @@ class RowsText {
     int walks_ = 0;           // over the row, in all
     int walked_ = 0;          // that are written
     bool storing_ = false;    // the walk that is written stores
+    bool careful_ = false;    // the text written is carefully()'s
     std::set<int> ahead_;     // loads whose next chunk has its registers already
 };
 

@@ -210,7 +210,7 @@ void RowsText::take_next(const std::vector<int>& loads, bool over_rows) {
 
 /// Over the row's chunks: the first walk waits for each, the last one gives its slot back.
 void RowsText::walk_ring(const std::vector<int>& loads, const Body& body_text) {
-    const bool last = walked_ == walks_;
+    const bool first = walked_ == 1 && !careful_, last = walked_ == walks_ && !careful_;
     const std::string cursor = last ? "slots" : "here";
     std::vector<int> from_slots, from_kept, ahead, ahead_in_row;
     for (int i : loads) {
@@ -218,7 +218,7 @@ void RowsText::walk_ring(const std::vector<int>& loads, const Body& body_text) {
         else if (late_[size_t(i)]) ahead.push_back(i);
         else (w_.value(i).access.full() ? from_slots : ahead_in_row).push_back(i);
     }
-    if (!last) line(0, "{}here = slots;", walked_ == 1 ? "Slots " : "");
+    if (!last) line(0, "{}here = slots;", first ? "Slots " : "");
     if (!from_kept.empty()) line(0, "ptx::mbarrier_wait(kept_barrier, 0);");
     if (!ahead_in_row.empty()) {
         for (int i : ahead_in_row)  // every walk uses the same registers
@@ -238,8 +238,8 @@ void RowsText::walk_ring(const std::vector<int>& loads, const Body& body_text) {
         if (!kept(i)) declare_pack(body() + 1, i);
     if (!ahead_in_row.empty()) take_next(ahead_in_row, false);
     if (!ahead.empty()) take_next(ahead, true);
-    if (walked_ == 1 && !last) spread_late(1);
-    if (walked_ == 1) line(1, "{}.arrived();", cursor);
+    if (first && !last) spread_late(1);
+    if (first) line(1, "{}.arrived();", cursor);
     if (last) line(1, "unsigned seen = 0;");
     if (!from_slots.empty()) {
         vectors_head(1);

@@ -5,6 +5,7 @@
 
 #include "rooftile/error.hpp"
 #include "rooftile/kernel/fuse_writer.hpp"
+#include "rooftile/plan/fuse_staging.hpp"
 
 namespace rooftile {
 namespace {
@@ -79,6 +80,7 @@ void FuseWriter::preamble(std::string_view story) {
     if (drops) headers.push_back("dropout.cuh");
     headers.push_back("math.cuh");
     headers.push_back("pack.cuh");
+    if (any_moments_by_matrix(program, config)) headers.push_back("matrix_moments.cuh");
     if (program.form != FuseForm::pointwise) headers.push_back("reduce.cuh");
     if (config.home == FuseHome::ring) headers.push_back("ring.cuh");
     if (config.home == FuseHome::shared) headers.push_back("staged.cuh");

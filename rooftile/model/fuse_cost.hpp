@@ -28,7 +28,7 @@ OpCost cost_of(const GraphNode& node, Element precision);
 /// Widening one element after a load, or narrowing it for a store.
 OpCost conversion_cost(Element element);
 /// Issue slots of one load or store of 16 bytes with its addresses.
-inline constexpr double access_cost = 4;
+inline constexpr double access_cost = 2;
 
 /// One operation as a kernel that stores its result in the promoted type.
 struct UnfusedOp {

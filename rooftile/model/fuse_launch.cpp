@@ -25,31 +25,43 @@ OpCost accumulate_cost(Reduction reduction, bool held) {
             return {1, 0, 1};
         case Reduction::argmax:
             return {5, 0, 5};
-        case Reduction::exponentials:  // greatest; then widened again, minus, times, e^, plus
-            return held ? OpCost{6, 1} : OpCost{6, 1.25};
-        case Reduction::moments:
-            return held ? OpCost{3.5, 0} : OpCost{4.5, 0.125};
+        case Reduction::
+            exponentials:  // greatest, two an instruction; minus, times, e^, plus; rescaled a vector
+            return held ? OpCost{3.5, 1} : OpCost{3.5, 1.125};
+        case Reduction::moments:  // plus; minus, times and plus
+            return held ? OpCost{3, 0} : OpCost{4, 0.125};
     }
     return {};
 }
-// Fitted to the launches of bench/results/history/2026-11-22-h200-memory.csv, as all that follows.
-// A meeting: shuffles with what stands between them, of a warp and, behind a barrier, of the warps' words.
-constexpr double meeting_cycles = 310;
+// Of loading and widening a row, the share that each pass over it repeats for its reduction.
+constexpr double widened_again = 0.3;
+// Fitted to the launches of bench/results/history/2026-11-22-h200-rings.csv and -memory-refit.csv, and at
+// half their weight -memory-planned.csv, as all that follows. A meeting: what stands around its shuffles, and
+// each level of them within a warp. A barrier with the warps' words behind it costs no more than that.
+constexpr double meeting_cycles = 625, shuffle_cycles = 28;
 // Issue slots that a meeting takes of each thread of a warp, shuffles above all: of one value, and what the
 // several values of one accumulator take more.
-constexpr double meeting_issue = 15, several_issue = 29;
+constexpr double meeting_issue = 6, several_issue = 3;
 // Where limits meet, time bends: t^n is the sum of their t_i^n. The CTAs of a cluster start and end together.
-constexpr double row_bend = 8.3, pointwise_bend = 6, cluster_bend = 4.4;
-constexpr double pointwise_burst = 1;  // beside row_burst
-// Weights that are loaded after the meeting, L2 latencies a vector and tensor: half of them overlap with
-// other loads where registers hold the row. Where shared memory does, one or two vectors overlap and more
-// wait for each other.
-constexpr double late_registers = 0.5, late_shared = 0.7, late_growth = 1.3;
-constexpr double thread_issue = 25;   // of a point-wise thread beside its elements: place, addresses
-constexpr double staged_issue = 2.4;  // reads of shared memory and their addresses, of an element
+constexpr double row_bend = 14, pointwise_bend = 6, cluster_bend = 4.3;
+// Threads of a row meet, so that their instructions come in bursts: who comes finds this many times the queue
+// that independent ones would leave.
+constexpr double row_burst = 1.55, pointwise_burst = 1;
+// Weights that are loaded after the meeting, L2 latencies. In machine code the load of each vector's stands
+// behind the store of the vector before; those of several tensors go together. Where registers hold the row
+// each vector waits for its own. Where shared memory does, with more rows on the way, 8 vectors cost little
+// and 16 a third of the kernel's time: taken as the square, as if the stores of all vectors before were in the
+// queue.
+constexpr double late_registers = 1.2, late_shared = 0.25, late_growth = 2;
+// Of a thread beside its elements: place, addresses, start and end.
+constexpr double thread_issue = 25, row_thread_issue = 47;
+// Of rows in shared memory: reads of an element, what a thread does about the barrier, and by how much all
+// bytes of a CTA together come later than each thread's own.
+constexpr double staged_issue = 0.5, staged_thread_issue = 24, staged_cycles = 500;
 
-/// Computed values that `targets` need, through all levels above the uniform one.
-OpCost cost_of_targets(const FuseProblem& graph, const Program& p, std::set<int> found) {
+/// Computed values that `targets` need, through all levels above the uniform one; of loads and widening
+/// that share.
+OpCost cost_of_targets(const FuseProblem& graph, const Program& p, std::set<int> found, double loads = 1) {
     const Element precision = precision_of(graph);
     OpCost cost;
     for (int i = int(p.values.size()); i-- > 0;) {
@@ -57,8 +69,8 @@ OpCost cost_of_targets(const FuseProblem& graph, const Program& p, std::set<int>
         const ProgramValue& v = p.values[size_t(i)];
         if (v.level == Level::element) {
             if (v.kind == ValueKind::load) {
-                cost += conversion_cost(v.element);
-                cost += OpCost{access_cost / 8, 0};
+                cost += loads * conversion_cost(v.element);
+                cost += loads * OpCost{access_cost / 8, 0};
             }
             if (v.kind == ValueKind::compute) {
                 GraphNode n = v.node >= 0 ? graph.nodes[size_t(v.node)] : GraphNode{};
@@ -120,7 +132,7 @@ ProgramWork program_work(const FuseProblem& graph, const Program& p) {
             ++work.reductions;
             work.meetings += 1 + in_two_meetings(v.reduction);
         }
-        work.first += cost_of_targets(graph, p, reduced);
+        work.first += cost_of_targets(graph, p, reduced, widened_again);
         work.readings += !reduced.empty();
     }
     work.online = work.first;
@@ -177,7 +189,9 @@ double lost_share(const FuseHardware& hw, const Program& p, const ProgramWork& w
 /// In which nothing of a row can be computed: its threads meet.
 double joint_cycles(const FuseHardware& hw, const ProgramWork& work, const FuseLaunch& l) {
     // A meeting ends with its result in every thread; across the cluster go whole accumulators.
-    double cycles = (l.twice ? work.reductions : work.meetings) * meeting_cycles;
+    constexpr double warp = 32;
+    const double levels = std::log2(std::min(warp, l.threads_per_row));
+    double cycles = (l.twice ? work.reductions : work.meetings) * (meeting_cycles + levels * shuffle_cycles);
     if (l.cluster > 1)
         cycles += work.reductions * (most_known(hw.cluster_barrier, 0) + most_known(hw.dsmem_latency, 0));
     return cycles;
@@ -193,36 +207,30 @@ double waiting_cycles(const FuseHardware& hw, const Program& p, const ProgramWor
     if (rows || !l.persistent) cycles += most_known(hw.cta_start, 0);
     if (!rows) return cycles;
     cycles += joint_cycles(hw, work, l);
-    if (!l.early_weights)
+    if (!l.early_weights && work.shared_loads > 0)
         cycles += (l.staged ? std::pow(l.items, late_growth) * late_shared : l.items * late_registers)
-                  * work.shared_loads * most_known(hw.l2_latency, 0);
+                  * most_known(hw.l2_latency, 0);
+    if (l.staged) cycles += staged_cycles;
     if (l.cluster > 1) cycles += cluster_start_cycles(hw, l.cluster);
     return cycles;
 }
 
-/// Cycles of all waves, `cycles` a piece of an SM in the long run. Few waves of held rows are whole ones, but
-/// where DRAM is the limit, and an SM's own `share` of those cycles small, those that are left have more of
-/// its rate; and in one wave alone, with `alone_cycles`, what is read and written comes before and after what
-/// is computed.
-double waves_cycles(double waves, double resident, double cycles, double alone_cycles, bool held,
-                    double share) {
-    constexpr double rounding = 1.3;
-    double all = std::max(1.0, waves);
-    if (held) {
-        const double whole = std::min(1.0, rounding / (waves * waves)) * share * share;
-        all = std::max(all, waves + (std::ceil(waves) - waves) * whole);
-    }
+/// Cycles of all waves, `cycles` a piece of an SM in the long run; in one wave alone, with `alone_cycles`,
+/// what is read and written comes before and after what is computed.
+double waves_cycles(double waves, double resident, double cycles, double alone_cycles) {
+    const double all = std::max(1.0, waves);
     const double alone = std::pow(1 / all, 2);
     return all * resident * ((1 - alone) * cycles + alone * alone_cycles);
 }
 
-/// Issue slots of the row's meetings, an element: of its warps, then once more of their words.
-double meeting_issue_of(const ProgramWork& work, const FuseLaunch& l, const Piece& piece) {
+/// Issue slots of a row's threads beside its elements, an element: of its meetings, those of its warps and
+/// once more of their words, and of all else.
+double row_issue_of(const ProgramWork& work, const FuseLaunch& l, const Piece& piece) {
     constexpr double warp = 32;
     const double each = work.reductions * meeting_issue + (work.meetings - work.reductions) * several_issue;
     const double levels = l.threads_per_row > warp ? 2 : std::log2(l.threads_per_row) / std::log2(warp);
     const double thread_elements = piece.rounds > 1 ? piece.elements / l.threads : l.items * l.width;
-    return each * levels / thread_elements;
+    return (each * levels + row_thread_issue) / thread_elements;
 }
 
 FuseWork work_of(const FuseHardware& hw, const Program& p, const ProgramWork& work, const FusedBytes& bytes,
@@ -237,8 +245,8 @@ FuseWork work_of(const FuseHardware& hw, const Program& p, const ProgramWork& wo
         (live <= hw.l2_bytes ? w.l2_read_bytes : w.dram_read_bytes) += again;
     }
     w.cost = elements * (l.twice ? work.online : work.first);
-    if (l.staged) w.cost.issue += elements * staged_issue;
-    if (p.form == FuseForm::row) w.cost.issue += elements * meeting_issue_of(work, l, piece);
+    if (l.staged) w.cost.issue += elements * (staged_issue + staged_thread_issue / (l.items * l.width));
+    if (p.form == FuseForm::row) w.cost.issue += elements * row_issue_of(work, l, piece);
     if (p.form != FuseForm::row && !l.persistent)
         w.cost.issue += elements / (l.items * l.width) * thread_issue;
     w.efficiency = 1 - lost_share(hw, p, work, bytes, l, piece);
@@ -299,9 +307,7 @@ FuseFlow fuse_flow(const FuseHardware& hw, const Program& p, const ProgramWork& 
         f.time.bound = std::max(issue, mufu) > mostly * local ? Bound::issue : Bound::latency;
     }
     const bool at_once = rows && piece.rounds == 1, in_passes = at_once || piece.readings > 1;
-    const double all =
-        waves_cycles(waves, resident, cycles, in_passes ? local + dram : cycles, at_once, local / cycles)
-        / hw.clock_hz;
+    const double all = waves_cycles(waves, resident, cycles, in_passes ? local + dram : cycles) / hw.clock_hz;
     // The first CTAs' start and loads and the last stores overlap with nothing.
     const double ends = most_known(hw.cta_start, 0)
                         + most_known(2 * hw.loaded_latency * hw.loaded_factor + hw.dram_latency, 0);

@@ -30,9 +30,6 @@ ProgramWork program_work(const FuseProblem& graph, const Program& program);
 
 /// Of the rate of a copy: what kernels reach whose CTAs work on rows, one each.
 inline constexpr double own_copy = 0.98;
-/// Threads of a row meet, so that their instructions come in bursts: who comes finds this many times the queue
-/// that independent ones would leave.
-inline constexpr double row_burst = 1.3;
 
 /// A launch, as far as time depends on it.
 struct FuseLaunch {

@@ -10,24 +10,27 @@ namespace {
 
 // Five shuffles, then shared memory with a barrier of the CTA: cycles, as in fuse_launch.
 constexpr double shuffles_cycles = 5 * 28, barrier_cycles = 100;
-// Accumulators of several values (mean and deviations, greatest and sum) are rescaled at each level of a
-// meeting: a chain of e^ or 1/x with the products around it.
-constexpr double rescale_cycles = 110;
+// Instructions of each warp in a meeting, shuffles above all, for its own lanes and once more for the warps'
+// words: of one value, and what the several values of one accumulator (mean and deviations, greatest and sum)
+// take more. Counted in machine code: more warps meet longer.
+constexpr double meeting_issue = 15, several_issue = 29, meeting_levels = 2;
 // A chunk of a walk: its barrier, the way of its first vector into registers, the place of the next. Of an
 // H200, as all of these: rows in 4 chunks against 2, in 8 against 4, in
-// bench/results/history/2026-11-22-h200-rings.csv.
-constexpr double chunk_cycles = 60;
+// bench/results/history/2026-11-22-h200-rings.csv and -memory-refit.csv.
+constexpr double chunk_cycles = 65;
 // Between their barriers warps fill so much of the issue slots and of the special function units: layernorm
 // with gelu and dropout, 2048 x 65536 in clusters of 4 and 8, whose difference is half a row's instructions.
-constexpr double issue_share = 0.72, mufu_share = 0.82;
+constexpr double issue_share = 0.69, mufu_share = 0.76;
 // What one warp alone takes longer than that, as a share; of several warps, as much less.
 constexpr double alone_share = 0.5;
 // A meeting of CTAs through L2: one tells, all look again and again, and the last of so many is awaited: L2
 // latencies. Rows of 1048576 over 16 and 32 CTAs take 5 to 8 thousand cycles more than they compute.
 constexpr double far_latencies = 21;
+// As row_burst in fuse_launch, fitted to rings of two and four CTAs an SM.
+constexpr double ring_burst = 1.3;
 // How sharply a row's computation and its DRAM time, which overlap, turn into the longer of the two: of the
 // rings of that run.
-constexpr double sharpness = 7;
+constexpr double sharpness = 4.6;
 
 /// From the return of the slot that a chunk comes into until a walk wants the chunk: the last walk of a row
 /// returns slots while it goes, and as much later the first walk of the next row wants what came into them.
@@ -59,12 +62,12 @@ double start_cycles(const FuseHardware& hw, const RingLaunch& l) {
 
 double ring_meeting_cycles(const FuseHardware& hw, const ProgramWork& work, const RingLaunch& l) {
     double meeting = 2 * shuffles_cycles + barrier_cycles;  // of a warp, then of the warps' words
-    // Words from all to all, then as long as the last of the CTAs needs.
+    // Words from all to all, through L2 or from one shared memory to another.
     if (l.far) meeting += shuffles_cycles + barrier_cycles + far_latencies * most_known(hw.l2_latency, 0);
-    else if (l.cluster > 1)
-        meeting += shuffles_cycles + (1 + std::log2(l.cluster)) * most_known(hw.dsmem_latency, 0);
-    const double levels = l.cluster > 1 ? 3 : 2;
-    return work.reductions * meeting + (work.meetings - work.reductions) * levels * rescale_cycles;
+    else if (l.cluster > 1) meeting += shuffles_cycles + most_known(hw.dsmem_latency, 0);
+    const double warps = meeting_levels * l.lanes * l.ctas / hw.issue_lanes;
+    return work.reductions * (meeting + most_known(meeting_issue * warps, 0))
+           + (work.meetings - work.reductions) * most_known(several_issue * warps, 0);
 }
 
 double ring_walks_cycles(const FuseHardware& hw, const Program& p, const ProgramWork& work,
@@ -106,7 +109,7 @@ FuseFlow ring_flow(const FuseHardware& hw, const Program& p, const ProgramWork& 
     const RingLate late = ring_late(hw, p, work, l, row_dram);
     const double waiting = meeting + late.waiting + (l.one_row ? start_cycles(hw, l) : 0);
     const double walks = ring_walks_cycles(hw, p, work, l);
-    const double row_cycles = l.ctas / served(l.ctas, waiting, walks, late.draining, row_burst);
+    const double row_cycles = l.ctas / served(l.ctas, waiting, walks, late.draining, ring_burst);
     const double loaded = hw.loaded_latency * hw.loaded_factor;
     const double ahead = cycles_ahead(work, l, row_cycles - meeting, meeting);
     const double dry = l.one_row ? 0 : most_known(std::max(0.0, loaded - ahead), 0);

@@ -43,18 +43,23 @@ double pointwise_registers(const Demand& d, const ProgramWork& work, const FuseC
 double held_registers(const Demand& d, const FuseConfig& c, double bound) {
     constexpr int many = 4;
     if (c.early_weights && c.items >= many && d.shared > 0) return bound;
-    double need = (d.kept ? 16 : 12) + c.items * d.full + d.dropout + (d.exps ? 8 : 0);
+    double need = (d.kept ? 16 : 12) + c.items * d.full + (d.exps ? 8 : 0);
+    if (c.items > 1) need += d.dropout;
     need += d.shared * (c.early_weights ? c.items : std::min(2, c.items));
     if (d.kept) need += c.width / 2.0 * std::min(d.moments ? 8 : 4, c.items);
+    if (c.early_weights && d.moments && c.items > 1) need += 8;
     return need;
 }
 
 double staged_registers(const Demand& d, const FuseConfig& c) {
-    const double need = 16 + d.dropout + (c.cluster > 1 ? 8 : 0);  // places of the other CTAs
+    double need = 16 + d.dropout + (c.cluster > 1 ? 8 : 0);  // places of the other CTAs
+    // Places of several rows; means beside those of other CTAs.
+    const bool warps = c.threads_per_row <= 32;
+    if (warps ? d.moments || c.items >= 4 : c.cluster > 1 && d.moments && d.dropout == 0) need += 8;
     if (d.exps) return need + c.width * std::min(6, c.items);
     if (!d.kept) return need + d.full * std::min(4, c.items);
     if (c.early_weights && d.shared > 0)
-        return need - 4 + d.full * std::min(2, c.items) + 2 * c.items * d.shared;
+        return need - 4 - d.dropout + d.full * std::min(2, c.items) + 2 * c.items * d.shared;
     return need + (d.full + d.shared) * std::min(2, c.items);
 }
 

@@ -8,7 +8,8 @@
 namespace rooftile {
 
 /// What the compiler is likely to take of the `bound` that it may: a multiple of 8. Fitted to the compiled
-/// kernels of bench/results/history/2026-11-22-h200-memory.csv, of which it misplaces few CTAs.
+/// kernels of bench/results/history/2026-11-22-h200-memory.csv and later runs: of 370 it misplaces the CTAs of
+/// about 20.
 double registers_likely(const Program& program, const ProgramWork& work, const FuseConfig& config,
                         double bound);
 

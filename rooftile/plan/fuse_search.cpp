@@ -127,11 +127,12 @@ class Search {
     }
 
     void row_home(FuseHome home, int lanes, int cluster, std::int64_t vectors) {
-        constexpr int small_cta = 128, most_held = 8, most_staged = 16, least_lanes = 8, least_staged = 32;
+        constexpr int warp = 32, small_cta = 128, most_held = 8, most_staged = 16, least_lanes = 8;
+        constexpr int least_staged = warp;
         FuseConfig c{.form = p_.form,
                      .home = home,
                      .width = width_,
-                     .threads = lanes <= 32 ? small_cta : lanes,
+                     .threads = lanes <= warp ? small_cta : lanes,
                      .threads_per_row = lanes,
                      .cluster = cluster,
                      .persistent = request_.persistent.value_or(false)};
@@ -143,10 +144,15 @@ class Search {
         c.items = int(std::min<std::int64_t>(items, most_staged + 1));
         if (home == FuseHome::registers) {
             if (items > (lanes < 32 ? most_held / 2 : most_held)) return reject(Reason::registers);
-            c.early_weights = work_.shared_loads > 0;
-            offer(c);
-            c.early_weights = false;
-            if (work_.shared_loads > 0) offer(c);
+            // Twice as many short rows a CTA: half as many starts, and weights in L1 serve more of them.
+            for (int threads : {c.threads, lanes <= warp ? 2 * small_cta : 0}) {
+                if (threads == 0) continue;
+                c.threads = threads;
+                for (bool early : {true, false}) {
+                    c.early_weights = early && work_.shared_loads > 0;
+                    if (early || work_.shared_loads > 0) offer(c);
+                }
+            }
         } else if (home == FuseHome::shared) {
             if (c.persistent || items > most_staged || lanes < least_staged) return;
             // What is read once waits nowhere: the best launch without staging was sooner wherever measured.

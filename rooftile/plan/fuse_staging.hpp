@@ -50,6 +50,14 @@ bool kept_in_ring(const ProgramValue& load, const FuseConfig& config);
 /// Whether bulk copies can bring what a ring keeps: each CTA's part begins at a multiple of 16 bytes.
 bool kept_by_bulk(const Program& program, const FuseConfig& config);
 
+/// Whether every thread has all its vectors of a row, or of each of a ring's chunks: none lies behind its end.
+bool whole_turns(const Program& program, const FuseConfig& config);
+/// Whether the matrix unit adds up moments, at `reduce` in Program::values: the plan says so, they are of a 16-bit
+/// tensor's own values, and whole warps read them, none of whose lanes lacks a vector.
+bool moments_by_matrix(const Program& program, const FuseConfig& config, int reduce);
+/// Of any of the program's.
+bool any_moments_by_matrix(const Program& program, const FuseConfig& config);
+
 /// Vectors of a row that each CTA of a cluster takes into its ring, and of its chunks how many they are.
 std::int64_t ring_part(const Program& program, const FuseConfig& config);
 std::int64_t ring_chunks(const Program& program, const FuseConfig& config);

@@ -192,6 +192,43 @@ TEST(FuseCode, NoCandidateSpills) {
     EXPECT_GE(compiled, 60);
 }
 
+/// Sums of whole warps by the matrix unit, wherever a plan can have them: no spills, and scalar sums only behind
+/// the branch that takes cancelled ones again.
+TEST(FuseCode, MomentsByTheMatrixUnitCompileClean) {
+    const std::vector<std::pair<const char*, int>> expressions = {
+        {"y = layernorm(x)", 0}, {"y = gelu(dropout(layernorm(x, g, b) + r, 0.1, 7))", 1}};
+    int compiled = 0;
+    for (const auto& [text, more] : expressions)
+        for (int columns : {1024, 4096, 16384, 65536, 262144})
+            for (FuseHome home : homes) {
+                const std::string row = std::to_string(columns), shape = "140," + row;
+                std::vector<std::string> tensors = {"x:bf16[" + shape + "]"};
+                if (more)
+                    for (const char* t : {"g:bf16[", "b:bf16["}) tensors.push_back(t + row + "]");
+                if (more) tensors.push_back("r:bf16[" + shape + "]");
+                const auto outcome =
+                    derive(machine_by_id("h200-sxm"), made(text, tensors), {.home = home, .top = 3});
+                const auto* plans = std::get_if<FusePlans>(&outcome);
+                if (!plans) continue;
+                for (FusePlan plan : plans->plans) {
+                    plan.config.matrix_moments = true;
+                    if (!any_moments_by_matrix(plan.program, plan.config)) continue;
+                    const std::string what =
+                        fmt::format("{} of {} {} plan {}", text, shape, name_of(home), plan.rank);
+                    const Source source = fuse_source(plan);
+                    const std::string ptx = compile_to_ptx(source);
+                    EXPECT_NE(ptx.find("mma.sync.aligned.m16n8k16"), std::string::npos) << what;
+                    EXPECT_EQ(ptx.find("mma.sync.aligned.m16n8k8") != std::string::npos,
+                              home != FuseHome::ring)
+                        << what;
+                    EXPECT_LT(ptx.find("mma.sync"), ptx.find("sub.f32")) << what;
+                    EXPECT_EQ(unclean(compile_source(source)).value_or(""), "") << what;
+                    ++compiled;
+                }
+            }
+    EXPECT_GE(compiled, 20);
+}
+
 /// Rows through a ring, of whole chunks and of others.
 TEST(FuseCode, RingsCompileClean) {
     const std::vector<std::string> expressions = {"y = softmax(x)", "y = log_softmax(x)", "y = layernorm(x)",

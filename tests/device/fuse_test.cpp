@@ -390,6 +390,73 @@ TEST_F(FuseTest, RowsOfLargeMean) {
     for (const FusePlan& plan : std::get<FusePlans>(found).plans) expect_right(plan, {x});
 }
 
+/// Runs every plan of a home that can have its moments from the matrix unit; how many.
+int check_matrix_moments(const Machine& machine, const FuseProblem& p, FuseHome home,
+                         const std::function<void(const FusePlan&)>& check) {
+    const auto outcome = derive(machine, p, {.home = home, .top = 24});
+    const auto* plans = std::get_if<FusePlans>(&outcome);
+    int found = 0;
+    for (FusePlan plan : plans ? plans->plans : std::vector<FusePlan>()) {
+        plan.config.matrix_moments = true;
+        if (!plan.buildable || !any_moments_by_matrix(plan.program, plan.config)) continue;
+        check(plan);
+        ++found;
+    }
+    return found;
+}
+
+constexpr FuseHome row_homes[] = {FuseHome::registers, FuseHome::shared, FuseHome::ring};
+
+TEST_F(FuseTest, MomentsByTheMatrixUnit) {
+    int found = 0;
+    for (const char* type : {"bf16", "fp16"})
+        for (const char* shape : {"300,256", "301,1024", "140,4096", "9,16384", "140,65536", "3,262144"})
+            for (const char* f : {"layernorm(x, g, b)", "gelu(dropout(layernorm(x, g, b) + r, 0.1, 7, 3))"}) {
+                const std::string row = std::string(shape).substr(std::string(shape).find(',') + 1);
+                std::vector<std::string> tensors;
+                for (const char* t : {"x", "r"}) tensors.push_back(fmt::format("{}:{}[{}]", t, type, shape));
+                for (const char* t : {"g", "b"}) tensors.push_back(fmt::format("{}:{}[{}]", t, type, row));
+                if (f[0] == 'l') tensors.erase(tensors.begin() + 1);
+                const FuseProblem p = made(std::string("y = ") + f, tensors);
+                const auto inputs = random_inputs(p, 5);
+                const auto expected = evaluate(p, inputs);
+                for (FuseHome home : row_homes)
+                    found += check_matrix_moments(machine(), p, home, [&](const FusePlan& plan) {
+                        expect_equal(plan, run(plan, inputs), expected);
+                    });
+            }
+    EXPECT_GE(found, 60);
+}
+
+/// Squares that cancel, in one row of several and in all; rows of one value; what is not finite, which must stay
+/// in its row.
+TEST_F(FuseTest, MomentsByTheMatrixUnitThatCancel) {
+    int found = 0;
+    for (std::int64_t columns : {1024, 4096, 65536, 262144}) {
+        constexpr std::int64_t rows = 9;
+        const FuseProblem p = made("y = layernorm(x) + r", {fmt::format("x:bf16[{},{}]", rows, columns),
+                                                            fmt::format("r:bf16[{},{}]", rows, columns)});
+        auto inputs = random_inputs(p, 8);
+        const auto row = [&](std::int64_t r) { return inputs[0].begin() + r * columns; };
+        const auto bf16 = [](double v) {
+            return std::ldexp(std::nearbyint(std::ldexp(v, 1)), -1);
+        };  // of 64 .. 128
+        for (std::int64_t c = 0; c < columns; ++c) row(1)[c] = bf16(100 + 8 * std::sin(double(c) * 0.37));
+        for (std::int64_t c = 0; c < columns; ++c) row(3)[c] = c % 64 == 0 ? 65.5 : 65;
+        std::fill(row(4), row(5), 0.0);
+        std::fill(row(5), row(6), 3.0);
+        row(6)[columns / 3] = infinity;
+        row(7)[columns - 1] = std::nan("");
+        inputs[1][size_t(2 * columns + 5)] = infinity;  // of the other tensor: this element alone
+        const auto expected = evaluate(p, inputs);
+        for (FuseHome home : row_homes)
+            found += check_matrix_moments(machine(), p, home, [&](const FusePlan& plan) {
+                expect_equal(plan, run(plan, inputs), expected);
+            });
+    }
+    EXPECT_GE(found, 12);
+}
+
 TEST_F(FuseTest, DropoutReplaysElementByElement) {
     const FuseProblem p = made("y = dropout(x, 0.25, 123456789012345, 42)", {"x:fp32[1000,1003]"});
     std::vector<double> ones(1003000, 1.0);

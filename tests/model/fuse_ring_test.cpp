@@ -44,18 +44,19 @@ ProgramWork two_walks(double issue) {
 constexpr RingLaunch four_ctas = {
     .lanes = 512, .cluster = 1, .slots = 8, .chunks = 4, .chunk_bytes = 16384, .clusters = 4};
 
-// 64 rows of 32768 elements of 2 B read and written: 2 * 4 MiB / 64 GB/s = 131.072 us. Walks: 256 / 0.72 *
-// (1 + 0.5 / 16) + 8 * 60 = 846.7 cycles, a meeting 380. A slot comes back a row, 1226.7, and three of eight
-// chunks, 317.5, before it is wanted again: 1544.2 cycles of 8 B each; needed: 1000.
+// 64 rows of 32768 elements of 2 B read and written: 2 * 4 MiB / 64 GB/s = 131.072 us. Walks: 256 / 0.69 *
+// (1 + 0.5 / 16) + 8 * 65 = 902.6 cycles. A meeting: 380, and of 16 warps on 4 partitions 15 instructions twice,
+// 120. A slot comes back a row, 1402.6, and three of eight chunks, 338.5, before it is wanted again: 1741.1
+// cycles of 8 B each; needed: 1000.
 TEST(FuseRing, TakesDramsTimeWhereNothingElseCounts) {
     const Program p = rows_of(64, 32768);
     const FusedBytes bytes = {64 * 32768 * 2, 64 * 32768 * 2};
     const FuseFlow f = ring_flow(simple(), p, two_walks(1), bytes, four_ctas);
     EXPECT_EQ(f.ctas, 4);
-    EXPECT_NEAR(f.given, 8 * 1544.2, 1);
+    EXPECT_NEAR(f.given, 8 * 1741.1, 1);
     EXPECT_NEAR(f.needed, 8000, 1);
-    // Launch: the first load's 1000 cycles. The last row: (380 + 1226.7) / 2 cycles.
-    EXPECT_NEAR(f.time.seconds * 1e6, 131.072 + 1 + 0.803, 0.01);
+    // Launch: the first load's 1000 cycles. The last row: (500 + 1402.6) / 2 cycles.
+    EXPECT_NEAR(f.time.seconds * 1e6, 131.072 + 1 + 0.951, 0.01);
     EXPECT_EQ(f.time.bound, Bound::dram);
 }
 
@@ -67,10 +68,10 @@ TEST(FuseRing, LastsAsLongAsTheBusiestCluster) {
     EXPECT_NEAR(f.time.dram * 1e6, 8 * 32768 * 4 / 64e3, 1e-6);
 }
 
-// Slots for one row and no more. 16 instructions an element: walks of 4096 / 0.72 * 33/32 + 480 = 6346.7
-// cycles, three eighths of them, 2380, between a slot's return and its next use. A load takes 4000: 1620 more
-// than a row's 6726.7. Of DRAM's 8192 that is 1.0189 against 0.8211: (1 + 1.0189^7)^(1/7) = 1.1148 against
-// 1.0326 times 131.072 us.
+// Slots for one row and no more. 16 instructions an element: walks of 4096 / 0.69 * 33/32 + 520 = 6641.7
+// cycles, three eighths of them, 2490.7, between a slot's return and its next use. A load takes 4000: 1509.3 more
+// than a row's 7141.7. Of DRAM's 8192 that is 1.0560 against 0.8718: (1 + 1.0560^4.6)^(1/4.6) = 1.1968 against
+// 1.0972 times 131.072 us.
 TEST(FuseRing, RunsDryWithoutSpareSlots) {
     FuseHardware hw = simple();
     hw.loaded_latency = 4000;
@@ -80,7 +81,7 @@ TEST(FuseRing, RunsDryWithoutSpareSlots) {
     full.slots = 4;
     const double spare_seconds = ring_flow(hw, p, two_walks(16), bytes, four_ctas).time.seconds;
     const FuseFlow dry = ring_flow(hw, p, two_walks(16), bytes, full);
-    EXPECT_NEAR((dry.time.seconds - spare_seconds) * 1e6, 10.776, 0.01);
+    EXPECT_NEAR((dry.time.seconds - spare_seconds) * 1e6, 13.059, 0.01);
     EXPECT_EQ(dry.time.bound, Bound::latency);
     // A single walk gives every slot back at once.
     ProgramWork sum = two_walks(16);
@@ -90,8 +91,8 @@ TEST(FuseRing, RunsDryWithoutSpareSlots) {
 
 // What only the last walk reads is asked for a chunk ahead, behind the stores of a chunk: a quarter of the row's
 // 8192 cycles of DRAM, 2048. Of 16 instructions an element 8 stand in that walk: 8192 elements a chunk * 8 / 128
-// / 0.72 * 33/32 + 60 = 793.3 cycles. Four chunks are each 1254.7 cycles longer and wait 250 for L2. Of two CTAs
-// each stores half as much in that time, and computes a chunk in 782.2: 1024 - 782.2.
+// / 0.69 * 33/32 + 65 = 830.2 cycles. Four chunks are each 1217.8 cycles longer and wait 250 for L2. Of two CTAs
+// each stores half as much in that time, and computes a chunk in 818.6: 1024 - 818.6.
 TEST(FuseRing, LoadsOfTheLastWalkStandBehindItsStores) {
     FuseHardware hw = simple();
     hw.l2_latency = 250;
@@ -103,13 +104,13 @@ TEST(FuseRing, LoadsOfTheLastWalkStandBehindItsStores) {
     EXPECT_EQ(ring_late(hw, p, work, four_ctas, 8192).waiting, 0);
     RingLaunch late = four_ctas;
     late.late_bytes = 16384;
-    EXPECT_NEAR(ring_late(hw, p, work, late, 8192).draining, 4 * 1254.7, 1);
+    EXPECT_NEAR(ring_late(hw, p, work, late, 8192).draining, 4 * 1217.8, 1);
     EXPECT_NEAR(ring_late(hw, p, work, late, 8192).waiting, 4 * 250, 1e-6);
     // A chunk that takes longer to compute hides the stores, and of L2's latency the rest.
     EXPECT_EQ(ring_late(hw, p, work, late, 4 * 700).draining, 0);
-    EXPECT_NEAR(ring_late(hw, p, work, late, 4 * 700).waiting, 4 * (700 + 250 - 793.3), 1);
+    EXPECT_NEAR(ring_late(hw, p, work, late, 4 * 700).waiting, 4 * (700 + 250 - 830.2), 1);
     late.ctas = 2;
-    EXPECT_NEAR(ring_late(hw, p, work, late, 8192).draining, 4 * 241.8, 1);
+    EXPECT_NEAR(ring_late(hw, p, work, late, 8192).draining, 4 * 205.4, 1);
 }
 
 // Weights are read by the last walk, too, where shared memory does not keep them.
@@ -123,7 +124,7 @@ TEST(FuseRing, WeightsThatAreNotKeptStandBehindStores) {
     work.shared_loads = 1;
     RingLaunch kept = four_ctas;
     kept.kept = true;
-    EXPECT_NEAR(ring_late(hw, p, work, four_ctas, 8192).draining, 4 * 1254.7, 1);
+    EXPECT_NEAR(ring_late(hw, p, work, four_ctas, 8192).draining, 4 * 1217.8, 1);
     EXPECT_EQ(ring_late(hw, p, work, kept, 8192).draining, 0);
     EXPECT_EQ(ring_late(hw, p, work, kept, 8192).waiting, 0);
     EXPECT_GT(ring_flow(hw, p, work, bytes, four_ctas).time.seconds,
@@ -132,24 +133,25 @@ TEST(FuseRing, WeightsThatAreNotKeptStandBehindStores) {
 }
 
 // 64 rows of 4 clusters of 2 CTAs, two on each of 4 SMs: 16 rows each of 16384 elements in 2 chunks. Walks:
-// 16384 * 32 / 128 / 0.72 * (1 + 0.5 / 32) + 4 * 60 = 6017.8 cycles; a meeting 520, without messages. Two by
-// turns: the second finds the first with 6017.8 / 6537.8 = 0.92 of its walks to go, and as they come in bursts
-// 1.3 times that: 520 + 6017.8 * 2.197, two rows. DRAM: 8192. (1 + 1.677^7)^(1/7) = 1.6834.
+// 16384 * 32 / 128 / 0.69 * (1 + 0.5 / 32) + 4 * 65 = 6289.0 cycles; a meeting 520, without messages, and 15
+// instructions of 32 warps twice, 240. Two by turns: the second finds the first with 6289 / 7049 = 0.892 of its
+// walks to go, and as they come in bursts 1.3 times that: 760 + 6289 * 2.1598, two rows. DRAM: 8192.
+// (1 + 1.7509^4.6)^(1/4.6) = 1.7790.
 TEST(FuseRing, OneCtaComputesWhileAnotherMeets) {
     const Program p = rows_of(64, 32768);
     const FusedBytes bytes = {64 * 32768 * 2, 64 * 32768 * 2};
     const RingLaunch two = {
         .lanes = 512, .cluster = 2, .slots = 4, .chunks = 2, .chunk_bytes = 16384, .clusters = 4, .ctas = 2};
-    EXPECT_NEAR(ring_walks_cycles(simple(), p, two_walks(32), two), 6017.8, 1);
-    EXPECT_EQ(ring_meeting_cycles(simple(), two_walks(32), two), 520);
+    EXPECT_NEAR(ring_walks_cycles(simple(), p, two_walks(32), two), 6289.0, 1);
+    EXPECT_EQ(ring_meeting_cycles(simple(), two_walks(32), two), 760);
     const FuseFlow f = ring_flow(simple(), p, two_walks(32), bytes, two);
-    const double last_row = 1000 - 1000 + (520 + 520 + 6017.8 * 2.1966) / 2;
-    EXPECT_NEAR(f.time.seconds * 1e6, 131.072 * 1.6834 + 1 + last_row / 1e3, 0.5);
+    const double last_row = 1000 - 1000 + (760 + 760 + 6289 * 2.1598) / 2;
+    EXPECT_NEAR(f.time.seconds * 1e6, 131.072 * 1.7790 + 1 + last_row / 1e3, 0.5);
 }
 
 // The CTAs above, each for one row: no walk over rows costs DRAM's rate, but 0.98 of a copy is what such
 // grids reach; and each starts with a load of 1000 cycles and 2 * 16384 B at 16 B a cycle, 3048 in all, while the
-// other one computes. The second finds the first with 6017.8 / (6017.8 + 3568) = 0.63 of its walks to go,
+// other one computes. The second finds the first with 6289 / (6289 + 3808) = 0.623 of its walks to go,
 // times 1.3.
 TEST(FuseRing, CtasOfOneRowStartWhileOthersCompute) {
     FuseHardware hw = simple();
@@ -167,9 +169,9 @@ TEST(FuseRing, CtasOfOneRowStartWhileOthersCompute) {
                             .one_row = true};
     const FuseFlow f = ring_flow(hw, p, two_walks(32), bytes, one);
     EXPECT_NEAR(f.time.dram * 1e6, 131.072 / 0.98, 1e-3);
-    const double row = 520 + 3048 + 6017.8 * 1.8161, full = row / (8192 / 0.98);
-    const double dram = 131.072 / 0.98 * std::pow(1 + std::pow(full, 7), 1.0 / 7);
-    EXPECT_NEAR(f.time.seconds * 1e6, dram + 1 + (520 + row) / 2e3, 0.5);
+    const double row = 760 + 3048 + 6289 * 1.8097, full = row / (8192 / 0.98);
+    const double dram = 131.072 / 0.98 * std::pow(1 + std::pow(full, 4.6), 1.0 / 4.6);
+    EXPECT_NEAR(f.time.seconds * 1e6, dram + 1 + (760 + row) / 2e3, 0.5);
 }
 
 // Through device memory: shuffles, a barrier and 21 L2 latencies more than within a CTA.
@@ -183,13 +185,13 @@ TEST(FuseRing, MeetingInDeviceMemoryTakesL2Latencies) {
               140 + 100 + 21 * 250);
 }
 
-// 64 instructions an element: 32768 * 64 / 128 / 0.72 * 33/32 = 23466.7 cycles a row, thrice DRAM's 8192.
+// 64 instructions an element: 32768 * 64 / 128 / 0.69 * 33/32 = 24487.0 cycles a row, thrice DRAM's 8192.
 TEST(FuseRing, InstructionsBindWhereTheyTakeLonger) {
     const Program p = rows_of(64, 32768);
     const FusedBytes bytes = {64 * 32768 * 2, 64 * 32768 * 2};
     const FuseFlow f = ring_flow(simple(), p, two_walks(64), bytes, four_ctas);
-    EXPECT_NEAR(ring_walks_cycles(simple(), p, two_walks(64), four_ctas), 23466.7 + 8 * 60, 1);
-    EXPECT_GT(f.time.seconds * 1e6, 16 * 23.4667);
+    EXPECT_NEAR(ring_walks_cycles(simple(), p, two_walks(64), four_ctas), 24487.0 + 8 * 65, 1);
+    EXPECT_GT(f.time.seconds * 1e6, 16 * 24.487);
     EXPECT_EQ(f.time.bound, Bound::issue);
 }
 

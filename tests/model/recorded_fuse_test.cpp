@@ -1,4 +1,4 @@
-// The time model of memory-bound kernels against a recorded sweep: the predictions of the plans that come
+// The time model of memory-bound kernels against recorded sweeps: the predictions of the plans that come
 // first, and how far behind the best of its own candidates each of them was.
 #include <gtest/gtest.h>
 
@@ -26,8 +26,11 @@ struct Row {
     std::string problem() const { return group + " " + rows + "x" + columns + " " + type; }
 };
 
-constexpr const char* fitted = "2026-11-22-h200-rings.csv";
-// Of the same day, before rings took several CTAs an SM; the numbers of rings are not fitted to it.
+// What the model's numbers are fitted to: a wide sweep, up to 24 plans of a problem, and a later one of up to 8.
+constexpr const char* wide = "2026-11-22-h200-rings.csv";
+constexpr const char* later = "2026-11-22-h200-memory-refit.csv";
+// Of the same day, before rings took several CTAs an SM: no number of rings is fitted to it; those of other
+// launches are, at half of the others' weight, and no choice is.
 constexpr const char* before = "2026-11-22-h200-memory-planned.csv";
 
 /// Of a problem whose kernels were others in the run before: rings had what only the last walk reads in slots.
@@ -97,7 +100,7 @@ struct Choice {
 };
 
 /// Of each problem the first plan of the search that was recorded.
-std::map<std::string, Choice> choices(const Machine& machine, const std::string& run = fitted) {
+std::map<std::string, Choice> choices(const Machine& machine, const std::string& run = wide) {
     std::map<std::string, Choice> out;
     std::vector<std::string> unknown;
     const FuseHardware hw = fuse_hardware(machine, unknown);
@@ -148,34 +151,41 @@ Figures figures(const std::map<std::string, Choice>& choices) {
 }
 
 TEST(RecordedFuse, PredictionsAreAsGoodAsStated) {
-    const Figures f = figures(choices(machine_by_id("h200-sxm")));
+    const Machine h200 = machine_by_id("h200-sxm");
+    const Figures f = figures(choices(h200, wide));
     EXPECT_EQ(f.problems, 44);
     EXPECT_GE(f.plans, 630);  // of 635: what the search gives up must not be what this counts on
     EXPECT_LE(f.mean, 0.03);
-    EXPECT_LE(f.worst, 0.12);
+    EXPECT_LE(f.worst, 0.09);
     EXPECT_LE(f.all, 0.06);
+    const Figures g = figures(choices(h200, later));
+    EXPECT_EQ(g.problems, 44);
+    EXPECT_GE(g.plans, 325);  // of 329
+    EXPECT_LE(g.mean, 0.03);
+    EXPECT_LE(g.worst, 0.09);
+    EXPECT_LE(g.all, 0.045);
 }
 
-// Another run of the same part and day, which the rings of the model were not fitted to.
-TEST(RecordedFuse, PredictionsHoldForARunThatNothingWasFittedTo) {
+// Another run of the same part and day, whose rings the model was not fitted to.
+TEST(RecordedFuse, PredictionsHoldForARunThatNoRingWasFittedTo) {
     const Figures f = figures(choices(machine_by_id("h200-sxm"), before));
     EXPECT_EQ(f.problems, 41);  // of 44: staged_otherwise()
     EXPECT_GE(f.plans, 345);    // of 351
     EXPECT_LE(f.mean, 0.025);
-    EXPECT_LE(f.worst, 0.123);
-    EXPECT_LE(f.all, 0.055);
+    EXPECT_LE(f.worst, 0.09);
+    EXPECT_LE(f.all, 0.05);
 }
 
 TEST(RecordedFuse, ChoicesAreAsGoodAsStated) {
-    const auto found = choices(machine_by_id("h200-sxm"));
-    EXPECT_LE(figures(found).behind, 0.01);
-    // What is further behind than the 5 % that a choice may be, and how far.
-    const std::map<std::string, double> further = {{"layernorm 32768x256 bf16", 0.06},
-                                                   {"layernorm 8192x16384 bf16", 0.055},
-                                                   {"softmax 1024x262144 bf16", 0.055}};
-    for (const auto& [name, c] : found) {
-        const auto known = further.find(name);
-        EXPECT_LE(c.behind(), known == further.end() ? 0.05 : known->second) << name;
+    // What is further behind than 4 %, and how far.
+    const std::map<std::string, double> further = {{"softmax 1024x262144 bf16", 0.055}};
+    for (const char* run : {wide, later}) {
+        const auto found = choices(machine_by_id("h200-sxm"), run);
+        EXPECT_LE(figures(found).behind, 0.0055) << run;
+        for (const auto& [name, c] : found) {
+            const auto known = further.find(name);
+            EXPECT_LE(c.behind(), known == further.end() ? 0.04 : known->second) << run << ": " << name;
+        }
     }
 }
 
