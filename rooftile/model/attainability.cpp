@@ -33,15 +33,15 @@ TiledGemm up_to(Term term, TiledGemm g) {
     const auto off = [&](Term other) { return term < other; };
     if (off(Term::shared)) g.step.shared = 0;
     if (off(Term::l2)) {
-        g.step.l2 = 0;
+        g.step.l2 = g.step.port = 0;
         g.hw.l2_share = no_limit;
     }
     if (off(Term::dram)) {
         g.dram = g.problem.compulsory_bytes().value;
-        g.hw.dram_per_sm = unknown_number;
+        g.hw.dram_per_sm = g.hw.dram_per_sm_alone = unknown_number;
     }
     if (off(Term::latency)) {
-        g.hw.loaded_latency = 0;
+        g.hw.loaded_latency = g.hw.l2_loaded_latency = 0;
         g.hw.step_floor = unknown_number;
     }
     if (off(Term::turn)) g.hw.tile_turn = g.hw.pingpong_turn = unknown_number;

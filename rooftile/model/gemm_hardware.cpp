@@ -82,6 +82,8 @@ double if_known(const std::optional<Q>& number) {
 void read_wgmma_kernel(Reader& read, const Machine& machine, std::optional<Clock> clock, GemmHardware& hw) {
     const auto cycles = [&](std::string_view key) { return latency_cycles(machine, key, clock); };
     hw.loaded_latency = if_known(cycles("tma.latency_loaded"));
+    hw.l2_loaded_latency = least_known(if_known(cycles("tma.latency_loaded_l2")), hw.loaded_latency);
+    hw.latency_scatter = most_known(0, if_known(machine.number<Ratio>("tma.latency_scatter")));
     hw.store_latency = if_known(cycles("tma.store_latency"));
     hw.store_latency_loaded = most_known(if_known(cycles("tma.store_latency_loaded")), hw.store_latency);
     hw.step_floor = if_known(cycles("wgmma.step"));
@@ -104,6 +106,8 @@ void read_wgmma_kernel(Reader& read, const Machine& machine, std::optional<Clock
 void read_limits(const Machine& machine, Type type, GemmHardware& hw) {
     hw.dram_per_sm = if_known(machine.number<BytesPerCycle>("dram.per_sm", Per::sm));
     hw.dram_per_sm_pair = if_known(machine.number<BytesPerCycle>("dram.per_sm_pair", Per::sm));
+    hw.dram_per_sm_alone =
+        most_known(if_known(machine.number<BytesPerCycle>("dram.per_sm_alone", Per::sm)), hw.dram_per_sm);
     hw.sm_lag = most_known(0, if_known(machine.number<Ratio>("sm.lag")));
     hw.l2_coalesced = most_known(1, if_known(machine.number<Ratio>("l2.coalesced")));
     hw.l2_multicast = most_known(1, if_known(machine.number<Ratio>("l2.multicast")));

@@ -24,8 +24,10 @@ struct GemmHardware {
     double dram_bandwidth;                     ///< B/s of the GPU, sustained where known
     double dram_per_sm = unknown_number;       ///< B/clk that one SM streams at most; NaN: no limit known
     double dram_per_sm_pair = unknown_number;  ///< the same of lines that one other reads too; NaN: twice it
-    double l2_coalesced = 1,
-           l2_multicast = 1;  ///< loads, of one line in a GPC, for each that reaches L2; its inverse
+    double dram_per_sm_alone =
+        unknown_number;  ///< the same where at most half of the SMs stream; NaN: no more than dram_per_sm
+    double l2_coalesced = 1,  ///< loads of one line, by neighbours, for each that reaches L2
+        l2_multicast = 1;     ///< what reaches L2 for each line that a cluster shares
     double l2_parts = 1;      ///< halves: what both sides read crosses from one to the other
     double l2_bytes;          ///< of one partition: what a shared operand may fill before it is evicted
     double on_chip_bytes;     ///< L2, shared memory and registers of the whole GPU
@@ -41,7 +43,9 @@ struct GemmHardware {
     double dsmem_bandwidth;                 ///< B/clk into one SM from shared memory of others in its cluster
     double dsmem_latency, cluster_barrier;  ///< cycles
     /// Cycles; unknown: not charged.
-    double loaded_latency = unknown_number;  ///< of a TMA load under load; unknown: the unloaded one
+    double loaded_latency = unknown_number;     ///< of a TMA load from DRAM under load; unknown: unloaded
+    double l2_loaded_latency = unknown_number;  ///< the same of what L2 has; unknown: as from DRAM
+    double latency_scatter = 0;  ///< share of a loaded latency by which loads differ either way
     double store_latency = unknown_number, store_latency_loaded = unknown_number, tile_turn = unknown_number,
            step_floor = unknown_number;
     double pingpong_turn = unknown_number;  ///< tile_turn where another warpgroup has the next tile

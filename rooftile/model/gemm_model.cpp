@@ -16,6 +16,16 @@ SharedBytes shared_step_bytes(const GemmTile& t, int element_bytes) {
     return {(t.tile_m + t.tile_n) * k_bytes, (area / t.warp_n + area / t.warp_m) * k_bytes};
 }
 
+namespace {
+
+// Two CTAs in a row stand side by side. Two clusters do not, and go to the GPCs in turn: two that read the
+// same meet in one where there are twice as many as GPCs.
+double neighbours_that_meet(const GemmHardware& hw, const GemmTile& t) {
+    return t.cluster_m * t.cluster_n > 1 ? 2 * hw.sms / hw.sms_per_gpc : 2;
+}
+
+}  // namespace
+
 StepCycles step_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p) {
     const double area = double(t.tile_m) * t.tile_n;
     // Fills and reads go side by side: 256x128 tiles keep the matrix units busy though both together ask for
@@ -23,30 +33,60 @@ StepCycles step_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProb
     const auto [written, read] = shared_step_bytes(t, bytes_of(p.a_type));
     return {.tensor = 2 * area * t.tile_k / hw.flops_per_cycle,
             .shared = most_known(written, read) / hw.shared_bandwidth,
-            .l2 = l2_step_cycles(hw, t, p)};
+            .l2 = l2_step_cycles(hw, t, p, cluster_grid(p, t.tile_m, t.tile_n, 1, 1)),
+            .port = port_step_cycles(hw, t, p)};
 }
 
-double l2_step_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p) {
-    const auto [a, b] = l2_rows(hw, t, p);
+StepCycles step_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p,
+                       const Neighbours& neighbours) {
+    StepCycles step = step_cycles(hw, t, p);
+    step.l2 = l2_step_cycles(hw, t, p, neighbours);
+    return step;
+}
+
+double l2_step_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p,
+                      const Neighbours& neighbours) {
+    const auto [a, b] = l2_rows(hw, t, p, neighbours);
+    return (a + b) / hw.l2_share * t.tile_k * bytes_of(p.a_type);
+}
+
+double l2_step_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p,
+                      const TileGrid& tiles) {
+    // One operand at most is merged: along a row of tiles A, down a column B. Of one that is not multicast
+    // clusters read as much as CTAs.
     const auto [own_a, own_b] = own_rows(t, p);
-    return most_known((a + b) / hw.l2_share, (own_a + own_b) / hw.l2_port) * t.tile_k * bytes_of(p.a_type);
+    const double enough = neighbours_that_meet(hw, t);
+    const double a = t.cluster_n == 1 && double(tiles.columns) >= enough ? own_a : 0;
+    const double b = t.cluster_m == 1 && double(tiles.rows) >= enough ? own_b : 0;
+    const double merged = (a > b ? a : b) * (1 - 1 / hw.l2_coalesced);
+    const double all = (t.cluster_n > 1 ? own_a * hw.l2_multicast : own_a)
+                       + (t.cluster_m > 1 ? own_b * hw.l2_multicast : own_b);
+    return (all - merged) / hw.l2_share * t.tile_k * bytes_of(p.a_type);
 }
 
-L2Rows own_rows(const GemmTile& t, const GemmProblem& p) {
-    return {least_known(t.tile_m, double(p.m)) / t.cluster_n,
-            least_known(t.tile_n, double(p.n)) / t.cluster_m};
+double port_step_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p) {
+    const auto [a, b] = own_rows(t, p);
+    return (a + b) / hw.l2_port * t.tile_k * bytes_of(p.a_type);
 }
 
-L2Rows l2_rows(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p) {
-    const auto [rows, columns] = cluster_grid(p, t);
-    const double gpcs = hw.sms / hw.sms_per_gpc;
-    // Clusters go to the GPCs in turn: two readers meet in one where there are twice as many as GPCs.
+Neighbours neighbours(const TileGrid& clusters, Order order, int group) {
+    const double rows = double(clusters.rows), columns = double(clusters.columns);
+    if (columns == 1) return {1, rows};
+    if (order == Order::morton || order == Order::hilbert) return {1, 1};
+    const bool banded = order == Order::grouped || order == Order::serpentine;
+    const double down = order == Order::row ? 1 : banded ? least_known(rows, double(group)) : rows;
+    if (down == 1) return {columns, 1};
+    return {1, down};
+}
+
+L2Rows l2_rows(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p, const Neighbours& n) {
+    const double enough = neighbours_that_meet(hw, t);
     const auto reaching = [&](double own, int sharing, double readers) {
         if (sharing > 1) return own * hw.l2_multicast;
-        return own / (readers >= 2 * gpcs ? hw.l2_coalesced : 1);
+        return own / (readers >= enough ? hw.l2_coalesced : 1);
     };
     const auto [a, b] = own_rows(t, p);
-    return {reaching(a, t.cluster_n, double(columns)), reaching(b, t.cluster_m, double(rows))};
+    return {reaching(a, t.cluster_n, n.a), reaching(b, t.cluster_m, n.b)};
 }
 
 double exchange_cycles(const GemmHardware& hw, const GemmTile& t) {
@@ -60,22 +100,6 @@ double exchange_cycles(const GemmHardware& hw, const GemmTile& t) {
 }
 
 namespace {
-
-// One band of `height` rows of tiles is walked over all columns. Between two uses of a line of the band's A
-// the walk touches the band of A, a window of B as wide as the CTAs in flight, and the C of both; between two
-// uses of a line of B the band of A, all of B, and the band's C. What is touched in between stays in L2 if it
-// fits; C counts, since what is written takes lines too (counted on H200: 2048x7168x2048, docs/facts.md).
-double walk_reads(double a_bytes, double b_bytes, double c_bytes, double rows, double columns, double height,
-                  double slots, double l2_bytes) {
-    height = least_known(rows, most_known(height, whole(slots / columns)));  // a wave may take several bands
-    const double bands = whole_up(rows / height);
-    const double width = least_known(columns, most_known(1, whole(slots / height)));
-    const double band_a = a_bytes * height / rows, window_b = b_bytes * width / columns;
-    const double band_c = c_bytes * height / rows, window_c = band_c * width / columns;
-    const double a_reads = band_a + window_b + window_c <= l2_bytes ? 1 : whole_up(columns / width);
-    const double b_reads = bands == 1 || band_a + b_bytes + band_c <= l2_bytes ? 1 : bands;
-    return a_bytes * a_reads + b_bytes * b_reads;
-}
 
 double bytes(std::int64_t rows, std::int64_t columns, Type type) {
     return double(rows) * double(columns) * bytes_of(type);
@@ -92,7 +116,27 @@ WalkTraffic::WalkTraffic(const GemmHardware& hw, const GemmTile& t, const GemmPr
       slots_(hw.sms * t.ctas_per_sm / t.split_k),
       l2_(hw.l2_bytes),
       cluster_m_(t.cluster_m),
-      cluster_n_(t.cluster_n) {}
+      cluster_n_(t.cluster_n),
+      down_(bands(a_, b_, rows_, columns_)) {}
+
+WalkTraffic::Bands WalkTraffic::bands(double a, double b, double rows, double columns) const {
+    return {a, b, rows, columns, a / rows, b / columns, c_ / (rows * columns), whole(slots_ / columns)};
+}
+
+// One band of `height` rows of tiles is walked over all columns. Between two uses of a line of the band's A
+// the walk touches the band of A, a window of B as wide as the CTAs in flight, and the C of both; between two
+// uses of a line of B the band of A, all of B, and the band's C. What is touched in between stays in L2 if it
+// fits; C counts, since what is written takes lines too (counted on H200: 2048x7168x2048, docs/facts.md).
+double WalkTraffic::reads(const Bands& w, double height) const {
+    height = least_known(w.rows, most_known(height, w.rows_a_wave));  // a wave may take several bands
+    const double bands = whole_up(w.rows / height);
+    const double width = least_known(w.columns, most_known(1, whole(slots_ / height)));
+    const double band = w.a_row * height, window = w.b_column * width + w.c_tile * height * width;
+    const double a_reads = band + window <= l2_ ? 1 : whole_up(w.columns / width);
+    const double all = w.b + w.c_tile * height * w.columns;
+    const double b_reads = bands == 1 || band + all <= l2_ ? 1 : bands;
+    return w.a * a_reads + w.b * b_reads;
+}
 
 double WalkTraffic::dram(Order order, int group) const {
     if (std::isnan(slots_) || std::isnan(l2_)) return std::nan("");
@@ -102,13 +146,10 @@ double WalkTraffic::dram(Order order, int group) const {
     const auto lines = [&](double length, double all, double cluster) {
         return least_known(all, most_known(cluster, slots_ / length));
     };
-    if (order == Order::row)
-        return c_ + walk_reads(a_, b_, c_, rows_, columns_, lines(columns_, rows_, cluster_m_), slots_, l2_);
+    if (order == Order::row) return c_ + reads(down_, lines(columns_, rows_, cluster_m_));
     if (order == Order::column)
-        return c_ + walk_reads(b_, a_, c_, columns_, rows_, lines(rows_, columns_, cluster_n_), slots_, l2_);
-    return c_
-           + walk_reads(a_, b_, c_, rows_, columns_, least_known(rows_, double(group) * cluster_m_), slots_,
-                        l2_);
+        return c_ + reads(bands(b_, a_, columns_, rows_), lines(rows_, columns_, cluster_n_));
+    return c_ + reads(down_, least_known(rows_, double(group) * cluster_m_));
 }
 
 double l2_bytes(const GemmTile& t, const GemmProblem& p) {
@@ -117,18 +158,17 @@ double l2_bytes(const GemmTile& t, const GemmProblem& p) {
            + bytes(p.m, p.n, p.c_type);
 }
 
-double l2_busy_bytes(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p) {
+double crossing_share(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p) {
     const auto [rows, columns] = cluster_grid(p, t);
-    const auto [a, b] = l2_rows(hw, t, p);
-    const double ctas = double(rows) * double(columns) * t.cluster_m * t.cluster_n;
-    const auto crossing = [&](double operand, std::int64_t readers) {
+    constexpr std::int64_t many = 31;  // readers, of which one at least is elsewhere
+    const auto crossing = [&](std::int64_t readers) {
         double all_at_home = 1, one = 1 / hw.l2_parts;  // one^readers
-        for (; readers > 0; readers /= 2, one *= one)
+        for (readers = std::min(readers, many); readers > 0; readers /= 2, one *= one)
             if (readers % 2 == 1) all_at_home *= one;
-        return operand * (1 - all_at_home);
+        return 1 - all_at_home;
     };
-    return ctas * (a + b) * double(p.k) * bytes_of(p.a_type) + crossing(bytes(p.m, p.k, p.a_type), columns)
-           + crossing(bytes(p.n, p.k, p.b_type), rows) + bytes(p.m, p.n, p.c_type);
+    const double a = double(p.m) * bytes_of(p.a_type), b = double(p.n) * bytes_of(p.b_type);
+    return (a * crossing(columns) + b * crossing(rows)) / (a + b);
 }
 
 double asked_bytes(const GemmTile& t, const GemmProblem& p) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "kernels/types.hpp"
+#include "rooftile/model/arithmetic.hpp"
 #include "rooftile/model/gemm_hardware.hpp"
 #include "rooftile/problem/gemm.hpp"
 
@@ -38,21 +39,42 @@ inline TileGrid cluster_grid(const GemmProblem& problem, const GemmTile& t) {
     return cluster_grid(problem, t.tile_m, t.tile_n, t.cluster_m, t.cluster_n);
 }
 
+/// Clusters one after the other in the walk that read the same rows of A, and the same columns of B; 1: none.
+struct Neighbours {
+    double a, b;
+};
+/// `clusters` counts cluster tiles of C. A walk that turns at every step has none.
+Neighbours neighbours(const TileGrid& clusters, Order order, int group);
+
 /// Cycles of one SM for one k-step of one tile, by resource.
 struct StepCycles {
-    double tensor, shared, l2;
+    double tensor, shared;
+    double l2;        ///< at L2's bandwidth, all SMs pulling
+    double port = 0;  ///< at what one SM asks of L2 at most
 };
+StepCycles step_cycles(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem,
+                       const Neighbours& neighbours);
+/// The same in the order that asks least of L2: no order takes fewer.
 StepCycles step_cycles(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem);
-/// Its `l2` alone: all that a cluster changes.
-double l2_step_cycles(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem);
+/// Its `l2` and `port` alone: all that a cluster and, of l2, the order change.
+double l2_step_cycles(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem,
+                      const Neighbours& neighbours);
+/// Least of all orders; `tiles` counts those of CTAs.
+double l2_step_cycles(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem,
+                      const TileGrid& tiles);
+double port_step_cycles(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem);
 /// Rows of A and columns of B, tile_k deep, that reach L2 for a k-step of one CTA: what a cluster shares by
-/// multicast is asked for once, and of what CTAs of a GPC load alike about l2.coalesced loads become one.
+/// multicast is asked for once, and of what neighbours load alike about l2.coalesced loads become one.
 struct L2Rows {
     double a, b;
 };
-L2Rows l2_rows(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem);
+L2Rows l2_rows(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem,
+               const Neighbours& neighbours);
 /// The same that one CTA asks for itself, through its SM's port; the rest comes by multicast.
-L2Rows own_rows(const GemmTile& tile, const GemmProblem& problem);
+inline L2Rows own_rows(const GemmTile& t, const GemmProblem& p) {
+    const double a = least_known(t.tile_m, double(p.m)), b = least_known(t.tile_n, double(p.n));
+    return {t.cluster_n == 1 ? a : a / t.cluster_n, t.cluster_m == 1 ? b : b / t.cluster_m};
+}
 /// Bytes that one k-step writes into an SM's shared memory and the instructions read from it.
 struct SharedBytes {
     double written, read;
@@ -74,9 +96,9 @@ double exchange_cycles(const GemmHardware& hw, const GemmTile& tile);
 double asked_bytes(const GemmTile& tile, const GemmProblem& problem);
 /// What leaves L2: the same, less what multicast shares.
 double l2_bytes(const GemmTile& tile, const GemmProblem& problem);
-/// What its bandwidth is spent on: l2_rows() of all steps, C, and what crosses from one half of L2 to another:
-/// each line that somebody reads who is not on its side.
-double l2_busy_bytes(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem);
+/// Of what comes from DRAM, the share that crosses from one half of L2 to another: lines that somebody reads
+/// who is not on their side.
+double crossing_share(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem);
 
 /// The DRAM traffic of one tiling in any order. What does not depend on the order is worked out once.
 class WalkTraffic {
@@ -88,11 +110,22 @@ class WalkTraffic {
     double least() const { return a_ + b_ + c_; }
 
   private:
+    /// A walk in bands of rows; down the columns the operands change their parts.
+    struct Bands {
+        double a, b;                     // B
+        double rows, columns;            // tiles
+        double a_row, b_column, c_tile;  // B of one
+        double rows_a_wave;
+    };
+    Bands bands(double a, double b, double rows, double columns) const;
+    double reads(const Bands& walk, double height) const;
+
     double a_, b_, c_;       // B: each operand once
     double rows_, columns_;  // tiles of C
     double slots_;           // CTAs that run at once
     double l2_;
     int cluster_m_, cluster_n_;
+    Bands down_;
 };
 
 struct Waves {

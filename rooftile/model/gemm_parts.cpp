@@ -14,7 +14,7 @@ GemmTime time_without(LeftOut part, const TiledGemm& gemm, std::optional<double>
     const double result = double(p.m) * double(p.n) * bytes_of(p.c_type);
     if (part == LeftOut::loads) {
         g.dram = result;
-        g.step.l2 = 0;
+        g.step.l2 = g.step.port = 0;
         g.step.shared = read / g.hw.shared_bandwidth;
     } else if (part == LeftOut::products) {
         g.step.tensor = 0;

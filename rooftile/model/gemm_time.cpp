@@ -13,6 +13,8 @@ double load_latency(const GemmHardware& hw) {
     return std::isnan(hw.loaded_latency) ? most_known(hw.dram_latency, 0) + most_known(hw.tma_latency, 0)
                                          : hw.loaded_latency;
 }
+// The same of what L2 has.
+double l2_load_latency(const GemmHardware& hw) { return least_known(hw.l2_loaded_latency, load_latency(hw)); }
 
 }  // namespace
 
@@ -24,6 +26,7 @@ GemmTimeFloor::GemmTimeFloor(const GemmHardware& hw)
       cycle_(rounding / hw.clock_hz),
       launch_(most_known(hw.launch_seconds, 0) * rounding),
       latency_(load_latency(hw)),
+      l2_latency_(l2_load_latency(hw)),
       step_floor_(hw.step_floor),
       turn_(std::min(most_known(hw.tile_turn, 0), most_known(hw.pingpong_turn, 0))) {}
 
@@ -36,10 +39,18 @@ GemmTimer::GemmTimer(const GemmHardware& hw, const GemmTile& t, const GemmProble
       steps_(double(k_steps(t, p))),
       streamed_(streamed_cycles(hw, t, p, cluster_grid(p, t.tile_m, t.tile_n, 1, 1))) {
     ctas_ = double(w.tiles) * t.split_k;
-    l2_ = l2_busy_bytes(hw, t, p) / ctas_;
-    l2_result_ = double(p.m) * double(p.n) * bytes_of(p.c_type) / ctas_;
+    l2_ = s.l2;
+    result_ = double(p.m) * double(p.n) * bytes_of(p.c_type) / ctas_;
+    const auto [own_a, own_b] = own_rows(t, p);
+    const double element = bytes_of(p.a_type);
+    loaded_ = (own_a + own_b) * t.tile_k * element * steps_;
+    operands_ = (double(p.m) + double(p.n)) * double(p.k) * element / ctas_;
+    crossing_ = crossing_share(hw, t, p);
+    dram_byte_ = 1 / hw.dram_bandwidth;
+    l2_byte_ = 1 / (hw.l2_share * hw.sms * hw.clock_hz);
     last_ = ctas_ - (w.waves - 1) * w.slots;
     latency_ = load_latency(hw);
+    l2_latency_ = l2_load_latency(hw);
     // C leaves by the SM's port; it shows where nothing runs beside it.
     out_.epilogue = most_known(store_cycles(hw, t, p, hw.store_latency), 0);
     if (t.turn_overlapped) taken_turns_ = most_known(store_cycles(hw, t, p, hw.store_latency_loaded), 0);
@@ -49,44 +60,54 @@ GemmTimer::GemmTimer(const GemmHardware& hw, const GemmTile& t, const GemmProble
     last_sharing_ = least_known(t.ctas_per_sm, most_known(1, whole_up(last_ / usable_sms)));
     // The ring fills once and the last tile is stored once; in between nothing waits. Parts of K exchange
     // their sums through the ring, so with them it fills again for every tile.
-    const double ring = latency_ + most_known(s.l2, 0);
+    fills_ = t.split_k > 1 ? w.waves : 1;
     // A cluster meets before the first load and after the last use of its shared memory.
     meetings_ = t.cluster_m * t.cluster_n * t.split_k > 1 ? 2 * most_known(hw.cluster_barrier, 0) : 0;
-    fill_ = ring + (t.split_k > 1 ? (w.waves - 1) * ring : 0);
     sum_once();
-    ring_ = stages - 1;
+    in_ring_ = 1.0 / (stages - 1);
 }
 
-void GemmTimer::sum_once() { once_ = meetings_ + fill_ + (shows(last_sharing_) ? 0 : out_.epilogue); }
+void GemmTimer::sum_once() {
+    const double fill = latency_ + most_known(most_known(l2_, step_.port), 0);
+    once_ = meetings_ + fills_ * fill + (shows(last_sharing_) ? 0 : out_.epilogue);
+}
+
+void GemmTimer::walk(double l2) {
+    l2_ = l2;
+    sum_once();
+}
 
 void GemmTimer::leave_out_fill() {
-    fill_ = meetings_ = 0;
+    fills_ = meetings_ = 0;
     sum_once();
 }
 
 void GemmTimer::leave_out_loads() {
-    latency_ = streamed_ = 0;
-    l2_ = l2_result_;
-    fill_ = 0;
+    latency_ = l2_latency_ = streamed_ = l2_ = 0;
+    fills_ = 0;
     sum_once();
 }
 
 void GemmTimer::leave_out_store() {
-    l2_ -= l2_result_;
+    result_ = 0;
     out_.epilogue = taken_turns_ = 0;
     sum_once();
 }
 
 GemmTime GemmTimer::at(double clock, double dram) {
     dram /= ctas_;  // of a CTA and tile
+    reads_ = std::isnan(dram) ? operands_ : most_known(0, dram - result_);
+    scale_ = clock / hw_.clock_hz;
     out_.clock_hz = clock;
     out_.bound = Bound::tensor;
     double full = 0;
     if (waves_.waves > 1) {
-        set_step(tile_.ctas_per_sm, clock);
+        set_step(waves_.slots, tile_.ctas_per_sm);
         full = (waves_.waves - 1) * wave(waves_.slots, tile_.ctas_per_sm, clock, dram);
     }
-    if (!(waves_.waves > 1) || last_sharing_ != tile_.ctas_per_sm) set_step(last_sharing_, clock);
+    // With fewer CTAs on as many of each SM nothing but L2 has less to do.
+    if (!(waves_.waves > 1) || l2_binds_ || last_sharing_ != tile_.ctas_per_sm)
+        set_step(last_, last_sharing_);
     out_.least = full + wave(last_, last_sharing_, clock, dram) + once_ / clock;
     out_.tile_cycles = steps_ * out_.step + beside(last_sharing_);
     if (!std::isnan(hw_.launch_seconds)) {
@@ -114,9 +135,11 @@ double GemmTimer::beside(double sharing) const {
     return most_known(out_.exchange, 0) + apart * idle;
 }
 
-// The steady k-step of a CTA with `sharing` of them on its SM.
-void GemmTimer::set_step(double sharing, double clock) {
-    const double l2 = step_.l2 / hw_.clock_hz * clock;  // L2 keeps its own clock
+// The steady k-step of one of `ctas` with `sharing` of them on its SM.
+void GemmTimer::set_step(double ctas, double sharing) {
+    const double part = sharing == 1 ? 1 : 1 / sharing;  // of an SM
+    // L2 and the ports into it keep their own clock; its bandwidth is shared by the SMs that pull.
+    const double l2 = l2_ * (ctas * part / hw_.sms) * scale_, port = step_.port * scale_;
     out_.step = step_.tensor;
     step_bound_ = Bound::tensor;
     const auto worst = [&](double cycles, Bound by) {
@@ -124,24 +147,32 @@ void GemmTimer::set_step(double sharing, double clock) {
     };
     worst(step_.shared, Bound::shared);
     worst(l2, Bound::l2);
+    worst(port, Bound::l2);
     worst(streamed_, Bound::dram);
+    l2_binds_ = !(l2 < out_.step);
     // CTAs on one SM take turns at its units: a CTA's step lasts `sharing` times as long, its latency
-    // does not. The latency is one of time, not of cycles: it lies beyond the SM.
-    const double latency = latency_ / hw_.clock_hz * clock;
-    alone_ = most_known(most_known(out_.step, hw_.step_floor), (latency + most_known(l2, 0)) / ring_);
-    worst((latency + most_known(l2, 0) * sharing) / (ring_ * sharing), Bound::latency);
-    worst(hw_.step_floor / sharing, Bound::latency);
+    // does not. The latency is one of time, not of cycles: it lies beyond the SM. Of what is loaded L2 has
+    // all but what DRAM delivers.
+    double mean = l2_latency_;
+    if (latency_ > l2_latency_) mean += (latency_ - l2_latency_) * least_known(1, reads_ / loaded_);
+    const double latency = (mean * scale_ + most_known(port, 0)) * in_ring_;
+    alone_ = most_known(most_known(out_.step, hw_.step_floor), latency);
+    if (latency * part > out_.step) step_bound_ = Bound::latency;
+    out_.step = step_in_ring(out_.step, latency * part, hw_.latency_scatter);
+    worst(hw_.step_floor * part, Bound::latency);
 }
 
 // Seconds of a wave of `ctas`, `sharing` of them on each SM.
 double GemmTimer::wave(double ctas, double sharing, double clock, double dram) {
     Bound bound = step_bound_;
     double seconds = (steps_ * out_.step + beside(sharing)) * sharing / clock;
-    const auto whole_gpu = [&](double bytes, double rate, Bound by) {
-        if (ctas * bytes / rate > seconds) seconds = ctas * bytes / rate, bound = by;
+    const auto whole_gpu = [&](double bytes, double seconds_a_byte, Bound by) {
+        const double other = ctas * bytes * seconds_a_byte;
+        if (other > seconds) seconds = other, bound = by;
     };
-    whole_gpu(dram, hw_.dram_bandwidth, Bound::dram);
-    whole_gpu(l2_, hw_.l2_share * hw_.sms * hw_.clock_hz, Bound::l2);
+    whole_gpu(dram, dram_byte_, Bound::dram);
+    // L2 hands out what SMs load, takes C, and once more what DRAM delivers to both of its sides.
+    whole_gpu(l2_ * hw_.l2_share * steps_ + result_ + crossing_ * reads_, l2_byte_, Bound::l2);
     out_.bound = bound;
     return seconds;
 }

@@ -30,48 +30,69 @@ class GemmTimer {
     /// `stages` is the ring's depth.
     GemmTimer(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem,
               const StepCycles& step, const Waves& waves, int stages);
-    /// With the SMs at `clock` Hz and `dram` bytes of DRAM traffic.
+    /// With the SMs at `clock` Hz and `dram` bytes of DRAM traffic. Where that is NaN, no time but `least`
+    /// is known, by every operand moved once.
     GemmTime at(double clock, double dram);
 
+    /// From here on: in an order that asks `l2` cycles of a k-step of L2's bandwidth, for what `step` said.
+    void walk(double l2);
     /// From here on: the ring is full from the start, and clusters need not meet.
     void leave_out_fill();
     /// From here on: parts of K need not meet.
     void leave_out_exchange() { out_.exchange = 0; }
-    /// From here on: nothing is copied into shared memory. L2 bytes are those of C alone.
+    /// From here on: nothing is copied into shared memory, and DRAM traffic is C alone.
     void leave_out_loads();
-    /// From here on: C stays where it was summed. L2 bytes are those of A and B alone.
+    /// From here on: C stays where it was summed, and DRAM traffic is of A and B alone.
     void leave_out_store();
 
   private:
     void sum_once();
     bool shows(double sharing) const;
     double beside(double sharing) const;
-    void set_step(double sharing, double clock);
+    void set_step(double ctas, double sharing);
     double wave(double ctas, double sharing, double clock, double dram);
 
     const GemmHardware& hw_;
     const GemmTile& tile_;
     const StepCycles& step_;
     const Waves& waves_;
-    double steps_, streamed_;                  // k-steps of a tile; cycles a k-step waits for DRAM
-    double ctas_, l2_;                         // CTAs of all waves; L2 bytes a CTA and tile
-    double last_, last_sharing_;               // CTAs of the last wave; on each SM
-    double l2_result_;                         // of those bytes, C's
-    double latency_, meetings_, fill_, once_;  // cycles; fill: whenever the ring begins empty
-    double ring_;                              // stages in flight
+    double steps_, streamed_;     // k-steps of a tile; cycles a k-step waits for DRAM
+    double ctas_;                 // of all waves
+    double l2_;                   // cycles of a k-step at L2's bandwidth, all SMs pulling
+    double last_, last_sharing_;  // CTAs of the last wave; on each SM
+    double loaded_, result_;      // bytes of a CTA and tile: it asks for itself; of C
+    double crossing_;             // share of what DRAM delivers that passes L2 once more
+    double dram_byte_, l2_byte_;  // seconds of the whole GPU
+    double operands_;             // of those loaded, every operand once: what DRAM delivers at least
+    double reads_ = 0;            // what it does
+    double latency_, l2_latency_, meetings_, once_;  // cycles
+    double fills_;                                   // times that the ring begins empty
+    double in_ring_;                                 // 1 / stages in flight
+    double scale_ = 1;                               // clock / hw.clock_hz
     double taken_turns_ =
         0;              // cycles that a warpgroup's store takes beside the other's products; 0: no turns
     double alone_ = 0;  // cycles of a step of one CTA while no other multiplies on its SM
     Bound step_bound_ = Bound::tensor;
+    bool l2_binds_ = false;  // the step but for its latency is that of L2's bandwidth
     GemmTime out_{};
 };
 
-/// Cycles of a k-step in which one CTA waits for DRAM. Of a line that several read one is the first, and the
-/// rest find it in L2; but two that read the same lines keep in step, and each waits for most of what the other
-/// asked for (`dram.per_sm_pair`). A cluster that shares by multicast reads once. NaN: no limit known. `tiles`
-/// counts those of CTAs.
-inline double streamed_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p,
-                              const TileGrid& tiles) {
+/// A k-step of `cycles`, or of as many until its load arrives, `latency` of them where the ring divides it.
+/// Loads come sooner or later than that by up to the share `scatter` of it, any time alike; early ones make
+/// up for nothing that late ones cost. Grows with both.
+inline double step_in_ring(double cycles, double latency, double scatter) {
+    const double late = latency * (1 + scatter) - cycles;
+    if (!(late > 0)) return most_known(cycles, latency);
+    if (!(cycles > latency * (1 - scatter))) return latency;
+    return cycles + late * late / (4 * scatter * latency);
+}
+
+/// Bytes of a k-step that one CTA waits for DRAM to deliver. Of a line that several read one is the first,
+/// and the rest find it in L2; but two that read the same lines keep in step, and each waits for most of what
+/// the other asked for (`dram.per_sm_pair`). A cluster that shares by multicast reads once. `tiles` counts
+/// those of CTAs.
+inline double streamed_bytes(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p,
+                             const TileGrid& tiles) {
     const double pair = least_known(hw.dram_per_sm_pair / hw.dram_per_sm, 2);
     const auto waited_for = [&](double extent, int sharing, std::int64_t all_readers) {
         const std::int64_t readers = ceil_div(all_readers, sharing);
@@ -79,7 +100,17 @@ inline double streamed_cycles(const GemmHardware& hw, const GemmTile& t, const G
     };
     const double lines = waited_for(least_known(t.tile_m, double(p.m)), t.cluster_n, tiles.columns)
                          + waited_for(least_known(t.tile_n, double(p.n)), t.cluster_m, tiles.rows);
-    return lines * t.tile_k * bytes_of(p.a_type) / hw.dram_per_sm;
+    return lines * t.tile_k * bytes_of(p.a_type);
+}
+/// Most that one CTA streams, in B/clk: more where they are no more than half of the SMs. NaN: no limit.
+inline double streaming_rate(const GemmHardware& hw, const TileGrid& tiles, int split_k) {
+    const double ctas = double(tiles.rows) * double(tiles.columns) * split_k;
+    return 2 * ctas <= hw.sms ? most_known(hw.dram_per_sm, hw.dram_per_sm_alone) : hw.dram_per_sm;
+}
+/// Cycles of a k-step in which one CTA waits for DRAM; NaN: no limit known.
+inline double streamed_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p,
+                              const TileGrid& tiles) {
+    return streamed_bytes(hw, t, p, tiles) / streaming_rate(hw, tiles, t.split_k);
 }
 
 /// What one CTA does for one tile.
@@ -89,8 +120,8 @@ struct TileWork {
     double streamed, exchange;  ///< streamed_cycles() of a step; exchange_cycles()
 };
 
-/// Bounds times from below in a few operations: nothing but steady k-steps, the turn between tiles and the
-/// ring's fills, in whole waves on all SMs. A search asks it first.
+/// Bounds times from below in a few operations: nothing but steady k-steps in whole waves on all SMs, or what
+/// crosses L2; the turn between tiles and the ring's fills. A search asks it first.
 class GemmTimeFloor {
   public:
     explicit GemmTimeFloor(const GemmHardware& hw);
@@ -100,22 +131,24 @@ class GemmTimeFloor {
         const StepCycles& step = work.step;
         const double sharing = tile.ctas_per_sm, in_flight = (stages - 1) * sharing;
         const double alone = sharing == 1 ? 1 : 1 / sharing;
-        const double ctas = double(tiles.rows) * double(tiles.columns) * tile.split_k;
-        const double full_waves = whole_up(ctas * wave_an_sm_ * alone) - 1;
-        double cycles = most_known(step.tensor, most_known(step.shared, step.l2));
-        cycles = most_known(cycles, (latency_ + most_known(step.l2, 0) * sharing) / in_flight);
+        const double ctas_an_sm = double(tiles.rows) * double(tiles.columns) * tile.split_k * wave_an_sm_;
+        const double full_waves = whole_up(ctas_an_sm * alone) - 1;
+        const double port = most_known(step.port, 0), k_steps = double(work.k_steps);
+        double cycles = most_known(step.tensor, most_known(step.shared, port));
+        cycles = most_known(cycles, (l2_latency_ + port) / in_flight);
         cycles = most_known(cycles, work.streamed);
-        cycles =
-            double(work.k_steps) * most_known(cycles, step_floor_ * alone) + most_known(work.exchange, 0);
+        cycles = k_steps * most_known(cycles, step_floor_ * alone) + most_known(work.exchange, 0);
         const double turns = tile.ctas_per_sm == 1 ? (full_waves + 1) * turn_ : 0;
-        const double fills = (tile.split_k > 1 ? full_waves + 1 : 1) * (latency_ + most_known(step.l2, 0));
-        return (cycles * (full_waves * sharing + 1) + turns + fills) * cycle_ + launch_;
+        const double fills = (tile.split_k > 1 ? full_waves + 1 : 1) * (latency_ + most_known(step.l2, port));
+        // Whatever the waves hold, some SM has its share of the CTAs one after the other or in turns.
+        const double steady = most_known(cycles * whole_up(ctas_an_sm), k_steps * step.l2 * ctas_an_sm);
+        return (steady + turns + fills) * cycle_ + launch_;
     }
 
   private:
-    double wave_an_sm_;                   // 1 / SMs
-    double cycle_, launch_;               // seconds
-    double latency_, step_floor_, turn_;  // cycles
+    double wave_an_sm_;                                // 1 / SMs
+    double cycle_, launch_;                            // seconds
+    double latency_, l2_latency_, step_floor_, turn_;  // cycles
 };
 
 /// At the SM clock of sustained matrix work. `dram` is the DRAM traffic in bytes; `stages` the ring's depth.

@@ -53,6 +53,7 @@ class Inputs {
             case Term::dram: {
                 std::vector<Input> inputs{given("dram_bytes", g.dram, "B"), facts_.fact(dram_key(machine_))};
                 add_known(inputs, {"dram.per_sm"});
+                if (2 * g.waves.tiles * g.tile.split_k <= g.hw.sms) add_known(inputs, {"dram.per_sm_alone"});
                 return inputs;
             }
             case Term::latency:
@@ -115,6 +116,8 @@ class Inputs {
     }
     std::vector<Input> latency_inputs() const {
         std::vector<Input> inputs = latency_facts();
+        if (machine_.find("tma.latency_loaded"))
+            add_known(inputs, {"tma.latency_loaded_l2", "tma.latency_scatter"});
         inputs.push_back(given("stages", r_.gemm.stages, ""));
         add_known(inputs, {"wgmma.step"});
         return inputs;

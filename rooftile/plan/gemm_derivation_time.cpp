@@ -37,7 +37,9 @@ void levels(GemmWriter& w) {
                  w.step("T", T, "cycles"), w.steps.fact("l2.port")},
                 own / T, "B/clk",
                 "what a CTA asks for itself against the SM's port: " + verdict(own / T, hw.l2_port));
-    const auto [a_rows, b_rows] = l2_rows(hw, t, w.problem());
+    const OrderChoice& order = w.kept.order;
+    const auto [a_rows, b_rows] =
+        l2_rows(hw, t, w.problem(), neighbours(cluster_grid(w.problem(), t), order.order, order.group));
     const double from_l2 = (a_rows + b_rows) * k_bytes;
     std::vector<Input> asked{w.config("cluster_m", t.cluster_m), w.config("cluster_n", t.cluster_n),
                              w.step("T", T, "cycles"), w.steps.fact("l2.bandwidth")};
@@ -46,7 +48,7 @@ void levels(GemmWriter& w) {
     w.steps.add(
         "l2_bytes_per_cycle",
         "(rows of A + columns of B) * tile_k * b / T, each divided by the CTAs that share it: by "
-        "multicast, or because SMs of a GPC load it at about the same time   [M17, section 9]",
+        "multicast, or because it stands next to them in the walk and loads it with them   [M17, section 9]",
         std::move(asked), from_l2 / T, "B/clk",
         "what reaches L2 against its bandwidth, all SMs pulling: " + verdict(from_l2 / T, hw.l2_share));
     // Of what the tiles ask for, the share that DRAM does not have to deliver. C is written either way.
@@ -123,19 +125,28 @@ void time(GemmWriter& w) {
     const GemmTile& tile = w.tile();
     std::vector<Input> resources{w.step("products", w.kept.footprint.step.tensor, "cycles"),
                                  w.step("shared", w.kept.footprint.step.shared, "cycles"),
-                                 w.step("L2", w.kept.footprint.step.l2, "cycles")};
+                                 w.step("L2", w.kept.footprint.step.l2, "cycles"),
+                                 w.step("port", w.kept.footprint.step.port, "cycles")};
     const double streamed = streamed_cycles(w.hw(), tile, w.problem(), w.footprint().tiles);
     if (!std::isnan(streamed)) {
         resources.push_back(
             Derivation::given("streamed", streamed, "cycles", "its share of lines from DRAM"));
         resources.push_back(w.steps.fact("dram.per_sm"));
         if (!std::isnan(w.hw().dram_per_sm_pair)) resources.push_back(w.steps.fact("dram.per_sm_pair"));
+        if (w.hw().dram_per_sm_alone > w.hw().dram_per_sm)
+            resources.push_back(w.steps.fact("dram.per_sm_alone"));
     }
-    w.steps.add(
-        "step_cycles",
-        "max(products, shared memory, L2, (latency + L2) / stages in flight, what one SM streams from DRAM, "
-        "the least step); L2 is the slower of bandwidth and port, in time, whatever the SMs' clock   [M36]",
-        std::move(resources), t.step, "cycles", fmt::format("bound by {}", name_of(t.bound)));
+    if (w.hw().l2_loaded_latency < w.hw().loaded_latency)
+        for (const char* key : {"tma.latency_loaded", "tma.latency_loaded_l2"})
+            resources.push_back(w.steps.fact(key));
+    if (w.hw().latency_scatter > 0) resources.push_back(w.steps.fact("tma.latency_scatter"));
+    w.steps.add("step_cycles",
+                "max(products, shared memory, L2's bandwidth and port, (latency + port) / stages in flight, "
+                "what one SM "
+                "streams from DRAM, the least step), and what loads that come late add where two of these "
+                "are near; L2 "
+                "and latency are times, whatever the SMs' clock   [M36]",
+                std::move(resources), t.step, "cycles", fmt::format("bound by {}", name_of(t.bound)));
     const double sums = 4.0 * tile.tile_m * tile.tile_n;
     if (tile.split_k > 1)
         w.steps.add(
@@ -174,7 +185,7 @@ void time(GemmWriter& w) {
     w.steps.add(
         "time_us",
         "(waves - 1) * full wave + the last wave by its own load + fill + launch; a wave is the slowest "
-        "of its tiles' cycles, its DRAM bytes and its L2 bytes",
+        "of its tiles' cycles, its DRAM bytes and its L2 bytes, of which DRAM's count twice where they cross",
         {w.step("waves", w.kept.waves.waves, ""), w.step("tile_cycles", t.tile_cycles, "cycles"),
          w.step("sm_clock_mhz", t.clock_hz / 1e6, "MHz"), w.steps.fact(w.dram()),
          w.steps.fact("launch.gap_stream")},

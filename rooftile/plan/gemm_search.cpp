@@ -91,6 +91,12 @@ double shared_limit(const GemmHardware& hw, int ctas_per_sm) {
     return least_known(hw.shared_per_cta, part);
 }
 
+void Footprint::walk_in(const OrderChoice& order, const GemmHardware& hw, const GemmTile& tile,
+                        const GemmProblem& problem) {
+    step.l2 =
+        l2_step_cycles(hw, tile, problem, neighbours(cluster_grid(problem, tile), order.order, order.group));
+}
+
 bool BestList::offer(const Kept& k) {
     auto at = rank_.end();
     while (at != rank_.begin() && better(k, kept_[at[-1]])) --at;
@@ -105,7 +111,10 @@ bool BestList::offer(const Kept& k) {
 
 bool BestList::better(const Kept& x, const Kept& y) {
     if (x.score != y.score) return x.score < y.score;
-    const double xt = x.dram + x.footprint.step.l2, yt = y.dram + y.footprint.step.l2;
+    const auto traffic = [](const Kept& k) {
+        return k.dram + most_known(k.footprint.step.l2, k.footprint.step.port);
+    };
+    const double xt = traffic(x), yt = traffic(y);
     if (xt != yt && !std::isnan(xt) && !std::isnan(yt)) return xt < yt;
     if (x.footprint.registers != y.footprint.registers) return x.footprint.registers < y.footprint.registers;
     const int xs = x.footprint.shared_bytes(x.stages), ys = y.footprint.shared_bytes(y.stages);
@@ -195,14 +204,18 @@ void GemmSearch::time(const GemmCandidate& candidate, const Footprint& f, int st
     if (too_slow(tile, f, stages, joules)) return count_dominated(choices);
     const Waves wave_count = waves(hw_, tile, problem_);
     GemmTimer timer(hw_, tile, problem_, f.step, wave_count, stages);
-    if (best_.out_of_reach(power_(timer.at(hw_.clock_hz, 0).least, joules))) return count_dominated(choices);
+    if (best_.out_of_reach(power_(timer.at(hw_.clock_hz, compulsory_).least, joules)))
+        return count_dominated(choices);
 
     ++timed_;
     const auto [order, dram] = order_by_formula(WalkTraffic(hw_, tile, problem_), inner_);
+    Footprint walked = f;
+    walked.walk_in(order, hw_, tile, problem_);
+    timer.walk(walked.step.l2);
     const GemmTime time = timer.at(hw_.clock_hz, dram);
     const double held = power_(time.least, joules + most_known(hw_.dram_joules * (dram - compulsory_), 0));
     const bool fell_out = best_.offer({.candidate = candidate,
-                                       .footprint = f,
+                                       .footprint = walked,
                                        .time = time,
                                        .waves = wave_count,
                                        .order = order,
@@ -239,7 +252,9 @@ void GemmSearch::simulate(BestList& best) const {
         });
         if (walk == walks.end())
             walk = walks.insert(walk, {t, order_by_simulation(hw_, t, problem_, inner_)});
-        if (walk->order) kept.order = walk->order->order, kept.dram = walk->order->dram;
+        if (!walk->order) return;
+        kept.order = walk->order->order, kept.dram = walk->order->dram;
+        kept.footprint.walk_in(kept.order, hw_, t, problem_);
     });
 }
 

@@ -63,11 +63,17 @@ struct Wall {
 /// A ring needs two stages; 32 of the smallest tile are more than any SM holds.
 inline constexpr int least_stages = 2, most_stages = 32;
 
+/// `group` counts rows of cluster tiles; 1 where the order has none.
+struct OrderChoice {
+    Order order;
+    int group;
+};
+
 /// What a family says a candidate uses.
 struct Footprint {
     TileGrid tiles{};          ///< CTA tiles of the problem
     std::int64_t k_steps = 0;  ///< of one CTA for one tile
-    StepCycles step{};
+    StepCycles step{};         ///< while candidates are walked, in the order that asks least of L2
     double streamed = unknown_number, exchange = 0;  ///< streamed_cycles() of a step; exchange_cycles()
     int threads = 0;
     int accumulators = 0;        ///< 32-bit registers a thread
@@ -83,11 +89,15 @@ struct Footprint {
     bool deferred_store = false;
     int store_n = 0;  ///< columns of C a TMA store takes; 0: none does
 
+    /// From here on `step` is that of this order.
+    void walk_in(const OrderChoice& order, const GemmHardware& hw, const GemmTile& tile,
+                 const GemmProblem& problem);
     int shared_bytes(int stages) const { return stages * (stage_bytes + stage_overhead) + reserved_bytes; }
     /// Stages that (stages - 1) steps of the slowest resource need to cover the latency [M5]. A ring deeper
     /// than the K loop has nothing to fetch, so a short K asks for no more than it has steps.
     int stages_against_latency(double dram_latency, int ctas_per_sm) const {
-        const double pace = most_known(step.tensor, most_known(step.shared, step.l2)) * ctas_per_sm;
+        const double l2 = most_known(step.l2, step.port);
+        const double pace = most_known(step.tensor, most_known(step.shared, l2)) * ctas_per_sm;
         const double need = whole_up(dram_latency / pace) + 1;
         if (std::isnan(need)) return least_stages;
         return static_cast<int>(least_known(need, most_known(double(k_steps), least_stages)));
@@ -101,10 +111,6 @@ struct Footprint {
 };
 
 /// Orders tried for every candidate: the walk of a persistent grid [M32].
-struct OrderChoice {
-    Order order;
-    int group;
-};
 inline constexpr std::array<OrderChoice, 10> searched_orders{{{Order::row, 1},
                                                               {Order::column, 1},
                                                               {Order::grouped, 2},

@@ -66,6 +66,14 @@ struct TileFigures {
           step(step_cycles(hw, tile, problem)) {}
 };
 
+// Stages that no ring of the tile exceeds, whatever else a CTA keeps in shared memory.
+int most_stages_of(const GemmTile& t, const GemmRequest& request, double shared_limit) {
+    const double fits =
+        whole(shared_limit / (double(t.tile_m + t.tile_n) * t.tile_k * Config::element_bytes));
+    return static_cast<int>(
+        least_known(std::max(most_stages, request.stages.value_or(0)), most_known(fits, least_stages)));
+}
+
 // The request's tiles, or all, the most promising first: what is found early spares the search the rest.
 std::vector<TileFigures> tiles_of(const GemmHardware& hw, const GemmProblem& problem,
                                   const GemmRequest& request) {
@@ -73,7 +81,7 @@ std::vector<TileFigures> tiles_of(const GemmHardware& hw, const GemmProblem& pro
     tiles.reserve(searched_tile_ms.size() * searched_tile_ns.size());
     const GemmTimeFloor floor(hw);
     const int tile_k = request.tile_k.value_or(swizzle_span);
-    constexpr int some_stages = 4;
+    const double shared_limit = rooftile::shared_limit(hw, 1);
     for (int tile_m : choices(request.tile_m, searched_tile_ms))
         for (int tile_n : choices(request.tile_n, searched_tile_ns)) {
             TileFigures& figures = tiles.emplace_back(hw, problem, tile_m, tile_n, tile_k);
@@ -81,7 +89,7 @@ std::vector<TileFigures> tiles_of(const GemmHardware& hw, const GemmProblem& pro
                 most_known(floor.seconds(figures.tile, figures.grid,
                                          {figures.k_blocks, figures.step,
                                           streamed_cycles(hw, figures.tile, problem, figures.grid), 0},
-                                         some_stages),
+                                         most_stages_of(figures.tile, request, shared_limit)),
                            0);
         }
     // Where a number is unknown no tile promises more than another.
@@ -91,14 +99,15 @@ std::vector<TileFigures> tiles_of(const GemmHardware& hw, const GemmProblem& pro
 
 struct Cluster {
     int m = 1, n = 1;
-    double l2_cycles = 0, streamed = 0;  // of a k-step
+    double l2_cycles = 0, port_cycles = 0, streamed_bytes = 0;  // of a k-step
 
     void time(const GemmHardware& hw, const GemmProblem& problem, const TileFigures& figures) {
         GemmTile tile = figures.tile;
         tile.cluster_m = m;
         tile.cluster_n = n;
-        l2_cycles = l2_step_cycles(hw, tile, problem);
-        streamed = streamed_cycles(hw, tile, problem, figures.grid);
+        l2_cycles = l2_step_cycles(hw, tile, problem, figures.grid);
+        port_cycles = port_step_cycles(hw, tile, problem);
+        streamed_bytes = rooftile::streamed_bytes(hw, tile, problem, figures.grid);
     }
 };
 
@@ -136,6 +145,7 @@ class Passage {
         f_.deferred_store = config_.deferred_store;
         config_.store_n = f_.store_n = store_columns();
         f_.exchange = exchange_cycles(hw_, t);
+        streaming_rate_ = streaming_rate(hw_, f_.tiles, split_k);
         f_.k_steps = split_k == 1 ? figures_.k_blocks : ceil_div(figures_.k_blocks, split_k);
         f_.reserved_bytes = config_.reserved_bytes() - f_.stage_overhead;  // config was made with one stage
         f_.stages_least =
@@ -161,7 +171,8 @@ class Passage {
                              : split.launch >= 0 ? split.launch
                                                  : std::nan("");
         f_.step.l2 = cluster.l2_cycles;
-        f_.streamed = cluster.streamed;
+        f_.step.port = cluster.port_cycles;
+        f_.streamed = cluster.streamed_bytes / streaming_rate_;
         return registers_stop();
     }
 
@@ -283,6 +294,7 @@ class Passage {
     Footprint f_{};
     Config config_;
     Wall wall_{};
+    double streaming_rate_ = unknown_number;
 };
 
 // Takes all candidates of one tile, schedule and residency past the rows, each row once for all it speaks of.
@@ -323,20 +335,19 @@ Footprint least_footprint(const TileFigures& figures, std::span<const Cluster> c
     least.tiles = figures.grid;
     least.step = figures.step;
     least.step.l2 = clusters.front().l2_cycles;
-    least.streamed = clusters.front().streamed;
+    least.step.port = clusters.front().port_cycles;
     for (const Cluster& cluster : clusters.subspan(1)) {
         least.step.l2 = std::min(least.step.l2, cluster.l2_cycles);
-        least.streamed = std::min(least.streamed, cluster.streamed);
+        least.step.port = std::min(least.step.port, cluster.port_cycles);
     }
     return least;
 }
 
-// Stages that no ring of the tile exceeds, whatever else a CTA keeps in shared memory.
-int most_stages_of(const GemmTile& t, const GemmRequest& request, double shared_limit) {
-    const double fits =
-        whole(shared_limit / (double(t.tile_m + t.tile_n) * t.tile_k * Config::element_bytes));
-    return static_cast<int>(
-        least_known(std::max(most_stages, request.stages.value_or(0)), most_known(fits, least_stages)));
+// Bytes of a k-step.
+double least_streamed(std::span<const Cluster> clusters) {
+    double least = clusters.front().streamed_bytes;
+    for (const Cluster& cluster : clusters) least = std::min(least, cluster.streamed_bytes);
+    return least;
 }
 
 }  // namespace
@@ -403,6 +414,7 @@ void Sm90GemmFamily::walk(const GemmHardware& hw, const GemmProblem& problem, co
     for (const TileFigures& figures : tiles_of(hw, problem, request)) {
         for (Cluster& cluster : clusters) cluster.time(hw, problem, figures);
         Footprint least = least_footprint(figures, clusters);
+        const double streamed = least_streamed(clusters);
         for (int ctas_per_sm : choices(request.ctas_per_sm, ctas)) {
             t = figures.tile;
             t.ctas_per_sm = ctas_per_sm;
@@ -412,6 +424,7 @@ void Sm90GemmFamily::walk(const GemmHardware& hw, const GemmProblem& problem, co
                 t.split_k = split_k;
                 least.k_steps = ceil_div(figures.k_blocks, split_k);
                 least.exchange = exchange_cycles(hw, t);
+                least.streamed = streamed / streaming_rate(hw, figures.grid, split_k);
                 const std::int64_t schedules = (cooperative ? std::int64_t(counts.size()) : 0)
                                                + (split_k == pingpong_parts ? pingpongs : 0);
                 if (!visitor.beyond(t, least, stages, schedules * std::int64_t(clusters.size())))

@@ -43,7 +43,9 @@ class Draw final : public GemmVisitor {
         const int stages = least + int(below(std::uint64_t(most - least + 1)));
         const OrderChoice order = inner_.orders[below(std::uint64_t(inner_.order_count))];
         const double dram = WalkTraffic(hw_, candidate.tile, problem_).dram(order.order, order.group);
-        const double seconds = gemm_time_under_power(hw_, candidate.tile, problem_, f.step,
+        Footprint walked = f;
+        walked.walk_in(order, hw_, candidate.tile, problem_);
+        const double seconds = gemm_time_under_power(hw_, candidate.tile, problem_, walked.step,
                                                      waves(hw_, candidate.tile, problem_), dram, stages)
                                    .seconds;
         if (!std::isnan(seconds)) drawn_.push_back({candidate, order, stages, seconds});

@@ -35,6 +35,11 @@ std::optional<GemmTile> tile_of(const Machine& machine, const GemmHardware& hw, 
     return std::nullopt;
 }
 
+StepCycles step_in_order(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem,
+                         const OrderChoice& order) {
+    return step_cycles(hw, tile, problem, neighbours(cluster_grid(problem, tile), order.order, order.group));
+}
+
 void set_time(Reckoning& r) {
     const TiledGemm& g = r.gemm;
     r.time = gemm_time_under_power(g.hw, g.tile, g.problem, g.step, g.waves, g.dram, g.stages);
@@ -52,7 +57,7 @@ std::optional<Reckoning> reckon(const Machine& machine, const GemmPlan& plan) {
     Reckoning r{.gemm = {.hw = hw,
                          .tile = *tile,
                          .problem = p,
-                         .step = step_cycles(hw, *tile, p),
+                         .step = step_in_order(hw, *tile, p, {plan.config.order, plan.config.group}),
                          .waves = waves(hw, *tile, p),
                          .dram = unknown_number,
                          .stages = plan.config.stages},
@@ -73,7 +78,7 @@ Reckoning on_hardware(const GemmHardware& hw, const Reckoning& reckoning) {
     const double before = walked();
     g.hw = hw;
     if (const double now = walked(); !std::isnan(now / before)) g.dram *= now / before;
-    g.step = step_cycles(hw, g.tile, g.problem);
+    g.step = step_in_order(hw, g.tile, g.problem, r.order);
     g.waves = waves(hw, g.tile, g.problem);
     set_time(r);
     return r;

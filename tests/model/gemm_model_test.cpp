@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "rooftile/model/arithmetic.hpp"
 #include "rooftile/model/gemm_bounds.hpp"
@@ -53,34 +55,69 @@ TEST(StepCycles, AClusterSharesOneOperand) {
     EXPECT_EQ(step_cycles(made_up_gpu(), t, large_problem()).l2, (64 + 256) * 128 / 32.0);
 }
 
-// One GPC in which every CTA of a row or column meets another.
-TEST(L2Rows, WhatAGpcLoadsTwiceReachesL2Less) {
+TEST(Neighbours, FollowTheWalk) {
+    const auto next = [](std::int64_t rows, std::int64_t columns, Order order, int group) {
+        const Neighbours n = neighbours({rows, columns}, order, group);
+        return std::pair(n.a, n.b);
+    };
+    EXPECT_EQ(next(8, 5, Order::row, 1), std::pair(5.0, 1.0));     // a row of tiles reads the same A
+    EXPECT_EQ(next(8, 5, Order::column, 1), std::pair(1.0, 8.0));  // a column the same B
+    EXPECT_EQ(next(8, 5, Order::grouped, 3), std::pair(1.0, 3.0));
+    EXPECT_EQ(next(8, 5, Order::serpentine, 16), std::pair(1.0, 8.0));  // no more rows than there are
+    EXPECT_EQ(next(8, 5, Order::grouped, 1), std::pair(5.0, 1.0));      // bands of one row
+    EXPECT_EQ(next(1, 5, Order::column, 1), std::pair(5.0, 1.0));       // one row: however it is walked
+    EXPECT_EQ(next(8, 1, Order::row, 1), std::pair(1.0, 8.0));
+    EXPECT_EQ(next(8, 8, Order::hilbert, 1), std::pair(1.0, 1.0));  // it turns at every step
+}
+
+// One GPC: two neighbours meet in it, in clusters and without.
+TEST(L2Rows, WhatNeighboursLoadAlikeReachesL2Less) {
     GemmHardware hw = made_up_gpu();
     hw.l2_coalesced = 1.6;
     hw.l2_multicast = 1.25;
     GemmTile t = wgmma_tile(128, 256);
-    EXPECT_EQ(l2_rows(hw, t, large_problem()).a, 80);   // 128 / 1.6
-    EXPECT_EQ(l2_rows(hw, t, large_problem()).b, 160);  // 256 / 1.6
-    t.cluster_m = 2;                                    // multicast is not merged again
-    EXPECT_EQ(l2_rows(hw, t, large_problem()).b, 160);  // 256 / 2 * 1.25
-    EXPECT_EQ(l2_rows(hw, t, gemm_problem(4096, 256, 64)).a,
-              128);                                               // one column of tiles: nobody else reads A
-    EXPECT_EQ(l2_rows(hw, t, gemm_problem(16, 4096, 64)).a, 10);  // 16 rows are there
+    const Neighbours row{16, 1}, column{1, 32}, none{1, 1};
+    EXPECT_EQ(l2_rows(hw, t, large_problem(), row).a, 80);  // 128 / 1.6
+    EXPECT_EQ(l2_rows(hw, t, large_problem(), row).b, 256);
+    EXPECT_EQ(l2_rows(hw, t, large_problem(), column).a, 128);
+    EXPECT_EQ(l2_rows(hw, t, large_problem(), column).b, 160);  // 256 / 1.6
+    EXPECT_EQ(l2_rows(hw, t, large_problem(), none).b, 256);
+    t.cluster_m = 2;                                            // multicast is not merged again
+    EXPECT_EQ(l2_rows(hw, t, large_problem(), column).b, 160);  // 256 / 2 * 1.25
+    EXPECT_EQ(l2_rows(hw, t, large_problem(), row).a, 80);      // 16 clusters, 2 would do
+    hw.sms_per_gpc = 0.4;  // ten GPCs: a row of 16 clusters has but one or two in each
+    EXPECT_EQ(l2_rows(hw, t, large_problem(), row).a, 128);
+    t.cluster_m = 1;  // CTAs stand side by side
+    EXPECT_EQ(l2_rows(hw, t, large_problem(), row).a, 80);
+    EXPECT_EQ(l2_rows(hw, t, gemm_problem(16, 4096, 64), row).a, 10);  // 16 rows are there
 }
 
-TEST(L2Busy, CountsWhatCrosses) {
+TEST(L2Rows, TheLeastIsThatOfTheBestOrder) {
     GemmHardware hw = made_up_gpu();
-    const GemmProblem p = gemm_problem(256, 512, 64);
+    hw.l2_coalesced = 1.6;
+    hw.l2_multicast = 1.25;
+    for (const auto& [m, n] : {std::pair(64, 256), {256, 64}, {128, 128}})
+        for (const auto& [cluster_m, cluster_n] : {std::pair(1, 1), {2, 1}, {1, 2}}) {
+            GemmTile t = wgmma_tile(m, n);
+            t.cluster_m = cluster_m, t.cluster_n = cluster_n;
+            const GemmProblem p = large_problem();
+            const double row = step_cycles(hw, t, p, neighbours(cluster_grid(p, t), Order::row, 1)).l2;
+            const double column = step_cycles(hw, t, p, neighbours(cluster_grid(p, t), Order::column, 1)).l2;
+            EXPECT_DOUBLE_EQ(step_cycles(hw, t, p).l2, std::min(row, column)) << m << " " << cluster_m;
+        }
+}
+
+TEST(L2Crossing, CountsReadersOnTheOtherSide) {
+    GemmHardware hw = made_up_gpu();
     const GemmTile t = wgmma_tile(128, 256);
-    // 2 x 2 tiles of (128 + 256) x 64, C 256 x 512; 2 B each
-    EXPECT_EQ(l2_busy_bytes(hw, t, p), 4 * 384 * 64 * 2 + 256 * 512 * 2);
-    // A line of A or B has two readers: one of them at least is on the other half in three cases of four.
+    EXPECT_EQ(crossing_share(hw, t, gemm_problem(256, 512, 64)), 0);
+    // 2 x 2 tiles. A line of A or B has two readers: one of them at least is on the other half in three cases
+    // of four.
     hw.l2_parts = 2;
-    EXPECT_EQ(l2_busy_bytes(hw, t, p), 4 * 384 * 64 * 2 + 256 * 512 * 2 + 0.75 * (256 + 512) * 64 * 2);
+    EXPECT_EQ(crossing_share(hw, t, gemm_problem(256, 512, 64)), 0.75);
     // One row of tiles reads B once, and half of its lines lie on the other side.
-    const GemmProblem row = gemm_problem(128, 512, 64);
-    EXPECT_EQ(l2_busy_bytes(hw, t, row),
-              2 * 384 * 64 * 2 + 128 * 512 * 2 + (0.75 * 128 + 0.5 * 512) * 64 * 2);
+    EXPECT_EQ(crossing_share(hw, t, gemm_problem(128, 512, 64)), (0.75 * 128 + 0.5 * 512) / (128 + 512));
+    EXPECT_NEAR(crossing_share(hw, t, gemm_problem(1 << 20, 1 << 20, 64)), 1, 1e-9);
 }
 
 TEST(StepCycles, APortTakesWhatItsSmAsksFor) {
@@ -89,12 +126,14 @@ TEST(StepCycles, APortTakesWhatItsSmAsksFor) {
     hw.l2_port = 40;
     hw.l2_coalesced = 2;
     GemmTile t = wgmma_tile(128, 128);
-    // Both operands reach L2 half as often, 128 rows for each CTA; its port sees all 256.
-    EXPECT_DOUBLE_EQ(l2_step_cycles(hw, t, large_problem()), 256 * 128 / 40.0);
+    // One operand reaches L2 half as often, 192 rows for each CTA; its port sees all 256.
+    EXPECT_DOUBLE_EQ(step_cycles(hw, t, large_problem()).port, 256 * 128 / 40.0);
+    EXPECT_DOUBLE_EQ(step_cycles(hw, t, large_problem()).l2, 192 * 128 / 64.0);
     t.cluster_m = 2;  // B comes in halves: 192
-    EXPECT_DOUBLE_EQ(l2_step_cycles(hw, t, large_problem()), 192 * 128 / 40.0);
+    EXPECT_DOUBLE_EQ(step_cycles(hw, t, large_problem()).port, 192 * 128 / 40.0);
     hw.l2_port = std::nan("");
-    EXPECT_DOUBLE_EQ(l2_step_cycles(hw, t, large_problem()), 128 * 128 / 64.0);
+    EXPECT_TRUE(std::isnan(step_cycles(hw, t, large_problem()).port));
+    EXPECT_DOUBLE_EQ(step_cycles(hw, t, large_problem()).l2, 128 * 128 / 64.0);
 }
 
 TEST(Waves, CountTheTailAndWholeClusters) {

@@ -61,6 +61,71 @@ TEST(GemmTime, TooFewStagesLeaveTheLatencyOpen) {
     EXPECT_EQ(gemm_time(hw, t, p, s, w, 0, 9).step, 256);
 }
 
+TEST(GemmTime, WhatL2HasComesSooner) {
+    GemmHardware hw = made_up_gpu();
+    hw.l2_share = 64;
+    hw.dram_bandwidth = 1e12;
+    hw.loaded_latency = 1000, hw.l2_loaded_latency = 600;
+    const GemmTile t = wgmma_tile(64, 64);
+    const GemmProblem p = gemm_problem(128, 128, 6400);  // 4 tiles on 4 SMs
+    const StepCycles s = step_cycles(hw, t, p);
+    const Waves w = waves(hw, t, p);
+    // CTAs load 4 * 128 * 6400 * 2 B = 6553600, twice what A and B are: 32768 B more are C. 256 cycles of
+    // transfer beside the latency; one stage in flight.
+    EXPECT_EQ(gemm_time(hw, t, p, s, w, 32768, 2).step, 256 + 600);
+    EXPECT_EQ(gemm_time(hw, t, p, s, w, 32768 + 3276800, 2).step, 256 + 800);
+    EXPECT_EQ(gemm_time(hw, t, p, s, w, 32768 + 6553600, 2).step, 256 + 1000);
+    EXPECT_EQ(gemm_time(hw, t, p, s, w, 4e7, 2).step, 256 + 1000);
+}
+
+TEST(GemmTime, LoadsScatterAboutTheirMean) {
+    GemmHardware hw = made_up_gpu();
+    hw.l2_share = 64;
+    hw.latency_scatter = 0.5;
+    const GemmTile t = wgmma_tile(128, 128);  // 512 cycles of products and of transfer
+    const GemmProblem p = gemm_problem(128, 128, 6400);
+    const StepCycles s = step_cycles(hw, t, p);
+    const Waves w = waves(hw, t, p);
+    const auto step = [&](double latency, int stages) {
+        hw.loaded_latency = latency - 512;
+        return gemm_time(hw, t, p, s, w, 0, stages).step;
+    };
+    EXPECT_DOUBLE_EQ(step(1364, 5), 512);   // 341 a step: the latest comes after 511.5
+    EXPECT_DOUBLE_EQ(step(2048, 5), 576);   // 512: half of them late, by 128 on average
+    EXPECT_DOUBLE_EQ(step(4100, 5), 1025);  // the earliest comes after 512.5
+}
+
+TEST(GemmTime, L2PassesWhatDramDeliversOnceMore) {
+    GemmHardware hw = made_up_gpu();
+    hw.dram_bandwidth = 1e12;
+    hw.l2_parts = 2;
+    const GemmTile t = wgmma_tile(128, 256);
+    const GemmProblem p = gemm_problem(512, 256, 6400);  // 4 tiles, of one column: nobody shares A
+    const StepCycles s = step_cycles(hw, t, p);
+    // Loaded: 4 * 4915200 B; C 262144; of 100 MB read (512 * 0.5 + 256 * (1 - 1/16)) / 768 cross. 128 B/clk.
+    const double crossing = (512 * 0.5 + 256 * 15 / 16.0) / 768;
+    const double seconds = (4 * 4915200 + 262144 + crossing * 100e6) / 128e9 + (700 + 1536) / 1e9;
+    EXPECT_NEAR(gemm_time(hw, t, p, s, waves(hw, t, p), 100e6 + 262144, 4).seconds, seconds, 1e-12);
+}
+
+TEST(GemmTime, FewSmsStreamFasterEach) {
+    GemmHardware hw = made_up_gpu();
+    hw.dram_per_sm = 20, hw.dram_per_sm_alone = 32;
+    GemmTile t = wgmma_tile(64, 128);
+    const auto step = [&](const GemmProblem& p) {
+        return streamed_cycles(hw, t, p, cluster_grid(p, t.tile_m, t.tile_n, 1, 1));
+    };
+    const GemmProblem one = gemm_problem(64, 128, 6400);
+    EXPECT_DOUBLE_EQ(step(one), 192 * 128 / 32.0);
+    t.split_k = 2;  // two of four SMs
+    EXPECT_DOUBLE_EQ(step(one), 192 * 128 / 32.0);
+    t.split_k = 3;
+    EXPECT_DOUBLE_EQ(step(one), 192 * 128 / 20.0);
+    hw.dram_per_sm_alone = std::nan("");
+    t.split_k = 1;
+    EXPECT_DOUBLE_EQ(step(one), 192 * 128 / 20.0);
+}
+
 TEST(GemmTime, IsUnknownWithoutTheSmCount) {
     GemmHardware hw = made_up_gpu();
     hw.sms = std::nan("");
@@ -255,11 +320,14 @@ RC_GTEST_PROP(GemmTimeFloor, IsBelowEveryTime, ()) {
     };
     hw.launch_seconds = maybe(9) * 1e-6;
     hw.loaded_latency = maybe(2000);
+    hw.l2_loaded_latency = least_known(maybe(2000), hw.loaded_latency);
+    hw.latency_scatter = *rc::gen::inRange(0, 100) / 100.0;
     hw.store_latency = maybe(1000);
     hw.tile_turn = maybe(1000);
     hw.step_floor = maybe(300);
     hw.dram_per_sm = maybe(100);
     hw.dram_per_sm_pair = maybe(100);
+    hw.dram_per_sm_alone = most_known(maybe(100), hw.dram_per_sm);
     hw.pingpong_turn = maybe(1000);
     hw.l2_coalesced = *rc::gen::inRange(1, 4);
     hw.l2_parts = *rc::gen::inRange(1, 3);
@@ -281,8 +349,11 @@ RC_GTEST_PROP(GemmTimeFloor, IsBelowEveryTime, ()) {
     const double floor = GemmTimeFloor(hw).seconds(
         t, tiles, {k_steps(t, p), s, streamed_cycles(hw, t, p, tiles), exchange_cycles(hw, t)}, stages);
     RC_ASSERT(floor > 0);
-    for (double dram : {0.0, p.compulsory_bytes().value, std::nan("")})
-        RC_ASSERT(floor <= gemm_time(hw, t, p, s, w, dram, stages).least);
+    for (double dram : {p.compulsory_bytes().value, 2 * p.compulsory_bytes().value, std::nan("")})
+        for (const Order order : {Order::row, Order::column, Order::hilbert}) {
+            const StepCycles walked = step_cycles(hw, t, p, neighbours(cluster_grid(p, t), order, 1));
+            RC_ASSERT(floor <= gemm_time(hw, t, p, walked, w, dram, stages).least);
+        }
 }
 
 }  // namespace
