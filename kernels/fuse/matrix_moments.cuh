@@ -41,32 +41,14 @@ struct MatrixMoments {
         const float squares = row % 2 ? sum[1] : sum[0], total = row % 2 ? sum[3] : sum[2];
         const float mean = total * ptx::reciprocal_approx(fmaxf(count, 1.0f));
         const float deviations = fmaf(-total, mean, squares);
-        return {count, mean, squares <= most_cancelled * deviations ? deviations : not_a_number};
+        const bool kept = squares < infinity && squares <= most_cancelled * deviations;
+        return {count, mean, kept ? deviations : not_a_number};
     }
 };
 
 /// Where squares cancel for any of the row's lanes; the same for all of them.
 __device__ inline bool cancelled(const Moments& moments) {
     return __any_sync(0xffffffffu, !(moments.deviations >= 0.0f));
-}
-
-/// The pack's elements in fp32, exactly: A times the identity, one instruction for four of a lane, where taking
-/// them out takes four. Of all lanes of a warp at once, with elements of one row: an Inf or NaN makes its
-/// neighbours NaN, as its row's mean does.
-template <class T, int width>
-__device__ inline void widen_by_matrix(float (&to)[width], const Pack<T, width>& from) {
-    static_assert(sizeof(T) == 2 && width % 4 == 0);
-    constexpr unsigned one = T::type == Type::bf16 ? 0x3f80u : 0x3c00u;
-    const unsigned column = threadIdx.x % 32 / 4;
-    const unsigned identity = column / 2 != threadIdx.x % 4 ? 0 : column % 2 ? one << 16 : one;
-    const unsigned* words = reinterpret_cast<const unsigned*>(&from);
-#pragma unroll
-    for (int i = 0; i < width / 4; ++i) {
-        float four[4];
-        ptx::mma_8<T::type>(four, words[2 * i], words[2 * i + 1], identity);
-#pragma unroll
-        for (int k = 0; k < 4; ++k) to[4 * i + k] = four[k];
-    }
 }
 
 }  // namespace rooftile::fuse

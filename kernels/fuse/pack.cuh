@@ -99,7 +99,8 @@ __device__ inline void load(Pack<T, width>& to, const T* tensor, long long vecto
     load_by<ptx::LoadPath::past_l1>(to, tensor, vector);
 }
 
-/// What no reduction reads, before all that one does: no pass begins before it is on its way.
+/// Of rows some of which no reduction reads: those first, then what one does, so that no pass begins before all are
+/// on their way. Vectors of fewer than 4 bytes have no order.
 template <class T, int width>
 __device__ inline void load_in_order(Pack<T, width>& to, const T* tensor, long long vector) {
     load_by<ptx::LoadPath::in_order>(to, tensor, vector);

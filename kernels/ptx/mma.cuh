@@ -29,20 +29,4 @@ __device__ inline void mma(float (&d)[4], const unsigned (&a)[4], unsigned b0, u
 
 #undef ROOFTILE_MMA
 
-#define ROOFTILE_MMA_8(TYPE)                                                \
-    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32." TYPE "." TYPE      \
-                 ".f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%7, %7, %7, %7};" \
-                 : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])           \
-                 : "r"(a0), "r"(a1), "r"(b), "f"(0.0f))
-
-/// D[16 x 8] = A[16 x 8] * B[8 x 8]: lane l holds rows l / 4 (a0, d[0], d[1]) and l / 4 + 8, columns 2 (l % 4)
-/// and the next, of A and D; of B column l / 4 and rows 2 (l % 4) and the next.
-template <Type type>
-__device__ inline void mma_8(float (&d)[4], unsigned a0, unsigned a1, unsigned b) {
-    if constexpr (type == Type::bf16) ROOFTILE_MMA_8("bf16");
-    else ROOFTILE_MMA_8("f16");
-}
-
-#undef ROOFTILE_MMA_8
-
 }  // namespace rooftile::ptx

@@ -125,12 +125,6 @@ void RowsText::row(std::set<int> known) {
         reduction_pass(pass, reduces, known);
         for (int r : reduces) known.insert(r);
         row_values(pass + 1, known);
-        for (int i : w_.values.needed(all_targets(), known)) {
-            if (!moments_of_normal(i) || w_.value(i).pass != pass + 1) continue;
-            const int mean = w_.value(w_.value(i).operands[0]).operands[1];
-            line(0, "const float {}_shift = -{} * {};", w_.values.base(i), w_.values.name(mean),
-                 w_.values.name(w_.value(i).operands[1]));
-        }
     }
     result(known);
 }

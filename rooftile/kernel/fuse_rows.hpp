@@ -3,7 +3,6 @@
 #pragma once
 
 #include <functional>
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -67,12 +66,6 @@ class RowsText {
     void walk_again(const std::vector<int>& loads, const Body& body_text);
     std::vector<std::string> element(int depth, const std::vector<int>& targets,
                                      const std::vector<int>& loads, std::set<int> known);
-    std::optional<int> moments_of_normal(int value) const;
-    int load_of_normal(int value) const;
-    /// The matrix unit takes such elements out, too. In a ring, where registers are few, its results spilled.
-    bool by_matrix_widened() const { return !ring(); }
-    std::vector<int> normal_in(const std::vector<int>& targets, const std::set<int>& known) const;
-    void widen_normal(int depth, const std::vector<int>& targets, const std::set<int>& known);
     void keeps(int depth, const std::vector<int>& targets, const std::set<int>& known);
     void result(const std::set<int>& known);
     const std::string& output_name(int store) const;

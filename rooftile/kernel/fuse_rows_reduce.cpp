@@ -1,6 +1,8 @@
 // How the values of a row meet.
 #include "rooftile/kernel/fuse_rows.hpp"
 
+#include <cassert>
+
 namespace rooftile {
 namespace {
 
@@ -112,7 +114,6 @@ void RowsText::joint_reduction(const std::vector<Joint>& joints, const std::set<
     }
     walk(all, known, [&](int depth, const std::vector<int>& loads) {
         keeps(depth, targets, known);
-        widen_normal(depth, targets, known);
         for (const Joint& joint : joints)
             if (!packed(joint)) w_.line(depth, "float {}_terms[width];", joint.name);
         if (!targets.empty()) {
@@ -140,6 +141,7 @@ void RowsText::joint_reduction(const std::vector<Joint>& joints, const std::set<
 
 /// Where the matrix unit's squares cancel: squared deviations from the mean, in one more walk.
 void RowsText::carefully(const Joint& joint, const std::set<int>& known) {
+    assert(walks_ > 1);  // else a ring's slots are given back before this walk
     const std::string base = w_.values.base(joint.reduce);
     line(0, "if (cancelled({})) {{", joint.name);
     careful_ = true;

@@ -138,61 +138,14 @@ void RowsText::walk_again(const std::vector<int>& loads, const Body& body_text) 
 /// Statements for one element inside `for (int k ...)`; the loads' names come first.
 std::vector<std::string> RowsText::element(int depth, const std::vector<int>& targets,
                                            const std::vector<int>& loads, std::set<int> known) {
-    const std::vector<int> normal = normal_in(targets, known);
-    known.insert(normal.begin(), normal.end());
-    const std::vector<int> needed = w_.values.needed(targets, known);
-    std::set<int> named(needed.begin(), needed.end());
-    for (int i : normal)
-        if (!by_matrix_widened()) named.insert(load_of_normal(i));
     for (int i : loads) {
-        if (!named.contains(i)) continue;
         w_.line(depth, "const {} {} = {}_pack{}[k];", w_.values.is_bool(i) ? "bool" : "float",
                 w_.values.name(i), w_.values.base(i), in_array(i) ? "[i]" : "");
         known.insert(i);
     }
-    for (int i : normal)
-        w_.line(depth, "const float {} = fmaf({}, {}, {}_shift);", w_.values.name(i),
-                by_matrix_widened() ? w_.values.base(i) + "_wide[k]" : w_.values.name(load_of_normal(i)),
-                w_.values.name(w_.value(i).operands[1]), w_.values.base(i));
     std::vector<std::string> results;
     w_.raw(w_.values.statements(targets, known, std::string(size_t(depth) * 4, ' '), "[k]", &results));
     return results;
-}
-
-/// (x - mean) * inverse deviation of a 16-bit tensor whose moments the matrix unit found: which moments. Then one
-/// product and sum does it.
-std::optional<int> RowsText::moments_of_normal(int value) const {
-    const ProgramValue& v = w_.value(value);
-    if (v.kind != ValueKind::compute || v.op != Op::multiply || v.level != Level::element) return {};
-    const ProgramValue &centred = w_.value(v.operands[0]), &scale = w_.value(v.operands[1]);
-    if (centred.kind != ValueKind::compute || centred.op != Op::subtract || scale.kind != ValueKind::part
-        || scale.part != RowPart::inverse_deviation)
-        return {};
-    const ProgramValue& mean = w_.value(centred.operands[1]);
-    const int reduce = scale.operands[0];
-    if (mean.kind != ValueKind::part || mean.part != RowPart::mean || mean.operands[0] != reduce
-        || !by_matrix(reduce) || w_.value(reduce).operands[0] != centred.operands[0])
-        return {};
-    return reduce;
-}
-
-std::vector<int> RowsText::normal_in(const std::vector<int>& targets, const std::set<int>& known) const {
-    std::vector<int> out;
-    for (int i : w_.values.needed(targets, known))
-        if (moments_of_normal(i)) out.push_back(i);
-    return out;
-}
-
-int RowsText::load_of_normal(int value) const { return w_.value(*moments_of_normal(value)).operands[0]; }
-
-void RowsText::widen_normal(int depth, const std::vector<int>& targets, const std::set<int>& known) {
-    if (!by_matrix_widened()) return;
-    for (int i : normal_in(targets, known)) {
-        const int load = load_of_normal(i);
-        w_.line(depth, "float {}_wide[width];", w_.values.base(i));
-        w_.line(depth, "widen_by_matrix({}_wide, {}_pack{});", w_.values.base(i), w_.values.base(load),
-                in_array(load) ? "[i]" : "");
-    }
 }
 
 void RowsText::keeps(int depth, const std::vector<int>& targets, const std::set<int>& known) {
@@ -227,7 +180,6 @@ void RowsText::result(const std::set<int>& known) {
     storing_ = true;
     walk(targets, known, [&](int depth, const std::vector<int>& loads) {
         keeps(depth, targets, known);
-        widen_normal(depth, targets, known);
         for (int s : stores)
             w_.line(depth, "{} {}_values[width];",
                     w_.values.is_bool(p_.stores[size_t(s)].value) ? "bool" : "float", output_name(s));

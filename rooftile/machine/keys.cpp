@@ -91,7 +91,7 @@ constexpr Key keys[] = {
              "most one SM can ask of L2; what others share with it by multicast not counted"),
     physical("l2.bandwidth", whole_or_sm, "L2 reads with every SM pulling"),
     physical("l2.coalesced", "1",
-             "loads of one line by SMs of a GPC at about the same time, for each that reaches L2"),
+             "loads of one line by CTAs next to each other in the walk, for each that reaches L2"),
     physical("l2.multicast", "1", "loads that reach L2 for each multicast one"),
     physical("dram.bandwidth", whole_or_sm, "device memory's peak"),
     physical("dram.sustained_read", whole_or_sm, "device memory, reads alone, as measured"),

@@ -21,7 +21,7 @@ namespace {
 // Two CTAs in a row stand side by side. Two clusters do not, and go to the GPCs in turn: two that read the
 // same meet in one where there are twice as many as GPCs.
 double neighbours_that_meet(const GemmHardware& hw, const GemmTile& t) {
-    return t.cluster_m * t.cluster_n > 1 ? 2 * hw.sms / hw.sms_per_gpc : 2;
+    return t.cluster_m * t.cluster_n > 1 ? 2 * whole(hw.sms / hw.sms_per_gpc) : 2;
 }
 
 }  // namespace

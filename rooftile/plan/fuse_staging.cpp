@@ -113,6 +113,9 @@ bool moments_by_matrix(const Program& p, const FuseConfig& c, int reduce) {
     constexpr int warp = 32, lane_elements = 4;  // of one instruction
     const ProgramValue& r = p.values[size_t(reduce)];
     if (!c.matrix_moments || r.kind != ValueKind::reduce || r.reduction != Reduction::moments) return false;
+    // With more elements a thread the walk that takes cancelled rows again spilled.
+    constexpr int most_elements = 32;
+    if (c.home != FuseHome::ring && c.items * c.width > most_elements) return false;
     const ProgramValue& x = p.values[size_t(r.operands[0])];
     return x.kind == ValueKind::load && x.access.full() && bytes_of(x.element) == 2
            && c.width % lane_elements == 0 && c.threads_per_row % warp == 0 && c.home != FuseHome::twice

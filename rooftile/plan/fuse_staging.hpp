@@ -53,7 +53,7 @@ bool kept_by_bulk(const Program& program, const FuseConfig& config);
 /// Whether every thread has all its vectors of a row, or of each of a ring's chunks: none lies behind its end.
 bool whole_turns(const Program& program, const FuseConfig& config);
 /// Whether the matrix unit adds up moments, at `reduce` in Program::values: the plan says so, they are of a 16-bit
-/// tensor's own values, and whole warps read them, none of whose lanes lacks a vector.
+/// tensor's own values, and whole warps read them, none of whose lanes lacks a vector or has very many.
 bool moments_by_matrix(const Program& program, const FuseConfig& config, int reduce);
 /// Of any of the program's.
 bool any_moments_by_matrix(const Program& program, const FuseConfig& config);

@@ -84,8 +84,7 @@ std::string attainability_text(const std::vector<RoofStep>& steps, std::optional
         out += row_text("measured", measured, measured - predicted, predicted, "unexplained", terminal,
                         Tone::strong);
     }
-    if (!free.empty())
-        out += "  " + wrapped("cost nothing here: " + free, terminal.prose() - 4, 4) + "\n";
+    if (!free.empty()) out += "  " + wrapped("cost nothing here: " + free, terminal.prose() - 4, 4) + "\n";
     return out;
 }
 

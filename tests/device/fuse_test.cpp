@@ -425,7 +425,7 @@ TEST_F(FuseTest, MomentsByTheMatrixUnit) {
                         expect_equal(plan, run(plan, inputs), expected);
                     });
             }
-    EXPECT_GE(found, 60);
+    EXPECT_GE(found, 24);
 }
 
 /// Squares that cancel, in one row of several and in all; rows of one value; what is not finite, which must stay
@@ -433,7 +433,7 @@ TEST_F(FuseTest, MomentsByTheMatrixUnit) {
 TEST_F(FuseTest, MomentsByTheMatrixUnitThatCancel) {
     int found = 0;
     for (std::int64_t columns : {1024, 4096, 65536, 262144}) {
-        constexpr std::int64_t rows = 9;
+        constexpr std::int64_t rows = 10;
         const FuseProblem p = made("y = layernorm(x) + r", {fmt::format("x:bf16[{},{}]", rows, columns),
                                                             fmt::format("r:bf16[{},{}]", rows, columns)});
         auto inputs = random_inputs(p, 8);
@@ -445,6 +445,7 @@ TEST_F(FuseTest, MomentsByTheMatrixUnitThatCancel) {
         for (std::int64_t c = 0; c < columns; ++c) row(3)[c] = c % 64 == 0 ? 65.5 : 65;
         std::fill(row(4), row(5), 0.0);
         std::fill(row(5), row(6), 3.0);
+        std::fill(row(8), row(9), 1000.0);
         row(6)[columns / 3] = infinity;
         row(7)[columns - 1] = std::nan("");
         inputs[1][size_t(2 * columns + 5)] = infinity;  // of the other tensor: this element alone
@@ -454,7 +455,7 @@ TEST_F(FuseTest, MomentsByTheMatrixUnitThatCancel) {
                 expect_equal(plan, run(plan, inputs), expected);
             });
     }
-    EXPECT_GE(found, 12);
+    EXPECT_GE(found, 8);
 }
 
 TEST_F(FuseTest, DropoutReplaysElementByElement) {
