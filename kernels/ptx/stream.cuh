@@ -9,50 +9,33 @@ struct alignas(bytes) Words {
     unsigned word[bytes / 4];
 };
 
+#define ROOFTILE_LOAD(NAME, INSTRUCTION, ADDRESS, CONSTRAINT)                                 \
+    __device__ inline void NAME(Words<16>& to, ADDRESS from) {                                \
+        asm volatile(INSTRUCTION ".v4.u32 {%0, %1, %2, %3}, [%4];"                            \
+                     : "=r"(to.word[0]), "=r"(to.word[1]), "=r"(to.word[2]), "=r"(to.word[3]) \
+                     : CONSTRAINT(from));                                                     \
+    }                                                                                         \
+    __device__ inline void NAME(Words<8>& to, ADDRESS from) {                                 \
+        asm volatile(INSTRUCTION ".v2.u32 {%0, %1}, [%2];"                                    \
+                     : "=r"(to.word[0]), "=r"(to.word[1])                                     \
+                     : CONSTRAINT(from));                                                     \
+    }                                                                                         \
+    __device__ inline void NAME(Words<4>& to, ADDRESS from) {                                 \
+        asm volatile(INSTRUCTION ".u32 %0, [%1];" : "=r"(to.word[0]) : CONSTRAINT(from));     \
+    }
+
 /// What nobody writes while the kernel runs and nobody reads again from L1. Volatile: loads stay where they
 /// are written, before the first use of any.
-__device__ inline void load_once(Words<16>& to, const void* from) {
-    asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(to.word[0]), "=r"(to.word[1]), "=r"(to.word[2]), "=r"(to.word[3])
-                 : "l"(from));
-}
-__device__ inline void load_once(Words<8>& to, const void* from) {
-    asm volatile("ld.global.nc.L1::no_allocate.v2.u32 {%0, %1}, [%2];"
-                 : "=r"(to.word[0]), "=r"(to.word[1])
-                 : "l"(from));
-}
-__device__ inline void load_once(Words<4>& to, const void* from) {
-    asm volatile("ld.global.nc.L1::no_allocate.u32 %0, [%1];" : "=r"(to.word[0]) : "l"(from));
-}
-
+ROOFTILE_LOAD(load_once, "ld.global.nc.L1::no_allocate", const void*, "l")
 /// The same through L1: copies of more than L2 holds are faster, reading alone is slower (docs/facts.md 47).
-__device__ inline void load_words(Words<16>& to, const void* from) {
-    asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(to.word[0]), "=r"(to.word[1]), "=r"(to.word[2]), "=r"(to.word[3])
-                 : "l"(from));
-}
-__device__ inline void load_words(Words<8>& to, const void* from) {
-    asm volatile("ld.global.v2.u32 {%0, %1}, [%2];" : "=r"(to.word[0]), "=r"(to.word[1]) : "l"(from));
-}
-__device__ inline void load_words(Words<4>& to, const void* from) {
-    asm volatile("ld.global.u32 %0, [%1];" : "=r"(to.word[0]) : "l"(from));
-}
-
+ROOFTILE_LOAD(load_words, "ld.global", const void*, "l")
 /// Past L1, too, and as an access of the memory model: ptxas moves the others to where they are used, however far
 /// behind the place where they are written, this one it keeps before what follows it.
-__device__ inline void load_in_order(Words<16>& to, const void* from) {
-    asm volatile("ld.relaxed.gpu.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(to.word[0]), "=r"(to.word[1]), "=r"(to.word[2]), "=r"(to.word[3])
-                 : "l"(from));
-}
-__device__ inline void load_in_order(Words<8>& to, const void* from) {
-    asm volatile("ld.relaxed.gpu.global.L1::no_allocate.v2.u32 {%0, %1}, [%2];"
-                 : "=r"(to.word[0]), "=r"(to.word[1])
-                 : "l"(from));
-}
-__device__ inline void load_in_order(Words<4>& to, const void* from) {
-    asm volatile("ld.relaxed.gpu.global.L1::no_allocate.u32 %0, [%1];" : "=r"(to.word[0]) : "l"(from));
-}
+ROOFTILE_LOAD(load_in_order, "ld.relaxed.gpu.global.L1::no_allocate", const void*, "l")
+/// From shared memory, again each time it is written.
+ROOFTILE_LOAD(load_shared, "ld.volatile.shared", unsigned, "r")
+
+#undef ROOFTILE_LOAD
 
 enum class LoadPath { l1, past_l1, in_order };
 
@@ -61,21 +44,6 @@ __device__ inline void load_global(Words<bytes>& to, const void* from) {
     if constexpr (path == LoadPath::in_order) load_in_order(to, from);
     else if constexpr (path == LoadPath::past_l1) load_once(to, from);
     else load_words(to, from);
-}
-
-/// From shared memory, again each time it is written.
-__device__ inline void load_shared(Words<16>& to, unsigned shared) {
-    asm volatile("ld.volatile.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(to.word[0]), "=r"(to.word[1]), "=r"(to.word[2]), "=r"(to.word[3])
-                 : "r"(shared));
-}
-__device__ inline void load_shared(Words<8>& to, unsigned shared) {
-    asm volatile("ld.volatile.shared.v2.u32 {%0, %1}, [%2];"
-                 : "=r"(to.word[0]), "=r"(to.word[1])
-                 : "r"(shared));
-}
-__device__ inline void load_shared(Words<4>& to, unsigned shared) {
-    asm volatile("ld.volatile.shared.u32 %0, [%1];" : "=r"(to.word[0]) : "r"(shared));
 }
 
 /// Without a word about caches: st.global.cs is about one percent slower (docs/facts.md 47).

@@ -90,7 +90,7 @@ class RowsText {
     void open_ring();
     void fetch_kept();
     std::vector<int> to_l2() const;
-    bool by_bulk(int load) const;
+    bool by_bulk(int load) const { return vectors_by_bulk(w_.value(load), c_.width); }
     void spread_late(int depth);
     void produce();
     std::vector<int> ahead_of_rows() const;

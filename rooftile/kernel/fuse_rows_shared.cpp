@@ -111,12 +111,6 @@ std::vector<int> RowsText::to_l2() const {
     return out;
 }
 
-/// Vectors of the load are whole units of bulk copies.
-bool RowsText::by_bulk(int load) const {
-    constexpr int unit = 16;  // bytes
-    return c_.width * bytes_of(w_.value(load).element) % unit == 0;
-}
-
 /// The first walk reads nothing from DRAM and stores nothing. Every other chunk of what only the last one
 /// reads is asked for meanwhile, else memory would rest where all SMs keep step.
 void RowsText::spread_late(int depth) {

@@ -24,24 +24,26 @@ double neighbours_that_meet(const GemmHardware& hw, const GemmTile& t) {
     return t.cluster_m * t.cluster_n > 1 ? 2 * whole(hw.sms / hw.sms_per_gpc) : 2;
 }
 
-}  // namespace
-
-StepCycles step_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p) {
+StepCycles step_with(double l2, const GemmHardware& hw, const GemmTile& t, const GemmProblem& p) {
     const double area = double(t.tile_m) * t.tile_n;
     // Fills and reads go side by side: 256x128 tiles keep the matrix units busy though both together ask for
     // more than the bandwidth (docs/facts.md).
     const auto [written, read] = shared_step_bytes(t, bytes_of(p.a_type));
     return {.tensor = 2 * area * t.tile_k / hw.flops_per_cycle,
             .shared = most_known(written, read) / hw.shared_bandwidth,
-            .l2 = l2_step_cycles(hw, t, p, cluster_grid(p, t.tile_m, t.tile_n, 1, 1)),
+            .l2 = l2,
             .port = port_step_cycles(hw, t, p)};
+}
+
+}  // namespace
+
+StepCycles step_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p) {
+    return step_with(l2_step_cycles(hw, t, p, cluster_grid(p, t.tile_m, t.tile_n, 1, 1)), hw, t, p);
 }
 
 StepCycles step_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p,
                        const Neighbours& neighbours) {
-    StepCycles step = step_cycles(hw, t, p);
-    step.l2 = l2_step_cycles(hw, t, p, neighbours);
-    return step;
+    return step_with(l2_step_cycles(hw, t, p, neighbours), hw, t, p);
 }
 
 double l2_step_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p,

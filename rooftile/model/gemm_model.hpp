@@ -45,6 +45,9 @@ struct Neighbours {
 };
 /// `clusters` counts cluster tiles of C. A walk that turns at every step has none.
 Neighbours neighbours(const TileGrid& clusters, Order order, int group);
+inline Neighbours neighbours(const GemmProblem& problem, const GemmTile& t, Order order, int group) {
+    return neighbours(cluster_grid(problem, t), order, group);
+}
 
 /// Cycles of one SM for one k-step of one tile, by resource.
 struct StepCycles {

@@ -28,7 +28,8 @@ GemmTimeFloor::GemmTimeFloor(const GemmHardware& hw)
       latency_(load_latency(hw)),
       l2_latency_(l2_load_latency(hw)),
       step_floor_(hw.step_floor),
-      turn_(std::min(most_known(hw.tile_turn, 0), most_known(hw.pingpong_turn, 0))) {}
+      turn_(std::min(most_known(hw.tile_turn, 0), most_known(hw.pingpong_turn, 0))),
+      scatter_(hw.latency_scatter) {}
 
 GemmTimer::GemmTimer(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p, const StepCycles& s,
                      const Waves& w, int stages)

@@ -102,10 +102,14 @@ inline double streamed_bytes(const GemmHardware& hw, const GemmTile& t, const Ge
                          + waited_for(least_known(t.tile_n, double(p.n)), t.cluster_m, tiles.rows);
     return lines * t.tile_k * bytes_of(p.a_type);
 }
-/// Most that one CTA streams, in B/clk: more where they are no more than half of the SMs. NaN: no limit.
+/// No more CTAs than half of the SMs.
+inline bool streams_alone(const GemmHardware& hw, const TileGrid& tiles, int split_k) {
+    return 2 * double(tiles.rows) * double(tiles.columns) * split_k <= hw.sms;
+}
+/// Most that one CTA streams, in B/clk. NaN: no limit.
 inline double streaming_rate(const GemmHardware& hw, const TileGrid& tiles, int split_k) {
-    const double ctas = double(tiles.rows) * double(tiles.columns) * split_k;
-    return 2 * ctas <= hw.sms ? most_known(hw.dram_per_sm, hw.dram_per_sm_alone) : hw.dram_per_sm;
+    return streams_alone(hw, tiles, split_k) ? most_known(hw.dram_per_sm, hw.dram_per_sm_alone)
+                                             : hw.dram_per_sm;
 }
 /// Cycles of a k-step in which one CTA waits for DRAM; NaN: no limit known.
 inline double streamed_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p,
@@ -134,9 +138,8 @@ class GemmTimeFloor {
         const double ctas_an_sm = double(tiles.rows) * double(tiles.columns) * tile.split_k * wave_an_sm_;
         const double full_waves = whole_up(ctas_an_sm * alone) - 1;
         const double port = most_known(step.port, 0), k_steps = double(work.k_steps);
-        double cycles = most_known(step.tensor, most_known(step.shared, port));
-        cycles = most_known(cycles, (l2_latency_ + port) / in_flight);
-        cycles = most_known(cycles, work.streamed);
+        double cycles = most_known(most_known(step.tensor, step.shared), most_known(port, work.streamed));
+        cycles = step_in_ring(cycles, (l2_latency_ + port) / in_flight, scatter_);
         cycles = k_steps * most_known(cycles, step_floor_ * alone) + most_known(work.exchange, 0);
         const double turns = tile.ctas_per_sm == 1 ? (full_waves + 1) * turn_ : 0;
         const double fills = (tile.split_k > 1 ? full_waves + 1 : 1) * (latency_ + most_known(step.l2, port));
@@ -149,6 +152,7 @@ class GemmTimeFloor {
     double wave_an_sm_;                                // 1 / SMs
     double cycle_, launch_;                            // seconds
     double latency_, l2_latency_, step_floor_, turn_;  // cycles
+    double scatter_;                                   // hw.latency_scatter
 };
 
 /// At the SM clock of sustained matrix work. `dram` is the DRAM traffic in bytes; `stages` the ring's depth.

@@ -183,10 +183,8 @@ std::string pitch_note(const char* name, std::int64_t pitch, std::int64_t rows) 
     if (pitch % sector == 0 || rows <= Sm90GemmConfig::wgmma_m) return {};
     return fmt::format(
         "{} = {} is no multiple of {} elements: rows begin amid a 32-byte sector. Where that was counted, on "
-        "an "
-        "H200, operands that are read again cost 16 to 64 % more bytes from DRAM than padded ones, which "
-        "this plan "
-        "does not count; pad it to {}",
+        "an H200, operands that are read again cost 16 to 64 % more bytes from DRAM than padded ones, which "
+        "this plan does not count; pad it to {}",
         name, pitch, sector, ceil_div(pitch, sector) * sector);
 }
 

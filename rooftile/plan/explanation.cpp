@@ -53,7 +53,8 @@ class Inputs {
             case Term::dram: {
                 std::vector<Input> inputs{given("dram_bytes", g.dram, "B"), facts_.fact(dram_key(machine_))};
                 add_known(inputs, {"dram.per_sm"});
-                if (2 * g.waves.tiles * g.tile.split_k <= g.hw.sms) add_known(inputs, {"dram.per_sm_alone"});
+                const TileGrid tiles = cluster_grid(g.problem, g.tile.tile_m, g.tile.tile_n, 1, 1);
+                if (streams_alone(g.hw, tiles, g.tile.split_k)) add_known(inputs, {"dram.per_sm_alone"});
                 return inputs;
             }
             case Term::latency:

@@ -92,8 +92,8 @@ FusePlan plan_of(const Machine& machine, const FuseHardware& hw, const FuseProbl
 /// sums cut off does not count.
 FuseCandidate with_matrix_moments(FuseCandidate candidate, const FuseProblem& graph, const Program& program) {
     FuseConfig& c = candidate.config;
-    c.matrix_moments = true;
-    if (precision_of(graph) == Element::fp32 || !any_moments_by_matrix(program, c)) c.matrix_moments = false;
+    c.matrix_moments = true;  // what is asked of next
+    c.matrix_moments = precision_of(graph) != Element::fp32 && any_moments_by_matrix(program, c);
     return candidate;
 }
 

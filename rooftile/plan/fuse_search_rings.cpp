@@ -16,7 +16,11 @@ constexpr double exchange_bytes = fuse::exchange_bytes;
 
 class RingSearch : FuseSearchContext {
   public:
-    RingSearch(const FuseSearchContext& context, FuseSearch& out) : FuseSearchContext(context), out_(out) {}
+    RingSearch(const FuseSearchContext& context, FuseSearch& out)
+        : FuseSearchContext(context),
+          slot_(slot_bytes(context.program)),
+          late_(slot_ < work.full_bytes),
+          out_(out) {}
 
     /// Rows that one-shot CTAs hold badly: chunk after chunk through the shared memory of CTAs that stay.
     void all() {
@@ -26,11 +30,11 @@ class RingSearch : FuseSearchContext {
         constexpr double least_row = 32768, least_usual_row = 65536, least_single_row = 262144;
         const double row_bytes = double(program.columns) * work.full_bytes;
         const double usual = work.readings > 1 ? least_usual_row : least_single_row;
-        const bool late = slot_bytes(program) < work.full_bytes;  // then shorter rows gain, too
-        if (!request.home && (late ? row_bytes < usual : row_bytes <= usual)) return;
+        // Where some is late, shorter rows gain, too.
+        if (!request.home && (late_ ? row_bytes < usual : row_bytes <= usual)) return;
         if (row_bytes <= least_row) return;
         if (!machine.has("tma") || !rows_by_bulk(program, request.alignment) || !slots_by_bulk(program, width)
-            || slot_bytes(program) == 0)
+            || slot_ == 0)
             return reject(Reason::instruction);
         for (int cluster : {1, 2, 4, 8, 16, 32, 64}) {
             if (!asked(request.cluster, cluster) || (cluster > 1 && row_bytes / cluster < least_row))
@@ -106,10 +110,9 @@ class RingSearch : FuseSearchContext {
             return;
         // CTAs of one row each come in the order of the rows, and others of the SM hide their start. Where
         // all that is read lies in slots, rows staged whole are as good.
-        const bool late = slot_bytes(program) < work.full_bytes;
-        if (!c.persistent && (!late || ctas == 1 || c.early_weights || meets_in_memory(c))) return;
+        if (!c.persistent && (!late_ || ctas == 1 || c.early_weights || meets_in_memory(c))) return;
         const double at_once = double(choice.lanes) * c.items * width;
-        const double all = at_once * work.full_bytes, chunk = at_once * slot_bytes(program);
+        const double all = at_once * work.full_bytes, chunk = at_once * slot_;
         // What comes a chunk ahead has registers beside this chunk's: of one or two vectors the compiler asks
         // for it when this one is used up, of four it spills.
         constexpr int most_ahead = 2;
@@ -160,8 +163,8 @@ class RingSearch : FuseSearchContext {
                                     .cluster = double(c.cluster),
                                     .slots = double(c.stages),
                                     .chunks = double(chunks),
-                                    .chunk_bytes = at_once * slot_bytes(program),
-                                    .late_bytes = at_once * (work.full_bytes - slot_bytes(program)),
+                                    .chunk_bytes = at_once * slot_,
+                                    .late_bytes = at_once * (work.full_bytes - slot_),
                                     .kept = c.early_weights,
                                     .far = meets_in_memory(c),
                                     .clusters = clusters,
@@ -172,6 +175,8 @@ class RingSearch : FuseSearchContext {
         out_.kept.push_back(candidate);
     }
 
+    double slot_;  // bytes of an element of all tensors in the slots
+    bool late_;    // not all tensors are
     FuseSearch& out_;
 };
 

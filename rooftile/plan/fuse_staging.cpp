@@ -85,20 +85,23 @@ bool rows_by_bulk(const Program& program, int alignment) {
     return any && alignment % unit == 0;
 }
 
+bool vectors_by_bulk(const ProgramValue& load, int width) {
+    constexpr int unit = 16;  // bytes
+    return width * bytes_of(load.element) % unit == 0;
+}
+
 bool slots_by_bulk(const Program& program, int width) {
-    constexpr int unit = 16;
     const std::vector<bool> late = late_loads(program);
     for (size_t i = 0; i < program.values.size(); ++i) {
         const ProgramValue& v = program.values[i];
-        if (at_own_place(v) && !late[i] && width * bytes_of(v.element) % unit != 0) return false;
+        if (at_own_place(v) && !late[i] && !vectors_by_bulk(v, width)) return false;
     }
     return true;
 }
 
 bool kept_by_bulk(const Program& program, const FuseConfig& c) {
-    constexpr int unit = 16;
     for (const ProgramValue& v : program.values)
-        if (kept_in_ring(v, c) && c.width * bytes_of(v.element) % unit != 0) return false;
+        if (kept_in_ring(v, c) && !vectors_by_bulk(v, c.width)) return false;
     return true;
 }
 

@@ -37,6 +37,8 @@ double slot_bytes(const Program& program);
 
 /// Whether bulk copies can bring the rows: whole 16-byte units at addresses that are multiples of 16.
 bool rows_by_bulk(const Program& program, int alignment);
+/// Whether vectors of `width` elements of a load are whole units of bulk copies.
+bool vectors_by_bulk(const ProgramValue& load, int width);
 /// Whether vectors of `width` elements of all tensors in a ring's slots are whole units of bulk copies.
 bool slots_by_bulk(const Program& program, int width);
 

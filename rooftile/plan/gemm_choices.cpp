@@ -101,8 +101,7 @@ void sharing(const GemmContext& context, const Kept& kept, Derivation& steps) {
     const GemmCandidate& c = kept.candidate;
     // As the step l2_bytes_per_cycle has it.
     const auto reaches_l2 = [&](const GemmTile& tile) {
-        const Neighbours n =
-            neighbours(cluster_grid(context.problem, tile), kept.order.order, kept.order.group);
+        const Neighbours n = neighbours(context.problem, tile, kept.order.order, kept.order.group);
         const auto [a, b] = l2_rows(context.hw, tile, context.problem, n);
         return (a + b) * tile.tile_k * bytes_of(context.problem.a_type) / kept.footprint.step.tensor;
     };

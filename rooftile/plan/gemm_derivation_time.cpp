@@ -39,7 +39,7 @@ void levels(GemmWriter& w) {
                 "what a CTA asks for itself against the SM's port: " + verdict(own / T, hw.l2_port));
     const OrderChoice& order = w.kept.order;
     const auto [a_rows, b_rows] =
-        l2_rows(hw, t, w.problem(), neighbours(cluster_grid(w.problem(), t), order.order, order.group));
+        l2_rows(hw, t, w.problem(), neighbours(w.problem(), t, order.order, order.group));
     const double from_l2 = (a_rows + b_rows) * k_bytes;
     std::vector<Input> asked{w.config("cluster_m", t.cluster_m), w.config("cluster_n", t.cluster_n),
                              w.step("T", T, "cycles"), w.steps.fact("l2.bandwidth")};
@@ -133,7 +133,8 @@ void time(GemmWriter& w) {
             Derivation::given("streamed", streamed, "cycles", "its share of lines from DRAM"));
         resources.push_back(w.steps.fact("dram.per_sm"));
         if (!std::isnan(w.hw().dram_per_sm_pair)) resources.push_back(w.steps.fact("dram.per_sm_pair"));
-        if (w.hw().dram_per_sm_alone > w.hw().dram_per_sm)
+        if (streams_alone(w.hw(), w.footprint().tiles, tile.split_k)
+            && w.hw().dram_per_sm_alone > w.hw().dram_per_sm)
             resources.push_back(w.steps.fact("dram.per_sm_alone"));
     }
     if (w.hw().l2_loaded_latency < w.hw().loaded_latency)
@@ -142,10 +143,8 @@ void time(GemmWriter& w) {
     if (w.hw().latency_scatter > 0) resources.push_back(w.steps.fact("tma.latency_scatter"));
     w.steps.add("step_cycles",
                 "max(products, shared memory, L2's bandwidth and port, (latency + port) / stages in flight, "
-                "what one SM "
-                "streams from DRAM, the least step), and what loads that come late add where two of these "
-                "are near; L2 "
-                "and latency are times, whatever the SMs' clock   [M36]",
+                "what one SM streams from DRAM, the least step), and what loads that come late add where two "
+                "of these are near; L2 and latency are times, whatever the SMs' clock   [M36]",
                 std::move(resources), t.step, "cycles", fmt::format("bound by {}", name_of(t.bound)));
     const double sums = 4.0 * tile.tile_m * tile.tile_n;
     if (tile.split_k > 1)

@@ -93,8 +93,7 @@ double shared_limit(const GemmHardware& hw, int ctas_per_sm) {
 
 void Footprint::walk_in(const OrderChoice& order, const GemmHardware& hw, const GemmTile& tile,
                         const GemmProblem& problem) {
-    step.l2 =
-        l2_step_cycles(hw, tile, problem, neighbours(cluster_grid(problem, tile), order.order, order.group));
+    step.l2 = l2_step_cycles(hw, tile, problem, neighbours(problem, tile, order.order, order.group));
 }
 
 bool BestList::offer(const Kept& k) {
@@ -204,16 +203,18 @@ void GemmSearch::time(const GemmCandidate& candidate, const Footprint& f, int st
     if (too_slow(tile, f, stages, joules)) return count_dominated(choices);
     const Waves wave_count = waves(hw_, tile, problem_);
     GemmTimer timer(hw_, tile, problem_, f.step, wave_count, stages);
-    if (best_.out_of_reach(power_(timer.at(hw_.clock_hz, compulsory_).least, joules)))
-        return count_dominated(choices);
+    const GemmTime least = timer.at(hw_.clock_hz, compulsory_);
+    if (best_.out_of_reach(power_(least.least, joules))) return count_dominated(choices);
 
-    ++timed_;
     const auto [order, dram] = order_by_formula(WalkTraffic(hw_, tile, problem_), inner_);
+    joules += most_known(hw_.dram_joules * (dram - compulsory_), 0);
+    if (best_.out_of_reach(power_(least.least, joules))) return count_dominated(choices);
+    ++timed_;
     Footprint walked = f;
     walked.walk_in(order, hw_, tile, problem_);
     timer.walk(walked.step.l2);
     const GemmTime time = timer.at(hw_.clock_hz, dram);
-    const double held = power_(time.least, joules + most_known(hw_.dram_joules * (dram - compulsory_), 0));
+    const double held = power_(time.least, joules);
     const bool fell_out = best_.offer({.candidate = candidate,
                                        .footprint = walked,
                                        .time = time,

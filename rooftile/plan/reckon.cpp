@@ -37,7 +37,7 @@ std::optional<GemmTile> tile_of(const Machine& machine, const GemmHardware& hw, 
 
 StepCycles step_in_order(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem,
                          const OrderChoice& order) {
-    return step_cycles(hw, tile, problem, neighbours(cluster_grid(problem, tile), order.order, order.group));
+    return step_cycles(hw, tile, problem, neighbours(problem, tile, order.order, order.group));
 }
 
 void set_time(Reckoning& r) {
