@@ -11,9 +11,15 @@ namespace rooftile {
 inline constexpr double unknown_number = std::numeric_limits<double>::quiet_NaN();
 
 /// The lesser; the known one where the other is NaN.
-inline double least_known(double x, double y) { return y < x || x != x ? y : x; }
+inline double least_known(double x, double y) {
+    const double least = y < x ? y : x;  // one instruction: x where either is NaN
+    return x != x ? y : least;
+}
 /// The greater; the known one where the other is NaN.
-inline double most_known(double x, double y) { return y > x || x != x ? y : x; }
+inline double most_known(double x, double y) {
+    const double most = y > x ? y : x;
+    return x != x ? y : most;
+}
 
 /// Floor and ceiling of a number from 0 to 2^62. NaN stays NaN.
 inline double whole(double x) {

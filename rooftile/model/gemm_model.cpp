@@ -179,19 +179,23 @@ double asked_bytes(const GemmTile& t, const GemmProblem& p) {
     return l2_bytes(alone, p);
 }
 
+double cta_slots(const GemmHardware& hw, int cluster_ctas, int ctas_per_sm) {
+    double clusters = whole(hw.sms * ctas_per_sm / cluster_ctas);
+    // A cluster stands within a GPC; what is left of each GPC idles.
+    if (cluster_ctas > 1 && cluster_ctas < int(std::size(hw.cluster_sms)) && hw.cluster_sms[cluster_ctas] > 0)
+        clusters = least_known(clusters, whole(hw.cluster_sms[cluster_ctas] * ctas_per_sm / cluster_ctas));
+    else if (cluster_ctas > 1 && hw.sms_per_gpc > 0)
+        clusters = least_known(
+            clusters, whole(whole(hw.sms_per_gpc * ctas_per_sm / cluster_ctas) * hw.sms / hw.sms_per_gpc));
+    return clusters * cluster_ctas;
+}
+
 Waves waves(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p) {
     Waves w;
     const auto [rows, columns] = cluster_grid(p, t);
-    const int sharing = t.cluster_m * t.cluster_n, cluster = sharing * t.split_k;
+    const int sharing = t.cluster_m * t.cluster_n;
     w.tiles = rows * columns * sharing;
-    double clusters = whole(hw.sms * t.ctas_per_sm / cluster);
-    // A cluster stands within a GPC; what is left of each GPC idles.
-    if (cluster > 1 && cluster < int(std::size(hw.cluster_sms)) && hw.cluster_sms[cluster] > 0)
-        clusters = least_known(clusters, whole(hw.cluster_sms[cluster] * t.ctas_per_sm / cluster));
-    else if (cluster > 1 && hw.sms_per_gpc > 0)
-        clusters = least_known(
-            clusters, whole(whole(hw.sms_per_gpc * t.ctas_per_sm / cluster) * hw.sms / hw.sms_per_gpc));
-    w.slots = clusters * cluster;
+    w.slots = cta_slots(hw, sharing * t.split_k, t.ctas_per_sm);
     const double ctas = double(w.tiles) * t.split_k;
     w.waves = whole_up(ctas / w.slots);
     w.efficiency = ctas / (w.waves * w.slots);

@@ -138,6 +138,8 @@ struct Waves {
     double efficiency = 0;   ///< tiles * split_k / (waves * slots)
 };
 Waves waves(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem);
+/// CTAs that the GPU runs at once in clusters of so many. NaN unknown.
+double cta_slots(const GemmHardware& hw, int cluster_ctas, int ctas_per_sm);
 
 /// Cycles from a tile's last sum to the last of its stores, every warp storing box after box.
 double store_cycles(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem, double latency);

@@ -18,9 +18,6 @@ double l2_load_latency(const GemmHardware& hw) { return least_known(hw.l2_loaded
 
 }  // namespace
 
-// What the floor adds up in another order than the time may round up.
-constexpr double rounding = 1 - 1e-9;
-
 GemmTimeFloor::GemmTimeFloor(const GemmHardware& hw)
     : wave_an_sm_(rounding / hw.sms),
       cycle_(rounding / hw.clock_hz),

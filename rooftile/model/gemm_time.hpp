@@ -122,7 +122,11 @@ struct TileWork {
     std::int64_t k_steps;
     StepCycles step;
     double streamed, exchange;  ///< streamed_cycles() of a step; exchange_cycles()
+    double slots;               ///< CTAs at once, at most; NaN: as many as the SMs hold
 };
+
+/// What is added up in another order than the time may round up by less than this.
+inline constexpr double rounding = 1 - 1e-9;
 
 /// Bounds times from below in a few operations: nothing but steady k-steps in whole waves on all SMs, or what
 /// crosses L2; the turn between tiles and the ring's fills. A search asks it first.
@@ -135,17 +139,27 @@ class GemmTimeFloor {
         const StepCycles& step = work.step;
         const double sharing = tile.ctas_per_sm, in_flight = (stages - 1) * sharing;
         const double alone = sharing == 1 ? 1 : 1 / sharing;
-        const double ctas_an_sm = double(tiles.rows) * double(tiles.columns) * tile.split_k * wave_an_sm_;
-        const double full_waves = whole_up(ctas_an_sm * alone) - 1;
+        const double ctas = double(tiles.rows) * double(tiles.columns) * tile.split_k;
+        const double ctas_an_sm = ctas * wave_an_sm_;
+        const double waves = most_known(ctas_an_sm * alone, ctas * rounding / work.slots);
+        const double full_waves = whole_up(waves) - 1;
         const double port = most_known(step.port, 0), k_steps = double(work.k_steps);
         double cycles = most_known(most_known(step.tensor, step.shared), most_known(port, work.streamed));
         cycles = step_in_ring(cycles, (l2_latency_ + port) / in_flight, scatter_);
         cycles = k_steps * most_known(cycles, step_floor_ * alone) + most_known(work.exchange, 0);
         const double turns = tile.ctas_per_sm == 1 ? (full_waves + 1) * turn_ : 0;
         const double fills = (tile.split_k > 1 ? full_waves + 1 : 1) * (latency_ + most_known(step.l2, port));
-        // Whatever the waves hold, some SM has its share of the CTAs one after the other or in turns.
-        const double steady = most_known(cycles * whole_up(ctas_an_sm), k_steps * step.l2 * ctas_an_sm);
+        // Whatever the waves hold, some SM has its share of the CTAs one after the other or in turns; it is that
+        // of the SMs on which their clusters find room.
+        const double steady = most_known(cycles * whole_up(waves * sharing), k_steps * step.l2 * ctas_an_sm);
         return (steady + turns + fills) * cycle_ + launch_;
+    }
+    /// No more than seconds() with any number of CTAs an SM and of parts into which `k_steps` are split.
+    double seconds(const TileGrid& tiles, std::int64_t k_steps, const StepCycles& step) const {
+        const double cycles =
+            most_known(most_known(step.tensor, step.shared), most_known(step.l2, step.port));
+        const double steps_an_sm = double(tiles.rows) * double(tiles.columns) * double(k_steps) * wave_an_sm_;
+        return (steps_an_sm * cycles + latency_) * cycle_ + launch_;
     }
 
   private:

@@ -143,7 +143,6 @@ GemmSearch::GemmSearch(const GemmHardware& hw, const GemmProblem& problem, const
       floor_(hw),
       power_(hw),
       compulsory_(problem.compulsory_bytes().value),
-      least_joules_(hw.flop_joules * problem.flops().value + hw.dram_joules * compulsory_),
       inner_(inner_space(request)),
       simulates_(request.simulate),
       top_(static_cast<std::size_t>(request.top)),
@@ -181,26 +180,38 @@ void GemmSearch::stand(const GemmCandidate& candidate, const Footprint& f) {
     time(candidate, f, high, std::int64_t{high - low + 1} * inner_.order_count);
 }
 
-// No order moves less than every operand once, and none takes less time than without DRAM. `joules` is set
-// where it takes them to tell.
-bool GemmSearch::too_slow(const GemmTile& tile, const Footprint& f, int stages, double& joules) const {
-    const double floor = floor_.seconds(tile, f.tiles, {f.k_steps, f.step, f.streamed, f.exchange}, stages);
-    if (best_.out_of_reach(power_(floor, least_joules_))) return true;
-    joules = gemm_energy(hw_, tile, problem_, f.tiles, compulsory_).sum();
-    return best_.out_of_reach(power_(floor, joules));
+// With every operand moved once: no cluster, no parts of K and no order take less.
+double GemmSearch::least_joules(const GemmTile& t, const TileGrid& tiles) {
+    if (tile_.m != t.tile_m || tile_.n != t.tile_n || tile_.warp_m != t.warp_m || tile_.warp_n != t.warp_n)
+        tile_ = {t.tile_m, t.tile_n, t.warp_m, t.warp_n,
+                 gemm_energy(hw_, t, problem_, tiles, compulsory_).sum()};
+    return tile_.joules;
+}
+
+// None takes less time than without DRAM.
+bool GemmSearch::too_slow(const GemmTile& tile, const Footprint& f, int stages) {
+    const double floor =
+        floor_.seconds(tile, f.tiles, {f.k_steps, f.step, f.streamed, f.exchange, f.slots}, stages);
+    return best_.out_of_reach(power_(floor, least_joules(tile, f.tiles)));
 }
 
 bool GemmSearch::beyond(const GemmTile& tile, const Footprint& least, int stages, std::int64_t candidates) {
-    double joules;
-    if (!too_slow(tile, least, stages, joules)) return false;
+    if (!too_slow(tile, least, stages)) return false;
+    count_dominated(candidates * inner_.size());
+    return true;
+}
+
+bool GemmSearch::beyond(const GemmTile& tile, const Footprint& least, std::int64_t candidates) {
+    const double floor = floor_.seconds(least.tiles, least.k_steps, least.step);
+    if (!best_.out_of_reach(power_(floor, least_joules(tile, least.tiles)))) return false;
     count_dominated(candidates * inner_.size());
     return true;
 }
 
 void GemmSearch::time(const GemmCandidate& candidate, const Footprint& f, int stages, std::int64_t choices) {
     const GemmTile& tile = candidate.tile;
-    double joules;
-    if (too_slow(tile, f, stages, joules)) return count_dominated(choices);
+    if (too_slow(tile, f, stages)) return count_dominated(choices);
+    double joules = least_joules(tile, f.tiles);
     const Waves wave_count = waves(hw_, tile, problem_);
     GemmTimer timer(hw_, tile, problem_, f.step, wave_count, stages);
     const GemmTime least = timer.at(hw_.clock_hz, compulsory_);

@@ -75,6 +75,7 @@ struct Footprint {
     std::int64_t k_steps = 0;  ///< of one CTA for one tile
     StepCycles step{};         ///< while candidates are walked, in the order that asks least of L2
     double streamed = unknown_number, exchange = 0;  ///< streamed_cycles() of a step; exchange_cycles()
+    double slots = unknown_number;                   ///< cta_slots()
     int threads = 0;
     int accumulators = 0;        ///< 32-bit registers a thread
     int registers = 0;           ///< a multiplying thread needs, accumulators included
@@ -202,6 +203,10 @@ class GemmVisitor {
                         std::int64_t /*candidates*/) {
         return false;
     }
+    /// The same of a tile with any residency and any parts of K; `least` has the k-steps of K in one piece.
+    virtual bool beyond(const GemmTile&, const Footprint& /*least*/, std::int64_t /*candidates*/) {
+        return false;
+    }
 
   protected:
     ~GemmVisitor() = default;
@@ -246,6 +251,7 @@ class GemmSearch final : public GemmVisitor {
     }
     void stand(const GemmCandidate& candidate, const Footprint& footprint) override;
     bool beyond(const GemmTile& tile, const Footprint& least, int stages, std::int64_t candidates) override;
+    bool beyond(const GemmTile& tile, const Footprint& least, std::int64_t candidates) override;
 
     /// Candidates that were timed, of all that stood: the others were out of reach without it.
     std::int64_t timed() const { return timed_; }
@@ -262,7 +268,8 @@ class GemmSearch final : public GemmVisitor {
     void simulate(BestList& best) const;
 
     void time(const GemmCandidate& candidate, const Footprint& footprint, int stages, std::int64_t choices);
-    bool too_slow(const GemmTile& tile, const Footprint& footprint, int stages, double& joules) const;
+    bool too_slow(const GemmTile& tile, const Footprint& footprint, int stages);
+    double least_joules(const GemmTile& tile, const TileGrid& tiles);
     void count_dominated(std::int64_t choices) {
         result_.rejected.reasons[static_cast<int>(Reason::dominated)] += choices;
     }
@@ -271,8 +278,11 @@ class GemmSearch final : public GemmVisitor {
     const GemmProblem& problem_;
     GemmTimeFloor floor_;
     PowerTangent power_;
-    double compulsory_;    // bytes
-    double least_joules_;  // of any candidate: products, and every operand once
+    double compulsory_;  // bytes
+    struct {
+        int m = 0, n = 0, warp_m = 0, warp_n = 0;
+        double joules = 0;
+    } tile_;  // whose joules were asked for last: candidates come tile by tile
     InnerSpace inner_;
     bool simulates_;
     std::size_t top_;

@@ -85,12 +85,12 @@ std::vector<TileFigures> tiles_of(const GemmHardware& hw, const GemmProblem& pro
     for (int tile_m : choices(request.tile_m, searched_tile_ms))
         for (int tile_n : choices(request.tile_n, searched_tile_ns)) {
             TileFigures& figures = tiles.emplace_back(hw, problem, tile_m, tile_n, tile_k);
-            figures.floor =
-                most_known(floor.seconds(figures.tile, figures.grid,
-                                         {figures.k_blocks, figures.step,
-                                          streamed_cycles(hw, figures.tile, problem, figures.grid), 0},
-                                         most_stages_of(figures.tile, request, shared_limit)),
-                           0);
+            figures.floor = most_known(
+                floor.seconds(figures.tile, figures.grid,
+                              {figures.k_blocks, figures.step,
+                               streamed_cycles(hw, figures.tile, problem, figures.grid), 0, unknown_number},
+                              most_stages_of(figures.tile, request, shared_limit)),
+                0);
         }
     // Where a number is unknown no tile promises more than another.
     std::sort(tiles.begin(), tiles.end(), [](const auto& x, const auto& y) { return x.floor < y.floor; });
@@ -173,6 +173,7 @@ class Passage {
         f_.step.l2 = cluster.l2_cycles;
         f_.step.port = cluster.port_cycles;
         f_.streamed = cluster.streamed_bytes / streaming_rate_;
+        f_.slots = cta_slots(hw_, t.cluster_m * t.cluster_n * t.split_k, t.ctas_per_sm);
         return registers_stop();
     }
 
@@ -311,28 +312,84 @@ void pass(Passage& passage, const GemmCandidate& c, std::span<const int> parts,
     }
 }
 
-// Splitting K cannot pay where tiles fill several waves as it is, or K has fewer steps than parts.
-std::span<const int> parts_that_may_pay(const GemmHardware& hw, const TileFigures& tile, int ctas_per_sm) {
-    // With W full waves of tiles the last one costs at most 1 / W of the time: beyond four an exchange costs
-    // more.
-    constexpr int most_waves = 4;
-    std::size_t count = 1;
-    if (double(tile.grid.rows) * double(tile.grid.columns) < most_waves * hw.sms * ctas_per_sm)
-        while (count < searched_splits.size() && searched_splits[count] <= tile.k_blocks) ++count;
-    return std::span(searched_splits).first(count);
-}
+// What a request leaves free, dimension by dimension, but for the tiles.
+class Space {
+  public:
+    Space(const GemmHardware& hw, const GemmRequest& request)
+        : residencies(choices(request.ctas_per_sm, searched_ctas)),
+          counts(choices(request.consumer_warpgroups, searched_warpgroups)),
+          cooperative(request.schedule != Schedule::pingpong),
+          hw_(hw),
+          request_(request),
+          splits_(choices(request.split_k, searched_splits)) {
+        if (request.cluster_m || request.cluster_n)
+            clusters = {{request.cluster_m.value_or(1), request.cluster_n.value_or(1)}};
+        pingpongs_ = std::count_if(counts.begin(), counts.end(), [&](int count) { return pingpong(count); });
+        slots_.reserve(residencies.size() * splits_.size());
+        for (int ctas_per_sm : residencies)
+            for (int split_k : splits_) slots_.push_back(most_slots(split_k, ctas_per_sm));
+    }
 
-// The request's cluster, or those that are searched.
-std::vector<Cluster> clusters_of(const GemmRequest& request) {
-    if (request.cluster_m || request.cluster_n)
-        return {{request.cluster_m.value_or(1), request.cluster_n.value_or(1)}};
-    return {{1, 1}, {2, 1}, {1, 2}};
-}
+    std::vector<Cluster> clusters{{1, 1}, {2, 1}, {1, 2}};
+    std::span<const int> residencies, counts;  // CTAs an SM, warpgroups
+    bool cooperative;
+
+    // Two warpgroups take turns in pingpong, on K in one piece; a request for anything else is told so.
+    bool pingpong(int count) const {
+        return request_.schedule ? request_.schedule == Schedule::pingpong : count == 2;
+    }
+    bool pingpong_takes(int split_k) const { return split_k == request_.split_k.value_or(1); }
+
+    // Splitting K cannot pay where tiles fill several waves as it is, or K has fewer steps than parts.
+    std::span<const int> parts(const TileFigures& tile, int ctas_per_sm) const {
+        // With W full waves of tiles the last one costs at most 1 / W of the time: beyond four an exchange
+        // costs more.
+        constexpr int most_waves = 4;
+        std::size_t count = 1;
+        if (double(tile.grid.rows) * double(tile.grid.columns) < most_waves * hw_.sms * ctas_per_sm)
+            while (count < splits_.size() && splits_[count] <= tile.k_blocks) ++count;
+        return splits_.first(count);
+    }
+    // By parts of K: CTAs at once of whichever cluster has most.
+    std::span<const double> slots(std::size_t residency) const {
+        return std::span(slots_).subspan(residency * splits_.size(), splits_.size());
+    }
+
+    // Of one tile and residency and as many parts of K.
+    std::int64_t candidates(int split_k) const {
+        const std::int64_t schedules =
+            (cooperative ? std::int64_t(counts.size()) : 0) + (pingpong_takes(split_k) ? pingpongs_ : 0);
+        return schedules * std::int64_t(clusters.size());
+    }
+    std::int64_t candidates(const TileFigures& tile) const {
+        std::int64_t all = 0;
+        for (int ctas_per_sm : residencies)
+            for (int split_k : parts(tile, ctas_per_sm)) all += candidates(split_k);
+        return all;
+    }
+
+  private:
+    static constexpr int searched_warpgroups[] = {1, 2, 3}, searched_ctas[] = {1, 2};
+
+    double most_slots(int split_k, int ctas_per_sm) const {
+        double most = unknown_number;
+        for (const Cluster& c : clusters)
+            most = most_known(most, cta_slots(hw_, c.m * c.n * split_k, ctas_per_sm));
+        return most;
+    }
+
+    const GemmHardware& hw_;
+    const GemmRequest& request_;
+    std::span<const int> splits_;
+    std::int64_t pingpongs_ = 0;  // counts of warpgroups that it takes
+    std::vector<double> slots_;   // by residency and parts of K
+};
 
 // Whichever of `clusters` takes least, by resource.
 Footprint least_footprint(const TileFigures& figures, std::span<const Cluster> clusters) {
     Footprint least;
     least.tiles = figures.grid;
+    least.k_steps = figures.k_blocks;
     least.step = figures.step;
     least.step.l2 = clusters.front().l2_cycles;
     least.step.port = clusters.front().port_cycles;
@@ -384,8 +441,7 @@ Wall Sm90GemmFamily::examine(const GemmHardware& hw, const GemmProblem& problem,
 
 void Sm90GemmFamily::walk(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
                           GemmVisitor& visitor) const {
-    static constexpr int warpgroups[] = {1, 2, 3}, ctas[] = {1, 2};
-    std::vector<Cluster> clusters = clusters_of(request);
+    Space space(hw, request);
     GemmCandidate c{.deferred_store = request.deferred_store, .store_n = request.store_n.value_or(0)};
     GemmTile& t = c.tile;
     Residency other;
@@ -396,46 +452,39 @@ void Sm90GemmFamily::walk(const GemmHardware& hw, const GemmProblem& problem, co
         if (splits.empty()) return;
         c.schedule = schedule;
         t.split_k = splits.front();
-        t.cluster_m = clusters.front().m;
-        t.cluster_n = clusters.front().n;
+        t.cluster_m = space.clusters.front().m;
+        t.cluster_n = space.clusters.front().n;
         if (const Wall wall = instruction_wall(c))
-            return visitor.fall(wall, c, std::int64_t(splits.size() * clusters.size()));
+            return visitor.fall(wall, c, std::int64_t(splits.size() * space.clusters.size()));
         Passage passage(hw, problem, figures, residency_of(hw, c.warpgroups, t.ctas_per_sm, other), c);
-        pass(passage, c, splits, clusters, visitor);
+        pass(passage, c, splits, space.clusters, visitor);
     };
-    // Two warpgroups take turns in pingpong, on K in one piece; a request for anything else is told so.
-    const auto pingpong = [&](int count) {
-        return request.schedule ? request.schedule == Schedule::pingpong : count == 2;
-    };
-    const bool cooperative = request.schedule != Schedule::pingpong;
-    const auto counts = choices(request.consumer_warpgroups, warpgroups);
-    const auto pingpongs = std::count_if(counts.begin(), counts.end(), pingpong);
-    const int pingpong_parts = request.split_k.value_or(1);
     for (const TileFigures& figures : tiles_of(hw, problem, request)) {
-        for (Cluster& cluster : clusters) cluster.time(hw, problem, figures);
-        Footprint least = least_footprint(figures, clusters);
-        const double streamed = least_streamed(clusters);
-        for (int ctas_per_sm : choices(request.ctas_per_sm, ctas)) {
+        for (Cluster& cluster : space.clusters) cluster.time(hw, problem, figures);
+        Footprint least = least_footprint(figures, space.clusters);
+        if (visitor.beyond(figures.tile, least, space.candidates(figures))) continue;
+        const double streamed = least_streamed(space.clusters);
+        for (std::size_t residency = 0; residency < space.residencies.size(); ++residency) {
             t = figures.tile;
-            t.ctas_per_sm = ctas_per_sm;
-            const int stages = most_stages_of(t, request, rooftile::shared_limit(hw, ctas_per_sm));
+            t.ctas_per_sm = space.residencies[residency];
+            const int stages = most_stages_of(t, request, rooftile::shared_limit(hw, t.ctas_per_sm));
+            const auto slots = space.slots(residency);
+            const auto tried = space.parts(figures, t.ctas_per_sm);
             parts.clear();
-            for (int split_k : choices(request.split_k, parts_that_may_pay(hw, figures, ctas_per_sm))) {
-                t.split_k = split_k;
+            for (std::size_t i = 0; i < tried.size(); ++i) {
+                const int split_k = t.split_k = tried[i];
                 least.k_steps = ceil_div(figures.k_blocks, split_k);
                 least.exchange = exchange_cycles(hw, t);
                 least.streamed = streamed / streaming_rate(hw, figures.grid, split_k);
-                const std::int64_t schedules = (cooperative ? std::int64_t(counts.size()) : 0)
-                                               + (split_k == pingpong_parts ? pingpongs : 0);
-                if (!visitor.beyond(t, least, stages, schedules * std::int64_t(clusters.size())))
-                    parts.push_back(split_k);
+                least.slots = slots[i];
+                if (!visitor.beyond(t, least, stages, space.candidates(split_k))) parts.push_back(split_k);
             }
-            const auto whole =
-                std::span<const int>(parts).first(!parts.empty() && parts.front() == pingpong_parts ? 1 : 0);
-            for (int count : counts) {
+            const auto whole = std::span<const int>(parts).first(
+                !parts.empty() && space.pingpong_takes(parts.front()) ? 1 : 0);
+            for (int count : space.counts) {
                 c.warpgroups = count;
-                if (cooperative) visit(figures, Schedule::cooperative, parts);
-                if (pingpong(count)) visit(figures, Schedule::pingpong, whole);
+                if (space.cooperative) visit(figures, Schedule::cooperative, parts);
+                if (space.pingpong(count)) visit(figures, Schedule::pingpong, whole);
             }
         }
     }

@@ -315,6 +315,8 @@ TEST(PowerTangent, TouchesAndStaysAbove) {
 RC_GTEST_PROP(GemmTimeFloor, IsBelowEveryTime, ()) {
     GemmHardware hw = made_up_gpu();
     hw.sms = *rc::gen::inRange(1, 200);
+    hw.sms_per_gpc = *rc::gen::inRange(0, 20);
+    for (double& sms : hw.cluster_sms) sms = *rc::gen::inRange(0, int(hw.sms) + 1);
     const auto maybe = [](int most) {
         return *rc::gen::arbitrary<bool>() ? *rc::gen::inRange(1, most) : std::nan("");
     };
@@ -346,13 +348,18 @@ RC_GTEST_PROP(GemmTimeFloor, IsBelowEveryTime, ()) {
     const int stages = *rc::gen::inRange(2, 20);
     RC_PRE(w.slots > 0);  // else no cluster of that size fits
     const TileGrid tiles = cluster_grid(p, t.tile_m, t.tile_n, 1, 1);
-    const double floor = GemmTimeFloor(hw).seconds(
-        t, tiles, {k_steps(t, p), s, streamed_cycles(hw, t, p, tiles), exchange_cycles(hw, t)}, stages);
+    const double slots = *rc::gen::arbitrary<bool>() ? w.slots : unknown_number;
+    const TileWork work{k_steps(t, p), s, streamed_cycles(hw, t, p, tiles), exchange_cycles(hw, t), slots};
+    const double floor = GemmTimeFloor(hw).seconds(t, tiles, work, stages);
     RC_ASSERT(floor > 0);
+    const double of_any_residency = GemmTimeFloor(hw).seconds(tiles, ceil_div(p.k, t.tile_k), s);
+    RC_ASSERT(of_any_residency > 0);
     for (double dram : {p.compulsory_bytes().value, 2 * p.compulsory_bytes().value, std::nan("")})
         for (const Order order : {Order::row, Order::column, Order::hilbert}) {
             const StepCycles walked = step_cycles(hw, t, p, neighbours(cluster_grid(p, t), order, 1));
-            RC_ASSERT(floor <= gemm_time(hw, t, p, walked, w, dram, stages).least);
+            const double least = gemm_time(hw, t, p, walked, w, dram, stages).least;
+            RC_ASSERT(floor <= least);
+            RC_ASSERT(of_any_residency <= least);
         }
 }
 
