@@ -60,8 +60,6 @@ void add_fuse_flags(CLI::App& verb, FuseFlags& f, int default_top) {
     add(verb, fixed, "--home", f.home, "NAME",
         "Where a row waits between passes: registers, shared, ring or twice (read again)");
     add(verb, fixed, "--persistent", f.persistent, "on|off", "One wave of CTAs walks everything");
-    add(verb, fixed, "--matrix-moments", f.matrix_moments, "on|off",
-        "Mean and deviations by the matrix unit, where rows of 16 bits allow it; default: off");
     add(verb, "Output", "--top", f.top, "N", default_top == 8 ? "Plans to keep; default 8" : "Plans to keep");
 }
 
@@ -85,8 +83,6 @@ FuseRequest request_of(const FuseFlags& f, int default_top) {
     r.stages = number_if("--stages", f.stages, most_small);
     if (!f.home.empty()) r.home = FuseHome(one_of("--home", f.home, homes));
     if (!f.persistent.empty()) r.persistent = one_of("--persistent", f.persistent, switches) == 1;
-    if (!f.matrix_moments.empty())
-        r.matrix_moments = one_of("--matrix-moments", f.matrix_moments, switches) == 1;
     r.alignment = number_if("--alignment", f.alignment, most_small).value_or(r.alignment);
     r.top = number_if("--top", f.top, most_plans).value_or(default_top);
     return r;

@@ -21,14 +21,14 @@ struct JointBarriers<true> {
 /// `lanes` threads of a CTA of `threads` share a row, in `cluster` CTAs. More than a warp: the whole CTA.
 /// `beside`: a producer warp stands beside them, so they meet without it and CTAs by messages; between two
 /// across_cluster() stands a within_cta() of more than one warp. `far`: the CTAs of a row are no
-/// cluster of the hardware; they meet in device memory.
+/// cluster of the hardware; they meet in device memory, with a producer beside them or without.
 template <int lanes, int threads, int cluster = 1, bool beside = false, bool far = false>
 class Team {
     static_assert(lanes <= 32 ? 32 % lanes == 0 && cluster == 1 : lanes == threads);
     static constexpr int warps = lanes <= 32 ? 1 : lanes / 32;
     static_assert((warps & (warps - 1)) == 0 && (cluster & (cluster - 1)) == 0, "halves of halves");
     static constexpr bool near = cluster > 1 && !far;
-    static_assert(!far || (beside && warps > 1 && cluster > 1));
+    static_assert(!far || (warps > 1 && cluster > 1));
 
   public:
     static constexpr int words = 4;  ///< 32-bit words that meet at once

@@ -63,12 +63,16 @@ int grid_here(const Function& function, const FusePlan& plan, int device) {
             throw Error(ExitCode::gpu_failed,
                         fmt::format("no cluster of {} CTAs fits on GPU {}", c.cluster, device));
     }
-    return int(fuse_grid(plan, resident));
+    const std::int64_t grid = fuse_grid(plan, resident);
+    if (all_rows_at_once(c) && grid > resident)  // they would wait for one another for good
+        throw Error(ExitCode::gpu_failed,
+                    fmt::format("all rows at once are {} CTAs, but {} fit on the GPU", grid, resident));
+    return int(grid);
 }
 
-/// One CTA an SM less than planned; false where there is but one.
+/// One CTA an SM less than planned; false where there is but one, or where all must be resident.
 bool leave_more_registers(FuseConfig& config) {
-    if (config.ctas_per_sm <= 1) return false;
+    if (config.ctas_per_sm <= 1 || all_rows_at_once(config)) return false;
     --config.ctas_per_sm;
     return true;
 }

@@ -29,10 +29,18 @@ std::string RowsText::text() {
     rows_head();
     row(known);
     if (c_.persistent || ring()) line(-1, "}}");
-    if (meets_in_memory(c_)) line(-1, "team.part_for_good(size.rows);");
+    if (meets_in_memory(c_)) w_.line(1, "team.part_for_good(size.rows);");
     if (meets_late()) line(-1, "if (!met) team.wait();  // a cluster without a row");
     w_.closing();
     return w_.take();
+}
+
+/// Every thread has all its vectors: none lies behind the row's end.
+bool RowsText::whole() const {
+    const std::int64_t vectors = p_.columns / c_.width;
+    const std::int64_t at_once = std::int64_t(c_.threads_per_row) * c_.items;
+    if (ring() || this->at_once()) return vectors % (at_once * c_.cluster) == 0;
+    return p_.columns % c_.width == 0 && vectors == at_once * c_.cluster;
 }
 
 std::string RowsText::story() const {
@@ -47,6 +55,7 @@ std::string RowsText::story() const {
         : staged()                 ? "which waits in shared memory, brought by bulk copies"
         : ring() && !c_.persistent ? "whose chunks a producer warp brings into shared memory"
         : ring()                   ? "whose chunks a producer warp brings into a ring of slots, row after row"
+        : at_once()                ? "which is read again for every pass, all rows at once"
                                    : "which is read again for every pass";
     return fmt::format("{}, {}; a thread has {} vector{} of {} elements at once.", who, where, c_.items,
                        c_.items == 1 ? "" : "s", c_.width);
@@ -72,9 +81,10 @@ void RowsText::constants() {
     w_.line(1, "using RowTeam = Team<{}, {}{}{}>;", c_.threads_per_row,
             ring() ? c_.threads_per_row : c_.threads,
             c_.cluster > 1 || ring() ? fmt::format(", {}", c_.cluster) : "",
-            meets_in_memory(c_) ? ", true, true"
-            : ring()            ? ", true"
-                                : "");
+            at_once()             ? ", false, true"
+            : meets_in_memory(c_) ? ", true, true"
+            : ring()              ? ", true"
+                                  : "");
     w_.line(1, "constexpr int width = {};  // elements of a vector", c_.width);
     w_.line(1, "constexpr int items = {};  // vectors of a row that a thread takes at once", c_.items);
     w_.line(1, "constexpr unsigned step = {};  // threads of {}",
@@ -92,7 +102,8 @@ void RowsText::constants() {
     } else if (!twice()) {
         w_.line(1, "const unsigned first = team.lane();");
     }
-    if (c_.cluster > 1) w_.line(1, "team.arrive();");
+    if (at_once()) w_.line(1, "team.meet_in(size.workspace);");
+    else if (c_.cluster > 1) w_.line(1, "team.arrive();");
     if (meets_late()) w_.line(1, "bool met = false;  // the cluster's CTAs have all begun");
     w_.line(1, "");
 }

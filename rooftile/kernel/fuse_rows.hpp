@@ -5,6 +5,7 @@
 #include <functional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "rooftile/kernel/fuse_writer.hpp"
@@ -32,10 +33,13 @@ class RowsText {
     bool long_walk() const;
     bool twice() const { return c_.home == FuseHome::twice; }
     bool ring() const { return c_.home == FuseHome::ring; }
-    bool whole() const { return whole_turns(p_, c_); }
+    bool at_once() const { return all_rows_at_once(c_); }
+    bool whole() const;
     /// A cluster's CTAs see that all have begun when they first meet, not before.
     bool meets_late() const { return c_.cluster > 1 && c_.persistent && !ring(); }
-    int body() const { return (c_.persistent || ring() ? 2 : 1) + careful_; }
+    /// All that is reduced in a pass meets across the CTAs together.
+    bool meets_jointly() const { return c_.cluster > 1 && (ring() || at_once()); }
+    int body() const { return c_.persistent || ring() ? 2 : 1; }
     /// A line of the row's own block.
     template <class... Args>
     void line(int depth, fmt::format_string<Args...> text, Args&&... args) {
@@ -57,6 +61,7 @@ class RowsText {
     bool in_order() const;
     void declare_pack(int depth, int load);
     std::string place_in(const Access& access, const std::string& row, const std::string& place) const;
+    std::string_view load_function(const Access& access) const;
     void load_vector(int depth, int load, const std::string& place);
     void load_row();
     void load_held(bool full);
@@ -71,7 +76,6 @@ class RowsText {
     const std::string& output_name(int store) const;
 
     // fuse_rows_reduce.cpp: how a row's values meet.
-    bool by_matrix(int reduce) const { return moments_by_matrix(p_, c_, reduce); }
     bool in_two(int reduce) const;
     bool in_pairs(const Joint& joint) const;
     Joint first_of(int reduce) const;
@@ -80,8 +84,7 @@ class RowsText {
     void centre(const Joint& joint);
     void row_value(const Joint& joint);
     void joint_reduction(const std::vector<Joint>& joints, const std::set<int>& known, const Term& term_of);
-    void carefully(const Joint& joint, const std::set<int>& known);
-    void meet(const std::vector<Joint>& joints, const std::set<int>& known);
+    void meet(const std::vector<Joint>& joints);
 
     // fuse_rows_shared.cpp: rows in shared memory.
     void tensors_in_shared();
@@ -109,7 +112,6 @@ class RowsText {
     int walks_ = 0;           // over the row, in all
     int walked_ = 0;          // that are written
     bool storing_ = false;    // the walk that is written stores
-    bool careful_ = false;    // the text written is carefully()'s
     std::set<int> ahead_;     // loads whose next chunk has its registers already
 };
 

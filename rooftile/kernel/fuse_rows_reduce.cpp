@@ -1,8 +1,6 @@
 // How the values of a row meet.
 #include "rooftile/kernel/fuse_rows.hpp"
 
-#include <cassert>
-
 namespace rooftile {
 namespace {
 
@@ -19,8 +17,7 @@ int words_of(const std::string& accumulator) {
 /// before exponentials, the mean before deviations. Chunks of a ring are reduced while later ones arrive.
 bool RowsText::in_two(int r) const {
     const Reduction kind = w_.value(r).reduction;
-    return !twice() && !ring() && !by_matrix(r)
-           && (kind == Reduction::exponentials || kind == Reduction::moments);
+    return !twice() && !ring() && (kind == Reduction::exponentials || kind == Reduction::moments);
 }
 
 RowsText::Joint RowsText::first_of(int r) const {
@@ -60,7 +57,7 @@ void RowsText::reduction_pass(int pass, const std::vector<int>& reduces, const s
         });
         for (const Joint& joint : second) row_value(joint);
     }
-    if (c_.cluster == 1 || ring()) return;
+    if (c_.cluster == 1 || meets_jointly()) return;
     if (meets_late()) {
         line(0, "if (!met) team.wait();");
         line(0, "met = true;");
@@ -97,81 +94,55 @@ void RowsText::joint_reduction(const std::vector<Joint>& joints, const std::set<
     // An outlier first costs as many times fp32's last digit as a thread has elements.
     constexpr std::int64_t most_running = 256;
     const bool few = p_.columns <= most_running * c_.threads_per_row * c_.cluster;
-    const auto matrix = [&](const Joint& joint) {
-        return joint.accumulator == "Moments" && by_matrix(joint.reduce);
-    };
-    const auto running = [&](const Joint& joint) {
-        return joint.accumulator == "Moments" && (few || matrix(joint));
-    };
-    const auto packed = [&](const Joint& joint) { return in_pairs(joint) || matrix(joint); };
+    const auto running = [few](const Joint& joint) { return few && joint.accumulator == "Moments"; };
     const auto walker = [&](const Joint& joint) { return joint.name + (running(joint) ? "_run" : ""); };
     for (const Joint& joint : joints) {
-        const int operand = w_.value(joint.reduce).operands[0];
-        if (matrix(joint)) line(0, "MatrixMoments<{}> {};", w_.type_of_load(operand), walker(joint));
-        else line(0, "{}{} {};", running(joint) ? "Running" : "", joint.accumulator, walker(joint));
-        all.push_back(operand);
-        if (!packed(joint)) targets.push_back(operand);
+        line(0, "{}{} {};", running(joint) ? "Running" : "", joint.accumulator, walker(joint));
+        all.push_back(w_.value(joint.reduce).operands[0]);
+        if (!in_pairs(joint)) targets.push_back(all.back());
     }
     walk(all, known, [&](int depth, const std::vector<int>& loads) {
         keeps(depth, targets, known);
         for (const Joint& joint : joints)
-            if (!packed(joint)) w_.line(depth, "float {}_terms[width];", joint.name);
+            if (!in_pairs(joint)) w_.line(depth, "float {}_terms[width];", joint.name);
         if (!targets.empty()) {
             w_.unroll();
             w_.line(depth, "for (int k = 0; k < width; ++k) {{");
             const std::vector<std::string> terms = element(depth + 1, targets, loads, known);
             size_t next = 0;
             for (const Joint& joint : joints)
-                if (!packed(joint))
+                if (!in_pairs(joint))
                     w_.line(depth + 1, "{}_terms[k] = {};", joint.name, term_of(joint, terms[next++]));
             w_.line(depth, "}}");
         }
         for (const Joint& joint : joints) {
             const int operand = w_.value(joint.reduce).operands[0];
-            if (packed(joint))
-                w_.line(depth, "{}.add({}_pack{});", walker(joint), w_.values.base(operand),
+            if (in_pairs(joint))
+                w_.line(depth, "{}.add({}_pack{});", joint.name, w_.values.base(operand),
                         in_array(operand) ? "[i]" : "");
             else w_.line(depth, "{}.add({}_terms, at * width);", walker(joint), joint.name);
         }
     });
     for (const Joint& joint : joints)
         if (running(joint)) line(0, "Moments {} = {}.moments();", joint.name, walker(joint));
-    meet(joints, known);
-}
-
-/// Where the matrix unit's squares cancel: squared deviations from the mean, in one more walk.
-void RowsText::carefully(const Joint& joint, const std::set<int>& known) {
-    assert(walks_ > 1);  // else a ring's slots are given back before this walk
-    const std::string base = w_.values.base(joint.reduce);
-    line(0, "if (cancelled({})) {{", joint.name);
-    careful_ = true;
-    joint_reduction({second_of(joint.reduce)}, known, [&](const Joint&, const std::string& term) {
-        return fmt::format("{} - {}.mean", term, joint.name);
-    });
-    line(0, "{}.deviations = {}_apart.total;", joint.name, base);
-    careful_ = false;
-    line(0, "}}");
+    meet(joints);
 }
 
 /// As many accumulators at once as fit into the team's exchange.
-void RowsText::meet(const std::vector<Joint>& joints, const std::set<int>& known) {
+void RowsText::meet(const std::vector<Joint>& joints) {
     constexpr int most_words = 4;
     std::string names;
-    std::vector<Joint> by_matrix_unit;
     int words = 0;
     const auto together = [&] {
         line(0, "team.within_cta({});", names);
-        for (const Joint& joint : by_matrix_unit) carefully(joint, known);
-        if (ring() && c_.cluster > 1 && !careful_) line(0, "team.across_cluster({});", names);
+        if (meets_jointly()) line(0, "team.across_cluster({});", names);
         names.clear();
-        by_matrix_unit.clear();
         words = 0;
     };
     for (const Joint& joint : joints) {
         const int mine = words_of(joint.accumulator);
         if (words + mine > most_words) together();
         names += (names.empty() ? "" : ", ") + joint.name;
-        if (joint.accumulator == "Moments" && by_matrix(joint.reduce)) by_matrix_unit.push_back(joint);
         words += mine;
     }
     together();

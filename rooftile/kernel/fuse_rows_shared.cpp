@@ -204,7 +204,7 @@ void RowsText::take_next(const std::vector<int>& loads, bool over_rows) {
 
 /// Over the row's chunks: the first walk waits for each, the last one gives its slot back.
 void RowsText::walk_ring(const std::vector<int>& loads, const Body& body_text) {
-    const bool first = walked_ == 1 && !careful_, last = walked_ == walks_ && !careful_;
+    const bool first = walked_ == 1, last = walked_ == walks_;
     const std::string cursor = last ? "slots" : "here";
     std::vector<int> from_slots, from_kept, ahead, ahead_in_row;
     for (int i : loads) {

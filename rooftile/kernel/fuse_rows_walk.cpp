@@ -48,15 +48,18 @@ std::string RowsText::place_in(const Access& access, const std::string& row, con
     return fmt::format("static_cast<{}>({}) * vectors + {}", w_.index, w_.row_text(access, row), place);
 }
 
+/// Where all rows wait in L2, an SM's own part of them nearly fits into L1: nothing else goes there.
+std::string_view RowsText::load_function(const Access& access) const {
+    if (at_once()) return !access.full() ? "load" : storing_ ? "load_streamed" : "load_cached";
+    if (!access.full()) return "load_again";
+    return in_order() ? "load_in_order" : long_walk() ? "load_cached" : "load";
+}
+
 void RowsText::load_vector(int depth, int i, const std::string& place) {
     const Access& access = w_.value(i).access;
     const std::string from = access.plain_rows() ? "start + " + place : place_in(access, "row", place);
-    w_.line(depth, "{}({}_pack{}, t.{}, {});",
-            !access.full() ? "load_again"
-            : in_order()   ? "load_in_order"
-            : long_walk()  ? "load_cached"
-                           : "load",
-            w_.values.base(i), in_array(i) ? "[i]" : "", w_.values.input(i), from);
+    w_.line(depth, "{}({}_pack{}, t.{}, {});", load_function(access), w_.values.base(i),
+            in_array(i) ? "[i]" : "", w_.values.input(i), from);
 }
 
 /// The head of a loop over a thread's vectors: where vector i lies.
@@ -68,7 +71,7 @@ void RowsText::vectors_head(int depth) {
     line(depth + 1, "const unsigned at = {};", again ? "min(first + i * step, end - 1)" : "first + i * step");
     if (again) return;
     if (ring() && !whole()) line(depth + 1, "if (at >= end) break;");
-    else if (twice() || !whole()) line(depth + 1, "if (at >= vectors) break;");
+    else if ((twice() && !at_once()) || !whole()) line(depth + 1, "if (at >= vectors) break;");
 }
 
 /// What the passes wait for first, then what rows share.
@@ -97,7 +100,7 @@ void RowsText::load_held(bool full) {
 /// The loop over a thread's vectors with what every pass needs; `body_text` fills in the rest.
 void RowsText::walk(const std::vector<int>& targets, const std::set<int>& known, const Body& body_text) {
     const std::vector<int> loads = loads_of(targets, known);
-    if (!careful_) ++walked_;
+    ++walked_;
     if (ring()) walk_ring(loads, body_text);
     else if (twice()) walk_again(loads, body_text);
     else walk_held(loads, body_text);
@@ -123,8 +126,14 @@ void RowsText::walk_held(const std::vector<int>& loads, const Body& body_text) {
     line(0, "}}");
 }
 
+/// Where all rows lie in L2 at once, each walk begins with what the one before it read last: that L2 surely holds.
 void RowsText::walk_again(const std::vector<int>& loads, const Body& body_text) {
-    line(0, "for (unsigned first = team.lane(); first < vectors; first += step * items) {{");
+    if (at_once() && walked_ % 2 == 0) {
+        line(0, "for (unsigned turn = (vectors + step * items - 1) / (step * items); turn-- > 0;) {{");
+        line(1, "const unsigned first = turn * (step * items) + team.lane();");
+    } else {
+        line(0, "for (unsigned first = team.lane(); first < vectors; first += step * items) {{");
+    }
     for (int i : loads) declare_pack(body() + 1, i);
     vectors_head(1);
     for (int i : loads) load_vector(body() + 2, i, "at");
@@ -190,8 +199,9 @@ void RowsText::result(const std::set<int>& known) {
             w_.line(depth + 1, "{}_values[k] = {};", output_name(stores[s]), results[s]);
         w_.line(depth, "}}");
         for (int s : stores)
-            w_.line(depth, "store(t.{}, start + at, packed<{}>({}_values));", w_.values.output(s),
-                    w_.type_of_store(s), output_name(s));
+            w_.line(depth, "{}(t.{}, start + at, packed<{}>({}_values));",
+                    at_once() ? "store_streamed" : "store", w_.values.output(s), w_.type_of_store(s),
+                    output_name(s));
     });
 }
 

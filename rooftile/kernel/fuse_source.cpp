@@ -80,10 +80,10 @@ void FuseWriter::preamble(std::string_view story) {
     if (drops) headers.push_back("dropout.cuh");
     headers.push_back("math.cuh");
     headers.push_back("pack.cuh");
-    if (any_moments_by_matrix(program, config)) headers.push_back("matrix_moments.cuh");
     if (program.form != FuseForm::pointwise) headers.push_back("reduce.cuh");
     if (config.home == FuseHome::ring) headers.push_back("ring.cuh");
     if (config.home == FuseHome::shared) headers.push_back("staged.cuh");
+    if (all_rows_at_once(config)) headers.push_back("streamed.cuh");
     if (program.form == FuseForm::row) headers.push_back("team.cuh");
     if (program.form == FuseForm::whole) headers.push_back("whole.cuh");
     for (std::string_view header : headers) line(0, "#include \"kernels/fuse/{}\"", header);

@@ -63,7 +63,9 @@ FuseHardware fuse_hardware(const Machine& m, std::vector<std::string>& unknown) 
     hw.write_bandwidth = rate({"dram.sustained_write", "dram.bandwidth"});
     hw.copy_bandwidth = rate({"dram.sustained_copy", "dram.sustained_read", "dram.bandwidth"});
     hw.l2_bandwidth = rate({"l2.bandwidth"});
-    hw.l2_bytes = bytes("l2.size") / m.count("l2.partitions").value_or(1);
+    hw.l2_port = value_of(bytes_per_cycle_per_sm(m, "l2.port", clock)).value_or(unknown_number);
+    hw.l2_all_bytes = bytes("l2.size");
+    hw.l2_bytes = hw.l2_all_bytes / m.count("l2.partitions").value_or(1);
     hw.dram_latency = cycles({"dram.latency"});
     hw.l2_latency = cycles({"l2.latency"});
     hw.loaded_latency = cycles({"tma.latency_loaded", "dram.latency"}, &hw.loaded_latency_key);

@@ -16,6 +16,8 @@ struct FuseHardware {
         copy_bandwidth;     ///< B/s of DRAM; of a copy: read and written together
     double l2_bandwidth;    ///< B/s
     double l2_bytes;        ///< that a streamed tensor may fill and be found in
+    double l2_port;         ///< B/clk into one SM
+    double l2_all_bytes;    ///< of lines that one SM each reads: in all halves
     double dram_latency;    ///< cycles, unloaded
     double l2_latency;      ///< cycles
     double loaded_latency;  ///< cycles with the pipe full; the unloaded one where unknown

@@ -47,6 +47,7 @@ struct FuseFlow {
     double round_cycles = 0;       ///< from a CTA's loads to its end
     double waves = 0;
     double dram_bytes = 0;
+    double held = 0;  ///< in L2 from one walk to the next, a share; of rows that are all under way at once
     FuseTime time{};
 };
 /// Pieces a cycle of `customers` CTAs of an SM, each of which waits for `waiting` cycles and then stands in two

@@ -18,9 +18,6 @@ constexpr double meeting_issue = 15, several_issue = 29, meeting_levels = 2;
 // H200, as all of these: rows in 4 chunks against 2, in 8 against 4, in
 // bench/results/history/2026-11-22-h200-rings.csv and -memory-refit.csv.
 constexpr double chunk_cycles = 65;
-// Between their barriers warps fill so much of the issue slots and of the special function units: layernorm
-// with gelu and dropout, 2048 x 65536 in clusters of 4 and 8, whose difference is half a row's instructions.
-constexpr double issue_share = 0.69, mufu_share = 0.76;
 // What one warp alone takes longer than that, as a share; of several warps, as much less.
 constexpr double alone_share = 0.5;
 // A meeting of CTAs through L2: one tells, all look again and again, and the last of so many is awaited: L2

@@ -37,6 +37,7 @@ class Story {
         else if (shared_ > 0) shared();
         residency();
         if (c_.home == FuseHome::ring) ring_grid();
+        else if (all_rows_at_once(c_)) at_once_grid();
         else grid();
         issue();
         time();
@@ -87,6 +88,11 @@ class Story {
         else if (c_.home == FuseHome::shared)
             where =
                 fmt::format("shared memory, {:.0f} B of a CTA, brought by one bulk copy a tensor", shared_);
+        else if (all_rows_at_once(c_))
+            where =
+                "L2: all rows are under way at once, so that memory rests for one meeting and not for one a "
+                "round; "
+                "each walk begins where the one before it ended";
         else
             where =
                 "read again for every pass: no thread can hold its part, or holding it leaves too few loads "
@@ -218,6 +224,19 @@ class Story {
                c_.ctas_per_sm, "CTAs",
                fmt::format("{} of {} threads; the compiler likely leaves room for {:.3g}", c_.ctas_per_sm,
                            c_.threads, std::max(f_.resident, double(c_.ctas_per_sm))));
+    }
+
+    /// Why all rows can be under way at once.
+    void at_once_grid() {
+        d_.add("held_in_l2", "l2.size / what every pass reads of all rows, at most 1",
+               {d_.fact("l2.size"), given("rows", double(p_.rows), "", "problem"),
+                given("columns", double(p_.columns), "", "problem"),
+                given("element_bytes", slot_bytes(p_), "B", "problem")},
+               f_.held, "", "each line is read by one SM, so both halves of L2 count; stores give way first");
+        d_.add("grid", "rows x CTAs a row, no more than SMs x CTAs an SM",
+               {given("rows", double(p_.rows), "", "problem"), given("cluster", c_.cluster, "", "this plan"),
+                d_.fact("sm.count"), given("ctas_per_sm", c_.ctas_per_sm, "", "this plan")},
+               double(c_.grid), "CTAs", "all resident: they wait for one another in device memory");
     }
 
     void grid() {

@@ -88,15 +88,6 @@ FusePlan plan_of(const Machine& machine, const FuseHardware& hw, const FuseProbl
     return plan;
 }
 
-/// The launch with moments by the matrix unit where it can have them: for results of 16 bits, against which what its
-/// sums cut off does not count.
-FuseCandidate with_matrix_moments(FuseCandidate candidate, const FuseProblem& graph, const Program& program) {
-    FuseConfig& c = candidate.config;
-    c.matrix_moments = true;  // what is asked of next
-    c.matrix_moments = precision_of(graph) != Element::fp32 && any_moments_by_matrix(program, c);
-    return candidate;
-}
-
 }  // namespace
 
 std::string_view name_of(FuseHome home) {
@@ -154,11 +145,8 @@ std::variant<FusePlans, FuseInfeasible> derive(const Machine& machine, const Fus
         return infeasible(Reason::instruction, "no launch is as asked for; " + open);
     }
     int rank = 0;
-    for (const FuseCandidate& kept : search.kept) {
-        const FuseCandidate candidate =
-            request.matrix_moments ? with_matrix_moments(kept, graph, program) : kept;
+    for (const FuseCandidate& candidate : search.kept)
         plans.plans.push_back(plan_of(machine, hw, graph, program, candidate, ops, unfused.seconds, ++rank));
-    }
     const FuseCandidate& best = search.kept.front();
     plans.fused =
         totals_of(double(fused_bytes(graph).sum()), best.flow.dram_bytes, best.flow.time.seconds, 1);

@@ -35,11 +35,10 @@ struct FuseConfig {
     int cluster = 1;          ///< CTAs that share a row
     int stages = 1;           ///< slots of a ring; items vectors of each thread lie in one
     int ctas_per_sm = 1;
-    bool persistent = false;      ///< one wave of CTAs walks everything
-    bool early_weights = false;   ///< what all rows share is loaded before a reduction; in a ring once
-    bool grid_meeting = false;    ///< the CTAs of a row are no hardware cluster: they meet in device memory
-    bool matrix_moments = false;  ///< mean and deviations of 16-bit elements are added up by the matrix unit
-    std::int64_t grid = 0;        ///< CTAs
+    bool persistent = false;     ///< one wave of CTAs walks everything
+    bool early_weights = false;  ///< what all rows share is loaded before a reduction; in a ring once
+    bool grid_meeting = false;   ///< the CTAs of a row are no hardware cluster: they meet in device memory
+    std::int64_t grid = 0;       ///< CTAs
 
     int rows_per_cta() const { return threads_per_row > 0 ? threads / threads_per_row : 0; }
     friend bool operator==(const FuseConfig&, const FuseConfig&) = default;
@@ -114,8 +113,7 @@ struct FuseRequest {
     std::optional<int> width{}, items{}, threads{}, threads_per_row{}, cluster{}, stages{}, ctas_per_sm{};
     std::optional<FuseHome> home{};
     std::optional<bool> persistent{}, grid_meeting{};
-    bool matrix_moments = false;  ///< wherever a launch and its results allow it
-    int alignment = 256;          ///< bytes that every tensor's address is a multiple of
+    int alignment = 256;  ///< bytes that every tensor's address is a multiple of
     int top = 8;
 };
 

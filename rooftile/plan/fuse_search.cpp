@@ -9,6 +9,7 @@
 #include "rooftile/error.hpp"
 #include "rooftile/model/arithmetic.hpp"
 #include "rooftile/plan/fuse_registers.hpp"
+#include "rooftile/plan/fuse_search_at_once.hpp"
 #include "rooftile/plan/fuse_search_rings.hpp"
 #include "rooftile/plan/fuse_staging.hpp"
 
@@ -122,9 +123,11 @@ class Search {
                 }
             }
         }
-        if (request_.home.value_or(FuseHome::ring) == FuseHome::ring)
-            search_rings({machine_, hw_, p_, request_, work_, bytes_, width_}, out_);
+        if (request_.home.value_or(FuseHome::ring) == FuseHome::ring) search_rings(context(), out_);
+        if (request_.home.value_or(FuseHome::twice) == FuseHome::twice) search_at_once(context(), out_);
     }
+
+    FuseSearchContext context() const { return {machine_, hw_, p_, request_, work_, bytes_, width_}; }
 
     void row_home(FuseHome home, int lanes, int cluster, std::int64_t vectors) {
         constexpr int warp = 32, small_cta = 128, most_held = 8, most_staged = 16, least_lanes = 8;

@@ -64,6 +64,8 @@ StagedRows staged_rows(const Program& program, const FuseConfig& c) {
 
 bool meets_in_memory(const FuseConfig& c) { return c.grid_meeting && c.cluster > 1; }
 
+bool all_rows_at_once(const FuseConfig& c) { return meets_in_memory(c) && c.home == FuseHome::twice; }
+
 std::string_view meeting_of(const FuseConfig& c) {
     if (meets_in_memory(c)) return "grid";
     return c.cluster > 1 ? "cluster" : "cta";
@@ -103,32 +105,6 @@ bool kept_by_bulk(const Program& program, const FuseConfig& c) {
     for (const ProgramValue& v : program.values)
         if (kept_in_ring(v, c) && !vectors_by_bulk(v, c.width)) return false;
     return true;
-}
-
-bool whole_turns(const Program& p, const FuseConfig& c) {
-    const std::int64_t vectors = p.columns / c.width;
-    const std::int64_t at_once = std::int64_t(c.threads_per_row) * c.items * c.cluster;
-    if (c.home == FuseHome::ring) return vectors % at_once == 0;
-    return p.columns % c.width == 0 && vectors == at_once;
-}
-
-bool moments_by_matrix(const Program& p, const FuseConfig& c, int reduce) {
-    constexpr int warp = 32, lane_elements = 4;  // of one instruction
-    const ProgramValue& r = p.values[size_t(reduce)];
-    if (!c.matrix_moments || r.kind != ValueKind::reduce || r.reduction != Reduction::moments) return false;
-    // With more elements a thread the walk that takes cancelled rows again spilled.
-    constexpr int most_elements = 32;
-    if (c.home != FuseHome::ring && c.items * c.width > most_elements) return false;
-    const ProgramValue& x = p.values[size_t(r.operands[0])];
-    return x.kind == ValueKind::load && x.access.full() && bytes_of(x.element) == 2
-           && c.width % lane_elements == 0 && c.threads_per_row % warp == 0 && c.home != FuseHome::twice
-           && whole_turns(p, c);
-}
-
-bool any_moments_by_matrix(const Program& p, const FuseConfig& c) {
-    for (size_t i = 0; i < p.values.size(); ++i)
-        if (moments_by_matrix(p, c, int(i))) return true;
-    return false;
 }
 
 std::int64_t ring_part(const Program& program, const FuseConfig& c) {

@@ -45,20 +45,15 @@ bool slots_by_bulk(const Program& program, int width);
 /// "cta", "cluster" or "grid": where the values of a row meet; a grid's in device memory, with a workspace.
 std::string_view meeting_of(const FuseConfig& config);
 bool meets_in_memory(const FuseConfig& config);
+/// Whether each row has CTAs of its own, all of which are resident together and meet in device memory: every row
+/// waits in L2 for its next pass.
+bool all_rows_at_once(const FuseConfig& config);
 
 /// Whether a ring's CTAs keep a load in shared memory: a whole row that all rows share, if the plan says so.
 bool kept_in_ring(const ProgramValue& load, const FuseConfig& config);
 
 /// Whether bulk copies can bring what a ring keeps: each CTA's part begins at a multiple of 16 bytes.
 bool kept_by_bulk(const Program& program, const FuseConfig& config);
-
-/// Whether every thread has all its vectors of a row, or of each of a ring's chunks: none lies behind its end.
-bool whole_turns(const Program& program, const FuseConfig& config);
-/// Whether the matrix unit adds up moments, at `reduce` in Program::values: the plan says so, they are of a 16-bit
-/// tensor's own values, and whole warps read them, none of whose lanes lacks a vector or has very many.
-bool moments_by_matrix(const Program& program, const FuseConfig& config, int reduce);
-/// Of any of the program's.
-bool any_moments_by_matrix(const Program& program, const FuseConfig& config);
 
 /// Vectors of a row that each CTA of a cluster takes into its ring, and of its chunks how many they are.
 std::int64_t ring_part(const Program& program, const FuseConfig& config);

@@ -103,7 +103,6 @@ Json config_json(const FusePlan& plan) {
             {"ctas_per_sm", c.ctas_per_sm},
             {"persistent", c.persistent},
             {"early_weights", c.early_weights},
-            {"matrix_moments", c.matrix_moments},
             {"meeting", meeting_of(c)},
             {"grid", c.grid > 0 ? Json(c.grid) : Json(nullptr)}};
 }

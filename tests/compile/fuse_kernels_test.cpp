@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <ctime>
 #include <map>
 #include <mutex>
 #include <regex>
@@ -17,6 +16,7 @@
 #include "rooftile/plan/fuse_staging.hpp"
 #include "rooftile/problem/expression.hpp"
 #include "rooftile/problem/tensor_value.hpp"
+#include "tests/compile/compile_time.hpp"
 #include "tests/random_expression.hpp"
 
 namespace rooftile {
@@ -83,9 +83,6 @@ std::int64_t dynamic_shared_of(const std::string& text) {
     return end;
 }
 
-/// Seconds of this process's own: others may work on this machine.
-double cpu_seconds() { return double(std::clock()) / CLOCKS_PER_SEC; }
-
 class FuseCompiles : public testing::TestWithParam<const char*> {};
 
 TEST_P(FuseCompiles, CleanAndFastWithinPlannedRegisters) {
@@ -95,13 +92,7 @@ TEST_P(FuseCompiles, CleanAndFastWithinPlannedRegisters) {
             ASSERT_TRUE(plan.buildable) << plan.why_not;
             const std::string what = fmt::format("{} plan {}", c.text, plan.rank);
             Compiled compiled;
-            double fastest = 1e9;
-            for (int i = 0; i < 3 && fastest > 0.3; ++i) {
-                const double start = cpu_seconds();
-                compiled = compile_source(fuse_source(plan));
-                fastest = std::min(fastest, cpu_seconds() - start);
-            }
-            EXPECT_LE(fastest, 0.3) << what;
+            EXPECT_LE(seconds_at_rest(fuse_source(plan), 0.3, compiled), 0.3) << what;
             EXPECT_EQ(unclean(compiled).value_or(""), "") << what << '\n' << compiled.log;
             const double per_cta = double(compiled.entries[0].registers) * plan.config.threads;
             EXPECT_LE(per_cta * plan.config.ctas_per_sm, 65536) << what;
@@ -190,40 +181,6 @@ TEST(FuseCode, NoCandidateSpills) {
             }
         }
     EXPECT_GE(compiled, 60);
-}
-
-/// Sums of whole warps by the matrix unit, wherever a plan can have them: no spills, and scalar sums only behind
-/// the branch that takes cancelled ones again.
-TEST(FuseCode, MomentsByTheMatrixUnitCompileClean) {
-    const std::vector<std::pair<const char*, int>> expressions = {
-        {"y = layernorm(x)", 0}, {"y = gelu(dropout(layernorm(x, g, b) + r, 0.1, 7))", 1}};
-    int compiled = 0;
-    for (const auto& [text, more] : expressions)
-        for (int columns : {1024, 4096, 16384, 65536, 262144})
-            for (FuseHome home : homes) {
-                const std::string row = std::to_string(columns), shape = "140," + row;
-                std::vector<std::string> tensors = {"x:bf16[" + shape + "]"};
-                if (more)
-                    for (const char* t : {"g:bf16[", "b:bf16["}) tensors.push_back(t + row + "]");
-                if (more) tensors.push_back("r:bf16[" + shape + "]");
-                const auto outcome =
-                    derive(machine_by_id("h200-sxm"), made(text, tensors), {.home = home, .top = 3});
-                const auto* plans = std::get_if<FusePlans>(&outcome);
-                if (!plans) continue;
-                for (FusePlan plan : plans->plans) {
-                    plan.config.matrix_moments = true;
-                    if (!any_moments_by_matrix(plan.program, plan.config)) continue;
-                    const std::string what =
-                        fmt::format("{} of {} {} plan {}", text, shape, name_of(home), plan.rank);
-                    const Source source = fuse_source(plan);
-                    const std::string ptx = compile_to_ptx(source);
-                    EXPECT_NE(ptx.find("mma.sync.aligned.m16n8k16"), std::string::npos) << what;
-                    EXPECT_LT(ptx.find("mma.sync"), ptx.find("sub.f32")) << what;
-                    EXPECT_EQ(unclean(compile_source(source)).value_or(""), "") << what;
-                    ++compiled;
-                }
-            }
-    EXPECT_GE(compiled, 20);
 }
 
 /// Rows through a ring, of whole chunks and of others.

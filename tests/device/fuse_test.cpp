@@ -9,6 +9,7 @@
 #include <cmath>
 #include <functional>
 #include <iostream>
+#include <optional>
 
 #include "rooftile/kernel/fuse_kernel.hpp"
 #include "rooftile/machine/live.hpp"
@@ -129,7 +130,7 @@ class FuseTest : public DeviceTest {
         int found = 0;
         for (const FusePlan& plan : plans->plans) {
             const FuseConfig& c = plan.config;
-            if (c.home == FuseHome::ring)
+            if (c.home == FuseHome::ring || all_rows_at_once(c))
                 std::cerr << fmt::format(
                     "  {} of {}: {} CTAs a row meet in a {}, {} x {} vectors, {} slots{}\n", text, tensors[0],
                     c.cluster, meeting_of(c), c.threads_per_row, c.items, c.stages,
@@ -159,6 +160,13 @@ class FuseTest : public DeviceTest {
                                 {.cluster = cluster, .home = FuseHome::ring, .grid_meeting = true},
                                 meets_in_memory),
                           1);
+    }
+
+    /// The first `most` launches in which all rows are under way at once; how many there were.
+    int check_at_once(const std::string& text, const std::vector<std::string>& tensors, int most,
+                      int times = 1, std::optional<int> cluster = {}) {
+        return check(text, tensors, most, {.cluster = cluster, .home = FuseHome::twice, .grid_meeting = true},
+                     all_rows_at_once, times);
     }
 };
 
@@ -325,6 +333,57 @@ TEST_F(FuseTest, MeetingsInDeviceMemoryWithLateTensors) {
                   1);
 }
 
+// Rows that are all under way at once: parts and turns that end short, vectors of one element, one to three walks of
+// each kind of accumulator, several times, since what one launch leaves in the workspace the next one finds.
+TEST_F(FuseTest, RowsAtOnceOfEveryAccumulator) {
+    for (const char* x : {"x:bf16[16,262144]", "x:bf16[5,524296]", "x:fp16[33,131080]", "x:fp32[3,100001]"})
+        for (const char* f : {"softmax(x)", "log_softmax(x)", "layernorm(x)", "rmsnorm(x)", "x - mean(x)",
+                              "softmax(layernorm(x) * 2)", "where(x > max(x) - 1, x, 0.0)"})
+            EXPECT_EQ(check_at_once(std::string("y = ") + f, {x}, 1, 3), 1) << f << " of " << x;
+}
+TEST_F(FuseTest, RowsAtOnceWithSeveralResults) {
+    EXPECT_GE(check_at_once("y = softmax(x); a = argmax(x); l = logsumexp(x); m = mean(x)",
+                            {"x:bf16[7,200008]"}, 4),
+              1);
+    EXPECT_GE(check_at_once("h = x + r; y = rmsnorm(h, g); s = sum(h)",
+                            {"x:bf16[9,131072]", "r:bf16[9,131072]", "g:fp32[131072]"}, 4),
+              1);
+}
+TEST_F(FuseTest, RowsAtOnceWithWeightsAndLateTensors) {
+    for (const char* shape : {"16,262144", "9,131080", "2,1000008"}) {
+        const std::string row = std::string(shape).substr(std::string(shape).find(',') + 1);
+        EXPECT_GE(check_at_once("y = gelu(dropout(layernorm(x, g, b) + r, 0.1, 7, 3))",
+                                {fmt::format("x:bf16[{}]", shape), fmt::format("r:bf16[{}]", shape),
+                                 fmt::format("g:bf16[{}]", row), fmt::format("b:fp32[{}]", row)},
+                                3),
+                  3)
+            << shape;
+    }
+    check_at_once(
+        "y = where(m, x - mean(x), r) * s + z",
+        {"x:bf16[5,131072]", "m:bool[5,131072]", "r:fp32[5,131072]", "s:fp32[]", "z:fp16[5,131072]"}, 3);
+    check_at_once("y = softmax(x) + z", {"x:bf16[3,4,65536]", "z:bf16[3,1,65536]"}, 3);
+}
+TEST_F(FuseTest, RowsAtOnceOfEveryTeam) {
+    for (int cluster : {2, 4, 8, 16, 32, 64})
+        EXPECT_EQ(check_at_once("y = layernorm(x, g, b)",
+                                {"x:bf16[6,262152]", "g:bf16[262152]", "b:bf16[262152]"}, 1, 1, cluster),
+                  1)
+            << cluster;
+    check_at_once("y = softmax(x)", {"x:bf16[16,262144]"}, 64);
+}
+// More CTAs than fit do not begin.
+TEST_F(FuseTest, RowsAtOnceAreRefusedWhereTheyDoNotFit) {
+    const FuseProblem p = made("y = softmax(x)", {"x:bf16[4096,65536]"});
+    const auto outcome = derive(machine(), p, {.threads_per_row = 512, .home = FuseHome::twice, .top = 1});
+    FusePlan plan = std::get<FusePlans>(outcome).plans[0];
+    plan.config.grid_meeting = true;
+    plan.config.cluster = 2;
+    ASSERT_TRUE(all_rows_at_once(plan.config));
+    const FuseKernel kernel = compile(plan);
+    EXPECT_THROW(kernel.load(), Error);
+}
+
 TEST_F(FuseTest, WholeReductions) {
     for (const char* shape : {"1", "7", "1000,1001", "3,5,7", "4096,4096"}) {
         check("s = sum_all(x)", {fmt::format("x:bf16[{}]", shape)}, 2);
@@ -388,74 +447,6 @@ TEST_F(FuseTest, RowsOfLargeMean) {
     for (int i = 0; i < 4 * 8192; ++i) x.push_back(double(float(1e4 + std::sin(i * 0.37))));
     const auto found = derive(machine(), p, {.top = 16});
     for (const FusePlan& plan : std::get<FusePlans>(found).plans) expect_right(plan, {x});
-}
-
-/// Runs every plan of a home that can have its moments from the matrix unit; how many.
-int check_matrix_moments(const Machine& machine, const FuseProblem& p, FuseHome home,
-                         const std::function<void(const FusePlan&)>& check) {
-    const auto outcome = derive(machine, p, {.home = home, .top = 24});
-    const auto* plans = std::get_if<FusePlans>(&outcome);
-    int found = 0;
-    for (FusePlan plan : plans ? plans->plans : std::vector<FusePlan>()) {
-        plan.config.matrix_moments = true;
-        if (!plan.buildable || !any_moments_by_matrix(plan.program, plan.config)) continue;
-        check(plan);
-        ++found;
-    }
-    return found;
-}
-
-constexpr FuseHome row_homes[] = {FuseHome::registers, FuseHome::shared, FuseHome::ring};
-
-TEST_F(FuseTest, MomentsByTheMatrixUnit) {
-    int found = 0;
-    for (const char* type : {"bf16", "fp16"})
-        for (const char* shape : {"300,256", "301,1024", "140,4096", "9,16384", "140,65536", "3,262144"})
-            for (const char* f : {"layernorm(x, g, b)", "gelu(dropout(layernorm(x, g, b) + r, 0.1, 7, 3))"}) {
-                const std::string row = std::string(shape).substr(std::string(shape).find(',') + 1);
-                std::vector<std::string> tensors;
-                for (const char* t : {"x", "r"}) tensors.push_back(fmt::format("{}:{}[{}]", t, type, shape));
-                for (const char* t : {"g", "b"}) tensors.push_back(fmt::format("{}:{}[{}]", t, type, row));
-                if (f[0] == 'l') tensors.erase(tensors.begin() + 1);
-                const FuseProblem p = made(std::string("y = ") + f, tensors);
-                const auto inputs = random_inputs(p, 5);
-                const auto expected = evaluate(p, inputs);
-                for (FuseHome home : row_homes)
-                    found += check_matrix_moments(machine(), p, home, [&](const FusePlan& plan) {
-                        expect_equal(plan, run(plan, inputs), expected);
-                    });
-            }
-    EXPECT_GE(found, 24);
-}
-
-/// Squares that cancel, in one row of several and in all; rows of one value; what is not finite, which must stay
-/// in its row.
-TEST_F(FuseTest, MomentsByTheMatrixUnitThatCancel) {
-    int found = 0;
-    for (std::int64_t columns : {1024, 4096, 65536, 262144}) {
-        constexpr std::int64_t rows = 10;
-        const FuseProblem p = made("y = layernorm(x) + r", {fmt::format("x:bf16[{},{}]", rows, columns),
-                                                            fmt::format("r:bf16[{},{}]", rows, columns)});
-        auto inputs = random_inputs(p, 8);
-        const auto row = [&](std::int64_t r) { return inputs[0].begin() + r * columns; };
-        const auto bf16 = [](double v) {
-            return std::ldexp(std::nearbyint(std::ldexp(v, 1)), -1);
-        };  // of 64 .. 128
-        for (std::int64_t c = 0; c < columns; ++c) row(1)[c] = bf16(100 + 8 * std::sin(double(c) * 0.37));
-        for (std::int64_t c = 0; c < columns; ++c) row(3)[c] = c % 64 == 0 ? 65.5 : 65;
-        std::fill(row(4), row(5), 0.0);
-        std::fill(row(5), row(6), 3.0);
-        std::fill(row(8), row(9), 1000.0);
-        row(6)[columns / 3] = infinity;
-        row(7)[columns - 1] = std::nan("");
-        inputs[1][size_t(2 * columns + 5)] = infinity;  // of the other tensor: this element alone
-        const auto expected = evaluate(p, inputs);
-        for (FuseHome home : row_homes)
-            found += check_matrix_moments(machine(), p, home, [&](const FusePlan& plan) {
-                expect_equal(plan, run(plan, inputs), expected);
-            });
-    }
-    EXPECT_GE(found, 8);
 }
 
 TEST_F(FuseTest, DropoutReplaysElementByElement) {

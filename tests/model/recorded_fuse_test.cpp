@@ -33,6 +33,9 @@ constexpr const char* later = "2026-11-22-h200-memory-refit.csv";
 // launches are, at half of the others' weight, and no choice is.
 constexpr const char* before = "2026-11-22-h200-memory-planned.csv";
 
+// Rows of 1048576 that are all under way at once, which the runs above did not have: `slowest_walk` is theirs.
+constexpr const char* at_once = "2026-11-22-h200-at-once.csv";
+
 /// Of a problem whose kernels were others in the run before: rings had what only the last walk reads in slots.
 bool staged_otherwise(const Row& row) {
     return row.group == "layernorm_chain" && std::stoi(row.columns) >= 65536;
@@ -174,6 +177,15 @@ TEST(RecordedFuse, PredictionsHoldForARunThatNoRingWasFittedTo) {
     EXPECT_LE(f.mean, 0.025);
     EXPECT_LE(f.worst, 0.09);
     EXPECT_LE(f.all, 0.05);
+}
+
+TEST(RecordedFuse, RowsAtOnceAreAsGoodAsStated) {
+    const Figures f = figures(choices(machine_by_id("h200-sxm"), at_once));
+    EXPECT_EQ(f.problems, 4);
+    EXPECT_GE(f.plans, 44);  // of 48
+    EXPECT_LE(f.mean, 0.08);
+    EXPECT_LE(f.worst, 0.15);
+    EXPECT_LE(f.all, 0.08);
 }
 
 TEST(RecordedFuse, ChoicesAreAsGoodAsStated) {

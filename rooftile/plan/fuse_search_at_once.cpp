@@ -1,0 +1,88 @@
+#include "rooftile/plan/fuse_search_at_once.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "rooftile/model/arithmetic.hpp"
+#include "rooftile/model/fuse_at_once.hpp"
+#include "rooftile/plan/fuse_registers.hpp"
+#include "rooftile/plan/fuse_staging.hpp"
+
+namespace rooftile {
+namespace {
+
+class AtOnceSearch : FuseSearchContext {
+  public:
+    AtOnceSearch(const FuseSearchContext& context, FuseSearch& out) : FuseSearchContext(context), out_(out) {}
+
+    void all() {
+        // What is read once waits nowhere.
+        if (work.readings < 2 || slot_bytes(program) == 0 || program.rows < 1) return;
+        if (!asked(request.grid_meeting, true) || !asked(request.persistent, false)
+            || !asked(request.stages, 1))
+            return;
+        // What the shared memory of all SMs holds at once need not be read twice.
+        const double all = double(program.rows) * double(program.columns) * slot_bytes(program);
+        if (!request.home && !(all > hw.sms * hw.shared_per_sm)) return;
+        // More CTAs a row meet longer than that brings: as for rings.
+        // Eight vectors at once take the compiler 0.3 s and are predicted no faster than four.
+        constexpr int most_far = 32, most_items = 4;
+        for (int cluster : {2, 4, 8, 16, 32, 64})
+            for (int threads : {128, 256, 512, 1024})
+                for (int items : {1, 2, 4, 8}) {
+                    if (!asked(request.cluster, cluster)
+                        || (cluster > most_far && request.cluster != cluster))
+                        continue;
+                    if (items > most_items && request.items != items) continue;
+                    const FuseConfig c{.form = program.form,
+                                       .home = FuseHome::twice,
+                                       .width = width,
+                                       .items = items,
+                                       .threads = threads,
+                                       .threads_per_row = threads,
+                                       .cluster = cluster,
+                                       .grid_meeting = true,
+                                       .grid = program.rows * cluster};
+                    if (asked(request.items, items) && asked(request.threads, threads)
+                        && asked(request.threads_per_row, threads))
+                        offer(c);
+                }
+    }
+
+  private:
+    void reject(Reason reason) { ++out_.rejected.reasons[size_t(reason)]; }
+
+    void offer(FuseConfig c) {
+        // Some threads would have nothing, and all of them have time for two turns.
+        const std::int64_t turn = std::int64_t(c.threads) * c.items * c.cluster;
+        constexpr std::int64_t least_turns = 2;
+        if (program.columns / width < least_turns * turn) return;
+        FuseCandidate candidate;
+        candidate.registers = registers_needed(program, c);
+        const double an_sm = whole_up(double(c.grid) / hw.sms);  // CTAs of the busiest
+        if (c.threads > hw.threads_per_cta || !(an_sm <= hw.ctas_per_sm)
+            || !(an_sm * c.threads <= hw.threads_per_sm))
+            return reject(Reason::threads);
+        if (candidate.registers > hw.registers_per_thread
+            || !(an_sm <= resident_ctas(hw, c, candidate.registers, 0)))
+            return reject(Reason::registers);
+        c.ctas_per_sm = int(an_sm);
+        if (!asked(request.ctas_per_sm, c.ctas_per_sm)) return;
+        candidate.flow = at_once_flow(hw, program, work, bytes,
+                                      {.items = double(c.items),
+                                       .width = double(c.width),
+                                       .threads = double(c.threads),
+                                       .cluster = double(c.cluster),
+                                       .again_bytes = slot_bytes(program)});
+        candidate.config = c;
+        out_.kept.push_back(candidate);
+    }
+
+    FuseSearch& out_;
+};
+
+}  // namespace
+
+void search_at_once(const FuseSearchContext& context, FuseSearch& out) { AtOnceSearch(context, out).all(); }
+
+}  // namespace rooftile

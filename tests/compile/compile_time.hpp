@@ -1,0 +1,59 @@
+// How long the compiler takes, on machines that differ and have other work.
+#pragma once
+
+#include <algorithm>
+#include <ctime>
+#include <string>
+
+#include "rooftile/kernel/nvrtc.hpp"
+
+namespace rooftile {
+
+/// Seconds of this process's own: others may work on this machine.
+inline double cpu_seconds() { return double(std::clock()) / CLOCKS_PER_SEC; }
+
+inline double seconds_to_compile(const Source& source, Compiled& compiled) {
+    const double start = cpu_seconds();
+    compiled = compile_source(source);
+    return cpu_seconds() - start;
+}
+
+/// A kernel of nobody's, which changes with none of ours: a few hundred unrolled instructions.
+inline Source reference_source() {
+    return {.name = "reference",
+            .text = R"(
+template <int n>
+__device__ inline void turn(float (&v)[n], float by) {
+#pragma unroll
+    for (int i = 0; i < n; ++i) v[i] = v[i] * by + __expf(v[(i + 5) % n]);
+}
+extern "C" __global__ void reference(float* to, const float* from) {
+    float v[48];
+#pragma unroll
+    for (int i = 0; i < 48; ++i) v[i] = from[threadIdx.x + 128 * i];
+#pragma unroll
+    for (int round = 0; round < 6; ++round) turn(v, float(round));
+#pragma unroll
+    for (int i = 0; i < 48; ++i) to[threadIdx.x + 128 * i] = v[i];
+}
+)",
+            .name_expressions = {}};
+}
+
+/// CPU seconds of a compilation, the least of a few attempts to come below `bar`, as a core at rest would take
+/// them: one that compiles reference_source() in `reference_seconds`, as the host of an H200 does (docs/facts.md
+/// 64). A slower one, or one whose neighbours are at work, takes as much longer for both; a faster one is given
+/// nothing.
+inline double seconds_at_rest(const Source& source, double bar, Compiled& compiled) {
+    constexpr double reference_seconds = 0.15;
+    double fastest = 1e9, reference = 1e9;
+    for (int i = 0; i < 3; ++i) {
+        fastest = std::min(fastest, seconds_to_compile(source, compiled));
+        if (fastest <= bar) return fastest;
+        Compiled other;
+        reference = std::min(reference, seconds_to_compile(reference_source(), other));
+    }
+    return fastest / std::max(1.0, reference / reference_seconds);
+}
+
+}  // namespace rooftile

@@ -1,0 +1,107 @@
+// Launches in which all rows are under way at once: offered where the grid is resident, and nowhere else.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "rooftile/machine/registry.hpp"
+#include "rooftile/plan/fuse_plan.hpp"
+#include "rooftile/plan/fuse_staging.hpp"
+#include "rooftile/problem/expression.hpp"
+
+namespace rooftile {
+namespace {
+
+std::variant<FusePlans, FuseInfeasible> planned(const std::string& text, const std::string& shape,
+                                                FuseRequest request = {}) {
+    const std::string row = shape.substr(shape.rfind(',') + 1);
+    std::vector<TensorDeclaration> tensors;
+    for (const std::string name : {"x", "r", "g", "b"})
+        if (text.find(name + ",") != std::string::npos || text.find(name + ")") != std::string::npos
+            || text.find("+ " + name) != std::string::npos)
+            tensors.push_back(
+                tensor_declaration(name + ":bf16[" + (name == "x" || name == "r" ? shape : row) + "]"));
+    request.top = 256;
+    return derive(machine_by_id("h200-sxm"), expression_graph(text, tensors), request);
+}
+
+constexpr const char* functions[] = {"y = softmax(x)", "y = layernorm(x, g, b)", "y = rmsnorm(x, g)",
+                                     "y = gelu(dropout(layernorm(x, g, b) + r, 0.1, seed=1))"};
+
+TEST(FuseAtOnce, FewVeryLongRowsTakeIt) {
+    for (const char* text : functions) {
+        const auto outcome = planned(text, "16,1048576");
+        const FusePlan& best = std::get<FusePlans>(outcome).plans.front();
+        EXPECT_TRUE(all_rows_at_once(best.config)) << text;
+        EXPECT_EQ(best.config.grid, 16 * best.config.cluster);
+        std::vector<std::string> told;
+        for (const Step& step : best.derivation) told.push_back(step.quantity);
+        EXPECT_THAT(told, testing::IsSupersetOf({"held_in_l2", "grid", "ctas_per_sm"})) << text;
+    }
+}
+
+// The 132 SMs hold 2048 threads and 65536 registers each.
+TEST(FuseAtOnce, EveryGridIsResident) {
+    int found = 0;
+    for (const char* text : functions)
+        for (const char* shape : {"16,1048576", "3,524288", "17,262144", "64,131072", "130,65536"}) {
+            const auto outcome = planned(text, shape, {.home = FuseHome::twice, .grid_meeting = true});
+            for (const FusePlan& plan : std::get<FusePlans>(outcome).plans) {
+                const FuseConfig& c = plan.config;
+                EXPECT_TRUE(all_rows_at_once(c));
+                EXPECT_FALSE(c.persistent);
+                EXPECT_EQ(c.grid, plan.program.rows * c.cluster);
+                EXPECT_LE(c.grid, std::int64_t(132) * c.ctas_per_sm);
+                EXPECT_LE(c.ctas_per_sm * c.threads, 2048);
+                EXPECT_LE(double(*plan.resources.registers) * c.threads * c.ctas_per_sm, 65536);
+                ++found;
+            }
+        }
+    EXPECT_GE(found, 100);
+}
+
+// Two CTAs of 128 threads a row are the least that meet: 17 of them on an SM are 2176 threads, 16 leave 32
+// registers a thread, 15 leave 34 and 8 leave 64.
+TEST(FuseAtOnce, RowsThatWouldWaitForOthersAreRefused) {
+    const FuseRequest request = {.home = FuseHome::twice, .grid_meeting = true};
+    const auto threads = planned("y = softmax(x)", "1100,65536", request);
+    EXPECT_GT(std::get<FuseInfeasible>(threads).rejected.reasons[size_t(Reason::threads)], 0);
+    const auto registers = planned("y = softmax(x)", "1050,65536", request);
+    EXPECT_GT(std::get<FuseInfeasible>(registers).rejected.reasons[size_t(Reason::registers)], 0);
+    EXPECT_TRUE(std::holds_alternative<FusePlans>(planned("y = softmax(x)", "528,65536", request)));
+    FuseRequest fixed = request;
+    fixed.cluster = 32;
+    EXPECT_TRUE(std::holds_alternative<FusePlans>(planned("y = softmax(x)", "16,1048576", fixed)));
+    EXPECT_TRUE(std::holds_alternative<FuseInfeasible>(planned("y = softmax(x)", "150,1048576", fixed)));
+    fixed.persistent = true;
+    EXPECT_TRUE(std::holds_alternative<FuseInfeasible>(planned("y = softmax(x)", "16,1048576", fixed)));
+}
+
+TEST(FuseAtOnce, NotWithoutANumberOfSms) {
+    Machine bare;
+    bare.id = "bare";
+    bare.arch = "sm_90";
+    const std::vector<TensorDeclaration> tensors = {tensor_declaration("x:bf16[16,1048576]")};
+    const auto outcome = derive(bare, expression_graph("y = softmax(x)", tensors), {.top = 256});
+    for (const FusePlan& plan : std::get<FusePlans>(outcome).plans)
+        EXPECT_FALSE(meets_in_memory(plan.config));
+}
+
+// 132 SMs have 30.8 MB of shared memory; 16 x 917504 elements of 2 B are 29.4 MB, 16 x 1048576 are 33.6 MB.
+TEST(FuseAtOnce, NotUnaskedForWhatSharedMemoryHolds) {
+    const auto best = [](const char* shape, FuseRequest request) {
+        const auto outcome = planned("y = softmax(x)", shape, request);
+        return std::get<FusePlans>(outcome).plans.front().config;
+    };
+    EXPECT_FALSE(all_rows_at_once(best("16,917504", {})));
+    EXPECT_FALSE(all_rows_at_once(best("128,16384", {})));
+    EXPECT_TRUE(all_rows_at_once(best("16,1048576", {})));
+    EXPECT_TRUE(all_rows_at_once(best("16,917504", {.home = FuseHome::twice})));
+}
+
+TEST(FuseAtOnce, NotForWhatIsReadOnce) {
+    const auto outcome = planned("y = sum(x)", "16,1048576");
+    for (const FusePlan& plan : std::get<FusePlans>(outcome).plans)
+        EXPECT_FALSE(all_rows_at_once(plan.config));
+}
+
+}  // namespace
+}  // namespace rooftile
