@@ -91,8 +91,7 @@ class Story {
         else if (all_rows_at_once(c_))
             where =
                 "L2: all rows are under way at once, so that memory rests for one meeting and not for one a "
-                "round; "
-                "each walk begins where the one before it ended";
+                "round; each walk begins where the one before it ended";
         else
             where =
                 "read again for every pass: no thread can hold its part, or holding it leaves too few loads "
@@ -228,11 +227,15 @@ class Story {
 
     /// Why all rows can be under way at once.
     void at_once_grid() {
-        d_.add("held_in_l2", "l2.size / what every pass reads of all rows, at most 1",
+        d_.add("held_in_l2", "l2.size / what the last pass reads and stores of all rows, at most 1",
                {d_.fact("l2.size"), given("rows", double(p_.rows), "", "problem"),
                 given("columns", double(p_.columns), "", "problem"),
-                given("element_bytes", slot_bytes(p_), "B", "problem")},
-               f_.held, "", "each line is read by one SM, so both halves of L2 count; stores give way first");
+                given("element_bytes", work_.full_bytes, "B", "problem"),
+                given("written", double(bytes_.written_bytes), "B", "problem")},
+               f_.held, "",
+               "each line is read by one SM, so both halves of L2 count; the pass goes backwards, and comes "
+               "to a "
+               "line after as much as lay behind it");
         d_.add("grid", "rows x CTAs a row, no more than SMs x CTAs an SM",
                {given("rows", double(p_.rows), "", "problem"), given("cluster", c_.cluster, "", "this plan"),
                 d_.fact("sm.count"), given("ctas_per_sm", c_.ctas_per_sm, "", "this plan")},

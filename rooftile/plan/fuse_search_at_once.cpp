@@ -24,8 +24,8 @@ class AtOnceSearch : FuseSearchContext {
         // What the shared memory of all SMs holds at once need not be read twice.
         const double all = double(program.rows) * double(program.columns) * slot_bytes(program);
         if (!request.home && !(all > hw.sms * hw.shared_per_sm)) return;
-        // More CTAs a row meet longer than that brings: as for rings.
-        // Eight vectors at once take the compiler 0.3 s and are predicted no faster than four.
+        // More CTAs a row meet longer than that brings: as for rings. Eight vectors at once take the compiler
+        // half as long again, for 2 % of softmax (docs/facts.md 63).
         constexpr int most_far = 32, most_items = 4;
         for (int cluster : {2, 4, 8, 16, 32, 64})
             for (int threads : {128, 256, 512, 1024})
