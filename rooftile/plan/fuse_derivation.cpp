@@ -234,8 +234,7 @@ class Story {
                 given("written", double(bytes_.written_bytes), "B", "problem")},
                f_.held, "",
                "each line is read by one SM, so both halves of L2 count; the pass goes backwards, and comes "
-               "to a "
-               "line after as much as lay behind it");
+               "to a line after as much as lay behind it");
         d_.add("grid", "rows x CTAs a row, no more than SMs x CTAs an SM",
                {given("rows", double(p_.rows), "", "problem"), given("cluster", c_.cluster, "", "this plan"),
                 d_.fact("sm.count"), given("ctas_per_sm", c_.ctas_per_sm, "", "this plan")},

@@ -9,13 +9,20 @@
 
 namespace rooftile {
 
-/// Seconds of this process's own: others may work on this machine.
-inline double cpu_seconds() { return double(std::clock()) / CLOCKS_PER_SEC; }
+/// Seconds that it took, by one clock or another.
+using CompileClock = double (*)(const Source& source, Compiled& compiled);
 
-inline double seconds_to_compile(const Source& source, Compiled& compiled) {
-    const double start = cpu_seconds();
+/// This process's own: others may work on this machine.
+inline double cpu_seconds(const Source& source, Compiled& compiled) {
+    const auto now = [] { return double(std::clock()) / CLOCKS_PER_SEC; };
+    const double start = now();
     compiled = compile_source(source);
-    return cpu_seconds() - start;
+    return now() - start;
+}
+/// As a user waits.
+inline double wall_seconds(const Source& source, Compiled& compiled) {
+    compiled = compile_source(source);
+    return compiled.seconds;
 }
 
 /// A kernel of nobody's, which changes with none of ours: a few hundred unrolled instructions.
@@ -40,18 +47,19 @@ extern "C" __global__ void reference(float* to, const float* from) {
             .name_expressions = {}};
 }
 
-/// CPU seconds of a compilation, the least of a few attempts to come below `bar`, as a core at rest would take
+/// Seconds of a compilation, the least of a few attempts to come below `bar`, as a core at rest would take
 /// them: one that compiles reference_source() in `reference_seconds`, as the host of an H200 does (docs/facts.md
 /// 64). A slower one, or one whose neighbours are at work, takes as much longer for both; a faster one is given
 /// nothing.
-inline double seconds_at_rest(const Source& source, double bar, Compiled& compiled) {
+inline double seconds_at_rest(CompileClock seconds, const Source& source, double bar, Compiled& compiled) {
     constexpr double reference_seconds = 0.15;
+    constexpr int attempts = 6;  // neighbours come and go: both leasts are to be of a quiet moment
     double fastest = 1e9, reference = 1e9;
-    for (int i = 0; i < 3; ++i) {
-        fastest = std::min(fastest, seconds_to_compile(source, compiled));
+    for (int i = 0; i < attempts; ++i) {
+        fastest = std::min(fastest, seconds(source, compiled));
         if (fastest <= bar) return fastest;
         Compiled other;
-        reference = std::min(reference, seconds_to_compile(reference_source(), other));
+        reference = std::min(reference, seconds(reference_source(), other));
     }
     return fastest / std::max(1.0, reference / reference_seconds);
 }

@@ -4,44 +4,25 @@
 
 #include <cmath>
 
+#include "tests/model/made_up_rows.hpp"
+
 namespace rooftile {
 namespace {
 
-/// 4 SMs at 1 GHz, 49 GB/s of DRAM either way and 98 of L2, no latency, 256 KiB of L2.
+/// 49 GB/s of DRAM either way and 98 of L2, no latency, 256 KiB of L2.
 FuseHardware simple() {
-    FuseHardware hw{};
-    hw.sms = 4;
-    hw.clock_hz = 1e9;
-    hw.read_bandwidth = hw.write_bandwidth = hw.copy_bandwidth = 49e9;
+    FuseHardware hw = four_sms(49e9);
     hw.l2_bandwidth = 98e9;
     hw.l2_all_bytes = 262144;
     hw.l2_bytes = 131072;
     hw.l2_port = 1e6;
     hw.sm_bandwidth = 1e6;
-    hw.loaded_factor = 1;
-    hw.issue_lanes = 128;
-    hw.mufu_rate = 16;
-    hw.alu_rate = 64;
     return hw;
 }
 
-/// Two rows of 16384 elements of 2 B: 64 KiB.
-Program two_rows() {
-    Program p;
-    p.form = FuseForm::row;
-    p.rows = 2;
-    p.columns = 16384;
-    return p;
-}
+/// 64 KiB of 2 B an element.
+Program two_rows() { return rows_of(2, 16384); }
 constexpr FusedBytes bytes = {65536, 65536};
-
-ProgramWork two_walks() {
-    ProgramWork work;
-    work.full_bytes = 2;
-    work.reductions = work.meetings = 1;
-    work.readings = 2;
-    return work;
-}
 
 constexpr double slowest = 1.17;  // SM of a walk, as the model has it
 constexpr AtOnceLaunch four_ctas = {.items = 1, .width = 8, .threads = 128, .cluster = 2, .again_bytes = 2};
@@ -49,7 +30,7 @@ constexpr AtOnceLaunch four_ctas = {.items = 1, .width = 8, .threads = 128, .clu
 // 65536 B at 0.98 of 49 GB/s, 1364.7 ns, once read and once written; a meeting of 620 cycles and, of 4 warps on 4
 // partitions, 15 instructions twice. The second walk takes 131072 B of L2, 1337.5 ns: hidden.
 TEST(FuseAtOnceModel, DramOnceAndAMeeting) {
-    const FuseFlow f = at_once_flow(simple(), two_rows(), two_walks(), bytes, four_ctas);
+    const FuseFlow f = at_once_flow(simple(), two_rows(), two_walks(0), bytes, four_ctas);
     EXPECT_EQ(f.ctas, 4);
     EXPECT_EQ(f.held, 1);
     EXPECT_EQ(f.dram_bytes, 131072);
@@ -61,17 +42,17 @@ TEST(FuseAtOnceModel, DramOnceAndAMeeting) {
 TEST(FuseAtOnceModel, WhatL2DoesNotHoldIsReadAgain) {
     FuseHardware hw = simple();
     hw.l2_all_bytes = 32768;
-    const FuseFlow f = at_once_flow(hw, two_rows(), two_walks(), bytes, four_ctas);
+    const FuseFlow f = at_once_flow(hw, two_rows(), two_walks(0), bytes, four_ctas);
     EXPECT_EQ(f.held, 0.25);
     EXPECT_EQ(f.dram_bytes, 131072 + 49152);
     EXPECT_NEAR(f.time.seconds * 1e9, slowest * 2.75 * 1364.7 + 650, 0.5);
     hw.l2_all_bytes = std::nan("");
-    EXPECT_EQ(at_once_flow(hw, two_rows(), two_walks(), bytes, four_ctas).dram_bytes, 3 * 65536);
+    EXPECT_EQ(at_once_flow(hw, two_rows(), two_walks(0), bytes, four_ctas).dram_bytes, 3 * 65536);
 }
 
 // Weights of 2 B an element come from DRAM once, 32768 B, and from L2 once a row: 196608 B of it, 2006.2 ns.
 TEST(FuseAtOnceModel, EveryRowReadsItsWeightsFromL2) {
-    ProgramWork work = two_walks();
+    ProgramWork work = two_walks(0);
     work.shared_loads = 1;
     work.shared_bytes = 2;
     work.other_bytes = 32768;
@@ -86,11 +67,11 @@ TEST(FuseAtOnceModel, EveryRowReadsItsWeightsFromL2) {
 
 // Tensors that only the last walk reads are in its DRAM time alone; a third walk is L2's.
 TEST(FuseAtOnceModel, LateTensorsAndFurtherWalks) {
-    ProgramWork late = two_walks();
+    ProgramWork late = two_walks(0);
     late.full_bytes = 4;
     EXPECT_NEAR(at_once_flow(simple(), two_rows(), late, {131072, 65536}, four_ctas).time.seconds * 1e9,
                 slowest * 3 * 1364.7 + 650, 0.5);
-    ProgramWork three = two_walks();
+    ProgramWork three = two_walks(0);
     three.readings = 3;
     three.reductions = three.meetings = 2;
     EXPECT_NEAR(at_once_flow(simple(), two_rows(), three, bytes, four_ctas).time.seconds * 1e9,
@@ -103,14 +84,14 @@ TEST(FuseAtOnceModel, LatencyShowsAndTheBusiestSmCounts) {
     hw.dram_latency = 1000;
     AtOnceLaunch one_warp = four_ctas;
     one_warp.threads = 32;
-    const double waits = at_once_flow(hw, two_rows(), two_walks(), bytes, one_warp).time.seconds;
-    const double none = at_once_flow(simple(), two_rows(), two_walks(), bytes, one_warp).time.seconds;
+    const double waits = at_once_flow(hw, two_rows(), two_walks(0), bytes, one_warp).time.seconds;
+    const double none = at_once_flow(simple(), two_rows(), two_walks(0), bytes, one_warp).time.seconds;
     EXPECT_NEAR((waits - none) * 1e9, slowest * 32 * 1000 + 1000, 0.5);  // the launch's first load among it
     Program five = two_rows();
     five.rows = 5;
     FuseHardware large = simple();
     large.l2_all_bytes = 1e9;
-    const FuseFlow f = at_once_flow(large, five, two_walks(), {5 * 32768, 5 * 32768}, four_ctas);
+    const FuseFlow f = at_once_flow(large, five, two_walks(0), {5 * 32768, 5 * 32768}, four_ctas);
     EXPECT_EQ(f.resident, 3);
     EXPECT_NEAR(f.time.seconds * 1e9, slowest * 2 * 2.5 * 1364.7 * 1.2 + 620 + 3 * 30, 0.5);
 }

@@ -4,41 +4,17 @@
 
 #include <cmath>
 
+#include "tests/model/made_up_rows.hpp"
+
 namespace rooftile {
 namespace {
 
-/// Numbers that are easy to reckon with: 4 SMs at 1 GHz, 64 GB/s of copy, no latency but DRAM's.
+/// Numbers that are easy to reckon with: 64 GB/s of copy, no latency but DRAM's.
 FuseHardware simple() {
-    FuseHardware hw{};
-    hw.sms = 4;
-    hw.clock_hz = 1e9;
-    hw.read_bandwidth = hw.write_bandwidth = hw.copy_bandwidth = 64e9;
+    FuseHardware hw = four_sms(64e9);
     hw.l2_bandwidth = 1e15;
     hw.dram_latency = hw.loaded_latency = 1000;
-    hw.loaded_factor = 1;
-    hw.launch_seconds = 0;
-    hw.issue_lanes = 128;
-    hw.mufu_rate = 16;
-    hw.alu_rate = 64;
-    hw.drift = hw.cta_start = hw.cluster_start = hw.dsmem_latency = 0;
     return hw;
-}
-
-Program rows_of(std::int64_t rows, std::int64_t columns) {
-    Program p;
-    p.form = FuseForm::row;
-    p.rows = rows;
-    p.columns = columns;
-    return p;
-}
-
-ProgramWork two_walks(double issue) {
-    ProgramWork work;
-    work.full_bytes = 2;
-    work.online = {issue, 0};
-    work.reductions = work.meetings = 1;
-    work.readings = 2;
-    return work;
 }
 
 constexpr RingLaunch four_ctas = {
