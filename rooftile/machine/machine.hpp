@@ -23,6 +23,13 @@ struct Fact {
     Per per = Per::gpu;     ///< "3.35 TB/s" speaks of the GPU, "128 B/clk/SM" of one SM
     std::string text;       ///< the number and unit as written, "3.35 TB/s"
     std::string source;     ///< datasheet, header, measurement with date and command, or "--set"
+
+    /// As a typed quantity; empty where it is given in another form (per SM where the whole GPU is asked for,
+    /// per clock where per second is).
+    template <class Q>
+    std::optional<Q> as(Per whole = Per::gpu) const {
+        return dimension == Q::dimension && per == whole ? std::optional(Q(value)) : std::nullopt;
+    }
 };
 
 /// What a machine file may say under one key: the row that parsing, checking, listing, `--set` and
@@ -49,13 +56,11 @@ class Machine {
     /// The fact under `key`, or null where it is unknown. `key` is one of `keys()`.
     const Fact* find(std::string_view key) const;
 
-    /// The number under `key` as a typed quantity; empty where unknown, or where it is given in
-    /// another form (per SM where the whole GPU is asked for, per clock where per second is).
+    /// The number under `key` as a typed quantity; empty where unknown, or given in another form.
     template <class Q>
     std::optional<Q> number(std::string_view key, Per per = Per::gpu) const {
-        const Fact* f = find(key);
-        if (!f || f->dimension != Q::dimension || f->per != per) return std::nullopt;
-        return Q(f->value);
+        const Fact* fact = find(key);
+        return fact ? fact->as<Q>(per) : std::nullopt;
     }
 
     /// A dimensionless number (SMs, registers, warps); empty where unknown.

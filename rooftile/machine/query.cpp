@@ -7,52 +7,58 @@ std::optional<double> sm_count(const Machine& machine) { return machine.count("s
 
 // A fact of one SM times the number of SMs, or the GPU's fact as it is.
 template <class Q>
-std::optional<Q> whole_gpu(const Machine& machine, std::string_view key) {
-    if (auto whole = machine.number<Q>(key, Per::gpu)) return whole;
-    const auto one = machine.number<Q>(key, Per::sm);
-    const auto sms = sm_count(machine);
-    if (!one || !sms) return std::nullopt;
-    return *one * *sms;
+std::optional<Q> whole_gpu(const Machine& machine, const Fact& fact) {
+    if (const auto one = fact.as<Q>(Per::sm))
+        if (const auto sms = sm_count(machine)) return *one * *sms;
+    return fact.as<Q>();
+}
+
+std::optional<BytesPerCycle> bytes_per_cycle(const Machine& machine, const Fact& fact,
+                                             std::optional<Clock> clock) {
+    if (const auto per_cycle = whole_gpu<BytesPerCycle>(machine, fact)) return per_cycle;
+    const auto per_second = whole_gpu<Bandwidth>(machine, fact);
+    if (!per_second || !clock) return std::nullopt;
+    return *per_second / *clock;
 }
 
 }  // namespace
 
 std::optional<Cycles> latency_cycles(const Machine& machine, std::string_view key,
                                      std::optional<Clock> clock) {
-    if (auto cycles = machine.number<Cycles>(key)) return cycles;
-    const auto seconds = machine.number<Seconds>(key);
-    if (!seconds || !clock) return std::nullopt;
-    return *seconds * *clock;
+    const Fact* fact = machine.find(key);
+    if (!fact) return std::nullopt;
+    const auto seconds = fact->as<Seconds>();
+    return seconds && clock ? *seconds * *clock : fact->as<Cycles>();
 }
 
 std::optional<Seconds> latency_seconds(const Machine& machine, std::string_view key,
                                        std::optional<Clock> clock) {
-    if (auto seconds = machine.number<Seconds>(key)) return seconds;
-    const auto cycles = machine.number<Cycles>(key);
-    if (!cycles || !clock) return std::nullopt;
-    return *cycles / *clock;
+    const Fact* fact = machine.find(key);
+    if (!fact) return std::nullopt;
+    const auto cycles = fact->as<Cycles>();
+    return cycles && clock ? *cycles / *clock : fact->as<Seconds>();
 }
 
 std::optional<Bandwidth> bandwidth(const Machine& machine, std::string_view key, std::optional<Clock> clock) {
-    if (auto per_second = whole_gpu<Bandwidth>(machine, key)) return per_second;
-    const auto per_cycle = whole_gpu<BytesPerCycle>(machine, key);
-    if (!per_cycle || !clock) return std::nullopt;
-    return *per_cycle * *clock;
+    const Fact* fact = machine.find(key);
+    if (!fact) return std::nullopt;
+    const auto per_cycle = whole_gpu<BytesPerCycle>(machine, *fact);
+    return per_cycle && clock ? *per_cycle * *clock : whole_gpu<Bandwidth>(machine, *fact);
 }
 
 std::optional<BytesPerCycle> bytes_per_cycle(const Machine& machine, std::string_view key,
                                              std::optional<Clock> clock) {
-    if (auto per_cycle = whole_gpu<BytesPerCycle>(machine, key)) return per_cycle;
-    const auto per_second = whole_gpu<Bandwidth>(machine, key);
-    if (!per_second || !clock) return std::nullopt;
-    return *per_second / *clock;
+    const Fact* fact = machine.find(key);
+    return fact ? bytes_per_cycle(machine, *fact, clock) : std::nullopt;
 }
 
 std::optional<BytesPerCycle> bytes_per_cycle_per_sm(const Machine& machine, std::string_view key,
                                                     std::optional<Clock> clock) {
-    if (auto one = machine.number<BytesPerCycle>(key, Per::sm)) return one;
-    if (auto one = machine.number<Bandwidth>(key, Per::sm); one && clock) return *one / *clock;
-    const auto whole = bytes_per_cycle(machine, key, clock);
+    const Fact* fact = machine.find(key);
+    if (!fact) return std::nullopt;
+    if (const auto one = fact->as<BytesPerCycle>(Per::sm)) return one;
+    if (const auto one = fact->as<Bandwidth>(Per::sm); one && clock) return *one / *clock;
+    const auto whole = bytes_per_cycle(machine, *fact, clock);
     const auto sms = sm_count(machine);
     if (!whole || !sms) return std::nullopt;
     return *whole / *sms;
@@ -76,8 +82,10 @@ std::string peak_key(std::string_view family, std::string_view input, std::strin
 
 std::optional<FlopsPerCycle> flops_per_cycle_per_sm(const Machine& machine, std::string_view rate,
                                                     std::optional<Clock> clock) {
-    if (auto one = machine.number<FlopsPerCycle>(rate, Per::sm)) return one;
-    const auto whole = machine.number<FlopRate>(rate);
+    const Fact* fact = machine.find(rate);
+    if (!fact) return std::nullopt;
+    if (const auto one = fact->as<FlopsPerCycle>(Per::sm)) return one;
+    const auto whole = fact->as<FlopRate>();
     const auto sms = sm_count(machine);
     if (!whole || !sms || !clock) return std::nullopt;
     return *whole / *clock / *sms;
@@ -85,12 +93,11 @@ std::optional<FlopsPerCycle> flops_per_cycle_per_sm(const Machine& machine, std:
 
 std::optional<FlopRate> peak_flops(const Machine& machine, std::string_view family, std::string_view input,
                                    std::string_view accumulator, std::optional<Clock> clock) {
-    if (auto stated = machine.number<FlopRate>(peak_key(family, input, accumulator))) return stated;
-    const std::string rate = rate_key(family, input, accumulator);
-    if (auto whole = machine.number<FlopRate>(rate)) return whole;
-    const auto whole = whole_gpu<FlopsPerCycle>(machine, rate);
-    if (!whole || !clock) return std::nullopt;
-    return *whole * *clock;
+    if (const auto stated = machine.number<FlopRate>(peak_key(family, input, accumulator))) return stated;
+    const Fact* rate = machine.find(rate_key(family, input, accumulator));
+    if (!rate) return std::nullopt;
+    const auto per_cycle = whole_gpu<FlopsPerCycle>(machine, *rate);
+    return per_cycle && clock ? *per_cycle * *clock : rate->as<FlopRate>();
 }
 
 std::optional<NamedClock> matrix_clock(const Machine& machine, std::string_view input) {

@@ -11,8 +11,11 @@ namespace {
 
 constexpr double warp = 32;
 // How much longer than an average SM the slowest one walks: all go in step, so each walk takes as long as that.
-// The mean of 48 launches of rows of 1048576 (bench/results/history/2026-11-22-h200-at-once.csv).
-constexpr double slowest_walk = 1.17;
+// Of rows of 1048576, as what follows (bench/results/history/2026-11-22-h200-memory-sweep.csv and -at-once.csv).
+constexpr double slowest_walk = 1.2;
+// Between their barriers warps fill so much of the issue slots and of the special function units: these less than
+// in a ring, since between a load and its e^ nothing else of the row is at hand.
+constexpr double at_once_issue = 0.83, at_once_mufu = 0.47;
 
 /// Of all rows together.
 struct Walk {
@@ -44,8 +47,8 @@ double walk_cycles(const FuseHardware& hw, const Program& p, const AtOnceLaunch&
     memory = std::max(memory, most_known(walk.sm_bytes * share / hw.l2_port, 0));
     memory = std::max(memory, most_known(walk.dram_read * share / hw.sm_bandwidth, 0));
     const double elements = double(p.rows) * double(p.columns) * share;
-    const double computing = most_known(issue_cycles(hw, walk.cost) * elements / issue_share, 0);
-    const double special = most_known(walk.cost.mufu * elements / hw.mufu_rate / mufu_share, 0);
+    const double computing = most_known(issue_cycles(hw, walk.cost) * elements / at_once_issue, 0);
+    const double special = most_known(walk.cost.mufu * elements / hw.mufu_rate / at_once_mufu, 0);
     // A warp's turn: its loads, what they wait for, and its share of what the SM does.
     const double warps = places.busiest * l.threads / warp;
     const double turns =

@@ -33,34 +33,30 @@ OpCost accumulate_cost(Reduction reduction, bool held) {
     }
     return {};
 }
-// Of loading and widening a row, the share that each pass over it repeats for its reduction.
-constexpr double widened_again = 0.3;
-// Fitted to the launches of bench/results/history/2026-11-22-h200-rings.csv and -memory-refit.csv, and at
-// half their weight -memory-planned.csv, as all that follows. A meeting: what stands around its shuffles, and
-// each level of them within a warp. A barrier with the warps' words behind it costs no more than that.
-constexpr double meeting_cycles = 625, shuffle_cycles = 28;
-// Issue slots that a meeting takes of each thread of a warp, shuffles above all: of one value, and what the
-// several values of one accumulator take more.
-constexpr double meeting_issue = 6, several_issue = 3;
-// Where limits meet, time bends: t^n is the sum of their t_i^n. The CTAs of a cluster start and end together.
-constexpr double row_bend = 14, pointwise_bend = 6, cluster_bend = 4.3;
+// Fitted to every launch that a search kept, bench/results/history/2026-11-22-h200-memory-sweep.csv, and at half
+// their weight -rings.csv and -memory-refit.csv, as all that follows. A meeting: what stands around its shuffles,
+// and each level of them within a warp. A barrier with the warps' words behind it costs no more than that.
+constexpr double meeting_cycles = 560, shuffle_cycles = 28;
+// Where limits meet, time bends: t^n is the sum of their t_i^n. The CTAs of a cluster start and end together,
+// and store together what they store.
+constexpr double row_bend = 18, pointwise_bend = 7.5, cluster_bend = 5.3;
 // Threads of a row meet, so that their instructions come in bursts: who comes finds this many times the queue
 // that independent ones would leave.
-constexpr double row_burst = 1.55, pointwise_burst = 1;
+constexpr double row_burst = 1.55, pointwise_burst = 0.9;
 // Weights that are loaded after the meeting, L2 latencies. In machine code the load of each vector's stands
 // behind the store of the vector before; those of several tensors go together. Where registers hold the row
 // each vector waits for its own. Where shared memory does, with more rows on the way, 8 vectors cost little
-// and 16 a third of the kernel's time: taken as the square, as if the stores of all vectors before were in the
+// and 16 a third of the kernel's time: more than the square, as if the stores of all vectors before were in the
 // queue.
-constexpr double late_registers = 1.2, late_shared = 0.25, late_growth = 2;
-// Of a thread beside its elements: place, addresses, start and end.
-constexpr double thread_issue = 25, row_thread_issue = 47;
+constexpr double late_registers = 0.63, late_shared = 0.175, late_growth = 2.28;
+// Of a thread beside its elements: place, addresses, start and end; of a row's also its meetings.
+constexpr double thread_issue = 18, row_thread_issue = 64;
 // Of rows in shared memory: reads of an element, what a thread does about the barrier, and by how much all
 // bytes of a CTA together come later than each thread's own.
-constexpr double staged_issue = 0.5, staged_thread_issue = 24, staged_cycles = 500;
+constexpr double staged_issue = 0.47, staged_thread_issue = 48, staged_cycles = 550;
 
-/// Computed values that `targets` need, through all levels above the uniform one; of loads and widening
-/// that share.
+/// Computed values that `targets` need, through all levels above the uniform one, and `loads` times their loads
+/// and widening.
 OpCost cost_of_targets(const FuseProblem& graph, const Program& p, std::set<int> found, double loads = 1) {
     const Element precision = precision_of(graph);
     OpCost cost;
@@ -132,7 +128,13 @@ ProgramWork program_work(const FuseProblem& graph, const Program& p) {
             ++work.reductions;
             work.meetings += 1 + in_two_meetings(v.reduction);
         }
-        work.first += cost_of_targets(graph, p, reduced, widened_again);
+        // A row that passes by is loaded and widened once for its reduction and once for its result. One that is
+        // held is widened again as well, but no trace of it is in the times.
+        const bool held = !stored.empty() || pass > 0;
+        const OpCost once = cost_of_targets(graph, p, reduced, held ? 0 : 1);
+        work.first += once;
+        online_extra += cost_of_targets(graph, p, reduced);
+        online_extra += -1 * once;
         work.readings += !reduced.empty();
     }
     work.online = work.first;
@@ -165,10 +167,13 @@ Piece piece_of(const Program& p, const ProgramWork& work, const FuseLaunch& l) {
     return piece;
 }
 
+/// Not one that only reads, but for a result a row.
+bool mostly_writes(const FusedBytes& bytes) { return 10 * bytes.written_bytes > bytes.read_bytes; }
+
 /// The share of DRAM's rate that the order of the accesses costs.
 double lost_share(const FuseHardware& hw, const Program& p, const ProgramWork& work, const FusedBytes& bytes,
                   const FuseLaunch& l, const Piece& piece) {
-    const bool rows = p.form == FuseForm::row, writes = 10 * bytes.written_bytes > bytes.read_bytes;
+    const bool rows = p.form == FuseForm::row, writes = mostly_writes(bytes);
     double lost = writes && rows ? 1 - own_copy : 0;
     // A thread's first vector and its last one: far apart, reads and writes open page after page.
     constexpr double whole_span = 4096;  // B
@@ -177,7 +182,7 @@ double lost_share(const FuseHardware& hw, const Program& p, const ProgramWork& w
     if (writes && !l.staged)
         lost += most_known(hw.scatter, 0) * std::pow(std::min(1.0, span / whole_span), 2);
     // Rows that are read side by side for many rounds.
-    constexpr double most_streams = 64, growth = 0.36;
+    constexpr double most_streams = 32, growth = 0.6;
     if (rows && piece.rounds > 1) {
         const double streams = l.ctas_per_sm * l.threads / l.threads_per_row / l.cluster;
         lost += most_known(hw.streams, 0) * std::pow(std::min(1.0, streams / most_streams), growth);
@@ -223,16 +228,6 @@ double waves_cycles(double waves, double resident, double cycles, double alone_c
     return all * resident * ((1 - alone) * cycles + alone * alone_cycles);
 }
 
-/// Issue slots of a row's threads beside its elements, an element: of its meetings, those of its warps and
-/// once more of their words, and of all else.
-double row_issue_of(const ProgramWork& work, const FuseLaunch& l, const Piece& piece) {
-    constexpr double warp = 32;
-    const double each = work.reductions * meeting_issue + (work.meetings - work.reductions) * several_issue;
-    const double levels = l.threads_per_row > warp ? 2 : std::log2(l.threads_per_row) / std::log2(warp);
-    const double thread_elements = piece.rounds > 1 ? piece.elements / l.threads : l.items * l.width;
-    return (each * levels + row_thread_issue) / thread_elements;
-}
-
 FuseWork work_of(const FuseHardware& hw, const Program& p, const ProgramWork& work, const FusedBytes& bytes,
                  const FuseLaunch& l, const Piece& piece, double resident) {
     FuseWork w;
@@ -246,9 +241,10 @@ FuseWork work_of(const FuseHardware& hw, const Program& p, const ProgramWork& wo
     }
     w.cost = elements * (l.twice ? work.online : work.first);
     if (l.staged) w.cost.issue += elements * (staged_issue + staged_thread_issue / (l.items * l.width));
-    if (p.form == FuseForm::row) w.cost.issue += elements * row_issue_of(work, l, piece);
-    if (p.form != FuseForm::row && !l.persistent)
-        w.cost.issue += elements / (l.items * l.width) * thread_issue;
+    // What a thread does beside its elements, over all that it has.
+    const double held = piece.rounds > 1 ? piece.elements / l.threads : l.items * l.width;
+    if (p.form == FuseForm::row) w.cost.issue += elements / held * row_thread_issue;
+    else if (!l.persistent) w.cost.issue += elements / (l.items * l.width) * thread_issue;
     w.efficiency = 1 - lost_share(hw, p, work, bytes, l, piece);
     return w;
 }
@@ -293,7 +289,8 @@ FuseFlow fuse_flow(const FuseHardware& hw, const Program& p, const ProgramWork& 
     const double mufu = most_known(w.cost.mufu / hw.mufu_rate, 0) / piece.count;
     const double waiting = waiting_cycles(hw, p, work, l, piece);
     const double local = 1 / served(resident, waiting, issue, mufu, rows ? row_burst : pointwise_burst);
-    const double bend = !rows ? pointwise_bend : l.cluster > 1 ? cluster_bend : row_bend;
+    const bool together = l.cluster > 1 && mostly_writes(bytes);
+    const double bend = !rows ? pointwise_bend : together ? cluster_bend : row_bend;
     const double start = l.persistent ? 0 : most_known(hw.cta_interval, 0);
     const double cycles =
         std::pow(std::pow(dram, bend) + std::pow(local, bend) + std::pow(start, bend), 1 / bend);

@@ -28,7 +28,7 @@ GemmTime time_without(LeftOut part, const TiledGemm& gemm, std::optional<double>
     GemmTimer timer(g.hw, g.tile, p, g.step, g.waves, g.stages);
     if (part == LeftOut::loads) timer.leave_out_loads();
     if (part == LeftOut::store) timer.leave_out_store();
-    return clock ? timer.at(*clock, g.dram) : time_under_power(g.hw, timer, joules.sum(), g.dram);
+    return clock ? timer.at(*clock, g.dram) : PowerLimit(g.hw).time(timer, joules.sum(), g.dram);
 }
 
 }  // namespace rooftile

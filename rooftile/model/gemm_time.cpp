@@ -18,15 +18,20 @@ double l2_load_latency(const GemmHardware& hw) { return least_known(hw.l2_loaded
 
 }  // namespace
 
-GemmTimeFloor::GemmTimeFloor(const GemmHardware& hw)
+GemmTimeFloor::GemmTimeFloor(const GemmHardware& hw, const GemmProblem& p)
     : wave_an_sm_(rounding / hw.sms),
+      second_(1 / hw.clock_hz),
       cycle_(rounding / hw.clock_hz),
       launch_(most_known(hw.launch_seconds, 0) * rounding),
+      dram_(most_known(p.compulsory_bytes().value / hw.dram_bandwidth, 0) * rounding),
       latency_(load_latency(hw)),
       l2_latency_(l2_load_latency(hw)),
-      step_floor_(hw.step_floor),
+      step_floor_(most_known(hw.step_floor, 0)),
       turn_(std::min(most_known(hw.tile_turn, 0), most_known(hw.pingpong_turn, 0))),
-      scatter_(hw.latency_scatter) {}
+      scatter_(hw.latency_scatter),
+      m_(double(p.m)),
+      n_(double(p.n)),
+      lines_((m_ + n_) * double(p.k)) {}
 
 GemmTimer::GemmTimer(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p, const StepCycles& s,
                      const Waves& w, int stages)
@@ -61,6 +66,8 @@ GemmTimer::GemmTimer(const GemmHardware& hw, const GemmTile& t, const GemmProble
     fills_ = t.split_k > 1 ? w.waves : 1;
     // A cluster meets before the first load and after the last use of its shared memory.
     meetings_ = t.cluster_m * t.cluster_n * t.split_k > 1 ? 2 * most_known(hw.cluster_barrier, 0) : 0;
+    on_sm_ = most_known(s.tensor, s.shared);
+    if (!(s.tensor >= s.shared) && !std::isnan(s.shared)) on_sm_bound_ = Bound::shared;
     sum_once();
     in_ring_ = 1.0 / (stages - 1);
 }
@@ -68,6 +75,8 @@ GemmTimer::GemmTimer(const GemmHardware& hw, const GemmTile& t, const GemmProble
 void GemmTimer::sum_once() {
     const double fill = latency_ + most_known(most_known(l2_, step_.port), 0);
     once_ = meetings_ + fills_ * fill + (shows(last_sharing_) ? 0 : out_.epilogue);
+    const double turn = tile_.turn_overlapped && waves_.waves > 1 ? hw_.pingpong_turn : hw_.tile_turn;
+    apart_ = most_known(turn, 0) + (tile_.epilogue_overlapped ? 0 : out_.epilogue);
 }
 
 void GemmTimer::walk(double l2) {
@@ -93,8 +102,11 @@ void GemmTimer::leave_out_store() {
 }
 
 GemmTime GemmTimer::at(double clock, double dram) {
-    dram /= ctas_;  // of a CTA and tile
-    reads_ = std::isnan(dram) ? operands_ : most_known(0, dram - result_);
+    const bool known = !std::isnan(dram);
+    dram = known ? dram / ctas_ : operands_ + result_;  // of a CTA and tile
+    reads_ = most_known(0, dram - result_);
+    // L2 hands out what SMs load, takes C, and once more what DRAM delivers to both of its sides.
+    crossed_ = l2_ * hw_.l2_share * steps_ + result_ + crossing_ * reads_;
     scale_ = clock / hw_.clock_hz;
     out_.clock_hz = clock;
     out_.bound = Bound::tensor;
@@ -107,7 +119,6 @@ GemmTime GemmTimer::at(double clock, double dram) {
     if (!(waves_.waves > 1) || l2_binds_ || last_sharing_ != tile_.ctas_per_sm)
         set_step(last_, last_sharing_);
     out_.least = full + wave(last_, last_sharing_, clock, dram) + once_ / clock;
-    out_.tile_cycles = steps_ * out_.step + beside(last_sharing_);
     if (!std::isnan(hw_.launch_seconds)) {
         if (hw_.launch_seconds > out_.least) out_.bound = Bound::launch;
         out_.least += hw_.launch_seconds;
@@ -116,7 +127,7 @@ GemmTime GemmTimer::at(double clock, double dram) {
     // will do: measured with every SM pulling, it is no more than a port gives.)
     const double all_terms = step_.tensor + step_.shared + hw_.l2_share + hw_.dram_latency + out_.exchange
                              + dram / hw_.dram_bandwidth + out_.least;
-    out_.seconds = std::isnan(all_terms) ? std::nan("") : out_.least;
+    out_.seconds = !known || std::isnan(all_terms) ? std::nan("") : out_.least;
     return out_;
 }
 
@@ -124,13 +135,11 @@ bool GemmTimer::shows(double sharing) const { return !tile_.epilogue_overlapped 
 // Cycles of a tile in which its CTA does not multiply. Where several CTAs share an SM, another one does, as
 // fast as its own ring feeds it: the matrix units are busy for the share step / alone_.
 double GemmTimer::beside(double sharing) const {
-    const double turn = tile_.turn_overlapped && waves_.waves > 1 ? hw_.pingpong_turn : hw_.tile_turn;
-    const double apart = most_known(turn, 0) + (tile_.epilogue_overlapped ? 0 : out_.epilogue);
     // Two warpgroups in turn: each multiplies while the other stores, and waits where that takes longer.
     const double wait = (taken_turns_ - steps_ * out_.step) / 2;
-    if (waves_.waves > 1 && wait > apart) return most_known(out_.exchange, 0) + wait;
+    if (waves_.waves > 1 && wait > apart_) return most_known(out_.exchange, 0) + wait;
     const double idle = sharing == 1 ? 1 : 1 - least_known(1, most_known(out_.step / alone_, 0));
-    return most_known(out_.exchange, 0) + apart * idle;
+    return most_known(out_.exchange, 0) + apart_ * idle;
 }
 
 // The steady k-step of one of `ctas` with `sharing` of them on its SM.
@@ -138,39 +147,40 @@ void GemmTimer::set_step(double ctas, double sharing) {
     const double part = sharing == 1 ? 1 : 1 / sharing;  // of an SM
     // L2 and the ports into it keep their own clock; its bandwidth is shared by the SMs that pull.
     const double l2 = l2_ * (ctas * part / hw_.sms) * scale_, port = step_.port * scale_;
-    out_.step = step_.tensor;
-    step_bound_ = Bound::tensor;
+    double step = on_sm_;
+    Bound bound = on_sm_bound_;
     const auto worst = [&](double cycles, Bound by) {
-        if (cycles > out_.step || std::isnan(out_.step)) out_.step = cycles, step_bound_ = by;
+        if (cycles > step || std::isnan(step)) step = cycles, bound = by;
     };
-    worst(step_.shared, Bound::shared);
     worst(l2, Bound::l2);
     worst(port, Bound::l2);
     worst(streamed_, Bound::dram);
-    l2_binds_ = !(l2 < out_.step);
+    l2_binds_ = !(l2 < step);
     // CTAs on one SM take turns at its units: a CTA's step lasts `sharing` times as long, its latency
     // does not. The latency is one of time, not of cycles: it lies beyond the SM. Of what is loaded L2 has
     // all but what DRAM delivers.
     double mean = l2_latency_;
     if (latency_ > l2_latency_) mean += (latency_ - l2_latency_) * least_known(1, reads_ / loaded_);
     const double latency = (mean * scale_ + most_known(port, 0)) * in_ring_;
-    alone_ = most_known(most_known(out_.step, hw_.step_floor), latency);
-    if (latency * part > out_.step) step_bound_ = Bound::latency;
-    out_.step = step_in_ring(out_.step, latency * part, hw_.latency_scatter);
+    alone_ = most_known(most_known(step, hw_.step_floor), latency);
+    if (latency * part > step) bound = Bound::latency;
+    step = step_in_ring(step, latency * part, hw_.latency_scatter);
     worst(hw_.step_floor * part, Bound::latency);
+    out_.step = step;
+    step_bound_ = bound;
 }
 
 // Seconds of a wave of `ctas`, `sharing` of them on each SM.
 double GemmTimer::wave(double ctas, double sharing, double clock, double dram) {
     Bound bound = step_bound_;
-    double seconds = (steps_ * out_.step + beside(sharing)) * sharing / clock;
+    out_.tile_cycles = steps_ * out_.step + beside(sharing);
+    double seconds = out_.tile_cycles * sharing / clock;
     const auto whole_gpu = [&](double bytes, double seconds_a_byte, Bound by) {
         const double other = ctas * bytes * seconds_a_byte;
         if (other > seconds) seconds = other, bound = by;
     };
     whole_gpu(dram, dram_byte_, Bound::dram);
-    // L2 hands out what SMs load, takes C, and once more what DRAM delivers to both of its sides.
-    whole_gpu(l2_ * hw_.l2_share * steps_ + result_ + crossing_ * reads_, l2_byte_, Bound::l2);
+    whole_gpu(crossed_, l2_byte_, Bound::l2);
     out_.bound = bound;
     return seconds;
 }
@@ -180,14 +190,47 @@ GemmTime gemm_time(const GemmHardware& hw, const GemmTile& t, const GemmProblem&
     return GemmTimer(hw, t, p, s, w, stages).at(hw.clock_hz, dram);
 }
 
-PowerTangent::PowerTangent(const GemmHardware& hw) {
-    const double room = hw.held_watts - hw.static_watts, x = hw.energy_exponent;
-    const double numbers = room + x + hw.top_hz + hw.flop_joules + hw.fill_joules + hw.dram_joules;
-    known_ = !std::isnan(numbers) && room > 0;
-    if (!known_) return;
-    a_second_ = x / (1 + x);
-    a_joule_ = 1 / (room * (1 + x));
-    least_ = hw.clock_hz / hw.top_hz;
+PowerLimit::PowerLimit(const GemmHardware& hw)
+    : clock_hz_(hw.clock_hz),
+      top_hz_(hw.top_hz),
+      static_(hw.static_watts),
+      room_(hw.held_watts - hw.static_watts),
+      exponent_(hw.energy_exponent),
+      log_top_(std::log(hw.top_hz / hw.clock_hz)),
+      at_top_(std::exp(log_top_ * hw.energy_exponent)) {
+    const double energies = hw.flop_joules + hw.fill_joules + hw.dram_joules;
+    if (std::isnan(at_top_ + energies) || !(room_ > 0)) room_ = unknown_number;
+}
+
+double PowerLimit::clock(double reach, double joules) const {
+    if (std::isnan(room_ + joules)) return clock_hz_;
+    const double room = room_ * reach;  // J
+    return room >= joules * at_top_ ? top_hz_ : clock_hz_ * std::pow(room / joules, 1 / exponent_);
+}
+
+GemmTime PowerLimit::time(GemmTimer& timer, double joules, double dram, double limit) const {
+    double clock = this->clock(limit, joules);
+    GemmTime time = timer.at(clock, dram);
+    if (std::isnan(room_ + joules) || time.least * rounding > limit) return time;
+    // From the top, whatever the limit: the same work always comes to the same bits, and ties stay ties.
+    if (clock < top_hz_) time = timer.at(clock = top_hz_, dram);
+    // Power grows with the clock by its own exponent and by the shorter time: first as if all of the time went
+    // with the clock, then as the last two times did. Two or three steps do. In logarithms of ratios:
+    constexpr int most_steps = 8;
+    constexpr double close = 1e-6;
+    const double work = std::log(joules / room_);
+    double faster = log_top_, longer = std::log(time.least);  // clock, time
+    double stretch = 1;                                       // -d longer / d faster
+    for (int i = 0;; ++i) {
+        const double over = work + exponent_ * faster - longer;
+        time.watts = static_ + room_ * std::exp(std::min(0.0, over));
+        if ((over <= 0 && faster == log_top_) || std::abs(over) < close || i == most_steps) return time;
+        const double faster_before = faster, longer_before = longer;
+        faster = std::min(log_top_, faster - over / (exponent_ + stretch));
+        time = timer.at(clock_hz_ * std::exp(faster), dram);
+        longer = std::log(time.least);
+        stretch = std::clamp((longer - longer_before) / (faster_before - faster), 0.0, 1.0);
+    }
 }
 
 GemmEnergy gemm_energy(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p, const TileGrid& tiles,
@@ -206,30 +249,7 @@ GemmEnergy gemm_energy(const GemmHardware& hw, const GemmTile& t, const GemmProb
 GemmTime gemm_time_under_power(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p,
                                const StepCycles& s, const Waves& w, double dram, int stages, double limit) {
     GemmTimer timer(hw, t, p, s, w, stages);
-    return time_under_power(hw, timer, gemm_energy(hw, t, p, dram).sum(), dram, limit);
-}
-
-GemmTime time_under_power(const GemmHardware& hw, GemmTimer& timer, double joules, double dram,
-                          double limit) {
-    const double room = hw.held_watts - hw.static_watts;
-    const bool known = !std::isnan(joules + room + hw.energy_exponent + hw.top_hz) && room > 0;
-    if (!known) return timer.at(hw.clock_hz, dram);
-    // Power falls with the clock by its own exponent and by the longer time: a few steps of the fixed point.
-    // The power of a time that falls no faster than the clock rises never asks for less than the fixed point:
-    // the clock only falls and the time only grows.
-    constexpr int rounds = 6;
-    double clock = hw.top_hz;
-    GemmTime time = timer.at(clock, dram);
-    for (int i = 0; i < rounds && !(time.least * rounding > limit); ++i) {
-        const double dynamic = joules * std::pow(clock / hw.clock_hz, hw.energy_exponent) / time.least;
-        time.watts = hw.static_watts + dynamic;
-        if (dynamic <= room && clock >= hw.top_hz) break;
-        clock = least_known(hw.top_hz, clock * std::pow(room / dynamic, 1 / (1 + hw.energy_exponent)));
-        const double watts = time.watts;
-        time = timer.at(clock, dram);
-        time.watts = least_known(watts, hw.held_watts);
-    }
-    return time;
+    return PowerLimit(hw).time(timer, gemm_energy(hw, t, p, dram).sum(), dram, limit);
 }
 
 }  // namespace rooftile

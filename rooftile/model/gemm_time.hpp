@@ -3,6 +3,7 @@
 // leaves. NaN stands for an unknown number.
 #pragma once
 
+#include <algorithm>
 #include <limits>
 
 #include "rooftile/model/arithmetic.hpp"
@@ -65,13 +66,17 @@ class GemmTimer {
     double dram_byte_, l2_byte_;  // seconds of the whole GPU
     double operands_;             // of those loaded, every operand once: what DRAM delivers at least
     double reads_ = 0;            // what it does
+    double crossed_ = 0;          // what passes L2
     double latency_, l2_latency_, meetings_, once_;  // cycles
+    double apart_ = 0;                               // cycles of a tile: turn and, where it shows, store
     double fills_;                                   // times that the ring begins empty
     double in_ring_;                                 // 1 / stages in flight
     double scale_ = 1;                               // clock / hw.clock_hz
     double taken_turns_ =
         0;              // cycles that a warpgroup's store takes beside the other's products; 0: no turns
     double alone_ = 0;  // cycles of a step of one CTA while no other multiplies on its SM
+    double on_sm_ = 0;  // of its instructions and of shared memory, the longer
+    Bound on_sm_bound_ = Bound::tensor;
     Bound step_bound_ = Bound::tensor;
     bool l2_binds_ = false;  // the step but for its latency is that of L2's bandwidth
     GemmTime out_{};
@@ -117,10 +122,9 @@ inline double streamed_cycles(const GemmHardware& hw, const GemmTile& t, const G
     return streamed_bytes(hw, t, p, tiles) / streaming_rate(hw, tiles, t.split_k);
 }
 
-/// What one CTA does for one tile.
-struct TileWork {
+/// What one CTA does for one tile, as far as the parts of K change it. NaN: unknown.
+struct WorkOfParts {
     std::int64_t k_steps;
-    StepCycles step;
     double streamed, exchange;  ///< streamed_cycles() of a step; exchange_cycles()
     double slots;               ///< CTAs at once, at most; NaN: as many as the SMs hold
 };
@@ -129,44 +133,87 @@ struct TileWork {
 inline constexpr double rounding = 1 - 1e-9;
 
 /// Bounds times from below in a few operations: nothing but steady k-steps in whole waves on all SMs, or what
-/// crosses L2; the turn between tiles and the ring's fills. A search asks it first.
+/// crosses L2, or every operand once from DRAM; the turn between tiles and the ring's fills. A search asks it first.
 class GemmTimeFloor {
   public:
-    explicit GemmTimeFloor(const GemmHardware& hw);
-    /// No more than gemm_time()'s `least`, whatever the traffic; NaN without SMs or clock. `tiles` counts
-    /// those of CTAs.
-    double seconds(const GemmTile& tile, const TileGrid& tiles, const TileWork& work, int stages) const {
-        const StepCycles& step = work.step;
-        const double sharing = tile.ctas_per_sm, in_flight = (stages - 1) * sharing;
-        const double alone = sharing == 1 ? 1 : 1 / sharing;
-        const double ctas = double(tiles.rows) * double(tiles.columns) * tile.split_k;
-        const double ctas_an_sm = ctas * wave_an_sm_;
-        const double waves = most_known(ctas_an_sm * alone, ctas * rounding / work.slots);
-        const double full_waves = whole_up(waves) - 1;
-        const double port = most_known(step.port, 0), k_steps = double(work.k_steps);
-        double cycles = most_known(most_known(step.tensor, step.shared), most_known(port, work.streamed));
-        cycles = step_in_ring(cycles, (l2_latency_ + port) / in_flight, scatter_);
-        cycles = k_steps * most_known(cycles, step_floor_ * alone) + most_known(work.exchange, 0);
-        const double turns = tile.ctas_per_sm == 1 ? (full_waves + 1) * turn_ : 0;
-        const double fills = (tile.split_k > 1 ? full_waves + 1 : 1) * (latency_ + most_known(step.l2, port));
+    GemmTimeFloor(const GemmHardware& hw, const GemmProblem& problem);
+    /// From here on: with the SMs at `clock` Hz, not that of sustained matrix work.
+    void run_at(double clock) {
+        scale_ = clock * second_;
+        cycle_ = rounding / clock;
+    }
+    /// What CTAs of one tile and as many an SM have in common, unknown numbers 0.
+    struct Resident {
+        double sharing, alone;  // CTAs an SM; 1 / them
+        double ctas;            // with K in one piece
+        double busy, pace;      // cycles of a k-step: its resources; at least
+        double late, later;     // of its load's latency: from L2; that DRAM adds
+        double once;            // k-steps that load as much as all operands
+        double l2;              // of a k-step and CTA, at L2's bandwidth
+        double turn, fill;      // cycles of each
+    };
+    Resident resident(const GemmTile& t, const TileGrid& tiles, const StepCycles& step, int stages) const {
+        const double sharing = t.ctas_per_sm, alone = t.ctas_per_sm == 1 ? 1 : 1 / sharing;
+        const double ctas = double(tiles.rows) * double(tiles.columns),
+                     in_ring = scale_ / ((stages - 1) * sharing);
+        const double port = most_known(step.port, 0), l2 = most_known(step.l2, 0);
+        const double busy = std::max(most_known(most_known(step.tensor, step.shared), 0), port * scale_);
+        return {
+            .sharing = sharing,
+            .alone = alone,
+            .ctas = ctas,
+            .busy = busy,
+            .pace = step_floor_ * alone,
+            .late = (l2_latency_ + port) * in_ring,
+            .later = (latency_ - l2_latency_) * in_ring,
+            .once = lines_
+                    / (t.tile_k * (std::min(m_, double(t.tile_m)) + std::min(n_, double(t.tile_n))) * ctas),
+            .l2 = l2 * scale_ * wave_an_sm_,
+            .turn = t.ctas_per_sm == 1 ? turn_ : 0,
+            .fill = latency_ + std::max(l2, port)};
+    }
+    /// No more than gemm_time()'s `least`, whatever the traffic; NaN without SMs or clock. Where it is more than
+    /// `enough`, something between the two will do.
+    double seconds(const Resident& r, int split_k, const WorkOfParts& work,
+                   double enough = std::numeric_limits<double>::infinity()) const {
+        const double ctas = r.ctas * split_k, k_steps = double(work.k_steps);
+        const double waves = std::max(ctas * wave_an_sm_ * r.alone, ctas * rounding / work.slots);
+        const double full_waves = whole_up(waves);
         // Whatever the waves hold, some SM has its share of the CTAs one after the other or in turns; it is that
-        // of the SMs on which their clusters find room.
-        const double steady = most_known(cycles * whole_up(waves * sharing), k_steps * step.l2 * ctas_an_sm);
-        return (steady + turns + fills) * cycle_ + launch_;
+        // of the SMs on which their clusters find room. Where they are fewer than it holds, fewer loads fly.
+        const double turns = r.sharing == 1 ? full_waves : whole_up(waves * r.sharing);
+        const double busy = std::max(r.busy, work.streamed), exchange = std::max(0.0, work.exchange);
+        const double turned = full_waves * r.turn, fills = (split_k > 1 ? full_waves : 1) * r.fill;
+        const double promptly = ((k_steps * busy + exchange) * turns + turned + fills) * cycle_ + launch_;
+        if (promptly > enough) return promptly;
+        const double fewer = turns < r.sharing ? r.sharing / turns : 1;
+        const double from_dram = std::min(1.0, r.once / (k_steps * split_k));
+        const double late = (r.late + r.later * from_dram) * fewer;
+        const double cycles =
+            k_steps * std::max(step_in_ring(busy, late, scatter_), r.pace * fewer) + exchange;
+        const double steady = std::max(cycles * turns, k_steps * r.l2 * ctas) + turned;
+        return std::max(steady * cycle_, dram_) + fills * cycle_ + launch_;
+    }
+    /// The same; `tiles` counts those of CTAs.
+    double seconds(const GemmTile& tile, const TileGrid& tiles, const StepCycles& step,
+                   const WorkOfParts& work, int stages) const {
+        return seconds(resident(tile, tiles, step, stages), tile.split_k, work);
     }
     /// No more than seconds() with any number of CTAs an SM and of parts into which `k_steps` are split.
     double seconds(const TileGrid& tiles, std::int64_t k_steps, const StepCycles& step) const {
         const double cycles =
-            most_known(most_known(step.tensor, step.shared), most_known(step.l2, step.port));
+            most_known(most_known(step.tensor, step.shared), most_known(step.l2, step.port) * scale_);
         const double steps_an_sm = double(tiles.rows) * double(tiles.columns) * double(k_steps) * wave_an_sm_;
         return (steps_an_sm * cycles + latency_) * cycle_ + launch_;
     }
 
   private:
     double wave_an_sm_;                                // 1 / SMs
-    double cycle_, launch_;                            // seconds
+    double second_, scale_ = 1;                        // 1 / hw.clock_hz; clock / hw.clock_hz
+    double cycle_, launch_, dram_;                     // seconds; dram_: every operand moved once
     double latency_, l2_latency_, step_floor_, turn_;  // cycles
     double scatter_;                                   // hw.latency_scatter
+    double m_, n_, lines_;                             // of the problem; (m + n) k
 };
 
 /// At the SM clock of sustained matrix work. `dram` is the DRAM traffic in bytes; `stages` the ring's depth.
@@ -180,25 +227,25 @@ GemmTime gemm_time_under_power(const GemmHardware& hw, const GemmTile& tile, con
                                const StepCycles& step, const Waves& waves, double dram, int stages,
                                double limit = std::numeric_limits<double>::infinity());
 
-/// gemm_time_under_power for any timer: of work that takes `joules` at the clock of sustained matrix work.
-GemmTime time_under_power(const GemmHardware& hw, GemmTimer& timer, double joules, double dram,
-                          double limit = std::numeric_limits<double>::infinity());
-
-/// gemm_time_under_power to first order, in a few operations: at the power limit time goes with the 1 / (1 +
-/// exponent)-th power of the watts that the sustained clock would take; this is its tangent there. The same
-/// where an energy is unknown. Grows with both arguments.
-class PowerTangent {
+/// What the power limit leaves of the clock. At c times the clock of sustained matrix work its joules J, at that
+/// clock, take J c^x / room seconds at least, and more at a higher clock; its time is no less at a lower one.
+class PowerLimit {
   public:
-    explicit PowerTangent(const GemmHardware& hw);
-    /// `seconds` at the clock of sustained matrix work; `joules` as gemm_energy says.
-    double operator()(double seconds, double joules) const {
-        if (!known_) return seconds;
-        return most_known(a_second_ * seconds + a_joule_ * joules, least_ * seconds);
-    }
+    explicit PowerLimit(const GemmHardware& hw);
+    /// The highest clock, in Hz, at which so many `joules` do not by themselves take more than `reach` seconds:
+    /// under power work takes at most `reach` exactly where it does at this clock. Where an energy is unknown:
+    /// that of sustained matrix work, as time().
+    double clock(double reach, double joules) const;
+    /// gemm_time_under_power for any timer: of work that takes `joules` at the clock of sustained matrix work.
+    GemmTime time(GemmTimer& timer, double joules, double dram,
+                  double limit = std::numeric_limits<double>::infinity()) const;
 
   private:
-    bool known_;
-    double a_second_ = 1, a_joule_ = 0, least_ = 0;  // least: at the top clock
+    double clock_hz_, top_hz_;
+    double static_, room_;  // W; room NaN: an energy is unknown
+    double exponent_;       // x
+    double log_top_;        // of the top clock, to that of sustained matrix work
+    double at_top_;         // J there, of each at the clock of sustained matrix work
 };
 
 /// Joules of a whole problem at the clock of sustained matrix work, by term; NaN unknown.

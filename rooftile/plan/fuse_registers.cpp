@@ -76,6 +76,11 @@ double registers_likely(const Program& p, const ProgramWork& work, const FuseCon
     return std::min(bound, std::max(least, whole_up(need / unit) * unit));
 }
 
+bool holds_early_weights(const Program& p, const ProgramWork& work, const FuseConfig& c,
+                         double registers_per_thread) {
+    return !(staged_registers(demand_of(p, work, c.width), c) > registers_per_thread);
+}
+
 double resident_ctas(const FuseHardware& hw, const FuseConfig& c, double registers, double shared_bytes) {
     double ctas = least_known(hw.ctas_per_sm, whole(hw.threads_per_sm / c.threads));
     ctas = least_known(ctas, whole(hw.registers_per_sm / (registers * c.threads)));

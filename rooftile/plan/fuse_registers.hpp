@@ -12,6 +12,9 @@ namespace rooftile {
 /// about 20.
 double registers_likely(const Program& program, const ProgramWork& work, const FuseConfig& config,
                         double bound);
+/// Whether a thread that loads a staged row's weights early can hold them all, in fp32 as they are used.
+bool holds_early_weights(const Program& program, const ProgramWork& work, const FuseConfig& config,
+                         double registers_per_thread);
 
 /// CTAs that an SM holds of a kernel with those registers a thread and that shared memory a CTA; NaN where
 /// no limit is known.

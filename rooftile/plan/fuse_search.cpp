@@ -171,7 +171,10 @@ class Search {
                 return;
             for (bool early : {true, false}) {
                 c.early_weights = early;
-                if (!early || work_.shared_loads > 0) offer(c);
+                if (early && work_.shared_loads == 0) continue;
+                if (early && !holds_early_weights(p_, work_, c, hw_.registers_per_thread))
+                    reject(Reason::registers);
+                else offer(c);
             }
         } else {
             for (int chunk : {2, 4, 8})

@@ -6,11 +6,6 @@
 
 namespace rooftile {
 
-struct WalkedOrder {
-    OrderChoice order;
-    double dram = unknown_number;  ///< bytes to and from DRAM
-};
-
 /// The best of the orders left free, by WalkTraffic.
 WalkedOrder order_by_formula(const WalkTraffic& traffic, const InnerSpace& inner);
 

@@ -129,6 +129,12 @@ std::vector<Kept> BestList::sorted() const {
 
 namespace {
 
+// Schedule and warpgroups do not change a walk.
+bool walk_alike(const GemmTile& x, const GemmTile& y) {
+    return x.tile_m == y.tile_m && x.tile_n == y.tile_n && x.split_k == y.split_k
+           && x.cluster_m == y.cluster_m && x.cluster_n == y.cluster_n && x.ctas_per_sm == y.ctas_per_sm;
+}
+
 double score(const GemmTile& t, const GemmTime& time) {
     if (!std::isnan(time.least)) return time.least;
     if (!std::isnan(time.step)) return time.step / (double(t.tile_m) * t.tile_n * t.tile_k);
@@ -140,13 +146,13 @@ double score(const GemmTile& t, const GemmTime& time) {
 GemmSearch::GemmSearch(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request)
     : hw_(hw),
       problem_(problem),
-      floor_(hw),
+      floor_(hw, problem),
       power_(hw),
       compulsory_(problem.compulsory_bytes().value),
       inner_(inner_space(request)),
       simulates_(request.simulate),
       top_(static_cast<std::size_t>(request.top)),
-      best_(std::max(top_, std::size_t{timed_twice})) {}
+      best_(simulates_ ? std::max(top_, std::size_t{simulated}) : top_) {}
 
 void GemmSearch::stand(const GemmCandidate& candidate, const Footprint& f) {
     const int fits = f.stages_max(std::max(most_stages, inner_.stages_high));
@@ -180,52 +186,70 @@ void GemmSearch::stand(const GemmCandidate& candidate, const Footprint& f) {
     time(candidate, f, high, std::int64_t{high - low + 1} * inner_.order_count);
 }
 
-// With every operand moved once: no cluster, no parts of K and no order take less.
-double GemmSearch::least_joules(const GemmTile& t, const TileGrid& tiles) {
-    if (tile_.m != t.tile_m || tile_.n != t.tile_n || tile_.warp_m != t.warp_m || tile_.warp_n != t.warp_n)
-        tile_ = {t.tile_m, t.tile_n, t.warp_m, t.warp_n,
-                 gemm_energy(hw_, t, problem_, tiles, compulsory_).sum()};
-    return tile_.joules;
+// Seconds that the tile's candidates may take. Sets the clock of floors to the highest that power allows to them,
+// with every operand moved once: no cluster, no parts of K and no order take fewer joules.
+double GemmSearch::reach(const GemmTile& t, const TileGrid& tiles) {
+    const bool same =
+        tile_.m == t.tile_m && tile_.n == t.tile_n && tile_.warp_m == t.warp_m && tile_.warp_n == t.warp_n;
+    const double reach = best_.reach() * as_good;
+    if (!same) {
+        tile_ = {t.tile_m, t.tile_n, t.warp_m, t.warp_n, gemm_energy(hw_, t, problem_, tiles, compulsory_),
+                 0,        0};
+        orders_.clear();
+    }
+    if (tile_.reach != reach) {
+        tile_.reach = reach;
+        tile_.clock = power_.clock(reach, tile_.energy.sum());
+        floor_.run_at(tile_.clock);
+    }
+    return reach;
 }
 
-// None takes less time than without DRAM.
-bool GemmSearch::too_slow(const GemmTile& tile, const Footprint& f, int stages) {
-    const double floor =
-        floor_.seconds(tile, f.tiles, {f.k_steps, f.step, f.streamed, f.exchange, f.slots}, stages);
-    return best_.out_of_reach(power_(floor, least_joules(tile, f.tiles)));
+const WalkedOrder* GemmSearch::known_order(const GemmTile& t) const {
+    for (const auto& [tile, order] : orders_)
+        if (walk_alike(tile, t)) return &order;
+    return nullptr;
 }
 
-bool GemmSearch::beyond(const GemmTile& tile, const Footprint& least, int stages, std::int64_t candidates) {
-    if (!too_slow(tile, least, stages)) return false;
-    count_dominated(candidates * inner_.size());
-    return true;
+bool GemmSearch::beyond(const GemmTile& tile, const Footprint& least) {
+    const double reach = this->reach(tile, least.tiles);
+    return floor_.seconds(least.tiles, least.k_steps, least.step) > reach;
 }
 
-bool GemmSearch::beyond(const GemmTile& tile, const Footprint& least, std::int64_t candidates) {
-    const double floor = floor_.seconds(least.tiles, least.k_steps, least.step);
-    if (!best_.out_of_reach(power_(floor, least_joules(tile, least.tiles)))) return false;
-    count_dominated(candidates * inner_.size());
-    return true;
+void GemmSearch::rule_out(const GemmTile& tile, const Footprint& least, int stages,
+                          std::vector<PartsOfK>& parts) {
+    const double reach = this->reach(tile, least.tiles);
+    const auto resident = floor_.resident(tile, least.tiles, least.step, stages);
+    std::erase_if(parts, [&](const PartsOfK& p) {
+        const bool beyond = floor_.seconds(resident, p.split_k, p.work, reach) > reach;
+        if (beyond) count_dominated(p.candidates * inner_.size());
+        return beyond;
+    });
 }
 
 void GemmSearch::time(const GemmCandidate& candidate, const Footprint& f, int stages, std::int64_t choices) {
     const GemmTile& tile = candidate.tile;
-    if (too_slow(tile, f, stages)) return count_dominated(choices);
-    double joules = least_joules(tile, f.tiles);
+    // None takes less time than without DRAM.
+    const double reach = this->reach(tile, f.tiles);
+    const WorkOfParts work{f.k_steps, f.streamed, f.exchange, f.slots};
+    if (floor_.seconds(tile, f.tiles, f.step, work, stages) > reach) return count_dominated(choices);
     const Waves wave_count = waves(hw_, tile, problem_);
     GemmTimer timer(hw_, tile, problem_, f.step, wave_count, stages);
-    const GemmTime least = timer.at(hw_.clock_hz, compulsory_);
-    if (best_.out_of_reach(power_(least.least, joules))) return count_dominated(choices);
-
-    const auto [order, dram] = order_by_formula(WalkTraffic(hw_, tile, problem_), inner_);
-    joules += most_known(hw_.dram_joules * (dram - compulsory_), 0);
-    if (best_.out_of_reach(power_(least.least, joules))) return count_dominated(choices);
+    const WalkedOrder* walk = known_order(tile);
+    if (!walk) {
+        if (timer.at(tile_.clock, compulsory_).least * rounding > reach) return count_dominated(choices);
+        walk = &orders_.emplace_back(tile, order_by_formula(WalkTraffic(hw_, tile, problem_), inner_)).second;
+    }
+    const auto& [order, dram] = *walk;
+    GemmEnergy energy = tile_.energy;
+    energy.dram = hw_.dram_joules * dram;
+    const double joules = energy.sum();
     ++timed_;
     Footprint walked = f;
     walked.walk_in(order, hw_, tile, problem_);
     timer.walk(walked.step.l2);
-    const GemmTime time = timer.at(hw_.clock_hz, dram);
-    const double held = power_(time.least, joules);
+    const GemmTime time = power_.time(timer, joules, dram, reach);
+    if (time.least * rounding > reach) return count_dominated(choices);
     const bool fell_out = best_.offer({.candidate = candidate,
                                        .footprint = walked,
                                        .time = time,
@@ -233,20 +257,8 @@ void GemmSearch::time(const GemmCandidate& candidate, const Footprint& f, int st
                                        .order = order,
                                        .stages = stages,
                                        .dram = dram,
-                                       .score = std::isnan(held) ? score(tile, time) : held});
+                                       .score = score(tile, time)});
     count_dominated(choices - 1 + (fell_out ? 1 : 0));
-}
-
-// What is kept of `from` where each is timed at the clock that power leaves it.
-BestList GemmSearch::under_power(const BestList& from, std::size_t most) {
-    BestList best(most);
-    for (Kept kept : from.sorted()) {
-        kept.time = gemm_time_under_power(hw_, kept.candidate.tile, problem_, kept.footprint.step, kept.waves,
-                                          kept.dram, kept.stages, best.reach());
-        kept.score = score(kept.candidate.tile, kept.time);
-        if (best.offer(kept)) ++result_.rejected.reasons[static_cast<int>(Reason::dominated)];
-    }
-    return best;
 }
 
 void GemmSearch::simulate(BestList& best) const {
@@ -254,14 +266,11 @@ void GemmSearch::simulate(BestList& best) const {
         GemmTile tile;
         std::optional<WalkedOrder> order;
     };
-    std::vector<Walked> walks;  // schedule and warpgroups do not change a walk
+    std::vector<Walked> walks;
     best.for_each([&](Kept& kept) {
         const GemmTile& t = kept.candidate.tile;
-        auto walk = std::find_if(walks.begin(), walks.end(), [&](const Walked& w) {
-            return w.tile.tile_m == t.tile_m && w.tile.tile_n == t.tile_n && w.tile.split_k == t.split_k
-                   && w.tile.cluster_m == t.cluster_m && w.tile.cluster_n == t.cluster_n
-                   && w.tile.ctas_per_sm == t.ctas_per_sm;
-        });
+        auto walk =
+            std::find_if(walks.begin(), walks.end(), [&](const Walked& w) { return walk_alike(w.tile, t); });
         if (walk == walks.end())
             walk = walks.insert(walk, {t, order_by_simulation(hw_, t, problem_, inner_)});
         if (!walk->order) return;
@@ -271,12 +280,19 @@ void GemmSearch::simulate(BestList& best) const {
 }
 
 SearchResult GemmSearch::finish() {
-    BestList best = best_;
-    if (simulates_) {
-        best = under_power(best_, std::max(top_, std::size_t{simulated}));
-        simulate(best);
+    if (!simulates_) {
+        result_.best = best_.sorted();
+        return std::move(result_);
     }
-    result_.best = under_power(best, top_).sorted();
+    simulate(best_);
+    BestList best(top_);
+    for (Kept kept : best_.sorted()) {
+        kept.time = gemm_time_under_power(hw_, kept.candidate.tile, problem_, kept.footprint.step, kept.waves,
+                                          kept.dram, kept.stages, best.reach() * as_good);
+        kept.score = score(kept.candidate.tile, kept.time);
+        if (best.offer(kept)) count_dominated(1);
+    }
+    result_.best = best.sorted();
     return std::move(result_);
 }
 

@@ -122,6 +122,11 @@ inline constexpr std::array<OrderChoice, 10> searched_orders{{{Order::row, 1},
                                                               {Order::grouped, 12},
                                                               {Order::grouped, 14},
                                                               {Order::grouped, 16}}};
+struct WalkedOrder {
+    OrderChoice order;
+    double dram = unknown_number;  ///< bytes to and from DRAM
+};
+
 /// A candidate that stood, with the best stages and order found for it.
 struct Kept {
     GemmCandidate candidate;
@@ -189,6 +194,13 @@ struct SearchResult {
     }
 };
 
+/// A number of parts of K, as the search weighs it before any wall is looked at.
+struct PartsOfK {
+    int split_k;
+    WorkOfParts work;         ///< the least with any cluster
+    std::int64_t candidates;  ///< of one tile and residency
+};
+
 /// Where a family's walk over its space sends what it meets.
 class GemmVisitor {
   public:
@@ -196,17 +208,16 @@ class GemmVisitor {
     virtual void fall(const Wall& wall, const GemmCandidate& candidate, std::int64_t candidates) = 0;
     /// No wall of the family's own stands in the way.
     virtual void stand(const GemmCandidate& candidate, const Footprint& footprint) = 0;
-    /// Whether no candidate of this tile and residency and of as many parts of K can be among the best, before
-    /// any wall is looked at. `least` has its tiles and k-steps, and the least cycles of a step with any
-    /// cluster; `stages` is the deepest ring. Where it is so, `candidates` of them are met.
-    virtual bool beyond(const GemmTile&, const Footprint& /*least*/, int /*stages*/,
-                        std::int64_t /*candidates*/) {
-        return false;
-    }
-    /// The same of a tile with any residency and any parts of K; `least` has the k-steps of K in one piece.
-    virtual bool beyond(const GemmTile&, const Footprint& /*least*/, std::int64_t /*candidates*/) {
-        return false;
-    }
+    /// Whether no candidate of this tile can be among the best, with any residency and any parts of K, before any
+    /// wall is looked at. `least` has its tiles, the k-steps of K in one piece, and the least cycles of one with
+    /// any cluster.
+    virtual bool beyond(const GemmTile&, const Footprint& /*least*/) { return false; }
+    /// The same of a residency: takes out of `parts` those of which it is so, and meets their candidates.
+    /// `stages` is the deepest ring.
+    virtual void rule_out(const GemmTile&, const Footprint& /*least*/, int /*stages*/,
+                          std::vector<PartsOfK>& /*parts*/) {}
+    /// Candidates that beyond() spares the walk.
+    virtual void pass_over(std::int64_t /*candidates*/) {}
 
   protected:
     ~GemmVisitor() = default;
@@ -250,26 +261,27 @@ class GemmSearch final : public GemmVisitor {
         result_.fall(wall, candidate, candidates * inner_.size());
     }
     void stand(const GemmCandidate& candidate, const Footprint& footprint) override;
-    bool beyond(const GemmTile& tile, const Footprint& least, int stages, std::int64_t candidates) override;
-    bool beyond(const GemmTile& tile, const Footprint& least, std::int64_t candidates) override;
+    bool beyond(const GemmTile& tile, const Footprint& least) override;
+    void rule_out(const GemmTile& tile, const Footprint& least, int stages,
+                  std::vector<PartsOfK>& parts) override;
+    void pass_over(std::int64_t candidates) override { count_dominated(candidates * inner_.size()); }
 
-    /// Candidates that were timed, of all that stood: the others were out of reach without it.
+    /// Candidates that were timed under power, of all that stood: the others were out of reach without it.
     std::int64_t timed() const { return timed_; }
-    /// Times the candidates kept once more, each at the clock that power leaves it; walks the best of them
-    /// through a simulated L2 where the request allows it; keeps the best.
+    /// The best; where the request allows it, walked through a simulated L2 and timed once more.
     SearchResult finish();
 
   private:
-    /// The clock under power is worked out exactly for the best alone: its tangent is within a few per cent.
-    static constexpr int timed_twice = 24;
     static constexpr int simulated = 16;
+    /// What is as good as the last kept may be ahead of it by something else, and clocks under power are close,
+    /// not exact.
+    static constexpr double as_good = 1 + 1e-5;
 
-    BestList under_power(const BestList& from, std::size_t most);
     void simulate(BestList& best) const;
 
     void time(const GemmCandidate& candidate, const Footprint& footprint, int stages, std::int64_t choices);
-    bool too_slow(const GemmTile& tile, const Footprint& footprint, int stages);
-    double least_joules(const GemmTile& tile, const TileGrid& tiles);
+    double reach(const GemmTile& tile, const TileGrid& tiles);
+    const WalkedOrder* known_order(const GemmTile& tile) const;
     void count_dominated(std::int64_t choices) {
         result_.rejected.reasons[static_cast<int>(Reason::dominated)] += choices;
     }
@@ -277,12 +289,14 @@ class GemmSearch final : public GemmVisitor {
     const GemmHardware& hw_;
     const GemmProblem& problem_;
     GemmTimeFloor floor_;
-    PowerTangent power_;
+    PowerLimit power_;
     double compulsory_;  // bytes
     struct {
         int m = 0, n = 0, warp_m = 0, warp_n = 0;
-        double joules = 0;
-    } tile_;  // whose joules were asked for last: candidates come tile by tile
+        GemmEnergy energy{};          // with every operand moved once
+        double reach = 0, clock = 0;  // under power
+    } tile_;                          // that was asked for last: candidates come tile by tile
+    std::vector<std::pair<GemmTile, WalkedOrder>> orders_;  // of it: schedule and warpgroups change none
     InnerSpace inner_;
     bool simulates_;
     std::size_t top_;

@@ -162,19 +162,22 @@ std::vector<double> nonnegative_least_squares(const std::vector<std::vector<doub
     return best;
 }
 
-InFlightFit fit_in_flight(std::span<const double> bytes, std::span<const double> rate) {
-    assert(bytes.size() == rate.size() && !bytes.empty());
+InFlightFit fit_in_flight(std::span<const double> bytes, std::span<const double> rate,
+                          std::span<const double> spread) {
+    assert(bytes.size() == rate.size() && bytes.size() == spread.size() && !bytes.empty());
     InFlightFit fit;
     const auto shallowest =
         static_cast<std::size_t>(std::min_element(bytes.begin(), bytes.end()) - bytes.begin());
     fit.latency_s = bytes[shallowest] / rate[shallowest];
     // The plateau is what the deepest third reaches: a single highest point would follow the noise.
-    std::vector<double> deep;
+    std::vector<double> deep, deep_spread;
     const double deepest = *std::max_element(bytes.begin(), bytes.end());
     for (std::size_t i = 0; i < bytes.size(); ++i)
-        if (3 * bytes[i] >= deepest) deep.push_back(rate[i]);
+        if (3 * bytes[i] >= deepest) deep.push_back(rate[i]), deep_spread.push_back(spread[i]);
     fit.rate = median(deep);
     fit.cap_bytes = fit.rate * fit.latency_s;
+    // Of a product the shares of both factors add up.
+    fit.cap_spread = fit.cap_bytes * (median(deep_spread) / fit.rate + spread[shallowest] / rate[shallowest]);
     for (std::size_t i = 0; i < bytes.size(); ++i) {
         const double said = std::min(bytes[i], fit.cap_bytes) / fit.latency_s;
         fit.worst = std::max(fit.worst, std::abs(said / rate[i] - 1));

@@ -38,13 +38,15 @@ std::vector<double> nonnegative_least_squares(const std::vector<std::vector<doub
 
 /// What one SM keeps outstanding: rate = min(bytes in flight, cap) / latency.
 struct InFlightFit {
-    double latency_s = 0;  ///< of the shallowest rings, by Little's law
-    double rate = 0;       ///< B/s, the plateau
-    double cap_bytes = 0;  ///< rate x latency
-    double worst = 0;      ///< largest relative error of the formula over the points
+    double latency_s = 0;   ///< of the shallowest rings, by Little's law
+    double rate = 0;        ///< B/s, the plateau
+    double cap_bytes = 0;   ///< rate x latency
+    double cap_spread = 0;  ///< B, by the spreads of both
+    double worst = 0;       ///< largest relative error of the formula over the points
 };
-/// From points of one curve: bytes in flight and B/s of one SM.
-InFlightFit fit_in_flight(std::span<const double> bytes, std::span<const double> rate);
+/// From points of one curve: bytes in flight, B/s of one SM and their spreads.
+InFlightFit fit_in_flight(std::span<const double> bytes, std::span<const double> rate,
+                          std::span<const double> spread);
 
 /// One stretch of steady load: what it drew and what it did a second.
 struct EnergyPoint {

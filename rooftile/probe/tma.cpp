@@ -179,7 +179,7 @@ void box_latency(Lab& lab, ProbeResult& result) {
 /// The most one SM takes, alone (one of them in use), and the cap that the formula needs.
 void summarise_curves(const std::vector<Curve>& curves, int sms, ProbeResult& result) {
     for (const Curve& curve : curves) {
-        const InFlightFit fit = fit_in_flight(curve.bytes, curve.rates);
+        const InFlightFit fit = fit_in_flight(curve.bytes, curve.rates, curve.spreads);
         ProbePoint point{"tma.fit", curve.family->label, {}};
         point.add("ctas", curve.ctas);
         point.add("latency_ns", fit.latency_s * 1e9);
@@ -199,7 +199,7 @@ void summarise_curves(const std::vector<Curve>& curves, int sms, ProbeResult& re
                                      "GB/s/SM", spread / 1e9, depths_seen, "one SM alone, best depth"});
             result.values.push_back(
                 {"tma.in_flight." + from, from == "dram" ? "tma.in_flight" : "", std::round(fit.cap_bytes),
-                 "B", std::round(spread * fit.latency_s), depths_seen,
+                 "B", std::ceil(fit.cap_spread), depths_seen,
                  fmt::format("plateau x latency, one SM; formula off by {:.0f} % at worst",
                              100 * fit.worst)});
             if (curve.family->from_l2)

@@ -23,8 +23,6 @@ void check_leading(const char* name, std::int64_t value, std::int64_t least, con
 
 }  // namespace
 
-int bytes_of(Type type) { return type == Type::fp32 ? 4 : 2; }
-
 std::string_view name_of(Type type) {
     switch (type) {
         case Type::bf16:

@@ -9,7 +9,7 @@
 
 namespace rooftile {
 
-int bytes_of(Type type);
+constexpr int bytes_of(Type type) { return type == Type::fp32 ? 4 : 2; }
 std::string_view name_of(Type type);
 
 /// Sizes in elements. Leading dimensions are the distance, in elements, between consecutive lines of

@@ -294,21 +294,48 @@ TEST(GemmTimeUnderPower, FewerBytesGiveAHigherClock) {
                                .watts));
 }
 
-// The tangent touches where the sustained clock is the one that power leaves. The curve is concave: it stays
-// above.
-TEST(PowerTangent, TouchesAndStaysAbove) {
+TEST(PowerLimit, TheHighestClockAtWhichJoulesFitIntoAReach) {
     GemmHardware hw = made_up_power();
-    const PowerTangent tangent(hw);
-    // 8 W of room for a second: 8 J leave the clock where it is. Twice the joules, with
-    // energy as the clock squared: 2/3 + 16 / 8 / 3; exactly, the cube root of 2.
-    EXPECT_DOUBLE_EQ(tangent(1, 8), 1);
-    EXPECT_DOUBLE_EQ(tangent(1, 16), 4.0 / 3);
-    EXPECT_LE(std::cbrt(2), tangent(1, 16));
-    EXPECT_DOUBLE_EQ(tangent(1, 0), 2.0 / 3);
-    hw.top_hz = 1.25e9;
-    EXPECT_DOUBLE_EQ(PowerTangent(hw)(1, 0), 0.8);  // the clock ends there
+    const double clock = hw.clock_hz;
+    // 8 W of room for a second: 8 J leave the clock where it is, 4 J as energy as the clock squared its root.
+    EXPECT_DOUBLE_EQ(PowerLimit(hw).clock(1, 8), clock);
+    EXPECT_DOUBLE_EQ(PowerLimit(hw).clock(1, 4), std::sqrt(2) * clock);
+    EXPECT_DOUBLE_EQ(PowerLimit(hw).clock(1, 32), clock / 2);
+    EXPECT_EQ(PowerLimit(hw).clock(1, 0), hw.top_hz);
+    EXPECT_EQ(PowerLimit(hw).clock(std::numeric_limits<double>::infinity(), 8), hw.top_hz);
     hw.dram_joules = std::nan("");
-    EXPECT_EQ(PowerTangent(hw)(1, std::nan("")), 1);
+    EXPECT_EQ(PowerLimit(hw).clock(1, 4), clock);
+}
+
+// Work takes at most so long under power where it does at that clock, and power is held.
+RC_GTEST_PROP(PowerLimit, WhatReachesDoesSoAtThatClock, ()) {
+    GemmHardware hw = made_up_power();
+    hw.sms = *rc::gen::inRange(1, 200);
+    hw.top_hz = hw.clock_hz * *rc::gen::inRange(10, 30) / 10;
+    hw.held_watts = *rc::gen::inRange(2, 40);
+    hw.energy_exponent = *rc::gen::inRange(5, 40) / 10.0;
+    hw.l2_share = *rc::gen::inRange(10, 1000);
+    hw.loaded_latency = *rc::gen::inRange(1, 2000);
+    hw.latency_scatter = 0.3;
+    const GemmTile t = wgmma_tile(64 * *rc::gen::inRange(1, 5), 16 * *rc::gen::inRange(1, 17));
+    const auto extent = [] { return *rc::gen::inRange<std::int64_t>(1, 20000); };
+    const GemmProblem p = gemm_problem(extent(), extent(), extent());
+    const StepCycles s = step_cycles(hw, t, p);
+    const Waves w = waves(hw, t, p);
+    const double dram = p.compulsory_bytes().value;
+    GemmTimer timer(hw, t, p, s, w, 4);
+    const PowerLimit power(hw);
+    const double joules = timer.at(hw.clock_hz, dram).least * *rc::gen::inRange(1, 200) / 10;
+    const GemmTime held = power.time(timer, joules, dram);
+    RC_ASSERT(held.clock_hz <= hw.top_hz);
+    RC_ASSERT(held.watts <= hw.held_watts);
+    if (held.clock_hz < hw.top_hz) RC_ASSERT(held.watts > hw.held_watts * (1 - 1e-5));
+    for (const double factor : {0.5, 0.9, 0.999, 1.001, 1.1, 2.0}) {
+        const double reach = held.least * factor;
+        RC_ASSERT((timer.at(power.clock(reach, joules), dram).least <= reach) == (factor > 1));
+        if (factor > 1) RC_ASSERT(power.time(timer, joules, dram, reach).least == held.least);
+        else RC_ASSERT(power.time(timer, joules, dram, reach).least > reach);
+    }
 }
 
 // A made-up tiling of any shape is never faster than the floor says.
@@ -349,15 +376,22 @@ RC_GTEST_PROP(GemmTimeFloor, IsBelowEveryTime, ()) {
     RC_PRE(w.slots > 0);  // else no cluster of that size fits
     const TileGrid tiles = cluster_grid(p, t.tile_m, t.tile_n, 1, 1);
     const double slots = *rc::gen::arbitrary<bool>() ? w.slots : unknown_number;
-    const TileWork work{k_steps(t, p), s, streamed_cycles(hw, t, p, tiles), exchange_cycles(hw, t), slots};
-    const double floor = GemmTimeFloor(hw).seconds(t, tiles, work, stages);
+    const WorkOfParts work{k_steps(t, p), streamed_cycles(hw, t, p, tiles), exchange_cycles(hw, t), slots};
+    const double clock = hw.clock_hz * *rc::gen::inRange(5, 20) / 10;
+    GemmTimeFloor floors(hw, p);
+    if (clock != hw.clock_hz) floors.run_at(clock);
+    const double floor = floors.seconds(t, tiles, s, work, stages);
     RC_ASSERT(floor > 0);
-    const double of_any_residency = GemmTimeFloor(hw).seconds(tiles, ceil_div(p.k, t.tile_k), s);
+    const double enough = floor * (*rc::gen::inRange(0, 10) + 0.5) / 5;  // never the floor itself
+    const double hasty = floors.seconds(floors.resident(t, tiles, s, stages), t.split_k, work, enough);
+    RC_ASSERT((hasty > enough) == (floor > enough));
+    RC_ASSERT(hasty <= floor * (1 + 1e-12));
+    const double of_any_residency = floors.seconds(tiles, ceil_div(p.k, t.tile_k), s);
     RC_ASSERT(of_any_residency > 0);
     for (double dram : {p.compulsory_bytes().value, 2 * p.compulsory_bytes().value, std::nan("")})
         for (const Order order : {Order::row, Order::column, Order::hilbert}) {
             const StepCycles walked = step_cycles(hw, t, p, neighbours(cluster_grid(p, t), order, 1));
-            const double least = gemm_time(hw, t, p, walked, w, dram, stages).least;
+            const double least = GemmTimer(hw, t, p, walked, w, stages).at(clock, dram).least;
             RC_ASSERT(floor <= least);
             RC_ASSERT(of_any_residency <= least);
         }

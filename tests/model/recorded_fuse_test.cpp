@@ -26,19 +26,22 @@ struct Row {
     std::string problem() const { return group + " " + rows + "x" + columns + " " + type; }
 };
 
-// What the model's numbers are fitted to: a wide sweep, up to 24 plans of a problem, and a later one of up to 8.
+// What the model's numbers are fitted to: everything that a search kept of each problem; and, at half its weight, a
+// run of up to 24 plans of a problem and a later one of up to 8.
+constexpr const char* sweep = "2026-11-22-h200-memory-sweep.csv";
 constexpr const char* wide = "2026-11-22-h200-rings.csv";
 constexpr const char* later = "2026-11-22-h200-memory-refit.csv";
-// Of the same day, before rings took several CTAs an SM: no number of rings is fitted to it; those of other
-// launches are, at half of the others' weight, and no choice is.
+// Of the same day, before rings took several CTAs an SM: nothing is fitted to it.
 constexpr const char* before = "2026-11-22-h200-memory-planned.csv";
 
-// Rows of 1048576 that are all under way at once, which the runs above did not have: `slowest_walk` is theirs.
+// Rows of 1048576 that are all under way at once, which the two runs above did not have.
 constexpr const char* at_once = "2026-11-22-h200-at-once.csv";
 
-/// Of a problem whose kernels were others in the run before: rings had what only the last walk reads in slots.
-bool staged_otherwise(const Row& row) {
-    return row.group == "layernorm_chain" && std::stoi(row.columns) >= 65536;
+/// Of a kernel that was another then. Rings had what only the last walk reads in slots; rows in registers asked for
+/// it behind their reductions.
+bool another_kernel(const Row& row, const std::string& run) {
+    if (row.group != "layernorm_chain" || run == sweep) return false;
+    return row.request.home == FuseHome::registers || (run == before && std::stoi(row.columns) >= 65536);
 }
 
 std::vector<Row> recorded_rows(const std::string& name) {
@@ -108,7 +111,7 @@ std::map<std::string, Choice> choices(const Machine& machine, const std::string&
     std::vector<std::string> unknown;
     const FuseHardware hw = fuse_hardware(machine, unknown);
     for (const Row& row : recorded_rows(run)) {
-        if (run == before && staged_otherwise(row)) continue;
+        if (another_kernel(row, run)) continue;
         const FuseProblem graph = problem_of(row);
         const Program program = std::get<Program>(fuse_program(graph));
         Choice& choice = out[row.problem()];
@@ -155,25 +158,31 @@ Figures figures(const std::map<std::string, Choice>& choices) {
 
 TEST(RecordedFuse, PredictionsAreAsGoodAsStated) {
     const Machine h200 = machine_by_id("h200-sxm");
+    const Figures e = figures(choices(h200, sweep));
+    EXPECT_EQ(e.problems, 44);
+    EXPECT_GE(e.plans, 1315);  // of 1322: what the search gives up must not be what this counts on
+    EXPECT_LE(e.mean, 0.025);
+    EXPECT_LE(e.worst, 0.09);
+    EXPECT_LE(e.all, 0.095);
     const Figures f = figures(choices(h200, wide));
     EXPECT_EQ(f.problems, 44);
-    EXPECT_GE(f.plans, 630);  // of 635: what the search gives up must not be what this counts on
+    EXPECT_GE(f.plans, 615);  // of 619 that are kernels of today
     EXPECT_LE(f.mean, 0.03);
     EXPECT_LE(f.worst, 0.09);
     EXPECT_LE(f.all, 0.06);
     const Figures g = figures(choices(h200, later));
     EXPECT_EQ(g.problems, 44);
-    EXPECT_GE(g.plans, 325);  // of 329
+    EXPECT_GE(g.plans, 311);  // of 315
     EXPECT_LE(g.mean, 0.03);
     EXPECT_LE(g.worst, 0.09);
     EXPECT_LE(g.all, 0.045);
 }
 
-// Another run of the same part and day, whose rings the model was not fitted to.
-TEST(RecordedFuse, PredictionsHoldForARunThatNoRingWasFittedTo) {
+// Another run of the same part and day, which the model was not fitted to.
+TEST(RecordedFuse, PredictionsHoldForARunThatNothingWasFittedTo) {
     const Figures f = figures(choices(machine_by_id("h200-sxm"), before));
-    EXPECT_EQ(f.problems, 41);  // of 44: staged_otherwise()
-    EXPECT_GE(f.plans, 345);    // of 351
+    EXPECT_EQ(f.problems, 41);  // of 44: another_kernel()
+    EXPECT_GE(f.plans, 325);    // of 329
     EXPECT_LE(f.mean, 0.025);
     EXPECT_LE(f.worst, 0.09);
     EXPECT_LE(f.all, 0.05);
@@ -183,17 +192,17 @@ TEST(RecordedFuse, RowsAtOnceAreAsGoodAsStated) {
     const Figures f = figures(choices(machine_by_id("h200-sxm"), at_once));
     EXPECT_EQ(f.problems, 4);
     EXPECT_GE(f.plans, 44);  // of 48
-    EXPECT_LE(f.mean, 0.08);
-    EXPECT_LE(f.worst, 0.15);
-    EXPECT_LE(f.all, 0.08);
+    EXPECT_LE(f.mean, 0.03);
+    EXPECT_LE(f.worst, 0.05);
+    EXPECT_LE(f.all, 0.045);
 }
 
 TEST(RecordedFuse, ChoicesAreAsGoodAsStated) {
     // What is further behind than 4 %, and how far.
     const std::map<std::string, double> further = {{"softmax 1024x262144 bf16", 0.055}};
-    for (const char* run : {wide, later}) {
+    for (const char* run : {sweep, wide, later}) {
         const auto found = choices(machine_by_id("h200-sxm"), run);
-        EXPECT_LE(figures(found).behind, 0.0055) << run;
+        EXPECT_LE(figures(found).behind, run == sweep ? 0.0065 : 0.0055) << run;
         for (const auto& [name, c] : found) {
             const auto known = further.find(name);
             EXPECT_LE(c.behind(), known == further.end() ? 0.04 : known->second) << run << ": " << name;

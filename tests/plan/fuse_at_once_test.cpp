@@ -26,8 +26,10 @@ std::variant<FusePlans, FuseInfeasible> planned(const std::string& text, const s
 constexpr const char* functions[] = {"y = softmax(x)", "y = layernorm(x, g, b)", "y = rmsnorm(x, g)",
                                      "y = gelu(dropout(layernorm(x, g, b) + r, 0.1, seed=1))"};
 
+// But softmax, which a ring of 32 CTAs a row does in 28.7 us for 30.3 (docs/facts.md 68).
 TEST(FuseAtOnce, FewVeryLongRowsTakeIt) {
     for (const char* text : functions) {
+        if (text == functions[0]) continue;
         const auto outcome = planned(text, "16,1048576");
         const FusePlan& best = std::get<FusePlans>(outcome).plans.front();
         EXPECT_TRUE(all_rows_at_once(best.config)) << text;
@@ -88,7 +90,7 @@ TEST(FuseAtOnce, NotWithoutANumberOfSms) {
 // 132 SMs have 30.8 MB of shared memory; 16 x 917504 elements of 2 B are 29.4 MB, 16 x 1048576 are 33.6 MB.
 TEST(FuseAtOnce, NotUnaskedForWhatSharedMemoryHolds) {
     const auto best = [](const char* shape, FuseRequest request) {
-        const auto outcome = planned("y = softmax(x)", shape, request);
+        const auto outcome = planned("y = rmsnorm(x, g)", shape, request);
         return std::get<FusePlans>(outcome).plans.front().config;
     };
     EXPECT_FALSE(all_rows_at_once(best("16,917504", {})));

@@ -48,13 +48,12 @@ Rank rank_of(const Kept& k) {
             k.candidate.tile.tile_n};
 }
 
-// Every candidate timed in full; of the best 24 by the tangent of power those that are best under power.
+// Every candidate timed in full, under power.
 template <class Family>
 std::vector<Rank> best_of_all(const Family& family, const GemmHardware& hw, const GemmProblem& p, int top) {
     Standing standing;
     family.walk(hw, p, {}, standing);
     const InnerSpace inner = inner_space({});
-    const PowerTangent power(hw);
     std::vector<Kept> kept;
     for (const auto& [candidate, f] : standing.all) {
         const GemmTile& t = candidate.tile;
@@ -68,18 +67,11 @@ std::vector<Rank> best_of_all(const Family& family, const GemmHardware& hw, cons
             if (dram < k.dram) k.dram = dram, k.order = inner.orders[i];
         }
         k.footprint.walk_in(k.order, hw, t, p);
-        k.time = gemm_time(hw, t, p, k.footprint.step, k.waves, k.dram, k.stages);
-        k.score = power(k.time.least, gemm_energy(hw, t, p, k.dram).sum());
+        k.time = gemm_time_under_power(hw, t, p, k.footprint.step, k.waves, k.dram, k.stages);
+        k.score = k.time.least;
         kept.push_back(k);
     }
-    const auto before = [](const Kept& x, const Kept& y) { return rank_of(x) < rank_of(y); };
-    std::sort(kept.begin(), kept.end(), before);
-    kept.resize(std::min<std::size_t>(kept.size(), 24));
-    for (Kept& k : kept) {
-        k.time = gemm_time_under_power(hw, k.candidate.tile, p, k.footprint.step, k.waves, k.dram, k.stages);
-        k.score = k.time.least;
-    }
-    std::sort(kept.begin(), kept.end(), before);
+    std::sort(kept.begin(), kept.end(), [](const Kept& x, const Kept& y) { return rank_of(x) < rank_of(y); });
     std::vector<Rank> ranks;
     for (std::size_t i = 0; i < std::min<std::size_t>(kept.size(), std::size_t(top)); ++i)
         ranks.push_back(rank_of(kept[i]));
@@ -122,7 +114,7 @@ TEST(Search, TimesFewOfManyCandidates) {
         EXPECT_GE(standing.fell + std::int64_t(standing.all.size()), 1000);
         GemmSearch search(hw, p, {});
         family.walk(hw, p, {}, search);
-        EXPECT_GE(search.timed(), 24);
+        EXPECT_GE(search.timed(), GemmRequest{}.top);
         EXPECT_LE(search.timed(), std::int64_t(standing.all.size() / 5)) << p.m;
     }
 }

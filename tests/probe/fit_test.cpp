@@ -50,14 +50,19 @@ TEST(ProbeFit, BytesInFlightGiveLatencyAndCap) {
         bytes.push_back(KiB * 1024);
         rates.push_back(std::min(bytes.back(), 38760.0) / 680e-9);
     }
-    const InFlightFit fit = fit_in_flight(bytes, rates);
+    // 2 % at the shallowest, from which the latency comes, and 1 % on the plateau.
+    std::vector<double> spreads;
+    for (const double rate : rates) spreads.push_back(rate / 100);
+    spreads[0] *= 2;
+    const InFlightFit fit = fit_in_flight(bytes, rates, spreads);
     EXPECT_NEAR(fit.latency_s, 680e-9, 1e-12);
     EXPECT_NEAR(fit.rate, 57e9, 1e6);
     EXPECT_NEAR(fit.cap_bytes, 38760, 1);
+    EXPECT_NEAR(fit.cap_spread, 0.03 * 38760, 1);
     EXPECT_LT(fit.worst, 1e-9);
     // A latency that grows with the load is no cap: the formula then says how far off it is.
     for (std::size_t i = 0; i < bytes.size(); ++i) rates[i] = bytes[i] / (680e-9 + bytes[i] / 57e9);
-    EXPECT_GT(fit_in_flight(bytes, rates).worst, 0.15);
+    EXPECT_GT(fit_in_flight(bytes, rates, spreads).worst, 0.15);
 }
 
 TEST(ProbeFit, NonnegativeLeastSquares) {
