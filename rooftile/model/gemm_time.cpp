@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "rooftile/model/arithmetic.hpp"
 
@@ -215,21 +216,25 @@ GemmTime PowerLimit::time(GemmTimer& timer, double joules, double dram, double l
     // From the top, whatever the limit: the same work always comes to the same bits, and ties stay ties.
     if (clock < top_hz_) time = timer.at(clock = top_hz_, dram);
     // Power grows with the clock by its own exponent and by the shorter time: first as if all of the time went
-    // with the clock, then as the last two times did. Two or three steps do. In logarithms of ratios:
-    constexpr int most_steps = 8;
-    constexpr double close = 1e-6;
+    // with the clock, then as the last two times did. Two or three steps do; where neither answers to the clock,
+    // halving. In logarithms of ratios:
+    constexpr int most_steps = 60;
+    constexpr double close = 1e-6, furthest = 1;
     const double work = std::log(joules / room_);
     double faster = log_top_, longer = std::log(time.least);  // clock, time
     double stretch = 1;                                       // -d longer / d faster
+    double held = -std::numeric_limits<double>::infinity(), beyond = log_top_;
     for (int i = 0;; ++i) {
         const double over = work + exponent_ * faster - longer;
         time.watts = static_ + room_ * std::exp(std::min(0.0, over));
-        if ((over <= 0 && faster == log_top_) || std::abs(over) < close || i == most_steps) return time;
-        const double faster_before = faster, longer_before = longer;
-        faster = std::min(log_top_, faster - over / (exponent_ + stretch));
-        time = timer.at(clock_hz_ * std::exp(faster), dram);
-        longer = std::log(time.least);
-        stretch = std::clamp((longer - longer_before) / (faster_before - faster), 0.0, 1.0);
+        if ((over <= 0 && faster == log_top_) || !(std::abs(over) >= close) || i == most_steps) return time;
+        (over > 0 ? beyond : held) = faster;
+        double next = std::max(faster - over / (exponent_ + stretch), faster - furthest);
+        if (!(next > held && next < beyond)) next = (held + beyond) / 2;
+        time = timer.at(clock_hz_ * std::exp(next), dram);
+        const double longer_before = std::exchange(longer, std::log(time.least));
+        stretch = std::clamp((longer - longer_before) / (faster - next), 0.0, 1.0);
+        faster = next;
     }
 }
 

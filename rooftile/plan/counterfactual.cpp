@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
+#include "rooftile/error.hpp"
 #include "rooftile/plan/reckon.hpp"
 #include "rooftile/plan/steps.hpp"
 
@@ -27,17 +29,18 @@ class Contest {
     std::size_t size() const { return plans_.size(); }
     bool known(std::size_t plan) const { return plans_[plan] && !std::isnan(plans_[plan]->time.seconds); }
 
-    /// Seconds of each plan; NaN unknown.
+    /// Seconds of each plan; NaN unknown, as all are where no machine has such a number beside the others.
     std::vector<double> times(const std::string& key, double value) {
+        std::vector<double> seconds(plans_.size(), unknown_number);
         Fact& fact = machine_.facts.find(key)->second;
-        const double own = fact.value;
-        fact.value = value;
-        std::vector<std::string> unknown;
-        const GemmHardware hw = gemm_hardware(machine_, family_, type_, unknown);
+        const double own = std::exchange(fact.value, value);
+        try {
+            std::vector<std::string> unknown;
+            const GemmHardware hw = gemm_hardware(machine_, family_, type_, unknown);
+            for (std::size_t i = 0; i < plans_.size(); ++i)
+                if (plans_[i]) seconds[i] = on_hardware(hw, *plans_[i]).time.seconds;
+        } catch (const RequestError&) {}
         fact.value = own;
-        std::vector<double> seconds;
-        for (const auto& plan : plans_)
-            seconds.push_back(plan ? on_hardware(hw, *plan).time.seconds : unknown_number);
         return seconds;
     }
 

@@ -133,7 +133,8 @@ class Story {
                 given("width", c_.width, "elements", "this plan"),
                 given("full_tensors", work_.full_loads, "", "problem")},
                f_.given, "B",
-               f_.given >= f_.needed
+               std::isnan(f_.needed) ? std::string("what is needed is unknown")
+               : f_.given >= f_.needed
                    ? fmt::format("{:.3g} times what is needed", f_.given / f_.needed)
                    : fmt::format("{:.0f} % of what is needed: latency shows", 100 * f_.given / f_.needed));
     }

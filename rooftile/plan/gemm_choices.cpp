@@ -166,12 +166,14 @@ std::string other_parts(const GemmContext& context, const Kept& kept) {
     for (int other : searched_splits) {
         if (other == parts || (parts > 1 && other != 1)) continue;
         const double takes = seconds_in_parts(context, kept, other);
-        if (std::isnan(takes) || (best != 0 && takes >= seconds)) continue;
+        if (!std::isfinite(takes) || (best != 0 && takes >= seconds)) continue;
         best = other;
         seconds = takes;
     }
     const std::string tiles =
-        fmt::format("{} tiles for {:.0f} CTAs at once", kept.waves.tiles, kept.waves.slots);
+        std::isnan(kept.waves.slots)
+            ? fmt::format("{} tiles for an unknown number of CTAs at once", kept.waves.tiles)
+            : fmt::format("{} tiles for {:.0f} CTAs at once", kept.waves.tiles, kept.waves.slots);
     if (best == 0) return tiles + "; no other split fits this tile, or a number is unknown";
     return fmt::format("{}; {} would take {:.4g} us", tiles,
                        best == 1 ? std::string("K in one piece") : fmt::format("{} parts", best),

@@ -152,7 +152,10 @@ GemmSearch::GemmSearch(const GemmHardware& hw, const GemmProblem& problem, const
       inner_(inner_space(request)),
       simulates_(request.simulate),
       top_(static_cast<std::size_t>(request.top)),
-      best_(simulates_ ? std::max(top_, std::size_t{simulated}) : top_) {}
+      best_(simulates_ ? std::max(top_, std::size_t{simulated}) : top_) {
+    const WalkTraffic any(hw, {.tile_m = 1, .tile_n = 1}, problem);
+    if (std::isnan(any.dram(inner_.orders[0].order, inner_.orders[0].group))) compulsory_ = unknown_number;
+}
 
 void GemmSearch::stand(const GemmCandidate& candidate, const Footprint& f) {
     const int fits = f.stages_max(std::max(most_stages, inner_.stages_high));

@@ -290,7 +290,7 @@ class GemmSearch final : public GemmVisitor {
     const GemmProblem& problem_;
     GemmTimeFloor floor_;
     PowerLimit power_;
-    double compulsory_;  // bytes
+    double compulsory_;  // bytes; NaN: no order's traffic is known, and times do without power
     struct {
         int m = 0, n = 0, warp_m = 0, warp_n = 0;
         GemmEnergy energy{};          // with every operand moved once

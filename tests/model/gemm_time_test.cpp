@@ -313,7 +313,7 @@ RC_GTEST_PROP(PowerLimit, WhatReachesDoesSoAtThatClock, ()) {
     hw.sms = *rc::gen::inRange(1, 200);
     hw.top_hz = hw.clock_hz * *rc::gen::inRange(10, 30) / 10;
     hw.held_watts = *rc::gen::inRange(2, 40);
-    hw.energy_exponent = *rc::gen::inRange(5, 40) / 10.0;
+    hw.energy_exponent = *rc::gen::element(0.0, 0.0003, 0.2, 0.5, 1.0, 1.5, 2.0, 4.0);
     hw.l2_share = *rc::gen::inRange(10, 1000);
     hw.loaded_latency = *rc::gen::inRange(1, 2000);
     hw.latency_scatter = 0.3;

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "rooftile/machine/registry.hpp"
+#include "rooftile/machine/set.hpp"
 #include "rooftile/plan/gemm_variants.hpp"
 
 namespace rooftile {
@@ -86,6 +87,14 @@ TEST(Counterfactuals, ATwinNeverWins) {
     Plans& plans = std::get<Plans>(outcome);
     plans.plans = {plans.plans[0], plans.plans[0]};
     EXPECT_TRUE(counterfactuals(machine, plans)[1].empty());
+}
+
+// A quarter of such a limit is less than what the GPU takes at rest: no machine is like that.
+TEST(Counterfactuals, PassByNumbersThatCannotBe) {
+    Machine machine = machine_by_id("h200-sxm");
+    set_number(machine, "power.held=300 W");
+    const auto outcome = derive(machine, gemm_problem(4096, 4096, 4096));
+    EXPECT_EQ(counterfactuals(machine, std::get<Plans>(outcome)).size(), std::size_t(GemmRequest{}.top));
 }
 
 TEST(Counterfactuals, WithoutTimesThereAreNone) {
