@@ -13,8 +13,8 @@ constexpr double warp = 32;
 // How much longer than an average SM the slowest one walks: all go in step, so each walk takes as long as that.
 // Of rows of 1048576, as what follows (bench/results/history/2026-11-22-h200-memory-sweep.csv and -at-once.csv).
 constexpr double slowest_walk = 1.2;
-// Between their barriers warps fill so much of the issue slots and of the special function units: these less than
-// in a ring, since between a load and its e^ nothing else of the row is at hand.
+// Between their barriers warps fill so much of the issue slots and of the special function units: more of the
+// slots than in a ring, and less of the units, since between a load and its e^ nothing else of the row is at hand.
 constexpr double at_once_issue = 0.83, at_once_mufu = 0.47;
 
 /// Of all rows together.

@@ -243,8 +243,8 @@ FuseWork work_of(const FuseHardware& hw, const Program& p, const ProgramWork& wo
     if (l.staged) w.cost.issue += elements * (staged_issue + staged_thread_issue / (l.items * l.width));
     // What a thread does beside its elements, over all that it has.
     const double held = piece.rounds > 1 ? piece.elements / l.threads : l.items * l.width;
-    if (p.form == FuseForm::row) w.cost.issue += elements / held * row_thread_issue;
-    else if (!l.persistent) w.cost.issue += elements / (l.items * l.width) * thread_issue;
+    const bool rows = p.form == FuseForm::row;
+    if (rows || !l.persistent) w.cost.issue += elements / held * (rows ? row_thread_issue : thread_issue);
     w.efficiency = 1 - lost_share(hw, p, work, bytes, l, piece);
     return w;
 }

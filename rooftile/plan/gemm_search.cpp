@@ -232,7 +232,6 @@ void GemmSearch::rule_out(const GemmTile& tile, const Footprint& least, int stag
 
 void GemmSearch::time(const GemmCandidate& candidate, const Footprint& f, int stages, std::int64_t choices) {
     const GemmTile& tile = candidate.tile;
-    // None takes less time than without DRAM.
     const double reach = this->reach(tile, f.tiles);
     const WorkOfParts work{f.k_steps, f.streamed, f.exchange, f.slots};
     if (floor_.seconds(tile, f.tiles, f.step, work, stages) > reach) return count_dominated(choices);

@@ -149,8 +149,6 @@ class BestList {
     }
     /// True where something fell out to make room, or `k` itself found none.
     bool offer(const Kept& k);
-    /// True where nothing with this score or a higher one can still get in.
-    bool out_of_reach(double score) const { return score > reach(); }
     /// The score of the last; infinite while there is room.
     double reach() const {
         return rank_.size() == size_ ? kept_[rank_.back()].score : std::numeric_limits<double>::infinity();
@@ -209,8 +207,8 @@ class GemmVisitor {
     /// No wall of the family's own stands in the way.
     virtual void stand(const GemmCandidate& candidate, const Footprint& footprint) = 0;
     /// Whether no candidate of this tile can be among the best, with any residency and any parts of K, before any
-    /// wall is looked at. `least` has its tiles, the k-steps of K in one piece, and the least cycles of one with
-    /// any cluster.
+    /// wall is looked at. `least` has its tiles, the k-steps of K in one piece, and no more cycles of one than
+    /// any cluster takes.
     virtual bool beyond(const GemmTile&, const Footprint& /*least*/) { return false; }
     /// The same of a residency: takes out of `parts` those of which it is so, and meets their candidates.
     /// `stages` is the deepest ring.
