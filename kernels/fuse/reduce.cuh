@@ -54,6 +54,23 @@ struct SquareSum {
     __device__ void merge(const SquareSum& other) { total += other.total; }
 };
 
+/// Of a vector in its own type, two elements an instruction; exact in any type. NaN where one is.
+template <class T, int width>
+__device__ inline float greatest_of(const Pack<T, width>& v) {
+    if constexpr (sizeof(T) == 2 && width % 2 == 0) {
+        const unsigned* pairs = reinterpret_cast<const unsigned*>(&v);
+        unsigned top = pairs[0];
+#pragma unroll
+        for (int k = 1; k < width / 2; ++k) top = ptx::max_nan_2<T::type>(top, pairs[k]);
+        return maximum(ptx::widen<T::type>(top & 0xffffu), ptx::widen_upper<T::type>(top));
+    } else {
+        float top = v[0];
+#pragma unroll
+        for (int k = 1; k < width; ++k) top = maximum(top, v[k]);
+        return top;
+    }
+}
+
 struct Max {
     float greatest = -infinity;
 
@@ -62,16 +79,9 @@ struct Max {
 #pragma unroll
         for (int k = 0; k < width; ++k) greatest = maximum(greatest, v[k]);
     }
-    /// Two elements an instruction; a greatest value is exact in any type.
     template <class T, int width>
     __device__ void add(const Pack<T, width>& v) {
-        static_assert(sizeof(T) == 2 && width % 2 == 0);
-        const unsigned* pairs = reinterpret_cast<const unsigned*>(&v);
-        unsigned top = pairs[0];
-#pragma unroll
-        for (int k = 1; k < width / 2; ++k) top = ptx::max_nan_2<T::type>(top, pairs[k]);
-        greatest =
-            maximum(greatest, maximum(ptx::widen<T::type>(top & 0xffffu), ptx::widen<T::type>(top >> 16)));
+        greatest = maximum(greatest, greatest_of(v));
     }
     __device__ void merge(const Max& other) { greatest = maximum(greatest, other.greatest); }
     /// Of a whole warp in one instruction, as integers of the same order. NaN wins: maximum() makes it
@@ -84,6 +94,20 @@ struct Max {
   private:
     __device__ static int ordered(int bits) { return bits ^ ((bits >> 31) & 0x7fffffff); }
 };
+
+/// Of `count` neighbouring lanes.
+template <int count>
+__device__ inline float greatest_of_lanes(float mine, unsigned mask) {
+    Max top{mine};
+    if constexpr (count == 32) {
+        top.merge_warp();
+    } else {
+#pragma unroll
+        for (int away = count / 2; away > 0; away /= 2)
+            top.merge({__shfl_xor_sync(mask, top.greatest, away)});
+    }
+    return top.greatest;
+}
 
 /// The first column of the greatest value; NaN counts as greater than anything.
 struct ArgMax {
@@ -135,21 +159,88 @@ struct Exponentials {
     /// Of `count` neighbouring lanes: the greatest value first, so that each total is scaled but once.
     template <int count>
     __device__ void merge_lanes(unsigned mask) {
-        Max top{greatest};
-        if constexpr (count == 32) {
-            top.merge_warp();
-        } else {
-#pragma unroll
-            for (int away = count / 2; away > 0; away /= 2)
-                top.merge({__shfl_xor_sync(mask, top.greatest, away)});
-        }
-        total *= exponential_16(greatest - reference(top.greatest));
+        const float top = greatest_of_lanes<count>(greatest, mask);
+        total *= exponential_16(greatest - reference(top));
 #pragma unroll
         for (int away = count / 2; away > 0; away /= 2) total += __shfl_xor_sync(mask, total, away);
-        greatest = top.greatest;
+        greatest = top;
     }
     __device__ float log_sum_exp() const {
         return greatest == infinity ? greatest : greatest + logarithm(total);
+    }
+};
+
+/// e^(v - reference) of 16-bit values, as 2^(v * scale + offset): one instruction beside the power itself, where
+/// exponential_16(v - reference) has two. The rounding of `offset` puts one factor within 2^+-0.07 on all powers of
+/// a base, which softmax divides away; beside it their relative error is at most (2 + |v - reference|) * 2^-22.
+/// Beyond 2^20 no other 16-bit value is nearer to the reference than 4096: powers are 0 or 1 whatever the scale,
+/// and only with 1 neither the product nor its rounding leaves fp32.
+struct PowerBase {
+    float scale, offset;
+
+    /// Of a row that so far is -Inf alone fp32's least number stands for it: all powers are 0, none is NaN.
+    __device__ explicit PowerBase(float reference) {
+        constexpr float least = -3.40282347e38f, far = 1048576.0f;
+        scale = fabsf(reference) > far ? 1.0f : log2_e;
+        offset = -scale * maximum(reference, least);
+    }
+    __device__ float power(float v) const { return ptx::exp2_approx(fmaf(v, scale, offset)); }
+    /// What 1 of `lower` is here, whose reference is not the greater. Where scales differ, 4096 or more lie between.
+    __device__ float power(const PowerBase& lower) const {
+        return lower.scale == scale ? ptx::exp2_approx(offset - lower.offset) : 0.0f;
+    }
+};
+
+/// The sum of e^(v - reference) of 16-bit values, by PowerBase. No value is more than RunningPowers::slack above the
+/// reference; softmax, which divides by the sum, need not know which it is. NaN and +Inf make the total NaN.
+struct Powers {
+    float reference = -infinity;
+    float total = 0;
+
+    __device__ void merge(const Powers& other) {
+        const float top = maximum(reference, other.reference);
+        const PowerBase base(top);
+        total =
+            total * base.power(PowerBase(reference)) + other.total * base.power(PowerBase(other.reference));
+        reference = top;
+    }
+    /// Of `count` neighbouring lanes: the reference first, so that each total is scaled but once.
+    template <int count>
+    __device__ void merge_lanes(unsigned mask) {
+        const float top = greatest_of_lanes<count>(reference, mask);
+        total *= PowerBase(top).power(PowerBase(reference));
+#pragma unroll
+        for (int away = count / 2; away > 0; away /= 2) total += __shfl_xor_sync(mask, total, away);
+        reference = top;
+    }
+};
+
+/// Powers of what one thread reads in one walk. A value beyond the limit moves the reference to it; seldom after
+/// the first vector, so that nothing is scaled from vector to vector. NaN moves nothing: the total shows it.
+struct RunningPowers {
+    /// Of a value above the reference: e^16 times all values of a row is far from fp32's end.
+    static constexpr float slack = 16.0f;
+    float reference = -infinity, limit = -infinity, total = 0;
+    PowerBase base{-infinity};
+
+    template <class T, int width>
+    __device__ void add(const Pack<T, width>& v) {
+        const float top = greatest_of(v);
+        if (top > limit) move_to(top);
+        float terms[width];
+#pragma unroll
+        for (int k = 0; k < width; ++k) terms[k] = base.power(v[k]);
+        total += sum_of(terms);
+    }
+    __device__ Powers powers() const { return {reference, total}; }
+
+  private:
+    __device__ void move_to(float top) {
+        const PowerBase moved(top);
+        total *= moved.power(base);
+        base = moved;
+        reference = top;
+        limit = top + slack;
     }
 };
 

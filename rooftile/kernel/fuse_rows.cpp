@@ -149,6 +149,13 @@ void RowsText::row_values(int pass, std::set<int>& known) {
         if (mine && v.level == Level::row && v.pass == pass) targets.push_back(i);
     }
     w_.raw(w_.values.statements(targets, known, std::string(size_t(body()) * 4, ' '), ""));
+    for (int i : targets) power_base(i);
+}
+
+/// Once a row what each of its powers takes.
+void RowsText::power_base(int i) {
+    if (w_.values.is_power_base(i))
+        line(0, "const PowerBase {}({});", w_.values.power_base(i), w_.values.name(i));
 }
 
 std::string rows_text(const FusePlan& plan) { return RowsText(plan).text(); }

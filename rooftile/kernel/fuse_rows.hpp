@@ -50,6 +50,7 @@ class RowsText {
     void rows_head();
     void row(std::set<int> known);
     void row_values(int pass, std::set<int>& known);
+    void power_base(int part);
     std::vector<int> all_targets() const;
     std::vector<int> reduces_in(int pass) const;
 
@@ -77,7 +78,7 @@ class RowsText {
 
     // fuse_rows_reduce.cpp: how a row's values meet.
     bool in_two(int reduce) const;
-    bool in_pairs(const Joint& joint) const;
+    bool takes_packs(const Joint& joint) const;
     Joint first_of(int reduce) const;
     Joint second_of(int reduce) const;
     void reduction_pass(int pass, const std::vector<int>& reduces, const std::set<int>& known);

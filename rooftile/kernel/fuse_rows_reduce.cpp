@@ -8,7 +8,7 @@ constexpr std::string_view accumulators[] = {"Sum", "SquareSum", "Max", "ArgMax"
 
 int words_of(const std::string& accumulator) {
     if (accumulator == "Moments") return 3;
-    return accumulator == "Exponentials" || accumulator == "ArgMax" ? 2 : 1;
+    return accumulator == "Exponentials" || accumulator == "Powers" || accumulator == "ArgMax" ? 2 : 1;
 }
 
 }  // namespace
@@ -22,7 +22,10 @@ bool RowsText::in_two(int r) const {
 
 RowsText::Joint RowsText::first_of(int r) const {
     const ProgramValue& v = w_.value(r);
-    if (!in_two(r)) return {r, std::string(accumulators[int(v.reduction)]), w_.values.name(r)};
+    if (!in_two(r)) {
+        const std::string_view own = accumulators[int(v.reduction)];
+        return {r, std::string(gives_shared_base(p_, r) ? "Powers" : own), w_.values.name(r)};
+    }
     if (v.reduction == Reduction::exponentials) return {r, "Max", w_.values.base(r) + "_top"};
     return {r, "Sum", w_.values.base(r) + "_sum"};
 }
@@ -33,8 +36,9 @@ RowsText::Joint RowsText::second_of(int r) const {
 }
 
 /// A 16-bit tensor's own values, whose greatest is found in their own type.
-bool RowsText::in_pairs(const Joint& joint) const {
+bool RowsText::takes_packs(const Joint& joint) const {
     const ProgramValue& v = w_.value(w_.value(joint.reduce).operands[0]);
+    if (joint.accumulator == "Powers") return true;
     return joint.accumulator == "Max" && v.kind == ValueKind::load && bytes_of(v.element) == 2
            && c_.width % 2 == 0;
 }
@@ -53,6 +57,7 @@ void RowsText::reduction_pass(int pass, const std::vector<int>& reduces, const s
             const std::string value = term.find(' ') == term.npos ? term : "(" + term + ")";
             const std::string base = w_.values.base(joint.reduce);
             if (joint.accumulator == "SquareSum") return fmt::format("{} - {}_mean", value, base);
+            if (gives_shared_base(p_, joint.reduce)) return fmt::format("{}_base.power({})", base, term);
             return fmt::format("exponential_16({} - {}_base)", value, base);
         });
         for (const Joint& joint : second) row_value(joint);
@@ -72,7 +77,8 @@ void RowsText::centre(const Joint& joint) {
     const std::string base = w_.values.base(joint.reduce);
     if (joint.accumulator == "Sum") {
         line(0, "// The greatest is known: now the sum of e^(value - greatest).");
-        line(0, "const float {0}_base = Exponentials::reference({0}_top.greatest);", base);
+        if (gives_shared_base(p_, joint.reduce)) line(0, "const PowerBase {0}_base({0}_top.greatest);", base);
+        else line(0, "const float {0}_base = Exponentials::reference({0}_top.greatest);", base);
         return;
     }
     line(0, "// The mean is known: now the squared deviations from it.");
@@ -84,7 +90,8 @@ void RowsText::centre(const Joint& joint) {
 void RowsText::row_value(const Joint& joint) {
     const std::string base = w_.values.base(joint.reduce), name = w_.values.name(joint.reduce);
     if (joint.accumulator == "Sum")
-        line(0, "Exponentials {} = {{{}_top.greatest, {}_sum.total}};", name, base, base);
+        line(0, "{} {} = {{{}_top.greatest, {}_sum.total}};",
+             gives_shared_base(p_, joint.reduce) ? "Powers" : "Exponentials", name, base, base);
     else line(0, "Moments {0} = {{{1}_count, {1}_mean, {1}_apart.total}};", name, base);
 }
 
@@ -94,37 +101,41 @@ void RowsText::joint_reduction(const std::vector<Joint>& joints, const std::set<
     // An outlier first costs as many times fp32's last digit as a thread has elements.
     constexpr std::int64_t most_running = 256;
     const bool few = p_.columns <= most_running * c_.threads_per_row * c_.cluster;
-    const auto running = [few](const Joint& joint) { return few && joint.accumulator == "Moments"; };
+    const auto running = [few](const Joint& joint) {
+        return joint.accumulator == "Powers" || (few && joint.accumulator == "Moments");
+    };
     const auto walker = [&](const Joint& joint) { return joint.name + (running(joint) ? "_run" : ""); };
     for (const Joint& joint : joints) {
         line(0, "{}{} {};", running(joint) ? "Running" : "", joint.accumulator, walker(joint));
         all.push_back(w_.value(joint.reduce).operands[0]);
-        if (!in_pairs(joint)) targets.push_back(all.back());
+        if (!takes_packs(joint)) targets.push_back(all.back());
     }
     walk(all, known, [&](int depth, const std::vector<int>& loads) {
         keeps(depth, targets, known);
         for (const Joint& joint : joints)
-            if (!in_pairs(joint)) w_.line(depth, "float {}_terms[width];", joint.name);
+            if (!takes_packs(joint)) w_.line(depth, "float {}_terms[width];", joint.name);
         if (!targets.empty()) {
             w_.unroll();
             w_.line(depth, "for (int k = 0; k < width; ++k) {{");
             const std::vector<std::string> terms = element(depth + 1, targets, loads, known);
             size_t next = 0;
             for (const Joint& joint : joints)
-                if (!in_pairs(joint))
+                if (!takes_packs(joint))
                     w_.line(depth + 1, "{}_terms[k] = {};", joint.name, term_of(joint, terms[next++]));
             w_.line(depth, "}}");
         }
         for (const Joint& joint : joints) {
             const int operand = w_.value(joint.reduce).operands[0];
-            if (in_pairs(joint))
-                w_.line(depth, "{}.add({}_pack{});", joint.name, w_.values.base(operand),
+            if (takes_packs(joint))
+                w_.line(depth, "{}.add({}_pack{});", walker(joint), w_.values.base(operand),
                         in_array(operand) ? "[i]" : "");
             else w_.line(depth, "{}.add({}_terms, at * width);", walker(joint), joint.name);
         }
     });
     for (const Joint& joint : joints)
-        if (running(joint)) line(0, "Moments {} = {}.moments();", joint.name, walker(joint));
+        if (running(joint))
+            line(0, "{} {} = {}.{}();", joint.accumulator, joint.name, walker(joint),
+                 joint.accumulator == "Powers" ? "powers" : "moments");
     meet(joints);
 }
 

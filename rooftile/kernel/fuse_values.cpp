@@ -94,6 +94,10 @@ struct FuseValues::Scope {
 
 FuseValues::FuseValues(const FuseProblem& graph, const Program& program)
     : graph_(graph), program_(program), precision_(precision_of(graph)) {
+    for (int i = 0; i < int(program.values.size()); ++i) {
+        power_from_.push_back(shared_base_of(program, i));
+        if (power_from_.back() >= 0) bases_of_powers_.insert(power_from_.back());
+    }
     std::set<std::string> taken;
     for (size_t i = 0; i < program.values.size(); ++i) {
         const ProgramValue& v = program.values[i];
@@ -101,6 +105,7 @@ FuseValues::FuseValues(const FuseProblem& graph, const Program& program)
             v.kind == ValueKind::load ? graph.nodes[size_t(graph.inputs[size_t(v.input)])].name : v.name;
         if (base.empty()) {
             const std::string_view word = v.kind == ValueKind::reduce ? name_of(v.reduction)
+                                          : is_power_base(int(i))     ? "reference"
                                           : v.kind == ValueKind::part ? word_of(v.part)
                                                                       : word_of(v.op);
             base = fmt::format("{}_{}", word, i);
@@ -141,12 +146,17 @@ std::vector<int> FuseValues::needed(const std::vector<int>& targets, const std::
     for (int i = int(program_.values.size()); i-- > 0;) {
         if (!found.contains(i)) continue;
         out.insert(out.begin(), i);
-        const ProgramValue& v = program_.values[size_t(i)];
-        if (v.kind != ValueKind::compute) continue;
-        for (int operand : v.operands)
+        for (int operand : named_by(i))
             if (!known.contains(operand)) found.insert(operand);
     }
     return out;
+}
+
+/// What the text of a computed value names: its operands, or of a power from a shared base the exponent's.
+std::vector<int> FuseValues::named_by(int value) const {
+    const ProgramValue& v = program_.values[size_t(value)];
+    if (v.kind != ValueKind::compute) return {};
+    return power_from_[size_t(value)] < 0 ? v.operands : program_.values[size_t(v.operands[0])].operands;
 }
 
 std::string FuseValues::use(int value, bool as_float) const {
@@ -194,6 +204,10 @@ FuseValues::Text FuseValues::compute(const ProgramValue& v, int index, const Sco
         case Op::negate:
             return {"-" + side(0, atom), unary};
         case Op::exp:
+            if (const int from = power_from_[size_t(index)]; from >= 0)
+                return {fmt::format("{}.power({})", power_base(from),
+                                    operand(named_by(index)[0], scope, true).text),
+                        atom};
             return {fmt::format("exponential{}({})", precise && v.node >= 0 ? "" : "_16", arg(0)), atom};
         case Op::gelu:
             if (precise) return {fmt::format("gelu({})", arg(0)), atom};
@@ -239,7 +253,8 @@ FuseValues::Text FuseValues::compute(const ProgramValue& v, int index, const Sco
     }
 }
 
-std::string FuseValues::part(const ProgramValue& v) const {
+std::string FuseValues::part(int value) const {
+    const ProgramValue& v = program_.values[size_t(value)];
     const std::string from = name(v.operands[0]);
     const std::string share = float_literal(1.0 / double(v.count));
     const bool moments = program_.values[size_t(v.operands[0])].reduction == Reduction::moments;
@@ -249,7 +264,7 @@ std::string FuseValues::part(const ProgramValue& v) const {
         case RowPart::mean:
             return moments ? from + ".mean" : fmt::format("{}.total * {}", from, share);
         case RowPart::greatest:
-            return from + ".greatest";
+            return from + (is_power_base(value) ? ".reference" : ".greatest");
         case RowPart::place:
             return from + ".place";
         case RowPart::inverse_sum:
@@ -268,7 +283,7 @@ std::string FuseValues::part(const ProgramValue& v) const {
 
 FuseValues::Text FuseValues::text_of(int value, const Scope& scope) const {
     const ProgramValue& v = program_.values[size_t(value)];
-    if (v.kind == ValueKind::part) return {part(v), product};
+    if (v.kind == ValueKind::part) return {part(value), product};
     return compute(v, value, scope);
 }
 
@@ -280,8 +295,7 @@ std::string FuseValues::statements(const std::vector<int>& targets, std::set<int
     const std::set<int> wanted(targets.begin(), targets.end());
     for (int target : targets) uses[target] += results ? 1 : 2;  // two: has a name of its own
     for (int i : values)
-        if (program_.values[size_t(i)].kind == ValueKind::compute)
-            for (int operand : program_.values[size_t(i)].operands) ++uses[operand];
+        for (int operand : named_by(i)) ++uses[operand];
     Scope scope{{}, keep_index};
     std::string out;
     for (int i : values) {

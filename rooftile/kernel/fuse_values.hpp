@@ -24,6 +24,9 @@ class FuseValues {
     std::string keep(int value) const;    ///< of a dropout: its array of flags
     bool is_bool(int value) const;
     bool is_index(int value) const;
+    /// Of the part that powers are taken from: its base, "reference_2_base"; PowerBase of the part's value.
+    std::string power_base(int part) const { return base(part) + "_base"; }
+    bool is_power_base(int value) const { return bases_of_powers_.contains(value); }
 
     /// What computing `targets` needs and is not in `known`, operands first; loads and numbers among it.
     std::vector<int> needed(const std::vector<int>& targets, const std::set<int>& known) const;
@@ -45,10 +48,13 @@ class FuseValues {
     Text operand(int value, const Scope& scope, bool as_float) const;
     std::string bracketed(int value, const Scope& scope, int least, bool as_float = true) const;
     Text compute(const ProgramValue& v, int index, const Scope& scope) const;
-    std::string part(const ProgramValue& v) const;
+    std::string part(int value) const;
+    std::vector<int> named_by(int value) const;
 
     const FuseProblem& graph_;
     const Program& program_;
+    std::vector<int> power_from_;    ///< of a value: shared_base_of()
+    std::set<int> bases_of_powers_;  ///< the parts among them
     std::vector<std::string> bases_;
     Element precision_;  ///< what the outputs ask for
 };

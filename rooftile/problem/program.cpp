@@ -289,7 +289,56 @@ class Lowering {
     bool rows_matter_ = false, any_whole_ = false;
 };
 
+/// Values of which value `i` is an operand.
+std::vector<int> users_of(const Program& p, int i) {
+    std::vector<int> users;
+    for (size_t u = 0; u < p.values.size(); ++u) {
+        const std::vector<int>& operands = p.values[u].operands;
+        if (std::find(operands.begin(), operands.end(), i) != operands.end()) users.push_back(int(u));
+    }
+    return users;
+}
+
+/// Whether `greatest` is used only as in e^(x - greatest).
+bool only_in_powers(const Program& p, int greatest, int x) {
+    const auto is = [&](int i, Op op) {
+        const ProgramValue& v = p.values[size_t(i)];
+        return v.kind == ValueKind::compute && v.op == op;
+    };
+    for (int shifted : users_of(p, greatest)) {
+        if (!is(shifted, Op::subtract) || p.values[size_t(shifted)].operands != std::vector{x, greatest})
+            return false;
+        for (int user : users_of(p, shifted))
+            if (!is(user, Op::exp)) return false;
+    }
+    return true;
+}
+
 }  // namespace
+
+bool gives_shared_base(const Program& p, int reduce) {
+    const ProgramValue& r = p.values[size_t(reduce)];
+    if (r.kind != ValueKind::reduce || r.reduction != Reduction::exponentials) return false;
+    const ProgramValue& x = p.values[size_t(r.operands[0])];
+    if (x.kind != ValueKind::load || bytes_of(x.element) != 2) return false;
+    for (int part : users_of(p, reduce)) {
+        const RowPart kind = p.values[size_t(part)].part;
+        if (kind == RowPart::inverse_sum) continue;
+        if (kind != RowPart::greatest || !only_in_powers(p, part, r.operands[0])) return false;
+    }
+    return true;
+}
+
+int shared_base_of(const Program& p, int exp) {
+    const ProgramValue& v = p.values[size_t(exp)];
+    if (v.kind != ValueKind::compute || v.op != Op::exp) return -1;
+    const ProgramValue& shifted = p.values[size_t(v.operands[0])];
+    if (shifted.kind != ValueKind::compute || shifted.op != Op::subtract) return -1;
+    const int greatest = shifted.operands[1];
+    const ProgramValue& part = p.values[size_t(greatest)];
+    if (part.kind != ValueKind::part || part.part != RowPart::greatest) return -1;
+    return gives_shared_base(p, part.operands[0]) ? greatest : -1;
+}
 
 std::string_view name_of(Reduction reduction) {
     constexpr std::string_view names[] = {"sum", "square_sum", "max", "argmax", "exponentials", "moments"};

@@ -109,6 +109,13 @@ struct NoProgram {
     std::string why;
 };
 
+/// Where value `exp` is softmax's e^(x - greatest) of a 16-bit tensor's own x, and nothing but softmax takes parts of
+/// the reduction that `greatest` is of: that part's index, else -1. Then the powers may be taken from any base that
+/// all of the row share (PowerBase of kernels/fuse/reduce.cuh).
+int shared_base_of(const Program& program, int exp);
+/// Of a reduction: whether it gives the base of such powers.
+bool gives_shared_base(const Program& program, int reduce);
+
 std::variant<Program, NoProgram> fuse_program(const FuseProblem& graph);
 
 }  // namespace rooftile

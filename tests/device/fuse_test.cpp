@@ -438,7 +438,49 @@ TEST_F(FuseTest, InfinitiesAndLargeArguments) {
         const FuseProblem p = made(std::string("y = ") + f, {"x:fp32[4,4]"});
         const auto found = derive(machine(), p, {.top = 4});
         for (const FusePlan& plan : std::get<FusePlans>(found).plans) expect_right(plan, {rows});
+        const FuseProblem narrow = made(std::string("y = ") + f, {"x:bf16[4,4]"});
+        const auto others = derive(machine(), narrow, {.top = 4});
+        for (const FusePlan& plan : std::get<FusePlans>(others).plans) expect_right(plan, {rows});
     }
+}
+
+// Of 16 bits softmax takes its powers from a base near the greatest value, and another one beyond 2^20: rows around
+// that, up to the types' ends, of one sign and of both, rising along the row; with Inf, -Inf alone and NaN in some.
+// In every home, short rows and such that several threads, warps and CTAs share.
+TEST_F(FuseTest, SoftmaxOfHugeValues) {
+    struct Rows {
+        const char* type;
+        double middle, spread;
+    };
+    constexpr std::int64_t rows = 8;
+    for (const std::int64_t columns : {std::int64_t(64), std::int64_t(1000), std::int64_t(65544)})
+        for (const Rows& r : {Rows{"bf16", 1048576, 65536}, Rows{"bf16", -1048576, 65536},
+                              Rows{"bf16", 0, 4e6}, Rows{"bf16", 0, 1e30}, Rows{"bf16", -1e30, 1e29},
+                              Rows{"bf16", 3e38, 5e36}, Rows{"bf16", 1000, 30}, Rows{"fp16", 64000, 250},
+                              Rows{"fp16", -64000, 250}, Rows{"fp16", 0, 50}}) {
+            const FuseProblem p = made("y = softmax(x)", {fmt::format("x:{}[{},{}]", r.type, rows, columns)});
+            const Element element = p.nodes[size_t(p.inputs[0])].element;
+            const std::int64_t count = rows * columns;
+            std::vector<double> x = random_values(count, element, 5);
+            for (std::int64_t i = 0; i < count; ++i) {
+                const std::int64_t row = i / columns, column = i % columns;
+                const double rise = row == 1 ? 2.0 * double(column) / double(columns) - 1 : 0;
+                x[size_t(i)] = rounded_to(r.middle + r.spread * (x[size_t(i)] + rise), element);
+            }
+            x[size_t(2 * columns + columns / 2)] = infinity;
+            x[size_t(3 * columns + columns - 1)] = std::nan("");
+            for (std::int64_t column = 0; column < columns; ++column) {
+                x[size_t(4 * columns + column)] = -infinity;
+                if (column != columns / 3) x[size_t(5 * columns + column)] = -infinity;
+            }
+            x[size_t(6 * columns)] = infinity;
+            x[size_t(6 * columns + 1)] = -infinity;
+            for (FuseHome home : {FuseHome::registers, FuseHome::shared, FuseHome::twice, FuseHome::ring}) {
+                const auto outcome = derive(machine(), p, {.home = home, .top = 2});
+                if (const auto* plans = std::get_if<FusePlans>(&outcome))
+                    for (const FusePlan& plan : plans->plans) expect_right(plan, {x});
+            }
+        }
 }
 
 TEST_F(FuseTest, RowsOfLargeMean) {

@@ -88,5 +88,30 @@ TEST(Program, WhatOneKernelCannotDoIsSaid) {
                 testing::HasSubstr("outputs must have its shape"));
 }
 
+// Softmax of a 16-bit tensor's own values may take any base, if nothing else reads the greatest value.
+TEST(Program, SoftmaxOfSixteenBitsSharesABase) {
+    const auto shared = [](std::string_view text, std::initializer_list<const char*> tensors) {
+        const Program p = program(text, tensors);
+        int reductions = 0, powers = 0;
+        for (int i = 0; i < int(p.values.size()); ++i) {
+            reductions += gives_shared_base(p, i);
+            powers += shared_base_of(p, i) >= 0;
+        }
+        EXPECT_EQ(reductions, powers) << text;
+        return powers;
+    };
+    EXPECT_EQ(shared("y = softmax(x)", {"x:bf16[64,32]"}), 1);
+    EXPECT_EQ(shared("y = softmax(x) * g + exp(x)", {"x:fp16[64,32]", "g:fp32[32]"}), 1);
+    EXPECT_EQ(shared("y = softmax(x) + softmax(z)", {"x:bf16[64,32]", "z:fp16[64,32]"}), 2);
+    EXPECT_EQ(shared("y = softmax(x); m = max(x)", {"x:bf16[64,32]"}), 1);
+    // Each has a reduction of its own, and softmax alone shares its base.
+    EXPECT_EQ(shared("y = softmax(x); l = logsumexp(x)", {"x:bf16[64,32]"}), 1);
+    EXPECT_EQ(shared("y = softmax(x) + log_softmax(x)", {"x:bf16[64,32]"}), 1);
+    EXPECT_EQ(shared("y = softmax(x)", {"x:fp32[64,32]"}), 0);
+    EXPECT_EQ(shared("y = softmax(x * 2)", {"x:bf16[64,32]"}), 0);
+    EXPECT_EQ(shared("y = log_softmax(x)", {"x:bf16[64,32]"}), 0);
+    EXPECT_EQ(shared("y = exp(x - max(x))", {"x:bf16[64,32]"}), 0);
+}
+
 }  // namespace
 }  // namespace rooftile

@@ -1,12 +1,10 @@
-// Stands in for kernels/ptx/special.cuh where kernels/fuse/math.cuh runs on the CPU: exact values, rounded to
-// fp32 and off by as much as the real instructions may be.
+// Stands in for kernels/ptx/special.cuh where kernels/fuse/math.cuh or reduce.cuh runs on the CPU: exact
+// values, rounded to fp32 and off by as much as the real instructions may be.
 #pragma once
 
 #include <cmath>
 
-#include "kernels/types.hpp"
-
-#define __device__
+#include "kernels/ptx/convert.cuh"
 
 namespace rooftile::ptx {
 
@@ -27,5 +25,12 @@ inline float tanh_approx(float x) { return off_by(std::tanh(double(x)), 1.0 / 20
 inline float divide_full(float x, float y) { return off_by(double(x) / double(y), ulp2); }
 inline float max_nan(float x, float y) { return x > y || x != x ? x : y; }
 inline float min_nan(float x, float y) { return x < y || x != x ? x : y; }
+template <Type type>
+inline unsigned max_nan_2(unsigned x, unsigned y) {
+    const auto greater = [](unsigned a, unsigned b) {
+        return max_nan(widen<type>(a), widen<type>(b)) == widen<type>(b) ? b : a;
+    };
+    return greater(x & 0xffffu, y & 0xffffu) | greater(x >> 16, y >> 16) << 16;
+}
 
 }  // namespace rooftile::ptx
