@@ -227,7 +227,9 @@ GemmTime PowerLimit::time(GemmTimer& timer, double joules, double dram, double l
     for (int i = 0;; ++i) {
         const double over = work + exponent_ * faster - longer;
         time.watts = static_ + room_ * std::exp(std::min(0.0, over));
-        if ((over <= 0 && faster == log_top_) || !(std::abs(over) >= close) || i == most_steps) return time;
+        // So that the clock is as close, however little power answers to it.
+        const double enough = close * std::min(1.0, exponent_ + stretch);
+        if ((over <= 0 && faster == log_top_) || !(std::abs(over) >= enough) || i == most_steps) return time;
         (over > 0 ? beyond : held) = faster;
         double next = std::max(faster - over / (exponent_ + stretch), faster - furthest);
         if (!(next > held && next < beyond)) next = (held + beyond) / 2;
