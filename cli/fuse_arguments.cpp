@@ -57,6 +57,8 @@ void add_fuse_flags(CLI::App& verb, FuseFlags& f, int default_top) {
     add(verb, fixed, "--threads-per-row", f.threads_per_row, "N", "Threads of a CTA that share a row");
     add(verb, fixed, "--cluster", f.cluster, "N", "CTAs that share a row");
     add(verb, fixed, "--stages", f.stages, "N", "Slots of the ring, where that is the home");
+    add(verb, fixed, "--reducing", f.reducing, "N",
+        "Threads of a ring's CTA that only reduce; 0: all do both");
     add(verb, fixed, "--home", f.home, "NAME",
         "Where a row waits between passes: registers, shared, ring or twice (read again)");
     add(verb, fixed, "--persistent", f.persistent, "on|off", "One wave of CTAs walks everything");
@@ -81,6 +83,7 @@ FuseRequest request_of(const FuseFlags& f, int default_top) {
     r.threads_per_row = number_if("--threads-per-row", f.threads_per_row, most_small);
     r.cluster = number_if("--cluster", f.cluster, most_small);
     r.stages = number_if("--stages", f.stages, most_small);
+    r.reducing = f.reducing == "0" ? std::optional(0) : number_if("--reducing", f.reducing, most_small);
     if (!f.home.empty()) r.home = FuseHome(one_of("--home", f.home, homes));
     if (!f.persistent.empty()) r.persistent = one_of("--persistent", f.persistent, switches) == 1;
     r.alignment = number_if("--alignment", f.alignment, most_small).value_or(r.alignment);

@@ -15,7 +15,8 @@ struct FuseFlags {
     std::string expression;
     std::vector<std::string> tensors;
     GemmFlags machine;  ///< --machine and --set alone
-    std::string width, items, threads, threads_per_row, cluster, stages, home, persistent, alignment, top;
+    std::string width, items, threads, threads_per_row, cluster, stages, reducing, home, persistent,
+        alignment, top;
 };
 
 void add_fuse_flags(CLI::App& verb, FuseFlags& flags, int default_top);

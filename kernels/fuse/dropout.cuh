@@ -1,4 +1,4 @@
-// Dropout's mask: Philox 4x32-10 keyed on the element, so that it can be made again anywhere. Elements share
+// Dropout's mask: Philox 4x32-7 keyed on the element, so that it can be made again anywhere. Elements share
 // a word by twos and a block by eights: element e takes word e % 8 / 2 of the block at counter e / 8 in
 // stream `offset` under `seed`, turned by 16 bits where e is even, and is dropped where that is below
 // p * 2^32. So each element's rate is p to 2^-32; the two of a word are independent in their leading 16 bits,
@@ -11,7 +11,7 @@ namespace rooftile::fuse {
 
 /// The host makes it: the rounds then take their keys from the arguments, and no thread adds them up.
 struct DropoutKey {
-    PhiloxKeys keys;
+    PhiloxKeys<dropout_rounds> keys;
     unsigned long long offset;
     unsigned long long threshold;  ///< p * 2^32, rounded, at most 2^32 - 1: where p is 1 the scale is 0
 };

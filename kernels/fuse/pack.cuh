@@ -75,10 +75,11 @@ __device__ inline void hold(Pack<T, width>& pack) {
             asm volatile("" : "+r"(reinterpret_cast<unsigned*>(&pack)[i]));
 }
 
-/// Reads vector number `vector` of a tensor, in accesses of 16 bytes where the vector has as many.
+/// Reads vector number `vector` + `further` of a tensor, in accesses of 16 bytes where the vector has as many. What is
+/// constant stands in `further`: then several loads share one address and have their distances in the instruction.
 template <ptx::LoadPath path, class T, int width>
-__device__ inline void load_by(Pack<T, width>& to, const T* tensor, long long vector) {
-    const T* from = tensor + vector * width;
+__device__ inline void load_by(Pack<T, width>& to, const T* tensor, long long vector, unsigned further) {
+    const T* from = tensor + vector * width + further * width;
     constexpr int bytes = width * static_cast<int>(sizeof(T));
     constexpr int access = least(16, bytes);
     if constexpr (access < 4) {
@@ -95,32 +96,35 @@ __device__ inline void load_by(Pack<T, width>& to, const T* tensor, long long ve
 
 /// What passes through once, past L1: faster where most of the traffic is reading (docs/facts.md 47).
 template <class T, int width>
-__device__ inline void load(Pack<T, width>& to, const T* tensor, long long vector) {
-    load_by<ptx::LoadPath::past_l1>(to, tensor, vector);
+__device__ inline void load(Pack<T, width>& to, const T* tensor, long long vector, unsigned further = 0) {
+    load_by<ptx::LoadPath::past_l1>(to, tensor, vector, further);
 }
 
 /// Of rows some of which no reduction reads: those first, then what one does, so that no pass begins before all are
 /// on their way. Vectors of fewer than 4 bytes have no order.
 template <class T, int width>
-__device__ inline void load_in_order(Pack<T, width>& to, const T* tensor, long long vector) {
-    load_by<ptx::LoadPath::in_order>(to, tensor, vector);
+__device__ inline void load_in_order(Pack<T, width>& to, const T* tensor, long long vector,
+                                     unsigned further = 0) {
+    load_by<ptx::LoadPath::in_order>(to, tensor, vector, further);
 }
 
 /// The same through L1: faster where as much is written, and in long walks.
 template <class T, int width>
-__device__ inline void load_cached(Pack<T, width>& to, const T* tensor, long long vector) {
-    load_by<ptx::LoadPath::l1>(to, tensor, vector);
+__device__ inline void load_cached(Pack<T, width>& to, const T* tensor, long long vector,
+                                   unsigned further = 0) {
+    load_by<ptx::LoadPath::l1>(to, tensor, vector, further);
 }
 
 /// Reads what other rows read too: through L1.
 template <class T, int width>
-__device__ inline void load_again(Pack<T, width>& to, const T* tensor, long long vector) {
-    to = reinterpret_cast<const Pack<T, width>*>(tensor)[vector];
+__device__ inline void load_again(Pack<T, width>& to, const T* tensor, long long vector,
+                                  unsigned further = 0) {
+    to = reinterpret_cast<const Pack<T, width>*>(tensor + vector * width)[further];
 }
 
 template <class T, int width>
-__device__ inline void store(T* tensor, long long vector, const Pack<T, width>& from) {
-    T* to = tensor + vector * width;
+__device__ inline void store(T* tensor, long long vector, const Pack<T, width>& from, unsigned further = 0) {
+    T* to = tensor + vector * width + further * width;
     constexpr int bytes = width * static_cast<int>(sizeof(T));
     constexpr int access = least(16, bytes);
     if constexpr (access < 4) {

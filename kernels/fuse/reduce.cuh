@@ -191,8 +191,8 @@ struct PowerBase {
     }
 };
 
-/// The sum of e^(v - reference) of 16-bit values, by PowerBase. No value is more than RunningPowers::slack above the
-/// reference; softmax, which divides by the sum, need not know which it is. NaN and +Inf make the total NaN.
+/// The sum of e^(v - reference) of 16-bit values, by PowerBase; the reference is the greatest of them. NaN and +Inf
+/// make the total NaN.
 struct Powers {
     float reference = -infinity;
     float total = 0;
@@ -215,33 +215,26 @@ struct Powers {
     }
 };
 
-/// Powers of what one thread reads in one walk. A value beyond the limit moves the reference to it; seldom after
-/// the first vector, so that nothing is scaled from vector to vector. NaN moves nothing: the total shows it.
+/// Powers of what one thread reads in one walk, several vectors a turn: scaled anew once a turn, without a branch.
 struct RunningPowers {
-    /// Of a value above the reference: e^16 times all values of a row is far from fp32's end.
-    static constexpr float slack = 16.0f;
-    float reference = -infinity, limit = -infinity, total = 0;
+    float reference = -infinity, total = 0;
     PowerBase base{-infinity};
 
+    /// Before a turn's vectors, of which `top` is the greatest value.
+    __device__ void reach(float top) {
+        reference = maximum(reference, top);
+        const PowerBase moved(reference);
+        total *= moved.power(base);
+        base = moved;
+    }
     template <class T, int width>
     __device__ void add(const Pack<T, width>& v) {
-        const float top = greatest_of(v);
-        if (top > limit) move_to(top);
         float terms[width];
 #pragma unroll
         for (int k = 0; k < width; ++k) terms[k] = base.power(v[k]);
         total += sum_of(terms);
     }
     __device__ Powers powers() const { return {reference, total}; }
-
-  private:
-    __device__ void move_to(float top) {
-        const PowerBase moved(top);
-        total *= moved.power(base);
-        base = moved;
-        reference = top;
-        limit = top + slack;
-    }
 };
 
 /// Mean and the sum of squared deviations from it (Chan, Golub and LeVeque 1979): nothing cancels where the
@@ -289,16 +282,23 @@ struct Moments {
     }
 };
 
+/// How many of `count` things fall to who takes number `first` and then each `step`-th.
+__device__ inline unsigned share_of(unsigned count, unsigned first, unsigned step) {
+    return count > first ? (count - first + step - 1) / step : 0;
+}
+
 /// Moments of the few elements that one thread reads, as sums around its first one: what cancels at the end is
 /// at most as many times what is left as there are elements, since that first one's own distance is in it. With
 /// Moments a thread may read any number.
 struct RunningMoments {
     static constexpr int parts = 4;
-    float origin = 0, count = 0, shift = 0, squares[parts] = {};
+    float origin = 0, shift = 0, squares[parts] = {};
+    bool any = false;
 
     template <int width>
     __device__ void add(const float (&v)[width], unsigned) {
-        if (count == 0) origin = v[0];
+        if (!any) origin = v[0];
+        any = true;
         float apart[width];
 #pragma unroll
         for (int k = 0; k < width; ++k) {
@@ -306,9 +306,9 @@ struct RunningMoments {
             squares[k % parts] = fmaf(apart[k], apart[k], squares[k % parts]);
         }
         shift += sum_of(apart);
-        count += width;
     }
-    __device__ Moments moments() const {
+    /// `count`: of all that was added; who walks the row knows it without adding it up.
+    __device__ Moments moments(float count) const {
         const float share = shift * ptx::reciprocal_approx(fmaxf(count, 1.0f));
         return {count, origin + share, maximum(fmaf(-shift, share, sum_of(squares)), 0.0f)};
     }

@@ -23,7 +23,9 @@ class Ring {
     }
     /// `nothing`: 0, and the compiler must not know that.
     __device__ Ring(Barriers& barriers, unsigned nothing)
-        : barriers_(ptx::shared_address(&barriers)), nothing_(nothing) {}
+        : barriers_(ptx::shared_address(&barriers)), nothing_(nothing) {
+        asm volatile("" : "+r"(barriers_));  // else the compiler makes the address again for every wait
+    }
 
     __device__ unsigned slot() const { return slot_; }
     __device__ void next() {
@@ -55,6 +57,56 @@ class Ring {
     __device__ unsigned empty() const { return barriers_ + (count + slot_) * bytes; }
 
     unsigned barriers_, nothing_, slot_ = 0, round_ = 0;
+};
+
+/// Values of a row on their way from the threads that reduce it to `warps` warps that compute its result; two rows
+/// have their places in turn.
+template <int count, int warps>
+class Handover {
+  public:
+    struct Places {
+        unsigned long long full[2], empty[2];
+        float value[2][count];
+    };
+
+    /// Of thread 0, before the first use by any.
+    __device__ static void init(Places& places) {
+        for (int i = 0; i < 2; ++i) {
+            ptx::mbarrier_init(ptx::shared_address(&places.full[i]), 1);
+            ptx::mbarrier_init(ptx::shared_address(&places.empty[i]), warps);
+        }
+    }
+    __device__ explicit Handover(Places& places) : places_(places) {}
+
+    /// Of one thread; waits until all warps are through with the row before last.
+    __device__ void give(const float (&values)[count]) {
+        ptx::mbarrier_wait(ptx::shared_address(&places_.empty[turn_]), round_ ^ 1);
+#pragma unroll
+        for (int i = 0; i < count; ++i) places_.value[turn_][i] = values[i];
+        ptx::mbarrier_arrive(ptx::shared_address(&places_.full[turn_]));
+        next();
+    }
+    /// Waits for the next row's.
+    __device__ void take(float (&values)[count]) const {
+        ptx::mbarrier_wait(ptx::shared_address(&places_.full[turn_]), round_);
+#pragma unroll
+        for (int i = 0; i < count; ++i) values[i] = places_.value[turn_][i];
+    }
+    /// Of a whole warp, which has used them.
+    __device__ void release() {
+        __syncwarp();
+        if (threadIdx.x % 32 == 0) ptx::mbarrier_arrive(ptx::shared_address(&places_.empty[turn_]));
+        next();
+    }
+
+  private:
+    __device__ void next() {
+        round_ ^= turn_;
+        turn_ ^= 1;
+    }
+
+    Places& places_;
+    unsigned turn_ = 0, round_ = 0;
 };
 
 /// A word of each access that a read was: of 16 bytes or fewer, as waiting() makes them.

@@ -99,7 +99,7 @@ class Team {
     template <class... Accumulators>
     __device__ void within_cta(Accumulators&... mine) {
         static_assert((word_count<Accumulators> + ...) <= words);
-        merge_lanes < lanes<32 ? lanes : 32>(mine...);
+        merge_lanes < lanes<32 ? lanes : 32>(lanes_mask(), mine...);
         if constexpr (warps > 1) {
             auto& slots = exchange_.warp[turn_];
             int word = 0;
@@ -124,7 +124,9 @@ class Team {
                 constexpr unsigned bytes = cluster * (sizeof(Accumulators) + ...);
                 if (threadIdx.x == 0) ptx::mbarrier_arrive_expect(joint, bytes);
                 if (threadIdx.x < cluster) (send(slots, word, mine, joint), ...);
-                ptx::mbarrier_wait_cluster(joint, round_);  // peers wrote what it guards
+                // Peers write what it guards, with its bytes: an acquire of the whole cluster would add nothing
+                // but the loss of L1.
+                ptx::mbarrier_wait(joint, round_);
                 round_ ^= cluster_turn_;
             } else {
                 if (threadIdx.x < cluster) (send(slots, word, mine), ...);
@@ -167,7 +169,7 @@ class Team {
             if (threadIdx.x == 0) (tell(word, mine), ...);
             word = 0;
             (hear(word, mine), ...);
-            merge_lanes < cluster<32 ? cluster : 32>(mine...);
+            merge_lanes < cluster<32 ? cluster : 32>(all_lanes, mine...);
             word = 0;
             if (threadIdx.x == 0) (leave(slots, word, 0, mine), ...);
         }
@@ -209,11 +211,17 @@ class Team {
         else __syncthreads();
     }
 
-    /// Merges `count` neighbouring lanes, a power of two.
+    static constexpr unsigned all_lanes = 0xffffffffu;
+    /// Lanes of this thread's row: others of the warp may have none.
+    __device__ static unsigned lanes_mask() {
+        if constexpr (lanes >= 32) return all_lanes;
+        else return ((1u << lanes) - 1) << (threadIdx.x % 32 / lanes * lanes);
+    }
+
+    /// Merges `count` neighbouring lanes, a power of two. Of a mask that is no constant the compiler asks, at every
+    /// meeting, whether all its lanes have the same.
     template <int count, class... Accumulators>
-    __device__ static void merge_lanes(Accumulators&... mine) {
-        const unsigned mask =
-            count == 32 ? 0xffffffffu : ((1u << (count & 31)) - 1) << (threadIdx.x % 32 / count * count);
+    __device__ static void merge_lanes(unsigned mask, Accumulators&... mine) {
 #pragma unroll
         for (int away = count / 2; away > 0; away /= 2) (merge_from<count>(mine, mask, away), ...);
     }
@@ -268,7 +276,7 @@ class Team {
 #pragma unroll
             for (unsigned& w : raw.word) w = slots[word++][threadIdx.x % count];
             mine = __builtin_bit_cast(Accumulator, raw);
-            merge_lanes<count>(mine);
+            merge_lanes<count>(all_lanes, mine);
         }
     }
 

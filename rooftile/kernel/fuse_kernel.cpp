@@ -185,8 +185,8 @@ std::vector<std::uint64_t> fuse_tensors(const FusePlan& plan, std::span<const vo
     }
     for (const ProgramValue& v : plan.program.values)
         if (v.kind == ValueKind::compute && v.op == Op::dropout) {
-            const PhiloxKeys keys = philox_keys(v.seed);
-            for (int i = 0; i < 20; i += 2)
+            const auto keys = dropout_keys(v.seed);
+            for (int i = 0; i < 2 * dropout_rounds; i += 2)
                 words.push_back(keys.word[i] | std::uint64_t(keys.word[i + 1]) << 32);
             words.push_back(v.offset);
             words.push_back(std::min<std::uint64_t>(dropout_threshold(v.value), 0xffffffffu));

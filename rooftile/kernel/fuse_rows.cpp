@@ -25,6 +25,7 @@ std::string RowsText::text() {
     if (ring()) open_ring();
     w_.uniform_values(1, known, all_targets());
     if (staged()) stage();
+    if (parted()) reduce_apart(known);
     if (ring()) open_ahead();
     rows_head();
     row(known);
@@ -78,8 +79,8 @@ std::vector<int> RowsText::reduces_in(int pass) const {
 }
 
 void RowsText::constants() {
-    w_.line(1, "using RowTeam = Team<{}, {}{}{}>;", c_.threads_per_row,
-            ring() ? c_.threads_per_row : c_.threads,
+    const int joint = parted() ? c_.reducing : c_.threads_per_row;
+    w_.line(1, "using RowTeam = Team<{}, {}{}{}>;", joint, ring() ? joint : c_.threads,
             c_.cluster > 1 || ring() ? fmt::format(", {}", c_.cluster) : "",
             at_once()             ? ", false, true"
             : meets_in_memory(c_) ? ", true, true"
@@ -89,9 +90,12 @@ void RowsText::constants() {
     w_.line(1, "constexpr int items = {};  // vectors of a row that a thread takes at once", c_.items);
     w_.line(1, "constexpr unsigned step = {};  // threads of {}",
             c_.threads_per_row * (twice() ? c_.cluster : 1),
-            ring()                       ? "a CTA that compute"
+            parted()                     ? "a CTA that store"
+            : ring()                     ? "a CTA that compute"
             : twice() || c_.cluster == 1 ? "a row"
                                          : "a CTA's part of a row");
+    if (parted())
+        w_.line(1, "constexpr unsigned reducing = {};  // threads of a CTA that reduce", c_.reducing);
     w_.line(1, "__shared__ RowTeam::Exchange exchange;");
     w_.line(1, "RowTeam team(exchange);");
     w_.line(1, "const unsigned vectors = size.vectors;  // of a row");
@@ -121,7 +125,8 @@ void RowsText::rows_head() {
     }
 }
 
-void RowsText::row(std::set<int> known) {
+/// What a row's walks begin with.
+void RowsText::row_start(std::set<int>& known) {
     line(0, "const {0} start = row * vectors;  // its first vector", w_.index);
     for (int i : row_loads_) {
         line(0, "const {} {} = widened(t.{}[{}]);", w_.values.is_bool(i) ? "bool" : "float",
@@ -130,6 +135,9 @@ void RowsText::row(std::set<int> known) {
     }
     if (!twice() && !ring()) load_row();
     row_values(0, known);
+}
+
+void RowsText::reductions(std::set<int>& known) {
     for (int pass = 0; pass < p_.passes; ++pass) {
         const std::vector<int> reduces = reduces_in(pass);
         if (reduces.empty()) continue;
@@ -137,7 +145,15 @@ void RowsText::row(std::set<int> known) {
         for (int r : reduces) known.insert(r);
         row_values(pass + 1, known);
     }
+    row_results();
+}
+
+void RowsText::row(std::set<int> known) {
+    row_start(known);
+    if (parted()) take_handed(known);
+    else reductions(known);
     result(known);
+    if (parted()) line(0, "of_row.release();");
 }
 
 /// Values of the row that are known once `pass` reductions are.

@@ -39,7 +39,9 @@ class RowsText {
     bool meets_late() const { return c_.cluster > 1 && c_.persistent && !ring(); }
     /// All that is reduced in a pass meets across the CTAs together.
     bool meets_jointly() const { return c_.cluster > 1 && (ring() || at_once()); }
-    int body() const { return c_.persistent || ring() ? 2 : 1; }
+    /// Some warps reduce, others store.
+    bool parted() const { return c_.reducing > 0; }
+    int body() const { return (c_.persistent || ring() ? 2 : 1) + nested_; }
     /// A line of the row's own block.
     template <class... Args>
     void line(int depth, fmt::format_string<Args...> text, Args&&... args) {
@@ -48,6 +50,8 @@ class RowsText {
     std::string story() const;
     void constants();
     void rows_head();
+    void row_start(std::set<int>& known);
+    void reductions(std::set<int>& known);
     void row(std::set<int> known);
     void row_values(int pass, std::set<int>& known);
     void power_base(int part);
@@ -61,18 +65,26 @@ class RowsText {
     std::vector<int> loads_of(const std::vector<int>& targets, const std::set<int>& known) const;
     bool in_order() const;
     void declare_pack(int depth, int load);
-    std::string place_in(const Access& access, const std::string& row, const std::string& place) const;
+    std::string start_of(const Access& access, const std::string& row) const;
+    std::string place(const std::string& start, bool clamped) const;
+    bool clamped() const { return ring() && storing_ && !whole(); }
     std::string_view load_function(const Access& access) const;
-    void load_vector(int depth, int load, const std::string& place);
+    void load_vector(int depth, int load);
     void load_row();
     void load_held(bool full);
     void vectors_head(int depth);
-    void walk(const std::vector<int>& targets, const std::set<int>& known, const Body& body_text);
+    /// `before` of a turn's vectors: what all of them give together.
+    struct WalkText {
+        Body body;
+        std::function<void(int depth)> before;
+    };
+    void walk(const std::vector<int>& targets, const std::set<int>& known, const WalkText& text);
     void walk_held(const std::vector<int>& loads, const Body& body_text);
-    void walk_again(const std::vector<int>& loads, const Body& body_text);
+    void walk_again(const std::vector<int>& loads, const WalkText& text);
     std::vector<std::string> element(int depth, const std::vector<int>& targets,
                                      const std::vector<int>& loads, std::set<int> known);
     void keeps(int depth, const std::vector<int>& targets, const std::set<int>& known);
+    void row_results();
     void result(const std::set<int>& known);
     const std::string& output_name(int store) const;
 
@@ -85,6 +97,7 @@ class RowsText {
     void centre(const Joint& joint);
     void row_value(const Joint& joint);
     void joint_reduction(const std::vector<Joint>& joints, const std::set<int>& known, const Term& term_of);
+    void reach(int depth, const Joint& joint, const std::string& walker);
     void meet(const std::vector<Joint>& joints);
 
     // fuse_rows_shared.cpp: rows in shared memory.
@@ -97,12 +110,20 @@ class RowsText {
     bool by_bulk(int load) const { return vectors_by_bulk(w_.value(load), c_.width); }
     void spread_late(int depth);
     void produce();
+    void reduce_apart(std::set<int> known);
+    std::vector<int> handed_over() const;
+    void take_handed(std::set<int>& known);
     std::vector<int> ahead_of_rows() const;
     bool of_rows(const std::vector<int>& loads) const;
     void open_ahead();
     void load_next(int depth, const std::vector<int>& loads, const std::string& row);
     void take_next(const std::vector<int>& loads, bool over_rows);
-    void walk_ring(const std::vector<int>& loads, const Body& body_text);
+    void walk_ring(const std::vector<int>& loads, const WalkText& text);
+
+    /// Who walks: its place among its like, how many they are, and its vectors of a turn; names in the kernel.
+    struct Walker {
+        const char *lane = "threadIdx.x", *step = "step", *items = "items";
+    };
 
     FuseWriter w_;
     const Program& p_;
@@ -114,6 +135,8 @@ class RowsText {
     int walked_ = 0;          // that are written
     bool storing_ = false;    // the walk that is written stores
     std::set<int> ahead_;     // loads whose next chunk has its registers already
+    Walker walker_;
+    int nested_ = 0;  // blocks around the loop over rows
 };
 
 }  // namespace rooftile

@@ -1,6 +1,8 @@
 // How the values of a row meet.
 #include "rooftile/kernel/fuse_rows.hpp"
 
+#include <algorithm>
+
 namespace rooftile {
 namespace {
 
@@ -99,8 +101,9 @@ void RowsText::joint_reduction(const std::vector<Joint>& joints, const std::set<
                                const Term& term_of) {
     std::vector<int> targets, all;
     // An outlier first costs as many times fp32's last digit as a thread has elements.
-    constexpr std::int64_t most_running = 256;
-    const bool few = p_.columns <= most_running * c_.threads_per_row * c_.cluster;
+    const std::int64_t most_running = precision_of(w_.plan.problem) == Element::fp32 ? 256 : 2048;
+    const std::int64_t threads = parted() ? c_.reducing : c_.threads_per_row;
+    const bool few = p_.columns <= most_running * threads * c_.cluster;
     const auto running = [few](const Joint& joint) {
         return joint.accumulator == "Powers" || (few && joint.accumulator == "Moments");
     };
@@ -110,7 +113,9 @@ void RowsText::joint_reduction(const std::vector<Joint>& joints, const std::set<
         all.push_back(w_.value(joint.reduce).operands[0]);
         if (!takes_packs(joint)) targets.push_back(all.back());
     }
-    walk(all, known, [&](int depth, const std::vector<int>& loads) {
+    const auto powers = std::find_if(joints.begin(), joints.end(),
+                                     [](const Joint& joint) { return joint.accumulator == "Powers"; });
+    const Body add = [&](int depth, const std::vector<int>& loads) {
         keeps(depth, targets, known);
         for (const Joint& joint : joints)
             if (!takes_packs(joint)) w_.line(depth, "float {}_terms[width];", joint.name);
@@ -131,12 +136,31 @@ void RowsText::joint_reduction(const std::vector<Joint>& joints, const std::set<
                         in_array(operand) ? "[i]" : "");
             else w_.line(depth, "{}.add({}_terms, at * width);", walker(joint), joint.name);
         }
-    });
+    };
+    const auto reach_all = [&](int depth) {
+        for (const Joint& joint : joints)
+            if (joint.accumulator == "Powers") reach(depth, joint, walker(joint));
+    };
+    if (powers != joints.end()) walk(all, known, {add, reach_all});
+    else walk(all, known, {add, {}});
     for (const Joint& joint : joints)
-        if (running(joint))
-            line(0, "{} {} = {}.{}();", joint.accumulator, joint.name, walker(joint),
-                 joint.accumulator == "Powers" ? "powers" : "moments");
+        if (joint.accumulator == "Powers" && running(joint))
+            line(0, "Powers {} = {}.powers();", joint.name, walker(joint));
+        else if (running(joint))
+            line(0, "Moments {} = {}.moments(share_of({}, {}, {}) * width);", joint.name, walker(joint),
+                 ring() ? "end - begin" : "vectors", ring() ? walker_.lane : "team.lane()", walker_.step);
     meet(joints);
+}
+
+/// The greatest of a turn's vectors, all of which are there.
+void RowsText::reach(int depth, const Joint& joint, const std::string& walker) {
+    const int operand = w_.value(joint.reduce).operands[0];
+    line(depth, "float {}_top = -infinity;", w_.values.base(joint.reduce));
+    vectors_head(depth);
+    line(depth + 1, "{0}_top = maximum({0}_top, greatest_of({1}_pack[i]));", w_.values.base(joint.reduce),
+         w_.values.base(operand));
+    line(depth, "}}");
+    line(depth, "{}.reach({}_top);", walker, w_.values.base(joint.reduce));
 }
 
 /// As many accumulators at once as fit into the team's exchange.

@@ -39,13 +39,18 @@ bool RowsText::in_order() const {
 }
 
 void RowsText::declare_pack(int depth, int i) {
-    w_.line(depth, "Pack<{}, width> {}_pack[items];", w_.type_of_load(i), w_.values.base(i));
+    w_.line(depth, "Pack<{}, width> {}_pack[{}];", w_.type_of_load(i), w_.values.base(i), walker_.items);
 }
 
-/// Vector `place` of row `row`, in a tensor that may have fewer rows.
-std::string RowsText::place_in(const Access& access, const std::string& row, const std::string& place) const {
-    if (access.bands.empty()) return place;
-    return fmt::format("static_cast<{}>({}) * vectors + {}", w_.index, w_.row_text(access, row), place);
+/// The first vector of row `row` and a plus, in a tensor that may have fewer rows; of an only row nothing.
+std::string RowsText::start_of(const Access& access, const std::string& row) const {
+    if (access.bands.empty()) return "";
+    return fmt::format("static_cast<{}>({}) * vectors + ", w_.index, w_.row_text(access, row));
+}
+
+/// Where vector i of a turn lies: what all of the turn share, and what is constant.
+std::string RowsText::place(const std::string& start, bool clamped) const {
+    return start + (clamped ? "at" : fmt::format("first, i * {}", walker_.step));
 }
 
 /// Where all rows wait in L2, an SM's own part of them nearly fits into L1: nothing else goes there.
@@ -55,9 +60,9 @@ std::string_view RowsText::load_function(const Access& access) const {
     return in_order() ? "load_in_order" : long_walk() ? "load_cached" : "load";
 }
 
-void RowsText::load_vector(int depth, int i, const std::string& place) {
+void RowsText::load_vector(int depth, int i) {
     const Access& access = w_.value(i).access;
-    const std::string from = access.plain_rows() ? "start + " + place : place_in(access, "row", place);
+    const std::string from = place(access.plain_rows() ? "start + " : start_of(access, "row"), false);
     w_.line(depth, "{}({}_pack{}, t.{}, {});", load_function(access), w_.values.base(i),
             in_array(i) ? "[i]" : "", w_.values.input(i), from);
 }
@@ -65,11 +70,11 @@ void RowsText::load_vector(int depth, int i, const std::string& place) {
 /// The head of a loop over a thread's vectors: where vector i lies.
 void RowsText::vectors_head(int depth) {
     w_.unroll();
-    line(depth, "for (int i = 0; i < items; ++i) {{");
+    line(depth, "for (int i = 0; i < {}; ++i) {{", walker_.items);
     // Behind the end of a ring's row threads store its last vector once more: no branch stands between loads.
-    const bool again = ring() && storing_ && !whole();
-    line(depth + 1, "const unsigned at = {};", again ? "min(first + i * step, end - 1)" : "first + i * step");
-    if (again) return;
+    const std::string at = fmt::format("first + i * {}", walker_.step);
+    line(depth + 1, "const unsigned at = {};", clamped() ? "min(" + at + ", end - 1)" : at);
+    if (clamped()) return;
     if (ring() && !whole()) line(depth + 1, "if (at >= end) break;");
     else if ((twice() && !at_once()) || !whole()) line(depth + 1, "if (at >= vectors) break;");
 }
@@ -92,18 +97,18 @@ void RowsText::load_held(bool full) {
     for (const std::vector<int>& loads : {late, mine}) {
         if (loads.empty()) continue;
         vectors_head(0);
-        for (int i : loads) load_vector(body() + 1, i, "at");
+        for (int i : loads) load_vector(body() + 1, i);
         line(0, "}}");
     }
 }
 
 /// The loop over a thread's vectors with what every pass needs; `body_text` fills in the rest.
-void RowsText::walk(const std::vector<int>& targets, const std::set<int>& known, const Body& body_text) {
+void RowsText::walk(const std::vector<int>& targets, const std::set<int>& known, const WalkText& text) {
     const std::vector<int> loads = loads_of(targets, known);
     ++walked_;
-    if (ring()) walk_ring(loads, body_text);
-    else if (twice()) walk_again(loads, body_text);
-    else walk_held(loads, body_text);
+    if (ring()) walk_ring(loads, text);
+    else if (twice()) walk_again(loads, text);
+    else walk_held(loads, text.body);
 }
 
 void RowsText::walk_held(const std::vector<int>& loads, const Body& body_text) {
@@ -116,7 +121,7 @@ void RowsText::walk_held(const std::vector<int>& loads, const Body& body_text) {
                     staged_place());
         } else if (!waits(i)) {
             w_.line(inside, "Pack<{}, width> {}_pack;", type, name);
-            load_vector(inside, i, "at");
+            load_vector(inside, i);
         } else if (bytes_of(w_.value(i).element) < 4 && !held_.insert(i).second
                    && c_.items * c_.width > most_widened) {
             w_.line(inside, "hold({}_pack[i]);", name);
@@ -127,7 +132,7 @@ void RowsText::walk_held(const std::vector<int>& loads, const Body& body_text) {
 }
 
 /// Where all rows lie in L2 at once, each walk begins with what the one before it read last: that L2 surely holds.
-void RowsText::walk_again(const std::vector<int>& loads, const Body& body_text) {
+void RowsText::walk_again(const std::vector<int>& loads, const WalkText& text) {
     if (at_once() && walked_ % 2 == 0) {
         line(0, "for (unsigned turn = (vectors + step * items - 1) / (step * items); turn-- > 0;) {{");
         line(1, "const unsigned first = turn * (step * items) + team.lane();");
@@ -136,10 +141,11 @@ void RowsText::walk_again(const std::vector<int>& loads, const Body& body_text) 
     }
     for (int i : loads) declare_pack(body() + 1, i);
     vectors_head(1);
-    for (int i : loads) load_vector(body() + 2, i, "at");
+    for (int i : loads) load_vector(body() + 2, i);
     line(1, "}}");
+    if (text.before) text.before(1);
     vectors_head(1);
-    body_text(body() + 2, loads);
+    text.body(body() + 2, loads);
     line(1, "}}");
     line(0, "}}");
 }
@@ -161,33 +167,34 @@ void RowsText::keeps(int depth, const std::vector<int>& targets, const std::set<
     for (int i : w_.values.needed(targets, known)) {
         const ProgramValue& v = w_.value(i);
         if (v.kind != ValueKind::compute || v.op != Op::dropout) continue;
-        const std::string vector = v.access.plain_rows() ? "start + at" : place_in(v.access, "row", "at");
+        const std::string vector = (v.access.plain_rows() ? "start + " : start_of(v.access, "row")) + "at";
         w_.line(depth, "bool {}[width];", w_.values.keep(i));
         w_.line(depth, "kept({}, static_cast<unsigned long long>({}) * width, t.{});", w_.values.keep(i),
                 vector, w_.values.key(i));
     }
 }
 
+void RowsText::row_results() {
+    w_.line(0, "");
+    for (int s = 0; s < int(p_.stores.size()); ++s) {
+        const int v = p_.stores[size_t(s)].value;
+        if (p_.stores[size_t(s)].level != Level::element)
+            line(0, "if (team.lane() == 0) t.{}[row] = narrowed<{}>({});", w_.values.output(s),
+                 w_.type_of_store(s), w_.values.use(v, !w_.values.is_bool(v) && !w_.values.is_index(v)));
+    }
+}
+
 void RowsText::result(const std::set<int>& known) {
-    std::vector<int> stores, row_stores, targets;
-    for (size_t s = 0; s < p_.stores.size(); ++s) {
+    std::vector<int> stores, targets;
+    for (size_t s = 0; s < p_.stores.size(); ++s)
         if (p_.stores[s].level == Level::element) {
             stores.push_back(int(s));
             targets.push_back(p_.stores[s].value);
-        } else {
-            row_stores.push_back(int(s));
         }
-    }
-    w_.line(0, "");
-    for (int s : row_stores) {
-        const int v = p_.stores[size_t(s)].value;
-        line(0, "if (team.lane() == 0) t.{}[row] = narrowed<{}>({});", w_.values.output(s),
-             w_.type_of_store(s), w_.values.use(v, !w_.values.is_bool(v) && !w_.values.is_index(v)));
-    }
     if (stores.empty()) return;
     line(0, "// Result.");
     storing_ = true;
-    walk(targets, known, [&](int depth, const std::vector<int>& loads) {
+    const Body store = [&](int depth, const std::vector<int>& loads) {
         keeps(depth, targets, known);
         for (int s : stores)
             w_.line(depth, "{} {}_values[width];",
@@ -199,10 +206,12 @@ void RowsText::result(const std::set<int>& known) {
             w_.line(depth + 1, "{}_values[k] = {};", output_name(stores[s]), results[s]);
         w_.line(depth, "}}");
         for (int s : stores)
-            w_.line(depth, "{}(t.{}, start + at, packed<{}>({}_values));",
-                    at_once() ? "store_streamed" : "store", w_.values.output(s), w_.type_of_store(s),
-                    output_name(s));
-    });
+            w_.line(depth, "{}(t.{}, start + {}, packed<{}>({}_values){});",
+                    at_once() ? "store_streamed" : "store", w_.values.output(s), clamped() ? "at" : "first",
+                    w_.type_of_store(s), output_name(s),
+                    clamped() ? "" : fmt::format(", i * {}", walker_.step));
+    };
+    walk(targets, known, {store, {}});
 }
 
 const std::string& RowsText::output_name(int store) const {

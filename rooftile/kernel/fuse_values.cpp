@@ -274,7 +274,8 @@ std::string FuseValues::part(int value) const {
         case RowPart::log_sum_exp:
             return from + ".log_sum_exp()";
         case RowPart::inverse_deviation:
-            return fmt::format("inverse_root({}.deviations * {} + {})", from, share, float_literal(v.value));
+            return fmt::format("inverse_deviation({}.deviations * {}, {})", from, share,
+                               float_literal(v.value));
         case RowPart::inverse_root:
             return fmt::format("inverse_root({}.total * {} + {})", from, share, float_literal(v.value));
     }

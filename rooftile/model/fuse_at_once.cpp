@@ -10,12 +10,10 @@ namespace rooftile {
 namespace {
 
 constexpr double warp = 32;
-// How much longer than an average SM the slowest one walks: all go in step, so each walk takes as long as that.
-// Of rows of 1048576, as what follows (bench/results/history/2026-11-22-h200-memory-sweep.csv and -at-once.csv).
-constexpr double slowest_walk = 1.2;
-// Between their barriers warps fill so much of the issue slots and of the special function units: more of the
-// slots than in a ring, and less of the units, since between a load and its e^ nothing else of the row is at hand.
-constexpr double at_once_issue = 0.83, at_once_mufu = 0.47;
+// Of rows of 1048576 (bench/results/history/2026-11-22-h200-memory-apart.csv). Between their barriers warps fill so much of the
+// issue slots and of the special function units: less than in a ring, since between a load and what is done with it
+// nothing else of the row is at hand.
+constexpr double at_once_issue = 0.5863, at_once_mufu = 0.3917;
 
 /// Of all rows together.
 struct Walk {
@@ -104,10 +102,9 @@ FuseFlow at_once_flow(const FuseHardware& hw, const Program& p, const ProgramWor
     f.waves = 1;
     const double meetings = ring_meeting_cycles(
         hw, work, {.lanes = l.threads, .cluster = l.cluster, .far = true, .ctas = places.busiest});
-    const double walks =
-        slowest_walk
-        * (walk_cycles(hw, p, l, places, first) + (before_last - 1) * walk_cycles(hw, p, l, places, next)
-           + walk_cycles(hw, p, l, places, last));
+    const double walks = walk_cycles(hw, p, l, places, first)
+                         + (before_last - 1) * walk_cycles(hw, p, l, places, next)
+                         + walk_cycles(hw, p, l, places, last);
     f.round_cycles = hw.loaded_latency * hw.loaded_factor;
     f.given = places.busiest * l.threads * l.items * l.width * l.again_bytes;
     f.needed = f.round_cycles * hw.read_bandwidth / hw.clock_hz / places.sms;

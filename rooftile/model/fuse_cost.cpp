@@ -85,9 +85,9 @@ OpCost cost_of(const GraphNode& n, Element precision) {
         case Op::gelu_tanh:
             return {7, 2};
         case Op::dropout:
-            // Ten rounds of Philox, each two products and two exclusive ors, make eight elements, of which a
+            // Seven rounds of Philox, each two products and two exclusive ors, make eight elements, of which a
             // thread with vectors of four takes half; turning every other word, comparison, select, product.
-            return precise ? OpCost{13.5, 0, 7.5} : OpCost{8.5, 0, 5};
+            return precise ? OpCost{10.5, 0, 6} : OpCost{7, 0, 4.25};
         case Op::softmax:
         case Op::log_softmax:
         case Op::row_logsumexp:

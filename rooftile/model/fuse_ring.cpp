@@ -8,26 +8,25 @@
 namespace rooftile {
 namespace {
 
-// Five shuffles, then shared memory with a barrier of the CTA: cycles, as in fuse_launch.
-constexpr double shuffles_cycles = 5 * 28, barrier_cycles = 100;
+// Five shuffles, then shared memory with a barrier of the CTA, on which its last warp comes: cycles.
+constexpr double shuffles_cycles = 93.73, barrier_cycles = 175.8;
 // Instructions of each warp in a meeting, shuffles above all, for its own lanes and once more for the warps'
-// words: of one value, and what the several values of one accumulator (mean and deviations, greatest and sum)
-// take more. Machine code has 15 and 29; by the times of rings it is a third and a fifth more. More warps meet longer.
-constexpr double meeting_issue = 20, several_issue = 35, meeting_levels = 2;
+// words, and what comes behind. More warps meet longer.
+constexpr double meeting_issue = 75.44, meeting_levels = 2.522;
 // A chunk of a walk: its barrier, the way of its first vector into registers, the place of the next. Of an
-// H200, as all of these: rows in 4 chunks against 2, in 8 against 4, in
-// bench/results/history/2026-11-22-h200-rings.csv and -memory-refit.csv.
-constexpr double chunk_cycles = 65;
-// What one warp alone takes longer than that, as a share; of several warps, as much less.
-constexpr double alone_share = 0.5;
+// H200, as all of these: rows in 4 chunks against 2, in 8 against 4.
+constexpr double chunk_cycles = 30.3;
 // A meeting of CTAs through L2: one tells, all look again and again, and the last of so many is awaited: L2
-// latencies. Rows of 1048576 over 16 and 32 CTAs take 5 to 8 thousand cycles more than they compute.
-constexpr double far_latencies = 21;
+// latencies. Rows of 1048576 over 16 and 32 CTAs take 8 thousand cycles more than they compute.
+constexpr double far_latencies = 33.82;
 // As row_burst in fuse_launch, fitted to rings of two and four CTAs an SM.
-constexpr double ring_burst = 1.3;
+constexpr double ring_burst = 1.475;
+// Where threads reduce apart: by how many cycles a meeting takes longer beside those that store, and the share of
+// the issue slots that both kinds of warps fill over the whole row, its meeting among it.
+constexpr double apart_cycles = 13.6, apart_share = 0.697;
 // How sharply a row's computation and its DRAM time, which overlap, turn into the longer of the two: of the
 // rings of that run.
-constexpr double sharpness = 5.6;
+constexpr double sharpness = 6.37;
 
 /// From the return of the slot that a chunk comes into until a walk wants the chunk: the last walk of a row
 /// returns slots while it goes, and as much later the first walk of the next row wants what came into them.
@@ -43,8 +42,7 @@ double computing(const FuseHardware& hw, const OpCost& cost, const Program& p, c
     const double elements = double(p.columns) / l.cluster;
     const double issue = issue_cycles(hw, cost) * elements;
     const double mufu = most_known(cost.mufu * elements / hw.mufu_rate, 0);
-    constexpr double warp = 32;
-    return std::max(issue / issue_share, mufu / mufu_share) * (1 + alone_share * warp / (l.lanes * l.ctas));
+    return std::max(issue / (l.reducing > 0 ? apart_share : issue_share), mufu / mufu_share);
 }
 
 /// From the end of a CTA to the last chunk of the next one's row.
@@ -63,8 +61,7 @@ double ring_meeting_cycles(const FuseHardware& hw, const ProgramWork& work, cons
     if (l.far) meeting += shuffles_cycles + barrier_cycles + far_latencies * most_known(hw.l2_latency, 0);
     else if (l.cluster > 1) meeting += shuffles_cycles + most_known(hw.dsmem_latency, 0);
     const double warps = meeting_levels * l.lanes * l.ctas / hw.issue_lanes;
-    return work.reductions * (meeting + most_known(meeting_issue * warps, 0))
-           + (work.meetings - work.reductions) * most_known(several_issue * warps, 0);
+    return work.reductions * (meeting + most_known(meeting_issue * warps, 0));
 }
 
 double ring_walks_cycles(const FuseHardware& hw, const Program& p, const ProgramWork& work,
@@ -76,11 +73,25 @@ RingLate ring_late(const FuseHardware& hw, const Program& p, const ProgramWork& 
                    double row_dram) {
     const bool weights = !l.kept && work.shared_loads > 0;
     if (l.late_bytes == 0 && !weights) return {};
-    const double chunk = computing(hw, work.result, p, l) / l.chunks + chunk_cycles;
+    // Who only stores has the whole row's time for it.
+    const double chunk =
+        computing(hw, l.reducing > 0 ? work.online : work.result, p, l) / l.chunks + chunk_cycles;
     const double stores = row_dram / l.ctas / l.chunks;
     const double loads = stores + most_known(hw.l2_latency, 0);
     const double draining = most_known(std::max(0.0, stores - chunk), 0);
     return {l.chunks * draining, l.chunks * most_known(std::max(0.0, loads - chunk) - draining, 0)};
+}
+
+double ring_apart_cycles(const FuseHardware& hw, const ProgramWork& work, const RingLaunch& l, double storing,
+                         double loaded) {
+    RingLaunch reducers = l;
+    reducers.lanes = l.reducing;
+    reducers.ctas = 1;
+    const double meeting = ring_meeting_cycles(hw, work, reducers) + apart_cycles;
+    // Of a row's last chunk: its slot comes back, it arrives, is reduced, and the row meets.
+    const double late_share = std::max(0.0, (2 * l.chunks - l.slots) / l.chunks);
+    const double loop = late_share > 0 ? late_share * storing + loaded + chunk_cycles + meeting : 0;
+    return most_known(std::max(l.chunks * chunk_cycles + meeting, loop), 0);
 }
 
 FuseFlow ring_flow(const FuseHardware& hw, const Program& p, const ProgramWork& work, const FusedBytes& bytes,
@@ -104,12 +115,15 @@ FuseFlow ring_flow(const FuseHardware& hw, const Program& p, const ProgramWork& 
     const double row_dram = f.time.dram * hw.clock_hz / rows_each;
     const double meeting = ring_meeting_cycles(hw, work, l);
     const RingLate late = ring_late(hw, p, work, l, row_dram);
-    const double waiting = meeting + late.waiting + (l.one_row ? start_cycles(hw, l) : 0);
+    const bool apart = l.reducing > 0;
+    // Where others reduce meanwhile, a row's meeting is no time lost.
+    const double waiting = (apart ? 0 : meeting) + late.waiting + (l.one_row ? start_cycles(hw, l) : 0);
     const double walks = ring_walks_cycles(hw, p, work, l);
-    const double row_cycles = l.ctas / served(l.ctas, waiting, walks, late.draining, ring_burst);
+    double row_cycles = l.ctas / served(l.ctas, waiting, walks, late.draining, ring_burst);
     const double loaded = hw.loaded_latency * hw.loaded_factor;
+    if (apart) row_cycles = std::max(row_cycles, ring_apart_cycles(hw, work, l, row_cycles, loaded));
     const double ahead = cycles_ahead(work, l, row_cycles - meeting, meeting);
-    const double dry = l.one_row ? 0 : most_known(std::max(0.0, loaded - ahead), 0);
+    const double dry = l.one_row || apart ? 0 : most_known(std::max(0.0, loaded - ahead), 0);
     const double full = (row_cycles + dry) / row_dram;
     if (full > 0) {
         f.time.seconds += f.time.dram * (std::pow(1 + std::pow(full, sharpness), 1 / sharpness) - 1);

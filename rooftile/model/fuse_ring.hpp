@@ -6,9 +6,8 @@
 
 namespace rooftile {
 
-/// Between their barriers warps fill so much of the issue slots and of the special function units: of layernorm
-/// with gelu and dropout, 2048 x 65536 in clusters of 4 and 8, whose difference is half a row's instructions.
-inline constexpr double issue_share = 0.69, mufu_share = 0.76;
+/// Between their barriers warps fill so much of the issue slots and of the special function units.
+inline constexpr double issue_share = 0.8734, mufu_share = 0.7032;
 
 /// A launch, as far as time depends on it.
 struct RingLaunch {
@@ -22,7 +21,9 @@ struct RingLaunch {
     bool far = false;       ///< the CTAs are no cluster: they meet in device memory
     double clusters = 1;    ///< of the grid; all work at once
     double ctas = 1;        ///< of an SM
-    bool one_row = false;   ///< the grid has a CTA for each part of each row; `clusters` of them are resident
+    double reducing =
+        0;  ///< further threads, which reduce while the others store the row before; 0: all do both
+    bool one_row = false;  ///< the grid has a CTA for each part of each row; `clusters` of them are resident
 };
 
 /// DRAM's time at the copy's rate, less what CTAs lose that walk; times the rows of the busiest cluster over
@@ -45,6 +46,11 @@ struct RingLate {
 /// share of DRAM's rate, beside what comes in meanwhile, and one L2 latency.
 RingLate ring_late(const FuseHardware& hw, const Program& program, const ProgramWork& work,
                    const RingLaunch& launch, double row_dram);
+/// Cycles from row to row that a CTA's reducing threads take for its chunks' barriers and its meeting, or, where the
+/// ring has not two rows of slots, that pass around the way from a slot's return to the next row's first result;
+/// `storing`: cycles of a row for those that store, `loaded`: of a chunk's way in.
+double ring_apart_cycles(const FuseHardware& hw, const ProgramWork& work, const RingLaunch& launch,
+                         double storing, double loaded);
 /// Cycles that a CTA computes for a row beside that: walks over its part, chunk after chunk.
 double ring_walks_cycles(const FuseHardware& hw, const Program& program, const ProgramWork& work,
                          const RingLaunch& launch);

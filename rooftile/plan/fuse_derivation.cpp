@@ -105,7 +105,7 @@ class Story {
                 given("cluster", c_.cluster, "", "this plan"), d_.fact("sm.max_registers_per_thread")},
                elements, "elements", where);
         d_.add("rows_per_cta", "threads / threads_per_row   [M22]",
-               {given("threads", c_.threads, "", "this plan"),
+               {given("threads", c_.threads - c_.reducing, "", "this plan"),
                 given("threads_per_row", c_.threads_per_row, "", "this plan")},
                c_.rows_per_cta(), "rows",
                c_.threads_per_row <= 32 ? "a row is reduced by shuffles alone"
@@ -190,6 +190,12 @@ class Story {
                c_.persistent
                    ? fmt::format("{:.0f} are on their way while the values of a row meet", c_.stages - chunks)
                    : std::string("none is filled twice"));
+        if (c_.reducing > 0)
+            d_.add("reducing_threads", "warps of each partition of an SM x partitions",
+                   {given("warps", c_.reducing / hw_.issue_lanes, "", "this plan"), d_.fact("sm.partitions")},
+                   c_.reducing, "threads",
+                   "reduce a row while the others store the one before: no issue slot rests while a row's "
+                   "values meet");
         if (const double late = work_.full_bytes - slot_bytes(p_); late > 0)
             d_.add(
                 "late_bytes", "threads_per_row x items x width x bytes of what no reduction reads",

@@ -32,15 +32,20 @@ struct FuseConfig {
     int items = 1;            ///< vectors of each full tensor that a thread holds, or has in flight
     int threads = 0;          ///< of a CTA, a producer warp among them
     int threads_per_row = 0;  ///< of one CTA; 0: point-wise
-    int cluster = 1;          ///< CTAs that share a row
-    int stages = 1;           ///< slots of a ring; items vectors of each thread lie in one
+    int reducing =
+        0;  ///< of a ring's threads: reduce each row while the others still store the one before; 0: all do both
+    int cluster = 1;  ///< CTAs that share a row
+    int stages = 1;   ///< slots of a ring; items vectors of each thread lie in one
     int ctas_per_sm = 1;
     bool persistent = false;     ///< one wave of CTAs walks everything
     bool early_weights = false;  ///< what all rows share is loaded before a reduction; in a ring once
     bool grid_meeting = false;   ///< the CTAs of a row are no hardware cluster: they meet in device memory
     std::int64_t grid = 0;       ///< CTAs
 
-    int rows_per_cta() const { return threads_per_row > 0 ? threads / threads_per_row : 0; }
+    int rows_per_cta() const {
+        constexpr int warp = 32;
+        return threads_per_row > warp ? 1 : threads_per_row > 0 ? threads / threads_per_row : 0;
+    }
     friend bool operator==(const FuseConfig&, const FuseConfig&) = default;
 };
 
@@ -110,7 +115,8 @@ struct FuseInfeasible {
 
 /// What the caller fixes; the rest is searched.
 struct FuseRequest {
-    std::optional<int> width{}, items{}, threads{}, threads_per_row{}, cluster{}, stages{}, ctas_per_sm{};
+    std::optional<int> width{}, items{}, threads{}, threads_per_row{}, cluster{}, stages{}, ctas_per_sm{},
+        reducing{};
     std::optional<FuseHome> home{};
     std::optional<bool> persistent{}, grid_meeting{};
     int alignment = 256;  ///< bytes that every tensor's address is a multiple of

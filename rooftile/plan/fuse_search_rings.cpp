@@ -40,20 +40,10 @@ class RingSearch : FuseSearchContext {
             if (!asked(request.cluster, cluster) || (cluster > 1 && row_bytes / cluster < least_row))
                 continue;
             for (bool grid_meeting : {false, true})
-                for (const auto& [ctas, lanes] :
-                     {std::pair{1, 256}, {1, 512}, {2, 256}, {2, 512}, {4, 128}}) {
-                    if (!meetings(cluster, grid_meeting, ctas)) continue;
-                    for (int items : {1, 2, 4})
-                        for (bool kept : {true, false})
-                            for (bool persistent : {true, false})
-                                ring_of({.cluster = cluster,
-                                         .ctas = ctas,
-                                         .lanes = lanes,
-                                         .items = items,
-                                         .kept = kept,
-                                         .grid_meeting = grid_meeting,
-                                         .persistent = persistent});
-                }
+                for (const auto& [ctas, lanes] : {std::pair{1, 256}, {1, 512}, {2, 256}, {2, 512}, {4, 128}})
+                    if (meetings(cluster, grid_meeting, ctas))
+                        rings_of(
+                            {.cluster = cluster, .ctas = ctas, .lanes = lanes, .grid_meeting = grid_meeting});
         }
     }
 
@@ -83,9 +73,21 @@ class RingSearch : FuseSearchContext {
 
     /// A ring's choices; `ctas` of an SM, one of which computes while another one's values meet.
     struct RingChoice {
-        int cluster, ctas, lanes, items;
-        bool kept, grid_meeting, persistent;
+        int cluster, ctas, lanes, items = 1, reducing = 0;
+        bool grid_meeting = false, kept = false, persistent = true;
     };
+
+    void rings_of(RingChoice choice) {
+        for (int items : {1, 2, 4})
+            for (bool kept : {true, false})
+                for (bool persistent : {true, false})
+                    // A warp of each partition, or two.
+                    for (int reducing : {128, 256, 0}) {
+                        choice.items = items, choice.kept = kept, choice.persistent = persistent;
+                        choice.reducing = reducing;
+                        ring_of(choice);
+                    }
+    }
 
     void ring_of(const RingChoice& choice) {
         constexpr double least_chunk = 16384, most_chunk = 32768;  // B of all full tensors
@@ -97,8 +99,9 @@ class RingSearch : FuseSearchContext {
                      .home = FuseHome::ring,
                      .width = width,
                      .items = choice.items,
-                     .threads = choice.lanes + warp,
+                     .threads = choice.lanes + choice.reducing + warp,
                      .threads_per_row = choice.lanes,
+                     .reducing = choice.reducing,
                      .cluster = choice.cluster,
                      .ctas_per_sm = ctas,
                      .persistent = choice.persistent,
@@ -106,8 +109,13 @@ class RingSearch : FuseSearchContext {
                      .grid_meeting = choice.grid_meeting};
         if (!asked(request.items, c.items) || !asked(request.threads, c.threads)
             || !asked(request.threads_per_row, c.threads_per_row) || !asked(request.ctas_per_sm, ctas)
-            || !asked(request.persistent, c.persistent))
+            || !asked(request.persistent, c.persistent) || !asked(request.reducing, c.reducing))
             return;
+        if (c.reducing > 0 && (!c.persistent || !reduces_apart(program, c))) return;
+        // Each of 32 CTAs a row has so many rows that threads which do nothing but reduce wait for each other's words
+        // all the time, unless the SM has a second CTA: layernorm of 16 x 1048576 took 42 us for 31 of all rows at once.
+        constexpr int most_apart = 16;
+        if (c.reducing > 0 && meets_in_memory(c) && ctas == 1 && c.cluster > most_apart) return;
         // CTAs of one row each come in the order of the rows, and others of the SM hide their start. Where
         // all that is read lies in slots, rows staged whole are as good.
         if (!c.persistent && (!late_ || ctas == 1 || c.early_weights || meets_in_memory(c))) return;
@@ -169,6 +177,7 @@ class RingSearch : FuseSearchContext {
                                     .far = meets_in_memory(c),
                                     .clusters = clusters,
                                     .ctas = double(c.ctas_per_sm),
+                                    .reducing = double(c.reducing),
                                     .one_row = !c.persistent});
         c.grid = std::isnan(clusters) ? 0 : std::int64_t(c.persistent ? clusters : program.rows) * c.cluster;
         candidate.config = c;

@@ -114,6 +114,26 @@ std::int64_t ring_chunks(const Program& program, const FuseConfig& c) {
     return ceil_div(ring_part(program, c), std::int64_t(c.items) * c.threads_per_row);
 }
 
+bool reduces_apart(const Program& program, const FuseConfig& c) {
+    const std::vector<bool> late = late_loads(program);
+    bool reduced = false, stored = false;
+    for (size_t i = 0; i < program.values.size(); ++i) {
+        const ProgramValue& v = program.values[i];
+        if (v.kind == ValueKind::reduce) {
+            if (v.pass > 0 || v.reduction == Reduction::argmax) return false;
+            reduced = true;
+        }
+        // What is read for the reduction beside the slots has registers of its own, a chunk ahead.
+        if (v.kind == ValueKind::load && v.level == Level::element && !late[i] && !v.access.full()
+            && !kept_in_ring(v, c))
+            return false;
+        // Numbers of the row go over as floats.
+        if (v.level == Level::row && v.pass > 0 && v.element != Element::fp32) return false;
+    }
+    for (const ProgramStore& s : program.stores) stored = stored || s.level == Level::element;
+    return reduced && stored;
+}
+
 std::int64_t evened(std::int64_t rows, std::int64_t resident) {
     return rows <= resident ? rows : ceil_div(rows, ceil_div(rows, resident));
 }

@@ -181,9 +181,9 @@ class Lowering {
             }
             case Op::layernorm: {
                 const int r = reduce(Reduction::moments, x);
-                const int centred = compute(Op::subtract, {x, part(RowPart::mean, r, columns)});
-                return weighted(n, compute(Op::multiply,
-                                           {centred, part(RowPart::inverse_deviation, r, columns, n.value)}));
+                const int mean = part(RowPart::mean, r, columns);
+                const int scale = part(RowPart::inverse_deviation, r, columns, n.value);
+                return weighted(n, normal(x, mean, scale));
             }
             default: {
                 assert(n.op == Op::rmsnorm);
@@ -192,6 +192,15 @@ class Lowering {
                                 compute(Op::multiply, {x, part(RowPart::inverse_root, r, columns, n.value)}));
             }
         }
+    }
+
+    /// (x - mean) * scale. For a result of 16 bits one fused product, which rounds mean * scale once more: no worse
+    /// than the mean's own last digit does. Rows of one value, which have to give 0, have a scale of 0.
+    int normal(int x, int mean, int scale) {
+        if (precision_of(graph_) == Element::fp32)
+            return compute(Op::multiply, {compute(Op::subtract, {x, mean}), scale});
+        return compute(Op::subtract,
+                       {compute(Op::multiply, {x, scale}), compute(Op::multiply, {mean, scale})});
     }
 
     int weighted(const GraphNode& n, int normal) {

@@ -97,6 +97,7 @@ Json config_json(const FusePlan& plan) {
             {"items", c.items},
             {"threads", c.threads},
             {"threads_per_row", c.threads_per_row},
+            {"reducing_threads", c.reducing},
             {"rows_per_cta", c.rows_per_cta()},
             {"cluster", c.cluster},
             {"stages", c.stages},

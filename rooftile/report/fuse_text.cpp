@@ -68,8 +68,9 @@ std::string label_of(const FuseConfig& c) {
     const std::string vectors =
         fmt::format("{} vector{} of {}, {} threads", c.items, c.items == 1 ? "" : "s", c.width, c.threads);
     if (c.threads_per_row == 0) return vectors + (c.persistent ? ", persistent" : "");
-    return fmt::format("{} a row, {}, {}{}", team_text(c), vectors, name_of(c.home),
-                       c.persistent ? ", persistent" : "");
+    return fmt::format("{} a row, {}, {}{}{}", team_text(c), vectors, name_of(c.home),
+                       c.persistent ? ", persistent" : "",
+                       c.reducing > 0 ? fmt::format(", {} reduce", c.reducing) : "");
 }
 
 std::string fuse_heading_text(const FuseProblem& problem, std::string_view machine_id,

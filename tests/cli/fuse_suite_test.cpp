@@ -66,7 +66,7 @@ TEST_F(FuseSuiteTest, ABuildSaysHowItIsLaunched) {
     }
     EXPECT_EQ(inputs, 2);
     EXPECT_EQ(outputs, 1);
-    EXPECT_EQ(words, 12);  // Philox: ten pairs of keys, the stream, the threshold
+    EXPECT_EQ(words, 9);  // Philox: seven pairs of keys, the stream, the threshold
     EXPECT_EQ(launch.at("tensors").back().at("word"), "0000000040000000");  // 0.25 x 2^32
     // rows, columns and vectors of 64 bits, little-endian: 64 rows.
     EXPECT_EQ(launch.at("sizes").get<std::string>().substr(0, 16), "4000000000000000");

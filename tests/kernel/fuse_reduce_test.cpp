@@ -54,6 +54,7 @@ std::vector<double> softmax_of(const std::vector<T>& row, size_t threads) {
         for (size_t first = thread * width; first < row.size(); first += threads * width) {
             fuse::Pack<T, width> pack;
             for (size_t k = 0; k < width; ++k) pack.element[k] = row[first + k];
+            run.reach(fuse::greatest_of(pack));
             run.add(pack);
         }
         parts.push_back(run.powers());
@@ -195,21 +196,23 @@ TEST(FusePowers, SoftmaxOfInfinitiesAndNothing) {
             }
 }
 
-// What lies a little above the reference does not move it, and the total holds it nevertheless.
-TEST(FusePowers, ReferencesMoveOnlyFar) {
+// The reference follows the greatest, and what is summed so far with it; a turn has several vectors.
+TEST(FusePowers, TheReferenceIsTheGreatest) {
     RunningPowers run;
     const auto add = [&](double x) {
         fuse::Pack<fuse::bf16, 1> one;
         one.element[0] = narrowed<fuse::bf16>(x);
+        run.reach(float(x));
+        run.add(one);
         run.add(one);
     };
     add(1);
-    add(17);
+    add(-3);
     EXPECT_EQ(run.reference, 1.0f);
-    EXPECT_NEAR(double(run.total), 1 + std::exp(16), 20);
+    EXPECT_NEAR(double(run.total), 2 + 2 * std::exp(-4), 1e-5);
     add(17.125);
     EXPECT_EQ(run.reference, 17.125f);
-    EXPECT_NEAR(double(run.total), 1 + std::exp(-0.125) + std::exp(-16.125), 1e-5);
+    EXPECT_NEAR(double(run.total), 2 + 2 * std::exp(-16.125), 1e-5);
     add(infinity);
     EXPECT_TRUE(std::isnan(run.total));
 }

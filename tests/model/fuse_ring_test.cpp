@@ -20,19 +20,19 @@ FuseHardware simple() {
 constexpr RingLaunch four_ctas = {
     .lanes = 512, .cluster = 1, .slots = 8, .chunks = 4, .chunk_bytes = 16384, .clusters = 4};
 
-// 64 rows of 32768 elements of 2 B read and written: 2 * 4 MiB / 64 GB/s = 131.072 us. Walks: 256 / 0.69 *
-// (1 + 0.5 / 16) + 8 * 65 = 902.6 cycles. A meeting: 380, and of 16 warps on 4 partitions 20 instructions twice,
-// 160. A slot comes back a row, 1442.6, and three of eight chunks, 338.5, before it is wanted again: 1781.1
-// cycles of 8 B each; needed: 1000.
+// 64 rows of 32768 elements of 2 B read and written: 2 * 4 MiB / 64 GB/s = 131.072 us. Walks: 256 / 0.8734 + 8 *
+// 30.3 = 535.5 cycles. A meeting: 363.3, and of 16 warps on 4 partitions 75.44 * 2.522 instructions, 761.0. A slot
+// comes back a row, 1659.8, and three of eight chunks, 200.8, before it is wanted again: 1860.6 cycles of 8 B each;
+// needed: 1000.
 TEST(FuseRing, TakesDramsTimeWhereNothingElseCounts) {
     const Program p = rows_of(64, 32768);
     const FusedBytes bytes = {64 * 32768 * 2, 64 * 32768 * 2};
     const FuseFlow f = ring_flow(simple(), p, two_walks(1), bytes, four_ctas);
     EXPECT_EQ(f.ctas, 4);
-    EXPECT_NEAR(f.given, 8 * 1781.1, 1);
+    EXPECT_NEAR(f.given, 8 * 1860.6, 1);
     EXPECT_NEAR(f.needed, 8000, 1);
-    // Launch: the first load's 1000 cycles. The last row: (540 + 1442.6) / 2 cycles.
-    EXPECT_NEAR(f.time.seconds * 1e6, 131.072 + 1 + 0.991, 0.01);
+    // Launch: the first load's 1000 cycles. The last row: (1124.3 + 1659.8) / 2 cycles.
+    EXPECT_NEAR(f.time.seconds * 1e6, 131.072 + 1 + 1.392, 0.01);
     EXPECT_EQ(f.time.bound, Bound::dram);
 }
 
@@ -44,20 +44,20 @@ TEST(FuseRing, LastsAsLongAsTheBusiestCluster) {
     EXPECT_NEAR(f.time.dram * 1e6, 8 * 32768 * 4 / 64e3, 1e-6);
 }
 
-// Slots for one row and no more. 16 instructions an element: walks of 4096 / 0.69 * 33/32 + 520 = 6641.7
-// cycles, three eighths of them, 2490.7, between a slot's return and its next use. A load takes 4000: 1509.3 more
-// than a row's 7181.7. Of DRAM's 8192 that is 1.0609 against 0.8767: (1 + 1.0609^5.6)^(1/5.6) = 1.1686 against
-// 1.0723 times 131.072 us.
+// Slots for one row and no more. 16 instructions an element: walks of 4096 / 0.8734 + 242.4 = 4932.1 cycles, three
+// eighths of them, 1849.5, between a slot's return and its next use. A load takes 4500: 2650.5 more than a row's
+// 6056.4. Of DRAM's 8192 that is 1.0629 against 0.7393: (1 + 1.0629^6.37)^(1/6.37) = 1.1528 against 1.0216 times
+// 131.072 us.
 TEST(FuseRing, RunsDryWithoutSpareSlots) {
     FuseHardware hw = simple();
-    hw.loaded_latency = 4000;
+    hw.loaded_latency = 4500;
     const Program p = rows_of(64, 32768);
     const FusedBytes bytes = {64 * 32768 * 2, 64 * 32768 * 2};
     RingLaunch full = four_ctas;
     full.slots = 4;
     const double spare_seconds = ring_flow(hw, p, two_walks(16), bytes, four_ctas).time.seconds;
     const FuseFlow dry = ring_flow(hw, p, two_walks(16), bytes, full);
-    EXPECT_NEAR((dry.time.seconds - spare_seconds) * 1e6, 12.615, 0.01);
+    EXPECT_NEAR((dry.time.seconds - spare_seconds) * 1e6, 17.199, 0.01);
     EXPECT_EQ(dry.time.bound, Bound::latency);
     // A single walk gives every slot back at once.
     ProgramWork sum = two_walks(16);
@@ -67,8 +67,8 @@ TEST(FuseRing, RunsDryWithoutSpareSlots) {
 
 // What only the last walk reads is asked for a chunk ahead, behind the stores of a chunk: a quarter of the row's
 // 8192 cycles of DRAM, 2048. Of 16 instructions an element 8 stand in that walk: 8192 elements a chunk * 8 / 128
-// / 0.69 * 33/32 + 65 = 830.2 cycles. Four chunks are each 1217.8 cycles longer and wait 250 for L2. Of two CTAs
-// each stores half as much in that time, and computes a chunk in 818.6: 1024 - 818.6.
+// / 0.8734 + 30.3 = 616.5 cycles. Four chunks are each 1431.5 cycles longer and wait 250 for L2. Of two CTAs each
+// stores half as much in that time: 1024 - 616.5.
 TEST(FuseRing, LoadsOfTheLastWalkStandBehindItsStores) {
     FuseHardware hw = simple();
     hw.l2_latency = 250;
@@ -80,13 +80,13 @@ TEST(FuseRing, LoadsOfTheLastWalkStandBehindItsStores) {
     EXPECT_EQ(ring_late(hw, p, work, four_ctas, 8192).waiting, 0);
     RingLaunch late = four_ctas;
     late.late_bytes = 16384;
-    EXPECT_NEAR(ring_late(hw, p, work, late, 8192).draining, 4 * 1217.8, 1);
+    EXPECT_NEAR(ring_late(hw, p, work, late, 8192).draining, 4 * 1431.5, 1);
     EXPECT_NEAR(ring_late(hw, p, work, late, 8192).waiting, 4 * 250, 1e-6);
     // A chunk that takes longer to compute hides the stores, and of L2's latency the rest.
-    EXPECT_EQ(ring_late(hw, p, work, late, 4 * 700).draining, 0);
-    EXPECT_NEAR(ring_late(hw, p, work, late, 4 * 700).waiting, 4 * (700 + 250 - 830.2), 1);
+    EXPECT_EQ(ring_late(hw, p, work, late, 4 * 500).draining, 0);
+    EXPECT_NEAR(ring_late(hw, p, work, late, 4 * 500).waiting, 4 * (500 + 250 - 616.5), 1);
     late.ctas = 2;
-    EXPECT_NEAR(ring_late(hw, p, work, late, 8192).draining, 4 * 205.4, 1);
+    EXPECT_NEAR(ring_late(hw, p, work, late, 8192).draining, 4 * 407.5, 1);
 }
 
 // Weights are read by the last walk, too, where shared memory does not keep them.
@@ -100,7 +100,7 @@ TEST(FuseRing, WeightsThatAreNotKeptStandBehindStores) {
     work.shared_loads = 1;
     RingLaunch kept = four_ctas;
     kept.kept = true;
-    EXPECT_NEAR(ring_late(hw, p, work, four_ctas, 8192).draining, 4 * 1217.8, 1);
+    EXPECT_NEAR(ring_late(hw, p, work, four_ctas, 8192).draining, 4 * 1431.5, 1);
     EXPECT_EQ(ring_late(hw, p, work, kept, 8192).draining, 0);
     EXPECT_EQ(ring_late(hw, p, work, kept, 8192).waiting, 0);
     EXPECT_GT(ring_flow(hw, p, work, bytes, four_ctas).time.seconds,
@@ -109,26 +109,26 @@ TEST(FuseRing, WeightsThatAreNotKeptStandBehindStores) {
 }
 
 // 64 rows of 4 clusters of 2 CTAs, two on each of 4 SMs: 16 rows each of 16384 elements in 2 chunks. Walks:
-// 16384 * 32 / 128 / 0.69 * (1 + 0.5 / 32) + 4 * 65 = 6289.0 cycles; a meeting 520, without messages, and 20
-// instructions of 32 warps twice, 320. Two by turns: the second finds the first with 6289 / 7129 = 0.882 of its
-// walks to go, and as they come in bursts 1.3 times that: 840 + 6289 * 2.1468, two rows. DRAM: 8192.
-// (1 + 1.7507^5.6)^(1/5.6) = 1.7640.
+// 16384 * 32 / 128 / 0.8734 + 4 * 30.3 = 4810.9 cycles; a meeting 457.0, with shuffles for messages, and 75.44 * 2.522
+// instructions of 32 warps, 1522.1. Two by turns: the second finds the first with so much of its walks to go as they
+// are of a row, and as they come in bursts 1.475 times that. DRAM: 8192.
 TEST(FuseRing, OneCtaComputesWhileAnotherMeets) {
     const Program p = rows_of(64, 32768);
     const FusedBytes bytes = {64 * 32768 * 2, 64 * 32768 * 2};
     const RingLaunch two = {
         .lanes = 512, .cluster = 2, .slots = 4, .chunks = 2, .chunk_bytes = 16384, .clusters = 4, .ctas = 2};
-    EXPECT_NEAR(ring_walks_cycles(simple(), p, two_walks(32), two), 6289.0, 1);
-    EXPECT_EQ(ring_meeting_cycles(simple(), two_walks(32), two), 840);
+    const double walks = 4810.9, meeting = 456.99 + 1522.1;
+    EXPECT_NEAR(ring_walks_cycles(simple(), p, two_walks(32), two), walks, 1);
+    EXPECT_NEAR(ring_meeting_cycles(simple(), two_walks(32), two), meeting, 1);
     const FuseFlow f = ring_flow(simple(), p, two_walks(32), bytes, two);
-    const double last_row = 1000 - 1000 + (840 + 840 + 6289 * 2.1468) / 2;
-    EXPECT_NEAR(f.time.seconds * 1e6, 131.072 * 1.7640 + 1 + last_row / 1e3, 0.5);
+    const double rows = meeting + walks * (1 + 1.475 * walks / (walks + meeting));
+    const double bent = std::pow(1 + std::pow(rows / 8192, 6.37), 1 / 6.37);
+    EXPECT_NEAR(f.time.seconds * 1e6, 131.072 * bent + 1 + (meeting + rows) / 2e3, 0.5);
 }
 
 // The CTAs above, each for one row: no walk over rows costs DRAM's rate, but 0.98 of a copy is what such
 // grids reach; and each starts with a load of 1000 cycles and 2 * 16384 B at 16 B a cycle, 3048 in all, while the
-// other one computes. The second finds the first with 6289 / (6289 + 3888) = 0.618 of its walks to go,
-// times 1.3.
+// other one computes.
 TEST(FuseRing, CtasOfOneRowStartWhileOthersCompute) {
     FuseHardware hw = simple();
     hw.sm_bandwidth = 16;
@@ -145,30 +145,53 @@ TEST(FuseRing, CtasOfOneRowStartWhileOthersCompute) {
                             .one_row = true};
     const FuseFlow f = ring_flow(hw, p, two_walks(32), bytes, one);
     EXPECT_NEAR(f.time.dram * 1e6, 131.072 / 0.98, 1e-3);
-    const double row = 840 + 3048 + 6289 * 1.8033, full = row / (8192 / 0.98);
-    const double dram = 131.072 / 0.98 * std::pow(1 + std::pow(full, 5.6), 1.0 / 5.6);
-    EXPECT_NEAR(f.time.seconds * 1e6, dram + 1 + (840 + row) / 2e3, 0.5);
+    const double walks = 4810.9, meeting = 456.99 + 1522.1, waiting = meeting + 3048;
+    const double row = waiting + walks * (1 + 1.475 * walks / (walks + waiting)), full = row / (8192 / 0.98);
+    const double dram = 131.072 / 0.98 * std::pow(1 + std::pow(full, 6.37), 1 / 6.37);
+    EXPECT_NEAR(f.time.seconds * 1e6, dram + 1 + (meeting + row) / 2e3, 0.5);
 }
 
-// Through device memory: shuffles, a barrier and 21 L2 latencies more than within a CTA.
+// Through device memory: shuffles, a barrier and 33.82 L2 latencies more than within a CTA.
 TEST(FuseRing, MeetingInDeviceMemoryTakesL2Latencies) {
     FuseHardware hw = simple();
     hw.l2_latency = 250;
     RingLaunch far = four_ctas;
     far.cluster = 32;
     far.far = true;
-    EXPECT_EQ(ring_meeting_cycles(hw, two_walks(1), far) - ring_meeting_cycles(hw, two_walks(1), four_ctas),
-              140 + 100 + 21 * 250);
+    EXPECT_NEAR(ring_meeting_cycles(hw, two_walks(1), far) - ring_meeting_cycles(hw, two_walks(1), four_ctas),
+                93.73 + 175.8 + 33.82 * 250, 1e-6);
 }
 
-// 64 instructions an element: 32768 * 64 / 128 / 0.69 * 33/32 = 24487.0 cycles a row, thrice DRAM's 8192.
+// 64 instructions an element: 32768 * 64 / 128 / 0.8734 = 18758.9 cycles a row, twice DRAM's 8192.
 TEST(FuseRing, InstructionsBindWhereTheyTakeLonger) {
     const Program p = rows_of(64, 32768);
     const FusedBytes bytes = {64 * 32768 * 2, 64 * 32768 * 2};
     const FuseFlow f = ring_flow(simple(), p, two_walks(64), bytes, four_ctas);
-    EXPECT_NEAR(ring_walks_cycles(simple(), p, two_walks(64), four_ctas), 24487.0 + 8 * 65, 1);
-    EXPECT_GT(f.time.seconds * 1e6, 16 * 24.487);
+    EXPECT_NEAR(ring_walks_cycles(simple(), p, two_walks(64), four_ctas), 18758.9 + 8 * 30.3, 1);
+    EXPECT_GT(f.time.seconds * 1e6, 16 * 18.759);
     EXPECT_EQ(f.time.bound, Bound::issue);
+}
+
+// Threads that reduce apart: neither their meeting nor their walk stands between a row and the next one, while the
+// ring has two rows of slots. With 6 slots for rows of 4 chunks the last chunk of a row is asked for when half of the
+// one before is stored: half of that, a load, a chunk and a meeting of 4 warps lie between two rows.
+TEST(FuseRing, WhoReducesApartHidesTheMeeting) {
+    FuseHardware hw = simple();
+    const Program p = rows_of(64, 32768);
+    const FusedBytes bytes = {64 * 32768 * 2, 64 * 32768 * 2};
+    RingLaunch apart = four_ctas;
+    apart.reducing = 128;
+    const double meeting = 363.26 + 75.44 * 2.522 + 13.6;
+    EXPECT_NEAR(ring_apart_cycles(hw, two_walks(16), apart, 5000, 1000), 4 * 30.3 + meeting, 1);
+    RingLaunch short_of_slots = apart;
+    short_of_slots.slots = 6;
+    EXPECT_NEAR(ring_apart_cycles(hw, two_walks(16), short_of_slots, 5000, 1000),
+                2500 + 1000 + 30.3 + meeting, 1);
+    // Instructions of 4096 / 0.697 cycles, and nothing beside them but the chunks.
+    const double row = 4096 / 0.697 + 8 * 30.3, full = row / 8192;
+    const double ends = (ring_meeting_cycles(hw, two_walks(16), apart) + row) / 2e3;
+    EXPECT_NEAR(ring_flow(hw, p, two_walks(16), bytes, apart).time.seconds * 1e6,
+                131.072 * std::pow(1 + std::pow(full, 6.37), 1 / 6.37) + 1 + ends, 0.05);
 }
 
 }  // namespace

@@ -26,22 +26,15 @@ struct Row {
     std::string problem() const { return group + " " + rows + "x" + columns + " " + type; }
 };
 
-// What the model's numbers are fitted to: everything that a search kept of each problem; and, at half its weight, a
-// run of up to 24 plans of a problem and a later one of up to 8.
+// What the model's numbers are fitted to: up to 36 plans of a problem, those of a ring's threads that reduce apart
+// among them. And, with less weight, of an older sweep of everything that a search kept what is still the same kernel.
+constexpr const char* apart = "2026-11-22-h200-memory-apart.csv";
 constexpr const char* sweep = "2026-11-22-h200-memory-sweep.csv";
-constexpr const char* wide = "2026-11-22-h200-rings.csv";
-constexpr const char* later = "2026-11-22-h200-memory-refit.csv";
-// Of the same day, before rings took several CTAs an SM: nothing is fitted to it.
-constexpr const char* before = "2026-11-22-h200-memory-planned.csv";
-
-// Rows of 1048576 that are all under way at once, which the two runs above did not have.
-constexpr const char* at_once = "2026-11-22-h200-at-once.csv";
-
-/// Of a kernel that was another then. Rings had what only the last walk reads in slots; rows in registers asked for
-/// it behind their reductions.
+/// Of a kernel that was another then: softmax took its powers by two instructions, layernorm its normal values by
+/// two, and dropout its bits in ten rounds; all met and addressed otherwise, which only these three feel.
 bool another_kernel(const Row& row, const std::string& run) {
-    if (row.group != "layernorm_chain" || run == sweep) return false;
-    return row.request.home == FuseHome::registers || (run == before && std::stoi(row.columns) >= 65536);
+    return run != apart
+           && (row.group == "softmax" || row.group == "layernorm" || row.group == "layernorm_chain");
 }
 
 std::vector<Row> recorded_rows(const std::string& name) {
@@ -64,6 +57,7 @@ std::vector<Row> recorded_rows(const std::string& name) {
         // Without that column CTAs met in device memory where no cluster is as large.
         row.grid_meeting = field.size() > 17 ? field[17] == "grid" : r.cluster > 16;
         r.grid_meeting = row.grid_meeting;
+        r.reducing = field.size() > 18 ? std::stoi(field[18]) : 0;
         rows.push_back(row);
     }
     return rows;
@@ -106,7 +100,7 @@ struct Choice {
 };
 
 /// Of each problem the first plan of the search that was recorded.
-std::map<std::string, Choice> choices(const Machine& machine, const std::string& run = wide) {
+std::map<std::string, Choice> choices(const Machine& machine, const std::string& run = apart) {
     std::map<std::string, Choice> out;
     std::vector<std::string> unknown;
     const FuseHardware hw = fuse_hardware(machine, unknown);
@@ -158,68 +152,38 @@ Figures figures(const std::map<std::string, Choice>& choices) {
 
 TEST(RecordedFuse, PredictionsAreAsGoodAsStated) {
     const Machine h200 = machine_by_id("h200-sxm");
-    const Figures e = figures(choices(h200, sweep));
+    const Figures e = figures(choices(h200, apart));
     EXPECT_EQ(e.problems, 44);
-    EXPECT_GE(e.plans, 1315);  // of 1322: what the search gives up must not be what this counts on
-    EXPECT_LE(e.mean, 0.025);
-    EXPECT_LE(e.worst, 0.09);
-    EXPECT_LE(e.all, 0.095);
-    const Figures f = figures(choices(h200, wide));
-    EXPECT_EQ(f.problems, 44);
-    EXPECT_GE(f.plans, 615);  // of 619 that are kernels of today
-    EXPECT_LE(f.mean, 0.03);
-    EXPECT_LE(f.worst, 0.09);
-    EXPECT_LE(f.all, 0.06);
-    const Figures g = figures(choices(h200, later));
-    EXPECT_EQ(g.problems, 44);
-    EXPECT_GE(g.plans, 311);  // of 315
-    EXPECT_LE(g.mean, 0.03);
-    EXPECT_LE(g.worst, 0.09);
-    EXPECT_LE(g.all, 0.045);
-}
-
-// Another run of the same part and day, which the model was not fitted to.
-TEST(RecordedFuse, PredictionsHoldForARunThatNothingWasFittedTo) {
-    const Figures f = figures(choices(machine_by_id("h200-sxm"), before));
-    EXPECT_EQ(f.problems, 41);  // of 44: another_kernel()
-    EXPECT_GE(f.plans, 325);    // of 329
+    EXPECT_GE(e.plans, 824);  // of 839: what the search gives up must not be what this counts on
+    EXPECT_LE(e.mean, 0.026);
+    EXPECT_LE(e.worst, 0.115);
+    EXPECT_LE(e.all, 0.06);
+    const Figures f = figures(choices(h200, sweep));
+    EXPECT_EQ(f.problems, 23);
+    EXPECT_GE(f.plans, 680);
     EXPECT_LE(f.mean, 0.025);
-    EXPECT_LE(f.worst, 0.09);
-    EXPECT_LE(f.all, 0.05);
-}
-
-TEST(RecordedFuse, RowsAtOnceAreAsGoodAsStated) {
-    const Figures f = figures(choices(machine_by_id("h200-sxm"), at_once));
-    EXPECT_EQ(f.problems, 4);
-    EXPECT_GE(f.plans, 44);  // of 48
-    EXPECT_LE(f.mean, 0.03);
-    EXPECT_LE(f.worst, 0.05);
-    EXPECT_LE(f.all, 0.045);
+    EXPECT_LE(f.worst, 0.12);
+    EXPECT_LE(f.all, 0.12);
 }
 
 TEST(RecordedFuse, ChoicesAreAsGoodAsStated) {
-    // What is further behind than 4 %, and how far.
-    const std::map<std::string, double> further = {{"softmax 1024x262144 bf16", 0.055}};
-    for (const char* run : {sweep, wide, later}) {
+    for (const char* run : {apart, sweep}) {
         const auto found = choices(machine_by_id("h200-sxm"), run);
-        EXPECT_LE(figures(found).behind, run == sweep ? 0.0065 : 0.0055) << run;
-        for (const auto& [name, c] : found) {
-            const auto known = further.find(name);
-            EXPECT_LE(c.behind(), known == further.end() ? 0.04 : known->second) << run << ": " << name;
-        }
+        EXPECT_LE(figures(found).behind, 0.0075) << run;
+        for (const auto& [name, c] : found) EXPECT_LE(c.behind(), 0.04) << run << ": " << name;
     }
 }
 
 // Each number that the model was given for these kernels carries weight: without it the predictions are
 // worse, of all plans or of those that come first. Not among them: rate.mufu. Twice the rate makes the mean
-// errors smaller, not larger (but one choice worse), so what softmax asks of that unit is modelled too high.
+// errors smaller, not larger (but one choice worse), so what softmax asks of that unit is modelled too high. Nor
+// dsmem.latency, which threads that reduce apart hide.
 TEST(RecordedFuse, EveryTermCarriesWeight) {
     const Machine h200 = machine_by_id("h200-sxm");
     const Figures whole = figures(choices(h200));
-    for (const char* change :
-         {"dram.scatter=0", "dram.streams=0", "dram.drift=0", "cta.start=0 clk", "cta.interval=0 clk",
-          "cluster.start=0 clk", "dram.latency=0 clk", "l2.latency=0 clk", "barrier.cluster=3000 clk",
-          "dsmem.latency=0 clk", "dram.per_sm=4 B/clk/SM"}) {
+    for (const char* change : {"dram.scatter=0", "dram.streams=0", "dram.drift=0", "cta.start=0 clk",
+                               "cta.interval=0 clk", "cluster.start=0 clk", "dram.latency=0 clk",
+                               "l2.latency=0 clk", "barrier.cluster=3000 clk", "dram.per_sm=4 B/clk/SM"}) {
         Machine changed = h200;
         set_number(changed, change);
         const Figures f = figures(choices(changed));
