@@ -13,7 +13,7 @@ constexpr double warp = 32;
 // Of rows of 1048576 (bench/results/history/2026-11-22-h200-memory-apart.csv). Between their barriers warps fill so much of the
 // issue slots and of the special function units: less than in a ring, since between a load and what is done with it
 // nothing else of the row is at hand.
-constexpr double at_once_issue = 0.5863, at_once_mufu = 0.3917;
+constexpr double at_once_issue = 0.57, at_once_mufu = 0.3804;
 
 /// Of all rows together.
 struct Walk {

@@ -38,10 +38,10 @@ OpCost accumulate_cost(const Program& p, int reduce, bool held) {
 // Fitted to bench/results/history/2026-11-22-h200-memory-apart.csv and, with less weight, to those launches of
 // -memory-sweep.csv whose kernels are still the same, as all that follows. A meeting: what stands around its shuffles,
 // and each level of them within a warp. A barrier with the warps' words behind it costs no more than that.
-constexpr double meeting_cycles = 697, shuffle_cycles = 2.817;
+constexpr double meeting_cycles = 697, shuffle_cycles = 1.481;
 // Where limits meet, time bends: t^n is the sum of their t_i^n. The CTAs of a cluster start and end together,
 // and store together what they store.
-constexpr double row_bend = 14.1, pointwise_bend = 7.5, cluster_bend = 6.127;
+constexpr double row_bend = 13.96, pointwise_bend = 7.5, cluster_bend = 6.127;
 // Threads of a row meet, so that their instructions come in bursts: who comes finds this many times the queue
 // that independent ones would leave.
 constexpr double row_burst = 1.467, pointwise_burst = 0.9;
@@ -50,12 +50,12 @@ constexpr double row_burst = 1.467, pointwise_burst = 0.9;
 // each vector waits for its own. Where shared memory does, with more rows on the way, 8 vectors cost little
 // and 16 a third of the kernel's time: more than the square, as if the stores of all vectors before were in the
 // queue.
-constexpr double late_registers = 1.111, late_shared = 0.1765, late_growth = 2.286;
+constexpr double late_registers = 1.1, late_shared = 0.1765, late_growth = 2.286;
 // Of a thread beside its elements: place, addresses, start and end; of a row's also its meetings.
-constexpr double thread_issue = 17.5, row_thread_issue = 65.9;
+constexpr double thread_issue = 17.5, row_thread_issue = 68.71;
 // Of rows in shared memory: reads of an element, what a thread does about the barrier, and by how much all
 // bytes of a CTA together come later than each thread's own.
-constexpr double staged_issue = 0.6194, staged_thread_issue = 58.28, staged_cycles = 52.6;
+constexpr double staged_issue = 0.7108, staged_thread_issue = 55.23, staged_cycles = 27.75;
 
 /// Whether a sum or difference takes a product that nothing else does.
 bool adds_product(const Program& p, const ProgramValue& sum) {

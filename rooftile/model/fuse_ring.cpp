@@ -9,21 +9,21 @@ namespace rooftile {
 namespace {
 
 // Five shuffles, then shared memory with a barrier of the CTA, on which its last warp comes: cycles.
-constexpr double shuffles_cycles = 93.73, barrier_cycles = 175.8;
+constexpr double shuffles_cycles = 82.9, barrier_cycles = 266.2;
 // Instructions of each warp in a meeting, shuffles above all, for its own lanes and once more for the warps'
 // words, and what comes behind. More warps meet longer.
-constexpr double meeting_issue = 75.44, meeting_levels = 2.522;
+constexpr double meeting_issue = 83.35, meeting_levels = 3.103;
 // A chunk of a walk: its barrier, the way of its first vector into registers, the place of the next. Of an
 // H200, as all of these: rows in 4 chunks against 2, in 8 against 4.
-constexpr double chunk_cycles = 30.3;
+constexpr double chunk_cycles = 29.35;
 // A meeting of CTAs through L2: one tells, all look again and again, and the last of so many is awaited: L2
 // latencies. Rows of 1048576 over 16 and 32 CTAs take 8 thousand cycles more than they compute.
-constexpr double far_latencies = 33.82;
+constexpr double far_latencies = 27.27;
 // As row_burst in fuse_launch, fitted to rings of two and four CTAs an SM.
-constexpr double ring_burst = 1.475;
+constexpr double ring_burst = 1.159;
 // Where threads reduce apart: by how many cycles a meeting takes longer beside those that store, and the share of
 // the issue slots that both kinds of warps fill over the whole row, its meeting among it.
-constexpr double apart_cycles = 13.6, apart_share = 0.697;
+constexpr double apart_cycles = 1521, apart_share = 0.6901;
 // How sharply a row's computation and its DRAM time, which overlap, turn into the longer of the two: of the
 // rings of that run.
 constexpr double sharpness = 6.37;

@@ -111,11 +111,7 @@ class RingSearch : FuseSearchContext {
             || !asked(request.threads_per_row, c.threads_per_row) || !asked(request.ctas_per_sm, ctas)
             || !asked(request.persistent, c.persistent) || !asked(request.reducing, c.reducing))
             return;
-        if (c.reducing > 0 && (!c.persistent || !reduces_apart(program, c))) return;
-        // Each of 32 CTAs a row has so many rows that threads which do nothing but reduce wait for each other's words
-        // all the time, unless the SM has a second CTA: layernorm of 16 x 1048576 took 42 us for 31 of all rows at once.
-        constexpr int most_apart = 16;
-        if (c.reducing > 0 && meets_in_memory(c) && ctas == 1 && c.cluster > most_apart) return;
+        if (c.reducing > 0 && !reduces_apart(program, c)) return;
         // CTAs of one row each come in the order of the rows, and others of the SM hide their start. Where
         // all that is read lies in slots, rows staged whole are as good.
         if (!c.persistent && (!late_ || ctas == 1 || c.early_weights || meets_in_memory(c))) return;

@@ -55,8 +55,8 @@ bool kept_in_ring(const ProgramValue& load, const FuseConfig& config);
 /// Whether bulk copies can bring what a ring keeps: each CTA's part begins at a multiple of 16 bytes.
 bool kept_by_bulk(const Program& program, const FuseConfig& config);
 
-/// Whether some of a ring's threads can reduce a row while others store the one before: all reductions are done in
-/// one walk over what lies in the slots, and a result for each element follows from numbers of the row.
+/// Whether `config.reducing` of a ring's threads can reduce a row while others store the one before: all reductions are
+/// done in one walk over what lies in the slots, and results of elements take numbers of the row.
 bool reduces_apart(const Program& program, const FuseConfig& config);
 
 /// Vectors of a row that each CTA of a cluster takes into its ring, and of its chunks how many they are.

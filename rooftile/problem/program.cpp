@@ -329,7 +329,7 @@ bool gives_shared_base(const Program& p, int reduce) {
     const ProgramValue& r = p.values[size_t(reduce)];
     if (r.kind != ValueKind::reduce || r.reduction != Reduction::exponentials) return false;
     const ProgramValue& x = p.values[size_t(r.operands[0])];
-    if (x.kind != ValueKind::load || bytes_of(x.element) != 2) return false;
+    if (x.kind != ValueKind::load || bytes_of(x.element) != 2 || !x.access.full()) return false;
     for (int part : users_of(p, reduce)) {
         const RowPart kind = p.values[size_t(part)].part;
         if (kind == RowPart::inverse_sum) continue;

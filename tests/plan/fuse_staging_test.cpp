@@ -110,7 +110,12 @@ TEST(FuseStaging, OneWalkOfReductionsCanStandApart) {
         const std::vector<TensorDeclaration> tensors = {tensor_declaration("x:bf16[1024,65536]"),
                                                         tensor_declaration("g:bf16[65536]")};
         const auto program = fuse_program(expression_graph(text, tensors));
-        return reduces_apart(std::get<Program>(program), {.home = FuseHome::ring, .early_weights = kept});
+        return reduces_apart(std::get<Program>(program), {.home = FuseHome::ring,
+                                                          .items = 1,
+                                                          .threads_per_row = 256,
+                                                          .reducing = 128,
+                                                          .persistent = true,
+                                                          .early_weights = kept});
     };
     EXPECT_TRUE(apart("y = layernorm(x, g)"));
     EXPECT_TRUE(apart("y = softmax(x) * g"));
@@ -120,6 +125,7 @@ TEST(FuseStaging, OneWalkOfReductionsCanStandApart) {
     EXPECT_TRUE(apart("y = softmax(x * g)", true));
     EXPECT_FALSE(apart("y = sum(x * g)", true));
     EXPECT_FALSE(apart("y = x * g + fp32(argmax(x))"));
+    EXPECT_FALSE(apart("y = x * g; s = sum(x)"));
 }
 
 // The producer's warp, the reducing warps and those that store fill a CTA; who asks for none gets none.
@@ -129,7 +135,8 @@ TEST(FuseStaging, ReducingThreadsCountAmongACtas) {
         const FuseConfig& c = plan.config;
         EXPECT_EQ(c.threads, 32 + c.threads_per_row + c.reducing);
         EXPECT_EQ(c.rows_per_cta(), 1);
-        EXPECT_TRUE(c.reducing == 0 || c.persistent);
+        EXPECT_TRUE(c.reducing == 0 || (c.persistent && !meets_in_memory(c)));
+        EXPECT_TRUE(c.reducing == 0 || c.items * c.threads_per_row % c.reducing == 0);
         found += c.reducing > 0;
     }
     EXPECT_GT(found, 4);
