@@ -294,6 +294,27 @@ TEST_F(FuseTest, RingsReadLateTensorsInTime) {
     check("y = gelu(layernorm(x) + r)", {"x:bf16[400,40000]", "r:bf16[400,40000]"}, 6,
           {.home = FuseHome::ring}, {}, 8);
 }
+// Few rows and many, parts that end short or are empty, weights that stay and late tensors; again and again, since a
+// row handed over too early shows but now and then.
+TEST_F(FuseTest, RingsWhoseThreadsReduceApart) {
+    const auto apart = [](const FuseConfig& c) { return c.reducing > 0; };
+    constexpr int most = 6, times = 3;
+    for (const int reducing : {128, 256}) {
+        const FuseRequest request = {.reducing = reducing, .home = FuseHome::ring};
+        for (const std::string shape : {"1,65536", "300,32776", "400,40000", "140,65544"}) {
+            const std::string row = shape.substr(shape.find(',') + 1);
+            const std::string x = "x:bf16[" + shape + "]", r = "r:bf16[" + shape + "]";
+            EXPECT_GE(check("y = softmax(x)", {x}, most, request, apart, times), 1) << shape;
+            EXPECT_GE(check("y = x * 0.5 - mean(x); m = max(x)", {x}, most, request, apart, times), 1)
+                << shape;
+            EXPECT_GE(
+                check("y = gelu(dropout(layernorm(x, g, b) + r, 0.1, 7, 3))",
+                      {x, r, "g:bf16[" + row + "]", "b:bf16[" + row + "]"}, most, request, apart, times),
+                1)
+                << shape;
+        }
+    }
+}
 TEST_F(FuseTest, RingsOfTwoCtasAnSm) {
     EXPECT_GE(check("y = gelu(layernorm(x, g, b) + r)",
                     {"x:bf16[1100,32768]", "r:bf16[1100,32768]", "g:bf16[32768]", "b:bf16[32768]"}, 3,
