@@ -20,9 +20,9 @@ void add(CLI::App& verb, const char* group, const char* name, std::string& value
     verb.add_option(name, value, meaning)->type_name(type_name)->check(refuse_empty)->group(group);
 }
 
-std::optional<int> number_if(std::string_view flag, const std::string& text, int most) {
+std::optional<int> number_if(std::string_view flag, const std::string& text, int most, int least = 1) {
     if (text.empty()) return std::nullopt;
-    return int(whole_number(flag, text, 1, most));
+    return int(whole_number(flag, text, least, most));
 }
 
 }  // namespace
@@ -83,7 +83,7 @@ FuseRequest request_of(const FuseFlags& f, int default_top) {
     r.threads_per_row = number_if("--threads-per-row", f.threads_per_row, most_small);
     r.cluster = number_if("--cluster", f.cluster, most_small);
     r.stages = number_if("--stages", f.stages, most_small);
-    r.reducing = f.reducing == "0" ? std::optional(0) : number_if("--reducing", f.reducing, most_small);
+    r.reducing = number_if("--reducing", f.reducing, most_small, 0);
     if (!f.home.empty()) r.home = FuseHome(one_of("--home", f.home, homes));
     if (!f.persistent.empty()) r.persistent = one_of("--persistent", f.persistent, switches) == 1;
     r.alignment = number_if("--alignment", f.alignment, most_small).value_or(r.alignment);

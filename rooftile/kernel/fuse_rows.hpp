@@ -111,7 +111,6 @@ class RowsText {
     void spread_late(int depth);
     void produce();
     void reduce_apart(std::set<int> known);
-    std::vector<int> handed_over() const;
     void take_handed(std::set<int>& known);
     std::vector<int> ahead_of_rows() const;
     bool of_rows(const std::vector<int>& loads) const;

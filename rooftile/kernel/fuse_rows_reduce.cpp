@@ -113,8 +113,6 @@ void RowsText::joint_reduction(const std::vector<Joint>& joints, const std::set<
         all.push_back(w_.value(joint.reduce).operands[0]);
         if (!takes_packs(joint)) targets.push_back(all.back());
     }
-    const auto powers = std::find_if(joints.begin(), joints.end(),
-                                     [](const Joint& joint) { return joint.accumulator == "Powers"; });
     const Body add = [&](int depth, const std::vector<int>& loads) {
         keeps(depth, targets, known);
         for (const Joint& joint : joints)
@@ -141,11 +139,9 @@ void RowsText::joint_reduction(const std::vector<Joint>& joints, const std::set<
         for (const Joint& joint : joints)
             if (joint.accumulator == "Powers") reach(depth, joint, walker(joint));
     };
-    if (powers != joints.end()) walk(all, known, {add, reach_all});
-    else walk(all, known, {add, {}});
+    walk(all, known, {add, reach_all});
     for (const Joint& joint : joints)
-        if (joint.accumulator == "Powers" && running(joint))
-            line(0, "Powers {} = {}.powers();", joint.name, walker(joint));
+        if (joint.accumulator == "Powers") line(0, "Powers {} = {}.powers();", joint.name, walker(joint));
         else if (running(joint))
             line(0, "Moments {} = {}.moments(share_of({}, {}, {}) * width);", joint.name, walker(joint),
                  ring() ? "end - begin" : "vectors", ring() ? walker_.lane : "team.lane()", walker_.step);

@@ -60,7 +60,7 @@ void RowsText::open_ring() {
     w_.line(1, "using Slots = Ring<{}, step / 32>;", c_.stages);
     w_.line(1, "__shared__ Slots::Barriers barriers;");
     if (parted()) {
-        w_.line(1, "using OfRow = Handover<{}, step / 32>;", handed_over().size());
+        w_.line(1, "using OfRow = Handover<{}, step / 32>;", numbers_of_rows(p_).size());
         w_.line(1, "__shared__ OfRow::Places places;");
     }
     if (!staged_rows(p_, c_).kept.empty()) {
@@ -153,25 +153,6 @@ void RowsText::fetch_kept() {
     w_.line(2, "}}");
 }
 
-/// Values of the row that its result takes from its reductions.
-std::vector<int> RowsText::handed_over() const {
-    std::set<int> handed;
-    const auto offer = [&](int i) {
-        const ProgramValue& v = w_.value(i);
-        if (v.level == Level::row && v.pass > 0 && v.kind != ValueKind::load) handed.insert(i);
-    };
-    std::vector<int> targets;
-    for (const ProgramStore& s : p_.stores)
-        if (s.level == Level::element) targets.push_back(s.value);
-    for (int target : targets) offer(target);
-    for (int i : w_.values.needed(targets, {})) {
-        if (w_.value(i).kind != ValueKind::compute || w_.value(i).level != Level::element) continue;
-        for (int operand : w_.value(i).operands) offer(operand);
-        if (const int base = shared_base_of(p_, i); base >= 0) offer(base);
-    }
-    return {handed.begin(), handed.end()};
-}
-
 /// The first warps reduce row after row as chunks arrive, ahead of the others, which store: so no SM rests while a
 /// row's values meet, and both kinds of instructions share the issue slots.
 void RowsText::reduce_apart(std::set<int> known) {
@@ -184,7 +165,7 @@ void RowsText::reduce_apart(std::set<int> known) {
     row_start(known);
     reductions(known);
     std::string names;
-    for (int i : handed_over()) names += (names.empty() ? "" : ", ") + w_.values.name(i);
+    for (int i : numbers_of_rows(p_)) names += (names.empty() ? "" : ", ") + w_.values.name(i);
     line(0, "if (threadIdx.x == 0) of_row.give({{{}}});", names);
     line(-1, "}}");
     line(-1, "return;");
@@ -196,7 +177,7 @@ void RowsText::reduce_apart(std::set<int> known) {
 }
 
 void RowsText::take_handed(std::set<int>& known) {
-    const std::vector<int> handed = handed_over();
+    const std::vector<int> handed = numbers_of_rows(p_);
     line(0, "float reduced[{}];", handed.size());
     line(0, "of_row.take(reduced);");
     for (size_t i = 0; i < handed.size(); ++i) {

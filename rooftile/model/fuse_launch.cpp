@@ -63,10 +63,9 @@ bool adds_product(const Program& p, const ProgramValue& sum) {
     return std::any_of(sum.operands.begin(), sum.operands.end(), [&](int i) {
         const ProgramValue& v = p.values[size_t(i)];
         if (v.kind != ValueKind::compute || v.op != Op::multiply || v.level != Level::element) return false;
-        std::int64_t uses = 0;
-        for (const ProgramValue& u : p.values) uses += std::count(u.operands.begin(), u.operands.end(), i);
-        for (const ProgramStore& s : p.stores) uses += s.value == i;
-        return uses == 1;
+        const bool stored = std::any_of(p.stores.begin(), p.stores.end(),
+                                        [&](const ProgramStore& s) { return s.value == i; });
+        return !stored && users_of(p, i).size() == 1;
     });
 }
 

@@ -14,7 +14,7 @@ constexpr double shuffles_cycles = 82.9, barrier_cycles = 266.2;
 // words, and what comes behind. More warps meet longer.
 constexpr double meeting_issue = 83.35, meeting_levels = 3.103;
 // A chunk of a walk: its barrier, the way of its first vector into registers, the place of the next. Of an
-// H200, as all of these: rows in 4 chunks against 2, in 8 against 4.
+// H200, as all of these, fitted with those of fuse_launch: rows in 4 chunks against 2, in 8 against 4.
 constexpr double chunk_cycles = 29.35;
 // A meeting of CTAs through L2: one tells, all look again and again, and the last of so many is awaited: L2
 // latencies. Rows of 1048576 over 16 and 32 CTAs take 8 thousand cycles more than they compute.
@@ -24,8 +24,7 @@ constexpr double ring_burst = 1.159;
 // Where threads reduce apart: by how many cycles a meeting takes longer beside those that store, and the share of
 // the issue slots that both kinds of warps fill over the whole row, its meeting among it.
 constexpr double apart_cycles = 1521, apart_share = 0.6901;
-// How sharply a row's computation and its DRAM time, which overlap, turn into the longer of the two: of the
-// rings of that run.
+// How sharply a row's computation and its DRAM time, which overlap, turn into the longer of the two.
 constexpr double sharpness = 6.37;
 
 /// From the return of the slot that a chunk comes into until a walk wants the chunk: the last walk of a row

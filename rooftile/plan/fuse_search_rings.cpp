@@ -81,7 +81,7 @@ class RingSearch : FuseSearchContext {
         for (int items : {1, 2, 4})
             for (bool kept : {true, false})
                 for (bool persistent : {true, false})
-                    // A warp of each partition, or two.
+                    // A warp of each of an SM's partitions, or two.
                     for (int reducing : {128, 256, 0}) {
                         choice.items = items, choice.kept = kept, choice.persistent = persistent;
                         choice.reducing = reducing;

@@ -1,6 +1,7 @@
 #include "rooftile/plan/fuse_staging.hpp"
 
 #include <algorithm>
+#include <set>
 
 namespace rooftile {
 namespace {
@@ -114,20 +115,28 @@ std::int64_t ring_chunks(const Program& program, const FuseConfig& c) {
     return ceil_div(ring_part(program, c), std::int64_t(c.items) * c.threads_per_row);
 }
 
+std::vector<int> numbers_of_rows(const Program& program) {
+    std::set<int> numbers;
+    const auto offer = [&](int i) {
+        const ProgramValue& v = program.values[size_t(i)];
+        if (v.level == Level::row && v.pass > 0) numbers.insert(i);
+    };
+    for (const ProgramStore& s : program.stores)
+        if (s.level == Level::element) offer(s.value);
+    for (const ProgramValue& v : program.values)
+        if (v.kind == ValueKind::compute && v.level == Level::element)
+            for (int operand : v.operands) offer(operand);
+    return {numbers.begin(), numbers.end()};
+}
+
 bool reduces_apart(const Program& program, const FuseConfig& c) {
     // Each reducing thread takes as many vectors of a chunk. CTAs that are no cluster meet through the threads that
     // part from the grid's words at the end of the kernel, and those would be gone.
     if (!c.persistent || meets_in_memory(c) || c.items * c.threads_per_row % c.reducing != 0) return false;
     const std::vector<bool> late = late_loads(program);
-    bool handed = false;
     for (size_t i = 0; i < program.values.size(); ++i) {
         const ProgramValue& v = program.values[i];
         if (v.kind == ValueKind::reduce && (v.pass > 0 || v.reduction == Reduction::argmax)) return false;
-        if (v.kind == ValueKind::compute && v.level == Level::element)
-            for (int operand : v.operands) {
-                const ProgramValue& given = program.values[size_t(operand)];
-                handed = handed || (given.level == Level::row && given.pass > 0);
-            }
         // What is read for the reduction beside the slots has registers of its own, a chunk ahead.
         if (v.kind == ValueKind::load && v.level == Level::element && !late[i] && !v.access.full()
             && !kept_in_ring(v, c))
@@ -135,7 +144,7 @@ bool reduces_apart(const Program& program, const FuseConfig& c) {
         // Numbers of the row go over as floats.
         if (v.level == Level::row && v.pass > 0 && v.element != Element::fp32) return false;
     }
-    return handed;
+    return !numbers_of_rows(program).empty();
 }
 
 std::int64_t evened(std::int64_t rows, std::int64_t resident) {

@@ -298,16 +298,6 @@ class Lowering {
     bool rows_matter_ = false, any_whole_ = false;
 };
 
-/// Values of which value `i` is an operand.
-std::vector<int> users_of(const Program& p, int i) {
-    std::vector<int> users;
-    for (size_t u = 0; u < p.values.size(); ++u) {
-        const std::vector<int>& operands = p.values[u].operands;
-        if (std::find(operands.begin(), operands.end(), i) != operands.end()) users.push_back(int(u));
-    }
-    return users;
-}
-
 /// Whether `greatest` is used only as in e^(x - greatest).
 bool only_in_powers(const Program& p, int greatest, int x) {
     const auto is = [&](int i, Op op) {
@@ -324,6 +314,14 @@ bool only_in_powers(const Program& p, int greatest, int x) {
 }
 
 }  // namespace
+
+std::vector<int> users_of(const Program& p, int i) {
+    std::vector<int> users;
+    for (size_t u = 0; u < p.values.size(); ++u)
+        for (int operand : p.values[u].operands)
+            if (operand == i) users.push_back(int(u));
+    return users;
+}
 
 bool gives_shared_base(const Program& p, int reduce) {
     const ProgramValue& r = p.values[size_t(reduce)];

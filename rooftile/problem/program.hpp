@@ -109,6 +109,9 @@ struct NoProgram {
     std::string why;
 };
 
+/// Values of which value `i` is an operand, each as many times as it is.
+std::vector<int> users_of(const Program& program, int i);
+
 /// Where value `exp` is softmax's e^(x - greatest) of a 16-bit tensor's own x, and nothing but softmax takes parts of
 /// the reduction that `greatest` is of: that part's index, else -1. Then the powers may be taken from any base that
 /// all of the row share (PowerBase of kernels/fuse/reduce.cuh).

@@ -30,6 +30,11 @@ struct Row {
 // among them. And, with less weight, of an older sweep of everything that a search kept what is still the same kernel.
 constexpr const char* apart = "2026-11-22-h200-memory-apart.csv";
 constexpr const char* sweep = "2026-11-22-h200-memory-sweep.csv";
+// Older runs of up to 24 and 8 plans, to which nothing is fitted.
+constexpr const char* wide = "2026-11-22-h200-rings.csv";
+constexpr const char* later = "2026-11-22-h200-memory-refit.csv";
+constexpr const char* before = "2026-11-22-h200-memory-planned.csv";
+
 /// Of a kernel that was another then: softmax took its powers by two instructions, layernorm its normal values by
 /// two, and dropout its bits in ten rounds; all met and addressed otherwise, which only these three feel.
 bool another_kernel(const Row& row, const std::string& run) {
@@ -164,6 +169,24 @@ TEST(RecordedFuse, PredictionsAreAsGoodAsStated) {
     EXPECT_LE(f.mean, 0.025);
     EXPECT_LE(f.worst, 0.13);
     EXPECT_LE(f.all, 0.12);
+}
+
+// The launches of other runs whose kernels are still the same. Rows of 1048576 stand apart: two of these runs have
+// none that all go at once, which are planned today, and the model is 10 to 15 % off.
+TEST(RecordedFuse, PredictionsHoldForRunsThatNothingWasFittedTo) {
+    const std::string longest = "rmsnorm 16x1048576 bf16";
+    for (const auto& [run, all] : {std::pair{wide, 0.06}, {later, 0.045}, {before, 0.05}}) {
+        auto found = choices(machine_by_id("h200-sxm"), run);
+        EXPECT_LE(std::fabs(found.at(longest).error()), 0.15) << run;
+        found.erase(longest);
+        const Figures f = figures(found);
+        EXPECT_EQ(f.problems, 22) << run;
+        EXPECT_LE(f.mean, 0.025) << run;
+        EXPECT_LE(f.worst, 0.09) << run;
+        EXPECT_LE(f.all, all) << run;
+        EXPECT_LE(f.behind, 0.0055) << run;
+        for (const auto& [name, c] : found) EXPECT_LE(c.behind(), 0.04) << run << ": " << name;
+    }
 }
 
 TEST(RecordedFuse, ChoicesAreAsGoodAsStated) {
