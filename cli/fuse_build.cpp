@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <type_traits>
 
 #include "rooftile/kernel/fuse_source.hpp"
 #include "rooftile/report/fuse_json.hpp"
@@ -47,8 +48,7 @@ std::string sizes_hex(const FusePlan& plan) {
     const fuse::FuseSizes sizes = fuse_sizes(plan);
     unsigned char bytes[sizeof sizes];
     std::memcpy(bytes, &sizes, sizeof sizes);
-    constexpr std::size_t end = offsetof(fuse::FuseSizes, row_vectors) + sizeof(fuse::Divider);
-    std::fill(bytes + end, bytes + offsetof(fuse::FuseSizes, workspace), 0);  // what alignment leaves
+    static_assert(std::has_unique_object_representations_v<fuse::FuseSizes>, "no bytes that nobody set");
     std::string hex;
     for (const unsigned char byte : bytes) hex += fmt::format("{:02x}", byte);
     return hex;

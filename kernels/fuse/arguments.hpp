@@ -25,6 +25,21 @@ constexpr Divider divider(unsigned divisor) {
     return d;
 }
 
+/// A number for CTA `block` of `grid` so that those that one SM has come together in `each` neighbouring teams of `team` CTAs
+/// and have the same place in them: what rows share is then read by them all. CTAs are dealt to `sms` SMs in turn, `each`
+/// to most; some get one fewer, and the SMs behind the last full team take what these lack. The number of teams is a
+/// multiple of `each`. Any other dealing is as right, but slower.
+constexpr unsigned gathered(unsigned block, unsigned sms, unsigned each, unsigned team, unsigned grid) {
+    unsigned sm = block % sms, turn = block / sms;
+    const unsigned full = grid / each;
+    if (full > sms) return block;
+    if (sm >= full) {
+        sm = grid - (each - 1) * sms + (sm - full) * (each - 1) + turn;
+        turn = each - 1;
+    }
+    return (sm / team * each + turn) * team + sm % team;
+}
+
 /// Static shared memory of a CTA at most, bytes: what its warps and its cluster tell each other, and the
 /// barrier of its bulk copies.
 constexpr int exchange_bytes = 1792;
@@ -36,6 +51,7 @@ struct FuseSizes {
     long long rows = 1, columns = 1;  ///< in elements
     long long vectors = 0;            ///< whole vectors: of everything (point-wise), or of a row
     Divider row_vectors{};            ///< point-wise with rows: vectors of a row
+    unsigned half_up = 0x10000;       ///< 2^16, for ptx::widen_lower()
     /// Whole reductions: a counter that is 0 between launches, then partials. Rows of CTAs that are no
     /// cluster: kernels/fuse/grid_meeting.cuh. Zeroed before the first launch.
     void* workspace = nullptr;

@@ -12,12 +12,14 @@ namespace rooftile::fuse {
 template <int cluster, int words>
 class GridMeeting {
   public:
-    __device__ void open(void* workspace) {
+    /// `block`: the CTA's number among those of the grid, teams side by side.
+    __device__ void open(void* workspace, unsigned block) {
+        rank_ = block % cluster;
         header_ = static_cast<volatile unsigned*>(workspace);
         tag_ = header_[2];
         constexpr int header_words = 2;  // of 8 bytes
         slots_ = static_cast<unsigned long long*>(workspace) + header_words
-                 + blockIdx.x / cluster * (2 * words * cluster);
+                 + block / cluster * (2 * words * cluster);
     }
     /// Before each meeting. A word carries its meeting's tag, so that no barrier stands between it and its
     /// readers; who has all words of a meeting knows that nobody reads those of the one before.
@@ -27,7 +29,7 @@ class GridMeeting {
     }
     __device__ void leave(int word, unsigned value) {
         const unsigned long long tagged = static_cast<unsigned long long>(tag_) << 32 | value;
-        ptx::store_relaxed(place(word, blockIdx.x % cluster), tagged);
+        ptx::store_relaxed(place(word, rank_), tagged);
     }
     /// The words of the team's CTA `rank` from number `first` on; waits for them.
     template <int count>
@@ -62,7 +64,7 @@ class GridMeeting {
 
     volatile unsigned* header_ = nullptr;
     unsigned long long* slots_ = nullptr;
-    unsigned tag_ = 0;
+    unsigned tag_ = 0, rank_ = 0;
     int turn_ = 0;
 };
 

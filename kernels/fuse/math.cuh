@@ -69,9 +69,10 @@ __device__ inline float hyperbolic_tangent(float x) {
 }
 
 /// x * Phi(x) from Phi(-|x|), Phi the normal distribution: Phi(x) is that or one less that. -Inf * 0 is NaN,
-/// as PyTorch's own.
+/// as PyTorch's own. The step at 0 is a product, 0 for NaN, which 0 * Inf is: comparisons go to the pipe of integers and
+/// logic, which has more to do wherever types are narrow.
 __device__ inline float gelu_of(float x, float phi_below) {
-    const float step = x > 0.0f ? 1.0f : 0.0f;
+    const float step = ptx::product_within_1(x, infinity);
     return x * fabsf(step - phi_below);
 }
 

@@ -63,6 +63,11 @@ struct alignas(least(16, width* static_cast<int>(sizeof(T)))) Pack {
             return widened(element[k]);
         }
     }
+    /// The same of two 16-bit numbers a word; `half_up` is FuseSizes::half_up.
+    __device__ float at(int k, unsigned half_up) const {
+        const unsigned word = reinterpret_cast<const unsigned*>(this)[k / 2];
+        return k % 2 ? ptx::widen_upper<T::type>(word) : ptx::widen_lower<T::type>(word, half_up);
+    }
 };
 
 /// Stays as it is, in elements: else the compiler widens it once and holds twice the registers until the next

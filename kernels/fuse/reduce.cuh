@@ -182,7 +182,8 @@ struct PowerBase {
     __device__ explicit PowerBase(float reference) {
         constexpr float least = -3.40282347e38f, far = 1048576.0f;
         scale = fabsf(reference) > far ? 1.0f : log2_e;
-        offset = -scale * maximum(reference, least);
+        // Rounded alike everywhere: what it is off by stands in all powers of the base, or in none.
+        offset = ptx::product(-scale, maximum(reference, least));
     }
     __device__ float power(float v) const { return ptx::exp2_approx(fmaf(v, scale, offset)); }
     /// What 1 of `lower` is here, whose reference is not the greater. Where scales differ, 4096 or more lie between.
@@ -253,12 +254,16 @@ struct Moments {
         vector.deviations = square_sum_of(apart);
         merge(vector);
     }
+    /// Whether sums around 0 lost more than four bits of the deviations, or something is not finite: then the row is to be
+    /// gone over again. The same in all threads that have met.
+    __device__ bool cancelled() const { return !(16.0f * deviations >= count * mean * mean); }
     __device__ void merge(const Moments& other) {
         const float all = count + other.count;
         const float share = other.count * ptx::reciprocal_approx(fmaxf(all, 1.0f));
         const float apart = other.mean - mean;
         mean = fmaf(apart, share, mean);
-        deviations += fmaf(apart * apart, count * share, other.deviations);
+        // In this order: of huge values the square alone may be Inf, and nothing times that NaN.
+        deviations += fmaf(apart * (count * share), apart, other.deviations);
         count = all;
     }
     /// Of `lanes` neighbouring lanes at once, with all means seen from that of the first, which has values if
@@ -279,6 +284,24 @@ struct Moments {
         const float share = shift * ptx::reciprocal_approx(fmaxf(count, 1.0f));
         mean = origin + share;
         deviations = maximum(fmaf(-shift, share, squares), 0.0f);
+    }
+};
+
+/// Moments as sums around 0: an instruction an element fewer than RunningMoments, and what cancels is as much more than
+/// what is left as the mean's square is than the variance. Moments::cancelled() tells.
+struct PlainMoments {
+    static constexpr int parts = 4;
+    float total = 0, squares[parts] = {};
+
+    template <int width>
+    __device__ void add(const float (&v)[width], unsigned) {
+#pragma unroll
+        for (int k = 0; k < width; ++k) squares[k % parts] = fmaf(v[k], v[k], squares[k % parts]);
+        total += sum_of(v);
+    }
+    __device__ Moments moments(float count) const {
+        const float mean = total * ptx::reciprocal_approx(fmaxf(count, 1.0f));
+        return {count, mean, maximum(fmaf(-total, mean, sum_of(squares)), 0.0f)};
     }
 };
 

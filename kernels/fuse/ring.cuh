@@ -24,7 +24,7 @@ class Ring {
     /// `nothing`: 0, and the compiler must not know that.
     __device__ Ring(Barriers& barriers, unsigned nothing)
         : barriers_(ptx::shared_address(&barriers)), nothing_(nothing) {
-        asm volatile("" : "+r"(barriers_));  // else the compiler makes the address again for every wait
+        ptx::keep(barriers_);  // else the compiler makes the address again for every wait
     }
 
     __device__ unsigned slot() const { return slot_; }

@@ -40,17 +40,19 @@ class Team {
     };
     static_assert(sizeof(Exchange) <= exchange_bytes, "planned with that much");
 
-    __device__ explicit Team(Exchange& exchange) : exchange_(exchange) {}
+    /// `block`: in place of the CTA's own number where teams of no cluster are dealt to SMs otherwise.
+    __device__ explicit Team(Exchange& exchange, unsigned block = blockIdx.x)
+        : exchange_(exchange), block_(block) {}
 
     /// Threads of the row before this one, over the whole cluster's.
-    __device__ static unsigned lane() {
+    __device__ unsigned lane() const {
         if constexpr (cluster > 1) return rank() * lanes + threadIdx.x;
         return threadIdx.x % lanes;
     }
     /// The row that this thread's team takes first, and how many all teams of the grid take at once.
     template <class Index>
-    __device__ static Index first_row() {
-        return Index(blockIdx.x / cluster) * rows + threadIdx.x / lanes;
+    __device__ Index first_row() const {
+        return Index(block_ / cluster) * rows + threadIdx.x / lanes;
     }
     template <class Index>
     __device__ static Index all_rows() {
@@ -58,11 +60,11 @@ class Team {
     }
     /// Each CTA of a cluster takes `part` vectors that lie together: the first of this one's, and how many of
     /// a row's `vectors` they are.
-    __device__ static unsigned part_begin(unsigned part) {
+    __device__ unsigned part_begin(unsigned part) const {
         if constexpr (cluster == 1) return 0;
         return rank() * part;
     }
-    __device__ static unsigned part_size(unsigned part, unsigned vectors) {
+    __device__ unsigned part_size(unsigned part, unsigned vectors) const {
         if constexpr (cluster == 1) return vectors;
         const unsigned begin = part_begin(part), rest = vectors > begin ? vectors - begin : 0;
         return rest < part ? rest : part;
@@ -81,7 +83,7 @@ class Team {
     }
     /// Of all threads that compute, before their first row and after their last one.
     __device__ void meet_in(void* workspace) {
-        if constexpr (far) grid_.open(workspace);
+        if constexpr (far) grid_.open(workspace, block_);
     }
     __device__ void part_for_good(long long rows) {
         if constexpr (far)
@@ -154,8 +156,8 @@ class Team {
         unsigned word[word_count<Accumulator>];
     };
 
-    __device__ static unsigned rank() {
-        if constexpr (far) return blockIdx.x % cluster;
+    __device__ unsigned rank() const {
+        if constexpr (far) return block_ % cluster;
         else return ptx::cluster_rank();
     }
 
@@ -288,6 +290,7 @@ class Team {
     }
 
     Exchange& exchange_;
+    unsigned block_;
     int turn_ = 0, cluster_turn_ = 0;
     unsigned round_ = 0;  // of the joint barriers
     GridMeeting<cluster, words> grid_;

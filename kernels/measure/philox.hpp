@@ -55,6 +55,9 @@ constexpr PhiloxBlock philox(unsigned long long counter, unsigned long long stre
 
 /// Dropout's masks are made where a result is computed, and compete with it for the issue slots.
 constexpr int dropout_rounds = 7;
+/// Two draws of one word: itself, and it times this, which is both halves' sum above the lower half. Their leading 16 bits
+/// are independent, and each takes all 2^32 values.
+constexpr unsigned dropout_fold = 0x10001;
 constexpr PhiloxKeys<dropout_rounds> dropout_keys(unsigned long long seed) {
     return philox_keys<dropout_rounds>(seed);
 }

@@ -24,6 +24,14 @@ __device__ inline float widen_upper(unsigned word) {
     else return widen<type>(word >> 16);
 }
 
+/// The lower half of a word as fp32; exact. `half_up` is 2^16, and the compiler must not know that: it would shift instead,
+/// in the pipe of integers and logic, where most of what is done to bf16 goes. Products have another one.
+template <Type type>
+__device__ inline float widen_lower(unsigned word, unsigned half_up) {
+    if constexpr (type == Type::bf16) return __uint_as_float(word * half_up);
+    else return widen<type>(word);
+}
+
 /// `value` rounded to nearest even, as bits.
 template <Type type>
 __device__ inline unsigned short narrow(float value) {

@@ -41,6 +41,18 @@ __device__ inline float divide_full(float x, float y) {
     asm("div.full.f32 %0, %1, %2;" : "=f"(z) : "f"(x), "f"(y));
     return z;
 }
+/// x * y, rounded, whatever adds to it: the compiler makes no fused product of it.
+__device__ inline float product(float x, float y) {
+    float z;
+    asm("mul.rn.f32 %0, %1, %2;" : "=f"(z) : "f"(x), "f"(y));
+    return z;
+}
+/// x * y, but no less than 0 and no more than 1; 0 where it is NaN.
+__device__ inline float product_within_1(float x, float y) {
+    float z;
+    asm("mul.sat.f32 %0, %1, %2;" : "=f"(z) : "f"(x), "f"(y));
+    return z;
+}
 /// The greater and the lesser; NaN where either is.
 __device__ inline float max_nan(float x, float y) {
     float z;

@@ -10,6 +10,17 @@ __device__ inline unsigned shared_address(const void* pointer) {
 /// A value that is the same in all lanes, told to the compiler so.
 __device__ inline int warp_uniform(int value) { return __shfl_sync(0xffffffff, value, 0); }
 
+/// SMs of the GPU, or numbers that SMs may have.
+__device__ inline unsigned sms() {
+    unsigned count;
+    asm("mov.u32 %0, %%nsmid;" : "=r"(count));
+    return count;
+}
+
+/// `value` as it is, made only once. No instruction.
+__device__ inline void keep(unsigned& value) { asm volatile("" : "+r"(value)); }
+__device__ inline void keep(long long& value) { asm volatile("" : "+l"(value)); }
+
 /// True in exactly one lane of a converged warp.
 __device__ inline bool elect_one() {
     unsigned elected;

@@ -189,7 +189,8 @@ std::vector<std::uint64_t> fuse_tensors(const FusePlan& plan, std::span<const vo
             for (int i = 0; i < 2 * dropout_rounds; i += 2)
                 words.push_back(keys.word[i] | std::uint64_t(keys.word[i + 1]) << 32);
             words.push_back(v.offset);
-            words.push_back(std::min<std::uint64_t>(dropout_threshold(v.value), 0xffffffffu));
+            words.push_back(std::min<std::uint64_t>(dropout_threshold(v.value), 0xffffffffu)
+                            | std::uint64_t(dropout_fold) << 32);
         }
     return words;
 }

@@ -97,7 +97,10 @@ void RowsText::constants() {
     if (parted())
         w_.line(1, "constexpr unsigned reducing = {};  // threads of a CTA that reduce", c_.reducing);
     w_.line(1, "__shared__ RowTeam::Exchange exchange;");
-    w_.line(1, "RowTeam team(exchange);");
+    if (rows_gathered(p_, c_) > 1)
+        w_.line(1, "RowTeam team(exchange, gathered(blockIdx.x, ptx::sms(), {}, {}, gridDim.x));",
+                rows_gathered(p_, c_), c_.cluster);
+    else w_.line(1, "RowTeam team(exchange);");
     w_.line(1, "const unsigned vectors = size.vectors;  // of a row");
     if (ring()) return;
     if (!twice() && c_.cluster > 1) {
@@ -106,8 +109,13 @@ void RowsText::constants() {
     } else if (!twice()) {
         w_.line(1, "const unsigned first = team.lane();");
     }
-    if (at_once()) w_.line(1, "team.meet_in(size.workspace);");
-    else if (c_.cluster > 1) w_.line(1, "team.arrive();");
+    if (at_once()) {
+        w_.line(1, "constexpr unsigned turn_vectors = step * items;");
+        w_.line(1, "const unsigned turns = (vectors + turn_vectors - 1) / turn_vectors;  // over a row");
+        w_.line(1, "constexpr unsigned held = {};  // turns whose vectors wait in shared memory", c_.stages);
+        tensors_in_shared();
+        w_.line(1, "team.meet_in(size.workspace);");
+    } else if (c_.cluster > 1) w_.line(1, "team.arrive();");
     if (meets_late()) w_.line(1, "bool met = false;  // the cluster's CTAs have all begun");
     w_.line(1, "");
 }

@@ -80,6 +80,11 @@ class RowsText {
     };
     void walk(const std::vector<int>& targets, const std::set<int>& known, const WalkText& text);
     void walk_held(const std::vector<int>& loads, const Body& body_text);
+    void turns_head();
+    void each_vector(int depth, const std::vector<int>& loads, const std::function<void(int)>& text);
+    std::string held_place(int load) const;
+    void load_turn(const std::vector<int>& again);
+    void hold_turn(const std::vector<int>& again);
     void walk_again(const std::vector<int>& loads, const WalkText& text);
     std::vector<std::string> element(int depth, const std::vector<int>& targets,
                                      const std::vector<int>& loads, std::set<int> known);
@@ -97,6 +102,15 @@ class RowsText {
     void centre(const Joint& joint);
     void row_value(const Joint& joint);
     void joint_reduction(const std::vector<Joint>& joints, const std::set<int>& known, const Term& term_of);
+    /// How moments are added up, and whether their name is new.
+    struct Way {
+        const char* kind;
+        bool declares;
+    };
+    bool few_elements() const;
+    bool plain(int reduce) const;
+    void reduce_once(const std::vector<Joint>& joints, const std::set<int>& known, const Term& term_of,
+                     const Way& way);
     void reach(int depth, const Joint& joint, const std::string& walker);
     void meet(const std::vector<Joint>& joints);
 
@@ -115,8 +129,10 @@ class RowsText {
     std::vector<int> ahead_of_rows() const;
     bool of_rows(const std::vector<int>& loads) const;
     void open_ahead();
-    void load_next(int depth, const std::vector<int>& loads, const std::string& row);
-    void take_next(const std::vector<int>& loads, bool over_rows);
+    void load_next(int depth, const std::vector<int>& loads, std::string_view into, const std::string& row);
+    void take_next(const std::vector<int>& loads);
+    void place_ahead(const std::vector<int>& loads);
+    void replace(const std::vector<int>& loads);
     void walk_ring(const std::vector<int>& loads, const WalkText& text);
 
     /// Who walks: its place among its like, how many they are, and its vectors of a turn; names in the kernel.

@@ -97,19 +97,46 @@ void RowsText::row_value(const Joint& joint) {
     else line(0, "Moments {0} = {{{1}_count, {1}_mean, {1}_apart.total}};", name, base);
 }
 
+/// A thread has so few elements of a row that their sums need no mean of each vector: an outlier first costs as many times
+/// fp32's last digit as they are.
+bool RowsText::few_elements() const {
+    const std::int64_t most = precision_of(w_.plan.problem) == Element::fp32 ? 256 : 2048;
+    const std::int64_t threads = parted() ? c_.reducing : c_.threads_per_row;
+    return p_.columns <= most * threads * c_.cluster;
+}
+
+/// Whether moments are first added up around 0, for results of 16 bits. Where that cancels, the row is gone over again: it
+/// lies in its slots until the storing threads have its numbers. Where all threads do both, that saves nothing; where parts end
+/// short, the second walk spills.
+bool RowsText::plain(int r) const {
+    const ProgramValue& v = w_.value(r);
+    return v.reduction == Reduction::moments && reduces_in(v.pass).size() == 1 && few_elements()
+           && precision_of(w_.plan.problem) != Element::fp32 && parted() && whole();
+}
+
 void RowsText::joint_reduction(const std::vector<Joint>& joints, const std::set<int>& known,
                                const Term& term_of) {
+    if (!plain(joints[0].reduce)) return reduce_once(joints, known, term_of, {"Running", true});
+    line(0, "const Slots begun = slots;");
+    reduce_once(joints, known, term_of, {"Plain", true});
+    line(0, "if ({}.cancelled()) {{", joints[0].name);
+    ++nested_;
+    line(0, "slots = begun;");
+    reduce_once(joints, known, term_of, {"Running", false});
+    --nested_;
+    line(0, "}}");
+}
+
+void RowsText::reduce_once(const std::vector<Joint>& joints, const std::set<int>& known, const Term& term_of,
+                           const Way& way) {
     std::vector<int> targets, all;
-    // An outlier first costs as many times fp32's last digit as a thread has elements.
-    const std::int64_t most_running = precision_of(w_.plan.problem) == Element::fp32 ? 256 : 2048;
-    const std::int64_t threads = parted() ? c_.reducing : c_.threads_per_row;
-    const bool few = p_.columns <= most_running * threads * c_.cluster;
+    const bool few = few_elements();
     const auto running = [few](const Joint& joint) {
         return joint.accumulator == "Powers" || (few && joint.accumulator == "Moments");
     };
     const auto walker = [&](const Joint& joint) { return joint.name + (running(joint) ? "_run" : ""); };
     for (const Joint& joint : joints) {
-        line(0, "{}{} {};", running(joint) ? "Running" : "", joint.accumulator, walker(joint));
+        line(0, "{}{} {};", running(joint) ? way.kind : "", joint.accumulator, walker(joint));
         all.push_back(w_.value(joint.reduce).operands[0]);
         if (!takes_packs(joint)) targets.push_back(all.back());
     }
@@ -143,8 +170,9 @@ void RowsText::joint_reduction(const std::vector<Joint>& joints, const std::set<
     for (const Joint& joint : joints)
         if (joint.accumulator == "Powers") line(0, "Powers {} = {}.powers();", joint.name, walker(joint));
         else if (running(joint))
-            line(0, "Moments {} = {}.moments(share_of({}, {}, {}) * width);", joint.name, walker(joint),
-                 ring() ? "end - begin" : "vectors", ring() ? walker_.lane : "team.lane()", walker_.step);
+            line(0, "{}{} = {}.moments(share_of({}, {}, {}) * width);", way.declares ? "Moments " : "",
+                 joint.name, walker(joint), ring() ? "end - begin" : "vectors",
+                 ring() ? walker_.lane : "team.lane()", walker_.step);
     meet(joints);
 }
 

@@ -206,42 +206,60 @@ void RowsText::open_ahead() {
     const std::vector<int> ahead = ahead_of_rows();
     if (ahead.empty()) return;
     w_.line(1, "// What no reduction reads, a chunk ahead.");
-    for (int i : ahead) w_.line(1, "Pack<{}, width> {}_next[items];", w_.type_of_load(i), w_.values.base(i));
+    for (int i : ahead) declare_pack(1, i);
     w_.line(1, "if (begin < end && blockIdx.x / {} < size.rows) {{", c_.cluster);
     if (of_rows(ahead)) w_.line(2, "const {} ahead = blockIdx.x / {};  // row", w_.index, c_.cluster);
     w_.line(2, "const unsigned first = begin + {};", walker_.lane);
-    load_next(2, ahead, "ahead");
+    load_next(2, ahead, "pack", "ahead");
     w_.line(1, "}}");
     w_.line(1, "");
 }
 
 /// Of each thread its vectors of the chunk at `first`; behind the row's end its last one.
-void RowsText::load_next(int depth, const std::vector<int>& loads, const std::string& row) {
+void RowsText::load_next(int depth, const std::vector<int>& loads, std::string_view into,
+                         const std::string& row) {
     w_.unroll();
     w_.line(depth, "for (int i = 0; i < items; ++i) {{");
     if (!whole()) w_.line(depth + 1, "const unsigned at = min(first + i * step, end - 1);");
     for (int i : loads) {
-        w_.line(depth + 1, "load({}_next[i], t.{}, {});", w_.values.base(i), w_.values.input(i),
+        w_.line(depth + 1, "load({}_{}[i], t.{}, {});", w_.values.base(i), into, w_.values.input(i),
                 place(start_of(w_.value(i).access, row), !whole()));
     }
     w_.line(depth, "}}");
 }
 
 /// What this walk takes from its threads' registers, and the next chunk of it.
-void RowsText::take_next(const std::vector<int>& loads, bool over_rows) {
+void RowsText::take_next(const std::vector<int>& loads) {
     w_.unroll();
     line(1, "for (int i = 0; i < items; ++i) {{");
     for (int i : loads) line(2, "{0}_pack[i] = {0}_next[i];", w_.values.base(i));
     line(1, "}}");
     line(1, "{{");
-    line(2, "const bool more = from + chunk < end;");
-    // A CTA of one row has nothing to ask for behind its end: once more what lies in L2.
-    line(2, "const unsigned first = (more ? from + chunk : {}) + {};", c_.persistent ? "begin" : "from",
-         walker_.lane);
-    const bool other_row = over_rows && c_.persistent && of_rows(loads);
-    if (other_row) line(2, "const {} ahead = more ? row : next_row;", w_.index);
-    load_next(body() + 2, loads, other_row ? "ahead" : "row");
+    // There is nothing to ask for behind the row's end: once more what lies in L2.
+    line(2, "const unsigned first = (from + chunk < end ? from + chunk : {}) + {};",
+         c_.persistent ? "begin" : "from", walker_.lane);
+    load_next(body() + 2, loads, "next", "row");
     line(1, "}}");
+}
+
+/// Where the chunk behind this one begins, in this row or the next one of the CTA.
+void RowsText::place_ahead(const std::vector<int>& loads) {
+    if (loads.empty()) return;
+    line(1, "const bool more = from + chunk < end;");
+    // A CTA of one row has nothing to ask for behind its end: once more what lies in L2.
+    line(1, "const unsigned first_ahead = (more ? from + chunk : {}) + {};", c_.persistent ? "begin" : "from",
+         walker_.lane);
+    if (c_.persistent && of_rows(loads)) line(1, "const {} row_ahead = more ? row : next_row;", w_.index);
+}
+
+/// Vector i of that chunk, into the registers whose values are used up.
+void RowsText::replace(const std::vector<int>& loads) {
+    if (loads.empty()) return;
+    if (!whole()) line(2, "const unsigned at_ahead = min(first_ahead + i * step, end - 1);");
+    const std::string row = c_.persistent && of_rows(loads) ? "row_ahead" : "row";
+    for (int i : loads)
+        line(2, "load({}_pack[i], t.{}, {}{});", w_.values.base(i), w_.values.input(i),
+             start_of(w_.value(i).access, row), whole() ? "first_ahead, i * step" : "at_ahead");
 }
 
 /// Over the row's chunks: the first walk waits for each, the last one gives its slot back.
@@ -262,18 +280,20 @@ void RowsText::walk_ring(const std::vector<int>& loads, const WalkText& text) {
                 line(0, "Pack<{}, width> {}_next[items];", w_.type_of_load(i), w_.values.base(i));
         line(0, "if (begin < end) {{");
         line(1, "const unsigned first = begin + {};", walker_.lane);
-        load_next(body() + 1, ahead_in_row, "row");
+        load_next(body() + 1, ahead_in_row, "next", "row");
         line(0, "}}");
     }
-    if (c_.persistent && of_rows(ahead))
-        line(0, "const {0} next_row = row + gridDim.x / {1} < size.rows ? row + gridDim.x / {1} : row;",
-             w_.index, c_.cluster);
+    if (c_.persistent && of_rows(ahead)) {
+        line(0, "{0} next_row = row + gridDim.x / {1} < size.rows ? row + gridDim.x / {1} : row;", w_.index,
+             c_.cluster);
+        line(0, "ptx::keep(next_row);  // else it is made again for every chunk");
+    }
     line(0, "for (unsigned from = begin; from < end; from += chunk, {}.next()) {{", cursor);
     line(1, "const unsigned first = from + {};", walker_.lane);
     for (int i : loads)
-        if (!kept(i)) declare_pack(body() + 1, i);
-    if (!ahead_in_row.empty()) take_next(ahead_in_row, false);
-    if (!ahead.empty()) take_next(ahead, true);
+        if (!kept(i) && !late_[size_t(i)]) declare_pack(body() + 1, i);
+    if (!ahead_in_row.empty()) take_next(ahead_in_row);
+    place_ahead(ahead);
     if (first && !last) spread_late(1);
     if (first) line(1, "{}.arrived();", cursor);
     if (last) line(1, "unsigned seen = 0;");
@@ -294,6 +314,7 @@ void RowsText::walk_ring(const std::vector<int>& loads, const WalkText& text) {
              w_.values.base(i), w_.values.base(i),
              clamped() ? "(at - begin)" : fmt::format("(first - begin) + i * {}", walker_.step));
     text.body(body() + 2, loads);
+    replace(ahead);
     line(1, "}}");
     line(0, "}}");
 }

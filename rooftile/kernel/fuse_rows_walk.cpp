@@ -55,7 +55,8 @@ std::string RowsText::place(const std::string& start, bool clamped) const {
 
 /// Where all rows wait in L2, an SM's own part of them nearly fits into L1: nothing else goes there.
 std::string_view RowsText::load_function(const Access& access) const {
-    if (at_once()) return !access.full() ? "load" : storing_ ? "load_streamed" : "load_cached";
+    if (at_once() && !access.full()) return rows_gathered(p_, c_) > 1 ? "load_again" : "load";
+    if (at_once()) return storing_ ? "load_streamed" : "load_cached";
     if (!access.full()) return "load_again";
     return in_order() ? "load_in_order" : long_walk() ? "load_cached" : "load";
 }
@@ -131,22 +132,61 @@ void RowsText::walk_held(const std::vector<int>& loads, const Body& body_text) {
     line(0, "}}");
 }
 
-/// Where all rows lie in L2 at once, each walk begins with what the one before it read last: that L2 surely holds.
-void RowsText::walk_again(const std::vector<int>& loads, const WalkText& text) {
-    if (at_once() && walked_ % 2 == 0) {
-        line(0, "for (unsigned turn = (vectors + step * items - 1) / (step * items); turn-- > 0;) {{");
-        line(1, "const unsigned first = turn * (step * items) + team.lane();");
-    } else {
+/// Where all rows are under way at once, each walk begins with what the one before it read last: that L2 surely holds.
+void RowsText::turns_head() {
+    if (!at_once()) {
         line(0, "for (unsigned first = team.lane(); first < vectors; first += step * items) {{");
+        return;
     }
-    for (int i : loads) declare_pack(body() + 1, i);
-    vectors_head(1);
-    for (int i : loads) load_vector(body() + 2, i);
+    if (walked_ % 2 == 0) line(0, "for (unsigned turn = turns; turn-- > 0;) {{");
+    else line(0, "for (unsigned turn = 0; turn < turns; ++turn) {{");
+    line(1, "const unsigned first = turn * turn_vectors + team.lane();");
+}
+
+/// Vectors of a turn one after the other.
+void RowsText::each_vector(int depth, const std::vector<int>& loads, const std::function<void(int)>& text) {
+    vectors_head(depth);
+    for (int i : loads) text(i);
+    line(depth, "}}");
+}
+
+/// A thread's own place for vector i of a turn in shared memory.
+std::string RowsText::held_place(int load) const {
+    return fmt::format("{}_staged + (turn * items + i) * {} + threadIdx.x", w_.values.base(load),
+                       c_.threads_per_row);
+}
+
+/// What every walk reads: as much as there is room for waits in shared memory.
+void RowsText::load_turn(const std::vector<int>& again) {
+    const auto load = [&](int i) { load_vector(body() + (walked_ == 1 ? 2 : 3), i); };
+    if (walked_ == 1) return each_vector(1, again, load);
+    line(1, "if (turn < held) {{");
+    each_vector(2, again,
+                [&](int i) { line(3, "{}_pack[i] = waiting({});", w_.values.base(i), held_place(i)); });
+    line(1, "}} else {{");
+    each_vector(2, again, load);
     line(1, "}}");
+}
+
+void RowsText::hold_turn(const std::vector<int>& again) {
+    line(1, "if (turn < held) {{");
+    each_vector(2, again, [&](int i) { line(3, "*({}) = {}_pack[i];", held_place(i), w_.values.base(i)); });
+    line(1, "}}");
+}
+
+void RowsText::walk_again(const std::vector<int>& loads, const WalkText& text) {
+    turns_head();
+    for (int i : loads) declare_pack(body() + 1, i);
+    std::vector<int> again, others;
+    for (int i : loads)
+        (at_once() && w_.value(i).access.full() && !late_[size_t(i)] ? again : others).push_back(i);
+    if (!again.empty()) load_turn(again);
+    if (!others.empty()) each_vector(1, others, [&](int i) { load_vector(body() + 2, i); });
     if (text.before) text.before(1);
     vectors_head(1);
     text.body(body() + 2, loads);
     line(1, "}}");
+    if (!again.empty() && walked_ == 1) hold_turn(again);
     line(0, "}}");
 }
 
@@ -154,8 +194,10 @@ void RowsText::walk_again(const std::vector<int>& loads, const WalkText& text) {
 std::vector<std::string> RowsText::element(int depth, const std::vector<int>& targets,
                                            const std::vector<int>& loads, std::set<int> known) {
     for (int i : loads) {
-        w_.line(depth, "const {} {} = {}_pack{}[k];", w_.values.is_bool(i) ? "bool" : "float",
-                w_.values.name(i), w_.values.base(i), in_array(i) ? "[i]" : "");
+        const bool folds = w_.value(i).element == Element::bf16 && c_.width % 2 == 0;
+        w_.line(depth, "const {} {} = {}_pack{}{};", w_.values.is_bool(i) ? "bool" : "float",
+                w_.values.name(i), w_.values.base(i), in_array(i) ? "[i]" : "",
+                folds ? ".at(k, size.half_up)" : "[k]");
         known.insert(i);
     }
     std::vector<std::string> results;

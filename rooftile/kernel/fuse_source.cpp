@@ -82,7 +82,7 @@ void FuseWriter::preamble(std::string_view story) {
     headers.push_back("pack.cuh");
     if (program.form != FuseForm::pointwise) headers.push_back("reduce.cuh");
     if (config.home == FuseHome::ring) headers.push_back("ring.cuh");
-    if (config.home == FuseHome::shared) headers.push_back("staged.cuh");
+    if (config.home == FuseHome::shared || all_rows_at_once(config)) headers.push_back("staged.cuh");
     if (all_rows_at_once(config)) headers.push_back("streamed.cuh");
     if (program.form == FuseForm::row) headers.push_back("team.cuh");
     if (program.form == FuseForm::whole) headers.push_back("whole.cuh");

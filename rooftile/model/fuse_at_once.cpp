@@ -10,10 +10,10 @@ namespace rooftile {
 namespace {
 
 constexpr double warp = 32;
-// Of rows of 1048576 (bench/results/history/2026-11-22-h200-memory-apart.csv). Between their barriers warps fill so much of the
+// Of rows of 1048576 (bench/results/history/2026-11-22-h200-memory-held.csv). Between their barriers warps fill so much of the
 // issue slots and of the special function units: less than in a ring, since between a load and what is done with it
 // nothing else of the row is at hand.
-constexpr double at_once_issue = 0.57, at_once_mufu = 0.3804;
+constexpr double at_once_issue = 0.635, at_once_mufu = 0.5251;
 
 /// Of all rows together.
 struct Walk {
@@ -61,7 +61,7 @@ FuseFlow at_once_flow(const FuseHardware& hw, const Program& p, const ProgramWor
     const Places places = places_of(hw, p, l);
     const double elements = double(p.rows) * double(p.columns);
     FuseFlow f;
-    const double again = elements * l.again_bytes;
+    const double all = elements * l.again_bytes, again = all * (1 - l.held_share);  // from L2
     const double late = elements * (work.full_bytes - l.again_bytes), written = double(bytes.written_bytes);
     // The last walk comes back to a line when it has gone through as much of everything as lay behind the line.
     f.held = std::min(1.0, most_known(hw.l2_all_bytes / (again + late + written), 0));
@@ -73,14 +73,15 @@ FuseFlow at_once_flow(const FuseHardware& hw, const Program& p, const ProgramWor
     Walk first;
     first.cost = (1 / before_last) * work.online;
     first.cost += (-1 / before_last) * work.result;
-    first.dram_read = first.l2_bytes = first.sm_bytes = again;
+    first.dram_read = first.l2_bytes = first.sm_bytes = all;
     first.latency = from_dram;
     Walk next = first;
     next.dram_read = missed_before;
+    next.l2_bytes = next.sm_bytes = again;
     next.latency = from_l2;
-    // Every row's CTAs read all that rows share.
+    // CTAs read all that rows share, but those of one SM where they have the same part of their rows.
     Walk last;
-    const double shared = elements * work.shared_bytes;
+    const double shared = elements * work.shared_bytes / l.rows_an_sm;
     last.cost = work.result;
     last.dram_read = missed + late + work.other_bytes;
     last.dram_written = written;

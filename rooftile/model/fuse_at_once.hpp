@@ -11,6 +11,8 @@ struct AtOnceLaunch {
     double items = 1, width = 1, threads = 0;
     double cluster = 1;      ///< CTAs that share a row
     double again_bytes = 0;  ///< of an element: the tensors that every pass reads
+    double held_share = 0;   ///< of them that waits in shared memory
+    double rows_an_sm = 1;   ///< whose CTAs are gathered: what rows share comes once for all of them
 };
 
 /// One walk after the other, all CTAs in step: the first at the rate of DRAM, the next at that of L2 or of what DRAM

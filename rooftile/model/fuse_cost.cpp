@@ -81,13 +81,13 @@ OpCost cost_of(const GraphNode& n, Element precision) {
         case Op::silu:
             return {5, 2};
         case Op::gelu:
-            return precise ? OpCost{16, 2, 1} : OpCost{11, 1, 1};
+            return precise ? OpCost{16, 2} : OpCost{11, 1};
         case Op::gelu_tanh:
             return {7, 2};
         case Op::dropout:
             // Seven rounds of Philox, each two products and two exclusive ors, make eight elements, of which a
-            // thread with vectors of four takes half; turning every other word, comparison, select, product.
-            return precise ? OpCost{10.5, 0, 6} : OpCost{7, 0, 4.25};
+            // thread with vectors of four takes half; folding every other word, comparison, select, product.
+            return precise ? OpCost{10.5, 0, 5.5} : OpCost{7, 0, 3.75};
         case Op::softmax:
         case Op::log_softmax:
         case Op::row_logsumexp:

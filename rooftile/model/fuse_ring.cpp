@@ -9,23 +9,25 @@ namespace rooftile {
 namespace {
 
 // Five shuffles, then shared memory with a barrier of the CTA, on which its last warp comes: cycles.
-constexpr double shuffles_cycles = 82.9, barrier_cycles = 266.2;
+constexpr double shuffles_cycles = 70.29, barrier_cycles = 320.7;
 // Instructions of each warp in a meeting, shuffles above all, for its own lanes and once more for the warps'
 // words, and what comes behind. More warps meet longer.
-constexpr double meeting_issue = 83.35, meeting_levels = 3.103;
+constexpr double meeting_issue = 14.18, meeting_levels = 0.9237;
 // A chunk of a walk: its barrier, the way of its first vector into registers, the place of the next. Of an
 // H200, as all of these, fitted with those of fuse_launch: rows in 4 chunks against 2, in 8 against 4.
-constexpr double chunk_cycles = 29.35;
+constexpr double chunk_cycles = 85.14;
 // A meeting of CTAs through L2: one tells, all look again and again, and the last of so many is awaited: L2
 // latencies. Rows of 1048576 over 16 and 32 CTAs take 8 thousand cycles more than they compute.
-constexpr double far_latencies = 27.27;
+constexpr double far_latencies = 42.47;
 // As row_burst in fuse_launch, fitted to rings of two and four CTAs an SM.
-constexpr double ring_burst = 1.159;
+constexpr double ring_burst = 1.003;
 // Where threads reduce apart: by how many cycles a meeting takes longer beside those that store, and the share of
 // the issue slots that both kinds of warps fill over the whole row, its meeting among it.
-constexpr double apart_cycles = 1521, apart_share = 0.6901;
+constexpr double apart_cycles = 924.6, apart_share = 0.9689;
+// Of a reducing warp, for each element of its threads: they take turns with those that store.
+constexpr double apart_element = 7.689;
 // How sharply a row's computation and its DRAM time, which overlap, turn into the longer of the two.
-constexpr double sharpness = 6.37;
+constexpr double sharpness = 5.04;
 
 /// From the return of the slot that a chunk comes into until a walk wants the chunk: the last walk of a row
 /// returns slots while it goes, and as much later the first walk of the next row wants what came into them.
@@ -76,21 +78,22 @@ RingLate ring_late(const FuseHardware& hw, const Program& p, const ProgramWork& 
     const double chunk =
         computing(hw, l.reducing > 0 ? work.online : work.result, p, l) / l.chunks + chunk_cycles;
     const double stores = row_dram / l.ctas / l.chunks;
-    const double loads = stores + most_known(hw.l2_latency, 0);
+    const double loads = stores / l.items + most_known(hw.l2_latency, 0);
     const double draining = most_known(std::max(0.0, stores - chunk), 0);
     return {l.chunks * draining, l.chunks * most_known(std::max(0.0, loads - chunk) - draining, 0)};
 }
 
-double ring_apart_cycles(const FuseHardware& hw, const ProgramWork& work, const RingLaunch& l, double storing,
-                         double loaded) {
+double ring_apart_cycles(const FuseHardware& hw, const Program& p, const ProgramWork& work,
+                         const RingLaunch& l, double storing, double loaded) {
     RingLaunch reducers = l;
     reducers.lanes = l.reducing;
     reducers.ctas = 1;
     const double meeting = ring_meeting_cycles(hw, work, reducers) + apart_cycles;
+    const double chunk = double(p.columns) / l.cluster / l.chunks / l.reducing * apart_element + chunk_cycles;
     // Of a row's last chunk: its slot comes back, it arrives, is reduced, and the row meets.
     const double late_share = std::max(0.0, (2 * l.chunks - l.slots) / l.chunks);
-    const double loop = late_share > 0 ? late_share * storing + loaded + chunk_cycles + meeting : 0;
-    return most_known(std::max(l.chunks * chunk_cycles + meeting, loop), 0);
+    const double loop = late_share > 0 ? late_share * storing + loaded + chunk + meeting : 0;
+    return most_known(std::max(l.chunks * chunk + meeting, loop), 0);
 }
 
 FuseFlow ring_flow(const FuseHardware& hw, const Program& p, const ProgramWork& work, const FusedBytes& bytes,
@@ -118,9 +121,11 @@ FuseFlow ring_flow(const FuseHardware& hw, const Program& p, const ProgramWork& 
     // Where others reduce meanwhile, a row's meeting is no time lost.
     const double waiting = (apart ? 0 : meeting) + late.waiting + (l.one_row ? start_cycles(hw, l) : 0);
     const double walks = ring_walks_cycles(hw, p, work, l);
-    double row_cycles = l.ctas / served(l.ctas, waiting, walks, late.draining, ring_burst);
+    // Who only stores waits for DRAM where its stores do, and behind them for weights where those come from L2.
+    double row_cycles =
+        l.ctas / served(l.ctas, waiting, walks, apart && l.kept ? 0 : late.draining, ring_burst);
     const double loaded = hw.loaded_latency * hw.loaded_factor;
-    if (apart) row_cycles = std::max(row_cycles, ring_apart_cycles(hw, work, l, row_cycles, loaded));
+    if (apart) row_cycles = std::max(row_cycles, ring_apart_cycles(hw, p, work, l, row_cycles, loaded));
     const double ahead = cycles_ahead(work, l, row_cycles - meeting, meeting);
     const double dry = l.one_row || apart ? 0 : most_known(std::max(0.0, loaded - ahead), 0);
     const double full = (row_cycles + dry) / row_dram;

@@ -7,11 +7,12 @@
 namespace rooftile {
 
 /// Between their barriers warps fill so much of the issue slots and of the special function units.
-inline constexpr double issue_share = 0.7407, mufu_share = 0.7032;
+inline constexpr double issue_share = 0.8135, mufu_share = 0.8781;
 
 /// A launch, as far as time depends on it.
 struct RingLaunch {
     double lanes = 0;        ///< threads of a CTA that compute
+    double items = 1;        ///< vectors of a chunk that each has
     double cluster = 1;      ///< CTAs that share a row
     double slots = 1;        ///< chunks in a CTA's shared memory
     double chunks = 1;       ///< of a CTA's part of a row
@@ -41,16 +42,16 @@ double ring_meeting_cycles(const FuseHardware& hw, const ProgramWork& work, cons
 struct RingLate {
     double draining = 0, waiting = 0;
 };
-/// `row_dram`: cycles of DRAM for the rows of all CTAs of an SM. A thread asks a chunk ahead, but its loads stand
-/// behind its stores: a chunk of the last walk lasts until the stores of the one before have left at the SM's
-/// share of DRAM's rate, beside what comes in meanwhile, and one L2 latency.
+/// `row_dram`: cycles of DRAM for the rows of all CTAs of an SM. A thread asks a chunk ahead, for each vector when the
+/// one before it in the same registers is used up: behind one store. So a chunk of the last walk lasts until the stores
+/// of a vector have left at the SM's share of DRAM's rate, beside what comes in meanwhile, and one L2 latency.
 RingLate ring_late(const FuseHardware& hw, const Program& program, const ProgramWork& work,
                    const RingLaunch& launch, double row_dram);
-/// Cycles from row to row that a CTA's reducing threads take for its chunks' barriers and its meeting, or, where the
+/// Cycles from row to row that a CTA's reducing threads take for its chunks and its meeting, or, where the
 /// ring has not two rows of slots, that pass around the way from a slot's return to the next row's first result;
 /// `storing`: cycles of a row for those that store, `loaded`: of a chunk's way in.
-double ring_apart_cycles(const FuseHardware& hw, const ProgramWork& work, const RingLaunch& launch,
-                         double storing, double loaded);
+double ring_apart_cycles(const FuseHardware& hw, const Program& program, const ProgramWork& work,
+                         const RingLaunch& launch, double storing, double loaded);
 /// Cycles that a CTA computes for a row beside that: walks over its part, chunk after chunk.
 double ring_walks_cycles(const FuseHardware& hw, const Program& program, const ProgramWork& work,
                          const RingLaunch& launch);

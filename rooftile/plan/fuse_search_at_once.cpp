@@ -11,6 +11,12 @@
 namespace rooftile {
 namespace {
 
+/// What the warps of a CTA tell each other, two meetings' words (Team::Exchange).
+double exchange_bytes(double threads) {
+    constexpr double warp = 32, meetings = 2, words = 4, word = 4, beside = 128;
+    return meetings * words * word * threads / warp + beside;
+}
+
 class AtOnceSearch : FuseSearchContext {
   public:
     AtOnceSearch(const FuseSearchContext& context, FuseSearch& out) : FuseSearchContext(context), out_(out) {}
@@ -18,9 +24,7 @@ class AtOnceSearch : FuseSearchContext {
     void all() {
         // What is read once waits nowhere.
         if (work.readings < 2 || slot_bytes(program) == 0 || program.rows < 1) return;
-        if (!asked(request.grid_meeting, true) || !asked(request.persistent, false)
-            || !asked(request.stages, 1))
-            return;
+        if (!asked(request.grid_meeting, true) || !asked(request.persistent, false)) return;
         // What the shared memory of all SMs holds at once need not be read twice.
         const double all = double(program.rows) * double(program.columns) * slot_bytes(program);
         if (!request.home && !(all > hw.sms * hw.shared_per_sm)) return;
@@ -67,13 +71,24 @@ class AtOnceSearch : FuseSearchContext {
             || !(an_sm <= resident_ctas(hw, c, candidate.registers, 0)))
             return reject(Reason::registers);
         c.ctas_per_sm = int(an_sm);
+        // As many turns wait in shared memory as fit; the others are read again.
+        const double turns = whole_up(double(program.columns) / width / double(turn));
+        const double turn_bytes = double(c.threads) * c.items * width * slot_bytes(program);
+        const double shared = std::min(hw.shared_per_cta, hw.shared_per_sm / an_sm - hw.shared_reserved);
+        const double fit = std::min(turns, whole((shared - exchange_bytes(c.threads)) / turn_bytes));
+        if (!(fit >= 1)) return reject(Reason::shared);
+        c.stages = request.stages.value_or(int(fit));
+        if (c.stages < 1 || c.stages > fit) return reject(Reason::shared);
+        candidate.shared_bytes = double(staged_rows(program, c).bytes);
         if (!asked(request.ctas_per_sm, c.ctas_per_sm)) return;
         candidate.flow = at_once_flow(hw, program, work, bytes,
                                       {.items = double(c.items),
                                        .width = double(c.width),
                                        .threads = double(c.threads),
                                        .cluster = double(c.cluster),
-                                       .again_bytes = slot_bytes(program)});
+                                       .again_bytes = slot_bytes(program),
+                                       .held_share = c.stages / turns,
+                                       .rows_an_sm = double(rows_gathered(program, c))});
         candidate.config = c;
         out_.kept.push_back(candidate);
     }

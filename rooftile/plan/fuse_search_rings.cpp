@@ -164,6 +164,7 @@ class RingSearch : FuseSearchContext {
         const double at_once = double(c.items) * c.threads_per_row * c.width;
         candidate.flow = ring_flow(hw, program, work, bytes,
                                    {.lanes = double(c.threads_per_row),
+                                    .items = double(c.items),
                                     .cluster = double(c.cluster),
                                     .slots = double(c.stages),
                                     .chunks = double(chunks),

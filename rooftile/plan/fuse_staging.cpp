@@ -38,14 +38,15 @@ double slot_bytes(const Program& program) {
 StagedRows staged_rows(const Program& program, const FuseConfig& c) {
     StagedRows rows;
     const std::int64_t at_once = std::int64_t(c.items) * c.threads_per_row;
-    if (c.home == FuseHome::ring) rows.vectors = c.stages * at_once;
+    const bool parts = c.home == FuseHome::ring || all_rows_at_once(c);
+    if (parts) rows.vectors = c.stages * at_once;
     else if (c.home == FuseHome::shared)
         rows.vectors = c.rows_per_cta() * std::min(ceil_div(program.columns, c.width), at_once);
     else return rows;
     const std::vector<bool> late = late_loads(program);
     for (size_t i = 0; i < program.values.size(); ++i) {
         const ProgramValue& v = program.values[i];
-        if (!at_own_place(v) || (c.home == FuseHome::ring && late[i])) continue;
+        if (!at_own_place(v) || (parts && late[i])) continue;
         const std::int64_t bytes = rows.vectors * c.width * bytes_of(v.element);
         rows.tensors.push_back({int(i), rows.bytes, bytes});
         rows.bytes += bytes;
@@ -66,6 +67,10 @@ StagedRows staged_rows(const Program& program, const FuseConfig& c) {
 bool meets_in_memory(const FuseConfig& c) { return c.grid_meeting && c.cluster > 1; }
 
 bool all_rows_at_once(const FuseConfig& c) { return meets_in_memory(c) && c.home == FuseHome::twice; }
+
+int rows_gathered(const Program& program, const FuseConfig& c) {
+    return all_rows_at_once(c) && c.ctas_per_sm > 1 && program.rows % c.ctas_per_sm == 0 ? c.ctas_per_sm : 1;
+}
 
 std::string_view meeting_of(const FuseConfig& c) {
     if (meets_in_memory(c)) return "grid";

@@ -46,8 +46,10 @@ bool slots_by_bulk(const Program& program, int width);
 std::string_view meeting_of(const FuseConfig& config);
 bool meets_in_memory(const FuseConfig& config);
 /// Whether each row has CTAs of its own, all of which are resident together and meet in device memory: every row
-/// waits in L2 for its next pass.
+/// waits in shared memory, and what does not fit there in L2, for its next pass.
 bool all_rows_at_once(const FuseConfig& config);
+/// Then of how many rows an SM has CTAs, which all have the same part of their rows.
+int rows_gathered(const Program& program, const FuseConfig& config);
 
 /// Whether a ring's CTAs keep a load in shared memory: a whole row that all rows share, if the plan says so.
 bool kept_in_ring(const ProgramValue& load, const FuseConfig& config);

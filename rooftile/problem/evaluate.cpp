@@ -354,7 +354,7 @@ bool agrees(double got, const Bounded& expected, Element element) {
 bool dropout_keeps(std::uint64_t index, double p, std::uint64_t seed, std::uint64_t offset) {
     const std::uint64_t threshold = std::uint64_t(std::llround(p * 4294967296.0));
     const std::uint32_t word = philox(index / 8, offset, dropout_keys(seed)).word[index % 8 / 2];
-    return (index % 2 ? word : word << 16 | word >> 16) >= threshold;
+    return (index % 2 ? word : word * dropout_fold) >= threshold;
 }
 
 }  // namespace rooftile

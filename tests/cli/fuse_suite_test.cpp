@@ -1,11 +1,13 @@
 // Suites of expressions from outside, on a driver without a GPU (tests/fake/) whose kernels compute nothing: what
 // must be NaN is right there, as results are poisoned with it.
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
 
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
+#include "kernels/fuse/arguments.hpp"
 #include "tests/cli/program.hpp"
 #include "tests/json_schema.hpp"
 
@@ -67,9 +69,12 @@ TEST_F(FuseSuiteTest, ABuildSaysHowItIsLaunched) {
     EXPECT_EQ(inputs, 2);
     EXPECT_EQ(outputs, 1);
     EXPECT_EQ(words, 9);  // Philox: seven pairs of keys, the stream, the threshold
-    EXPECT_EQ(launch.at("tensors").back().at("word"), "0000000040000000");  // 0.25 x 2^32
+    EXPECT_EQ(launch.at("tensors").back().at("word"), "0001000140000000");  // 0.25 x 2^32
     // rows, columns and vectors of 64 bits, little-endian: 64 rows.
-    EXPECT_EQ(launch.at("sizes").get<std::string>().substr(0, 16), "4000000000000000");
+    const std::string sizes = launch.at("sizes").get<std::string>();
+    EXPECT_EQ(sizes.substr(0, 16), "4000000000000000");
+    constexpr std::size_t half_up = offsetof(fuse::FuseSizes, half_up);
+    EXPECT_EQ(sizes.substr(2 * half_up, 8), "00000100");  // 2^16: with any other number every bf16 is wrong
     EXPECT_THAT(launch.at("entry").get<std::string>(), HasSubstr("dropout"));
     EXPECT_TRUE(launch.at("workspace").is_null());
     const Outcome whole = build({"y = sum_all(x)", "--tensor", "x:fp32[64,256]", "--json"});

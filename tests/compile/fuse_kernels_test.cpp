@@ -239,6 +239,29 @@ TEST(FuseCode, KeptWeightsAndGridMeetingsCompileClean) {
     EXPECT_GE(far, 2);
 }
 
+/// Rings some of whose threads only reduce, with parts that end short and without.
+TEST(FuseCode, RingsWhoseThreadsReduceApartCompileClean) {
+    struct Rows {
+        const char* text;
+        std::vector<std::string> tensors;
+    };
+    constexpr const char* chain = "y = gelu(dropout(layernorm(x, g, b) + r, 0.1, 7, 3))";
+    for (const Rows& rows :
+         {Rows{"y = layernorm(x, g, b)", {"x:bf16[140,70008]", "g:bf16[70008]", "b:fp32[70008]"}},
+          Rows{"y = layernorm(x, g, b)", {"x:bf16[530,16392]", "g:bf16[16392]", "b:fp32[16392]"}},
+          Rows{"y = gelu(layernorm(x) + r)", {"x:bf16[400,40000]", "r:bf16[400,40000]"}},
+          Rows{chain, {"x:bf16[2048,65536]", "r:bf16[2048,65536]", "g:bf16[65536]", "b:bf16[65536]"}},
+          Rows{chain, {"x:bf16[140,65544]", "r:bf16[140,65544]", "g:bf16[65544]", "b:bf16[65544]"}}})
+        for (const int reducing : {128, 256}) {
+            const auto outcome = derive(machine_by_id("h200-sxm"), made(rows.text, rows.tensors),
+                                        {.reducing = reducing, .home = FuseHome::ring, .top = 5});
+            for (const FusePlan& plan : std::get<FusePlans>(outcome).plans) {
+                const Source source = fuse_source(plan);
+                EXPECT_EQ(unclean(compile_source(source)).value_or(""), "") << source.text;
+            }
+        }
+}
+
 // 2^31 vectors of 8: places need 64 bits, whose type has two words.
 TEST(FuseCode, IndicesOfTwoWordsCompile) {
     struct Large {

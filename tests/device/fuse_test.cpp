@@ -48,22 +48,34 @@ class FuseTest : public DeviceTest {
         std::vector<const void*> in;
         std::vector<void*> out;
         for (size_t i = 0; i < inputs.size(); ++i) {
-            const auto bytes = elements_of_values(inputs[i], p.nodes[size_t(p.inputs[i])].element);
-            buffers.emplace_back(bytes.size() + 512);
-            const DevicePointer at = buffers.back().address() + DevicePointer(shift);
-            if (!bytes.empty()) copy_to_device(at, bytes.data(), bytes.size());
-            in.push_back(reinterpret_cast<const void*>(at));
+            const auto bytes = size_t(bytes_of(p.nodes[size_t(p.inputs[i])]));
+            buffers.emplace_back(bytes + 512);
+            in.push_back(reinterpret_cast<const void*>(buffers.back().address() + DevicePointer(shift)));
         }
         for (const GraphOutput& o : p.outputs) {
-            const auto bytes = size_t(bytes_of(p.nodes[size_t(o.node)]));
-            buffers.emplace_back(bytes + 512);
-            fill_bytes(buffers.back().address(), 0xff, bytes + 512, nullptr);
+            buffers.emplace_back(size_t(bytes_of(p.nodes[size_t(o.node)])) + 512);
             out.push_back(reinterpret_cast<void*>(buffers.back().address() + DevicePointer(shift)));
         }
         DeviceBuffer workspace(std::max<size_t>(16, kernel.workspace_bytes()));
         fill_bytes(workspace.address(), 0, workspace.bytes(), nullptr);
-        for (int i = 0; i < 2; ++i)  // the second launch finds the workspace as the first left it
+        // The second launch finds the workspace as the first left it, which saw the same values in another order.
+        std::vector<decltype(elements_of_values({}, Element::fp32))> elements;
+        for (size_t i = 0; i < inputs.size(); ++i)
+            elements.push_back(elements_of_values(inputs[i], p.nodes[size_t(p.inputs[i])].element));
+        for (const bool backwards : {true, false}) {
+            for (size_t i = 0; i < inputs.size(); ++i) {
+                auto bytes = elements[i];
+                const auto size = size_t(bytes_of(p.nodes[size_t(p.inputs[i])].element));
+                for (size_t at = 0; backwards && at < bytes.size(); at += size)
+                    std::copy_n(elements[i].end() - std::ptrdiff_t(at + size), size,
+                                bytes.begin() + std::ptrdiff_t(at));
+                const auto at = reinterpret_cast<DevicePointer>(in[i]);
+                if (!bytes.empty()) copy_to_device(at, bytes.data(), bytes.size());
+            }
+            for (size_t o = inputs.size(); o < buffers.size(); ++o)
+                fill_bytes(buffers[o].address(), 0xff, buffers[o].bytes(), nullptr);
             kernel.launch(nullptr, in, out, workspace.data());
+        }
         synchronize(Stream(nullptr));
         std::vector<std::vector<double>> results;
         for (size_t i = 0; i < out.size(); ++i) {
@@ -500,6 +512,46 @@ TEST_F(FuseTest, SoftmaxOfHugeValues) {
                 const auto outcome = derive(machine(), p, {.home = home, .top = 2});
                 if (const auto* plans = std::get_if<FusePlans>(&outcome))
                     for (const FusePlan& plan : plans->plans) expect_right(plan, {x});
+            }
+        }
+}
+
+// Rows of any mean, of one value, of huge ones, with an outlier, with what is not finite, side by side; lanes, a warp, a
+// CTA, a cluster, a ring a row.
+TEST_F(FuseTest, MomentsOfEveryKindOfRow) {
+    constexpr double means[] = {0, 1, 3.5, 8, 100, 30000}, huge = 1e30;
+    for (const char* type : {"bf16", "fp16"})
+        for (const auto& [rows, columns] : {std::pair{36, 64},
+                                            {35, 64},
+                                            {48, 256},
+                                            {24, 1024},
+                                            {24, 4096},
+                                            {24, 16384},
+                                            {12, 65536},
+                                            {12, 262144}}) {
+            const std::string shape = fmt::format("[{},{}]", rows, columns);
+            const FuseProblem p = made("y = layernorm(x, g) + r", {fmt::format("x:{}{}", type, shape),
+                                                                   fmt::format("g:{}[{}]", type, columns),
+                                                                   fmt::format("r:{}{}", type, shape)});
+            auto inputs = random_inputs(p, 5);
+            const Element element = p.nodes[size_t(p.inputs[0])].element;
+            for (int row = 0; row < rows; ++row)
+                for (int column = 0; column < columns; ++column) {
+                    double& x = inputs[0][size_t(row) * size_t(columns) + size_t(column)];
+                    const int kind = row % 12;
+                    if (kind < 6) x += means[kind];
+                    else if (kind == 6) x = 3;
+                    else if (kind == 7) x = 0;
+                    else if (kind == 8 && column == columns / 3) x = 20000;
+                    else if (kind == 9 && column == columns - 1) x = infinity;
+                    else if (kind == 10 && column < columns / 2) x += 50;
+                    else if (kind == 11) x = element == Element::bf16 ? huge : 60000;
+                    x = rounded_to(x, element);
+                }
+            for (FuseHome home : {FuseHome::registers, FuseHome::shared, FuseHome::twice, FuseHome::ring}) {
+                const auto outcome = derive(machine(), p, {.home = home, .top = 2});
+                if (const auto* plans = std::get_if<FusePlans>(&outcome))
+                    for (const FusePlan& plan : plans->plans) expect_right(plan, inputs);
             }
         }
 }

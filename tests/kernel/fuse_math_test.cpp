@@ -117,7 +117,8 @@ void expect_replay() {
     constexpr std::uint64_t seed = 123456789012345, offset = 42;
     for (double p : {0.1, 0.5, 0.999})
         for (std::uint64_t first : {std::uint64_t(0), std::uint64_t(1) << 34}) {
-            const fuse::DropoutKey key = {dropout_keys(seed), offset, std::uint64_t(p * 4294967296.0 + 0.5)};
+            const fuse::DropoutKey key = {dropout_keys(seed), offset, unsigned(p * 4294967296.0 + 0.5),
+                                          dropout_fold};
             for (std::uint64_t at = first; at < first + 64; at += width) {
                 bool keep[width];
                 fuse::kept(keep, at, key);

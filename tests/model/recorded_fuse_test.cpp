@@ -26,9 +26,10 @@ struct Row {
     std::string problem() const { return group + " " + rows + "x" + columns + " " + type; }
 };
 
-// What the model's numbers are fitted to: up to 36 plans of a problem, those of a ring's threads that reduce apart
-// among them. And, with less weight, of an older sweep of everything that a search kept what is still the same kernel.
-constexpr const char* apart = "2026-11-22-h200-memory-apart.csv";
+// What the model's numbers are fitted to: up to 30 plans of a problem, with rows that shared memory holds between their
+// walks among them. And, with less weight, of an older sweep of everything that a search kept what is still the same
+// kernel.
+constexpr const char* held = "2026-11-22-h200-memory-held.csv";
 constexpr const char* sweep = "2026-11-22-h200-memory-sweep.csv";
 // Older runs of up to 24 and 8 plans, to which nothing is fitted.
 constexpr const char* wide = "2026-11-22-h200-rings.csv";
@@ -36,10 +37,12 @@ constexpr const char* later = "2026-11-22-h200-memory-refit.csv";
 constexpr const char* before = "2026-11-22-h200-memory-planned.csv";
 
 /// Of a kernel that was another then: softmax took its powers by two instructions, layernorm its normal values by
-/// two, and dropout its bits in ten rounds; all met and addressed otherwise, which only these three feel.
+/// two, and dropout its bits in ten rounds; all met and addressed otherwise, which only these three feel. Of the longest
+/// rows L2 alone held what is read again.
 bool another_kernel(const Row& row, const std::string& run) {
-    return run != apart
-           && (row.group == "softmax" || row.group == "layernorm" || row.group == "layernorm_chain");
+    return run != held
+           && (row.group == "softmax" || row.group == "layernorm" || row.group == "layernorm_chain"
+               || row.columns == "1048576");
 }
 
 std::vector<Row> recorded_rows(const std::string& name) {
@@ -105,7 +108,7 @@ struct Choice {
 };
 
 /// Of each problem the first plan of the search that was recorded.
-std::map<std::string, Choice> choices(const Machine& machine, const std::string& run = apart) {
+std::map<std::string, Choice> choices(const Machine& machine, const std::string& run = held) {
     std::map<std::string, Choice> out;
     std::vector<std::string> unknown;
     const FuseHardware hw = fuse_hardware(machine, unknown);
@@ -157,28 +160,24 @@ Figures figures(const std::map<std::string, Choice>& choices) {
 
 TEST(RecordedFuse, PredictionsAreAsGoodAsStated) {
     const Machine h200 = machine_by_id("h200-sxm");
-    const Figures e = figures(choices(h200, apart));
+    const Figures e = figures(choices(h200, held));
     EXPECT_EQ(e.problems, 44);
-    EXPECT_GE(e.plans, 798);  // of all: what the search gives up must not be what this counts on
-    EXPECT_LE(e.mean, 0.0265);
-    EXPECT_LE(e.worst, 0.115);
-    EXPECT_LE(e.all, 0.06);
+    EXPECT_GE(e.plans, 756);  // of all: what the search gives up must not be what this counts on
+    EXPECT_LE(e.mean, 0.0215);
+    EXPECT_LE(e.worst, 0.085);
+    EXPECT_LE(e.all, 0.058);
     const Figures f = figures(choices(h200, sweep));
-    EXPECT_EQ(f.problems, 23);
-    EXPECT_GE(f.plans, 680);
+    EXPECT_EQ(f.problems, 22);
+    EXPECT_GE(f.plans, 621);
     EXPECT_LE(f.mean, 0.025);
-    EXPECT_LE(f.worst, 0.13);
-    EXPECT_LE(f.all, 0.12);
+    EXPECT_LE(f.worst, 0.06);
+    EXPECT_LE(f.all, 0.115);
 }
 
-// The launches of other runs whose kernels are still the same. Rows of 1048576 stand apart: two of these runs have
-// none that all go at once, which are planned today, and the model is 10 to 15 % off.
+// The launches of other runs whose kernels are still the same.
 TEST(RecordedFuse, PredictionsHoldForRunsThatNothingWasFittedTo) {
-    const std::string longest = "rmsnorm 16x1048576 bf16";
     for (const auto& [run, all] : {std::pair{wide, 0.06}, {later, 0.045}, {before, 0.05}}) {
-        auto found = choices(machine_by_id("h200-sxm"), run);
-        EXPECT_LE(std::fabs(found.at(longest).error()), 0.15) << run;
-        found.erase(longest);
+        const auto found = choices(machine_by_id("h200-sxm"), run);
         const Figures f = figures(found);
         EXPECT_EQ(f.problems, 22) << run;
         EXPECT_LE(f.mean, 0.025) << run;
@@ -190,7 +189,7 @@ TEST(RecordedFuse, PredictionsHoldForRunsThatNothingWasFittedTo) {
 }
 
 TEST(RecordedFuse, ChoicesAreAsGoodAsStated) {
-    for (const char* run : {apart, sweep}) {
+    for (const char* run : {held, sweep}) {
         const auto found = choices(machine_by_id("h200-sxm"), run);
         EXPECT_LE(figures(found).behind, 0.0075) << run;
         for (const auto& [name, c] : found) EXPECT_LE(c.behind(), 0.04) << run << ": " << name;

@@ -2,6 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <set>
+
+#include "kernels/fuse/arguments.hpp"
 #include "rooftile/machine/registry.hpp"
 #include "rooftile/plan/fuse_plan.hpp"
 #include "rooftile/plan/fuse_staging.hpp"
@@ -26,17 +30,68 @@ std::variant<FusePlans, FuseInfeasible> planned(const std::string& text, const s
 constexpr const char* functions[] = {"y = softmax(x)", "y = layernorm(x, g, b)", "y = rmsnorm(x, g)",
                                      "y = gelu(dropout(layernorm(x, g, b) + r, 0.1, seed=1))"};
 
-// But softmax and layernorm, whose rings keep what rows share or have nothing to keep (docs/facts.md 68, 73).
 TEST(FuseAtOnce, FewVeryLongRowsTakeIt) {
-    for (const char* text : {functions[2], functions[3]}) {
+    for (const char* text : functions) {
         const auto outcome = planned(text, "16,1048576");
         const FusePlan& best = std::get<FusePlans>(outcome).plans.front();
         EXPECT_TRUE(all_rows_at_once(best.config)) << text;
         EXPECT_EQ(best.config.grid, 16 * best.config.cluster);
         std::vector<std::string> told;
         for (const Step& step : best.derivation) told.push_back(step.quantity);
-        EXPECT_THAT(told, testing::IsSupersetOf({"held_in_l2", "grid", "ctas_per_sm"})) << text;
+        EXPECT_THAT(told, testing::IsSupersetOf({"held_in_l2", "held_turns", "grid", "ctas_per_sm"})) << text;
     }
+}
+
+// 16 CTAs a row, two an SM: of 128 KiB a CTA has 112 in 7 turns of 16, the eighth is read again; what only the last pass
+// reads is not held. Both of an SM have the same part of their rows.
+TEST(FuseAtOnce, TurnsWaitInSharedMemory) {
+    for (const char* text : {functions[0], functions[1], functions[2]}) {
+        const auto outcome = planned(
+            text, "16,1048576",
+            {.items = 2, .threads = 512, .cluster = 16, .home = FuseHome::twice, .grid_meeting = true});
+        const FusePlan& plan = std::get<FusePlans>(outcome).plans.front();
+        EXPECT_EQ(plan.config.stages, 7) << text;
+        EXPECT_EQ(plan.resources.shared_bytes, 7 * 512 * 2 * 16) << text;
+        EXPECT_EQ(rows_gathered(plan.program, plan.config), 2);
+        const auto fewer = planned(text, "16,1048576",
+                                   {.items = 2,
+                                    .threads = 512,
+                                    .cluster = 16,
+                                    .stages = 3,
+                                    .home = FuseHome::twice,
+                                    .grid_meeting = true});
+        EXPECT_EQ(std::get<FusePlans>(fewer).plans.front().config.stages, 3);
+    }
+    const auto more = planned(functions[0], "16,1048576",
+                              {.items = 2,
+                               .threads = 512,
+                               .cluster = 16,
+                               .stages = 8,
+                               .home = FuseHome::twice,
+                               .grid_meeting = true});
+    EXPECT_TRUE(std::holds_alternative<FuseInfeasible>(more));
+}
+
+// However CTAs are dealt, each part of each row has one; where SMs get them in turn, those of an SM share a part.
+TEST(FuseAtOnce, CtasOfAnSmHaveOnePart) {
+    struct Deal {
+        unsigned sms, each, team, rows;
+    };
+    for (const Deal& d :
+         {Deal{132, 2, 16, 16}, {132, 4, 32, 16}, {132, 3, 8, 48}, {114, 2, 32, 6}, {7, 2, 4, 2}}) {
+        const unsigned grid = d.team * d.rows;
+        std::set<unsigned> places;
+        std::map<unsigned, std::set<unsigned>> parts;
+        for (unsigned block = 0; block < grid; ++block) {
+            const unsigned place = fuse::gathered(block, d.sms, d.each, d.team, grid);
+            EXPECT_LT(place, grid);
+            places.insert(place);
+            if (block % d.sms < grid - (d.each - 1) * d.sms) parts[block % d.sms].insert(place % d.team);
+        }
+        EXPECT_EQ(places.size(), grid);
+        for (const auto& [sm, of] : parts) EXPECT_EQ(of.size(), 1u) << sm;
+    }
+    EXPECT_EQ(fuse::gathered(200, 100, 2, 16, 256), 200u);  // more than so many SMs hold at once: as it is
 }
 
 // The 132 SMs hold 2048 threads and 65536 registers each.
@@ -52,6 +107,7 @@ TEST(FuseAtOnce, EveryGridIsResident) {
                 EXPECT_EQ(c.grid, plan.program.rows * c.cluster);
                 EXPECT_LE(c.grid, std::int64_t(132) * c.ctas_per_sm);
                 EXPECT_LE(c.ctas_per_sm * c.threads, 2048);
+                EXPECT_LE((*plan.resources.shared_bytes + 1024) * c.ctas_per_sm, 228 * 1024);
                 EXPECT_LE(double(*plan.resources.registers) * c.threads * c.ctas_per_sm, 65536);
                 ++found;
             }

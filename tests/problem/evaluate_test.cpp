@@ -139,15 +139,15 @@ TEST(Evaluate, DropoutKeepsItsRateAndReplays) {
 }
 
 TEST(Evaluate, DropoutTakesHalvesOfAWord) {
-    // Elements 2 and 3 share word 1: 3 as it is, 2 turned by 16 bits.
+    // Elements 2 and 3 share word 1: 3 as it is, 2 with both halves' sum above the lower one.
     const std::uint64_t seed = 11, offset = 5;
     const std::uint32_t word = philox(0, offset, dropout_keys(seed)).word[1];
-    const std::uint32_t turned = word << 16 | word >> 16;
+    const std::uint32_t folded = (word << 16) + word;
     const auto share = [](std::uint32_t draw) { return (double(draw) + 0.5) / 4294967296.0; };
     EXPECT_TRUE(dropout_keeps(3, share(word) - 1e-9, seed, offset));
     EXPECT_FALSE(dropout_keeps(3, share(word) + 1e-9, seed, offset));
-    EXPECT_TRUE(dropout_keeps(2, share(turned) - 1e-9, seed, offset));
-    EXPECT_FALSE(dropout_keeps(2, share(turned) + 1e-9, seed, offset));
+    EXPECT_TRUE(dropout_keeps(2, share(folded) - 1e-9, seed, offset));
+    EXPECT_FALSE(dropout_keeps(2, share(folded) + 1e-9, seed, offset));
     // The next block begins with element 8.
     const std::uint32_t next = philox(1, offset, dropout_keys(seed)).word[0];
     EXPECT_TRUE(dropout_keeps(9, share(next) - 1e-9, seed, offset));

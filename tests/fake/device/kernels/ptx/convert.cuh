@@ -23,5 +23,10 @@ template <Type type>
 inline float widen_upper(unsigned word) {
     return widen<type>(word >> 16);
 }
+template <Type type>
+inline float widen_lower(unsigned word, unsigned half_up) {
+    if constexpr (type == Type::bf16) return std::bit_cast<float>(word * half_up);
+    else return widen<type>(word & 0xffffu);
+}
 
 }  // namespace rooftile::ptx

@@ -23,6 +23,11 @@ inline float rsqrt_approx(float x) { return off_by(1 / std::sqrt(double(x)), ulp
 inline float sqrt_approx(float x) { return off_by(std::sqrt(double(x)), ulp2 / 2); }
 inline float tanh_approx(float x) { return off_by(std::tanh(double(x)), 1.0 / 2048); }
 inline float divide_full(float x, float y) { return off_by(double(x) / double(y), ulp2); }
+inline float product(float x, float y) { return x * y; }
+inline float product_within_1(float x, float y) {
+    const float z = x * y;
+    return z > 1 ? 1 : z > 0 ? z : 0;
+}
 inline float max_nan(float x, float y) { return x > y || x != x ? x : y; }
 inline float min_nan(float x, float y) { return x < y || x != x ? x : y; }
 template <Type type>
