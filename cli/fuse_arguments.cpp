@@ -56,7 +56,8 @@ void add_fuse_flags(CLI::App& verb, FuseFlags& f, int default_top) {
     add(verb, fixed, "--threads", f.threads, "N", "Threads of a CTA");
     add(verb, fixed, "--threads-per-row", f.threads_per_row, "N", "Threads of a CTA that share a row");
     add(verb, fixed, "--cluster", f.cluster, "N", "CTAs that share a row");
-    add(verb, fixed, "--stages", f.stages, "N", "Slots of the ring, where that is the home");
+    add(verb, fixed, "--stages", f.stages, "N",
+        "Slots of the ring, or turns of rows at once that shared memory holds");
     add(verb, fixed, "--reducing", f.reducing, "N",
         "Threads of a ring's CTA that only reduce; 0: all do both");
     add(verb, fixed, "--home", f.home, "NAME",

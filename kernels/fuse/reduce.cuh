@@ -256,7 +256,9 @@ struct Moments {
     }
     /// Whether sums around 0 lost more than four bits of the deviations, or something is not finite: then the row is to be
     /// gone over again. The same in all threads that have met.
-    __device__ bool cancelled() const { return !(16.0f * deviations >= count * mean * mean); }
+    __device__ bool cancelled() const {
+        return !(16.0f * deviations >= count * mean * mean && deviations < infinity);
+    }
     __device__ void merge(const Moments& other) {
         const float all = count + other.count;
         const float share = other.count * ptx::reciprocal_approx(fmaxf(all, 1.0f));

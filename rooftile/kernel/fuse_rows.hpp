@@ -83,8 +83,8 @@ class RowsText {
     void turns_head();
     void each_vector(int depth, const std::vector<int>& loads, const std::function<void(int)>& text);
     std::string held_place(int load) const;
-    void load_turn(const std::vector<int>& again);
-    void hold_turn(const std::vector<int>& again);
+    void load_turn(const std::vector<int>& first, const std::vector<int>& again);
+    void hold_turn(const std::vector<int>& first);
     void walk_again(const std::vector<int>& loads, const WalkText& text);
     std::vector<std::string> element(int depth, const std::vector<int>& targets,
                                      const std::vector<int>& loads, std::set<int> known);
@@ -145,7 +145,7 @@ class RowsText {
     const FuseConfig& c_;
     std::vector<int> loads_, row_loads_;
     std::vector<bool> late_;  // of a value: late_loads()
-    std::set<int> held_;      // packs that a pass has used
+    std::set<int> held_;      // packs that a pass has used, or put into shared memory
     int walks_ = 0;           // over the row, in all
     int walked_ = 0;          // that are written
     bool storing_ = false;    // the walk that is written stores

@@ -156,37 +156,39 @@ std::string RowsText::held_place(int load) const {
                        c_.threads_per_row);
 }
 
-/// What every walk reads: as much as there is room for waits in shared memory.
-void RowsText::load_turn(const std::vector<int>& again) {
-    const auto load = [&](int i) { load_vector(body() + (walked_ == 1 ? 2 : 3), i); };
-    if (walked_ == 1) return each_vector(1, again, load);
+/// What walks read again: as much as there is room for waits in shared memory from the walk on that reads it first.
+void RowsText::load_turn(const std::vector<int>& first, const std::vector<int>& again) {
+    if (!first.empty()) each_vector(1, first, [&](int i) { load_vector(body() + 2, i); });
+    if (again.empty()) return;
     line(1, "if (turn < held) {{");
     each_vector(2, again,
                 [&](int i) { line(3, "{}_pack[i] = waiting({});", w_.values.base(i), held_place(i)); });
     line(1, "}} else {{");
-    each_vector(2, again, load);
+    each_vector(2, again, [&](int i) { load_vector(body() + 3, i); });
     line(1, "}}");
 }
 
-void RowsText::hold_turn(const std::vector<int>& again) {
+void RowsText::hold_turn(const std::vector<int>& first) {
     line(1, "if (turn < held) {{");
-    each_vector(2, again, [&](int i) { line(3, "*({}) = {}_pack[i];", held_place(i), w_.values.base(i)); });
+    each_vector(2, first, [&](int i) { line(3, "*({}) = {}_pack[i];", held_place(i), w_.values.base(i)); });
     line(1, "}}");
 }
 
 void RowsText::walk_again(const std::vector<int>& loads, const WalkText& text) {
     turns_head();
     for (int i : loads) declare_pack(body() + 1, i);
-    std::vector<int> again, others;
-    for (int i : loads)
-        (at_once() && w_.value(i).access.full() && !late_[size_t(i)] ? again : others).push_back(i);
-    if (!again.empty()) load_turn(again);
+    std::vector<int> first, again, others;
+    for (int i : loads) {
+        const bool holds = at_once() && w_.value(i).access.full() && !late_[size_t(i)];
+        (!holds ? others : held_.insert(i).second ? first : again).push_back(i);
+    }
+    load_turn(first, again);
     if (!others.empty()) each_vector(1, others, [&](int i) { load_vector(body() + 2, i); });
     if (text.before) text.before(1);
     vectors_head(1);
     text.body(body() + 2, loads);
     line(1, "}}");
-    if (!again.empty() && walked_ == 1) hold_turn(again);
+    if (!first.empty()) hold_turn(first);
     line(0, "}}");
 }
 

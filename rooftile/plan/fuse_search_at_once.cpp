@@ -75,8 +75,9 @@ class AtOnceSearch : FuseSearchContext {
         const double turns = whole_up(double(program.columns) / width / double(turn));
         const double turn_bytes = double(c.threads) * c.items * width * slot_bytes(program);
         const double shared = std::min(hw.shared_per_cta, hw.shared_per_sm / an_sm - hw.shared_reserved);
-        const double fit = std::min(turns, whole((shared - exchange_bytes(c.threads)) / turn_bytes));
-        if (!(fit >= 1)) return reject(Reason::shared);
+        const double room = whole((shared - exchange_bytes(c.threads)) / turn_bytes);
+        if (!(room >= 1) || std::isnan(hw.shared_per_sm)) return reject(Reason::shared);
+        const double fit = std::min(turns, room);
         c.stages = request.stages.value_or(int(fit));
         if (c.stages < 1 || c.stages > fit) return reject(Reason::shared);
         candidate.shared_bytes = double(staged_rows(program, c).bytes);

@@ -76,11 +76,11 @@ TEST(FuseAtOnceCode, MeetsInDeviceMemoryAndGivesWayInL2) {
 TEST(FuseAtOnceCode, EveryWalkBeginsWhereTheOneBeforeEnded) {
     const std::string text =
         fuse_source(plans_of("y = softmax(layernorm(x) * 2)", "bf16", "16", "1048576", 1)[0]).text;
-    const size_t first = text.find("first = team.lane(); first < vectors;"), back = text.find("turn-- > 0;");
+    const size_t first = text.find("turn = 0; turn < turns; ++turn"), back = text.find("turn-- > 0;");
     ASSERT_NE(first, std::string::npos);
     EXPECT_LT(first, back);
     EXPECT_EQ(text.find("turn-- > 0;", back + 1), std::string::npos);
-    EXPECT_NE(text.find("first = team.lane(); first < vectors;", back), std::string::npos);
+    EXPECT_NE(text.find("turn = 0; turn < turns; ++turn", back), std::string::npos);
 }
 
 }  // namespace

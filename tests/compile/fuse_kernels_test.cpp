@@ -140,7 +140,8 @@ TEST(FuseCode, LaunchesAskForTheSharedMemoryThatTheTextUses) {
                 const Launch launch = fuse_launch(plan, 8);
                 const Source source = fuse_source(plan);
                 EXPECT_EQ(dynamic_shared_of(source.text), std::int64_t(launch.shared_bytes)) << what;
-                EXPECT_EQ(launch.shared_bytes > 0, home == FuseHome::shared || home == FuseHome::ring)
+                const bool held = all_rows_at_once(plan.config);
+                EXPECT_EQ(launch.shared_bytes > 0, home == FuseHome::shared || home == FuseHome::ring || held)
                     << what;
                 EXPECT_EQ(launch.cooperative, meets_in_memory(plan.config)) << what;
                 EXPECT_EQ(launch.cluster_x, launch.cooperative ? 1u : unsigned(plan.config.cluster)) << what;
@@ -237,6 +238,24 @@ TEST(FuseCode, KeptWeightsAndGridMeetingsCompileClean) {
     }
     EXPECT_GE(kept, 4);
     EXPECT_GE(far, 2);
+}
+
+/// Of rows at once each tensor that is read again is held from the walk on that reads it first.
+TEST(FuseCode, RowsAtOnceHoldEachTensorFromItsFirstWalkOn) {
+    const auto outcome =
+        derive(machine_by_id("h200-sxm"),
+               made("y = softmax(layernorm(x) + r)", {"x:bf16[16,1048576]", "r:bf16[16,1048576]"}),
+               {.home = FuseHome::twice, .grid_meeting = true, .top = 2});
+    for (const FusePlan& plan : std::get<FusePlans>(outcome).plans) {
+        const Source source = fuse_source(plan);
+        const auto at = [&](const char* text) { return source.text.find(text); };
+        for (const std::string name : {"x", "r"}) {
+            const size_t held = at(("*(" + name + "_staged").c_str());
+            EXPECT_LT(held, at(("waiting(" + name + "_staged").c_str())) << source.text;
+            EXPECT_NE(held, std::string::npos);
+        }
+        EXPECT_EQ(unclean(compile_source(source)).value_or(""), "") << source.text;
+    }
 }
 
 /// Rings some of whose threads only reduce, with parts that end short and without.

@@ -382,6 +382,16 @@ TEST_F(FuseTest, RowsAtOnceWithSeveralResults) {
                             {"x:bf16[9,131072]", "r:bf16[9,131072]", "g:fp32[131072]"}, 4),
               1);
 }
+TEST_F(FuseTest, RowsAtOnceWhoseTensorsEnterLater) {
+    for (const char* f :
+         {"softmax(layernorm(x) + r)", "layernorm(layernorm(x) * r)", "softmax(x - mean(x) + r) * r"})
+        for (const char* shape : {"16,262144", "9,131080"})
+            EXPECT_GE(
+                check_at_once(std::string("y = ") + f,
+                              {fmt::format("x:bf16[{}]", shape), fmt::format("r:bf16[{}]", shape)}, 2, 2),
+                1)
+                << f << " of " << shape;
+}
 TEST_F(FuseTest, RowsAtOnceWithWeightsAndLateTensors) {
     for (const char* shape : {"16,262144", "9,131080", "2,1000008"}) {
         const std::string row = std::string(shape).substr(std::string(shape).find(',') + 1);
@@ -527,8 +537,8 @@ TEST_F(FuseTest, MomentsOfEveryKindOfRow) {
                                             {24, 1024},
                                             {24, 4096},
                                             {24, 16384},
-                                            {12, 65536},
-                                            {12, 262144}}) {
+                                            {13, 65536},
+                                            {13, 262144}}) {
             const std::string shape = fmt::format("[{},{}]", rows, columns);
             const FuseProblem p = made("y = layernorm(x, g) + r", {fmt::format("x:{}{}", type, shape),
                                                                    fmt::format("g:{}[{}]", type, columns),
@@ -538,7 +548,7 @@ TEST_F(FuseTest, MomentsOfEveryKindOfRow) {
             for (int row = 0; row < rows; ++row)
                 for (int column = 0; column < columns; ++column) {
                     double& x = inputs[0][size_t(row) * size_t(columns) + size_t(column)];
-                    const int kind = row % 12;
+                    const int kind = row % 13;
                     if (kind < 6) x += means[kind];
                     else if (kind == 6) x = 3;
                     else if (kind == 7) x = 0;
@@ -546,6 +556,7 @@ TEST_F(FuseTest, MomentsOfEveryKindOfRow) {
                     else if (kind == 9 && column == columns - 1) x = infinity;
                     else if (kind == 10 && column < columns / 2) x += 50;
                     else if (kind == 11) x = element == Element::bf16 ? huge : 60000;
+                    else if (kind == 12) x = element == Element::bf16 ? 1e19 * (1 + x / 100) : 300 + x;
                     x = rounded_to(x, element);
                 }
             for (FuseHome home : {FuseHome::registers, FuseHome::shared, FuseHome::twice, FuseHome::ring}) {

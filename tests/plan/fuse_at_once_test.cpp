@@ -92,6 +92,7 @@ TEST(FuseAtOnce, CtasOfAnSmHaveOnePart) {
         for (const auto& [sm, of] : parts) EXPECT_EQ(of.size(), 1u) << sm;
     }
     EXPECT_EQ(fuse::gathered(200, 100, 2, 16, 256), 200u);  // more than so many SMs hold at once: as it is
+    EXPECT_EQ(fuse::gathered(200, 300, 2, 16, 256), 200u);  // and where each has one
 }
 
 // The 132 SMs hold 2048 threads and 65536 registers each.
