@@ -44,6 +44,9 @@ constexpr unsigned gathered(unsigned block, unsigned sms, unsigned each, unsigne
 /// barrier of its bulk copies.
 constexpr int exchange_bytes = 1792;
 
+/// 32-bit words that meet at once.
+constexpr int meeting_words = 4;
+
 /// CTAs of a cluster at most.
 constexpr int most_cluster = 16;
 

@@ -31,7 +31,7 @@ class Team {
     static_assert(!far || (warps > 1 && cluster > 1));
 
   public:
-    static constexpr int words = 4;  ///< 32-bit words that meet at once
+    static constexpr int words = meeting_words;
     static constexpr int rows = threads / lanes;
     /// Two of each in turn: who is one meeting ahead writes elsewhere, so one barrier a meeting is enough.
     struct Exchange : JointBarriers<beside && near> {

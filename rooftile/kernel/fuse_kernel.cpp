@@ -210,7 +210,7 @@ fuse::FuseSizes fuse_sizes(const FusePlan& plan) {
 }
 
 std::size_t fuse_workspace_bytes(const FusePlan& plan, std::int64_t grid) {
-    constexpr std::size_t word = 8, turns = 2, words = 4;  // kernels/fuse/grid_meeting.cuh, Team::words
+    constexpr std::size_t word = 8, turns = 2, words = fuse::meeting_words;  // kernels/fuse/grid_meeting.cuh
     const std::size_t cta = meets_in_memory(plan.config)
                                 ? turns * words * word
                                 : std::size_t(whole_reductions(plan.program)) * workspace_part;

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "kernels/fuse/arguments.hpp"
+
 namespace rooftile {
 namespace {
 
@@ -189,7 +191,6 @@ void RowsText::reach(int depth, const Joint& joint, const std::string& walker) {
 
 /// As many accumulators at once as fit into the team's exchange.
 void RowsText::meet(const std::vector<Joint>& joints) {
-    constexpr int most_words = 4;
     std::string names;
     int words = 0;
     const auto together = [&] {
@@ -200,7 +201,7 @@ void RowsText::meet(const std::vector<Joint>& joints) {
     };
     for (const Joint& joint : joints) {
         const int mine = words_of(joint.accumulator);
-        if (words + mine > most_words) together();
+        if (words + mine > fuse::meeting_words) together();
         names += (names.empty() ? "" : ", ") + joint.name;
         words += mine;
     }

@@ -96,10 +96,7 @@ void RowsText::load_held(bool full) {
     for (int i : mine) declare_pack(body(), i);
     // What no reduction reads is asked for first, all in order: the compiler would rather ask where it is used.
     for (const std::vector<int>& loads : {late, mine}) {
-        if (loads.empty()) continue;
-        vectors_head(0);
-        for (int i : loads) load_vector(body() + 1, i);
-        line(0, "}}");
+        if (!loads.empty()) each_vector(0, loads, [&](int i) { load_vector(body() + 1, i); });
     }
 }
 

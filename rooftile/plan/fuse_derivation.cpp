@@ -242,7 +242,7 @@ class Story {
                f_.held, "",
                "each line is read by one SM, so both halves of L2 count; the pass goes backwards, and comes "
                "to a line after as much as lay behind it");
-        const double turns = std::ceil(double(p_.columns) / c_.cluster / c_.threads / c_.items / c_.width);
+        const auto turns = double(turns_at_once(p_, c_));
         d_.add("held_turns",
                "shared memory of a CTA / bytes that a turn reads for later passes, at most all turns",
                {given("shared_bytes", shared_, "B", "this plan"), given("turns", turns, "", "this plan")},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/fuse/arguments.hpp"
 #include "rooftile/model/arithmetic.hpp"
 #include "rooftile/model/fuse_at_once.hpp"
 #include "rooftile/plan/fuse_registers.hpp"
@@ -13,8 +14,8 @@ namespace {
 
 /// What the warps of a CTA tell each other, two meetings' words (Team::Exchange).
 double exchange_bytes(double threads) {
-    constexpr double warp = 32, meetings = 2, words = 4, word = 4, beside = 128;
-    return meetings * words * word * threads / warp + beside;
+    constexpr double warp = 32, meetings = 2, word = 4, beside = 128;
+    return meetings * fuse::meeting_words * word * threads / warp + beside;
 }
 
 class AtOnceSearch : FuseSearchContext {
@@ -72,7 +73,7 @@ class AtOnceSearch : FuseSearchContext {
             return reject(Reason::registers);
         c.ctas_per_sm = int(an_sm);
         // As many turns wait in shared memory as fit; the others are read again.
-        const double turns = whole_up(double(program.columns) / width / double(turn));
+        const auto turns = double(turns_at_once(program, c));
         const double turn_bytes = double(c.threads) * c.items * width * slot_bytes(program);
         const double shared = std::min(hw.shared_per_cta, hw.shared_per_sm / an_sm - hw.shared_reserved);
         const double room = whole((shared - exchange_bytes(c.threads)) / turn_bytes);

@@ -68,6 +68,10 @@ bool meets_in_memory(const FuseConfig& c) { return c.grid_meeting && c.cluster >
 
 bool all_rows_at_once(const FuseConfig& c) { return meets_in_memory(c) && c.home == FuseHome::twice; }
 
+std::int64_t turns_at_once(const Program& program, const FuseConfig& c) {
+    return ceil_div(program.columns / c.width, std::int64_t(c.threads_per_row) * c.items * c.cluster);
+}
+
 int rows_gathered(const Program& program, const FuseConfig& c) {
     return all_rows_at_once(c) && c.ctas_per_sm > 1 && program.rows % c.ctas_per_sm == 0 ? c.ctas_per_sm : 1;
 }

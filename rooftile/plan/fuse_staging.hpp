@@ -48,6 +48,8 @@ bool meets_in_memory(const FuseConfig& config);
 /// Whether each row has CTAs of its own, all of which are resident together and meet in device memory: every row
 /// waits in shared memory, and what does not fit there in L2, for its next pass.
 bool all_rows_at_once(const FuseConfig& config);
+/// Then how often all threads of a row take their vectors until they have gone over it.
+std::int64_t turns_at_once(const Program& program, const FuseConfig& config);
 /// Then of how many rows an SM has CTAs, which all have the same part of their rows.
 int rows_gathered(const Program& program, const FuseConfig& config);
 

@@ -45,30 +45,24 @@ TEST(FuseAtOnce, FewVeryLongRowsTakeIt) {
 // 16 CTAs a row, two an SM: of 128 KiB a CTA has 112 in 7 turns of 16, the eighth is read again; what only the last pass
 // reads is not held. Both of an SM have the same part of their rows.
 TEST(FuseAtOnce, TurnsWaitInSharedMemory) {
+    const auto asked = [](std::optional<int> stages) {
+        return FuseRequest{.items = 2,
+                           .threads = 512,
+                           .cluster = 16,
+                           .stages = stages,
+                           .home = FuseHome::twice,
+                           .grid_meeting = true};
+    };
     for (const char* text : {functions[0], functions[1], functions[2]}) {
-        const auto outcome = planned(
-            text, "16,1048576",
-            {.items = 2, .threads = 512, .cluster = 16, .home = FuseHome::twice, .grid_meeting = true});
+        const auto outcome = planned(text, "16,1048576", asked({}));
         const FusePlan& plan = std::get<FusePlans>(outcome).plans.front();
         EXPECT_EQ(plan.config.stages, 7) << text;
         EXPECT_EQ(plan.resources.shared_bytes, 7 * 512 * 2 * 16) << text;
         EXPECT_EQ(rows_gathered(plan.program, plan.config), 2);
-        const auto fewer = planned(text, "16,1048576",
-                                   {.items = 2,
-                                    .threads = 512,
-                                    .cluster = 16,
-                                    .stages = 3,
-                                    .home = FuseHome::twice,
-                                    .grid_meeting = true});
+        const auto fewer = planned(text, "16,1048576", asked(3));
         EXPECT_EQ(std::get<FusePlans>(fewer).plans.front().config.stages, 3);
     }
-    const auto more = planned(functions[0], "16,1048576",
-                              {.items = 2,
-                               .threads = 512,
-                               .cluster = 16,
-                               .stages = 8,
-                               .home = FuseHome::twice,
-                               .grid_meeting = true});
+    const auto more = planned(functions[0], "16,1048576", asked(8));
     EXPECT_TRUE(std::holds_alternative<FuseInfeasible>(more));
 }
 
