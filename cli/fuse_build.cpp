@@ -64,7 +64,8 @@ Accesses accesses_of(const std::string& ptx) {
         const bool wide = line.find(".v4.u32") != line.npos || line.find(".v4.b32") != line.npos
                           || line.find(".v4.f32") != line.npos || line.find(".v2.u64") != line.npos
                           || line.find(".v2.b64") != line.npos;
-        if (line.find("ld.global") != line.npos) {
+        // Of the memory model, too: ld.relaxed.cta.global.
+        if (line.find("ld.") != line.npos && line.find(".global") != line.npos) {
             ++count.loads;
             count.loads_16 += wide;
         } else if (line.find("st.global") != line.npos) {

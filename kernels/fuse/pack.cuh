@@ -105,8 +105,8 @@ __device__ inline void load(Pack<T, width>& to, const T* tensor, long long vecto
     load_by<ptx::LoadPath::past_l1>(to, tensor, vector, further);
 }
 
-/// Of rows some of which no reduction reads: those first, then what one does, so that no pass begins before all are
-/// on their way. Vectors of fewer than 4 bytes have no order.
+/// The same in the order of the text: what is written first is asked for first. Vectors of fewer than 4 bytes have no
+/// order.
 template <class T, int width>
 __device__ inline void load_in_order(Pack<T, width>& to, const T* tensor, long long vector,
                                      unsigned further = 0) {
@@ -125,6 +125,15 @@ template <class T, int width>
 __device__ inline void load_again(Pack<T, width>& to, const T* tensor, long long vector,
                                   unsigned further = 0) {
     to = reinterpret_cast<const Pack<T, width>*>(tensor + vector * width)[further];
+}
+
+/// The same in the order of the text, among such loads. So no pass begins before all that a thread holds is on its way:
+/// left to itself the compiler moves loads behind a meeting, to save registers, and every row waits for them. Vectors
+/// of fewer than 4 bytes have no order.
+template <class T, int width>
+__device__ inline void load_cached_in_order(Pack<T, width>& to, const T* tensor, long long vector,
+                                            unsigned further = 0) {
+    load_by<ptx::LoadPath::l1_in_order>(to, tensor, vector, further);
 }
 
 template <class T, int width>

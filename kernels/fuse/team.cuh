@@ -21,8 +21,9 @@ struct JointBarriers<true> {
 /// `lanes` threads of a CTA of `threads` share a row, in `cluster` CTAs. More than a warp: the whole CTA.
 /// `beside`: a producer warp stands beside them, so they meet without it and CTAs by messages; between two
 /// across_cluster() stands a within_cta() of more than one warp. `far`: the CTAs of a row are no
-/// cluster of the hardware; they meet in device memory, with a producer beside them or without.
-template <int lanes, int threads, int cluster = 1, bool beside = false, bool far = false>
+/// cluster of the hardware; they meet in device memory, with a producer beside them or without. `full`: all
+/// teams of a warp have as many rows, and meet together.
+template <int lanes, int threads, int cluster = 1, bool beside = false, bool far = false, bool full = false>
 class Team {
     static_assert(lanes <= 32 ? 32 % lanes == 0 && cluster == 1 : lanes == threads);
     static constexpr int warps = lanes <= 32 ? 1 : lanes / 32;
@@ -216,7 +217,7 @@ class Team {
     static constexpr unsigned all_lanes = 0xffffffffu;
     /// Lanes of this thread's row: others of the warp may have none.
     __device__ static unsigned lanes_mask() {
-        if constexpr (lanes >= 32) return all_lanes;
+        if constexpr (lanes >= 32 || full) return all_lanes;
         else return ((1u << lanes) - 1) << (threadIdx.x % 32 / lanes * lanes);
     }
 
@@ -226,14 +227,26 @@ class Team {
     __device__ static void merge_lanes(unsigned mask, Accumulators&... mine) {
 #pragma unroll
         for (int away = count / 2; away > 0; away /= 2) (merge_from<count>(mine, mask, away), ...);
+        if constexpr (count > 1) (merge_together<count>(mine, mask), ...);
+    }
+    /// What knows a shorter way than word by word from half to half.
+    template <int count, class Accumulator>
+    static constexpr bool merges_together = requires(Accumulator a) {
+        a.template merge_lanes<count>(0u);
+    };
+    template <class Accumulator>
+    static constexpr bool merges_warp = requires(Accumulator a) {
+        a.merge_warp();
+    };
+
+    template <int count, class Accumulator>
+    __device__ static void merge_together(Accumulator& mine, unsigned mask) {
+        if constexpr (count == 32 && merges_warp<Accumulator>) mine.merge_warp();
+        else if constexpr (merges_together<count, Accumulator>) mine.template merge_lanes<count>(mask);
     }
     template <int count, class Accumulator>
     __device__ static void merge_from(Accumulator& mine, unsigned mask, int away) {
-        if constexpr (count == 32 && requires { mine.merge_warp(); }) {
-            if (away == count / 2) mine.merge_warp();
-        } else if constexpr (requires { mine.template merge_lanes<count>(mask); }) {
-            if (away == count / 2) mine.template merge_lanes<count>(mask);
-        } else {
+        if constexpr (!(count == 32 && merges_warp<Accumulator>)&&!merges_together<count, Accumulator>) {
             Raw<Accumulator> raw = __builtin_bit_cast(Raw<Accumulator>, mine);
 #pragma unroll
             for (unsigned& word : raw.word) word = __shfl_xor_sync(mask, word, away);

@@ -32,16 +32,19 @@ ROOFTILE_LOAD(load_words, "ld.global", const void*, "l")
 /// Past L1, too, and as an access of the memory model: ptxas moves the others to where they are used, however far
 /// behind the place where they are written, this one it keeps before what follows it.
 ROOFTILE_LOAD(load_in_order, "ld.relaxed.gpu.global.L1::no_allocate", const void*, "l")
+/// The same through L1: as ordered, within the CTA.
+ROOFTILE_LOAD(load_in_cta_order, "ld.relaxed.cta.global", const void*, "l")
 /// From shared memory, again each time it is written.
 ROOFTILE_LOAD(load_shared, "ld.volatile.shared", unsigned, "r")
 
 #undef ROOFTILE_LOAD
 
-enum class LoadPath { l1, past_l1, in_order };
+enum class LoadPath { l1, past_l1, in_order, l1_in_order };
 
 template <LoadPath path, int bytes>
 __device__ inline void load_global(Words<bytes>& to, const void* from) {
     if constexpr (path == LoadPath::in_order) load_in_order(to, from);
+    else if constexpr (path == LoadPath::l1_in_order) load_in_cta_order(to, from);
     else if constexpr (path == LoadPath::past_l1) load_once(to, from);
     else load_words(to, from);
 }

@@ -13,8 +13,7 @@ RowsText::RowsText(const FusePlan& plan) : w_(plan), p_(w_.program), c_(w_.confi
         else if (v.level == Level::row) row_loads_.push_back(i);
     }
     for (int pass = 0; pass < p_.passes; ++pass) walks_ += !reduces_in(pass).empty();
-    walks_ += std::any_of(p_.stores.begin(), p_.stores.end(),
-                          [](const ProgramStore& s) { return s.level == Level::element; });
+    walks_ += stores_elements();
 }
 
 std::string RowsText::text() {
@@ -42,6 +41,12 @@ bool RowsText::whole() const {
     const std::int64_t at_once = std::int64_t(c_.threads_per_row) * c_.items;
     if (ring() || this->at_once()) return vectors % (at_once * c_.cluster) == 0;
     return p_.columns % c_.width == 0 && vectors == at_once * c_.cluster;
+}
+
+/// Every team of the grid has one row, and none is without: nothing to ask, and a warp's lanes stay together.
+bool RowsText::full_teams() const {
+    if (c_.persistent || ring() || p_.rows == 0) return false;
+    return p_.rows % c_.rows_per_cta() == 0;
 }
 
 std::string RowsText::story() const {
@@ -79,13 +84,15 @@ std::vector<int> RowsText::reduces_in(int pass) const {
 }
 
 void RowsText::constants() {
+    constexpr int warp = 32;
     const int joint = parted() ? c_.reducing : c_.threads_per_row;
     w_.line(1, "using RowTeam = Team<{}, {}{}{}>;", joint, ring() ? joint : c_.threads,
             c_.cluster > 1 || ring() ? fmt::format(", {}", c_.cluster) : "",
-            at_once()             ? ", false, true"
-            : meets_in_memory(c_) ? ", true, true"
-            : ring()              ? ", true"
-                                  : "");
+            at_once()                      ? ", false, true"
+            : meets_in_memory(c_)          ? ", true, true"
+            : ring()                       ? ", true"
+            : full_teams() && joint < warp ? ", 1, false, false, true"
+                                           : "");
     w_.line(1, "constexpr int width = {};  // elements of a vector", c_.width);
     w_.line(1, "constexpr int items = {};  // vectors of a row that a thread takes at once", c_.items);
     w_.line(1, "constexpr unsigned step = {};  // threads of {}",
@@ -129,7 +136,7 @@ void RowsText::rows_head() {
              w_.index);
     } else {
         line(0, "const {0} row = team.first_row<{0}>();", w_.index);
-        line(0, "if (row >= size.rows) return;");
+        if (!full_teams()) line(0, "if (row >= size.rows) return;");
     }
 }
 

@@ -35,6 +35,7 @@ class RowsText {
     bool ring() const { return c_.home == FuseHome::ring; }
     bool at_once() const { return all_rows_at_once(c_); }
     bool whole() const;
+    bool full_teams() const;
     /// A cluster's CTAs see that all have begun when they first meet, not before.
     bool meets_late() const { return c_.cluster > 1 && c_.persistent && !ring(); }
     /// All that is reduced in a pass meets across the CTAs together.
@@ -64,6 +65,8 @@ class RowsText {
     bool kept(int load) const { return kept_in_ring(w_.value(load), c_); }
     std::vector<int> loads_of(const std::vector<int>& targets, const std::set<int>& known) const;
     bool in_order() const;
+    bool weights_first() const;
+    bool stores_elements() const;
     void declare_pack(int depth, int load);
     std::string start_of(const Access& access, const std::string& row) const;
     std::string place(const std::string& start, bool clamped) const;

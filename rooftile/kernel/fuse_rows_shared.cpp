@@ -27,11 +27,13 @@ void RowsText::stage() {
     w_.line(1, "const unsigned barrier = ptx::shared_address(&arrived);");
     w_.line(1, "if (threadIdx.x == 0) {{");
     if (c_.cluster > 1) {
-        w_.line(2, "const unsigned count = team.rows_here(size.rows) * team.part_size(part, vectors);");
+        w_.line(2, "const unsigned count = {}team.part_size(part, vectors);",
+                full_teams() ? "" : "team.rows_here(size.rows) * ");
         w_.line(2, "const long long from = blockIdx.x / {} * static_cast<long long>(vectors) + begin;",
                 c_.cluster);
     } else {
-        w_.line(2, "const unsigned count = team.rows_here(size.rows) * vectors;");
+        w_.line(2, "const unsigned count = {} * vectors;",
+                full_teams() ? "RowTeam::rows" : "team.rows_here(size.rows)");
         w_.line(2, "const long long from = static_cast<long long>(blockIdx.x) * RowTeam::rows * vectors;");
     }
     w_.line(2, "expect(barrier, count * {});  // B of a vector of all tensors", rows.vector_bytes());

@@ -38,6 +38,18 @@ bool RowsText::in_order() const {
            });
 }
 
+bool RowsText::stores_elements() const {
+    return std::any_of(p_.stores.begin(), p_.stores.end(),
+                       [](const ProgramStore& s) { return s.level == Level::element; });
+}
+
+/// Lanes of a warp meet without a barrier, so nothing keeps weights that are loaded behind the row from being loaded
+/// behind its meeting: the compiler saves registers so.
+bool RowsText::weights_first() const {
+    constexpr int warp = 32;
+    return held() && c_.early_weights && c_.threads_per_row <= warp;
+}
+
 void RowsText::declare_pack(int depth, int i) {
     w_.line(depth, "Pack<{}, width> {}_pack[{}];", w_.type_of_load(i), w_.values.base(i), walker_.items);
 }
@@ -57,8 +69,11 @@ std::string RowsText::place(const std::string& start, bool clamped) const {
 std::string_view RowsText::load_function(const Access& access) const {
     if (at_once() && !access.full()) return rows_gathered(p_, c_) > 1 ? "load_again" : "load";
     if (at_once()) return storing_ ? "load_streamed" : "load_cached";
-    if (!access.full()) return "load_again";
-    return in_order() ? "load_in_order" : long_walk() ? "load_cached" : "load";
+    if (!access.full()) return weights_first() ? "load_cached_in_order" : "load_again";
+    // Rows that are written as well go through L1 as copies do; of rows that are only read, long walks (docs/facts.md 47, 82).
+    const bool cached = held() ? stores_elements() : long_walk();
+    if (in_order() || weights_first()) return cached ? "load_cached_in_order" : "load_in_order";
+    return cached ? "load_cached" : "load";
 }
 
 void RowsText::load_vector(int depth, int i) {
@@ -82,8 +97,9 @@ void RowsText::vectors_head(int depth) {
 
 /// What the passes wait for first, then what rows share.
 void RowsText::load_row() {
+    if (weights_first()) load_held(false);
     load_held(true);
-    if (c_.early_weights) load_held(false);
+    if (c_.early_weights && !weights_first()) load_held(false);
     if (staged()) line(0, "ptx::mbarrier_wait(barrier, 0);");
 }
 

@@ -109,17 +109,24 @@ FuseHardware fuse_hardware(const Machine& m, std::vector<std::string>& unknown) 
 }
 
 double cluster_start_cycles(const FuseHardware& hw, double size) {
-    constexpr double growth = 1.1;  // a doubling: the places of a whole cluster are free later than one CTA's
+    constexpr double growth =
+        0.6144;  // a doubling: the places of a whole cluster are free later than one CTA's
     return most_known(hw.cluster_start, 0) * (1 + growth * (std::log2(size) - 1));
 }
 
-double cluster_sms(const Machine& machine, int size) {
+double cluster_sms(const Machine& machine, int size, double ctas_per_sm) {
     const double all = machine.count("sm.count").value_or(unknown_number);
     if (size <= 1) return all;
     // What nobody measured is as the largest size below it that somebody did.
     constexpr int largest_key = 8;
-    for (int known = std::min(size, largest_key); known > 1; known /= 2)
-        if (const auto sms = machine.count("cluster.sms_" + std::to_string(known))) return *sms;
+    for (int known = std::min(size, largest_key); known > 1; known /= 2) {
+        const auto sms = machine.count("cluster.sms_" + std::to_string(known));
+        if (!sms) continue;
+        if (!(ctas_per_sm > 1) || std::isnan(all)) return *sms;
+        constexpr double pair =
+            2;  // SMs of a TPC: a GPC that is no whole number of clusters is by so many too large
+        return all - (all - *sms) / pair * std::fmod(pair * ctas_per_sm, size) / ctas_per_sm;
+    }
     return all;
 }
 

@@ -47,7 +47,8 @@ FuseHardware fuse_hardware(const Machine& machine, std::vector<std::string>& unk
 /// Cycles that a cluster of `size` CTAs starts later than one CTA does; 0 where cluster.start is unknown.
 double cluster_start_cycles(const FuseHardware& hw, double size);
 
-/// SMs that clusters of `size` CTAs can use; all where nobody measured it.
-double cluster_sms(const Machine& machine, int size);
+/// SMs that clusters of `size` CTAs can use; all where nobody measured it. A GPC has places for as many CTAs as `ctas_per_sm`
+/// gives it, and leaves fewer than `size` of them empty, however many there are.
+double cluster_sms(const Machine& machine, int size, double ctas_per_sm = 1);
 
 }  // namespace rooftile

@@ -56,6 +56,7 @@ double staged_registers(const Demand& d, const FuseConfig& c) {
     // Places of several rows; means beside those of other CTAs.
     const bool warps = c.threads_per_row <= 32;
     if (warps ? d.moments || c.items >= 4 : c.cluster > 1 && d.moments && d.dropout == 0) need += 8;
+    if (d.moments && c.threads_per_row >= 512) need += 8;  // and the words of many warps
     if (d.exps) return need + c.width * std::min(6, c.items);
     if (!d.kept) return need + d.full * std::min(4, c.items);
     if (c.early_weights && d.shared > 0)
@@ -81,9 +82,16 @@ bool holds_early_weights(const Program& p, const ProgramWork& work, const FuseCo
     return !(staged_registers(demand_of(p, work, c.width), c) > registers_per_thread);
 }
 
+double even_threads(const FuseHardware& hw, double threads) {
+    if (std::isnan(hw.issue_lanes)) return threads;
+    return whole_up(threads / hw.issue_lanes) * hw.issue_lanes;
+}
+
 double resident_ctas(const FuseHardware& hw, const FuseConfig& c, double registers, double shared_bytes) {
     double ctas = least_known(hw.ctas_per_sm, whole(hw.threads_per_sm / c.threads));
-    ctas = least_known(ctas, whole(hw.registers_per_sm / (registers * c.threads)));
+    // As many warps of each partition; a CTA's may lie anywhere.
+    const double lanes = std::isnan(hw.issue_lanes) ? c.threads : hw.issue_lanes;
+    ctas = least_known(ctas, whole(whole(hw.registers_per_sm / (registers * lanes)) * lanes / c.threads));
     if (shared_bytes > 0)
         ctas = least_known(ctas, whole(hw.shared_per_sm / (shared_bytes + hw.shared_reserved)));
     return ctas;

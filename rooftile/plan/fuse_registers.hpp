@@ -16,6 +16,10 @@ double registers_likely(const Program& program, const ProgramWork& work, const F
 bool holds_early_weights(const Program& program, const ProgramWork& work, const FuseConfig& config,
                          double registers_per_thread);
 
+/// Threads of an SM if all its partitions had as many warps as the fullest one of `threads`: the registers of a warp
+/// lie in one partition, so these count.
+double even_threads(const FuseHardware& hw, double threads);
+
 /// CTAs that an SM holds of a kernel with those registers a thread and that shared memory a CTA; NaN where
 /// no limit is known.
 double resident_ctas(const FuseHardware& hw, const FuseConfig& config, double registers, double shared_bytes);

@@ -23,6 +23,7 @@ constexpr int access_bytes = 16, most_kept = 4;
 constexpr double most_instructions = 1800;
 constexpr double exchange_bytes = fuse::exchange_bytes;
 constexpr std::int64_t least_shared_row = 2048;  // vectors of a row that several CTAs share
+constexpr int portable_cluster = 8;              // that every GPU with clusters has places for
 
 class Search {
   public:
@@ -72,8 +73,9 @@ class Search {
         const bool sx = x.config.home == FuseHome::shared, sy = y.config.home == FuseHome::shared;
         if (sx != sy) return sx;
         if (x.config.home != y.config.home) return x.config.home < y.config.home;
-        if (std::fabs(mx - my) > 0.05) return mx > my;
+        // CTAs that wait for fewer others: sums of 262144 columns of two 131 us, of eight 135.
         if (x.config.cluster != y.config.cluster) return x.config.cluster < y.config.cluster;
+        if (std::fabs(mx - my) > 0.05) return mx > my;
         if (x.config.grid_meeting != y.config.grid_meeting) return y.config.grid_meeting;
         if (x.config.persistent != y.config.persistent) return y.config.persistent;
         // A CTA alone on its SM computes while nobody else does.
@@ -123,19 +125,29 @@ class Search {
                 }
             }
         }
+        if (!request_.cluster) drop_largest_clusters();
         if (request_.home.value_or(FuseHome::ring) == FuseHome::ring) search_rings(context(), out_);
         if (request_.home.value_or(FuseHome::twice) == FuseHome::twice) search_at_once(context(), out_);
+    }
+
+    /// Of 16 CTAs few find places at once: where smaller clusters do, too, they lost 10 to 50 % wherever measured. Rows
+    /// that wait in shared memory have as many as they need.
+    void drop_largest_clusters() {
+        const auto large = [](const FuseCandidate& c) {
+            return c.config.cluster > portable_cluster && c.config.home != FuseHome::shared;
+        };
+        if (std::all_of(out_.kept.begin(), out_.kept.end(), large)) return;
+        for (std::int64_t n = std::int64_t(std::erase_if(out_.kept, large)); n > 0; --n)
+            reject(Reason::cluster);
     }
 
     FuseSearchContext context() const { return {machine_, hw_, p_, request_, work_, bytes_, width_}; }
 
     void row_home(FuseHome home, int lanes, int cluster, std::int64_t vectors) {
-        constexpr int warp = 32, small_cta = 128, most_held = 8, most_staged = 16, least_lanes = 8;
-        constexpr int least_staged = warp;
+        constexpr int least_lanes = 8;
         FuseConfig c{.form = p_.form,
                      .home = home,
                      .width = width_,
-                     .threads = lanes <= warp ? small_cta : lanes,
                      .threads_per_row = lanes,
                      .cluster = cluster,
                      .persistent = request_.persistent.value_or(false)};
@@ -144,45 +156,61 @@ class Search {
         // Many threads with little each spend their time starting and meeting.
         const std::int64_t least_items = cluster > 1 || lanes >= 512 ? 4 : lanes >= 256 ? 2 : 1;
         if (items < least_items && request_.threads_per_row.value_or(0) != lanes) return;
-        c.items = int(std::min<std::int64_t>(items, most_staged + 1));
-        if (home == FuseHome::registers) {
-            if (items > (lanes < 32 ? most_held / 2 : most_held)) return reject(Reason::registers);
-            // Twice as many short rows a CTA: half as many starts, and weights in L1 serve more of them.
-            for (int threads : {c.threads, lanes <= warp ? 2 * small_cta : 0}) {
-                if (threads == 0) continue;
-                c.threads = threads;
-                for (bool early : {true, false}) {
-                    c.early_weights = early && work_.shared_loads > 0;
-                    if (early || work_.shared_loads > 0) offer(c);
-                }
-            }
-        } else if (home == FuseHome::shared) {
-            if (c.persistent || items > most_staged || lanes < least_staged) return;
-            // What is read once waits nowhere: the best launch without staging was sooner wherever measured.
-            if (work_.readings < 2 && !request_.home) return;
-            if (!machine_.has("tma") || !rows_by_bulk(p_, request_.alignment))
-                return reject(Reason::instruction);
-            // Several CTAs share such a row only where it fits into none, or leaves no room for others.
-            constexpr double long_row = 65536;  // B
-            constexpr int most_cluster = 4;
-            const double row_bytes = double(p_.columns) * work_.full_bytes;
-            if (cluster > 1 && row_bytes + exchange_bytes <= hw_.shared_per_cta
-                && (row_bytes <= long_row || cluster > most_cluster))
-                return;
-            for (bool early : {true, false}) {
-                c.early_weights = early;
-                if (early && work_.shared_loads == 0) continue;
-                if (early && !holds_early_weights(p_, work_, c, hw_.registers_per_thread))
-                    reject(Reason::registers);
-                else offer(c);
-            }
-        } else {
-            for (int chunk : {2, 4, 8})
-                if (items >= chunk) {
-                    c.items = chunk;
-                    offer(c);
-                }
+        for (int threads : cta_threads(lanes)) {
+            c.threads = threads;
+            if (home == FuseHome::registers) rows_in_registers(c, items);
+            else if (home == FuseHome::shared) rows_in_shared(c, items);
+            else rows_in_rounds(c, items);
         }
+    }
+
+    /// Several short rows share a CTA: of one warp each comes and goes by itself, of more there are fewer CTAs to
+    /// start, and weights in L1 serve more of them.
+    static std::vector<int> cta_threads(int lanes) {
+        constexpr int warp = 32;
+        if (lanes > warp) return {lanes};
+        return {warp, 2 * warp, 4 * warp, 8 * warp};
+    }
+
+    void rows_in_registers(FuseConfig c, std::int64_t items) {
+        constexpr int warp = 32, most_held = 8;
+        if (items > (c.threads_per_row < warp && work_.readings > 1 ? most_held / 2 : most_held))
+            return reject(Reason::registers);
+        c.items = int(items);
+        for (bool early : {true, false}) {
+            c.early_weights = early && work_.shared_loads > 0;
+            if (early || work_.shared_loads > 0) offer(c);
+        }
+    }
+
+    void rows_in_shared(FuseConfig c, std::int64_t items) {
+        constexpr int least_staged = 32, most_staged = 16;
+        if (c.persistent || items > most_staged || c.threads_per_row < least_staged) return;
+        c.items = int(items);
+        // What is read once waits nowhere: the best launch without staging was sooner wherever measured.
+        if (work_.readings < 2 && !request_.home) return;
+        if (!machine_.has("tma") || !rows_by_bulk(p_, request_.alignment)) return reject(Reason::instruction);
+        // Several CTAs share such a row only where it leaves an SM no room for others: as many as make that room. More meet
+        // longer and move no more (softmax of 65536 columns: two 139 us, four 144).
+        const double row_bytes = double(p_.columns) * work_.full_bytes;
+        const double of_fewer = row_bytes / (c.cluster / 2.0) + exchange_bytes + hw_.shared_reserved;
+        if (c.cluster > 1 && 2 * of_fewer <= hw_.shared_per_sm && !request_.cluster)
+            return reject(Reason::cluster);
+        for (bool early : {true, false}) {
+            c.early_weights = early;
+            if (early && work_.shared_loads == 0) continue;
+            if (early && !holds_early_weights(p_, work_, c, hw_.registers_per_thread))
+                reject(Reason::registers);
+            else offer(c);
+        }
+    }
+
+    void rows_in_rounds(FuseConfig c, std::int64_t items) {
+        for (int round : {2, 4, 8})
+            if (items >= round) {
+                c.items = round;
+                offer(c);
+            }
     }
 
     void offer(FuseConfig c) {
@@ -195,7 +223,7 @@ class Search {
         FuseCandidate candidate;
         candidate.registers = registers_needed(p_, c);
         if (candidate.registers > hw_.registers_per_thread
-            || candidate.registers * c.threads > hw_.registers_per_sm) {
+            || candidate.registers * even_threads(hw_, c.threads) > hw_.registers_per_sm) {
             if (out_.register_need == 0) out_.register_need = candidate.registers;
             return reject(Reason::registers);
         }
@@ -213,7 +241,8 @@ class Search {
         // The compiler may take what this many CTAs leave a thread, and mostly takes less: then more fit.
         const double bound = least_known(
             hw_.registers_per_thread,
-            whole(hw_.registers_per_sm / (c.ctas_per_sm * c.threads) / register_step) * register_step);
+            whole(hw_.registers_per_sm / even_threads(hw_, c.ctas_per_sm * c.threads) / register_step)
+                * register_step);
         double resident = resident_ctas(hw_, c, registers_likely(p_, work_, c, bound), staged);
         if (std::isnan(resident) || r.ctas_per_sm) resident = c.ctas_per_sm;
         FuseLaunch l{.items = double(c.items),
@@ -226,7 +255,8 @@ class Search {
                      .persistent = c.persistent,
                      .staged = c.home == FuseHome::shared,
                      .early_weights = c.early_weights};
-        candidate.flow = fuse_flow(hw_, p_, work_, bytes_, l, cluster_sms(machine_, c.cluster));
+        candidate.flow =
+            fuse_flow(hw_, p_, work_, bytes_, l, cluster_sms(machine_, c.cluster, l.ctas_per_sm));
         // An unknown number of SMs leaves a persistent grid without a size; then a piece a CTA.
         constexpr double most_ctas = 2147483647;
         c.grid = std::isnan(candidate.flow.ctas) ? 0 : std::int64_t(std::min(candidate.flow.ctas, most_ctas));

@@ -7,6 +7,7 @@
 #include "kernels/fuse/arguments.hpp"
 #include "rooftile/model/arithmetic.hpp"
 #include "rooftile/model/fuse_ring.hpp"
+#include "rooftile/plan/fuse_registers.hpp"
 #include "rooftile/plan/fuse_staging.hpp"
 
 namespace rooftile {
@@ -68,7 +69,7 @@ class RingSearch : FuseSearchContext {
 
     /// SMs on which the CTAs that share a row can be, one each.
     double usable_sms(const FuseConfig& c) const {
-        return meets_in_memory(c) ? hw.sms : cluster_sms(machine, c.cluster);
+        return meets_in_memory(c) ? hw.sms : cluster_sms(machine, c.cluster, c.ctas_per_sm);
     }
 
     /// A ring's choices; `ctas` of an SM, one of which computes while another one's values meet.
@@ -151,9 +152,8 @@ class RingSearch : FuseSearchContext {
         FuseCandidate candidate;
         candidate.registers = registers_needed(program, c);
         // The producer warps make one partition hold a warp more than the others.
-        const double even_threads = whole_up(c.threads * c.ctas_per_sm / hw.issue_lanes) * hw.issue_lanes;
         if (candidate.registers > hw.registers_per_thread
-            || candidate.registers * even_threads > hw.registers_per_sm)
+            || candidate.registers * even_threads(hw, c.threads * c.ctas_per_sm) > hw.registers_per_sm)
             return reject(Reason::registers);
         candidate.shared_bytes = double(staged_rows(program, c).bytes);
         const double resident = whole(usable_sms(c) * c.ctas_per_sm / c.cluster);

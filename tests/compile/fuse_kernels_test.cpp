@@ -127,6 +127,59 @@ TEST(FuseCode, AlignedTensorsMoveInSixteenBytes) {
     EXPECT_THAT(ptx(cases()[0], {.alignment = 4}), testing::Not(testing::HasSubstr("v4.u32")));
 }
 
+// Where the rows are as many as the teams of the grid nobody asks whether he has one, and a warp's lanes meet at once.
+TEST(FuseCode, TeamsThatAllHaveARowDoNotAsk) {
+    const auto text = [](const char* rows, FuseRequest request) {
+        request.top = 1;
+        const auto outcome =
+            derive(machine_by_id("h200-sxm"),
+                   made("y = rmsnorm(x, g)", {fmt::format("x:bf16[{},256]", rows), "g:bf16[256]"}), request);
+        return fuse_source(std::get<FusePlans>(outcome).plans[0]).text;
+    };
+    const FuseRequest eight = {.threads = 64, .threads_per_row = 8, .home = FuseHome::registers};
+    const testing::Matcher<std::string> asks = testing::HasSubstr("if (row >= size.rows) return;");
+    const testing::Matcher<std::string> together = testing::HasSubstr("Team<8, 64, 1, false, false, true>");
+    EXPECT_THAT(text("4096", eight), testing::AllOf(testing::Not(asks), together));
+    EXPECT_THAT(text("4100", eight), testing::AllOf(asks, testing::Not(together)));
+    FuseRequest walks = eight;
+    walks.persistent = true;
+    EXPECT_THAT(text("4096", walks), testing::Not(together));
+    FuseRequest staged = eight;
+    staged.home = FuseHome::shared, staged.threads_per_row = 32;
+    EXPECT_THAT(text("4096", staged), testing::HasSubstr("count = RowTeam::rows * vectors"));
+    EXPECT_THAT(text("4097", staged), testing::HasSubstr("count = team.rows_here(size.rows) * vectors"));
+    // A grid for no rows at all asks for none of their bytes.
+    const auto none =
+        derive(machine_by_id("h200-sxm"), made("y = softmax(x); m = max(x)", {"x:bf16[0,262144]"}),
+               {.cluster = 8, .home = FuseHome::shared, .top = 1});
+    EXPECT_THAT(
+        fuse_source(std::get<FusePlans>(none).plans[0]).text,
+        testing::AllOf(asks, testing::HasSubstr("count = team.rows_here(size.rows) * team.part_size")));
+}
+
+// What rows share is loaded before them where nothing but the order of the accesses keeps it before the meeting.
+TEST(FuseCode, WeightsComeBeforeTheRow) {
+    const auto outcome =
+        derive(machine_by_id("h200-sxm"),
+               made("y = layernorm(x, g, b)", {"x:bf16[4096,1024]", "g:bf16[1024]", "b:bf16[1024]"}),
+               {.threads = 32, .threads_per_row = 32, .home = FuseHome::registers, .top = 4});
+    int early = 0;
+    for (const FusePlan& plan : std::get<FusePlans>(outcome).plans) {
+        if (!plan.config.early_weights) continue;
+        ++early;
+        const std::string ptx = compile_to_ptx(fuse_source(plan));
+        EXPECT_THAT(ptx, testing::HasSubstr("ld.relaxed.cta.global.v4.u32"));
+        const std::string text = fuse_source(plan).text;
+        EXPECT_LT(text.find("load_cached_in_order(b_pack"), text.find("load_cached_in_order(x_pack"));
+        const size_t weights = text.find("load_cached_in_order(g_pack"),
+                     row = text.find("load_cached_in_order(x_pack");
+        ASSERT_NE(weights, std::string::npos);
+        ASSERT_NE(row, std::string::npos);
+        EXPECT_LT(weights, row);
+    }
+    EXPECT_GE(early, 1);
+}
+
 TEST(FuseCode, LaunchesAskForTheSharedMemoryThatTheTextUses) {
     int staged = 0;
     for (const Case& c : cases())

@@ -308,24 +308,44 @@ TEST_F(FuseTest, RingsReadLateTensorsInTime) {
 }
 // Few rows and many, parts that end short or are empty, weights that stay and late tensors; again and again, since a
 // row handed over too early shows but now and then.
-TEST_F(FuseTest, RingsWhoseThreadsReduceApart) {
+class FuseReducingTest : public FuseTest, public testing::WithParamInterface<int> {};
+TEST_P(FuseReducingTest, RingsWhoseThreadsReduceApart) {
     const auto apart = [](const FuseConfig& c) { return c.reducing > 0; };
     constexpr int most = 6, times = 3;
-    for (const int reducing : {128, 256}) {
-        const FuseRequest request = {.reducing = reducing, .home = FuseHome::ring};
-        for (const std::string shape : {"1,65536", "300,32776", "400,40000", "140,65544"}) {
-            const std::string row = shape.substr(shape.find(',') + 1);
-            const std::string x = "x:bf16[" + shape + "]", r = "r:bf16[" + shape + "]";
-            EXPECT_GE(check("y = softmax(x)", {x}, most, request, apart, times), 1) << shape;
-            EXPECT_GE(check("y = x * 0.5 - mean(x); m = max(x)", {x}, most, request, apart, times), 1)
-                << shape;
-            EXPECT_GE(
-                check("y = gelu(dropout(layernorm(x, g, b) + r, 0.1, 7, 3))",
-                      {x, r, "g:bf16[" + row + "]", "b:bf16[" + row + "]"}, most, request, apart, times),
-                1)
-                << shape;
-        }
+    const FuseRequest request = {.reducing = GetParam(), .home = FuseHome::ring};
+    for (const std::string shape : {"1,65536", "300,32776", "400,40000", "140,65544"}) {
+        const std::string row = shape.substr(shape.find(',') + 1);
+        const std::string x = "x:bf16[" + shape + "]", r = "r:bf16[" + shape + "]";
+        EXPECT_GE(check("y = softmax(x)", {x}, most, request, apart, times), 1) << shape;
+        EXPECT_GE(check("y = x * 0.5 - mean(x); m = max(x)", {x}, most, request, apart, times), 1) << shape;
+        EXPECT_GE(check("y = gelu(dropout(layernorm(x, g, b) + r, 0.1, 7, 3))",
+                        {x, r, "g:bf16[" + row + "]", "b:bf16[" + row + "]"}, most, request, apart, times),
+                  1)
+            << shape;
     }
+}
+INSTANTIATE_TEST_SUITE_P(Threads, FuseReducingTest, testing::Values(128, 256));
+
+// As many rows as teams: nobody asks whether he has one, and lanes of a warp meet all at once. Also one row more.
+TEST_F(FuseTest, ShortRowsInCtasOfOneWarpAndMore) {
+    const auto all_forms = [&](const FuseRequest& request, int rows) {
+        const int lanes = *request.threads_per_row;
+        const std::string row = fmt::format("{}", lanes * 8 * 3 - 8);
+        const std::string x = fmt::format("x:bf16[{},{}]", rows, row);
+        const auto asked = [&](const FuseConfig& c) { return c.threads == request.threads; };
+        const std::vector<std::string> weighed = {x, "g:bf16[" + row + "]", "b:bf16[" + row + "]"};
+        EXPECT_GE(check("y = layernorm(x, g, b)", weighed, 2, request, asked), 1) << x;
+        EXPECT_GE(check("y = softmax(x); m = max(x)", {x}, 1, request, asked), 1) << x;
+        if (request.home == FuseHome::shared) return;
+        EXPECT_GE(check("y = argmax(x); s = sum(x * x)", {x}, 1, request, asked), 1) << x;
+    };
+    for (const int lanes : {8, 16, 32})
+        for (const int threads : {32, 64, 128, 256})
+            for (const FuseHome home : {FuseHome::registers, FuseHome::shared, FuseHome::twice}) {
+                if (home == FuseHome::shared && lanes < 32) continue;
+                for (const int rows : {512, 513})
+                    all_forms({.threads = threads, .threads_per_row = lanes, .home = home}, rows);
+            }
 }
 TEST_F(FuseTest, RingsOfTwoCtasAnSm) {
     EXPECT_GE(check("y = gelu(layernorm(x, g, b) + r)",

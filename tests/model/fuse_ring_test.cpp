@@ -20,19 +20,20 @@ FuseHardware simple() {
 constexpr RingLaunch four_ctas = {
     .lanes = 512, .cluster = 1, .slots = 8, .chunks = 4, .chunk_bytes = 16384, .clusters = 4};
 
-// 64 rows of 32768 elements of 2 B read and written: 2 * 4 MiB / 64 GB/s = 131.072 us. Walks: 256 / 0.8135 + 8 *
-// 85.14 = 995.8 cycles. A meeting: 461.3, and of 16 warps on 4 partitions 14.18 * 0.9237 instructions, 52.4. A slot
-// comes back a row, 1509.5, and three of eight chunks, 373.4, before it is wanted again: 1882.9 cycles of 8 B each;
+// 64 rows of 32768 elements of 2 B read and written: 2 * 4 MiB / 64 GB/s = 131.072 us. Walks: 256 / 0.7635 + 8 *
+// 74.29 = 929.6 cycles. A meeting: 698.9, and of 16 warps on 4 partitions 14.96 * 0.8684 instructions, 52.0. A slot
+// comes back a row, 1680.5, and three of eight chunks, 348.6, before it is wanted again: 2029.1 cycles of 8 B each;
 // needed: 1000.
 TEST(FuseRing, TakesDramsTimeWhereNothingElseCounts) {
     const Program p = rows_of(64, 32768);
     const FusedBytes bytes = {64 * 32768 * 2, 64 * 32768 * 2};
     const FuseFlow f = ring_flow(simple(), p, two_walks(1), bytes, four_ctas);
     EXPECT_EQ(f.ctas, 4);
-    EXPECT_NEAR(f.given, 8 * 1882.9, 1);
+    EXPECT_NEAR(f.given, 8 * 2029.1, 1);
     EXPECT_NEAR(f.needed, 8000, 1);
-    // Launch: the first load's 1000 cycles. The last row: (513.7 + 1509.5) / 2 cycles.
-    EXPECT_NEAR(f.time.seconds * 1e6, 131.072 + 1 + 1.012, 0.01);
+    // Launch: the first load's 1000 cycles. The last row: (750.9 + 1680.5) / 2 cycles. A row computes for 0.2051 of DRAM's
+    // time: (1 + 0.2051^4.534)^(1/4.534) = 1.00017.
+    EXPECT_NEAR(f.time.seconds * 1e6, 131.072 * 1.00017 + 1 + 1.216, 0.01);
     EXPECT_EQ(f.time.bound, Bound::dram);
 }
 
@@ -44,9 +45,9 @@ TEST(FuseRing, LastsAsLongAsTheBusiestCluster) {
     EXPECT_NEAR(f.time.dram * 1e6, 8 * 32768 * 4 / 64e3, 1e-6);
 }
 
-// Slots for one row and no more. 16 instructions an element: walks of 4096 / 0.8135 + 681.12 = 5716.2 cycles, three
-// eighths of them, 2143.6, between a slot's return and its next use. A load takes 4500: 2356.4 more than a row's
-// 6229.8. Of DRAM's 8192 that is 1.0481 against 0.7605: (1 + 1.0481^5.04)^(1/5.04) = 1.1764 against 1.0455 times
+// Slots for one row and no more. 16 instructions an element: walks of 4096 / 0.7635 + 594.32 = 5959.1 cycles, three
+// eighths of them, 2234.7, between a slot's return and its next use. A load takes 4500: 2265.3 more than a row's
+// 6710.0. Of DRAM's 8192 that is 1.0956 against 0.8191: (1 + 1.0956^4.534)^(1/4.534) = 1.2254 against 1.0778 times
 // 131.072 us.
 TEST(FuseRing, RunsDryWithoutSpareSlots) {
     FuseHardware hw = simple();
@@ -57,7 +58,7 @@ TEST(FuseRing, RunsDryWithoutSpareSlots) {
     full.slots = 4;
     const double spare_seconds = ring_flow(hw, p, two_walks(16), bytes, four_ctas).time.seconds;
     const FuseFlow dry = ring_flow(hw, p, two_walks(16), bytes, full);
-    EXPECT_NEAR((dry.time.seconds - spare_seconds) * 1e6, 17.147, 0.01);
+    EXPECT_NEAR((dry.time.seconds - spare_seconds) * 1e6, 19.338, 0.01);
     EXPECT_EQ(dry.time.bound, Bound::latency);
     // A single walk gives every slot back at once.
     ProgramWork sum = two_walks(16);
@@ -67,9 +68,9 @@ TEST(FuseRing, RunsDryWithoutSpareSlots) {
 
 // What only the last walk reads is asked for a chunk ahead, behind the stores of a chunk: a quarter of the row's
 // 8192 cycles of DRAM, 2048. Of 16 instructions an element 8 stand in that walk: 8192 elements a chunk * 8 / 128
-// / 0.8135 + 85.14 = 714.5 cycles. Four chunks are each 1333.5 cycles longer and wait 250 for L2, but not where a thread
+// / 0.7635 + 74.29 = 744.9 cycles. Four chunks are each 1303.1 cycles longer and wait 250 for L2, but not where a thread
 // has two vectors of a chunk: it asks for the next when the first is stored. Of two CTAs each stores half as much in
-// that time: 1024 - 714.5.
+// that time: 1024 - 744.9.
 TEST(FuseRing, LoadsOfTheLastWalkStandBehindItsStores) {
     FuseHardware hw = simple();
     hw.l2_latency = 250;
@@ -81,17 +82,17 @@ TEST(FuseRing, LoadsOfTheLastWalkStandBehindItsStores) {
     EXPECT_EQ(ring_late(hw, p, work, four_ctas, 8192).waiting, 0);
     RingLaunch late = four_ctas;
     late.late_bytes = 16384;
-    EXPECT_NEAR(ring_late(hw, p, work, late, 8192).draining, 4 * 1333.5, 1);
+    EXPECT_NEAR(ring_late(hw, p, work, late, 8192).draining, 4 * 1303.1, 1);
     EXPECT_NEAR(ring_late(hw, p, work, late, 8192).waiting, 4 * 250, 1e-6);
     // A chunk that takes longer to compute hides the stores, and of L2's latency the rest.
     EXPECT_EQ(ring_late(hw, p, work, late, 4 * 500).draining, 0);
-    EXPECT_NEAR(ring_late(hw, p, work, late, 4 * 500).waiting, 4 * (500 + 250 - 714.5), 1);
+    EXPECT_NEAR(ring_late(hw, p, work, late, 4 * 500).waiting, 4 * (500 + 250 - 744.9), 1);
     RingLaunch two_vectors = late;
     two_vectors.items = 2;
-    EXPECT_NEAR(ring_late(hw, p, work, two_vectors, 8192).draining, 4 * 1333.5, 1);
+    EXPECT_NEAR(ring_late(hw, p, work, two_vectors, 8192).draining, 4 * 1303.1, 1);
     EXPECT_EQ(ring_late(hw, p, work, two_vectors, 8192).waiting, 0);
     late.ctas = 2;
-    EXPECT_NEAR(ring_late(hw, p, work, late, 8192).draining, 4 * 309.5, 1);
+    EXPECT_NEAR(ring_late(hw, p, work, late, 8192).draining, 4 * 279.1, 1);
 }
 
 // Weights are read by the last walk, too, where shared memory does not keep them.
@@ -105,7 +106,7 @@ TEST(FuseRing, WeightsThatAreNotKeptStandBehindStores) {
     work.shared_loads = 1;
     RingLaunch kept = four_ctas;
     kept.kept = true;
-    EXPECT_NEAR(ring_late(hw, p, work, four_ctas, 8192).draining, 4 * 1333.5, 1);
+    EXPECT_NEAR(ring_late(hw, p, work, four_ctas, 8192).draining, 4 * 1303.1, 1);
     EXPECT_EQ(ring_late(hw, p, work, kept, 8192).draining, 0);
     EXPECT_EQ(ring_late(hw, p, work, kept, 8192).waiting, 0);
     EXPECT_GT(ring_flow(hw, p, work, bytes, four_ctas).time.seconds,
@@ -114,21 +115,42 @@ TEST(FuseRing, WeightsThatAreNotKeptStandBehindStores) {
 }
 
 // 64 rows of 4 clusters of 2 CTAs, two on each of 4 SMs: 16 rows each of 16384 elements in 2 chunks. Walks:
-// 16384 * 32 / 128 / 0.8135 + 4 * 85.14 = 5375.6 cycles; a meeting 531.6, with shuffles for messages, and 14.18 * 0.9237
-// instructions of 32 warps, 104.8. Two by turns: the second finds the first with so much of its walks to go as they
-// are of a row, and as they come in bursts 1.003 times that. DRAM: 8192.
+// 16384 * 32 / 128 / 0.7635 + 4 * 74.29 = 5661.9 cycles; a meeting 856.9, with shuffles for messages, and 14.96 * 0.8684
+// instructions of 32 warps, 103.9. Two by turns: the second finds the first with so much of its walks to go as they
+// are of a row, and as they come in bursts 0.9895 times that. DRAM: 8192.
 TEST(FuseRing, OneCtaComputesWhileAnotherMeets) {
     const Program p = rows_of(64, 32768);
     const FusedBytes bytes = {64 * 32768 * 2, 64 * 32768 * 2};
     const RingLaunch two = {
         .lanes = 512, .cluster = 2, .slots = 4, .chunks = 2, .chunk_bytes = 16384, .clusters = 4, .ctas = 2};
-    const double walks = 5375.6, meeting = 531.57 + 104.8;
+    const double walks = 5661.9, meeting = 856.90 + 103.9;
     EXPECT_NEAR(ring_walks_cycles(simple(), p, two_walks(32), two), walks, 1);
     EXPECT_NEAR(ring_meeting_cycles(simple(), two_walks(32), two), meeting, 1);
     const FuseFlow f = ring_flow(simple(), p, two_walks(32), bytes, two);
-    const double rows = meeting + walks * (1 + 1.003 * walks / (walks + meeting));
-    const double bent = std::pow(1 + std::pow(rows / 8192, 5.04), 1 / 5.04);
+    const double rows = meeting + walks * (1 + 0.9895 * walks / (walks + meeting));
+    const double longer = rows / 8192, together = std::pow(1 + std::pow(longer, 4.534), 1 / 4.534);
+    // A slot comes back a row and a quarter of its walks before it is wanted, less a load's 1000.
+    const double between = (rows + (rows - meeting) / 4 - 1000) / rows;
+    const double bent = longer + (together - longer) / between;
     EXPECT_NEAR(f.time.seconds * 1e6, 131.072 * bent + 1 + (meeting + rows) / 2e3, 0.5);
+}
+
+// 16 instructions an element: a row computes for 5959.1 + 750.9 cycles of DRAM's 8192, and what both lose to one another
+// is the less the more rows of slots there are: with four rows of them a slot comes back three rows and three of eight
+// chunks before it is wanted.
+TEST(FuseRing, MoreRowsBetweenLoseLess) {
+    const Program p = rows_of(64, 32768);
+    const FusedBytes bytes = {64 * 32768 * 2, 64 * 32768 * 2};
+    const auto lost = [&](double slots) {
+        RingLaunch l = four_ctas;
+        l.slots = slots;
+        const double ends = 1 + (750.9 + 6710) / 2e3;
+        return ring_flow(simple(), p, two_walks(16), bytes, l).time.seconds * 1e6 - 131.072 - ends;
+    };
+    const double two = (6710 + 3 / 8.0 * 5959.1 - 1000) / 6710,
+                 four = (3 * 6710 + 3 / 8.0 * 5959.1 - 1000) / 6710;
+    EXPECT_NEAR(lost(8) / lost(16), four / two, 0.02);
+    EXPECT_GT(lost(16), 1);
 }
 
 // The CTAs above, each for one row: no walk over rows costs DRAM's rate, but 0.98 of a copy is what such
@@ -150,13 +172,13 @@ TEST(FuseRing, CtasOfOneRowStartWhileOthersCompute) {
                             .one_row = true};
     const FuseFlow f = ring_flow(hw, p, two_walks(32), bytes, one);
     EXPECT_NEAR(f.time.dram * 1e6, 131.072 / 0.98, 1e-3);
-    const double walks = 5375.6, meeting = 531.57 + 104.8, waiting = meeting + 3048;
-    const double row = waiting + walks * (1 + 1.003 * walks / (walks + waiting)), full = row / (8192 / 0.98);
-    const double dram = 131.072 / 0.98 * std::pow(1 + std::pow(full, 5.04), 1 / 5.04);
+    const double walks = 5661.9, meeting = 856.90 + 103.9, waiting = meeting + 3048;
+    const double row = waiting + walks * (1 + 0.9895 * walks / (walks + waiting)), full = row / (8192 / 0.98);
+    const double dram = 131.072 / 0.98 * std::pow(1 + std::pow(full, 4.534), 1 / 4.534);
     EXPECT_NEAR(f.time.seconds * 1e6, dram + 1 + (meeting + row) / 2e3, 0.5);
 }
 
-// Through device memory: shuffles, a barrier and 42.47 L2 latencies more than within a CTA.
+// Through device memory: shuffles, a barrier and 41.09 L2 latencies more than within a CTA.
 TEST(FuseRing, MeetingInDeviceMemoryTakesL2Latencies) {
     FuseHardware hw = simple();
     hw.l2_latency = 250;
@@ -164,40 +186,40 @@ TEST(FuseRing, MeetingInDeviceMemoryTakesL2Latencies) {
     far.cluster = 32;
     far.far = true;
     EXPECT_NEAR(ring_meeting_cycles(hw, two_walks(1), far) - ring_meeting_cycles(hw, two_walks(1), four_ctas),
-                70.29 + 320.7 + 42.47 * 250, 1e-6);
+                158 + 382.9 + 41.09 * 250, 1e-6);
 }
 
-// 64 instructions an element: 32768 * 64 / 128 / 0.8135 = 20140.1 cycles a row, twice DRAM's 8192.
+// 64 instructions an element: 32768 * 64 / 128 / 0.7635 = 21459.1 cycles a row, twice DRAM's 8192.
 TEST(FuseRing, InstructionsBindWhereTheyTakeLonger) {
     const Program p = rows_of(64, 32768);
     const FusedBytes bytes = {64 * 32768 * 2, 64 * 32768 * 2};
     const FuseFlow f = ring_flow(simple(), p, two_walks(64), bytes, four_ctas);
-    EXPECT_NEAR(ring_walks_cycles(simple(), p, two_walks(64), four_ctas), 20140.1 + 8 * 85.14, 1);
-    EXPECT_GT(f.time.seconds * 1e6, 16 * 20.140);
+    EXPECT_NEAR(ring_walks_cycles(simple(), p, two_walks(64), four_ctas), 21459.1 + 8 * 74.29, 1);
+    EXPECT_GT(f.time.seconds * 1e6, 16 * 21.459);
     EXPECT_EQ(f.time.bound, Bound::issue);
 }
 
 // Threads that reduce apart: neither their meeting nor their walk stands between a row and the next one, while the
 // ring has two rows of slots. With 6 slots for rows of 4 chunks the last chunk of a row is asked for when half of the
 // one before is stored: half of that, a load, a chunk and a meeting of 4 warps lie between two rows. Each element of a
-// reducing thread takes 7.689 cycles.
+// reducing thread takes 3.988 cycles.
 TEST(FuseRing, WhoReducesApartHidesTheMeeting) {
     FuseHardware hw = simple();
     const Program p = rows_of(64, 32768);
     const FusedBytes bytes = {64 * 32768 * 2, 64 * 32768 * 2};
     RingLaunch apart = four_ctas;
     apart.reducing = 128;
-    const double meeting = 461.28 + 14.18 * 0.9237 + 924.6, chunk = 8192 / 128 * 7.689 + 85.14;
+    const double meeting = 698.90 + 14.96 * 0.8684 + 1019, chunk = 8192 / 128 * 3.988 + 74.29;
     EXPECT_NEAR(ring_apart_cycles(hw, p, two_walks(16), apart, 5000, 1000), 4 * chunk + meeting, 1);
     RingLaunch short_of_slots = apart;
     short_of_slots.slots = 6;
     EXPECT_NEAR(ring_apart_cycles(hw, p, two_walks(16), short_of_slots, 5000, 1000),
                 2500 + 1000 + chunk + meeting, 1);
     // Instructions of 4096 / 0.9689 cycles, and nothing beside them but the chunks.
-    const double row = 4096 / 0.9689 + 8 * 85.14, full = row / 8192;
+    const double row = 4096 / 0.9689 + 8 * 74.29, full = row / 8192;
     const double ends = (ring_meeting_cycles(hw, two_walks(16), apart) + row) / 2e3;
     EXPECT_NEAR(ring_flow(hw, p, two_walks(16), bytes, apart).time.seconds * 1e6,
-                131.072 * std::pow(1 + std::pow(full, 5.04), 1 / 5.04) + 1 + ends, 0.05);
+                131.072 * std::pow(1 + std::pow(full, 4.534), 1 / 4.534) + 1 + ends, 0.05);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "rooftile/machine/registry.hpp"
@@ -26,9 +27,9 @@ struct Row {
     std::string problem() const { return group + " " + rows + "x" + columns + " " + type; }
 };
 
-// What the model's numbers are fitted to: up to 30 plans of a problem, with rows that shared memory holds between their
-// walks among them. And, with less weight, of an older sweep of everything that a search kept what is still the same
-// kernel.
+// What the model's numbers are fitted to: up to 36 plans of a problem, CTAs of one warp among them. And, with less weight,
+// of two older runs what is still the same kernel.
+constexpr const char* warps = "2026-11-23-h200-memory-warps.csv";
 constexpr const char* held = "2026-11-22-h200-memory-held.csv";
 constexpr const char* sweep = "2026-11-22-h200-memory-sweep.csv";
 // Older runs of up to 24 and 8 plans, to which nothing is fitted.
@@ -36,10 +37,13 @@ constexpr const char* wide = "2026-11-22-h200-rings.csv";
 constexpr const char* later = "2026-11-22-h200-memory-refit.csv";
 constexpr const char* before = "2026-11-22-h200-memory-planned.csv";
 
-/// Of a kernel that was another then: softmax took its powers by two instructions, layernorm its normal values by
-/// two, and dropout its bits in ten rounds; all met and addressed otherwise, which only these three feel. Of the longest
-/// rows L2 alone held what is read again.
+/// Of a kernel that was another then: rows in registers went past L1, and asked whether they exist.
+/// Before `held` softmax took its powers by two instructions, layernorm its normal values by two, and dropout its bits in
+/// ten rounds; all met and addressed otherwise, which only these three feel. Of the longest rows L2 alone held what is
+/// read again.
 bool another_kernel(const Row& row, const std::string& run) {
+    if (run == warps) return false;
+    if (row.request.home == FuseHome::registers) return true;
     return run != held
            && (row.group == "softmax" || row.group == "layernorm" || row.group == "layernorm_chain"
                || row.columns == "1048576");
@@ -108,7 +112,7 @@ struct Choice {
 };
 
 /// Of each problem the first plan of the search that was recorded.
-std::map<std::string, Choice> choices(const Machine& machine, const std::string& run = held) {
+std::map<std::string, Choice> choices(const Machine& machine, const std::string& run = warps) {
     std::map<std::string, Choice> out;
     std::vector<std::string> unknown;
     const FuseHardware hw = fuse_hardware(machine, unknown);
@@ -160,18 +164,22 @@ Figures figures(const std::map<std::string, Choice>& choices) {
 
 TEST(RecordedFuse, PredictionsAreAsGoodAsStated) {
     const Machine h200 = machine_by_id("h200-sxm");
-    const Figures e = figures(choices(h200, held));
+    const Figures e = figures(choices(h200, warps));
     EXPECT_EQ(e.problems, 44);
-    EXPECT_GE(e.plans, 756);  // of all: what the search gives up must not be what this counts on
+    EXPECT_GE(e.plans, 970);  // of all: what the search gives up must not be what this counts on
     EXPECT_LE(e.mean, 0.0215);
     EXPECT_LE(e.worst, 0.085);
-    EXPECT_LE(e.all, 0.058);
-    const Figures f = figures(choices(h200, sweep));
-    EXPECT_EQ(f.problems, 22);
-    EXPECT_GE(f.plans, 621);
-    EXPECT_LE(f.mean, 0.025);
-    EXPECT_LE(f.worst, 0.06);
-    EXPECT_LE(f.all, 0.115);
+    EXPECT_LE(e.all, 0.053);
+    const Figures f = figures(choices(h200, held));
+    EXPECT_GE(f.plans, 620);
+    EXPECT_LE(f.mean, 0.027);
+    EXPECT_LE(f.worst, 0.09);
+    EXPECT_LE(f.all, 0.059);
+    const Figures g = figures(choices(h200, sweep));
+    EXPECT_GE(g.plans, 510);
+    EXPECT_LE(g.mean, 0.021);
+    EXPECT_LE(g.worst, 0.06);
+    EXPECT_LE(g.all, 0.112);
 }
 
 // The launches of other runs whose kernels are still the same.
@@ -189,15 +197,16 @@ TEST(RecordedFuse, PredictionsHoldForRunsThatNothingWasFittedTo) {
 }
 
 TEST(RecordedFuse, ChoicesAreAsGoodAsStated) {
-    for (const char* run : {held, sweep}) {
+    for (const auto& [run, mean, most] :
+         {std::tuple{warps, 0.0048, 0.0275}, {held, 0.0055, 0.04}, {sweep, 0.005, 0.04}}) {
         const auto found = choices(machine_by_id("h200-sxm"), run);
-        EXPECT_LE(figures(found).behind, 0.0075) << run;
-        for (const auto& [name, c] : found) EXPECT_LE(c.behind(), 0.04) << run << ": " << name;
+        EXPECT_LE(figures(found).behind, mean) << run;
+        for (const auto& [name, c] : found) EXPECT_LE(c.behind(), most) << run << ": " << name;
     }
 }
 
 // Each number that the model was given for these kernels carries weight: without it the predictions are
-// worse, of all plans or of those that come first. Not among them: rate.mufu. Twice the rate makes the mean
+// worse, of all plans or of those that come first, or the choices are. Not among them: rate.mufu. Twice the rate makes the mean
 // errors smaller, not larger (but one choice worse), so what softmax asks of that unit is modelled too high. Nor
 // dsmem.latency, which threads that reduce apart hide.
 TEST(RecordedFuse, EveryTermCarriesWeight) {
@@ -209,9 +218,9 @@ TEST(RecordedFuse, EveryTermCarriesWeight) {
         Machine changed = h200;
         set_number(changed, change);
         const Figures f = figures(choices(changed));
-        EXPECT_GT(std::max(f.all / whole.all, f.mean / whole.mean), 1.005)
-            << change << ": " << f.all << " and " << f.mean << " against " << whole.all << " and "
-            << whole.mean;
+        EXPECT_GT(std::max({f.all / whole.all, f.mean / whole.mean, f.behind / whole.behind}), 1.005)
+            << change << ": " << f.all << ", " << f.mean << " and " << f.behind << " against " << whole.all
+            << ", " << whole.mean << " and " << whole.behind;
     }
 }
 
