@@ -109,8 +109,8 @@ FuseHardware fuse_hardware(const Machine& m, std::vector<std::string>& unknown) 
 }
 
 double cluster_start_cycles(const FuseHardware& hw, double size) {
-    constexpr double growth =
-        0.6144;  // a doubling: the places of a whole cluster are free later than one CTA's
+    // A doubling: the places of a whole cluster are free later than one CTA's.
+    constexpr double growth = 0.6144;
     return most_known(hw.cluster_start, 0) * (1 + growth * (std::log2(size) - 1));
 }
 
@@ -123,8 +123,8 @@ double cluster_sms(const Machine& machine, int size, double ctas_per_sm) {
         const auto sms = machine.count("cluster.sms_" + std::to_string(known));
         if (!sms) continue;
         if (!(ctas_per_sm > 1) || std::isnan(all)) return *sms;
-        constexpr double pair =
-            2;  // SMs of a TPC: a GPC that is no whole number of clusters is by so many too large
+        // SMs of a TPC: a GPC that is no whole number of clusters is by so many too large.
+        constexpr double pair = 2;
         return all - (all - *sms) / pair * std::fmod(pair * ctas_per_sm, size) / ctas_per_sm;
     }
     return all;

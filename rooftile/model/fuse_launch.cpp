@@ -36,8 +36,9 @@ OpCost accumulate_cost(const Program& p, int reduce, bool held) {
     return {};
 }
 // Fitted to bench/results/history/2026-11-23-h200-memory-warps.csv and, with less weight, to those launches of
-// 2026-11-22-h200-memory-held.csv and -memory-sweep.csv whose kernels are still the same, as all that follows. A meeting: what stands around its shuffles,
-// and each level of them within a warp. A barrier with the warps' words behind it costs no more than that.
+// 2026-11-22-h200-memory-held.csv and -memory-sweep.csv whose kernels are still the same, as all that follows.
+// A meeting: what stands around its shuffles, and each level of them within a warp. A barrier with the warps' words
+// behind it costs no more than that.
 constexpr double meeting_cycles = 711.1, shuffle_cycles = 0.5213;
 // Where limits meet, time bends: t^n is the sum of their t_i^n. The CTAs of a cluster start and end together,
 // and store together what they store.
