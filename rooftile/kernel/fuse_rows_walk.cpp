@@ -70,7 +70,8 @@ std::string_view RowsText::load_function(const Access& access) const {
     if (at_once() && !access.full()) return rows_gathered(p_, c_) > 1 ? "load_again" : "load";
     if (at_once()) return storing_ ? "load_streamed" : "load_cached";
     if (!access.full()) return weights_first() ? "load_cached_in_order" : "load_again";
-    // Rows that are written as well go through L1 as copies do; of rows that are only read, long walks (docs/facts.md 47, 82).
+    // Rows that are written as well go through L1 as copies do; of rows that are only read, long walks
+    // (docs/facts.md 47, 82).
     const bool cached = held() ? stores_elements() : long_walk();
     if (in_order() || weights_first()) return cached ? "load_cached_in_order" : "load_in_order";
     return cached ? "load_cached" : "load";

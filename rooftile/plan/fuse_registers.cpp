@@ -64,6 +64,11 @@ double staged_registers(const Demand& d, const FuseConfig& c) {
     return need + (d.full + d.shared) * std::min(2, c.items);
 }
 
+/// A warp of each partition; where their number is unknown, as if `threads` were spread over them evenly.
+double lanes_of_round(const FuseHardware& hw, double threads) {
+    return std::isnan(hw.issue_lanes) ? threads : hw.issue_lanes;
+}
+
 }  // namespace
 
 double registers_likely(const Program& p, const ProgramWork& work, const FuseConfig& c, double bound) {
@@ -83,15 +88,15 @@ bool holds_early_weights(const Program& p, const ProgramWork& work, const FuseCo
 }
 
 double even_threads(const FuseHardware& hw, double threads) {
-    if (std::isnan(hw.issue_lanes)) return threads;
-    return whole_up(threads / hw.issue_lanes) * hw.issue_lanes;
+    const double round = lanes_of_round(hw, threads);
+    return whole_up(threads / round) * round;
 }
 
 double resident_ctas(const FuseHardware& hw, const FuseConfig& c, double registers, double shared_bytes) {
     double ctas = least_known(hw.ctas_per_sm, whole(hw.threads_per_sm / c.threads));
     // As many warps of each partition; a CTA's may lie anywhere.
-    const double lanes = std::isnan(hw.issue_lanes) ? c.threads : hw.issue_lanes;
-    ctas = least_known(ctas, whole(whole(hw.registers_per_sm / (registers * lanes)) * lanes / c.threads));
+    const double round = lanes_of_round(hw, c.threads);
+    ctas = least_known(ctas, whole(whole(hw.registers_per_sm / (registers * round)) * round / c.threads));
     if (shared_bytes > 0)
         ctas = least_known(ctas, whole(hw.shared_per_sm / (shared_bytes + hw.shared_reserved)));
     return ctas;

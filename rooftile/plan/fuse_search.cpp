@@ -137,8 +137,7 @@ class Search {
             return c.config.cluster > portable_cluster && c.config.home != FuseHome::shared;
         };
         if (std::all_of(out_.kept.begin(), out_.kept.end(), large)) return;
-        for (std::int64_t n = std::int64_t(std::erase_if(out_.kept, large)); n > 0; --n)
-            reject(Reason::cluster);
+        out_.rejected.reasons[size_t(Reason::cluster)] += std::int64_t(std::erase_if(out_.kept, large));
     }
 
     FuseSearchContext context() const { return {machine_, hw_, p_, request_, work_, bytes_, width_}; }
