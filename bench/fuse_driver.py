@@ -147,9 +147,14 @@ class Copies:
     def __init__(self, driver, folder, roofs):
         path = os.path.join(folder, roofs["cubin"])
         self.driver = driver
-        self.forms = {kind: {f"{kind} of {form['accesses']}{', through L1' if form['cached'] else ''}":
-                             (driver.function(path, form["kernel"]), form["accesses"]) for form in roofs[kind]}
+        self.forms = {kind: {self._name(kind, form): (driver.function(path, form["kernel"]), form["accesses"])
+                             for form in roofs[kind]}
                       for kind in ("copy", "read")}
+
+    @staticmethod
+    def _name(kind, form):
+        through, last = ", through L1" * form["cached"], ", reads go last" * form["last"]
+        return f"{kind} of {form['accesses']}{through}{last}"
 
     def _launch(self, form, count, values):
         function, accesses = form

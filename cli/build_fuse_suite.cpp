@@ -129,11 +129,11 @@ class SuiteBuild {
         write("stream.cubin", compiled.compiled.cubin);
         Json out = {{"cubin", "stream.cubin"}, {"copy", Json::array()}, {"read", Json::array()}};
         std::size_t next = 0;
-        for (const PieceForm& form : piece_forms())
-            for (const char* kind : {"copy", "read"})
-                out[kind].push_back({{"kernel", compiled.compiled.lowered_names[next++]},
-                                     {"accesses", form.accesses},
-                                     {"cached", form.cached}});
+        for (const PieceKernel& k : piece_kernels())
+            out[k.copies ? "copy" : "read"].push_back({{"kernel", compiled.compiled.lowered_names[next++]},
+                                                       {"accesses", k.accesses},
+                                                       {"cached", k.cached},
+                                                       {"last", k.last}});
         return out;
     }
 

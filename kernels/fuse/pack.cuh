@@ -82,7 +82,8 @@ __device__ inline void hold(Pack<T, width>& pack) {
 
 /// Reads vector number `vector` + `further` of a tensor, in accesses of 16 bytes where the vector has as many. What is
 /// constant stands in `further`: then several loads share one address and have their distances in the instruction.
-template <ptx::LoadPath path, class T, int width>
+/// `policy`: how long L2 keeps the lines.
+template <ptx::LoadPath path, CachePolicy policy, class T, int width>
 __device__ inline void load_by(Pack<T, width>& to, const T* tensor, long long vector, unsigned further) {
     const T* from = tensor + vector * width + further * width;
     constexpr int bytes = width * static_cast<int>(sizeof(T));
@@ -94,30 +95,30 @@ __device__ inline void load_by(Pack<T, width>& to, const T* tensor, long long ve
         using Words = ptx::Words<access>;
 #pragma unroll
         for (int i = 0; i < bytes / access; ++i)
-            ptx::load_global<path>(reinterpret_cast<Words*>(&to)[i],
-                                   reinterpret_cast<const Words*>(from) + i);
+            ptx::load_global<path, policy>(reinterpret_cast<Words*>(&to)[i],
+                                           reinterpret_cast<const Words*>(from) + i);
     }
 }
 
 /// What passes through once, past L1: faster where most of the traffic is reading (docs/facts.md 47).
-template <class T, int width>
+template <CachePolicy policy = CachePolicy::normal, class T, int width>
 __device__ inline void load(Pack<T, width>& to, const T* tensor, long long vector, unsigned further = 0) {
-    load_by<ptx::LoadPath::past_l1>(to, tensor, vector, further);
+    load_by<ptx::LoadPath::past_l1, policy>(to, tensor, vector, further);
 }
 
 /// The same in the order of the text: what is written first is asked for first. Vectors of fewer than 4 bytes have no
 /// order.
-template <class T, int width>
+template <CachePolicy policy = CachePolicy::normal, class T, int width>
 __device__ inline void load_in_order(Pack<T, width>& to, const T* tensor, long long vector,
                                      unsigned further = 0) {
-    load_by<ptx::LoadPath::in_order>(to, tensor, vector, further);
+    load_by<ptx::LoadPath::in_order, policy>(to, tensor, vector, further);
 }
 
 /// The same through L1: faster where as much is written, and in long walks.
-template <class T, int width>
+template <CachePolicy policy = CachePolicy::normal, class T, int width>
 __device__ inline void load_cached(Pack<T, width>& to, const T* tensor, long long vector,
                                    unsigned further = 0) {
-    load_by<ptx::LoadPath::l1>(to, tensor, vector, further);
+    load_by<ptx::LoadPath::l1, policy>(to, tensor, vector, further);
 }
 
 /// Reads what other rows read too: through L1.
@@ -130,10 +131,10 @@ __device__ inline void load_again(Pack<T, width>& to, const T* tensor, long long
 /// The same in the order of the text, among such loads. So no pass begins before all that a thread holds is on its way:
 /// left to itself the compiler moves loads behind a meeting, to save registers, and every row waits for them. Vectors
 /// of fewer than 4 bytes have no order.
-template <class T, int width>
+template <CachePolicy policy = CachePolicy::normal, class T, int width>
 __device__ inline void load_cached_in_order(Pack<T, width>& to, const T* tensor, long long vector,
                                             unsigned further = 0) {
-    load_by<ptx::LoadPath::l1_in_order>(to, tensor, vector, further);
+    load_by<ptx::LoadPath::l1_in_order, policy>(to, tensor, vector, further);
 }
 
 template <class T, int width>

@@ -10,11 +10,12 @@
 namespace rooftile::fuse {
 
 /// `count` vectors of a tensor, which are all that the CTA takes of it; of thread 0, after expect().
-template <class T, int width>
+template <CachePolicy policy = CachePolicy::normal, class T, int width>
 __device__ inline void fetch(Pack<T, width>* to, const T* tensor, long long vector, unsigned count,
                              unsigned barrier) {
     constexpr unsigned bytes = width * sizeof(T);
-    if (count > 0) ptx::bulk_load(ptx::shared_address(to), tensor + vector * width, count * bytes, barrier);
+    if (count > 0)
+        ptx::bulk_load<policy>(ptx::shared_address(to), tensor + vector * width, count * bytes, barrier);
 }
 
 /// Brings to L2 one of `shares` of `count` vectors, number `share`; vectors are whole units of 16 bytes.

@@ -59,8 +59,8 @@ class Team {
     __device__ static Index all_rows() {
         return Index(gridDim.x / cluster) * rows;
     }
-    /// Each CTA of a cluster takes `part` vectors that lie together: the first of this one's, and how many of
-    /// a row's `vectors` they are.
+    /// Each CTA of a cluster takes `part` vectors that lie together, of all of a row or of what the cluster takes at
+    /// once: the first of this one's, and how many of a row's `vectors` they are.
     __device__ unsigned part_begin(unsigned part) const {
         if constexpr (cluster == 1) return 0;
         return rank() * part;

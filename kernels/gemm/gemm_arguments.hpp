@@ -1,7 +1,7 @@
 // Run-time arguments of every GEMM kernel, laid out alike on host and device.
 #pragma once
 
-#include "kernels/types.hpp"
+#include "kernels/ptx/cache_policy.hpp"
 
 namespace rooftile {
 
@@ -9,14 +9,6 @@ namespace rooftile {
 struct alignas(64) TensorMap {
     unsigned long long opaque[16];
 };
-
-/// The word of a policy for all of an access, as `createpolicy.fractional` with fraction 1.0 makes it; PTX
-/// ISA "createpolicy". The device tests ask the GPU for it.
-constexpr unsigned long long cache_policy_word(CachePolicy policy) {
-    return policy == CachePolicy::evict_first  ? 0x12f0000000000000ull
-           : policy == CachePolicy::evict_last ? 0x14f0000000000000ull
-                                               : 0x16f0000000000000ull;
-}
 
 /// Sizes in elements; C is row-major with `ldc` elements from row to row.
 struct GemmArguments {

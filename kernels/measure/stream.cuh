@@ -7,8 +7,9 @@
 namespace rooftile {
 
 /// Every 16 bytes of `from` once to `to`, `count` of them. A thread loads all of its `accesses`, a CTA's width
-/// apart, before it stores the first. `cached`: through L1 like any other load.
-template <int accesses, bool cached>
+/// apart, before it stores the first. `cached`: through L1 like any other load. `last`: L2 gives up what was read after
+/// what was written (docs/facts.md 87).
+template <int accesses, bool cached, bool last>
 __global__ void __launch_bounds__(1024) copy_pieces(uint4* to, const uint4* from, long long count) {
     const long long begin = static_cast<long long>(blockIdx.x) * blockDim.x * accesses + threadIdx.x;
     ptx::Words<16> words[accesses];
@@ -16,7 +17,8 @@ __global__ void __launch_bounds__(1024) copy_pieces(uint4* to, const uint4* from
     for (int j = 0; j < accesses; ++j) {
         const long long i = begin + static_cast<long long>(j) * blockDim.x;
         if (i < count)
-            ptx::load_global<cached ? ptx::LoadPath::l1 : ptx::LoadPath::past_l1>(words[j], from + i);
+            ptx::load_global<cached ? ptx::LoadPath::l1 : ptx::LoadPath::past_l1,
+                             last ? CachePolicy::evict_last : CachePolicy::normal>(words[j], from + i);
     }
 #pragma unroll
     for (int j = 0; j < accesses; ++j) {

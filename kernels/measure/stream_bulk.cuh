@@ -11,8 +11,8 @@ namespace rooftile {
 inline constexpr int stream_stages_most = 16;
 
 /// Pieces of `piece` bytes, the last one what is left, go around the CTAs of the grid; each CTA has `stages` of them
-/// in dynamic shared memory. `stored`: each also goes out again, to `to`.
-template <bool stored>
+/// in dynamic shared memory. `stored`: each also goes out again, to `to`. `last`: as of copy_pieces.
+template <bool stored, bool last>
 __device__ inline void walk_ring(char* to, const char* from, long long bytes, int piece, int stages) {
     extern __shared__ __align__(128) char ring[];
     __shared__ unsigned long long full[stream_stages_most];
@@ -33,7 +33,8 @@ __device__ inline void walk_ring(char* to, const char* from, long long bytes, in
         if (turn >= turns) return;
         const int stage = static_cast<int>(turn % stages);
         ptx::mbarrier_arrive_expect(barriers + 8 * stage, size_of(turn));
-        ptx::bulk_load(shared + stage * piece, from + offset_of(turn), size_of(turn), barriers + 8 * stage);
+        ptx::bulk_load<last ? CachePolicy::evict_last : CachePolicy::normal>(
+            shared + stage * piece, from + offset_of(turn), size_of(turn), barriers + 8 * stage);
     };
     for (int s = 0; s < stages; ++s) load(s);
     for (long long turn = 0; turn < turns; ++turn) {
@@ -54,14 +55,15 @@ __device__ inline void walk_ring(char* to, const char* from, long long bytes, in
 }
 
 /// Every byte of `from`, a multiple of 16 of them, once to `to`.
+template <bool last>
 __global__ void __launch_bounds__(32)
     copy_bulk(char* to, const char* from, long long bytes, int piece, int stages) {
-    walk_ring<true>(to, from, bytes, piece, stages);
+    walk_ring<true, last>(to, from, bytes, piece, stages);
 }
 
 /// Every byte of `from` once, to shared memory.
 __global__ void __launch_bounds__(32) read_bulk(const char* from, long long bytes, int piece, int stages) {
-    walk_ring<false>(nullptr, from, bytes, piece, stages);
+    walk_ring<false, false>(nullptr, from, bytes, piece, stages);
 }
 
 }  // namespace rooftile

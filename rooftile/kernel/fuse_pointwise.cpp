@@ -155,7 +155,7 @@ class PointwiseText {
                 line(1, "{}({}_pack[i], t.{}, {});",
                      !access.full() ? "load_again"
                      : whole()      ? "load"
-                                    : "load_cached",
+                                    : fmt::format("load_cached{}", w_.read_policy()),
                      w_.values.base(i), w_.values.input(i), vector_of(access));
             else
                 line(1, "{}[i] = widened(t.{}[{}]);", w_.values.name(i), w_.values.input(i),

@@ -71,7 +71,7 @@ class RowsText {
     std::string start_of(const Access& access, const std::string& row) const;
     std::string place(const std::string& start, bool clamped) const;
     bool clamped() const { return ring() && storing_ && !whole(); }
-    std::string_view load_function(const Access& access) const;
+    std::string load_function(const Access& access) const;
     void load_vector(int depth, int load);
     void load_row();
     void load_held(bool full);
@@ -112,6 +112,7 @@ class RowsText {
     };
     bool few_elements() const;
     bool plain(int reduce) const;
+    /// What each thread adds up, before it meets the others.
     void reduce_once(const std::vector<Joint>& joints, const std::set<int>& known, const Term& term_of,
                      const Way& way);
     void reach(int depth, const Joint& joint, const std::string& walker);
@@ -122,9 +123,11 @@ class RowsText {
     void stage();
     std::string staged_place() const;
     void open_ring();
+    bool deals() const;
     void fetch_kept();
     std::vector<int> to_l2() const;
     bool by_bulk(int load) const { return vectors_by_bulk(w_.value(load), c_.width); }
+    std::vector<int> late_rows() const;
     void spread_late(int depth);
     void produce();
     void reduce_apart(std::set<int> known);
@@ -152,6 +155,7 @@ class RowsText {
     int walks_ = 0;           // over the row, in all
     int walked_ = 0;          // that are written
     bool storing_ = false;    // the walk that is written stores
+    bool seldom_ = false;     // it hardly ever runs: short text, a vector at a time
     std::set<int> ahead_;     // loads whose next chunk has its registers already
     Walker walker_;
     int nested_ = 0;  // blocks around the loop over rows

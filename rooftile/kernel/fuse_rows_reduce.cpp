@@ -118,13 +118,26 @@ bool RowsText::plain(int r) const {
 
 void RowsText::joint_reduction(const std::vector<Joint>& joints, const std::set<int>& known,
                                const Term& term_of) {
-    if (!plain(joints[0].reduce)) return reduce_once(joints, known, term_of, {"Running", true});
+    if (!plain(joints[0].reduce)) {
+        reduce_once(joints, known, term_of, {"Running", true});
+        return meet(joints);
+    }
     line(0, "const Slots begun = slots;");
-    reduce_once(joints, known, term_of, {"Plain", true});
-    line(0, "if ({}.cancelled()) {{", joints[0].name);
+    line(0, "Moments {};", joints[0].name);
+    line(0, "for (bool again = false;; again = true) {{");
     ++nested_;
+    line(0, "if (!again) {{");
+    ++nested_;
+    reduce_once(joints, known, term_of, {"Plain", false});
+    line(-1, "}} else {{  // hardly ever: around 0 they cancel");
+    seldom_ = true;
     line(0, "slots = begun;");
     reduce_once(joints, known, term_of, {"Running", false});
+    seldom_ = false;
+    --nested_;
+    line(0, "}}");
+    meet(joints);  // written once: the text of a meeting is long, and the compiler would have it twice
+    line(0, "if (again || !{}.cancelled()) break;", joints[0].name);
     --nested_;
     line(0, "}}");
 }
@@ -173,9 +186,8 @@ void RowsText::reduce_once(const std::vector<Joint>& joints, const std::set<int>
         if (joint.accumulator == "Powers") line(0, "Powers {} = {}.powers();", joint.name, walker(joint));
         else if (running(joint))
             line(0, "{}{} = {}.moments(share_of({}, {}, {}) * width);", way.declares ? "Moments " : "",
-                 joint.name, walker(joint), ring() ? "end - begin" : "vectors",
+                 joint.name, walker(joint), ring() ? "mine" : "vectors",
                  ring() ? walker_.lane : "team.lane()", walker_.step);
-    meet(joints);
 }
 
 /// The greatest of a turn's vectors, all of which are there.

@@ -5,6 +5,12 @@
 #include "rooftile/plan/fuse_staging.hpp"
 
 namespace rooftile {
+namespace {
+
+// Where the chunk at `from` lies among the vectors of a row that are this CTA's.
+constexpr const char* kept_place = "(from - begin) / (stride / chunk)";
+
+}  // namespace
 
 void RowsText::tensors_in_shared() {
     const StagedRows rows = staged_rows(p_, c_);
@@ -38,8 +44,8 @@ void RowsText::stage() {
     }
     w_.line(2, "expect(barrier, count * {});  // B of a vector of all tensors", rows.vector_bytes());
     for (const StagedRows::Tensor& tensor : rows.tensors)
-        w_.line(2, "fetch({}_staged, t.{}, from, count, barrier);", w_.values.base(tensor.load),
-                w_.values.input(tensor.load));
+        w_.line(2, "fetch{}({}_staged, t.{}, from, count, barrier);", w_.read_policy(),
+                w_.values.base(tensor.load), w_.values.input(tensor.load));
     w_.line(1, "}}");
     w_.line(1, "__syncthreads();");
     w_.line(1, "");
@@ -53,11 +59,23 @@ std::string RowsText::staged_place() const {
     return rows + (c_.cluster > 1 ? "threadIdx.x" : "first") + " + i * step";
 }
 
+/// Whether the CTAs of a row take its chunks in turn, so that all they ask for at once lies together: DRAM serves that
+/// sooner than a place in each CTA's own part (docs/facts.md 86). Rows that are no whole chunks of all are parted evenly.
+bool RowsText::deals() const { return ring() && c_.cluster > 1 && whole(); }
+
 /// The ring, who fills it, and where this CTA's part of a row lies.
 void RowsText::open_ring() {
     w_.line(1, "constexpr unsigned chunk = step * items;  // vectors of a tensor in a slot");
     w_.line(1, "constexpr unsigned part = {};  // vectors of a row that a CTA works on", ring_part(p_, c_));
-    w_.line(1, "const unsigned begin = team.part_begin(part), end = begin + team.part_size(part, vectors);");
+    if (deals()) {
+        w_.line(1, "constexpr unsigned stride = chunk * {};  // the CTAs of a row take its chunks in turn",
+                c_.cluster);
+        w_.line(1, "const unsigned mine = part, begin = team.part_begin(chunk), end = vectors;");
+    } else {
+        w_.line(1, "constexpr unsigned stride = chunk;  // from chunk to chunk");
+        w_.line(1, "const unsigned mine = team.part_size(part, vectors);");
+        w_.line(1, "const unsigned begin = team.part_begin(part), end = begin + mine;");
+    }
     tensors_in_shared();
     w_.line(1, "using Slots = Ring<{}, step / 32>;", c_.stages);
     w_.line(1, "__shared__ Slots::Barriers barriers;");
@@ -93,14 +111,14 @@ void RowsText::produce() {
     w_.line(2, "if (threadIdx.x % 32 > 0) return;");
     w_.line(2, "for (long long row = blockIdx.x / {0}; row < size.rows; row += gridDim.x / {0}){1}",
             c_.cluster, rows.kept.empty() && to_l2().empty() ? "" : " {");
-    w_.line(3, "for (unsigned from = begin; from < end; from += chunk, slots.next()) {{");
+    w_.line(3, "for (unsigned from = begin; from < end; from += stride, slots.next()) {{");
     w_.line(4, "const unsigned count = min(end - from, chunk);");
     w_.line(4, "const unsigned barrier = slots.vacant();");
     w_.line(4, "ptx::mbarrier_arrive_expect(barrier, count * {});  // B of a vector of all tensors",
             rows.vector_bytes());
     for (const StagedRows::Tensor& tensor : rows.tensors)
-        w_.line(4, "fetch({}_staged + slots.slot() * chunk, t.{}, row * vectors + from, count, barrier);",
-                w_.values.base(tensor.load), w_.values.input(tensor.load));
+        w_.line(4, "fetch{}({}_staged + slots.slot() * chunk, t.{}, row * vectors + from, count, barrier);",
+                w_.read_policy(), w_.values.base(tensor.load), w_.values.input(tensor.load));
     w_.line(3, "}}");
     fetch_kept();
     w_.line(2, "return;");
@@ -120,15 +138,22 @@ std::vector<int> RowsText::to_l2() const {
     return out;
 }
 
+/// Of a ring: rows that only the last walk reads, and that L2 is asked for before it.
+std::vector<int> RowsText::late_rows() const {
+    std::vector<int> out;
+    if (!ring() || ring_chunks(p_, c_) == 1) return out;  // spread_late() leaves out each part's first chunk
+    for (int i : loads_)
+        if (late_[size_t(i)] && w_.value(i).access.full() && by_bulk(i)) out.push_back(i);
+    return out;
+}
+
 /// The first walk reads nothing from DRAM and stores nothing. Every other chunk of what only the last one
 /// reads is asked for meanwhile, else memory would rest where all SMs keep step. Threads that reduce apart ask so, too:
 /// by the producer, ahead of them, layernorm + residual + dropout + gelu of 8192x16384 took 233 us for 223.
 void RowsText::spread_late(int depth) {
-    std::vector<int> mine;
-    for (int i : loads_)
-        if (late_[size_t(i)] && w_.value(i).access.full() && by_bulk(i)) mine.push_back(i);
+    const std::vector<int> mine = late_rows();
     if (mine.empty()) return;
-    line(depth, "if (threadIdx.x == 0 && (from - begin) / chunk % 2 == 1) {{");
+    line(depth, "if (threadIdx.x == 0 && (from - begin) / stride % 2 == 1) {{");
     for (int i : mine)
         line(depth + 1, "bring_to_l2<width>(t.{}, start + from, min(end - from, chunk), 0, 1);",
              w_.values.input(i));
@@ -142,16 +167,18 @@ void RowsText::fetch_kept() {
     if (late.empty() && rows.kept.empty()) return;
     w_.line(3, "if (row >= gridDim.x / {}) continue;  // that all rows share", c_.cluster);
     for (int i : late)
-        w_.line(3, "bring_to_l2<width>(t.{}, begin, end - begin, blockIdx.x / {}, gridDim.x / {});",
-                w_.values.input(i), c_.cluster, c_.cluster);
+        w_.line(3, "bring_to_l2<width>(t.{}, 0, vectors, blockIdx.x, gridDim.x);", w_.values.input(i));
     std::int64_t vector_bytes = 0;
     for (const StagedRows::Tensor& tensor : rows.kept)
         vector_bytes += c_.width * bytes_of(w_.value(tensor.load).element);
-    if (!rows.kept.empty())
-        w_.line(3, "ptx::mbarrier_arrive_expect(kept_barrier, (end - begin) * {});", vector_bytes);
-    for (const StagedRows::Tensor& tensor : rows.kept)
-        w_.line(3, "fetch({}_kept, t.{}, begin, end - begin, kept_barrier);", w_.values.base(tensor.load),
-                w_.values.input(tensor.load));
+    if (!rows.kept.empty()) {
+        w_.line(3, "ptx::mbarrier_arrive_expect(kept_barrier, mine * {});", vector_bytes);
+        w_.line(3, "for (unsigned from = begin; from < end; from += stride) {{");
+        for (const StagedRows::Tensor& tensor : rows.kept)
+            w_.line(4, "fetch({}_kept + {}, t.{}, from, min(end - from, chunk), kept_barrier);",
+                    w_.values.base(tensor.load), kept_place, w_.values.input(tensor.load));
+        w_.line(3, "}}");
+    }
     w_.line(2, "}}");
 }
 
@@ -217,7 +244,8 @@ void RowsText::open_ahead() {
     w_.line(1, "");
 }
 
-/// Of each thread its vectors of the chunk at `first`; behind the row's end its last one.
+/// Of each thread its vectors of the chunk at `first`; behind the row's end its last one. L2 is told nothing of them:
+/// rows that it was asked for ahead are through with it here, and lose as those that go last (docs/facts.md 88).
 void RowsText::load_next(int depth, const std::vector<int>& loads, std::string_view into,
                          const std::string& row) {
     w_.unroll();
@@ -238,7 +266,7 @@ void RowsText::take_next(const std::vector<int>& loads) {
     line(1, "}}");
     line(1, "{{");
     // There is nothing to ask for behind the row's end: once more what lies in L2.
-    line(2, "const unsigned first = (from + chunk < end ? from + chunk : {}) + {};",
+    line(2, "const unsigned first = (from + stride < end ? from + stride : {}) + {};",
          c_.persistent ? "begin" : "from", walker_.lane);
     load_next(body() + 2, loads, "next", "row");
     line(1, "}}");
@@ -247,10 +275,10 @@ void RowsText::take_next(const std::vector<int>& loads) {
 /// Where the chunk behind this one begins, in this row or the next one of the CTA.
 void RowsText::place_ahead(const std::vector<int>& loads) {
     if (loads.empty()) return;
-    line(1, "const bool more = from + chunk < end;");
+    line(1, "const bool more = from + stride < end;");
     // A CTA of one row has nothing to ask for behind its end: once more what lies in L2.
-    line(1, "const unsigned first_ahead = (more ? from + chunk : {}) + {};", c_.persistent ? "begin" : "from",
-         walker_.lane);
+    line(1, "const unsigned first_ahead = (more ? from + stride : {}) + {};",
+         c_.persistent ? "begin" : "from", walker_.lane);
     if (c_.persistent && of_rows(loads)) line(1, "const {} row_ahead = more ? row : next_row;", w_.index);
 }
 
@@ -290,16 +318,16 @@ void RowsText::walk_ring(const std::vector<int>& loads, const WalkText& text) {
              c_.cluster);
         line(0, "ptx::keep(next_row);  // else it is made again for every chunk");
     }
-    line(0, "for (unsigned from = begin; from < end; from += chunk, {}.next()) {{", cursor);
+    line(0, "for (unsigned from = begin; from < end; from += stride, {}.next()) {{", cursor);
     line(1, "const unsigned first = from + {};", walker_.lane);
     for (int i : loads)
-        if (!kept(i) && !late_[size_t(i)]) declare_pack(body() + 1, i);
+        if (in_array(i) && !late_[size_t(i)]) declare_pack(body() + 1, i);
     if (!ahead_in_row.empty()) take_next(ahead_in_row);
     place_ahead(ahead);
     if (first && !last) spread_late(1);
     if (first) line(1, "{}.arrived();", cursor);
     if (last) line(1, "unsigned seen = 0;");
-    if (!from_slots.empty()) {
+    if (!from_slots.empty() && !seldom_) {
         vectors_head(1);
         for (int i : from_slots) {
             line(2, "{0}_pack[i] = waiting({0}_staged + {1}.slot() * chunk + {2});", w_.values.base(i),
@@ -311,10 +339,15 @@ void RowsText::walk_ring(const std::vector<int>& loads, const WalkText& text) {
     if (last) line(1, "slots.release(seen);");
     if (text.before) text.before(1);
     vectors_head(1);
-    for (int i : from_kept)
-        line(2, "const Pack<{}, width> {}_pack = waiting({}_kept + {});", w_.type_of_load(i),
-             w_.values.base(i), w_.values.base(i),
-             clamped() ? "(at - begin)" : fmt::format("(first - begin) + i * {}", walker_.step));
+    const std::string within =
+        clamped() ? "(at - from)" : fmt::format("{} + i * {}", walker_.lane, walker_.step);
+    const auto load_alone = [&](int i, std::string_view home, const std::string& chunk) {
+        line(2, "const Pack<{}, width> {}_pack = waiting({}_{} + {} + {});", w_.type_of_load(i),
+             w_.values.base(i), w_.values.base(i), home, chunk, within);
+    };
+    for (int i : from_kept) load_alone(i, "kept", kept_place);
+    if (seldom_)
+        for (int i : from_slots) load_alone(i, "staged", cursor + ".slot() * chunk");
     text.body(body() + 2, loads);
     replace(ahead);
     line(1, "}}");

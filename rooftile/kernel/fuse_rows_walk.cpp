@@ -16,7 +16,9 @@ std::vector<int> RowsText::loads_of(const std::vector<int>& targets, const std::
     return out;
 }
 
-bool RowsText::in_array(int load) const { return twice() || (ring() && !kept(load)) || waits(load); }
+bool RowsText::in_array(int load) const {
+    return twice() || (ring() && !kept(load) && !seldom_) || waits(load);
+}
 
 /// In registers from pass to pass, an array of packs.
 bool RowsText::waits(int load) const {
@@ -66,15 +68,16 @@ std::string RowsText::place(const std::string& start, bool clamped) const {
 }
 
 /// Where all rows wait in L2, an SM's own part of them nearly fits into L1: nothing else goes there.
-std::string_view RowsText::load_function(const Access& access) const {
+std::string RowsText::load_function(const Access& access) const {
     if (at_once() && !access.full()) return rows_gathered(p_, c_) > 1 ? "load_again" : "load";
-    if (at_once()) return storing_ ? "load_streamed" : "load_cached";
+    if (at_once()) return storing_ ? "load_streamed" : fmt::format("load_cached{}", w_.read_policy());
     if (!access.full()) return weights_first() ? "load_cached_in_order" : "load_again";
     // Rows that are written as well go through L1 as copies do; of rows that are only read, long walks
     // (docs/facts.md 47, 82).
     const bool cached = held() ? stores_elements() : long_walk();
-    if (in_order() || weights_first()) return cached ? "load_cached_in_order" : "load_in_order";
-    return cached ? "load_cached" : "load";
+    const bool ordered = in_order() || weights_first();
+    return fmt::format("{}{}{}", cached ? "load_cached" : "load", ordered ? "_in_order" : "",
+                       w_.read_policy());
 }
 
 void RowsText::load_vector(int depth, int i) {
@@ -86,7 +89,8 @@ void RowsText::load_vector(int depth, int i) {
 
 /// The head of a loop over a thread's vectors: where vector i lies.
 void RowsText::vectors_head(int depth) {
-    w_.unroll();
+    if (seldom_) w_.line(0, "#pragma unroll 1");
+    else w_.unroll();
     line(depth, "for (int i = 0; i < {}; ++i) {{", walker_.items);
     // Behind the end of a ring's row threads store its last vector once more: no branch stands between loads.
     const std::string at = fmt::format("first + i * {}", walker_.step);
@@ -265,8 +269,8 @@ void RowsText::result(const std::set<int>& known) {
         w_.line(depth, "}}");
         for (int s : stores)
             w_.line(depth, "{}(t.{}, start + {}, packed<{}>({}_values){});",
-                    at_once() ? "store_streamed" : "store", w_.values.output(s), clamped() ? "at" : "first",
-                    w_.type_of_store(s), output_name(s),
+                    at_once() || !late_rows().empty() ? "store_streamed" : "store", w_.values.output(s),
+                    clamped() ? "at" : "first", w_.type_of_store(s), output_name(s),
                     clamped() ? "" : fmt::format(", i * {}", walker_.step));
     };
     walk(targets, known, {store, {}});

@@ -5,6 +5,7 @@
 
 #include "rooftile/error.hpp"
 #include "rooftile/kernel/fuse_writer.hpp"
+#include "rooftile/model/fuse_cost.hpp"
 #include "rooftile/plan/fuse_staging.hpp"
 
 namespace rooftile {
@@ -64,6 +65,10 @@ std::string FuseWriter::row_text(const Access& access, std::string_view row) con
     return "(" + out + ")";
 }
 
+std::string_view FuseWriter::read_policy() const {
+    return mostly_reads(plan.problem) ? "" : "<CachePolicy::evict_last>";
+}
+
 void FuseWriter::preamble(std::string_view story) {
     raw(wrapped_comment(plan.problem.text));
     const auto tensor = [&](const GraphNode& n, const std::string& name) {
@@ -83,7 +88,8 @@ void FuseWriter::preamble(std::string_view story) {
     if (program.form != FuseForm::pointwise) headers.push_back("reduce.cuh");
     if (config.home == FuseHome::ring) headers.push_back("ring.cuh");
     if (config.home == FuseHome::shared || all_rows_at_once(config)) headers.push_back("staged.cuh");
-    if (all_rows_at_once(config)) headers.push_back("streamed.cuh");
+    if (all_rows_at_once(config) || (config.home == FuseHome::ring && has_late_rows(program)))
+        headers.push_back("streamed.cuh");
     if (program.form == FuseForm::row) headers.push_back("team.cuh");
     if (program.form == FuseForm::whole) headers.push_back("whole.cuh");
     for (std::string_view header : headers) line(0, "#include \"kernels/fuse/{}\"", header);

@@ -208,12 +208,6 @@ class FuseShapeBench {
 
 }  // namespace
 
-bool mostly_reads(const FuseProblem& problem) {
-    constexpr std::int64_t much = 8;
-    const FusedBytes bytes = fused_bytes(problem);
-    return bytes.written_bytes * much < bytes.read_bytes;
-}
-
 std::optional<double> issue_roof_us(const FusePlan& plan, const Machine& machine, double clock_mhz) {
     if (plan.prediction.bound != Bound::issue) return std::nullopt;
     std::vector<std::string> unknown;

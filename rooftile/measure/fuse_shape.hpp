@@ -24,9 +24,6 @@ struct PreparedFuse {
 /// GPU refuses throws Error(gpu_failed).
 void measure_shape(Bench& bench, FuseShapeRun& shape, PreparedFuse& prepared, const Machine& machine);
 
-/// Whether a problem writes so much less than it reads that no copy is its roof.
-bool mostly_reads(const FuseProblem& problem);
-
 /// What `plan`'s instructions take at `clock_mhz`; empty unless they are what binds it.
 std::optional<double> issue_roof_us(const FusePlan& plan, const Machine& machine, double clock_mhz);
 

@@ -12,7 +12,11 @@
 namespace rooftile {
 namespace {
 
-constexpr PieceForm pieces_forms[] = {{1, false}, {2, false}, {4, false}, {8, false}, {1, true}, {2, true}};
+constexpr PieceKernel pieces_kernels[] = {
+    {1, false, false, true},  {2, false, false, true},  {4, false, false, true},  {8, false, false, true},
+    {1, true, false, true},   {2, true, false, true},   {1, false, true, true},   {4, false, true, true},
+    {1, true, true, true},    {1, false, false, false}, {2, false, false, false}, {4, false, false, false},
+    {8, false, false, false}, {1, true, false, false},  {2, true, false, false}};
 constexpr int threads_of_pieces[] = {128, 256, 512, 1024};
 constexpr unsigned bulk_threads = 32;  ///< of a CTA, one of which works
 constexpr int bulk_own_shared = 1024;  ///< a CTA's barriers and what the driver keeps, at most
@@ -36,40 +40,45 @@ std::string name_of(const StreamForm& form) {
         case StreamForm::Kind::walking:
             return "one wave of CTAs";
         case StreamForm::Kind::pieces:
-            return fmt::format("pieces of {} x 16 B, {} threads{}", form.accesses, form.threads,
-                               form.cached ? ", through L1" : "");
+            return fmt::format(
+                "pieces of {} x 16 B, {} threads{}", form.accesses, form.threads,
+                std::string(form.cached ? ", through L1" : "") + (form.last ? ", reads go last" : ""));
         case StreamForm::Kind::bulk:
-            return fmt::format("bulk ring of {} x {} KiB, {} CTAs an SM", form.stages, form.piece / 1024,
-                               form.ctas_per_sm);
+            return fmt::format("bulk ring of {} x {} KiB, {} CTAs an SM{}", form.stages, form.piece / 1024,
+                               form.ctas_per_sm, form.last ? ", reads go last" : "");
     }
     assert(!"a StreamForm without a name");
     return "?";
 }
 
-std::span<const PieceForm> piece_forms() { return pieces_forms; }
+std::span<const PieceKernel> piece_kernels() { return pieces_kernels; }
 
 std::vector<StreamForm> stream_forms(std::string_view arch, int shared_bytes) {
     std::vector<StreamForm> forms = {{}};
-    for (const auto& [accesses, cached] : pieces_forms)
+    for (const PieceKernel& k : pieces_kernels) {
+        if (!k.copies) continue;  // a form that reads has one that copies
         for (const int threads : threads_of_pieces)
-            forms.push_back({StreamForm::Kind::pieces, accesses, threads, 0, 0, 0, cached});
+            forms.push_back({StreamForm::Kind::pieces, k.accesses, threads, 0, 0, 0, k.cached, k.last});
+    }
     if (!has_bulk(arch)) return forms;
     for (const auto& [piece, stages, ctas] :
          {std::tuple{4096, 8, 6}, {8192, 4, 6}, {8192, 8, 3}, {16384, 4, 3}, {16384, 12, 1}, {32768, 6, 1}})
-        if (ctas * (piece * stages + bulk_own_shared) <= shared_bytes)
-            forms.push_back({StreamForm::Kind::bulk, 0, 0, piece, stages, ctas, false});
+        for (const bool last : {false, true})
+            if (ctas * (piece * stages + bulk_own_shared) <= shared_bytes)
+                forms.push_back({StreamForm::Kind::bulk, 0, 0, piece, stages, ctas, false, last});
     return forms;
 }
 
 std::vector<Source> stream_sources(std::string_view arch) {
     std::vector<Source> sources = {source_of("measure_stream", "kernels/measure/stream.cuh", arch)};
-    for (const auto& [accesses, cached] : pieces_forms)
-        for (const char* kernel : {"copy_pieces", "read_pieces"})
-            sources[0].name_expressions.push_back(
-                fmt::format("rooftile::{}<{}, {}>", kernel, accesses, cached));
+    for (const PieceKernel& k : pieces_kernels)
+        sources[0].name_expressions.push_back(
+            k.copies ? fmt::format("rooftile::copy_pieces<{}, {}, {}>", k.accesses, k.cached, k.last)
+                     : fmt::format("rooftile::read_pieces<{}, {}>", k.accesses, k.cached));
     if (!has_bulk(arch)) return sources;
     sources.push_back(source_of("measure_stream_bulk", "kernels/measure/stream_bulk.cuh", arch));
-    sources[1].name_expressions = {"rooftile::copy_bulk", "rooftile::read_bulk"};
+    sources[1].name_expressions = {"rooftile::copy_bulk<false>", "rooftile::copy_bulk<true>",
+                                   "rooftile::read_bulk"};
     return sources;
 }
 
@@ -90,16 +99,16 @@ StreamKernels::StreamKernels(const MeasureKernels& own, std::string_view arch, i
     for (const Source& source : stream_sources(arch)) compiled.push_back(compile_cached(source));
     for (const CachedCompile& c : compiled) modules_.emplace_back(std::span<const char>(c.compiled.cubin));
     std::size_t next = 0;
-    for (const auto& [accesses, cached] : pieces_forms)
-        for (const bool copies : {true, false})
-            pieces_[{accesses, cached, copies}] =
-                modules_[0].function(compiled[0].compiled.lowered_names[next++]);
+    for (const PieceKernel& k : pieces_kernels)
+        pieces_[{k.accesses, k.cached, k.last, k.copies}] =
+            modules_[0].function(compiled[0].compiled.lowered_names[next++]);
     if (modules_.size() == 1) return;
-    copy_bulk_ = modules_[1].function(compiled[1].compiled.lowered_names[0]);
-    read_bulk_ = modules_[1].function(compiled[1].compiled.lowered_names[1]);
+    for (const bool last : {false, true})
+        copy_bulk_[last] = modules_[1].function(compiled[1].compiled.lowered_names[last]);
+    read_bulk_ = modules_[1].function(compiled[1].compiled.lowered_names[2]);
     int most = 0;
     for (const StreamForm& form : forms_) most = std::max(most, form.piece * form.stages);
-    copy_bulk_.allow_shared(most);
+    for (Function& copy : copy_bulk_) copy.allow_shared(most);
     read_bulk_.allow_shared(most);
 }
 
@@ -124,10 +133,10 @@ void StreamKernels::copy(Stream stream, const StreamForm& form, DevicePointer to
     const Launch how = launch_of(form, bytes, own_.sms(), stream);
     if (form.kind == StreamForm::Kind::bulk) {
         const long long all = bytes;
-        return launch(copy_bulk_, how, to, from, all, form.piece, form.stages);
+        return launch(copy_bulk_[form.last], how, to, from, all, form.piece, form.stages);
     }
     const long long count = bytes / 16;
-    launch(pieces_.at({form.accesses, form.cached, true}), how, to, from, count);
+    launch(pieces_.at({form.accesses, form.cached, form.last, true}), how, to, from, count);
 }
 
 void StreamKernels::read(Stream stream, const StreamForm& form, DevicePointer from, std::int64_t bytes,
@@ -141,7 +150,7 @@ void StreamKernels::read(Stream stream, const StreamForm& form, DevicePointer fr
     }
     const long long count = bytes / 16;
     const unsigned never = 0x9e3779b9u;
-    launch(pieces_.at({form.accesses, form.cached, false}), how, from, count, never, told);
+    launch(pieces_.at({form.accesses, form.cached, false, false}), how, from, count, never, told);
 }
 
 /// The median of a few launches, us. Cold: each behind a kernel that overwrites L2; else launches in a row over
@@ -157,8 +166,10 @@ double StreamChoice::time(Stream stream, Mode mode, const std::function<void(std
         Event begin, start, stop;
         const int launches = mode == Mode::cold ? 1 : 8;
         begin.record(stream);
-        if (mode == Mode::cold)
+        if (mode == Mode::cold) {
+            reset_persisting_l2();
             kernels_.flush(stream, flushed_.address(), static_cast<std::int64_t>(flushed_.bytes()));
+        }
         start.record(stream);
         for (int i = 0; i < launches; ++i) launch(set++);
         stop.record(stream);
@@ -179,10 +190,12 @@ StreamForm StreamChoice::fastest(const StreamKernels& streams, bool copies, std:
     const StreamOwner stream;
     StreamForm best;
     double least = INFINITY;
-    for (const StreamForm& form : streams.forms()) {
+    std::vector<StreamForm> forms = streams.forms();
+    if (!copies) std::erase_if(forms, [](const StreamForm& form) { return form.last; });
+    for (const StreamForm& form : forms) {
         const double us = time(
             stream, mode, [&](std::int64_t set) { launch(stream, form, set % sets); },
-            all_seconds / double(streams.forms().size()));
+            all_seconds / double(forms.size()));
         if (us < least) least = us, best = form;
     }
     return known_[key] = best;

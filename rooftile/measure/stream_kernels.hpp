@@ -27,6 +27,7 @@ struct StreamForm {
     int accesses = 0, threads = 0;
     int piece = 0, stages = 0, ctas_per_sm = 0;
     bool cached = false;  ///< pieces: loads go through L1
+    bool last = false;    ///< only copies: of its lines L2 gives up last what was read; sm_80 on
 };
 /// "pieces of 4 x 16 B, 512 threads", "bulk ring of 4 x 16 KiB, 3 CTAs an SM".
 std::string name_of(const StreamForm& form);
@@ -35,14 +36,15 @@ std::string name_of(const StreamForm& form);
 std::vector<StreamForm> stream_forms(std::string_view arch, int shared_bytes);
 
 /// What a kernel of pieces is compiled for.
-struct PieceForm {
+struct PieceKernel {
     int accesses;  ///< of 16 B, of each thread
     bool cached;   ///< loads go through L1
+    bool last;     ///< of its lines L2 gives up last what was read
+    bool copies;   ///< else it reads alone
 };
-std::span<const PieceForm> piece_forms();
+std::span<const PieceKernel> piece_kernels();
 
-/// The programs of them: ordinary accesses, of each PieceForm in turn one that copies and one that reads; then,
-/// where `arch` has it, the bulk engine.
+/// The programs of them: ordinary accesses, the PieceKernels in turn; then, where `arch` has it, the bulk engine.
 std::vector<Source> stream_sources(std::string_view arch);
 
 /// CTAs of `form` for so many bytes on `sms` SMs.
@@ -64,9 +66,9 @@ class StreamKernels {
     const MeasureKernels& own_;
     std::vector<StreamForm> forms_;
     std::vector<Module> modules_;
-    /// By accesses, whether they are cached, and whether it copies.
-    std::map<std::tuple<int, bool, bool>, Function> pieces_;
-    Function copy_bulk_, read_bulk_;
+    /// By accesses, whether they are cached, whether they go last, and whether it copies.
+    std::map<std::tuple<int, bool, bool, bool>, Function> pieces_;
+    Function copy_bulk_[2], read_bulk_;  // of copies: as any other, and those whose reads go last
 };
 
 /// What a form does on buffer set `set`.

@@ -190,4 +190,10 @@ FusedBytes fused_bytes(const FuseProblem& graph) {
     return bytes;
 }
 
+bool mostly_reads(const FuseProblem& graph) {
+    constexpr std::int64_t much = 8;
+    const FusedBytes bytes = fused_bytes(graph);
+    return bytes.written_bytes * much < bytes.read_bytes;
+}
+
 }  // namespace rooftile

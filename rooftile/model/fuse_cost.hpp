@@ -49,6 +49,8 @@ struct FusedBytes {
     std::int64_t sum() const { return read_bytes + written_bytes; }
 };
 FusedBytes fused_bytes(const FuseProblem& graph);
+/// Whether it writes so much less than it reads that no copy is its roof.
+bool mostly_reads(const FuseProblem& graph);
 
 /// Elements that a node's operation works on: those of its operands together.
 std::int64_t work_of(const FuseProblem& graph, int node);

@@ -27,6 +27,13 @@ std::vector<bool> late_loads(const Program& program) {
     return late;
 }
 
+bool has_late_rows(const Program& program) {
+    const std::vector<bool> late = late_loads(program);
+    for (size_t i = 0; i < program.values.size(); ++i)
+        if (late[i] && at_own_place(program.values[i])) return true;
+    return false;
+}
+
 double slot_bytes(const Program& program) {
     const std::vector<bool> late = late_loads(program);
     double bytes = 0;

@@ -53,6 +53,8 @@ const std::vector<Case>& cases() {
         {"y = log(x) * rsqrt(x) + erf(x) / (1 + exp(-z)) + x**2.5",
          {"x:fp32[1000,1001]", "z:fp16[1000,1001]"}},
         {"y = softmax(x * g) + b", {"x:bf16[270,40000]", "g:bf16[40000]", "b:bf16[40000]"}},
+        {"y = gelu(dropout(layernorm(x, g, b) + r, 0.1, 7))",
+         {"x:bf16[2048,65536]", "g:bf16[65536]", "b:bf16[65536]", "r:bf16[2048,65536]"}},
     };
     return all;
 }
@@ -109,11 +111,12 @@ TEST(FuseCode, AlignedTensorsMoveInSixteenBytes) {
         return compile_to_ptx(fuse_source(std::get<FusePlans>(outcome).plans[0]));
     };
     const std::string gelu = ptx(cases()[0]);
-    EXPECT_THAT(gelu, testing::HasSubstr("ld.global.v4.u32"));
+    const char* read = "ld.global.L2::cache_hint.v4.u32";
+    EXPECT_THAT(gelu, testing::HasSubstr(read));
     EXPECT_THAT(gelu, testing::HasSubstr("st.global.v4.u32"));
     // All of a thread's loads stand before its first store.
     const size_t last_load = gelu.rfind("v4.u32 {", gelu.find("st.global.v4"));
-    EXPECT_LT(gelu.find("ld.global.v4.u32"), last_load);
+    EXPECT_LT(gelu.find(read), last_load);
     EXPECT_THAT(ptx(cases()[5], {.home = FuseHome::shared}), testing::HasSubstr("cp.async.bulk.shared"));
     EXPECT_THAT(ptx(cases()[6], {.cluster = 4}), testing::HasSubstr("barrier.cluster.arrive"));
     // An arrival does not wait for the loads before it: what they bring goes through the vote before it, else
@@ -170,9 +173,9 @@ TEST(FuseCode, WeightsComeBeforeTheRow) {
         const std::string ptx = compile_to_ptx(fuse_source(plan));
         EXPECT_THAT(ptx, testing::HasSubstr("ld.relaxed.cta.global.v4.u32"));
         const std::string text = fuse_source(plan).text;
-        EXPECT_LT(text.find("load_cached_in_order(b_pack"), text.find("load_cached_in_order(x_pack"));
         const size_t weights = text.find("load_cached_in_order(g_pack"),
-                     row = text.find("load_cached_in_order(x_pack");
+                     row = text.find("load_cached_in_order<CachePolicy::evict_last>(x_pack");
+        EXPECT_LT(text.find("load_cached_in_order(b_pack"), row);
         ASSERT_NE(weights, std::string::npos);
         ASSERT_NE(row, std::string::npos);
         EXPECT_LT(weights, row);
@@ -381,7 +384,10 @@ std::map<std::pair<std::int64_t, std::int64_t>, int> covered(const FusePlan& pla
     const fuse::FuseSizes sizes = fuse_sizes(plan);
     constexpr std::int64_t fitting = 132 * 4;
     const std::int64_t grid = fuse_grid(plan, fitting / c.cluster * c.cluster);
-    const bool guarded = fuse_text(plan).find(" break;") != std::string::npos;
+    const std::string text = fuse_text(plan);
+    const bool guarded = text.find(">= end) break;") != std::string::npos
+                         || text.find(">= vectors) break;") != std::string::npos;
+    const bool dealt = text.find("stride = chunk * ") != std::string::npos;  // chunks in turn
     std::map<std::pair<std::int64_t, std::int64_t>, int> seen;
     const auto touch = [&](std::int64_t row, std::int64_t at, std::int64_t end) {
         if (guarded && at >= end) return;
@@ -405,9 +411,10 @@ std::map<std::pair<std::int64_t, std::int64_t>, int> covered(const FusePlan& pla
                 std::int64_t begin = 0, end = sizes.vectors;
                 if (ring || (c.cluster > 1 && c.home != FuseHome::twice)) {
                     const std::int64_t part = ring ? ring_part(p, c) : at_once;
-                    begin = rank * part;
-                    if (ring) end = std::min(end, begin + part);
+                    begin = rank * (dealt ? at_once : part);
+                    if (ring && !dealt) end = std::min(end, begin + part);
                 }
+                const std::int64_t stride = dealt ? at_once * c.cluster : at_once;
                 if (c.home == FuseHome::twice) {
                     for (std::int64_t first = rank * lanes; first < end; first += at_once * c.cluster)
                         for (int i = 0; i < c.items; ++i)
@@ -415,7 +422,7 @@ std::map<std::pair<std::int64_t, std::int64_t>, int> covered(const FusePlan& pla
                                 touch(row, first + i * lanes * c.cluster + lane, end);
                     continue;
                 }
-                for (std::int64_t from = begin; from < (ring ? end : begin + 1); from += at_once)
+                for (std::int64_t from = begin; from < (ring ? end : begin + 1); from += stride)
                     for (std::int64_t i = 0; i < at_once; ++i) touch(row, from + i, end);
             }
     }

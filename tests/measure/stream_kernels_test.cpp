@@ -17,9 +17,9 @@ TEST(StreamForms, TheBulkEngineIsOfHopperOn) {
                              [](const StreamForm& f) { return f.kind == Kind::bulk; });
     };
     EXPECT_EQ(rings("sm_80", 233472), 0);
-    EXPECT_EQ(rings("sm_90", 233472), 6);
+    EXPECT_EQ(rings("sm_90", 233472), 12);
     EXPECT_EQ(rings("sm_90", 32768), 0);  // none fits
-    EXPECT_EQ(stream_forms("sm_80", 0).size(), 25u);
+    EXPECT_EQ(stream_forms("sm_80", 0).size(), 37u);
     EXPECT_EQ(stream_forms("sm_80", 0).front().kind, Kind::walking);
 }
 
@@ -31,6 +31,8 @@ TEST(StreamForms, EachHasANameAndFits) {
     }
     EXPECT_EQ(name_of({Kind::pieces, 4, 512, 0, 0, 0}), "pieces of 4 x 16 B, 512 threads");
     EXPECT_EQ(name_of({Kind::pieces, 1, 256, 0, 0, 0, true}), "pieces of 1 x 16 B, 256 threads, through L1");
+    EXPECT_EQ(name_of({Kind::pieces, 1, 256, 0, 0, 0, true, true}),
+              "pieces of 1 x 16 B, 256 threads, through L1, reads go last");
     EXPECT_EQ(name_of({Kind::bulk, 0, 0, 16384, 4, 3}), "bulk ring of 4 x 16 KiB, 3 CTAs an SM");
 }
 
