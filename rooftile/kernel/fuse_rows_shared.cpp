@@ -327,11 +327,13 @@ void RowsText::walk_ring(const std::vector<int>& loads, const WalkText& text) {
     if (first && !last) spread_late(1);
     if (first) line(1, "{}.arrived();", cursor);
     if (last) line(1, "unsigned seen = 0;");
+    const std::string within =
+        clamped() ? "(at - from)" : fmt::format("{} + i * {}", walker_.lane, walker_.step);
     if (!from_slots.empty() && !seldom_) {
         vectors_head(1);
         for (int i : from_slots) {
             line(2, "{0}_pack[i] = waiting({0}_staged + {1}.slot() * chunk + {2});", w_.values.base(i),
-                 cursor, clamped() ? "(at - from)" : fmt::format("{} + i * {}", walker_.lane, walker_.step));
+                 cursor, within);
             if (last) line(2, "seen |= words_of({}_pack[i]);", w_.values.base(i));
         }
         line(1, "}}");
@@ -339,8 +341,6 @@ void RowsText::walk_ring(const std::vector<int>& loads, const WalkText& text) {
     if (last) line(1, "slots.release(seen);");
     if (text.before) text.before(1);
     vectors_head(1);
-    const std::string within =
-        clamped() ? "(at - from)" : fmt::format("{} + i * {}", walker_.lane, walker_.step);
     const auto load_alone = [&](int i, std::string_view home, const std::string& chunk) {
         line(2, "const Pack<{}, width> {}_pack = waiting({}_{} + {} + {});", w_.type_of_load(i),
              w_.values.base(i), w_.values.base(i), home, chunk, within);

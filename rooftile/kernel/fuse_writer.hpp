@@ -35,8 +35,8 @@ class FuseWriter {
     std::vector<int> values_where(bool (*wanted)(const ProgramValue&)) const;
     std::string type_of_load(int value) const;
     std::string type_of_store(int store) const;
-    /// What L2 is told of rows that are read, as the argument of its template: where about as much is written, to give them up
-    /// last. The same bytes then take less time, what is only read more (docs/facts.md 87).
+    /// What a load of rows tells L2, as its template argument: to give them up last, where about as much is written.
+    /// The same bytes then take less time; where little is written they take more (docs/facts.md 87).
     std::string_view read_policy() const;
     /// The tensor's row for the loop's `row`, as an expression.
     std::string row_text(const Access& access, std::string_view row) const;
