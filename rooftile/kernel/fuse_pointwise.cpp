@@ -1,4 +1,7 @@
+#include <algorithm>
+
 #include "rooftile/kernel/fuse_writer.hpp"
+#include "rooftile/plan/fuse_stacks.hpp"
 
 namespace rooftile {
 namespace {
@@ -6,7 +9,8 @@ namespace {
 /// Point-wise kernels, and reductions of everything, which read as they do and add up instead of storing.
 class PointwiseText {
   public:
-    explicit PointwiseText(const FusePlan& plan) : w_(plan), p_(w_.program), flat_(p_.flat) {
+    explicit PointwiseText(const FusePlan& plan)
+        : w_(plan), p_(w_.program), flat_(p_.flat), stacked_(stacks(p_, w_.config)) {
         for (int i : w_.values_where([](const ProgramValue& v) { return v.kind == ValueKind::load; }))
             (w_.value(i).level == Level::uniform ? uniform_loads_ : loads_).push_back(i);
         dropouts_ = w_.values_where([](const ProgramValue& v) { return v.op == Op::dropout; });
@@ -27,9 +31,10 @@ class PointwiseText {
     std::string story() const {
         const FuseConfig& c = w_.config;
         return fmt::format(
-            "{}: a thread has {} vector{} of {} elements of every full tensor in flight before it uses "
+            "{}: a thread has {} vector{} of {} elements of every full tensor{} in flight before it uses "
             "the first; {}.",
             whole() ? "A reduction of everything" : "Point-wise", c.items, c.items == 1 ? "" : "s", c.width,
+            stacked_ ? ", one below the other," : "",
             c.persistent ? "one wave of CTAs walks all of it" : "a CTA takes one piece");
     }
 
@@ -93,12 +98,15 @@ class PointwiseText {
             w_.line(1, "for ({0} first = {0}(blockIdx.x) * (threads * items) + threadIdx.x; first < vectors;",
                     w_.index);
             w_.line(1, "     first += {}(gridDim.x) * (threads * items)) {{", w_.index);
+        } else if (stacked_) {
+            stack_head();
         } else {
             w_.line(1, "const {0} first = {0}(blockIdx.x) * (threads * items) + threadIdx.x;", w_.index);
         }
         for (int i : loads_) {
             if (w_.value(i).access.along_row)
-                line(0, "Pack<{}, width> {}_pack[items];", w_.type_of_load(i), w_.values.base(i));
+                line(0, "Pack<{}, width> {}_pack{};", w_.type_of_load(i), w_.values.base(i),
+                     shared_below(i) ? "" : "[items]");
             else line(0, "{} {}[items];", w_.values.is_bool(i) ? "bool" : "float", w_.values.name(i));
         }
         load_loop();
@@ -120,10 +128,26 @@ class PointwiseText {
         return vectors > 0 && vectors % (std::int64_t(w_.config.threads) * w_.config.items) == 0;
     }
 
+    /// A vector that every row has: of vectors that lie one below the other it is one.
+    bool shared_below(int load) const { return stacked_ && w_.value(load).access.only_row(); }
+    void stack_head() {
+        w_.line(1, "const unsigned place = unsigned(blockIdx.x) * threads + threadIdx.x;");
+        w_.line(1, "const unsigned stack = size.row_vectors.quotient(place);  // of `items` rows");
+        w_.line(1, "const unsigned column = place - stack * size.row_vectors.divisor;");
+        w_.line(1, "const unsigned first = stack * items * size.row_vectors.divisor + column;");
+        if (!whole_pieces()) w_.line(1, "if (first >= vectors) return;");
+    }
+
     std::string accumulator(int r) const { return w_.value(r).reduction == Reduction::max ? "Max" : "Sum"; }
 
     /// Where vector i of a thread lies; row and column where one of `values` needs them.
     void place(const std::vector<int>& of) {
+        if (stacked_) {
+            line(1, "const unsigned at = first + i * size.row_vectors.divisor;");
+            if (std::any_of(of.begin(), of.end(), [&](int i) { return needs_row(i); }))
+                line(1, "const unsigned row = stack * items + i;");
+            return;
+        }
         line(1, "const {} at = first + i * threads;", w_.index);
         if (!whole_pieces()) line(1, "if (at >= vectors) break;");
         bool row = false, column = false;
@@ -138,6 +162,9 @@ class PointwiseText {
         if (column) line(1, "const {} column = at - row * size.row_vectors.divisor;", w_.index);
     }
 
+    /// Of vectors below one another: what differs from row to row and has not all of them.
+    bool needs_row(int value) const { return !w_.value(value).access.full() && !shared_below(value); }
+
     /// The vector of a tensor that lies along the row.
     std::string vector_of(const Access& access) const {
         if (flat_ || access.full()) return "at";
@@ -151,6 +178,7 @@ class PointwiseText {
         place(loads_);
         for (int i : loads_) {
             const Access& access = w_.value(i).access;
+            if (shared_below(i)) continue;
             if (access.along_row)
                 line(1, "{}({}_pack[i], t.{}, {});",
                      !access.full() ? "load_again"
@@ -162,6 +190,9 @@ class PointwiseText {
                      w_.row_text(access, "row"));
         }
         line(0, "}}");
+        for (int i : loads_)
+            if (shared_below(i))
+                line(0, "load_again({}_pack, t.{}, column);", w_.values.base(i), w_.values.input(i));
     }
 
     std::string call(const std::string& loaded_index, const std::string& keep_index,
@@ -172,7 +203,8 @@ class PointwiseText {
         };
         for (int i : loads_) {
             if (!packs) argument(fmt::format("widened(t.{}[{}])", w_.values.input(i), loaded_index));
-            else if (w_.value(i).access.along_row) argument(w_.values.base(i) + "_pack[i][k]");
+            else if (w_.value(i).access.along_row)
+                argument(w_.values.base(i) + (shared_below(i) ? "_pack[k]" : "_pack[i][k]"));
             else argument(w_.values.name(i) + "[i]");
         }
         for (int i : uniform_loads_) argument(w_.values.name(i));
@@ -247,7 +279,7 @@ class PointwiseText {
 
     FuseWriter w_;
     const Program& p_;
-    bool flat_;
+    bool flat_, stacked_;
     std::vector<int> loads_, uniform_loads_, dropouts_, reduces_;
 };
 

@@ -118,7 +118,7 @@ void RowsText::constants() {
     }
     if (at_once()) {
         w_.line(1, "constexpr unsigned turn_vectors = step * items;");
-        w_.line(1, "const unsigned turns = (vectors + turn_vectors - 1) / turn_vectors;  // over a row");
+        w_.line(1, "constexpr unsigned turns = {};  // over a row", turns_at_once(p_, c_));
         w_.line(1, "constexpr unsigned held = {};  // turns whose vectors wait in shared memory", c_.stages);
         tensors_in_shared();
         w_.line(1, "team.meet_in(size.workspace);");

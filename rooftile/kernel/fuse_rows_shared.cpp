@@ -131,9 +131,7 @@ std::vector<int> RowsText::to_l2() const {
     std::vector<int> out;
     if (!c_.persistent) return out;  // most CTAs find what those before them read
     for (int i : loads_) {
-        const Access& access = w_.value(i).access;
-        const bool row = !access.full() && access.along_row && access.bands.empty();
-        if (row && !kept(i) && by_bulk(i)) out.push_back(i);
+        if (w_.value(i).access.only_row() && !kept(i) && by_bulk(i)) out.push_back(i);
     }
     return out;
 }

@@ -6,12 +6,11 @@
 #include "rooftile/error.hpp"
 #include "rooftile/kernel/fuse_writer.hpp"
 #include "rooftile/model/fuse_cost.hpp"
+#include "rooftile/plan/fuse_stacks.hpp"
 #include "rooftile/plan/fuse_staging.hpp"
 
 namespace rooftile {
 namespace {
-
-constexpr double most_narrow = 2147483648.0;  // 2^31: vectors that 32 bits count, with room for a grid's step
 
 std::string wrapped_comment(const std::string& text) {
     constexpr size_t columns = 100;
@@ -34,8 +33,7 @@ std::string wrapped_comment(const std::string& text) {
 
 FuseWriter::FuseWriter(const FusePlan& p)
     : plan(p), program(p.program), config(p.config), values(p.problem, p.program) {
-    const double vectors = double(program.rows) * double(program.columns) / config.width;
-    index = vectors < most_narrow ? "unsigned" : "long long";
+    index = counts_in_32_bits(program, config.width) ? "unsigned" : "long long";
 }
 
 std::string FuseWriter::type_of_load(int i) const { return std::string(kernel_type(value(i).element)); }

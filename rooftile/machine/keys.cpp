@@ -80,6 +80,8 @@ constexpr Key keys[] = {
     bytes("shared.per_cta", 1, GiB, "most shared memory a CTA may ask for, with opt-in"),
     bytes("shared.reserved_per_cta", 0, GiB, "what the driver adds to every CTA's request"),
     bytes("shared.allocation_unit", 1, GiB, "a CTA's shared memory is rounded up to this"),
+    bytes("shared.carveout_step", 1, GiB,
+          "what shared memory has of an SM beside L1 comes in such steps below the most"),
     bytes("l1.unified", 0, GiB, "L1 and shared memory of one SM together"),
     bytes("l2.size", 0, 1024 * GiB, "L2 cache of the GPU"),
     count("l2.partitions", "partitions", 1, 64, "parts of L2; the far ones answer later"),

@@ -87,6 +87,8 @@ FuseHardware fuse_hardware(const Machine& m, std::vector<std::string>& unknown) 
     hw.shared_per_cta = bytes("shared.per_cta");
     hw.shared_per_sm = bytes("shared.per_sm");
     hw.shared_reserved = value_of(m.number<Bytes>("shared.reserved_per_cta")).value_or(0);
+    hw.l1_unified = value_of(m.number<Bytes>("l1.unified")).value_or(unknown_number);
+    hw.carveout_step = value_of(m.number<Bytes>("shared.carveout_step")).value_or(unknown_number);
     hw.shared_bandwidth = first_known(
         {"shared.bandwidth"}, [&](const char* k) { return value_of(m.number<BytesPerCycle>(k, Per::sm)); },
         unknown);
@@ -110,8 +112,15 @@ FuseHardware fuse_hardware(const Machine& m, std::vector<std::string>& unknown) 
 
 double cluster_start_cycles(const FuseHardware& hw, double size) {
     // A doubling: the places of a whole cluster are free later than one CTA's.
-    constexpr double growth = 0.6144;
+    constexpr double growth = 0.4789;
     return most_known(hw.cluster_start, 0) * (1 + growth * (std::log2(size) - 1));
+}
+
+double l1_beside(const FuseHardware& hw, double shared_bytes) {
+    constexpr double reserves = 4;
+    const double unused = hw.shared_per_sm - shared_bytes - reserves * hw.shared_reserved;
+    const double given = whole(most_known(unused, 0) / hw.carveout_step) * hw.carveout_step;
+    return hw.l1_unified - hw.shared_per_sm + given;
 }
 
 double cluster_sms(const Machine& machine, int size, double ctas_per_sm) {

@@ -29,8 +29,9 @@ struct FuseHardware {
     double registers_per_sm, registers_per_thread, register_unit;
     double threads_per_cta, threads_per_sm, ctas_per_sm;
     double shared_per_cta, shared_per_sm, shared_reserved;  ///< B
-    double shared_bandwidth;                                ///< B/clk of one SM
-    double sm_bandwidth;                                    ///< B/clk from DRAM into one SM at most
+    double l1_unified, carveout_step;  ///< B: L1 and shared memory, and what they share in
+    double shared_bandwidth;           ///< B/clk of one SM
+    double sm_bandwidth;               ///< B/clk from DRAM into one SM at most
     double scatter, streams,
         drift;  ///< shares of DRAM's rate: a thread's vectors far apart; many rows side by
                 ///< side; CTAs that walk
@@ -46,6 +47,11 @@ FuseHardware fuse_hardware(const Machine& machine, std::vector<std::string>& unk
 
 /// Cycles that a cluster of `size` CTAs starts later than one CTA does; 0 where cluster.start is unknown.
 double cluster_start_cycles(const FuseHardware& hw, double size);
+
+/// Bytes of an SM that L1 has beside `shared_bytes` of shared memory, the reserves of CTAs among them; NaN where unknown. The
+/// driver takes the next step while less than 1 KiB of one is unused (docs/facts.md 89); here, while less than four reserves
+/// are. A load takes its lines of L1 when it is issued: no more are on their way than there is room for.
+double l1_beside(const FuseHardware& hw, double shared_bytes);
 
 /// SMs that clusters of `size` CTAs can use; all where nobody measured it. A GPC has places for as many CTAs as `ctas_per_sm`
 /// gives it, and leaves fewer than `size` of them empty, however many there are.

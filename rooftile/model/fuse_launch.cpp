@@ -35,28 +35,28 @@ OpCost accumulate_cost(const Program& p, int reduce, bool held) {
     }
     return {};
 }
-// Fitted to bench/results/history/2026-11-23-h200-memory-warps.csv and, with less weight, to those launches of
-// 2026-11-22-h200-memory-held.csv and -memory-sweep.csv whose kernels are still the same, as all that follows.
-// A meeting: what stands around its shuffles, and each level of them within a warp. A barrier with the warps' words
-// behind it costs no more than that.
-constexpr double meeting_cycles = 711.1, shuffle_cycles = 0.5213;
+// Fitted to most of bench/results/history/2026-11-23-h200-memory-last.csv and, scaled problem by problem to what kernels became
+// since, to 2026-11-23-h200-memory-warps.csv, as all that follows. A meeting, and each level of its shuffles within a warp:
+// next to nothing, and it decides only between launches that are equal otherwise. A barrier with the warps' words behind it costs
+// no more than that.
+constexpr double meeting_cycles = 711.1, shuffle_cycles = 0.01314;
 // Where limits meet, time bends: t^n is the sum of their t_i^n. The CTAs of a cluster start and end together,
 // and store together what they store.
-constexpr double row_bend = 15.57, pointwise_bend = 7.5, cluster_bend = 5.647;
+constexpr double row_bend = 15.57, pointwise_bend = 14.49, cluster_bend = 6.804;
 // Threads of a row meet, so that their instructions come in bursts: who comes finds this many times the queue
 // that independent ones would leave.
-constexpr double row_burst = 1.198, pointwise_burst = 0.9;
+constexpr double row_burst = 1.198, pointwise_burst = 0.8912;
 // Weights that are loaded after the meeting, L2 latencies. In machine code the load of each vector's stands
 // behind the store of the vector before; those of several tensors go together. Where registers hold the row
 // each vector waits for its own. Where shared memory does, with more rows on the way, 8 vectors cost little
 // and 16 a third of the kernel's time: more than the square, as if the stores of all vectors before were in the
 // queue.
-constexpr double late_registers = 1.159, late_shared = 0.6927, late_growth = 1.77;
+constexpr double late_registers = 1.129, late_shared = 0.6784, late_growth = 1.77;
 // Of a thread beside its elements: place, addresses, start and end; of a row's also its meetings.
-constexpr double thread_issue = 17.5, row_thread_issue = 88.69;
+constexpr double thread_issue = 4.46, row_thread_issue = 86;
 // Of rows in shared memory: reads of an element, what a thread does about the barrier, and by how much all
 // bytes of a CTA together come later than each thread's own.
-constexpr double staged_issue = 1.733, staged_thread_issue = 68.84, staged_cycles = 52.35;
+constexpr double staged_issue = 1.733, staged_thread_issue = 68.84, staged_cycles = 30.83;
 
 /// Whether a sum or difference takes a product that nothing else does.
 bool adds_product(const Program& p, const ProgramValue& sum) {
@@ -205,7 +205,7 @@ double lost_share(const FuseHardware& hw, const Program& p, const ProgramWork& w
     const double span = (l.items - 1) * l.threads * l.width * work.least_copy_bytes;
     if (writes && !rows) lost += most_known(hw.scatter, 0) * std::pow(std::min(1.0, span / whole_span), 2);
     // Rows that are read side by side for many rounds.
-    constexpr double most_streams = 32.18, growth = 0.5129;
+    constexpr double most_streams = 61.25, growth = 0.6492;
     if (rows && piece.rounds > 1) {
         const double streams = std::max(1.0, l.ctas_per_sm * l.threads / l.threads_per_row / l.cluster);
         lost += most_known(hw.streams, 0) * std::pow(std::min(1.0, streams / most_streams), growth);

@@ -9,25 +9,25 @@ namespace rooftile {
 namespace {
 
 // Five shuffles, then shared memory with a barrier of the CTA, on which its last warp comes: cycles.
-constexpr double shuffles_cycles = 158, barrier_cycles = 382.9;
+constexpr double shuffles_cycles = 79.56, barrier_cycles = 247.4;
 // Instructions of each warp in a meeting, shuffles above all, for its own lanes and once more for the warps'
 // words, and what comes behind. More warps meet longer.
-constexpr double meeting_issue = 14.96, meeting_levels = 0.8684;
+constexpr double meeting_issue = 74.63, meeting_levels = 2.671;
 // A chunk of a walk: its barrier, the way of its first vector into registers, the place of the next. Of an
 // H200, as all of these, fitted with those of fuse_launch: rows in 4 chunks against 2, in 8 against 4.
-constexpr double chunk_cycles = 74.29;
+constexpr double chunk_cycles = 74.18;
 // A meeting of CTAs through L2: one tells, all look again and again, and the last of so many is awaited: L2
-// latencies. Rows of 1048576 over 16 and 32 CTAs take 8 thousand cycles more than they compute.
-constexpr double far_latencies = 41.09;
+// latencies. Rows of 1048576 over 16 and 32 CTAs take 6 thousand cycles more than they compute.
+constexpr double far_latencies = 20.65;
 // As row_burst in fuse_launch, fitted to rings of two and four CTAs an SM.
-constexpr double ring_burst = 0.9895;
+constexpr double ring_burst = 1.209;
 // Where threads reduce apart: by how many cycles a meeting takes longer beside those that store, and the share of
 // the issue slots that both kinds of warps fill over the whole row, its meeting among it.
-constexpr double apart_cycles = 1019, apart_share = 0.9689;
+constexpr double apart_cycles = 872.8, apart_share = 0.9689;
 // Of a reducing warp, for each element of its threads: they take turns with those that store.
-constexpr double apart_element = 3.988;
+constexpr double apart_element = 3.306;
 // How sharply a row's computation and its DRAM time, which overlap, turn into the longer of the two.
-constexpr double sharpness = 4.534;
+constexpr double sharpness = 5.246;
 
 /// From the return of the slot that a chunk comes into until a walk wants the chunk: the last walk of a row
 /// returns slots while it goes, and as much later the first walk of the next row wants what came into them.

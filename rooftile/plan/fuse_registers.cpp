@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "rooftile/model/arithmetic.hpp"
+#include "rooftile/plan/fuse_stacks.hpp"
 
 namespace rooftile {
 namespace {
@@ -11,6 +12,7 @@ namespace {
 /// What a program asks of its threads, in 32-bit registers of one vector.
 struct Demand {
     double full = 0, shared = 0;  ///< read at the loop's own place; what rows or columns share
+    double only = 0;              ///< of the latter, what all rows share
     double dropout = 0;
     bool kept = false;     ///< a row is wanted again after its reductions
     bool exps = false;     ///< and its exponentials with it
@@ -22,8 +24,11 @@ Demand demand_of(const Program& p, const ProgramWork& work, int width) {
     Demand d;
     d.kept = work.reductions > 0 && work.readings > 1;
     for (const ProgramValue& v : p.values) {
-        if (v.kind == ValueKind::load && v.level == Level::element)
-            (v.access.full() ? d.full : d.shared) += std::max(1.0, bytes_of(v.element) * width / 4.0);
+        if (v.kind == ValueKind::load && v.level == Level::element) {
+            const double words = std::max(1.0, bytes_of(v.element) * width / 4.0);
+            (v.access.full() ? d.full : d.shared) += words;
+            if (v.access.only_row()) d.only += words;
+        }
         if (v.kind == ValueKind::compute && v.op == Op::dropout) d.dropout += 8;
         if (v.kind != ValueKind::reduce) continue;
         d.exps = d.exps || v.reduction == Reduction::exponentials;
@@ -33,9 +38,10 @@ Demand demand_of(const Program& p, const ProgramWork& work, int width) {
     return d;
 }
 
-double pointwise_registers(const Demand& d, const ProgramWork& work, const FuseConfig& c) {
+double pointwise_registers(const Demand& d, const ProgramWork& work, const FuseConfig& c, bool stacked) {
     constexpr double most_issue = 40;
-    return -1.2 + 1.85 * c.width + c.items * (2.16 * d.full + 0.57 * d.shared)
+    const double shared = c.items * d.shared - (stacked ? (c.items - 1) * d.only : 0);
+    return -1.2 + 1.85 * c.width + c.items * 2.16 * d.full + 0.57 * shared
            + 0.51 * std::min(most_issue, work.first.issue);
 }
 
@@ -75,7 +81,7 @@ double registers_likely(const Program& p, const ProgramWork& work, const FuseCon
     constexpr double unit = 8, least = 16;
     const Demand d = demand_of(p, work, c.width);
     double need = bound;
-    if (c.home == FuseHome::nowhere) need = pointwise_registers(d, work, c);
+    if (c.home == FuseHome::nowhere) need = pointwise_registers(d, work, c, stacks(p, c));
     else if (c.home == FuseHome::registers) need = held_registers(d, c, bound);
     else if (c.home == FuseHome::shared) need = staged_registers(d, c);
     else if (!d.kept) need = (d.sums ? 20 : 16) + c.items * d.full;

@@ -11,6 +11,7 @@
 #include "rooftile/plan/fuse_registers.hpp"
 #include "rooftile/plan/fuse_search_at_once.hpp"
 #include "rooftile/plan/fuse_search_rings.hpp"
+#include "rooftile/plan/fuse_stacks.hpp"
 #include "rooftile/plan/fuse_staging.hpp"
 
 namespace rooftile {
@@ -19,7 +20,7 @@ namespace {
 // Registers of our own kernels beside what a thread holds, read off ptxas for the expressions of
 // tests/compile/fuse_kernels_test.cpp: addresses, counters, the function's constants.
 constexpr double base_registers = 16, register_step = 8, dropout_registers = 8, row_registers = 2;
-constexpr int access_bytes = 16, most_kept = 4;
+constexpr int access_bytes = 16, register_bytes = 4, most_kept = 4;
 constexpr double most_instructions = 1800;
 constexpr double exchange_bytes = fuse::exchange_bytes;
 constexpr std::int64_t least_shared_row = 2048;  // vectors of a row that several CTAs share
@@ -176,10 +177,14 @@ class Search {
         if (items > (c.threads_per_row < warp && work_.readings > 1 ? most_held / 2 : most_held))
             return reject(Reason::registers);
         c.items = int(items);
-        for (bool early : {true, false}) {
-            c.early_weights = early && work_.shared_loads > 0;
-            if (early || work_.shared_loads > 0) offer(c);
-        }
+        // Weights beside a row cost CTAs: where several warps share it, or both take 64 registers, more than their wait
+        // was worth wherever measured (docs/facts.md 92).
+        constexpr double most_beside = 48;
+        const double beside = c.items * c.width * (work_.full_bytes + work_.shared_bytes) / register_bytes;
+        c.early_weights = work_.shared_loads > 0 && c.threads_per_row <= warp && beside <= most_beside;
+        if (c.early_weights) offer(c);
+        c.early_weights = false;
+        offer(c);
     }
 
     void rows_in_shared(FuseConfig c, std::int64_t items) {
@@ -303,11 +308,12 @@ bool vector_fits(const FuseProblem& graph, const Program& p, int alignment, int 
 
 double registers_needed(const Program& p, const FuseConfig& c) {
     // Of one vector: what is read at the loop's own place, and what rows or columns share.
-    double full = 0, shared = 0, extra = 0, computed = 0;
+    double full = 0, shared = 0, only = 0, extra = 0, computed = 0;
     for (const ProgramValue& v : p.values) {
         if (v.kind == ValueKind::load && v.level == Level::element) {
             const double words = std::max(1.0, bytes_of(v.element) * c.width / 4.0);
             (v.access.full() ? full : shared) += words;
+            if (v.access.only_row()) only += words;
         }
         if (v.kind == ValueKind::load && v.level == Level::row && c.home == FuseHome::nowhere) ++shared;
         if (v.kind == ValueKind::compute && v.level == Level::element) ++computed;
@@ -325,7 +331,9 @@ double registers_needed(const Program& p, const FuseConfig& c) {
     const bool copies = c.home == FuseHome::nowhere && computed == 0;
     double need = base_registers + (copies ? 0 : std::max(2.0 * c.width, std::min(16.0, computed))) + extra;
     if (c.home != FuseHome::nowhere) need += row_registers;
-    if (c.home == FuseHome::nowhere) need += c.items * (full + shared) + (c.items > 4 ? register_step : 0);
+    const double once = stacks(p, c) ? (c.items - 1) * only : 0;
+    if (c.home == FuseHome::nowhere)
+        need += c.items * (full + shared) - once + (c.items > 4 ? register_step : 0);
     else if (c.home == FuseHome::shared)
         need += std::min(4, c.items) * full + (c.early_weights ? c.items : 1) * shared;
     else if (c.home == FuseHome::twice || c.home == FuseHome::ring || c.early_weights)

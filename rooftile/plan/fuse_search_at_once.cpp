@@ -52,10 +52,20 @@ class AtOnceSearch : FuseSearchContext {
                         && asked(request.threads_per_row, threads))
                         offer(c);
                 }
+        drop_lonely();
+        out_.kept.insert(out_.kept.end(), found_.begin(), found_.end());
     }
 
   private:
     void reject(Reason reason) { ++out_.rejected.reasons[size_t(reason)]; }
+
+    /// While a CTA's row meets, nobody else of its SM works: where others have company they were as fast or up to 5 % sooner
+    /// wherever measured (docs/facts.md 92).
+    void drop_lonely() {
+        const auto lonely = [](const FuseCandidate& c) { return c.config.ctas_per_sm < 2; };
+        if (std::all_of(found_.begin(), found_.end(), lonely)) return;
+        out_.rejected.reasons[size_t(Reason::dominated)] += std::int64_t(std::erase_if(found_, lonely));
+    }
 
     void offer(FuseConfig c) {
         // Some threads would have nothing, and all of them have time for two turns.
@@ -81,21 +91,40 @@ class AtOnceSearch : FuseSearchContext {
         const double fit = std::min(turns, room);
         c.stages = request.stages.value_or(int(fit));
         if (c.stages < 1 || c.stages > fit) return reject(Reason::shared);
-        candidate.shared_bytes = double(staged_rows(program, c).bytes);
         if (!asked(request.ctas_per_sm, c.ctas_per_sm)) return;
-        candidate.flow = at_once_flow(hw, program, work, bytes,
-                                      {.items = double(c.items),
-                                       .width = double(c.width),
-                                       .threads = double(c.threads),
-                                       .cluster = double(c.cluster),
-                                       .again_bytes = slot_bytes(program),
-                                       .held_share = c.stages / turns,
-                                       .rows_an_sm = double(rows_gathered(program, c))});
+        candidate.flow = flow(c, turns);
+        if (!request.stages) {
+            c.stages = leaving_l1(c, candidate.flow.needed, turn_bytes);
+            candidate.flow = flow(c, turns);
+        }
+        candidate.shared_bytes = double(staged_rows(program, c).bytes);
         candidate.config = c;
-        out_.kept.push_back(candidate);
+        found_.push_back(candidate);
+    }
+
+    FuseFlow flow(const FuseConfig& c, double turns) const {
+        return at_once_flow(hw, program, work, bytes,
+                            {.items = double(c.items),
+                             .width = double(c.width),
+                             .threads = double(c.threads),
+                             .cluster = double(c.cluster),
+                             .again_bytes = slot_bytes(program),
+                             .held_share = c.stages / turns,
+                             .rows_an_sm = double(rows_gathered(program, c))});
+    }
+
+    /// As many turns, up to those of `c`, as leave L1 room for the bytes that must be in flight: what a turn gains by
+    /// waiting in shared memory is less than all loads lose (docs/facts.md 89). All where no number of them does.
+    int leaving_l1(const FuseConfig& c, double in_flight, double turn_bytes) const {
+        for (int stages = c.stages; stages > 0; --stages) {
+            const double cta = stages * turn_bytes + exchange_bytes(c.threads) + hw.shared_reserved;
+            if (!(l1_beside(hw, c.ctas_per_sm * cta) < in_flight)) return stages;
+        }
+        return c.stages;
     }
 
     FuseSearch& out_;
+    std::vector<FuseCandidate> found_;
 };
 
 }  // namespace

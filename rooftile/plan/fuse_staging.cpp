@@ -90,7 +90,7 @@ std::string_view meeting_of(const FuseConfig& c) {
 
 bool kept_in_ring(const ProgramValue& v, const FuseConfig& c) {
     return c.home == FuseHome::ring && c.early_weights && v.kind == ValueKind::load
-           && v.level == Level::element && v.access.along_row && v.access.bands.empty();
+           && v.level == Level::element && v.access.only_row();
 }
 
 bool rows_by_bulk(const Program& program, int alignment) {

@@ -39,6 +39,8 @@ struct Access {
     /// The loop's own row and column.
     bool full() const { return along_row && plain_rows(); }
     bool plain_rows() const { return bands.size() == 1 && bands[0] == RowBand{}; }
+    /// A row that all rows of the loop share.
+    bool only_row() const { return along_row && bands.empty(); }
 };
 
 enum class ValueKind : std::uint8_t {

@@ -200,6 +200,23 @@ TEST_F(FuseTest, EveryFunctionInEveryType) {
             check(std::string("y = ") + f, {fmt::format("x:{}[3,1001]", type)}, 1);
 }
 
+// Two vectors of a thread in two rows, and in one where they are odd: rows of one vector, of fewer than a CTA's threads,
+// of none that a CTA's pieces end with; a last piece that is not full.
+TEST_F(FuseTest, VectorsBelowOneAnother) {
+    for (const char* shape : {"2,8", "6,40", "7,40", "128,8", "34,1000", "4,131072", "1000,2056"})
+        for (const char* f : {"gelu(x + b)", "x * b - dropout(x, 0.3, 5)", "where(x > b, x, b) * s"}) {
+            const std::string of = shape, columns = of.substr(of.find(',') + 1),
+                              rows = of.substr(0, of.find(','));
+            std::vector<std::string> tensors = {"x:bf16[" + of + "]", "b:bf16[" + columns + "]"};
+            if (std::string(f).ends_with("* s")) tensors.push_back("s:fp32[" + rows + ",1]");
+            for (const int threads : {128, 512})
+                check(std::string("y = ") + f, tensors, 1, {.items = 2, .threads = threads});
+        }
+    check("y = x + b * r", {"x:bf16[6,4,264]", "b:bf16[264]", "r:bf16[6,1,264]"}, 2, {.items = 2});
+    check("y = x + b", {"x:fp32[6,36]", "b:fp32[36]"}, 2, {.items = 2});
+    check("y = x + b", {"x:bf16[6,37]", "b:bf16[37]"}, 2, {.items = 2});
+}
+
 TEST_F(FuseTest, RowOperationsOnAnyShape) {
     for (const char* f : {"softmax(x)", "log_softmax(x)", "layernorm(x)", "rmsnorm(x)", "sum(x)", "mean(x)",
                           "max(x)", "argmax(x)", "logsumexp(x)", "x - mean(x)", "softmax(layernorm(x) * 2)"})
@@ -274,24 +291,25 @@ TEST_F(FuseTest, RingsThatReadKeptWeightsTwice) {
 // Tensors that only the last walk reads, a chunk ahead over the ends of rows: every launch; whole chunks,
 // chunks that end short, a last chunk of one vector; one row a cluster and many; one and several CTAs an SM,
 // CTAs of one row; with weights kept and without; flags and floats beside bf16.
-TEST_F(FuseTest, RingsReadLateTensorsAhead) {
-    for (const char* shape : {"5,65536", "300,65536", "3,65544", "300,32776", "270,16392", "2,262152"}) {
-        const std::string row = std::string(shape).substr(std::string(shape).find(',') + 1);
-        int kept = 0, alone = 0, one_row = 0;
-        check("y = gelu(dropout(layernorm(x, g, b) + r, 0.1, 7, 3))",
-              {fmt::format("x:bf16[{}]", shape), fmt::format("r:bf16[{}]", shape),
-               fmt::format("g:bf16[{}]", row), fmt::format("b:bf16[{}]", row)},
-              64, {.home = FuseHome::ring}, [&](const FuseConfig& c) {
-                  kept += c.early_weights;
-                  alone += c.ctas_per_sm == 1;
-                  one_row += !c.persistent;
-                  return true;
-              });
-        EXPECT_GE(alone, 1) << shape;
-        EXPECT_GE(one_row, 1) << shape;
-        if (std::string_view(shape).starts_with("300")) { EXPECT_GE(kept, 1) << shape; }
-    }
+class FuseAheadTest : public FuseTest, public testing::WithParamInterface<const char*> {};
+TEST_P(FuseAheadTest, RingsReadLateTensorsAhead) {
+    const std::string shape = GetParam(), row = shape.substr(shape.find(',') + 1);
+    int kept = 0, alone = 0, one_row = 0;
+    check("y = gelu(dropout(layernorm(x, g, b) + r, 0.1, 7, 3))",
+          {"x:bf16[" + shape + "]", "r:bf16[" + shape + "]", "g:bf16[" + row + "]", "b:bf16[" + row + "]"},
+          64, {.home = FuseHome::ring}, [&](const FuseConfig& c) {
+              kept += c.early_weights;
+              alone += c.ctas_per_sm == 1;
+              one_row += !c.persistent;
+              return true;
+          });
+    EXPECT_GE(alone, 1);
+    EXPECT_GE(one_row, 1);
+    if (shape.starts_with("300")) { EXPECT_GE(kept, 1); }
 }
+INSTANTIATE_TEST_SUITE_P(Shapes, FuseAheadTest,
+                         testing::Values("5,65536", "300,65536", "3,65544", "300,32776", "270,16392",
+                                         "2,262152"));
 TEST_F(FuseTest, RingsReadLateTensorsOfOtherTypes) {
     for (const char* shape : {"5,65536", "270,20000"})
         check("y = where(m, x - mean(x), r) * s + z",
@@ -308,23 +326,23 @@ TEST_F(FuseTest, RingsReadLateTensorsInTime) {
 }
 // Few rows and many, parts that end short or are empty, weights that stay and late tensors; again and again, since a
 // row handed over too early shows but now and then.
-class FuseReducingTest : public FuseTest, public testing::WithParamInterface<int> {};
+class FuseReducingTest : public FuseTest, public testing::WithParamInterface<std::tuple<int, const char*>> {};
 TEST_P(FuseReducingTest, RingsWhoseThreadsReduceApart) {
     const auto apart = [](const FuseConfig& c) { return c.reducing > 0; };
     constexpr int most = 6, times = 3;
-    const FuseRequest request = {.reducing = GetParam(), .home = FuseHome::ring};
-    for (const std::string shape : {"1,65536", "300,65536", "300,32776", "400,40000", "140,65544"}) {
-        const std::string row = shape.substr(shape.find(',') + 1);
-        const std::string x = "x:bf16[" + shape + "]", r = "r:bf16[" + shape + "]";
-        EXPECT_GE(check("y = softmax(x)", {x}, most, request, apart, times), 1) << shape;
-        EXPECT_GE(check("y = x * 0.5 - mean(x); m = max(x)", {x}, most, request, apart, times), 1) << shape;
-        EXPECT_GE(check("y = gelu(dropout(layernorm(x, g, b) + r, 0.1, 7, 3))",
-                        {x, r, "g:bf16[" + row + "]", "b:bf16[" + row + "]"}, most, request, apart, times),
-                  1)
-            << shape;
-    }
+    const FuseRequest request = {.reducing = std::get<0>(GetParam()), .home = FuseHome::ring};
+    const std::string shape = std::get<1>(GetParam()), row = shape.substr(shape.find(',') + 1);
+    const std::string x = "x:bf16[" + shape + "]", r = "r:bf16[" + shape + "]";
+    EXPECT_GE(check("y = softmax(x)", {x}, most, request, apart, times), 1);
+    EXPECT_GE(check("y = x * 0.5 - mean(x); m = max(x)", {x}, most, request, apart, times), 1);
+    EXPECT_GE(check("y = gelu(dropout(layernorm(x, g, b) + r, 0.1, 7, 3))",
+                    {x, r, "g:bf16[" + row + "]", "b:bf16[" + row + "]"}, most, request, apart, times),
+              1);
 }
-INSTANTIATE_TEST_SUITE_P(Threads, FuseReducingTest, testing::Values(128, 256));
+INSTANTIATE_TEST_SUITE_P(Threads, FuseReducingTest,
+                         testing::Combine(testing::Values(128, 256),
+                                          testing::Values("1,65536", "300,65536", "300,32776", "400,40000",
+                                                          "140,65544")));
 
 // As many rows as teams: nobody asks whether he has one, and lanes of a warp meet all at once. Also one row more.
 TEST_F(FuseTest, ShortRowsInCtasOfOneWarpAndMore) {

@@ -20,20 +20,20 @@ FuseHardware simple() {
 constexpr RingLaunch four_ctas = {
     .lanes = 512, .cluster = 1, .slots = 8, .chunks = 4, .chunk_bytes = 16384, .clusters = 4};
 
-// 64 rows of 32768 elements of 2 B read and written: 2 * 4 MiB / 64 GB/s = 131.072 us. Walks: 256 / 0.7635 + 8 *
-// 74.29 = 929.6 cycles. A meeting: 698.9, and of 16 warps on 4 partitions 14.96 * 0.8684 instructions, 52.0. A slot
-// comes back a row, 1680.5, and three of eight chunks, 348.6, before it is wanted again: 2029.1 cycles of 8 B each;
+// 64 rows of 32768 elements of 2 B read and written: 2 * 4 MiB / 64 GB/s = 131.072 us. Walks: 256 / 0.885 + 8 *
+// 74.18 = 882.7 cycles. A meeting: 406.5, and of 16 warps on 4 partitions 74.63 * 2.671 instructions, 797.3. A slot
+// comes back a row, 2086.6, and three of eight chunks, 331.0, before it is wanted again: 2417.6 cycles of 8 B each;
 // needed: 1000.
 TEST(FuseRing, TakesDramsTimeWhereNothingElseCounts) {
     const Program p = rows_of(64, 32768);
     const FusedBytes bytes = {64 * 32768 * 2, 64 * 32768 * 2};
     const FuseFlow f = ring_flow(simple(), p, two_walks(1), bytes, four_ctas);
     EXPECT_EQ(f.ctas, 4);
-    EXPECT_NEAR(f.given, 8 * 2029.1, 1);
+    EXPECT_NEAR(f.given, 8 * 2417.6, 1);
     EXPECT_NEAR(f.needed, 8000, 1);
-    // Launch: the first load's 1000 cycles. The last row: (750.9 + 1680.5) / 2 cycles. A row computes for 0.2051 of DRAM's
-    // time: (1 + 0.2051^4.534)^(1/4.534) = 1.00017.
-    EXPECT_NEAR(f.time.seconds * 1e6, 131.072 * 1.00017 + 1 + 1.216, 0.01);
+    // Launch: the first load's 1000 cycles. The last row: (1203.9 + 2086.6) / 2 cycles. A row computes for 0.2547 of DRAM's
+    // time: (1 + 0.2547^5.246)^(1/5.246) = 1.00015.
+    EXPECT_NEAR(f.time.seconds * 1e6, 131.072 * 1.00015 + 1 + 1.645, 0.01);
     EXPECT_EQ(f.time.bound, Bound::dram);
 }
 
@@ -45,9 +45,9 @@ TEST(FuseRing, LastsAsLongAsTheBusiestCluster) {
     EXPECT_NEAR(f.time.dram * 1e6, 8 * 32768 * 4 / 64e3, 1e-6);
 }
 
-// Slots for one row and no more. 16 instructions an element: walks of 4096 / 0.7635 + 594.32 = 5959.1 cycles, three
-// eighths of them, 2234.7, between a slot's return and its next use. A load takes 4500: 2265.3 more than a row's
-// 6710.0. Of DRAM's 8192 that is 1.0956 against 0.8191: (1 + 1.0956^4.534)^(1/4.534) = 1.2254 against 1.0778 times
+// Slots for one row and no more. 16 instructions an element: walks of 4096 / 0.885 + 593.44 = 5221.7 cycles, three
+// eighths of them, 1958.1, between a slot's return and its next use. A load takes 4500: 2541.9 more than a row's
+// 6425.6. Of DRAM's 8192 that is 1.0947 against 0.7844: (1 + 1.0947^5.246)^(1/5.246) = 1.2004 against 1.0481 times
 // 131.072 us.
 TEST(FuseRing, RunsDryWithoutSpareSlots) {
     FuseHardware hw = simple();
@@ -58,7 +58,7 @@ TEST(FuseRing, RunsDryWithoutSpareSlots) {
     full.slots = 4;
     const double spare_seconds = ring_flow(hw, p, two_walks(16), bytes, four_ctas).time.seconds;
     const FuseFlow dry = ring_flow(hw, p, two_walks(16), bytes, full);
-    EXPECT_NEAR((dry.time.seconds - spare_seconds) * 1e6, 19.338, 0.01);
+    EXPECT_NEAR((dry.time.seconds - spare_seconds) * 1e6, 19.959, 0.01);
     EXPECT_EQ(dry.time.bound, Bound::latency);
     // A single walk gives every slot back at once.
     ProgramWork sum = two_walks(16);
@@ -68,9 +68,9 @@ TEST(FuseRing, RunsDryWithoutSpareSlots) {
 
 // What only the last walk reads is asked for a chunk ahead, behind the stores of a chunk: a quarter of the row's
 // 8192 cycles of DRAM, 2048. Of 16 instructions an element 8 stand in that walk: 8192 elements a chunk * 8 / 128
-// / 0.7635 + 74.29 = 744.9 cycles. Four chunks are each 1303.1 cycles longer and wait 250 for L2, but not where a thread
+// / 0.885 + 74.18 = 652.7 cycles. Four chunks are each 1395.3 cycles longer and wait 250 for L2, but not where a thread
 // has two vectors of a chunk: it asks for the next when the first is stored. Of two CTAs each stores half as much in
-// that time: 1024 - 744.9.
+// that time: 1024 - 652.7.
 TEST(FuseRing, LoadsOfTheLastWalkStandBehindItsStores) {
     FuseHardware hw = simple();
     hw.l2_latency = 250;
@@ -82,17 +82,17 @@ TEST(FuseRing, LoadsOfTheLastWalkStandBehindItsStores) {
     EXPECT_EQ(ring_late(hw, p, work, four_ctas, 8192).waiting, 0);
     RingLaunch late = four_ctas;
     late.late_bytes = 16384;
-    EXPECT_NEAR(ring_late(hw, p, work, late, 8192).draining, 4 * 1303.1, 1);
+    EXPECT_NEAR(ring_late(hw, p, work, late, 8192).draining, 4 * 1395.3, 1);
     EXPECT_NEAR(ring_late(hw, p, work, late, 8192).waiting, 4 * 250, 1e-6);
     // A chunk that takes longer to compute hides the stores, and of L2's latency the rest.
     EXPECT_EQ(ring_late(hw, p, work, late, 4 * 500).draining, 0);
-    EXPECT_NEAR(ring_late(hw, p, work, late, 4 * 500).waiting, 4 * (500 + 250 - 744.9), 1);
+    EXPECT_NEAR(ring_late(hw, p, work, late, 4 * 500).waiting, 4 * (500 + 250 - 652.7), 1);
     RingLaunch two_vectors = late;
     two_vectors.items = 2;
-    EXPECT_NEAR(ring_late(hw, p, work, two_vectors, 8192).draining, 4 * 1303.1, 1);
+    EXPECT_NEAR(ring_late(hw, p, work, two_vectors, 8192).draining, 4 * 1395.3, 1);
     EXPECT_EQ(ring_late(hw, p, work, two_vectors, 8192).waiting, 0);
     late.ctas = 2;
-    EXPECT_NEAR(ring_late(hw, p, work, late, 8192).draining, 4 * 279.1, 1);
+    EXPECT_NEAR(ring_late(hw, p, work, late, 8192).draining, 4 * 371.3, 1);
 }
 
 // Weights are read by the last walk, too, where shared memory does not keep them.
@@ -106,7 +106,7 @@ TEST(FuseRing, WeightsThatAreNotKeptStandBehindStores) {
     work.shared_loads = 1;
     RingLaunch kept = four_ctas;
     kept.kept = true;
-    EXPECT_NEAR(ring_late(hw, p, work, four_ctas, 8192).draining, 4 * 1303.1, 1);
+    EXPECT_NEAR(ring_late(hw, p, work, four_ctas, 8192).draining, 4 * 1395.3, 1);
     EXPECT_EQ(ring_late(hw, p, work, kept, 8192).draining, 0);
     EXPECT_EQ(ring_late(hw, p, work, kept, 8192).waiting, 0);
     EXPECT_GT(ring_flow(hw, p, work, bytes, four_ctas).time.seconds,
@@ -115,20 +115,20 @@ TEST(FuseRing, WeightsThatAreNotKeptStandBehindStores) {
 }
 
 // 64 rows of 4 clusters of 2 CTAs, two on each of 4 SMs: 16 rows each of 16384 elements in 2 chunks. Walks:
-// 16384 * 32 / 128 / 0.7635 + 4 * 74.29 = 5661.9 cycles; a meeting 856.9, with shuffles for messages, and 14.96 * 0.8684
-// instructions of 32 warps, 103.9. Two by turns: the second finds the first with so much of its walks to go as they
-// are of a row, and as they come in bursts 0.9895 times that. DRAM: 8192.
+// 16384 * 32 / 128 / 0.885 + 4 * 74.18 = 4925.0 cycles; a meeting 486.1, with shuffles for messages, and 74.63 * 2.671
+// instructions of 32 warps, 1594.7. Two by turns: the second finds the first with so much of its walks to go as they
+// are of a row, and as they come in bursts 1.209 times that. DRAM: 8192.
 TEST(FuseRing, OneCtaComputesWhileAnotherMeets) {
     const Program p = rows_of(64, 32768);
     const FusedBytes bytes = {64 * 32768 * 2, 64 * 32768 * 2};
     const RingLaunch two = {
         .lanes = 512, .cluster = 2, .slots = 4, .chunks = 2, .chunk_bytes = 16384, .clusters = 4, .ctas = 2};
-    const double walks = 5661.9, meeting = 856.90 + 103.9;
+    const double walks = 4925.0, meeting = 486.08 + 1594.7;
     EXPECT_NEAR(ring_walks_cycles(simple(), p, two_walks(32), two), walks, 1);
     EXPECT_NEAR(ring_meeting_cycles(simple(), two_walks(32), two), meeting, 1);
     const FuseFlow f = ring_flow(simple(), p, two_walks(32), bytes, two);
-    const double rows = meeting + walks * (1 + 0.9895 * walks / (walks + meeting));
-    const double longer = rows / 8192, together = std::pow(1 + std::pow(longer, 4.534), 1 / 4.534);
+    const double rows = meeting + walks * (1 + 1.209 * walks / (walks + meeting));
+    const double longer = rows / 8192, together = std::pow(1 + std::pow(longer, 5.246), 1 / 5.246);
     // A slot comes back a row and a quarter of its walks before it is wanted, less a load's 1000.
     const double between = (rows + (rows - meeting) / 4 - 1000) / rows;
     const double bent = longer + (together - longer) / between;
@@ -172,13 +172,13 @@ TEST(FuseRing, CtasOfOneRowStartWhileOthersCompute) {
                             .one_row = true};
     const FuseFlow f = ring_flow(hw, p, two_walks(32), bytes, one);
     EXPECT_NEAR(f.time.dram * 1e6, 131.072 / 0.98, 1e-3);
-    const double walks = 5661.9, meeting = 856.90 + 103.9, waiting = meeting + 3048;
-    const double row = waiting + walks * (1 + 0.9895 * walks / (walks + waiting)), full = row / (8192 / 0.98);
-    const double dram = 131.072 / 0.98 * std::pow(1 + std::pow(full, 4.534), 1 / 4.534);
+    const double walks = 4925.0, meeting = 486.08 + 1594.7, waiting = meeting + 3048;
+    const double row = waiting + walks * (1 + 1.209 * walks / (walks + waiting)), full = row / (8192 / 0.98);
+    const double dram = 131.072 / 0.98 * std::pow(1 + std::pow(full, 5.246), 1 / 5.246);
     EXPECT_NEAR(f.time.seconds * 1e6, dram + 1 + (meeting + row) / 2e3, 0.5);
 }
 
-// Through device memory: shuffles, a barrier and 41.09 L2 latencies more than within a CTA.
+// Through device memory: shuffles, a barrier and 20.65 L2 latencies more than within a CTA.
 TEST(FuseRing, MeetingInDeviceMemoryTakesL2Latencies) {
     FuseHardware hw = simple();
     hw.l2_latency = 250;
@@ -186,40 +186,40 @@ TEST(FuseRing, MeetingInDeviceMemoryTakesL2Latencies) {
     far.cluster = 32;
     far.far = true;
     EXPECT_NEAR(ring_meeting_cycles(hw, two_walks(1), far) - ring_meeting_cycles(hw, two_walks(1), four_ctas),
-                158 + 382.9 + 41.09 * 250, 1e-6);
+                79.56 + 247.4 + 20.65 * 250, 1e-6);
 }
 
-// 64 instructions an element: 32768 * 64 / 128 / 0.7635 = 21459.1 cycles a row, twice DRAM's 8192.
+// 64 instructions an element: 32768 * 64 / 128 / 0.885 = 18513.0 cycles a row, twice DRAM's 8192.
 TEST(FuseRing, InstructionsBindWhereTheyTakeLonger) {
     const Program p = rows_of(64, 32768);
     const FusedBytes bytes = {64 * 32768 * 2, 64 * 32768 * 2};
     const FuseFlow f = ring_flow(simple(), p, two_walks(64), bytes, four_ctas);
-    EXPECT_NEAR(ring_walks_cycles(simple(), p, two_walks(64), four_ctas), 21459.1 + 8 * 74.29, 1);
-    EXPECT_GT(f.time.seconds * 1e6, 16 * 21.459);
+    EXPECT_NEAR(ring_walks_cycles(simple(), p, two_walks(64), four_ctas), 18513.0 + 8 * 74.18, 1);
+    EXPECT_GT(f.time.seconds * 1e6, 16 * 18.513);
     EXPECT_EQ(f.time.bound, Bound::issue);
 }
 
 // Threads that reduce apart: neither their meeting nor their walk stands between a row and the next one, while the
 // ring has two rows of slots. With 6 slots for rows of 4 chunks the last chunk of a row is asked for when half of the
 // one before is stored: half of that, a load, a chunk and a meeting of 4 warps lie between two rows. Each element of a
-// reducing thread takes 3.988 cycles.
+// reducing thread takes 3.306 cycles.
 TEST(FuseRing, WhoReducesApartHidesTheMeeting) {
     FuseHardware hw = simple();
     const Program p = rows_of(64, 32768);
     const FusedBytes bytes = {64 * 32768 * 2, 64 * 32768 * 2};
     RingLaunch apart = four_ctas;
     apart.reducing = 128;
-    const double meeting = 698.90 + 14.96 * 0.8684 + 1019, chunk = 8192 / 128 * 3.988 + 74.29;
+    const double meeting = 406.52 + 74.63 * 2.671 + 872.8, chunk = 8192 / 128 * 3.306 + 74.18;
     EXPECT_NEAR(ring_apart_cycles(hw, p, two_walks(16), apart, 5000, 1000), 4 * chunk + meeting, 1);
     RingLaunch short_of_slots = apart;
     short_of_slots.slots = 6;
     EXPECT_NEAR(ring_apart_cycles(hw, p, two_walks(16), short_of_slots, 5000, 1000),
                 2500 + 1000 + chunk + meeting, 1);
     // Instructions of 4096 / 0.9689 cycles, and nothing beside them but the chunks.
-    const double row = 4096 / 0.9689 + 8 * 74.29, full = row / 8192;
+    const double row = 4096 / 0.9689 + 8 * 74.18, full = row / 8192;
     const double ends = (ring_meeting_cycles(hw, two_walks(16), apart) + row) / 2e3;
     EXPECT_NEAR(ring_flow(hw, p, two_walks(16), bytes, apart).time.seconds * 1e6,
-                131.072 * std::pow(1 + std::pow(full, 4.534), 1 / 4.534) + 1 + ends, 0.05);
+                131.072 * std::pow(1 + std::pow(full, 5.246), 1 / 5.246) + 1 + ends, 0.05);
 }
 
 }  // namespace

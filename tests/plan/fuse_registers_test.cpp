@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "rooftile/machine/registry.hpp"
 #include "rooftile/machine/set.hpp"
 #include "rooftile/model/arithmetic.hpp"
@@ -44,6 +46,19 @@ TEST(FuseRegisters, AnUnknownNumberOfPartitionsLeavesTheSum) {
     hw.issue_lanes = unknown_number;
     EXPECT_EQ(resident_ctas(hw, {.threads = 32}, 120, 0), 17);
     EXPECT_EQ(even_threads(hw, 32), 32);
+}
+
+// Of 256 KiB shared memory has 228, 196 or 164: the least that leaves four reserves of 1 KiB beside what CTAs take.
+TEST(FuseRegisters, L1HasWhatSharedMemoryLeaves) {
+    const FuseHardware hw = h200();
+    constexpr double kib = 1024;
+    EXPECT_EQ(l1_beside(hw, 192 * kib + 1), 28 * kib);
+    EXPECT_EQ(l1_beside(hw, 192 * kib), 60 * kib);
+    EXPECT_EQ(l1_beside(hw, 160 * kib), 92 * kib);
+    EXPECT_EQ(l1_beside(hw, 228 * kib), 28 * kib);  // never less
+    FuseHardware bare = hw;
+    bare.carveout_step = unknown_number;
+    EXPECT_TRUE(std::isnan(l1_beside(bare, 0)));
 }
 
 // The H200's GPCs lose 12 SMs to clusters of four and of eight: six of them are one pair of SMs too large.

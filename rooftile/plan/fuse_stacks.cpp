@@ -1,0 +1,20 @@
+#include "rooftile/plan/fuse_stacks.hpp"
+
+#include <algorithm>
+
+namespace rooftile {
+
+bool counts_in_32_bits(const Program& program, int width) {
+    constexpr double most = 2147483648.0;  // 2^31
+    return double(program.rows) * double(program.columns) / width < most;
+}
+
+bool stacks(const Program& p, const FuseConfig& c) {
+    if (p.form != FuseForm::pointwise || p.flat || c.persistent || c.items == 1) return false;
+    if (p.rows % c.items != 0 || !counts_in_32_bits(p, c.width)) return false;
+    return std::any_of(p.values.begin(), p.values.end(), [](const ProgramValue& v) {
+        return v.kind == ValueKind::load && v.level == Level::element && v.access.only_row();
+    });
+}
+
+}  // namespace rooftile
