@@ -156,9 +156,7 @@ void RowsText::turns_head() {
         line(0, "for (unsigned first = team.lane(); first < vectors; first += step * items) {{");
         return;
     }
-    // Turns of the first walk that a thread asks for together: four to eight vectors. Fewer leave memory idle, and more
-    // were slower (docs/facts.md 90).
-    if (walked_ == 1) w_.line(0, "#pragma unroll {}", c_.items == 1 ? 4 : 2);
+    if (walked_ == 1) w_.line(0, "#pragma unroll {}", turns_together(c_));
     if (walked_ % 2 == 0) line(0, "for (unsigned turn = turns; turn-- > 0;) {{");
     else line(0, "for (unsigned turn = 0; turn < turns; ++turn) {{");
     line(1, "const unsigned first = turn * turn_vectors + team.lane();");

@@ -107,7 +107,7 @@ FuseFlow at_once_flow(const FuseHardware& hw, const Program& p, const ProgramWor
                          + (before_last - 1) * walk_cycles(hw, p, l, places, next)
                          + walk_cycles(hw, p, l, places, last);
     f.round_cycles = hw.loaded_latency * hw.loaded_factor;
-    f.given = places.busiest * l.threads * l.items * l.width * l.again_bytes;
+    f.given = places.busiest * l.threads * l.items * l.together * l.width * l.again_bytes;
     f.needed = f.round_cycles * hw.read_bandwidth / hw.clock_hz / places.sms;
     // The first CTAs' start and the last stores overlap with nothing; the first load is in the launch.
     const double cycles = walks + meetings + most_known(hw.cta_start, 0) + most_known(f.round_cycles, 0);

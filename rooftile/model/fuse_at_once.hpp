@@ -13,6 +13,7 @@ struct AtOnceLaunch {
     double again_bytes = 0;  ///< of an element: the tensors that every pass reads
     double held_share = 0;   ///< of them that waits in shared memory
     double rows_an_sm = 1;   ///< whose CTAs are gathered: what rows share comes once for all of them
+    double together = 1;     ///< turns of the first walk that a thread asks for at once
 };
 
 /// One walk after the other, all CTAs in step: the first at the rate of DRAM, the next at that of L2 or of what DRAM

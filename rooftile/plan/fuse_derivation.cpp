@@ -243,14 +243,15 @@ class Story {
                "each line is read by one SM, so both halves of L2 count; the pass goes backwards, and comes "
                "to a line after as much as lay behind it");
         const auto turns = double(turns_at_once(p_, c_));
-        d_.add(
-            "held_turns",
-            "shared memory of a CTA / bytes that a turn reads for later passes, at most all turns; no more "
-            "than leave L1 room for bytes_in_flight_needed",
-            {given("shared_bytes", shared_, "B", "this plan"), given("turns", turns, "", "this plan"),
-             d_.fact("l1.unified"), d_.fact("shared.carveout_step")},
-            c_.stages, "turns",
-            "what a thread has read once it keeps; the other turns come again from L2, or from DRAM");
+        d_.add("held_turns",
+               "shared memory of a CTA / bytes that a turn reads for later passes, at most all turns; unless "
+               "asked "
+               "for, no more than leave L1 room for bytes_in_flight_needed, where what it has is known",
+               {given("shared_bytes", shared_, "B", "this plan"), given("turns", turns, "", "this plan"),
+                d_.fact("l1.unified"), d_.fact("shared.carveout_step"),
+                given("bytes_in_flight_needed", f_.needed, "B", "this plan")},
+               c_.stages, "turns",
+               "what a thread has read once it keeps; the other turns come again from L2, or from DRAM");
         d_.add("grid", "rows x CTAs a row, no more than SMs x CTAs an SM",
                {given("rows", double(p_.rows), "", "problem"), given("cluster", c_.cluster, "", "this plan"),
                 d_.fact("sm.count"), given("ctas_per_sm", c_.ctas_per_sm, "", "this plan")},

@@ -177,11 +177,11 @@ class Search {
         if (items > (c.threads_per_row < warp && work_.readings > 1 ? most_held / 2 : most_held))
             return reject(Reason::registers);
         c.items = int(items);
-        // Weights beside a row cost CTAs: where several warps share it, or both take 64 registers, more than their wait
-        // was worth wherever measured (docs/facts.md 92).
-        constexpr double most_beside = 48;
+        // Weights in registers beside a row cost CTAs, which from 64 registers of both on is more than their wait. Where
+        // several warps share the row, and nothing of it is used before a barrier, they lose from 48 on, and above 16
+        // another launch was the fastest wherever measured (docs/facts.md 92).
         const double beside = c.items * c.width * (work_.full_bytes + work_.shared_bytes) / register_bytes;
-        c.early_weights = work_.shared_loads > 0 && c.threads_per_row <= warp && beside <= most_beside;
+        c.early_weights = work_.shared_loads > 0 && beside <= (c.threads_per_row <= warp ? 48 : 16);
         if (c.early_weights) offer(c);
         c.early_weights = false;
         offer(c);

@@ -59,12 +59,17 @@ class AtOnceSearch : FuseSearchContext {
   private:
     void reject(Reason reason) { ++out_.rejected.reasons[size_t(reason)]; }
 
-    /// While a CTA's row meets, nobody else of its SM works: where others have company they were as fast or up to 5 % sooner
-    /// wherever measured (docs/facts.md 92).
+    /// While a CTA's row meets, nobody else of its SM works, which no time tells: where others have company they were as fast or
+    /// up to 5 % sooner than the model said (docs/facts.md 92). Only those that come near count.
     void drop_lonely() {
-        const auto lonely = [](const FuseCandidate& c) { return c.config.ctas_per_sm < 2; };
-        if (std::all_of(found_.begin(), found_.end(), lonely)) return;
-        out_.rejected.reasons[size_t(Reason::dominated)] += std::int64_t(std::erase_if(found_, lonely));
+        constexpr double near = 1.05;
+        double accompanied = INFINITY;
+        for (const FuseCandidate& c : found_)
+            if (c.config.ctas_per_sm > 1) accompanied = std::min(accompanied, c.flow.time.seconds);
+        const auto worse = [&](const FuseCandidate& c) {
+            return c.config.ctas_per_sm == 1 && accompanied <= near * c.flow.time.seconds;
+        };
+        out_.rejected.reasons[size_t(Reason::dominated)] += std::int64_t(std::erase_if(found_, worse));
     }
 
     void offer(FuseConfig c) {
@@ -94,7 +99,10 @@ class AtOnceSearch : FuseSearchContext {
         if (!asked(request.ctas_per_sm, c.ctas_per_sm)) return;
         candidate.flow = flow(c, turns);
         if (!request.stages) {
-            c.stages = leaving_l1(c, candidate.flow.needed, turn_bytes);
+            // No more than the threads ask for, or than gets into an SM.
+            const double into_sm =
+                least_known(candidate.flow.needed, hw.sm_bandwidth * candidate.flow.round_cycles);
+            c.stages = leaving_l1(c, least_known(into_sm, candidate.flow.given), turn_bytes);
             candidate.flow = flow(c, turns);
         }
         candidate.shared_bytes = double(staged_rows(program, c).bytes);
@@ -110,7 +118,8 @@ class AtOnceSearch : FuseSearchContext {
                              .cluster = double(c.cluster),
                              .again_bytes = slot_bytes(program),
                              .held_share = c.stages / turns,
-                             .rows_an_sm = double(rows_gathered(program, c))});
+                             .rows_an_sm = double(rows_gathered(program, c)),
+                             .together = double(turns_together(c))});
     }
 
     /// As many turns, up to those of `c`, as leave L1 room for the bytes that must be in flight: what a turn gains by

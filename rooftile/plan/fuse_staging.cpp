@@ -79,6 +79,8 @@ std::int64_t turns_at_once(const Program& program, const FuseConfig& c) {
     return ceil_div(program.columns / c.width, std::int64_t(c.threads_per_row) * c.items * c.cluster);
 }
 
+int turns_together(const FuseConfig& c) { return c.items == 1 ? 4 : 2; }
+
 int rows_gathered(const Program& program, const FuseConfig& c) {
     return all_rows_at_once(c) && c.ctas_per_sm > 1 && program.rows % c.ctas_per_sm == 0 ? c.ctas_per_sm : 1;
 }

@@ -52,6 +52,9 @@ bool meets_in_memory(const FuseConfig& config);
 bool all_rows_at_once(const FuseConfig& config);
 /// Then how often all threads of a row take their vectors until they have gone over it.
 std::int64_t turns_at_once(const Program& program, const FuseConfig& config);
+/// Then how many turns of the first walk a thread asks for together. Fewer leave memory idle; more were as fast or slower, but
+/// for a percent of softmax (docs/facts.md 90).
+int turns_together(const FuseConfig& config);
 /// Then of how many rows an SM has CTAs, which all have the same part of their rows.
 int rows_gathered(const Program& program, const FuseConfig& config);
 

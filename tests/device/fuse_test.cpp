@@ -200,10 +200,11 @@ TEST_F(FuseTest, EveryFunctionInEveryType) {
             check(std::string("y = ") + f, {fmt::format("x:{}[3,1001]", type)}, 1);
 }
 
-// Two vectors of a thread in two rows, and in one where they are odd: rows of one vector, of fewer than a CTA's threads,
-// of none that a CTA's pieces end with; a last piece that is not full.
+// Two vectors of a thread in two rows, and in one where rows are odd in number or shorter than a warp's vectors: rows of one
+// vector, of 32 and 33, of none that a CTA's pieces end with; a last piece that is not full.
 TEST_F(FuseTest, VectorsBelowOneAnother) {
-    for (const char* shape : {"2,8", "6,40", "7,40", "128,8", "34,1000", "4,131072", "1000,2056"})
+    for (const char* shape :
+         {"2,8", "6,248", "7,264", "2,256", "128,264", "34,1000", "4,131072", "1000,2056"})
         for (const char* f : {"gelu(x + b)", "x * b - dropout(x, 0.3, 5)", "where(x > b, x, b) * s"}) {
             const std::string of = shape, columns = of.substr(of.find(',') + 1),
                               rows = of.substr(0, of.find(','));
@@ -213,7 +214,7 @@ TEST_F(FuseTest, VectorsBelowOneAnother) {
                 check(std::string("y = ") + f, tensors, 1, {.items = 2, .threads = threads});
         }
     check("y = x + b * r", {"x:bf16[6,4,264]", "b:bf16[264]", "r:bf16[6,1,264]"}, 2, {.items = 2});
-    check("y = x + b", {"x:fp32[6,36]", "b:fp32[36]"}, 2, {.items = 2});
+    check("y = x + b", {"x:fp32[6,132]", "b:fp32[132]"}, 2, {.items = 2});
     check("y = x + b", {"x:bf16[6,37]", "b:bf16[37]"}, 2, {.items = 2});
 }
 

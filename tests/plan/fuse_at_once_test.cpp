@@ -69,6 +69,25 @@ TEST(FuseAtOnce, TurnsWaitInSharedMemory) {
     EXPECT_TRUE(std::holds_alternative<FuseInfeasible>(more));
 }
 
+// 16 rows have 256 CTAs on 132 SMs, all but a few of which have two; of 5 rows 160 CTAs leave 104 SMs with one and make
+// all wait for 28 with two, where 80 have an SM each.
+TEST(FuseAtOnce, CompanyCountsWhereItIsNear) {
+    const auto many = planned(functions[1], "16,1048576", {.home = FuseHome::twice, .grid_meeting = true});
+    for (const FusePlan& plan : std::get<FusePlans>(many).plans) EXPECT_GE(plan.config.ctas_per_sm, 2);
+    const auto few = planned(functions[1], "5,4194304");
+    EXPECT_EQ(std::get<FusePlans>(few).plans.front().config.ctas_per_sm, 1);
+    EXPECT_EQ(std::get<FusePlans>(few).plans.front().config.grid, 80);
+}
+
+// One row on 32 SMs: DRAM could give each 151 KB in flight, but no more gets into one than 54, and its threads ask for 66.
+TEST(FuseAtOnce, L1HasRoomForNoMoreThanIsAskedFor) {
+    const auto outcome = planned(functions[0], "1,16777216");
+    const FusePlan& plan = std::get<FusePlans>(outcome).plans.front();
+    EXPECT_EQ(plan.config.grid, 32);
+    EXPECT_EQ(plan.config.stages, 5);
+    EXPECT_EQ(plan.resources.bytes_in_flight, 2 * 1024 * 2 * 16);
+}
+
 TEST(FuseAtOnce, AllTurnsWaitWhereNobodyKnowsWhatL1Has) {
     Machine m = machine_by_id("h200-sxm");
     m.facts.erase("shared.carveout_step");

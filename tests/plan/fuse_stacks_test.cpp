@@ -22,20 +22,21 @@ bool stacks_of(const std::string& text, const std::vector<std::string>& tensors,
 
 TEST(FuseStacks, WhereRowsShareVectorsAndComeInWholeStacks) {
     const char* biased = "y = gelu(x + b)";
-    EXPECT_TRUE(stacks_of(biased, {"x:bf16[6,64]", "b:bf16[64]"}, {.items = 2}));
-    EXPECT_FALSE(stacks_of(biased, {"x:bf16[6,64]", "b:bf16[64]"}, {.items = 4}));  // a row and a half
-    EXPECT_FALSE(stacks_of(biased, {"x:bf16[6,64]", "b:bf16[64]"}, {.items = 1}));
-    EXPECT_FALSE(stacks_of(biased, {"x:bf16[6,64]", "b:bf16[64]"}, {.items = 2, .persistent = true}));
+    EXPECT_TRUE(stacks_of(biased, {"x:bf16[6,256]", "b:bf16[256]"}, {.items = 2}));
+    EXPECT_FALSE(stacks_of(biased, {"x:bf16[6,256]", "b:bf16[256]"}, {.items = 4}));  // a row and a half
+    EXPECT_FALSE(stacks_of(biased, {"x:bf16[6,256]", "b:bf16[256]"}, {.items = 1}));
+    EXPECT_FALSE(stacks_of(biased, {"x:bf16[6,256]", "b:bf16[256]"}, {.items = 2, .persistent = true}));
     // A number of each row, or rows that some rows share, are no vector of all of them.
-    EXPECT_FALSE(stacks_of(biased, {"x:bf16[6,64]", "b:bf16[6,1]"}, {.items = 2}));
-    EXPECT_FALSE(stacks_of(biased, {"x:bf16[4,6,64]", "b:bf16[4,1,64]"}, {.items = 2}));
-    EXPECT_FALSE(stacks_of("y = gelu(x)", {"x:bf16[6,64]"}, {.items = 2}));
-    EXPECT_FALSE(stacks_of("y = gelu(x + b)", {"x:bf16[6,64]", "b:bf16[]"}, {.items = 2}));
-    EXPECT_FALSE(stacks_of("y = sum_all(x + b)", {"x:bf16[6,64]", "b:bf16[64]"}, {.items = 2}));
-    EXPECT_FALSE(stacks_of("y = softmax(x + b)", {"x:bf16[6,64]", "b:bf16[64]"}, {.items = 2}));
+    EXPECT_FALSE(stacks_of(biased, {"x:bf16[6,256]", "b:bf16[6,1]"}, {.items = 2}));
+    EXPECT_FALSE(stacks_of(biased, {"x:bf16[4,6,256]", "b:bf16[4,1,256]"}, {.items = 2}));
+    EXPECT_FALSE(stacks_of("y = gelu(x)", {"x:bf16[6,256]"}, {.items = 2}));
+    EXPECT_FALSE(stacks_of("y = gelu(x + b)", {"x:bf16[6,256]", "b:bf16[]"}, {.items = 2}));
+    EXPECT_FALSE(stacks_of("y = sum_all(x + b)", {"x:bf16[6,256]", "b:bf16[256]"}, {.items = 2}));
+    EXPECT_FALSE(stacks_of(biased, {"x:bf16[6,248]", "b:bf16[248]"}, {.items = 2}));  // 31 vectors
+    EXPECT_FALSE(stacks_of("y = softmax(x + b)", {"x:bf16[6,256]", "b:bf16[256]"}, {.items = 2}));
 }
 
-// 2^20 rows of 2^14 elements are 2^31 vectors of 8; one row fewer of each pair is less.
+// 2^20 rows of 2^14 elements are 2^31 vectors of 8; two rows fewer are less.
 TEST(FuseStacks, WhereThirtyTwoBitsCount) {
     EXPECT_FALSE(stacks_of("y = x + b", {"x:bf16[1048576,16384]", "b:bf16[16384]"}, {.items = 2}));
     EXPECT_TRUE(stacks_of("y = x + b", {"x:bf16[1048574,16384]", "b:bf16[16384]"}, {.items = 2}));
