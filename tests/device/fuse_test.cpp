@@ -292,7 +292,7 @@ TEST_F(FuseTest, RingsThatReadKeptWeightsTwice) {
 // Tensors that only the last walk reads, a chunk ahead over the ends of rows: every launch; whole chunks,
 // chunks that end short, a last chunk of one vector; one row a cluster and many; one and several CTAs an SM,
 // CTAs of one row; with weights kept and without; flags and floats beside bf16.
-class FuseAheadTest : public FuseTest, public testing::WithParamInterface<const char*> {};
+class FuseAheadTest : public FuseTest, public testing::WithParamInterface<std::string> {};
 TEST_P(FuseAheadTest, RingsReadLateTensorsAhead) {
     const std::string shape = GetParam(), row = shape.substr(shape.find(',') + 1);
     int kept = 0, alone = 0, one_row = 0;
@@ -309,8 +309,8 @@ TEST_P(FuseAheadTest, RingsReadLateTensorsAhead) {
     if (shape.starts_with("300")) { EXPECT_GE(kept, 1); }
 }
 INSTANTIATE_TEST_SUITE_P(Shapes, FuseAheadTest,
-                         testing::Values("5,65536", "300,65536", "3,65544", "300,32776", "270,16392",
-                                         "2,262152"));
+                         testing::Values<std::string>("5,65536", "300,65536", "3,65544", "300,32776",
+                                                      "270,16392", "2,262152"));
 TEST_F(FuseTest, RingsReadLateTensorsOfOtherTypes) {
     for (const char* shape : {"5,65536", "270,20000"})
         check("y = where(m, x - mean(x), r) * s + z",
@@ -327,7 +327,7 @@ TEST_F(FuseTest, RingsReadLateTensorsInTime) {
 }
 // Few rows and many, parts that end short or are empty, weights that stay and late tensors; again and again, since a
 // row handed over too early shows but now and then.
-class FuseReducingTest : public FuseTest, public testing::WithParamInterface<std::tuple<int, const char*>> {};
+class FuseReducingTest : public FuseTest, public testing::WithParamInterface<std::tuple<int, std::string>> {};
 TEST_P(FuseReducingTest, RingsWhoseThreadsReduceApart) {
     const auto apart = [](const FuseConfig& c) { return c.reducing > 0; };
     constexpr int most = 6, times = 3;
@@ -342,8 +342,8 @@ TEST_P(FuseReducingTest, RingsWhoseThreadsReduceApart) {
 }
 INSTANTIATE_TEST_SUITE_P(Threads, FuseReducingTest,
                          testing::Combine(testing::Values(128, 256),
-                                          testing::Values("1,65536", "300,65536", "300,32776", "400,40000",
-                                                          "140,65544")));
+                                          testing::Values<std::string>("1,65536", "300,65536", "300,32776",
+                                                                       "400,40000", "140,65544")));
 
 // As many rows as teams: nobody asks whether he has one, and lanes of a warp meet all at once. Also one row more.
 TEST_F(FuseTest, ShortRowsInCtasOfOneWarpAndMore) {
