@@ -10,9 +10,7 @@ namespace rooftile {
 namespace {
 
 /// What a program asks of its threads, in 32-bit registers of one vector.
-struct Demand {
-    double full = 0, shared = 0;  ///< read at the loop's own place; what rows or columns share
-    double only = 0;              ///< of the latter, what all rows share
+struct Demand : LoadWords {
     double dropout = 0;
     bool kept = false;     ///< a row is wanted again after its reductions
     bool exps = false;     ///< and its exponentials with it
@@ -21,14 +19,9 @@ struct Demand {
 };
 
 Demand demand_of(const Program& p, const ProgramWork& work, int width) {
-    Demand d;
+    Demand d = {load_words(p, width)};
     d.kept = work.reductions > 0 && work.readings > 1;
     for (const ProgramValue& v : p.values) {
-        if (v.kind == ValueKind::load && v.level == Level::element) {
-            const double words = std::max(1.0, bytes_of(v.element) * width / 4.0);
-            (v.access.full() ? d.full : d.shared) += words;
-            if (v.access.only_row()) d.only += words;
-        }
         if (v.kind == ValueKind::compute && v.op == Op::dropout) d.dropout += 8;
         if (v.kind != ValueKind::reduce) continue;
         d.exps = d.exps || v.reduction == Reduction::exponentials;
@@ -40,8 +33,7 @@ Demand demand_of(const Program& p, const ProgramWork& work, int width) {
 
 double pointwise_registers(const Demand& d, const ProgramWork& work, const FuseConfig& c, bool stacked) {
     constexpr double most_issue = 40;
-    const double shared = c.items * d.shared - (stacked ? (c.items - 1) * d.only : 0);
-    return -1.2 + 1.85 * c.width + c.items * 2.16 * d.full + 0.57 * shared
+    return -1.2 + 1.85 * c.width + c.items * 2.16 * d.full + 0.57 * d.shared_of(c.items, stacked)
            + 0.51 * std::min(most_issue, work.first.issue);
 }
 
@@ -76,6 +68,17 @@ double lanes_of_round(const FuseHardware& hw, double threads) {
 }
 
 }  // namespace
+
+LoadWords load_words(const Program& p, int width) {
+    LoadWords all;
+    for (const ProgramValue& v : p.values) {
+        if (v.kind != ValueKind::load || v.level != Level::element) continue;
+        const double words = std::max(1.0, bytes_of(v.element) * width / 4.0);
+        (v.access.full() ? all.full : all.shared) += words;
+        if (v.access.only_row()) all.only += words;
+    }
+    return all;
+}
 
 double registers_likely(const Program& p, const ProgramWork& work, const FuseConfig& c, double bound) {
     constexpr double unit = 8, least = 16;

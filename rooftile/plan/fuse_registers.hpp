@@ -7,6 +7,18 @@
 
 namespace rooftile {
 
+/// 32-bit registers that one vector of each of a program's loads of elements takes.
+struct LoadWords {
+    double full = 0, shared = 0;  ///< read at the loop's own place; what rows or columns share
+    double only = 0;              ///< of the latter, what all rows share
+
+    /// Of what is shared, for all vectors of a thread: stacked ones have once what all rows share.
+    double shared_of(int items, bool stacked) const {
+        return items * shared - (stacked ? (items - 1) * only : 0);
+    }
+};
+LoadWords load_words(const Program& program, int width);
+
 /// What the compiler is likely to take of the `bound` that it may: a multiple of 8. Fitted to the compiled
 /// kernels of bench/results/history/2026-11-22-h200-memory.csv and later runs: of 370 it misplaces the CTAs of
 /// about 20.

@@ -308,14 +308,10 @@ bool vector_fits(const FuseProblem& graph, const Program& p, int alignment, int 
 
 double registers_needed(const Program& p, const FuseConfig& c) {
     // Of one vector: what is read at the loop's own place, and what rows or columns share.
-    double full = 0, shared = 0, only = 0, extra = 0, computed = 0;
+    LoadWords words = load_words(p, c.width);
+    double extra = 0, computed = 0;
     for (const ProgramValue& v : p.values) {
-        if (v.kind == ValueKind::load && v.level == Level::element) {
-            const double words = std::max(1.0, bytes_of(v.element) * c.width / 4.0);
-            (v.access.full() ? full : shared) += words;
-            if (v.access.only_row()) only += words;
-        }
-        if (v.kind == ValueKind::load && v.level == Level::row && c.home == FuseHome::nowhere) ++shared;
+        if (v.kind == ValueKind::load && v.level == Level::row && c.home == FuseHome::nowhere) ++words.shared;
         if (v.kind == ValueKind::compute && v.level == Level::element) ++computed;
         if (v.kind == ValueKind::compute && v.op == Op::dropout)
             extra += c.home == FuseHome::nowhere ? 2 * dropout_registers : dropout_registers;
@@ -331,9 +327,9 @@ double registers_needed(const Program& p, const FuseConfig& c) {
     const bool copies = c.home == FuseHome::nowhere && computed == 0;
     double need = base_registers + (copies ? 0 : std::max(2.0 * c.width, std::min(16.0, computed))) + extra;
     if (c.home != FuseHome::nowhere) need += row_registers;
-    const double once = stacks(p, c) ? (c.items - 1) * only : 0;
+    const double full = words.full, shared = words.shared;
     if (c.home == FuseHome::nowhere)
-        need += c.items * (full + shared) - once + (c.items > 4 ? register_step : 0);
+        need += c.items * full + words.shared_of(c.items, stacks(p, c)) + (c.items > 4 ? register_step : 0);
     else if (c.home == FuseHome::shared)
         need += std::min(4, c.items) * full + (c.early_weights ? c.items : 1) * shared;
     else if (c.home == FuseHome::twice || c.home == FuseHome::ring || c.early_weights)
