@@ -1,10 +1,13 @@
 #include "rooftile/problem/evaluate.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 #include <cmath>
 #include <limits>
+#include <utility>
 
+#include "kernels/measure/numbers.hpp"
 #include "kernels/measure/philox.hpp"
 #include "rooftile/problem/evaluate_row.hpp"
 #include "rooftile/problem/graph_builder.hpp"
@@ -253,16 +256,19 @@ Bounded pointwise(const GraphNode& n, const std::vector<Bounded>& x, std::int64_
     return r;
 }
 
+/// `out` may hold anything; its memory is used again.
 BoundedTensor evaluate_node(const FuseProblem& problem, const GraphNode& n,
-                            const std::vector<BoundedTensor>& values, std::span<const std::int64_t> rows) {
+                            const std::vector<BoundedTensor>& values, std::span<const std::int64_t> rows,
+                            BoundedTensor out) {
     if (is_row_operation(n.op) || reduces_all(n.op)) {
         const GraphNode& operand = problem.nodes[size_t(n.operands[0])];
         std::vector<const BoundedTensor*> operands;
         for (int i : n.operands) operands.push_back(&values[size_t(i)]);
         return evaluate_rows(n, operands,
-                             reduces_all(n.op) ? elements_of(operand.shape) : operand.shape.back());
+                             reduces_all(n.op) ? elements_of(operand.shape) : operand.shape.back(),
+                             std::move(out));
     }
-    BoundedTensor out(size_t(elements_of(n.shape)));
+    out.resize(size_t(elements_of(n.shape)));
     const Element precision = precision_of(problem);
     std::vector<Stretch> places;
     for (int i : n.operands) places.emplace_back(n.shape, problem.nodes[size_t(i)].shape);
@@ -278,12 +284,30 @@ BoundedTensor evaluate_node(const FuseProblem& problem, const GraphNode& n,
     return out;
 }
 
+/// The last node that reads each node; outputs are read to the end.
+std::vector<size_t> last_readers(const FuseProblem& problem) {
+    std::vector<size_t> last(problem.nodes.size(), 0);
+    for (size_t i = 0; i < problem.nodes.size(); ++i)
+        for (int operand : problem.nodes[i].operands) last[size_t(operand)] = i;
+    for (const GraphOutput& o : problem.outputs) last[size_t(o.node)] = problem.nodes.size();
+    return last;
+}
+
+BoundedTensor exact_numbers(std::span<const double> numbers, BoundedTensor out) {
+    out.resize(numbers.size());
+    std::ranges::transform(numbers, out.begin(), [](double x) { return Bounded{x, 0}; });
+    return out;
+}
+
 }  // namespace
 
 std::vector<BoundedTensor> evaluate(const FuseProblem& problem, std::span<const std::vector<double>> inputs,
                                     std::span<const std::int64_t> rows) {
     assert(inputs.size() == problem.inputs.size());
+    const std::vector<size_t> last = last_readers(problem);
     std::vector<BoundedTensor> values(problem.nodes.size());
+    // Of tensors that nobody reads any more, since asking the system for pages costs as much as filling them.
+    BoundedTensor spare;
     size_t next = 0;
     for (size_t i = 0; i < problem.nodes.size(); ++i) {
         const GraphNode& n = problem.nodes[i];
@@ -291,11 +315,13 @@ std::vector<BoundedTensor> evaluate(const FuseProblem& problem, std::span<const 
             values[i] = {{double(float(n.value)), 0}};
         } else if (n.op == Op::input) {
             assert(std::int64_t(inputs[next].size()) == elements_of(n.shape));
-            for (double x : inputs[next]) values[i].push_back({x, 0});
-            ++next;
+            values[i] = exact_numbers(inputs[next++], std::exchange(spare, {}));
         } else {
-            values[i] = evaluate_node(problem, n, values, rows);
+            values[i] = evaluate_node(problem, n, values, rows, std::exchange(spare, {}));
         }
+        for (int operand : n.operands)
+            if (last[size_t(operand)] == i && values[size_t(operand)].capacity() > spare.capacity())
+                spare = std::exchange(values[size_t(operand)], {});
     }
     std::vector<BoundedTensor> out;
     for (const GraphOutput& o : problem.outputs) out.push_back(values[size_t(o.node)]);
@@ -325,20 +351,18 @@ std::optional<FuseProblem> rows_of(const FuseProblem& problem, std::int64_t coun
 
 double ulp_of(double value, Element element) {
     const Format f = format_of(element);
-    const double a = std::fabs(value);
-    int exponent = f.least_exponent;
-    if (a > 0 && std::isfinite(a)) exponent = std::max(exponent, std::ilogb(a));
-    return std::ldexp(1.0, exponent - f.bits);
+    // Of 0 and what is subnormal in fp64 it lies below every type's; of Inf and NaN, which have no unit, above.
+    const int exponent = int(std::bit_cast<std::uint64_t>(value) >> 52 & 0x7ff) - 1023;
+    const bool finite = exponent <= std::numeric_limits<double>::max_exponent - 1;
+    return power_of_two((finite ? std::max(exponent, f.least_exponent) : f.least_exponent) - f.bits);
 }
 
 double rounded_to(double value, Element element) {
     if (element == Element::boolean) return value != 0;
     if (element == Element::int64 || !std::isfinite(value)) return value;
-    const Format f = format_of(element);
-    const double step = ulp_of(value, element);
-    const double rounded = std::nearbyint(value / step) * step;  // a power of two: exact
-    if (std::fabs(rounded) > f.largest) return std::copysign(infinity, value);
-    return rounded;
+    if (element == Element::fp32) return double(float(value));
+    const Type type = element == Element::fp16 ? Type::fp16 : Type::bf16;
+    return value_of_bits(round_to_bits(value, type), type);
 }
 
 bool agrees(double got, const Bounded& expected, Element element) {

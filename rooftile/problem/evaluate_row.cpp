@@ -169,10 +169,10 @@ Bounded reduced(const GraphNode& n, const Row& row) {
 }  // namespace
 
 BoundedTensor evaluate_rows(const GraphNode& n, const std::vector<const BoundedTensor*>& operands,
-                            std::int64_t columns) {
+                            std::int64_t columns, BoundedTensor out) {
     const BoundedTensor& x = *operands[0];
     const bool keeps = keeps_row(n.op);
-    BoundedTensor out(keeps ? x.size() : size_t(elements_of(n.shape)));
+    out.resize(keeps ? x.size() : size_t(elements_of(n.shape)));
     const size_t rows = keeps ? (columns ? x.size() / size_t(columns) : 0) : out.size();
     for (size_t r = 0; r < rows; ++r) {
         const Row row(x.data() + r * size_t(columns), columns);

@@ -7,8 +7,9 @@
 
 namespace rooftile {
 
-/// The operation of `n` on rows of `columns` elements; operands behind the first are weights of a row.
+/// The operation of `n` on rows of `columns` elements; operands behind the first are weights of a row. `out` may
+/// hold anything; its memory is used again.
 BoundedTensor evaluate_rows(const GraphNode& n, const std::vector<const BoundedTensor*>& operands,
-                            std::int64_t columns);
+                            std::int64_t columns, BoundedTensor out = {});
 
 }  // namespace rooftile

@@ -117,6 +117,45 @@ TEST(Evaluate, RoundingToATypeAndItsUnits) {
     EXPECT_FALSE(agrees(3e38, {infinity, 0}, Element::fp32));
 }
 
+// By the definition: the exponent that the C library gives, steps of a unit, to the nearest and ties to even.
+TEST(Evaluate, UnitsAndRoundingOfEveryMagnitude) {
+    struct Type {
+        Element element;
+        int bits, least_exponent, greatest_exponent;
+    };
+    for (const Type& t : {Type{Element::bf16, 7, -126, 127}, Type{Element::fp16, 10, -14, 15},
+                          Type{Element::fp32, 23, -126, 127}})
+        for (int exponent = -1074; exponent < 1024; ++exponent)
+            for (const double significand : {1.0, 1.0 + 1.0 / 512, 1.37, 1.5, 1.998, 2 - 1.0 / 4096}) {
+                const double x = std::ldexp(significand, exponent);
+                if (x == 0 || std::isinf(x)) continue;
+                const double unit = std::ldexp(1.0, std::max(std::ilogb(x), t.least_exponent) - t.bits);
+                ASSERT_EQ(ulp_of(x, t.element), unit) << x;
+                ASSERT_EQ(ulp_of(-x, t.element), unit) << x;
+                const double steps = std::nearbyint(x / unit) * unit;
+                const double rounded = steps >= std::ldexp(1.0, t.greatest_exponent + 1) ? infinity : steps;
+                ASSERT_EQ(rounded_to(x, t.element), rounded) << x;
+                ASSERT_EQ(rounded_to(-x, t.element), -rounded) << x;
+            }
+    EXPECT_EQ(ulp_of(infinity, Element::bf16), std::ldexp(1.0, -133));
+    EXPECT_TRUE(std::isnan(rounded_to(std::nan(""), Element::fp16)));
+}
+
+// Tensors whose memory others have used, read twice, long after they were made, and as results themselves.
+TEST(Evaluate, TensorsLastUntilTheirLastReader) {
+    const std::vector<TensorDeclaration> tensors = {tensor_declaration("x:fp32[3]")};
+    const FuseProblem p = expression_graph("a = x * 2; b = a + x; c = b * b; y = c - a; z = b + x", tensors);
+    const std::vector<std::vector<double>> inputs = {{1, 2, 3}};
+    const auto results = evaluate(p, inputs);
+    ASSERT_EQ(results.size(), 2u);
+    for (size_t o = 0; o < results.size(); ++o)
+        for (size_t i = 0; i < 3; ++i) {
+            const double x = inputs[0][i];
+            const std::string& name = p.outputs[o].name;
+            EXPECT_EQ(results[o][i].value, name == "y" ? 9 * x * x - 2 * x : 4 * x) << name;
+        }
+}
+
 TEST(Evaluate, DropoutKeepsItsRateAndReplays) {
     int kept = 0;
     for (std::uint64_t i = 0; i < 100000; ++i) kept += dropout_keeps(i, 0.1, 7, 3);
