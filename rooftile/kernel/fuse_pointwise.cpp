@@ -95,13 +95,13 @@ class PointwiseText {
         for (int r : reduces_) w_.line(1, "{} {};", accumulator(r), w_.values.name(r));
         w_.line(1, "");
         if (c.persistent) {
-            w_.line(1, "for ({0} first = {0}(blockIdx.x) * (threads * items) + threadIdx.x; first < vectors;",
+            w_.line(1, "for ({0} first = blockIdx.x * (threads * items) + threadIdx.x; first < vectors;",
                     w_.index);
-            w_.line(1, "     first += {}(gridDim.x) * (threads * items)) {{", w_.index);
+            w_.line(1, "     first += gridDim.x * (threads * items)) {{");
         } else if (stacked_) {
             stack_head();
         } else {
-            w_.line(1, "const {0} first = {0}(blockIdx.x) * (threads * items) + threadIdx.x;", w_.index);
+            w_.line(1, "const {0} first = blockIdx.x * (threads * items) + threadIdx.x;", w_.index);
         }
         for (int i : loads_) {
             if (w_.value(i).access.along_row)

@@ -168,7 +168,7 @@ void RowsText::row(std::set<int> known) {
     if (parted()) take_handed(known);
     else reductions(known);
     result(known);
-    if (parted()) line(0, "of_row.release();");
+    if (parted()) line(0, "handover.release();");
 }
 
 /// Values of the row that are known once `pass` reductions are.

@@ -185,7 +185,7 @@ void RowsText::fetch_kept() {
 void RowsText::reduce_apart(std::set<int> known) {
     walker_ = {"threadIdx.x", "reducing", "turns"};
     nested_ = 1;
-    w_.line(1, "OfRow of_row(places);");
+    w_.line(1, "OfRow handover(places);");
     w_.line(1, "if (warp < reducing / 32) {{");
     w_.line(2, "constexpr int turns = chunk / reducing;  // vectors of a chunk that a thread reduces");
     rows_head();
@@ -193,7 +193,7 @@ void RowsText::reduce_apart(std::set<int> known) {
     reductions(known);
     std::string names;
     for (int i : numbers_of_rows(p_)) names += (names.empty() ? "" : ", ") + w_.values.name(i);
-    line(0, "if (threadIdx.x == 0) of_row.give({{{}}});", names);
+    line(0, "if (threadIdx.x == 0) handover.give({{{}}});", names);
     line(-1, "}}");
     line(-1, "return;");
     w_.line(1, "}}");
@@ -206,7 +206,7 @@ void RowsText::reduce_apart(std::set<int> known) {
 void RowsText::take_handed(std::set<int>& known) {
     const std::vector<int> handed = numbers_of_rows(p_);
     line(0, "float reduced[{}];", handed.size());
-    line(0, "of_row.take(reduced);");
+    line(0, "handover.take(reduced);");
     for (size_t i = 0; i < handed.size(); ++i) {
         line(0, "const float {} = reduced[{}];", w_.values.name(handed[i]), i);
         power_base(handed[i]);
@@ -277,7 +277,7 @@ void RowsText::place_ahead(const std::vector<int>& loads) {
     // A CTA of one row has nothing to ask for behind its end: once more what lies in L2.
     line(1, "const unsigned first_ahead = (more ? from + stride : {}) + {};",
          c_.persistent ? "begin" : "from", walker_.lane);
-    if (c_.persistent && of_rows(loads)) line(1, "const {} row_ahead = more ? row : next_row;", w_.index);
+    if (c_.persistent && of_rows(loads)) line(1, "const {} row_ahead = more ? row : following;", w_.index);
 }
 
 /// Vector i of that chunk, into the registers whose values are used up.
@@ -312,9 +312,9 @@ void RowsText::walk_ring(const std::vector<int>& loads, const WalkText& text) {
         line(0, "}}");
     }
     if (c_.persistent && of_rows(ahead)) {
-        line(0, "{0} next_row = row + gridDim.x / {1} < size.rows ? row + gridDim.x / {1} : row;", w_.index,
+        line(0, "{0} following = row + gridDim.x / {1} < size.rows ? row + gridDim.x / {1} : row;", w_.index,
              c_.cluster);
-        line(0, "ptx::keep(next_row);  // else it is made again for every chunk");
+        line(0, "ptx::keep(following);  // else it is made again for every chunk");
     }
     line(0, "for (unsigned from = begin; from < end; from += stride, {}.next()) {{", cursor);
     line(1, "const unsigned first = from + {};", walker_.lane);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "kernels/fuse/arguments.hpp"
 #include "rooftile/error.hpp"
@@ -25,6 +26,45 @@ constexpr double most_instructions = 1800;
 constexpr double exchange_bytes = fuse::exchange_bytes;
 constexpr std::int64_t least_shared_row = 2048;  // vectors of a row that several CTAs share
 constexpr int portable_cluster = 8;              // that every GPU with clusters has places for
+
+/// Seconds; where a machine's numbers say none, later than any.
+double told_seconds(const FuseCandidate& c) {
+    return std::isnan(c.flow.time.seconds) ? INFINITY : c.flow.time.seconds;
+}
+
+/// What goes first of launches that no predicted time tells apart; the least is the best.
+auto preference(const FuseCandidate& candidate) {
+    const FuseConfig& c = candidate.config;
+    // Bulk copies take no instructions of the threads, and leave them their registers.
+    const bool by_threads = c.home != FuseHome::shared;
+    // More than enough in flight is as good as enough.
+    constexpr double enough = 2, step = 0.05;
+    const double given = std::floor(std::min(enough, candidate.flow.given / candidate.flow.needed) / step);
+    // A CTA alone on its SM computes while nobody else does.
+    const bool alone = c.ctas_per_sm < 2;
+    // CTAs that wait for fewer others: sums of 262144 columns of two 131 us, of eight 135. Of fewer threads: smaller
+    // pieces end together.
+    return std::tuple(by_threads, c.home, c.cluster, std::isnan(given) ? 0 : -given, c.grid_meeting,
+                      c.persistent, alone, c.threads, c.items);
+}
+
+/// Best first. From the least time on to what is preferred and hardly later, as long as there is such: no order that
+/// sorting may use, since "hardly" adds up.
+void put_in_order(std::vector<FuseCandidate>& all, size_t most) {
+    constexpr double hardly = 1.0005;
+    std::ranges::stable_sort(all, {}, told_seconds);
+    for (auto first = all.begin(); first != all.end() && first < all.begin() + std::ptrdiff_t(most);
+         ++first) {
+        auto best = first;
+        for (auto next = best;; best = next) {
+            const double latest = told_seconds(*best) * hardly;
+            for (auto c = first; c != all.end() && !(told_seconds(*c) > latest); ++c)
+                if (preference(*c) < preference(*next)) next = c;
+            if (next == best) break;
+        }
+        std::rotate(first, best, best + 1);
+    }
+}
 
 class Search {
   public:
@@ -51,8 +91,8 @@ class Search {
     FuseSearch all() {
         if (p_.form == FuseForm::row) rows();
         else pointwise();
-        std::stable_sort(out_.kept.begin(), out_.kept.end(), better);
         const size_t most = size_t(std::max(1, request_.top));
+        put_in_order(out_.kept, most);
         if (out_.kept.size() > most) {
             out_.rejected.reasons[size_t(Reason::dominated)] += std::int64_t(out_.kept.size() - most);
             out_.kept.resize(most);
@@ -62,30 +102,6 @@ class Search {
     }
 
   private:
-    /// Less time; where the model sees none, more than enough in flight, then fewer threads a CTA: smaller
-    /// pieces end together.
-    static bool better(const FuseCandidate& x, const FuseCandidate& y) {
-        const double tx = x.flow.time.seconds, ty = y.flow.time.seconds;
-        if (std::fabs(tx - ty) > 0.0005 * std::min(tx, ty)) return tx < ty;
-        constexpr double enough = 2;
-        const double mx = std::min(enough, x.flow.given / x.flow.needed);
-        const double my = std::min(enough, y.flow.given / y.flow.needed);
-        // Bulk copies take no instructions of the threads, and leave them their registers.
-        const bool sx = x.config.home == FuseHome::shared, sy = y.config.home == FuseHome::shared;
-        if (sx != sy) return sx;
-        if (x.config.home != y.config.home) return x.config.home < y.config.home;
-        // CTAs that wait for fewer others: sums of 262144 columns of two 131 us, of eight 135.
-        if (x.config.cluster != y.config.cluster) return x.config.cluster < y.config.cluster;
-        if (std::fabs(mx - my) > 0.05) return mx > my;
-        if (x.config.grid_meeting != y.config.grid_meeting) return y.config.grid_meeting;
-        if (x.config.persistent != y.config.persistent) return y.config.persistent;
-        // A CTA alone on its SM computes while nobody else does.
-        const int cx = std::min(2, x.config.ctas_per_sm), cy = std::min(2, y.config.ctas_per_sm);
-        if (cx != cy) return cx > cy;
-        if (x.config.threads != y.config.threads) return x.config.threads < y.config.threads;
-        return x.config.items < y.config.items;
-    }
-
     void reject(Reason reason) { ++out_.rejected.reasons[size_t(reason)]; }
 
     void pointwise() {
@@ -219,11 +235,7 @@ class Search {
 
     void offer(FuseConfig c) {
         const FuseRequest& r = request_;
-        if (!asked(r.items, c.items) || !asked(r.threads, c.threads) || !asked(r.cluster, c.cluster)
-            || !asked(r.home, c.home) || !asked(r.persistent, c.persistent) || !asked(r.stages, c.stages)
-            || !asked(r.grid_meeting, c.grid_meeting)
-            || (c.threads_per_row > 0 && !asked(r.threads_per_row, c.threads_per_row)))
-            return;
+        if (!as_asked(r, c) || !asked(r.stages, c.stages)) return;
         FuseCandidate candidate;
         candidate.registers = registers_needed(p_, c);
         if (candidate.registers > hw_.registers_per_thread

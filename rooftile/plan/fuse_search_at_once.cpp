@@ -25,7 +25,6 @@ class AtOnceSearch : FuseSearchContext {
     void all() {
         // What is read once waits nowhere.
         if (work.readings < 2 || slot_bytes(program) == 0 || program.rows < 1) return;
-        if (!asked(request.grid_meeting, true) || !asked(request.persistent, false)) return;
         // What the shared memory of all SMs holds at once need not be read twice.
         const double all = double(program.rows) * double(program.columns) * slot_bytes(program);
         if (!request.home && !(all > hw.sms * hw.shared_per_sm)) return;
@@ -35,9 +34,7 @@ class AtOnceSearch : FuseSearchContext {
         for (int cluster : {2, 4, 8, 16, 32, 64})
             for (int threads : {128, 256, 512, 1024})
                 for (int items : {1, 2, 4, 8}) {
-                    if (!asked(request.cluster, cluster)
-                        || (cluster > most_far && request.cluster != cluster))
-                        continue;
+                    if (cluster > most_far && request.cluster != cluster) continue;
                     if (items > most_items && request.items != items) continue;
                     const FuseConfig c{.form = program.form,
                                        .home = FuseHome::twice,
@@ -48,9 +45,7 @@ class AtOnceSearch : FuseSearchContext {
                                        .cluster = cluster,
                                        .grid_meeting = true,
                                        .grid = program.rows * cluster};
-                    if (asked(request.items, items) && asked(request.threads, threads)
-                        && asked(request.threads_per_row, threads))
-                        offer(c);
+                    if (as_asked(request, c)) offer(c);
                 }
         drop_lonely();
         out_.kept.insert(out_.kept.end(), found_.begin(), found_.end());

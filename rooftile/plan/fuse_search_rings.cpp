@@ -108,10 +108,7 @@ class RingSearch : FuseSearchContext {
                      .persistent = choice.persistent,
                      .early_weights = choice.kept,
                      .grid_meeting = choice.grid_meeting};
-        if (!asked(request.items, c.items) || !asked(request.threads, c.threads)
-            || !asked(request.threads_per_row, c.threads_per_row) || !asked(request.ctas_per_sm, ctas)
-            || !asked(request.persistent, c.persistent) || !asked(request.reducing, c.reducing))
-            return;
+        if (!as_asked(request, c) || !asked(request.ctas_per_sm, ctas)) return;
         if (c.reducing > 0 && !reduces_apart(program, c)) return;
         // CTAs of one row each come in the order of the rows, and others of the SM hide their start. Where
         // all that is read lies in slots, rows staged whole are as good.
@@ -140,8 +137,11 @@ class RingSearch : FuseSearchContext {
         const double wanted =
             std::max({double(least_slots), 2.0 * chunks, whole_up(least_ring / ctas / chunk)});
         c.stages = request.stages.value_or(int(std::min({double(most_slots), wanted, fit})));
-        // Slots for the row alone would run dry while its values meet.
-        int least = work.readings > 1 ? chunks + (request.stages ? 0 : 1) : 1;
+        // Slots for the row alone would run dry while its values meet. Kept weights are asked for behind the first
+        // row's chunks, which therefore need slots before anyone gives one back.
+        int least = 1;
+        if (work.readings > 1) least = chunks + (request.stages ? 0 : 1);
+        else if (c.early_weights) least = chunks;
         if (!c.persistent) least = c.stages = chunks;
         if (c.stages > most_slots || !asked(request.stages, c.stages)) return reject(Reason::shared);
         if (!(c.stages <= fit) || c.stages < least) return reject(Reason::shared);

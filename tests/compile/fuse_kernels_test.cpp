@@ -343,19 +343,31 @@ TEST(FuseCode, IndicesOfTwoWordsCompile) {
         const char* text;
         std::vector<std::string> tensors;
         FuseHome home;
+        int alignment = 256;
     };
     for (const Large& c :
-         {Large{"y = layernorm(x, g, b) + r",
+         {// 2^31 vectors of one element, and of eight.
+          Large{"y = x + b", {"x:bf16[46343,46349]", "b:bf16[46349]"}, FuseHome::nowhere},
+          Large{"y = dropout(gelu(x), 0.1, 7) * c",
+                {"x:bf16[50000,50000]", "c:fp32[50000,1]"},
+                FuseHome::nowhere,
+                2},
+          Large{"y = x > 1", {"x:fp32[2147483648]"}, FuseHome::nowhere, 4},
+          Large{"y = gelu(x + b)", {"x:bf16[3000000000,8]", "b:bf16[8]"}, FuseHome::nowhere},
+          Large{"y = x + z", {"x:fp32[30000,3,70001]", "z:fp32[30000,1,70001]"}, FuseHome::nowhere},
+          Large{"s = sum_all(x); m = max_all(x * x)", {"x:bf16[30000000001]"}, FuseHome::nowhere},
+          Large{"y = layernorm(x, g, b) + r",
                 {"x:bf16[65536,262144]", "r:bf16[65536,262144]", "g:bf16[262144]", "b:bf16[262144]"},
                 FuseHome::ring},
           Large{"y = softmax(x) + r", {"x:bf16[400,700,131072]", "r:bf16[700,131072]"}, FuseHome::twice},
           Large{"y = softmax(x) + dropout(r, 0.1, 7, 0)",
                 {"x:bf16[400,700,131072]", "r:bf16[700,131072]"},
                 FuseHome::twice}}) {
-        const auto outcome =
-            derive(machine_by_id("h200-sxm"), made(c.text, c.tensors), {.home = c.home, .top = 1});
+        const auto outcome = derive(machine_by_id("h200-sxm"), made(c.text, c.tensors),
+                                    {.home = c.home, .alignment = c.alignment, .top = 1});
+        ASSERT_TRUE(std::holds_alternative<FusePlans>(outcome)) << c.text << " of " << c.tensors[0];
         const Source source = fuse_source(std::get<FusePlans>(outcome).plans[0]);
-        EXPECT_THAT(source.text, testing::HasSubstr("long long"));
+        EXPECT_THAT(source.text, testing::HasSubstr("long long")) << c.text << " of " << c.tensors[0];
         EXPECT_EQ(unclean(compile_source(source)).value_or(""), "") << source.text;
     }
 }
@@ -480,6 +492,21 @@ TEST(FuseCode, LiteralsOfEveryKindCompile) {
     compiles(f.problem());
 }
 
+TEST(FuseCode, NamesOfRowsInRingsBreakNothing) {
+    for (const char* name : {"next", "of", "row", "ahead", "places"}) {
+        const std::string n = name;
+        for (const FuseRequest& request : {FuseRequest{.home = FuseHome::ring, .persistent = true, .top = 1},
+                                           FuseRequest{.reducing = 128, .home = FuseHome::ring, .top = 1}}) {
+            const auto outcome =
+                derive(machine_by_id("h200-sxm"),
+                       made("y = layernorm(x) + r * " + n,
+                            {"x:bf16[1024,65536]", "r:bf16[1024,65536]", n + ":bf16[1024,1]"}),
+                       request);
+            EXPECT_NO_THROW(compile_source(fuse_source(std::get<FusePlans>(outcome).plans[0]))) << name;
+        }
+    }
+}
+
 TEST(FuseCode, NamesOfAPersonNeverBreakTheText) {
     for (const char* name : {"int", "asm", "float", "exp", "threadIdx", "row", "t", "size", "Pack", "vectors",
                              "k", "i", "NULL", "infinity", "main", "bf16", "and", "x__y"}) {
@@ -488,6 +515,44 @@ TEST(FuseCode, NamesOfAPersonNeverBreakTheText) {
             derive(machine_by_id("h200-sxm"), made(text, {fmt::format("{}:bf16[64,64]", name)}), {.top = 1});
         EXPECT_NO_THROW(compile_source(fuse_source(std::get<FusePlans>(outcome).plans[0]))) << name;
     }
+}
+
+// No name of a generated text's own ends as the names of values do ("mean_row", "x_in"), whoever is called "next" or
+// "of": numbers of rows and columns in rings that read ahead, reduce apart and keep weights, and in every other form.
+TEST(FuseCode, GeneratedNamesCannotMeetThoseOfValues) {
+    // No call, no member.
+    const std::regex name(
+        R"((?:^|[^.:\w])([A-Za-z]\w*)_(?:all|row|k|in|out|key|keep|pack|next|values|result)\b(?![(<]))");
+    const auto check = [&](const std::string& text, const std::vector<std::string>& tensors,
+                           const FuseRequest& request) {
+        const auto outcome = derive(machine_by_id("h200-sxm"), made(text, tensors), request);
+        ASSERT_TRUE(std::holds_alternative<FusePlans>(outcome)) << text;
+        const FusePlan& plan = std::get<FusePlans>(outcome).plans[0];
+        const Source source = fuse_source(plan);
+        for (std::sregex_iterator at(source.text.begin(), source.text.end(), name), end; at != end; ++at) {
+            const std::string base = (*at)[1];
+            const bool of_value =
+                base.find("qq") != std::string::npos || base.find_first_of("0123456789") != std::string::npos;
+            EXPECT_TRUE(of_value) << at->str() << " in\n" << source.text;
+        }
+    };
+    const std::vector<std::string> ring = {"xqq:bf16[1024,65536]", "rqq:bf16[1024,65536]", "gqq:bf16[65536]",
+                                           "bqq:bf16[65536]", "nqq:bf16[1024,1]"};
+    for (const FuseRequest& request : {FuseRequest{.home = FuseHome::ring, .persistent = true, .top = 1},
+                                       FuseRequest{.home = FuseHome::ring, .persistent = false, .top = 1},
+                                       FuseRequest{.reducing = 128, .home = FuseHome::ring, .top = 1}})
+        check("yqq = dropout(layernorm(xqq, gqq, bqq) + rqq * nqq, 0.1)", ring, request);
+    for (const FuseHome home : {FuseHome::registers, FuseHome::shared, FuseHome::twice})
+        check("yqq = dropout(layernorm(xqq, gqq, bqq) + rqq * nqq, 0.1)",
+              {"xqq:bf16[1024,4096]", "rqq:bf16[1024,4096]", "gqq:bf16[4096]", "bqq:bf16[4096]",
+               "nqq:bf16[1024,1]"},
+              {.home = home, .top = 1});
+    check("yqq = layernorm(xqq, gqq, bqq) + rqq",
+          {"xqq:bf16[16,1048576]", "rqq:bf16[16,1048576]", "gqq:bf16[1048576]", "bqq:bf16[1048576]"},
+          {.top = 1});
+    check("yqq = dropout(xqq * bqq, 0.1) + nqq", {"xqq:bf16[64,4096]", "bqq:bf16[4096]", "nqq:bf16[64,1]"},
+          {.top = 1});
+    check("sqq = sum_all(xqq * bqq)", {"xqq:bf16[64,4096]", "bqq:bf16[4096]"}, {.top = 1});
 }
 
 TEST(FuseRandom, AnyExpressionIsReadCountedPlannedAndGenerated) {

@@ -1,5 +1,6 @@
 // Launches of fused kernels: every candidate within its walls, choices with their reasons, unknown numbers
 // named.
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -165,6 +166,54 @@ TEST(FuseDerive, UnknownNumbersAreNamedAndPlansStand) {
     EXPECT_TRUE(plans.unfused.moved_bytes);
     EXPECT_THAT(plans.unknown, testing::IsSupersetOf({"sm.count", "dram.bandwidth", "dram.latency"}));
     EXPECT_THAT(plans.unchecked_walls, testing::Contains("registers"));
+}
+
+// Kept weights are asked for behind the first row's chunks: with fewer slots nobody would ever give one back.
+TEST(FuseDerive, RingsThatKeepWeightsHoldARow) {
+    int kept = 0;
+    for (const char* text : {"y = sum(x * w)", "y = softmax(x * w)"})
+        for (const char* columns : {"32768", "65536", "262144"}) {
+            const FuseProblem p =
+                made(text, {fmt::format("x:bf16[4096,{}]", columns), fmt::format("w:bf16[{}]", columns)});
+            const auto outcome = derive(machine_by_id("h200-sxm"), p, {.home = FuseHome::ring, .top = 1000});
+            for (const FusePlan& plan : std::get<FusePlans>(outcome).plans) {
+                if (!plan.config.early_weights) continue;
+                ++kept;
+                EXPECT_GE(plan.config.stages, ring_chunks(plan.program, plan.config))
+                    << text << " of " << columns;
+            }
+        }
+    EXPECT_GT(kept, 10);
+}
+
+// What is asked for holds for every launch, whatever its home.
+TEST(FuseDerive, EveryHomeKeepsWhatIsAskedFor) {
+    const FuseProblem p = made("y = softmax(x)", {"x:bf16[4096,65536]"});
+    const auto all = [&](FuseRequest request) {
+        request.top = 1000;
+        const auto outcome = derive(machine_by_id("h200-sxm"), p, request);
+        const auto* plans = std::get_if<FusePlans>(&outcome);
+        return plans ? plans->plans : std::vector<FusePlan>{};
+    };
+    for (const int reducing : {0, 128}) {
+        const auto plans = all({.reducing = reducing});
+        EXPECT_FALSE(plans.empty());
+        for (const FusePlan& plan : plans) EXPECT_EQ(plan.config.reducing, reducing);
+    }
+    for (const int threads : {256, 512}) {
+        for (const FusePlan& plan : all({.threads_per_row = threads}))
+            EXPECT_EQ(plan.config.threads_per_row, threads);
+        for (const FusePlan& plan : all({.threads = threads})) EXPECT_EQ(plan.config.threads, threads);
+    }
+    for (const bool yes : {true, false}) {
+        for (const FusePlan& plan : all({.persistent = yes})) EXPECT_EQ(plan.config.persistent, yes);
+        for (const FusePlan& plan : all({.grid_meeting = yes})) EXPECT_EQ(plan.config.grid_meeting, yes);
+    }
+    for (const FusePlan& plan : all({.cluster = 4})) EXPECT_EQ(plan.config.cluster, 4);
+    for (const FusePlan& plan : all({.items = 2})) EXPECT_EQ(plan.config.items, 2);
+    for (const FusePlan& plan : all({.stages = 6})) EXPECT_EQ(plan.config.stages, 6);
+    for (const FusePlan& plan : all({.ctas_per_sm = 2})) EXPECT_EQ(plan.config.ctas_per_sm, 2);
+    EXPECT_TRUE(all({.reducing = 128, .home = FuseHome::shared}).empty());
 }
 
 TEST(FuseDerive, WhatCannotBeOneKernelIsInfeasibleWithItsCounts) {
