@@ -18,7 +18,8 @@ class Attribute(ctypes.Structure):
 
 
 COOPERATIVE, CLUSTER_DIMENSION, PROGRAMMATIC = 2, 4, 6   # CUlaunchAttributeID
-MOST_DYNAMIC_SHARED, ANY_CLUSTER_SIZE = 8, 14     # CUfunction_attribute
+STATIC_SHARED, MOST_DYNAMIC_SHARED, CARVEOUT, ANY_CLUSTER_SIZE = 1, 8, 9, 14   # CUfunction_attribute
+SHARED_OF_SM, SHARED_RESERVED = 81, 111                  # CUdevice_attribute
 
 
 class Driver:
@@ -60,6 +61,7 @@ class Kernel:
             driver.cuFuncSetAttribute(self.function, MOST_DYNAMIC_SHARED, launch["shared_bytes"])
         if launch["cluster"] > 1:
             driver.cuFuncSetAttribute(self.function, ANY_CLUSTER_SIZE, 1)
+        self._leave_shared_memory()
         self.attributes = (Attribute * 3)()
         self.config = Config(1, 1, 1, launch["block"], 1, 1, launch["shared_bytes"], None, None, 0)
         self.config.attributes = ctypes.cast(self.attributes, ctypes.c_void_p)
@@ -77,6 +79,24 @@ class Kernel:
             sizes[at:at + 8] = self.workspace.data_ptr().to_bytes(8, "little")
         self.sizes = ctypes.create_string_buffer(bytes(sizes), len(sizes))
 
+    def _fitting(self):
+        fitting = ctypes.c_int()
+        self.driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(
+            ctypes.byref(fitting), self.function, ctypes.c_int(self.launch_["block"]),
+            ctypes.c_size_t(self.launch_["shared_bytes"]))
+        return fitting.value
+
+    def _leave_shared_memory(self):
+        """Divides L1 as the CTAs that fit need it: no more of it for shared memory, no less."""
+        static, reserved, most = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
+        self.driver.cuFuncGetAttribute(ctypes.byref(static), STATIC_SHARED, self.function)
+        device = torch.cuda.current_device()
+        self.driver.cuDeviceGetAttribute(ctypes.byref(reserved), SHARED_RESERVED, device)
+        self.driver.cuDeviceGetAttribute(ctypes.byref(most), SHARED_OF_SM, device)
+        wanted = max(1, self._fitting()) * (self.launch_["shared_bytes"] + static.value + reserved.value)
+        percent = min(100, -(-100 * wanted // max(1, most.value)))
+        self.driver.cuFuncSetAttribute(self.function, CARVEOUT, percent)
+
     def _attribute(self, number, *values):
         attribute = self.attributes[self.config.count]
         attribute.id = number
@@ -88,11 +108,7 @@ class Kernel:
         launch, cluster = self.launch_, self.launch_["cluster"]
         if not launch["persistent"]:
             return launch["ctas_of_work"]
-        fitting = ctypes.c_int()
-        self.driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(
-            ctypes.byref(fitting), self.function, ctypes.c_int(launch["block"]),
-            ctypes.c_size_t(launch["shared_bytes"]))
-        resident = sms * min(fitting.value, launch["ctas_per_sm"])
+        resident = sms * min(self._fitting(), launch["ctas_per_sm"])
         if cluster > 1:
             clusters = ctypes.c_int()
             self.config.gx = resident // cluster * cluster
@@ -102,7 +118,12 @@ class Kernel:
         if resident == 0:
             raise RuntimeError("no CTA fits on this GPU")
         together = launch["ctas_together"]
-        return min(launch["ctas_of_work"], resident // together * together)
+        work, at_once = launch["ctas_of_work"] // together, resident // together
+        if at_once == 0:
+            raise RuntimeError(f"{together} CTAs share a row, {resident} fit on this GPU")
+        if launch["rounds_even"]:
+            at_once = -(-work // -(-work // at_once))
+        return min(work, at_once) * together
 
     def launch(self, tensors):
         words = []

@@ -98,6 +98,7 @@ Json launch_json(const FuseKernel& kernel) {
             {"sizes", sizes_hex(plan)},
             {"cooperative", launch.cooperative},
             {"ctas_together", plan.config.cluster},
+            {"rounds_even", plan.config.persistent && plan.config.home == FuseHome::ring},
             {"workspace_bytes", fuse_workspace_bytes(plan, 0)},
             {"workspace_bytes_per_cta", fuse_workspace_bytes(plan, 1) - fuse_workspace_bytes(plan, 0)},
             {"workspace", whole_reductions(plan.program) > 0 || launch.cooperative

@@ -166,9 +166,10 @@ std::vector<std::uint64_t> fuse_tensors(const FusePlan& plan, std::span<const vo
                                        inputs.size(), outputs.size(), g.inputs.size(), g.outputs.size()));
     constexpr int access_bytes = 16;
     const auto alignment = [&](const GraphNode& n) {
-        const int vector = elements_of(n.shape) > 1 ? plan.config.width : 1;
+        const bool several = elements_of(n.shape) > 1;
+        const int vector = several ? plan.config.width : 1;
         const bool bulk = plan.config.home == FuseHome::shared || plan.config.home == FuseHome::ring;
-        if (bulk && vector > 1) return access_bytes;
+        if (bulk && several) return access_bytes;
         return std::min(access_bytes, vector * bytes_of(n.element));
     };
     std::vector<std::uint64_t> words;
@@ -260,11 +261,10 @@ FuseKernel compile(const FusePlan& plan, const CompileOptions& options) {
                 check_clean(state->compiled.compiled, state->source.name);
             }
             break;
-        } catch (const Error& error) {
+        } catch (const SpillError&) {
             // Where the plan counted on too few registers for its CTAs, fewer of them leave more.
-            const bool spills =
-                std::string_view(error.what()).find("registers spill") != std::string_view::npos;
-            if (!spills || !leave_more_registers(state->plan.config)) throw;
+            if (!leave_more_registers(state->plan.config)) throw;
+            state->plan.resources.ctas_per_sm = state->plan.config.ctas_per_sm;
         }
     }
     state->seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

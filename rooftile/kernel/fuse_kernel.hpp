@@ -44,6 +44,7 @@ class FuseKernel {
 
     /// Computes all outputs from all inputs, device pointers in the graph's order, in `stream`. Neither
     /// synchronises nor (once loaded) allocates; may be captured; thread-safe.
+    /// Outputs must overlap neither inputs nor each other: inputs are read as memory that nobody writes.
     /// Throws RequestError where a pointer is missing or not aligned as planned.
     void launch(Stream stream, std::span<const void* const> inputs, std::span<void* const> outputs,
                 void* workspace = nullptr) const;

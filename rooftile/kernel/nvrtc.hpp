@@ -80,7 +80,13 @@ std::vector<EntryInfo> parse_entries(std::string_view log);
 /// Why this result may not run as planned: a C75xx or C76xx message (wgmma serialised, setmaxnreg
 /// ignored), spills, a stack frame or local memory. Empty where it is clean.
 std::optional<std::string> unclean(const Compiled& compiled);
-/// Throws Error(compile_failed) with that reason, and the log as detail.
+/// Registers that did not suffice: with fewer CTAs an SM a plan leaves its threads more.
+class SpillError : public Error {
+  public:
+    using Error::Error;
+};
+
+/// Throws Error(compile_failed) with that reason, and the log as detail; of spills SpillError.
 void check_clean(const Compiled& compiled, std::string_view name);
 
 }  // namespace rooftile

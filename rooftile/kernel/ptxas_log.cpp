@@ -1,4 +1,5 @@
 // What ptxas says with -v, read; and the parallel compile of nvrtc.hpp.
+#include <algorithm>
 #include <atomic>
 #include <charconv>
 #include <exception>
@@ -76,6 +77,8 @@ std::vector<EntryInfo> parse_entries(std::string_view log) {
     return entries;
 }
 
+static bool spills(const EntryInfo& entry) { return entry.spill_store_bytes || entry.spill_load_bytes; }
+
 std::optional<std::string> unclean(const Compiled& compiled) {
     std::optional<std::string> reason;
     for_each_line(compiled.log, [&](std::string_view line) {
@@ -83,7 +86,7 @@ std::optional<std::string> unclean(const Compiled& compiled) {
     });
     if (reason) return reason;
     for (const EntryInfo& entry : compiled.entries) {
-        if (entry.spill_store_bytes || entry.spill_load_bytes)
+        if (spills(entry))
             return fmt::format("registers spill: {} B stored, {} B loaded a thread at {} registers",
                                entry.spill_store_bytes, entry.spill_load_bytes, entry.registers);
         if (entry.stack_bytes) return fmt::format("a stack frame of {} B a thread", entry.stack_bytes);
@@ -93,9 +96,12 @@ std::optional<std::string> unclean(const Compiled& compiled) {
 }
 
 void check_clean(const Compiled& compiled, std::string_view name) {
-    if (auto reason = unclean(compiled))
-        throw Error(ExitCode::compile_failed,
-                    fmt::format("{} compiles, but not as planned: {}", name, *reason), compiled.log);
+    const auto reason = unclean(compiled);
+    if (!reason) return;
+    const std::string message = fmt::format("{} compiles, but not as planned: {}", name, *reason);
+    if (std::ranges::any_of(compiled.entries, spills))
+        throw SpillError(ExitCode::compile_failed, message, compiled.log);
+    throw Error(ExitCode::compile_failed, message, compiled.log);
 }
 
 void in_parallel(std::size_t count, unsigned threads, const std::function<void(std::size_t)>& work) {

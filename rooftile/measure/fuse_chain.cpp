@@ -19,6 +19,7 @@ FuseRunnable::FuseRunnable(FuseKernel kernel) : kernel_(std::move(kernel)) {
     if (const std::size_t bytes = kernel_.workspace_bytes()) {
         workspace_ = std::make_shared<DeviceBuffer>(bytes);
         fill_bytes(workspace_->address(), 0, bytes, nullptr);
+        synchronize(Stream(nullptr));  // launches go into streams that do not wait for this one
     }
 }
 
@@ -40,6 +41,7 @@ UnfusedChain::UnfusedChain(const FuseProblem& problem, std::vector<UnfusedKernel
     for (std::size_t i = 0; i < chain_.size(); ++i) {
         if (const auto* error = std::get_if<Error>(&kernels[i])) throw *error;
         kernels_.emplace_back(std::get<FuseKernel>(kernels[i]));
+        if (chain_[i].output >= 0) continue;  // goes nowhere but there
         const auto node = std::size_t(chain_[i].node);
         buffers_[node] = DeviceBuffer(std::max<std::size_t>(16, std::size_t(bytes_of(problem.nodes[node]))));
     }
@@ -57,7 +59,9 @@ void UnfusedChain::launch(Stream stream, std::span<const void* const> inputs,
         for (int node : chain_[i].operands) operands.push_back(tensor(node));
         void* result = buffers_[std::size_t(chain_[i].node)].data();
         for (std::size_t o = 0; o < problem_.outputs.size(); ++o)
-            if (problem_.outputs[o].node == chain_[i].node) result = outputs[o];
+            if (chain_[i].output < 0 ? problem_.outputs[o].node == chain_[i].node
+                                     : chain_[i].output == int(o))
+                result = outputs[o];
         kernels_[i].launch(stream, operands, std::span<void* const>(&result, 1));
     }
 }

@@ -167,6 +167,7 @@ double StreamChoice::time(Stream stream, Mode mode, const std::function<void(std
         const int launches = mode == Mode::cold ? 1 : 8;
         begin.record(stream);
         if (mode == Mode::cold) {
+            synchronize(stream);  // the launch before may still ask L2 to keep lines
             reset_persisting_l2();
             kernels_.flush(stream, flushed_.address(), static_cast<std::int64_t>(flushed_.bytes()));
         }

@@ -103,7 +103,7 @@ std::variant<FusePlans, FuseInfeasible> derive(const Machine& machine, const Fus
     plans.machine_hash = machine.hash();
     plans.problem = graph;
     const FuseHardware hw = fuse_hardware(machine, plans.unknown);
-    const std::vector<UnfusedOp> ops = unfused_ops(graph, hw.l2_bytes);
+    std::vector<UnfusedOp> ops = unfused_ops(graph, hw.l2_bytes);
     const UnfusedTime unfused = launched_time(machine, hw, graph, ops);
     double moved = 0, dram = 0;
     for (const UnfusedOp& op : ops) {

@@ -1,6 +1,6 @@
 #include "rooftile/plan/fuse_unfused.hpp"
 
-#include <algorithm>
+#include <cassert>
 #include <cmath>
 
 #include "rooftile/plan/fuse_search.hpp"
@@ -9,13 +9,15 @@
 namespace rooftile {
 namespace {
 
-/// Seconds of the best launch of one operation with nothing in L2; NaN where there is none.
-double best_alone(const Machine& machine, const FuseHardware& hw, const FuseProblem& operation) {
+/// The best launch of one operation with nothing in L2; of unknown time where there is none.
+FuseFlow best_alone(const Machine& machine, const FuseHardware& hw, const FuseProblem& operation) {
+    FuseFlow none;
+    none.time.seconds = none.dram_bytes = NAN;
     const auto lowered = fuse_program(operation);
     const auto* program = std::get_if<Program>(&lowered);
-    if (!program) return NAN;
+    if (!program) return none;
     const FuseSearch search = search_launches(machine, hw, operation, *program, {.top = 1});
-    return search.kept.empty() ? NAN : search.kept.front().flow.time.seconds;
+    return search.kept.empty() ? none : search.kept.front().flow;
 }
 
 /// Without losses, nothing in L2.
@@ -28,18 +30,21 @@ double ideal_alone(const FuseHardware& hw, UnfusedOp op) {
 }  // namespace
 
 UnfusedTime launched_time(const Machine& machine, const FuseHardware& hw, const FuseProblem& chain,
-                          const std::vector<UnfusedOp>& ops) {
+                          std::vector<UnfusedOp>& ops) {
     UnfusedTime time = unfused_time(hw, ops);
-    for (const UnfusedKernel& kernel : unfused_kernels(chain)) {
-        const auto op =
-            std::find_if(ops.begin(), ops.end(), [&](const UnfusedOp& o) { return o.node == kernel.node; });
-        const double alone = best_alone(machine, hw, kernel.problem);
-        if (op == ops.end() || !(alone > 0)) continue;
-        FuseTime& t = time.kernels[size_t(op - ops.begin())];
-        const double found = t.seconds / ideal_alone(hw, *op);  // share of that time which L2 leaves
+    const std::vector<UnfusedKernel> kernels = unfused_kernels(chain);
+    assert(kernels.size() == ops.size());
+    for (size_t i = 0; i < ops.size(); ++i) {
+        const FuseFlow alone = best_alone(machine, hw, kernels[i].problem);
+        if (!(alone.time.seconds > 0)) continue;
+        FuseTime& t = time.kernels[i];
+        const double found = t.seconds / ideal_alone(hw, ops[i]);  // share of that time which L2 leaves
         time.seconds -= t.seconds;
-        t.seconds = found == 1 ? alone : alone * found;
+        t.seconds = found == 1 ? alone.time.seconds : alone.time.seconds * found;
         time.seconds += t.seconds;
+        // Rows that nothing holds come from DRAM again.
+        if (const double again = alone.dram_bytes - double(ops[i].bytes()); again > 0)
+            ops[i].dram_read_bytes += again;
     }
     if (time.kernels.size() == 1) time.seconds = time.kernels.front().seconds;  // to the last bit
     return time;

@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "rooftile/problem/expression_text.hpp"
 #include "rooftile/problem/expression_tree.hpp"
@@ -112,6 +113,12 @@ class Translator {
         throw ExpressionError(what, n.column, text_);
     }
 
+    /// At the argument itself.
+    [[noreturn]] void refuse_argument(const TreeNode& n, size_t i, const std::string& what) const {
+        const int column = builder_.node(at(n, i)).column;
+        throw ExpressionError(what, column > 0 ? column : n.column, text_);
+    }
+
     int call(const TreeNode& n) {
         const LanguageFunction* f = function_by_name(n.text);
         if (!f) {
@@ -122,12 +129,15 @@ class Translator {
         std::vector<int> tensors;
         double values[3] = {f->defaults[0], f->defaults[1], f->defaults[2]};
         std::uint64_t whole[3] = {};
+        bool given[3] = {};
         for (size_t i = 0; i < n.operands.size(); ++i) {
             if (n.keywords[i].empty() && int(tensors.size()) < f->most_tensors && !is_attribute(*f, n, i)) {
                 tensors.push_back(at(n, i));
                 continue;
             }
             const int slot = attribute_slot(*f, n, i, int(tensors.size()));
+            if (std::exchange(given[slot], true))
+                refuse_argument(n, i, fmt::format("{} of {} is given twice", f->attributes[slot], f->name));
             read_attribute(*f, n, i, slot, values[slot], whole[slot]);
         }
         if (int(tensors.size()) < f->least_tensors)
@@ -150,13 +160,15 @@ class Translator {
         if (n.keywords[i].empty()) {
             const int slot = int(i) - tensors;
             if (slot < 3 && !f.attributes[slot].empty()) return slot;
-            refuse(n, fmt::format("{} takes {}({}); {} arguments found", f.name, f.name, f.arguments,
-                                  n.operands.size()));
+            refuse_argument(n, i,
+                            fmt::format("{} takes {}({}); {} arguments found", f.name, f.name, f.arguments,
+                                        n.operands.size()));
         }
         for (int slot = 0; slot < 3; ++slot)
             if (!f.attributes[slot].empty() && f.attributes[slot] == n.keywords[i]) return slot;
-        refuse(n, fmt::format("{} has no argument \"{}\": expected {}({})", f.name, n.keywords[i], f.name,
-                              f.arguments));
+        refuse_argument(n, i,
+                        fmt::format("{} has no argument \"{}\": expected {}({})", f.name, n.keywords[i],
+                                    f.name, f.arguments));
     }
 
     void read_attribute(const LanguageFunction& f, const TreeNode& n, size_t i, int slot, double& value,
@@ -164,13 +176,14 @@ class Translator {
         const int index = at(n, i);
         const GraphNode& number = builder_.node(index);
         if (number.op != Op::number)
-            refuse(n, fmt::format("{} of {} must be a number", f.attributes[slot], f.name));
+            refuse_argument(n, i, fmt::format("{} of {} must be a number", f.attributes[slot], f.name));
         value = number.value;
         if (slot == 0) return;
         const auto found = wide_.find(index);
         if (found == wide_.end() && !(number.integer && number.value >= 0))
-            refuse(n,
-                   fmt::format("{} of {} must be an integer from 0 to 2^64 - 1", f.attributes[slot], f.name));
+            refuse_argument(
+                n, i,
+                fmt::format("{} of {} must be an integer from 0 to 2^64 - 1", f.attributes[slot], f.name));
         whole = found != wide_.end() ? found->second : std::uint64_t(number.value);
     }
 

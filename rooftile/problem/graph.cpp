@@ -27,8 +27,9 @@ int strength_of(Op op) {
 
 std::string number_text(const GraphNode& n) {
     if (n.integer) return fmt::format("{:.0f}", n.value);
-    std::string text = fmt::format("{}", n.value);
-    return text;
+    // Without a point a whole number would be read as an integer, which takes the other operand's type.
+    const std::string text = fmt::format("{}", n.value);
+    return text.find_first_not_of("-0123456789") == text.npos ? text + ".0" : text;
 }
 
 class Writer {

@@ -45,20 +45,23 @@ constexpr LanguageFunction table[] = {
     {"fp16", Op::cast, 1, 1, {}, {}, "x"},
 };
 
-/// Letters to insert, remove or change.
+/// Letters to insert, remove or change, and neighbours to swap.
 size_t distance(std::string_view x, std::string_view y) {
-    std::vector<size_t> row(y.size() + 1);
-    for (size_t j = 0; j <= y.size(); ++j) row[j] = j;
-    for (size_t i = 1; i <= x.size(); ++i) {
-        size_t corner = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= y.size(); ++j) {
-            const size_t above = row[j];
-            row[j] = std::min({above + 1, row[j - 1] + 1, corner + (x[i - 1] != y[j - 1])});
-            corner = above;
+    const size_t wide = y.size() + 1;
+    std::vector<size_t> d((x.size() + 1) * wide);
+    for (size_t i = 0; i <= x.size(); ++i)
+        for (size_t j = 0; j <= y.size(); ++j) {
+            size_t& here = d[i * wide + j];
+            if (i == 0 || j == 0) {
+                here = i + j;
+                continue;
+            }
+            here = std::min({d[(i - 1) * wide + j] + 1, d[i * wide + j - 1] + 1,
+                             d[(i - 1) * wide + j - 1] + (x[i - 1] != y[j - 1])});
+            if (i > 1 && j > 1 && x[i - 1] == y[j - 2] && x[i - 2] == y[j - 1])
+                here = std::min(here, d[(i - 2) * wide + j - 2] + 1);
         }
-    }
-    return row[y.size()];
+    return d.back();
 }
 
 }  // namespace

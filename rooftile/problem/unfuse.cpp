@@ -39,6 +39,20 @@ std::vector<UnfusedKernel> unfused_kernels(const FuseProblem& chain) {
         kernel.problem.text = "y = " + expression_of(kernel.problem, int(nodes.size()) - 1);
         kernels.push_back(std::move(kernel));
     }
+    for (int output = 0; output < int(chain.outputs.size()); ++output) {
+        const int index = chain.outputs[size_t(output)].node;
+        const GraphNode& n = chain.nodes[size_t(index)];
+        if (n.op != Op::input) continue;
+        UnfusedKernel copy;
+        copy.operands = {index};
+        copy.node = index;
+        copy.output = output;
+        copy.problem.nodes = {{.op = Op::input, .element = n.element, .shape = n.shape, .name = names[0]}};
+        copy.problem.inputs = {0};
+        copy.problem.outputs = {{"y", 0}};
+        copy.problem.text = "y = a";
+        kernels.push_back(std::move(copy));
+    }
     return kernels;
 }
 

@@ -12,9 +12,10 @@ struct UnfusedKernel {
     FuseProblem problem;
     std::vector<int> operands;  ///< nodes of the chain, one an input
     int node = 0;               ///< of the chain: the result
+    int output = -1;            ///< of the chain that is a copy of an input; else none
 };
 
-/// In the order of the chain.
+/// In the order of the chain; then a copy for every output that is an input.
 std::vector<UnfusedKernel> unfused_kernels(const FuseProblem& chain);
 
 }  // namespace rooftile

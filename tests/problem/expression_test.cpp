@@ -53,7 +53,7 @@ TEST(Expression, SignsBindAsInPython) {
 
 TEST(Expression, NumbersAloneAreFolded) {
     // 2**3 * 0.5 = 4; 7 / 2 = 3.5, a division as Python's.
-    EXPECT_EQ(made("y = x * (2**3 * 0.5)", {"x:fp32[4]"}).text, "y = x * 4");
+    EXPECT_EQ(made("y = x * (2**3 * 0.5)", {"x:fp32[4]"}).text, "y = x * 4.0");
     EXPECT_EQ(made("y = x * (7 / 2)", {"x:fp32[4]"}).text, "y = x * 3.5");
     EXPECT_EQ(made("y = x * sqrt(2.25)", {"x:fp32[4]"}).text, "y = x * 1.5");
     EXPECT_THAT(refusal("y = x * sqrt(-1)", {"x:fp32[4]"}), HasSubstr("no value"));
@@ -121,8 +121,12 @@ TEST(Expression, RefusalsPointAtTheColumn) {
         {"y = gelu()", 5, "expected gelu(x)"},
         {"y = dropout(x)", 5, "p is missing"},
         {"y = dropout(x, 1.5)", 5, "must be 0 .. 1"},
-        {"y = dropout(x, 0.5, seed=0.5)", 5, "must be an integer"},
-        {"y = layernorm(x, epsilon=1)", 5, "no argument \"epsilon\""},
+        {"y = dropout(x, 0.5, seed=0.5)", 26, "must be an integer"},
+        {"y = layernorm(x, epsilon=1)", 26, "no argument \"epsilon\""},
+        {"y = dropout(x, p=0.5, p=0.6)", 25, "p of dropout is given twice"},
+        {"y = dropout(x, 0.1, p=0.6)", 23, "p of dropout is given twice"},
+        {"y = layernorm(x, 1e-6, eps=1e-3)", 28, "eps of layernorm is given twice"},
+        {"y = gleu(x)", 5, "did you mean gelu?"},
         {"y = x; y = x", 8, "is taken"},
         {"y = z", 5, "no tensor \"z\""},
         {"y = where(x, x, x)", 5, "must be bool"},
