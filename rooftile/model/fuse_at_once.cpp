@@ -110,8 +110,9 @@ FuseFlow at_once_flow(const FuseHardware& hw, const Program& p, const ProgramWor
     f.given = places.busiest * l.threads * l.items * l.together * l.width * l.again_bytes;
     f.needed = f.round_cycles * hw.read_bandwidth / hw.clock_hz / places.sms;
     // The first CTAs' start and the last stores overlap with nothing; the first load is in the launch.
-    const double cycles = walks + meetings + most_known(hw.cta_start, 0) + most_known(f.round_cycles, 0);
-    f.time.seconds = cycles / hw.clock_hz + f.time.launch;
+    const double ends = most_known(hw.cta_start, 0) + most_known(f.round_cycles, 0);
+    f.ends = most_known(ends / hw.clock_hz, 0);
+    f.time.seconds = (walks + meetings + ends) / hw.clock_hz + f.time.launch;
     return f;
 }
 

@@ -332,7 +332,8 @@ FuseFlow fuse_flow(const FuseHardware& hw, const Program& p, const ProgramWork& 
     const double ends = most_known(hw.cta_start, 0)
                         + most_known(2 * hw.loaded_latency * hw.loaded_factor + hw.dram_latency, 0);
     if (f.time.launch > all) f.time.bound = Bound::launch;
-    f.time.seconds = std::max(all, f.time.l2) + f.time.launch + most_known(ends / hw.clock_hz, 0);
+    f.ends = most_known(ends / hw.clock_hz, 0);
+    f.time.seconds = std::max(all, f.time.l2) + f.time.launch + f.ends;
     return f;
 }
 

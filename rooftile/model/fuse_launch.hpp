@@ -47,6 +47,7 @@ struct FuseFlow {
     double round_cycles = 0;       ///< from a CTA's loads to its end
     double waves = 0;
     double dram_bytes = 0;
+    double ends = 0;  ///< seconds of the first CTAs' start and the last stores, which overlap with nothing
     double held = 0;  ///< in L2 from one walk to the next, a share; of rows that are all under way at once
     FuseTime time{};
 };

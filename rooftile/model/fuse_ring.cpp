@@ -151,7 +151,8 @@ FuseFlow ring_flow(const FuseHardware& hw, const Program& p, const ProgramWork& 
     // The last row's meeting and result, half of what it takes, overlap with no loads.
     double ends = loaded - hw.dram_latency + (meeting + row_cycles) / 2 + most_known(hw.cta_start, 0);
     if (l.cluster > 1 && !l.far) ends += cluster_start_cycles(hw, l.cluster);
-    f.time.seconds += most_known(ends / hw.clock_hz, 0);
+    f.ends = most_known(ends / hw.clock_hz, 0);
+    f.time.seconds += f.ends;
     return f;
 }
 

@@ -57,9 +57,12 @@ class Story {
                {given("inputs", double(bytes_.read_bytes), "B", "problem"),
                 given("outputs", double(bytes_.written_bytes), "B", "problem")},
                double(bytes_.sum()), "B",
-               fmt::format(
-                   "{} kernels that store every intermediate move {:.0f} B: {:.3g} times as much   [M24]",
-                   ops.size(), unfused, unfused / double(bytes_.sum())));
+               fmt::format("{} that store{} every intermediate move{} {:.0f} B{}   [M24]",
+                           ops.size() == 1 ? "1 kernel" : fmt::format("{} kernels", ops.size()),
+                           ops.size() == 1 ? "s" : "", ops.size() == 1 ? "s" : "", unfused,
+                           bytes_.sum() > 0
+                               ? fmt::format(": {:.3g} times as much", unfused / double(bytes_.sum()))
+                               : ""));
     }
 
     void width() {
@@ -99,13 +102,22 @@ class Story {
                 "flight";
         if (meets_in_memory(c_)) where += fmt::format("; {} CTAs of the grid share the row", c_.cluster);
         else if (c_.cluster > 1) where += fmt::format("; {} CTAs of a cluster share the row", c_.cluster);
-        d_.add("elements_per_thread", "columns / (threads_per_row x cluster), in whole vectors   [M21]",
-               {given("columns", double(p_.columns), "", "problem"),
-                given("threads_per_row", c_.threads_per_row, "", "this plan"),
-                given("cluster", c_.cluster, "", "this plan"), d_.fact("sm.max_registers_per_thread")},
-               elements, "elements", where);
+        if (c_.home == FuseHome::registers || c_.home == FuseHome::shared)
+            d_.add("elements_per_thread", "columns / (threads_per_row x cluster), in whole vectors   [M21]",
+                   {given("columns", double(p_.columns), "", "problem"),
+                    given("threads_per_row", c_.threads_per_row, "", "this plan"),
+                    given("cluster", c_.cluster, "", "this plan"), d_.fact("sm.max_registers_per_thread")},
+                   elements, "elements", where);
+        else
+            d_.add(
+                "elements_per_thread", "items x width: its columns come in rounds of that many   [M21]",
+                {given("items", c_.items, "", "this plan"), given("width", c_.width, "elements", "this plan"),
+                 d_.fact("sm.max_registers_per_thread")},
+                elements, "elements", where);
+        const bool ring = c_.home == FuseHome::ring;
         d_.add("rows_per_cta", "threads / threads_per_row   [M22]",
-               {given("threads", c_.threads - c_.reducing, "", "this plan"),
+               {given("threads", ring ? c_.threads_per_row : c_.threads, "",
+                      ring ? "this plan, without those that load or reduce ahead" : "this plan"),
                 given("threads_per_row", c_.threads_per_row, "", "this plan")},
                c_.rows_per_cta(), "rows",
                c_.threads_per_row <= 32 ? "a row is reduced by shuffles alone"
@@ -115,31 +127,68 @@ class Story {
     void flight() {
         d_.add(
             "bytes_in_flight_needed",
-            "(latency + what a CTA's bytes wait for besides) x read bandwidth / SMs   [M20]",
-            {d_.fact("dram.latency"), d_.fact("l2.latency"), d_.fact("clock.boost"),
-             d_.fact("dram.sustained_copy"), d_.fact(hw_.read_key), d_.fact("sm.count"),
-             given("round", f_.round_cycles, "cycles", "this plan")},
+            "round x rate: cycles from a CTA's loads to its end x bytes that come into an SM a cycle   [M20]",
+            {given("round", f_.round_cycles, "cycles",
+                   "this plan: DRAM's and L2's latency, and what else it waits for"),
+             given("rate", f_.needed / f_.round_cycles, "B/cycle", "bytes read / DRAM's time, of an SM"),
+             d_.fact("dram.latency"), d_.fact("l2.latency"), d_.fact("clock.boost"),
+             d_.fact("dram.sustained_copy"), d_.fact(hw_.read_key), d_.fact("sm.count")},
             f_.needed, "B",
             "by Little's law: what a CTA takes besides DRAM's queue, its turns at the issue slots among it");
     }
 
+    std::string enough_in_flight() const {
+        if (std::isnan(f_.needed)) return "what is needed is unknown";
+        if (!(f_.needed > 0)) return "nothing is read";
+        if (f_.given >= f_.needed) return fmt::format("{:.3g} times what is needed", f_.given / f_.needed);
+        return fmt::format("{:.0f} % of what is needed: latency shows", 100 * f_.given / f_.needed);
+    }
+
     void items() {
+        if (c_.home == FuseHome::ring) return ring_items();
+        const bool at_once = all_rows_at_once(c_);
+        std::vector<Input> inputs = {
+            given("ctas_per_sm", at_once ? f_.resident : std::min(f_.resident, f_.ctas / hw_.sms), "",
+                  "resident, as compiled"),
+            given("threads", c_.threads, "", "this plan"), given("items", c_.items, "", "this plan"),
+            given("width", c_.width, "elements", "this plan"),
+            given("element_bytes", at_once ? slot_bytes(p_) : work_.full_bytes, "B", "problem")};
+        if (at_once) inputs.push_back(given("turns_together", turns_together(c_), "", "this plan"));
         d_.add("bytes_in_flight",
-               "CTAs an SM x threads x items x width x bytes of the full tensors; of a row no more than it "
-               "has   [M20]",
-               {given("ctas_per_sm", f_.resident > 0 ? f_.resident : c_.ctas_per_sm, "",
-                      "resident, as compiled"),
-                given("threads", c_.threads, "", "this plan"), given("items", c_.items, "", "this plan"),
-                given("width", c_.width, "elements", "this plan"),
-                given("full_tensors", work_.full_loads, "", "problem")},
-               f_.given, "B",
-               std::isnan(f_.needed) ? std::string("what is needed is unknown")
-               : f_.given >= f_.needed
-                   ? fmt::format("{:.3g} times what is needed", f_.given / f_.needed)
-                   : fmt::format("{:.0f} % of what is needed: latency shows", 100 * f_.given / f_.needed));
+               at_once ? "CTAs an SM x threads x items x width x turns together x bytes of the tensors that "
+                         "every pass reads   [M20]"
+                       : "CTAs an SM x threads x items x width x bytes of the full tensors; of a row no more "
+                         "than it "
+                         "has   [M20]",
+               std::move(inputs), f_.given, "B", enough_in_flight());
+    }
+
+    void ring_items() {
+        const double chunk = double(c_.threads_per_row) * c_.items * c_.width;
+        const double slots = c_.ctas_per_sm * c_.stages * chunk * slot_bytes(p_);
+        const double late = c_.ctas_per_sm * chunk * (work_.full_bytes - slot_bytes(p_));
+        d_.add(
+            "bytes_in_flight",
+            "the least of what the slots hold and what comes from a slot's return until its chunk is wanted, "
+            "+ "
+            "late   [M20]",
+            {given("slots", slots, "B", "ctas_per_sm x stages x chunk, below"),
+             given("ahead", std::min(slots, f_.given - late), "B", "of that time at the rate above"),
+             given("late", late, "B", late > 0 ? "ctas_per_sm x late_bytes, below" : "nothing comes late")},
+            f_.given, "B", enough_in_flight());
     }
 
     void shared() {
+        if (all_rows_at_once(c_)) {
+            d_.add(
+                "shared_bytes",
+                "turns held x threads x items x width x bytes of the tensors that every pass reads   [M21]",
+                {given("turns_held", c_.stages, "", "below"), given("threads", c_.threads, "", "this plan"),
+                 given("items", c_.items, "", "this plan"), given("width", c_.width, "elements", "this plan"),
+                 given("element_bytes", slot_bytes(p_), "B", "problem"), d_.fact("shared.per_cta")},
+                shared_, "B", "of a CTA, for the turns that wait there");
+            return;
+        }
         d_.add("shared_bytes", "rows a CTA x what it takes of a row x bytes of the full tensors   [M21]",
                {given("rows_per_cta", c_.rows_per_cta(), "", "this plan"),
                 given("columns", double(p_.columns), "", "problem"),
@@ -224,10 +273,23 @@ class Story {
     }
 
     void residency() {
-        d_.add("ctas_per_sm", "least of registers, threads and CTAs that an SM holds   [M6]",
-               {given("registers", registers_, "", "estimated for this kernel"), d_.fact("sm.registers"),
-                d_.fact("sm.max_warps"), d_.fact("sm.max_ctas")},
-               c_.ctas_per_sm, "CTAs",
+        std::vector<Input> inputs = {given("registers", registers_, "", "estimated for this kernel"),
+                                     d_.fact("sm.registers"), d_.fact("sm.max_warps"),
+                                     d_.fact("sm.max_ctas")};
+        if (shared_ > 0) {
+            inputs.push_back(given("shared_bytes", shared_, "B", "a CTA's"));
+            inputs.push_back(d_.fact("shared.per_sm"));
+        }
+        d_.add("ctas_per_sm",
+               c_.home == FuseHome::ring
+                   ? "as many as are meant to compute in turn; registers, threads and shared "
+                     "memory of an SM hold them   [M6]"
+               : all_rows_at_once(c_)
+                   ? "CTAs of all rows / SMs, rounded up; registers, threads and shared memory "
+                     "of an SM hold them   [M6]"
+               : shared_ > 0 ? "least of registers, threads, CTAs and shared memory that an SM holds   [M6]"
+                             : "least of registers, threads and CTAs that an SM holds   [M6]",
+               std::move(inputs), c_.ctas_per_sm, "CTAs",
                fmt::format("{} of {} threads; the compiler likely leaves room for {:.3g}", c_.ctas_per_sm,
                            c_.threads, std::max(f_.resident, double(c_.ctas_per_sm))));
     }
@@ -269,19 +331,34 @@ class Story {
 
     void issue() {
         const double share = f_.time.issue / f_.time.dram;
-        d_.add("issue_time", "instructions an element x elements / (issue slots x SMs x clock)   [M43]",
-               {given("instructions", work_.first.issue, "", "counted in our device functions"),
-                given("special_functions", work_.first.mufu, "", "counted in our device functions"),
-                given("elements", double(p_.rows) * double(p_.columns), "", "problem"),
-                d_.fact("sm.partitions"), d_.fact("rate.mufu")},
+        const bool rounds = c_.home == FuseHome::twice || c_.home == FuseHome::ring;
+        const OpCost& counted = rounds ? work_.online : work_.first;
+        const double elements = double(p_.rows) * double(p_.columns);
+        const double all = f_.time.issue * hw_.clock_hz * hw_.sms * hw_.issue_lanes / elements;
+        d_.add("issue_time",
+               "(instructions + beside) of an element x elements / (issue lanes x SMs x clock)   [M43]",
+               {given("instructions", counted.issue, "", "counted in our device functions"),
+                given("beside", all - counted.issue, "",
+                      "a thread's start and addresses, shared by its elements; what integers and logic wait "
+                      "for their pipe"),
+                given("elements", elements, "", "problem"),
+                given("issue_lanes", hw_.issue_lanes, "", "32 x sm.partitions"), d_.fact("sm.partitions"),
+                d_.fact("sm.count"), d_.fact("clock.boost"),
+                given("special_functions", counted.mufu, "", "counted in our device functions"),
+                d_.fact("rate.mufu")},
                f_.time.issue * microseconds, "us",
                share < 1 ? fmt::format("{:.0f} % of DRAM's time", 100 * share)
                          : "more than DRAM takes: instructions are the roof");
     }
 
     void time() {
-        d_.add("time_us", "DRAM and what an SM takes, bent where they meet; launch, first loads, last stores",
-               {given("dram", f_.time.dram * microseconds, "us", "bytes / bandwidth"),
+        const double working = f_.time.seconds - f_.time.launch - f_.ends;
+        d_.add("time_us", "working + launch + ends",
+               {given("working", working * microseconds, "us",
+                      "DRAM's time and the SMs' own, bent where they meet, in whole waves"),
+                given("ends", f_.ends * microseconds, "us",
+                      "first CTAs' start, last stores: beside nothing else"),
+                given("dram", f_.time.dram * microseconds, "us", "bytes / bandwidth"),
                 given("l2", f_.time.l2 * microseconds, "us", "bytes / bandwidth"),
                 given("issue", f_.time.issue * microseconds, "us", "above"),
                 given("mufu", f_.time.mufu * microseconds, "us", "special functions / rate.mufu"),

@@ -77,6 +77,11 @@ class Search {
           work_(program_work(graph, program)),
           bytes_(fused_bytes(graph)) {
         width_ = widest_vector(graph, program, work_, request.alignment);
+        if (!vector_fits(graph, program, request.alignment, 1))
+            throw RequestError(fmt::format(
+                "an alignment of {} B is no whole number of elements of every tensor: kernels read "
+                "whole elements at multiples of their size",
+                request.alignment));
         if (!request.width) return;
         if (const int w = *request.width;
             (w & (w - 1)) != 0 || !vector_fits(graph, program, request.alignment, w))
@@ -240,7 +245,9 @@ class Search {
         candidate.registers = registers_needed(p_, c);
         if (candidate.registers > hw_.registers_per_thread
             || candidate.registers * even_threads(hw_, c.threads) > hw_.registers_per_sm) {
-            if (out_.register_need == 0) out_.register_need = candidate.registers;
+            if (candidate.registers > hw_.registers_per_thread
+                && (out_.register_need == 0 || candidate.registers < out_.register_need))
+                out_.register_need = candidate.registers;
             return reject(Reason::registers);
         }
         if (c.threads > hw_.threads_per_cta) return reject(Reason::threads);

@@ -21,7 +21,8 @@ struct FuseSearch {
     std::vector<FuseCandidate> kept;  ///< best first
     Rejected rejected;
     std::vector<std::string> unchecked_walls;
-    double register_need = 0;  ///< of the least candidate that no register file holds
+    double register_need =
+        0;  ///< of the least candidate whose threads need more than one may have; 0: none does
 };
 
 FuseSearch search_launches(const Machine& machine, const FuseHardware& hw, const FuseProblem& graph,

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <set>
 
 #include "rooftile/error.hpp"
@@ -36,6 +37,14 @@ TEST(FuseDerive, AskedWidthsFitRowsAndAddresses) {
     EXPECT_EQ(plans_for("h200-sxm", flat, {.width = 4}).plans.front().config.width, 4);
     EXPECT_THROW(derive(machine, flat, {.width = 3}), RequestError);
     EXPECT_THROW(derive(machine, flat, {.width = 8, .alignment = 8}), RequestError);
+}
+
+TEST(FuseDerive, AddressesHoldWholeElements) {
+    const FuseProblem p = made("y = gelu(x)", {"x:bf16[64,1024]"});
+    for (const int alignment : {1, 3})
+        EXPECT_THROW(plans_for("h200-sxm", p, {.alignment = alignment}), RequestError);
+    EXPECT_EQ(plans_for("h200-sxm", p, {.alignment = 2}).plans[0].config.width, 1);
+    EXPECT_EQ(plans_for("h200-sxm", p, {.alignment = 6}).plans[0].config.width, 1);
 }
 
 TEST(FuseDerive, EveryPlanKeepsItsWalls) {
@@ -214,6 +223,94 @@ TEST(FuseDerive, EveryHomeKeepsWhatIsAskedFor) {
     for (const FusePlan& plan : all({.stages = 6})) EXPECT_EQ(plan.config.stages, 6);
     for (const FusePlan& plan : all({.ctas_per_sm = 2})) EXPECT_EQ(plan.config.ctas_per_sm, 2);
     EXPECT_TRUE(all({.reducing = 128, .home = FuseHome::shared}).empty());
+}
+
+/// A step of a derivation, to be reckoned again from what it says.
+class Told {
+  public:
+    Told(const FusePlan& plan, std::string_view quantity) {
+        for (const Step& s : plan.derivation)
+            if (s.quantity == quantity) step_ = s;
+    }
+    bool there() const { return !step_.quantity.empty(); }
+    double value() const { return step_.value.value_or(std::nan("")); }
+    double operator[](std::string_view input) const {
+        for (const Input& i : step_.inputs)
+            if (i.name == input) return i.value.value_or(std::nan(""));
+        return std::nan("");
+    }
+    bool has(std::string_view input) const { return !std::isnan((*this)[input]); }
+
+  private:
+    Step step_;
+};
+
+// Whoever reckons a formula with the inputs beside it comes to its value, in every home.
+TEST(FuseDerive, FormulasAddUp) {
+    std::set<FuseHome> homes;
+    int at_once = 0;
+    for (const char* text :
+         {"y = gelu(x)", "y = layernorm(x)", "y = sum(x)", "y = softmax(x)", "y = softmax(x) + r"})
+        for (const char* shape :
+             {"16384,4096", "32768,256", "1001,1001", "2048,65536", "1024,262144", "16,1048576"}) {
+            std::vector<std::string> tensors = {fmt::format("x:bf16[{}]", shape)};
+            if (std::string_view(text).ends_with("r")) tensors.push_back(fmt::format("r:bf16[{}]", shape));
+            for (const FusePlan& plan : plans_for("h200-sxm", made(text, tensors)).plans) {
+                const std::string where = fmt::format("{} of {}, plan {}", text, shape, plan.rank);
+                const FuseConfig& c = plan.config;
+                homes.insert(c.home);
+                at_once += all_rows_at_once(c);
+                const auto expect = [&](double reckoned, double told, const char* what) {
+                    EXPECT_NEAR(reckoned, told, 1e-6 * std::fabs(told)) << what << ", " << where;
+                };
+                const Told time(plan, "time_us");
+                expect(time["working"] + time["launch"] + time["ends"], time.value(), "time");
+                EXPECT_GE(time["working"], time["issue"] * 0.99) << where;
+                const Told needed(plan, "bytes_in_flight_needed");
+                expect(needed["round"] * needed["rate"], needed.value(), "needed");
+                const Told issue(plan, "issue_time");
+                EXPECT_GE(issue["beside"], -1e-9) << where;
+                const double cycle_lanes =
+                    issue["issue_lanes"] * issue["sm.count"] * issue["clock.boost"] * 1e9;
+                expect((issue["instructions"] + issue["beside"]) * issue["elements"] / cycle_lanes * 1e6,
+                       issue.value(), "issue");
+                const Told flight(plan, "bytes_in_flight");
+                if (c.home == FuseHome::ring) {
+                    expect(std::min(flight["slots"], flight["ahead"]) + flight["late"], flight.value(),
+                           "in flight");
+                } else {
+                    double product = 1;
+                    for (const char* factor : {"ctas_per_sm", "threads", "items", "width", "element_bytes"})
+                        product *= flight[factor];
+                    if (flight.has("turns_together")) product *= flight["turns_together"];
+                    // Rows that end within a thread's last vectors have no more bytes than they have.
+                    EXPECT_GE(product * (1 + 1e-6), flight.value()) << where;
+                    if (std::string_view(shape) != "1001,1001") expect(product, flight.value(), "in flight");
+                }
+                if (const Told shared(plan, "shared_bytes"); shared.there()) {
+                    const double of_turns =
+                        shared["turns_held"] * shared["threads"] * shared["items"] * shared["width"];
+                    const double of_rows = shared["rows_per_cta"] * shared["columns"] / shared["cluster"];
+                    const double held =
+                        (shared.has("turns_held") ? of_turns : of_rows) * shared["element_bytes"];
+                    EXPECT_GE(shared.value(), held) << where;
+                    EXPECT_LT(shared.value(), held * 1.01 + 64) << where;
+                }
+                if (plan.program.form != FuseForm::row) continue;
+                const Told rows(plan, "rows_per_cta"), elements(plan, "elements_per_thread");
+                expect(rows["threads"] / rows["threads_per_row"], rows.value(), "rows");
+                if (elements.has("items")) {
+                    expect(elements["items"] * elements["width"], elements.value(), "elements");
+                } else {
+                    const double exact =
+                        elements["columns"] / elements["threads_per_row"] / elements["cluster"];
+                    EXPECT_GE(elements.value(), exact) << where;
+                    EXPECT_LT(elements.value(), exact + c.width) << where;
+                }
+            }
+        }
+    EXPECT_EQ(homes.size(), 5u);
+    EXPECT_GT(at_once, 0);
 }
 
 TEST(FuseDerive, WhatCannotBeOneKernelIsInfeasibleWithItsCounts) {
