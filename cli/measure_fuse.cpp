@@ -84,7 +84,7 @@ void add_measure_fuse(CLI::App& measure, Invocation& invocation) {
             "Leave out the copies and the operators one by one")
         ->group("Measuring");
     fuse->add_flag("--timings", m.timings, "Show where the run's own time went")->group("Output");
-    add_output_flags(*fuse, m.output, Documents::json_only);
+    add_output_flags(*fuse, m.output, Documents::all);
     fuse->footer(
         "Examples:\n"
         "  rooftile measure fuse \"y = gelu(x)\" --tensor \"x:bf16[16384,16384]\" --mode cold\n"

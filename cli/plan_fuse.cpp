@@ -45,7 +45,7 @@ void add_plan_fuse(CLI::App& plan, Invocation& invocation) {
     CLI::App* fuse = plan.add_subcommand("fuse", "A chain of operators as one kernel");
     add_fuse_flags(*fuse, flags->fuse, default_top);
     fuse->add_flag("--explain", flags->explain, "Show every step that led to plan 1")->group("Output");
-    add_output_flags(*fuse, flags->output, Documents::json_only);
+    add_output_flags(*fuse, flags->output, Documents::all);
     fuse->footer(
         "Examples:\n"
         "  rooftile plan fuse \"y = gelu(x + bias)\" --tensor \"x:bf16[8192,8192]\" --tensor "

@@ -128,12 +128,94 @@ constexpr Column measurement_columns[] = {
     {"counted_dram_write_bytes", "/counters/dram_write_bytes"},
 };
 
+constexpr Column fuse_problem_columns[] = {
+    {"machine", "/machine/id"},      {"op", "/problem/op"},           {"expression", "/problem/expression"},
+    {"tensors", "/problem/tensors"}, {"outputs", "/problem/outputs"},
+};
+
+constexpr Column fuse_config_columns[] = {
+    {"kernel", "/config/kernel"},
+    {"home", "/config/home"},
+    {"width", "/config/width"},
+    {"items", "/config/items"},
+    {"threads", "/config/threads"},
+    {"threads_per_row", "/config/threads_per_row"},
+    {"reducing_threads", "/config/reducing_threads"},
+    {"rows_per_cta", "/config/rows_per_cta"},
+    {"cluster", "/config/cluster"},
+    {"stages", "/config/stages"},
+    {"ctas_per_sm", "/config/ctas_per_sm"},
+    {"persistent", "/config/persistent"},
+    {"early_weights", "/config/early_weights"},
+    {"meeting", "/config/meeting"},
+    {"grid", "/config/grid"},
+};
+
+constexpr Column fuse_plan_columns[] = {
+    {"rank", "/rank"},
+    {"buildable", "/buildable"},
+    {"why_not", "/why_not"},
+    {"registers", "/resources/registers"},
+    {"shared_bytes", "/resources/shared_bytes"},
+    {"bytes_in_flight", "/resources/bytes_in_flight"},
+    {"bytes_in_flight_needed", "/resources/bytes_in_flight_needed"},
+    {"time_us", "/prediction/time_us"},
+    {"gbytes_per_s", "/prediction/gbytes_per_s"},
+    {"bound", "/prediction/bound"},
+    {"moved_bytes", "/prediction/moved_bytes"},
+    {"dram_bytes", "/prediction/dram_bytes"},
+    {"issue_share", "/prediction/issue_share"},
+    {"waves", "/prediction/waves"},
+    {"speedup", "/prediction/speedup"},
+    {"unknown", "/unknown"},
+};
+
+constexpr Column fuse_measurement_columns[] = {
+    {"rank", "/rank"},
+    {"mode", "/mode"},
+    {"time_us", "/time_us"},
+    {"time_us_low", "/time_us_low"},
+    {"time_us_high", "/time_us_high"},
+    {"samples", "/samples"},
+    {"gbytes_per_s", "/gbytes_per_s"},
+    {"roof", "/roof"},
+    {"roof_fraction", "/roof_fraction"},
+    {"issue_roof_us", "/issue_roof_us"},
+    {"predicted_time_us", "/predicted_time_us"},
+    {"predicted_bound", "/predicted_bound"},
+    {"registers", "/registers"},
+    {"compile_seconds", "/compile_seconds"},
+    {"verified_random", "/verified/random"},
+    {"max_error_of_bound", "/verified/max_error"},
+    {"error_bound", "/verified/bound"},
+    {"sm_clock_mhz", "/sm_clock_mhz"},
+    {"power_w", "/power_w"},
+    {"copy_us", "/baselines/copy_us"},
+    {"copy_form", "/baselines/copy_form"},
+    {"memcpy_us", "/baselines/memcpy_us"},
+    {"read_us", "/baselines/read_us"},
+    {"read_form", "/baselines/read_form"},
+    {"unfused_us", "/baselines/unfused_us"},
+    {"baseline_missing", "/baselines/missing"},
+    {"invalid", "/invalid"},
+};
+
+/// "x:bf16[16384,4096]"
+std::string declaration_of(const Json& tensor) {
+    std::string shape;
+    for (const Json& extent : tensor.at("shape")) shape += (shape.empty() ? "" : ",") + extent.dump();
+    return tensor.at("name").get<std::string>() + ":" + tensor.at("type").get<std::string>() + "[" + shape
+           + "]";
+}
+
 std::string cell_of(const Json& value) {
     if (value.is_null()) return {};
     if (value.is_string()) return csv_cell(value.get_ref<const std::string&>());
     if (!value.is_array()) return value.dump();
     std::string joined;
-    for (const Json& element : value) joined += (joined.empty() ? "" : " ") + element.get<std::string>();
+    for (const Json& element : value)
+        joined += (joined.empty() ? "" : " ")
+                  + (element.is_object() ? declaration_of(element) : element.get<std::string>());
     return csv_cell(joined);
 }
 
@@ -165,13 +247,19 @@ std::string csv_cell(std::string_view text) {
 }
 
 std::string csv_text(const Json& document) {
-    const bool measured = document.contains("rows");
-    const std::span<const Column> groups[] = {
-        problem_columns, config_columns,
-        measured ? std::span<const Column>(measurement_columns) : std::span<const Column>(plan_columns)};
+    using Columns = std::span<const Column>;
+    const std::vector<Json> rows = row_lines(document);
+    const Json& first = document.contains("problem") || rows.empty() ? document : rows.front();
+    const Json::json_pointer op{"/problem/op"};
+    const bool fused = first.contains(op) && first.at(op) == "fuse", measured = document.contains("rows");
+    const Columns groups[] = {
+        fused ? Columns(fuse_problem_columns) : Columns(problem_columns),
+        fused ? Columns(fuse_config_columns) : Columns(config_columns),
+        fused ? (measured ? Columns(fuse_measurement_columns) : Columns(fuse_plan_columns))
+              : (measured ? Columns(measurement_columns) : Columns(plan_columns))};
     std::string out;
     add_line(out, groups, [](const Column& column) { return std::string(column.title); });
-    for (const Json& row : row_lines(document))
+    for (const Json& row : rows)
         add_line(out, groups, [&](const Column& column) {
             const Json::json_pointer path{std::string(column.path)};
             return row.contains(path) ? cell_of(row.at(path)) : std::string();

@@ -2,10 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "rooftile/machine/registry.hpp"
 #include "rooftile/problem/expression.hpp"
+#include "rooftile/report/csv.hpp"
 #include "rooftile/report/fuse_json.hpp"
 #include "rooftile/report/fuse_text.hpp"
 #include "tests/json_schema.hpp"
@@ -54,7 +56,7 @@ TEST(FuseDocument, FollowsItsSchema) {
 
 TEST(FuseDocument, OneOperatorTakesTheSameTimeFusedAndUnfused) {
     for (const char* id : {"h200-sxm", "a100-80-sxm"})
-        for (const char* text : {"y = softmax(x)", "y = x + b", "y = gelu(x)", "y = sum(x)"}) {
+        for (const char* text : {"y = softmax(x)", "y = x + b", "y = gelu(x)", "y = sum(x)", "y = x"}) {
             const Machine machine = machine_by_id(id);
             const auto plans = std::get<FusePlans>(outcome_of(machine, text));
             EXPECT_EQ(plans.unfused.moved_bytes, plans.fused.moved_bytes) << text;
@@ -64,6 +66,28 @@ TEST(FuseDocument, OneOperatorTakesTheSameTimeFusedAndUnfused) {
     // Two operators are two launches.
     const auto two = std::get<FusePlans>(outcome_of(machine_by_id("h200-sxm"), "y = gelu(x + b)"));
     EXPECT_GT(*two.unfused.time_us, *two.fused.time_us);
+}
+
+TEST(FuseDocument, AsCommaSeparatedValues) {
+    const Machine machine = machine_by_id("h200-sxm");
+    const Json d = plan_document(context_of(machine, "test"), outcome_of(machine, "y = softmax(x + b)"));
+    const std::string text = csv_text(d);
+    const size_t end = text.find("\r\n");
+    const std::string header = text.substr(0, end),
+                      line = text.substr(end + 2, text.find("\r\n", end + 2) - end - 2);
+    EXPECT_EQ(size_t(std::count(text.begin(), text.end(), '\n')), 1 + d.at("plans").size());
+    for (const char* title : {"expression", "tensors", "home", "bytes_in_flight", "time_us", "speedup"})
+        EXPECT_THAT("," + header + ",", testing::HasSubstr("," + std::string(title) + ","));
+    EXPECT_THAT(header, testing::Not(testing::HasSubstr("tile_m")));
+    EXPECT_THAT(line, testing::StartsWith("h200-sxm,fuse,y = softmax(x + b),\"x:bf16["));
+    // What a machine does not tell are empty cells, and nothing but the header where nothing fits.
+    Machine bare;
+    bare.id = "bare";
+    EXPECT_THAT(csv_text(plan_document(context_of(bare, "test"), outcome_of(bare, "y = gelu(x + b)"))),
+                testing::HasSubstr("\r\nbare,fuse,"));
+    const Json none =
+        plan_document(context_of(machine, "test"), outcome_of(machine, "y = (x + b) / sum_all(x)"));
+    EXPECT_EQ(csv_text(none), header + "\r\n");
 }
 
 TEST(FuseDocument, NamesWhatIsUnknownAndWhatCannotBe) {
