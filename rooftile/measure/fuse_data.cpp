@@ -197,7 +197,8 @@ FuseReference::FuseReference(const FuseProblem& problem, const FuseSets& sets, s
         sample_ = sample_rows(rows, std::max<std::int64_t>(2, elements / columns), seed);
         cut_ = rows_of(problem, std::int64_t(sample_.size()));
         if (!cut_ || rows == 1) {
-            why_not_ = fmt::format("not compared with fp64: {} elements that hang together", most);
+            why_not_ = fmt::format(
+                "not compared with fp64: {} elements in one row, or a reduction of them all", most);
             return;
         }
     }

@@ -80,7 +80,6 @@ FuseHardware fuse_hardware(const Machine& m, std::vector<std::string>& unknown) 
     hw.alu_rate = value_of(m.number<OpsPerCycle>("rate.alu", Per::sm)).value_or(unknown_number);
     hw.registers_per_sm = count("sm.registers");
     hw.registers_per_thread = count("sm.max_registers_per_thread");
-    hw.register_unit = m.count("sm.register_allocation_unit").value_or(1);
     hw.threads_per_cta = count("sm.max_threads_per_cta");
     hw.threads_per_sm = lanes_per_warp * count("sm.max_warps");
     hw.ctas_per_sm = count("sm.max_ctas");
@@ -89,9 +88,6 @@ FuseHardware fuse_hardware(const Machine& m, std::vector<std::string>& unknown) 
     hw.shared_reserved = value_of(m.number<Bytes>("shared.reserved_per_cta")).value_or(0);
     hw.l1_unified = value_of(m.number<Bytes>("l1.unified")).value_or(unknown_number);
     hw.carveout_step = value_of(m.number<Bytes>("shared.carveout_step")).value_or(unknown_number);
-    hw.shared_bandwidth = first_known(
-        {"shared.bandwidth"}, [&](const char* k) { return value_of(m.number<BytesPerCycle>(k, Per::sm)); },
-        unknown);
     const auto optional = [&](const char* key) {
         return value_of(latency_cycles(m, key, clock)).value_or(unknown_number);
     };
@@ -106,7 +102,6 @@ FuseHardware fuse_hardware(const Machine& m, std::vector<std::string>& unknown) 
         m.has("cluster") ? m.count("cluster.max").value_or(m.count("cluster.max_portable").value_or(1)) : 1;
     hw.cluster_barrier = value_of(latency_cycles(m, "barrier.cluster", clock)).value_or(unknown_number);
     hw.dsmem_latency = value_of(latency_cycles(m, "dsmem.latency", clock)).value_or(unknown_number);
-    hw.shared_latency = value_of(latency_cycles(m, "shared.latency", clock)).value_or(unknown_number);
     return hw;
 }
 

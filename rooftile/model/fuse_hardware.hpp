@@ -26,11 +26,10 @@ struct FuseHardware {
     double issue_lanes;  ///< instructions of one lane that an SM issues a cycle
     double mufu_rate;    ///< a cycle and SM
     double alu_rate;     ///< instructions of one lane that the integer and logic pipe takes, a cycle and SM
-    double registers_per_sm, registers_per_thread, register_unit;
+    double registers_per_sm, registers_per_thread;
     double threads_per_cta, threads_per_sm, ctas_per_sm;
     double shared_per_cta, shared_per_sm, shared_reserved;  ///< B
     double l1_unified, carveout_step;  ///< B: L1 and shared memory, and what they share in
-    double shared_bandwidth;           ///< B/clk of one SM
     double sm_bandwidth;               ///< B/clk from DRAM into one SM at most
     double scatter, streams,
         drift;  ///< shares of DRAM's rate: a thread's vectors far apart; many rows side by
@@ -38,7 +37,6 @@ struct FuseHardware {
     double cta_start, cta_interval, cluster_start;  ///< cycles
     double cluster_ctas;                            ///< of the largest cluster; 1 where there are none
     double cluster_barrier, dsmem_latency;          ///< cycles
-    double shared_latency;                          ///< cycles
     std::string read_key, loaded_latency_key;       ///< the keys that those numbers stand under
 };
 

@@ -40,7 +40,6 @@ FuseTime fuse_time(const FuseHardware& hw, const FuseWork& work) {
     longer(t.l2, Bound::l2);
     longer(t.issue, Bound::issue);
     longer(t.mufu, Bound::issue);
-    longer(work.rounds_seconds, Bound::latency);
     t.seconds = busy + t.launch;
     if (t.launch > busy) t.bound = Bound::launch;
     return t;

@@ -13,8 +13,7 @@ struct FuseWork {
     double dram_read_bytes = 0, dram_written_bytes = 0;
     double l2_read_bytes = 0;  ///< found in L2, beside what comes from DRAM
     OpCost cost;
-    double efficiency = 1;      ///< share of the bandwidth that what is in flight and the last wave leave
-    double rounds_seconds = 0;  ///< what no load hides: barriers of rows that nothing else overlaps
+    double efficiency = 1;  ///< share of the bandwidth that what is in flight and the last wave leave
 };
 
 struct FuseTime {

@@ -55,9 +55,14 @@ class Lowering {
   private:
     void find_space() {
         for (const GraphNode& n : graph_.nodes) {
-            if (is_row_operation(n.op)) rows_matter_ = true;
             if (n.op != Op::number) space_ = broadcast(space_, n.shape);
         }
+        constexpr double most = 281474976710656;  // 2^48
+        double product = 1;
+        for (std::int64_t extent : space_) product *= double(std::max<std::int64_t>(1, extent));
+        if (product >= most)
+            throw Refusal{
+                fmt::format("the tensors together span {}, which is 2^48 elements or more", text_of(space_))};
         program_.columns = space_.empty() ? 1 : space_.back();
         outer_ = space_;
         if (!outer_.empty()) outer_.pop_back();
@@ -295,7 +300,7 @@ class Lowering {
     Program program_;
     std::vector<int> of_;  // value of each node
     Shape space_, outer_;
-    bool rows_matter_ = false, any_whole_ = false;
+    bool any_whole_ = false;
 };
 
 /// Whether `greatest` is used only as in e^(x - greatest).

@@ -1,4 +1,4 @@
-// Copies and reads in every form on a GPU: every byte arrives, none behind the last is touched.
+// Copies in every form on a GPU: every byte arrives, none behind the last is touched. The choice among reads.
 #include "rooftile/measure/stream_kernels.hpp"
 
 #include <algorithm>

@@ -196,7 +196,6 @@ TEST(FusePowers, SoftmaxOfInfinitiesAndNothing) {
             }
 }
 
-// The reference follows the greatest, and what is summed so far with it; a turn has several vectors.
 // Sums around 0 are right to a part in 10^5 or say that they are not, whatever the mean and the size.
 TEST(FuseMoments, PlainOnesAreRightOrCancelled) {
     std::mt19937_64 random(7);
@@ -237,6 +236,7 @@ TEST(FuseMoments, PlainOnesAreRightOrCancelled) {
     }
 }
 
+// The reference follows the greatest, and what is summed so far with it; a turn has several vectors.
 TEST(FusePowers, TheReferenceIsTheGreatest) {
     RunningPowers run;
     const auto add = [&](double x) {

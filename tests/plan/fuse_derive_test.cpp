@@ -225,6 +225,16 @@ TEST(FuseDerive, EveryHomeKeepsWhatIsAskedFor) {
     EXPECT_TRUE(all({.reducing = 128, .home = FuseHome::shared}).empty());
 }
 
+TEST(FuseDerive, SpacesThatNoIndexCountsAreRefused) {
+    EXPECT_THROW(made("y = gelu(x)", {"x:bf16[140737488355327,140737488355327,0]"}), RequestError);
+    // Two results that nothing but the loop joins.
+    const FuseProblem p =
+        made("y = gelu(a); z = gelu(b)", {"a:bf16[1099511627776,1,1]", "b:bf16[1,1099511627776,1]"});
+    const auto outcome = derive(machine_by_id("h200-sxm"), p);
+    ASSERT_TRUE(std::holds_alternative<FuseInfeasible>(outcome));
+    EXPECT_THAT(std::get<FuseInfeasible>(outcome).message, testing::HasSubstr("2^48"));
+}
+
 /// A step of a derivation, to be reckoned again from what it says.
 class Told {
   public:
