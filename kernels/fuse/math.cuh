@@ -22,7 +22,7 @@ __device__ inline float square_root(float x) { return ptx::sqrt_approx(x); }
 __device__ inline float inverse_root(float x) { return ptx::rsqrt_approx(x); }
 
 /// 1 / sqrt(variance + epsilon), at most 2 ulp; 0 where all values of the row are one: they differ from their mean by
-/// 0, however large they are. Without an epsilon Inf.
+/// 0, as long as fp32 holds their sum. Without an epsilon Inf.
 __device__ inline float inverse_deviation(float variance, float epsilon) {
     return variance == 0.0f && epsilon > 0.0f ? 0.0f : inverse_root(variance + epsilon);
 }
