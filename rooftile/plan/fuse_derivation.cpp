@@ -157,8 +157,7 @@ class Story {
         d_.add("bytes_in_flight",
                at_once ? "CTAs an SM x threads x items x width x turns together x bytes of the tensors that "
                          "every pass reads   [M20]"
-                       : "CTAs an SM x threads x items x width x bytes of the full tensors; of a row no more "
-                         "than it "
+                       : "CTAs an SM x threads x items x width x bytes of the full tensors; of a row what it "
                          "has   [M20]",
                std::move(inputs), f_.given, "B", enough_in_flight());
     }
@@ -169,11 +168,10 @@ class Story {
         const double late = c_.ctas_per_sm * chunk * (work_.full_bytes - slot_bytes(p_));
         d_.add(
             "bytes_in_flight",
-            "the least of what the slots hold and what comes from a slot's return until its chunk is wanted, "
-            "+ "
-            "late   [M20]",
+            "the least of what slots hold and what comes before a chunk is wanted, + late   [M20]",
             {given("slots", slots, "B", "ctas_per_sm x stages x chunk, below"),
-             given("ahead", std::min(slots, f_.given - late), "B", "of that time at the rate above"),
+             given("ahead", std::min(slots, f_.given - late), "B",
+                   "from its slot's return on, at the rate above"),
              given("late", late, "B", late > 0 ? "ctas_per_sm x late_bytes, below" : "nothing comes late")},
             f_.given, "B", enough_in_flight());
     }

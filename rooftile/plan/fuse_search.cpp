@@ -49,12 +49,12 @@ auto preference(const FuseCandidate& candidate) {
 }
 
 /// Best first. From the least time on to what is preferred and hardly later, as long as there is such: no order that
-/// sorting may use, since "hardly" adds up.
+/// sorting may use, since "hardly" adds up. Behind the first `most` by time alone.
 void put_in_order(std::vector<FuseCandidate>& all, size_t most) {
     constexpr double hardly = 1.0005;
     std::ranges::stable_sort(all, {}, told_seconds);
-    for (auto first = all.begin(); first != all.end() && first < all.begin() + std::ptrdiff_t(most);
-         ++first) {
+    const auto enough = all.begin() + std::ptrdiff_t(std::min(most, all.size()));
+    for (auto first = all.begin(); first != enough; ++first) {
         auto best = first;
         for (auto next = best;; best = next) {
             const double latest = told_seconds(*best) * hardly;
