@@ -26,10 +26,11 @@ struct Place {
 
 /// The name of a tensor of a chain: an input's or output's own, "#5" of an intermediate.
 std::string tensor_name(const FuseProblem& problem, int node) {
+    const GraphNode& n = problem.nodes[std::size_t(node)];
+    if (n.op == Op::input) return n.name;
     for (const GraphOutput& o : problem.outputs)
         if (o.node == node) return o.name;
-    const GraphNode& n = problem.nodes[std::size_t(node)];
-    return n.op == Op::input ? n.name : fmt::format("#{}", node);
+    return fmt::format("#{}", node);
 }
 
 class SuiteBuild {
@@ -109,7 +110,8 @@ class SuiteBuild {
                     tensor_name(p.problem, alone.operands[o]);
             }
             const GraphNode& n = p.problem.nodes[std::size_t(alone.node)];
-            one["result"] = {{"name", tensor_name(p.problem, alone.node)},
+            one["result"] = {{"name", alone.output < 0 ? tensor_name(p.problem, alone.node)
+                                                       : p.problem.outputs[std::size_t(alone.output)].name},
                              {"type", rooftile::name_of(n.element)},
                              {"shape", n.shape}};
             operators.push_back(std::move(one));

@@ -60,7 +60,7 @@ class Accepted {
     static Range range_of(const Bounded& e, Element element) {
         constexpr double infinity = std::numeric_limits<double>::infinity();
         if (std::isinf(e.error)) return {-infinity, infinity};
-        if (std::isnan(e.value)) return {infinity, -infinity};
+        if (std::isnan(e.value) || std::isnan(e.error)) return {infinity, -infinity};
         if (std::isinf(e.value) || !is_floating(element)) return {e.value, e.value};
         constexpr double inside = 1 - 1e-12;  // of rounding here
         const double reach = (e.error + ulp_of(e.value, element)) * inside;

@@ -52,16 +52,17 @@ void UnfusedChain::launch(Stream stream, std::span<const void* const> inputs,
     const auto tensor = [&](int node) -> const void* {
         for (std::size_t i = 0; i < problem_.inputs.size(); ++i)
             if (problem_.inputs[i] == node) return inputs[i];
+        for (std::size_t o = 0; o < problem_.outputs.size(); ++o)
+            if (problem_.outputs[o].node == node) return outputs[o];
         return buffers_[std::size_t(node)].data();
     };
     for (std::size_t i = 0; i < chain_.size(); ++i) {
         std::vector<const void*> operands;
         for (int node : chain_[i].operands) operands.push_back(tensor(node));
         void* result = buffers_[std::size_t(chain_[i].node)].data();
-        for (std::size_t o = 0; o < problem_.outputs.size(); ++o)
-            if (chain_[i].output < 0 ? problem_.outputs[o].node == chain_[i].node
-                                     : chain_[i].output == int(o))
-                result = outputs[o];
+        for (std::size_t o = problem_.outputs.size(); o-- > 0;)
+            if (problem_.outputs[o].node == chain_[i].node) result = outputs[o];  // the first; others copy it
+        if (chain_[i].output >= 0) result = outputs[std::size_t(chain_[i].output)];
         kernels_[i].launch(stream, operands, std::span<void* const>(&result, 1));
     }
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "rooftile/problem/unfuse.hpp"
+
 namespace rooftile {
 namespace {
 
@@ -161,10 +163,10 @@ std::vector<UnfusedOp> unfused_ops(const FuseProblem& graph, double l2_bytes) {
         op.cost += accesses * OpCost{access_cost, 0};
         ops.push_back(op);
     }
-    // An output that is an input is copied.
-    for (const GraphOutput& o : graph.outputs) {
+    for (size_t output = 0; output < graph.outputs.size(); ++output) {
+        const GraphOutput& o = graph.outputs[output];
         const GraphNode& n = graph.nodes[size_t(o.node)];
-        if (n.op != Op::input) continue;
+        if (!is_copy(graph, output)) continue;
         UnfusedOp copy;
         copy.node = o.node;
         copy.read_bytes = copy.written_bytes = bytes_of(n);

@@ -130,11 +130,19 @@ class Story {
             "round x rate: cycles from a CTA's loads to its end x bytes that come into an SM a cycle   [M20]",
             {given("round", f_.round_cycles, "cycles",
                    "this plan: DRAM's and L2's latency, and what else it waits for"),
-             given("rate", f_.needed / f_.round_cycles, "B/cycle", "bytes read / DRAM's time, of an SM"),
+             given("rate", rate(), "B/cycle",
+                   all_rows_at_once(c_) ? "what DRAM reads, of an SM" : "bytes read / DRAM's time, of an SM"),
              d_.fact("dram.latency"), d_.fact("l2.latency"), d_.fact("clock.boost"),
              d_.fact("dram.sustained_copy"), d_.fact(hw_.read_key), d_.fact("sm.count")},
             f_.needed, "B",
             "by Little's law: what a CTA takes besides DRAM's queue, its turns at the issue slots among it");
+    }
+
+    /// Bytes that come into an SM a cycle.
+    double rate() const {
+        if (all_rows_at_once(c_)) return hw_.read_bandwidth / hw_.clock_hz / std::min(f_.ctas, hw_.sms);
+        const double sms = c_.home == FuseHome::ring ? f_.ctas / c_.ctas_per_sm : hw_.sms;
+        return double(bytes_.read_bytes) / (f_.time.dram * hw_.clock_hz * sms);
     }
 
     std::string enough_in_flight() const {

@@ -44,8 +44,8 @@ auto preference(const FuseCandidate& candidate) {
     const bool alone = c.ctas_per_sm < 2;
     // CTAs that wait for fewer others: sums of 262144 columns of two 131 us, of eight 135. Of fewer threads: smaller
     // pieces end together.
-    return std::tuple(by_threads, c.home, c.cluster, std::isnan(given) ? 0 : -given, c.grid_meeting,
-                      c.persistent, alone, c.threads, c.items);
+    return std::tuple(by_threads, c.home, c.cluster, -given, c.grid_meeting, c.persistent, alone, c.threads,
+                      c.items);
 }
 
 /// Best first. From the least time on to what is preferred and hardly later, as long as there is such: no order that

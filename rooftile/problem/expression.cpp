@@ -42,7 +42,10 @@ class Translator {
         size_t next = 0;
         for (const Statement& s : tree.statements) {
             // A statement's nodes follow those of the one before it.
-            for (; next <= size_t(s.value); ++next) values_.push_back(value_of(tree.nodes[next]));
+            for (; next <= size_t(s.value); ++next) {
+                columns_.push_back(tree.nodes[next].column);
+                values_.push_back(value_of(tree.nodes[next]));
+            }
             assign(s);
         }
         for (const Statement& s : tree.statements)
@@ -115,8 +118,7 @@ class Translator {
 
     /// At the argument itself.
     [[noreturn]] void refuse_argument(const TreeNode& n, size_t i, const std::string& what) const {
-        const int column = builder_.node(at(n, i)).column;
-        throw ExpressionError(what, column > 0 ? column : n.column, text_);
+        throw ExpressionError(what, columns_[size_t(n.operands[i])], text_);
     }
 
     int call(const TreeNode& n) {
@@ -192,7 +194,7 @@ class Translator {
     std::map<std::string, int, std::less<>> names_;
     std::set<std::string, std::less<>> read_;
     std::map<int, std::uint64_t> wide_;
-    std::vector<int> values_;  // of the tree's nodes
+    std::vector<int> values_, columns_;  // of the tree's nodes
 };
 
 }  // namespace

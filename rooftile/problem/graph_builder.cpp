@@ -17,7 +17,7 @@ void check_shape(const Shape& shape, int column) {
     double product = 1;  // of an empty tensor's, too: indices are counted with its other extents
     for (std::int64_t extent : shape) product *= double(std::max<std::int64_t>(1, extent));
     if (product >= most_elements)
-        throw ExpressionError(fmt::format("{} has 2^48 elements or more", text_of(shape)), column);
+        throw ExpressionError(fmt::format("{} spans 2^48 elements or more", text_of(shape)), column);
 }
 
 /// Names stand in generated code: what is no name never gets there.

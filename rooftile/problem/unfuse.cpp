@@ -4,6 +4,14 @@
 
 namespace rooftile {
 
+bool is_copy(const FuseProblem& chain, std::size_t output) {
+    const int node = chain.outputs[output].node;
+    const auto first = std::find_if(chain.outputs.begin(), chain.outputs.end(),
+                                    [&](const GraphOutput& o) { return o.node == node; });
+    return chain.nodes[size_t(node)].op == Op::input
+           || first != chain.outputs.begin() + std::ptrdiff_t(output);
+}
+
 std::vector<UnfusedKernel> unfused_kernels(const FuseProblem& chain) {
     constexpr const char* names[] = {"a", "b", "c"};  // no operation has more operands
     std::vector<UnfusedKernel> kernels;
@@ -42,7 +50,7 @@ std::vector<UnfusedKernel> unfused_kernels(const FuseProblem& chain) {
     for (int output = 0; output < int(chain.outputs.size()); ++output) {
         const int index = chain.outputs[size_t(output)].node;
         const GraphNode& n = chain.nodes[size_t(index)];
-        if (n.op != Op::input) continue;
+        if (!is_copy(chain, size_t(output))) continue;
         UnfusedKernel copy;
         copy.operands = {index};
         copy.node = index;

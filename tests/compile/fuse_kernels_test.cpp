@@ -349,7 +349,7 @@ TEST(FuseCode, IndicesOfTwoWordsCompile) {
          {// 2^31 vectors of one element, and of eight.
           Large{"y = x + b", {"x:bf16[46343,46349]", "b:bf16[46349]"}, FuseHome::nowhere},
           Large{"y = dropout(gelu(x), 0.1, 7) * c",
-                {"x:bf16[50000,50000]", "c:fp32[50000,1]"},
+                {"x:bf16[50000,50000]", "c:bf16[50000,1]"},
                 FuseHome::nowhere,
                 2},
           Large{"y = x > 1", {"x:fp32[2147483648]"}, FuseHome::nowhere, 4},

@@ -198,9 +198,11 @@ TEST(FuseDerive, RingsThatKeepWeightsHoldARow) {
 // What is asked for holds for every launch, whatever its home.
 TEST(FuseDerive, EveryHomeKeepsWhatIsAskedFor) {
     const FuseProblem p = made("y = softmax(x)", {"x:bf16[4096,65536]"});
+    const FuseProblem few = made("y = softmax(x)", {"x:bf16[16,1048576]"});
     const auto all = [&](FuseRequest request) {
         request.top = 1000;
-        const auto outcome = derive(machine_by_id("h200-sxm"), p, request);
+        const bool meets = request.grid_meeting.value_or(false);  // which pays where rows are few
+        const auto outcome = derive(machine_by_id("h200-sxm"), meets ? few : p, request);
         const auto* plans = std::get_if<FusePlans>(&outcome);
         return plans ? plans->plans : std::vector<FusePlan>{};
     };
@@ -209,19 +211,31 @@ TEST(FuseDerive, EveryHomeKeepsWhatIsAskedFor) {
         EXPECT_FALSE(plans.empty());
         for (const FusePlan& plan : plans) EXPECT_EQ(plan.config.reducing, reducing);
     }
+    const auto each = [&](const FuseRequest& request, auto value, auto wanted) {
+        const auto plans = all(request);
+        EXPECT_FALSE(plans.empty()) << wanted;
+        for (const FusePlan& plan : plans) EXPECT_EQ(value(plan.config), wanted);
+    };
     for (const int threads : {256, 512}) {
-        for (const FusePlan& plan : all({.threads_per_row = threads}))
-            EXPECT_EQ(plan.config.threads_per_row, threads);
-        for (const FusePlan& plan : all({.threads = threads})) EXPECT_EQ(plan.config.threads, threads);
+        each(
+            {.threads_per_row = threads}, [](const FuseConfig& c) { return c.threads_per_row; }, threads);
+        each(
+            {.threads = threads}, [](const FuseConfig& c) { return c.threads; }, threads);
     }
     for (const bool yes : {true, false}) {
-        for (const FusePlan& plan : all({.persistent = yes})) EXPECT_EQ(plan.config.persistent, yes);
-        for (const FusePlan& plan : all({.grid_meeting = yes})) EXPECT_EQ(plan.config.grid_meeting, yes);
+        each(
+            {.persistent = yes}, [](const FuseConfig& c) { return c.persistent; }, yes);
+        each(
+            {.grid_meeting = yes}, [](const FuseConfig& c) { return c.grid_meeting; }, yes);
     }
-    for (const FusePlan& plan : all({.cluster = 4})) EXPECT_EQ(plan.config.cluster, 4);
-    for (const FusePlan& plan : all({.items = 2})) EXPECT_EQ(plan.config.items, 2);
-    for (const FusePlan& plan : all({.stages = 6})) EXPECT_EQ(plan.config.stages, 6);
-    for (const FusePlan& plan : all({.ctas_per_sm = 2})) EXPECT_EQ(plan.config.ctas_per_sm, 2);
+    each(
+        {.cluster = 4}, [](const FuseConfig& c) { return c.cluster; }, 4);
+    each(
+        {.items = 2}, [](const FuseConfig& c) { return c.items; }, 2);
+    each(
+        {.stages = 6}, [](const FuseConfig& c) { return c.stages; }, 6);
+    each(
+        {.ctas_per_sm = 2}, [](const FuseConfig& c) { return c.ctas_per_sm; }, 2);
     EXPECT_TRUE(all({.reducing = 128, .home = FuseHome::shared}).empty());
 }
 

@@ -24,7 +24,7 @@ TEST(Accepted, EveryNumberOfSixteenBitsAsAgrees) {
     for (const Element element : {Element::bf16, Element::fp16})
         for (const double value : {0.0, -0.0, 1.0, -1.5, 3e-6, 1e-40, 0.3333, 65504.0, 70000.0, -3.3e38,
                                    infinity, -infinity, std::nan("")})
-            for (const double error : {0.0, 1e-9, 0.004, 1.0, 1e5, infinity}) {
+            for (const double error : {0.0, 1e-9, 0.004, 1.0, 1e5, infinity, std::nan("")}) {
                 const Accepted accepted(BoundedTensor(all.size(), {value, error}), element);
                 const auto wrong = accepted.wrong(bytes.data(), all.size());
                 std::size_t next = 0;

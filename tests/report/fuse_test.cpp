@@ -63,6 +63,10 @@ TEST(FuseDocument, OneOperatorTakesTheSameTimeFusedAndUnfused) {
             EXPECT_EQ(plans.unfused.time_us, plans.fused.time_us) << text;
             EXPECT_EQ(plans.plans.front().prediction.speedup, 1) << text;
         }
+    // A result told twice is stored twice either way.
+    const auto twice = std::get<FusePlans>(outcome_of(machine_by_id("h200-sxm"), "h = x * 2; y = h; z = h"));
+    EXPECT_EQ(twice.operators.size(), 2u);
+    EXPECT_GT(*twice.unfused.moved_bytes, *twice.fused.moved_bytes);
     // Two operators are two launches.
     const auto two = std::get<FusePlans>(outcome_of(machine_by_id("h200-sxm"), "y = gelu(x + b)"));
     EXPECT_GT(*two.unfused.time_us, *two.fused.time_us);
