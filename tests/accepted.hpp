@@ -20,7 +20,7 @@ class Accepted {
         for (const Bounded& e : expected_) ranges_.push_back(range_of(e, element));
         if (element == Element::bf16 || element == Element::fp16)
             for (unsigned bits = 0; bits < 65536; ++bits)
-                values_.push_back(value_of_bits(bits, element == Element::fp16 ? Type::fp16 : Type::bf16));
+                values_.push_back(value_of_bits(bits, type_of(element)));
     }
 
     std::size_t size() const { return expected_.size(); }

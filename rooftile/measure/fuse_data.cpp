@@ -21,9 +21,6 @@ std::int64_t padded(std::int64_t bytes) {
     return std::max(alignment, (bytes + alignment - 1) / alignment * alignment);
 }
 
-// Of the types of 16 bits.
-Type type_of(Element element) { return element == Element::fp16 ? Type::fp16 : Type::bf16; }
-
 }  // namespace
 
 std::vector<char> elements_of_values(std::span<const double> values, Element element) {

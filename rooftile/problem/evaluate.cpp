@@ -361,7 +361,7 @@ double rounded_to(double value, Element element) {
     if (element == Element::boolean) return value != 0;
     if (element == Element::int64 || !std::isfinite(value)) return value;
     if (element == Element::fp32) return double(float(value));
-    const Type type = element == Element::fp16 ? Type::fp16 : Type::bf16;
+    const Type type = type_of(element);
     return value_of_bits(round_to_bits(value, type), type);
 }
 

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "kernels/types.hpp"
 #include "rooftile/problem/graph.hpp"
 
 namespace rooftile {
@@ -31,6 +32,9 @@ std::vector<BoundedTensor> evaluate(const FuseProblem& problem, std::span<const 
 /// `problem` with `count` rows instead of its own, all outer axes as one, for a look at some of its rows.
 /// Empty where rows are not alone: a whole reduction, or a tensor that some outer axes share.
 std::optional<FuseProblem> rows_of(const FuseProblem& problem, std::int64_t count);
+
+/// The 16-bit type that kernels call `element`, which is bf16 or fp16.
+constexpr Type type_of(Element element) { return element == Element::fp16 ? Type::fp16 : Type::bf16; }
 
 /// `value` as `element` holds it, rounded to nearest even; overflow gives Inf.
 double rounded_to(double value, Element element);

@@ -94,6 +94,12 @@ class Writer {
 
 std::string_view name_of(Op op) { return names[int(op)]; }
 
+bool too_large(const Shape& shape) {
+    double product = 1;
+    for (std::int64_t extent : shape) product *= double(std::max<std::int64_t>(1, extent));
+    return product >= most_elements;
+}
+
 std::int64_t elements_of(const Shape& shape) {
     std::int64_t product = 1;
     for (std::int64_t extent : shape) product *= extent;

@@ -11,12 +11,8 @@
 namespace rooftile {
 namespace {
 
-constexpr double most_elements = 281474976710656.0;  // 2^48: bytes of any type stay exact in a double
-
 void check_shape(const Shape& shape, int column) {
-    double product = 1;  // of an empty tensor's, too: indices are counted with its other extents
-    for (std::int64_t extent : shape) product *= double(std::max<std::int64_t>(1, extent));
-    if (product >= most_elements)
+    if (too_large(shape))
         throw ExpressionError(fmt::format("{} spans 2^48 elements or more", text_of(shape)), column);
 }
 

@@ -57,10 +57,7 @@ class Lowering {
         for (const GraphNode& n : graph_.nodes) {
             if (n.op != Op::number) space_ = broadcast(space_, n.shape);
         }
-        constexpr double most = 281474976710656;  // 2^48
-        double product = 1;
-        for (std::int64_t extent : space_) product *= double(std::max<std::int64_t>(1, extent));
-        if (product >= most)
+        if (too_large(space_))
             throw Refusal{
                 fmt::format("the tensors together span {}, which is 2^48 elements or more", text_of(space_))};
         program_.columns = space_.empty() ? 1 : space_.back();

@@ -78,13 +78,16 @@ constexpr Column plan_columns[] = {
     {"unknown", "/unknown"},
 };
 
-constexpr Column measurement_columns[] = {
+constexpr Column timing_columns[] = {
     {"rank", "/rank"},
     {"mode", "/mode"},
     {"time_us", "/time_us"},
     {"time_us_low", "/time_us_low"},
     {"time_us_high", "/time_us_high"},
     {"samples", "/samples"},
+};
+
+constexpr Column measurement_columns[] = {
     {"tflops", "/tflops"},
     {"gbytes_per_s", "/gbytes_per_s"},
     {"roof_fraction", "/roof_fraction"},
@@ -171,12 +174,6 @@ constexpr Column fuse_plan_columns[] = {
 };
 
 constexpr Column fuse_measurement_columns[] = {
-    {"rank", "/rank"},
-    {"mode", "/mode"},
-    {"time_us", "/time_us"},
-    {"time_us_low", "/time_us_low"},
-    {"time_us_high", "/time_us_high"},
-    {"samples", "/samples"},
     {"gbytes_per_s", "/gbytes_per_s"},
     {"roof", "/roof"},
     {"roof_fraction", "/roof_fraction"},
@@ -255,6 +252,7 @@ std::string csv_text(const Json& document) {
     const Columns groups[] = {
         fused ? Columns(fuse_problem_columns) : Columns(problem_columns),
         fused ? Columns(fuse_config_columns) : Columns(config_columns),
+        measured ? Columns(timing_columns) : Columns(),
         fused ? (measured ? Columns(fuse_measurement_columns) : Columns(fuse_plan_columns))
               : (measured ? Columns(measurement_columns) : Columns(plan_columns))};
     std::string out;

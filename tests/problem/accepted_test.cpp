@@ -31,8 +31,7 @@ TEST(Accepted, EveryNumberOfSixteenBitsAsAgrees) {
                 for (std::size_t i = 0; i < all.size(); ++i) {
                     const bool refused = next < wrong.size() && wrong[next] == i;
                     next += refused;
-                    const double got =
-                        value_of_bits(unsigned(i), element == Element::fp16 ? Type::fp16 : Type::bf16);
+                    const double got = value_of_bits(unsigned(i), type_of(element));
                     ASSERT_EQ(refused, !agrees(got, {value, error}, element))
                         << got << " for " << value << " +- " << error;
                 }
