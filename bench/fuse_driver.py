@@ -121,8 +121,6 @@ class Kernel:
         work, at_once = launch["ctas_of_work"] // together, resident // together
         if at_once == 0:
             raise RuntimeError(f"{together} CTAs share a row, {resident} fit on this GPU")
-        if launch["rounds_even"]:
-            at_once = -(-work // -(-work // at_once))
         return min(work, at_once) * together
 
     def launch(self, tensors):

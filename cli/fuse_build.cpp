@@ -86,24 +86,22 @@ Json launch_json(const FuseKernel& kernel) {
     const Launch launch = fuse_launch(plan, 1);
     FusePlan unbounded = plan;  // in one piece each: as many CTAs as there is work for
     unbounded.config.persistent = false;
-    return {{"entry", kernel.entry().name},
-            {"block", launch.block_x},
-            {"cluster", launch.cluster_x},
-            {"shared_bytes", launch.shared_bytes},
-            {"ctas_of_work", fuse_grid(unbounded, 0)},
-            {"persistent", plan.config.persistent},
-            {"ctas_per_sm", plan.config.ctas_per_sm},
-            {"programmatic", launch.programmatic_dependent},
-            {"tensors", tensors_json(plan)},
-            {"sizes", sizes_hex(plan)},
-            {"cooperative", launch.cooperative},
-            {"ctas_together", plan.config.cluster},
-            {"rounds_even", plan.config.persistent && plan.config.home == FuseHome::ring},
-            {"workspace_bytes", fuse_workspace_bytes(plan, 0)},
-            {"workspace_bytes_per_cta", fuse_workspace_bytes(plan, 1) - fuse_workspace_bytes(plan, 0)},
-            {"workspace", whole_reductions(plan.program) > 0 || launch.cooperative
-                              ? Json(offsetof(fuse::FuseSizes, workspace))
-                              : Json(nullptr)}};
+    return {
+        {"entry", kernel.entry().name},
+        {"block", launch.block_x},
+        {"cluster", launch.cluster_x},
+        {"shared_bytes", launch.shared_bytes},
+        {"ctas_of_work", fuse_grid(unbounded, 0)},
+        {"persistent", plan.config.persistent},
+        {"ctas_per_sm", plan.config.ctas_per_sm},
+        {"programmatic", launch.programmatic_dependent},
+        {"tensors", tensors_json(plan)},
+        {"sizes", sizes_hex(plan)},
+        {"cooperative", launch.cooperative},
+        {"ctas_together", plan.config.cluster},
+        {"workspace_bytes", fuse_workspace_bytes(plan, 0)},
+        {"workspace_bytes_per_cta", fuse_workspace_bytes(plan, 1) - fuse_workspace_bytes(plan, 0)},
+        {"workspace", takes_workspace(plan) ? Json(offsetof(fuse::FuseSizes, workspace)) : Json(nullptr)}};
 }
 
 Json kernel_json(const FuseKernel& kernel) {

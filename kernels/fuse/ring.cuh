@@ -2,7 +2,9 @@
 // and that the other warps give back, round after round.
 #pragma once
 
+#include "kernels/fuse/deal.cuh"
 #include "kernels/fuse/staged.cuh"
+#include "kernels/ptx/stream.cuh"
 
 namespace rooftile::fuse {
 
@@ -12,6 +14,7 @@ class Ring {
   public:
     struct Barriers {
         unsigned long long full[count], empty[count];
+        unsigned row[count];  ///< whose chunk lies there, where rows are dealt
     };
 
     /// Of thread 0, before the first use by any.
@@ -40,8 +43,30 @@ class Ring {
         ptx::mbarrier_wait(empty(), round_ ^ 1);  // in the first round nobody has taken it
         return full();
     }
+    /// Of the producer, before it announces the slot's bytes.
+    __device__ void mark(unsigned row) const { ptx::store_shared(row_place(), row); }
+    /// Of the producer behind the last row: who waits for a chunk learns that there is none.
+    __device__ void end() const {
+        const unsigned barrier = vacant();
+        mark(beyond_last);
+        ptx::mbarrier_arrive(barrier);
+    }
     /// Waits for the slot's bytes.
     __device__ void arrived() const { ptx::mbarrier_wait(full(), round_); }
+    /// Whose chunk has arrived.
+    __device__ unsigned row() const {
+        ptx::Words<4> row;
+        ptx::load_shared(row, row_place());
+        return row.word[0];
+    }
+    /// Of who has given back the last chunk of `row`: the row behind it, or once more that one.
+    __device__ unsigned row_behind(unsigned row) const {
+        Ring coming = *this;
+        coming.next();
+        coming.arrived();
+        const unsigned behind = coming.row();
+        return behind == beyond_last ? row : behind;
+    }
     /// Of a whole warp, which has read all it needs of the slot; `seen` holds words of each of its reads. An
     /// arrival does not wait for loads, which lie behind stores where memory is slow, and bulk copies would
     /// overtake them. The vote waits, since it takes what they bring, and the arrival takes its result. A
@@ -55,6 +80,7 @@ class Ring {
     static constexpr unsigned bytes = sizeof(unsigned long long);
     __device__ unsigned full() const { return barriers_ + slot_ * bytes; }
     __device__ unsigned empty() const { return barriers_ + (count + slot_) * bytes; }
+    __device__ unsigned row_place() const { return barriers_ + 2 * count * bytes + slot_ * sizeof(unsigned); }
 
     unsigned barriers_, nothing_, slot_ = 0, round_ = 0;
 };

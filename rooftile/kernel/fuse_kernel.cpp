@@ -133,8 +133,7 @@ int FuseKernel::grid() const { return state_->loaded().grid; }
 
 std::size_t FuseKernel::workspace_bytes() const {
     const FusePlan& plan = state_->plan;
-    const bool any = meets_in_memory(plan.config) || whole_reductions(plan.program) > 0;
-    return any ? fuse_workspace_bytes(plan, grid()) : 0;
+    return takes_workspace(plan) ? fuse_workspace_bytes(plan, grid()) : 0;
 }
 
 void FuseKernel::launch(Stream stream, std::span<const void* const> inputs, std::span<void* const> outputs,
@@ -143,7 +142,7 @@ void FuseKernel::launch(Stream stream, std::span<const void* const> inputs, std:
     std::vector<std::uint64_t> tensors = fuse_tensors(plan, inputs, outputs);
     fuse::FuseSizes sizes = fuse_sizes(plan);
     sizes.workspace = workspace;
-    if (!workspace && (plan.program.form == FuseForm::whole || meets_in_memory(plan.config)))
+    if (!workspace && needs_workspace(plan))
         throw RequestError(fmt::format("{} needs a workspace of {} zeroed bytes", name(), workspace_bytes()));
     const Loaded& loaded = state_->loaded();
     if (plan.program.form != FuseForm::whole && plan.program.rows * plan.program.columns == 0
@@ -210,6 +209,14 @@ fuse::FuseSizes fuse_sizes(const FusePlan& plan) {
     return sizes;
 }
 
+bool needs_workspace(const FusePlan& plan) {
+    return plan.program.form == FuseForm::whole || meets_in_memory(plan.config);
+}
+
+bool takes_workspace(const FusePlan& plan) {
+    return needs_workspace(plan) || deals_rows(plan.program, plan.config);
+}
+
 std::size_t fuse_workspace_bytes(const FusePlan& plan, std::int64_t grid) {
     constexpr std::size_t word = 8, turns = 2, words = fuse::meeting_words;  // kernels/fuse/grid_meeting.cuh
     const std::size_t cta = meets_in_memory(plan.config)
@@ -241,7 +248,6 @@ std::int64_t fuse_grid(const FusePlan& plan, std::int64_t resident) {
                     fmt::format("{} CTAs share a row, but {} fit on the GPU at once", c.cluster, resident));
     const std::int64_t most =
         c.persistent ? resident / c.cluster * c.cluster : most_ctas / c.cluster * c.cluster;
-    if (c.home == FuseHome::ring && most > 0) return evened(pieces / c.cluster, most / c.cluster) * c.cluster;
     return std::min(pieces, most);
 }
 

@@ -39,7 +39,7 @@ std::string RowsText::text() {
 bool RowsText::whole() const {
     const std::int64_t vectors = p_.columns / c_.width;
     const std::int64_t at_once = std::int64_t(c_.threads_per_row) * c_.items;
-    if (ring() || this->at_once()) return vectors % (at_once * c_.cluster) == 0;
+    if (ring() || twice()) return vectors % (at_once * c_.cluster) == 0;
     return p_.columns % c_.width == 0 && vectors == at_once * c_.cluster;
 }
 
@@ -128,7 +128,12 @@ void RowsText::constants() {
 }
 
 void RowsText::rows_head() {
-    if (ring()) {
+    if (dealt()) {
+        line(-1, "while (true) {{");
+        line(0, "slots.arrived();  // a row's first chunk");
+        line(0, "const {} row = slots.row();", w_.index);
+        line(0, "if (row == beyond_last) break;");
+    } else if (ring()) {
         line(-1, "for ({0} row = blockIdx.x / {1}; row < size.rows; row += gridDim.x / {1}) {{", w_.index,
              c_.cluster);
     } else if (c_.persistent) {

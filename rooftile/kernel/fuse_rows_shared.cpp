@@ -79,6 +79,10 @@ void RowsText::open_ring() {
     tensors_in_shared();
     w_.line(1, "using Slots = Ring<{}, step / 32>;", c_.stages);
     w_.line(1, "__shared__ Slots::Barriers barriers;");
+    if (dealt()) {
+        w_.line(1, "using Rows = Deal<{}, {}>;", c_.cluster, rows_known_ahead(p_, c_));
+        w_.line(1, "__shared__ Rows::Places dealt;");
+    }
     if (parted()) {
         w_.line(1, "using OfRow = Handover<{}, step / 32>;", numbers_of_rows(p_).size());
         w_.line(1, "__shared__ OfRow::Places places;");
@@ -90,6 +94,7 @@ void RowsText::open_ring() {
     w_.line(1, "if (threadIdx.x == 0) {{");
     w_.line(2, "Slots::init(barriers);");
     w_.line(2, "team.init();");
+    if (dealt()) w_.line(2, "Rows::init(dealt);");
     if (parted()) w_.line(2, "OfRow::init(places);");
     if (!staged_rows(p_, c_).kept.empty()) w_.line(2, "ptx::mbarrier_init(kept_barrier, 1);");
     w_.line(2, "ptx::fence_mbarrier_init();");
@@ -109,18 +114,29 @@ void RowsText::produce() {
     w_.line(1, "const int warp = ptx::warp_uniform(threadIdx.x / 32);");
     w_.line(1, "if (warp == {} / 32) {{", parted() ? "(reducing + step)" : "step");
     w_.line(2, "if (threadIdx.x % 32 > 0) return;");
-    w_.line(2, "for (long long row = blockIdx.x / {0}; row < size.rows; row += gridDim.x / {0}){1}",
-            c_.cluster, rows.kept.empty() && to_l2().empty() ? "" : " {");
+    if (dealt()) {
+        w_.line(2, "Rows rows(dealt, size);");
+        w_.line(2, "for (; rows.row() != beyond_last; rows.next()) {{");
+        w_.line(3, "const long long row = rows.row();");
+        w_.line(3, "rows.ask();");
+    } else {
+        w_.line(2, "for (long long row = blockIdx.x / {0}; row < size.rows; row += gridDim.x / {0}) {{",
+                c_.cluster);
+    }
     w_.line(3, "for (unsigned from = begin; from < end; from += stride, slots.next()) {{");
     w_.line(4, "const unsigned count = min(end - from, chunk);");
     w_.line(4, "const unsigned barrier = slots.vacant();");
+    if (dealt()) w_.line(4, "slots.mark(rows.row());");
     w_.line(4, "ptx::mbarrier_arrive_expect(barrier, count * {});  // B of a vector of all tensors",
             rows.vector_bytes());
     for (const StagedRows::Tensor& tensor : rows.tensors)
         w_.line(4, "fetch{}({}_staged + slots.slot() * chunk, t.{}, row * vectors + from, count, barrier);",
                 w_.read_policy(), w_.values.base(tensor.load), w_.values.input(tensor.load));
+    if (dealt() && c_.cluster > 1) w_.line(4, "if (from == begin) rows.tell();");
     w_.line(3, "}}");
     fetch_kept();
+    w_.line(2, "}}");
+    if (dealt()) w_.line(2, "slots.end();");
     w_.line(2, "return;");
     w_.line(1, "}}");
     w_.line(1, "");
@@ -177,7 +193,6 @@ void RowsText::fetch_kept() {
                     w_.values.base(tensor.load), kept_place, w_.values.input(tensor.load));
         w_.line(3, "}}");
     }
-    w_.line(2, "}}");
 }
 
 /// The first warps reduce row after row as chunks arrive, ahead of the others, which store: so no SM rests while a
@@ -277,7 +292,9 @@ void RowsText::place_ahead(const std::vector<int>& loads) {
     // A CTA of one row has nothing to ask for behind its end: once more what lies in L2.
     line(1, "const unsigned first_ahead = (more ? from + stride : {}) + {};",
          c_.persistent ? "begin" : "from", walker_.lane);
-    if (c_.persistent && of_rows(loads)) line(1, "const {} row_ahead = more ? row : following;", w_.index);
+    if (c_.persistent && of_rows(loads))
+        line(1, "const {} row_ahead = more ? row : {};", w_.index,
+             dealt() ? "slots.row_behind(row)" : "following");
 }
 
 /// Vector i of that chunk, into the registers whose values are used up.
@@ -311,7 +328,7 @@ void RowsText::walk_ring(const std::vector<int>& loads, const WalkText& text) {
         load_next(body() + 1, ahead_in_row, "next", "row");
         line(0, "}}");
     }
-    if (c_.persistent && of_rows(ahead)) {
+    if (c_.persistent && of_rows(ahead) && !dealt()) {
         line(0, "{0} following = row + gridDim.x / {1} < size.rows ? row + gridDim.x / {1} : row;", w_.index,
              c_.cluster);
         line(0, "ptx::keep(following);  // else it is made again for every chunk");
@@ -321,7 +338,6 @@ void RowsText::walk_ring(const std::vector<int>& loads, const WalkText& text) {
     for (int i : loads)
         if (in_array(i) && !late_[size_t(i)]) declare_pack(body() + 1, i);
     if (!ahead_in_row.empty()) take_next(ahead_in_row);
-    place_ahead(ahead);
     if (first && !last) spread_late(1);
     if (first) line(1, "{}.arrived();", cursor);
     if (last) line(1, "unsigned seen = 0;");
@@ -337,6 +353,7 @@ void RowsText::walk_ring(const std::vector<int>& loads, const WalkText& text) {
         line(1, "}}");
     }
     if (last) line(1, "slots.release(seen);");
+    place_ahead(ahead);  // a row behind this one may need the slot that was given back
     if (text.before) text.before(1);
     vectors_head(1);
     const auto load_alone = [&](int i, std::string_view home, const std::string& chunk) {

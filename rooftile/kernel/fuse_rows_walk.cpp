@@ -97,7 +97,7 @@ void RowsText::vectors_head(int depth) {
     line(depth + 1, "const unsigned at = {};", clamped() ? "min(" + at + ", end - 1)" : at);
     if (clamped()) return;
     if (ring() && !whole()) line(depth + 1, "if (at >= end) break;");
-    else if ((twice() && !at_once()) || !whole()) line(depth + 1, "if (at >= vectors) break;");
+    else if (!whole()) line(depth + 1, "if (at >= vectors) break;");
 }
 
 /// What the passes wait for first, then what rows share.
@@ -153,6 +153,7 @@ void RowsText::walk_held(const std::vector<int>& loads, const Body& body_text) {
 /// Where all rows are under way at once, each walk begins with what the one before it read last: that L2 surely holds.
 void RowsText::turns_head() {
     if (!at_once()) {
+        w_.line(0, "#pragma unroll 1");  // as many in flight as planned
         line(0, "for (unsigned first = team.lane(); first < vectors; first += step * items) {{");
         return;
     }

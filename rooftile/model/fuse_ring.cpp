@@ -102,15 +102,20 @@ FuseFlow ring_flow(const FuseHardware& hw, const Program& p, const ProgramWork& 
     const double elements = double(p.rows) * double(p.columns);
     f.ctas = l.clusters * l.cluster;
     const double all_rounds = double(p.rows) / l.clusters;
-    const double rows_each = l.one_row ? std::max(1.0, all_rounds) : std::ceil(all_rounds);  // of the busiest
-    const double uneven = rows_each * l.clusters / std::max(1.0, double(p.rows));
+    // Who is ahead by the share that turns are apart takes a row more as soon as it makes one.
+    const double drift = most_known(hw.drift, 0);
+    const bool evens_out = l.one_row || (l.dealt && drift * all_rounds >= 1);
+    // Else those of the busiest, of as many clusters as then have as many.
+    const double rows_each = evens_out ? std::max(1.0, all_rounds) : std::ceil(all_rounds);
+    const double busy = evens_out ? l.clusters : std::ceil(double(p.rows) / std::max(1.0, rows_each));
+    const double uneven = rows_each * busy / std::max(1.0, double(p.rows));
 
     FuseWork w;
     w.dram_read_bytes = double(bytes.read_bytes);
     w.dram_written_bytes = double(bytes.written_bytes);
     if (!l.kept) w.l2_read_bytes = elements * work.shared_bytes;
     w.cost = elements * work.online;
-    w.efficiency = (l.one_row ? own_copy : 1 - most_known(hw.drift, 0)) / uneven;
+    w.efficiency = (evens_out ? own_copy : 1 - drift) / uneven;
     f.time = fuse_time(hw, w);
     f.dram_bytes = w.dram_read_bytes + w.dram_written_bytes;
 

@@ -25,6 +25,7 @@ struct RingLaunch {
     double reducing =
         0;  ///< further threads, which reduce while the others store the row before; 0: all do both
     bool one_row = false;  ///< the grid has a CTA for each part of each row; `clusters` of them are resident
+    bool dealt = false;    ///< clusters take rows as they come for them, so that all end nearly together
 };
 
 /// DRAM's time at the copy's rate, less what CTAs lose that walk; times the rows of the busiest cluster over

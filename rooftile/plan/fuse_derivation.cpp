@@ -270,12 +270,16 @@ class Story {
                    double(c_.grid), "CTAs", "each comes when one before it ends: in the order of the rows");
             return;
         }
-        d_.add("grid", "rows / ceil(rows / resident clusters), rounded up, x cluster",
+        const double each = double(p_.rows) / clusters;
+        d_.add("grid", "resident clusters, no more than rows, x cluster",
                {given("rows", double(p_.rows), "", "problem"), d_.fact("sm.count"),
                 given("cluster", c_.cluster, "", "this plan")},
                c_.grid > 0 ? double(c_.grid) : std::nan(""), "CTAs",
-               fmt::format("one wave that stays; {:.0f} rows at most for each of {:.0f}",
-                           std::ceil(double(p_.rows) / clusters), clusters));
+               deals_rows(p_, c_) ? fmt::format(
+                   "one wave that stays; {:.1f} rows for each of {:.0f}, dealt as they come for them", each,
+                   clusters)
+                                  : fmt::format("one wave that stays; {:.0f} rows at most for each of {:.0f}",
+                                                std::ceil(each), clusters));
     }
 
     void residency() {

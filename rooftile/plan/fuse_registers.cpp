@@ -62,6 +62,11 @@ double staged_registers(const Demand& d, const FuseConfig& c) {
     return need + (d.full + d.shared) * std::min(2, c.items);
 }
 
+/// No turn of a thread's vectors ends behind the row, so that none is asked for.
+bool in_whole_turns(const Program& p, const FuseConfig& c) {
+    return p.columns % (std::int64_t(c.width) * c.items * c.threads_per_row * c.cluster) == 0;
+}
+
 /// A warp of each partition; where their number is unknown, as if `threads` were spread over them evenly.
 double lanes_of_round(const FuseHardware& hw, double threads) {
     return std::isnan(hw.issue_lanes) ? threads : hw.issue_lanes;
@@ -87,7 +92,7 @@ double registers_likely(const Program& p, const ProgramWork& work, const FuseCon
     if (c.home == FuseHome::nowhere) need = pointwise_registers(d, work, c, stacks(p, c));
     else if (c.home == FuseHome::registers) need = held_registers(d, c, bound);
     else if (c.home == FuseHome::shared) need = staged_registers(d, c);
-    else if (!d.kept) need = (d.sums ? 20 : 16) + c.items * d.full;
+    else if (!d.kept) need = (d.sums && !in_whole_turns(p, c) ? 20 : 16) + c.items * d.full;
     return std::min(bound, std::max(least, whole_up(need / unit) * unit));
 }
 

@@ -21,7 +21,7 @@ namespace {
 // Registers of our own kernels beside what a thread holds, read off ptxas for the expressions of
 // tests/compile/fuse_kernels_test.cpp: addresses, counters, the function's constants.
 constexpr double base_registers = 16, register_step = 8, dropout_registers = 8, row_registers = 2;
-constexpr int access_bytes = 16, register_bytes = 4, most_kept = 4;
+constexpr int access_bytes = 16, register_bytes = 4, most_kept = 4, warp = 32;
 constexpr double most_instructions = 1800;
 constexpr double exchange_bytes = fuse::exchange_bytes;
 constexpr std::int64_t least_shared_row = 2048;  // vectors of a row that several CTAs share
@@ -139,6 +139,10 @@ class Search {
                 }
                 for (int cluster : {1, 2, 4, 8, 16}) {
                     if (cluster > 1 && (lanes < 128 || vectors < least_shared_row)) continue;
+                    // In turns a cluster's CTAs ask side by side, where registers would hold a part of the row each: sums of
+                    // 65536 columns 68.8 us for 69.3 (docs/facts.md 96).
+                    if (cluster > 1 && home == FuseHome::registers && work_.readings < 2 && !request_.home)
+                        continue;
                     if (cluster > hw_.cluster_ctas) {
                         reject(Reason::cluster);
                         continue;
@@ -188,13 +192,12 @@ class Search {
     /// Several short rows share a CTA: of one warp each comes and goes by itself, of more there are fewer CTAs to
     /// start, and weights in L1 serve more of them.
     static std::vector<int> cta_threads(int lanes) {
-        constexpr int warp = 32;
         if (lanes > warp) return {lanes};
         return {warp, 2 * warp, 4 * warp, 8 * warp};
     }
 
     void rows_in_registers(FuseConfig c, std::int64_t items) {
-        constexpr int warp = 32, most_held = 8;
+        constexpr int most_held = 8;
         if (items > (c.threads_per_row < warp && work_.readings > 1 ? most_held / 2 : most_held))
             return reject(Reason::registers);
         c.items = int(items);
@@ -328,11 +331,14 @@ bool vector_fits(const FuseProblem& graph, const Program& p, int alignment, int 
 double registers_needed(const Program& p, const FuseConfig& c) {
     // Of one vector: what is read at the loop's own place, and what rows or columns share.
     LoadWords words = load_words(p, c.width);
+    // Where a row in registers meets without a barrier, its mask and its next weights take what the meetings leave.
+    // LayerNorm + residual + dropout + GELU of 1024 columns with 80 registers 54.3 us, with 96 55.4 (docs/facts.md 96).
+    const bool in_warp = c.home == FuseHome::registers && c.threads_per_row <= warp;
     double extra = 0, computed = 0;
     for (const ProgramValue& v : p.values) {
         if (v.kind == ValueKind::load && v.level == Level::row && c.home == FuseHome::nowhere) ++words.shared;
         if (v.kind == ValueKind::compute && v.level == Level::element) ++computed;
-        if (v.kind == ValueKind::compute && v.op == Op::dropout)
+        if (v.kind == ValueKind::compute && v.op == Op::dropout && !in_warp)
             extra += c.home == FuseHome::nowhere ? 2 * dropout_registers : dropout_registers;
         if (v.kind != ValueKind::reduce) continue;
         // What is computed for the reduction and again for the result, the compiler likes to keep.
@@ -353,7 +359,7 @@ double registers_needed(const Program& p, const FuseConfig& c) {
         need += std::min(4, c.items) * full + (c.early_weights ? c.items : 1) * shared;
     else if (c.home == FuseHome::twice || c.home == FuseHome::ring || c.early_weights)
         need += c.items * (full + shared);
-    else need += c.items * full + std::min(2, c.items) * shared;
+    else need += c.items * full + (in_warp ? 1 : std::min(2, c.items)) * shared;
     // Chunks that are short are guarded, vector by vector.
     const std::int64_t all_chunks = std::int64_t(c.threads_per_row) * c.items * c.cluster;
     if (c.home == FuseHome::ring && p.columns / c.width % all_chunks != 0) need += register_step;

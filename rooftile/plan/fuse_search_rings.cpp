@@ -82,8 +82,10 @@ class RingSearch : FuseSearchContext {
         for (int items : {1, 2, 4})
             for (bool kept : {true, false})
                 for (bool persistent : {true, false})
-                    // A warp of each of an SM's partitions, or two.
+                    // A warp of each of an SM's partitions; two of each made no problem's best launch sooner
+                    // (docs/facts.md 95), and are planned where asked for.
                     for (int reducing : {128, 256, 0}) {
+                        if (reducing > 128 && !request.reducing) continue;
                         choice.items = items, choice.kept = kept, choice.persistent = persistent;
                         choice.reducing = reducing;
                         ring_of(choice);
@@ -158,9 +160,7 @@ class RingSearch : FuseSearchContext {
         candidate.shared_bytes = double(staged_rows(program, c).bytes);
         const double resident = whole(usable_sms(c) * c.ctas_per_sm / c.cluster);
         double clusters = unknown_number;
-        if (resident >= 1 && !c.persistent) clusters = std::min(resident, double(program.rows));
-        else if (resident >= 1)
-            clusters = double(evened(std::max<std::int64_t>(1, program.rows), std::int64_t(resident)));
+        if (resident >= 1) clusters = std::min(resident, std::max(1.0, double(program.rows)));
         const double at_once = double(c.items) * c.threads_per_row * c.width;
         candidate.flow = ring_flow(hw, program, work, bytes,
                                    {.lanes = double(c.threads_per_row),
@@ -175,7 +175,8 @@ class RingSearch : FuseSearchContext {
                                     .clusters = clusters,
                                     .ctas = double(c.ctas_per_sm),
                                     .reducing = double(c.reducing),
-                                    .one_row = !c.persistent});
+                                    .one_row = !c.persistent,
+                                    .dealt = deals_rows(program, c)});
         c.grid = std::isnan(clusters) ? 0 : std::int64_t(c.persistent ? clusters : program.rows) * c.cluster;
         candidate.config = c;
         out_.kept.push_back(candidate);

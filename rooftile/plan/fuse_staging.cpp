@@ -165,8 +165,14 @@ bool reduces_apart(const Program& program, const FuseConfig& c) {
     return !numbers_of_rows(program).empty();
 }
 
-std::int64_t evened(std::int64_t rows, std::int64_t resident) {
-    return rows <= resident ? rows : ceil_div(rows, ceil_div(rows, resident));
+bool deals_rows(const Program& program, const FuseConfig& c) {
+    constexpr std::int64_t most_rows = 2147483647;
+    return c.home == FuseHome::ring && c.persistent && !meets_in_memory(c) && program.rows <= most_rows
+           && ring_part(program, c) * (c.cluster - 1) < program.columns / c.width;
+}
+
+std::int64_t rows_known_ahead(const Program& program, const FuseConfig& c) {
+    return ceil_div(c.stages, ring_chunks(program, c)) + 1;
 }
 
 }  // namespace rooftile

@@ -74,7 +74,12 @@ bool reduces_apart(const Program& program, const FuseConfig& config);
 /// Vectors of a row that each CTA of a cluster takes into its ring, and of its chunks how many they are.
 std::int64_t ring_part(const Program& program, const FuseConfig& config);
 std::int64_t ring_chunks(const Program& program, const FuseConfig& config);
-/// As few of `resident` clusters as take `rows` in no more rounds: all get as many rows.
-std::int64_t evened(std::int64_t rows, std::int64_t resident);
+
+/// Whether the teams of a ring's grid take rows as they come for them: each of a team's CTAs has a chunk of every row, with
+/// which it hears whose it is, and rows are counted in 32 bits.
+bool deals_rows(const Program& program, const FuseConfig& config);
+/// Then of how many rows the first CTA of a cluster may tell while another has not yet heard of the first of them. It tells of
+/// a row when the first chunk of the one before has a slot, which its own threads gave back of a row that all have reduced.
+std::int64_t rows_known_ahead(const Program& program, const FuseConfig& config);
 
 }  // namespace rooftile

@@ -80,6 +80,14 @@ TEST_F(FuseSuiteTest, ABuildSaysHowItIsLaunched) {
     const Outcome whole = build({"y = sum_all(x)", "--tensor", "x:fp32[64,256]", "--json"});
     ASSERT_EQ(whole.code, 0) << whole.err;
     EXPECT_EQ(json::parse(whole.out).at("launch").at("workspace"), 40);
+    // A counter of rows; the grid is no matter.
+    const Outcome ring =
+        build({"y = softmax(x)", "--tensor", "x:bf16[1024,262144]", "--home", "ring", "--json"});
+    ASSERT_EQ(ring.code, 0) << ring.err;
+    const json dealt = json::parse(ring.out).at("launch");
+    EXPECT_EQ(dealt.at("workspace"), 40);
+    EXPECT_EQ(dealt.at("workspace_bytes"), 16);
+    EXPECT_EQ(dealt.at("workspace_bytes_per_cta"), 0);
 }
 
 TEST_F(FuseSuiteTest, ASuiteIsBuiltWithItsOperators) {

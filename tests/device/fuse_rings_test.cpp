@@ -58,6 +58,24 @@ TEST_F(FuseRingsTest, RingsGiveSlotsBackInTime) {
           4, {.home = FuseHome::ring}, {}, 8);
 }
 
+// Whoever takes a row, and without a workspace everybody in turn: the same bits, launch after launch.
+TEST_F(FuseRingsTest, RowsAreDealtOrTakenInTurns) {
+    const FuseProblem p = made("y = gelu(dropout(layernorm(x, g, b) + r, 0.1, 7, 3))",
+                               {"x:bf16[700,65536]", "r:bf16[700,65536]", "g:bf16[65536]", "b:bf16[65536]"});
+    FuseTrial trial(p, random_inputs(p, 5));
+    int dealt = 0;
+    std::vector<std::vector<char>> in_turns;
+    for (const int cluster : {1, 2, 4, 8})
+        for (const FusePlan& plan : plans_of(p, {.cluster = cluster, .home = FuseHome::ring, .top = 1})) {
+            if (!deals_rows(plan.program, plan.config)) continue;
+            std::cerr << fmt::format("  {} CTAs a row\n", cluster);
+            if (dealt++ == 0) trial.expect_right(plan);
+            in_turns = trial.run(plan, false);
+            for (int i = 0; i < 3; ++i) EXPECT_EQ(trial.run(plan), in_turns) << cluster;
+        }
+    EXPECT_EQ(dealt, 4);
+}
+
 // Weights that stay in shared memory: more rows than clusters, parts and chunks that end short, types of
 // other widths.
 constexpr auto keeps_weights = [](const FuseConfig& c) { return c.early_weights; };

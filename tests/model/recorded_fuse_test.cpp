@@ -26,23 +26,20 @@ struct Row {
     std::string problem() const { return group + " " + rows + "x" + columns + " " + type; }
 };
 
-// Today's kernels. The model's numbers are fitted to most of these, and with them to `warps`, scaled problem by problem to
-// what its kernels became since.
-constexpr const char* last = "2026-11-23-h200-memory-last.csv";
-// Older runs of up to 36, 24 and 8 plans.
-constexpr const char* warps = "2026-11-23-h200-memory-warps.csv";
-constexpr const char* held = "2026-11-22-h200-memory-held.csv";
-constexpr const char* sweep = "2026-11-22-h200-memory-sweep.csv";
-constexpr const char* wide = "2026-11-22-h200-rings.csv";
-constexpr const char* later = "2026-11-22-h200-memory-refit.csv";
-constexpr const char* before = "2026-11-22-h200-memory-planned.csv";
+// Today's kernels, every candidate. The model's numbers are fitted to most of `few` and, scaled problem by problem to what
+// kernels became, to 2026-11-23-h200-memory-warps.csv.
+constexpr const char* last = "2026-11-23-h200-memory-dealt.csv";
+// Older runs: every candidate; up to eight plans.
+constexpr const char* every = "2026-11-23-h200-memory-exhaustive.csv";
+constexpr const char* few = "2026-11-23-h200-memory-last.csv";
 
-/// Of a kernel that was another then: L2 was not told to keep what was read before what was written, as it is now of all but
-/// those that hardly write. Before `warps` rows in registers went past L1, and asked whether they exist.
+/// Of a kernel that was another then, or beside such ones: since `every` rows of rings are dealt, whole turns are not asked for
+/// one by one, and rows that a warp has in registers with a mask have fewer of them.
 bool another_kernel(const Row& row, const std::string& run) {
     if (run == last) return false;
-    if (row.group != "sum" && row.group != "max") return true;
-    return run != warps && row.request.home == FuseHome::registers;
+    if (row.columns == "65536" || row.columns == "262144") return true;
+    if (row.group == "layernorm_chain" && row.columns != "4096" && row.columns != "1048576") return true;
+    return row.request.home == FuseHome::ring || (row.request.home == FuseHome::twice && !row.grid_meeting);
 }
 
 std::vector<Row> recorded_rows(const std::string& name) {
@@ -103,6 +100,8 @@ struct Choice {
     std::vector<Plan> plans;
     FuseSearch search;  ///< of everything
     double predicted = NAN, its_time = NAN, least_time = INFINITY, errors = 0;
+    int first_plans = 0;  ///< of those that come first, and were recorded
+    double first_errors = 0;
     double error() const { return predicted / its_time - 1; }
     double behind() const { return its_time / least_time - 1; }
 };
@@ -130,17 +129,21 @@ std::map<std::string, Choice> choices(const Machine& machine, const std::string&
             const auto same = std::find_if(choice.plans.begin(), choice.plans.end(),
                                            [&](const Choice::Plan& p) { return p.config == c.config; });
             if (same == choice.plans.end()) continue;
-            choice.predicted = same->predicted_us, choice.its_time = same->time_us;
-            break;
+            constexpr int most_first = 8;
+            if (choice.first_plans++ == 0)
+                choice.predicted = same->predicted_us, choice.its_time = same->time_us;
+            choice.first_errors += std::fabs(same->predicted_us / same->time_us - 1);
+            if (choice.first_plans == most_first) break;
         }
     }
     return out;
 }
 
 struct Figures {
-    int problems = 0, plans = 0;
+    int problems = 0, plans = 0, first_plans = 0;
     double mean = 0, worst = 0;  ///< error of the predicted time of the plan that comes first
-    double all = 0;              ///< mean error of all plans
+    double first = 0;            ///< mean error of up to eight plans of each problem that come first
+    double all = 0;              ///< and of all plans
     double behind = 0;           ///< mean of the problems
 };
 
@@ -150,43 +153,43 @@ Figures figures(const std::map<std::string, Choice>& choices) {
         ++f.problems;
         f.plans += int(c.plans.size());
         f.all += c.errors;
+        f.first_plans += c.first_plans;
+        f.first += c.first_errors;
         f.mean += std::fabs(c.error()) / double(choices.size());
         f.worst = std::max(f.worst, std::fabs(c.error()));
         f.behind += c.behind() / double(choices.size());
     }
     f.all /= f.plans;
+    f.first /= f.first_plans;
     return f;
 }
 
 TEST(RecordedFuse, PredictionsAreAsGoodAsStated) {
     const Figures e = figures(choices(machine_by_id("h200-sxm"), last));
     EXPECT_EQ(e.problems, 44);
-    EXPECT_GE(e.plans, 360);  // of all: what the search gives up must not be what this counts on
-    EXPECT_LE(e.mean, 0.024);
-    EXPECT_LE(e.worst, 0.098);
-    EXPECT_LE(e.all, 0.044);
+    EXPECT_GE(e.plans, 1550);  // of all: what the search gives up must not be what this counts on
+    EXPECT_LE(e.mean, 0.0246);
+    EXPECT_LE(e.worst, 0.0915);
+    EXPECT_LE(e.first, 0.0446);
+    EXPECT_LE(e.all, 0.0937);
 }
 
-// The launches of older runs whose kernels are still the same: sums and maxima.
+// The launches of older runs whose kernels are still the same.
 TEST(RecordedFuse, PredictionsHoldForOlderRuns) {
     struct Stated {
         const char* run;
-        int plans;
-        double mean, worst, all, behind;
+        int problems, plans;
+        double mean, worst, first, behind;
     };
-    for (const Stated& of : {Stated{warps, 190, 0.0255, 0.056, 0.044, 0.013},
-                             {held, 120, 0.032, 0.0675, 0.044, 0.0285},
-                             {sweep, 360, 0.0325, 0.0575, 0.096, 0.039},
-                             {wide, 140, 0.0375, 0.0735, 0.0515, 0.0235},
-                             {later, 55, 0.023, 0.0525, 0.03, 0.016},
-                             {before, 70, 0.0305, 0.057, 0.025, 0.0225}}) {
+    for (const Stated& of : {Stated{every, 29, 345, 0.0275, 0.0893, 0.0469, 0.0358},
+                             {few, 29, 195, 0.027, 0.0973, 0.0488, 0.0358}}) {
         const auto found = choices(machine_by_id("h200-sxm"), of.run);
         const Figures f = figures(found);
-        EXPECT_EQ(f.problems, 8) << of.run;
+        EXPECT_EQ(f.problems, of.problems) << of.run;
         EXPECT_GE(f.plans, of.plans) << of.run;
         EXPECT_LE(f.mean, of.mean) << of.run;
         EXPECT_LE(f.worst, of.worst) << of.run;
-        EXPECT_LE(f.all, of.all) << of.run;
+        EXPECT_LE(f.first, of.first) << of.run;
         for (const auto& [name, c] : found) EXPECT_LE(c.behind(), of.behind) << of.run << ": " << name;
     }
 }

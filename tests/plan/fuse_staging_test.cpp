@@ -11,19 +11,30 @@
 namespace rooftile {
 namespace {
 
-// 1024 rows for 15 clusters: ceil(1024 / 15) = 69 each, and 15 * 69 = 1035; 2048 for 132: 16 each for 128.
-TEST(FuseStaging, EvenedGridsTakeNoMoreRounds) {
-    EXPECT_EQ(evened(1024, 15), 15);
-    EXPECT_EQ(evened(2048, 132), 128);
-    EXPECT_EQ(evened(133, 132), 67);
-    EXPECT_EQ(evened(7, 132), 7);
-    EXPECT_EQ(evened(0, 132), 0);
-    for (std::int64_t rows = 1; rows < 500; ++rows)
-        for (std::int64_t resident : {1, 7, 15, 132}) {
-            const std::int64_t clusters = evened(rows, resident);
-            EXPECT_LE(clusters, resident);
-            EXPECT_EQ(ceil_div(rows, clusters), ceil_div(rows, resident));
-        }
+// A ring of 9 vectors over 8 CTAs leaves three of them without any, who would hear of no row.
+TEST(FuseStaging, RowsAreDealtWhereEveryCtaHasAChunk) {
+    Program p;
+    p.rows = 100, p.columns = 64 * 8;
+    FuseConfig c{
+        .home = FuseHome::ring, .width = 8, .items = 1, .threads_per_row = 32, .cluster = 8, .stages = 6};
+    c.persistent = true;
+    EXPECT_TRUE(deals_rows(p, c));
+    EXPECT_EQ(ring_chunks(p, c), 1);
+    EXPECT_EQ(rows_known_ahead(p, c), 7);
+    p.columns = 9 * 8;
+    EXPECT_FALSE(deals_rows(p, c));
+    c.cluster = 1;
+    EXPECT_TRUE(deals_rows(p, c));
+    p.columns = 1024 * 8;  // 32 chunks: slots for no whole row
+    EXPECT_EQ(rows_known_ahead(p, c), 2);
+    c.persistent = false;
+    EXPECT_FALSE(deals_rows(p, c));
+    c.persistent = true;
+    p.rows = 2147483648;
+    EXPECT_FALSE(deals_rows(p, c));
+    p.rows = 100;
+    c.cluster = 8, c.grid_meeting = true;  // words of other CTAs lie where fixed turns put them
+    EXPECT_FALSE(deals_rows(p, c));
 }
 
 FusePlans rings(const std::string& shape, int cluster = 0) {
