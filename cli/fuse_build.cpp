@@ -99,6 +99,7 @@ Json launch_json(const FuseKernel& kernel) {
         {"sizes", sizes_hex(plan)},
         {"cooperative", launch.cooperative},
         {"ctas_together", plan.config.cluster},
+        {"rounds_even", false},  // of schema 1: no grid is cut so any more
         {"workspace_bytes", fuse_workspace_bytes(plan, 0)},
         {"workspace_bytes_per_cta", fuse_workspace_bytes(plan, 1) - fuse_workspace_bytes(plan, 0)},
         {"workspace", takes_workspace(plan) ? Json(offsetof(fuse::FuseSizes, workspace)) : Json(nullptr)}};

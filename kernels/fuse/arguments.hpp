@@ -43,6 +43,8 @@ constexpr unsigned gathered(unsigned block, unsigned sms, unsigned each, unsigne
 /// Static shared memory of a CTA at most, bytes: what its warps and its cluster tell each other, and the
 /// barrier of its bulk copies.
 constexpr int exchange_bytes = 1792;
+/// The same of a ring's, with the barriers of its slots and what its producers hear of rows.
+constexpr int ring_exchange_bytes = 2048;
 
 /// 32-bit words that meet at once.
 constexpr int meeting_words = 4;
@@ -56,7 +58,8 @@ struct FuseSizes {
     Divider row_vectors{};            ///< point-wise with rows: vectors of a row
     unsigned half_up = 0x10000;       ///< 2^16, for ptx::widen_lower()
     /// Whole reductions: a counter that is 0 between launches, then partials. Rows of CTAs that are no
-    /// cluster: kernels/fuse/grid_meeting.cuh. Zeroed before the first launch.
+    /// cluster: kernels/fuse/grid_meeting.cuh. Rings: a counter that is 0 between launches, or null. Zeroed before the
+    /// first launch.
     void* workspace = nullptr;
 };
 

@@ -24,7 +24,7 @@ struct DealPlaces<1, ahead> {};
 
 /// Of the one thread of each CTA that brings rows. A team, the `cluster` CTAs of a row, begins with the row of its own
 /// number; which one follows the first CTA learns from a counter in the workspace, 0 before the launch and after it, and
-/// tells the others early, so that none waits for it at a row's end. Without a workspace each team takes its turn.
+/// tells the others. Without a workspace each team takes its turn.
 /// `ahead`: rows that the first CTA may tell of while another has not yet heard of the first of them.
 template <int cluster, int ahead>
 class Deal {
@@ -50,16 +50,13 @@ class Deal {
         // As many questions as there are rows: the last one makes the counter 0 again.
         coming_ = counter_ ? teams + atomicInc(counter_, rows_ - 1) : row_ + teams;
     }
-    /// Behind a row's first chunk. Of the team's first row nobody waits for the answer before all chunks are asked for.
-    __device__ void tell() {
-        if (row_ >= gridDim.x / cluster) tell_all();
-    }
+    /// When all of the row's chunks are asked for. Telling the others a row earlier was no sooner.
     __device__ void next() {
         if constexpr (cluster == 1) {
             row_ = known(coming_);
         } else {
-            if (row_ < gridDim.x / cluster) tell_all();
             const unsigned told = ptx::shared_address(&places_.told[turn_]);
+            if (first()) tell_all(ptx::shared_address(&places_.row[turn_]), told);
             ptx::mbarrier_arrive_expect(told, sizeof(unsigned));
             ptx::mbarrier_wait(told, round_);
             row_ = *const_cast<volatile unsigned*>(&places_.row[turn_]);
@@ -75,15 +72,10 @@ class Deal {
         if constexpr (cluster == 1) return true;
         else return ptx::cluster_rank() == 0;
     }
-    __device__ void tell_all() {
-        if constexpr (cluster > 1) {
-            if (!first()) return;
-            const unsigned place = ptx::shared_address(&places_.row[turn_]);
-            const unsigned told = ptx::shared_address(&places_.told[turn_]);
-            for (unsigned rank = 0; rank < cluster; ++rank)
-                ptx::store_cluster_async(ptx::map_to_rank(place, rank), known(coming_),
-                                         ptx::map_to_rank(told, rank));
-        }
+    __device__ void tell_all(unsigned place, unsigned told) const {
+        for (unsigned rank = 0; rank < cluster; ++rank)
+            ptx::store_cluster_async(ptx::map_to_rank(place, rank), known(coming_),
+                                     ptx::map_to_rank(told, rank));
     }
 
     Places& places_;

@@ -133,7 +133,8 @@ int FuseKernel::grid() const { return state_->loaded().grid; }
 
 std::size_t FuseKernel::workspace_bytes() const {
     const FusePlan& plan = state_->plan;
-    return takes_workspace(plan) ? fuse_workspace_bytes(plan, grid()) : 0;
+    if (needs_workspace(plan)) return fuse_workspace_bytes(plan, grid());
+    return takes_workspace(plan) ? fuse_workspace_bytes(plan, 0) : 0;
 }
 
 void FuseKernel::launch(Stream stream, std::span<const void* const> inputs, std::span<void* const> outputs,

@@ -123,7 +123,7 @@ class RowsText {
     void stage();
     std::string staged_place() const;
     void open_ring();
-    bool deals() const;
+    bool chunks_in_turn() const;
     bool dealt() const { return deals_rows(p_, c_); }
     void fetch_kept();
     std::vector<int> to_l2() const;

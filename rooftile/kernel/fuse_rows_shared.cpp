@@ -61,13 +61,13 @@ std::string RowsText::staged_place() const {
 
 /// Whether the CTAs of a row take its chunks in turn, so that all they ask for at once lies together: DRAM serves that
 /// sooner than a place in each CTA's own part (docs/facts.md 86). Rows that are no whole chunks of all are parted evenly.
-bool RowsText::deals() const { return ring() && c_.cluster > 1 && whole(); }
+bool RowsText::chunks_in_turn() const { return ring() && c_.cluster > 1 && whole(); }
 
 /// The ring, who fills it, and where this CTA's part of a row lies.
 void RowsText::open_ring() {
     w_.line(1, "constexpr unsigned chunk = step * items;  // vectors of a tensor in a slot");
     w_.line(1, "constexpr unsigned part = {};  // vectors of a row that a CTA works on", ring_part(p_, c_));
-    if (deals()) {
+    if (chunks_in_turn()) {
         w_.line(1, "constexpr unsigned stride = chunk * {};  // the CTAs of a row take its chunks in turn",
                 c_.cluster);
         w_.line(1, "const unsigned mine = part, begin = team.part_begin(chunk), end = vectors;");
@@ -132,7 +132,6 @@ void RowsText::produce() {
     for (const StagedRows::Tensor& tensor : rows.tensors)
         w_.line(4, "fetch{}({}_staged + slots.slot() * chunk, t.{}, row * vectors + from, count, barrier);",
                 w_.read_policy(), w_.values.base(tensor.load), w_.values.input(tensor.load));
-    if (dealt() && c_.cluster > 1) w_.line(4, "if (from == begin) rows.tell();");
     w_.line(3, "}}");
     fetch_kept();
     w_.line(2, "}}");

@@ -16,7 +16,7 @@ using FuseOutcome = std::variant<Error, FuseKernel>;
 /// In parallel; `threads` 0: one a core.
 std::vector<FuseOutcome> compile_all(const std::vector<FusePlan>& plans, unsigned threads);
 
-/// A kernel with the workspace that whole reductions need; its launches follow each other in one stream.
+/// A kernel with the workspace that it takes, if any; its launches follow each other in one stream.
 class FuseRunnable {
   public:
     explicit FuseRunnable(FuseKernel kernel);

@@ -140,9 +140,9 @@ class Search {
                 for (int cluster : {1, 2, 4, 8, 16}) {
                     if (cluster > 1 && (lanes < 128 || vectors < least_shared_row)) continue;
                     // In turns a cluster's CTAs ask side by side, where registers would hold a part of the row each: sums of
-                    // 65536 columns 68.8 us for 69.3 (docs/facts.md 96).
-                    if (cluster > 1 && home == FuseHome::registers && work_.readings < 2 && !request_.home)
-                        continue;
+                    // 65536 columns are 0.7 % sooner so (docs/facts.md 96).
+                    const bool open = !request_.home && !request_.items && !request_.threads_per_row;
+                    if (cluster > 1 && home == FuseHome::registers && work_.readings < 2 && open) continue;
                     if (cluster > hw_.cluster_ctas) {
                         reject(Reason::cluster);
                         continue;

@@ -13,7 +13,7 @@
 namespace rooftile {
 namespace {
 
-constexpr double exchange_bytes = fuse::exchange_bytes;
+constexpr double exchange_bytes = fuse::ring_exchange_bytes;
 
 class RingSearch : FuseSearchContext {
   public:

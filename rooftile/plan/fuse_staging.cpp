@@ -172,7 +172,7 @@ bool deals_rows(const Program& program, const FuseConfig& c) {
 }
 
 std::int64_t rows_known_ahead(const Program& program, const FuseConfig& c) {
-    return ceil_div(c.stages, ring_chunks(program, c)) + 1;
+    return c.stages / ring_chunks(program, c) + 2;
 }
 
 }  // namespace rooftile

@@ -70,10 +70,30 @@ TEST_F(FuseRingsTest, RowsAreDealtOrTakenInTurns) {
             if (!deals_rows(plan.program, plan.config)) continue;
             std::cerr << fmt::format("  {} CTAs a row\n", cluster);
             if (dealt++ == 0) trial.expect_right(plan);
-            in_turns = trial.run(plan, false);
+            in_turns = trial.run(plan, {});
             for (int i = 0; i < 3; ++i) EXPECT_EQ(trial.run(plan), in_turns) << cluster;
+            // A counter that says three were taken: rows of nobody stay as they were.
+            constexpr unsigned taken = 3;
+            const std::vector<char> some = trial.run(plan, taken)[0];
+            const std::size_t row = 65536 * 2, teams = std::size_t(plan.config.grid / cluster);
+            for (std::size_t r = 0; r < 700; ++r) {
+                const bool nobodys = r >= teams && r < teams + taken;
+                const bool same = std::equal(some.begin() + std::ptrdiff_t(r * row),
+                                             some.begin() + std::ptrdiff_t((r + 1) * row),
+                                             in_turns[0].begin() + std::ptrdiff_t(r * row));
+                EXPECT_EQ(same, !nobodys) << cluster << " CTAs, row " << r;
+            }
         }
     EXPECT_EQ(dealt, 4);
+}
+
+// Slots that are given back before all CTAs have met, over many rows; a slot for a row and a late tensor behind it.
+TEST_F(FuseRingsTest, RowsAreDealtInAnyRing) {
+    check("y = sum(x)", {"x:bf16[1100,65536]"}, 12, {.home = FuseHome::ring}, {}, 3);
+    for (const int cluster : {2, 8})
+        check("y = sum(x)", {"x:bf16[700,262144]"}, 4, {.cluster = cluster, .home = FuseHome::ring});
+    check("y = softmax(x) + r", {"x:bf16[300,32768]", "r:bf16[300,32768]"}, 4,
+          {.stages = 1, .home = FuseHome::ring}, {}, 3);
 }
 
 // Weights that stay in shared memory: more rows than clusters, parts and chunks that end short, types of

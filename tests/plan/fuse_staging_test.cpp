@@ -20,7 +20,7 @@ TEST(FuseStaging, RowsAreDealtWhereEveryCtaHasAChunk) {
     c.persistent = true;
     EXPECT_TRUE(deals_rows(p, c));
     EXPECT_EQ(ring_chunks(p, c), 1);
-    EXPECT_EQ(rows_known_ahead(p, c), 7);
+    EXPECT_EQ(rows_known_ahead(p, c), 8);
     p.columns = 9 * 8;
     EXPECT_FALSE(deals_rows(p, c));
     c.cluster = 1;
