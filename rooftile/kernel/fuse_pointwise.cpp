@@ -208,7 +208,8 @@ class PointwiseText {
             else argument(w_.values.name(i) + "[i]");
         }
         for (int i : uniform_loads_) argument(w_.values.name(i));
-        for (int i : dropouts_) argument(w_.values.keep(i) + keep_index);
+        for (int i : dropouts_)
+            argument(w_.values.keep(i) + (w_.value(i).access.along_row ? keep_index : "[0]"));
         for (const Result& r : results()) argument(fmt::format("{}_values{}", r.name, result_index));
         return "element(" + arguments + ");";
     }
@@ -218,6 +219,10 @@ class PointwiseText {
         line(0, "for (int i = 0; i < items; ++i) {{");
         place(dropouts_);
         for (int i : dropouts_) {
+            if (!w_.value(i).access.along_row) {
+                w_.keep_one(w_.config.persistent ? 3 : 2, i, "row");
+                continue;
+            }
             line(1, "bool {}[width];", w_.values.keep(i));
             line(1, "kept({}, static_cast<unsigned long long>({}) * width, t.{});", w_.values.keep(i),
                  vector_of(w_.value(i).access), w_.values.key(i));
@@ -240,6 +245,10 @@ class PointwiseText {
         w_.line(1, "if (blockIdx.x == 0 && threadIdx.x < rest) {{");
         w_.line(2, "const long long at = size.columns - rest + threadIdx.x;");
         for (int i : dropouts_) {
+            if (!w_.value(i).access.along_row) {
+                w_.keep_one(2, i, "0");
+                continue;
+            }
             w_.line(2, "bool {}[1];", w_.values.keep(i));
             w_.line(2, "kept({}, at, t.{});", w_.values.keep(i), w_.values.key(i));
         }

@@ -182,9 +182,11 @@ void RowsText::row_values(int pass, std::set<int>& known) {
     for (int i : w_.values.needed(all_targets(), known)) {
         const ProgramValue& v = w_.value(i);
         const bool mine = v.kind == ValueKind::part || v.kind == ValueKind::compute;
-        if (mine && v.level == Level::row && v.pass == pass) targets.push_back(i);
+        if (!mine || v.level != Level::row || v.pass != pass) continue;
+        if (v.kind == ValueKind::compute && v.op == Op::dropout) w_.keep_one(body(), i, "row");
+        targets.push_back(i);
     }
-    w_.raw(w_.values.statements(targets, known, std::string(size_t(body()) * 4, ' '), ""));
+    w_.raw(w_.values.statements(targets, known, std::string(size_t(body()) * 4, ' '), "[0]"));
     for (int i : targets) power_base(i);
 }
 

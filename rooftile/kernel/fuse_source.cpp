@@ -109,6 +109,12 @@ void FuseWriter::kernel_head(const std::string& bounds) {
 
 void FuseWriter::closing() { raw("}\n\n}  // namespace rooftile::fuse\n"); }
 
+void FuseWriter::keep_one(int depth, int dropout, std::string_view row) {
+    line(depth, "bool {}[1];", values.keep(dropout));
+    line(depth, "kept({}, {}, t.{});", values.keep(dropout), row_text(value(dropout).access, row),
+         values.key(dropout));
+}
+
 void FuseWriter::uniform_values(int depth, std::set<int>& known, const std::vector<int>& wanted) {
     std::vector<int> targets;
     for (int i : values.needed(wanted, known)) {
@@ -119,10 +125,11 @@ void FuseWriter::uniform_values(int depth, std::set<int>& known, const std::vect
                  values.input(i));
             known.insert(i);
         } else if (v.kind == ValueKind::compute) {
+            if (v.op == Op::dropout) keep_one(depth, i, "0");
             targets.push_back(i);
         }
     }
-    raw(values.statements(targets, known, std::string(size_t(depth) * 4, ' '), ""));
+    raw(values.statements(targets, known, std::string(size_t(depth) * 4, ' '), "[0]"));
 }
 
 std::string fuse_kernel_name(const FuseProblem& graph) {

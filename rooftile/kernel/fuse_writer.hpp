@@ -40,6 +40,8 @@ class FuseWriter {
     std::string_view read_policy() const;
     /// The tensor's row for the loop's `row`, as an expression.
     std::string row_text(const Access& access, std::string_view row) const;
+    /// Whether a dropout keeps its one value of `row`, or of everything.
+    void keep_one(int depth, int dropout, std::string_view row);
     /// Statements for values that are the same everywhere: their loads and what follows from them.
     void uniform_values(int depth, std::set<int>& known, const std::vector<int>& wanted);
 

@@ -28,8 +28,6 @@ std::string obstacle(const Machine& machine, const Program& p, const FuseConfig&
         if (v.kind == ValueKind::reduce && v.reduction == Reduction::argmax
             && double(p.columns) >= most_places)
             return "argmax counts columns in 32 bits";
-        if (v.kind == ValueKind::compute && v.op == Op::dropout && !v.access.along_row)
-            return "dropout of one value a row is not generated yet";
     }
     return {};
 }

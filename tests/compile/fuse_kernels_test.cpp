@@ -273,6 +273,36 @@ TEST(FuseCode, RingsCompileClean) {
             }
 }
 
+/// A mask of one value a row, or of one of all, is made once where that is known.
+TEST(FuseCode, DropoutOfFewerValuesIsMadeOnce) {
+    const auto text_of = [](const std::string& text, const std::vector<std::string>& tensors,
+                            FuseRequest request) {
+        request.top = 1;
+        const auto outcome = derive(machine_by_id("h200-sxm"), made("y = " + text, tensors), request);
+        EXPECT_TRUE(std::holds_alternative<FusePlans>(outcome)) << text;
+        const Source source = fuse_source(std::get<FusePlans>(outcome).plans.at(0));
+        EXPECT_EQ(unclean(compile_source(source)).value_or(""), "") << source.text;
+        return source.text;
+    };
+    const auto has = [](const std::string& text, std::string_view part) {
+        return text.find(part) != text.npos;
+    };
+    const std::vector<std::string> rows = {"x:bf16[300,32768]", "c:fp32[300,1]"};
+    for (const FuseHome home : {FuseHome::registers, FuseHome::shared, FuseHome::twice, FuseHome::ring}) {
+        const std::string text = text_of("x + dropout(mean(x) * c, 0.3, 5)", rows, {.home = home});
+        EXPECT_TRUE(has(text, "_keep, row, t.dropout_")) << text;
+        EXPECT_TRUE(has(text, "_keep[0] ? ")) << text;
+    }
+    EXPECT_TRUE(has(text_of("x * dropout(c, 0.4, 7)", rows, {}), "_keep, row, t.dropout_"));
+    EXPECT_TRUE(has(text_of("sum_all(x * dropout(c, 0.4, 7))", rows, {}), "_keep, row, t.dropout_"));
+    EXPECT_TRUE(has(text_of("x * dropout(c, 0.4, 7)", {"x:bf16[6,50,64]", "c:fp32[50,1]"}, {}),
+                    "_keep, (row % 50), t.dropout_"));
+    EXPECT_TRUE(
+        has(text_of("x + dropout(s, 0.5, 4)", {"x:bf16[1003]", "s:fp32[1]"}, {}), "_keep, row, t.dropout_"));
+    EXPECT_TRUE(has(text_of("softmax(x) + dropout(s, 0.5, 4)", {"x:bf16[64,4096]", "s:fp32[1]"}, {}),
+                    "_keep, 0, t.dropout_"));
+}
+
 /// As many slots as a ring may have, with late tensors: barriers, row numbers and meetings stay within what the plan leaves.
 TEST(FuseCode, RingsOfMostSlotsFit) {
     const std::string full = ":bf16[2048,65536]";

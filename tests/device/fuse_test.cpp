@@ -250,6 +250,21 @@ TEST_F(FuseTest, RowsOfLargeMean) {
     for (const FusePlan& plan : plans) trial.expect_right(plan);
 }
 
+// Of one value a row, before and behind its reduction, beside rows, of some rows again and again, and of all: each by its own
+// place.
+TEST_F(FuseTest, DropoutOfFewerValues) {
+    const std::vector<std::string> rows = {"x:bf16[300,1000]", "c:fp32[300,1]"};
+    for (const char* f :
+         {"dropout(mean(x) + c, 0.5, 3)", "x + dropout(mean(x) * c, 0.3, 5, 2)", "x * dropout(c, 0.4, 7)",
+          "layernorm(x * dropout(c, 0.4, 7)) + dropout(max(x), 0.2)", "sum_all(x * dropout(c, 0.5, 9))"})
+        check(std::string("y = ") + f, rows, 6);
+    check("y = x * dropout(c, 0.5, 3)", {"x:fp32[6,50,33]", "c:fp32[50,1]"}, 4);
+    check("y = softmax(x) * dropout(c, 0.5, 3)", {"x:bf16[6,50,64]", "c:fp32[50,1]"}, 4);
+    check("y = x + dropout(s, 0.5, 4) * dropout(s, 0.5, 6)", {"x:bf16[1003]", "s:fp32[1]"}, 4);
+    check("y = layernorm(x) + dropout(mean(x), 0.5, 3) + dropout(s, 0.5, 6)",
+          {"x:bf16[140,16392]", "s:fp32[1]"}, 6, {.home = FuseHome::ring});
+}
+
 TEST_F(FuseTest, DropoutReplaysElementByElement) {
     const FuseProblem p = made("y = dropout(x, 0.25, 123456789012345, 42)", {"x:fp32[1000,1003]"});
     const FuseTrial trial(p, {std::vector<double>(1003000, 1.0)});
