@@ -69,8 +69,11 @@ class RandomExpressions {
             case 6:
                 return row(depth - 1);
             case 7:
-                return "dropout(" + (pick(3) ? tensor() + " * " + leaf() : row(depth - 1)) + ", 0.25, "
-                       + std::to_string(pick(100)) + ")";
+                return "dropout("
+                       + (pick(3)   ? tensor() + " * " + leaf()
+                          : pick(2) ? row(depth - 1)
+                                    : leaf() + " * 1.5")
+                       + ", 0.25, " + std::to_string(pick(100)) + ")";
             default:
                 return function(depth - 1);
         }

@@ -13,8 +13,11 @@ class PointwiseText {
         : w_(plan), p_(w_.program), flat_(p_.flat), stacked_(stacks(p_, w_.config)) {
         for (int i : w_.values_where([](const ProgramValue& v) { return v.kind == ValueKind::load; }))
             (w_.value(i).level == Level::uniform ? uniform_loads_ : loads_).push_back(i);
-        dropouts_ = w_.values_where([](const ProgramValue& v) { return v.op == Op::dropout; });
         reduces_ = w_.values_where([](const ProgramValue& v) { return v.kind == ValueKind::reduce; });
+        std::vector<int> targets;
+        for (const Result& r : results()) targets.push_back(r.value);
+        for (int i : dropouts_for(targets, {}))
+            (w_.value(i).level == Level::uniform ? uniform_dropouts_ : dropouts_).push_back(i);
     }
 
     std::string text() {
@@ -56,6 +59,12 @@ class PointwiseText {
         return out;
     }
 
+    std::vector<int> dropouts_for(const std::vector<int>& targets, const std::set<int>& known) const {
+        std::vector<int> out = w_.values.needed(targets, known);
+        std::erase_if(out, [&](int i) { return w_.value(i).op != Op::dropout; });
+        return out;
+    }
+
     void element() {
         std::string parameters;
         const auto parameter = [&](const std::string& text) {
@@ -67,7 +76,8 @@ class PointwiseText {
                 parameter(fmt::format("{} {}", w_.values.is_bool(i) ? "bool" : "float", w_.values.name(i)));
                 known.insert(i);
             }
-        for (int i : dropouts_) parameter("bool " + w_.values.keep(i));
+        for (const auto* list : {&dropouts_, &uniform_dropouts_})
+            for (int i : *list) parameter("bool " + w_.values.keep(i));
         std::vector<int> targets;
         for (const Result& r : results()) {
             parameter(fmt::format("{}& {}_result", r.type, r.name));
@@ -92,6 +102,7 @@ class PointwiseText {
         for (int i : uniform_loads_)
             w_.line(1, "const {} {} = widened(*t.{});", w_.values.is_bool(i) ? "bool" : "float",
                     w_.values.name(i), w_.values.input(i));
+        for (int i : uniform_dropouts_) w_.keep_one(1, i, "0");
         for (int r : reduces_) w_.line(1, "{} {};", accumulator(r), w_.values.name(r));
         w_.line(1, "");
         if (c.persistent) {
@@ -210,6 +221,7 @@ class PointwiseText {
         for (int i : uniform_loads_) argument(w_.values.name(i));
         for (int i : dropouts_)
             argument(w_.values.keep(i) + (w_.value(i).access.along_row ? keep_index : "[0]"));
+        for (int i : uniform_dropouts_) argument(w_.values.keep(i) + "[0]");
         for (const Result& r : results()) argument(fmt::format("{}_values{}", r.name, result_index));
         return "element(" + arguments + ");";
     }
@@ -245,10 +257,6 @@ class PointwiseText {
         w_.line(1, "if (blockIdx.x == 0 && threadIdx.x < rest) {{");
         w_.line(2, "const long long at = size.columns - rest + threadIdx.x;");
         for (int i : dropouts_) {
-            if (!w_.value(i).access.along_row) {
-                w_.keep_one(2, i, "0");
-                continue;
-            }
             w_.line(2, "bool {}[1];", w_.values.keep(i));
             w_.line(2, "kept({}, at, t.{});", w_.values.keep(i), w_.values.key(i));
         }
@@ -279,7 +287,11 @@ class PointwiseText {
         }
         std::vector<int> targets;
         for (const ProgramStore& s : p_.stores) targets.push_back(s.value);
-        w_.raw(w_.values.statements(targets, known, "    ", ""));
+        // The masks that no element needed.
+        for (int i : dropouts_for(targets, known))
+            if (std::find(uniform_dropouts_.begin(), uniform_dropouts_.end(), i) == uniform_dropouts_.end())
+                w_.keep_one(1, i, "0");
+        w_.raw(w_.values.statements(targets, known, "    ", "[0]"));
         w_.line(1, "if (threadIdx.x > 0) return;");
         for (size_t s = 0; s < p_.stores.size(); ++s)
             w_.line(1, "*t.{} = narrowed<{}>({});", w_.values.output(int(s)), w_.type_of_store(int(s)),
@@ -289,7 +301,8 @@ class PointwiseText {
     FuseWriter w_;
     const Program& p_;
     bool flat_, stacked_;
-    std::vector<int> loads_, uniform_loads_, dropouts_, reduces_;
+    std::vector<int> loads_, uniform_loads_, reduces_;
+    std::vector<int> dropouts_, uniform_dropouts_;  ///< that elements, or what is added up, need
 };
 
 }  // namespace

@@ -29,10 +29,10 @@ struct RingLaunch {
 };
 
 /// DRAM's time at the copy's rate, less what CTAs lose that walk; times the rows of the busiest cluster over
-/// the average, where rows are not dealt or too few to even out; longer as what a CTA does for a row, one thing after the other, comes near the row's DRAM
-/// time, with the wait for a chunk where slots are returned too late for it. Around it the first chunk's way
-/// in, and the last row's meeting and result. CTAs that share an SM share its issue slots and the way of its
-/// stores: mean value analysis, as of CTAs of one piece each.
+/// the average, where rows are not dealt or too few to even out; longer as what a CTA does for a row, one thing
+/// after the other, comes near the row's DRAM time, with the wait for a chunk where slots are returned too late
+/// for it. Around it the first chunk's way in, and the last row's meeting and result. CTAs that share an SM share
+/// its issue slots and the way of its stores: mean value analysis, as of CTAs of one piece each.
 FuseFlow ring_flow(const FuseHardware& hw, const Program& program, const ProgramWork& work,
                    const FusedBytes& bytes, const RingLaunch& launch);
 

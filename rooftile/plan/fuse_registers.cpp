@@ -22,7 +22,8 @@ Demand demand_of(const Program& p, const ProgramWork& work, int width) {
     Demand d = {load_words(p, width)};
     d.kept = work.reductions > 0 && work.readings > 1;
     for (const ProgramValue& v : p.values) {
-        if (v.kind == ValueKind::compute && v.op == Op::dropout) d.dropout += 8;
+        const bool element = v.level == Level::element || p.form != FuseForm::row;
+        if (v.kind == ValueKind::compute && v.op == Op::dropout && element) d.dropout += 8;
         if (v.kind != ValueKind::reduce) continue;
         d.exps = d.exps || v.reduction == Reduction::exponentials;
         d.moments = d.moments || v.reduction == Reduction::moments;

@@ -338,7 +338,8 @@ double registers_needed(const Program& p, const FuseConfig& c) {
     for (const ProgramValue& v : p.values) {
         if (v.kind == ValueKind::load && v.level == Level::row && c.home == FuseHome::nowhere) ++words.shared;
         if (v.kind == ValueKind::compute && v.level == Level::element) ++computed;
-        if (v.kind == ValueKind::compute && v.op == Op::dropout && !in_warp)
+        const bool element = v.level == Level::element || p.form != FuseForm::row;
+        if (v.kind == ValueKind::compute && v.op == Op::dropout && element && !in_warp)
             extra += c.home == FuseHome::nowhere ? 2 * dropout_registers : dropout_registers;
         if (v.kind != ValueKind::reduce) continue;
         // What is computed for the reduction and again for the result, the compiler likes to keep.

@@ -256,12 +256,15 @@ class Lowering {
         ProgramStore s{of_[size_t(out.node)], output, Level::element};
         if (whole_result) s.level = Level::uniform;
         else if (!access.along_row && access.plain_rows()) s.level = Level::row;
-        else if (!(access.full()))
-            throw Refusal{
-                fmt::format("{} is {} where the kernel's space is {}: outputs must have its shape, or one "
-                            "value a row; give {} an expression of its own",
-                            out.name, text_of(n.shape), text_of(space_), out.name)};
+        else if (!(access.full())) throw unlike(out, ", or one value a row");
         program_.stores.push_back(s);
+    }
+
+    Refusal unlike(const GraphOutput& out, std::string_view otherwise) const {
+        return {fmt::format(
+            "{} is {} where the kernel's space is {}: outputs must have its shape{}; give {} an "
+            "expression of its own",
+            out.name, text_of(graph_.nodes[size_t(out.node)].shape), text_of(space_), otherwise, out.name)};
     }
 
     void find_form() {
@@ -278,11 +281,16 @@ class Lowering {
                     throw Refusal{
                         "a tensor that needs a whole reduction: the grid cannot wait for it in one kernel; "
                         "compute the reduction in an expression of its own"};
+        if (program_.form == FuseForm::pointwise)  // whose threads know of no row's end
+            for (const ProgramStore& s : program_.stores)
+                if (s.level != Level::element)
+                    throw unlike(graph_.outputs[size_t(s.output)], " where no row operation is");
         program_.flat = !rows;
         for (const ProgramValue& v : program_.values) {
             if (v.kind == ValueKind::load && v.level != Level::uniform && !v.access.full())
                 program_.flat = false;
-            if (v.kind == ValueKind::compute && v.op == Op::dropout && !v.access.full())
+            if (v.kind == ValueKind::compute && v.op == Op::dropout && v.level != Level::uniform
+                && !v.access.full())
                 program_.flat = false;
         }
         for (const ProgramStore& s : program_.stores)

@@ -298,9 +298,14 @@ TEST(FuseCode, DropoutOfFewerValuesIsMadeOnce) {
     EXPECT_TRUE(has(text_of("x * dropout(c, 0.4, 7)", {"x:bf16[6,50,64]", "c:fp32[50,1]"}, {}),
                     "_keep, (row % 50), t.dropout_"));
     EXPECT_TRUE(
-        has(text_of("x + dropout(s, 0.5, 4)", {"x:bf16[1003]", "s:fp32[1]"}, {}), "_keep, row, t.dropout_"));
+        has(text_of("x + dropout(s, 0.5, 4)", {"x:bf16[1003]", "s:fp32[1]"}, {}), "_keep, 0, t.dropout_"));
     EXPECT_TRUE(has(text_of("softmax(x) + dropout(s, 0.5, 4)", {"x:bf16[64,4096]", "s:fp32[1]"}, {}),
                     "_keep, 0, t.dropout_"));
+    const std::vector<std::string> all = {"x:bf16[64,4096]", "s:fp32[]"};
+    EXPECT_TRUE(
+        has(text_of("dropout(sum_all(x), 0.5, 3)", {"x:fp32[64,1]"}, {}), "kept(y_keep, 0, t.y_key);"));
+    EXPECT_TRUE(
+        has(text_of("sum_all(x * dropout(1.5, 0.25, 1)) * dropout(s, 0.5)", all, {}), "_keep[0] ? 2.0f"));
 }
 
 /// As many slots as a ring may have, with late tensors: barriers, row numbers and meetings stay within what the plan leaves.
@@ -446,7 +451,9 @@ std::map<std::pair<std::int64_t, std::int64_t>, int> covered(const FusePlan& pla
     const std::int64_t grid = fuse_grid(plan, fitting / c.cluster * c.cluster);
     const std::string text = fuse_text(plan);
     const bool guarded = text.find(">= end) break;") != std::string::npos
-                         || text.find(">= vectors) break;") != std::string::npos;
+                         || text.find(">= vectors) break;") != std::string::npos
+                         || text.find("(first >= vectors) return;") != std::string::npos;
+    const bool stacked = text.find("const unsigned stack = ") != std::string::npos;
     const bool dealt = text.find("stride = chunk * ") != std::string::npos;  // chunks in turn
     std::map<std::pair<std::int64_t, std::int64_t>, int> seen;
     const auto touch = [&](std::int64_t row, std::int64_t at, std::int64_t end) {
@@ -455,6 +462,13 @@ std::map<std::pair<std::int64_t, std::int64_t>, int> covered(const FusePlan& pla
     };
     const std::int64_t lanes = c.threads_per_row > 0 ? c.threads_per_row : c.threads;
     for (std::int64_t cta = 0; cta < grid; ++cta) {
+        if (stacked) {  // a thread's vectors lie one below the other
+            const std::int64_t row = sizes.row_vectors.divisor;
+            for (std::int64_t place = cta * c.threads; place < (cta + 1) * c.threads; ++place)
+                for (int i = 0; i < c.items; ++i)
+                    touch(0, place / row * c.items * row + place % row + i * row, sizes.vectors);
+            continue;
+        }
         if (p.form != FuseForm::row) {
             const std::int64_t piece = std::int64_t(c.threads) * c.items;
             for (std::int64_t from = cta * piece; from < (c.persistent ? sizes.vectors : (cta + 1) * piece);

@@ -261,6 +261,9 @@ TEST_F(FuseTest, DropoutOfFewerValues) {
     check("y = x * dropout(c, 0.5, 3)", {"x:fp32[6,50,33]", "c:fp32[50,1]"}, 4);
     check("y = softmax(x) * dropout(c, 0.5, 3)", {"x:bf16[6,50,64]", "c:fp32[50,1]"}, 4);
     check("y = x + dropout(s, 0.5, 4) * dropout(s, 0.5, 6)", {"x:bf16[1003]", "s:fp32[1]"}, 4);
+    check("d = dropout(s, 0.5, 4); y = sum_all(x * d) * d + dropout(s, 0.5, 1)",
+          {"x:bf16[70,1003]", "s:fp32[]"}, 4);
+    check("y = dropout(sum_all(x), 0.25, 2)", {"x:bf16[70,1003]"}, 4);
     check("y = layernorm(x) + dropout(mean(x), 0.5, 3) + dropout(s, 0.5, 6)",
           {"x:bf16[140,16392]", "s:fp32[1]"}, 6, {.home = FuseHome::ring});
 }

@@ -86,6 +86,12 @@ TEST(Program, WhatOneKernelCannotDoIsSaid) {
                 testing::HasSubstr("beside row operations"));
     EXPECT_THAT(why("y = x + b; z = exp(b)", {"x:fp32[4,8]", "b:fp32[8]"}),
                 testing::HasSubstr("outputs must have its shape"));
+    // A point-wise kernel would store each of its elements: as many as z has.
+    for (const char* text :
+         {"y = c * s; z = x + c", "y = dropout(c, 0.5); z = dropout(x, 0.1) * s", "y = c; z = x * s + c"})
+        EXPECT_THAT(why(text, {"x:bf16[64,4096]", "c:fp32[64,1]", "s:fp32[]"}),
+                    testing::HasSubstr("outputs must have its shape"))
+            << text;
 }
 
 // Softmax of a 16-bit tensor's own values may take any base, if nothing else reads the greatest value.
