@@ -28,9 +28,8 @@ struct Place {
 std::string tensor_name(const FuseProblem& problem, int node) {
     const GraphNode& n = problem.nodes[std::size_t(node)];
     if (n.op == Op::input) return n.name;
-    for (const GraphOutput& o : problem.outputs)
-        if (o.node == node) return o.name;
-    return fmt::format("#{}", node);
+    const int output = first_output(problem, node);
+    return output < 0 ? fmt::format("#{}", node) : problem.outputs[std::size_t(output)].name;
 }
 
 class SuiteBuild {

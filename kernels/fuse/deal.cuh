@@ -1,5 +1,5 @@
 // Rows of a grid that stays, dealt to its teams as they come for them. SMs that do the same are not equally fast: in
-// fixed turns the slowest of 131 ended 3 % behind their mean (docs/facts.md 95).
+// fixed turns the slowest of 131 ended 4 % behind their mean (docs/facts.md 95).
 #pragma once
 
 #include "kernels/fuse/arguments.hpp"

@@ -127,10 +127,11 @@ class PointwiseText {
         if (whole()) finish();
     }
 
+    int body() const { return w_.config.persistent ? 2 : 1; }
     /// A line of the block that takes one piece.
     template <class... Args>
     void line(int depth, fmt::format_string<Args...> text, Args&&... args) {
-        w_.line((w_.config.persistent ? 2 : 1) + depth, text, std::forward<Args>(args)...);
+        w_.line(body() + depth, text, std::forward<Args>(args)...);
     }
     /// Every CTA's piece is full: no vector lies behind the end.
     bool whole_pieces() const {
@@ -232,7 +233,7 @@ class PointwiseText {
         place(dropouts_);
         for (int i : dropouts_) {
             if (!w_.value(i).access.along_row) {
-                w_.keep_one(w_.config.persistent ? 3 : 2, i, "row");
+                w_.keep_one(body() + 1, i, "row");
                 continue;
             }
             line(1, "bool {}[width];", w_.values.keep(i));

@@ -37,10 +37,8 @@ std::string RowsText::text() {
 
 /// Every thread has all its vectors: none lies behind the row's end.
 bool RowsText::whole() const {
-    const std::int64_t vectors = p_.columns / c_.width;
-    const std::int64_t at_once = std::int64_t(c_.threads_per_row) * c_.items;
-    if (ring() || twice()) return vectors % (at_once * c_.cluster) == 0;
-    return p_.columns % c_.width == 0 && vectors == at_once * c_.cluster;
+    if (ring() || twice()) return in_whole_turns(p_, c_);
+    return p_.columns == std::int64_t(c_.width) * c_.items * c_.threads_per_row * c_.cluster;
 }
 
 /// Every team of the grid has one row, and none is without: nothing to ask, and a warp's lanes stay together.

@@ -49,20 +49,20 @@ UnfusedChain::UnfusedChain(const FuseProblem& problem, std::vector<UnfusedKernel
 
 void UnfusedChain::launch(Stream stream, std::span<const void* const> inputs,
                           std::span<void* const> outputs) const {
+    const auto result_of = [&](int node) {
+        const int output = first_output(problem_, node);
+        return output < 0 ? buffers_[std::size_t(node)].data() : outputs[std::size_t(output)];
+    };
     const auto tensor = [&](int node) -> const void* {
         for (std::size_t i = 0; i < problem_.inputs.size(); ++i)
             if (problem_.inputs[i] == node) return inputs[i];
-        for (std::size_t o = 0; o < problem_.outputs.size(); ++o)
-            if (problem_.outputs[o].node == node) return outputs[o];
-        return buffers_[std::size_t(node)].data();
+        return result_of(node);
     };
     for (std::size_t i = 0; i < chain_.size(); ++i) {
         std::vector<const void*> operands;
         for (int node : chain_[i].operands) operands.push_back(tensor(node));
-        void* result = buffers_[std::size_t(chain_[i].node)].data();
-        for (std::size_t o = problem_.outputs.size(); o-- > 0;)
-            if (problem_.outputs[o].node == chain_[i].node) result = outputs[o];  // the first; others copy it
-        if (chain_[i].output >= 0) result = outputs[std::size_t(chain_[i].output)];
+        const int copied_to = chain_[i].output;
+        void* result = copied_to < 0 ? result_of(chain_[i].node) : outputs[std::size_t(copied_to)];
         kernels_[i].launch(stream, operands, std::span<void* const>(&result, 1));
     }
 }

@@ -5,6 +5,7 @@
 
 #include "rooftile/model/arithmetic.hpp"
 #include "rooftile/plan/fuse_stacks.hpp"
+#include "rooftile/plan/fuse_staging.hpp"
 
 namespace rooftile {
 namespace {
@@ -21,9 +22,8 @@ struct Demand : LoadWords {
 Demand demand_of(const Program& p, const ProgramWork& work, int width) {
     Demand d = {load_words(p, width)};
     d.kept = work.reductions > 0 && work.readings > 1;
+    d.dropout = 8 * masks_of_vectors(p);
     for (const ProgramValue& v : p.values) {
-        const bool element = v.level == Level::element || p.form != FuseForm::row;
-        if (v.kind == ValueKind::compute && v.op == Op::dropout && element) d.dropout += 8;
         if (v.kind != ValueKind::reduce) continue;
         d.exps = d.exps || v.reduction == Reduction::exponentials;
         d.moments = d.moments || v.reduction == Reduction::moments;
@@ -63,11 +63,6 @@ double staged_registers(const Demand& d, const FuseConfig& c) {
     return need + (d.full + d.shared) * std::min(2, c.items);
 }
 
-/// No turn of a thread's vectors ends behind the row, so that none is asked for.
-bool in_whole_turns(const Program& p, const FuseConfig& c) {
-    return p.columns % (std::int64_t(c.width) * c.items * c.threads_per_row * c.cluster) == 0;
-}
-
 /// A warp of each partition; where their number is unknown, as if `threads` were spread over them evenly.
 double lanes_of_round(const FuseHardware& hw, double threads) {
     return std::isnan(hw.issue_lanes) ? threads : hw.issue_lanes;
@@ -84,6 +79,12 @@ LoadWords load_words(const Program& p, int width) {
         if (v.access.only_row()) all.only += words;
     }
     return all;
+}
+
+int masks_of_vectors(const Program& p) {
+    return int(std::count_if(p.values.begin(), p.values.end(), [&](const ProgramValue& v) {
+        return v.op == Op::dropout && (v.level == Level::element || p.form != FuseForm::row);
+    }));
 }
 
 double registers_likely(const Program& p, const ProgramWork& work, const FuseConfig& c, double bound) {

@@ -18,6 +18,8 @@ struct LoadWords {
     }
 };
 LoadWords load_words(const Program& program, int width);
+/// Dropouts whose mask a thread makes of each vector; those of one value a row have theirs once a row.
+int masks_of_vectors(const Program& program);
 
 /// What the compiler is likely to take of the `bound` that it may: a multiple of 8. Fitted to the compiled
 /// kernels of bench/results/history/2026-11-22-h200-memory.csv and later runs: of 370 it misplaces the CTAs of

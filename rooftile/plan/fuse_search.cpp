@@ -334,13 +334,11 @@ double registers_needed(const Program& p, const FuseConfig& c) {
     // Where a row in registers meets without a barrier, its mask and its next weights take what the meetings leave.
     // LayerNorm + residual + dropout + GELU of 1024 columns with 80 registers 54.3 us, with 96 55.4 (docs/facts.md 96).
     const bool in_warp = c.home == FuseHome::registers && c.threads_per_row <= warp;
-    double extra = 0, computed = 0;
+    const double mask = in_warp ? 0 : c.home == FuseHome::nowhere ? 2 * dropout_registers : dropout_registers;
+    double extra = mask * masks_of_vectors(p), computed = 0;
     for (const ProgramValue& v : p.values) {
         if (v.kind == ValueKind::load && v.level == Level::row && c.home == FuseHome::nowhere) ++words.shared;
         if (v.kind == ValueKind::compute && v.level == Level::element) ++computed;
-        const bool element = v.level == Level::element || p.form != FuseForm::row;
-        if (v.kind == ValueKind::compute && v.op == Op::dropout && element && !in_warp)
-            extra += c.home == FuseHome::nowhere ? 2 * dropout_registers : dropout_registers;
         if (v.kind != ValueKind::reduce) continue;
         // What is computed for the reduction and again for the result, the compiler likes to keep.
         if (p.values[size_t(v.operands[0])].kind == ValueKind::compute)
@@ -362,8 +360,7 @@ double registers_needed(const Program& p, const FuseConfig& c) {
         need += c.items * (full + shared);
     else need += c.items * full + (in_warp ? 1 : std::min(2, c.items)) * shared;
     // Chunks that are short are guarded, vector by vector.
-    const std::int64_t all_chunks = std::int64_t(c.threads_per_row) * c.items * c.cluster;
-    if (c.home == FuseHome::ring && p.columns / c.width % all_chunks != 0) need += register_step;
+    if (c.home == FuseHome::ring && !in_whole_turns(p, c)) need += register_step;
     constexpr double least = 32;
     return std::max(least, whole_up(need / register_step) * register_step);
 }

@@ -165,6 +165,10 @@ bool reduces_apart(const Program& program, const FuseConfig& c) {
     return !numbers_of_rows(program).empty();
 }
 
+bool in_whole_turns(const Program& program, const FuseConfig& c) {
+    return program.columns % (std::int64_t(c.width) * c.items * c.threads_per_row * c.cluster) == 0;
+}
+
 bool deals_rows(const Program& program, const FuseConfig& c) {
     constexpr std::int64_t most_rows = 2147483647;
     return c.home == FuseHome::ring && c.persistent && !meets_in_memory(c) && program.rows <= most_rows

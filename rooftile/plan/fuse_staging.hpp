@@ -75,6 +75,9 @@ bool reduces_apart(const Program& program, const FuseConfig& config);
 std::int64_t ring_part(const Program& program, const FuseConfig& config);
 std::int64_t ring_chunks(const Program& program, const FuseConfig& config);
 
+/// Whether no turn of a row's threads, or no chunk of a ring, ends behind the row: then none is asked for.
+bool in_whole_turns(const Program& program, const FuseConfig& config);
+
 /// Whether the teams of a ring's grid take rows as they come for them: each of a team's CTAs has a chunk of every row, with
 /// which it hears whose it is, and rows are counted in 32 bits.
 bool deals_rows(const Program& program, const FuseConfig& config);

@@ -4,12 +4,14 @@
 
 namespace rooftile {
 
+int first_output(const FuseProblem& chain, int node) {
+    const auto first = std::ranges::find(chain.outputs, node, &GraphOutput::node);
+    return first == chain.outputs.end() ? -1 : int(first - chain.outputs.begin());
+}
+
 bool is_copy(const FuseProblem& chain, std::size_t output) {
     const int node = chain.outputs[output].node;
-    const auto first = std::find_if(chain.outputs.begin(), chain.outputs.end(),
-                                    [&](const GraphOutput& o) { return o.node == node; });
-    return chain.nodes[size_t(node)].op == Op::input
-           || first != chain.outputs.begin() + std::ptrdiff_t(output);
+    return chain.nodes[size_t(node)].op == Op::input || first_output(chain, node) != int(output);
 }
 
 std::vector<UnfusedKernel> unfused_kernels(const FuseProblem& chain) {

@@ -16,6 +16,8 @@ struct UnfusedKernel {
     int output = -1;            ///< of the chain that this copies; else none
 };
 
+/// The first output that is `node`; none: -1.
+int first_output(const FuseProblem& chain, int node);
 /// Whether an output is a copy: of an input, or of what is an earlier output already.
 bool is_copy(const FuseProblem& chain, std::size_t output);
 

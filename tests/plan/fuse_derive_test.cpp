@@ -206,16 +206,14 @@ TEST(FuseDerive, EveryHomeKeepsWhatIsAskedFor) {
         const auto* plans = std::get_if<FusePlans>(&outcome);
         return plans ? plans->plans : std::vector<FusePlan>{};
     };
-    for (const int reducing : {0, 128}) {
-        const auto plans = all({.reducing = reducing});
-        EXPECT_FALSE(plans.empty());
-        for (const FusePlan& plan : plans) EXPECT_EQ(plan.config.reducing, reducing);
-    }
     const auto each = [&](const FuseRequest& request, auto value, auto wanted) {
         const auto plans = all(request);
         EXPECT_FALSE(plans.empty()) << wanted;
         for (const FusePlan& plan : plans) EXPECT_EQ(value(plan.config), wanted);
     };
+    for (const int reducing : {0, 128, 256})
+        each(
+            {.reducing = reducing}, [](const FuseConfig& c) { return c.reducing; }, reducing);
     for (const int threads : {256, 512}) {
         each(
             {.threads_per_row = threads}, [](const FuseConfig& c) { return c.threads_per_row; }, threads);
