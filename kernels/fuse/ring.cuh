@@ -70,9 +70,11 @@ class Ring {
     /// Of a whole warp, which has read all it needs of the slot; `seen` holds words of each of its reads. An
     /// arrival does not wait for loads, which lie behind stores where memory is slow, and bulk copies would
     /// overtake them. The vote waits, since it takes what they bring, and the arrival takes its result. A
-    /// fence would wait for all other loads and stores of the thread too.
+    /// fence would wait for all other loads and stores of the thread too. A vote orders no memory, though (PTX ISA,
+    /// "vote.sync"); the barrier of the warp does, for what was not seen: whose chunk lay there.
     __device__ void release(unsigned seen) const {
         const bool never = __any_sync(0xffffffffu, (seen & nothing_) != 0);
+        __syncwarp();
         if (threadIdx.x % 32 == 0 && !never) ptx::mbarrier_arrive(empty());
     }
 
