@@ -3,8 +3,8 @@
 #include <benchmark/benchmark.h>
 
 #include "rooftile/machine/registry.hpp"
-#include "rooftile/plan/gemm_sm90.hpp"
-#include "rooftile/plan/plan_cache.hpp"
+#include "rooftile/gemm/sm90_family.hpp"
+#include "rooftile/gemm/plan_cache.hpp"
 
 namespace rooftile {
 namespace {

@@ -12,10 +12,10 @@
 #include "cli/values.hpp"
 #include "cli/verbs.hpp"
 #include "rooftile/error.hpp"
-#include "rooftile/kernel/disassemble.hpp"
-#include "rooftile/kernel/kernel.hpp"
+#include "rooftile/runtime/disassemble.hpp"
+#include "rooftile/gemm/device/kernel.hpp"
 #include "rooftile/report/number.hpp"
-#include "rooftile/report/plan_text.hpp"
+#include "rooftile/gemm/plan_text.hpp"
 
 namespace rooftile::cli {
 namespace {

@@ -14,9 +14,9 @@
 #include "cli/values.hpp"
 #include "cli/verbs.hpp"
 #include "rooftile/error.hpp"
-#include "rooftile/kernel/fuse_kernel.hpp"
-#include "rooftile/report/fuse_json.hpp"
-#include "rooftile/report/fuse_text.hpp"
+#include "rooftile/fuse/device/kernel.hpp"
+#include "rooftile/fuse/json.hpp"
+#include "rooftile/fuse/plan_text.hpp"
 #include "rooftile/report/number.hpp"
 
 namespace rooftile::cli {

@@ -10,10 +10,10 @@
 #include "cli/fuse_build.hpp"
 #include "cli/planning.hpp"
 #include "rooftile/error.hpp"
-#include "rooftile/measure/fuse_chain.hpp"
+#include "rooftile/fuse/device/chain.hpp"
 #include "rooftile/measure/stream_kernels.hpp"
-#include "rooftile/problem/fuse_suite.hpp"
-#include "rooftile/report/fuse_json.hpp"
+#include "rooftile/fuse/suite.hpp"
+#include "rooftile/fuse/json.hpp"
 
 namespace rooftile::cli {
 namespace {

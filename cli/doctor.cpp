@@ -1,4 +1,4 @@
-#include "rooftile/kernel/doctor.hpp"
+#include "rooftile/runtime/doctor.hpp"
 
 #include <fmt/core.h>
 

@@ -6,8 +6,8 @@
 #include "cli/output.hpp"
 #include "cli/values.hpp"
 #include "rooftile/error.hpp"
-#include "rooftile/problem/expression.hpp"
-#include "rooftile/report/fuse_json.hpp"
+#include "rooftile/expression/expression.hpp"
+#include "rooftile/fuse/json.hpp"
 
 namespace rooftile::cli {
 namespace {

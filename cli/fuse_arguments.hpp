@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cli/gemm_arguments.hpp"
-#include "rooftile/plan/fuse_plan.hpp"
+#include "rooftile/fuse/plan.hpp"
 
 namespace rooftile::cli {
 

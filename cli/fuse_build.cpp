@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <type_traits>
 
-#include "rooftile/kernel/fuse_source.hpp"
-#include "rooftile/report/fuse_json.hpp"
+#include "rooftile/fuse/device/source.hpp"
+#include "rooftile/fuse/json.hpp"
 
 namespace rooftile::cli {
 namespace {

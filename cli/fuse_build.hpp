@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "rooftile/kernel/fuse_kernel.hpp"
+#include "rooftile/fuse/device/kernel.hpp"
 #include "rooftile/report/json.hpp"
 
 namespace rooftile::cli {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "rooftile/machine/machine.hpp"
-#include "rooftile/plan/plan.hpp"
-#include "rooftile/problem/gemm.hpp"
+#include "rooftile/gemm/plan.hpp"
+#include "rooftile/gemm/problem.hpp"
 #include "rooftile/report/context.hpp"
 
 namespace CLI {

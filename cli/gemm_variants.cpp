@@ -8,8 +8,8 @@
 #include "cli/planning.hpp"
 #include "cli/values.hpp"
 #include "rooftile/machine/units_text.hpp"
-#include "rooftile/plan/gemm_variants.hpp"
-#include "rooftile/simulate/gemm_orders.hpp"
+#include "rooftile/gemm/variants.hpp"
+#include "rooftile/gemm/simulate_orders.hpp"
 
 namespace rooftile::cli {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cli/gemm_arguments.hpp"
-#include "rooftile/plan/gemm_search.hpp"
+#include "rooftile/gemm/search.hpp"
 
 namespace rooftile::cli {
 

@@ -13,9 +13,9 @@
 #include "cli/values.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/machine/file_text.hpp"
-#include "rooftile/measure/ladder.hpp"
-#include "rooftile/report/ladder_json.hpp"
-#include "rooftile/report/ladder_text.hpp"
+#include "rooftile/gemm/device/ladder_measure.hpp"
+#include "rooftile/gemm/ladder_json.hpp"
+#include "rooftile/gemm/ladder_text.hpp"
 
 namespace rooftile::cli {
 namespace {

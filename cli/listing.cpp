@@ -1,7 +1,7 @@
 #include "cli/listing.hpp"
 
 #include "cli/output.hpp"
-#include "rooftile/kernel/disassemble.hpp"
+#include "rooftile/runtime/disassemble.hpp"
 
 namespace rooftile::cli {
 

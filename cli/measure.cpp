@@ -17,8 +17,8 @@
 #include "cli/values.hpp"
 #include "cli/verbs.hpp"
 #include "rooftile/error.hpp"
-#include "rooftile/measure/measure.hpp"
-#include "rooftile/report/measurement_text.hpp"
+#include "rooftile/gemm/device/measure.hpp"
+#include "rooftile/gemm/measurement_text.hpp"
 
 namespace rooftile::cli {
 namespace {

@@ -10,7 +10,7 @@
 #include "cli/output.hpp"
 #include "cli/verbs.hpp"
 #include "rooftile/machine/live.hpp"
-#include "rooftile/measure/measure.hpp"
+#include "rooftile/gemm/device/measure.hpp"
 
 namespace rooftile::cli {
 

@@ -11,9 +11,9 @@
 #include "cli/planning.hpp"
 #include "cli/values.hpp"
 #include "rooftile/error.hpp"
-#include "rooftile/measure/fuse.hpp"
-#include "rooftile/report/fuse_json.hpp"
-#include "rooftile/report/fuse_measurement.hpp"
+#include "rooftile/fuse/device/measure.hpp"
+#include "rooftile/fuse/json.hpp"
+#include "rooftile/fuse/measurement_report.hpp"
 
 namespace rooftile::cli {
 namespace {

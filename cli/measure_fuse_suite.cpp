@@ -9,9 +9,9 @@
 #include "cli/planning.hpp"
 #include "cli/suite_run.hpp"
 #include "rooftile/error.hpp"
-#include "rooftile/measure/fuse.hpp"
-#include "rooftile/problem/fuse_suite.hpp"
-#include "rooftile/report/fuse_measurement.hpp"
+#include "rooftile/fuse/device/measure.hpp"
+#include "rooftile/fuse/suite.hpp"
+#include "rooftile/fuse/measurement_report.hpp"
 #include "rooftile/report/number.hpp"
 
 namespace rooftile::cli {

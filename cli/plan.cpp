@@ -10,7 +10,7 @@
 #include "cli/values.hpp"
 #include "cli/verbs.hpp"
 #include "rooftile/error.hpp"
-#include "rooftile/report/plan_text.hpp"
+#include "rooftile/gemm/plan_text.hpp"
 
 namespace rooftile::cli {
 namespace {

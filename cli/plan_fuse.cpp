@@ -7,8 +7,8 @@
 #include "cli/planning.hpp"
 #include "cli/verbs.hpp"
 #include "rooftile/error.hpp"
-#include "rooftile/report/fuse_json.hpp"
-#include "rooftile/report/fuse_text.hpp"
+#include "rooftile/fuse/json.hpp"
+#include "rooftile/fuse/plan_text.hpp"
 
 namespace rooftile::cli {
 namespace {

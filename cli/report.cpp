@@ -10,8 +10,8 @@
 #include "cli/verbs.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/machine/file_text.hpp"
-#include "rooftile/report/fuse_suite_report.hpp"
-#include "rooftile/report/suite_report.hpp"
+#include "rooftile/fuse/suite_report.hpp"
+#include "rooftile/gemm/suite_report.hpp"
 
 namespace rooftile::cli {
 namespace {

@@ -11,8 +11,8 @@
 #include "rooftile/error.hpp"
 #include "rooftile/machine/file_text.hpp"
 #include "rooftile/machine/registry.hpp"
-#include "rooftile/report/predictions.hpp"
-#include "rooftile/report/traffic.hpp"
+#include "rooftile/gemm/predictions.hpp"
+#include "rooftile/gemm/traffic_report.hpp"
 
 namespace rooftile::cli {
 namespace {

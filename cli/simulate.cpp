@@ -12,10 +12,10 @@
 #include "cli/values.hpp"
 #include "cli/verbs.hpp"
 #include "rooftile/error.hpp"
-#include "rooftile/model/gemm_bounds.hpp"
-#include "rooftile/plan/gemm_search.hpp"
-#include "rooftile/plan/steps.hpp"
-#include "rooftile/report/simulation.hpp"
+#include "rooftile/gemm/bounds.hpp"
+#include "rooftile/gemm/search.hpp"
+#include "rooftile/core/derivation.hpp"
+#include "rooftile/gemm/simulation_report.hpp"
 
 namespace rooftile::cli {
 namespace {

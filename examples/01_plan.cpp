@@ -3,7 +3,7 @@
 #include <string>
 
 #include "rooftile/machine/registry.hpp"
-#include "rooftile/plan/plan.hpp"
+#include "rooftile/gemm/plan.hpp"
 
 int main() {
     using namespace rooftile;

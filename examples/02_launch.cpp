@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "rooftile/error.hpp"
-#include "rooftile/kernel/driver.hpp"
-#include "rooftile/kernel/kernel.hpp"
+#include "rooftile/runtime/driver.hpp"
+#include "rooftile/gemm/device/kernel.hpp"
 #include "rooftile/machine/live.hpp"
 
 int main() try {

@@ -9,19 +9,19 @@
 #include "rooftile/machine/read.hpp"
 #include "rooftile/machine/registry.hpp"
 
-#include "rooftile/problem/expression.hpp"
-#include "rooftile/problem/gemm.hpp"
-#include "rooftile/problem/tensor_value.hpp"
+#include "rooftile/expression/expression.hpp"
+#include "rooftile/gemm/problem.hpp"
+#include "rooftile/expression/tensor_value.hpp"
 
-#include "rooftile/model/gemm_model.hpp"
+#include "rooftile/gemm/model.hpp"
 
-#include "rooftile/plan/fuse_plan.hpp"
-#include "rooftile/plan/plan.hpp"
-#include "rooftile/plan/plan_cache.hpp"
+#include "rooftile/fuse/plan.hpp"
+#include "rooftile/gemm/plan.hpp"
+#include "rooftile/gemm/plan_cache.hpp"
 
-#include "rooftile/kernel/fuse_kernel.hpp"
-#include "rooftile/kernel/kernel.hpp"
+#include "rooftile/fuse/device/kernel.hpp"
+#include "rooftile/gemm/device/kernel.hpp"
 #include "rooftile/machine/live.hpp"  // asks the driver, so it stands with the kernel
 
-#include "rooftile/measure/fuse.hpp"
-#include "rooftile/measure/measure.hpp"
+#include "rooftile/fuse/device/measure.hpp"
+#include "rooftile/gemm/device/measure.hpp"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "kernels/measure/numbers.hpp"
-#include "rooftile/problem/evaluate.hpp"
+#include "rooftile/expression/evaluate.hpp"
 
 namespace rooftile {
 

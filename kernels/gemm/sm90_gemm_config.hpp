@@ -44,7 +44,7 @@ struct Sm90GemmConfig {
     static constexpr int slabs_in_flight = 2;  ///< C slabs a consumer warpgroup stores through
 
     /// Registers beyond the accumulators: descriptors, addresses, loop state, conversion; predicated stores
-    /// hold a row's address and bounds besides. Bisected with ptxas by tests/compile/registers_test.cpp.
+    /// hold a row's address and bounds besides. Bisected with ptxas by tests/fuse/compile/registers_test.cpp.
     constexpr int working_registers() const { return tma_store ? 32 : 48; }
     /// With deferred_store a tile in C's type stands beside the next tile's accumulators.
     constexpr int kept_registers() const { return accumulator_registers() / 2; }

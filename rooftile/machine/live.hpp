@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "rooftile/kernel/driver.hpp"
+#include "rooftile/runtime/driver.hpp"
 #include "rooftile/machine/machine.hpp"
 
 namespace rooftile {

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "rooftile/kernel/kernel.hpp"
-#include "rooftile/measure/cublaslt.hpp"
-#include "rooftile/measure/measure.hpp"
+#include "rooftile/gemm/device/kernel.hpp"
+#include "rooftile/gemm/device/cublaslt.hpp"
+#include "rooftile/gemm/device/measure.hpp"
 #include "rooftile/measure/stream_kernels.hpp"
 
 namespace rooftile {

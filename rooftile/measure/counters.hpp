@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "rooftile/measure/measure_kernels.hpp"
-#include "rooftile/measure/measurement.hpp"
+#include "rooftile/gemm/measurement.hpp"
 
 namespace rooftile {
 

@@ -6,7 +6,7 @@
 
 #include <fmt/core.h>
 
-#include "rooftile/kernel/library.hpp"
+#include "rooftile/runtime/library.hpp"
 
 namespace rooftile {
 

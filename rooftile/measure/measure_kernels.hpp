@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "kernels/measure/arguments.hpp"
-#include "rooftile/kernel/cache.hpp"
-#include "rooftile/kernel/driver.hpp"
-#include "rooftile/problem/gemm.hpp"
+#include "rooftile/runtime/cache.hpp"
+#include "rooftile/runtime/driver.hpp"
+#include "rooftile/gemm/problem.hpp"
 
 namespace rooftile {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "rooftile/kernel/library.hpp"
+#include "rooftile/runtime/library.hpp"
 
 namespace rooftile {
 

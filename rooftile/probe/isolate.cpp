@@ -14,7 +14,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "rooftile/kernel/driver.hpp"
+#include "rooftile/runtime/driver.hpp"
 #include "rooftile/machine/read.hpp"
 #include "rooftile/probe/document.hpp"
 #include "rooftile/probe/one.hpp"

@@ -7,7 +7,7 @@
 #include <fmt/core.h>
 
 #include "kernels/measure/arguments.hpp"
-#include "rooftile/kernel/cache.hpp"
+#include "rooftile/runtime/cache.hpp"
 #include "rooftile/measure/statistics.hpp"
 
 namespace rooftile {

@@ -12,8 +12,8 @@
 
 #include "kernels/gemm/gemm_arguments.hpp"
 #include "kernels/probe/arguments.hpp"
-#include "rooftile/kernel/driver.hpp"
-#include "rooftile/kernel/nvrtc.hpp"
+#include "rooftile/runtime/driver.hpp"
+#include "rooftile/runtime/nvrtc.hpp"
 #include "rooftile/measure/nvml.hpp"
 #include "rooftile/probe/probe.hpp"
 

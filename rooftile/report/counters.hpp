@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "rooftile/measure/measurement.hpp"
+#include "rooftile/gemm/measurement.hpp"
 #include "rooftile/report/terminal.hpp"
 
 namespace rooftile {

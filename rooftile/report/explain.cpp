@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "rooftile/report/number.hpp"
-#include "rooftile/report/plan_text.hpp"
+#include "rooftile/gemm/plan_text.hpp"
 
 namespace rooftile {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "rooftile/plan/explanation.hpp"
-#include "rooftile/plan/plan.hpp"
+#include "rooftile/gemm/explanation.hpp"
+#include "rooftile/gemm/plan.hpp"
 #include "rooftile/report/terminal.hpp"
 
 namespace rooftile {

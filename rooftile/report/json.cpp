@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "rooftile/report/counters.hpp"
-#include "rooftile/report/explanation_json.hpp"
+#include "rooftile/gemm/explanation_json.hpp"
 
 namespace rooftile {
 namespace {

@@ -7,9 +7,9 @@
 #include <variant>
 #include <vector>
 
-#include "rooftile/measure/measurement.hpp"
-#include "rooftile/plan/explanation.hpp"
-#include "rooftile/plan/plan.hpp"
+#include "rooftile/gemm/measurement.hpp"
+#include "rooftile/gemm/explanation.hpp"
+#include "rooftile/gemm/plan.hpp"
 #include "rooftile/report/context.hpp"
 
 namespace rooftile {

@@ -8,7 +8,7 @@
 
 #include "rooftile/error.hpp"
 #include "rooftile/machine/units_text.hpp"
-#include "rooftile/report/fuse_json.hpp"
+#include "rooftile/fuse/json.hpp"
 #include "rooftile/report/json.hpp"
 
 namespace rooftile {

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "rooftile/problem/graph.hpp"
-#include "rooftile/problem/suite.hpp"
+#include "rooftile/expression/graph.hpp"
+#include "rooftile/gemm/suite.hpp"
 
 namespace rooftile {
 

@@ -5,7 +5,7 @@
 #include <ctime>
 #include <string>
 
-#include "rooftile/kernel/nvrtc.hpp"
+#include "rooftile/runtime/nvrtc.hpp"
 
 namespace rooftile {
 

@@ -3,10 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include "rooftile/kernel/kernel.hpp"
+#include "rooftile/gemm/device/kernel.hpp"
 #include "rooftile/machine/live.hpp"
-#include "rooftile/measure/measure.hpp"
-#include "rooftile/measure/operands.hpp"
+#include "rooftile/gemm/device/measure.hpp"
+#include "rooftile/gemm/device/operands.hpp"
 #include "tests/device/device.hpp"
 
 namespace rooftile {

@@ -5,8 +5,8 @@
 
 #include <memory>
 
-#include "rooftile/kernel/doctor.hpp"
-#include "rooftile/kernel/driver.hpp"
+#include "rooftile/runtime/doctor.hpp"
+#include "rooftile/runtime/driver.hpp"
 
 namespace rooftile {
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "rooftile/measure/cublaslt_api.hpp"
+#include "rooftile/gemm/device/cublaslt_api.hpp"
 
 namespace api = rooftile::cublaslt;
 

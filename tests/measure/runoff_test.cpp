@@ -6,7 +6,7 @@
 #include <cmath>
 #include <random>
 
-#include "rooftile/measure/measure.hpp"
+#include "rooftile/gemm/device/measure.hpp"
 
 namespace rooftile {
 namespace {

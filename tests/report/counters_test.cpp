@@ -5,7 +5,7 @@
 
 #include "rooftile/report/csv.hpp"
 #include "rooftile/report/json.hpp"
-#include "rooftile/report/measurement_text.hpp"
+#include "rooftile/gemm/measurement_text.hpp"
 #include "tests/golden.hpp"
 #include "tests/json_schema.hpp"
 #include "tests/report/sample.hpp"

@@ -1,8 +1,8 @@
 // Hand-made plans and measurements, so that what a report looks like does not follow what a planner thinks.
 #pragma once
 
-#include "rooftile/measure/measurement.hpp"
-#include "rooftile/plan/plan.hpp"
+#include "rooftile/gemm/measurement.hpp"
+#include "rooftile/gemm/plan.hpp"
 #include "rooftile/report/context.hpp"
 
 namespace rooftile::sample {

@@ -1,0 +1,59 @@
+#include "rooftile/core/derivation.hpp"
+
+#include <charconv>
+#include <cmath>
+#include <mutex>
+
+#include "rooftile/machine/units_text.hpp"
+
+namespace rooftile {
+
+Input Derivation::fact(std::string_view key) const {
+    const Fact* fact = machine_.find(key);
+    if (!fact) return {std::string(key), std::nullopt, "", "unknown on " + machine_.id};
+    const NumberParts parts = parts_of(fact->text);
+    double value = 0;
+    std::from_chars(parts.number.data(), parts.number.data() + parts.number.size(), value);
+    return {std::string(key), value, std::string(parts.unit), fact->source};
+}
+
+Input Derivation::given(std::string name, double value, std::string unit, std::string source) {
+    return {std::move(name), known(value), std::move(unit), std::move(source)};
+}
+
+void Derivation::add(std::string quantity, std::string formula, std::vector<Input> inputs, double value,
+                     std::string unit, std::string limit) {
+    steps_.push_back({std::move(quantity), std::move(formula), std::move(inputs), known(value),
+                      std::move(unit), std::move(limit)});
+}
+
+struct Steps::Text {
+    std::once_flag once;
+    Writer writer;
+    std::vector<Step> steps;
+};
+
+Steps::Steps(std::vector<Step> steps) : Steps([steps = std::move(steps)] { return steps; }) {}
+Steps::Steps(Writer writer) : text_(std::make_shared<Text>()) { text_->writer = std::move(writer); }
+
+const std::vector<Step>& Steps::all() const {
+    static const std::vector<Step> none;
+    if (!text_) return none;
+    std::call_once(text_->once, [this] {
+        text_->steps = text_->writer();
+        text_->writer = nullptr;  // and with it what the steps were written from
+    });
+    return text_->steps;
+}
+
+std::optional<double> known(double value) {
+    if (std::isfinite(value)) return value;
+    return std::nullopt;
+}
+
+std::optional<std::int64_t> known_count(double value) {
+    if (std::isfinite(value)) return std::llround(value);
+    return std::nullopt;
+}
+
+}  // namespace rooftile

@@ -1,0 +1,39 @@
+// Writing a derivation down: steps in the order a reader needs them, inputs with their sources.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rooftile/machine/machine.hpp"
+#include "rooftile/gemm/plan.hpp"
+
+namespace rooftile {
+
+/// Collects the steps of one plan.
+class Derivation {
+  public:
+    explicit Derivation(const Machine& machine) : machine_(machine) {}
+
+    /// A machine's number as its file states it; named unknown where it is.
+    Input fact(std::string_view key) const;
+    /// A number from the problem, the configuration or an earlier step. NaN: unknown.
+    static Input given(std::string name, double value, std::string unit, std::string source);
+
+    /// NaN as `value` stands for unknown.
+    void add(std::string quantity, std::string formula, std::vector<Input> inputs, double value,
+             std::string unit, std::string limit);
+    std::vector<Step> take() { return std::move(steps_); }
+
+  private:
+    const Machine& machine_;
+    std::vector<Step> steps_;
+};
+
+/// Empty for NaN.
+std::optional<double> known(double value);
+/// Nearest integer; empty for NaN.
+std::optional<std::int64_t> known_count(double value);
+
+}  // namespace rooftile

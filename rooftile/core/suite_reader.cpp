@@ -1,0 +1,110 @@
+#include "rooftile/core/suite_reader.hpp"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "rooftile/error.hpp"
+#include "rooftile/machine/file_text.hpp"
+#include "rooftile/machine/units_text.hpp"
+
+namespace rooftile {
+namespace {
+
+constexpr std::string_view suite_schema = "rooftile/suite/1";
+constexpr std::int64_t largest_extent = 2147483647;
+constexpr std::string_view text_wanted = "a text of 1 to 200 bytes without control characters";
+
+}  // namespace
+
+toml::table parsed_toml(std::string_view text, std::string_view file_name) {
+    check_text(text, file_name);
+    try {
+        return toml::parse(text, file_name);
+    } catch (const toml::parse_error& error) {
+        const auto at = error.source().begin;
+        throw RequestError(fmt::format("{}:{}:{}: not valid TOML: {}", printable(file_name, 200), at.line,
+                                       at.column, printable(error.description(), 200)));
+    }
+}
+
+void SuiteReader::refuse(const toml::node& node, std::string_view key, std::string_view problem) const {
+    throw RequestError(fmt::format("{}:{}: {}: {}", printable(file_, 200), node.source().begin.line,
+                                   printable(key), problem));
+}
+
+void SuiteReader::check_keys(const toml::table& table, std::string_view prefix,
+                             std::initializer_list<std::string_view> known) const {
+    for (const auto& [key, node] : table) {
+        if (std::find(known.begin(), known.end(), key.str()) != known.end()) continue;
+        std::string list;
+        for (const std::string_view name : known) list += (list.empty() ? "" : ", ") + std::string(name);
+        refuse(node, fmt::format("{}{}", prefix, key.str()), "unknown key; accepted: " + list);
+    }
+}
+
+std::string SuiteReader::read_head(const toml::table& root, std::string_view op) const {
+    if (text_of(root, "schema") != suite_schema)
+        refuse(*root.get("schema"), "schema", fmt::format("accepted: \"{}\"", suite_schema));
+    const std::string own = root.contains("op") ? text_of(root, "op") : "gemm";
+    if (own != op)
+        refuse(root.contains("op") ? *root.get("op") : root, "op",
+               own == "gemm" || own == "fuse"
+                   ? fmt::format("a suite of {0}: `measure {0} --suite` reads it", own)
+                   : std::string("accepted: \"gemm\" (default), \"fuse\""));
+    return text_of(root, "name");
+}
+
+void SuiteReader::for_each_table(const toml::table& root, std::string_view key,
+                                 const std::function<void(const toml::table&)>& read) const {
+    const toml::node* tables = root.get(key);
+    const auto* list = tables ? tables->as_array() : nullptr;
+    if (!list || list->empty()) refuse(root, key, fmt::format("accepted: at least one [[{}]] table", key));
+    for (const toml::node& node : *list) {
+        const auto* table = node.as_table();
+        if (!table) refuse(node, key, fmt::format("accepted: [[{}]] tables", key));
+        read(*table);
+    }
+}
+
+void SuiteReader::check_text(const toml::node& node, std::string_view key, std::string_view accepted) const {
+    const auto* text = node.as_string();
+    if (!text || text->get().empty() || printable(text->get(), 200) != text->get())
+        refuse(node, key, fmt::format("accepted: {}", accepted));
+}
+
+std::string SuiteReader::text_of(const toml::table& table, std::string_view key) const {
+    const toml::node* node = table.get(key);
+    if (!node) refuse(table, key, fmt::format("missing; accepted: {} = \"...\"", key));
+    check_text(*node, key, text_wanted);
+    return node->as_string()->get();
+}
+
+std::vector<std::string> SuiteReader::texts_of(const toml::table& table, std::string_view key) const {
+    const toml::node* node = table.get(key);
+    const auto* list = node ? node->as_array() : nullptr;
+    if (!list || list->empty()) refuse(node ? *node : table, key, "accepted: an array of texts");
+    std::vector<std::string> texts;
+    for (const toml::node& one : *list) {
+        check_text(one, key, text_wanted);
+        texts.push_back(one.as_string()->get());
+    }
+    return texts;
+}
+
+std::int64_t SuiteReader::size_of(const toml::node& node, std::string_view key) const {
+    const auto* number = node.as_integer();
+    if (!number || number->get() < 1 || number->get() > largest_extent)
+        refuse(node, key, fmt::format("accepted: whole numbers of 1 .. {}", largest_extent));
+    return number->get();
+}
+
+std::vector<std::int64_t> SuiteReader::sizes_of(const toml::node& node, std::string_view key) const {
+    const auto* list = node.as_array();
+    if (!list || list->empty()) refuse(node, key, "accepted: an array of whole numbers");
+    std::vector<std::int64_t> sizes;
+    for (const toml::node& one : *list) sizes.push_back(size_of(one, key));
+    return sizes;
+}
+
+}  // namespace rooftile

@@ -1,0 +1,119 @@
+#include "rooftile/fuse/at_once_model.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "rooftile/core/arithmetic.hpp"
+#include "rooftile/fuse/ring_model.hpp"
+
+namespace rooftile {
+namespace {
+
+constexpr double warp = 32;
+// Of rows of 1048576 (bench/results/history/2026-11-23-h200-at-once-l1.csv). Between their barriers warps fill so much of the
+// issue slots and of the special function units: less than in a ring, since between a load and what is done with it
+// nothing else of the row is at hand.
+constexpr double at_once_issue = 0.6654, at_once_mufu = 0.5363;
+
+/// Of all rows together.
+struct Walk {
+    OpCost cost;  ///< of an element
+    double dram_read = 0, dram_written = 0;
+    double l2_bytes = 0;  ///< that L2 gives and takes
+    double sm_bytes = 0;  ///< that it gives
+    double latency = 0;   ///< cycles of the slowest of its loads
+};
+
+/// CTAs of the busiest SM, and SMs that have any.
+struct Places {
+    double ctas, busiest, sms;
+};
+
+Places places_of(const FuseHardware& hw, const Program& p, const AtOnceLaunch& l) {
+    const double ctas = std::max(1.0, double(p.rows)) * l.cluster;
+    return {ctas, whole_up(ctas / hw.sms), std::min(ctas, hw.sms)};
+}
+
+/// All SMs wait for the one with the most CTAs.
+double walk_cycles(const FuseHardware& hw, const Program& p, const AtOnceLaunch& l, const Places& places,
+                   const Walk& walk) {
+    const double uneven = places.busiest * places.sms / places.ctas;
+    double seconds = dram_seconds(hw, walk.dram_read, walk.dram_written) / own_copy;
+    seconds = std::max(seconds, most_known(walk.l2_bytes / hw.l2_bandwidth, 0)) * uneven;
+    const double share = places.busiest / places.ctas;  // of the busiest SM
+    double memory = seconds * hw.clock_hz;
+    memory = std::max(memory, most_known(walk.sm_bytes * share / hw.l2_port, 0));
+    memory = std::max(memory, most_known(walk.dram_read * share / hw.sm_bandwidth, 0));
+    const double elements = double(p.rows) * double(p.columns) * share;
+    const double computing = most_known(issue_cycles(hw, walk.cost) * elements / at_once_issue, 0);
+    const double special = most_known(walk.cost.mufu * elements / hw.mufu_rate / at_once_mufu, 0);
+    // A warp's turn: its loads, what they wait for, and its share of what the SM does.
+    const double warps = places.busiest * l.threads / warp;
+    const double turns =
+        warps * std::max(1.0, whole_up(double(p.columns) / l.cluster / l.threads / l.items / l.width));
+    return turns / served(warps, walk.latency, std::max(computing, special) / turns, memory / turns, 1);
+}
+
+}  // namespace
+
+FuseFlow at_once_flow(const FuseHardware& hw, const Program& p, const ProgramWork& work,
+                      const FusedBytes& bytes, const AtOnceLaunch& l) {
+    const Places places = places_of(hw, p, l);
+    const double elements = double(p.rows) * double(p.columns);
+    FuseFlow f;
+    const double all = elements * l.again_bytes, again = all * (1 - l.held_share);  // from L2
+    const double late = elements * (work.full_bytes - l.again_bytes), written = double(bytes.written_bytes);
+    // The last walk comes back to a line when it has gone through as much of everything as lay behind the line.
+    f.held = std::min(1.0, most_known(hw.l2_all_bytes / (again + late + written), 0));
+    const double missed = again * (1 - f.held);
+    const double missed_before = std::max(0.0, most_known(again - hw.l2_all_bytes, 0));
+    const double before_last = std::max(1, work.readings - 1);
+
+    const double from_l2 = most_known(hw.l2_latency, 0), from_dram = most_known(hw.dram_latency, 0) + from_l2;
+    Walk first;
+    first.cost = (1 / before_last) * work.online;
+    first.cost += (-1 / before_last) * work.result;
+    first.dram_read = first.l2_bytes = first.sm_bytes = all;
+    first.latency = from_dram;
+    Walk next = first;
+    next.dram_read = missed_before;
+    next.l2_bytes = next.sm_bytes = again;
+    next.latency = from_l2;
+    // CTAs read all that rows share, but those of one SM where they have the same part of their rows.
+    Walk last;
+    const double shared = elements * work.shared_bytes / l.rows_an_sm;
+    last.cost = work.result;
+    last.dram_read = missed + late + work.other_bytes;
+    last.dram_written = written;
+    last.sm_bytes = again + late + shared;
+    last.l2_bytes = last.sm_bytes + written;
+    last.latency = late > 0 ? from_dram : from_l2;
+
+    FuseWork w;
+    const double all_missed = work.readings > 1 ? missed + (before_last - 1) * missed_before : 0;
+    w.dram_read_bytes = double(bytes.read_bytes) + all_missed;
+    w.dram_written_bytes = written;
+    w.l2_read_bytes = (work.readings - 1) * again - all_missed + shared;
+    w.cost = elements * work.online;
+    w.efficiency = own_copy;
+    f.time = fuse_time(hw, w);
+    f.dram_bytes = w.dram_read_bytes + written;
+    f.ctas = places.ctas;
+    f.resident = places.busiest;
+    f.waves = 1;
+    const double meetings = ring_meeting_cycles(
+        hw, work, {.lanes = l.threads, .cluster = l.cluster, .far = true, .ctas = places.busiest});
+    const double walks = walk_cycles(hw, p, l, places, first)
+                         + (before_last - 1) * walk_cycles(hw, p, l, places, next)
+                         + walk_cycles(hw, p, l, places, last);
+    f.round_cycles = hw.loaded_latency * hw.loaded_factor;
+    f.given = places.busiest * l.threads * l.items * l.together * l.width * l.again_bytes;
+    f.needed = f.round_cycles * hw.read_bandwidth / hw.clock_hz / places.sms;
+    // The first CTAs' start and the last stores overlap with nothing; the first load is in the launch.
+    const double ends = most_known(hw.cta_start, 0) + most_known(f.round_cycles, 0);
+    f.ends = most_known(ends / hw.clock_hz, 0);
+    f.time.seconds = (walks + meetings + ends) / hw.clock_hz + f.time.launch;
+    return f;
+}
+
+}  // namespace rooftile

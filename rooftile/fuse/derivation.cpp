@@ -1,0 +1,406 @@
+#include "rooftile/fuse/derivation.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "rooftile/fuse/staging.hpp"
+
+namespace rooftile {
+namespace {
+
+constexpr double microseconds = 1e6;
+
+class Story {
+  public:
+    Story(const Machine& machine, const FuseHardware& hw, const FuseProblem& graph, const Program& program,
+          const FuseCandidate& candidate)
+        : d_(machine),
+          hw_(hw),
+          graph_(graph),
+          p_(program),
+          c_(candidate.config),
+          f_(candidate.flow),
+          registers_(candidate.registers),
+          shared_(candidate.shared_bytes),
+          work_(program_work(graph, program)),
+          bytes_(fused_bytes(graph)) {}
+
+    std::vector<Step> tell(const std::vector<UnfusedOp>& ops, double unfused_seconds) {
+        traffic(ops);
+        width();
+        if (p_.form == FuseForm::row) row();
+        flight();
+        items();
+        if (c_.home == FuseHome::ring) ring();
+        else if (shared_ > 0) shared();
+        residency();
+        if (c_.home == FuseHome::ring) ring_grid();
+        else if (all_rows_at_once(c_)) at_once_grid();
+        else grid();
+        issue();
+        time();
+        speedup(ops, unfused_seconds);
+        return d_.take();
+    }
+
+  private:
+    static Input given(std::string name, double value, std::string unit, std::string source) {
+        return Derivation::given(std::move(name), value, std::move(unit), std::move(source));
+    }
+
+    void traffic(const std::vector<UnfusedOp>& ops) {
+        double unfused = 0;
+        for (const UnfusedOp& op : ops) unfused += double(op.bytes());
+        d_.add("moved_bytes", "every input read once + every output written once   [M25]",
+               {given("inputs", double(bytes_.read_bytes), "B", "problem"),
+                given("outputs", double(bytes_.written_bytes), "B", "problem")},
+               double(bytes_.sum()), "B",
+               fmt::format("{} that store{} every intermediate move{} {:.0f} B{}   [M24]",
+                           ops.size() == 1 ? "1 kernel" : fmt::format("{} kernels", ops.size()),
+                           ops.size() == 1 ? "s" : "", ops.size() == 1 ? "s" : "", unfused,
+                           bytes_.sum() > 0
+                               ? fmt::format(": {:.3g} times as much", unfused / double(bytes_.sum()))
+                               : ""));
+    }
+
+    void width() {
+        const std::string rows =
+            p_.flat ? "everything is one long row" : fmt::format("a row has {} elements", p_.columns);
+        d_.add(
+            "width", "elements of 16 B, halved until rows hold whole vectors and addresses are aligned",
+            {given("element_bytes", work_.narrow_bytes, "B", "problem"),
+             given("columns", double(p_.columns), "", "problem")},
+            c_.width, "elements",
+            fmt::format("{}; {} B an access of the narrowest tensor", rows, c_.width * work_.narrow_bytes));
+    }
+
+    void row() {
+        const double elements = double(c_.items) * c_.width;
+        std::string where;
+        if (c_.home == FuseHome::registers)
+            where = fmt::format("registers: {} elements a thread, packed, take {:.0f} of {:.0f}", elements,
+                                elements * work_.full_bytes / 4, registers_);
+        else if (c_.home == FuseHome::ring)
+            where = fmt::format(
+                "chunks in shared memory, {:.0f} B of a CTA, that a producer warp brings row after row while "
+                "the "
+                "others reduce those that are there",
+                shared_);
+        else if (c_.home == FuseHome::shared)
+            where =
+                fmt::format("shared memory, {:.0f} B of a CTA, brought by one bulk copy a tensor", shared_);
+        else if (all_rows_at_once(c_))
+            where =
+                "L2: all rows are under way at once, so that memory rests for one meeting and not for one a "
+                "round; each walk begins where the one before it ended";
+        else
+            where =
+                "read again for every pass: no thread can hold its part, or holding it leaves too few loads "
+                "in "
+                "flight";
+        if (meets_in_memory(c_)) where += fmt::format("; {} CTAs of the grid share the row", c_.cluster);
+        else if (c_.cluster > 1) where += fmt::format("; {} CTAs of a cluster share the row", c_.cluster);
+        if (c_.home == FuseHome::registers || c_.home == FuseHome::shared)
+            d_.add("elements_per_thread", "columns / (threads_per_row x cluster), in whole vectors   [M21]",
+                   {given("columns", double(p_.columns), "", "problem"),
+                    given("threads_per_row", c_.threads_per_row, "", "this plan"),
+                    given("cluster", c_.cluster, "", "this plan"), d_.fact("sm.max_registers_per_thread")},
+                   elements, "elements", where);
+        else
+            d_.add(
+                "elements_per_thread", "items x width: its columns come in rounds of that many   [M21]",
+                {given("items", c_.items, "", "this plan"), given("width", c_.width, "elements", "this plan"),
+                 d_.fact("sm.max_registers_per_thread")},
+                elements, "elements", where);
+        const bool ring = c_.home == FuseHome::ring;
+        d_.add("rows_per_cta", "threads / threads_per_row   [M22]",
+               {given("threads", ring ? c_.threads_per_row : c_.threads, "",
+                      ring ? "this plan, without those that load or reduce ahead" : "this plan"),
+                given("threads_per_row", c_.threads_per_row, "", "this plan")},
+               c_.rows_per_cta(), "rows",
+               c_.threads_per_row <= 32 ? "a row is reduced by shuffles alone"
+                                        : "a row is reduced by shuffles, then through shared memory");
+    }
+
+    void flight() {
+        d_.add(
+            "bytes_in_flight_needed",
+            "round x rate: cycles from a CTA's loads to its end x bytes that come into an SM a cycle   [M20]",
+            {given("round", f_.round_cycles, "cycles",
+                   "this plan: DRAM's and L2's latency, and what else it waits for"),
+             given("rate", rate(), "B/cycle",
+                   all_rows_at_once(c_) ? "what DRAM reads, of an SM" : "bytes read / DRAM's time, of an SM"),
+             d_.fact("dram.latency"), d_.fact("l2.latency"), d_.fact("clock.boost"),
+             d_.fact("dram.sustained_copy"), d_.fact(hw_.read_key), d_.fact("sm.count")},
+            f_.needed, "B",
+            "by Little's law: what a CTA takes besides DRAM's queue, its turns at the issue slots among it");
+    }
+
+    /// Bytes that come into an SM a cycle.
+    double rate() const {
+        if (all_rows_at_once(c_)) return hw_.read_bandwidth / hw_.clock_hz / std::min(f_.ctas, hw_.sms);
+        const double sms = c_.home == FuseHome::ring ? f_.ctas / c_.ctas_per_sm : hw_.sms;
+        return double(bytes_.read_bytes) / (f_.time.dram * hw_.clock_hz * sms);
+    }
+
+    std::string enough_in_flight() const {
+        if (std::isnan(f_.needed)) return "what is needed is unknown";
+        if (!(f_.needed > 0)) return "nothing is read";
+        if (f_.given >= f_.needed) return fmt::format("{:.3g} times what is needed", f_.given / f_.needed);
+        return fmt::format("{:.0f} % of what is needed: latency shows", 100 * f_.given / f_.needed);
+    }
+
+    void items() {
+        if (c_.home == FuseHome::ring) return ring_items();
+        const bool at_once = all_rows_at_once(c_);
+        std::vector<Input> inputs = {
+            given("ctas_per_sm", at_once ? f_.resident : std::min(f_.resident, f_.ctas / hw_.sms), "",
+                  "resident, as compiled"),
+            given("threads", c_.threads, "", "this plan"), given("items", c_.items, "", "this plan"),
+            given("width", c_.width, "elements", "this plan"),
+            given("element_bytes", at_once ? slot_bytes(p_) : work_.full_bytes, "B", "problem")};
+        if (at_once) inputs.push_back(given("turns_together", turns_together(c_), "", "this plan"));
+        d_.add("bytes_in_flight",
+               at_once ? "CTAs an SM x threads x items x width x turns together x bytes of the tensors that "
+                         "every pass reads   [M20]"
+                       : "CTAs an SM x threads x items x width x bytes of the full tensors; of a row what it "
+                         "has   [M20]",
+               std::move(inputs), f_.given, "B", enough_in_flight());
+    }
+
+    void ring_items() {
+        const double chunk = double(c_.threads_per_row) * c_.items * c_.width;
+        const double slots = c_.ctas_per_sm * c_.stages * chunk * slot_bytes(p_);
+        const double late = c_.ctas_per_sm * chunk * (work_.full_bytes - slot_bytes(p_));
+        d_.add(
+            "bytes_in_flight",
+            "the least of what slots hold and what comes before a chunk is wanted, + late   [M20]",
+            {given("slots", slots, "B", "ctas_per_sm x stages x chunk, below"),
+             given("ahead", std::min(slots, f_.given - late), "B",
+                   "from its slot's return on, at the rate above"),
+             given("late", late, "B", late > 0 ? "ctas_per_sm x late_bytes, below" : "nothing comes late")},
+            f_.given, "B", enough_in_flight());
+    }
+
+    void shared() {
+        if (all_rows_at_once(c_)) {
+            d_.add(
+                "shared_bytes",
+                "turns held x threads x items x width x bytes of the tensors that every pass reads   [M21]",
+                {given("turns_held", c_.stages, "", "below"), given("threads", c_.threads, "", "this plan"),
+                 given("items", c_.items, "", "this plan"), given("width", c_.width, "elements", "this plan"),
+                 given("element_bytes", slot_bytes(p_), "B", "problem"), d_.fact("shared.per_cta")},
+                shared_, "B", "of a CTA, for the turns that wait there");
+            return;
+        }
+        d_.add("shared_bytes", "rows a CTA x what it takes of a row x bytes of the full tensors   [M21]",
+               {given("rows_per_cta", c_.rows_per_cta(), "", "this plan"),
+                given("columns", double(p_.columns), "", "problem"),
+                given("cluster", c_.cluster, "", "this plan"),
+                given("element_bytes", work_.full_bytes, "B", "problem"), d_.fact("shared.per_cta")},
+               shared_, "B", "of a CTA, for the rows that wait there");
+    }
+
+    /// How a row is cut: cluster, chunk and slots.
+    void ring() {
+        const auto kept = double(staged_rows(p_, c_).kept_bytes);
+        const double chunk = (shared_ - kept) / c_.stages,
+                     part = double(ring_part(p_, c_)) * c_.width * slot_bytes(p_);
+        const auto chunks = double(ring_chunks(p_, c_));
+        d_.add(
+            "row_part_bytes", "columns x bytes of the tensors in the slots / cluster, in whole vectors",
+            {given("columns", double(p_.columns), "", "problem"),
+             given("element_bytes", slot_bytes(p_), "B", "problem"),
+             given("cluster", c_.cluster, "", "this plan"), d_.fact("shared.per_cta")},
+            part, "B",
+            c_.cluster == 1
+                ? "a CTA's shared memory holds the row: no other takes part"
+                : fmt::format("{} CTAs: what each of them holds leaves slots for the next row{}", c_.cluster,
+                              meets_in_memory(c_) ? "; no cluster, so that every SM has one: "
+                                                    "they meet in device memory"
+                                                  : ""));
+        d_.add("chunk_bytes", "threads_per_row x items x width x bytes of the tensors in the slots",
+               {given("threads_per_row", c_.threads_per_row, "", "this plan"),
+                given("items", c_.items, "", "this plan"), given("width", c_.width, "elements", "this plan"),
+                given("element_bytes", slot_bytes(p_), "B", "problem")},
+               chunk, "B",
+               fmt::format("{:.0f} chunks a row: smaller ones are more barriers, larger ones come late",
+                           chunks));
+        if (kept > 0)
+            d_.add("kept_bytes", "columns x bytes of the tensors that rows share / cluster, in whole vectors",
+                   {given("columns", double(p_.columns), "", "problem"),
+                    given("element_bytes", work_.shared_bytes, "B", "problem"),
+                    given("cluster", c_.cluster, "", "this plan")},
+                   kept, "B", "stay in shared memory: rows after the first do not read them again");
+        const char* what = c_.persistent
+                               ? "least of (shared memory - kept) / chunk and two rows of chunks   [M21]"
+                               : "the chunks of a row";
+        d_.add("stages", what,
+               {given("chunk_bytes", chunk, "B", "above"), given("chunks", chunks, "", "above"),
+                given("kept_bytes", kept, "B", kept > 0 ? "above" : "nothing is shared, or it is read again"),
+                d_.fact("shared.per_cta")},
+               c_.stages, "slots",
+               c_.persistent
+                   ? fmt::format("{:.0f} are on their way while the values of a row meet", c_.stages - chunks)
+                   : std::string("none is filled twice"));
+        if (c_.reducing > 0)
+            d_.add("reducing_threads", "warps of each partition of an SM x partitions",
+                   {given("warps", c_.reducing / hw_.issue_lanes, "", "this plan"), d_.fact("sm.partitions")},
+                   c_.reducing, "threads",
+                   "reduce a row while the others store the one before: no issue slot rests while a row's "
+                   "values meet");
+        if (const double late = work_.full_bytes - slot_bytes(p_); late > 0)
+            d_.add(
+                "late_bytes", "threads_per_row x items x width x bytes of what no reduction reads",
+                {given("threads_per_row", c_.threads_per_row, "", "this plan"),
+                 given("items", c_.items, "", "this plan"), given("width", c_.width, "elements", "this plan"),
+                 given("element_bytes", late, "B", "problem")},
+                double(c_.threads_per_row) * c_.items * c_.width * late, "B",
+                "not in the slots: the threads ask for it a chunk ahead, nothing waits for it before");
+    }
+
+    void ring_grid() {
+        const double clusters = double(c_.grid) / c_.cluster;
+        if (!c_.persistent) {
+            d_.add("grid", "rows x cluster",
+                   {given("rows", double(p_.rows), "", "problem"),
+                    given("cluster", c_.cluster, "", "this plan")},
+                   double(c_.grid), "CTAs", "each comes when one before it ends: in the order of the rows");
+            return;
+        }
+        const double each = double(p_.rows) / clusters;
+        d_.add("grid", "resident clusters, no more than rows, x cluster",
+               {given("rows", double(p_.rows), "", "problem"), d_.fact("sm.count"),
+                given("cluster", c_.cluster, "", "this plan")},
+               c_.grid > 0 ? double(c_.grid) : std::nan(""), "CTAs",
+               deals_rows(p_, c_) ? fmt::format(
+                   "one wave that stays; {:.1f} rows for each of {:.0f}, dealt as they come for them", each,
+                   clusters)
+                                  : fmt::format("one wave that stays; {:.0f} rows at most for each of {:.0f}",
+                                                std::ceil(each), clusters));
+    }
+
+    void residency() {
+        std::vector<Input> inputs = {given("registers", registers_, "", "estimated for this kernel"),
+                                     d_.fact("sm.registers"), d_.fact("sm.max_warps"),
+                                     d_.fact("sm.max_ctas")};
+        if (shared_ > 0) {
+            inputs.push_back(given("shared_bytes", shared_, "B", "a CTA's"));
+            inputs.push_back(d_.fact("shared.per_sm"));
+        }
+        d_.add("ctas_per_sm",
+               c_.home == FuseHome::ring
+                   ? "as many as are meant to compute in turn; registers, threads and shared "
+                     "memory of an SM hold them   [M6]"
+               : all_rows_at_once(c_)
+                   ? "CTAs of all rows / SMs, rounded up; registers, threads and shared memory "
+                     "of an SM hold them   [M6]"
+               : shared_ > 0 ? "least of registers, threads, CTAs and shared memory that an SM holds   [M6]"
+                             : "least of registers, threads and CTAs that an SM holds   [M6]",
+               std::move(inputs), c_.ctas_per_sm, "CTAs",
+               fmt::format("{} of {} threads; the compiler likely leaves room for {:.3g}", c_.ctas_per_sm,
+                           c_.threads, std::max(f_.resident, double(c_.ctas_per_sm))));
+    }
+
+    /// Why all rows can be under way at once.
+    void at_once_grid() {
+        d_.add("held_in_l2", "l2.size / what the last pass reads and stores of all rows, at most 1",
+               {d_.fact("l2.size"), given("rows", double(p_.rows), "", "problem"),
+                given("columns", double(p_.columns), "", "problem"),
+                given("element_bytes", work_.full_bytes, "B", "problem"),
+                given("written", double(bytes_.written_bytes), "B", "problem")},
+               f_.held, "",
+               "each line is read by one SM, so both halves of L2 count; the pass goes backwards, and comes "
+               "to a line after as much as lay behind it");
+        const auto turns = double(turns_at_once(p_, c_));
+        d_.add("held_turns",
+               "shared memory of a CTA / bytes that a turn reads for later passes, at most all turns; unless "
+               "asked "
+               "for, no more than leave L1 room for bytes_in_flight_needed, where what it has is known",
+               {given("shared_bytes", shared_, "B", "this plan"), given("turns", turns, "", "this plan"),
+                d_.fact("l1.unified"), d_.fact("shared.carveout_step"),
+                given("bytes_in_flight_needed", f_.needed, "B", "this plan")},
+               c_.stages, "turns",
+               "what a thread has read once it keeps; the other turns come again from L2, or from DRAM");
+        d_.add("grid", "rows x CTAs a row, no more than SMs x CTAs an SM",
+               {given("rows", double(p_.rows), "", "problem"), given("cluster", c_.cluster, "", "this plan"),
+                d_.fact("sm.count"), given("ctas_per_sm", c_.ctas_per_sm, "", "this plan")},
+               double(c_.grid), "CTAs", "all resident: they wait for one another in device memory");
+    }
+
+    void grid() {
+        d_.add(
+            "grid",
+            c_.persistent ? "SMs x CTAs an SM, or as many as there is work" : "one CTA a piece of the work",
+            {d_.fact("sm.count"), given("ctas_per_sm", c_.ctas_per_sm, "", "this plan")},
+            c_.grid > 0 ? double(c_.grid) : std::nan(""), "CTAs",
+            fmt::format("{:.3g} waves of resident CTAs hold the work   [M29]", f_.waves));
+    }
+
+    void issue() {
+        const double share = f_.time.issue / f_.time.dram;
+        const bool rounds = c_.home == FuseHome::twice || c_.home == FuseHome::ring;
+        const OpCost& counted = rounds ? work_.online : work_.first;
+        const double elements = double(p_.rows) * double(p_.columns);
+        const double all = f_.time.issue * hw_.clock_hz * hw_.sms * hw_.issue_lanes / elements;
+        d_.add("issue_time",
+               "(instructions + beside) of an element x elements / (issue lanes x SMs x clock)   [M43]",
+               {given("instructions", counted.issue, "", "counted in our device functions"),
+                given("beside", all - counted.issue, "",
+                      "a thread's start and addresses, shared by its elements; what integers and logic wait "
+                      "for their pipe"),
+                given("elements", elements, "", "problem"),
+                given("issue_lanes", hw_.issue_lanes, "", "32 x sm.partitions"), d_.fact("sm.partitions"),
+                d_.fact("sm.count"), d_.fact("clock.boost"),
+                given("special_functions", counted.mufu, "", "counted in our device functions"),
+                d_.fact("rate.mufu")},
+               f_.time.issue * microseconds, "us",
+               share < 1 ? fmt::format("{:.0f} % of DRAM's time", 100 * share)
+                         : "more than DRAM takes: instructions are the roof");
+    }
+
+    void time() {
+        const double working = f_.time.seconds - f_.time.launch - f_.ends;
+        d_.add("time_us", "working + launch + ends",
+               {given("working", working * microseconds, "us",
+                      "DRAM's time and the SMs' own, bent where they meet, in whole waves"),
+                given("ends", f_.ends * microseconds, "us",
+                      "first CTAs' start, last stores: beside nothing else"),
+                given("dram", f_.time.dram * microseconds, "us", "bytes / bandwidth"),
+                given("l2", f_.time.l2 * microseconds, "us", "bytes / bandwidth"),
+                given("issue", f_.time.issue * microseconds, "us", "above"),
+                given("mufu", f_.time.mufu * microseconds, "us", "special functions / rate.mufu"),
+                given("launch", f_.time.launch * microseconds, "us", "launch.gap_stream + dram.latency")},
+               f_.time.seconds * microseconds, "us", fmt::format("bound by {}", name_of(f_.time.bound)));
+    }
+
+    void speedup(const std::vector<UnfusedOp>& ops, double unfused_seconds) {
+        d_.add("speedup", "time of the operators one by one / time of this kernel   [M24]",
+               {given("unfused", unfused_seconds * microseconds, "us",
+                      fmt::format("{} kernels, each max(bytes, instructions) + launch", ops.size())),
+                given("fused", f_.time.seconds * microseconds, "us", "above")},
+               unfused_seconds / f_.time.seconds, "", "");
+    }
+
+    Derivation d_;
+    const FuseHardware& hw_;
+    const FuseProblem& graph_;
+    const Program& p_;
+    const FuseConfig& c_;
+    const FuseFlow& f_;
+    double registers_, shared_;
+    ProgramWork work_;
+    FusedBytes bytes_;
+};
+
+}  // namespace
+
+std::vector<Step> fuse_derivation(const Machine& machine, const FuseHardware& hw, const FuseProblem& graph,
+                                  const Program& program, const FuseCandidate& candidate,
+                                  const std::vector<UnfusedOp>& ops, double unfused_seconds) {
+    return Story(machine, hw, graph, program, candidate).tell(ops, unfused_seconds);
+}
+
+}  // namespace rooftile

@@ -1,0 +1,313 @@
+#include <algorithm>
+
+#include "rooftile/fuse/device/writer.hpp"
+#include "rooftile/fuse/stacks.hpp"
+
+namespace rooftile {
+namespace {
+
+/// Point-wise kernels, and reductions of everything, which read as they do and add up instead of storing.
+class PointwiseText {
+  public:
+    explicit PointwiseText(const FusePlan& plan)
+        : w_(plan), p_(w_.program), flat_(p_.flat), stacked_(stacks(p_, w_.config)) {
+        for (int i : w_.values_where([](const ProgramValue& v) { return v.kind == ValueKind::load; }))
+            (w_.value(i).level == Level::uniform ? uniform_loads_ : loads_).push_back(i);
+        reduces_ = w_.values_where([](const ProgramValue& v) { return v.kind == ValueKind::reduce; });
+        std::vector<int> targets;
+        for (const Result& r : results()) targets.push_back(r.value);
+        for (int i : dropouts_for(targets, {}))
+            (w_.value(i).level == Level::uniform ? uniform_dropouts_ : dropouts_).push_back(i);
+    }
+
+    std::string text() {
+        w_.preamble(story());
+        element();
+        kernel();
+        w_.closing();
+        return w_.take();
+    }
+
+  private:
+    bool whole() const { return p_.form == FuseForm::whole; }
+
+    std::string story() const {
+        const FuseConfig& c = w_.config;
+        return fmt::format(
+            "{}: a thread has {} vector{} of {} elements of every full tensor{} in flight before it uses "
+            "the first; {}.",
+            whole() ? "A reduction of everything" : "Point-wise", c.items, c.items == 1 ? "" : "s", c.width,
+            stacked_ ? ", one below the other," : "",
+            c.persistent ? "one wave of CTAs walks all of it" : "a CTA takes one piece");
+    }
+
+    /// What element() gives: an output's value, or what a reduction takes.
+    struct Result {
+        int value;
+        std::string name, type;
+    };
+    std::vector<Result> results() const {
+        std::vector<Result> out;
+        for (int r : reduces_) out.push_back({w_.value(r).operands[0], w_.values.base(r), "float"});
+        if (whole()) return out;
+        for (size_t s = 0; s < p_.stores.size(); ++s) {
+            const int v = p_.stores[s].value;
+            const char* type = w_.values.is_bool(v) ? "bool" : "float";
+            const int output = p_.stores[s].output;
+            out.push_back({v, w_.plan.problem.outputs[size_t(output)].name, type});
+        }
+        return out;
+    }
+
+    std::vector<int> dropouts_for(const std::vector<int>& targets, const std::set<int>& known) const {
+        std::vector<int> out = w_.values.needed(targets, known);
+        std::erase_if(out, [&](int i) { return w_.value(i).op != Op::dropout; });
+        return out;
+    }
+
+    void element() {
+        std::string parameters;
+        const auto parameter = [&](const std::string& text) {
+            parameters += (parameters.empty() ? "" : ", ") + text;
+        };
+        std::set<int> known;
+        for (const auto* list : {&loads_, &uniform_loads_})
+            for (int i : *list) {
+                parameter(fmt::format("{} {}", w_.values.is_bool(i) ? "bool" : "float", w_.values.name(i)));
+                known.insert(i);
+            }
+        for (const auto* list : {&dropouts_, &uniform_dropouts_})
+            for (int i : *list) parameter("bool " + w_.values.keep(i));
+        std::vector<int> targets;
+        for (const Result& r : results()) {
+            parameter(fmt::format("{}& {}_result", r.type, r.name));
+            targets.push_back(r.value);
+        }
+        w_.line(0, "/// One element.");
+        w_.line(0, "__device__ inline void element({}) {{", parameters);
+        std::vector<std::string> expressions;
+        w_.raw(w_.values.statements(targets, known, "    ", "", &expressions));
+        for (size_t i = 0; i < targets.size(); ++i)
+            w_.line(1, "{}_result = {};", results()[i].name, expressions[i]);
+        w_.line(0, "}}\n");
+    }
+
+    void kernel() {
+        const FuseConfig& c = w_.config;
+        w_.kernel_head(fmt::format("{}, {}", c.threads, c.ctas_per_sm));
+        w_.line(1, "constexpr int width = {};  // elements of a vector", c.width);
+        w_.line(1, "constexpr int items = {};  // vectors of a tensor in flight", c.items);
+        w_.line(1, "constexpr {} threads = {};", w_.index, c.threads);
+        w_.line(1, "const {} vectors = size.vectors;", w_.index);
+        for (int i : uniform_loads_)
+            w_.line(1, "const {} {} = widened(*t.{});", w_.values.is_bool(i) ? "bool" : "float",
+                    w_.values.name(i), w_.values.input(i));
+        for (int i : uniform_dropouts_) w_.keep_one(1, i, "0");
+        for (int r : reduces_) w_.line(1, "{} {};", accumulator(r), w_.values.name(r));
+        w_.line(1, "");
+        if (c.persistent) {
+            w_.line(1, "for ({0} first = blockIdx.x * (threads * items) + threadIdx.x; first < vectors;",
+                    w_.index);
+            w_.line(1, "     first += gridDim.x * (threads * items)) {{");
+        } else if (stacked_) {
+            stack_head();
+        } else {
+            w_.line(1, "const {0} first = blockIdx.x * (threads * items) + threadIdx.x;", w_.index);
+        }
+        for (int i : loads_) {
+            if (w_.value(i).access.along_row)
+                line(0, "Pack<{}, width> {}_pack{};", w_.type_of_load(i), w_.values.base(i),
+                     shared_below(i) ? "" : "[items]");
+            else line(0, "{} {}[items];", w_.values.is_bool(i) ? "bool" : "float", w_.values.name(i));
+        }
+        load_loop();
+        compute_loop();
+        if (c.persistent) w_.line(1, "}}");
+        if (flat_ && p_.columns % c.width != 0) tail();
+        if (whole()) finish();
+    }
+
+    int body() const { return w_.config.persistent ? 2 : 1; }
+    /// A line of the block that takes one piece.
+    template <class... Args>
+    void line(int depth, fmt::format_string<Args...> text, Args&&... args) {
+        w_.line(body() + depth, text, std::forward<Args>(args)...);
+    }
+    /// Every CTA's piece is full: no vector lies behind the end.
+    bool whole_pieces() const {
+        const std::int64_t vectors =
+            flat_ ? p_.columns / w_.config.width : p_.rows * (p_.columns / w_.config.width);
+        return vectors > 0 && vectors % (std::int64_t(w_.config.threads) * w_.config.items) == 0;
+    }
+
+    /// A vector that every row has: of vectors that lie one below the other it is one.
+    bool shared_below(int load) const { return stacked_ && w_.value(load).access.only_row(); }
+    void stack_head() {
+        w_.line(1, "const unsigned place = unsigned(blockIdx.x) * threads + threadIdx.x;");
+        w_.line(1, "const unsigned stack = size.row_vectors.quotient(place);  // of `items` rows");
+        w_.line(1, "const unsigned column = place - stack * size.row_vectors.divisor;");
+        w_.line(1, "const unsigned first = stack * items * size.row_vectors.divisor + column;");
+        if (!whole_pieces()) w_.line(1, "if (first >= vectors) return;");
+    }
+
+    std::string accumulator(int r) const { return w_.value(r).reduction == Reduction::max ? "Max" : "Sum"; }
+
+    /// Where vector i of a thread lies; row and column where one of `values` needs them.
+    void place(const std::vector<int>& of) {
+        if (stacked_) {
+            line(1, "const unsigned at = first + i * size.row_vectors.divisor;");
+            if (std::any_of(of.begin(), of.end(), [&](int i) { return needs_row(i); }))
+                line(1, "const unsigned row = stack * items + i;");
+            return;
+        }
+        line(1, "const {} at = first + i * threads;", w_.index);
+        if (!whole_pieces()) line(1, "if (at >= vectors) break;");
+        bool row = false, column = false;
+        for (int i : of) {
+            const Access& access = w_.value(i).access;
+            row = row || !access.full();
+            column = column || (!access.full() && access.along_row);
+        }
+        if (flat_ || !row) return;
+        if (w_.index == "unsigned") line(1, "const unsigned row = size.row_vectors.quotient(at);");
+        else line(1, "const long long row = at / size.row_vectors.divisor;");
+        if (column) line(1, "const {} column = at - row * size.row_vectors.divisor;", w_.index);
+    }
+
+    /// Of vectors below one another: what differs from row to row and has not all of them.
+    bool needs_row(int value) const { return !w_.value(value).access.full() && !shared_below(value); }
+
+    /// The vector of a tensor that lies along the row.
+    std::string vector_of(const Access& access) const {
+        if (flat_ || access.full()) return "at";
+        if (access.bands.empty()) return "column";
+        return fmt::format("{} * size.row_vectors.divisor + column", w_.row_text(access, "row"));
+    }
+
+    void load_loop() {
+        w_.unroll();
+        line(0, "for (int i = 0; i < items; ++i) {{");
+        place(loads_);
+        for (int i : loads_) {
+            const Access& access = w_.value(i).access;
+            if (shared_below(i)) continue;
+            if (access.along_row)
+                line(1, "{}({}_pack[i], t.{}, {});",
+                     !access.full() ? "load_again"
+                     : whole()      ? "load"
+                                    : fmt::format("load_cached{}", w_.read_policy()),
+                     w_.values.base(i), w_.values.input(i), vector_of(access));
+            else
+                line(1, "{}[i] = widened(t.{}[{}]);", w_.values.name(i), w_.values.input(i),
+                     w_.row_text(access, "row"));
+        }
+        line(0, "}}");
+        for (int i : loads_)
+            if (shared_below(i))
+                line(0, "load_again({}_pack, t.{}, column);", w_.values.base(i), w_.values.input(i));
+    }
+
+    std::string call(const std::string& loaded_index, const std::string& keep_index,
+                     const std::string& result_index, bool packs) const {
+        std::string arguments;
+        const auto argument = [&](const std::string& text) {
+            arguments += (arguments.empty() ? "" : ", ") + text;
+        };
+        for (int i : loads_) {
+            if (!packs) argument(fmt::format("widened(t.{}[{}])", w_.values.input(i), loaded_index));
+            else if (w_.value(i).access.along_row)
+                argument(w_.values.base(i) + (shared_below(i) ? "_pack[k]" : "_pack[i][k]"));
+            else argument(w_.values.name(i) + "[i]");
+        }
+        for (int i : uniform_loads_) argument(w_.values.name(i));
+        for (int i : dropouts_)
+            argument(w_.values.keep(i) + (w_.value(i).access.along_row ? keep_index : "[0]"));
+        for (int i : uniform_dropouts_) argument(w_.values.keep(i) + "[0]");
+        for (const Result& r : results()) argument(fmt::format("{}_values{}", r.name, result_index));
+        return "element(" + arguments + ");";
+    }
+
+    void compute_loop() {
+        w_.unroll();
+        line(0, "for (int i = 0; i < items; ++i) {{");
+        place(dropouts_);
+        for (int i : dropouts_) {
+            if (!w_.value(i).access.along_row) {
+                w_.keep_one(body() + 1, i, "row");
+                continue;
+            }
+            line(1, "bool {}[width];", w_.values.keep(i));
+            line(1, "kept({}, static_cast<unsigned long long>({}) * width, t.{});", w_.values.keep(i),
+                 vector_of(w_.value(i).access), w_.values.key(i));
+        }
+        for (const Result& r : results()) line(1, "{} {}_values[width];", r.type, r.name);
+        w_.unroll();
+        line(1, "for (int k = 0; k < width; ++k)");
+        line(2, "{}", call("", "[k]", "[k]", true));
+        for (int r : reduces_) line(1, "{}.add({}_values, 0);", w_.values.name(r), w_.values.base(r));
+        if (!whole())
+            for (size_t s = 0; s < p_.stores.size(); ++s)
+                line(1, "store(t.{}, at, packed<{}>({}_values));", w_.values.output(int(s)),
+                     w_.type_of_store(int(s)), w_.plan.problem.outputs[size_t(p_.stores[s].output)].name);
+        line(0, "}}");
+    }
+
+    void tail() {
+        w_.line(1, "// Elements behind the last whole vector.");
+        w_.line(1, "const long long rest = size.columns - static_cast<long long>(vectors) * width;");
+        w_.line(1, "if (blockIdx.x == 0 && threadIdx.x < rest) {{");
+        w_.line(2, "const long long at = size.columns - rest + threadIdx.x;");
+        for (int i : dropouts_) {
+            w_.line(2, "bool {}[1];", w_.values.keep(i));
+            w_.line(2, "kept({}, at, t.{});", w_.values.keep(i), w_.values.key(i));
+        }
+        for (const Result& r : results()) w_.line(2, "{} {}_values[1];", r.type, r.name);
+        w_.line(2, "{}", call("at", "[0]", "[0]", false));
+        for (int r : reduces_) w_.line(2, "{}.add({}_values, 0);", w_.values.name(r), w_.values.base(r));
+        if (!whole())
+            for (size_t s = 0; s < p_.stores.size(); ++s)
+                w_.line(2, "t.{}[at] = narrowed<{}>({}_values[0]);", w_.values.output(int(s)),
+                        w_.type_of_store(int(s)), w_.plan.problem.outputs[size_t(p_.stores[s].output)].name);
+        w_.line(1, "}}");
+    }
+
+    void finish() {
+        w_.line(1, "");
+        w_.line(1, "using WholeTeam = Team<threads, threads>;");
+        w_.line(1, "__shared__ WholeTeam::Exchange exchange;");
+        w_.line(1, "WholeTeam team(exchange);");
+        for (size_t slot = 0; slot < reduces_.size(); ++slot)
+            w_.line(1, "leave(size.workspace, {}, team.reduced({}));", slot, w_.values.name(reduces_[slot]));
+        w_.line(1, "if (!came_last(size.workspace)) return;");
+        std::set<int> known(uniform_loads_.begin(), uniform_loads_.end());
+        for (size_t slot = 0; slot < reduces_.size(); ++slot) {
+            const int r = reduces_[slot];
+            w_.line(1, "{0} = gathered<{1}>(team, size.workspace, {2});", w_.values.name(r), accumulator(r),
+                    slot);
+            known.insert(r);
+        }
+        std::vector<int> targets;
+        for (const ProgramStore& s : p_.stores) targets.push_back(s.value);
+        // The masks that no element needed.
+        for (int i : dropouts_for(targets, known))
+            if (std::find(uniform_dropouts_.begin(), uniform_dropouts_.end(), i) == uniform_dropouts_.end())
+                w_.keep_one(1, i, "0");
+        w_.raw(w_.values.statements(targets, known, "    ", "[0]"));
+        w_.line(1, "if (threadIdx.x > 0) return;");
+        for (size_t s = 0; s < p_.stores.size(); ++s)
+            w_.line(1, "*t.{} = narrowed<{}>({});", w_.values.output(int(s)), w_.type_of_store(int(s)),
+                    w_.values.use(p_.stores[s].value, !w_.values.is_bool(p_.stores[s].value)));
+    }
+
+    FuseWriter w_;
+    const Program& p_;
+    bool flat_, stacked_;
+    std::vector<int> loads_, uniform_loads_, reduces_;
+    std::vector<int> dropouts_, uniform_dropouts_;  ///< that elements, or what is added up, need
+};
+
+}  // namespace
+
+std::string pointwise_text(const FusePlan& plan) { return PointwiseText(plan).text(); }
+
+}  // namespace rooftile

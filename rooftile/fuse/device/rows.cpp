@@ -1,0 +1,199 @@
+#include "rooftile/fuse/device/rows.hpp"
+
+#include <algorithm>
+
+#include "rooftile/fuse/staging.hpp"
+
+namespace rooftile {
+
+RowsText::RowsText(const FusePlan& plan) : w_(plan), p_(w_.program), c_(w_.config), late_(late_loads(p_)) {
+    for (int i : w_.values_where([](const ProgramValue& v) { return v.kind == ValueKind::load; })) {
+        const ProgramValue& v = w_.value(i);
+        if (v.level == Level::element) loads_.push_back(i);
+        else if (v.level == Level::row) row_loads_.push_back(i);
+    }
+    for (int pass = 0; pass < p_.passes; ++pass) walks_ += !reduces_in(pass).empty();
+    walks_ += stores_elements();
+}
+
+std::string RowsText::text() {
+    w_.preamble(story());
+    w_.kernel_head(fmt::format("{}, {}", c_.threads, c_.ctas_per_sm));
+    constants();
+    std::set<int> known;
+    if (ring()) open_ring();
+    w_.uniform_values(1, known, all_targets());
+    if (staged()) stage();
+    if (parted()) reduce_apart(known);
+    if (ring()) open_ahead();
+    rows_head();
+    row(known);
+    if (c_.persistent || ring()) line(-1, "}}");
+    if (meets_in_memory(c_)) w_.line(1, "team.part_for_good(size.rows);");
+    if (meets_late()) line(-1, "if (!met) team.wait();  // a cluster without a row");
+    w_.closing();
+    return w_.take();
+}
+
+/// Every thread has all its vectors: none lies behind the row's end.
+bool RowsText::whole() const {
+    if (ring() || twice()) return in_whole_turns(p_, c_);
+    return p_.columns == std::int64_t(c_.width) * c_.items * c_.threads_per_row * c_.cluster;
+}
+
+/// Every team of the grid has one row, and none is without: nothing to ask, and a warp's lanes stay together.
+bool RowsText::full_teams() const {
+    if (c_.persistent || ring() || p_.rows == 0) return false;
+    return p_.rows % c_.rows_per_cta() == 0;
+}
+
+std::string RowsText::story() const {
+    const std::string who = c_.threads_per_row < 32 ? fmt::format("{} lanes share a row", c_.threads_per_row)
+                            : c_.threads_per_row == 32 ? std::string("A warp works on a row")
+                            : meets_in_memory(c_)
+                                ? fmt::format("{} CTAs of the grid work on a row", c_.cluster)
+                            : c_.cluster > 1 ? fmt::format("A cluster of {} CTAs works on a row", c_.cluster)
+                                             : std::string("A CTA works on a row");
+    const std::string where =
+        held()                     ? "which waits in registers between its passes"
+        : staged()                 ? "which waits in shared memory, brought by bulk copies"
+        : ring() && !c_.persistent ? "whose chunks a producer warp brings into shared memory"
+        : ring()                   ? "whose chunks a producer warp brings into a ring of slots, row after row"
+        : at_once()                ? "which is read again for every pass, all rows at once"
+                                   : "which is read again for every pass";
+    return fmt::format("{}, {}; a thread has {} vector{} of {} elements at once.", who, where, c_.items,
+                       c_.items == 1 ? "" : "s", c_.width);
+}
+
+std::vector<int> RowsText::all_targets() const {
+    std::vector<int> targets;
+    for (const ProgramValue& v : p_.values)
+        if (v.kind == ValueKind::compute || v.kind == ValueKind::reduce)
+            targets.insert(targets.end(), v.operands.begin(), v.operands.end());
+    for (const ProgramStore& s : p_.stores) targets.push_back(s.value);
+    return targets;
+}
+
+std::vector<int> RowsText::reduces_in(int pass) const {
+    std::vector<int> out;
+    for (size_t i = 0; i < p_.values.size(); ++i)
+        if (p_.values[i].kind == ValueKind::reduce && p_.values[i].pass == pass) out.push_back(int(i));
+    return out;
+}
+
+void RowsText::constants() {
+    constexpr int warp = 32;
+    const int joint = parted() ? c_.reducing : c_.threads_per_row;
+    w_.line(1, "using RowTeam = Team<{}, {}{}{}>;", joint, ring() ? joint : c_.threads,
+            c_.cluster > 1 || ring() ? fmt::format(", {}", c_.cluster) : "",
+            at_once()                      ? ", false, true"
+            : meets_in_memory(c_)          ? ", true, true"
+            : ring()                       ? ", true"
+            : full_teams() && joint < warp ? ", 1, false, false, true"
+                                           : "");
+    w_.line(1, "constexpr int width = {};  // elements of a vector", c_.width);
+    w_.line(1, "constexpr int items = {};  // vectors of a row that a thread takes at once", c_.items);
+    w_.line(1, "constexpr unsigned step = {};  // threads of {}",
+            c_.threads_per_row * (twice() ? c_.cluster : 1),
+            parted()                     ? "a CTA that store"
+            : ring()                     ? "a CTA that compute"
+            : twice() || c_.cluster == 1 ? "a row"
+                                         : "a CTA's part of a row");
+    if (parted())
+        w_.line(1, "constexpr unsigned reducing = {};  // threads of a CTA that reduce", c_.reducing);
+    w_.line(1, "__shared__ RowTeam::Exchange exchange;");
+    if (rows_gathered(p_, c_) > 1)
+        w_.line(1, "RowTeam team(exchange, gathered(blockIdx.x, ptx::sms(), {}, {}, gridDim.x));",
+                rows_gathered(p_, c_), c_.cluster);
+    else w_.line(1, "RowTeam team(exchange);");
+    w_.line(1, "const unsigned vectors = size.vectors;  // of a row");
+    if (ring()) return;
+    if (!twice() && c_.cluster > 1) {
+        w_.line(1, "constexpr unsigned part = step * items;  // vectors of a CTA");
+        w_.line(1, "const unsigned begin = team.part_begin(part), first = begin + threadIdx.x;");
+    } else if (!twice()) {
+        w_.line(1, "const unsigned first = team.lane();");
+    }
+    if (at_once()) {
+        w_.line(1, "constexpr unsigned turn_vectors = step * items;");
+        w_.line(1, "constexpr unsigned turns = {};  // over a row", turns_at_once(p_, c_));
+        w_.line(1, "constexpr unsigned held = {};  // turns whose vectors wait in shared memory", c_.stages);
+        tensors_in_shared();
+        w_.line(1, "team.meet_in(size.workspace);");
+    } else if (c_.cluster > 1) w_.line(1, "team.arrive();");
+    if (meets_late()) w_.line(1, "bool met = false;  // the cluster's CTAs have all begun");
+    w_.line(1, "");
+}
+
+void RowsText::rows_head() {
+    if (dealt()) {
+        line(-1, "while (true) {{");
+        line(0, "slots.arrived();  // a row's first chunk");
+        line(0, "const {} row = slots.row();", w_.index);
+        line(0, "if (row == beyond_last) break;");
+    } else if (ring()) {
+        line(-1, "for ({0} row = blockIdx.x / {1}; row < size.rows; row += gridDim.x / {1}) {{", w_.index,
+             c_.cluster);
+    } else if (c_.persistent) {
+        line(-1, "for ({0} row = team.first_row<{0}>(); row < size.rows; row += team.all_rows<{0}>()) {{",
+             w_.index);
+    } else {
+        line(0, "const {0} row = team.first_row<{0}>();", w_.index);
+        if (!full_teams()) line(0, "if (row >= size.rows) return;");
+    }
+}
+
+/// What a row's walks begin with.
+void RowsText::row_start(std::set<int>& known) {
+    line(0, "const {0} start = row * vectors;  // its first vector", w_.index);
+    for (int i : row_loads_) {
+        line(0, "const {} {} = widened(t.{}[{}]);", w_.values.is_bool(i) ? "bool" : "float",
+             w_.values.name(i), w_.values.input(i), w_.row_text(w_.value(i).access, "row"));
+        known.insert(i);
+    }
+    if (!twice() && !ring()) load_row();
+    row_values(0, known);
+}
+
+void RowsText::reductions(std::set<int>& known) {
+    for (int pass = 0; pass < p_.passes; ++pass) {
+        const std::vector<int> reduces = reduces_in(pass);
+        if (reduces.empty()) continue;
+        reduction_pass(pass, reduces, known);
+        for (int r : reduces) known.insert(r);
+        row_values(pass + 1, known);
+    }
+    row_results();
+}
+
+void RowsText::row(std::set<int> known) {
+    row_start(known);
+    if (parted()) take_handed(known);
+    else reductions(known);
+    result(known);
+    if (parted()) line(0, "handover.release();");
+}
+
+/// Values of the row that are known once `pass` reductions are.
+void RowsText::row_values(int pass, std::set<int>& known) {
+    std::vector<int> targets;
+    for (int i : w_.values.needed(all_targets(), known)) {
+        const ProgramValue& v = w_.value(i);
+        const bool mine = v.kind == ValueKind::part || v.kind == ValueKind::compute;
+        if (!mine || v.level != Level::row || v.pass != pass) continue;
+        if (v.kind == ValueKind::compute && v.op == Op::dropout) w_.keep_one(body(), i, "row");
+        targets.push_back(i);
+    }
+    w_.raw(w_.values.statements(targets, known, std::string(size_t(body()) * 4, ' '), "[0]"));
+    for (int i : targets) power_base(i);
+}
+
+/// Once a row what each of its powers takes.
+void RowsText::power_base(int i) {
+    if (w_.values.is_power_base(i))
+        line(0, "const PowerBase {}({});", w_.values.power_base(i), w_.values.name(i));
+}
+
+std::string rows_text(const FusePlan& plan) { return RowsText(plan).text(); }
+
+}  // namespace rooftile

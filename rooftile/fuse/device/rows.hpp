@@ -1,0 +1,165 @@
+// Kernels with reductions along the row, written in parts: what all have, how a thread goes over its vectors,
+// how a row's values meet, and the two ways in which rows wait in shared memory. Internal to fuse_source.
+#pragma once
+
+#include <functional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rooftile/fuse/device/writer.hpp"
+#include "rooftile/fuse/staging.hpp"
+
+namespace rooftile {
+
+class RowsText {
+  public:
+    explicit RowsText(const FusePlan& plan);
+    std::string text();
+
+  private:
+    using Body = std::function<void(int depth, const std::vector<int>& loads)>;
+    /// Of a joint reduction: what is added up, under which name.
+    struct Joint {
+        int reduce;
+        std::string accumulator, name;
+    };
+    using Term = std::function<std::string(const Joint&, const std::string& term)>;
+
+    // fuse_rows.cpp: the frame.
+    bool held() const { return c_.home == FuseHome::registers; }
+    bool staged() const { return c_.home == FuseHome::shared; }
+    bool long_walk() const;
+    bool twice() const { return c_.home == FuseHome::twice; }
+    bool ring() const { return c_.home == FuseHome::ring; }
+    bool at_once() const { return all_rows_at_once(c_); }
+    bool whole() const;
+    bool full_teams() const;
+    /// A cluster's CTAs see that all have begun when they first meet, not before.
+    bool meets_late() const { return c_.cluster > 1 && c_.persistent && !ring(); }
+    /// All that is reduced in a pass meets across the CTAs together.
+    bool meets_jointly() const { return c_.cluster > 1 && (ring() || at_once()); }
+    /// Some warps reduce, others store.
+    bool parted() const { return c_.reducing > 0; }
+    int body() const { return (c_.persistent || ring() ? 2 : 1) + nested_; }
+    /// A line of the row's own block.
+    template <class... Args>
+    void line(int depth, fmt::format_string<Args...> text, Args&&... args) {
+        w_.line(body() + depth, text, std::forward<Args>(args)...);
+    }
+    std::string story() const;
+    void constants();
+    void rows_head();
+    void row_start(std::set<int>& known);
+    void reductions(std::set<int>& known);
+    void row(std::set<int> known);
+    void row_values(int pass, std::set<int>& known);
+    void power_base(int part);
+    std::vector<int> all_targets() const;
+    std::vector<int> reduces_in(int pass) const;
+
+    // fuse_rows_walk.cpp: a thread's vectors.
+    bool in_array(int load) const;
+    bool waits(int load) const;
+    bool kept(int load) const { return kept_in_ring(w_.value(load), c_); }
+    std::vector<int> loads_of(const std::vector<int>& targets, const std::set<int>& known) const;
+    bool in_order() const;
+    bool weights_first() const;
+    bool stores_elements() const;
+    void declare_pack(int depth, int load);
+    std::string start_of(const Access& access, const std::string& row) const;
+    std::string place(const std::string& start, bool clamped) const;
+    bool clamped() const { return ring() && storing_ && !whole(); }
+    std::string load_function(const Access& access) const;
+    void load_vector(int depth, int load);
+    void load_row();
+    void load_held(bool full);
+    void vectors_head(int depth);
+    /// `before` of a turn's vectors: what all of them give together.
+    struct WalkText {
+        Body body;
+        std::function<void(int depth)> before;
+    };
+    void walk(const std::vector<int>& targets, const std::set<int>& known, const WalkText& text);
+    void walk_held(const std::vector<int>& loads, const Body& body_text);
+    void turns_head();
+    void each_vector(int depth, const std::vector<int>& loads, const std::function<void(int)>& text);
+    std::string held_place(int load) const;
+    void load_turn(const std::vector<int>& first, const std::vector<int>& again);
+    void hold_turn(const std::vector<int>& first);
+    void walk_again(const std::vector<int>& loads, const WalkText& text);
+    std::vector<std::string> element(int depth, const std::vector<int>& targets,
+                                     const std::vector<int>& loads, std::set<int> known);
+    void keeps(int depth, const std::vector<int>& targets, const std::set<int>& known);
+    void row_results();
+    void result(const std::set<int>& known);
+    const std::string& output_name(int store) const;
+
+    // fuse_rows_reduce.cpp: how a row's values meet.
+    bool in_two(int reduce) const;
+    bool takes_packs(const Joint& joint) const;
+    Joint first_of(int reduce) const;
+    Joint second_of(int reduce) const;
+    void reduction_pass(int pass, const std::vector<int>& reduces, const std::set<int>& known);
+    void centre(const Joint& joint);
+    void row_value(const Joint& joint);
+    void joint_reduction(const std::vector<Joint>& joints, const std::set<int>& known, const Term& term_of);
+    /// How moments are added up, and whether their name is new.
+    struct Way {
+        const char* kind;
+        bool declares;
+    };
+    bool few_elements() const;
+    bool plain(int reduce) const;
+    /// What each thread adds up, before it meets the others.
+    void reduce_once(const std::vector<Joint>& joints, const std::set<int>& known, const Term& term_of,
+                     const Way& way);
+    void reach(int depth, const Joint& joint, const std::string& walker);
+    void meet(const std::vector<Joint>& joints);
+
+    // fuse_rows_shared.cpp: rows in shared memory.
+    void tensors_in_shared();
+    void stage();
+    std::string staged_place() const;
+    void open_ring();
+    bool chunks_in_turn() const;
+    bool dealt() const { return deals_rows(p_, c_); }
+    void fetch_kept();
+    std::vector<int> to_l2() const;
+    bool by_bulk(int load) const { return vectors_by_bulk(w_.value(load), c_.width); }
+    std::vector<int> late_rows() const;
+    void spread_late(int depth);
+    void produce();
+    void reduce_apart(std::set<int> known);
+    void take_handed(std::set<int>& known);
+    std::vector<int> ahead_of_rows() const;
+    bool of_rows(const std::vector<int>& loads) const;
+    void open_ahead();
+    void load_next(int depth, const std::vector<int>& loads, std::string_view into, const std::string& row);
+    void take_next(const std::vector<int>& loads);
+    void place_ahead(const std::vector<int>& loads);
+    void replace(const std::vector<int>& loads);
+    void walk_ring(const std::vector<int>& loads, const WalkText& text);
+
+    /// Who walks: its place among its like, how many they are, and its vectors of a turn; names in the kernel.
+    struct Walker {
+        const char *lane = "threadIdx.x", *step = "step", *items = "items";
+    };
+
+    FuseWriter w_;
+    const Program& p_;
+    const FuseConfig& c_;
+    std::vector<int> loads_, row_loads_;
+    std::vector<bool> late_;  // of a value: late_loads()
+    std::set<int> held_;      // packs that a pass has used, or put into shared memory
+    int walks_ = 0;           // over the row, in all
+    int walked_ = 0;          // that are written
+    bool storing_ = false;    // the walk that is written stores
+    bool seldom_ = false;     // it hardly ever runs: short text, a vector at a time
+    std::set<int> ahead_;     // loads whose next chunk has its registers already
+    Walker walker_;
+    int nested_ = 0;  // blocks around the loop over rows
+};
+
+}  // namespace rooftile

@@ -1,0 +1,285 @@
+// How a thread goes over its vectors of a row.
+#include "rooftile/fuse/device/rows.hpp"
+
+#include <algorithm>
+
+namespace rooftile {
+
+// Elements of a row that a thread may keep in fp32 from its first pass on: more of them spill.
+constexpr int most_widened = 32;
+
+/// Tensors read while a walk runs: what its targets need.
+std::vector<int> RowsText::loads_of(const std::vector<int>& targets, const std::set<int>& known) const {
+    std::vector<int> out;
+    for (int i : w_.values.needed(targets, known))
+        if (w_.value(i).kind == ValueKind::load && w_.value(i).level == Level::element) out.push_back(i);
+    return out;
+}
+
+bool RowsText::in_array(int load) const {
+    return twice() || (ring() && !kept(load) && !seldom_) || waits(load);
+}
+
+/// In registers from pass to pass, an array of packs.
+bool RowsText::waits(int load) const {
+    if (twice() || ring()) return false;
+    return w_.value(load).access.full() ? held() : c_.early_weights;
+}
+
+/// Turns of a thread along its row at which loads through L1 were the faster (docs/facts.md 47).
+bool RowsText::long_walk() const {
+    constexpr std::int64_t turns = 4;
+    const std::int64_t turn = std::int64_t(c_.threads_per_row) * c_.cluster * c_.items * c_.width;
+    return twice() && p_.columns >= turns * turn;
+}
+
+/// Rows in registers of which no reduction reads some.
+bool RowsText::in_order() const {
+    return held() && std::any_of(loads_.begin(), loads_.end(), [&](int i) {
+               return late_[size_t(i)] && w_.value(i).access.full();
+           });
+}
+
+bool RowsText::stores_elements() const {
+    return std::any_of(p_.stores.begin(), p_.stores.end(),
+                       [](const ProgramStore& s) { return s.level == Level::element; });
+}
+
+/// Lanes of a warp meet without a barrier, so nothing keeps weights that are loaded behind the row from being loaded
+/// behind its meeting: the compiler saves registers so.
+bool RowsText::weights_first() const {
+    constexpr int warp = 32;
+    return held() && c_.early_weights && c_.threads_per_row <= warp;
+}
+
+void RowsText::declare_pack(int depth, int i) {
+    w_.line(depth, "Pack<{}, width> {}_pack[{}];", w_.type_of_load(i), w_.values.base(i), walker_.items);
+}
+
+/// The first vector of row `row` and a plus, in a tensor that may have fewer rows; of an only row nothing.
+std::string RowsText::start_of(const Access& access, const std::string& row) const {
+    if (access.bands.empty()) return "";
+    return fmt::format("static_cast<{}>({}) * vectors + ", w_.index, w_.row_text(access, row));
+}
+
+/// Where vector i of a turn lies: what all of the turn share, and what is constant.
+std::string RowsText::place(const std::string& start, bool clamped) const {
+    return start + (clamped ? "at" : fmt::format("first, i * {}", walker_.step));
+}
+
+/// Where all rows wait in L2, an SM's own part of them nearly fits into L1: nothing else goes there.
+std::string RowsText::load_function(const Access& access) const {
+    if (at_once() && !access.full()) return rows_gathered(p_, c_) > 1 ? "load_again" : "load";
+    if (at_once()) return storing_ ? "load_streamed" : fmt::format("load_cached{}", w_.read_policy());
+    if (!access.full()) return weights_first() ? "load_cached_in_order" : "load_again";
+    // Rows that are written as well go through L1 as copies do; of rows that are only read, long walks
+    // (docs/facts.md 47, 82).
+    const bool cached = held() ? stores_elements() : long_walk();
+    const bool ordered = in_order() || weights_first();
+    return fmt::format("{}{}{}", cached ? "load_cached" : "load", ordered ? "_in_order" : "",
+                       w_.read_policy());
+}
+
+void RowsText::load_vector(int depth, int i) {
+    const Access& access = w_.value(i).access;
+    const std::string from = place(access.plain_rows() ? "start + " : start_of(access, "row"), false);
+    w_.line(depth, "{}({}_pack{}, t.{}, {});", load_function(access), w_.values.base(i),
+            in_array(i) ? "[i]" : "", w_.values.input(i), from);
+}
+
+/// The head of a loop over a thread's vectors: where vector i lies.
+void RowsText::vectors_head(int depth) {
+    if (seldom_) w_.line(0, "#pragma unroll 1");
+    else w_.unroll();
+    line(depth, "for (int i = 0; i < {}; ++i) {{", walker_.items);
+    // Behind the end of a ring's row threads store its last vector once more: no branch stands between loads.
+    const std::string at = fmt::format("first + i * {}", walker_.step);
+    line(depth + 1, "const unsigned at = {};", clamped() ? "min(" + at + ", end - 1)" : at);
+    if (clamped()) return;
+    if (ring() && !whole()) line(depth + 1, "if (at >= end) break;");
+    else if (!whole()) line(depth + 1, "if (at >= vectors) break;");
+}
+
+/// What the passes wait for first, then what rows share.
+void RowsText::load_row() {
+    if (weights_first()) load_held(false);
+    load_held(true);
+    if (c_.early_weights && !weights_first()) load_held(false);
+    if (staged()) line(0, "ptx::mbarrier_wait(barrier, 0);");
+}
+
+void RowsText::load_held(bool full) {
+    std::vector<int> late, mine;
+    for (int i : loads_)
+        if (waits(i) && w_.value(i).access.full() == full)
+            (full && late_[size_t(i)] ? late : mine).push_back(i);
+    for (int i : late) declare_pack(body(), i);
+    for (int i : mine) declare_pack(body(), i);
+    // What no reduction reads is asked for first, all in order: the compiler would rather ask where it is used.
+    for (const std::vector<int>& loads : {late, mine}) {
+        if (!loads.empty()) each_vector(0, loads, [&](int i) { load_vector(body() + 1, i); });
+    }
+}
+
+/// The loop over a thread's vectors with what every pass needs; `body_text` fills in the rest.
+void RowsText::walk(const std::vector<int>& targets, const std::set<int>& known, const WalkText& text) {
+    const std::vector<int> loads = loads_of(targets, known);
+    ++walked_;
+    if (ring()) walk_ring(loads, text);
+    else if (twice()) walk_again(loads, text);
+    else walk_held(loads, text.body);
+}
+
+void RowsText::walk_held(const std::vector<int>& loads, const Body& body_text) {
+    const int inside = body() + 1;
+    vectors_head(0);
+    for (int i : loads) {
+        const std::string name = w_.values.base(i), type = w_.type_of_load(i);
+        if (staged() && w_.value(i).access.full()) {
+            w_.line(inside, "const Pack<{}, width> {}_pack = waiting({}_staged + {});", type, name, name,
+                    staged_place());
+        } else if (!waits(i)) {
+            w_.line(inside, "Pack<{}, width> {}_pack;", type, name);
+            load_vector(inside, i);
+        } else if (bytes_of(w_.value(i).element) < 4 && !held_.insert(i).second
+                   && c_.items * c_.width > most_widened) {
+            w_.line(inside, "hold({}_pack[i]);", name);
+        }
+    }
+    body_text(inside, loads);
+    line(0, "}}");
+}
+
+/// Where all rows are under way at once, each walk begins with what the one before it read last: that L2 surely holds.
+void RowsText::turns_head() {
+    if (!at_once()) {
+        w_.line(0, "#pragma unroll 1");  // as many in flight as planned
+        line(0, "for (unsigned first = team.lane(); first < vectors; first += step * items) {{");
+        return;
+    }
+    if (walked_ == 1) w_.line(0, "#pragma unroll {}", turns_together(c_));
+    if (walked_ % 2 == 0) line(0, "for (unsigned turn = turns; turn-- > 0;) {{");
+    else line(0, "for (unsigned turn = 0; turn < turns; ++turn) {{");
+    line(1, "const unsigned first = turn * turn_vectors + team.lane();");
+}
+
+/// Vectors of a turn one after the other.
+void RowsText::each_vector(int depth, const std::vector<int>& loads, const std::function<void(int)>& text) {
+    vectors_head(depth);
+    for (int i : loads) text(i);
+    line(depth, "}}");
+}
+
+/// A thread's own place for vector i of a turn in shared memory.
+std::string RowsText::held_place(int load) const {
+    return fmt::format("{}_staged + (turn * items + i) * {} + threadIdx.x", w_.values.base(load),
+                       c_.threads_per_row);
+}
+
+/// What walks read again: as much as there is room for waits in shared memory from the walk on that reads it first.
+void RowsText::load_turn(const std::vector<int>& first, const std::vector<int>& again) {
+    if (!first.empty()) each_vector(1, first, [&](int i) { load_vector(body() + 2, i); });
+    if (again.empty()) return;
+    line(1, "if (turn < held) {{");
+    each_vector(2, again,
+                [&](int i) { line(3, "{}_pack[i] = waiting({});", w_.values.base(i), held_place(i)); });
+    line(1, "}} else {{");
+    each_vector(2, again, [&](int i) { load_vector(body() + 3, i); });
+    line(1, "}}");
+}
+
+void RowsText::hold_turn(const std::vector<int>& first) {
+    line(1, "if (turn < held) {{");
+    each_vector(2, first, [&](int i) { line(3, "*({}) = {}_pack[i];", held_place(i), w_.values.base(i)); });
+    line(1, "}}");
+}
+
+void RowsText::walk_again(const std::vector<int>& loads, const WalkText& text) {
+    turns_head();
+    for (int i : loads) declare_pack(body() + 1, i);
+    std::vector<int> first, again, others;
+    for (int i : loads) {
+        const bool holds = at_once() && w_.value(i).access.full() && !late_[size_t(i)];
+        (!holds ? others : held_.insert(i).second ? first : again).push_back(i);
+    }
+    load_turn(first, again);
+    if (!others.empty()) each_vector(1, others, [&](int i) { load_vector(body() + 2, i); });
+    if (text.before) text.before(1);
+    vectors_head(1);
+    text.body(body() + 2, loads);
+    line(1, "}}");
+    if (!first.empty()) hold_turn(first);
+    line(0, "}}");
+}
+
+/// Statements for one element inside `for (int k ...)`; the loads' names come first.
+std::vector<std::string> RowsText::element(int depth, const std::vector<int>& targets,
+                                           const std::vector<int>& loads, std::set<int> known) {
+    for (int i : loads) {
+        const bool folds = w_.value(i).element == Element::bf16 && c_.width % 2 == 0;
+        w_.line(depth, "const {} {} = {}_pack{}{};", w_.values.is_bool(i) ? "bool" : "float",
+                w_.values.name(i), w_.values.base(i), in_array(i) ? "[i]" : "",
+                folds ? ".at(k, size.half_up)" : "[k]");
+        known.insert(i);
+    }
+    std::vector<std::string> results;
+    w_.raw(w_.values.statements(targets, known, std::string(size_t(depth) * 4, ' '), "[k]", &results));
+    return results;
+}
+
+void RowsText::keeps(int depth, const std::vector<int>& targets, const std::set<int>& known) {
+    for (int i : w_.values.needed(targets, known)) {
+        const ProgramValue& v = w_.value(i);
+        if (v.kind != ValueKind::compute || v.op != Op::dropout) continue;
+        const std::string vector = (v.access.plain_rows() ? "start + " : start_of(v.access, "row")) + "at";
+        w_.line(depth, "bool {}[width];", w_.values.keep(i));
+        w_.line(depth, "kept({}, static_cast<unsigned long long>({}) * width, t.{});", w_.values.keep(i),
+                vector, w_.values.key(i));
+    }
+}
+
+void RowsText::row_results() {
+    w_.line(0, "");
+    for (int s = 0; s < int(p_.stores.size()); ++s) {
+        const int v = p_.stores[size_t(s)].value;
+        if (p_.stores[size_t(s)].level != Level::element)
+            line(0, "if (team.lane() == 0) t.{}[row] = narrowed<{}>({});", w_.values.output(s),
+                 w_.type_of_store(s), w_.values.use(v, !w_.values.is_bool(v) && !w_.values.is_index(v)));
+    }
+}
+
+void RowsText::result(const std::set<int>& known) {
+    std::vector<int> stores, targets;
+    for (size_t s = 0; s < p_.stores.size(); ++s)
+        if (p_.stores[s].level == Level::element) {
+            stores.push_back(int(s));
+            targets.push_back(p_.stores[s].value);
+        }
+    if (stores.empty()) return;
+    line(0, "// Result.");
+    storing_ = true;
+    const Body store = [&](int depth, const std::vector<int>& loads) {
+        keeps(depth, targets, known);
+        for (int s : stores)
+            w_.line(depth, "{} {}_values[width];",
+                    w_.values.is_bool(p_.stores[size_t(s)].value) ? "bool" : "float", output_name(s));
+        w_.unroll();
+        w_.line(depth, "for (int k = 0; k < width; ++k) {{");
+        const std::vector<std::string> results = element(depth + 1, targets, loads, known);
+        for (size_t s = 0; s < stores.size(); ++s)
+            w_.line(depth + 1, "{}_values[k] = {};", output_name(stores[s]), results[s]);
+        w_.line(depth, "}}");
+        for (int s : stores)
+            w_.line(depth, "{}(t.{}, start + {}, packed<{}>({}_values){});",
+                    at_once() || !late_rows().empty() ? "store_streamed" : "store", w_.values.output(s),
+                    clamped() ? "at" : "first", w_.type_of_store(s), output_name(s),
+                    clamped() ? "" : fmt::format(", i * {}", walker_.step));
+    };
+    walk(targets, known, {store, {}});
+}
+
+const std::string& RowsText::output_name(int store) const {
+    return w_.plan.problem.outputs[size_t(p_.stores[size_t(store)].output)].name;
+}
+
+}  // namespace rooftile

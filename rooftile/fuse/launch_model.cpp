@@ -1,0 +1,340 @@
+#include "rooftile/fuse/launch_model.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "rooftile/core/arithmetic.hpp"
+
+namespace rooftile {
+namespace {
+
+bool in_two_meetings(Reduction reduction) {
+    return reduction == Reduction::exponentials || reduction == Reduction::moments;
+}
+
+// Of our own code, counted in its machine code: instructions that a reduction spends on one element of a row
+// that is held, or of one that passes by.
+OpCost accumulate_cost(const Program& p, int reduce, bool held) {
+    // Greatest, two or three words an instruction; times and minus in one, e^, plus.
+    if (gives_shared_base(p, reduce)) return held ? OpCost{3.5, 1} : OpCost{3.8, 1};
+    switch (p.values[size_t(reduce)].reduction) {
+        case Reduction::sum:
+            return {1, 0};
+        case Reduction::square_sum:
+            return {1.5, 0};
+        case Reduction::max:
+            return {1, 0, 1};
+        case Reduction::argmax:
+            return {5, 0, 5};
+        case Reduction::
+            exponentials:  // greatest, two an instruction; minus, times, e^, plus; rescaled a vector
+            return held ? OpCost{3.5, 1} : OpCost{3.5, 1.125};
+        case Reduction::moments:  // plus; minus, times and plus
+            return held ? OpCost{3, 0} : OpCost{4, 0.125};
+    }
+    return {};
+}
+// Fitted to most of bench/results/history/2026-11-23-h200-memory-last.csv and, scaled problem by problem to what kernels became
+// since, to 2026-11-23-h200-memory-warps.csv, as all that follows. A meeting, and each level of its shuffles within a warp:
+// next to nothing, and it decides only between launches that are equal otherwise. A barrier with the warps' words behind it costs
+// no more than that.
+constexpr double meeting_cycles = 711.1, shuffle_cycles = 0.01314;
+// Where limits meet, time bends: t^n is the sum of their t_i^n. The CTAs of a cluster start and end together,
+// and store together what they store.
+constexpr double row_bend = 15.57, pointwise_bend = 14.49, cluster_bend = 6.804;
+// Threads of a row meet, so that their instructions come in bursts: who comes finds this many times the queue
+// that independent ones would leave.
+constexpr double row_burst = 1.198, pointwise_burst = 0.8912;
+// Weights that are loaded after the meeting, L2 latencies. In machine code the load of each vector's stands
+// behind the store of the vector before; those of several tensors go together. Where registers hold the row
+// each vector waits for its own. Where shared memory does, with more rows on the way, 8 vectors cost little
+// and 16 a third of the kernel's time: more than the square, as if the stores of all vectors before were in the
+// queue.
+constexpr double late_registers = 1.129, late_shared = 0.6784, late_growth = 1.77;
+// Of a thread beside its elements: place, addresses, start and end; of a row's also its meetings.
+constexpr double thread_issue = 4.46, row_thread_issue = 86;
+// Of rows in shared memory: reads of an element, what a thread does about the barrier, and by how much all
+// bytes of a CTA together come later than each thread's own.
+constexpr double staged_issue = 1.733, staged_thread_issue = 68.84, staged_cycles = 30.83;
+
+/// Whether a sum or difference takes a product that nothing else does.
+bool adds_product(const Program& p, const ProgramValue& sum) {
+    if (sum.op != Op::add && sum.op != Op::subtract) return false;
+    return std::any_of(sum.operands.begin(), sum.operands.end(), [&](int i) {
+        const ProgramValue& v = p.values[size_t(i)];
+        if (v.kind != ValueKind::compute || v.op != Op::multiply || v.level != Level::element) return false;
+        const bool stored = std::any_of(p.stores.begin(), p.stores.end(),
+                                        [&](const ProgramStore& s) { return s.value == i; });
+        return !stored && users_of(p, i).size() == 1;
+    });
+}
+
+/// Computed values that `targets` need, through all levels above the uniform one, and `loads` times their loads
+/// and widening.
+OpCost cost_of_targets(const FuseProblem& graph, const Program& p, std::set<int> found, double loads = 1) {
+    const Element precision = precision_of(graph);
+    OpCost cost;
+    for (int i = int(p.values.size()); i-- > 0;) {
+        if (!found.contains(i)) continue;
+        const ProgramValue& v = p.values[size_t(i)];
+        if (v.level == Level::element) {
+            if (v.kind == ValueKind::load) {
+                // Rows: the lower half of each word goes by a product.
+                OpCost conversion = conversion_cost(v.element);
+                if (p.form == FuseForm::row && v.element == Element::bf16) conversion.alu /= 2;
+                cost += loads * conversion;
+                cost += loads * OpCost{access_cost / 8, 0};
+            }
+            if (v.kind == ValueKind::compute) {
+                GraphNode n = v.node >= 0 ? graph.nodes[size_t(v.node)] : GraphNode{};
+                if (is_row_operation(n.op) || n.op == Op::number) n = GraphNode{};
+                n.op = v.op;
+                OpCost one = cost_of(n, precision);
+                if (v.op == Op::power) one = {3, 0};
+                if (v.op == Op::exp) one = {2, 1};
+                if (adds_product(p, v)) one = {};  // one instruction with its product
+                cost += one;
+            }
+        }
+        if (v.kind != ValueKind::compute) continue;
+        // Of a power from a shared base the difference is in the exponent's product.
+        const auto& operands =
+            shared_base_of(p, i) < 0 ? v.operands : p.values[size_t(v.operands[0])].operands;
+        found.insert(operands.begin(), operands.end());
+    }
+    return cost;
+}
+
+}  // namespace
+
+ProgramWork program_work(const FuseProblem& graph, const Program& p) {
+    ProgramWork work;
+    for (const ProgramValue& v : p.values) {
+        if (v.kind != ValueKind::load) continue;
+        const double bytes = bytes_of(v.element);
+        if (v.access.full() && v.level == Level::element) {
+            work.full_bytes += bytes;
+            ++work.full_loads;
+            work.least_copy_bytes = std::min(work.least_copy_bytes, bytes_of(v.element));
+            if (is_floating(v.element)) work.narrow_bytes = std::min(work.narrow_bytes, bytes_of(v.element));
+        } else {
+            work.other_bytes += double(bytes_of(graph.nodes[size_t(graph.inputs[size_t(v.input)])]));
+            if (v.level == Level::element) {
+                ++work.shared_loads;
+                work.shared_bytes += bytes;
+            }
+        }
+    }
+    std::set<int> stored;
+    for (const ProgramStore& s : p.stores) {
+        const GraphNode& n = graph.nodes[size_t(graph.outputs[size_t(s.output)].node)];
+        work.written_bytes += double(bytes_of(n));
+        if (s.level != Level::element) continue;
+        stored.insert(s.value);
+        work.first += 0.5 * conversion_cost(n.element);  // two an instruction
+        work.first += OpCost{access_cost / 8, 0};
+        if (is_floating(n.element)) work.narrow_bytes = std::min(work.narrow_bytes, bytes_of(n.element));
+    }
+    work.first += cost_of_targets(graph, p, stored);
+    work.result = work.first;
+    OpCost online_extra, held_only;
+    work.readings = stored.empty() ? 0 : 1;
+    for (int pass = 0; pass < p.passes; ++pass) {
+        std::set<int> reduced;
+        for (int i = 0; i < int(p.values.size()); ++i) {
+            const ProgramValue& v = p.values[size_t(i)];
+            if (v.kind != ValueKind::reduce || v.pass != pass) continue;
+            reduced.insert(v.operands[0]);
+            work.first += accumulate_cost(p, i, true);
+            online_extra += accumulate_cost(p, i, false);
+            held_only += accumulate_cost(p, i, true);
+            ++work.reductions;
+            work.meetings += 1 + in_two_meetings(v.reduction);
+        }
+        // A row that passes by is loaded and widened once for its reduction and once for its result. One that is
+        // held is widened again as well, but no trace of it is in the times.
+        const bool held = !stored.empty() || pass > 0;
+        const OpCost once = cost_of_targets(graph, p, reduced, held ? 0 : 1);
+        work.first += once;
+        online_extra += cost_of_targets(graph, p, reduced);
+        online_extra += -1 * once;
+        work.readings += !reduced.empty();
+    }
+    work.online = work.first;
+    work.online += online_extra;
+    work.online += -1 * held_only;
+    return work;
+}
+
+namespace {
+
+/// What one CTA works on between its start and its end.
+struct Piece {
+    double elements = 0;
+    double rounds = 1;    ///< in which its loads come
+    double readings = 1;  ///< of each element
+    double count = 0;     ///< of pieces
+};
+
+Piece piece_of(const Program& p, const ProgramWork& work, const FuseLaunch& l) {
+    Piece piece;
+    const double taken = l.threads * l.items * l.width;
+    piece.elements =
+        p.form == FuseForm::row ? l.threads / l.threads_per_row / l.cluster * double(p.columns) : taken;
+    if (l.twice) {
+        piece.rounds = std::max(1.0, std::ceil(piece.elements / taken));
+        piece.readings = std::max(1, work.readings);
+    }
+    const double all = double(p.rows) * double(p.columns);
+    piece.count = std::max(1.0, std::ceil(all / std::max(1.0, piece.elements)));
+    return piece;
+}
+
+/// Not one that only reads, but for a result a row.
+bool mostly_writes(const FusedBytes& bytes) { return 10 * bytes.written_bytes > bytes.read_bytes; }
+
+/// The share of DRAM's rate that the order of the accesses costs.
+double lost_share(const FuseHardware& hw, const Program& p, const ProgramWork& work, const FusedBytes& bytes,
+                  const FuseLaunch& l, const Piece& piece) {
+    const bool rows = p.form == FuseForm::row, writes = mostly_writes(bytes);
+    double lost = writes && rows ? 1 - own_copy : 0;
+    // A thread's first vector and its last one: far apart, reads and writes open page after page. Rows, whose reads go
+    // through L1 or by bulk copies and are all there before the first write, show no trace of it.
+    constexpr double whole_span = 4096;  // B
+    const double span = (l.items - 1) * l.threads * l.width * work.least_copy_bytes;
+    if (writes && !rows) lost += most_known(hw.scatter, 0) * std::pow(std::min(1.0, span / whole_span), 2);
+    // Rows that are read side by side for many rounds.
+    constexpr double most_streams = 61.25, growth = 0.6492;
+    if (rows && piece.rounds > 1) {
+        const double streams = std::max(1.0, l.ctas_per_sm * l.threads / l.threads_per_row / l.cluster);
+        lost += most_known(hw.streams, 0) * std::pow(std::min(1.0, streams / most_streams), growth);
+    }
+    if (l.persistent) lost += most_known(hw.drift, 0);
+    return lost;
+}
+
+/// In which nothing of a row can be computed: its threads meet.
+double joint_cycles(const FuseHardware& hw, const ProgramWork& work, const FuseLaunch& l) {
+    // A meeting ends with its result in every thread; across the cluster go whole accumulators.
+    constexpr double warp = 32;
+    const double levels = std::log2(std::min(warp, l.threads_per_row));
+    double cycles = (l.twice ? work.reductions : work.meetings) * (meeting_cycles + levels * shuffle_cycles);
+    if (l.cluster > 1)
+        cycles += work.reductions * (most_known(hw.cluster_barrier, 0) + most_known(hw.dsmem_latency, 0));
+    return cycles;
+}
+
+/// Cycles in which a CTA neither computes nor stands in DRAM's queue.
+double waiting_cycles(const FuseHardware& hw, const Program& p, const ProgramWork& work, const FuseLaunch& l,
+                      const Piece& piece) {
+    const bool rows = p.form == FuseForm::row;
+    double cycles = most_known(hw.dram_latency, 0) + most_known(hw.l2_latency, 0);
+    cycles *= (1 + piece.rounds * piece.readings) / 2;
+    cycles += most_known(piece.elements * work.full_bytes / hw.sm_bandwidth, 0);
+    if (rows || !l.persistent) cycles += most_known(hw.cta_start, 0);
+    if (!rows) return cycles;
+    cycles += joint_cycles(hw, work, l);
+    if (!l.early_weights && work.shared_loads > 0)
+        cycles += (l.staged ? std::pow(l.items, late_growth) * late_shared : l.items * late_registers)
+                  * most_known(hw.l2_latency, 0);
+    if (l.staged) cycles += staged_cycles;
+    if (l.cluster > 1) cycles += cluster_start_cycles(hw, l.cluster);
+    return cycles;
+}
+
+/// Cycles of all waves, `cycles` a piece of an SM in the long run; in one wave alone, with `alone_cycles`,
+/// what is read and written comes before and after what is computed.
+double waves_cycles(double waves, double resident, double cycles, double alone_cycles) {
+    const double all = std::max(1.0, waves);
+    const double alone = std::pow(1 / all, 2);
+    return all * resident * ((1 - alone) * cycles + alone * alone_cycles);
+}
+
+FuseWork work_of(const FuseHardware& hw, const Program& p, const ProgramWork& work, const FusedBytes& bytes,
+                 const FuseLaunch& l, const Piece& piece, double resident) {
+    FuseWork w;
+    const double elements = double(p.rows) * double(p.columns);
+    w.dram_read_bytes = double(bytes.read_bytes);
+    w.dram_written_bytes = double(bytes.written_bytes);
+    if (piece.readings > 1) {
+        const double again = elements * work.full_bytes * (piece.readings - 1);
+        const double live = resident * hw.sms * piece.elements * work.full_bytes;
+        (live <= hw.l2_bytes ? w.l2_read_bytes : w.dram_read_bytes) += again;
+    }
+    w.cost = elements * (l.twice ? work.online : work.first);
+    if (l.staged) w.cost.issue += elements * (staged_issue + staged_thread_issue / (l.items * l.width));
+    // What a thread does beside its elements, over all that it has.
+    const double held = piece.rounds > 1 ? piece.elements / l.threads : l.items * l.width;
+    const bool rows = p.form == FuseForm::row;
+    if (rows || !l.persistent) w.cost.issue += elements / held * (rows ? row_thread_issue : thread_issue);
+    w.efficiency = 1 - lost_share(hw, p, work, bytes, l, piece);
+    return w;
+}
+
+}  // namespace
+
+double served(double customers, double waiting, double first, double second, double burst) {
+    double rate = 0, first_queue = 0, second_queue = 0;
+    double before = 0;
+    for (int n = 1; n < customers + 1; ++n) {
+        const double at_first = first * (1 + burst * first_queue);
+        const double at_second = second * (1 + burst * second_queue);
+        before = rate;
+        rate = n / (waiting + at_first + at_second);
+        first_queue = rate * at_first;
+        second_queue = rate * at_second;
+    }
+    const double part = customers - std::floor(customers);
+    return part > 0 ? before + part * (rate - before) : rate;
+}
+
+FuseFlow fuse_flow(const FuseHardware& hw, const Program& p, const ProgramWork& work, const FusedBytes& bytes,
+                   const FuseLaunch& l, double usable_sms) {
+    FuseFlow f;
+    const bool rows = p.form == FuseForm::row;
+    const Piece piece = piece_of(p, work, l);
+    f.ctas = l.persistent ? std::min(piece.count, usable_sms * l.ctas_per_sm) : piece.count;
+    if (rows) f.ctas = std::ceil(f.ctas / l.cluster) * l.cluster;
+    const double resident = std::min(l.ctas_per_sm, std::max(1.0, f.ctas / usable_sms));
+    const double held = piece.elements / piece.rounds;
+    f.resident = resident;
+    f.given = std::min(resident, f.ctas / hw.sms) * held * work.full_bytes;
+    const FuseWork w = work_of(hw, p, work, bytes, l, piece, resident);
+    f.dram_bytes = w.dram_read_bytes + w.dram_written_bytes;
+    f.time = fuse_time(hw, w);
+
+    // Cycles of a piece: of DRAM's time an SM's share, or of what less than a wave asks; and what the SM
+    // itself takes.
+    const double waves = piece.count / usable_sms / resident;
+    const double dram = f.time.dram * hw.clock_hz * hw.sms / piece.count * std::min(1.0, waves);
+    const double issue = most_known(issue_cycles(hw, w.cost), 0) / piece.count;
+    const double mufu = most_known(w.cost.mufu / hw.mufu_rate, 0) / piece.count;
+    const double waiting = waiting_cycles(hw, p, work, l, piece);
+    const double local = 1 / served(resident, waiting, issue, mufu, rows ? row_burst : pointwise_burst);
+    const bool together = l.cluster > 1 && mostly_writes(bytes);
+    const double bend = !rows ? pointwise_bend : together ? cluster_bend : row_bend;
+    const double start = l.persistent ? 0 : most_known(hw.cta_interval, 0);
+    const double cycles =
+        std::pow(std::pow(dram, bend) + std::pow(local, bend) + std::pow(start, bend), 1 / bend);
+    f.round_cycles = resident * local;
+    f.needed = f.round_cycles * double(bytes.read_bytes) / (f.time.dram * hw.clock_hz * hw.sms);
+    f.waves = piece.count / (usable_sms * l.ctas_per_sm);
+    // Instructions are the roof where they take longer than the bytes at DRAM's full rate.
+    if (most_known(f.time.issue, f.time.mufu) > f.time.dram * w.efficiency) f.time.bound = Bound::issue;
+    if (local > dram && f.time.bound == Bound::dram) {
+        constexpr double mostly = 0.7;
+        f.time.bound = std::max(issue, mufu) > mostly * local ? Bound::issue : Bound::latency;
+    }
+    const bool at_once = rows && piece.rounds == 1, in_passes = at_once || piece.readings > 1;
+    const double all = waves_cycles(waves, resident, cycles, in_passes ? local + dram : cycles) / hw.clock_hz;
+    // The first CTAs' start and loads and the last stores overlap with nothing.
+    const double ends = most_known(hw.cta_start, 0)
+                        + most_known(2 * hw.loaded_latency * hw.loaded_factor + hw.dram_latency, 0);
+    if (f.time.launch > all) f.time.bound = Bound::launch;
+    f.ends = most_known(ends / hw.clock_hz, 0);
+    f.time.seconds = std::max(all, f.time.l2) + f.time.launch + f.ends;
+    return f;
+}
+
+}  // namespace rooftile

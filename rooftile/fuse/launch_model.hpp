@@ -1,0 +1,62 @@
+// What one launch of a fused kernel keeps in flight and how long it takes [M20-M22]: pure functions of the
+// program, the launch and the machine's numbers. NaN stands for an unknown number.
+#pragma once
+
+#include "rooftile/fuse/hardware.hpp"
+#include "rooftile/fuse/time.hpp"
+#include "rooftile/expression/graph.hpp"
+#include "rooftile/fuse/program.hpp"
+
+namespace rooftile {
+
+/// What a program reads, writes and executes, whatever the launch.
+struct ProgramWork {
+    double full_bytes = 0;     ///< of an element of the loop: all tensors that are read at its own place
+    double other_bytes = 0;    ///< in all: what rows or columns share
+    double written_bytes = 0;  ///< in all
+    int full_loads = 0;
+    int shared_loads = 0;     ///< tensors that rows share, of a whole row
+    double shared_bytes = 0;  ///< of an element of such a row
+    OpCost first;        ///< an element's passes: all that is computed, each pass computing what it needs
+    OpCost result;       ///< the part of `first` that comes after all reductions
+    OpCost online;       ///< the same where the row passes by: its reductions keep more
+    int reductions = 0;  ///< of the row
+    int meetings = 0;    ///< of its threads where the row is held: some reductions take two
+    int readings = 1;    ///< of the row: passes that go over it
+    int least_copy_bytes = 4;  ///< of the smallest element among the full tensors
+    int narrow_bytes = 4;      ///< of the smallest floating element among the full tensors
+};
+ProgramWork program_work(const FuseProblem& graph, const Program& program);
+
+/// Of the rate of a copy: what kernels reach whose CTAs work on rows, one each.
+inline constexpr double own_copy = 0.98;
+
+/// A launch, as far as time depends on it.
+struct FuseLaunch {
+    double items = 1, width = 1, threads = 0, threads_per_row = 0, cluster = 1;
+    double ctas_per_sm = 1;  ///< that are resident
+    bool twice = false, persistent = false;
+    bool staged = false;         ///< bulk copies bring the rows into shared memory
+    bool early_weights = false;  ///< what rows share is loaded before the first meeting
+};
+
+struct FuseFlow {
+    double ctas = 0;               ///< of the grid
+    double resident = 0;           ///< CTAs of an SM
+    double given = 0, needed = 0;  ///< bytes in flight of an SM
+    double round_cycles = 0;       ///< from a CTA's loads to its end
+    double waves = 0;
+    double dram_bytes = 0;
+    double ends = 0;  ///< seconds of the first CTAs' start and the last stores, which overlap with nothing
+    double held = 0;  ///< in L2 from one walk to the next, a share; of rows that are all under way at once
+    FuseTime time{};
+};
+/// Pieces a cycle of `customers` CTAs of an SM, each of which waits for `waiting` cycles and then stands in two
+/// queues, which serve it for `first` and for `second` cycles: mean value analysis of the closed network, with
+/// `burst` times the queue met on arrival.
+double served(double customers, double waiting, double first, double second, double burst);
+
+FuseFlow fuse_flow(const FuseHardware& hw, const Program& program, const ProgramWork& work,
+                   const FusedBytes& bytes, const FuseLaunch& launch, double usable_sms);
+
+}  // namespace rooftile

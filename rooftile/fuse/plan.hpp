@@ -1,0 +1,131 @@
+// A plan for one kernel that computes an expression at the memory's rate: form, launch, prediction, reasons.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "rooftile/core/bound.hpp"
+#include "rooftile/gemm/plan.hpp"
+#include "rooftile/expression/graph.hpp"
+#include "rooftile/fuse/program.hpp"
+
+namespace rooftile {
+
+/// Where a row waits between its passes [M21].
+enum class FuseHome : std::uint8_t {
+    nowhere,    ///< point-wise: there is one pass
+    registers,  ///< of the threads that share it
+    shared,     ///< of one CTA, filled ahead by asynchronous copies
+    twice,      ///< nowhere: it is read again for every pass
+    ring,       ///< shared memory: chunks that a producer warp brings, row after row where CTAs stay
+};
+std::string_view name_of(FuseHome home);
+
+struct FuseConfig {
+    FuseForm form = FuseForm::pointwise;
+    FuseHome home = FuseHome::nowhere;
+    int width = 1;            ///< elements of a vector
+    int items = 1;            ///< vectors of each full tensor that a thread holds, or has in flight
+    int threads = 0;          ///< of a CTA, a producer warp among them
+    int threads_per_row = 0;  ///< of one CTA; 0: point-wise
+    int reducing =
+        0;  ///< of a ring's threads: reduce each row while the others still store the one before; 0: all do both
+    int cluster = 1;  ///< CTAs that share a row
+    int stages =
+        1;  ///< slots of a ring; items vectors of each thread lie in one. Of rows at once: turns that are held
+    int ctas_per_sm = 1;
+    bool persistent = false;     ///< one wave of CTAs walks everything
+    bool early_weights = false;  ///< what all rows share is loaded before a reduction; in a ring once
+    bool grid_meeting = false;   ///< the CTAs of a row are no hardware cluster: they meet in device memory
+    std::int64_t grid = 0;       ///< CTAs
+
+    int rows_per_cta() const {
+        constexpr int warp = 32;
+        return threads_per_row > warp ? 1 : threads_per_row > 0 ? threads / threads_per_row : 0;
+    }
+    friend bool operator==(const FuseConfig&, const FuseConfig&) = default;
+};
+
+struct FuseResources {
+    std::optional<std::int64_t> threads, registers, shared_bytes, ctas_per_sm;
+    std::optional<std::int64_t> bytes_in_flight, bytes_in_flight_needed;  ///< of an SM [M20]
+};
+
+/// A whole chain, one kernel or many.
+struct FuseTotals {
+    std::optional<std::int64_t> moved_bytes, dram_bytes;
+    std::optional<double> time_us;
+    std::int64_t kernels = 1;
+};
+
+/// One operation of the chain as a kernel of its own.
+struct FuseOperator {
+    std::string text;  ///< "gelu(x + bias)"
+    std::string type;  ///< of its result: "bf16[8192,8192]"
+    FuseTotals totals;
+    std::optional<Bound> bound;
+};
+
+struct FusePrediction {
+    std::optional<double> time_us, gbytes_per_s;
+    std::optional<Bound> bound;
+    std::optional<std::int64_t> moved_bytes, dram_bytes;
+    std::optional<double> issue_share;  ///< issue slots used while DRAM is the limit: 1 binds
+    std::optional<double> waves, speedup;
+};
+
+struct FusePlan {
+    int rank = 0;
+    bool buildable = false;
+    std::string why_not;
+    std::string arch;  ///< "sm_90"
+    FuseProblem problem;
+    Program program;
+    FuseConfig config;
+    FuseResources resources;
+    FusePrediction prediction;
+    std::vector<Step> derivation;
+    std::vector<std::string> unknown;
+};
+
+struct FusePlans {
+    std::string machine_id, machine_name, machine_hash;
+    FuseProblem problem;
+    std::vector<FusePlan> plans;  ///< best first
+    FuseTotals fused, unfused;
+    std::vector<FuseOperator> operators;  ///< the unfused kernels in order
+    Rejected rejected;
+    std::vector<std::string> unknown, unchecked_walls, notes;
+};
+
+/// The request is right but no kernel computes it.
+struct FuseInfeasible {
+    Reason reason = Reason::instruction;
+    std::string message;
+    std::string machine_id, machine_name, machine_hash;
+    FuseProblem problem;
+    FuseTotals unfused;
+    std::vector<FuseOperator> operators;
+    Rejected rejected;
+    std::vector<std::string> unknown, notes;
+};
+
+/// What the caller fixes; the rest is searched.
+struct FuseRequest {
+    std::optional<int> width{}, items{}, threads{}, threads_per_row{}, cluster{}, stages{}, ctas_per_sm{},
+        reducing{};
+    std::optional<FuseHome> home{};
+    std::optional<bool> persistent{}, grid_meeting{};
+    int alignment = 256;  ///< bytes that every tensor's address is a multiple of
+    int top = 8;
+};
+
+/// Derives the launch of one kernel for all of `graph` [M20-M25]. Never throws for an unknown number.
+std::variant<FusePlans, FuseInfeasible> derive(const Machine& machine, const FuseProblem& graph,
+                                               const FuseRequest& request = {});
+
+}  // namespace rooftile

@@ -1,0 +1,121 @@
+#include "rooftile/fuse/registers.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "rooftile/core/arithmetic.hpp"
+#include "rooftile/fuse/stacks.hpp"
+#include "rooftile/fuse/staging.hpp"
+
+namespace rooftile {
+namespace {
+
+/// What a program asks of its threads, in 32-bit registers of one vector.
+struct Demand : LoadWords {
+    double dropout = 0;
+    bool kept = false;     ///< a row is wanted again after its reductions
+    bool exps = false;     ///< and its exponentials with it
+    bool moments = false;  ///< its differences from the mean
+    bool sums = false;
+};
+
+Demand demand_of(const Program& p, const ProgramWork& work, int width) {
+    Demand d = {load_words(p, width)};
+    d.kept = work.reductions > 0 && work.readings > 1;
+    d.dropout = 8 * masks_of_vectors(p);
+    for (const ProgramValue& v : p.values) {
+        if (v.kind != ValueKind::reduce) continue;
+        d.exps = d.exps || v.reduction == Reduction::exponentials;
+        d.moments = d.moments || v.reduction == Reduction::moments;
+        d.sums = d.sums || v.reduction == Reduction::sum;
+    }
+    return d;
+}
+
+double pointwise_registers(const Demand& d, const ProgramWork& work, const FuseConfig& c, bool stacked) {
+    constexpr double most_issue = 40;
+    return -1.2 + 1.85 * c.width + c.items * 2.16 * d.full + 0.57 * d.shared_of(c.items, stacked)
+           + 0.51 * std::min(most_issue, work.first.issue);
+}
+
+/// Rows in registers. Loaded early, many weights stay widened: whatever there is.
+double held_registers(const Demand& d, const FuseConfig& c, double bound) {
+    constexpr int many = 4;
+    if (c.early_weights && c.items >= many && d.shared > 0) return bound;
+    double need = (d.kept ? 16 : 12) + c.items * d.full + (d.exps ? 8 : 0);
+    if (c.items > 1) need += d.dropout;
+    need += d.shared * (c.early_weights ? c.items : std::min(2, c.items));
+    if (d.kept) need += c.width / 2.0 * std::min(d.moments ? 8 : 4, c.items);
+    if (c.early_weights && d.moments && c.items > 1) need += 8;
+    return need;
+}
+
+double staged_registers(const Demand& d, const FuseConfig& c) {
+    double need = 16 + d.dropout + (c.cluster > 1 ? 8 : 0);  // places of the other CTAs
+    // Places of several rows; means beside those of other CTAs.
+    const bool warps = c.threads_per_row <= 32;
+    if (warps ? d.moments || c.items >= 4 : c.cluster > 1 && d.moments && d.dropout == 0) need += 8;
+    if (d.moments && c.threads_per_row >= 512) need += 8;  // and the words of many warps
+    if (d.exps) return need + c.width * std::min(6, c.items);
+    if (!d.kept) return need + d.full * std::min(4, c.items);
+    if (c.early_weights && d.shared > 0)
+        return need - 4 - d.dropout + d.full * std::min(2, c.items) + 2 * c.items * d.shared;
+    return need + (d.full + d.shared) * std::min(2, c.items);
+}
+
+/// A warp of each partition; where their number is unknown, as if `threads` were spread over them evenly.
+double lanes_of_round(const FuseHardware& hw, double threads) {
+    return std::isnan(hw.issue_lanes) ? threads : hw.issue_lanes;
+}
+
+}  // namespace
+
+LoadWords load_words(const Program& p, int width) {
+    LoadWords all;
+    for (const ProgramValue& v : p.values) {
+        if (v.kind != ValueKind::load || v.level != Level::element) continue;
+        const double words = std::max(1.0, bytes_of(v.element) * width / 4.0);
+        (v.access.full() ? all.full : all.shared) += words;
+        if (v.access.only_row()) all.only += words;
+    }
+    return all;
+}
+
+int masks_of_vectors(const Program& p) {
+    return int(std::count_if(p.values.begin(), p.values.end(), [&](const ProgramValue& v) {
+        return v.op == Op::dropout && (v.level == Level::element || p.form != FuseForm::row);
+    }));
+}
+
+double registers_likely(const Program& p, const ProgramWork& work, const FuseConfig& c, double bound) {
+    constexpr double unit = 8, least = 16;
+    const Demand d = demand_of(p, work, c.width);
+    double need = bound;
+    if (c.home == FuseHome::nowhere) need = pointwise_registers(d, work, c, stacks(p, c));
+    else if (c.home == FuseHome::registers) need = held_registers(d, c, bound);
+    else if (c.home == FuseHome::shared) need = staged_registers(d, c);
+    else if (!d.kept) need = (d.sums && !in_whole_turns(p, c) ? 20 : 16) + c.items * d.full;
+    return std::min(bound, std::max(least, whole_up(need / unit) * unit));
+}
+
+bool holds_early_weights(const Program& p, const ProgramWork& work, const FuseConfig& c,
+                         double registers_per_thread) {
+    return !(staged_registers(demand_of(p, work, c.width), c) > registers_per_thread);
+}
+
+double even_threads(const FuseHardware& hw, double threads) {
+    const double round = lanes_of_round(hw, threads);
+    return whole_up(threads / round) * round;
+}
+
+double resident_ctas(const FuseHardware& hw, const FuseConfig& c, double registers, double shared_bytes) {
+    double ctas = least_known(hw.ctas_per_sm, whole(hw.threads_per_sm / c.threads));
+    // As many warps of each partition; a CTA's may lie anywhere.
+    const double round = lanes_of_round(hw, c.threads);
+    ctas = least_known(ctas, whole(whole(hw.registers_per_sm / (registers * round)) * round / c.threads));
+    if (shared_bytes > 0)
+        ctas = least_known(ctas, whole(hw.shared_per_sm / (shared_bytes + hw.shared_reserved)));
+    return ctas;
+}
+
+}  // namespace rooftile

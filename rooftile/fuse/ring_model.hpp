@@ -1,0 +1,60 @@
+// Rows that pass through a ring of chunks in shared memory, while CTAs stay [M20-M22]: pure functions. NaN
+// stands for an unknown number.
+#pragma once
+
+#include "rooftile/fuse/launch_model.hpp"
+
+namespace rooftile {
+
+/// Between their barriers warps fill so much of the issue slots and of the special function units.
+inline constexpr double issue_share = 0.885, mufu_share = 0.959;
+
+/// A launch, as far as time depends on it.
+struct RingLaunch {
+    double lanes = 0;        ///< threads of a CTA that compute
+    double items = 1;        ///< vectors of a chunk that each has
+    double cluster = 1;      ///< CTAs that share a row
+    double slots = 1;        ///< chunks in a CTA's shared memory
+    double chunks = 1;       ///< of a CTA's part of a row
+    double chunk_bytes = 0;  ///< of the tensors in the slots
+    double late_bytes = 0;  ///< of a chunk of those that only the last walk reads: threads load it, one ahead
+    bool kept = false;      ///< what all rows share lies in shared memory
+    bool far = false;       ///< the CTAs are no cluster: they meet in device memory
+    double clusters = 1;    ///< of the grid; all work at once
+    double ctas = 1;        ///< of an SM
+    double reducing =
+        0;  ///< further threads, which reduce while the others store the row before; 0: all do both
+    bool one_row = false;  ///< the grid has a CTA for each part of each row; `clusters` of them are resident
+    bool dealt = false;    ///< clusters take rows as they come for them, so that all end nearly together
+};
+
+/// DRAM's time at the copy's rate, less what CTAs lose that walk; times the rows of the busiest cluster over
+/// the average, where rows are not dealt or too few to even out; longer as what a CTA does for a row, one thing
+/// after the other, comes near the row's DRAM time, with the wait for a chunk where slots are returned too late
+/// for it. Around it the first chunk's way in, and the last row's meeting and result. CTAs that share an SM share
+/// its issue slots and the way of its stores: mean value analysis, as of CTAs of one piece each.
+FuseFlow ring_flow(const FuseHardware& hw, const Program& program, const ProgramWork& work,
+                   const FusedBytes& bytes, const RingLaunch& launch);
+
+/// Cycles in which nothing of a row can be computed: its values meet.
+double ring_meeting_cycles(const FuseHardware& hw, const ProgramWork& work, const RingLaunch& launch);
+/// Cycles that the last walk over a row takes longer where its threads load what they need: in which stores
+/// leave the SM, which its CTAs share, and in which each CTA waits for L2.
+struct RingLate {
+    double draining = 0, waiting = 0;
+};
+/// `row_dram`: cycles of DRAM for the rows of all CTAs of an SM. A thread asks a chunk ahead, for each vector when the
+/// one before it in the same registers is used up: behind one store. So a chunk of the last walk lasts until the stores
+/// of a vector have left at the SM's share of DRAM's rate, beside what comes in meanwhile, and one L2 latency.
+RingLate ring_late(const FuseHardware& hw, const Program& program, const ProgramWork& work,
+                   const RingLaunch& launch, double row_dram);
+/// Cycles from row to row that a CTA's reducing threads take for its chunks and its meeting, or, where the
+/// ring has not two rows of slots, that pass around the way from a slot's return to the next row's first result;
+/// `storing`: cycles of a row for those that store, `loaded`: of a chunk's way in.
+double ring_apart_cycles(const FuseHardware& hw, const Program& program, const ProgramWork& work,
+                         const RingLaunch& launch, double storing, double loaded);
+/// Cycles that a CTA computes for a row beside that: walks over its part, chunk after chunk.
+double ring_walks_cycles(const FuseHardware& hw, const Program& program, const ProgramWork& work,
+                         const RingLaunch& launch);
+
+}  // namespace rooftile

@@ -1,0 +1,368 @@
+#include "rooftile/fuse/search.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+#include "kernels/fuse/arguments.hpp"
+#include "rooftile/error.hpp"
+#include "rooftile/core/arithmetic.hpp"
+#include "rooftile/fuse/registers.hpp"
+#include "rooftile/fuse/search_at_once.hpp"
+#include "rooftile/fuse/search_rings.hpp"
+#include "rooftile/fuse/stacks.hpp"
+#include "rooftile/fuse/staging.hpp"
+
+namespace rooftile {
+namespace {
+
+// Registers of our own kernels beside what a thread holds, read off ptxas for the expressions of
+// tests/fuse/compile/kernels_test.cpp: addresses, counters, the function's constants.
+constexpr double base_registers = 16, register_step = 8, dropout_registers = 8, row_registers = 2;
+constexpr int access_bytes = 16, register_bytes = 4, most_kept = 4, warp = 32;
+constexpr double most_instructions = 1800;
+constexpr double exchange_bytes = fuse::exchange_bytes;
+constexpr std::int64_t least_shared_row = 2048;  // vectors of a row that several CTAs share
+constexpr int portable_cluster = 8;              // that every GPU with clusters has places for
+
+/// Seconds; where a machine's numbers say none, later than any.
+double told_seconds(const FuseCandidate& c) {
+    return std::isnan(c.flow.time.seconds) ? INFINITY : c.flow.time.seconds;
+}
+
+/// What goes first of launches that no predicted time tells apart; the least is the best.
+auto preference(const FuseCandidate& candidate) {
+    const FuseConfig& c = candidate.config;
+    // Bulk copies take no instructions of the threads, and leave them their registers.
+    const bool by_threads = c.home != FuseHome::shared;
+    // More than enough in flight is as good as enough.
+    constexpr double enough = 2, step = 0.05;
+    const double given = std::floor(std::min(enough, candidate.flow.given / candidate.flow.needed) / step);
+    // A CTA alone on its SM computes while nobody else does.
+    const bool alone = c.ctas_per_sm < 2;
+    // CTAs that wait for fewer others: sums of 262144 columns of two 131 us, of eight 135. Of fewer threads: smaller
+    // pieces end together.
+    return std::tuple(by_threads, c.home, c.cluster, -given, c.grid_meeting, c.persistent, alone, c.threads,
+                      c.items);
+}
+
+/// Best first. From the least time on to what is preferred and hardly later, as long as there is such: no order that
+/// sorting may use, since "hardly" adds up. Behind the first `most` by time alone.
+void put_in_order(std::vector<FuseCandidate>& all, size_t most) {
+    constexpr double hardly = 1.0005;
+    std::ranges::stable_sort(all, {}, told_seconds);
+    const auto enough = all.begin() + std::ptrdiff_t(std::min(most, all.size()));
+    for (auto first = all.begin(); first != enough; ++first) {
+        auto best = first;
+        for (auto next = best;; best = next) {
+            const double latest = told_seconds(*best) * hardly;
+            for (auto c = first; c != all.end() && !(told_seconds(*c) > latest); ++c)
+                if (preference(*c) < preference(*next)) next = c;
+            if (next == best) break;
+        }
+        std::rotate(first, best, best + 1);
+    }
+}
+
+class Search {
+  public:
+    Search(const Machine& machine, const FuseHardware& hw, const FuseProblem& graph, const Program& program,
+           const FuseRequest& request)
+        : machine_(machine),
+          hw_(hw),
+          p_(program),
+          request_(request),
+          work_(program_work(graph, program)),
+          bytes_(fused_bytes(graph)) {
+        width_ = widest_vector(graph, program, work_, request.alignment);
+        if (!vector_fits(graph, program, request.alignment, 1))
+            throw RequestError(fmt::format(
+                "an alignment of {} B is no whole number of elements of every tensor: kernels read "
+                "whole elements at multiples of their size",
+                request.alignment));
+        if (!request.width) return;
+        if (const int w = *request.width;
+            (w & (w - 1)) != 0 || !vector_fits(graph, program, request.alignment, w))
+            throw RequestError(
+                fmt::format("vectors of {} elements fit neither rows of {} elements nor alignments of {} B; "
+                            "at most {} do, and "
+                            "powers of two",
+                            w, program.columns, request.alignment, width_));
+        width_ = *request.width;
+    }
+
+    FuseSearch all() {
+        if (p_.form == FuseForm::row) rows();
+        else pointwise();
+        const size_t most = size_t(std::max(1, request_.top));
+        put_in_order(out_.kept, most);
+        if (out_.kept.size() > most) {
+            out_.rejected.reasons[size_t(Reason::dominated)] += std::int64_t(out_.kept.size() - most);
+            out_.kept.resize(most);
+        }
+        if (std::isnan(hw_.registers_per_sm)) out_.unchecked_walls.emplace_back("registers");
+        return std::move(out_);
+    }
+
+  private:
+    void reject(Reason reason) { ++out_.rejected.reasons[size_t(reason)]; }
+
+    void pointwise() {
+        for (int threads : {128, 256, 512})
+            for (int items : {1, 2, 4, 8})
+                for (bool persistent : {false, true}) {
+                    // A reduction of everything leaves a part a CTA; elsewhere CTAs that walk drift apart.
+                    // Four vectors and more lost to one or two wherever measured: they scatter over DRAM.
+                    const bool usual = p_.form == FuseForm::whole;
+                    if (items > 2 && !usual && request_.items != items) continue;
+                    if (persistent != request_.persistent.value_or(usual)) continue;
+                    offer({.form = p_.form,
+                           .width = width_,
+                           .items = items,
+                           .threads = threads,
+                           .persistent = persistent});
+                }
+    }
+
+    void rows() {
+        const std::int64_t vectors = std::max<std::int64_t>(1, p_.columns / width_);
+        for (FuseHome home : {FuseHome::registers, FuseHome::shared, FuseHome::twice}) {
+            // A row of several readings is read again only where nothing can hold it.
+            const bool wanted = home != FuseHome::twice || work_.readings < 2 || out_.kept.empty();
+            if (request_.home ? *request_.home != home : !wanted) continue;
+            for (int lanes : {8, 16, 32, 64, 128, 256, 512, 1024}) {
+                if (lanes > hw_.threads_per_cta) {
+                    reject(Reason::threads);
+                    continue;
+                }
+                for (int cluster : {1, 2, 4, 8, 16}) {
+                    if (cluster > 1 && (lanes < 128 || vectors < least_shared_row)) continue;
+                    // In turns a cluster's CTAs ask side by side, where registers would hold a part of the row each: sums of
+                    // 65536 columns are 0.7 % sooner so (docs/facts.md 96).
+                    const bool open = !request_.home && !request_.items && !request_.threads_per_row;
+                    if (cluster > 1 && home == FuseHome::registers && work_.readings < 2 && open) continue;
+                    if (cluster > hw_.cluster_ctas) {
+                        reject(Reason::cluster);
+                        continue;
+                    }
+                    row_home(home, lanes, cluster, vectors);
+                }
+            }
+        }
+        if (!request_.cluster) drop_largest_clusters();
+        if (request_.home.value_or(FuseHome::ring) == FuseHome::ring) search_rings(context(), out_);
+        if (request_.home.value_or(FuseHome::twice) == FuseHome::twice) search_at_once(context(), out_);
+    }
+
+    /// Of 16 CTAs few find places at once: where smaller clusters do, too, they lost 10 to 50 % wherever measured. Rows
+    /// that wait in shared memory have as many as they need.
+    void drop_largest_clusters() {
+        const auto large = [](const FuseCandidate& c) {
+            return c.config.cluster > portable_cluster && c.config.home != FuseHome::shared;
+        };
+        if (std::all_of(out_.kept.begin(), out_.kept.end(), large)) return;
+        out_.rejected.reasons[size_t(Reason::cluster)] += std::int64_t(std::erase_if(out_.kept, large));
+    }
+
+    FuseSearchContext context() const { return {machine_, hw_, p_, request_, work_, bytes_, width_}; }
+
+    void row_home(FuseHome home, int lanes, int cluster, std::int64_t vectors) {
+        constexpr int least_lanes = 8;
+        FuseConfig c{.form = p_.form,
+                     .home = home,
+                     .width = width_,
+                     .threads_per_row = lanes,
+                     .cluster = cluster,
+                     .persistent = request_.persistent.value_or(false)};
+        const std::int64_t all = std::int64_t(lanes) * cluster, items = ceil_div(vectors, all);
+        if (lanes > least_lanes && all >= 2 * vectors) return;  // half of the threads would have nothing
+        // Many threads with little each spend their time starting and meeting.
+        const std::int64_t least_items = cluster > 1 || lanes >= 512 ? 4 : lanes >= 256 ? 2 : 1;
+        if (items < least_items && request_.threads_per_row.value_or(0) != lanes) return;
+        for (int threads : cta_threads(lanes)) {
+            c.threads = threads;
+            if (home == FuseHome::registers) rows_in_registers(c, items);
+            else if (home == FuseHome::shared) rows_in_shared(c, items);
+            else rows_in_rounds(c, items);
+        }
+    }
+
+    /// Several short rows share a CTA: of one warp each comes and goes by itself, of more there are fewer CTAs to
+    /// start, and weights in L1 serve more of them.
+    static std::vector<int> cta_threads(int lanes) {
+        if (lanes > warp) return {lanes};
+        return {warp, 2 * warp, 4 * warp, 8 * warp};
+    }
+
+    void rows_in_registers(FuseConfig c, std::int64_t items) {
+        constexpr int most_held = 8;
+        if (items > (c.threads_per_row < warp && work_.readings > 1 ? most_held / 2 : most_held))
+            return reject(Reason::registers);
+        c.items = int(items);
+        // Weights in registers beside a row cost CTAs, which from 64 registers of both on is more than their wait. Where
+        // several warps share the row, and nothing of it is used before a barrier, they lose from 48 on, and above 16
+        // another launch was the fastest wherever measured (docs/facts.md 92).
+        const double beside = c.items * c.width * (work_.full_bytes + work_.shared_bytes) / register_bytes;
+        c.early_weights = work_.shared_loads > 0 && beside <= (c.threads_per_row <= warp ? 48 : 16);
+        if (c.early_weights) offer(c);
+        c.early_weights = false;
+        offer(c);
+    }
+
+    void rows_in_shared(FuseConfig c, std::int64_t items) {
+        constexpr int least_staged = 32, most_staged = 16;
+        if (c.persistent || items > most_staged || c.threads_per_row < least_staged) return;
+        c.items = int(items);
+        // What is read once waits nowhere: the best launch without staging was sooner wherever measured.
+        if (work_.readings < 2 && !request_.home) return;
+        if (!machine_.has("tma") || !rows_by_bulk(p_, request_.alignment)) return reject(Reason::instruction);
+        // Several CTAs share such a row only where it leaves an SM no room for others: as many as make that room. More meet
+        // longer and move no more (softmax of 65536 columns: two 139 us, four 144).
+        const double row_bytes = double(p_.columns) * work_.full_bytes;
+        const double of_fewer = row_bytes / (c.cluster / 2.0) + exchange_bytes + hw_.shared_reserved;
+        if (c.cluster > 1 && 2 * of_fewer <= hw_.shared_per_sm && !request_.cluster)
+            return reject(Reason::cluster);
+        for (bool early : {true, false}) {
+            c.early_weights = early;
+            if (early && work_.shared_loads == 0) continue;
+            if (early && !holds_early_weights(p_, work_, c, hw_.registers_per_thread))
+                reject(Reason::registers);
+            else offer(c);
+        }
+    }
+
+    void rows_in_rounds(FuseConfig c, std::int64_t items) {
+        for (int round : {2, 4, 8})
+            if (items >= round) {
+                c.items = round;
+                offer(c);
+            }
+    }
+
+    void offer(FuseConfig c) {
+        const FuseRequest& r = request_;
+        if (!as_asked(r, c) || !asked(r.stages, c.stages)) return;
+        FuseCandidate candidate;
+        candidate.registers = registers_needed(p_, c);
+        if (candidate.registers > hw_.registers_per_thread
+            || candidate.registers * even_threads(hw_, c.threads) > hw_.registers_per_sm) {
+            if (candidate.registers > hw_.registers_per_thread
+                && (out_.register_need == 0 || candidate.registers < out_.register_need))
+                out_.register_need = candidate.registers;
+            return reject(Reason::registers);
+        }
+        if (c.threads > hw_.threads_per_cta) return reject(Reason::threads);
+        candidate.shared_bytes = double(staged_rows(p_, c).bytes);
+        if (candidate.shared_bytes + exchange_bytes > hw_.shared_per_cta) return reject(Reason::shared);
+        // Everything a thread holds is unrolled: longer code compiles too slowly.
+        if (c.items > 1 && c.items * c.width * work_.first.issue > most_instructions)
+            return reject(Reason::instruction);
+        const double staged = candidate.shared_bytes > 0 ? candidate.shared_bytes + exchange_bytes : 0;
+        double ctas = resident_ctas(hw_, c, candidate.registers, staged);
+        if (std::isnan(ctas)) ctas = 1;
+        c.ctas_per_sm = r.ctas_per_sm.value_or(int(ctas));
+        if (c.ctas_per_sm > ctas || c.ctas_per_sm < 1) return reject(Reason::registers);
+        // The compiler may take what this many CTAs leave a thread, and mostly takes less: then more fit.
+        const double bound = least_known(
+            hw_.registers_per_thread,
+            whole(hw_.registers_per_sm / even_threads(hw_, c.ctas_per_sm * c.threads) / register_step)
+                * register_step);
+        double resident = resident_ctas(hw_, c, registers_likely(p_, work_, c, bound), staged);
+        if (std::isnan(resident) || r.ctas_per_sm) resident = c.ctas_per_sm;
+        FuseLaunch l{.items = double(c.items),
+                     .width = double(c.width),
+                     .threads = double(c.threads),
+                     .threads_per_row = double(std::max(1, c.threads_per_row)),
+                     .cluster = double(c.cluster),
+                     .ctas_per_sm = std::max(double(c.ctas_per_sm), resident),
+                     .twice = c.home == FuseHome::twice,
+                     .persistent = c.persistent,
+                     .staged = c.home == FuseHome::shared,
+                     .early_weights = c.early_weights};
+        candidate.flow =
+            fuse_flow(hw_, p_, work_, bytes_, l, cluster_sms(machine_, c.cluster, l.ctas_per_sm));
+        // An unknown number of SMs leaves a persistent grid without a size; then a piece a CTA.
+        constexpr double most_ctas = 2147483647;
+        c.grid = std::isnan(candidate.flow.ctas) ? 0 : std::int64_t(std::min(candidate.flow.ctas, most_ctas));
+        if (candidate.flow.ctas > most_ctas && !c.persistent) return reject(Reason::threads);
+        candidate.config = c;
+        out_.kept.push_back(candidate);
+    }
+
+    const Machine& machine_;
+    const FuseHardware& hw_;
+    const Program& p_;
+    const FuseRequest& request_;
+    ProgramWork work_;
+    FusedBytes bytes_;
+    int width_ = 1;
+    FuseSearch out_;
+};
+
+}  // namespace
+
+FuseSearch search_launches(const Machine& machine, const FuseHardware& hw, const FuseProblem& graph,
+                           const Program& program, const FuseRequest& request) {
+    return Search(machine, hw, graph, program, request).all();
+}
+
+int widest_vector(const FuseProblem& graph, const Program& p, const ProgramWork& work, int alignment) {
+    int width = access_bytes / work.narrow_bytes;
+    while (width > 1 && !vector_fits(graph, p, alignment, width)) width /= 2;
+    return width;
+}
+
+bool vector_fits(const FuseProblem& graph, const Program& p, int alignment, int width) {
+    // Every row must begin with a whole vector, or all of it be one long row.
+    if (!p.flat && p.columns % width != 0) return false;
+    const auto aligned = [&](Element e) {
+        return alignment % std::min(access_bytes, width * bytes_of(e)) == 0;
+    };
+    for (int i : graph.inputs)
+        if (elements_of(graph.nodes[size_t(i)].shape) > 1 && !aligned(graph.nodes[size_t(i)].element))
+            return false;
+    for (const GraphOutput& o : graph.outputs)
+        if (!aligned(graph.nodes[size_t(o.node)].element)) return false;
+    return true;
+}
+
+double registers_needed(const Program& p, const FuseConfig& c) {
+    // Of one vector: what is read at the loop's own place, and what rows or columns share.
+    LoadWords words = load_words(p, c.width);
+    // Where a row in registers meets without a barrier, its mask and its next weights take what the meetings leave.
+    // LayerNorm + residual + dropout + GELU of 1024 columns with 80 registers 54.3 us, with 96 55.4 (docs/facts.md 96).
+    const bool in_warp = c.home == FuseHome::registers && c.threads_per_row <= warp;
+    const double mask = in_warp ? 0 : c.home == FuseHome::nowhere ? 2 * dropout_registers : dropout_registers;
+    double extra = mask * masks_of_vectors(p), computed = 0;
+    for (const ProgramValue& v : p.values) {
+        if (v.kind == ValueKind::load && v.level == Level::row && c.home == FuseHome::nowhere) ++words.shared;
+        if (v.kind == ValueKind::compute && v.level == Level::element) ++computed;
+        if (v.kind != ValueKind::reduce) continue;
+        // What is computed for the reduction and again for the result, the compiler likes to keep.
+        if (p.values[size_t(v.operands[0])].kind == ValueKind::compute)
+            extra += c.width * std::min(most_kept, c.items);
+        // New values of an accumulator beside its old ones.
+        if (v.reduction == Reduction::exponentials && (c.home == FuseHome::twice || c.home == FuseHome::ring))
+            extra += 2.0 * c.width;
+    }
+    // One vector at a time in fp32, and what becomes of it.
+    const bool copies = c.home == FuseHome::nowhere && computed == 0;
+    double need = base_registers + (copies ? 0 : std::max(2.0 * c.width, std::min(16.0, computed))) + extra;
+    if (c.home != FuseHome::nowhere) need += row_registers;
+    const double full = words.full, shared = words.shared;
+    if (c.home == FuseHome::nowhere)
+        need += c.items * full + words.shared_of(c.items, stacks(p, c)) + (c.items > 4 ? register_step : 0);
+    else if (c.home == FuseHome::shared)
+        need += std::min(4, c.items) * full + (c.early_weights ? c.items : 1) * shared;
+    else if (c.home == FuseHome::twice || c.home == FuseHome::ring || c.early_weights)
+        need += c.items * (full + shared);
+    else need += c.items * full + (in_warp ? 1 : std::min(2, c.items)) * shared;
+    // Chunks that are short are guarded, vector by vector.
+    if (c.home == FuseHome::ring && !in_whole_turns(p, c)) need += register_step;
+    constexpr double least = 32;
+    return std::max(least, whole_up(need / register_step) * register_step);
+}
+
+}  // namespace rooftile

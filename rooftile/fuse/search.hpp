@@ -1,0 +1,39 @@
+// The launches that a program allows on a machine, each against the walls of registers, threads and shared
+// memory, timed; the best first.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "rooftile/fuse/launch_model.hpp"
+#include "rooftile/fuse/plan.hpp"
+
+namespace rooftile {
+
+struct FuseCandidate {
+    FuseConfig config;
+    FuseFlow flow;
+    double registers = 0;     ///< a thread, estimated
+    double shared_bytes = 0;  ///< of a CTA, for the rows
+};
+
+struct FuseSearch {
+    std::vector<FuseCandidate> kept;  ///< best first
+    Rejected rejected;
+    std::vector<std::string> unchecked_walls;
+    double register_need =
+        0;  ///< of the least candidate whose threads need more than one may have; 0: none does
+};
+
+FuseSearch search_launches(const Machine& machine, const FuseHardware& hw, const FuseProblem& graph,
+                           const Program& program, const FuseRequest& request);
+
+/// The widest vector, in elements, that 16-byte accesses, the row's length and the tensors' alignment allow.
+int widest_vector(const FuseProblem& graph, const Program& program, const ProgramWork& work, int alignment);
+/// Whether every row holds whole vectors of `width` elements, at addresses that are multiples of `alignment` B.
+bool vector_fits(const FuseProblem& graph, const Program& program, int alignment, int width);
+
+/// Registers that a thread needs: what it holds, what one vector's arithmetic takes, and the rest.
+double registers_needed(const Program& program, const FuseConfig& config);
+
+}  // namespace rooftile

@@ -1,0 +1,138 @@
+#include "rooftile/fuse/search_at_once.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/fuse/arguments.hpp"
+#include "rooftile/core/arithmetic.hpp"
+#include "rooftile/fuse/at_once_model.hpp"
+#include "rooftile/fuse/registers.hpp"
+#include "rooftile/fuse/staging.hpp"
+
+namespace rooftile {
+namespace {
+
+/// What the warps of a CTA tell each other, two meetings' words (Team::Exchange).
+double exchange_bytes(double threads) {
+    constexpr double warp = 32, meetings = 2, word = 4, beside = 128;
+    return meetings * fuse::meeting_words * word * threads / warp + beside;
+}
+
+class AtOnceSearch : FuseSearchContext {
+  public:
+    AtOnceSearch(const FuseSearchContext& context, FuseSearch& out) : FuseSearchContext(context), out_(out) {}
+
+    void all() {
+        // What is read once waits nowhere.
+        if (work.readings < 2 || slot_bytes(program) == 0 || program.rows < 1) return;
+        // What the shared memory of all SMs holds at once need not be read twice.
+        const double all = double(program.rows) * double(program.columns) * slot_bytes(program);
+        if (!request.home && !(all > hw.sms * hw.shared_per_sm)) return;
+        // More CTAs a row meet longer than that brings: as for rings. Eight vectors at once take the compiler
+        // half as long again, for 2 % of softmax (docs/facts.md 63).
+        constexpr int most_far = 32, most_items = 4;
+        for (int cluster : {2, 4, 8, 16, 32, 64})
+            for (int threads : {128, 256, 512, 1024})
+                for (int items : {1, 2, 4, 8}) {
+                    if (cluster > most_far && request.cluster != cluster) continue;
+                    if (items > most_items && request.items != items) continue;
+                    const FuseConfig c{.form = program.form,
+                                       .home = FuseHome::twice,
+                                       .width = width,
+                                       .items = items,
+                                       .threads = threads,
+                                       .threads_per_row = threads,
+                                       .cluster = cluster,
+                                       .grid_meeting = true,
+                                       .grid = program.rows * cluster};
+                    if (as_asked(request, c)) offer(c);
+                }
+        drop_lonely();
+        out_.kept.insert(out_.kept.end(), found_.begin(), found_.end());
+    }
+
+  private:
+    void reject(Reason reason) { ++out_.rejected.reasons[size_t(reason)]; }
+
+    /// While a CTA's row meets, nobody else of its SM works, which no time tells: where others have company they were as fast or
+    /// up to 5 % sooner than the model said (docs/facts.md 92). Only those that come near count.
+    void drop_lonely() {
+        constexpr double near = 1.05;
+        double accompanied = INFINITY;
+        for (const FuseCandidate& c : found_)
+            if (c.config.ctas_per_sm > 1) accompanied = std::min(accompanied, c.flow.time.seconds);
+        const auto worse = [&](const FuseCandidate& c) {
+            return c.config.ctas_per_sm == 1 && accompanied <= near * c.flow.time.seconds;
+        };
+        out_.rejected.reasons[size_t(Reason::dominated)] += std::int64_t(std::erase_if(found_, worse));
+    }
+
+    void offer(FuseConfig c) {
+        // Some threads would have nothing, and all of them have time for two turns.
+        const std::int64_t turn = std::int64_t(c.threads) * c.items * c.cluster;
+        constexpr std::int64_t least_turns = 2;
+        if (program.columns / width < least_turns * turn) return;
+        FuseCandidate candidate;
+        candidate.registers = registers_needed(program, c);
+        const double an_sm = whole_up(double(c.grid) / hw.sms);  // CTAs of the busiest
+        if (c.threads > hw.threads_per_cta || !(an_sm <= hw.ctas_per_sm)
+            || !(an_sm * c.threads <= hw.threads_per_sm))
+            return reject(Reason::threads);
+        if (candidate.registers > hw.registers_per_thread
+            || !(an_sm <= resident_ctas(hw, c, candidate.registers, 0)))
+            return reject(Reason::registers);
+        c.ctas_per_sm = int(an_sm);
+        // As many turns wait in shared memory as fit; the others are read again.
+        const auto turns = double(turns_at_once(program, c));
+        const double turn_bytes = double(c.threads) * c.items * width * slot_bytes(program);
+        const double shared = std::min(hw.shared_per_cta, hw.shared_per_sm / an_sm - hw.shared_reserved);
+        const double room = whole((shared - exchange_bytes(c.threads)) / turn_bytes);
+        if (!(room >= 1) || std::isnan(hw.shared_per_sm)) return reject(Reason::shared);
+        const double fit = std::min(turns, room);
+        c.stages = request.stages.value_or(int(fit));
+        if (c.stages < 1 || c.stages > fit) return reject(Reason::shared);
+        if (!asked(request.ctas_per_sm, c.ctas_per_sm)) return;
+        candidate.flow = flow(c, turns);
+        if (!request.stages) {
+            // No more than the threads ask for, or than gets into an SM.
+            const double into_sm =
+                least_known(candidate.flow.needed, hw.sm_bandwidth * candidate.flow.round_cycles);
+            c.stages = leaving_l1(c, least_known(into_sm, candidate.flow.given), turn_bytes);
+            candidate.flow = flow(c, turns);
+        }
+        candidate.shared_bytes = double(staged_rows(program, c).bytes);
+        candidate.config = c;
+        found_.push_back(candidate);
+    }
+
+    FuseFlow flow(const FuseConfig& c, double turns) const {
+        return at_once_flow(hw, program, work, bytes,
+                            {.items = double(c.items),
+                             .width = double(c.width),
+                             .threads = double(c.threads),
+                             .cluster = double(c.cluster),
+                             .again_bytes = slot_bytes(program),
+                             .held_share = c.stages / turns,
+                             .rows_an_sm = double(rows_gathered(program, c)),
+                             .together = double(turns_together(c))});
+    }
+
+    /// As many turns, up to those of `c`, as leave L1 room for the bytes that must be in flight: what a turn gains by
+    /// waiting in shared memory is less than all loads lose (docs/facts.md 89). All where no number of them does.
+    int leaving_l1(const FuseConfig& c, double in_flight, double turn_bytes) const {
+        for (int stages = c.stages; stages > 0; --stages) {
+            const double cta = stages * turn_bytes + exchange_bytes(c.threads) + hw.shared_reserved;
+            if (!(l1_beside(hw, c.ctas_per_sm * cta) < in_flight)) return stages;
+        }
+        return c.stages;
+    }
+
+    FuseSearch& out_;
+    std::vector<FuseCandidate> found_;
+};
+
+}  // namespace
+
+void search_at_once(const FuseSearchContext& context, FuseSearch& out) { AtOnceSearch(context, out).all(); }
+
+}  // namespace rooftile

@@ -1,0 +1,194 @@
+#include "rooftile/fuse/search_rings.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "kernels/fuse/arguments.hpp"
+#include "rooftile/core/arithmetic.hpp"
+#include "rooftile/fuse/ring_model.hpp"
+#include "rooftile/fuse/registers.hpp"
+#include "rooftile/fuse/staging.hpp"
+
+namespace rooftile {
+namespace {
+
+constexpr double exchange_bytes = fuse::ring_exchange_bytes;
+
+class RingSearch : FuseSearchContext {
+  public:
+    RingSearch(const FuseSearchContext& context, FuseSearch& out)
+        : FuseSearchContext(context),
+          slot_(slot_bytes(context.program)),
+          late_(slot_ < work.full_bytes),
+          out_(out) {}
+
+    /// Rows that one-shot CTAs hold badly: chunk after chunk through the shared memory of CTAs that stay.
+    void all() {
+        // Bytes of all full tensors. Shorter rows several CTAs of an SM hold at once, and what is read once
+        // waits nowhere: wherever measured, launches without a ring were sooner. Sums of 128 KiB rows too on
+        // an H200; those of 512 KiB took 133.3 us in a ring and 134.5 without (1024 rows).
+        constexpr double least_row = 32768, least_usual_row = 65536, least_single_row = 262144;
+        const double row_bytes = double(program.columns) * work.full_bytes;
+        const double usual = work.readings > 1 ? least_usual_row : least_single_row;
+        // Where some is late, shorter rows gain, too.
+        if (!request.home && (late_ ? row_bytes < usual : row_bytes <= usual)) return;
+        if (row_bytes <= least_row) return;
+        if (!machine.has("tma") || !rows_by_bulk(program, request.alignment) || !slots_by_bulk(program, width)
+            || slot_ == 0)
+            return reject(Reason::instruction);
+        for (int cluster : {1, 2, 4, 8, 16, 32, 64}) {
+            if (!asked(request.cluster, cluster) || (cluster > 1 && row_bytes / cluster < least_row))
+                continue;
+            for (bool grid_meeting : {false, true})
+                for (const auto& [ctas, lanes] : {std::pair{1, 256}, {1, 512}, {2, 256}, {2, 512}, {4, 128}})
+                    if (meetings(cluster, grid_meeting, ctas))
+                        rings_of(
+                            {.cluster = cluster, .ctas = ctas, .lanes = lanes, .grid_meeting = grid_meeting});
+        }
+    }
+
+  private:
+    void reject(Reason reason) { ++out_.rejected.reasons[size_t(reason)]; }
+
+    /// Whether `cluster` CTAs may share rows so. CTAs that are no hardware cluster meet in device memory: for
+    /// rows so few that clusters, which fit into few places of the GPU, leave SMs idle. Of 64 each meets so
+    /// often that on an H200 (16 x 1048576) 44 us became of 32. Of several CTAs on an SM another one computes
+    /// meanwhile: then rows of any number.
+    bool meetings(int cluster, bool grid_meeting, int ctas) {
+        constexpr int least_far = 8, most_far = 32, most_rows_an_sm = 8;
+        if (!asked(request.grid_meeting, grid_meeting)) return false;
+        if (grid_meeting)
+            return cluster >= least_far && (cluster <= most_far || request.cluster == cluster)
+                   && hw.cluster_ctas > 1
+                   && (ctas > 1 || double(program.rows) * fuse::most_cluster <= most_rows_an_sm * hw.sms);
+        if (cluster <= hw.cluster_ctas) return true;
+        reject(Reason::cluster);
+        return false;
+    }
+
+    /// SMs on which the CTAs that share a row can be, one each.
+    double usable_sms(const FuseConfig& c) const {
+        return meets_in_memory(c) ? hw.sms : cluster_sms(machine, c.cluster, c.ctas_per_sm);
+    }
+
+    /// A ring's choices; `ctas` of an SM, one of which computes while another one's values meet.
+    struct RingChoice {
+        int cluster, ctas, lanes, items = 1, reducing = 0;
+        bool grid_meeting = false, kept = false, persistent = true;
+    };
+
+    void rings_of(RingChoice choice) {
+        for (int items : {1, 2, 4})
+            for (bool kept : {true, false})
+                for (bool persistent : {true, false})
+                    // A warp of each of an SM's partitions; two of each made no problem's best launch sooner
+                    // (docs/facts.md 95), and are planned where asked for.
+                    for (int reducing : {128, 256, 0}) {
+                        if (reducing > 128 && !request.reducing) continue;
+                        choice.items = items, choice.kept = kept, choice.persistent = persistent;
+                        choice.reducing = reducing;
+                        ring_of(choice);
+                    }
+    }
+
+    void ring_of(const RingChoice& choice) {
+        constexpr double least_chunk = 16384, most_chunk = 32768;  // B of all full tensors
+        constexpr double least_kept_chunk = 8192;                  // beside weights, or on half of an SM
+        constexpr double least_ring = 131072;                      // B of an SM
+        constexpr int least_slots = 4, most_slots = 24, warp = 32;
+        const int ctas = choice.ctas;
+        FuseConfig c{.form = program.form,
+                     .home = FuseHome::ring,
+                     .width = width,
+                     .items = choice.items,
+                     .threads = choice.lanes + choice.reducing + warp,
+                     .threads_per_row = choice.lanes,
+                     .reducing = choice.reducing,
+                     .cluster = choice.cluster,
+                     .ctas_per_sm = ctas,
+                     .persistent = choice.persistent,
+                     .early_weights = choice.kept,
+                     .grid_meeting = choice.grid_meeting};
+        if (!as_asked(request, c) || !asked(request.ctas_per_sm, ctas)) return;
+        if (c.reducing > 0 && !reduces_apart(program, c)) return;
+        // CTAs of one row each come in the order of the rows, and others of the SM hide their start. Where
+        // all that is read lies in slots, rows staged whole are as good.
+        if (!c.persistent && (!late_ || ctas == 1 || c.early_weights || meets_in_memory(c))) return;
+        const double at_once = double(choice.lanes) * c.items * width;
+        const double all = at_once * work.full_bytes, chunk = at_once * slot_;
+        // What comes a chunk ahead has registers beside this chunk's: of one or two vectors the compiler asks
+        // for it when this one is used up, of four it spills.
+        constexpr int most_ahead = 2;
+        if (all > chunk && c.items > most_ahead) return reject(Reason::registers);
+        // Larger chunks come late, smaller ones are more barriers than they need be.
+        const double least_all = choice.kept || ctas > 1 ? least_kept_chunk : least_chunk;
+        if ((all < least_all || (chunk >= most_chunk && c.items > 1)) && !request.items) return;
+        const double kept_bytes = double(staged_rows(program, c).kept_bytes);
+        // What is read but a few times need not be kept.
+        constexpr double least_rows = 4;
+        const double clusters = whole(usable_sms(c) * ctas / c.cluster);
+        if (c.early_weights
+            && (kept_bytes == 0 || !kept_by_bulk(program, c) || double(program.rows) < least_rows * clusters))
+            return;
+        // Two rows of slots are as good as more, but for what is on its way while short parts meet.
+        const int chunks = int(ring_chunks(program, c));
+        const double shared =
+            std::min(hw.shared_per_cta, hw.shared_per_sm / ctas - hw.shared_reserved) - exchange_bytes;
+        const double fit = whole((shared - kept_bytes) / chunk);
+        const double wanted =
+            std::max({double(least_slots), 2.0 * chunks, whole_up(least_ring / ctas / chunk)});
+        c.stages = request.stages.value_or(int(std::min({double(most_slots), wanted, fit})));
+        // Slots for the row alone would run dry while its values meet. Kept weights are asked for behind the first
+        // row's chunks, which therefore need slots before anyone gives one back.
+        int least = 1;
+        if (work.readings > 1) least = chunks + (request.stages ? 0 : 1);
+        else if (c.early_weights) least = chunks;
+        if (!c.persistent) least = c.stages = chunks;
+        if (c.stages > most_slots || !asked(request.stages, c.stages)) return reject(Reason::shared);
+        if (!(c.stages <= fit) || c.stages < least) return reject(Reason::shared);
+        ring(c, chunks);
+    }
+
+    void ring(FuseConfig c, int chunks) {
+        FuseCandidate candidate;
+        candidate.registers = registers_needed(program, c);
+        // The producer warps make one partition hold a warp more than the others.
+        if (candidate.registers > hw.registers_per_thread
+            || candidate.registers * even_threads(hw, c.threads * c.ctas_per_sm) > hw.registers_per_sm)
+            return reject(Reason::registers);
+        candidate.shared_bytes = double(staged_rows(program, c).bytes);
+        const double resident = whole(usable_sms(c) * c.ctas_per_sm / c.cluster);
+        double clusters = unknown_number;
+        if (resident >= 1) clusters = std::min(resident, std::max(1.0, double(program.rows)));
+        const double at_once = double(c.items) * c.threads_per_row * c.width;
+        candidate.flow = ring_flow(hw, program, work, bytes,
+                                   {.lanes = double(c.threads_per_row),
+                                    .items = double(c.items),
+                                    .cluster = double(c.cluster),
+                                    .slots = double(c.stages),
+                                    .chunks = double(chunks),
+                                    .chunk_bytes = at_once * slot_,
+                                    .late_bytes = at_once * (work.full_bytes - slot_),
+                                    .kept = c.early_weights,
+                                    .far = meets_in_memory(c),
+                                    .clusters = clusters,
+                                    .ctas = double(c.ctas_per_sm),
+                                    .reducing = double(c.reducing),
+                                    .one_row = !c.persistent,
+                                    .dealt = deals_rows(program, c)});
+        c.grid = std::isnan(clusters) ? 0 : std::int64_t(c.persistent ? clusters : program.rows) * c.cluster;
+        candidate.config = c;
+        out_.kept.push_back(candidate);
+    }
+
+    double slot_;  // bytes of an element of all tensors in the slots
+    bool late_;    // not all tensors are
+    FuseSearch& out_;
+};
+
+}  // namespace
+
+void search_rings(const FuseSearchContext& context, FuseSearch& out) { RingSearch(context, out).all(); }
+
+}  // namespace rooftile

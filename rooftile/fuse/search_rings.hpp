@@ -1,0 +1,38 @@
+// The launches of a row program that pass rows through rings of chunks in shared memory.
+#pragma once
+
+#include <optional>
+
+#include "rooftile/fuse/search.hpp"
+
+namespace rooftile {
+
+/// What a search for launches knows.
+struct FuseSearchContext {
+    const Machine& machine;
+    const FuseHardware& hw;
+    const Program& program;
+    const FuseRequest& request;
+    const ProgramWork& work;
+    const FusedBytes& bytes;
+    int width;  ///< elements of a vector
+};
+
+/// Whether a request leaves that value open or wants it.
+template <class T>
+bool asked(const std::optional<T>& wanted, T value) {
+    return !wanted || *wanted == value;
+}
+
+/// The same of everything that a search tries in turn; stages and CTAs of an SM follow from those.
+inline bool as_asked(const FuseRequest& r, const FuseConfig& c) {
+    return asked(r.items, c.items) && asked(r.threads, c.threads) && asked(r.reducing, c.reducing)
+           && asked(r.cluster, c.cluster) && asked(r.home, c.home) && asked(r.persistent, c.persistent)
+           && asked(r.grid_meeting, c.grid_meeting)
+           && (c.threads_per_row == 0 || asked(r.threads_per_row, c.threads_per_row));
+}
+
+/// Adds the rings that the machine and the request allow, timed, to `out`; what a wall stops is counted there.
+void search_rings(const FuseSearchContext& context, FuseSearch& out);
+
+}  // namespace rooftile

@@ -1,0 +1,182 @@
+#include "rooftile/fuse/staging.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace rooftile {
+namespace {
+
+bool at_own_place(const ProgramValue& v) {
+    return v.kind == ValueKind::load && v.level == Level::element && v.access.full();
+}
+
+}  // namespace
+
+std::vector<bool> late_loads(const Program& program) {
+    std::vector<bool> reduced(program.values.size(), false), late(program.values.size(), false);
+    // Operands come before what uses them: one walk backwards reaches everything.
+    for (size_t i = program.values.size(); i-- > 0;) {
+        const ProgramValue& v = program.values[i];
+        if (v.kind == ValueKind::reduce || (v.kind == ValueKind::compute && reduced[i]))
+            for (int operand : v.operands) reduced[size_t(operand)] = true;
+    }
+    for (size_t i = 0; i < program.values.size(); ++i) {
+        const ProgramValue& v = program.values[i];
+        late[i] = v.kind == ValueKind::load && v.level == Level::element && !reduced[i];
+    }
+    return late;
+}
+
+bool has_late_rows(const Program& program) {
+    const std::vector<bool> late = late_loads(program);
+    for (size_t i = 0; i < program.values.size(); ++i)
+        if (late[i] && at_own_place(program.values[i])) return true;
+    return false;
+}
+
+double slot_bytes(const Program& program) {
+    const std::vector<bool> late = late_loads(program);
+    double bytes = 0;
+    for (size_t i = 0; i < program.values.size(); ++i)
+        if (at_own_place(program.values[i]) && !late[i]) bytes += bytes_of(program.values[i].element);
+    return bytes;
+}
+
+StagedRows staged_rows(const Program& program, const FuseConfig& c) {
+    StagedRows rows;
+    const std::int64_t at_once = std::int64_t(c.items) * c.threads_per_row;
+    const bool parts = c.home == FuseHome::ring || all_rows_at_once(c);
+    if (parts) rows.vectors = c.stages * at_once;
+    else if (c.home == FuseHome::shared)
+        rows.vectors = c.rows_per_cta() * std::min(ceil_div(program.columns, c.width), at_once);
+    else return rows;
+    const std::vector<bool> late = late_loads(program);
+    for (size_t i = 0; i < program.values.size(); ++i) {
+        const ProgramValue& v = program.values[i];
+        if (!at_own_place(v) || (parts && late[i])) continue;
+        const std::int64_t bytes = rows.vectors * c.width * bytes_of(v.element);
+        rows.tensors.push_back({int(i), rows.bytes, bytes});
+        rows.bytes += bytes;
+    }
+    for (size_t i = 0; i < program.values.size(); ++i) {
+        const ProgramValue& v = program.values[i];
+        if (!kept_in_ring(v, c)) continue;
+        constexpr std::int64_t aligned = 16;
+        const std::int64_t bytes =
+            ceil_div(ring_part(program, c) * c.width * bytes_of(v.element), aligned) * aligned;
+        rows.kept.push_back({int(i), rows.bytes, bytes});
+        rows.bytes += bytes;
+        rows.kept_bytes += bytes;
+    }
+    return rows;
+}
+
+bool meets_in_memory(const FuseConfig& c) { return c.grid_meeting && c.cluster > 1; }
+
+bool all_rows_at_once(const FuseConfig& c) { return meets_in_memory(c) && c.home == FuseHome::twice; }
+
+std::int64_t turns_at_once(const Program& program, const FuseConfig& c) {
+    return ceil_div(program.columns / c.width, std::int64_t(c.threads_per_row) * c.items * c.cluster);
+}
+
+int turns_together(const FuseConfig& c) { return c.items == 1 ? 4 : 2; }
+
+int rows_gathered(const Program& program, const FuseConfig& c) {
+    return all_rows_at_once(c) && c.ctas_per_sm > 1 && program.rows % c.ctas_per_sm == 0 ? c.ctas_per_sm : 1;
+}
+
+std::string_view meeting_of(const FuseConfig& c) {
+    if (meets_in_memory(c)) return "grid";
+    return c.cluster > 1 ? "cluster" : "cta";
+}
+
+bool kept_in_ring(const ProgramValue& v, const FuseConfig& c) {
+    return c.home == FuseHome::ring && c.early_weights && v.kind == ValueKind::load
+           && v.level == Level::element && v.access.only_row();
+}
+
+bool rows_by_bulk(const Program& program, int alignment) {
+    constexpr int unit = 16;  // bytes: of addresses and sizes
+    bool any = false;
+    for (const ProgramValue& v : program.values) {
+        if (!at_own_place(v)) continue;
+        any = true;
+        if (program.columns * bytes_of(v.element) % unit != 0) return false;
+    }
+    return any && alignment % unit == 0;
+}
+
+bool vectors_by_bulk(const ProgramValue& load, int width) {
+    constexpr int unit = 16;  // bytes
+    return width * bytes_of(load.element) % unit == 0;
+}
+
+bool slots_by_bulk(const Program& program, int width) {
+    const std::vector<bool> late = late_loads(program);
+    for (size_t i = 0; i < program.values.size(); ++i) {
+        const ProgramValue& v = program.values[i];
+        if (at_own_place(v) && !late[i] && !vectors_by_bulk(v, width)) return false;
+    }
+    return true;
+}
+
+bool kept_by_bulk(const Program& program, const FuseConfig& c) {
+    for (const ProgramValue& v : program.values)
+        if (kept_in_ring(v, c) && !vectors_by_bulk(v, c.width)) return false;
+    return true;
+}
+
+std::int64_t ring_part(const Program& program, const FuseConfig& c) {
+    return ceil_div(program.columns / c.width, c.cluster);
+}
+std::int64_t ring_chunks(const Program& program, const FuseConfig& c) {
+    return ceil_div(ring_part(program, c), std::int64_t(c.items) * c.threads_per_row);
+}
+
+std::vector<int> numbers_of_rows(const Program& program) {
+    std::set<int> numbers;
+    const auto offer = [&](int i) {
+        const ProgramValue& v = program.values[size_t(i)];
+        if (v.level == Level::row && v.pass > 0) numbers.insert(i);
+    };
+    for (const ProgramStore& s : program.stores)
+        if (s.level == Level::element) offer(s.value);
+    for (const ProgramValue& v : program.values)
+        if (v.kind == ValueKind::compute && v.level == Level::element)
+            for (int operand : v.operands) offer(operand);
+    return {numbers.begin(), numbers.end()};
+}
+
+bool reduces_apart(const Program& program, const FuseConfig& c) {
+    // Each reducing thread takes as many vectors of a chunk. CTAs that are no cluster meet through the threads that
+    // part from the grid's words at the end of the kernel, and those would be gone.
+    if (!c.persistent || meets_in_memory(c) || c.items * c.threads_per_row % c.reducing != 0) return false;
+    const std::vector<bool> late = late_loads(program);
+    for (size_t i = 0; i < program.values.size(); ++i) {
+        const ProgramValue& v = program.values[i];
+        if (v.kind == ValueKind::reduce && (v.pass > 0 || v.reduction == Reduction::argmax)) return false;
+        // What is read for the reduction beside the slots has registers of its own, a chunk ahead.
+        if (v.kind == ValueKind::load && v.level == Level::element && !late[i] && !v.access.full()
+            && !kept_in_ring(v, c))
+            return false;
+        // Numbers of the row go over as floats.
+        if (v.level == Level::row && v.pass > 0 && v.element != Element::fp32) return false;
+    }
+    return !numbers_of_rows(program).empty();
+}
+
+bool in_whole_turns(const Program& program, const FuseConfig& c) {
+    return program.columns % (std::int64_t(c.width) * c.items * c.threads_per_row * c.cluster) == 0;
+}
+
+bool deals_rows(const Program& program, const FuseConfig& c) {
+    constexpr std::int64_t most_rows = 2147483647;
+    return c.home == FuseHome::ring && c.persistent && !meets_in_memory(c) && program.rows <= most_rows
+           && ring_part(program, c) * (c.cluster - 1) < program.columns / c.width;
+}
+
+std::int64_t rows_known_ahead(const Program& program, const FuseConfig& c) {
+    return c.stages / ring_chunks(program, c) + 2;
+}
+
+}  // namespace rooftile

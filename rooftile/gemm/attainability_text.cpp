@@ -1,0 +1,146 @@
+#include "rooftile/gemm/attainability_text.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "rooftile/report/number.hpp"
+#include "rooftile/gemm/plan_text.hpp"
+
+namespace rooftile {
+namespace {
+
+constexpr int name_columns = 16, number_columns = 13, share_columns = 9;
+constexpr int remark_column = 2 + name_columns + 2 * number_columns + share_columns + 2;
+
+std::string words_of(const std::string& step) {
+    if (step == "shared") return "shared memory";
+    if (step == "l2") return "L2";
+    if (step == "dram") return "DRAM";
+    if (step == "fill") return "pipeline fill";
+    std::string words = step;
+    std::replace(words.begin(), words.end(), '_', ' ');
+    return words;
+}
+
+std::string us_text(std::int64_t ns) { return fmt::format("{:.3f}", double(ns) / 1000); }
+
+/// Microseconds to the nanosecond, so that the column adds up as it stands.
+std::string row_text(const std::string& name, std::int64_t time_ns, std::optional<std::int64_t> cost_ns,
+                     std::int64_t whole_ns, const std::string& remark, const Terminal& terminal,
+                     Tone tone = Tone::plain) {
+    const std::string head =
+        fmt::format("{:<{}}{:>{}}", name, name_columns, us_text(time_ns), number_columns);
+    std::string cost;
+    if (cost_ns)
+        cost =
+            fmt::format("{:>{}}{:>{}}", (*cost_ns < 0 ? "" : "+") + us_text(*cost_ns), number_columns,
+                        fmt::format("{:+.1f} %", 100.0 * double(*cost_ns) / double(whole_ns)), share_columns);
+    const std::string out = "  " + terminal.paint(head, tone) + cost;
+    if (remark.empty()) return out + "\n";
+    const std::string shown = displayable(remark, terminal.utf8);
+    // Beside the numbers where there is room for them, else in lines of its own.
+    const int room = terminal.prose() - remark_column;
+    if (room < 24) return out + "\n      " + wrapped(shown, terminal.prose() - 6, 6) + "\n";
+    const int gap = remark_column - 2 - columns_of(head) - columns_of(cost);
+    return out + std::string(std::size_t(std::max(gap, 2)), ' ') + wrapped(shown, room, remark_column) + "\n";
+}
+
+std::string remark_of(const RoofStep& step) {
+    std::string out;
+    for (const Input& input : step.inputs)
+        out += fmt::format("{}{} {}", out.empty() ? "" : ", ", input.name,
+                           input.value ? input_text(*input.value, input.unit) : "unknown");
+    if (!step.note.empty()) out += (out.empty() ? "" : "; ") + step.note;
+    return out;
+}
+
+}  // namespace
+
+std::string attainability_text(const std::vector<RoofStep>& steps, std::optional<double> measured_us,
+                               const Terminal& terminal) {
+    if (steps.empty()) return {};
+    const std::int64_t predicted = steps.back().time_ns;
+    std::string out =
+        terminal.paint(fmt::format("  {:<{}}{:>{}}{:>{}}{:>{}}  {}", "step", name_columns, "time us",
+                                   number_columns, "costs us", number_columns, "", share_columns, "from"),
+                       Tone::faint)
+        + "\n";
+    std::string free;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+        const RoofStep& step = steps[i];
+        const std::string words = words_of(step.name);
+        if (i > 0 && step.cost_ns == 0 && step.note.empty()) {
+            free += (free.empty() ? "" : ", ") + words;
+            continue;
+        }
+        out += row_text(words, step.time_ns, i > 0 ? std::optional(step.cost_ns) : std::nullopt, predicted,
+                        remark_of(step), terminal);
+    }
+    out += row_text("prediction", predicted, std::nullopt, predicted, "", terminal, Tone::strong);
+    if (measured_us) {
+        const std::int64_t measured = std::llround(*measured_us * 1000);
+        out += row_text("measured", measured, measured - predicted, predicted, "unexplained", terminal,
+                        Tone::strong);
+    }
+    if (!free.empty()) out += "  " + wrapped("cost nothing here: " + free, terminal.prose() - 4, 4) + "\n";
+    return out;
+}
+
+std::string energy_text(const PlanEnergy& e, const Terminal& terminal) {
+    Table table({{"", Table::Align::left}, {"joules"}, {"share"}, {"from", Table::Align::left, 1}});
+    const auto from = [&](std::size_t i) {
+        const Input& input = e.inputs.at(i);
+        return input.name + " " + (input.value ? input_text(*input.value, input.unit) : "unknown");
+    };
+    const auto row = [&](const char* name, const std::optional<double>& joules, std::string source) {
+        table.row({{name},
+                   {joules ? number_text(*joules) : "?"},
+                   {joules && e.total ? percent_text(*joules / *e.total) : ""},
+                   {std::move(source)}});
+    };
+    row("products", e.matrix, from(0));
+    constexpr std::size_t shared_read = 5;  // behind the exponent, where it is known
+    row("shared memory", e.fill,
+        e.inputs.size() > shared_read ? from(1) + ", " + from(shared_read) : from(1));
+    row("DRAM", e.dram, from(2));
+    row("static", e.idle, from(3));
+    std::string out = table.text(terminal);
+    if (e.total)
+        out += fmt::format("  total {} J, {} W on average, {} J/TFLOP\n", number_text(*e.total),
+                           number_text(*e.watts), number_text(*e.joules_per_tflop));
+    else
+        out += "  total unknown: "
+               + wrapped(joined(e.unknown) + ", which `rooftile machine probe` measures",
+                         terminal.prose() - 17, 17)
+               + "\n";
+    return out;
+}
+
+std::string least_energy_text(const Plans& plans, const std::vector<Explanation>& explanations,
+                              const Terminal& terminal) {
+    const auto total = [](const Explanation& e) {
+        return e.energy && e.energy->total ? *e.energy->total : INFINITY;
+    };
+    const auto least = std::min_element(explanations.begin(), explanations.end(),
+                                        [&](const auto& x, const auto& y) { return total(x) < total(y); });
+    if (least == explanations.end() || std::isinf(total(*least))) return {};
+    const auto of_rank = [&](int rank) -> const GemmPlan& { return plans.plans.at(std::size_t(rank - 1)); };
+    const double first = total(explanations.front());
+    if (least->rank == explanations.front().rank)
+        return "  "
+               + wrapped(fmt::format("the least of the {} plans kept", explanations.size()),
+                         terminal.prose() - 4, 4)
+               + "\n";
+    const double slower = *of_rank(least->rank).prediction.time_us / *of_rank(1).prediction.time_us - 1;
+    return "  "
+           + wrapped(fmt::format("least of the {} plans kept: plan {}, {}: {} J, {} less, and {} slower",
+                                 explanations.size(), least->rank, label_of(of_rank(least->rank).config),
+                                 number_text(total(*least)), percent_text(1 - total(*least) / first),
+                                 percent_text(slower)),
+                     terminal.prose() - 4, 4)
+           + "\n";
+}
+
+}  // namespace rooftile

@@ -1,0 +1,75 @@
+#include "rooftile/gemm/blame_text.hpp"
+
+#include <fmt/core.h>
+
+#include "rooftile/gemm/parts.hpp"
+#include "rooftile/report/number.hpp"
+
+namespace rooftile {
+namespace {
+
+std::string clock_text(const std::optional<double>& mhz) {
+    return mhz ? fmt::format("{:.0f} MHz", *mhz) : "?";
+}
+std::string signed_us(const std::optional<double>& us) {
+    return us ? fmt::format("{:+.3f} us", *us) : std::string();
+}
+
+/// "loads take 18.2 us of it that the model does not know".
+std::string verdict_text(const Blame& blame) {
+    if (blame.term.empty()) return "not known: the prediction or the measurement is missing";
+    if (blame.term == "none") return "hardly a miss: nothing to blame";
+    if (blame.term == "clock") return "the clock: the SMs ran at another than predicted";
+    if (blame.term == "common")
+        return "no part alone: what the kernel has without each of them too (turn, waves, launch)";
+    const std::string part = blame.term == "store"   ? "the store of C"
+                             : blame.term == "loads" ? "the loads of A and B"
+                                                     : "the matrix instructions";
+    return part + ": without them the model is nearer";
+}
+
+}  // namespace
+
+std::string blame_text(const Measurement& m, bool valid, const Terminal& terminal) {
+    if (!m.blame) return {};
+    const Blame& blame = *m.blame;
+    Table table({{"without", Table::Align::left},
+                 {"predicted"},
+                 {"at", Table::Align::right, 2},
+                 {"measured"},
+                 {"at", Table::Align::right, 1},
+                 {"predicted there", Table::Align::right, 3},
+                 {"of the miss"}});
+    const auto predicted_clock = m.blame->whole_clock_mhz;
+    table.row({{"nothing", Tone::strong},
+               {time_or_unknown(m.plan.prediction.time_us)},
+               {clock_text(predicted_clock)},
+               {valid ? time_text(m.time_us) : "?", Tone::strong},
+               {valid ? clock_text(m.sm_clock_mhz) : "?"},
+               {time_or_unknown(blame.whole_at_clock_us)},
+               {signed_us(blame.miss_us), Tone::strong}});
+    for (const PartTime& part : blame.parts) {
+        const bool timed = part.invalid.empty();
+        table.row({{std::string(name_of(part.left_out))},
+                   {time_or_unknown(part.predicted_us)},
+                   {clock_text(part.predicted_clock_mhz)},
+                   {timed ? time_text(part.time_us) : "not timed"},
+                   {timed ? clock_text(part.sm_clock_mhz) : ""},
+                   {timed ? time_or_unknown(part.predicted_at_clock_us) : ""},
+                   {signed_us(part.blamed_us)}});
+    }
+    table.row({{"(the clock)"}, {}, {}, {}, {}, {}, {signed_us(blame.clock_us)}});
+    std::string out = table.text(terminal);
+    for (const PartTime& part : blame.parts)
+        if (!part.invalid.empty())
+            out += fmt::format("  not timed without {}: ", name_of(part.left_out))
+                   + wrapped(displayable(part.invalid, terminal.utf8), terminal.prose() - 6, 6) + "\n";
+    out += "  " + terminal.paint("to blame", Tone::strong) + "  "
+           + wrapped(verdict_text(blame), terminal.prose() - 12, 12) + "\n";
+    return out + "  "
+           + wrapped("kernels without a part compute nothing and are not verified; the whole one is",
+                     terminal.prose() - 4, 4)
+           + "\n";
+}
+
+}  // namespace rooftile

@@ -1,0 +1,53 @@
+#include "rooftile/gemm/bounds.hpp"
+
+#include <cmath>
+
+#include "rooftile/core/arithmetic.hpp"
+
+namespace rooftile {
+
+GemmSizes sizes_of(const GemmProblem& p) {
+    return {.m = double(p.m),
+            .n = double(p.n),
+            .k = double(p.k),
+            .a_bytes = bytes_of(p.a_type),
+            .b_bytes = bytes_of(p.b_type),
+            .c_bytes = bytes_of(p.c_type),
+            .sum_bytes = bytes_of(p.accumulate_type)};
+}
+
+double least_traffic_bytes(const GemmSizes& s, double storage, double units) {
+    const double once = s.m * s.k * s.a_bytes + s.n * s.k * s.b_bytes + s.m * s.n * s.c_bytes;
+    const auto with_sums_of = [&](double sum_bytes) {
+        return 2 * s.m * s.n * s.k * std::sqrt(s.a_bytes * s.b_bytes * sum_bytes / storage)
+               - 2 * storage * units - (sum_bytes - s.c_bytes) * s.m * s.n;
+    };
+    return most_known(once, most_known(with_sums_of(s.c_bytes), with_sums_of(s.sum_bytes)));
+}
+
+double dram_lower_bound_bytes(const GemmHardware& hw, const GemmProblem& p) {
+    return least_traffic_bytes(sizes_of(p), hw.on_chip_bytes, 1);
+}
+
+double l2_lower_bound_bytes(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p) {
+    const double ctas = double(t.cluster_m) * t.cluster_n * t.split_k;
+    // CTAs on one SM share its storage in equal parts.
+    const double storage = ctas * (hw.shared_per_sm + 4 * hw.registers_per_sm) / t.ctas_per_sm;
+    const double units = waves(hw, t, p).slots / ctas;
+    if (std::isnan(storage + units)) return std::nan("");
+    return least_traffic_bytes(sizes_of(p), storage, units);
+}
+
+double shared_traffic_bytes(const GemmTile& t, const GemmProblem& p) {
+    const auto [rows, columns] = cluster_grid(p, t.tile_m, t.tile_n, 1, 1);
+    const double steps = double(rows) * double(columns) * double(ceil_div(p.k, t.tile_k));
+    return steps * shared_step_bytes(t, bytes_of(p.a_type)).read
+           + double(p.m) * double(p.n) * bytes_of(p.c_type);
+}
+
+double shared_lower_bound_bytes(const GemmHardware& hw, const GemmProblem& p) {
+    if (std::isnan(hw.registers_per_sm + hw.sms)) return std::nan("");
+    return least_traffic_bytes(sizes_of(p), 4 * hw.registers_per_sm, hw.sms);
+}
+
+}  // namespace rooftile

@@ -1,0 +1,31 @@
+// What would have to be different for a plan behind the first to be the fastest.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "rooftile/machine/machine.hpp"
+#include "rooftile/gemm/plan.hpp"
+
+namespace rooftile {
+
+/// One number of the machine which, changed alone, makes a plan the fastest of those kept.
+struct Counterfactual {
+    std::string key;       ///< of the machine
+    std::string unit;      ///< as the machine's file has it
+    double value = 0;      ///< the machine's
+    double threshold = 0;  ///< from where on it wins: below where it is less than `value`, else above
+};
+
+/// Numbers are changed by these factors at most.
+inline constexpr double least_change = 0.25, most_change = 4;
+/// Of the time: what a plan must be faster than plan 1 by, and may be slower than the others by.
+inline constexpr double win_margin = 1e-4;
+
+/// For each plan of `plans`, the numbers of the machine that would let it win, the least change first; of
+/// each number the nearest change either way, found in steps of 6 % and bisected. Every plan keeps its
+/// configuration and its stages. Nothing for plan 1, for a plan whose time is unknown, and where no number
+/// does it alone.
+std::vector<std::vector<Counterfactual>> counterfactuals(const Machine& machine, const Plans& plans);
+
+}  // namespace rooftile

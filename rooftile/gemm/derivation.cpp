@@ -1,0 +1,88 @@
+#include "rooftile/gemm/derivation.hpp"
+
+#include "rooftile/gemm/bounds.hpp"
+#include "rooftile/gemm/choices.hpp"
+#include "rooftile/gemm/writer.hpp"
+
+namespace rooftile {
+namespace {
+
+Prediction predict(const GemmWriter& w) {
+    const GemmHardware& hw = w.hw();
+    const double load = hw.dram_latency + hw.tma_latency + w.footprint().stage_bytes / l2_rate(w);
+    Prediction p;
+    p.time_us = known(w.kept.time.seconds * 1e6);
+    if (p.time_us) p.tflops = known(w.problem().flops().value / w.kept.time.seconds / 1e12);
+    if (p.time_us) p.bound = w.kept.time.bound;
+    p.arithmetic_intensity = known(w.tile_flops() / w.tile_bytes());
+    p.tile_compute_cycles = known_count(std::ceil(w.kept.footprint.step.tensor));
+    p.stages_min = known_count(least_stages_for_latency(w));
+    p.stages_for_full_rate = known_count(std::ceil(load / w.kept.footprint.step.tensor) + 1);
+    p.waves = known_count(w.kept.waves.waves);
+    p.wave_efficiency = known(w.kept.waves.efficiency);
+    p.moved_bytes = known_count(w.problem().compulsory_bytes().value);
+    p.l2_bytes = known_count(l2_bytes(w.tile(), w.problem()));
+    p.dram_bytes = known_count(w.kept.dram);
+    p.dram_lower_bound_bytes = known_count(dram_lower_bound_bytes(hw, w.problem()));
+    p.l2_lower_bound_bytes = known_count(l2_lower_bound_bytes(hw, w.tile(), w.problem()));
+    p.shared_traffic_bytes = known_count(shared_traffic_bytes(w.tile(), w.problem()));
+    p.shared_lower_bound_bytes = known_count(shared_lower_bound_bytes(hw, w.problem()));
+    return p;
+}
+
+std::vector<Step> write_derivation(const GemmContext& context, const Kept& kept, const GemmConfig& config) {
+    GemmWriter writer{context, kept, Derivation(*context.machine)};
+    write_walls(writer);
+    write_levels(writer);
+    write_choices(context, kept, config, writer.steps);
+    write_time(writer);
+    return writer.steps.take();
+}
+
+}  // namespace
+
+GemmPlan write_plan(const std::shared_ptr<const GemmContext>& shared, std::size_t index) {
+    const GemmContext& context = *shared;
+    const Kept& kept = context.kept[index];
+    const GemmCandidate& c = kept.candidate;
+    const Footprint& f = kept.footprint;
+    GemmPlan plan;
+    plan.problem = context.problem;
+    plan.config = {.kernel = context.kernel,
+                   .tile_m = c.tile.tile_m,
+                   .tile_n = c.tile.tile_n,
+                   .tile_k = c.tile.tile_k,
+                   .stages = kept.stages,
+                   .consumer_warpgroups = c.warpgroups,
+                   .schedule = c.schedule,
+                   .cluster_m = c.tile.cluster_m,
+                   .cluster_n = c.tile.cluster_n,
+                   .order = kept.order.order,
+                   .group = kept.order.group,
+                   .split_k = c.tile.split_k,
+                   .ctas_per_sm = c.tile.ctas_per_sm,
+                   .programmatic_launch = context.request.programmatic_launch.value_or(true),
+                   .deferred_store = f.deferred_store,
+                   .store_n = f.store_n};
+    set_cache_policies(context, plan.config);
+    Resources& r = plan.resources;
+    r.threads = f.threads;
+    r.accumulator_registers = f.accumulators;
+    if (f.consumer_registers > 0) {
+        r.producer_registers = f.producer_registers;
+        r.consumer_registers = f.consumer_registers;
+    }
+    r.stage_bytes = f.stage_bytes;
+    r.stages_max =
+        std::isnan(f.shared_limit) ? std::nullopt : std::optional<std::int64_t>(f.stages_max(1 << 20));
+    r.shared_bytes = f.shared_bytes(kept.stages);
+    r.ctas_per_sm = c.tile.ctas_per_sm;
+
+    plan.prediction = predict({context, kept, Derivation(*context.machine)});
+    plan.derivation = Steps([shared, index, config = plan.config] {
+        return write_derivation(*shared, shared->kept[index], config);
+    });
+    return plan;
+}
+
+}  // namespace rooftile

@@ -1,0 +1,204 @@
+#include <algorithm>
+
+#include "rooftile/gemm/bounds.hpp"
+#include "rooftile/gemm/writer.hpp"
+
+namespace rooftile {
+namespace {
+
+// Intensity at every level: what one SM asks for in a cycle of full-rate products, and what it is given.
+void levels(GemmWriter& w) {
+    const GemmHardware& hw = w.hw();
+    const GemmTile& t = w.tile();
+    const double T = w.kept.footprint.step.tensor, k_bytes = double(t.tile_k) * w.element();
+    const auto verdict = [](double asked, double given) {
+        if (std::isnan(asked) || std::isnan(given)) return std::string("not checked: a rate is unknown");
+        return fmt::format("asks {:.3g} B/clk of {:.3g}: {}", asked, given,
+                           asked <= given
+                               ? "the level keeps up"
+                               : fmt::format("this level takes {:.2f} x the products' time", asked / given));
+    };
+    w.steps.add(
+        "shared_step_cycles", "max(bytes written, bytes read by the instructions) / shared bandwidth   [M11]",
+        {w.step("D", w.footprint().stage_bytes, "B"),
+         Derivation::given(
+             "read",
+             (double(t.tile_m) * t.tile_n / t.warp_n + double(t.tile_m) * t.tile_n / t.warp_m) * k_bytes, "B",
+             "A once a column, B once a row of instruction tiles"),
+         w.steps.fact("shared.bandwidth")},
+        w.kept.footprint.step.shared, "cycles",
+        "instruction against shared memory: "
+            + verdict(w.kept.footprint.step.shared * hw.shared_bandwidth / T, hw.shared_bandwidth));
+    const auto [own_a, own_b] = own_rows(t, w.problem());
+    const double own = (own_a + own_b) * k_bytes;
+    w.steps.add("port_bytes_per_cycle",
+                "(rows of A / cluster_n + columns of B / cluster_m) * tile_k * b / T   [M1, M17, section 9]",
+                {w.config("cluster_m", t.cluster_m), w.config("cluster_n", t.cluster_n),
+                 w.step("T", T, "cycles"), w.steps.fact("l2.port")},
+                own / T, "B/clk",
+                "what a CTA asks for itself against the SM's port: " + verdict(own / T, hw.l2_port));
+    const OrderChoice& order = w.kept.order;
+    const auto [a_rows, b_rows] =
+        l2_rows(hw, t, w.problem(), neighbours(w.problem(), t, order.order, order.group));
+    const double from_l2 = (a_rows + b_rows) * k_bytes;
+    std::vector<Input> asked{w.config("cluster_m", t.cluster_m), w.config("cluster_n", t.cluster_n),
+                             w.step("T", T, "cycles"), w.steps.fact("l2.bandwidth")};
+    if (hw.l2_coalesced > 1) asked.push_back(w.steps.fact("l2.coalesced"));
+    if (hw.l2_multicast > 1) asked.push_back(w.steps.fact("l2.multicast"));
+    w.steps.add(
+        "l2_bytes_per_cycle",
+        "(rows of A + columns of B) * tile_k * b / T, each divided by the CTAs that share it: by "
+        "multicast, or because it stands next to them in the walk and loads it with them   [M17, section 9]",
+        std::move(asked), from_l2 / T, "B/clk",
+        "what reaches L2 against its bandwidth, all SMs pulling: " + verdict(from_l2 / T, hw.l2_share));
+    // Of what the tiles ask for, the share that DRAM does not have to deliver. C is written either way.
+    const double written = double(w.problem().m) * w.problem().n * bytes_of(w.problem().c_type);
+    const double hit = 1 - (w.kept.dram - written) / (asked_bytes(t, w.problem()) - written);
+    w.steps.add(
+        "dram_bytes_per_cycle", "D * (1 - share of bytes that hit L2) / T   [M29, M32, section 9]",
+        {w.step("D", w.footprint().stage_bytes, "B"),
+         Derivation::given("hit share", hit, "", "traffic of the walk, below"), w.steps.fact(w.dram())},
+        w.footprint().stage_bytes * (1 - hit) / T, "B/clk",
+        "wave against DRAM: " + verdict(w.footprint().stage_bytes * (1 - hit) / T, hw.dram_share));
+}
+
+void walk(GemmWriter& w) {
+    const GemmHardware& hw = w.hw();
+    const GemmProblem& p = w.problem();
+    const Waves& waves = w.kept.waves;
+    w.steps.add(
+        "waves", "ceil(tiles * split_k / slots), slots = SMs * ctas_per_sm in whole clusters   [M29]",
+        {Derivation::given("tiles", double(waves.tiles), "",
+                           fmt::format("ceil({} / {}) x ceil({} / {}), whole clusters", p.m, w.tile().tile_m,
+                                       p.n, w.tile().tile_n)),
+         w.config("split_k", w.tile().split_k),
+         Derivation::given("slots", waves.slots, "", "whole clusters within GPCs"), w.steps.fact("sm.count"),
+         w.steps.fact("sm.per_gpc"), w.config("ctas_per_sm", w.tile().ctas_per_sm)},
+        waves.waves, "waves",
+        unless_unknown(waves.waves,
+                       "{:.1f} % of the last wave's and all other slots hold a tile or a part of one",
+                       100 * waves.efficiency));
+    w.steps.add("dram_bytes", "operands once for every time they leave L2, C once   [M32]",
+                {Derivation::given("group", w.kept.order.group, "",
+                                   std::string("order ") + std::string(name_of(w.kept.order.order))),
+                 w.steps.fact("l2.size")},
+                std::round(w.kept.dram), "B",
+                unless_unknown(w.kept.dram,
+                               "least of the orders tried; no schedule can move less than {:.4g} B [M33]",
+                               dram_lower_bound_bytes(hw, p)));
+}
+
+// Where the clock of the SMs comes from: what power leaves, where its energies are known.
+void clock_under_power(GemmWriter& w) {
+    const GemmHardware& hw = w.hw();
+    const GemmTime& t = w.kept.time;
+    const GemmEnergy joules = gemm_energy(hw, w.tile(), w.problem(), w.kept.dram);
+    if (std::isnan(t.watts)) {
+        w.steps.add("sm_clock_mhz", "the clock of sustained matrix work: energies of operations are unknown",
+                    {w.steps.fact(w.clock())}, t.clock_hz / 1e6, "MHz", "no power model");
+        return;
+    }
+    std::vector<Input> energies{w.steps.fact("energy.flop." + std::string(name_of(w.problem().a_type))),
+                                w.steps.fact("energy.fill"), w.steps.fact("energy.dram")};
+    if (hw.shared_read_joules > 0) energies.push_back(w.steps.fact("energy.shared_read"));
+    w.steps.add(
+        "joules",
+        "E_flop * FLOP + E_read * bytes read by the instructions + E_fill * bytes into shared memory + "
+        "E_dram * bytes   [M46]",
+        std::move(energies), joules.sum(), "J",
+        fmt::format("at {:.0f} MHz: {:.0f} % products, {:.0f} % shared memory, {:.0f} % DRAM",
+                    hw.clock_hz / 1e6, 100 * joules.matrix / joules.sum(),
+                    100 * (joules.fill + joules.shared_read) / joules.sum(),
+                    100 * joules.dram / joules.sum()));
+    w.steps.add(
+        "sm_clock_mhz",
+        "P_static + joules * (clock / clock.sustained)^exponent / time = P_held, or the top clock   [M46]",
+        {w.step("joules", joules.sum(), "J"), w.steps.fact("power.static"), w.steps.fact("power.held"),
+         w.steps.fact("energy.exponent"), w.steps.fact(w.clock())},
+        t.clock_hz / 1e6, "MHz",
+        t.clock_hz < hw.top_hz ? "power holds the clock: fewer bytes for each FLOP would raise it"
+                               : fmt::format("about {:.0f} W: power does not bind", t.watts));
+}
+
+void time(GemmWriter& w) {
+    const GemmTime& t = w.kept.time;
+    const GemmTile& tile = w.tile();
+    std::vector<Input> resources{w.step("products", w.kept.footprint.step.tensor, "cycles"),
+                                 w.step("shared", w.kept.footprint.step.shared, "cycles"),
+                                 w.step("L2", w.kept.footprint.step.l2, "cycles"),
+                                 w.step("port", w.kept.footprint.step.port, "cycles")};
+    const double streamed = streamed_cycles(w.hw(), tile, w.problem(), w.footprint().tiles);
+    if (!std::isnan(streamed)) {
+        resources.push_back(
+            Derivation::given("streamed", streamed, "cycles", "its share of lines from DRAM"));
+        resources.push_back(w.steps.fact("dram.per_sm"));
+        if (!std::isnan(w.hw().dram_per_sm_pair)) resources.push_back(w.steps.fact("dram.per_sm_pair"));
+        if (streams_alone(w.hw(), w.footprint().tiles, tile.split_k)
+            && w.hw().dram_per_sm_alone > w.hw().dram_per_sm)
+            resources.push_back(w.steps.fact("dram.per_sm_alone"));
+    }
+    if (w.hw().l2_loaded_latency < w.hw().loaded_latency)
+        for (const char* key : {"tma.latency_loaded", "tma.latency_loaded_l2"})
+            resources.push_back(w.steps.fact(key));
+    if (w.hw().latency_scatter > 0) resources.push_back(w.steps.fact("tma.latency_scatter"));
+    w.steps.add("step_cycles",
+                "max(products, shared memory, L2's bandwidth and port, (latency + port) / stages in flight, "
+                "what one SM streams from DRAM, the least step), and what loads that come late add where two "
+                "of these are near; L2 and latency are times, whatever the SMs' clock   [M36]",
+                std::move(resources), t.step, "cycles", fmt::format("bound by {}", name_of(t.bound)));
+    const double sums = 4.0 * tile.tile_m * tile.tile_n;
+    if (tile.split_k > 1)
+        w.steps.add(
+            "exchange_cycles",
+            "(S + S / split_k) / shared memory + (S - S / split_k) / DSMEM + latency + barrier   [M22, M39]",
+            {Derivation::given("S", sums, "B", "exchange_bytes, above"), w.config("split_k", tile.split_k),
+             w.steps.fact("shared.bandwidth"), w.steps.fact("dsmem.bandwidth"), w.steps.fact("dsmem.latency"),
+             w.steps.fact("barrier.cluster")},
+            t.exchange, "cycles",
+            "each part writes its sums, the cluster meets, each part reads its share from all and stores it");
+    std::vector<Input> store{
+        Derivation::given("C of a tile", sums / 4 * bytes_of(w.problem().c_type) / tile.split_k, "B",
+                          "tile_m * tile_n / split_k"),
+        w.steps.fact("l2.port")};
+    if (tile.store_boxes > 0) {
+        store.push_back(w.config("boxes a warp stores", tile.store_boxes));
+        store.push_back(w.config("in flight", tile.store_depth));
+        store.push_back(w.steps.fact("tma.store_latency"));
+    }
+    w.steps.add(
+        "epilogue_cycles", tile.store_boxes > 0 ? "boxes * store latency / in flight + C / port" : "C / port",
+        std::move(store), t.epilogue, "cycles",
+        tile.epilogue_overlapped ? "beside the next tile's products; after the last tile it shows once"
+        : tile.ctas_per_sm > 1   ? "shows where the other CTA's ring does not keep the matrix units busy"
+                                 : "shows: nobody multiplies meanwhile");
+    std::vector<Input> parts{Derivation::given("k-steps", double(k_steps(tile, w.problem())), "",
+                                               "ceil(ceil(k / tile_k) / split_k)"),
+                             w.step("step_cycles", t.step, "cycles")};
+    const bool beside =
+        tile.turn_overlapped && w.kept.waves.waves > 1 && w.hw().pingpong_turn < w.hw().tile_turn;
+    if (!std::isnan(w.hw().tile_turn))
+        parts.push_back(w.steps.fact(beside ? "wgmma.turn_pingpong" : "wgmma.turn"));
+    w.steps.add("tile_cycles", "k-steps * step_cycles + turn + the exchange + the epilogue where it shows",
+                std::move(parts), t.tile_cycles, "cycles", "one CTA's tile, all SMs at work");
+    clock_under_power(w);
+    w.steps.add(
+        "time_us",
+        "(waves - 1) * full wave + the last wave by its own load + fill + launch; a wave is the slowest "
+        "of its tiles' cycles, its DRAM bytes and its L2 bytes, of which DRAM's count twice where they cross",
+        {w.step("waves", w.kept.waves.waves, ""), w.step("tile_cycles", t.tile_cycles, "cycles"),
+         w.step("sm_clock_mhz", t.clock_hz / 1e6, "MHz"), w.steps.fact(w.dram()),
+         w.steps.fact("launch.gap_stream")},
+        t.seconds * 1e6, "us",
+        unless_unknown(t.seconds, "{:.1f} TFLOP/s", w.problem().flops().value / t.seconds / 1e12));
+}
+
+}  // namespace
+
+void write_levels(GemmWriter& w) {
+    levels(w);
+    walk(w);
+}
+
+void write_time(GemmWriter& w) { time(w); }
+
+}  // namespace rooftile

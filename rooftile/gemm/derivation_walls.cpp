@@ -1,0 +1,204 @@
+#include <algorithm>
+
+#include "rooftile/gemm/writer.hpp"
+
+namespace rooftile {
+namespace {
+
+void intensity(GemmWriter& w) {
+    const GemmTile& t = w.tile();
+    const double flops = w.tile_flops(), bytes = w.tile_bytes();
+    w.steps.add("tile_flops", "F = 2 * tile_m * tile_n * tile_k   [M1]",
+                {w.config("tile_m", t.tile_m), w.config("tile_n", t.tile_n), w.config("tile_k", t.tile_k)},
+                flops, "FLOP", "the work of one k-step of one tile");
+    w.steps.add("stage_bytes", "D = (tile_m + tile_n) * tile_k * b   [M1, M13]",
+                {w.config("tile_m", t.tile_m), w.config("tile_n", t.tile_n), w.config("tile_k", t.tile_k),
+                 Derivation::given("b", w.element(), "B", std::string(name_of(w.problem().a_type)))},
+                bytes, "B",
+                fmt::format("A {} B and B {} B a stage", t.tile_m * t.tile_k * w.element(),
+                            t.tile_n * t.tile_k * w.element()));
+    w.steps.add("arithmetic_intensity", "I = F / D   [M1]",
+                {w.step("F", flops, "FLOP"), w.step("D", bytes, "B")}, flops / bytes, "FLOP/B",
+                "tile_k cancels: only a larger tile raises it");
+    const double critical = w.hw().peak_flops / w.hw().dram_bandwidth;
+    const std::string peak = peak_key(w.context.family, name_of(w.problem().a_type), "fp32");
+    std::vector<Input> inputs{
+        Derivation::given("peak", w.hw().peak_flops, "FLOP/s",
+                          w.machine().find(peak) ? w.machine().find(peak)->source : "SMs x rate x clock"),
+        w.steps.fact(w.dram())};
+    w.steps.add("intensity_critical", "I_crit = peak / bandwidth   [M2]", std::move(inputs), critical,
+                "FLOP/B",
+                unless_unknown(critical, "a tile alone against DRAM is {}: I = {:.4g} {} {:.4g}",
+                               flops / bytes >= critical ? "compute-bound" : "memory-bound", flops / bytes,
+                               flops / bytes >= critical ? ">=" : "<", critical)
+                    + (flops / bytes < critical
+                           ? "; tiles that run together share operands in L2, see the levels below"
+                           : ""));
+}
+
+void register_wall(GemmWriter& w) {
+    const Footprint& f = w.footprint();
+    const GemmCandidate& c = w.kept.candidate;
+    const bool wgmma = w.context.kernel == GemmKernel::sm90_gemm;
+    const bool own_tile = c.schedule == Schedule::pingpong;
+    const int sharers = wgmma ? 128 * (own_tile ? 1 : c.warpgroups) : f.threads;
+    w.steps.add("accumulator_registers",
+                own_tile ? "tile_m * tile_n / 128, each warpgroup owns a tile   [M12]"
+                : wgmma  ? "tile_m * tile_n / (128 * consumer_warpgroups)   [M12]"
+                         : "tile_m * tile_n / threads   [M4]",
+                {w.config("tile_m", c.tile.tile_m), w.config("tile_n", c.tile.tile_n),
+                 w.config("threads that share it", sharers)},
+                f.accumulators, "registers", "32-bit sums held by each multiplying thread");
+    const std::string limit =
+        f.consumer_registers > 0
+            ? fmt::format("setmaxnreg gives consumers {} and leaves the producer {}", f.consumer_registers,
+                          f.producer_registers)
+            : std::string("registers an SM / threads on it, at most what an instruction can name");
+    w.steps.add("registers_per_thread", "accumulators + fragments, addresses, loop state   [M4, M12]",
+                {w.step("accumulator_registers", f.accumulators, "registers"),
+                 Derivation::given("the rest", f.registers - f.accumulators, "registers",
+                                   wgmma ? "least clean value found by bisection with ptxas"
+                                         : "fragments, and 40 as the method has it"),
+                 w.steps.fact("sm.registers"), w.steps.fact("sm.max_registers_per_thread"),
+                 w.config("threads", f.threads), w.config("ctas_per_sm", c.tile.ctas_per_sm)},
+                f.registers, "registers",
+                unless_unknown(f.registers_limit, "{} <= {}: {}", f.registers, f.registers_limit, limit));
+}
+
+void capacity_wall(GemmWriter& w) {
+    const Footprint& f = w.footprint();
+    const double per_stage = f.stage_bytes + f.stage_overhead;
+    const double most = std::floor((f.shared_limit - f.reserved_bytes) / per_stage);
+    const int fit = f.stages_max(1 << 20);
+    std::string limit = "not checked: shared.per_cta is unknown";
+    if (!std::isnan(f.shared_limit))
+        limit = fmt::format("{} stages fit; {} x {} = {} B + {} B > {:.0f} B{}", fit, fit + 1, f.stage_bytes,
+                            std::int64_t{fit + 1} * f.stage_bytes,
+                            f.reserved_bytes + (fit + 1) * f.stage_overhead, f.shared_limit, w.on());
+    w.steps.add(
+        "stages_max", "floor((shared memory of a CTA - reserved) / (stage_bytes + barriers))   [M3, M13]",
+        {w.steps.fact("shared.per_cta"), w.config("ctas_per_sm", w.kept.candidate.tile.ctas_per_sm),
+         Derivation::given("reserved", f.reserved_bytes, "B", "C slabs and other barriers of this kernel"),
+         w.step("stage_bytes", f.stage_bytes, "B"),
+         Derivation::given("barriers", f.stage_overhead, "B", "full and empty mbarrier")},
+        std::fmin(most, f.stages_limit), "stages", std::move(limit));
+    if (w.context.kernel == GemmKernel::generic && !std::isnan(w.hw().shared_per_cta)) {
+        const double one = std::floor(w.hw().shared_per_cta / f.stage_bytes),
+                     two = std::floor(w.hw().shared_per_cta / (2.0 * f.stage_bytes));
+        const double by_registers = std::floor(w.hw().registers_per_sm / (double(f.registers) * f.threads));
+        w.steps.add(
+            "ctas_by_shared", "floor(shared memory / (stages * stage_bytes))   [M3, M6]",
+            {w.steps.fact("shared.per_cta"), w.step("stage_bytes", f.stage_bytes, "B")}, two, "CTAs",
+            fmt::format(
+                "{:.0f} blocks an SM at one stage, {:.0f} at two; registers allow {}", one, two,
+                std::isnan(by_registers) ? "an unknown number" : fmt::format("{:.0f}", by_registers)));
+    }
+}
+
+// How many k-steps of the ring a load's latency spans [M5].
+void latency_wall(GemmWriter& w) {
+    const GemmHardware& hw = w.hw();
+    const double compute = std::ceil(w.kept.footprint.step.tensor);
+    w.steps.add("tile_compute_cycles", "T = F / (FLOP per cycle of an SM)   [M5]",
+                {w.step("F", w.tile_flops(), "FLOP"), w.steps.fact(w.rate())}, compute, "cycles",
+                "the matrix units' time for one k-step; a load must be hidden behind (stages - 1) of these");
+    const double stages_min = least_stages_for_latency(w);
+    w.steps.add("stages_min", "ceil(L / T) + 1   [M5]",
+                {w.steps.fact("dram.latency"), w.step("T", compute, "cycles")}, stages_min, "stages",
+                "with the machine's stated latency taken as the whole time from issue to use");
+
+    const GemmTile& t = w.tile();
+    const double pace = w.kept.time.step;
+    const bool short_k = double(ceil_div(w.problem().k, t.tile_k)) < stages_min;
+    w.steps.add("stages_needed",
+                "min(ceil(L / (slowest resource's step * ctas_per_sm)) + 1, k-steps, at least 2)   [M5]",
+                {w.steps.fact("dram.latency"), w.step("step_cycles", pace, "cycles"),
+                 w.config("ctas_per_sm", t.ctas_per_sm)},
+                std::isnan(hw.dram_latency)
+                    ? std::nan("")
+                    : w.footprint().stages_against_latency(hw.dram_latency, t.ctas_per_sm),
+                "stages",
+                short_k ? "the wall: K has fewer steps than the ring would need"
+                        : "the wall: at the pace of the slowest resource, not of the matrix units alone");
+}
+
+// One load alone, and the step that a full pipe settles into [M36].
+void loads(GemmWriter& w) {
+    const GemmHardware& hw = w.hw();
+    const double bytes = w.footprint().stage_bytes, compute = std::ceil(w.kept.footprint.step.tensor);
+    const double l2 = bytes / l2_rate(w), dram = bytes / hw.dram_share;
+    w.steps.add("load_l2_isolated", "L_l2 + D / (an SM's share of L2)   [M36]",
+                {w.steps.fact("l2.latency"), w.step("D", bytes, "B"),
+                 Derivation::given("share", l2_rate(w), "B/clk/SM", "l2.bandwidth and l2.port")},
+                std::round(hw.l2_latency + l2), "cycles", "one load alone that hits L2");
+    w.steps.add("load_dram_isolated", "L_dram + D / (an SM's share of DRAM)   [M36]",
+                {w.steps.fact("dram.latency"), w.step("D", bytes, "B"),
+                 Derivation::given("share", hw.dram_share, "B/clk/SM", w.dram())},
+                std::round(hw.dram_latency + dram), "cycles",
+                "one load alone that misses L2. The trip through L2 is inside it: adding the L2 time on top "
+                "would count it twice, "
+                "since the legs are pipelined");
+    // Unlike a wall, a maximum is unknown as soon as one of its terms is.
+    const bool all_known = !std::isnan(w.kept.footprint.step.tensor) && !std::isnan(l2) && !std::isnan(dram);
+    const double steady = all_known ? std::max({w.kept.footprint.step.tensor, l2, dram}) : std::nan("");
+    std::string binding = "not known: a rate is unknown";
+    if (all_known)
+        binding = fmt::format(
+            "compute {:.0f}, L2 {:.0f}, DRAM {:.0f} cycles a step in a full pipe, where no latency is paid: "
+            "{}; "
+            "DRAM carries it only if all bytes miss L2",
+            compute, l2, dram,
+            steady == dram ? "DRAM-bound unless enough of the bytes hit L2"
+            : steady == l2 ? "L2-bound"
+                           : "compute-bound");
+    w.steps.add("steady_step_all_miss", "max(T, D / L2 share, D / DRAM share)   [M36]",
+                {w.step("T", compute, "cycles"), w.step("L2 transfer", std::round(l2), "cycles"),
+                 w.step("DRAM transfer", std::round(dram), "cycles")},
+                std::round(steady), "cycles", std::move(binding));
+}
+
+// The ring's depth: what full rate would want, and what is taken [M5, M14].
+void depth(GemmWriter& w) {
+    const GemmHardware& hw = w.hw();
+    const double bytes = w.footprint().stage_bytes, compute = std::ceil(w.kept.footprint.step.tensor);
+    const double l2 = bytes / l2_rate(w);
+    const double load = hw.dram_latency + hw.tma_latency + l2;
+    const double full_rate = std::ceil(load / w.kept.footprint.step.tensor) + 1;
+    std::string limit = "not known: T_load needs a rate and the SM count";
+    if (!std::isnan(full_rate)) limit = fmt::format("(stages - 1) * {:.0f} >= {:.0f}", compute, load);
+    else if (!std::isnan(hw.peak_flops) && std::isnan(hw.sms) && !std::isnan(hw.dram_bandwidth)) {
+        const double sms = hw.peak_flops / (hw.flops_per_cycle * hw.clock_hz);
+        const double transfer = bytes / (hw.dram_bandwidth / hw.clock_hz / sms);
+        limit += fmt::format(
+            ". Were there peak / (rate x clock) = {:.0f} SMs, {:.0f} cycles of bare latency + {:.0f} of "
+            "transfer "
+            "would ask for {:.0f} stages",
+            sms, hw.dram_latency, transfer,
+            std::ceil((hw.dram_latency + transfer) / w.kept.footprint.step.tensor) + 1);
+    }
+    w.steps.add("stages_for_full_rate", "ceil((L + TMA + T_load) / T) + 1   [M5, M14]",
+                {w.steps.fact("dram.latency"), w.steps.fact("tma.latency_extra"),
+                 w.step("T_load", l2, "cycles"), w.step("T", compute, "cycles")},
+                full_rate, "stages", std::move(limit));
+    w.steps.add("stages",
+                w.context.request.stages
+                    ? "fixed by the request"
+                    : "all that fit: above the least they are slack for refresh and congestion   [M14]",
+                {w.step("stages_min", least_stages_for_latency(w), "stages"),
+                 w.step("stages_max", w.footprint().stages_max(1 << 20), "stages")},
+                w.kept.stages, "stages",
+                fmt::format("{} B of shared memory", w.footprint().shared_bytes(w.kept.stages)));
+}
+
+}  // namespace
+
+void write_walls(GemmWriter& w) {
+    intensity(w);
+    register_wall(w);
+    capacity_wall(w);
+    latency_wall(w);
+    loads(w);
+    depth(w);
+}
+
+}  // namespace rooftile

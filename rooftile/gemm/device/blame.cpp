@@ -1,0 +1,61 @@
+#include "rooftile/gemm/device/blame.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "rooftile/gemm/measurement.hpp"
+#include "rooftile/gemm/parts.hpp"
+
+namespace rooftile {
+namespace {
+
+/// A smaller miss than this share of the time, or one within the interval of the median, has no cause to look
+/// for.
+constexpr double least_miss = 0.01;
+/// Of the miss, that a term must take to be named.
+constexpr double least_share = 1.0 / 3;
+
+std::string largest_term(const Measurement& row, const Blame& blame) {
+    const double miss = *blame.miss_us;
+    const double predicted = row.time_us - miss;
+    const bool within = row.time_us_low <= predicted && predicted <= row.time_us_high;
+    if (within || std::abs(miss) < least_miss * predicted) return "none";
+    std::string term = "common";
+    double most = least_share;
+    const auto weigh = [&](std::string_view name, const std::optional<double>& us) {
+        if (us && *us / miss > most) most = *us / miss, term = name;
+    };
+    weigh("clock", blame.clock_us);
+    for (const PartTime& part : blame.parts) weigh(name_of(part.left_out), part.blamed_us);
+    return term;
+}
+
+}  // namespace
+
+void attribute(Measurement& row, const Machine& machine) {
+    if (!row.blame) return;
+    Blame& blame = *row.blame;
+    const bool valid = row.invalid.empty() && row.samples > 0;
+    const auto at_clock = [&](LeftOut part, std::optional<double> clock_mhz) {
+        return predict_without(machine, row.plan, part, clock_mhz).time_us;
+    };
+    const auto whole = at_clock(LeftOut::nothing, row.sm_clock_mhz);
+    blame.whole_clock_mhz = predict_without(machine, row.plan, LeftOut::nothing).clock_mhz;
+    if (valid) blame.whole_at_clock_us = whole;
+    if (valid && row.plan.prediction.time_us) {
+        blame.miss_us = row.time_us - *row.plan.prediction.time_us;
+        if (whole) blame.clock_us = *whole - *row.plan.prediction.time_us;
+    }
+    for (PartTime& part : blame.parts) {
+        const PartPrediction predicted = predict_without(machine, row.plan, part.left_out);
+        part.predicted_us = predicted.time_us;
+        part.predicted_clock_mhz = predicted.clock_mhz;
+        if (!part.invalid.empty()) continue;
+        part.predicted_at_clock_us = at_clock(part.left_out, part.sm_clock_mhz);
+        if (!valid || !whole || !part.predicted_at_clock_us) continue;
+        part.blamed_us = (row.time_us - *whole) - (part.time_us - *part.predicted_at_clock_us);
+    }
+    if (blame.miss_us) blame.term = largest_term(row, blame);
+}
+
+}  // namespace rooftile

@@ -1,0 +1,62 @@
+#include "rooftile/gemm/device/blame_kernels.hpp"
+
+#include <fmt/core.h>
+
+#include <future>
+
+#include "rooftile/gemm/device/kernel.hpp"
+#include "rooftile/gemm/parts.hpp"
+
+namespace rooftile {
+namespace {
+
+constexpr LeftOut parts_of_a_kernel[] = {LeftOut::loads, LeftOut::products, LeftOut::store};
+
+KernelOutcome compiled_without(LeftOut part, const GemmPlan& plan) {
+    try {
+        return compile(plan, {.left_out = part});
+    } catch (const Error& error) {
+        if (error.code() != ExitCode::compile_failed) throw;
+        return error;
+    }
+}
+
+}  // namespace
+
+std::vector<TimedPart> timed_parts(const GemmPlan& plan, Blame& blame) {
+    std::vector<std::future<KernelOutcome>> compiling;
+    for (LeftOut part : parts_of_a_kernel)
+        compiling.push_back(
+            std::async(std::launch::async, [part, &plan] { return compiled_without(part, plan); }));
+    std::vector<TimedPart> out;
+    for (std::size_t i = 0; i < compiling.size(); ++i) {
+        PartTime& part = blame.parts.emplace_back();
+        part.left_out = parts_of_a_kernel[i];
+        const KernelOutcome outcome = compiling[i].get();
+        if (const auto* error = std::get_if<Error>(&outcome)) {
+            part.invalid = error->what();
+            continue;
+        }
+        const Kernel kernel = std::get<Kernel>(outcome);
+        kernel.load();
+        out.push_back({fmt::format("plan {} without {}", plan.rank, name_of(part.left_out)),
+                       [kernel](Stream stream, const void* a, const void* b, void* c) {
+                           kernel.launch(stream, a, b, c);
+                       },
+                       i});
+    }
+    return out;
+}
+
+void set_part(PartTime& part, const TimedResult& timed) {
+    if (!timed.failure.empty()) part.invalid = timed.failure;
+    else if (timed.rounds.empty()) part.invalid = "no block of it was timed";
+    if (!part.invalid.empty()) return;
+    part.time_us = timed.time_us.median;
+    part.time_us_low = timed.time_us.low;
+    part.time_us_high = timed.time_us.high;
+    part.samples = static_cast<std::int64_t>(timed.rounds.size());
+    part.sm_clock_mhz = timed.sm_clock_mhz;
+}
+
+}  // namespace rooftile

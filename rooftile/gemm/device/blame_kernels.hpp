@@ -1,0 +1,25 @@
+// Kernels compiled without a part, for timing. For rooftile/measure's own sources.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "rooftile/gemm/device/measure.hpp"
+
+namespace rooftile {
+
+/// One of them, loaded into the current context.
+struct TimedPart {
+    std::string name;
+    GemmLaunch launch;
+    std::size_t index;  ///< of Blame::parts
+};
+
+/// The plan's kernel without its loads, without its products, without its store: an entry of `blame` each,
+/// and a launch for each that compiles.
+std::vector<TimedPart> timed_parts(const GemmPlan& plan, Blame& blame);
+
+/// Times and clock; why there are none where it could not be timed.
+void set_part(PartTime& part, const TimedResult& timed);
+
+}  // namespace rooftile

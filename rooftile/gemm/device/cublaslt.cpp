@@ -1,0 +1,176 @@
+#include "rooftile/gemm/device/cublaslt.hpp"
+
+#include <fmt/core.h>
+
+#include "rooftile/runtime/library.hpp"
+#include "rooftile/gemm/device/cublaslt_api.hpp"
+
+namespace rooftile {
+
+namespace api = cublaslt;
+
+ColumnMajorProblem column_major(const GemmProblem& p) {
+    // Read column by column, a row-major X x Y matrix is Y x X: what is contiguous becomes the rows.
+    const bool b_k = p.b_major == Major::k, a_k = p.a_major == Major::k;
+    return {
+        .left = {b_k ? p.k : p.n, b_k ? p.n : p.k, p.ldb, b_k},
+        .right = {a_k ? p.k : p.m, a_k ? p.m : p.k, p.lda, !a_k},
+        .result = {p.n, p.m, p.ldc, false},
+    };
+}
+
+/// What problems share: the library's functions, a handle and the workspace.
+struct CublasLt::Opened {
+    api::Functions f;
+    api::Handle handle = nullptr;
+    DeviceBuffer workspace;
+
+    ~Opened() {
+        if (handle) f.destroy(handle);
+    }
+};
+
+struct CublasLt::State {
+    std::shared_ptr<const Opened> opened;
+    api::Description description = nullptr;
+    api::Layout left = nullptr, right = nullptr, result = nullptr;
+    api::Preference preference = nullptr;
+    std::vector<api::Heuristic> algorithms;
+
+    ~State() {
+        if (!opened) return;
+        const api::Functions& f = opened->f;
+        if (preference) f.preference_destroy(preference);
+        for (api::Layout layout : {left, right, result}) {
+            if (layout) f.layout_destroy(layout);
+        }
+        if (description) f.description_destroy(description);
+    }
+};
+
+namespace {
+
+bool load(const Library& library, api::Functions& f) {
+    bool all = true;
+    const auto take = [&](auto& function, const char* name) {
+        function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(library.symbol(name));
+        all = all && function;
+    };
+    take(f.create, "cublasLtCreate");
+    take(f.destroy, "cublasLtDestroy");
+    take(f.version, "cublasLtGetVersion");
+    take(f.description_create, "cublasLtMatmulDescCreate");
+    take(f.description_set, "cublasLtMatmulDescSetAttribute");
+    take(f.description_destroy, "cublasLtMatmulDescDestroy");
+    take(f.layout_create, "cublasLtMatrixLayoutCreate");
+    take(f.layout_destroy, "cublasLtMatrixLayoutDestroy");
+    take(f.preference_create, "cublasLtMatmulPreferenceCreate");
+    take(f.preference_set, "cublasLtMatmulPreferenceSetAttribute");
+    take(f.preference_destroy, "cublasLtMatmulPreferenceDestroy");
+    take(f.heuristic, "cublasLtMatmulAlgoGetHeuristic");
+    take(f.matmul, "cublasLtMatmul");
+    return all;
+}
+
+int data_type(Type type) {
+    return type == Type::bf16 ? api::real_16bf : type == Type::fp16 ? api::real_16f : api::real_32f;
+}
+
+int create_layout(const api::Functions& f, api::Layout& to, Type type,
+                  const ColumnMajorProblem::Layout& from) {
+    return f.layout_create(&to, data_type(type), static_cast<std::uint64_t>(from.rows),
+                           static_cast<std::uint64_t>(from.columns), from.leading);
+}
+
+/// The first failing call's name, or empty.
+std::string set_up(CublasLt::State& s, const GemmProblem& p) {
+    const api::Functions& f = s.opened->f;
+    const ColumnMajorProblem shape = column_major(p);
+    const std::int32_t left_operation =
+        shape.left.transposed ? api::operation_transpose : api::operation_none;
+    const std::int32_t right_operation =
+        shape.right.transposed ? api::operation_transpose : api::operation_none;
+    const std::uint64_t workspace = cublaslt_workspace_bytes;
+    std::string failed;
+    const auto call = [&](const char* name, int status) {
+        if (status != api::status_success && failed.empty())
+            failed = fmt::format("{} gave status {}", name, status);
+        return failed.empty();
+    };
+    call("cublasLtMatmulDescCreate", f.description_create(&s.description, api::compute_32f, api::real_32f))
+        && call("cublasLtMatmulDescSetAttribute", f.description_set(s.description, api::desc_transpose_a,
+                                                                    &left_operation, sizeof left_operation))
+        && call("cublasLtMatmulDescSetAttribute", f.description_set(s.description, api::desc_transpose_b,
+                                                                    &right_operation, sizeof right_operation))
+        && call("cublasLtMatrixLayoutCreate", create_layout(f, s.left, p.b_type, shape.left))
+        && call("cublasLtMatrixLayoutCreate", create_layout(f, s.right, p.a_type, shape.right))
+        && call("cublasLtMatrixLayoutCreate", create_layout(f, s.result, p.c_type, shape.result))
+        && call("cublasLtMatmulPreferenceCreate", f.preference_create(&s.preference))
+        && call("cublasLtMatmulPreferenceSetAttribute",
+                f.preference_set(s.preference, api::preference_max_workspace, &workspace, sizeof workspace));
+    return failed;
+}
+
+}  // namespace
+
+CublasLt::CublasLt(std::unique_ptr<State> state) : state_(std::move(state)) {}
+CublasLt::~CublasLt() = default;
+
+std::unique_ptr<CublasLt> CublasLt::open(const GemmProblem& problem, std::string& missing,
+                                         const CublasLt* before) {
+    auto state = std::make_unique<State>();
+    if (before) {
+        state->opened = before->state_->opened;
+    } else {
+        const Library library = open_library(cublaslt_soname);
+        if (!library) {
+            missing = library.not_found();
+            return nullptr;
+        }
+        auto opened = std::make_shared<Opened>();
+        if (!load(library, opened->f)) {
+            missing = fmt::format("{} lacks a function of CUDA 13", library.path);
+            return nullptr;
+        }
+        if (const int status = opened->f.create(&opened->handle); status != api::status_success) {
+            missing = fmt::format("cublasLtCreate gave status {}", status);
+            return nullptr;
+        }
+        opened->workspace = DeviceBuffer(cublaslt_workspace_bytes);
+        state->opened = std::move(opened);
+    }
+    if (missing = set_up(*state, problem); !missing.empty()) return nullptr;
+
+    state->algorithms.resize(cublaslt_algorithms);
+    int count = 0;
+    const Opened& opened = *state->opened;
+    const int status = opened.f.heuristic(opened.handle, state->description, state->left, state->right,
+                                          state->result, state->result, state->preference,
+                                          cublaslt_algorithms, state->algorithms.data(), &count);
+    state->algorithms.resize(status == api::status_success ? static_cast<std::size_t>(count) : 0);
+    std::erase_if(state->algorithms, [](const api::Heuristic& h) { return h.state != api::status_success; });
+    if (state->algorithms.empty()) {
+        missing = fmt::format("cublasLtMatmulAlgoGetHeuristic offers nothing (status {})", status);
+        return nullptr;
+    }
+    return std::unique_ptr<CublasLt>(new CublasLt(std::move(state)));
+}
+
+int CublasLt::algorithms() const { return static_cast<int>(state_->algorithms.size()); }
+std::size_t CublasLt::version() const { return state_->opened->f.version(); }
+
+void CublasLt::launch(int index, Stream stream, const void* a, const void* b, void* c) const {
+    const State& s = *state_;
+    const Opened& opened = *s.opened;
+    const float one = 1, zero = 0;
+    const int status =
+        opened.f.matmul(opened.handle, s.description, &one, b, s.left, a, s.right, &zero, c, s.result, c,
+                        s.result, &s.algorithms[static_cast<std::size_t>(index)].algorithm,
+                        opened.workspace.data(), cublaslt_workspace_bytes, stream);
+    if (status != api::status_success) {
+        throw Error(ExitCode::gpu_failed, fmt::format("cublasLtMatmul (algorithm {} of {}) gave status {}",
+                                                      index, s.algorithms.size(), status));
+    }
+}
+
+}  // namespace rooftile

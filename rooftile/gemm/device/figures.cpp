@@ -1,0 +1,169 @@
+// From a timing to the figures of a row, and the roofs that refuse impossible ones.
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "rooftile/machine/query.hpp"
+#include "rooftile/gemm/device/measure.hpp"
+
+namespace rooftile {
+
+namespace {
+
+/// A measured clock is taken to be off by this at most: the counters are read within 1 us of a region of some
+/// ms, and the medians of clock and time may come from different blocks. The rate and DRAM's peak are upper
+/// limits as they stand.
+constexpr double clock_error = 0.005;
+
+/// What a cold run must read from DRAM: A and B. C is left out, since it may still lie in L2 at the end.
+double cold_dram_bytes(const GemmProblem& p) {
+    const double a = static_cast<double>(p.m) * static_cast<double>(p.k) * bytes_of(p.a_type);
+    const double b = static_cast<double>(p.n) * static_cast<double>(p.k) * bytes_of(p.b_type);
+    return a + b;
+}
+
+/// FLOP/s at a clock in MHz, in TFLOP/s.
+double tensor_roof(double flops_per_cycle, double mhz) { return flops_per_cycle * mhz * 1e-6; }
+
+std::string above_tensor_roof(double tflops, std::optional<double> mhz, const Roofs& roofs) {
+    if (!roofs.flops_per_cycle) return {};
+    const auto line = [&](double at, std::string_view kind) {
+        return fmt::format("above the roof: {:.1f} TFLOP/s of {:.1f} at the {} {:.0f} MHz", tflops,
+                           tensor_roof(*roofs.flops_per_cycle, at), kind, at);
+    };
+    if (mhz && tflops > (1 + clock_error) * tensor_roof(*roofs.flops_per_cycle, *mhz))
+        return line(*mhz, "measured");
+    if (roofs.boost_clock_mhz && tflops > tensor_roof(*roofs.flops_per_cycle, *roofs.boost_clock_mhz))
+        return line(*roofs.boost_clock_mhz, "boost clock,");
+    return {};
+}
+
+void note_once(std::vector<std::string>& notes, std::string note) {
+    if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(std::move(note));
+}
+
+}  // namespace
+
+Roofs roofs_of(const Machine* machine, const GemmPlan& plan, int sms) {
+    Roofs roofs;
+    if (!machine) return roofs;
+    const std::string_view family = plan.config.kernel == GemmKernel::sm90_gemm ? "wgmma" : "mma_sync";
+    const std::string rate =
+        rate_key(family, name_of(plan.problem.a_type), name_of(plan.problem.accumulate_type));
+    if (const auto flops = flops_per_cycle_per_sm(*machine, rate)) roofs.flops_per_cycle = flops->value * sms;
+    if (const auto dram = dram_bandwidth(*machine)) roofs.dram_bytes_per_s = dram->value;
+    if (const auto boost = machine->number<Clock>("clock.boost")) roofs.boost_clock_mhz = boost->value * 1e-6;
+    return roofs;
+}
+
+std::string above_roof(const GemmProblem& problem, Mode mode, const TimedResult& timed, const Roofs& roofs) {
+    const double seconds = timed.time_us.median * 1e-6;
+    if (seconds <= 0) return {};
+    if (mode == Mode::cold && roofs.dram_bytes_per_s) {
+        const double rate = cold_dram_bytes(problem) / seconds;
+        if (rate > *roofs.dram_bytes_per_s) {
+            return fmt::format("above the roof: A and B at {:.0f} GB/s of DRAM's {:.0f}, with L2 overwritten",
+                               rate * 1e-9, *roofs.dram_bytes_per_s * 1e-9);
+        }
+    }
+    return above_tensor_roof(problem.flops().value / seconds * 1e-12, timed.sm_clock_mhz, roofs);
+}
+
+std::vector<std::string> unchecked_roofs(Mode mode, const TimedResult& timed, const Roofs& roofs) {
+    std::vector<std::string> notes;
+    if (!roofs.flops_per_cycle) {
+        notes.emplace_back("the tensor roof was not checked: the machine's rate for these types is unknown");
+    } else if (!timed.sm_clock_mhz && !roofs.boost_clock_mhz) {
+        notes.emplace_back("the tensor roof was not checked: neither the SM clock nor clock.boost is known");
+    }
+    if (mode == Mode::cold && !roofs.dram_bytes_per_s)
+        notes.emplace_back("the roof of DRAM was not checked: the machine's dram.bandwidth is unknown");
+    return notes;
+}
+
+void set_figures(Measurement& row, const TimedResult& timed, const Roofs& roofs) {
+    row.time_us = timed.time_us.median;
+    row.time_us_low = timed.time_us.low;
+    row.time_us_high = timed.time_us.high;
+    row.samples = timed.time_us.samples;
+    row.sm_clock_mhz = timed.sm_clock_mhz;
+    row.power_w = timed.gpu.power_w;
+    if (!timed.failure.empty()) row.invalid = timed.failure;
+    if (row.time_us <= 0) return;
+
+    const GemmProblem& problem = row.plan.problem;
+    const double seconds = row.time_us * 1e-6;
+    row.tflops = problem.flops().value / seconds * 1e-12;
+    row.gbytes_per_s = problem.compulsory_bytes().value / seconds * 1e-9;
+    if (roofs.flops_per_cycle && row.sm_clock_mhz)
+        row.roof_fraction = row.tflops / tensor_roof(*roofs.flops_per_cycle, *row.sm_clock_mhz);
+    if (std::string why = above_roof(problem, row.mode, timed, roofs); !why.empty())
+        row.invalid = std::move(why);
+}
+
+namespace {
+
+/// Whether an algorithm's time counts: it ran, it was in the rounds, and no roof forbids it.
+bool counts(const GemmProblem& problem, Mode mode, const TimedResult& timed, const Roofs& roofs) {
+    return timed.failure.empty() && !timed.dropped && above_roof(problem, mode, timed, roofs).empty();
+}
+
+}  // namespace
+
+std::optional<std::size_t> best_algorithm(const GemmProblem& problem, Mode mode,
+                                          std::span<const TimedResult> algorithms, const Roofs& roofs) {
+    std::optional<std::size_t> best;
+    for (std::size_t i = 0; i < algorithms.size(); ++i) {
+        if (!counts(problem, mode, algorithms[i], roofs)) continue;
+        if (!best || algorithms[i].time_us.median < algorithms[*best].time_us.median) best = i;
+    }
+    return best;
+}
+
+Baselines baselines_of(const GemmProblem& problem, Mode mode, std::span<const TimedResult> algorithms,
+                       const Roofs& roofs, std::vector<std::string>& notes) {
+    Baselines b;
+    for (std::size_t i = 0; i < algorithms.size(); ++i) {
+        if (!algorithms[i].failure.empty()) continue;
+        if (const std::string why = above_roof(problem, mode, algorithms[i], roofs); !why.empty())
+            note_once(notes, fmt::format("cuBLASLt's algorithm {} was left out: {}", i, why));
+    }
+    if (const auto best = best_algorithm(problem, mode, algorithms, roofs))
+        b.cublaslt_best_us = algorithms[*best].time_us.median;
+    if (!algorithms.empty() && counts(problem, mode, algorithms[0], roofs))
+        b.cublaslt_top1_us = algorithms[0].time_us.median;
+    return b;
+}
+
+std::optional<MedianInterval> paired_ratio(const TimedResult& theirs, const TimedResult& ours) {
+    return round_ratio(theirs.rounds, ours.rounds);
+}
+
+std::optional<Runoff> runoff_of(const TimedResult& first, const TimedResult& ours) {
+    const auto ratio = round_ratio(first.runoff, ours.runoff);
+    const auto before = round_ratio(first.rounds, ours.rounds);
+    if (!ratio || !before) return std::nullopt;
+    return Runoff{*ratio, before->median};
+}
+
+std::optional<double> rank1_ratio(const TimedResult& first, const TimedResult& ours) {
+    if (const auto runoff = runoff_of(first, ours)) return runoff->ratio.median;
+    if (const auto ratio = paired_ratio(first, ours)) return ratio->median;
+    return std::nullopt;
+}
+
+std::optional<double> copy_time(std::int64_t bytes, Mode mode, const TimedResult& timed, const Roofs& roofs,
+                                std::vector<std::string>& notes) {
+    const double seconds = timed.time_us.median * 1e-6;
+    if (seconds <= 0) return std::nullopt;
+    // After one cold launch what was written may still lie in L2.
+    const double moved = static_cast<double>(bytes) * (mode == Mode::cold ? 1 : 2);
+    if (roofs.dram_bytes_per_s && moved / seconds > *roofs.dram_bytes_per_s) {
+        note_once(notes, fmt::format("the copy was left out: above the roof: {:.0f} GB/s of DRAM's {:.0f}",
+                                     moved / seconds * 1e-9, *roofs.dram_bytes_per_s * 1e-9));
+        return std::nullopt;
+    }
+    return timed.time_us.median;
+}
+
+}  // namespace rooftile

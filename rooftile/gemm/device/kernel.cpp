@@ -1,0 +1,241 @@
+#include "rooftile/gemm/device/kernel.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <tuple>
+
+#include <fmt/core.h>
+
+#include "kernels/gemm/gemm_arguments.hpp"
+#include "kernels/gemm/tile_order.cuh"
+#include "rooftile/runtime/cache.hpp"
+#include "rooftile/runtime/driver_table.hpp"
+#include "rooftile/gemm/sm90_family.hpp"
+
+namespace rooftile {
+namespace {
+
+/// A kernel in one context.
+struct Loaded {
+    std::uint64_t context = 0;  ///< context_id()
+    Function function;
+    int resident_ctas = 0;  ///< on the whole device, in whole clusters
+};
+
+/// CTAs of that kernel which the current device holds at once.
+int resident_ctas(const Function& function, const Sm90GemmConfig& config, int device) {
+    const int fitting = function.ctas_per_sm(config.threads(), config.shared_bytes());
+    if (fitting == 0)
+        throw Error(ExitCode::gpu_failed,
+                    fmt::format("no CTA of {} threads and {} B shared memory fits on an SM of GPU {}",
+                                config.threads(), config.shared_bytes(), device));
+    const int sms = Driver::instance().attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    const int ctas = sms * std::min(fitting, config.ctas_per_sm);
+    const int cluster = config.cluster_ctas();
+    if (cluster == 1) return ctas;
+    // GPCs differ in size: not every SM can be in a cluster.
+    Launch launch;
+    launch.grid_x = unsigned(ctas / cluster * cluster);
+    launch.block_x = unsigned(config.threads());
+    launch.shared_bytes = unsigned(config.shared_bytes());
+    launch.cluster_x = unsigned(cluster);
+    const int clusters = active_clusters(function, launch);
+    if (clusters == 0)
+        throw Error(ExitCode::gpu_failed,
+                    fmt::format("no cluster of {} CTAs fits on GPU {}", cluster, device));
+    return std::min(ctas / cluster, clusters) * cluster;
+}
+
+/// Code shared by all kernels of one key: compiled once, loaded once a context.
+struct Program {
+    CacheKey key;
+    Compiled compiled;
+
+    const Loaded& loaded(const Sm90GemmConfig& config) {
+        CUctx_st* context = current_context();
+        const int device = current_device();  // throws where no context is current
+        const std::uint64_t id = context_id(context);
+        std::lock_guard lock(mutex);
+        if (auto found = contexts.find(id); found != contexts.end()) return found->second;
+        Driver::instance().require_arch(device, "sm_90");
+        if (!module) module = Module(compiled.cubin);
+        Loaded made;
+        made.context = id;
+        made.function = module.function(compiled.lowered_names.front());
+        made.function.allow_shared(config.shared_bytes());
+        made.resident_ctas = resident_ctas(made.function, config, device);
+        return contexts.emplace(id, std::move(made)).first->second;
+    }
+
+    /// The walk of that order in device memory of the current context; made once, kept as long as the code.
+    DevicePointer table(Order order, const ClusterTiles& tiles) {
+        const std::uint64_t id = context_id(current_context());
+        std::lock_guard lock(mutex);
+        DeviceBuffer& buffer = tables[{id, order, tiles.rows, tiles.columns}];
+        if (buffer.bytes() == 0) {
+            const std::vector<std::uint32_t> walk = walk_table(order, tiles);
+            DeviceBuffer made(walk.size() * sizeof(walk[0]));
+            copy_to_device(made.address(), walk.data(), made.bytes());
+            synchronize(Stream(nullptr));  // a copy from pageable memory may return before it has arrived
+            buffer = std::move(made);
+        }
+        return buffer.address();
+    }
+
+  private:
+    std::mutex mutex;
+    Module module;
+    std::map<std::uint64_t, Loaded> contexts;  // references into a map stay valid
+    std::map<std::tuple<std::uint64_t, Order, std::int64_t, std::int64_t>, DeviceBuffer> tables;
+};
+
+/// The program of that key, if a kernel still holds one.
+std::shared_ptr<Program> living_program(const std::string& hash, std::shared_ptr<Program> made) {
+    static std::mutex mutex;
+    static std::map<std::string, std::weak_ptr<Program>> programs;
+    std::lock_guard lock(mutex);
+    std::weak_ptr<Program>& entry = programs[hash];
+    if (std::shared_ptr<Program> living = entry.lock()) return living;
+    entry = made;
+    return made;
+}
+
+std::shared_ptr<Program> make_program(const Source& source, bool use_cache, bool& from_cache) {
+    auto program = std::make_shared<Program>();
+    if (!use_cache) {
+        program->key = cache_key(source);
+        program->compiled = compile_source(source);
+        check_clean(program->compiled, source.name);
+        from_cache = false;
+        return program;
+    }
+    if (auto living = living_program(cache_key(source).hash, nullptr)) {
+        from_cache = true;
+        return living;
+    }
+    CachedCompile cached = compile_cached(source);
+    from_cache = cached.from_cache;
+    program->key = std::move(cached.key);
+    program->compiled = std::move(cached.compiled);
+    return living_program(program->key.hash, program);
+}
+
+/// All but the pointers.
+GemmArguments gemm_arguments(const GemmConfig& plan, const Sm90GemmConfig& config, const GemmShape& shape) {
+    const GemmCopies copies = gemm_copies(config, shape);
+    GemmArguments arguments{};
+    arguments.m = int(shape.m);
+    arguments.n = int(shape.n);
+    arguments.k = int(shape.k);
+    arguments.order = int(plan.order);
+    arguments.group = plan.group;
+    arguments.stage_bytes = copies.stage_bytes;
+    arguments.a_slices = copies.a.slices;
+    arguments.b_slices = copies.b.slices;
+    arguments.ldc = shape.ldc;
+    arguments.a_policy = cache_policy_word(plan.a_policy);
+    arguments.b_policy = cache_policy_word(plan.b_policy);
+    arguments.c_policy = cache_policy_word(plan.c_policy);
+    return arguments;
+}
+
+}  // namespace
+
+struct Kernel::State {
+    GemmPlan plan;
+    Sm90GemmConfig config{};
+    Source source;
+    std::shared_ptr<Program> program;
+    bool from_cache = false;
+    double seconds = 0;
+};
+
+const GemmPlan& Kernel::plan() const { return state_->plan; }
+const Sm90GemmConfig& Kernel::config() const { return state_->config; }
+const std::string& Kernel::name_expression() const { return state_->source.name_expressions.front(); }
+const std::string& Kernel::lowered_name() const { return state_->program->compiled.lowered_names.front(); }
+const std::string& Kernel::arch() const { return state_->source.arch; }
+const std::string& Kernel::cubin() const { return state_->program->compiled.cubin; }
+const std::string& Kernel::log() const { return state_->program->compiled.log; }
+const EntryInfo& Kernel::entry() const { return state_->program->compiled.entries.front(); }
+const std::string& Kernel::hash() const { return state_->program->key.hash; }
+bool Kernel::from_cache() const { return state_->from_cache; }
+double Kernel::compile_seconds() const { return state_->seconds; }
+std::string Kernel::ptx() const { return compile_to_ptx(state_->source); }
+
+void Kernel::load() const { load(shape_of(state_->plan.problem)); }
+
+void Kernel::load(const GemmShape& shape) const {
+    const Loaded& loaded = state_->program->loaded(state_->config);
+    gemm_grid(state_->config, shape, loaded.resident_ctas);  // refuses a shape of too many tiles
+    if (const Order order = state_->plan.config.order; walks_by_table(order))
+        state_->program->table(order, cluster_tiles(state_->config, shape));
+}
+
+Function Kernel::function() const { return state_->program->loaded(state_->config).function; }
+
+void Kernel::launch(Stream stream, const void* a, const void* b, void* c) const {
+    launch(stream, a, b, c, shape_of(state_->plan.problem));
+}
+
+void Kernel::launch(Stream stream, const void* a, const void* b, void* c, const GemmShape& shape) const {
+    const Sm90GemmConfig& config = state_->config;
+    check_operands(config, shape, a, b, c);
+    const Loaded& loaded = state_->program->loaded(config);
+
+    const GemmConfig& plan = state_->plan.config;
+    const GemmTensors tensors = gemm_tensors(config, shape, a, b, c, plan.a_policy, plan.b_policy);
+    TensorMap map_a{}, map_b{}, map_c{};
+    encode(map_a, tensors.a);
+    encode(map_b, tensors.b);
+    if (config.tma_store) encode(map_c, tensors.c);
+
+    Launch launch;
+    launch.grid_x = unsigned(gemm_grid(config, shape, loaded.resident_ctas));
+    GemmArguments arguments = gemm_arguments(state_->plan.config, config, shape);
+    arguments.c = c;
+    if (const Order order = state_->plan.config.order; walks_by_table(order)) {
+        const DevicePointer table = state_->program->table(order, cluster_tiles(config, shape));
+        arguments.tiles = reinterpret_cast<const unsigned*>(table);
+    }
+    launch.block_x = unsigned(config.threads());
+    launch.shared_bytes = unsigned(config.shared_bytes());
+    launch.cluster_x = unsigned(config.cluster_ctas());
+    launch.programmatic_dependent = state_->plan.config.programmatic_launch;
+    launch.stream = stream;
+    rooftile::launch(loaded.function, launch, map_a, map_b, map_c, arguments);
+}
+
+Kernel compile(const GemmPlan& plan, const CompileOptions& options) {
+    if (!plan.buildable || plan.config.kernel != GemmKernel::sm90_gemm)
+        throw RequestError(fmt::format("this plan cannot be built: {}", plan.why_not.empty()
+                                                                            ? "there is no kernel for it yet"
+                                                                            : plan.why_not));
+    auto start = std::chrono::steady_clock::now();
+    auto state = std::make_shared<Kernel::State>();
+    state->plan = plan;
+    state->config = kernel_config(plan);
+    state->config.left_out = options.left_out;
+    state->source = gemm_source(state->config);
+    state->source.line_info = options.line_info;
+    state->program = make_program(state->source, options.cache, state->from_cache);
+    state->seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return Kernel(std::move(state));
+}
+
+std::vector<KernelOutcome> compile_all(std::span<const GemmPlan> plans, const CompileOptions& options,
+                                       unsigned threads) {
+    std::vector<KernelOutcome> outcomes(plans.size(), Error(ExitCode::internal, "not compiled"));
+    in_parallel(plans.size(), threads, [&](std::size_t i) {
+        try {
+            outcomes[i] = compile(plans[i], options);
+        } catch (const Error& error) { outcomes[i] = error; } catch (const std::exception& error) {
+            outcomes[i] = Error(ExitCode::internal, error.what());
+        }
+    });
+    return outcomes;
+}
+
+}  // namespace rooftile

@@ -1,0 +1,53 @@
+// Where the special case plants its numbers, and what they are.
+#include <cassert>
+
+#include "kernels/measure/numbers.hpp"
+#include "kernels/measure/philox.hpp"
+#include "rooftile/gemm/device/verify.hpp"
+
+namespace rooftile {
+
+std::int64_t offset_of(const GemmProblem& p, Operand operand, std::int64_t row, std::int64_t column) {
+    switch (operand) {
+        case Operand::a:
+            return p.a_major == Major::k ? row * p.lda + column : column * p.lda + row;
+        case Operand::b:
+            return p.b_major == Major::k ? column * p.ldb + row : row * p.ldb + column;
+        case Operand::c:
+            return row * p.ldc + column;
+    }
+    assert(false);
+    return 0;
+}
+
+std::vector<Plant> special_plants(const GemmProblem& p, std::uint64_t seed) {
+    std::uint64_t counter = 0;
+    // A stream of its own: A and B are filled from streams 0 and 1.
+    const auto below = [&](std::int64_t extent) {
+        const PhiloxBlock block = philox(counter++, 2, seed);
+        const auto wide = (std::uint64_t{block.word[0]} << 32) | block.word[1];
+        return static_cast<std::int64_t>(wide % static_cast<std::uint64_t>(extent));
+    };
+    const FloatFormat f = float_format(p.a_type);
+    const auto infinity = static_cast<std::uint16_t>(f.infinity());
+    const auto negative_infinity = static_cast<std::uint16_t>(f.sign_bit() | f.infinity());
+    const auto nan = static_cast<std::uint16_t>(f.infinity() | 1u << (f.fraction_bits - 1));
+    // A product just beyond the type that fp32 still holds: fp16 2^12 * 2^12; bf16 (181/128)^2 * 2^127, and
+    // 181^2 / 2^14 = 1.99957 lies between its threshold 2 - 2^-8 = 1.99609 and fp32's 2 - 2^-24.
+    const bool wide = p.a_type == Type::bf16;
+    const auto large_a =
+        static_cast<std::uint16_t>(round_to_bits(wide ? 1.4140625 * power_of_two(63) : 4096, p.a_type));
+    const auto large_b =
+        static_cast<std::uint16_t>(round_to_bits(wide ? 1.4140625 * power_of_two(64) : 4096, p.a_type));
+    const std::int64_t shared_k = below(p.k);
+    return {
+        {Operand::a, below(p.m), shared_k, large_a},
+        {Operand::b, shared_k, below(p.n), large_b},
+        {Operand::a, below(p.m), below(p.k), nan},
+        {Operand::b, below(p.k), below(p.n), nan},
+        {Operand::a, below(p.m), below(p.k), infinity},
+        {Operand::b, below(p.k), below(p.n), negative_infinity},
+    };
+}
+
+}  // namespace rooftile

@@ -1,0 +1,222 @@
+#include "rooftile/gemm/explanation.hpp"
+
+#include <cmath>
+
+#include "rooftile/machine/query.hpp"
+#include "rooftile/gemm/parts.hpp"
+#include "rooftile/gemm/reckon.hpp"
+#include "rooftile/core/derivation.hpp"
+
+namespace rooftile {
+namespace {
+
+std::string top_clock_key(const Machine& machine) {
+    return machine.find("clock.tensor") ? "clock.tensor" : "clock.boost";
+}
+std::string dram_key(const Machine& machine) {
+    return machine.find("dram.sustained_read") ? "dram.sustained_read" : "dram.bandwidth";
+}
+
+DatasheetRoof datasheet_roof(const Machine& machine, const Reckoning& r) {
+    const std::string type(name_of(r.gemm.problem.a_type));
+    const auto clock = machine.number<Clock>(top_clock_key(machine));
+    const auto peak = peak_flops(machine, r.family, type, "fp32", clock);
+    const auto bytes = dram_bandwidth(machine, clock);
+    return {peak ? peak->value : unknown_number, bytes ? bytes->value : unknown_number};
+}
+
+// The numbers of the machine and of the plan that each step came from.
+class Inputs {
+  public:
+    Inputs(const Machine& machine, const Reckoning& r, const DatasheetRoof& roof)
+        : machine_(machine), facts_(machine), r_(r), roof_(roof) {}
+
+    std::vector<Input> of(Term term) const {
+        const TiledGemm& g = r_.gemm;
+        const std::string rate = rate_key(r_.family, name_of(g.problem.a_type), "fp32");
+        switch (term) {
+            case Term::datasheet:
+                return roof_inputs(rate);
+            case Term::measured:
+                return {given("sm_clock", r_.time.clock_hz / 1e6, "MHz"), facts_.fact(rate),
+                        facts_.fact("sm.count"), facts_.fact(dram_key(machine_))};
+            case Term::tiles:
+                return {given("tiles", double(g.waves.tiles), ""),
+                        given("k-steps", double(k_steps(g.tile, g.problem)) * g.tile.split_k, ""),
+                        given("step", g.step.tensor, "cycles")};
+            case Term::waves:
+                return wave_inputs();
+            case Term::shared:
+                return facts({"shared.bandwidth"});
+            case Term::l2:
+                return facts({"l2.bandwidth", "l2.port"});
+            case Term::dram: {
+                std::vector<Input> inputs{given("dram_bytes", g.dram, "B"), facts_.fact(dram_key(machine_))};
+                add_known(inputs, {"dram.per_sm"});
+                const TileGrid tiles = cluster_grid(g.problem, g.tile.tile_m, g.tile.tile_n, 1, 1);
+                if (streams_alone(g.hw, tiles, g.tile.split_k)) add_known(inputs, {"dram.per_sm_alone"});
+                return inputs;
+            }
+            case Term::latency:
+                return latency_inputs();
+            case Term::turn:
+                return facts({"wgmma.turn"});
+            case Term::exchange:
+                return facts({"shared.bandwidth", "dsmem.bandwidth", "dsmem.latency", "barrier.cluster"});
+            case Term::epilogue:
+                return facts({"tma.store_latency", "l2.port"});
+            case Term::fill: {
+                std::vector<Input> inputs = latency_facts();
+                if (g.tile.cluster_m * g.tile.cluster_n * g.tile.split_k > 1)
+                    inputs.push_back(facts_.fact("barrier.cluster"));
+                return inputs;
+            }
+            case Term::launch:
+                return facts({"launch.gap_stream"});
+        }
+        return {};
+    }
+
+  private:
+    static Input given(std::string name, double value, std::string unit) {
+        return Derivation::given(std::move(name), value, std::move(unit), "the derivation");
+    }
+    std::vector<Input> facts(std::initializer_list<const char*> keys) const {
+        std::vector<Input> inputs;
+        for (const char* key : keys) inputs.push_back(facts_.fact(key));
+        return inputs;
+    }
+    void add_known(std::vector<Input>& inputs, std::initializer_list<const char*> keys) const {
+        for (const char* key : keys)
+            if (machine_.find(key)) inputs.push_back(facts_.fact(key));
+    }
+    std::vector<Input> roof_inputs(const std::string& rate) const {
+        const std::string peak = peak_key(r_.family, name_of(r_.gemm.problem.a_type), "fp32");
+        std::vector<Input> inputs;
+        if (machine_.find(peak)) inputs.push_back(facts_.fact(peak));
+        else
+            inputs = {given("peak", roof_.flops, "FLOP/s"), facts_.fact(rate), facts_.fact("sm.count"),
+                      facts_.fact(top_clock_key(machine_))};
+        inputs.push_back(facts_.fact("dram.bandwidth"));
+        return inputs;
+    }
+    std::vector<Input> wave_inputs() const {
+        const TiledGemm& g = r_.gemm;
+        std::vector<Input> inputs{given("waves", g.waves.waves, ""), given("slots", g.waves.slots, "")};
+        const int cluster = g.tile.cluster_m * g.tile.cluster_n * g.tile.split_k;
+        if (cluster == 1) return inputs;
+        const std::string key = "cluster.sms_" + std::to_string(cluster);
+        inputs.push_back(facts_.fact(machine_.find(key) ? key : std::string("sm.per_gpc")));
+        return inputs;
+    }
+    std::vector<Input> latency_facts() const {
+        if (machine_.find("tma.latency_loaded")) return facts({"tma.latency_loaded"});
+        std::vector<Input> inputs = facts({"dram.latency"});
+        add_known(inputs, {"tma.latency_extra"});
+        return inputs;
+    }
+    std::vector<Input> latency_inputs() const {
+        std::vector<Input> inputs = latency_facts();
+        if (machine_.find("tma.latency_loaded"))
+            add_known(inputs, {"tma.latency_loaded_l2", "tma.latency_scatter"});
+        inputs.push_back(given("stages", r_.gemm.stages, ""));
+        add_known(inputs, {"wgmma.step"});
+        return inputs;
+    }
+
+    const Machine& machine_;
+    Derivation facts_;
+    const Reckoning& r_;
+    const DatasheetRoof& roof_;
+};
+
+// What a number of nothing does not say of itself.
+std::string note_of(Term term, const GemmHardware& hw) {
+    const auto unless = [](double number, const char* key) {
+        return std::isnan(number) ? std::string("not charged: ") + key + " is unknown" : std::string();
+    };
+    switch (term) {
+        case Term::launch:
+            return unless(hw.launch_seconds, "launch.gap_stream");
+        case Term::turn:
+            return unless(hw.tile_turn, "wgmma.turn");
+        case Term::l2:
+            return unless(hw.l2_port, "l2.port");
+        default:
+            return {};
+    }
+}
+
+std::vector<RoofStep> roof_steps(const Machine& machine, const Reckoning& r) {
+    const DatasheetRoof roof = datasheet_roof(machine, r);
+    const Inputs inputs(machine, r, roof);
+    std::vector<RoofStep> steps;
+    for (const AttainStep& s : attainability(r.gemm, roof, r.time.clock_hz)) {
+        const bool asked = (s.term != Term::turn || r.family == "wgmma")
+                           && (s.term != Term::exchange || r.gemm.tile.split_k > 1);
+        steps.push_back({std::string(name_of(s.term)), s.time_ns, s.cost_ns,
+                         asked ? inputs.of(s.term) : std::vector<Input>(),
+                         asked ? note_of(s.term, r.gemm.hw) : std::string()});
+    }
+    return steps;
+}
+
+PlanEnergy energy(const Machine& machine, const Reckoning& r) {
+    const TiledGemm& g = r.gemm;
+    const GemmHardware& hw = g.hw;
+    PlanEnergy e;
+    const Derivation facts(machine);
+    for (const std::string& key :
+         {"energy.flop." + std::string(name_of(g.problem.a_type)), std::string("energy.fill"),
+          std::string("energy.dram"), std::string("power.static"), std::string("energy.exponent")}) {
+        e.inputs.push_back(facts.fact(key));
+        if (!e.inputs.back().value) e.unknown.push_back(key);
+    }
+    if (hw.shared_read_joules > 0) e.inputs.push_back(facts.fact("energy.shared_read"));
+    const GemmEnergy joules = gemm_energy(hw, g.tile, g.problem, g.dram);
+    const double ratio = r.time.clock_hz / hw.clock_hz;
+    const double scale = ratio == 1 ? 1 : std::pow(ratio, hw.energy_exponent);  // [M46]
+    const double idle = hw.static_watts * r.time.seconds;
+    const double total = joules.sum() * scale + idle;
+    e.matrix = known(joules.matrix * scale);
+    e.fill = known((joules.fill + joules.shared_read) * scale);
+    e.dram = known(joules.dram * scale);
+    e.idle = known(idle);
+    e.total = known(total);
+    e.watts = known(total / r.time.seconds);
+    e.joules_per_tflop = known(total / (g.problem.flops().value / 1e12));
+    return e;
+}
+
+}  // namespace
+
+Explanation explain(const Machine& machine, const GemmPlan& plan, const ExplainOptions& options) {
+    Explanation out;
+    out.rank = plan.rank;
+    const std::optional<Reckoning> r = reckon(machine, plan);
+    if (!r) return out;
+    if (options.attainability) out.attainability = roof_steps(machine, *r);
+    if (options.energy) out.energy = energy(machine, *r);
+    return out;
+}
+
+PartPrediction predict_without(const Machine& machine, const GemmPlan& plan, LeftOut part,
+                               std::optional<double> clock_mhz) {
+    const std::optional<Reckoning> r = reckon(machine, plan);
+    if (!r) return {};
+    const GemmTime time =
+        time_without(part, r->gemm, clock_mhz ? std::optional(*clock_mhz * 1e6) : std::nullopt);
+    return {known(time.seconds * 1e6), known(time.clock_hz / 1e6)};
+}
+
+std::vector<Explanation> explain(const Machine& machine, const Plans& plans, const ExplainOptions& options) {
+    std::vector<Explanation> out;
+    for (const GemmPlan& plan : plans.plans) out.push_back(explain(machine, plan, options));
+    if (!options.counterfactuals || plans.plans.empty() || !plans.plans.front().prediction.time_us)
+        return out;
+    auto found = counterfactuals(machine, plans);
+    for (std::size_t i = 1; i < out.size(); ++i) out[i].wins_if = std::move(found[i]);
+    return out;
+}
+
+}  // namespace rooftile

@@ -1,0 +1,67 @@
+// A machine's numbers as the GEMM formulas want them: one plain struct, read once before the search.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/types.hpp"
+#include "rooftile/machine/machine.hpp"
+#include "rooftile/core/arithmetic.hpp"
+
+namespace rooftile {
+
+/// The machine's numbers a GEMM needs, each in the unit the formulas use. NaN: unknown.
+struct GemmHardware {
+    double sms;                                ///< count
+    double clock_hz;                           ///< under sustained tensor load of this type where known
+    double flops_per_cycle;                    ///< of one SM's matrix units, for the type and its accumulator
+    double peak_flops;                         ///< FLOP/s of the GPU
+    double shared_bandwidth;                   ///< B/clk of one SM
+    double l2_port;                            ///< B/clk that one SM asks of L2 at most, at clock_hz
+    double l2_share;                           ///< B/clk for each SM when all pull at once, at clock_hz
+    double dram_share;                         ///< B/clk for each SM when all pull at once
+    double dram_bandwidth;                     ///< B/s of the GPU, sustained where known
+    double dram_per_sm = unknown_number;       ///< B/clk that one SM streams at most; NaN: no limit known
+    double dram_per_sm_pair = unknown_number;  ///< the same of lines that one other reads too; NaN: twice it
+    double dram_per_sm_alone =
+        unknown_number;  ///< the same where at most half of the SMs stream; NaN: no more than dram_per_sm
+    double l2_coalesced = 1,  ///< loads of one line, by neighbours, for each that reaches L2
+        l2_multicast = 1;     ///< what reaches L2 for each line that a cluster shares
+    double l2_parts = 1;      ///< halves: what both sides read crosses from one to the other
+    double l2_bytes;          ///< of one partition: what a shared operand may fill before it is evicted
+    double on_chip_bytes;     ///< L2, shared memory and registers of the whole GPU
+    double dram_latency, l2_latency, tma_latency;  ///< cycles; tma: beyond a plain load
+    double launch_seconds;
+    double shared_per_cta, shared_per_sm, shared_reserved, shared_unit;  ///< B
+    double registers_per_sm, registers_per_thread, register_unit;        ///< 32-bit registers
+    double threads_per_cta, threads_per_sm, ctas_per_sm;                 ///< count
+    double cluster_ctas;                    ///< of the largest cluster; 1 where there are none
+    double cluster_sms[9] = {};             ///< by size of cluster: SMs that such clusters can use; 0 unknown
+    double sms_per_gpc;                     ///< of a typical GPC: a cluster stands within one
+    double sm_lag = 0;                      ///< share of a step by which one GPC falls behind the others
+    double dsmem_bandwidth;                 ///< B/clk into one SM from shared memory of others in its cluster
+    double dsmem_latency, cluster_barrier;  ///< cycles
+    /// Cycles; unknown: not charged.
+    double loaded_latency = unknown_number;     ///< of a TMA load from DRAM under load; unknown: unloaded
+    double l2_loaded_latency = unknown_number;  ///< the same of what L2 has; unknown: as from DRAM
+    double latency_scatter = 0;  ///< share of a loaded latency by which loads differ either way
+    double store_latency = unknown_number, store_latency_loaded = unknown_number, tile_turn = unknown_number,
+           step_floor = unknown_number;
+    double pingpong_turn = unknown_number;  ///< tile_turn where another warpgroup has the next tile
+    // Power; where one of them is unknown the sustained clock stands.
+    double top_hz = unknown_number;  ///< SM clock where power does not bind
+    double held_watts = unknown_number, static_watts = unknown_number;
+    double flop_joules = unknown_number, fill_joules = unknown_number,
+           dram_joules = unknown_number;  ///< at clock_hz
+    double shared_read_joules = 0;  ///< the same of operands read from shared memory; unknown: not charged
+    double energy_exponent = unknown_number;
+};
+
+/// Reads the numbers for matrix instructions of `family` ("wgmma", "mma_sync", "generic") on `type` with fp32
+/// sums. Keys that are unknown are appended to `unknown`, once each. Throws RequestError where power.held leaves
+/// nothing above power.static.
+GemmHardware gemm_hardware(const Machine& machine, std::string_view family, Type type,
+                           std::vector<std::string>& unknown);
+
+}  // namespace rooftile

@@ -1,0 +1,317 @@
+#include "rooftile/gemm/ladder_model.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+#include "rooftile/machine/query.hpp"
+#include "rooftile/core/arithmetic.hpp"
+#include "rooftile/gemm/model.hpp"
+
+namespace rooftile {
+namespace {
+
+constexpr int warp_threads = 32;
+constexpr int vector_elements = 4;  // fp32 numbers of one 16-byte read of shared memory
+constexpr double line_bytes = 128;  // of L1, which hands out one a cycle at 128 B/clk
+
+bool on_cuda_cores(Rung rung) { return rung == Rung::naive || rung == Rung::shared; }
+bool by_tma(Rung rung) { return rung >= Rung::wgmma_tma; }
+
+std::string_view family_of(Rung rung) {
+    return on_cuda_cores(rung) ? "fma" : rung == Rung::tensor_sync ? "mma_sync" : "wgmma";
+}
+
+std::string rate_of(Rung rung, Type type) {
+    return rate_key(family_of(rung), on_cuda_cores(rung) ? "fp32" : name_of(type), "fp32");
+}
+
+GemmTile tile_of(const LadderConfig& c) {
+    return {.tile_m = c.tile_m,
+            .tile_n = c.tile_n,
+            .tile_k = c.tile_k,
+            .cluster_m = c.cluster_m,
+            .cluster_n = 1,
+            .ctas_per_sm = c.ctas_per_sm,
+            .warp_m = c.block_m,
+            .warp_n = c.block_n,
+            .epilogue_overlapped = false};
+}
+
+/// Rows of A and B that one k-step of a CTA brings from L2, multicast ones shared.
+double rows_from_l2(const LadderConfig& c) { return c.tile_m + double(c.tile_n) / c.cluster_m; }
+
+/// Bytes through the port of L1 and shared memory for one k-step of a CTA.
+double port_bytes(Rung rung, const LadderConfig& c) {
+    const double area = double(c.tile_m) * c.tile_n;
+    // A load takes as many cycles as it touches lines; rows of A and B lie in lines of their own.
+    if (rung == Rung::naive) return area / warp_threads * (c.block_m + c.block_n) * line_bytes;
+    const double loaded = rung == Rung::shared ? (c.tile_m + c.tile_n) * line_bytes : 0;
+    const double staged = double(c.tile_k) * c.staged_bytes;
+    return loaded + (c.tile_m + c.tile_n) * staged + (area / c.block_n + area / c.block_m) * staged;
+}
+
+/// Warp instructions of one k-step of a CTA on CUDA cores.
+double instructions(Rung rung, const LadderConfig& c) {
+    const double warps = double(c.consumer_threads) / warp_threads;
+    if (rung == Rung::naive) return warps * 5;  // two loads, two conversions, one multiply-add
+    const double products = double(c.tile_k) * c.block_m * c.block_n;
+    const double reads = double(c.tile_k) * (c.block_m + c.block_n) / vector_elements;
+    const double elements = double(c.tile_m + c.tile_n) * c.tile_k / c.consumer_threads;
+    // Each element is converted and stored; one load brings a chunk of them.
+    return warps * (products + reads + elements * (2 + 1.0 / LadderConfig::chunk_elements));
+}
+
+/// Reads numbers, and keeps the names of those that are missing.
+struct Reader {
+    const Machine& machine;
+    std::vector<std::string>& unknown;
+
+    template <class Q>
+    double operator()(std::string_view key, const std::optional<Q>& number) {
+        if (number) {
+            if constexpr (std::is_same_v<Q, double>) return *number;
+            else return number->value;
+        }
+        if (std::find(unknown.begin(), unknown.end(), key) == unknown.end()) unknown.emplace_back(key);
+        return std::nan("");
+    }
+    template <class Q>
+    double or_zero(std::string_view key, const std::optional<Q>& number) {
+        const double value = (*this)(key, number);
+        if (!std::isnan(value)) return value;
+        unknown.pop_back();  // a formula goes on without it
+        return 0;
+    }
+};
+
+double known_or_nan(std::optional<BytesPerCycle> number) { return number ? number->value : std::nan(""); }
+
+LadderHardware hardware_at(const Machine& machine, Rung rung, Type type, std::optional<Clock> clock,
+                           std::vector<std::string>& unknown) {
+    Reader read{machine, unknown};
+    const std::string rate = rate_of(rung, type);
+    const char* dram = machine.find("dram.sustained_read") ? "dram.sustained_read" : "dram.bandwidth";
+    LadderHardware hw{};
+    hw.sms = read("sm.count", machine.count("sm.count"));
+    hw.clock_hz = read("clock.boost", clock);
+    hw.flops_per_cycle = read(rate, flops_per_cycle_per_sm(machine, rate, clock));
+    hw.issue = on_cuda_cores(rung) ? read("sm.partitions", machine.count("sm.partitions")) : 1;
+    hw.shared_bandwidth =
+        read("shared.bandwidth", machine.number<BytesPerCycle>("shared.bandwidth", Per::sm));
+    hw.l2_port = known_or_nan(bytes_per_cycle_per_sm(machine, "l2.port", clock));  // need not bind
+    hw.l2_share = read("l2.bandwidth", bytes_per_cycle_per_sm(machine, "l2.bandwidth", clock));
+    // Both halves of a split L2 hold a copy of what SMs of both sides read.
+    hw.l2_bytes =
+        read("l2.size", machine.number<Bytes>("l2.size")) / machine.count("l2.partitions").value_or(1);
+    hw.dram_bandwidth = read(dram, bandwidth(machine, dram, clock));
+    hw.launch_seconds = read.or_zero("launch.gap_stream", machine.number<Seconds>("launch.gap_stream"));
+    if (rung == Rung::naive) return hw;  // so many warps that no latency shows
+    hw.l2_latency = read("l2.latency", latency_cycles(machine, "l2.latency", clock));
+    hw.dram_latency = read("dram.latency", latency_cycles(machine, "dram.latency", clock));
+    hw.tma_latency =
+        by_tma(rung) ? read.or_zero("tma.latency_extra", latency_cycles(machine, "tma.latency_extra", clock))
+                     : 0;
+    hw.shared_per_sm = read("shared.per_sm", machine.number<Bytes>("shared.per_sm"));
+    hw.shared_reserved =
+        read.or_zero("shared.reserved_per_cta", machine.number<Bytes>("shared.reserved_per_cta"));
+    return hw;
+}
+
+struct Bounded {
+    double cycles;
+    Bound bound;
+};
+/// The largest; of equals the first.
+Bounded slowest(std::initializer_list<Bounded> candidates) {
+    Bounded worst = *candidates.begin();
+    for (const Bounded& b : candidates) {
+        if (std::isnan(b.cycles)) return b;
+        if (b.cycles > worst.cycles) worst = b;
+    }
+    return worst;
+}
+
+int resident_ctas(const LadderHardware& hw, const LadderConfig& c, double tiles) {
+    double ctas = c.ctas_per_sm;
+    if (c.stages > 0)
+        ctas = least_known(ctas, whole(hw.shared_per_sm / (c.shared_bytes() + hw.shared_reserved)));
+    return static_cast<int>(std::max(1.0, least_known(ctas, whole_up(tiles / hw.sms))));
+}
+
+std::string units_of(Rung rung) { return on_cuda_cores(rung) ? "CUDA cores" : "matrix units"; }
+
+std::string reason_of(const LadderHardware& hw, Rung rung, const LadderTime& t) {
+    const LadderConfig c = ladder_config(rung);
+    const LadderStep& s = t.resources;
+    switch (t.bound) {
+        case Bound::shared:
+            if (rung == Rung::naive)
+                return fmt::format(
+                    "the two loads of a warp touch {} lines of L1, which gives one a cycle: {:.0f} cycles "
+                    "for {} "
+                    "multiply-adds",
+                    c.block_m + c.block_n,
+                    port_bytes(rung, c) / line_bytes * warp_threads / c.consumer_threads, warp_threads);
+            return fmt::format("shared memory's port is busy {:.0f} cycles a k-step, the {} {:.0f}", s.shared,
+                               units_of(rung), s.math);
+        case Bound::issue:
+            if (s.issue <= s.math) break;
+            return fmt::format(
+                "reads and conversions take issue slots: {:.0f} cycles a k-step, the {} {:.0f}", s.issue,
+                units_of(rung), s.math);
+        case Bound::l2:
+            return fmt::format(
+                "a k-step takes {:.0f} B from L2 at {:.0f} B/clk: {:.0f} cycles, the {} {:.0f}",
+                rows_from_l2(c) * c.tile_k * LadderConfig::element_bytes,
+                rows_from_l2(c) * c.tile_k * LadderConfig::element_bytes / s.l2, s.l2, units_of(rung),
+                s.math);
+        case Bound::latency:
+            return fmt::format(
+                "load, then multiply: {:.0f} + {:.0f} + {:.0f} cycles a k-step, {} CTA{} an SM to fill the "
+                "gaps",
+                t.latency, s.l2, t.series - t.latency - s.l2, t.ctas_per_sm, t.ctas_per_sm == 1 ? "" : "s");
+        case Bound::dram:
+            return fmt::format("{:.0f} MB to and from DRAM", t.dram_bytes * 1e-6);
+        case Bound::launch:
+            return "the launch takes longer than the work";
+        case Bound::tensor:
+            break;
+    }
+    return fmt::format("the {} do {:.0f} FLOP/clk: {:.0f} cycles a k-step", units_of(rung),
+                       hw.flops_per_cycle, s.math);
+}
+
+}  // namespace
+
+std::string_view name_of(Rung rung) {
+    constexpr std::string_view names[] = {"naive", "shared", "tensor_sync", "wgmma_tma", "pipelined", "full"};
+    return names[static_cast<int>(rung)];
+}
+
+std::string label_of(Rung rung) { return fmt::format("{} {}", static_cast<int>(rung) + 1, name_of(rung)); }
+
+std::string_view adds_of(Rung rung) {
+    constexpr std::string_view words[] = {"a thread an element", "shared tiles",     "mma.sync, cp.async",
+                                          "wgmma, TMA",          "roles, ring of 4", "persistent clusters"};
+    return words[static_cast<int>(rung)];
+}
+
+LadderStep ladder_step(const LadderHardware& hw, Rung rung) {
+    const LadderConfig c = ladder_config(rung);
+    const double flops = 2.0 * c.tile_m * c.tile_n * c.tile_k;
+    return {.math = flops / hw.flops_per_cycle,
+            .issue = on_cuda_cores(rung) ? instructions(rung, c) / hw.issue : 0,
+            .shared = port_bytes(rung, c) / hw.shared_bandwidth,
+            .l2 = rows_from_l2(c) * c.tile_k * LadderConfig::element_bytes
+                  / (std::isnan(hw.l2_share) ? hw.l2_share : least_known(hw.l2_port, hw.l2_share))};
+}
+
+LadderTime ladder_time(const LadderHardware& hw, Rung rung, const GemmProblem& p) {
+    const LadderConfig c = ladder_config(rung);
+    const GemmTile tile = tile_of(c);
+    const double steps = double(ceil_div(p.k, c.tile_k));
+    const std::int64_t tiles = ceil_div(ceil_div(p.m, c.tile_m), c.cluster_m) * ceil_div(p.n, c.tile_n);
+    const double clusters = whole(hw.sms / c.cluster_m);  // that run at once, one CTA of each on an SM
+
+    // Few tiles leave L2 to few SMs, each of which takes what its port lets through.
+    const double pulling = least_known(hw.sms, double(tiles) * c.cluster_m);
+    LadderHardware shared_out = hw;
+    shared_out.l2_share *= hw.sms / pulling;
+
+    LadderTime t{};
+    const LadderStep s = t.resources = ladder_step(shared_out, rung);
+    const double n = whole_up(double(tiles) / clusters);
+    t.tiles_per_sm = std::isnan(n) ? 0 : static_cast<std::int64_t>(n);
+    t.ctas_per_sm = resident_ctas(hw, c, double(tiles));
+
+    // Hits in L2 are as many as the walk leaves: the first read of a line waits for DRAM.
+    GemmHardware cache{};
+    cache.sms = hw.sms;
+    cache.l2_bytes = hw.l2_bytes;
+    const double written = double(p.m) * double(p.n) * bytes_of(p.c_type);
+    t.dram_bytes =
+        WalkTraffic(cache, tile, p).dram(c.group > 0 ? Order::grouped : Order::row, std::max(1, c.group));
+    const double missed = (t.dram_bytes - written) / (l2_bytes(tile, p) - written);
+    t.latency =
+        rung == Rung::naive ? 0 : hw.l2_latency + missed * (hw.dram_latency - hw.l2_latency) + hw.tma_latency;
+
+    const Bound arithmetic = on_cuda_cores(rung) ? Bound::issue : Bound::tensor;
+    const Bounded compute =
+        slowest({{s.math, arithmetic}, {s.issue, Bound::issue}, {s.shared, Bound::shared}});
+    const Bounded busy = slowest({compute, {s.l2, Bound::l2}});
+    t.series = t.latency + s.l2 + compute.cycles;
+    const Bounded alone = c.stages == 0 ? busy : slowest({busy, {t.series / c.stages, Bound::latency}});
+
+    // Beside others a CTA's gaps are filled; alone on its SM it also shows its first load and its store.
+    const double fill = c.stages > 1 ? t.latency + s.l2 : 0;
+    const double store =
+        double(c.tile_m) * c.tile_n * bytes_of(p.c_type) / least_known(hw.l2_port, hw.shared_bandwidth);
+    const double tile_alone = steps * alone.cycles + store + (c.group > 0 ? 0 : fill);
+    const double together = n * steps * busy.cycles;
+    const double in_turn = whole_up(n / t.ctas_per_sm) * tile_alone + (c.group > 0 ? fill : 0);
+    const bool gaps = c.stages > 0 && in_turn > together;
+    t.bound = gaps ? alone.bound : busy.bound;
+    // The gaps that show beside a resource in full use are first loads and stores, not the steps.
+    t.step = gaps ? alone.cycles : busy.cycles;
+    const double cycles = gaps ? in_turn : together;
+    t.seconds = (c.stages > 0 && std::isnan(in_turn) ? in_turn : cycles) / hw.clock_hz;
+    const double memory = t.dram_bytes / hw.dram_bandwidth;
+    if (!(memory <= t.seconds)) {
+        t.seconds = std::isnan(memory) || std::isnan(t.seconds) ? std::nan("") : memory;
+        t.bound = Bound::dram;
+    }
+    if (hw.launch_seconds > t.seconds) t.bound = Bound::launch;
+    t.seconds += hw.launch_seconds;
+    return t;
+}
+
+LadderPrediction predict_rung(const Machine& machine, Rung rung, const GemmProblem& problem) {
+    LadderPrediction out;
+    if (!on_cuda_cores(rung)) {
+        const char* feature = by_tma(rung) ? "wgmma" : "mma_sync";
+        if (machine.lacks(feature)) {
+            out.reason = fmt::format("{} has no {}", machine.id, feature);
+            return out;
+        }
+    }
+    if (out.reason = obstacle_of(rung, problem); !out.reason.empty()) return out;
+
+    const auto sustained = matrix_clock(machine, name_of(problem.a_type));
+    auto boost = machine.number<Clock>("clock.boost");
+    if (!boost && sustained) boost = sustained->clock;
+    // Power holds wgmma to the sustained clock even where it waits half of the time (docs/facts.md 21).
+    const auto clock = by_tma(rung) && sustained ? std::optional(sustained->clock) : boost;
+    const LadderHardware hw = hardware_at(machine, rung, problem.a_type, clock, out.unknown);
+    const LadderTime time = ladder_time(hw, rung, problem);
+    if (std::isnan(time.seconds)) {
+        out.reason = "unknown:";
+        for (const std::string& key : out.unknown) out.reason += " " + key;
+        return out;
+    }
+    out.time_us = time.seconds * 1e6;
+    out.tflops = problem.flops().value / time.seconds * 1e-12;
+    out.clock_mhz = hw.clock_hz * 1e-6;
+    out.bound = time.bound;
+    out.reason = reason_of(hw, rung, time);
+    return out;
+}
+
+std::string obstacle_of(Rung rung, const GemmProblem& p) {
+    if (p.a_major != Major::k || p.b_major != Major::k)
+        return "the ladder's kernels take A and B with K contiguous (--a-major k --b-major k)";
+    if (p.lda != p.k || p.ldb != p.k || p.ldc != p.n)
+        return "the ladder's kernels take dense operands: lda = ldb = K, ldc = N";
+    constexpr int whole_chunk = LadderConfig::chunk_elements;
+    if (rung >= Rung::shared && p.k % whole_chunk != 0)
+        return fmt::format("K is {}; rows of A and B are read in 16-byte pieces: a multiple of {}", p.k,
+                           whole_chunk);
+    if (rung >= Rung::pipelined && p.n % whole_chunk != 0)
+        return fmt::format("N is {}; C is stored by TMA in 16-byte pieces: a multiple of {}", p.n,
+                           whole_chunk);
+    return {};
+}
+
+}  // namespace rooftile

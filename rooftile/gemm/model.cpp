@@ -1,0 +1,212 @@
+#include "rooftile/gemm/model.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include "rooftile/core/arithmetic.hpp"
+
+namespace rooftile {
+
+SharedBytes shared_step_bytes(const GemmTile& t, int element_bytes) {
+    const double k_bytes = double(t.tile_k) * element_bytes;
+    const double area = double(t.tile_m) * t.tile_n;
+    // Both tiles are written once and read by every block of C that needs them: A once for each column of
+    // warp tiles, B once for each row of them.
+    return {(t.tile_m + t.tile_n) * k_bytes, (area / t.warp_n + area / t.warp_m) * k_bytes};
+}
+
+namespace {
+
+// Two CTAs in a row stand side by side. Two clusters do not, and go to the GPCs in turn: two that read the
+// same meet in one where there are twice as many as GPCs.
+double neighbours_that_meet(const GemmHardware& hw, const GemmTile& t) {
+    return t.cluster_m * t.cluster_n > 1 ? 2 * whole(hw.sms / hw.sms_per_gpc) : 2;
+}
+
+StepCycles step_with(double l2, const GemmHardware& hw, const GemmTile& t, const GemmProblem& p) {
+    const double area = double(t.tile_m) * t.tile_n;
+    // Fills and reads go side by side: 256x128 tiles keep the matrix units busy though both together ask for
+    // more than the bandwidth (docs/facts.md).
+    const auto [written, read] = shared_step_bytes(t, bytes_of(p.a_type));
+    return {.tensor = 2 * area * t.tile_k / hw.flops_per_cycle,
+            .shared = most_known(written, read) / hw.shared_bandwidth,
+            .l2 = l2,
+            .port = port_step_cycles(hw, t, p)};
+}
+
+}  // namespace
+
+StepCycles step_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p) {
+    return step_with(l2_step_cycles(hw, t, p, cluster_grid(p, t.tile_m, t.tile_n, 1, 1)), hw, t, p);
+}
+
+StepCycles step_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p,
+                       const Neighbours& neighbours) {
+    return step_with(l2_step_cycles(hw, t, p, neighbours), hw, t, p);
+}
+
+double l2_step_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p,
+                      const Neighbours& neighbours) {
+    const auto [a, b] = l2_rows(hw, t, p, neighbours);
+    return (a + b) / hw.l2_share * t.tile_k * bytes_of(p.a_type);
+}
+
+double l2_step_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p,
+                      const TileGrid& tiles) {
+    // One operand at most is merged: along a row of tiles A, down a column B. Of one that is not multicast
+    // clusters read as much as CTAs.
+    const auto [own_a, own_b] = own_rows(t, p);
+    const double enough = neighbours_that_meet(hw, t);
+    const double a = t.cluster_n == 1 && double(tiles.columns) >= enough ? own_a : 0;
+    const double b = t.cluster_m == 1 && double(tiles.rows) >= enough ? own_b : 0;
+    const double merged = (a > b ? a : b) * (1 - 1 / hw.l2_coalesced);
+    const double all = (t.cluster_n > 1 ? own_a * hw.l2_multicast : own_a)
+                       + (t.cluster_m > 1 ? own_b * hw.l2_multicast : own_b);
+    return (all - merged) / hw.l2_share * t.tile_k * bytes_of(p.a_type);
+}
+
+double port_step_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p) {
+    const auto [a, b] = own_rows(t, p);
+    return (a + b) / hw.l2_port * t.tile_k * bytes_of(p.a_type);
+}
+
+Neighbours neighbours(const TileGrid& clusters, Order order, int group) {
+    const double rows = double(clusters.rows), columns = double(clusters.columns);
+    if (columns == 1) return {1, rows};
+    if (order == Order::morton || order == Order::hilbert) return {1, 1};
+    const bool banded = order == Order::grouped || order == Order::serpentine;
+    const double down = order == Order::row ? 1 : banded ? least_known(rows, double(group)) : rows;
+    if (down == 1) return {columns, 1};
+    return {1, down};
+}
+
+L2Rows l2_rows(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p, const Neighbours& n) {
+    const double enough = neighbours_that_meet(hw, t);
+    const auto reaching = [&](double own, int sharing, double readers) {
+        if (sharing > 1) return own * hw.l2_multicast;
+        return own / (readers >= enough ? hw.l2_coalesced : 1);
+    };
+    const auto [a, b] = own_rows(t, p);
+    return {reaching(a, t.cluster_n, n.a), reaching(b, t.cluster_m, n.b)};
+}
+
+double exchange_cycles(const GemmHardware& hw, const GemmTile& t) {
+    if (t.split_k == 1) return 0;
+    constexpr int sum_bytes = 4;
+    const double written = double(t.tile_m) * t.tile_n * sum_bytes;
+    const double near = written / t.split_k,
+                 far = written - near;  // of a share, this part's sums and the others'
+    return (written + near) / hw.shared_bandwidth + far / hw.dsmem_bandwidth + hw.dsmem_latency
+           + hw.cluster_barrier;
+}
+
+namespace {
+
+double bytes(std::int64_t rows, std::int64_t columns, Type type) {
+    return double(rows) * double(columns) * bytes_of(type);
+}
+
+}  // namespace
+
+WalkTraffic::WalkTraffic(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p)
+    : a_(bytes(p.m, p.k, p.a_type)),
+      b_(bytes(p.n, p.k, p.b_type)),
+      c_(bytes(p.m, p.n, p.c_type)),
+      rows_(double(ceil_div(p.m, t.tile_m))),
+      columns_(double(ceil_div(p.n, t.tile_n))),
+      slots_(hw.sms * t.ctas_per_sm / t.split_k),
+      l2_(hw.l2_bytes),
+      cluster_m_(t.cluster_m),
+      cluster_n_(t.cluster_n),
+      down_(bands(a_, b_, rows_, columns_)) {}
+
+WalkTraffic::Bands WalkTraffic::bands(double a, double b, double rows, double columns) const {
+    return {a, b, rows, columns, a / rows, b / columns, c_ / (rows * columns), whole(slots_ / columns)};
+}
+
+// One band of `height` rows of tiles is walked over all columns. Between two uses of a line of the band's A
+// the walk touches the band of A, a window of B as wide as the CTAs in flight, and the C of both; between two
+// uses of a line of B the band of A, all of B, and the band's C. What is touched in between stays in L2 if it
+// fits; C counts, since what is written takes lines too (counted on H200: 2048x7168x2048, docs/facts.md).
+double WalkTraffic::reads(const Bands& w, double height) const {
+    height = least_known(w.rows, most_known(height, w.rows_a_wave));  // a wave may take several bands
+    const double bands = whole_up(w.rows / height);
+    const double width = least_known(w.columns, most_known(1, whole(slots_ / height)));
+    const double band = w.a_row * height, window = w.b_column * width + w.c_tile * height * width;
+    const double a_reads = band + window <= l2_ ? 1 : whole_up(w.columns / width);
+    const double all = w.b + w.c_tile * height * w.columns;
+    const double b_reads = bands == 1 || band + all <= l2_ ? 1 : bands;
+    return w.a * a_reads + w.b * b_reads;
+}
+
+double WalkTraffic::dram(Order order, int group) const {
+    if (std::isnan(slots_) || std::isnan(l2_)) return std::nan("");
+    if (least() <= l2_) return least();
+    if (order == Order::morton || order == Order::hilbert) return std::nan("");  // no closed form yet
+    // Row by row (or column by column) a wave covers the lines it has CTAs for, at least a cluster's.
+    const auto lines = [&](double length, double all, double cluster) {
+        return least_known(all, most_known(cluster, slots_ / length));
+    };
+    if (order == Order::row) return c_ + reads(down_, lines(columns_, rows_, cluster_m_));
+    if (order == Order::column)
+        return c_ + reads(bands(b_, a_, columns_, rows_), lines(rows_, columns_, cluster_n_));
+    return c_ + reads(down_, least_known(rows_, double(group) * cluster_m_));
+}
+
+double l2_bytes(const GemmTile& t, const GemmProblem& p) {
+    const auto [rows, columns] = cluster_grid(p, t);
+    return bytes(p.m, p.k, p.a_type) * double(columns) + bytes(p.n, p.k, p.b_type) * double(rows)
+           + bytes(p.m, p.n, p.c_type);
+}
+
+double crossing_share(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p) {
+    const auto [rows, columns] = cluster_grid(p, t);
+    constexpr std::int64_t many = 31;  // readers, of which one at least is elsewhere
+    const auto crossing = [&](std::int64_t readers) {
+        double all_at_home = 1, one = 1 / hw.l2_parts;  // one^readers
+        for (readers = std::min(readers, many); readers > 0; readers /= 2, one *= one)
+            if (readers % 2 == 1) all_at_home *= one;
+        return 1 - all_at_home;
+    };
+    const double a = double(p.m) * bytes_of(p.a_type), b = double(p.n) * bytes_of(p.b_type);
+    return (a * crossing(columns) + b * crossing(rows)) / (a + b);
+}
+
+double asked_bytes(const GemmTile& t, const GemmProblem& p) {
+    GemmTile alone = t;
+    alone.cluster_m = alone.cluster_n = 1;
+    return l2_bytes(alone, p);
+}
+
+double cta_slots(const GemmHardware& hw, int cluster_ctas, int ctas_per_sm) {
+    double clusters = whole(hw.sms * ctas_per_sm / cluster_ctas);
+    // A cluster stands within a GPC; what is left of each GPC idles.
+    if (cluster_ctas > 1 && cluster_ctas < int(std::size(hw.cluster_sms)) && hw.cluster_sms[cluster_ctas] > 0)
+        clusters = least_known(clusters, whole(hw.cluster_sms[cluster_ctas] * ctas_per_sm / cluster_ctas));
+    else if (cluster_ctas > 1 && hw.sms_per_gpc > 0)
+        clusters = least_known(
+            clusters, whole(whole(hw.sms_per_gpc * ctas_per_sm / cluster_ctas) * hw.sms / hw.sms_per_gpc));
+    return clusters * cluster_ctas;
+}
+
+Waves waves(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p) {
+    Waves w;
+    const auto [rows, columns] = cluster_grid(p, t);
+    const int sharing = t.cluster_m * t.cluster_n;
+    w.tiles = rows * columns * sharing;
+    w.slots = cta_slots(hw, sharing * t.split_k, t.ctas_per_sm);
+    const double ctas = double(w.tiles) * t.split_k;
+    w.waves = whole_up(ctas / w.slots);
+    w.efficiency = ctas / (w.waves * w.slots);
+    return w;
+}
+
+double store_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p, double latency) {
+    const double tile = double(t.tile_m) * t.tile_n / t.split_k * bytes_of(p.c_type);
+    const double port = least_known(hw.l2_port, hw.shared_bandwidth);
+    if (t.store_boxes == 0 || std::isnan(latency)) return tile / port;
+    return t.store_boxes * latency / t.store_depth + tile / port;
+}
+
+}  // namespace rooftile

@@ -1,0 +1,147 @@
+// The physics of a tiled GEMM: what one k-step costs at every level, what crosses each level, and the time
+// that follows. Pure functions over plain numbers; NaN stands for an unknown one and spreads only into what
+// needs it.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/types.hpp"
+#include "rooftile/core/arithmetic.hpp"
+#include "rooftile/gemm/hardware.hpp"
+#include "rooftile/gemm/problem.hpp"
+
+namespace rooftile {
+
+/// A tiling as far as the model must know it. The search chooses the first lines; the rest is what a kernel
+/// family makes of them.
+struct GemmTile {
+    int tile_m = 0, tile_n = 0, tile_k = 0;
+    int cluster_m = 1, cluster_n = 1;
+    int split_k = 1;  ///< CTAs of a cluster that sum parts of K of the same tile
+    int ctas_per_sm = 1;
+
+    int warp_m = 0, warp_n = 0;        ///< block of C whose A and B are read from shared memory once a k-step
+    bool epilogue_overlapped = false;  ///< the next tile's products run while this one is stored
+    bool turn_overlapped = false;      ///< another warpgroup multiplies while this one changes tiles
+    /// How a tile of C leaves: each warp sends `store_boxes` boxes, `store_depth` of them in flight. 0 boxes:
+    /// as fast as the port takes it.
+    int store_boxes = 0, store_depth = 1;
+};
+
+/// The cluster tiles that C is cut into; those at the edges may stand partly outside.
+struct TileGrid {
+    std::int64_t rows, columns;
+};
+inline TileGrid cluster_grid(const GemmProblem& p, int tile_m, int tile_n, int cluster_m, int cluster_n) {
+    return {ceil_div(p.m, std::int64_t{tile_m} * cluster_m), ceil_div(p.n, std::int64_t{tile_n} * cluster_n)};
+}
+inline TileGrid cluster_grid(const GemmProblem& problem, const GemmTile& t) {
+    return cluster_grid(problem, t.tile_m, t.tile_n, t.cluster_m, t.cluster_n);
+}
+
+/// Clusters one after the other in the walk that read the same rows of A, and the same columns of B; 1: none.
+struct Neighbours {
+    double a, b;
+};
+/// `clusters` counts cluster tiles of C. A walk that turns at every step has none.
+Neighbours neighbours(const TileGrid& clusters, Order order, int group);
+inline Neighbours neighbours(const GemmProblem& problem, const GemmTile& t, Order order, int group) {
+    return neighbours(cluster_grid(problem, t), order, group);
+}
+
+/// Cycles of one SM for one k-step of one tile, by resource.
+struct StepCycles {
+    double tensor, shared;
+    double l2;        ///< at L2's bandwidth, all SMs pulling
+    double port = 0;  ///< at what one SM asks of L2 at most
+};
+StepCycles step_cycles(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem,
+                       const Neighbours& neighbours);
+/// The same in the order that asks least of L2: no order takes fewer.
+StepCycles step_cycles(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem);
+/// Its `l2` and `port` alone: all that a cluster and, of l2, the order change.
+double l2_step_cycles(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem,
+                      const Neighbours& neighbours);
+/// Least of all orders; `tiles` counts those of CTAs.
+double l2_step_cycles(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem,
+                      const TileGrid& tiles);
+double port_step_cycles(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem);
+/// Rows of A and columns of B, tile_k deep, that reach L2 for a k-step of one CTA: what a cluster shares by
+/// multicast is asked for once, and of what neighbours load alike about l2.coalesced loads become one.
+struct L2Rows {
+    double a, b;
+};
+L2Rows l2_rows(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem,
+               const Neighbours& neighbours);
+/// The same that one CTA asks for itself, through its SM's port; the rest comes by multicast.
+inline L2Rows own_rows(const GemmTile& t, const GemmProblem& p) {
+    const double a = least_known(t.tile_m, double(p.m)), b = least_known(t.tile_n, double(p.n));
+    return {t.cluster_n == 1 ? a : a / t.cluster_n, t.cluster_m == 1 ? b : b / t.cluster_m};
+}
+/// Bytes that one k-step writes into an SM's shared memory and the instructions read from it.
+struct SharedBytes {
+    double written, read;
+};
+SharedBytes shared_step_bytes(const GemmTile& tile, int element_bytes);
+
+/// k-steps that one CTA takes for one tile, the longest part of K.
+inline std::int64_t k_steps(const GemmTile& tile, const GemmProblem& problem) {
+    return ceil_div(ceil_div(problem.k, tile.tile_k), tile.split_k);
+}
+
+/// Cycles from the last product of a tile to its sum over the parts of K: every CTA writes its fp32 sums to
+/// shared memory, the cluster meets, every CTA reads its share of them from all parts [M22, M39]. 0 where K
+/// is not split.
+double exchange_cycles(const GemmHardware& hw, const GemmTile& tile);
+
+/// What the tiles of the whole problem ask for: A once for each column of tiles, B once for each row, C
+/// written.
+double asked_bytes(const GemmTile& tile, const GemmProblem& problem);
+/// What leaves L2: the same, less what multicast shares.
+double l2_bytes(const GemmTile& tile, const GemmProblem& problem);
+/// Of what comes from DRAM, the share that crosses from one half of L2 to another: lines that somebody reads
+/// who is not on their side.
+double crossing_share(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem);
+
+/// The DRAM traffic of one tiling in any order. What does not depend on the order is worked out once.
+class WalkTraffic {
+  public:
+    WalkTraffic(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem);
+    /// Bytes read from DRAM after reuse in L2, and C written. `group` counts rows of (cluster) tiles.
+    double dram(Order order, int group) const;
+    /// Bytes with every operand moved once: no order moves less.
+    double least() const { return a_ + b_ + c_; }
+
+  private:
+    /// A walk in bands of rows; down the columns the operands change their parts.
+    struct Bands {
+        double a, b;                     // B
+        double rows, columns;            // tiles
+        double a_row, b_column, c_tile;  // B of one
+        double rows_a_wave;
+    };
+    Bands bands(double a, double b, double rows, double columns) const;
+    double reads(const Bands& walk, double height) const;
+
+    double a_, b_, c_;       // B: each operand once
+    double rows_, columns_;  // tiles of C
+    double slots_;           // CTAs that run at once
+    double l2_;
+    int cluster_m_, cluster_n_;
+    Bands down_;
+};
+
+struct Waves {
+    std::int64_t tiles = 0;  ///< of C, whole clusters
+    double slots = 0;        ///< CTAs the GPU runs at once
+    double waves = 0;        ///< ceil(tiles * split_k / slots)
+    double efficiency = 0;   ///< tiles * split_k / (waves * slots)
+};
+Waves waves(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem);
+/// CTAs that the GPU runs at once in clusters of so many. NaN unknown.
+double cta_slots(const GemmHardware& hw, int cluster_ctas, int ctas_per_sm);
+
+/// Cycles from a tile's last sum to the last of its stores, every warp storing box after box.
+double store_cycles(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem, double latency);
+
+}  // namespace rooftile

@@ -1,0 +1,69 @@
+#include "rooftile/gemm/plan.hpp"
+
+namespace rooftile {
+
+std::string_view name_of(GemmKernel kernel) {
+    switch (kernel) {
+        case GemmKernel::sm90_gemm:
+            return "sm90_gemm";
+        case GemmKernel::sm80_gemm:
+            return "sm80_gemm";
+        case GemmKernel::generic:
+            return "generic";
+    }
+    return "?";
+}
+
+std::string_view name_of(Schedule schedule) {
+    return schedule == Schedule::cooperative ? "cooperative" : "pingpong";
+}
+
+std::string_view name_of(Order order) {
+    switch (order) {
+        case Order::row:
+            return "row";
+        case Order::column:
+            return "column";
+        case Order::grouped:
+            return "grouped";
+        case Order::serpentine:
+            return "serpentine";
+        case Order::morton:
+            return "morton";
+        case Order::hilbert:
+            return "hilbert";
+    }
+    return "?";
+}
+
+std::string evict_first_letters(const GemmConfig& config) {
+    std::string letters;
+    if (config.a_policy == CachePolicy::evict_first) letters += 'a';
+    if (config.b_policy == CachePolicy::evict_first) letters += 'b';
+    if (config.c_policy == CachePolicy::evict_first) letters += 'c';
+    return letters;
+}
+
+std::string_view name_of(Reason reason) {
+    switch (reason) {
+        case Reason::registers:
+            return "registers";
+        case Reason::shared:
+            return "shared";
+        case Reason::threads:
+            return "threads";
+        case Reason::instruction:
+            return "instruction";
+        case Reason::alignment:
+            return "alignment";
+        case Reason::cluster:
+            return "cluster";
+        case Reason::latency:
+            return "latency";
+        case Reason::dominated:
+            return "dominated";
+    }
+    return "?";
+}
+
+}  // namespace rooftile

@@ -1,0 +1,92 @@
+#include "rooftile/gemm/orders.hpp"
+
+#include "rooftile/gemm/simulate_lru.hpp"
+
+namespace rooftile {
+namespace {
+
+constexpr std::int64_t most_cluster_tiles = 1 << 16;  // a fraction of a millisecond each order
+// The formula's best that are simulated; of many tiles one, since each then takes a part of a millisecond.
+constexpr std::size_t orders_simulated = 4;
+constexpr std::int64_t many_cluster_tiles = 1 << 14;
+// Of its DRAM traffic: what bands walked in turns must save over the best that all go the same way.
+constexpr double least_saved_by_turns = 0.01;
+
+/// Simulates one order after the other and keeps the best.
+class OrderTrials {
+  public:
+    OrderTrials(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem)
+        : hw_(hw), tile_(tile), problem_(problem) {}
+
+    /// It must move less than `share` of the best so far.
+    void attempt(const OrderChoice& order, double share = 1) {
+        const auto walk = gemm_walk(hw_, tile_, problem_, order.order, order.group);
+        if (!walk) return;
+        const auto capacity = static_cast<std::int64_t>(hw_.l2_bytes);
+        if (!best_) {
+            clusters_ = walk->clusters;
+            best_ = {order, double(lru_dram_bytes(*walk, capacity))};
+            return;
+        }
+        const double most = best_->dram * share;
+        const double moved = double(lru_dram_bytes(*walk, capacity, static_cast<std::int64_t>(most)));
+        if (moved < most) best_ = {order, moved};
+    }
+    /// Bands that a whole number of waves fills are as high as wide in clusters, or nearly: a divisor of those
+    /// in flight. Each also walked in turns, where the next band begins with the B that is still there.
+    void attempt_turns() {
+        std::int64_t side = 1;
+        for (std::int64_t i = 2; i * i <= clusters_; ++i)
+            if (clusters_ % i == 0) side = i;
+        const int low = int(side), high = int(clusters_ / side);
+        attempt({Order::grouped, low});
+        const OrderChoice bands = best_->order;
+        attempt({Order::serpentine, low}, 1 - least_saved_by_turns);
+        attempt({Order::serpentine, high}, 1 - least_saved_by_turns);
+        if (bands.order != Order::grouped) return;
+        attempt({Order::serpentine, bands.group}, 1 - least_saved_by_turns);
+        if (bands.group > 1) attempt({Order::serpentine, bands.group - 1}, 1 - least_saved_by_turns);
+    }
+    const std::optional<WalkedOrder>& best() const { return best_; }
+
+  private:
+    const GemmHardware& hw_;
+    const GemmTile& tile_;
+    const GemmProblem& problem_;
+    std::int64_t clusters_ = 0;
+    std::optional<WalkedOrder> best_;
+};
+
+}  // namespace
+
+WalkedOrder order_by_formula(const WalkTraffic& traffic, const InnerSpace& inner) {
+    WalkedOrder best{inner.orders[0], traffic.dram(inner.orders[0].order, inner.orders[0].group)};
+    for (int i = 1; i < inner.order_count && best.dram > traffic.least(); ++i) {
+        const OrderChoice& other = inner.orders[i];
+        if (const double moved = traffic.dram(other.order, other.group); moved < best.dram)
+            best = {other, moved};
+    }
+    return best;
+}
+
+std::optional<WalkedOrder> order_by_simulation(const GemmHardware& hw, const GemmTile& tile,
+                                               const GemmProblem& problem, const InnerSpace& inner) {
+    const WalkTraffic traffic(hw, tile, problem);
+    const auto [rows, columns] = cluster_grid(problem, tile);
+    if (!(hw.l2_bytes >= 1) || !(traffic.least() > hw.l2_bytes) || rows > most_cluster_tiles / columns)
+        return std::nullopt;
+    std::array<WalkedOrder, searched_orders.size()> orders{};
+    const auto count = static_cast<std::size_t>(inner.order_count);
+    for (std::size_t i = 0; i < count; ++i)
+        orders[i] = {inner.orders[i], traffic.dram(inner.orders[i].order, inner.orders[i].group)};
+    std::stable_sort(orders.begin(), orders.begin() + inner.order_count,
+                     [](const auto& x, const auto& y) { return x.dram < y.dram; });
+    OrderTrials trials(hw, tile, problem);
+    const std::size_t tried = rows * columns > many_cluster_tiles ? 1 : orders_simulated;
+    for (std::size_t i = 0; i < std::min(count, tried); ++i) trials.attempt(orders[i].order);
+    const bool free = count > 1 && inner.orders[0].order != inner.orders[count - 1].order;
+    if (free && trials.best()) trials.attempt_turns();
+    return trials.best();
+}
+
+}  // namespace rooftile

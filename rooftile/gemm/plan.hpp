@@ -1,0 +1,220 @@
+// A plan: every parameter of one kernel, what it will use, what it should achieve, and why.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "kernels/types.hpp"
+#include "rooftile/machine/machine.hpp"
+#include "rooftile/core/bound.hpp"
+#include "rooftile/gemm/problem.hpp"
+
+namespace rooftile {
+
+/// Kernel families a GEMM can be planned for.
+enum class GemmKernel : std::uint8_t {
+    sm90_gemm,  ///< TMA, mbarrier ring, wgmma
+    sm80_gemm,  ///< cp.async, mma.sync
+    generic,    ///< no instruction named: the three inequalities alone (M1-M8)
+};
+std::string_view name_of(GemmKernel kernel);
+std::string_view name_of(Schedule schedule);
+std::string_view name_of(Order order);
+
+/// The operands whose lines L2 is to drop first.
+struct EvictFirst {
+    bool a = false, b = false, c = false;
+};
+
+struct GemmConfig {
+    GemmKernel kernel = GemmKernel::generic;
+    int tile_m = 0, tile_n = 0, tile_k = 0;
+    int stages = 0;
+    int consumer_warpgroups = 0;
+    Schedule schedule = Schedule::cooperative;
+    int cluster_m = 1, cluster_n = 1;
+    Order order = Order::row;
+    int group = 1;  ///< rows of tiles walked together where `order` is grouped
+    int split_k = 1;
+    int ctas_per_sm = 1;
+    /// The kernel's start may overlap the end of the kernel before it in the stream (PDL); it reads and
+    /// writes nothing until that has ended.
+    bool programmatic_launch = true;
+    bool deferred_store = false;  ///< a finished tile leaves between the next one's first products
+    int store_n = 0;              ///< columns of C that one TMA store takes; 0: C leaves otherwise
+    /// How L2 keeps what is read of A and B and written of C.
+    CachePolicy a_policy = CachePolicy::normal, b_policy = CachePolicy::normal,
+                c_policy = CachePolicy::normal;
+};
+/// Letters of the operands whose policy is evict_first, in order: "", "c", "bc".
+std::string evict_first_letters(const GemmConfig& config);
+
+struct Resources {
+    std::optional<std::int64_t> threads, accumulator_registers;
+    std::optional<std::int64_t> producer_registers, consumer_registers;  ///< setmaxnreg; empty: unused
+    std::optional<std::int64_t> stage_bytes, stages_max, shared_bytes, ctas_per_sm;
+};
+
+/// Empty where an input is unknown.
+struct Prediction {
+    std::optional<double> time_us, tflops;
+    std::optional<Bound> bound;
+    std::optional<double> arithmetic_intensity;        ///< FLOP/B of a tile, M1
+    std::optional<std::int64_t> tile_compute_cycles;   ///< T of one k-step, M5
+    std::optional<std::int64_t> stages_min;            ///< M5, with the machine's stated latency
+    std::optional<std::int64_t> stages_for_full_rate;  ///< M14, latency + T_load
+    std::optional<std::int64_t> waves;
+    std::optional<double> wave_efficiency;
+    std::optional<std::int64_t> moved_bytes;             ///< every operand read once, the result written once
+    std::optional<std::int64_t> dram_bytes;              ///< after L2, M32
+    std::optional<std::int64_t> l2_bytes;                ///< what leaves L2 for the tiles, and the result
+    std::optional<std::int64_t> dram_lower_bound_bytes;  ///< no schedule moves less, M33
+    /// No schedule of clusters of this size asks L2 for less, and writes to it, M33.
+    std::optional<std::int64_t> l2_lower_bound_bytes = {};
+    /// Operands that the instructions read from shared memory, and C on its way out; no schedule moves less
+    /// into and out of the registers, M33.
+    std::optional<std::int64_t> shared_traffic_bytes = {}, shared_lower_bound_bytes = {};
+
+    /// How many times the least possible is moved; empty where either is unknown.
+    std::optional<double> dram_over_bound() const { return over(dram_bytes, dram_lower_bound_bytes); }
+    std::optional<double> l2_over_bound() const { return over(l2_bytes, l2_lower_bound_bytes); }
+    std::optional<double> shared_over_bound() const {
+        return over(shared_traffic_bytes, shared_lower_bound_bytes);
+    }
+
+  private:
+    static std::optional<double> over(const std::optional<std::int64_t>& moved,
+                                      const std::optional<std::int64_t>& least) {
+        if (!moved || !least || *least <= 0) return std::nullopt;
+        return double(*moved) / double(*least);
+    }
+};
+
+/// One number that went into a derivation step.
+struct Input {
+    std::string name;
+    std::optional<double> value;  ///< empty: unknown
+    std::string unit;
+    std::string source;
+};
+
+/// One step: a quantity, how it follows, and the limit it met.
+struct Step {
+    std::string quantity;  ///< "stages_max"
+    std::string formula;   ///< "floor((shared.per_cta - reserved) / stage_bytes)   [M13]"
+    std::vector<Input> inputs;
+    std::optional<double> value;
+    std::string unit;
+    std::string limit;  ///< "4 stages fit, 5 x 49152 = 245760 B do not"; what it means
+};
+
+/// A derivation, written when it is first read: a search settles many plans, and most are never asked why.
+/// Copies share it; any thread may read it.
+class Steps {
+  public:
+    using Writer = std::function<std::vector<Step>()>;
+
+    Steps() = default;
+    Steps(std::vector<Step> steps);
+    Steps(std::initializer_list<Step> steps) : Steps(std::vector<Step>(steps)) {}
+    explicit Steps(Writer writer);
+
+    const std::vector<Step>& all() const;
+    operator const std::vector<Step>&() const { return all(); }
+    auto begin() const { return all().begin(); }
+    auto end() const { return all().end(); }
+    std::size_t size() const { return all().size(); }
+    const Step& operator[](std::size_t i) const { return all()[i]; }
+
+  private:
+    struct Text;
+    std::shared_ptr<Text> text_;
+};
+
+struct GemmPlan {
+    int rank = 0;
+    bool buildable = false;
+    std::string why_not;  ///< where not buildable
+    GemmProblem problem;
+    GemmConfig config;
+    Resources resources;
+    Prediction prediction;
+    Steps derivation;
+    std::vector<std::string> unknown;  ///< keys of the machine that this plan lacked
+};
+
+/// Why a candidate was not kept. The first eight are the contract's names.
+enum class Reason : std::uint8_t {
+    registers,
+    shared,
+    threads,
+    instruction,
+    alignment,
+    cluster,
+    latency,
+    dominated
+};
+inline constexpr int reason_count = 8;
+std::string_view name_of(Reason reason);
+
+struct Rejected {
+    std::array<std::int64_t, reason_count> reasons{};
+    std::int64_t count() const {
+        std::int64_t sum = 0;
+        for (auto r : reasons) sum += r;
+        return sum;
+    }
+};
+
+/// The kept plans, best first.
+struct Plans {
+    std::string machine_id, machine_name;
+    GemmProblem problem;
+    std::vector<GemmPlan> plans;
+    Rejected rejected;
+    std::vector<std::string> unknown;          ///< machine keys nobody knows that a plan asked for
+    std::vector<std::string> unchecked_walls;  ///< walls those unknowns left unchecked
+    std::vector<std::string> notes;            ///< what a reader must know: "tcgen05 is not modelled yet"
+};
+
+/// The request is right but no plan fits.
+struct Infeasible {
+    Reason reason;
+    std::string message;  ///< one line: what is needed, what there is, what to change
+    double needed = 0, available = 0;
+    std::string machine_id, machine_name;
+    GemmProblem problem;
+    Rejected rejected;
+    std::vector<std::string> unknown{}, unchecked_walls{}, notes{};  ///< as in Plans
+};
+
+/// What the caller fixes; the rest is searched.
+struct GemmRequest {
+    std::optional<int> tile_m{}, tile_n{}, tile_k{}, stages{}, consumer_warpgroups{}, cluster_m{},
+        cluster_n{}, group{}, split_k{}, ctas_per_sm{}, store_n{};
+    std::optional<Schedule> schedule{};
+    std::optional<Order> order{};
+    std::optional<bool> programmatic_launch{}, deferred_store{};
+    std::optional<EvictFirst> evict_first{};  ///< of C: where C goes out by TMA
+    int top = 8;                              ///< plans to keep
+    bool buildable_only = false;              ///< leave out what no kernel can be compiled for yet
+    /// Choose the order of tiles of the best 16 by a simulated L2 (milliseconds), not by a formula (nothing).
+    bool simulate = true;
+};
+
+/// Derives every parameter of a GEMM kernel for `machine` [M1-M17, M29]. Never throws for an unknown
+/// number: what needs it is empty and named in `unknown`.
+std::variant<Plans, Infeasible> derive(const Machine& machine, const GemmProblem& problem,
+                                       const GemmRequest& request = {});
+/// The same without a copy of the machine, which the plans share: their derivations are written from it.
+std::variant<Plans, Infeasible> derive(std::shared_ptr<const Machine> machine, const GemmProblem& problem,
+                                       const GemmRequest& request = {});
+
+}  // namespace rooftile

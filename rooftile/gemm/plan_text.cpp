@@ -1,0 +1,169 @@
+#include "rooftile/gemm/plan_text.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "rooftile/gemm/attainability_text.hpp"
+#include "rooftile/report/explain.hpp"
+#include "rooftile/report/number.hpp"
+#include "rooftile/gemm/simulate_orders.hpp"
+
+namespace rooftile {
+namespace {
+
+using Align = Table::Align;
+
+std::string unknown_sign() { return "?"; }
+
+std::string tile_text(const GemmConfig& c) { return fmt::format("{}x{}x{}", c.tile_m, c.tile_n, c.tile_k); }
+
+/// "2.06 x".
+std::string times_text(const std::optional<double>& ratio, const Terminal& terminal) {
+    return ratio ? fmt::format("{:.2f} {}", *ratio, terminal.sign("×", "x")) : unknown_sign();
+}
+
+/// What plan 1 moves at each level, and how many times the least that any schedule could.
+std::string traffic_text(const Prediction& p, const Terminal& terminal) {
+    std::string out;
+    const auto level = [&](const char* name, const std::optional<std::int64_t>& moved,
+                           const std::optional<double>& over) {
+        if (!moved) return;
+        out += fmt::format("{}{} {} ({})", out.empty() ? "" : ", ", name, scaled_text(double(*moved), "B"),
+                           over ? times_text(over, terminal) : std::string("bound unknown"));
+    };
+    level("DRAM", p.dram_bytes, p.dram_over_bound());
+    level("L2", p.l2_bytes, p.l2_over_bound());
+    level("shared memory", p.shared_traffic_bytes, p.shared_over_bound());
+    return out.empty() ? out : out + ": times the least that any schedule moves";
+}
+
+std::string plan_table(const Plans& plans, const Terminal& terminal) {
+    Table table({{"#"},
+                 {"tile", Align::left},
+                 {"stages"},
+                 {"warpgroups", Align::right, 3},
+                 {"schedule", Align::left, 2},
+                 {"cluster", Align::left, 8},
+                 {"order", Align::left, 9},
+                 {"split-K", Align::right, 10},
+                 {"CTAs/SM", Align::right, 7},
+                 {"shared B", Align::right, 5},
+                 {"waves", Align::right, 4},
+                 {"wave eff.", Align::right, 6},
+                 {"predicted"},
+                 {"TFLOP/s"},
+                 {"bound", Align::left},
+                 {"DRAM over least", Align::right, 9},
+                 {"buildable", Align::left, 1}});
+    for (const GemmPlan& plan : plans.plans) {
+        const GemmConfig& c = plan.config;
+        const Prediction& p = plan.prediction;
+        const Tone tone = plan.rank == 1 ? Tone::strong : Tone::plain;
+        table.row({{std::to_string(plan.rank), tone},
+                   {tile_text(c), tone},
+                   {std::to_string(c.stages)},
+                   {std::to_string(c.consumer_warpgroups)},
+                   {std::string(name_of(c.schedule))},
+                   {fmt::format("{}x{}", c.cluster_m, c.cluster_n)},
+                   {order_text(c.order, c.group)},
+                   {std::to_string(c.split_k)},
+                   {std::to_string(c.ctas_per_sm)},
+                   {number_or_unknown(plan.resources.shared_bytes)},
+                   {number_or_unknown(p.waves)},
+                   {p.wave_efficiency ? percent_text(*p.wave_efficiency) : unknown_sign()},
+                   {time_or_unknown(p.time_us), tone},
+                   {p.tflops ? number_text(*p.tflops, 4) : unknown_sign(), tone},
+                   {p.bound ? std::string(name_of(*p.bound)) : unknown_sign()},
+                   {times_text(p.dram_over_bound(), terminal)},
+                   {plan.buildable ? "yes" : "no", plan.buildable ? Tone::good : Tone::faint}});
+    }
+    return table.text(terminal);
+}
+
+std::string_view words_of(Reason reason) {
+    if (reason == Reason::shared) return "shared memory";
+    if (reason == Reason::dominated) return "feasible but not among those kept";
+    return name_of(reason);
+}
+
+std::string closing_text(const Plans& plans, const Terminal& terminal) {
+    std::string out;
+    std::string reasons;
+    for (int i = 0; i < reason_count; ++i)
+        if (auto n = plans.rejected.reasons[size_t(i)])
+            reasons += fmt::format("{}{} {}", reasons.empty() ? "" : ", ", n, words_of(Reason(i)));
+    out += entry("rejected", reasons.empty() ? "0" : fmt::format("{}: {}", plans.rejected.count(), reasons),
+                 terminal);
+    std::vector<std::string> whys;
+    for (const GemmPlan& plan : plans.plans)
+        if (!plan.buildable && !plan.why_not.empty()
+            && std::find(whys.begin(), whys.end(), plan.why_not) == whys.end())
+            whys.push_back(plan.why_not);
+    for (const auto& why : whys) out += entry("not buildable", why, terminal);
+    if (!plans.unknown.empty()) out += entry("unknown", joined(plans.unknown), terminal);
+    if (!plans.unchecked_walls.empty()) out += entry("not checked", joined(plans.unchecked_walls), terminal);
+    for (const auto& note : plans.notes) out += entry("note", note, terminal);
+    return out;
+}
+
+}  // namespace
+
+std::string order_text(Order order, int group) {
+    return has_groups(order) ? fmt::format("{} {}", name_of(order), group) : std::string(name_of(order));
+}
+
+std::string label_of(const GemmConfig& c) {
+    std::string out = fmt::format("{}, {} stages", tile_text(c), c.stages);
+    if (c.consumer_warpgroups > 0)
+        out += fmt::format(", {} warpgroup{}, {}", c.consumer_warpgroups,
+                           c.consumer_warpgroups == 1 ? "" : "s", name_of(c.schedule));
+    if (c.cluster_m * c.cluster_n > 1) out += fmt::format(", cluster {}x{}", c.cluster_m, c.cluster_n);
+    if (c.split_k > 1) out += fmt::format(", split-K {}", c.split_k);
+    if (c.ctas_per_sm > 1) out += fmt::format(", {} CTAs/SM", c.ctas_per_sm);
+    return out;
+}
+
+std::string heading_text(const GemmProblem& p, std::string_view machine_id, std::string_view machine_name,
+                         const Terminal& terminal) {
+    const std::string times(terminal.sign("×", "x"));
+    const double flops = p.flops().value, bytes = p.compulsory_bytes().value;
+    const std::string sizes = fmt::format("gemm {} {} {} {} {}", p.m, times, p.n, times, p.k);
+    const std::string kind =
+        fmt::format("(M {} N {} K)  {} {} {} {} {}, {} accumulate, A {}-major, B {}-major", times, times,
+                    name_of(p.a_type), times, name_of(p.b_type), terminal.sign("→", "->"), name_of(p.c_type),
+                    name_of(p.accumulate_type), a_major_name(p.a_major), b_major_name(p.b_major));
+    const int indent = columns_of(sizes) + 2;
+    std::string out = terminal.paint(sizes, Tone::strong) + "  "
+                      + wrapped(kind, std::max(24, terminal.prose() - indent), indent) + "\n";
+    out += fmt::format("{}, at least {} to move: {} FLOP/B\n", scaled_text(flops, "FLOP"),
+                       scaled_text(bytes, "B"), number_text(flops / bytes));
+    out += fmt::format("on {}  {}\n", terminal.paint(machine_id, Tone::strong),
+                       terminal.paint(machine_name, Tone::plain));
+    return out;
+}
+
+std::string plan_text(const Plans& plans, bool explain, const Terminal& terminal,
+                      const std::vector<Explanation>& explanations) {
+    std::string out = heading_text(plans.problem, plans.machine_id, plans.machine_name, terminal);
+    out += "\n" + plan_table(plans, terminal) + "\n";
+    if (!plans.plans.empty())
+        if (const auto traffic = traffic_text(plans.plans.front().prediction, terminal); !traffic.empty())
+            out += entry("traffic of plan 1", traffic, terminal);
+    out += closing_text(plans, terminal);
+    if (plans.plans.empty()) return out;
+    const auto titled = [&](std::string_view title, const std::string& text) {
+        if (!text.empty()) out += "\n" + terminal.paint(title, Tone::strong) + "\n\n" + text;
+    };
+    if (explain) out += "\n" + derivation_text(plans.plans.front(), terminal);
+    if (explain && !explanations.empty())
+        titled("From the roof to the prediction, plan 1",
+               attainability_text(explanations.front().attainability, std::nullopt, terminal));
+    if (explain) out += runners_up_text(plans, explanations, terminal);
+    if (!explanations.empty() && explanations.front().energy)
+        titled("Energy of one launch, plan 1", energy_text(*explanations.front().energy, terminal)
+                                                   + least_energy_text(plans, explanations, terminal));
+    return out;
+}
+
+}  // namespace rooftile

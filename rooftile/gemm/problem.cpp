@@ -1,0 +1,84 @@
+#include "rooftile/gemm/problem.hpp"
+
+#include <fmt/core.h>
+
+#include "rooftile/error.hpp"
+
+namespace rooftile {
+namespace {
+
+constexpr std::int64_t largest_extent = (std::int64_t{1} << 31) - 1;  // device code counts in 32 bits
+
+void check_extent(const char* name, std::int64_t value) {
+    if (value < 1 || value > largest_extent)
+        throw RequestError(fmt::format("{} = {}: must be 1 .. {}", name, value, largest_extent));
+}
+
+void check_leading(const char* name, std::int64_t value, std::int64_t least, const char* extent) {
+    if (value < least)
+        throw RequestError(fmt::format("{} = {}: must be at least {} ({})", name, value, least, extent));
+    if (value > largest_extent)
+        throw RequestError(fmt::format("{} = {}: must be at most {}", name, value, largest_extent));
+}
+
+}  // namespace
+
+std::string_view name_of(Type type) {
+    switch (type) {
+        case Type::bf16:
+            return "bf16";
+        case Type::fp16:
+            return "fp16";
+        case Type::fp32:
+            return "fp32";
+    }
+    return "?";
+}
+
+std::string_view a_major_name(Major major) { return major == Major::k ? "k" : "m"; }
+std::string_view b_major_name(Major major) { return major == Major::k ? "k" : "n"; }
+
+Bytes GemmProblem::compulsory_bytes() const {
+    return Bytes(double(m) * double(k) * bytes_of(a_type) + double(n) * double(k) * bytes_of(b_type)
+                 + double(m) * double(n) * bytes_of(c_type));
+}
+
+GemmProblem gemm_problem(std::int64_t m, std::int64_t n, std::int64_t k, Type type, Major a_major,
+                         Major b_major) {
+    GemmProblem p;
+    p.m = m;
+    p.n = n;
+    p.k = k;
+    p.a_type = p.b_type = p.c_type = type;
+    p.a_major = a_major;
+    p.b_major = b_major;
+    p.lda = a_major == Major::k ? k : m;
+    p.ldb = b_major == Major::k ? k : n;
+    p.ldc = n;
+    check(p);
+    return p;
+}
+
+void check(const GemmProblem& p) {
+    check_extent("m", p.m);
+    check_extent("n", p.n);
+    check_extent("k", p.k);
+    // Below 2^63 every count of the model fits an integer: 2 M N K bounds them all.
+    if (2.0 * double(p.m) * double(p.n) * double(p.k) >= 9223372036854775808.0)
+        throw RequestError(
+            fmt::format("m x n x k = {} x {} x {}: 2 m n k must be below 2^63", p.m, p.n, p.k));
+    check_leading("lda", p.lda, p.a_major == Major::k ? p.k : p.m, p.a_major == Major::k ? "k" : "m");
+    check_leading("ldb", p.ldb, p.b_major == Major::k ? p.k : p.n, p.b_major == Major::k ? "k" : "n");
+    check_leading("ldc", p.ldc, p.n, "n");
+    if (p.a_type != p.b_type || p.a_type != p.c_type || p.a_type == Type::fp32)
+        throw RequestError(
+            fmt::format("types {} x {} -> {}: not supported yet; bf16 or fp16 for a, b and c alike",
+                        name_of(p.a_type), name_of(p.b_type), name_of(p.c_type)));
+    if (p.accumulate_type != Type::fp32)
+        throw RequestError(fmt::format("accumulate {}: not supported yet; fp32", name_of(p.accumulate_type)));
+    if (p.batch != 1) throw RequestError(fmt::format("batch = {}: not supported yet; 1", p.batch));
+    if (p.alpha != 1 || p.beta != 0)
+        throw RequestError(fmt::format("alpha = {}, beta = {}: not supported yet; 1 and 0", p.alpha, p.beta));
+}
+
+}  // namespace rooftile

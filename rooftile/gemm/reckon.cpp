@@ -1,0 +1,87 @@
+#include "rooftile/gemm/reckon.hpp"
+
+#include "rooftile/machine/query.hpp"
+#include "rooftile/gemm/sm80_space.hpp"
+#include "rooftile/gemm/sm90_family.hpp"
+
+namespace rooftile {
+namespace {
+
+// As derive() chooses it.
+std::string instruction_family(const Machine& machine, GemmKernel kernel, Type type) {
+    if (kernel == GemmKernel::sm90_gemm) return "wgmma";
+    if (kernel == GemmKernel::sm80_gemm) return "mma_sync";
+    for (const char* family : {"wgmma", "mma_sync"})
+        if (machine.find(rate_key(family, name_of(type), "fp32"))) return family;
+    return "generic";
+}
+
+// What the family makes of the plan's tile; empty where a wall stands in its way.
+std::optional<GemmTile> tile_of(const Machine& machine, const GemmHardware& hw, const GemmPlan& plan) {
+    GemmCandidate candidate = candidate_of(plan.config);
+    Footprint footprint;
+    const auto examined = [&](const auto& family) -> std::optional<GemmTile> {
+        if (family.examine(hw, plan.problem, candidate, footprint)) return std::nullopt;
+        return candidate.tile;
+    };
+    switch (plan.config.kernel) {
+        case GemmKernel::sm90_gemm:
+            return examined(Sm90GemmFamily(hw, plan.problem));
+        case GemmKernel::sm80_gemm:
+            return examined(Sm80GemmFamily{!machine.lacks("cp_async")});
+        case GemmKernel::generic:
+            return examined(GenericGemmFamily{});
+    }
+    return std::nullopt;
+}
+
+StepCycles step_in_order(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem,
+                         const OrderChoice& order) {
+    return step_cycles(hw, tile, problem, neighbours(problem, tile, order.order, order.group));
+}
+
+void set_time(Reckoning& r) {
+    const TiledGemm& g = r.gemm;
+    r.time = gemm_time_under_power(g.hw, g.tile, g.problem, g.step, g.waves, g.dram, g.stages);
+}
+
+}  // namespace
+
+std::optional<Reckoning> reckon(const Machine& machine, const GemmPlan& plan) {
+    const GemmProblem& p = plan.problem;
+    const std::string family = instruction_family(machine, plan.config.kernel, p.a_type);
+    std::vector<std::string> unknown;
+    const GemmHardware hw = gemm_hardware(machine, family, p.a_type, unknown);
+    const std::optional<GemmTile> tile = tile_of(machine, hw, plan);
+    if (!tile) return std::nullopt;
+    Reckoning r{.gemm = {.hw = hw,
+                         .tile = *tile,
+                         .problem = p,
+                         .step = step_in_order(hw, *tile, p, {plan.config.order, plan.config.group}),
+                         .waves = waves(hw, *tile, p),
+                         .dram = unknown_number,
+                         .stages = plan.config.stages},
+                .family = family,
+                .order = {plan.config.order, plan.config.group},
+                .time = {}};
+    if (plan.prediction.dram_bytes) r.gemm.dram = double(*plan.prediction.dram_bytes);
+    set_time(r);
+    return r;
+}
+
+Reckoning on_hardware(const GemmHardware& hw, const Reckoning& reckoning) {
+    Reckoning r = reckoning;
+    TiledGemm& g = r.gemm;
+    const auto walked = [&] {
+        return WalkTraffic(g.hw, g.tile, g.problem).dram(r.order.order, r.order.group);
+    };
+    const double before = walked();
+    g.hw = hw;
+    if (const double now = walked(); !std::isnan(now / before)) g.dram *= now / before;
+    g.step = step_in_order(hw, g.tile, g.problem, r.order);
+    g.waves = waves(hw, g.tile, g.problem);
+    set_time(r);
+    return r;
+}
+
+}  // namespace rooftile

@@ -1,0 +1,26 @@
+// The numbers behind a finished plan, as the search had them. For the plan station's own sources.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "rooftile/gemm/attainability.hpp"
+#include "rooftile/gemm/search.hpp"
+
+namespace rooftile {
+
+struct Reckoning {
+    TiledGemm gemm;
+    std::string family;  ///< of the matrix instruction: "wgmma", "mma_sync", "generic"
+    OrderChoice order;
+    GemmTime time;  ///< the predicted one, at its clock
+};
+
+/// Empty where the walls of that machine do not let the plan pass: it was made for another.
+std::optional<Reckoning> reckon(const Machine& machine, const GemmPlan& plan);
+
+/// The same tiling where the machine's numbers are `hw`: its traffic changes as the closed form of its order
+/// does, where there is one.
+Reckoning on_hardware(const GemmHardware& hw, const Reckoning& reckoning);
+
+}  // namespace rooftile

@@ -1,0 +1,321 @@
+// The search that every GEMM kernel family shares: a family walks its candidates past its own walls, the
+// search holds those that stand against the others, times the ones that may be among the best, keeps them.
+// Candidates are plain values; looking at one allocates nothing, and a reason is an enum and two numbers.
+// Derivations are written afterwards, when somebody reads them.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "rooftile/core/arithmetic.hpp"
+#include "rooftile/gemm/time.hpp"
+#include "rooftile/gemm/plan.hpp"
+
+namespace rooftile {
+
+/// One point of a family's space, before stages and order are chosen.
+struct GemmCandidate {
+    GemmTile tile{};     ///< sizes, cluster, parts of K, CTAs an SM; the family's examine() completes it
+    int warpgroups = 0;  ///< that multiply
+    Schedule schedule = Schedule::cooperative;
+    std::optional<bool> deferred_store{};  ///< empty: wherever it can
+    int store_n = 0;                       ///< 0: the widest that takes no stage from the ring
+};
+/// The order of tiles where nothing else tells candidates apart, whichever the search meets first.
+inline bool precedes(const GemmTile& x, const GemmTile& y) {
+    return x.tile_m != y.tile_m ? x.tile_m < y.tile_m : x.tile_n < y.tile_n;
+}
+/// Where in the space a finished plan stands.
+inline GemmCandidate candidate_of(const GemmConfig& c) {
+    return {.tile = {.tile_m = c.tile_m,
+                     .tile_n = c.tile_n,
+                     .tile_k = c.tile_k,
+                     .cluster_m = c.cluster_m,
+                     .cluster_n = c.cluster_n,
+                     .split_k = c.split_k,
+                     .ctas_per_sm = c.ctas_per_sm},
+            .warpgroups = c.consumer_warpgroups,
+            .schedule = c.schedule,
+            .deferred_store = c.deferred_store,
+            .store_n = c.store_n};
+}
+
+/// Why a candidate fell, or nothing: true where the wall stands in the way.
+struct Wall {
+    /// With {needed} and {available} in it; a literal, so that a wall stays a plain value. Null: no wall.
+    const char* rule = nullptr;
+    double needed = 0, available = 0;
+    Reason reason = Reason::dominated;
+
+    explicit operator bool() const { return rule != nullptr; }
+
+    static Wall none() { return {}; }
+    static Wall at(Reason reason, double needed, double available, const char* rule) {
+        return {rule, needed, available, reason};
+    }
+};
+
+/// A ring needs two stages; 32 of the smallest tile are more than any SM holds.
+inline constexpr int least_stages = 2, most_stages = 32;
+
+/// `group` counts rows of cluster tiles; 1 where the order has none.
+struct OrderChoice {
+    Order order;
+    int group;
+};
+
+/// What a family says a candidate uses.
+struct Footprint {
+    TileGrid tiles{};          ///< CTA tiles of the problem
+    std::int64_t k_steps = 0;  ///< of one CTA for one tile
+    StepCycles step{};         ///< while candidates are walked, in the order that asks least of L2
+    double streamed = unknown_number, exchange = 0;  ///< streamed_cycles() of a step; exchange_cycles()
+    double slots = unknown_number;                   ///< cta_slots()
+    int threads = 0;
+    int accumulators = 0;        ///< 32-bit registers a thread
+    int registers = 0;           ///< a multiplying thread needs, accumulators included
+    double registers_limit = 0;  ///< it can have; NaN unknown
+    int producer_registers = 0, consumer_registers = 0;  ///< setmaxnreg; 0 unused
+    int stage_bytes = 0;
+    int stage_overhead = 0;     ///< barriers that come with each stage
+    int reserved_bytes = 0;     ///< epilogue and alignment, whatever the stages
+    double shared_limit = 0;    ///< B one CTA may use; NaN unknown
+    double stages_limit = 1e9;  ///< of the instruction set: 2 where nothing is asynchronous
+    int stages_least = 2;       ///< that the ring needs for its other uses
+    bool deferred_store = false;
+    int store_n = 0;  ///< columns of C a TMA store takes; 0: none does
+
+    /// From here on `step` is that of this order.
+    void walk_in(const OrderChoice& order, const GemmHardware& hw, const GemmTile& tile,
+                 const GemmProblem& problem);
+    int shared_bytes(int stages) const { return stages * (stage_bytes + stage_overhead) + reserved_bytes; }
+    /// Stages that (stages - 1) steps of the slowest resource need to cover the latency [M5]. A ring deeper
+    /// than the K loop has nothing to fetch, so a short K asks for no more than it has steps.
+    int stages_against_latency(double dram_latency, int ctas_per_sm) const {
+        const double l2 = most_known(step.l2, step.port);
+        const double pace = most_known(step.tensor, most_known(step.shared, l2)) * ctas_per_sm;
+        const double need = whole_up(dram_latency / pace) + 1;
+        if (std::isnan(need)) return least_stages;
+        return static_cast<int>(least_known(need, most_known(double(k_steps), least_stages)));
+    }
+    /// Most stages that fit [M13]; `limit` where shared memory is unknown.
+    int stages_max(int limit) const {
+        double most = least_known(limit, stages_limit);
+        most = least_known(most, whole((shared_limit - reserved_bytes) / (stage_bytes + stage_overhead)));
+        return static_cast<int>(most);
+    }
+};
+
+/// Orders tried for every candidate: the walk of a persistent grid [M32].
+inline constexpr std::array<OrderChoice, 10> searched_orders{{{Order::row, 1},
+                                                              {Order::column, 1},
+                                                              {Order::grouped, 2},
+                                                              {Order::grouped, 4},
+                                                              {Order::grouped, 6},
+                                                              {Order::grouped, 8},
+                                                              {Order::grouped, 10},
+                                                              {Order::grouped, 12},
+                                                              {Order::grouped, 14},
+                                                              {Order::grouped, 16}}};
+struct WalkedOrder {
+    OrderChoice order;
+    double dram = unknown_number;  ///< bytes to and from DRAM
+};
+
+/// A candidate that stood, with the best stages and order found for it.
+struct Kept {
+    GemmCandidate candidate;
+    Footprint footprint;
+    GemmTime time{};
+    Waves waves{};
+    OrderChoice order{};
+    int stages = 0;
+    double dram = 0;
+    double score = 0;  ///< seconds; cycles per product where seconds are unknown
+};
+
+/// The best few. Ties fall to less traffic, fewer registers, less shared memory, the lower tile, the
+/// narrower, the first found.
+class BestList {
+  public:
+    explicit BestList(std::size_t size) : size_(size) {
+        kept_.reserve(size);
+        rank_.reserve(size + 1);
+    }
+    /// True where something fell out to make room, or `k` itself found none.
+    bool offer(const Kept& k);
+    /// The score of the last; infinite while there is room.
+    double reach() const {
+        return rank_.size() == size_ ? kept_[rank_.back()].score : std::numeric_limits<double>::infinity();
+    }
+    /// Best first.
+    std::vector<Kept> sorted() const;
+    /// In no order; what it changes is not ranked anew.
+    template <class Change>
+    void for_each(Change change) {
+        for (Kept& kept : kept_) change(kept);
+    }
+
+  private:
+    static bool better(const Kept& x, const Kept& y);
+    std::size_t size_;
+    std::vector<Kept> kept_;      // in no order: what is ranked does not move
+    std::vector<unsigned> rank_;  // places in kept_, best first
+};
+
+/// Everything a search came to.
+struct SearchResult {
+    std::vector<Kept> best;  ///< first
+    Rejected rejected;
+    Wall last{};  ///< the wall of the candidate that got furthest, for the Infeasible message
+    GemmCandidate last_candidate{};
+
+    /// How far a candidate came that fell at this wall: the order in which the walls stand.
+    static constexpr int progress(Reason reason) {
+        constexpr int of[reason_count] = {
+            /*registers*/ 4, /*shared*/ 5,  /*threads*/ 1, /*instruction*/ 0,
+            /*alignment*/ 2, /*cluster*/ 3, /*latency*/ 6, /*dominated*/ 7};
+        return of[static_cast<int>(reason)];
+    }
+    void fall(const Wall& wall, const GemmCandidate& candidate, std::int64_t how_many) {
+        rejected.reasons[static_cast<int>(wall.reason)] += how_many;
+        if (how_many == 0) return;
+        const int further = last ? progress(wall.reason) - progress(last.reason) : 1;
+        if (further < 0 || (further == 0 && !precedes(candidate.tile, last_candidate.tile))) return;
+        last = wall;
+        last_candidate = candidate;
+    }
+};
+
+/// A number of parts of K, as the search weighs it before any wall is looked at.
+struct PartsOfK {
+    int split_k;
+    WorkOfParts work;         ///< the least with any cluster
+    std::int64_t candidates;  ///< of one tile and residency
+};
+
+/// Where a family's walk over its space sends what it meets.
+class GemmVisitor {
+  public:
+    /// `candidates` of them, of which this is the first, stand before the same wall.
+    virtual void fall(const Wall& wall, const GemmCandidate& candidate, std::int64_t candidates) = 0;
+    /// No wall of the family's own stands in the way.
+    virtual void stand(const GemmCandidate& candidate, const Footprint& footprint) = 0;
+    /// Whether no candidate of this tile can be among the best, with any residency and any parts of K, before any
+    /// wall is looked at. `least` has its tiles, the k-steps of K in one piece, and no more cycles of one than
+    /// any cluster takes.
+    virtual bool beyond(const GemmTile&, const Footprint& /*least*/) { return false; }
+    /// The same of a residency: takes out of `parts` those of which it is so, and meets their candidates.
+    /// `stages` is the deepest ring.
+    virtual void rule_out(const GemmTile&, const Footprint& /*least*/, int /*stages*/,
+                          std::vector<PartsOfK>& /*parts*/) {}
+    /// Candidates that beyond() spares the walk.
+    virtual void pass_over(std::int64_t /*candidates*/) {}
+
+  protected:
+    ~GemmVisitor() = default;
+};
+
+/// Sides of the tiles that every family walks over.
+inline constexpr std::array<int, 4> searched_tile_ms{64, 128, 192, 256};
+inline constexpr std::array<int, 16> searched_tile_ns{16,  32,  48,  64,  80,  96,  112, 128,
+                                                      144, 160, 176, 192, 208, 224, 240, 256};
+/// What a dimension of the space is walked over: the request's value, or what is searched.
+inline std::span<const int> choices(const std::optional<int>& fixed, std::span<const int> searched) {
+    return fixed ? std::span(&*fixed, 1) : searched;
+}
+
+/// Stages and orders left free or fixed by the request.
+struct InnerSpace {
+    int stages_low = least_stages, stages_high = most_stages;
+    std::array<OrderChoice, searched_orders.size()> orders{};
+    int order_count = 0;
+    std::int64_t size() const { return std::int64_t{stages_high - stages_low + 1} * order_count; }
+};
+InnerSpace inner_space(const GemmRequest& request);
+
+/// Throws RequestError where a fixed value is outside what any kernel could take, or contradicts another.
+void check(const GemmRequest& request);
+
+/// Elements of a 16-bit type in 16 B: what TMA and cp.async need addresses and strides to be multiples of
+/// [M11, M17; PTX ISA "Tensors", "cp.async"].
+inline constexpr int copy_elements = 8;
+/// "A is k-major: k = 7 must be ..." where 16-byte copies cannot address an operand; empty where they can.
+std::string copy_problem(const GemmProblem& problem);
+
+/// Sends candidates that their family found no wall for against shared memory and latency, times those that
+/// may be among the best, and keeps these.
+class GemmSearch final : public GemmVisitor {
+  public:
+    /// The machine's numbers and the problem outlive it.
+    GemmSearch(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request);
+
+    void fall(const Wall& wall, const GemmCandidate& candidate, std::int64_t candidates) override {
+        result_.fall(wall, candidate, candidates * inner_.size());
+    }
+    void stand(const GemmCandidate& candidate, const Footprint& footprint) override;
+    bool beyond(const GemmTile& tile, const Footprint& least) override;
+    void rule_out(const GemmTile& tile, const Footprint& least, int stages,
+                  std::vector<PartsOfK>& parts) override;
+    void pass_over(std::int64_t candidates) override { count_dominated(candidates * inner_.size()); }
+
+    /// Candidates that were timed under power, of all that stood: the others were out of reach without it.
+    std::int64_t timed() const { return timed_; }
+    /// The best; where the request allows it, walked through a simulated L2 and timed once more.
+    SearchResult finish();
+
+  private:
+    static constexpr int simulated = 16;
+    /// What is as good as the last kept may be ahead of it by something else, and clocks under power are close,
+    /// not exact.
+    static constexpr double as_good = 1 + 1e-5;
+
+    void simulate(BestList& best) const;
+
+    void time(const GemmCandidate& candidate, const Footprint& footprint, int stages, std::int64_t choices);
+    double reach(const GemmTile& tile, const TileGrid& tiles);
+    const WalkedOrder* known_order(const GemmTile& tile) const;
+    void count_dominated(std::int64_t choices) {
+        result_.rejected.reasons[static_cast<int>(Reason::dominated)] += choices;
+    }
+
+    const GemmHardware& hw_;
+    const GemmProblem& problem_;
+    GemmTimeFloor floor_;
+    PowerLimit power_;
+    double compulsory_;  // bytes; NaN: no order's traffic is known, and times do without power
+    struct {
+        int m = 0, n = 0, warp_m = 0, warp_n = 0;
+        GemmEnergy energy{};          // with every operand moved once
+        double reach = 0, clock = 0;  // under power
+    } tile_;                          // that was asked for last: candidates come tile by tile
+    std::vector<std::pair<GemmTile, WalkedOrder>> orders_;  // of it: schedule and warpgroups change none
+    InnerSpace inner_;
+    bool simulates_;
+    std::size_t top_;
+    BestList best_;
+    SearchResult result_{};
+    std::int64_t timed_ = 0;
+};
+
+/// The wall of threads and CTAs that one SM or one CTA can hold, whatever the family [M6].
+Wall residency_wall(const GemmHardware& hw, int threads, int ctas_per_sm);
+
+/// Shared memory one of `ctas_per_sm` CTAs may use, in B [M3]; NaN unknown.
+double shared_limit(const GemmHardware& hw, int ctas_per_sm);
+
+/// Walks `Family`'s candidates. A family gives `walk(hw, problem, request, visitor)`.
+template <class Family>
+SearchResult search(const Family& family, const GemmHardware& hw, const GemmProblem& problem,
+                    const GemmRequest& request) {
+    GemmSearch search(hw, problem, request);
+    family.walk(hw, problem, request, search);
+    return search.finish();
+}
+
+}  // namespace rooftile

@@ -1,0 +1,91 @@
+#include "rooftile/gemm/sm90_family.hpp"
+
+namespace rooftile {
+namespace {
+
+constexpr int register_step = 8;    // setmaxnreg takes multiples of 8 from 24 on, PTX ISA "setmaxnreg"
+constexpr int most_nameable = 255;  // registers an instruction can name
+constexpr int roomy_producer = 40, tight_producer = 24;  // tests/compile holds both to no spills
+
+int round_down(double x, int step) { return static_cast<int>(whole(x / step)) * step; }
+
+// The CTA's pool is fixed at launch; what the producer gives up, the consumers share.
+RegisterSplit split_with_producer(double registers_per_sm, double registers_per_thread, int consumers,
+                                  int ctas, int least_producer) {
+    if (std::isnan(registers_per_sm) || std::isnan(registers_per_thread)) return RegisterSplit{};
+    registers_per_thread = std::min<double>(registers_per_thread, most_nameable);
+    const int threads = Sm90GemmConfig::warpgroup_threads * (1 + consumers);
+    const int launch = round_down(registers_per_sm / (double(threads) * ctas), register_step);
+    const int most = round_down(registers_per_thread, register_step);
+    if (launch > registers_per_thread) return {static_cast<int>(registers_per_thread), 0, 0};
+    if (launch < tight_producer) return {launch, 0, 0};
+    const int pool = launch * (1 + consumers);
+    const int consumer = std::min(round_down(double(pool - least_producer) / consumers, register_step), most);
+    return {launch, std::min(round_down(pool - consumer * consumers, register_step), most), consumer};
+}
+
+}  // namespace
+
+RegisterSplits::RegisterSplits(double registers_per_sm, double registers_per_thread, int consumers, int ctas)
+    : roomy(split_with_producer(registers_per_sm, registers_per_thread, consumers, ctas, roomy_producer)),
+      tight(split_with_producer(registers_per_sm, registers_per_thread, consumers, ctas, tight_producer)) {}
+
+const char* bars_deferred_store(const Sm90GemmConfig& c) {
+    if (c.schedule == Schedule::pingpong)
+        return "no deferred store in pingpong: the other warpgroup's products run beside the store as it is";
+    if (c.split_k > 1)
+        return "no deferred store with K in parts: they exchange their sums through the ring, at once";
+    if (!c.tma_store)
+        return "no deferred store without TMA: predicated stores hold addresses and bounds besides";
+    return nullptr;
+}
+
+bool stores_by_tma(const GemmProblem& p) { return p.n % copy_elements == 0 && p.ldc % copy_elements == 0; }
+
+void give_registers(Sm90GemmConfig& config, const GemmCandidate& c, const RegisterSplit& r) {
+    config.producer_registers = r.producer;
+    config.consumer_registers = r.consumer;
+    config.deferred_store = c.deferred_store.value_or(true) && !bars_deferred_store(config)
+                            && config.deferring_registers() <= r.consumer;
+}
+
+Sm90GemmConfig kernel_config(const GemmProblem& p, const GemmCandidate& c, int stages,
+                             const RegisterSplit& r) {
+    const GemmTile& t = c.tile;
+    Sm90GemmConfig config{.tile_m = t.tile_m,
+                          .tile_n = t.tile_n,
+                          .tile_k = t.tile_k,
+                          .stages = stages,
+                          .consumer_warpgroups = c.warpgroups,
+                          .schedule = c.schedule,
+                          .cluster_m = t.cluster_m,
+                          .cluster_n = t.cluster_n,
+                          .split_k = t.split_k,
+                          .ctas_per_sm = t.ctas_per_sm,
+                          .producer_registers = 0,
+                          .consumer_registers = 0,
+                          .type = p.a_type,
+                          .a_major = p.a_major,
+                          .b_major = p.b_major,
+                          .tma_store = stores_by_tma(p),
+                          .store_n = c.store_n};
+    give_registers(config, c, r);
+    return config;
+}
+
+Sm90GemmConfig kernel_config(const GemmPlan& plan) {
+    const GemmConfig& c = plan.config;
+    const RegisterSplit registers{0, static_cast<int>(plan.resources.producer_registers.value_or(0)),
+                                  static_cast<int>(plan.resources.consumer_registers.value_or(0))};
+    Sm90GemmConfig config = kernel_config(plan.problem, candidate_of(c), c.stages, registers);
+    config.load_policy = c.a_policy != CachePolicy::normal || c.b_policy != CachePolicy::normal;
+    config.store_policy = config.tma_store && c.c_policy != CachePolicy::normal;
+    return config;
+}
+
+Residency::Residency(const GemmHardware& hw, int warpgroups, int ctas_per_sm)
+    : registers(hw.registers_per_sm, hw.registers_per_thread, warpgroups, ctas_per_sm),
+      wall(residency_wall(hw, Sm90GemmConfig::warpgroup_threads * (1 + warpgroups), ctas_per_sm)),
+      shared_limit(rooftile::shared_limit(hw, ctas_per_sm)) {}
+
+}  // namespace rooftile

@@ -1,0 +1,75 @@
+// The sm90_gemm family: its candidates, its walls, and the kernel configuration of a plan.
+#pragma once
+
+#include "kernels/gemm/sm90_gemm_config.hpp"
+#include "rooftile/gemm/search.hpp"
+
+namespace rooftile {
+
+/// setmaxnreg of the two roles, 0 where a thread keeps what it has at launch.
+struct RegisterSplit {
+    int launch = -1;  ///< registers a thread has at launch; -1 unknown
+    int producer = 0, consumer = 0;
+};
+/// An SM's registers among `ctas` CTAs of one producer and `consumers` consumer warpgroups. The producer
+/// keeps a comfortable 40, or the least it can do with.
+struct RegisterSplits {
+    RegisterSplit roomy, tight;  ///< for the producer
+
+    RegisterSplits() = default;
+    RegisterSplits(double registers_per_sm, double registers_per_thread, int consumers, int ctas);
+    /// The one that gives a consumer thread `need` registers, if any does.
+    const RegisterSplit& for_need(int need) const { return need > roomy.consumer ? tight : roomy; }
+};
+
+/// What an SM gives each of `ctas_per_sm` CTAs of one producer and `warpgroups` consumer warpgroups.
+struct Residency {
+    RegisterSplits registers;
+    Wall wall{};              ///< of threads and CTAs
+    double shared_limit = 0;  ///< B; NaN unknown
+
+    Residency() = default;
+    Residency(const GemmHardware& hw, int warpgroups, int ctas_per_sm);
+};
+
+/// Parts of K tried: what divides the larger tiles, up to the portable cluster.
+inline constexpr std::array<int, 6> searched_splits{1, 2, 3, 4, 6, 8};
+
+class Sm90GemmFamily {
+  public:
+    Sm90GemmFamily(const GemmHardware& hw, const GemmProblem& problem);
+
+    /// Takes every candidate past the walls of the instruction, threads, registers, alignment and cluster.
+    /// Fixed values of the request are taken even where the search would skip them.
+    void walk(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
+              GemmVisitor& visitor) const;
+    /// The same for one candidate, whose tile it completes.
+    Wall examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& candidate,
+                 Footprint& footprint) const;
+
+  private:
+    static constexpr int most_warpgroups = 3, most_ctas = 2;
+    Residency residencies_[most_warpgroups][most_ctas];
+
+    /// `other` where the table has none.
+    const Residency& residency_of(const GemmHardware& hw, int warpgroups, int ctas_per_sm,
+                                  Residency& other) const;
+};
+
+/// Why a finished tile cannot wait until the next one's products run, however many registers there are; null
+/// where it can.
+const char* bars_deferred_store(const Sm90GemmConfig& config);
+
+/// Whether C goes out by TMA: rows of whole 16-byte pieces, and as far apart.
+bool stores_by_tma(const GemmProblem& problem);
+
+/// Sets setmaxnreg of both roles, and whether the store is deferred: where the candidate wants it, nothing
+/// bars it and the registers hold both tiles.
+void give_registers(Sm90GemmConfig& config, const GemmCandidate& candidate, const RegisterSplit& registers);
+
+/// The kernel's template parameter for a candidate or a finished plan of this family.
+Sm90GemmConfig kernel_config(const GemmProblem& problem, const GemmCandidate& candidate, int stages,
+                             const RegisterSplit& registers);
+Sm90GemmConfig kernel_config(const GemmPlan& plan);
+
+}  // namespace rooftile

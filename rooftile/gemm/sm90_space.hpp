@@ -1,0 +1,179 @@
+// What a search of the sm90_gemm family walks over: tiles, and for each of them clusters, residencies, schedules
+// and parts of K, with what the search knows of each before any wall is looked at.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "rooftile/gemm/sm90_family.hpp"
+
+namespace rooftile::sm90 {
+
+/// Of a row of an operand in shared memory, in elements.
+inline constexpr int swizzle_span = Sm90GemmConfig::swizzle_bytes / Sm90GemmConfig::element_bytes;
+
+/// What the search knows of a tile before it chooses a schedule, a cluster and the parts of K.
+struct TileFigures {
+    GemmTile tile;
+    TileGrid grid;  // of CTA tiles
+    std::int64_t k_blocks;
+    StepCycles step;
+    double floor = 0;  // seconds, of one CTA an SM and K in one piece
+
+    TileFigures(const GemmHardware& hw, const GemmProblem& problem, int tile_m, int tile_n, int tile_k)
+        : tile{.tile_m = tile_m,
+               .tile_n = tile_n,
+               .tile_k = tile_k,
+               .warp_m = Sm90GemmConfig::wgmma_m,
+               .warp_n = tile_n,
+               .store_depth = Sm90GemmConfig::slabs_in_flight},
+          grid(cluster_grid(problem, tile_m, tile_n, 1, 1)),
+          k_blocks(k_steps(tile, problem)),
+          step(step_cycles(hw, tile, problem)) {}
+};
+
+/// Stages that no ring of the tile exceeds, whatever else a CTA keeps in shared memory.
+int most_stages_of(const GemmTile& tile, const GemmRequest& request, double shared_limit);
+
+/// The request's tiles, or all, the most promising first: what is found early spares the search the rest.
+std::vector<TileFigures> tiles_of(const GemmHardware& hw, const GemmProblem& problem,
+                                  const GemmRequest& request);
+
+struct Cluster {
+    int m = 1, n = 1;
+    double l2_cycles = 0, port_cycles = 0, streamed_bytes = 0;  // of a k-step
+    bool fits = true;                                           // in the grid of tiles
+
+    void time(const GemmHardware& hw, const GemmProblem& problem, const TileFigures& figures) {
+        GemmTile tile = figures.tile;
+        tile.cluster_m = m;
+        tile.cluster_n = n;
+        l2_cycles = l2_step_cycles(hw, tile, problem, figures.grid);
+        port_cycles = port_step_cycles(hw, tile, problem);
+        streamed_bytes = rooftile::streamed_bytes(hw, tile, problem, figures.grid);
+        fits = m <= figures.grid.rows && n <= figures.grid.columns;
+    }
+};
+/// Whichever takes least of those `clusters` that fit, by resource; the first where none does.
+inline Cluster least_of(std::span<const Cluster> clusters) {
+    Cluster least = clusters.front();
+    for (const Cluster& cluster : clusters.subspan(1)) {
+        if (!cluster.fits) continue;
+        least.l2_cycles = std::min(least.l2_cycles, cluster.l2_cycles);
+        least.port_cycles = std::min(least.port_cycles, cluster.port_cycles);
+        least.streamed_bytes = std::min(least.streamed_bytes, cluster.streamed_bytes);
+    }
+    return least;
+}
+
+/// Of a tile whose k-steps take what those of `cluster` do.
+inline Footprint footprint_of(const TileFigures& figures, const Cluster& cluster) {
+    Footprint f;
+    f.tiles = figures.grid;
+    f.k_steps = figures.k_blocks;
+    f.step = figures.step;
+    f.step.l2 = cluster.l2_cycles;
+    f.step.port = cluster.port_cycles;
+    return f;
+}
+
+/// What a request leaves free, dimension by dimension, but for the tiles.
+class Space {
+  public:
+    Space(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request)
+        : residencies(choices(request.ctas_per_sm, searched_ctas)),
+          counts(choices(request.consumer_warpgroups, searched_warpgroups)),
+          cooperative(request.schedule != Schedule::pingpong),
+          hw_(hw),
+          request_(request),
+          most_ctas_(*std::max_element(residencies.begin(), residencies.end())) {
+        if (request.cluster_m || request.cluster_n)
+            clusters = {{request.cluster_m.value_or(1), request.cluster_n.value_or(1)}};
+        list_all_parts(ceil_div(problem.k, request.tile_k.value_or(swizzle_span)));
+        slots_.reserve(residencies.size() * parts_.size());
+        for (int ctas_per_sm : residencies)
+            for (const PartsOfK& p : parts_) slots_.push_back(most_slots(p.split_k, ctas_per_sm));
+    }
+
+    std::vector<Cluster> clusters{{1, 1}, {2, 1}, {1, 2}};
+    std::span<const int> residencies, counts;  // CTAs an SM, warpgroups
+    bool cooperative;
+
+    // Two warpgroups take turns in pingpong, on K in one piece; a request for anything else is told so.
+    bool pingpong(int count) const {
+        return request_.schedule ? request_.schedule == Schedule::pingpong : count == 2;
+    }
+    bool pingpong_takes(int split_k) const { return split_k == request_.split_k.value_or(1); }
+
+    // All that a residency may take, for k-steps that take what those of `cluster` do; slots left out.
+    std::span<const PartsOfK> list_parts(const TileFigures& tile, const Cluster& cluster) {
+        GemmTile t = tile.tile;
+        const auto all = std::span(parts_).first(count_parts(tile, most_ctas_));
+        for (PartsOfK& p : all) {
+            t.split_k = p.split_k;
+            p.work.streamed = cluster.streamed_bytes / streaming_rate(hw_, tile.grid, p.split_k);
+            p.work.exchange = exchange_cycles(hw_, t);
+        }
+        return all;
+    }
+    // Those of `all` that one takes.
+    void take_parts(const TileFigures& tile, std::size_t residency, std::span<const PartsOfK> all,
+                    std::vector<PartsOfK>& parts) const {
+        const auto taken = all.first(count_parts(tile, residencies[residency]));
+        parts.assign(taken.begin(), taken.end());
+        const double* slots = &slots_[residency * parts_.size()];
+        for (PartsOfK& p : parts) p.work.slots = *slots++;
+    }
+
+    // Of one tile.
+    std::int64_t candidates(const TileFigures& tile) const {
+        std::int64_t all = 0;
+        for (int ctas_per_sm : residencies)
+            for (const PartsOfK& p : std::span(parts_).first(count_parts(tile, ctas_per_sm)))
+                all += p.candidates;
+        return all;
+    }
+
+  private:
+    static constexpr int searched_warpgroups[] = {1, 2, 3}, searched_ctas[] = {1, 2};
+
+    // Those that K has steps for, and always the first; what changes with the tile is left out.
+    void list_all_parts(std::int64_t k_blocks) {
+        const auto pingpongs =
+            std::count_if(counts.begin(), counts.end(), [&](int n) { return pingpong(n); });
+        const auto searched = choices(request_.split_k, searched_splits);
+        parts_.reserve(searched.size());
+        for (int split_k : searched) {
+            if (!parts_.empty() && split_k > k_blocks) break;
+            const auto schedules =
+                (cooperative ? std::ptrdiff_t(counts.size()) : 0) + (pingpong_takes(split_k) ? pingpongs : 0);
+            parts_.push_back({split_k,
+                              {ceil_div(k_blocks, split_k), unknown_number, unknown_number, unknown_number},
+                              schedules * std::ptrdiff_t(clusters.size())});
+        }
+    }
+
+    // Splitting K cannot pay where tiles fill several waves as it is: with W of them the last one costs at most
+    // 1 / W of the time, and beyond four an exchange costs more.
+    std::size_t count_parts(const TileFigures& tile, int ctas_per_sm) const {
+        constexpr int most_waves = 4;
+        const double tiles = double(tile.grid.rows) * double(tile.grid.columns);
+        return tiles < most_waves * hw_.sms * ctas_per_sm ? parts_.size() : 1;
+    }
+
+    // CTAs at once of whichever cluster has most.
+    double most_slots(int split_k, int ctas_per_sm) const {
+        double most = unknown_number;
+        for (const Cluster& c : clusters)
+            most = most_known(most, cta_slots(hw_, c.m * c.n * split_k, ctas_per_sm));
+        return most;
+    }
+
+    const GemmHardware& hw_;
+    const GemmRequest& request_;
+    int most_ctas_;
+    std::vector<PartsOfK> parts_;
+    std::vector<double> slots_;  // by residency and parts of K
+};
+
+}  // namespace rooftile::sm90

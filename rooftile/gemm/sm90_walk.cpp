@@ -1,0 +1,140 @@
+// How the sm90_gemm family is walked past its walls.
+#include "rooftile/gemm/sm90_walls.hpp"
+
+namespace rooftile {
+namespace sm90 {
+namespace {
+
+using Config = Sm90GemmConfig;
+
+int sharing_warpgroups(const GemmCandidate& c) { return c.schedule == Schedule::pingpong ? 1 : c.warpgroups; }
+
+}  // namespace
+
+Wall instruction_wall(const GemmCandidate& c) {
+    const GemmTile& t = c.tile;
+    const bool pingpong = c.schedule == Schedule::pingpong;
+    const int rows = Config::wgmma_m * sharing_warpgroups(c);
+    constexpr int widest_box = 256;  // elements of a TMA box's side, cuTensorMapEncodeTiled
+    if (pingpong && t.split_k > 1)
+        return Wall::at(
+            Reason::instruction, t.split_k, 1,
+            "split_k = {needed}: parts of K exchange their sums through the ring, which in pingpong "
+            "the other warpgroup's tile is using; take cooperative");
+    if (pingpong && c.warpgroups != 2)
+        return Wall::at(Reason::instruction, 2, c.warpgroups,
+                        "pingpong takes {needed} consumer warpgroups, not {available}");
+    if (t.tile_m % rows != 0)
+        return Wall::at(Reason::instruction, rows, t.tile_m,
+                        "tile_m = {available} must be a multiple of {needed}: 64 rows a wgmma for each "
+                        "warpgroup on the tile");
+    if (t.tile_m > widest_box)
+        return Wall::at(Reason::instruction, widest_box, t.tile_m,
+                        "tile_m = {available} must be at most {needed}");
+    if (t.tile_n % 16 != 0 || t.tile_n > widest_box)
+        return Wall::at(Reason::instruction, 16, t.tile_n,
+                        "tile_n = {available} must be a multiple of {needed} up to 256");
+    if (t.tile_k != swizzle_span)
+        return Wall::at(Reason::instruction, swizzle_span, t.tile_k,
+                        "tile_k = {available} must be {needed}: one 128-byte swizzle span");
+    return Wall::none();
+}
+
+namespace {
+
+// Takes all candidates of one tile, schedule and residency past the rows, each row once for all it speaks of.
+void pass(Passage& passage, const GemmCandidate& c, std::span<const PartsOfK> parts,
+          std::span<const Cluster> clusters, GemmVisitor& visitor) {
+    for (const PartsOfK& p : parts) {
+        if (passage.second_row_stops(p.split_k)) {
+            visitor.fall(passage.wall(), c, std::int64_t(clusters.size()));
+            continue;
+        }
+        for (const Cluster& cluster : clusters)
+            if (passage.third_row_stops(cluster)) visitor.fall(passage.wall(), c, 1);
+            else visitor.stand(c, passage.footprint());
+    }
+}
+
+}  // namespace
+}  // namespace sm90
+
+Sm90GemmFamily::Sm90GemmFamily(const GemmHardware& hw, const GemmProblem&) {
+    for (int warpgroups = 1; warpgroups <= most_warpgroups; ++warpgroups)
+        for (int ctas = 1; ctas <= most_ctas; ++ctas)
+            residencies_[warpgroups - 1][ctas - 1] = Residency(hw, warpgroups, ctas);
+}
+
+const Residency& Sm90GemmFamily::residency_of(const GemmHardware& hw, int warpgroups, int ctas_per_sm,
+                                              Residency& other) const {
+    if (warpgroups <= most_warpgroups && ctas_per_sm <= most_ctas)
+        return residencies_[warpgroups - 1][ctas_per_sm - 1];
+    return other = Residency(hw, warpgroups, ctas_per_sm);
+}
+
+Wall Sm90GemmFamily::examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& c,
+                             Footprint& f) const {
+    using namespace sm90;
+    if (const Wall wall = instruction_wall(c)) return wall;
+    Residency other;
+    const Residency& residency = residency_of(hw, c.warpgroups, c.tile.ctas_per_sm, other);
+    const TileFigures figures(hw, problem, c.tile.tile_m, c.tile.tile_n, c.tile.tile_k);
+    Cluster cluster{c.tile.cluster_m, c.tile.cluster_n};
+    cluster.time(hw, problem, figures);
+    c.tile.warp_m = figures.tile.warp_m;
+    c.tile.warp_n = figures.tile.warp_n;
+    c.tile.store_depth = figures.tile.store_depth;
+    Passage passage(hw, problem, figures, residency, c);
+    const bool stopped = passage.second_row_stops(c.tile.split_k) || passage.third_row_stops(cluster);
+    f = passage.footprint();
+    return stopped ? passage.wall() : Wall::none();
+}
+
+void Sm90GemmFamily::walk(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
+                          GemmVisitor& visitor) const {
+    using namespace sm90;
+    Space space(hw, problem, request);
+    GemmCandidate c{.deferred_store = request.deferred_store, .store_n = request.store_n.value_or(0)};
+    GemmTile& t = c.tile;
+    Residency other;
+    std::vector<PartsOfK> parts;
+    parts.reserve(searched_splits.size());
+
+    const auto visit = [&](const TileFigures& figures, Schedule schedule, std::span<const PartsOfK> of_k) {
+        if (of_k.empty()) return;
+        c.schedule = schedule;
+        t.split_k = of_k.front().split_k;
+        t.cluster_m = space.clusters.front().m;
+        t.cluster_n = space.clusters.front().n;
+        if (const Wall wall = instruction_wall(c))
+            return visitor.fall(wall, c, std::int64_t(of_k.size() * space.clusters.size()));
+        Passage passage(hw, problem, figures, residency_of(hw, c.warpgroups, t.ctas_per_sm, other), c);
+        pass(passage, c, of_k, space.clusters, visitor);
+    };
+    for (const TileFigures& figures : tiles_of(hw, problem, request)) {
+        if (visitor.beyond(figures.tile, footprint_of(figures, Cluster{}))) {
+            visitor.pass_over(space.candidates(figures));
+            continue;
+        }
+        for (Cluster& cluster : space.clusters) cluster.time(hw, problem, figures);
+        const Cluster cluster = least_of(space.clusters);
+        const Footprint least = footprint_of(figures, cluster);
+        const std::span<const PartsOfK> all_parts = space.list_parts(figures, cluster);
+        for (std::size_t residency = 0; residency < space.residencies.size(); ++residency) {
+            t = figures.tile;
+            t.ctas_per_sm = space.residencies[residency];
+            const int stages = most_stages_of(t, request, rooftile::shared_limit(hw, t.ctas_per_sm));
+            space.take_parts(figures, residency, all_parts, parts);
+            visitor.rule_out(t, least, stages, parts);
+            const auto whole = std::span<const PartsOfK>(parts).first(
+                !parts.empty() && space.pingpong_takes(parts.front().split_k) ? 1 : 0);
+            for (int count : space.counts) {
+                c.warpgroups = count;
+                if (space.cooperative) visit(figures, Schedule::cooperative, parts);
+                if (space.pingpong(count)) visit(figures, Schedule::pingpong, whole);
+            }
+        }
+    }
+}
+
+}  // namespace rooftile

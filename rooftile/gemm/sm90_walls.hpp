@@ -1,0 +1,203 @@
+// The walls of the sm90_gemm family. They stand in three rows, by what they depend on: a search takes a row once
+// for all candidates that it speaks of.
+#pragma once
+
+#include "rooftile/gemm/sm90_space.hpp"
+
+namespace rooftile::sm90 {
+
+/// First row, whatever the cluster and the parts of K. The instruction: 64 rows a wgmma, N in steps of 16 up to
+/// 256, one swizzle span along K.
+Wall instruction_wall(const GemmCandidate& candidate);
+
+/// One candidate on its way past the second row of walls, which depend on the parts of K, and the third, which
+/// depend on the cluster. Whoever changes either takes it past that row again.
+class Passage {
+    using Config = Sm90GemmConfig;
+
+  public:
+    Passage(const GemmHardware& hw, const GemmProblem& problem, const TileFigures& figures,
+            const Residency& residency, GemmCandidate& candidate)
+        : hw_(hw),
+          problem_(problem),
+          figures_(figures),
+          residency_(residency),
+          c_(candidate),
+          defers_(candidate.deferred_store.value_or(false)),
+          config_(kernel_config(problem, candidate, 1, {})) {
+        f_.tiles = figures.grid;
+        f_.step = figures.step;
+        f_.accumulators = config_.accumulator_registers();
+        f_.registers = f_.accumulators + config_.working_registers();
+        f_.threads = config_.threads();
+        f_.stage_bytes = config_.stage_bytes();
+        f_.stage_overhead = 2 * Config::barrier_bytes;
+        f_.shared_limit = residency.shared_limit;
+    }
+    const Footprint& footprint() const { return f_; }
+    /// What stopped it.
+    const Wall& wall() const { return wall_; }
+
+    bool second_row_stops(int split_k) {
+        GemmTile& t = c_.tile;
+        t.split_k = config_.split_k = split_k;
+        if (parts_stop() || slabs_stop() || entry_stops()) return true;
+        give_registers(config_, c_, residency_.registers.for_need(f_.registers));
+        f_.deferred_store = config_.deferred_store;
+        config_.store_n = f_.store_n = store_columns();
+        f_.exchange = exchange_cycles(hw_, t);
+        streaming_rate_ = streaming_rate(hw_, f_.tiles, split_k);
+        f_.k_steps = split_k == 1 ? figures_.k_blocks : ceil_div(figures_.k_blocks, split_k);
+        f_.reserved_bytes = config_.reserved_bytes() - f_.stage_overhead;  // config was made with one stage
+        f_.stages_least =
+            std::max(least_stages, static_cast<int>(ceil_div(config_.exchange_bytes(), f_.stage_bytes)));
+        t.turn_overlapped = c_.schedule == Schedule::pingpong;
+        t.epilogue_overlapped = t.turn_overlapped || f_.deferred_store;
+        t.store_boxes = config_.tma_store ? config_.slabs() : 0;
+        return false;
+    }
+
+    bool third_row_stops(const Cluster& cluster) {
+        GemmTile& t = c_.tile;
+        t.cluster_m = cluster.m;
+        t.cluster_n = cluster.n;
+        if (box_stops() || cluster_stops()) return true;
+        // A producer that multicasts a part of K holds more than the tight one has registers for.
+        const bool roomy = t.split_k > 1 && t.cluster_m * t.cluster_n > 1;
+        const RegisterSplit& split =
+            roomy ? residency_.registers.roomy : residency_.registers.for_need(f_.registers);
+        f_.producer_registers = split.producer;
+        f_.consumer_registers = split.consumer;
+        f_.registers_limit = split.consumer > 0  ? split.consumer
+                             : split.launch >= 0 ? split.launch
+                                                 : std::nan("");
+        f_.step.l2 = cluster.l2_cycles;
+        f_.step.port = cluster.port_cycles;
+        f_.streamed = cluster.streamed_bytes / streaming_rate_;
+        if (registers_stop()) return true;
+        f_.slots = cta_slots(hw_, t.cluster_m * t.cluster_n * t.split_k, t.ctas_per_sm);
+        return false;
+    }
+
+  private:
+    bool stop(const Wall& wall) {
+        wall_ = wall;
+        return true;
+    }
+
+    bool parts_stop() {
+        const GemmTile& t = c_.tile;
+        if (t.tile_n % (8 * t.split_k) != 0)
+            return stop(Wall::at(
+                Reason::instruction, 8 * t.split_k, t.tile_n,
+                "tile_n = {available} must be a multiple of {needed}: each part of K stores its share of "
+                "the columns, eight at a time"));
+        const char* bar = defers_ ? bars_deferred_store(config_) : nullptr;
+        return bar && stop(Wall::at(Reason::instruction, 1, 0, bar));
+    }
+
+    // Slabs that the kernel can write.
+    bool slabs_stop() {
+        const int share = config_.share_n(), odd = 2 * Config::sector_columns;
+        if (c_.store_n == 0) return false;
+        if (!config_.tma_store)
+            return stop(Wall::at(Reason::alignment, 8, c_.store_n,
+                                 "store_n = {available}, but C leaves by TMA only where N and ldc are "
+                                 "multiples of {needed}"));
+        if (c_.store_n == Config::swizzled_columns(share)) return false;
+        if (config_.split_k == 1 && share % c_.store_n == 0 && c_.store_n % odd == Config::sector_columns)
+            return false;
+        return stop(
+            Wall::at(Reason::instruction, Config::swizzled_columns(share), c_.store_n,
+                     "store_n = {available} must be {needed}, or, with K in one piece, sixteen times an "
+                     "odd number that divides tile_n"));
+    }
+
+    // Wide slabs mean fewer stores to wait for; but not with a store that nobody waits for, and not at the
+    // price of a stage. The ring has as many stages as fit.
+    int store_columns() const {
+        if (!config_.tma_store) return 0;
+        if (c_.store_n > 0) return c_.store_n;
+        const int share = config_.share_n(), narrow = Config::swizzled_columns(share),
+                  wide = Config::odd_columns(share);
+        if (wide <= narrow || config_.deferred_store || config_.split_k > 1) return narrow;
+        const auto stages = [&](int columns) {
+            Config config = config_;
+            config.store_n = columns;
+            return whole((f_.shared_limit - config.reserved_bytes() + f_.stage_overhead)
+                         / (f_.stage_bytes + f_.stage_overhead));
+        };
+        return stages(wide) >= stages(narrow) ? wide : narrow;
+    }
+
+    // Threads an SM holds; and one m64nN must fit the registers a thread has at entry, whatever setmaxnreg
+    // gives later (ptxas C7602): 512 threads leave 128, which holds N = 192 and no more.
+    bool entry_stops() {
+        if (residency_.wall) return stop(residency_.wall);
+        constexpr int beside_one_wgmma = 32;
+        const int at_entry = c_.tile.tile_n / 2 + beside_one_wgmma,
+                  launch = residency_.registers.tight.launch;
+        return launch >= 0 && at_entry > launch
+               && stop(Wall::at(
+                   Reason::instruction, at_entry, launch,
+                   "one wgmma of this tile_n needs {needed} registers a thread at entry, and so many "
+                   "threads leave {available}"));
+    }
+
+    // A box of an mn-major operand is one swizzle span, 64 elements, wide; a cluster cuts it in whole boxes.
+    bool box_stops() {
+        const GemmTile& t = c_.tile;
+        if (problem_.a_major == Major::mn && t.tile_m % (swizzle_span * t.cluster_n) != 0)
+            return stop(
+                Wall::at(Reason::alignment, swizzle_span * t.cluster_n, t.tile_m,
+                         "with A m-major tile_m = {available} must be a multiple of {needed} elements"));
+        return problem_.b_major == Major::mn && t.tile_n % (swizzle_span * t.cluster_m) != 0
+               && stop(
+                   Wall::at(Reason::alignment, swizzle_span * t.cluster_m, t.tile_n,
+                            "with B n-major tile_n = {available} must be a multiple of {needed} elements"));
+    }
+
+    bool cluster_stops() {
+        const GemmTile& t = c_.tile;
+        const int peers = t.cluster_m * t.cluster_n, size = peers * t.split_k;
+        if (size == 1) return false;
+        if (peers > 2)
+            return stop(Wall::at(Reason::cluster, peers, 2,
+                                 "a cluster of {needed} CTAs; this kernel takes {available}"));
+        if (size > hw_.cluster_ctas)
+            return stop(Wall::at(Reason::cluster, size, hw_.cluster_ctas,
+                                 "a cluster of {needed} CTAs; the machine takes {available}"));
+        if (f_.tiles.rows < t.cluster_m)
+            return stop(Wall::at(Reason::cluster, t.cluster_m, double(f_.tiles.rows),
+                                 "cluster_m = {needed}, but there is {available} row of tiles"));
+        return f_.tiles.columns < t.cluster_n
+               && stop(Wall::at(Reason::cluster, t.cluster_n, double(f_.tiles.columns),
+                                "cluster_n = {needed}, but there is {available} column of tiles"));
+    }
+
+    bool registers_stop() {
+        if (f_.registers > f_.registers_limit)
+            return stop(
+                Wall::at(Reason::registers, f_.registers, f_.registers_limit,
+                         "accumulators and the rest are {needed} registers a thread > {available}; take a "
+                         "smaller tile or more warpgroups"));
+        return defers_ && !f_.deferred_store
+               && stop(
+                   Wall::at(Reason::registers, config_.deferring_registers(), f_.consumer_registers,
+                            "with its store deferred a tile needs {needed} registers a thread > {available}; "
+                            "take a smaller tile or more warpgroups"));
+    }
+
+    const GemmHardware& hw_;
+    const GemmProblem& problem_;
+    const TileFigures& figures_;
+    const Residency& residency_;
+    GemmCandidate& c_;
+    bool defers_;  // because the request says so
+    Footprint f_{};
+    Config config_;
+    Wall wall_{};
+    double streaming_rate_ = unknown_number;
+};
+
+}  // namespace rooftile::sm90

@@ -1,0 +1,262 @@
+#include "rooftile/gemm/time.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "rooftile/core/arithmetic.hpp"
+
+namespace rooftile {
+namespace {
+
+// From a load's issue to its use.
+double load_latency(const GemmHardware& hw) {
+    return std::isnan(hw.loaded_latency) ? most_known(hw.dram_latency, 0) + most_known(hw.tma_latency, 0)
+                                         : hw.loaded_latency;
+}
+// The same of what L2 has.
+double l2_load_latency(const GemmHardware& hw) { return least_known(hw.l2_loaded_latency, load_latency(hw)); }
+
+}  // namespace
+
+GemmTimeFloor::GemmTimeFloor(const GemmHardware& hw, const GemmProblem& p)
+    : wave_an_sm_(rounding / hw.sms),
+      second_(1 / hw.clock_hz),
+      cycle_(rounding / hw.clock_hz),
+      launch_(most_known(hw.launch_seconds, 0) * rounding),
+      dram_(most_known(p.compulsory_bytes().value / hw.dram_bandwidth, 0) * rounding),
+      latency_(load_latency(hw)),
+      l2_latency_(l2_load_latency(hw)),
+      step_floor_(most_known(hw.step_floor, 0)),
+      turn_(std::min(most_known(hw.tile_turn, 0), most_known(hw.pingpong_turn, 0))),
+      scatter_(hw.latency_scatter),
+      m_(double(p.m)),
+      n_(double(p.n)),
+      lines_((m_ + n_) * double(p.k)) {}
+
+GemmTimer::GemmTimer(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p, const StepCycles& s,
+                     const Waves& w, int stages)
+    : hw_(hw),
+      tile_(t),
+      step_(s),
+      waves_(w),
+      steps_(double(k_steps(t, p))),
+      streamed_(streamed_cycles(hw, t, p, cluster_grid(p, t.tile_m, t.tile_n, 1, 1))) {
+    ctas_ = double(w.tiles) * t.split_k;
+    l2_ = s.l2;
+    result_ = double(p.m) * double(p.n) * bytes_of(p.c_type) / ctas_;
+    const auto [own_a, own_b] = own_rows(t, p);
+    const double element = bytes_of(p.a_type);
+    loaded_ = (own_a + own_b) * t.tile_k * element * steps_;
+    operands_ = (double(p.m) + double(p.n)) * double(p.k) * element / ctas_;
+    crossing_ = crossing_share(hw, t, p);
+    dram_byte_ = 1 / hw.dram_bandwidth;
+    l2_byte_ = 1 / (hw.l2_share * hw.sms * hw.clock_hz);
+    last_ = ctas_ - (w.waves - 1) * w.slots;
+    latency_ = load_latency(hw);
+    l2_latency_ = l2_load_latency(hw);
+    // C leaves by the SM's port; it shows where nothing runs beside it.
+    out_.epilogue = most_known(store_cycles(hw, t, p, hw.store_latency), 0);
+    if (t.turn_overlapped) taken_turns_ = most_known(store_cycles(hw, t, p, hw.store_latency_loaded), 0);
+    out_.exchange = exchange_cycles(hw, t);
+    // The last wave by the CTAs it has: they share the GPU's bandwidths, and an SM, among fewer.
+    const double usable_sms = w.slots / t.ctas_per_sm;  // by whole clusters
+    last_sharing_ = least_known(t.ctas_per_sm, most_known(1, whole_up(last_ / usable_sms)));
+    // The ring fills once and the last tile is stored once; in between nothing waits. Parts of K exchange
+    // their sums through the ring, so with them it fills again for every tile.
+    fills_ = t.split_k > 1 ? w.waves : 1;
+    // A cluster meets before the first load and after the last use of its shared memory.
+    meetings_ = t.cluster_m * t.cluster_n * t.split_k > 1 ? 2 * most_known(hw.cluster_barrier, 0) : 0;
+    on_sm_ = most_known(s.tensor, s.shared);
+    if (!(s.tensor >= s.shared) && !std::isnan(s.shared)) on_sm_bound_ = Bound::shared;
+    sum_once();
+    in_ring_ = 1.0 / (stages - 1);
+}
+
+void GemmTimer::sum_once() {
+    const double fill = latency_ + most_known(most_known(l2_, step_.port), 0);
+    once_ = meetings_ + fills_ * fill + (shows(last_sharing_) ? 0 : out_.epilogue);
+    const double turn = tile_.turn_overlapped && waves_.waves > 1 ? hw_.pingpong_turn : hw_.tile_turn;
+    apart_ = most_known(turn, 0) + (tile_.epilogue_overlapped ? 0 : out_.epilogue);
+}
+
+void GemmTimer::walk(double l2) {
+    l2_ = l2;
+    sum_once();
+}
+
+void GemmTimer::leave_out_fill() {
+    fills_ = meetings_ = 0;
+    sum_once();
+}
+
+void GemmTimer::leave_out_loads() {
+    latency_ = l2_latency_ = streamed_ = l2_ = 0;
+    fills_ = 0;
+    sum_once();
+}
+
+void GemmTimer::leave_out_store() {
+    result_ = 0;
+    out_.epilogue = taken_turns_ = 0;
+    sum_once();
+}
+
+GemmTime GemmTimer::at(double clock, double dram) {
+    const bool known = !std::isnan(dram);
+    dram = known ? dram / ctas_ : operands_ + result_;  // of a CTA and tile
+    reads_ = most_known(0, dram - result_);
+    // L2 hands out what SMs load, takes C, and once more what DRAM delivers to both of its sides.
+    crossed_ = l2_ * hw_.l2_share * steps_ + result_ + crossing_ * reads_;
+    scale_ = clock / hw_.clock_hz;
+    out_.clock_hz = clock;
+    out_.bound = Bound::tensor;
+    double full = 0;
+    if (waves_.waves > 1) {
+        set_step(waves_.slots, tile_.ctas_per_sm);
+        full = (waves_.waves - 1) * wave(waves_.slots, tile_.ctas_per_sm, clock, dram);
+    }
+    // With fewer CTAs on as many of each SM nothing but L2 has less to do.
+    if (!(waves_.waves > 1) || l2_binds_ || last_sharing_ != tile_.ctas_per_sm)
+        set_step(last_, last_sharing_);
+    out_.least = full + wave(last_, last_sharing_, clock, dram) + once_ / clock;
+    if (!std::isnan(hw_.launch_seconds)) {
+        if (hw_.launch_seconds > out_.least) out_.bound = Bound::launch;
+        out_.least += hw_.launch_seconds;
+    }
+    // A time is known only if every term is: any unknown one could be the largest. (L2's share alone
+    // will do: measured with every SM pulling, it is no more than a port gives.)
+    const double all_terms = step_.tensor + step_.shared + hw_.l2_share + hw_.dram_latency + out_.exchange
+                             + dram / hw_.dram_bandwidth + out_.least;
+    out_.seconds = !known || std::isnan(all_terms) ? std::nan("") : out_.least;
+    return out_;
+}
+
+bool GemmTimer::shows(double sharing) const { return !tile_.epilogue_overlapped && sharing == 1; }
+// Cycles of a tile in which its CTA does not multiply. Where several CTAs share an SM, another one does, as
+// fast as its own ring feeds it: the matrix units are busy for the share step / alone_.
+double GemmTimer::beside(double sharing) const {
+    // Two warpgroups in turn: each multiplies while the other stores, and waits where that takes longer.
+    const double wait = (taken_turns_ - steps_ * out_.step) / 2;
+    if (waves_.waves > 1 && wait > apart_) return most_known(out_.exchange, 0) + wait;
+    const double idle = sharing == 1 ? 1 : 1 - least_known(1, most_known(out_.step / alone_, 0));
+    return most_known(out_.exchange, 0) + apart_ * idle;
+}
+
+// The steady k-step of one of `ctas` with `sharing` of them on its SM.
+void GemmTimer::set_step(double ctas, double sharing) {
+    const double part = sharing == 1 ? 1 : 1 / sharing;  // of an SM
+    // L2 and the ports into it keep their own clock; its bandwidth is shared by the SMs that pull.
+    const double l2 = l2_ * (ctas * part / hw_.sms) * scale_, port = step_.port * scale_;
+    double step = on_sm_;
+    Bound bound = on_sm_bound_;
+    const auto worst = [&](double cycles, Bound by) {
+        if (cycles > step || std::isnan(step)) step = cycles, bound = by;
+    };
+    worst(l2, Bound::l2);
+    worst(port, Bound::l2);
+    worst(streamed_, Bound::dram);
+    l2_binds_ = !(l2 < step);
+    // CTAs on one SM take turns at its units: a CTA's step lasts `sharing` times as long, its latency
+    // does not. The latency is one of time, not of cycles: it lies beyond the SM. Of what is loaded L2 has
+    // all but what DRAM delivers.
+    double mean = l2_latency_;
+    if (latency_ > l2_latency_) mean += (latency_ - l2_latency_) * least_known(1, reads_ / loaded_);
+    const double latency = (mean * scale_ + most_known(port, 0)) * in_ring_;
+    alone_ = most_known(most_known(step, hw_.step_floor), latency);
+    if (latency * part > step) bound = Bound::latency;
+    step = step_in_ring(step, latency * part, hw_.latency_scatter);
+    worst(hw_.step_floor * part, Bound::latency);
+    out_.step = step;
+    step_bound_ = bound;
+}
+
+// Seconds of a wave of `ctas`, `sharing` of them on each SM.
+double GemmTimer::wave(double ctas, double sharing, double clock, double dram) {
+    Bound bound = step_bound_;
+    out_.tile_cycles = steps_ * out_.step + beside(sharing);
+    double seconds = out_.tile_cycles * sharing / clock;
+    const auto whole_gpu = [&](double bytes, double seconds_a_byte, Bound by) {
+        const double other = ctas * bytes * seconds_a_byte;
+        if (other > seconds) seconds = other, bound = by;
+    };
+    whole_gpu(dram, dram_byte_, Bound::dram);
+    whole_gpu(crossed_, l2_byte_, Bound::l2);
+    out_.bound = bound;
+    return seconds;
+}
+
+GemmTime gemm_time(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p, const StepCycles& s,
+                   const Waves& w, double dram, int stages) {
+    return GemmTimer(hw, t, p, s, w, stages).at(hw.clock_hz, dram);
+}
+
+PowerLimit::PowerLimit(const GemmHardware& hw)
+    : clock_hz_(hw.clock_hz),
+      top_hz_(hw.top_hz),
+      static_(hw.static_watts),
+      room_(hw.held_watts - hw.static_watts),
+      exponent_(hw.energy_exponent),
+      log_top_(std::log(hw.top_hz / hw.clock_hz)),
+      at_top_(std::exp(log_top_ * hw.energy_exponent)) {
+    const double energies = hw.flop_joules + hw.fill_joules + hw.dram_joules;
+    if (std::isnan(at_top_ + energies) || !(room_ > 0)) room_ = unknown_number;
+}
+
+double PowerLimit::clock(double reach, double joules) const {
+    if (std::isnan(room_ + joules)) return clock_hz_;
+    const double room = room_ * reach;  // J
+    return room >= joules * at_top_ ? top_hz_ : clock_hz_ * std::pow(room / joules, 1 / exponent_);
+}
+
+GemmTime PowerLimit::time(GemmTimer& timer, double joules, double dram, double limit) const {
+    double clock = this->clock(limit, joules);
+    GemmTime time = timer.at(clock, dram);
+    if (std::isnan(room_ + joules) || time.least * rounding > limit) return time;
+    // From the top, whatever the limit: the same work always comes to the same bits, and ties stay ties.
+    if (clock < top_hz_) time = timer.at(clock = top_hz_, dram);
+    // Power grows with the clock by its own exponent and by the shorter time: first as if all of the time went
+    // with the clock, then as the last two times did. Two or three steps do; where neither answers to the clock,
+    // halving. In logarithms of ratios:
+    constexpr int most_steps = 60;
+    constexpr double close = 1e-6, furthest = 1;
+    const double work = std::log(joules / room_);
+    double faster = log_top_, longer = std::log(time.least);  // clock, time
+    double stretch = 1;                                       // -d longer / d faster
+    double held = -std::numeric_limits<double>::infinity(), beyond = log_top_;
+    for (int i = 0;; ++i) {
+        const double over = work + exponent_ * faster - longer;
+        time.watts = static_ + room_ * std::exp(std::min(0.0, over));
+        // So that the clock is as close, however little power answers to it.
+        const double enough = close * std::min(1.0, exponent_ + stretch);
+        if ((over <= 0 && faster == log_top_) || !(std::abs(over) >= enough) || i == most_steps) return time;
+        (over > 0 ? beyond : held) = faster;
+        double next = std::max(faster - over / (exponent_ + stretch), faster - furthest);
+        if (!(next > held && next < beyond)) next = (held + beyond) / 2;
+        time = timer.at(clock_hz_ * std::exp(next), dram);
+        const double longer_before = std::exchange(longer, std::log(time.least));
+        stretch = std::clamp((longer - longer_before) / (faster - next), 0.0, 1.0);
+        faster = next;
+    }
+}
+
+GemmEnergy gemm_energy(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p, const TileGrid& tiles,
+                       double dram) {
+    // What stands outside C is not loaded, and multiplies as zeros: next to nothing.
+    const double rows = double(tiles.rows), columns = double(tiles.columns);
+    const double filled = double(p.m) * columns + double(p.n) * rows;
+    const double read = rows * columns * t.tile_m * t.tile_n * (1.0 / t.warp_m + 1.0 / t.warp_n);
+    const double line = double(p.k) * bytes_of(p.a_type);
+    return {.matrix = hw.flop_joules * p.flops().value,
+            .fill = hw.fill_joules * filled * line,
+            .dram = hw.dram_joules * dram,
+            .shared_read = hw.shared_read_joules * read * line};
+}
+
+GemmTime gemm_time_under_power(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p,
+                               const StepCycles& s, const Waves& w, double dram, int stages, double limit) {
+    GemmTimer timer(hw, t, p, s, w, stages);
+    return PowerLimit(hw).time(timer, gemm_energy(hw, t, p, dram).sum(), dram, limit);
+}
+
+}  // namespace rooftile

@@ -1,0 +1,227 @@
+#include "rooftile/gemm/variants.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "rooftile/gemm/sm80_space.hpp"
+#include "rooftile/gemm/sm90_family.hpp"
+#include "rooftile/gemm/reckon.hpp"
+#include "rooftile/gemm/simulate_orders.hpp"
+
+namespace rooftile {
+namespace {
+
+bool same_order(const GemmConfig& config, const OrderChoice& other) {
+    return config.order == other.order && (!has_groups(other.order) || config.group == other.group);
+}
+
+/// A candidate with the rest drawn.
+struct Drawn {
+    GemmCandidate candidate;
+    OrderChoice order;
+    int stages;
+    double seconds;
+};
+
+/// Times every candidate that stands, with stages and an order drawn from those that its walls leave.
+class Draw final : public GemmVisitor {
+  public:
+    Draw(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request, std::uint64_t seed)
+        : hw_(hw), problem_(problem), inner_(inner_space(request)), random_(seed) {}
+
+    void fall(const Wall&, const GemmCandidate&, std::int64_t) override {}
+    void stand(const GemmCandidate& candidate, const Footprint& f) override {
+        const int sharing = candidate.tile.ctas_per_sm;
+        const int least = std::max(
+            {inner_.stages_low, f.stages_least, f.stages_against_latency(hw_.dram_latency, sharing)});
+        const int most =
+            std::min(inner_.stages_high, f.stages_max(std::max(most_stages, inner_.stages_high)));
+        if (most < least) return;
+        const int stages = least + int(below(std::uint64_t(most - least + 1)));
+        const OrderChoice order = inner_.orders[below(std::uint64_t(inner_.order_count))];
+        const double dram = WalkTraffic(hw_, candidate.tile, problem_).dram(order.order, order.group);
+        Footprint walked = f;
+        walked.walk_in(order, hw_, candidate.tile, problem_);
+        const double seconds = gemm_time_under_power(hw_, candidate.tile, problem_, walked.step,
+                                                     waves(hw_, candidate.tile, problem_), dram, stages)
+                                   .seconds;
+        if (!std::isnan(seconds)) drawn_.push_back({candidate, order, stages, seconds});
+    }
+    /// The same everywhere, unlike the standard library's distributions.
+    std::uint64_t below(std::uint64_t limit) { return random_() % limit; }
+    std::vector<Drawn> take() { return std::move(drawn_); }
+
+  private:
+    const GemmHardware& hw_;
+    const GemmProblem& problem_;
+    InnerSpace inner_;
+    std::mt19937_64 random_;
+    std::vector<Drawn> drawn_;
+};
+
+GemmRequest fixed_to(const Drawn& drawn, const GemmRequest& request) {
+    GemmRequest r = request;
+    const GemmTile& t = drawn.candidate.tile;
+    r.tile_m = t.tile_m, r.tile_n = t.tile_n, r.tile_k = t.tile_k;
+    r.cluster_m = t.cluster_m, r.cluster_n = t.cluster_n;
+    r.split_k = t.split_k, r.ctas_per_sm = t.ctas_per_sm;
+    r.consumer_warpgroups = drawn.candidate.warpgroups;
+    r.schedule = drawn.candidate.schedule;
+    if (drawn.candidate.deferred_store) r.deferred_store = drawn.candidate.deferred_store;
+    r.stages = drawn.stages;
+    r.order = drawn.order.order;
+    if (has_groups(drawn.order.order)) r.group = drawn.order.group;
+    r.top = 1;
+    return r;
+}
+
+bool same_config(const GemmConfig& x, const GemmConfig& y) {
+    const auto key = [](const GemmConfig& c) {
+        return std::tuple(c.tile_m, c.tile_n, c.tile_k, c.stages, c.consumer_warpgroups, c.schedule,
+                          c.cluster_m, c.cluster_n, c.order, c.group, c.split_k, c.ctas_per_sm,
+                          c.deferred_store);
+    };
+    return key(x) == key(y);
+}
+
+/// The logarithm of the predicted time over rank 1's, in parts of the whole spread: 0 .. 1.
+double place_of(const Drawn& drawn, double first_seconds) {
+    return std::max(0.0, std::log(drawn.seconds / first_seconds) / std::log(drawn_within));
+}
+
+/// Takes one of `left` whose place is in [low, high), drawn; where there is none, the nearest to the middle.
+std::size_t pick(const std::vector<Drawn>& left, double first_seconds, double low, double high, Draw& draw) {
+    std::vector<std::size_t> within;
+    std::size_t nearest = 0;
+    double least = INFINITY;
+    for (std::size_t i = 0; i < left.size(); ++i) {
+        const double place = place_of(left[i], first_seconds);
+        if (place >= low && place < high) within.push_back(i);
+        const double away = std::abs(place - (low + high) / 2);
+        if (away < least) least = away, nearest = i;
+    }
+    return within.empty() ? nearest : within[draw.below(within.size())];
+}
+
+/// Everything that stands on this machine, with its time; the family is the one that `first` has.
+std::vector<Drawn> all_drawn(const Machine& machine, const GemmPlan& first, const GemmRequest& request,
+                             const GemmHardware& hw, Draw& draw) {
+    switch (first.config.kernel) {
+        case GemmKernel::sm90_gemm:
+            Sm90GemmFamily(hw, first.problem).walk(hw, first.problem, request, draw);
+            break;
+        case GemmKernel::sm80_gemm:
+            Sm80GemmFamily{!machine.lacks("cp_async")}.walk(hw, first.problem, request, draw);
+            break;
+        case GemmKernel::generic:
+            GenericGemmFamily{}.walk(hw, first.problem, request, draw);
+            break;
+    }
+    return draw.take();
+}
+
+void rank_by_time(Plans& plans) {
+    std::stable_sort(plans.plans.begin() + 1, plans.plans.end(), [](const GemmPlan& x, const GemmPlan& y) {
+        return x.prediction.time_us.value_or(INFINITY) < y.prediction.time_us.value_or(INFINITY);
+    });
+    for (std::size_t i = 0; i < plans.plans.size(); ++i) plans.plans[i].rank = int(i) + 1;
+}
+
+std::variant<Plans, Infeasible> first_plan(const Machine& machine, const GemmProblem& problem,
+                                           GemmRequest request) {
+    request.top = 1;
+    return derive(machine, problem, request);
+}
+
+}  // namespace
+
+GemmRequest fixed_to(const GemmConfig& c) {
+    GemmRequest r;
+    r.tile_m = c.tile_m, r.tile_n = c.tile_n, r.tile_k = c.tile_k;
+    r.stages = c.stages;
+    r.consumer_warpgroups = c.consumer_warpgroups;
+    r.schedule = c.schedule;
+    r.cluster_m = c.cluster_m, r.cluster_n = c.cluster_n;
+    r.order = c.order;
+    if (has_groups(c.order)) r.group = c.group;
+    r.split_k = c.split_k;
+    r.ctas_per_sm = c.ctas_per_sm;
+    if (c.kernel == GemmKernel::sm90_gemm) {
+        r.deferred_store = c.deferred_store;
+        if (c.store_n > 0) r.store_n = c.store_n;
+        r.programmatic_launch = c.programmatic_launch;
+        const auto first = [](CachePolicy policy) { return policy == CachePolicy::evict_first; };
+        r.evict_first = EvictFirst{first(c.a_policy), first(c.b_policy), first(c.c_policy)};
+    }
+    r.top = 1;
+    return r;
+}
+
+std::variant<Plans, Infeasible> derive_in_orders(const Machine& machine, const GemmProblem& problem,
+                                                 const GemmRequest& request,
+                                                 std::span<const OrderChoice> orders) {
+    auto outcome = first_plan(machine, problem, request);
+    auto* plans = std::get_if<Plans>(&outcome);
+    if (!plans) return outcome;
+    const GemmConfig chosen = plans->plans.front().config;
+    for (const OrderChoice& order : orders) {
+        if (same_order(chosen, order)) continue;
+        GemmRequest other = fixed_to(chosen);
+        other.order = order.order;
+        other.group.reset();
+        if (has_groups(order.order)) other.group = order.group;
+        other.buildable_only = request.buildable_only;
+        auto result = derive(machine, problem, other);
+        if (auto* found = std::get_if<Plans>(&result)) {
+            plans->plans.push_back(std::move(found->plans.front()));
+            plans->plans.back().rank = int(plans->plans.size());
+        } else {
+            plans->notes.push_back(fmt::format("left out: order {}: {}", name_of(order.order),
+                                               std::get<Infeasible>(result).message));
+        }
+    }
+    return outcome;
+}
+
+std::variant<Plans, Infeasible> derive_sample(const Machine& machine, const GemmProblem& problem,
+                                              const GemmRequest& request, int count, std::uint64_t seed) {
+    auto outcome = first_plan(machine, problem, request);
+    auto* plans = std::get_if<Plans>(&outcome);
+    if (!plans) return outcome;
+    const GemmPlan first = plans->plans.front();
+    const auto reckoned = reckon(machine, first);
+    if (!reckoned || std::isnan(reckoned->time.seconds)) {
+        plans->notes.emplace_back("nothing was drawn: the first plan's time is unknown");
+        return outcome;
+    }
+    const GemmHardware& hw = reckoned->gemm.hw;
+    const double seconds = reckoned->time.seconds;
+    Draw draw(hw, problem, request, seed);
+    std::vector<Drawn> left = all_drawn(machine, first, request, hw, draw);
+    std::erase_if(left, [&](const Drawn& d) { return d.seconds > drawn_within * seconds; });
+    const int wanted = count - 1;
+    for (int i = 0; i < wanted;) {
+        if (left.empty()) break;
+        const std::size_t at = pick(left, seconds, double(i) / wanted, double(i + 1) / wanted, draw);
+        auto result = derive(machine, problem, fixed_to(left[at], request));
+        left.erase(left.begin() + std::ptrdiff_t(at));
+        auto* found = std::get_if<Plans>(&result);
+        // A candidate that no kernel is built for is no loss: another is drawn.
+        if (!found || same_config(found->plans.front().config, first.config)) continue;
+        plans->plans.push_back(std::move(found->plans.front()));
+        --plans->rejected.reasons[static_cast<int>(Reason::dominated)];
+        ++i;
+    }
+    if (int(plans->plans.size()) < count)
+        plans->notes.push_back(fmt::format(
+            "{} of {} plans: no more candidates have a time by the closed form of DRAM traffic within "
+            "{} times the first one's",
+            plans->plans.size(), count, drawn_within));
+    rank_by_time(*plans);
+    return outcome;
+}
+
+}  // namespace rooftile

@@ -1,0 +1,151 @@
+// C seen from above, as SVG: one cell a tile, one colour a mixture of hits, the walk as a line.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/gemm/tile_order.cuh"
+#include "rooftile/error.hpp"
+#include "rooftile/report/number.hpp"
+#include "rooftile/gemm/plan_text.hpp"
+#include "rooftile/gemm/simulation_report.hpp"
+
+namespace rooftile {
+namespace {
+
+constexpr std::size_t most_tiles = 65536;
+constexpr double picture = 960, least_cell = 3, most_cell = 48, margin = 24, head = 84, legend = 40;
+constexpr double room_for_text = 22;  // a cell that a number can be read in
+constexpr std::size_t titled = 8192;  // tiles whose figures show under the pointer
+
+struct Color {
+    double red, green, blue;
+};
+// Four corners told apart with any kind of colour vision: by lightness too.
+constexpr Color both_hit{70, 130, 190}, only_a{250, 215, 120}, only_b{240, 150, 70}, none_hit{165, 15, 35};
+
+Color blend(double a, double b) {
+    const auto mix = [&](double Color::*part) {
+        return a * b * both_hit.*part + a * (1 - b) * only_a.*part + (1 - a) * b * only_b.*part
+               + (1 - a) * (1 - b) * none_hit.*part;
+    };
+    return {mix(&Color::red), mix(&Color::green), mix(&Color::blue)};
+}
+
+std::string hex(Color c) {
+    const auto byte = [](double x) { return int(std::lround(std::clamp(x, 0.0, 255.0))); };
+    return fmt::format("#{:02x}{:02x}{:02x}", byte(c.red), byte(c.green), byte(c.blue));
+}
+
+std::string text_at(double x, double y, int size, std::string_view text, std::string_view more = "") {
+    return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"{}\" {}>{}</text>\n", x, y, size, more,
+                       text);
+}
+
+/// Every colour's meaning, in a row.
+std::string legend_at(double x, double y) {
+    struct Corner {
+        double a, b;
+        const char* meaning;
+    };
+    static constexpr Corner corners[] = {{1, 1, "A and B in L2"},
+                                         {1, 0, "A in L2, B from DRAM"},
+                                         {0, 1, "B in L2, A from DRAM"},
+                                         {0, 0, "both from DRAM"}};
+    std::string out;
+    for (const Corner& corner : corners) {
+        out += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"14\" height=\"14\" fill=\"{}\"/>\n", x, y,
+                           hex(blend(corner.a, corner.b)));
+        out += text_at(x + 20, y + 12, 12, corner.meaning);
+        x += 175;
+    }
+    return out;
+}
+
+/// The centres of the cluster tiles in the order of the walk; a new line for every `per_line`, so that no
+/// single attribute grows without end.
+std::string path_of(const GemmWalk& walk, double cell_x, double cell_y) {
+    std::string points, out;
+    const auto tiles = tile_walk(walk);
+    const auto center = [](std::int64_t first, int count, std::int64_t all) {
+        return (double(first) + double(std::min(all, first + count))) / 2;
+    };
+    for (const TileCoordinate& tile : tiles)
+        points += fmt::format(
+            "{:.1f},{:.1f} ",
+            margin
+                + cell_x
+                      * center(std::int64_t{tile.column} * walk.cluster_n, walk.cluster_n,
+                               walk.tile_columns()),
+            head
+                + cell_y * center(std::int64_t{tile.row} * walk.cluster_m, walk.cluster_m, walk.tile_rows()));
+    const double width = std::clamp(std::min(cell_x, cell_y) / 12, 0.6, 2.0);
+    out += fmt::format(
+        "<polyline points=\"{}\" fill=\"none\" stroke=\"#000\" stroke-opacity=\"0.45\" "
+        "stroke-width=\"{:.1f}\" "
+        "stroke-linejoin=\"round\"/>\n",
+        points, width);
+    const std::size_t comma = points.find(','), space = points.find(' ');
+    out += fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"{:.1f}\" fill=\"#000\"/>\n", points.substr(0, comma),
+                       points.substr(comma + 1, space - comma - 1), 2.5 * width);
+    return out;
+}
+
+std::string cell_text(const TileHits& tile, double x, double y, double cell_x, double cell_y, bool title) {
+    const std::string rect =
+        fmt::format("<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" fill=\"{}\"", x, y,
+                    cell_x, cell_y, hex(blend(tile.a, tile.b)));
+    if (!title) return rect + "/>\n";
+    return rect
+           + fmt::format("><title>tile row {}, column {}, round {}: {} of A, {} of B hit</title></rect>\n",
+                         tile.row, tile.column, tile.round, percent_text(tile.a), percent_text(tile.b));
+}
+
+}  // namespace
+
+std::string walk_svg(const GemmProblem& p, const GemmWalk& walk, const GemmTraffic& traffic,
+                     const std::vector<TileHits>& tiles) {
+    if (tiles.size() > most_tiles)
+        throw RequestError(
+            fmt::format("{} tiles are too many to draw; at most {} can be seen", tiles.size(), most_tiles));
+    // Cells have the tile's proportions.
+    const double rows = double(walk.tile_rows()), columns = double(walk.tile_columns());
+    const double scale = std::min(picture / (columns * walk.tile_n), picture / (rows * walk.tile_m));
+    const auto cell = [&](int extent) { return std::clamp(extent * scale, least_cell, most_cell * 2); };
+    const double cell_x = cell(walk.tile_n), cell_y = cell(walk.tile_m);
+    const double width = std::max(columns * cell_x + 2 * margin, 760.0);
+    const double height = head + rows * cell_y + legend + margin;
+    std::string out = fmt::format(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 "
+        "{0:.0f} "
+        "{1:.0f}\" font-family=\"sans-serif\" fill=\"#222\">\n<rect width=\"100%\" height=\"100%\" "
+        "fill=\"#fff\"/>\n",
+        width, height);
+    out += text_at(margin, 28, 17,
+                   fmt::format("C of {} x {} x {} (M x N x K) in tiles of {} x {}, order {}", p.m, p.n, p.k,
+                               walk.tile_m, walk.tile_n, order_text(walk.order, walk.group)),
+                   "font-weight=\"bold\"");
+    out += text_at(
+        margin, 50, 13,
+        fmt::format("DRAM {}: A read {}, B read {}, C written {}. A and B both in L2 at {} of the steps",
+                    scaled_text(double(traffic.dram_bytes()), "B"),
+                    scaled_text(double(traffic.dram_a_bytes), "B"),
+                    scaled_text(double(traffic.dram_b_bytes), "B"),
+                    scaled_text(double(traffic.dram_c_bytes), "B"), percent_text(traffic.both_hit_share())));
+    out += text_at(
+        margin, 70, 13,
+        fmt::format("{} clusters of {} x {} CTAs at once: {} rounds. The line is the walk, from the dot on",
+                    walk.clusters, walk.cluster_m, walk.cluster_n, walk.rounds()));
+    for (const TileHits& tile : tiles)
+        out += cell_text(tile, margin + double(tile.column) * cell_x, head + double(tile.row) * cell_y,
+                         cell_x, cell_y, tiles.size() <= titled);
+    out += path_of(walk, cell_x, cell_y);
+    if (std::min(cell_x, cell_y) >= room_for_text)
+        for (const TileHits& tile : tiles)
+            out += text_at(margin + double(tile.column) * cell_x + 3, head + double(tile.row) * cell_y + 12,
+                           10, std::to_string(tile.round), "fill-opacity=\"0.8\"");
+    out += legend_at(margin, head + rows * cell_y + 16);
+    return out + "</svg>\n";
+}
+
+}  // namespace rooftile

@@ -1,0 +1,64 @@
+// What the sections of a GEMM's derivation share: the plan at hand, and how its numbers are named.
+#pragma once
+
+#include <fmt/core.h>
+
+#include <cmath>
+
+#include "rooftile/machine/query.hpp"
+#include "rooftile/gemm/derivation.hpp"
+#include "rooftile/core/derivation.hpp"
+
+namespace rooftile {
+
+/// What every section of the derivation needs at hand.
+struct GemmWriter {
+    const GemmContext& context;
+    const Kept& kept;
+    Derivation steps;
+
+    const Machine& machine() const { return *context.machine; }
+    const GemmProblem& problem() const { return context.problem; }
+    const GemmHardware& hw() const { return context.hw; }
+    const GemmTile& tile() const { return kept.candidate.tile; }
+    const Footprint& footprint() const { return kept.footprint; }
+    int element() const { return bytes_of(problem().a_type); }
+    double tile_flops() const { return 2.0 * tile().tile_m * tile().tile_n * tile().tile_k; }
+    double tile_bytes() const { return double(tile().tile_m + tile().tile_n) * tile().tile_k * element(); }
+    std::string rate() const { return rate_key(context.family, name_of(problem().a_type), "fp32"); }
+    std::string clock() const {
+        const auto named = matrix_clock(machine(), name_of(problem().a_type));
+        return named ? named->key : "clock.boost";
+    }
+    std::string dram() const {
+        return machine().find("dram.sustained_read") ? "dram.sustained_read" : "dram.bandwidth";
+    }
+    Input config(std::string name, double value) const {
+        return Derivation::given(std::move(name), value, "", "this plan");
+    }
+    Input step(std::string name, double value, std::string unit) const {
+        return Derivation::given(std::move(name), value, std::move(unit), "an earlier step");
+    }
+    std::string on() const { return " on " + machine().id; }
+};
+
+/// A clause for a limit, or what is missing where a number is unknown.
+template <class... Args>
+std::string unless_unknown(double value, fmt::format_string<Args...> text, Args&&... args) {
+    if (std::isnan(value)) return "not checked: a number it needs is unknown";
+    return fmt::format(text, std::forward<Args>(args)...);
+}
+
+inline double least_stages_for_latency(const GemmWriter& w) {
+    return std::ceil(w.hw().dram_latency / w.kept.footprint.step.tensor) + 1;
+}
+
+/// What one SM gets from L2 with every SM pulling, in B/clk.
+inline double l2_rate(const GemmWriter& w) { return std::fmin(w.hw().l2_port, w.hw().l2_share); }
+
+/// What the tile asks of registers, shared memory and the ring [M5-M7]; then what limits its time [M29].
+void write_walls(GemmWriter& w);
+void write_levels(GemmWriter& w);
+void write_time(GemmWriter& w);
+
+}  // namespace rooftile

@@ -1,0 +1,204 @@
+#include "rooftile/runtime/cache.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <mutex>
+#include <random>
+
+#include <fmt/core.h>
+
+namespace rooftile {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A cubin of ours has some 30 kB; anything near this is not one.
+constexpr off_t most_entry_bytes = 64 << 20;
+
+std::atomic<std::uint64_t> hits, misses, bad, stored;
+
+void warn_once(const std::string& what) {
+    static std::once_flag once;
+    std::call_once(once, [&] {
+        fmt::print(stderr,
+                   "rooftile: kernels are not cached: {}; set ROOFTILE_CACHE_DIR, or ROOFTILE_CACHE=off\n",
+                   what);
+    });
+}
+
+/// A file descriptor that closes itself.
+struct File {
+    int fd;
+    explicit File(int descriptor) : fd(descriptor) {}
+    ~File() {
+        if (fd >= 0) close(fd);
+    }
+    File(const File&) = delete;
+    File& operator=(const File&) = delete;
+};
+
+/// Why what `status` describes may have been written by someone else; empty where it may not.
+std::string untrusted(const struct stat& status) {
+    if (status.st_uid != geteuid() && status.st_uid != 0)
+        return fmt::format("owned by uid {}", status.st_uid);
+    if (status.st_mode & (S_IWGRP | S_IWOTH)) return "writable by others";
+    return {};
+}
+
+/// The file's bytes, or why it is not read.
+std::optional<std::string> read_trusted(const std::string& path, std::string& why_not) {
+    // O_NONBLOCK: opening a FIFO must not wait for its writer.
+    File file(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+    struct stat status {};
+    if (file.fd < 0 || fstat(file.fd, &status) != 0) {
+        why_not = errno == ENOENT ? "no entry" : std::strerror(errno);
+        return std::nullopt;
+    }
+    why_not = !S_ISREG(status.st_mode)            ? "not a regular file"
+              : status.st_size > most_entry_bytes ? "too large"
+                                                  : untrusted(status);
+    if (!why_not.empty()) return std::nullopt;
+    std::string bytes(std::size_t(status.st_size), '\0');
+    std::size_t have = 0;
+    while (have < bytes.size()) {
+        ssize_t got = read(file.fd, bytes.data() + have, bytes.size() - have);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) {
+            why_not = got == 0 ? "shorter than it was" : std::strerror(errno);
+            return std::nullopt;
+        }
+        have += std::size_t(got);
+    }
+    return bytes;
+}
+
+bool write_all(int fd, const std::string& bytes) {
+    std::size_t done = 0;
+    while (done < bytes.size()) {
+        ssize_t put = write(fd, bytes.data() + done, bytes.size() - done);
+        if (put < 0 && errno == EINTR) continue;
+        if (put <= 0) return false;
+        done += std::size_t(put);
+    }
+    return fsync(fd) == 0;
+}
+
+std::string temporary_name() {
+    std::random_device random;
+    return fmt::format(".new-{}-{:08x}{:08x}{:08x}{:08x}", getpid(), random(), random(), random(), random());
+}
+
+/// Makes `bytes` the content of `path` in one step: readers see the old file, or the new one whole.
+/// Returns what failed, empty where nothing did.
+std::string publish(const std::string& folder, const std::string& path, const std::string& bytes) {
+    std::string aside = folder + "/" + temporary_name();
+    File file(open(aside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (file.fd < 0) return fmt::format("{}: {}", aside, std::strerror(errno));
+    // Whoever loses a race replaces an entry by its equal: both were compiled from the same key.
+    if (write_all(file.fd, bytes) && rename(aside.c_str(), path.c_str()) == 0) return {};
+    std::string why = fmt::format("{}: {}", path, std::strerror(errno));
+    unlink(aside.c_str());
+    return why;
+}
+
+const char* variable(const char* name) {
+    const char* value = std::getenv(name);
+    return value && *value ? value : nullptr;
+}
+
+}  // namespace
+
+CacheKey cache_key(const Source& source) { return cache_key(source, nvrtc()); }
+
+CacheSettings cache_settings() {
+    CacheSettings settings;
+    settings.mode = CacheMode::read_write;
+    if (const char* mode = variable("ROOFTILE_CACHE")) {
+        std::string_view value = mode;
+        if (value == "off") settings.mode = CacheMode::off;
+        else if (value == "ro") settings.mode = CacheMode::read_only;
+        else if (value != "rw")
+            throw RequestError(fmt::format("ROOFTILE_CACHE is \"{}\"; rw, ro and off are accepted", value));
+    }
+    if (settings.mode == CacheMode::off) return settings;
+    if (const char* folder = variable("ROOFTILE_CACHE_DIR")) settings.folder = folder;
+    else if (const char* xdg = variable("XDG_CACHE_HOME")) settings.folder = std::string(xdg) + "/rooftile";
+    else if (const char* home = variable("HOME")) settings.folder = std::string(home) + "/.cache/rooftile";
+    else {
+        settings.mode = CacheMode::off;
+        settings.note = "neither ROOFTILE_CACHE_DIR, XDG_CACHE_HOME nor HOME is set";
+    }
+    return settings;
+}
+
+std::string KernelCache::path_of(const CacheKey& key) const {
+    return settings_.folder + "/" + key.hash + ".cubin";
+}
+
+std::string KernelCache::obstacle(bool to_write) const {
+    const std::string& folder = settings_.folder;
+    struct stat status {};
+    if (stat(folder.c_str(), &status) != 0) {
+        if (errno != ENOENT) return fmt::format("{}: {}", folder, std::strerror(errno));
+        if (!to_write) return "no entry";
+        std::error_code error;
+        fs::create_directories(fs::path(folder).parent_path(), error);
+        if ((mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) || stat(folder.c_str(), &status) != 0)
+            return fmt::format("{} cannot be made: {}", folder, std::strerror(errno));
+    }
+    if (!S_ISDIR(status.st_mode)) return fmt::format("{} is not a folder", folder);
+    if (std::string why = untrusted(status); !why.empty()) return fmt::format("{} is {}", folder, why);
+    if (to_write && faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) != 0)
+        return fmt::format("{}: {}", folder, std::strerror(errno));
+    return {};
+}
+
+CacheLookup KernelCache::find(const CacheKey& key) const {
+    if (settings_.mode == CacheMode::off) return {std::nullopt, "the cache is off"};
+    CacheLookup lookup;
+    lookup.why_not = obstacle(false);
+    if (lookup.why_not.empty())
+        if (std::optional<std::string> bytes = read_trusted(path_of(key), lookup.why_not))
+            lookup = decode_entry(key, *bytes);
+    if (lookup.found) ++hits;
+    else if (lookup.why_not == "no entry") ++misses;
+    else ++bad;
+    return lookup;
+}
+
+bool KernelCache::store(const CacheKey& key, const Compiled& compiled) const {
+    if (settings_.mode == CacheMode::off && !settings_.note.empty()) warn_once(settings_.note);
+    if (settings_.mode != CacheMode::read_write) return false;
+    std::string failure = obstacle(true);
+    if (failure.empty()) failure = publish(settings_.folder, path_of(key), encode_entry(key, compiled));
+    if (failure.empty()) ++stored;
+    else warn_once(failure);
+    return failure.empty();
+}
+
+CacheCounts cache_counts() { return {hits, misses, bad, stored}; }
+
+CachedCompile compile_cached(const Source& source) {
+    KernelCache cache(cache_settings());
+    CachedCompile result;
+    result.key = cache_key(source);
+    if (CacheLookup lookup = cache.find(result.key); lookup.found && !unclean(*lookup.found)) {
+        result.compiled = std::move(*lookup.found);
+        result.from_cache = true;
+        return result;
+    }
+    result.compiled = compile_source(source);
+    check_clean(result.compiled, source.name);
+    cache.store(result.key, result.compiled);
+    return result;
+}
+
+}  // namespace rooftile

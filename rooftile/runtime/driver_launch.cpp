@@ -1,0 +1,188 @@
+// Modules, functions, launches and tensor maps of driver.hpp.
+#include <fmt/core.h>
+
+#include <cassert>
+#include <cstdlib>
+#include <utility>
+
+#include "kernels/gemm/gemm_arguments.hpp"
+#include "rooftile/runtime/driver_table.hpp"
+
+namespace rooftile {
+namespace {
+
+// The driver asks for 64-byte alignment (cuTensorMapEncodeTiled), whatever CUtensorMap's type says.
+static_assert(sizeof(TensorMap) == sizeof(CUtensorMap) && alignof(TensorMap) >= 64);
+
+bool launch_blocking() {
+    static const bool blocking = [] {
+        const char* value = std::getenv("ROOFTILE_LAUNCH_BLOCKING");
+        return value && std::string_view(value) == "1";
+    }();
+    return blocking;
+}
+
+/// A launch configuration and the attributes it points to; must not move once filled.
+struct FilledLaunch {
+    CUlaunchConfig config{};
+    CUlaunchAttribute attributes[3]{};
+
+    explicit FilledLaunch(const Launch& launch) {
+        config.gridDimX = launch.grid_x;
+        config.gridDimY = launch.grid_y;
+        config.gridDimZ = launch.grid_z;
+        config.blockDimX = launch.block_x;
+        config.blockDimY = launch.block_y;
+        config.blockDimZ = launch.block_z;
+        config.sharedMemBytes = launch.shared_bytes;
+        config.hStream = launch.stream;
+        config.attrs = attributes;
+        if (launch.cluster_x * launch.cluster_y * launch.cluster_z > 1) {
+            CUlaunchAttribute& attribute = attributes[config.numAttrs++];
+            attribute.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+            attribute.value.clusterDim.x = launch.cluster_x;
+            attribute.value.clusterDim.y = launch.cluster_y;
+            attribute.value.clusterDim.z = launch.cluster_z;
+        }
+        if (launch.programmatic_dependent) {
+            CUlaunchAttribute& attribute = attributes[config.numAttrs++];
+            attribute.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+            attribute.value.programmaticStreamSerializationAllowed = 1;
+        }
+        if (launch.cooperative) {
+            CUlaunchAttribute& attribute = attributes[config.numAttrs++];
+            attribute.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+            attribute.value.cooperative = 1;
+        }
+    }
+    FilledLaunch(const FilledLaunch&) = delete;
+};
+
+std::string describe(const Function& function, const Launch& launch) {
+    return fmt::format("cuLaunchKernelEx of {} (grid {}x{}x{}, block {}, cluster {}x{}x{}, {} B shared)",
+                       function.name(), launch.grid_x, launch.grid_y, launch.grid_z,
+                       launch.block_x * launch.block_y * launch.block_z, launch.cluster_x, launch.cluster_y,
+                       launch.cluster_z, launch.shared_bytes);
+}
+
+}  // namespace
+
+Module::Module(std::span<const char> cubin) {
+    char log[4096] = {};
+    CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+    void* values[] = {log, reinterpret_cast<void*>(std::uintptr_t(sizeof log - 1))};
+    CUresult result =
+        driver_table().cuLibraryLoadData(&library_, cubin.data(), options, values, 2, nullptr, nullptr, 0);
+    if (result == CUDA_SUCCESS) return;
+    library_ = nullptr;
+    throw Error(ExitCode::gpu_failed,
+                fmt::format("cuLibraryLoadData of a {} B cubin failed: {}", cubin.size(), describe(result)),
+                log);
+}
+
+Module::~Module() {
+    const DriverTable* driver = library_ ? driver_table_if_usable() : nullptr;
+    if (driver) driver->cuLibraryUnload(library_);
+}
+
+Module::Module(Module&& other) noexcept : library_(std::exchange(other.library_, nullptr)) {}
+
+Module& Module::operator=(Module&& other) noexcept {
+    std::swap(library_, other.library_);
+    return *this;
+}
+
+Function Module::function(const std::string& lowered_name) const {
+    const DriverTable& driver = driver_table();
+    CUkernel kernel = nullptr;
+    CUfunction function = nullptr;
+    check(driver.cuLibraryGetKernel(&kernel, library_, lowered_name.c_str()),
+          fmt::format("cuLibraryGetKernel({})", lowered_name));
+    check(driver.cuKernelGetFunction(&function, kernel),
+          fmt::format("cuKernelGetFunction({})", lowered_name));
+    return Function(function, lowered_name);
+}
+
+FunctionAttributes Function::attributes() const {
+    const DriverTable& driver = driver_table();
+    auto ask = [&](CUfunction_attribute which) {
+        int value = 0;
+        check(driver.cuFuncGetAttribute(&value, which, handle_), "cuFuncGetAttribute");
+        return value;
+    };
+    FunctionAttributes attributes;
+    attributes.registers = ask(CU_FUNC_ATTRIBUTE_NUM_REGS);
+    attributes.local_bytes = ask(CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES);
+    attributes.static_shared_bytes = ask(CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
+    attributes.max_threads = ask(CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+    attributes.binary_version = ask(CU_FUNC_ATTRIBUTE_BINARY_VERSION);
+    return attributes;
+}
+
+void Function::allow_shared(int bytes) const {
+    check(driver_table().cuFuncSetAttribute(handle_, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, bytes),
+          fmt::format("cuFuncSetAttribute({} B of dynamic shared memory for {})", bytes, name_));
+}
+
+int Function::ctas_per_sm(int threads, int shared_bytes) const {
+    int ctas = 0;
+    check(driver_table().cuOccupancyMaxActiveBlocksPerMultiprocessor(&ctas, handle_, threads,
+                                                                     std::size_t(shared_bytes)),
+          "cuOccupancyMaxActiveBlocksPerMultiprocessor");
+    return ctas;
+}
+
+int active_clusters(const Function& function, const Launch& launch) {
+    FilledLaunch filled(launch);
+    int clusters = 0;
+    check(driver_table().cuOccupancyMaxActiveClusters(&clusters, function.get(), &filled.config),
+          "cuOccupancyMaxActiveClusters");
+    return clusters;
+}
+
+void launch_raw(const Function& function, const Launch& launch, void* const* arguments) {
+    assert(function);
+    const DriverTable& driver = driver_table();
+    FilledLaunch filled(launch);
+    CUresult result =
+        driver.cuLaunchKernelEx(&filled.config, function.get(), const_cast<void**>(arguments), nullptr);
+    if (result != CUDA_SUCCESS) check(result, describe(function, launch));
+    if (!launch_blocking()) return;
+    // A stream that is being captured cannot be waited for.
+    CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+    driver.cuStreamIsCapturing(launch.stream, &capture);
+    if (capture != CU_STREAM_CAPTURE_STATUS_NONE) return;
+    result = driver.cuStreamSynchronize(launch.stream);
+    if (result != CUDA_SUCCESS) check(result, "the kernel started by " + describe(function, launch));
+}
+
+void encode(TensorMap& map, const TensorMapRequest& request) {
+    const CUtensorMapDataType type = request.type == Type::bf16   ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
+                                     : request.type == Type::fp16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16
+                                                                  : CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
+    const CUtensorMapSwizzle swizzle = request.swizzle_bytes == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
+                                       : request.swizzle_bytes == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
+                                       : request.swizzle_bytes == 32 ? CU_TENSOR_MAP_SWIZZLE_32B
+                                                                     : CU_TENSOR_MAP_SWIZZLE_NONE;
+    const CUtensorMapL2promotion promotion =
+        request.l2_promotion_bytes == 256   ? CU_TENSOR_MAP_L2_PROMOTION_L2_256B
+        : request.l2_promotion_bytes == 128 ? CU_TENSOR_MAP_L2_PROMOTION_L2_128B
+        : request.l2_promotion_bytes == 64  ? CU_TENSOR_MAP_L2_PROMOTION_L2_64B
+                                            : CU_TENSOR_MAP_L2_PROMOTION_NONE;
+    const cuuint64_t extents[2] = {cuuint64_t(request.inner), cuuint64_t(request.outer)};
+    const cuuint64_t strides[1] = {cuuint64_t(request.outer_stride_bytes)};
+    const cuuint32_t box[2] = {cuuint32_t(request.box_inner), cuuint32_t(request.box_outer)};
+    const cuuint32_t element_strides[2] = {1, 1};
+    CUresult result = driver_table().cuTensorMapEncodeTiled(
+        reinterpret_cast<CUtensorMap*>(&map), type, 2, reinterpret_cast<void*>(request.base), extents,
+        strides, box, element_strides, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, promotion,
+        CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    if (result == CUDA_SUCCESS) return;
+    check(
+        result,
+        fmt::format("cuTensorMapEncodeTiled(extents {}x{}, stride {} B, box {}x{}, swizzle {} B, base {:#x})",
+                    request.inner, request.outer, request.outer_stride_bytes, request.box_inner,
+                    request.box_outer, request.swizzle_bytes, request.base));
+}
+
+}  // namespace rooftile

@@ -1,0 +1,190 @@
+// Launches in which all rows are under way at once: offered where the grid is resident, and nowhere else.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "kernels/fuse/arguments.hpp"
+#include "rooftile/machine/registry.hpp"
+#include "rooftile/fuse/plan.hpp"
+#include "rooftile/fuse/staging.hpp"
+#include "rooftile/expression/expression.hpp"
+
+namespace rooftile {
+namespace {
+
+std::variant<FusePlans, FuseInfeasible> planned(const std::string& text, const std::string& shape,
+                                                FuseRequest request = {}) {
+    const std::string row = shape.substr(shape.rfind(',') + 1);
+    std::vector<TensorDeclaration> tensors;
+    for (const std::string name : {"x", "r", "g", "b"})
+        if (text.find(name + ",") != std::string::npos || text.find(name + ")") != std::string::npos
+            || text.find("+ " + name) != std::string::npos)
+            tensors.push_back(
+                tensor_declaration(name + ":bf16[" + (name == "x" || name == "r" ? shape : row) + "]"));
+    request.top = 256;
+    return derive(machine_by_id("h200-sxm"), expression_graph(text, tensors), request);
+}
+
+constexpr const char* functions[] = {"y = softmax(x)", "y = layernorm(x, g, b)", "y = rmsnorm(x, g)",
+                                     "y = gelu(dropout(layernorm(x, g, b) + r, 0.1, seed=1))"};
+
+TEST(FuseAtOnce, FewVeryLongRowsTakeIt) {
+    for (const char* text : functions) {
+        const auto outcome = planned(text, "16,1048576");
+        const FusePlan& best = std::get<FusePlans>(outcome).plans.front();
+        EXPECT_TRUE(all_rows_at_once(best.config)) << text;
+        EXPECT_EQ(best.config.grid, 16 * best.config.cluster);
+        std::vector<std::string> told;
+        for (const Step& step : best.derivation) told.push_back(step.quantity);
+        EXPECT_THAT(told, testing::IsSupersetOf({"held_in_l2", "held_turns", "grid", "ctas_per_sm"})) << text;
+    }
+}
+
+// 16 CTAs a row, two an SM: of 128 KiB a CTA could have 112 in 7 turns of 16. Shared memory has 228 KiB of the 256 then,
+// and with 6 turns as well, and L1 28, which is less than the 36 KB that must be in flight; with 5 it has 196, and L1 60.
+// What only the last pass reads is not held. Both of an SM have the same part of their rows.
+TEST(FuseAtOnce, TurnsWaitInSharedMemory) {
+    const auto asked = [](std::optional<int> stages) {
+        return FuseRequest{.items = 2,
+                           .threads = 512,
+                           .cluster = 16,
+                           .stages = stages,
+                           .home = FuseHome::twice,
+                           .grid_meeting = true};
+    };
+    for (const char* text : {functions[0], functions[1], functions[2]}) {
+        const auto outcome = planned(text, "16,1048576", asked({}));
+        const FusePlan& plan = std::get<FusePlans>(outcome).plans.front();
+        EXPECT_EQ(plan.config.stages, 5) << text;
+        EXPECT_EQ(plan.resources.shared_bytes, 5 * 512 * 2 * 16) << text;
+        EXPECT_EQ(rows_gathered(plan.program, plan.config), 2);
+        const auto fewer = planned(text, "16,1048576", asked(3));
+        EXPECT_EQ(std::get<FusePlans>(fewer).plans.front().config.stages, 3);
+        const auto most = planned(text, "16,1048576", asked(7));
+        EXPECT_EQ(std::get<FusePlans>(most).plans.front().config.stages, 7);
+    }
+    const auto more = planned(functions[0], "16,1048576", asked(8));
+    EXPECT_TRUE(std::holds_alternative<FuseInfeasible>(more));
+}
+
+// 16 rows have 256 CTAs on 132 SMs, all but a few of which have two; of 5 rows 160 CTAs leave 104 SMs with one and make
+// all wait for 28 with two, where 80 have an SM each.
+TEST(FuseAtOnce, CompanyCountsWhereItIsNear) {
+    const auto many = planned(functions[1], "16,1048576", {.home = FuseHome::twice, .grid_meeting = true});
+    for (const FusePlan& plan : std::get<FusePlans>(many).plans) EXPECT_GE(plan.config.ctas_per_sm, 2);
+    const auto few = planned(functions[1], "5,4194304");
+    EXPECT_EQ(std::get<FusePlans>(few).plans.front().config.ctas_per_sm, 1);
+    EXPECT_EQ(std::get<FusePlans>(few).plans.front().config.grid, 80);
+}
+
+// One row on 32 SMs: DRAM could give each 151 KB in flight, but no more gets into one than 54, and its threads ask for 66.
+TEST(FuseAtOnce, L1HasRoomForNoMoreThanIsAskedFor) {
+    const auto outcome = planned(functions[0], "1,16777216");
+    const FusePlan& plan = std::get<FusePlans>(outcome).plans.front();
+    EXPECT_EQ(plan.config.grid, 32);
+    EXPECT_EQ(plan.config.stages, 5);
+    EXPECT_EQ(plan.resources.bytes_in_flight, 2 * 1024 * 2 * 16);
+}
+
+TEST(FuseAtOnce, AllTurnsWaitWhereNobodyKnowsWhatL1Has) {
+    Machine m = machine_by_id("h200-sxm");
+    m.facts.erase("shared.carveout_step");
+    const std::vector<TensorDeclaration> x = {tensor_declaration("x:bf16[16,1048576]")};
+    const FuseRequest request = {.items = 2, .threads = 512, .cluster = 16, .home = FuseHome::twice};
+    const auto outcome = derive(m, expression_graph("y = softmax(x)", x), request);
+    EXPECT_EQ(std::get<FusePlans>(outcome).plans.front().config.stages, 7);
+}
+
+// However CTAs are dealt, each part of each row has one; where SMs get them in turn, those of an SM share a part.
+TEST(FuseAtOnce, CtasOfAnSmHaveOnePart) {
+    struct Deal {
+        unsigned sms, each, team, rows;
+    };
+    for (const Deal& d :
+         {Deal{132, 2, 16, 16}, {132, 4, 32, 16}, {132, 3, 8, 48}, {114, 2, 32, 6}, {7, 2, 4, 2}}) {
+        const unsigned grid = d.team * d.rows;
+        std::set<unsigned> places;
+        std::map<unsigned, std::set<unsigned>> parts;
+        for (unsigned block = 0; block < grid; ++block) {
+            const unsigned place = fuse::gathered(block, d.sms, d.each, d.team, grid);
+            EXPECT_LT(place, grid);
+            places.insert(place);
+            if (block % d.sms < grid - (d.each - 1) * d.sms) parts[block % d.sms].insert(place % d.team);
+        }
+        EXPECT_EQ(places.size(), grid);
+        for (const auto& [sm, of] : parts) EXPECT_EQ(of.size(), 1u) << sm;
+    }
+    EXPECT_EQ(fuse::gathered(200, 100, 2, 16, 256), 200u);  // more than so many SMs hold at once: as it is
+    EXPECT_EQ(fuse::gathered(200, 300, 2, 16, 256), 200u);  // and where each has one
+}
+
+// The 132 SMs hold 2048 threads and 65536 registers each.
+TEST(FuseAtOnce, EveryGridIsResident) {
+    int found = 0;
+    for (const char* text : functions)
+        for (const char* shape : {"16,1048576", "3,524288", "17,262144", "64,131072", "130,65536"}) {
+            const auto outcome = planned(text, shape, {.home = FuseHome::twice, .grid_meeting = true});
+            for (const FusePlan& plan : std::get<FusePlans>(outcome).plans) {
+                const FuseConfig& c = plan.config;
+                EXPECT_TRUE(all_rows_at_once(c));
+                EXPECT_FALSE(c.persistent);
+                EXPECT_EQ(c.grid, plan.program.rows * c.cluster);
+                EXPECT_LE(c.grid, std::int64_t(132) * c.ctas_per_sm);
+                EXPECT_LE(c.ctas_per_sm * c.threads, 2048);
+                EXPECT_LE((*plan.resources.shared_bytes + 1024) * c.ctas_per_sm, 228 * 1024);
+                EXPECT_LE(double(*plan.resources.registers) * c.threads * c.ctas_per_sm, 65536);
+                ++found;
+            }
+        }
+    EXPECT_GE(found, 100);
+}
+
+// Two CTAs of 128 threads a row are the least that meet: 17 of them on an SM are 2176 threads, 16 leave 32
+// registers a thread, 15 leave 34 and 8 leave 64.
+TEST(FuseAtOnce, RowsThatWouldWaitForOthersAreRefused) {
+    const FuseRequest request = {.home = FuseHome::twice, .grid_meeting = true};
+    const auto threads = planned("y = softmax(x)", "1100,65536", request);
+    EXPECT_GT(std::get<FuseInfeasible>(threads).rejected.reasons[size_t(Reason::threads)], 0);
+    const auto registers = planned("y = softmax(x)", "1050,65536", request);
+    EXPECT_GT(std::get<FuseInfeasible>(registers).rejected.reasons[size_t(Reason::registers)], 0);
+    EXPECT_TRUE(std::holds_alternative<FusePlans>(planned("y = softmax(x)", "528,65536", request)));
+    FuseRequest fixed = request;
+    fixed.cluster = 32;
+    EXPECT_TRUE(std::holds_alternative<FusePlans>(planned("y = softmax(x)", "16,1048576", fixed)));
+    EXPECT_TRUE(std::holds_alternative<FuseInfeasible>(planned("y = softmax(x)", "150,1048576", fixed)));
+    fixed.persistent = true;
+    EXPECT_TRUE(std::holds_alternative<FuseInfeasible>(planned("y = softmax(x)", "16,1048576", fixed)));
+}
+
+TEST(FuseAtOnce, NotWithoutANumberOfSms) {
+    Machine bare;
+    bare.id = "bare";
+    bare.arch = "sm_90";
+    const std::vector<TensorDeclaration> tensors = {tensor_declaration("x:bf16[16,1048576]")};
+    const auto outcome = derive(bare, expression_graph("y = softmax(x)", tensors), {.top = 256});
+    for (const FusePlan& plan : std::get<FusePlans>(outcome).plans)
+        EXPECT_FALSE(meets_in_memory(plan.config));
+}
+
+// 132 SMs have 30.8 MB of shared memory; 16 x 917504 elements of 2 B are 29.4 MB, 16 x 1048576 are 33.6 MB.
+TEST(FuseAtOnce, NotUnaskedForWhatSharedMemoryHolds) {
+    const auto best = [](const char* shape, FuseRequest request) {
+        const auto outcome = planned("y = rmsnorm(x, g)", shape, request);
+        return std::get<FusePlans>(outcome).plans.front().config;
+    };
+    EXPECT_FALSE(all_rows_at_once(best("16,917504", {})));
+    EXPECT_FALSE(all_rows_at_once(best("128,16384", {})));
+    EXPECT_TRUE(all_rows_at_once(best("16,1048576", {})));
+    EXPECT_TRUE(all_rows_at_once(best("16,917504", {.home = FuseHome::twice})));
+}
+
+TEST(FuseAtOnce, NotForWhatIsReadOnce) {
+    const auto outcome = planned("y = sum(x)", "16,1048576");
+    for (const FusePlan& plan : std::get<FusePlans>(outcome).plans)
+        EXPECT_FALSE(all_rows_at_once(plan.config));
+}
+
+}  // namespace
+}  // namespace rooftile

@@ -1,0 +1,645 @@
+// Generated kernels compile clean and fast for Ampere and Hopper, load and store whole vectors, and need no
+// more registers than their plans count on.
+#include <fmt/core.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <mutex>
+#include <regex>
+
+#include "rooftile/fuse/device/kernel.hpp"
+#include "rooftile/fuse/device/source.hpp"
+#include "rooftile/machine/registry.hpp"
+#include "rooftile/fuse/staging.hpp"
+#include "rooftile/expression/expression.hpp"
+#include "rooftile/expression/tensor_value.hpp"
+#include "tests/compile/compile_time.hpp"
+#include "tests/random_expression.hpp"
+
+namespace rooftile {
+namespace {
+
+FuseProblem made(std::string_view text, const std::vector<std::string>& tensors) {
+    std::vector<TensorDeclaration> declared;
+    for (const std::string& t : tensors) declared.push_back(tensor_declaration(t));
+    return expression_graph(text, declared);
+}
+
+struct Case {
+    const char* text;
+    std::vector<std::string> tensors;
+};
+const std::vector<Case>& cases() {
+    static const std::vector<Case> all = {
+        {"y = gelu(x)", {"x:bf16[16384,16384]"}},
+        {"y = gelu_tanh(x)", {"x:fp32[16384,16384]"}},
+        {"y = gelu(x + b)", {"x:bf16[16384,16384]", "b:bf16[16384]"}},
+        {"y = 0.5 * x * (1 + tanh(0.79788456 * (x + 0.044715 * x**3)))", {"x:bf16[16384,16384]"}},
+        {"y = softmax(x)", {"x:bf16[32768,256]"}},
+        {"y = softmax(x)", {"x:bf16[16384,4096]"}},
+        {"y = softmax(x)", {"x:bf16[2048,65536]"}},
+        {"y = softmax(x)", {"x:bf16[16,1048576]"}},
+        {"y = layernorm(x, g, b)", {"x:bf16[8192,16384]", "g:bf16[16384]", "b:bf16[16384]"}},
+        {"y = rmsnorm(x, g)", {"x:bf16[1024,262144]", "g:bf16[262144]"}},
+        {"y = gelu(dropout(layernorm(x, g, b) + r, 0.1, 7))",
+         {"x:bf16[16384,4096]", "g:bf16[4096]", "b:bf16[4096]", "r:bf16[16384,4096]"}},
+        {"y = where(m, x, -inf); z = argmax(x); w = logsumexp(x)", {"x:fp16[100,1024]", "m:bool[100,1024]"}},
+        {"y = softmax(x)", {"x:bf16[100,1009]"}},
+        {"y = x + z", {"x:fp32[2,3,5,8]", "z:fp32[2,1,5,8]"}},
+        {"s = max_all(x); t = mean_all(x * x)", {"x:bf16[1000,1001]"}},
+        {"y = log(x) * rsqrt(x) + erf(x) / (1 + exp(-z)) + x**2.5",
+         {"x:fp32[1000,1001]", "z:fp16[1000,1001]"}},
+        {"y = softmax(x * g) + b", {"x:bf16[270,40000]", "g:bf16[40000]", "b:bf16[40000]"}},
+        {"y = gelu(dropout(layernorm(x, g, b) + r, 0.1, 7))",
+         {"x:bf16[2048,65536]", "g:bf16[65536]", "b:bf16[65536]", "r:bf16[2048,65536]"}},
+    };
+    return all;
+}
+
+constexpr FuseHome homes[] = {FuseHome::nowhere, FuseHome::registers, FuseHome::shared, FuseHome::twice,
+                              FuseHome::ring};
+
+/// The largest number after any match of `pattern` in `text`, or -1.
+std::int64_t greatest_after(const std::string& text, const std::string& pattern) {
+    std::int64_t greatest = -1;
+    const std::regex numbered(pattern + "(\\d+)");
+    for (std::sregex_iterator i(text.begin(), text.end(), numbered), end; i != end; ++i)
+        greatest = std::max(greatest, std::int64_t(std::stoll((*i)[1])));
+    return greatest;
+}
+
+/// Bytes of dynamic shared memory up to which `text` reaches, read off the text alone.
+std::int64_t dynamic_shared_of(const std::string& text) {
+    std::int64_t end = 0;
+    const std::regex tensor(
+        R"(reinterpret_cast<Pack<(\w+), width>\*>\(staged \+ (\d+)\);  // (\d+) vectors)");
+    const std::int64_t width = greatest_after(text, "constexpr int width = ");
+    for (std::sregex_iterator i(text.begin(), text.end(), tensor), last; i != last; ++i) {
+        const std::string type = (*i)[1];
+        const std::int64_t bytes = type == "float" ? 4 : type == "boolean" ? 1 : 2;
+        end = std::max<std::int64_t>(end, std::stoll((*i)[2]) + std::stoll((*i)[3]) * width * bytes);
+    }
+    return end;
+}
+
+class FuseCompiles : public testing::TestWithParam<const char*> {};
+
+TEST_P(FuseCompiles, CleanAndFastWithinPlannedRegisters) {
+    for (const Case& c : cases()) {
+        const auto outcome = derive(machine_by_id(GetParam()), made(c.text, c.tensors), {.top = 2});
+        for (const FusePlan& plan : std::get<FusePlans>(outcome).plans) {
+            ASSERT_TRUE(plan.buildable) << plan.why_not;
+            const std::string what = fmt::format("{} plan {}", c.text, plan.rank);
+            Compiled compiled;
+            EXPECT_LE(seconds_at_rest(cpu_seconds, fuse_source(plan), 0.3, compiled), 0.3) << what;
+            EXPECT_EQ(unclean(compiled).value_or(""), "") << what << '\n' << compiled.log;
+            const double per_cta = double(compiled.entries[0].registers) * plan.config.threads;
+            EXPECT_LE(per_cta * plan.config.ctas_per_sm, 65536) << what;
+        }
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Machines, FuseCompiles, testing::Values("h200-sxm", "a100-80-sxm"));
+
+TEST(FuseCode, AlignedTensorsMoveInSixteenBytes) {
+    const auto ptx = [](const Case& c, FuseRequest request = {}) {
+        request.top = 1;
+        const auto outcome = derive(machine_by_id("h200-sxm"), made(c.text, c.tensors), request);
+        return compile_to_ptx(fuse_source(std::get<FusePlans>(outcome).plans[0]));
+    };
+    const std::string gelu = ptx(cases()[0]);
+    const char* read = "ld.global.L2::cache_hint.v4.u32";
+    EXPECT_THAT(gelu, testing::HasSubstr(read));
+    EXPECT_THAT(gelu, testing::HasSubstr("st.global.v4.u32"));
+    // All of a thread's loads stand before its first store.
+    const size_t last_load = gelu.rfind("v4.u32 {", gelu.find("st.global.v4"));
+    EXPECT_LT(gelu.find(read), last_load);
+    EXPECT_THAT(ptx(cases()[5], {.home = FuseHome::shared}), testing::HasSubstr("cp.async.bulk.shared"));
+    EXPECT_THAT(ptx(cases()[6], {.cluster = 4}), testing::HasSubstr("barrier.cluster.arrive"));
+    // An arrival does not wait for the loads before it: what they bring goes through the vote before it, else
+    // a slot is filled while it is read. A fence would wait for all that the thread has on its way.
+    EXPECT_THAT(ptx(cases()[6], {.home = FuseHome::ring}),
+                testing::AllOf(testing::HasSubstr("vote.sync.any"),
+                               testing::Not(testing::HasSubstr("fence.proxy.async"))));
+    EXPECT_THAT(ptx(cases()[7], {.cluster = 16, .home = FuseHome::ring, .grid_meeting = true}),
+                testing::AllOf(testing::HasSubstr("ld.relaxed.gpu"), testing::HasSubstr("st.relaxed.gpu"),
+                               testing::Not(testing::HasSubstr("barrier.cluster"))));
+    EXPECT_THAT(ptx(cases()[0], {.alignment = 4}), testing::Not(testing::HasSubstr("v4.u32")));
+}
+
+// Where the rows are as many as the teams of the grid nobody asks whether he has one, and a warp's lanes meet at once.
+TEST(FuseCode, TeamsThatAllHaveARowDoNotAsk) {
+    const auto text = [](const char* rows, FuseRequest request) {
+        request.top = 1;
+        const auto outcome =
+            derive(machine_by_id("h200-sxm"),
+                   made("y = rmsnorm(x, g)", {fmt::format("x:bf16[{},256]", rows), "g:bf16[256]"}), request);
+        return fuse_source(std::get<FusePlans>(outcome).plans[0]).text;
+    };
+    const FuseRequest eight = {.threads = 64, .threads_per_row = 8, .home = FuseHome::registers};
+    const testing::Matcher<std::string> asks = testing::HasSubstr("if (row >= size.rows) return;");
+    const testing::Matcher<std::string> together = testing::HasSubstr("Team<8, 64, 1, false, false, true>");
+    EXPECT_THAT(text("4096", eight), testing::AllOf(testing::Not(asks), together));
+    EXPECT_THAT(text("4100", eight), testing::AllOf(asks, testing::Not(together)));
+    FuseRequest walks = eight;
+    walks.persistent = true;
+    EXPECT_THAT(text("4096", walks), testing::Not(together));
+    FuseRequest staged = eight;
+    staged.home = FuseHome::shared, staged.threads_per_row = 32;
+    EXPECT_THAT(text("4096", staged), testing::HasSubstr("count = RowTeam::rows * vectors"));
+    EXPECT_THAT(text("4097", staged), testing::HasSubstr("count = team.rows_here(size.rows) * vectors"));
+    // A grid for no rows at all asks for none of their bytes.
+    const auto none =
+        derive(machine_by_id("h200-sxm"), made("y = softmax(x); m = max(x)", {"x:bf16[0,262144]"}),
+               {.cluster = 8, .home = FuseHome::shared, .top = 1});
+    EXPECT_THAT(
+        fuse_source(std::get<FusePlans>(none).plans[0]).text,
+        testing::AllOf(asks, testing::HasSubstr("count = team.rows_here(size.rows) * team.part_size")));
+}
+
+// What rows share is loaded before them where nothing but the order of the accesses keeps it before the meeting.
+TEST(FuseCode, WeightsComeBeforeTheRow) {
+    const auto outcome =
+        derive(machine_by_id("h200-sxm"),
+               made("y = layernorm(x, g, b)", {"x:bf16[4096,1024]", "g:bf16[1024]", "b:bf16[1024]"}),
+               {.threads = 32, .threads_per_row = 32, .home = FuseHome::registers, .top = 4});
+    int early = 0;
+    for (const FusePlan& plan : std::get<FusePlans>(outcome).plans) {
+        if (!plan.config.early_weights) continue;
+        ++early;
+        const std::string ptx = compile_to_ptx(fuse_source(plan));
+        EXPECT_THAT(ptx, testing::HasSubstr("ld.relaxed.cta.global.v4.u32"));
+        const std::string text = fuse_source(plan).text;
+        const size_t weights = text.find("load_cached_in_order(g_pack"),
+                     row = text.find("load_cached_in_order<CachePolicy::evict_last>(x_pack");
+        EXPECT_LT(text.find("load_cached_in_order(b_pack"), row);
+        ASSERT_NE(weights, std::string::npos);
+        ASSERT_NE(row, std::string::npos);
+        EXPECT_LT(weights, row);
+    }
+    EXPECT_GE(early, 1);
+}
+
+TEST(FuseCode, LaunchesAskForTheSharedMemoryThatTheTextUses) {
+    int staged = 0;
+    for (const Case& c : cases())
+        for (FuseHome home : homes) {
+            const auto outcome =
+                derive(machine_by_id("h200-sxm"), made(c.text, c.tensors), {.home = home, .top = 64});
+            const auto* plans = std::get_if<FusePlans>(&outcome);
+            if (!plans) continue;
+            for (const FusePlan& plan : plans->plans) {
+                const std::string what = fmt::format("{} plan {} {}", c.text, plan.rank, name_of(home));
+                const Launch launch = fuse_launch(plan, 8);
+                const Source source = fuse_source(plan);
+                EXPECT_EQ(dynamic_shared_of(source.text), std::int64_t(launch.shared_bytes)) << what;
+                const bool held = all_rows_at_once(plan.config);
+                EXPECT_EQ(launch.shared_bytes > 0, home == FuseHome::shared || home == FuseHome::ring || held)
+                    << what;
+                EXPECT_EQ(launch.cooperative, meets_in_memory(plan.config)) << what;
+                EXPECT_EQ(launch.cluster_x, launch.cooperative ? 1u : unsigned(plan.config.cluster)) << what;
+                EXPECT_EQ(launch.block_x, unsigned(plan.config.threads)) << what;
+                staged += launch.shared_bytes > 0;
+                if (plan.rank > 1) continue;
+                const bool dynamic = compile_to_ptx(source).find(".extern .shared") != std::string::npos;
+                EXPECT_EQ(dynamic, launch.shared_bytes > 0) << what;
+                const EntryInfo entry = compile_source(source).entries[0];
+                EXPECT_LE(entry.static_shared_bytes, fuse::exchange_bytes) << what;
+            }
+        }
+    EXPECT_GE(staged, 20);
+}
+
+/// What does not spill at the first attempt costs no second compilation.
+TEST(FuseCode, NoCandidateSpills) {
+    RandomExpressions random(7);
+    std::vector<Case> all = cases();
+    std::vector<RandomExpression> kept;
+    for (int i = 0; i < 24; ++i) kept.push_back(random.next());
+    for (const RandomExpression& e : kept) all.push_back({e.text.c_str(), e.tensors});
+    int compiled = 0, place = 0;
+    for (const Case& c : all)
+        for (FuseHome home : homes) {
+            const auto outcome =
+                derive(machine_by_id("h200-sxm"), made(c.text, c.tensors), {.home = home, .top = 64});
+            const auto* plans = std::get_if<FusePlans>(&outcome);
+            if (!plans) continue;
+            for (const FusePlan& plan : plans->plans) {
+                if (!plan.buildable || place++ % 5) continue;  // every fifth: minutes, not an hour
+                const Compiled code = compile_source(fuse_source(plan));
+                EXPECT_EQ(unclean(code).value_or(""), "")
+                    << c.text << " " << name_of(home) << " " << plan.config.items << " vectors, "
+                    << plan.config.threads << " threads, cluster " << plan.config.cluster;
+                EXPECT_LE(code.entries[0].registers * plan.config.threads * plan.config.ctas_per_sm, 65536);
+                ++compiled;
+            }
+        }
+    EXPECT_GE(compiled, 60);
+}
+
+/// Rows through a ring, of whole chunks and of others.
+TEST(FuseCode, RingsCompileClean) {
+    const std::vector<std::string> expressions = {"y = softmax(x)", "y = log_softmax(x)", "y = layernorm(x)",
+                                                  "y = rmsnorm(x)",
+                                                  "y = gelu(dropout(layernorm(x, g, b) + r, 0.1, 7))"};
+    for (const char* type : {"bf16", "fp32"})
+        for (const char* columns : {"65536", "262144", "100000"})
+            for (const std::string& text : expressions) {
+                std::vector<std::string> tensors = {fmt::format("x:{}[2000,{}]", type, columns)};
+                if (text == expressions.back()) {
+                    tensors.push_back(fmt::format("r:{}[2000,{}]", type, columns));
+                    tensors.push_back(fmt::format("g:{}[{}]", type, columns));
+                    tensors.push_back(fmt::format("b:{}[{}]", type, columns));
+                }
+                const auto outcome = derive(machine_by_id("h200-sxm"), made(text, tensors),
+                                            {.home = FuseHome::ring, .top = 1});
+                const auto* plans = std::get_if<FusePlans>(&outcome);
+                ASSERT_TRUE(plans) << text << " of " << columns << ' ' << type;
+                const FusePlan& plan = plans->plans[0];
+                const std::string what = fmt::format("{} of {} {}, cluster {}, {} slots", text, columns, type,
+                                                     plan.config.cluster, plan.config.stages);
+                const Source source = fuse_source(plan);
+                const Compiled code = compile_source(source);
+                EXPECT_EQ(unclean(code).value_or(""), "") << what;
+                EXPECT_LE(code.entries[0].registers * plan.config.threads, 65536) << what;
+                EXPECT_LE(code.entries[0].static_shared_bytes, fuse::ring_exchange_bytes) << what;
+                // Rows that chunks do not divide are guarded; others need no test.
+                EXPECT_EQ(source.text.find("if (at >= end) break;") == std::string::npos,
+                          std::string_view(columns) != "100000")
+                    << what;
+            }
+}
+
+/// A mask of one value a row, or of one of all, is made once where that is known.
+TEST(FuseCode, DropoutOfFewerValuesIsMadeOnce) {
+    const auto text_of = [](const std::string& text, const std::vector<std::string>& tensors,
+                            FuseRequest request) {
+        request.top = 1;
+        const auto outcome = derive(machine_by_id("h200-sxm"), made("y = " + text, tensors), request);
+        EXPECT_TRUE(std::holds_alternative<FusePlans>(outcome)) << text;
+        const Source source = fuse_source(std::get<FusePlans>(outcome).plans.at(0));
+        EXPECT_EQ(unclean(compile_source(source)).value_or(""), "") << source.text;
+        return source.text;
+    };
+    const auto has = [](const std::string& text, std::string_view part) {
+        return text.find(part) != text.npos;
+    };
+    const std::vector<std::string> rows = {"x:bf16[300,32768]", "c:fp32[300,1]"};
+    for (const FuseHome home : {FuseHome::registers, FuseHome::shared, FuseHome::twice, FuseHome::ring}) {
+        const std::string text = text_of("x + dropout(mean(x) * c, 0.3, 5)", rows, {.home = home});
+        EXPECT_TRUE(has(text, "_keep, row, t.dropout_")) << text;
+        EXPECT_TRUE(has(text, "_keep[0] ? ")) << text;
+    }
+    EXPECT_TRUE(has(text_of("x * dropout(c, 0.4, 7)", rows, {}), "_keep, row, t.dropout_"));
+    EXPECT_TRUE(has(text_of("sum_all(x * dropout(c, 0.4, 7))", rows, {}), "_keep, row, t.dropout_"));
+    EXPECT_TRUE(has(text_of("x * dropout(c, 0.4, 7)", {"x:bf16[6,50,64]", "c:fp32[50,1]"}, {}),
+                    "_keep, (row % 50), t.dropout_"));
+    EXPECT_TRUE(
+        has(text_of("x + dropout(s, 0.5, 4)", {"x:bf16[1003]", "s:fp32[1]"}, {}), "_keep, 0, t.dropout_"));
+    EXPECT_TRUE(has(text_of("softmax(x) + dropout(s, 0.5, 4)", {"x:bf16[64,4096]", "s:fp32[1]"}, {}),
+                    "_keep, 0, t.dropout_"));
+    const std::vector<std::string> all = {"x:bf16[64,4096]", "s:fp32[]"};
+    EXPECT_TRUE(
+        has(text_of("dropout(sum_all(x), 0.5, 3)", {"x:fp32[64,1]"}, {}), "kept(y_keep, 0, t.y_key);"));
+    EXPECT_TRUE(
+        has(text_of("sum_all(x * dropout(1.5, 0.25, 1)) * dropout(s, 0.5)", all, {}), "_keep[0] ? 2.0f"));
+}
+
+/// As many slots as a ring may have, with late tensors: barriers, row numbers and meetings stay within what the plan leaves.
+TEST(FuseCode, RingsOfMostSlotsFit) {
+    const std::string full = ":bf16[2048,65536]";
+    const FuseProblem p =
+        made("y = softmax(x) + a + b + c", {"x" + full, "a" + full, "b" + full, "c" + full});
+    const auto outcome = derive(
+        machine_by_id("h200-sxm"), p,
+        {.items = 1, .threads_per_row = 512, .cluster = 16, .stages = 24, .home = FuseHome::ring, .top = 8});
+    ASSERT_TRUE(std::holds_alternative<FusePlans>(outcome));
+    for (const FusePlan& plan : std::get<FusePlans>(outcome).plans) {
+        const Compiled code = compile_source(fuse_source(plan));
+        EXPECT_EQ(unclean(code).value_or(""), "");
+        EXPECT_EQ(plan.config.stages, 24);
+        EXPECT_LE(code.entries[0].static_shared_bytes, fuse::ring_exchange_bytes);
+        EXPECT_GT(code.entries[0].static_shared_bytes, 1024);
+    }
+}
+
+/// Weights that stay in shared memory, and rows that meet in device memory.
+TEST(FuseCode, KeptWeightsAndGridMeetingsCompileClean) {
+    int kept = 0, far = 0;
+    for (const char* x : {"x:bf16[2048,65536]", "x:bf16[1024,262144]", "x:bf16[16,1048576]"}) {
+        const std::string row = std::string(x).substr(std::string(x).find(',') + 1);
+        const auto outcome = derive(machine_by_id("h200-sxm"),
+                                    made("y = layernorm(x, g, b)", {x, "g:bf16[" + row, "b:bf16[" + row}),
+                                    {.home = FuseHome::ring, .top = 64});
+        for (const FusePlan& plan : std::get<FusePlans>(outcome).plans) {
+            kept += plan.config.early_weights;
+            far += meets_in_memory(plan.config);
+            if (!plan.config.early_weights && !meets_in_memory(plan.config)) continue;
+            const Source source = fuse_source(plan);
+            const Compiled code = compile_source(source);
+            EXPECT_EQ(unclean(code).value_or(""), "") << source.text;
+            EXPECT_LE(code.entries[0].registers * plan.config.threads, 65536);
+            EXPECT_LE(code.entries[0].static_shared_bytes, fuse::ring_exchange_bytes);
+        }
+    }
+    EXPECT_GE(kept, 4);
+    EXPECT_GE(far, 2);
+}
+
+/// Of rows at once each tensor that is read again is held from the walk on that reads it first.
+TEST(FuseCode, RowsAtOnceHoldEachTensorFromItsFirstWalkOn) {
+    const auto outcome =
+        derive(machine_by_id("h200-sxm"),
+               made("y = softmax(layernorm(x) + r)", {"x:bf16[16,1048576]", "r:bf16[16,1048576]"}),
+               {.home = FuseHome::twice, .grid_meeting = true, .top = 2});
+    for (const FusePlan& plan : std::get<FusePlans>(outcome).plans) {
+        const Source source = fuse_source(plan);
+        const auto at = [&](const char* text) { return source.text.find(text); };
+        for (const std::string name : {"x", "r"}) {
+            const size_t held = at(("*(" + name + "_staged").c_str());
+            EXPECT_LT(held, at(("waiting(" + name + "_staged").c_str())) << source.text;
+            EXPECT_NE(held, std::string::npos);
+        }
+        EXPECT_EQ(unclean(compile_source(source)).value_or(""), "") << source.text;
+    }
+}
+
+/// Rings some of whose threads only reduce, with parts that end short and without.
+TEST(FuseCode, RingsWhoseThreadsReduceApartCompileClean) {
+    struct Rows {
+        const char* text;
+        std::vector<std::string> tensors;
+    };
+    constexpr const char* chain = "y = gelu(dropout(layernorm(x, g, b) + r, 0.1, 7, 3))";
+    for (const Rows& rows :
+         {Rows{"y = layernorm(x, g, b)", {"x:bf16[140,70008]", "g:bf16[70008]", "b:fp32[70008]"}},
+          Rows{"y = layernorm(x, g, b)", {"x:bf16[530,16392]", "g:bf16[16392]", "b:fp32[16392]"}},
+          Rows{"y = gelu(layernorm(x) + r)", {"x:bf16[400,40000]", "r:bf16[400,40000]"}},
+          Rows{chain, {"x:bf16[2048,65536]", "r:bf16[2048,65536]", "g:bf16[65536]", "b:bf16[65536]"}},
+          Rows{chain, {"x:bf16[140,65544]", "r:bf16[140,65544]", "g:bf16[65544]", "b:bf16[65544]"}}})
+        for (const int reducing : {128, 256}) {
+            const auto outcome = derive(machine_by_id("h200-sxm"), made(rows.text, rows.tensors),
+                                        {.reducing = reducing, .home = FuseHome::ring, .top = 5});
+            for (const FusePlan& plan : std::get<FusePlans>(outcome).plans) {
+                const Source source = fuse_source(plan);
+                EXPECT_EQ(unclean(compile_source(source)).value_or(""), "") << source.text;
+            }
+        }
+}
+
+// 2^31 vectors of 8: places need 64 bits, whose type has two words.
+TEST(FuseCode, IndicesOfTwoWordsCompile) {
+    struct Large {
+        const char* text;
+        std::vector<std::string> tensors;
+        FuseHome home;
+        int alignment = 256;
+    };
+    for (const Large& c :
+         {// 2^31 vectors of one element, and of eight.
+          Large{"y = x + b", {"x:bf16[46343,46349]", "b:bf16[46349]"}, FuseHome::nowhere},
+          Large{"y = dropout(gelu(x), 0.1, 7) * c",
+                {"x:bf16[50000,50000]", "c:bf16[50000,1]"},
+                FuseHome::nowhere,
+                2},
+          Large{"y = x > 1", {"x:fp32[2147483648]"}, FuseHome::nowhere, 4},
+          Large{"y = gelu(x + b)", {"x:bf16[3000000000,8]", "b:bf16[8]"}, FuseHome::nowhere},
+          Large{"y = x + z", {"x:fp32[30000,3,70001]", "z:fp32[30000,1,70001]"}, FuseHome::nowhere},
+          Large{"s = sum_all(x); m = max_all(x * x)", {"x:bf16[30000000001]"}, FuseHome::nowhere},
+          Large{"y = layernorm(x, g, b) + r",
+                {"x:bf16[65536,262144]", "r:bf16[65536,262144]", "g:bf16[262144]", "b:bf16[262144]"},
+                FuseHome::ring},
+          Large{"y = softmax(x) + r", {"x:bf16[400,700,131072]", "r:bf16[700,131072]"}, FuseHome::twice},
+          Large{"y = softmax(x) + dropout(r, 0.1, 7, 0)",
+                {"x:bf16[400,700,131072]", "r:bf16[700,131072]"},
+                FuseHome::twice}}) {
+        const auto outcome = derive(machine_by_id("h200-sxm"), made(c.text, c.tensors),
+                                    {.home = c.home, .alignment = c.alignment, .top = 1});
+        ASSERT_TRUE(std::holds_alternative<FusePlans>(outcome)) << c.text << " of " << c.tensors[0];
+        const Source source = fuse_source(std::get<FusePlans>(outcome).plans[0]);
+        EXPECT_THAT(source.text, testing::HasSubstr("long long")) << c.text << " of " << c.tensors[0];
+        EXPECT_EQ(unclean(compile_source(source)).value_or(""), "") << source.text;
+    }
+}
+
+/// Two walks of a row that read the same weights from memory.
+TEST(FuseCode, WeightsThatTwoWalksReadCompileClean) {
+    const auto outcome =
+        derive(machine_by_id("h200-sxm"),
+               made("y = softmax(x * g) + b", {"x:bf16[270,40000]", "g:bf16[40000]", "b:bf16[40000]"}),
+               {.home = FuseHome::ring, .top = 64});
+    int from_memory = 0;
+    for (const FusePlan& plan : std::get<FusePlans>(outcome).plans) {
+        if (plan.config.early_weights) continue;
+        const Source source = fuse_source(plan);
+        EXPECT_EQ(unclean(compile_source(source)).value_or(""), "") << source.text;
+        ++from_memory;
+    }
+    EXPECT_GE(from_memory, 1);
+}
+
+/// Which vectors of which rows the threads of a launch store, by the text's own index arithmetic; -1: one
+/// that does not exist.
+std::map<std::pair<std::int64_t, std::int64_t>, int> covered(const FusePlan& plan) {
+    const FuseConfig& c = plan.config;
+    const Program& p = plan.program;
+    const fuse::FuseSizes sizes = fuse_sizes(plan);
+    constexpr std::int64_t fitting = 132 * 4;
+    const std::int64_t grid = fuse_grid(plan, fitting / c.cluster * c.cluster);
+    const std::string text = fuse_text(plan);
+    const bool guarded = text.find(">= end) break;") != std::string::npos
+                         || text.find(">= vectors) break;") != std::string::npos
+                         || text.find("(first >= vectors) return;") != std::string::npos;
+    const bool stacked = text.find("const unsigned stack = ") != std::string::npos;
+    const bool dealt = text.find("stride = chunk * ") != std::string::npos;  // chunks in turn
+    std::map<std::pair<std::int64_t, std::int64_t>, int> seen;
+    const auto touch = [&](std::int64_t row, std::int64_t at, std::int64_t end) {
+        if (guarded && at >= end) return;
+        ++seen[{row, at < end && at < sizes.vectors ? at : -1}];
+    };
+    const std::int64_t lanes = c.threads_per_row > 0 ? c.threads_per_row : c.threads;
+    for (std::int64_t cta = 0; cta < grid; ++cta) {
+        if (stacked) {  // a thread's vectors lie one below the other
+            const std::int64_t row = sizes.row_vectors.divisor;
+            for (std::int64_t place = cta * c.threads; place < (cta + 1) * c.threads; ++place)
+                for (int i = 0; i < c.items; ++i)
+                    touch(0, place / row * c.items * row + place % row + i * row, sizes.vectors);
+            continue;
+        }
+        if (p.form != FuseForm::row) {
+            const std::int64_t piece = std::int64_t(c.threads) * c.items;
+            for (std::int64_t from = cta * piece; from < (c.persistent ? sizes.vectors : (cta + 1) * piece);
+                 from += grid * piece)
+                for (std::int64_t i = 0; i < piece; ++i) touch(0, from + i, sizes.vectors);
+            continue;
+        }
+        const std::int64_t teams = c.rows_per_cta(), rank = cta % c.cluster;
+        const bool ring = c.home == FuseHome::ring;
+        for (std::int64_t team = 0; team < teams; ++team)
+            for (std::int64_t row = cta / c.cluster * teams + team; row < p.rows;
+                 row += c.persistent ? grid / c.cluster * teams : p.rows) {
+                const std::int64_t at_once = lanes * c.items;
+                std::int64_t begin = 0, end = sizes.vectors;
+                if (ring || (c.cluster > 1 && c.home != FuseHome::twice)) {
+                    const std::int64_t part = ring ? ring_part(p, c) : at_once;
+                    begin = rank * (dealt ? at_once : part);
+                    if (ring && !dealt) end = std::min(end, begin + part);
+                }
+                const std::int64_t stride = dealt ? at_once * c.cluster : at_once;
+                if (c.home == FuseHome::twice) {
+                    for (std::int64_t first = rank * lanes; first < end; first += at_once * c.cluster)
+                        for (int i = 0; i < c.items; ++i)
+                            for (int lane = 0; lane < lanes; ++lane)
+                                touch(row, first + i * lanes * c.cluster + lane, end);
+                    continue;
+                }
+                for (std::int64_t from = begin; from < (ring ? end : begin + 1); from += stride)
+                    for (std::int64_t i = 0; i < at_once; ++i) touch(row, from + i, end);
+            }
+    }
+    return seen;
+}
+
+/// Every vector is stored once, and none behind a row's or a tensor's end.
+TEST(FuseCode, LaunchesCoverEveryVectorOnce) {
+    RandomExpressions random(77);
+    std::vector<RandomExpression> all;
+    for (int i = 0; i < 60; ++i) all.push_back(random.next());
+    for (const char* shape : {"3,65536", "2,65544", "140,16392", "131,256", "31,1024", "7,7"})
+        all.push_back({"y = softmax(x)", {fmt::format("x:bf16[{}]", shape)}});
+    for (const char* shape : {"1", "7", "2,2", "8", "4096", "3,1024", "4097"})  // less than a vector, too
+        all.push_back({"y = x * 2", {fmt::format("x:bf16[{}]", shape)}});
+    int launches = 0;
+    for (const RandomExpression& e : all)
+        for (FuseHome home : homes) {
+            const auto outcome =
+                derive(machine_by_id("h200-sxm"), made(e.text, e.tensors), {.home = home, .top = 64});
+            const auto* plans = std::get_if<FusePlans>(&outcome);
+            if (!plans) continue;
+            for (const FusePlan& plan : plans->plans) {
+                if (!plan.buildable) continue;
+                const auto seen = covered(plan);
+                const std::int64_t vectors = fuse_sizes(plan).vectors;
+                const std::int64_t rows = plan.program.form == FuseForm::row ? plan.program.rows : 1;
+                ASSERT_EQ(std::int64_t(seen.size()), rows * vectors) << fuse_text(plan);
+                for (const auto& [place, times] : seen) {
+                    ASSERT_EQ(times, 1) << fuse_text(plan);
+                    ASSERT_GE(place.second, 0) << fuse_text(plan);
+                }
+                ++launches;
+            }
+        }
+    EXPECT_GE(launches, 300);
+}
+
+TEST(FuseCode, LiteralsOfEveryKindCompile) {
+    const std::vector<std::string> numbers = {"inf",   "-inf",   "1e38", "1e39",    "-1e300",
+                                              "1e-45", "1e-300", "0.1",  "16777217"};
+    const auto compiles = [](const FuseProblem& p) {
+        const auto outcome = derive(machine_by_id("h200-sxm"), p, {.top = 1});
+        EXPECT_NO_THROW(compile_source(fuse_source(std::get<FusePlans>(outcome).plans[0]))) << p.text;
+    };
+    for (const std::string& number : numbers)
+        for (const char* form : {"y = where(m > 0, x, {})", "y = softmax(where(m > 0, x, {}))",
+                                 "s = sum_all(where(m > 0, x, {}))"}) {
+            std::string text = form;
+            text.replace(text.find("{}"), 2, number);
+            compiles(made(text, {"x:bf16[64,256]", "m:bf16[64,256]"}));
+        }
+    FuseBuilder f;  // the language itself has no NaN
+    f.output("y", f.tensor("x", Element::bf16, {64, 256}) + std::nan(""));
+    compiles(f.problem());
+}
+
+TEST(FuseCode, NamesOfRowsInRingsBreakNothing) {
+    for (const char* name : {"next", "of", "row", "ahead", "places"}) {
+        const std::string n = name;
+        for (const FuseRequest& request : {FuseRequest{.home = FuseHome::ring, .persistent = true, .top = 1},
+                                           FuseRequest{.reducing = 128, .home = FuseHome::ring, .top = 1}}) {
+            const auto outcome =
+                derive(machine_by_id("h200-sxm"),
+                       made("y = layernorm(x) + r * " + n,
+                            {"x:bf16[1024,65536]", "r:bf16[1024,65536]", n + ":bf16[1024,1]"}),
+                       request);
+            EXPECT_NO_THROW(compile_source(fuse_source(std::get<FusePlans>(outcome).plans[0]))) << name;
+        }
+    }
+}
+
+TEST(FuseCode, NamesOfAPersonNeverBreakTheText) {
+    for (const char* name : {"int", "asm", "float", "exp", "threadIdx", "row", "t", "size", "Pack", "vectors",
+                             "k", "i", "NULL", "infinity", "main", "bf16", "and", "x__y"}) {
+        const std::string text = fmt::format("out = softmax({} * 2); template = {} + 1", name, name);
+        const auto outcome =
+            derive(machine_by_id("h200-sxm"), made(text, {fmt::format("{}:bf16[64,64]", name)}), {.top = 1});
+        EXPECT_NO_THROW(compile_source(fuse_source(std::get<FusePlans>(outcome).plans[0]))) << name;
+    }
+}
+
+// No name of a generated text's own ends as the names of values do ("mean_row", "x_in"), whoever is called "next" or
+// "of": numbers of rows and columns in rings that read ahead, reduce apart and keep weights, and in every other form.
+TEST(FuseCode, GeneratedNamesCannotMeetThoseOfValues) {
+    // No call, no member.
+    const std::regex name(
+        R"((?:^|[^.:\w])([A-Za-z]\w*)_(?:all|row|k|in|out|key|keep|pack|next|values|result)\b(?![(<]))");
+    const auto check = [&](const std::string& text, const std::vector<std::string>& tensors,
+                           const FuseRequest& request) {
+        const auto outcome = derive(machine_by_id("h200-sxm"), made(text, tensors), request);
+        ASSERT_TRUE(std::holds_alternative<FusePlans>(outcome)) << text;
+        const FusePlan& plan = std::get<FusePlans>(outcome).plans[0];
+        const Source source = fuse_source(plan);
+        for (std::sregex_iterator at(source.text.begin(), source.text.end(), name), end; at != end; ++at) {
+            const std::string base = (*at)[1];
+            const bool of_value =
+                base.find("qq") != std::string::npos || base.find_first_of("0123456789") != std::string::npos;
+            EXPECT_TRUE(of_value) << at->str() << " in\n" << source.text;
+        }
+    };
+    const std::vector<std::string> ring = {"xqq:bf16[1024,65536]", "rqq:bf16[1024,65536]", "gqq:bf16[65536]",
+                                           "bqq:bf16[65536]", "nqq:bf16[1024,1]"};
+    for (const FuseRequest& request : {FuseRequest{.home = FuseHome::ring, .persistent = true, .top = 1},
+                                       FuseRequest{.home = FuseHome::ring, .persistent = false, .top = 1},
+                                       FuseRequest{.reducing = 128, .home = FuseHome::ring, .top = 1}})
+        check("yqq = dropout(layernorm(xqq, gqq, bqq) + rqq * nqq, 0.1)", ring, request);
+    for (const FuseHome home : {FuseHome::registers, FuseHome::shared, FuseHome::twice})
+        check("yqq = dropout(layernorm(xqq, gqq, bqq) + rqq * nqq, 0.1)",
+              {"xqq:bf16[1024,4096]", "rqq:bf16[1024,4096]", "gqq:bf16[4096]", "bqq:bf16[4096]",
+               "nqq:bf16[1024,1]"},
+              {.home = home, .top = 1});
+    check("yqq = layernorm(xqq, gqq, bqq) + rqq",
+          {"xqq:bf16[16,1048576]", "rqq:bf16[16,1048576]", "gqq:bf16[1048576]", "bqq:bf16[1048576]"},
+          {.top = 1});
+    check("yqq = dropout(xqq * bqq, 0.1) + nqq", {"xqq:bf16[64,4096]", "bqq:bf16[4096]", "nqq:bf16[64,1]"},
+          {.top = 1});
+    check("sqq = sum_all(xqq * bqq)", {"xqq:bf16[64,4096]", "bqq:bf16[4096]"}, {.top = 1});
+}
+
+TEST(FuseRandom, AnyExpressionIsReadCountedPlannedAndGenerated) {
+    RandomExpressions random(20261121);
+    int planned = 0, compiled = 0;
+    for (int i = 0; i < 10000; ++i) {
+        const RandomExpression e = random.next();
+        const FuseProblem p = made(e.text, e.tensors);
+        const auto outcome = derive(machine_by_id(i % 2 ? "h200-sxm" : "a100-80-sxm"), p, {.top = 1});
+        const auto* plans = std::get_if<FusePlans>(&outcome);
+        if (!plans) continue;
+        ++planned;
+        ASSERT_GE(*plans->unfused.moved_bytes, *plans->fused.moved_bytes) << e.text;
+        const FusePlan& plan = plans->plans[0];
+        ASSERT_TRUE(plan.buildable || !plan.why_not.empty());
+        if (!plan.buildable) continue;
+        const Source source = fuse_source(plan);
+        if (i % 200) continue;
+        const Compiled code = compile_source(source);
+        EXPECT_EQ(unclean(code).value_or(""), "") << e.text;
+        ++compiled;
+    }
+    EXPECT_GE(planned, 7000);
+    EXPECT_GE(compiled, 25);
+}
+
+}  // namespace
+}  // namespace rooftile

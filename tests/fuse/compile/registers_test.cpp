@@ -1,0 +1,92 @@
+// accumulators + working_registers, the planner's register need, against ptxas: the least setmaxnreg value of
+// the consumers that compiles clean, found by bisection. With setmaxnreg ptxas reports the launch cap instead
+// of the need, so trying is the only way to learn it.
+#include <gtest/gtest.h>
+
+#include <ostream>
+
+#include "rooftile/gemm/device/kernel.hpp"
+
+namespace rooftile {
+
+void PrintTo(const Sm90GemmConfig& c, std::ostream* out) {
+    *out << c.tile_m << 'x' << c.tile_n << (c.schedule == Schedule::pingpong ? " pingpong" : " cooperative")
+         << (c.tma_store ? "" : " by element");
+    if (c.split_k > 1) *out << " in " << c.split_k << " parts";
+}
+
+namespace {
+
+bool compiles_clean(Sm90GemmConfig config, int consumer_registers) {
+    config.consumer_registers = consumer_registers;
+    try {
+        return !unclean(compile_source(gemm_source(config)));
+    } catch (const Error&) { return false; }
+}
+
+// Multiples of 8 up to 240; clean at `high`.
+int least_clean(const Sm90GemmConfig& config) {
+    int low = 24, high = 240;  // the answer lies in (low, high]
+    while (high - low > 8) {
+        const int middle = (low + high) / 16 * 8;
+        (compiles_clean(config, middle) ? high : low) = middle;
+    }
+    return high;
+}
+
+Sm90GemmConfig two_consumers(int tile_m, int tile_n, Schedule schedule = Schedule::cooperative) {
+    return {.tile_m = tile_m,
+            .tile_n = tile_n,
+            .tile_k = 64,
+            .stages = 3,
+            .consumer_warpgroups = 2,
+            .schedule = schedule,
+            .cluster_m = 1,
+            .cluster_n = 1,
+            .ctas_per_sm = 1,
+            .producer_registers = 24,
+            .consumer_registers = 240,
+            .type = Type::bf16,
+            .a_major = Major::k,
+            .b_major = Major::k,
+            .tma_store = true};
+}
+
+Sm90GemmConfig by_element(int tile_m, int tile_n) {
+    Sm90GemmConfig config = two_consumers(tile_m, tile_n);
+    config.tma_store = false;
+    return config;
+}
+
+// Fewer stages than fit: the ring must still hold a tile's sums.
+Sm90GemmConfig in_parts(int tile_m, int tile_n, int split_k) {
+    Sm90GemmConfig config = two_consumers(tile_m, tile_n);
+    config.split_k = split_k;
+    return config;
+}
+
+class LeastCleanRegisters : public testing::TestWithParam<Sm90GemmConfig> {};
+
+TEST_P(LeastCleanRegisters, IsWhatThePlannerPredicts) {
+    const Sm90GemmConfig& config = GetParam();
+    ASSERT_TRUE(compiles_clean(config, 240));
+    const int predicted = config.accumulator_registers() + config.working_registers();
+    const int found = least_clean(config);
+    RecordProperty("least_clean", found);
+    // Never more than predicted, or plans would spill; and the prediction not idle by more than two steps.
+    EXPECT_LE(found, (predicted + 7) / 8 * 8) << sm90_name_expression(config);
+    EXPECT_GE(found, config.accumulator_registers())
+        << "below the accumulators the bisection itself is wrong";
+    EXPECT_GE(found, predicted - 24) << "the planner asks for more than the kernel needs";
+}
+
+INSTANTIATE_TEST_SUITE_P(Tiles, LeastCleanRegisters,
+                         testing::Values(two_consumers(128, 64), two_consumers(128, 128),
+                                         two_consumers(128, 192), two_consumers(128, 256),
+                                         two_consumers(256, 128), two_consumers(256, 160),
+                                         two_consumers(64, 256, Schedule::pingpong),
+                                         two_consumers(128, 160, Schedule::pingpong), by_element(128, 256),
+                                         by_element(256, 192), in_parts(128, 128, 4), in_parts(128, 256, 2)));
+
+}  // namespace
+}  // namespace rooftile

@@ -1,0 +1,331 @@
+// Fused kernels on a GPU: every function and form against fp64 on odd shapes, the edges of IEEE, dropout's
+// mask, misaligned tensors, every launch that the plan offers; a few hundred random expressions.
+#include <cmath>
+
+#include "rooftile/fuse/device/measure.hpp"
+#include "tests/fuse/device/fixture.hpp"
+#include "tests/random_expression.hpp"
+
+namespace rooftile {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+TEST_F(FuseTest, EveryFunctionInEveryType) {
+    for (const char* f : {"exp(x)",         "log(abs(x))",
+                          "tanh(x)",        "erf(x)",
+                          "sqrt(abs(x))",   "rsqrt(abs(x) + 0.01)",
+                          "sigmoid(x)",     "silu(x)",
+                          "relu(x)",        "gelu(x)",
+                          "gelu_tanh(x)",   "-x",
+                          "abs(x)",         "x**2",
+                          "x**-3",          "x**0.5",
+                          "abs(x)**1.7",    "1/x",
+                          "x/(x*x+1)",      "maximum(x, 0.5)",
+                          "minimum(x, -x)", "where(x > 0, x, exp(x) - 1)",
+                          "(x > 0.5) * x",  "bf16(x) * 2",
+                          "fp16(x*3) + x",  "fp32(x) - 1"})
+        for (const char* type : {"fp32", "bf16", "fp16"})
+            check(std::string("y = ") + f, {fmt::format("x:{}[3,1001]", type)}, 1);
+}
+
+// Two vectors of a thread in two rows, and in one where rows are odd in number or shorter than a warp's vectors: rows of one
+// vector, of 32 and 33, of none that a CTA's pieces end with; a last piece that is not full.
+TEST_F(FuseTest, VectorsBelowOneAnother) {
+    for (const char* shape :
+         {"2,8", "6,248", "7,264", "2,256", "128,264", "34,1000", "4,131072", "1000,2056"})
+        for (const char* f : {"gelu(x + b)", "x * b - dropout(x, 0.3, 5)", "where(x > b, x, b) * s"}) {
+            const std::string of = shape, columns = of.substr(of.find(',') + 1),
+                              rows = of.substr(0, of.find(','));
+            std::vector<std::string> tensors = {"x:bf16[" + of + "]", "b:bf16[" + columns + "]"};
+            if (std::string(f).ends_with("* s")) tensors.push_back("s:fp32[" + rows + ",1]");
+            for (const int threads : {128, 512})
+                check(std::string("y = ") + f, tensors, 1, {.items = 2, .threads = threads});
+        }
+    check("y = x + b * r", {"x:bf16[6,4,264]", "b:bf16[264]", "r:bf16[6,1,264]"}, 2, {.items = 2});
+    check("y = x + b", {"x:fp32[6,132]", "b:fp32[132]"}, 2, {.items = 2});
+    check("y = x + b", {"x:bf16[6,37]", "b:bf16[37]"}, 2, {.items = 2});
+}
+
+TEST_F(FuseTest, RowOperationsOnAnyShape) {
+    for (const char* f : {"softmax(x)", "log_softmax(x)", "layernorm(x)", "rmsnorm(x)", "sum(x)", "mean(x)",
+                          "max(x)", "argmax(x)", "logsumexp(x)", "x - mean(x)", "softmax(layernorm(x) * 2)"})
+        for (const char* shape :
+             {"1,1", "1,7", "5,1", "3,33", "7,256", "130,1000", "9,1009", "2,4096", "3,20000", "2,70000"})
+            for (const char* type : {"bf16", "fp32"})
+                check(std::string("y = ") + f, {fmt::format("x:{}[{}]", type, shape)}, 2);
+}
+
+TEST_F(FuseTest, EveryLaunchOfEveryHomeIsRight) {
+    for (const char* shape : {"300,512", "40,8192", "5,65536"})
+        for (FuseHome home : {FuseHome::registers, FuseHome::shared, FuseHome::twice, FuseHome::ring}) {
+            if (home == FuseHome::ring && std::string_view(shape) != "5,65536") continue;  // too short
+            check("y = gelu(dropout(layernorm(x, g, b) + r, 0.1, 7, 3))",
+                  {fmt::format("x:bf16[{}]", shape), fmt::format("r:bf16[{}]", shape),
+                   fmt::format("g:bf16[{}]", std::string(shape).substr(std::string(shape).find(',') + 1)),
+                   fmt::format("b:bf16[{}]", std::string(shape).substr(std::string(shape).find(',') + 1))},
+                  64, {.home = home});
+        }
+}
+
+// As many rows as teams: nobody asks whether he has one, and lanes of a warp meet all at once. Also one row more.
+TEST_F(FuseTest, ShortRowsInCtasOfOneWarpAndMore) {
+    const auto all_forms = [&](const FuseRequest& request, int rows) {
+        const int lanes = *request.threads_per_row;
+        const std::string row = fmt::format("{}", lanes * 8 * 3 - 8);
+        const std::string x = fmt::format("x:bf16[{},{}]", rows, row);
+        const auto asked = [&](const FuseConfig& c) { return c.threads == request.threads; };
+        const std::vector<std::string> weighed = {x, "g:bf16[" + row + "]", "b:bf16[" + row + "]"};
+        EXPECT_GE(check("y = layernorm(x, g, b)", weighed, 2, request, asked), 1) << x;
+        EXPECT_GE(check("y = softmax(x); m = max(x)", {x}, 1, request, asked), 1) << x;
+        if (request.home == FuseHome::shared) return;
+        EXPECT_GE(check("y = argmax(x); s = sum(x * x)", {x}, 1, request, asked), 1) << x;
+    };
+    for (const int lanes : {8, 16, 32})
+        for (const int threads : {32, 64, 128, 256})
+            for (const FuseHome home : {FuseHome::registers, FuseHome::shared, FuseHome::twice}) {
+                if (home == FuseHome::shared && lanes < 32) continue;
+                for (const int rows : {512, 513})
+                    all_forms({.threads = threads, .threads_per_row = lanes, .home = home}, rows);
+            }
+}
+TEST_F(FuseTest, WholeReductions) {
+    for (const char* shape : {"1", "7", "1000,1001", "3,5,7", "4096,4096"}) {
+        check("s = sum_all(x)", {fmt::format("x:bf16[{}]", shape)}, 2);
+        check("m = max_all(x * x); a = mean_all(x)", {fmt::format("x:fp32[{}]", shape)}, 2);
+    }
+    check("s = sum_all(x + b)", {"x:fp32[100,1000]", "b:fp32[1000]"}, 2);
+}
+
+TEST_F(FuseTest, BroadcastsOfEveryKind) {
+    check("y = x + b", {"x:bf16[64,1000]", "b:bf16[1000]"});
+    check("y = x + b", {"x:bf16[64,1009]", "b:bf16[1009]"});
+    check("y = x * c", {"x:bf16[64,1000]", "c:fp32[64,1]"});
+    check("y = x + z", {"x:fp32[2,3,5,8]", "z:fp32[2,1,5,8]"});
+    check("y = x + z", {"x:fp32[4,3,8]", "z:fp32[3,1]"});
+    check("y = a * b", {"a:bf16[4096,1]", "b:bf16[1,4096]"}, 1);
+    check("y = softmax(x * s + m)", {"x:bf16[2,4,16,64]", "s:fp32[]", "m:bf16[2,1,16,64]"});
+    check("y = where(m, x, -inf)", {"x:fp16[33,100]", "m:bool[33,100]"});
+    check("h = x + r; y = rmsnorm(h, g); z = h; s = sum(h)",
+          {"x:bf16[77,640]", "r:bf16[77,640]", "g:fp32[640]"});
+}
+
+TEST_F(FuseTest, MisalignedTensors) {
+    const FuseProblem p = made("y = gelu(x)", {"x:bf16[999]"});
+    const auto inputs = random_inputs(p, 3);
+    for (int shift : {2, 4, 8, 16})
+        FuseTrial(p, inputs, shift).expect_right(plans_of(p, {.alignment = shift, .top = 1}).at(0));
+    const FusePlan aligned = plans_of(p, {.top = 1}).at(0);
+    EXPECT_THROW(FuseTrial(p, inputs, 2).run(aligned), RequestError);
+}
+
+TEST_F(FuseTest, EmptyTensorsAreLeftAlone) {
+    check("y = gelu(x)", {"x:bf16[0]"}, 1);
+    check("y = softmax(x)", {"x:bf16[0,64]"}, 1);
+    check("y = softmax(x)", {"x:bf16[64,0]"}, 1);
+    check("s = sum_all(x)", {"x:fp32[0,64]"}, 1);
+}
+
+TEST_F(FuseTest, InfinitiesAndLargeArguments) {
+    const std::vector<double> edges = {10.1, 100,  1e4,      -10.1,     -100,         -1e4,
+                                       0,    -0.0, infinity, -infinity, std::nan(""), 88.8};
+    for (const char* f : {"gelu(x)", "gelu_tanh(x)", "tanh(x)", "exp(x)", "sigmoid(x)", "silu(x)", "relu(x)",
+                          "erf(x)", "sqrt(x)", "log(x)", "1/x", "maximum(x, 0.0)", "x > 0"}) {
+        const FuseProblem p = made(std::string("y = ") + f, {"x:fp32[12]"});
+        FuseTrial(p, {edges}).expect_right(plans_of(p, {.top = 1}).at(0));
+    }
+    const std::vector<double> rows = {infinity,  1, 2, 3, -infinity,    -infinity, -infinity, -infinity,
+                                      -infinity, 0, 1, 2, std::nan(""), 1,         2,         3};
+    for (const char* f :
+         {"softmax(x)", "log_softmax(x)", "logsumexp(x)", "max(x)", "argmax(x)", "sum(x)", "layernorm(x)"}) {
+        for (const char* x : {"x:fp32[4,4]", "x:bf16[4,4]"}) {
+            const FuseProblem p = made(std::string("y = ") + f, {x});
+            FuseTrial trial(p, {rows});
+            const std::vector<FusePlan> plans = plans_of(p, {.top = 4});
+            EXPECT_FALSE(plans.empty()) << f;
+            for (const FusePlan& plan : plans) trial.expect_right(plan);
+        }
+    }
+}
+
+// Of 16 bits softmax takes its powers from a base near the greatest value, and another one beyond 2^20: rows around
+// that, up to the types' ends, of one sign and of both, rising along the row; with Inf, -Inf alone and NaN in some.
+// In every home, short rows and such that several threads, warps and CTAs share.
+TEST_F(FuseTest, SoftmaxOfHugeValues) {
+    struct Rows {
+        const char* type;
+        double middle, spread;
+    };
+    constexpr std::int64_t rows = 8;
+    for (const std::int64_t columns : {std::int64_t(64), std::int64_t(1000), std::int64_t(65544)})
+        for (const Rows& r : {Rows{"bf16", 1048576, 65536}, Rows{"bf16", -1048576, 65536},
+                              Rows{"bf16", 0, 4e6}, Rows{"bf16", 0, 1e30}, Rows{"bf16", -1e30, 1e29},
+                              Rows{"bf16", 3e38, 5e36}, Rows{"bf16", 1000, 30}, Rows{"fp16", 64000, 250},
+                              Rows{"fp16", -64000, 250}, Rows{"fp16", 0, 50}}) {
+            const FuseProblem p = made("y = softmax(x)", {fmt::format("x:{}[{},{}]", r.type, rows, columns)});
+            const Element element = p.nodes[size_t(p.inputs[0])].element;
+            const std::int64_t count = rows * columns;
+            std::vector<double> x = random_values(count, element, 5);
+            for (std::int64_t i = 0; i < count; ++i) {
+                const std::int64_t row = i / columns, column = i % columns;
+                const double rise = row == 1 ? 2.0 * double(column) / double(columns) - 1 : 0;
+                x[size_t(i)] = rounded_to(r.middle + r.spread * (x[size_t(i)] + rise), element);
+            }
+            x[size_t(2 * columns + columns / 2)] = infinity;
+            x[size_t(3 * columns + columns - 1)] = std::nan("");
+            for (std::int64_t column = 0; column < columns; ++column) {
+                x[size_t(4 * columns + column)] = -infinity;
+                if (column != columns / 3) x[size_t(5 * columns + column)] = -infinity;
+            }
+            x[size_t(6 * columns)] = infinity;
+            x[size_t(6 * columns + 1)] = -infinity;
+            FuseTrial trial(p, {std::move(x)});
+            int ran = 0;
+            for (FuseHome home : {FuseHome::registers, FuseHome::shared, FuseHome::twice, FuseHome::ring})
+                for (const FusePlan& plan : plans_of(p, {.home = home, .top = 2})) {
+                    trial.expect_right(plan);
+                    ++ran;
+                }
+            EXPECT_GE(ran, 2) << columns << " columns";
+        }
+}
+
+// Rows of any mean, of one value, of huge ones, with an outlier, with what is not finite, side by side; lanes, a warp, a
+// CTA, a cluster, a ring a row.
+TEST_F(FuseTest, MomentsOfEveryKindOfRow) {
+    constexpr double means[] = {0, 1, 3.5, 8, 100, 30000}, huge = 1e30;
+    for (const char* type : {"bf16", "fp16"})
+        for (const auto& [rows, columns] : {std::pair{36, 64},
+                                            {35, 64},
+                                            {48, 256},
+                                            {24, 1024},
+                                            {24, 4096},
+                                            {24, 16384},
+                                            {13, 65536},
+                                            {13, 262144},
+                                            {300, 65536}}) {
+            const std::string shape = fmt::format("[{},{}]", rows, columns);
+            const FuseProblem p = made("y = layernorm(x, g) + r", {fmt::format("x:{}{}", type, shape),
+                                                                   fmt::format("g:{}[{}]", type, columns),
+                                                                   fmt::format("r:{}{}", type, shape)});
+            auto inputs = random_inputs(p, 5);
+            const Element element = p.nodes[size_t(p.inputs[0])].element;
+            for (int row = 0; row < rows; ++row)
+                for (int column = 0; column < columns; ++column) {
+                    double& x = inputs[0][size_t(row) * size_t(columns) + size_t(column)];
+                    const int kind = row % 13;
+                    if (kind < 6) x += means[kind];
+                    else if (kind == 6) x = 3;
+                    else if (kind == 7) x = 0;
+                    else if (kind == 8 && column == columns / 3) x = 20000;
+                    else if (kind == 9 && column == columns - 1) x = infinity;
+                    else if (kind == 10 && column < columns / 2) x += 50;
+                    else if (kind == 11) x = element == Element::bf16 ? huge : 60000;
+                    else if (kind == 12) x = element == Element::bf16 ? 1e19 * (1 + x / 100) : 300 + x;
+                    x = rounded_to(x, element);
+                }
+            FuseTrial trial(p, std::move(inputs));
+            int ran = 0;
+            const auto expect_all_right = [&](const FuseRequest& request) {
+                for (const FusePlan& plan : plans_of(p, request)) {
+                    trial.expect_right(plan);
+                    ++ran;
+                }
+            };
+            for (FuseHome home : {FuseHome::registers, FuseHome::shared, FuseHome::twice, FuseHome::ring})
+                expect_all_right({.home = home, .top = 2});
+            EXPECT_GE(ran, 2) << shape;
+            // Rows that are gone over again among rows that are not.
+            if (rows > 100) expect_all_right({.reducing = 128, .home = FuseHome::ring, .top = 2});
+        }
+}
+
+TEST_F(FuseTest, RowsOfLargeMean) {
+    const FuseProblem p = made("y = layernorm(x)", {"x:fp32[4,8192]"});
+    std::vector<double> x;
+    for (int i = 0; i < 4 * 8192; ++i) x.push_back(double(float(1e4 + std::sin(i * 0.37))));
+    FuseTrial trial(p, {std::move(x)});
+    const std::vector<FusePlan> plans = plans_of(p, {.top = 16});
+    EXPECT_GE(plans.size(), 2u);
+    for (const FusePlan& plan : plans) trial.expect_right(plan);
+}
+
+// Of one value a row, before and behind its reduction, beside rows, of some rows again and again, and of all: each by its own
+// place.
+TEST_F(FuseTest, DropoutOfFewerValues) {
+    const std::vector<std::string> rows = {"x:bf16[300,1000]", "c:fp32[300,1]"};
+    for (const char* f :
+         {"dropout(mean(x) + c, 0.5, 3)", "x + dropout(mean(x) * c, 0.3, 5, 2)", "x * dropout(c, 0.4, 7)",
+          "layernorm(x * dropout(c, 0.4, 7)) + dropout(max(x), 0.2)", "sum_all(x * dropout(c, 0.5, 9))"})
+        check(std::string("y = ") + f, rows, 6);
+    check("y = x * dropout(c, 0.5, 3)", {"x:fp32[6,50,33]", "c:fp32[50,1]"}, 4);
+    check("y = softmax(x) * dropout(c, 0.5, 3)", {"x:bf16[6,50,64]", "c:fp32[50,1]"}, 4);
+    check("y = x + dropout(s, 0.5, 4) * dropout(s, 0.5, 6)", {"x:bf16[1003]", "s:fp32[1]"}, 4);
+    check("d = dropout(s, 0.5, 4); y = sum_all(x * d) * d + dropout(s, 0.5, 1)",
+          {"x:bf16[70,1003]", "s:fp32[]"}, 4);
+    check("y = dropout(sum_all(x), 0.25, 2)", {"x:bf16[70,1003]"}, 4);
+    check("y = layernorm(x) + dropout(mean(x), 0.5, 3) + dropout(s, 0.5, 6)",
+          {"x:bf16[140,16392]", "s:fp32[1]"}, 6, {.home = FuseHome::ring});
+}
+
+TEST_F(FuseTest, DropoutReplaysElementByElement) {
+    const FuseProblem p = made("y = dropout(x, 0.25, 123456789012345, 42)", {"x:fp32[1000,1003]"});
+    const FuseTrial trial(p, {std::vector<double>(1003000, 1.0)});
+    const std::vector<char> bytes = trial.run(plans_of(p, {.top = 1}).at(0))[0];
+    const std::vector<double> y = values_of_elements(bytes.data(), 1003000, Element::fp32);
+    std::int64_t kept = 0;
+    for (size_t i = 0; i < y.size(); ++i) {
+        ASSERT_EQ(y[i] != 0, dropout_keeps(i, 0.25, 123456789012345, 42)) << i;
+        kept += y[i] != 0;
+    }
+    EXPECT_NEAR(double(kept), 0.75 * 1003000, 5 * std::sqrt(1003000 * 0.25 * 0.75));
+}
+
+TEST_F(FuseTest, RandomExpressions) {
+    const std::uint64_t seed = fresh_seed();
+    fmt::print("seed {}\n", seed);
+    RandomExpressions random(seed);
+    int compared = 0;
+    for (int i = 0; i < 300; ++i) {
+        const RandomExpression e = random.next();
+        const FuseProblem p = made(e.text, e.tensors);
+        const std::vector<FusePlan> plans = plans_of(p, {.top = 1});
+        if (plans.empty() || !plans[0].buildable) continue;
+        ++compared;
+        FuseTrial(p, random_inputs(p, seed + std::uint64_t(i))).expect_right(plans[0]);
+    }
+    EXPECT_GE(compared, 200);
+}
+
+// Vectors of one element, 2^31 of them and more: the first rows, the last and some between.
+TEST_F(FuseTest, IndicesOfTwoWords) {
+    const FuseProblem p = made("y = x + b", {"x:bf16[46343,46349]", "b:bf16[46349]"});
+    MeasureOptions options;
+    options.mode = Mode::burst;
+    options.timing.rounds = 1;
+    options.baseline = false;
+    const FuseRun run = measure(plans_of(p, {.top = 1}), machine(), options);
+    ASSERT_EQ(run.rows.size(), 1u);
+    EXPECT_TRUE(run.rows[0].verified.ok()) << run.rows[0].verified.failure;
+    EXPECT_GT(run.rows[0].verified.compared, 100000);
+}
+
+TEST_F(FuseTest, MeasuresBesideCopiesAndTheUnfusedChain) {
+    const FuseProblem p = made("y = gelu(x + b)", {"x:bf16[8192,8192]", "b:bf16[8192]"});
+    const auto outcome = derive(machine(), p, {.top = 2});
+    MeasureOptions options;
+    options.mode = Mode::burst;
+    options.timing.rounds = 3;
+    options.seed = 5;
+    const FuseRun run = measure(std::get<FusePlans>(outcome).plans, machine(), options);
+    for (const FuseMeasurement& row : run.rows) {
+        EXPECT_TRUE(row.verified.ok()) << row.verified.failure;
+        ASSERT_TRUE(row.time_us) << row.invalid;
+        EXPECT_LT(*row.time_us, *run.baselines.unfused_us);
+    }
+    EXPECT_TRUE(run.baselines.copy_us);
+    EXPECT_TRUE(run.baselines.memcpy_us);
+}
+
+}  // namespace
+}  // namespace rooftile

@@ -1,0 +1,293 @@
+// Rows that pass through rings in shared memory, and rows that are all under way at once, on a GPU: every cluster,
+// chunk and meeting against fp64, with weights, late tensors and threads that reduce apart.
+#include <tuple>
+
+#include "tests/fuse/device/fixture.hpp"
+
+namespace rooftile {
+namespace {
+
+class FuseRingsTest : public FuseTest {
+  protected:
+    /// All functions on rows of one shape, through rings.
+    void check_rings(const std::string& shape) {
+        for (const char* f :
+             {"softmax(x)", "log_softmax(x)", "layernorm(x)", "rmsnorm(x)", "x - mean(x)",
+              "softmax(layernorm(x) * 2)", "sum(x)", "argmax(x)", "where(x > max(x) - 1, x, 0.0)"})
+            check(std::string("y = ") + f, {"x:bf16[" + shape + "]"}, 1, {.home = FuseHome::ring});
+        for (const char* f : {"softmax(x)", "layernorm(x)", "sum(x)"})
+            check(std::string("y = ") + f, {"x:fp32[" + shape + "]"}, 1, {.home = FuseHome::ring});
+    }
+
+    /// `cluster` CTAs that share rows and meet in device memory.
+    void check_meetings(int cluster, const std::vector<std::string>& rows,
+                        const std::vector<std::string>& functions) {
+        for (const std::string& x : rows)
+            for (const std::string& f : functions)
+                EXPECT_EQ(check("y = " + f, {x}, 1,
+                                {.cluster = cluster, .home = FuseHome::ring, .grid_meeting = true},
+                                meets_in_memory),
+                          1);
+    }
+
+    /// The first `most` launches in which all rows are under way at once; how many there were.
+    int check_at_once(const std::string& text, const std::vector<std::string>& tensors, int most,
+                      int times = 1, std::optional<int> cluster = {}) {
+        return check(text, tensors, most, {.cluster = cluster, .home = FuseHome::twice, .grid_meeting = true},
+                     all_rows_at_once, times);
+    }
+};
+
+// Rows of whole chunks and of others, more rows than clusters, the shortest last part of a cluster.
+TEST_F(FuseRingsTest, RingsOfManyRows) { check_rings("140,16392"); }
+TEST_F(FuseRingsTest, RingsOfWholeChunks) { check_rings("5,65536"); }
+TEST_F(FuseRingsTest, RingsThatEndShort) { check_rings("3,100000"); }
+TEST_F(FuseRingsTest, RingsOfSeveralCtas) { check_rings("2,262144"); }
+
+// No chunk that is short, then one of one vector: every cluster and chunk that the plan offers.
+TEST_F(FuseRingsTest, RingsOfEveryChunk) {
+    check("y = softmax(x)", {"x:bf16[3,65536]"}, 64, {.home = FuseHome::ring});
+}
+TEST_F(FuseRingsTest, RingsOfEveryChunkThatEndShort) {
+    check("y = softmax(x)", {"x:bf16[3,65544]"}, 64, {.home = FuseHome::ring});
+}
+
+/// A slot that is given back before it is read goes wrong once in many launches.
+TEST_F(FuseRingsTest, RingsGiveSlotsBackInTime) {
+    check("y = x * 2 - max(z + c); s = sum(x)", {"x:bf16[150,20000]", "z:fp16[150,20000]", "c:fp32[150,1]"},
+          4, {.home = FuseHome::ring}, {}, 8);
+}
+
+// Whoever takes a row, and without a workspace everybody in turn: the same bits, launch after launch.
+TEST_F(FuseRingsTest, RowsAreDealtOrTakenInTurns) {
+    const FuseProblem p = made("y = gelu(dropout(layernorm(x, g, b) + r, 0.1, 7, 3))",
+                               {"x:bf16[700,65536]", "r:bf16[700,65536]", "g:bf16[65536]", "b:bf16[65536]"});
+    FuseTrial trial(p, random_inputs(p, 5));
+    int dealt = 0;
+    std::vector<std::vector<char>> in_turns;
+    for (const int cluster : {1, 2, 4, 8})
+        for (const FusePlan& plan : plans_of(p, {.cluster = cluster, .home = FuseHome::ring, .top = 1})) {
+            if (!deals_rows(plan.program, plan.config)) continue;
+            std::cerr << fmt::format("  {} CTAs a row\n", cluster);
+            if (dealt++ == 0) trial.expect_right(plan);
+            in_turns = trial.run(plan, {});
+            for (int i = 0; i < 3; ++i) EXPECT_EQ(trial.run(plan), in_turns) << cluster;
+            // A counter that says three were taken: rows of nobody stay as they were.
+            constexpr unsigned taken = 3;
+            const std::vector<char> some = trial.run(plan, taken)[0];
+            const std::size_t row = 65536 * 2, teams = std::size_t(plan.config.grid / cluster);
+            for (std::size_t r = 0; r < 700; ++r) {
+                const bool nobodys = r >= teams && r < teams + taken;
+                const bool same = std::equal(some.begin() + std::ptrdiff_t(r * row),
+                                             some.begin() + std::ptrdiff_t((r + 1) * row),
+                                             in_turns[0].begin() + std::ptrdiff_t(r * row));
+                EXPECT_EQ(same, !nobodys) << cluster << " CTAs, row " << r;
+            }
+        }
+    EXPECT_EQ(dealt, 4);
+}
+
+// Slots that are given back before all CTAs have met, over many rows; a slot for a row and a late tensor behind it.
+TEST_F(FuseRingsTest, RowsAreDealtInAnyRing) {
+    check("y = sum(x)", {"x:bf16[1100,65536]"}, 12, {.home = FuseHome::ring}, {}, 3);
+    for (const int cluster : {2, 8})
+        check("y = sum(x)", {"x:bf16[700,262144]"}, 4, {.cluster = cluster, .home = FuseHome::ring});
+    check("y = softmax(x) + r", {"x:bf16[300,32768]", "r:bf16[300,32768]"}, 4,
+          {.stages = 1, .home = FuseHome::ring}, {}, 3);
+}
+
+// Weights that stay in shared memory: more rows than clusters, parts and chunks that end short, types of
+// other widths.
+constexpr auto keeps_weights = [](const FuseConfig& c) { return c.early_weights; };
+
+TEST_F(FuseRingsTest, RingsThatKeepWeights) {
+    EXPECT_GE(check("y = layernorm(x, g, b)", {"x:bf16[140,65536]", "g:bf16[65536]", "b:fp32[65536]"}, 6,
+                    {.home = FuseHome::ring}, keeps_weights),
+              1);
+}
+TEST_F(FuseRingsTest, RingsThatKeepWeightsAndEndShort) {
+    EXPECT_GE(check("y = layernorm(x, g, b)", {"x:bf16[140,70008]", "g:bf16[70008]", "b:fp32[70008]"}, 6,
+                    {.home = FuseHome::ring}, keeps_weights),
+              1);
+}
+TEST_F(FuseRingsTest, RingsOfOneCtaThatKeepWeights) {
+    EXPECT_GE(check("y = layernorm(x, g, b)", {"x:bf16[530,16392]", "g:bf16[16392]", "b:fp32[16392]"}, 6,
+                    {.home = FuseHome::ring}, keeps_weights),
+              1);
+}
+TEST_F(FuseRingsTest, RingsThatKeepWeightsOfOtherTypes) {
+    EXPECT_GE(check("y = rmsnorm(x, g)", {"x:fp32[140,40000]", "g:fp32[40000]"}, 6, {.home = FuseHome::ring},
+                    keeps_weights),
+              1);
+}
+// Read once: the first row's chunks and the weights behind them are all on their way before a slot comes back.
+TEST_F(FuseRingsTest, RingsThatKeepWeightsForOneWalk) {
+    EXPECT_GE(check("y = sum(x * g)", {"x:bf16[1100,65536]", "g:bf16[65536]"}, 64, {.home = FuseHome::ring},
+                    keeps_weights),
+              1);
+}
+TEST_F(FuseRingsTest, RingsThatReadKeptWeightsTwice) {
+    EXPECT_GE(check("y = softmax(x * g) + b", {"x:bf16[270,40000]", "g:bf16[40000]", "b:bf16[40000]"}, 6,
+                    {.home = FuseHome::ring}, keeps_weights),
+              1);
+}
+
+// Tensors that only the last walk reads, a chunk ahead over the ends of rows: every launch; whole chunks,
+// chunks that end short, a last chunk of one vector; one row a cluster and many; one and several CTAs an SM,
+// CTAs of one row; with weights kept and without; flags and floats beside bf16.
+class FuseAheadTest : public FuseRingsTest, public testing::WithParamInterface<std::string> {};
+TEST_P(FuseAheadTest, RingsReadLateTensorsAhead) {
+    const std::string shape = GetParam(), row = shape.substr(shape.find(',') + 1);
+    int kept = 0, alone = 0, one_row = 0;
+    check("y = gelu(dropout(layernorm(x, g, b) + r, 0.1, 7, 3))",
+          {"x:bf16[" + shape + "]", "r:bf16[" + shape + "]", "g:bf16[" + row + "]", "b:bf16[" + row + "]"},
+          64, {.home = FuseHome::ring}, [&](const FuseConfig& c) {
+              kept += c.early_weights;
+              alone += c.ctas_per_sm == 1;
+              one_row += !c.persistent;
+              return true;
+          });
+    EXPECT_GE(alone, 1);
+    EXPECT_GE(one_row, 1);
+    if (shape.starts_with("300")) { EXPECT_GE(kept, 1); }
+}
+INSTANTIATE_TEST_SUITE_P(Shapes, FuseAheadTest,
+                         testing::Values<std::string>("5,65536", "300,65536", "3,65544", "300,32776",
+                                                      "270,16392", "2,262152"));
+TEST_F(FuseRingsTest, RingsReadLateTensorsOfOtherTypes) {
+    for (const char* shape : {"5,65536", "270,20000"})
+        check("y = where(m, x - mean(x), r) * s + z",
+              {fmt::format("x:bf16[{}]", shape), fmt::format("m:bool[{}]", shape),
+               fmt::format("r:fp32[{}]", shape), "s:fp32[]", fmt::format("z:fp16[{}]", shape)},
+              8, {.home = FuseHome::ring});
+    // Rows that share what is late by a band, and a last walk that reads nothing of the slots.
+    check("y = softmax(x) + z", {"x:bf16[6,4,20000]", "z:bf16[6,1,20000]"}, 8, {.home = FuseHome::ring});
+    check("y = r + max(x)", {"x:bf16[140,40000]", "r:bf16[140,40000]"}, 8, {.home = FuseHome::ring});
+}
+TEST_F(FuseRingsTest, RingsReadLateTensorsInTime) {
+    check("y = gelu(layernorm(x) + r)", {"x:bf16[400,40000]", "r:bf16[400,40000]"}, 6,
+          {.home = FuseHome::ring}, {}, 8);
+}
+// Few rows and many, parts that end short or are empty, weights that stay and late tensors; again and again, since a
+// row handed over too early shows but now and then.
+class FuseReducingTest : public FuseRingsTest,
+                         public testing::WithParamInterface<std::tuple<int, std::string>> {};
+TEST_P(FuseReducingTest, RingsWhoseThreadsReduceApart) {
+    const auto apart = [](const FuseConfig& c) { return c.reducing > 0; };
+    constexpr int most = 6, times = 3;
+    const FuseRequest request = {.reducing = std::get<0>(GetParam()), .home = FuseHome::ring};
+    const std::string shape = std::get<1>(GetParam()), row = shape.substr(shape.find(',') + 1);
+    const std::string x = "x:bf16[" + shape + "]", r = "r:bf16[" + shape + "]";
+    EXPECT_GE(check("y = softmax(x)", {x}, most, request, apart, times), 1);
+    EXPECT_GE(check("y = x * 0.5 - mean(x); m = max(x)", {x}, most, request, apart, times), 1);
+    EXPECT_GE(check("y = gelu(dropout(layernorm(x, g, b) + r, 0.1, 7, 3))",
+                    {x, r, "g:bf16[" + row + "]", "b:bf16[" + row + "]"}, most, request, apart, times),
+              1);
+}
+INSTANTIATE_TEST_SUITE_P(Threads, FuseReducingTest,
+                         testing::Combine(testing::Values(128, 256),
+                                          testing::Values<std::string>("1,65536", "300,65536", "300,32776",
+                                                                       "400,40000", "140,65544")));
+
+TEST_F(FuseRingsTest, RingsOfTwoCtasAnSm) {
+    EXPECT_GE(check("y = gelu(layernorm(x, g, b) + r)",
+                    {"x:bf16[1100,32768]", "r:bf16[1100,32768]", "g:bf16[32768]", "b:bf16[32768]"}, 3,
+                    {.ctas_per_sm = 2, .home = FuseHome::ring},
+                    [](const FuseConfig& c) { return c.ctas_per_sm == 2; }),
+              1);
+}
+
+// Rows whose CTAs are no cluster: one row; more than the grid takes at once, the last round with fewer; parts
+// that end short; one, two and three reductions.
+TEST_F(FuseRingsTest, EightCtasMeetInDeviceMemory) {
+    check_meetings(8, {"x:bf16[1,524288]", "x:bf16[5,524296]"}, {"softmax(x)", "layernorm(x)", "argmax(x)"});
+}
+TEST_F(FuseRingsTest, SixteenCtasMeetInDeviceMemory) {
+    check_meetings(16, {"x:bf16[1,1048576]", "x:bf16[5,1048584]"},
+                   {"softmax(x)", "layernorm(x)", "argmax(x)"});
+}
+TEST_F(FuseRingsTest, ThirtyTwoCtasMeetInDeviceMemory) {
+    check_meetings(32, {"x:bf16[1,1048576]", "x:bf16[5,1048584]"},
+                   {"softmax(x)", "layernorm(x)", "argmax(x)"});
+}
+TEST_F(FuseRingsTest, RowsOfSeveralRoundsMeetInDeviceMemory) {
+    for (int cluster : {16, 32})
+        check_meetings(cluster, {"x:fp32[17,262152]"}, {"softmax(layernorm(x) * 2)"});
+}
+TEST_F(FuseRingsTest, MeetingsInDeviceMemoryWithWeights) {
+    EXPECT_GE(check("y = layernorm(x, g, b)", {"x:bf16[17,524288]", "g:bf16[524288]", "b:bf16[524288]"}, 4,
+                    {.home = FuseHome::ring, .grid_meeting = true}, meets_in_memory),
+              1);
+}
+
+TEST_F(FuseRingsTest, MeetingsInDeviceMemoryWithLateTensors) {
+    for (const char* shape : {"17,524288", "9,524296"})
+        EXPECT_GE(check("y = gelu(dropout(layernorm(x) + r, 0.1, 7, 3))",
+                        {fmt::format("x:bf16[{}]", shape), fmt::format("r:bf16[{}]", shape)}, 6,
+                        {.home = FuseHome::ring, .grid_meeting = true}, meets_in_memory),
+                  1);
+}
+
+// Rows that are all under way at once: parts and turns that end short, vectors of one element, one to three walks of
+// each kind of accumulator, several times, since what one launch leaves in the workspace the next one finds.
+TEST_F(FuseRingsTest, RowsAtOnceOfEveryAccumulator) {
+    for (const char* x : {"x:bf16[16,262144]", "x:bf16[5,524296]", "x:fp16[33,131080]", "x:fp32[3,100001]"})
+        for (const char* f : {"softmax(x)", "log_softmax(x)", "layernorm(x)", "rmsnorm(x)", "x - mean(x)",
+                              "softmax(layernorm(x) * 2)", "where(x > max(x) - 1, x, 0.0)"})
+            EXPECT_EQ(check_at_once(std::string("y = ") + f, {x}, 1, 3), 1) << f << " of " << x;
+}
+TEST_F(FuseRingsTest, RowsAtOnceWithSeveralResults) {
+    EXPECT_GE(check_at_once("y = softmax(x); a = argmax(x); l = logsumexp(x); m = mean(x)",
+                            {"x:bf16[7,200008]"}, 4),
+              1);
+    EXPECT_GE(check_at_once("h = x + r; y = rmsnorm(h, g); s = sum(h)",
+                            {"x:bf16[9,131072]", "r:bf16[9,131072]", "g:fp32[131072]"}, 4),
+              1);
+}
+TEST_F(FuseRingsTest, RowsAtOnceWhoseTensorsEnterLater) {
+    for (const char* f :
+         {"softmax(layernorm(x) + r)", "layernorm(layernorm(x) * r)", "softmax(x - mean(x) + r) * r"})
+        for (const char* shape : {"16,262144", "9,131080"})
+            EXPECT_GE(
+                check_at_once(std::string("y = ") + f,
+                              {fmt::format("x:bf16[{}]", shape), fmt::format("r:bf16[{}]", shape)}, 2, 2),
+                1)
+                << f << " of " << shape;
+}
+TEST_F(FuseRingsTest, RowsAtOnceWithWeightsAndLateTensors) {
+    for (const char* shape : {"16,262144", "9,131080", "2,1000008"}) {
+        const std::string row = std::string(shape).substr(std::string(shape).find(',') + 1);
+        EXPECT_GE(check_at_once("y = gelu(dropout(layernorm(x, g, b) + r, 0.1, 7, 3))",
+                                {fmt::format("x:bf16[{}]", shape), fmt::format("r:bf16[{}]", shape),
+                                 fmt::format("g:bf16[{}]", row), fmt::format("b:fp32[{}]", row)},
+                                3),
+                  3)
+            << shape;
+    }
+    check_at_once(
+        "y = where(m, x - mean(x), r) * s + z",
+        {"x:bf16[5,131072]", "m:bool[5,131072]", "r:fp32[5,131072]", "s:fp32[]", "z:fp16[5,131072]"}, 3);
+    check_at_once("y = softmax(x) + z", {"x:bf16[3,4,65536]", "z:bf16[3,1,65536]"}, 3);
+}
+TEST_F(FuseRingsTest, RowsAtOnceOfEveryTeam) {
+    for (int cluster : {2, 4, 8, 16, 32, 64})
+        EXPECT_EQ(check_at_once("y = layernorm(x, g, b)",
+                                {"x:bf16[6,262152]", "g:bf16[262152]", "b:bf16[262152]"}, 1, 1, cluster),
+                  1)
+            << cluster;
+    check_at_once("y = softmax(x)", {"x:bf16[16,262144]"}, 64);
+}
+// More CTAs than fit do not begin.
+TEST_F(FuseRingsTest, RowsAtOnceAreRefusedWhereTheyDoNotFit) {
+    const FuseProblem p = made("y = softmax(x)", {"x:bf16[4096,65536]"});
+    const auto outcome = derive(machine(), p, {.threads_per_row = 512, .home = FuseHome::twice, .top = 1});
+    FusePlan plan = std::get<FusePlans>(outcome).plans[0];
+    plan.config.grid_meeting = true;
+    plan.config.cluster = 2;
+    ASSERT_TRUE(all_rows_at_once(plan.config));
+    const FuseKernel kernel = compile(plan);
+    EXPECT_THROW(kernel.load(), Error);
+}
+
+}  // namespace
+}  // namespace rooftile

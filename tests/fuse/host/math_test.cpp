@@ -1,0 +1,139 @@
+// The text of kernels/fuse/math.cuh and dropout.cuh, run on the CPU: every number of a 16-bit type and many of
+// fp32 stay within the errors that evaluate() allows, and masks are the reference's. tests/fake/device stands
+// in for the instructions of the special function unit.
+#include "kernels/fuse/math.cuh"
+
+#include "kernels/fuse/dropout.cuh"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "rooftile/expression/evaluate.hpp"
+#include "rooftile/expression/expression.hpp"
+
+namespace rooftile {
+namespace {
+
+using Function = float (*)(float);
+
+/// Of fp32: every bf16 number, and what lies between them.
+std::vector<double> numbers(unsigned step) {
+    std::vector<double> x;
+    for (std::uint64_t bits = 0; bits <= 0xffffffffu; bits += step)
+        x.push_back(double(std::bit_cast<float>(std::uint32_t(bits))));
+    return x;
+}
+constexpr unsigned all_bf16 = 0x10000, between = 0x10000 / 8 + 1;
+
+/// The greatest error, as a share of what is allowed.
+double worst(Function f, const std::string& name, const char* type, const std::vector<double>& x) {
+    const std::vector<TensorDeclaration> tensors = {
+        tensor_declaration("x:" + std::string(type) + "[" + std::to_string(x.size()) + "]")};
+    const std::vector<double> inputs[] = {x};
+    const BoundedTensor expected = evaluate(expression_graph("y = " + name + "(x)", tensors), inputs)[0];
+    double most = 0;
+    for (double direction : {-1.0, 0.0, 1.0}) {
+        ptx::special_error = direction;
+        for (size_t i = 0; i < x.size(); ++i) {
+            const double got = double(f(float(x[i])));
+            const Bounded& e = expected[i];
+            if (std::isinf(e.error)) continue;
+            if (std::isnan(e.value) || std::isinf(e.value)) {
+                EXPECT_TRUE(std::isnan(e.value) ? std::isnan(got) : got == e.value) << name << " of " << x[i];
+                continue;
+            }
+            most = std::max(most, std::fabs(got - e.value) / e.error);
+            if (most > 1) {
+                ADD_FAILURE() << name << " of " << x[i] << " is " << got << ", not " << e.value << " within "
+                              << e.error;
+                return most;
+            }
+        }
+    }
+    ptx::special_error = 0;
+    return most;
+}
+
+TEST(FuseMath, FunctionsKeepTheErrorsTheyState) {
+    const std::vector<std::pair<const char*, Function>> functions = {
+        {"gelu", fuse::gelu},        {"gelu_tanh", fuse::gelu_tanh}, {"sigmoid", fuse::sigmoid},
+        {"silu", fuse::silu},        {"relu", fuse::relu},           {"tanh", fuse::hyperbolic_tangent},
+        {"sqrt", fuse::square_root}, {"rsqrt", fuse::inverse_root}};
+    for (const auto& [name, f] : functions)
+        for (unsigned step : {all_bf16, between}) EXPECT_LE(worst(f, name, "fp32", numbers(step)), 1) << name;
+}
+
+TEST(FuseMath, CheaperGelusKeepTheErrorsTheyState) {
+    for (unsigned step : {all_bf16, between}) {
+        const double bf16 = worst(fuse::gelu_16<Type::bf16>, "gelu", "bf16", numbers(step));
+        const double fp16 = worst(fuse::gelu_16<Type::fp16>, "gelu", "fp16", numbers(step));
+        EXPECT_LE(bf16, 1);
+        EXPECT_LE(fp16, 1);
+        EXPECT_GE(bf16, 0.5);  // and what they state is not far from what they need
+        EXPECT_GE(fp16, 0.2);
+    }
+    EXPECT_LE(worst(fuse::exponential_16, "exp", "bf16", numbers(all_bf16)), 1);
+}
+
+/// What counts in the end: units in the last place of the result, rounding included.
+TEST(FuseMath, CheaperGelusStayWithinTwoUnits) {
+    const auto units = [](Function f, Element element, double x) {
+        const double exact = x * 0.5 * std::erfc(-x / std::sqrt(2.0));
+        return std::fabs(rounded_to(double(f(float(x))), element) - exact) / ulp_of(exact, element);
+    };
+    double bf16 = 0, fp16 = 0;
+    for (double x : numbers(all_bf16)) {
+        if (!std::isfinite(x) || (x < -12.5 && x > -15)) continue;  // what fp32 flushes
+        bf16 = std::max(bf16, units(fuse::gelu_16<Type::bf16>, Element::bf16, x));
+        const double half = rounded_to(x, Element::fp16);
+        if (std::isfinite(half)) fp16 = std::max(fp16, units(fuse::gelu_16<Type::fp16>, Element::fp16, half));
+    }
+    EXPECT_LE(bf16, 0.64);
+    EXPECT_LE(fp16, 0.6);
+}
+
+TEST(FuseMath, GelusOfInfinitiesAndNothing) {
+    for (Function f : {fuse::gelu, fuse::gelu_16<Type::bf16>, fuse::gelu_16<Type::fp16>}) {
+        EXPECT_EQ(f(fuse::infinity), fuse::infinity);
+        EXPECT_TRUE(std::isnan(f(-fuse::infinity)));  // -Inf * 0, as PyTorch
+        EXPECT_TRUE(std::isnan(f(fuse::not_a_number)));
+        EXPECT_EQ(f(0.0f), 0.0f);
+        EXPECT_TRUE(std::signbit(f(-0.0f)));
+        for (float x : {10.1f, 100.0f, 1e4f, 3e38f}) {
+            EXPECT_EQ(f(x), x);
+            EXPECT_LE(std::fabs(f(-x)), x < 13 ? 1e-21f : 0.0f);
+        }
+    }
+}
+
+/// The mask of `width` elements at once, as a kernel makes it, against the reference's one by one.
+template <int width>
+void expect_replay() {
+    constexpr std::uint64_t seed = 123456789012345, offset = 42;
+    for (double p : {0.1, 0.5, 0.999})
+        for (std::uint64_t first : {std::uint64_t(0), std::uint64_t(1) << 34}) {
+            const fuse::DropoutKey key = {dropout_keys(seed), offset, unsigned(p * 4294967296.0 + 0.5),
+                                          dropout_fold};
+            for (std::uint64_t at = first; at < first + 64; at += width) {
+                bool keep[width];
+                fuse::kept(keep, at, key);
+                for (int k = 0; k < width; ++k)
+                    EXPECT_EQ(keep[k], dropout_keeps(at + unsigned(k), p, seed, offset)) << at << " + " << k;
+            }
+        }
+}
+TEST(FuseMath, DropoutReplaysInVectorsOfAnyWidth) {
+    expect_replay<1>();
+    expect_replay<2>();
+    expect_replay<4>();
+    expect_replay<8>();
+    expect_replay<16>();
+}
+
+}  // namespace
+}  // namespace rooftile

@@ -1,0 +1,261 @@
+// The text of kernels/fuse/reduce.cuh that adds up softmax's powers, run on the CPU against fp64: any reference, any
+// way to merge, and what IEEE has at its edges. tests/fake/device stands in for the instructions.
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "rooftile/expression/evaluate.hpp"
+#include "rooftile/expression/expression.hpp"
+
+// Between lanes, which no test here does.
+int __float_as_int(float x);
+float __int_as_float(int x);
+int __reduce_max_sync(unsigned mask, int x);
+float __shfl_xor_sync(unsigned mask, float x, int away);
+float __shfl_sync(unsigned mask, float x, int lane, int lanes);
+
+#include "kernels/fuse/reduce.cuh"
+
+namespace rooftile {
+namespace {
+
+using fuse::PowerBase, fuse::Powers, fuse::RunningPowers;
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double most_bf16 = 3.3895313892515355e38, most_fp16 = 65504;
+constexpr int width = 8;
+
+constexpr Element element_of(fuse::bf16) { return Element::bf16; }
+constexpr Element element_of(fuse::fp16) { return Element::fp16; }
+
+template <class T>
+T narrowed(double x) {
+    static const std::map<double, unsigned> numbers = [] {
+        std::map<double, unsigned> out;
+        for (unsigned bits = 0; bits < 0x10000; ++bits)
+            if (const double y = double(ptx::widen<T::type>(bits)); !std::isnan(y)) out[y] = bits;
+        return out;
+    }();
+    return {static_cast<unsigned short>(std::isnan(x) ? 0x7fff : numbers.at(rounded_to(x, element_of(T{}))))};
+}
+
+/// The row's softmax as kernels compute it: `threads` go over every so many vectors, then merge in pairs.
+template <class T>
+std::vector<double> softmax_of(const std::vector<T>& row, size_t threads) {
+    std::vector<Powers> parts;
+    for (size_t thread = 0; thread < threads; ++thread) {
+        RunningPowers run;
+        for (size_t first = thread * width; first < row.size(); first += threads * width) {
+            fuse::Pack<T, width> pack;
+            for (size_t k = 0; k < width; ++k) pack.element[k] = row[first + k];
+            run.reach(fuse::greatest_of(pack));
+            run.add(pack);
+        }
+        parts.push_back(run.powers());
+    }
+    for (size_t half = threads / 2; half > 0; half /= 2)
+        for (size_t i = 0; i < half; ++i) parts[i].merge(parts[i + half]);
+    const PowerBase base(parts[0].reference);
+    const float inverse = fuse::divide(1.0f, parts[0].total);
+    std::vector<double> out;
+    for (T x : row) out.push_back(double(base.power(ptx::widen<T::type>(x.bits)) * inverse));
+    return out;
+}
+
+/// As where a row is held: the greatest value first.
+template <class T>
+std::vector<double> softmax_in_two(const std::vector<T>& row) {
+    fuse::Max top;
+    float total = 0;
+    for (size_t first = 0; first < row.size(); first += width) {
+        fuse::Pack<T, width> pack;
+        for (size_t k = 0; k < width; ++k) pack.element[k] = row[first + k];
+        top.add(pack);
+    }
+    const PowerBase base(top.greatest);
+    for (T x : row) total += base.power(ptx::widen<T::type>(x.bits));
+    std::vector<double> out;
+    for (T x : row)
+        out.push_back(double(base.power(ptx::widen<T::type>(x.bits)) * fuse::divide(1.0f, total)));
+    return out;
+}
+
+void expect_bounded(const std::vector<double>& got, const BoundedTensor& expected, const std::string& what) {
+    for (size_t i = 0; i < got.size(); ++i) {
+        const Bounded& e = expected[i];
+        const bool right = std::isnan(e.value) ? std::isnan(got[i]) : std::fabs(got[i] - e.value) <= e.error;
+        ASSERT_TRUE(right) << what << ", element " << i << ": got " << got[i] << ", expected " << e.value
+                           << " within " << e.error;
+    }
+}
+
+/// By one thread and more, to twice as many as there are vectors.
+template <class T>
+void expect_softmax(std::vector<double> values, const std::string& what) {
+    std::vector<T> row;
+    for (double& x : values) {
+        row.push_back(narrowed<T>(x));
+        x = double(ptx::widen<T::type>(row.back().bits));
+    }
+    const std::vector<TensorDeclaration> tensors = {tensor_declaration(
+        fmt::format("x:{}[1,{}]", element_of(T{}) == Element::bf16 ? "bf16" : "fp16", values.size()))};
+    const std::vector<double> inputs[] = {values};
+    const BoundedTensor expected = evaluate(expression_graph("y = softmax(x)", tensors), inputs)[0];
+    for (double direction : {-1.0, 0.0, 1.0}) {
+        ptx::special_error = direction;
+        for (size_t threads = 1; threads <= 2 * values.size() / width; threads *= 2)
+            expect_bounded(softmax_of(row, threads), expected,
+                           fmt::format("{} of {} threads", what, threads));
+        expect_bounded(softmax_in_two(row), expected, what + " in two");
+    }
+    ptx::special_error = 0;
+}
+
+/// `count` values around `middle`.
+std::vector<double> around(double middle, double spread, size_t count, unsigned seed) {
+    std::mt19937 random(seed);
+    std::normal_distribution<double> normal(0, 1);
+    std::vector<double> out;
+    for (size_t i = 0; i < count; ++i) out.push_back(middle + spread * normal(random));
+    return out;
+}
+
+TEST(FusePowers, KeepTheErrorTheyState) {
+    constexpr double log2_e = 1.4426950408889634, unit = 1.0 / 4194304;
+    for (double reference : {0.0, 1.0, -3.5, 88.0, 1000.0, -65504.0, 1048576.0, -1044480.0})
+        for (double distance : {16.0, 1.0, 0.0, -0.125, -1.0, -10.0, -30.0, -85.0}) {
+            const double v = rounded_to(reference + distance, Element::bf16);
+            const PowerBase base{float(reference)};
+            const double factor = double(fuse::log2_e) * reference + double(base.offset);
+            EXPECT_LE(std::fabs(factor), 0.07) << reference;
+            const double exact = std::exp2(log2_e * (v - reference) + factor);
+            for (double direction : {-1.0, 1.0}) {
+                ptx::special_error = direction;
+                EXPECT_NEAR(double(base.power(float(v))), exact,
+                            exact * (2 + std::fabs(v - reference)) * unit)
+                    << v << " from " << reference;
+            }
+        }
+    ptx::special_error = 0;
+}
+
+TEST(FusePowers, SoftmaxOfAnyReference) {
+    for (double middle : {0.0, 1.0, -100.0, 3000.0, -60000.0, 60000.0})
+        for (double spread : {0.01, 1.0, 5.0, 100.0}) {
+            const std::string what = fmt::format("{} +- {}", middle, spread);
+            expect_softmax<fuse::bf16>(around(middle, spread, 256, 7), what);
+            expect_softmax<fuse::fp16>(around(middle, spread, 256, 8), what);
+        }
+    for (double middle : {1e5, 1e6, -1e6, 1048576.0, -1048576.0, 1e7, -1e9, 1e30, -1e30, 3e38, -3e38})
+        for (double spread : {1.0, 1e-3 * std::fabs(middle), 0.1 * std::fabs(middle)})
+            expect_softmax<fuse::bf16>(around(middle, spread, 256, 9),
+                                       fmt::format("{} +- {}", middle, spread));
+}
+
+// Rising, so that every vector moves the reference; falling; both signs, over all of the type.
+TEST(FusePowers, SoftmaxOfMixedScales) {
+    std::vector<double> rising, both;
+    for (int i = 0; i < 256; ++i) {
+        rising.push_back(i % 4 == 0 ? -std::exp2(127 - i / 2.0) : -0.5 * (255 - i));
+        both.push_back((i % 3 ? 1 : -1) * std::exp2(i % 5 ? 20.0 + i % 7 - 3 : i / 2.0));
+    }
+    expect_softmax<fuse::bf16>(rising, "rising");
+    expect_softmax<fuse::bf16>(std::vector<double>(rising.rbegin(), rising.rend()), "falling");
+    expect_softmax<fuse::bf16>(both, "both signs");
+    // The last value of one scale and the first of the other, far from the rest and alone.
+    for (double edge : {1048576.0, 1056768.0, -1048576.0, -1056768.0, most_bf16, -most_bf16})
+        for (double rest : {0.0, 1048576.0, -1048576.0, -1056768.0, -most_bf16, -infinity})
+            for (size_t at : {size_t(0), size_t(63)}) {
+                std::vector<double> row(64, rest);
+                row[at] = edge;
+                expect_softmax<fuse::bf16>(row, fmt::format("{} among {}", edge, rest));
+            }
+    for (double rest : {0.0, 65472.0, -most_fp16, -infinity}) {
+        std::vector<double> row(64, rest);
+        row[20] = most_fp16;
+        expect_softmax<fuse::fp16>(row, fmt::format("{} among {}", most_fp16, rest));
+    }
+}
+
+TEST(FusePowers, SoftmaxOfInfinitiesAndNothing) {
+    const double nan = std::nan("");
+    for (double edge : {infinity, -infinity, nan})
+        for (double rest : {0.0, -5.0, 1e30, -1e30, most_bf16, -most_bf16, -infinity, infinity})
+            for (size_t at : {size_t(0), size_t(9), size_t(127)}) {
+                std::vector<double> row(128, rest);
+                row[at] = edge;
+                expect_softmax<fuse::bf16>(row, fmt::format("{} among {}", edge, rest));
+                if (std::fabs(rest) == infinity || std::fabs(rest) < 10)
+                    expect_softmax<fuse::fp16>(row, fmt::format("{} among {} of fp16", edge, rest));
+            }
+}
+
+// Sums around 0 are right to a part in 10^5 or say that they are not, whatever the mean and the size.
+TEST(FuseMoments, PlainOnesAreRightOrCancelled) {
+    std::mt19937_64 random(7);
+    std::normal_distribution<double> normal;
+    int right = 0, cancelled = 0;
+    for (const double size : {1.0, 1e-10, 1e10, 1e17, 1e19, 1e30})
+        for (const double mean : {0.0, 0.5, 2.0, 3.9, 4.1, 10.0, 100.0, 1000.0}) {
+            fuse::PlainMoments run;
+            constexpr int vectors = 32;
+            double sum = 0, squares = 0;
+            std::vector<double> values;
+            for (int v = 0; v < vectors; ++v) {
+                float x[width];
+                for (float& value : x) {
+                    value = float(size * (mean + normal(random)));
+                    values.push_back(value);
+                    sum += value;
+                }
+                run.add(x, 0);
+            }
+            for (const double x : values) squares += std::pow(x - sum / double(values.size()), 2);
+            const fuse::Moments m = run.moments(vectors * width);
+            if (m.cancelled()) {
+                ++cancelled;
+                EXPECT_TRUE(mean > 3.5 || size > 1e16) << mean << " times " << size;
+            } else {
+                ++right;
+                EXPECT_NEAR(m.deviations / squares, 1, 1e-5) << mean << " times " << size;
+            }
+        }
+    EXPECT_GE(right, 12);
+    EXPECT_GE(cancelled, 12);
+    for (const float odd : {float(infinity), float(-infinity), std::nanf("")}) {
+        fuse::PlainMoments run;
+        const float x[4] = {1, 2, odd, 3};
+        run.add(x, 0);
+        EXPECT_TRUE(run.moments(4).cancelled());
+    }
+}
+
+// The reference follows the greatest, and what is summed so far with it; a turn has several vectors.
+TEST(FusePowers, TheReferenceIsTheGreatest) {
+    RunningPowers run;
+    const auto add = [&](double x) {
+        fuse::Pack<fuse::bf16, 1> one;
+        one.element[0] = narrowed<fuse::bf16>(x);
+        run.reach(float(x));
+        run.add(one);
+        run.add(one);
+    };
+    add(1);
+    add(-3);
+    EXPECT_EQ(run.reference, 1.0f);
+    EXPECT_NEAR(double(run.total), 2 + 2 * std::exp(-4), 1e-5);
+    add(17.125);
+    EXPECT_EQ(run.reference, 17.125f);
+    EXPECT_NEAR(double(run.total), 2 + 2 * std::exp(-16.125), 1e-5);
+    add(infinity);
+    EXPECT_TRUE(std::isnan(run.total));
+}
+
+}  // namespace
+}  // namespace rooftile

@@ -1,0 +1,183 @@
+#include "rooftile/fuse/staging.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <vector>
+
+#include "rooftile/machine/registry.hpp"
+#include "rooftile/expression/expression.hpp"
+
+namespace rooftile {
+namespace {
+
+// A ring of 9 vectors over 8 CTAs leaves three of them without any, who would hear of no row.
+TEST(FuseStaging, RowsAreDealtWhereEveryCtaHasAChunk) {
+    Program p;
+    p.rows = 100, p.columns = 64 * 8;
+    FuseConfig c{
+        .home = FuseHome::ring, .width = 8, .items = 1, .threads_per_row = 32, .cluster = 8, .stages = 6};
+    c.persistent = true;
+    EXPECT_TRUE(deals_rows(p, c));
+    EXPECT_EQ(ring_chunks(p, c), 1);
+    EXPECT_EQ(rows_known_ahead(p, c), 8);
+    p.columns = 9 * 8;
+    EXPECT_FALSE(deals_rows(p, c));
+    c.cluster = 1;
+    EXPECT_TRUE(deals_rows(p, c));
+    p.columns = 1024 * 8;  // 32 chunks: slots for no whole row
+    EXPECT_EQ(rows_known_ahead(p, c), 2);
+    c.persistent = false;
+    EXPECT_FALSE(deals_rows(p, c));
+    c.persistent = true;
+    p.rows = 2147483648;
+    EXPECT_FALSE(deals_rows(p, c));
+    p.rows = 100;
+    c.cluster = 8, c.grid_meeting = true;  // words of other CTAs lie where fixed turns put them
+    EXPECT_FALSE(deals_rows(p, c));
+}
+
+FusePlans rings(const std::string& shape, int cluster = 0) {
+    FuseRequest request{.home = FuseHome::ring, .top = 256};
+    if (cluster > 0) request.cluster = cluster;
+    const std::vector<TensorDeclaration> tensors = {tensor_declaration("x:bf16" + shape)};
+    const auto outcome =
+        derive(machine_by_id("h200-sxm"), expression_graph("y = softmax(x)", tensors), request);
+    const auto* plans = std::get_if<FusePlans>(&outcome);
+    return plans ? *plans : FusePlans{};
+}
+
+// 262144 elements of 2 B in 8 CTAs: 64 KiB each, 4 chunks of 512 threads x 2 vectors x 16 B; two rows of
+// slots.
+TEST(FuseStaging, RingsHoldARowAndLeaveRoom) {
+    bool found = false;
+    for (const FusePlan& plan : rings("[1024,262144]", 8).plans) {
+        const FuseConfig& c = plan.config;
+        EXPECT_EQ(ring_part(plan.program, c), 4096);
+        EXPECT_GE(c.stages, ring_chunks(plan.program, c));
+        EXPECT_EQ(staged_rows(plan.program, c).bytes,
+                  std::int64_t(c.stages) * c.items * c.threads_per_row * 16);
+        if (c.threads_per_row != 512 || c.items != 2) continue;
+        found = true;
+        EXPECT_EQ(c.threads, 544 + c.reducing);
+        EXPECT_EQ(ring_chunks(plan.program, c), 4);
+        EXPECT_EQ(c.stages, 8);
+        EXPECT_EQ(c.grid, 120);
+    }
+    EXPECT_TRUE(found);
+}
+
+// gamma and beta of 65536 columns, 2 B each, in 4 CTAs: 65536 B stay behind 8 slots of 16384 B; alone they would
+// leave a CTA without room for a row. Few rows keep nothing, and rows of other rows neither.
+TEST(FuseStaging, RingsKeepWhatAllRowsShare) {
+    const auto plans = [](const std::string& rows) {
+        std::vector<TensorDeclaration> tensors;
+        for (const std::string& t : {"x:bf16[" + rows + ",65536]", std::string("g:bf16[65536]"),
+                                     std::string("b:bf16[65536]"), "s:bf16[" + rows + ",1]"})
+            tensors.push_back(tensor_declaration(t));
+        const auto outcome =
+            derive(machine_by_id("h200-sxm"), expression_graph("y = layernorm(x * s, g, b)", tensors),
+                   {.home = FuseHome::ring, .top = 64});
+        return std::get<FusePlans>(outcome).plans;
+    };
+    bool found = false;
+    for (const FusePlan& plan : plans("2048")) {
+        const FuseConfig& c = plan.config;
+        const StagedRows staged = staged_rows(plan.program, c);
+        EXPECT_EQ(staged.kept.size(), c.early_weights ? 2u : 0u);
+        EXPECT_EQ(staged.kept_bytes, c.early_weights ? 2 * 2 * 65536 / c.cluster : 0);
+        EXPECT_EQ(staged.vector_bytes(), 16);
+        if (!c.early_weights || c.cluster != 4 || c.threads_per_row != 512 || c.items != 2) continue;
+        found = true;
+        EXPECT_EQ(c.stages, 8);
+        EXPECT_EQ(staged.kept[0].offset, 8 * 16384);
+        EXPECT_EQ(staged.bytes, 8 * 16384 + 65536);
+    }
+    EXPECT_TRUE(found);
+    for (const FusePlan& plan : plans("100")) EXPECT_FALSE(plan.config.early_weights);
+}
+
+// 16 rows: 132 SMs are eight teams of 16 CTAs with two rows each, or four of 32 with four; eight of 32 where
+// each SM has two. An eighth of a row, 256 KiB, fits into no CTA, a sixteenth not beside another one. Of many
+// rows only with two CTAs on an SM, of which one computes while the other's values meet.
+TEST(FuseStaging, FewLongRowsMeetInDeviceMemory) {
+    std::set<int> far;
+    for (const FusePlan& plan : rings("[16,1048576]").plans) {
+        if (!meets_in_memory(plan.config)) continue;
+        far.insert(plan.config.cluster);
+        EXPECT_EQ(plan.config.grid, 128 * plan.config.ctas_per_sm);
+        EXPECT_TRUE(plan.config.ctas_per_sm == 1 || plan.config.cluster == 32);
+    }
+    EXPECT_EQ(far, (std::set<int>{16, 32}));
+    for (const FusePlan& plan : rings("[1024,1048576]").plans)
+        EXPECT_TRUE(!meets_in_memory(plan.config) || plan.config.ctas_per_sm == 2);
+}
+
+// Some threads reduce ahead of those that store where one walk over the slots does all reductions and what goes over
+// is numbers of the row. Not where a second reduction needs the first, the reduction reads beside the slots, nothing
+// is stored for an element, or places go over.
+TEST(FuseStaging, OneWalkOfReductionsCanStandApart) {
+    const auto apart = [](const std::string& text, bool kept = false) {
+        const std::vector<TensorDeclaration> tensors = {tensor_declaration("x:bf16[1024,65536]"),
+                                                        tensor_declaration("g:bf16[65536]")};
+        const auto program = fuse_program(expression_graph(text, tensors));
+        return reduces_apart(std::get<Program>(program), {.home = FuseHome::ring,
+                                                          .items = 1,
+                                                          .threads_per_row = 256,
+                                                          .reducing = 128,
+                                                          .persistent = true,
+                                                          .early_weights = kept});
+    };
+    EXPECT_TRUE(apart("y = layernorm(x, g)"));
+    EXPECT_TRUE(apart("y = softmax(x) * g"));
+    EXPECT_TRUE(apart("y = x * g - mean(x) + max(x)"));
+    EXPECT_FALSE(apart("y = softmax(layernorm(x) * 2) * g"));
+    EXPECT_FALSE(apart("y = softmax(x * g)"));
+    EXPECT_TRUE(apart("y = softmax(x * g)", true));
+    EXPECT_FALSE(apart("y = sum(x * g)", true));
+    EXPECT_FALSE(apart("y = x * g + fp32(argmax(x))"));
+    EXPECT_FALSE(apart("y = x * g; s = sum(x)"));
+}
+
+// The producer's warp, the reducing warps and those that store fill a CTA; who asks for none gets none.
+TEST(FuseStaging, ReducingThreadsCountAmongACtas) {
+    int found = 0;
+    for (const FusePlan& plan : rings("[2048,65536]").plans) {
+        const FuseConfig& c = plan.config;
+        EXPECT_EQ(c.threads, 32 + c.threads_per_row + c.reducing);
+        EXPECT_EQ(c.rows_per_cta(), 1);
+        EXPECT_TRUE(c.reducing == 0 || (c.persistent && !meets_in_memory(c)));
+        EXPECT_TRUE(c.reducing == 0 || c.items * c.threads_per_row % c.reducing == 0);
+        found += c.reducing > 0;
+    }
+    EXPECT_GT(found, 4);
+    const std::vector<TensorDeclaration> x = {tensor_declaration("x:bf16[2048,65536]")};
+    const auto none = derive(machine_by_id("h200-sxm"), expression_graph("y = softmax(x)", x),
+                             {.reducing = 0, .home = FuseHome::ring, .top = 64});
+    for (const FusePlan& plan : std::get<FusePlans>(none).plans) EXPECT_EQ(plan.config.reducing, 0);
+}
+
+// Eight flags are 8 B, no unit of bulk copies. Where only the last walk reads them, threads load them; where a
+// reduction does, they would lie in the slots.
+TEST(FuseStaging, SlotsHoldWholeUnitsOfWhatIsReduced) {
+    const auto planned = [](const char* text) {
+        const std::vector<TensorDeclaration> tensors = {tensor_declaration("x:bf16[270,65536]"),
+                                                        tensor_declaration("m:bool[270,65536]")};
+        const auto outcome = derive(machine_by_id("h200-sxm"), expression_graph(text, tensors),
+                                    {.home = FuseHome::ring, .top = 64});
+        const auto* plans = std::get_if<FusePlans>(&outcome);
+        return plans ? plans->plans.size() : 0;
+    };
+    EXPECT_GT(planned("y = where(m, x - mean(x), x)"), 0U);
+    EXPECT_EQ(planned("y = x - mean(where(m, x, 1.0))"), 0U);
+}
+
+TEST(FuseStaging, RingsNeedLongRowsOfWholeUnits) {
+    EXPECT_TRUE(rings("[4096,16384]").plans.empty());  // 32 KiB: one CTA holds it at once
+    EXPECT_FALSE(rings("[4096,16392]").plans.empty());
+    EXPECT_TRUE(rings("[4096,20001]").plans.empty());   // 40002 B: no multiple of 16
+    EXPECT_TRUE(rings("[4,262144]", 1).plans.empty());  // 512 KiB fit into no CTA
+}
+
+}  // namespace
+}  // namespace rooftile

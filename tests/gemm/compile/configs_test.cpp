@@ -1,0 +1,184 @@
+// What the planner calls feasible compiles: no message of ptxas about serialised wgmma or ignored setmaxnreg,
+// no spill, no stack frame, no more registers than planned.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <iostream>
+#include <iterator>
+#include <random>
+#include <unordered_set>
+
+#include "rooftile/gemm/device/kernel.hpp"
+#include "rooftile/machine/registry.hpp"
+#include "rooftile/gemm/sm90_family.hpp"
+
+namespace rooftile {
+namespace {
+
+std::vector<Machine> hopper_machines() {
+    std::vector<Machine> machines;
+    for (const std::string& id : machine_ids())
+        if (Machine m = machine_by_id(id); m.arch == "sm_90") machines.push_back(std::move(m));
+    return machines;
+}
+
+// Every configuration that passes the walls on some machine, each once, with all stages that fit.
+struct Configs {
+    std::vector<Sm90GemmConfig> whole, split;  // K in one piece, in parts
+    std::unordered_set<std::string> names{};
+
+    void append_feasible(const Machine& machine, const GemmProblem& problem) {
+        std::vector<std::string> unknown;
+        const GemmHardware hw = gemm_hardware(machine, "wgmma", problem.a_type, unknown);
+        const Sm90GemmFamily family(hw, problem);
+        struct Collect final : GemmVisitor {
+            Configs& configs;
+            const GemmProblem& problem;
+            Collect(Configs& c, const GemmProblem& p) : configs(c), problem(p) {}
+            void fall(const Wall&, const GemmCandidate&, std::int64_t) override {}
+            void stand(const GemmCandidate& candidate, const Footprint& footprint) override {
+                const int stages = footprint.stages_max(most_stages);
+                if (stages < footprint.stages_least) return;
+                const RegisterSplit split{0, footprint.producer_registers, footprint.consumer_registers};
+                GemmCandidate chosen = candidate;
+                chosen.store_n = footprint.store_n;
+                configs.insert(kernel_config(problem, chosen, stages, split));
+            }
+        } collect(*this, problem);
+        family.walk(hw, problem, GemmRequest{}, collect);
+    }
+    void insert(const Sm90GemmConfig& config) {
+        if (names.insert(sm90_name_expression(config)).second)
+            (config.split_k > 1 ? split : whole).push_back(config);
+    }
+};
+
+const Configs& feasible_everywhere() {
+    static const Configs all = [] {
+        Configs configs;
+        for (const Machine& machine : hopper_machines())
+            for (Type type : {Type::bf16, Type::fp16})
+                for (Major a : {Major::k, Major::mn})
+                    for (Major b : {Major::k, Major::mn})
+                        for (std::int64_t odd : {0, 3}) {  // with 3 C cannot go by TMA
+                            if (b == Major::mn && odd != 0) continue;
+                            const std::int64_t few = 512;  // tiles of any size leave SMs idle: K is split
+                            configs.append_feasible(machine,
+                                                    gemm_problem(4096, 4096 + odd, 4096, type, a, b));
+                            configs.append_feasible(machine, gemm_problem(few, few + odd, 8192, type, a, b));
+                        }
+        return configs;
+    }();
+    return all;
+}
+
+// All of them with ROOFTILE_COMPILE_ALL=1 (minutes), as many as ROOFTILE_COMPILE_SAMPLE says; else `count`,
+// drawn with a fixed seed.
+std::vector<Sm90GemmConfig> sample(std::vector<Sm90GemmConfig> configs, std::size_t count) {
+    const char* all = std::getenv("ROOFTILE_COMPILE_ALL");
+    if (all && std::string(all) == "1") return configs;
+    if (const char* asked = std::getenv("ROOFTILE_COMPILE_SAMPLE")) count = std::strtoull(asked, nullptr, 10);
+    std::mt19937 generator(90);
+    std::shuffle(configs.begin(), configs.end(), generator);
+    configs.resize(std::min(configs.size(), count));
+    return configs;
+}
+
+TEST(GemmConfigs, EveryHopperMachineIsThere) {
+    EXPECT_GE(hopper_machines().size(), 5u);  // h100-sxm h100-pcie h800-sxm h200-sxm h20
+}
+
+void expect_compiles_as_planned(const std::vector<Sm90GemmConfig>& configs) {
+    std::vector<Source> sources;
+    for (const Sm90GemmConfig& config : configs) sources.push_back(gemm_source(config));
+    const std::vector<CompileOutcome> outcomes = compile_all(sources);
+    for (std::size_t i = 0; i < outcomes.size(); ++i) {
+        SCOPED_TRACE(sm90_name_expression(configs[i]));
+        if (const Error* error = std::get_if<Error>(&outcomes[i])) {
+            ADD_FAILURE() << error->what() << '\n' << error->detail();
+            continue;
+        }
+        const Compiled& compiled = std::get<Compiled>(outcomes[i]);
+        if (const auto why = unclean(compiled)) ADD_FAILURE() << *why;
+        ASSERT_EQ(compiled.entries.size(), 1u);
+        const int threads = configs[i].threads() * configs[i].ctas_per_sm;
+        EXPECT_LE(compiled.entries[0].registers, std::min(255, 65536 / threads / 8 * 8));
+        EXPECT_EQ(compiled.entries[0].static_shared_bytes, 0);  // all of it is in config.shared_bytes()
+    }
+}
+
+TEST(GemmConfigs, FeasibleMeansItCompilesAsPlanned) {
+    const std::vector<Sm90GemmConfig>& everywhere = feasible_everywhere().whole;
+    ASSERT_GT(everywhere.size(), 1000u);
+    const std::vector<Sm90GemmConfig> configs = sample(everywhere, 64);
+    std::cout << configs.size() << " of " << everywhere.size() << " configurations\n";
+    expect_compiles_as_planned(configs);
+}
+
+TEST(GemmConfigs, FeasibleWithPartsOfKMeansItCompilesAsPlanned) {
+    const std::vector<Sm90GemmConfig>& everywhere = feasible_everywhere().split;
+    for (int split_k : searched_splits)
+        EXPECT_TRUE(split_k == 1
+                    || std::any_of(everywhere.begin(), everywhere.end(),
+                                   [&](const auto& c) { return c.split_k == split_k; }))
+            << split_k;
+    const std::vector<Sm90GemmConfig> configs = sample(everywhere, 32);
+    std::cout << configs.size() << " of " << everywhere.size() << " configurations\n";
+    expect_compiles_as_planned(configs);
+}
+
+// Whole and multicast loads, stores at once and deferred: hints stand where they are asked for and nowhere
+// else.
+TEST(GemmConfigs, CacheHintsStandOnlyWhereTheyAreAskedFor) {
+    const auto mentions = [](const std::string& ptx, const std::string& what) {
+        std::size_t count = 0;
+        for (std::size_t at = ptx.find(what); at != ptx.npos; at = ptx.find(what, at + 1)) ++count;
+        return count;
+    };
+    GemmRequest request;
+    request.tile_m = 128, request.tile_n = 256, request.split_k = 1, request.top = 1;
+    for (int cluster_m : {1, 2})
+        for (bool deferred : {false, true})
+            for (int operands = 0; operands < 4; ++operands) {
+                SCOPED_TRACE(testing::Message() << cluster_m << deferred << operands);
+                request.cluster_m = cluster_m, request.cluster_n = 1;
+                request.schedule = Schedule::cooperative;
+                request.deferred_store = deferred;
+                request.evict_first.reset();
+                const bool load = operands & 1, store = operands & 2;
+                if (operands) request.evict_first = EvictFirst{false, load, store};
+                const auto outcome =
+                    derive(machine_by_id("h100-sxm"), gemm_problem(4096, 4096, 4096), request);
+                ASSERT_TRUE(std::holds_alternative<Plans>(outcome));
+                const Sm90GemmConfig config = kernel_config(std::get<Plans>(outcome).plans.front());
+                const Source source = gemm_source(config);
+                const std::string ptx = compile_to_ptx(source);
+                const std::size_t loads = mentions(ptx, "complete_tx::bytes");
+                const std::size_t stores = mentions(ptx, "global.shared::cta.bulk_group");
+                ASSERT_GT(loads, 0u);
+                ASSERT_GT(stores, 0u);
+                EXPECT_EQ(mentions(ptx, "cache_hint"), (load ? loads : 0) + (store ? stores : 0));
+                EXPECT_EQ(mentions(ptx, "bulk_group.L2::cache_hint"), store ? stores : 0);
+                EXPECT_FALSE(unclean(compile_source(source)));
+            }
+}
+
+// Where registers are scarcest for what the producer holds: a sample of all rarely meets one of these.
+TEST(GemmConfigs, ProducersOfFewRegistersThatMulticastCompileAsPlanned) {
+    std::vector<Sm90GemmConfig> tight;
+    for (const auto* configs : {&feasible_everywhere().whole, &feasible_everywhere().split})
+        std::copy_if(configs->begin(), configs->end(), std::back_inserter(tight), [](const auto& c) {
+            return c.producer_registers > 0 && c.producer_registers < 40 && c.peers() > 1;
+        });
+    ASSERT_FALSE(tight.empty());
+    const std::size_t all = tight.size();
+    std::vector<Sm90GemmConfig> configs = sample(std::move(tight), 32);
+    for (std::size_t i = 0; i < configs.size(); i += 2)  // a policy is one more word to hold
+        configs[i].load_policy = configs[i].store_policy = true;
+    std::cout << configs.size() << " of " << all << " configurations\n";
+    expect_compiles_as_planned(configs);
+}
+
+}  // namespace
+}  // namespace rooftile

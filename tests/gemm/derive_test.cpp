@@ -1,0 +1,572 @@
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+
+#include "rooftile/error.hpp"
+#include "rooftile/machine/read.hpp"
+#include "rooftile/machine/registry.hpp"
+#include "rooftile/machine/set.hpp"
+#include "rooftile/gemm/sm90_family.hpp"
+#include "rooftile/gemm/plan.hpp"
+
+namespace rooftile {
+namespace {
+
+Machine data(const char* name) { return read_machine(std::string(ROOFTILE_TEST_DATA) + "/machines/" + name); }
+
+Plans plans(const Machine& machine, const GemmProblem& problem, const GemmRequest& request = {}) {
+    auto result = derive(machine, problem, request);
+    if (const auto* why = std::get_if<Infeasible>(&result)) throw std::runtime_error(why->message);
+    return std::get<Plans>(std::move(result));
+}
+
+Infeasible refusal(const Machine& machine, const GemmProblem& problem, const GemmRequest& request = {}) {
+    auto result = derive(machine, problem, request);
+    if (!std::holds_alternative<Infeasible>(result)) throw std::runtime_error("a plan was found");
+    return std::get<Infeasible>(std::move(result));
+}
+
+const Step& step(const GemmPlan& plan, const std::string& quantity) {
+    for (const Step& s : plan.derivation)
+        if (s.quantity == quantity) return s;
+    throw std::runtime_error("no step " + quantity);
+}
+
+GemmRequest tile(int m, int n, int k) {
+    GemmRequest r;
+    r.tile_m = m;
+    r.tile_n = n;
+    r.tile_k = k;
+    return r;
+}
+
+TEST(Derive, TheWorkedExample) {  // M7
+    const Plans result =
+        plans(data("worked-example.toml"), gemm_problem(4096, 4096, 4096), tile(128, 128, 32));
+    const GemmPlan& plan = result.plans.front();
+    EXPECT_EQ(*step(plan, "tile_flops").value, 1048576);
+    EXPECT_EQ(*step(plan, "stage_bytes").value, 16384);
+    EXPECT_EQ(*plan.prediction.arithmetic_intensity, 64);
+    EXPECT_EQ(*step(plan, "intensity_critical").value, 50);
+    EXPECT_EQ(*plan.prediction.tile_compute_cycles, 2098);  // ceil(1048576 / 500)
+    EXPECT_EQ(*plan.prediction.stages_min, 2);              // ceil(500 / 2097.152) + 1
+    EXPECT_EQ(*plan.resources.accumulator_registers, 64);   // 128 * 128 / 256
+    EXPECT_EQ(*step(plan, "registers_per_thread").value, 104);
+    // 256 KiB / 16 KiB = 16 blocks at one stage, 8 at two; 65536 / (104 * 256) = 2 by registers
+    EXPECT_EQ(step(plan, "ctas_by_shared").limit,
+              "16 blocks an SM at one stage, 8 at two; registers allow 2");
+    EXPECT_NE(step(plan, "stages_for_full_rate").limit.find("ask for 3 stages"), std::string::npos);
+    // The SM count is not given.
+    EXPECT_FALSE(plan.prediction.time_us);
+    EXPECT_FALSE(plan.prediction.waves);
+    EXPECT_FALSE(plan.prediction.stages_for_full_rate);
+    EXPECT_NE(std::find(result.unknown.begin(), result.unknown.end(), "sm.count"), result.unknown.end());
+    EXPECT_FALSE(plan.buildable);
+}
+
+TEST(Derive, TheA100Exercise) {  // M36
+    const Plans result =
+        plans(data("a100-exercise.toml"), gemm_problem(4096, 4096, 4096, Type::fp16), tile(256, 128, 16));
+    const GemmPlan& plan = result.plans.front();
+    EXPECT_EQ(*plan.prediction.tile_compute_cycles, 512);      // 2 * 256 * 128 * 16 / 2048
+    EXPECT_EQ(*step(plan, "load_l2_isolated").value, 459);     // 200 + 12288 / 47.41 = 459.2
+    EXPECT_EQ(*step(plan, "load_dram_isolated").value, 1328);  // 290 + 12288 / 11.84 = 1327.8
+    EXPECT_NE(step(plan, "load_dram_isolated").limit.find("count it twice"), std::string::npos);
+    EXPECT_EQ(*step(plan, "steady_step_all_miss").value, 1038);
+    EXPECT_NE(step(plan, "steady_step_all_miss").limit.find("compute 512, L2 259, DRAM 1038"),
+              std::string::npos);
+}
+
+TEST(Derive, TheHopperTileOfTheMethod) {  // M12-M14
+    GemmRequest request = tile(128, 256, 64);
+    request.consumer_warpgroups = 2;
+    const Machine h100 = machine_by_id("h100-sxm");
+    const Plans result = plans(h100, gemm_problem(4096, 14336, 4096), request);
+    for (const GemmPlan& plan : result.plans) {
+        EXPECT_EQ(*plan.resources.accumulator_registers, 128);
+        EXPECT_EQ(*plan.resources.stage_bytes, 49152);
+        EXPECT_EQ(*plan.prediction.tile_compute_cycles, 1024);
+        EXPECT_EQ(*plan.resources.stages_max, 4);
+    }
+    request.stages = 5;
+    const Infeasible why = refusal(h100, gemm_problem(4096, 14336, 4096), request);
+    EXPECT_EQ(why.reason, Reason::shared);
+    EXPECT_NE(why.message.find("5 x 49152 = 245760 B"), std::string::npos) << why.message;
+    EXPECT_NE(why.message.find("4 fit"), std::string::npos) << why.message;
+}
+
+TEST(Derive, OneChangedNumberIsFollowedToTheInteger) {
+    Machine h100 = machine_by_id("h100-sxm");
+    set_number(h100, "rate.wgmma.bf16.fp32=1000 FLOP/clk/SM");
+    GemmRequest request = tile(128, 256, 64);
+    const GemmPlan slow = plans(h100, gemm_problem(4096, 4096, 4096), request).plans.front();
+    EXPECT_EQ(*slow.prediction.tile_compute_cycles, 4195);  // ceil(4194304 / 1000)
+
+    h100 = machine_by_id("h100-sxm");
+    set_number(h100, "shared.per_cta=182000 B");
+    // (182000 - 33792) / 49168 = 3.01
+    EXPECT_EQ(*plans(h100, gemm_problem(4096, 4096, 4096), request).plans.front().resources.stages_max, 3);
+
+    h100 = machine_by_id("h100-sxm");
+    set_number(h100, "dram.latency=2049 clk");
+    EXPECT_EQ(*plans(h100, gemm_problem(4096, 4096, 4096), request).plans.front().prediction.stages_min,
+              4);  // ceil(2.001) + 1
+}
+
+TEST(Derive, EightPlansAndEveryRejectionCounted) {
+    const Plans result = plans(machine_by_id("h100-sxm"), gemm_problem(4096, 14336, 4096));
+    ASSERT_EQ(result.plans.size(), 8u);
+    EXPECT_GE(result.rejected.count(), 500);
+    for (std::size_t i = 0; i < result.plans.size(); ++i) {
+        const GemmPlan& plan = result.plans[i];
+        EXPECT_EQ(plan.rank, int(i) + 1);
+        EXPECT_GE(plan.derivation.size(), 15u);
+        EXPECT_TRUE(plan.buildable) << plan.why_not;
+        if (i > 0) { EXPECT_GE(*plan.prediction.time_us, *result.plans[i - 1].prediction.time_us); }
+        for (const Step& s : plan.derivation) {
+            EXPECT_FALSE(s.formula.empty()) << s.quantity;
+            EXPECT_FALSE(s.inputs.empty()) << s.quantity;
+            EXPECT_FALSE(s.limit.empty()) << s.quantity;
+            for (const Input& input : s.inputs)
+                EXPECT_FALSE(input.source.empty()) << s.quantity << ' ' << input.name;
+        }
+    }
+    // Candidates are counted once each: kept + rejected is the space, whatever `top` is.
+    GemmRequest few;
+    few.top = 3;
+    const Plans less = plans(machine_by_id("h100-sxm"), gemm_problem(4096, 14336, 4096), few);
+    EXPECT_EQ(less.rejected.count() + 3, result.rejected.count() + 8);
+}
+
+TEST(Derive, AnUnalignedContiguousIndexIsInfeasible) {
+    const Machine h100 = machine_by_id("h100-sxm");
+    const Infeasible why = refusal(h100, gemm_problem(64, 64, 7));
+    EXPECT_EQ(why.reason, Reason::alignment);
+    EXPECT_NE(why.message.find("k = 7"), std::string::npos);
+    EXPECT_NE(why.message.find("pad k to 8"), std::string::npos);
+    EXPECT_GT(why.rejected.count(), 500);
+    // k is not contiguous when A is m-major and B n-major.
+    EXPECT_EQ(plans(h100, gemm_problem(64, 64, 7, Type::bf16, Major::mn, Major::mn)).plans.size(), 8u);
+    EXPECT_EQ(refusal(h100, gemm_problem(63, 64, 7, Type::bf16, Major::mn, Major::mn)).reason,
+              Reason::alignment);
+    GemmProblem padded = gemm_problem(64, 64, 64);
+    padded.lda = 68;
+    EXPECT_EQ(refusal(h100, padded).reason, Reason::alignment);
+}
+
+TEST(Derive, OddNGoesByPredicatedStores) {
+    const Plans result = plans(machine_by_id("h100-sxm"), gemm_problem(256, 1001, 512));
+    EXPECT_FALSE(kernel_config(result.plans.front()).tma_store);
+    GemmProblem padded = gemm_problem(256, 1001, 512);
+    padded.ldc = 1008;  // TMA could address it, and would write columns 1001 ... 1007 too
+    EXPECT_FALSE(kernel_config(plans(machine_by_id("h100-sxm"), padded).plans.front()).tma_store);
+    EXPECT_TRUE(kernel_config(plans(machine_by_id("h100-sxm"), gemm_problem(256, 1000, 512)).plans.front())
+                    .tma_store);
+}
+
+TEST(Derive, OlderAndNewerGpus) {
+    EXPECT_EQ(refusal(machine_by_id("v100-sxm2"), gemm_problem(4096, 4096, 4096)).reason,
+              Reason::instruction);
+    const Plans v100 = plans(machine_by_id("v100-sxm2"), gemm_problem(4096, 4096, 4096, Type::fp16));
+    EXPECT_FALSE(v100.plans.front().buildable);
+    EXPECT_LE(v100.plans.front().config.stages, 2);
+    ASSERT_FALSE(v100.notes.empty());
+    EXPECT_NE(v100.notes[0].find("cp.async is infeasible"), std::string::npos);
+
+    const Plans a100 = plans(machine_by_id("a100-80-sxm"), gemm_problem(4096, 4096, 4096));
+    EXPECT_EQ(a100.plans.front().config.kernel, GemmKernel::sm80_gemm);
+    EXPECT_FALSE(a100.plans.front().buildable);
+    EXPECT_FALSE(a100.plans.front().why_not.empty());
+
+    const Plans b200 = plans(machine_by_id("b200"), gemm_problem(4096, 4096, 4096));
+    ASSERT_FALSE(b200.notes.empty());
+    EXPECT_NE(b200.notes[0].find("tcgen05 is not modelled yet"), std::string::npos);
+    for (const std::string& id : machine_ids())
+        EXPECT_NO_THROW(plans(machine_by_id(id), gemm_problem(1000, 1000, 1000, Type::fp16))) << id;
+}
+
+TEST(Derive, FixedValuesAreKept) {
+    GemmRequest request;
+    request.schedule = Schedule::pingpong;
+    request.cluster_m = 1;
+    request.cluster_n = 2;
+    request.order = Order::serpentine;
+    request.group = 5;
+    request.stages = 3;
+    for (const GemmPlan& plan :
+         plans(machine_by_id("h100-sxm"), gemm_problem(4096, 4096, 4096), request).plans) {
+        EXPECT_EQ(plan.config.schedule, Schedule::pingpong);
+        EXPECT_EQ(plan.config.cluster_n, 2);
+        EXPECT_EQ(plan.config.order, Order::serpentine);
+        EXPECT_EQ(plan.config.group, 5);
+        EXPECT_EQ(plan.config.stages, 3);
+    }
+    request = {};
+    request.order = Order::hilbert;
+    for (const bool simulate : {true, false}) {
+        request.simulate = simulate;
+        const GemmPlan curve =
+            plans(machine_by_id("h100-sxm"), gemm_problem(4096, 4096, 4096), request).plans.front();
+        EXPECT_EQ(curve.config.order, Order::hilbert);
+        EXPECT_TRUE(curve.buildable);
+        EXPECT_EQ(curve.prediction.time_us.has_value(), simulate) << "its traffic has no closed form";
+    }
+}
+
+// 128x256 on two warpgroups: 128 sums, 64 registers of the last tile, 32 others, of 232.
+TEST(Derive, AStoreIsDeferredWhereRegistersAllow) {
+    const Machine h100 = machine_by_id("h100-sxm");
+    const GemmProblem problem = gemm_problem(4096, 4096, 4096);
+    GemmRequest request;
+    request.tile_m = 128, request.tile_n = 256, request.consumer_warpgroups = 2;
+    request.schedule = Schedule::cooperative;
+    request.split_k = 1;
+    const GemmPlan on = plans(h100, problem, request).plans.front();
+    EXPECT_TRUE(on.config.deferred_store);
+    EXPECT_TRUE(kernel_config(on).deferred_store);
+    EXPECT_EQ(step(on, "deferred_store").value, 1);
+    EXPECT_NE(step(on, "deferred_store").limit.find("128 + 64 + 32 <= 2"), std::string::npos);
+
+    request.deferred_store = false;
+    const GemmPlan off = plans(h100, problem, request).plans.front();
+    EXPECT_FALSE(off.config.deferred_store);
+    EXPECT_FALSE(kernel_config(off).deferred_store);
+    EXPECT_NE(step(off, "deferred_store").limit.find("it would fit"), std::string::npos);
+
+    request.deferred_store = true;
+    request.tile_m = 256, request.tile_n = 192;  // 192 sums and 96 kept
+    EXPECT_EQ(refusal(h100, problem, request).reason, Reason::registers);
+    request.tile_m = 64, request.tile_n = 256;
+    request.schedule = Schedule::pingpong;
+    EXPECT_NE(refusal(h100, problem, request).message.find("pingpong"), std::string::npos);
+}
+
+TEST(Derive, RowsThatBeginAmidASectorAreNamed) {
+    const Machine h200 = machine_by_id("h200-sxm");
+    GemmProblem problem = gemm_problem(500, 900, 1000);  // 2000 B: 62.5 sectors
+    const std::vector<std::string> said = plans(h200, problem).notes;
+    ASSERT_EQ(said.size(), 2u);
+    EXPECT_TRUE(said[0].starts_with("lda = 1000 is no multiple of 16 elements")) << said[0];
+    EXPECT_TRUE(said[1].ends_with("pad it to 1008")) << said[1];
+    EXPECT_EQ(plans(h200, gemm_problem(64, 900, 1000)).notes.size(), 1u);  // A is read once
+    problem.lda = problem.ldb = 1008;
+    EXPECT_TRUE(plans(h200, problem).notes.empty());
+}
+
+// An SM of the H100 has 232448 B for a CTA. Three stages of 256x208 are 178176 B, their barriers 48; slabs of
+// 32 x 208 for two warpgroups, two in flight, 53248: they fit. Five of 128x208 are 215040 B: beside them
+// only slabs of 16 columns do, 8192 B.
+TEST(Derive, SlabsAreWideWhereTheyTakeNoStage) {
+    const Machine h100 = machine_by_id("h100-sxm");
+    const GemmProblem problem = gemm_problem(8192, 8192, 8192);
+    GemmRequest request;
+    request.tile_m = 256, request.tile_n = 208, request.schedule = Schedule::cooperative;
+    request.split_k = 1;
+    const GemmPlan wide = plans(h100, problem, request).plans.front();
+    EXPECT_EQ(wide.config.store_n, 208);
+    EXPECT_EQ(wide.config.stages, 3);
+    EXPECT_EQ(*wide.resources.shared_bytes, 178176 + 48 + 53248);
+    EXPECT_EQ(kernel_config(wide).slab_n(), 208);
+    EXPECT_EQ(step(wide, "store_n").value, 208);
+    request.store_n = 16;
+    const GemmPlan narrow = plans(h100, problem, request).plans.front();
+    EXPECT_EQ(narrow.config.store_n, 16);
+    EXPECT_GT(*narrow.prediction.time_us, *wide.prediction.time_us);
+    request.store_n = 104;  // six and a half sectors
+    EXPECT_EQ(refusal(h100, problem, request).reason, Reason::instruction);
+    request.store_n.reset();
+    request.tile_m = 128, request.schedule = Schedule::pingpong;
+    const GemmPlan deep = plans(h100, problem, request).plans.front();
+    EXPECT_EQ(deep.config.stages, 5);
+    EXPECT_EQ(deep.config.store_n, 16);
+    EXPECT_NE(step(deep, "store_n").limit.find("would cost a stage"), std::string::npos);
+    // Nobody waits for a deferred store; what cannot leave by TMA has no slabs.
+    request.schedule = Schedule::cooperative, request.consumer_warpgroups = 2;
+    EXPECT_EQ(plans(h100, problem, request).plans.front().config.store_n, 16);
+    EXPECT_EQ(plans(h100, gemm_problem(512, 511, 512)).plans.front().config.store_n, 0);
+    GemmRequest wide_only;
+    wide_only.store_n = 64;
+    EXPECT_EQ(refusal(h100, gemm_problem(512, 511, 512), wide_only).reason, Reason::alignment);
+}
+
+TEST(Derive, L2DropsFirstWhatTheRequestSaysAndElseNothing) {
+    const Machine h100 = machine_by_id("h100-sxm");
+    GemmRequest request;
+    request.tile_m = 128, request.tile_n = 256;
+    request.cluster_m = request.cluster_n = 1;
+    // 3 x 32 MiB exceed 50 MiB; 32 rows and 16 columns of tiles. Then 16 rows: one row of tiles reads B once.
+    for (std::int64_t m : {4096, 16}) {
+        const GemmPlan plan = plans(h100, gemm_problem(m, 4096, 4096), request).plans.front();
+        EXPECT_EQ(evict_first_letters(plan.config), "") << m;
+        EXPECT_EQ(step(plan, "evict_first").value, 0);
+        EXPECT_NE(step(plan, "evict_first").formula.find("docs/facts.md 23"), std::string::npos);
+        EXPECT_FALSE(kernel_config(plan).load_policy);
+        EXPECT_FALSE(kernel_config(plan).store_policy);
+    }
+    request.evict_first = EvictFirst{false, true, true};
+    const GemmPlan both = plans(h100, gemm_problem(4096, 4096, 4096), request).plans.front();
+    EXPECT_EQ(both.config.a_policy, CachePolicy::normal);
+    EXPECT_EQ(both.config.b_policy, CachePolicy::evict_first);
+    EXPECT_EQ(both.config.c_policy, CachePolicy::evict_first);
+    EXPECT_EQ(evict_first_letters(both.config), "bc");
+    EXPECT_EQ(step(both, "evict_first").value, 2);
+    EXPECT_EQ(step(both, "evict_first").formula, "fixed by the request");
+    EXPECT_TRUE(kernel_config(both).load_policy);
+    EXPECT_TRUE(kernel_config(both).store_policy);
+
+    // Predicated stores take no hint, and the plan says so.
+    const GemmPlan odd = plans(h100, gemm_problem(4096, 4099, 4096), request).plans.front();
+    EXPECT_EQ(evict_first_letters(odd.config), "b");
+    EXPECT_FALSE(kernel_config(odd).store_policy);
+    EXPECT_NE(step(odd, "evict_first").limit.find("stores without TMA"), std::string::npos);
+
+    request.evict_first = EvictFirst{};
+    const GemmPlan none = plans(h100, gemm_problem(4096, 4096, 4096), request).plans.front();
+    EXPECT_EQ(evict_first_letters(none.config), "");
+    EXPECT_EQ(step(none, "evict_first").formula, "fixed by the request");
+}
+
+TEST(Derive, ProgrammaticLaunchIsAnOption) {
+    const Machine h100 = machine_by_id("h100-sxm");
+    GemmRequest request;
+    EXPECT_TRUE(plans(h100, gemm_problem(512, 512, 512), request).plans.front().config.programmatic_launch);
+    request.programmatic_launch = false;
+    const GemmPlan plan = plans(h100, gemm_problem(512, 512, 512), request).plans.front();
+    EXPECT_FALSE(plan.config.programmatic_launch);
+    EXPECT_EQ(step(plan, "programmatic_launch").formula, "fixed by the request");
+}
+
+Machine changed(const char* id, std::initializer_list<const char*> settings) {
+    Machine machine = machine_by_id(id);
+    for (const char* setting : settings) set_number(machine, setting);
+    return machine;
+}
+
+TEST(Derive, WithoutRegistersNothingIsBuildable) {
+    const GemmProblem problem = gemm_problem(4096, 4096, 4096);
+    for (const char* key : {"sm.registers=unknown", "sm.max_registers_per_thread=unknown"}) {
+        const Plans result = plans(changed("h100-sxm", {key}), problem);
+        EXPECT_FALSE(result.plans.front().buildable) << key;
+        EXPECT_NE(std::find(result.unchecked_walls.begin(), result.unchecked_walls.end(), "registers"),
+                  result.unchecked_walls.end());
+    }
+    for (const char* few : {"sm.registers=1", "sm.registers=4096"})
+        EXPECT_TRUE(std::holds_alternative<Infeasible>(derive(changed("h100-sxm", {few}), problem))) << few;
+    // More registers than an instruction can name are no use.
+    const Plans many =
+        plans(changed("h100-sxm", {"sm.registers=131072", "sm.max_registers_per_thread=1024"}), problem);
+    for (const GemmPlan& plan : many.plans) EXPECT_LE(plan.resources.consumer_registers.value_or(0), 255);
+}
+
+TEST(Derive, AnUnknownTermLeavesTheTimeUnknown) {
+    const GemmProblem problem = gemm_problem(4096, 4096, 4096);
+    for (const char* key : {"rate.wgmma.bf16.fp32=unknown", "l2.bandwidth=unknown",
+                            "shared.bandwidth=unknown", "dram.latency=unknown", "sm.count=unknown"}) {
+        const Plans result = plans(changed("h100-sxm", {key}), problem);
+        EXPECT_FALSE(result.plans.front().prediction.time_us) << key;
+        EXPECT_FALSE(result.plans.front().prediction.tflops) << key;
+        EXPECT_FALSE(result.plans.front().prediction.bound) << key;
+        EXPECT_FALSE(result.unknown.empty());
+    }
+    const Plans launch = plans(changed("h100-sxm", {"launch.gap_stream=unknown"}), problem);
+    EXPECT_TRUE(launch.plans.front().prediction.time_us);
+    EXPECT_EQ(launch.notes.size(), 1u);
+}
+
+TEST(Derive, AllStagesThatFitAreTaken) {
+    GemmRequest request = tile(64, 16, 64);
+    request.consumer_warpgroups = 1;
+    request.ctas_per_sm = 1;
+    const GemmPlan plan =
+        plans(machine_by_id("h100-sxm"), gemm_problem(4096, 4096, 4096), request).plans.front();
+    EXPECT_EQ(plan.config.stages, *plan.resources.stages_max);
+    EXPECT_GE(plan.config.stages, *step(plan, "stages_needed").value);
+}
+
+TEST(Derive, FixedValuesThatNothingTakesAreRefused) {
+    const Machine h100 = machine_by_id("h100-sxm");
+    const GemmProblem problem = gemm_problem(4096, 4096, 4096);
+    const auto wrong = [&](auto set) {
+        GemmRequest request;
+        set(request);
+        EXPECT_THROW(derive(h100, problem, request), RequestError);
+    };
+    wrong([](GemmRequest& r) { r.stages = 1; });
+    wrong([](GemmRequest& r) { r.tile_m = 65536; });
+    wrong([](GemmRequest& r) { r.tile_k = 0; });
+    wrong([](GemmRequest& r) { r.cluster_m = 0; });
+    wrong([](GemmRequest& r) { r.group = 0; });
+    wrong([](GemmRequest& r) {
+        r.order = Order::row;
+        r.group = 4;
+    });
+    const auto reason = [&](auto set) {
+        GemmRequest request;
+        set(request);
+        const Infeasible why = refusal(h100, problem, request);
+        EXPECT_GT(why.rejected.count(), 0) << why.message;
+        return why.message;
+    };
+    EXPECT_NE(reason([](GemmRequest& r) { r.consumer_warpgroups = 7; }), "");
+    EXPECT_NE(reason([](GemmRequest& r) { r.ctas_per_sm = 9; }), "");
+    EXPECT_NE(reason([](GemmRequest& r) { r.tile_n = 24; }).find("tile_n = 24 must be a multiple of 16"),
+              std::string::npos);
+    EXPECT_NE(reason([](GemmRequest& r) { r.cluster_m = 4; }).find("a cluster of 4 CTAs"), std::string::npos);
+    EXPECT_NE(reason([](GemmRequest& r) {
+                  r.tile_m = 192;
+                  r.tile_n = 256;
+                  r.consumer_warpgroups = 3;
+              }).find("160 registers a thread at entry, and so many threads leave 128"),
+              std::string::npos);
+}
+
+TEST(Derive, KIsPartedWhereTilesLeaveSmsIdle) {  // M29
+    const Machine h200 = machine_by_id("h200-sxm");
+    for (const GemmProblem& few : {gemm_problem(128, 4096, 14336), gemm_problem(256, 256, 8192)}) {
+        const GemmPlan plan = plans(h200, few).plans.front();
+        EXPECT_GT(plan.config.split_k, 1);
+        GemmRequest whole;
+        whole.split_k = 1;
+        EXPECT_GT(*plans(h200, few, whole).plans.front().prediction.time_us, *plan.prediction.time_us);
+        EXPECT_EQ(*step(plan, "split_k").value, plan.config.split_k);
+        EXPECT_NE(step(plan, "split_k").limit.find("K in one piece would take"), std::string::npos);
+        EXPECT_GT(*step(plan, "exchange_cycles").value, 0);
+    }
+    for (const GemmPlan& plan : plans(h200, gemm_problem(8192, 8192, 8192)).plans)
+        EXPECT_EQ(plan.config.split_k, 1);
+    // 256 = 4 tiles of 64 a side; K has 2 steps: no more than 2 parts are worth a look.
+    for (const GemmPlan& plan : plans(h200, gemm_problem(256, 256, 128)).plans)
+        EXPECT_LE(plan.config.split_k, 2);
+}
+
+TEST(Derive, PartsOfKAreKeptWhereTheyAreFixed) {
+    const Machine h100 = machine_by_id("h100-sxm");
+    GemmRequest request = tile(128, 256, 64);
+    for (int split_k : {1, 2, 4, 8}) {
+        request.split_k = split_k;
+        for (std::int64_t k : {8, 4096})  // 8: only the first part has work
+            for (const GemmPlan& plan : plans(h100, gemm_problem(4096, 4096, k), request).plans) {
+                EXPECT_EQ(plan.config.split_k, split_k);
+                EXPECT_EQ(kernel_config(plan).split_k, split_k);
+                EXPECT_EQ(kernel_config(plan).shared_bytes(), *plan.resources.shared_bytes);
+                EXPECT_GE(plan.config.stages * *plan.resources.stage_bytes,
+                          kernel_config(plan).exchange_bytes());
+            }
+    }
+}
+
+TEST(Derive, WhereKCannotBePartedOneLineSaysWhy) {
+    const Machine h100 = machine_by_id("h100-sxm");
+    const GemmProblem problem = gemm_problem(4096, 4096, 4096);
+    const auto message = [&](const Machine& machine, GemmRequest request, int split_k) {
+        request.split_k = split_k;
+        const Infeasible why = refusal(machine, problem, request);
+        EXPECT_GT(why.rejected.count(), 0) << why.message;
+        EXPECT_EQ(why.message.find('\n'), std::string::npos);
+        return why.message;
+    };
+    const auto has = [](const std::string& text, const char* part) {
+        EXPECT_NE(text.find(part), std::string::npos) << text;
+    };
+    has(message(h100, tile(128, 240, 64), 4), "tile_n = 240 must be a multiple of 32");
+    GemmRequest request = tile(128, 128, 64);
+    request.schedule = Schedule::pingpong;
+    has(message(h100, request, 2), "take cooperative");
+    has(message(h100, {}, 16), "a cluster of 16 CTAs; the machine takes 8");
+    request = tile(128, 128, 64);
+    request.cluster_n = 2;
+    has(message(h100, request, 8), "a cluster of 16 CTAs; the machine takes 8");
+    request = tile(256, 128, 64);  // 131072 B of sums, 49152 B a stage
+    request.stages = 2;
+    has(message(h100, request, 2),
+        "3 stages hold the sums that parts of K exchange, 2 fit or were asked for");
+    request = tile(256, 208, 64);  // 212992 B of sums, 59392 B a stage: four stages, and three fit
+    request.cluster_m = 1;
+    has(message(h100, request, 2), "3 fit, and the sums that parts of K exchange take 4");
+    has(message(machine_by_id("a100-80-sxm"), {}, 2), "split_k = 2 takes clusters");
+    has(message(changed("h100-sxm", {"features.cluster=false"}), {}, 2), "cluster of 2 CTAs");
+}
+
+TEST(Derive, FeaturesDecide) {
+    const GemmProblem problem = gemm_problem(4096, 4096, 4096);
+    for (const char* off : {"features.tma=false", "features.setmaxnreg=false"})
+        EXPECT_EQ(plans(changed("h100-sxm", {off}), problem).plans.front().config.kernel,
+                  GemmKernel::sm80_gemm)
+            << off;
+    for (const GemmPlan& plan : plans(changed("h100-sxm", {"features.cluster=false"}), problem).plans)
+        EXPECT_EQ(plan.config.cluster_m * plan.config.cluster_n, 1);
+    for (const GemmPlan& plan :
+         plans(changed("h100-sxm", {"sm.max_ctas=1"}), gemm_problem(64, 512, 512)).plans)
+        EXPECT_EQ(plan.config.ctas_per_sm, 1);
+}
+
+TEST(Derive, WithoutAsyncCopyResidentCtasCoverTheLatency) {  // M6
+    const Machine v100 = machine_by_id("v100-sxm2");
+    for (const GemmPlan& plan : plans(v100, gemm_problem(8, 8, 2624, Type::fp16)).plans)
+        EXPECT_GE(*plan.prediction.tile_compute_cycles * plan.config.ctas_per_sm,
+                  v100.number<Cycles>("dram.latency")->value);
+}
+
+TEST(Derive, SplitOfRegisters) {
+    // 384 threads: 65536 / 384 = 170 -> 168 at launch, 504 for three warpgroups: 40 + 2 * 232
+    const RegisterSplit two = RegisterSplits(65536, 255, 2, 1).for_need(160);
+    EXPECT_EQ(two.launch, 168);
+    EXPECT_EQ(two.producer, 40);
+    EXPECT_EQ(two.consumer, 232);
+    // 208 accumulators + 32 need 240: 24 + 2 * 240
+    EXPECT_EQ(RegisterSplits(65536, 255, 2, 1).for_need(240).producer, 24);
+    EXPECT_EQ(RegisterSplits(65536, 255, 2, 1).for_need(240).consumer, 240);
+    // 512 threads: 128 each, 512 for four: 56 + 3 * 152, or 32 + 3 * 160
+    EXPECT_EQ(RegisterSplits(65536, 255, 3, 1).for_need(152).producer, 56);
+    EXPECT_EQ(RegisterSplits(65536, 255, 3, 1).for_need(160).producer, 32);
+    // 256 threads: a thread can have 255 at launch, nothing is moved
+    EXPECT_EQ(RegisterSplits(65536, 255, 1, 1).for_need(160).consumer, 0);
+    EXPECT_EQ(RegisterSplits(65536, 255, 1, 2).for_need(160).consumer,
+              216);  // 128 each, 256 for two: 40 + 216
+}
+
+// Whatever the problem: plans obey the machine, and more shared memory never gives fewer stages.
+RC_GTEST_PROP(DeriveProperties, PlansObeyTheMachine, ()) {
+    static const Machine h100 = machine_by_id("h100-sxm");
+    const auto extent = [] { return 8 * *rc::gen::inRange<std::int64_t>(1, 2000); };
+    const GemmProblem problem =
+        gemm_problem(extent(), extent(), extent(), *rc::gen::element(Type::bf16, Type::fp16),
+                     *rc::gen::element(Major::k, Major::mn), *rc::gen::element(Major::k, Major::mn));
+    for (const GemmPlan& plan : plans(h100, problem).plans) {
+        const Sm90GemmConfig config = kernel_config(plan);
+        RC_ASSERT(config.shared_bytes() == *plan.resources.shared_bytes);
+        RC_ASSERT(config.shared_bytes() <= 232448);
+        RC_ASSERT((config.shared_bytes() + 1024) * config.ctas_per_sm <= 233472);
+        RC_ASSERT(config.threads() * config.ctas_per_sm <= 2048);
+        const int registers =
+            config.consumer_registers
+                ? 128 * (config.producer_registers + config.consumer_warpgroups * config.consumer_registers)
+                : 255 * config.threads();
+        RC_ASSERT(registers * config.ctas_per_sm <= 65536);
+        RC_ASSERT(*plan.prediction.dram_bytes >= *plan.prediction.dram_lower_bound_bytes);
+        RC_ASSERT(*plan.prediction.l2_bytes >= *plan.prediction.l2_lower_bound_bytes);
+        RC_ASSERT(*plan.prediction.shared_traffic_bytes >= *plan.prediction.shared_lower_bound_bytes);
+        RC_ASSERT(*plan.prediction.l2_bytes >= *plan.prediction.moved_bytes);
+        RC_ASSERT(*plan.prediction.dram_bytes >= *plan.prediction.moved_bytes);
+        RC_ASSERT(*plan.prediction.tflops < 132 * 4096 * 1.98e9 / 1e12);
+    }
+}
+
+RC_GTEST_PROP(DeriveProperties, MoreSharedMemoryNeverGivesFewerStages, ()) {
+    Machine small = machine_by_id("h100-sxm"), large = small;
+    const int bytes = *rc::gen::inRange(60000, 230000), more = *rc::gen::inRange(0, 100000);
+    set_number(small, "shared.per_cta=" + std::to_string(bytes) + " B");
+    set_number(large, "shared.per_cta=" + std::to_string(bytes + more) + " B");
+    GemmRequest request = tile(64, 16 * *rc::gen::inRange(1, 8), 64);
+    request.ctas_per_sm = 1;
+    request.consumer_warpgroups = 1;
+    const GemmProblem problem = gemm_problem(4096, 4096, 4096);
+    const auto few = derive(small, problem, request);
+    if (std::holds_alternative<Infeasible>(few)) return;  // then any number of stages is no fewer
+    RC_ASSERT(*std::get<Plans>(few).plans.front().resources.stages_max
+              <= *plans(large, problem, request).plans.front().resources.stages_max);
+}
+
+}  // namespace
+}  // namespace rooftile

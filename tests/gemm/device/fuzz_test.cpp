@@ -1,0 +1,323 @@
+// Random shapes, majors, types and leading dimensions through many configurations, every element verified.
+//
+// ROOFTILE_FUZZ_SHAPES sets how many (300). ROOFTILE_FUZZ_SEED repeats a run: shapes and inputs follow
+// from it.
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <map>
+#include <random>
+
+#include "rooftile/gemm/device/kernel.hpp"
+#include "rooftile/machine/live.hpp"
+#include "rooftile/gemm/device/measure.hpp"
+#include "rooftile/gemm/device/verify.hpp"
+#include "rooftile/gemm/sm90_family.hpp"
+#include "tests/device/device.hpp"
+
+namespace rooftile {
+namespace {
+
+std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
+    const char* text = std::getenv(name);
+    return text ? std::strtoull(text, nullptr, 10) : otherwise;
+}
+
+/// What is fixed of a plan; the rest is the planner's choice for the shape.
+struct Fixed {
+    int tile_m, tile_n;
+    Schedule schedule = Schedule::cooperative;
+    int cluster_m = 1, cluster_n = 1;
+    Order order = Order::row;
+    int group = 1;
+    int split_k = 1;
+    bool deferred_store = true;  ///< where registers allow it
+    bool programmatic_launch = true;
+    EvictFirst evict_first{};
+};
+constexpr Schedule pingpong = Schedule::pingpong, cooperative = Schedule::cooperative;
+constexpr EvictFirst all{true, true, true}, only_b{false, true, false}, only_c{false, false, true};
+constexpr Fixed configurations[] = {{128, 256},
+                                    {128, 128, cooperative, 1, 1, Order::column},
+                                    {64, 256},
+                                    {64, 16},
+                                    {256, 128, cooperative, 1, 1, Order::grouped, 3},
+                                    {192, 128},
+                                    {128, 192},
+                                    {64, 64, cooperative, 1, 1, Order::grouped, 16},
+                                    {128, 64},
+                                    {192, 192},
+                                    {256, 208, cooperative, 1, 1, Order::serpentine, 2},
+                                    {128, 96},
+                                    {64, 256, pingpong},
+                                    {128, 128, pingpong, 1, 1, Order::serpentine, 5},
+                                    {64, 128, pingpong},
+                                    {128, 256, cooperative, 2, 1, Order::grouped, 4},
+                                    {128, 256, cooperative, 1, 2},
+                                    {256, 128, cooperative, 1, 2, Order::column},
+                                    {64, 128, cooperative, 2, 1},
+                                    {128, 128, pingpong, 2, 1},
+                                    {128, 192, pingpong, 1, 2, Order::grouped, 2},
+                                    {128, 256, cooperative, 1, 1, Order::row, 1, 2},
+                                    {192, 192, cooperative, 1, 1, Order::grouped, 3, 3},
+                                    {128, 128, cooperative, 1, 1, Order::column, 1, 4},
+                                    {64, 64, cooperative, 1, 1, Order::row, 1, 8},
+                                    {64, 96, cooperative, 1, 1, Order::serpentine, 2, 6},
+                                    {256, 128, cooperative, 1, 2, Order::grouped, 4, 2},
+                                    {64, 128, cooperative, 2, 1, Order::row, 1, 4},
+                                    {128, 256, cooperative, 1, 1, Order::hilbert},
+                                    {128, 256, cooperative, 1, 2, Order::morton, 1, 1, false},
+                                    {128, 128, pingpong, 2, 1, Order::hilbert, 1, 1, true, false},
+                                    {64, 64, cooperative, 1, 1, Order::morton},
+                                    {128, 192, pingpong, 1, 2, Order::morton},
+                                    {64, 128, cooperative, 1, 2, Order::hilbert, 1, 2},
+                                    {256, 128, cooperative, 2, 1, Order::morton, 1, 1, true, false},
+                                    {256, 160, cooperative, 1, 2, Order::row, 1, 1, false},
+                                    {128, 256, cooperative, 2, 1, Order::row, 1, 1, true, true, all},
+                                    {64, 64, cooperative, 1, 1, Order::row, 1, 2, true, true, only_b},
+                                    {128, 192, pingpong, 1, 1, Order::grouped, 4, 1, true, true, only_c},
+                                    {256, 176, cooperative, 1, 2, Order::serpentine, 3},
+                                    {64, 240, pingpong},
+                                    {128, 144, pingpong, 2, 1, Order::grouped, 2},
+                                    {128, 224, cooperative, 1, 1, Order::row, 1, 1, false},
+                                    {64, 144, cooperative, 1, 1, Order::column, 1, 2}};
+
+GemmRequest request_of(const Fixed& f) {
+    GemmRequest r;
+    r.tile_m = f.tile_m, r.tile_n = f.tile_n, r.tile_k = 64;
+    r.schedule = f.schedule;
+    r.cluster_m = f.cluster_m, r.cluster_n = f.cluster_n;
+    r.split_k = f.split_k;
+    r.order = f.order;
+    if (f.order == Order::grouped || f.order == Order::serpentine) r.group = f.group;
+    if (!f.deferred_store) r.deferred_store = false;
+    r.programmatic_launch = f.programmatic_launch;
+    r.evict_first = f.evict_first;
+    r.top = 1;
+    r.buildable_only = true;
+    return r;
+}
+
+std::int64_t round_up(std::int64_t x, std::int64_t to) { return ceil_div(x, to) * to; }
+
+/// Shape `index` of a run: sizes of 1 ... 3000, a quarter of them below 200, where tails are, and M or N of
+/// every fourth shape below most tiles; multiples of 8 only where a contiguous index must be one.
+GemmProblem random_problem(std::mt19937_64& random, int index) {
+    const auto size = [&] {
+        const std::uint64_t most = random() % 4 == 0 ? 200 : 3000;
+        return 1 + static_cast<std::int64_t>(random() % most);
+    };
+    const Type type = index % 2 == 0 ? Type::bf16 : Type::fp16;
+    const Major a = index / 2 % 2 == 0 ? Major::k : Major::mn, b = index / 4 % 2 == 0 ? Major::k : Major::mn;
+    std::int64_t m = size(), n = size(), k = size();
+    if (const std::uint64_t few = random() % 8; few < 2)
+        (few == 0 ? m : n) = 1 + static_cast<std::int64_t>(random() % 130);
+    // With a K of a few steps the stores of one tile are still running when the next tile's begin.
+    if (random() % 4 == 0) k = 1 + static_cast<std::int64_t>(random() % 130);
+    if (a == Major::k || b == Major::k) k = round_up(k, 8);
+    if (a == Major::mn) m = round_up(m, 8);
+    if (b == Major::mn) n = round_up(n, 8);
+    GemmProblem p = gemm_problem(m, n, k, type, a, b);
+    if (random() % 2 == 0) {
+        p.lda += 8 * static_cast<std::int64_t>(random() % 4);
+        p.ldb += 8 * static_cast<std::int64_t>(random() % 4);
+        p.ldc += static_cast<std::int64_t>(random() % 20);
+    }
+    return p;
+}
+
+std::string shown(const GemmProblem& p, const Fixed& f) {
+    return fmt::format(
+        "{}x{}x{} {} a {} b {} lda {} ldb {} ldc {} tile {}x{} {} cluster {}x{} order {} {} split {}", p.m,
+        p.n, p.k, name_of(p.a_type), a_major_name(p.a_major), b_major_name(p.b_major), p.lda, p.ldb, p.ldc,
+        f.tile_m, f.tile_n, name_of(f.schedule), f.cluster_m, f.cluster_n, name_of(f.order), f.group,
+        f.split_k);
+}
+
+class GemmFuzzTest : public DeviceTest {
+  protected:
+    struct Case {
+        GemmProblem problem;
+        Fixed fixed;
+        std::size_t kernel;  ///< index into kernels
+    };
+    std::vector<Case> cases_;
+    std::vector<GemmPlan> plans_;  ///< one a kernel
+    std::vector<Kernel> kernels_;
+    std::map<std::string, std::size_t> known_;  ///< index into plans_ by plan_key
+
+    void add_case(const GemmProblem& problem, const Fixed& fixed,
+                  const std::variant<Plans, Infeasible>& derived) {
+        if (auto* none = std::get_if<Infeasible>(&derived)) {
+            ADD_FAILURE() << shown(problem, fixed) << ": " << none->message;
+            return;
+        }
+        const GemmPlan& plan = std::get<Plans>(derived).plans.at(0);
+        const auto [found, is_new] = known_.emplace(plan_key(plan), plans_.size());
+        if (is_new) plans_.push_back(plan);
+        cases_.push_back({problem, fixed, found->second});
+    }
+
+    void plan_cases(std::uint64_t seed, int count) {
+        const Machine machine = live_machine().machine;
+        std::mt19937_64 random(seed);
+        for (int i = 0; i < count; ++i) {
+            const Fixed& fixed = configurations[i % std::size(configurations)];
+            // Not every shape suits every configuration: a cluster wants two tiles, an n-major B wide ones.
+            std::variant<Plans, Infeasible> derived;
+            GemmProblem problem;
+            for (int attempt = 0; attempt < 1000; ++attempt) {
+                problem = random_problem(random, i / int(std::size(configurations)) + attempt);
+                derived = derive(machine, problem, request_of(fixed));
+                if (std::holds_alternative<Plans>(derived)) break;
+            }
+            add_case(problem, fixed, derived);
+        }
+        compile_plans();
+    }
+
+    void compile_plans() {
+        for (KernelOutcome& outcome : compile_all(plans_)) {
+            if (auto* error = std::get_if<Error>(&outcome))
+                throw Error(error->code(), sm90_name_expression(kernel_config(plans_[kernels_.size()])) + ": "
+                                               + error->what());
+            kernels_.push_back(std::get<Kernel>(outcome));
+        }
+    }
+
+    /// Every case with every element compared; NaN and Inf among the inputs of every fourth.
+    void verify_cases(std::uint64_t seed) {
+        const MeasureKernels measure_kernels(compile_measure_kernels("sm_90"));
+        double worst = 0;
+        int failures = 0;
+        for (std::size_t i = 0; i < cases_.size() && failures < 10; ++i) {
+            const Case& c = cases_[i];
+            const GemmLaunch launch = [&](Stream stream, const void* a, const void* b, void* out) {
+                kernels_[c.kernel].launch(stream, a, b, out, shape_of(c.problem));
+            };
+            const GemmVerifier verifier(measure_kernels, c.problem);
+            // NaN and Inf cost as much again: every fourth shape.
+            const Verification v =
+                i % 4 == 0 ? verifier.check_all(seed + i, launch) : verifier.check_values(seed + i, launch);
+            worst = std::max(worst, v.max_error);
+            if (v.failure.empty()) continue;
+            ++failures;
+            ADD_FAILURE() << "ROOFTILE_FUZZ_SEED=" << seed << " shape " << i << ": "
+                          << shown(c.problem, c.fixed) << "\n  " << kernels_[c.kernel].name_expression()
+                          << "\n  " << v.failure;
+        }
+        fmt::print("{} shapes, {} kernels, largest error {:.3f} of its bound\n", cases_.size(),
+                   kernels_.size(), worst);
+    }
+
+    /// What decides the cubin, and what a launch takes from the plan.
+    static std::string plan_key(const GemmPlan& plan) {
+        const GemmConfig& c = plan.config;
+        const GemmProblem& p = plan.problem;
+        return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", c.tile_m,
+                           c.tile_n, c.tile_k, c.stages, c.consumer_warpgroups, name_of(c.schedule),
+                           c.cluster_m, c.cluster_n, c.ctas_per_sm, name_of(c.order), c.group, c.split_k,
+                           name_of(p.a_type), int(p.a_major), int(p.b_major), kernel_config(plan).tma_store,
+                           c.deferred_store, c.programmatic_launch, int(c.a_policy), int(c.b_policy),
+                           int(c.c_policy));
+    }
+};
+
+TEST_F(GemmFuzzTest, EveryElementIsRight) {
+    const std::uint64_t seed = from_environment("ROOFTILE_FUZZ_SEED", fresh_seed());
+    const int count = static_cast<int>(from_environment("ROOFTILE_FUZZ_SHAPES", 300));
+    fmt::print("ROOFTILE_FUZZ_SEED={} ROOFTILE_FUZZ_SHAPES={}\n", seed, count);
+    plan_cases(seed, count);
+    EXPECT_EQ(cases_.size(), std::size_t(count)) << "every configuration has its share of the shapes";
+    verify_cases(seed);
+}
+
+// One kernel on shapes below, at and above its tile: rows and columns that nobody loads never reach C. Shared
+// memory still holds what launches before left in it, of every fourth shape NaN and Inf.
+TEST_F(GemmFuzzTest, TilesLargerThanC) {
+    const std::uint64_t seed = from_environment("ROOFTILE_FUZZ_SEED", fresh_seed());
+    const Machine machine = live_machine().machine;
+    for (const Fixed& fixed :
+         {Fixed{128, 256}, Fixed{128, 256, cooperative, 1, 2}, Fixed{128, 256, cooperative, 2, 1},
+          Fixed{64, 256, pingpong}, Fixed{128, 128, pingpong, 1, 2}, Fixed{256, 128},
+          Fixed{128, 128, cooperative, 1, 1, Order::row, 1, 4},
+          Fixed{128, 128, cooperative, 1, 2, Order::row, 1, 2},
+          Fixed{128, 256, cooperative, 1, 1, Order::row, 1, 1, false}})
+        for (std::int64_t odd : {0, 3}) {  // with 3 C goes by element
+            const auto derived = derive(machine, gemm_problem(3000, 2048 + odd, 520), request_of(fixed));
+            for (std::int64_t m : {1, 7, 16, 60, 65, 100, 129, 1000})
+                for (std::int64_t n : {8, 24, 120, 136, 264, 3000})
+                    add_case(gemm_problem(m, n + odd, 520), fixed, derived);
+        }
+    compile_plans();
+    verify_cases(seed);
+}
+
+// Each split with more tiles than clusters, so that sums and loads of successive tiles meet in the ring; with
+// a K too short for some parts, and one that ends within a block; with C by TMA and by element.
+TEST_F(GemmFuzzTest, PartsOfKAddUp) {
+    const std::uint64_t seed = from_environment("ROOFTILE_FUZZ_SEED", fresh_seed());
+    const Machine machine = live_machine().machine;
+    for (const Fixed& fixed : configurations) {
+        if (fixed.split_k == 1) continue;
+        for (std::int64_t k : {8, 64, 72, 128, 520, 2056})
+            for (std::int64_t n : {2056, 2051}) {
+                const GemmProblem problem = gemm_problem(3000, n, k);
+                add_case(problem, fixed, derive(machine, problem, request_of(fixed)));
+            }
+    }
+    compile_plans();
+    verify_cases(seed);
+}
+
+// 65544 x 32776 is 2^31 + 1,572,992 elements: whatever is counted in 32 bits wraps.
+TEST_F(GemmFuzzTest, OperandsBeyondTwoToThe31Elements) {
+    if (memory_info().free_bytes < std::int64_t{16} << 30)
+        GTEST_SKIP() << "skipped: needs 16 GiB of free device memory";
+    const std::uint64_t seed = from_environment("ROOFTILE_FUZZ_SEED", fresh_seed());
+    const MeasureKernels measure_kernels(compile_measure_kernels("sm_90"));
+    const Machine machine = live_machine().machine;
+    const std::int64_t many = 65544, half = 32776;
+    GemmProblem padded = gemm_problem(many, 24, 64);
+    padded.ldc = half + 1;  // odd: C goes element by element
+    for (const GemmProblem& problem :
+         {gemm_problem(many, half, 8), gemm_problem(many, 16, half), gemm_problem(16, many, half),
+          gemm_problem(many, 16, half, Type::fp16, Major::mn, Major::mn), padded}) {
+        GemmRequest request;
+        request.buildable_only = true;
+        const auto derived = derive(machine, problem, request);
+        const Kernel kernel = compile(std::get<Plans>(derived).plans.at(0));
+        const GemmLaunch launch = [&](Stream stream, const void* a, const void* b, void* out) {
+            kernel.launch(stream, a, b, out);
+        };
+        const GemmVerifier verifier(measure_kernels, problem);
+        const Verification v = verifier.check_values(seed, launch);
+        EXPECT_TRUE(v.failure.empty())
+            << "ROOFTILE_FUZZ_SEED=" << seed << ' ' << kernel.name_expression() << ' ' << v.failure;
+        EXPECT_TRUE(v.exact && v.random);
+    }
+}
+
+TEST_F(GemmFuzzTest, RunsAreBitIdentical) {
+    const std::uint64_t seed = from_environment("ROOFTILE_FUZZ_SEED", fresh_seed());
+    const MeasureKernels measure_kernels(compile_measure_kernels("sm_90"));
+    plan_cases(seed, 2 * int(std::size(configurations)));
+    constexpr int runs = 20;
+    for (const Case& c : cases_) {
+        const GemmLaunch launch = [&](Stream stream, const void* a, const void* b, void* out) {
+            kernels_[c.kernel].launch(stream, a, b, out, shape_of(c.problem));
+        };
+        const GemmVerifier verifier(measure_kernels, c.problem);
+        const std::uint64_t first = verifier.result_checksum(seed, launch);
+        for (int run = 1; run < runs; ++run) {
+            ASSERT_EQ(verifier.result_checksum(seed, launch), first)
+                << "ROOFTILE_FUZZ_SEED=" << seed << " run " << run << ": " << shown(c.problem, c.fixed);
+        }
+        if (c.problem.m * c.problem.n < 64) continue;  // so few elements may agree by chance
+        EXPECT_NE(verifier.result_checksum(seed + 1, launch), first) << "inputs do not matter";
+    }
+}
+
+}  // namespace
+}  // namespace rooftile

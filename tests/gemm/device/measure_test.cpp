@@ -1,0 +1,232 @@
+// measure() and its clocks on a GPU.
+#include "rooftile/gemm/device/measure.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "rooftile/machine/live.hpp"
+#include "tests/device/device.hpp"
+
+namespace rooftile {
+namespace {
+
+class MeasureTest : public DeviceTest {
+  protected:
+    /// Short, for tests: figures to look at, not to publish.
+    static MeasureOptions quick(Mode mode, const Machine& machine) {
+        MeasureOptions options;
+        options.mode = mode;
+        options.machine = &machine;
+        options.seed = 17;
+        options.timing.rounds = 6;
+        options.timing.load_seconds = 0.2;
+        options.timing.block_seconds = 0.02;
+        options.timing.idle_seconds = 0.1;
+        options.timing.burst_seconds = 0.01;
+        options.timing.cold_seconds = 0.02;
+        return options;
+    }
+    static std::vector<GemmPlan> plans(const Machine& machine, std::int64_t m, std::int64_t n, std::int64_t k,
+                                       int top) {
+        GemmRequest request;
+        request.top = top;
+        request.buildable_only = true;
+        return std::get<Plans>(derive(machine, gemm_problem(m, n, k), request)).plans;
+    }
+    static bool has_timing(const MeasureRun& run, std::string_view part) {
+        return std::any_of(run.timings.begin(), run.timings.end(),
+                           [&](const Timing& t) { return t.part == part; });
+    }
+};
+
+TEST_F(MeasureTest, EveryModeGivesVerifiedPlausibleFigures) {
+    const Machine machine = live_machine().machine;
+    const auto two = plans(machine, 2048, 1024, 1024, 2);
+    ASSERT_EQ(two.size(), 2u);
+    for (const Mode mode : {Mode::sustained, Mode::cold, Mode::burst}) {
+        SCOPED_TRACE(name_of(mode));
+        const MeasureRun run = measure(two, quick(mode, machine));
+        ASSERT_EQ(run.rows.size(), 2u);
+        for (const Measurement& row : run.rows) {
+            EXPECT_TRUE(row.verified.ok()) << row.verified.failure;
+            EXPECT_GT(row.verified.max_error, 0);
+            EXPECT_EQ(row.invalid, "");
+            EXPECT_GE(row.samples, 6);
+            EXPECT_GT(row.time_us, 1);
+            EXPECT_LT(row.time_us, 1000);
+            EXPECT_LE(row.time_us_low, row.time_us);
+            EXPECT_GE(row.time_us_high, row.time_us);
+            EXPECT_NEAR(row.tflops, 2.0 * 2048 * 1024 * 1024 / row.time_us * 1e-6, 1e-6 * row.tflops);
+            ASSERT_TRUE(row.sm_clock_mhz);
+            EXPECT_GT(*row.sm_clock_mhz, 200);
+            EXPECT_LT(*row.sm_clock_mhz, 4000);
+            if (row.roof_fraction) {
+                EXPECT_GT(*row.roof_fraction, 0.02);
+                EXPECT_LE(*row.roof_fraction, 1.005);  // the clock's own error
+            }
+            const Baselines& b = row.baselines;
+            EXPECT_NE(b.missing.empty(), !b.cublaslt_top1_us);
+            if (b.cublaslt_top1_us) { EXPECT_LE(*b.cublaslt_best_us, *b.cublaslt_top1_us); }
+            EXPECT_GT(b.copy_us.value_or(0), 0);
+        }
+        EXPECT_TRUE(has_timing(run, "first_result"));
+        EXPECT_FALSE(run.gpu.empty());
+        EXPECT_FALSE(run.nvrtc.empty());
+    }
+}
+
+TEST_F(MeasureTest, WithoutTimingItOnlyVerifies) {
+    const Machine machine = live_machine().machine;
+    MeasureOptions options = quick(Mode::sustained, machine);
+    options.time = false;
+    const MeasureRun run = measure(plans(machine, 300, 200, 104, 1), options);
+    ASSERT_EQ(run.rows.size(), 1u);
+    EXPECT_TRUE(run.verified()) << run.rows[0].verified.failure;
+    EXPECT_EQ(run.rows[0].time_us, 0);
+}
+
+TEST_F(MeasureTest, AnInterruptionIsAnErrorOfItsOwn) {
+    const Machine machine = live_machine().machine;
+    MeasureOptions options = quick(Mode::sustained, machine);
+    options.interrupted = [] { return true; };
+    try {
+        measure(plans(machine, 512, 512, 512, 1), options);
+        FAIL();
+    } catch (const Error& error) { EXPECT_EQ(error.code(), ExitCode::interrupted); }
+}
+
+/// Reads and writes 256 MiB a launch: far more than L2 holds, so that none of it is found there again.
+class TimingTest : public DeviceTest {
+  protected:
+    static constexpr std::int64_t bytes = 256 << 20;
+};
+
+TEST_F(TimingTest, TwiceTheWorkTakesTwiceAsLong) {
+    const MeasureKernels kernels(compile_measure_kernels("sm_90"));
+    const DeviceBuffer data(bytes * 2);
+    fill_bytes(data.address(), 0, data.bytes(), nullptr);
+    synchronize();
+    const std::vector<TimedWork> works = {
+        {"once", [&](Stream s, std::int64_t) { kernels.flush(s, data.address(), bytes); }},
+        {"twice",
+         [&](Stream s, std::int64_t) {
+             kernels.flush(s, data.address(), bytes);
+             kernels.flush(s, data.address() + bytes, bytes);
+         }},
+    };
+    const DeviceInfo device = Driver::instance().device(0);
+    for (const Mode mode : {Mode::sustained, Mode::cold, Mode::burst}) {
+        TimingOptions options;
+        options.mode = mode;
+        options.load_seconds = 0.2, options.idle_seconds = 0.1, options.cold_seconds = 0.05;
+        const auto results =
+            time_works(works, options, kernels, Nvml::open(device.pci_bus_id), device.l2_bytes);
+        ASSERT_EQ(results.size(), 2u);
+        EXPECT_NEAR(results[1].time_us.median / results[0].time_us.median, 2, 0.35) << name_of(mode);
+        EXPECT_GE(results[0].time_us.coverage, 0.95);
+        EXPECT_TRUE(results[0].sm_clock_mhz);
+    }
+}
+
+TEST_F(TimingTest, ARivalThatCannotRunIsLeftOutAndASlowOneIsNotSelected) {
+    const MeasureKernels kernels(compile_measure_kernels("sm_90"));
+    const DeviceBuffer data(bytes);
+    const auto flush = [&](std::int64_t share) {
+        return [&kernels, &data, share](Stream s, std::int64_t) {
+            kernels.flush(s, data.address(), bytes / share);
+        };
+    };
+    int before = 0, after = 0;
+    std::vector<TimedWork> works = {
+        {"ours", flush(1)},
+        {"broken", [](Stream, std::int64_t) { throw Error(ExitCode::gpu_failed, "not for this shape"); },
+         Role::rival},
+        {"first", flush(2), Role::rival},
+        {"fast", flush(4), Role::rival},
+        {"slow", flush(1), Role::rival},
+        {"fastest", flush(8), Role::rival},
+        {"our second", flush(1), Role::other},
+        {"our slow one",
+         [&](Stream s, std::int64_t) {
+             kernels.flush(s, data.address(), bytes);
+             kernels.flush(s, data.address(), bytes);
+         },
+         Role::other},
+        {"copy", flush(2), Role::aside},
+    };
+    works[0].before = [&](Stream, std::int64_t set) { before += 1 + 100 * int(set); };
+    works[0].after = [&](Stream, std::int64_t set) { after += 1 + 100 * int(set); };
+    TimingOptions options;
+    options.load_seconds = 0.1, options.block_seconds = 0.02;
+    options.rounds = 6, options.other_rounds = 3, options.drop_others = 1.3;
+    const auto results = time_works(works, options, kernels, nullptr, 0);
+    EXPECT_EQ(results[1].failure, "not for this shape");
+    for (const std::size_t kept : {0u, 2u, 3u, 5u}) {  // the first choice that runs is always reported
+        EXPECT_FALSE(results[kept].dropped) << kept;
+        EXPECT_EQ(results[kept].rounds.size(), 6u) << kept;
+        EXPECT_EQ(results[kept].time_us.samples, 6) << kept;
+    }
+    EXPECT_TRUE(results[4].dropped);
+    EXPECT_TRUE(results[4].rounds.empty());
+    EXPECT_EQ(results[4].time_us.samples, 2);  // short blocks of the selection
+    EXPECT_EQ(results[6].time_us.samples, 3);
+    EXPECT_TRUE(results[7].dropped);
+    EXPECT_EQ(results[7].time_us.samples, 1);
+    EXPECT_EQ(results[8].time_us.samples, 2);
+    EXPECT_GT(results[8].time_us.median, 0);
+    EXPECT_EQ(before, 6);
+    EXPECT_EQ(after, 6);
+}
+
+// Two problems in one run: the long load comes once.
+TEST_F(MeasureTest, ProblemsFollowEachOtherInOneRun) {
+    const Machine machine = live_machine().machine;
+    MeasureOptions options = quick(Mode::sustained, machine);
+    options.timing.load_seconds = 1.5;
+    options.reload_seconds = 0.1;
+    std::vector<MeasureTask> tasks;
+    for (const std::int64_t m : {256, 512}) {
+        MeasureTask task{gemm_problem(m, 512, 512), plans(machine, m, 512, 512, 3), {}, {{"model", "layer"}}};
+        tasks.push_back(task);
+    }
+    std::size_t next = 0;
+    std::vector<ShapeRun> runs;
+    std::string gpu;
+    measure_each({[&]() -> std::optional<MeasureTask> {
+                      if (next == tasks.size()) return std::nullopt;
+                      return tasks[next++];
+                  },
+                  [&](const RunningGpu& g) { gpu = g.gpu; },
+                  [&](ShapeRun run) {
+                      runs.push_back(std::move(run));
+                      return true;
+                  }},
+                 options);
+    EXPECT_FALSE(gpu.empty());
+    ASSERT_EQ(runs.size(), 2u);
+    const auto seconds_of_timing = [](const ShapeRun& run) {
+        for (const Timing& t : run.timings)
+            if (t.part == "time (sustained)") return t.seconds;
+        return 0.0;
+    };
+    EXPECT_GT(seconds_of_timing(runs[0]), 1.5);
+    EXPECT_LT(seconds_of_timing(runs[1]), seconds_of_timing(runs[0]) - 1);
+    for (const ShapeRun& run : runs) {
+        ASSERT_EQ(run.rows.size(), 3u);
+        for (const Measurement& row : run.rows) {
+            EXPECT_TRUE(row.verified.ok()) << row.verified.failure;
+            EXPECT_EQ(row.plans, 3);
+            EXPECT_EQ(row.layers.size(), 1u);
+            EXPECT_EQ(row.rank1_ratio.has_value(), row.plan.rank > 1);
+            if (row.baselines.cublaslt_best_us) {
+                EXPECT_GT(row.baselines.cublaslt_ratio.value_or(0), 0);
+                EXPECT_LE(*row.baselines.cublaslt_ratio_low, *row.baselines.cublaslt_ratio);
+                EXPECT_GE(*row.baselines.cublaslt_ratio_high, *row.baselines.cublaslt_ratio);
+            }
+        }
+    }
+}
+
+}  // namespace
+}  // namespace rooftile

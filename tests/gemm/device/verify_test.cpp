@@ -1,0 +1,473 @@
+// The checker checked: right results pass, and every mutant that must fail fails.
+#include "rooftile/gemm/device/verify.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <set>
+
+#include "rooftile/gemm/device/cublaslt.hpp"
+#include "tests/device/device.hpp"
+#include "tests/gemm/device/host_gemm.hpp"
+
+namespace rooftile {
+namespace {
+
+using testing::HasSubstr;
+
+class VerifyTest : public DeviceTest {
+  protected:
+    void SetUp() override {
+        DeviceTest::SetUp();
+        if (!IsSkipped()) kernels_ = std::make_unique<MeasureKernels>(compile_measure_kernels("sm_90"));
+    }
+    void TearDown() override {
+        kernels_.reset();
+        DeviceTest::TearDown();
+    }
+    const MeasureKernels& kernels() const { return *kernels_; }
+
+    /// Both cases that judge values must refuse it.
+    void expect_refused(const GemmProblem& p, const GemmLaunch& launch, const char* what) {
+        const GemmVerifier verifier(kernels(), p);
+        for (const VerifyCase which : {VerifyCase::exact, VerifyCase::random}) {
+            const CaseOutcome outcome = verifier.check(which, 5, launch);
+            EXPECT_FALSE(outcome.right) << what << ", " << name_of(which);
+            EXPECT_FALSE(outcome.failure.empty());
+        }
+        EXPECT_FALSE(verifier.check_all(5, launch).ok()) << what;
+    }
+
+  private:
+    std::unique_ptr<MeasureKernels> kernels_;
+};
+
+/// Two and a bit tiles of the reference each way, K no multiple of its step, padding everywhere.
+GemmProblem uneven(Type type = Type::bf16, Major a = Major::k, Major b = Major::k) {
+    GemmProblem p = gemm_problem(139, 150, 203, type, a, b);
+    p.lda += 5, p.ldb += 3, p.ldc += 7;
+    return p;
+}
+/// Three 64-steps of K, square, so that a transposed result has the same shape.
+GemmProblem square() { return gemm_problem(128, 128, 192); }
+
+TEST_F(VerifyTest, TheRightResultPassesInAllMajorsAndTypes) {
+    for (const Type type : {Type::bf16, Type::fp16}) {
+        for (const Major a : {Major::k, Major::mn}) {
+            for (const Major b : {Major::k, Major::mn}) {
+                const GemmProblem p = uneven(type, a, b);
+                const Verification v = GemmVerifier(kernels(), p).check_all(11, host_launch(p));
+                EXPECT_TRUE(v.ok()) << v.failure;
+                // Nothing but the output's rounding separates the CPU's fp64 from the device's.
+                EXPECT_GT(v.max_error, 0);
+                EXPECT_LT(v.max_error, 1);
+            }
+        }
+    }
+}
+
+TEST_F(VerifyTest, TheRightResultPassesAtTheSmallestSizes) {
+    for (const auto& [m, n, k] : {std::array{1, 1, 1}, {1, 65, 1}, {65, 1, 17}, {64, 64, 16}, {2, 3, 1000}}) {
+        const GemmProblem p = gemm_problem(m, n, k, Type::fp16);
+        const Verification v = GemmVerifier(kernels(), p).check_all(12, host_launch(p));
+        EXPECT_TRUE(v.ok()) << v.failure;
+    }
+}
+
+// With no allowance for accumulation, what passes differs from the fp64 sum by the output's rounding alone.
+TEST_F(VerifyTest, TheDevicesReferenceIsTheCpus) {
+    const GemmProblem p = uneven(Type::fp16, Major::mn, Major::k);
+    const GemmVerifier verifier(kernels(), p);
+    verifier.check(VerifyCase::random, 3, host_launch(p));
+    const DeviceBuffer records(sizeof(VerifyRecord) * static_cast<std::size_t>(kernels().verify_ctas()));
+    fill_bytes(records.address(), 0, records.bytes(), nullptr);
+    VerifyArguments arguments =
+        verify_arguments(p, verifier.a().data(), verifier.b().data(), verifier.c().data());
+    arguments.gamma = 0;
+    kernels().verify(nullptr, arguments, false, records.address());
+    std::vector<VerifyRecord> seen(static_cast<std::size_t>(kernels().verify_ctas()));
+    copy_to_host(seen.data(), records.address(), records.bytes());
+    const HostResult right = host_gemm(p, HostOperand(p, Operand::a, verifier.a().data()),
+                                       HostOperand(p, Operand::b, verifier.b().data()));
+    for (const VerifyRecord& r : seen) {
+        EXPECT_EQ(r.wrong, 0u);
+        if (r.ratio == 0) continue;
+        const auto at = static_cast<std::size_t>(r.row * p.n + r.column);
+        EXPECT_NEAR(r.reference, right.value[at], 1e-12 * right.absolute[at]);
+    }
+}
+
+TEST_F(VerifyTest, MutantsOfValuesAreRefused) {
+    const GemmProblem p = square();
+    const auto all = [](double value) {
+        return [value](HostResult& c) { std::fill(c.value.begin(), c.value.end(), value); };
+    };
+    expect_refused(p, host_launch(p, all(0.0)), "zeros");
+    expect_refused(p, host_launch(p, all(1.0)), "a constant");
+    expect_refused(p, host_launch(p, all(NAN)), "NaN everywhere");
+    expect_refused(p, host_launch(p, {}, 128), "K short of one 64-step");
+    expect_refused(p,
+                   host_launch(p,
+                               [](HostResult& c) {
+                                   const HostResult right = c;
+                                   for (std::int64_t i = 0; i < c.m; ++i) {
+                                       for (std::int64_t j = 0; j < c.n; ++j)
+                                           c.at(i, j) = right.value[static_cast<std::size_t>(j * c.n + i)];
+                                   }
+                               }),
+                   "transposed");
+    expect_refused(
+        p,
+        host_launch(
+            p, [](HostResult& c) { std::rotate(c.value.begin(), c.value.begin() + c.n, c.value.end()); }),
+        "one row up");
+    expect_refused(p,
+                   host_launch(p,
+                               [](HostResult& c) {
+                                   for (std::int64_t i = 64; i < 128; ++i) {
+                                       for (std::int64_t j = 0; j < 64; ++j) c.at(i, j) = 0;
+                                   }
+                               }),
+                   "one tile of zeros");
+}
+
+TEST_F(VerifyTest, AKernelThatWritesNothingIsRefused) {
+    expect_refused(
+        square(), [](Stream, const void*, const void*, void*) {}, "nothing written");
+}
+
+TEST_F(VerifyTest, ASkippedTileIsRefused) {
+    const GemmProblem p = square();
+    const GemmLaunch right = host_launch(p);
+    expect_refused(
+        p,
+        [&](Stream stream, const void* a, const void* b, void* c) {
+            std::vector<std::uint16_t> before(static_cast<std::size_t>(p.m * p.n)), after(before);
+            synchronize(stream);
+            copy_to_host(before.data(), reinterpret_cast<DevicePointer>(c), before.size() * 2);
+            right(stream, a, b, c);
+            copy_to_host(after.data(), reinterpret_cast<DevicePointer>(c), after.size() * 2);
+            for (std::size_t i = 64; i < 128; ++i) {
+                std::copy_n(before.begin() + static_cast<std::ptrdiff_t>(i * 128 + 64), 64,
+                            after.begin() + static_cast<std::ptrdiff_t>(i * 128 + 64));
+            }
+            copy_to_device(reinterpret_cast<DevicePointer>(c), after.data(), after.size() * 2);
+        },
+        "one tile skipped");
+}
+
+TEST_F(VerifyTest, AStaleResultIsRefused) {
+    const GemmProblem p = square();
+    const GemmVerifier verifier(kernels(), p);
+    std::vector<HostResult> kept;
+    const GemmLaunch stale = [&](Stream stream, const void* a, const void* b, void* c) {
+        synchronize(stream);
+        if (kept.empty())
+            kept.push_back(host_gemm(p, HostOperand(p, Operand::a, a), HostOperand(p, Operand::b, b)));
+        put_result(p, kept.front(), c);
+    };
+    EXPECT_TRUE(verifier.check(VerifyCase::random, 1, stale).right);
+    EXPECT_FALSE(verifier.check(VerifyCase::random, 2, stale).right);
+}
+
+TEST_F(VerifyTest, OneElementBeyondItsBoundIsFoundAndNamed) {
+    const GemmProblem p = uneven();
+    const GemmVerifier verifier(kernels(), p);
+    const auto off_by = [&](double bounds) {
+        return host_launch(p, [&p, bounds](HostResult& c) {
+            double& x = c.at(137, 149);
+            x += bounds * error_bound(x, c.absolute_at(137, 149), accumulation_error(p.k), p.c_type);
+        });
+    };
+    const CaseOutcome outcome = verifier.check(VerifyCase::random, 8, off_by(2.5));
+    EXPECT_EQ(outcome.wrong, 1);
+    EXPECT_GT(outcome.ratio, 1.4);  // 2.5, less what rounding may take back
+    EXPECT_LT(outcome.ratio, 3.6);
+    EXPECT_THAT(outcome.failure, HasSubstr("1 of 20850 elements of C are wrong"));
+    EXPECT_THAT(outcome.failure, HasSubstr("C[137, 149]"));
+    EXPECT_TRUE(verifier.check(VerifyCase::random, 8, off_by(0)).right);
+    // The exact case sees one unit in the last place.
+    const CaseOutcome unit = verifier.check(VerifyCase::exact, 8, host_launch(p, [](HostResult& c) {
+                                                c.at(0, 0) *= 1 + 1.0 / 128;
+                                                if (c.at(0, 0) == 0) c.at(0, 0) = 1;
+                                            }));
+    EXPECT_EQ(unit.wrong, 1);
+}
+
+TEST_F(VerifyTest, WritesOutsideCAreRefused) {
+    const GemmProblem p = uneven();
+    const GemmLaunch right = host_launch(p);
+    // Before the first element, between rows, after the last.
+    for (const std::int64_t at : {std::int64_t{-1}, std::int64_t{-2048}, p.n, 2 * p.ldc - 1,
+                                  span_of(operand_view(p, Operand::c, 0))}) {
+        expect_refused(
+            p,
+            [&](Stream stream, const void* a, const void* b, void* c) {
+                right(stream, a, b, c);
+                const std::uint16_t zero = 0;
+                copy_to_device(reinterpret_cast<DevicePointer>(c) + static_cast<DevicePointer>(2 * at), &zero,
+                               2);
+            },
+            "a write outside");
+    }
+}
+
+TEST_F(VerifyTest, ChangedInputsAreRefused) {
+    const GemmProblem p = uneven();
+    const GemmLaunch right = host_launch(p);
+    for (const bool change_a : {true, false}) {
+        const GemmVerifier verifier(kernels(), p);
+        const CaseOutcome outcome =
+            verifier.check(VerifyCase::random, 4, [&](Stream stream, const void* a, const void* b, void* c) {
+                right(stream, a, b, c);
+                // Into the padding of the first line, which no product reads.
+                const std::uint16_t zero = 0;
+                const auto line = reinterpret_cast<DevicePointer>(change_a ? a : b);
+                copy_to_device(line + static_cast<DevicePointer>(2 * p.k), &zero, 2);
+            });
+        EXPECT_THAT(outcome.failure, HasSubstr("A or B was changed"));
+    }
+}
+
+TEST_F(VerifyTest, MutantsOfNanAndInfAreRefused) {
+    for (const Type type : {Type::bf16, Type::fp16}) {
+        const GemmProblem p = uneven(type);
+        const GemmVerifier verifier(kernels(), p);
+        EXPECT_TRUE(verifier.check(VerifyCase::special, 6, host_launch(p)).right);
+        const auto each = [&](double (*change)(double, double)) {
+            const double largest = value_of_bits(float_format(type).infinity() - 1, type);
+            return verifier.check(VerifyCase::special, 6, host_launch(p, [=](HostResult& c) {
+                                      for (double& x : c.value) x = change(x, largest);
+                                  }));
+        };
+        EXPECT_FALSE(each([](double x, double) { return std::isnan(x) ? 0.0 : x; }).right);
+        EXPECT_FALSE(each([](double x, double) { return std::isinf(x) ? NAN : x; }).right);
+        EXPECT_FALSE(each([](double x, double) { return std::isinf(x) ? -x : x; }).right);
+        EXPECT_FALSE(
+            each([](double x, double most) { return std::clamp(x, -most, most); }).right);  // saturated
+    }
+}
+
+class VerifyTogetherTest : public VerifyTest {
+  protected:
+    /// `count` right launches of `p`, the one at `at` replaced.
+    static std::vector<GemmLaunch> all_right_but(const GemmProblem& p, std::size_t count, std::size_t at,
+                                                 GemmLaunch wrong) {
+        std::vector<GemmLaunch> launches(count, host_launch(p));
+        launches[at] = std::move(wrong);
+        return launches;
+    }
+    void expect_blamed(const GemmVerifier& verifier, const std::vector<GemmLaunch>& launches, std::size_t at,
+                       const char* what) {
+        for (const VerifyCase which : {VerifyCase::exact, VerifyCase::random, VerifyCase::special}) {
+            const auto outcomes = verifier.check(which, 5, launches);
+            ASSERT_EQ(outcomes.size(), launches.size());
+            for (std::size_t i = 0; i < launches.size(); ++i)
+                EXPECT_EQ(outcomes[i].right, i != at)
+                    << what << ", " << name_of(which) << ", launch " << i << ": " << outcomes[i].failure;
+        }
+    }
+};
+
+TEST_F(VerifyTogetherTest, AWrongOneAmongEightIsFoundAndBlamed) {
+    const GemmProblem p = uneven();
+    const GemmVerifier verifier(kernels(), p, verify_most);
+    const GemmLaunch off = host_launch(p, [](HostResult& c) { c.at(138, 149) = 1e6; });
+    for (std::size_t at = 0; at < verify_most; ++at)
+        expect_blamed(verifier, all_right_but(p, verify_most, at, off), at, "one element off");
+    const auto outcomes = verifier.check(VerifyCase::random, 5, all_right_but(p, verify_most, 6, off));
+    EXPECT_EQ(outcomes[6].wrong, 1);
+    EXPECT_THAT(outcomes[6].failure, HasSubstr("C[138, 149]"));
+    for (const std::size_t i : {0u, 5u, 7u}) EXPECT_GT(outcomes[i].ratio, 0);
+    EXPECT_EQ(outcomes[0].ratio, outcomes[7].ratio);  // equal results, each judged by itself
+}
+
+TEST_F(VerifyTogetherTest, MoreLaunchesThanResultsAreJudgedInParts) {
+    const GemmProblem p = uneven(Type::fp16);
+    const GemmVerifier verifier(kernels(), p, 3);
+    EXPECT_EQ(verifier.results(), 3);
+    const GemmLaunch nothing = [](Stream, const void*, const void*, void*) {};
+    for (const std::size_t at : {0u, 2u, 3u, 6u})
+        expect_blamed(verifier, all_right_but(p, 7, at, nothing), at, "nothing written");
+}
+
+TEST_F(VerifyTogetherTest, WhoWritesOutsideOrChangesInputsIsBlamedAlone) {
+    const GemmProblem p = uneven();
+    const GemmVerifier verifier(kernels(), p, 4);
+    const GemmLaunch right = host_launch(p);
+    const auto and_writes = [&](bool input, std::int64_t element) {
+        return [&right, input, element](Stream stream, const void* a, const void* b, void* c) {
+            right(stream, a, b, c);
+            const std::uint16_t bits = 0x3f40;  // 0.75: no fill of either case makes it
+            const auto base = reinterpret_cast<DevicePointer>(input ? a : c);
+            copy_to_device(base + static_cast<DevicePointer>(2 * element), &bits, 2);
+        };
+    };
+    expect_blamed(verifier, all_right_but(p, 4, 1, and_writes(false, -1)), 1, "a write before C");
+    expect_blamed(verifier, all_right_but(p, 4, 0, and_writes(false, p.n)), 0, "a write between rows");
+    expect_blamed(verifier, all_right_but(p, 4, 2, and_writes(true, p.k)), 2, "a changed padding of A");
+    // A[0, 0] itself: the results of those before it no longer fit what is in memory, and are right all the
+    // same.
+    expect_blamed(verifier, all_right_but(p, 4, 2, and_writes(true, 0)), 2, "a changed A");
+}
+
+TEST_F(VerifyTogetherTest, VerificationsStopEachAtItsOwnFailure) {
+    const GemmProblem p = square();
+    const GemmVerifier verifier(kernels(), p, 3);
+    const GemmLaunch right = host_launch(p);
+    const GemmLaunch not_nan = host_launch(p, [](HostResult& c) {
+        for (double& x : c.value) x = std::isnan(x) ? 0 : x;
+    });
+    const std::vector<GemmLaunch> launches = {right, host_launch(p, {}, 128), not_nan};  // 128 of K's 192
+    auto verified = verifier.check_values(9, launches);
+    verifier.check_special(verified, 9, launches);
+    EXPECT_TRUE(verified[0].ok()) << verified[0].failure;
+    EXPECT_FALSE(verified[1].exact || verified[1].random || verified[1].special);
+    EXPECT_THAT(verified[1].failure, HasSubstr("exact case"));
+    EXPECT_TRUE(verified[2].exact && verified[2].random && !verified[2].special);
+    EXPECT_THAT(verified[2].failure, HasSubstr("special case"));
+}
+
+TEST_F(VerifyTogetherTest, WhatOthersLeftIsJudged) {
+    const GemmProblem p = gemm_problem(139, 152, 208);
+    const GemmVerifier verifier(kernels(), p, 3);
+    const FencedMatrix a(p, Operand::a), b(p, Operand::b), c(p, Operand::c);
+    for (const auto& [matrix, operand] : {std::pair{&a, Operand::a}, {&b, Operand::b}})
+        kernels().fill(nullptr, fill_arguments(p, operand, matrix->view(), Fill::normal, 77));
+    synchronize();
+    const auto left = [&](const GemmLaunch& launch, std::size_t to) {
+        launch(nullptr, a.data(), b.data(), c.data());
+        copy_on_device(reinterpret_cast<DevicePointer>(verifier.c(to).data()),
+                       reinterpret_cast<DevicePointer>(c.data()),
+                       static_cast<std::size_t>(2 * span_of(c.view())), nullptr);
+        synchronize();
+    };
+    verifier.expect_left(a.data(), b.data());
+    left(host_launch(p), 0);
+    left(host_launch(p, [](HostResult& r) { r.at(1, 2) += 50; }), 1);
+    const auto outcomes = verifier.judge_left(a.data(), b.data(), 77, 3);
+    ASSERT_EQ(outcomes.size(), 3u);
+    EXPECT_TRUE(outcomes[0].right) << outcomes[0].failure;
+    EXPECT_FALSE(outcomes[1].right);
+    EXPECT_THAT(outcomes[1].failure, HasSubstr("C[1, 2]"));
+    EXPECT_FALSE(outcomes[2].right);  // nothing was copied there: still poison
+    // An input that changed in between makes all of them wrong.
+    verifier.expect_left(a.data(), b.data());
+    left(host_launch(p), 0);
+    kernels().plant(nullptr, reinterpret_cast<DevicePointer>(a.data()) + 2, 0x3f80);
+    synchronize();
+    EXPECT_FALSE(verifier.judge_left(a.data(), b.data(), 77, 1)[0].right);
+}
+
+TEST_F(VerifyTest, FillsAreNormalReproducibleAndStayInside) {
+    GemmProblem p = gemm_problem(1000, 8, 1000, Type::fp16);
+    p.lda = 1001;
+    const FencedMatrix a(p, Operand::a), again(p, Operand::a), other(p, Operand::a);
+    for (const auto& [matrix, seed] : {std::pair{&a, 1}, {&again, 1}, {&other, 2}}) {
+        matrix->poison(nullptr);
+        kernels().fill(nullptr,
+                       fill_arguments(p, Operand::a, matrix->view(), Fill::normal, std::uint64_t(seed)));
+    }
+    const HostOperand x(p, Operand::a, a.data()), y(p, Operand::a, again.data()),
+        z(p, Operand::a, other.data());
+    EXPECT_EQ(x.words, y.words);
+    double sum = 0, squares = 0, fourth = 0, most = 0;
+    std::int64_t equal = 0;
+    for (std::int64_t i = 0; i < 1000; ++i) {
+        for (std::int64_t k = 0; k < 1000; ++k) {
+            const auto at = static_cast<std::size_t>(i * 1001 + k);
+            const double v = value_of_bits(x.words[at], Type::fp16);
+            sum += v, squares += v * v, fourth += v * v * v * v, most = std::max(most, std::abs(v));
+            equal += x.words[at] == z.words[at];
+        }
+        if (i < 999) { EXPECT_EQ(x.words[static_cast<std::size_t>(i * 1001 + 1000)], 0xffff); }
+    }
+    // 10^6 samples: mean within 5 / 1000; variance 1 within 5 x sqrt(2) / 1000; fourth moment 3 within
+    // 5 x sqrt(96) / 1000; two normals agree in 11 bits about once in 2000.
+    EXPECT_NEAR(sum * 1e-6, 0, 0.005);
+    EXPECT_NEAR(squares * 1e-6, 1, 0.0071);
+    EXPECT_NEAR(fourth * 1e-6, 3, 0.05);
+    EXPECT_GT(most, 4);
+    EXPECT_LT(most, 6.7);
+    EXPECT_LT(equal, 5000);
+}
+
+TEST_F(VerifyTest, IntegersAreUniformAndSparseWhereAsked) {
+    const GemmProblem p = gemm_problem(100, 8, 1000, Type::bf16);
+    const FencedMatrix a(p, Operand::a);
+    FillArguments fill = fill_arguments(p, Operand::a, a.view(), Fill::integer, 1);
+    kernels().fill(nullptr, fill);
+    const HostOperand dense(p, Operand::a, a.data());
+    std::vector<int> counts(17);
+    for (const std::uint16_t word : dense.words)
+        ++counts.at(std::size_t(value_of_bits(word, Type::bf16) + 8));
+    // 10^5 / 17 = 5882 each, standard deviation 74.
+    for (const int count : counts) EXPECT_NEAR(count, 5882, 5 * 74);
+    fill.sparsity = 3;
+    kernels().fill(nullptr, fill);
+    const HostOperand sparse(p, Operand::a, a.data());
+    for (std::size_t i = 0; i < sparse.words.size(); ++i) {
+        EXPECT_EQ(sparse.words[i], i % 1000 % 3 == 0 ? dense.words[i] : 0);
+    }
+}
+
+TEST_F(VerifyTest, ChecksumsSeeEveryBitAndItsPlace) {
+    const DeviceBuffer data(4000), sum(8);
+    const auto checksum = [&] {
+        fill_bytes(sum.address(), 0, 8, nullptr);
+        kernels().checksum(nullptr, data.address(), 4000, sum.address());
+        std::uint64_t value = 0;
+        copy_to_host(&value, sum.address(), 8);
+        return value;
+    };
+    std::vector<std::uint32_t> words(1000, 0);
+    const auto put = [&] { copy_to_device(data.address(), words.data(), 4000); };
+    put();
+    const std::uint64_t zeros = checksum();
+    EXPECT_EQ(checksum(), zeros);
+    std::set<std::uint64_t> seen = {zeros};
+    for (const std::size_t at : {0u, 1u, 999u}) {
+        for (int bit = 0; bit < 32; ++bit) {
+            words[at] = 1u << bit;
+            put();
+            seen.insert(checksum());
+            words[at] = 0;
+        }
+    }
+    EXPECT_EQ(seen.size(), 97u);
+    words[3] = 7, words[4] = 9;
+    put();
+    const std::uint64_t one_way = checksum();
+    std::swap(words[3], words[4]);
+    put();
+    EXPECT_NE(checksum(), one_way);
+}
+
+TEST_F(VerifyTest, CublasLtIsRightInAllMajorsAndTypes) {
+    std::string missing;
+    if (!CublasLt::open(gemm_problem(256, 256, 256), missing)) GTEST_SKIP() << "skipped: " << missing;
+    for (const Type type : {Type::bf16, Type::fp16}) {
+        for (const Major a : {Major::k, Major::mn}) {
+            for (const Major b : {Major::k, Major::mn}) {
+                GemmProblem p = gemm_problem(520, 264, 1032, type, a, b);
+                p.lda += 8, p.ldb += 16, p.ldc += 24;
+                const auto rival = CublasLt::open(p, missing);
+                ASSERT_TRUE(rival) << missing;
+                const GemmVerifier verifier(kernels(), p);
+                for (int index = 0; index < rival->algorithms(); ++index) {
+                    const GemmLaunch launch = [&](Stream stream, const void* x, const void* y, void* z) {
+                        rival->launch(index, stream, x, y, z);
+                    };
+                    const Verification v = verifier.check_values(21, launch);
+                    EXPECT_TRUE(v.exact && v.random) << "algorithm " << index << ": " << v.failure;
+                }
+            }
+        }
+    }
+}
+
+}  // namespace
+}  // namespace rooftile

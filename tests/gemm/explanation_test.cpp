@@ -1,0 +1,120 @@
+#include "rooftile/gemm/explanation.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "rooftile/machine/registry.hpp"
+#include "rooftile/machine/set.hpp"
+
+namespace rooftile {
+namespace {
+
+const GemmProblem problems[] = {gemm_problem(4096, 14336, 4096), gemm_problem(64, 4096, 4096),
+                                gemm_problem(300, 517, 4096),    gemm_problem(1, 2112, 7168),
+                                gemm_problem(512, 512, 16384),   gemm_problem(8192, 8192, 8192)};
+
+// On every machine that is shipped, whatever it knows: the steps add up to the prediction, or there are none
+// where there is no prediction.
+TEST(Explanation, StepsAddUpToThePredictionOfEveryPlan) {
+    int explained = 0;
+    for (const std::string& id : machine_ids()) {
+        const Machine machine = machine_by_id(id);
+        for (const GemmProblem& problem : problems) {
+            const auto outcome = derive(machine, problem);
+            const auto* plans = std::get_if<Plans>(&outcome);
+            if (!plans) continue;
+            const auto explanations = explain(machine, *plans, {});
+            ASSERT_EQ(explanations.size(), plans->plans.size());
+            for (std::size_t i = 0; i < explanations.size(); ++i) {
+                SCOPED_TRACE(testing::Message() << id << " " << problem.m << " plan " << i + 1);
+                const Prediction& prediction = plans->plans[i].prediction;
+                const auto& steps = explanations[i].attainability;
+                EXPECT_EQ(explanations[i].rank, plans->plans[i].rank);
+                EXPECT_EQ(steps.empty(), !prediction.time_us);
+                if (steps.empty()) continue;
+                std::int64_t sum = 0;
+                for (const RoofStep& step : steps) sum += step.cost_ns;
+                EXPECT_EQ(sum, steps.back().time_ns);
+                EXPECT_EQ(sum, std::llround(*prediction.time_us * 1000));
+                ++explained;
+            }
+        }
+    }
+    EXPECT_GT(explained, 200);
+}
+
+TEST(Explanation, NamesTheNumbersEachStepCameFrom) {
+    const Machine machine = machine_by_id("h200-sxm");
+    const auto outcome = derive(machine, problems[0]);
+    for (const RoofStep& step : explain(machine, std::get<Plans>(outcome).plans.front()).attainability) {
+        EXPECT_TRUE(step.cost_ns == 0 || !step.inputs.empty()) << step.name;
+        for (const Input& input : step.inputs) EXPECT_TRUE(input.value) << input.name;
+    }
+}
+
+TEST(Explanation, WhatIsNotChargedIsNamed) {
+    Machine machine = machine_by_id("h200-sxm");
+    machine.facts.erase("launch.gap_stream");
+    const auto outcome = derive(machine, problems[0]);
+    const auto steps = explain(machine, std::get<Plans>(outcome).plans.front()).attainability;
+    ASSERT_FALSE(steps.empty());
+    EXPECT_EQ(steps.back().name, "launch");
+    EXPECT_EQ(steps.back().cost_ns, 0);
+    EXPECT_EQ(steps.back().note, "not charged: launch.gap_stream is unknown");
+    machine.facts.erase("sm.count");
+    const auto unknown = derive(machine, problems[0]);
+    EXPECT_TRUE(explain(machine, std::get<Plans>(unknown).plans.front()).attainability.empty());
+}
+
+// With energies that a reader can follow: at a clock that power does not bind nothing is scaled.
+TEST(Explanation, EnergyIsTheSumOfItsTerms) {
+    Machine machine = machine_by_id("h200-sxm");
+    for (const char* number : {"clock.tensor=1.33 GHz", "energy.flop.bf16=1 pJ/FLOP", "energy.fill=10 pJ/B",
+                               "energy.shared_read=1 pJ/B", "energy.dram=100 pJ/B", "power.static=100 W",
+                               "power.held=5000 W", "energy.exponent=2 1"})
+        set_number(machine, number);
+    GemmRequest request;
+    request.tile_m = 128, request.tile_n = 256, request.top = 1;
+    const auto outcome = derive(machine, gemm_problem(4096, 4096, 4096), request);
+    const GemmPlan& plan = std::get<Plans>(outcome).plans.front();
+    const Explanation explained = explain(machine, plan, {.energy = true});
+    ASSERT_TRUE(explained.energy);
+    const PlanEnergy& e = *explained.energy;
+    EXPECT_TRUE(e.unknown.empty());
+    // 2 * 4096^3 FLOP = 137438953472 at 1 pJ. 512 tiles of 64 steps of 49152 B at 10 pJ, and
+    // of 81920 B that the instructions read at 1 pJ.
+    EXPECT_NEAR(e.matrix.value(), 0.137438953472, 1e-12);
+    EXPECT_NEAR(e.fill.value(), 512 * 64 * (49152e-11 + 81920e-12), 1e-12);
+    EXPECT_NEAR(e.dram.value(), double(*plan.prediction.dram_bytes) * 1e-10, 1e-12);
+    EXPECT_NEAR(e.idle.value(), 100 * *plan.prediction.time_us * 1e-6, 1e-12);
+    EXPECT_NEAR(e.total.value(), *e.matrix + *e.fill + *e.dram + *e.idle, 1e-12);
+    EXPECT_NEAR(e.watts.value(), *e.total / (*plan.prediction.time_us * 1e-6), 1e-6);
+    EXPECT_NEAR(e.joules_per_tflop.value(), *e.total / 0.137438953472, 1e-9);
+}
+
+// The clock is what holds the mean power where it is: the energies must say the same.
+TEST(Explanation, EnergyUnderPowerIsWhatHoldsTheClock) {
+    const Machine machine = machine_by_id("h200-sxm");
+    const auto outcome = derive(machine, problems[5]);
+    const Explanation explained = explain(machine, std::get<Plans>(outcome).plans.front(), {.energy = true});
+    EXPECT_NEAR(explained.energy.value().watts.value(), 690, 1);  // power.held
+}
+
+TEST(Explanation, UnknownEnergiesAreNamedAndTheOthersStand) {
+    Machine machine = machine_by_id("h200-sxm");
+    machine.facts.erase("energy.fill");
+    const auto outcome = derive(machine, problems[0]);
+    const PlanEnergy e =
+        explain(machine, std::get<Plans>(outcome).plans.front(), {.energy = true}).energy.value();
+    EXPECT_EQ(e.unknown, std::vector<std::string>{"energy.fill"});
+    EXPECT_TRUE(e.matrix);
+    EXPECT_TRUE(e.dram);
+    EXPECT_TRUE(e.idle);
+    EXPECT_FALSE(e.fill);
+    EXPECT_FALSE(e.total);
+    EXPECT_FALSE(e.watts);
+}
+
+}  // namespace
+}  // namespace rooftile

@@ -1,0 +1,150 @@
+#include "rooftile/gemm/device/verify.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "kernels/measure/numbers.hpp"
+
+namespace rooftile {
+namespace {
+
+using testing::HasSubstr;
+
+GemmProblem problem() {
+    GemmProblem p;
+    p.m = 32, p.n = 16, p.k = 8, p.lda = 8, p.ldb = 8, p.ldc = 24;
+    return p;
+}
+
+CaseEvidence clean() {
+    CaseEvidence e;
+    e.records.resize(4);
+    e.records[1].ratio = 0.25;
+    e.records[1].bound = 0.5;
+    e.inputs_before = e.inputs_after = 77;
+    return e;
+}
+
+TEST(JudgeCase, CleanEvidenceIsRight) {
+    const CaseOutcome outcome = judge(clean(), problem(), VerifyCase::random, 1);
+    EXPECT_TRUE(outcome.right);
+    EXPECT_EQ(outcome.ratio, 0.25);
+    EXPECT_EQ(outcome.bound, 0.5);
+    EXPECT_EQ(outcome.failure, "");
+}
+
+TEST(JudgeCase, WrongElementsAreCountedAndTheWorstIsNamed) {
+    CaseEvidence e = clean();
+    e.records[0] = {2, 3.0, 1.5, 0.125, 4, 5, 0x3f80, 0x3fc0};
+    e.records[3] = {1, 9.0, 2.0, 0.25, 30, 7, 0x7fff, 0x4000};
+    const CaseOutcome outcome = judge(e, problem(), VerifyCase::random, 42);
+    EXPECT_FALSE(outcome.right);
+    EXPECT_EQ(outcome.wrong, 3);
+    EXPECT_EQ(outcome.ratio, 9.0);
+    EXPECT_THAT(outcome.failure, HasSubstr("3 of 512 elements"));
+    EXPECT_THAT(outcome.failure, HasSubstr("C[30, 7], is NaN (0x7fff) where 2 +- 0.25 rounds to 2"));
+    EXPECT_THAT(outcome.failure, HasSubstr("32x16x8, random case, seed 42"));
+}
+
+TEST(JudgeCase, WritingOutsideIsWrong) {
+    CaseEvidence e = clean();
+    e.touched = 1;
+    const CaseOutcome outcome = judge(e, problem(), VerifyCase::exact, 1);
+    EXPECT_FALSE(outcome.right);
+    EXPECT_THAT(outcome.failure, HasSubstr("1 elements outside C were written"));
+}
+
+TEST(JudgeCase, ChangingInputsIsWrong) {
+    CaseEvidence e = clean();
+    e.inputs_after = 78;
+    EXPECT_FALSE(judge(e, problem(), VerifyCase::exact, 1).right);
+}
+
+// right together, right alone, disturbs others
+TEST(Blamed, IsWhoIsWrongAloneOrWithoutAReason) {
+    const BlameEvidence right{true, true, false}, wrong{false, false, false}, disturbs{false, false, true},
+        only_together{false, true, false};
+    EXPECT_EQ(blamed({right, wrong, right}), (std::vector<bool>{false, true, false}));
+    // What fails beside one who writes elsewhere, and not alone, is its victim.
+    EXPECT_EQ(blamed({only_together, disturbs, right}), (std::vector<bool>{false, true, false}));
+    // Nobody to blame: a result that is wrong now and then is wrong.
+    EXPECT_EQ(blamed({only_together, right, wrong}), (std::vector<bool>{true, false, true}));
+    EXPECT_EQ(blamed({disturbs}), std::vector<bool>{true});
+}
+
+TEST(ResultsFor, AsManyAsFitAndAsAreAsked) {
+    const GemmProblem p = gemm_problem(1024, 1024, 64);  // C: 2 MiB and two fences of 4 KiB
+    const std::int64_t each = 2 * 1024 * 1024 + 2 * 4096;
+    EXPECT_EQ(GemmVerifier::results_for(p, 3, 100 * each), 3);
+    EXPECT_EQ(GemmVerifier::results_for(p, 100, 100 * each), verify_most);
+    EXPECT_EQ(GemmVerifier::results_for(p, 8, 5 * each + 1), 5);
+    EXPECT_EQ(GemmVerifier::results_for(p, 8, 0), 1);
+}
+
+TEST(Absorb, KeepsTheWorstFigureAndTheFirstFailure) {
+    Verification v;
+    absorb(v, VerifyCase::exact, {true, 0, 0, 0, ""});
+    absorb(v, VerifyCase::random, {true, 0, 0.4, 2, ""});
+    absorb(v, VerifyCase::special, {true, 0, 0.2, 9, ""});
+    EXPECT_TRUE(v.ok());
+    EXPECT_EQ(v.max_error, 0.4);
+    EXPECT_EQ(v.bound, 2);
+    absorb(v, VerifyCase::timed, {false, 1, 7, 3, "timed"});
+    absorb(v, VerifyCase::special, {false, 1, 8, 4, "special"});
+    EXPECT_FALSE(v.random || v.special);
+    EXPECT_EQ(v.failure, "timed");
+    EXPECT_EQ(v.max_error, 8);
+}
+
+TEST(OffsetOf, AgreesWithTheReferencesStrides) {
+    for (const Major a_major : {Major::k, Major::mn}) {
+        for (const Major b_major : {Major::k, Major::mn}) {
+            GemmProblem p = problem();
+            p.lda = p.ldb = 40, p.a_major = a_major, p.b_major = b_major;
+            const VerifyArguments v = verify_arguments(p, nullptr, nullptr, nullptr);
+            EXPECT_EQ(offset_of(p, Operand::a, 3, 5), 3 * v.a_m_stride + 5 * v.a_k_stride);
+            EXPECT_EQ(offset_of(p, Operand::b, 3, 5), 3 * v.b_k_stride + 5 * v.b_n_stride);
+            EXPECT_EQ(offset_of(p, Operand::c, 3, 5), 3 * v.c_m_stride + 5);
+        }
+    }
+}
+
+TEST(SpecialPlants, LieInsideAndCoverEveryClass) {
+    for (const Type type : {Type::bf16, Type::fp16}) {
+        GemmProblem p = problem();
+        p.a_type = p.b_type = p.c_type = type;
+        for (std::uint64_t seed = 0; seed < 50; ++seed) {
+            bool nan = false, plus = false, minus = false;
+            for (const Plant& plant : special_plants(p, seed)) {
+                EXPECT_LT(plant.row, plant.operand == Operand::a ? p.m : p.k);
+                EXPECT_LT(plant.column, plant.operand == Operand::a ? p.k : p.n);
+                EXPECT_GE(plant.row, 0);
+                EXPECT_GE(plant.column, 0);
+                const NumberClass kind = class_of_bits(plant.bits, type);
+                nan |= kind == NumberClass::nan;
+                plus |= kind == NumberClass::infinite;
+                minus |= kind == NumberClass::negative_infinite;
+            }
+            EXPECT_TRUE(nan && plus && minus);
+        }
+    }
+}
+
+// The planted product must leave the output type but stay within fp32, whose largest is (2 - 2^-23) x 2^127.
+TEST(SpecialPlants, TheLargeProductOverflowsTheTypeAlone) {
+    for (const Type type : {Type::bf16, Type::fp16}) {
+        GemmProblem p = problem();
+        p.a_type = p.b_type = p.c_type = type;
+        const auto plants = special_plants(p, 3);
+        EXPECT_EQ(plants[0].column, plants[1].row);  // the same k
+        const double product = value_of_bits(plants[0].bits, type) * value_of_bits(plants[1].bits, type);
+        EXPECT_GT(product, overflow_threshold(type));
+        EXPECT_LT(product, std::numeric_limits<float>::max());
+    }
+}
+
+}  // namespace
+}  // namespace rooftile

@@ -1,0 +1,69 @@
+#include "rooftile/gemm/problem.hpp"
+
+#include <gtest/gtest.h>
+
+#include "rooftile/error.hpp"
+
+namespace rooftile {
+namespace {
+
+std::string refusal(std::int64_t m, std::int64_t n, std::int64_t k) {
+    try {
+        gemm_problem(m, n, k);
+    } catch (const RequestError& error) { return error.what(); }
+    return "accepted";
+}
+
+TEST(GemmProblem, CountsWorkAndLeastBytes) {
+    const GemmProblem p = gemm_problem(4096, 14336, 4096);
+    EXPECT_EQ(p.flops().value, 2.0 * 4096 * 14336 * 4096);
+    // (4096 * 4096 + 14336 * 4096 + 4096 * 14336) * 2 B = 268435456 B
+    EXPECT_EQ(p.compulsory_bytes().value, 268435456.0);
+}
+
+TEST(GemmProblem, DenseLeadingDimensionsFollowTheMajors) {
+    const GemmProblem linear = gemm_problem(3, 5, 7);
+    EXPECT_EQ(linear.lda, 7);
+    EXPECT_EQ(linear.ldb, 7);
+    EXPECT_EQ(linear.ldc, 5);
+    const GemmProblem other = gemm_problem(3, 5, 7, Type::fp16, Major::mn, Major::mn);
+    EXPECT_EQ(other.lda, 3);
+    EXPECT_EQ(other.ldb, 5);
+    EXPECT_EQ(a_major_name(other.a_major), "m");
+    EXPECT_EQ(b_major_name(other.b_major), "n");
+}
+
+TEST(GemmProblem, SizesOutsideTheRangeAreNamed) {
+    EXPECT_EQ(refusal(0, 1, 1), "m = 0: must be 1 .. 2147483647");
+    EXPECT_EQ(refusal(1, -1, 1), "n = -1: must be 1 .. 2147483647");
+    EXPECT_EQ(refusal(1, 1, std::int64_t{1} << 31), "k = 2147483648: must be 1 .. 2147483647");
+    EXPECT_EQ(refusal((std::int64_t{1} << 31) - 1, 1, 1), "accepted");
+    // 2 * 2^21 * 2^21 * 2^20 = 2^63
+    EXPECT_NE(refusal(1 << 21, 1 << 21, 1 << 20), "accepted");
+    EXPECT_EQ(refusal(1 << 21, 1 << 20, 1 << 20), "accepted");
+}
+
+TEST(GemmProblem, LeadingDimensionsMustHoldALine) {
+    GemmProblem p = gemm_problem(8, 16, 32);
+    p.ldc = 15;
+    EXPECT_THROW(check(p), RequestError);
+    p.ldc = 17;
+    EXPECT_NO_THROW(check(p));
+    p.lda = 31;
+    EXPECT_THROW(check(p), RequestError);
+}
+
+TEST(GemmProblem, WhatIsNotSupportedYetIsRefusedByName) {
+    GemmProblem p = gemm_problem(8, 16, 32);
+    p.batch = 2;
+    try {
+        check(p);
+        FAIL();
+    } catch (const RequestError& error) { EXPECT_STREQ(error.what(), "batch = 2: not supported yet; 1"); }
+    p.batch = 1;
+    p.beta = 1;
+    EXPECT_THROW(check(p), RequestError);
+}
+
+}  // namespace
+}  // namespace rooftile

@@ -1,0 +1,161 @@
+// The search against one that times every candidate and spares itself nothing.
+#include "rooftile/gemm/search.hpp"
+
+#include <tuple>
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "rooftile/machine/registry.hpp"
+#include "rooftile/gemm/sm80_space.hpp"
+#include "rooftile/gemm/sm90_family.hpp"
+
+namespace rooftile {
+namespace {
+
+GemmHardware hardware(const char* id, const char* family = "wgmma") {
+    std::vector<std::string> unknown;
+    return gemm_hardware(machine_by_id(id), family, Type::bf16, unknown);
+}
+
+struct Standing final : GemmVisitor {
+    std::vector<std::pair<GemmCandidate, Footprint>> all{};
+    std::vector<std::pair<GemmCandidate, Wall>> fallen{};
+    std::int64_t fell = 0;
+    void fall(const Wall& wall, const GemmCandidate& candidate, std::int64_t candidates) override {
+        fallen.emplace_back(candidate, wall);
+        fell += candidates;
+    }
+    void stand(const GemmCandidate& candidate, const Footprint& footprint) override {
+        all.emplace_back(candidate, footprint);
+    }
+};
+
+// Orders by formula, as fast as derive() can.
+GemmRequest unsimulated() {
+    GemmRequest request;
+    request.simulate = false;
+    return request;
+}
+
+using Rank = std::tuple<double, double, int, int, int, int>;
+Rank rank_of(const Kept& k) {
+    return {k.score,
+            most_known(k.dram + most_known(k.footprint.step.l2, k.footprint.step.port), 0),
+            k.footprint.registers,
+            k.footprint.shared_bytes(k.stages),
+            k.candidate.tile.tile_m,
+            k.candidate.tile.tile_n};
+}
+
+// Every candidate timed in full, under power.
+template <class Family>
+std::vector<Rank> best_of_all(const Family& family, const GemmHardware& hw, const GemmProblem& p, int top) {
+    Standing standing;
+    family.walk(hw, p, {}, standing);
+    const InnerSpace inner = inner_space({});
+    std::vector<Kept> kept;
+    for (const auto& [candidate, f] : standing.all) {
+        const GemmTile& t = candidate.tile;
+        Kept k{.candidate = candidate, .footprint = f, .waves = waves(hw, t, p)};
+        k.stages = std::min(most_stages, f.stages_max(most_stages));
+        if (k.stages < std::max(f.stages_least, f.stages_against_latency(hw.dram_latency, t.ctas_per_sm)))
+            continue;
+        k.dram = std::numeric_limits<double>::infinity();
+        for (int i = 0; i < inner.order_count; ++i) {
+            const double dram = WalkTraffic(hw, t, p).dram(inner.orders[i].order, inner.orders[i].group);
+            if (dram < k.dram) k.dram = dram, k.order = inner.orders[i];
+        }
+        if (std::isinf(k.dram)) k.dram = unknown_number, k.order = inner.orders[0];
+        k.footprint.walk_in(k.order, hw, t, p);
+        k.time = gemm_time_under_power(hw, t, p, k.footprint.step, k.waves, k.dram, k.stages);
+        k.score = k.time.least;
+        kept.push_back(k);
+    }
+    std::sort(kept.begin(), kept.end(), [](const Kept& x, const Kept& y) { return rank_of(x) < rank_of(y); });
+    std::vector<Rank> ranks;
+    for (std::size_t i = 0; i < std::min<std::size_t>(kept.size(), std::size_t(top)); ++i)
+        ranks.push_back(rank_of(kept[i]));
+    return ranks;
+}
+
+template <class Family>
+std::vector<Rank> found(const Family& family, const GemmHardware& hw, const GemmProblem& p) {
+    std::vector<Rank> ranks;
+    for (const Kept& k : search(family, hw, p, unsimulated()).best) ranks.push_back(rank_of(k));
+    return ranks;
+}
+
+RC_GTEST_PROP(Search, FindsTheBestOfAllCandidates, ()) {
+    const char* id = *rc::gen::element("h100-sxm", "h200-sxm", "h20");
+    const auto extent = [] {
+        return *rc::gen::oneOf(rc::gen::inRange<std::int64_t>(1, 600),
+                               rc::gen::inRange<std::int64_t>(1, 20000));
+    };
+    const GemmProblem p = gemm_problem(extent(), 8 * extent(), 8 * extent());
+    GemmHardware hw = hardware(id);
+    // A tight limit, or none that is known; and traffic that is not, with which times do without power.
+    const double room = *rc::gen::element(0.1, 0.5, 1.0);
+    hw.held_watts = hw.static_watts + room * (hw.held_watts - hw.static_watts);
+    if (*rc::gen::inRange(0, 4) == 0) hw.l2_bytes = unknown_number;
+    const Sm90GemmFamily family(hw, p);
+    RC_ASSERT(found(family, hw, p) == best_of_all(family, hw, p, GemmRequest{}.top));
+}
+
+TEST(Search, FindsTheBestOfAnotherFamily) {
+    const GemmHardware hw = hardware("a100-80-sxm", "mma_sync");
+    for (const auto& p : {gemm_problem(4096, 4096, 4096), gemm_problem(16, 4096, 4096)})
+        EXPECT_EQ(found(Sm80GemmFamily{}, hw, p), best_of_all(Sm80GemmFamily{}, hw, p, GemmRequest{}.top));
+}
+
+// What `derive` pays for: few of the candidates are timed, none twice.
+TEST(Search, TimesFewOfManyCandidates) {
+    const GemmHardware hw = hardware("h200-sxm");
+    for (const auto& p : {gemm_problem(4096, 14336, 4096), gemm_problem(1024, 4096, 14336),
+                          gemm_problem(64, 4096, 4096), gemm_problem(16384, 28672, 8192)}) {
+        const Sm90GemmFamily family(hw, p);
+        Standing standing;
+        family.walk(hw, p, {}, standing);
+        EXPECT_GE(standing.fell + std::int64_t(standing.all.size()), 1000);
+        GemmSearch search(hw, p, {});
+        family.walk(hw, p, {}, search);
+        EXPECT_GE(search.timed(), GemmRequest{}.top);
+        EXPECT_LE(search.timed(), std::int64_t(standing.all.size() / 5)) << p.m;
+    }
+}
+
+// The walk takes a wall once for many candidates; each alone meets the same.
+TEST(Sm90GemmFamily, WalksPastTheWallsThatEachCandidateMeets) {
+    const GemmHardware hw = hardware("h200-sxm");
+    for (const auto& p : {gemm_problem(4096, 4096, 4096, Type::bf16, Major::mn, Major::mn),
+                          gemm_problem(64, 4096, 4096), gemm_problem(3000, 2049, 520)}) {
+        const Sm90GemmFamily family(hw, p);
+        Standing standing;
+        family.walk(hw, p, {}, standing);
+        EXPECT_GT(standing.all.size(), 100u);
+        for (auto [candidate, walked] : standing.all) {
+            candidate.tile.warp_m = candidate.tile.store_boxes = 0;  // examine() completes it
+            Footprint f;
+            EXPECT_FALSE(family.examine(hw, p, candidate, f));
+            EXPECT_EQ(
+                std::tie(f.threads, f.registers, f.producer_registers, f.consumer_registers, f.stage_bytes,
+                         f.reserved_bytes, f.stages_least, f.deferred_store, f.store_n, f.k_steps),
+                std::tie(walked.threads, walked.registers, walked.producer_registers,
+                         walked.consumer_registers, walked.stage_bytes, walked.reserved_bytes,
+                         walked.stages_least, walked.deferred_store, walked.store_n, walked.k_steps));
+            EXPECT_EQ(std::tie(f.step.tensor, f.step.shared, f.step.l2, f.step.port, f.streamed,
+                               f.registers_limit, f.shared_limit),
+                      std::tie(walked.step.tensor, walked.step.shared, walked.step.l2, walked.step.port,
+                               walked.streamed, walked.registers_limit, walked.shared_limit));
+        }
+        for (auto [candidate, wall] : standing.fallen) {
+            Footprint f;
+            const Wall alone = family.examine(hw, p, candidate, f);
+            EXPECT_EQ(alone.rule, wall.rule);
+            EXPECT_EQ(std::tie(alone.needed, alone.available), std::tie(wall.needed, wall.available));
+        }
+    }
+}
+
+}  // namespace
+}  // namespace rooftile

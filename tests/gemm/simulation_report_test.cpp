@@ -1,0 +1,120 @@
+#include "rooftile/gemm/simulation_report.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "rooftile/error.hpp"
+#include "tests/golden.hpp"
+#include "tests/json_schema.hpp"
+#include "tests/report/sample.hpp"
+
+namespace rooftile {
+namespace {
+
+/// 1024 x 1024 x 512 in 32 tiles of 128 x 256, two pairs at a time, over 1 MiB.
+Simulation sample_simulation() {
+    Simulation s;
+    s.machine_id = "made-up";
+    s.machine_name = "A made-up GPU";
+    s.plan = sample::plan(1);
+    s.plan.problem = gemm_problem(1024, 1024, 512);
+    s.plan.config.cluster_m = 2;
+    s.walk = {.m = 1024,
+              .n = 1024,
+              .k = 512,
+              .tile_m = 128,
+              .tile_n = 256,
+              .tile_k = 64,
+              .cluster_m = 2,
+              .clusters = 2,
+              .order = s.plan.config.order,
+              .group = s.plan.config.group};
+    s.l2 = {.part_bytes = 1 << 20, .parts = 2};
+    s.dram_bound = 4e6;
+    s.l2_bound = 5e6;
+    for (WalkOrder order : {WalkOrder{s.walk.order, s.walk.group}, WalkOrder{Order::hilbert, 1}}) {
+        GemmWalk walk = s.walk;
+        walk.order = order.order, walk.group = order.group;
+        s.orders.push_back({order, s.orders.empty(), simulate(walk, s.l2), {}});
+    }
+    s.orders[0].model_dram_bytes = 5000000;
+    s.notes = {"a note"};
+    return s;
+}
+
+nlohmann::json parsed(const Json& document) { return nlohmann::json::parse(json_text(document)); }
+
+TEST(SimulationReport, TheDocumentFollowsItsSchema) {
+    const JsonSchema schema("simulation-1.json");
+    Simulation s = sample_simulation();
+    EXPECT_EQ(schema.faults(parsed(simulation_document(sample::context(), s))), "");
+    s.dram_bound.reset();
+    s.l2_bound.reset();
+    s.l2.layout = L2Layout::halves;
+    const auto document = parsed(simulation_document(sample::context(), s));
+    EXPECT_EQ(schema.faults(document), "");
+    EXPECT_TRUE(document.at("bounds").at("dram_lower_bound_bytes").is_null());
+    EXPECT_TRUE(document.at("rows").at(0).at("l2_over_bound").is_null());
+    EXPECT_TRUE(document.at("rows").at(0).at("fabric_bytes").is_number_integer());
+}
+
+TEST(SimulationReport, EveryLevelIsInTheDocument) {
+    const Simulation s = sample_simulation();
+    const auto row = parsed(simulation_document(sample::context(), s)).at("rows").at(0);
+    const GemmTraffic& t = s.orders[0].traffic;
+    EXPECT_EQ(row.at("dram_bytes"), t.dram_a_bytes + t.dram_b_bytes + t.dram_c_bytes);
+    EXPECT_DOUBLE_EQ(row.at("dram_over_bound"), double(t.dram_bytes()) / 4e6);
+    // A for each of the 4 columns, B for each of the 4 rows of pairs: 2 * 1 MiB * 4; twice B into SMs.
+    EXPECT_EQ(row.at("l2_read_bytes"), (1 << 20) * 8);
+    EXPECT_EQ(row.at("sm_bytes"), (1 << 20) * 12);
+    EXPECT_EQ(row.at("model_dram_bytes"), 5000000);
+    EXPECT_EQ(row.at("steps"), 32 * 8);
+}
+
+TEST(SimulationReport, CsvHasALineAnOrder) {
+    const std::string csv = simulation_csv(simulation_document(sample::context(), sample_simulation()));
+    EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 3);
+    const auto commas = [&](std::size_t line) {
+        std::size_t begin = 0;
+        while (line-- > 0) begin = csv.find('\n', begin) + 1;
+        return std::count(csv.begin() + long(begin), csv.begin() + long(csv.find('\n', begin)), ',');
+    };
+    EXPECT_EQ(commas(0), commas(1));
+    EXPECT_EQ(commas(0), commas(2));
+    EXPECT_EQ(csv.rfind("machine,m,n,k,", 0), 0u);
+    EXPECT_NE(csv.find("made-up,1024,1024,512,"), std::string::npos);
+}
+
+TEST(SimulationReport, TheTable) {
+    expect_golden("simulation.txt", simulation_text(sample_simulation(), {}));
+    expect_golden("simulation_narrow_ascii.txt",
+                  simulation_text(sample_simulation(), {.color = false, .utf8 = false, .width = 60}));
+}
+
+TEST(SimulationReport, ThePicture) {
+    const Simulation s = sample_simulation();
+    std::vector<TileHits> tiles;
+    const GemmTraffic traffic = simulate_lru(s.walk, s.l2.capacity(), &tiles);
+    const std::string svg = walk_svg(s.plan.problem, s.walk, traffic, tiles);
+    const auto times = [&](std::string_view what) {
+        int n = 0;
+        for (std::size_t at = svg.find(what); at != std::string::npos; at = svg.find(what, at + 1)) ++n;
+        return n;
+    };
+    EXPECT_EQ(times("<title>tile row"), 32);
+    EXPECT_EQ(times("<polyline"), 1);
+    EXPECT_EQ(times("<svg"), 1);
+    EXPECT_EQ(times("</svg>"), 1);
+    // The walk passes every pair: as many points as there are commas in it.
+    const std::size_t begin = svg.find("points=\"") + 8, end = svg.find('"', begin);
+    EXPECT_EQ(std::count(svg.begin() + long(begin), svg.begin() + long(end), ','), 16);
+    // It asks for nothing from elsewhere.
+    EXPECT_EQ(times("http"), 1);  // the name of SVG itself
+    EXPECT_EQ(times("href"), 0);
+    EXPECT_THROW(walk_svg(s.plan.problem, s.walk, traffic, std::vector<TileHits>(70000)), RequestError);
+}
+
+}  // namespace
+}  // namespace rooftile

@@ -1,0 +1,104 @@
+#include "rooftile/gemm/suite.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "rooftile/error.hpp"
+
+namespace rooftile {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr const char* head = "schema = \"rooftile/suite/1\"\nname = \"s\"\nm = [1, 64]\n";
+
+Suite parsed(const std::string& rest) { return parse_suite(head + rest, "s.toml"); }
+
+std::string refusal(const std::string& text) {
+    try {
+        parse_suite(text, "s.toml");
+    } catch (const RequestError& error) { return error.what(); }
+    return "";
+}
+
+TEST(Suite, LayersTimesSizesInTheFilesOrder) {
+    const Suite suite = parsed(
+        "[[model]]\nname = \"a\"\nsource = \"x\"\nlayers = [{name = \"up\", n = 8, k = 16}, {name = "
+        "\"down\", "
+        "n = 16, k = 8}]\n[[model]]\nname = \"sq\"\nsource = \"x\"\nsquares = [32]\n");
+    ASSERT_EQ(suite.problems.size(), 5u);
+    EXPECT_EQ(suite.problems[1].problem.m, 64);
+    EXPECT_EQ(suite.problems[1].problem.n, 8);
+    EXPECT_EQ(suite.problems[1].problem.k, 16);
+    EXPECT_EQ(suite.problems[1].problem.lda, 16);
+    EXPECT_EQ(suite.problems[1].problem.ldb, 16);
+    EXPECT_EQ(suite.problems[1].problem.ldc, 8);
+    EXPECT_EQ(suite.problems[2].layers[0], (SuiteLayer{"a", "down"}));
+    EXPECT_EQ(suite.problems[4].layers[0], (SuiteLayer{"sq", "square"}));
+}
+
+TEST(Suite, EqualProblemsAreOneWithAllTheirNames) {
+    const Suite suite = parsed(
+        "[[model]]\nname = \"a\"\nsource = \"x\"\nlayers = [{name = \"o\", n = 64, k = 64}]\n"
+        "[[model]]\nname = \"b\"\nsource = \"x\"\nm = [64]\nlayers = [{name = \"q\", n = 64, k = 64}]\n"
+        "[[model]]\nname = \"sq\"\nsource = \"x\"\nsquares = [64, 64]\n");
+    ASSERT_EQ(suite.problems.size(), 2u);
+    EXPECT_THAT(suite.problems[1].layers,
+                testing::ElementsAre(SuiteLayer{"a", "o"}, SuiteLayer{"b", "q"}, SuiteLayer{"sq", "square"}));
+}
+
+TEST(Suite, AProblemHasTheMostRoundsThatAModelNames) {
+    const std::string first =
+        "[[model]]\nname = \"a\"\nsource = \"x\"\nlayers = [{name = \"o\", n = 64, k = 64}]\n";
+    const std::string squares = "[[model]]\nname = \"sq\"\nsource = \"x\"\nsquares = [64, 32]\nrounds = 16\n";
+    for (const Suite& suite : {parsed(first + squares), parsed(squares + first)})
+        for (const SuiteProblem& p : suite.problems)
+            EXPECT_EQ(p.rounds, p.layers.front().model == "sq" || p.layers.size() > 1 ? 16 : 0)
+                << p.problem.m;
+    EXPECT_THAT(refusal("schema = \"rooftile/suite/1\"\nname = \"x\"\n[[model]]\nname = \"sq\"\nsource = "
+                        "\"x\"\nsquares = [64]\nrounds = 1001\n"),
+                HasSubstr("1 to 1000"));
+}
+
+TEST(Suite, FiltersByWhatItIsCalled) {
+    const Suite suite = parsed(
+        "[[model]]\nname = \"a\"\nsource = \"x\"\nlayers = [{name = \"up\", n = 8, k = 16}, {name = "
+        "\"down\", "
+        "n = 16, k = 8}]\n");
+    EXPECT_EQ(filtered(suite, "").problems.size(), 4u);
+    EXPECT_EQ(filtered(suite, "a down").problems.size(), 2u);
+    EXPECT_EQ(filtered(suite, "64x8x16").problems.size(), 1u);
+    EXPECT_TRUE(filtered(suite, "z").problems.empty());
+}
+
+TEST(Suite, TheShippedOneHoldsWhatItSays) {
+    const Suite suite = read_suite(ROOFTILE_SOURCE_DIR "/bench/suites/gemm.toml");
+    // 18 layers x 11 sizes + 6 squares; 4096^3 is Llama-3-8B's o, 8192^3 Llama-3-70B's.
+    EXPECT_EQ(suite.problems.size(), 202u);
+    int shared = 0;
+    for (const SuiteProblem& p : suite.problems) shared += p.layers.size() > 1;
+    EXPECT_EQ(shared, 2);
+    EXPECT_EQ(filtered(suite, "DeepSeek-V3 expert_down 16384x7168x2048").problems.size(), 1u);
+    EXPECT_EQ(filtered(suite, "Llama-3-70B gate_up").problems.size(), 11u);
+}
+
+TEST(Suite, RefusalsNameFilePlaceAndWhatIsAccepted) {
+    const std::string layer = "[[model]]\nname = \"a\"\nsource = \"x\"\n";
+    EXPECT_THAT(refusal("name = \"s\"\n"), HasSubstr("s.toml:1: schema: missing"));
+    EXPECT_THAT(refusal("schema = \"rooftile/suite/2\"\nname = \"s\"\n"),
+                HasSubstr("accepted: \"rooftile/suite/1\""));
+    EXPECT_THAT(refusal(head), HasSubstr("[[model]]"));
+    EXPECT_THAT(refusal(head + layer), HasSubstr("either layers or squares"));
+    EXPECT_THAT(refusal(head + layer + "layers = [{name = \"o\", n = 0, k = 8}]\n"),
+                HasSubstr("s.toml:7: n:"));
+    EXPECT_THAT(refusal(head + layer + "layers = [{name = \"o\", n = 8}]\n"), HasSubstr("k: missing"));
+    EXPECT_THAT(refusal(head + layer + "layers = [{name = \"o\", n = 8, k = 8, j = 1}]\n"),
+                HasSubstr("model.layers.j: unknown key"));
+    EXPECT_THAT(refusal(head + layer + "squares = [\"64\"]\n"), HasSubstr("squares: accepted"));
+    EXPECT_THAT(refusal(head + std::string("typo = 1\n") + layer + "squares = [64]\n"), HasSubstr("typo"));
+    EXPECT_THAT(refusal(head + layer + "squares = [2147483647]\n"), HasSubstr("2 m n k"));
+    EXPECT_THAT(refusal("schema = [[["), HasSubstr("not valid TOML"));
+}
+
+}  // namespace
+}  // namespace rooftile

@@ -1,0 +1,230 @@
+// Counted traffic beside the model's: made-up counts must be judged as they were made; recorded ones hold.
+#include "rooftile/gemm/traffic_report.hpp"
+
+#include <fmt/core.h>
+#include <gmock/gmock.h>
+
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "rooftile/error.hpp"
+#include "rooftile/machine/registry.hpp"
+#include "rooftile/machine/set.hpp"
+#include "rooftile/gemm/variants.hpp"
+#include "tests/report/recorded.hpp"
+
+namespace rooftile {
+namespace {
+
+using testing::HasSubstr;
+
+// bench/traffic.sh's files in bench/results/history/.
+const std::vector<std::string> recorded_runs = {"2026-11-21-h200-traffic.jsonl"};
+
+// Pairs of theirs that the model misses: by more than 5 % where A and B come to 2 x L2 or more, 15 % below.
+// The first two have rows of 14000 and 10000 B, no multiples of a line of L2. Their boxes straddle lines: L2
+// counts 9 sectors where 8 are asked for, merges almost none, and a k-step takes longer than its products.
+// The model stays 16 to 53 % below, 33 % in the mean. Most likely each CTA goes at its own pace there: paces
+// drawn at random with a spread of 2 % leave 10 %. No term stands for that.
+// Of the next three, each CTA reads nearly alone most of what its round reads; waits for DRAM may set them
+// apart. The last lie near the edge of L2, where LRU drops all at once and the cache, it seems, by degrees.
+const std::map<std::string, std::string> missed_orders = {
+    {"5000x9000x7000", "all"},
+    {"5000x16200x5000", "all"},
+    {"8192x8192x8192", "row 1"},
+    {"8192x14336x8192", "column 1"},
+    {"16384x2560x16384", "column 1"},
+    {"2048x7168x2048", "grouped 4"},
+    {"4096x7168x2048", "column 1, grouped 4, grouped 8, morton 1"},
+};
+
+constexpr OrderChoice orders[] = {{Order::row, 1},        {Order::column, 1}, {Order::grouped, 4},
+                                  {Order::serpentine, 8}, {Order::morton, 1}, {Order::hilbert, 1}};
+
+/// Six problems far larger than L2 and one that is not, in seven orders; counts are what is simulated, times
+/// 1.03, 1.00, 0.97 in turns.
+std::vector<Measurement> made_up_rows(const Machine& machine) {
+    std::vector<Measurement> rows;
+    for (const auto& [m, n, k] : {std::array<std::int64_t, 3>{8192, 8192, 8192},
+                                  {8192, 14336, 8192},
+                                  {16384, 4096, 8192},
+                                  {5000, 9000, 7000},
+                                  {8192, 28672, 4096},
+                                  {16384, 2560, 16384},
+                                  {2048, 4096, 4096}}) {
+        const auto outcome = derive_in_orders(machine, gemm_problem(m, n, k), {}, orders);
+        for (const GemmPlan& plan : std::get<Plans>(outcome).plans) {
+            Measurement row = measured(plan);
+            row.counters = CounterValues();
+            const double off = 0.97 + 0.03 * double(rows.size() % 3);
+            row.counters->dram_read_bytes = double(*plan.prediction.dram_bytes) * off - 1000;
+            row.counters->dram_write_bytes = 1000;
+            row.counters->l2_read_bytes = double(*plan.prediction.l2_bytes);
+            row.counters->l2_write_bytes = 0;
+            rows.push_back(row);
+        }
+    }
+    return rows;
+}
+
+class TrafficTest : public testing::Test {
+  protected:
+    TrafficReport report(const std::vector<Measurement>& rows, const Machine& machine) const {
+        return traffic_report(read_recorded_run(recorded_lines(h200, rows), "made-up.jsonl"), machine);
+    }
+    TrafficReport report(const std::vector<Measurement>& rows) const { return report(rows, h200); }
+
+    const Machine h200 = machine_by_id("h200-sxm");
+    const std::vector<Measurement> rows = made_up_rows(h200);
+};
+
+TEST_F(TrafficTest, ErrorsAreThoseThatWereMade) {
+    const TrafficReport r = report(rows);
+    EXPECT_EQ(missed_traffic_bars(r), std::vector<std::string>());
+    EXPECT_EQ(r.pairs.size(), rows.size());
+    EXPECT_EQ(r.large.pairs + r.small.pairs, int(rows.size()));
+    EXPECT_GE(r.large.pairs, 36);
+    EXPECT_GE(r.small.pairs, 6);
+    EXPECT_EQ(r.large.within, r.large.pairs);
+    EXPECT_NEAR(r.large.worst, 1 / 0.97 - 1, 1e-4);
+    EXPECT_NEAR(r.large.simulation_worst, 1 / 0.97 - 1, 1e-4);
+    // A third is 3.09 % off, a third 2.91 %: 2.0 % in the mean.
+    EXPECT_NEAR(r.large.mean, (1 / 0.97 - 1 + 1 - 1 / 1.03) / 3, 1e-3);
+    EXPECT_EQ(r.gpu, "Made-up GPU");
+    EXPECT_EQ(r.orders.size(), 7u);
+    for (const ChosenOrder& o : r.orders) {
+        EXPECT_LE(o.best_bytes, o.chosen_bytes);
+        EXPECT_TRUE(o.counted);
+    }
+    const std::string text = traffic_text(r, Terminal{});
+    EXPECT_THAT(text, HasSubstr("every bar holds"));
+    EXPECT_THAT(text, HasSubstr("5000x9000x7000"));
+}
+
+TEST_F(TrafficTest, ARowThatIsOffIsNamed) {
+    auto off = rows;
+    *off[2].counters->dram_read_bytes *= 1.12;
+    auto missed = missed_traffic_bars(report(off));
+    ASSERT_EQ(missed.size(), 1u);
+    EXPECT_THAT(missed[0], HasSubstr("8192x8192x8192"));
+    EXPECT_THAT(missed[0], HasSubstr("wanted within 5.0 %"));
+    // A small one may be 15 % off.
+    off = rows;
+    *off.back().counters->dram_read_bytes *= 1.08;
+    EXPECT_TRUE(missed_traffic_bars(report(off)).empty());
+    *off.back().counters->dram_read_bytes *= 1.15;
+    EXPECT_EQ(missed_traffic_bars(report(off)).size(), 1u);
+}
+
+TEST_F(TrafficTest, NothingCountedMayBeBelowItsBound) {
+    auto low = rows;
+    *low.back().counters->dram_read_bytes *= 0.7;
+    EXPECT_THAT(missed_traffic_bars(report(low)),
+                testing::ElementsAre(HasSubstr("wanted within 15.0 %"), HasSubstr("below the bound")));
+    low = rows;
+    *low[3].counters->l2_read_bytes *= 0.01;
+    EXPECT_THAT(missed_traffic_bars(report(low)), testing::ElementsAre(HasSubstr("counted at L2")));
+}
+
+TEST_F(TrafficTest, TooFewPairsOrNoCountersMissABar) {
+    std::vector<Measurement> few(rows.begin(), rows.begin() + 10);
+    EXPECT_THAT(missed_traffic_bars(report(few)), testing::ElementsAre(HasSubstr("wanted 30")));
+    auto uncounted = rows;
+    uncounted[5].counters.reset();
+    EXPECT_THAT(missed_traffic_bars(report(uncounted)),
+                testing::ElementsAre(HasSubstr("1 rows were not counted")));
+}
+
+TEST_F(TrafficTest, AWrongMachineIsNoticed) {
+    Machine wrong = h200;
+    set_fact(wrong, "sm.count", "66", "wrong on purpose");
+    EXPECT_GT(missed_traffic_bars(report(rows, wrong)).size(), 5u);
+}
+
+TEST_F(TrafficTest, AConfigurationOfNoKernelIsRefused) {
+    auto none = rows;
+    none[2].plan.config.tile_m = 0;
+    EXPECT_THROW(report(none), RequestError);
+    none = rows;
+    none[2].plan.config.cluster_m = 0;
+    EXPECT_THROW(report(none), RequestError);
+}
+
+TEST_F(TrafficTest, LinesThatAreNoneAreNamed) {
+    EXPECT_THROW(read_recorded_run("{}\n", "x"), RequestError);
+    EXPECT_THROW(read_recorded_run("", "x"), RequestError);
+    std::string text = recorded_lines(h200, rows);
+    EXPECT_EQ(read_recorded_run(text + "{\"half a li", "x").rows.size(), rows.size());
+    EXPECT_THROW(read_recorded_run(text + "{}\n", "x"), RequestError);
+    const RecordedRun run = read_recorded_run(text, "x");
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        EXPECT_EQ(run.rows[i].problem, rows[i].plan.problem);
+        EXPECT_EQ(config_json(run.rows[i].config), config_json(rows[i].plan.config));
+    }
+}
+
+RecordedRun recorded_run(const std::string& name) {
+    std::ifstream file(ROOFTILE_SOURCE_DIR "/bench/results/history/" + name);
+    std::stringstream text;
+    text << file.rdbuf();
+    return read_recorded_run(text.str(), name);
+}
+
+bool expected_to_miss(const TrafficPair& pair) {
+    const GemmProblem& p = pair.problem;
+    const auto at = missed_orders.find(fmt::format("{}x{}x{}", p.m, p.n, p.k));
+    if (at == missed_orders.end()) return false;
+    const int group = has_groups(pair.config.order) ? pair.config.group : 1;
+    const std::string order = fmt::format("{} {}", name_of(pair.config.order), group);
+    return at->second == "all" || (", " + at->second + ",").find(", " + order + ",") != std::string::npos;
+}
+
+TEST(RecordedTraffic, PredictionsAreAsNearAsTheyWere) {
+    for (const std::string& name : recorded_runs) {
+        const RecordedRun run = recorded_run(name);
+        const TrafficReport r = traffic_report(run, machine_by_id(run.machine_id));
+        EXPECT_EQ(r.uncounted, 0);
+        int even = 0, within = 0;
+        double mean = 0;
+        for (const TrafficPair& pair : r.pairs) {
+            const double limit = pair.large ? large_traffic_limit : small_traffic_limit;
+            const GemmProblem& p = pair.problem;
+            const std::string what = fmt::format("{}: {}x{}x{} {} {}", name, p.m, p.n, p.k,
+                                                 name_of(pair.config.order), pair.config.group);
+            EXPECT_EQ(std::abs(pair.error()) > limit, expected_to_miss(pair)) << what << ", " << pair.error();
+            if (pair.bound) {
+                EXPECT_GE(pair.counted, *pair.bound) << what;
+                EXPECT_GE(pair.simulated, *pair.bound) << what;
+            }
+            if (pair.counted_l2 && pair.l2_bound) { EXPECT_GE(*pair.counted_l2, *pair.l2_bound) << what; }
+            if (!pair.large || p.m == 5000) continue;
+            ++even, mean += std::abs(pair.error());
+            within += std::abs(pair.error()) <= large_traffic_limit;
+        }
+        EXPECT_GE(r.large.within, least_large_pairs) << name;
+        EXPECT_GE(r.large.within, 49) << name;
+        EXPECT_GE(r.small.within, 28) << name;
+        EXPECT_EQ(even, 52) << name;
+        EXPECT_GE(within, 49) << name;
+        EXPECT_LE(mean / even, 0.015) << name;
+        for (const ChosenOrder& o : r.orders) {
+            EXPECT_LE(o.chosen_bytes, (1 + order_limit) * o.best_bytes) << name << ", " << o.problem.m;
+        }
+    }
+}
+
+TEST(RecordedTraffic, NoticesAMissingTerm) {
+    for (const std::string& name : recorded_runs) {
+        const RecordedRun run = recorded_run(name);
+        Machine machine = machine_by_id(run.machine_id);
+        set_fact(machine, "sm.lag", "1e-9", "nobody lags");
+        EXPECT_LT(traffic_report(run, machine).large.within, 45) << name;
+        machine = machine_by_id(run.machine_id);
+        set_fact(machine, "l2.size", "20 MiB", "a third");
+        EXPECT_LT(traffic_report(run, machine).small.within, 25) << name;
+    }
+}
+
+}  // namespace
+}  // namespace rooftile
