@@ -2,24 +2,17 @@
 
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "cli/output.hpp"
-#include "cli/values.hpp"
-#include "cli/verbs.hpp"
+#include "cli/verb.hpp"
+#include "rooftile/core/read_value.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/report/context.hpp"
 
 namespace rooftile::cli {
 namespace {
-
-struct DoctorFlags {
-    std::string require;
-    OutputFlags output;
-};
 
 Json document_of(const std::vector<Finding>& findings, const std::string& command) {
     Json list = Json::array();
@@ -55,30 +48,27 @@ std::string text_of(const std::vector<Finding>& findings, const Terminal& termin
     return out;
 }
 
-int doctor(const DoctorFlags& flags, const std::string& command) {
-    const Format format = checked_format(flags.output);
+int doctor(const Given& given, const OutputFlags& output, const Invocation& invocation) {
+    const Format format = checked_format(output);
     static constexpr std::string_view requirements[] = {"gpu"};
-    const bool needs_gpu = !flags.require.empty();
-    if (needs_gpu) one_of("--require", flags.require, requirements);
+    const bool needs_gpu = given.has("require");
+    if (needs_gpu) one_of("--require", given.text("require"), requirements);
     const auto findings = diagnose();
-    if (format == Format::json) write_result(json_text(document_of(findings, command)), flags.output);
-    else write_result(text_of(findings, terminal_for(flags.output)), flags.output);
+    if (format == Format::json) write_result(json_text(document_of(findings, invocation.command)), output);
+    else write_result(text_of(findings, terminal_for(output)), output);
     return int(needs_gpu && !gpu_usable() ? ExitCode::no_gpu : ExitCode::done);
 }
 
 }  // namespace
 
-void add_doctor(CLI::App& app, Invocation& invocation) {
-    CLI::App* verb = app.add_subcommand("doctor", "What is found here, what is missing, and how to get it");
-    auto flags = std::make_shared<DoctorFlags>();
-    verb->add_option("--require", flags->require, "gpu: end with code 4 where no GPU can be used")
-        ->type_name("WHAT")
-        ->check(refuse_empty);
-    add_output_flags(*verb, flags->output, Documents::json_only);
-    verb->footer("Examples:\n  rooftile doctor\n  rooftile doctor --require gpu --json\n");
-    verb->callback([&invocation, flags] {
-        invocation.run = [&invocation, flags] { return doctor(*flags, invocation.command); };
-    });
+void add_doctor(std::vector<Verb>& verbs) {
+    verbs.push_back({.path = "doctor",
+                     .meaning = "What is found here, what is missing, and how to get it",
+                     .fields = {{"require", "WHAT", "gpu: end with code 4 where no GPU can be used", "Options"}},
+                     .documents = Documents::json_only,
+                     .examples = "Examples:\n  rooftile doctor\n  rooftile doctor --require gpu --json\n",
+                     .synopsis = {},
+                     .run = doctor});
 }
 
 }  // namespace rooftile::cli

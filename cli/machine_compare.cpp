@@ -1,13 +1,8 @@
-#include "cli/machine_compare.hpp"
-
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
-#include <memory>
 #include <nlohmann/json.hpp>
 
-#include "cli/output.hpp"
-#include "cli/values.hpp"
+#include "cli/verb.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/machine/file_text.hpp"
 #include "rooftile/machine/units_text.hpp"
@@ -15,11 +10,6 @@
 
 namespace rooftile::cli {
 namespace {
-
-struct CompareFlags {
-    OutputFlags output;
-    std::string first, second;
-};
 
 Json document_in(const std::string& file) {
     try {
@@ -32,12 +22,12 @@ Json document_in(const std::string& file) {
     }
 }
 
-int compare(const CompareFlags& flags) {
-    checked_format(flags.output);
-    if (flags.first.empty() || flags.second.empty())
+int compare(const Given& given, const OutputFlags& output, const Invocation&) {
+    checked_format(output);
+    if (!given.has("first") || !given.has("second"))
         throw RequestError("compare two documents of `rooftile machine probe --data FILE`: compare A B");
-    const auto numbers = compare_probes(document_in(flags.first), document_in(flags.second));
-    write_result(compared_text(numbers, terminal_for(flags.output)), flags.output);
+    const auto numbers = compare_probes(document_in(given.text("first")), document_in(given.text("second")));
+    write_result(compared_text(numbers, terminal_for(output)), output);
     const auto apart = disagreements(numbers);
     if (apart.empty()) return int(ExitCode::done);
     std::string names;
@@ -48,19 +38,16 @@ int compare(const CompareFlags& flags) {
 
 }  // namespace
 
-void add_machine_compare(CLI::App& machine, Invocation& invocation) {
-    auto flags = std::make_shared<CompareFlags>();
-    CLI::App* verb = machine.add_subcommand(
-        "compare", "Two probes of one GPU: do they agree within their spreads? Code 8 where not");
-    verb->add_option("first", flags->first, "What `machine probe --data` wrote")
-        ->type_name("FILE")
-        ->check(refuse_empty);
-    verb->add_option("second", flags->second, "The same of another run")
-        ->type_name("FILE")
-        ->check(refuse_empty);
-    add_output_flags(*verb, flags->output, Documents::text_only);
-    verb->footer("Example:\n  rooftile machine compare first.json second.json\n");
-    verb->callback([&invocation, flags] { invocation.run = [flags] { return compare(*flags); }; });
+void add_machine_compare(std::vector<Verb>& verbs) {
+    verbs.push_back(
+        {.path = "machine compare",
+         .meaning = "Two probes of one GPU: do they agree within their spreads? Code 8 where not",
+         .fields = {{"first", "FIRST", "What `machine probe --data` wrote", "Files", FieldKind::positional},
+                    {"second", "SECOND", "The same of another run", "Files", FieldKind::positional}},
+         .documents = Documents::text_only,
+         .examples = "Example:\n  rooftile machine compare first.json second.json\n",
+         .synopsis = {},
+         .run = compare});
 }
 
 }  // namespace rooftile::cli

@@ -1,15 +1,11 @@
-#include "cli/machine_probe.hpp"
-
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <iterator>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "cli/output.hpp"
-#include "cli/values.hpp"
+#include "cli/verb.hpp"
+#include "rooftile/core/read_value.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/machine/read.hpp"
 #include "rooftile/probe/document.hpp"
@@ -17,13 +13,6 @@
 
 namespace rooftile::cli {
 namespace {
-
-struct ProbeFlags {
-    std::string out, data, device, max_seconds;
-    std::vector<std::string> only;
-    bool json = false, list = false;
-    std::string color = "auto";
-};
 
 std::string probes_text() {
     Table table(
@@ -69,24 +58,32 @@ void write_file(const std::string& file, const char* flag, std::string_view text
     if (!file.empty()) write_result(text, file_of(file, flag));
 }
 
-int probe(const ProbeFlags& flags, const std::string& command) {
-    OutputFlags output;
-    output.json = flags.json;
-    output.color = flags.color;
+/// "tma,cluster"
+std::vector<std::string> parts_of(const std::string& text) {
+    std::vector<std::string> parts;
+    std::istringstream stream(text);
+    for (std::string part; std::getline(stream, part, ',');) parts.push_back(part);
+    return parts;
+}
+
+int probe(const Given& given, const OutputFlags& asked, const Invocation& invocation) {
+    const std::string &data = given.text("data"), &file = given.text("out"), &command = invocation.command;
+    OutputFlags output = asked;
+    output.file.clear();  // --out is the machine file's
     const Format format = checked_format(output);
-    if (flags.list) {
+    if (given.has("list")) {
         write_result(format == Format::json ? json_text(probes_document(command)) : probes_text(), output);
         return int(ExitCode::done);
     }
     ProbeOptions options;
-    if (!flags.device.empty()) options.device = int(whole_number("--device", flags.device, 0, 1023));
-    if (!flags.max_seconds.empty())
-        options.max_seconds = double(whole_number("--max-seconds", flags.max_seconds, 1, 3600));
-    options.only = flags.only;
+    if (given.has("device")) options.device = int(whole_number("--device", given.text("device"), 0, 1023));
+    if (given.has("max_seconds"))
+        options.max_seconds = double(whole_number("--max-seconds", given.text("max_seconds"), 1, 3600));
+    options.only = parts_of(given.text("only"));
     options.done = say_result;
     probes_named(options.only);  // refuses an unknown name before anything runs
-    check_writable(file_of(flags.data, "--data"));
-    check_writable(file_of(flags.out, "--out"));
+    check_writable(file_of(data, "--data"));
+    check_writable(file_of(file, "--out"));
     const ProbeRun run = run_probes(options);
 
     std::vector<std::string> notes;
@@ -95,8 +92,8 @@ int probe(const ProbeFlags& flags, const std::string& command) {
     DocumentContext context = context_of(machine, command);
     context.gpu = GpuContext{run.gpu.name, run.gpu.driver, run.gpu.nvrtc, date, 1};
     const std::string document = json_text(probe_document(context, run, notes));
-    write_file(flags.data, "--data", document);
-    write_file(flags.out, "--out", to_toml(machine));
+    write_file(data, "--data", document);
+    write_file(file, "--out", to_toml(machine));
     write_result(format == Format::json ? document : probe_text(run, notes, terminal_for(output)), output);
     for (const ProbeResult& result : run.results)
         if (!result.failure.empty()) return int(ExitCode::gpu_failed);
@@ -105,33 +102,26 @@ int probe(const ProbeFlags& flags, const std::string& command) {
 
 }  // namespace
 
-void add_machine_probe(CLI::App& machine, Invocation& invocation) {
-    auto flags = std::make_shared<ProbeFlags>();
-    CLI::App* verb = machine.add_subcommand("probe", "Measure this GPU's numbers, in less than 90 s");
-    verb->add_option("--out", flags->out, "Write the machine file here")
-        ->type_name("FILE")
-        ->check(refuse_empty);
-    verb->add_option("--data", flags->data, "Write the JSON document with every point of every curve here")
-        ->type_name("FILE")
-        ->check(refuse_empty);
-    verb->add_option("--device", flags->device, "Which GPU (0)")->type_name("N");
-    verb->add_option("--only", flags->only, "Probes to run, comma-separated; --list names them")
-        ->type_name("NAME,...")
-        ->delimiter(',')
-        ->check(refuse_empty);
-    verb->add_option("--max-seconds", flags->max_seconds, "Leave out what no longer fits (85)")
-        ->type_name("S");
-    verb->add_option("--color", flags->color, "auto, always or never")->type_name("WHEN");
-    verb->add_flag("--json", flags->json, "The document instead of the table");
-    verb->add_flag("--list", flags->list, "The probes and what each measures; needs no GPU");
-    verb->footer(
-        "Each probe runs in a process of its own. What one measures goes to stderr as it ends.\n"
-        "Examples:\n"
-        "  rooftile machine probe --out mine.toml --data mine.json\n"
-        "  rooftile machine probe --only tma,cluster\n");
-    verb->callback([&invocation, flags] {
-        invocation.run = [&invocation, flags] { return probe(*flags, invocation.command); };
-    });
+void add_machine_probe(std::vector<Verb>& verbs) {
+    const char* group = "Options";
+    verbs.push_back(
+        {.path = "machine probe",
+         .meaning = "Measure this GPU's numbers, in less than 90 s",
+         .fields = {{"out", "FILE", "Write the machine file here", group},
+                    {"data", "FILE", "Write the JSON document with every point of every curve here", group},
+                    {"device", "N", "Which GPU (0)", group},
+                    {"only", "NAME,...", "Probes to run, comma-separated; --list names them", group},
+                    {"max_seconds", "S", "Leave out what no longer fits (85)", group},
+                    {"json", "", "The document instead of the table", group, FieldKind::on},
+                    {"list", "", "The probes and what each measures; needs no GPU", group, FieldKind::on}},
+         .documents = Documents::text_only,
+         .examples =
+             "Each probe runs in a process of its own. What one measures goes to stderr as it ends.\n"
+             "Examples:\n"
+             "  rooftile machine probe --out mine.toml --data mine.json\n"
+             "  rooftile machine probe --only tma,cluster\n",
+         .synopsis = {},
+         .run = probe});
 }
 
 }  // namespace rooftile::cli

@@ -4,7 +4,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
@@ -14,7 +13,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "cli/values.hpp"
+#include "rooftile/core/read_value.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/report/csv.hpp"
 
@@ -88,23 +87,31 @@ std::filesystem::path aside_of(const OutputFlags& flags) {
 
 }  // namespace
 
-void add_output_flags(CLI::App& verb, OutputFlags& flags, Documents documents) {
-    const std::string group = "Output";
+std::vector<Field> output_fields(Documents documents) {
+    const char* group = "Output";
+    std::vector<Field> fields;
+    if (documents == Documents::none) return fields;
     if (documents != Documents::text_only) {
-        verb.add_flag("--json", flags.json, "One JSON document")->group(group);
-        verb.add_option("-o,--out", flags.file, "Write the result to FILE instead of stdout")
-            ->type_name("FILE")
-            ->check(refuse_empty)
-            ->group(group);
+        fields.push_back({"json", "", "One JSON document", group, FieldKind::on});
+        fields.push_back(
+            {"out", "FILE", "Write the result to FILE instead of stdout", group, FieldKind::value, 'o'});
     }
     if (documents == Documents::all) {
-        verb.add_flag("--jsonl", flags.jsonl, "A context line, then one row a line")->group(group);
-        verb.add_flag("--csv", flags.csv, "Comma-separated values, units in the header")->group(group);
+        fields.push_back({"jsonl", "", "A context line, then one row a line", group, FieldKind::on});
+        fields.push_back({"csv", "", "Comma-separated values, units in the header", group, FieldKind::on});
     }
-    verb.add_option("--color", flags.color, "auto, always or never; auto honours NO_COLOR")
-        ->type_name("WHEN")
-        ->check(refuse_empty)
-        ->group(group);
+    fields.push_back({"color", "WHEN", "auto, always or never; auto honours NO_COLOR", group});
+    return fields;
+}
+
+OutputFlags output_flags(const Given& given) {
+    OutputFlags flags;
+    flags.json = given.has("json");
+    flags.jsonl = given.has("jsonl");
+    flags.csv = given.has("csv");
+    flags.file = given.text("out");
+    if (given.has("color")) flags.color = given.text("color");
+    return flags;
 }
 
 Format checked_format(const OutputFlags& flags) {

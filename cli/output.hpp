@@ -3,13 +3,11 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "rooftile/core/field.hpp"
 #include "rooftile/report/json.hpp"
 #include "rooftile/report/terminal.hpp"
-
-namespace CLI {
-class App;
-}
 
 namespace rooftile::cli {
 
@@ -24,9 +22,10 @@ struct OutputFlags {
 };
 
 /// Which of the flags a verb's results can follow.
-enum class Documents { text_only, json_only, all };
+enum class Documents { none, text_only, json_only, all };
 
-void add_output_flags(CLI::App& verb, OutputFlags& flags, Documents documents);
+std::vector<Field> output_fields(Documents documents);
+OutputFlags output_flags(const Given& given);
 
 /// Checks the flags before any work. Throws RequestError: two formats at once, an unknown colour.
 Format checked_format(const OutputFlags& flags);

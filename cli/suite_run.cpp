@@ -14,7 +14,7 @@
 #include <regex>
 
 #include "cli/interrupt.hpp"
-#include "cli/values.hpp"
+#include "rooftile/core/read_value.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/machine/file_text.hpp"
 #include "rooftile/report/number.hpp"
@@ -126,7 +126,10 @@ void SuiteRun::skip(std::size_t left) {
 void SuiteRun::announce(const RunningGpu& gpu, std::uint64_t seed) {
     context_.gpu = GpuContext{gpu.gpu, gpu.driver, gpu.nvrtc, utc_now(), seed};
     if (begun_) return;
-    Json line = context_line(measurement_document(context_, std::vector<Measurement>{}));
+    Json line = {{"schema", "rooftile/measurement/1"},
+                 {"context", context_json(context_)},
+                 {"machine", machine_json(context_)},
+                 {"notes", Json::array()}};
     line["context"]["program_hash"] = program_;
     line["suite"] = suite_;
     if (flags_.output.file.empty()) append(json_text(line, -1));

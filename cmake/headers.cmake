@@ -1,25 +1,39 @@
 # ROOFTILE_PUBLIC_HEADERS, which are installed, and ROOFTILE_INTERNAL_HEADERS, which our own sources alone include
-# because they need a library that no user should have to install. All relative to the repository's root.
-set(ROOFTILE_INTERNAL_HEADERS
-    rooftile/runtime/driver_table.hpp  # cuda.h
-    rooftile/fuse/device/rows.hpp     # fmt
-    rooftile/fuse/device/writer.hpp   # fmt
-    rooftile/gemm/writer.hpp     # fmt
-    rooftile/probe/compare.hpp        # report/json.hpp
-    rooftile/probe/document.hpp
-    rooftile/core/suite_reader.hpp  # toml++/toml.h
-    rooftile/report/csv.hpp           # nlohmann/json_fwd.hpp, by report/json.hpp
-    rooftile/gemm/explanation_json.hpp
-    rooftile/fuse/json.hpp
-    rooftile/fuse/measurement_report.hpp
-    rooftile/report/json.hpp
-    rooftile/gemm/ladder_json.hpp
-    rooftile/report/machine_report.hpp
-    rooftile/gemm/predictions.hpp
-    rooftile/gemm/recorded_run.hpp
-    rooftile/gemm/simulation_report.hpp
-    rooftile/gemm/traffic_report.hpp)
-
+# because they need a library that no user should have to install: those that include one, or a header that does.
+# All relative to the repository's root.
 file(GLOB_RECURSE ROOFTILE_PUBLIC_HEADERS CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}"
     "${PROJECT_SOURCE_DIR}/rooftile/*.hpp" "${PROJECT_SOURCE_DIR}/kernels/*.hpp")
+set(ROOFTILE_INTERNAL_HEADERS "")
+set(ours "")
+foreach(header IN LISTS ROOFTILE_PUBLIC_HEADERS)
+    file(STRINGS "${PROJECT_SOURCE_DIR}/${header}" lines REGEX "^#include ")
+    string(MAKE_C_IDENTIFIER "${header}" id)
+    set(includes_${id} "")
+    foreach(line IN LISTS lines)
+        if(line MATCHES "<(fmt/|nlohmann/|toml|CLI/|xxhash|cuda\\.h|nvrtc)")
+            list(APPEND ROOFTILE_INTERNAL_HEADERS "${header}")
+        elseif(line MATCHES "\"([^\"]+)\"")
+            list(APPEND includes_${id} "${CMAKE_MATCH_1}")
+        endif()
+    endforeach()
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${header}")
+endforeach()
+list(REMOVE_DUPLICATES ROOFTILE_INTERNAL_HEADERS)
+set(grown ON)
+while(grown)
+    set(grown OFF)
+    foreach(header IN LISTS ROOFTILE_PUBLIC_HEADERS)
+        if(header IN_LIST ROOFTILE_INTERNAL_HEADERS)
+            continue()
+        endif()
+        string(MAKE_C_IDENTIFIER "${header}" id)
+        foreach(included IN LISTS includes_${id})
+            if(included IN_LIST ROOFTILE_INTERNAL_HEADERS)
+                list(APPEND ROOFTILE_INTERNAL_HEADERS "${header}")
+                set(grown ON)
+                break()
+            endif()
+        endforeach()
+    endforeach()
+endwhile()
 list(REMOVE_ITEM ROOFTILE_PUBLIC_HEADERS ${ROOFTILE_INTERNAL_HEADERS})

@@ -2,13 +2,9 @@
 #pragma once
 
 #include "kernels/ptx/cache_policy.hpp"
+#include "kernels/ptx/tensor_map.hpp"
 
 namespace rooftile {
-
-/// An encoded CUtensorMap. Its address must be 64-byte aligned (CUDA driver API, cuTensorMapEncodeTiled).
-struct alignas(64) TensorMap {
-    unsigned long long opaque[16];
-};
 
 /// Sizes in elements; C is row-major with `ldc` elements from row to row.
 struct GemmArguments {

@@ -44,7 +44,7 @@ constexpr int fma_unroll = 64, mufu_unroll = 4;
 constexpr int wgmma_ring_stages = 4;
 constexpr int wgmma_ring_rows = 256;
 
-/// The GEMM's main loop as a load: stages of A (128 x 64) and B (n x 64), each row 128 bytes.
+/// The main loop of a matrix product as a load: stages of A (128 x 64) and B (n x 64), each row 128 bytes.
 constexpr int wgmma_stream_stages = 4;
 constexpr int wgmma_stream_rows = 128;  ///< of a box; n is a multiple
 constexpr int wgmma_stream_shared_bytes(int n) {

@@ -13,7 +13,7 @@ namespace rooftile {
 
 constexpr int tma_stream_most_stages = 64;
 
-/// `tensor`: boxes of a two-dimensional map, as the GEMM loads them; else the same bytes in one piece each.
+/// `tensor`: boxes of a two-dimensional map, as a matrix product loads them; else the same bytes in one piece each.
 template <bool tensor>
 __global__ void __launch_bounds__(32)
     tma_stream(const __grid_constant__ TensorMap map, const unsigned char* data, TmaStreamArguments p,

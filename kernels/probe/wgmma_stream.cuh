@@ -1,6 +1,6 @@
-// The main loop of a GEMM as a load that can be kept up: one warp brings stages of A and B by TMA, two
+// The main loop of a matrix product as a load that can be kept up: one warp brings stages of A and B by TMA, two
 // warpgroups multiply each once, as fast as both can. Every product has numbers it has not had before, as in
-// a GEMM: the matrix units' power follows the bits that change.
+// a product: the matrix units' power follows the bits that change.
 #pragma once
 
 #include "kernels/probe/box_walk.cuh"

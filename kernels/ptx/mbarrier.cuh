@@ -25,7 +25,7 @@ __device__ inline void mbarrier_arrive(unsigned barrier) {
 
 /// Arrives on the barrier at the same offset in the shared memory of CTA `rank` of the cluster. Says that
 /// reads are over; it publishes no writes, so it needs no cluster-wide release: `.release.cluster` would put
-/// a MEMBAR.ALL.GPU before every arrival, which took a third of the speed of a multicast GEMM
+/// a MEMBAR.ALL.GPU before every arrival, which took a third of the speed of a multicast matrix product
 /// (docs/facts.md).
 __device__ inline void mbarrier_arrive_remote(unsigned barrier, unsigned rank) {
     asm volatile(

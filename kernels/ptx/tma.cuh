@@ -1,7 +1,7 @@
 // The bulk tensor copy engine. PTX ISA 9.7.9.27 "cp.async.bulk.tensor".
 #pragma once
 
-#include "kernels/gemm/gemm_arguments.hpp"
+#include "kernels/ptx/tensor_map.hpp"
 
 namespace rooftile::ptx {
 

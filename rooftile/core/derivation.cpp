@@ -27,6 +27,14 @@ void Derivation::add(std::string quantity, std::string formula, std::vector<Inpu
                       std::move(unit), std::move(limit)});
 }
 
+List input_list(const std::vector<Input>& inputs) {
+    List out;
+    for (const Input& input : inputs)
+        out.push_back(Record{
+            {"name", input.name}, {"value", input.value}, {"unit", input.unit}, {"source", input.source}});
+    return out;
+}
+
 struct Steps::Text {
     std::once_flag once;
     Writer writer;
@@ -54,6 +62,28 @@ std::optional<double> known(double value) {
 std::optional<std::int64_t> known_count(double value) {
     if (std::isfinite(value)) return std::llround(value);
     return std::nullopt;
+}
+
+std::string_view name_of(Reason reason) {
+    switch (reason) {
+        case Reason::registers:
+            return "registers";
+        case Reason::shared:
+            return "shared";
+        case Reason::threads:
+            return "threads";
+        case Reason::instruction:
+            return "instruction";
+        case Reason::alignment:
+            return "alignment";
+        case Reason::cluster:
+            return "cluster";
+        case Reason::latency:
+            return "latency";
+        case Reason::dominated:
+            return "dominated";
+    }
+    return "?";
 }
 
 }  // namespace rooftile

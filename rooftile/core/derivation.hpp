@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "rooftile/core/step.hpp"
 #include "rooftile/machine/machine.hpp"
-#include "rooftile/gemm/plan.hpp"
 
 namespace rooftile {
 

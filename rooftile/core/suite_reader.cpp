@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include "rooftile/core/operation.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/machine/file_text.hpp"
 #include "rooftile/machine/units_text.hpp"
@@ -43,15 +44,26 @@ void SuiteReader::check_keys(const toml::table& table, std::string_view prefix,
     }
 }
 
+namespace {
+
+/// "\"first\" (default), \"second\"".
+std::string accepted_operations() {
+    std::string out;
+    for (const Operation* operation : operations())
+        out += fmt::format("{}\"{}\"{}", out.empty() ? "" : ", ", operation->name(), out.empty() ? " (default)" : "");
+    return out;
+}
+
+}  // namespace
+
 std::string SuiteReader::read_head(const toml::table& root, std::string_view op) const {
     if (text_of(root, "schema") != suite_schema)
         refuse(*root.get("schema"), "schema", fmt::format("accepted: \"{}\"", suite_schema));
-    const std::string own = root.contains("op") ? text_of(root, "op") : "gemm";
+    const std::string own = root.contains("op") ? text_of(root, "op") : std::string(operations().front()->name());
     if (own != op)
         refuse(root.contains("op") ? *root.get("op") : root, "op",
-               own == "gemm" || own == "fuse"
-                   ? fmt::format("a suite of {0}: `measure {0} --suite` reads it", own)
-                   : std::string("accepted: \"gemm\" (default), \"fuse\""));
+               find_operation(own) ? fmt::format("a suite of {0}: `measure {0} --suite` reads it", own)
+                                   : "accepted: " + accepted_operations());
     return text_of(root, "name");
 }
 

@@ -25,7 +25,7 @@ class SuiteReader {
     void check_keys(const toml::table& table, std::string_view prefix,
                     std::initializer_list<std::string_view> known) const;
 
-    /// Checks the schema and that the suite is one of `op`; a file that names none is of gemm. Returns its
+    /// Checks the schema and that the suite is one of `op`; a file that names none is of the first operation. Returns its
     /// name.
     std::string read_head(const toml::table& root, std::string_view op) const;
     /// Of the array of tables `key`, which holds one at least.

@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "rooftile/gemm/measurement.hpp"
+#include "rooftile/core/measured.hpp"
+#include "rooftile/measure/runoff.hpp"
 #include "rooftile/fuse/plan.hpp"
-#include "rooftile/gemm/suite.hpp"
 
 namespace rooftile {
 

@@ -5,13 +5,13 @@
 #include <nlohmann/json.hpp>
 
 #include "rooftile/fuse/json.hpp"
+#include "rooftile/report/measured_json.hpp"
 #include "rooftile/fuse/plan_text.hpp"
 #include "rooftile/report/number.hpp"
 
 namespace rooftile {
 namespace {
 
-Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
 Json verified_json(const FuseCheck& check) {
     return {{"random", check.ok()},

@@ -9,7 +9,8 @@
 #include <vector>
 
 #include "rooftile/core/bound.hpp"
-#include "rooftile/gemm/plan.hpp"
+#include "rooftile/core/step.hpp"
+#include "rooftile/machine/machine.hpp"
 #include "rooftile/expression/graph.hpp"
 #include "rooftile/fuse/program.hpp"
 

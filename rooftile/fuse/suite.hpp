@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "rooftile/expression/graph.hpp"
-#include "rooftile/gemm/suite.hpp"
+#include "rooftile/core/measured.hpp"
 
 namespace rooftile {
 

@@ -1,5 +1,7 @@
 #include "rooftile/fuse/suite_report.hpp"
 
+#include "rooftile/fuse/operation.hpp"
+
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -16,7 +18,7 @@ using Align = Table::Align;
 
 constexpr std::int64_t least_row = 1024, most_row = 262144;
 
-FuseKind kind_of(const SuiteRow& row) {
+FuseKind kind_of(const FuseSuiteRow& row) {
     if (row.roof == "read") return FuseKind::reading;
     if (row.reduces_rows)
         return row.columns >= least_row && row.columns <= most_row ? FuseKind::row : FuseKind::edge_row;
@@ -25,8 +27,9 @@ FuseKind kind_of(const SuiteRow& row) {
 
 FuseFigures figures_of(const SuiteShape& shape) {
     FuseFigures f;
-    const SuiteRow* first = shape.rank1();
-    f.row = first ? *first : shape.first();
+    const bool ranked = shape.rank1() != nullptr;
+    f.row = fuse_row(ranked ? *shape.rank1() : shape.first());
+    const FuseSuiteRow* first = ranked ? &f.row : nullptr;
     for (const SuiteLayer& layer : f.row.layers)
         f.name += (f.name.empty() ? "" : ", ") + layer.model + " " + layer.layer;
     if (!first || !first->time_us) {
@@ -107,7 +110,7 @@ Cells problem_cells(const FuseSuiteReport& r) {
                      {"behind best"},
                      {"plan 1", Align::left, 3}};
     for (const FuseFigures& f : r.problems) {
-        const SuiteRow& row = f.row;
+        const FuseSuiteRow& row = f.row;
         if (!f.why_none.empty()) {
             cells.rows.push_back({f.name, "none", "-", "", "-", "-", "-", "-", "-", f.why_none});
             continue;
@@ -177,7 +180,7 @@ FuseSuiteReport fuse_suite_report(SuiteRecord record, const FuseSuite* suite) {
     set_bars(report);
     if (!suite) return report;
     for (const FuseSuiteProblem& p : suite->problems)
-        if (present.count(problem_key(p.problem)) == 0)
+        if (present.count(problem_key({&fuse_operation(), Own::of(p.problem)})) == 0)
             report.missing.push_back(p.layers.front().model + " " + p.layers.front().layer);
     return report;
 }

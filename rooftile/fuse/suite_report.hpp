@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "rooftile/fuse/suite.hpp"
-#include "rooftile/report/suite_rows.hpp"
+#include "rooftile/fuse/suite_row.hpp"
 #include "rooftile/report/terminal.hpp"
 
 namespace rooftile {
@@ -23,7 +23,7 @@ enum class FuseKind : std::uint8_t {
 
 /// One problem: its plan ranked first.
 struct FuseFigures {
-    SuiteRow row;
+    FuseSuiteRow row;
     std::string name;  ///< "softmax 32768x256 bf16"
     FuseKind kind = FuseKind::pointwise;
     std::optional<double> share;             ///< of the roof that its kind is held against

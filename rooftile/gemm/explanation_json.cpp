@@ -8,36 +8,36 @@
 namespace rooftile {
 namespace {
 
-Json text_or_null(std::string_view text) { return text.empty() ? Json(nullptr) : Json(text); }
+Value text_or_unknown(std::string_view text) { return text.empty() ? Value() : Value(text); }
 
 /// With `measured_us` one step more.
-Json attainability_json(const std::vector<RoofStep>& steps, std::optional<double> measured_us = {}) {
-    Json out = Json::array();
-    const auto add = [&](std::string_view name, std::int64_t time_ns, std::int64_t cost_ns, Json inputs,
+List attainability_list(const std::vector<RoofStep>& steps, std::optional<double> measured_us = {}) {
+    List out;
+    const auto add = [&](std::string_view name, std::int64_t time_ns, std::int64_t cost_ns, List inputs,
                          std::string_view note) {
-        out.push_back({{"step", name},
-                       {"time_ns", time_ns},
-                       {"cost_ns", cost_ns},
-                       {"inputs", std::move(inputs)},
-                       {"note", text_or_null(note)}});
+        out.push_back(Record{{"step", name},
+                             {"time_ns", time_ns},
+                             {"cost_ns", cost_ns},
+                             {"inputs", std::move(inputs)},
+                             {"note", text_or_unknown(note)}});
     };
     for (const RoofStep& step : steps)
-        add(step.name, step.time_ns, step.cost_ns, inputs_json(step.inputs), step.note);
+        add(step.name, step.time_ns, step.cost_ns, input_list(step.inputs), step.note);
     if (!measured_us || steps.empty()) return out;
     const std::int64_t measured = std::llround(*measured_us * 1000);
-    add("measured", measured, measured - steps.back().time_ns, Json::array(), "unexplained");
+    add("measured", measured, measured - steps.back().time_ns, {}, "unexplained");
     return out;
 }
 
-Json energy_json(const PlanEnergy& e) {
-    return {{"matrix_j", json_number(e.matrix)},
-            {"fill_j", json_number(e.fill)},
-            {"dram_j", json_number(e.dram)},
-            {"static_j", json_number(e.idle)},
-            {"total_j", json_number(e.total)},
-            {"average_w", json_number(e.watts)},
-            {"joules_per_tflop", json_number(e.joules_per_tflop)},
-            {"inputs", inputs_json(e.inputs)},
+Record energy_record(const PlanEnergy& e) {
+    return {{"matrix_j", e.matrix},
+            {"fill_j", e.fill},
+            {"dram_j", e.dram},
+            {"static_j", e.idle},
+            {"total_j", e.total},
+            {"average_w", e.watts},
+            {"joules_per_tflop", e.joules_per_tflop},
+            {"inputs", input_list(e.inputs)},
             {"unknown", e.unknown}};
 }
 
@@ -69,28 +69,21 @@ Json blame_json(const Blame& blame) {
 
 }  // namespace
 
-Json inputs_json(const std::vector<Input>& inputs) {
-    Json out = Json::array();
-    for (const Input& input : inputs)
-        out.push_back({{"name", input.name},
-                       {"value", json_number(input.value)},
-                       {"unit", input.unit},
-                       {"source", input.source}});
-    return out;
-}
-
-void add_explanation(Json& out, const Explanation& explanation) {
+Record explanation_record(const Explanation& explanation) {
+    Record out;
     if (!explanation.attainability.empty())
-        out["attainability"] = attainability_json(explanation.attainability);
-    if (explanation.energy) out["energy"] = energy_json(*explanation.energy);
-    if (!explanation.wins_if) return;
-    out["counterfactuals"] = Json::array();
+        out.emplace_back("attainability", attainability_list(explanation.attainability));
+    if (explanation.energy) out.emplace_back("energy", energy_record(*explanation.energy));
+    if (!explanation.wins_if) return out;
+    List list;
     for (const Counterfactual& c : *explanation.wins_if)
-        out["counterfactuals"].push_back({{"key", c.key},
-                                          {"unit", c.unit},
-                                          {"value", json_number(c.value)},
-                                          {"wins", c.threshold < c.value ? "below" : "above"},
-                                          {"threshold", json_number(c.threshold)}});
+        list.push_back(Record{{"key", c.key},
+                              {"unit", c.unit},
+                              {"value", c.value},
+                              {"wins", c.threshold < c.value ? "below" : "above"},
+                              {"threshold", c.threshold}});
+    out.emplace_back("counterfactuals", std::move(list));
+    return out;
 }
 
 void add_explanation(Json& row, const Measurement& m, bool valid) {
@@ -98,9 +91,9 @@ void add_explanation(Json& row, const Measurement& m, bool valid) {
     if (!m.explanation) return;
     if (!m.explanation->attainability.empty())
         row["attainability"] =
-            attainability_json(m.explanation->attainability, valid ? std::optional(m.time_us) : std::nullopt);
+            to_json(attainability_list(m.explanation->attainability, valid ? std::optional(m.time_us) : std::nullopt));
     if (!m.explanation->energy) return;
-    row["energy"] = energy_json(*m.explanation->energy);
+    row["energy"] = to_json(energy_record(*m.explanation->energy));
     const auto joules = measured_joules(m);
     row["energy"]["measured_j"] = valid ? json_number(joules) : Json(nullptr);
 }

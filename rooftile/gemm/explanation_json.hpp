@@ -1,16 +1,15 @@
-// What --explain, --energy and --blame add to the documents. For rooftile/report's own sources.
+// What --explain, --energy and --blame add to the documents of GEMMs.
 #pragma once
 
-#include <vector>
-
+#include "rooftile/core/value.hpp"
+#include "rooftile/gemm/measurement.hpp"
 #include "rooftile/report/json.hpp"
 
 namespace rooftile {
 
-Json inputs_json(const std::vector<Input>& inputs);
-
-/// Adds to a plan, and to a measured row, what was asked for beyond it. `valid`: the row is a result.
-void add_explanation(Json& plan, const Explanation& explanation);
+/// What was asked for of a plan beyond it.
+Record explanation_record(const Explanation& explanation);
+/// Adds it, and what stands beside the measured time, to a measured row. `valid`: the row is a result.
 void add_explanation(Json& row, const Measurement& measurement, bool valid);
 
 }  // namespace rooftile

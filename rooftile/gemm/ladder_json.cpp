@@ -1,3 +1,4 @@
+#include "rooftile/gemm/json.hpp"
 #include "rooftile/gemm/ladder_json.hpp"
 
 #include <fmt/core.h>

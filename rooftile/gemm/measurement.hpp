@@ -9,22 +9,12 @@
 
 #include "rooftile/gemm/device/blame.hpp"
 #include "rooftile/measure/runoff.hpp"
+#include "rooftile/core/measured.hpp"
 #include "rooftile/gemm/explanation.hpp"
 #include "rooftile/gemm/plan.hpp"
 #include "rooftile/gemm/suite.hpp"
 
 namespace rooftile {
-
-/// The state of the GPU while timing; docs/command-line.md defines them.
-enum class Mode : std::uint8_t {
-    cold,       ///< L2 overwritten before each launch, outside the timed region
-    sustained,  ///< back-to-back launches over rotated buffers after >= 2 s of load
-    burst,      ///< the same from an idle GPU, first 50 ms
-};
-std::string_view name_of(Mode mode);
-
-/// Verification::failure of a plan whose kernel does not compile.
-inline constexpr std::string_view never_built = "never ran: it does not compile";
 
 /// The comparison of a result with its fp64 reference, over the whole of C.
 struct Verification {
@@ -35,31 +25,6 @@ struct Verification {
     double bound = 0;      ///< the bound at that element, in C's units
     std::string failure;   ///< where not right: which element, got, expected, bound
     bool ok() const { return exact && random && special; }
-};
-
-/// Hardware counters of one launch: means over `launches` launches on rotated operands, L2 cold before the
-/// first. Empty where the chip has no such counter. The metrics behind them stand in
-/// rooftile/measure/counters.cpp, their keys and units in rooftile/report/counters.cpp.
-struct CounterValues {
-    std::string chip;           ///< as CUPTI names it: "GH100"
-    std::int64_t launches = 0;  ///< counted together
-    std::int64_t passes = 0;    ///< times they were run, each for a part of the counters
-    /// Over the counted range, with the gaps between launches; the clock is that of counting, not of timing.
-    std::optional<double> time_us, sm_clock_mhz, sm_cycles;
-    std::optional<double> sm_active_share;  ///< of sm_cycles: an SM held a warp; mean over SMs
-    /// Of their peak in the cycles in which the SM held a warp. The data banks serve L1 and shared memory.
-    std::optional<double> tensor_active_share, shared_wavefront_share, data_bank_read_share,
-        data_bank_write_share;
-    std::optional<double> tensor_instructions;  ///< of warps: a wgmma counts four times
-    std::optional<double>
-        shared_wavefronts;  ///< steps of shared memory's data stage, those of wgmma included
-    std::optional<double> shared_bank_conflicts;
-    std::optional<double> l2_read_bytes, l2_write_bytes;  ///< what SMs asked of L2
-    std::optional<double> l2_hit_rate;                    ///< of what they read; from two passes
-    std::optional<double> l2_fabric_bytes;                ///< between the halves of L2
-    std::optional<double> sm_read_bytes;                  ///< what arrived in SMs, each copy of a multicast
-    /// With the write-back of what the launches left dirty in L2.
-    std::optional<double> dram_read_bytes, dram_write_bytes;
 };
 
 /// The vendor's library on the same buffers, in the same run and mode.
@@ -99,11 +64,5 @@ struct Measurement {
 /// Joules of one launch: mean power times the median time. Empty where the power is unknown, and in the modes
 /// whose mean holds idle time or what empties L2.
 std::optional<double> measured_joules(const Measurement& measurement);
-
-/// Seconds each part of a run took, for --timings.
-struct Timing {
-    std::string part;
-    double seconds = 0;
-};
 
 }  // namespace rooftile

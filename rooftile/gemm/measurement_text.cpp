@@ -1,3 +1,4 @@
+#include "rooftile/gemm/json.hpp"
 #include "rooftile/gemm/measurement_text.hpp"
 
 #include <fmt/core.h>
@@ -129,7 +130,8 @@ std::string block_text(const Measurement& m, const Terminal& terminal) {
     out += verification_text(m, terminal);
     if (m.counters)
         out += "\n"
-               + counters_text(*m.counters, m.plan.prediction, terminal, m.baselines.cublaslt_best_counters);
+               + counters_text(*m.counters, {m.plan.prediction.dram_bytes, m.plan.prediction.l2_bytes}, terminal,
+                               {"cuBLASLt best of 8", m.baselines.cublaslt_best_counters});
     if (m.explanation) out += explanation_text(m, invalid.empty(), terminal);
     if (m.blame)
         out += "\n  " + terminal.paint("What the miss goes with", Tone::strong) + "\n\n"
@@ -146,12 +148,6 @@ std::string measurement_text(const DocumentContext& context, const std::vector<M
                                    context.gpu ? context.gpu->gpu : context.machine_name, terminal);
     for (const Measurement& m : measurements) out += "\n" + block_text(m, terminal);
     return out;
-}
-
-std::string timings_text(const std::vector<Timing>& timings, const Terminal& terminal) {
-    Table table({{"part", Align::left}, {"seconds"}});
-    for (const Timing& t : timings) table.row({{t.part}, {fmt::format("{:.3f}", t.seconds)}});
-    return table.text(terminal, 0);
 }
 
 }  // namespace rooftile

@@ -7,6 +7,7 @@
 #include "rooftile/gemm/measurement.hpp"
 #include "rooftile/report/context.hpp"
 #include "rooftile/report/terminal.hpp"
+#include "rooftile/report/timings.hpp"
 
 namespace rooftile {
 
@@ -14,8 +15,5 @@ namespace rooftile {
 /// clock, power, PASS or FAIL. What is no result shows its reason in place of its figures.
 std::string measurement_text(const DocumentContext& context, const std::vector<Measurement>& measurements,
                              const Terminal& terminal);
-
-/// Seconds each part of the run took.
-std::string timings_text(const std::vector<Timing>& timings, const Terminal& terminal);
 
 }  // namespace rooftile

@@ -44,26 +44,4 @@ std::string evict_first_letters(const GemmConfig& config) {
     return letters;
 }
 
-std::string_view name_of(Reason reason) {
-    switch (reason) {
-        case Reason::registers:
-            return "registers";
-        case Reason::shared:
-            return "shared";
-        case Reason::threads:
-            return "threads";
-        case Reason::instruction:
-            return "instruction";
-        case Reason::alignment:
-            return "alignment";
-        case Reason::cluster:
-            return "cluster";
-        case Reason::latency:
-            return "latency";
-        case Reason::dominated:
-            return "dominated";
-    }
-    return "?";
-}
-
 }  // namespace rooftile

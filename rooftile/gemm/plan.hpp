@@ -14,6 +14,7 @@
 #include "kernels/types.hpp"
 #include "rooftile/machine/machine.hpp"
 #include "rooftile/core/bound.hpp"
+#include "rooftile/core/step.hpp"
 #include "rooftile/gemm/problem.hpp"
 
 namespace rooftile {
@@ -97,47 +98,6 @@ struct Prediction {
     }
 };
 
-/// One number that went into a derivation step.
-struct Input {
-    std::string name;
-    std::optional<double> value;  ///< empty: unknown
-    std::string unit;
-    std::string source;
-};
-
-/// One step: a quantity, how it follows, and the limit it met.
-struct Step {
-    std::string quantity;  ///< "stages_max"
-    std::string formula;   ///< "floor((shared.per_cta - reserved) / stage_bytes)   [M13]"
-    std::vector<Input> inputs;
-    std::optional<double> value;
-    std::string unit;
-    std::string limit;  ///< "4 stages fit, 5 x 49152 = 245760 B do not"; what it means
-};
-
-/// A derivation, written when it is first read: a search settles many plans, and most are never asked why.
-/// Copies share it; any thread may read it.
-class Steps {
-  public:
-    using Writer = std::function<std::vector<Step>()>;
-
-    Steps() = default;
-    Steps(std::vector<Step> steps);
-    Steps(std::initializer_list<Step> steps) : Steps(std::vector<Step>(steps)) {}
-    explicit Steps(Writer writer);
-
-    const std::vector<Step>& all() const;
-    operator const std::vector<Step>&() const { return all(); }
-    auto begin() const { return all().begin(); }
-    auto end() const { return all().end(); }
-    std::size_t size() const { return all().size(); }
-    const Step& operator[](std::size_t i) const { return all()[i]; }
-
-  private:
-    struct Text;
-    std::shared_ptr<Text> text_;
-};
-
 struct GemmPlan {
     int rank = 0;
     bool buildable = false;
@@ -148,29 +108,6 @@ struct GemmPlan {
     Prediction prediction;
     Steps derivation;
     std::vector<std::string> unknown;  ///< keys of the machine that this plan lacked
-};
-
-/// Why a candidate was not kept. The first eight are the contract's names.
-enum class Reason : std::uint8_t {
-    registers,
-    shared,
-    threads,
-    instruction,
-    alignment,
-    cluster,
-    latency,
-    dominated
-};
-inline constexpr int reason_count = 8;
-std::string_view name_of(Reason reason);
-
-struct Rejected {
-    std::array<std::int64_t, reason_count> reasons{};
-    std::int64_t count() const {
-        std::int64_t sum = 0;
-        for (auto r : reasons) sum += r;
-        return sum;
-    }
 };
 
 /// The kept plans, best first.

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "rooftile/gemm/attainability_text.hpp"
-#include "rooftile/report/explain.hpp"
+#include "rooftile/gemm/explain_text.hpp"
 #include "rooftile/report/number.hpp"
 #include "rooftile/gemm/simulate_orders.hpp"
 

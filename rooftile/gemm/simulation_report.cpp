@@ -1,3 +1,4 @@
+#include "rooftile/gemm/json.hpp"
 #include "rooftile/gemm/simulation_report.hpp"
 
 #include <fmt/core.h>

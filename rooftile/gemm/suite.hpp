@@ -6,15 +6,10 @@
 #include <string_view>
 #include <vector>
 
+#include "rooftile/core/measured.hpp"
 #include "rooftile/gemm/problem.hpp"
 
 namespace rooftile {
-
-/// Where a problem comes from. The batch size is the problem's M.
-struct SuiteLayer {
-    std::string model, layer;
-    friend bool operator==(const SuiteLayer&, const SuiteLayer&) = default;
-};
 
 /// One problem, named by every layer that has it.
 struct SuiteProblem {

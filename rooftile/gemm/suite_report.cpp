@@ -1,5 +1,7 @@
 #include "rooftile/gemm/suite_report.hpp"
 
+#include "rooftile/gemm/operation.hpp"
+
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -55,8 +57,9 @@ void set_dram(SuiteReport& report) {
 
 ShapeFigures figures_of(const SuiteShape& shape, std::optional<double> dram_bytes_per_s) {
     ShapeFigures f;
-    const SuiteRow* first = shape.rank1();
-    f.row = first ? *first : shape.first();
+    const bool ranked = shape.rank1() != nullptr;
+    f.row = gemm_row(ranked ? *shape.rank1() : shape.first());
+    const GemmSuiteRow* first = ranked ? &f.row : nullptr;
     if (!first || !first->time_us) {
         f.why_none = f.row.invalid.empty() ? "no row of rank 1" : f.row.invalid;
         return f;
@@ -165,7 +168,7 @@ SuiteReport suite_report(SuiteRecord record, const Suite* suite) {
     set_worst(report);
     if (!suite) return report;
     for (const SuiteProblem& p : suite->problems) {
-        if (present.count(problem_key(p.problem)) == 0)
+        if (present.count(problem_key({&gemm_operation(), Own::of(p.problem)})) == 0)
             report.missing.push_back(fmt::format("{} {} {}x{}x{}", p.layers.front().model,
                                                  p.layers.front().layer, p.problem.m, p.problem.n,
                                                  p.problem.k));

@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "rooftile/report/suite_rows.hpp"
+#include "rooftile/gemm/suite.hpp"
+#include "rooftile/gemm/suite_row.hpp"
 #include "rooftile/report/terminal.hpp"
 
 namespace rooftile {
@@ -19,7 +20,7 @@ MClass m_class(std::int64_t m);
 
 /// One problem: its plan ranked first beside cuBLASLt's best, and beside the best of its own.
 struct ShapeFigures {
-    SuiteRow row;                       ///< of rank 1
+    GemmSuiteRow row;                       ///< of rank 1
     std::optional<double> ratio;        ///< cuBLASLt's best time over ours; in the same rounds where known
     std::optional<double> dram_share;   ///< compulsory bytes per time, of the machine's DRAM bandwidth
     std::optional<double> best_of_own;  ///< how many times as fast the fastest of its plans is; at least 1

@@ -28,16 +28,16 @@ std::string losses_text(const ClassFigures& c) {
     return c.ratio.count == 0 ? "-" : fmt::format("{} of {}", c.losses, c.ratio.count);
 }
 
-std::string names_of(const SuiteRow& row) {
+std::string names_of(const GemmSuiteRow& row) {
     std::string names;
     for (const SuiteLayer& layer : row.layers)
         names += fmt::format("{}{} {}", names.empty() ? "" : ", ", layer.model, layer.layer);
     return names;
 }
 
-std::string shape_of(const SuiteRow& row) { return fmt::format("{}x{}x{}", row.m, row.n, row.k); }
+std::string shape_of(const GemmSuiteRow& row) { return fmt::format("{}x{}x{}", row.m, row.n, row.k); }
 
-std::string interval_text(const SuiteRow& row) {
+std::string interval_text(const GemmSuiteRow& row) {
     if (!row.cublaslt_ratio_low || !row.cublaslt_ratio_high) return "";
     return fmt::format("{:.3f} to {:.3f}", *row.cublaslt_ratio_low, *row.cublaslt_ratio_high);
 }

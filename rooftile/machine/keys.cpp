@@ -104,7 +104,7 @@ constexpr Key keys[] = {
     physical("dram.per_sm_pair", "B/clk/SM", "the same of what one other SM reads at the same time"),
     physical("dram.per_sm_alone", "B/clk/SM", "the same where at most half of the SMs stream"),
     physical("sm.lag", "1",
-             "share of a k-step by which the SMs of one GPC fall behind the others in a persistent GEMM"),
+             "share of a k-step by which the SMs of one GPC fall behind the others in a persistent kernel"),
     physical("dram.scatter", "1",
              "share of the copy rate lost where a thread's vectors lie 4 KiB or more apart"),
     physical("dram.streams", "1", "share of the read rate lost where each SM reads 64 rows side by side"),

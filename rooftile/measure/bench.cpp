@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <random>
 #include <thread>
 
 namespace rooftile {
@@ -12,9 +13,6 @@ using Clock_ = std::chrono::steady_clock;
 
 /// Left idle for longer than this, clock and temperature are no longer those of the load.
 constexpr std::chrono::milliseconds idle_limit(500);
-
-constexpr double free_memory_share = 0.6;  ///< of what is free, for rotated sets
-constexpr double results_share = 0.25;     ///< of what is free, for results that are judged together
 
 }  // namespace
 
@@ -79,15 +77,6 @@ RunningGpu Bench::running() {
     return r;
 }
 
-const CublasLt* Bench::rival(const GemmProblem& problem, std::string& missing) {
-    missing.clear();
-    if (auto next = CublasLt::open(problem, missing, rival_.get())) {
-        rival_ = std::move(next);
-        return rival_.get();
-    }
-    return nullptr;
-}
-
 void Bench::busy_from_now() {
     if (Clock_::now() - busy_until_ > idle_limit) loaded_ = false;
 }
@@ -101,32 +90,6 @@ double Bench::load_seconds() {
 
 void Bench::say(const std::string& line) const {
     if (options_.progress) options_.progress(line);
-}
-
-std::unique_ptr<GemmVerifier> Bench::verifier(const GemmProblem& problem, std::size_t launches) const {
-    const int results = GemmVerifier::results_for(problem, launches, share_of_free(results_share));
-    return std::make_unique<GemmVerifier>(kernels_, problem, results);
-}
-
-OperandSets Bench::operand_sets(const GemmProblem& problem, std::vector<std::string>& notes) const {
-    const std::int64_t free = share_of_free(free_memory_share), bytes = OperandSets::set_bytes(problem);
-    const std::int64_t count = rotated_sets(bytes, device_.l2_bytes, l2_factor, free);
-    if (count < 1)
-        throw Error(ExitCode::gpu_failed,
-                    fmt::format("one set of A, B and C takes {} B, {} B of GPU memory may be used; free some "
-                                "or take a smaller problem",
-                                bytes, free));
-    if (count * bytes < l2_factor * device_.l2_bytes)
-        notes.push_back(
-            fmt::format("{} buffer sets of {} B are less than {} x L2: part of the inputs may come from L2",
-                        count, bytes, l2_factor));
-    OperandSets sets(problem, count);
-    const StreamOwner stream;
-    for (const Operand operand : {Operand::a, Operand::b})
-        kernels_.fill(stream,
-                      fill_arguments(problem, operand, sets.view(operand), Fill::normal, options_.seed));
-    stream.synchronize();
-    return sets;
 }
 
 std::vector<TimedResult> Bench::time(const std::vector<TimedWork>& works, std::int64_t sets,
@@ -151,33 +114,20 @@ std::vector<TimedResult> Bench::time(const std::vector<TimedWork>& works, std::i
     return timed;
 }
 
+std::int64_t rotated_sets(std::int64_t set_bytes, std::int64_t l2_bytes, int l2_factor,
+                          std::int64_t free_bytes) {
+    constexpr std::int64_t most = 16384;  // more would be no slower to run, but long to record as a graph
+    const std::int64_t wanted = std::clamp<std::int64_t>(ceil_div(l2_factor * l2_bytes, set_bytes), 2, most);
+    return std::min(wanted, free_bytes / set_bytes);
+}
+
 std::int64_t share_of_free(double share) {
     return static_cast<std::int64_t>(share * static_cast<double>(memory_info().free_bytes));
 }
 
-std::function<void(Stream, std::int64_t)> on(const OperandSets& sets, GemmLaunch launch) {
-    return [&sets, launch = std::move(launch)](Stream stream, std::int64_t set) {
-        launch(stream, sets.data(Operand::a, set), sets.data(Operand::b, set), sets.data(Operand::c, set));
-    };
-}
-
-GemmLaunch launch_of(const CublasLt& rival, int index) {
-    return [&rival, index](Stream stream, const void* a, const void* b, void* c) {
-        rival.launch(index, stream, a, b, c);
-    };
-}
-
-std::size_t add_rivals(std::vector<TimedWork>& works, const CublasLt* rival, const OperandSets& sets) {
-    const int count = rival ? rival->algorithms() : 0;
-    for (int index = 0; index < count; ++index)
-        works.push_back({fmt::format("cuBLASLt {}", index), on(sets, launch_of(*rival, index)), Role::rival});
-    return static_cast<std::size_t>(count);
-}
-
-void note_timed(std::set<std::string>& notes, Mode mode, const TimedResult& timed, const Roofs& roofs) {
-    for (std::string& note : unchecked_roofs(mode, timed, roofs)) notes.insert(std::move(note));
-    const std::string words = clock_reason_words(timed.gpu.clock_reasons);
-    if (!words.empty()) notes.insert("the GPU held its clock back: " + words);
+std::uint64_t fresh_seed() {
+    std::random_device random;
+    return ((std::uint64_t{random()} << 32) | random()) & ((std::uint64_t{1} << 53) - 1);
 }
 
 }  // namespace rooftile

@@ -10,14 +10,13 @@
 #include <string>
 #include <vector>
 
-#include "rooftile/gemm/device/kernel.hpp"
-#include "rooftile/gemm/device/cublaslt.hpp"
-#include "rooftile/gemm/device/measure.hpp"
+#include "rooftile/error.hpp"
+#include "rooftile/measure/options.hpp"
 #include "rooftile/measure/stream_kernels.hpp"
 
 namespace rooftile {
 
-/// What problems share: our own kernels, NVML, the open cuBLASLt, and whether the GPU is still under load.
+/// What problems share: our own kernels, NVML, and whether the GPU is still under load.
 class Bench {
   public:
     /// In the current context, on options.device.
@@ -30,9 +29,6 @@ class Bench {
     gpu();  ///< opened on first use: after the first result, as it takes some 10 ms
     RunningGpu running();
 
-    /// cuBLASLt for that problem, alive until the next one; null with the reason in `missing`.
-    const CublasLt* rival(const GemmProblem& problem, std::string& missing);
-
     /// Before and after work that keeps the GPU busy. Between them it stands idle: where that lasts, the next
     /// sustained timing begins with the long load again.
     void busy_from_now();
@@ -42,13 +38,6 @@ class Bench {
 
     /// options().progress, where there is one.
     void say(const std::string& line) const;
-
-    /// With a C for each of `launches` results, as far as free memory allows.
-    std::unique_ptr<GemmVerifier> verifier(const GemmProblem& problem, std::size_t launches) const;
-
-    /// Sets to rotate over, A and B of the first filled with normal numbers and the others alike; a line in
-    /// `notes` where L2 may hold part of them. Throws Error(gpu_failed) where no set fits.
-    OperandSets operand_sets(const GemmProblem& problem, std::vector<std::string>& notes) const;
 
     /// time_works() in the mode and with the load that the options and the GPU's past ask for. The first
     /// `plans` of `works` are a problem's plans, best ranked first: a runoff is among them. `least_rounds`: of
@@ -67,7 +56,6 @@ class Bench {
     DeviceInfo device_;
     MeasureKernels kernels_;
     std::shared_ptr<const Nvml> gpu_;
-    std::unique_ptr<CublasLt> rival_;
     std::unique_ptr<StreamKernels> streams_;
     StreamChoice stream_choice_;
     bool loaded_ = false;
@@ -125,23 +113,18 @@ void rethrow_unless_of_one_problem(const Error& error);
 /// Seconds since `start`.
 double seconds_since(std::chrono::steady_clock::time_point start);
 
+/// How many sets rotate: together at least `l2_factor` x L2 and at least 2, at most 16384 and what fits in
+/// `free_bytes`; 0 where not even one does.
+std::int64_t rotated_sets(std::int64_t set_bytes, std::int64_t l2_bytes, int l2_factor,
+                          std::int64_t free_bytes);
+
 /// So many bytes of what is free on the device.
 std::int64_t share_of_free(double share);
 
+/// Of what is free, for buffers that rotate.
+inline constexpr double free_memory_share = 0.6;
 /// Rotated buffers are together at least this many L2.
 inline constexpr int l2_factor = 4;
-
-/// `launch` on buffer set `set` of `sets`, which must outlive it.
-std::function<void(Stream, std::int64_t set)> on(const OperandSets& sets, GemmLaunch launch);
-
-/// Algorithm `index` of `rival`, which must outlive it.
-GemmLaunch launch_of(const CublasLt& rival, int index);
-
-/// All algorithms of `rival`, which may be null, on `sets`; returns how many.
-std::size_t add_rivals(std::vector<TimedWork>& works, const CublasLt* rival, const OperandSets& sets);
-
-/// What a reader must know of one timing: roofs that were not checked, a clock that was held back.
-void note_timed(std::set<std::string>& notes, Mode mode, const TimedResult& timed, const Roofs& roofs);
 
 /// Adds its lifetime to `timings`.
 class Part {
@@ -155,9 +138,5 @@ class Part {
     std::string name_;
     std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
-
-/// One problem: verify, time, look at what the timed launches left. Fills `run`, whose task is set;
-/// `kernels` are in the order of its plans. What the GPU refuses throws Error(gpu_failed).
-void measure_shape(Bench& bench, ShapeRun& run, std::vector<KernelOutcome>& kernels);
 
 }  // namespace rooftile

@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "rooftile/measure/cupti.hpp"
+#include "rooftile/units.hpp"
 
 namespace rooftile {
 

@@ -1,4 +1,5 @@
 #include "rooftile/measure/measure_kernels.hpp"
+#include "rooftile/units.hpp"
 
 #include <algorithm>
 #include <cassert>

@@ -8,7 +8,6 @@
 #include "kernels/measure/arguments.hpp"
 #include "rooftile/runtime/cache.hpp"
 #include "rooftile/runtime/driver.hpp"
-#include "rooftile/gemm/problem.hpp"
 
 namespace rooftile {
 

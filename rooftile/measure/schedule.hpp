@@ -12,7 +12,7 @@ namespace rooftile {
 enum class Role : std::uint8_t {
     leader,  ///< our first plan: in every round
     other,   ///< our other plans: in fewer rounds, and left out once clearly slower
-    rival,   ///< cuBLASLt's algorithms: the first and the fastest of a quick selection, in every round
+    rival,   ///< a vendor library's algorithms: the first and the fastest of a quick selection, in every round
     aside,   ///< what is shown beside, and not compared: short blocks alone
 };
 

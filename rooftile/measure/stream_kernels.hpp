@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "rooftile/measure/measure_kernels.hpp"
-#include "rooftile/gemm/measurement.hpp"
+#include "rooftile/core/measured.hpp"
 
 namespace rooftile {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "rooftile/measure/measure_kernels.hpp"
-#include "rooftile/gemm/measurement.hpp"
+#include "rooftile/core/measured.hpp"
 #include "rooftile/measure/nvml.hpp"
 #include "rooftile/measure/runoff.hpp"
 #include "rooftile/measure/schedule.hpp"

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "rooftile/measure/timer.hpp"
+#include "rooftile/units.hpp"
 
 namespace rooftile {
 

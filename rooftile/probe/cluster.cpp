@@ -18,7 +18,7 @@ Launch cluster_launch(const Lab& lab, int ctas, int threads) {
     return launch;
 }
 
-/// SMs in whole clusters where each CTA asks for `shared` bytes, as a GEMM's does.
+/// SMs in whole clusters where each CTA asks for `shared` bytes, as a kernel's with a ring does.
 void usable_sms(Lab& lab, ProbeResult& result, int shared) {
     for (const int ctas : {1, 2, 3, 4, 6, 8}) {
         Launch launch = cluster_launch(lab, ctas, 384);

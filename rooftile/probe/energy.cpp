@@ -32,8 +32,8 @@ struct Load {
     bool idle = false;
 };
 
-/// The load whose clock is clock.sustained: the GEMM's main loop, its operands new with every product.
-constexpr const char* gemm_label = "GEMM loop n256";
+/// The load whose clock is clock.sustained: the matrix product's main loop, its operands new with every product.
+constexpr const char* loop_label = "matrix loop n256";
 constexpr const char* spin_label = "spin, one warp an SM";
 constexpr unsigned long long power_cap = 0x4;  ///< nvmlClocksEventReasonSwPowerCap
 
@@ -202,7 +202,7 @@ Load stream_load(Lab& lab, const std::string& label, bool from_l2, int ctas) {
     return load;
 }
 
-Load gemm_load(Lab& lab, const std::string& label, int n, int ctas) {
+Load loop_load(Lab& lab, const std::string& label, int n, int ctas) {
     // At 1.4 GHz, where two instructions of N / 2 cycles make a k-step of 16.
     const int steps = static_cast<int>(launch_seconds * 1.4e9 / (4.0 * n));
     Load load;
@@ -242,19 +242,19 @@ std::vector<Load> loads(Lab& lab) {
     std::vector<Load> all(1);
     all[0].label = "idle", all[0].idle = true;
     all.push_back(spin_load(lab));
-    all.push_back(gemm_load(lab, gemm_label, 256, sms));
+    all.push_back(loop_load(lab, loop_label, 256, sms));
     all.push_back(wgmma("wgmma n256 random", 256, sms));
     all.push_back(wgmma("wgmma n256 zeros", 256, sms, 0, true));
     all.push_back(wgmma("wgmma n256 random + TMA 48", 256, sms, 48));
     all.push_back(stream_load(lab, "TMA from L2", true, sms));
     all.push_back(stream_load(lab, "TMA from DRAM", false, sms));
-    all.push_back(gemm_load(lab, "GEMM loop n256, half the SMs", 256, sms / 2));
+    all.push_back(loop_load(lab, "matrix loop n256, half the SMs", 256, sms / 2));
     all.push_back(stream_load(lab, "TMA from DRAM, a quarter of the SMs", false, sms / 4));
     all.push_back(wgmma("wgmma n256 random, half the SMs", 256, sms / 2));
-    all.push_back(gemm_load(lab, "GEMM loop n128", 128, sms));
+    all.push_back(loop_load(lab, "matrix loop n128", 128, sms));
     all.push_back(wgmma("wgmma n128 random", 128, sms));
     all.push_back(wgmma("wgmma n64 random", 64, sms));  // per FLOP the most bytes from shared memory
-    all.push_back(gemm_load(lab, "GEMM loop n256, three quarters of the SMs", 256, sms * 3 / 4));
+    all.push_back(loop_load(lab, "matrix loop n256, three quarters of the SMs", 256, sms * 3 / 4));
     all.push_back(wgmma("wgmma n64 random, half the SMs", 64, sms / 2));
     all.push_back(wgmma("wgmma n256 random, quarter of the SMs", 256, sms / 4));
     all.push_back(stream_load(lab, "TMA from DRAM, half the SMs", false, sms / 2));
@@ -346,7 +346,7 @@ void add_single(const Load& load, const EnergyPoint& point, const Steady& steady
              std::abs(steady.reading_w.value_or(steady.power_w) - steady.counter_w.value_or(steady.power_w)),
              1, "a context open, nothing running; spread: NVML's reading against its energy counter"});
     else if (load.label == spin_label) clock("clock.light", "clock.boost", load.label);
-    else if (load.label == gemm_label)
+    else if (load.label == loop_label)
         clock("clock.matrix", "clock.sustained.bf16",
               fmt::format("{}: A and B by TMA from L2, each product of new numbers; {:.0f} W, {:.0f} TFLOP/s",
                           load.label, steady.power_w, point.flops / 1e12));
@@ -395,7 +395,7 @@ void probe_energy(Lab& lab, ProbeResult& result) {
         points.push_back(energy_point(all[i], steady, limit_w));
         result.points.push_back(row_of(points.back(), all[i], steady));
         add_single(all[i], points.back(), steady, result);
-        if (all[i].label == gemm_label) sustained_hz = steady.clock_hz;
+        if (all[i].label == loop_label) sustained_hz = steady.clock_hz;
     }
     if (const Load& idle = all.front(); points.size() == all.size() && time_for(scale_of(idle)))
         widen_idle(keep_up(lab, idle, scale_of(idle)), result);

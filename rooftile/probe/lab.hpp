@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "kernels/gemm/gemm_arguments.hpp"
+#include "kernels/ptx/tensor_map.hpp"
 #include "kernels/probe/arguments.hpp"
 #include "rooftile/runtime/driver.hpp"
 #include "rooftile/runtime/nvrtc.hpp"
@@ -93,12 +93,12 @@ class Lab {
     DeviceBuffer random_, zeros_;
 };
 
-/// The matrix that streams walk: regions of 16 MiB, lines of 8 KiB as a GEMM's of K = 4096 are.
+/// The matrix that streams walk: regions of 16 MiB, lines of 8 KiB, as of 4096 elements of 16 bits.
 struct StreamMatrix {
     static constexpr std::size_t line_bytes = 8192, region_bytes = std::size_t{16} << 20;
     static constexpr int line_boxes = line_bytes / 128;
 };
-/// A tensor map over `bytes` at `data` of such lines, in boxes of 64 elements x `box_rows`, as the GEMM's.
+/// A tensor map over `bytes` at `data` of such lines, in boxes of 64 elements x `box_rows`.
 TensorMap stream_map(DevicePointer data, std::size_t bytes, int box_rows, int l2_promotion_bytes = 256);
 
 }  // namespace rooftile

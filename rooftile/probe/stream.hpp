@@ -18,7 +18,7 @@ struct StreamSetup {
     std::int64_t bytes_per_cta = 0;  ///< that each loads
     int first_region = 0;            ///< of CTA 0, from DRAM; so that runs do not warm L2 for each other
     int region_step = 0;             ///< regions further on, the next round; 0: as many as CTAs
-    int l2_promotion_bytes = 256;    ///< the GEMM's; the box beside it comes to L2 with a box
+    int l2_promotion_bytes = 256;    ///< a matrix product's; the box beside it comes to L2 with a box
 
     std::int64_t box_bytes() const { return std::int64_t{box_rows} * 128; }
     std::int64_t in_flight() const { return box_bytes() * stages; }

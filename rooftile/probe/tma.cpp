@@ -74,7 +74,7 @@ struct Family {
     bool from_l2, tensor;
     int box_rows;
 };
-/// The last two load what a 128 x 256 x 64 GEMM loads at once: boxes of 256 rows.
+/// The last two load what a matrix product of 128 x 256 x 64 tiles loads at once: boxes of 256 rows.
 constexpr Family families[] = {{"dram 2d", false, true, 64},        {"l2 2d", true, true, 64},
                                {"dram 1d", false, false, 64},       {"l2 1d", true, false, 64},
                                {"dram 2d 32KiB", false, true, 256}, {"l2 2d 32KiB", true, true, 256}};

@@ -22,7 +22,7 @@ struct WgmmaSetup {
 constexpr double wgmma_box_bytes = wgmma_ring_rows * 128.0;
 
 LabRun wgmma_run(Lab& lab, const WgmmaSetup& setup);
-/// The GEMM's main loop, 128 x `n` (128 or 256) on `ctas` SMs, `steps` k-steps of 64 from L2.
+/// The matrix product's main loop, 128 x `n` (128 or 256) on `ctas` SMs, `steps` k-steps of 64 from L2.
 LabRun wgmma_stream_run(Lab& lab, int n, int ctas, int steps);
 
 }  // namespace rooftile

@@ -52,12 +52,13 @@ std::string beside(const std::optional<double>& x, const std::optional<double>& 
 
 std::span<const CounterField> counter_fields() { return fields; }
 
-std::string counters_text(const CounterValues& counters, const Prediction& prediction,
-                          const Terminal& terminal, const std::optional<CounterValues>& rival) {
+std::string counters_text(const CounterValues& counters, const PredictedTraffic& prediction,
+                          const Terminal& terminal, const CountedBaseline& baseline) {
+    const std::optional<CounterValues>& rival = baseline.values;
     std::string out;
     std::vector<Table::Column> columns = {{"counted, of one launch", Table::Align::left},
                                           {rival ? "plan" : ""}};
-    if (rival) columns.push_back({"cuBLASLt best of 8"});
+    if (rival) columns.push_back({baseline.name});
     Table table(columns);
     const CounterValues theirs = rival.value_or(CounterValues());
     const auto text_of = [](const std::optional<double>& value, const char* unit) {

@@ -8,88 +8,19 @@
 
 #include "rooftile/error.hpp"
 #include "rooftile/machine/units_text.hpp"
-#include "rooftile/fuse/json.hpp"
 #include "rooftile/report/json.hpp"
 
 namespace rooftile {
 namespace {
-
-std::string text_at(const Json& object, const char* key) {
-    const auto found = object.find(key);
-    return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
-std::optional<double> number_at(const Json& object, const char* key) {
-    const auto found = object.find(key);
-    if (found == object.end() || !found->is_number()) return std::nullopt;
-    return found->get<double>();
-}
 
 int count_at(const Json& object, const char* key) {
     const Json& value = object.at(key);
     return value.is_null() ? 0 : value.get<int>();
 }
 
-/// "128x256x64, 4 stages, cooperative, cluster 2x1, split-K 2".
-std::string label_of_config(const Json& c) {
-    if (!c.is_object()) return "none";
-    std::string label = fmt::format("{}x{}x{}, {} stages, {}", c.at("tile_m").get<int>(),
-                                    c.at("tile_n").get<int>(), c.at("tile_k").get<int>(),
-                                    c.at("stages").get<int>(), c.at("schedule").get<std::string>());
-    const int m = c.at("cluster_m").get<int>(), n = c.at("cluster_n").get<int>();
-    if (m * n > 1) label += fmt::format(", cluster {}x{}", m, n);
-    if (const int split = c.at("split_k").get<int>(); split > 1) label += fmt::format(", split-K {}", split);
-    return label;
-}
-
-double bytes_of_name(const std::string& type) { return type == "fp32" ? 4 : 2; }
-
-void read_gemm(const Json& line, SuiteRow& row) {
-    const Json& p = line.at("problem");
-    row.m = p.at("m").get<std::int64_t>(), row.n = p.at("n").get<std::int64_t>();
-    row.k = p.at("k").get<std::int64_t>();
-    const double m = double(row.m), n = double(row.n), k = double(row.k);
-    const Json& types = p.at("types");
-    row.flops = 2 * m * n * k;
-    row.compulsory_bytes = m * k * bytes_of_name(types.at("a")) + n * k * bytes_of_name(types.at("b"))
-                           + m * n * bytes_of_name(types.at("c"));
-    row.label = label_of_config(line.at("config"));
-    const Json& b = line.at("baselines");
-    row.cublaslt_best_us = number_at(b, "cublaslt_best_us");
-    row.cublaslt_ratio = number_at(b, "cublaslt_ratio");
-    row.cublaslt_ratio_low = number_at(b, "cublaslt_ratio_low");
-    row.cublaslt_ratio_high = number_at(b, "cublaslt_ratio_high");
-}
-
-void read_fuse(const Json& line, SuiteRow& row) {
-    const Json& p = line.at("problem");
-    std::int64_t most = -1;
-    for (const char* list : {"tensors", "outputs"})
-        for (const Json& tensor : p.at(list)) {
-            const auto bytes = tensor.at("bytes").get<std::int64_t>();
-            row.compulsory_bytes += double(bytes);
-            const Json& shape = tensor.at("shape");
-            if (bytes > most && !shape.empty()) row.columns = shape.back().get<std::int64_t>();
-            most = std::max(most, bytes);
-        }
-    const Json& config = line.at("config");
-    if (config.is_object()) {
-        row.label = text_at(line, "label");
-        row.reduces_rows = text_at(config, "form") == "row";
-    }
-    const Json& b = line.at("baselines");
-    row.copy_us = number_at(b, "copy_us");
-    row.memcpy_us = number_at(b, "memcpy_us");
-    row.read_us = number_at(b, "read_us");
-    row.unfused_us = number_at(b, "unfused_us");
-    row.roof = text_at(line, "roof");
-    row.roof_fraction = number_at(line, "roof_fraction");
-    row.issue_roof_us = number_at(line, "issue_roof_us");
-    row.bound = text_at(line, "predicted_bound");
-}
-
 SuiteRow row_of(const Json& line) {
     SuiteRow row;
+    row.line = line.dump();
     row.problem = line.at("problem").dump();
     row.op = line.at("problem").at("op").get<std::string>();
     for (const Json& l : line.at("layers")) row.layers.push_back({l.at("model"), l.at("layer")});
@@ -108,8 +39,6 @@ SuiteRow row_of(const Json& line) {
     row.unbuilt =
         row.plans > 0 && (failure == never_built || number_at(line, "registers") == std::optional<double>(0));
     row.wrong = !failure.empty() && !row.unbuilt;
-    if (row.op == "fuse") read_fuse(line, row);
-    else read_gemm(line, row);
     return row;
 }
 
@@ -162,8 +91,7 @@ double SuiteShape::best_of_own() const {
     return best;
 }
 
-std::string problem_key(const GemmProblem& problem) { return problem_json(problem).dump(); }
-std::string problem_key(const FuseProblem& problem) { return problem_json(problem).dump(); }
+std::string problem_key(const Problem& problem) { return problem_json(problem).dump(); }
 
 SuiteRecord read_suite_record(std::string_view text, std::string_view file_name) {
     SuiteRecord record;

@@ -7,30 +7,22 @@
 #include <string_view>
 #include <vector>
 
-#include "rooftile/expression/graph.hpp"
-#include "rooftile/gemm/suite.hpp"
+#include "rooftile/core/measured.hpp"
+#include "rooftile/core/problem.hpp"
 
 namespace rooftile {
 
 /// One row of `rooftile/measurement/1`, as far as a suite's report needs it. Times are empty where the row
 /// is no result.
 struct SuiteRow {
+    std::string line;     ///< the row itself, which its operation reads further
     std::string problem;  ///< its JSON: equal for equal problems
-    std::string op;       ///< "gemm" or "fuse"
-    std::int64_t m = 0, n = 0, k = 0;
-    double flops = 0, compulsory_bytes = 0;
+    std::string op;       ///< the operation's name
     std::vector<SuiteLayer> layers;
     int rank = 0, plans = 0;  ///< 0 where no plan fits
     std::string mode;
-    std::string label;  ///< the configuration in a few words
-    std::optional<double> time_us, predicted_us, rank1_ratio, cublaslt_best_us, cublaslt_ratio,
-        cublaslt_ratio_low, cublaslt_ratio_high, sm_clock_mhz;
+    std::optional<double> time_us, predicted_us, rank1_ratio, sm_clock_mhz;
     bool runoff = false;  ///< rank1_ratio is of a runoff: not of the rounds that found this plan the fastest
-    /// Of fused kernels: what ran beside, and what the fraction of a roof refers to.
-    std::optional<double> copy_us, memcpy_us, read_us, unfused_us, roof_fraction, issue_roof_us;
-    std::string roof, bound;    ///< "copy" or "read"; what the plan says limits it
-    bool reduces_rows = false;  ///< an operation along the last axis is part of it
-    std::int64_t columns = 0;   ///< of the largest tensor
     std::string invalid;
     bool wrong = false;    ///< it ran, and its result is not what it should be
     bool unbuilt = false;  ///< its kernel does not compile as planned
@@ -67,7 +59,6 @@ struct SuiteRecord {
 SuiteRecord read_suite_record(std::string_view text, std::string_view file_name);
 
 /// A row's value for looking shapes up: the problem's JSON as it is written.
-std::string problem_key(const GemmProblem& problem);
-std::string problem_key(const FuseProblem& problem);
+std::string problem_key(const Problem& problem);
 
 }  // namespace rooftile

@@ -1,5 +1,7 @@
 #include "rooftile/runtime/doctor.hpp"
 
+#include "rooftile/core/operation.hpp"
+
 #include <unistd.h>
 
 #include <fstream>
@@ -128,10 +130,9 @@ std::vector<Finding> diagnose() {
     for (int i = 0; has_gpu() && i < Driver::status().devices; ++i)
         checks.push_back([i] { return device(i); });
     checks.push_back(compiler);
-    checks.push_back([] {
-        return library("cuBLASLt", cublaslt_soname,
-                       "only --baseline cublaslt needs it: install CUDA 13's cuBLAS");
-    });
+    for (const Operation* operation : operations())
+        if (const BaselineLibrary* needed = operation->baseline_library())
+            checks.push_back([needed] { return library(needed->name, needed->soname, needed->fix); });
     checks.push_back([] { return library("CUPTI", cupti_soname, "only --counters needs it"); });
     checks.push_back(
         [] { return library("NVML", nvml_soname, "part of the driver; clocks and power need it"); });

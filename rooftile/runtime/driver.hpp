@@ -27,7 +27,7 @@ struct CUstream_st;
 
 namespace rooftile {
 
-struct TensorMap;  // kernels/gemm/gemm_arguments.hpp
+struct TensorMap;  // kernels/ptx/tensor_map.hpp
 
 /// A CUDA stream, the same handle as cudaStream_t and CUstream; null is the legacy default stream.
 using Stream = CUstream_st*;

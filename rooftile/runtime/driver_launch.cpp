@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "kernels/gemm/gemm_arguments.hpp"
+#include "kernels/ptx/tensor_map.hpp"
 #include "rooftile/runtime/driver_table.hpp"
 
 namespace rooftile {

@@ -25,7 +25,6 @@ struct Library {
 inline constexpr std::string_view driver_soname = "libcuda.so.1";
 inline constexpr std::string_view nvml_soname = "libnvidia-ml.so.1";
 inline constexpr std::string_view nvrtc_soname = "libnvrtc.so.13";
-inline constexpr std::string_view cublaslt_soname = "libcublasLt.so.13";
 inline constexpr std::string_view cupti_soname = "libcupti.so.13";
 
 /// Folders searched before the loader's own path, in order: below ROOFTILE_CUDA_PATH, the wheel folder

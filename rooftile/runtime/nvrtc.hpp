@@ -20,7 +20,7 @@ namespace rooftile {
 
 /// What to compile. Names and texts must live until compile() returns.
 struct Source {
-    std::string name;  ///< shown in messages: "sm90_gemm"
+    std::string name;  ///< shown in messages: "copy"
     std::string text;
     std::span<const EmbeddedFile> headers = embedded_kernels();  ///< included as "kernels/..."
     std::vector<std::string> name_expressions;                   ///< the kernels to instantiate

@@ -12,7 +12,7 @@
 #include "rooftile/machine/set.hpp"
 #include "rooftile/fuse/search.hpp"
 #include "rooftile/expression/expression.hpp"
-#include "tests/report/recorded_csv.hpp"
+#include "tests/recorded_csv.hpp"
 
 namespace rooftile {
 namespace {

@@ -9,6 +9,7 @@
 #include "rooftile/expression/expression.hpp"
 #include "rooftile/report/csv.hpp"
 #include "rooftile/fuse/json.hpp"
+#include "rooftile/fuse/operation.hpp"
 #include "rooftile/fuse/plan_text.hpp"
 #include "tests/json_schema.hpp"
 
@@ -23,7 +24,7 @@ std::variant<FusePlans, FuseInfeasible> outcome_of(const Machine& machine, std::
 
 TEST(FuseDocument, HasTheContractsKeys) {
     const Machine machine = machine_by_id("h100-sxm");
-    const Json d = plan_document(context_of(machine, "test"), outcome_of(machine, "y = gelu(x + b)"));
+    const Json d = plan_document(context_of(machine, "test"), fuse_plan_set(outcome_of(machine, "y = gelu(x + b)")));
     EXPECT_EQ(d.at("schema"), "rooftile/plan/1");
     EXPECT_EQ(d.at("problem").at("op"), "fuse");
     // x + b stores bf16: 2 x 1 MiB + 2 KiB; gelu 2 x 1 MiB. Fused: x, b and y.
@@ -51,7 +52,7 @@ TEST(FuseDocument, FollowsItsSchema) {
     for (const Machine& m : {machine, bare})
         for (const char* text : {"y = gelu(x + b)", "y = softmax(x + b)", "y = sum_all(x)", "y = argmax(x)",
                                  "y = (x + b) / sum_all(x)"})
-            EXPECT_EQ(schema.faults(plan_document(context_of(m, "test"), outcome_of(m, text))), "") << text;
+            EXPECT_EQ(schema.faults(plan_document(context_of(m, "test"), fuse_plan_set(outcome_of(m, text)))), "") << text;
 }
 
 TEST(FuseDocument, OneOperatorTakesTheSameTimeFusedAndUnfused) {
@@ -74,7 +75,7 @@ TEST(FuseDocument, OneOperatorTakesTheSameTimeFusedAndUnfused) {
 
 TEST(FuseDocument, AsCommaSeparatedValues) {
     const Machine machine = machine_by_id("h200-sxm");
-    const Json d = plan_document(context_of(machine, "test"), outcome_of(machine, "y = softmax(x + b)"));
+    const Json d = plan_document(context_of(machine, "test"), fuse_plan_set(outcome_of(machine, "y = softmax(x + b)")));
     const std::string text = csv_text(d);
     const size_t end = text.find("\r\n");
     const std::string header = text.substr(0, end),
@@ -87,24 +88,24 @@ TEST(FuseDocument, AsCommaSeparatedValues) {
     // What a machine does not tell are empty cells, and nothing but the header where nothing fits.
     Machine bare;
     bare.id = "bare";
-    EXPECT_THAT(csv_text(plan_document(context_of(bare, "test"), outcome_of(bare, "y = gelu(x + b)"))),
+    EXPECT_THAT(csv_text(plan_document(context_of(bare, "test"), fuse_plan_set(outcome_of(bare, "y = gelu(x + b)")))),
                 testing::HasSubstr("\r\nbare,fuse,"));
     const Json none =
-        plan_document(context_of(machine, "test"), outcome_of(machine, "y = (x + b) / sum_all(x)"));
+        plan_document(context_of(machine, "test"), fuse_plan_set(outcome_of(machine, "y = (x + b) / sum_all(x)")));
     EXPECT_EQ(csv_text(none), header + "\r\n");
 }
 
 TEST(FuseDocument, NamesWhatIsUnknownAndWhatCannotBe) {
     Machine bare;
     bare.id = "bare";
-    const Json d = plan_document(context_of(bare, "test"), outcome_of(bare, "y = gelu(x + b)"));
+    const Json d = plan_document(context_of(bare, "test"), fuse_plan_set(outcome_of(bare, "y = gelu(x + b)")));
     const Json& plan = d.at("plans").at(0);
     EXPECT_TRUE(plan.at("prediction").at("time_us").is_null());
     EXPECT_THAT(plan.at("unknown").dump(), testing::HasSubstr("prediction.time_us"));
     EXPECT_EQ(plan.at("buildable"), false);
     const Machine machine = machine_by_id("h100-sxm");
     const Json none =
-        plan_document(context_of(machine, "test"), outcome_of(machine, "y = (x + b) / sum_all(x)"));
+        plan_document(context_of(machine, "test"), fuse_plan_set(outcome_of(machine, "y = (x + b) / sum_all(x)")));
     EXPECT_TRUE(none.at("plans").empty());
     EXPECT_EQ(none.at("unfused").at("kernels"), 3);
     EXPECT_THAT(std::string(none.at("infeasible").at("message")), testing::HasSubstr("whole reduction"));

@@ -7,7 +7,7 @@
 #include "rooftile/gemm/ladder_text.hpp"
 #include "tests/golden.hpp"
 #include "tests/json_schema.hpp"
-#include "tests/report/sample.hpp"
+#include "tests/gemm/sample.hpp"
 
 namespace rooftile {
 namespace {

@@ -8,12 +8,13 @@
 
 #include "rooftile/error.hpp"
 #include "rooftile/machine/registry.hpp"
+#include "rooftile/gemm/operation.hpp"
 #include "rooftile/report/json.hpp"
 
 namespace rooftile {
 namespace {
 
-std::string text(const PlanCache::Outcome& outcome) { return plan_document({}, outcome).dump(); }
+std::string text(const PlanCache::Outcome& outcome) { return plan_document({}, gemm_plan_set(outcome)).dump(); }
 
 TEST(PlanCache, GivesWhatDeriveGives) {
     const Machine machine = machine_by_id("h200-sxm");

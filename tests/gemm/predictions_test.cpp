@@ -10,7 +10,7 @@
 #include "rooftile/machine/registry.hpp"
 #include "rooftile/machine/set.hpp"
 #include "rooftile/gemm/variants.hpp"
-#include "tests/report/recorded.hpp"
+#include "tests/gemm/recorded.hpp"
 
 namespace rooftile {
 namespace {

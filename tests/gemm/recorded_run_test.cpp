@@ -1,4 +1,5 @@
 // What a recorded run is not read from: other kinds of rows, and configurations that no GPU has.
+#include "rooftile/gemm/json.hpp"
 #include "rooftile/gemm/recorded_run.hpp"
 
 #include <gmock/gmock.h>
@@ -7,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "rooftile/error.hpp"
-#include "tests/report/sample.hpp"
+#include "tests/gemm/sample.hpp"
 
 namespace rooftile {
 namespace {

@@ -12,7 +12,7 @@
 #include "rooftile/machine/set.hpp"
 #include "rooftile/measure/statistics.hpp"
 #include "rooftile/gemm/plan.hpp"
-#include "tests/report/recorded_csv.hpp"
+#include "tests/recorded_csv.hpp"
 
 namespace rooftile {
 namespace {

@@ -8,7 +8,7 @@
 #include "rooftile/error.hpp"
 #include "tests/golden.hpp"
 #include "tests/json_schema.hpp"
-#include "tests/report/sample.hpp"
+#include "tests/gemm/sample.hpp"
 
 namespace rooftile {
 namespace {

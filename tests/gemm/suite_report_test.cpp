@@ -1,4 +1,6 @@
 // Hand-made rows in, tables and missed bars out.
+#include "rooftile/gemm/json.hpp"
+#include "rooftile/gemm/operation.hpp"
 #include "rooftile/gemm/suite_report.hpp"
 
 #include <gmock/gmock.h>
@@ -12,7 +14,7 @@
 #include "rooftile/report/json.hpp"
 #include "tests/golden.hpp"
 #include "tests/json_schema.hpp"
-#include "tests/report/sample.hpp"
+#include "tests/gemm/sample.hpp"
 
 namespace rooftile {
 namespace {
@@ -93,7 +95,7 @@ TEST(SuiteRecord, ReadsWhatWasWritten) {
     EXPECT_EQ(record.seed, 7u);
     ASSERT_EQ(record.shapes.size(), 4u);
     EXPECT_EQ(record.shapes[0].rows.size(), 2u);
-    EXPECT_EQ(record.shapes[0].first().problem, problem_key(gemm_problem(4096, 4096, 4096)));
+    EXPECT_EQ(record.shapes[0].first().problem, problem_key({&gemm_operation(), Own::of(gemm_problem(4096, 4096, 4096))}));
     EXPECT_EQ(record.shapes[0].first().layers.size(), 2u);
     EXPECT_EQ(record.lines.size(), 5u);
     std::string again;

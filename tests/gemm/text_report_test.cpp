@@ -7,12 +7,12 @@
 
 #include "rooftile/machine/registry.hpp"
 #include "rooftile/gemm/attainability_text.hpp"
-#include "rooftile/report/explain.hpp"
+#include "rooftile/gemm/explain_text.hpp"
 #include "rooftile/report/machine_report.hpp"
 #include "rooftile/gemm/measurement_text.hpp"
 #include "rooftile/gemm/plan_text.hpp"
 #include "tests/golden.hpp"
-#include "tests/report/sample.hpp"
+#include "tests/gemm/sample.hpp"
 
 namespace rooftile {
 namespace {

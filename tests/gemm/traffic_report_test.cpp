@@ -1,4 +1,5 @@
 // Counted traffic beside the model's: made-up counts must be judged as they were made; recorded ones hold.
+#include "rooftile/gemm/json.hpp"
 #include "rooftile/gemm/traffic_report.hpp"
 
 #include <fmt/core.h>
@@ -12,7 +13,7 @@
 #include "rooftile/machine/registry.hpp"
 #include "rooftile/machine/set.hpp"
 #include "rooftile/gemm/variants.hpp"
-#include "tests/report/recorded.hpp"
+#include "tests/gemm/recorded.hpp"
 
 namespace rooftile {
 namespace {

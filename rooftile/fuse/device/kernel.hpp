@@ -11,7 +11,8 @@
 
 #include "kernels/fuse/arguments.hpp"
 #include "rooftile/runtime/driver.hpp"
-#include "rooftile/gemm/device/kernel.hpp"
+#include "rooftile/runtime/compile_options.hpp"
+#include "rooftile/runtime/nvrtc.hpp"
 #include "rooftile/fuse/plan.hpp"
 
 namespace rooftile {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "rooftile/fuse/measurement.hpp"
-#include "rooftile/gemm/device/measure.hpp"
+#include "rooftile/measure/options.hpp"
 #include "rooftile/fuse/plan.hpp"
 
 namespace rooftile {

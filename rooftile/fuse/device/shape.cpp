@@ -7,6 +7,7 @@
 #include "rooftile/fuse/device/tensors.hpp"
 #include "rooftile/fuse/cost.hpp"
 #include "rooftile/fuse/hardware.hpp"
+#include "rooftile/measure/ratios.hpp"
 
 namespace rooftile {
 namespace {

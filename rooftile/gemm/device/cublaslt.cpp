@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "rooftile/gemm/operation.hpp"
 #include "rooftile/runtime/library.hpp"
 #include "rooftile/gemm/device/cublaslt_api.hpp"
 

@@ -135,23 +135,6 @@ Baselines baselines_of(const GemmProblem& problem, Mode mode, std::span<const Ti
     return b;
 }
 
-std::optional<MedianInterval> paired_ratio(const TimedResult& theirs, const TimedResult& ours) {
-    return round_ratio(theirs.rounds, ours.rounds);
-}
-
-std::optional<Runoff> runoff_of(const TimedResult& first, const TimedResult& ours) {
-    const auto ratio = round_ratio(first.runoff, ours.runoff);
-    const auto before = round_ratio(first.rounds, ours.rounds);
-    if (!ratio || !before) return std::nullopt;
-    return Runoff{*ratio, before->median};
-}
-
-std::optional<double> rank1_ratio(const TimedResult& first, const TimedResult& ours) {
-    if (const auto runoff = runoff_of(first, ours)) return runoff->ratio.median;
-    if (const auto ratio = paired_ratio(first, ours)) return ratio->median;
-    return std::nullopt;
-}
-
 std::optional<double> copy_time(std::int64_t bytes, Mode mode, const TimedResult& timed, const Roofs& roofs,
                                 std::vector<std::string>& notes) {
     const double seconds = timed.time_us.median * 1e-6;

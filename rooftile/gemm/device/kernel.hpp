@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernels/gemm/sm90_gemm_config.hpp"
+#include "rooftile/runtime/compile_options.hpp"
 #include "rooftile/runtime/driver.hpp"
 #include "rooftile/runtime/nvrtc.hpp"
 #include "rooftile/gemm/plan.hpp"
@@ -68,13 +69,6 @@ class Kernel {
 
   private:
     std::shared_ptr<const State> state_;
-};
-
-struct CompileOptions {
-    bool cache = true;       ///< read and write the cache of cache_settings()
-    bool line_info = false;  ///< for sanitizers and profilers
-    /// A kernel without it takes its time and computes nothing.
-    LeftOut left_out = LeftOut::nothing;
 };
 
 /// Compiles exactly the planned kernel, or takes it from the cache. Needs NVRTC, no GPU.

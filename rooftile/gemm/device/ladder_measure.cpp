@@ -9,7 +9,7 @@
 
 #include "rooftile/gemm/device/kernel.hpp"
 #include "rooftile/gemm/device/ladder_kernel.hpp"
-#include "rooftile/measure/bench.hpp"
+#include "rooftile/gemm/device/bench.hpp"
 
 namespace rooftile {
 namespace {
@@ -95,6 +95,7 @@ class LadderBench {
             auto own = std::async(std::launch::async, [&] { return compile_measure_kernels(arch); });
             in_parallel(built.size(), 0, [&](std::size_t i) { built[i] = build_row(run_.rows[i], arch); });
             bench_ = std::make_unique<Bench>(options_, own.get());
+            gemm_ = std::make_unique<GemmBench>(*bench_);
         }
         for (std::size_t i = 0; i < built.size(); ++i) load(i, built[i]);
         const auto failed = std::find_if(built.begin(), built.end(),
@@ -138,7 +139,7 @@ class LadderBench {
     void verify() {
         bench_->say(fmt::format("verifying {} kernels", launches_.size()));
         const Part part(run_.timings, "verify");
-        verifier_ = bench_->verifier(problem_, launches_.size());
+        verifier_ = gemm_->verifier(problem_, launches_.size());
         auto verified = verifier_->check_values(options_.seed, launches_);
         verifier_->check_special(verified, options_.seed, launches_);
         std::vector<std::size_t> rows;
@@ -155,12 +156,12 @@ class LadderBench {
 
     OperandSets make_sets() {
         const Part part(run_.timings, "buffers and fill");
-        return bench_->operand_sets(problem_, run_.notes);
+        return gemm_->operand_sets(problem_, run_.notes);
     }
 
     void time() {
         std::string missing = "not asked for";
-        const CublasLt* rival = options_.baseline ? bench_->rival(problem_, missing) : nullptr;
+        const CublasLt* rival = options_.baseline ? gemm_->rival(problem_, missing) : nullptr;
         const OperandSets sets = make_sets();
         std::vector<TimedWork> works;
         for (std::size_t i = 0; i < launches_.size(); ++i) {
@@ -197,6 +198,7 @@ class LadderBench {
     const MeasureOptions& options_;
     LadderRun run_;
     std::unique_ptr<Bench> bench_;
+    std::unique_ptr<GemmBench> gemm_;
     std::unique_ptr<GemmVerifier> verifier_;
     std::vector<std::size_t> rows_;  ///< of `launches_`
     std::vector<GemmLaunch> launches_;

@@ -7,18 +7,13 @@
 
 #include <fmt/core.h>
 
-#include "rooftile/measure/bench.hpp"
+#include "rooftile/gemm/device/bench.hpp"
 
 namespace rooftile {
 
 bool MeasureRun::verified() const {
     return std::all_of(rows.begin(), rows.end(),
                        [](const Measurement& m) { return m.verified.failure.empty(); });
-}
-
-std::uint64_t fresh_seed() {
-    std::random_device random;
-    return ((std::uint64_t{random()} << 32) | random()) & ((std::uint64_t{1} << 53) - 1);
 }
 
 namespace {
@@ -69,6 +64,7 @@ void measure_each(const MeasureEvents& events, const MeasureOptions& options) {
     std::unique_ptr<Context> context;
     Ahead<Prepared> ahead([&events](unsigned threads) { return prepare(events, threads); });
     const std::unique_ptr<Bench> bench = start_bench(options, arch, context, timings);
+    GemmBench gemm(*bench);
     bool announced = false;
     while (true) {
         const auto start = std::chrono::steady_clock::now();
@@ -85,7 +81,7 @@ void measure_each(const MeasureEvents& events, const MeasureOptions& options) {
             if (error && !run.compile_error) run.compile_error = *error;
         }
         try {
-            measure_shape(*bench, run, prepared->kernels);
+            measure_shape(gemm, run, prepared->kernels);
         } catch (const Error& error) { mark_failed(run, error); }
         run.seconds = seconds_since(start);
         if (!announced && events.started) events.started(bench->running());

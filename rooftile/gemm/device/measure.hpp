@@ -13,37 +13,11 @@
 #include "rooftile/error.hpp"
 #include "rooftile/machine/machine.hpp"
 #include "rooftile/gemm/measurement.hpp"
-#include "rooftile/measure/timing.hpp"
+#include "rooftile/measure/options.hpp"
+#include "rooftile/measure/ratios.hpp"
 #include "rooftile/gemm/device/verify.hpp"
 
 namespace rooftile {
-
-struct MeasureOptions {
-    Mode mode = Mode::sustained;
-    bool baseline = true;  ///< cuBLASLt and a plain copy beside our kernels
-    bool verify = true;
-    bool time = true;  ///< false: compile, run, verify and count only; `invalid` says that nothing was timed
-    bool counters =
-        false;  ///< hardware counters of what was timed, and of cuBLASLt's best; never in a ladder
-    /// Every plan's kernel without its loads, products or store beside it, timed in the same rounds; never in
-    /// a ladder. attribute() says what they mean.
-    bool blame = false;
-    int device = 0;
-    std::uint64_t seed = 0;            ///< of inputs and orders; fresh_seed() for a new one
-    const Machine* machine = nullptr;  ///< for the roofs; null: roof_fraction is empty, nothing is refused
-    /// Rounds and lengths; mode, sets, seed and interrupted are set from here.
-    TimingOptions timing;
-    double reload_seconds = 0.2;  ///< sustained: load where the GPU was kept busy since the last long one
-    std::function<bool()> interrupted;
-    /// When the program started: `first_result` counts from here.
-    std::chrono::steady_clock::time_point program_start = std::chrono::steady_clock::now();
-    std::function<void(const std::string&)> progress;  ///< one line a step; may be empty
-};
-
-/// What a document says of the GPU of a run, as report's GpuContext wants it.
-struct RunningGpu {
-    std::string gpu, driver, nvrtc;
-};
 
 /// Rows and what a document says of the run.
 struct MeasureRun {
@@ -103,9 +77,6 @@ struct MeasureEvents {
 /// Error(counters_denied) and Error(gpu_failed) where the GPU can no longer be used.
 void measure_each(const MeasureEvents& events, const MeasureOptions& options);
 
-/// A number that has not been used before, below 2^53 so that JSON keeps it.
-std::uint64_t fresh_seed();
-
 /// Something of any family that computes one problem's C: what later kernels and rivals are measured as.
 struct Candidate {
     std::string name;
@@ -132,16 +103,6 @@ void set_figures(Measurement& row, const TimedResult& timed, const Roofs& roofs)
 /// The fastest of cuBLASLt's `algorithms` that took part in every round and that no roof forbids.
 std::optional<std::size_t> best_algorithm(const GemmProblem& problem, Mode mode,
                                           std::span<const TimedResult> algorithms, const Roofs& roofs);
-
-/// Their time over ours, in the rounds in which both have a block; empty where there is none.
-std::optional<MedianInterval> paired_ratio(const TimedResult& theirs, const TimedResult& ours);
-
-/// The runoff between the plan ranked first and `ours`; empty where there was none between these.
-std::optional<Runoff> runoff_of(const TimedResult& first, const TimedResult& ours);
-
-/// The first plan's time over that of `ours`: of a runoff's blocks alone where there was one, which have no part
-/// in choosing `ours` as the fastest and so no bias by it; else of the rounds.
-std::optional<double> rank1_ratio(const TimedResult& first, const TimedResult& ours);
 
 /// The first and the best of cuBLASLt's `algorithms`. One above a roof is left out, with a line in `notes`.
 Baselines baselines_of(const GemmProblem& problem, Mode mode, std::span<const TimedResult> algorithms,

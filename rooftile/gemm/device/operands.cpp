@@ -73,13 +73,6 @@ void* OperandSets::data(Operand operand, std::int64_t set) const {
     return view(operand).data + set * view(operand).pitch;
 }
 
-std::int64_t rotated_sets(std::int64_t set_bytes, std::int64_t l2_bytes, int l2_factor,
-                          std::int64_t free_bytes) {
-    constexpr std::int64_t most = 16384;  // more would be no slower to run, but long to record as a graph
-    const std::int64_t wanted = std::clamp<std::int64_t>(ceil_div(l2_factor * l2_bytes, set_bytes), 2, most);
-    return std::min(wanted, free_bytes / set_bytes);
-}
-
 ExactRange exact_range(std::int64_t k) {
     constexpr std::int64_t limit = (std::int64_t{1} << 24) - 1;
     for (int range = 8; range > 1; --range) {

@@ -56,11 +56,6 @@ class OperandSets {
     MatrixView views_[3];
 };
 
-/// How many sets rotate: together at least `l2_factor` x L2 and at least 2, at most 16384 and what fits in
-/// `free_bytes`; 0 where not even one does.
-std::int64_t rotated_sets(std::int64_t set_bytes, std::int64_t l2_bytes, int l2_factor,
-                          std::int64_t free_bytes);
-
 /// What fills operand `a` or `b` of `problem`: standard normal numbers, or whole numbers so small and so
 /// sparse that every partial sum of a result is exact in fp32: k * range^2 < 2^24.
 FillArguments fill_arguments(const GemmProblem& problem, Operand operand, const MatrixView& to, Fill fill,

@@ -4,7 +4,7 @@
 
 #include <fmt/core.h>
 
-#include "rooftile/measure/bench.hpp"
+#include "rooftile/gemm/device/bench.hpp"
 #include "rooftile/gemm/device/blame_kernels.hpp"
 #include "rooftile/measure/counters.hpp"
 
@@ -22,8 +22,8 @@ struct CopyBuffers {
 
 class ShapeBench {
   public:
-    ShapeBench(Bench& bench, ShapeRun& run, std::vector<KernelOutcome>& kernels)
-        : bench_(bench), options_(bench.options()), run_(run), problem_(run.task.problem) {
+    ShapeBench(GemmBench& bench, ShapeRun& run, std::vector<KernelOutcome>& kernels)
+        : gemm_(bench), bench_(bench.gpu()), options_(bench_.options()), run_(run), problem_(run.task.problem) {
         for (std::size_t i = 0; i < run.task.plans.size(); ++i) add_row(i, kernels[i]);
     }
 
@@ -72,7 +72,7 @@ class ShapeBench {
         std::vector<Verification> verified;
         {
             const Part part(run_.timings, "verify");
-            verifier_ = bench_.verifier(problem_, launches_.size());
+            verifier_ = gemm_.verifier(problem_, launches_.size());
             verified = verifier_->check_values(options_.seed, launches_);
         }
         if (!bench_.first_result)
@@ -92,7 +92,7 @@ class ShapeBench {
         const CublasLt* rival = nullptr;
         if (options_.baseline) {
             const Part part(run_.timings, "open cuBLASLt");
-            rival = bench_.rival(problem_, missing);
+            rival = gemm_.rival(problem_, missing);
         }
         const OperandSets sets = make_sets();
         std::vector<TimedWork> works;
@@ -121,7 +121,7 @@ class ShapeBench {
 
     OperandSets make_sets() {
         const Part part(run_.timings, "buffers and fill");
-        return bench_.operand_sets(problem_, run_.notes);
+        return gemm_.operand_sets(problem_, run_.notes);
     }
 
     bool is_judged(std::size_t launch) const {
@@ -281,6 +281,7 @@ class ShapeBench {
         row.baselines.cublaslt_ratio_high.reset();
     }
 
+    GemmBench& gemm_;
     Bench& bench_;
     const MeasureOptions& options_;
     ShapeRun& run_;
@@ -295,7 +296,7 @@ class ShapeBench {
 
 }  // namespace
 
-void measure_shape(Bench& bench, ShapeRun& run, std::vector<KernelOutcome>& kernels) {
+void measure_shape(GemmBench& bench, ShapeRun& run, std::vector<KernelOutcome>& kernels) {
     ShapeBench(bench, run, kernels).run();
 }
 

@@ -1,0 +1,21 @@
+#include "cli/report_suite.hpp"
+
+#include <memory>
+#include <optional>
+
+#include "rooftile/fuse/suite_report.hpp"
+
+namespace rooftile::cli {
+
+SuiteReporter fuse_suite_reporter(SuiteRecord record, const std::string& suite_file);
+
+SuiteReporter fuse_suite_reporter(SuiteRecord record, const std::string& suite_file) {
+    std::optional<FuseSuite> suite;
+    if (!suite_file.empty()) suite = read_fuse_suite(suite_file);
+    const auto report = std::make_shared<const decltype(fuse_suite_report(record, nullptr))>(
+        fuse_suite_report(std::move(record), suite ? &*suite : nullptr));
+    return {[report](const Terminal& terminal) { return suite_text(*report, terminal); },
+            [report] { return suite_markdown(*report); }, missed_bars(*report)};
+}
+
+}  // namespace rooftile::cli

@@ -1,0 +1,15 @@
+#include "cli/gemm/verbs.hpp"
+
+namespace rooftile::cli {
+
+void add_gemm_verbs(std::vector<Verb>& verbs);
+
+void add_gemm_verbs(std::vector<Verb>& verbs) {
+    add_gemm_simulate(verbs);
+    add_gemm_build(verbs);
+    add_gemm_measure(verbs);
+    add_report_ladder(verbs);
+    add_report_recorded(verbs);
+}
+
+}  // namespace rooftile::cli

@@ -1,0 +1,257 @@
+// From verbs as data to CLI11 and back. The only source that includes it.
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <map>
+#include <memory>
+
+#include "cli/verb.hpp"
+#include "rooftile/core/operation.hpp"
+#include "rooftile/error.hpp"
+#include "rooftile/machine/keys.hpp"
+#include "rooftile/report/context.hpp"
+
+namespace rooftile::cli {
+namespace {
+
+/// The words that verbs begin with, where several share one.
+struct Word {
+    const char *name, *meaning;
+};
+constexpr Word words[] = {
+    {"machine", "GPUs as numbers: every one with its unit and its source"},
+    {"plan", "Derive a kernel's parameters from the hardware's numbers"},
+    {"simulate", "Answer the model's questions step by step"},
+    {"build", "Compile exactly the planned kernel; needs no GPU"},
+    {"measure", "Run the planned kernel, prove its result right, time it beside the vendor's library"},
+    {"report", "Say what recorded results mean together"},
+};
+
+std::string refuse_empty(const std::string& text) { return text.empty() ? "needs a value, not ''" : ""; }
+
+std::string suggestion(std::string_view name, const std::vector<std::string>& names) {
+    const std::string near = nearest_name(name, names);
+    return near.empty() ? "" : fmt::format(" (did you mean {}?)", near);
+}
+
+std::string joined(const std::vector<std::string>& names) {
+    std::string out;
+    for (const std::string& name : names) out += (out.empty() ? "" : ", ") + name;
+    return out;
+}
+
+std::vector<std::string> names_of(const CLI::App& app) {
+    std::vector<std::string> names;
+    for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; }))
+        names.push_back(verb->get_name());
+    return names;
+}
+
+std::vector<std::string> flags_of(const CLI::App& app) {
+    std::vector<std::string> flags;
+    for (const CLI::Option* option : app.get_options())
+        for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
+    return flags;
+}
+
+/// "machine show": the verb as one types it.
+std::string path_of(const CLI::App& app) {
+    if (!app.get_parent()) return "rooftile";
+    const CLI::App& parent = *app.get_parent();
+    return parent.get_parent() ? path_of(parent) + " " + app.get_name() : app.get_name();
+}
+
+std::string help_of(const CLI::App& app) {
+    return app.get_parent() ? "rooftile " + path_of(app) + " -h" : "rooftile -h";
+}
+
+/// Throws RequestError on the first argument that `app` or the verb chosen below it did not take. A verb
+/// that is not available takes everything: that it is not available is the answer.
+void refuse_leftovers(const CLI::App& app) {
+    const auto chosen = app.get_subcommands();
+    const auto left = app.remaining();
+    if (!left.empty() && !app.get_prefix_command()) {
+        const std::string& word = left.front();
+        const auto verbs = names_of(app);
+        if (word.size() > 1 && word.front() == '-') {
+            const std::string flag = word.substr(0, word.find('='));
+            throw RequestError(fmt::format("{} has no flag {}{}; {} lists them", path_of(app), flag,
+                                           suggestion(flag, flags_of(app)), help_of(app)));
+        }
+        if (!verbs.empty() && chosen.empty())
+            throw RequestError(fmt::format("{} has no verb {}{}; there are {}", path_of(app), word,
+                                           suggestion(word, verbs), joined(verbs)));
+        throw RequestError(fmt::format("{}: unexpected argument {}", path_of(app), word));
+    }
+    for (const CLI::App* verb : chosen) refuse_leftovers(*verb);
+}
+
+/// Leftovers are collected everywhere, so that each can be answered with what is near it.
+void collect_leftovers(CLI::App& app) {
+    if (!app.get_prefix_command()) app.allow_extras();
+    for (CLI::App* verb : app.get_subcommands([](CLI::App*) { return true; })) collect_leftovers(*verb);
+}
+
+std::string one_line(std::string text) {
+    std::replace(text.begin(), text.end(), '\n', ' ');
+    text.erase(text.find_last_not_of(' ') + 1);
+    return text;
+}
+
+/// CLI11's message in one line, and in our words where a flag got too many values or none.
+std::string message_of(const CLI::ParseError& error) {
+    const std::string text = one_line(error.what());
+    const std::string flag = text.substr(0, text.find(':'));
+    if (text.find("At Most 1 required but received") != std::string::npos)
+        return flag + " is given more than once; give it once";
+    if (text.find("required") != std::string::npos && text.find("missing") != std::string::npos)
+        return flag + " needs a value after it";
+    return text;
+}
+
+/// What CLI11 writes a field's texts to.
+struct Slot {
+    Field field;
+    std::string text;
+    std::vector<std::string> texts;
+    bool on = false;
+};
+
+void add_field(CLI::App& app, Slot& slot) {
+    const Field& f = slot.field;
+    const std::string flag = (f.letter ? fmt::format("-{},", f.letter) : "") + flag_of(f.key);
+    CLI::Option* option = nullptr;
+    switch (f.kind) {
+        case FieldKind::on:
+            app.add_flag(flag, slot.on, f.meaning)->group(f.group);
+            return;
+        case FieldKind::positional:
+            option = app.add_option(f.key, slot.text, f.meaning)->type_name(f.form);
+            break;
+        case FieldKind::list:
+            option = app.add_option(flag, slot.texts, f.meaning)->type_name(f.form)->take_all()->expected(1);
+            break;
+        case FieldKind::value:
+            option = app.add_option(flag, slot.text, f.meaning)->type_name(f.form);
+            break;
+    }
+    option->check(refuse_empty)->group(f.group);
+}
+
+Given given_of(const std::vector<Slot>& slots) {
+    Given given;
+    for (const Slot& slot : slots) {
+        if (slot.on || !slot.text.empty()) given.add(slot.field.key, slot.text);
+        for (const std::string& text : slot.texts) given.add(slot.field.key, text);
+    }
+    return given;
+}
+
+/// "plan what? rooftile plan OPERATION ARGUMENTS, or ...".
+std::string question(const std::string& word, const std::vector<Verb>& verbs) {
+    std::string out;
+    for (const Verb& verb : verbs)
+        if (verb.path.starts_with(word + " "))
+            out += fmt::format("{}rooftile {}{}{}", out.empty() ? "" : ", or ", verb.path,
+                               verb.synopsis.empty() ? "" : " ", verb.synopsis);
+    return fmt::format("{} what? {}", word, out);
+}
+
+class Parser {
+  public:
+    Parser(const std::vector<Verb>& verbs, const Invocation& invocation)
+        : app_("rooftile: GPU kernel parameters derived from the hardware's numbers, with reasons", "rooftile"),
+          verbs_(verbs),
+          invocation_(invocation) {
+        app_.require_subcommand(0, 1);
+        app_.set_version_flag("--version", "rooftile " + std::string(version()));
+        app_.get_formatter()->column_width(34);
+        std::string examples = "Examples:\n";
+        for (const Operation* operation : operations())
+            examples += fmt::format("  rooftile plan {} {} --explain\n", operation->name(), operation->example());
+        app_.footer(examples + "  rooftile machine show h100-sxm\n  rooftile doctor\n");
+        for (const Verb& verb : verbs) add(verb);
+        collect_leftovers(app_);
+    }
+
+    int run(int argc, char** argv) {
+        try {
+            app_.parse(argc, argv);
+        } catch (const CLI::CallForHelp& help) {
+            write_result(app_.help(), {});
+            return int(ExitCode::done);
+        } catch (const CLI::CallForVersion& version_line) {
+            write_result(one_line(version_line.what()) + "\n", {});
+            return int(ExitCode::done);
+        } catch (const CLI::ParseError& error) { throw RequestError(message_of(error)); }
+        refuse_leftovers(app_);
+        if (!run_)
+            throw RequestError("no verb given; rooftile -h explains: " + joined(names_of(app_)));
+        return run_();
+    }
+
+  private:
+    /// The app of the word that `verb` begins with, made where it is new.
+    CLI::App& parent_of(const std::string& word) {
+        if (const auto known = parents_.find(word); known != parents_.end()) return *known->second;
+        const auto found = std::find_if(std::begin(words), std::end(words), [&](const Word& w) { return w.name == word; });
+        CLI::App* made = parents_[word] = app_.add_subcommand(word, found == std::end(words) ? "" : found->meaning);
+        made->callback([this, made, word] {
+            if (!made->get_subcommands().empty()) return;
+            run_ = [this, word]() -> int { throw RequestError(question(word, verbs_)); };
+        });
+        return *made;
+    }
+
+    void add(const Verb& verb) {
+        const std::size_t space = verb.path.find(' ');
+        CLI::App& parent = space == verb.path.npos ? app_ : parent_of(verb.path.substr(0, space));
+        CLI::App& app = *parent.add_subcommand(verb.path.substr(space == verb.path.npos ? 0 : space + 1), verb.meaning);
+        if (!verb.run) return add_unavailable(app, verb);
+        auto slots = std::make_shared<std::vector<Slot>>();
+        const std::vector<Field> output = output_fields(verb.documents);
+        for (const Field& field : joined_fields({verb.fields, output})) slots->push_back({field, {}, {}, false});
+        for (Slot& slot : *slots) add_field(app, slot);
+        app.footer(verb.examples);
+        app.callback([this, slots, &verb] {
+            run_ = [this, slots, &verb] {
+                const Given given = given_of(*slots);
+                return verb.run(given, output_flags(given), invocation_);
+            };
+        });
+    }
+
+    /// Whatever follows belongs to it.
+    void add_unavailable(CLI::App& app, const Verb& verb) {
+        app.prefix_command();
+        app.callback([this, &verb] {
+            run_ = [&verb]() -> int {
+                throw RequestError("rooftile " + verb.path + " is not available in this version");
+            };
+        });
+    }
+
+    CLI::App app_;
+    std::map<std::string, CLI::App*> parents_;  ///< of verbs, by their first word
+    const std::vector<Verb>& verbs_;
+    const Invocation& invocation_;
+    std::function<int()> run_;  ///< what parsing found to do
+};
+
+}  // namespace
+
+std::vector<Field> joined_fields(std::initializer_list<std::span<const Field>> lists) {
+    std::vector<Field> out;
+    for (const auto list : lists) out.insert(out.end(), list.begin(), list.end());
+    return out;
+}
+
+int run_command_line(int argc, char** argv, const std::vector<Verb>& verbs) {
+    Invocation invocation;
+    invocation.start = std::chrono::steady_clock::now();
+    for (int i = 0; i < argc; ++i) invocation.command += i == 0 ? "rooftile" : " " + shell_quoted(argv[i]);
+    return Parser(verbs, invocation).run(argc, argv);
+}
+
+}  // namespace rooftile::cli

@@ -1,0 +1,75 @@
+#include "cli/target.hpp"
+
+#include <fmt/core.h>
+
+#include <nlohmann/json.hpp>
+
+#include "rooftile/core/read_value.hpp"
+#include "rooftile/error.hpp"
+#include "rooftile/machine/live.hpp"
+#include "rooftile/machine/registry.hpp"
+#include "rooftile/machine/set.hpp"
+
+namespace rooftile::cli {
+namespace {
+
+constexpr std::string_view fallback_machine = "h100-sxm";
+
+}  // namespace
+
+std::span<const Field> target_fields() {
+    static const Field fields[] = {
+        {"machine", "ID|FILE",
+         "One of `rooftile machine list`, or a machine file; default: the GPU here, else h100-sxm", "Machine"},
+        {"set", "KEY=VALUE", "Replace one number, as in --set \"dram.bandwidth=4 TB/s\"; repeatable", "Machine",
+         FieldKind::list},
+    };
+    return fields;
+}
+
+Target target_of(const Given& given) {
+    Machine machine;
+    std::string note;
+    if (given.has("machine")) {
+        machine = machine_by_id(given.text("machine"));
+    } else if (auto live = find_live_machine()) {
+        machine = std::move(live->machine);
+        note = std::move(live->note);
+    } else {
+        machine = machine_by_id(fallback_machine);
+        note = fmt::format("no usable GPU here: planning for {}; --machine names another", fallback_machine);
+    }
+    for (const std::string& assignment : given.list("set")) set_number(machine, assignment);
+    return {std::make_shared<const Machine>(std::move(machine)), std::move(note)};
+}
+
+PlanSet derive_for(const Target& target, const Problem& problem, const Own& request) {
+    PlanSet plans = problem.operation->derive(target.machine, problem, request);
+    if (!target.note.empty()) plans.notes.insert(plans.notes.begin(), target.note);
+    return plans;
+}
+
+int report_refusal(const PlanSet& plans, const DocumentContext& context, const OutputFlags& output) {
+    const Format format = checked_format(output);
+    if (format != Format::text) write_result(document_text(plan_document(context, plans), format), output);
+    say(plans.refusal->message);
+    return int(ExitCode::no_plan);
+}
+
+const Plan& chosen_plan(const PlanSet& plans, const Given& given) {
+    if (given.has("rank")) {
+        const auto most = std::int64_t(plans.plans.size());
+        const Plan& plan =
+            plans.plans[std::size_t(whole_number(given.name("rank"), given.text("rank"), 1, most) - 1)];
+        if (!plan.buildable)
+            throw RequestError(
+                fmt::format("--rank {}: plan {} cannot be built: {}", plan.rank, plan.rank, plan.why_not));
+        return plan;
+    }
+    for (const Plan& plan : plans.plans)
+        if (plan.buildable) return plan;
+    throw RequestError(fmt::format("none of the {} plans for {} can be built: {}", plans.plans.size(),
+                                   plans.machine_id, plans.plans.front().why_not));
+}
+
+}  // namespace rooftile::cli

@@ -1,0 +1,34 @@
+// What is planned for, and from a request to plans or to the one line that says why there are none.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "cli/output.hpp"
+#include "rooftile/core/operation.hpp"
+#include "rooftile/report/context.hpp"
+
+namespace rooftile::cli {
+
+/// The machine, and what a reader must know of that choice; empty where the request named it.
+struct Target {
+    std::shared_ptr<const Machine> machine;
+    std::string note;
+};
+
+std::span<const Field> target_fields();
+/// --machine, else the live GPU, else h100-sxm; then every --set.
+Target target_of(const Given& given);
+
+/// Plans with the target's note among theirs.
+PlanSet derive_for(const Target& target, const Problem& problem, const Own& request);
+
+/// No plan fits: the one line on stderr, and the document where a format asks for it. Returns exit code 10.
+int report_refusal(const PlanSet& plans, const DocumentContext& context, const OutputFlags& output);
+
+/// The plan of that rank as --rank names it, else the first that can be built. Throws RequestError where there is none.
+const Plan& chosen_plan(const PlanSet& plans, const Given& given);
+
+}  // namespace rooftile::cli

@@ -1,0 +1,52 @@
+// The verbs of the command line as data: the parser makes flags, help and refusals from their fields, and what was
+// asked for runs after parsing, so that a wrong request is refused before anything happens.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/output.hpp"
+#include "rooftile/core/field.hpp"
+
+namespace rooftile::cli {
+
+/// One run of the program.
+struct Invocation {
+    std::string command;  ///< the whole command line, quoted for a shell; documents carry it
+    std::chrono::steady_clock::time_point start;  ///< of the program, for --timings
+};
+
+struct Verb {
+    std::string path;     ///< "machine show"
+    std::string meaning;  ///< one line
+    std::vector<Field> fields;
+    Documents documents = Documents::none;  ///< which of the output's flags it takes beside `fields`
+    std::string examples;                   ///< closing lines of help
+    std::string synopsis;                   ///< arguments as one types them, for refusals; may be empty
+    /// Returns the exit code.
+    std::function<int(const Given&, const OutputFlags&, const Invocation&)> run;
+};
+
+/// "--shape 64x64x64" of a line of help: fields of several lists, one after the other.
+std::vector<Field> joined_fields(std::initializer_list<std::span<const Field>> lists);
+
+// One function a file of cli/; each adds the verbs of that word.
+void add_machine(std::vector<Verb>& verbs);
+void add_machine_probe(std::vector<Verb>& verbs);
+void add_machine_compare(std::vector<Verb>& verbs);
+void add_plan(std::vector<Verb>& verbs);
+void add_report(std::vector<Verb>& verbs);
+void add_doctor(std::vector<Verb>& verbs);
+/// Verbs that have their place and no work yet: sweep, validate.
+void add_later(std::vector<Verb>& verbs);
+/// What only one operation has, of all of them.
+void add_operation_verbs(std::vector<Verb>& verbs);
+
+/// Parses, runs one verb, and returns the exit code. Throws RequestError on a request that no verb takes.
+int run_command_line(int argc, char** argv, const std::vector<Verb>& verbs);
+
+}  // namespace rooftile::cli

@@ -1,0 +1,55 @@
+// One description of a value that a request may give. Flags and their help, the keys of suite files and what an error
+// calls a value are made from it.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rooftile {
+
+enum class FieldKind : unsigned char {
+    value,       ///< one text, given once
+    list,        ///< given as often as one likes
+    positional,  ///< one text, without its name on a command line
+    on,          ///< present or not
+};
+
+struct Field {
+    std::string key;      ///< "tile": in documents and suite files; its flag is "--tile"
+    std::string form;     ///< of its text, for help: "MxNxK"
+    std::string meaning;  ///< one line
+    std::string group;    ///< heading in help; empty: not shown
+    FieldKind kind = FieldKind::value;
+    char letter = 0;  ///< of a short flag; 0: none
+};
+
+/// "--consumer-warpgroups" of "consumer_warpgroups".
+std::string flag_of(std::string_view key);
+
+/// What a request gives: texts under the keys of fields. Nothing under a key: not given.
+class Given {
+  public:
+    /// How errors call a value: by its flag on a command line, by its key in a file.
+    enum class Named : unsigned char { by_flag, by_key };
+
+    explicit Given(Named named = Named::by_flag) : named_(named) {}
+
+    void add(std::string_view key, std::string text) { texts_[std::string(key)].push_back(std::move(text)); }
+    /// Gives it where nobody did.
+    void add_default(std::string_view key, std::string_view text) {
+        if (!has(key)) add(key, std::string(text));
+    }
+    bool has(std::string_view key) const { return texts_.find(key) != texts_.end(); }
+    /// The text under `key`; empty where it is not given.
+    const std::string& text(std::string_view key) const;
+    const std::vector<std::string>& list(std::string_view key) const;
+    std::string name(std::string_view key) const;
+
+  private:
+    Named named_;
+    std::map<std::string, std::vector<std::string>, std::less<>> texts_;
+};
+
+}  // namespace rooftile

@@ -1,0 +1,90 @@
+// An operation: a kind of problem that can be planned. Everything that plans, shows or lists plans goes through this
+// interface and knows no operation by name; rooftile/operations.def is the one list of them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rooftile/core/field.hpp"
+#include "rooftile/core/plan.hpp"
+#include "rooftile/machine/machine.hpp"
+
+namespace rooftile {
+
+struct Terminal;
+
+/// One column of comma-separated values: its title, and where its value stands in a row of a document, as a JSON
+/// pointer.
+struct CsvColumn {
+    std::string_view title, path;
+};
+
+/// A library that an operation is measured beside.
+struct BaselineLibrary {
+    std::string name, soname;
+    std::string fix;  ///< what needs it, and where to get it
+};
+
+/// What a reader wants to know of plans beyond their figures.
+struct PlanDetail {
+    bool steps = false;   ///< how the parameters, the time and the losers came about
+    bool energy = false;  ///< joules of a launch
+};
+
+/// What planning takes beside the problem, where the request does not say.
+struct PlanDefaults {
+    int top = 8;                  ///< plans to keep
+    bool buildable_only = false;  ///< leave out what no kernel can be compiled for
+    std::uint64_t seed = 1;       ///< of plans that are drawn
+};
+
+class Operation {
+  public:
+    virtual ~Operation() = default;
+
+    virtual std::string_view name() const = 0;     ///< "attention": the verb's word, and `problem.op` of documents
+    virtual std::string_view meaning() const = 0;  ///< one line of help
+    virtual std::string_view example() const = 0;  ///< a problem as one types it, for help and refusals
+    /// Of the problem, of what may be fixed of a plan, and of what else planning can be asked for.
+    virtual std::span<const Field> fields() const = 0;
+
+    /// The problem that a request gives. Throws RequestError, one line.
+    virtual Problem problem(const Given& given) const = 0;
+    /// What a request fixes of the plan, checked. Throws RequestError.
+    virtual Own request(const Given& given, const PlanDefaults& defaults) const = 0;
+    /// Never throws for an unknown number: what needs it is empty and named in `unknown`.
+    virtual PlanSet derive(std::shared_ptr<const Machine> machine, const Problem& problem,
+                           const Own& request) const = 0;
+
+    virtual Record problem_record(const Problem& problem) const = 0;
+    virtual std::vector<TensorInfo> tensors(const Problem& problem) const = 0;
+    virtual Record config_record(const Plan& plan) const = 0;
+    virtual Record resources_record(const Plan& plan) const = 0;
+    virtual Record prediction_record(const Plan& plan) const = 0;
+    /// A configuration in a few words.
+    virtual std::string label(const Plan& plan) const = 0;
+
+    /// What documents say of each plan where `detail` asks for it; one record a plan, or none.
+    virtual std::vector<Record> details(const Machine& machine, const PlanSet& plans,
+                                        const PlanDetail& detail) const = 0;
+    /// The plans as text for a terminal. There is one plan at least.
+    virtual std::string text(const Machine& machine, const PlanSet& plans, const PlanDetail& detail,
+                             const Terminal& terminal) const = 0;
+    /// What its kernels are measured beside, in one word: "copy".
+    virtual std::string_view baseline() const = 0;
+    /// The shared library that the baseline needs, as the doctor looks for it; null where it needs none.
+    virtual const BaselineLibrary* baseline_library() const { return nullptr; }
+    virtual std::span<const CsvColumn> plan_columns() const = 0;
+    virtual std::span<const CsvColumn> measurement_columns() const = 0;
+};
+
+/// All operations, in the order in which help lists them.
+std::span<const Operation* const> operations();
+/// Null where there is none of that name.
+const Operation* find_operation(std::string_view name);
+
+}  // namespace rooftile

@@ -1,0 +1,70 @@
+#include "rooftile/core/read_value.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "rooftile/error.hpp"
+#include "rooftile/machine/units_text.hpp"
+
+namespace rooftile {
+namespace {
+
+bool digits_only(std::string_view text) {
+    return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+std::string joined(std::span<const std::string_view> names) {
+    std::string out;
+    for (auto name : names) out += (out.empty() ? "" : ", ") + std::string(name);
+    return out;
+}
+
+}  // namespace
+
+std::int64_t whole_number(std::string_view name, std::string_view text, std::int64_t least,
+                          std::int64_t most) {
+    const bool negative = text.size() > 1 && text.front() == '-' && digits_only(text.substr(1));
+    if (!negative && !digits_only(text))
+        throw RequestError(fmt::format("{} {}: not a whole number; accepted is {} .. {}", name,
+                                       text.empty() ? "''" : printable(text), least, most));
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || value < least || value > most)
+        throw RequestError(
+            fmt::format("{} {}: out of range; accepted is {} .. {}", name, printable(text), least, most));
+    return value;
+}
+
+std::vector<std::int64_t> whole_numbers(std::string_view name, std::string_view text, std::string_view form,
+                                        std::int64_t least, std::int64_t most) {
+    std::vector<std::int64_t> values;
+    const auto wanted = 1 + std::count(form.begin(), form.end(), 'x');
+    if (1 + std::count(text.begin(), text.end(), 'x') != wanted)
+        throw RequestError(fmt::format("{} {}: accepted is {}, {} whole numbers joined by 'x'", name,
+                                       printable(text), form, wanted));
+    for (std::size_t begin = 0; begin <= text.size();) {
+        const std::size_t end = std::min(text.find('x', begin), text.size());
+        values.push_back(whole_number(fmt::format("{} {}:", name, printable(text)),
+                                      text.substr(begin, end - begin), least, most));
+        begin = end + 1;
+    }
+    return values;
+}
+
+std::size_t one_of(std::string_view name, std::string_view text, std::span<const std::string_view> names) {
+    const auto found = std::find(names.begin(), names.end(), text);
+    if (found == names.end())
+        throw RequestError(
+            fmt::format("{} {}: accepted is {}", name, text.empty() ? "''" : printable(text), joined(names)));
+    return std::size_t(found - names.begin());
+}
+
+void only_value(std::string_view name, std::string_view text, std::string_view only) {
+    if (!text.empty() && text != only)
+        throw RequestError(
+            fmt::format("{} {} is not supported yet; accepted is {}", name, printable(text), only));
+}
+
+}  // namespace rooftile

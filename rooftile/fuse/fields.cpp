@@ -1,0 +1,74 @@
+#include "rooftile/fuse/fields.hpp"
+
+#include <vector>
+
+#include "rooftile/core/read_value.hpp"
+#include "rooftile/error.hpp"
+#include "rooftile/expression/expression.hpp"
+
+namespace rooftile {
+namespace {
+
+constexpr std::string_view homes[] = {"nowhere", "registers", "shared", "twice", "ring"};
+constexpr std::string_view switches[] = {"off", "on"};
+
+std::vector<Field> make_fields() {
+    const char *problem = "Problem", *fixed = "Fixed parameters (the rest is searched)";
+    return {
+        {"expression", "EXPRESSION", "\"y = gelu(x + bias)\"; statements are parted by \";\"", problem,
+         FieldKind::positional},
+        {"tensor", "NAME:TYPE[SHAPE]",
+         "A tensor of the expression, as --tensor \"x:bf16[8192,8192]\"; repeatable", problem, FieldKind::list},
+        {"alignment", "BYTES", "What every tensor's address is a multiple of; default 256", problem},
+        {"width", "N", "Elements of a vector", fixed},
+        {"items", "N", "Vectors of each full tensor that a thread has in flight", fixed},
+        {"threads", "N", "Threads of a CTA", fixed},
+        {"threads_per_row", "N", "Threads of a CTA that share a row", fixed},
+        {"cluster", "N", "CTAs that share a row", fixed},
+        {"stages", "N", "Slots of the ring, or turns of rows at once that shared memory holds", fixed},
+        {"reducing", "N", "Threads of a ring's CTA that only reduce; 0: all do both", fixed},
+        {"home", "NAME", "Where a row waits between passes: registers, shared, ring or twice (read again)", fixed},
+        {"persistent", "on|off", "One wave of CTAs walks everything", fixed},
+        {"top", "N", "Plans to keep", "Output"},
+    };
+}
+
+std::optional<int> number_if(const Given& g, std::string_view key, int most, int least = 1) {
+    if (!g.has(key)) return std::nullopt;
+    return int(whole_number(g.name(key), g.text(key), least, most));
+}
+
+}  // namespace
+
+std::span<const Field> fuse_fields() {
+    static const std::vector<Field> fields = make_fields();
+    return fields;
+}
+
+FuseProblem fuse_problem(const Given& g) {
+    if (!g.has("expression"))
+        throw RequestError(
+            "missing the expression: rooftile plan fuse \"y = gelu(x)\" --tensor \"x:bf16[8192,8192]\"");
+    std::vector<TensorDeclaration> tensors;
+    for (const std::string& text : g.list("tensor")) tensors.push_back(tensor_declaration(text));
+    return expression_graph(g.text("expression"), tensors);
+}
+
+FuseRequest fuse_request(const Given& g, int default_top) {
+    constexpr int most_small = 1024, most_plans = 256, most_width = 16;
+    FuseRequest r;
+    r.width = number_if(g, "width", most_width);
+    r.items = number_if(g, "items", most_small);
+    r.threads = number_if(g, "threads", most_small);
+    r.threads_per_row = number_if(g, "threads_per_row", most_small);
+    r.cluster = number_if(g, "cluster", most_small);
+    r.stages = number_if(g, "stages", most_small);
+    r.reducing = number_if(g, "reducing", most_small, 0);
+    if (g.has("home")) r.home = FuseHome(one_of(g.name("home"), g.text("home"), homes));
+    if (g.has("persistent")) r.persistent = one_of(g.name("persistent"), g.text("persistent"), switches) == 1;
+    r.alignment = number_if(g, "alignment", most_small).value_or(r.alignment);
+    r.top = number_if(g, "top", most_plans).value_or(default_top);
+    return r;
+}
+
+}  // namespace rooftile

@@ -1,0 +1,17 @@
+// What a request for a fused expression may say, and what it comes to.
+#pragma once
+
+#include <span>
+
+#include "rooftile/core/field.hpp"
+#include "rooftile/fuse/plan.hpp"
+
+namespace rooftile {
+
+std::span<const Field> fuse_fields();
+
+/// Throw RequestError; a fault of the expression points at its column.
+FuseProblem fuse_problem(const Given& given);
+FuseRequest fuse_request(const Given& given, int default_top);
+
+}  // namespace rooftile

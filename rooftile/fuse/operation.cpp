@@ -1,0 +1,147 @@
+// Fused expressions as the stations see them.
+#include "rooftile/fuse/operation.hpp"
+
+#include "rooftile/error.hpp"
+#include "rooftile/fuse/columns.hpp"
+#include "rooftile/fuse/fields.hpp"
+#include "rooftile/fuse/plan_text.hpp"
+#include "rooftile/fuse/records.hpp"
+
+namespace rooftile {
+namespace {
+
+TensorInfo tensor(const std::string& name, const GraphNode& node, TensorRole role) {
+    TensorInfo t{.name = name, .type = std::string(name_of(node.element)), .element_bits = 8 * bytes_of(node.element),
+                 .extents = {}, .strides = {}, .role = role};
+    std::int64_t stride = 1;
+    for (auto extent = node.shape.rbegin(); extent != node.shape.rend(); ++extent) {
+        t.extents.insert(t.extents.begin(), Extent::of(*extent));
+        t.strides.insert(t.strides.begin(), stride);
+        stride *= *extent;
+    }
+    return t;
+}
+
+Plan erased(FusePlan plan) {
+    Plan out;
+    out.operation = &fuse_operation();
+    out.rank = plan.rank;
+    out.buildable = plan.buildable;
+    out.why_not = plan.why_not;
+    out.derivation = plan.derivation;
+    out.unknown = plan.unknown;
+    out.launches = {{.kernel = "fuse_" + std::string(name_of(plan.config.form))}};
+    out.own = Own::of(std::move(plan));
+    return out;
+}
+
+/// What the plans' text needs beside the plans.
+struct Counting {
+    FuseTotals fused, unfused;
+    std::vector<FuseOperator> operators;
+};
+
+class FuseOperation final : public Operation {
+  public:
+    std::string_view name() const override { return "fuse"; }
+    std::string_view meaning() const override { return "A chain of operators as one kernel"; }
+    std::string_view example() const override { return "\"y = gelu(x)\" --tensor \"x:bf16[16384,16384]\""; }
+    std::span<const Field> fields() const override { return fuse_fields(); }
+
+    Problem problem(const Given& given) const override { return {this, Own::of(fuse_problem(given))}; }
+    Own request(const Given& given, const PlanDefaults& defaults) const override {
+        return Own::of(fuse_request(given, defaults.top));
+    }
+
+    PlanSet derive(std::shared_ptr<const Machine> machine, const Problem& problem,
+                   const Own& request) const override {
+        return fuse_plan_set(
+            rooftile::derive(*machine, problem.own.as<FuseProblem>(), request.as<FuseRequest>()));
+    }
+
+    Record problem_record(const Problem& problem) const override {
+        return rooftile::problem_record(problem.own.as<FuseProblem>());
+    }
+    std::vector<TensorInfo> tensors(const Problem& problem) const override {
+        const auto& p = problem.own.as<FuseProblem>();
+        std::vector<TensorInfo> out;
+        for (int i : p.inputs) out.push_back(tensor(p.nodes[size_t(i)].name, p.nodes[size_t(i)], TensorRole::in));
+        for (const GraphOutput& o : p.outputs)
+            out.push_back(tensor(o.name, p.nodes[size_t(o.node)], TensorRole::out));
+        return out;
+    }
+    Record config_record(const Plan& plan) const override {
+        return rooftile::config_record(plan.own.as<FusePlan>());
+    }
+    Record resources_record(const Plan& plan) const override {
+        return rooftile::resources_record(plan.own.as<FusePlan>().resources);
+    }
+    Record prediction_record(const Plan& plan) const override {
+        return rooftile::prediction_record(plan.own.as<FusePlan>().prediction);
+    }
+    std::string label(const Plan& plan) const override { return label_of(plan.own.as<FusePlan>().config); }
+
+    std::vector<Record> details(const Machine&, const PlanSet&, const PlanDetail& detail) const override {
+        refuse_energy(detail);
+        return {};
+    }
+    std::string text(const Machine&, const PlanSet& set, const PlanDetail& detail,
+                     const Terminal& terminal) const override {
+        refuse_energy(detail);
+        FusePlans plans;
+        plans.machine_id = set.machine_id;
+        plans.machine_name = set.machine_name;
+        plans.problem = set.problem.own.as<FuseProblem>();
+        for (const Plan& plan : set.plans) plans.plans.push_back(plan.own.as<FusePlan>());
+        const auto& counting = set.own.as<Counting>();
+        plans.fused = counting.fused;
+        plans.unfused = counting.unfused;
+        plans.operators = counting.operators;
+        plans.rejected = set.rejected;
+        plans.unknown = set.unknown;
+        plans.unchecked_walls = set.unchecked_walls;
+        plans.notes = set.notes;
+        return plan_text(plans, detail.steps, terminal);
+    }
+    std::string_view baseline() const override { return "copy"; }
+    std::span<const CsvColumn> plan_columns() const override { return fuse_plan_columns(); }
+    std::span<const CsvColumn> measurement_columns() const override { return fuse_measurement_columns(); }
+
+  private:
+    static void refuse_energy(const PlanDetail& detail) {
+        if (detail.energy) throw RequestError("--energy: the joules of a fused kernel are not modelled yet");
+    }
+};
+
+}  // namespace
+
+const Operation& fuse_operation() {
+    static const FuseOperation operation;
+    return operation;
+}
+
+PlanSet fuse_plan_set(std::variant<FusePlans, FuseInfeasible> outcome) {
+    PlanSet out;
+    std::visit(
+        [&](auto& found) {
+            out.machine_id = std::move(found.machine_id);
+            out.machine_name = std::move(found.machine_name);
+            out.problem = {&fuse_operation(), Own::of(std::move(found.problem))};
+            out.rejected = found.rejected;
+            out.unknown = std::move(found.unknown);
+            out.notes = std::move(found.notes);
+        },
+        outcome);
+    if (auto* plans = std::get_if<FusePlans>(&outcome)) {
+        out.unchecked_walls = std::move(plans->unchecked_walls);
+        out.totals = totals_record(plans->fused, plans->unfused, plans->operators);
+        out.own = Own::of(Counting{plans->fused, plans->unfused, std::move(plans->operators)});
+        for (FusePlan& plan : plans->plans) out.plans.push_back(erased(std::move(plan)));
+    } else if (auto* none = std::get_if<FuseInfeasible>(&outcome)) {
+        out.totals = totals_record(std::nullopt, none->unfused, none->operators);
+        out.refusal = Refusal{none->reason, std::move(none->message), {}, {}};
+    }
+    return out;
+}
+
+}  // namespace rooftile

@@ -1,0 +1,54 @@
+// What measurements of GEMMs share on a readied GPU: the vendor's library, operands, a verifier.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "rooftile/gemm/device/cublaslt.hpp"
+#include "rooftile/gemm/device/kernel.hpp"
+#include "rooftile/gemm/device/measure.hpp"
+#include "rooftile/measure/bench.hpp"
+
+namespace rooftile {
+
+/// A readied GPU, and cuBLASLt open on it.
+class GemmBench {
+  public:
+    explicit GemmBench(Bench& bench) : bench_(bench) {}
+    Bench& gpu() const { return bench_; }
+
+    /// cuBLASLt for that problem, alive until the next one; null with the reason in `missing`.
+    const CublasLt* rival(const GemmProblem& problem, std::string& missing);
+
+    /// With a C for each of `launches` results, as far as free memory allows.
+    std::unique_ptr<GemmVerifier> verifier(const GemmProblem& problem, std::size_t launches) const;
+
+    /// Sets to rotate over, A and B of the first filled with normal numbers and the others alike; a line in
+    /// `notes` where L2 may hold part of them. Throws Error(gpu_failed) where no set fits.
+    OperandSets operand_sets(const GemmProblem& problem, std::vector<std::string>& notes) const;
+
+  private:
+    Bench& bench_;
+    std::unique_ptr<CublasLt> rival_;
+};
+
+/// `launch` on buffer set `set` of `sets`, which must outlive it.
+std::function<void(Stream, std::int64_t set)> on(const OperandSets& sets, GemmLaunch launch);
+
+/// Algorithm `index` of `rival`, which must outlive it.
+GemmLaunch launch_of(const CublasLt& rival, int index);
+
+/// All algorithms of `rival`, which may be null, on `sets`; returns how many.
+std::size_t add_rivals(std::vector<TimedWork>& works, const CublasLt* rival, const OperandSets& sets);
+
+/// What a reader must know of one timing: roofs that were not checked, a clock that was held back.
+void note_timed(std::set<std::string>& notes, Mode mode, const TimedResult& timed, const Roofs& roofs);
+
+/// One problem: verify, time, look at what the timed launches left. Fills `run`, whose task is set;
+/// `kernels` are in the order of its plans. What the GPU refuses throws Error(gpu_failed).
+void measure_shape(GemmBench& bench, ShapeRun& run, std::vector<KernelOutcome>& kernels);
+
+}  // namespace rooftile

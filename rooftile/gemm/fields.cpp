@@ -1,0 +1,223 @@
+#include "rooftile/gemm/fields.hpp"
+
+#include <fmt/core.h>
+
+#include "rooftile/core/read_value.hpp"
+#include "rooftile/error.hpp"
+#include "rooftile/gemm/simulate_orders.hpp"
+#include "rooftile/machine/units_text.hpp"
+
+namespace rooftile {
+namespace {
+
+constexpr std::int64_t largest_extent = 2147483647;
+// Wider than any hardware: what is possible here but nowhere else is the planner's answer, not a typo.
+constexpr int most_tile = 65536, most_small = 1024, most_plans = 64, most_sampled = 64;
+
+constexpr std::string_view types[] = {"bf16", "fp16"};
+constexpr std::string_view a_majors[] = {"k", "m"};
+constexpr std::string_view b_majors[] = {"k", "n"};
+constexpr std::string_view schedules[] = {"cooperative", "pingpong"};
+constexpr std::string_view order_names[] = {"row", "column", "grouped", "serpentine", "morton", "hilbert"};
+constexpr std::string_view switches[] = {"off", "on"};
+
+std::vector<Field> make_fields() {
+    const char *problem = "Problem, C[M,N] = A[M,K] B[K,N]", *fixed = "Fixed parameters (the rest is searched)",
+               *others = "Other plans beside the best", *output = "Output", *hidden = "";
+    return {
+        {"m", "M", "Rows of A and C", problem},
+        {"n", "N", "Columns of B and C", problem},
+        {"k", "K", "Columns of A, rows of B", problem},
+        {"shape", "MxNxK", "All three at once", problem},
+        {"type", "TYPE", "bf16 (default) or fp16, for A, B and C; fp32 accumulation", problem},
+        {"a_major", "k|m", "Contiguous index of A: k (default, row-major M x K) or m", problem},
+        {"b_major", "k|n", "Contiguous index of B: k (default, row-major N x K) or n", problem},
+        {"lda", "N", "Elements from one line of A to the next; default: dense", problem},
+        {"ldb", "N", "The same of B", problem},
+        {"ldc", "N", "The same of C, which is row-major", problem},
+        // Named so that a value other than the one supported is refused by name.
+        {"alpha", "X", "1 alone so far", hidden},
+        {"beta", "X", "0 alone so far", hidden},
+        {"batch", "N", "1 alone so far", hidden},
+        {"epilogue", "NAME", "none alone so far", hidden},
+        {"layout", "NAME", "Not offered", hidden},
+        {"tile", "MxNxK", "Tile of one CTA: tile_m, tile_n, tile_k", fixed},
+        {"stages", "N", "Tiles in flight", fixed},
+        {"consumer_warpgroups", "N", "Warpgroups that multiply", fixed},
+        {"schedule", "NAME", "cooperative or pingpong", fixed},
+        {"cluster", "MxN", "CTAs of a cluster", fixed},
+        {"order", "NAME", "row, column, grouped, serpentine, morton or hilbert", fixed},
+        {"group", "N", "Rows of tiles walked together by orders grouped and serpentine", fixed},
+        {"split_k", "N", "Parts that K is cut into", fixed},
+        {"ctas_per_sm", "N", "Resident CTAs of an SM", fixed},
+        {"deferred_store", "on|off",
+         "Store a tile between the next one's products; default: on where registers allow", fixed},
+        {"store_n", "N", "Columns of C that one store takes", fixed},
+        {"pdl", "on|off", "Start beside the end of the kernel before (programmatic dependent launch); default: on",
+         fixed},
+        {"evict_first", "none|LETTERS", "Operands, of a, b and c, that L2 drops first, as in bc; default: none",
+         fixed},
+        {"top", "N", "Plans to keep", output},
+        {"sample", "N", "The best plan and N - 1 drawn from all that pass the walls, up to twice its predicted time",
+         others},
+        {"orders", "all|LIST",
+         "The best plan in its order of tiles and in these: row,column,grouped:8,serpentine:4,morton,hilbert", others},
+    };
+}
+
+std::optional<int> number_if(const Given& g, std::string_view key, int most) {
+    if (!g.has(key)) return std::nullopt;
+    return int(whole_number(g.name(key), g.text(key), 1, most));
+}
+
+std::size_t choice(const Given& g, std::string_view key, std::span<const std::string_view> names) {
+    return g.has(key) ? one_of(g.name(key), g.text(key), names) : 0;
+}
+
+std::optional<bool> switch_if(const Given& g, std::string_view key) {
+    if (!g.has(key)) return std::nullopt;
+    return one_of(g.name(key), g.text(key), switches) == 1;
+}
+
+EvictFirst evict_first_of(const Given& g) {
+    const std::string& text = g.text("evict_first");
+    EvictFirst operands;
+    if (text == "none") return operands;
+    for (char letter : text) {
+        bool* operand = letter == 'a'   ? &operands.a
+                        : letter == 'b' ? &operands.b
+                        : letter == 'c' ? &operands.c
+                                        : nullptr;
+        if (!operand || *operand)
+            throw RequestError(
+                fmt::format("{} {}: accepted is none, or letters of a, b and c, each once, as in bc",
+                            g.name("evict_first"), printable(text)));
+        *operand = true;
+    }
+    return operands;
+}
+
+struct Sizes {
+    std::int64_t m, n, k;
+};
+
+Sizes sizes_of(const Given& g) {
+    if (g.has("shape")) {
+        if (g.has("m") || g.has("n") || g.has("k"))
+            throw RequestError("--shape and --m, --n, --k exclude each other; give one form");
+        const auto sizes = whole_numbers(g.name("shape"), g.text("shape"), "MxNxK", 1, largest_extent);
+        return {sizes[0], sizes[1], sizes[2]};
+    }
+    std::string missing;
+    const auto size = [&](const char* key) -> std::int64_t {
+        if (g.has(key)) return whole_number(g.name(key), g.text(key), 1, largest_extent);
+        missing += (missing.empty() ? "" : ", ") + g.name(key);
+        return 0;
+    };
+    const Sizes sizes{size("m"), size("n"), size("k")};
+    if (!missing.empty())
+        throw RequestError(
+            fmt::format("missing {}; a GEMM needs --m M --n N --k K, or --shape MxNxK", missing));
+    return sizes;
+}
+
+/// "grouped:4", "hilbert".
+OrderChoice order_of(const std::string& text, const std::string& name) {
+    const std::size_t colon = text.find(':');
+    const Order order = Order(one_of(name, text.substr(0, colon), order_names));
+    if (has_groups(order) != (colon != text.npos))
+        throw RequestError(
+            fmt::format("{} {}: accepted is {}", name, printable(text),
+                        has_groups(order) ? fmt::format("{}:N, N the rows of tiles in a band", name_of(order))
+                                          : std::string(name_of(order))));
+    if (colon == text.npos) return {order, 1};
+    return {order, int(whole_number(name, text.substr(colon + 1), 1, most_tile))};
+}
+
+std::vector<OrderChoice> orders_of(const Given& g) {
+    const std::string& text = g.text("orders");
+    std::vector<OrderChoice> list;
+    if (text == "all") {
+        for (const WalkOrder& order : all_orders()) list.push_back({order.order, order.group});
+        return list;
+    }
+    for (std::size_t begin = 0; begin <= text.size();) {
+        const std::size_t end = std::min(text.find(',', begin), text.size());
+        list.push_back(order_of(text.substr(begin, end - begin), g.name("orders")));
+        begin = end + 1;
+    }
+    return list;
+}
+
+}  // namespace
+
+std::span<const Field> gemm_fields() {
+    static const std::vector<Field> fields = make_fields();
+    return fields;
+}
+
+GemmProblem gemm_problem(const Given& g) {
+    if (g.has("layout"))
+        throw RequestError(
+            "--layout is not offered: libraries name the same layout differently; say which index "
+            "is contiguous with --a-major k|m and --b-major k|n");
+    const Sizes sizes = sizes_of(g);
+    const Type type = choice(g, "type", types) == 0 ? Type::bf16 : Type::fp16;
+    const auto major = [&](std::string_view key, std::span<const std::string_view> names) {
+        return choice(g, key, names) == 0 ? Major::k : Major::mn;
+    };
+    for (const auto& [key, only] :
+         {std::pair{"alpha", "1"}, {"beta", "0"}, {"batch", "1"}, {"epilogue", "none"}})
+        only_value(g.name(key), g.text(key), only);
+    GemmProblem problem = gemm_problem(sizes.m, sizes.n, sizes.k, type, major("a_major", a_majors),
+                                       major("b_major", b_majors));
+    for (const auto& [key, pitch] :
+         {std::pair{"lda", &problem.lda}, {"ldb", &problem.ldb}, {"ldc", &problem.ldc}})
+        if (g.has(key)) *pitch = whole_number(g.name(key), g.text(key), 1, largest_extent);
+    check(problem);
+    return problem;
+}
+
+GemmRequest gemm_request(const Given& g, int default_top) {
+    GemmRequest r;
+    if (g.has("tile")) {
+        const auto tile = whole_numbers(g.name("tile"), g.text("tile"), "MxNxK", 1, most_tile);
+        r.tile_m = int(tile[0]);
+        r.tile_n = int(tile[1]);
+        r.tile_k = int(tile[2]);
+    }
+    if (g.has("cluster")) {
+        const auto cluster = whole_numbers(g.name("cluster"), g.text("cluster"), "MxN", 1, most_small);
+        r.cluster_m = int(cluster[0]);
+        r.cluster_n = int(cluster[1]);
+    }
+    r.stages = number_if(g, "stages", most_small);
+    r.consumer_warpgroups = number_if(g, "consumer_warpgroups", most_small);
+    r.group = number_if(g, "group", most_tile);
+    r.split_k = number_if(g, "split_k", most_tile);
+    r.ctas_per_sm = number_if(g, "ctas_per_sm", most_small);
+    r.store_n = number_if(g, "store_n", most_tile);
+    if (g.has("schedule")) r.schedule = Schedule(choice(g, "schedule", schedules));
+    if (g.has("order")) r.order = Order(choice(g, "order", order_names));
+    r.deferred_store = switch_if(g, "deferred_store");
+    if (g.has("evict_first")) r.evict_first = evict_first_of(g);
+    r.programmatic_launch = switch_if(g, "pdl");
+    r.top = number_if(g, "top", most_plans).value_or(default_top);
+    return r;
+}
+
+GemmAsk gemm_ask(const Given& g, int default_top) {
+    GemmAsk ask{.request = gemm_request(g, default_top), .sample = 0, .orders = {}};
+    if (!g.has("sample") && !g.has("orders")) return ask;
+    if (g.has("sample") && g.has("orders")) throw RequestError("--sample and --orders exclude each other");
+    const char* flag = g.has("sample") ? "--sample" : "--orders";
+    if (g.has("top")) throw RequestError(fmt::format("{} and --top exclude each other", flag));
+    if (g.has("sample")) ask.sample = int(whole_number(g.name("sample"), g.text("sample"), 2, most_sampled));
+    if (!g.has("orders")) return ask;
+    if (g.has("order") || g.has("group"))
+        throw RequestError("--orders and --order or --group exclude each other");
+    ask.orders = orders_of(g);
+    return ask;
+}
+
+}  // namespace rooftile

@@ -1,0 +1,153 @@
+// GEMM as the stations see it.
+#include "rooftile/gemm/operation.hpp"
+
+#include "rooftile/gemm/columns.hpp"
+#include "rooftile/gemm/explanation.hpp"
+#include "rooftile/gemm/explanation_json.hpp"
+#include "rooftile/gemm/fields.hpp"
+#include "rooftile/gemm/plan_text.hpp"
+#include "rooftile/gemm/records.hpp"
+#include "rooftile/gemm/variants.hpp"
+
+namespace rooftile {
+namespace {
+
+TensorInfo matrix(const char* name, Type type, std::int64_t rows, std::int64_t columns, std::int64_t pitch,
+                  bool columns_contiguous, TensorRole role) {
+    TensorInfo t{.name = name, .type = std::string(name_of(type)), .element_bits = 8 * bytes_of(type), .extents = {},
+                 .strides = {}, .role = role};
+    t.extents = {Extent::of(rows), Extent::of(columns)};
+    t.strides = columns_contiguous ? std::vector<std::int64_t>{pitch, 1} : std::vector<std::int64_t>{1, pitch};
+    return t;
+}
+
+std::variant<Plans, Infeasible> derive_asked(const std::shared_ptr<const Machine>& machine,
+                                             const GemmProblem& problem, const GemmAsk& ask) {
+    if (ask.sample > 0) return derive_sample(*machine, problem, ask.request, ask.sample, ask.seed);
+    if (!ask.orders.empty()) return derive_in_orders(*machine, problem, ask.request, ask.orders);
+    return derive(machine, problem, ask.request);
+}
+
+Plan erased(GemmPlan plan) {
+    Plan out;
+    out.operation = &gemm_operation();
+    out.rank = plan.rank;
+    out.buildable = plan.buildable;
+    out.why_not = plan.why_not;
+    out.derivation = plan.derivation;
+    out.unknown = plan.unknown;
+    out.launches = {{.kernel = std::string(name_of(plan.config.kernel))}};
+    out.own = Own::of(std::move(plan));
+    return out;
+}
+
+/// The plans as the typed functions want them.
+Plans typed(const PlanSet& set) {
+    Plans out;
+    out.machine_id = set.machine_id;
+    out.machine_name = set.machine_name;
+    out.problem = set.problem.own.as<GemmProblem>();
+    for (const Plan& plan : set.plans) out.plans.push_back(plan.own.as<GemmPlan>());
+    out.rejected = set.rejected;
+    out.unknown = set.unknown;
+    out.unchecked_walls = set.unchecked_walls;
+    out.notes = set.notes;
+    return out;
+}
+
+std::vector<Explanation> explanations(const Machine& machine, const Plans& plans, const PlanDetail& detail) {
+    if (!detail.steps && !detail.energy) return {};
+    return explain(machine, plans,
+                   {.attainability = detail.steps, .energy = detail.energy, .counterfactuals = detail.steps});
+}
+
+class GemmOperation final : public Operation {
+  public:
+    std::string_view name() const override { return "gemm"; }
+    std::string_view meaning() const override { return "A matrix product C = A B"; }
+    std::string_view example() const override { return "--m 4096 --n 14336 --k 4096"; }
+    std::span<const Field> fields() const override { return gemm_fields(); }
+
+    Problem problem(const Given& given) const override { return {this, Own::of(gemm_problem(given))}; }
+
+    Own request(const Given& given, const PlanDefaults& defaults) const override {
+        GemmAsk ask = gemm_ask(given, defaults.top);
+        ask.request.buildable_only = defaults.buildable_only;
+        ask.seed = defaults.seed;
+        return Own::of(std::move(ask));
+    }
+
+    PlanSet derive(std::shared_ptr<const Machine> machine, const Problem& problem,
+                   const Own& request) const override {
+        return gemm_plan_set(derive_asked(machine, problem.own.as<GemmProblem>(), request.as<GemmAsk>()));
+    }
+
+    Record problem_record(const Problem& problem) const override {
+        return rooftile::problem_record(problem.own.as<GemmProblem>());
+    }
+    std::vector<TensorInfo> tensors(const Problem& problem) const override {
+        const auto& p = problem.own.as<GemmProblem>();
+        return {matrix("a", p.a_type, p.m, p.k, p.lda, p.a_major == Major::k, TensorRole::in),
+                matrix("b", p.b_type, p.k, p.n, p.ldb, p.b_major != Major::k, TensorRole::in),
+                matrix("c", p.c_type, p.m, p.n, p.ldc, true, TensorRole::out)};
+    }
+    Record config_record(const Plan& plan) const override {
+        return rooftile::config_record(plan.own.as<GemmPlan>().config);
+    }
+    Record resources_record(const Plan& plan) const override {
+        return rooftile::resources_record(plan.own.as<GemmPlan>().resources);
+    }
+    Record prediction_record(const Plan& plan) const override {
+        return rooftile::prediction_record(plan.own.as<GemmPlan>().prediction);
+    }
+    std::string label(const Plan& plan) const override { return label_of(plan.own.as<GemmPlan>().config); }
+
+    std::vector<Record> details(const Machine& machine, const PlanSet& set,
+                                const PlanDetail& detail) const override {
+        std::vector<Record> out;
+        for (const Explanation& e : explanations(machine, typed(set), detail)) out.push_back(explanation_record(e));
+        return out;
+    }
+    std::string text(const Machine& machine, const PlanSet& set, const PlanDetail& detail,
+                     const Terminal& terminal) const override {
+        const Plans plans = typed(set);
+        return plan_text(plans, detail.steps, terminal, explanations(machine, plans, detail));
+    }
+    std::string_view baseline() const override { return "cublaslt"; }
+    const BaselineLibrary* baseline_library() const override {
+        static const BaselineLibrary library{"cuBLASLt", std::string(cublaslt_soname),
+                                             "only --baseline cublaslt needs it: install CUDA 13's cuBLAS"};
+        return &library;
+    }
+    std::span<const CsvColumn> plan_columns() const override { return gemm_plan_columns(); }
+    std::span<const CsvColumn> measurement_columns() const override { return gemm_measurement_columns(); }
+};
+
+}  // namespace
+
+const Operation& gemm_operation() {
+    static const GemmOperation operation;
+    return operation;
+}
+
+PlanSet gemm_plan_set(std::variant<Plans, Infeasible> outcome) {
+    PlanSet out;
+    std::visit(
+        [&](auto& found) {
+            out.machine_id = std::move(found.machine_id);
+            out.machine_name = std::move(found.machine_name);
+            out.problem = {&gemm_operation(), Own::of(found.problem)};
+            out.rejected = found.rejected;
+            out.unknown = std::move(found.unknown);
+            out.unchecked_walls = std::move(found.unchecked_walls);
+            out.notes = std::move(found.notes);
+        },
+        outcome);
+    if (auto* plans = std::get_if<Plans>(&outcome))
+        for (GemmPlan& plan : plans->plans) out.plans.push_back(erased(std::move(plan)));
+    else if (auto* none = std::get_if<Infeasible>(&outcome))
+        out.refusal = Refusal{none->reason, std::move(none->message), none->needed, none->available};
+    return out;
+}
+
+}  // namespace rooftile

@@ -1,0 +1,79 @@
+#include "rooftile/gemm/records.hpp"
+
+namespace rooftile {
+
+Record problem_record(const GemmProblem& p) {
+    return {{"m", p.m},
+            {"n", p.n},
+            {"k", p.k},
+            {"a_major", a_major_name(p.a_major)},
+            {"b_major", b_major_name(p.b_major)},
+            {"types", Record{{"a", name_of(p.a_type)},
+                             {"b", name_of(p.b_type)},
+                             {"c", name_of(p.c_type)},
+                             {"accumulate", name_of(p.accumulate_type)}}},
+            {"lda", p.lda},
+            {"ldb", p.ldb},
+            {"ldc", p.ldc},
+            {"batch", p.batch},
+            {"alpha", p.alpha},
+            {"beta", p.beta},
+            {"epilogue", "none"}};
+}
+
+Record config_record(const GemmConfig& c) {
+    return {{"kernel", name_of(c.kernel)},
+            {"tile_m", c.tile_m},
+            {"tile_n", c.tile_n},
+            {"tile_k", c.tile_k},
+            {"stages", c.stages},
+            {"consumer_warpgroups", c.consumer_warpgroups},
+            {"schedule", name_of(c.schedule)},
+            {"cluster_m", c.cluster_m},
+            {"cluster_n", c.cluster_n},
+            {"order", name_of(c.order)},
+            {"group", c.group},
+            {"split_k", c.split_k},
+            {"ctas_per_sm", c.ctas_per_sm},
+            {"deferred_store", c.deferred_store},
+            {"store_n", c.store_n},
+            {"programmatic_launch", c.programmatic_launch},
+            {"evict_first", evict_first_letters(c)}};
+}
+
+Record resources_record(const Resources& r) {
+    Value setmaxnreg = Unused{};
+    if (r.producer_registers || r.consumer_registers)
+        setmaxnreg = Record{{"producer", r.producer_registers}, {"consumer", r.consumer_registers}};
+    return {{"threads", r.threads},
+            {"accumulator_registers", r.accumulator_registers},
+            {"setmaxnreg", std::move(setmaxnreg)},
+            {"stage_bytes", r.stage_bytes},
+            {"stages_max", r.stages_max},
+            {"shared_bytes", r.shared_bytes},
+            {"ctas_per_sm", r.ctas_per_sm}};
+}
+
+Record prediction_record(const Prediction& p) {
+    return {{"time_us", p.time_us},
+            {"tflops", p.tflops},
+            {"bound", p.bound ? Value(name_of(*p.bound)) : Value()},
+            {"arithmetic_intensity", p.arithmetic_intensity},
+            {"tile_compute_cycles", p.tile_compute_cycles},
+            {"stages_min", p.stages_min},
+            {"stages_for_full_rate", p.stages_for_full_rate},
+            {"waves", p.waves},
+            {"wave_efficiency", p.wave_efficiency},
+            {"moved_bytes", p.moved_bytes},
+            {"dram_bytes", p.dram_bytes},
+            {"l2_bytes", p.l2_bytes},
+            {"dram_lower_bound_bytes", p.dram_lower_bound_bytes},
+            {"l2_lower_bound_bytes", p.l2_lower_bound_bytes},
+            {"shared_traffic_bytes", p.shared_traffic_bytes},
+            {"shared_lower_bound_bytes", p.shared_lower_bound_bytes},
+            {"dram_over_bound", p.dram_over_bound()},
+            {"l2_over_bound", p.l2_over_bound()},
+            {"shared_over_bound", p.shared_over_bound()}};
+}
+
+}  // namespace rooftile

@@ -1,0 +1,39 @@
+// How a run measures, whatever it measures.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "rooftile/core/measured.hpp"
+#include "rooftile/machine/machine.hpp"
+#include "rooftile/measure/timing.hpp"
+
+namespace rooftile {
+
+struct MeasureOptions {
+    Mode mode = Mode::sustained;
+    bool baseline = true;  ///< what the operation is measured beside
+    bool verify = true;
+    bool time = true;  ///< false: compile, run, verify and count only; `invalid` says that nothing was timed
+    bool counters =
+        false;  ///< hardware counters of what was timed, and of the best baseline
+    /// Every plan's kernel without its loads, products or store beside it, timed in the same rounds.
+    bool blame = false;
+    int device = 0;
+    std::uint64_t seed = 0;            ///< of inputs and orders; fresh_seed() for a new one
+    const Machine* machine = nullptr;  ///< for the roofs; null: roof_fraction is empty, nothing is refused
+    /// Rounds and lengths; mode, sets, seed and interrupted are set from here.
+    TimingOptions timing;
+    double reload_seconds = 0.2;  ///< sustained: load where the GPU was kept busy since the last long one
+    std::function<bool()> interrupted;
+    /// When the program started: `first_result` counts from here.
+    std::chrono::steady_clock::time_point program_start = std::chrono::steady_clock::now();
+    std::function<void(const std::string&)> progress;  ///< one line a step; may be empty
+};
+
+/// A number that has not been used before, below 2^53 so that JSON keeps it.
+std::uint64_t fresh_seed();
+
+}  // namespace rooftile

@@ -1,0 +1,40 @@
+#include "rooftile/report/measured_json.hpp"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "rooftile/report/counters.hpp"
+
+namespace rooftile {
+
+Json counters_json(const std::optional<CounterValues>& counters) {
+    Json out = Json::object();
+    if (!counters) return out;
+    out["chip"] = counters->chip;
+    out["launches"] = counters->launches;
+    out["passes"] = counters->passes;
+    for (const CounterField& field : counter_fields()) {
+        std::optional<double> value = (*counters).*field.value;
+        const std::string_view unit = field.unit;
+        if (value && std::isfinite(*value) && unit.empty()) value = std::round(*value);
+        out[field.key] = json_number(value, unit);
+    }
+    return out;
+}
+
+Json layers_json(const std::vector<SuiteLayer>& layers) {
+    Json out = Json::array();
+    for (const SuiteLayer& l : layers) out.push_back({{"model", l.model}, {"layer", l.layer}});
+    return out;
+}
+
+Json runoff_json(const std::optional<Runoff>& runoff) {
+    if (!runoff) return nullptr;
+    return {{"samples", runoff->ratio.samples},
+            {"ratio", json_number(runoff->ratio.median)},
+            {"ratio_low", json_number(runoff->ratio.low)},
+            {"ratio_high", json_number(runoff->ratio.high)},
+            {"first_ratio", json_number(runoff->first_ratio)}};
+}
+
+}  // namespace rooftile

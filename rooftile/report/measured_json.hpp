@@ -1,0 +1,20 @@
+// What measured rows of every operation have in common, in JSON.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "rooftile/core/measured.hpp"
+#include "rooftile/measure/runoff.hpp"
+#include "rooftile/report/json.hpp"
+
+namespace rooftile {
+
+/// {samples ratio ratio_low ratio_high first_ratio}; null where there was none.
+Json runoff_json(const std::optional<Runoff>& runoff);
+
+/// Empty where nothing was counted. Counts, bytes and cycles are means of launches, whole at the edge.
+Json counters_json(const std::optional<CounterValues>& counters);
+Json layers_json(const std::vector<SuiteLayer>& layers);
+
+}  // namespace rooftile

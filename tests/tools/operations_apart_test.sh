@@ -1,0 +1,41 @@
+#!/bin/sh
+# Operations stand apart: operations_apart_test.sh ROOT
+#   - outside an operation's folders, the table, tests and docs nothing names an operation or the library it is
+#     measured beside (refuse, fused, confuse and diffuse are English);
+#   - no operation includes another's folder, and core includes none.
+set -eu
+root=$1
+cd "$root"
+operations=$(sed -n 's/^ROOFTILE_OPERATION(\(.*\))$/\1/p' rooftile/operations.def)
+[ -n "$operations" ] || { echo "rooftile/operations.def names no operation"; exit 1; }
+
+own='^$'
+for operation in $operations; do own="$own|^(rooftile|kernels|cli|tests)/$operation/"; done
+files=$(find rooftile cli kernels cmake CMakeLists.txt -type f | grep -Ev "$own" | grep -v '^rooftile/operations.def$')
+words=$(echo "$operations" | tr '\n' '|')cublaslt
+status=0
+
+# English words go first, so that what is left of a line is looked at.
+for file in $files; do
+    found=$(sed -E 's/([Rr]e|[Cc]on|[Dd]if)fus(e|ed|es|al|ing)//g; s/[Ff]used//g' "$file" | grep -niE "$words" || true)
+    if [ -n "$found" ]; then
+        echo "$file names an operation:"
+        echo "$found" | head -3
+        status=1
+    fi
+done
+
+for operation in $operations; do
+    for other in $operations; do
+        [ "$operation" != "$other" ] || continue
+        if grep -rnE "#include \"(rooftile|kernels|cli)/$other/" rooftile/"$operation" kernels/"$operation" cli/"$operation" 2>/dev/null; then
+            echo "$operation includes what is $other's"
+            status=1
+        fi
+    done
+done
+if grep -rnE '#include "rooftile/(report|measure|runtime|probe)/' rooftile/core; then
+    echo "core includes a station"
+    status=1
+fi
+exit $status
