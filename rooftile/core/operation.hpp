@@ -60,6 +60,8 @@ class Operation {
     virtual PlanSet derive(std::shared_ptr<const Machine> machine, const Problem& problem,
                            const Own& request) const = 0;
 
+    /// The request that gives `problem`: problem(given(p)) is p.
+    virtual Given given(const Problem& problem) const = 0;
     virtual Record problem_record(const Problem& problem) const = 0;
     virtual std::vector<TensorInfo> tensors(const Problem& problem) const = 0;
     virtual Record config_record(const Plan& plan) const = 0;
@@ -86,5 +88,9 @@ class Operation {
 std::span<const Operation* const> operations();
 /// Null where there is none of that name.
 const Operation* find_operation(std::string_view name);
+
+/// Plans of another operation as parts of one's own, by name: no operation includes another. Where the list has none of
+/// that name the set is empty and says so. Throws RequestError where the operation refuses what is given.
+PlanSet derive_part(std::string_view operation, std::shared_ptr<const Machine> machine, const Given& given);
 
 }  // namespace rooftile

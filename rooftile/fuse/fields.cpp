@@ -54,6 +54,16 @@ FuseProblem fuse_problem(const Given& g) {
     return expression_graph(g.text("expression"), tensors);
 }
 
+Given fuse_given(const FuseProblem& problem) {
+    Given given(Given::Named::by_key);
+    given.add("expression", problem.text);
+    for (int i : problem.inputs) {
+        const GraphNode& n = problem.nodes[std::size_t(i)];
+        given.add("tensor", n.name + ":" + std::string(name_of(n.element)) + text_of(n.shape));
+    }
+    return given;
+}
+
 FuseRequest fuse_request(const Given& g, int default_top) {
     constexpr int most_small = 1024, most_plans = 256, most_width = 16;
     FuseRequest r;

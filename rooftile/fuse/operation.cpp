@@ -59,6 +59,7 @@ class FuseOperation final : public Operation {
             rooftile::derive(*machine, problem.own.as<FuseProblem>(), request.as<FuseRequest>()));
     }
 
+    Given given(const Problem& problem) const override { return fuse_given(problem.own.as<FuseProblem>()); }
     Record problem_record(const Problem& problem) const override {
         return rooftile::problem_record(problem.own.as<FuseProblem>());
     }

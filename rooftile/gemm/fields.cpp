@@ -178,6 +178,17 @@ GemmProblem gemm_problem(const Given& g) {
     return problem;
 }
 
+Given gemm_given(const GemmProblem& p) {
+    Given given(Given::Named::by_key);
+    for (const auto& [key, number] :
+         {std::pair{"m", p.m}, {"n", p.n}, {"k", p.k}, {"lda", p.lda}, {"ldb", p.ldb}, {"ldc", p.ldc}})
+        given.add(key, std::to_string(number));
+    given.add("type", std::string(name_of(p.a_type)));
+    given.add("a_major", std::string(a_major_name(p.a_major)));
+    given.add("b_major", std::string(b_major_name(p.b_major)));
+    return given;
+}
+
 GemmRequest gemm_request(const Given& g, int default_top) {
     GemmRequest r;
     if (g.has("tile")) {

@@ -23,6 +23,8 @@ std::span<const Field> gemm_fields();
 
 /// Checked against what the library accepts. Throw RequestError, one line.
 GemmProblem gemm_problem(const Given& given);
+/// The request that gives `problem`.
+Given gemm_given(const GemmProblem& problem);
 GemmRequest gemm_request(const Given& given, int default_top);
 GemmAsk gemm_ask(const Given& given, int default_top);
 

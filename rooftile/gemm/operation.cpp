@@ -82,6 +82,7 @@ class GemmOperation final : public Operation {
         return gemm_plan_set(derive_asked(machine, problem.own.as<GemmProblem>(), request.as<GemmAsk>()));
     }
 
+    Given given(const Problem& problem) const override { return gemm_given(problem.own.as<GemmProblem>()); }
     Record problem_record(const Problem& problem) const override {
         return rooftile::problem_record(problem.own.as<GemmProblem>());
     }

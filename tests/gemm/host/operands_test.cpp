@@ -1,4 +1,5 @@
 #include "rooftile/gemm/device/operands.hpp"
+#include "rooftile/measure/bench.hpp"
 
 #include <gtest/gtest.h>
 

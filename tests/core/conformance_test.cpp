@@ -1,0 +1,179 @@
+// What every operation promises the stations: all of the list, and the toy one.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cctype>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "rooftile/core/operation.hpp"
+#include "rooftile/error.hpp"
+#include "rooftile/machine/registry.hpp"
+#include "rooftile/machine/set.hpp"
+#include "rooftile/report/csv.hpp"
+#include "rooftile/report/json.hpp"
+#include "tests/core/toy_operation.hpp"
+
+namespace rooftile {
+namespace {
+
+std::vector<const Operation*> all_operations() {
+    std::vector<const Operation*> all(operations().begin(), operations().end());
+    all.push_back(&toy_operation());
+    return all;
+}
+
+/// Words of a command line; double quotes hold one together.
+std::vector<std::string> words_of(std::string_view line) {
+    std::vector<std::string> words(1);
+    bool quoted = false;
+    for (const char c : line) {
+        if (c == '"') quoted = !quoted;
+        else if (c == ' ' && !quoted) words.emplace_back();
+        else words.back() += c;
+    }
+    return words;
+}
+
+/// What the operation's own example gives.
+Given example_of(const Operation& operation) {
+    Given given;
+    const auto words = words_of(operation.example());
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        const auto field = std::find_if(operation.fields().begin(), operation.fields().end(), [&](const Field& f) {
+            return words[i].starts_with("--") ? flag_of(f.key) == words[i] : f.kind == FieldKind::positional;
+        });
+        EXPECT_NE(field, operation.fields().end()) << words[i];
+        if (field == operation.fields().end()) continue;
+        given.add(field->key, words[i].starts_with("--") ? words[++i] : words[i]);
+    }
+    return given;
+}
+
+class Conformance : public testing::TestWithParam<const Operation*> {
+  protected:
+    const Operation& operation() const { return *GetParam(); }
+    Problem problem() const { return operation().problem(example_of(operation())); }
+    PlanSet derived(const char* machine, int top = 8) const {
+        return operation().derive(std::make_shared<const Machine>(machine_by_id(machine)), problem(),
+                                  operation().request(Given(), {.top = top}));
+    }
+    Json document(const PlanSet& plans) const { return plan_document({}, plans); }
+};
+
+INSTANTIATE_TEST_SUITE_P(Operations, Conformance, testing::ValuesIn(all_operations()),
+                         [](const auto& info) { return std::string(info.param->name()); });
+
+TEST_P(Conformance, FieldsHaveKeysOfTheirOwnAndSayWhatTheyMean) {
+    std::set<std::string> keys;
+    for (const Field& field : operation().fields()) {
+        EXPECT_TRUE(keys.insert(field.key).second) << field.key;
+        EXPECT_FALSE(field.meaning.empty()) << field.key;
+        EXPECT_EQ(field.form.empty(), field.kind == FieldKind::on) << field.key;
+    }
+}
+
+TEST_P(Conformance, ARequestWithoutAProblemIsRefusedInOneLine) {
+    try {
+        operation().problem(Given());
+        FAIL() << "nothing is a problem";
+    } catch (const RequestError& error) {
+        EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
+    }
+}
+
+TEST_P(Conformance, AProblemComesBackFromItsText) {
+    const Problem first = problem(), second = operation().problem(operation().given(first));
+    EXPECT_EQ(operation().problem_record(first), operation().problem_record(second));
+}
+
+TEST_P(Conformance, TensorsAreNamedOnceAndHaveAStrideAnExtent) {
+    std::set<std::string> names;
+    for (const TensorInfo& tensor : operation().tensors(problem())) {
+        EXPECT_TRUE(names.insert(tensor.name).second) << tensor.name;
+        EXPECT_EQ(tensor.extents.size(), tensor.strides.size()) << tensor.name;
+        EXPECT_GT(tensor.element_bits, 0) << tensor.name;
+        for (const Extent& extent : tensor.extents) EXPECT_LE(extent.least, extent.most) << tensor.name;
+    }
+}
+
+TEST_P(Conformance, APlanIsTheSameEveryTime) {
+    EXPECT_EQ(document(derived("h100-sxm")), document(derived("h100-sxm")));
+}
+
+TEST_P(Conformance, EveryShippedMachineGetsAPlanOrOneReason) {
+    for (const std::string& id : machine_ids()) {
+        const PlanSet plans = derived(id.c_str());
+        EXPECT_NE(plans.plans.empty(), !plans.refusal.has_value()) << id;
+        if (plans.refusal) {
+            EXPECT_EQ(plans.refusal->message.find('\n'), std::string::npos) << id;
+        }
+    }
+}
+
+TEST_P(Conformance, KeptAndRejectedAreAlwaysAsMany) {
+    const auto candidates = [](const PlanSet& set) { return std::int64_t(set.plans.size()) + set.rejected.count(); };
+    EXPECT_EQ(candidates(derived("h100-sxm", 1)), candidates(derived("h100-sxm", 8)));
+}
+
+TEST_P(Conformance, PlansAreRankedAndSayWhatTheyLaunch) {
+    int rank = 0;
+    for (const Plan& plan : derived("h100-sxm").plans) {
+        EXPECT_EQ(plan.operation, &operation());
+        EXPECT_EQ(plan.rank, ++rank);
+        EXPECT_EQ(plan.buildable, plan.why_not.empty());
+        EXPECT_FALSE(plan.launches.empty());
+        EXPECT_FALSE(plan.derivation.all().empty());
+        EXPECT_FALSE(operation().label(plan).empty());
+        for (const Plan& part : plan.parts) EXPECT_NE(part.operation, nullptr);
+    }
+}
+
+TEST_P(Conformance, ADocumentHasTheFrameOfTheContract) {
+    const Json d = document(derived("h100-sxm"));
+    EXPECT_EQ(d.at("schema"), "rooftile/plan/1");
+    EXPECT_EQ(d.at("problem").at("op"), operation().name());
+    for (const Json& plan : d.at("plans")) {
+        for (const char* key : {"rank", "buildable", "config", "resources", "prediction", "derivation", "unknown"})
+            EXPECT_TRUE(plan.contains(key)) << key;
+        EXPECT_TRUE(plan.at("config").contains("kernel"));
+        EXPECT_TRUE(plan.at("prediction").contains("time_us"));
+    }
+    for (const char* key : {"rejected", "unknown", "unchecked_walls", "notes"}) EXPECT_TRUE(d.contains(key)) << key;
+}
+
+TEST_P(Conformance, AnUnknownNumberIsNamedAndNothingThrows) {
+    Machine machine = machine_by_id("h100-sxm");
+    for (const char* key : {"dram.bandwidth", "dram.sustained_read", "dram.sustained_copy", "sm.count"})
+        set_number(machine, std::string(key) + "=unknown");
+    const PlanSet plans = operation().derive(std::make_shared<const Machine>(machine), problem(),
+                                             operation().request(Given(), {}));
+    EXPECT_FALSE(plans.unknown.empty());
+}
+
+TEST(ToyOperation, HasWhatTheOthersLack) {
+    const Operation& toy = toy_operation();
+    const Problem problem = toy.problem(example_of(toy));
+    EXPECT_EQ(toy.given(problem).list("group"), (std::vector<std::string>{"3", "5"}));
+    const Extent rows = toy.tensors(problem)[1].extents[0];
+    EXPECT_FALSE(rows.known());
+    EXPECT_EQ(rows.read_from, "row_count");
+    const PlanSet plans = toy.derive(std::make_shared<const Machine>(machine_by_id("h100-sxm")), problem,
+                                     toy.request(Given(), {}));
+    const Plan& plan = plans.plans.front();
+    ASSERT_EQ(plan.launches.size(), 2u);
+    EXPECT_EQ(plan.launches[0].before, WorkspaceState::zeroed);
+    EXPECT_EQ(plan.launches[1].after, WorkspaceState::zeroed);
+    EXPECT_EQ(plan.launches[0].workspace_bytes, 8);  // a counter of 4 bytes for each of two groups
+    // Parts are another operation's where this build has it.
+    EXPECT_EQ(plan.parts.size(), find_operation("fuse") ? 2u : 0u);
+}
+
+TEST(Composition, AnOperationThatIsNotThereIsAReason) {
+    const PlanSet none = derive_part("nonesuch", std::make_shared<const Machine>(machine_by_id("h100-sxm")), Given());
+    ASSERT_TRUE(none.refusal);
+    EXPECT_THAT(none.refusal->message, testing::HasSubstr("nonesuch"));
+}
+
+}  // namespace
+}  // namespace rooftile

@@ -1,0 +1,168 @@
+#include "tests/core/toy_operation.hpp"
+
+#include <cmath>
+#include <numeric>
+
+#include "rooftile/core/derivation.hpp"
+#include "rooftile/core/read_value.hpp"
+#include "rooftile/error.hpp"
+#include "rooftile/machine/query.hpp"
+#include "rooftile/report/terminal.hpp"
+
+namespace rooftile {
+namespace {
+
+struct ToyProblem {
+    std::vector<std::int64_t> groups;  ///< rows of each, at most
+    std::int64_t columns = 0;
+    std::int64_t rows() const { return std::accumulate(groups.begin(), groups.end(), std::int64_t{0}); }
+    double bytes() const { return 4.0 * double(rows() + std::int64_t(groups.size())) * double(columns); }
+};
+
+struct ToyPlan {
+    ToyProblem problem;
+    int threads = 0;
+    std::optional<double> time_us;
+};
+
+struct ToyRequest {
+    std::optional<int> threads;
+    int top = 8;
+};
+
+constexpr int searched_threads[] = {128, 256, 512, 1024};
+constexpr std::int64_t largest = 1 << 20;
+
+std::vector<Step> derivation(const Machine& machine, const ToyPlan& plan) {
+    Derivation steps(machine);
+    steps.add("time_us", "bytes / bandwidth", {Derivation::given("bytes", plan.problem.bytes(), "B", "the problem"),
+                                               steps.fact("dram.bandwidth")},
+              plan.time_us.value_or(std::nan("")), "us", "each row is read once");
+    return steps.take();
+}
+
+class ToyOperation final : public Operation {
+  public:
+    std::string_view name() const override { return "toy"; }
+    std::string_view meaning() const override { return "Sums of groups of rows"; }
+    std::string_view example() const override { return "--group 3 --group 5 --columns 64"; }
+    std::span<const Field> fields() const override {
+        static const std::vector<Field> fields = {
+            {"group", "ROWS", "Rows of a group; repeatable", "Problem", FieldKind::list},
+            {"columns", "N", "Columns of every row", "Problem"},
+            {"threads", "N", "Threads of a CTA", "Fixed parameters"},
+            {"top", "N", "Plans to keep", "Output"}};
+        return fields;
+    }
+
+    Problem problem(const Given& given) const override {
+        ToyProblem p;
+        for (const std::string& rows : given.list("group"))
+            p.groups.push_back(whole_number(given.name("group"), rows, 1, largest));
+        if (p.groups.empty()) throw RequestError("missing " + given.name("group"));
+        p.columns = whole_number(given.name("columns"), given.text("columns"), 1, largest);
+        return {this, Own::of(std::move(p))};
+    }
+    Own request(const Given& given, const PlanDefaults& defaults) const override {
+        ToyRequest r{.threads = {}, .top = defaults.top};
+        if (given.has("threads")) r.threads = int(whole_number(given.name("threads"), given.text("threads"), 1, 2048));
+        if (given.has("top")) r.top = int(whole_number(given.name("top"), given.text("top"), 1, 64));
+        return Own::of(r);
+    }
+
+    PlanSet derive(std::shared_ptr<const Machine> machine, const Problem& problem, const Own& request) const override {
+        const auto& p = problem.own.as<ToyProblem>();
+        const auto& asked = request.as<ToyRequest>();
+        PlanSet out;
+        out.machine_id = machine->id;
+        out.machine_name = machine->name;
+        out.problem = problem;
+        const auto bandwidth = dram_bandwidth(*machine);
+        if (!bandwidth) out.unknown = {"dram.bandwidth"};
+        for (const int threads : searched_threads) {
+            if (asked.threads && *asked.threads != threads) continue;
+            if (int(out.plans.size()) == asked.top) {
+                ++out.rejected.reasons[std::size_t(Reason::dominated)];
+                continue;
+            }
+            out.plans.push_back(plan_of(machine, {p, threads, bandwidth ? std::optional(p.bytes() / bandwidth->value * 1e6)
+                                                                         : std::nullopt}));
+            out.plans.back().rank = int(out.plans.size());
+            out.plans.back().unknown = out.unknown;
+        }
+        if (out.plans.empty())
+            out.refusal = Refusal{Reason::threads, "threads must be one of 128, 256, 512, 1024", 128, *asked.threads};
+        return out;
+    }
+
+    Given given(const Problem& problem) const override {
+        const auto& p = problem.own.as<ToyProblem>();
+        Given given(Given::Named::by_key);
+        for (const std::int64_t rows : p.groups) given.add("group", std::to_string(rows));
+        given.add("columns", std::to_string(p.columns));
+        return given;
+    }
+    Record problem_record(const Problem& problem) const override {
+        const auto& p = problem.own.as<ToyProblem>();
+        return {{"groups", p.groups}, {"columns", p.columns}};
+    }
+    std::vector<TensorInfo> tensors(const Problem& problem) const override {
+        const auto& p = problem.own.as<ToyProblem>();
+        const Extent rows{.most = p.rows(), .least = 0, .read_from = "row_count"}, columns = Extent::of(p.columns);
+        const auto groups = Extent::of(std::int64_t(p.groups.size()));
+        return {{"row_count", "int32", 32, {Extent::of(1)}, {1}, TensorRole::in},
+                {"x", "fp32", 32, {rows, columns}, {p.columns, 1}, TensorRole::in},
+                {"y", "fp32", 32, {groups, columns}, {p.columns, 1}, TensorRole::out}};
+    }
+    Record config_record(const Plan& plan) const override {
+        return {{"kernel", "toy_sum"}, {"threads", plan.own.as<ToyPlan>().threads}};
+    }
+    Record resources_record(const Plan& plan) const override { return {{"threads", plan.own.as<ToyPlan>().threads}}; }
+    Record prediction_record(const Plan& plan) const override { return {{"time_us", plan.own.as<ToyPlan>().time_us}}; }
+    std::string label(const Plan& plan) const override {
+        return std::to_string(plan.own.as<ToyPlan>().threads) + " threads";
+    }
+    std::vector<Record> details(const Machine&, const PlanSet&, const PlanDetail&) const override { return {}; }
+    std::string text(const Machine&, const PlanSet& plans, const PlanDetail&, const Terminal&) const override {
+        return label(plans.plans.front()) + "\n";
+    }
+    std::string_view baseline() const override { return "copy"; }
+    std::span<const CsvColumn> plan_columns() const override {
+        static constexpr CsvColumn columns[] = {{"op", "/problem/op"}, {"time_us", "/prediction/time_us"}};
+        return columns;
+    }
+    std::span<const CsvColumn> measurement_columns() const override { return {}; }
+
+  private:
+    Plan plan_of(const std::shared_ptr<const Machine>& machine, ToyPlan own) const {
+        constexpr std::int64_t counter_bytes = 4;
+        Plan plan;
+        plan.operation = this;
+        plan.why_not = "a toy has no kernel";
+        plan.derivation = Steps([machine, own] { return derivation(*machine, own); });
+        const std::int64_t workspace = counter_bytes * std::int64_t(own.problem.groups.size());
+        plan.launches = {{"toy_count", workspace, WorkspaceState::zeroed, WorkspaceState::any},
+                         {"toy_sum", workspace, WorkspaceState::any, WorkspaceState::zeroed}};
+        for (const char* name : {"x", "y"}) add_part(plan, machine, own.problem, name);
+        plan.own = Own::of(std::move(own));
+        return plan;
+    }
+    /// Where no operation of that name is there the plan has no such part.
+    static void add_part(Plan& plan, const std::shared_ptr<const Machine>& machine, const ToyProblem& p, std::string name) {
+        Given given;
+        given.add("expression", name + "_scaled = " + name + " * 2");
+        given.add("tensor", name + ":fp32[" + std::to_string(name == "x" ? p.rows() : std::int64_t(p.groups.size())) + ","
+                                + std::to_string(p.columns) + "]");
+        PlanSet part = derive_part("fuse", machine, given);
+        if (!part.plans.empty()) plan.parts.push_back(std::move(part.plans.front()));
+    }
+};
+
+}  // namespace
+
+const Operation& toy_operation() {
+    static const ToyOperation operation;
+    return operation;
+}
+
+}  // namespace rooftile

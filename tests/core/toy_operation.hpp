@@ -1,0 +1,14 @@
+// A toy operation that has what the real ones lack: a list field, an extent that is read on the device, two launches that
+// share a zeroed workspace, and two parts. docs/adding-an-operation.md walks through it.
+#pragma once
+
+#include "rooftile/core/operation.hpp"
+
+namespace rooftile {
+
+/// Sums of groups of rows: y[group] = sum of x[rows of that group], the groups' sizes given, how many rows count read from
+/// a tensor on the device. A first launch counts into a zeroed workspace, a second sums; the scaling of x before and of y
+/// after are parts that another operation plans, where this build has it.
+const Operation& toy_operation();
+
+}  // namespace rooftile
