@@ -11,6 +11,8 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := program
+# What ccache asks for before it keeps objects that were compiled with a precompiled header.
+export CCACHE_SLOPPINESS ?= pch_defines,time_macros
 
 PRESET ?= $(if $(CI),ci,release)
 BUILD := $(if $(filter release ci,$(PRESET)),build,build-$(PRESET))
