@@ -1,7 +1,8 @@
 # From a fresh clone, with nothing before:
 #   make         sets up, builds, leaves the program at build/rooftile
 #   make run     ... and runs the main job; ARGS="plan gemm --m 64 ..." runs that instead
-#   make test    ... and runs every test this machine can run; ARGS="-R Units" goes to ctest
+#   make test    ... and runs every test this machine can run; ARGS="-L cpu" goes to ctest,
+#                GTEST_FILTER='Units*' to GoogleTest
 #   make bench   ... and runs the CPU benchmarks; ARGS go to them
 #   make results ... and writes README.md's results from bench/results/current/
 #   make all     builds everything; install (PREFIX=), format, lint, clean
@@ -10,6 +11,8 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := program
+# What ccache asks for before it keeps objects that were compiled with a precompiled header.
+export CCACHE_SLOPPINESS ?= pch_defines,time_macros
 
 PRESET ?= $(if $(CI),ci,release)
 BUILD := $(if $(filter release ci,$(PRESET)),build,build-$(PRESET))
