@@ -6,7 +6,7 @@
 #include <cmath>
 #include <random>
 
-#include "rooftile/gemm/device/measure.hpp"
+#include "rooftile/measure/ratios.hpp"
 
 namespace rooftile {
 namespace {

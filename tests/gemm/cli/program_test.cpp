@@ -248,8 +248,7 @@ TEST(Program, EveryVerbExplainsItself) {
                                                                   {"doctor"},
                                                                   {"simulate"},
                                                                   {"simulate", "gemm"},
-                                                                  {"sweep"},
-                                                                  {"plan", "fuse"}}) {
+                                                                  {"sweep"}}) {
         for (const char* help : {"-h", "--help"}) {
             const Outcome outcome = run(with(verb, {help}));
             EXPECT_EQ(outcome.code, 0) << outcome.err;
