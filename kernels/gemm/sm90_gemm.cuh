@@ -17,13 +17,15 @@
 // of the tile's columns from all parts, adds them in the order of the parts, and stores them. Neither timing
 // nor the place of a CTA can change a bit of C.
 //
-// Here stand the roles and the kernel. _layout: shared memory, ring, walk; _load: the producer's copies;
+// Here stand the roles and the kernel. _layout: shared memory, walk; _load: the producer's copies;
 // _products: wgmma on a stage; _store: C on its way out; _exchange: parts of K.
 #pragma once
 
 #include "kernels/gemm/sm90_gemm_exchange.cuh"
 #include "kernels/gemm/sm90_gemm_load.cuh"
 #include "kernels/gemm/sm90_gemm_products.cuh"
+#include "kernels/pipeline/roles.cuh"
+#include "kernels/pipeline/turns.cuh"
 
 namespace rooftile {
 
@@ -33,29 +35,27 @@ __device__ void consume(const TensorMap& map_c, const GemmArguments& args, const
                         int warpgroup) {
     constexpr bool pingpong = C.schedule == Schedule::pingpong;
     const int first_row = pingpong ? 0 : warpgroup * C.warpgroup_m();
-    Sm90Ring<C> ring;
+    [[maybe_unused]] const Turns<2, sm90_turn_barrier> turns{warpgroup};
+    RingPosition<C.stages> at;
     Sm90Walk<C> walk(args);
     const int k_blocks = Sm90Blocks<C>(args, walk.part).count;
     Sm90Target<C> target{map_c, shared, args, warpgroup};
     [[maybe_unused]] unsigned turn = 0;
     if (pingpong && warpgroup == 1) {  // the second tile is this warpgroup's first
-        ring.skip(k_blocks);
-        walk.advance();
+        at.skip(k_blocks);
+        walk.tiles.advance();
     }
-    for (bool first = true; walk.more(); first = false) {
-        if (pingpong && !(first && warpgroup == 0))
-            ptx::named_barrier_sync(sm90_turn_barrier + warpgroup, 2 * Sm90GemmConfig::warpgroup_threads);
+    for (bool first = true; walk.tiles.more(); first = false) {
+        if (pingpong) turns.wait(first);
         Sm90Accumulators<C> sums;
         if constexpr (C.split_k > 1) clear<C>(sums);
         int previous = 0, m, n;
-        step<C>(sums, shared, ring, previous, first_row, walk.part, true);
+        step<C>(sums, shared, at, previous, first_row, walk.part, true);
         walk.origin(m, n);  // beside the first products
         for (int block = 1; block < k_blocks; ++block)
-            step<C>(sums, shared, ring, previous, first_row, walk.part, false);
+            step<C>(sums, shared, at, previous, first_row, walk.part, false);
         // The other's products line up behind the last of these, which are still running.
-        if (pingpong && walk.more_after_this())
-            ptx::named_barrier_arrive(sm90_turn_barrier + 1 - warpgroup,
-                                      2 * Sm90GemmConfig::warpgroup_threads);
+        if (pingpong && walk.tiles.more_after_this()) turns.pass();
         drain<C>(sums, shared, previous, walk.part);
         if constexpr (C.split_k > 1) {
             publish<C>(sums, shared, turn);
@@ -65,10 +65,10 @@ __device__ void consume(const TensorMap& map_c, const GemmArguments& args, const
         } else {
             store<C>(OwnSums<C>{sums}, target, args, m + first_row, n);
         }
-        walk.advance();
+        walk.tiles.advance();
         if (pingpong) {  // over the other warpgroup's tile
-            ring.skip(k_blocks);
-            walk.advance();
+            at.skip(k_blocks);
+            walk.tiles.advance();
         }
     }
     if (C.tma_store && ptx::elect_one()) ptx::tma_store_wait_read<0>();
@@ -79,22 +79,22 @@ template <Sm90GemmConfig C>
 __device__ void consume_deferring(const TensorMap& map_c, const GemmArguments& args,
                                   const Sm90Shared<C>& shared, int warpgroup) {
     const int first_row = warpgroup * C.warpgroup_m();
-    Sm90Ring<C> ring;
+    RingPosition<C.stages> at;
     Sm90Walk<C> walk(args);
     const int k_blocks = Sm90Blocks<C>(args, walk.part).count;
     Sm90Target<C> target{map_c, shared, args, warpgroup};
     KeptSums<C> kept;
-    for (bool first = true; walk.more(); walk.advance(), first = false) {
+    for (bool first = true; walk.tiles.more(); walk.tiles.advance(), first = false) {
         Sm90Accumulators<C> sums;
         int previous = 0, block = 0, m, n;
 #pragma unroll
         for (int s = 0; s < C.slabs(); ++s) {
-            if (block < k_blocks) step<C>(sums, shared, ring, previous, first_row, walk.part, s == 0);
+            if (block < k_blocks) step<C>(sums, shared, at, previous, first_row, walk.part, s == 0);
             ++block;
             if (s == 0) walk.origin(m, n);
             if (!first) store_slab<C>(kept, target, s);
         }
-        for (; block < k_blocks; ++block) step<C>(sums, shared, ring, previous, first_row, walk.part, false);
+        for (; block < k_blocks; ++block) step<C>(sums, shared, at, previous, first_row, walk.part, false);
         drain<C>(sums, shared, previous, walk.part);
         kept.keep(sums);
         target.m = m + first_row;
@@ -108,13 +108,10 @@ __device__ void consume_deferring(const TensorMap& map_c, const GemmArguments& a
 template <Sm90GemmConfig C>
 __device__ void set_up(const Sm90Shared<C>& shared) {
     if (threadIdx.x == 0) {
-        for (int stage = 0; stage < C.stages; ++stage) {
-            ptx::mbarrier_init(shared.full(stage), 1);
-            ptx::mbarrier_init(shared.empty(stage), C.tile_warps() * C.peers());
-        }
+        shared.ring.init(1, C.tile_warps() * C.peers());
         if constexpr (C.split_k > 1) {
-            ptx::mbarrier_init(shared.exchange(), C.tile_warps() * C.cluster_ctas());
-            ptx::mbarrier_init(shared.exchanged(), C.tile_warps() * C.cluster_ctas());
+            constexpr int warps = C.tile_warps() * C.cluster_ctas();
+            shared.exchange().init(warps, warps);
         }
         ptx::fence_mbarrier_init();
     }
@@ -138,15 +135,13 @@ __global__ void __launch_bounds__(C.threads(), C.ctas_per_sm)
     ptx::launch_dependents();
     ptx::wait_for_dependencies();
 
-    const int warpgroup = ptx::warp_uniform(threadIdx.x / Sm90GemmConfig::warpgroup_threads);
-    if (warpgroup == 0) {
-        if constexpr (C.producer_registers > 0) ptx::release_registers<C.producer_registers>();
-        if (ptx::warp_uniform(threadIdx.x / 32) == 0 && ptx::elect_one())
-            produce<C>(map_a, map_b, args, shared);
+    const int role = warpgroup();
+    if (role == 0) {
+        if (begin_producer<C.producer_registers>()) produce<C>(map_a, map_b, args, shared);
     } else {
-        if constexpr (C.consumer_registers > 0) ptx::take_registers<C.consumer_registers>();
-        if constexpr (C.deferred_store) consume_deferring<C>(map_c, args, shared, warpgroup - 1);
-        else consume<C>(map_c, args, shared, warpgroup - 1);
+        begin_consumer<C.consumer_registers>();
+        if constexpr (C.deferred_store) consume_deferring<C>(map_c, args, shared, role - 1);
+        else consume<C>(map_c, args, shared, role - 1);
     }
     // No CTA may leave while a peer can still arrive on its barriers or multicast into its stages.
     if constexpr (C.cluster_ctas() > 1) {

@@ -56,7 +56,6 @@ struct SumsOfParts {
 /// Leaves this thread's sums in the ring and waits until every CTA of the cluster has.
 template <Sm90GemmConfig C>
 __device__ void publish(const Sm90Accumulators<C>& sums, const Sm90Shared<C>& shared, unsigned turn) {
-    const unsigned lane = threadIdx.x % 32;
     const unsigned slots = SumsOfParts<C>::first_slot(shared);
     // Until here another warp's wgmma may read the ring.
     ptx::named_barrier_sync(sm90_ring_barrier, C.consumer_warpgroups * Sm90GemmConfig::warpgroup_threads);
@@ -67,17 +66,16 @@ __device__ void publish(const Sm90Accumulators<C>& sums, const Sm90Shared<C>& sh
             ptx::store_shared_4(slots + (i * C.row_accumulators() + j) / 4 * SumsOfParts<C>::slot_bytes,
                                 &sums[i][j]);
     __syncwarp();
-    if (lane < C.cluster_ctas()) ptx::mbarrier_arrive_remote_release(shared.exchange(), lane);
-    ptx::mbarrier_wait_cluster(shared.exchange(), turn);
+    shared.exchange().template commit_to_cluster<C.cluster_ctas()>(0);
+    ptx::mbarrier_wait_cluster(shared.exchange().full(0), turn);
 }
 
 /// Tells the cluster's producers that this warp has read what it needs: TMA may refill the rings.
 template <Sm90GemmConfig C>
 __device__ void end_exchange(const Sm90Shared<C>& shared) {
-    const unsigned lane = threadIdx.x % 32;
     ptx::fence_async_proxy();
     __syncwarp();
-    if (lane < C.cluster_ctas()) ptx::mbarrier_arrive_remote(shared.exchanged(), lane);
+    shared.exchange().template release_to_cluster<C.cluster_ctas()>(0);
 }
 
 }  // namespace rooftile

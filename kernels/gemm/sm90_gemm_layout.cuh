@@ -1,10 +1,12 @@
-// What the roles of sm90_gemm share: the rules of the hardware, the layout of shared memory, positions in the
-// ring of stages, the walk over the tiles of C, and the blocks of the K loop.
+// What the roles of sm90_gemm share: the rules of the hardware, the layout of shared memory, the walk over the
+// tiles of C, and the blocks of the K loop.
 #pragma once
 
 #include "kernels/gemm/gemm_arguments.hpp"
 #include "kernels/gemm/sm90_gemm_config.hpp"
 #include "kernels/gemm/tile_order.cuh"
+#include "kernels/pipeline/ring.cuh"
+#include "kernels/pipeline/scheduler.cuh"
 #include "kernels/ptx/load.cuh"
 #include "kernels/ptx/sync.cuh"
 
@@ -33,6 +35,8 @@ constexpr bool obeys_the_hardware() {
     static_assert(C.exchange_bytes() <= C.stages * C.stage_bytes(), "the ring holds a tile's fp32 sums");
     static_assert(!C.deferred_store || (C.schedule == Schedule::cooperative && C.split_k == 1 && C.tma_store),
                   "a deferred store needs its warpgroup on every tile, whole sums, and TMA");
+    static_assert(C.all_barrier_bytes() == Ring<C.stages>::bytes + (C.split_k > 1 ? Ring<1>::bytes : 0),
+                  "the planner counts the barriers of both rings");
     static_assert(C.threads() <= 1024 && C.stages >= 2, "CTA size; a ring needs two stages");
     return true;
 }
@@ -41,7 +45,7 @@ constexpr bool obeys_the_hardware() {
 __device__ inline int ceil_div(int x, int y) { return (x - 1) / y + 1; }
 
 // Named barriers; 0 is __syncthreads.
-inline constexpr int sm90_turn_barrier = 4;  ///< + warpgroup: ping-pong's "your turn to multiply"
+inline constexpr int sm90_turn_barrier = 4;  ///< and the next: ping-pong's "your turn to multiply"
 inline constexpr int sm90_ring_barrier = 6;  ///< split-K: "no wgmma reads the ring any more"
 
 /// Shared memory: stages of A then B, slabs, barriers.
@@ -54,64 +58,36 @@ struct Sm90Shared {
         return base + C.stages * C.stage_bytes()
                + (warpgroup * Sm90GemmConfig::slabs_in_flight + i) * C.slab_bytes();
     }
-    __device__ unsigned full(int stage) const {
-        return base + C.stages * C.stage_bytes() + C.epilogue_bytes() + stage * Sm90GemmConfig::barrier_bytes;
-    }
-    __device__ unsigned empty(int stage) const {
-        return full(stage) + C.stages * Sm90GemmConfig::barrier_bytes;
-    }
-    /// Split-K, a phase a tile each: all sums of the cluster are written; all are read.
-    __device__ unsigned exchange() const { return empty(0) + C.stages * Sm90GemmConfig::barrier_bytes; }
-    __device__ unsigned exchanged() const { return exchange() + Sm90GemmConfig::barrier_bytes; }
-};
-
-/// A position in the ring: which stage, and the parity of the lap.
-template <Sm90GemmConfig C>
-struct Sm90Ring {
-    int stage = 0;
-    unsigned parity = 0;
-    __device__ void advance() {
-        if (++stage == C.stages) {
-            stage = 0;
-            parity ^= 1;
-        }
-    }
-    __device__ void skip(int steps) {
-        const int position = stage + steps;
-        parity ^= (position / C.stages) & 1;
-        stage = position % C.stages;
-    }
+    /// Stages of A and B, from the producer to the consumers. A member, not a function: from a temporary the
+    /// compiler orders the registers of the loops otherwise, and kernels differ.
+    Ring<C.stages> ring{base + C.stages * C.stage_bytes() + C.epilogue_bytes()};
+    /// Split-K, a lap a tile. Full: all sums of the cluster are written; empty: all are read.
+    __device__ Ring<1> exchange() const { return {ring.barriers + Ring<C.stages>::bytes}; }
 };
 
 /// The tiles of C as this CTA's cluster meets them.
 template <Sm90GemmConfig C>
 struct Sm90Walk {
     const GemmArguments& args;
-    int rank;           // of this CTA among the peers of its part
-    int part;           // of K
-    int rows, columns;  // in cluster tiles
-    int index, step;
+    int rank;  // of this CTA among the peers of its part
+    int part;  // of K
+    StaticTileScheduler<C.cluster_ctas()> tiles;
     __device__ explicit Sm90Walk(const GemmArguments& arguments)
         : args(arguments),
           rank(C.cluster_ctas() > 1 ? static_cast<int>(ptx::cluster_rank()) : 0),
           part(0),
-          rows(ceil_div(args.m, C.cluster_m * C.tile_m)),
-          columns(ceil_div(args.n, C.cluster_n * C.tile_n)),
-          index(blockIdx.x / C.cluster_ctas()),
-          step(gridDim.x / C.cluster_ctas()) {
+          tiles{.rows = ceil_div(args.m, C.cluster_m * C.tile_m),
+                .columns = ceil_div(args.n, C.cluster_n * C.tile_n)} {
         if constexpr (C.split_k > 1) {
             part = rank / C.peers();
             rank %= C.peers();
         }
     }
-    __device__ bool more() const { return index < rows * columns; }
-    __device__ bool more_after_this() const { return index + step < rows * columns; }
-    __device__ void advance() { index += step; }
     /// First row and column of C that this CTA computes; may lie outside C where the tile count is odd.
     __device__ void origin(int& m, int& n) const {
-        const TileCoordinate t =
-            args.tiles ? tile_of(ptx::load_constant(args.tiles + index))
-                       : tile_at(index, rows, columns, static_cast<Order>(args.order), args.group);
+        const TileCoordinate t = args.tiles ? tile_of(ptx::load_constant(args.tiles + tiles.index))
+                                            : tile_at(tiles.index, tiles.rows, tiles.columns,
+                                                      static_cast<Order>(args.order), args.group);
         m = (t.row * C.cluster_m + rank / C.cluster_n) * C.tile_m;
         n = (t.column * C.cluster_n + rank % C.cluster_n) * C.tile_n;
     }

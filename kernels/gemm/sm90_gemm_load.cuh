@@ -38,29 +38,29 @@ __device__ void load_operand(const TensorMap& map, unsigned shared, unsigned bar
 template <Sm90GemmConfig C>
 __device__ void produce(const TensorMap& map_a, const TensorMap& map_b, const GemmArguments& args,
                         const Sm90Shared<C>& shared) {
-    Sm90Ring<C> ring;
+    RingPosition<C.stages> at;
     Sm90Walk<C> walk(args);
     const Sm90Blocks<C> k(args, walk.part);
     const unsigned short everyone = ((1 << C.peers()) - 1) << walk.part * C.peers();
-    [[maybe_unused]] unsigned turn = 1;  // nothing to wait for before the first tile
-    for (; walk.more(); walk.advance()) {
+    [[maybe_unused]] unsigned turn = 1;  // of the exchange's one stage: nothing to wait for before the first tile
+    for (; walk.tiles.more(); walk.tiles.advance()) {
         int m, n;
         walk.origin(m, n);
         // The last tile's sums lie in the ring until the whole cluster has read them.
-        if constexpr (C.split_k > 1) ptx::mbarrier_wait(shared.exchanged(), turn);
+        if constexpr (C.split_k > 1) ptx::mbarrier_wait(shared.exchange().empty(0), turn);
         turn ^= 1;
-        for (int block = k.first; block < k.first + k.count; ++block, ring.advance()) {
-            ptx::mbarrier_wait(shared.empty(ring.stage), ring.parity ^ 1);  // first lap passes at once
-            const unsigned full = shared.full(ring.stage);
+        for (int block = k.first; block < k.first + k.count; ++block, at.advance()) {
+            shared.ring.acquire(at);
+            const unsigned full = shared.ring.full(at.stage);
             if constexpr (C.left_out == LeftOut::loads) {  // the producer's arrival alone completes the phase
                 ptx::mbarrier_arrive(full);
                 continue;
             }
-            ptx::mbarrier_arrive_expect(full, args.stage_bytes);
-            load_operand<C, C.a_major, C.tile_m, C.cluster_n>(map_a, shared.a(ring.stage), full, m,
+            shared.ring.expect(at.stage, args.stage_bytes);
+            load_operand<C, C.a_major, C.tile_m, C.cluster_n>(map_a, shared.a(at.stage), full, m,
                                                               block * C.tile_k, walk.rank, args.a_slices,
                                                               everyone, args.a_policy);
-            load_operand<C, C.b_major, C.tile_n, C.cluster_m>(map_b, shared.b(ring.stage), full, n,
+            load_operand<C, C.b_major, C.tile_n, C.cluster_m>(map_b, shared.b(at.stage), full, n,
                                                               block * C.tile_k, walk.rank, args.b_slices,
                                                               everyone, args.b_policy);
         }

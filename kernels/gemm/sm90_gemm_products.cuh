@@ -3,7 +3,6 @@
 #pragma once
 
 #include "kernels/gemm/sm90_gemm_store.cuh"
-#include "kernels/ptx/mbarrier.cuh"
 #include "kernels/ptx/wgmma.cuh"
 
 namespace rooftile {
@@ -11,12 +10,8 @@ namespace rooftile {
 /// Hands a stage back to the producers that fill it: each warp says so to every peer of its part.
 template <Sm90GemmConfig C>
 __device__ void release(const Sm90Shared<C>& shared, int stage, int part) {
-    const unsigned lane = threadIdx.x % 32;
-    if constexpr (C.peers() == 1) {
-        if (lane == 0) ptx::mbarrier_arrive(shared.empty(stage));
-    } else if (lane < C.peers()) {
-        ptx::mbarrier_arrive_remote(shared.empty(stage), part * C.peers() + lane);
-    }
+    if constexpr (C.peers() == 1) shared.ring.release(stage);
+    else shared.ring.template release_to_cluster<C.peers()>(stage, part * C.peers());
 }
 
 template <Sm90GemmConfig C, Major major>
@@ -67,15 +62,15 @@ __device__ void clear(Sm90Accumulators<C>& sums) {
 /// One step of the K loop: this stage's products are issued, then the stage before, whose products are done
 /// by then, goes back to the producers.
 template <Sm90GemmConfig C>
-__device__ void step(Sm90Accumulators<C>& sums, const Sm90Shared<C>& shared, Sm90Ring<C>& ring, int& previous,
-                     int first_row, int part, bool first) {
-    ptx::mbarrier_wait(shared.full(ring.stage), ring.parity);
+__device__ void step(Sm90Accumulators<C>& sums, const Sm90Shared<C>& shared, RingPosition<C.stages>& at,
+                     int& previous, int first_row, int part, bool first) {
+    shared.ring.wait(at);
     // Without products nothing of them may stay: ptxas turns a commit of nothing into a small wgmma.
     constexpr bool multiplies = C.left_out != LeftOut::products;
     if constexpr (multiplies) {
         pin<C>(sums);
         ptx::wgmma_fence();
-        multiply(sums, shared, ring.stage, first_row, C.split_k == 1 && first);
+        multiply(sums, shared, at.stage, first_row, C.split_k == 1 && first);
         ptx::wgmma_commit();
         pin<C>(sums);
     }
@@ -83,8 +78,8 @@ __device__ void step(Sm90Accumulators<C>& sums, const Sm90Shared<C>& shared, Sm9
         if constexpr (multiplies) ptx::wgmma_wait<1>();
         release<C>(shared, previous, part);
     }
-    previous = ring.stage;
-    ring.advance();
+    previous = at.stage;
+    at.advance();
 }
 
 /// The last products of a tile: until they are done, and their stage is handed back.

@@ -6,6 +6,7 @@
 // Limit     each tile shows its first load and its store, since one CTA fills an SM; and the last wave.
 // Predicted 1024 cycles a step, all in use by the matrix units, which power then clocks down: 1.1 times rung
 //           4.
+// Here the ring's arithmetic is written out, once; other kernels take kernels/pipeline/ring.cuh.
 // Rules     K and N multiples of 8: TMA reads rows of A and B, and writes rows of C, in 16-byte pieces.
 #pragma once
 

@@ -12,7 +12,7 @@
 #include "kernels/gemm/gemm_arguments.hpp"
 #include "kernels/gemm/ladder/ladder_config.hpp"
 #include "kernels/gemm/ladder/wgmma_tile.cuh"
-#include "kernels/ptx/mbarrier.cuh"
+#include "kernels/pipeline/ring.cuh"
 #include "kernels/ptx/sync.cuh"
 #include "kernels/ptx/tma.cuh"
 
@@ -36,17 +36,11 @@ struct Full {
     __device__ unsigned slab(int consumer, int i) const {
         return a(C.stages) + (consumer * C.slabs_in_flight + i % C.slabs_in_flight) * C.slab_bytes();
     }
-    __device__ unsigned full(int stage) const {
-        return a(C.stages) + C.slab_area() + stage * C.barrier_bytes;
-    }
-    __device__ unsigned empty(int stage) const { return full(stage) + C.stages * C.barrier_bytes; }
+    Ring<C.stages> ring{base + C.stages * C.stage_bytes() + C.slab_area()};  // rung 5's, written once for all
 
     __device__ void set_up() const {
         if (threadIdx.x == 0) {
-            for (int stage = 0; stage < C.stages; ++stage) {
-                ptx::mbarrier_init(full(stage), 1);
-                ptx::mbarrier_init(empty(stage), C.cluster_m * C.consumer_threads / 32);
-            }
+            ring.init(1, C.cluster_m * C.consumer_threads / 32);
             ptx::fence_mbarrier_init();
         }
         ptx::cluster_sync();  // nobody may multicast to barriers that are not there yet
@@ -72,27 +66,27 @@ struct Full {
         const int slice = ptx::cluster_rank() * b_slice;
         for_each_tile([&](int m0, int n0) {
             for (int block = 0; block < k_blocks; ++block, ++step) {
-                const unsigned stage = step % C.stages;
-                ptx::mbarrier_wait(empty(stage), step / C.stages % 2 ^ 1);  // free in both CTAs
-                ptx::mbarrier_arrive_expect(full(stage), C.stage_bytes());
-                ptx::tma_load_2d(a(stage), map_a, block * C.tile_k, m0, full(stage));  // [128][64]
+                const auto at = RingPosition<C.stages>::of(step);
+                const unsigned stage = at.stage, full = ring.full(stage);
+                ring.acquire(at);  // free in both CTAs
+                ring.expect(stage, C.stage_bytes());
+                ptx::tma_load_2d(a(stage), map_a, block * C.tile_k, m0, full);  // [128][64]
                 ptx::tma_load_2d_multicast(b(stage) + slice * C.swizzle_bytes, map_b, block * C.tile_k,
-                                           n0 + slice, full(stage), everyone);  // [256][64] by halves
+                                           n0 + slice, full, everyone);  // [256][64] by halves
             }
         });
     }
 
     /// This warp is done with the stage: so it tells the producer of every CTA that fills it.
-    __device__ void release(unsigned stage) const {
-        if (threadIdx.x % 32 < C.cluster_m) ptx::mbarrier_arrive_remote(empty(stage), threadIdx.x % 32);
-    }
+    __device__ void release(unsigned stage) const { ring.template release_to_cluster<C.cluster_m>(stage); }
 
     /// One tile: all of K. A stage is given back one step late, while the next products are issued.
     template <Type type>
     __device__ void accumulate(Sums<C.tile_n>& sums, unsigned& step, int k_blocks, int consumer) const {
         for (int block = 0; block < k_blocks; ++block, ++step) {
-            const unsigned stage = step % C.stages;
-            ptx::mbarrier_wait(full(stage), step / C.stages % 2);
+            const auto at = RingPosition<C.stages>::of(step);
+            const unsigned stage = at.stage;
+            ring.wait(at);
             multiply_async<type, C.tile_n>(sums, a(stage) + consumer * C.block_m * C.swizzle_bytes, b(stage),
                                            block == 0);
             if (block == 0) continue;
