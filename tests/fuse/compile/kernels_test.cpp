@@ -1,4 +1,4 @@
-// Generated kernels compile clean and fast for Ampere and Hopper, load and store whole vectors, and need no
+// Generated kernels compile clean for Ampere and Hopper, load and store whole vectors, and need no
 // more registers than their plans count on.
 #include <fmt/core.h>
 #include <gmock/gmock.h>
@@ -16,7 +16,6 @@
 #include "rooftile/fuse/staging.hpp"
 #include "rooftile/expression/expression.hpp"
 #include "rooftile/expression/tensor_value.hpp"
-#include "tests/compile/compile_time.hpp"
 #include "tests/random_expression.hpp"
 
 namespace rooftile {
@@ -87,14 +86,13 @@ std::int64_t dynamic_shared_of(const std::string& text) {
 
 class FuseCompiles : public testing::TestWithParam<const char*> {};
 
-TEST_P(FuseCompiles, CleanAndFastWithinPlannedRegisters) {
+TEST_P(FuseCompiles, CleanWithinPlannedRegisters) {
     for (const Case& c : cases()) {
         const auto outcome = derive(machine_by_id(GetParam()), made(c.text, c.tensors), {.top = 2});
         for (const FusePlan& plan : std::get<FusePlans>(outcome).plans) {
             ASSERT_TRUE(plan.buildable) << plan.why_not;
             const std::string what = fmt::format("{} plan {}", c.text, plan.rank);
-            Compiled compiled;
-            EXPECT_LE(seconds_at_rest(cpu_seconds, fuse_source(plan), 0.3, compiled), 0.3) << what;
+            const Compiled compiled = compile_source(fuse_source(plan));
             EXPECT_EQ(unclean(compiled).value_or(""), "") << what << '\n' << compiled.log;
             const double per_cta = double(compiled.entries[0].registers) * plan.config.threads;
             EXPECT_LE(per_cta * plan.config.ctas_per_sm, 65536) << what;

@@ -1,4 +1,4 @@
-// Every rung of the ladder compiles clean and fast, uses the instructions it is about, and leaves an SM as
+// Every rung of the ladder compiles clean, uses the instructions it is about, and leaves an SM as
 // many CTAs as its configuration says: what the model counts on.
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 
 #include "rooftile/gemm/device/ladder_kernel.hpp"
 #include "rooftile/gemm/ladder_model.hpp"
-#include "tests/compile/compile_time.hpp"
+#include "rooftile/runtime/nvrtc.hpp"
 
 namespace rooftile {
 namespace {
@@ -24,14 +24,12 @@ int ctas_by_registers(int registers, int threads) {
     return 65536 / 4 / warp * 4 / (threads / 32);
 }
 
-TEST_P(LadderCompiles, CleanAndFast) {
+TEST_P(LadderCompiles, Clean) {
     const auto [rung, arch] = GetParam();
     const LadderConfig config = ladder_config(rung);
     for (Type type : {Type::bf16, Type::fp16}) {
-        Compiled compiled;
-        EXPECT_LE(seconds_at_rest(wall_seconds, ladder_source(rung, type, arch), 0.5, compiled), 0.5)
-            << name_of(type);
-        EXPECT_EQ(unclean(compiled).value_or(""), "") << compiled.log;
+        const Compiled compiled = compile_source(ladder_source(rung, type, arch));
+        EXPECT_EQ(unclean(compiled).value_or(""), "") << name_of(type) << compiled.log;
         const EntryInfo& entry = compiled.entries.front();
         EXPECT_EQ(std::min(ctas_by_registers(entry.registers, config.threads()), 2048 / config.threads()),
                   config.ctas_per_sm)
