@@ -35,7 +35,7 @@ constexpr bool obeys_the_hardware() {
     static_assert(C.exchange_bytes() <= C.stages * C.stage_bytes(), "the ring holds a tile's fp32 sums");
     static_assert(!C.deferred_store || (C.schedule == Schedule::cooperative && C.split_k == 1 && C.tma_store),
                   "a deferred store needs its warpgroup on every tile, whole sums, and TMA");
-    static_assert(C.all_barrier_bytes() == Ring<C.stages>::bytes + (C.split_k > 1 ? Ring<1>::bytes : 0),
+    static_assert(C.all_barrier_bytes() == Ring<C.stages>::bytes() + (C.split_k > 1 ? Ring<1>::bytes() : 0),
                   "the planner counts the barriers of both rings");
     static_assert(C.threads() <= 1024 && C.stages >= 2, "CTA size; a ring needs two stages");
     return true;
@@ -62,7 +62,7 @@ struct Sm90Shared {
     /// compiler orders the registers of the loops otherwise, and kernels differ.
     Ring<C.stages> ring{base + C.stages * C.stage_bytes() + C.epilogue_bytes()};
     /// Split-K, a lap a tile. Full: all sums of the cluster are written; empty: all are read.
-    __device__ Ring<1> exchange() const { return {ring.barriers + Ring<C.stages>::bytes}; }
+    __device__ Ring<1> exchange() const { return {ring.barriers + Ring<C.stages>::bytes()}; }
 };
 
 /// The tiles of C as this CTA's cluster meets them.

@@ -47,7 +47,8 @@ struct RingPosition {
 /// The barriers of a ring, 8 bytes each: `stages` full ones, then as many empty ones, from `barriers` on.
 template <int stages>
 struct Ring {
-    static constexpr int bytes = 2 * stages * 8;
+    // A function: a static member would be a variable of the module.
+    static constexpr int bytes() { return 2 * stages * 8; }
     using Position = RingPosition<stages>;
     unsigned barriers;
 

@@ -15,16 +15,17 @@ template <int parties, int first_barrier>
 struct Turns {
     static_assert(parties >= 2 && first_barrier > 0 && first_barrier + parties <= 16,
                   "a CTA has 16 named barriers; 0 is __syncthreads");
-    static constexpr int met_threads = 2 * 128;  ///< one warpgroup waits, one passes on
     int party;
 
     /// Waits for this party's turn; `first`: it has had none yet.
     __device__ void wait(bool first) const {
-        if (!(first && party == 0)) ptx::named_barrier_sync(first_barrier + party, met_threads);
+        if (!(first && party == 0)) ptx::named_barrier_sync(first_barrier + party, met_threads());
     }
     /// Gives the turn to the next party.
-    __device__ void pass() const { ptx::named_barrier_arrive(first_barrier + next(), met_threads); }
+    __device__ void pass() const { ptx::named_barrier_arrive(first_barrier + next(), met_threads()); }
 
+    /// One warpgroup waits, one passes on.
+    static constexpr int met_threads() { return 2 * 128; }
     __device__ int next() const { return parties == 2 ? 1 - party : (party + 1) % parties; }
 };
 
