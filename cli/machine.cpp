@@ -36,7 +36,7 @@ int show(const Given& given, const OutputFlags& output, const Invocation& invoca
         if (!live.note.empty()) say(live.note);
         machine = std::move(live.machine);
     }
-    for (const std::string& assignment : given.list("set")) set_number(machine, assignment);
+    set_numbers(machine, given.list("set"));
     if (toml) write_result(to_toml(machine), output);
     else if (format == Format::json)
         write_result(json_text(machine_document(context_of(machine, invocation.command), machine)), output);

@@ -39,7 +39,7 @@ Target target_of(const Given& given) {
         machine = machine_by_id(fallback_machine);
         note = fmt::format("no usable GPU here: planning for {}; --machine names another", fallback_machine);
     }
-    for (const std::string& assignment : given.list("set")) set_number(machine, assignment);
+    set_numbers(machine, given.list("set"));
     return {std::make_shared<const Machine>(std::move(machine)), std::move(note)};
 }
 

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "rooftile/machine/query.hpp"
 #include "rooftile/fuse/derivation.hpp"
 #include "rooftile/fuse/plan.hpp"
 #include "rooftile/fuse/search.hpp"
@@ -101,6 +102,7 @@ std::variant<FusePlans, FuseInfeasible> derive(const Machine& machine, const Fus
     plans.machine_hash = machine.hash();
     plans.problem = graph;
     const FuseHardware hw = fuse_hardware(machine, plans.unknown);
+    if (std::string note = calibration_note(machine); !note.empty()) plans.notes.push_back(std::move(note));
     std::vector<UnfusedOp> ops = unfused_ops(graph, hw.l2_bytes);
     const UnfusedTime unfused = launched_time(machine, hw, graph, ops);
     double moved = 0, dram = 0;

@@ -201,6 +201,7 @@ std::vector<std::string> notes(const Machine& machine, const GemmProblem& proble
         out.emplace_back("cp.async is infeasible here: the next tile waits in registers, two stages at most");
     if (std::isnan(hw.launch_seconds))
         out.emplace_back("times leave out the launch: launch.gap_stream is unknown");
+    if (std::string note = calibration_note(machine); !note.empty()) out.push_back(std::move(note));
     return out;
 }
 

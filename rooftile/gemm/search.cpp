@@ -109,6 +109,9 @@ bool BestList::offer(const Kept& k) {
 }
 
 bool BestList::better(const Kept& x, const Kept& y) {
+    // What is known of an unknown time is less than the time: it says nothing against one that is known.
+    const bool unknown = std::isnan(x.time.seconds);
+    if (unknown != std::isnan(y.time.seconds)) return !unknown;
     if (x.score != y.score) return x.score < y.score;
     const auto traffic = [](const Kept& k) {
         return k.dram + most_known(k.footprint.step.l2, k.footprint.step.port);
@@ -152,7 +155,9 @@ GemmSearch::GemmSearch(const GemmHardware& hw, const GemmProblem& problem, const
       inner_(inner_space(request)),
       simulates_(request.simulate),
       top_(static_cast<std::size_t>(request.top)),
-      best_(simulates_ ? std::max(top_, std::size_t{simulated}) : top_) {
+      times_known_(!std::isnan(hw.flops_per_cycle + hw.shared_bandwidth + hw.l2_share + hw.dram_latency
+                               + hw.dram_bandwidth + hw.l2_bytes + hw.sms + hw.clock_hz)),
+      best_(simulates_ ? std::max(top_, std::size_t{simulated}) : top_, times_known_) {
     const WalkTraffic any(hw, {.tile_m = 1, .tile_n = 1}, problem);
     if (std::isnan(any.dram(inner_.orders[0].order, inner_.orders[0].group))) compulsory_ = unknown_number;
 }
@@ -287,7 +292,7 @@ SearchResult GemmSearch::finish() {
         return std::move(result_);
     }
     simulate(best_);
-    BestList best(top_);
+    BestList best(top_, times_known_);
     for (Kept kept : best_.sorted()) {
         kept.time = gemm_time_under_power(hw_, kept.candidate.tile, problem_, kept.footprint.step, kept.waves,
                                           kept.dram, kept.stages, best.reach() * as_good);

@@ -139,19 +139,22 @@ struct Kept {
     double score = 0;  ///< seconds; cycles per product where seconds are unknown
 };
 
-/// The best few. Ties fall to less traffic, fewer registers, less shared memory, the lower tile, the
+/// The best few, those of unknown time behind all others. Ties fall to less traffic, fewer registers, less shared memory, the lower tile, the
 /// narrower, the first found.
 class BestList {
   public:
-    explicit BestList(std::size_t size) : size_(size) {
+    /// `times_known`: the machine says the time of some candidates at least.
+    explicit BestList(std::size_t size, bool times_known = false) : size_(size), times_known_(times_known) {
         kept_.reserve(size);
         rank_.reserve(size + 1);
     }
     /// True where something fell out to make room, or `k` itself found none.
     bool offer(const Kept& k);
-    /// The score of the last; infinite while there is room.
+    /// The score of the last; infinite while there is room, and while a known time would take an unknown one's place.
     double reach() const {
-        return rank_.size() == size_ ? kept_[rank_.back()].score : std::numeric_limits<double>::infinity();
+        const bool open =
+            rank_.size() < size_ || (times_known_ && std::isnan(kept_[rank_.back()].time.seconds));
+        return open ? std::numeric_limits<double>::infinity() : kept_[rank_.back()].score;
     }
     /// Best first.
     std::vector<Kept> sorted() const;
@@ -164,6 +167,7 @@ class BestList {
   private:
     static bool better(const Kept& x, const Kept& y);
     std::size_t size_;
+    bool times_known_;
     std::vector<Kept> kept_;      // in no order: what is ranked does not move
     std::vector<unsigned> rank_;  // places in kept_, best first
 };
@@ -298,6 +302,7 @@ class GemmSearch final : public GemmVisitor {
     InnerSpace inner_;
     bool simulates_;
     std::size_t top_;
+    bool times_known_;  // of candidates that exchange nothing
     BestList best_;
     SearchResult result_{};
     std::int64_t timed_ = 0;

@@ -349,9 +349,10 @@ std::variant<Fact, TextProblem> make_fact(const Key& key, const NumberText& numb
         const bool whole = !unit.word.empty() || unit.dimension == Bytes::dimension;
         if (whole && number.value != std::floor(number.value))
             return TextProblem{fmt::format("not a whole number of {}", listed[i])};
-        return Fact{number.value, number.unit.dimension, number.unit.per,
-                    bare && ratio ? fmt::format("{} {}", number.text, listed[i]) : number.text,
-                    std::move(source)};
+        return Fact{
+            number.value,      number.unit.dimension,
+            number.unit.per,   bare && ratio ? fmt::format("{} {}", number.text, listed[i]) : number.text,
+            std::move(source), {}};
     }
     if (number.unit.text.empty()) return TextProblem{"no unit; accepted: " + accepted(key)};
     return TextProblem{fmt::format("\"{}\" is not this key's unit; accepted: {}",

@@ -18,11 +18,12 @@ enum class Per { gpu, sm };
 
 /// One known number of a machine, in base units.
 struct Fact {
-    double value = 0;       ///< in base units: bytes, FLOP, cycles, seconds, joules
-    Dimension dimension{};  ///< of `value`
-    Per per = Per::gpu;     ///< "3.35 TB/s" speaks of the GPU, "128 B/clk/SM" of one SM
-    std::string text;       ///< the number and unit as written, "3.35 TB/s"
-    std::string source;     ///< datasheet, header, measurement with date and command, or "--set"
+    double value = 0;           ///< in base units: bytes, FLOP, cycles, seconds, joules
+    Dimension dimension{};      ///< of `value`
+    Per per = Per::gpu;         ///< "3.35 TB/s" speaks of the GPU, "128 B/clk/SM" of one SM
+    std::string text;           ///< the number and unit as written, "3.35 TB/s"
+    std::string source;         ///< datasheet, header, measurement with date and command, or "--set"
+    std::string calibration{};  ///< the machine whose runs it was fitted to; empty: no fitted number
 
     /// As a typed quantity; empty where it is given in another form (per SM where the whole GPU is asked for,
     /// per clock where per second is).

@@ -107,4 +107,14 @@ std::optional<NamedClock> matrix_clock(const Machine& machine, std::string_view 
     return std::nullopt;
 }
 
+std::string calibration_note(const Machine& machine) {
+    std::string of;
+    for (const auto& [key, fact] : machine.facts) {
+        if (fact.calibration == machine.id && !machine.id.empty()) return {};
+        if (!fact.calibration.empty()) of = fact.calibration;
+    }
+    if (of.empty()) return "uncalibrated: no number of this machine was fitted to runs";
+    return "uncalibrated: what is fitted to runs was fitted on " + of;
+}
+
 }  // namespace rooftile

@@ -52,4 +52,7 @@ struct NamedClock {
 /// clock.boost.
 std::optional<NamedClock> matrix_clock(const Machine& machine, std::string_view input);
 
+/// Whose fitted numbers a prediction takes, for a plan's notes; empty where the machine has a calibration of its own.
+std::string calibration_note(const Machine& machine);
+
 }  // namespace rooftile

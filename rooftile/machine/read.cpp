@@ -1,8 +1,11 @@
 #include "rooftile/machine/read.hpp"
 
+#include <algorithm>
+#include <span>
 #include <vector>
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 #include <toml++/toml.h>
 
 #include "rooftile/error.hpp"
@@ -14,8 +17,13 @@
 namespace rooftile {
 namespace {
 
-constexpr std::string_view machine_schema = "rooftile/machine/1", arch_schema = "rooftile/arch/1";
+constexpr std::string_view machine_schema = "rooftile/machine/1", arch_schema = "rooftile/arch/1",
+                           calibration_schema = "rooftile/calibration/1";
 constexpr std::size_t most_source_bytes = 400;
+
+// What a number's table holds in a machine file, and in a calibration.
+constexpr std::string_view number_parts[] = {"value", "unit", "source", "calibration"},
+                           calibrated_parts[] = {"value", "unit", "data", "command", "error"};
 
 std::string value_text(const toml::node& node) {
     if (const auto* text = node.as_string()) return '"' + printable(text->get(), 60) + '"';
@@ -44,18 +52,38 @@ class Reader {
         check_schema(root, machine_schema);
         machine_.id = text_of(root, "id", "-._");
         machine_.name = text_of(root, "name");
+        if (root.contains("calibration"))
+            refuse(*root.get("calibration"), "calibration", "stands in architecture files only");
         if (root.contains("arch")) read_arch(root);
         if (root.contains("device_names")) read_device_names(root);
         walk(root, {});
     }
 
-    void read_arch_table(const toml::table& root) {
+    /// Returns the machine whose calibration stands in for a missing one; empty where there is none.
+    std::string read_arch_table(const toml::table& root) {
         check_schema(root, arch_schema);
         machine_.arch = text_of(root, "id", "_");
         text_of(root, "name");
         for (const char* key : {"arch", "device_names"})
             if (root.contains(key)) refuse(*root.get(key), key, "stands in machine files only");
         walk(root, {});
+        return root.contains("calibration") ? text_of(root, "calibration", "-._") : std::string();
+    }
+
+    /// Takes what holds for every GPU of the architecture, and with `own` what holds for the machine alone.
+    /// Takes nothing where the calibration is of another architecture.
+    void read_calibration_table(const toml::table& root, bool own) {
+        check_schema(root, calibration_schema);
+        if (text_of(root, "arch", "_") != machine_.arch) return;
+        calibration_ = text_of(root, "id", "-._");
+        for (const auto& [key, node] : root) {
+            const bool part = key == "architecture" || key == "machine";
+            if (!part && key != "schema" && key != "id" && key != "arch")
+                refuse(node, key.str(), "unknown key; accepted: schema, id, arch, architecture, machine");
+            if (!part || (key == "machine" && !own)) continue;
+            if (!node.is_table()) refuse(node, key.str(), "accepted: a table of numbers");
+            walk(*node.as_table(), {});
+        }
     }
 
   private:
@@ -96,8 +124,10 @@ class Reader {
             for (const auto& id : arch_ids()) list += (list.empty() ? "" : " ") + id;
             refuse(*root.get("arch"), "arch", "accepted: " + list);
         }
-        const std::string name = "machines/arch/" + arch + ".toml";
-        Reader(name, machine_).read_arch_table(toml::parse(text, name));
+        const Machine inherited = inherited_machine(arch, machine_.id);
+        machine_.arch = inherited.arch;
+        machine_.facts = inherited.facts;
+        machine_.features = inherited.features;
     }
 
     void read_device_names(const toml::table& root) {
@@ -118,8 +148,8 @@ class Reader {
             const std::string_view part = toml_key.str();
             const std::string path = prefix.empty() ? std::string(part) : prefix + '.' + std::string(part);
             if (!is_plain(part, "-_")) refuse(node, path, "unknown key; keys are letters, digits, - and _");
-            if (prefix.empty() && is_heading(part)) continue;
-            if (prefix.empty() && part == "features") {
+            if (prefix.empty() && calibration_.empty() && is_heading(part)) continue;
+            if (prefix.empty() && calibration_.empty() && part == "features") {
                 read_features(node);
                 continue;
             }
@@ -143,7 +173,8 @@ class Reader {
     }
 
     static bool is_heading(std::string_view key) {
-        return key == "schema" || key == "id" || key == "name" || key == "arch" || key == "device_names";
+        return key == "schema" || key == "id" || key == "name" || key == "arch" || key == "device_names"
+               || key == "calibration";
     }
 
     void read_features(const toml::node& node) {
@@ -170,9 +201,12 @@ class Reader {
     }
 
     void read_fact(const toml::node& node, const std::string& path, const Key& key) {
-        std::string source(file_);
+        std::string source(file_), calibration = calibration_;
         std::string text;
-        if (const auto* table = node.as_table()) text = read_value_table(*table, path, key, source);
+        if (const auto* table = node.as_table())
+            text = read_value_table(*table, path, key, source, calibration);
+        else if (!calibration_.empty())
+            refuse(node, path, fmt::format("accepted: {{{}}}", fmt::join(calibrated_parts, ", ")));
         else text = number_text(node, path, key, true);
         if (text == "unknown") {
             machine_.facts.erase(path);
@@ -184,6 +218,7 @@ class Reader {
         if (auto* problem = std::get_if<TextProblem>(&fact))
             throw RequestError(
                 fmt::format("{} = \"{}\": {}", place(node, path), printable(text), problem->message));
+        std::get<Fact>(fact).calibration = std::move(calibration);
         machine_.facts.insert_or_assign(path, std::move(std::get<Fact>(fact)));
     }
 
@@ -210,20 +245,26 @@ class Reader {
     }
 
     std::string read_value_table(const toml::table& table, const std::string& path, const Key& key,
-                                 std::string& source) const {
+                                 std::string& source, std::string& calibration) const {
+        const std::span<const std::string_view> parts =
+            calibration_.empty() ? std::span<const std::string_view>(number_parts) : calibrated_parts;
         for (const auto& [name, node] : table)
-            if (name != "value" && name != "unit" && name != "source")
+            if (std::find(parts.begin(), parts.end(), name.str()) == parts.end())
                 refuse(node, path + '.' + std::string(name.str()),
-                       "unknown key; accepted: value, unit, source");
+                       fmt::format("unknown key; accepted: {}", fmt::join(parts, ", ")));
         const toml::node* value = table.get("value");
-        if (!value) refuse(table, path, "no value; accepted: {value, unit, source}");
+        if (!value) refuse(table, path, fmt::format("no value; accepted: {{{}}}", fmt::join(parts, ", ")));
         std::string text = number_text(*value, path + ".value", key, false);
-        if (const toml::node* node = table.get("source")) {
-            const auto* given = node->as_string();
-            if (!given || given->get().empty() || given->get().size() > most_source_bytes)
-                refuse(*node, path + ".source",
-                       fmt::format("accepted: a text of 1 to {} bytes", most_source_bytes));
-            source = printable(given->get(), most_source_bytes);
+        if (calibration_.empty()) {
+            source = note_of(table, path, "source", source);
+            calibration = note_of(table, path, "calibration", "");
+        } else {
+            // A fitted number is worth what it was fitted to: nothing of this may be left out.
+            for (const char* part : {"data", "command", "error"})
+                if (!table.contains(part)) refuse(table, path, fmt::format("no {}", part));
+            source = note_of(table, path, "data", "");
+            note_of(table, path, "command", "");
+            note_of(table, path, "error", "");
         }
         if (const toml::node* node = table.get("unit")) {
             const auto* unit = node->as_string();
@@ -235,32 +276,46 @@ class Reader {
         return text;
     }
 
+    // The text of `part` of a number's table; `otherwise` where it has none.
+    std::string note_of(const toml::table& table, const std::string& path, std::string_view part,
+                        std::string otherwise) const {
+        const toml::node* node = table.get(part);
+        if (!node) return otherwise;
+        const auto* given = node->as_string();
+        if (!given || given->get().empty() || given->get().size() > most_source_bytes)
+            refuse(*node, fmt::format("{}.{}", path, part),
+                   fmt::format("accepted: a text of 1 to {} bytes", most_source_bytes));
+        return printable(given->get(), most_source_bytes);
+    }
+
     std::string_view file_;
     Machine& machine_;
+    std::string
+        calibration_;  // the machine whose calibration this file is; empty: it is another kind of file
 };
 
-std::string toml_string(std::string_view text) {
-    std::string out = "\"";
-    for (char c : text) {
-        if (c == '"' || c == '\\') out += '\\';
-        out += c;
-    }
-    return out + '"';
-}
-
-std::string fact_line(const std::string& key, const Fact& fact) {
-    const NumberParts parts = parts_of(fact.text);
-    std::string line = fmt::format("{} = {{value = {}", key, parts.number);
-    if (!parts.unit.empty()) line += fmt::format(", unit = {}", toml_string(parts.unit));
-    if (!fact.source.empty())
-        line += fmt::format(", source = {}", toml_string(printable(fact.source, most_source_bytes)));
-    return line + "}\n";
+void read_calibration(std::string_view id, bool own, Machine& machine) {
+    const std::string_view text = calibration_text(id);
+    if (text.empty()) return;
+    const std::string name = fmt::format("machines/calibration/{}.toml", id);
+    Reader(name, machine).read_calibration_table(toml::parse(text, name), own);
 }
 
 }  // namespace
 
 Machine read_machine(const std::filesystem::path& path) {
     return parse_machine(read_small_file(path), path.string());
+}
+
+Machine inherited_machine(std::string_view arch, std::string_view id) {
+    Machine machine;
+    const std::string_view text = arch_text(arch);
+    if (text.empty()) return machine;
+    const std::string name = fmt::format("machines/arch/{}.toml", arch);
+    const std::string nearest = Reader(name, machine).read_arch_table(toml::parse(text, name));
+    read_calibration(nearest, false, machine);
+    read_calibration(id, true, machine);
+    return machine;
 }
 
 Machine parse_machine(std::string_view text, std::string_view file_name) {
@@ -274,33 +329,6 @@ Machine parse_machine(std::string_view text, std::string_view file_name) {
                                        at.column, printable(error.description(), 200)));
     }
     return machine;
-}
-
-std::string to_toml(const Machine& machine) {
-    std::string text = fmt::format("schema = \"{}\"\nid = {}\nname = {}\n", machine_schema,
-                                   toml_string(machine.id), toml_string(machine.name));
-    Machine arch;
-    if (!machine.arch.empty()) {
-        text += fmt::format("arch = {}\n", toml_string(machine.arch));
-        const std::string name = "machines/arch/" + machine.arch + ".toml";
-        if (const auto source = arch_text(machine.arch); !source.empty())
-            Reader(name, arch).read_arch_table(toml::parse(source, name));
-    }
-    if (!machine.device_names.empty()) {
-        text += "device_names = [";
-        for (const auto& name : machine.device_names) text += toml_string(name) + ", ";
-        text.replace(text.size() - 2, 2, "]\n");
-    }
-    text += '\n';
-    for (const auto& [key, fact] : machine.facts) text += fact_line(key, fact);
-    // What the architecture knows and this machine does not has to be said, or reading would bring it back.
-    for (const auto& [key, fact] : arch.facts)
-        if (!machine.facts.count(key)) text += key + " = \"unknown\"\n";
-    text += "\n[features]\n";
-    for (const auto& [name, present] : machine.features) text += fmt::format("{} = {}\n", name, present);
-    for (const auto& [name, present] : arch.features)
-        if (!machine.features.count(name)) text += name + " = \"unknown\"\n";
-    return text;
 }
 
 }  // namespace rooftile

@@ -15,7 +15,8 @@
 namespace rooftile {
 namespace {
 
-constexpr std::string_view machine_folder = "machines/", arch_folder = "machines/arch/";
+constexpr std::string_view machine_folder = "machines/", arch_folder = "machines/arch/",
+                           calibration_folder = "machines/calibration/";
 constexpr std::string_view suffix = ".toml";
 
 // "h100-sxm" of "machines/h100-sxm.toml"; empty where the path is not directly in `folder`.
@@ -59,6 +60,12 @@ std::string_view arch_text(std::string_view arch) {
     const EmbeddedFile* file = embedded(arch_folder, arch);
     return file ? file->text : std::string_view{};
 }
+
+std::string_view calibration_text(std::string_view id) {
+    const EmbeddedFile* file = embedded(calibration_folder, id);
+    return file ? file->text : std::string_view{};
+}
+std::vector<std::string> calibrated_ids() { return stems_in(calibration_folder); }
 
 Machine machine_by_id(std::string_view id_or_path) {
     if (const EmbeddedFile* file = embedded(machine_folder, id_or_path))

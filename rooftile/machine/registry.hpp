@@ -27,4 +27,9 @@ std::string_view arch_text(std::string_view arch);
 /// Architectures that have a file, sorted: "sm_70", ...
 std::vector<std::string> arch_ids();
 
+/// The text of machines/calibration/`id`.toml, empty where the machine has no calibration of its own.
+std::string_view calibration_text(std::string_view id);
+/// Machines that have one, sorted.
+std::vector<std::string> calibrated_ids();
+
 }  // namespace rooftile

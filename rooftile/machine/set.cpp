@@ -1,11 +1,15 @@
 #include "rooftile/machine/set.hpp"
 
+#include <algorithm>
+#include <set>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include <fmt/core.h>
 
 #include "rooftile/error.hpp"
+#include "rooftile/machine/follow.hpp"
 #include "rooftile/machine/keys.hpp"
 #include "rooftile/machine/units_text.hpp"
 
@@ -22,10 +26,22 @@ void set_feature(Machine& machine, std::string_view name, std::string_view text)
     else refuse(name, text, "accepted: true, false or unknown");
 }
 
+struct Assignment {
+    std::string_view key, text;
+};
+
 std::string_view trimmed(std::string_view text) {
     const std::size_t begin = text.find_first_not_of(' ');
     if (begin == text.npos) return {};
     return text.substr(begin, text.find_last_not_of(' ') - begin + 1);
+}
+
+Assignment split(std::string_view assignment) {
+    const std::size_t equals = assignment.find('=');
+    if (equals == assignment.npos)
+        throw RequestError(fmt::format("--set \"{}\": accepted is KEY=VALUE, as in --set l2.latency=200clk",
+                                       printable(assignment)));
+    return {trimmed(assignment.substr(0, equals)), trimmed(assignment.substr(equals + 1))};
 }
 
 }  // namespace
@@ -49,14 +65,23 @@ void set_fact(Machine& machine, std::string_view key, std::string_view text, std
 }
 
 void set_number(Machine& machine, std::string_view assignment) {
-    const std::size_t equals = assignment.find('=');
-    if (equals == assignment.npos)
-        throw RequestError(fmt::format("--set \"{}\": accepted is KEY=VALUE, as in --set l2.latency=200clk",
-                                       printable(assignment)));
-    try {
-        set_fact(machine, trimmed(assignment.substr(0, equals)), trimmed(assignment.substr(equals + 1)),
-                 "--set");
-    } catch (const RequestError& error) { throw RequestError(fmt::format("--set {}", error.what())); }
+    const std::string one(assignment);
+    set_numbers(machine, {&one, 1});
+}
+
+void set_numbers(Machine& machine, std::span<const std::string> assignments) {
+    std::vector<Assignment> ordered;
+    for (std::string_view assignment : assignments) ordered.push_back(split(assignment));
+    std::ranges::stable_sort(ordered, {}, [](const Assignment& a) { return order_of_setting(a.key); });
+    std::set<std::string, std::less<>> set;
+    for (const auto& [key, text] : ordered) {
+        try {
+            const Machine before = machine;
+            set_fact(machine, key, text, "--set");
+            if (match_key(key).key) scale_followers(machine, before, key, set);
+        } catch (const RequestError& error) { throw RequestError(fmt::format("--set {}", error.what())); }
+        set.emplace(key);
+    }
 }
 
 }  // namespace rooftile

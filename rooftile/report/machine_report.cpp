@@ -56,7 +56,8 @@ Json machine_document(const DocumentContext& context, const Machine& machine) {
                          {"value", json_number(fact.value)},
                          {"unit", base_unit(fact)},
                          {"text", fact.text},
-                         {"source", fact.source}});
+                         {"source", fact.source},
+                         {"calibration", fact.calibration.empty() ? Json() : Json(fact.calibration)}});
     Json features = Json::object();
     for (const auto& [name, value] : machine.features) features[name] = value;
     return {{"schema", "rooftile/machine/1"},
@@ -80,7 +81,11 @@ std::string machine_text(const Machine& machine, const Terminal& terminal) {
             fmt::format("the driver calls it {}\n", displayable(joined(machine.device_names), terminal.utf8));
     // One alignment for all sections: the columns of a long list stay where the eye expects them.
     std::vector<Entry> entries;
-    for (const auto& [key, fact] : machine.facts) entries.push_back({key, fact.text, fact.source});
+    for (const auto& [key, fact] : machine.facts)
+        entries.push_back({key, fact.text,
+                           fact.calibration.empty()
+                               ? fact.source
+                               : fmt::format("calibration of {}: {}", fact.calibration, fact.source)});
     out += "\n" + entries_text(entries, 2, terminal);
     std::string yes, no;
     for (const auto& [name, value] : machine.features) (value ? yes : no) += " " + name;

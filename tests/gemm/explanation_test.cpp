@@ -70,9 +70,10 @@ TEST(Explanation, WhatIsNotChargedIsNamed) {
 // With energies that a reader can follow: at a clock that power does not bind nothing is scaled.
 TEST(Explanation, EnergyIsTheSumOfItsTerms) {
     Machine machine = machine_by_id("h200-sxm");
-    for (const char* number : {"clock.tensor=1.33 GHz", "energy.flop.bf16=1 pJ/FLOP", "energy.fill=10 pJ/B",
-                               "energy.shared_read=1 pJ/B", "energy.dram=100 pJ/B", "power.static=100 W",
-                               "power.held=5000 W", "energy.exponent=2 1"})
+    for (const char* number :
+         {"clock.tensor=1.33 GHz", "clock.sustained.bf16=1.33 GHz", "energy.flop.bf16=1 pJ/FLOP",
+          "energy.fill=10 pJ/B", "energy.shared_read=1 pJ/B", "energy.dram=100 pJ/B", "power.static=100 W",
+          "power.held=5000 W", "energy.exponent=2 1"})
         set_number(machine, number);
     GemmRequest request;
     request.tile_m = 128, request.tile_n = 256, request.top = 1;

@@ -38,9 +38,10 @@ GemmRequest unsimulated() {
     return request;
 }
 
-using Rank = std::tuple<double, double, int, int, int, int>;
+using Rank = std::tuple<bool, double, double, int, int, int, int>;
 Rank rank_of(const Kept& k) {
-    return {k.score,
+    return {std::isnan(k.time.seconds),
+            k.score,
             most_known(k.dram + most_known(k.footprint.step.l2, k.footprint.step.port), 0),
             k.footprint.registers,
             k.footprint.shared_bytes(k.stages),
@@ -100,6 +101,27 @@ RC_GTEST_PROP(Search, FindsTheBestOfAllCandidates, ()) {
     if (*rc::gen::inRange(0, 4) == 0) hw.l2_bytes = unknown_number;
     const Sm90GemmFamily family(hw, p);
     RC_ASSERT(found(family, hw, p) == best_of_all(family, hw, p, GemmRequest{}.top));
+}
+
+Kept kept(double seconds, double score) {
+    Kept k{};
+    k.time.seconds = seconds;
+    k.score = score;
+    return k;
+}
+
+TEST(Search, AnUnknownTimeRanksBehindEveryKnownOne) {
+    BestList best(2, true);
+    best.offer(kept(unknown_number, 1e-6));
+    best.offer(kept(unknown_number, 2e-6));
+    // What is known of the time is no reason to leave out a later one that is known in full.
+    EXPECT_TRUE(std::isinf(best.reach()));
+    EXPECT_TRUE(best.offer(kept(9e-6, 9e-6)));
+    EXPECT_EQ(best.sorted().front().score, 9e-6);
+    EXPECT_EQ(best.sorted().back().score, 1e-6);
+    best.offer(kept(8e-6, 8e-6));
+    EXPECT_EQ(best.sorted().front().score, 8e-6);
+    EXPECT_EQ(best.reach(), 9e-6);
 }
 
 TEST(Search, FindsTheBestOfAnotherFamily) {

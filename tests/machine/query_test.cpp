@@ -88,5 +88,14 @@ TEST(TestMachines, HoldTheirNumbersAndNothingElse) {
     EXPECT_NEAR((*latency_cycles(exercise, "l2.latency") + Bytes(12288) / *l2).value, 459.2, 0.05);
 }
 
+TEST(CalibrationNote, SaysWhoseFittedNumbersAPlanTakes) {
+    EXPECT_EQ(calibration_note(machine_by_id("h200-sxm")), "");
+    EXPECT_EQ(calibration_note(machine_by_id("h100-sxm")), "");
+    EXPECT_EQ(calibration_note(machine_by_id("h20")),
+              "uncalibrated: what is fitted to runs was fitted on h200-sxm");
+    EXPECT_EQ(calibration_note(machine_by_id("a40")),
+              "uncalibrated: no number of this machine was fitted to runs");
+}
+
 }  // namespace
 }  // namespace rooftile

@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 
 #include "rooftile/embedded.hpp"
+#include "rooftile/machine/registry.hpp"
 #include "rooftile/machine/units_text.hpp"
 #include "tests/machine/machine_text.hpp"
 
@@ -292,6 +293,29 @@ TEST(ReadMachine, DamagedFilesAreRefusedOrRead) {
     }
     EXPECT_GT(refused, 100);
     EXPECT_GT(read, 10);
+}
+
+TEST(ReadMachine, CalibrationsComeWithIdAndArchitecture) {
+    const auto read = [](const char* id, const std::string& rest) {
+        return parse_machine(
+            "schema = \"rooftile/machine/1\"\nname = \"X\"\nid = \"" + std::string(id) + "\"\n" + rest,
+            "x.toml");
+    };
+    const std::string hopper = "arch = \"sm_90\"\n";
+    EXPECT_EQ(read("h200-sxm", hopper).find("sm.lag")->calibration, "h200-sxm");
+    EXPECT_EQ(read("h200-sxm", "").find("sm.lag"), nullptr);
+    EXPECT_EQ(read("h200-sxm", "arch = \"sm_80\"\n").find("sm.lag"), nullptr);
+    EXPECT_EQ(read("mine", hopper).find("wgmma.turn")->calibration, "h200-sxm");
+    // The file's own number goes first, and is none that was fitted.
+    const Machine own = read("mine", hopper + "wgmma.turn = \"700 clk\"\n");
+    EXPECT_EQ(own.find("wgmma.turn")->value, 700);
+    EXPECT_EQ(own.find("wgmma.turn")->calibration, "");
+    EXPECT_EQ(read("mine", hopper + "wgmma.turn = \"unknown\"\n").find("wgmma.turn"), nullptr);
+    EXPECT_THAT(body_refusal("calibration = \"h200-sxm\""), HasSubstr("stands in architecture files only"));
+    // As `machine show --toml` writes it.
+    const Machine h200 = machine_by_id("h200-sxm"), again = parse_machine(to_toml(h200), "again.toml");
+    EXPECT_EQ(again.hash(), h200.hash());
+    EXPECT_EQ(again.find("sm.lag")->calibration, "h200-sxm");
 }
 
 TEST(ToToml, RoundTrip) {

@@ -1,5 +1,10 @@
 #include "rooftile/machine/set.hpp"
 
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
 #include <gmock/gmock.h>
 
 #include "rooftile/machine/registry.hpp"
@@ -35,6 +40,84 @@ TEST(SetNumber, AnyNumber) {
     // A ratio needs no unit; it is written with its own.
     EXPECT_EQ(after("l2.coalesced=1.5").number<Ratio>("l2.coalesced"), Ratio(1.5));
     EXPECT_EQ(after("l2.coalesced=1.5").find("l2.coalesced")->text, "1.5 1");
+}
+
+double value_of(const Machine& machine, std::string_view key) { return machine.find(key)->value; }
+
+Machine h200_after(const std::vector<std::string>& assignments) {
+    Machine machine = machine_by_id("h200-sxm");
+    set_numbers(machine, assignments);
+    return machine;
+}
+
+// h200-sxm: dram.bandwidth 4.8 TB/s and 4.2 of it read; clock.boost 1.98 GHz, clock.tensor 1.83, bf16 sustains 1.33.
+TEST(SetNumber, MeasuredNumbersKeepTheirShareOfTheRatedOne) {
+    const Machine slow = after("dram.bandwidth=100 GB/s"), h100 = machine_by_id("h100-sxm");
+    for (const char* key : {"dram.sustained_read", "dram.sustained_write", "dram.sustained_copy"})
+        EXPECT_NEAR(value_of(slow, key) / value_of(h100, key), 0.1 / 3.35, 1e-9) << key;
+    EXPECT_EQ(slow.find("dram.sustained_read")->source,
+              "--set dram.bandwidth: 0.922 of dram.bandwidth, as before");
+
+    const Machine half = h200_after({"dram.bandwidth=2.4 TB/s"});
+    EXPECT_EQ(half.find("dram.sustained_read")->text, "2.1 TB/s");
+    // 1200 B/clk x 1.98 GHz = 2.376 TB/s: the ratio is taken in one form.
+    EXPECT_NEAR(value_of(h200_after({"dram.bandwidth=1200 B/clk"}), "dram.sustained_read"),
+                4.2e12 * 2.376 / 4.8, 1e3);
+    // The same number again changes nothing, not even a source.
+    EXPECT_EQ(h200_after({"dram.bandwidth=4.8 TB/s"}).find("dram.sustained_read")->source,
+              machine_by_id("h200-sxm").find("dram.sustained_read")->source);
+}
+
+TEST(SetNumber, ClocksFollowAndJoulesAreRestated) {
+    const Machine h200 = machine_by_id("h200-sxm"), half = h200_after({"clock.boost=0.99 GHz"});
+    EXPECT_EQ(half.find("clock.tensor")->text, "0.915 GHz");
+    EXPECT_EQ(half.find("clock.sustained.bf16")->text, "0.665 GHz");
+    EXPECT_EQ(half.find("clock.sustained.bf16")->source,
+              "--set clock.boost: 0.727 of clock.tensor, as before");
+    // Joules at the old sustained clock stay what they were: E (c / sustained)^1.5.
+    for (const char* key : {"energy.flop.bf16", "energy.fill", "energy.shared_read", "energy.dram"})
+        EXPECT_NEAR(value_of(half, key) * std::pow(2, 1.5) / value_of(h200, key), 1, 1e-9) << key;
+    for (const char* key :
+         {"power.held", "power.static", "l2.bandwidth", "rate.wgmma.bf16.fp32", "dram.sustained_read"})
+        EXPECT_EQ(value_of(half, key), value_of(h200, key)) << key;
+    EXPECT_NEAR(value_of(h200_after({"power.tdp=350 W"}), "power.held"), 345, 1e-9);
+    EXPECT_EQ(value_of(h200_after({"sm.count=66"}), "cluster.sms_3"), 57);  // 58.5, in whole clusters
+}
+
+TEST(SetNumber, WhatIsSetItselfStaysWhateverTheOrder) {
+    std::vector<std::string> settings{
+        "dram.bandwidth=2.4 TB/s", "dram.sustained_read=2 TB/s",   "clock.boost=1 GHz",
+        "clock.tensor=0.9 GHz",    "clock.sustained.fp16=0.8 GHz", "power.held=400 W",
+        "power.tdp=500 W"};
+    std::sort(settings.begin(), settings.end());
+    const Machine first = h200_after(settings);
+    EXPECT_EQ(value_of(first, "dram.sustained_read"), 2e12);
+    EXPECT_EQ(value_of(first, "clock.sustained.fp16"), 0.8e9);
+    EXPECT_NEAR(value_of(first, "clock.sustained.bf16"), 1.33e9 * 0.9 / 1.83, 1);
+    EXPECT_EQ(value_of(first, "power.held"), 400);
+    for (int round = 0; round < 20; ++round) {
+        std::next_permutation(settings.begin(), settings.end());
+        EXPECT_EQ(h200_after(settings).hash(), first.hash());
+    }
+}
+
+TEST(SetNumber, RateAndPeakAreTwoWordsForOneThing) {
+    const Machine h200 = machine_by_id("h200-sxm");
+    const char *rate = "rate.wgmma.bf16.fp32", *peak = "peak.wgmma.bf16.fp32";
+    // 132 SMs x 4096 FLOP/clk/SM x 1.83 GHz = 989.4 TFLOP/s
+    const Machine half = h200_after({std::string(peak) + "=494.7 TFLOP/s"});
+    EXPECT_NEAR(value_of(half, rate), 2048, 1);
+    Machine stated = half;
+    set_number(stated, std::string(rate) + "=1024 FLOP/clk/SM");
+    EXPECT_NEAR(value_of(stated, peak), 494.7e12 / 2, 1e12);
+    const Machine both =
+        h200_after({std::string(rate) + "=1024 FLOP/clk/SM", std::string(peak) + "=500 TFLOP/s"});
+    EXPECT_EQ(value_of(both, rate), 1024);
+    EXPECT_EQ(value_of(both, peak), 500e12);
+    // FLOP/s are stated at a clock.
+    Machine h20 = machine_by_id("h20");
+    set_number(h20, "clock.boost=0.99 GHz");
+    EXPECT_NEAR(value_of(h20, "rate.fma.fp64.fp64"), 0.5e12, 1);
 }
 
 TEST(SetNumber, UnknownRemoves) {
