@@ -25,6 +25,26 @@ __device__ inline void copy_async(unsigned shared, const void* global) {
                      : "memory");
 }
 
+/// The same of the first `source_bytes`, with zeros after them; with none `global` is not read. L2 brings whole
+/// lines of 128 bytes for pieces of 16: the neighbours are wanted at once.
+template <int bytes>
+__device__ inline void copy_async_filled(unsigned shared, const void* global, int source_bytes) {
+    static_assert(bytes == 4 || bytes == 8 || bytes == 16);
+    if constexpr (bytes == 16)
+        asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(shared),
+                     "l"(__cvta_generic_to_global(global)), "r"(source_bytes)
+                     : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(shared),
+                     "l"(__cvta_generic_to_global(global)), "n"(bytes), "r"(source_bytes)
+                     : "memory");
+}
+
+/// An element, for which cp.async is too wide.
+__device__ inline void store_element(unsigned shared, unsigned short value) {
+    asm volatile("st.shared.u16 [%0], %1;" ::"r"(shared), "h"(value) : "memory");
+}
+
 __device__ inline void copy_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 
 /// Waits until all but the newest `pending` groups of this thread have arrived.

@@ -14,6 +14,14 @@ __device__ inline void load_matrix_x4(unsigned (&r)[4], unsigned shared) {
                  : "memory");
 }
 
+/// The same, each matrix transposed: elements 2 (l % 4) and the next of column l / 4.
+__device__ inline void load_matrix_x4_transposed(unsigned (&r)[4], unsigned shared) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                 : "r"(shared)
+                 : "memory");
+}
+
 #define ROOFTILE_MMA(TYPE)                                                              \
     asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." TYPE "." TYPE                 \
                  ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" \
