@@ -67,7 +67,7 @@ TEST(Ring, BlocksWhereAStageIsNotFullOrNotEmpty) {
 
 // Operands used at different times have rings of their own: one moves on, the other stands.
 TEST(Ring, TwoRingsAreIndependent) {
-    const Ring<2> keys{0}, values{Ring<2>::bytes};
+    const Ring<2> keys{0}, values{Ring<2>::bytes()};
     keys.init(1, 1);
     values.init(1, 1);
     keys.commit(0);
