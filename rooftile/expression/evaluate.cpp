@@ -257,11 +257,11 @@ Bounded pointwise(const GraphNode& n, const std::vector<Bounded>& x, std::int64_
 }
 
 /// `out` may hold anything; its memory is used again.
-BoundedTensor evaluate_node(const FuseProblem& problem, const GraphNode& n,
+BoundedTensor evaluate_node(const ExpressionGraph& graph, const GraphNode& n,
                             const std::vector<BoundedTensor>& values, std::span<const std::int64_t> rows,
                             BoundedTensor out) {
     if (is_row_operation(n.op) || reduces_all(n.op)) {
-        const GraphNode& operand = problem.nodes[size_t(n.operands[0])];
+        const GraphNode& operand = graph.nodes[size_t(n.operands[0])];
         std::vector<const BoundedTensor*> operands;
         for (int i : n.operands) operands.push_back(&values[size_t(i)]);
         return evaluate_rows(n, operands,
@@ -269,9 +269,9 @@ BoundedTensor evaluate_node(const FuseProblem& problem, const GraphNode& n,
                              std::move(out));
     }
     out.resize(size_t(elements_of(n.shape)));
-    const Element precision = precision_of(problem);
+    const Element precision = precision_of(graph);
     std::vector<Stretch> places;
-    for (int i : n.operands) places.emplace_back(n.shape, problem.nodes[size_t(i)].shape);
+    for (int i : n.operands) places.emplace_back(n.shape, graph.nodes[size_t(i)].shape);
     std::vector<Bounded> x(n.operands.size());
     for (size_t index = 0; index < out.size(); ++index) {
         for (size_t i = 0; i < x.size(); ++i)
@@ -285,11 +285,11 @@ BoundedTensor evaluate_node(const FuseProblem& problem, const GraphNode& n,
 }
 
 /// The last node that reads each node; outputs are read to the end.
-std::vector<size_t> last_readers(const FuseProblem& problem) {
-    std::vector<size_t> last(problem.nodes.size(), 0);
-    for (size_t i = 0; i < problem.nodes.size(); ++i)
-        for (int operand : problem.nodes[i].operands) last[size_t(operand)] = i;
-    for (const GraphOutput& o : problem.outputs) last[size_t(o.node)] = problem.nodes.size();
+std::vector<size_t> last_readers(const ExpressionGraph& graph) {
+    std::vector<size_t> last(graph.nodes.size(), 0);
+    for (size_t i = 0; i < graph.nodes.size(); ++i)
+        for (int operand : graph.nodes[i].operands) last[size_t(operand)] = i;
+    for (const GraphOutput& o : graph.outputs) last[size_t(o.node)] = graph.nodes.size();
     return last;
 }
 
@@ -301,41 +301,41 @@ BoundedTensor exact_numbers(std::span<const double> numbers, BoundedTensor out) 
 
 }  // namespace
 
-std::vector<BoundedTensor> evaluate(const FuseProblem& problem, std::span<const std::vector<double>> inputs,
+std::vector<BoundedTensor> evaluate(const ExpressionGraph& graph, std::span<const std::vector<double>> inputs,
                                     std::span<const std::int64_t> rows) {
-    assert(inputs.size() == problem.inputs.size());
-    const std::vector<size_t> last = last_readers(problem);
-    std::vector<BoundedTensor> values(problem.nodes.size());
+    assert(inputs.size() == graph.inputs.size());
+    const std::vector<size_t> last = last_readers(graph);
+    std::vector<BoundedTensor> values(graph.nodes.size());
     // Of tensors that nobody reads any more, since asking the system for pages costs as much as filling them.
     BoundedTensor spare;
     size_t next = 0;
-    for (size_t i = 0; i < problem.nodes.size(); ++i) {
-        const GraphNode& n = problem.nodes[i];
+    for (size_t i = 0; i < graph.nodes.size(); ++i) {
+        const GraphNode& n = graph.nodes[i];
         if (n.op == Op::number) {
             values[i] = {{double(float(n.value)), 0}};
         } else if (n.op == Op::input) {
             assert(std::int64_t(inputs[next].size()) == elements_of(n.shape));
             values[i] = exact_numbers(inputs[next++], std::exchange(spare, {}));
         } else {
-            values[i] = evaluate_node(problem, n, values, rows, std::exchange(spare, {}));
+            values[i] = evaluate_node(graph, n, values, rows, std::exchange(spare, {}));
         }
         for (int operand : n.operands)
             if (last[size_t(operand)] == i && values[size_t(operand)].capacity() > spare.capacity())
                 spare = std::exchange(values[size_t(operand)], {});
     }
     std::vector<BoundedTensor> out;
-    for (const GraphOutput& o : problem.outputs) out.push_back(values[size_t(o.node)]);
+    for (const GraphOutput& o : graph.outputs) out.push_back(values[size_t(o.node)]);
     return out;
 }
 
-std::optional<FuseProblem> rows_of(const FuseProblem& problem, std::int64_t count) {
+std::optional<ExpressionGraph> rows_of(const ExpressionGraph& graph, std::int64_t count) {
     Shape space;
-    for (const GraphNode& n : problem.nodes) {
+    for (const GraphNode& n : graph.nodes) {
         if (reduces_all(n.op)) return std::nullopt;
         space = broadcast(space, n.shape);
     }
     if (space.empty()) return std::nullopt;
-    FuseProblem cut = problem;
+    ExpressionGraph cut = graph;
     for (GraphNode& n : cut.nodes) {
         if (n.shape.empty()) continue;
         const bool own =

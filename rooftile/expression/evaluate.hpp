@@ -22,16 +22,16 @@ struct Bounded {
 /// The elements of one tensor, dense.
 using BoundedTensor = std::vector<Bounded>;
 
-/// All outputs of `problem` on `inputs`, which hold the tensors' exact values in the order of
-/// FuseProblem::inputs. Row and whole reductions as PyTorch treats NaN and Inf.
-/// `rows`: where row i of `problem` stands in the problem that rows_of() cut it from; dropout is keyed on
+/// All outputs of `graph` on `inputs`, which hold the tensors' exact values in the order of
+/// ExpressionGraph::inputs. Row and whole reductions as PyTorch treats NaN and Inf.
+/// `rows`: where row i of `graph` stands in the graph that rows_of() cut it from; dropout is keyed on
 /// that.
-std::vector<BoundedTensor> evaluate(const FuseProblem& problem, std::span<const std::vector<double>> inputs,
+std::vector<BoundedTensor> evaluate(const ExpressionGraph& graph, std::span<const std::vector<double>> inputs,
                                     std::span<const std::int64_t> rows = {});
 
-/// `problem` with `count` rows instead of its own, all outer axes as one, for a look at some of its rows.
+/// `graph` with `count` rows instead of its own, all outer axes as one, for a look at some of its rows.
 /// Empty where rows are not alone: a whole reduction, or a tensor that some outer axes share.
-std::optional<FuseProblem> rows_of(const FuseProblem& problem, std::int64_t count);
+std::optional<ExpressionGraph> rows_of(const ExpressionGraph& graph, std::int64_t count);
 
 /// The 16-bit type that kernels call `element`, which is bf16 or fp16.
 constexpr Type type_of(Element element) { return element == Element::fp16 ? Type::fp16 : Type::bf16; }

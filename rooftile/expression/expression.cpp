@@ -37,7 +37,7 @@ class Translator {
         }
     }
 
-    FuseProblem graph() {
+    ExpressionGraph graph() {
         const ExpressionTree tree = parse_expression(text_);
         size_t next = 0;
         for (const Statement& s : tree.statements) {
@@ -237,7 +237,7 @@ TensorDeclaration tensor_declaration(std::string_view text) {
     return tensor;
 }
 
-FuseProblem expression_graph(std::string_view text, std::span<const TensorDeclaration> tensors) {
+ExpressionGraph expression_graph(std::string_view text, std::span<const TensorDeclaration> tensors) {
     try {
         return Translator(text, tensors).graph();
     } catch (const ExpressionError& error) {

@@ -34,7 +34,7 @@ std::string number_text(const GraphNode& n) {
 
 class Writer {
   public:
-    Writer(const FuseProblem& graph, std::size_t most) : graph_(graph), most_(most) {}
+    Writer(const ExpressionGraph& graph, std::size_t most) : graph_(graph), most_(most) {}
 
     void write(int index, int least, int depth) {
         // Shared values would be written once a use, which can double with every operation.
@@ -85,7 +85,7 @@ class Writer {
         if (brackets) out_ += ")";
     }
 
-    const FuseProblem& graph_;
+    const ExpressionGraph& graph_;
     std::size_t most_;
     std::string out_;
 };
@@ -112,7 +112,7 @@ std::string text_of(const Shape& shape) {
     return out + "]";
 }
 
-Element precision_of(const FuseProblem& graph) {
+Element precision_of(const ExpressionGraph& graph) {
     const auto element = [&](const GraphOutput& o) { return graph.nodes[size_t(o.node)].element; };
     if (graph.outputs.empty()) return Element::fp32;
     const Element first = element(graph.outputs[0]);
@@ -125,7 +125,7 @@ std::int64_t bytes_of(const GraphNode& node) {
     return node.op == Op::number ? 0 : elements_of(node.shape) * bytes_of(node.element);
 }
 
-std::string expression_of(const FuseProblem& graph, int node, std::size_t most) {
+std::string expression_of(const ExpressionGraph& graph, int node, std::size_t most) {
     Writer writer(graph, most);
     writer.write(node, 0, 0);
     return writer.take();

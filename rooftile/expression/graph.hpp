@@ -97,8 +97,8 @@ struct GraphOutput {
     int node = 0;
 };
 
-/// The fused problem.
-struct FuseProblem {
+/// Operations in an order in which they can be computed, and what of them is asked for.
+struct ExpressionGraph {
     std::vector<GraphNode> nodes;
     std::vector<int> inputs;  ///< in the order of their declaration
     std::vector<GraphOutput> outputs;
@@ -107,13 +107,13 @@ struct FuseProblem {
 
 /// The type whose precision the outputs ask of the functions on the way to them: bf16 or fp16 where all are of
 /// it, else fp32. kernels/fuse/math.cuh has cheaper ones for the former.
-Element precision_of(const FuseProblem& graph);
+Element precision_of(const ExpressionGraph& graph);
 
 /// Bytes of a node's tensor; of a number 0: it stands in the code.
 std::int64_t bytes_of(const GraphNode& node);
 
 /// "gelu(x + bias)": a node with everything it is made of, as an expression; cut short after `most`
 /// characters.
-std::string expression_of(const FuseProblem& graph, int node, std::size_t most = 2000);
+std::string expression_of(const ExpressionGraph& graph, int node, std::size_t most = 2000);
 
 }  // namespace rooftile

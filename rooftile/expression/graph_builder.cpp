@@ -264,14 +264,14 @@ void GraphBuilder::output(std::string name, int index, int column) {
     graph_.outputs.push_back({std::move(name), index});
 }
 
-FuseProblem GraphBuilder::take() {
+ExpressionGraph GraphBuilder::take() {
     if (graph_.outputs.empty()) throw ExpressionError("there is no output", 0);
     std::vector<int> place(graph_.nodes.size(), -1);
     for (const GraphOutput& out : graph_.outputs) place[size_t(out.node)] = 0;
     for (size_t i = graph_.nodes.size(); i-- > 0;)
         if (place[i] == 0)
             for (int operand : graph_.nodes[i].operands) place[size_t(operand)] = 0;
-    FuseProblem kept;
+    ExpressionGraph kept;
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {
         GraphNode& n = graph_.nodes[i];
         if (place[i] < 0) {

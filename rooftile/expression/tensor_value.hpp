@@ -1,10 +1,10 @@
-// Expressions written in C++: values with operators, which build the same problem as the language.
+// Expressions written in C++: values with operators, which build the same graph as the language.
 //
-//     FuseBuilder f;
+//     ExpressionBuilder f;
 //     auto x = f.tensor("x", Element::bf16, {16384, 4096}), r = f.tensor("r", Element::bf16, {16384, 4096});
 //     auto gamma = f.tensor("gamma", Element::bf16, {4096}), beta = f.tensor("beta", Element::bf16, {4096});
 //     f.output("y", gelu(layernorm(x, gamma, beta) + r));
-//     const FuseProblem problem = f.problem();
+//     const ExpressionGraph graph = f.graph();
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@
 
 namespace rooftile {
 
-/// A tensor of an expression; belongs to its FuseBuilder, which outlives it. What cannot be computed throws
+/// A tensor of an expression; belongs to its ExpressionBuilder, which outlives it. What cannot be computed throws
 /// ExpressionError.
 class TensorValue {
   public:
@@ -53,7 +53,7 @@ class TensorValue {
     }
 
   private:
-    friend class FuseBuilder;
+    friend class ExpressionBuilder;
     TensorValue(GraphBuilder* builder, int node) : builder_(builder), node_(node) {}
     TensorValue made(int node) const { return {builder_, node}; }
     GraphBuilder* builder_;
@@ -107,13 +107,13 @@ ROOFTILE_UNARY(all_max, all_max)
 #undef ROOFTILE_UNARY
 
 /// Collects the tensors and outputs of one expression.
-class FuseBuilder {
+class ExpressionBuilder {
   public:
     TensorValue tensor(std::string name, Element element, Shape shape) {
         return {&builder_, builder_.input(std::move(name), element, std::move(shape))};
     }
     void output(std::string name, TensorValue value) { builder_.output(std::move(name), value.node_); }
-    FuseProblem problem() { return builder_.take(); }
+    ExpressionGraph graph() { return builder_.take(); }
 
   private:
     GraphBuilder builder_;

@@ -123,14 +123,14 @@ OpCost conversion_cost(Element element) {
     return {};
 }
 
-std::int64_t work_of(const FuseProblem& graph, int node) {
+std::int64_t work_of(const ExpressionGraph& graph, int node) {
     const GraphNode& n = graph.nodes[size_t(node)];
     std::int64_t most = elements_of(n.shape);
     for (int i : n.operands) most = std::max(most, elements_of(graph.nodes[size_t(i)].shape));
     return most;
 }
 
-std::vector<UnfusedOp> unfused_ops(const FuseProblem& graph, double l2_bytes) {
+std::vector<UnfusedOp> unfused_ops(const ExpressionGraph& graph, double l2_bytes) {
     std::vector<UnfusedOp> ops;
     Residency l2(graph.nodes.size(), l2_bytes);
     for (int index = 0; index < int(graph.nodes.size()); ++index) {
@@ -185,14 +185,14 @@ std::vector<UnfusedOp> unfused_ops(const FuseProblem& graph, double l2_bytes) {
     return ops;
 }
 
-FusedBytes fused_bytes(const FuseProblem& graph) {
+FusedBytes fused_bytes(const ExpressionGraph& graph) {
     FusedBytes bytes;
     for (int i : graph.inputs) bytes.read_bytes += bytes_of(graph.nodes[size_t(i)]);
     for (const GraphOutput& o : graph.outputs) bytes.written_bytes += bytes_of(graph.nodes[size_t(o.node)]);
     return bytes;
 }
 
-bool mostly_reads(const FuseProblem& graph) {
+bool mostly_reads(const ExpressionGraph& graph) {
     constexpr std::int64_t much = 8;
     const FusedBytes bytes = fused_bytes(graph);
     return bytes.written_bytes * much < bytes.read_bytes;

@@ -41,18 +41,18 @@ struct UnfusedOp {
 
 /// Every call of the expression in order; numbers are folded, inputs cost nothing. `l2_bytes`: what L2 keeps
 /// of a tensor until the next operation; NaN: nothing.
-std::vector<UnfusedOp> unfused_ops(const FuseProblem& graph, double l2_bytes);
+std::vector<UnfusedOp> unfused_ops(const ExpressionGraph& graph, double l2_bytes);
 
 /// Every input read once, every output written once.
 struct FusedBytes {
     std::int64_t read_bytes = 0, written_bytes = 0;
     std::int64_t sum() const { return read_bytes + written_bytes; }
 };
-FusedBytes fused_bytes(const FuseProblem& graph);
+FusedBytes fused_bytes(const ExpressionGraph& graph);
 /// Whether it writes so much less than it reads that no copy is its roof.
-bool mostly_reads(const FuseProblem& graph);
+bool mostly_reads(const ExpressionGraph& graph);
 
 /// Elements that a node's operation works on: those of its operands together.
-std::int64_t work_of(const FuseProblem& graph, int node);
+std::int64_t work_of(const ExpressionGraph& graph, int node);
 
 }  // namespace rooftile

@@ -42,7 +42,7 @@ std::vector<RowBand> bands_of(const Shape& outer, const Shape& own) {
 
 class Lowering {
   public:
-    explicit Lowering(const FuseProblem& graph) : graph_(graph), of_(graph.nodes.size(), -1) {}
+    explicit Lowering(const ExpressionGraph& graph) : graph_(graph), of_(graph.nodes.size(), -1) {}
 
     Program program() {
         find_space();
@@ -301,7 +301,7 @@ class Lowering {
         }
     }
 
-    const FuseProblem& graph_;
+    const ExpressionGraph& graph_;
     Program program_;
     std::vector<int> of_;  // value of each node
     Shape space_, outer_;
@@ -367,7 +367,7 @@ std::string_view name_of(FuseForm form) {
     return names[int(form)];
 }
 
-std::variant<Program, NoProgram> fuse_program(const FuseProblem& graph) {
+std::variant<Program, NoProgram> fuse_program(const ExpressionGraph& graph) {
     try {
         return Lowering(graph).program();
     } catch (const Refusal& refusal) { return NoProgram{refusal.why}; }

@@ -72,7 +72,7 @@ struct ProgramValue {
     std::vector<int> operands{};      ///< indices of earlier values
     double value = 0;                 ///< of a number; epsilon of a part; p of dropout
     std::uint64_t seed = 0, offset = 0;
-    int input = -1;            ///< of a load: place in FuseProblem::inputs
+    int input = -1;            ///< of a load: place in ExpressionGraph::inputs
     Access access{};           ///< of a load; of dropout: where its element lies
     std::int64_t columns = 1;  ///< of dropout: of its own tensor
     Reduction reduction = Reduction::sum;
@@ -85,7 +85,7 @@ struct ProgramValue {
 
 struct ProgramStore {
     int value = 0;
-    int output = 0;  ///< place in FuseProblem::outputs
+    int output = 0;  ///< place in ExpressionGraph::outputs
     Level level = Level::element;
 };
 
@@ -121,6 +121,6 @@ int shared_base_of(const Program& program, int exp);
 /// Of a reduction: whether it gives the base of such powers.
 bool gives_shared_base(const Program& program, int reduce);
 
-std::variant<Program, NoProgram> fuse_program(const FuseProblem& graph);
+std::variant<Program, NoProgram> fuse_program(const ExpressionGraph& graph);
 
 }  // namespace rooftile

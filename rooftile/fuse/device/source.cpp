@@ -132,7 +132,7 @@ void FuseWriter::uniform_values(int depth, std::set<int>& known, const std::vect
     raw(values.statements(targets, known, std::string(size_t(depth) * 4, ' '), "[0]"));
 }
 
-std::string fuse_kernel_name(const FuseProblem& graph) {
+std::string fuse_kernel_name(const ExpressionGraph& graph) {
     constexpr size_t most_words = 5;
     std::vector<std::string> words;
     for (const GraphNode& n : graph.nodes) {

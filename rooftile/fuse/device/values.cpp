@@ -92,7 +92,7 @@ struct FuseValues::Scope {
     std::string keep_index;
 };
 
-FuseValues::FuseValues(const FuseProblem& graph, const Program& program)
+FuseValues::FuseValues(const ExpressionGraph& graph, const Program& program)
     : graph_(graph), program_(program), precision_(precision_of(graph)) {
     for (int i = 0; i < int(program.values.size()); ++i) {
         power_from_.push_back(shared_base_of(program, i));

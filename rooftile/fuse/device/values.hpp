@@ -14,7 +14,7 @@ namespace rooftile {
 /// keyword, macro or library name has: x_in, y_out, x_pack, x_k (of an element), x_row, x_all.
 class FuseValues {
   public:
-    FuseValues(const FuseProblem& graph, const Program& program);
+    FuseValues(const ExpressionGraph& graph, const Program& program);
 
     std::string input(int load) const;    ///< the pointer's name, "x_in"
     std::string output(int store) const;  ///< "y_out"
@@ -51,7 +51,7 @@ class FuseValues {
     std::string part(int value) const;
     std::vector<int> named_by(int value) const;
 
-    const FuseProblem& graph_;
+    const ExpressionGraph& graph_;
     const Program& program_;
     std::vector<int> power_from_;    ///< of a value: shared_base_of()
     std::set<int> bases_of_powers_;  ///< the parts among them
