@@ -67,7 +67,7 @@ double exact(Op op, double x) {
     }
 }
 
-/// The relative error that kernels/fuse/math.cuh states for results of this precision.
+/// The relative error that kernels/expression/math.cuh states for results of this precision.
 double stated(Op op, double x, Element precision) {
     const double a = std::isfinite(x) ? std::fabs(x) : 0;
     constexpr double ulp4 = 1.0 / 4194304;  // 2^-22

@@ -45,7 +45,7 @@ double ulp_of(double value, Element element);
 /// result's type. NaN must be NaN; Inf must be Inf of that sign unless undecided.
 bool agrees(double got, const Bounded& expected, Element element);
 
-/// Dropout's flag for element `index`: true where it is kept. The same numbers as kernels/fuse/dropout.cuh.
+/// Dropout's flag for element `index`: true where it is kept. The same numbers as kernels/expression/dropout.cuh.
 bool dropout_keeps(std::uint64_t index, double p, std::uint64_t seed, std::uint64_t offset);
 
 }  // namespace rooftile

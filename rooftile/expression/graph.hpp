@@ -106,7 +106,7 @@ struct ExpressionGraph {
 };
 
 /// The type whose precision the outputs ask of the functions on the way to them: bf16 or fp16 where all are of
-/// it, else fp32. kernels/fuse/math.cuh has cheaper ones for the former.
+/// it, else fp32. kernels/expression/math.cuh has cheaper ones for the former.
 Element precision_of(const ExpressionGraph& graph);
 
 /// Bytes of a node's tensor; of a number 0: it stands in the code.

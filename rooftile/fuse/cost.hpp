@@ -9,7 +9,7 @@
 
 namespace rooftile {
 
-/// Instructions of one element in our own device functions (kernels/fuse/math.cuh), a lane each.
+/// Instructions of one element in our own device functions (kernels/expression/math.cuh), a lane each.
 struct OpCost {
     double issue = 0;  ///< issue slots, those of the units below among them
     double mufu = 0;   ///< of the special function unit

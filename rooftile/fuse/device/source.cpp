@@ -79,18 +79,19 @@ void FuseWriter::preamble(std::string_view story) {
     raw(wrapped_comment(std::string(story)));
     // No more than is used: what stands in a header costs the compiler time.
     const bool drops = !values_where([](const ProgramValue& v) { return v.op == Op::dropout; }).empty();
-    std::vector<std::string_view> headers = {"arguments.hpp"};
-    if (drops) headers.push_back("dropout.cuh");
-    headers.push_back("math.cuh");
-    headers.push_back("pack.cuh");
-    if (program.form != FuseForm::pointwise) headers.push_back("reduce.cuh");
-    if (config.home == FuseHome::ring) headers.push_back("ring.cuh");
-    if (config.home == FuseHome::shared || all_rows_at_once(config)) headers.push_back("staged.cuh");
+    std::vector<std::string_view> headers;
+    if (drops) headers.push_back("expression/dropout.cuh");
+    headers.push_back("expression/math.cuh");
+    headers.push_back("fuse/arguments.hpp");
+    headers.push_back("fuse/pack.cuh");
+    if (program.form != FuseForm::pointwise) headers.push_back("fuse/reduce.cuh");
+    if (config.home == FuseHome::ring) headers.push_back("fuse/ring.cuh");
+    if (config.home == FuseHome::shared || all_rows_at_once(config)) headers.push_back("fuse/staged.cuh");
     if (all_rows_at_once(config) || (config.home == FuseHome::ring && has_late_rows(program)))
-        headers.push_back("streamed.cuh");
-    if (program.form == FuseForm::row) headers.push_back("team.cuh");
-    if (program.form == FuseForm::whole) headers.push_back("whole.cuh");
-    for (std::string_view header : headers) line(0, "#include \"kernels/fuse/{}\"", header);
+        headers.push_back("fuse/streamed.cuh");
+    if (program.form == FuseForm::row) headers.push_back("fuse/team.cuh");
+    if (program.form == FuseForm::whole) headers.push_back("fuse/whole.cuh");
+    for (std::string_view header : headers) line(0, "#include \"kernels/{}\"", header);
     raw("\nnamespace rooftile::fuse {\n\n");
     line(0, "struct Tensors {{");
     for (int i : values_where([](const ProgramValue& v) { return v.kind == ValueKind::load; }))

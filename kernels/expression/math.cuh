@@ -4,7 +4,7 @@
 
 #include "kernels/ptx/special.cuh"
 
-namespace rooftile::fuse {
+namespace rooftile::expression {
 
 constexpr float log2_e = 1.4426950408889634f;
 /// Generated code writes literals of these values by name.
@@ -118,4 +118,4 @@ __device__ inline float gelu_tanh(float x) {
     return x * ptx::reciprocal_approx(1.0f + ptx::exp2_approx(u));
 }
 
-}  // namespace rooftile::fuse
+}  // namespace rooftile::expression
