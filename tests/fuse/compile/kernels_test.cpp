@@ -16,7 +16,7 @@
 #include "rooftile/fuse/staging.hpp"
 #include "rooftile/expression/expression.hpp"
 #include "rooftile/expression/tensor_value.hpp"
-#include "tests/random_expression.hpp"
+#include "rooftile/expression/random.hpp"
 
 namespace rooftile {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "rooftile/fuse/device/measure.hpp"
 #include "tests/fuse/device/fixture.hpp"
-#include "tests/random_expression.hpp"
+#include "rooftile/expression/random.hpp"
 
 namespace rooftile {
 namespace {
