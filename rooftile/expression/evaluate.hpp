@@ -8,19 +8,10 @@
 #include <vector>
 
 #include "kernels/types.hpp"
+#include "rooftile/expression/bounded.hpp"
 #include "rooftile/expression/graph.hpp"
 
 namespace rooftile {
-
-/// A value and the greatest error that fp32 arithmetic by kernels/fuse may have made; Inf: undecided, as
-/// where a comparison or an overflow hangs on rounding.
-struct Bounded {
-    double value = 0;
-    double error = 0;
-};
-
-/// The elements of one tensor, dense.
-using BoundedTensor = std::vector<Bounded>;
 
 /// All outputs of `graph` on `inputs`, which hold the tensors' exact values in the order of
 /// ExpressionGraph::inputs. Row and whole reductions as PyTorch treats NaN and Inf.

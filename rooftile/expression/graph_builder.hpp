@@ -49,7 +49,4 @@ class GraphBuilder {
 /// The shape of operands together; a missing axis or an extent of 1 stretches. Throws ExpressionError.
 Shape broadcast(const Shape& x, const Shape& y, int column = 0);
 
-/// What numbers alone give, as Python computes them: the value of `op` on fp64. NaN where undefined.
-double folded(Op op, double x, double y);
-
 }  // namespace rooftile

@@ -5,28 +5,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "rooftile/expression/cost.hpp"
 #include "rooftile/expression/graph.hpp"
 
 namespace rooftile {
 
-/// Instructions of one element in our own device functions (kernels/expression/math.cuh), a lane each.
-struct OpCost {
-    double issue = 0;  ///< issue slots, those of the units below among them
-    double mufu = 0;   ///< of the special function unit
-    double alu = 0;    ///< of the integer and logic pipe: comparisons, selections, conversions, logic
-    OpCost& operator+=(OpCost o) {
-        issue += o.issue;
-        mufu += o.mufu;
-        alu += o.alu;
-        return *this;
-    }
-    friend OpCost operator*(double n, OpCost c) { return {n * c.issue, n * c.mufu, n * c.alu}; }
-};
-/// Of a node's operation on one element of its (first) operand, in a kernel whose outputs ask for `precision`
-/// (precision_of()); a row operation's passes over the row together.
-OpCost cost_of(const GraphNode& node, Element precision);
-/// Widening one element after a load, or narrowing it for a store.
-OpCost conversion_cost(Element element);
 /// Issue slots of one load or store of 16 bytes with its addresses.
 inline constexpr double access_cost = 2;
 

@@ -8,7 +8,6 @@
 
 #include "rooftile/expression/text.hpp"
 #include "rooftile/expression/tree.hpp"
-#include "rooftile/expression/language.hpp"
 #include "rooftile/expression/tensor_value.hpp"
 
 namespace rooftile {

@@ -138,13 +138,7 @@ std::string fuse_kernel_name(const ExpressionGraph& graph) {
     std::vector<std::string> words;
     for (const GraphNode& n : graph.nodes) {
         if (n.op == Op::input || n.op == Op::number) continue;
-        std::string word(name_of(n.op));
-        if (n.op == Op::add) word = "add";
-        else if (n.op == Op::subtract || n.op == Op::negate) word = "sub";
-        else if (n.op == Op::multiply) word = "mul";
-        else if (n.op == Op::divide) word = "div";
-        else if (n.op == Op::power) word = "pow";
-        else if (is_comparison(n.op)) word = "compare";
+        const std::string word(identifier_of(n.op));
         if (std::find(words.begin(), words.end(), word) == words.end()) words.push_back(word);
     }
     std::string name = "fuse";
