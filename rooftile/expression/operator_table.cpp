@@ -206,6 +206,12 @@ constexpr Operator rows[] = {
      .meaning = {.exact = [](double x, double) { return std::isnan(x) ? x : std::max(x, 0.0); }},
      .cost = {.fp32 = selection},
      .code = {.function = "relu"}},
+    {.name = "softplus",
+     .meaning = {
+         .exact = [](double x, double) { return std::max(x, 0.0) + std::log1p(std::exp(-std::fabs(x))); },
+         .stated = [](double x, Element) -> StatedError { return {(4 + std::fabs(x)) * ulp4}; }},
+     .cost = {.fp32 = {12, 1, 1}},
+     .code = {.function = "softplus"}},
     {.name = "gelu",  // by erf
      .meaning = {.exact = [](double x, double) { return exact_gelu(x); }, .stated = stated_gelu},
      .cost = {.fp32 = {16, 2}, .fp16 = OpCost{11, 1}, .bf16 = OpCost{11, 1}},

@@ -64,7 +64,8 @@ TEST(FuseMath, FunctionsKeepTheErrorsTheyState) {
         {"gelu", expression::gelu},        {"gelu_tanh", expression::gelu_tanh},
         {"sigmoid", expression::sigmoid},  {"silu", expression::silu},
         {"relu", expression::relu},        {"tanh", expression::hyperbolic_tangent},
-        {"sqrt", expression::square_root}, {"rsqrt", expression::inverse_root}};
+        {"sqrt", expression::square_root}, {"rsqrt", expression::inverse_root},
+        {"softplus", expression::softplus}};
     for (const auto& [name, f] : functions)
         for (unsigned step : {all_bf16, between}) EXPECT_LE(worst(f, name, "fp32", numbers(step)), 1) << name;
 }

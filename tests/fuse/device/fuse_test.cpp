@@ -129,8 +129,9 @@ TEST_F(FuseTest, EmptyTensorsAreLeftAlone) {
 TEST_F(FuseTest, InfinitiesAndLargeArguments) {
     const std::vector<double> edges = {10.1, 100,  1e4,      -10.1,     -100,         -1e4,
                                        0,    -0.0, infinity, -infinity, std::nan(""), 88.8};
-    for (const char* f : {"gelu(x)", "gelu_tanh(x)", "tanh(x)", "exp(x)", "sigmoid(x)", "silu(x)", "relu(x)",
-                          "erf(x)", "sqrt(x)", "log(x)", "1/x", "maximum(x, 0.0)", "x > 0"}) {
+    for (const char* f :
+         {"gelu(x)", "gelu_tanh(x)", "softplus(x)", "tanh(x)", "exp(x)", "sigmoid(x)", "silu(x)", "relu(x)",
+          "erf(x)", "sqrt(x)", "log(x)", "1/x", "maximum(x, 0.0)", "x > 0"}) {
         const ExpressionGraph p = made(std::string("y = ") + f, {"x:fp32[12]"});
         FuseTrial(p, {edges}).expect_right(plans_of(p, {.top = 1}).at(0));
     }
