@@ -150,7 +150,7 @@ def set_bytes(problem):
 # ---- is it right?
 
 def stated_error(group, exact, wanted):
-    """What kernels/fuse/math.cuh states of the functions that it makes only as exact as bf16 asks: a rounding
+    """What kernels/expression/math.cuh states of the functions that it makes only as exact as bf16 asks: a rounding
     alone already takes the whole `unit` where the significand is 1."""
     x = exact[0]
     argument = {"gelu": lambda: x, "bias_gelu": lambda: x + exact[1],

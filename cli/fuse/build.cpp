@@ -58,7 +58,7 @@ std::string text_of(const FuseKernel& kernel, const PlanSet& plans, const Termin
          ""},
         {"hash", kernel.hash(), ""},
     };
-    return fuse_heading_text(plans.problem.own.as<FuseProblem>(), plans.machine_id, plans.machine_name, terminal) + "\n"
+    return fuse_heading_text(plans.problem.own.as<ExpressionGraph>(), plans.machine_id, plans.machine_name, terminal) + "\n"
            + terminal.paint(fmt::format("plan {}: {}", kernel.plan().rank, label_of(kernel.plan().config)),
                             Tone::strong)
            + "\n\n" + entries_text(entries, 2, terminal);

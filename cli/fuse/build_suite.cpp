@@ -27,7 +27,7 @@ struct Place {
 };
 
 /// The name of a tensor of a chain: an input's or output's own, "#5" of an intermediate.
-std::string tensor_name(const FuseProblem& problem, int node) {
+std::string tensor_name(const ExpressionGraph& problem, int node) {
     const GraphNode& n = problem.nodes[std::size_t(node)];
     if (n.op == Op::input) return n.name;
     const int output = first_output(problem, node);

@@ -3,7 +3,7 @@
 // Every accumulator is a few 32-bit words, so that shuffles and shared memory carry them as they are.
 #pragma once
 
-#include "kernels/fuse/math.cuh"
+#include "kernels/expression/math.cuh"
 #include "kernels/fuse/pack.cuh"
 
 namespace rooftile::fuse {

@@ -8,30 +8,21 @@
 #include <vector>
 
 #include "kernels/types.hpp"
+#include "rooftile/expression/bounded.hpp"
 #include "rooftile/expression/graph.hpp"
 
 namespace rooftile {
 
-/// A value and the greatest error that fp32 arithmetic by kernels/fuse may have made; Inf: undecided, as
-/// where a comparison or an overflow hangs on rounding.
-struct Bounded {
-    double value = 0;
-    double error = 0;
-};
-
-/// The elements of one tensor, dense.
-using BoundedTensor = std::vector<Bounded>;
-
-/// All outputs of `problem` on `inputs`, which hold the tensors' exact values in the order of
-/// FuseProblem::inputs. Row and whole reductions as PyTorch treats NaN and Inf.
-/// `rows`: where row i of `problem` stands in the problem that rows_of() cut it from; dropout is keyed on
+/// All outputs of `graph` on `inputs`, which hold the tensors' exact values in the order of
+/// ExpressionGraph::inputs. Row and whole reductions as PyTorch treats NaN and Inf.
+/// `rows`: where row i of `graph` stands in the graph that rows_of() cut it from; dropout is keyed on
 /// that.
-std::vector<BoundedTensor> evaluate(const FuseProblem& problem, std::span<const std::vector<double>> inputs,
+std::vector<BoundedTensor> evaluate(const ExpressionGraph& graph, std::span<const std::vector<double>> inputs,
                                     std::span<const std::int64_t> rows = {});
 
-/// `problem` with `count` rows instead of its own, all outer axes as one, for a look at some of its rows.
+/// `graph` with `count` rows instead of its own, all outer axes as one, for a look at some of its rows.
 /// Empty where rows are not alone: a whole reduction, or a tensor that some outer axes share.
-std::optional<FuseProblem> rows_of(const FuseProblem& problem, std::int64_t count);
+std::optional<ExpressionGraph> rows_of(const ExpressionGraph& graph, std::int64_t count);
 
 /// The 16-bit type that kernels call `element`, which is bf16 or fp16.
 constexpr Type type_of(Element element) { return element == Element::fp16 ? Type::fp16 : Type::bf16; }
@@ -45,7 +36,7 @@ double ulp_of(double value, Element element);
 /// result's type. NaN must be NaN; Inf must be Inf of that sign unless undecided.
 bool agrees(double got, const Bounded& expected, Element element);
 
-/// Dropout's flag for element `index`: true where it is kept. The same numbers as kernels/fuse/dropout.cuh.
+/// Dropout's flag for element `index`: true where it is kept. The same numbers as kernels/expression/dropout.cuh.
 bool dropout_keeps(std::uint64_t index, double p, std::uint64_t seed, std::uint64_t offset);
 
 }  // namespace rooftile

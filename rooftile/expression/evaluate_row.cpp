@@ -2,27 +2,28 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace rooftile {
-namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double unit = 1.0 / 16777216, tiny = 1.1754943508222875e-38;
+using namespace bounds;
+
+namespace {
 
 /// Roundings that a sum of `n` terms may go through one after the other: in the kernels a thread adds up
 /// whole vectors, then threads and CTAs meet in halves. Never fewer than 64 threads share a row of more than
 /// 4096.
 double roundings(double n) { return 32 + n / 256; }
 
-struct Row {
+}  // namespace
+
+struct BoundedRow {
     const Bounded* x;
     std::int64_t n;
     double greatest = -infinity, greatest_error = 0;
     std::int64_t place = 0;
     bool place_hangs = false;
 
-    Row(const Bounded* first, std::int64_t columns) : x(first), n(columns) {
+    BoundedRow(const Bounded* first, std::int64_t columns) : x(first), n(columns) {
         for (std::int64_t i = 0; i < n; ++i) {
             if (std::isnan(x[i].value)) {
                 greatest = x[i].value;
@@ -64,6 +65,8 @@ struct Row {
     }
 };
 
+namespace {
+
 Bounded logarithm(Bounded s) {
     return {std::log(s.value),
             s.error / std::max(s.value - s.error, tiny) + 8 * unit * (1 + std::fabs(std::log(s.value)))};
@@ -90,8 +93,9 @@ Bounded normalised(const Bounded& x, Bounded centre, double scale, double scale_
     return {y, std::isfinite(y) ? error + tiny : 0};
 }
 
-void layernorm(const Row& row, double epsilon, const std::vector<const BoundedTensor*>& operands,
-               Bounded* out) {
+}  // namespace
+
+void bounded_layernorm(const BoundedRow& row, const RowOperands& operands, Bounded* out) {
     const double n = double(row.n);
     Bounded mean = row.sum([](const Bounded& v) { return v; });
     mean = {mean.value / n, mean.error / n + unit * std::fabs(mean.value / n)};
@@ -102,71 +106,72 @@ void layernorm(const Row& row, double epsilon, const std::vector<const BoundedTe
     // A mean that is off by m adds n m^2 to the squares, which Chan's formula does not see.
     const double variance = squares.value / n;
     const double error = squares.error / n + mean.error * mean.error + 8 * unit * variance;
-    const double scale = 1 / std::sqrt(variance + epsilon);
-    const double scale_error = error / (variance + epsilon) + 8 * unit;
+    const double scale = 1 / std::sqrt(variance + operands.epsilon);
+    const double scale_error = error / (variance + operands.epsilon) + 8 * unit;
     for (std::int64_t i = 0; i < row.n; ++i)
-        out[i] = normalised(row.x[i], mean, scale, scale_error, operands, size_t(i));
+        out[i] = normalised(row.x[i], mean, scale, scale_error, operands.tensors, size_t(i));
 }
 
-void rmsnorm(const Row& row, double epsilon, const std::vector<const BoundedTensor*>& operands,
-             Bounded* out) {
+void bounded_rmsnorm(const BoundedRow& row, const RowOperands& operands, Bounded* out) {
     const double n = double(row.n);
     const Bounded squares = row.sum([](const Bounded& v) -> Bounded {
         return {v.value * v.value, 2 * std::fabs(v.value) * v.error + v.error * v.error};
     });
     const double mean = squares.value / n;
-    const double scale = 1 / std::sqrt(mean + epsilon);
-    const double scale_error = squares.error / n / (mean + epsilon) + 8 * unit;
+    const double scale = 1 / std::sqrt(mean + operands.epsilon);
+    const double scale_error = squares.error / n / (mean + operands.epsilon) + 8 * unit;
     for (std::int64_t i = 0; i < row.n; ++i)
-        out[i] = normalised(row.x[i], {}, scale, scale_error, operands, size_t(i));
+        out[i] = normalised(row.x[i], {}, scale, scale_error, operands.tensors, size_t(i));
 }
 
-void softmax(const Row& row, bool logarithmic, Bounded* out) {
+void bounded_softmax(const BoundedRow& row, const RowOperands&, Bounded* out) {
     const Bounded total = row.exponentials();
     const double relative = total.error / total.value;
     for (std::int64_t i = 0; i < row.n; ++i) {
         const double d = row.x[i].value - row.greatest;
         const double argument = row.x[i].error + row.greatest_error + unit * std::fabs(d);
-        if (logarithmic) {
-            const Bounded log = logarithm(total);
-            const double y = d - log.value;
-            out[i] = {y, std::isfinite(y)
-                             ? argument + log.error + 2 * unit * (std::fabs(y) + std::fabs(log.value))
-                             : 0};
-            continue;
-        }
         const double y = std::exp(d) / total.value;
         const double share = argument + (8 + 2 * std::fabs(d)) * 4 * unit + relative;
         out[i] = {y, std::isfinite(y) ? (y > 0 ? y * share : 0) + tiny : 0};
     }
 }
 
-Bounded reduced(const GraphNode& n, const Row& row) {
-    const double columns = double(row.n);
-    switch (n.op) {
-        case Op::row_sum:
-        case Op::all_sum:
-            return row.sum([](const Bounded& v) { return v; });
-        case Op::row_mean:
-        case Op::all_mean: {
-            const Bounded s = row.sum([](const Bounded& v) { return v; });
-            return {s.value / columns, s.error / columns + 2 * unit * std::fabs(s.value / columns)};
-        }
-        case Op::row_max:
-        case Op::all_max:
-            return {row.greatest, row.greatest_error};
-        case Op::row_argmax:
-            return {double(row.place), row.place_hangs ? infinity : 0};
-        default: {
-            if (std::isinf(row.greatest) && row.greatest > 0) return {infinity, 0};
-            const Bounded log = logarithm(row.exponentials());
-            const double y = row.greatest + log.value;
-            return {y, std::isfinite(y) ? row.greatest_error + log.error + 2 * unit * std::fabs(y) : 0};
-        }
+void bounded_log_softmax(const BoundedRow& row, const RowOperands&, Bounded* out) {
+    const Bounded log = logarithm(row.exponentials());
+    for (std::int64_t i = 0; i < row.n; ++i) {
+        const double d = row.x[i].value - row.greatest;
+        const double argument = row.x[i].error + row.greatest_error + unit * std::fabs(d);
+        const double y = d - log.value;
+        const double rounding = 2 * unit * (std::fabs(y) + std::fabs(log.value));
+        out[i] = {y, std::isfinite(y) ? argument + log.error + rounding : 0};
     }
 }
 
-}  // namespace
+void bounded_row_sum(const BoundedRow& row, const RowOperands&, Bounded* out) {
+    *out = row.sum([](const Bounded& v) { return v; });
+}
+
+void bounded_row_mean(const BoundedRow& row, const RowOperands&, Bounded* out) {
+    const double n = double(row.n);
+    const Bounded s = row.sum([](const Bounded& v) { return v; });
+    *out = {s.value / n, s.error / n + 2 * unit * std::fabs(s.value / n)};
+}
+
+void bounded_row_max(const BoundedRow& row, const RowOperands&, Bounded* out) {
+    *out = {row.greatest, row.greatest_error};
+}
+
+void bounded_row_argmax(const BoundedRow& row, const RowOperands&, Bounded* out) {
+    *out = {double(row.place), row.place_hangs ? infinity : 0};
+}
+
+void bounded_row_logsumexp(const BoundedRow& row, const RowOperands&, Bounded* out) {
+    *out = {infinity, 0};
+    if (std::isinf(row.greatest) && row.greatest > 0) return;
+    const Bounded log = logarithm(row.exponentials());
+    const double y = row.greatest + log.value;
+    *out = {y, std::isfinite(y) ? row.greatest_error + log.error + 2 * unit * std::fabs(y) : 0};
+}
 
 BoundedTensor evaluate_rows(const GraphNode& n, const std::vector<const BoundedTensor*>& operands,
                             std::int64_t columns, BoundedTensor out) {
@@ -175,12 +180,9 @@ BoundedTensor evaluate_rows(const GraphNode& n, const std::vector<const BoundedT
     out.resize(keeps ? x.size() : size_t(elements_of(n.shape)));
     const size_t rows = keeps ? (columns ? x.size() / size_t(columns) : 0) : out.size();
     for (size_t r = 0; r < rows; ++r) {
-        const Row row(x.data() + r * size_t(columns), columns);
+        const BoundedRow row(x.data() + r * size_t(columns), columns);
         Bounded* to = out.data() + r * size_t(keeps ? columns : 1);
-        if (n.op == Op::layernorm) layernorm(row, n.value, operands, to);
-        else if (n.op == Op::rmsnorm) rmsnorm(row, n.value, operands, to);
-        else if (keeps) softmax(row, n.op == Op::log_softmax, to);
-        else *to = reduced(n, row);
+        operator_of(n.op).meaning.of_row(row, {n.value, operands}, to);
     }
     return out;
 }

@@ -12,18 +12,9 @@
 #include "rooftile/expression/text.hpp"
 #include "rooftile/expression/tree.hpp"
 #include "rooftile/expression/graph_builder.hpp"
-#include "rooftile/expression/language.hpp"
 
 namespace rooftile {
 namespace {
-
-Op op_of(std::string_view sign) {
-    for (Op op : {Op::add, Op::subtract, Op::multiply, Op::divide, Op::power})
-        if (name_of(op) == sign) return op;
-    for (Op op : {Op::less, Op::less_equal, Op::greater, Op::greater_equal, Op::equal})
-        if (name_of(op) == sign) return op;
-    return Op::not_equal;
-}
 
 /// Walks the tree in its own order, operands first.
 class Translator {
@@ -37,7 +28,7 @@ class Translator {
         }
     }
 
-    FuseProblem graph() {
+    ExpressionGraph graph() {
         const ExpressionTree tree = parse_expression(text_);
         size_t next = 0;
         for (const Statement& s : tree.statements) {
@@ -77,7 +68,7 @@ class Translator {
             case TreeKind::unary:
                 return builder_.apply(Op::negate, {at(n, 0)}, {}, n.column);
             case TreeKind::binary:
-                return builder_.apply(op_of(n.text), {at(n, 0), at(n, 1)}, {}, n.column);
+                return builder_.apply(operator_of_sign(n.text)->op, {at(n, 0), at(n, 1)}, {}, n.column);
             case TreeKind::call:
                 return call(n);
         }
@@ -100,7 +91,7 @@ class Translator {
             read_.emplace(n.text);
             return found->second;
         }
-        if (function_by_name(n.text))
+        if (function_named(n.text))
             throw ExpressionError(fmt::format("\"{}\" is a function: expected \"(\" after it", n.text),
                                   n.column, text_);
         std::string known;
@@ -122,70 +113,71 @@ class Translator {
     }
 
     int call(const TreeNode& n) {
-        const LanguageFunction* f = function_by_name(n.text);
+        const Operator* f = function_named(n.text);
         if (!f) {
             const std::string_view close = closest_function(n.text);
             refuse(n, fmt::format("there is no function \"{}\"{}", n.text,
                                   close.empty() ? "" : fmt::format("; did you mean {}?", close)));
         }
         std::vector<int> tensors;
-        double values[3] = {f->defaults[0], f->defaults[1], f->defaults[2]};
+        double values[3] = {f->attributes[0].preset, f->attributes[1].preset, f->attributes[2].preset};
         std::uint64_t whole[3] = {};
         bool given[3] = {};
         for (size_t i = 0; i < n.operands.size(); ++i) {
-            if (n.keywords[i].empty() && int(tensors.size()) < f->most_tensors && !is_attribute(*f, n, i)) {
+            if (n.keywords[i].empty() && int(tensors.size()) < f->most_operands && !is_attribute(*f, n, i)) {
                 tensors.push_back(at(n, i));
                 continue;
             }
             const int slot = attribute_slot(*f, n, i, int(tensors.size()));
             if (std::exchange(given[slot], true))
-                refuse_argument(n, i, fmt::format("{} of {} is given twice", f->attributes[slot], f->name));
+                refuse_argument(n, i,
+                                fmt::format("{} of {} is given twice", f->attributes[slot].name, n.text));
             read_attribute(*f, n, i, slot, values[slot], whole[slot]);
         }
-        if (int(tensors.size()) < f->least_tensors)
-            refuse(n, fmt::format("expected {}({})", f->name, f->arguments));
+        if (int(tensors.size()) < f->least_operands)
+            refuse(n, fmt::format("expected {}({})", n.text, f->arguments));
         for (int i = 0; i < 3; ++i)
-            if (!f->attributes[i].empty() && std::isnan(values[i]))
-                refuse(n, fmt::format("{} is missing: expected {}({})", f->attributes[i], f->name,
+            if (!f->attributes[i].name.empty() && std::isnan(values[i]))
+                refuse(n, fmt::format("{} is missing: expected {}({})", f->attributes[i].name, n.text,
                                       f->arguments));
-        if (f->op == Op::cast) return builder_.cast(*element_by_name(f->name), tensors[0], n.column);
+        if (f->op == Op::cast) return builder_.cast(*element_by_name(n.text), tensors[0], n.column);
         return builder_.apply(f->op, tensors, {values[0], whole[1], whole[2]}, n.column);
     }
 
     /// A number where a weight may be left out is the attribute behind it: layernorm(x, 1e-6).
-    bool is_attribute(const LanguageFunction& f, const TreeNode& n, size_t i) const {
-        return int(i) >= f.least_tensors && !f.attributes[0].empty()
+    bool is_attribute(const Operator& f, const TreeNode& n, size_t i) const {
+        return int(i) >= f.least_operands && !f.attributes[0].name.empty()
                && builder_.node(at(n, i)).op == Op::number;
     }
 
-    int attribute_slot(const LanguageFunction& f, const TreeNode& n, size_t i, int tensors) const {
+    int attribute_slot(const Operator& f, const TreeNode& n, size_t i, int tensors) const {
         if (n.keywords[i].empty()) {
             const int slot = int(i) - tensors;
-            if (slot < 3 && !f.attributes[slot].empty()) return slot;
+            if (slot < 3 && !f.attributes[slot].name.empty()) return slot;
             refuse_argument(n, i,
-                            fmt::format("{} takes {}({}); {} arguments found", f.name, f.name, f.arguments,
+                            fmt::format("{} takes {}({}); {} arguments found", n.text, n.text, f.arguments,
                                         n.operands.size()));
         }
         for (int slot = 0; slot < 3; ++slot)
-            if (!f.attributes[slot].empty() && f.attributes[slot] == n.keywords[i]) return slot;
+            if (!f.attributes[slot].name.empty() && f.attributes[slot].name == n.keywords[i]) return slot;
         refuse_argument(n, i,
-                        fmt::format("{} has no argument \"{}\": expected {}({})", f.name, n.keywords[i],
-                                    f.name, f.arguments));
+                        fmt::format("{} has no argument \"{}\": expected {}({})", n.text, n.keywords[i],
+                                    n.text, f.arguments));
     }
 
-    void read_attribute(const LanguageFunction& f, const TreeNode& n, size_t i, int slot, double& value,
+    void read_attribute(const Operator& f, const TreeNode& n, size_t i, int slot, double& value,
                         std::uint64_t& whole) const {
         const int index = at(n, i);
         const GraphNode& number = builder_.node(index);
         if (number.op != Op::number)
-            refuse_argument(n, i, fmt::format("{} of {} must be a number", f.attributes[slot], f.name));
+            refuse_argument(n, i, fmt::format("{} of {} must be a number", f.attributes[slot].name, n.text));
         value = number.value;
         if (slot == 0) return;
         const auto found = wide_.find(index);
         if (found == wide_.end() && !(number.integer && number.value >= 0))
-            refuse_argument(
-                n, i,
-                fmt::format("{} of {} must be an integer from 0 to 2^64 - 1", f.attributes[slot], f.name));
+            refuse_argument(n, i,
+                            fmt::format("{} of {} must be an integer from 0 to 2^64 - 1",
+                                        f.attributes[slot].name, n.text));
         whole = found != wide_.end() ? found->second : std::uint64_t(number.value);
     }
 
@@ -237,7 +229,7 @@ TensorDeclaration tensor_declaration(std::string_view text) {
     return tensor;
 }
 
-FuseProblem expression_graph(std::string_view text, std::span<const TensorDeclaration> tensors) {
+ExpressionGraph expression_graph(std::string_view text, std::span<const TensorDeclaration> tensors) {
     try {
         return Translator(text, tensors).graph();
     } catch (const ExpressionError& error) {

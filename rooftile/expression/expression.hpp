@@ -22,6 +22,6 @@ TensorDeclaration tensor_declaration(std::string_view text);
 
 /// "y = gelu(layernorm(x, gamma, beta) + residual)" on `tensors`: the graph, or ExpressionError with the
 /// column. A name that a statement gives and no later one reads is an output.
-FuseProblem expression_graph(std::string_view text, std::span<const TensorDeclaration> tensors);
+ExpressionGraph expression_graph(std::string_view text, std::span<const TensorDeclaration> tensors);
 
 }  // namespace rooftile

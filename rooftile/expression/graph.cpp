@@ -7,24 +7,6 @@
 namespace rooftile {
 namespace {
 
-constexpr std::string_view names[op_count] = {
-    "input",       "number",    "+",       "-",         "*",    "/",       "**",     "minimum",
-    "maximum",     "<",         "<=",      ">",         ">=",   "==",      "!=",     "-",
-    "abs",         "exp",       "log",     "tanh",      "erf",  "sqrt",    "rsqrt",  "sigmoid",
-    "silu",        "relu",      "gelu",    "gelu_tanh", "cast", "dropout", "where",  "softmax",
-    "log_softmax", "layernorm", "rmsnorm", "sum",       "mean", "max",     "argmax", "logsumexp",
-    "sum_all",     "mean_all",  "max_all"};
-
-/// How strongly a sign binds when it is written out; calls and names need no brackets.
-int strength_of(Op op) {
-    if (is_comparison(op)) return 1;
-    if (op == Op::add || op == Op::subtract) return 2;
-    if (op == Op::multiply || op == Op::divide) return 3;
-    if (op == Op::negate) return 4;
-    if (op == Op::power) return 5;
-    return 9;
-}
-
 std::string number_text(const GraphNode& n) {
     if (n.integer) return fmt::format("{:.0f}", n.value);
     // Without a point a whole number would be read as an integer, which takes the other operand's type.
@@ -34,7 +16,7 @@ std::string number_text(const GraphNode& n) {
 
 class Writer {
   public:
-    Writer(const FuseProblem& graph, std::size_t most) : graph_(graph), most_(most) {}
+    Writer(const ExpressionGraph& graph, std::size_t most) : graph_(graph), most_(most) {}
 
     void write(int index, int least, int depth) {
         // Shared values would be written once a use, which can double with every operation.
@@ -52,16 +34,18 @@ class Writer {
             out_ += brackets ? "(" + number_text(n) + ")" : number_text(n);
             return;
         }
-        const int strength = strength_of(n.op);
-        if (strength < 9) return sign(n, strength, least, depth);
+        const Operator& row = operator_of(n.op);
+        if (row.precedence < precedence::call) return sign(n, row.precedence, least, depth);
         out_ += n.op == Op::cast ? name_of(n.element) : name_of(n.op);
         out_ += "(";
         for (size_t i = 0; i < n.operands.size(); ++i) {
             if (i) out_ += ", ";
             write(n.operands[i], 0, depth + 1);
         }
-        if (n.op == Op::dropout) out_ += fmt::format(", p={}, seed={}, offset={}", n.value, n.seed, n.offset);
-        if (n.op == Op::layernorm || n.op == Op::rmsnorm) out_ += fmt::format(", eps={}", n.value);
+        if (!row.attributes[0].name.empty()) out_ += fmt::format(", {}={}", row.attributes[0].name, n.value);
+        for (int i : {1, 2})
+            if (!row.attributes[i].name.empty())
+                out_ += fmt::format(", {}={}", row.attributes[i].name, i == 1 ? n.seed : n.offset);
         out_ += ")";
     }
 
@@ -85,14 +69,12 @@ class Writer {
         if (brackets) out_ += ")";
     }
 
-    const FuseProblem& graph_;
+    const ExpressionGraph& graph_;
     std::size_t most_;
     std::string out_;
 };
 
 }  // namespace
-
-std::string_view name_of(Op op) { return names[int(op)]; }
 
 bool too_large(const Shape& shape) {
     double product = 1;
@@ -112,7 +94,7 @@ std::string text_of(const Shape& shape) {
     return out + "]";
 }
 
-Element precision_of(const FuseProblem& graph) {
+Element precision_of(const ExpressionGraph& graph) {
     const auto element = [&](const GraphOutput& o) { return graph.nodes[size_t(o.node)].element; };
     if (graph.outputs.empty()) return Element::fp32;
     const Element first = element(graph.outputs[0]);
@@ -125,7 +107,7 @@ std::int64_t bytes_of(const GraphNode& node) {
     return node.op == Op::number ? 0 : elements_of(node.shape) * bytes_of(node.element);
 }
 
-std::string expression_of(const FuseProblem& graph, int node, std::size_t most) {
+std::string expression_of(const ExpressionGraph& graph, int node, std::size_t most) {
     Writer writer(graph, most);
     writer.write(node, 0, 0);
     return writer.take();

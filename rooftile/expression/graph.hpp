@@ -8,69 +8,9 @@
 #include <vector>
 
 #include "rooftile/expression/element.hpp"
+#include "rooftile/expression/operators.hpp"
 
 namespace rooftile {
-
-enum class Op : std::uint8_t {
-    input,
-    number,
-    // point-wise, two operands
-    add,
-    subtract,
-    multiply,
-    divide,
-    power,
-    minimum,
-    maximum,
-    less,
-    less_equal,
-    greater,
-    greater_equal,
-    equal,
-    not_equal,
-    // point-wise, one operand
-    negate,
-    absolute,
-    exp,
-    log,
-    tanh,
-    erf,
-    sqrt,
-    rsqrt,
-    sigmoid,
-    silu,
-    relu,
-    gelu,       ///< by erf
-    gelu_tanh,  ///< by tanh
-    cast,
-    dropout,
-    where,
-    // along the last axis, shape kept
-    softmax,
-    log_softmax,
-    layernorm,
-    rmsnorm,
-    // along the last axis, which is then 1
-    row_sum,
-    row_mean,
-    row_max,
-    row_argmax,
-    row_logsumexp,
-    // of the whole tensor, which is then one number without axes
-    all_sum,
-    all_mean,
-    all_max,
-};
-inline constexpr int op_count = int(Op::all_max) + 1;
-
-/// As written in an expression: "+", "gelu_tanh", "sum".
-std::string_view name_of(Op op);
-constexpr bool is_comparison(Op op) { return op >= Op::less && op <= Op::not_equal; }
-constexpr bool is_pointwise(Op op) { return op >= Op::add && op <= Op::where; }
-constexpr bool keeps_row(Op op) { return op >= Op::softmax && op <= Op::rmsnorm; }
-constexpr bool reduces_row(Op op) { return op >= Op::row_sum && op <= Op::row_logsumexp; }
-constexpr bool is_row_operation(Op op) { return keeps_row(op) || reduces_row(op); }
-constexpr bool reduces_all(Op op) { return op >= Op::all_sum; }
 
 /// Extents, outermost first; rows lie densely one after the other. Empty: one number without axes.
 using Shape = std::vector<std::int64_t>;
@@ -85,9 +25,9 @@ struct GraphNode {
     std::vector<int> operands{};  ///< indices of earlier nodes
     Element element = Element::fp32;
     Shape shape{};
-    double value = 0;                    ///< number: itself; layernorm, rmsnorm: epsilon; dropout: p
+    double value = 0;                    ///< of a number itself; of others the first attribute: epsilon, p
     bool integer = false;                ///< of a number: written without a point
-    std::uint64_t seed = 0, offset = 0;  ///< of dropout
+    std::uint64_t seed = 0, offset = 0;  ///< of dropout: the other attributes
     std::string name{};                  ///< of an input; of others the name that a statement gave
     int column = 0;                      ///< in the expression's text; 0: none
 };
@@ -97,8 +37,8 @@ struct GraphOutput {
     int node = 0;
 };
 
-/// The fused problem.
-struct FuseProblem {
+/// Operations in an order in which they can be computed, and what of them is asked for.
+struct ExpressionGraph {
     std::vector<GraphNode> nodes;
     std::vector<int> inputs;  ///< in the order of their declaration
     std::vector<GraphOutput> outputs;
@@ -106,14 +46,14 @@ struct FuseProblem {
 };
 
 /// The type whose precision the outputs ask of the functions on the way to them: bf16 or fp16 where all are of
-/// it, else fp32. kernels/fuse/math.cuh has cheaper ones for the former.
-Element precision_of(const FuseProblem& graph);
+/// it, else fp32. kernels/expression/math.cuh has cheaper ones for the former.
+Element precision_of(const ExpressionGraph& graph);
 
 /// Bytes of a node's tensor; of a number 0: it stands in the code.
 std::int64_t bytes_of(const GraphNode& node);
 
 /// "gelu(x + bias)": a node with everything it is made of, as an expression; cut short after `most`
 /// characters.
-std::string expression_of(const FuseProblem& graph, int node, std::size_t most = 2000);
+std::string expression_of(const ExpressionGraph& graph, int node, std::size_t most = 2000);
 
 }  // namespace rooftile

@@ -30,18 +30,23 @@ std::string words(const GraphNode& n) { return fmt::format("{}{}", name_of(n.ele
 
 /// The element type of a result whose operands mix to `mixed`; refuses what has no floating meaning.
 Element result_of(Op op, Element mixed, int column) {
-    if (is_comparison(op)) return Element::boolean;
-    if (op == Op::row_argmax) return Element::int64;
+    const ResultType result = operator_of(op).result;
+    if (result == ResultType::boolean) return Element::boolean;
+    if (result == ResultType::index) return Element::int64;
     if (is_floating(mixed)) return mixed;
-    if (op == Op::divide || (op >= Op::exp && op <= Op::sigmoid)) return Element::fp32;
-    if (mixed == Element::boolean && (op == Op::multiply || op == Op::add)) return mixed;
-    if (mixed == Element::boolean && (op == Op::where || op == Op::minimum || op == Op::maximum))
-        return mixed;
+    if (result == ResultType::floating_or_fp32) return Element::fp32;
+    if (result == ResultType::floating_or_bool && mixed == Element::boolean) return mixed;
     throw ExpressionError(
         fmt::format("\"{}\" of {} values: expected a floating type; cast with fp32(...), or "
                     "write numbers with a point",
                     name_of(op), name_of(mixed)),
         column);
+}
+
+void check_attribute(const Operator& row, double value, int column) {
+    const Attribute& a = row.attributes[0];
+    if (a.name.empty() || (value >= 0 && value <= a.most)) return;
+    throw ExpressionError(fmt::format("{}: {} = {} must be {}", row.name, a.name, value, a.domain), column);
 }
 
 }  // namespace
@@ -59,43 +64,6 @@ Shape broadcast(const Shape& x, const Shape& y, int column) {
         out[out.size() - 1 - i] = a == 1 ? b : a;
     }
     return out;
-}
-
-double folded(Op op, double x, double y) {
-    switch (op) {
-        case Op::add:
-            return x + y;
-        case Op::subtract:
-            return x - y;
-        case Op::multiply:
-            return x * y;
-        case Op::divide:
-            return x / y;
-        case Op::power:
-            return std::pow(x, y);
-        case Op::minimum:
-            return std::fmin(x, y);
-        case Op::maximum:
-            return std::fmax(x, y);
-        case Op::negate:
-            return -x;
-        case Op::absolute:
-            return std::fabs(x);
-        case Op::exp:
-            return std::exp(x);
-        case Op::log:
-            return std::log(x);
-        case Op::tanh:
-            return std::tanh(x);
-        case Op::erf:
-            return std::erf(x);
-        case Op::sqrt:
-            return std::sqrt(x);
-        case Op::rsqrt:
-            return 1 / std::sqrt(x);
-        default:
-            return std::nan("");
-    }
 }
 
 int GraphBuilder::add(GraphNode node) {
@@ -161,10 +129,12 @@ Element GraphBuilder::mixture(const std::vector<int>& operands, size_t first) co
 int GraphBuilder::fold(Op op, const std::vector<int>& operands, int column) {
     const GraphNode& x = node(operands[0]);
     const GraphNode& y = node(operands.back());
-    const double value = folded(op, x.value, operands.size() > 1 ? y.value : 0);
+    const Operator& row = operator_of(op);
+    const double value =
+        row.meaning.folds ? row.meaning.exact(x.value, operands.size() > 1 ? y.value : 0) : std::nan("");
     if (std::isnan(value) && !std::isnan(x.value) && !std::isnan(y.value))
-        throw ExpressionError(fmt::format("\"{}\" of numbers alone has no value here", name_of(op)), column);
-    const bool whole = x.integer && y.integer && op != Op::divide && !(op >= Op::exp && op <= Op::rsqrt)
+        throw ExpressionError(fmt::format("\"{}\" of numbers alone has no value here", row.name), column);
+    const bool whole = x.integer && y.integer && row.result != ResultType::floating_or_fp32
                        && value == std::floor(value) && !(op == Op::power && y.value < 0);
     if (whole && std::fabs(value) <= 9007199254740992.0) return integer(std::int64_t(value), column);
     return number(value, column);
@@ -191,7 +161,7 @@ void GraphBuilder::check_operands(Op op, const std::vector<int>& operands, int c
             throw ExpressionError(
                 fmt::format("{} works along the last axis; {} has none", name_of(op), words(row)), column);
         const bool empty = elements_of(reduces_all(op) ? row.shape : Shape{row.shape.back()}) == 0;
-        if (empty && (op == Op::row_max || op == Op::row_argmax || op == Op::all_max))
+        if (empty && operator_of(op).needs_elements)
             throw ExpressionError(fmt::format("{} of nothing: {} is empty", name_of(op), words(row)), column);
         for (size_t i = 1; i < operands.size(); ++i) check_weight(op, row, operands[i], column);
     }
@@ -211,11 +181,7 @@ int GraphBuilder::apply(Op op, const std::vector<int>& operands, const Attribute
     bool numbers = op != Op::where && op != Op::dropout;
     for (int i : operands) numbers = numbers && node(i).op == Op::number;
     if (numbers) return fold(op, operands, column);
-    if (op == Op::dropout && !(attributes.value >= 0 && attributes.value <= 1))
-        throw ExpressionError(fmt::format("dropout: p = {} must be 0 .. 1", attributes.value), column);
-    if ((op == Op::layernorm || op == Op::rmsnorm) && !(attributes.value >= 0 && attributes.value < 1e30))
-        throw ExpressionError(fmt::format("{}: eps = {} must be at least 0", name_of(op), attributes.value),
-                              column);
+    check_attribute(operator_of(op), attributes.value, column);
 
     GraphNode n{.op = op,
                 .operands = operands,
@@ -225,7 +191,7 @@ int GraphBuilder::apply(Op op, const std::vector<int>& operands, const Attribute
                 .column = column};
     const GraphNode& first = node(operands[0]);
     if (is_row_operation(op) || reduces_all(op)) {
-        n.element = op == Op::row_argmax ? Element::int64 : first.element;
+        n.element = result_of(op, first.element, column);
         n.shape = reduces_all(op) ? Shape{} : first.shape;
         if (reduces_row(op)) n.shape.back() = 1;
         return add(std::move(n));
@@ -264,14 +230,14 @@ void GraphBuilder::output(std::string name, int index, int column) {
     graph_.outputs.push_back({std::move(name), index});
 }
 
-FuseProblem GraphBuilder::take() {
+ExpressionGraph GraphBuilder::take() {
     if (graph_.outputs.empty()) throw ExpressionError("there is no output", 0);
     std::vector<int> place(graph_.nodes.size(), -1);
     for (const GraphOutput& out : graph_.outputs) place[size_t(out.node)] = 0;
     for (size_t i = graph_.nodes.size(); i-- > 0;)
         if (place[i] == 0)
             for (int operand : graph_.nodes[i].operands) place[size_t(operand)] = 0;
-    FuseProblem kept;
+    ExpressionGraph kept;
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {
         GraphNode& n = graph_.nodes[i];
         if (place[i] < 0) {

@@ -34,7 +34,7 @@ class GraphBuilder {
 
     const GraphNode& node(int index) const { return graph_.nodes[std::size_t(index)]; }
     /// What leads to the outputs. Throws where there are none or an input leads to none of them.
-    FuseProblem take();
+    ExpressionGraph take();
 
   private:
     int add(GraphNode node);
@@ -43,13 +43,10 @@ class GraphBuilder {
     Element mixture(const std::vector<int>& operands, std::size_t first = 0) const;
     void check_operands(Op op, const std::vector<int>& operands, int column) const;
     void check_weight(Op op, const GraphNode& row, int weight, int column) const;
-    FuseProblem graph_;
+    ExpressionGraph graph_;
 };
 
 /// The shape of operands together; a missing axis or an extent of 1 stretches. Throws ExpressionError.
 Shape broadcast(const Shape& x, const Shape& y, int column = 0);
-
-/// What numbers alone give, as Python computes them: the value of `op` on fp64. NaN where undefined.
-double folded(Op op, double x, double y);
 
 }  // namespace rooftile

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "rooftile/expression/operators.hpp"
 #include "rooftile/expression/text.hpp"
 
 namespace rooftile {
@@ -11,16 +12,16 @@ namespace {
 struct Binding {
     int left = 0, right = 0;
 };
-constexpr int comparison = 1, unary_minus = 7;
+constexpr int left_of(int precedence) { return 2 * precedence - 1; }
+constexpr int comparison = left_of(precedence::comparison), unary_minus = left_of(precedence::unary);
 
 Binding binding_of(const Token& token) {
     if (token.kind != TokenKind::sign) return {};
-    const std::string_view s = token.text;
-    if (s == "<" || s == "<=" || s == ">" || s == ">=" || s == "==" || s == "!=") return {comparison, 2};
-    if (s == "+" || s == "-") return {3, 4};
-    if (s == "*" || s == "/") return {5, 6};
-    if (s == "**") return {9, unary_minus};  // right-associative, and -x in the exponent needs no brackets
-    return {};
+    const Operator* row = operator_of_sign(token.text);
+    if (!row) return {};
+    const int left = left_of(row->precedence);
+    // Powers associate to the right, and -x in an exponent needs no brackets.
+    return {left, row->op == Op::power ? unary_minus : left + 1};
 }
 
 class Parser {

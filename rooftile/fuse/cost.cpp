@@ -1,20 +1,11 @@
 #include "rooftile/fuse/cost.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "rooftile/fuse/unfuse.hpp"
 
 namespace rooftile {
 namespace {
-
-OpCost power_cost(double exponent) {
-    const double e = std::fabs(exponent);
-    if (e == std::floor(e) && e <= 16)
-        return {std::floor(std::log2(std::max(1.0, e))) + 2 + (exponent < 0 ? 8 : 0), 0};
-    if (e == 0.5) return {6, 1};
-    return {40, 2};
-}
 
 bool is_float_tensor(const GraphNode& n) { return n.op != Op::number; }
 
@@ -44,93 +35,14 @@ class Residency {
 
 }  // namespace
 
-// Read off the machine code for sm_90 of a kernel that applies the function to 16 elements, less that of one
-// which only adds: {issue slots, special functions, integer and logic pipe}.
-OpCost cost_of(const GraphNode& n, Element precision) {
-    const bool precise = precision == Element::fp32;
-    switch (n.op) {
-        case Op::input:
-        case Op::number:
-            return {};
-        case Op::divide:
-            return {8, 1, 2};
-        case Op::power:
-            return {91, 2, 33};
-        case Op::minimum:
-        case Op::maximum:
-        case Op::relu:
-        case Op::where:
-        case Op::less:
-        case Op::less_equal:
-        case Op::greater:
-        case Op::greater_equal:
-        case Op::equal:
-        case Op::not_equal:
-            return {1, 0, 1};
-        case Op::exp:
-            return precise ? OpCost{8, 1, 1} : OpCost{2, 1};
-        case Op::log:
-            return {26, 0, 10};
-        case Op::tanh:
-            return precision == Element::bf16 ? OpCost{1, 1} : OpCost{15, 2, 2};
-        case Op::erf:
-            return {22, 1, 11};
-        case Op::sqrt:
-        case Op::rsqrt:
-            return {4, 1, 1};
-        case Op::sigmoid:
-            return {4, 2};
-        case Op::silu:
-            return {5, 2};
-        case Op::gelu:
-            return precise ? OpCost{16, 2} : OpCost{11, 1};
-        case Op::gelu_tanh:
-            return {7, 2};
-        case Op::dropout:
-            // Seven rounds of Philox, each two products and two exclusive ors, make eight elements, of which a
-            // thread with vectors of four takes half; folding every other word, comparison, select, product.
-            return precise ? OpCost{10.5, 0, 5.5} : OpCost{7, 0, 3.75};
-        case Op::softmax:
-        case Op::log_softmax:
-        case Op::row_logsumexp:
-            return {12, 2};
-        case Op::layernorm:
-            return {double(4 + n.operands.size()), 0};
-        case Op::rmsnorm:
-            return {double(2 + n.operands.size()), 0};
-        case Op::row_argmax:
-            return {4, 0, 4};
-        case Op::row_max:
-        case Op::all_max:
-            return {2, 0, 1};
-        default:
-            return {1, 0};
-    }
-}
-
-OpCost conversion_cost(Element element) {
-    switch (element) {
-        case Element::fp32:
-            return {};
-        case Element::bf16:
-            return {1, 0, 1};
-        case Element::fp16:
-            return {1, 0};
-        case Element::boolean:
-        case Element::int64:
-            return {2, 0, 2};
-    }
-    return {};
-}
-
-std::int64_t work_of(const FuseProblem& graph, int node) {
+std::int64_t work_of(const ExpressionGraph& graph, int node) {
     const GraphNode& n = graph.nodes[size_t(node)];
     std::int64_t most = elements_of(n.shape);
     for (int i : n.operands) most = std::max(most, elements_of(graph.nodes[size_t(i)].shape));
     return most;
 }
 
-std::vector<UnfusedOp> unfused_ops(const FuseProblem& graph, double l2_bytes) {
+std::vector<UnfusedOp> unfused_ops(const ExpressionGraph& graph, double l2_bytes) {
     std::vector<UnfusedOp> ops;
     Residency l2(graph.nodes.size(), l2_bytes);
     for (int index = 0; index < int(graph.nodes.size()); ++index) {
@@ -157,8 +69,9 @@ std::vector<UnfusedOp> unfused_ops(const FuseProblem& graph, double l2_bytes) {
         // Alone in its kernel: what it stores asks for the precision.
         const bool narrow = n.element == Element::bf16 || n.element == Element::fp16;
         OpCost one = cost_of(n, narrow ? n.element : Element::fp32);
-        if (n.op == Op::power && graph.nodes[size_t(n.operands[1])].op == Op::number)
-            one = power_cost(graph.nodes[size_t(n.operands[1])].value);
+        if (const auto of_number = operator_of(n.op).cost.of_number)
+            if (const GraphNode& second = graph.nodes[size_t(n.operands[1])]; second.op == Op::number)
+                one = of_number(second.value);
         op.cost += double(work_of(graph, index)) * one;
         op.cost += accesses * OpCost{access_cost, 0};
         ops.push_back(op);
@@ -185,14 +98,14 @@ std::vector<UnfusedOp> unfused_ops(const FuseProblem& graph, double l2_bytes) {
     return ops;
 }
 
-FusedBytes fused_bytes(const FuseProblem& graph) {
+FusedBytes fused_bytes(const ExpressionGraph& graph) {
     FusedBytes bytes;
     for (int i : graph.inputs) bytes.read_bytes += bytes_of(graph.nodes[size_t(i)]);
     for (const GraphOutput& o : graph.outputs) bytes.written_bytes += bytes_of(graph.nodes[size_t(o.node)]);
     return bytes;
 }
 
-bool mostly_reads(const FuseProblem& graph) {
+bool mostly_reads(const ExpressionGraph& graph) {
     constexpr std::int64_t much = 8;
     const FusedBytes bytes = fused_bytes(graph);
     return bytes.written_bytes * much < bytes.read_bytes;

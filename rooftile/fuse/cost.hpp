@@ -5,28 +5,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "rooftile/expression/cost.hpp"
 #include "rooftile/expression/graph.hpp"
 
 namespace rooftile {
 
-/// Instructions of one element in our own device functions (kernels/fuse/math.cuh), a lane each.
-struct OpCost {
-    double issue = 0;  ///< issue slots, those of the units below among them
-    double mufu = 0;   ///< of the special function unit
-    double alu = 0;    ///< of the integer and logic pipe: comparisons, selections, conversions, logic
-    OpCost& operator+=(OpCost o) {
-        issue += o.issue;
-        mufu += o.mufu;
-        alu += o.alu;
-        return *this;
-    }
-    friend OpCost operator*(double n, OpCost c) { return {n * c.issue, n * c.mufu, n * c.alu}; }
-};
-/// Of a node's operation on one element of its (first) operand, in a kernel whose outputs ask for `precision`
-/// (precision_of()); a row operation's passes over the row together.
-OpCost cost_of(const GraphNode& node, Element precision);
-/// Widening one element after a load, or narrowing it for a store.
-OpCost conversion_cost(Element element);
 /// Issue slots of one load or store of 16 bytes with its addresses.
 inline constexpr double access_cost = 2;
 
@@ -41,18 +24,18 @@ struct UnfusedOp {
 
 /// Every call of the expression in order; numbers are folded, inputs cost nothing. `l2_bytes`: what L2 keeps
 /// of a tensor until the next operation; NaN: nothing.
-std::vector<UnfusedOp> unfused_ops(const FuseProblem& graph, double l2_bytes);
+std::vector<UnfusedOp> unfused_ops(const ExpressionGraph& graph, double l2_bytes);
 
 /// Every input read once, every output written once.
 struct FusedBytes {
     std::int64_t read_bytes = 0, written_bytes = 0;
     std::int64_t sum() const { return read_bytes + written_bytes; }
 };
-FusedBytes fused_bytes(const FuseProblem& graph);
+FusedBytes fused_bytes(const ExpressionGraph& graph);
 /// Whether it writes so much less than it reads that no copy is its roof.
-bool mostly_reads(const FuseProblem& graph);
+bool mostly_reads(const ExpressionGraph& graph);
 
 /// Elements that a node's operation works on: those of its operands together.
-std::int64_t work_of(const FuseProblem& graph, int node);
+std::int64_t work_of(const ExpressionGraph& graph, int node);
 
 }  // namespace rooftile

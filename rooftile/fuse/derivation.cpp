@@ -14,8 +14,8 @@ constexpr double microseconds = 1e6;
 
 class Story {
   public:
-    Story(const Machine& machine, const FuseHardware& hw, const FuseProblem& graph, const Program& program,
-          const FuseCandidate& candidate)
+    Story(const Machine& machine, const FuseHardware& hw, const ExpressionGraph& graph,
+          const Program& program, const FuseCandidate& candidate)
         : d_(machine),
           hw_(hw),
           graph_(graph),
@@ -386,7 +386,7 @@ class Story {
 
     Derivation d_;
     const FuseHardware& hw_;
-    const FuseProblem& graph_;
+    const ExpressionGraph& graph_;
     const Program& p_;
     const FuseConfig& c_;
     const FuseFlow& f_;
@@ -397,9 +397,10 @@ class Story {
 
 }  // namespace
 
-std::vector<Step> fuse_derivation(const Machine& machine, const FuseHardware& hw, const FuseProblem& graph,
-                                  const Program& program, const FuseCandidate& candidate,
-                                  const std::vector<UnfusedOp>& ops, double unfused_seconds) {
+std::vector<Step> fuse_derivation(const Machine& machine, const FuseHardware& hw,
+                                  const ExpressionGraph& graph, const Program& program,
+                                  const FuseCandidate& candidate, const std::vector<UnfusedOp>& ops,
+                                  double unfused_seconds) {
     return Story(machine, hw, graph, program, candidate).tell(ops, unfused_seconds);
 }
 

@@ -9,8 +9,9 @@
 namespace rooftile {
 
 /// The steps of one candidate, in the order in which a reader needs them.
-std::vector<Step> fuse_derivation(const Machine& machine, const FuseHardware& hw, const FuseProblem& graph,
-                                  const Program& program, const FuseCandidate& candidate,
-                                  const std::vector<UnfusedOp>& ops, double unfused_seconds);
+std::vector<Step> fuse_derivation(const Machine& machine, const FuseHardware& hw,
+                                  const ExpressionGraph& graph, const Program& program,
+                                  const FuseCandidate& candidate, const std::vector<UnfusedOp>& ops,
+                                  double unfused_seconds);
 
 }  // namespace rooftile

@@ -37,7 +37,7 @@ FuseTotals totals_of(double moved, double dram, double seconds, std::int64_t ker
     return {known_count(moved), known_count(dram), known(seconds * 1e6), kernels};
 }
 
-std::vector<FuseOperator> operators_of(const FuseProblem& graph, const std::vector<UnfusedOp>& ops,
+std::vector<FuseOperator> operators_of(const ExpressionGraph& graph, const std::vector<UnfusedOp>& ops,
                                        const UnfusedTime& time) {
     constexpr size_t most_text = 48;
     std::vector<FuseOperator> out;
@@ -55,7 +55,7 @@ std::vector<FuseOperator> operators_of(const FuseProblem& graph, const std::vect
     return out;
 }
 
-FusePlan plan_of(const Machine& machine, const FuseHardware& hw, const FuseProblem& graph,
+FusePlan plan_of(const Machine& machine, const FuseHardware& hw, const ExpressionGraph& graph,
                  const Program& program, const FuseCandidate& candidate, const std::vector<UnfusedOp>& ops,
                  double unfused_seconds, int rank) {
     FusePlan plan;
@@ -94,7 +94,7 @@ std::string_view name_of(FuseHome home) {
     return names[int(home)];
 }
 
-std::variant<FusePlans, FuseInfeasible> derive(const Machine& machine, const FuseProblem& graph,
+std::variant<FusePlans, FuseInfeasible> derive(const Machine& machine, const ExpressionGraph& graph,
                                                const FuseRequest& request) {
     FusePlans plans;
     plans.machine_id = machine.id;

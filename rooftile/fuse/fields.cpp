@@ -45,7 +45,7 @@ std::span<const Field> fuse_fields() {
     return fields;
 }
 
-FuseProblem fuse_problem(const Given& g) {
+ExpressionGraph fuse_problem(const Given& g) {
     if (!g.has("expression"))
         throw RequestError(
             "missing the expression: rooftile plan fuse \"y = gelu(x)\" --tensor \"x:bf16[8192,8192]\"");
@@ -54,7 +54,7 @@ FuseProblem fuse_problem(const Given& g) {
     return expression_graph(g.text("expression"), tensors);
 }
 
-Given fuse_given(const FuseProblem& problem) {
+Given fuse_given(const ExpressionGraph& problem) {
     Given given(Given::Named::by_key);
     given.add("expression", problem.text);
     for (int i : problem.inputs) {

@@ -11,9 +11,9 @@ namespace rooftile {
 std::span<const Field> fuse_fields();
 
 /// Throw RequestError; a fault of the expression points at its column.
-FuseProblem fuse_problem(const Given& given);
+ExpressionGraph fuse_problem(const Given& given);
 /// The request that gives `problem`.
-Given fuse_given(const FuseProblem& problem);
+Given fuse_given(const ExpressionGraph& problem);
 FuseRequest fuse_request(const Given& given, int default_top);
 
 }  // namespace rooftile

@@ -6,7 +6,7 @@
 
 namespace rooftile {
 
-Json problem_json(const FuseProblem& problem) {
+Json problem_json(const ExpressionGraph& problem) {
     Json out = {{"op", "fuse"}};
     out.update(to_json(problem_record(problem)));
     return out;

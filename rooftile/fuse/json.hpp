@@ -6,7 +6,7 @@
 
 namespace rooftile {
 
-Json problem_json(const FuseProblem& problem);
+Json problem_json(const ExpressionGraph& problem);
 Json config_json(const FusePlan& plan);
 Json resources_json(const FuseResources& resources);
 

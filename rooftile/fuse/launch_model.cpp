@@ -72,7 +72,8 @@ bool adds_product(const Program& p, const ProgramValue& sum) {
 
 /// Computed values that `targets` need, through all levels above the uniform one, and `loads` times their loads
 /// and widening.
-OpCost cost_of_targets(const FuseProblem& graph, const Program& p, std::set<int> found, double loads = 1) {
+OpCost cost_of_targets(const ExpressionGraph& graph, const Program& p, std::set<int> found,
+                       double loads = 1) {
     const Element precision = precision_of(graph);
     OpCost cost;
     for (int i = int(p.values.size()); i-- > 0;) {
@@ -108,7 +109,7 @@ OpCost cost_of_targets(const FuseProblem& graph, const Program& p, std::set<int>
 
 }  // namespace
 
-ProgramWork program_work(const FuseProblem& graph, const Program& p) {
+ProgramWork program_work(const ExpressionGraph& graph, const Program& p) {
     ProgramWork work;
     for (const ProgramValue& v : p.values) {
         if (v.kind != ValueKind::load) continue;

@@ -26,7 +26,7 @@ struct ProgramWork {
     int least_copy_bytes = 4;  ///< of the smallest element among the full tensors
     int narrow_bytes = 4;      ///< of the smallest floating element among the full tensors
 };
-ProgramWork program_work(const FuseProblem& graph, const Program& program);
+ProgramWork program_work(const ExpressionGraph& graph, const Program& program);
 
 /// Of the rate of a copy: what kernels reach whose CTAs work on rows, one each.
 inline constexpr double own_copy = 0.98;

@@ -56,15 +56,15 @@ class FuseOperation final : public Operation {
     PlanSet derive(std::shared_ptr<const Machine> machine, const Problem& problem,
                    const Own& request) const override {
         return fuse_plan_set(
-            rooftile::derive(*machine, problem.own.as<FuseProblem>(), request.as<FuseRequest>()));
+            rooftile::derive(*machine, problem.own.as<ExpressionGraph>(), request.as<FuseRequest>()));
     }
 
-    Given given(const Problem& problem) const override { return fuse_given(problem.own.as<FuseProblem>()); }
+    Given given(const Problem& problem) const override { return fuse_given(problem.own.as<ExpressionGraph>()); }
     Record problem_record(const Problem& problem) const override {
-        return rooftile::problem_record(problem.own.as<FuseProblem>());
+        return rooftile::problem_record(problem.own.as<ExpressionGraph>());
     }
     std::vector<TensorInfo> tensors(const Problem& problem) const override {
-        const auto& p = problem.own.as<FuseProblem>();
+        const auto& p = problem.own.as<ExpressionGraph>();
         std::vector<TensorInfo> out;
         for (int i : p.inputs) out.push_back(tensor(p.nodes[size_t(i)].name, p.nodes[size_t(i)], TensorRole::in));
         for (const GraphOutput& o : p.outputs)
@@ -92,7 +92,7 @@ class FuseOperation final : public Operation {
         FusePlans plans;
         plans.machine_id = set.machine_id;
         plans.machine_name = set.machine_name;
-        plans.problem = set.problem.own.as<FuseProblem>();
+        plans.problem = set.problem.own.as<ExpressionGraph>();
         for (const Plan& plan : set.plans) plans.plans.push_back(plan.own.as<FusePlan>());
         const auto& counting = set.own.as<Counting>();
         plans.fused = counting.fused;

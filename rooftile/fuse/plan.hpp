@@ -84,7 +84,7 @@ struct FusePlan {
     bool buildable = false;
     std::string why_not;
     std::string arch;  ///< "sm_90"
-    FuseProblem problem;
+    ExpressionGraph problem;
     Program program;
     FuseConfig config;
     FuseResources resources;
@@ -95,7 +95,7 @@ struct FusePlan {
 
 struct FusePlans {
     std::string machine_id, machine_name, machine_hash;
-    FuseProblem problem;
+    ExpressionGraph problem;
     std::vector<FusePlan> plans;  ///< best first
     FuseTotals fused, unfused;
     std::vector<FuseOperator> operators;  ///< the unfused kernels in order
@@ -108,7 +108,7 @@ struct FuseInfeasible {
     Reason reason = Reason::instruction;
     std::string message;
     std::string machine_id, machine_name, machine_hash;
-    FuseProblem problem;
+    ExpressionGraph problem;
     FuseTotals unfused;
     std::vector<FuseOperator> operators;
     Rejected rejected;
@@ -126,7 +126,7 @@ struct FuseRequest {
 };
 
 /// Derives the launch of one kernel for all of `graph` [M20-M25]. Never throws for an unknown number.
-std::variant<FusePlans, FuseInfeasible> derive(const Machine& machine, const FuseProblem& graph,
+std::variant<FusePlans, FuseInfeasible> derive(const Machine& machine, const ExpressionGraph& graph,
                                                const FuseRequest& request = {});
 
 }  // namespace rooftile

@@ -73,7 +73,7 @@ std::string label_of(const FuseConfig& c) {
                        c.reducing > 0 ? fmt::format(", {} reduce", c.reducing) : "");
 }
 
-std::string fuse_heading_text(const FuseProblem& problem, std::string_view machine_id,
+std::string fuse_heading_text(const ExpressionGraph& problem, std::string_view machine_id,
                               std::string_view machine_name, const Terminal& terminal) {
     std::string out = terminal.paint("fuse", Tone::strong) + "  "
                       + wrapped(displayable(problem.text, terminal.utf8), terminal.prose() - 6, 6) + "\n";

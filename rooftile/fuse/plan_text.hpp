@@ -13,7 +13,7 @@ namespace rooftile {
 std::string label_of(const FuseConfig& config);
 
 /// The expression, its tensors and the machine.
-std::string fuse_heading_text(const FuseProblem& problem, std::string_view machine_id,
+std::string fuse_heading_text(const ExpressionGraph& problem, std::string_view machine_id,
                               std::string_view machine_name, const Terminal& terminal);
 
 /// The chain's operators one by one, their sum, and the fused kernel beside it [M24].

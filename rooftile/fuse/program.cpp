@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "rooftile/expression/graph_builder.hpp"
+#include "rooftile/expression/row_steps.hpp"
 
 namespace rooftile {
 namespace {
@@ -40,9 +41,9 @@ std::vector<RowBand> bands_of(const Shape& outer, const Shape& own) {
     return bands;
 }
 
-class Lowering {
+class Lowering : private RowSteps {
   public:
-    explicit Lowering(const FuseProblem& graph) : graph_(graph), of_(graph.nodes.size(), -1) {}
+    explicit Lowering(const ExpressionGraph& graph) : graph_(graph), of_(graph.nodes.size(), -1) {}
 
     Program program() {
         find_space();
@@ -94,8 +95,8 @@ class Lowering {
         return int(program_.values.size()) - 1;
     }
     const ProgramValue& value(int i) const { return program_.values[size_t(i)]; }
-    int number(double x) { return add({.kind = ValueKind::number, .value = x}); }
-    int compute(Op op, std::vector<int> operands) {
+    int number(double x) override { return add({.kind = ValueKind::number, .value = x}); }
+    int compute(Op op, std::vector<int> operands) override {
         return add({.kind = ValueKind::compute, .op = op, .operands = std::move(operands)});
     }
 
@@ -137,97 +138,32 @@ class Lowering {
         return add(std::move(v));
     }
 
-    int reduce(Reduction reduction, int operand) {
+    int reduce(Reduction reduction, int operand) override {
         return add(
             {.kind = ValueKind::reduce, .level = Level::row, .operands = {operand}, .reduction = reduction});
     }
-    int part(RowPart part, int reduction, std::int64_t count, double epsilon = 0) {
+    int part(RowPart part, int reduction, double epsilon = 0) override {
         return add({.kind = ValueKind::part,
                     .operands = {reduction},
                     .value = epsilon,
                     .part = part,
-                    .count = count});
+                    .count = reduced_elements_});
     }
 
     int row_operation(const GraphNode& n) {
-        int x = of_[size_t(n.operands[0])];
-        const Shape& shape = graph_.nodes[size_t(n.operands[0])].shape;
-        const std::int64_t columns = shape.back();
-        if (value(x).level != Level::element) {
+        RowCall call{.x = of_[size_t(n.operands[0])],
+                     .epsilon = n.value,
+                     .narrow = precision_of(graph_) != Element::fp32};
+        for (size_t i = 1; i < n.operands.size(); ++i) call.weights.push_back(of_[size_t(n.operands[i])]);
+        reduced_elements_ = graph_.nodes[size_t(n.operands[0])].shape.back();
+        const OperatorSteps& steps = operator_of(n.op).steps;
+        if (value(call.x).level != Level::element) {
             // A row of one value, or of one value repeated: the kernel's rows must still be seen one by one.
-            if (columns != 1)
+            if (reduced_elements_ != 1)
                 throw Refusal{fmt::format("{} of rows that are one repeated value", name_of(n.op))};
-            return row_of_one(n, x);
+            return steps.of_one(*this, call);
         }
-        switch (n.op) {
-            case Op::row_sum:
-                return part(RowPart::sum, reduce(Reduction::sum, x), columns);
-            case Op::row_mean:
-                return part(RowPart::mean, reduce(Reduction::sum, x), columns);
-            case Op::row_max:
-                return part(RowPart::greatest, reduce(Reduction::max, x), columns);
-            case Op::row_argmax:
-                return part(RowPart::place, reduce(Reduction::argmax, x), columns);
-            case Op::row_logsumexp:
-                return part(RowPart::log_sum_exp, reduce(Reduction::exponentials, x), columns);
-            case Op::softmax: {
-                const int r = reduce(Reduction::exponentials, x);
-                const int shifted = compute(Op::subtract, {x, part(RowPart::greatest, r, columns)});
-                return compute(Op::multiply,
-                               {compute(Op::exp, {shifted}), part(RowPart::inverse_sum, r, columns)});
-            }
-            case Op::log_softmax: {
-                const int r = reduce(Reduction::exponentials, x);
-                const int shifted = compute(Op::subtract, {x, part(RowPart::greatest, r, columns)});
-                return compute(Op::subtract, {shifted, part(RowPart::log_sum, r, columns)});
-            }
-            case Op::layernorm: {
-                const int r = reduce(Reduction::moments, x);
-                const int mean = part(RowPart::mean, r, columns);
-                const int scale = part(RowPart::inverse_deviation, r, columns, n.value);
-                return weighted(n, normal(x, mean, scale));
-            }
-            default: {
-                assert(n.op == Op::rmsnorm);
-                const int r = reduce(Reduction::square_sum, x);
-                return weighted(n,
-                                compute(Op::multiply, {x, part(RowPart::inverse_root, r, columns, n.value)}));
-            }
-        }
-    }
-
-    /// (x - mean) * scale. For a result of 16 bits one fused product, which rounds mean * scale once more: no worse
-    /// than the mean's own last digit does. Rows of one value, which have to give 0, have a scale of 0.
-    int normal(int x, int mean, int scale) {
-        if (precision_of(graph_) == Element::fp32)
-            return compute(Op::multiply, {compute(Op::subtract, {x, mean}), scale});
-        return compute(Op::subtract,
-                       {compute(Op::multiply, {x, scale}), compute(Op::multiply, {mean, scale})});
-    }
-
-    int weighted(const GraphNode& n, int normal) {
-        if (n.operands.size() > 1) normal = compute(Op::multiply, {normal, of_[size_t(n.operands[1])]});
-        if (n.operands.size() > 2) normal = compute(Op::add, {normal, of_[size_t(n.operands[2])]});
-        return normal;
-    }
-
-    int row_of_one(const GraphNode& n, int x) {
-        switch (n.op) {
-            case Op::row_argmax:
-                return compute(Op::multiply, {number(0), number(0)});
-            case Op::softmax:
-                return compute(Op::exp, {compute(Op::subtract, {x, x})});
-            case Op::log_softmax:
-                return compute(Op::subtract, {x, x});
-            case Op::layernorm:
-                return weighted(n, compute(Op::subtract, {x, x}));
-            case Op::rmsnorm: {
-                const int square = compute(Op::add, {compute(Op::multiply, {x, x}), number(n.value)});
-                return weighted(n, compute(Op::multiply, {x, compute(Op::rsqrt, {square})}));
-            }
-            default:  // a sum, mean, greatest of one; a second value so that it has a name of its own
-                return compute(Op::multiply, {x, number(1)});
-        }
+        return steps.steps ? steps.steps(*this, call) : part(steps.part, reduce(steps.reduction, call.x));
     }
 
     int whole(const GraphNode& n) {
@@ -238,14 +174,14 @@ class Lowering {
                 fmt::format("{} of {} within {}: a whole reduction must see every element of the kernel "
                             "before any row reduction; give it an expression of its own",
                             name_of(n.op), text_of(operand.shape), text_of(space_))};
-        const Reduction kind = n.op == Op::all_max ? Reduction::max : Reduction::sum;
-        ProgramValue r{
-            .kind = ValueKind::reduce, .level = Level::uniform, .operands = {x}, .reduction = kind};
-        const RowPart what = n.op == Op::all_max    ? RowPart::greatest
-                             : n.op == Op::all_mean ? RowPart::mean
-                                                    : RowPart::sum;
+        const OperatorSteps& steps = operator_of(n.op).steps;
+        ProgramValue r{.kind = ValueKind::reduce,
+                       .level = Level::uniform,
+                       .operands = {x},
+                       .reduction = steps.reduction};
         any_whole_ = true;
-        return part(what, add(std::move(r)), elements_of(operand.shape));
+        reduced_elements_ = elements_of(operand.shape);
+        return part(steps.part, add(std::move(r)));
     }
 
     void store(int output) {
@@ -301,9 +237,10 @@ class Lowering {
         }
     }
 
-    const FuseProblem& graph_;
+    const ExpressionGraph& graph_;
     Program program_;
-    std::vector<int> of_;  // value of each node
+    std::vector<int> of_;                // value of each node
+    std::int64_t reduced_elements_ = 1;  // by the operation that is taken apart
     Shape space_, outer_;
     bool any_whole_ = false;
 };
@@ -357,17 +294,12 @@ int shared_base_of(const Program& p, int exp) {
     return gives_shared_base(p, part.operands[0]) ? greatest : -1;
 }
 
-std::string_view name_of(Reduction reduction) {
-    constexpr std::string_view names[] = {"sum", "square_sum", "max", "argmax", "exponentials", "moments"};
-    return names[int(reduction)];
-}
-
 std::string_view name_of(FuseForm form) {
     constexpr std::string_view names[] = {"pointwise", "row", "whole"};
     return names[int(form)];
 }
 
-std::variant<Program, NoProgram> fuse_program(const FuseProblem& graph) {
+std::variant<Program, NoProgram> fuse_program(const ExpressionGraph& graph) {
     try {
         return Lowering(graph).program();
     } catch (const Refusal& refusal) { return NoProgram{refusal.why}; }

@@ -14,17 +14,6 @@ namespace rooftile {
 /// What a value depends on: nothing, the row, or the element.
 enum class Level : std::uint8_t { uniform, row, element };
 
-/// How the values of a row come together; each is one accumulator of kernels/fuse/reduce.cuh.
-enum class Reduction : std::uint8_t {
-    sum,
-    square_sum,
-    max,
-    argmax,
-    exponentials,  ///< greatest value, and the sum of exp(value - greatest): online softmax
-    moments,       ///< mean and the sum of squared deviations, by Chan's formula
-};
-std::string_view name_of(Reduction reduction);
-
 /// One part of how an input's row follows from the row of the loop: + row / divide % modulo * multiply.
 /// modulo 0: no remainder is taken.
 struct RowBand {
@@ -47,21 +36,8 @@ enum class ValueKind : std::uint8_t {
     load,  ///< of an input
     number,
     compute,  ///< one point-wise operation
-    reduce,   ///< of a row, or of everything
+    reduce,   ///< of a row, or of everything; each is one accumulator of kernels/fuse/reduce.cuh
     part,     ///< a number that follows from a reduction
-};
-
-/// What a reduction gives. `inverse`s exist so that a row divides once.
-enum class RowPart : std::uint8_t {
-    sum,                ///< of sum and square_sum
-    mean,               ///< sum / columns; of square_sum and moments likewise
-    greatest,           ///< of max, argmax and exponentials
-    place,              ///< column, of argmax
-    inverse_sum,        ///< of exponentials
-    log_sum,            ///< log of exponentials' sum
-    log_sum_exp,        ///< greatest + log_sum; +Inf where the greatest is
-    inverse_deviation,  ///< rsqrt(variance + epsilon), of moments
-    inverse_root,       ///< rsqrt(mean of squares + epsilon), of square_sum
 };
 
 struct ProgramValue {
@@ -72,7 +48,7 @@ struct ProgramValue {
     std::vector<int> operands{};      ///< indices of earlier values
     double value = 0;                 ///< of a number; epsilon of a part; p of dropout
     std::uint64_t seed = 0, offset = 0;
-    int input = -1;            ///< of a load: place in FuseProblem::inputs
+    int input = -1;            ///< of a load: place in ExpressionGraph::inputs
     Access access{};           ///< of a load; of dropout: where its element lies
     std::int64_t columns = 1;  ///< of dropout: of its own tensor
     Reduction reduction = Reduction::sum;
@@ -85,7 +61,7 @@ struct ProgramValue {
 
 struct ProgramStore {
     int value = 0;
-    int output = 0;  ///< place in FuseProblem::outputs
+    int output = 0;  ///< place in ExpressionGraph::outputs
     Level level = Level::element;
 };
 
@@ -121,6 +97,6 @@ int shared_base_of(const Program& program, int exp);
 /// Of a reduction: whether it gives the base of such powers.
 bool gives_shared_base(const Program& program, int reduce);
 
-std::variant<Program, NoProgram> fuse_program(const FuseProblem& graph);
+std::variant<Program, NoProgram> fuse_program(const ExpressionGraph& graph);
 
 }  // namespace rooftile

@@ -20,7 +20,7 @@ Record totals_record(const FuseTotals& t) {
 
 }  // namespace
 
-Record problem_record(const FuseProblem& problem) {
+Record problem_record(const ExpressionGraph& problem) {
     List inputs, outputs;
     for (int i : problem.inputs)
         inputs.push_back(tensor_record(problem.nodes[size_t(i)].name, problem.nodes[size_t(i)]));

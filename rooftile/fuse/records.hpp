@@ -7,7 +7,7 @@
 namespace rooftile {
 
 /// Without `op`.
-Record problem_record(const FuseProblem& problem);
+Record problem_record(const ExpressionGraph& problem);
 Record config_record(const FusePlan& plan);
 Record resources_record(const FuseResources& resources);
 Record prediction_record(const FusePrediction& prediction);

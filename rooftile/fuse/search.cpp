@@ -68,8 +68,8 @@ void put_in_order(std::vector<FuseCandidate>& all, size_t most) {
 
 class Search {
   public:
-    Search(const Machine& machine, const FuseHardware& hw, const FuseProblem& graph, const Program& program,
-           const FuseRequest& request)
+    Search(const Machine& machine, const FuseHardware& hw, const ExpressionGraph& graph,
+           const Program& program, const FuseRequest& request)
         : machine_(machine),
           hw_(hw),
           p_(program),
@@ -303,18 +303,18 @@ class Search {
 
 }  // namespace
 
-FuseSearch search_launches(const Machine& machine, const FuseHardware& hw, const FuseProblem& graph,
+FuseSearch search_launches(const Machine& machine, const FuseHardware& hw, const ExpressionGraph& graph,
                            const Program& program, const FuseRequest& request) {
     return Search(machine, hw, graph, program, request).all();
 }
 
-int widest_vector(const FuseProblem& graph, const Program& p, const ProgramWork& work, int alignment) {
+int widest_vector(const ExpressionGraph& graph, const Program& p, const ProgramWork& work, int alignment) {
     int width = access_bytes / work.narrow_bytes;
     while (width > 1 && !vector_fits(graph, p, alignment, width)) width /= 2;
     return width;
 }
 
-bool vector_fits(const FuseProblem& graph, const Program& p, int alignment, int width) {
+bool vector_fits(const ExpressionGraph& graph, const Program& p, int alignment, int width) {
     // Every row must begin with a whole vector, or all of it be one long row.
     if (!p.flat && p.columns % width != 0) return false;
     const auto aligned = [&](Element e) {

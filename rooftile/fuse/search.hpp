@@ -25,13 +25,14 @@ struct FuseSearch {
         0;  ///< of the least candidate whose threads need more than one may have; 0: none does
 };
 
-FuseSearch search_launches(const Machine& machine, const FuseHardware& hw, const FuseProblem& graph,
+FuseSearch search_launches(const Machine& machine, const FuseHardware& hw, const ExpressionGraph& graph,
                            const Program& program, const FuseRequest& request);
 
 /// The widest vector, in elements, that 16-byte accesses, the row's length and the tensors' alignment allow.
-int widest_vector(const FuseProblem& graph, const Program& program, const ProgramWork& work, int alignment);
+int widest_vector(const ExpressionGraph& graph, const Program& program, const ProgramWork& work,
+                  int alignment);
 /// Whether every row holds whole vectors of `width` elements, at addresses that are multiples of `alignment` B.
-bool vector_fits(const FuseProblem& graph, const Program& program, int alignment, int width);
+bool vector_fits(const ExpressionGraph& graph, const Program& program, int alignment, int width);
 
 /// Registers that a thread needs: what it holds, what one vector's arithmetic takes, and the rest.
 double registers_needed(const Program& program, const FuseConfig& config);

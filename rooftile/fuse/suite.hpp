@@ -14,7 +14,7 @@ namespace rooftile {
 
 /// One problem, named once: the group's name and "32768x256 bf16".
 struct FuseSuiteProblem {
-    FuseProblem problem;
+    ExpressionGraph problem;
     std::vector<SuiteLayer> layers;
 };
 

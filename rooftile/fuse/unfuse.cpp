@@ -4,17 +4,17 @@
 
 namespace rooftile {
 
-int first_output(const FuseProblem& chain, int node) {
+int first_output(const ExpressionGraph& chain, int node) {
     const auto first = std::ranges::find(chain.outputs, node, &GraphOutput::node);
     return first == chain.outputs.end() ? -1 : int(first - chain.outputs.begin());
 }
 
-bool is_copy(const FuseProblem& chain, std::size_t output) {
+bool is_copy(const ExpressionGraph& chain, std::size_t output) {
     const int node = chain.outputs[output].node;
     return chain.nodes[size_t(node)].op == Op::input || first_output(chain, node) != int(output);
 }
 
-std::vector<UnfusedKernel> unfused_kernels(const FuseProblem& chain) {
+std::vector<UnfusedKernel> unfused_kernels(const ExpressionGraph& chain) {
     constexpr const char* names[] = {"a", "b", "c"};  // no operation has more operands
     std::vector<UnfusedKernel> kernels;
     for (int index = 0; index < int(chain.nodes.size()); ++index) {

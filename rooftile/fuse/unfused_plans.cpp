@@ -10,7 +10,7 @@ namespace rooftile {
 namespace {
 
 /// The best launch of one operation with nothing in L2; of unknown time where there is none.
-FuseFlow best_alone(const Machine& machine, const FuseHardware& hw, const FuseProblem& operation) {
+FuseFlow best_alone(const Machine& machine, const FuseHardware& hw, const ExpressionGraph& operation) {
     FuseFlow none;
     none.time.seconds = none.dram_bytes = NAN;
     const auto lowered = fuse_program(operation);
@@ -29,7 +29,7 @@ double ideal_alone(const FuseHardware& hw, UnfusedOp op) {
 
 }  // namespace
 
-UnfusedTime launched_time(const Machine& machine, const FuseHardware& hw, const FuseProblem& chain,
+UnfusedTime launched_time(const Machine& machine, const FuseHardware& hw, const ExpressionGraph& chain,
                           std::vector<UnfusedOp>& ops) {
     UnfusedTime time = unfused_time(hw, ops);
     const std::vector<UnfusedKernel> kernels = unfused_kernels(chain);

@@ -11,7 +11,7 @@ namespace rooftile {
 
 /// unfused_time() of `ops`, which are `chain`'s, each longer by what its best launch alone loses to waves, latency
 /// and rounds; what has no launch keeps the time without losses. What a launch reads twice is added to its `ops`.
-UnfusedTime launched_time(const Machine& machine, const FuseHardware& hw, const FuseProblem& chain,
+UnfusedTime launched_time(const Machine& machine, const FuseHardware& hw, const ExpressionGraph& chain,
                           std::vector<UnfusedOp>& ops);
 
 }  // namespace rooftile

@@ -17,7 +17,7 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 /// The first output of `text` on one tensor x of the given shape.
 BoundedTensor result(std::string_view text, const std::string& x, const std::vector<double>& values) {
     const std::vector<TensorDeclaration> tensors = {tensor_declaration(x)};
-    const FuseProblem problem = expression_graph(text, tensors);
+    const ExpressionGraph problem = expression_graph(text, tensors);
     const std::vector<double> inputs[] = {values};
     return evaluate(problem, inputs)[0];
 }
@@ -89,7 +89,7 @@ TEST(Evaluate, RowsByHand) {
 TEST(Evaluate, BroadcastsAnyAxis) {
     const std::vector<TensorDeclaration> tensors = {tensor_declaration("a:fp32[2,1,2]"),
                                                     tensor_declaration("b:fp32[3,1]")};
-    const FuseProblem p = expression_graph("y = a * b", tensors);
+    const ExpressionGraph p = expression_graph("y = a * b", tensors);
     const std::vector<double> inputs[] = {{1, 2, 3, 4}, {10, 20, 30}};
     const BoundedTensor y = evaluate(p, inputs)[0];
     const double expected[] = {10, 20, 20, 40, 30, 60, 30, 40, 60, 80, 90, 120};
@@ -144,7 +144,8 @@ TEST(Evaluate, UnitsAndRoundingOfEveryMagnitude) {
 // Tensors whose memory others have used, read twice, long after they were made, and as results themselves.
 TEST(Evaluate, TensorsLastUntilTheirLastReader) {
     const std::vector<TensorDeclaration> tensors = {tensor_declaration("x:fp32[3]")};
-    const FuseProblem p = expression_graph("a = x * 2; b = a + x; c = b * b; y = c - a; z = b + x", tensors);
+    const ExpressionGraph p =
+        expression_graph("a = x * 2; b = a + x; c = b * b; y = c - a; z = b + x", tensors);
     const std::vector<std::vector<double>> inputs = {{1, 2, 3}};
     const auto results = evaluate(p, inputs);
     ASSERT_EQ(results.size(), 2u);

@@ -8,7 +8,6 @@
 
 #include "rooftile/expression/text.hpp"
 #include "rooftile/expression/tree.hpp"
-#include "rooftile/expression/language.hpp"
 #include "rooftile/expression/tensor_value.hpp"
 
 namespace rooftile {
@@ -16,7 +15,7 @@ namespace {
 
 using testing::HasSubstr;
 
-FuseProblem made(std::string_view text, std::initializer_list<const char*> tensors) {
+ExpressionGraph made(std::string_view text, std::initializer_list<const char*> tensors) {
     std::vector<TensorDeclaration> declared;
     for (const char* t : tensors) declared.push_back(tensor_declaration(t));
     return expression_graph(text, declared);
@@ -24,7 +23,7 @@ FuseProblem made(std::string_view text, std::initializer_list<const char*> tenso
 
 /// "bf16[4,8]" of the first output.
 std::string type_of(std::string_view text, std::initializer_list<const char*> tensors) {
-    const FuseProblem p = made(text, tensors);
+    const ExpressionGraph p = made(text, tensors);
     const GraphNode& n = p.nodes[size_t(p.outputs[0].node)];
     return std::string(name_of(n.element)) + text_of(n.shape);
 }
@@ -60,12 +59,12 @@ TEST(Expression, NumbersAloneAreFolded) {
 }
 
 TEST(Expression, StatementsShareValuesAndUnreadNamesAreOutputs) {
-    const FuseProblem p = made("m = max(x); e = exp(x - m); y = e / sum(e)", {"x:bf16[4,8]"});
+    const ExpressionGraph p = made("m = max(x); e = exp(x - m); y = e / sum(e)", {"x:bf16[4,8]"});
     ASSERT_EQ(p.outputs.size(), 1u);
     EXPECT_EQ(p.outputs[0].name, "y");
     // x, max, -, exp, sum, /: e stands once.
     EXPECT_EQ(p.nodes.size(), 6u);
-    const FuseProblem two = made("h = x + r; y = layernorm(h); z = h", {"x:bf16[4,8]", "r:bf16[4,8]"});
+    const ExpressionGraph two = made("h = x + r; y = layernorm(h); z = h", {"x:bf16[4,8]", "r:bf16[4,8]"});
     ASSERT_EQ(two.outputs.size(), 2u);
     EXPECT_EQ(two.outputs[1].name, "z");
 }
@@ -198,16 +197,16 @@ TEST(Expression, AnyBytesAreReadOrRefused) {
 }
 
 TEST(Expression, CppBuildsTheSameProblem) {
-    FuseBuilder f;
+    ExpressionBuilder f;
     const auto x = f.tensor("x", Element::bf16, {64, 32}), r = f.tensor("r", Element::bf16, {64, 32});
     const auto gamma = f.tensor("gamma", Element::bf16, {32}), beta = f.tensor("beta", Element::bf16, {32});
     f.output("y", gelu(dropout(layernorm(x, gamma, beta) + r * 0.5, 0.1, 7, 3)));
-    const FuseProblem built = f.problem();
-    const FuseProblem read = made("y = gelu(dropout(layernorm(x, gamma, beta) + r * 0.5, 0.1, 7, 3))",
-                                  {"x:bf16[64,32]", "r:bf16[64,32]", "gamma:bf16[32]", "beta:bf16[32]"});
+    const ExpressionGraph built = f.graph();
+    const ExpressionGraph read = made("y = gelu(dropout(layernorm(x, gamma, beta) + r * 0.5, 0.1, 7, 3))",
+                                      {"x:bf16[64,32]", "r:bf16[64,32]", "gamma:bf16[32]", "beta:bf16[32]"});
     EXPECT_EQ(built.text, read.text);
     EXPECT_EQ(built.nodes.size(), read.nodes.size());
-    FuseBuilder g;
+    ExpressionBuilder g;
     const auto a = g.tensor("a", Element::bf16, {4});
     EXPECT_THROW(g.tensor("int x", Element::bf16, {4}), ExpressionError);
     EXPECT_THROW(a + g.tensor("z", Element::bf16, {5}), ExpressionError);

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double no_l2 = 0;
 
-FuseProblem made(std::string_view text, std::initializer_list<const char*> tensors) {
+ExpressionGraph made(std::string_view text, std::initializer_list<const char*> tensors) {
     std::vector<TensorDeclaration> declared;
     for (const char* t : tensors) declared.push_back(tensor_declaration(t));
     return expression_graph(text, declared);
@@ -24,7 +24,7 @@ struct Count {
     size_t kernels;
     std::int64_t unfused, fused;
 };
-Count count_of(const FuseProblem& p) {
+Count count_of(const ExpressionGraph& p) {
     const std::vector<UnfusedOp> ops = unfused_ops(p, no_l2);
     std::int64_t bytes = 0;
     for (const UnfusedOp& op : ops) bytes += op.bytes();
@@ -82,7 +82,7 @@ TEST(FuseCost, IntermediatesHaveThePromotedType) {
 }
 
 TEST(FuseCost, WhatL2HoldsComesNotFromDram) {
-    const FuseProblem p = made("y = exp(x) * 2", {"x:fp32[1000]"});
+    const ExpressionGraph p = made("y = exp(x) * 2", {"x:fp32[1000]"});
     const auto in_l2 = unfused_ops(p, 1e6);
     EXPECT_EQ(in_l2[0].dram_read_bytes, 4000);
     EXPECT_EQ(in_l2[0].dram_written_bytes, 0);  // read again at once, and nothing else wants L2

@@ -17,30 +17,30 @@
 namespace rooftile {
 namespace {
 
-FuseProblem made(std::string_view text, std::vector<std::string> tensors) {
+ExpressionGraph made(std::string_view text, std::vector<std::string> tensors) {
     std::vector<TensorDeclaration> declared;
     for (const std::string& t : tensors) declared.push_back(tensor_declaration(t));
     return expression_graph(text, declared);
 }
-FusePlans plans_for(const char* machine, const FuseProblem& problem, FuseRequest request = {}) {
+FusePlans plans_for(const char* machine, const ExpressionGraph& problem, FuseRequest request = {}) {
     return std::get<FusePlans>(derive(machine_by_id(machine), problem, request));
 }
 
 // A row of 4097 elements holds no whole vectors of more than one; one long row of 132 x 4097 ends in a tail.
 TEST(FuseDerive, AskedWidthsFitRowsAndAddresses) {
     const Machine machine = machine_by_id("h200-sxm");
-    const FuseProblem rows = made("y = softmax(x)", {"x:bf16[132,4097]"});
+    const ExpressionGraph rows = made("y = softmax(x)", {"x:bf16[132,4097]"});
     for (int width : {2, 3, 8, 16})
         EXPECT_THROW(derive(machine, rows, {.width = width}), RequestError) << width;
     EXPECT_EQ(plans_for("h200-sxm", rows, {.width = 1}).plans.front().config.width, 1);
-    const FuseProblem flat = made("y = gelu(x)", {"x:bf16[132,4097]"});
+    const ExpressionGraph flat = made("y = gelu(x)", {"x:bf16[132,4097]"});
     EXPECT_EQ(plans_for("h200-sxm", flat, {.width = 4}).plans.front().config.width, 4);
     EXPECT_THROW(derive(machine, flat, {.width = 3}), RequestError);
     EXPECT_THROW(derive(machine, flat, {.width = 8, .alignment = 8}), RequestError);
 }
 
 TEST(FuseDerive, AddressesHoldWholeElements) {
-    const FuseProblem p = made("y = gelu(x)", {"x:bf16[64,1024]"});
+    const ExpressionGraph p = made("y = gelu(x)", {"x:bf16[64,1024]"});
     for (const int alignment : {1, 3})
         EXPECT_THROW(plans_for("h200-sxm", p, {.alignment = alignment}), RequestError);
     EXPECT_EQ(plans_for("h200-sxm", p, {.alignment = 2}).plans[0].config.width, 1);
@@ -76,7 +76,7 @@ TEST(FuseDerive, PlansAskForTheSharedMemoryTheirRowsTake) {
             FuseRequest request;
             request.home = home;
             request.top = 256;
-            const FuseProblem p =
+            const ExpressionGraph p =
                 made("y = softmax(x * 2) + r", {std::string("x:") + x, std::string("r:") + x});
             const auto outcome = derive(machine_by_id("h100-sxm"), p, request);
             const auto* plans = std::get_if<FusePlans>(&outcome);
@@ -182,7 +182,7 @@ TEST(FuseDerive, RingsThatKeepWeightsHoldARow) {
     int kept = 0;
     for (const char* text : {"y = sum(x * w)", "y = softmax(x * w)"})
         for (const char* columns : {"32768", "65536", "262144"}) {
-            const FuseProblem p =
+            const ExpressionGraph p =
                 made(text, {fmt::format("x:bf16[4096,{}]", columns), fmt::format("w:bf16[{}]", columns)});
             const auto outcome = derive(machine_by_id("h200-sxm"), p, {.home = FuseHome::ring, .top = 1000});
             for (const FusePlan& plan : std::get<FusePlans>(outcome).plans) {
@@ -197,8 +197,8 @@ TEST(FuseDerive, RingsThatKeepWeightsHoldARow) {
 
 // What is asked for holds for every launch, whatever its home.
 TEST(FuseDerive, EveryHomeKeepsWhatIsAskedFor) {
-    const FuseProblem p = made("y = softmax(x)", {"x:bf16[4096,65536]"});
-    const FuseProblem few = made("y = softmax(x)", {"x:bf16[16,1048576]"});
+    const ExpressionGraph p = made("y = softmax(x)", {"x:bf16[4096,65536]"});
+    const ExpressionGraph few = made("y = softmax(x)", {"x:bf16[16,1048576]"});
     const auto all = [&](FuseRequest request) {
         request.top = 1000;
         const bool meets = request.grid_meeting.value_or(false);  // which pays where rows are few
@@ -240,7 +240,7 @@ TEST(FuseDerive, EveryHomeKeepsWhatIsAskedFor) {
 TEST(FuseDerive, SpacesThatNoIndexCountsAreRefused) {
     EXPECT_THROW(made("y = gelu(x)", {"x:bf16[140737488355327,140737488355327,0]"}), RequestError);
     // Two results that nothing but the loop joins.
-    const FuseProblem p =
+    const ExpressionGraph p =
         made("y = gelu(a); z = gelu(b)", {"a:bf16[1099511627776,1,1]", "b:bf16[1,1099511627776,1]"});
     const auto outcome = derive(machine_by_id("h200-sxm"), p);
     ASSERT_TRUE(std::holds_alternative<FuseInfeasible>(outcome));

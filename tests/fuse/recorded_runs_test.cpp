@@ -69,7 +69,7 @@ std::vector<Row> recorded_rows(const std::string& name) {
 }
 
 // As in bench/suites/memory.toml.
-FuseProblem problem_of(const Row& row) {
+ExpressionGraph problem_of(const Row& row) {
     static const std::map<std::string, std::pair<const char*, std::vector<const char*>>> groups = {
         {"softmax", {"y = softmax(x)", {}}},
         {"layernorm", {"y = layernorm(x, gamma, beta)", {"gamma", "beta"}}},
@@ -113,7 +113,7 @@ std::map<std::string, Choice> choices(const Machine& machine, const std::string&
     const FuseHardware hw = fuse_hardware(machine, unknown);
     for (const Row& row : recorded_rows(run)) {
         if (another_kernel(row, run)) continue;
-        const FuseProblem graph = problem_of(row);
+        const ExpressionGraph graph = problem_of(row);
         const Program program = std::get<Program>(fuse_program(graph));
         Choice& choice = out[row.problem()];
         if (choice.plans.empty()) choice.search = search_launches(machine, hw, graph, program, {.top = 1000});

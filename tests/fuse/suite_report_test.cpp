@@ -42,7 +42,7 @@ struct Made {
 FuseRun run_of(const Made& made) {
     const std::vector<TensorDeclaration> tensors = {
         tensor_declaration("x:bf16[64," + std::to_string(made.columns) + "]")};
-    const FuseProblem problem = expression_graph(made.expression, tensors);
+    const ExpressionGraph problem = expression_graph(made.expression, tensors);
     const auto outcome = derive(h200(), problem, {.top = 1});
     FuseRun run;
     (made.reads ? run.baselines.read_us : run.baselines.copy_us) = made.roof_us;

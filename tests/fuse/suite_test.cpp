@@ -33,7 +33,7 @@ TEST(FuseSuite, GroupsTimesTypesTimesShapesInTheFilesOrder) {
     EXPECT_EQ(suite.name, "s");
     ASSERT_EQ(suite.problems.size(), 4u);
     EXPECT_EQ(suite.problems[1].layers[0], (SuiteLayer{"add", "4x16 bf16"}));
-    const FuseProblem& p = suite.problems[3].problem;
+    const ExpressionGraph& p = suite.problems[3].problem;
     EXPECT_EQ(p.nodes[std::size_t(p.inputs[0])].shape, (Shape{4, 16}));
     EXPECT_EQ(p.nodes[std::size_t(p.inputs[1])].shape, (Shape{16}));
     EXPECT_EQ(p.nodes[std::size_t(p.inputs[1])].element, Element::fp32);

@@ -34,7 +34,7 @@ std::vector<FusePlan> unfused_plans(const Machine& machine, const std::vector<Un
     return plans;
 }
 
-UnfusedChain::UnfusedChain(const FuseProblem& problem, std::vector<UnfusedKernel> chain,
+UnfusedChain::UnfusedChain(const ExpressionGraph& problem, std::vector<UnfusedKernel> chain,
                            const std::vector<FuseOutcome>& kernels)
     : problem_(problem), chain_(std::move(chain)) {
     buffers_.resize(problem.nodes.size());

@@ -36,12 +36,12 @@ std::vector<FusePlan> unfused_plans(const Machine& machine, const std::vector<Un
 class UnfusedChain {
   public:
     /// `kernels` as compiled from unfused_plans(); `problem` must outlive it. Throws the first's error.
-    UnfusedChain(const FuseProblem& problem, std::vector<UnfusedKernel> chain,
+    UnfusedChain(const ExpressionGraph& problem, std::vector<UnfusedKernel> chain,
                  const std::vector<FuseOutcome>& kernels);
     void launch(Stream stream, std::span<const void* const> inputs, std::span<void* const> outputs) const;
 
   private:
-    const FuseProblem& problem_;
+    const ExpressionGraph& problem_;
     std::vector<UnfusedKernel> chain_;
     std::vector<FuseRunnable> kernels_;
     std::vector<DeviceBuffer> buffers_;  // by node of the chain

@@ -160,7 +160,7 @@ std::uint64_t dropout_threshold(double p) { return std::uint64_t(std::llround(p 
 
 std::vector<std::uint64_t> fuse_tensors(const FusePlan& plan, std::span<const void* const> inputs,
                                         std::span<void* const> outputs) {
-    const FuseProblem& g = plan.problem;
+    const ExpressionGraph& g = plan.problem;
     if (inputs.size() != g.inputs.size() || outputs.size() != g.outputs.size())
         throw RequestError(fmt::format("{} inputs and {} outputs given where the expression has {} and {}",
                                        inputs.size(), outputs.size(), g.inputs.size(), g.outputs.size()));

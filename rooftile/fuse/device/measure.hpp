@@ -18,7 +18,7 @@ FuseRun measure(const std::vector<FusePlan>& plans, const Machine& machine, cons
 
 /// One problem to measure: its plans, best first, all buildable; or none and why.
 struct FuseTask {
-    FuseProblem problem;
+    ExpressionGraph problem;
     std::vector<FusePlan> plans;
     std::optional<FuseInfeasible> infeasible;
     std::vector<SuiteLayer> layers;  ///< for the rows

@@ -197,7 +197,7 @@ class FuseShapeBench {
     const MeasureOptions& options_;
     FuseRun& run_;
     PreparedFuse& prepared_;
-    const FuseProblem& problem_;
+    const ExpressionGraph& problem_;
     const Machine& machine_;
     std::vector<FuseRunnable> runnables_;
     std::vector<std::size_t> rows_;  ///< of `runnables_`

@@ -79,18 +79,19 @@ void FuseWriter::preamble(std::string_view story) {
     raw(wrapped_comment(std::string(story)));
     // No more than is used: what stands in a header costs the compiler time.
     const bool drops = !values_where([](const ProgramValue& v) { return v.op == Op::dropout; }).empty();
-    std::vector<std::string_view> headers = {"arguments.hpp"};
-    if (drops) headers.push_back("dropout.cuh");
-    headers.push_back("math.cuh");
-    headers.push_back("pack.cuh");
-    if (program.form != FuseForm::pointwise) headers.push_back("reduce.cuh");
-    if (config.home == FuseHome::ring) headers.push_back("ring.cuh");
-    if (config.home == FuseHome::shared || all_rows_at_once(config)) headers.push_back("staged.cuh");
+    std::vector<std::string_view> headers;
+    if (drops) headers.push_back("expression/dropout.cuh");
+    headers.push_back("expression/math.cuh");
+    headers.push_back("fuse/arguments.hpp");
+    headers.push_back("fuse/pack.cuh");
+    if (program.form != FuseForm::pointwise) headers.push_back("fuse/reduce.cuh");
+    if (config.home == FuseHome::ring) headers.push_back("fuse/ring.cuh");
+    if (config.home == FuseHome::shared || all_rows_at_once(config)) headers.push_back("fuse/staged.cuh");
     if (all_rows_at_once(config) || (config.home == FuseHome::ring && has_late_rows(program)))
-        headers.push_back("streamed.cuh");
-    if (program.form == FuseForm::row) headers.push_back("team.cuh");
-    if (program.form == FuseForm::whole) headers.push_back("whole.cuh");
-    for (std::string_view header : headers) line(0, "#include \"kernels/fuse/{}\"", header);
+        headers.push_back("fuse/streamed.cuh");
+    if (program.form == FuseForm::row) headers.push_back("fuse/team.cuh");
+    if (program.form == FuseForm::whole) headers.push_back("fuse/whole.cuh");
+    for (std::string_view header : headers) line(0, "#include \"kernels/{}\"", header);
     raw("\nnamespace rooftile::fuse {\n\n");
     line(0, "struct Tensors {{");
     for (int i : values_where([](const ProgramValue& v) { return v.kind == ValueKind::load; }))
@@ -132,18 +133,12 @@ void FuseWriter::uniform_values(int depth, std::set<int>& known, const std::vect
     raw(values.statements(targets, known, std::string(size_t(depth) * 4, ' '), "[0]"));
 }
 
-std::string fuse_kernel_name(const FuseProblem& graph) {
+std::string fuse_kernel_name(const ExpressionGraph& graph) {
     constexpr size_t most_words = 5;
     std::vector<std::string> words;
     for (const GraphNode& n : graph.nodes) {
         if (n.op == Op::input || n.op == Op::number) continue;
-        std::string word(name_of(n.op));
-        if (n.op == Op::add) word = "add";
-        else if (n.op == Op::subtract || n.op == Op::negate) word = "sub";
-        else if (n.op == Op::multiply) word = "mul";
-        else if (n.op == Op::divide) word = "div";
-        else if (n.op == Op::power) word = "pow";
-        else if (is_comparison(n.op)) word = "compare";
+        const std::string word(identifier_of(n.op));
         if (std::find(words.begin(), words.end(), word) == words.end()) words.push_back(word);
     }
     std::string name = "fuse";

@@ -10,7 +10,7 @@
 namespace rooftile {
 
 /// The kernel's name: "fuse_layernorm_add_gelu".
-std::string fuse_kernel_name(const FuseProblem& graph);
+std::string fuse_kernel_name(const ExpressionGraph& graph);
 
 /// The kernel's text. Its arguments are a struct of pointers (inputs, then outputs, in the graph's order;
 /// then a DropoutKey for each dropout) and FuseSizes. The plan must be buildable.

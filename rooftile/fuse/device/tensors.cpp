@@ -59,14 +59,14 @@ std::vector<double> random_values(std::int64_t count, Element element, std::uint
     return out;
 }
 
-std::int64_t FuseSets::set_bytes(const FuseProblem& problem) {
+std::int64_t FuseSets::set_bytes(const ExpressionGraph& problem) {
     std::int64_t bytes = 0;
     for (int i : problem.inputs) bytes += padded(bytes_of(problem.nodes[size_t(i)]));
     for (const GraphOutput& o : problem.outputs) bytes += padded(bytes_of(problem.nodes[size_t(o.node)]));
     return bytes;
 }
 
-FuseSets::FuseSets(const FuseProblem& problem, std::int64_t sets, std::uint64_t seed)
+FuseSets::FuseSets(const ExpressionGraph& problem, std::int64_t sets, std::uint64_t seed)
     : problem_(problem), sets_(sets), buffer_(size_t(set_bytes(problem) * sets)) {
     DevicePointer at = buffer_.address();
     for (std::int64_t set = 0; set < sets; ++set) {
@@ -180,7 +180,7 @@ std::vector<double> FuseSets::read_output(int output, std::int64_t first, std::i
     return read(outputs(0)[size_t(output)], n.element, first, count);
 }
 
-FuseReference::FuseReference(const FuseProblem& problem, const FuseSets& sets, std::uint64_t seed,
+FuseReference::FuseReference(const ExpressionGraph& problem, const FuseSets& sets, std::uint64_t seed,
                              std::int64_t elements)
     : problem_(problem) {
     std::int64_t most = 0, columns = 1;

@@ -28,7 +28,7 @@ class FuseSets {
   public:
     /// Inputs hold random numbers that repeat after a million elements. Throws Error(gpu_failed) where
     /// memory is short.
-    FuseSets(const FuseProblem& problem, std::int64_t sets, std::uint64_t seed);
+    FuseSets(const ExpressionGraph& problem, std::int64_t sets, std::uint64_t seed);
 
     std::int64_t sets() const { return sets_; }
     /// Set 0's outputs become NaN: what a kernel leaves unwritten shows.
@@ -36,14 +36,14 @@ class FuseSets {
     std::span<const void* const> inputs(std::int64_t set) const;
     std::span<void* const> outputs(std::int64_t set) const;
     /// Bytes of one set, with the space that keeps tensors apart.
-    static std::int64_t set_bytes(const FuseProblem& problem);
+    static std::int64_t set_bytes(const ExpressionGraph& problem);
 
     /// `count` elements of a tensor of set 0 from element `first` on.
     std::vector<double> read_input(int input, std::int64_t first, std::int64_t count) const;
     std::vector<double> read_output(int output, std::int64_t first, std::int64_t count) const;
 
   private:
-    const FuseProblem& problem_;
+    const ExpressionGraph& problem_;
     std::int64_t sets_;
     DeviceBuffer buffer_;
     std::vector<const void*> inputs_;  // set by set
@@ -54,7 +54,7 @@ class FuseSets {
 /// kernels of a problem. `problem` must outlive it.
 class FuseReference {
   public:
-    FuseReference(const FuseProblem& problem, const FuseSets& sets, std::uint64_t seed,
+    FuseReference(const ExpressionGraph& problem, const FuseSets& sets, std::uint64_t seed,
                   std::int64_t elements = 1 << 19);
     /// Set 0's outputs as they now are.
     FuseCheck check(const FuseSets& sets) const;
@@ -63,9 +63,9 @@ class FuseReference {
     using ReadRange = std::function<std::vector<double>(std::int64_t first, std::int64_t count)>;
     std::vector<double> taken(int node, const ReadRange& read_range) const;
 
-    const FuseProblem& problem_;
-    std::vector<std::int64_t> sample_;  ///< rows; empty: all
-    std::optional<FuseProblem> cut_;    ///< the problem of those rows
+    const ExpressionGraph& problem_;
+    std::vector<std::int64_t> sample_;    ///< rows; empty: all
+    std::optional<ExpressionGraph> cut_;  ///< the problem of those rows
     std::vector<BoundedTensor> expected_;
     std::string why_not_;
 };

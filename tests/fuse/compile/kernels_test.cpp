@@ -16,12 +16,12 @@
 #include "rooftile/fuse/staging.hpp"
 #include "rooftile/expression/expression.hpp"
 #include "rooftile/expression/tensor_value.hpp"
-#include "tests/random_expression.hpp"
+#include "rooftile/expression/random.hpp"
 
 namespace rooftile {
 namespace {
 
-FuseProblem made(std::string_view text, const std::vector<std::string>& tensors) {
+ExpressionGraph made(std::string_view text, const std::vector<std::string>& tensors) {
     std::vector<TensorDeclaration> declared;
     for (const std::string& t : tensors) declared.push_back(tensor_declaration(t));
     return expression_graph(text, declared);
@@ -309,7 +309,7 @@ TEST(FuseCode, DropoutOfFewerValuesIsMadeOnce) {
 /// As many slots as a ring may have, with late tensors: barriers, row numbers and meetings stay within what the plan leaves.
 TEST(FuseCode, RingsOfMostSlotsFit) {
     const std::string full = ":bf16[2048,65536]";
-    const FuseProblem p =
+    const ExpressionGraph p =
         made("y = softmax(x) + a + b + c", {"x" + full, "a" + full, "b" + full, "c" + full});
     const auto outcome = derive(
         machine_by_id("h200-sxm"), p,
@@ -536,7 +536,7 @@ TEST(FuseCode, LaunchesCoverEveryVectorOnce) {
 TEST(FuseCode, LiteralsOfEveryKindCompile) {
     const std::vector<std::string> numbers = {"inf",   "-inf",   "1e38", "1e39",    "-1e300",
                                               "1e-45", "1e-300", "0.1",  "16777217"};
-    const auto compiles = [](const FuseProblem& p) {
+    const auto compiles = [](const ExpressionGraph& p) {
         const auto outcome = derive(machine_by_id("h200-sxm"), p, {.top = 1});
         EXPECT_NO_THROW(compile_source(fuse_source(std::get<FusePlans>(outcome).plans[0]))) << p.text;
     };
@@ -547,9 +547,9 @@ TEST(FuseCode, LiteralsOfEveryKindCompile) {
             text.replace(text.find("{}"), 2, number);
             compiles(made(text, {"x:bf16[64,256]", "m:bf16[64,256]"}));
         }
-    FuseBuilder f;  // the language itself has no NaN
+    ExpressionBuilder f;  // the language itself has no NaN
     f.output("y", f.tensor("x", Element::bf16, {64, 256}) + std::nan(""));
-    compiles(f.problem());
+    compiles(f.graph());
 }
 
 TEST(FuseCode, NamesOfRowsInRingsBreakNothing) {
@@ -620,7 +620,7 @@ TEST(FuseRandom, AnyExpressionIsReadCountedPlannedAndGenerated) {
     int planned = 0, compiled = 0;
     for (int i = 0; i < 10000; ++i) {
         const RandomExpression e = random.next();
-        const FuseProblem p = made(e.text, e.tensors);
+        const ExpressionGraph p = made(e.text, e.tensors);
         const auto outcome = derive(machine_by_id(i % 2 ? "h200-sxm" : "a100-80-sxm"), p, {.top = 1});
         const auto* plans = std::get_if<FusePlans>(&outcome);
         if (!plans) continue;

@@ -29,7 +29,7 @@ class FuseTrial {
   public:
     using Values = std::vector<std::vector<double>>;  ///< of each input
 
-    FuseTrial(FuseProblem problem, Values inputs, std::int64_t shift = 0)
+    FuseTrial(ExpressionGraph problem, Values inputs, std::int64_t shift = 0)
         : problem_(std::move(problem)), values_(std::move(inputs)), shift_(shift) {
         for (std::size_t i = 0; i < values_.size(); ++i) {
             const Element element = input(i).element;
@@ -42,7 +42,7 @@ class FuseTrial {
             outputs_.emplace_back(std::size_t(bytes_of(problem_.nodes[std::size_t(o.node)])) + 512);
     }
 
-    const FuseProblem& problem() const { return problem_; }
+    const ExpressionGraph& problem() const { return problem_; }
 
     /// The bytes of every output. The second launch finds the workspace as the first left it, which saw the same
     /// values in another order.
@@ -130,7 +130,7 @@ class FuseTrial {
         return bytes;
     }
 
-    FuseProblem problem_;
+    ExpressionGraph problem_;
     Values values_;
     std::int64_t shift_;
     std::vector<DeviceBuffer> inputs_, backwards_, outputs_;
@@ -144,14 +144,14 @@ class FuseTest : public DeviceTest {
         return live;
     }
 
-    static FuseProblem made(std::string_view text, const std::vector<std::string>& tensors) {
+    static ExpressionGraph made(std::string_view text, const std::vector<std::string>& tensors) {
         std::vector<TensorDeclaration> declared;
         for (const std::string& t : tensors) declared.push_back(tensor_declaration(t));
         return expression_graph(text, declared);
     }
 
     /// Each number one of a million, drawn anew: no sums of rows are alike.
-    static FuseTrial::Values random_inputs(const FuseProblem& p, std::uint64_t seed) {
+    static FuseTrial::Values random_inputs(const ExpressionGraph& p, std::uint64_t seed) {
         constexpr std::int64_t different = 1048576;
         FuseTrial::Values inputs;
         for (int i : p.inputs) {
@@ -168,7 +168,7 @@ class FuseTest : public DeviceTest {
     }
 
     /// The best launches that a request allows; none where there are none.
-    static std::vector<FusePlan> plans_of(const FuseProblem& p, const FuseRequest& request) {
+    static std::vector<FusePlan> plans_of(const ExpressionGraph& p, const FuseRequest& request) {
         auto outcome = derive(machine(), p, request);
         auto* plans = std::get_if<FusePlans>(&outcome);
         return plans ? std::move(plans->plans) : std::vector<FusePlan>{};
@@ -179,7 +179,7 @@ class FuseTest : public DeviceTest {
     static int check(std::string_view text, const std::vector<std::string>& tensors, int most = 4,
                      FuseRequest request = {}, const std::function<bool(const FuseConfig&)>& wanted = {},
                      int times = 1) {
-        const FuseProblem p = made(text, tensors);
+        const ExpressionGraph p = made(text, tensors);
         request.top = most;
         const std::vector<FusePlan> plans = plans_of(p, request);
         EXPECT_FALSE(plans.empty()) << text << " of " << tensors[0] << " has no plan";

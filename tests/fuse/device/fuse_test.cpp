@@ -4,7 +4,7 @@
 
 #include "rooftile/fuse/device/measure.hpp"
 #include "tests/fuse/device/fixture.hpp"
-#include "tests/random_expression.hpp"
+#include "rooftile/expression/random.hpp"
 
 namespace rooftile {
 namespace {
@@ -111,7 +111,7 @@ TEST_F(FuseTest, BroadcastsOfEveryKind) {
 }
 
 TEST_F(FuseTest, MisalignedTensors) {
-    const FuseProblem p = made("y = gelu(x)", {"x:bf16[999]"});
+    const ExpressionGraph p = made("y = gelu(x)", {"x:bf16[999]"});
     const auto inputs = random_inputs(p, 3);
     for (int shift : {2, 4, 8, 16})
         FuseTrial(p, inputs, shift).expect_right(plans_of(p, {.alignment = shift, .top = 1}).at(0));
@@ -129,9 +129,10 @@ TEST_F(FuseTest, EmptyTensorsAreLeftAlone) {
 TEST_F(FuseTest, InfinitiesAndLargeArguments) {
     const std::vector<double> edges = {10.1, 100,  1e4,      -10.1,     -100,         -1e4,
                                        0,    -0.0, infinity, -infinity, std::nan(""), 88.8};
-    for (const char* f : {"gelu(x)", "gelu_tanh(x)", "tanh(x)", "exp(x)", "sigmoid(x)", "silu(x)", "relu(x)",
-                          "erf(x)", "sqrt(x)", "log(x)", "1/x", "maximum(x, 0.0)", "x > 0"}) {
-        const FuseProblem p = made(std::string("y = ") + f, {"x:fp32[12]"});
+    for (const char* f :
+         {"gelu(x)", "gelu_tanh(x)", "softplus(x)", "tanh(x)", "exp(x)", "sigmoid(x)", "silu(x)", "relu(x)",
+          "erf(x)", "sqrt(x)", "log(x)", "1/x", "maximum(x, 0.0)", "x > 0"}) {
+        const ExpressionGraph p = made(std::string("y = ") + f, {"x:fp32[12]"});
         FuseTrial(p, {edges}).expect_right(plans_of(p, {.top = 1}).at(0));
     }
     const std::vector<double> rows = {infinity,  1, 2, 3, -infinity,    -infinity, -infinity, -infinity,
@@ -139,7 +140,7 @@ TEST_F(FuseTest, InfinitiesAndLargeArguments) {
     for (const char* f :
          {"softmax(x)", "log_softmax(x)", "logsumexp(x)", "max(x)", "argmax(x)", "sum(x)", "layernorm(x)"}) {
         for (const char* x : {"x:fp32[4,4]", "x:bf16[4,4]"}) {
-            const FuseProblem p = made(std::string("y = ") + f, {x});
+            const ExpressionGraph p = made(std::string("y = ") + f, {x});
             FuseTrial trial(p, {rows});
             const std::vector<FusePlan> plans = plans_of(p, {.top = 4});
             EXPECT_FALSE(plans.empty()) << f;
@@ -162,7 +163,8 @@ TEST_F(FuseTest, SoftmaxOfHugeValues) {
                               Rows{"bf16", 0, 4e6}, Rows{"bf16", 0, 1e30}, Rows{"bf16", -1e30, 1e29},
                               Rows{"bf16", 3e38, 5e36}, Rows{"bf16", 1000, 30}, Rows{"fp16", 64000, 250},
                               Rows{"fp16", -64000, 250}, Rows{"fp16", 0, 50}}) {
-            const FuseProblem p = made("y = softmax(x)", {fmt::format("x:{}[{},{}]", r.type, rows, columns)});
+            const ExpressionGraph p =
+                made("y = softmax(x)", {fmt::format("x:{}[{},{}]", r.type, rows, columns)});
             const Element element = p.nodes[size_t(p.inputs[0])].element;
             const std::int64_t count = rows * columns;
             std::vector<double> x = random_values(count, element, 5);
@@ -205,9 +207,9 @@ TEST_F(FuseTest, MomentsOfEveryKindOfRow) {
                                             {13, 262144},
                                             {300, 65536}}) {
             const std::string shape = fmt::format("[{},{}]", rows, columns);
-            const FuseProblem p = made("y = layernorm(x, g) + r", {fmt::format("x:{}{}", type, shape),
-                                                                   fmt::format("g:{}[{}]", type, columns),
-                                                                   fmt::format("r:{}{}", type, shape)});
+            const ExpressionGraph p = made("y = layernorm(x, g) + r", {fmt::format("x:{}{}", type, shape),
+                                                                       fmt::format("g:{}[{}]", type, columns),
+                                                                       fmt::format("r:{}{}", type, shape)});
             auto inputs = random_inputs(p, 5);
             const Element element = p.nodes[size_t(p.inputs[0])].element;
             for (int row = 0; row < rows; ++row)
@@ -241,7 +243,7 @@ TEST_F(FuseTest, MomentsOfEveryKindOfRow) {
 }
 
 TEST_F(FuseTest, RowsOfLargeMean) {
-    const FuseProblem p = made("y = layernorm(x)", {"x:fp32[4,8192]"});
+    const ExpressionGraph p = made("y = layernorm(x)", {"x:fp32[4,8192]"});
     std::vector<double> x;
     for (int i = 0; i < 4 * 8192; ++i) x.push_back(double(float(1e4 + std::sin(i * 0.37))));
     FuseTrial trial(p, {std::move(x)});
@@ -269,7 +271,7 @@ TEST_F(FuseTest, DropoutOfFewerValues) {
 }
 
 TEST_F(FuseTest, DropoutReplaysElementByElement) {
-    const FuseProblem p = made("y = dropout(x, 0.25, 123456789012345, 42)", {"x:fp32[1000,1003]"});
+    const ExpressionGraph p = made("y = dropout(x, 0.25, 123456789012345, 42)", {"x:fp32[1000,1003]"});
     const FuseTrial trial(p, {std::vector<double>(1003000, 1.0)});
     const std::vector<char> bytes = trial.run(plans_of(p, {.top = 1}).at(0))[0];
     const std::vector<double> y = values_of_elements(bytes.data(), 1003000, Element::fp32);
@@ -288,7 +290,7 @@ TEST_F(FuseTest, RandomExpressions) {
     int compared = 0;
     for (int i = 0; i < 300; ++i) {
         const RandomExpression e = random.next();
-        const FuseProblem p = made(e.text, e.tensors);
+        const ExpressionGraph p = made(e.text, e.tensors);
         const std::vector<FusePlan> plans = plans_of(p, {.top = 1});
         if (plans.empty() || !plans[0].buildable) continue;
         ++compared;
@@ -299,7 +301,7 @@ TEST_F(FuseTest, RandomExpressions) {
 
 // Vectors of one element, 2^31 of them and more: the first rows, the last and some between.
 TEST_F(FuseTest, IndicesOfTwoWords) {
-    const FuseProblem p = made("y = x + b", {"x:bf16[46343,46349]", "b:bf16[46349]"});
+    const ExpressionGraph p = made("y = x + b", {"x:bf16[46343,46349]", "b:bf16[46349]"});
     MeasureOptions options;
     options.mode = Mode::burst;
     options.timing.rounds = 1;
@@ -311,7 +313,7 @@ TEST_F(FuseTest, IndicesOfTwoWords) {
 }
 
 TEST_F(FuseTest, MeasuresBesideCopiesAndTheUnfusedChain) {
-    const FuseProblem p = made("y = gelu(x + b)", {"x:bf16[8192,8192]", "b:bf16[8192]"});
+    const ExpressionGraph p = made("y = gelu(x + b)", {"x:bf16[8192,8192]", "b:bf16[8192]"});
     const auto outcome = derive(machine(), p, {.top = 2});
     MeasureOptions options;
     options.mode = Mode::burst;

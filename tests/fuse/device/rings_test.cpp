@@ -60,8 +60,9 @@ TEST_F(FuseRingsTest, RingsGiveSlotsBackInTime) {
 
 // Whoever takes a row, and without a workspace everybody in turn: the same bits, launch after launch.
 TEST_F(FuseRingsTest, RowsAreDealtOrTakenInTurns) {
-    const FuseProblem p = made("y = gelu(dropout(layernorm(x, g, b) + r, 0.1, 7, 3))",
-                               {"x:bf16[700,65536]", "r:bf16[700,65536]", "g:bf16[65536]", "b:bf16[65536]"});
+    const ExpressionGraph p =
+        made("y = gelu(dropout(layernorm(x, g, b) + r, 0.1, 7, 3))",
+             {"x:bf16[700,65536]", "r:bf16[700,65536]", "g:bf16[65536]", "b:bf16[65536]"});
     FuseTrial trial(p, random_inputs(p, 5));
     int dealt = 0;
     std::vector<std::vector<char>> in_turns;
@@ -279,7 +280,7 @@ TEST_F(FuseRingsTest, RowsAtOnceOfEveryTeam) {
 }
 // More CTAs than fit do not begin.
 TEST_F(FuseRingsTest, RowsAtOnceAreRefusedWhereTheyDoNotFit) {
-    const FuseProblem p = made("y = softmax(x)", {"x:bf16[4096,65536]"});
+    const ExpressionGraph p = made("y = softmax(x)", {"x:bf16[4096,65536]"});
     const auto outcome = derive(machine(), p, {.threads_per_row = 512, .home = FuseHome::twice, .top = 1});
     FusePlan plan = std::get<FusePlans>(outcome).plans[0];
     plan.config.grid_meeting = true;

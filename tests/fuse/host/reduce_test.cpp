@@ -31,8 +31,8 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double most_bf16 = 3.3895313892515355e38, most_fp16 = 65504;
 constexpr int width = 8;
 
-constexpr Element element_of(fuse::bf16) { return Element::bf16; }
-constexpr Element element_of(fuse::fp16) { return Element::fp16; }
+constexpr Element element_of(expression::bf16) { return Element::bf16; }
+constexpr Element element_of(expression::fp16) { return Element::fp16; }
 
 template <class T>
 T narrowed(double x) {
@@ -62,7 +62,7 @@ std::vector<double> softmax_of(const std::vector<T>& row, size_t threads) {
     for (size_t half = threads / 2; half > 0; half /= 2)
         for (size_t i = 0; i < half; ++i) parts[i].merge(parts[i + half]);
     const PowerBase base(parts[0].reference);
-    const float inverse = fuse::divide(1.0f, parts[0].total);
+    const float inverse = expression::divide(1.0f, parts[0].total);
     std::vector<double> out;
     for (T x : row) out.push_back(double(base.power(ptx::widen<T::type>(x.bits)) * inverse));
     return out;
@@ -82,7 +82,7 @@ std::vector<double> softmax_in_two(const std::vector<T>& row) {
     for (T x : row) total += base.power(ptx::widen<T::type>(x.bits));
     std::vector<double> out;
     for (T x : row)
-        out.push_back(double(base.power(ptx::widen<T::type>(x.bits)) * fuse::divide(1.0f, total)));
+        out.push_back(double(base.power(ptx::widen<T::type>(x.bits)) * expression::divide(1.0f, total)));
     return out;
 }
 
@@ -132,7 +132,7 @@ TEST(FusePowers, KeepTheErrorTheyState) {
         for (double distance : {16.0, 1.0, 0.0, -0.125, -1.0, -10.0, -30.0, -85.0}) {
             const double v = rounded_to(reference + distance, Element::bf16);
             const PowerBase base{float(reference)};
-            const double factor = double(fuse::log2_e) * reference + double(base.offset);
+            const double factor = double(expression::log2_e) * reference + double(base.offset);
             EXPECT_LE(std::fabs(factor), 0.07) << reference;
             const double exact = std::exp2(log2_e * (v - reference) + factor);
             for (double direction : {-1.0, 1.0}) {
@@ -149,13 +149,13 @@ TEST(FusePowers, SoftmaxOfAnyReference) {
     for (double middle : {0.0, 1.0, -100.0, 3000.0, -60000.0, 60000.0})
         for (double spread : {0.01, 1.0, 5.0, 100.0}) {
             const std::string what = fmt::format("{} +- {}", middle, spread);
-            expect_softmax<fuse::bf16>(around(middle, spread, 256, 7), what);
-            expect_softmax<fuse::fp16>(around(middle, spread, 256, 8), what);
+            expect_softmax<expression::bf16>(around(middle, spread, 256, 7), what);
+            expect_softmax<expression::fp16>(around(middle, spread, 256, 8), what);
         }
     for (double middle : {1e5, 1e6, -1e6, 1048576.0, -1048576.0, 1e7, -1e9, 1e30, -1e30, 3e38, -3e38})
         for (double spread : {1.0, 1e-3 * std::fabs(middle), 0.1 * std::fabs(middle)})
-            expect_softmax<fuse::bf16>(around(middle, spread, 256, 9),
-                                       fmt::format("{} +- {}", middle, spread));
+            expect_softmax<expression::bf16>(around(middle, spread, 256, 9),
+                                             fmt::format("{} +- {}", middle, spread));
 }
 
 // Rising, so that every vector moves the reference; falling; both signs, over all of the type.
@@ -165,21 +165,21 @@ TEST(FusePowers, SoftmaxOfMixedScales) {
         rising.push_back(i % 4 == 0 ? -std::exp2(127 - i / 2.0) : -0.5 * (255 - i));
         both.push_back((i % 3 ? 1 : -1) * std::exp2(i % 5 ? 20.0 + i % 7 - 3 : i / 2.0));
     }
-    expect_softmax<fuse::bf16>(rising, "rising");
-    expect_softmax<fuse::bf16>(std::vector<double>(rising.rbegin(), rising.rend()), "falling");
-    expect_softmax<fuse::bf16>(both, "both signs");
+    expect_softmax<expression::bf16>(rising, "rising");
+    expect_softmax<expression::bf16>(std::vector<double>(rising.rbegin(), rising.rend()), "falling");
+    expect_softmax<expression::bf16>(both, "both signs");
     // The last value of one scale and the first of the other, far from the rest and alone.
     for (double edge : {1048576.0, 1056768.0, -1048576.0, -1056768.0, most_bf16, -most_bf16})
         for (double rest : {0.0, 1048576.0, -1048576.0, -1056768.0, -most_bf16, -infinity})
             for (size_t at : {size_t(0), size_t(63)}) {
                 std::vector<double> row(64, rest);
                 row[at] = edge;
-                expect_softmax<fuse::bf16>(row, fmt::format("{} among {}", edge, rest));
+                expect_softmax<expression::bf16>(row, fmt::format("{} among {}", edge, rest));
             }
     for (double rest : {0.0, 65472.0, -most_fp16, -infinity}) {
         std::vector<double> row(64, rest);
         row[20] = most_fp16;
-        expect_softmax<fuse::fp16>(row, fmt::format("{} among {}", most_fp16, rest));
+        expect_softmax<expression::fp16>(row, fmt::format("{} among {}", most_fp16, rest));
     }
 }
 
@@ -190,9 +190,9 @@ TEST(FusePowers, SoftmaxOfInfinitiesAndNothing) {
             for (size_t at : {size_t(0), size_t(9), size_t(127)}) {
                 std::vector<double> row(128, rest);
                 row[at] = edge;
-                expect_softmax<fuse::bf16>(row, fmt::format("{} among {}", edge, rest));
+                expect_softmax<expression::bf16>(row, fmt::format("{} among {}", edge, rest));
                 if (std::fabs(rest) == infinity || std::fabs(rest) < 10)
-                    expect_softmax<fuse::fp16>(row, fmt::format("{} among {} of fp16", edge, rest));
+                    expect_softmax<expression::fp16>(row, fmt::format("{} among {} of fp16", edge, rest));
             }
 }
 
@@ -240,8 +240,8 @@ TEST(FuseMoments, PlainOnesAreRightOrCancelled) {
 TEST(FusePowers, TheReferenceIsTheGreatest) {
     RunningPowers run;
     const auto add = [&](double x) {
-        fuse::Pack<fuse::bf16, 1> one;
-        one.element[0] = narrowed<fuse::bf16>(x);
+        fuse::Pack<expression::bf16, 1> one;
+        one.element[0] = narrowed<expression::bf16>(x);
         run.reach(float(x));
         run.add(one);
         run.add(one);

@@ -1,4 +1,4 @@
-// Stands in for kernels/ptx/special.cuh where kernels/fuse/math.cuh or reduce.cuh runs on the CPU: exact
+// Stands in for kernels/ptx/special.cuh where kernels/expression/math.cuh or reduce.cuh runs on the CPU: exact
 // values, rounded to fp32 and off by as much as the real instructions may be.
 #pragma once
 

@@ -1,9 +1,9 @@
-// The text of kernels/fuse/math.cuh and dropout.cuh, run on the CPU: every number of a 16-bit type and many of
+// The text of kernels/expression/math.cuh and dropout.cuh, run on the CPU: every number of a 16-bit type and many of
 // fp32 stay within the errors that evaluate() allows, and masks are the reference's. tests/fake/device stands
 // in for the instructions of the special function unit.
-#include "kernels/fuse/math.cuh"
+#include "kernels/expression/math.cuh"
 
-#include "kernels/fuse/dropout.cuh"
+#include "kernels/expression/dropout.cuh"
 
 #include <gtest/gtest.h>
 
@@ -61,23 +61,25 @@ double worst(Function f, const std::string& name, const char* type, const std::v
 
 TEST(FuseMath, FunctionsKeepTheErrorsTheyState) {
     const std::vector<std::pair<const char*, Function>> functions = {
-        {"gelu", fuse::gelu},        {"gelu_tanh", fuse::gelu_tanh}, {"sigmoid", fuse::sigmoid},
-        {"silu", fuse::silu},        {"relu", fuse::relu},           {"tanh", fuse::hyperbolic_tangent},
-        {"sqrt", fuse::square_root}, {"rsqrt", fuse::inverse_root}};
+        {"gelu", expression::gelu},        {"gelu_tanh", expression::gelu_tanh},
+        {"sigmoid", expression::sigmoid},  {"silu", expression::silu},
+        {"relu", expression::relu},        {"tanh", expression::hyperbolic_tangent},
+        {"sqrt", expression::square_root}, {"rsqrt", expression::inverse_root},
+        {"softplus", expression::softplus}};
     for (const auto& [name, f] : functions)
         for (unsigned step : {all_bf16, between}) EXPECT_LE(worst(f, name, "fp32", numbers(step)), 1) << name;
 }
 
 TEST(FuseMath, CheaperGelusKeepTheErrorsTheyState) {
     for (unsigned step : {all_bf16, between}) {
-        const double bf16 = worst(fuse::gelu_16<Type::bf16>, "gelu", "bf16", numbers(step));
-        const double fp16 = worst(fuse::gelu_16<Type::fp16>, "gelu", "fp16", numbers(step));
+        const double bf16 = worst(expression::gelu_16<Type::bf16>, "gelu", "bf16", numbers(step));
+        const double fp16 = worst(expression::gelu_16<Type::fp16>, "gelu", "fp16", numbers(step));
         EXPECT_LE(bf16, 1);
         EXPECT_LE(fp16, 1);
         EXPECT_GE(bf16, 0.5);  // and what they state is not far from what they need
         EXPECT_GE(fp16, 0.2);
     }
-    EXPECT_LE(worst(fuse::exponential_16, "exp", "bf16", numbers(all_bf16)), 1);
+    EXPECT_LE(worst(expression::exponential_16, "exp", "bf16", numbers(all_bf16)), 1);
 }
 
 /// What counts in the end: units in the last place of the result, rounding included.
@@ -89,19 +91,20 @@ TEST(FuseMath, CheaperGelusStayWithinTwoUnits) {
     double bf16 = 0, fp16 = 0;
     for (double x : numbers(all_bf16)) {
         if (!std::isfinite(x) || (x < -12.5 && x > -15)) continue;  // what fp32 flushes
-        bf16 = std::max(bf16, units(fuse::gelu_16<Type::bf16>, Element::bf16, x));
+        bf16 = std::max(bf16, units(expression::gelu_16<Type::bf16>, Element::bf16, x));
         const double half = rounded_to(x, Element::fp16);
-        if (std::isfinite(half)) fp16 = std::max(fp16, units(fuse::gelu_16<Type::fp16>, Element::fp16, half));
+        if (std::isfinite(half))
+            fp16 = std::max(fp16, units(expression::gelu_16<Type::fp16>, Element::fp16, half));
     }
     EXPECT_LE(bf16, 0.64);
     EXPECT_LE(fp16, 0.6);
 }
 
 TEST(FuseMath, GelusOfInfinitiesAndNothing) {
-    for (Function f : {fuse::gelu, fuse::gelu_16<Type::bf16>, fuse::gelu_16<Type::fp16>}) {
-        EXPECT_EQ(f(fuse::infinity), fuse::infinity);
-        EXPECT_TRUE(std::isnan(f(-fuse::infinity)));  // -Inf * 0, as PyTorch
-        EXPECT_TRUE(std::isnan(f(fuse::not_a_number)));
+    for (Function f : {expression::gelu, expression::gelu_16<Type::bf16>, expression::gelu_16<Type::fp16>}) {
+        EXPECT_EQ(f(expression::infinity), expression::infinity);
+        EXPECT_TRUE(std::isnan(f(-expression::infinity)));  // -Inf * 0, as PyTorch
+        EXPECT_TRUE(std::isnan(f(expression::not_a_number)));
         EXPECT_EQ(f(0.0f), 0.0f);
         EXPECT_TRUE(std::signbit(f(-0.0f)));
         for (float x : {10.1f, 100.0f, 1e4f, 3e38f}) {
@@ -117,11 +120,11 @@ void expect_replay() {
     constexpr std::uint64_t seed = 123456789012345, offset = 42;
     for (double p : {0.1, 0.5, 0.999})
         for (std::uint64_t first : {std::uint64_t(0), std::uint64_t(1) << 34}) {
-            const fuse::DropoutKey key = {dropout_keys(seed), offset, unsigned(p * 4294967296.0 + 0.5),
-                                          dropout_fold};
+            const expression::DropoutKey key = {dropout_keys(seed), offset, unsigned(p * 4294967296.0 + 0.5),
+                                                dropout_fold};
             for (std::uint64_t at = first; at < first + 64; at += width) {
                 bool keep[width];
-                fuse::kept(keep, at, key);
+                expression::kept(keep, at, key);
                 for (int k = 0; k < width; ++k)
                     EXPECT_EQ(keep[k], dropout_keeps(at + unsigned(k), p, seed, offset)) << at << " + " << k;
             }

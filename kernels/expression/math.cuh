@@ -4,7 +4,7 @@
 
 #include "kernels/ptx/special.cuh"
 
-namespace rooftile::fuse {
+namespace rooftile::expression {
 
 constexpr float log2_e = 1.4426950408889634f;
 /// Generated code writes literals of these values by name.
@@ -51,6 +51,22 @@ __device__ inline float sigmoid(float x) {
 }
 /// x * sigmoid(x), with its relative error; absolute at most 2^-119.
 __device__ inline float silu(float x) { return x * sigmoid(x); }
+
+/// log(1 + e^x) as max(x, 0) + log(1 + e^-|x|), which neither overflows nor cancels. Relative error at most
+/// (4 + |x|) * 2^-22. The logarithm is e * p(e), p the polynomial of least relative error, 3.0e-8, over e in 0 .. 1, by
+/// Remez' exchange against fp64's log1p.
+__device__ inline float softplus(float x) {
+    const float e = ptx::exp2_approx(-log2_e * fabsf(x));
+    float p = fmaf(e, 0.00523269409f, -0.0295052379f);
+    p = fmaf(e, p, 0.0782259479f);
+    p = fmaf(e, p, -0.136632457f);
+    p = fmaf(e, p, 0.191060066f);
+    p = fmaf(e, p, -0.24842982f);
+    p = fmaf(e, p, 0.333190978f);
+    p = fmaf(e, p, -0.499994934f);
+    p = fmaf(e, p, 0.99999994f);
+    return fmaf(e, p, ptx::max_nan(x, 0.0f));
+}
 
 /// Relative error at most 2^-11: enough for a result in bf16, half of whose unit in the last place is 2^-9 or
 /// more. One instruction.
@@ -118,4 +134,4 @@ __device__ inline float gelu_tanh(float x) {
     return x * ptx::reciprocal_approx(1.0f + ptx::exp2_approx(u));
 }
 
-}  // namespace rooftile::fuse
+}  // namespace rooftile::expression

@@ -7,7 +7,7 @@
 
 #include "kernels/measure/philox.hpp"
 
-namespace rooftile::fuse {
+namespace rooftile::expression {
 
 /// The host makes it: the rounds then take their keys from the arguments, and no thread adds them up.
 struct DropoutKey {
@@ -43,4 +43,4 @@ __device__ inline void kept(bool (&keep)[width], unsigned long long first, const
     }
 }
 
-}  // namespace rooftile::fuse
+}  // namespace rooftile::expression
