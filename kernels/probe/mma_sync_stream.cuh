@@ -12,7 +12,7 @@ constexpr int mma_sync_flops = 2 * 16 * 8 * 16;
 constexpr int mma_sync_words(int rows, int columns) { return 4 * rows + 2 * columns; }
 
 /// Each warp multiplies `rows` fragments of A by `columns` of B into rows x columns sums, `loops` times, as a
-/// warp of a GEMM multiplies one k-step. A's numbers change their signs from loop to loop: the matrix units' power
+/// warp of a matrix product multiplies one k-step. A's numbers change their signs from loop to loop: the matrix units' power
 /// follows the bits that change, and sums stay as small as they were. `fragments`: random numbers of a 16-bit
 /// type, mma_sync_words for each thread of a CTA, the next thread's one word further on.
 template <Type type, int warps, int rows, int columns>
