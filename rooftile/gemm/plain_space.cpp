@@ -1,4 +1,4 @@
-#include "rooftile/gemm/sm80_space.hpp"
+#include "rooftile/gemm/plain_space.hpp"
 
 namespace rooftile {
 namespace {
@@ -91,12 +91,12 @@ Wall Sm80GemmFamily::examine(const GemmHardware& hw, const GemmProblem& problem,
     const int fragments = 2 * (t.warp_m / 16 * 4 + t.warp_n / 8 * 2);
     f.stage_bytes = (t.tile_m + t.tile_n) * t.tile_k * element_bytes;
     const int waiting =
-        async_copy ? 0 : f.stage_bytes / 4 / f.threads;  // the next tile, on its way to shared memory
+        hw.async_copy ? 0 : f.stage_bytes / 4 / f.threads;  // the next tile, on its way to shared memory
     f.registers = f.accumulators + fragments + waiting + working_registers;
     f.registers_limit = registers_limit(hw, f.threads, c.tile.ctas_per_sm);
     f.shared_limit = shared_limit(hw, c.tile.ctas_per_sm);
     const Wall wall = common_walls(hw, c, f);
-    if (async_copy || wall) return wall;
+    if (hw.async_copy || wall) return wall;
     // Without asynchronous copies a warp waits for its own loads: other resident CTAs must compute meanwhile
     // [M6].
     f.stages_limit = 2;

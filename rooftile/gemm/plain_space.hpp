@@ -1,5 +1,5 @@
 // The families without TMA and wgmma: cp.async + mma.sync (and its forerunner without cp.async), and
-// `generic`, which knows of a machine only its five numbers [M8]. Planned, not yet built.
+// `generic`, which knows of a machine only its five numbers [M8].
 #pragma once
 
 #include "rooftile/gemm/search.hpp"
@@ -7,8 +7,6 @@
 namespace rooftile {
 
 struct Sm80GemmFamily {
-    bool async_copy = true;  ///< cp.async; without it the next tile waits in registers [M6]
-
     /// As Sm90GemmFamily's.
     void walk(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
               GemmVisitor& visitor) const;
