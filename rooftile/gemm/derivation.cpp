@@ -48,6 +48,7 @@ GemmPlan write_plan(const std::shared_ptr<const GemmContext>& shared, std::size_
     const GemmCandidate& c = kept.candidate;
     const Footprint& f = kept.footprint;
     GemmPlan plan;
+    plan.arch = context.machine->arch;
     plan.problem = context.problem;
     plan.config = {.kernel = context.kernel,
                    .tile_m = c.tile.tile_m,

@@ -97,7 +97,7 @@ std::variant<Plans, Infeasible> run(const Request& r, GemmContext context,
         GemmPlan plan = write_plan(shared, i);
         plan.rank = static_cast<int>(plans.plans.size()) + 1;
         plan.unknown = unknown;
-        plan.why_not = r.kernel.why_not(r.problem, plan.config, r.hw);
+        plan.why_not = r.kernel.why_not(r.machine, r.problem, plan.config, r.hw);
         plan.buildable = plan.why_not.empty();
         if (r.fixed.buildable_only && !plan.buildable) {
             ++plans.rejected.reasons[static_cast<int>(Reason::instruction)];

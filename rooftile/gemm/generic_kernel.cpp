@@ -34,7 +34,7 @@ class GenericGemm final : public GemmKernel {
         return GenericGemmFamily{}.examine(hw, problem, candidate, footprint);
     }
 
-    std::string why_not(const GemmProblem&, const GemmConfig&, const GemmHardware&) const override {
+    std::string why_not(const Machine&, const GemmProblem&, const GemmConfig&, const GemmHardware&) const override {
         return "the machine names no architecture, so no kernel is known for it";
     }
 

@@ -54,7 +54,7 @@ class GemmKernel {
     /// Fixes what this kernel's configurations have beyond those of every kernel.
     virtual void fix(const GemmConfig&, GemmRequest&) const {}
     /// Why a plan cannot be built; empty where it can.
-    virtual std::string why_not(const GemmProblem& problem, const GemmConfig& config,
+    virtual std::string why_not(const Machine& machine, const GemmProblem& problem, const GemmConfig& config,
                                 const GemmHardware& hw) const = 0;
     /// What a reader of the plans must know.
     virtual std::vector<std::string> notes(const GemmProblem&, const GemmHardware&) const { return {}; }

@@ -6,14 +6,22 @@ namespace {
 constexpr int warpgroup_threads = 128;
 constexpr int element_bytes = 2;
 
-// Registers a thread may have with `ctas` CTAs of `threads` on an SM, in the unit warps are given them.
-double registers_limit(const GemmHardware& hw, int threads, int ctas) {
+void walk_both(const auto& family, const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
+               GemmVisitor& visitor) {
+    static constexpr int tile_ks[] = {16, 32, 64}, warpgroups[] = {1, 2}, ctas[] = {1, 2, 4};
+    walk_plain_tiles(family, {searched_tile_ms, searched_tile_ns, tile_ks, warpgroups, ctas}, hw, problem, request,
+                     visitor);
+}
+
+}  // namespace
+
+double launch_registers(const GemmHardware& hw, int threads, int ctas) {
     const double a_warp =
         whole(hw.registers_per_sm / (threads / 32.0 * ctas) / hw.register_unit) * hw.register_unit;
     return least_known(a_warp / 32, hw.registers_per_thread);
 }
 
-Wall common_walls(const GemmHardware& hw, const GemmCandidate& c, const Footprint& f) {
+Wall plain_walls(const GemmHardware& hw, const GemmCandidate& c, const Footprint& f) {
     if (const Wall wall = residency_wall(hw, f.threads, c.tile.ctas_per_sm)) return wall;
     if (const int size = c.tile.cluster_m * c.tile.cluster_n; size > 1)
         return Wall::at(Reason::cluster, size, 1,
@@ -28,46 +36,19 @@ Wall common_walls(const GemmHardware& hw, const GemmCandidate& c, const Footprin
     return Wall::none();
 }
 
-// Tiles, k-spans, warpgroups and CTAs an SM, each fixed by the request or searched.
-template <class Family>
-void walk_plain_tiles(const Family& family, const GemmHardware& hw, const GemmProblem& problem,
-                      const GemmRequest& request, GemmVisitor& visitor) {
-    static constexpr int tile_ks[] = {16, 32, 64}, warpgroups[] = {1, 2}, ctas[] = {1, 2, 4};
-    for (int tile_m : choices(request.tile_m, searched_tile_ms))
-        for (int tile_n : choices(request.tile_n, searched_tile_ns))
-            for (int tile_k : choices(request.tile_k, tile_ks))
-                for (int count : choices(request.consumer_warpgroups, warpgroups))
-                    for (int ctas_per_sm : choices(request.ctas_per_sm, ctas)) {
-                        GemmCandidate c{.tile = {.tile_m = tile_m,
-                                                 .tile_n = tile_n,
-                                                 .tile_k = tile_k,
-                                                 .cluster_m = request.cluster_m.value_or(1),
-                                                 .cluster_n = request.cluster_n.value_or(1),
-                                                 .split_k = request.split_k.value_or(1),
-                                                 .ctas_per_sm = ctas_per_sm},
-                                        .warpgroups = count,
-                                        .schedule = request.schedule.value_or(Schedule::cooperative)};
-                        Footprint f;
-                        if (const Wall wall = family.examine(hw, problem, c, f)) visitor.fall(wall, c, 1);
-                        else visitor.stand(c, f);
-                    }
-}
-
-}  // namespace
-
-void Sm80GemmFamily::walk(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
+void MmaOnlyFamily::walk(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
                           GemmVisitor& visitor) const {
-    walk_plain_tiles(*this, hw, problem, request, visitor);
+    walk_both(*this, hw, problem, request, visitor);
 }
 void GenericGemmFamily::walk(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
                              GemmVisitor& visitor) const {
-    walk_plain_tiles(*this, hw, problem, request, visitor);
+    walk_both(*this, hw, problem, request, visitor);
 }
 
-Wall Sm80GemmFamily::examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& c,
+Wall MmaOnlyFamily::examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& c,
                              Footprint& f) const {
     GemmTile& t = c.tile;
-    // Warps stand 2 x 2 or 2 x 4; each multiplies a block by m16n8k16 (m8n8k4 in quads before sm_80).
+    // Warps stand 2 x 2 or 2 x 4; each multiplies a block by m8n8k4 in quads.
     const int warps_m = 2, warps_n = 2 * c.warpgroups;
     constexpr int widest = 256;
     if (t.tile_m % (warps_m * 16) != 0 || t.tile_m > widest)
@@ -90,13 +71,11 @@ Wall Sm80GemmFamily::examine(const GemmHardware& hw, const GemmProblem& problem,
     // Two k-steps of fragments, one in use and one arriving: 4 registers an m16k16 block, 2 an n8k16 block.
     const int fragments = 2 * (t.warp_m / 16 * 4 + t.warp_n / 8 * 2);
     f.stage_bytes = (t.tile_m + t.tile_n) * t.tile_k * element_bytes;
-    const int waiting =
-        hw.async_copy ? 0 : f.stage_bytes / 4 / f.threads;  // the next tile, on its way to shared memory
+    const int waiting = f.stage_bytes / 4 / f.threads;  // the next tile, on its way to shared memory
     f.registers = f.accumulators + fragments + waiting + working_registers;
-    f.registers_limit = registers_limit(hw, f.threads, c.tile.ctas_per_sm);
+    f.registers_limit = launch_registers(hw, f.threads, c.tile.ctas_per_sm);
     f.shared_limit = shared_limit(hw, c.tile.ctas_per_sm);
-    const Wall wall = common_walls(hw, c, f);
-    if (hw.async_copy || wall) return wall;
+    if (const Wall wall = plain_walls(hw, c, f)) return wall;
     // Without asynchronous copies a warp waits for its own loads: other resident CTAs must compute meanwhile
     // [M6].
     f.stages_limit = 2;
@@ -105,7 +84,7 @@ Wall Sm80GemmFamily::examine(const GemmHardware& hw, const GemmProblem& problem,
         return Wall::at(Reason::latency, hw.dram_latency, covered,
                         "the latency is {needed} cycles, and resident CTAs compute for {available}; take a "
                         "larger tile or more CTAs");
-    return wall;
+    return Wall::none();
 }
 
 Wall GenericGemmFamily::examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& c,
@@ -119,11 +98,11 @@ Wall GenericGemmFamily::examine(const GemmHardware& hw, const GemmProblem& probl
     f.streamed = streamed_cycles(hw, t, problem, f.tiles);
     f.threads = warpgroup_threads * c.warpgroups;
     f.accumulators = t.tile_m * t.tile_n / f.threads;
-    f.registers = f.accumulators + Sm80GemmFamily::working_registers;
-    f.registers_limit = registers_limit(hw, f.threads, c.tile.ctas_per_sm);
+    f.registers = f.accumulators + MmaOnlyFamily::working_registers;
+    f.registers_limit = launch_registers(hw, f.threads, c.tile.ctas_per_sm);
     f.stage_bytes = (t.tile_m + t.tile_n) * t.tile_k * element_bytes;
     f.shared_limit = shared_limit(hw, c.tile.ctas_per_sm);
-    return common_walls(hw, c, f);
+    return plain_walls(hw, c, f);
 }
 
 }  // namespace rooftile

@@ -97,6 +97,7 @@ struct GemmPlan {
     int rank = 0;
     bool buildable = false;
     std::string why_not;  ///< where not buildable
+    std::string arch;     ///< of the machine: "sm_90"; empty where it names none
     GemmProblem problem;
     GemmConfig config;
     Resources resources;

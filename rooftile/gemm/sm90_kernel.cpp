@@ -59,7 +59,7 @@ class Sm90Gemm final : public GemmKernel {
         const auto first = [](CachePolicy policy) { return policy == CachePolicy::evict_first; };
         r.evict_first = EvictFirst{first(c.a_policy), first(c.b_policy), first(c.c_policy)};
     }
-    std::string why_not(const GemmProblem& problem, const GemmConfig& config,
+    std::string why_not(const Machine&, const GemmProblem& problem, const GemmConfig& config,
                         const GemmHardware& hw) const override {
         if (std::isnan(hw.registers_per_sm) || std::isnan(hw.registers_per_thread))
             return "sm.registers or sm.max_registers_per_thread is unknown, so setmaxnreg cannot be chosen";

@@ -7,7 +7,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "rooftile/machine/registry.hpp"
-#include "rooftile/gemm/plain_space.hpp"
+#include "rooftile/gemm/sm80_space.hpp"
 #include "rooftile/gemm/sm90_family.hpp"
 
 namespace rooftile {

@@ -1,0 +1,114 @@
+#include "rooftile/gemm/sm80_space.hpp"
+
+#include <limits>
+
+#include "kernels/gemm/sm80_gemm_arguments.hpp"
+#include "rooftile/gemm/plain_space.hpp"
+
+namespace rooftile {
+namespace {
+
+constexpr int warps_of_a_warpgroup = 4;
+constexpr int widest_tile = 256;
+
+/// Columns that a warp's tile is a multiple of: two operands of N = 8 to a load, four to a store by 16 B.
+int warp_columns(const Sm80GemmConfig& c) {
+    return c.vector_store ? Sm80GemmConfig::quad_columns : 2 * Sm80GemmConfig::mma_n;
+}
+
+// The widest copies that the leading dimensions allow, and what lies beside them.
+void set_copies(Sm80GemmConfig& c, const GemmProblem& p) {
+    c.a_copy_bytes = sm80_copy_bytes(0, p.lda);
+    c.b_copy_bytes = sm80_copy_bytes(0, p.ldb);
+    c.partial_copies = sm80_partial_copies(p.a_major == Major::k ? p.k : p.m, c.a_copy_bytes)
+                       || sm80_partial_copies(p.b_major == Major::k ? p.k : p.n, c.b_copy_bytes);
+    c.vector_store = sm80_vector_store(0, p.ldc, p.n);
+}
+
+// Each column of warps reads A once, each row of them B.
+void set_warps(Sm80GemmConfig& c, int warps) {
+    c.warps_m = c.warps_n = 0;
+    int least = std::numeric_limits<int>::max();
+    for (int m = 1; m <= warps; ++m) {
+        const int n = warps / m;
+        if (m * n != warps || c.tile_m % (m * Sm80GemmConfig::mma_m) != 0
+            || c.tile_n % (n * warp_columns(c)) != 0)
+            continue;
+        if (const int read = c.tile_m * n + c.tile_n * m; read < least) {
+            least = read;
+            c.warps_m = m, c.warps_n = n;
+        }
+    }
+}
+
+Wall instruction_wall(const GemmCandidate& c, const Sm80GemmConfig& config) {
+    const GemmTile& t = c.tile;
+    constexpr int two_steps = 2 * Sm80GemmConfig::mma_k;
+    if (t.tile_k % two_steps != 0)
+        return Wall::at(Reason::instruction, two_steps, t.tile_k,
+                        "tile_k = {available} must be a multiple of {needed}: fragments of two k-steps take turns");
+    if (t.tile_m > widest_tile || t.tile_n > widest_tile)
+        return Wall::at(Reason::instruction, std::max(t.tile_m, t.tile_n), widest_tile,
+                        "a side of {needed} elements; this kernel takes tiles of at most {available}");
+    if (config.warps() == 0)
+        return Wall::at(Reason::instruction, warps_of_a_warpgroup * c.warpgroups, 0,
+                        "{needed} warps cannot stand in a grid over the tile: a warp takes a multiple of 16 rows, and "
+                        "of 32 columns, or 16 where C is stored by element");
+    if (!config.copies_evenly())
+        return Wall::at(Reason::instruction, config.threads(), 0,
+                        "{needed} threads cannot cut the tiles of A and B evenly into copies");
+    return Wall::none();
+}
+
+}  // namespace
+
+Sm80GemmConfig sm80_config(const GemmProblem& p, const GemmCandidate& c, int stages) {
+    const GemmTile& t = c.tile;
+    Sm80GemmConfig config{.tile_m = t.tile_m,
+                          .tile_n = t.tile_n,
+                          .tile_k = t.tile_k,
+                          .stages = stages,
+                          .warps_m = 0,
+                          .warps_n = 0,
+                          .ctas_per_sm = t.ctas_per_sm,
+                          .type = p.a_type,
+                          .a_major = p.a_major,
+                          .b_major = p.b_major,
+                          .persistent = t.ctas_per_sm == 1};
+    set_copies(config, p);
+    set_warps(config, warps_of_a_warpgroup * c.warpgroups);
+    return config;
+}
+
+Sm80GemmConfig sm80_config(const GemmPlan& plan) {
+    return sm80_config(plan.problem, candidate_of(plan.config), plan.config.stages);
+}
+
+Wall Sm80GemmFamily::examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& c,
+                             Footprint& f) const {
+    GemmTile& t = c.tile;
+    const Sm80GemmConfig config = sm80_config(problem, c, least_stages);
+    if (const Wall wall = instruction_wall(c, config)) return wall;
+    t.warp_m = config.warp_m();
+    t.warp_n = config.warp_n();
+    f.tiles = cluster_grid(problem, t.tile_m, t.tile_n, 1, 1);
+    f.k_steps = k_steps(t, problem);
+    f.step = step_cycles(hw, t, problem);
+    f.streamed = streamed_cycles(hw, t, problem, f.tiles);
+    f.threads = config.threads();
+    f.accumulators = config.accumulator_registers();
+    f.registers = config.registers();
+    f.registers_limit = launch_registers(hw, f.threads, t.ctas_per_sm);
+    f.stage_bytes = config.stage_bytes();
+    f.shared_limit = shared_limit(hw, t.ctas_per_sm);
+    return plain_walls(hw, c, f);
+}
+
+void Sm80GemmFamily::walk(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
+                          GemmVisitor& visitor) const {
+    static constexpr int tile_ms[] = {16, 32, 64, 96, 128, 192, 256}, tile_ns[] = {32, 64, 96, 128, 192, 256},
+                         tile_ks[] = {32, 64}, warpgroups[] = {1, 2}, ctas[] = {1, 2, 3, 4};
+    walk_plain_tiles(*this, {tile_ms, tile_ns, tile_ks, warpgroups, ctas}, hw, problem, request, visitor);
+}
+
+}  // namespace rooftile
