@@ -2,14 +2,10 @@
 
 #include <fmt/core.h>
 
-#include "rooftile/gemm/sm90_family.hpp"
+#include "rooftile/gemm/kernel.hpp"
 
 namespace rooftile {
 namespace {
-
-Input given(std::string name, double value, std::string unit, std::string source) {
-    return Derivation::given(std::move(name), value, std::move(unit), std::move(source));
-}
 
 // Score in a reader's unit: microseconds, or cycles per product where the time is unknown.
 std::string score_text(const Kept& kept) {
@@ -18,12 +14,6 @@ std::string score_text(const Kept& kept) {
         "{:.4g} cycles a product",
         kept.time.step
             / (double(kept.candidate.tile.tile_m) * kept.candidate.tile.tile_n * kept.candidate.tile.tile_k));
-}
-
-// How a parameter came about: `rule`, unless the request left nothing to choose.
-template <class T>
-std::string chosen(const std::optional<T>& fixed, std::string_view rule) {
-    return fixed ? "fixed by the request" : std::string(rule);
 }
 
 // The best plan kept whose tile is another, for comparison.
@@ -49,13 +39,11 @@ void tile(const GemmContext& context, const Kept& kept, Derivation& steps) {
     steps.add("tile_m", chosen(context.request.tile_m, rule), inputs, c.tile.tile_m, "rows", limit);
     steps.add("tile_n", chosen(context.request.tile_n, rule), inputs, c.tile.tile_n, "columns",
               std::move(limit));
-    const bool wgmma = context.kernel == GemmKernel::sm90_gemm;
+    const GemmWords words = context.kernel->words(c, kept.footprint);
     steps.add(
-        "tile_k",
-        wgmma ? "one 128-byte swizzle span / b   [M13, M17]" : "16, 32 or 64: whole k16 instructions   [M8]",
+        "tile_k", words.tile_k_rule,
         {given("b", bytes_of(context.problem.a_type), "B", std::string(name_of(context.problem.a_type)))},
-        c.tile.tile_k, "elements",
-        wgmma ? "a row of a tile is what TMA swizzles and wgmma reads at once" : "the rank above decides");
+        c.tile.tile_k, "elements", words.tile_k_limit);
 }
 
 void warpgroups(const GemmContext& context, const Kept& kept, Derivation& steps) {
@@ -141,161 +129,27 @@ void sharing(const GemmContext& context, const Kept& kept, Derivation& steps) {
               kept.order.group, "rows", fmt::format("order {}", name_of(kept.order.order)));
 }
 
-// What the same tile, ring and order would take with K in `parts`; NaN where they do not fit.
-double seconds_in_parts(const GemmContext& context, const Kept& kept, int parts) {
-    GemmCandidate candidate = kept.candidate;
-    candidate.tile.split_k = parts;
-    Footprint f;
-    if (Sm90GemmFamily(context.hw, context.problem).examine(context.hw, context.problem, candidate, f)
-        || kept.stages < f.stages_least)
-        return std::nan("");
-    GemmTile tile = kept.candidate.tile;
-    tile.split_k = parts;
-    const double dram =
-        WalkTraffic(context.hw, tile, context.problem).dram(kept.order.order, kept.order.group);
-    return gemm_time_under_power(context.hw, tile, context.problem, kept.footprint.step,
-                                 waves(context.hw, tile, context.problem), dram, kept.stages)
-        .seconds;
-}
-
-// The best other way to part K with this tile, in words.
-std::string other_parts(const GemmContext& context, const Kept& kept) {
-    const int parts = kept.candidate.tile.split_k;
-    int best = 0;
-    double seconds = 0;
-    for (int other : searched_splits) {
-        if (other == parts || (parts > 1 && other != 1)) continue;
-        const double takes = seconds_in_parts(context, kept, other);
-        if (!std::isfinite(takes) || (best != 0 && takes >= seconds)) continue;
-        best = other;
-        seconds = takes;
-    }
-    const std::string tiles =
-        std::isnan(kept.waves.slots)
-            ? fmt::format("{} tiles for an unknown number of CTAs at once", kept.waves.tiles)
-            : fmt::format("{} tiles for {:.0f} CTAs at once", kept.waves.tiles, kept.waves.slots);
-    if (best == 0) return tiles + "; no other split fits this tile, or a number is unknown";
-    return fmt::format("{}; {} would take {:.4g} us", tiles,
-                       best == 1 ? std::string("K in one piece") : fmt::format("{} parts", best),
-                       seconds * 1e6);
-}
-
-void split(const GemmContext& context, const Kept& kept, Derivation& steps) {
-    const double k_blocks = double(ceil_div(context.problem.k, kept.candidate.tile.tile_k));
-    const std::vector<Input> inputs{given("tiles", double(kept.waves.tiles), "", "waves, above"),
-                                    given("slots", kept.waves.slots, "", "waves, above"),
-                                    given("k-steps", k_blocks, "", "ceil(k / tile_k)")};
-    if (context.kernel != GemmKernel::sm90_gemm)
-        return steps.add("split_k", "1: parts of K add up within a cluster   [M29, M39]", inputs, 1, "parts",
-                         "this kernel has no clusters");
-    steps.add(
-        "split_k",
-        chosen(context.request.split_k,
-               "CTAs of a cluster that sum parts of K of one tile: the least predicted time of 1, 2, 3, 4, 6 "
-               "and 8   [M29, M39]"),
-        inputs, kept.candidate.tile.split_k, "parts", other_parts(context, kept));
-    if (kept.candidate.tile.split_k == 1) return;
-    const Footprint& f = kept.footprint;
-    steps.add("exchange_bytes", "tile_m * tile_n * 4 B of fp32 sums, left in the ring",
-              {given("tile_m", kept.candidate.tile.tile_m, "", "this plan"),
-               given("tile_n", kept.candidate.tile.tile_n, "", "this plan"),
-               given("stage_bytes", f.stage_bytes, "B", "an earlier step")},
-              4.0 * kept.candidate.tile.tile_m * kept.candidate.tile.tile_n, "B",
-              fmt::format("at least {} stages hold them; {} are taken", f.stages_least, kept.stages));
-}
-
-void deferred_store(const GemmContext& context, const Kept& kept, Derivation& steps) {
-    const Footprint& f = kept.footprint;
-    const Sm90GemmConfig config = kernel_config(context.problem, kept.candidate, kept.stages,
-                                                RegisterSplit{0, f.producer_registers, f.consumer_registers});
-    const char* bar = bars_deferred_store(config);
-    const int need = config.deferring_registers();
-    const bool fits = need <= f.consumer_registers;
-    std::string limit =
-        bar ? std::string(bar)
-            : fmt::format("{} + {} + {} {} {}", config.accumulator_registers(), config.kept_registers(),
-                          config.working_registers(), fits ? "<=" : ">", f.consumer_registers);
-    if (!bar && fits) limit += f.deferred_store ? ": the matrix units do not wait for C" : ": it would fit";
-    steps.add(
-        "deferred_store",
-        chosen(context.request.deferred_store,
-               "1 where the sums, the last tile in C's type and the working registers fit a thread: C leaves "
-               "between the next tile's first products   [M12]"),
-        {given("needed", need, "registers", "accumulators + tile in C's type + the rest"),
-         given("setmaxnreg_consumer", f.consumer_registers, "registers", "an earlier step")},
-        f.deferred_store, "", std::move(limit));
-}
-
-// How wide a slab of C is; wide ones are fewer to wait for.
-void slabs(const GemmContext& context, const Kept& kept, Derivation& steps) {
-    const Footprint& f = kept.footprint;
-    if (f.store_n == 0) return;
-    const int share = kept.candidate.tile.tile_n / kept.candidate.tile.split_k,
-              narrow = Sm90GemmConfig::swizzled_columns(share), wide = Sm90GemmConfig::odd_columns(share);
-    std::string limit = fmt::format("{}: {} columns of a swizzle span", f.store_n, narrow);
-    if (wide > narrow)
-        limit += fmt::format(", {} of an odd number of sectors{}", wide,
-                             f.store_n == wide                    ? ""
-                             : f.deferred_store                   ? ": nobody waits for a deferred store"
-                             : share < kept.candidate.tile.tile_n ? ": not of sums of parts"
-                             : context.request.store_n            ? ""
-                                                                  : ": would cost a stage");
-    steps.add("store_n",
-              chosen(context.request.store_n,
-                     "columns of C a TMA store takes: the widest of whole sectors that costs no stage of the "
-                     "ring   [M13]"),
-              {given("share_n", share, "columns", "tile_n / split_k"),
-               given("stages", kept.stages, "", "an earlier step")},
-              f.store_n, "columns", std::move(limit));
-}
-
-void caching(const GemmContext& context, const Kept& kept, const GemmConfig& config, Derivation& steps) {
-    const double bytes = context.problem.compulsory_bytes().value;
-    const auto [rows, columns] = cluster_grid(context.problem, kept.candidate.tile);
-    const auto use = [](CachePolicy policy, std::int64_t reads) {
-        return fmt::format("{}: read {}", policy == CachePolicy::evict_first ? "evict_first" : "normal",
-                           reads == 1 ? std::string("once") : fmt::format("{} times", reads));
-    };
-    const double l2 = context.hw.l2_bytes;
-    const std::string room = std::isnan(l2) ? "may or may not fit L2"
-                                            : fmt::format("{} the {:.4g} B that one partition of L2 holds",
-                                                          bytes > l2 ? "exceed" : "fit", l2);
-    steps.add(
-        "evict_first",
-        chosen(context.request.evict_first,
-               "none: streams that are read once were slower with it, C was no faster   [docs/facts.md 23]"),
-        {given("A + B + C", bytes, "B", "problem"), steps.fact("l2.size"), steps.fact("l2.partitions"),
-         given("reads of A", double(columns), "", "columns of cluster tiles"),
-         given("reads of B", double(rows), "", "rows of cluster tiles")},
-        double(evict_first_letters(config).size()), "operands",
-        fmt::format("A {}; B {}; C {}, and all three {}", use(config.a_policy, columns),
-                    use(config.b_policy, rows),
-                    config.c_policy == CachePolicy::evict_first ? "evict_first: written once"
-                    : stores_by_tma(context.problem)            ? "normal: written once"
-                                                                : "normal: stores without TMA take no hint",
-                    room));
-}
-
-void launching(const GemmContext& context, const GemmConfig& config, Derivation& steps) {
-    steps.add(
-        "programmatic_launch",
-        chosen(
-            context.request.programmatic_launch,
-            "1: the start of the kernel overlaps the end of the one before it   [PTX ISA, griddepcontrol]"),
-        {steps.fact("launch.gap_stream")}, config.programmatic_launch, "",
-        config.programmatic_launch
-            ? "barriers are made meanwhile; nothing is read or written before the other has ended"
-            : "the kernel starts when the one before it has ended");
-}
-
 }  // namespace
 
-void set_cache_policies(const GemmContext& context, GemmConfig& config) {
-    if (context.kernel != GemmKernel::sm90_gemm) return;
-    const EvictFirst operands = context.request.evict_first.value_or(EvictFirst{});
-    if (operands.a) config.a_policy = CachePolicy::evict_first;
-    if (operands.b) config.b_policy = CachePolicy::evict_first;
-    if (operands.c && stores_by_tma(context.problem)) config.c_policy = CachePolicy::evict_first;
+GemmWords plain_words(const Footprint& f) {
+    return {.tile_k_rule = "16, 32 or 64: whole k16 instructions   [M8]",
+            .tile_k_limit = "the rank above decides",
+            .accumulators_rule = "tile_m * tile_n / threads   [M4]",
+            .accumulator_sharers = f.threads,
+            .registers_source = "fragments, and 40 as the method has it",
+            .reserved_source = "C slabs and other barriers of this kernel"};
+}
+
+std::vector<Input> split_inputs(const GemmContext& context, const Kept& kept) {
+    const double k_blocks = double(ceil_div(context.problem.k, kept.candidate.tile.tile_k));
+    return {given("tiles", double(kept.waves.tiles), "", "waves, above"),
+            given("slots", kept.waves.slots, "", "waves, above"),
+            given("k-steps", k_blocks, "", "ceil(k / tile_k)")};
+}
+
+void write_whole_k(const GemmContext& context, const Kept& kept, Derivation& steps) {
+    steps.add("split_k", "1: parts of K add up within a cluster   [M29, M39]", split_inputs(context, kept), 1,
+              "parts", "this kernel has no clusters");
 }
 
 void write_choices(const GemmContext& context, const Kept& kept, const GemmConfig& config,
@@ -303,12 +157,7 @@ void write_choices(const GemmContext& context, const Kept& kept, const GemmConfi
     tile(context, kept, steps);
     warpgroups(context, kept, steps);
     sharing(context, kept, steps);
-    split(context, kept, steps);
-    if (context.kernel != GemmKernel::sm90_gemm) return;
-    deferred_store(context, kept, steps);
-    slabs(context, kept, steps);
-    caching(context, kept, config, steps);
-    launching(context, config, steps);
+    context.kernel->explain_choices(context, kept, config, steps);
 }
 
 }  // namespace rooftile

@@ -1,16 +1,34 @@
-// The steps of a derivation that choose: tile, warpgroups, schedule, cluster, residency, order, stores,
-// caching.
+// The steps of a derivation that choose: tile, warpgroups, schedule, cluster, residency, order; and what the kernels'
+// own steps share with them.
 #pragma once
 
-#include "rooftile/gemm/derivation.hpp"
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "rooftile/core/derivation.hpp"
+#include "rooftile/gemm/derivation.hpp"
+#include "rooftile/gemm/kernel.hpp"
 
 namespace rooftile {
 
-/// Sets how L2 is to keep A, B and C: as the request says, else by the rule of the step "evict_first".
-void set_cache_policies(const GemmContext& context, GemmConfig& config);
-
 /// Appends one step for every parameter that the search settled, with what decided it.
 void write_choices(const GemmContext& context, const Kept& kept, const GemmConfig& config, Derivation& steps);
+
+inline Input given(std::string name, double value, std::string unit, std::string source) {
+    return Derivation::given(std::move(name), value, std::move(unit), std::move(source));
+}
+/// How a parameter came about: `rule`, unless the request left nothing to choose.
+template <class T>
+std::string chosen(const std::optional<T>& fixed, std::string_view rule) {
+    return fixed ? "fixed by the request" : std::string(rule);
+}
+
+/// What a kernel without clusters says of the steps that every kernel has.
+GemmWords plain_words(const Footprint& footprint);
+std::vector<Input> split_inputs(const GemmContext& context, const Kept& kept);
+/// The step "split_k" of a kernel that takes K in one piece.
+void write_whole_k(const GemmContext& context, const Kept& kept, Derivation& steps);
 
 }  // namespace rooftile

@@ -2,6 +2,7 @@
 
 #include "rooftile/gemm/bounds.hpp"
 #include "rooftile/gemm/choices.hpp"
+#include "rooftile/gemm/kernel.hpp"
 #include "rooftile/gemm/writer.hpp"
 
 namespace rooftile {
@@ -47,6 +48,7 @@ GemmPlan write_plan(const std::shared_ptr<const GemmContext>& shared, std::size_
     const GemmCandidate& c = kept.candidate;
     const Footprint& f = kept.footprint;
     GemmPlan plan;
+    plan.arch = context.machine->arch;
     plan.problem = context.problem;
     plan.config = {.kernel = context.kernel,
                    .tile_m = c.tile.tile_m,
@@ -64,7 +66,7 @@ GemmPlan write_plan(const std::shared_ptr<const GemmContext>& shared, std::size_
                    .programmatic_launch = context.request.programmatic_launch.value_or(true),
                    .deferred_store = f.deferred_store,
                    .store_n = f.store_n};
-    set_cache_policies(context, plan.config);
+    context.kernel->complete(context, plan.config);
     Resources& r = plan.resources;
     r.threads = f.threads;
     r.accumulator_registers = f.accumulators;

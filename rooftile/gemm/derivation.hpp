@@ -15,7 +15,7 @@ struct GemmContext {
     GemmProblem problem;
     GemmHardware hw;
     std::string family;  ///< of the matrix instruction: "wgmma", "mma_sync", "generic"
-    GemmKernel kernel;
+    const GemmKernel* kernel;
     GemmRequest request;     ///< what the caller fixed
     std::vector<Kept> kept;  ///< best first
 };

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "rooftile/gemm/kernel.hpp"
 #include "rooftile/gemm/writer.hpp"
 
 namespace rooftile {
@@ -39,15 +40,10 @@ void intensity(GemmWriter& w) {
 void register_wall(GemmWriter& w) {
     const Footprint& f = w.footprint();
     const GemmCandidate& c = w.kept.candidate;
-    const bool wgmma = w.context.kernel == GemmKernel::sm90_gemm;
-    const bool own_tile = c.schedule == Schedule::pingpong;
-    const int sharers = wgmma ? 128 * (own_tile ? 1 : c.warpgroups) : f.threads;
-    w.steps.add("accumulator_registers",
-                own_tile ? "tile_m * tile_n / 128, each warpgroup owns a tile   [M12]"
-                : wgmma  ? "tile_m * tile_n / (128 * consumer_warpgroups)   [M12]"
-                         : "tile_m * tile_n / threads   [M4]",
+    const GemmWords words = w.context.kernel->words(c, f);
+    w.steps.add("accumulator_registers", words.accumulators_rule,
                 {w.config("tile_m", c.tile.tile_m), w.config("tile_n", c.tile.tile_n),
-                 w.config("threads that share it", sharers)},
+                 w.config("threads that share it", words.accumulator_sharers)},
                 f.accumulators, "registers", "32-bit sums held by each multiplying thread");
     const std::string limit =
         f.consumer_registers > 0
@@ -57,8 +53,7 @@ void register_wall(GemmWriter& w) {
     w.steps.add("registers_per_thread", "accumulators + fragments, addresses, loop state   [M4, M12]",
                 {w.step("accumulator_registers", f.accumulators, "registers"),
                  Derivation::given("the rest", f.registers - f.accumulators, "registers",
-                                   wgmma ? "least clean value found by bisection with ptxas"
-                                         : "fragments, and 40 as the method has it"),
+                                   words.registers_source),
                  w.steps.fact("sm.registers"), w.steps.fact("sm.max_registers_per_thread"),
                  w.config("threads", f.threads), w.config("ctas_per_sm", c.tile.ctas_per_sm)},
                 f.registers, "registers",
@@ -67,6 +62,7 @@ void register_wall(GemmWriter& w) {
 
 void capacity_wall(GemmWriter& w) {
     const Footprint& f = w.footprint();
+    const GemmWords words = w.context.kernel->words(w.kept.candidate, f);
     const double per_stage = f.stage_bytes + f.stage_overhead;
     const double most = std::floor((f.shared_limit - f.reserved_bytes) / per_stage);
     const int fit = f.stages_max(1 << 20);
@@ -78,21 +74,11 @@ void capacity_wall(GemmWriter& w) {
     w.steps.add(
         "stages_max", "floor((shared memory of a CTA - reserved) / (stage_bytes + barriers))   [M3, M13]",
         {w.steps.fact("shared.per_cta"), w.config("ctas_per_sm", w.kept.candidate.tile.ctas_per_sm),
-         Derivation::given("reserved", f.reserved_bytes, "B", "C slabs and other barriers of this kernel"),
+         Derivation::given("reserved", f.reserved_bytes, "B", words.reserved_source),
          w.step("stage_bytes", f.stage_bytes, "B"),
          Derivation::given("barriers", f.stage_overhead, "B", "full and empty mbarrier")},
         std::fmin(most, f.stages_limit), "stages", std::move(limit));
-    if (w.context.kernel == GemmKernel::generic && !std::isnan(w.hw().shared_per_cta)) {
-        const double one = std::floor(w.hw().shared_per_cta / f.stage_bytes),
-                     two = std::floor(w.hw().shared_per_cta / (2.0 * f.stage_bytes));
-        const double by_registers = std::floor(w.hw().registers_per_sm / (double(f.registers) * f.threads));
-        w.steps.add(
-            "ctas_by_shared", "floor(shared memory / (stages * stage_bytes))   [M3, M6]",
-            {w.steps.fact("shared.per_cta"), w.step("stage_bytes", f.stage_bytes, "B")}, two, "CTAs",
-            fmt::format(
-                "{:.0f} blocks an SM at one stage, {:.0f} at two; registers allow {}", one, two,
-                std::isnan(by_registers) ? "an unknown number" : fmt::format("{:.0f}", by_registers)));
-    }
+    w.context.kernel->explain_capacity(w);
 }
 
 // How many k-steps of the ring a load's latency spans [M5].

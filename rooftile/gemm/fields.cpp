@@ -1,9 +1,11 @@
 #include "rooftile/gemm/fields.hpp"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "rooftile/core/read_value.hpp"
 #include "rooftile/error.hpp"
+#include "rooftile/gemm/kernel.hpp"
 #include "rooftile/gemm/simulate_orders.hpp"
 #include "rooftile/machine/units_text.hpp"
 
@@ -20,6 +22,18 @@ constexpr std::string_view b_majors[] = {"k", "n"};
 constexpr std::string_view schedules[] = {"cooperative", "pingpong"};
 constexpr std::string_view order_names[] = {"row", "column", "grouped", "serpentine", "morton", "hilbert"};
 constexpr std::string_view switches[] = {"off", "on"};
+
+/// That can be asked for: `generic` is what a machine gets of which nothing else is known.
+std::vector<std::string_view> kernel_names() {
+    std::vector<std::string_view> names;
+    for (const GemmKernel* kernel : gemm_kernels())
+        if (kernel != gemm_kernels().back()) names.push_back(kernel->name());
+    return names;
+}
+
+std::string kernel_meaning() {
+    return fmt::format("{}; default: the first of them that the machine runs", fmt::join(kernel_names(), " or "));
+}
 
 std::vector<Field> make_fields() {
     const char *problem = "Problem, C[M,N] = A[M,K] B[K,N]", *fixed = "Fixed parameters (the rest is searched)",
@@ -41,6 +55,7 @@ std::vector<Field> make_fields() {
         {"batch", "N", "1 alone so far", hidden},
         {"epilogue", "NAME", "none alone so far", hidden},
         {"layout", "NAME", "Not offered", hidden},
+        {"kernel", "NAME", kernel_meaning(), fixed},
         {"tile", "MxNxK", "Tile of one CTA: tile_m, tile_n, tile_k", fixed},
         {"stages", "N", "Tiles in flight", fixed},
         {"consumer_warpgroups", "N", "Warpgroups that multiply", fixed},
@@ -201,6 +216,10 @@ GemmRequest gemm_request(const Given& g, int default_top) {
         const auto cluster = whole_numbers(g.name("cluster"), g.text("cluster"), "MxN", 1, most_small);
         r.cluster_m = int(cluster[0]);
         r.cluster_n = int(cluster[1]);
+    }
+    if (g.has("kernel")) {
+        const auto names = kernel_names();
+        r.kernel = find_gemm_kernel(names[choice(g, "kernel", names)]);
     }
     r.stages = number_if(g, "stages", most_small);
     r.consumer_warpgroups = number_if(g, "consumer_warpgroups", most_small);

@@ -173,6 +173,7 @@ GemmHardware gemm_hardware(const Machine& machine, std::string_view family, Type
     hw.threads_per_cta = read.count("sm.max_threads_per_cta");
     hw.threads_per_sm = 32 * read.count("sm.max_warps");
     hw.ctas_per_sm = read.count("sm.max_ctas");
+    hw.async_copy = !machine.lacks("cp_async");
     hw.cluster_ctas =
         machine.has("cluster") ? machine.count("cluster.max_portable").value_or(std::nan("")) : 1;
     hw.sms_per_gpc = hw.dsmem_bandwidth = hw.dsmem_latency = hw.cluster_barrier = unknown_number;

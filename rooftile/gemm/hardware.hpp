@@ -34,6 +34,7 @@ struct GemmHardware {
     double dram_latency, l2_latency, tma_latency;  ///< cycles; tma: beyond a plain load
     double launch_seconds;
     double shared_per_cta, shared_per_sm, shared_reserved, shared_unit;  ///< B
+    bool async_copy = true;  ///< to shared memory, past the registers; else the next tile waits in them [M6]
     double registers_per_sm, registers_per_thread, register_unit;        ///< 32-bit registers
     double threads_per_cta, threads_per_sm, ctas_per_sm;                 ///< count
     double cluster_ctas;                    ///< of the largest cluster; 1 where there are none

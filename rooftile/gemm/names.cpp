@@ -2,18 +2,6 @@
 
 namespace rooftile {
 
-std::string_view name_of(GemmKernel kernel) {
-    switch (kernel) {
-        case GemmKernel::sm90_gemm:
-            return "sm90_gemm";
-        case GemmKernel::sm80_gemm:
-            return "sm80_gemm";
-        case GemmKernel::generic:
-            return "generic";
-    }
-    return "?";
-}
-
 std::string_view name_of(Schedule schedule) {
     return schedule == Schedule::cooperative ? "cooperative" : "pingpong";
 }

@@ -19,13 +19,8 @@
 
 namespace rooftile {
 
-/// Kernel families a GEMM can be planned for.
-enum class GemmKernel : std::uint8_t {
-    sm90_gemm,  ///< TMA, mbarrier ring, wgmma
-    sm80_gemm,  ///< cp.async, mma.sync
-    generic,    ///< no instruction named: the three inequalities alone (M1-M8)
-};
-std::string_view name_of(GemmKernel kernel);
+class GemmKernel;  // rooftile/gemm/kernel.hpp
+std::string_view name_of(const GemmKernel* kernel);
 std::string_view name_of(Schedule schedule);
 std::string_view name_of(Order order);
 
@@ -35,7 +30,7 @@ struct EvictFirst {
 };
 
 struct GemmConfig {
-    GemmKernel kernel = GemmKernel::generic;
+    const GemmKernel* kernel = nullptr;
     int tile_m = 0, tile_n = 0, tile_k = 0;
     int stages = 0;
     int consumer_warpgroups = 0;
@@ -102,6 +97,7 @@ struct GemmPlan {
     int rank = 0;
     bool buildable = false;
     std::string why_not;  ///< where not buildable
+    std::string arch;     ///< of the machine: "sm_90"; empty where it names none
     GemmProblem problem;
     GemmConfig config;
     Resources resources;
@@ -134,6 +130,7 @@ struct Infeasible {
 
 /// What the caller fixes; the rest is searched.
 struct GemmRequest {
+    const GemmKernel* kernel = nullptr;  ///< null: the first of kernels.def that the machine runs
     std::optional<int> tile_m{}, tile_n{}, tile_k{}, stages{}, consumer_warpgroups{}, cluster_m{},
         cluster_n{}, group{}, split_k{}, ctas_per_sm{}, store_n{};
     std::optional<Schedule> schedule{};

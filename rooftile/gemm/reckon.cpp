@@ -1,38 +1,16 @@
 #include "rooftile/gemm/reckon.hpp"
 
-#include "rooftile/machine/query.hpp"
-#include "rooftile/gemm/sm80_space.hpp"
-#include "rooftile/gemm/sm90_family.hpp"
+#include "rooftile/gemm/kernel.hpp"
 
 namespace rooftile {
 namespace {
 
-// As derive() chooses it.
-std::string instruction_family(const Machine& machine, GemmKernel kernel, Type type) {
-    if (kernel == GemmKernel::sm90_gemm) return "wgmma";
-    if (kernel == GemmKernel::sm80_gemm) return "mma_sync";
-    for (const char* family : {"wgmma", "mma_sync"})
-        if (machine.find(rate_key(family, name_of(type), "fp32"))) return family;
-    return "generic";
-}
-
-// What the family makes of the plan's tile; empty where a wall stands in its way.
-std::optional<GemmTile> tile_of(const Machine& machine, const GemmHardware& hw, const GemmPlan& plan) {
+// What the kernel makes of the plan's tile; empty where a wall stands in its way.
+std::optional<GemmTile> tile_of(const GemmHardware& hw, const GemmPlan& plan) {
     GemmCandidate candidate = candidate_of(plan.config);
     Footprint footprint;
-    const auto examined = [&](const auto& family) -> std::optional<GemmTile> {
-        if (family.examine(hw, plan.problem, candidate, footprint)) return std::nullopt;
-        return candidate.tile;
-    };
-    switch (plan.config.kernel) {
-        case GemmKernel::sm90_gemm:
-            return examined(Sm90GemmFamily(hw, plan.problem));
-        case GemmKernel::sm80_gemm:
-            return examined(Sm80GemmFamily{!machine.lacks("cp_async")});
-        case GemmKernel::generic:
-            return examined(GenericGemmFamily{});
-    }
-    return std::nullopt;
+    if (plan.config.kernel->examine(hw, plan.problem, candidate, footprint)) return std::nullopt;
+    return candidate.tile;
 }
 
 StepCycles step_in_order(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem,
@@ -49,10 +27,10 @@ void set_time(Reckoning& r) {
 
 std::optional<Reckoning> reckon(const Machine& machine, const GemmPlan& plan) {
     const GemmProblem& p = plan.problem;
-    const std::string family = instruction_family(machine, plan.config.kernel, p.a_type);
+    const std::string family = plan.config.kernel->instruction(machine, p.a_type);
     std::vector<std::string> unknown;
     const GemmHardware hw = gemm_hardware(machine, family, p.a_type, unknown);
-    const std::optional<GemmTile> tile = tile_of(machine, hw, plan);
+    const std::optional<GemmTile> tile = tile_of(hw, plan);
     if (!tile) return std::nullopt;
     Reckoning r{.gemm = {.hw = hw,
                          .tile = *tile,

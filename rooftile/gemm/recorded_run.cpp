@@ -6,6 +6,7 @@
 
 #include "rooftile/error.hpp"
 #include "rooftile/machine/units_text.hpp"
+#include "rooftile/gemm/kernel.hpp"
 #include "rooftile/gemm/sm90_family.hpp"
 #include "rooftile/gemm/variants.hpp"
 
@@ -41,7 +42,7 @@ RecordedRow row_of(const Json& line) {
     row.problem = gemm_problem_of(line.at("problem"));
     row.config = gemm_config_of(line.at("config"));
     // Runs of before the key stored C in the widest swizzle span.
-    if (!line.at("config").contains("store_n") && row.config.kernel == GemmKernel::sm90_gemm
+    if (!line.at("config").contains("store_n") && name_of(row.config.kernel) == "sm90_gemm"
         && stores_by_tma(row.problem))
         row.config.store_n = Sm90GemmConfig::swizzled_columns(row.config.tile_n / row.config.split_k);
     row.rank = line.at("rank").get<int>();
@@ -95,7 +96,6 @@ GemmProblem gemm_problem_of(const Json& p) {
 }
 
 GemmConfig gemm_config_of(const Json& c) {
-    constexpr GemmKernel kernels[] = {GemmKernel::sm90_gemm, GemmKernel::sm80_gemm, GemmKernel::generic};
     constexpr Schedule schedules[] = {Schedule::cooperative, Schedule::pingpong};
     constexpr Order orders[] = {Order::row,        Order::column, Order::grouped,
                                 Order::serpentine, Order::morton, Order::hilbert};
@@ -108,7 +108,9 @@ GemmConfig gemm_config_of(const Json& c) {
         return static_cast<int>(value);
     };
     GemmConfig config;
-    config.kernel = named(c.at("kernel").get<std::string>(), kernels);
+    const auto kernel = c.at("kernel").get<std::string>();
+    config.kernel = find_gemm_kernel(kernel);
+    if (!config.kernel) throw RequestError(fmt::format("\"{}\" is no name known here", printable(kernel)));
     config.tile_m = number("tile_m"), config.tile_n = number("tile_n"), config.tile_k = number("tile_k");
     config.stages = number("stages"), config.consumer_warpgroups = number("consumer_warpgroups");
     config.schedule = named(c.at("schedule").get<std::string>(), schedules);

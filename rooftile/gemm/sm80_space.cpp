@@ -1,129 +1,114 @@
 #include "rooftile/gemm/sm80_space.hpp"
 
+#include <limits>
+
+#include "kernels/gemm/sm80_gemm_arguments.hpp"
+#include "rooftile/gemm/plain_space.hpp"
+
 namespace rooftile {
 namespace {
 
-constexpr int warpgroup_threads = 128;
-constexpr int element_bytes = 2;
+constexpr int warps_of_a_warpgroup = 4;
+constexpr int widest_tile = 256;
 
-// Registers a thread may have with `ctas` CTAs of `threads` on an SM, in the unit warps are given them.
-double registers_limit(const GemmHardware& hw, int threads, int ctas) {
-    const double a_warp =
-        whole(hw.registers_per_sm / (threads / 32.0 * ctas) / hw.register_unit) * hw.register_unit;
-    return least_known(a_warp / 32, hw.registers_per_thread);
+/// Columns that a warp's tile is a multiple of: two operands of N = 8 to a load, four to a store by 16 B.
+int warp_columns(const Sm80GemmConfig& c) {
+    return c.vector_store ? Sm80GemmConfig::quad_columns : 2 * Sm80GemmConfig::mma_n;
 }
 
-Wall common_walls(const GemmHardware& hw, const GemmCandidate& c, const Footprint& f) {
-    if (const Wall wall = residency_wall(hw, f.threads, c.tile.ctas_per_sm)) return wall;
-    if (const int size = c.tile.cluster_m * c.tile.cluster_n; size > 1)
-        return Wall::at(Reason::cluster, size, 1,
-                        "a cluster of {needed} CTAs; this kernel takes {available}");
-    if (c.schedule != Schedule::cooperative)
-        return Wall::at(Reason::instruction, 2, 1, "pingpong needs wgmma; this kernel is cooperative");
-    if (f.registers > f.registers_limit)
-        return Wall::at(Reason::registers, f.registers, f.registers_limit,
-                        "accumulators, fragments and the rest are {needed} registers a thread > {available}; "
-                        "take a smaller "
-                        "tile, more warpgroups or fewer CTAs");
+// The widest copies that the leading dimensions allow, and what lies beside them.
+void set_copies(Sm80GemmConfig& c, const GemmProblem& p) {
+    c.a_copy_bytes = sm80_copy_bytes(0, p.lda);
+    c.b_copy_bytes = sm80_copy_bytes(0, p.ldb);
+    c.partial_copies = sm80_partial_copies(p.a_major == Major::k ? p.k : p.m, c.a_copy_bytes)
+                       || sm80_partial_copies(p.b_major == Major::k ? p.k : p.n, c.b_copy_bytes);
+    c.vector_store = sm80_vector_store(0, p.ldc, p.n);
+}
+
+// Each column of warps reads A once, each row of them B.
+void set_warps(Sm80GemmConfig& c, int warps) {
+    c.warps_m = c.warps_n = 0;
+    int least = std::numeric_limits<int>::max();
+    for (int m = 1; m <= warps; ++m) {
+        const int n = warps / m;
+        if (m * n != warps || c.tile_m % (m * Sm80GemmConfig::mma_m) != 0
+            || c.tile_n % (n * warp_columns(c)) != 0)
+            continue;
+        if (const int read = c.tile_m * n + c.tile_n * m; read < least) {
+            least = read;
+            c.warps_m = m, c.warps_n = n;
+        }
+    }
+}
+
+Wall instruction_wall(const GemmCandidate& c, const Sm80GemmConfig& config) {
+    const GemmTile& t = c.tile;
+    constexpr int two_steps = 2 * Sm80GemmConfig::mma_k;
+    if (t.tile_k % two_steps != 0)
+        return Wall::at(Reason::instruction, two_steps, t.tile_k,
+                        "tile_k = {available} must be a multiple of {needed}: fragments of two k-steps take turns");
+    if (t.tile_m > widest_tile || t.tile_n > widest_tile)
+        return Wall::at(Reason::instruction, std::max(t.tile_m, t.tile_n), widest_tile,
+                        "a side of {needed} elements; this kernel takes tiles of at most {available}");
+    if (config.warps() == 0)
+        return Wall::at(Reason::instruction, warps_of_a_warpgroup * c.warpgroups, 0,
+                        "{needed} warps cannot stand in a grid over the tile: a warp takes a multiple of 16 rows, and "
+                        "of 32 columns, or 16 where C is stored by element");
+    if (!config.copies_evenly())
+        return Wall::at(Reason::instruction, config.threads(), 0,
+                        "{needed} threads cannot cut the tiles of A and B evenly into copies");
     return Wall::none();
-}
-
-// Tiles, k-spans, warpgroups and CTAs an SM, each fixed by the request or searched.
-template <class Family>
-void walk_plain_tiles(const Family& family, const GemmHardware& hw, const GemmProblem& problem,
-                      const GemmRequest& request, GemmVisitor& visitor) {
-    static constexpr int tile_ks[] = {16, 32, 64}, warpgroups[] = {1, 2}, ctas[] = {1, 2, 4};
-    for (int tile_m : choices(request.tile_m, searched_tile_ms))
-        for (int tile_n : choices(request.tile_n, searched_tile_ns))
-            for (int tile_k : choices(request.tile_k, tile_ks))
-                for (int count : choices(request.consumer_warpgroups, warpgroups))
-                    for (int ctas_per_sm : choices(request.ctas_per_sm, ctas)) {
-                        GemmCandidate c{.tile = {.tile_m = tile_m,
-                                                 .tile_n = tile_n,
-                                                 .tile_k = tile_k,
-                                                 .cluster_m = request.cluster_m.value_or(1),
-                                                 .cluster_n = request.cluster_n.value_or(1),
-                                                 .split_k = request.split_k.value_or(1),
-                                                 .ctas_per_sm = ctas_per_sm},
-                                        .warpgroups = count,
-                                        .schedule = request.schedule.value_or(Schedule::cooperative)};
-                        Footprint f;
-                        if (const Wall wall = family.examine(hw, problem, c, f)) visitor.fall(wall, c, 1);
-                        else visitor.stand(c, f);
-                    }
 }
 
 }  // namespace
 
-void Sm80GemmFamily::walk(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
-                          GemmVisitor& visitor) const {
-    walk_plain_tiles(*this, hw, problem, request, visitor);
+Sm80GemmConfig sm80_config(const GemmProblem& p, const GemmCandidate& c, int stages) {
+    const GemmTile& t = c.tile;
+    Sm80GemmConfig config{.tile_m = t.tile_m,
+                          .tile_n = t.tile_n,
+                          .tile_k = t.tile_k,
+                          .stages = stages,
+                          .warps_m = 0,
+                          .warps_n = 0,
+                          .ctas_per_sm = t.ctas_per_sm,
+                          .type = p.a_type,
+                          .a_major = p.a_major,
+                          .b_major = p.b_major,
+                          .persistent = t.ctas_per_sm == 1};
+    set_copies(config, p);
+    set_warps(config, warps_of_a_warpgroup * c.warpgroups);
+    return config;
 }
-void GenericGemmFamily::walk(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
-                             GemmVisitor& visitor) const {
-    walk_plain_tiles(*this, hw, problem, request, visitor);
+
+Sm80GemmConfig sm80_config(const GemmPlan& plan) {
+    return sm80_config(plan.problem, candidate_of(plan.config), plan.config.stages);
 }
 
 Wall Sm80GemmFamily::examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& c,
                              Footprint& f) const {
     GemmTile& t = c.tile;
-    // Warps stand 2 x 2 or 2 x 4; each multiplies a block by m16n8k16 (m8n8k4 in quads before sm_80).
-    const int warps_m = 2, warps_n = 2 * c.warpgroups;
-    constexpr int widest = 256;
-    if (t.tile_m % (warps_m * 16) != 0 || t.tile_m > widest)
-        return Wall::at(Reason::instruction, warps_m * 16, t.tile_m,
-                        "tile_m = {available} must be a multiple of {needed} up to 256");
-    if (t.tile_n % (warps_n * 8) != 0 || t.tile_n > widest)
-        return Wall::at(Reason::instruction, warps_n * 8, t.tile_n,
-                        "tile_n = {available} must be a multiple of {needed} up to 256");
-    if (t.tile_k % 16 != 0)
-        return Wall::at(Reason::instruction, 16, t.tile_k,
-                        "tile_k = {available} must be a multiple of {needed}");
-    t.warp_m = t.tile_m / warps_m;
-    t.warp_n = t.tile_n / warps_n;
+    const Sm80GemmConfig config = sm80_config(problem, c, least_stages);
+    if (const Wall wall = instruction_wall(c, config)) return wall;
+    t.warp_m = config.warp_m();
+    t.warp_n = config.warp_n();
     f.tiles = cluster_grid(problem, t.tile_m, t.tile_n, 1, 1);
     f.k_steps = k_steps(t, problem);
     f.step = step_cycles(hw, t, problem);
     f.streamed = streamed_cycles(hw, t, problem, f.tiles);
-    f.threads = warpgroup_threads * c.warpgroups;
-    f.accumulators = t.tile_m * t.tile_n / f.threads;
-    // Two k-steps of fragments, one in use and one arriving: 4 registers an m16k16 block, 2 an n8k16 block.
-    const int fragments = 2 * (t.warp_m / 16 * 4 + t.warp_n / 8 * 2);
-    f.stage_bytes = (t.tile_m + t.tile_n) * t.tile_k * element_bytes;
-    const int waiting =
-        async_copy ? 0 : f.stage_bytes / 4 / f.threads;  // the next tile, on its way to shared memory
-    f.registers = f.accumulators + fragments + waiting + working_registers;
-    f.registers_limit = registers_limit(hw, f.threads, c.tile.ctas_per_sm);
-    f.shared_limit = shared_limit(hw, c.tile.ctas_per_sm);
-    const Wall wall = common_walls(hw, c, f);
-    if (async_copy || wall) return wall;
-    // Without asynchronous copies a warp waits for its own loads: other resident CTAs must compute meanwhile
-    // [M6].
-    f.stages_limit = 2;
-    const double covered = c.tile.ctas_per_sm * 2.0 * t.tile_m * t.tile_n * t.tile_k / hw.flops_per_cycle;
-    if (covered < hw.dram_latency)
-        return Wall::at(Reason::latency, hw.dram_latency, covered,
-                        "the latency is {needed} cycles, and resident CTAs compute for {available}; take a "
-                        "larger tile or more CTAs");
-    return wall;
+    f.threads = config.threads();
+    f.accumulators = config.accumulator_registers();
+    f.registers = config.registers();
+    f.registers_limit = launch_registers(hw, f.threads, t.ctas_per_sm);
+    f.stage_bytes = config.stage_bytes();
+    f.shared_limit = shared_limit(hw, t.ctas_per_sm);
+    return plain_walls(hw, c, f);
 }
 
-Wall GenericGemmFamily::examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& c,
-                                Footprint& f) const {
-    GemmTile& t = c.tile;
-    t.warp_m = t.tile_m;
-    t.warp_n = t.tile_n;
-    f.tiles = cluster_grid(problem, t.tile_m, t.tile_n, 1, 1);
-    f.k_steps = k_steps(t, problem);
-    f.step = step_cycles(hw, t, problem);
-    f.streamed = streamed_cycles(hw, t, problem, f.tiles);
-    f.threads = warpgroup_threads * c.warpgroups;
-    f.accumulators = t.tile_m * t.tile_n / f.threads;
-    f.registers = f.accumulators + Sm80GemmFamily::working_registers;
-    f.registers_limit = registers_limit(hw, f.threads, c.tile.ctas_per_sm);
-    f.stage_bytes = (t.tile_m + t.tile_n) * t.tile_k * element_bytes;
-    f.shared_limit = shared_limit(hw, c.tile.ctas_per_sm);
-    return common_walls(hw, c, f);
+void Sm80GemmFamily::walk(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
+                          GemmVisitor& visitor) const {
+    static constexpr int tile_ms[] = {16, 32, 64, 96, 128, 192, 256}, tile_ns[] = {32, 64, 96, 128, 192, 256},
+                         tile_ks[] = {32, 64}, warpgroups[] = {1, 2}, ctas[] = {1, 2, 3, 4};
+    walk_plain_tiles(*this, {tile_ms, tile_ns, tile_ks, warpgroups, ctas}, hw, problem, request, visitor);
 }
 
 }  // namespace rooftile

@@ -1,28 +1,25 @@
-// The families without TMA and wgmma: cp.async + mma.sync (and its forerunner without cp.async), and
-// `generic`, which knows of a machine only its five numbers [M8]. Planned, not yet built.
+// The candidates of sm80_gemm, their constraints, and the kernel configuration of a plan.
 #pragma once
 
+#include "kernels/gemm/sm80_gemm_config.hpp"
 #include "rooftile/gemm/search.hpp"
 
 namespace rooftile {
 
 struct Sm80GemmFamily {
-    bool async_copy = true;  ///< cp.async; without it the next tile waits in registers [M6]
-
-    /// As Sm90GemmFamily's.
+    /// Takes every candidate past the constraints of the instruction, the copies, threads and registers. Fixed values
+    /// of the request are taken even where the search would skip them.
     void walk(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
               GemmVisitor& visitor) const;
-    Wall examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& candidate,
-                 Footprint& footprint) const;
-
-    static constexpr int working_registers = 40;  ///< addresses, loop state, conversion [M12: 32-40]
-};
-
-struct GenericGemmFamily {
-    void walk(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
-              GemmVisitor& visitor) const;
+    /// The same for one candidate, whose tile it completes.
     Wall examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& candidate,
                  Footprint& footprint) const;
 };
+
+/// The kernel's template parameter for a candidate or a finished plan. Of the grids that the warps can stand in over
+/// the tile it has the one that reads least from shared memory; 0 warps where there is none. Operands and C are taken
+/// to begin at multiples of 16 B.
+Sm80GemmConfig sm80_config(const GemmProblem& problem, const GemmCandidate& candidate, int stages);
+Sm80GemmConfig sm80_config(const GemmPlan& plan);
 
 }  // namespace rooftile

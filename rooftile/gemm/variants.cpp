@@ -6,8 +6,7 @@
 #include <cmath>
 #include <random>
 
-#include "rooftile/gemm/sm80_space.hpp"
-#include "rooftile/gemm/sm90_family.hpp"
+#include "rooftile/gemm/kernel.hpp"
 #include "rooftile/gemm/reckon.hpp"
 #include "rooftile/gemm/simulate_orders.hpp"
 
@@ -106,23 +105,6 @@ std::size_t pick(const std::vector<Drawn>& left, double first_seconds, double lo
     return within.empty() ? nearest : within[draw.below(within.size())];
 }
 
-/// Everything that stands on this machine, with its time; the family is the one that `first` has.
-std::vector<Drawn> all_drawn(const Machine& machine, const GemmPlan& first, const GemmRequest& request,
-                             const GemmHardware& hw, Draw& draw) {
-    switch (first.config.kernel) {
-        case GemmKernel::sm90_gemm:
-            Sm90GemmFamily(hw, first.problem).walk(hw, first.problem, request, draw);
-            break;
-        case GemmKernel::sm80_gemm:
-            Sm80GemmFamily{!machine.lacks("cp_async")}.walk(hw, first.problem, request, draw);
-            break;
-        case GemmKernel::generic:
-            GenericGemmFamily{}.walk(hw, first.problem, request, draw);
-            break;
-    }
-    return draw.take();
-}
-
 void rank_by_time(Plans& plans) {
     std::stable_sort(plans.plans.begin() + 1, plans.plans.end(), [](const GemmPlan& x, const GemmPlan& y) {
         return x.prediction.time_us.value_or(INFINITY) < y.prediction.time_us.value_or(INFINITY);
@@ -140,6 +122,7 @@ std::variant<Plans, Infeasible> first_plan(const Machine& machine, const GemmPro
 
 GemmRequest fixed_to(const GemmConfig& c) {
     GemmRequest r;
+    r.kernel = c.kernel;
     r.tile_m = c.tile_m, r.tile_n = c.tile_n, r.tile_k = c.tile_k;
     r.stages = c.stages;
     r.consumer_warpgroups = c.consumer_warpgroups;
@@ -149,13 +132,7 @@ GemmRequest fixed_to(const GemmConfig& c) {
     if (has_groups(c.order)) r.group = c.group;
     r.split_k = c.split_k;
     r.ctas_per_sm = c.ctas_per_sm;
-    if (c.kernel == GemmKernel::sm90_gemm) {
-        r.deferred_store = c.deferred_store;
-        if (c.store_n > 0) r.store_n = c.store_n;
-        r.programmatic_launch = c.programmatic_launch;
-        const auto first = [](CachePolicy policy) { return policy == CachePolicy::evict_first; };
-        r.evict_first = EvictFirst{first(c.a_policy), first(c.b_policy), first(c.c_policy)};
-    }
+    if (c.kernel) c.kernel->fix(c, r);
     r.top = 1;
     return r;
 }
@@ -200,7 +177,8 @@ std::variant<Plans, Infeasible> derive_sample(const Machine& machine, const Gemm
     const GemmHardware& hw = reckoned->gemm.hw;
     const double seconds = reckoned->time.seconds;
     Draw draw(hw, problem, request, seed);
-    std::vector<Drawn> left = all_drawn(machine, first, request, hw, draw);
+    first.config.kernel->walk(hw, problem, request, draw);
+    std::vector<Drawn> left = draw.take();
     std::erase_if(left, [&](const Drawn& d) { return d.seconds > drawn_within * seconds; });
     const int wanted = count - 1;
     for (int i = 0; i < wanted;) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "rooftile/gemm/kernel.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/machine/read.hpp"
 #include "rooftile/machine/registry.hpp"
@@ -175,7 +176,7 @@ TEST(Derive, OlderAndNewerGpus) {
     EXPECT_NE(v100.notes[0].find("cp.async is infeasible"), std::string::npos);
 
     const Plans a100 = plans(machine_by_id("a100-80-sxm"), gemm_problem(4096, 4096, 4096));
-    EXPECT_EQ(a100.plans.front().config.kernel, GemmKernel::sm80_gemm);
+    EXPECT_EQ(a100.plans.front().config.kernel->name(), "sm80_gemm");
     EXPECT_FALSE(a100.plans.front().buildable);
     EXPECT_FALSE(a100.plans.front().why_not.empty());
 
@@ -488,11 +489,24 @@ TEST(Derive, WhereKCannotBePartedOneLineSaysWhy) {
     has(message(changed("h100-sxm", {"features.cluster=false"}), {}, 2), "cluster of 2 CTAs");
 }
 
+TEST(Derive, TakesTheKernelThatIsAskedFor) {
+    const GemmProblem problem = gemm_problem(4096, 4096, 4096);
+    const auto asked = [&](const char* machine, const char* kernel) {
+        GemmRequest request;
+        request.kernel = find_gemm_kernel(kernel);
+        return derive(machine_by_id(machine), problem, request);
+    };
+    EXPECT_EQ(std::get<Plans>(asked("h100-sxm", "sm80_gemm")).plans.front().config.kernel->name(), "sm80_gemm");
+    EXPECT_EQ(std::get<Infeasible>(asked("a100-80-sxm", "sm90_gemm")).message,
+              "sm90_gemm needs wgmma, tma, mbarrier, setmaxnreg, which a100-80-sxm does not have; sm80_gemm runs there");
+    EXPECT_EQ(find_gemm_kernel("sm70_gemm"), nullptr);
+}
+
 TEST(Derive, FeaturesDecide) {
     const GemmProblem problem = gemm_problem(4096, 4096, 4096);
     for (const char* off : {"features.tma=false", "features.setmaxnreg=false"})
-        EXPECT_EQ(plans(changed("h100-sxm", {off}), problem).plans.front().config.kernel,
-                  GemmKernel::sm80_gemm)
+        EXPECT_EQ(plans(changed("h100-sxm", {off}), problem).plans.front().config.kernel->name(),
+                  "sm80_gemm")
             << off;
     for (const GemmPlan& plan : plans(changed("h100-sxm", {"features.cluster=false"}), problem).plans)
         EXPECT_EQ(plan.config.cluster_m * plan.config.cluster_n, 1);

@@ -5,6 +5,7 @@
 
 #include "rooftile/machine/query.hpp"
 #include "rooftile/gemm/device/measure.hpp"
+#include "rooftile/gemm/kernel.hpp"
 
 namespace rooftile {
 
@@ -47,7 +48,8 @@ void note_once(std::vector<std::string>& notes, std::string note) {
 Roofs roofs_of(const Machine* machine, const GemmPlan& plan, int sms) {
     Roofs roofs;
     if (!machine) return roofs;
-    const std::string_view family = plan.config.kernel == GemmKernel::sm90_gemm ? "wgmma" : "mma_sync";
+    if (!plan.config.kernel) return roofs;
+    const std::string family = plan.config.kernel->instruction(*machine, plan.problem.a_type);
     const std::string rate =
         rate_key(family, name_of(plan.problem.a_type), name_of(plan.problem.accumulate_type));
     if (const auto flops = flops_per_cycle_per_sm(*machine, rate)) roofs.flops_per_cycle = flops->value * sms;

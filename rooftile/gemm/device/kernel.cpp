@@ -8,11 +8,10 @@
 
 #include <fmt/core.h>
 
-#include "kernels/gemm/gemm_arguments.hpp"
 #include "kernels/gemm/tile_order.cuh"
 #include "rooftile/runtime/cache.hpp"
 #include "rooftile/runtime/driver_table.hpp"
-#include "rooftile/gemm/sm90_family.hpp"
+#include "rooftile/gemm/device/code.hpp"
 
 namespace rooftile {
 namespace {
@@ -24,23 +23,29 @@ struct Loaded {
     int resident_ctas = 0;  ///< on the whole device, in whole clusters
 };
 
+/// What a launch has whatever the shape.
+Launch launch_of(const CtaUse& use) {
+    Launch launch;
+    launch.block_x = unsigned(use.threads);
+    launch.shared_bytes = unsigned(use.shared_bytes);
+    launch.cluster_x = unsigned(use.cluster_ctas);
+    return launch;
+}
+
 /// CTAs of that kernel which the current device holds at once.
-int resident_ctas(const Function& function, const Sm90GemmConfig& config, int device) {
-    const int fitting = function.ctas_per_sm(config.threads(), config.shared_bytes());
+int resident_ctas(const Function& function, const CtaUse& use, int device) {
+    const int fitting = function.ctas_per_sm(use.threads, use.shared_bytes);
     if (fitting == 0)
         throw Error(ExitCode::gpu_failed,
                     fmt::format("no CTA of {} threads and {} B shared memory fits on an SM of GPU {}",
-                                config.threads(), config.shared_bytes(), device));
+                                use.threads, use.shared_bytes, device));
     const int sms = Driver::instance().attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
-    const int ctas = sms * std::min(fitting, config.ctas_per_sm);
-    const int cluster = config.cluster_ctas();
+    const int ctas = sms * std::min(fitting, use.ctas_per_sm);
+    const int cluster = use.cluster_ctas;
     if (cluster == 1) return ctas;
     // GPCs differ in size: not every SM can be in a cluster.
-    Launch launch;
+    Launch launch = launch_of(use);
     launch.grid_x = unsigned(ctas / cluster * cluster);
-    launch.block_x = unsigned(config.threads());
-    launch.shared_bytes = unsigned(config.shared_bytes());
-    launch.cluster_x = unsigned(cluster);
     const int clusters = active_clusters(function, launch);
     if (clusters == 0)
         throw Error(ExitCode::gpu_failed,
@@ -53,19 +58,19 @@ struct Program {
     CacheKey key;
     Compiled compiled;
 
-    const Loaded& loaded(const Sm90GemmConfig& config) {
+    const Loaded& loaded(const GemmCode& code) {
         CUctx_st* context = current_context();
         const int device = current_device();  // throws where no context is current
         const std::uint64_t id = context_id(context);
         std::lock_guard lock(mutex);
         if (auto found = contexts.find(id); found != contexts.end()) return found->second;
-        Driver::instance().require_arch(device, "sm_90");
+        Driver::instance().require_arch(device, code.arch());
         if (!module) module = Module(compiled.cubin);
         Loaded made;
         made.context = id;
         made.function = module.function(compiled.lowered_names.front());
-        made.function.allow_shared(config.shared_bytes());
-        made.resident_ctas = resident_ctas(made.function, config, device);
+        made.function.allow_shared(code.cta().shared_bytes);
+        made.resident_ctas = resident_ctas(made.function, code.cta(), device);
         return contexts.emplace(id, std::move(made)).first->second;
     }
 
@@ -122,30 +127,11 @@ std::shared_ptr<Program> make_program(const Source& source, bool use_cache, bool
     return living_program(program->key.hash, program);
 }
 
-/// All but the pointers.
-GemmArguments gemm_arguments(const GemmConfig& plan, const Sm90GemmConfig& config, const GemmShape& shape) {
-    const GemmCopies copies = gemm_copies(config, shape);
-    GemmArguments arguments{};
-    arguments.m = int(shape.m);
-    arguments.n = int(shape.n);
-    arguments.k = int(shape.k);
-    arguments.order = int(plan.order);
-    arguments.group = plan.group;
-    arguments.stage_bytes = copies.stage_bytes;
-    arguments.a_slices = copies.a.slices;
-    arguments.b_slices = copies.b.slices;
-    arguments.ldc = shape.ldc;
-    arguments.a_policy = cache_policy_word(plan.a_policy);
-    arguments.b_policy = cache_policy_word(plan.b_policy);
-    arguments.c_policy = cache_policy_word(plan.c_policy);
-    return arguments;
-}
-
 }  // namespace
 
 struct Kernel::State {
     GemmPlan plan;
-    Sm90GemmConfig config{};
+    std::unique_ptr<const GemmCode> code;
     Source source;
     std::shared_ptr<Program> program;
     bool from_cache = false;
@@ -153,7 +139,6 @@ struct Kernel::State {
 };
 
 const GemmPlan& Kernel::plan() const { return state_->plan; }
-const Sm90GemmConfig& Kernel::config() const { return state_->config; }
 const std::string& Kernel::name_expression() const { return state_->source.name_expressions.front(); }
 const std::string& Kernel::lowered_name() const { return state_->program->compiled.lowered_names.front(); }
 const std::string& Kernel::arch() const { return state_->source.arch; }
@@ -168,57 +153,37 @@ std::string Kernel::ptx() const { return compile_to_ptx(state_->source); }
 void Kernel::load() const { load(shape_of(state_->plan.problem)); }
 
 void Kernel::load(const GemmShape& shape) const {
-    const Loaded& loaded = state_->program->loaded(state_->config);
-    gemm_grid(state_->config, shape, loaded.resident_ctas);  // refuses a shape of too many tiles
+    const Loaded& loaded = state_->program->loaded(*state_->code);
+    state_->code->grid(shape, loaded.resident_ctas);  // refuses a shape of too many tiles
     if (const Order order = state_->plan.config.order; walks_by_table(order))
-        state_->program->table(order, cluster_tiles(state_->config, shape));
+        state_->program->table(order, state_->code->tiles(shape));
 }
 
-Function Kernel::function() const { return state_->program->loaded(state_->config).function; }
+Function Kernel::function() const { return state_->program->loaded(*state_->code).function; }
 
 void Kernel::launch(Stream stream, const void* a, const void* b, void* c) const {
     launch(stream, a, b, c, shape_of(state_->plan.problem));
 }
 
 void Kernel::launch(Stream stream, const void* a, const void* b, void* c, const GemmShape& shape) const {
-    const Sm90GemmConfig& config = state_->config;
-    check_operands(config, shape, a, b, c);
-    const Loaded& loaded = state_->program->loaded(config);
-
-    const GemmConfig& plan = state_->plan.config;
-    const GemmTensors tensors = gemm_tensors(config, shape, a, b, c, plan.a_policy, plan.b_policy);
-    TensorMap map_a{}, map_b{}, map_c{};
-    encode(map_a, tensors.a);
-    encode(map_b, tensors.b);
-    if (config.tma_store) encode(map_c, tensors.c);
-
-    Launch launch;
-    launch.grid_x = unsigned(gemm_grid(config, shape, loaded.resident_ctas));
-    GemmArguments arguments = gemm_arguments(state_->plan.config, config, shape);
-    arguments.c = c;
-    if (const Order order = state_->plan.config.order; walks_by_table(order)) {
-        const DevicePointer table = state_->program->table(order, cluster_tiles(config, shape));
-        arguments.tiles = reinterpret_cast<const unsigned*>(table);
-    }
-    launch.block_x = unsigned(config.threads());
-    launch.shared_bytes = unsigned(config.shared_bytes());
-    launch.cluster_x = unsigned(config.cluster_ctas());
-    launch.programmatic_dependent = state_->plan.config.programmatic_launch;
+    const GemmCode& code = *state_->code;
+    code.check(shape, a, b, c);
+    const Loaded& loaded = state_->program->loaded(code);
+    Launch launch = launch_of(code.cta());
+    launch.grid_x = unsigned(code.grid(shape, loaded.resident_ctas));
     launch.stream = stream;
-    rooftile::launch(loaded.function, launch, map_a, map_b, map_c, arguments);
+    GemmPointers pointers{a, b, c, nullptr};
+    if (const Order order = state_->plan.config.order; walks_by_table(order))
+        pointers.tiles = reinterpret_cast<const unsigned*>(state_->program->table(order, code.tiles(shape)));
+    code.launch(loaded.function, launch, shape, pointers);
 }
 
 Kernel compile(const GemmPlan& plan, const CompileOptions& options) {
-    if (!plan.buildable || plan.config.kernel != GemmKernel::sm90_gemm)
-        throw RequestError(fmt::format("this plan cannot be built: {}", plan.why_not.empty()
-                                                                            ? "there is no kernel for it yet"
-                                                                            : plan.why_not));
     auto start = std::chrono::steady_clock::now();
     auto state = std::make_shared<Kernel::State>();
     state->plan = plan;
-    state->config = kernel_config(plan);
-    state->config.left_out = options.left_out;
-    state->source = gemm_source(state->config);
+    state->code = gemm_code(plan, options.left_out);
+    state->source = state->code->source();
     state->source.line_info = options.line_info;
     state->program = make_program(state->source, options.cache, state->from_cache);
     state->seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -1,3 +1,4 @@
+#include "rooftile/gemm/kernel.hpp"
 #include "rooftile/gemm/device/ladder_measure.hpp"
 
 #include <fmt/core.h>
@@ -87,7 +88,7 @@ class LadderBench {
             // Which family's peak is the roof of every row.
             if (row.rung)
                 row.measured.plan.config.kernel =
-                    arch == "sm_90" ? GemmKernel::sm90_gemm : GemmKernel::sm80_gemm;
+                    find_gemm_kernel(arch == "sm_90" ? "sm90_gemm" : "sm80_gemm");
         }
         std::vector<Built> built(run_.rows.size());
         {

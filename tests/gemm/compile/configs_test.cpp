@@ -10,6 +10,7 @@
 #include <unordered_set>
 
 #include "rooftile/gemm/device/kernel.hpp"
+#include "rooftile/gemm/device/sm90_launch.hpp"
 #include "rooftile/machine/registry.hpp"
 #include "rooftile/gemm/sm90_family.hpp"
 

@@ -5,6 +5,7 @@
 
 #include "rooftile/runtime/disassemble.hpp"
 #include "rooftile/gemm/device/kernel.hpp"
+#include "rooftile/gemm/device/sm90_launch.hpp"
 #include "rooftile/machine/registry.hpp"
 #include "rooftile/gemm/sm90_family.hpp"
 

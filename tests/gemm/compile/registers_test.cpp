@@ -6,6 +6,7 @@
 #include <ostream>
 
 #include "rooftile/gemm/device/kernel.hpp"
+#include "rooftile/gemm/device/sm90_launch.hpp"
 
 namespace rooftile {
 

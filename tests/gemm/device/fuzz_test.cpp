@@ -10,6 +10,7 @@
 #include <random>
 
 #include "rooftile/gemm/device/kernel.hpp"
+#include "rooftile/gemm/device/sm90_launch.hpp"
 #include "rooftile/machine/live.hpp"
 #include "rooftile/gemm/device/measure.hpp"
 #include "rooftile/gemm/device/verify.hpp"

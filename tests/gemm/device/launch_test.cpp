@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "kernels/gemm/gemm_arguments.hpp"
+#include "rooftile/gemm/sm90_family.hpp"
 #include "rooftile/gemm/device/kernel.hpp"
 #include "rooftile/runtime/nvrtc.hpp"
 #include "rooftile/machine/live.hpp"
@@ -200,7 +201,7 @@ TEST_F(LaunchTest, PaddingBeyondAnOddNIsLeftAlone) {
 
 TEST_F(LaunchTest, AnOddLeadingDimensionOfCIsStoredByElement) {
     Kernel kernel = kernel_for(130, 77, 16);
-    EXPECT_FALSE(kernel.config().tma_store);
+    EXPECT_FALSE(kernel_config(kernel.plan()).tma_store);
     StreamOwner stream;
     SmallGemm gemm({130, 77, 16, 16, 16, 77}, 2);
     EXPECT_EQ(gemm.wrong(stream, [&](auto a, auto b, auto c) { kernel.launch(stream, a, b, c); }), 0);

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "rooftile/gemm/device/measure.hpp"
+#include "rooftile/gemm/kernel.hpp"
 
 namespace rooftile {
 namespace {
@@ -9,7 +10,7 @@ namespace {
 Measurement row_of(std::int64_t m, std::int64_t n, std::int64_t k, Mode mode) {
     Measurement row;
     row.plan.problem = gemm_problem(m, n, k);
-    row.plan.config.kernel = GemmKernel::sm90_gemm;
+    row.plan.config.kernel = find_gemm_kernel("sm90_gemm");
     row.mode = mode;
     return row;
 }

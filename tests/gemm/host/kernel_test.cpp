@@ -40,7 +40,7 @@ struct KernelTest : testing::Test {
 TEST_F(KernelTest, APlanBecomesACubinWithItsNumbers) {
     Kernel kernel = compile(plan(4096, 4096, 4096));
     EXPECT_EQ(kernel.cubin().substr(1, 3), "ELF");
-    EXPECT_EQ(kernel.config().tile_m, 128);
+    EXPECT_EQ(kernel.plan().config.tile_m, 128);
     EXPECT_EQ(kernel.arch(), "sm_90a");
     EXPECT_NE(kernel.name_expression().find(".tile_m=128"), std::string::npos);
     EXPECT_NE(kernel.lowered_name().find("sm90_gemm"), std::string::npos);

@@ -3,6 +3,7 @@
 #include <tuple>
 
 #include "rooftile/gemm/device/kernel.hpp"
+#include "rooftile/gemm/device/sm90_launch.hpp"
 
 namespace rooftile {
 namespace {

@@ -1,0 +1,53 @@
+// The device half of a GEMM kernel: its source, what a CTA takes, and the arguments of a launch. One object stands for
+// the code of one plan. rooftile/gemm/kernels.def lists the kernels that have one.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "kernels/types.hpp"
+#include "rooftile/gemm/device/launch.hpp"
+#include "rooftile/gemm/plan.hpp"
+#include "rooftile/runtime/driver.hpp"
+#include "rooftile/runtime/nvrtc.hpp"
+
+namespace rooftile {
+
+/// What one CTA takes of an SM, and how many are launched side by side.
+struct CtaUse {
+    int threads = 0, shared_bytes = 0;
+    int ctas_per_sm = 1;   ///< that the plan counts on
+    int cluster_ctas = 1;
+};
+
+/// Pointers of one launch.
+struct GemmPointers {
+    const void *a, *b;
+    void* c;
+    const unsigned* tiles;  ///< the walk of an order that is read from a table, else null
+};
+
+class GemmCode {
+  public:
+    virtual ~GemmCode() = default;
+
+    virtual Source source() const = 0;
+    /// Of the GPUs that it runs on: "sm_90".
+    virtual std::string arch() const = 0;
+    virtual CtaUse cta() const = 0;
+
+    /// Throws RequestError naming the first size, leading dimension or pointer that the kernel cannot address.
+    virtual void check(const GemmShape& shape, const void* a, const void* b, const void* c) const = 0;
+    /// Tiles of C in the units that the walk counts.
+    virtual ClusterTiles tiles(const GemmShape& shape) const = 0;
+    /// CTAs of a launch where `resident_ctas` fit at once. Throws RequestError where there are too many tiles.
+    virtual int grid(const GemmShape& shape, int resident_ctas) const = 0;
+    /// Launches with its arguments; `launch` has all but them. Neither allocates nor synchronises.
+    virtual void launch(const Function& function, const Launch& launch, const GemmShape& shape,
+                        const GemmPointers& pointers) const = 0;
+};
+
+/// Throws RequestError where the plan's kernel has no code or the plan is not buildable.
+std::unique_ptr<const GemmCode> gemm_code(const GemmPlan& plan, LeftOut left_out);
+
+}  // namespace rooftile

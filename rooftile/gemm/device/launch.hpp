@@ -1,0 +1,37 @@
+// What the launches of all GEMM kernels share: sizes, the table of a walk, checks of sizes and pointers.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "rooftile/gemm/plan.hpp"
+
+namespace rooftile {
+
+/// Sizes and leading dimensions of one launch, in elements, as in GemmProblem.
+struct GemmShape {
+    std::int64_t m = 0, n = 0, k = 0;
+    std::int64_t lda = 0, ldb = 0, ldc = 0;
+};
+GemmShape shape_of(const GemmProblem& problem);
+
+/// Tiles of C in units of a cluster's, which the walk counts.
+struct ClusterTiles {
+    std::int64_t rows = 0, columns = 0;
+};
+
+/// The walk of an order that the kernel reads from a table (morton, hilbert), packed as the kernel reads it.
+/// Throws RequestError where there are more rows or columns than the packing can count.
+std::vector<std::uint32_t> walk_table(Order order, const ClusterTiles& tiles);
+
+// Each throws RequestError, one line that names the value.
+
+inline constexpr std::int64_t most_gemm_size = INT32_MAX;
+void check_gemm_size(const char* name, std::int64_t size);
+/// `contiguous`: elements of a line; `multiple`: of so many elements.
+void check_leading(const char* name, std::int64_t leading, std::int64_t contiguous, int multiple);
+void check_pointer(const char* name, const void* pointer, int alignment);
+/// That the kernel can count `tiles` in an int and step past the last by `step`.
+void check_tiles(const GemmShape& shape, const ClusterTiles& tiles, std::int64_t step, int tile_m, int tile_n);
+
+}  // namespace rooftile

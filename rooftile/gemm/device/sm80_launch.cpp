@@ -1,0 +1,120 @@
+#include "rooftile/gemm/device/sm80_launch.hpp"
+
+#include <fmt/core.h>
+
+#include "rooftile/error.hpp"
+#include "rooftile/gemm/device/code.hpp"
+#include "rooftile/gemm/sm80_space.hpp"
+
+namespace rooftile {
+namespace {
+
+ClusterTiles tiles_of(const Sm80GemmConfig& config, const GemmShape& shape) {
+    return {ceil_div(shape.m, config.tile_m), ceil_div(shape.n, config.tile_n)};
+}
+
+// A copy neither begins amid `bytes` nor reaches past the end of a row unasked.
+void check_copies(const char* name, const char* ld_name, const void* pointer, std::int64_t leading,
+                  std::int64_t extent, int bytes, bool partial) {
+    check_leading(ld_name, leading, extent, bytes / Sm80GemmConfig::element_bytes);
+    check_pointer(name, pointer, bytes);
+    if (!partial && sm80_partial_copies(extent, bytes))
+        throw RequestError(
+            fmt::format("{}'s rows have {} elements; this kernel copies {} at a time and takes whole copies alone; plan "
+                        "for this shape to get one that does not",
+                        name, extent, bytes / Sm80GemmConfig::element_bytes));
+}
+
+Sm80GemmArguments arguments_of(const GemmConfig& plan, const GemmShape& shape, const GemmPointers& p) {
+    return {.m = int(shape.m),
+            .n = int(shape.n),
+            .k = int(shape.k),
+            .order = int(plan.order),
+            .group = plan.group,
+            .lda = shape.lda,
+            .ldb = shape.ldb,
+            .ldc = shape.ldc,
+            .a = p.a,
+            .b = p.b,
+            .c = p.c,
+            .tiles = p.tiles};
+}
+
+class Sm80Code final : public GemmCode {
+  public:
+    explicit Sm80Code(const GemmPlan& plan) : plan_(plan.config), config_(sm80_config(plan)), arch_(plan.arch) {}
+
+    Source source() const override { return sm80_source(config_, arch_); }
+    std::string arch() const override { return arch_; }
+    CtaUse cta() const override { return {config_.threads(), config_.shared_bytes(), config_.ctas_per_sm, 1}; }
+    void check(const GemmShape& shape, const void* a, const void* b, const void* c) const override {
+        check_operands(config_, shape, a, b, c);
+    }
+    ClusterTiles tiles(const GemmShape& shape) const override { return tiles_of(config_, shape); }
+    int grid(const GemmShape& shape, int resident_ctas) const override {
+        return sm80_grid_of(config_, shape, resident_ctas);
+    }
+    void launch(const Function& function, const Launch& launch, const GemmShape& shape,
+                const GemmPointers& pointers) const override {
+        rooftile::launch(function, launch, arguments_of(plan_, shape, pointers));
+    }
+
+  private:
+    GemmConfig plan_;
+    Sm80GemmConfig config_;
+    std::string arch_;
+};
+
+}  // namespace
+
+std::string sm80_name_expression(const Sm80GemmConfig& c) {
+    const auto major = [](Major m) { return m == Major::k ? "k" : "mn"; };
+    return fmt::format(
+        "rooftile::sm80_gemm<rooftile::Sm80GemmConfig{{.tile_m={}, .tile_n={}, .tile_k={}, .stages={}, .warps_m={}, "
+        ".warps_n={}, .ctas_per_sm={}, .type=rooftile::Type::{}, .a_major=rooftile::Major::{}, "
+        ".b_major=rooftile::Major::{}, .a_copy_bytes={}, .b_copy_bytes={}, .partial_copies={}, .vector_store={}, "
+        ".persistent={}}}>",
+        c.tile_m, c.tile_n, c.tile_k, c.stages, c.warps_m, c.warps_n, c.ctas_per_sm, name_of(c.type),
+        major(c.a_major), major(c.b_major), c.a_copy_bytes, c.b_copy_bytes, c.partial_copies, c.vector_store,
+        c.persistent);
+}
+
+Source sm80_source(const Sm80GemmConfig& config, const std::string& arch) {
+    Source source;
+    source.name = "sm80_gemm";
+    source.text = "#include \"kernels/gemm/sm80_gemm.cuh\"\n";
+    source.name_expressions = {sm80_name_expression(config)};
+    source.arch = nvrtc_arch(arch);
+    return source;
+}
+
+void check_operands(const Sm80GemmConfig& config, const GemmShape& s, const void* a, const void* b,
+                    const void* c) {
+    check_gemm_size("M", s.m);
+    check_gemm_size("N", s.n);
+    check_gemm_size("K", s.k);
+    check_copies("A", "lda", a, s.lda, config.a_major == Major::k ? s.k : s.m, config.a_copy_bytes,
+                 config.partial_copies);
+    check_copies("B", "ldb", b, s.ldb, config.b_major == Major::k ? s.k : s.n, config.b_copy_bytes,
+                 config.partial_copies);
+    const int c_bytes = config.vector_store ? Sm80GemmConfig::chunk_bytes : Sm80GemmConfig::element_bytes;
+    check_leading("ldc", s.ldc, s.n, c_bytes / Sm80GemmConfig::element_bytes);
+    check_pointer("C", c, c_bytes);
+    if (config.vector_store && s.n % Sm80GemmConfig::chunk_elements != 0)
+        throw RequestError(fmt::format("N is {}; this kernel stores C 16 B at a time and needs a multiple of {} elements; "
+                                       "plan for this N to get one that does not",
+                                       s.n, Sm80GemmConfig::chunk_elements));
+}
+
+int sm80_grid_of(const Sm80GemmConfig& config, const GemmShape& shape, int resident_ctas) {
+    check_tiles(shape, tiles_of(config, shape), resident_ctas, config.tile_m, config.tile_n);
+    return int(sm80_grid(config, shape.m, shape.n, resident_ctas));
+}
+
+std::unique_ptr<const GemmCode> sm80_gemm_code(const GemmPlan& plan, LeftOut left_out) {
+    if (left_out != LeftOut::nothing)
+        throw RequestError("sm80_gemm cannot be compiled without one of its parts; sm90_gemm can");
+    return std::make_unique<const Sm80Code>(plan);
+}
+
+}  // namespace rooftile

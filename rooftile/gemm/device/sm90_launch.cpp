@@ -1,0 +1,214 @@
+#include "rooftile/gemm/device/sm90_launch.hpp"
+
+#include <algorithm>
+#include <cstdint>
+
+#include <fmt/core.h>
+
+#include "kernels/gemm/gemm_arguments.hpp"
+#include "rooftile/error.hpp"
+#include "rooftile/gemm/device/code.hpp"
+#include "rooftile/gemm/parts.hpp"
+#include "rooftile/gemm/sm90_family.hpp"
+
+namespace rooftile {
+namespace {
+
+// cuTensorMapEncodeTiled: strides are below 2^40 B and multiples of 16 B, as is the base address.
+constexpr int tma_alignment = 16;
+constexpr int tma_elements = tma_alignment / Sm90GemmConfig::element_bytes;
+constexpr int swizzle_rows = 8;  // after which the pattern of a swizzled tile repeats
+constexpr int element_bytes = Sm90GemmConfig::element_bytes;
+
+std::string_view name_of_type(Type type) {
+    return type == Type::bf16 ? "bf16" : type == Type::fp16 ? "fp16" : "fp32";
+}
+
+DevicePointer address(const void* pointer) { return reinterpret_cast<DevicePointer>(pointer); }
+
+/// An operand whose lines run along k, or along its other index, `mn` elements long.
+TensorMapRequest operand(Type type, Major major, const void* base, std::int64_t mn, std::int64_t k,
+                         std::int64_t leading, int box_mn, int box_k, CachePolicy policy) {
+    TensorMapRequest request;
+    request.type = type;
+    request.base = address(base);
+    request.inner = major == Major::k ? k : mn;
+    request.outer = major == Major::k ? mn : k;
+    request.outer_stride_bytes = leading * element_bytes;
+    // One swizzle span wide: a k-major tile is one box, an mn-major tile one box every 64 of mn.
+    request.box_inner = Sm90GemmConfig::swizzle_bytes / element_bytes;
+    request.box_outer = major == Major::k ? box_mn : box_k;
+    request.swizzle_bytes = Sm90GemmConfig::swizzle_bytes;
+    // Twice what a box reads of a line along k: the other half must outlive the wait for the next box.
+    request.l2_promotion_bytes = policy == CachePolicy::evict_first ? 128 : 256;
+    return request;
+}
+
+}  // namespace
+
+std::string sm90_name_expression(const Sm90GemmConfig& config) {
+    auto major = [](Major m) { return m == Major::k ? "k" : "mn"; };
+    const std::string left_out =
+        config.left_out == LeftOut::nothing
+            ? std::string()
+            : fmt::format(", .left_out=rooftile::LeftOut::{}", name_of(config.left_out));
+    return fmt::format(
+        "rooftile::sm90_gemm<rooftile::Sm90GemmConfig{{.tile_m={}, .tile_n={}, .tile_k={}, .stages={}, "
+        ".consumer_warpgroups={}, .schedule=rooftile::Schedule::{}, .cluster_m={}, .cluster_n={}, "
+        ".split_k={}, "
+        ".ctas_per_sm={}, "
+        ".producer_registers={}, .consumer_registers={}, .type=rooftile::Type::{}, "
+        ".a_major=rooftile::Major::{}, "
+        ".b_major=rooftile::Major::{}, .tma_store={}, .deferred_store={}, "
+        ".store_n={}, .load_policy={}, .store_policy={}{}}}>",
+        config.tile_m, config.tile_n, config.tile_k, config.stages, config.consumer_warpgroups,
+        config.schedule == Schedule::pingpong ? "pingpong" : "cooperative", config.cluster_m,
+        config.cluster_n, config.split_k, config.ctas_per_sm, config.producer_registers,
+        config.consumer_registers, name_of_type(config.type), major(config.a_major), major(config.b_major),
+        config.tma_store, config.deferred_store, config.store_n, config.load_policy, config.store_policy,
+        left_out);
+}
+
+Source gemm_source(const Sm90GemmConfig& config) {
+    Source source;
+    source.name = "sm90_gemm";
+    source.text = "#include \"kernels/gemm/sm90_gemm.cuh\"\n";
+    source.name_expressions = {sm90_name_expression(config)};
+    source.arch = nvrtc_arch("sm_90");
+    return source;
+}
+
+ClusterTiles cluster_tiles(const Sm90GemmConfig& config, const GemmShape& shape) {
+    return {ceil_div(shape.m, std::int64_t(config.tile_m) * config.cluster_m),
+            ceil_div(shape.n, std::int64_t(config.tile_n) * config.cluster_n)};
+}
+
+int gemm_grid(const Sm90GemmConfig& config, const GemmShape& shape, int resident_ctas) {
+    const int cluster = config.cluster_ctas();
+    const auto [rows, columns] = cluster_tiles(config, shape);
+    const std::int64_t resident_clusters = std::max(1, resident_ctas / cluster);
+    check_tiles(shape, {rows, columns}, resident_clusters, config.tile_m, config.tile_n);
+    return int(std::min(rows * columns, resident_clusters)) * cluster;
+}
+
+void check_operands(const Sm90GemmConfig& config, const GemmShape& shape, const void* a, const void* b,
+                    const void* c) {
+    check_gemm_size("M", shape.m);
+    check_gemm_size("N", shape.n);
+    check_gemm_size("K", shape.k);
+    check_leading("lda", shape.lda, config.a_major == Major::k ? shape.k : shape.m, tma_elements);
+    check_leading("ldb", shape.ldb, config.b_major == Major::k ? shape.k : shape.n, tma_elements);
+    check_leading("ldc", shape.ldc, shape.n, config.tma_store ? tma_elements : 1);
+    // A TMA store ends on whole 16 B and would write into the padding beyond column n.
+    if (config.tma_store && shape.n % (tma_elements) != 0)
+        throw RequestError(
+            fmt::format("N is {}; this kernel stores C by TMA and needs a multiple of {} elements; "
+                        "plan for this N to get one that does not",
+                        shape.n, tma_elements));
+    check_pointer("A", a, tma_alignment);
+    check_pointer("B", b, tma_alignment);
+    check_pointer("C", c, config.tma_store ? tma_alignment : element_bytes);
+}
+
+GemmCopies gemm_copies(const Sm90GemmConfig& config, const GemmShape& shape) {
+    const auto of = [](Major major, int tile, int peers, std::int64_t extent) -> OperandCopies {
+        const int slice = tile / peers;
+        if (major != Major::k || extent >= tile) return {slice, peers};
+        // Whole atoms of a swizzled tile.
+        return {int(std::min<std::int64_t>(slice, ceil_div(extent, swizzle_rows) * swizzle_rows)),
+                int(ceil_div(extent, slice))};
+    };
+    GemmCopies copies;
+    copies.a = of(config.a_major, config.tile_m, config.cluster_n, shape.m);
+    copies.b = of(config.b_major, config.tile_n, config.cluster_m, shape.n);
+    copies.stage_bytes =
+        (copies.a.box * copies.a.slices + copies.b.box * copies.b.slices) * config.tile_k * element_bytes;
+    return copies;
+}
+
+GemmTensors gemm_tensors(const Sm90GemmConfig& config, const GemmShape& shape, const void* a, const void* b,
+                         const void* c, CachePolicy a_policy, CachePolicy b_policy) {
+    GemmTensors tensors;
+    const GemmCopies copies = gemm_copies(config, shape);
+    tensors.a = operand(config.type, config.a_major, a, shape.m, shape.k, shape.lda, copies.a.box,
+                        config.tile_k, a_policy);
+    tensors.b = operand(config.type, config.b_major, b, shape.n, shape.k, shape.ldb, copies.b.box,
+                        config.tile_k, b_policy);
+    tensors.c.type = config.type;
+    tensors.c.base = address(c);
+    tensors.c.inner = shape.n;
+    tensors.c.outer = shape.m;
+    tensors.c.outer_stride_bytes = shape.ldc * element_bytes;
+    tensors.c.box_inner = config.slab_n();
+    tensors.c.box_outer = config.warp_rows();
+    tensors.c.swizzle_bytes = config.slab_swizzle_bytes();
+    tensors.c.l2_promotion_bytes = 0;
+    return tensors;
+}
+
+namespace {
+
+/// All but the pointers.
+GemmArguments gemm_arguments(const GemmConfig& plan, const Sm90GemmConfig& config, const GemmShape& shape) {
+    const GemmCopies copies = gemm_copies(config, shape);
+    GemmArguments arguments{};
+    arguments.m = int(shape.m);
+    arguments.n = int(shape.n);
+    arguments.k = int(shape.k);
+    arguments.order = int(plan.order);
+    arguments.group = plan.group;
+    arguments.stage_bytes = copies.stage_bytes;
+    arguments.a_slices = copies.a.slices;
+    arguments.b_slices = copies.b.slices;
+    arguments.ldc = shape.ldc;
+    arguments.a_policy = cache_policy_word(plan.a_policy);
+    arguments.b_policy = cache_policy_word(plan.b_policy);
+    arguments.c_policy = cache_policy_word(plan.c_policy);
+    return arguments;
+}
+
+class Sm90Code final : public GemmCode {
+  public:
+    Sm90Code(const GemmPlan& plan, LeftOut left_out) : plan_(plan.config), config_(kernel_config(plan)) {
+        config_.left_out = left_out;
+    }
+    Source source() const override { return gemm_source(config_); }
+    std::string arch() const override { return "sm_90"; }
+    CtaUse cta() const override {
+        return {config_.threads(), config_.shared_bytes(), config_.ctas_per_sm, config_.cluster_ctas()};
+    }
+    void check(const GemmShape& shape, const void* a, const void* b, const void* c) const override {
+        check_operands(config_, shape, a, b, c);
+    }
+    ClusterTiles tiles(const GemmShape& shape) const override { return cluster_tiles(config_, shape); }
+    int grid(const GemmShape& shape, int resident_ctas) const override {
+        return gemm_grid(config_, shape, resident_ctas);
+    }
+    void launch(const Function& function, const Launch& launch, const GemmShape& shape,
+                const GemmPointers& p) const override {
+        const GemmTensors tensors =
+            gemm_tensors(config_, shape, p.a, p.b, p.c, plan_.a_policy, plan_.b_policy);
+        TensorMap map_a{}, map_b{}, map_c{};
+        encode(map_a, tensors.a);
+        encode(map_b, tensors.b);
+        if (config_.tma_store) encode(map_c, tensors.c);
+        GemmArguments arguments = gemm_arguments(plan_, config_, shape);
+        arguments.c = p.c;
+        arguments.tiles = p.tiles;
+        Launch configured = launch;
+        configured.programmatic_dependent = plan_.programmatic_launch;
+        rooftile::launch(function, configured, map_a, map_b, map_c, arguments);
+    }
+
+  private:
+    GemmConfig plan_;
+    Sm90GemmConfig config_;
+};
+
+}  // namespace
+
+std::unique_ptr<const GemmCode> sm90_gemm_code(const GemmPlan& plan, LeftOut left_out) {
+    return std::make_unique<const Sm90Code>(plan, left_out);
+}
+
+}  // namespace rooftile

@@ -1,0 +1,68 @@
+// The kernel of a machine that names no instruction: the three inequalities alone [M1-M8]. Never built.
+#include <cmath>
+
+#include "rooftile/gemm/choices.hpp"
+#include "rooftile/gemm/kernel.hpp"
+#include "rooftile/gemm/plain_space.hpp"
+#include "rooftile/gemm/writer.hpp"
+
+namespace rooftile {
+namespace {
+
+class GenericGemm final : public GemmKernel {
+  public:
+    std::string_view name() const override { return "generic"; }
+    std::string instruction(const Machine& machine, Type type) const override {
+        for (const char* family : {"wgmma", "mma_sync"})
+            if (machine.find(rate_key(family, name_of(type), "fp32"))) return family;
+        return "generic";
+    }
+
+    std::string missing_on(const Machine&) const override { return {}; }
+    std::optional<Refusal> refusal(const Machine& machine, const GemmProblem& problem,
+                                   const GemmRequest& request) const override {
+        if (auto why = refuse_type(machine, problem)) return why;
+        return refuse_hopper_alone(machine, request);
+    }
+
+    void walk(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
+              GemmVisitor& visitor) const override {
+        GenericGemmFamily{}.walk(hw, problem, request, visitor);
+    }
+    Wall examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& candidate,
+                 Footprint& footprint) const override {
+        return GenericGemmFamily{}.examine(hw, problem, candidate, footprint);
+    }
+
+    std::string why_not(const Machine&, const GemmProblem&, const GemmConfig&, const GemmHardware&) const override {
+        return "the machine names no architecture, so no kernel is known for it";
+    }
+
+    GemmWords words(const GemmCandidate&, const Footprint& f) const override { return plain_words(f); }
+    void explain_capacity(GemmWriter& w) const override {
+        if (std::isnan(w.hw().shared_per_cta)) return;
+        const Footprint& f = w.footprint();
+        const double one = std::floor(w.hw().shared_per_cta / f.stage_bytes),
+                     two = std::floor(w.hw().shared_per_cta / (2.0 * f.stage_bytes));
+        const double by_registers = std::floor(w.hw().registers_per_sm / (double(f.registers) * f.threads));
+        w.steps.add(
+            "ctas_by_shared", "floor(shared memory / (stages * stage_bytes))   [M3, M6]",
+            {w.steps.fact("shared.per_cta"), w.step("stage_bytes", f.stage_bytes, "B")}, two, "CTAs",
+            fmt::format(
+                "{:.0f} blocks an SM at one stage, {:.0f} at two; registers allow {}", one, two,
+                std::isnan(by_registers) ? "an unknown number" : fmt::format("{:.0f}", by_registers)));
+    }
+    void explain_choices(const GemmContext& context, const Kept& kept, const GemmConfig&,
+                         Derivation& steps) const override {
+        write_whole_k(context, kept, steps);
+    }
+};
+
+}  // namespace
+
+const GemmKernel& generic_gemm() {
+    static const GenericGemm kernel;
+    return kernel;
+}
+
+}  // namespace rooftile

@@ -1,0 +1,88 @@
+// A GEMM kernel as the planning stations see it: what it can compute, its candidates, what each uses, and the steps
+// of a derivation that are its own. rooftile/gemm/kernels.def lists them; device/code.hpp has source and launch.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rooftile/core/plan.hpp"
+#include "rooftile/gemm/search.hpp"
+
+namespace rooftile {
+
+struct GemmContext;
+struct GemmWriter;
+class Derivation;
+
+/// What the steps that every kernel has say of one of them.
+struct GemmWords {
+    const char *tile_k_rule, *tile_k_limit;
+    const char* accumulators_rule;
+    int accumulator_sharers;      ///< threads that hold one tile's sums
+    const char* registers_source; ///< of those beside the accumulators
+    const char* reserved_source;  ///< of the shared memory beside the stages
+};
+
+class GemmKernel {
+  public:
+    virtual ~GemmKernel() = default;
+
+    /// "sm90_gemm": `config.kernel` of documents.
+    virtual std::string_view name() const = 0;
+    /// Of the matrix instruction, as the machine's rates are named: "wgmma", "mma_sync"; "generic" where none is known.
+    virtual std::string instruction(const Machine& machine, Type type) const = 0;
+
+    /// What it needs and the machine lacks, as "wgmma, tma"; empty where the machine runs it.
+    virtual std::string missing_on(const Machine& machine) const = 0;
+    /// Why no candidate can compute the problem as the request has it; empty where one may.
+    virtual std::optional<Refusal> refusal(const Machine& machine, const GemmProblem& problem,
+                                           const GemmRequest& request) const = 0;
+
+    /// Takes every candidate past its constraints. Values that the request fixes are taken even where the search
+    /// would skip them. The walk itself is typed and allocates nothing a candidate.
+    virtual void walk(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
+                      GemmVisitor& visitor) const = 0;
+    /// The same for one candidate, whose tile it completes.
+    virtual Wall examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& candidate,
+                         Footprint& footprint) const = 0;
+
+    /// Sets what of a configuration no candidate has.
+    virtual void complete(const GemmContext&, GemmConfig&) const {}
+    /// Fixes what this kernel's configurations have beyond those of every kernel.
+    virtual void fix(const GemmConfig&, GemmRequest&) const {}
+    /// Why a plan cannot be built; empty where it can.
+    virtual std::string why_not(const Machine& machine, const GemmProblem& problem, const GemmConfig& config,
+                                const GemmHardware& hw) const = 0;
+    /// What a reader of the plans must know.
+    virtual std::vector<std::string> notes(const GemmProblem&, const GemmHardware&) const { return {}; }
+
+    virtual GemmWords words(const GemmCandidate& candidate, const Footprint& footprint) const = 0;
+    /// Appends steps behind the one that counts stages.
+    virtual void explain_capacity(GemmWriter&) const {}
+    /// Appends a step for every parameter of its own that the search settled.
+    virtual void explain_choices(const GemmContext& context, const Kept& kept, const GemmConfig& config,
+                                 Derivation& steps) const = 0;
+};
+
+/// All of kernels.def, in its order.
+std::span<const GemmKernel* const> gemm_kernels();
+/// Null where there is none of that name.
+const GemmKernel* find_gemm_kernel(std::string_view name);
+/// The first that the machine runs.
+const GemmKernel& best_gemm_kernel(const Machine& machine);
+
+// Refusals that several kernels share.
+
+/// The machine has no matrix instruction of the problem's type.
+std::optional<Refusal> refuse_type(const Machine& machine, const GemmProblem& problem);
+/// What the request fixes that takes clusters or TMA.
+std::optional<Refusal> refuse_hopper_alone(const Machine& machine, const GemmRequest& request);
+/// Operands that 16-byte copies cannot address.
+std::optional<Refusal> refuse_copies(const GemmProblem& problem);
+/// Why the configuration's order of tiles cannot be walked; empty where it can.
+std::string order_obstacle(const GemmProblem& problem, const GemmConfig& config);
+
+}  // namespace rooftile

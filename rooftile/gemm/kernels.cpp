@@ -1,0 +1,81 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "kernels/gemm/tile_order.cuh"
+#include "rooftile/gemm/kernel.hpp"
+
+namespace rooftile {
+
+#define ROOFTILE_GEMM_KERNEL(NAME) const GemmKernel& NAME();
+#define ROOFTILE_GEMM_PLANNED(NAME) const GemmKernel& NAME();
+#include "rooftile/gemm/kernels.def"
+#undef ROOFTILE_GEMM_KERNEL
+#undef ROOFTILE_GEMM_PLANNED
+
+std::span<const GemmKernel* const> gemm_kernels() {
+    static const GemmKernel* const all[] = {
+#define ROOFTILE_GEMM_KERNEL(NAME) &NAME(),
+#define ROOFTILE_GEMM_PLANNED(NAME) &NAME(),
+#include "rooftile/gemm/kernels.def"
+#undef ROOFTILE_GEMM_KERNEL
+#undef ROOFTILE_GEMM_PLANNED
+    };
+    return all;
+}
+
+const GemmKernel* find_gemm_kernel(std::string_view name) {
+    for (const GemmKernel* kernel : gemm_kernels())
+        if (kernel->name() == name) return kernel;
+    return nullptr;
+}
+
+const GemmKernel& best_gemm_kernel(const Machine& machine) {
+    for (const GemmKernel* kernel : gemm_kernels())
+        if (kernel->missing_on(machine).empty()) return *kernel;
+    return *gemm_kernels().back();  // asks for no instruction
+}
+
+std::string_view name_of(const GemmKernel* kernel) { return kernel ? kernel->name() : "?"; }
+
+std::optional<Refusal> refuse_type(const Machine& machine, const GemmProblem& problem) {
+    const std::string type(name_of(problem.a_type));
+    if (!machine.lacks(type)) return std::nullopt;
+    return Refusal{Reason::instruction,
+                   fmt::format("{} has no {} matrix instruction; take {}", machine.id, type,
+                               problem.a_type == Type::bf16 ? "fp16" : "bf16"),
+                   1, 0};
+}
+
+std::optional<Refusal> refuse_hopper_alone(const Machine& machine, const GemmRequest& request) {
+    if (const int parts = request.split_k.value_or(1); parts != 1)
+        return Refusal{
+            Reason::instruction,
+            fmt::format("split_k = {} takes clusters and the kernel made for them; 1 does not", parts),
+            double(parts), 1};
+    const EvictFirst first = request.evict_first.value_or(EvictFirst{});
+    const char* what = request.deferred_store.value_or(false)        ? "deferred_store = 1"
+                       : request.store_n                             ? "store_n"
+                       : request.programmatic_launch.value_or(false) ? "programmatic_launch = 1"
+                       : first.a || first.b || first.c               ? "evict_first"
+                                                                     : nullptr;
+    if (!what) return std::nullopt;
+    return Refusal{Reason::instruction,
+                   fmt::format("{} is of the Hopper kernel alone; {} has none", what, machine.id), 1, 0};
+}
+
+std::optional<Refusal> refuse_copies(const GemmProblem& problem) {
+    std::string why = copy_problem(problem);
+    if (why.empty()) return std::nullopt;
+    return Refusal{Reason::alignment, std::move(why), copy_elements, 0};
+}
+
+std::string order_obstacle(const GemmProblem& p, const GemmConfig& c) {
+    if (c.order != Order::hilbert && c.order != Order::morton) return {};
+    const auto [rows, columns] = cluster_grid(p, c.tile_m, c.tile_n, c.cluster_m, c.cluster_n);
+    if (std::max(rows, columns) <= most_table_extent) return {};
+    return fmt::format("order {} on {} x {} tiles: its table counts up to {} either way", name_of(c.order),
+                       rows, columns, most_table_extent);
+}
+
+}  // namespace rooftile

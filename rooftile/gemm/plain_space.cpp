@@ -1,0 +1,108 @@
+#include "rooftile/gemm/plain_space.hpp"
+
+namespace rooftile {
+namespace {
+
+constexpr int warpgroup_threads = 128;
+constexpr int element_bytes = 2;
+
+void walk_both(const auto& family, const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
+               GemmVisitor& visitor) {
+    static constexpr int tile_ks[] = {16, 32, 64}, warpgroups[] = {1, 2}, ctas[] = {1, 2, 4};
+    walk_plain_tiles(family, {searched_tile_ms, searched_tile_ns, tile_ks, warpgroups, ctas}, hw, problem, request,
+                     visitor);
+}
+
+}  // namespace
+
+double launch_registers(const GemmHardware& hw, int threads, int ctas) {
+    const double a_warp =
+        whole(hw.registers_per_sm / (threads / 32.0 * ctas) / hw.register_unit) * hw.register_unit;
+    return least_known(a_warp / 32, hw.registers_per_thread);
+}
+
+Wall plain_walls(const GemmHardware& hw, const GemmCandidate& c, const Footprint& f) {
+    if (const Wall wall = residency_wall(hw, f.threads, c.tile.ctas_per_sm)) return wall;
+    if (const int size = c.tile.cluster_m * c.tile.cluster_n; size > 1)
+        return Wall::at(Reason::cluster, size, 1,
+                        "a cluster of {needed} CTAs; this kernel takes {available}");
+    if (c.schedule != Schedule::cooperative)
+        return Wall::at(Reason::instruction, 2, 1, "pingpong needs wgmma; this kernel is cooperative");
+    if (f.registers > f.registers_limit)
+        return Wall::at(Reason::registers, f.registers, f.registers_limit,
+                        "accumulators, fragments and the rest are {needed} registers a thread > {available}; "
+                        "take a smaller "
+                        "tile, more warpgroups or fewer CTAs");
+    return Wall::none();
+}
+
+void MmaOnlyFamily::walk(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
+                          GemmVisitor& visitor) const {
+    walk_both(*this, hw, problem, request, visitor);
+}
+void GenericGemmFamily::walk(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
+                             GemmVisitor& visitor) const {
+    walk_both(*this, hw, problem, request, visitor);
+}
+
+Wall MmaOnlyFamily::examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& c,
+                             Footprint& f) const {
+    GemmTile& t = c.tile;
+    // Warps stand 2 x 2 or 2 x 4; each multiplies a block by m8n8k4 in quads.
+    const int warps_m = 2, warps_n = 2 * c.warpgroups;
+    constexpr int widest = 256;
+    if (t.tile_m % (warps_m * 16) != 0 || t.tile_m > widest)
+        return Wall::at(Reason::instruction, warps_m * 16, t.tile_m,
+                        "tile_m = {available} must be a multiple of {needed} up to 256");
+    if (t.tile_n % (warps_n * 8) != 0 || t.tile_n > widest)
+        return Wall::at(Reason::instruction, warps_n * 8, t.tile_n,
+                        "tile_n = {available} must be a multiple of {needed} up to 256");
+    if (t.tile_k % 16 != 0)
+        return Wall::at(Reason::instruction, 16, t.tile_k,
+                        "tile_k = {available} must be a multiple of {needed}");
+    t.warp_m = t.tile_m / warps_m;
+    t.warp_n = t.tile_n / warps_n;
+    f.tiles = cluster_grid(problem, t.tile_m, t.tile_n, 1, 1);
+    f.k_steps = k_steps(t, problem);
+    f.step = step_cycles(hw, t, problem);
+    f.streamed = streamed_cycles(hw, t, problem, f.tiles);
+    f.threads = warpgroup_threads * c.warpgroups;
+    f.accumulators = t.tile_m * t.tile_n / f.threads;
+    // Two k-steps of fragments, one in use and one arriving: 4 registers an m16k16 block, 2 an n8k16 block.
+    const int fragments = 2 * (t.warp_m / 16 * 4 + t.warp_n / 8 * 2);
+    f.stage_bytes = (t.tile_m + t.tile_n) * t.tile_k * element_bytes;
+    const int waiting = f.stage_bytes / 4 / f.threads;  // the next tile, on its way to shared memory
+    f.registers = f.accumulators + fragments + waiting + working_registers;
+    f.registers_limit = launch_registers(hw, f.threads, c.tile.ctas_per_sm);
+    f.shared_limit = shared_limit(hw, c.tile.ctas_per_sm);
+    if (const Wall wall = plain_walls(hw, c, f)) return wall;
+    // Without asynchronous copies a warp waits for its own loads: other resident CTAs must compute meanwhile
+    // [M6].
+    f.stages_limit = 2;
+    const double covered = c.tile.ctas_per_sm * 2.0 * t.tile_m * t.tile_n * t.tile_k / hw.flops_per_cycle;
+    if (covered < hw.dram_latency)
+        return Wall::at(Reason::latency, hw.dram_latency, covered,
+                        "the latency is {needed} cycles, and resident CTAs compute for {available}; take a "
+                        "larger tile or more CTAs");
+    return Wall::none();
+}
+
+Wall GenericGemmFamily::examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& c,
+                                Footprint& f) const {
+    GemmTile& t = c.tile;
+    t.warp_m = t.tile_m;
+    t.warp_n = t.tile_n;
+    f.tiles = cluster_grid(problem, t.tile_m, t.tile_n, 1, 1);
+    f.k_steps = k_steps(t, problem);
+    f.step = step_cycles(hw, t, problem);
+    f.streamed = streamed_cycles(hw, t, problem, f.tiles);
+    f.threads = warpgroup_threads * c.warpgroups;
+    f.accumulators = t.tile_m * t.tile_n / f.threads;
+    f.registers = f.accumulators + MmaOnlyFamily::working_registers;
+    f.registers_limit = launch_registers(hw, f.threads, c.tile.ctas_per_sm);
+    f.stage_bytes = (t.tile_m + t.tile_n) * t.tile_k * element_bytes;
+    f.shared_limit = shared_limit(hw, c.tile.ctas_per_sm);
+    return plain_walls(hw, c, f);
+}
+
+}  // namespace rooftile

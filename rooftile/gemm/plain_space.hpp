@@ -1,0 +1,63 @@
+// The space of kernels without clusters, and two of them that are planned and never built: that of machines with
+// mma.sync and no cp.async, and `generic`, which knows of a machine only its five numbers [M8].
+#pragma once
+
+#include <span>
+
+#include "rooftile/gemm/search.hpp"
+
+namespace rooftile {
+
+/// What each dimension is searched over where the request does not fix it.
+struct PlainSpace {
+    std::span<const int> tile_ms, tile_ns, tile_ks, warpgroups, ctas;
+};
+
+/// Takes each candidate to the family's examine().
+template <class Family>
+void walk_plain_tiles(const Family& family, const PlainSpace& space, const GemmHardware& hw,
+                      const GemmProblem& problem, const GemmRequest& request, GemmVisitor& visitor) {
+    for (int tile_m : choices(request.tile_m, space.tile_ms))
+        for (int tile_n : choices(request.tile_n, space.tile_ns))
+            for (int tile_k : choices(request.tile_k, space.tile_ks))
+                for (int count : choices(request.consumer_warpgroups, space.warpgroups))
+                    for (int ctas_per_sm : choices(request.ctas_per_sm, space.ctas)) {
+                        GemmCandidate c{.tile = {.tile_m = tile_m,
+                                                 .tile_n = tile_n,
+                                                 .tile_k = tile_k,
+                                                 .cluster_m = request.cluster_m.value_or(1),
+                                                 .cluster_n = request.cluster_n.value_or(1),
+                                                 .split_k = request.split_k.value_or(1),
+                                                 .ctas_per_sm = ctas_per_sm},
+                                        .warpgroups = count,
+                                        .schedule = request.schedule.value_or(Schedule::cooperative)};
+                        Footprint f;
+                        if (const Wall wall = family.examine(hw, problem, c, f)) visitor.fall(wall, c, 1);
+                        else visitor.stand(c, f);
+                    }
+}
+
+/// Registers a thread may have with `ctas` CTAs of `threads` on an SM, in the unit warps are given them.
+double launch_registers(const GemmHardware& hw, int threads, int ctas);
+
+/// Threads, clusters, schedule and registers.
+Wall plain_walls(const GemmHardware& hw, const GemmCandidate& candidate, const Footprint& footprint);
+
+/// mma.sync alone: the next tile waits in registers [M6].
+struct MmaOnlyFamily {
+    void walk(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
+              GemmVisitor& visitor) const;
+    Wall examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& candidate,
+                 Footprint& footprint) const;
+
+    static constexpr int working_registers = 40;  ///< addresses, loop state, conversion [M12: 32-40]
+};
+
+struct GenericGemmFamily {
+    void walk(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
+              GemmVisitor& visitor) const;
+    Wall examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& candidate,
+                 Footprint& footprint) const;
+};
+
+}  // namespace rooftile

@@ -1,0 +1,93 @@
+// sm80_gemm as the planning stations see it: cp.async, ldmatrix, mma.sync. Where there is no cp.async the same name stands
+// for a kernel that is planned alone.
+#include <fmt/core.h>
+
+#include "rooftile/gemm/choices.hpp"
+#include "rooftile/gemm/kernel.hpp"
+#include "rooftile/gemm/plain_space.hpp"
+#include "rooftile/gemm/sm80_space.hpp"
+
+namespace rooftile {
+namespace {
+
+class Sm80Gemm final : public GemmKernel {
+  public:
+    std::string_view name() const override { return "sm80_gemm"; }
+    std::string instruction(const Machine&, Type) const override { return "mma_sync"; }
+
+    std::string missing_on(const Machine& machine) const override {
+        return machine.has("mma_sync") ? "" : "mma_sync";
+    }
+    std::optional<Refusal> refusal(const Machine& machine, const GemmProblem& problem,
+                                   const GemmRequest& request) const override {
+        if (auto why = refuse_type(machine, problem)) return why;
+        if (auto why = refuse_hopper_alone(machine, request)) return why;
+        return machine.lacks("cp_async") ? refuse_copies(problem) : std::nullopt;
+    }
+
+    void walk(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
+              GemmVisitor& visitor) const override {
+        if (hw.async_copy) Sm80GemmFamily{}.walk(hw, problem, request, visitor);
+        else MmaOnlyFamily{}.walk(hw, problem, request, visitor);
+    }
+    Wall examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& candidate,
+                 Footprint& footprint) const override {
+        return hw.async_copy ? Sm80GemmFamily{}.examine(hw, problem, candidate, footprint)
+                             : MmaOnlyFamily{}.examine(hw, problem, candidate, footprint);
+    }
+
+    void complete(const GemmContext&, GemmConfig& config) const override { config.programmatic_launch = false; }
+    std::string why_not(const Machine& machine, const GemmProblem& problem, const GemmConfig& config,
+                        const GemmHardware& hw) const override {
+        if (!hw.async_copy) return "no kernel is written for machines without cp.async";
+        if (machine.arch.empty()) return "the machine names no architecture, so no code can be made for it";
+        return order_obstacle(problem, config);
+    }
+    std::vector<std::string> notes(const GemmProblem& problem, const GemmHardware& hw) const override {
+        if (!hw.async_copy)
+            return {"cp.async is infeasible here: the next tile waits in registers, two stages at most"};
+        const Sm80GemmConfig c = sm80_config(problem, {}, least_stages);
+        if (!c.narrow_copies()) return {};
+        return {fmt::format("lda = {}, ldb = {}: A is copied {} B at a time and B {}, where 16 are the widest. What that "
+                            "costs is not in the predicted time; pad both to multiples of {} elements",
+                            problem.lda, problem.ldb, c.a_copy_bytes, c.b_copy_bytes, copy_elements)};
+    }
+
+    GemmWords words(const GemmCandidate& c, const Footprint& f) const override {
+        GemmWords words = plain_words(f);
+        if (f.stages_limit == least_stages || c.tile.tile_k % (2 * Sm80GemmConfig::mma_k) != 0) return words;
+        words.tile_k_rule = "32 or 64: an even number of k16 steps, whose fragments take turns   [M8]";
+        words.registers_source = "two k-steps of fragments; addresses, bounds and loop state, bisected with ptxas";
+        words.reserved_source = "none: C leaves from registers";
+        return words;
+    }
+    void explain_choices(const GemmContext& context, const Kept& kept, const GemmConfig&,
+                         Derivation& steps) const override {
+        write_whole_k(context, kept, steps);
+        if (context.hw.async_copy) explain_kernel(sm80_config(context.problem, kept.candidate, kept.stages), steps);
+    }
+
+  private:
+    static void explain_kernel(const Sm80GemmConfig& c, Derivation& steps) {
+        steps.add("warps_m", "of the grids of warps over the tile the one that reads least from shared memory   [M4]",
+                  {given("warps", c.warps(), "", "4 * consumer_warpgroups")}, c.warps_m, "warps",
+                  fmt::format("{} x {} warps of {}x{}", c.warps_m, c.warps_n, c.warp_m(), c.warp_n()));
+        steps.add("copy_bytes", "the widest copy that divides lda and ldb, of 16, 8, 4 and 2 B   [PTX ISA, cp.async]",
+                  {given("A", c.a_copy_bytes, "B", "lda"), given("B", c.b_copy_bytes, "B", "ldb")},
+                  std::min(c.a_copy_bytes, c.b_copy_bytes), "B",
+                  c.partial_copies ? "some reach past the end of a row" : "none reaches past the end of a row");
+        steps.add("persistent", "1 where one CTA has the SM: its ring runs on from tile to tile   [M32]",
+                  {given("ctas_per_sm", c.ctas_per_sm, "", "this plan")}, c.persistent, "",
+                  c.persistent ? "the next tile's loads begin while this one is stored"
+                               : "another CTA computes while this one fills its ring or stores");
+    }
+};
+
+}  // namespace
+
+const GemmKernel& sm80_gemm() {
+    static const Sm80Gemm kernel;
+    return kernel;
+}
+
+}  // namespace rooftile

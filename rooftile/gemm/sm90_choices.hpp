@@ -1,0 +1,15 @@
+// The steps of a derivation that choose what sm90_gemm alone has: parts of K, deferred store, slabs, caching, launch.
+#pragma once
+
+#include "rooftile/core/derivation.hpp"
+#include "rooftile/gemm/derivation.hpp"
+
+namespace rooftile {
+
+/// Sets how L2 is to keep A, B and C: as the request says, else by the rule of the step "evict_first".
+void set_cache_policies(const GemmContext& context, GemmConfig& config);
+
+void write_sm90_choices(const GemmContext& context, const Kept& kept, const GemmConfig& config,
+                        Derivation& steps);
+
+}  // namespace rooftile

@@ -1,0 +1,100 @@
+// sm90_gemm as the planning stations see it: TMA, mbarrier ring, wgmma.
+#include <fmt/core.h>
+
+#include <cmath>
+
+#include "rooftile/gemm/choices.hpp"
+#include "rooftile/gemm/kernel.hpp"
+#include "rooftile/gemm/sm90_choices.hpp"
+#include "rooftile/gemm/sm90_family.hpp"
+
+namespace rooftile {
+namespace {
+
+// Of an operand whose rows do not begin at whole sectors of L2 (docs/facts.md 46); empty where they do, and where
+// there is not more than one row of tiles: nothing is read again.
+std::string pitch_note(const char* name, std::int64_t pitch, std::int64_t rows) {
+    constexpr int sector = Sm90GemmConfig::sector_columns;
+    if (pitch % sector == 0 || rows <= Sm90GemmConfig::wgmma_m) return {};
+    return fmt::format(
+        "{} = {} is no multiple of {} elements: rows begin amid a 32-byte sector. Where that was counted, on "
+        "an H200, operands that are read again cost 16 to 64 % more bytes from DRAM than padded ones, which "
+        "this plan does not count; pad it to {}",
+        name, pitch, sector, ceil_div(pitch, sector) * sector);
+}
+
+class Sm90Gemm final : public GemmKernel {
+  public:
+    std::string_view name() const override { return "sm90_gemm"; }
+    std::string instruction(const Machine&, Type) const override { return "wgmma"; }
+
+    std::string missing_on(const Machine& machine) const override {
+        std::string missing;
+        for (const char* feature : {"wgmma", "tma", "mbarrier", "setmaxnreg"})
+            if (!machine.has(feature)) missing += fmt::format("{}{}", missing.empty() ? "" : ", ", feature);
+        return missing;
+    }
+    std::optional<Refusal> refusal(const Machine& machine, const GemmProblem& problem,
+                                   const GemmRequest&) const override {
+        if (auto why = refuse_type(machine, problem)) return why;
+        return refuse_copies(problem);
+    }
+
+    void walk(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
+              GemmVisitor& visitor) const override {
+        Sm90GemmFamily(hw, problem).walk(hw, problem, request, visitor);
+    }
+    Wall examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& candidate,
+                 Footprint& footprint) const override {
+        return Sm90GemmFamily(hw, problem).examine(hw, problem, candidate, footprint);
+    }
+
+    void complete(const GemmContext& context, GemmConfig& config) const override {
+        set_cache_policies(context, config);
+    }
+    void fix(const GemmConfig& c, GemmRequest& r) const override {
+        r.deferred_store = c.deferred_store;
+        if (c.store_n > 0) r.store_n = c.store_n;
+        r.programmatic_launch = c.programmatic_launch;
+        const auto first = [](CachePolicy policy) { return policy == CachePolicy::evict_first; };
+        r.evict_first = EvictFirst{first(c.a_policy), first(c.b_policy), first(c.c_policy)};
+    }
+    std::string why_not(const Machine&, const GemmProblem& problem, const GemmConfig& config,
+                        const GemmHardware& hw) const override {
+        if (std::isnan(hw.registers_per_sm) || std::isnan(hw.registers_per_thread))
+            return "sm.registers or sm.max_registers_per_thread is unknown, so setmaxnreg cannot be chosen";
+        return order_obstacle(problem, config);
+    }
+    std::vector<std::string> notes(const GemmProblem& problem, const GemmHardware&) const override {
+        std::vector<std::string> out;
+        for (const auto& note :
+             {pitch_note("lda", problem.lda, problem.m), pitch_note("ldb", problem.ldb, problem.n)})
+            if (!note.empty()) out.push_back(note);
+        return out;
+    }
+
+    GemmWords words(const GemmCandidate& c, const Footprint&) const override {
+        const bool own_tile = c.schedule == Schedule::pingpong;
+        return {.tile_k_rule = "one 128-byte swizzle span / b   [M13, M17]",
+                .tile_k_limit = "a row of a tile is what TMA swizzles and wgmma reads at once",
+                .accumulators_rule = own_tile
+                                         ? "tile_m * tile_n / 128, each warpgroup owns a tile   [M12]"
+                                         : "tile_m * tile_n / (128 * consumer_warpgroups)   [M12]",
+                .accumulator_sharers = Sm90GemmConfig::warpgroup_threads * (own_tile ? 1 : c.warpgroups),
+                .registers_source = "least clean value found by bisection with ptxas",
+                .reserved_source = "C slabs and other barriers of this kernel"};
+    }
+    void explain_choices(const GemmContext& context, const Kept& kept, const GemmConfig& config,
+                         Derivation& steps) const override {
+        write_sm90_choices(context, kept, config, steps);
+    }
+};
+
+}  // namespace
+
+const GemmKernel& sm90_gemm() {
+    static const Sm90Gemm kernel;
+    return kernel;
+}
+
+}  // namespace rooftile
