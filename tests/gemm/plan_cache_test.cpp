@@ -8,6 +8,7 @@
 
 #include "rooftile/error.hpp"
 #include "rooftile/machine/registry.hpp"
+#include "rooftile/gemm/kernel.hpp"
 #include "rooftile/gemm/operation.hpp"
 #include "rooftile/report/json.hpp"
 
@@ -67,7 +68,7 @@ TEST(PlanCache, TellsEveryFieldApart) {
     change(&GemmProblem::batch, std::int64_t{2});
     change(&GemmProblem::alpha, 2.0);
     change(&GemmProblem::beta, 1.0);
-    const auto [tile_m, tile_n, tile_k, stages, consumer_warpgroups, cluster_m, cluster_n, group, split_k,
+    const auto [kernel, tile_m, tile_n, tile_k, stages, consumer_warpgroups, cluster_m, cluster_n, group, split_k,
                 ctas_per_sm, store_n, schedule, order, programmatic_launch, deferred_store, evict_first, top,
                 buildable_only, simulate] = GemmRequest{};
     for (auto field :
@@ -82,6 +83,8 @@ TEST(PlanCache, TellsEveryFieldApart) {
     for (EvictFirst value :
          {EvictFirst{}, EvictFirst{.a = true}, EvictFirst{.b = true}, EvictFirst{.c = true}})
         fix(&GemmRequest::evict_first, value);
+    ASSERT_EQ(kernel, nullptr);
+    for (const char* name : {"sm90_gemm", "sm80_gemm"}) fix(&GemmRequest::kernel, find_gemm_kernel(name));
     fix(&GemmRequest::top, top + 1);
     fix(&GemmRequest::buildable_only, !buildable_only);
     fix(&GemmRequest::simulate, !simulate);
@@ -97,7 +100,7 @@ TEST(PlanCache, TellsEveryFieldApart) {
             EXPECT_FALSE(question == questions[i]) << "changes " << i << " and " << questions.size();
         questions.push_back(question);
     }
-    EXPECT_EQ(questions.size(), 1u + 15 + 3 * 11 + 2 + 2 + 2 * 2 + 4 + 3);
+    EXPECT_EQ(questions.size(), 1u + 15 + 3 * 11 + 2 + 2 + 2 * 2 + 4 + 2 + 3);
 }
 
 TEST(PlanCache, ForgetsWhatWasAskedForLongestAgo) {
