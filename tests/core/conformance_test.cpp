@@ -12,6 +12,7 @@
 #include "rooftile/machine/set.hpp"
 #include "rooftile/report/csv.hpp"
 #include "rooftile/report/json.hpp"
+#include "tests/core/example.hpp"
 #include "tests/core/toy_operation.hpp"
 
 namespace rooftile {
@@ -21,33 +22,6 @@ std::vector<const Operation*> all_operations() {
     std::vector<const Operation*> all(operations().begin(), operations().end());
     all.push_back(&toy_operation());
     return all;
-}
-
-/// Words of a command line; double quotes hold one together.
-std::vector<std::string> words_of(std::string_view line) {
-    std::vector<std::string> words(1);
-    bool quoted = false;
-    for (const char c : line) {
-        if (c == '"') quoted = !quoted;
-        else if (c == ' ' && !quoted) words.emplace_back();
-        else words.back() += c;
-    }
-    return words;
-}
-
-/// What the operation's own example gives.
-Given example_of(const Operation& operation) {
-    Given given;
-    const auto words = words_of(operation.example());
-    for (std::size_t i = 0; i < words.size(); ++i) {
-        const auto field = std::find_if(operation.fields().begin(), operation.fields().end(), [&](const Field& f) {
-            return words[i].starts_with("--") ? flag_of(f.key) == words[i] : f.kind == FieldKind::positional;
-        });
-        EXPECT_NE(field, operation.fields().end()) << words[i];
-        if (field == operation.fields().end()) continue;
-        given.add(field->key, words[i].starts_with("--") ? words[++i] : words[i]);
-    }
-    return given;
 }
 
 class Conformance : public testing::TestWithParam<const Operation*> {
@@ -62,7 +36,7 @@ class Conformance : public testing::TestWithParam<const Operation*> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Operations, Conformance, testing::ValuesIn(all_operations()),
-                         [](const auto& info) { return std::string(info.param->name()); });
+                         name_of_operation);
 
 TEST_P(Conformance, FieldsHaveKeysOfTheirOwnAndSayWhatTheyMean) {
     std::set<std::string> keys;
@@ -85,6 +59,32 @@ TEST_P(Conformance, ARequestWithoutAProblemIsRefusedInOneLine) {
 TEST_P(Conformance, AProblemComesBackFromItsText) {
     const Problem first = problem(), second = operation().problem(operation().given(first));
     EXPECT_EQ(operation().problem_record(first), operation().problem_record(second));
+}
+
+/// A file of suites with the operation's example as its one problem.
+std::string suite_of(const Operation& operation) {
+    std::string text = "schema = \"rooftile/suite/1\"\nname = \"s\"\nop = \"" + std::string(operation.name())
+                       + "\"\n[[problem]]\nname = \"first\"\n";
+    const Given given = example_of(operation);
+    for (const Field& field : operation.fields()) {
+        if (!given.has(field.key)) continue;
+        std::string values;
+        for (const std::string& value : given.list(field.key)) values += (values.empty() ? "'" : ", '") + value + "'";
+        text += field.key + " = " + (field.kind == FieldKind::list ? "[" + values + "]" : values) + "\n";
+    }
+    return text;
+}
+
+TEST_P(Conformance, ASuiteHoldsProblemsByTheirFields) {
+    const Suite suite = operation().suite(suite_of(operation()), "s.toml");
+    ASSERT_EQ(suite.problems.size(), 1u);
+    EXPECT_EQ(operation().problem_record(suite.problems[0].problem), operation().problem_record(problem()));
+    EXPECT_EQ(suite.problems[0].layers, (std::vector<SuiteLayer>{{"s", "first"}}));
+    EXPECT_THAT(name_of(suite.problems[0]), testing::HasSubstr(operation().short_name(problem())));
+    try {
+        operation().suite(suite_of(operation()) + "surprise = 1\n", "s.toml");
+        FAIL();
+    } catch (const RequestError& error) { EXPECT_THAT(error.what(), testing::HasSubstr("problem.surprise: unknown key")); }
 }
 
 TEST_P(Conformance, TensorsAreNamedOnceAndHaveAStrideAnExtent) {

@@ -1,17 +1,16 @@
-#include "cli/fuse/kernel_json.hpp"
+#include "rooftile/fuse/device/accesses.hpp"
 
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
-#include <nlohmann/json.hpp>
+#include <string_view>
 #include <type_traits>
 
-#include "rooftile/fuse/device/source.hpp"
-#include "rooftile/fuse/json.hpp"
+#include "rooftile/fuse/device/kernel.hpp"
 
-namespace rooftile::cli {
+namespace rooftile {
 namespace {
 
 /// Where tensor `index` would lie, to find it again among the arguments; aligned as any may be planned.
@@ -20,25 +19,25 @@ const void* marked(std::uint64_t kind, std::size_t index) {
 }
 
 /// The kernel's first argument, word by word: a tensor's address, or what stands there as it is.
-Json tensors_json(const FusePlan& plan) {
+List tensors_list(const FusePlan& plan) {
     constexpr std::uint64_t input = 0x5a, output = 0xa5;
     std::vector<const void*> inputs;
     std::vector<void*> outputs;
     for (std::size_t i = 0; i < plan.problem.inputs.size(); ++i) inputs.push_back(marked(input, i));
     for (std::size_t i = 0; i < plan.problem.outputs.size(); ++i)
         outputs.push_back(const_cast<void*>(marked(output, i)));
-    Json words = Json::array();
+    List words;
     for (const std::uint64_t word : fuse_tensors(plan, inputs, outputs)) {
         const auto address = reinterpret_cast<const void*>(word);
         const auto in = std::find(inputs.begin(), inputs.end(), address);
         const auto out = std::find(outputs.begin(), outputs.end(), address);
         if (in != inputs.end()) {
             const int node = plan.problem.inputs[std::size_t(in - inputs.begin())];
-            words.push_back({{"input", plan.problem.nodes[std::size_t(node)].name}});
+            words.push_back(Record{{"input", plan.problem.nodes[std::size_t(node)].name}});
         } else if (out != outputs.end()) {
-            words.push_back({{"output", plan.problem.outputs[std::size_t(out - outputs.begin())].name}});
+            words.push_back(Record{{"output", plan.problem.outputs[std::size_t(out - outputs.begin())].name}});
         } else {
-            words.push_back({{"word", fmt::format("{:016x}", word)}});
+            words.push_back(Record{{"word", fmt::format("{:016x}", word)}});
         }
     }
     return words;
@@ -77,17 +76,12 @@ Accesses accesses_of(const std::string& ptx) {
     return count;
 }
 
-std::int64_t shared_bytes(const FuseKernel& kernel) {
-    return kernel.entry().static_shared_bytes + fuse_launch(kernel.plan(), 1).shared_bytes;
-}
-
-Json launch_json(const FuseKernel& kernel) {
-    const FusePlan& plan = kernel.plan();
+Record launch_record(const FusePlan& plan, const std::string& entry) {
     const Launch launch = fuse_launch(plan, 1);
     FusePlan unbounded = plan;  // in one piece each: as many CTAs as there is work for
     unbounded.config.persistent = false;
     return {
-        {"entry", kernel.entry().name},
+        {"entry", entry},
         {"block", launch.block_x},
         {"cluster", launch.cluster_x},
         {"shared_bytes", launch.shared_bytes},
@@ -95,33 +89,14 @@ Json launch_json(const FuseKernel& kernel) {
         {"persistent", plan.config.persistent},
         {"ctas_per_sm", plan.config.ctas_per_sm},
         {"programmatic", launch.programmatic_dependent},
-        {"tensors", tensors_json(plan)},
+        {"tensors", tensors_list(plan)},
         {"sizes", sizes_hex(plan)},
         {"cooperative", launch.cooperative},
         {"ctas_together", plan.config.cluster},
         {"rounds_even", false},  // of schema 1: no grid is cut so any more
-        {"workspace_bytes", fuse_workspace_bytes(plan, 0)},
-        {"workspace_bytes_per_cta", fuse_workspace_bytes(plan, 1) - fuse_workspace_bytes(plan, 0)},
-        {"workspace", takes_workspace(plan) ? Json(offsetof(fuse::FuseSizes, workspace)) : Json(nullptr)}};
+        {"workspace_bytes", std::int64_t(fuse_workspace_bytes(plan, 0))},
+        {"workspace_bytes_per_cta", std::int64_t(fuse_workspace_bytes(plan, 1) - fuse_workspace_bytes(plan, 0))},
+        {"workspace", takes_workspace(plan) ? Value(std::int64_t(offsetof(fuse::FuseSizes, workspace))) : Value()}};
 }
 
-Json kernel_json(const FuseKernel& kernel) {
-    const EntryInfo& entry = kernel.entry();
-    return {{"rank", kernel.plan().rank},
-            {"config", config_json(kernel.plan())},
-            {"resources", resources_json(kernel.plan().resources)},
-            {"kernel", kernel.name()},
-            {"arch", kernel.arch()},
-            {"kernel_hash", kernel.hash()},
-            {"registers", entry.registers},
-            {"spill_store_bytes", entry.spill_store_bytes},
-            {"spill_load_bytes", entry.spill_load_bytes},
-            {"stack_bytes", entry.stack_bytes},
-            {"shared_bytes", shared_bytes(kernel)},
-            {"cubin_bytes", kernel.cubin().size()},
-            {"compile_seconds", kernel.compile_seconds()},
-            {"from_cache", kernel.from_cache()},
-            {"launch", launch_json(kernel)}};
-}
-
-}  // namespace rooftile::cli
+}  // namespace rooftile
