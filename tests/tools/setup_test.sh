@@ -64,7 +64,8 @@ fi
 # A GPU, wheels without cuBLAS, and no network: a warning of one line, and what is in place stays.
 mkdir -p "$work/checkout/.cuda"
 cp "$repository/tools/cuda-wheels.txt" "$work/checkout/.cuda/wheels.txt"
-printf '#!/bin/sh\necho "no network" >&2\nexit 1\n' >"$work/bin/python3"
+printf '#!/bin/sh\ncase "$*" in *pip*) echo "no network" >&2; exit 1 ;; esac\nexec "%s" "$@"\n' "$(command -v python3)" \
+    >"$work/bin/python3"
 cp "$work/bin/python3" "$work/bin/nvidia-smi"
 chmod +x "$work/bin/python3" "$work/bin/nvidia-smi"
 setup_with ROOFTILE_SETUP_IGNORE_TOOLKIT=1
