@@ -34,7 +34,8 @@ expect() {
 # A toolkit's folder, complete.
 toolkit=$work/toolkit
 mkdir -p "$toolkit/include" "$toolkit/lib64"
-touch "$toolkit/include/cuda.h" "$toolkit/include/nvrtc.h" "$toolkit/lib64/libnvrtc.so.13"
+touch "$toolkit/include/cuda.h" "$toolkit/include/nvrtc.h" "$toolkit/include/cupti_range_profiler.h" \
+    "$toolkit/lib64/libnvrtc.so.13"
 
 setup_with ROOFTILE_CUDA_PATH="$toolkit"
 expect "complete machine: succeeds" '[ "$status" = 0 ]'
