@@ -1,8 +1,25 @@
 # Finds the CUDA 13 headers and the folder they come from. Sets
-#   ROOFTILE_CUDA_INCLUDE_DIR  with cuda.h and nvrtc.h
+#   ROOFTILE_CUDA_INCLUDE_DIR  the folders of cuda.h, nvrtc.h and CUPTI's headers
 #   ROOFTILE_CUDA_ROOT         the folder above it, which holds libnvrtc.so.13 too where COMPLETE is true
 #   ROOFTILE_CUDA_COMPLETE
 # The order is tools/setup's: what the caller names, an installed toolkit, the wheels in .cuda/.
+# Sets RESULT to the include folders of ROOT, to nothing where a header is missing. CUPTI's lie beside cuda.h, or in an
+# installed toolkit in extras/CUPTI.
+function(rooftile_cuda_headers root result)
+    set(${result} "" PARENT_SCOPE)
+    if(NOT EXISTS "${root}/include/cuda.h" OR NOT EXISTS "${root}/include/nvrtc.h")
+        return()
+    endif()
+    foreach(folder "${root}/include" "${root}/extras/CUPTI/include")
+        if(EXISTS "${folder}/cupti_range_profiler.h")
+            set(folders "${root}/include" "${folder}")
+            list(REMOVE_DUPLICATES folders)
+            set(${result} "${folders}" PARENT_SCOPE)
+            return()
+        endif()
+    endforeach()
+endfunction()
+
 function(rooftile_look_for_cuda)
     find_program(nvcc nvcc NO_CACHE)
     set(candidates "$ENV{CUDA_HOME}" "$ENV{CUDA_PATH}" /usr/local/cuda)
@@ -19,15 +36,17 @@ function(rooftile_look_for_cuda)
         list(PREPEND candidates "${named}" "${named}/nvidia/cu13")
     endif()
     if(ROOFTILE_CUDA_PATH)
-        if(NOT EXISTS "${ROOFTILE_CUDA_PATH}/include/cuda.h" OR NOT EXISTS "${ROOFTILE_CUDA_PATH}/include/nvrtc.h")
-            message(FATAL_ERROR "ROOFTILE_CUDA_PATH=${ROOFTILE_CUDA_PATH} has no include/cuda.h and "
-                "include/nvrtc.h; name the folder of a CUDA 13 toolkit, or leave it unset")
+        rooftile_cuda_headers("${ROOFTILE_CUDA_PATH}" folders)
+        if(NOT folders)
+            message(FATAL_ERROR "ROOFTILE_CUDA_PATH=${ROOFTILE_CUDA_PATH} has no include/cuda.h, "
+                "include/nvrtc.h and cupti_range_profiler.h; name the folder of a CUDA 13 toolkit, or leave it unset")
         endif()
         set(candidates "${ROOFTILE_CUDA_PATH}")
     endif()
     set(headers_only "")
     foreach(root IN LISTS candidates)
-        if(root AND EXISTS "${root}/include/cuda.h" AND EXISTS "${root}/include/nvrtc.h")
+        rooftile_cuda_headers("${root}" folders)
+        if(folders)
             file(GLOB library "${root}/lib64/libnvrtc.so.13" "${root}/lib/libnvrtc.so.13"
                 "${root}/targets/*/lib/libnvrtc.so.13")
             if(library)
@@ -48,7 +67,7 @@ if(NOT ROOFTILE_CUDA_ROOT)
     message(FATAL_ERROR "No CUDA 13 headers found. Run tools/setup, which fetches them into .cuda/, name a "
         "toolkit with -DROOFTILE_CUDA_PATH=..., or build the model alone with -DROOFTILE_MODEL_ONLY=ON.")
 endif()
-set(ROOFTILE_CUDA_INCLUDE_DIR "${ROOFTILE_CUDA_ROOT}/include")
+rooftile_cuda_headers("${ROOFTILE_CUDA_ROOT}" ROOFTILE_CUDA_INCLUDE_DIR)
 if(ROOFTILE_CUDA_COMPLETE)
     message(STATUS "CUDA: ${ROOFTILE_CUDA_ROOT}")
 else()

@@ -75,51 +75,36 @@ Json row_json(const LadderRun& run, std::size_t index) {
             {"invalid", invalid.empty() ? Json(nullptr) : Json(invalid)}};
 }
 
-constexpr const char* csv_paths[] = {"/problem/m",
-                                     "/problem/n",
-                                     "/problem/k",
-                                     "/problem/types/a",
-                                     "/rung",
-                                     "/name",
-                                     "/adds",
-                                     "/config/tile_m",
-                                     "/config/tile_n",
-                                     "/config/tile_k",
-                                     "/config/stages",
-                                     "/registers",
-                                     "/threads",
-                                     "/predicted/time_us",
-                                     "/predicted/bound",
-                                     "/predicted/reason",
-                                     "/time_us",
-                                     "/time_us_low",
-                                     "/time_us_high",
-                                     "/samples",
-                                     "/tflops",
-                                     "/speedup",
-                                     "/roof_fraction",
-                                     "/measured_over_predicted",
-                                     "/cublaslt_share",
-                                     "/sm_clock_mhz",
-                                     "/power_w",
-                                     "/invalid"};
-
-/// "/predicted/time_us" is the column predicted_time_us; the problem's and the config's keys stand alone.
-std::string column_of(std::string path) {
-    path.erase(0, 1);
-    for (const std::string_view part : {"problem/types/a", "problem/", "config/"})
-        if (path.starts_with(part)) return part == "problem/types/a" ? "type" : path.substr(part.size());
-    for (char& c : path)
-        if (c == '/') c = '_';
-    return path;
-}
-
-std::string cell_of(const Json& row, const char* path) {
-    const Json::json_pointer pointer{std::string(path)};
-    if (!row.contains(pointer) || row.at(pointer).is_null()) return {};
-    const Json& value = row.at(pointer);
-    return value.is_string() ? csv_cell(value.get<std::string>()) : value.dump();
-}
+constexpr CsvColumn columns[] = {
+    {"m", "/problem/m"},
+    {"n", "/problem/n"},
+    {"k", "/problem/k"},
+    {"type", "/problem/types/a"},
+    {"rung", "/rung"},
+    {"name", "/name"},
+    {"adds", "/adds"},
+    {"tile_m", "/config/tile_m"},
+    {"tile_n", "/config/tile_n"},
+    {"tile_k", "/config/tile_k"},
+    {"stages", "/config/stages"},
+    {"registers", "/registers"},
+    {"threads", "/threads"},
+    {"predicted_time_us", "/predicted/time_us"},
+    {"predicted_bound", "/predicted/bound"},
+    {"predicted_reason", "/predicted/reason"},
+    {"time_us", "/time_us"},
+    {"time_us_low", "/time_us_low"},
+    {"time_us_high", "/time_us_high"},
+    {"samples", "/samples"},
+    {"tflops", "/tflops"},
+    {"speedup", "/speedup"},
+    {"roof_fraction", "/roof_fraction"},
+    {"measured_over_predicted", "/measured_over_predicted"},
+    {"cublaslt_share", "/cublaslt_share"},
+    {"sm_clock_mhz", "/sm_clock_mhz"},
+    {"power_w", "/power_w"},
+    {"invalid", "/invalid"},
+};
 
 double flops_of(const Json& problem) {
     return 2 * problem.at("m").get<double>() * problem.at("n").get<double>() * problem.at("k").get<double>();
@@ -191,21 +176,7 @@ Json ladder_document(const DocumentContext& context, const LadderRun& run, bool 
     return out;
 }
 
-std::string ladder_csv(const Json& document) {
-    std::string out;
-    for (const char* path : csv_paths) out += (out.empty() ? "" : ",") + column_of(path);
-    out += "\r\n";
-    for (const Json& row : row_lines(document)) {
-        bool first = true;
-        for (const char* path : csv_paths) {
-            if (!first) out += ',';
-            first = false;
-            out += cell_of(row, path);
-        }
-        out += "\r\n";
-    }
-    return out;
-}
+std::string ladder_csv(const Json& document) { return csv_text(row_lines(document), columns); }
 
 std::string ladder_markdown(const Json& document) {
     if (!document.is_object() || document.value("schema", "") != "rooftile/ladder/1")

@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "rooftile/measure/cupti.hpp"
+#include "rooftile/measure/cupti_table.hpp"
 #include "rooftile/units.hpp"
 
 namespace rooftile {
@@ -68,18 +69,19 @@ constexpr Row rows[] = {
 };
 
 /// The first of CUPTI's reasons against this device; empty where there is none.
-std::string unsupported(const cupti::DeviceSupported& device) {
-    if (device.all == cupti::supported) return {};
-    const std::pair<int, const char*> reasons[] = {
+std::string unsupported(const CUpti_Profiler_DeviceSupported_Params& device) {
+    constexpr auto supported = CUPTI_PROFILER_CONFIGURATION_SUPPORTED;
+    if (device.isSupported == supported) return {};
+    const std::pair<CUpti_Profiler_Support_Level, const char*> reasons[] = {
         {device.architecture, "GPUs before Volta have none"},
         {device.sli, "not with SLI"},
-        {device.vgpu, "not on this virtual GPU, or switched off by its hypervisor"},
-        {device.confidential, "not in confidential computing mode"},
-        {device.mining, "not on mining processors"},
+        {device.vGpu, "not on this virtual GPU, or switched off by its hypervisor"},
+        {device.confidentialCompute, "not in confidential computing mode"},
+        {device.cmp, "not on mining processors"},
         {device.wsl, "not under WSL"},
     };
     for (const auto& [level, reason] : reasons) {
-        if (level != cupti::supported) return reason;
+        if (level != supported) return reason;
     }
     return "CUPTI does not say why";
 }
@@ -151,12 +153,12 @@ struct CounterSession::State {
     /// Counters work from here until it goes.
     struct Profiler {
         explicit Profiler(std::shared_ptr<const Cupti> opened) : cupti(std::move(opened)) {
-            cupti::Initialize p{cupti::struct_size<cupti::Initialize>, nullptr};
-            cupti->check("cuptiProfilerInitialize", cupti->functions().initialize(&p));
+            ROOFTILE_CUPTI_PARAMETERS(p, Profiler_Initialize);
+            cupti->check("cuptiProfilerInitialize", cupti->functions().cuptiProfilerInitialize(&p));
         }
         ~Profiler() {
-            cupti::Initialize p{cupti::struct_size<cupti::Initialize>, nullptr};
-            cupti->functions().deinitialize(&p);
+            ROOFTILE_CUPTI_PARAMETERS(p, Profiler_DeInitialize);
+            cupti->functions().cuptiProfilerDeInitialize(&p);
         }
         Profiler(const Profiler&) = delete;
         std::shared_ptr<const Cupti> cupti;
@@ -213,19 +215,17 @@ struct CounterSession::State {
 namespace {
 
 std::string chip_of(const Cupti& cupti, int device) {
-    cupti::ChipName p{};
-    p.size = cupti::struct_size<cupti::ChipName>;
-    p.device = static_cast<std::size_t>(device);
-    cupti.check("cuptiDeviceGetChipName", cupti.functions().chip_name(&p));
-    return p.name ? p.name : "";
+    ROOFTILE_CUPTI_PARAMETERS(p, Device_GetChipName);
+    p.deviceIndex = static_cast<std::size_t>(device);
+    cupti.check("cuptiDeviceGetChipName", cupti.functions().cuptiDeviceGetChipName(&p));
+    return p.pChipName ? p.pChipName : "";
 }
 
 std::string unsupported(const Cupti& cupti, int device) {
-    cupti::DeviceSupported p{};
-    p.size = cupti::struct_size<cupti::DeviceSupported>;
-    p.device = device;
-    p.api = cupti::range_profiling;
-    cupti.check("cuptiProfilerDeviceSupported", cupti.functions().device_supported(&p));
+    ROOFTILE_CUPTI_PARAMETERS(p, Profiler_DeviceSupported);
+    p.cuDevice = device;
+    p.api = CUPTI_PROFILER_RANGE_PROFILING;
+    cupti.check("cuptiProfilerDeviceSupported", cupti.functions().cuptiProfilerDeviceSupported(&p));
     return unsupported(p);
 }
 

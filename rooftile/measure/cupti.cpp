@@ -2,58 +2,25 @@
 
 #include <dlfcn.h>
 
-#include <type_traits>
-
 #include <fmt/core.h>
 
+#include "rooftile/measure/cupti_table.hpp"
 #include "rooftile/runtime/library.hpp"
 
 namespace rooftile {
-
-namespace api = cupti;
 
 namespace {
 
 constexpr std::size_t most_passes = 64;  ///< more than any set takes: CUPTI then never says that it is done
 
-/// A call's parameters: their size filled in, everything else zero, as CUPTI wants it.
-template <class T>
-T parameters() {
-    T p{};
-    p.size = api::struct_size<T>;
-    return p;
-}
-
-bool load(const Library& library, api::Functions& f) {
-    bool all = true;
-    const auto take = [&](auto& function, const char* name) {
-        function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(library.symbol(name));
-        all = all && function;
-    };
-    take(f.initialize, "cuptiProfilerInitialize");
-    take(f.deinitialize, "cuptiProfilerDeInitialize");
-    take(f.device_supported, "cuptiProfilerDeviceSupported");
-    take(f.chip_name, "cuptiDeviceGetChipName");
-    take(f.host_initialize, "cuptiProfilerHostInitialize");
-    take(f.host_deinitialize, "cuptiProfilerHostDeinitialize");
-    take(f.metric_properties, "cuptiProfilerHostGetMetricProperties");
-    take(f.add_metrics, "cuptiProfilerHostConfigAddMetrics");
-    take(f.config_image_size, "cuptiProfilerHostGetConfigImageSize");
-    take(f.config_image, "cuptiProfilerHostGetConfigImage");
-    take(f.passes, "cuptiProfilerHostGetNumOfPasses");
-    take(f.evaluate, "cuptiProfilerHostEvaluateToGpuValues");
-    take(f.enable, "cuptiRangeProfilerEnable");
-    take(f.disable, "cuptiRangeProfilerDisable");
-    take(f.counter_data_size, "cuptiRangeProfilerGetCounterDataSize");
-    take(f.counter_data_initialize, "cuptiRangeProfilerCounterDataImageInitialize");
-    take(f.set_config, "cuptiRangeProfilerSetConfig");
-    take(f.start, "cuptiRangeProfilerStart");
-    take(f.push_range, "cuptiRangeProfilerPushRange");
-    take(f.pop_range, "cuptiRangeProfilerPopRange");
-    take(f.stop, "cuptiRangeProfilerStop");
-    take(f.decode, "cuptiRangeProfilerDecodeData");
-    take(f.result_name, "cuptiGetResultString");
-    return all;
+/// False where the library lacks a function.
+bool look_up(const Library& library, CuptiTable& table) {
+#define ROOFTILE_LOOK_UP(function)                                                      \
+    table.function = reinterpret_cast<decltype(&::function)>(library.symbol(#function)); \
+    if (!table.function) return false;
+    ROOFTILE_CUPTI_FUNCTIONS(ROOFTILE_LOOK_UP)
+#undef ROOFTILE_LOOK_UP
+    return true;
 }
 
 /// CUPTI opens libnvperf_host.so by its bare name, which finds only what is already open or on the loader's
@@ -68,24 +35,23 @@ void open_companions(const std::string& path) {
 /// What to do where the counters exist but not for us; null for every other status of cupti_result.h.
 const char* refusal_advice(int status) {
     switch (status) {
-        case 35:  // INSUFFICIENT_PRIVILEGES
-            return "ask the administrator to load the driver with NVreg_RestrictProfilingToAdminUsers=0, or "
-                   "run "
+        case CUPTI_ERROR_INSUFFICIENT_PRIVILEGES:
+            return "ask the administrator to load the driver with NVreg_RestrictProfilingToAdminUsers=0, or run "
                    "as root (in a container with CAP_SYS_ADMIN)";
-        case 23:  // DISABLED
-        case 39:  // MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED
+        case CUPTI_ERROR_DISABLED:
+        case CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED:
             return "another profiler or debugger holds this process; run it without one";
-        case 26:  // HARDWARE_BUSY
+        case CUPTI_ERROR_HARDWARE_BUSY:
             return "another process holds the counters; if it is DCGM, pause it with dcgmi profile --pause";
-        case 33:  // VIRTUALIZED_DEVICE_NOT_SUPPORTED
-        case 40:  // VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES
+        case CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED:
+        case CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES:
             return "the hypervisor gives this virtual GPU no counters";
-        case 41:  // CONFIDENTIAL_COMPUTING_NOT_SUPPORTED
+        case CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED:
             return "there are none in confidential computing mode";
-        case 42:  // CMP_DEVICE_NOT_SUPPORTED
-        case 43:  // MIG_DEVICE_NOT_SUPPORTED
-        case 44:  // SLI_DEVICE_NOT_SUPPORTED
-        case 45:  // WSL_DEVICE_NOT_SUPPORTED
+        case CUPTI_ERROR_CMP_DEVICE_NOT_SUPPORTED:
+        case CUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED:
+        case CUPTI_ERROR_SLI_DEVICE_NOT_SUPPORTED:
+        case CUPTI_ERROR_WSL_DEVICE_NOT_SUPPORTED:
             return "this kind of device has none for us; take a whole GPU on Linux";
         default:
             return nullptr;
@@ -96,96 +62,104 @@ const char* refusal_advice(int status) {
 class Recording {
   public:
     Recording(const Cupti& cupti, void* context) : cupti_(cupti) {
-        auto p = parameters<api::Enable>();
-        p.context = context;
-        check("cuptiRangeProfilerEnable", f().enable(&p));
-        profiler_ = p.profiler;
+        ROOFTILE_CUPTI_PARAMETERS(p, RangeProfiler_Enable);
+        p.ctx = static_cast<CUcontext>(context);
+        check("cuptiRangeProfilerEnable", f().cuptiRangeProfilerEnable(&p));
+        profiler_ = p.pRangeProfilerObject;
     }
     ~Recording() {
-        auto p = on();
-        auto stopped = parameters<api::Stop>();
-        stopped.profiler = profiler_;
-        if (in_range_) f().pop_range(&p);
-        if (started_) f().stop(&stopped);
-        f().disable(&p);
+        if (in_range_) pop_range();
+        if (started_) {
+            bool all_passes;
+            stop(all_passes);
+        }
+        ROOFTILE_CUPTI_PARAMETERS(p, RangeProfiler_Disable);
+        p.pRangeProfilerObject = profiler_;
+        f().cuptiRangeProfilerDisable(&p);
     }
     Recording(const Recording&) = delete;
     Recording& operator=(const Recording&) = delete;
 
     /// Memory for the values of one range.
     std::vector<std::uint8_t> counter_data(std::vector<const char*> metrics) const {
-        auto size = parameters<api::CounterDataSize>();
-        size.profiler = profiler_;
-        size.metrics = metrics.data();
-        size.count = metrics.size();
-        size.ranges = 1;
-        size.tree_nodes = 1;
-        check("cuptiRangeProfilerGetCounterDataSize", f().counter_data_size(&size));
-        std::vector<std::uint8_t> data(size.bytes);
-        auto p = parameters<api::CounterDataInitialize>();
-        p.profiler = profiler_;
-        p.bytes = data.size();
-        p.data = data.data();
-        check("cuptiRangeProfilerCounterDataImageInitialize", f().counter_data_initialize(&p));
+        ROOFTILE_CUPTI_PARAMETERS(size, RangeProfiler_GetCounterDataSize);
+        size.pRangeProfilerObject = profiler_;
+        size.pMetricNames = metrics.data();
+        size.numMetrics = metrics.size();
+        size.maxNumOfRanges = 1;
+        size.maxNumRangeTreeNodes = 1;
+        check("cuptiRangeProfilerGetCounterDataSize", f().cuptiRangeProfilerGetCounterDataSize(&size));
+        std::vector<std::uint8_t> data(size.counterDataSize);
+        ROOFTILE_CUPTI_PARAMETERS(p, RangeProfiler_CounterDataImage_Initialize);
+        p.pRangeProfilerObject = profiler_;
+        p.counterDataSize = data.size();
+        p.pCounterData = data.data();
+        check("cuptiRangeProfilerCounterDataImageInitialize", f().cuptiRangeProfilerCounterDataImageInitialize(&p));
         return data;
     }
 
     void configure(const std::vector<std::uint8_t>& config, std::vector<std::uint8_t>& data) const {
-        auto p = parameters<api::SetConfig>();
-        p.profiler = profiler_;
-        p.config_bytes = config.size();
-        p.config = config.data();
-        p.data_bytes = data.size();
-        p.data = data.data();
-        p.range = api::user_range;
-        p.replay = api::user_replay;
-        p.ranges_per_pass = 1;
-        p.nesting_levels = p.least_nesting_level = p.target_nesting_level = 1;
-        check("cuptiRangeProfilerSetConfig", f().set_config(&p));
+        ROOFTILE_CUPTI_PARAMETERS(p, RangeProfiler_SetConfig);
+        p.pRangeProfilerObject = profiler_;
+        p.configSize = config.size();
+        p.pConfig = config.data();
+        p.counterDataImageSize = data.size();
+        p.pCounterDataImage = data.data();
+        p.range = CUPTI_UserRange;
+        p.replayMode = CUPTI_UserReplay;
+        p.maxRangesPerPass = 1;
+        p.numNestingLevels = p.minNestingLevel = p.targetNestingLevel = 1;
+        check("cuptiRangeProfilerSetConfig", f().cuptiRangeProfilerSetConfig(&p));
     }
 
     /// True where CUPTI has seen every pass.
     bool pass(const std::function<void()>& prepare, const std::function<void()>& work) {
         prepare();
-        auto p = on();
-        check("cuptiRangeProfilerStart", f().start(&p));
+        ROOFTILE_CUPTI_PARAMETERS(p, RangeProfiler_Start);
+        p.pRangeProfilerObject = profiler_;
+        check("cuptiRangeProfilerStart", f().cuptiRangeProfilerStart(&p));
         started_ = true;
-        auto push = parameters<api::PushRange>();
-        push.profiler = profiler_;
-        push.name = "rooftile";
-        check("cuptiRangeProfilerPushRange", f().push_range(&push));
+        ROOFTILE_CUPTI_PARAMETERS(push, RangeProfiler_PushRange);
+        push.pRangeProfilerObject = profiler_;
+        push.pRangeName = "rooftile";
+        check("cuptiRangeProfilerPushRange", f().cuptiRangeProfilerPushRange(&push));
         in_range_ = true;
         work();
         in_range_ = false;
-        p = on();
-        check("cuptiRangeProfilerPopRange", f().pop_range(&p));
+        check("cuptiRangeProfilerPopRange", pop_range());
         started_ = false;
-        auto stop = parameters<api::Stop>();
-        stop.profiler = profiler_;
-        check("cuptiRangeProfilerStop", f().stop(&stop));
-        return stop.all_passes_submitted != 0;
+        bool all_passes = false;
+        check("cuptiRangeProfilerStop", stop(all_passes));
+        return all_passes;
     }
 
     void decode() const {
-        auto p = parameters<api::Decode>();
-        p.profiler = profiler_;
-        check("cuptiRangeProfilerDecodeData", f().decode(&p));
-        if (p.ranges_dropped > 0)
+        ROOFTILE_CUPTI_PARAMETERS(p, RangeProfiler_DecodeData);
+        p.pRangeProfilerObject = profiler_;
+        check("cuptiRangeProfilerDecodeData", f().cuptiRangeProfilerDecodeData(&p));
+        if (p.numOfRangeDropped > 0)
             throw Error(ExitCode::gpu_failed,
-                        fmt::format("CUPTI dropped {} of 1 counted ranges", p.ranges_dropped));
+                        fmt::format("CUPTI dropped {} of 1 counted ranges", p.numOfRangeDropped));
     }
 
   private:
-    const api::Functions& f() const { return cupti_.functions(); }
+    const CuptiTable& f() const { return cupti_.functions(); }
     void check(const char* call, int status) const { cupti_.check(call, status); }
-    api::OnProfiler on() const {
-        auto p = parameters<api::OnProfiler>();
-        p.profiler = profiler_;
-        return p;
+    int pop_range() const {
+        ROOFTILE_CUPTI_PARAMETERS(p, RangeProfiler_PopRange);
+        p.pRangeProfilerObject = profiler_;
+        return f().cuptiRangeProfilerPopRange(&p);
+    }
+    int stop(bool& all_passes) const {
+        ROOFTILE_CUPTI_PARAMETERS(p, RangeProfiler_Stop);
+        p.pRangeProfilerObject = profiler_;
+        const int status = f().cuptiRangeProfilerStop(&p);
+        all_passes = p.isAllPassSubmitted != 0;
+        return status;
     }
 
     const Cupti& cupti_;
-    void* profiler_ = nullptr;
+    CUpti_RangeProfiler_Object* profiler_ = nullptr;
     bool started_ = false, in_range_ = false;
 };
 
@@ -199,7 +173,8 @@ std::shared_ptr<const Cupti> Cupti::open(std::string& missing) {
     }
     open_companions(library.path);
     auto cupti = std::shared_ptr<Cupti>(new Cupti);
-    if (!load(library, cupti->functions_)) {
+    cupti->functions_ = std::make_shared<CuptiTable>();
+    if (!look_up(library, *cupti->functions_)) {
         missing = fmt::format("{} lacks a function of CUDA 13", library.path);
         return nullptr;
     }
@@ -208,7 +183,7 @@ std::shared_ptr<const Cupti> Cupti::open(std::string& missing) {
 
 Error Cupti::error_of(const char* call, int status) const {
     const char* name = nullptr;
-    functions_.result_name(status, &name);
+    functions_->cuptiGetResultString(CUptiResult(status), &name);
     if (!name) name = "a status without a name";
     if (const char* advice = refusal_advice(status)) {
         return Error(ExitCode::counters_denied,
@@ -220,20 +195,20 @@ Error Cupti::error_of(const char* call, int status) const {
 }
 
 void Cupti::check(const char* call, int status) const {
-    if (status != api::success) throw error_of(call, status);
+    if (status != CUPTI_SUCCESS) throw error_of(call, status);
 }
 
 CounterSet::CounterSet(std::shared_ptr<const Cupti> cupti, const std::string& chip,
                        std::vector<std::string> metrics)
     : cupti_(std::move(cupti)), metrics_(std::move(metrics)) {
-    auto p = parameters<api::HostInitialize>();
-    p.profiler = api::range_profiler;
-    p.chip = chip.c_str();
-    cupti_->check("cuptiProfilerHostInitialize", cupti_->functions().host_initialize(&p));
-    host_ = std::shared_ptr<void>(p.host, [cupti = cupti_](void* host) {
-        auto gone = parameters<api::HostDeinitialize>();
-        gone.host = host;
-        cupti->functions().host_deinitialize(&gone);
+    ROOFTILE_CUPTI_PARAMETERS(p, Profiler_Host_Initialize);
+    p.profilerType = CUPTI_PROFILER_TYPE_RANGE_PROFILER;
+    p.pChipName = chip.c_str();
+    cupti_->check("cuptiProfilerHostInitialize", cupti_->functions().cuptiProfilerHostInitialize(&p));
+    host_ = std::shared_ptr<void>(p.pHostObject, [cupti = cupti_](void* host) {
+        ROOFTILE_CUPTI_PARAMETERS(gone, Profiler_Host_Deinitialize);
+        gone.pHostObject = static_cast<CUpti_Profiler_Host_Object*>(host);
+        cupti->functions().cuptiProfilerHostDeinitialize(&gone);
     });
     configure();
 }
@@ -245,35 +220,36 @@ std::vector<const char*> CounterSet::names() const {
 }
 
 void CounterSet::configure() {
-    const api::Functions& f = cupti_->functions();
+    const CuptiTable& f = cupti_->functions();
+    auto* const host_object = static_cast<CUpti_Profiler_Host_Object*>(host_.get());
     // A name that the chip lacks would only make AddMetrics say "invalid parameter".
     for (const std::string& metric : metrics_) {
-        auto p = parameters<api::MetricProperties>();
-        p.host = host_.get();
-        p.metric = metric.c_str();
-        if (f.metric_properties(&p) != api::success)
+        ROOFTILE_CUPTI_PARAMETERS(p, Profiler_Host_GetMetricProperties);
+        p.pHostObject = host_object;
+        p.pMetricName = metric.c_str();
+        if (f.cuptiProfilerHostGetMetricProperties(&p) != CUPTI_SUCCESS)
             throw Error(ExitCode::internal, fmt::format("this GPU has no metric {}", metric));
     }
-    auto add = parameters<api::AddMetrics>();
+    ROOFTILE_CUPTI_PARAMETERS(add, Profiler_Host_ConfigAddMetrics);
     std::vector<const char*> metrics = names();
-    add.host = host_.get();
-    add.metrics = metrics.data();
-    add.count = metrics.size();
-    cupti_->check("cuptiProfilerHostConfigAddMetrics", f.add_metrics(&add));
-    auto size = parameters<api::ConfigImageSize>();
-    size.host = host_.get();
-    cupti_->check("cuptiProfilerHostGetConfigImageSize", f.config_image_size(&size));
-    config_.resize(size.bytes);
-    auto image = parameters<api::ConfigImage>();
-    image.host = host_.get();
-    image.bytes = config_.size();
-    image.image = config_.data();
-    cupti_->check("cuptiProfilerHostGetConfigImage", f.config_image(&image));
-    auto passes = parameters<api::Passes>();
-    passes.bytes = config_.size();
-    passes.image = config_.data();
-    cupti_->check("cuptiProfilerHostGetNumOfPasses", f.passes(&passes));
-    passes_ = passes.passes;
+    add.pHostObject = host_object;
+    add.ppMetricNames = metrics.data();
+    add.numMetrics = metrics.size();
+    cupti_->check("cuptiProfilerHostConfigAddMetrics", f.cuptiProfilerHostConfigAddMetrics(&add));
+    ROOFTILE_CUPTI_PARAMETERS(size, Profiler_Host_GetConfigImageSize);
+    size.pHostObject = host_object;
+    cupti_->check("cuptiProfilerHostGetConfigImageSize", f.cuptiProfilerHostGetConfigImageSize(&size));
+    config_.resize(size.configImageSize);
+    ROOFTILE_CUPTI_PARAMETERS(image, Profiler_Host_GetConfigImage);
+    image.pHostObject = host_object;
+    image.configImageSize = config_.size();
+    image.pConfigImage = config_.data();
+    cupti_->check("cuptiProfilerHostGetConfigImage", f.cuptiProfilerHostGetConfigImage(&image));
+    ROOFTILE_CUPTI_PARAMETERS(passes, Profiler_Host_GetNumOfPasses);
+    passes.configImageSize = config_.size();
+    passes.pConfigImage = config_.data();
+    cupti_->check("cuptiProfilerHostGetNumOfPasses", f.cuptiProfilerHostGetNumOfPasses(&passes));
+    passes_ = passes.numOfPasses;
 }
 
 std::vector<double> CounterSet::count(void* context, const std::function<void()>& prepare,
@@ -294,14 +270,14 @@ std::vector<double> CounterSet::count(void* context, const std::function<void()>
 std::vector<double> CounterSet::evaluate(const std::vector<std::uint8_t>& data) const {
     std::vector<const char*> metrics = names();
     std::vector<double> values(metrics.size());
-    auto p = parameters<api::Evaluate>();
-    p.host = host_.get();
-    p.data = data.data();
-    p.data_bytes = data.size();
-    p.metrics = metrics.data();
-    p.count = metrics.size();
-    p.values = values.data();
-    cupti_->check("cuptiProfilerHostEvaluateToGpuValues", cupti_->functions().evaluate(&p));
+    ROOFTILE_CUPTI_PARAMETERS(p, Profiler_Host_EvaluateToGpuValues);
+    p.pHostObject = static_cast<CUpti_Profiler_Host_Object*>(host_.get());
+    p.pCounterDataImage = data.data();
+    p.counterDataImageSize = data.size();
+    p.ppMetricNames = metrics.data();
+    p.numMetrics = metrics.size();
+    p.pMetricValues = values.data();
+    cupti_->check("cuptiProfilerHostEvaluateToGpuValues", cupti_->functions().cuptiProfilerHostEvaluateToGpuValues(&p));
     return values;
 }
 

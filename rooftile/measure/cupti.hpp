@@ -11,9 +11,10 @@
 #include <vector>
 
 #include "rooftile/error.hpp"
-#include "rooftile/measure/cupti_api.hpp"
 
 namespace rooftile {
+
+struct CuptiTable;
 
 /// A library of CUPTI that is open until the process ends.
 class Cupti {
@@ -21,7 +22,7 @@ class Cupti {
     /// Null with the reason in `missing` where it is not there or lacks a function of CUDA 13.
     static std::shared_ptr<const Cupti> open(std::string& missing);
 
-    const cupti::Functions& functions() const { return functions_; }
+    const CuptiTable& functions() const { return *functions_; }
     /// Throws what error_of() makes of a `status` that is not success; `call` is named in it.
     void check(const char* call, int status) const;
     /// The fault a status stands for: counters_denied where the counters are there but not for us, with what
@@ -30,7 +31,7 @@ class Cupti {
 
   private:
     Cupti() = default;
-    cupti::Functions functions_;
+    std::shared_ptr<CuptiTable> functions_;
 };
 
 /// A set of metrics of one chip, ready to be counted together.

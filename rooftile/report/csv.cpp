@@ -2,9 +2,6 @@
 
 #include <cassert>
 #include <nlohmann/json.hpp>
-#include <span>
-
-#include "rooftile/core/operation.hpp"
 
 namespace rooftile {
 namespace {
@@ -56,6 +53,10 @@ std::string csv_text(const Json& document) {
     assert(operation != nullptr);
     const auto columns =
         document.contains("rows") ? operation->measurement_columns() : operation->plan_columns();
+    return csv_text(rows, columns);
+}
+
+std::string csv_text(const std::vector<Json>& rows, std::span<const CsvColumn> columns) {
     std::string out;
     add_line(out, columns, [](const CsvColumn& column) { return std::string(column.title); });
     for (const Json& row : rows)

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <string>
+#include <span>
 #include <string_view>
+#include <vector>
 
+#include "rooftile/core/operation.hpp"
 #include "rooftile/report/json.hpp"
 
 namespace rooftile {
@@ -14,5 +17,7 @@ std::string csv_cell(std::string_view text);
 
 /// The header and one line a plan or measured row; lines end in CR LF. Unknown values are empty cells.
 std::string csv_text(const Json& document);
+/// The same of rows and columns that the caller chooses.
+std::string csv_text(const std::vector<Json>& rows, std::span<const CsvColumn> columns);
 
 }  // namespace rooftile

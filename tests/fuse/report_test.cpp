@@ -45,7 +45,7 @@ TEST(FuseDocument, HasTheContractsKeys) {
 }
 
 TEST(FuseDocument, FollowsItsSchema) {
-    const JsonSchema schema("fuse-plan-1.json");
+    const JsonSchema schema("plan-1.json");
     const Machine machine = machine_by_id("h200-sxm");
     Machine bare;
     bare.id = "bare";

@@ -1,5 +1,5 @@
-// The order in which CUPTI is called, against a libcupti.so.13 that this test writes, compiles and names in
-// ROOFTILE_CUDA_PATH: it records every call and answers as the environment says.
+// The order in which CUPTI is called, against the libcupti.so.13 of tests/fake: it records every call and answers as the
+// environment says.
 #include "rooftile/measure/cupti.hpp"
 
 #include <dlfcn.h>
@@ -7,129 +7,22 @@
 #include <stdlib.h>
 
 #include <filesystem>
-#include <fstream>
 #include <optional>
 
 namespace rooftile {
 namespace {
 
-namespace fs = std::filesystem;
-
-constexpr const char* fake_source = R"fake(
-#include "rooftile/measure/cupti_api.hpp"
-#include <cstdlib>
-#include <string>
-using namespace rooftile::cupti;
-static std::string calls;
-static std::size_t started;
-static long variable(const std::string& name, long otherwise) {
-    const char* value = std::getenv(name.c_str());
-    return value ? std::atol(value) : otherwise;
-}
-template <class T>
-static int called(const char* name, T* p) {
-    calls += (calls.empty() ? "" : " ") + std::string(name);
-    if (p->size != struct_size<T> || p->reserved) calls += "(!)";
-return int(variable("FAKE_" + std::string(name), 0));
-}
-extern "C" {
-const char* fake_calls() { return calls.c_str(); }
-void fake_reset() { calls.clear(), started = 0; }
-int cuptiProfilerInitialize(Initialize* p) { return called("Initialize", p); }
-int cuptiProfilerDeInitialize(Initialize* p) { return called("Deinitialize", p); }
-int cuptiProfilerDeviceSupported(DeviceSupported* p) { return called("DeviceSupported", p); }
-int cuptiDeviceGetChipName(ChipName* p) { return called("ChipName", p); }
-int cuptiProfilerHostInitialize(HostInitialize* p) {
-    p->host = &calls;
-    return called("HostInitialize", p);
-}
-int cuptiProfilerHostDeinitialize(HostDeinitialize* p) { return called("HostDeinitialize", p); }
-int cuptiProfilerHostGetMetricProperties(MetricProperties* p) { return called("MetricProperties", p); }
-int cuptiProfilerHostConfigAddMetrics(AddMetrics* p) { return called("AddMetrics", p); }
-int cuptiProfilerHostGetConfigImageSize(ConfigImageSize* p) {
-    p->bytes = 4;
-    return called("ConfigImageSize", p);
-}
-int cuptiProfilerHostGetConfigImage(ConfigImage* p) {
-    p->image[3] = 7;
-    return called("ConfigImage", p);
-}
-int cuptiProfilerHostGetNumOfPasses(Passes* p) {
-    p->passes = std::size_t(variable("FAKE_PASSES", 1));
-    return called("Passes", p);
-}
-int cuptiProfilerHostEvaluateToGpuValues(Evaluate* p) {
-    for (std::size_t i = 0; i < p->count; ++i) p->values[i] = double(i) + p->data[0];
-    return called("Evaluate", p);
-}
-int cuptiRangeProfilerEnable(Enable* p) {
-    p->profiler = p->context;
-    return called("Enable", p);
-}
-int cuptiRangeProfilerDisable(OnProfiler* p) { return called("Disable", p); }
-int cuptiRangeProfilerGetCounterDataSize(CounterDataSize* p) {
-    p->bytes = 8;
-    return called("DataSize", p);
-}
-int cuptiRangeProfilerCounterDataImageInitialize(CounterDataInitialize* p) {
-    p->data[0] = 100;
-    return called("DataInitialize", p);
-}
-int cuptiRangeProfilerSetConfig(SetConfig* p) {
-    const bool right = p->config_bytes == 4 && p->config[3] == 7 && p->data_bytes == 8
-                       && p->range == user_range && p->replay == user_replay && p->ranges_per_pass == 1
-                       && p->nesting_levels == 1 && p->least_nesting_level == 1 && p->pass == 0
-                       && p->target_nesting_level == 1;
-    return right ? called("SetConfig", p) : 1;
-}
-int cuptiRangeProfilerStart(OnProfiler* p) {
-    ++started;
-    return called("Start", p);
-}
-int cuptiRangeProfilerPushRange(PushRange* p) { return called("Push", p); }
-int cuptiRangeProfilerPopRange(OnProfiler* p) { return called("Pop", p); }
-int cuptiRangeProfilerStop(Stop* p) {
-    p->all_passes_submitted = started >= std::size_t(variable("FAKE_PASSES", 1));
-    return called("Stop", p);
-}
-int cuptiRangeProfilerDecodeData(Decode* p) {
-    p->ranges_dropped = std::size_t(variable("FAKE_DROPPED", 0));
-    return called("Decode", p);
-}
-int cuptiGetResultString(int, const char** name) {
-    *name = "CUPTI_ERROR_OF_TEST";
-    return 0;
-}
-}
-)fake";
-
 class FakeCupti : public testing::Test {
   protected:
-    static void SetUpTestSuite() {
-        if (!fs::exists(ROOFTILE_SOURCE_DIR "/rooftile")
-            || std::system("c++ --version > /dev/null 2>&1") != 0)
-            return;
-        std::string folder = testing::TempDir() + "rooftile-cupti-XXXXXX";
-        if (!mkdtemp(folder.data())) return;
-        std::ofstream(folder + "/fake.cpp") << fake_source;
-        const std::string command = "c++ -std=c++20 -w -shared -fPIC -I '" ROOFTILE_SOURCE_DIR "' -o '"
-                                    + folder + "/libcupti.so.13' '" + folder + "/fake.cpp'";
-        ASSERT_EQ(std::system(command.c_str()), 0);
-        folder_ = folder;
-    }
-    static void TearDownTestSuite() {
-        std::error_code ignored;
-        if (!folder_.empty()) fs::remove_all(folder_, ignored);
-    }
     void SetUp() override {
-        if (folder_.empty()) GTEST_SKIP() << "skipped: no C++ compiler or no sources here";
+        if (!std::filesystem::exists(library_path)) GTEST_SKIP() << "skipped: " << library_path << " is not there";
         const char* before = getenv("ROOFTILE_CUDA_PATH");
         if (before) path_before_ = before;
-        setenv("ROOFTILE_CUDA_PATH", folder_.c_str(), 1);
+        setenv("ROOFTILE_CUDA_PATH", ROOFTILE_FAKE_CUDA, 1);
         std::string missing;
         cupti_ = Cupti::open(missing);
         ASSERT_TRUE(cupti_) << missing;
-        library_ = dlopen((folder_ + "/libcupti.so.13").c_str(), RTLD_NOW | RTLD_NOLOAD);
+        library_ = dlopen(library_path, RTLD_NOW | RTLD_NOLOAD);
         ASSERT_TRUE(library_);
         reset();
     }
@@ -169,7 +62,7 @@ class FakeCupti : public testing::Test {
     std::string ran_;
 
   private:
-    static inline std::string folder_;
+    static constexpr const char* library_path = ROOFTILE_FAKE_CUDA "/libcupti.so.13";
     std::optional<std::string> path_before_;
     std::vector<std::string> variables_;
     void* library_ = nullptr;
@@ -191,7 +84,7 @@ TEST_F(FakeCupti, AsksTheChipInOrderAndLetsItGo) {
 }
 
 TEST_F(FakeCupti, CountsOnePass) {
-    EXPECT_EQ(count(), (std::vector<double>{100, 101}));
+    EXPECT_EQ(count(), (std::vector<double>{8000, 8000}));
     EXPECT_EQ(ran_, "pw");
     EXPECT_EQ(calls(),
               "Enable DataSize DataInitialize SetConfig Start Push Pop Stop Decode Evaluate Disable "

@@ -34,7 +34,8 @@ expect() {
 # A toolkit's folder, complete.
 toolkit=$work/toolkit
 mkdir -p "$toolkit/include" "$toolkit/lib64"
-touch "$toolkit/include/cuda.h" "$toolkit/include/nvrtc.h" "$toolkit/lib64/libnvrtc.so.13"
+touch "$toolkit/include/cuda.h" "$toolkit/include/nvrtc.h" "$toolkit/include/cupti_range_profiler.h" \
+    "$toolkit/lib64/libnvrtc.so.13"
 
 setup_with ROOFTILE_CUDA_PATH="$toolkit"
 expect "complete machine: succeeds" '[ "$status" = 0 ]'
@@ -64,7 +65,8 @@ fi
 # A GPU, wheels without cuBLAS, and no network: a warning of one line, and what is in place stays.
 mkdir -p "$work/checkout/.cuda"
 cp "$repository/tools/cuda-wheels.txt" "$work/checkout/.cuda/wheels.txt"
-printf '#!/bin/sh\necho "no network" >&2\nexit 1\n' >"$work/bin/python3"
+printf '#!/bin/sh\ncase "$*" in *pip*) echo "no network" >&2; exit 1 ;; esac\nexec "%s" "$@"\n' "$(command -v python3)" \
+    >"$work/bin/python3"
 cp "$work/bin/python3" "$work/bin/nvidia-smi"
 chmod +x "$work/bin/python3" "$work/bin/nvidia-smi"
 setup_with ROOFTILE_SETUP_IGNORE_TOOLKIT=1
