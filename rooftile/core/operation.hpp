@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "rooftile/core/demand.hpp"
 #include "rooftile/core/field.hpp"
 #include "rooftile/core/plan.hpp"
 #include "rooftile/core/suite.hpp"
@@ -73,6 +74,8 @@ class Operation {
     virtual Record config_record(const Plan& plan) const = 0;
     virtual Record resources_record(const Plan& plan) const = 0;
     virtual Record prediction_record(const Plan& plan) const = 0;
+    /// What the plan asks of the machine, as work.
+    virtual Demand demand(const Machine& machine, const Plan& plan) const = 0;
     /// A configuration in a few words.
     virtual std::string label(const Plan& plan) const = 0;
 

@@ -3,6 +3,7 @@
 
 #include "rooftile/error.hpp"
 #include "rooftile/fuse/columns.hpp"
+#include "rooftile/fuse/demand.hpp"
 #include "rooftile/fuse/fields.hpp"
 #include "rooftile/fuse/plan_text.hpp"
 #include "rooftile/fuse/records.hpp"
@@ -69,6 +70,7 @@ class FuseOperation final : public Operation {
     Record prediction_record(const Plan& plan) const override {
         return rooftile::prediction_record(plan.own.as<FusePlan>().prediction);
     }
+    Demand demand(const Machine&, const Plan& plan) const override { return fuse_demand(plan.own.as<FusePlan>()); }
     std::string label(const Plan& plan) const override { return label_of(plan.own.as<FusePlan>().config); }
 
     std::vector<Record> details(const Machine&, const PlanSet&, const PlanDetail& detail) const override {

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include "rooftile/gemm/columns.hpp"
+#include "rooftile/gemm/demand.hpp"
 #include "rooftile/gemm/explanation.hpp"
 #include "rooftile/gemm/explanation_json.hpp"
 #include "rooftile/gemm/fields.hpp"
@@ -92,6 +93,9 @@ class GemmOperation final : public Operation {
     }
     Record prediction_record(const Plan& plan) const override {
         return rooftile::prediction_record(plan.own.as<GemmPlan>().prediction);
+    }
+    Demand demand(const Machine& machine, const Plan& plan) const override {
+        return gemm_demand(machine, plan.own.as<GemmPlan>());
     }
     std::string label(const Plan& plan) const override { return label_of(plan.own.as<GemmPlan>().config); }
 

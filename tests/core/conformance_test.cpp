@@ -10,6 +10,7 @@
 #include "rooftile/error.hpp"
 #include "rooftile/machine/registry.hpp"
 #include "rooftile/machine/set.hpp"
+#include "rooftile/physics/roofs.hpp"
 #include "rooftile/report/csv.hpp"
 #include "rooftile/report/json.hpp"
 #include "tests/core/example.hpp"
@@ -127,6 +128,46 @@ TEST_P(Conformance, PlansAreRankedAndSayWhatTheyLaunch) {
         EXPECT_FALSE(operation().label(plan).empty());
         for (const Plan& part : plan.parts) EXPECT_NE(part.operation, nullptr);
     }
+}
+
+// No unit of the machine can do its part in less, so no prediction may say so.
+TEST_P(Conformance, NoPlanIsPredictedFasterThanItsDemandAllows) {
+    for (const std::string& id : machine_ids()) {
+        const Machine machine = machine_by_id(id);
+        for (const Plan& plan : derived(id.c_str()).plans) {
+            const Demand demand = operation().demand(machine, plan);
+            std::set<std::string> tensors;
+            for (const TensorInfo& tensor : operation().tensors(problem())) tensors.insert(tensor.name);
+            for (const TensorTraffic& traffic : demand.tensors) {
+                EXPECT_TRUE(tensors.contains(traffic.tensor)) << traffic.tensor;
+                if (traffic.dram_bytes) { EXPECT_GE(*traffic.dram_bytes, traffic.footprint_bytes) << traffic.tensor; }
+            }
+            EXPECT_EQ(demand.launches, int(plan.launches.size()));
+            const RoofTime roof = roof_time(demand, machine);
+            if (!roof.seconds() || !plan.time_us) continue;
+            EXPECT_GE(*plan.time_us, 0.999 * *roof.seconds() * 1e6)
+                << id << " " << operation().label(plan) << ", " << name_of(*roof.bound());
+        }
+    }
+}
+
+// What L2 holds already need not be read; half of the SMs take twice the time, at half the clock too.
+TEST_P(Conformance, TimeFollowsFromTheConditionsAndWorkDoesNot) {
+    const Machine machine = machine_by_id("h200-sxm");
+    const Demand demand = operation().demand(machine, derived("h200-sxm").plans.front());
+    const auto of = [&](const Conditions& conditions, Bound bound) {
+        for (const UnitTime& unit : roof_time(demand, machine, conditions).units)
+            if (unit.bound == bound) return unit.seconds;
+        return 0.0;
+    };
+    std::vector<std::string> all;
+    for (const TensorTraffic& traffic : demand.tensors) all.push_back(traffic.tensor);
+    EXPECT_GT(of({}, Bound::dram), 0);
+    EXPECT_EQ(of({.held_in_l2 = all}, Bound::dram), 0);
+    EXPECT_LT(of({.held_in_l2 = {all.front()}}, Bound::dram), of({}, Bound::dram));
+    for (const Bound unit : {Bound::tensor, Bound::issue})
+        EXPECT_DOUBLE_EQ(of({.sm_share = 0.5}, unit), 2 * of({}, unit));
+    EXPECT_EQ(of({.sm_share = 0.5}, Bound::dram), of({}, Bound::dram));
 }
 
 TEST_P(Conformance, ADocumentHasTheFrameOfTheContract) {

@@ -121,6 +121,15 @@ class ToyOperation final : public Operation {
     }
     Record resources_record(const Plan& plan) const override { return {{"threads", plan.own.as<ToyPlan>().threads}}; }
     Record prediction_record(const Plan& plan) const override { return {{"time_us", plan.own.as<ToyPlan>().time_us}}; }
+    Demand demand(const Machine&, const Plan& plan) const override {
+        const auto& p = plan.own.as<ToyPlan>().problem;
+        Demand out;
+        const double columns = 4.0 * double(p.columns);
+        out.tensors = {{"x", TensorRole::in, double(p.rows()) * columns, double(p.rows()) * columns},
+                       {"y", TensorRole::out, double(p.groups.size()) * columns, double(p.groups.size()) * columns}};
+        out.launches = 2;
+        return out;
+    }
     std::string label(const Plan& plan) const override {
         return std::to_string(plan.own.as<ToyPlan>().threads) + " threads";
     }
