@@ -180,7 +180,7 @@ class LadderBench {
 
     void set_rows(std::span<const TimedResult> ours, std::span<const TimedResult> algorithms) {
         const int sms = bench_->kernels().sms();
-        const Roofs roofs = roofs_of(options_.machine, measured(0).plan, sms);
+        const Roofs roofs = baseline_roofs_of(options_.machine, problem_, sms);
         run_.baselines = baselines_of(problem_, options_.mode, algorithms, roofs, run_.notes);
         for (std::size_t i = 0; i < ours.size(); ++i) {
             set_figures(measured(i), ours[i], roofs_of(options_.machine, measured(i).plan, sms));

@@ -85,11 +85,15 @@ struct Candidate {
 
 /// What the hardware allows, to refuse what cannot be. Empty where unknown.
 struct Roofs {
-    std::optional<double> flops_per_cycle;  ///< of the whole GPU, for the kernel's instruction and type
+    std::optional<double> flops_per_cycle;  ///< of the whole GPU, for one matrix instruction and type
     std::optional<double> dram_bytes_per_s;
     std::optional<double> boost_clock_mhz;  ///< no SM clock is higher
 };
+/// Of a plan, by the instruction of its kernel.
 Roofs roofs_of(const Machine* machine, const GemmPlan& plan, int sms);
+/// Of a library that may take any instruction: by the machine's fastest for the problem's types. Without a tensor roof
+/// where the machine has an instruction of unknown rate.
+Roofs baseline_roofs_of(const Machine* machine, const GemmProblem& problem, int sms);
 
 /// Why `timed` cannot be true of that problem: "above the roof: ..."; empty where no known roof forbids it.
 std::string above_roof(const GemmProblem& problem, Mode mode, const TimedResult& timed, const Roofs& roofs);

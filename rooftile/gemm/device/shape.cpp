@@ -195,14 +195,16 @@ class ShapeBench {
     void set_rows(std::span<const TimedResult> ours, std::span<const TimedResult> algorithms,
                   const TimedResult* copy, std::int64_t copied_bytes, const std::string& missing) {
         const int sms = bench_.kernels().sms();
-        const Roofs roofs = roofs_of(options_.machine, row(0).plan, sms);
+        const Roofs roofs = baseline_roofs_of(options_.machine, problem_, sms);
         Baselines baselines = baselines_of(problem_, options_.mode, algorithms, roofs, run_.notes);
         if (copy) baselines.copy_us = copy_time(copied_bytes, options_.mode, *copy, roofs, run_.notes);
         baselines.missing = missing;
         const auto best = best_rival_ = best_algorithm(problem_, options_.mode, algorithms, roofs);
+        if (best) note_timed(noted_, options_.mode, algorithms[*best], roofs);
         for (std::size_t i = 0; i < ours.size(); ++i) {
             Measurement& r = row(i);
-            set_figures(r, ours[i], roofs_of(options_.machine, r.plan, sms));
+            const Roofs our_roofs = roofs_of(options_.machine, r.plan, sms);
+            set_figures(r, ours[i], our_roofs);
             r.baselines = baselines;
             if (const auto ratio = best ? paired_ratio(algorithms[*best], ours[i]) : std::nullopt) {
                 r.baselines.cublaslt_ratio = ratio->median;
@@ -213,7 +215,7 @@ class ShapeBench {
                 r.rank1_ratio = rank1_ratio(ours[0], ours[i]);
                 r.runoff = runoff_of(ours[0], ours[i]);
             }
-            note_timed(noted_, options_.mode, ours[i], roofs);
+            note_timed(noted_, options_.mode, ours[i], our_roofs);
         }
     }
 

@@ -164,6 +164,39 @@ TEST(Roofs, ComeFromTheMachinesNumbers) {
     EXPECT_FALSE(roofs_of(nullptr, {}, 100).flops_per_cycle);
 }
 
+// Hopper as its mma.sync and wgmma see it, 132 SMs: 2576 x 132 = 340032 and 4096 x 132 = 540672 FLOP/clk.
+// 1000 x 1000 x 1000 in 2.9 us: 2e9 / 2.9e-6 = 690 TFLOP/s, of 340032 x 1.5e9 = 510 and 540672 x 1.5e9 = 811.
+TEST(Roofs, ABaselineIsHeldAgainstTheFastestInstruction) {
+    Machine machine;
+    machine.features["wgmma"] = machine.features["mma_sync"] = true;
+    machine.facts["rate.mma_sync.bf16.fp32"] = {2576, FlopsPerCycle::dimension, Per::sm, "", ""};
+    machine.facts["rate.wgmma.bf16.fp32"] = {4096, FlopsPerCycle::dimension, Per::sm, "", ""};
+    machine.facts["dram.bandwidth"] = {3e12, Bandwidth::dimension, Per::gpu, "", ""};
+    Measurement row = row_of(1000, 1000, 1000, Mode::sustained);
+    row.plan.config.kernel = find_gemm_kernel("sm80_gemm");
+    const Roofs ours = roofs_of(&machine, row.plan, 132),
+                theirs = baseline_roofs_of(&machine, row.plan.problem, 132);
+    EXPECT_EQ(ours.flops_per_cycle, 340032.0);
+    EXPECT_EQ(theirs.flops_per_cycle, 540672.0);
+    EXPECT_EQ(theirs.dram_bytes_per_s, 3e12);
+
+    std::vector<std::string> notes;
+    const std::vector<TimedResult> timings = {timed(2.9, 1500)};
+    EXPECT_EQ(baselines_of(row.plan.problem, Mode::sustained, timings, theirs, notes).cublaslt_best_us, 2.9);
+    EXPECT_THAT(notes, testing::IsEmpty());
+    set_figures(row, timings[0], ours);
+    EXPECT_THAT(row.invalid, testing::HasSubstr("above the roof: 689.7 TFLOP/s of 510.0"));
+}
+
+TEST(Roofs, AnInstructionOfUnknownRateLeavesABaselineWithoutTensorRoof) {
+    Machine machine;
+    machine.facts["rate.mma_sync.bf16.fp32"] = {2048, FlopsPerCycle::dimension, Per::sm, "", ""};
+    EXPECT_EQ(baseline_roofs_of(&machine, gemm_problem(8, 8, 8), 100).flops_per_cycle, 204800.0);
+    machine.features["tcgen05"] = true;
+    EXPECT_FALSE(baseline_roofs_of(&machine, gemm_problem(8, 8, 8), 100).flops_per_cycle);
+    EXPECT_FALSE(baseline_roofs_of(nullptr, gemm_problem(8, 8, 8), 100).flops_per_cycle);
+}
+
 TEST(FreshSeed, FitsJson) {
     EXPECT_LT(fresh_seed(), std::uint64_t{1} << 53);
     EXPECT_NE(fresh_seed(), fresh_seed());
