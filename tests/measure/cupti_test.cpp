@@ -22,6 +22,7 @@ constexpr const char* fake_source = R"fake(
 using namespace rooftile::cupti;
 static std::string calls;
 static std::size_t started;
+static const std::uint8_t* data;  // as SetConfig was given it
 static long variable(const std::string& name, long otherwise) {
     const char* value = std::getenv(name.c_str());
     return value ? std::atol(value) : otherwise;
@@ -30,11 +31,16 @@ template <class T>
 static int called(const char* name, T* p) {
     calls += (calls.empty() ? "" : " ") + std::string(name);
     if (p->size != struct_size<T> || p->reserved) calls += "(!)";
-return int(variable("FAKE_" + std::string(name), 0));
+    for (std::size_t i = 0; data && i < 8; ++i)
+        if (data[i] != (i == 0 ? 100 : 0)) {
+            calls += "(data gone)";
+            break;
+        }
+    return int(variable("FAKE_" + std::string(name), 0));
 }
 extern "C" {
 const char* fake_calls() { return calls.c_str(); }
-void fake_reset() { calls.clear(), started = 0; }
+void fake_reset() { calls.clear(), started = 0, data = nullptr; }
 int cuptiProfilerInitialize(Initialize* p) { return called("Initialize", p); }
 int cuptiProfilerDeInitialize(Initialize* p) { return called("Deinitialize", p); }
 int cuptiProfilerDeviceSupported(DeviceSupported* p) { return called("DeviceSupported", p); }
@@ -66,7 +72,11 @@ int cuptiRangeProfilerEnable(Enable* p) {
     p->profiler = p->context;
     return called("Enable", p);
 }
-int cuptiRangeProfilerDisable(OnProfiler* p) { return called("Disable", p); }
+int cuptiRangeProfilerDisable(OnProfiler* p) {
+    const int status = called("Disable", p);
+    data = nullptr;
+    return status;
+}
 int cuptiRangeProfilerGetCounterDataSize(CounterDataSize* p) {
     p->bytes = 8;
     return called("DataSize", p);
@@ -80,6 +90,7 @@ int cuptiRangeProfilerSetConfig(SetConfig* p) {
                        && p->range == user_range && p->replay == user_replay && p->ranges_per_pass == 1
                        && p->nesting_levels == 1 && p->least_nesting_level == 1 && p->pass == 0
                        && p->target_nesting_level == 1;
+    data = p->data;
     return right ? called("SetConfig", p) : 1;
 }
 int cuptiRangeProfilerStart(OnProfiler* p) {
