@@ -145,7 +145,7 @@ TEST_F(TimingTest, ARivalThatCannotRunIsLeftOutAndASlowOneIsNotSelected) {
         {"first", flush(2), Role::rival},
         {"fast", flush(4), Role::rival},
         {"slow", flush(1), Role::rival},
-        {"fastest", flush(8), Role::rival},
+        {"as fast", flush(4), Role::rival},
         {"our second", flush(1), Role::other},
         {"our slow one",
          [&](Stream s, std::int64_t) {
@@ -160,9 +160,11 @@ TEST_F(TimingTest, ARivalThatCannotRunIsLeftOutAndASlowOneIsNotSelected) {
     TimingOptions options;
     options.load_seconds = 0.1, options.block_seconds = 0.02;
     options.rounds = 6, options.other_rounds = 3, options.drop_others = 1.3;
+    options.rivals_within = 1.5;  // two short blocks of the same work scatter less, "first" takes twice as long
     const auto results = time_works(works, options, kernels, nullptr, 0);
     EXPECT_EQ(results[1].failure, "not for this shape");
-    for (const std::size_t kept : {0u, 2u, 3u, 5u}) {  // the first choice that runs is always reported
+    // The first choice that runs is always reported, beside the two fastest.
+    for (const std::size_t kept : {0u, 2u, 3u, 5u}) {
         EXPECT_FALSE(results[kept].dropped) << kept;
         EXPECT_EQ(results[kept].rounds.size(), 6u) << kept;
         EXPECT_EQ(results[kept].time_us.samples, 6) << kept;
