@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "rooftile/gemm/kernel.hpp"
 #include "rooftile/machine/live.hpp"
 #include "tests/device/device.hpp"
 
@@ -28,8 +29,9 @@ class MeasureTest : public DeviceTest {
         return options;
     }
     static std::vector<GemmPlan> plans(const Machine& machine, std::int64_t m, std::int64_t n, std::int64_t k,
-                                       int top) {
+                                       int top, const char* kernel = "sm90_gemm") {
         GemmRequest request;
+        request.kernel = find_gemm_kernel(kernel);
         request.top = top;
         request.buildable_only = true;
         return std::get<Plans>(derive(machine, gemm_problem(m, n, k), request)).plans;
@@ -40,9 +42,13 @@ class MeasureTest : public DeviceTest {
     }
 };
 
-TEST_F(MeasureTest, EveryModeGivesVerifiedPlausibleFigures) {
+class MeasureKernelTest : public MeasureTest, public testing::WithParamInterface<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Kernels, MeasureKernelTest, testing::Values("sm90_gemm", "sm80_gemm"),
+                         [](const auto& tested) { return std::string(tested.param); });
+
+TEST_P(MeasureKernelTest, EveryModeGivesVerifiedPlausibleFigures) {
     const Machine machine = live_machine().machine;
-    const auto two = plans(machine, 2048, 1024, 1024, 2);
+    const auto two = plans(machine, 2048, 1024, 1024, 2, GetParam());
     ASSERT_EQ(two.size(), 2u);
     for (const Mode mode : {Mode::sustained, Mode::cold, Mode::burst}) {
         SCOPED_TRACE(name_of(mode));
