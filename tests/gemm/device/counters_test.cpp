@@ -15,6 +15,8 @@ namespace {
 
 class CountersTest : public DeviceTest {
   protected:
+    // One process has the counters, and DRAM's count what all processes move.
+    bool is_alone() const override { return true; }
     void SetUp() override {
         DeviceTest::SetUp();
         if (IsSkipped()) return;

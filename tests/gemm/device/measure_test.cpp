@@ -14,6 +14,7 @@ namespace {
 
 class MeasureTest : public DeviceTest {
   protected:
+    bool is_alone() const override { return true; }
     /// Short, for tests: figures to look at, not to publish.
     static MeasureOptions quick(Mode mode, const Machine& machine) {
         MeasureOptions options;
@@ -105,6 +106,7 @@ TEST_F(MeasureTest, AnInterruptionIsAnErrorOfItsOwn) {
 /// Reads and writes 256 MiB a launch: far more than L2 holds, so that none of it is found there again.
 class TimingTest : public DeviceTest {
   protected:
+    bool is_alone() const override { return true; }
     static constexpr std::int64_t bytes = 256 << 20;
 };
 
