@@ -76,14 +76,14 @@ awk -v sustained="$sustained" -v rate="$(probed mma_sync.rate_bf16)" '
         sub(/.*:/, "", found)
         return found + 0
     }
-    function size(key) { return number(key) }
     /"rank":1,/ {
-        shape = size("m") "x" size("n") "x" size("k")
+        shape = number("m") "x" number("n") "x" number("k")
         measured = number("time_us"); predicted = number("predicted_time_us")
         if (!measured || !predicted) { ++without; print "without a time: " shape; next }
         error = predicted / measured - 1
-        ++rows; total += error < 0 ? -error : error; bias += error
-        if ((error < 0 ? -error : error) >= worst) { worst = error < 0 ? -error : error; where = shape }
+        off = error < 0 ? -error : error
+        ++rows; total += off; bias += error
+        if (off >= furthest) { furthest = off; worst = error; where = shape }
         share = number("tflops") / sustained
         if (shape == "4096x4096x4096" || shape == "8192x8192x8192") {
             printf "%-16s %6.1f TFLOP/s, %.3f of the probed %.1f; %.0f MHz, %.0f W, predicted %+.1f %%\n", shape,
@@ -95,7 +95,7 @@ awk -v sustained="$sustained" -v rate="$(probed mma_sync.rate_bf16)" '
     END {
         printf "mma.sync by the probe: %s FLOP/clk/SM, sustained %s TFLOP/s\n", rate, sustained
         if (!rows) { print "no row has a time"; exit 8 }
-        printf "prediction over %d problems: mean error %.1f %%, bias %+.1f %%, worst %.1f %% at %s\n", rows,
+        printf "prediction over %d problems: mean error %.1f %%, bias %+.1f %%, worst %+.1f %% at %s\n", rows,
                100 * total / rows, 100 * bias / rows, 100 * worst, where
         if (total / rows > 0.10) missed = missed "  the prediction is off by more than 10 % in the mean\n"
         if (squares < 2) missed = missed "  4096^3 or 8192^3 was not measured\n"

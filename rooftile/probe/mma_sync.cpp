@@ -13,7 +13,7 @@
 namespace rooftile {
 namespace {
 
-// The first as sm80_gemm's largest tiles have it, 64 x 64 a warp: two warps for each partition of the SM.
+// The first as large tiles of matrix products have it, 64 x 64 a warp: two warps for each partition of the SM.
 constexpr MmaSyncSetup setups_of_probe[] = {{"bf16", 8, 4, 8},
                                             {"fp16", 8, 4, 8},
                                             {"bf16", 4, 4, 8},
