@@ -69,7 +69,8 @@ rows=build-sm80-out/$gpu-sm80.jsonl
 "$program" report predictions "$rows" >"$out/predictions.txt" || exit $?
 "$program" report predictions "$rows" --machine "$out/probe.toml" >"$out/predictions-probed.txt" || exit $?
 
-awk -v sustained="$sustained" -v rate="$(probed mma_sync.rate_bf16)" '
+awk -v sustained="$sustained" -v rate="$(probed mma_sync.rate_bf16)" \
+    -v clock="$(probed mma_sync.clock)" -v power="$(probed mma_sync.power)" '
     function number(key,   found) {
         if (!match($0, "\"" key "\":[-+.0-9e]+")) return ""
         found = substr($0, RSTART, RLENGTH)
@@ -93,7 +94,7 @@ awk -v sustained="$sustained" -v rate="$(probed mma_sync.rate_bf16)" '
         }
     }
     END {
-        printf "mma.sync by the probe: %s FLOP/clk/SM, sustained %s TFLOP/s\n", rate, sustained
+        printf "mma.sync by the probe: %s FLOP/clk/SM, sustained %s TFLOP/s at %s MHz, %s W\n", rate, sustained, clock, power
         if (!rows) { print "no row has a time"; exit 8 }
         printf "prediction over %d problems: mean error %.1f %%, bias %+.1f %%, worst %+.1f %% at %s\n", rows,
                100 * total / rows, 100 * bias / rows, 100 * worst, where
@@ -103,3 +104,7 @@ awk -v sustained="$sustained" -v rate="$(probed mma_sync.rate_bf16)" '
         if (missed) { printf "missed:\n%s", missed; exit 8 }
     }
 ' "$out/$gpu-sm80.jsonl"
+status=$?
+printf 'predicted anew by the probed numbers: '
+grep '^mean absolute error' "$out/predictions-probed.txt"
+exit $status

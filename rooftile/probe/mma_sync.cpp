@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "rooftile/machine/query.hpp"
-#include "rooftile/measure/statistics.hpp"
 #include "rooftile/probe/fit.hpp"
 #include "rooftile/probe/groups.hpp"
 #include "rooftile/probe/mma_sync.hpp"
+#include "rooftile/probe/steady.hpp"
 
 namespace rooftile {
 namespace {
@@ -19,8 +19,7 @@ constexpr MmaSyncSetup setups_of_probe[] = {{"bf16", 8, 4, 8},
                                             {"bf16", 4, 4, 8},
                                             {"bf16", 8, 2, 8},
                                             {"bf16", 16, 2, 4}};
-constexpr double short_seconds = 0.2e-3, long_seconds = 20e-3;
-constexpr int sustained_launches = 100;  ///< of long_seconds: a power limit takes its time to hold
+constexpr double short_seconds = 0.2e-3, long_seconds = 10e-3;
 
 /// Loops of about that long. 2048 FLOP and 1.8 GHz, half of Hopper's rate by wgmma, are near enough for a length.
 int loops_for(const MmaSyncSetup& setup, double seconds) {
@@ -33,20 +32,21 @@ std::vector<double> rates(const MmaSyncSetup& setup, const LabSamples& samples) 
     return result;
 }
 
-/// What is left of the rate, in FLOP/s, once the GPU has been at it for a second.
+/// What is left of the rate, in FLOP/s, once clock and power follow the load.
 void add_sustained(Lab& lab, ProbeResult& result) {
     MmaSyncSetup setup = setups_of_probe[0];
     setup.ctas = lab.sms();
     setup.loops = loops_for(setup, long_seconds);
-    const LabSamples samples = lab.repeat(mma_sync_run(lab, setup), sustained_launches);
-    std::vector<double> tflops, mhz;
-    for (std::size_t i = samples.seconds.size() / 2; i < samples.seconds.size(); ++i) {
-        tflops.push_back(setup.flops_a_loop() * setup.loops * setup.ctas / samples.seconds[i] / 1e12);
-        mhz.push_back(samples.clock_hz[i] / 1e6);
-    }
-    const double clock = median(std::move(mhz));
-    result.values.push_back(probe_value("mma_sync.sustained", "", "TFLOP/s", tflops,
-                                        fmt::format("the second of two seconds, from registers alone, {:.0f} MHz", clock)));
+    const LabRun run = mma_sync_run(lab, setup);
+    const Steady steady = keep_up(lab, &run);
+    const double tflops = setup.flops_a_loop() * setup.loops * setup.ctas * steady.launches / steady.seconds / 1e12;
+    const int launches = static_cast<int>(steady.launches);
+    const double scatter = steady.clock_hz > 0 ? steady.clock_spread / steady.clock_hz : 0;
+    result.values.push_back({"mma_sync.sustained", "", tflops, "TFLOP/s", scatter * tflops, launches,
+                             "bf16 from registers, for a second behind a second"});
+    result.values.push_back(
+        {"mma_sync.clock", "", steady.clock_hz / 1e6, "MHz", steady.clock_spread / 1e6, launches, "meanwhile"});
+    if (steady.power_w > 0) result.values.push_back({"mma_sync.power", "", steady.power_w, "W", 0, 1, "meanwhile"});
 }
 
 }  // namespace
