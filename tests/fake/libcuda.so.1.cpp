@@ -16,6 +16,7 @@
 #include "kernels/ptx/tensor_map.hpp"
 #if __has_include("kernels/gemm/gemm_arguments.hpp")
 #include "kernels/gemm/gemm_arguments.hpp"
+#include "kernels/gemm/sm80_gemm_arguments.hpp"
 #define FAKE_HAS_GEMM 1
 #endif
 #include "kernels/measure/arguments.hpp"
@@ -110,8 +111,11 @@ double duration(const std::string& name) {
 
 void run_kernel(const FakeKernel& kernel, FakeStream* stream, unsigned ctas, void** arguments) {
 #ifdef FAKE_HAS_GEMM
-    if (kernel.name.find("sm90_gemm") != std::string::npos) {
-        auto* c = static_cast<unsigned short*>(static_cast<const rooftile::GemmArguments*>(arguments[3])->c);
+    const bool sm80 = kernel.name.find("sm80_gemm") != std::string::npos;
+    if (sm80 || kernel.name.find("sm90_gemm") != std::string::npos) {
+        auto* c = static_cast<unsigned short*>(
+            sm80 ? static_cast<const rooftile::Sm80GemmArguments*>(arguments[0])->c
+                 : static_cast<const rooftile::GemmArguments*>(arguments[3])->c);
         if (is_of_tile(kernel.name, "FAKE_WRONG_TILE")) return;
         if (stream && stream->capturing) stream->marks.push_back(c);
         else *c = mark;
