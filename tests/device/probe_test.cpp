@@ -10,7 +10,9 @@
 namespace rooftile {
 namespace {
 
-class ProbeDeviceTest : public DeviceTest {};
+class ProbeDeviceTest : public DeviceTest {
+    bool is_alone() const override { return true; }
+};
 
 TEST_F(ProbeDeviceTest, MeasuresWhatCannotBeOtherwise) {
     ProbeOptions options;
