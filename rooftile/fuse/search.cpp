@@ -7,8 +7,8 @@
 #include <tuple>
 
 #include "kernels/fuse/arguments.hpp"
-#include "rooftile/error.hpp"
 #include "rooftile/core/arithmetic.hpp"
+#include "rooftile/error.hpp"
 #include "rooftile/fuse/registers.hpp"
 #include "rooftile/fuse/search_at_once.hpp"
 #include "rooftile/fuse/search_rings.hpp"
@@ -269,7 +269,7 @@ class Search {
             hw_.registers_per_thread,
             whole(hw_.registers_per_sm / even_threads(hw_, c.ctas_per_sm * c.threads) / register_step)
                 * register_step);
-        double resident = resident_ctas(hw_, c, registers_likely(p_, work_, c, bound), staged);
+        double resident = resident_ctas(hw_, c, registers_likely(hw_, p_, work_, c, bound), staged);
         if (std::isnan(resident) || r.ctas_per_sm) resident = c.ctas_per_sm;
         FuseLaunch l{.items = double(c.items),
                      .width = double(c.width),

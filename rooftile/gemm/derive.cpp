@@ -1,9 +1,9 @@
 #include <fmt/core.h>
 
-#include "rooftile/machine/query.hpp"
-#include "rooftile/machine/units_text.hpp"
 #include "rooftile/gemm/derivation.hpp"
 #include "rooftile/gemm/kernel.hpp"
+#include "rooftile/machine/query.hpp"
+#include "rooftile/machine/units_text.hpp"
 
 namespace rooftile {
 namespace {
@@ -146,7 +146,8 @@ std::vector<std::string> notes(const Request& r) {
         out.emplace_back("tcgen05 is not modelled yet: planned at the rate of mma.sync");
     if (std::isnan(r.hw.launch_seconds))
         out.emplace_back("times leave out the launch: launch.gap_stream is unknown");
-    if (std::string note = calibration_note(r.machine); !note.empty()) out.push_back(std::move(note));
+    if (std::string note = calibration_note(r.machine, "stream."); !note.empty())
+        out.push_back(std::move(note));
     return out;
 }
 
