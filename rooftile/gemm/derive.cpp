@@ -125,6 +125,7 @@ Infeasible all_fall(const Request& r, Refusal why) {
             candidates += how_many;
         }
         void stand(const GemmCandidate&, const Footprint&) override { ++candidates; }
+        void leave_out(const Rule&, std::int64_t how_many) override { candidates += how_many; }
     } count;
     r.kernel.walk(r.hw, r.problem, r.fixed, count);
     out.rejected.reasons[static_cast<int>(why.reason)] = count.candidates * inner_space(r.fixed).size();
