@@ -1,9 +1,9 @@
 #include <fmt/core.h>
 
-#include "rooftile/gemm/derivation.hpp"
-#include "rooftile/gemm/kernel.hpp"
 #include "rooftile/machine/query.hpp"
 #include "rooftile/machine/units_text.hpp"
+#include "rooftile/gemm/derivation.hpp"
+#include "rooftile/gemm/kernel.hpp"
 
 namespace rooftile {
 namespace {
