@@ -80,10 +80,23 @@ std::string_view name_of(Reason reason) {
             return "cluster";
         case Reason::latency:
             return "latency";
+        case Reason::rule:
+            return "rule";
         case Reason::dominated:
             return "dominated";
     }
     return "?";
+}
+
+void Rejected::add(const Rule& rule, std::int64_t count) {
+    if (count == 0) return;
+    add(Reason::rule, count);
+    for (LeftOutByRule& left : by_rule)
+        if (left.rule == &rule) {
+            left.count += count;
+            return;
+        }
+    by_rule.push_back({&rule, count});
 }
 
 }  // namespace rooftile

@@ -60,7 +60,7 @@ class Steps {
     std::shared_ptr<Text> text_;
 };
 
-/// Why a candidate was not kept. The first eight are the contract's names.
+/// Why a candidate was not kept. They are the contract's names.
 enum class Reason : std::uint8_t {
     registers,
     shared,
@@ -69,13 +69,31 @@ enum class Reason : std::uint8_t {
     alignment,
     cluster,
     latency,
+    rule,
     dominated
 };
-inline constexpr int reason_count = 8;
+inline constexpr int reason_count = 9;
 std::string_view name_of(Reason reason);
+
+/// What a search leaves out although nothing forbids it. `--exhaustive` switches all rules off.
+struct Rule {
+    std::string_view name;  ///< "few_vectors"
+    std::string_view why;   ///< one line
+};
+
+/// Candidates that a rule left out.
+struct LeftOutByRule {
+    const Rule* rule;
+    std::int64_t count;
+};
 
 struct Rejected {
     std::array<std::int64_t, reason_count> reasons{};
+    std::vector<LeftOutByRule>
+        by_rule;  ///< what stands under `rule`, in the order in which the rules were met
+
+    void add(Reason reason, std::int64_t count = 1) { reasons[std::size_t(reason)] += count; }
+    void add(const Rule& rule, std::int64_t count = 1);
     std::int64_t count() const {
         std::int64_t sum = 0;
         for (auto r : reasons) sum += r;

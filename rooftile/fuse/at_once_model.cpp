@@ -10,10 +10,6 @@ namespace rooftile {
 namespace {
 
 constexpr double warp = 32;
-// Of rows of 1048576 (bench/results/history/2026-11-23-h200-at-once-l1.csv). Between their barriers warps fill so much of the
-// issue slots and of the special function units: less than in a ring, since between a load and what is done with it
-// nothing else of the row is at hand.
-constexpr double at_once_issue = 0.6654, at_once_mufu = 0.5363;
 
 /// Of all rows together.
 struct Walk {
@@ -38,15 +34,15 @@ Places places_of(const FuseHardware& hw, const Program& p, const AtOnceLaunch& l
 double walk_cycles(const FuseHardware& hw, const Program& p, const AtOnceLaunch& l, const Places& places,
                    const Walk& walk) {
     const double uneven = places.busiest * places.sms / places.ctas;
-    double seconds = dram_seconds(hw, walk.dram_read, walk.dram_written) / own_copy;
+    double seconds = dram_seconds(hw, walk.dram_read, walk.dram_written) / hw.fit.copy_share;
     seconds = std::max(seconds, most_known(walk.l2_bytes / hw.l2_bandwidth, 0)) * uneven;
     const double share = places.busiest / places.ctas;  // of the busiest SM
     double memory = seconds * hw.clock_hz;
     memory = std::max(memory, most_known(walk.sm_bytes * share / hw.l2_port, 0));
     memory = std::max(memory, most_known(walk.dram_read * share / hw.sm_bandwidth, 0));
     const double elements = double(p.rows) * double(p.columns) * share;
-    const double computing = most_known(issue_cycles(hw, walk.cost) * elements / at_once_issue, 0);
-    const double special = most_known(walk.cost.mufu * elements / hw.mufu_rate / at_once_mufu, 0);
+    const double computing = most_known(issue_cycles(hw, walk.cost) * elements / hw.fit.grid_issue_share, 0);
+    const double special = most_known(walk.cost.mufu * elements / hw.mufu_rate / hw.fit.grid_mufu_share, 0);
     // A warp's turn: its loads, what they wait for, and its share of what the SM does.
     const double warps = places.busiest * l.threads / warp;
     const double turns =
@@ -95,7 +91,7 @@ FuseFlow at_once_flow(const FuseHardware& hw, const Program& p, const ProgramWor
     w.dram_written_bytes = written;
     w.l2_read_bytes = (work.readings - 1) * again - all_missed + shared;
     w.cost = elements * work.online;
-    w.efficiency = own_copy;
+    w.efficiency = hw.fit.copy_share;
     f.time = fuse_time(hw, w);
     f.dram_bytes = w.dram_read_bytes + written;
     f.ctas = places.ctas;

@@ -3,12 +3,12 @@
 #include <charconv>
 #include <cmath>
 
-#include "rooftile/machine/query.hpp"
 #include "rooftile/fuse/derivation.hpp"
 #include "rooftile/fuse/plan.hpp"
 #include "rooftile/fuse/search.hpp"
 #include "rooftile/fuse/staging.hpp"
 #include "rooftile/fuse/unfused_plans.hpp"
+#include "rooftile/machine/query.hpp"
 
 namespace rooftile {
 namespace {
@@ -136,7 +136,9 @@ std::variant<FusePlans, FuseInfeasible> derive(const Machine& machine, const Exp
     plans.rejected = search.rejected;
     plans.unchecked_walls = std::move(search.unchecked_walls);
     if (search.kept.empty()) {
-        const std::string open = "leave more of width, items, threads, cluster, stages and home open";
+        std::string open = "leave more of width, items, threads, cluster, stages and home open";
+        if (const auto left_out = plans.rejected.reasons[size_t(Reason::rule)]; left_out > 0)
+            open += fmt::format(", or search the {} that rules left out by --exhaustive", left_out);
         if (search.register_need > 0)
             return infeasible(
                 Reason::registers,

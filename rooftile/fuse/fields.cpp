@@ -29,6 +29,7 @@ std::vector<Field> make_fields() {
         {"reducing", "N", "Threads of a ring's CTA that only reduce; 0: all do both", fixed},
         {"home", "NAME", "Where a row waits between passes: registers, shared, ring or twice (read again)", fixed},
         {"persistent", "on|off", "One wave of CTAs walks everything", fixed},
+        {"exhaustive", "", "Search also what structural rules leave out", fixed, FieldKind::on},
         {"top", "N", "Plans to keep", "Output"},
     };
 }
@@ -77,6 +78,7 @@ FuseRequest fuse_request(const Given& g, int default_top) {
     if (g.has("home")) r.home = FuseHome(one_of(g.name("home"), g.text("home"), homes));
     if (g.has("persistent")) r.persistent = one_of(g.name("persistent"), g.text("persistent"), switches) == 1;
     r.alignment = number_if(g, "alignment", most_small).value_or(r.alignment);
+    r.exhaustive = g.has("exhaustive");
     r.top = number_if(g, "top", most_plans).value_or(default_top);
     return r;
 }

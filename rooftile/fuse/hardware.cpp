@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "rooftile/machine/query.hpp"
 #include "rooftile/core/arithmetic.hpp"
+#include "rooftile/machine/query.hpp"
 
 namespace rooftile {
 namespace {
@@ -69,10 +69,8 @@ FuseHardware fuse_hardware(const Machine& m, std::vector<std::string>& unknown) 
     hw.dram_latency = cycles({"dram.latency"});
     hw.l2_latency = cycles({"l2.latency"});
     hw.loaded_latency = cycles({"tma.latency_loaded", "dram.latency"}, &hw.loaded_latency_key);
-    // Pipes that are full answer in 1.75 to 2.8 times the time of empty ones: hardware notes on bytes in
-    // flight, H800 and B200.
-    constexpr double usual_factor = 2;
-    hw.loaded_factor = hw.loaded_latency_key == "dram.latency" ? usual_factor : 1;
+    hw.fit = fuse_fit(m);
+    hw.loaded_factor = hw.loaded_latency_key == "dram.latency" ? hw.fit.loaded_latency : 1;
     hw.launch_seconds = first_known(
         {"launch.gap_stream"}, [&](const char* k) { return value_of(m.number<Seconds>(k)); }, unknown);
     hw.issue_lanes = count("sm.partitions") * lanes_per_warp;
@@ -107,8 +105,7 @@ FuseHardware fuse_hardware(const Machine& m, std::vector<std::string>& unknown) 
 
 double cluster_start_cycles(const FuseHardware& hw, double size) {
     // A doubling: the places of a whole cluster are free later than one CTA's.
-    constexpr double growth = 0.4789;
-    return most_known(hw.cluster_start, 0) * (1 + growth * (std::log2(size) - 1));
+    return most_known(hw.cluster_start, 0) * (1 + hw.fit.cluster_growth * (std::log2(size) - 1));
 }
 
 double l1_beside(const FuseHardware& hw, double shared_bytes) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "rooftile/fuse/fit.hpp"
 #include "rooftile/machine/machine.hpp"
 
 namespace rooftile {
@@ -38,6 +39,7 @@ struct FuseHardware {
     double cluster_ctas;                            ///< of the largest cluster; 1 where there are none
     double cluster_barrier, dsmem_latency;          ///< cycles
     std::string read_key, loaded_latency_key;       ///< the keys that those numbers stand under
+    FuseFit fit;                                    ///< to runs
 };
 
 /// Keys that are unknown are appended to `unknown`, once each.

@@ -35,28 +35,6 @@ OpCost accumulate_cost(const Program& p, int reduce, bool held) {
     }
     return {};
 }
-// Fitted to most of bench/results/history/2026-11-23-h200-memory-last.csv and, scaled problem by problem to what kernels became
-// since, to 2026-11-23-h200-memory-warps.csv, as all that follows. A meeting, and each level of its shuffles within a warp:
-// next to nothing, and it decides only between launches that are equal otherwise. A barrier with the warps' words behind it costs
-// no more than that.
-constexpr double meeting_cycles = 711.1, shuffle_cycles = 0.01314;
-// Where limits meet, time bends: t^n is the sum of their t_i^n. The CTAs of a cluster start and end together,
-// and store together what they store.
-constexpr double row_bend = 15.57, pointwise_bend = 14.49, cluster_bend = 6.804;
-// Threads of a row meet, so that their instructions come in bursts: who comes finds this many times the queue
-// that independent ones would leave.
-constexpr double row_burst = 1.198, pointwise_burst = 0.8912;
-// Weights that are loaded after the meeting, L2 latencies. In machine code the load of each vector's stands
-// behind the store of the vector before; those of several tensors go together. Where registers hold the row
-// each vector waits for its own. Where shared memory does, with more rows on the way, 8 vectors cost little
-// and 16 a third of the kernel's time: more than the square, as if the stores of all vectors before were in the
-// queue.
-constexpr double late_registers = 1.129, late_shared = 0.6784, late_growth = 1.77;
-// Of a thread beside its elements: place, addresses, start and end; of a row's also its meetings.
-constexpr double thread_issue = 4.46, row_thread_issue = 86;
-// Of rows in shared memory: reads of an element, what a thread does about the barrier, and by how much all
-// bytes of a CTA together come later than each thread's own.
-constexpr double staged_issue = 1.733, staged_thread_issue = 68.84, staged_cycles = 30.83;
 
 /// Whether a sum or difference takes a product that nothing else does.
 bool adds_product(const Program& p, const ProgramValue& sum) {
@@ -199,17 +177,17 @@ bool mostly_writes(const FusedBytes& bytes) { return 10 * bytes.written_bytes > 
 double lost_share(const FuseHardware& hw, const Program& p, const ProgramWork& work, const FusedBytes& bytes,
                   const FuseLaunch& l, const Piece& piece) {
     const bool rows = p.form == FuseForm::row, writes = mostly_writes(bytes);
-    double lost = writes && rows ? 1 - own_copy : 0;
+    double lost = writes && rows ? 1 - hw.fit.copy_share : 0;
     // A thread's first vector and its last one: far apart, reads and writes open page after page. Rows, whose reads go
     // through L1 or by bulk copies and are all there before the first write, show no trace of it.
     constexpr double whole_span = 4096;  // B
     const double span = (l.items - 1) * l.threads * l.width * work.least_copy_bytes;
     if (writes && !rows) lost += most_known(hw.scatter, 0) * std::pow(std::min(1.0, span / whole_span), 2);
     // Rows that are read side by side for many rounds.
-    constexpr double most_streams = 61.25, growth = 0.6492;
     if (rows && piece.rounds > 1) {
         const double streams = std::max(1.0, l.ctas_per_sm * l.threads / l.threads_per_row / l.cluster);
-        lost += most_known(hw.streams, 0) * std::pow(std::min(1.0, streams / most_streams), growth);
+        lost += most_known(hw.streams, 0)
+                * std::pow(std::min(1.0, streams / hw.fit.streams_rows), hw.fit.streams_exponent);
     }
     if (l.persistent) lost += most_known(hw.drift, 0);
     return lost;
@@ -220,7 +198,8 @@ double joint_cycles(const FuseHardware& hw, const ProgramWork& work, const FuseL
     // A meeting ends with its result in every thread; across the cluster go whole accumulators.
     constexpr double warp = 32;
     const double levels = std::log2(std::min(warp, l.threads_per_row));
-    double cycles = (l.twice ? work.reductions : work.meetings) * (meeting_cycles + levels * shuffle_cycles);
+    double cycles =
+        (l.twice ? work.reductions : work.meetings) * (hw.fit.row_reduction + levels * hw.fit.row_shuffle);
     if (l.cluster > 1)
         cycles += work.reductions * (most_known(hw.cluster_barrier, 0) + most_known(hw.dsmem_latency, 0));
     return cycles;
@@ -230,6 +209,7 @@ double joint_cycles(const FuseHardware& hw, const ProgramWork& work, const FuseL
 double waiting_cycles(const FuseHardware& hw, const Program& p, const ProgramWork& work, const FuseLaunch& l,
                       const Piece& piece) {
     const bool rows = p.form == FuseForm::row;
+    const FuseFit& fit = hw.fit;
     double cycles = most_known(hw.dram_latency, 0) + most_known(hw.l2_latency, 0);
     cycles *= (1 + piece.rounds * piece.readings) / 2;
     cycles += most_known(piece.elements * work.full_bytes / hw.sm_bandwidth, 0);
@@ -237,9 +217,10 @@ double waiting_cycles(const FuseHardware& hw, const Program& p, const ProgramWor
     if (!rows) return cycles;
     cycles += joint_cycles(hw, work, l);
     if (!l.early_weights && work.shared_loads > 0)
-        cycles += (l.staged ? std::pow(l.items, late_growth) * late_shared : l.items * late_registers)
+        cycles += (l.staged ? std::pow(l.items, fit.weights_exponent) * fit.weights_shared
+                            : l.items * fit.weights_registers)
                   * most_known(hw.l2_latency, 0);
-    if (l.staged) cycles += staged_cycles;
+    if (l.staged) cycles += fit.staged_wait;
     if (l.cluster > 1) cycles += cluster_start_cycles(hw, l.cluster);
     return cycles;
 }
@@ -264,11 +245,15 @@ FuseWork work_of(const FuseHardware& hw, const Program& p, const ProgramWork& wo
         (live <= hw.l2_bytes ? w.l2_read_bytes : w.dram_read_bytes) += again;
     }
     w.cost = elements * (l.twice ? work.online : work.first);
-    if (l.staged) w.cost.issue += elements * (staged_issue + staged_thread_issue / (l.items * l.width));
+    const FuseFit& fit = hw.fit;
+    if (l.staged)
+        w.cost.issue +=
+            elements * (fit.staged_instructions + fit.staged_thread_instructions / (l.items * l.width));
     // What a thread does beside its elements, over all that it has.
     const double held = piece.rounds > 1 ? piece.elements / l.threads : l.items * l.width;
     const bool rows = p.form == FuseForm::row;
-    if (rows || !l.persistent) w.cost.issue += elements / held * (rows ? row_thread_issue : thread_issue);
+    if (rows || !l.persistent)
+        w.cost.issue += elements / held * (rows ? fit.row_thread_instructions : fit.thread_instructions);
     w.efficiency = 1 - lost_share(hw, p, work, bytes, l, piece);
     return w;
 }
@@ -288,6 +273,15 @@ double served(double customers, double waiting, double first, double second, dou
     }
     const double part = customers - std::floor(customers);
     return part > 0 ? before + part * (rate - before) : rate;
+}
+
+double overlapped(std::initializer_list<double> times, double exponent) {
+    double sum = 0, longest = 0;
+    for (double time : times) {
+        sum += std::pow(time, exponent);
+        if (!std::isnan(longest) && !(time <= longest)) longest = time;
+    }
+    return std::isinf(exponent) ? longest : std::pow(sum, 1 / exponent);
 }
 
 FuseFlow fuse_flow(const FuseHardware& hw, const Program& p, const ProgramWork& work, const FusedBytes& bytes,
@@ -312,12 +306,15 @@ FuseFlow fuse_flow(const FuseHardware& hw, const Program& p, const ProgramWork& 
     const double issue = most_known(issue_cycles(hw, w.cost), 0) / piece.count;
     const double mufu = most_known(w.cost.mufu / hw.mufu_rate, 0) / piece.count;
     const double waiting = waiting_cycles(hw, p, work, l, piece);
-    const double local = 1 / served(resident, waiting, issue, mufu, rows ? row_burst : pointwise_burst);
+    const double local = 1
+                         / served(resident, waiting, issue, mufu,
+                                  rows ? hw.fit.row_variability : hw.fit.pointwise_variability);
     const bool together = l.cluster > 1 && mostly_writes(bytes);
-    const double bend = !rows ? pointwise_bend : together ? cluster_bend : row_bend;
+    const double exponent = !rows      ? hw.fit.pointwise_overlap
+                            : together ? hw.fit.cluster_overlap
+                                       : hw.fit.row_overlap;
     const double start = l.persistent ? 0 : most_known(hw.cta_interval, 0);
-    const double cycles =
-        std::pow(std::pow(dram, bend) + std::pow(local, bend) + std::pow(start, bend), 1 / bend);
+    const double cycles = overlapped({dram, local, start}, exponent);
     f.round_cycles = resident * local;
     f.needed = f.round_cycles * double(bytes.read_bytes) / (f.time.dram * hw.clock_hz * hw.sms);
     f.waves = piece.count / (usable_sms * l.ctas_per_sm);

@@ -2,10 +2,12 @@
 // program, the launch and the machine's numbers. NaN stands for an unknown number.
 #pragma once
 
-#include "rooftile/fuse/hardware.hpp"
-#include "rooftile/fuse/time.hpp"
+#include <initializer_list>
+
 #include "rooftile/expression/graph.hpp"
+#include "rooftile/fuse/hardware.hpp"
 #include "rooftile/fuse/program.hpp"
+#include "rooftile/fuse/time.hpp"
 
 namespace rooftile {
 
@@ -27,9 +29,6 @@ struct ProgramWork {
     int narrow_bytes = 4;      ///< of the smallest floating element among the full tensors
 };
 ProgramWork program_work(const ExpressionGraph& graph, const Program& program);
-
-/// Of the rate of a copy: what kernels reach whose CTAs work on rows, one each.
-inline constexpr double own_copy = 0.98;
 
 /// A launch, as far as time depends on it.
 struct FuseLaunch {
@@ -55,6 +54,10 @@ struct FuseFlow {
 /// queues, which serve it for `first` and for `second` cycles: mean value analysis of the closed network, with
 /// `burst` times the queue met on arrival.
 double served(double customers, double waiting, double first, double second, double burst);
+
+/// Of things that go on side by side: t^n is the sum of their t_i^n, so that the longest bends where another comes near
+/// it. The longest where n is infinite, NaN where one is unknown.
+double overlapped(std::initializer_list<double> times, double exponent);
 
 FuseFlow fuse_flow(const FuseHardware& hw, const Program& program, const ProgramWork& work,
                    const FusedBytes& bytes, const FuseLaunch& launch, double usable_sms);

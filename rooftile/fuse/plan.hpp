@@ -123,6 +123,7 @@ struct FuseRequest {
     std::optional<bool> persistent{}, grid_meeting{};
     int alignment = 256;  ///< bytes that every tensor's address is a multiple of
     int top = 8;
+    bool exhaustive = false;  ///< search also what rules leave out (fuse/rules.hpp)
 };
 
 /// Derives the launch of one kernel for all of `graph` [M20-M25]. Never throws for an unknown number.

@@ -32,10 +32,11 @@ Demand demand_of(const Program& p, const ProgramWork& work, int width) {
     return d;
 }
 
-double pointwise_registers(const Demand& d, const ProgramWork& work, const FuseConfig& c, bool stacked) {
-    constexpr double most_issue = 40;
-    return -1.2 + 1.85 * c.width + c.items * 2.16 * d.full + 0.57 * d.shared_of(c.items, stacked)
-           + 0.51 * std::min(most_issue, work.first.issue);
+double pointwise_registers(const FuseFit& fit, const Demand& d, const ProgramWork& work, const FuseConfig& c,
+                           bool stacked) {
+    return -fit.registers_spared + fit.registers_element * c.width + c.items * fit.registers_full * d.full
+           + fit.registers_shared * d.shared_of(c.items, stacked)
+           + fit.registers_instruction * std::min(fit.registers_instructions_max, work.first.issue);
 }
 
 /// Rows in registers. Loaded early, many weights stay widened: whatever there is.
@@ -87,14 +88,16 @@ int masks_of_vectors(const Program& p) {
     }));
 }
 
-double registers_likely(const Program& p, const ProgramWork& work, const FuseConfig& c, double bound) {
+double registers_likely(const FuseHardware& hw, const Program& p, const ProgramWork& work,
+                        const FuseConfig& c, double bound) {
     constexpr double unit = 8, least = 16;
     const Demand d = demand_of(p, work, c.width);
     double need = bound;
-    if (c.home == FuseHome::nowhere) need = pointwise_registers(d, work, c, stacks(p, c));
+    if (c.home == FuseHome::nowhere) need = pointwise_registers(hw.fit, d, work, c, stacks(p, c));
     else if (c.home == FuseHome::registers) need = held_registers(d, c, bound);
     else if (c.home == FuseHome::shared) need = staged_registers(d, c);
     else if (!d.kept) need = (d.sums && !in_whole_turns(p, c) ? 20 : 16) + c.items * d.full;
+    if (std::isnan(need)) return bound;
     return std::min(bound, std::max(least, whole_up(need / unit) * unit));
 }
 

@@ -21,11 +21,9 @@ LoadWords load_words(const Program& program, int width);
 /// Dropouts whose mask a thread makes of each vector; those of one value a row have theirs once a row.
 int masks_of_vectors(const Program& program);
 
-/// What the compiler is likely to take of the `bound` that it may: a multiple of 8. Fitted to the compiled
-/// kernels of bench/results/history/2026-11-22-h200-memory.csv and later runs: of 370 it misplaces the CTAs of
-/// about 20.
-double registers_likely(const Program& program, const ProgramWork& work, const FuseConfig& config,
-                        double bound);
+/// What the compiler is likely to take of the `bound` that it may: a multiple of 8.
+double registers_likely(const FuseHardware& hw, const Program& program, const ProgramWork& work,
+                        const FuseConfig& config, double bound);
 /// Whether a thread that loads a staged row's weights early can hold them all, in fp32 as they are used.
 bool holds_early_weights(const Program& program, const ProgramWork& work, const FuseConfig& config,
                          double registers_per_thread);

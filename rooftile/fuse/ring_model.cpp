@@ -8,27 +8,6 @@
 namespace rooftile {
 namespace {
 
-// Five shuffles, then shared memory with a barrier of the CTA, on which its last warp comes: cycles.
-constexpr double shuffles_cycles = 79.56, barrier_cycles = 247.4;
-// Instructions of each warp in a meeting, shuffles above all, for its own lanes and once more for the warps'
-// words, and what comes behind. More warps meet longer.
-constexpr double meeting_issue = 74.63, meeting_levels = 2.671;
-// A chunk of a walk: its barrier, the way of its first vector into registers, the place of the next. Of an
-// H200, as all of these, fitted with those of fuse_launch: rows in 4 chunks against 2, in 8 against 4.
-constexpr double chunk_cycles = 74.18;
-// A meeting of CTAs through L2: one tells, all look again and again, and the last of so many is awaited: L2
-// latencies. Rows of 1048576 over 16 and 32 CTAs take 6 thousand cycles more than they compute.
-constexpr double far_latencies = 20.65;
-// As row_burst in fuse_launch, fitted to rings of two and four CTAs an SM.
-constexpr double ring_burst = 1.209;
-// Where threads reduce apart: by how many cycles a meeting takes longer beside those that store, and the share of
-// the issue slots that both kinds of warps fill over the whole row, its meeting among it.
-constexpr double apart_cycles = 872.8, apart_share = 0.9689;
-// Of a reducing warp, for each element of its threads: they take turns with those that store.
-constexpr double apart_element = 3.306;
-// How sharply a row's computation and its DRAM time, which overlap, turn into the longer of the two.
-constexpr double sharpness = 5.246;
-
 /// From the return of the slot that a chunk comes into until a walk wants the chunk: the last walk of a row
 /// returns slots while it goes, and as much later the first walk of the next row wants what came into them.
 double cycles_ahead(const ProgramWork& work, const RingLaunch& l, double walks, double meeting) {
@@ -43,7 +22,8 @@ double computing(const FuseHardware& hw, const OpCost& cost, const Program& p, c
     const double elements = double(p.columns) / l.cluster;
     const double issue = issue_cycles(hw, cost) * elements;
     const double mufu = most_known(cost.mufu * elements / hw.mufu_rate, 0);
-    return std::max(issue / (l.reducing > 0 ? apart_share : issue_share), mufu / mufu_share);
+    const double share = l.reducing > 0 ? hw.fit.specialised_issue_share : hw.fit.ring_issue_share;
+    return std::max(issue / share, mufu / hw.fit.ring_mufu_share);
 }
 
 /// From the end of a CTA to the last chunk of the next one's row.
@@ -57,17 +37,20 @@ double start_cycles(const FuseHardware& hw, const RingLaunch& l) {
 }  // namespace
 
 double ring_meeting_cycles(const FuseHardware& hw, const ProgramWork& work, const RingLaunch& l) {
-    double meeting = 2 * shuffles_cycles + barrier_cycles;  // of a warp, then of the warps' words
-    // Words from all to all, through L2 or from one shared memory to another.
-    if (l.far) meeting += shuffles_cycles + barrier_cycles + far_latencies * most_known(hw.l2_latency, 0);
-    else if (l.cluster > 1) meeting += shuffles_cycles + most_known(hw.dsmem_latency, 0);
-    const double warps = meeting_levels * l.lanes * l.ctas / hw.issue_lanes;
-    return work.reductions * (meeting + most_known(meeting_issue * warps, 0));
+    const FuseFit& fit = hw.fit;
+    double meeting = 2 * fit.ring_shuffles + fit.ring_barrier;  // of a warp, then of the warps' words
+    // Words from all to all, through L2, where one CTA tells and all look again and again until the last of so many has
+    // come, or from one shared memory to another.
+    if (l.far)
+        meeting += fit.ring_shuffles + fit.ring_barrier + fit.grid_reduction * most_known(hw.l2_latency, 0);
+    else if (l.cluster > 1) meeting += fit.ring_shuffles + most_known(hw.dsmem_latency, 0);
+    const double warps = fit.ring_reduction_levels * l.lanes * l.ctas / hw.issue_lanes;
+    return work.reductions * (meeting + most_known(fit.ring_reduction_instructions * warps, 0));
 }
 
 double ring_walks_cycles(const FuseHardware& hw, const Program& p, const ProgramWork& work,
                          const RingLaunch& l) {
-    return computing(hw, work.online, p, l) + work.readings * l.chunks * chunk_cycles;
+    return computing(hw, work.online, p, l) + work.readings * l.chunks * hw.fit.ring_chunk;
 }
 
 RingLate ring_late(const FuseHardware& hw, const Program& p, const ProgramWork& work, const RingLaunch& l,
@@ -76,7 +59,7 @@ RingLate ring_late(const FuseHardware& hw, const Program& p, const ProgramWork& 
     if (l.late_bytes == 0 && !weights) return {};
     // Who only stores has the whole row's time for it.
     const double chunk =
-        computing(hw, l.reducing > 0 ? work.online : work.result, p, l) / l.chunks + chunk_cycles;
+        computing(hw, l.reducing > 0 ? work.online : work.result, p, l) / l.chunks + hw.fit.ring_chunk;
     const double stores = row_dram / l.ctas / l.chunks;
     const double loads = stores / l.items + most_known(hw.l2_latency, 0);
     const double draining = most_known(std::max(0.0, stores - chunk), 0);
@@ -88,8 +71,10 @@ double ring_apart_cycles(const FuseHardware& hw, const Program& p, const Program
     RingLaunch reducers = l;
     reducers.lanes = l.reducing;
     reducers.ctas = 1;
-    const double meeting = ring_meeting_cycles(hw, work, reducers) + apart_cycles;
-    const double chunk = double(p.columns) / l.cluster / l.chunks / l.reducing * apart_element + chunk_cycles;
+    const double meeting = ring_meeting_cycles(hw, work, reducers) + hw.fit.specialised_reduction;
+    // They take turns with the warps that store.
+    const double chunk = double(p.columns) / l.cluster / l.chunks / l.reducing * hw.fit.specialised_element
+                         + hw.fit.ring_chunk;
     // Of a row's last chunk: its slot comes back, it arrives, is reduced, and the row meets.
     const double late_share = std::max(0.0, (2 * l.chunks - l.slots) / l.chunks);
     const double loop = late_share > 0 ? late_share * storing + loaded + chunk + meeting : 0;
@@ -115,7 +100,7 @@ FuseFlow ring_flow(const FuseHardware& hw, const Program& p, const ProgramWork& 
     w.dram_written_bytes = double(bytes.written_bytes);
     if (!l.kept) w.l2_read_bytes = elements * work.shared_bytes;
     w.cost = elements * work.online;
-    w.efficiency = (evens_out ? own_copy : 1 - drift) / uneven;
+    w.efficiency = (evens_out ? hw.fit.copy_share : 1 - drift) / uneven;
     f.time = fuse_time(hw, w);
     f.dram_bytes = w.dram_read_bytes + w.dram_written_bytes;
 
@@ -128,7 +113,7 @@ FuseFlow ring_flow(const FuseHardware& hw, const Program& p, const ProgramWork& 
     const double walks = ring_walks_cycles(hw, p, work, l);
     // Who only stores waits for DRAM where its stores do, and behind them for weights where those come from L2.
     double row_cycles =
-        l.ctas / served(l.ctas, waiting, walks, apart && l.kept ? 0 : late.draining, ring_burst);
+        l.ctas / served(l.ctas, waiting, walks, apart && l.kept ? 0 : late.draining, hw.fit.ring_variability);
     const double loaded = hw.loaded_latency * hw.loaded_factor;
     if (apart) row_cycles = std::max(row_cycles, ring_apart_cycles(hw, p, work, l, row_cycles, loaded));
     const double ahead = cycles_ahead(work, l, row_cycles - meeting, meeting);
@@ -139,7 +124,7 @@ FuseFlow ring_flow(const FuseHardware& hw, const Program& p, const ProgramWork& 
         const double rows_between =
             apart || l.one_row ? 1 : std::max(1.0, most_known(ahead - loaded, 0) / row_cycles);
         const double longer = std::max(1.0, full);
-        const double together = std::pow(1 + std::pow(full, sharpness), 1 / sharpness);
+        const double together = overlapped({1, full}, hw.fit.ring_overlap);
         f.time.seconds += f.time.dram * (longer + (together - longer) / rows_between - 1);
         if (full > 1 && f.time.bound == Bound::dram)
             f.time.bound = dry + waiting - meeting + late.draining > 0 ? Bound::latency : Bound::issue;

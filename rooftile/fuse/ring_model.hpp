@@ -6,9 +6,6 @@
 
 namespace rooftile {
 
-/// Between their barriers warps fill so much of the issue slots and of the special function units.
-inline constexpr double issue_share = 0.885, mufu_share = 0.959;
-
 /// A launch, as far as time depends on it.
 struct RingLaunch {
     double lanes = 0;        ///< threads of a CTA that compute

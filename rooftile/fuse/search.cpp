@@ -7,9 +7,10 @@
 #include <tuple>
 
 #include "kernels/fuse/arguments.hpp"
-#include "rooftile/error.hpp"
 #include "rooftile/core/arithmetic.hpp"
+#include "rooftile/error.hpp"
 #include "rooftile/fuse/registers.hpp"
+#include "rooftile/fuse/rules.hpp"
 #include "rooftile/fuse/search_at_once.hpp"
 #include "rooftile/fuse/search_rings.hpp"
 #include "rooftile/fuse/stacks.hpp"
@@ -23,6 +24,7 @@ namespace {
 constexpr double base_registers = 16, register_step = 8, dropout_registers = 8, row_registers = 2;
 constexpr int access_bytes = 16, register_bytes = 4, most_kept = 4, warp = 32;
 constexpr double most_instructions = 1800;
+constexpr std::int64_t most_searched_vectors = 256;  // of a row, that a thread has
 constexpr double exchange_bytes = fuse::exchange_bytes;
 constexpr std::int64_t least_shared_row = 2048;  // vectors of a row that several CTAs share
 constexpr int portable_cluster = 8;              // that every GPU with clusters has places for
@@ -99,7 +101,7 @@ class Search {
         const size_t most = size_t(std::max(1, request_.top));
         put_in_order(out_.kept, most);
         if (out_.kept.size() > most) {
-            out_.rejected.reasons[size_t(Reason::dominated)] += std::int64_t(out_.kept.size() - most);
+            out_.rejected.add(Reason::dominated, std::int64_t(out_.kept.size() - most));
             out_.kept.resize(most);
         }
         if (std::isnan(hw_.registers_per_sm)) out_.unchecked_walls.emplace_back("registers");
@@ -107,17 +109,32 @@ class Search {
     }
 
   private:
-    void reject(Reason reason) { ++out_.rejected.reasons[size_t(reason)]; }
+    void reject(Reason reason) { out_.rejected.add(reason); }
+
+    /// What is offered while it lives is left out by `rule`, if it `applies` and none before it does. Such launches take
+    /// the same way as all others up to offer(), and are counted there: the space does not depend on the rules.
+    class LeavingOut {
+      public:
+        LeavingOut(Search& search, const Rule& rule, bool applies) : search_(search), before_(search.rule_) {
+            if (applies && !before_ && !search.request_.exhaustive) search.rule_ = &rule;
+        }
+        ~LeavingOut() { search_.rule_ = before_; }
+        LeavingOut(const LeavingOut&) = delete;
+
+      private:
+        Search& search_;
+        const Rule* before_;
+    };
 
     void pointwise() {
         for (int threads : {128, 256, 512})
             for (int items : {1, 2, 4, 8})
                 for (bool persistent : {false, true}) {
-                    // A reduction of everything leaves a part a CTA; elsewhere CTAs that walk drift apart.
-                    // Four vectors and more lost to one or two wherever measured: they scatter over DRAM.
-                    const bool usual = p_.form == FuseForm::whole;
-                    if (items > 2 && !usual && request_.items != items) continue;
-                    if (persistent != request_.persistent.value_or(usual)) continue;
+                    const bool whole = p_.form == FuseForm::whole;
+                    const LeavingOut many(*this, fuse_rules::pointwise_vectors,
+                                          items > 2 && !whole && request_.items != items);
+                    const LeavingOut grid(*this, fuse_rules::pointwise_grid,
+                                          persistent != request_.persistent.value_or(whole));
                     offer({.form = p_.form,
                            .width = width_,
                            .items = items,
@@ -129,29 +146,35 @@ class Search {
     void rows() {
         const std::int64_t vectors = std::max<std::int64_t>(1, p_.columns / width_);
         for (FuseHome home : {FuseHome::registers, FuseHome::shared, FuseHome::twice}) {
-            // A row of several readings is read again only where nothing can hold it.
-            const bool wanted = home != FuseHome::twice || work_.readings < 2 || out_.kept.empty();
-            if (request_.home ? *request_.home != home : !wanted) continue;
+            if (request_.home.value_or(home) != home) continue;
+            const LeavingOut again(
+                *this, fuse_rules::read_again,
+                home == FuseHome::twice && work_.readings > 1 && !out_.kept.empty() && !request_.home);
             for (int lanes : {8, 16, 32, 64, 128, 256, 512, 1024}) {
                 if (lanes > hw_.threads_per_cta) {
                     reject(Reason::threads);
                     continue;
                 }
                 for (int cluster : {1, 2, 4, 8, 16}) {
-                    if (cluster > 1 && (lanes < 128 || vectors < least_shared_row)) continue;
-                    // In turns a cluster's CTAs ask side by side, where registers would hold a part of the row each: sums of
-                    // 65536 columns are 0.7 % sooner so (docs/facts.md 96).
-                    const bool open = !request_.home && !request_.items && !request_.threads_per_row;
-                    if (cluster > 1 && home == FuseHome::registers && work_.readings < 2 && open) continue;
+                    if (cluster > 1 && lanes <= warp) continue;  // rows of less than a CTA have no cluster
                     if (cluster > hw_.cluster_ctas) {
                         reject(Reason::cluster);
                         continue;
                     }
+                    const LeavingOut few(*this, fuse_rules::cluster_threads, cluster > 1 && lanes < 128);
+                    const LeavingOut row(*this, fuse_rules::cluster_row,
+                                         cluster > 1 && vectors < least_shared_row);
+                    // In turns a cluster's CTAs ask side by side, where registers would hold a part of the row each: sums of
+                    // 65536 columns are 0.7 % sooner so (docs/facts.md 96).
+                    const bool open = !request_.home && !request_.items && !request_.threads_per_row;
+                    const LeavingOut once(
+                        *this, fuse_rules::cluster_read_once,
+                        cluster > 1 && home == FuseHome::registers && work_.readings < 2 && open);
                     row_home(home, lanes, cluster, vectors);
                 }
             }
         }
-        if (!request_.cluster) drop_largest_clusters();
+        if (!request_.cluster && !request_.exhaustive) drop_largest_clusters();
         if (request_.home.value_or(FuseHome::ring) == FuseHome::ring) search_rings(context(), out_);
         if (request_.home.value_or(FuseHome::twice) == FuseHome::twice) search_at_once(context(), out_);
     }
@@ -163,7 +186,7 @@ class Search {
             return c.config.cluster > portable_cluster && c.config.home != FuseHome::shared;
         };
         if (std::all_of(out_.kept.begin(), out_.kept.end(), large)) return;
-        out_.rejected.reasons[size_t(Reason::cluster)] += std::int64_t(std::erase_if(out_.kept, large));
+        out_.rejected.add(fuse_rules::largest_clusters, std::int64_t(std::erase_if(out_.kept, large)));
     }
 
     FuseSearchContext context() const { return {machine_, hw_, p_, request_, work_, bytes_, width_}; }
@@ -177,10 +200,12 @@ class Search {
                      .cluster = cluster,
                      .persistent = request_.persistent.value_or(false)};
         const std::int64_t all = std::int64_t(lanes) * cluster, items = ceil_div(vectors, all);
-        if (lanes > least_lanes && all >= 2 * vectors) return;  // half of the threads would have nothing
-        // Many threads with little each spend their time starting and meeting.
+        const bool half_idle = lanes > least_lanes && all >= 2 * vectors;
+        if (half_idle && cluster > 1) return reject(Reason::threads);  // whole CTAs would have nothing
+        const LeavingOut idle(*this, fuse_rules::idle_threads, half_idle);
         const std::int64_t least_items = cluster > 1 || lanes >= 512 ? 4 : lanes >= 256 ? 2 : 1;
-        if (items < least_items && request_.threads_per_row.value_or(0) != lanes) return;
+        const LeavingOut few(*this, fuse_rules::few_vectors,
+                             items < least_items && request_.threads_per_row.value_or(0) != lanes);
         for (int threads : cta_threads(lanes)) {
             c.threads = threads;
             if (home == FuseHome::registers) rows_in_registers(c, items);
@@ -198,32 +223,41 @@ class Search {
 
     void rows_in_registers(FuseConfig c, std::int64_t items) {
         constexpr int most_held = 8;
-        if (items > (c.threads_per_row < warp && work_.readings > 1 ? most_held / 2 : most_held))
-            return reject(Reason::registers);
+        // Each vector takes a register.
+        if (items > most_searched_vectors) return reject(Reason::registers);
+        const LeavingOut many(
+            *this, fuse_rules::held_vectors,
+            items > (c.threads_per_row < warp && work_.readings > 1 ? most_held / 2 : most_held));
         c.items = int(items);
         // Weights in registers beside a row cost CTAs, which from 64 registers of both on is more than their wait. Where
         // several warps share the row, and nothing of it is used before a barrier, they lose from 48 on, and above 16
         // another launch was the fastest wherever measured (docs/facts.md 92).
         const double beside = c.items * c.width * (work_.full_bytes + work_.shared_bytes) / register_bytes;
-        c.early_weights = work_.shared_loads > 0 && beside <= (c.threads_per_row <= warp ? 48 : 16);
-        if (c.early_weights) offer(c);
+        if (work_.shared_loads > 0) {
+            c.early_weights = true;
+            const LeavingOut early(*this, fuse_rules::early_weights,
+                                   beside > (c.threads_per_row <= warp ? 48 : 16));
+            offer(c);
+        }
         c.early_weights = false;
         offer(c);
     }
 
     void rows_in_shared(FuseConfig c, std::int64_t items) {
         constexpr int least_staged = 32, most_staged = 16;
-        if (c.persistent || items > most_staged || c.threads_per_row < least_staged) return;
+        if (c.persistent || c.threads_per_row < least_staged) return;  // no kernel has that form
+        if (items > most_searched_vectors) return reject(Reason::shared);
+        const LeavingOut many(*this, fuse_rules::staged_vectors, items > most_staged);
         c.items = int(items);
-        // What is read once waits nowhere: the best launch without staging was sooner wherever measured.
-        if (work_.readings < 2 && !request_.home) return;
+        // The best launch without staging was sooner wherever measured.
+        const LeavingOut once(*this, fuse_rules::staged_read_once, work_.readings < 2 && !request_.home);
         if (!machine_.has("tma") || !rows_by_bulk(p_, request_.alignment)) return reject(Reason::instruction);
         // Several CTAs share such a row only where it leaves an SM no room for others: as many as make that room. More meet
         // longer and move no more (softmax of 65536 columns: two 139 us, four 144).
         const double row_bytes = double(p_.columns) * work_.full_bytes;
         const double of_fewer = row_bytes / (c.cluster / 2.0) + exchange_bytes + hw_.shared_reserved;
-        if (c.cluster > 1 && 2 * of_fewer <= hw_.shared_per_sm && !request_.cluster)
-            return reject(Reason::cluster);
+        const LeavingOut room(*this, fuse_rules::staged_cluster,
+                              c.cluster > 1 && 2 * of_fewer <= hw_.shared_per_sm && !request_.cluster);
         for (bool early : {true, false}) {
             c.early_weights = early;
             if (early && work_.shared_loads == 0) continue;
@@ -244,6 +278,7 @@ class Search {
     void offer(FuseConfig c) {
         const FuseRequest& r = request_;
         if (!as_asked(r, c) || !asked(r.stages, c.stages)) return;
+        if (rule_) return out_.rejected.add(*rule_);
         FuseCandidate candidate;
         candidate.registers = registers_needed(p_, c);
         if (candidate.registers > hw_.registers_per_thread
@@ -256,9 +291,8 @@ class Search {
         if (c.threads > hw_.threads_per_cta) return reject(Reason::threads);
         candidate.shared_bytes = double(staged_rows(p_, c).bytes);
         if (candidate.shared_bytes + exchange_bytes > hw_.shared_per_cta) return reject(Reason::shared);
-        // Everything a thread holds is unrolled: longer code compiles too slowly.
-        if (c.items > 1 && c.items * c.width * work_.first.issue > most_instructions)
-            return reject(Reason::instruction);
+        if (c.items > 1 && c.items * c.width * work_.first.issue > most_instructions && !r.exhaustive)
+            return out_.rejected.add(fuse_rules::unrolled_code);
         const double staged = candidate.shared_bytes > 0 ? candidate.shared_bytes + exchange_bytes : 0;
         double ctas = resident_ctas(hw_, c, candidate.registers, staged);
         if (std::isnan(ctas)) ctas = 1;
@@ -269,7 +303,7 @@ class Search {
             hw_.registers_per_thread,
             whole(hw_.registers_per_sm / even_threads(hw_, c.ctas_per_sm * c.threads) / register_step)
                 * register_step);
-        double resident = resident_ctas(hw_, c, registers_likely(p_, work_, c, bound), staged);
+        double resident = resident_ctas(hw_, c, registers_likely(hw_, p_, work_, c, bound), staged);
         if (std::isnan(resident) || r.ctas_per_sm) resident = c.ctas_per_sm;
         FuseLaunch l{.items = double(c.items),
                      .width = double(c.width),
@@ -298,6 +332,7 @@ class Search {
     ProgramWork work_;
     FusedBytes bytes_;
     int width_ = 1;
+    const Rule* rule_ = nullptr;  ///< that leaves out what is offered now
     FuseSearch out_;
 };
 

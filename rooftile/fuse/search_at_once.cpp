@@ -7,6 +7,7 @@
 #include "rooftile/core/arithmetic.hpp"
 #include "rooftile/fuse/at_once_model.hpp"
 #include "rooftile/fuse/registers.hpp"
+#include "rooftile/fuse/rules.hpp"
 #include "rooftile/fuse/staging.hpp"
 
 namespace rooftile {
@@ -27,15 +28,13 @@ class AtOnceSearch : FuseSearchContext {
         if (work.readings < 2 || slot_bytes(program) == 0 || program.rows < 1) return;
         // What the shared memory of all SMs holds at once need not be read twice.
         const double all = double(program.rows) * double(program.columns) * slot_bytes(program);
-        if (!request.home && !(all > hw.sms * hw.shared_per_sm)) return;
+        const bool held = !request.home && !(all > hw.sms * hw.shared_per_sm);
         // More CTAs a row meet longer than that brings: as for rings. Eight vectors at once take the compiler
         // half as long again, for 2 % of softmax (docs/facts.md 63).
         constexpr int most_far = 32, most_items = 4;
         for (int cluster : {2, 4, 8, 16, 32, 64})
             for (int threads : {128, 256, 512, 1024})
                 for (int items : {1, 2, 4, 8}) {
-                    if (cluster > most_far && request.cluster != cluster) continue;
-                    if (items > most_items && request.items != items) continue;
                     const FuseConfig c{.form = program.form,
                                        .home = FuseHome::twice,
                                        .width = width,
@@ -45,14 +44,21 @@ class AtOnceSearch : FuseSearchContext {
                                        .cluster = cluster,
                                        .grid_meeting = true,
                                        .grid = program.rows * cluster};
-                    if (as_asked(request, c)) offer(c);
+                    if (!as_asked(request, c)) continue;
+                    const Rule* rule =
+                        held                                               ? &fuse_rules::rows_in_shared
+                        : cluster > most_far && request.cluster != cluster ? &fuse_rules::grid_ctas
+                        : items > most_items && request.items != items     ? &fuse_rules::grid_vectors
+                                                                           : nullptr;
+                    if (rule && !request.exhaustive) out_.rejected.add(*rule);
+                    else offer(c);
                 }
-        drop_lonely();
+        if (!request.exhaustive) drop_lonely();
         out_.kept.insert(out_.kept.end(), found_.begin(), found_.end());
     }
 
   private:
-    void reject(Reason reason) { ++out_.rejected.reasons[size_t(reason)]; }
+    void reject(Reason reason) { out_.rejected.add(reason); }
 
     /// While a CTA's row meets, nobody else of its SM works, which no time tells: where others have company they were as fast or
     /// up to 5 % sooner than the model said (docs/facts.md 92). Only those that come near count.
@@ -64,14 +70,14 @@ class AtOnceSearch : FuseSearchContext {
         const auto worse = [&](const FuseCandidate& c) {
             return c.config.ctas_per_sm == 1 && accompanied <= near * c.flow.time.seconds;
         };
-        out_.rejected.reasons[size_t(Reason::dominated)] += std::int64_t(std::erase_if(found_, worse));
+        out_.rejected.add(fuse_rules::alone_on_sm, std::int64_t(std::erase_if(found_, worse)));
     }
 
     void offer(FuseConfig c) {
         // Some threads would have nothing, and all of them have time for two turns.
         const std::int64_t turn = std::int64_t(c.threads) * c.items * c.cluster;
         constexpr std::int64_t least_turns = 2;
-        if (program.columns / width < least_turns * turn) return;
+        if (program.columns / width < least_turns * turn) return reject(Reason::threads);
         FuseCandidate candidate;
         candidate.registers = registers_needed(program, c);
         const double an_sm = whole_up(double(c.grid) / hw.sms);  // CTAs of the busiest

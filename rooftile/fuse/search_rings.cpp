@@ -6,8 +6,9 @@
 
 #include "kernels/fuse/arguments.hpp"
 #include "rooftile/core/arithmetic.hpp"
-#include "rooftile/fuse/ring_model.hpp"
 #include "rooftile/fuse/registers.hpp"
+#include "rooftile/fuse/ring_model.hpp"
+#include "rooftile/fuse/rules.hpp"
 #include "rooftile/fuse/staging.hpp"
 
 namespace rooftile {
@@ -32,39 +33,104 @@ class RingSearch : FuseSearchContext {
         const double row_bytes = double(program.columns) * work.full_bytes;
         const double usual = work.readings > 1 ? least_usual_row : least_single_row;
         // Where some is late, shorter rows gain, too.
-        if (!request.home && (late_ ? row_bytes < usual : row_bytes <= usual)) return;
-        if (row_bytes <= least_row) return;
+        const bool unusual = !request.home && (late_ ? row_bytes < usual : row_bytes <= usual);
+        const Rule* const short_row = rule_if(unusual || row_bytes <= least_row, fuse_rules::ring_row);
         if (!machine.has("tma") || !rows_by_bulk(program, request.alignment) || !slots_by_bulk(program, width)
             || slot_ == 0)
             return reject(Reason::instruction);
         for (int cluster : {1, 2, 4, 8, 16, 32, 64}) {
-            if (!asked(request.cluster, cluster) || (cluster > 1 && row_bytes / cluster < least_row))
-                continue;
+            if (!asked(request.cluster, cluster)) continue;
+            const Rule* const short_part =
+                first(short_row, cluster > 1 && row_bytes / cluster < least_row, fuse_rules::ring_part);
             for (bool grid_meeting : {false, true})
-                for (const auto& [ctas, lanes] : {std::pair{1, 256}, {1, 512}, {2, 256}, {2, 512}, {4, 128}})
-                    if (meetings(cluster, grid_meeting, ctas))
-                        rings_of(
-                            {.cluster = cluster, .ctas = ctas, .lanes = lanes, .grid_meeting = grid_meeting});
+                for (CtasAndLanes& searched : ctas_and_lanes_) {
+                    if (!asked(request.grid_meeting, grid_meeting)) continue;
+                    if (grid_meeting ? cluster == 1 || !(hw.cluster_ctas > 1) : cluster > hw.cluster_ctas) {
+                        reject(Reason::cluster);
+                        continue;
+                    }
+                    const RingChoice choice{.cluster = cluster,
+                                            .ctas = searched.ctas,
+                                            .lanes = searched.lanes,
+                                            .grid_meeting = grid_meeting};
+                    const Rule* const rule = meeting_rule(short_part, choice);
+                    if (!rule) {
+                        rings_of(choice);
+                        continue;
+                    }
+                    if (!searched.rings) searched.rings = rings_as_asked(choice);
+                    out_.rejected.add(*rule, *searched.rings);
+                }
         }
     }
 
   private:
-    void reject(Reason reason) { ++out_.rejected.reasons[size_t(reason)]; }
+    /// A ring's choices; `ctas` of an SM, one of which computes while another one's values meet.
+    struct RingChoice {
+        int cluster, ctas, lanes, items = 1, reducing = 0;
+        bool grid_meeting = false, kept = false, persistent = true;
+    };
+    /// CTAs of an SM, threads of each that compute, and how many rings of them are as asked for.
+    struct CtasAndLanes {
+        int ctas, lanes;
+        std::optional<std::int64_t> rings{};
+    };
+    static constexpr int searched_items[] = {1, 2, 4}, searched_reducing[] = {128, 256, 0};
+    static constexpr bool both[] = {true, false};
+    static constexpr int producer = 32;  // threads
 
-    /// Whether `cluster` CTAs may share rows so. CTAs that are no hardware cluster meet in device memory: for
-    /// rows so few that clusters, which fit into few places of the GPU, leave SMs idle. Of 64 each meets so
-    /// often that on an H200 (16 x 1048576) 44 us became of 32. Of several CTAs on an SM another one computes
-    /// meanwhile: then rows of any number.
-    bool meetings(int cluster, bool grid_meeting, int ctas) {
+    void reject(Reason reason) { out_.rejected.add(reason); }
+
+    const Rule* rule_if(bool applies, const Rule& rule) const {
+        return applies && !request.exhaustive ? &rule : nullptr;
+    }
+    const Rule* first(const Rule* before, bool applies, const Rule& rule) const {
+        return before ? before : rule_if(applies, rule);
+    }
+
+    /// CTAs that are no hardware cluster meet in device memory: for rows so few that clusters, which fit into few
+    /// places of the GPU, leave SMs idle. Of 64 each meets so often that on an H200 (16 x 1048576) 44 us became of 32.
+    /// Of several CTAs on an SM another one computes meanwhile: then rows of any number.
+    const Rule* meeting_rule(const Rule* before, const RingChoice& c) const {
         constexpr int least_far = 8, most_far = 32, most_rows_an_sm = 8;
-        if (!asked(request.grid_meeting, grid_meeting)) return false;
-        if (grid_meeting)
-            return cluster >= least_far && (cluster <= most_far || request.cluster == cluster)
-                   && hw.cluster_ctas > 1
-                   && (ctas > 1 || double(program.rows) * fuse::most_cluster <= most_rows_an_sm * hw.sms);
-        if (cluster <= hw.cluster_ctas) return true;
-        reject(Reason::cluster);
-        return false;
+        if (!c.grid_meeting) return before;
+        const Rule* rule =
+            first(before, c.cluster < least_far || (c.cluster > most_far && request.cluster != c.cluster),
+                  fuse_rules::grid_ctas);
+        return first(rule,
+                     !(c.ctas > 1 || double(program.rows) * fuse::most_cluster <= most_rows_an_sm * hw.sms),
+                     fuse_rules::grid_rows);
+    }
+
+    FuseConfig config_of(const RingChoice& choice) const {
+        return {.form = program.form,
+                .home = FuseHome::ring,
+                .width = width,
+                .items = choice.items,
+                .threads = choice.lanes + choice.reducing + producer,
+                .threads_per_row = choice.lanes,
+                .reducing = choice.reducing,
+                .cluster = choice.cluster,
+                .ctas_per_sm = choice.ctas,
+                .persistent = choice.persistent,
+                .early_weights = choice.kept,
+                .grid_meeting = choice.grid_meeting};
+    }
+
+    bool as_asked_of(const FuseConfig& c) const {
+        return as_asked(request, c) && asked(request.ctas_per_sm, c.ctas_per_sm);
+    }
+
+    /// How many of rings_of() are as asked for, whichever cluster.
+    std::int64_t rings_as_asked(RingChoice choice) const {
+        std::int64_t count = 0;
+        for (int items : searched_items)
+            for (bool persistent : both)
+                for (int reducing : searched_reducing) {
+                    choice.items = items, choice.persistent = persistent, choice.reducing = reducing;
+                    count += as_asked_of(config_of(choice));
+                }
+        return count * std::int64_t(std::size(both));  // weights kept or not
     }
 
     /// SMs on which the CTAs that share a row can be, one each.
@@ -72,20 +138,11 @@ class RingSearch : FuseSearchContext {
         return meets_in_memory(c) ? hw.sms : cluster_sms(machine, c.cluster, c.ctas_per_sm);
     }
 
-    /// A ring's choices; `ctas` of an SM, one of which computes while another one's values meet.
-    struct RingChoice {
-        int cluster, ctas, lanes, items = 1, reducing = 0;
-        bool grid_meeting = false, kept = false, persistent = true;
-    };
-
     void rings_of(RingChoice choice) {
-        for (int items : {1, 2, 4})
-            for (bool kept : {true, false})
-                for (bool persistent : {true, false})
-                    // A warp of each of an SM's partitions; two of each made no problem's best launch sooner
-                    // (docs/facts.md 95), and are planned where asked for.
-                    for (int reducing : {128, 256, 0}) {
-                        if (reducing > 128 && !request.reducing) continue;
+        for (int items : searched_items)
+            for (bool kept : both)
+                for (bool persistent : both)
+                    for (int reducing : searched_reducing) {
                         choice.items = items, choice.kept = kept, choice.persistent = persistent;
                         choice.reducing = reducing;
                         ring_of(choice);
@@ -96,25 +153,20 @@ class RingSearch : FuseSearchContext {
         constexpr double least_chunk = 16384, most_chunk = 32768;  // B of all full tensors
         constexpr double least_kept_chunk = 8192;                  // beside weights, or on half of an SM
         constexpr double least_ring = 131072;                      // B of an SM
-        constexpr int least_slots = 4, most_slots = 24, warp = 32;
+        constexpr int least_slots = 4, most_slots = 24;
         const int ctas = choice.ctas;
-        FuseConfig c{.form = program.form,
-                     .home = FuseHome::ring,
-                     .width = width,
-                     .items = choice.items,
-                     .threads = choice.lanes + choice.reducing + warp,
-                     .threads_per_row = choice.lanes,
-                     .reducing = choice.reducing,
-                     .cluster = choice.cluster,
-                     .ctas_per_sm = ctas,
-                     .persistent = choice.persistent,
-                     .early_weights = choice.kept,
-                     .grid_meeting = choice.grid_meeting};
-        if (!as_asked(request, c) || !asked(request.ctas_per_sm, ctas)) return;
-        if (c.reducing > 0 && !reduces_apart(program, c)) return;
+        FuseConfig c = config_of(choice);
+        if (!as_asked_of(c)) return;
+        // A warp of each of an SM's partitions does (docs/facts.md 95).
+        if (const Rule* rule = rule_if(c.reducing > 128 && !request.reducing, fuse_rules::two_reducing_warps))
+            return out_.rejected.add(*rule);
+        // Forms that no kernel has.
+        if (c.reducing > 0 && !reduces_apart(program, c)) return reject(Reason::instruction);
+        if (!c.persistent && (c.early_weights || meets_in_memory(c))) return reject(Reason::instruction);
         // CTAs of one row each come in the order of the rows, and others of the SM hide their start. Where
         // all that is read lies in slots, rows staged whole are as good.
-        if (!c.persistent && (!late_ || ctas == 1 || c.early_weights || meets_in_memory(c))) return;
+        if (const Rule* rule = rule_if(!c.persistent && (!late_ || ctas == 1), fuse_rules::ring_of_one_row))
+            return out_.rejected.add(*rule);
         const double at_once = double(choice.lanes) * c.items * width;
         const double all = at_once * work.full_bytes, chunk = at_once * slot_;
         // What comes a chunk ahead has registers beside this chunk's: of one or two vectors the compiler asks
@@ -123,14 +175,19 @@ class RingSearch : FuseSearchContext {
         if (all > chunk && c.items > most_ahead) return reject(Reason::registers);
         // Larger chunks come late, smaller ones are more barriers than they need be.
         const double least_all = choice.kept || ctas > 1 ? least_kept_chunk : least_chunk;
-        if ((all < least_all || (chunk >= most_chunk && c.items > 1)) && !request.items) return;
+        if (const Rule* rule =
+                rule_if((all < least_all || (chunk >= most_chunk && c.items > 1)) && !request.items,
+                        fuse_rules::ring_chunk))
+            return out_.rejected.add(*rule);
         const double kept_bytes = double(staged_rows(program, c).kept_bytes);
         // What is read but a few times need not be kept.
         constexpr double least_rows = 4;
         const double clusters = whole(usable_sms(c) * ctas / c.cluster);
-        if (c.early_weights
-            && (kept_bytes == 0 || !kept_by_bulk(program, c) || double(program.rows) < least_rows * clusters))
-            return;
+        if (c.early_weights && (kept_bytes == 0 || !kept_by_bulk(program, c)))
+            return reject(Reason::instruction);
+        if (const Rule* rule = rule_if(c.early_weights && double(program.rows) < least_rows * clusters,
+                                       fuse_rules::kept_weights))
+            return out_.rejected.add(*rule);
         // Two rows of slots are as good as more, but for what is on its way while short parts meet.
         const int chunks = int(ring_chunks(program, c));
         const double shared =
@@ -184,6 +241,7 @@ class RingSearch : FuseSearchContext {
 
     double slot_;  // bytes of an element of all tensors in the slots
     bool late_;    // not all tensors are
+    CtasAndLanes ctas_and_lanes_[5] = {{1, 256}, {1, 512}, {2, 256}, {2, 512}, {4, 128}};
     FuseSearch& out_;
 };
 

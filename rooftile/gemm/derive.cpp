@@ -126,6 +126,7 @@ Infeasible all_fall(const Request& r, Refusal why) {
             candidates += how_many;
         }
         void stand(const GemmCandidate&, const Footprint&) override { ++candidates; }
+        void leave_out(const Rule&, std::int64_t how_many) override { candidates += how_many; }
     } count;
     r.kernel.walk(r.hw, r.problem, r.fixed, count);
     out.rejected.reasons[static_cast<int>(why.reason)] = count.candidates * inner_space(r.fixed).size();
@@ -174,7 +175,8 @@ std::vector<std::string> notes(const Request& r) {
     else if (!share.empty()) out.push_back("mma.sync reaches " + share);
     if (std::isnan(r.hw.launch_seconds))
         out.emplace_back("times leave out the launch: launch.gap_stream is unknown");
-    if (std::string note = calibration_note(r.machine); !note.empty()) out.push_back(std::move(note));
+    if (std::string note = calibration_note(r.machine, "stream."); !note.empty())
+        out.push_back(std::move(note));
     return out;
 }
 

@@ -72,6 +72,7 @@ std::vector<Field> make_fields() {
          fixed},
         {"evict_first", "none|LETTERS", "Operands, of a, b and c, that L2 drops first, as in bc; default: none",
          fixed},
+        {"exhaustive", "", "Search also what structural rules leave out", fixed, FieldKind::on},
         {"top", "N", "Plans to keep", output},
         {"sample", "N", "The best plan and N - 1 drawn from all that pass the walls, up to twice its predicted time",
          others},
@@ -232,6 +233,7 @@ GemmRequest gemm_request(const Given& g, int default_top) {
     r.deferred_store = switch_if(g, "deferred_store");
     if (g.has("evict_first")) r.evict_first = evict_first_of(g);
     r.programmatic_launch = switch_if(g, "pdl");
+    r.exhaustive = g.has("exhaustive");
     r.top = number_if(g, "top", most_plans).value_or(default_top);
     return r;
 }

@@ -82,7 +82,10 @@ std::optional<WalkedOrder> order_by_simulation(const GemmHardware& hw, const Gem
     std::stable_sort(orders.begin(), orders.begin() + inner.order_count,
                      [](const auto& x, const auto& y) { return x.dram < y.dram; });
     OrderTrials trials(hw, tile, problem);
-    const std::size_t tried = rows * columns > many_cluster_tiles ? 1 : orders_simulated;
+    // gemm_rules::simulated_orders
+    const std::size_t tried = inner.exhaustive                      ? count
+                              : rows * columns > many_cluster_tiles ? 1
+                                                                    : orders_simulated;
     for (std::size_t i = 0; i < std::min(count, tried); ++i) trials.attempt(orders[i].order);
     const bool free = count > 1 && inner.orders[0].order != inner.orders[count - 1].order;
     if (free && trials.best()) trials.attempt_turns();

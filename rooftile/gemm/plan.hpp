@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "kernels/types.hpp"
-#include "rooftile/machine/machine.hpp"
 #include "rooftile/core/bound.hpp"
 #include "rooftile/core/step.hpp"
 #include "rooftile/gemm/problem.hpp"
+#include "rooftile/machine/machine.hpp"
 
 namespace rooftile {
 
@@ -143,6 +143,7 @@ struct GemmRequest {
     bool buildable_only = false;              ///< leave out what no kernel can be compiled for yet
     /// Choose the order of tiles of the best 16 by a simulated L2 (milliseconds), not by a formula (nothing).
     bool simulate = true;
+    bool exhaustive = false;  ///< search also what rules leave out (gemm/rules.hpp)
 };
 
 /// Derives every parameter of a GEMM kernel for `machine` [M1-M17, M29]. Never throws for an unknown

@@ -53,10 +53,10 @@ PlanQuestion::PlanQuestion(const GemmProblem& problem, const GemmRequest& reques
         beta);
     const auto& [kernel, tile_m, tile_n, tile_k, stages, consumer_warpgroups, cluster_m, cluster_n, group, split_k,
                  ctas_per_sm, store_n, schedule, order, programmatic_launch, deferred_store, evict_first, top,
-                 buildable_only, simulate] = request;
+                 buildable_only, simulate, exhaustive] = request;
     put(kernel, tile_m, tile_n, tile_k, stages, consumer_warpgroups, cluster_m, cluster_n, group, split_k,
         ctas_per_sm, store_n, schedule, order, programmatic_launch, deferred_store, evict_first, top,
-        buildable_only, simulate);
+        buildable_only, simulate, exhaustive);
 }
 
 std::size_t PlanQuestion::hash() const { return XXH3_64bits(bytes_.data(), size_); }

@@ -6,8 +6,9 @@
 
 #include "rooftile/gemm/attainability_text.hpp"
 #include "rooftile/gemm/explain_text.hpp"
-#include "rooftile/report/number.hpp"
 #include "rooftile/gemm/simulate_orders.hpp"
+#include "rooftile/report/explain.hpp"
+#include "rooftile/report/number.hpp"
 
 namespace rooftile {
 namespace {
@@ -91,6 +92,7 @@ std::string plan_table(const Plans& plans, const Terminal& terminal) {
 
 std::string_view words_of(Reason reason) {
     if (reason == Reason::shared) return "shared memory";
+    if (reason == Reason::rule) return "left out by rules";
     if (reason == Reason::dominated) return "feasible but not among those kept";
     return name_of(reason);
 }
@@ -159,6 +161,7 @@ std::string plan_text(const Plans& plans, bool explain, const Terminal& terminal
         if (const auto traffic = traffic_text(plans.plans.front().prediction, terminal); !traffic.empty())
             out += entry("traffic of plan 1", traffic, terminal);
     out += closing_text(plans, terminal);
+    if (explain) out += rules_text(plans.rejected, terminal);
     if (plans.plans.empty()) return out;
     const auto titled = [&](std::string_view title, const std::string& text) {
         if (!text.empty()) out += "\n" + terminal.paint(title, Tone::strong) + "\n\n" + text;

@@ -32,6 +32,7 @@ void check(const GemmRequest& r) {
 
 InnerSpace inner_space(const GemmRequest& request) {
     InnerSpace inner;
+    inner.exhaustive = request.exhaustive;
     if (request.stages) inner.stages_low = inner.stages_high = *request.stages;
     if (request.order && *request.order != Order::grouped && *request.order != Order::serpentine) {
         inner.orders[inner.order_count++] = {*request.order, 1};

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "rooftile/core/arithmetic.hpp"
-#include "rooftile/gemm/time.hpp"
 #include "rooftile/gemm/plan.hpp"
+#include "rooftile/gemm/time.hpp"
 
 namespace rooftile {
 
@@ -182,8 +182,8 @@ struct SearchResult {
     /// How far a candidate came that fell at this wall: the order in which the walls stand.
     static constexpr int progress(Reason reason) {
         constexpr int of[reason_count] = {
-            /*registers*/ 4, /*shared*/ 5,  /*threads*/ 1, /*instruction*/ 0,
-            /*alignment*/ 2, /*cluster*/ 3, /*latency*/ 6, /*dominated*/ 7};
+            /*registers*/ 5, /*shared*/ 6,  /*threads*/ 2, /*instruction*/ 1, /*alignment*/ 3,
+            /*cluster*/ 4,   /*latency*/ 7, /*rule*/ 0,    /*dominated*/ 8};
         return of[static_cast<int>(reason)];
     }
     void fall(const Wall& wall, const GemmCandidate& candidate, std::int64_t how_many) {
@@ -220,6 +220,8 @@ class GemmVisitor {
                           std::vector<PartsOfK>& /*parts*/) {}
     /// Candidates that beyond() spares the walk.
     virtual void pass_over(std::int64_t /*candidates*/) {}
+    /// Candidates that a rule leaves out.
+    virtual void leave_out(const Rule&, std::int64_t /*candidates*/) {}
 
   protected:
     ~GemmVisitor() = default;
@@ -239,6 +241,7 @@ struct InnerSpace {
     int stages_low = least_stages, stages_high = most_stages;
     std::array<OrderChoice, searched_orders.size()> orders{};
     int order_count = 0;
+    bool exhaustive = false;  ///< every order is simulated
     std::int64_t size() const { return std::int64_t{stages_high - stages_low + 1} * order_count; }
 };
 InnerSpace inner_space(const GemmRequest& request);
@@ -267,6 +270,9 @@ class GemmSearch final : public GemmVisitor {
     void rule_out(const GemmTile& tile, const Footprint& least, int stages,
                   std::vector<PartsOfK>& parts) override;
     void pass_over(std::int64_t candidates) override { count_dominated(candidates * inner_.size()); }
+    void leave_out(const Rule& rule, std::int64_t candidates) override {
+        result_.rejected.add(rule, candidates * inner_.size());
+    }
 
     /// Candidates that were timed under power, of all that stood: the others were out of reach without it.
     std::int64_t timed() const { return timed_; }

@@ -90,6 +90,7 @@ class Space {
         if (request.cluster_m || request.cluster_n)
             clusters = {{request.cluster_m.value_or(1), request.cluster_n.value_or(1)}};
         list_all_parts(ceil_div(problem.k, request.tile_k.value_or(swizzle_span)));
+        for (const PartsOfK& p : std::span(parts_).subspan(1)) in_parts_ += p.candidates;
         slots_.reserve(residencies.size() * parts_.size());
         for (int ctas_per_sm : residencies)
             for (const PartsOfK& p : parts_) slots_.push_back(most_slots(p.split_k, ctas_per_sm));
@@ -125,6 +126,14 @@ class Space {
         for (PartsOfK& p : parts) p.work.slots = *slots++;
     }
 
+    // Of one tile: those in parts that count_parts() leaves out.
+    std::int64_t left_out(const TileFigures& tile) const {
+        std::int64_t all = 0;
+        for (int ctas_per_sm : residencies)
+            if (count_parts(tile, ctas_per_sm) < parts_.size()) all += in_parts_;
+        return all;
+    }
+
     // Of one tile.
     std::int64_t candidates(const TileFigures& tile) const {
         std::int64_t all = 0;
@@ -154,9 +163,10 @@ class Space {
     }
 
     // Splitting K cannot pay where tiles fill several waves as it is: with W of them the last one costs at most
-    // 1 / W of the time, and beyond four an exchange costs more.
+    // 1 / W of the time, and beyond four an exchange costs more: gemm_rules::parts_of_few_waves.
     std::size_t count_parts(const TileFigures& tile, int ctas_per_sm) const {
         constexpr int most_waves = 4;
+        if (request_.exhaustive) return parts_.size();
         const double tiles = double(tile.grid.rows) * double(tile.grid.columns);
         return tiles < most_waves * hw_.sms * ctas_per_sm ? parts_.size() : 1;
     }
@@ -173,6 +183,7 @@ class Space {
     const GemmRequest& request_;
     int most_ctas_;
     std::vector<PartsOfK> parts_;
+    std::int64_t in_parts_ = 0;  // candidates of a tile and residency with K in more than one
     std::vector<double> slots_;  // by residency and parts of K
 };
 

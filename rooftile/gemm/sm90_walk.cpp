@@ -1,4 +1,5 @@
 // How the sm90_gemm family is walked past its walls.
+#include "rooftile/gemm/rules.hpp"
 #include "rooftile/gemm/sm90_walls.hpp"
 
 namespace rooftile {
@@ -112,6 +113,7 @@ void Sm90GemmFamily::walk(const GemmHardware& hw, const GemmProblem& problem, co
         pass(passage, c, of_k, space.clusters, visitor);
     };
     for (const TileFigures& figures : tiles_of(hw, problem, request)) {
+        visitor.leave_out(gemm_rules::parts_of_few_waves, space.left_out(figures));
         if (visitor.beyond(figures.tile, footprint_of(figures, Cluster{}))) {
             visitor.pass_over(space.candidates(figures));
             continue;

@@ -1,6 +1,8 @@
 #include "rooftile/machine/machine.hpp"
 
+#include <array>
 #include <cassert>
+#include <charconv>
 
 #include <fmt/core.h>
 
@@ -10,6 +12,18 @@
 #include "rooftile/machine/keys.hpp"
 
 namespace rooftile {
+namespace {
+
+// Every plan hashes its machine: what formats by a format string takes as long as a search.
+template <class... Number>
+void append_number(std::string& text, Number... number) {
+    std::array<char, 32> digits;
+    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number...).ptr;
+    text += ' ';
+    text.append(digits.data(), end);
+}
+
+}  // namespace
 
 const Fact* Machine::find(std::string_view key) const {
     const auto it = facts.find(key);
@@ -41,10 +55,13 @@ std::string Machine::hash() const {
     std::string plain = "arch " + arch + '\n';
     for (const auto& [key, fact] : facts) {
         const Dimension d = fact.dimension;
-        plain += fmt::format("{} {:.15g} {} {} {} {} {} {}\n", key, fact.value, d.byte, d.flop, d.cycle,
-                             d.second, d.joule, fact.per == Per::sm ? "sm" : "gpu");
+        plain += key;
+        append_number(plain, fact.value, std::chars_format::general, 15);
+        for (int power : {d.byte, d.flop, d.cycle, d.second, d.joule}) append_number(plain, power);
+        plain += fact.per == Per::sm ? " sm\n" : " gpu\n";
     }
-    for (const auto& [feature, present] : features) plain += fmt::format("{} {}\n", feature, present);
+    for (const auto& [feature, present] : features)
+        plain.append(feature).append(present ? " true\n" : " false\n");
     const XXH128_hash_t hash = XXH3_128bits(plain.data(), plain.size());
     return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
 }

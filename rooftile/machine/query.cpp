@@ -120,9 +120,10 @@ std::optional<NamedClock> matrix_clock(const Machine& machine, std::string_view 
     return std::nullopt;
 }
 
-std::string calibration_note(const Machine& machine) {
+std::string calibration_note(const Machine& machine, std::string_view another_models) {
     std::string of;
     for (const auto& [key, fact] : machine.facts) {
+        if (!another_models.empty() && key.starts_with(another_models)) continue;
         if (fact.calibration == machine.id && !machine.id.empty()) return {};
         if (!fact.calibration.empty()) of = fact.calibration;
     }

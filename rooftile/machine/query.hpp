@@ -61,6 +61,7 @@ struct NamedClock {
 std::optional<NamedClock> matrix_clock(const Machine& machine, std::string_view input);
 
 /// Whose fitted numbers a prediction takes, for a plan's notes; empty where the machine has a calibration of its own.
-std::string calibration_note(const Machine& machine);
+/// Keys that begin with `another_models` do not count, if that says anything.
+std::string calibration_note(const Machine& machine, std::string_view another_models = {});
 
 }  // namespace rooftile

@@ -23,7 +23,8 @@ constexpr std::size_t most_source_bytes = 400;
 
 // What a number's table holds in a machine file, and in a calibration.
 constexpr std::string_view number_parts[] = {"value", "unit", "source", "calibration"},
-                           calibrated_parts[] = {"value", "unit", "data", "command", "error"};
+                           calibrated_parts[] = {"value", "unit", "data", "command", "error", "fit"},
+                           fit_parts[] = {"data", "command", "error"};
 
 std::string value_text(const toml::node& node) {
     if (const auto* text = node.as_string()) return '"' + printable(text->get(), 60) + '"';
@@ -70,17 +71,22 @@ class Reader {
         return root.contains("calibration") ? text_of(root, "calibration", "-._") : std::string();
     }
 
-    /// Takes what holds for every GPU of the architecture, and with `own` what holds for the machine alone.
-    /// Takes nothing where the calibration is of another architecture.
+    /// Takes what belongs to kernels on every architecture; where the calibration is of the machine's architecture, what
+    /// holds for all its GPUs; and with `own` what holds for the machine alone.
     void read_calibration_table(const toml::table& root, bool own) {
         check_schema(root, calibration_schema);
-        if (text_of(root, "arch", "_") != machine_.arch) return;
+        const std::string arch = text_of(root, "arch", "_");
         calibration_ = text_of(root, "id", "-._");
+        const bool related = arch == machine_.arch;
+        if (!related) elsewhere_ = fmt::format("{}'s, not measured here: ", arch);
+        if (const toml::node* fits = root.get("fits")) read_fits(*fits);
         for (const auto& [key, node] : root) {
-            const bool part = key == "architecture" || key == "machine";
-            if (!part && key != "schema" && key != "id" && key != "arch")
-                refuse(node, key.str(), "unknown key; accepted: schema, id, arch, architecture, machine");
-            if (!part || (key == "machine" && !own)) continue;
+            const bool part = key == "kernels" || key == "architecture" || key == "machine";
+            if (!part && key != "schema" && key != "id" && key != "arch" && key != "fits")
+                refuse(node, key.str(),
+                       "unknown key; accepted: schema, id, arch, fits, kernels, architecture, machine");
+            const bool taken = key == "kernels" || (related && (key == "architecture" || own));
+            if (!part || !taken) continue;
             if (!node.is_table()) refuse(node, key.str(), "accepted: a table of numbers");
             walk(*node.as_table(), {});
         }
@@ -260,9 +266,11 @@ class Reader {
             calibration = note_of(table, path, "calibration", "");
         } else {
             // A fitted number is worth what it was fitted to: nothing of this may be left out.
-            for (const char* part : {"data", "command", "error"})
-                if (!table.contains(part)) refuse(table, path, fmt::format("no {}", part));
-            source = note_of(table, path, "data", "");
+            const toml::table* fit = fit_of(table, path);
+            for (std::string_view part : fit_parts)
+                if (!table.contains(part) && !(fit && fit->contains(part)))
+                    refuse(table, path, fmt::format("no {}", part));
+            source = elsewhere_ + note_of(table.contains("data") ? table : *fit, path, "data", "");
             note_of(table, path, "command", "");
             note_of(table, path, "error", "");
         }
@@ -274,6 +282,31 @@ class Reader {
             if (!unit->get().empty()) text += ' ' + unit->get();
         }
         return text;
+    }
+
+    // What numbers say together that were fitted together.
+    void read_fits(const toml::node& node) {
+        fits_ = node.as_table();
+        if (!fits_) refuse(node, "fits", "accepted: a table of tables");
+        for (const auto& [name, fit] : *fits_) {
+            const std::string path = "fits." + std::string(name.str());
+            const auto* table = fit.as_table();
+            if (!table) refuse(fit, path, fmt::format("accepted: {{{}}}", fmt::join(fit_parts, ", ")));
+            for (const auto& [part, text] : *table)
+                if (std::find(std::begin(fit_parts), std::end(fit_parts), part.str()) == std::end(fit_parts))
+                    refuse(text, path, fmt::format("unknown key; accepted: {}", fmt::join(fit_parts, ", ")));
+            for (std::string_view part : fit_parts) note_of(*table, path, part, "");
+        }
+    }
+
+    // The fit that a number names; null where it names none.
+    const toml::table* fit_of(const toml::table& number, const std::string& path) const {
+        const toml::node* named = number.get("fit");
+        if (!named) return nullptr;
+        const auto* name = named->as_string();
+        const toml::node* fit = name && fits_ ? fits_->get(name->get()) : nullptr;
+        if (!fit) refuse(*named, path + ".fit", "accepted: one of this file's [fits]");
+        return fit->as_table();
     }
 
     // The text of `part` of a number's table; `otherwise` where it has none.
@@ -291,7 +324,9 @@ class Reader {
     std::string_view file_;
     Machine& machine_;
     std::string
-        calibration_;  // the machine whose calibration this file is; empty: it is another kind of file
+        calibration_;        // the machine whose calibration this file is; empty: it is another kind of file
+    std::string elsewhere_;  // begins its sources where it is of another architecture
+    const toml::table* fits_ = nullptr;
 };
 
 void read_calibration(std::string_view id, bool own, Machine& machine) {
@@ -313,7 +348,7 @@ Machine inherited_machine(std::string_view arch, std::string_view id) {
     if (text.empty()) return machine;
     const std::string name = fmt::format("machines/arch/{}.toml", arch);
     const std::string nearest = Reader(name, machine).read_arch_table(toml::parse(text, name));
-    read_calibration(nearest, false, machine);
+    if (nearest != id) read_calibration(nearest, false, machine);
     read_calibration(id, true, machine);
     return machine;
 }

@@ -41,6 +41,14 @@ std::string step_text(const Step& step, int number, const Terminal& terminal) {
 
 }  // namespace
 
+std::string rules_text(const Rejected& rejected, const Terminal& terminal) {
+    std::string out;
+    for (const LeftOutByRule& left : rejected.by_rule)
+        out += entry("left out",
+                     fmt::format("{} by rule {}: {}", left.count, left.rule->name, left.rule->why), terminal);
+    return out;
+}
+
 std::string steps_text(const std::vector<Step>& steps, const Terminal& terminal) {
     std::string out;
     int number = 0;

@@ -41,9 +41,10 @@ Json unknown_values(const std::vector<std::pair<std::string, Record>>& parts, co
 
 Json plan_json(const Plan& plan) {
     const Operation& operation = *plan.operation;
-    const std::vector<std::pair<std::string, Record>> parts = {{"config", operation.config_record(plan)},
-                                                               {"resources", operation.resources_record(plan)},
-                                                               {"prediction", operation.prediction_record(plan)}};
+    const std::vector<std::pair<std::string, Record>> parts = {
+        {"config", operation.config_record(plan)},
+        {"resources", operation.resources_record(plan)},
+        {"prediction", operation.prediction_record(plan)}};
     Json out = {{"rank", plan.rank}, {"buildable", plan.buildable}};
     if (!plan.buildable) out["why_not"] = plan.why_not;
     for (const auto& [part, record] : parts) out[part] = to_json(record);
@@ -59,7 +60,9 @@ Json rejected_json(const Rejected& rejected) {
     Json reasons = Json::object();
     for (int i = 0; i < reason_count; ++i)
         reasons[std::string(name_of(Reason(i)))] = rejected.reasons[size_t(i)];
-    return {{"count", rejected.count()}, {"reasons", std::move(reasons)}};
+    Json rules = Json::object();
+    for (const LeftOutByRule& left : rejected.by_rule) rules[std::string(left.rule->name)] = left.count;
+    return {{"count", rejected.count()}, {"reasons", std::move(reasons)}, {"rules", std::move(rules)}};
 }
 
 Json machine_json(const DocumentContext& context) {

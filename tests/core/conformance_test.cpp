@@ -117,6 +117,34 @@ TEST_P(Conformance, KeptAndRejectedAreAlwaysAsMany) {
     EXPECT_EQ(candidates(derived("h100-sxm", 1)), candidates(derived("h100-sxm", 8)));
 }
 
+// Rules leave out candidates of a space that does not depend on them, and each is counted under its name.
+TEST_P(Conformance, RulesAreCountedAndCanBeSwitchedOff) {
+    const auto fields = operation().fields();
+    const bool has_rules =
+        std::any_of(fields.begin(), fields.end(), [](const Field& f) { return f.key == "exhaustive"; });
+    Given exhaustive;
+    if (has_rules) exhaustive.add("exhaustive", "");
+    for (const char* id : {"h100-sxm", "a100-80-sxm"}) {
+        const PlanSet some = derived(id);
+        const PlanSet all = operation().derive(std::make_shared<const Machine>(machine_by_id(id)), problem(),
+                                               operation().request(exhaustive, {}));
+        EXPECT_EQ(some.plans.size() + std::size_t(some.rejected.count()),
+                  all.plans.size() + std::size_t(all.rejected.count()));
+        std::int64_t by_rule = 0;
+        std::set<std::string_view> names;
+        for (const LeftOutByRule& left : some.rejected.by_rule) {
+            by_rule += left.count;
+            EXPECT_GT(left.count, 0);
+            EXPECT_TRUE(names.insert(left.rule->name).second) << left.rule->name;
+            EXPECT_FALSE(left.rule->why.empty()) << left.rule->name;
+            EXPECT_EQ(document(some).at("rejected").at("rules").at(std::string(left.rule->name)), left.count);
+        }
+        EXPECT_EQ(by_rule, some.rejected.reasons[std::size_t(Reason::rule)]);
+        EXPECT_EQ(all.rejected.reasons[std::size_t(Reason::rule)], 0);
+        EXPECT_TRUE(all.rejected.by_rule.empty());
+    }
+}
+
 TEST_P(Conformance, PlansAreRankedAndSayWhatTheyLaunch) {
     int rank = 0;
     for (const Plan& plan : derived("h100-sxm").plans) {

@@ -2,10 +2,11 @@
 #pragma once
 
 #include "rooftile/fuse/launch_model.hpp"
+#include "rooftile/machine/registry.hpp"
 
 namespace rooftile {
 
-/// 4 SMs at 1 GHz that wait for nothing, with as many bytes a second of DRAM whichever way.
+/// 4 SMs at 1 GHz that wait for nothing, with as many bytes a second of DRAM whichever way; the fit is the H200's.
 inline FuseHardware four_sms(double bandwidth) {
     FuseHardware hw{};
     hw.sms = 4;
@@ -15,6 +16,7 @@ inline FuseHardware four_sms(double bandwidth) {
     hw.issue_lanes = 128;
     hw.mufu_rate = 16;
     hw.alu_rate = 64;
+    hw.fit = fuse_fit(machine_by_id("h200-sxm"));
     return hw;
 }
 

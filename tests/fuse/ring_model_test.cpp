@@ -56,7 +56,7 @@ TEST(FuseRing, DealtRowsAreOneMoreOrLess) {
     const double least = 101 * 32768 * 4 / 64e9;
     EXPECT_NEAR(ring_flow(hw, p, two_walks(1), bytes, launch).time.dram, least / 0.96 * 104 / 101, 1e-9);
     launch.dealt = true;
-    EXPECT_NEAR(ring_flow(hw, p, two_walks(1), bytes, launch).time.dram, least / own_copy, 1e-9);
+    EXPECT_NEAR(ring_flow(hw, p, two_walks(1), bytes, launch).time.dram, least / hw.fit.copy_share, 1e-9);
     // Of 24 each nobody gets that far ahead.
     const Program few = rows_of(96, 32768);
     const FusedBytes less = {96 * 32768 * 2, 96 * 32768 * 2};

@@ -70,7 +70,7 @@ TEST(PlanCache, TellsEveryFieldApart) {
     change(&GemmProblem::beta, 1.0);
     const auto [kernel, tile_m, tile_n, tile_k, stages, consumer_warpgroups, cluster_m, cluster_n, group, split_k,
                 ctas_per_sm, store_n, schedule, order, programmatic_launch, deferred_store, evict_first, top,
-                buildable_only, simulate] = GemmRequest{};
+                buildable_only, simulate, exhaustive] = GemmRequest{};
     for (auto field :
          {&GemmRequest::tile_m, &GemmRequest::tile_n, &GemmRequest::tile_k, &GemmRequest::stages,
           &GemmRequest::consumer_warpgroups, &GemmRequest::cluster_m, &GemmRequest::cluster_n,
@@ -88,6 +88,7 @@ TEST(PlanCache, TellsEveryFieldApart) {
     fix(&GemmRequest::top, top + 1);
     fix(&GemmRequest::buildable_only, !buildable_only);
     fix(&GemmRequest::simulate, !simulate);
+    fix(&GemmRequest::exhaustive, !exhaustive);
 
     std::vector<PlanQuestion> questions;
     for (const Change& applied : changes) {
@@ -100,7 +101,7 @@ TEST(PlanCache, TellsEveryFieldApart) {
             EXPECT_FALSE(question == questions[i]) << "changes " << i << " and " << questions.size();
         questions.push_back(question);
     }
-    EXPECT_EQ(questions.size(), 1u + 15 + 3 * 11 + 2 + 2 + 2 * 2 + 4 + 2 + 3);
+    EXPECT_EQ(questions.size(), 1u + 15 + 3 * 11 + 2 + 2 + 2 * 2 + 4 + 2 + 4);
 }
 
 TEST(PlanCache, ForgetsWhatWasAskedForLongestAgo) {

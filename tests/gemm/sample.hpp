@@ -84,7 +84,7 @@ inline Plans plans() {
     second.prediction.bound.reset();
     second.prediction.wave_efficiency = 0.9;
     second.unknown = {"shared.bandwidth"};
-    out.rejected.reasons = {10, 20, 0, 5, 0, 0, 1, 100};
+    out.rejected.reasons = {10, 20, 0, 5, 0, 0, 1, 0, 100};
     out.unknown = {"shared.bandwidth"};
     out.unchecked_walls = {"instruction against shared memory"};
     out.notes = {"tcgen05 is not modelled yet"};
@@ -154,7 +154,7 @@ inline Infeasible infeasible() {
     out.available = 232448;
     out.machine_id = "h100-sxm";
     out.problem = gemm_problem(128, 256, 4096);
-    out.rejected.reasons = {0, 3, 0, 0, 0, 0, 0, 0};
+    out.rejected.reasons = {0, 3, 0, 0, 0, 0, 0, 0, 0};
     out.unknown = {"shared.bandwidth"};
     out.unchecked_walls = {"waves"};
     out.notes = {"tcgen05 is not modelled yet"};

@@ -105,8 +105,13 @@ TEST(CalibrationNote, SaysWhoseFittedNumbersAPlanTakes) {
     EXPECT_EQ(calibration_note(machine_by_id("h100-sxm")), "");
     EXPECT_EQ(calibration_note(machine_by_id("h20")),
               "uncalibrated: what is fitted to runs was fitted on h200-sxm");
+    // Of another architecture: kernels' own numbers alone.
     EXPECT_EQ(calibration_note(machine_by_id("a40")),
+              "uncalibrated: what is fitted to runs was fitted on h200-sxm");
+    EXPECT_EQ(calibration_note(machine_by_id("a40"), "stream."),
               "uncalibrated: no number of this machine was fitted to runs");
+    EXPECT_EQ(calibration_note(machine_by_id("h20"), "stream."),
+              "uncalibrated: what is fitted to runs was fitted on h200-sxm");
 }
 
 }  // namespace

@@ -306,6 +306,14 @@ TEST(ReadMachine, CalibrationsComeWithIdAndArchitecture) {
     EXPECT_EQ(read("h200-sxm", "").find("sm.lag"), nullptr);
     EXPECT_EQ(read("h200-sxm", "arch = \"sm_80\"\n").find("sm.lag"), nullptr);
     EXPECT_EQ(read("mine", hopper).find("wgmma.turn")->calibration, "h200-sxm");
+    // What belongs to kernels comes to every architecture, and says where it was measured.
+    EXPECT_EQ(read("mine", "").find("stream.ring.chunk"), nullptr);
+    const Machine ampere = read("mine", "arch = \"sm_80\"\n"), other_hopper = read("mine", hopper);
+    const Fact *far = ampere.find("stream.ring.chunk"), *near = other_hopper.find("stream.ring.chunk");
+    ASSERT_TRUE(far && near);
+    EXPECT_EQ(far->value, near->value);
+    EXPECT_EQ(far->calibration, "h200-sxm");
+    EXPECT_EQ(far->source, "sm_90's, not measured here: " + near->source);
     // The file's own number goes first, and is none that was fitted.
     const Machine own = read("mine", hopper + "wgmma.turn = \"700 clk\"\n");
     EXPECT_EQ(own.find("wgmma.turn")->value, 700);

@@ -1,0 +1,67 @@
+// Rules of a GEMM's search: what they leave out is counted, and nothing else changes.
+#include "rooftile/gemm/rules.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "rooftile/gemm/search.hpp"
+#include "rooftile/gemm/sm90_family.hpp"
+#include "rooftile/machine/registry.hpp"
+
+namespace rooftile {
+namespace {
+
+SearchResult searched(const char* id, const GemmProblem& problem, bool exhaustive) {
+    std::vector<std::string> unknown;
+    const GemmHardware hw = gemm_hardware(machine_by_id(id), "wgmma", Type::bf16, unknown);
+    GemmRequest request;
+    request.simulate = false;
+    request.exhaustive = exhaustive;
+    return search(Sm90GemmFamily(hw, problem), hw, problem, request);
+}
+
+// Of a tile and residency K in two parts or more are, of five numbers of parts, three of warpgroups and three clusters,
+// 45 candidates, each with 31 numbers of stages and 10 orders. They are left out where 4096 x 4096 has four waves of such
+// tiles on 132 SMs, of one CTA each or of two.
+TEST(GemmRules, PartsOfFewWavesAreCounted) {
+    const GemmProblem problem = gemm_problem(4096, 4096, 4096);
+    std::int64_t pairs = 0;
+    for (int tile_m : searched_tile_ms)
+        for (int tile_n : searched_tile_ns)
+            for (int ctas : {1, 2}) {
+                const auto tiles =
+                    ceil_div(std::int64_t(4096), tile_m) * ceil_div(std::int64_t(4096), tile_n);
+                pairs += tiles >= 4 * 132 * ctas;
+            }
+    const SearchResult result = searched("h200-sxm", problem, false);
+    ASSERT_EQ(result.rejected.by_rule.size(), 1u);
+    EXPECT_EQ(result.rejected.by_rule[0].rule, &gemm_rules::parts_of_few_waves);
+    EXPECT_EQ(result.rejected.by_rule[0].count, pairs * 45 * 31 * 10);
+}
+
+TEST(GemmRules, TheSpaceDoesNotDependOnThem) {
+    for (const char* id : {"h200-sxm", "h20"})
+        for (const auto& p : {gemm_problem(4096, 14336, 4096), gemm_problem(1, 4096, 4096),
+                              gemm_problem(640, 3000, 64), gemm_problem(16384, 28672, 8192)}) {
+            const SearchResult some = searched(id, p, false), all = searched(id, p, true);
+            EXPECT_EQ(std::int64_t(some.best.size()) + some.rejected.count(),
+                      std::int64_t(all.best.size()) + all.rejected.count());
+            EXPECT_TRUE(all.rejected.by_rule.empty());
+            EXPECT_LE(all.best[0].score, some.best[0].score);
+        }
+}
+
+TEST(GemmRules, AreDocumented) {
+    std::ifstream file(ROOFTILE_SOURCE_DIR "/docs/rules.md");
+    std::stringstream text;
+    text << file.rdbuf();
+    for (const Rule* rule : gemm_rules::all) {
+        const std::string row = "| `" + std::string(rule->name) + "` | " + std::string(rule->why) + " |\n";
+        EXPECT_NE(text.str().find(row), std::string::npos) << "docs/rules.md lacks the row\n" << row;
+    }
+}
+
+}  // namespace
+}  // namespace rooftile
