@@ -377,7 +377,7 @@ def arguments():
 
 
 def build(options):
-    command = [options.rooftile, "build", "fuse", "--suite", options.suite, "--into",
+    command = [options.rooftile, "build", "suite", options.suite, "--into",
                os.path.join(options.out, "kernels"), "--out", os.path.join(options.out, "kernels.json")]
     if options.filter:
         command += ["--filter", options.filter]

@@ -1,4 +1,4 @@
-"""Kernels of the document of `rooftile build fuse --suite` launched through the CUDA driver on PyTorch's
+"""Kernels of the document of `rooftile build suite` launched through the CUDA driver on PyTorch's
 current stream; docs/command-line.md describes the document. For bench/compare_torch.py."""
 import ctypes
 import os
@@ -51,7 +51,7 @@ def current_stream():
 
 
 class Kernel:
-    """A kernel of the document of `rooftile build fuse --suite`: launch(tensors by name)."""
+    """A kernel of the document of `rooftile build suite`: launch(tensors by name)."""
 
     def __init__(self, driver, folder, document, sms):
         self.driver, self.launch_ = driver, document["launch"]

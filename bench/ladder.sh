@@ -4,7 +4,7 @@
 set -eu
 [ $# -ge 2 ] && [ $# -le 3 ] || { echo "usage: $0 PROGRAM OUT_FILE [SHAPE]" >&2; exit 2; }
 page=$(dirname "$0")/../docs/ladder.md
-"$1" measure gemm --ladder --shape "${3:-4096x4096x4096}" --json --out "$2"
+"$1" measure ladder --shape "${3:-4096x4096x4096}" --json --out "$2"
 "$1" report ladder "$2" >"$2.md"
 # The table stands between two comments; what was there goes.
 awk -v table="$2.md" '

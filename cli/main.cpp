@@ -16,6 +16,8 @@ std::vector<Verb> all_verbs() {
     std::vector<Verb> verbs;
     add_machine(verbs);
     add_plan(verbs);
+    add_build(verbs);
+    add_measure(verbs);
     add_operation_verbs(verbs);
     add_report(verbs);
     add_doctor(verbs);

@@ -32,6 +32,12 @@ std::span<const Field> measure_fields() {
         {"filter", "TEXT", "Of a suite: only problems whose name holds TEXT", group},
         {"max_seconds", "S", "Of a suite: stop in order before S seconds have passed", group},
         {"timings", "", "Show what each part of the run took", group, FieldKind::on},
+        {"counters", "", "Hardware counters of each plan, and of the baseline to beat, after they were timed", group,
+         FieldKind::on},
+        {"no_time", "", "Verify, and count with --counters, but time nothing", group, FieldKind::on},
+        {"explain", "", "How the predicted time comes about, and what the measured one leaves unexplained", group,
+         FieldKind::on},
+        {"energy", "", "Joules of a launch by term, predicted beside measured", group, FieldKind::on},
     };
     return fields;
 }
@@ -63,6 +69,11 @@ MeasureOptions measure_options(const MeasureFlags& flags, const Operation& opera
         options.timing.runoff.rounds = std::size_t(whole_number("--runoff", flags.runoff, 0, 1000));
     if (options.timing.runoff.rounds > 0 && options.mode == Mode::cold)
         throw RequestError("--runoff is of --mode sustained and burst: cold launches are many already");
+    options.counters = flags.given.has("counters");
+    options.blame = flags.given.has("blame");
+    options.time = !flags.given.has("no_time");
+    options.explain = flags.given.has("explain");
+    options.energy = flags.given.has("energy");
     options.interrupted = interrupted;
     options.program_start = start;
     if (isatty(STDERR_FILENO)) options.progress = [](const std::string& line) { say(line); };

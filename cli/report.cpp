@@ -1,10 +1,10 @@
 #include <fmt/core.h>
 
-#include "cli/report_suite.hpp"
 #include "cli/verb.hpp"
 #include "rooftile/core/operation.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/machine/file_text.hpp"
+#include "rooftile/report/suite_rows.hpp"
 
 namespace rooftile::cli {
 namespace {
@@ -17,9 +17,11 @@ int report_suite(const Given& given, const OutputFlags& output, const Invocation
             "report suite needs the file that `measure OPERATION --suite` wrote: report suite FILE.jsonl");
     SuiteRecord record = read_suite_record(read_whole_file(file), file);
     if (record.shapes.empty()) throw RequestError(fmt::format("{}: no problem in it is complete", file));
-    if (!find_operation(record.op()))
-        throw RequestError(fmt::format("{}: this program has no operation {}", file, record.op()));
-    const SuiteReporter report = suite_reporter(std::move(record), given.text("suite"));
+    const Operation* operation = find_operation(record.op());
+    if (!operation) throw RequestError(fmt::format("{}: this program has no operation {}", file, record.op()));
+    std::optional<Suite> suite;
+    if (given.has("suite")) suite = read_suite(*operation, given.text("suite"));
+    const SuiteReporter report = operation->suite_reporter(std::move(record), suite ? &*suite : nullptr);
     write_result(given.has("markdown") ? report.markdown() : report.text(terminal_for(output)), output);
     if (!given.has("require")) return int(ExitCode::done);
     for (const std::string& line : report.missed) say("missed: " + line);

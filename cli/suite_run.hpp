@@ -17,6 +17,7 @@ inline constexpr int suite_top = 8;
 inline constexpr int suite_rounds = 4, suite_other_rounds = 2;
 inline constexpr double suite_drop_others = 1.05;
 inline constexpr std::size_t suite_runoff = 12;
+inline constexpr double suite_cold_seconds = 0.25;  ///< of a candidate in cold mode
 
 /// Problems and rows that are no result.
 struct SuiteFailures {
@@ -70,5 +71,8 @@ class SuiteRun {
 void set_suite_timing(MeasureOptions& options, const MeasureFlags& flags);
 /// Throws RequestError where the flags ask for a document as a whole.
 void refuse_whole_documents(const OutputFlags& flags);
+
+/// Every problem of the file that the flags name, one row a plan appended to --out as each is done; the exit code.
+int measure_suite(const Operation& operation, const MeasureFlags& flags, const Invocation& invocation);
 
 }  // namespace rooftile::cli

@@ -39,6 +39,8 @@ void add_machine(std::vector<Verb>& verbs);
 void add_machine_probe(std::vector<Verb>& verbs);
 void add_machine_compare(std::vector<Verb>& verbs);
 void add_plan(std::vector<Verb>& verbs);
+void add_build(std::vector<Verb>& verbs);
+void add_measure(std::vector<Verb>& verbs);
 void add_report(std::vector<Verb>& verbs);
 void add_doctor(std::vector<Verb>& verbs);
 /// Verbs that have their place and no work yet: sweep, validate.

@@ -1,8 +1,5 @@
-#include "cli/fuse/verbs.hpp"
-#include "cli/target.hpp"
-#include "rooftile/fuse/fields.hpp"
-#include "cli/fuse/build_suite.hpp"
-
+// `build suite`: the kernels of a suite of fused expressions as files, and a document that tells another program how they
+// are launched.
 #include <fmt/core.h>
 
 #include <cctype>
@@ -10,12 +7,17 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "cli/fuse/kernel_json.hpp"
+#include "cli/build.hpp"
+#include "cli/measure_flags.hpp"
+#include "cli/target.hpp"
+#include "cli/verb.hpp"
 #include "rooftile/error.hpp"
+#include "rooftile/fuse/device/accesses.hpp"
 #include "rooftile/fuse/device/chain.hpp"
+#include "rooftile/fuse/fields.hpp"
+#include "rooftile/fuse/operation.hpp"
+#include "rooftile/measure/device_operation.hpp"
 #include "rooftile/measure/stream_kernels.hpp"
-#include "rooftile/fuse/suite.hpp"
-#include "rooftile/fuse/json.hpp"
 
 namespace rooftile::cli {
 namespace {
@@ -38,11 +40,11 @@ class SuiteBuild {
   public:
     SuiteBuild(const Given& given, const Invocation& invocation)
         : given_(given),
-          suite_(filtered(read_fuse_suite(given.text("suite")), given.text("filter"))),
+          suite_(filtered(read_suite(fuse_operation(), given.text("file")), given.text("filter"))),
           target_(target_of(given)),
           context_(context_of(*target_.machine, invocation.command)) {
         if (suite_.problems.empty())
-            throw RequestError(fmt::format("--filter {} names no problem of {}", given.text("filter"), given.text("suite")));
+            throw RequestError(fmt::format("--filter {} names no problem of {}", given.text("filter"), given.text("file")));
         std::error_code error;
         std::filesystem::create_directories(given.text("into"), error);
         if (error) throw RequestError(fmt::format("--into {}: {}", given.text("into"), error.message()));
@@ -50,8 +52,8 @@ class SuiteBuild {
 
     Json document() {
         derive_all();
-        const std::vector<FuseOutcome> kernels = compile_all(plans_, 0);
-        for (const FuseOutcome& kernel : kernels)
+        const std::vector<CompiledOutcome> kernels = compile_all(plans_);
+        for (const CompiledOutcome& kernel : kernels)
             if (const auto* error = std::get_if<Error>(&kernel)) throw *error;
         Json problems = Json::array();
         for (std::size_t i = 0; i < suite_.problems.size(); ++i)
@@ -66,17 +68,15 @@ class SuiteBuild {
 
   private:
     void derive_all() {
-        const FuseRequest request = fuse_request(given_, 1);
-        for (const FuseSuiteProblem& p : suite_.problems) {
-            const auto outcome = derive(*target_.machine, p.problem, request);
-            if (const auto* none = std::get_if<FuseInfeasible>(&outcome))
-                throw Error(ExitCode::no_plan, none->message);
-            const FusePlan& plan = std::get<FusePlans>(outcome).plans.front();
-            if (!plan.buildable) throw RequestError("plan 1 cannot be built: " + plan.why_not);
-            places_.push_back({plans_.size(), unfused_kernels(p.problem)});
-            plans_.push_back(plan);
+        const Own request = fuse_operation().request(given_, {.top = 1});
+        for (const SuiteProblem& p : suite_.problems) {
+            const PlanSet set = fuse_operation().derive(target_.machine, p.problem, request);
+            if (set.refusal) throw Error(ExitCode::no_plan, set.refusal->message);
+            if (!set.plans.front().buildable) throw RequestError("plan 1 cannot be built: " + set.plans.front().why_not);
+            places_.push_back({plans_.size(), unfused_kernels(p.problem.own.as<ExpressionGraph>())});
+            plans_.push_back(set.plans.front());
             for (FusePlan& alone : unfused_plans(*target_.machine, places_.back().chain))
-                plans_.push_back(std::move(alone));
+                plans_.push_back(any_plan(std::move(alone)));
         }
     }
 
@@ -88,15 +88,18 @@ class SuiteBuild {
         return name;
     }
 
-    Json problem_of(const FuseSuiteProblem& p, const Place& place, const std::vector<FuseOutcome>& kernels) {
+    Json problem_of(const SuiteProblem& p, const Place& place, const std::vector<CompiledOutcome>& kernels) {
         const SuiteLayer& layer = p.layers.front();
+        const auto& graph = p.problem.own.as<ExpressionGraph>();
         const std::string name = new_name(layer.model + "-" + layer.layer);
         const auto built = [&](std::size_t index, const std::string& file) {
-            const FuseKernel& kernel = std::get<FuseKernel>(kernels[index]);
-            write(file, kernel.cubin());
+            const CompiledKernel& kernel = std::get<CompiledKernel>(kernels[index]);
+            write(file, kernel.code().cubin);
             Json out = {{"cubin", file}};
             out.update(kernel_json(kernel));
-            out["predicted_time_us"] = json_number(kernel.plan().prediction.time_us);
+            out["kernel_hash"] = kernel.code().hash;
+            out["launch"] = to_json(launch_record(kernel.plan().own.as<FusePlan>(), kernel.code().entry.name));
+            out["predicted_time_us"] = json_number(kernel.plan().time_us);
             return out;
         };
         Json operators = Json::array();
@@ -108,11 +111,11 @@ class SuiteBuild {
             for (std::size_t o = 0; o < alone.operands.size(); ++o) {
                 const int node = alone.problem.inputs[o];
                 one["operands"][alone.problem.nodes[std::size_t(node)].name] =
-                    tensor_name(p.problem, alone.operands[o]);
+                    tensor_name(graph, alone.operands[o]);
             }
-            const GraphNode& n = p.problem.nodes[std::size_t(alone.node)];
-            one["result"] = {{"name", alone.output < 0 ? tensor_name(p.problem, alone.node)
-                                                       : p.problem.outputs[std::size_t(alone.output)].name},
+            const GraphNode& n = graph.nodes[std::size_t(alone.node)];
+            one["result"] = {{"name", alone.output < 0 ? tensor_name(graph, alone.node)
+                                                       : graph.outputs[std::size_t(alone.output)].name},
                              {"type", rooftile::name_of(n.element)},
                              {"shape", n.shape}};
             operators.push_back(std::move(one));
@@ -145,21 +148,44 @@ class SuiteBuild {
     }
 
     const Given& given_;
-    FuseSuite suite_;
+    Suite suite_;
     Target target_;
     DocumentContext context_;
-    std::vector<FusePlan> plans_;
+    std::vector<Plan> plans_;
     std::vector<Place> places_;
     std::map<std::string, int> names_;  ///< of files, how often each was wanted
 };
 
-}  // namespace
-
-int build_fuse_suite(const Given& given, const OutputFlags& output, const Invocation& invocation) {
-    if (!given.has("into")) throw RequestError("--suite needs --into FOLDER");
-    refuse_problem(given, fuse_operation());
+int build_suite(const Given& given, const OutputFlags& output, const Invocation& invocation) {
+    if (!given.has("file") || !given.has("into"))
+        throw RequestError("build suite needs a suite's file and --into FOLDER");
     write_result(json_text(SuiteBuild(given, invocation).document()), output);
     return int(ExitCode::done);
+}
+
+std::vector<Field> suite_fields() {
+    const char* group = "Options";
+    const Field own[] = {
+        {"file", "FILE", "A suite of fused expressions", group, FieldKind::positional},
+        {"into", "FOLDER", "Where the machine code goes", group},
+        {"filter", "TEXT", "Only problems whose \"group ROWSxCOLUMNS type\" holds TEXT", group}};
+    std::vector<Field> fields = joined_fields({own, fuse_operation().fields(), target_fields()});
+    std::erase_if(fields, [](const Field& field) { return field.group.starts_with("Problem"); });
+    return fields;
+}
+
+}  // namespace
+
+void add_build_suite(std::vector<Verb>& verbs);
+void add_build_suite(std::vector<Verb>& verbs) {
+    verbs.push_back(
+        {.path = "build suite",
+         .meaning = "Plan 1 of all fused expressions of a file, and their operators one by one, as files",
+         .fields = suite_fields(),
+         .documents = Documents::json_only,
+         .examples = "Example:\n  rooftile build suite bench/suites/memory.toml --into kernels --machine h200-sxm\n",
+         .synopsis = "FILE --into FOLDER",
+         .run = build_suite});
 }
 
 }  // namespace rooftile::cli

@@ -1,12 +1,10 @@
-#include "cli/fuse/verbs.hpp"
+#include "cli/verb.hpp"
 
 namespace rooftile::cli {
 
+void add_build_suite(std::vector<Verb>& verbs);
 void add_fuse_verbs(std::vector<Verb>& verbs);
 
-void add_fuse_verbs(std::vector<Verb>& verbs) {
-    add_fuse_build(verbs);
-    add_fuse_measure(verbs);
-}
+void add_fuse_verbs(std::vector<Verb>& verbs) { add_build_suite(verbs); }
 
 }  // namespace rooftile::cli

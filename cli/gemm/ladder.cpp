@@ -1,7 +1,7 @@
 #include "cli/gemm/verbs.hpp"
-#include "cli/gemm/measure_suite.hpp"
 #include "rooftile/gemm/fields.hpp"
-#include "cli/gemm/ladder.hpp"
+#include "cli/measure_flags.hpp"
+#include "cli/target.hpp"
 
 #include <fmt/core.h>
 
@@ -50,17 +50,13 @@ int write_ladder(const LadderRun& run, DocumentContext context, const MeasureFla
     return verdict(!run.verified(), std::any_of(run.rows.begin(), run.rows.end(), unbuilt));
 }
 
-}  // namespace
-
-int measure_ladder(const MeasureFlags& flags, const Invocation& invocation) {
-    for (const char* key : {"counters", "filter", "max_seconds", "top"})
-        if (flags.given.has(key))
-            throw RequestError(fmt::format("{} does not go with --ladder", flags.given.name(key)));
-    MeasureOptions options = gemm_measure_options(flags, invocation);
+int measure_ladder(const Given& given, const OutputFlags& output, const Invocation& invocation) {
+    checked_format(output);
+    const MeasureFlags flags(given, output);
+    MeasureOptions options = measure_options(flags, gemm_operation(), invocation.start);
     const GemmProblem problem = ladder_problem(flags);
-    const Own request =
-        gemm_operation().request(flags.given, {.top = 1, .buildable_only = true, .seed = options.seed});
-    const auto [live, target] = live_target(flags.given, options.device);
+    const Own request = gemm_operation().request(given, {.top = 1, .buildable_only = true, .seed = options.seed});
+    const auto [live, target] = live_target(given, options.device);
     options.machine = &live.machine;
 
     std::vector<std::string> notes;
@@ -68,7 +64,7 @@ int measure_ladder(const MeasureFlags& flags, const Invocation& invocation) {
     std::optional<GemmPlan> plan;
     const PlanSet plans = derive_for(target, {&gemm_operation(), Own::of(problem)}, request);
     if (plans.refusal) notes.push_back("no planned kernel beside the ladder: " + plans.refusal->message);
-    else plan = typed_plans(plans).front();
+    else plan = plans.plans.front().own.as<GemmPlan>();
 
     note_interrupts();
     LadderRun run = rooftile::measure_ladder(problem, *target.machine, plan, options);
@@ -76,12 +72,22 @@ int measure_ladder(const MeasureFlags& flags, const Invocation& invocation) {
     return write_ladder(run, context_of(*target.machine, invocation.command), flags, options.seed);
 }
 
-namespace {
+/// Of a GEMM and of measuring, what the ladder takes too: it has its own kernels, and one problem.
+std::vector<Field> ladder_fields() {
+    std::vector<Field> fields = joined_fields({gemm_operation().fields(), target_fields(), measure_fields()});
+    std::erase_if(fields, [](const Field& field) {
+        for (const char* key : {"top", "sample", "orders", "suite", "filter", "max_seconds", "runoff", "counters", "no_time",
+                                "explain", "energy"})
+            if (field.key == key) return true;
+        return false;
+    });
+    return fields;
+}
 
 int report_ladder(const Given& given, const OutputFlags& output, const Invocation&) {
     if (!given.has("file"))
         throw RequestError(
-            "report ladder needs the file that `measure gemm --ladder --json` wrote: report ladder FILE");
+            "report ladder needs the file that `measure ladder --json` wrote: report ladder FILE");
     checked_format(output);
     const Json document = Json::parse(read_whole_file(given.text("file")), nullptr, false);
     if (document.is_discarded()) throw RequestError(fmt::format("{}: not JSON", given.text("file")));
@@ -91,10 +97,22 @@ int report_ladder(const Given& given, const OutputFlags& output, const Invocatio
 
 }  // namespace
 
+void add_measure_ladder(std::vector<Verb>& verbs) {
+    verbs.push_back({.path = "measure ladder",
+                     .meaning = "Six GEMM kernels from naive to full beside the planned one",
+                     .fields = ladder_fields(),
+                     .documents = Documents::all,
+                     .examples = "Examples:\n"
+                                 "  rooftile measure ladder\n"
+                                 "  rooftile measure ladder --shape 8192x8192x8192 --json\n",
+                     .synopsis = "--shape 4096x4096x4096",
+                     .run = measure_ladder});
+}
+
 void add_report_ladder(std::vector<Verb>& verbs) {
     verbs.push_back({.path = "report ladder",
                      .meaning = "The table of a ladder's run, in Markdown",
-                     .fields = {{"file", "FILE", "What `measure gemm --ladder --json` wrote", "Files",
+                     .fields = {{"file", "FILE", "What `measure ladder --json` wrote", "Files",
                                  FieldKind::positional}},
                      .documents = Documents::text_only,
                      .examples = {},

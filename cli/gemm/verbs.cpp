@@ -6,8 +6,7 @@ void add_gemm_verbs(std::vector<Verb>& verbs);
 
 void add_gemm_verbs(std::vector<Verb>& verbs) {
     add_gemm_simulate(verbs);
-    add_gemm_build(verbs);
-    add_gemm_measure(verbs);
+    add_measure_ladder(verbs);
     add_report_ladder(verbs);
     add_report_recorded(verbs);
 }

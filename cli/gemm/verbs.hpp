@@ -1,4 +1,4 @@
-// The verbs of GEMM that no other operation has, or that are not shared yet.
+// The verbs of GEMM that no other operation has.
 #pragma once
 
 #include <vector>
@@ -8,9 +8,10 @@
 
 namespace rooftile::cli {
 
-void add_gemm_build(std::vector<Verb>& verbs);
-void add_gemm_measure(std::vector<Verb>& verbs);
 void add_gemm_simulate(std::vector<Verb>& verbs);
+/// The six rungs and the planned kernel, predicted and measured.
+void add_measure_ladder(std::vector<Verb>& verbs);
+/// Their table from a recorded run.
 void add_report_ladder(std::vector<Verb>& verbs);
 void add_report_recorded(std::vector<Verb>& verbs);
 

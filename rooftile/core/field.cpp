@@ -26,4 +26,11 @@ std::string Given::name(std::string_view key) const {
     return named_ == Named::by_flag ? flag_of(key) : std::string(key);
 }
 
+std::string Given::text() const {
+    std::string out;
+    for (const auto& [key, texts] : texts_)
+        for (const std::string& text : texts) out += key + "=" + text + "\n";
+    return out;
+}
+
 }  // namespace rooftile

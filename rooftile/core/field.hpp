@@ -46,6 +46,8 @@ class Given {
     const std::string& text(std::string_view key) const;
     const std::vector<std::string>& list(std::string_view key) const;
     std::string name(std::string_view key) const;
+    /// All of it in one line: the same for the same request.
+    std::string text() const;
 
   private:
     Named named_;

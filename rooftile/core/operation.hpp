@@ -9,13 +9,18 @@
 #include <string_view>
 #include <vector>
 
+#include "rooftile/core/demand.hpp"
 #include "rooftile/core/field.hpp"
 #include "rooftile/core/plan.hpp"
+#include "rooftile/core/suite.hpp"
 #include "rooftile/machine/machine.hpp"
 
 namespace rooftile {
 
 struct Terminal;
+struct Measurement;
+struct SuiteRecord;
+struct SuiteReporter;
 
 /// One column of comma-separated values: its title, and where its value stands in a row of a document, as a JSON
 /// pointer.
@@ -63,10 +68,14 @@ class Operation {
     /// The request that gives `problem`: problem(given(p)) is p.
     virtual Given given(const Problem& problem) const = 0;
     virtual Record problem_record(const Problem& problem) const = 0;
+    /// A problem in one word, to find it by: "4096x14336x4096".
+    virtual std::string short_name(const Problem& problem) const = 0;
     virtual std::vector<TensorInfo> tensors(const Problem& problem) const = 0;
     virtual Record config_record(const Plan& plan) const = 0;
     virtual Record resources_record(const Plan& plan) const = 0;
     virtual Record prediction_record(const Plan& plan) const = 0;
+    /// What the plan asks of the machine, as work.
+    virtual Demand demand(const Machine& machine, const Plan& plan) const = 0;
     /// A configuration in a few words.
     virtual std::string label(const Plan& plan) const = 0;
 
@@ -76,6 +85,16 @@ class Operation {
     /// The plans as text for a terminal. There is one plan at least.
     virtual std::string text(const Machine& machine, const PlanSet& plans, const PlanDetail& detail,
                              const Terminal& terminal) const = 0;
+    /// Above what is shown of a problem: what is computed, and on what.
+    virtual std::string heading(const Problem& problem, std::string_view machine_id, std::string_view machine_name,
+                                const Terminal& terminal) const = 0;
+    /// What a terminal shows of a measured row beyond what every operation has; may be empty.
+    virtual std::string measured_text(const Measurement&, const Terminal&) const { return {}; }
+
+    /// The problems of a suite's file. Throws RequestError: one line naming file, place and what is accepted.
+    virtual Suite suite(std::string_view text, std::string_view file_name) const;
+    /// What the rows of a suite's run say together; `suite`: what the record should hold, null: what it holds is all.
+    virtual SuiteReporter suite_reporter(SuiteRecord record, const Suite* suite) const = 0;
     /// What its kernels are measured beside, in one word: "copy".
     virtual std::string_view baseline() const = 0;
     /// The shared library that the baseline needs, as the doctor looks for it; null where it needs none.

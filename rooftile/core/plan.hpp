@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "rooftile/core/bound.hpp"
 #include "rooftile/core/problem.hpp"
 #include "rooftile/core/step.hpp"
 #include "rooftile/core/value.hpp"
@@ -25,14 +26,17 @@ struct PlannedLaunch {
 
 struct Plan {
     const Operation* operation = nullptr;
+    Problem problem;
     int rank = 0;
     bool buildable = false;
     std::string why_not;  ///< where not buildable
+    std::optional<double> time_us;  ///< predicted; empty where a number is unknown
+    std::optional<Bound> bound;     ///< what that time is the time of
     Steps derivation;
     std::vector<std::string> unknown;     ///< keys of the machine that this plan lacked
     std::vector<PlannedLaunch> launches;  ///< in their order
     std::vector<Plan> parts;              ///< plans inside this one, in the order in which they run
-    Own own;                              ///< the operation's: problem, config, resources, prediction
+    Own own;                              ///< the operation's: config, resources, prediction
 };
 
 /// Why a request that is right has no plan.

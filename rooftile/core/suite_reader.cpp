@@ -15,6 +15,7 @@ namespace {
 constexpr std::string_view suite_schema = "rooftile/suite/1";
 constexpr std::int64_t largest_extent = 2147483647;
 constexpr std::string_view text_wanted = "a text of 1 to 200 bytes without control characters";
+constexpr std::size_t max_problems = 10'000;
 
 }  // namespace
 
@@ -35,7 +36,7 @@ void SuiteReader::refuse(const toml::node& node, std::string_view key, std::stri
 }
 
 void SuiteReader::check_keys(const toml::table& table, std::string_view prefix,
-                             std::initializer_list<std::string_view> known) const {
+                             std::span<const std::string_view> known) const {
     for (const auto& [key, node] : table) {
         if (std::find(known.begin(), known.end(), key.str()) != known.end()) continue;
         std::string list;
@@ -56,15 +57,80 @@ std::string accepted_operations() {
 
 }  // namespace
 
-std::string SuiteReader::read_head(const toml::table& root, std::string_view op) const {
+std::string SuiteReader::read_head(const toml::table& root) const {
     if (text_of(root, "schema") != suite_schema)
         refuse(*root.get("schema"), "schema", fmt::format("accepted: \"{}\"", suite_schema));
     const std::string own = root.contains("op") ? text_of(root, "op") : std::string(operations().front()->name());
-    if (own != op)
+    if (own != operation_.name())
         refuse(root.contains("op") ? *root.get("op") : root, "op",
                find_operation(own) ? fmt::format("a suite of {0}: `measure {0} --suite` reads it", own)
                                    : "accepted: " + accepted_operations());
     return text_of(root, "name");
+}
+
+Suite SuiteReader::read(std::string_view text) {
+    const toml::table root = parsed_toml(text, file_);
+    suite_.operation = &operation_;
+    suite_.name = read_head(root);
+    std::vector<std::string_view> known = {"schema", "name", "op", "problem"};
+    for (const std::string_view key : own_keys()) known.push_back(key);
+    check_keys(root, "", known);
+    read_own(root);
+    if (root.contains("problem") || suite_.problems.empty())
+        for_each_table(root, own_tables().empty() || root.contains("problem") ? "problem" : own_tables(),
+                       [this](const toml::table& table) { read_problem(table); });
+    return std::move(suite_);
+}
+
+/// Its keys are the operation's fields, and `name` for a reader.
+void SuiteReader::read_problem(const toml::table& table) {
+    Given given(Given::Named::by_key);
+    for (const auto& [name, node] : table) {
+        const std::string_view key = name.str();
+        if (key == "name") continue;
+        const auto fields = operation_.fields();
+        const auto field = std::find_if(fields.begin(), fields.end(), [&](const Field& f) { return f.key == key; });
+        if (field == fields.end() || !field->group.starts_with("Problem"))
+            refuse(node, fmt::format("problem.{}", key), "unknown key; accepted: what a problem of the operation has");
+        const auto give = [&](const toml::node& value) {
+            if (const auto* number = value.as_integer()) return given.add(key, std::to_string(number->get()));
+            check_text(value, key, "a text or a whole number");
+            given.add(key, value.as_string()->get());
+        };
+        if (const auto* list = node.as_array()) {
+            for (const toml::node& value : *list) give(value);
+        } else if (const auto* flag = node.as_boolean()) {
+            if (flag->get()) given.add(key, "");
+        } else {
+            give(node);
+        }
+    }
+    const std::string name = table.contains("name") ? text_of(table, "name") : std::to_string(suite_.problems.size() + 1);
+    add(table, "problem", {suite_.name, name}, 0, [&] { return operation_.problem(given); });
+}
+
+void SuiteReader::add(const toml::node& node, std::string_view key, SuiteLayer layer, int rounds,
+                      const std::function<Problem()>& make) {
+    Problem problem;
+    try {
+        problem = make();
+    } catch (const RequestError& error) { refuse(node, key, error.what()); }
+    const auto [place, is_new] = places_.try_emplace(operation_.given(problem).text(), suite_.problems.size());
+    if (!is_new) {
+        SuiteProblem& known = suite_.problems[place->second];
+        known.rounds = std::max(known.rounds, rounds);
+        if (std::find(known.layers.begin(), known.layers.end(), layer) == known.layers.end())
+            known.layers.push_back(std::move(layer));
+        return;
+    }
+    if (suite_.problems.size() == max_problems) refuse(node, key, fmt::format("more than {} problems", max_problems));
+    suite_.problems.push_back({std::move(problem), {std::move(layer)}, rounds});
+}
+
+bool SuiteReader::has_layer(const SuiteLayer& layer) const {
+    return std::any_of(suite_.problems.begin(), suite_.problems.end(), [&](const SuiteProblem& p) {
+        return std::find(p.layers.begin(), p.layers.end(), layer) != p.layers.end();
+    });
 }
 
 void SuiteReader::for_each_table(const toml::table& root, std::string_view key,

@@ -3,9 +3,12 @@
 
 #include "rooftile/error.hpp"
 #include "rooftile/fuse/columns.hpp"
+#include "rooftile/fuse/demand.hpp"
 #include "rooftile/fuse/fields.hpp"
 #include "rooftile/fuse/plan_text.hpp"
 #include "rooftile/fuse/records.hpp"
+#include "rooftile/fuse/suite.hpp"
+#include "rooftile/fuse/suite_report.hpp"
 
 namespace rooftile {
 namespace {
@@ -20,19 +23,6 @@ TensorInfo tensor(const std::string& name, const GraphNode& node, TensorRole rol
         stride *= *extent;
     }
     return t;
-}
-
-Plan erased(FusePlan plan) {
-    Plan out;
-    out.operation = &fuse_operation();
-    out.rank = plan.rank;
-    out.buildable = plan.buildable;
-    out.why_not = plan.why_not;
-    out.derivation = plan.derivation;
-    out.unknown = plan.unknown;
-    out.launches = {{.kernel = "fuse_" + std::string(name_of(plan.config.form))}};
-    out.own = Own::of(std::move(plan));
-    return out;
 }
 
 /// What the plans' text needs beside the plans.
@@ -80,6 +70,7 @@ class FuseOperation final : public Operation {
     Record prediction_record(const Plan& plan) const override {
         return rooftile::prediction_record(plan.own.as<FusePlan>().prediction);
     }
+    Demand demand(const Machine&, const Plan& plan) const override { return fuse_demand(plan.own.as<FusePlan>()); }
     std::string label(const Plan& plan) const override { return label_of(plan.own.as<FusePlan>().config); }
 
     std::vector<Record> details(const Machine&, const PlanSet&, const PlanDetail& detail) const override {
@@ -104,6 +95,19 @@ class FuseOperation final : public Operation {
         plans.notes = set.notes;
         return plan_text(plans, detail.steps, terminal);
     }
+    std::string short_name(const Problem& problem) const override { return problem.own.as<ExpressionGraph>().text; }
+    std::string heading(const Problem& problem, std::string_view machine_id, std::string_view machine_name,
+                        const Terminal& terminal) const override {
+        return fuse_heading_text(problem.own.as<ExpressionGraph>(), machine_id, machine_name, terminal);
+    }
+    Suite suite(std::string_view text, std::string_view file_name) const override {
+        return fuse_suite(text, file_name);
+    }
+    SuiteReporter suite_reporter(SuiteRecord record, const Suite* suite) const override {
+        const auto report = std::make_shared<const FuseSuiteReport>(fuse_suite_report(std::move(record), suite));
+        return {[report](const Terminal& terminal) { return suite_text(*report, terminal); },
+                [report] { return suite_markdown(*report); }, missed_bars(*report)};
+    }
     std::string_view baseline() const override { return "copy"; }
     std::span<const CsvColumn> plan_columns() const override { return fuse_plan_columns(); }
     std::span<const CsvColumn> measurement_columns() const override { return fuse_measurement_columns(); }
@@ -115,6 +119,27 @@ class FuseOperation final : public Operation {
 };
 
 }  // namespace
+
+Plan any_plan(FusePlan plan, const Problem& problem) {
+    Plan out;
+    out.operation = &fuse_operation();
+    out.problem = problem;
+    out.rank = plan.rank;
+    out.buildable = plan.buildable;
+    out.why_not = plan.why_not;
+    out.time_us = plan.prediction.time_us;
+    out.bound = plan.prediction.bound;
+    out.derivation = plan.derivation;
+    out.unknown = plan.unknown;
+    out.launches = {{.kernel = "fuse_" + std::string(name_of(plan.config.form))}};
+    out.own = Own::of(std::move(plan));
+    return out;
+}
+
+Plan any_plan(FusePlan plan) {
+    const Problem problem{&fuse_operation(), Own::of(plan.problem)};
+    return any_plan(std::move(plan), problem);
+}
 
 const Operation& fuse_operation() {
     static const FuseOperation operation;
@@ -137,7 +162,7 @@ PlanSet fuse_plan_set(std::variant<FusePlans, FuseInfeasible> outcome) {
         out.unchecked_walls = std::move(plans->unchecked_walls);
         out.totals = totals_record(plans->fused, plans->unfused, plans->operators);
         out.own = Own::of(Counting{plans->fused, plans->unfused, std::move(plans->operators)});
-        for (FusePlan& plan : plans->plans) out.plans.push_back(erased(std::move(plan)));
+        for (FusePlan& plan : plans->plans) out.plans.push_back(any_plan(std::move(plan), out.problem));
     } else if (auto* none = std::get_if<FuseInfeasible>(&outcome)) {
         out.totals = totals_record(std::nullopt, none->unfused, none->operators);
         out.refusal = Refusal{none->reason, std::move(none->message), {}, {}};

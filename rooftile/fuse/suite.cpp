@@ -1,20 +1,14 @@
-#include "rooftile/fuse/suite.hpp"
-
-#include <algorithm>
-
+// Suites of fused expressions: groups of one expression over types and shapes, beside the [[problem]] rows that every
+// operation has.
 #include <fmt/core.h>
 
-#include "rooftile/error.hpp"
-#include "rooftile/machine/file_text.hpp"
-#include "rooftile/expression/expression.hpp"
 #include "rooftile/core/suite_reader.hpp"
+#include "rooftile/expression/expression.hpp"
+#include "rooftile/fuse/operation.hpp"
+#include "rooftile/fuse/suite.hpp"
 
 namespace rooftile {
 namespace {
-
-constexpr std::size_t most_problems = 10'000;
-
-std::string name_of(const SuiteLayer& layer) { return layer.model + " " + layer.layer; }
 
 std::string replaced(std::string text, std::string_view word, const std::string& by) {
     for (std::size_t at = 0; (at = text.find(word, at)) != text.npos; at += by.size())
@@ -22,18 +16,20 @@ std::string replaced(std::string text, std::string_view word, const std::string&
     return text;
 }
 
-class Reader : SuiteReader {
+class FuseSuiteReader final : public SuiteReader {
   public:
-    Reader(std::string_view file, FuseSuite& suite) : SuiteReader(file), suite_(suite) {}
-
-    void read(const toml::table& root) {
-        suite_.name = read_head(root, "fuse");
-        check_keys(root, "", {"schema", "name", "op", "types", "shapes", "group"});
-        for_each_table(root, "group", [&](const toml::table& group) { read_group(group, root); });
-    }
+    explicit FuseSuiteReader(std::string_view file) : SuiteReader(fuse_operation(), file) {}
 
   private:
     using Extents = std::vector<std::int64_t>;
+
+    std::vector<std::string_view> own_keys() const override { return {"types", "shapes", "group"}; }
+    std::string_view own_tables() const override { return "group"; }
+
+    void read_own(const toml::table& root) override {
+        if (root.contains("group"))
+            for_each_table(root, "group", [&](const toml::table& group) { read_group(group, root); });
+    }
 
     std::vector<Extents> shapes_of(const toml::table& table) const {
         const auto* list = table.get("shapes") ? table.get("shapes")->as_array() : nullptr;
@@ -56,51 +52,27 @@ class Reader : SuiteReader {
         const auto types = texts_of(group.contains("types") ? group : root, "types");
         for (const std::string& type : types)
             for (const Extents& shape : shapes_of(group.contains("shapes") ? group : root))
-                add(group, name, expression, tensors, type, shape);
+                add_expression(group, name, expression, tensors, type, shape);
     }
 
-    void add(const toml::node& node, const std::string& name, const std::string& expression,
-             const std::vector<std::string>& tensors, const std::string& type, const Extents& shape) {
-        FuseSuiteProblem p;
-        p.layers = {{name, fmt::format("{}x{} {}", shape[0], shape[1], type)}};
-        try {
+    void add_expression(const toml::node& node, const std::string& name, const std::string& expression,
+                        const std::vector<std::string>& tensors, const std::string& type, const Extents& shape) {
+        SuiteLayer layer{name, fmt::format("{}x{} {}", shape[0], shape[1], type)};
+        if (has_layer(layer)) refuse(node, "group", fmt::format("{} {} stands there twice", layer.model, layer.layer));
+        add(node, "group", std::move(layer), 0, [&]() -> Problem {
             std::vector<TensorDeclaration> declared;
             for (std::string text : tensors) {
                 text = replaced(std::move(text), "TYPE", type);
                 text = replaced(std::move(text), "ROWS", std::to_string(shape[0]));
-                declared.push_back(
-                    tensor_declaration(replaced(std::move(text), "COLUMNS", std::to_string(shape[1]))));
+                declared.push_back(tensor_declaration(replaced(std::move(text), "COLUMNS", std::to_string(shape[1]))));
             }
-            p.problem = expression_graph(expression, declared);
-        } catch (const RequestError& error) { refuse(node, "group", error.what()); }
-        const auto same = [&](const FuseSuiteProblem& other) { return other.layers == p.layers; };
-        if (std::any_of(suite_.problems.begin(), suite_.problems.end(), same))
-            refuse(node, "group", fmt::format("{} stands there twice", name_of(p.layers.front())));
-        if (suite_.problems.size() == most_problems)
-            refuse(node, "group", fmt::format("more than {} problems", most_problems));
-        suite_.problems.push_back(std::move(p));
+            return {&fuse_operation(), Own::of(expression_graph(expression, declared))};
+        });
     }
-
-    FuseSuite& suite_;
 };
 
 }  // namespace
 
-FuseSuite read_fuse_suite(const std::filesystem::path& path) {
-    return parse_fuse_suite(read_small_file(path), path.string());
-}
-
-FuseSuite parse_fuse_suite(std::string_view text, std::string_view file_name) {
-    FuseSuite suite;
-    Reader(file_name, suite).read(parsed_toml(text, file_name));
-    return suite;
-}
-
-FuseSuite filtered(FuseSuite suite, std::string_view text) {
-    std::erase_if(suite.problems, [&](const FuseSuiteProblem& p) {
-        return name_of(p.layers.front()).find(text) == std::string::npos;
-    });
-    return suite;
-}
+Suite fuse_suite(std::string_view text, std::string_view file_name) { return FuseSuiteReader(file_name).read(text); }
 
 }  // namespace rooftile

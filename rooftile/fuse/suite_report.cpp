@@ -1,12 +1,9 @@
 #include "rooftile/fuse/suite_report.hpp"
 
-#include "rooftile/fuse/operation.hpp"
-
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include "rooftile/report/cells.hpp"
 #include "rooftile/report/number.hpp"
@@ -165,23 +162,18 @@ std::string missing_text(const FuseSuiteReport& r) {
 
 }  // namespace
 
-FuseSuiteReport fuse_suite_report(SuiteRecord record, const FuseSuite* suite) {
+FuseSuiteReport fuse_suite_report(SuiteRecord record, const Suite* suite) {
     FuseSuiteReport report;
     const std::vector<SuiteShape> shapes = std::move(record.shapes);
     report.record = std::move(record);
     report.record.shapes.clear();
     report.record.lines.clear();
-    std::set<std::string> present;
     for (const SuiteShape& shape : shapes) {
         report.problems.push_back(figures_of(shape));
         report.mode = shape.first().mode;
-        present.insert(shape.first().problem);
     }
     set_bars(report);
-    if (!suite) return report;
-    for (const FuseSuiteProblem& p : suite->problems)
-        if (present.count(problem_key({&fuse_operation(), Own::of(p.problem)})) == 0)
-            report.missing.push_back(p.layers.front().model + " " + p.layers.front().layer);
+    if (suite) report.missing = not_measured(*suite, shapes);
     return report;
 }
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "rooftile/fuse/suite.hpp"
+#include "rooftile/core/suite.hpp"
 #include "rooftile/fuse/suite_row.hpp"
 #include "rooftile/report/terminal.hpp"
 
@@ -57,7 +57,7 @@ struct FuseSuiteReport {
 };
 
 /// `suite`: what the record should hold; null: what it holds is all.
-FuseSuiteReport fuse_suite_report(SuiteRecord record, const FuseSuite* suite = nullptr);
+FuseSuiteReport fuse_suite_report(SuiteRecord record, const Suite* suite = nullptr);
 
 std::string suite_text(const FuseSuiteReport& report, const Terminal& terminal);
 std::string suite_markdown(const FuseSuiteReport& report);

@@ -30,9 +30,7 @@ std::string verdict_text(const Blame& blame) {
 
 }  // namespace
 
-std::string blame_text(const Measurement& m, bool valid, const Terminal& terminal) {
-    if (!m.blame) return {};
-    const Blame& blame = *m.blame;
+std::string blame_text(const Measurement& m, const Blame& blame, bool valid, const Terminal& terminal) {
     Table table({{"without", Table::Align::left},
                  {"predicted"},
                  {"at", Table::Align::right, 2},
@@ -40,11 +38,10 @@ std::string blame_text(const Measurement& m, bool valid, const Terminal& termina
                  {"at", Table::Align::right, 1},
                  {"predicted there", Table::Align::right, 3},
                  {"of the miss"}});
-    const auto predicted_clock = m.blame->whole_clock_mhz;
     table.row({{"nothing", Tone::strong},
-               {time_or_unknown(m.plan.prediction.time_us)},
-               {clock_text(predicted_clock)},
-               {valid ? time_text(m.time_us) : "?", Tone::strong},
+               {time_or_unknown(m.plan.time_us)},
+               {clock_text(blame.whole_clock_mhz)},
+               {valid ? time_text(*m.time_us) : "?", Tone::strong},
                {valid ? clock_text(m.sm_clock_mhz) : "?"},
                {time_or_unknown(blame.whole_at_clock_us)},
                {signed_us(blame.miss_us), Tone::strong}});

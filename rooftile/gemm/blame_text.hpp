@@ -8,8 +8,7 @@
 
 namespace rooftile {
 
-/// A table of the whole kernel and of the kernel without each part, and what the miss goes with. Empty where
-/// the measurement has no blame.
-std::string blame_text(const Measurement& measurement, bool valid, const Terminal& terminal);
+/// A table of the whole kernel and of the kernel without each part, and what the miss goes with.
+std::string blame_text(const Measurement& row, const Blame& blame, bool valid, const Terminal& terminal);
 
 }  // namespace rooftile

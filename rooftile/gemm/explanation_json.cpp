@@ -1,7 +1,6 @@
 #include "rooftile/gemm/explanation_json.hpp"
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "rooftile/gemm/parts.hpp"
 
@@ -41,30 +40,30 @@ Record energy_record(const PlanEnergy& e) {
             {"unknown", e.unknown}};
 }
 
-Json blame_json(const Blame& blame) {
-    Json parts = Json::array();
-    for (const PartTime& part : blame.parts) {
-        const auto figure = [&](std::optional<double> value) {
-            return part.invalid.empty() ? json_number(value) : Json(nullptr);
-        };
-        parts.push_back({{"without", name_of(part.left_out)},
-                         {"predicted_time_us", json_number(part.predicted_us)},
-                         {"predicted_clock_mhz", json_number(part.predicted_clock_mhz)},
-                         {"time_us", figure(part.time_us)},
-                         {"time_us_low", figure(part.time_us_low)},
-                         {"time_us_high", figure(part.time_us_high)},
-                         {"samples", part.samples},
-                         {"sm_clock_mhz", figure(part.sm_clock_mhz)},
-                         {"predicted_at_clock_us", figure(part.predicted_at_clock_us)},
-                         {"blamed_us", figure(part.blamed_us)},
-                         {"invalid", text_or_null(part.invalid)}});
-    }
+Value figure(const PartTime& part, std::optional<double> value) {
+    return part.invalid.empty() ? Value(value) : Value();
+}
+
+Record blame_record(const Blame& blame) {
+    List parts;
+    for (const PartTime& part : blame.parts)
+        parts.push_back(Record{{"without", name_of(part.left_out)},
+                               {"predicted_time_us", part.predicted_us},
+                               {"predicted_clock_mhz", part.predicted_clock_mhz},
+                               {"time_us", figure(part, part.time_us)},
+                               {"time_us_low", figure(part, part.time_us_low)},
+                               {"time_us_high", figure(part, part.time_us_high)},
+                               {"samples", part.samples},
+                               {"sm_clock_mhz", figure(part, part.sm_clock_mhz)},
+                               {"predicted_at_clock_us", figure(part, part.predicted_at_clock_us)},
+                               {"blamed_us", figure(part, part.blamed_us)},
+                               {"invalid", text_or_unknown(part.invalid)}});
     return {{"parts", std::move(parts)},
-            {"predicted_clock_mhz", json_number(blame.whole_clock_mhz)},
-            {"predicted_at_clock_us", json_number(blame.whole_at_clock_us)},
-            {"miss_us", json_number(blame.miss_us)},
-            {"clock_us", json_number(blame.clock_us)},
-            {"term", text_or_null(blame.term)}};
+            {"predicted_clock_mhz", blame.whole_clock_mhz},
+            {"predicted_at_clock_us", blame.whole_at_clock_us},
+            {"miss_us", blame.miss_us},
+            {"clock_us", blame.clock_us},
+            {"term", text_or_unknown(blame.term)}};
 }
 
 }  // namespace
@@ -86,16 +85,19 @@ Record explanation_record(const Explanation& explanation) {
     return out;
 }
 
-void add_explanation(Json& row, const Measurement& m, bool valid) {
-    if (m.blame) row["blame"] = blame_json(*m.blame);
-    if (!m.explanation) return;
-    if (!m.explanation->attainability.empty())
-        row["attainability"] =
-            to_json(attainability_list(m.explanation->attainability, valid ? std::optional(m.time_us) : std::nullopt));
-    if (!m.explanation->energy) return;
-    row["energy"] = to_json(energy_record(*m.explanation->energy));
-    const auto joules = measured_joules(m);
-    row["energy"]["measured_j"] = valid ? json_number(joules) : Json(nullptr);
+Record measured_record(const Measurement& m, const GemmMeasured& measured) {
+    Record out;
+    const bool valid = why_no_result(m).empty() && m.time_us;
+    if (measured.blame) out.emplace_back("blame", blame_record(*measured.blame));
+    if (!measured.explanation) return out;
+    const Explanation& e = *measured.explanation;
+    if (!e.attainability.empty())
+        out.emplace_back("attainability", attainability_list(e.attainability, valid ? m.time_us : std::nullopt));
+    if (!e.energy) return out;
+    Record energy = energy_record(*e.energy);
+    energy.emplace_back("measured_j", valid ? Value(measured_joules(m)) : Value());
+    out.emplace_back("energy", std::move(energy));
+    return out;
 }
 
 }  // namespace rooftile

@@ -3,13 +3,12 @@
 
 #include "rooftile/core/value.hpp"
 #include "rooftile/gemm/measurement.hpp"
-#include "rooftile/report/json.hpp"
 
 namespace rooftile {
 
 /// What was asked for of a plan beyond it.
 Record explanation_record(const Explanation& explanation);
-/// Adds it, and what stands beside the measured time, to a measured row. `valid`: the row is a result.
-void add_explanation(Json& row, const Measurement& measurement, bool valid);
+/// The same of a measured row, with what stands beside its measured time.
+Record measured_record(const Measurement& row, const GemmMeasured& measured);
 
 }  // namespace rooftile

@@ -13,7 +13,7 @@ namespace rooftile {
 namespace {
 
 Json config_of(const LadderRow& row) {
-    if (!row.rung) return config_json(row.measured.plan.config);
+    if (!row.rung) return config_json(gemm_plan(row.measured).config);
     const LadderConfig c = ladder_config(*row.rung);
     return {{"kernel", fmt::format("ladder_{}", name_of(*row.rung))},
             {"tile_m", c.tile_m},
@@ -35,9 +35,9 @@ Json prediction_of(const LadderPrediction& p) {
 }
 
 Json verified_of(const Verification& v) {
-    return {{"exact", v.exact},
-            {"random", v.random},
-            {"special", v.special},
+    return {{"exact", v.exact == true},
+            {"random", v.random == true},
+            {"special", v.special == true},
             {"max_error", json_number(v.max_error)},
             {"bound", json_number(v.bound)},
             {"failure", v.failure.empty() ? Json(nullptr) : Json(v.failure)}};
@@ -145,14 +145,14 @@ std::string why_no_result(const LadderRow& row) {
 LadderRatios ratios_of(const LadderRun& run, std::size_t index) {
     LadderRatios ratios;
     const LadderRow& row = run.rows[index];
-    if (!why_no_result(row).empty() || row.measured.time_us <= 0) return ratios;
-    const double us = row.measured.time_us;
+    if (!why_no_result(row).empty() || !row.measured.time_us) return ratios;
+    const double us = *row.measured.time_us;
     if (row.prediction.time_us) ratios.measured_over_predicted = us / *row.prediction.time_us;
-    if (run.baselines.cublaslt_best_us) ratios.cublaslt_share = *run.baselines.cublaslt_best_us / us;
+    if (const auto best = run.cublaslt_best_us()) ratios.cublaslt_share = *best / us;
     if (index == 0) return ratios;
     const LadderRow& before = run.rows[index - 1];
-    if (why_no_result(before).empty() && before.measured.time_us > 0)
-        ratios.speedup = before.measured.time_us / us;
+    if (why_no_result(before).empty() && before.measured.time_us)
+        ratios.speedup = *before.measured.time_us / us;
     return ratios;
 }
 
@@ -164,9 +164,9 @@ Json ladder_document(const DocumentContext& context, const LadderRun& run, bool 
                 {"mode", name_of(run.mode)},
                 {"rows", Json::array()},
                 {"baselines",
-                 {{"cublaslt_top1_us", json_number(run.baselines.cublaslt_top1_us)},
-                  {"cublaslt_best_us", json_number(run.baselines.cublaslt_best_us)},
-                  {"missing", run.baselines.missing.empty() ? Json(nullptr) : Json(run.baselines.missing)}}},
+                 {{"cublaslt_top1_us", json_number(run.baseline_us(cublaslt_top1))},
+                  {"cublaslt_best_us", json_number(run.cublaslt_best_us())},
+                  {"missing", text_or_null(run.baseline_missing)}}},
                 {"notes", run.notes}};
     for (std::size_t i = 0; i < run.rows.size(); ++i) out["rows"].push_back(row_json(run, i));
     if (!timings) return out;

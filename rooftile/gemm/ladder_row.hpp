@@ -30,11 +30,18 @@ struct LadderRun {
     GemmProblem problem;
     Mode mode = Mode::sustained;
     std::vector<LadderRow> rows;  ///< the six rungs, then the planned kernel where there is a plan
-    Baselines baselines;
+    std::vector<Baseline> baselines;
+    std::string baseline_missing;  ///< why one is absent
     std::vector<std::string> notes;
     std::vector<Timing> timings;
     std::string gpu, driver, nvrtc;
 
+    std::optional<double> baseline_us(std::string_view key) const {
+        for (const Baseline& baseline : baselines)
+            if (baseline.key == key) return baseline.time_us;
+        return std::nullopt;
+    }
+    std::optional<double> cublaslt_best_us() const { return baseline_us(cublaslt_best); }
     bool verified() const {  ///< every row that ran
         for (const LadderRow& row : rows)
             if (row.obstacle.empty() && row.measured.built && !row.measured.verified.ok()) return false;

@@ -28,7 +28,7 @@ std::string times_table(const LadderRun& run, const Terminal& terminal) {
     for (std::size_t i = 0; i < run.rows.size(); ++i) {
         const LadderRow& row = run.rows[i];
         const bool valid = why_no_result(row).empty();
-        const bool timed = valid && row.measured.time_us > 0;
+        const bool timed = valid && row.measured.time_us.has_value();
         const LadderRatios ratios = ratios_of(run, i);
         const auto ratio = [&](std::optional<double> value, auto&& text) {
             return value ? text(*value) : std::string();
@@ -36,16 +36,16 @@ std::string times_table(const LadderRun& run, const Terminal& terminal) {
         table.row({{row.name},
                    {row.adds},
                    {shown(row.prediction.time_us, time_text)},
-                   {timed   ? time_text(row.measured.time_us)
+                   {timed   ? time_text(*row.measured.time_us)
                     : valid ? ""
                             : "no result",
                     timed ? Tone::strong : Tone::bad},
                    {ratio(ratios.measured_over_predicted, number)},
-                   {timed ? number_text(row.measured.tflops) : "", Tone::strong},
+                   {timed ? number_text(row.measured.tflops.value_or(0)) : "", Tone::strong},
                    {ratio(ratios.speedup, number)},
                    {ratio(ratios.cublaslt_share, percent_text)}});
     }
-    if (const auto best = run.baselines.cublaslt_best_us)
+    if (const auto best = run.cublaslt_best_us())
         table.row({{"cuBLASLt"},
                    {"best of 8"},
                    {},
@@ -64,13 +64,13 @@ std::string ladder_text(const DocumentContext& context, const LadderRun& run, co
                                    context.gpu ? context.gpu->gpu : context.machine_name, terminal);
     out += fmt::format("ladder  {}\n\n", name_of(run.mode));
     out += times_table(run, terminal);
-    if (!run.baselines.missing.empty())
-        out += fmt::format("  no baseline: {}\n", displayable(run.baselines.missing, terminal.utf8));
+    if (!run.baseline_missing.empty())
+        out += fmt::format("  no baseline: {}\n", displayable(run.baseline_missing, terminal.utf8));
     out += "\nwhat limits the prediction\n";
     std::vector<Entry> reasons, failures;
     for (const LadderRow& row : run.rows) {
         const std::string bound = row.prediction.bound ? std::string(name_of(*row.prediction.bound)) : "?";
-        const std::string plan = row.rung ? "" : label_of(row.measured.plan.config) + "; ";
+        const std::string plan = row.rung ? "" : label_of(gemm_plan(row.measured).config) + "; ";
         reasons.push_back({row.name, bound, plan + row.prediction.reason});
         if (const std::string why = why_no_result(row); !why.empty())
             failures.push_back({row.name, "no result", why});

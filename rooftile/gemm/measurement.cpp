@@ -1,10 +1,24 @@
 #include "rooftile/gemm/measurement.hpp"
 
+#include "rooftile/gemm/explanation_json.hpp"
+#include "rooftile/gemm/operation.hpp"
+
 namespace rooftile {
 
-std::optional<double> measured_joules(const Measurement& m) {
-    if (!m.power_w || m.mode != Mode::sustained) return std::nullopt;
-    return *m.power_w * m.time_us / 1e6;
+Measurement gemm_row(GemmPlan plan, Mode mode) {
+    Measurement row;
+    row.plan = any_plan(std::move(plan));
+    row.mode = mode;
+    return row;
+}
+
+void set_measured(Measurement& row, GemmMeasured measured) {
+    row.more = measured_record(row, measured);
+    row.own = Own::of(std::move(measured));
+}
+
+const GemmMeasured* gemm_measured(const Measurement& row) {
+    return row.own ? &row.own.as<GemmMeasured>() : nullptr;
 }
 
 }  // namespace rooftile

@@ -129,7 +129,7 @@ WalkTraffic::Bands WalkTraffic::bands(double a, double b, double rows, double co
 // the walk touches the band of A, a window of B as wide as the CTAs in flight, and the C of both; between two
 // uses of a line of B the band of A, all of B, and the band's C. What is touched in between stays in L2 if it
 // fits; C counts, since what is written takes lines too (counted on H200: 2048x7168x2048, docs/facts.md).
-double WalkTraffic::reads(const Bands& w, double height) const {
+WalkTraffic::Reads WalkTraffic::reads(const Bands& w, double height) const {
     height = least_known(w.rows, most_known(height, w.rows_a_wave));  // a wave may take several bands
     const double bands = whole_up(w.rows / height);
     const double width = least_known(w.columns, most_known(1, whole(slots_ / height)));
@@ -137,21 +137,26 @@ double WalkTraffic::reads(const Bands& w, double height) const {
     const double a_reads = band + window <= l2_ ? 1 : whole_up(w.columns / width);
     const double all = w.b + w.c_tile * height * w.columns;
     const double b_reads = bands == 1 || band + all <= l2_ ? 1 : bands;
-    return w.a * a_reads + w.b * b_reads;
+    return {w.a * a_reads, w.b * b_reads};
 }
 
-double WalkTraffic::dram(Order order, int group) const {
-    if (std::isnan(slots_) || std::isnan(l2_)) return std::nan("");
-    if (least() <= l2_) return least();
-    if (order == Order::morton || order == Order::hilbert) return std::nan("");  // no closed form yet
+OperandBytes WalkTraffic::dram_by_operand(Order order, int group) const {
+    const OperandBytes unknown{std::nan(""), std::nan(""), std::nan("")};
+    if (std::isnan(slots_) || std::isnan(l2_)) return unknown;
+    if (least() <= l2_) return {a_, b_, c_};
+    if (order == Order::morton || order == Order::hilbert) return unknown;  // no closed form yet
     // Row by row (or column by column) a wave covers the lines it has CTAs for, at least a cluster's.
     const auto lines = [&](double length, double all, double cluster) {
         return least_known(all, most_known(cluster, slots_ / length));
     };
-    if (order == Order::row) return c_ + reads(down_, lines(columns_, rows_, cluster_m_));
-    if (order == Order::column)
-        return c_ + reads(bands(b_, a_, columns_, rows_), lines(rows_, columns_, cluster_n_));
-    return c_ + reads(down_, least_known(rows_, double(group) * cluster_m_));
+    if (order == Order::column) {
+        const Reads across = reads(bands(b_, a_, columns_, rows_), lines(rows_, columns_, cluster_n_));
+        return {across.columns, across.rows, c_};
+    }
+    const double height = order == Order::row ? lines(columns_, rows_, cluster_m_)
+                                              : least_known(rows_, double(group) * cluster_m_);
+    const Reads down = reads(down_, height);
+    return {down.rows, down.columns, c_};
 }
 
 double l2_bytes(const GemmTile& t, const GemmProblem& p) {

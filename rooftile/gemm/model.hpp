@@ -103,12 +103,19 @@ double l2_bytes(const GemmTile& tile, const GemmProblem& problem);
 /// who is not on their side.
 double crossing_share(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem);
 
+/// Bytes of each operand that cross to or from DRAM. NaN unknown.
+struct OperandBytes {
+    double a, b, c;
+    double sum() const { return c + (a + b); }
+};
+
 /// The DRAM traffic of one tiling in any order. What does not depend on the order is worked out once.
 class WalkTraffic {
   public:
     WalkTraffic(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem);
     /// Bytes read from DRAM after reuse in L2, and C written. `group` counts rows of (cluster) tiles.
-    double dram(Order order, int group) const;
+    double dram(Order order, int group) const { return dram_by_operand(order, group).sum(); }
+    OperandBytes dram_by_operand(Order order, int group) const;
     /// Bytes with every operand moved once: no order moves less.
     double least() const { return a_ + b_ + c_; }
 
@@ -121,7 +128,11 @@ class WalkTraffic {
         double rows_a_wave;
     };
     Bands bands(double a, double b, double rows, double columns) const;
-    double reads(const Bands& walk, double height) const;
+    /// Of the operand of the rows, and of that of the columns.
+    struct Reads {
+        double rows, columns;
+    };
+    Reads reads(const Bands& walk, double height) const;
 
     double a_, b_, c_;       // B: each operand once
     double rows_, columns_;  // tiles of C

@@ -1,12 +1,18 @@
 // GEMM as the stations see it.
 #include "rooftile/gemm/operation.hpp"
 
+#include <fmt/core.h>
+
 #include "rooftile/gemm/columns.hpp"
+#include "rooftile/gemm/demand.hpp"
 #include "rooftile/gemm/explanation.hpp"
 #include "rooftile/gemm/explanation_json.hpp"
 #include "rooftile/gemm/fields.hpp"
+#include "rooftile/gemm/measurement_text.hpp"
 #include "rooftile/gemm/plan_text.hpp"
 #include "rooftile/gemm/records.hpp"
+#include "rooftile/gemm/suite.hpp"
+#include "rooftile/gemm/suite_report.hpp"
 #include "rooftile/gemm/variants.hpp"
 
 namespace rooftile {
@@ -26,19 +32,6 @@ std::variant<Plans, Infeasible> derive_asked(const std::shared_ptr<const Machine
     if (ask.sample > 0) return derive_sample(*machine, problem, ask.request, ask.sample, ask.seed);
     if (!ask.orders.empty()) return derive_in_orders(*machine, problem, ask.request, ask.orders);
     return derive(machine, problem, ask.request);
-}
-
-Plan erased(GemmPlan plan) {
-    Plan out;
-    out.operation = &gemm_operation();
-    out.rank = plan.rank;
-    out.buildable = plan.buildable;
-    out.why_not = plan.why_not;
-    out.derivation = plan.derivation;
-    out.unknown = plan.unknown;
-    out.launches = {{.kernel = std::string(name_of(plan.config.kernel))}};
-    out.own = Own::of(std::move(plan));
-    return out;
 }
 
 /// The plans as the typed functions want them.
@@ -101,6 +94,9 @@ class GemmOperation final : public Operation {
     Record prediction_record(const Plan& plan) const override {
         return rooftile::prediction_record(plan.own.as<GemmPlan>().prediction);
     }
+    Demand demand(const Machine& machine, const Plan& plan) const override {
+        return gemm_demand(machine, plan.own.as<GemmPlan>());
+    }
     std::string label(const Plan& plan) const override { return label_of(plan.own.as<GemmPlan>().config); }
 
     std::vector<Record> details(const Machine& machine, const PlanSet& set,
@@ -114,6 +110,25 @@ class GemmOperation final : public Operation {
         const Plans plans = typed(set);
         return plan_text(plans, detail.steps, terminal, explanations(machine, plans, detail));
     }
+    std::string short_name(const Problem& problem) const override {
+        const auto& p = problem.own.as<GemmProblem>();
+        return fmt::format("{}x{}x{}", p.m, p.n, p.k);
+    }
+    std::string heading(const Problem& problem, std::string_view machine_id, std::string_view machine_name,
+                        const Terminal& terminal) const override {
+        return heading_text(problem.own.as<GemmProblem>(), machine_id, machine_name, terminal);
+    }
+    std::string measured_text(const Measurement& row, const Terminal& terminal) const override {
+        return gemm_measured_text(row, terminal);
+    }
+    Suite suite(std::string_view text, std::string_view file_name) const override {
+        return gemm_suite(text, file_name);
+    }
+    SuiteReporter suite_reporter(SuiteRecord record, const Suite* suite) const override {
+        const auto report = std::make_shared<const SuiteReport>(suite_report(std::move(record), suite));
+        return {[report](const Terminal& terminal) { return suite_text(*report, terminal); },
+                [report] { return suite_markdown(*report); }, missed_bars(*report)};
+    }
     std::string_view baseline() const override { return "cublaslt"; }
     const BaselineLibrary* baseline_library() const override {
         static const BaselineLibrary library{"cuBLASLt", std::string(cublaslt_soname),
@@ -125,6 +140,27 @@ class GemmOperation final : public Operation {
 };
 
 }  // namespace
+
+Plan any_plan(GemmPlan plan, const Problem& problem) {
+    Plan out;
+    out.operation = &gemm_operation();
+    out.problem = problem;
+    out.rank = plan.rank;
+    out.buildable = plan.buildable;
+    out.why_not = plan.why_not;
+    out.time_us = plan.prediction.time_us;
+    out.bound = plan.prediction.bound;
+    out.derivation = plan.derivation;
+    out.unknown = plan.unknown;
+    out.launches = {{.kernel = std::string(name_of(plan.config.kernel))}};
+    out.own = Own::of(std::move(plan));
+    return out;
+}
+
+Plan any_plan(GemmPlan plan) {
+    const Problem problem{&gemm_operation(), Own::of(plan.problem)};
+    return any_plan(std::move(plan), problem);
+}
 
 const Operation& gemm_operation() {
     static const GemmOperation operation;
@@ -145,7 +181,7 @@ PlanSet gemm_plan_set(std::variant<Plans, Infeasible> outcome) {
         },
         outcome);
     if (auto* plans = std::get_if<Plans>(&outcome))
-        for (GemmPlan& plan : plans->plans) out.plans.push_back(erased(std::move(plan)));
+        for (GemmPlan& plan : plans->plans) out.plans.push_back(any_plan(std::move(plan), out.problem));
     else if (auto* none = std::get_if<Infeasible>(&outcome))
         out.refusal = Refusal{none->reason, std::move(none->message), none->needed, none->available};
     return out;

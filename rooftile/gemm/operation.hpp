@@ -15,4 +15,8 @@ inline constexpr std::string_view cublaslt_soname = "libcublasLt.so.13";
 /// What derive() came to, for stations.
 PlanSet gemm_plan_set(std::variant<Plans, Infeasible> outcome);
 
+/// A typed plan as every station reads it. The second shares the problem with other plans.
+Plan any_plan(GemmPlan plan);
+Plan any_plan(GemmPlan plan, const Problem& problem);
+
 }  // namespace rooftile

@@ -1,34 +1,34 @@
-#include "rooftile/gemm/suite.hpp"
+// Suites of GEMMs: models, each with layers at several M, beside the [[problem]] rows that every operation has.
+#include <fmt/core.h>
 
 #include <algorithm>
 
-#include <fmt/core.h>
-
-#include "rooftile/error.hpp"
-#include "rooftile/machine/file_text.hpp"
 #include "rooftile/core/suite_reader.hpp"
+#include "rooftile/gemm/operation.hpp"
+#include "rooftile/gemm/suite.hpp"
 
 namespace rooftile {
 namespace {
 
-constexpr std::size_t most_problems = 10'000;
-constexpr int most_rounds = 1000;
+constexpr int max_rounds = 1000;
 
-class Reader : SuiteReader {
+class GemmSuiteReader final : public SuiteReader {
   public:
-    Reader(std::string_view file, Suite& suite) : SuiteReader(file), suite_(suite) {}
+    explicit GemmSuiteReader(std::string_view file) : SuiteReader(gemm_operation(), file) {}
 
-    void read(const toml::table& root) {
-        suite_.name = read_head(root, "gemm");
-        check_keys(root, "", {"schema", "name", "op", "type", "a_major", "b_major", "m", "model"});
+  private:
+    std::vector<std::string_view> own_keys() const override { return {"type", "a_major", "b_major", "m", "model"}; }
+    std::string_view own_tables() const override { return "model"; }
+
+    void read_own(const toml::table& root) override {
         if (root.contains("type")) type_ = one_of(root, "type", "bf16", "fp16") ? Type::fp16 : Type::bf16;
         if (root.contains("a_major")) a_major_ = one_of(root, "a_major", "k", "m") ? Major::mn : Major::k;
         if (root.contains("b_major")) b_major_ = one_of(root, "b_major", "k", "n") ? Major::mn : Major::k;
         if (root.contains("m")) m_ = sizes_of(root, "m");
-        for_each_table(root, "model", [this](const toml::table& table) { read_model(table); });
+        if (root.contains("model"))
+            for_each_table(root, "model", [this](const toml::table& table) { read_model(table); });
     }
 
-  private:
     /// False for the first, true for the second.
     bool one_of(const toml::table& table, std::string_view key, std::string_view first,
                 std::string_view second) const {
@@ -43,14 +43,14 @@ class Reader : SuiteReader {
         const std::string model = text_of(table, "name");
         text_of(table, "source");
         rounds_ = table.contains("rounds") ? int(size_of(*table.get("rounds"), "rounds")) : 0;
-        if (rounds_ > most_rounds)
-            refuse(*table.get("rounds"), "rounds", fmt::format("accepted: 1 to {}", most_rounds));
+        if (rounds_ > max_rounds)
+            refuse(*table.get("rounds"), "rounds", fmt::format("accepted: 1 to {}", max_rounds));
         const auto m = table.contains("m") ? sizes_of(table, "m") : m_;
         if (table.contains("layers") == table.contains("squares"))
             refuse(table, "model", "accepted: either layers or squares");
         if (table.contains("squares")) {
             for (const std::int64_t size : sizes_of(table, "squares"))
-                add(table, {model, "square"}, size, size, size);
+                add_gemm(table, {model, "square"}, size, size, size);
             return;
         }
         if (m.empty()) refuse(table, "model.m", "missing; accepted: m = [...] here or for the whole file");
@@ -65,29 +65,16 @@ class Reader : SuiteReader {
             for (const char* key : {"n", "k"})
                 if (!layer->contains(key)) refuse(*layer, key, "missing; accepted: {name, n, k}");
             const std::int64_t n = size_of(*layer->get("n"), "n"), k = size_of(*layer->get("k"), "k");
-            for (const std::int64_t rows : m) add(*layer, {model, name}, rows, n, k);
+            for (const std::int64_t rows : m) add_gemm(*layer, {model, name}, rows, n, k);
         }
     }
 
-    void add(const toml::node& node, SuiteLayer layer, std::int64_t m, std::int64_t n, std::int64_t k) {
-        GemmProblem problem;
-        try {
-            problem = gemm_problem(m, n, k, type_, a_major_, b_major_);
-        } catch (const RequestError& error) { refuse(node, "model", error.what()); }
-        const auto known = std::find_if(suite_.problems.begin(), suite_.problems.end(),
-                                        [&](const SuiteProblem& p) { return p.problem == problem; });
-        if (known != suite_.problems.end()) {
-            known->rounds = std::max(known->rounds, rounds_);
-            if (std::find(known->layers.begin(), known->layers.end(), layer) == known->layers.end())
-                known->layers.push_back(std::move(layer));
-            return;
-        }
-        if (suite_.problems.size() == most_problems)
-            refuse(node, "model", fmt::format("more than {} problems", most_problems));
-        suite_.problems.push_back({problem, {std::move(layer)}, rounds_});
+    void add_gemm(const toml::node& node, SuiteLayer layer, std::int64_t m, std::int64_t n, std::int64_t k) {
+        add(node, "model", std::move(layer), rounds_, [&]() -> Problem {
+            return {&gemm_operation(), Own::of(gemm_problem(m, n, k, type_, a_major_, b_major_))};
+        });
     }
 
-    Suite& suite_;
     Type type_ = Type::bf16;
     Major a_major_ = Major::k, b_major_ = Major::k;
     std::vector<std::int64_t> m_;  ///< of models that name none
@@ -96,25 +83,6 @@ class Reader : SuiteReader {
 
 }  // namespace
 
-Suite read_suite(const std::filesystem::path& path) {
-    return parse_suite(read_small_file(path), path.string());
-}
-
-Suite parse_suite(std::string_view text, std::string_view file_name) {
-    Suite suite;
-    Reader(file_name, suite).read(parsed_toml(text, file_name));
-    return suite;
-}
-
-Suite filtered(Suite suite, std::string_view text) {
-    std::erase_if(suite.problems, [&](const SuiteProblem& p) {
-        return std::none_of(p.layers.begin(), p.layers.end(), [&](const SuiteLayer& layer) {
-            const std::string name = fmt::format("{} {} {}x{}x{}", layer.model, layer.layer, p.problem.m,
-                                                 p.problem.n, p.problem.k);
-            return name.find(text) != std::string::npos;
-        });
-    });
-    return suite;
-}
+Suite gemm_suite(std::string_view text, std::string_view file_name) { return GemmSuiteReader(file_name).read(text); }
 
 }  // namespace rooftile

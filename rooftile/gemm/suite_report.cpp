@@ -1,12 +1,9 @@
 #include "rooftile/gemm/suite_report.hpp"
 
-#include "rooftile/gemm/operation.hpp"
-
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include "rooftile/error.hpp"
 #include "rooftile/machine/query.hpp"
@@ -155,24 +152,16 @@ SuiteReport suite_report(SuiteRecord record, const Suite* suite) {
     report.record.shapes.clear();
     report.record.lines.clear();
     set_dram(report);
-    std::set<std::string> present;
     for (const SuiteShape& shape : shapes) {
         report.shapes.push_back(figures_of(shape, report.dram_bytes_per_s));
         report.mode = shape.first().mode;
-        present.insert(shape.first().problem);
     }
     for (const std::string& model : models_of(report.shapes))
         report.models.push_back(model_figures(report.shapes, model));
     report.models.push_back(model_figures(report.shapes, ""));
     set_ranking_and_prediction(report);
     set_worst(report);
-    if (!suite) return report;
-    for (const SuiteProblem& p : suite->problems) {
-        if (present.count(problem_key({&gemm_operation(), Own::of(p.problem)})) == 0)
-            report.missing.push_back(fmt::format("{} {} {}x{}x{}", p.layers.front().model,
-                                                 p.layers.front().layer, p.problem.m, p.problem.n,
-                                                 p.problem.k));
-    }
+    if (suite) report.missing = not_measured(*suite, shapes);
     return report;
 }
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "rooftile/gemm/suite.hpp"
+#include "rooftile/core/suite.hpp"
 #include "rooftile/gemm/suite_row.hpp"
 #include "rooftile/report/terminal.hpp"
 

@@ -93,19 +93,6 @@ class Ahead {
     std::future<std::optional<Item>> ahead_;  // last: its thread ends before what it uses
 };
 
-/// A row for each plan of `task`, nothing measured yet.
-template <class Row, class Task>
-std::vector<Row> empty_rows(const Task& task, Mode mode) {
-    std::vector<Row> rows;
-    for (const auto& plan : task.plans) {
-        Row& row = rows.emplace_back();
-        row.plan = plan;
-        row.mode = mode;
-        row.plans = static_cast<int>(task.plans.size());
-        row.layers = task.layers;
-    }
-    return rows;
-}
 
 /// An error that one problem's fault explains, with the GPU still usable, is for its rows; any other goes on.
 void rethrow_unless_of_one_problem(const Error& error);

@@ -24,6 +24,8 @@ struct MeasureOptions {
     int device = 0;
     std::uint64_t seed = 0;            ///< of inputs and orders; fresh_seed() for a new one
     const Machine* machine = nullptr;  ///< for the roofs; null: roof_fraction is empty, nothing is refused
+    const Machine* target = nullptr;   ///< what the plans were made for; null: `machine`
+    bool explain = false, energy = false;  ///< how the prediction comes about, joules; for the rows
     /// Rounds and lengths; mode, sets, seed and interrupted are set from here.
     TimingOptions timing;
     double reload_seconds = 0.2;  ///< sustained: load where the GPU was kept busy since the last long one

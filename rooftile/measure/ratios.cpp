@@ -2,6 +2,19 @@
 
 namespace rooftile {
 
+void set_times(Measurement& row, const TimedResult& timed) {
+    if (!timed.failure.empty()) {
+        row.invalid = timed.failure;
+        return;
+    }
+    row.time_us = timed.time_us.median;
+    row.time_us_low = timed.time_us.low;
+    row.time_us_high = timed.time_us.high;
+    row.samples = timed.time_us.samples;
+    row.sm_clock_mhz = timed.sm_clock_mhz;
+    row.power_w = timed.gpu.power_w;
+}
+
 std::optional<MedianInterval> paired_ratio(const TimedResult& theirs, const TimedResult& ours) {
     return round_ratio(theirs.rounds, ours.rounds);
 }

@@ -1,11 +1,15 @@
-// Times of competitors against each other, by the rounds in which both were timed.
+// Times as rows have them, and against each other by the rounds in which both were timed.
 #pragma once
 
 #include <optional>
 
+#include "rooftile/measure/measurement.hpp"
 #include "rooftile/measure/timing.hpp"
 
 namespace rooftile {
+
+/// Time, interval, clock and power of a row; `invalid` where it could not be launched.
+void set_times(Measurement& row, const TimedResult& timed);
 
 /// Their time over ours, in the rounds in which both have a block; empty where there is none.
 std::optional<MedianInterval> paired_ratio(const TimedResult& theirs, const TimedResult& ours);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <nlohmann/json.hpp>
 
 #include "rooftile/error.hpp"
@@ -34,11 +35,15 @@ SuiteRow row_of(const Json& line) {
     row.sm_clock_mhz = number_at(line, "sm_clock_mhz");
     row.invalid = text_at(line, "invalid");
     std::string failure;
-    if (const auto verified = line.find("verified"); verified != line.end() && verified->is_object())
+    bool any_false = false;
+    if (const auto verified = line.find("verified"); verified != line.end() && verified->is_object()) {
         failure = text_at(*verified, "failure");
+        for (const char* which : {"exact", "random", "special", "timed"})
+            any_false |= verified->contains(which) && verified->at(which) == false;
+    }
     row.unbuilt =
         row.plans > 0 && (failure == never_built || number_at(line, "registers") == std::optional<double>(0));
-    row.wrong = !failure.empty() && !row.unbuilt;
+    row.wrong = any_false && !failure.empty() && !row.unbuilt;
     return row;
 }
 
@@ -92,6 +97,15 @@ double SuiteShape::best_of_own() const {
 }
 
 std::string problem_key(const Problem& problem) { return problem_json(problem).dump(); }
+
+std::vector<std::string> not_measured(const Suite& suite, const std::vector<SuiteShape>& shapes) {
+    std::set<std::string> present;
+    for (const SuiteShape& shape : shapes) present.insert(shape.first().problem);
+    std::vector<std::string> out;
+    for (const SuiteProblem& p : suite.problems)
+        if (present.count(problem_key(p.problem)) == 0) out.push_back(name_of({p.problem, {p.layers.front()}, 0}));
+    return out;
+}
 
 SuiteRecord read_suite_record(std::string_view text, std::string_view file_name) {
     SuiteRecord record;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,6 +10,8 @@
 
 #include "rooftile/core/measured.hpp"
 #include "rooftile/core/problem.hpp"
+#include "rooftile/core/suite.hpp"
+#include "rooftile/report/terminal.hpp"
 
 namespace rooftile {
 
@@ -60,5 +63,15 @@ SuiteRecord read_suite_record(std::string_view text, std::string_view file_name)
 
 /// A row's value for looking shapes up: the problem's JSON as it is written.
 std::string problem_key(const Problem& problem);
+
+/// The problems of `suite` that are not among `shapes`, by their names.
+std::vector<std::string> not_measured(const Suite& suite, const std::vector<SuiteShape>& shapes);
+
+/// What the rows of a suite's run say together, as its operation reports it.
+struct SuiteReporter {
+    std::function<std::string(const Terminal&)> text;
+    std::function<std::string()> markdown;
+    std::vector<std::string> missed;  ///< bars, one line each
+};
 
 }  // namespace rooftile

@@ -10,8 +10,10 @@
 #include "rooftile/error.hpp"
 #include "rooftile/machine/registry.hpp"
 #include "rooftile/machine/set.hpp"
+#include "rooftile/physics/roofs.hpp"
 #include "rooftile/report/csv.hpp"
 #include "rooftile/report/json.hpp"
+#include "tests/core/example.hpp"
 #include "tests/core/toy_operation.hpp"
 
 namespace rooftile {
@@ -21,33 +23,6 @@ std::vector<const Operation*> all_operations() {
     std::vector<const Operation*> all(operations().begin(), operations().end());
     all.push_back(&toy_operation());
     return all;
-}
-
-/// Words of a command line; double quotes hold one together.
-std::vector<std::string> words_of(std::string_view line) {
-    std::vector<std::string> words(1);
-    bool quoted = false;
-    for (const char c : line) {
-        if (c == '"') quoted = !quoted;
-        else if (c == ' ' && !quoted) words.emplace_back();
-        else words.back() += c;
-    }
-    return words;
-}
-
-/// What the operation's own example gives.
-Given example_of(const Operation& operation) {
-    Given given;
-    const auto words = words_of(operation.example());
-    for (std::size_t i = 0; i < words.size(); ++i) {
-        const auto field = std::find_if(operation.fields().begin(), operation.fields().end(), [&](const Field& f) {
-            return words[i].starts_with("--") ? flag_of(f.key) == words[i] : f.kind == FieldKind::positional;
-        });
-        EXPECT_NE(field, operation.fields().end()) << words[i];
-        if (field == operation.fields().end()) continue;
-        given.add(field->key, words[i].starts_with("--") ? words[++i] : words[i]);
-    }
-    return given;
 }
 
 class Conformance : public testing::TestWithParam<const Operation*> {
@@ -62,7 +37,7 @@ class Conformance : public testing::TestWithParam<const Operation*> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Operations, Conformance, testing::ValuesIn(all_operations()),
-                         [](const auto& info) { return std::string(info.param->name()); });
+                         name_of_operation);
 
 TEST_P(Conformance, FieldsHaveKeysOfTheirOwnAndSayWhatTheyMean) {
     std::set<std::string> keys;
@@ -85,6 +60,32 @@ TEST_P(Conformance, ARequestWithoutAProblemIsRefusedInOneLine) {
 TEST_P(Conformance, AProblemComesBackFromItsText) {
     const Problem first = problem(), second = operation().problem(operation().given(first));
     EXPECT_EQ(operation().problem_record(first), operation().problem_record(second));
+}
+
+/// A file of suites with the operation's example as its one problem.
+std::string suite_of(const Operation& operation) {
+    std::string text = "schema = \"rooftile/suite/1\"\nname = \"s\"\nop = \"" + std::string(operation.name())
+                       + "\"\n[[problem]]\nname = \"first\"\n";
+    const Given given = example_of(operation);
+    for (const Field& field : operation.fields()) {
+        if (!given.has(field.key)) continue;
+        std::string values;
+        for (const std::string& value : given.list(field.key)) values += (values.empty() ? "'" : ", '") + value + "'";
+        text += field.key + " = " + (field.kind == FieldKind::list ? "[" + values + "]" : values) + "\n";
+    }
+    return text;
+}
+
+TEST_P(Conformance, ASuiteHoldsProblemsByTheirFields) {
+    const Suite suite = operation().suite(suite_of(operation()), "s.toml");
+    ASSERT_EQ(suite.problems.size(), 1u);
+    EXPECT_EQ(operation().problem_record(suite.problems[0].problem), operation().problem_record(problem()));
+    EXPECT_EQ(suite.problems[0].layers, (std::vector<SuiteLayer>{{"s", "first"}}));
+    EXPECT_THAT(name_of(suite.problems[0]), testing::HasSubstr(operation().short_name(problem())));
+    try {
+        operation().suite(suite_of(operation()) + "surprise = 1\n", "s.toml");
+        FAIL();
+    } catch (const RequestError& error) { EXPECT_THAT(error.what(), testing::HasSubstr("problem.surprise: unknown key")); }
 }
 
 TEST_P(Conformance, TensorsAreNamedOnceAndHaveAStrideAnExtent) {
@@ -127,6 +128,46 @@ TEST_P(Conformance, PlansAreRankedAndSayWhatTheyLaunch) {
         EXPECT_FALSE(operation().label(plan).empty());
         for (const Plan& part : plan.parts) EXPECT_NE(part.operation, nullptr);
     }
+}
+
+// No unit of the machine can do its part in less, so no prediction may say so.
+TEST_P(Conformance, NoPlanIsPredictedFasterThanItsDemandAllows) {
+    for (const std::string& id : machine_ids()) {
+        const Machine machine = machine_by_id(id);
+        for (const Plan& plan : derived(id.c_str()).plans) {
+            const Demand demand = operation().demand(machine, plan);
+            std::set<std::string> tensors;
+            for (const TensorInfo& tensor : operation().tensors(problem())) tensors.insert(tensor.name);
+            for (const TensorTraffic& traffic : demand.tensors) {
+                EXPECT_TRUE(tensors.contains(traffic.tensor)) << traffic.tensor;
+                if (traffic.dram_bytes) { EXPECT_GE(*traffic.dram_bytes, traffic.footprint_bytes) << traffic.tensor; }
+            }
+            EXPECT_EQ(demand.launches, int(plan.launches.size()));
+            const RoofTime roof = roof_time(demand, machine);
+            if (!roof.seconds() || !plan.time_us) continue;
+            EXPECT_GE(*plan.time_us, 0.999 * *roof.seconds() * 1e6)
+                << id << " " << operation().label(plan) << ", " << name_of(*roof.bound());
+        }
+    }
+}
+
+// What L2 holds already need not be read; half of the SMs take twice the time, at half the clock too.
+TEST_P(Conformance, TimeFollowsFromTheConditionsAndWorkDoesNot) {
+    const Machine machine = machine_by_id("h200-sxm");
+    const Demand demand = operation().demand(machine, derived("h200-sxm").plans.front());
+    const auto of = [&](const Conditions& conditions, Bound bound) {
+        for (const UnitTime& unit : roof_time(demand, machine, conditions).units)
+            if (unit.bound == bound) return unit.seconds;
+        return 0.0;
+    };
+    std::vector<std::string> all;
+    for (const TensorTraffic& traffic : demand.tensors) all.push_back(traffic.tensor);
+    EXPECT_GT(of({}, Bound::dram), 0);
+    EXPECT_EQ(of({.held_in_l2 = all}, Bound::dram), 0);
+    EXPECT_LT(of({.held_in_l2 = {all.front()}}, Bound::dram), of({}, Bound::dram));
+    for (const Bound unit : {Bound::tensor, Bound::issue})
+        EXPECT_DOUBLE_EQ(of({.sm_share = 0.5}, unit), 2 * of({}, unit));
+    EXPECT_EQ(of({.sm_share = 0.5}, Bound::dram), of({}, Bound::dram));
 }
 
 TEST_P(Conformance, ADocumentHasTheFrameOfTheContract) {

@@ -1,12 +1,14 @@
 #include "tests/core/toy_operation.hpp"
 
 #include <cmath>
+#include <memory>
 #include <numeric>
 
 #include "rooftile/core/derivation.hpp"
 #include "rooftile/core/read_value.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/machine/query.hpp"
+#include "rooftile/report/suite_rows.hpp"
 #include "rooftile/report/terminal.hpp"
 
 namespace rooftile {
@@ -119,12 +121,32 @@ class ToyOperation final : public Operation {
     }
     Record resources_record(const Plan& plan) const override { return {{"threads", plan.own.as<ToyPlan>().threads}}; }
     Record prediction_record(const Plan& plan) const override { return {{"time_us", plan.own.as<ToyPlan>().time_us}}; }
+    Demand demand(const Machine&, const Plan& plan) const override {
+        const auto& p = plan.own.as<ToyPlan>().problem;
+        Demand out;
+        const double columns = 4.0 * double(p.columns);
+        out.tensors = {{"x", TensorRole::in, double(p.rows()) * columns, double(p.rows()) * columns},
+                       {"y", TensorRole::out, double(p.groups.size()) * columns, double(p.groups.size()) * columns}};
+        out.launches = 2;
+        return out;
+    }
     std::string label(const Plan& plan) const override {
         return std::to_string(plan.own.as<ToyPlan>().threads) + " threads";
     }
     std::vector<Record> details(const Machine&, const PlanSet&, const PlanDetail&) const override { return {}; }
     std::string text(const Machine&, const PlanSet& plans, const PlanDetail&, const Terminal&) const override {
         return label(plans.plans.front()) + "\n";
+    }
+    std::string short_name(const Problem& problem) const override {
+        return std::to_string(problem.own.as<ToyProblem>().groups.size()) + " groups";
+    }
+    std::string heading(const Problem& problem, std::string_view machine_id, std::string_view,
+                        const Terminal&) const override {
+        return "toy " + short_name(problem) + " on " + std::string(machine_id) + "\n";
+    }
+    SuiteReporter suite_reporter(SuiteRecord record, const Suite*) const override {
+        const auto name = std::make_shared<std::string>(record.suite + "\n");
+        return {[name](const Terminal&) { return *name; }, [name] { return *name; }, {}};
     }
     std::string_view baseline() const override { return "copy"; }
     std::span<const CsvColumn> plan_columns() const override {
@@ -138,6 +160,9 @@ class ToyOperation final : public Operation {
         constexpr std::int64_t counter_bytes = 4;
         Plan plan;
         plan.operation = this;
+        plan.problem = {this, Own::of(own.problem)};
+        plan.time_us = own.time_us;
+        plan.bound = Bound::dram;
         plan.why_not = "a toy has no kernel";
         plan.derivation = Steps([machine, own] { return derivation(*machine, own); });
         const std::int64_t workspace = counter_bytes * std::int64_t(own.problem.groups.size());

@@ -8,7 +8,9 @@
 
 #include "rooftile/machine/registry.hpp"
 #include "rooftile/expression/expression.hpp"
-#include "rooftile/fuse/measurement_report.hpp"
+#include "rooftile/fuse/operation.hpp"
+#include "rooftile/fuse/suite.hpp"
+#include "rooftile/report/measurement.hpp"
 #include "tests/json_schema.hpp"
 
 namespace rooftile {
@@ -39,41 +41,53 @@ struct Made {
     std::optional<double> issue_roof_us{};
 };
 
-FuseRun run_of(const Made& made) {
+std::vector<Measurement> rows_of(const Made& made) {
     const std::vector<TensorDeclaration> tensors = {
         tensor_declaration("x:bf16[64," + std::to_string(made.columns) + "]")};
     const ExpressionGraph problem = expression_graph(made.expression, tensors);
     const auto outcome = derive(h200(), problem, {.top = 1});
-    FuseRun run;
-    (made.reads ? run.baselines.read_us : run.baselines.copy_us) = made.roof_us;
-    run.baselines.memcpy_us = made.roof_us + 1;
-    run.baselines.unfused_us = 3 * made.us;
+    std::vector<Measurement> rows;
     std::vector<double> times = {made.us};
     times.insert(times.end(), made.others.begin(), made.others.end());
     for (std::size_t i = 0; i < times.size(); ++i) {
-        FuseMeasurement& row = run.rows.emplace_back();
-        row.plan = std::get<FusePlans>(outcome).plans.front();
-        row.plan.rank = int(i) + 1;
-        row.plan.prediction.time_us = made.predicted;
+        Measurement& row = rows.emplace_back();
+        FusePlan plan = std::get<FusePlans>(outcome).plans.front();
+        plan.rank = int(i) + 1;
+        plan.prediction.time_us = made.predicted;
+        row.plan = any_plan(std::move(plan));
         row.plans = int(times.size());
         row.layers = {{made.group, std::to_string(made.columns)}};
         row.time_us = times[i];
-        row.roof_fraction = *run.baselines.roof_us() / times[i];
-        row.issue_roof_us = made.issue_roof_us;
+        row.roof = made.reads ? "read" : "copy";
+        row.roof_fraction = made.roof_us / times[i];
+        row.baselines = {{.key = row.roof, .time_us = made.roof_us},
+                         {.key = "memcpy", .time_us = made.roof_us + 1},
+                         {.key = "unfused", .time_us = 3 * made.us, .same_work = true}};
+        row.more = {{"issue_roof_us", made.issue_roof_us}};
         if (i > 0) row.rank1_ratio = times[0] / times[i];
-        row.verified.checked = true;
+        row.verified.random = true;
         row.registers = 32;
     }
-    return run;
+    return rows;
+}
+
+Json first_line() { return context_line(measurement_document(context(), {})); }
+
+/// The set of a problem that no plan fits.
+PlanSet refused(const std::string& expression, const std::string& message) {
+    FuseInfeasible none;
+    none.problem = expression_graph(expression, std::vector{tensor_declaration("x:bf16[64,64]")});
+    none.message = message;
+    return fuse_plan_set(none);
 }
 
 FuseSuiteReport report_of(const std::vector<Made>& all) {
-    Json line = context_line(measurement_document(context(), FuseRun{}));
+    Json line = first_line();
     line["context"]["program_hash"] = "abc";
     line["suite"] = "made";
     std::string text = json_text(line, -1);
     for (const Made& made : all)
-        for (const Json& row : measurement_lines(context(), run_of(made))) text += json_text(row, -1);
+        for (const Json& row : measurement_lines(context(), rows_of(made), {})) text += json_text(row, -1);
     return fuse_suite_report(read_suite_record(text, "made.jsonl"));
 }
 
@@ -142,15 +156,10 @@ TEST(FuseSuiteReport, ABarOfNoProblemDoesNotHold) {
 }
 
 TEST(FuseSuiteReport, WhatHasNoResultIsAMiss) {
-    const auto tensors = std::vector{tensor_declaration("x:bf16[64,64]")};
-    FuseInfeasible none;
-    none.problem = expression_graph("y = x + 1", tensors);
-    none.message = "too much";
-    Json line = context_line(measurement_document(context(), FuseRun{}));
     const std::string text =
-        json_text(line, -1)
-        + json_text(infeasible_line(context(), none, {{"g", "64x64 bf16"}}, Mode::cold), -1);
-    const FuseSuite suite = parse_fuse_suite(
+        json_text(first_line(), -1)
+        + json_text(infeasible_line(context(), refused("y = x + 1", "too much"), {{"g", "64x64 bf16"}}, Mode::cold), -1);
+    const Suite suite = fuse_suite(
         "schema = \"rooftile/suite/1\"\nname = \"s\"\nop = \"fuse\"\ntypes = [\"bf16\"]\n[[group]]\nname = "
         "\"h\"\nexpression = \"y = x + 2\"\ntensors = [\"x:TYPE[ROWS,COLUMNS]\"]\nshapes = [[64, 64]]\n",
         "s.toml");
@@ -161,29 +170,14 @@ TEST(FuseSuiteReport, WhatHasNoResultIsAMiss) {
 }
 
 TEST(FuseMeasurementDocument, FollowsItsSchema) {
-    const JsonSchema schema("fuse-measurement-1.json");
-    const FuseRun run =
-        run_of({.expression = "y = gelu(x)", .group = "g", .others = {90}, .issue_roof_us = 95});
-    EXPECT_EQ(schema.faults(measurement_document(context(), run)), "");
-    Json suite = context_line(measurement_document(context(), run));
+    const JsonSchema schema("measurement-1.json");
+    const auto rows = rows_of({.expression = "y = gelu(x)", .group = "g", .others = {90}, .issue_roof_us = 95});
+    EXPECT_EQ(schema.faults(measurement_document(context(), rows)), "");
+    Json suite = first_line();
     suite["suite"] = "s";
-    FuseInfeasible none;
-    none.problem = run.rows[0].plan.problem;
-    suite["rows"] = {infeasible_line(context(), none, {}, Mode::burst)};
+    suite["rows"] = {infeasible_line(context(), refused("y = gelu(x)", "too much"), {}, Mode::burst)};
     suite["rows"][0].erase("machine");
     EXPECT_EQ(schema.faults(suite), "");
-}
-
-TEST(FuseMeasurement, TheRoofIsReadsWhereTheyWereTimed) {
-    FuseBaselines b;
-    EXPECT_FALSE(b.roof_us());
-    b.copy_us = 10;
-    b.memcpy_us = 9;
-    EXPECT_EQ(b.roof_us(), 9);
-    EXPECT_EQ(b.roof_name(), "copy");
-    b.read_us = 11;
-    EXPECT_EQ(b.roof_us(), 11);
-    EXPECT_EQ(b.roof_name(), "read");
 }
 
 }  // namespace

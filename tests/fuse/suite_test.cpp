@@ -6,6 +6,7 @@
 #include <set>
 
 #include "rooftile/error.hpp"
+#include "rooftile/fuse/operation.hpp"
 
 namespace rooftile {
 namespace {
@@ -19,7 +20,7 @@ constexpr const char* group =
 
 std::string refusal(const std::string& text) {
     try {
-        parse_fuse_suite(text, "s.toml");
+        fuse_suite(text, "s.toml");
     } catch (const RequestError& error) { return error.what(); }
     return "";
 }
@@ -29,11 +30,11 @@ std::string with(std::string text, std::string_view what, std::string_view by) {
 }
 
 TEST(FuseSuite, GroupsTimesTypesTimesShapesInTheFilesOrder) {
-    const FuseSuite suite = parse_fuse_suite(std::string(head) + group, "s.toml");
+    const Suite suite = fuse_suite(std::string(head) + group, "s.toml");
     EXPECT_EQ(suite.name, "s");
     ASSERT_EQ(suite.problems.size(), 4u);
     EXPECT_EQ(suite.problems[1].layers[0], (SuiteLayer{"add", "4x16 bf16"}));
-    const ExpressionGraph& p = suite.problems[3].problem;
+    const auto& p = suite.problems[3].problem.own.as<ExpressionGraph>();
     EXPECT_EQ(p.nodes[std::size_t(p.inputs[0])].shape, (Shape{4, 16}));
     EXPECT_EQ(p.nodes[std::size_t(p.inputs[1])].shape, (Shape{16}));
     EXPECT_EQ(p.nodes[std::size_t(p.inputs[1])].element, Element::fp32);
@@ -43,16 +44,16 @@ TEST(FuseSuite, GroupsTimesTypesTimesShapesInTheFilesOrder) {
 }
 
 TEST(FuseSuite, TheShippedOneHoldsWhatItSays) {
-    const FuseSuite suite = read_fuse_suite(ROOFTILE_SOURCE_DIR "/bench/suites/memory.toml");
+    const Suite suite = read_suite(fuse_operation(), ROOFTILE_SOURCE_DIR "/bench/suites/memory.toml");
     // 4 groups x 7 shapes; sums and maxima at 4 shapes; 4 point-wise groups in 2 types.
     EXPECT_EQ(suite.problems.size(), 4u * 7 + 2 * 4 + 4 * 2);
     std::set<std::string> groups;
-    for (const FuseSuiteProblem& p : suite.problems) groups.insert(p.layers.front().model);
+    for (const SuiteProblem& p : suite.problems) groups.insert(p.layers.front().model);
     EXPECT_EQ(groups.size(), 10u);
-    const FuseSuite ten = filtered(suite, "chain_of_ten 16384x16384 fp32");
+    const Suite ten = filtered(suite, "chain_of_ten 16384x16384 fp32");
     ASSERT_EQ(ten.problems.size(), 1u);
     int operations = 0;
-    for (const GraphNode& n : ten.problems[0].problem.nodes)
+    for (const GraphNode& n : ten.problems[0].problem.own.as<ExpressionGraph>().nodes)
         operations += n.op != Op::input && n.op != Op::number;
     EXPECT_EQ(operations, 10);
 }

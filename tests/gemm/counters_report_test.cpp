@@ -1,4 +1,3 @@
-#include "rooftile/gemm/json.hpp"
 #include "rooftile/report/counters.hpp"
 
 #include <gtest/gtest.h>
@@ -6,7 +5,7 @@
 
 #include "rooftile/report/csv.hpp"
 #include "rooftile/report/json.hpp"
-#include "rooftile/gemm/measurement_text.hpp"
+#include "rooftile/report/measurement.hpp"
 #include "tests/golden.hpp"
 #include "tests/json_schema.hpp"
 #include "tests/gemm/sample.hpp"
@@ -45,7 +44,7 @@ Measurement counted() {
 /// The rival has two counters, the fabric's among them.
 Measurement beside_rival() {
     Measurement m = counted();
-    CounterValues& theirs = m.baselines.cublaslt_best_counters.emplace();
+    CounterValues& theirs = m.baselines[1].counters.emplace();
     theirs.chip = "GH100";
     theirs.launches = 8;
     theirs.passes = 4;
@@ -103,7 +102,7 @@ TEST(Counters, EveryFieldIsAColumn) {
 
 TEST(Counters, Golden) {
     const Measurement m = counted();
-    expect_golden("counters.txt", counters_text(*m.counters, {m.plan.prediction.dram_bytes, m.plan.prediction.l2_bytes}, {}));
+    expect_golden("counters.txt", counters_text(*m.counters, {gemm_plan(m).prediction.dram_bytes, gemm_plan(m).prediction.l2_bytes}, {}));
     CounterValues unknown;
     unknown.chip = "GH100";
     unknown.launches = 8;

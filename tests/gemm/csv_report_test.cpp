@@ -1,6 +1,6 @@
-#include "rooftile/gemm/json.hpp"
 #include "rooftile/gemm/operation.hpp"
 #include "rooftile/report/csv.hpp"
+#include "rooftile/report/measurement.hpp"
 
 #include <sstream>
 

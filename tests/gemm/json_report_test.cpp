@@ -1,7 +1,7 @@
 #include "rooftile/gemm/explanation_json.hpp"
 #include "rooftile/gemm/json.hpp"
 #include "rooftile/gemm/operation.hpp"
-#include "rooftile/report/json.hpp"
+#include "rooftile/report/measurement.hpp"
 
 #include <cmath>
 #include <limits>
@@ -46,8 +46,9 @@ TEST(Json, ExplanationsFollowTheSchema) {
 
 TEST(Json, AMeasuredLadderEndsWithTheMeasurement) {
     const JsonSchema schema("measurement-1.json");
-    Measurement wrong = sample::explained_measurement();
+    Measurement wrong = sample::measurement();
     wrong.invalid = "no";
+    set_measured(wrong, {.explanation = sample::explanations().front(), .blame = {}});
     const auto document =
         parsed(measurement_document(sample::gpu_context(), {sample::explained_measurement(), wrong}));
     EXPECT_EQ(schema.faults(document), "");

@@ -23,15 +23,16 @@ LadderRow row(Rung rung, double predicted_us, double measured_us) {
                     .bound = Bound::shared,
                     .reason = "shared memory's port is busy 1024 cycles a k-step, the matrix units 814",
                     .unknown = {}};
-    r.measured.plan.problem = gemm_problem(4096, 4096, 4096);
+    GemmPlan plan;
+    plan.problem = gemm_problem(4096, 4096, 4096);
+    r.measured = gemm_row(std::move(plan));
     r.measured.time_us = measured_us;
     r.measured.time_us_low = measured_us - 1;
     r.measured.time_us_high = measured_us + 1;
     r.measured.samples = 7;
     r.measured.tflops = 137438.953472 / measured_us;
     r.measured.roof_fraction = 0.5;
-    r.measured.verified = {
-        .exact = true, .random = true, .special = true, .max_error = 0.5, .bound = 1, .failure = ""};
+    r.measured.verified = {.exact = true, .random = true, .special = true, .max_error = 0.5, .bound = 1};
     r.measured.sm_clock_mhz = 1900;
     r.registers = 128;
     r.threads = ladder_config(rung).threads();
@@ -53,10 +54,9 @@ LadderRun sample_run() {
     planned.rung.reset();
     planned.name = "planned";
     planned.adds = "the planner's own";
-    planned.measured.plan = sample::plan(1);
+    planned.measured.plan = any_plan(sample::plan(1));
     run.rows.push_back(planned);
-    run.baselines.cublaslt_top1_us = 220;
-    run.baselines.cublaslt_best_us = 200;
+    run.baselines = sample::baselines(220, 200, 0, {});
     run.notes = {"a note"};
     return run;
 }

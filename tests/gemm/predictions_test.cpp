@@ -61,14 +61,14 @@ TEST_F(PredictionsTest, ErrorsAreThoseThatWereMade) {
 
 TEST_F(PredictionsTest, EachBarCanBeMissed) {
     auto off = rows;
-    for (auto& row : off) row.time_us *= row.plan.rank == 1 ? 1.12 : 1;
+    for (auto& row : off) *row.time_us *= row.plan.rank == 1 ? 1.12 : 1;
     EXPECT_THAT(missed_prediction_bars(report(off)),
                 testing::ElementsAre(HasSubstr("over the chosen plans")));
     off = rows;
-    for (auto& row : off) row.time_us *= row.plan.rank == 1 ? 1 : 1.2;
+    for (auto& row : off) *row.time_us *= row.plan.rank == 1 ? 1 : 1.2;
     EXPECT_THAT(missed_prediction_bars(report(off)), testing::ElementsAre(HasSubstr("over all 1")));
     off = rows;  // all within 10 % of their prediction, but backwards
-    for (auto& row : off) row.time_us = 1e4 / row.time_us;
+    for (auto& row : off) row.time_us = 1e4 / *row.time_us;
     EXPECT_THAT(missed_prediction_bars(report(off)), testing::Contains(HasSubstr("rank correlation")));
     off = rows;
     off.pop_back(), off.pop_back();

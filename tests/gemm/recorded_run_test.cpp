@@ -1,5 +1,4 @@
 // What a recorded run is not read from: other kinds of rows, and configurations that no GPU has.
-#include "rooftile/gemm/json.hpp"
 #include "rooftile/gemm/recorded_run.hpp"
 
 #include <gmock/gmock.h>
@@ -8,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "rooftile/error.hpp"
+#include "rooftile/report/measurement.hpp"
 #include "tests/gemm/sample.hpp"
 
 namespace rooftile {
@@ -34,7 +34,7 @@ std::string refusal(const std::vector<Json>& lines) {
 
 TEST(RecordedRun, RowsWithoutAConfigurationAreCounted) {
     const Json none =
-        infeasible_line(sample::gpu_context(), sample::infeasible(), {{"a", "b"}}, Mode::sustained);
+        infeasible_line(sample::gpu_context(), sample::refused(), {{"a", "b"}}, Mode::sustained);
     const RecordedRun run = read({line_of_sample(), none, none});
     EXPECT_EQ(run.rows.size(), 1u);
     EXPECT_EQ(run.without_config, 2);

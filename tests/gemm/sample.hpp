@@ -3,6 +3,7 @@
 
 #include "rooftile/gemm/kernel.hpp"
 #include "rooftile/gemm/measurement.hpp"
+#include "rooftile/gemm/operation.hpp"
 #include "rooftile/gemm/plan.hpp"
 #include "rooftile/report/context.hpp"
 
@@ -160,6 +161,9 @@ inline Infeasible infeasible() {
     return out;
 }
 
+/// The same as a station reads it.
+inline PlanSet refused() { return gemm_plan_set(infeasible()); }
+
 inline DocumentContext context() {
     DocumentContext c;
     c.version = "0.1.0";
@@ -178,36 +182,42 @@ inline DocumentContext gpu_context() {
     return c;
 }
 
+/// cuBLASLt's first and best, and a copy.
+inline std::vector<Baseline> baselines(double top1_us, double best_us, double copy_us, const MedianInterval& ratio) {
+    return {{.key = std::string(cublaslt_top1), .name = "cuBLASLt top-1", .time_us = top1_us, .same_work = true},
+            {.key = std::string(cublaslt_best),
+             .name = "cuBLASLt best of 8",
+             .time_us = best_us,
+             .same_work = true,
+             .ratio_key = "cublaslt",
+             .ratio = ratio},
+            {.key = std::string(copy_baseline), .name = "copying as many bytes", .time_us = copy_us}};
+}
+
 /// 2 * 4096 * 14336 * 4096 = 481,036,337,152 FLOP in 650 us are 740.1 TFLOP/s.
 inline Measurement measurement() {
-    Measurement m;
-    m.plan = plan(1);
+    Measurement m = gemm_row(plan(1));
     m.time_us = 650;
     m.time_us_low = 645;
     m.time_us_high = 655;
     m.samples = 7;
     m.tflops = 740.056;
     m.gbytes_per_s = 413;
+    m.roof = "tensor";
     m.roof_fraction = 0.86;
-    m.verified = {
-        .exact = true, .random = true, .special = true, .max_error = 0.31, .bound = 0.02, .failure = ""};
+    m.verified = {.exact = true, .random = true, .special = true, .max_error = 0.31, .bound = 0.02};
     m.sm_clock_mhz = 1500;
     m.power_w = 690;
-    m.baselines = {.cublaslt_top1_us = 640,
-                   .cublaslt_best_us = 637,
-                   .copy_us = 200,
-                   .cublaslt_ratio = 0.981,
-                   .cublaslt_ratio_low = 0.978,
-                   .cublaslt_ratio_high = 0.985,
-                   .cublaslt_best_counters = {},
-                   .missing = ""};
+    m.registers = 168;
+    m.compile_seconds = 0.25;
+    m.baselines = baselines(640, 637, 200, {0.981, 0.978, 0.985, 0.98, 7});
     return m;
 }
 
 /// 690 W for 650 us are 0.4485 J.
 inline Measurement explained_measurement() {
     Measurement m = measurement();
-    m.explanation = explanations().front();
+    set_measured(m, {.explanation = explanations().front(), .blame = {}});
     return m;
 }
 
@@ -227,12 +237,13 @@ inline Measurement blamed_measurement() {
     products.left_out = LeftOut::products;
     products.invalid = "ptxas: 16 bytes spill stores";
     products.predicted_us = 300;
-    m.blame = Blame{.parts = {loads, products},
-                    .whole_clock_mhz = 1502,
-                    .whole_at_clock_us = 601,
-                    .miss_us = 50,
-                    .clock_us = 1,
-                    .term = "loads"};
+    set_measured(m, {.explanation = {},
+                     .blame = Blame{.parts = {loads, products},
+                                    .whole_clock_mhz = 1502,
+                                    .whole_at_clock_us = 601,
+                                    .miss_us = 50,
+                                    .clock_us = 1,
+                                    .term = "loads"}});
     return m;
 }
 
@@ -246,12 +257,8 @@ inline Measurement above_roof() {
 
 inline Measurement wrong() {
     Measurement m = measurement();
-    m.verified = {.exact = false,
-                  .random = true,
-                  .special = true,
-                  .max_error = 0.31,
-                  .bound = 0.02,
-                  .failure = "C[3,5] = 7, expected 8"};
+    m.verified.exact = false;
+    m.verified.failure = "C[3,5] = 7, expected 8";
     return m;
 }
 

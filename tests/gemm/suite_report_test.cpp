@@ -1,5 +1,5 @@
 // Hand-made rows in, tables and missed bars out.
-#include "rooftile/gemm/json.hpp"
+#include "rooftile/report/measurement.hpp"
 #include "rooftile/gemm/operation.hpp"
 #include "rooftile/gemm/suite_report.hpp"
 
@@ -34,20 +34,15 @@ std::vector<Measurement> rows_of(const Made& made) {
     std::vector<Measurement> rows;
     for (std::size_t i = 0; i < made.ratios.size(); ++i) {
         Measurement& row = rows.emplace_back(sample::measurement());
-        row.plan = sample::plan(int(i) + 1);
-        row.plan.problem = gemm_problem(made.m, made.n, made.k);
+        GemmPlan plan = sample::plan(int(i) + 1);
+        plan.problem = gemm_problem(made.m, made.n, made.k);
+        row.plan = any_plan(std::move(plan));
         row.plans = int(made.ratios.size());
         row.layers = made.layers;
         row.time_us = 100 / made.ratios[i];
-        row.plan.prediction.time_us = 1.1 * row.time_us;
-        row.baselines = {.cublaslt_top1_us = 101,
-                         .cublaslt_best_us = 100,
-                         .copy_us = 1,
-                         .cublaslt_ratio = made.ratios[i],
-                         .cublaslt_ratio_low = made.ratios[i] - 0.01,
-                         .cublaslt_ratio_high = made.ratios[i] + 0.01,
-                         .cublaslt_best_counters = {},
-                         .missing = ""};
+        row.plan.time_us = 1.1 * *row.time_us;
+        row.baselines =
+            sample::baselines(101, 100, 1, {made.ratios[i], made.ratios[i] - 0.01, made.ratios[i] + 0.01, 0.98, 7});
         if (i > 0) row.rank1_ratio = made.ratios[i] / made.ratios[0];
     }
     return rows;
@@ -154,7 +149,7 @@ TEST(SuiteRows, FollowTheSchema) {
         document["rows"].push_back(line);
     }
     Json infeasible =
-        infeasible_line(sample::gpu_context(), sample::infeasible(), {{"a", "b"}}, Mode::sustained);
+        infeasible_line(sample::gpu_context(), sample::refused(), {{"a", "b"}}, Mode::sustained);
     infeasible.erase("machine");
     document["rows"].push_back(infeasible);
     EXPECT_EQ(schema.faults(nlohmann::json::parse(json_text(document))), "");
@@ -224,7 +219,7 @@ TEST(SuiteReport, ARunoffAloneSaysHowFarTheFastestIsAhead) {
 TEST(SuiteReport, SaysWhereMediansHaveToDo) {
     std::vector<Measurement> rows = rows_of({512, 64, 64, {0.98, 1.02}});
     rows[1].rank1_ratio.reset();
-    rows[0].baselines.cublaslt_ratio.reset();
+    rows[0].baselines[1].ratio.reset();
     const SuiteReport r = suite_report(read_suite_record(json_text(first_line(), -1) + text_of(rows), "x"));
     EXPECT_NEAR(*r.shapes[0].best_of_own, 1.02 / 0.98, 1e-12);
     EXPECT_EQ(r.by_medians, 1);
@@ -261,7 +256,7 @@ TEST(SuiteReport, WhatHasNoResultIsNamed) {
     const std::string text =
         json_text(first_line(), -1) + text_of(rows)
         + json_text(
-            infeasible_line(sample::gpu_context(), sample::infeasible(), {{"a", "b"}}, Mode::sustained), -1);
+            infeasible_line(sample::gpu_context(), sample::refused(), {{"a", "b"}}, Mode::sustained), -1);
     const SuiteReport r = suite_report(read_suite_record(text, "x.jsonl"));
     ASSERT_EQ(r.shapes.size(), 2u);
     EXPECT_THAT(r.shapes[0].why_none, HasSubstr("C[3,5]"));
@@ -295,10 +290,11 @@ TEST(MissedBars, EachIsSeen) {
 TEST(MissedBars, ProblemsOfTheSuiteThatAreAbsent) {
     Suite suite;
     for (const Made& made : good())
-        suite.problems.push_back({gemm_problem(made.m, made.n, made.k), made.layers});
+        suite.problems.push_back(
+            {{&gemm_operation(), Own::of(gemm_problem(made.m, made.n, made.k))}, made.layers, 0});
     const SuiteRecord record = read_suite_record(record_of(good()), "x.jsonl");
     EXPECT_THAT(missed_bars(suite_report(record, &suite)), ElementsAre());
-    suite.problems.push_back({gemm_problem(1, 2, 3), {{"a", "b"}}});
+    suite.problems.push_back({{&gemm_operation(), Own::of(gemm_problem(1, 2, 3))}, {{"a", "b"}}, 0});
     EXPECT_THAT(missed_bars(suite_report(record, &suite)),
                 ElementsAre("1 problem of the suite not measured, the first a b 1x2x3"));
 }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "rooftile/error.hpp"
+#include "rooftile/gemm/operation.hpp"
 
 namespace rooftile {
 namespace {
@@ -12,11 +13,13 @@ using testing::HasSubstr;
 
 constexpr const char* head = "schema = \"rooftile/suite/1\"\nname = \"s\"\nm = [1, 64]\n";
 
-Suite parsed(const std::string& rest) { return parse_suite(head + rest, "s.toml"); }
+Suite parsed(const std::string& rest) { return gemm_suite(head + rest, "s.toml"); }
+
+const GemmProblem& gemm(const Suite& suite, std::size_t i) { return suite.problems[i].problem.own.as<GemmProblem>(); }
 
 std::string refusal(const std::string& text) {
     try {
-        parse_suite(text, "s.toml");
+        gemm_suite(text, "s.toml");
     } catch (const RequestError& error) { return error.what(); }
     return "";
 }
@@ -27,12 +30,12 @@ TEST(Suite, LayersTimesSizesInTheFilesOrder) {
         "\"down\", "
         "n = 16, k = 8}]\n[[model]]\nname = \"sq\"\nsource = \"x\"\nsquares = [32]\n");
     ASSERT_EQ(suite.problems.size(), 5u);
-    EXPECT_EQ(suite.problems[1].problem.m, 64);
-    EXPECT_EQ(suite.problems[1].problem.n, 8);
-    EXPECT_EQ(suite.problems[1].problem.k, 16);
-    EXPECT_EQ(suite.problems[1].problem.lda, 16);
-    EXPECT_EQ(suite.problems[1].problem.ldb, 16);
-    EXPECT_EQ(suite.problems[1].problem.ldc, 8);
+    EXPECT_EQ(gemm(suite, 1).m, 64);
+    EXPECT_EQ(gemm(suite, 1).n, 8);
+    EXPECT_EQ(gemm(suite, 1).k, 16);
+    EXPECT_EQ(gemm(suite, 1).lda, 16);
+    EXPECT_EQ(gemm(suite, 1).ldb, 16);
+    EXPECT_EQ(gemm(suite, 1).ldc, 8);
     EXPECT_EQ(suite.problems[2].layers[0], (SuiteLayer{"a", "down"}));
     EXPECT_EQ(suite.problems[4].layers[0], (SuiteLayer{"sq", "square"}));
 }
@@ -54,7 +57,7 @@ TEST(Suite, AProblemHasTheMostRoundsThatAModelNames) {
     for (const Suite& suite : {parsed(first + squares), parsed(squares + first)})
         for (const SuiteProblem& p : suite.problems)
             EXPECT_EQ(p.rounds, p.layers.front().model == "sq" || p.layers.size() > 1 ? 16 : 0)
-                << p.problem.m;
+                << name_of(p);
     EXPECT_THAT(refusal("schema = \"rooftile/suite/1\"\nname = \"x\"\n[[model]]\nname = \"sq\"\nsource = "
                         "\"x\"\nsquares = [64]\nrounds = 1001\n"),
                 HasSubstr("1 to 1000"));
@@ -72,7 +75,7 @@ TEST(Suite, FiltersByWhatItIsCalled) {
 }
 
 TEST(Suite, TheShippedOneHoldsWhatItSays) {
-    const Suite suite = read_suite(ROOFTILE_SOURCE_DIR "/bench/suites/gemm.toml");
+    const Suite suite = read_suite(gemm_operation(), ROOFTILE_SOURCE_DIR "/bench/suites/gemm.toml");
     // 18 layers x 11 sizes + 6 squares; 4096^3 is Llama-3-8B's o, 8192^3 Llama-3-70B's.
     EXPECT_EQ(suite.problems.size(), 202u);
     int shared = 0;

@@ -1,5 +1,6 @@
 // Counted traffic beside the model's: made-up counts must be judged as they were made; recorded ones hold.
 #include "rooftile/gemm/json.hpp"
+#include "rooftile/gemm/operation.hpp"
 #include "rooftile/gemm/traffic_report.hpp"
 
 #include <fmt/core.h>
@@ -144,12 +145,13 @@ TEST_F(TrafficTest, AWrongMachineIsNoticed) {
 }
 
 TEST_F(TrafficTest, AConfigurationOfNoKernelIsRefused) {
-    auto none = rows;
-    none[2].plan.config.tile_m = 0;
-    EXPECT_THROW(report(none), RequestError);
-    none = rows;
-    none[2].plan.config.cluster_m = 0;
-    EXPECT_THROW(report(none), RequestError);
+    for (int GemmConfig::* size : {&GemmConfig::tile_m, &GemmConfig::cluster_m}) {
+        auto none = rows;
+        GemmPlan plan = gemm_plan(none[2]);
+        plan.config.*size = 0;
+        none[2].plan = any_plan(std::move(plan));
+        EXPECT_THROW(report(none), RequestError);
+    }
 }
 
 TEST_F(TrafficTest, LinesThatAreNoneAreNamed) {
@@ -160,8 +162,8 @@ TEST_F(TrafficTest, LinesThatAreNoneAreNamed) {
     EXPECT_THROW(read_recorded_run(text + "{}\n", "x"), RequestError);
     const RecordedRun run = read_recorded_run(text, "x");
     for (std::size_t i = 0; i < rows.size(); ++i) {
-        EXPECT_EQ(run.rows[i].problem, rows[i].plan.problem);
-        EXPECT_EQ(config_json(run.rows[i].config), config_json(rows[i].plan.config));
+        EXPECT_EQ(run.rows[i].problem, gemm_plan(rows[i]).problem);
+        EXPECT_EQ(config_json(run.rows[i].config), config_json(gemm_plan(rows[i]).config));
     }
 }
 

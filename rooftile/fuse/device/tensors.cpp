@@ -146,13 +146,13 @@ std::vector<std::int64_t> sample_rows(std::int64_t rows, std::int64_t count, std
     return out;
 }
 
-void compare(FuseCheck& check, const std::string& name, Element element, const std::vector<double>& got,
+void compare(Verification& check, const std::string& name, Element element, const std::vector<double>& got,
              const BoundedTensor& expected) {
     for (size_t i = 0; i < got.size(); ++i) {
         const Bounded& e = expected[i];
-        ++check.compared;
+        ++check.checked_elements;
         if (std::isinf(e.error)) {
-            ++check.undecided;
+            ++check.undecided_elements;
             continue;
         }
         const double bound = e.error + (is_floating(element) ? ulp_of(e.value, element) : 0);
@@ -222,11 +222,10 @@ std::vector<double> FuseReference::taken(int node, const ReadRange& read_range) 
     return out;
 }
 
-FuseCheck FuseReference::check(const FuseSets& sets) const {
-    FuseCheck check;
+Verification FuseReference::check(const FuseSets& sets) const {
+    Verification check;
     check.failure = why_not_;
     if (!why_not_.empty()) return check;
-    check.checked = true;
     for (size_t o = 0; o < problem_.outputs.size(); ++o) {
         const int node = problem_.outputs[o].node;
         const auto got = taken(node, [&](std::int64_t first, std::int64_t count) {
@@ -234,6 +233,7 @@ FuseCheck FuseReference::check(const FuseSets& sets) const {
         });
         compare(check, problem_.outputs[o].name, problem_.nodes[size_t(node)].element, got, expected_[o]);
     }
+    check.random = check.failure.empty();
     return check;
 }
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "rooftile/runtime/driver.hpp"
-#include "rooftile/fuse/measurement.hpp"
+#include "rooftile/measure/measurement.hpp"
 #include "rooftile/expression/evaluate.hpp"
 #include "rooftile/expression/graph.hpp"
 
@@ -57,7 +57,7 @@ class FuseReference {
     FuseReference(const ExpressionGraph& problem, const FuseSets& sets, std::uint64_t seed,
                   std::int64_t elements = 1 << 19);
     /// Set 0's outputs as they now are.
-    FuseCheck check(const FuseSets& sets) const;
+    Verification check(const FuseSets& sets) const;
 
   private:
     using ReadRange = std::function<std::vector<double>(std::int64_t first, std::int64_t count)>;

@@ -63,10 +63,10 @@ std::size_t add_rivals(std::vector<TimedWork>& works, const CublasLt* rival, con
     return static_cast<std::size_t>(count);
 }
 
-void note_timed(std::set<std::string>& notes, Mode mode, const TimedResult& timed, const Roofs& roofs) {
-    for (std::string& note : unchecked_roofs(mode, timed, roofs)) notes.insert(std::move(note));
+void note_timed(std::vector<std::string>& notes, Mode mode, const TimedResult& timed, const Roofs& roofs) {
+    for (std::string& note : unchecked_roofs(mode, timed, roofs)) note_once(notes, std::move(note));
     const std::string words = clock_reason_words(timed.gpu.clock_reasons);
-    if (!words.empty()) notes.insert("the GPU held its clock back: " + words);
+    if (!words.empty()) note_once(notes, "the GPU held its clock back: " + words);
 }
 
 }  // namespace rooftile

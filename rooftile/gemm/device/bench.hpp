@@ -3,13 +3,13 @@
 
 #include <functional>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "rooftile/gemm/device/cublaslt.hpp"
 #include "rooftile/gemm/device/kernel.hpp"
-#include "rooftile/gemm/device/measure.hpp"
+#include "rooftile/gemm/device/figures.hpp"
+#include "rooftile/gemm/device/verify.hpp"
 #include "rooftile/measure/bench.hpp"
 
 namespace rooftile {
@@ -45,10 +45,6 @@ GemmLaunch launch_of(const CublasLt& rival, int index);
 std::size_t add_rivals(std::vector<TimedWork>& works, const CublasLt* rival, const OperandSets& sets);
 
 /// What a reader must know of one timing: roofs that were not checked, a clock that was held back.
-void note_timed(std::set<std::string>& notes, Mode mode, const TimedResult& timed, const Roofs& roofs);
-
-/// One problem: verify, time, look at what the timed launches left. Fills `run`, whose task is set;
-/// `kernels` are in the order of its plans. What the GPU refuses throws Error(gpu_failed).
-void measure_shape(GemmBench& bench, ShapeRun& run, std::vector<KernelOutcome>& kernels);
+void note_timed(std::vector<std::string>& notes, Mode mode, const TimedResult& timed, const Roofs& roofs);
 
 }  // namespace rooftile

@@ -17,8 +17,9 @@ constexpr double least_share = 1.0 / 3;
 
 std::string largest_term(const Measurement& row, const Blame& blame) {
     const double miss = *blame.miss_us;
-    const double predicted = row.time_us - miss;
-    const bool within = row.time_us_low <= predicted && predicted <= row.time_us_high;
+    const double predicted = *row.time_us - miss;
+    const bool within = row.time_us_low.value_or(predicted) <= predicted
+                        && predicted <= row.time_us_high.value_or(predicted);
     if (within || std::abs(miss) < least_miss * predicted) return "none";
     std::string term = "common";
     double most = least_share;
@@ -32,28 +33,27 @@ std::string largest_term(const Measurement& row, const Blame& blame) {
 
 }  // namespace
 
-void attribute(Measurement& row, const Machine& machine) {
-    if (!row.blame) return;
-    Blame& blame = *row.blame;
-    const bool valid = row.invalid.empty() && row.samples > 0;
+void attribute(Blame& blame, const Measurement& row, const Machine& machine) {
+    const GemmPlan& plan = gemm_plan(row);
+    const bool valid = why_no_result(row).empty() && row.time_us && row.samples > 0;
     const auto at_clock = [&](LeftOut part, std::optional<double> clock_mhz) {
-        return predict_without(machine, row.plan, part, clock_mhz).time_us;
+        return predict_without(machine, plan, part, clock_mhz).time_us;
     };
     const auto whole = at_clock(LeftOut::nothing, row.sm_clock_mhz);
-    blame.whole_clock_mhz = predict_without(machine, row.plan, LeftOut::nothing).clock_mhz;
+    blame.whole_clock_mhz = predict_without(machine, plan, LeftOut::nothing).clock_mhz;
     if (valid) blame.whole_at_clock_us = whole;
-    if (valid && row.plan.prediction.time_us) {
-        blame.miss_us = row.time_us - *row.plan.prediction.time_us;
-        if (whole) blame.clock_us = *whole - *row.plan.prediction.time_us;
+    if (valid && plan.prediction.time_us) {
+        blame.miss_us = *row.time_us - *plan.prediction.time_us;
+        if (whole) blame.clock_us = *whole - *plan.prediction.time_us;
     }
     for (PartTime& part : blame.parts) {
-        const PartPrediction predicted = predict_without(machine, row.plan, part.left_out);
+        const PartPrediction predicted = predict_without(machine, plan, part.left_out);
         part.predicted_us = predicted.time_us;
         part.predicted_clock_mhz = predicted.clock_mhz;
         if (!part.invalid.empty()) continue;
         part.predicted_at_clock_us = at_clock(part.left_out, part.sm_clock_mhz);
         if (!valid || !whole || !part.predicted_at_clock_us) continue;
-        part.blamed_us = (row.time_us - *whole) - (part.time_us - *part.predicted_at_clock_us);
+        part.blamed_us = (*row.time_us - *whole) - (part.time_us - *part.predicted_at_clock_us);
     }
     if (blame.miss_us) blame.term = largest_term(row, blame);
 }

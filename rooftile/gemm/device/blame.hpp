@@ -42,7 +42,7 @@ struct Blame {
 struct Measurement;
 class Machine;
 
-/// Fills in the predictions of the row's blame, which has its times, and names the term.
-void attribute(Measurement& row, const Machine& machine);
+/// Fills in the predictions of a row's `blame`, which has its times, and names the term.
+void attribute(Blame& blame, const Measurement& row, const Machine& machine);
 
 }  // namespace rooftile

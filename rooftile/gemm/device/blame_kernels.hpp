@@ -4,7 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "rooftile/gemm/device/measure.hpp"
+#include "rooftile/gemm/device/verify.hpp"
+#include "rooftile/measure/timing.hpp"
 
 namespace rooftile {
 

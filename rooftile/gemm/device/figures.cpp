@@ -3,8 +3,9 @@
 
 #include <fmt/core.h>
 
+#include "rooftile/gemm/device/figures.hpp"
+#include "rooftile/machine/keys.hpp"
 #include "rooftile/machine/query.hpp"
-#include "rooftile/gemm/device/measure.hpp"
 #include "rooftile/gemm/kernel.hpp"
 
 namespace rooftile {
@@ -39,22 +40,43 @@ std::string above_tensor_roof(double tflops, std::optional<double> mhz, const Ro
     return {};
 }
 
-void note_once(std::vector<std::string>& notes, std::string note) {
-    if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(std::move(note));
+/// FLOP a cycle of `sms` SMs with one family of instructions, on the problem's types.
+std::optional<double> tensor_rate(const Machine& machine, std::string_view family, const GemmProblem& problem,
+                                  int sms) {
+    const auto one = flops_per_cycle_per_sm(
+        machine, rate_key(family, name_of(problem.a_type), name_of(problem.accumulate_type)));
+    return one ? std::optional(one->value * sms) : std::nullopt;
+}
+
+Roofs memory_roofs(const Machine& machine) {
+    Roofs roofs;
+    if (const auto dram = dram_bandwidth(machine)) roofs.dram_bytes_per_s = dram->value;
+    if (const auto boost = machine.number<Clock>("clock.boost")) roofs.boost_clock_mhz = boost->value * 1e-6;
+    return roofs;
 }
 
 }  // namespace
 
 Roofs roofs_of(const Machine* machine, const GemmPlan& plan, int sms) {
-    Roofs roofs;
-    if (!machine) return roofs;
-    if (!plan.config.kernel) return roofs;
-    const std::string family = plan.config.kernel->instruction(*machine, plan.problem.a_type);
-    const std::string rate =
-        rate_key(family, name_of(plan.problem.a_type), name_of(plan.problem.accumulate_type));
-    if (const auto flops = flops_per_cycle_per_sm(*machine, rate)) roofs.flops_per_cycle = flops->value * sms;
-    if (const auto dram = dram_bandwidth(*machine)) roofs.dram_bytes_per_s = dram->value;
-    if (const auto boost = machine->number<Clock>("clock.boost")) roofs.boost_clock_mhz = boost->value * 1e-6;
+    if (!machine || !plan.config.kernel) return {};
+    const GemmProblem& problem = plan.problem;
+    Roofs roofs = memory_roofs(*machine);
+    roofs.flops_per_cycle =
+        tensor_rate(*machine, plan.config.kernel->instruction(*machine, problem.a_type), problem, sms);
+    return roofs;
+}
+
+Roofs baseline_roofs_of(const Machine* machine, const GemmProblem& problem, int sms) {
+    if (!machine) return {};
+    Roofs roofs = memory_roofs(*machine);
+    for (const std::string_view family : instruction_families()) {
+        const auto rate = tensor_rate(*machine, family, problem, sms);
+        if (!rate && find_feature(family) && machine->has(family)) {  // it may be the fastest
+            roofs.flops_per_cycle.reset();
+            break;
+        }
+        if (rate) roofs.flops_per_cycle = std::max(*rate, roofs.flops_per_cycle.value_or(0));
+    }
     return roofs;
 }
 
@@ -84,23 +106,15 @@ std::vector<std::string> unchecked_roofs(Mode mode, const TimedResult& timed, co
 }
 
 void set_figures(Measurement& row, const TimedResult& timed, const Roofs& roofs) {
-    row.time_us = timed.time_us.median;
-    row.time_us_low = timed.time_us.low;
-    row.time_us_high = timed.time_us.high;
-    row.samples = timed.time_us.samples;
-    row.sm_clock_mhz = timed.sm_clock_mhz;
-    row.power_w = timed.gpu.power_w;
-    if (!timed.failure.empty()) row.invalid = timed.failure;
-    if (row.time_us <= 0) return;
-
-    const GemmProblem& problem = row.plan.problem;
-    const double seconds = row.time_us * 1e-6;
+    const GemmProblem& problem = gemm_plan(row).problem;
+    const double seconds = timed.time_us.median * 1e-6;
+    if (seconds <= 0) return;
     row.tflops = problem.flops().value / seconds * 1e-12;
     row.gbytes_per_s = problem.compulsory_bytes().value / seconds * 1e-9;
-    if (roofs.flops_per_cycle && row.sm_clock_mhz)
-        row.roof_fraction = row.tflops / tensor_roof(*roofs.flops_per_cycle, *row.sm_clock_mhz);
-    if (std::string why = above_roof(problem, row.mode, timed, roofs); !why.empty())
-        row.invalid = std::move(why);
+    row.roof = "tensor";
+    if (roofs.flops_per_cycle && timed.sm_clock_mhz)
+        row.roof_fraction = *row.tflops / tensor_roof(*roofs.flops_per_cycle, *timed.sm_clock_mhz);
+    if (std::string why = above_roof(problem, row.mode, timed, roofs); !why.empty()) row.invalid = std::move(why);
 }
 
 namespace {
@@ -122,19 +136,22 @@ std::optional<std::size_t> best_algorithm(const GemmProblem& problem, Mode mode,
     return best;
 }
 
-Baselines baselines_of(const GemmProblem& problem, Mode mode, std::span<const TimedResult> algorithms,
-                       const Roofs& roofs, std::vector<std::string>& notes) {
-    Baselines b;
+std::vector<Baseline> cublaslt_baselines(const GemmProblem& problem, Mode mode, std::span<const TimedResult> algorithms,
+                                         const Roofs& roofs, std::vector<std::string>& notes) {
+    Baseline first, best;
+    first.key = cublaslt_top1, first.name = "cuBLASLt top-1";
+    best.key = cublaslt_best, best.name = "cuBLASLt best of 8", best.ratio_key = "cublaslt";
+    first.same_work = best.same_work = true;
     for (std::size_t i = 0; i < algorithms.size(); ++i) {
         if (!algorithms[i].failure.empty()) continue;
         if (const std::string why = above_roof(problem, mode, algorithms[i], roofs); !why.empty())
             note_once(notes, fmt::format("cuBLASLt's algorithm {} was left out: {}", i, why));
     }
-    if (const auto best = best_algorithm(problem, mode, algorithms, roofs))
-        b.cublaslt_best_us = algorithms[*best].time_us.median;
+    if (const auto fastest = best_algorithm(problem, mode, algorithms, roofs))
+        best.time_us = algorithms[*fastest].time_us.median;
     if (!algorithms.empty() && counts(problem, mode, algorithms[0], roofs))
-        b.cublaslt_top1_us = algorithms[0].time_us.median;
-    return b;
+        first.time_us = algorithms[0].time_us.median;
+    return {std::move(first), std::move(best)};
 }
 
 std::optional<double> copy_time(std::int64_t bytes, Mode mode, const TimedResult& timed, const Roofs& roofs,
@@ -149,6 +166,10 @@ std::optional<double> copy_time(std::int64_t bytes, Mode mode, const TimedResult
         return std::nullopt;
     }
     return timed.time_us.median;
+}
+
+void note_once(std::vector<std::string>& notes, std::string note) {
+    if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(std::move(note));
 }
 
 }  // namespace rooftile

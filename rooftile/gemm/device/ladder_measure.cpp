@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <future>
-#include <set>
 #include <variant>
 
 #include "rooftile/gemm/device/kernel.hpp"
@@ -39,7 +38,7 @@ LadderRow row_of(const GemmPlan& plan) {
     row.prediction.unknown = plan.unknown;
     row.prediction.reason = "the plan's own; rooftile plan gemm --explain shows each step";
     row.threads = static_cast<int>(plan.resources.threads.value_or(0));
-    row.measured.plan = plan;
+    row.measured = gemm_row(plan);
     return row;
 }
 
@@ -65,7 +64,6 @@ class LadderBench {
         if (options_.time && !launches_.empty()) time();
         const RunningGpu gpu = bench_->running();
         run_.gpu = gpu.gpu, run_.driver = gpu.driver, run_.nvrtc = gpu.nvrtc;
-        run_.notes.insert(run_.notes.end(), noted_.begin(), noted_.end());
         return std::move(run_);
     }
 
@@ -84,11 +82,12 @@ class LadderBench {
         if (options_.progress) options_.progress("compiling the ladder");
         for (LadderRow& row : run_.rows) {
             if (row.rung && row.obstacle.empty()) row.obstacle = arch_obstacle(*row.rung, arch);
-            row.measured.plan.problem = problem_;
+            if (!row.rung) continue;
+            GemmPlan rung;
+            rung.problem = problem_;
             // Which family's peak is the roof of every row.
-            if (row.rung)
-                row.measured.plan.config.kernel =
-                    find_gemm_kernel(arch == "sm_90" ? "sm90_gemm" : "sm80_gemm");
+            rung.config.kernel = find_gemm_kernel(arch == "sm_90" ? "sm90_gemm" : "sm80_gemm");
+            row.measured = gemm_row(std::move(rung), options_.mode);
         }
         std::vector<Built> built(run_.rows.size());
         {
@@ -174,17 +173,19 @@ class LadderBench {
         add_rivals(works, rival, sets);
         const std::vector<TimedResult> timed = bench_->time(works, sets.sets(), 0, run_.timings);
         set_rows(std::span(timed).first(ours), std::span(timed).subspan(ours));
-        run_.baselines.missing = rival ? "" : missing;
+        run_.baseline_missing = rival ? "" : missing;
         if (verifier_) verify_again();
     }
 
     void set_rows(std::span<const TimedResult> ours, std::span<const TimedResult> algorithms) {
         const int sms = bench_->kernels().sms();
-        const Roofs roofs = roofs_of(options_.machine, measured(0).plan, sms);
-        run_.baselines = baselines_of(problem_, options_.mode, algorithms, roofs, run_.notes);
+        const Roofs roofs = baseline_roofs_of(options_.machine, problem_, sms);
+        run_.baselines = cublaslt_baselines(problem_, options_.mode, algorithms, roofs, run_.notes);
         for (std::size_t i = 0; i < ours.size(); ++i) {
-            set_figures(measured(i), ours[i], roofs_of(options_.machine, measured(i).plan, sms));
-            note_timed(noted_, options_.mode, ours[i], roofs);
+            Measurement& m = measured(i);
+            set_times(m, ours[i]);
+            set_figures(m, ours[i], roofs_of(options_.machine, gemm_plan(m), sms));
+            note_timed(run_.notes, options_.mode, ours[i], roofs);
         }
     }
 
@@ -203,7 +204,6 @@ class LadderBench {
     std::unique_ptr<GemmVerifier> verifier_;
     std::vector<std::size_t> rows_;  ///< of `launches_`
     std::vector<GemmLaunch> launches_;
-    std::set<std::string> noted_;
 };
 
 }  // namespace

@@ -59,7 +59,10 @@ std::string_view name_of(VerifyCase which) {
 }
 
 void absorb(Verification& v, VerifyCase which, const CaseOutcome& outcome) {
-    bool& flag = which == VerifyCase::exact ? v.exact : which == VerifyCase::special ? v.special : v.random;
+    std::optional<bool>& flag = which == VerifyCase::exact     ? v.exact
+                                : which == VerifyCase::special ? v.special
+                                : which == VerifyCase::timed   ? v.timed
+                                                               : v.random;
     flag = outcome.right;
     if (outcome.ratio >= v.max_error) v.max_error = outcome.ratio, v.bound = outcome.bound;
     if (!outcome.right && v.failure.empty()) v.failure = outcome.failure;
@@ -236,6 +239,7 @@ CaseOutcome GemmVerifier::check(VerifyCase which, std::uint64_t seed, const Gemm
 std::vector<Verification> GemmVerifier::check_values(std::uint64_t seed,
                                                      std::span<const GemmLaunch> launches) const {
     std::vector<Verification> verifications(launches.size());
+    for (Verification& v : verifications) v.checked_elements = problem_.m * problem_.n;
     const auto exact = check(VerifyCase::exact, seed, launches);
     std::vector<GemmLaunch> left;
     for (std::size_t i = 0; i < launches.size(); ++i) {
@@ -245,7 +249,7 @@ std::vector<Verification> GemmVerifier::check_values(std::uint64_t seed,
     const auto random = check(VerifyCase::random, seed, left);
     auto next = random.begin();
     for (Verification& v : verifications) {
-        if (v.exact) absorb(v, VerifyCase::random, *next++);
+        if (v.exact == true) absorb(v, VerifyCase::random, *next++);
     }
     return verifications;
 }
@@ -259,12 +263,12 @@ void GemmVerifier::check_special(std::span<Verification> verifications, std::uin
     assert(verifications.size() == launches.size());
     std::vector<GemmLaunch> left;
     for (std::size_t i = 0; i < launches.size(); ++i) {
-        if (verifications[i].exact && verifications[i].random) left.push_back(launches[i]);
+        if (verifications[i].exact == true && verifications[i].random == true) left.push_back(launches[i]);
     }
     const auto special = check(VerifyCase::special, seed, left);
     auto next = special.begin();
     for (Verification& v : verifications) {
-        if (v.exact && v.random) absorb(v, VerifyCase::special, *next++);
+        if (v.exact == true && v.random == true) absorb(v, VerifyCase::special, *next++);
     }
 }
 
@@ -276,10 +280,10 @@ Verification GemmVerifier::check_all(std::uint64_t seed, const GemmLaunch& launc
 
 void GemmVerifier::check_again(Verification& v, std::uint64_t seed, const GemmLaunch& launch) const {
     for (const VerifyCase which : {VerifyCase::exact, VerifyCase::random}) {
-        const bool before = which == VerifyCase::exact ? v.exact : v.random;
+        const bool before = (which == VerifyCase::exact ? v.exact : v.random).value_or(true);
         absorb(v, which, check(which, seed, launch));
-        if (which == VerifyCase::exact) v.exact = v.exact && before;
-        else v.random = v.random && before;
+        std::optional<bool>& flag = which == VerifyCase::exact ? v.exact : v.random;
+        flag = *flag && before;
     }
 }
 

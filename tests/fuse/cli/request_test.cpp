@@ -11,7 +11,8 @@ TEST(FuseRequests, AreRefusedWhereTheyAreWrong) {
     expect_refused({"measure", "fuse", "y = x", "--tensor", "x:bf16[8]", "--baseline", "cudnn"},
                    {"--baseline cudnn", "copy, none"});
     expect_refused({"measure", "fuse", "y = x", "--suite", "some.toml"}, {"--suite", "an expression"});
-    expect_refused({"build", "fuse", "y = x", "--tensor", "x:bf16[8]", "--into", "/tmp/x"}, {"--into", "--suite"});
+    expect_refused({"build", "suite", "some.toml"}, {"--into FOLDER"});
+    expect_refused({"build", "suite", "--into", "/tmp/x"}, {"a suite's file"});
 }
 
 TEST(FuseRequests, HelpNamesTheFields) {

@@ -48,11 +48,9 @@ TEST(ExplainProgram, UnknownEnergiesAreNamed) {
     EXPECT_NE(outcome.out.find("total unknown: energy."), std::string::npos) << outcome.out;
 }
 
-TEST(ExplainProgram, ASuiteAndALadderTakeNoneOfThem) {
-    for (const char* flag : {"--explain", "--energy", "--blame"}) {
+TEST(ExplainProgram, ASuiteTakesNoneOfThem) {
+    for (const char* flag : {"--explain", "--energy", "--blame"})
         expect_refused({"measure", "gemm", "--suite", "some.toml", flag}, {flag, "--suite"});
-        expect_refused({"measure", "gemm", "--ladder", flag}, {flag, "--ladder"});
-    }
 }
 
 }  // namespace

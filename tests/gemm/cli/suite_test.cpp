@@ -269,7 +269,7 @@ TEST_F(SuiteTest, WhatFailsIsARowAndTheExitCodeSaysSo) {
     EXPECT_EQ(small.code, 6) << small.err;
     EXPECT_THAT(small.err, HasSubstr("could not be run"));
     ASSERT_EQ(lines().size(), 10u);
-    EXPECT_THAT(lines()[1].at("invalid").get<std::string>(), HasSubstr("B are free on the GPU"));
+    EXPECT_THAT(lines()[1].at("invalid").get<std::string>(), HasSubstr("of GPU memory may be used"));
     EXPECT_THAT(small.err, testing::Not(HasSubstr("results are wrong")));
 }
 

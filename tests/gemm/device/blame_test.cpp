@@ -97,21 +97,21 @@ TEST_F(BlameTest, EachPartIsTimedBesideTheWhole) {
     ASSERT_EQ(run.rows.size(), 1u);
     Measurement& row = run.rows.front();
     EXPECT_TRUE(row.verified.ok()) << row.verified.failure;
-    ASSERT_TRUE(row.blame);
-    attribute(row, machine);
-    ASSERT_EQ(row.blame->parts.size(), 3u);
-    for (const PartTime& part : row.blame->parts) {
+    ASSERT_TRUE(gemm_measured(row) && gemm_measured(row)->blame);
+    const Blame& blame = *gemm_measured(row)->blame;
+    ASSERT_EQ(blame.parts.size(), 3u);
+    for (const PartTime& part : blame.parts) {
         SCOPED_TRACE(name_of(part.left_out));
         EXPECT_EQ(part.invalid, "");
         EXPECT_EQ(part.samples, 6);
         EXPECT_GT(part.time_us, 1);
-        EXPECT_LT(part.time_us, 1.05 * row.time_us);  // less work takes no longer
+        EXPECT_LT(part.time_us, 1.05 * *row.time_us);  // less work takes no longer
         EXPECT_TRUE(part.sm_clock_mhz);
         EXPECT_GT(part.predicted_us.value(), 1);
     }
     // A square of 4096 is bound by its products: without them it takes well below its time.
-    EXPECT_LT(row.blame->parts[1].time_us, 0.8 * row.time_us);
-    EXPECT_FALSE(row.blame->term.empty());
+    EXPECT_LT(blame.parts[1].time_us, 0.8 * *row.time_us);
+    EXPECT_FALSE(blame.term.empty());
 }
 
 }  // namespace

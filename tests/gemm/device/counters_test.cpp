@@ -5,7 +5,9 @@
 
 #include "rooftile/gemm/device/kernel.hpp"
 #include "rooftile/machine/live.hpp"
+#include "rooftile/gemm/device/figures.hpp"
 #include "rooftile/gemm/device/measure.hpp"
+#include "rooftile/gemm/device/verify.hpp"
 #include "rooftile/gemm/device/operands.hpp"
 #include "tests/device/device.hpp"
 

@@ -57,7 +57,7 @@ TEST_F(MeasureTest, EveryModeGivesVerifiedPlausibleFigures) {
             EXPECT_LT(row.time_us, 1000);
             EXPECT_LE(row.time_us_low, row.time_us);
             EXPECT_GE(row.time_us_high, row.time_us);
-            EXPECT_NEAR(row.tflops, 2.0 * 2048 * 1024 * 1024 / row.time_us * 1e-6, 1e-6 * row.tflops);
+            EXPECT_NEAR(*row.tflops, 2.0 * 2048 * 1024 * 1024 / *row.time_us * 1e-6, 1e-6 * *row.tflops);
             ASSERT_TRUE(row.sm_clock_mhz);
             EXPECT_GT(*row.sm_clock_mhz, 200);
             EXPECT_LT(*row.sm_clock_mhz, 4000);
@@ -65,14 +65,14 @@ TEST_F(MeasureTest, EveryModeGivesVerifiedPlausibleFigures) {
                 EXPECT_GT(*row.roof_fraction, 0.02);
                 EXPECT_LE(*row.roof_fraction, 1.005);  // the clock's own error
             }
-            const Baselines& b = row.baselines;
-            EXPECT_NE(b.missing.empty(), !b.cublaslt_top1_us);
-            if (b.cublaslt_top1_us) { EXPECT_LE(*b.cublaslt_best_us, *b.cublaslt_top1_us); }
-            EXPECT_GT(b.copy_us.value_or(0), 0);
+            const auto top1 = baseline_us(row, cublaslt_top1), best = baseline_us(row, cublaslt_best);
+            EXPECT_NE(row.baseline_missing.empty(), !top1);
+            if (top1) { EXPECT_LE(*best, *top1); }
+            EXPECT_GT(baseline_us(row, copy_baseline).value_or(0), 0);
         }
         EXPECT_TRUE(has_timing(run, "first_result"));
-        EXPECT_FALSE(run.gpu.empty());
-        EXPECT_FALSE(run.nvrtc.empty());
+        EXPECT_FALSE(run.gpu.gpu.empty());
+        EXPECT_FALSE(run.gpu.nvrtc.empty());
     }
 }
 
@@ -83,7 +83,7 @@ TEST_F(MeasureTest, WithoutTimingItOnlyVerifies) {
     const MeasureRun run = measure(plans(machine, 300, 200, 104, 1), options);
     ASSERT_EQ(run.rows.size(), 1u);
     EXPECT_TRUE(run.verified()) << run.rows[0].verified.failure;
-    EXPECT_EQ(run.rows[0].time_us, 0);
+    EXPECT_FALSE(run.rows[0].time_us);
 }
 
 TEST_F(MeasureTest, AnInterruptionIsAnErrorOfItsOwn) {
@@ -187,42 +187,44 @@ TEST_F(MeasureTest, ProblemsFollowEachOtherInOneRun) {
     options.reload_seconds = 0.1;
     std::vector<MeasureTask> tasks;
     for (const std::int64_t m : {256, 512}) {
-        MeasureTask task{gemm_problem(m, 512, 512), plans(machine, m, 512, 512, 3), {}, {{"model", "layer"}}};
-        tasks.push_back(task);
+        MeasureTask task = gemm_task(plans(machine, m, 512, 512, 3));
+        task.layers = {{"model", "layer"}};
+        tasks.push_back(std::move(task));
     }
     std::size_t next = 0;
-    std::vector<ShapeRun> runs;
+    std::vector<MeasuredProblem> runs;
     std::string gpu;
     measure_each({[&]() -> std::optional<MeasureTask> {
                       if (next == tasks.size()) return std::nullopt;
                       return tasks[next++];
                   },
                   [&](const RunningGpu& g) { gpu = g.gpu; },
-                  [&](ShapeRun run) {
+                  [&](MeasuredProblem run) {
                       runs.push_back(std::move(run));
                       return true;
                   }},
                  options);
     EXPECT_FALSE(gpu.empty());
     ASSERT_EQ(runs.size(), 2u);
-    const auto seconds_of_timing = [](const ShapeRun& run) {
+    const auto seconds_of_timing = [](const MeasuredProblem& run) {
         for (const Timing& t : run.timings)
             if (t.part == "time (sustained)") return t.seconds;
         return 0.0;
     };
     EXPECT_GT(seconds_of_timing(runs[0]), 1.5);
     EXPECT_LT(seconds_of_timing(runs[1]), seconds_of_timing(runs[0]) - 1);
-    for (const ShapeRun& run : runs) {
+    for (const MeasuredProblem& run : runs) {
         ASSERT_EQ(run.rows.size(), 3u);
         for (const Measurement& row : run.rows) {
             EXPECT_TRUE(row.verified.ok()) << row.verified.failure;
             EXPECT_EQ(row.plans, 3);
             EXPECT_EQ(row.layers.size(), 1u);
             EXPECT_EQ(row.rank1_ratio.has_value(), row.plan.rank > 1);
-            if (row.baselines.cublaslt_best_us) {
-                EXPECT_GT(row.baselines.cublaslt_ratio.value_or(0), 0);
-                EXPECT_LE(*row.baselines.cublaslt_ratio_low, *row.baselines.cublaslt_ratio);
-                EXPECT_GE(*row.baselines.cublaslt_ratio_high, *row.baselines.cublaslt_ratio);
+            if (const Baseline* best = find_baseline(row, cublaslt_best); best && best->time_us) {
+                ASSERT_TRUE(best->ratio);
+                EXPECT_GT(best->ratio->median, 0);
+                EXPECT_LE(best->ratio->low, best->ratio->median);
+                EXPECT_GE(best->ratio->high, best->ratio->median);
             }
         }
     }

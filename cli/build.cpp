@@ -1,0 +1,146 @@
+#include <fmt/core.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/build.hpp"
+#include "cli/listing.hpp"
+#include "cli/output.hpp"
+#include "cli/target.hpp"
+#include "cli/verb.hpp"
+#include "rooftile/error.hpp"
+#include "rooftile/measure/device_operation.hpp"
+#include "rooftile/report/number.hpp"
+#include "rooftile/runtime/disassemble.hpp"
+
+namespace rooftile::cli {
+namespace {
+
+constexpr int built_from = 64;  ///< plans that --rank may name where --top does not say
+
+Json document_of(const CompiledKernel& kernel, const PlanSet& plans, DocumentContext context) {
+    context.kernel_hash = kernel.code().hash;
+    Json out = {{"schema", "rooftile/build/1"},
+                {"context", context_json(context)},
+                {"machine", machine_json(context)},
+                {"problem", problem_json(plans.problem)}};
+    out.update(kernel_json(kernel));
+    out.update(to_json(on_device(*plans.problem.operation).build_record(kernel)));
+    out["disassembler"] = find_disassembler().has_value();
+    out["notes"] = plans.notes;
+    return out;
+}
+
+std::string text_of(const CompiledKernel& kernel, const PlanSet& plans, const Terminal& terminal) {
+    const Operation& operation = *plans.problem.operation;
+    const KernelCode& code = kernel.code();
+    const EntryInfo& entry = code.entry;
+    std::vector<Entry> entries = {
+        {"architecture", code.arch, ""},
+        {"registers", fmt::format("{} a thread at launch", entry.registers), ""},
+        {"spills", fmt::format("{} B stored, {} B loaded", entry.spill_store_bytes, entry.spill_load_bytes), ""},
+        {"stack, local", fmt::format("{} B, {} B", entry.stack_bytes, entry.local_bytes), ""},
+        {"shared memory", fmt::format("{} B a CTA", kernel.shared_bytes()), ""}};
+    for (Entry& own : on_device(operation).build_entries(kernel)) entries.push_back(std::move(own));
+    entries.push_back({"cubin", fmt::format("{} B", code.cubin.size()), ""});
+    entries.push_back({"time",
+                       fmt::format("{} s, {}", number_text(code.compile_seconds, 3),
+                                   code.from_cache ? "from the cache" : "compiled"),
+                       ""});
+    entries.push_back({"hash", code.hash, ""});
+    const std::string name = "  " + wrapped(displayable(code.name), terminal.prose() - 4, 4);
+    return operation.heading(plans.problem, plans.machine_id, plans.machine_name, terminal) + "\n"
+           + terminal.paint(fmt::format("plan {}: {}", kernel.plan().rank, operation.label(kernel.plan())),
+                            Tone::strong)
+           + "\n\n" + entries_text(entries, 2, terminal) + "\n" + name + "\n";
+}
+
+/// Source, PTX and SASS, which take the place of the summary; empty where none was asked for or could be had.
+std::string listing_of(const CompiledKernel& kernel, const Given& given) {
+    std::string out;
+    if (given.has("source")) {
+        if (kernel.code().source.empty())
+            throw RequestError("--source: the kernel's text is not made for a plan; kernels/ has it, and its name is "
+                               + kernel.code().name);
+        out += kernel.code().source;
+    }
+    if (given.has("ptx")) out += kernel.ptx();
+    if (given.has("sass")) out += sass_of(kernel.code().cubin);
+    return out;
+}
+
+int build(const Operation& operation, const Given& given, const OutputFlags& output, const Invocation& invocation) {
+    const Format format = checked_format(output);
+    if (format == Format::json && (given.has("source") || given.has("ptx") || given.has("sass")))
+        throw RequestError("--json and --source, --ptx or --sass exclude each other; give one");
+    const Problem problem = operation.problem(given);
+    const Own request = operation.request(given, {.top = built_from});
+    const Target target = target_of(given);
+    const DocumentContext context = context_of(*target.machine, invocation.command);
+    const PlanSet plans = derive_for(target, problem, request);
+    if (plans.refusal) return report_refusal(plans, context, output);
+    const CompiledKernel kernel = compile(chosen_plan(plans, given));
+    if (given.has("cubin")) write_result(kernel.code().cubin, {.file = given.text("cubin"), .flag = "--cubin"});
+    if (format == Format::json) {
+        write_result(json_text(document_of(kernel, plans, context)), output);
+        return int(ExitCode::done);
+    }
+    std::string text = listing_of(kernel, given);
+    if (text.empty()) text = text_of(kernel, plans, terminal_for(output));
+    write_result(text, output);
+    if (!target.note.empty()) say(target.note);
+    return int(ExitCode::done);
+}
+
+std::vector<Field> build_fields(const Operation& operation) {
+    const char* group = "Output";
+    const Field own[] = {{"rank", "N", "Build plan N; default: the first that can be built", group},
+                         {"cubin", "FILE", "Write the machine code to FILE", group},
+                         {"source", "", "Print the CUDA C++ that was generated for the plan", group, FieldKind::on},
+                         {"ptx", "", "Print the PTX", group, FieldKind::on},
+                         {"sass", "", "Print the SASS, where a disassembler is found", group, FieldKind::on}};
+    return joined_fields({operation.fields(), target_fields(), own});
+}
+
+}  // namespace
+
+Json kernel_json(const CompiledKernel& kernel) {
+    const Operation& operation = *kernel.plan().operation;
+    const KernelCode& code = kernel.code();
+    const EntryInfo& entry = code.entry;
+    return {{"rank", kernel.plan().rank},
+                {"config", to_json(operation.config_record(kernel.plan()))},
+                {"resources", to_json(operation.resources_record(kernel.plan()))},
+                {"name", code.name},
+                {"lowered_name", code.lowered_name},
+                {"arch", code.arch},
+                {"registers", entry.registers},
+                {"spill_store_bytes", entry.spill_store_bytes},
+                {"spill_load_bytes", entry.spill_load_bytes},
+                {"stack_bytes", entry.stack_bytes},
+                {"local_bytes", entry.local_bytes},
+                {"barriers", entry.barriers},
+                {"shared_bytes", kernel.shared_bytes()},
+                {"cubin_bytes", code.cubin.size()},
+                {"compile_seconds", code.compile_seconds},
+                {"from_cache", code.from_cache}};
+}
+
+void add_build(std::vector<Verb>& verbs) {
+    for (const Operation* operation : operations()) {
+        const std::string name(operation->name()), example(operation->example());
+        verbs.push_back(
+            {.path = "build " + name,
+             .meaning = std::string(operation->meaning()),
+             .fields = build_fields(*operation),
+             .documents = Documents::json_only,
+             .examples = fmt::format("Examples:\n  rooftile build {0} {1} --machine h100-sxm\n"
+                                     "  rooftile build {0} {1} --ptx\n",
+                                     name, example),
+             .synopsis = example,
+             .run = [operation](const Given& given, const OutputFlags& output, const Invocation& invocation) {
+                 return build(*operation, given, output, invocation);
+             }});
+    }
+}
+
+}  // namespace rooftile::cli

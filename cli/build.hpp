@@ -1,0 +1,12 @@
+// What `build` says of a compiled plan.
+#pragma once
+
+#include "rooftile/report/json.hpp"
+#include "rooftile/runtime/compiled_kernel.hpp"
+
+namespace rooftile::cli {
+
+/// Plan, name and machine code of a kernel, as `rooftile/build/1` has them of every operation.
+Json kernel_json(const CompiledKernel& kernel);
+
+}  // namespace rooftile::cli

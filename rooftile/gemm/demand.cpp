@@ -1,0 +1,48 @@
+#include "rooftile/gemm/demand.hpp"
+
+#include <cmath>
+
+#include "rooftile/core/derivation.hpp"
+#include "rooftile/gemm/explanation.hpp"
+#include "rooftile/gemm/kernel.hpp"
+#include "rooftile/gemm/reckon.hpp"
+
+namespace rooftile {
+namespace {
+
+double bytes(std::int64_t rows, std::int64_t columns, Type type) {
+    return double(rows) * double(columns) * bytes_of(type);
+}
+
+/// What the simulated L2 found of an order without a closed form, where the plan has it, is known as a whole only.
+void add_tensors(Demand& demand, const GemmPlan& plan, const OperandBytes& dram) {
+    const GemmProblem& p = plan.problem;
+    const bool as_planned = plan.prediction.dram_bytes && std::abs(dram.sum() - double(*plan.prediction.dram_bytes)) < 1;
+    const auto part = [&](double of) { return as_planned ? known(of) : std::nullopt; };
+    demand.tensors = {{"a", TensorRole::in, bytes(p.m, p.k, p.a_type), part(dram.a)},
+                      {"b", TensorRole::in, bytes(p.n, p.k, p.b_type), part(dram.b)},
+                      {"c", TensorRole::out, bytes(p.m, p.n, p.c_type), part(dram.c)}};
+}
+
+}  // namespace
+
+Demand gemm_demand(const Machine& machine, const GemmPlan& plan) {
+    const GemmProblem& p = plan.problem;
+    Demand demand;
+    if (plan.config.kernel)
+        demand.matrix = {{plan.config.kernel->instruction(machine, p.a_type), std::string(name_of(p.a_type)),
+                          std::string(name_of(p.accumulate_type)), p.flops().value}};
+    const auto count = [](const std::optional<std::int64_t>& n) { return n ? std::optional(double(*n)) : std::nullopt; };
+    demand.shared_bytes = count(plan.prediction.shared_traffic_bytes);
+    demand.l2_bytes = count(plan.prediction.l2_bytes);
+    OperandBytes dram{std::nan(""), std::nan(""), std::nan("")};
+    if (const auto r = reckon(machine, plan)) {
+        dram = WalkTraffic(r->gemm.hw, r->gemm.tile, p).dram_by_operand(plan.config.order, plan.config.group);
+        demand.tiles = r->gemm.waves.tiles * plan.config.split_k;
+        if (const auto e = explain(machine, plan, {.energy = true}).energy) demand.joules = e->total;
+    }
+    add_tensors(demand, plan, dram);
+    return demand;
+}
+
+}  // namespace rooftile

@@ -1,0 +1,97 @@
+// GEMM's half that needs a kernel compiler or a GPU, as the stations see it.
+#include <fmt/core.h>
+
+#include "rooftile/gemm/device/kernel.hpp"
+#include "rooftile/gemm/device/measure.hpp"
+#include "rooftile/gemm/device/trial.hpp"
+#include "rooftile/gemm/operation.hpp"
+#include "rooftile/measure/device_operation.hpp"
+#include "rooftile/report/number.hpp"
+
+namespace rooftile {
+namespace {
+
+class GemmRunnable final : public Runnable {
+  public:
+    explicit GemmRunnable(Kernel kernel) : kernel_(std::move(kernel)) {}
+
+    KernelCode code() const override {
+        return {.name = kernel_.name_expression(),
+                .lowered_name = kernel_.lowered_name(),
+                .arch = kernel_.arch(),
+                .source = {},
+                .cubin = kernel_.cubin(),
+                .hash = kernel_.hash(),
+                .entry = kernel_.entry(),
+                .from_cache = kernel_.from_cache(),
+                .compile_seconds = kernel_.compile_seconds()};
+    }
+    std::string ptx() const override { return kernel_.ptx(); }
+    std::size_t workspace_bytes() const override { return 0; }
+    std::int64_t shared_bytes() const override { return kernel_.plan().resources.shared_bytes.value_or(0); }
+    void load() const override { kernel_.load(); }
+    void launch(Stream stream, std::span<void* const> tensors, void*) const override {
+        if (tensors.size() != 3)
+            throw RequestError(fmt::format("{} tensors are given; a GEMM has a, b and c", tensors.size()));
+        kernel_.launch(stream, tensors[0], tensors[1], tensors[2]);
+    }
+
+  private:
+    Kernel kernel_;
+};
+
+class PreparedGemm final : public PreparedTrial {
+  public:
+    explicit PreparedGemm(const GemmProblem& problem) : problem_(problem) {}
+    std::unique_ptr<Trial> begin(Bench& bench, std::vector<Timing>&) override { return gemm_trial(problem_, bench); }
+
+  private:
+    GemmProblem problem_;
+};
+
+class GemmOnDevice final : public DeviceOperation {
+  public:
+    CompiledKernel compile(const Plan& plan, const CompileOptions& options) const override {
+        return {plan, std::make_shared<const GemmRunnable>(rooftile::compile(plan.own.as<GemmPlan>(), options))};
+    }
+    std::unique_ptr<PreparedTrial> prepare(const Problem& problem, const MeasureOptions&, unsigned) const override {
+        return std::make_unique<PreparedGemm>(problem.own.as<GemmProblem>());
+    }
+    bool has_parts() const override { return true; }
+    std::vector<Entry> build_entries(const CompiledKernel& kernel) const override {
+        const Resources& r = kernel.plan().own.as<GemmPlan>().resources;
+        const auto number = [](const auto& value) { return value ? number_text(double(*value)) : std::string("?"); };
+        std::vector<Entry> out = {{"accumulators", number(r.accumulator_registers) + " a thread", ""}};
+        if (r.producer_registers && r.consumer_registers)
+            out.push_back({"setmaxnreg", fmt::format("producer {}, consumers {}", *r.producer_registers,
+                                                     *r.consumer_registers),
+                           "registers a thread, once roles part"});
+        return out;
+    }
+};
+
+}  // namespace
+
+const DeviceOperation& gemm_on_device();
+const DeviceOperation& gemm_on_device() {
+    static const GemmOnDevice operation;
+    return operation;
+}
+
+MeasureTask gemm_task(const std::vector<GemmPlan>& plans) {
+    MeasureTask task;
+    task.plans.problem = {&gemm_operation(), Own::of(plans.front().problem)};
+    for (const GemmPlan& plan : plans) task.plans.plans.push_back(any_plan(plan, task.plans.problem));
+    return task;
+}
+
+MeasureRun measure(const std::vector<GemmPlan>& plans, const MeasureOptions& options) {
+    std::vector<MeasureTask> tasks;
+    for (std::size_t begin = 0, end = 0; begin < plans.size(); begin = end) {
+        while (end < plans.size() && plans[end].problem == plans[begin].problem) ++end;
+        tasks.push_back(gemm_task({plans.begin() + std::ptrdiff_t(begin), plans.begin() + std::ptrdiff_t(end)}));
+    }
+    return measure(std::move(tasks), options);
+}
+
+}  // namespace rooftile

@@ -1,0 +1,214 @@
+#include "rooftile/gemm/device/trial.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+
+#include "rooftile/gemm/device/bench.hpp"
+#include "rooftile/gemm/device/blame_kernels.hpp"
+
+namespace rooftile {
+namespace {
+
+/// Two buffers that a copy goes between, in slots that rotate as operands do.
+struct CopyBuffers {
+    DeviceBuffer from, to;
+    std::int64_t bytes = 0, slots = 0;
+};
+
+GemmLaunch on_operands(TensorLaunch launch) {
+    return [launch = std::move(launch)](Stream stream, const void* a, const void* b, void* c) {
+        void* const tensors[] = {const_cast<void*>(a), const_cast<void*>(b), c};
+        launch(stream, tensors);
+    };
+}
+
+TensorLaunch on_tensors(GemmLaunch launch) {
+    return [launch = std::move(launch)](Stream stream, std::span<void* const> t) { launch(stream, t[0], t[1], t[2]); };
+}
+
+class GemmTrial final : public Trial {
+  public:
+    GemmTrial(const GemmProblem& problem, Bench& bench)
+        : problem_(problem), bench_(bench), gemm_(bench), options_(bench.options()) {}
+
+    std::vector<Verification> verify(std::span<const TensorLaunch> launches) override {
+        verifier_ = gemm_.verifier(problem_, launches.size());
+        return verifier_->check_values(options_.seed, operands_of(launches));
+    }
+
+    void verify_special(std::span<Verification> verified, std::span<const TensorLaunch> launches) override {
+        verifier_->check_special(verified, options_.seed, operands_of(launches));
+    }
+
+    std::int64_t make_sets(std::vector<std::string>& notes) override {
+        sets_.emplace(gemm_.operand_sets(problem_, notes));
+        for (std::int64_t set = 0; set < sets_->sets(); ++set)
+            tensors_.push_back({sets_->data(Operand::a, set), sets_->data(Operand::b, set), sets_->data(Operand::c, set)});
+        return sets_->sets();
+    }
+
+    std::span<void* const> tensors(std::int64_t set) const override { return tensors_[std::size_t(set)]; }
+
+    /// Every block begins with a poisoned C, and what it left there is copied for judge_timed().
+    void watch(TimedWork& work, std::size_t index) override {
+        if (!verifier_) return;
+        if (index == 0) verifier_->expect_left(sets_->data(Operand::a, 0), sets_->data(Operand::b, 0));
+        if (!is_judged(index)) return;
+        const auto bytes = std::size_t(2 * span_of(operand_view(problem_, Operand::c, 0)));
+        const auto address = [this](std::int64_t set) {
+            return reinterpret_cast<DevicePointer>(sets_->data(Operand::c, set));
+        };
+        const auto to = reinterpret_cast<DevicePointer>(verifier_->c(index).data());
+        work.before = [=](Stream stream, std::int64_t set) { fill_bytes(address(set), 0xff, bytes, stream); };
+        work.after = [=](Stream stream, std::int64_t set) { copy_on_device(to, address(set), bytes, stream); };
+    }
+
+    std::vector<TimedWork> add_baselines(std::span<Measurement* const> rows, std::vector<std::string>&,
+                                         std::vector<Timing>& timings) override {
+        std::vector<TimedWork> works;
+        if (options_.baseline) {
+            const Part part(timings, "open cuBLASLt");
+            cublaslt_ = gemm_.rival(problem_, missing_);
+        }
+        algorithms_ = add_rivals(works, cublaslt_, *sets_);
+        measured_.resize(rows.size());
+        if (options_.blame) add_parts(works, rows, timings);
+        if (options_.baseline) copied_ = make_copy();
+        if (copied_) works.push_back(copy_work());
+        return works;
+    }
+
+    void read_baselines(std::span<const TimedResult> timed, std::vector<std::string>& notes) override {
+        const auto algorithms = timed.first(algorithms_);
+        const Roofs roofs = baseline_roofs_of(options_.machine, problem_, bench_.kernels().sms());
+        baselines_ = cublaslt_baselines(problem_, options_.mode, algorithms, roofs, notes);
+        if (const auto best = best_algorithm(problem_, options_.mode, algorithms, roofs)) {
+            best_ = int(*best);
+            best_timed_ = algorithms[*best];
+            note_timed(notes, options_.mode, best_timed_, roofs);
+        }
+        for (std::size_t i = 0; i < parts_.size(); ++i)
+            set_part(measured_[parts_[i].first].blame->parts[parts_[i].second], timed[algorithms_ + i]);
+        if (!copied_) return;
+        Baseline copy;
+        copy.key = copy_baseline, copy.name = "copying as many bytes";
+        copy.time_us = copy_time(copied_->bytes, options_.mode, timed.back(), roofs, notes);
+        baselines_.push_back(std::move(copy));
+        copied_.reset();  // counting needs memory too
+    }
+
+    void set_figures(Measurement& row, std::size_t, const TimedResult& timed,
+                     std::vector<std::string>& notes) override {
+        const Roofs roofs = roofs_of(options_.machine, gemm_plan(row), bench_.kernels().sms());
+        rooftile::set_figures(row, timed, roofs);
+        row.baselines = baselines_;
+        row.baseline_missing = missing_;
+        if (Baseline* best = best_of(row); best && best_) best->ratio = paired_ratio(best_timed_, timed);
+        for (std::string& note : unchecked_roofs(options_.mode, timed, roofs)) note_once(notes, std::move(note));
+    }
+
+    void judge_timed(std::span<Measurement* const> rows, std::span<const TensorLaunch> launches) override {
+        if (!verifier_) return;
+        const int results = std::min(verifier_->results(), int(rows.size()));
+        const auto outcomes =
+            verifier_->judge_left(sets_->data(Operand::a, 0), sets_->data(Operand::b, 0), options_.seed, results);
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            Verification& verified = rows[i]->verified;
+            if (is_judged(i)) absorb(verified, VerifyCase::timed, outcomes[i]);
+            else verifier_->check_again(verified, options_.seed + 1, on_operands(launches[i]));
+        }
+    }
+
+    std::optional<BaselineLaunch> counted_baseline() override {
+        if (!cublaslt_ || !best_) return std::nullopt;
+        return BaselineLaunch{std::string(cublaslt_best), on_tensors(launch_of(*cublaslt_, *best_))};
+    }
+
+    void finish(Measurement& row, std::size_t index) override {
+        const Machine* machine = options_.target ? options_.target : options_.machine;
+        GemmMeasured measured = index < measured_.size() ? std::move(measured_[index]) : GemmMeasured{};
+        if (machine && (options_.explain || options_.energy))
+            measured.explanation = explain(*machine, gemm_plan(row),
+                                           {.attainability = options_.explain, .energy = options_.energy});
+        if (machine && measured.blame) attribute(*measured.blame, row, *machine);
+        if (measured.explanation || measured.blame) set_measured(row, std::move(measured));
+    }
+
+  private:
+    static std::vector<GemmLaunch> operands_of(std::span<const TensorLaunch> launches) {
+        std::vector<GemmLaunch> out;
+        for (const TensorLaunch& launch : launches) out.push_back(on_operands(launch));
+        return out;
+    }
+
+    bool is_judged(std::size_t index) const { return verifier_ && index < std::size_t(verifier_->results()); }
+
+    static Baseline* best_of(Measurement& row) {
+        const auto found = std::find_if(row.baselines.begin(), row.baselines.end(),
+                                        [](const Baseline& b) { return b.key == cublaslt_best; });
+        return found == row.baselines.end() ? nullptr : &*found;
+    }
+
+    /// Each plan's kernel without a part; what does not compile so has its reason and no place among `works`.
+    void add_parts(std::vector<TimedWork>& works, std::span<Measurement* const> rows, std::vector<Timing>& timings) {
+        bench_.say("compiling without loads, products and store");
+        const Part part(timings, "compile without parts");
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            measured_[i].blame = Blame{};
+            for (TimedPart& timed : timed_parts(gemm_plan(*rows[i]), *measured_[i].blame)) {
+                works.push_back({std::move(timed.name), on(*sets_, std::move(timed.launch)), Role::other});
+                parts_.emplace_back(i, timed.index);
+            }
+        }
+    }
+
+    /// A copy that reads half of the problem's compulsory bytes and writes as many.
+    std::optional<CopyBuffers> make_copy() const {
+        CopyBuffers c;
+        c.bytes = ceil_div(std::int64_t(problem_.compulsory_bytes().value / 2), 256) * 256;
+        c.slots = rotated_sets(2 * c.bytes, bench_.device().l2_bytes, l2_factor, memory_info().free_bytes / 2);
+        if (c.slots < 1) return std::nullopt;
+        c.from = DeviceBuffer(std::size_t(c.slots * c.bytes));
+        c.to = DeviceBuffer(std::size_t(c.slots * c.bytes));
+        fill_bytes(c.from.address(), 0x5a, c.from.bytes(), nullptr);
+        synchronize();
+        return c;
+    }
+
+    TimedWork copy_work() const {
+        return {"copy",
+                [this](Stream stream, std::int64_t set) {
+                    const auto offset = DevicePointer(set % copied_->slots * copied_->bytes);
+                    bench_.kernels().copy(stream, copied_->to.address() + offset, copied_->from.address() + offset,
+                                          copied_->bytes);
+                },
+                Role::aside};
+    }
+
+    GemmProblem problem_;
+    Bench& bench_;
+    GemmBench gemm_;
+    const MeasureOptions& options_;
+    std::unique_ptr<GemmVerifier> verifier_;
+    std::optional<OperandSets> sets_;
+    std::vector<std::array<void*, 3>> tensors_;  ///< of each set
+    const CublasLt* cublaslt_ = nullptr;
+    std::string missing_ = "not asked for";
+    std::size_t algorithms_ = 0;  ///< of cuBLASLt, timed first
+    std::vector<std::pair<std::size_t, std::size_t>> parts_;  ///< of what is timed behind them: row, and which part
+    std::optional<CopyBuffers> copied_;
+    std::vector<GemmMeasured> measured_;  ///< of our kernels
+    std::vector<Baseline> baselines_;
+    std::optional<int> best_;  ///< of cuBLASLt's algorithms
+    TimedResult best_timed_;
+};
+
+}  // namespace
+
+std::unique_ptr<Trial> gemm_trial(const GemmProblem& problem, Bench& bench) {
+    return std::make_unique<GemmTrial>(problem, bench);
+}
+
+}  // namespace rooftile

@@ -1,0 +1,51 @@
+// The half of an operation that needs a kernel compiler or a GPU. rooftile/operations.def lists the operations, each of
+// which defines `const DeviceOperation& NAME_on_device();` in rooftile/NAME/device/.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "rooftile/core/operation.hpp"
+#include "rooftile/measure/trial.hpp"
+#include "rooftile/report/terminal.hpp"
+#include "rooftile/runtime/compiled_kernel.hpp"
+
+namespace rooftile {
+
+/// What a problem is measured with, made beside the GPU's work on the problem before.
+class PreparedTrial {
+  public:
+    virtual ~PreparedTrial() = default;
+    /// In the current context. `bench` outlives the trial, and so does this.
+    virtual std::unique_ptr<Trial> begin(Bench& bench, std::vector<Timing>& timings) = 0;
+};
+
+class DeviceOperation {
+  public:
+    virtual ~DeviceOperation() = default;
+
+    /// Compiles exactly the planned kernel, or takes it from the cache. Needs NVRTC, no GPU. Throws RequestError where the
+    /// plan is not buildable, Error(compile_failed) where the compiler refuses or its code is not as planned: spills, a
+    /// stack frame, local memory.
+    virtual CompiledKernel compile(const Plan& plan, const CompileOptions& options = {}) const = 0;
+    /// Compiles what the problem is measured beside, in up to `threads` threads (0: one a core). `rounds`: least blocks.
+    virtual std::unique_ptr<PreparedTrial> prepare(const Problem& problem, const MeasureOptions& options,
+                                                   unsigned threads) const = 0;
+    /// Whether a plan's kernel can be compiled without its loads, products or store: --blame.
+    virtual bool has_parts() const { return false; }
+    /// What `build` says of a kernel beyond its code, for documents and for a terminal.
+    virtual Record build_record(const CompiledKernel&) const { return {}; }
+    virtual std::vector<Entry> build_entries(const CompiledKernel&) const { return {}; }
+};
+
+/// The device half of one of operations().
+const DeviceOperation& on_device(const Operation& operation);
+
+/// Compiles a plan of any operation, as its DeviceOperation does.
+CompiledKernel compile(const Plan& plan, const CompileOptions& options = {});
+/// Compiles all, in up to `threads` threads (0: one a core); outcomes in the order of `plans`.
+std::vector<CompiledOutcome> compile_all(std::span<const Plan> plans, unsigned threads = 0);
+
+}  // namespace rooftile

@@ -1,0 +1,35 @@
+#include <cassert>
+
+#include "rooftile/measure/device_operation.hpp"
+
+namespace rooftile {
+
+#define ROOFTILE_OPERATION(NAME) const DeviceOperation& NAME##_on_device();
+#include "rooftile/operations.def"
+#undef ROOFTILE_OPERATION
+
+const DeviceOperation& on_device(const Operation& operation) {
+#define ROOFTILE_OPERATION(NAME) \
+    if (operation.name() == #NAME) return NAME##_on_device();
+#include "rooftile/operations.def"
+#undef ROOFTILE_OPERATION
+    throw Error(ExitCode::internal, "no device half of " + std::string(operation.name()));
+}
+
+CompiledKernel compile(const Plan& plan, const CompileOptions& options) {
+    return on_device(*plan.operation).compile(plan, options);
+}
+
+std::vector<CompiledOutcome> compile_all(std::span<const Plan> plans, unsigned threads) {
+    std::vector<CompiledOutcome> outcomes(plans.size(), Error(ExitCode::internal, "not compiled"));
+    in_parallel(plans.size(), threads, [&](std::size_t i) {
+        try {
+            outcomes[i] = compile(plans[i]);
+        } catch (const Error& error) { outcomes[i] = error; } catch (const std::exception& error) {
+            outcomes[i] = Error(ExitCode::internal, error.what());
+        }
+    });
+    return outcomes;
+}
+
+}  // namespace rooftile

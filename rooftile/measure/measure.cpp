@@ -1,0 +1,147 @@
+#include "rooftile/measure/measure.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "rooftile/measure/problem_bench.hpp"
+
+namespace rooftile {
+namespace {
+
+/// A task with its kernels, or its compiler's errors, and what it is measured with.
+struct Prepared {
+    MeasureTask task;
+    std::vector<CompiledOutcome> kernels;
+    std::unique_ptr<PreparedTrial> trial;
+    double seconds = 0;
+};
+
+std::optional<Prepared> prepare(const MeasureEvents& events, const MeasureOptions& options, unsigned threads) {
+    const auto start = std::chrono::steady_clock::now();
+    std::optional<MeasureTask> task = events.next();
+    if (!task) return std::nullopt;
+    Prepared p{std::move(*task), {}, {}, 0};
+    const std::vector<Plan>& plans = p.task.plans.plans;
+    for (const Plan& plan : plans)
+        if (!plan.buildable) throw RequestError(fmt::format("plan {} cannot be built: {}", plan.rank, plan.why_not));
+    if (!plans.empty()) {
+        p.kernels = compile_all(plans, threads);
+        for (const CompiledOutcome& outcome : p.kernels) {
+            const auto* error = std::get_if<Error>(&outcome);
+            if (error && error->code() != ExitCode::compile_failed) throw *error;
+        }
+        p.trial = on_device(*plans.front().operation).prepare(p.task.plans.problem, options, threads);
+    }
+    p.seconds = seconds_since(start);
+    return p;
+}
+
+/// A row for each plan, nothing measured yet.
+std::vector<Measurement> empty_rows(const MeasureTask& task, Mode mode) {
+    std::vector<Measurement> rows;
+    for (const Plan& plan : task.plans.plans) {
+        Measurement& row = rows.emplace_back();
+        row.plan = plan;
+        row.mode = mode;
+        row.plans = int(task.plans.plans.size());
+        row.layers = task.layers;
+    }
+    return rows;
+}
+
+/// Marks every row that has no other reason yet; throws where the GPU can no longer be used.
+void mark_failed(MeasuredProblem& run, const Error& error) {
+    rethrow_unless_of_one_problem(error);
+    for (Measurement& row : run.rows) {
+        if (!row.built || row.verified.wrong()) continue;
+        row.invalid = error.what();
+        row.ran = false;
+    }
+    run.error = error;
+}
+
+}  // namespace
+
+bool MeasureRun::verified() const {
+    return std::all_of(rows.begin(), rows.end(), [](const Measurement& m) { return m.verified.ok(); });
+}
+
+void keep_buildable(PlanSet& plans) {
+    if (plans.plans.empty()) return;
+    const std::string why_not = plans.plans.front().why_not;
+    std::erase_if(plans.plans, [](const Plan& plan) { return !plan.buildable; });
+    if (plans.plans.empty())
+        plans.refusal = Refusal{Reason::instruction, "no plan can be built: " + why_not, std::nullopt, std::nullopt};
+}
+
+void measure_each(const MeasureEvents& events, const MeasureOptions& options) {
+    std::vector<Timing> timings;
+    timings.push_back({"before measuring", seconds_since(options.program_start)});
+    std::unique_ptr<Context> context;
+    const std::string arch = Driver::instance().device(options.device).arch();
+    Ahead<Prepared> ahead([&](unsigned threads) { return prepare(events, options, threads); });
+    const std::unique_ptr<Bench> bench = start_bench(options, arch, context, timings);
+    bool announced = false;
+    while (true) {
+        const auto start = std::chrono::steady_clock::now();
+        std::optional<Prepared> prepared = ahead.next();
+        if (!prepared) break;
+        MeasuredProblem run;
+        run.timings.push_back({"derive and compile (beside the one before)", prepared->seconds});
+        run.timings.push_back({"wait for it", seconds_since(start)});
+        run.task = std::move(prepared->task);
+        run.notes = run.task.plans.notes;
+        run.rows = empty_rows(run.task, options.mode);
+        for (const CompiledOutcome& outcome : prepared->kernels) {
+            const auto* error = std::get_if<Error>(&outcome);
+            if (error && !run.compile_error) run.compile_error = *error;
+        }
+        try {
+            if (prepared->trial) measure_problem(*bench, run, *prepared->trial, prepared->kernels);
+        } catch (const Error& error) { mark_failed(run, error); }
+        run.seconds = seconds_since(start);
+        if (!announced && events.started) events.started(bench->running());
+        announced = true;
+        if (!events.done(std::move(run))) break;
+    }
+    if (events.ended) events.ended(timings);
+}
+
+MeasureRun measure(std::vector<MeasureTask> tasks, const MeasureOptions& options) {
+    MeasureRun run;
+    if (tasks.empty()) throw RequestError("there is no plan to measure");
+    std::set<std::string> hashes;
+    std::optional<Error> compile_error;
+    std::vector<Timing> of_problems;
+    std::size_t next = 0;
+    MeasureEvents events;
+    events.next = [&]() -> std::optional<MeasureTask> {
+        if (next == tasks.size()) return std::nullopt;
+        return std::move(tasks[next++]);
+    };
+    events.started = [&](const RunningGpu& gpu) { run.gpu = gpu; };
+    events.done = [&](MeasuredProblem problem) {
+        if (problem.error) throw *problem.error;
+        if (!compile_error) compile_error = problem.compile_error;
+        hashes.insert(problem.hashes.begin(), problem.hashes.end());
+        std::move(problem.rows.begin(), problem.rows.end(), std::back_inserter(run.rows));
+        std::move(problem.timings.begin(), problem.timings.end(), std::back_inserter(of_problems));
+        for (std::string& note : problem.notes)
+            if (std::find(run.notes.begin(), run.notes.end(), note) == run.notes.end())
+                run.notes.push_back(std::move(note));
+        return true;
+    };
+    events.ended = [&](const std::vector<Timing>& timings) { run.timings = timings; };
+    measure_each(events, options);
+    run.timings.insert(run.timings.end(), of_problems.begin(), of_problems.end());
+    const auto unbuilt = [](const Measurement& row) { return !row.built; };
+    if (compile_error && std::all_of(run.rows.begin(), run.rows.end(), unbuilt)) throw *compile_error;
+    if (hashes.size() == 1) run.kernel_hash = *hashes.begin();
+    return run;
+}
+
+}  // namespace rooftile
