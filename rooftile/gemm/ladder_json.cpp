@@ -38,8 +38,9 @@ Json prediction_of(const LadderPrediction& p) {
 
 Json row_json(const LadderRun& run, std::size_t index) {
     const LadderRow& row = run.rows[index];
-    const Json measured = measured_row_json(row.measured);
-    const std::string invalid = why_no_result(row);
+    Measurement told = row.measured;
+    told.invalid = why_no_result(row);
+    const Json measured = measured_row_json(told);
     const LadderRatios ratios = ratios_of(run, index);
     const bool ran = row.obstacle.empty() && row.measured.built;
     Json out = {{"rung", row.rung ? Json(static_cast<int>(*row.rung) + 1) : Json(nullptr)},
@@ -51,7 +52,7 @@ Json row_json(const LadderRun& run, std::size_t index) {
                 {"measured_over_predicted", json_number(ratios.measured_over_predicted)},
                 {"speedup", json_number(ratios.speedup)},
                 {"cublaslt_share", json_number(ratios.cublaslt_share)},
-                {"invalid", text_or_null(invalid)}};
+                {"invalid", measured.at("invalid")}};
     for (const char* key : {"registers", "compile_seconds", "verified"}) out[key] = ran ? measured.at(key) : Json(nullptr);
     for (const char* key : {"time_us", "time_us_low", "time_us_high", "samples", "tflops", "roof_fraction", "sm_clock_mhz",
                             "power_w"})
