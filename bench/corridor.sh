@@ -62,7 +62,7 @@ beside_cublaslt "$out/gemm_8192.json" 0.85
 check "8192^3 beside cuBLASLt" $?
 
 ROOFTILE_FUZZ_SHAPES=21 compute-sanitizer --tool memcheck --error-exitcode 9 \
-    "$bin/rooftile_device_tests" --gtest_filter='GemmFuzz*Right' >"$out/memcheck.txt" 2>&1
+    "$bin/rooftile_device_tests" --gtest_filter='*GemmFuzz*Right*' >"$out/memcheck.txt" 2>&1
 check "memcheck, 21 configurations" $?
 tests_ran "$out/memcheck.txt"
 check "memcheck ran tests" $?

@@ -6,6 +6,12 @@
 
 namespace rooftile {
 
+/// Of `n`, no larger than `most`.
+constexpr int largest_divisor(int n, int most) {
+    while (n % most != 0) --most;
+    return most;
+}
+
 /// A thread's pieces of one operand's tiles, block after block of K. What lies outside the operand is zero in
 /// shared memory and is not read.
 template <Sm80GemmConfig C, bool is_a>
@@ -75,7 +81,7 @@ struct Sm80Copier {
     /// cp.async takes 4 bytes at least: these pass through registers, some at a time.
     __device__ void copy_elements(unsigned first, long long ld) const {
         constexpr int pieces = Pieces::rows * Pieces::columns;
-        constexpr int at_once = pieces < 8 ? pieces : 8;
+        constexpr int at_once = largest_divisor(pieces, 8);  // a piece too many would lie in the tile behind
 #pragma unroll 1
         for (int begin = 0; begin < pieces; begin += at_once) {
             unsigned short values[at_once];

@@ -162,10 +162,14 @@ void depth(GemmWriter& w) {
             sms, hw.dram_latency, transfer,
             std::ceil((hw.dram_latency + transfer) / w.kept.footprint.step.tensor) + 1);
     }
-    w.steps.add("stages_for_full_rate", "ceil((L + TMA + T_load) / T) + 1   [M5, M14]",
-                {w.steps.fact("dram.latency"), w.steps.fact("tma.latency_extra"),
-                 w.step("T_load", l2, "cycles"), w.step("T", compute, "cycles")},
-                full_rate, "stages", std::move(limit));
+    const bool by_tma = w.context.family != "mma_sync";
+    std::vector<Input> waits{w.steps.fact("dram.latency")};
+    if (by_tma) waits.push_back(w.steps.fact("tma.latency_extra"));
+    waits.push_back(w.step("T_load", l2, "cycles"));
+    waits.push_back(w.step("T", compute, "cycles"));
+    w.steps.add("stages_for_full_rate",
+                by_tma ? "ceil((L + TMA + T_load) / T) + 1   [M5, M14]" : "ceil((L + T_load) / T) + 1   [M5, M14]",
+                std::move(waits), full_rate, "stages", std::move(limit));
     w.steps.add("stages",
                 w.context.request.stages
                     ? "fixed by the request"

@@ -4,6 +4,7 @@
 #include "rooftile/machine/units_text.hpp"
 #include "rooftile/gemm/derivation.hpp"
 #include "rooftile/gemm/kernel.hpp"
+#include "rooftile/report/number.hpp"
 
 namespace rooftile {
 namespace {
@@ -140,10 +141,37 @@ std::optional<Refusal> refusal(const Request& r) {
     return r.kernel.refusal(r.machine, r.problem, r.fixed);
 }
 
+/// The machine's fastest instruction, where the kernel's is a slower one.
+std::optional<FamilyRate> faster_instruction(const Request& r) {
+    const std::string_view input = name_of(r.problem.a_type), sums = name_of(r.problem.accumulate_type);
+    const std::string family = r.kernel.instruction(r.machine, r.problem.a_type);
+    const auto own = flops_per_cycle_per_sm(r.machine, rate_key(family, input, sums));
+    const auto fastest = fastest_instruction(r.machine, input, sums);
+    return own && fastest && *own < fastest->rate ? fastest : std::nullopt;
+}
+
+/// Its FLOP/s at the clock that published figures use.
+std::optional<double> tensor_peak(const Request& r) {
+    const auto faster = faster_instruction(r);
+    if (!faster) return std::nullopt;
+    auto clock = r.machine.number<Clock>("clock.tensor");
+    if (!clock) clock = r.machine.number<Clock>("clock.boost");
+    const auto peak = peak_flops(r.machine, faster->family, name_of(r.problem.a_type),
+                                 name_of(r.problem.accumulate_type), clock);
+    return peak ? std::optional(peak->value) : std::nullopt;
+}
+
 std::vector<std::string> notes(const Request& r) {
     std::vector<std::string> out = r.kernel.notes(r.problem, r.hw);
+    std::string share;
+    if (const auto faster = faster_instruction(r))
+        share = fmt::format("{} of the tensor peak: {} of {}'s {} FLOP/clk/SM",
+                            percent_text(r.hw.flops_per_cycle / faster->rate.value),
+                            number_text(r.hw.flops_per_cycle), faster->family, number_text(faster->rate.value));
     if (r.machine.has("tcgen05"))
-        out.emplace_back("tcgen05 is not modelled yet: planned at the rate of mma.sync");
+        out.push_back("tcgen05 is not modelled yet: planned at the rate of mma.sync"
+                      + (share.empty() ? "" : ", " + share));
+    else if (!share.empty()) out.push_back("mma.sync reaches " + share);
     if (std::isnan(r.hw.launch_seconds))
         out.emplace_back("times leave out the launch: launch.gap_stream is unknown");
     if (std::string note = calibration_note(r.machine); !note.empty()) out.push_back(std::move(note));
@@ -178,6 +206,8 @@ std::variant<Plans, Infeasible> derive(std::shared_ptr<const Machine> shared, co
             result.unknown = unknown;
             result.unchecked_walls = unchecked_walls(hw);
             result.notes = notes(r);
+            if constexpr (std::is_same_v<std::decay_t<decltype(result)>, Plans>)
+                result.tensor_peak = tensor_peak(r);
         },
         out);
     return out;

@@ -64,7 +64,7 @@ class Inputs {
             case Term::exchange:
                 return facts({"shared.bandwidth", "dsmem.bandwidth", "dsmem.latency", "barrier.cluster"});
             case Term::epilogue:
-                return facts({"tma.store_latency", "l2.port"});
+                return by_tma() ? facts({"tma.store_latency", "l2.port"}) : facts({"l2.port"});
             case Term::fill: {
                 std::vector<Input> inputs = latency_facts();
                 if (g.tile.cluster_m * g.tile.cluster_n * g.tile.split_k > 1)
@@ -78,6 +78,7 @@ class Inputs {
     }
 
   private:
+    bool by_tma() const { return r_.family != "mma_sync"; }  ///< else copies are cp.async's
     static Input given(std::string name, double value, std::string unit) {
         return Derivation::given(std::move(name), value, std::move(unit), "the derivation");
     }
@@ -110,17 +111,17 @@ class Inputs {
         return inputs;
     }
     std::vector<Input> latency_facts() const {
-        if (machine_.find("tma.latency_loaded")) return facts({"tma.latency_loaded"});
+        if (by_tma() && machine_.find("tma.latency_loaded")) return facts({"tma.latency_loaded"});
         std::vector<Input> inputs = facts({"dram.latency"});
-        add_known(inputs, {"tma.latency_extra"});
+        if (by_tma()) add_known(inputs, {"tma.latency_extra"});
         return inputs;
     }
     std::vector<Input> latency_inputs() const {
         std::vector<Input> inputs = latency_facts();
-        if (machine_.find("tma.latency_loaded"))
+        if (by_tma() && machine_.find("tma.latency_loaded"))
             add_known(inputs, {"tma.latency_loaded_l2", "tma.latency_scatter"});
         inputs.push_back(given("stages", r_.gemm.stages, ""));
-        add_known(inputs, {"wgmma.step"});
+        if (by_tma()) add_known(inputs, {"wgmma.step"});
         return inputs;
     }
 

@@ -166,9 +166,9 @@ GemmHardware gemm_hardware(const Machine& machine, std::string_view family, Type
     hw.on_chip_bytes = l2 + hw.sms * (hw.shared_per_sm + 4 * hw.registers_per_sm);
     hw.dram_latency = read.known("dram.latency", latency_cycles(machine, "dram.latency", clock));
     hw.l2_latency = read.known("l2.latency", latency_cycles(machine, "l2.latency", clock));
-    hw.tma_latency = machine.has("tma") ? read.otherwise(
-                         "tma.latency_extra", latency_cycles(machine, "tma.latency_extra", clock), 0)
-                                        : 0;
+    const bool by_tma = machine.has("tma") && family != "mma_sync";  // whose kernels copy by cp.async
+    hw.tma_latency =
+        by_tma ? read.otherwise("tma.latency_extra", latency_cycles(machine, "tma.latency_extra", clock), 0) : 0;
     hw.launch_seconds = read.known("launch.gap_stream", machine.number<Seconds>("launch.gap_stream"));
     hw.threads_per_cta = read.count("sm.max_threads_per_cta");
     hw.threads_per_sm = 32 * read.count("sm.max_warps");

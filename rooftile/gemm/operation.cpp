@@ -34,6 +34,11 @@ std::variant<Plans, Infeasible> derive_asked(const std::shared_ptr<const Machine
     return derive(machine, problem, ask.request);
 }
 
+/// `own` of a set of plans.
+struct TensorPeak {
+    std::optional<double> flops;
+};
+
 /// The plans as the typed functions want them.
 Plans typed(const PlanSet& set) {
     Plans out;
@@ -45,6 +50,7 @@ Plans typed(const PlanSet& set) {
     out.unknown = set.unknown;
     out.unchecked_walls = set.unchecked_walls;
     out.notes = set.notes;
+    if (set.own) out.tensor_peak = set.own.as<TensorPeak>().flops;
     return out;
 }
 
@@ -180,9 +186,10 @@ PlanSet gemm_plan_set(std::variant<Plans, Infeasible> outcome) {
             out.notes = std::move(found.notes);
         },
         outcome);
-    if (auto* plans = std::get_if<Plans>(&outcome))
+    if (auto* plans = std::get_if<Plans>(&outcome)) {
+        out.own = Own::of(TensorPeak{plans->tensor_peak});
         for (GemmPlan& plan : plans->plans) out.plans.push_back(any_plan(std::move(plan), out.problem));
-    else if (auto* none = std::get_if<Infeasible>(&outcome))
+    } else if (auto* none = std::get_if<Infeasible>(&outcome))
         out.refusal = Refusal{none->reason, std::move(none->message), none->needed, none->available};
     return out;
 }

@@ -115,6 +115,8 @@ struct Plans {
     std::vector<std::string> unknown;          ///< machine keys nobody knows that a plan asked for
     std::vector<std::string> unchecked_walls;  ///< walls those unknowns left unchecked
     std::vector<std::string> notes;            ///< what a reader must know: "tcgen05 is not modelled yet"
+    /// FLOP/s of the machine's fastest instruction at the rated clock, where the kernel's is a slower one.
+    std::optional<double> tensor_peak = {};
 };
 
 /// The request is right but no plan fits.

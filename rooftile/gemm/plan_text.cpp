@@ -39,44 +39,52 @@ std::string traffic_text(const Prediction& p, const Terminal& terminal) {
 }
 
 std::string plan_table(const Plans& plans, const Terminal& terminal) {
-    Table table({{"#"},
-                 {"tile", Align::left},
-                 {"stages"},
-                 {"warpgroups", Align::right, 3},
-                 {"schedule", Align::left, 2},
-                 {"cluster", Align::left, 8},
-                 {"order", Align::left, 9},
-                 {"split-K", Align::right, 10},
-                 {"CTAs/SM", Align::right, 7},
-                 {"shared B", Align::right, 5},
-                 {"waves", Align::right, 4},
-                 {"wave eff.", Align::right, 6},
-                 {"predicted"},
-                 {"TFLOP/s"},
-                 {"bound", Align::left},
-                 {"DRAM over least", Align::right, 9},
-                 {"buildable", Align::left, 1}});
+    std::vector<Table::Column> columns = {{"#"},
+                                          {"tile", Align::left},
+                                          {"stages"},
+                                          {"warpgroups", Align::right, 3},
+                                          {"schedule", Align::left, 2},
+                                          {"cluster", Align::left, 8},
+                                          {"order", Align::left, 9},
+                                          {"split-K", Align::right, 10},
+                                          {"CTAs/SM", Align::right, 7},
+                                          {"shared B", Align::right, 5},
+                                          {"waves", Align::right, 4},
+                                          {"wave eff.", Align::right, 6},
+                                          {"predicted"},
+                                          {"TFLOP/s"},
+                                          {"bound", Align::left},
+                                          {"DRAM over least", Align::right, 9},
+                                          {"buildable", Align::left, 1}};
+    // Only where another instruction is faster: elsewhere the peak is what `bound` speaks of.
+    constexpr int before_bound = 14;
+    if (plans.tensor_peak) columns.insert(columns.begin() + before_bound, {"of tensor peak"});
+    Table table(columns);
     for (const GemmPlan& plan : plans.plans) {
         const GemmConfig& c = plan.config;
         const Prediction& p = plan.prediction;
         const Tone tone = plan.rank == 1 ? Tone::strong : Tone::plain;
-        table.row({{std::to_string(plan.rank), tone},
-                   {tile_text(c), tone},
-                   {std::to_string(c.stages)},
-                   {std::to_string(c.consumer_warpgroups)},
-                   {std::string(name_of(c.schedule))},
-                   {fmt::format("{}x{}", c.cluster_m, c.cluster_n)},
-                   {order_text(c.order, c.group)},
-                   {std::to_string(c.split_k)},
-                   {std::to_string(c.ctas_per_sm)},
-                   {number_or_unknown(plan.resources.shared_bytes)},
-                   {number_or_unknown(p.waves)},
-                   {p.wave_efficiency ? percent_text(*p.wave_efficiency) : unknown_sign()},
-                   {time_or_unknown(p.time_us), tone},
-                   {p.tflops ? number_text(*p.tflops, 4) : unknown_sign(), tone},
-                   {p.bound ? std::string(name_of(*p.bound)) : unknown_sign()},
-                   {times_text(p.dram_over_bound(), terminal)},
-                   {plan.buildable ? "yes" : "no", plan.buildable ? Tone::good : Tone::faint}});
+        std::vector<Table::Cell> cells = {
+            {std::to_string(plan.rank), tone},
+            {tile_text(c), tone},
+            {std::to_string(c.stages)},
+            {std::to_string(c.consumer_warpgroups)},
+            {std::string(name_of(c.schedule))},
+            {fmt::format("{}x{}", c.cluster_m, c.cluster_n)},
+            {order_text(c.order, c.group)},
+            {std::to_string(c.split_k)},
+            {std::to_string(c.ctas_per_sm)},
+            {number_or_unknown(plan.resources.shared_bytes)},
+            {number_or_unknown(p.waves)},
+            {p.wave_efficiency ? percent_text(*p.wave_efficiency) : unknown_sign()},
+            {time_or_unknown(p.time_us), tone},
+            {p.tflops ? number_text(*p.tflops, 4) : unknown_sign(), tone}};
+        if (plans.tensor_peak)
+            cells.push_back({p.tflops ? percent_text(*p.tflops * 1e12 / *plans.tensor_peak) : unknown_sign()});
+        cells.push_back({p.bound ? std::string(name_of(*p.bound)) : unknown_sign()});
+        cells.push_back({times_text(p.dram_over_bound(), terminal)});
+        cells.push_back({plan.buildable ? "yes" : "no", plan.buildable ? Tone::good : Tone::faint});
+        table.row(std::move(cells));
     }
     return table.text(terminal);
 }

@@ -1,5 +1,7 @@
 #include "rooftile/machine/query.hpp"
 
+#include "rooftile/machine/keys.hpp"
+
 namespace rooftile {
 namespace {
 
@@ -81,6 +83,17 @@ std::optional<FlopsPerCycle> flops_per_cycle_per_sm(const Machine& machine, std:
     const auto sms = sm_count(machine);
     if (!whole || !sms || !clock) return std::nullopt;
     return *whole / *clock / *sms;
+}
+
+std::optional<FamilyRate> fastest_instruction(const Machine& machine, std::string_view input,
+                                              std::string_view accumulator) {
+    std::optional<FamilyRate> fastest;
+    for (const std::string_view family : instruction_families()) {
+        const auto rate = flops_per_cycle_per_sm(machine, rate_key(family, input, accumulator));
+        if (!rate && find_feature(family) && machine.has(family)) return std::nullopt;
+        if (rate && (!fastest || *rate > fastest->rate)) fastest = FamilyRate{std::string(family), *rate};
+    }
+    return fastest;
 }
 
 std::optional<FlopRate> peak_flops(const Machine& machine, std::string_view family, std::string_view input,

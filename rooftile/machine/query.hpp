@@ -36,6 +36,14 @@ std::string peak_key(std::string_view family, std::string_view input, std::strin
 /// FLOP per cycle of one SM, from rate.*; a file that gives it in FLOP/s needs clock and SM count.
 std::optional<FlopsPerCycle> flops_per_cycle_per_sm(const Machine& machine, std::string_view rate,
                                                     std::optional<Clock> clock = {});
+/// A family of matrix instructions and its rate on one SM.
+struct FamilyRate {
+    std::string family;  ///< "wgmma"
+    FlopsPerCycle rate;
+};
+/// The machine's fastest on these types. Empty where it is known to have a family whose rate is unknown.
+std::optional<FamilyRate> fastest_instruction(const Machine& machine, std::string_view input,
+                                              std::string_view accumulator);
 /// FLOP/s of the GPU: peak.* where stated, else rate.* x SMs x clock.
 std::optional<FlopRate> peak_flops(const Machine& machine, std::string_view family, std::string_view input,
                                    std::string_view accumulator, std::optional<Clock> clock = {});

@@ -254,8 +254,9 @@ void CounterSet::configure() {
 
 std::vector<double> CounterSet::count(void* context, const std::function<void()>& prepare,
                                       const std::function<void()>& work) const {
+    std::vector<std::uint8_t> data;  // outlives `recording`: where work fails, CUPTI closes its pass with it
     Recording recording(*cupti_, context);
-    std::vector<std::uint8_t> data = recording.counter_data(names());
+    data = recording.counter_data(names());
     recording.configure(config_, data);
     for (std::size_t pass = 1; !recording.pass(prepare, work); ++pass) {
         if (pass == most_passes)

@@ -9,6 +9,7 @@ void probe_tma(Lab& lab, ProbeResult& result);
 void probe_energy(Lab& lab, ProbeResult& result);
 void probe_cluster(Lab& lab, ProbeResult& result);
 void probe_wgmma(Lab& lab, ProbeResult& result);
+void probe_mma_sync(Lab& lab, ProbeResult& result);
 void probe_wgmma_fill(Lab& lab, ProbeResult& result);
 void probe_dram(Lab& lab, ProbeResult& result);
 void probe_l2(Lab& lab, ProbeResult& result);

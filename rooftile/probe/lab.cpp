@@ -9,6 +9,7 @@
 #include "kernels/measure/arguments.hpp"
 #include "rooftile/runtime/cache.hpp"
 #include "rooftile/measure/statistics.hpp"
+#include "rooftile/probe/mma_sync.hpp"
 
 namespace rooftile {
 
@@ -37,6 +38,9 @@ std::vector<ProbeProgram> probe_programs() {
     programs.push_back({"wgmma_stream",
                         "kernels/probe/wgmma_stream.cuh",
                         {"rooftile::wgmma_stream<128>", "rooftile::wgmma_stream<256>"}});
+    ProbeProgram mma_sync{"mma_sync", "kernels/probe/mma_sync_stream.cuh", {}};
+    for (const MmaSyncSetup& setup : mma_sync_setups()) mma_sync.kernels.push_back("rooftile::" + setup.kernel());
+    programs.push_back(std::move(mma_sync));
     for (int n = 16; n <= 256; n += 16)
         programs.push_back(
             {wgmma_program(n), "kernels/probe/wgmma_load.cuh", {fmt::format("rooftile::wgmma_load<{}>", n)}});

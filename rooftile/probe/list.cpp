@@ -27,6 +27,8 @@ constexpr Probe table[] = {
      "SMs that clusters can use, their barrier, shared memory of a peer", 4, probe_cluster},
     {"wgmma", "rate.wgmma.bf16.fp32", "FLOP/clk/SM",
      "Cycles of one m64nNk16 from shared memory, N = 16 ... 256", 10, probe_wgmma},
+    {"mma_sync", "rate.mma_sync.bf16.fp32 rate.mma_sync.fp16.fp32", "FLOP/clk/SM FLOP/clk/SM",
+     "mma.sync m16n8k16 from registers: FLOP a cycle, and what is kept up of them", 6, probe_mma_sync},
     {"wgmma_fill", "", "", "The same while TMA writes shared memory from L2 at 32, 48 and 64 B/clk", 6,
      probe_wgmma_fill},
     {"dram", "dram.sustained_read dram.sustained_write dram.sustained_copy dram.latency",

@@ -26,6 +26,7 @@ void hold_to_roofs(ProbeResult& result, const Machine& machine) {
     const auto sms = machine.count("sm.count");
     const auto dram = machine.number<Bandwidth>("dram.bandwidth");
     const double nan = std::nan("");
+    const auto wgmma = machine.number<FlopsPerCycle>("rate.wgmma.bf16.fp32", Per::sm);
     const double gigabytes = dram ? dram->value / 1e9 : nan;
     const Roof roofs[] = {
         // CUDA C++ Programming Guide, "Shared Memory": 32 banks of 32 bits a cycle, since compute capability
@@ -33,6 +34,7 @@ void hold_to_roofs(ProbeResult& result, const Machine& machine) {
         {"shared.bandwidth", 32 * 4.0, "32 banks of 4 B"},
         {"dsmem.bandwidth", 32 * 4.0, "32 banks of 4 B"},
         {"rate.fma", partitions ? 2.0 * 32 * double(*partitions) : nan, "one fma of 32 lanes a partition"},
+        {"mma_sync.rate", wgmma ? wgmma->value : nan, "rate.wgmma.bf16.fp32, of the same matrix units"},
         {"dram.read", gigabytes, "dram.bandwidth"},
         {"dram.write", gigabytes, "dram.bandwidth"},
         {"dram.copy", gigabytes, "dram.bandwidth"},

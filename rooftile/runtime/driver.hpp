@@ -227,7 +227,7 @@ class Function {
     std::string name_;
 };
 
-/// A cubin loaded from memory. Throws Error(gpu_failed), with the driver's log as detail.
+/// A cubin loaded from memory. Throws Error(gpu_failed).
 class Module {
   public:
     Module() = default;

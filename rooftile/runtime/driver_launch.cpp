@@ -68,16 +68,12 @@ std::string describe(const Function& function, const Launch& launch) {
 }  // namespace
 
 Module::Module(std::span<const char> cubin) {
-    char log[4096] = {};
-    CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
-    void* values[] = {log, reinterpret_cast<void*>(std::uintptr_t(sizeof log - 1))};
-    CUresult result =
-        driver_table().cuLibraryLoadData(&library_, cubin.data(), options, values, 2, nullptr, nullptr, 0);
+    // No options: the driver may load the code into a context much later, when a log buffer here would be gone.
+    const CUresult result =
+        driver_table().cuLibraryLoadData(&library_, cubin.data(), nullptr, nullptr, 0, nullptr, nullptr, 0);
     if (result == CUDA_SUCCESS) return;
     library_ = nullptr;
-    throw Error(ExitCode::gpu_failed,
-                fmt::format("cuLibraryLoadData of a {} B cubin failed: {}", cubin.size(), describe(result)),
-                log);
+    check(result, fmt::format("cuLibraryLoadData of a {} B cubin", cubin.size()));
 }
 
 Module::~Module() {

@@ -12,7 +12,8 @@ namespace {
 
 TEST(ProbeKernelsCompile, WithoutSpillsOrStack) {
     const std::vector<ProbeProgram> programs = probe_programs();
-    ASSERT_EQ(programs.size(), 22u);  // tma, fill, memory, sm, cluster, wgmma_stream, 16 widths of wgmma
+    // tma, fill, memory, sm, cluster, wgmma_stream, mma_sync, 16 widths of wgmma
+    ASSERT_EQ(programs.size(), 23u);
     std::vector<Source> sources;
     for (const ProbeProgram& program : programs) sources.push_back(probe_source(program, "sm_90"));
     const std::vector<CompileOutcome> outcomes = compile_all(sources);
@@ -81,14 +82,17 @@ TEST(ProbeKernelsCompile, LoopsHoldWhatTheyCount) {
         int count;
         const char* ptx;  ///< stands as often in the program's PTX: the loop is not unrolled there either
     };
-    constexpr unsigned lds = 0x984, ld = 0x980, ffma = 0x223, mufu = 0x308;
+    constexpr unsigned lds = 0x984, ld = 0x980, ffma = 0x223, mufu = 0x308, hmma = 0x23c;
     constexpr Loop loops[] = {
         {"sm", "rooftile::shared_read", lds, 8, "ld.shared.v4.u32"},
         {"cluster", "rooftile::dsmem_read", ld, 4, "ld.shared::cluster.v4.f32"},
+        {"mma_sync", "rooftile::mma_sync_stream<rooftile::Type::bf16, 8, 4, 8>", hmma, 4 * 8, nullptr},
+        {"mma_sync", "rooftile::mma_sync_stream<rooftile::Type::fp16, 8, 4, 8>", hmma, 4 * 8, nullptr},
+        {"mma_sync", "rooftile::mma_sync_stream<rooftile::Type::bf16, 16, 2, 4>", hmma, 2 * 4, nullptr},
         {"sm", "rooftile::fma_rate", ffma, alu_chains * fma_unroll, nullptr},
         {"sm", "rooftile::mufu_rate", mufu, alu_chains * mufu_unroll, "ex2.approx.ftz.f32"}};
     for (const ProbeProgram& program : probe_programs()) {
-        if (program.name != "sm" && program.name != "cluster") continue;
+        if (program.name != "sm" && program.name != "cluster" && program.name != "mma_sync") continue;
         const Compiled compiled = compile_source(probe_source(program, "sm_90"));
         const std::string ptx = compile_to_ptx(probe_source(program, "sm_90"));
         for (const Loop& loop : loops) {
@@ -119,6 +123,8 @@ TEST(ProbeKernelsCompile, KeepWhatTheyMeasure) {
                               {"sm", "ex2.approx.ftz.f32", 32},
                               {"sm", "fma.rn.f32", 512},
                               {"wgmma_stream", "wgmma.mma_async.sync.aligned.m64n256k16", 4},
+                              {"mma_sync", "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", 32},
+                              {"mma_sync", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", 32},
                               {"cluster", "barrier.cluster.wait.acquire", 1},
                               {"memory", "ld.global.cg.v4", 5}};
     for (const Mark& mark : marks) {

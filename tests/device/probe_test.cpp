@@ -10,11 +10,13 @@
 namespace rooftile {
 namespace {
 
-class ProbeDeviceTest : public DeviceTest {};
+class ProbeDeviceTest : public DeviceTest {
+    bool is_alone() const override { return true; }
+};
 
 TEST_F(ProbeDeviceTest, MeasuresWhatCannotBeOtherwise) {
     ProbeOptions options;
-    options.only = {"sm", "cluster", "wgmma", "launch"};
+    options.only = {"sm", "cluster", "wgmma", "mma_sync", "launch"};
     const ProbeRun run = run_probes_here(options);
     std::map<std::string, double> values;
     for (const ProbeResult& result : run.results) {
@@ -30,6 +32,10 @@ TEST_F(ProbeDeviceTest, MeasuresWhatCannotBeOtherwise) {
     EXPECT_LE(values["dsmem.bandwidth_2"], 128);
     EXPECT_GE(values["dsmem.bandwidth_2"], 4);
     EXPECT_NEAR(values["wgmma.interval_256"], 128, 4);  // N / 2
+    for (const char* rate : {"mma_sync.rate_bf16", "mma_sync.rate_fp16"}) {
+        EXPECT_GE(values[rate], 2000) << rate;  // no less than an A100's 2048
+        EXPECT_LE(values[rate], 4096) << rate;  // wgmma's
+    }
     EXPECT_LE(values["cluster.sms_2"], run.gpu.machine.count("sm.count").value_or(0));
     std::vector<std::string> notes;
     const Machine machine = probed_machine(run, "2026-11-21", "test", notes);

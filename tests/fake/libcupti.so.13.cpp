@@ -17,6 +17,7 @@ constexpr std::uint8_t image_byte = 7, data_byte = 100;
 
 std::string calls;
 std::size_t started = 0;
+const std::uint8_t* data = nullptr;  // as SetConfig was given it
 double started_us = 0, stopped_us = 0;
 
 std::size_t variable(const std::string& name, std::size_t otherwise) {
@@ -28,6 +29,11 @@ template <class T>
 CUptiResult called(const char* name, const T* p, std::size_t size) {
     calls += (calls.empty() ? "" : " ") + std::string(name);
     if (p->structSize != size || p->pPriv) calls += "(!)";
+    for (std::size_t i = 0; data && i < 8; ++i)
+        if (data[i] != (i == 0 ? data_byte : 0)) {
+            calls += "(data gone)";
+            break;
+        }
     return CUptiResult(variable("FAKE_" + std::string(name), 0));
 }
 
@@ -44,7 +50,7 @@ double device_us() {
 extern "C" {
 
 const char* fake_calls() { return calls.c_str(); }
-void fake_reset() { calls.clear(), started = 0; }
+void fake_reset() { calls.clear(), started = 0, data = nullptr; }
 
 CUptiResult cuptiProfilerInitialize(CUpti_Profiler_Initialize_Params* p) {
     if (std::getenv("FAKE_COUNTERS_DENIED")) return CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
@@ -99,7 +105,9 @@ CUptiResult cuptiRangeProfilerEnable(CUpti_RangeProfiler_Enable_Params* p) {
     return CALLED("Enable", RangeProfiler_Enable);
 }
 CUptiResult cuptiRangeProfilerDisable(CUpti_RangeProfiler_Disable_Params* p) {
-    return CALLED("Disable", RangeProfiler_Disable);
+    const CUptiResult result = CALLED("Disable", RangeProfiler_Disable);
+    data = nullptr;
+    return result;
 }
 CUptiResult cuptiRangeProfilerGetCounterDataSize(CUpti_RangeProfiler_GetCounterDataSize_Params* p) {
     p->counterDataSize = 8;
@@ -114,6 +122,7 @@ CUptiResult cuptiRangeProfilerSetConfig(CUpti_RangeProfiler_SetConfig_Params* p)
                        && p->range == CUPTI_UserRange && p->replayMode == CUPTI_UserReplay
                        && p->maxRangesPerPass == 1 && p->numNestingLevels == 1 && p->minNestingLevel == 1
                        && p->passIndex == 0 && p->targetNestingLevel == 1;
+    data = p->pCounterDataImage;
     return right ? CALLED("SetConfig", RangeProfiler_SetConfig) : CUPTI_ERROR_INVALID_PARAMETER;
 }
 CUptiResult cuptiRangeProfilerStart(CUpti_RangeProfiler_Start_Params* p) {

@@ -182,7 +182,16 @@ TEST(Derive, OlderAndNewerGpus) {
 
     const Plans b200 = plans(machine_by_id("b200"), gemm_problem(4096, 4096, 4096));
     ASSERT_FALSE(b200.notes.empty());
-    EXPECT_NE(b200.notes[0].find("tcgen05 is not modelled yet"), std::string::npos);
+    // 148 SMs x 8192 FLOP x 1.855 GHz are the published 2250 TFLOP/s; mma.sync has 2048 FLOP, a quarter.
+    EXPECT_EQ(b200.notes[0], "tcgen05 is not modelled yet: planned at the rate of mma.sync, 25.0 % of the tensor peak: "
+                             "2048 of tcgen05's 8192 FLOP/clk/SM");
+    EXPECT_NEAR(b200.tensor_peak.value() / 2250e12, 1, 0.02);
+    EXPECT_FALSE(a100.tensor_peak);
+    GemmRequest sm80;
+    sm80.kernel = find_gemm_kernel("sm80_gemm");
+    const Plans hopper = std::get<Plans>(derive(machine_by_id("h200-sxm"), gemm_problem(4096, 4096, 4096), sm80));
+    EXPECT_NE(hopper.notes[0].find("mma.sync reaches 62.9 % of the tensor peak"), std::string::npos) << hopper.notes[0];
+    EXPECT_NEAR(hopper.tensor_peak.value() / 989.4e12, 1, 0.02);
     for (const std::string& id : machine_ids())
         EXPECT_NO_THROW(plans(machine_by_id(id), gemm_problem(1000, 1000, 1000, Type::fp16))) << id;
 }

@@ -26,6 +26,15 @@ TEST(PlanText, Golden) {
     expect_golden("plan_color.txt", plan_text(sample::plans(), true, {.color = true, .width = 100}));
 }
 
+TEST(PlanText, SaysWhatOfTheTensorPeakIsReachedWhereAnotherInstructionIsFaster) {
+    Plans plans = sample::plans();
+    EXPECT_EQ(plan_text(plans, false, {}).find("of tensor peak"), std::string::npos);
+    plans.tensor_peak = plans.plans.front().prediction.tflops.value() * 4e12;
+    const std::string text = plan_text(plans, false, {});
+    EXPECT_NE(text.find("of tensor peak"), std::string::npos) << text;
+    EXPECT_NE(text.find("25.0 %"), std::string::npos) << text;
+}
+
 TEST(PlanText, GoldenOfTheRoofAndTheEnergy) {
     const std::string text = plan_text(sample::plans(), true, {}, sample::explanations());
     expect_golden("plan_roof.txt", text.substr(text.find("From the roof")));

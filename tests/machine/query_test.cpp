@@ -60,6 +60,18 @@ TEST(Query, RatesAndPeaks) {
     EXPECT_EQ(peak_flops(whole, "generic", "bf16", "fp32"), FlopRate(10e12));
 }
 
+TEST(Query, TheFastestInstructionIsKnownWhereAllRatesAre) {
+    const auto b200 = fastest_instruction(machine_by_id("b200"), "bf16", "fp32");
+    ASSERT_TRUE(b200);
+    EXPECT_EQ(b200->family, "tcgen05");
+    EXPECT_EQ(b200->rate.value, 8192);
+    EXPECT_EQ(fastest_instruction(machine_by_id("h200-sxm"), "bf16", "fp32")->family, "wgmma");
+    EXPECT_EQ(fastest_instruction(machine_by_id("a100-80-sxm"), "bf16", "fp32")->family, "mma_sync");
+    Machine half_known = machine_by_id("b200");
+    half_known.facts.erase("rate.tcgen05.bf16.fp32");
+    EXPECT_FALSE(fastest_instruction(half_known, "bf16", "fp32"));
+}
+
 TEST(Query, MatrixClockFallsBack) {
     Machine m = machine_by_id("h100-sxm");
     EXPECT_EQ(matrix_clock(m, "bf16")->key, "clock.sustained.bf16");

@@ -201,6 +201,26 @@ TEST(ProbeRoofs, AValueAboveItsRoofFailsTheProbe) {
     }
 }
 
+// mma.sync uses the matrix units that wgmma does: 4096 FLOP/clk/SM on an H200.
+TEST(ProbeRoofs, MmaSyncIsNoFasterThanWgmma) {
+    ProbeRun run = made_up_run();
+    ProbeResult mma;
+    mma.probe = "mma_sync";
+    mma.values = {{"mma_sync.rate_bf16", "rate.mma_sync.bf16.fp32", 2047.5, "FLOP/clk/SM", 0.4, 18, "m16n8k16"},
+                  {"mma_sync.rate_fp16", "rate.mma_sync.fp16.fp32", 4300, "FLOP/clk/SM", 0.4, 18, ""}};
+    hold_to_roofs(mma, run.gpu.machine);
+    EXPECT_NE(mma.failure.find("mma_sync.rate_fp16: measured 4300 FLOP/clk/SM, above the roof of 4096"),
+              std::string::npos)
+        << mma.failure;
+    run.results = {mma};
+    std::vector<std::string> notes;
+    const Machine machine = probed_machine(run, "2026-11-24", "rooftile machine probe", notes);
+    EXPECT_EQ(machine.find("rate.mma_sync.bf16.fp32")->text, "2047.5 FLOP/clk/SM");
+    EXPECT_NE(machine.find("rate.mma_sync.bf16.fp32")->source.find("`rooftile machine probe`"), std::string::npos);
+    EXPECT_EQ(machine.find("rate.mma_sync.fp16.fp32")->text,
+              run.gpu.machine.find("rate.mma_sync.fp16.fp32")->text);
+}
+
 TEST(ProbeDocument, FollowsItsSchema) {
     const JsonSchema schema("probe-1.json");
     ProbeRun run = made_up_run();

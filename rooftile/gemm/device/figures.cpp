@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 
 #include "rooftile/gemm/device/figures.hpp"
-#include "rooftile/machine/keys.hpp"
 #include "rooftile/machine/query.hpp"
 #include "rooftile/gemm/kernel.hpp"
 
@@ -40,14 +39,6 @@ std::string above_tensor_roof(double tflops, std::optional<double> mhz, const Ro
     return {};
 }
 
-/// FLOP a cycle of `sms` SMs with one family of instructions, on the problem's types.
-std::optional<double> tensor_rate(const Machine& machine, std::string_view family, const GemmProblem& problem,
-                                  int sms) {
-    const auto one = flops_per_cycle_per_sm(
-        machine, rate_key(family, name_of(problem.a_type), name_of(problem.accumulate_type)));
-    return one ? std::optional(one->value * sms) : std::nullopt;
-}
-
 Roofs memory_roofs(const Machine& machine) {
     Roofs roofs;
     if (const auto dram = dram_bandwidth(machine)) roofs.dram_bytes_per_s = dram->value;
@@ -61,22 +52,18 @@ Roofs roofs_of(const Machine* machine, const GemmPlan& plan, int sms) {
     if (!machine || !plan.config.kernel) return {};
     const GemmProblem& problem = plan.problem;
     Roofs roofs = memory_roofs(*machine);
-    roofs.flops_per_cycle =
-        tensor_rate(*machine, plan.config.kernel->instruction(*machine, problem.a_type), problem, sms);
+    const std::string family = plan.config.kernel->instruction(*machine, problem.a_type);
+    const std::string rate = rate_key(family, name_of(problem.a_type), name_of(problem.accumulate_type));
+    if (const auto flops = flops_per_cycle_per_sm(*machine, rate)) roofs.flops_per_cycle = flops->value * sms;
     return roofs;
 }
 
 Roofs baseline_roofs_of(const Machine* machine, const GemmProblem& problem, int sms) {
     if (!machine) return {};
     Roofs roofs = memory_roofs(*machine);
-    for (const std::string_view family : instruction_families()) {
-        const auto rate = tensor_rate(*machine, family, problem, sms);
-        if (!rate && find_feature(family) && machine->has(family)) {  // it may be the fastest
-            roofs.flops_per_cycle.reset();
-            break;
-        }
-        if (rate) roofs.flops_per_cycle = std::max(*rate, roofs.flops_per_cycle.value_or(0));
-    }
+    if (const auto fastest =
+            fastest_instruction(*machine, name_of(problem.a_type), name_of(problem.accumulate_type)))
+        roofs.flops_per_cycle = fastest->rate.value * sms;
     return roofs;
 }
 

@@ -137,5 +137,19 @@ TEST_F(VariantsTest, ASampleIsTimed) {
     EXPECT_EQ(run({"report", "predictions", out()}, environment_).code, 0);
 }
 
+// 2 x 2016^3 = 16.4 GFLOP in cuBLASLt's 20.5 us are 799 TFLOP/s. At 1.98 GHz 132 SMs have 673 by mma.sync and 1071 by
+// wgmma: the library may be that fast, a kernel of mma.sync may not.
+TEST_F(VariantsTest, CublasLtIsHeldAgainstWgmmaBesideAKernelOfMmaSync) {
+    const Outcome outcome =
+        run({"measure", "gemm", "--shape", "2016x2016x2016", "--kernel", "sm80_gemm", "--rounds", "1", "--json"},
+            environment_);
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const json row = json::parse(outcome.out).at("rows").at(0);
+    EXPECT_EQ(row.at("config").at("kernel"), "sm80_gemm");
+    EXPECT_TRUE(row.at("verified").at("exact").get<bool>());
+    EXPECT_NEAR(row.at("baselines").at("cublaslt_best_us").get<double>(), 20.5, 1e-4);
+    EXPECT_THAT(row.at("invalid").get<std::string>(), HasSubstr("of 673.3 at the boost clock"));
+}
+
 }  // namespace
 }  // namespace rooftile

@@ -1,4 +1,5 @@
-// Random shapes, majors, types and leading dimensions through many configurations, every element verified.
+// Random shapes, majors, types and leading dimensions through many configurations of each kernel, every element
+// verified.
 //
 // ROOFTILE_FUZZ_SHAPES sets how many (300). ROOFTILE_FUZZ_SEED repeats a run: shapes and inputs follow
 // from it.
@@ -7,16 +8,16 @@
 
 #include <cstdlib>
 #include <map>
+#include <ostream>
 #include <random>
+#include <span>
 
+#include "rooftile/gemm/device/code.hpp"
 #include "rooftile/gemm/device/kernel.hpp"
-#include "rooftile/gemm/device/sm90_launch.hpp"
-#include "rooftile/machine/live.hpp"
-#include "rooftile/gemm/device/figures.hpp"
 #include "rooftile/gemm/device/measure.hpp"
 #include "rooftile/gemm/device/verify.hpp"
-#include "rooftile/gemm/device/verify.hpp"
-#include "rooftile/gemm/sm90_family.hpp"
+#include "rooftile/gemm/kernel.hpp"
+#include "rooftile/machine/live.hpp"
 #include "tests/device/device.hpp"
 
 namespace rooftile {
@@ -38,64 +39,121 @@ struct Fixed {
     bool deferred_store = true;  ///< where registers allow it
     bool programmatic_launch = true;
     EvictFirst evict_first{};
+    int tile_k = 64;
+    int warpgroups = 0, ctas_per_sm = 0, stages = 0;  ///< 0: the planner's choice
 };
 constexpr Schedule pingpong = Schedule::pingpong, cooperative = Schedule::cooperative;
 constexpr EvictFirst all{true, true, true}, only_b{false, true, false}, only_c{false, false, true};
-constexpr Fixed configurations[] = {{128, 256},
-                                    {128, 128, cooperative, 1, 1, Order::column},
-                                    {64, 256},
-                                    {64, 16},
-                                    {256, 128, cooperative, 1, 1, Order::grouped, 3},
-                                    {192, 128},
-                                    {128, 192},
-                                    {64, 64, cooperative, 1, 1, Order::grouped, 16},
-                                    {128, 64},
-                                    {192, 192},
-                                    {256, 208, cooperative, 1, 1, Order::serpentine, 2},
-                                    {128, 96},
-                                    {64, 256, pingpong},
-                                    {128, 128, pingpong, 1, 1, Order::serpentine, 5},
-                                    {64, 128, pingpong},
-                                    {128, 256, cooperative, 2, 1, Order::grouped, 4},
-                                    {128, 256, cooperative, 1, 2},
-                                    {256, 128, cooperative, 1, 2, Order::column},
-                                    {64, 128, cooperative, 2, 1},
-                                    {128, 128, pingpong, 2, 1},
-                                    {128, 192, pingpong, 1, 2, Order::grouped, 2},
-                                    {128, 256, cooperative, 1, 1, Order::row, 1, 2},
-                                    {192, 192, cooperative, 1, 1, Order::grouped, 3, 3},
-                                    {128, 128, cooperative, 1, 1, Order::column, 1, 4},
-                                    {64, 64, cooperative, 1, 1, Order::row, 1, 8},
-                                    {64, 96, cooperative, 1, 1, Order::serpentine, 2, 6},
-                                    {256, 128, cooperative, 1, 2, Order::grouped, 4, 2},
-                                    {64, 128, cooperative, 2, 1, Order::row, 1, 4},
-                                    {128, 256, cooperative, 1, 1, Order::hilbert},
-                                    {128, 256, cooperative, 1, 2, Order::morton, 1, 1, false},
-                                    {128, 128, pingpong, 2, 1, Order::hilbert, 1, 1, true, false},
-                                    {64, 64, cooperative, 1, 1, Order::morton},
-                                    {128, 192, pingpong, 1, 2, Order::morton},
-                                    {64, 128, cooperative, 1, 2, Order::hilbert, 1, 2},
-                                    {256, 128, cooperative, 2, 1, Order::morton, 1, 1, true, false},
-                                    {256, 160, cooperative, 1, 2, Order::row, 1, 1, false},
-                                    {128, 256, cooperative, 2, 1, Order::row, 1, 1, true, true, all},
-                                    {64, 64, cooperative, 1, 1, Order::row, 1, 2, true, true, only_b},
-                                    {128, 192, pingpong, 1, 1, Order::grouped, 4, 1, true, true, only_c},
-                                    {256, 176, cooperative, 1, 2, Order::serpentine, 3},
-                                    {64, 240, pingpong},
-                                    {128, 144, pingpong, 2, 1, Order::grouped, 2},
-                                    {128, 224, cooperative, 1, 1, Order::row, 1, 1, false},
-                                    {64, 144, cooperative, 1, 1, Order::column, 1, 2}};
+constexpr Fixed sm90_configurations[] = {{128, 256},
+                                         {128, 128, cooperative, 1, 1, Order::column},
+                                         {64, 256},
+                                         {64, 16},
+                                         {256, 128, cooperative, 1, 1, Order::grouped, 3},
+                                         {192, 128},
+                                         {128, 192},
+                                         {64, 64, cooperative, 1, 1, Order::grouped, 16},
+                                         {128, 64},
+                                         {192, 192},
+                                         {256, 208, cooperative, 1, 1, Order::serpentine, 2},
+                                         {128, 96},
+                                         {64, 256, pingpong},
+                                         {128, 128, pingpong, 1, 1, Order::serpentine, 5},
+                                         {64, 128, pingpong},
+                                         {128, 256, cooperative, 2, 1, Order::grouped, 4},
+                                         {128, 256, cooperative, 1, 2},
+                                         {256, 128, cooperative, 1, 2, Order::column},
+                                         {64, 128, cooperative, 2, 1},
+                                         {128, 128, pingpong, 2, 1},
+                                         {128, 192, pingpong, 1, 2, Order::grouped, 2},
+                                         {128, 256, cooperative, 1, 1, Order::row, 1, 2},
+                                         {192, 192, cooperative, 1, 1, Order::grouped, 3, 3},
+                                         {128, 128, cooperative, 1, 1, Order::column, 1, 4},
+                                         {64, 64, cooperative, 1, 1, Order::row, 1, 8},
+                                         {64, 96, cooperative, 1, 1, Order::serpentine, 2, 6},
+                                         {256, 128, cooperative, 1, 2, Order::grouped, 4, 2},
+                                         {64, 128, cooperative, 2, 1, Order::row, 1, 4},
+                                         {128, 256, cooperative, 1, 1, Order::hilbert},
+                                         {128, 256, cooperative, 1, 2, Order::morton, 1, 1, false},
+                                         {128, 128, pingpong, 2, 1, Order::hilbert, 1, 1, true, false},
+                                         {64, 64, cooperative, 1, 1, Order::morton},
+                                         {128, 192, pingpong, 1, 2, Order::morton},
+                                         {64, 128, cooperative, 1, 2, Order::hilbert, 1, 2},
+                                         {256, 128, cooperative, 2, 1, Order::morton, 1, 1, true, false},
+                                         {256, 160, cooperative, 1, 2, Order::row, 1, 1, false},
+                                         {128, 256, cooperative, 2, 1, Order::row, 1, 1, true, true, all},
+                                         {64, 64, cooperative, 1, 1, Order::row, 1, 2, true, true, only_b},
+                                         {128, 192, pingpong, 1, 1, Order::grouped, 4, 1, true, true, only_c},
+                                         {256, 176, cooperative, 1, 2, Order::serpentine, 3},
+                                         {64, 240, pingpong},
+                                         {128, 144, pingpong, 2, 1, Order::grouped, 2},
+                                         {128, 224, cooperative, 1, 1, Order::row, 1, 1, false},
+                                         {64, 144, cooperative, 1, 1, Order::column, 1, 2}};
 
-GemmRequest request_of(const Fixed& f) {
+// Persistent with one CTA an SM, else one tile a CTA; two stages and as many as fit; grids of warps of every form.
+constexpr Fixed sm80_configurations[] = {
+    {.tile_m = 128, .tile_n = 256, .tile_k = 32, .warpgroups = 2},
+    {.tile_m = 256, .tile_n = 128, .order = Order::serpentine, .group = 2, .warpgroups = 2},
+    {.tile_m = 128, .tile_n = 128, .order = Order::column, .tile_k = 32, .warpgroups = 1, .ctas_per_sm = 1},
+    {.tile_m = 128, .tile_n = 128, .warpgroups = 1, .ctas_per_sm = 2},
+    {.tile_m = 128, .tile_n = 128, .order = Order::hilbert, .tile_k = 32, .warpgroups = 2, .stages = 3},
+    {.tile_m = 64, .tile_n = 256, .order = Order::grouped, .group = 3, .tile_k = 32, .warpgroups = 2},
+    {.tile_m = 64, .tile_n = 64, .order = Order::grouped, .group = 16, .ctas_per_sm = 4},
+    {.tile_m = 64, .tile_n = 64, .order = Order::morton, .tile_k = 32, .warpgroups = 1, .ctas_per_sm = 1},
+    {.tile_m = 32, .tile_n = 64, .ctas_per_sm = 3},
+    {.tile_m = 16, .tile_n = 128},
+    {.tile_m = 16, .tile_n = 64, .tile_k = 32},
+    {.tile_m = 192, .tile_n = 128, .order = Order::morton, .tile_k = 32},
+    {.tile_m = 96, .tile_n = 96},
+    {.tile_m = 128, .tile_n = 96, .order = Order::serpentine, .group = 5, .tile_k = 32},
+    {.tile_m = 256, .tile_n = 64, .order = Order::hilbert},
+    {.tile_m = 64, .tile_n = 192, .order = Order::column, .tile_k = 32},
+    {.tile_m = 32, .tile_n = 32},
+    {.tile_m = 128, .tile_n = 64, .stages = 2},
+    {.tile_m = 96, .tile_n = 192, .tile_k = 32, .stages = 3},
+    {.tile_m = 32, .tile_n = 256, .order = Order::row, .tile_k = 32, .stages = 2},
+};
+
+/// A kernel under test.
+struct Fuzzed {
+    const char* kernel;
+    std::span<const Fixed> configurations;
+    std::span<const Fixed> large;  ///< whose tiles are larger than most of C
+    bool any_alignment;            ///< every leading dimension, not multiples of 8 elements alone
+    std::span<const std::int64_t> ks;
+};
+void PrintTo(const Fuzzed& of, std::ostream* to) { *to << of.kernel; }
+constexpr Fixed sm90_large[] = {{128, 256},
+                                {128, 256, cooperative, 1, 2},
+                                {128, 256, cooperative, 2, 1},
+                                {64, 256, pingpong},
+                                {128, 128, pingpong, 1, 2},
+                                {256, 128},
+                                {128, 128, cooperative, 1, 1, Order::row, 1, 4},
+                                {128, 128, cooperative, 1, 2, Order::row, 1, 2},
+                                {128, 256, cooperative, 1, 1, Order::row, 1, 1, false}};
+constexpr Fixed sm80_large[] = {{.tile_m = 128, .tile_n = 128, .tile_k = 32, .warpgroups = 2, .ctas_per_sm = 1},
+                                {.tile_m = 128, .tile_n = 128, .warpgroups = 1, .ctas_per_sm = 2},
+                                {.tile_m = 256, .tile_n = 64},
+                                {.tile_m = 64, .tile_n = 256, .tile_k = 32},
+                                {.tile_m = 16, .tile_n = 128}};
+constexpr std::int64_t sm90_ks[] = {520}, sm80_ks[] = {520, 516, 510, 517};  // copies of 16, 8, 4 and 2 B
+constexpr Fuzzed fuzzed[] = {{"sm90_gemm", sm90_configurations, sm90_large, false, sm90_ks},
+                             {"sm80_gemm", sm80_configurations, sm80_large, true, sm80_ks}};
+
+GemmRequest request_of(const Fuzzed& of, const Fixed& f) {
     GemmRequest r;
-    r.tile_m = f.tile_m, r.tile_n = f.tile_n, r.tile_k = 64;
+    r.kernel = find_gemm_kernel(of.kernel);
+    r.tile_m = f.tile_m, r.tile_n = f.tile_n, r.tile_k = f.tile_k;
+    if (f.warpgroups) r.consumer_warpgroups = f.warpgroups;
+    if (f.ctas_per_sm) r.ctas_per_sm = f.ctas_per_sm;
+    if (f.stages) r.stages = f.stages;
     r.schedule = f.schedule;
     r.cluster_m = f.cluster_m, r.cluster_n = f.cluster_n;
     r.split_k = f.split_k;
     r.order = f.order;
     if (f.order == Order::grouped || f.order == Order::serpentine) r.group = f.group;
     if (!f.deferred_store) r.deferred_store = false;
-    r.programmatic_launch = f.programmatic_launch;
+    if (std::string_view(of.kernel) == "sm90_gemm") r.programmatic_launch = f.programmatic_launch;
     r.evict_first = f.evict_first;
     r.top = 1;
     r.buildable_only = true;
@@ -105,8 +163,9 @@ GemmRequest request_of(const Fixed& f) {
 std::int64_t round_up(std::int64_t x, std::int64_t to) { return ceil_div(x, to) * to; }
 
 /// Shape `index` of a run: sizes of 1 ... 3000, a quarter of them below 200, where tails are, and M or N of
-/// every fourth shape below most tiles; multiples of 8 only where a contiguous index must be one.
-GemmProblem random_problem(std::mt19937_64& random, int index) {
+/// every fourth shape below most tiles. Without `any_alignment` multiples of 8 where a contiguous index must be one;
+/// with it leading dimensions of every alignment, also such that copies reach past the end of a row.
+GemmProblem random_problem(std::mt19937_64& random, int index, bool any_alignment) {
     const auto size = [&] {
         const std::uint64_t most = random() % 4 == 0 ? 200 : 3000;
         return 1 + static_cast<std::int64_t>(random() % most);
@@ -118,10 +177,16 @@ GemmProblem random_problem(std::mt19937_64& random, int index) {
         (few == 0 ? m : n) = 1 + static_cast<std::int64_t>(random() % 130);
     // With a K of a few steps the stores of one tile are still running when the next tile's begin.
     if (random() % 4 == 0) k = 1 + static_cast<std::int64_t>(random() % 130);
-    if (a == Major::k || b == Major::k) k = round_up(k, 8);
-    if (a == Major::mn) m = round_up(m, 8);
-    if (b == Major::mn) n = round_up(n, 8);
+    if (!any_alignment || random() % 4 == 0) {
+        if (a == Major::k || b == Major::k) k = round_up(k, 8);
+        if (a == Major::mn) m = round_up(m, 8);
+        if (b == Major::mn) n = round_up(n, 8);
+    }
     GemmProblem p = gemm_problem(m, n, k, type, a, b);
+    if (any_alignment) {
+        const auto aligned = [&](std::int64_t ld) { return round_up(ld, std::int64_t{1} << random() % 4); };
+        p.lda = aligned(p.lda), p.ldb = aligned(p.ldb), p.ldc = aligned(p.ldc);
+    }
     if (random() % 2 == 0) {
         p.lda += 8 * static_cast<std::int64_t>(random() % 4);
         p.ldb += 8 * static_cast<std::int64_t>(random() % 4);
@@ -132,13 +197,13 @@ GemmProblem random_problem(std::mt19937_64& random, int index) {
 
 std::string shown(const GemmProblem& p, const Fixed& f) {
     return fmt::format(
-        "{}x{}x{} {} a {} b {} lda {} ldb {} ldc {} tile {}x{} {} cluster {}x{} order {} {} split {}", p.m,
+        "{}x{}x{} {} a {} b {} lda {} ldb {} ldc {} tile {}x{}x{} {} cluster {}x{} order {} {} split {}", p.m,
         p.n, p.k, name_of(p.a_type), a_major_name(p.a_major), b_major_name(p.b_major), p.lda, p.ldb, p.ldc,
-        f.tile_m, f.tile_n, name_of(f.schedule), f.cluster_m, f.cluster_n, name_of(f.order), f.group,
+        f.tile_m, f.tile_n, f.tile_k, name_of(f.schedule), f.cluster_m, f.cluster_n, name_of(f.order), f.group,
         f.split_k);
 }
 
-class GemmFuzzTest : public DeviceTest {
+class GemmFuzzTest : public DeviceTest, public testing::WithParamInterface<Fuzzed> {
   protected:
     struct Case {
         GemmProblem problem;
@@ -166,13 +231,14 @@ class GemmFuzzTest : public DeviceTest {
         const Machine machine = live_machine().machine;
         std::mt19937_64 random(seed);
         for (int i = 0; i < count; ++i) {
-            const Fixed& fixed = configurations[i % std::size(configurations)];
+            const Fuzzed& of = GetParam();
+            const Fixed& fixed = of.configurations[std::size_t(i) % of.configurations.size()];
             // Not every shape suits every configuration: a cluster wants two tiles, an n-major B wide ones.
             std::variant<Plans, Infeasible> derived;
             GemmProblem problem;
             for (int attempt = 0; attempt < 1000; ++attempt) {
-                problem = random_problem(random, i / int(std::size(configurations)) + attempt);
-                derived = derive(machine, problem, request_of(fixed));
+                problem = random_problem(random, i / int(of.configurations.size()) + attempt, of.any_alignment);
+                derived = derive(machine, problem, request_of(of, fixed));
                 if (std::holds_alternative<Plans>(derived)) break;
             }
             add_case(problem, fixed, derived);
@@ -183,8 +249,7 @@ class GemmFuzzTest : public DeviceTest {
     void compile_plans() {
         for (KernelOutcome& outcome : compile_all(plans_)) {
             if (auto* error = std::get_if<Error>(&outcome))
-                throw Error(error->code(), sm90_name_expression(kernel_config(plans_[kernels_.size()])) + ": "
-                                               + error->what());
+                throw Error(error->code(), name_expression(plans_[kernels_.size()]) + ": " + error->what());
             kernels_.push_back(std::get<Kernel>(outcome));
         }
     }
@@ -214,20 +279,22 @@ class GemmFuzzTest : public DeviceTest {
                    kernels_.size(), worst);
     }
 
+    static std::string name_expression(const GemmPlan& plan) {
+        return gemm_code(plan, LeftOut::nothing)->source().name_expressions.at(0);
+    }
     /// What decides the cubin, and what a launch takes from the plan.
     static std::string plan_key(const GemmPlan& plan) {
         const GemmConfig& c = plan.config;
-        const GemmProblem& p = plan.problem;
-        return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", c.tile_m,
-                           c.tile_n, c.tile_k, c.stages, c.consumer_warpgroups, name_of(c.schedule),
-                           c.cluster_m, c.cluster_n, c.ctas_per_sm, name_of(c.order), c.group, c.split_k,
-                           name_of(p.a_type), int(p.a_major), int(p.b_major), kernel_config(plan).tma_store,
-                           c.deferred_store, c.programmatic_launch, int(c.a_policy), int(c.b_policy),
-                           int(c.c_policy));
+        return fmt::format("{} {} {} {} {} {} {} {} {}", name_expression(plan), c.ctas_per_sm,
+                           name_of(c.order), c.group, c.split_k, c.programmatic_launch, int(c.a_policy),
+                           int(c.b_policy), int(c.c_policy));
     }
 };
 
-TEST_F(GemmFuzzTest, EveryElementIsRight) {
+INSTANTIATE_TEST_SUITE_P(Kernels, GemmFuzzTest, testing::ValuesIn(fuzzed),
+                         [](const auto& tested) { return std::string(tested.param.kernel); });
+
+TEST_P(GemmFuzzTest, EveryElementIsRight) {
     const std::uint64_t seed = from_environment("ROOFTILE_FUZZ_SEED", fresh_seed());
     const int count = static_cast<int>(from_environment("ROOFTILE_FUZZ_SHAPES", 300));
     fmt::print("ROOFTILE_FUZZ_SEED={} ROOFTILE_FUZZ_SHAPES={}\n", seed, count);
@@ -238,44 +305,42 @@ TEST_F(GemmFuzzTest, EveryElementIsRight) {
 
 // One kernel on shapes below, at and above its tile: rows and columns that nobody loads never reach C. Shared
 // memory still holds what launches before left in it, of every fourth shape NaN and Inf.
-TEST_F(GemmFuzzTest, TilesLargerThanC) {
+TEST_P(GemmFuzzTest, TilesLargerThanC) {
     const std::uint64_t seed = from_environment("ROOFTILE_FUZZ_SEED", fresh_seed());
     const Machine machine = live_machine().machine;
-    for (const Fixed& fixed :
-         {Fixed{128, 256}, Fixed{128, 256, cooperative, 1, 2}, Fixed{128, 256, cooperative, 2, 1},
-          Fixed{64, 256, pingpong}, Fixed{128, 128, pingpong, 1, 2}, Fixed{256, 128},
-          Fixed{128, 128, cooperative, 1, 1, Order::row, 1, 4},
-          Fixed{128, 128, cooperative, 1, 2, Order::row, 1, 2},
-          Fixed{128, 256, cooperative, 1, 1, Order::row, 1, 1, false}})
-        for (std::int64_t odd : {0, 3}) {  // with 3 C goes by element
-            const auto derived = derive(machine, gemm_problem(3000, 2048 + odd, 520), request_of(fixed));
-            for (std::int64_t m : {1, 7, 16, 60, 65, 100, 129, 1000})
-                for (std::int64_t n : {8, 24, 120, 136, 264, 3000})
-                    add_case(gemm_problem(m, n + odd, 520), fixed, derived);
-        }
+    for (const Fixed& fixed : GetParam().large)
+        for (const std::int64_t k : GetParam().ks)
+            for (std::int64_t odd : {0, 3}) {  // with 3 C goes by element
+                const auto derived =
+                    derive(machine, gemm_problem(3000, 2048 + odd, k), request_of(GetParam(), fixed));
+                for (std::int64_t m : {1, 7, 16, 60, 65, 100, 129, 1000})
+                    for (std::int64_t n : {8, 24, 120, 136, 264, 3000})
+                        add_case(gemm_problem(m, n + odd, k), fixed, derived);
+            }
     compile_plans();
     verify_cases(seed);
 }
 
 // Each split with more tiles than clusters, so that sums and loads of successive tiles meet in the ring; with
 // a K too short for some parts, and one that ends within a block; with C by TMA and by element.
-TEST_F(GemmFuzzTest, PartsOfKAddUp) {
+TEST_P(GemmFuzzTest, PartsOfKAddUp) {
     const std::uint64_t seed = from_environment("ROOFTILE_FUZZ_SEED", fresh_seed());
     const Machine machine = live_machine().machine;
-    for (const Fixed& fixed : configurations) {
+    for (const Fixed& fixed : GetParam().configurations) {
         if (fixed.split_k == 1) continue;
         for (std::int64_t k : {8, 64, 72, 128, 520, 2056})
             for (std::int64_t n : {2056, 2051}) {
                 const GemmProblem problem = gemm_problem(3000, n, k);
-                add_case(problem, fixed, derive(machine, problem, request_of(fixed)));
+                add_case(problem, fixed, derive(machine, problem, request_of(GetParam(), fixed)));
             }
     }
+    if (cases_.empty()) GTEST_SKIP() << "skipped: " << GetParam().kernel << " does not split K";
     compile_plans();
     verify_cases(seed);
 }
 
 // 65544 x 32776 is 2^31 + 1,572,992 elements: whatever is counted in 32 bits wraps.
-TEST_F(GemmFuzzTest, OperandsBeyondTwoToThe31Elements) {
+TEST_P(GemmFuzzTest, OperandsBeyondTwoToThe31Elements) {
     if (memory_info().free_bytes < std::int64_t{16} << 30)
         GTEST_SKIP() << "skipped: needs 16 GiB of free device memory";
     const std::uint64_t seed = from_environment("ROOFTILE_FUZZ_SEED", fresh_seed());
@@ -288,6 +353,7 @@ TEST_F(GemmFuzzTest, OperandsBeyondTwoToThe31Elements) {
          {gemm_problem(many, half, 8), gemm_problem(many, 16, half), gemm_problem(16, many, half),
           gemm_problem(many, 16, half, Type::fp16, Major::mn, Major::mn), padded}) {
         GemmRequest request;
+        request.kernel = find_gemm_kernel(GetParam().kernel);
         request.buildable_only = true;
         const auto derived = derive(machine, problem, request);
         const Kernel kernel = compile(std::get<Plans>(derived).plans.at(0));
@@ -302,10 +368,10 @@ TEST_F(GemmFuzzTest, OperandsBeyondTwoToThe31Elements) {
     }
 }
 
-TEST_F(GemmFuzzTest, RunsAreBitIdentical) {
+TEST_P(GemmFuzzTest, RunsAreBitIdentical) {
     const std::uint64_t seed = from_environment("ROOFTILE_FUZZ_SEED", fresh_seed());
     const MeasureKernels measure_kernels(compile_measure_kernels("sm_90"));
-    plan_cases(seed, 2 * int(std::size(configurations)));
+    plan_cases(seed, 2 * int(GetParam().configurations.size()));
     constexpr int runs = 20;
     for (const Case& c : cases_) {
         const GemmLaunch launch = [&](Stream stream, const void* a, const void* b, void* out) {

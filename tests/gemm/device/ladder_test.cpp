@@ -13,7 +13,9 @@
 namespace rooftile {
 namespace {
 
-class LadderTest : public DeviceTest {};
+class LadderTest : public DeviceTest {
+    bool is_alone() const override { return true; }  // times are compared
+};
 
 // Whole tiles and one over, below one k-step and past one, an odd number of rows of tiles, more tiles than
 // SMs, and N that only rungs 1-4 take.

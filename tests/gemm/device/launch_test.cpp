@@ -1,4 +1,4 @@
-// Driver wrappers and Kernel::launch on a GPU.
+// Driver wrappers, and Kernel::launch of each GEMM kernel, on a GPU.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -6,8 +6,10 @@
 #include <thread>
 
 #include "kernels/gemm/gemm_arguments.hpp"
-#include "rooftile/gemm/sm90_family.hpp"
 #include "rooftile/gemm/device/kernel.hpp"
+#include "rooftile/gemm/kernel.hpp"
+#include "rooftile/gemm/sm80_space.hpp"
+#include "rooftile/gemm/sm90_family.hpp"
 #include "rooftile/runtime/nvrtc.hpp"
 #include "rooftile/machine/live.hpp"
 #include "tests/device/device.hpp"
@@ -144,17 +146,27 @@ struct SmallGemm {
                 c[std::size_t(i * s.ldc + j)] = bf16(sum);
             }
     }
+    /// How many elements each operand begins beyond an aligned address.
+    struct Shift {
+        std::size_t a = 0, b = 0, c = 0;
+    };
     /// Elements of C that differ, after `start(a, b, c)` has put the launch into `stream`.
     template <class Start>
-    std::int64_t wrong(Stream stream, Start start) const {
-        DeviceBuffer da(a.size() * 2), db(b.size() * 2), dc(c.size() * 2);
-        copy_to_device(da.address(), a.data(), da.bytes());
-        copy_to_device(db.address(), b.data(), db.bytes());
+    std::int64_t wrong(Stream stream, Start start, Shift shift = {}) const {
+        const auto buffer = [](const auto& elements, std::size_t by) {
+            return DeviceBuffer((elements.size() + by) * 2);
+        };
+        DeviceBuffer da = buffer(a, shift.a), db = buffer(b, shift.b), dc = buffer(c, shift.c);
+        copy_to_device(da.address() + 2 * shift.a, a.data(), a.size() * 2);
+        copy_to_device(db.address() + 2 * shift.b, b.data(), b.size() * 2);
         fill_bytes(dc.address(), 0xff, dc.bytes(), stream);
-        start(da.data(), db.data(), dc.data());
+        const auto begin = [](const DeviceBuffer& of, std::size_t by) {
+            return static_cast<void*>(static_cast<std::uint16_t*>(of.data()) + by);
+        };
+        start(begin(da, shift.a), begin(db, shift.b), begin(dc, shift.c));
         synchronize(stream);
         std::vector<std::uint16_t> got(c.size());
-        copy_to_host(got.data(), dc.address(), dc.bytes());
+        copy_to_host(got.data(), dc.address() + 2 * shift.c, c.size() * 2);
         std::int64_t count = 0;
         for (std::int64_t i = 0; i < shape.m; ++i)
             for (std::int64_t j = 0; j < shape.ldc; ++j) {
@@ -168,14 +180,33 @@ struct SmallGemm {
     }
 };
 
-Kernel kernel_for(std::int64_t m, std::int64_t n, std::int64_t k) {
-    GemmRequest request;
-    request.buildable_only = true;
-    auto derived = derive(live_machine().machine, gemm_problem(m, n, k), request);
-    return compile(std::get<Plans>(derived).plans.at(0));
-}
+/// Each kernel that this GPU runs and that is built.
+class KernelLaunchTest : public DeviceTest, public testing::WithParamInterface<const char*> {
+  protected:
+    static GemmRequest request() {
+        GemmRequest request;
+        request.kernel = find_gemm_kernel(GetParam());
+        request.buildable_only = true;
+        return request;
+    }
+    static Kernel kernel_for(const GemmProblem& problem, const GemmRequest& request) {
+        const auto derived = derive(live_machine().machine, problem, request);
+        return compile(std::get<Plans>(derived).plans.at(0));
+    }
+    static Kernel kernel_for(std::int64_t m, std::int64_t n, std::int64_t k) {
+        return kernel_for(gemm_problem(m, n, k), request());
+    }
+    static bool stores_by_element(const Kernel& kernel) {
+        const GemmPlan& plan = kernel.plan();
+        return std::string_view(GetParam()) == "sm90_gemm" ? !kernel_config(plan).tma_store
+                                                           : !sm80_config(plan).vector_store;
+    }
+};
 
-TEST_F(LaunchTest, OneKernelIsRightForItsShapeAndForOthers) {
+INSTANTIATE_TEST_SUITE_P(Kernels, KernelLaunchTest, testing::Values("sm90_gemm", "sm80_gemm"),
+                         [](const auto& tested) { return std::string(tested.param); });
+
+TEST_P(KernelLaunchTest, OneKernelIsRightForItsShapeAndForOthers) {
     Kernel kernel = kernel_for(512, 384, 16);
     StreamOwner stream;
     for (GemmShape shape : {GemmShape{512, 384, 16, 16, 16, 384}, GemmShape{1, 8, 8, 8, 8, 8},
@@ -187,27 +218,24 @@ TEST_F(LaunchTest, OneKernelIsRightForItsShapeAndForOthers) {
     }
 }
 
-TEST_F(LaunchTest, PaddingBeyondAnOddNIsLeftAlone) {
-    GemmRequest request;
-    request.buildable_only = true;
+TEST_P(KernelLaunchTest, PaddingBeyondAnOddNIsLeftAlone) {
     GemmProblem problem = gemm_problem(130, 77, 16);
     problem.ldc = 80;
-    const auto derived = derive(live_machine().machine, problem, request);
-    const Kernel kernel = compile(std::get<Plans>(derived).plans.at(0));
+    const Kernel kernel = kernel_for(problem, request());
     StreamOwner stream;
     SmallGemm gemm({130, 77, 16, 16, 16, 80}, 2);
     EXPECT_EQ(gemm.wrong(stream, [&](auto a, auto b, auto c) { kernel.launch(stream, a, b, c); }), 0);
 }
 
-TEST_F(LaunchTest, AnOddLeadingDimensionOfCIsStoredByElement) {
+TEST_P(KernelLaunchTest, AnOddLeadingDimensionOfCIsStoredByElement) {
     Kernel kernel = kernel_for(130, 77, 16);
-    EXPECT_FALSE(kernel_config(kernel.plan()).tma_store);
+    EXPECT_TRUE(stores_by_element(kernel));
     StreamOwner stream;
     SmallGemm gemm({130, 77, 16, 16, 16, 77}, 2);
     EXPECT_EQ(gemm.wrong(stream, [&](auto a, auto b, auto c) { kernel.launch(stream, a, b, c); }), 0);
 }
 
-TEST_F(LaunchTest, ItCanBeCapturedAndReplayed) {
+TEST_P(KernelLaunchTest, ItCanBeCapturedAndReplayed) {
     Kernel kernel = kernel_for(256, 256, 16);
     kernel.load();
     StreamOwner stream;
@@ -224,14 +252,13 @@ TEST_F(LaunchTest, ItCanBeCapturedAndReplayed) {
               0);
 }
 
-TEST_F(LaunchTest, AWalkFromATableIsReadyOnceItsShapeIsLoaded) {
+TEST_P(KernelLaunchTest, AWalkFromATableIsReadyOnceItsShapeIsLoaded) {
     for (Order order : {Order::hilbert, Order::morton}) {
-        GemmRequest request;
-        request.order = order;
-        request.tile_m = request.tile_n = 64;
-        request.cluster_m = request.cluster_n = 1;
-        const auto derived = derive(live_machine().machine, gemm_problem(640, 1000, 16), request);
-        const Kernel kernel = compile(std::get<Plans>(derived).plans.at(0));
+        GemmRequest fixed = request();
+        fixed.order = order;
+        fixed.tile_m = fixed.tile_n = 64;
+        fixed.cluster_m = fixed.cluster_n = 1;
+        const Kernel kernel = kernel_for(gemm_problem(640, 1000, 16), fixed);
         const GemmShape other{1000, 328, 16, 16, 16, 328};
         kernel.load();
         kernel.load(other);
@@ -250,7 +277,7 @@ TEST_F(LaunchTest, AWalkFromATableIsReadyOnceItsShapeIsLoaded) {
     }
 }
 
-TEST_F(LaunchTest, ThreadsShareOneKernel) {
+TEST_P(KernelLaunchTest, ThreadsShareOneKernel) {
     Kernel kernel = kernel_for(300, 264, 16);  // loaded by whichever thread comes first
     std::vector<std::int64_t> wrong(4, -1);
     std::vector<std::thread> threads;
@@ -269,13 +296,32 @@ TEST_F(LaunchTest, ThreadsShareOneKernel) {
     for (std::int64_t count : wrong) EXPECT_EQ(count, 0);
 }
 
-TEST_F(LaunchTest, AMisalignedPointerIsRefusedBeforeTheLaunch) {
+TEST_P(KernelLaunchTest, AMisalignedPointerIsRefusedBeforeTheLaunch) {
     Kernel kernel = kernel_for(256, 256, 16);
     DeviceBuffer buffer(1 << 20);
     char* base = static_cast<char*>(buffer.data());
     EXPECT_THROW(kernel.launch(nullptr, base + 2, base, base), RequestError);
     EXPECT_THROW(kernel.launch(nullptr, base, nullptr, base), RequestError);
     EXPECT_NO_THROW(synchronize());
+}
+
+// Rows of 36 B are copied 4 B at a time, so A and B may begin at any multiple of 4 B; C, stored by element, at any.
+TEST_F(LaunchTest, Sm80TakesPointersAlignedToItsCopies) {
+    GemmRequest request;
+    request.kernel = find_gemm_kernel("sm80_gemm");
+    const auto derived = derive(live_machine().machine, gemm_problem(130, 77, 18), request);
+    const Kernel kernel = compile(std::get<Plans>(derived).plans.at(0));
+    const Sm80GemmConfig config = sm80_config(kernel.plan());
+    ASSERT_EQ(config.a_copy_bytes, 4);
+    ASSERT_EQ(config.b_copy_bytes, 4);
+    ASSERT_FALSE(config.vector_store);
+    StreamOwner stream;
+    const SmallGemm gemm({130, 77, 18, 18, 18, 77}, 5);
+    const auto launched = [&](auto a, auto b, auto c) { kernel.launch(stream, a, b, c); };
+    for (const SmallGemm::Shift shift : {SmallGemm::Shift{2, 4, 1}, {6, 2, 3}, {0, 6, 7}})
+        EXPECT_EQ(gemm.wrong(stream, launched, shift), 0) << shift.a << ' ' << shift.b << ' ' << shift.c;
+    for (const SmallGemm::Shift shift : {SmallGemm::Shift{1, 0, 0}, {0, 3, 0}})
+        EXPECT_THROW(gemm.wrong(stream, launched, shift), RequestError) << shift.a << ' ' << shift.b;
 }
 
 }  // namespace

@@ -325,9 +325,12 @@ TEST_F(VerifyTogetherTest, VerificationsStopEachAtItsOwnFailure) {
     auto verified = verifier.check_values(9, launches);
     verifier.check_special(verified, 9, launches);
     EXPECT_TRUE(verified[0].ok()) << verified[0].failure;
-    EXPECT_FALSE(verified[1].exact || verified[1].random || verified[1].special);
+    EXPECT_EQ(verified[1].exact, false);
+    EXPECT_FALSE(verified[1].random || verified[1].special) << "it stopped at the first case";
     EXPECT_THAT(verified[1].failure, HasSubstr("exact case"));
-    EXPECT_TRUE(verified[2].exact && verified[2].random && !verified[2].special);
+    EXPECT_EQ(verified[2].exact, true);
+    EXPECT_EQ(verified[2].random, true);
+    EXPECT_EQ(verified[2].special, false);
     EXPECT_THAT(verified[2].failure, HasSubstr("special case"));
 }
 

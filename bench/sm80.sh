@@ -1,0 +1,110 @@
+#!/bin/sh
+# sm80_gemm on the Hopper GPU of this machine: is it right, how fast is it beside what mma.sync can do there, and how well is
+# its time predicted?
+# usage: bench/sm80.sh PROGRAM OUT_FOLDER [--quarter] [--no-tests] [more arguments of measure gemm: --max-seconds 200, ...]
+#
+# The gemm suite's problems of M >= 2048, each with the first plan of sm80_gemm: some four minutes with the tests.
+# --quarter: each layer with one M, the four of them in turn, and the squares: some 40 s without the tests.
+# Writes OUT_FOLDER/probe.{txt,json,toml} (mma.sync alone), tests.txt, suite.toml, <gpu>-sm80.jsonl (gone on with where a
+# run was cut), predictions.txt by the shipped numbers and predictions-probed.txt by the probed ones.
+# Exit code: that of the step that failed; else 8 where a bar is missed: prediction 10 % in the mean, 0.70 of mma.sync's
+# sustained rate at 4096^3 and 8192^3.
+[ $# -ge 2 ] || { echo "usage: $0 PROGRAM OUT_FOLDER [--quarter] [--no-tests] [arguments of measure gemm]" >&2; exit 2; }
+case $1 in
+    */*) program=$(cd "$(dirname "$1")" && pwd)/$(basename "$1") ;;
+    *) program=$1 ;;
+esac
+mkdir -p "$2" || exit 1
+out=$(cd "$2" && pwd)
+shift 2
+quarter=0 tests=1
+while :; do
+    case ${1-} in
+        --quarter) quarter=1 ;;
+        --no-tests) tests=0 ;;
+        *) break ;;
+    esac
+    shift
+done
+cd "$(dirname "$0")/.." || exit 1
+gpu=$("$program" machine show --json) || exit $?
+gpu=$(printf '%s\n' "$gpu" | sed -n 's/^  "id": "\([^"]*\)".*/\1/p')
+[ -n "$gpu" ] || { echo "$0: cannot tell which machine this is" >&2; exit 1; }
+
+"$program" machine probe --only mma_sync --out "$out/probe.toml" --data "$out/probe.json" >"$out/probe.txt" || exit $?
+probed() { awk -v name="$1" '$1 == name { print $2; exit }' "$out/probe.txt"; }
+sustained=$(probed mma_sync.sustained)
+[ -n "$sustained" ] || { echo "$0: the probe found no sustained rate; see $out/probe.txt" >&2; exit 1; }
+
+if [ $tests = 1 ]; then
+    ROOFTILE_FUZZ_SHAPES=${ROOFTILE_FUZZ_SHAPES:-300} "$(dirname "$program")/rooftile_device_tests" \
+        --gtest_filter='*sm80*:*Sm80*' >"$out/tests.txt" 2>&1
+    status=$?
+    tail -n 3 "$out/tests.txt"
+    [ $status -eq 0 ] || exit $status
+fi
+
+# A model a layer, so that each can have an M of its own.
+awk -v quarter=$quarter '
+    BEGIN { count = split("2048 4096 8192 16384", m); all = "2048, 4096, 8192, 16384" }
+    /^(schema|type|a_major|b_major) = / { print }
+    /^name = / && !model { print "name = \"gemm-sm80\"" }
+    /^\[\[model\]\]/ { model = 1 }
+    /^name = / && model { name = $0 }
+    /^source = / { source = $0 }
+    /^ *\{ name = / {
+        sub(/#.*/, ""); sub(/^ */, ""); sub(/, *$/, "")
+        printf "[[model]]\n%s\n%s\nm = [%s]\nlayers = [%s]\n", name, source,
+               quarter ? m[layer++ % count + 1] : all, $0
+    }
+    /^squares = / { printf "[[model]]\n%s\n%s\nsquares = [%s]\n", name, source, all }
+' bench/suites/gemm.toml >"$out/suite.toml" || exit $?
+
+# The command in the first line then names no folder of this computer.
+ln -sfn "$out" build-sm80-out || exit 1
+trap 'rm -f build-sm80-out' EXIT
+rows=build-sm80-out/$gpu-sm80.jsonl
+"$program" measure gemm --suite build-sm80-out/suite.toml --kernel sm80_gemm --top 1 --baseline none --runoff 0 --out "$rows" \
+    --timings "$@" || exit $?
+"$program" report predictions "$rows" >"$out/predictions.txt" || exit $?
+"$program" report predictions "$rows" --machine "$out/probe.toml" >"$out/predictions-probed.txt" || exit $?
+
+awk -v sustained="$sustained" -v rate="$(probed mma_sync.rate_bf16)" \
+    -v clock="$(probed mma_sync.clock)" -v power="$(probed mma_sync.power)" '
+    function number(key,   found) {
+        if (!match($0, "\"" key "\":[-+.0-9e]+")) return ""
+        found = substr($0, RSTART, RLENGTH)
+        sub(/.*:/, "", found)
+        return found + 0
+    }
+    /"rank":1,/ {
+        shape = number("m") "x" number("n") "x" number("k")
+        measured = number("time_us"); predicted = number("predicted_time_us")
+        if (!measured || !predicted) { ++without; print "without a time: " shape; next }
+        error = predicted / measured - 1
+        off = error < 0 ? -error : error
+        ++rows; total += off; bias += error
+        if (off >= furthest) { furthest = off; worst = error; where = shape }
+        share = number("tflops") / sustained
+        if (shape == "4096x4096x4096" || shape == "8192x8192x8192") {
+            printf "%-16s %6.1f TFLOP/s, %.3f of the probed %.1f; %.0f MHz, %.0f W, predicted %+.1f %%\n", shape,
+                   number("tflops"), share, sustained, number("sm_clock_mhz"), number("power_w"), 100 * error
+            ++squares
+            if (share < 0.70) missed = missed "  " shape " has " share " of mma.sync, the bar is 0.70\n"
+        }
+    }
+    END {
+        printf "mma.sync by the probe: %s FLOP/clk/SM, sustained %s TFLOP/s at %s MHz, %s W\n", rate, sustained, clock, power
+        if (!rows) { print "no row has a time"; exit 8 }
+        printf "prediction over %d problems: mean error %.1f %%, bias %+.1f %%, worst %+.1f %% at %s\n", rows,
+               100 * total / rows, 100 * bias / rows, 100 * worst, where
+        if (total / rows > 0.10) missed = missed "  the prediction is off by more than 10 % in the mean\n"
+        if (squares < 2) missed = missed "  4096^3 or 8192^3 was not measured\n"
+        if (without) missed = missed "  " without " problems have no time\n"
+        if (missed) { printf "missed:\n%s", missed; exit 8 }
+    }
+' "$out/$gpu-sm80.jsonl"
+status=$?
+printf 'predicted anew by the probed numbers: '
+grep '^mean absolute error' "$out/predictions-probed.txt"
+exit $status
