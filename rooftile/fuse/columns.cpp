@@ -1,9 +1,11 @@
 #include "rooftile/fuse/columns.hpp"
 
+#include "rooftile/report/csv.hpp"
+
 namespace rooftile {
 namespace {
 
-constexpr CsvColumn plan[] = {
+constexpr CsvColumn both[] = {
     {"machine", "/machine/id"},
     {"op", "/problem/op"},
     {"expression", "/problem/expression"},
@@ -25,6 +27,9 @@ constexpr CsvColumn plan[] = {
     {"meeting", "/config/meeting"},
     {"grid", "/config/grid"},
     {"rank", "/rank"},
+};
+
+constexpr auto plan = joined(both, {
     {"buildable", "/buildable"},
     {"why_not", "/why_not"},
     {"registers", "/resources/registers"},
@@ -40,30 +45,9 @@ constexpr CsvColumn plan[] = {
     {"waves", "/prediction/waves"},
     {"speedup", "/prediction/speedup"},
     {"unknown", "/unknown"},
-};
+});
 
-constexpr CsvColumn measurement[] = {
-    {"machine", "/machine/id"},
-    {"op", "/problem/op"},
-    {"expression", "/problem/expression"},
-    {"tensors", "/problem/tensors"},
-    {"outputs", "/problem/outputs"},
-    {"kernel", "/config/kernel"},
-    {"home", "/config/home"},
-    {"width", "/config/width"},
-    {"items", "/config/items"},
-    {"threads", "/config/threads"},
-    {"threads_per_row", "/config/threads_per_row"},
-    {"reducing_threads", "/config/reducing_threads"},
-    {"rows_per_cta", "/config/rows_per_cta"},
-    {"cluster", "/config/cluster"},
-    {"stages", "/config/stages"},
-    {"ctas_per_sm", "/config/ctas_per_sm"},
-    {"persistent", "/config/persistent"},
-    {"early_weights", "/config/early_weights"},
-    {"meeting", "/config/meeting"},
-    {"grid", "/config/grid"},
-    {"rank", "/rank"},
+constexpr auto measurement = joined(both, {
     {"mode", "/mode"},
     {"time_us", "/time_us"},
     {"time_us_low", "/time_us_low"},
@@ -90,7 +74,7 @@ constexpr CsvColumn measurement[] = {
     {"unfused_us", "/baselines/unfused_us"},
     {"baseline_missing", "/baselines/missing"},
     {"invalid", "/invalid"},
-};
+});
 
 }  // namespace
 

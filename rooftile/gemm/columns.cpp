@@ -1,9 +1,11 @@
 #include "rooftile/gemm/columns.hpp"
 
+#include "rooftile/report/csv.hpp"
+
 namespace rooftile {
 namespace {
 
-constexpr CsvColumn plan[] = {
+constexpr CsvColumn both[] = {
     {"machine", "/machine/id"},
     {"op", "/problem/op"},
     {"m", "/problem/m"},
@@ -32,6 +34,9 @@ constexpr CsvColumn plan[] = {
     {"split_k", "/config/split_k"},
     {"ctas_per_sm", "/config/ctas_per_sm"},
     {"rank", "/rank"},
+};
+
+constexpr auto plan = joined(both, {
     {"buildable", "/buildable"},
     {"why_not", "/why_not"},
     {"threads", "/resources/threads"},
@@ -62,37 +67,9 @@ constexpr CsvColumn plan[] = {
     {"l2_over_bound", "/prediction/l2_over_bound"},
     {"shared_over_bound", "/prediction/shared_over_bound"},
     {"unknown", "/unknown"},
-};
+});
 
-constexpr CsvColumn measurement[] = {
-    {"machine", "/machine/id"},
-    {"op", "/problem/op"},
-    {"m", "/problem/m"},
-    {"n", "/problem/n"},
-    {"k", "/problem/k"},
-    {"a_major", "/problem/a_major"},
-    {"b_major", "/problem/b_major"},
-    {"a_type", "/problem/types/a"},
-    {"b_type", "/problem/types/b"},
-    {"c_type", "/problem/types/c"},
-    {"accumulate_type", "/problem/types/accumulate"},
-    {"lda", "/problem/lda"},
-    {"ldb", "/problem/ldb"},
-    {"ldc", "/problem/ldc"},
-    {"kernel", "/config/kernel"},
-    {"tile_m", "/config/tile_m"},
-    {"tile_n", "/config/tile_n"},
-    {"tile_k", "/config/tile_k"},
-    {"stages", "/config/stages"},
-    {"consumer_warpgroups", "/config/consumer_warpgroups"},
-    {"schedule", "/config/schedule"},
-    {"cluster_m", "/config/cluster_m"},
-    {"cluster_n", "/config/cluster_n"},
-    {"order", "/config/order"},
-    {"group", "/config/group"},
-    {"split_k", "/config/split_k"},
-    {"ctas_per_sm", "/config/ctas_per_sm"},
-    {"rank", "/rank"},
+constexpr auto measurement = joined(both, {
     {"mode", "/mode"},
     {"time_us", "/time_us"},
     {"time_us_low", "/time_us_low"},
@@ -139,7 +116,7 @@ constexpr CsvColumn measurement[] = {
     {"counted_l2_fabric_bytes", "/counters/l2_fabric_bytes"},
     {"counted_dram_read_bytes", "/counters/dram_read_bytes"},
     {"counted_dram_write_bytes", "/counters/dram_write_bytes"},
-};
+});
 
 }  // namespace
 

@@ -7,6 +7,8 @@
 
 #include "rooftile/error.hpp"
 #include "rooftile/report/csv.hpp"
+#include "rooftile/report/measured_json.hpp"
+#include "rooftile/report/measurement.hpp"
 #include "rooftile/report/number.hpp"
 
 namespace rooftile {
@@ -34,45 +36,28 @@ Json prediction_of(const LadderPrediction& p) {
             {"unknown", p.unknown}};
 }
 
-Json verified_of(const Verification& v) {
-    return {{"exact", v.exact == true},
-            {"random", v.random == true},
-            {"special", v.special == true},
-            {"max_error", json_number(v.max_error)},
-            {"bound", json_number(v.bound)},
-            {"failure", v.failure.empty() ? Json(nullptr) : Json(v.failure)}};
-}
-
 Json row_json(const LadderRun& run, std::size_t index) {
     const LadderRow& row = run.rows[index];
-    const Measurement& m = row.measured;
-    const std::string invalid = why_no_result(row);
+    Measurement told = row.measured;
+    told.invalid = why_no_result(row);
+    const Json measured = measured_row_json(told);
     const LadderRatios ratios = ratios_of(run, index);
-    const auto figure = [&](std::optional<double> value) {
-        return json_number(invalid.empty() ? value : std::nullopt);
-    };
-    const bool ran = row.obstacle.empty() && m.built;
-    return {{"rung", row.rung ? Json(static_cast<int>(*row.rung) + 1) : Json(nullptr)},
-            {"name", row.rung ? Json(name_of(*row.rung)) : Json(row.name)},
-            {"adds", row.adds},
-            {"config", config_of(row)},
-            {"registers", ran ? Json(row.registers) : Json(nullptr)},
-            {"threads", row.threads},
-            {"compile_seconds", ran ? json_number(row.compile_seconds) : Json(nullptr)},
-            {"predicted", prediction_of(row.prediction)},
-            {"time_us", figure(m.time_us)},
-            {"time_us_low", figure(m.time_us_low)},
-            {"time_us_high", figure(m.time_us_high)},
-            {"samples", m.samples},
-            {"tflops", figure(m.tflops)},
-            {"roof_fraction", figure(m.roof_fraction)},
-            {"measured_over_predicted", json_number(ratios.measured_over_predicted)},
-            {"speedup", json_number(ratios.speedup)},
-            {"cublaslt_share", json_number(ratios.cublaslt_share)},
-            {"verified", ran ? verified_of(m.verified) : Json(nullptr)},
-            {"sm_clock_mhz", figure(m.sm_clock_mhz)},
-            {"power_w", figure(m.power_w)},
-            {"invalid", invalid.empty() ? Json(nullptr) : Json(invalid)}};
+    const bool ran = row.obstacle.empty() && row.measured.built;
+    Json out = {{"rung", row.rung ? Json(static_cast<int>(*row.rung) + 1) : Json(nullptr)},
+                {"name", row.rung ? Json(name_of(*row.rung)) : Json(row.name)},
+                {"adds", row.adds},
+                {"config", config_of(row)},
+                {"threads", row.threads},
+                {"predicted", prediction_of(row.prediction)},
+                {"measured_over_predicted", json_number(ratios.measured_over_predicted)},
+                {"speedup", json_number(ratios.speedup)},
+                {"cublaslt_share", json_number(ratios.cublaslt_share)},
+                {"invalid", measured.at("invalid")}};
+    for (const char* key : {"registers", "compile_seconds", "verified"}) out[key] = ran ? measured.at(key) : Json(nullptr);
+    for (const char* key : {"time_us", "time_us_low", "time_us_high", "samples", "tflops", "roof_fraction", "sm_clock_mhz",
+                            "power_w"})
+        out[key] = measured.at(key);
+    return out;
 }
 
 constexpr CsvColumn columns[] = {
@@ -169,10 +154,7 @@ Json ladder_document(const DocumentContext& context, const LadderRun& run, bool 
                   {"missing", text_or_null(run.baseline_missing)}}},
                 {"notes", run.notes}};
     for (std::size_t i = 0; i < run.rows.size(); ++i) out["rows"].push_back(row_json(run, i));
-    if (!timings) return out;
-    out["timings"] = Json::array();
-    for (const Timing& t : run.timings)
-        out["timings"].push_back({{"part", t.part}, {"seconds", json_number(t.seconds)}});
+    if (timings) out["timings"] = timings_json(run.timings);
     return out;
 }
 

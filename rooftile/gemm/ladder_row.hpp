@@ -20,9 +20,7 @@ struct LadderRow {
     /// is of the matrix units' peak for every rung, whatever units it uses.
     Measurement measured;
     std::string obstacle;  ///< why the rung was not built: "K is 100; ..."
-    int registers = 0;     ///< a thread, at launch
     int threads = 0;       ///< of a CTA
-    double compile_seconds = 0;
 };
 
 /// The ladder of one problem.

@@ -33,14 +33,6 @@ std::optional<Cycles> latency_cycles(const Machine& machine, std::string_view ke
     return seconds && clock ? *seconds * *clock : fact->as<Cycles>();
 }
 
-std::optional<Seconds> latency_seconds(const Machine& machine, std::string_view key,
-                                       std::optional<Clock> clock) {
-    const Fact* fact = machine.find(key);
-    if (!fact) return std::nullopt;
-    const auto cycles = fact->as<Cycles>();
-    return cycles && clock ? *cycles / *clock : fact->as<Seconds>();
-}
-
 std::optional<Bandwidth> bandwidth(const Machine& machine, std::string_view key, std::optional<Clock> clock) {
     const Fact* fact = machine.find(key);
     if (!fact) return std::nullopt;

@@ -15,9 +15,6 @@ namespace rooftile {
 /// A latency in SM cycles at `clock`; `clock` is not needed where the file gives cycles.
 std::optional<Cycles> latency_cycles(const Machine& machine, std::string_view key,
                                      std::optional<Clock> clock = {});
-/// A latency in seconds; `clock` is not needed where the file gives seconds.
-std::optional<Seconds> latency_seconds(const Machine& machine, std::string_view key,
-                                       std::optional<Clock> clock = {});
 
 /// A bandwidth of the whole GPU in B/s, or in B per SM cycle.
 std::optional<Bandwidth> bandwidth(const Machine& machine, std::string_view key,

@@ -18,6 +18,7 @@ struct MeasureTask {
     PlanSet plans;
     std::vector<SuiteLayer> layers = {};  ///< for the rows
     int rounds = 0;                       ///< at least, where the options have fewer
+    std::vector<Role> roles = {};         ///< of the plans; empty: the first leads
 };
 
 /// Leaves out what cannot be built; where nothing is left the set is refused, with the reason of the first.

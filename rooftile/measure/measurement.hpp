@@ -33,12 +33,12 @@ struct Verification {
 
 /// What ran beside our kernels in the same rounds.
 struct Baseline {
-    std::string key{};  ///< of documents: "cublaslt_best" gives cublaslt_best_us
-    std::string name{};  ///< for a reader: "cuBLASLt best of 8"
+    std::string key{};  ///< of documents: "copy" gives copy_us
+    std::string name{};  ///< for a reader: "copying as many bytes"
     std::optional<double> time_us{};
     bool same_work = false;  ///< it computes what our kernels compute; else it only moves as many bytes
     std::string form{};       ///< which of its forms it took; empty where it has one
-    /// Where it is the one to beat: the word of its `_ratio` in documents ("cublaslt"), and its time over ours in the
+    /// Where it is the one to beat: the word of its `_ratio` in documents, and its time over ours in the
     /// same round, median of the rounds and its 95 % interval: a clock that drifts from round to round is in both.
     std::string ratio_key{};
     std::optional<MedianInterval> ratio{};
@@ -65,7 +65,7 @@ struct Measurement {
     int registers = 0;  ///< a thread's at launch
     double compile_seconds = 0;
     std::vector<Baseline> baselines;
-    std::string baseline_missing;           ///< why one is absent: "libcublasLt.so.13 not found"
+    std::string baseline_missing;           ///< why one is absent: "LIBRARY not found"
     std::optional<CounterValues> counters;  ///< where they were asked for and permitted
     Record more;                            ///< what else documents say of the row
     Own own;                                ///< the operation's

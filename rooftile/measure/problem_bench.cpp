@@ -110,6 +110,11 @@ class ProblemBench {
         };
     }
 
+    Role role_of(std::size_t launch) const {
+        if (!run_.task.roles.empty()) return run_.task.roles[rows_[launch]];
+        return launch == 0 ? Role::leader : Role::other;
+    }
+
     std::int64_t make_sets() {
         const Part part(run_.timings, "buffers and fill");
         return trial_->make_sets(run_.notes);
@@ -120,8 +125,7 @@ class ProblemBench {
         const std::int64_t sets = make_sets();
         std::vector<TimedWork> works;
         for (std::size_t i = 0; i < launches_.size(); ++i) {
-            works.push_back({fmt::format("plan {}", row(i).plan.rank), on_sets(launches_[i]),
-                             i == 0 ? Role::leader : Role::other});
+            works.push_back({fmt::format("plan {}", row(i).plan.rank), on_sets(launches_[i]), role_of(i)});
             trial_->watch(works.back(), i);
         }
         const std::vector<Measurement*> ours = rows();

@@ -22,6 +22,12 @@ Json counters_json(const std::optional<CounterValues>& counters) {
     return out;
 }
 
+Json timings_json(const std::vector<Timing>& timings) {
+    Json out = Json::array();
+    for (const Timing& t : timings) out.push_back({{"part", t.part}, {"seconds", json_number(t.seconds)}});
+    return out;
+}
+
 Json layers_json(const std::vector<SuiteLayer>& layers) {
     Json out = Json::array();
     for (const SuiteLayer& l : layers) out.push_back({{"model", l.model}, {"layer", l.layer}});

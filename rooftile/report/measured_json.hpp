@@ -15,6 +15,7 @@ Json runoff_json(const std::optional<Runoff>& runoff);
 
 /// Empty where nothing was counted. Counts, bytes and cycles are means of launches, whole at the edge.
 Json counters_json(const std::optional<CounterValues>& counters);
+Json timings_json(const std::vector<Timing>& timings);
 Json layers_json(const std::vector<SuiteLayer>& layers);
 
 }  // namespace rooftile

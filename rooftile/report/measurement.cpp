@@ -41,7 +41,9 @@ Json baselines_json(const Measurement& m) {
     return out;
 }
 
-Json row_json(const Measurement& m) {
+}  // namespace
+
+Json measured_row_json(const Measurement& m) {
     const Operation& operation = *m.plan.operation;
     const std::string invalid = why_no_result(m);
     const auto figure = [&](std::optional<double> value) {
@@ -78,8 +80,6 @@ Json row_json(const Measurement& m) {
     return row;
 }
 
-}  // namespace
-
 Json measurement_document(const DocumentContext& context, const std::vector<Measurement>& rows,
                           const std::vector<Timing>& timings, const std::vector<std::string>& notes) {
     Json out = {{"schema", "rooftile/measurement/1"},
@@ -87,12 +87,8 @@ Json measurement_document(const DocumentContext& context, const std::vector<Meas
                 {"machine", machine_json(context)},
                 {"rows", Json::array()},
                 {"notes", notes}};
-    for (const Measurement& m : rows) out["rows"].push_back(row_json(m));
-    if (!timings.empty()) {
-        out["timings"] = Json::array();
-        for (const Timing& t : timings)
-            out["timings"].push_back({{"part", t.part}, {"seconds", json_number(t.seconds)}});
-    }
+    for (const Measurement& m : rows) out["rows"].push_back(measured_row_json(m));
+    if (!timings.empty()) out["timings"] = timings_json(timings);
     return out;
 }
 

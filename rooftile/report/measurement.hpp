@@ -13,6 +13,8 @@
 
 namespace rooftile {
 
+/// One row, which names its problem.
+Json measured_row_json(const Measurement& row);
 /// A row that is no result (wrong, or above a roof) has null figures and says why in `invalid`.
 Json measurement_document(const DocumentContext& context, const std::vector<Measurement>& rows,
                           const std::vector<Timing>& timings = {}, const std::vector<std::string>& notes = {});

@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -22,8 +21,6 @@ namespace fs = std::filesystem;
 
 // A cubin of ours has some 30 kB; anything near this is not one.
 constexpr off_t most_entry_bytes = 64 << 20;
-
-std::atomic<std::uint64_t> hits, misses, bad, stored;
 
 void warn_once(const std::string& what) {
     static std::once_flag once;
@@ -168,9 +165,6 @@ CacheLookup KernelCache::find(const CacheKey& key) const {
     if (lookup.why_not.empty())
         if (std::optional<std::string> bytes = read_trusted(path_of(key), lookup.why_not))
             lookup = decode_entry(key, *bytes);
-    if (lookup.found) ++hits;
-    else if (lookup.why_not == "no entry") ++misses;
-    else ++bad;
     return lookup;
 }
 
@@ -179,12 +173,9 @@ bool KernelCache::store(const CacheKey& key, const Compiled& compiled) const {
     if (settings_.mode != CacheMode::read_write) return false;
     std::string failure = obstacle(true);
     if (failure.empty()) failure = publish(settings_.folder, path_of(key), encode_entry(key, compiled));
-    if (failure.empty()) ++stored;
-    else warn_once(failure);
+    if (!failure.empty()) warn_once(failure);
     return failure.empty();
 }
-
-CacheCounts cache_counts() { return {hits, misses, bad, stored}; }
 
 CachedCompile compile_cached(const Source& source) {
     KernelCache cache(cache_settings());

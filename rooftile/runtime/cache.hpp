@@ -62,12 +62,6 @@ class KernelCache {
 std::string encode_entry(const CacheKey& key, const Compiled& compiled);
 CacheLookup decode_entry(const CacheKey& key, const std::string& bytes);
 
-/// What the process's cache did so far.
-struct CacheCounts {
-    std::uint64_t hits = 0, misses = 0, bad = 0, stored = 0;
-};
-CacheCounts cache_counts();
-
 struct CachedCompile {
     Compiled compiled;
     CacheKey key;

@@ -20,7 +20,7 @@ namespace rooftile {
 
 /// The machine code of one of a plan's launches, and where it came from.
 struct KernelCode {
-    std::string name;          ///< "sm90_gemm<Sm90GemmConfig{.tile_m=128, ...}>", "fuse_softmax"
+    std::string name;          ///< "NAME<CONFIG{.tile_m=128, ...}>", or the name in generated text
     std::string lowered_name;  ///< of its entry in the cubin
     std::string arch;          ///< "sm_90a"
     std::string source;        ///< where the text was made for this plan; else empty: `name` is all of it

@@ -16,6 +16,7 @@
 #include "kernels/ptx/tensor_map.hpp"
 #if __has_include("kernels/gemm/gemm_arguments.hpp")
 #include "kernels/gemm/gemm_arguments.hpp"
+#include "kernels/gemm/ladder/ladder_config.hpp"
 #include "kernels/gemm/sm80_gemm_arguments.hpp"
 #define FAKE_HAS_GEMM 1
 #endif
@@ -109,13 +110,23 @@ double duration(const std::string& name) {
     return 20.0 + double(std::hash<std::string>()(name) % 2000) / 1000.0;
 }
 
+#ifdef FAKE_HAS_GEMM
+/// The C that a GEMM kernel writes; null for every other kernel. Tensor maps, if any, stand before the arguments.
+unsigned short* written_by(const std::string& name, void** arguments) {
+    const auto has = [&](const char* part) { return name.find(part) != std::string::npos; };
+    if (has("sm90_gemm"))
+        return static_cast<unsigned short*>(static_cast<const rooftile::GemmArguments*>(arguments[3])->c);
+    if (has("sm80_gemm"))
+        return static_cast<unsigned short*>(static_cast<const rooftile::Sm80GemmArguments*>(arguments[0])->c);
+    if (!has("8rooftile6ladder")) return nullptr;
+    const int maps = has("9wgmma_tma") ? 2 : has("9pipelined") || has("4full") ? 3 : 0;
+    return static_cast<const rooftile::LadderArguments*>(arguments[maps])->c;
+}
+#endif
+
 void run_kernel(const FakeKernel& kernel, FakeStream* stream, unsigned ctas, void** arguments) {
 #ifdef FAKE_HAS_GEMM
-    const bool sm80 = kernel.name.find("sm80_gemm") != std::string::npos;
-    if (sm80 || kernel.name.find("sm90_gemm") != std::string::npos) {
-        auto* c = static_cast<unsigned short*>(
-            sm80 ? static_cast<const rooftile::Sm80GemmArguments*>(arguments[0])->c
-                 : static_cast<const rooftile::GemmArguments*>(arguments[3])->c);
+    if (auto* c = written_by(kernel.name, arguments)) {
         if (is_of_tile(kernel.name, "FAKE_WRONG_TILE")) return;
         if (stream && stream->capturing) stream->marks.push_back(c);
         else *c = mark;

@@ -8,7 +8,6 @@
 #include "rooftile/machine/registry.hpp"
 #include "rooftile/expression/expression.hpp"
 #include "rooftile/report/csv.hpp"
-#include "rooftile/fuse/json.hpp"
 #include "rooftile/fuse/operation.hpp"
 #include "rooftile/fuse/plan_text.hpp"
 #include "tests/json_schema.hpp"

@@ -34,9 +34,9 @@ LadderRow row(Rung rung, double predicted_us, double measured_us) {
     r.measured.roof_fraction = 0.5;
     r.measured.verified = {.exact = true, .random = true, .special = true, .max_error = 0.5, .bound = 1};
     r.measured.sm_clock_mhz = 1900;
-    r.registers = 128;
+    r.measured.registers = 128;
     r.threads = ladder_config(rung).threads();
-    r.compile_seconds = 0.2;
+    r.measured.compile_seconds = 0.2;
     return r;
 }
 

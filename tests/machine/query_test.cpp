@@ -16,8 +16,6 @@ TEST(Query, Latencies) {
     EXPECT_EQ(latency_cycles(m, "l2.latency"), Cycles(200));
     EXPECT_EQ(latency_cycles(m, "dram.latency"), std::nullopt);  // needs a clock
     EXPECT_DOUBLE_EQ(latency_cycles(m, "dram.latency", two_gigahertz)->value, 800);
-    EXPECT_DOUBLE_EQ(latency_seconds(m, "l2.latency", two_gigahertz)->value, 100e-9);
-    EXPECT_DOUBLE_EQ(latency_seconds(m, "dram.latency")->value, 400e-9);
     EXPECT_EQ(latency_cycles(m, "l1.latency", two_gigahertz), std::nullopt);
 }
 
@@ -83,21 +81,6 @@ TEST(Query, MatrixClockFallsBack) {
     EXPECT_EQ(matrix_clock(m, "tf32")->clock, Clock(1.98e9));
     set_number(m, "clock.boost=unknown");
     EXPECT_FALSE(matrix_clock(m, "tf32"));
-}
-
-TEST(TestMachines, HoldTheirNumbersAndNothingElse) {
-    const Machine worked = machine_by_id(ROOFTILE_SOURCE_DIR "/tests/data/machines/worked-example.toml");
-    EXPECT_EQ(worked.facts.size(), 10u);
-    EXPECT_TRUE(worked.features.empty());
-    EXPECT_EQ(worked.find("sm.count"), nullptr);
-    // 50 TFLOP/s over 1 TB/s.
-    EXPECT_DOUBLE_EQ(*peak_flops(worked, "generic", "bf16", "fp32") / *dram_bandwidth(worked) / Intensity(1),
-                     50);
-    const Machine exercise = machine_by_id(ROOFTILE_SOURCE_DIR "/tests/data/machines/a100-exercise.toml");
-    EXPECT_EQ(exercise.facts.size(), 6u);
-    // 200 + 12288 / 47.41 = 459.2 cycles, as the exercise has it.
-    const auto l2 = bytes_per_cycle_per_sm(exercise, "l2.bandwidth");
-    EXPECT_NEAR((*latency_cycles(exercise, "l2.latency") + Bytes(12288) / *l2).value, 459.2, 0.05);
 }
 
 TEST(CalibrationNote, SaysWhoseFittedNumbersAPlanTakes) {

@@ -134,28 +134,6 @@ TEST(Registry, NumbersAgreeWithEachOther) {
     }
 }
 
-TEST(Registry, WhatSetsMachinesApart) {
-    const Machine h100 = machine_by_id("h100-sxm");
-    EXPECT_EQ(h100.number<Bytes>("shared.per_cta"), Bytes(232448));
-    EXPECT_EQ(h100.count("sm.count"), 132);
-    EXPECT_TRUE(h100.has("wgmma") && h100.has("tma") && h100.has("setmaxnreg"));
-    EXPECT_EQ(machine_by_id("h200-sxm").number<Bytes>("l2.size"), Bytes(62914560));
-    auto rate = [](const char* id, const char* key) {
-        return flops_per_cycle_per_sm(machine_by_id(id), key)->value;
-    };
-    EXPECT_EQ(rate("h20", "rate.wgmma.bf16.fp32"), 1024);        // a quarter of 4096
-    EXPECT_EQ(rate("rtx4090", "rate.mma_sync.fp16.fp32"), 512);  // half of fp16 accumulation
-    EXPECT_EQ(rate("rtx4090", "rate.mma_sync.fp16.fp16"), 1024);
-    EXPECT_EQ(rate("b200", "rate.tcgen05.bf16.fp32"), 4 * rate("b200", "rate.mma_sync.bf16.fp32"));
-    EXPECT_LT(rate("h100-sxm", "rate.mma_sync.bf16.fp32"), 0.65 * rate("h100-sxm", "rate.wgmma.bf16.fp32"));
-    const Machine v100 = machine_by_id("v100-sxm2");
-    EXPECT_TRUE(v100.lacks("bf16") && v100.lacks("cp_async") && v100.has("fp16"));
-    EXPECT_EQ(v100.find("rate.mma_sync.bf16.fp32"), nullptr);
-    EXPECT_TRUE(machine_by_id("b200").lacks("wgmma") && machine_by_id("b200").has("tcgen05"));
-    EXPECT_EQ(machine_by_id("h20").find("rate.fma.fp32.fp32"),
-              nullptr);  // published figure contradicts itself
-}
-
 TEST(Registry, RoundTripOfEveryMachine) {
     for (const auto& id : machine_ids()) {
         const Machine machine = machine_by_id(id);

@@ -1,21 +1,20 @@
-#include "rooftile/gemm/kernel.hpp"
 #include "rooftile/gemm/device/ladder_measure.hpp"
 
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <future>
-#include <variant>
+#include <mutex>
+#include <optional>
 
-#include "rooftile/gemm/device/kernel.hpp"
 #include "rooftile/gemm/device/ladder_kernel.hpp"
-#include "rooftile/gemm/device/bench.hpp"
+#include "rooftile/gemm/kernel.hpp"
+#include "rooftile/gemm/operation.hpp"
+#include "rooftile/measure/device_operation.hpp"
+#include "rooftile/measure/problem_bench.hpp"
 
 namespace rooftile {
 namespace {
-
-/// A compiled rung, the compiled plan, the compiler's error, or nothing where there is an obstacle.
-using Built = std::variant<std::monostate, CachedCompile, Kernel, Error>;
 
 LadderRow row_of(Rung rung, const GemmProblem& problem, const Machine& machine) {
     LadderRow row;
@@ -42,175 +41,127 @@ LadderRow row_of(const GemmPlan& plan) {
     return row;
 }
 
-class LadderBench {
+/// A rung as what a compiled plan runs.
+class RungRunnable final : public Runnable {
   public:
-    LadderBench(const GemmProblem& problem, const Machine& machine, const std::optional<GemmPlan>& plan,
-                const MeasureOptions& options)
-        : problem_(problem), plan_(plan), options_(options) {
-        run_.problem = problem;
-        run_.mode = options.mode;
-        for (int i = 0; i < rung_count; ++i)
-            run_.rows.push_back(row_of(static_cast<Rung>(i), problem, machine));
-        if (plan) run_.rows.push_back(row_of(*plan));
-        for (LadderRow& row : run_.rows) row.measured.mode = options.mode;
-    }
+    RungRunnable(Rung rung, const GemmProblem& problem, Source source)
+        : rung_(rung), problem_(problem), source_(std::move(source)), compiled_(compile_cached(source_)) {}
 
-    LadderRun run() {
-        run_.timings.push_back({"before measuring", seconds_since(options_.program_start)});
-        const std::string arch = Driver::instance().device(options_.device).arch();
-        const auto context = Context::current_or_primary(options_.device);
-        build(arch);
-        if (options_.verify) verify();
-        if (options_.time && !launches_.empty()) time();
-        const RunningGpu gpu = bench_->running();
-        run_.gpu = gpu.gpu, run_.driver = gpu.driver, run_.nvrtc = gpu.nvrtc;
-        return std::move(run_);
+    KernelCode code() const override {
+        const Compiled& made = compiled_.compiled;
+        return {.name = source_.name_expressions.front(),
+                .lowered_name = made.lowered_names.front(),
+                .arch = source_.arch,
+                .source = {},
+                .cubin = made.cubin,
+                .hash = compiled_.key.hash,
+                .entry = made.entries.front(),
+                .from_cache = compiled_.from_cache,
+                .compile_seconds = made.seconds};
+    }
+    std::string ptx() const override { return compile_to_ptx(source_); }
+    std::size_t workspace_bytes() const override { return 0; }
+    std::int64_t shared_bytes() const override { return ladder_config(rung_).shared_bytes(); }
+    void load() const override {
+        std::call_once(once_, [this] { kernel_.emplace(rung_, compiled_); });
+    }
+    void launch(Stream stream, std::span<void* const> tensors, void*) const override {
+        load();
+        kernel_->launch(stream, tensors[0], tensors[1], tensors[2], problem_);
     }
 
   private:
-    Measurement& measured(std::size_t launch) { return run_.rows[rows_[launch]].measured; }
-
-    Built build_row(const LadderRow& row, const std::string& arch) const {
-        if (!row.obstacle.empty()) return {};
-        try {
-            if (row.rung) return compile_cached(ladder_source(*row.rung, problem_.a_type, arch));
-            return compile(*plan_);
-        } catch (const Error& error) { return error; }
-    }
-
-    void build(const std::string& arch) {
-        if (options_.progress) options_.progress("compiling the ladder");
-        for (LadderRow& row : run_.rows) {
-            if (row.rung && row.obstacle.empty()) row.obstacle = arch_obstacle(*row.rung, arch);
-            if (!row.rung) continue;
-            GemmPlan rung;
-            rung.problem = problem_;
-            // Which family's peak is the roof of every row.
-            rung.config.kernel = find_gemm_kernel(arch == "sm_90" ? "sm90_gemm" : "sm80_gemm");
-            row.measured = gemm_row(std::move(rung), options_.mode);
-        }
-        std::vector<Built> built(run_.rows.size());
-        {
-            const Part part(run_.timings, "compile");
-            auto own = std::async(std::launch::async, [&] { return compile_measure_kernels(arch); });
-            in_parallel(built.size(), 0, [&](std::size_t i) { built[i] = build_row(run_.rows[i], arch); });
-            bench_ = std::make_unique<Bench>(options_, own.get());
-            gemm_ = std::make_unique<GemmBench>(*bench_);
-        }
-        for (std::size_t i = 0; i < built.size(); ++i) load(i, built[i]);
-        const auto failed = std::find_if(built.begin(), built.end(),
-                                         [](const Built& b) { return std::holds_alternative<Error>(b); });
-        if (launches_.empty() && failed != built.end()) throw std::get<Error>(*failed);
-    }
-
-    void load(std::size_t index, const Built& built) {
-        LadderRow& row = run_.rows[index];
-        if (std::holds_alternative<std::monostate>(built)) return;
-        if (const auto* error = std::get_if<Error>(&built)) {
-            if (error->code() != ExitCode::compile_failed) throw *error;
-            row.measured.invalid = error->what();
-            row.measured.built = false;
-            return;
-        }
-        if (const auto* planned = std::get_if<Kernel>(&built)) {
-            planned->load();
-            row.registers = planned->entry().registers;
-            row.compile_seconds = planned->compile_seconds();
-            add_launch(index, [kernel = *planned](Stream stream, const void* a, const void* b, void* c) {
-                kernel.launch(stream, a, b, c);
-            });
-            return;
-        }
-        const auto& compiled = std::get<CachedCompile>(built);
-        row.registers = compiled.compiled.entries.front().registers;
-        row.compile_seconds = compiled.compiled.seconds;
-        add_launch(index, [kernel = LadderKernel(*row.rung, compiled), problem = problem_](
-                              Stream stream, const void* a, const void* b, void* c) {
-            kernel.launch(stream, a, b, c, problem);
-        });
-    }
-
-    void add_launch(std::size_t row, GemmLaunch launch) {
-        rows_.push_back(row);
-        launches_.push_back(std::move(launch));
-    }
-
-    /// What is wrong is not timed.
-    void verify() {
-        bench_->say(fmt::format("verifying {} kernels", launches_.size()));
-        const Part part(run_.timings, "verify");
-        verifier_ = gemm_->verifier(problem_, launches_.size());
-        auto verified = verifier_->check_values(options_.seed, launches_);
-        verifier_->check_special(verified, options_.seed, launches_);
-        std::vector<std::size_t> rows;
-        std::vector<GemmLaunch> launches;
-        for (std::size_t i = 0; i < rows_.size(); ++i) {
-            measured(i).verified = verified[i];
-            if (!verified[i].ok()) continue;
-            rows.push_back(rows_[i]);
-            launches.push_back(launches_[i]);
-        }
-        rows_ = std::move(rows);
-        launches_ = std::move(launches);
-    }
-
-    OperandSets make_sets() {
-        const Part part(run_.timings, "buffers and fill");
-        return gemm_->operand_sets(problem_, run_.notes);
-    }
-
-    void time() {
-        std::string missing = "not asked for";
-        const CublasLt* rival = options_.baseline ? gemm_->rival(problem_, missing) : nullptr;
-        const OperandSets sets = make_sets();
-        std::vector<TimedWork> works;
-        for (std::size_t i = 0; i < launches_.size(); ++i) {
-            const LadderRow& row = run_.rows[rows_[i]];
-            works.push_back({row.name, on(sets, launches_[i]),
-                             row.rung && *row.rung <= Rung::shared ? Role::other : Role::leader});
-        }
-        const std::size_t ours = works.size();
-        add_rivals(works, rival, sets);
-        const std::vector<TimedResult> timed = bench_->time(works, sets.sets(), 0, run_.timings);
-        set_rows(std::span(timed).first(ours), std::span(timed).subspan(ours));
-        run_.baseline_missing = rival ? "" : missing;
-        if (verifier_) verify_again();
-    }
-
-    void set_rows(std::span<const TimedResult> ours, std::span<const TimedResult> algorithms) {
-        const int sms = bench_->kernels().sms();
-        const Roofs roofs = baseline_roofs_of(options_.machine, problem_, sms);
-        run_.baselines = cublaslt_baselines(problem_, options_.mode, algorithms, roofs, run_.notes);
-        for (std::size_t i = 0; i < ours.size(); ++i) {
-            Measurement& m = measured(i);
-            set_times(m, ours[i]);
-            set_figures(m, ours[i], roofs_of(options_.machine, gemm_plan(m), sms));
-            note_timed(run_.notes, options_.mode, ours[i], roofs);
-        }
-    }
-
-    void verify_again() {
-        const Part part(run_.timings, "verify again");
-        for (std::size_t i = 0; i < launches_.size(); ++i)
-            verifier_->check_again(measured(i).verified, options_.seed + 1, launches_[i]);
-    }
-
-    const GemmProblem& problem_;
-    const std::optional<GemmPlan>& plan_;
-    const MeasureOptions& options_;
-    LadderRun run_;
-    std::unique_ptr<Bench> bench_;
-    std::unique_ptr<GemmBench> gemm_;
-    std::unique_ptr<GemmVerifier> verifier_;
-    std::vector<std::size_t> rows_;  ///< of `launches_`
-    std::vector<GemmLaunch> launches_;
+    Rung rung_;
+    GemmProblem problem_;
+    Source source_;
+    CachedCompile compiled_;
+    mutable std::once_flag once_;
+    mutable std::optional<LadderKernel> kernel_;
 };
+
+/// The six rungs and the plan, with what stops them on a GPU of `arch`.
+std::vector<LadderRow> rows_of(const GemmProblem& problem, const Machine& machine,
+                               const std::optional<GemmPlan>& plan, const std::string& arch, Mode mode) {
+    std::vector<LadderRow> rows;
+    for (int i = 0; i < rung_count; ++i) {
+        LadderRow& row = rows.emplace_back(row_of(static_cast<Rung>(i), problem, machine));
+        if (row.obstacle.empty()) row.obstacle = arch_obstacle(*row.rung, arch);
+        GemmPlan rung;
+        rung.problem = problem;
+        rung.rank = i + 1;
+        // Which family's peak is the roof of every row.
+        rung.config.kernel = find_gemm_kernel(arch == "sm_90" ? "sm90_gemm" : "sm80_gemm");
+        row.measured = gemm_row(std::move(rung), mode);
+    }
+    if (plan) rows.push_back(row_of(*plan));
+    rows.back().measured.mode = mode;
+    return rows;
+}
+
+CompiledOutcome compile_row(const LadderRow& row, const GemmProblem& problem, const std::string& arch) {
+    try {
+        const Plan& plan = row.measured.plan;
+        if (!row.rung) return compile(plan);
+        return CompiledKernel(plan, std::make_shared<const RungRunnable>(
+                                        *row.rung, problem, ladder_source(*row.rung, problem.a_type, arch)));
+    } catch (const Error& error) { return error; }
+}
+
+/// Throws what is no compiler's word on one kernel, and that too where there is no other kernel.
+void throw_faults(const std::vector<CompiledOutcome>& kernels) {
+    const auto failed = [](const CompiledOutcome& kernel) { return std::holds_alternative<Error>(kernel); };
+    const bool all = std::all_of(kernels.begin(), kernels.end(), failed);
+    for (const CompiledOutcome& kernel : kernels) {
+        const auto* error = std::get_if<Error>(&kernel);
+        if (error && (all || error->code() != ExitCode::compile_failed)) throw *error;
+    }
+}
 
 }  // namespace
 
 LadderRun measure_ladder(const GemmProblem& problem, const Machine& machine,
                          const std::optional<GemmPlan>& plan, const MeasureOptions& options) {
-    return LadderBench(problem, machine, plan, options).run();
+    LadderRun run;
+    run.problem = problem;
+    run.mode = options.mode;
+    run.timings.push_back({"before measuring", seconds_since(options.program_start)});
+    const std::string arch = Driver::instance().device(options.device).arch();
+    run.rows = rows_of(problem, machine, plan, arch, options.mode);
+
+    MeasuredProblem measured;
+    std::vector<LadderRow*> rows;  // that `measured` holds
+    for (LadderRow& row : run.rows) {
+        if (!row.obstacle.empty()) continue;
+        rows.push_back(&row);
+        measured.rows.push_back(row.measured);
+        measured.task.roles.push_back(row.rung && *row.rung <= Rung::shared ? Role::other : Role::leader);
+    }
+    if (options.progress) options.progress("compiling the ladder");
+    std::vector<CompiledOutcome> kernels(rows.size(), Error(ExitCode::internal, "not compiled"));
+    auto compiled = std::async(std::launch::async, [&] {
+        in_parallel(rows.size(), 0, [&](std::size_t i) { kernels[i] = compile_row(*rows[i], problem, arch); });
+    });
+    std::unique_ptr<Context> context;
+    const std::unique_ptr<Bench> bench = start_bench(options, arch, context, run.timings);
+    {
+        const Part part(run.timings, "compile the ladder (beside the above)");
+        compiled.get();
+    }
+    throw_faults(kernels);
+    const auto trial = on_device(gemm_operation()).prepare({&gemm_operation(), Own::of(problem)}, options, 0);
+    measure_problem(*bench, measured, *trial, kernels);
+
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        rows[i]->measured = std::move(measured.rows[i]);
+        if (!run.baselines.empty() || rows[i]->measured.baselines.empty()) continue;
+        run.baselines = rows[i]->measured.baselines;
+        run.baseline_missing = rows[i]->measured.baseline_missing;
+    }
+    run.timings.insert(run.timings.end(), measured.timings.begin(), measured.timings.end());
+    run.notes = std::move(measured.notes);
+    const RunningGpu gpu = bench->running();
+    run.gpu = gpu.gpu, run.driver = gpu.driver, run.nvrtc = gpu.nvrtc;
+    return run;
 }
 
 }  // namespace rooftile

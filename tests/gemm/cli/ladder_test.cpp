@@ -2,7 +2,10 @@
 #include <filesystem>
 #include <fstream>
 
+#include <nlohmann/json.hpp>
+
 #include "tests/cli/program.hpp"
+#include "tests/json_schema.hpp"
 
 namespace rooftile {
 namespace {
@@ -35,6 +38,40 @@ TEST(LadderProgram, WrongRequestsAreRefusedBeforeAnyGpuIsAsked) {
     for (const char* flag : {"--counters", "--explain", "--energy", "--blame"}) expect_refused(with({flag}), {flag});
     expect_refused(with({"--mode", "warm"}), {"--mode warm", "cold"});
     expect_refused(with({"--json", "--csv"}), {"--json", "--csv"});
+}
+
+// On a driver without a GPU: what every kernel computes is right, and the slowest takes 22 us.
+TEST(LadderProgram, EveryRungIsVerifiedAndTimedBesideThePlan) {
+    if (!std::filesystem::exists(ROOFTILE_FAKE_CUDA "/libcuda.so.1")) GTEST_SKIP() << "skipped: no fake driver";
+    Environment environment = plain_environment();
+    environment["CUDA_HOME"] = ROOFTILE_TEST_CUDA;
+    environment["ROOFTILE_CUDA_PATH"] = ROOFTILE_FAKE_CUDA;
+    const auto measured = [&](const char* shape) {
+        return run({"measure", "ladder", "--shape", shape, "--seed", "5", "--json"}, environment);
+    };
+    const Outcome outcome = measured("256x256x128");
+    if (outcome.code == 5 && outcome.err.find("libnvrtc") != std::string::npos) GTEST_SKIP() << "skipped: no NVRTC";
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const auto document = nlohmann::json::parse(outcome.out);
+    EXPECT_EQ(JsonSchema("ladder-1.json").faults(document), "");
+    ASSERT_EQ(document.at("rows").size(), 7u);
+    for (const auto& row : document.at("rows")) {
+        EXPECT_TRUE(row.at("invalid").is_null()) << row;
+        EXPECT_TRUE(row.at("verified").at("random") == true && row.at("verified").at("timed") == true) << row;
+        EXPECT_GE(row.at("time_us"), 20) << row;
+        EXPECT_LE(row.at("time_us"), 22) << row;
+        EXPECT_GE(row.at("samples"), 7) << row;
+        EXPECT_GT(row.at("registers"), 0) << row;
+        EXPECT_TRUE(row.at("cublaslt_share").is_number()) << row;
+    }
+    const auto odd = nlohmann::json::parse(measured("256x131x128").out).at("rows");
+    ASSERT_EQ(odd.size(), 7u);
+    for (std::size_t i = 0; i < odd.size(); ++i) {
+        const bool refused = i == 4 || i == 5;
+        EXPECT_EQ(odd[i].at("invalid").is_string(), refused) << odd[i];
+        EXPECT_EQ(odd[i].at("verified").is_null(), refused) << odd[i];
+        EXPECT_EQ(odd[i].at("time_us").is_null(), refused) << odd[i];
+    }
 }
 
 TEST(LadderProgram, ReportRefusesWhatIsNoLadder) {
