@@ -12,7 +12,7 @@ constexpr CsvColumn both[] = {
     {"tensors", "/problem/tensors"},
     {"outputs", "/problem/outputs"},
     {"kernel", "/config/kernel"},
-    {"home", "/config/home"},
+    {"row_storage", "/config/row_storage"},
     {"width", "/config/width"},
     {"items", "/config/items"},
     {"threads", "/config/threads"},

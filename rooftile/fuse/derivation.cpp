@@ -33,10 +33,10 @@ class Story {
         if (p_.form == FuseForm::row) row();
         flight();
         items();
-        if (c_.home == FuseHome::ring) ring();
+        if (c_.row_storage == RowStorage::pipelined) ring();
         else if (shared_ > 0) shared();
         residency();
-        if (c_.home == FuseHome::ring) ring_grid();
+        if (c_.row_storage == RowStorage::pipelined) ring_grid();
         else if (all_rows_at_once(c_)) at_once_grid();
         else grid();
         issue();
@@ -79,16 +79,16 @@ class Story {
     void row() {
         const double elements = double(c_.items) * c_.width;
         std::string where;
-        if (c_.home == FuseHome::registers)
+        if (c_.row_storage == RowStorage::registers)
             where = fmt::format("registers: {} elements a thread, packed, take {:.0f} of {:.0f}", elements,
                                 elements * work_.full_bytes / 4, registers_);
-        else if (c_.home == FuseHome::ring)
+        else if (c_.row_storage == RowStorage::pipelined)
             where = fmt::format(
                 "chunks in shared memory, {:.0f} B of a CTA, that a producer warp brings row after row while "
                 "the "
                 "others reduce those that are there",
                 shared_);
-        else if (c_.home == FuseHome::shared)
+        else if (c_.row_storage == RowStorage::shared)
             where =
                 fmt::format("shared memory, {:.0f} B of a CTA, brought by one bulk copy a tensor", shared_);
         else if (all_rows_at_once(c_))
@@ -102,7 +102,7 @@ class Story {
                 "flight";
         if (meets_in_memory(c_)) where += fmt::format("; {} CTAs of the grid share the row", c_.cluster);
         else if (c_.cluster > 1) where += fmt::format("; {} CTAs of a cluster share the row", c_.cluster);
-        if (c_.home == FuseHome::registers || c_.home == FuseHome::shared)
+        if (c_.row_storage == RowStorage::registers || c_.row_storage == RowStorage::shared)
             d_.add("elements_per_thread", "columns / (threads_per_row x cluster), in whole vectors   [M21]",
                    {given("columns", double(p_.columns), "", "problem"),
                     given("threads_per_row", c_.threads_per_row, "", "this plan"),
@@ -114,7 +114,7 @@ class Story {
                 {given("items", c_.items, "", "this plan"), given("width", c_.width, "elements", "this plan"),
                  d_.fact("sm.max_registers_per_thread")},
                 elements, "elements", where);
-        const bool ring = c_.home == FuseHome::ring;
+        const bool ring = c_.row_storage == RowStorage::pipelined;
         d_.add("rows_per_cta", "threads / threads_per_row   [M22]",
                {given("threads", ring ? c_.threads_per_row : c_.threads, "",
                       ring ? "this plan, without those that load or reduce ahead" : "this plan"),
@@ -141,7 +141,7 @@ class Story {
     /// Bytes that come into an SM a cycle.
     double rate() const {
         if (all_rows_at_once(c_)) return hw_.read_bandwidth / hw_.clock_hz / std::min(f_.ctas, hw_.sms);
-        const double sms = c_.home == FuseHome::ring ? f_.ctas / c_.ctas_per_sm : hw_.sms;
+        const double sms = c_.row_storage == RowStorage::pipelined ? f_.ctas / c_.ctas_per_sm : hw_.sms;
         return double(bytes_.read_bytes) / (f_.time.dram * hw_.clock_hz * sms);
     }
 
@@ -153,7 +153,7 @@ class Story {
     }
 
     void items() {
-        if (c_.home == FuseHome::ring) return ring_items();
+        if (c_.row_storage == RowStorage::pipelined) return ring_items();
         const bool at_once = all_rows_at_once(c_);
         std::vector<Input> inputs = {
             given("ctas_per_sm", at_once ? f_.resident : std::min(f_.resident, f_.ctas / hw_.sms), "",
@@ -291,7 +291,7 @@ class Story {
             inputs.push_back(d_.fact("shared.per_sm"));
         }
         d_.add("ctas_per_sm",
-               c_.home == FuseHome::ring
+               c_.row_storage == RowStorage::pipelined
                    ? "as many as are meant to compute in turn; registers, threads and shared "
                      "memory of an SM hold them   [M6]"
                : all_rows_at_once(c_)
@@ -341,7 +341,7 @@ class Story {
 
     void issue() {
         const double share = f_.time.issue / f_.time.dram;
-        const bool rounds = c_.home == FuseHome::twice || c_.home == FuseHome::ring;
+        const bool rounds = c_.row_storage == RowStorage::reload || c_.row_storage == RowStorage::pipelined;
         const OpCost& counted = rounds ? work_.online : work_.first;
         const double elements = double(p_.rows) * double(p_.columns);
         const double all = f_.time.issue * hw_.clock_hz * hw_.sms * hw_.issue_lanes / elements;

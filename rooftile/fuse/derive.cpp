@@ -89,9 +89,9 @@ FusePlan plan_of(const Machine& machine, const FuseHardware& hw, const Expressio
 
 }  // namespace
 
-std::string_view name_of(FuseHome home) {
-    constexpr std::string_view names[] = {"nowhere", "registers", "shared", "twice", "ring"};
-    return names[int(home)];
+std::string_view name_of(RowStorage row_storage) {
+    constexpr std::string_view names[] = {"none", "registers", "shared", "reload", "pipelined"};
+    return names[int(row_storage)];
 }
 
 std::variant<FusePlans, FuseInfeasible> derive(const Machine& machine, const ExpressionGraph& graph,
@@ -136,7 +136,7 @@ std::variant<FusePlans, FuseInfeasible> derive(const Machine& machine, const Exp
     plans.rejected = search.rejected;
     plans.unchecked_walls = std::move(search.unchecked_walls);
     if (search.kept.empty()) {
-        std::string open = "leave more of width, items, threads, cluster, stages and home open";
+        std::string open = "leave more of width, items, threads, cluster, stages and row_storage open";
         if (const auto left_out = plans.rejected.reasons[size_t(Reason::rule)]; left_out > 0)
             open += fmt::format(", or search the {} that rules left out by --exhaustive", left_out);
         if (search.register_need > 0)

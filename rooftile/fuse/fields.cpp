@@ -9,7 +9,7 @@
 namespace rooftile {
 namespace {
 
-constexpr std::string_view homes[] = {"nowhere", "registers", "shared", "twice", "ring"};
+constexpr std::string_view row_storages[] = {"none", "registers", "shared", "reload", "pipelined"};
 constexpr std::string_view switches[] = {"off", "on"};
 
 std::vector<Field> make_fields() {
@@ -18,7 +18,8 @@ std::vector<Field> make_fields() {
         {"expression", "EXPRESSION", "\"y = gelu(x + bias)\"; statements are parted by \";\"", problem,
          FieldKind::positional},
         {"tensor", "NAME:TYPE[SHAPE]",
-         "A tensor of the expression, as --tensor \"x:bf16[8192,8192]\"; repeatable", problem, FieldKind::list},
+         "A tensor of the expression, as --tensor \"x:bf16[8192,8192]\"; repeatable", problem,
+         FieldKind::list},
         {"alignment", "BYTES", "What every tensor's address is a multiple of; default 256", problem},
         {"width", "N", "Elements of a vector", fixed},
         {"items", "N", "Vectors of each full tensor that a thread has in flight", fixed},
@@ -27,7 +28,10 @@ std::vector<Field> make_fields() {
         {"cluster", "N", "CTAs that share a row", fixed},
         {"stages", "N", "Slots of the ring, or turns of rows at once that shared memory holds", fixed},
         {"reducing", "N", "Threads of a ring's CTA that only reduce; 0: all do both", fixed},
-        {"home", "NAME", "Where a row waits between passes: registers, shared, ring or twice (read again)", fixed},
+        {"row_storage", "NAME",
+         "Where a row waits between passes: registers, shared, pipelined (a ring of chunks in shared memory) "
+         "or reload (read again)",
+         fixed},
         {"persistent", "on|off", "One wave of CTAs walks everything", fixed},
         {"exhaustive", "", "Search also what structural rules leave out", fixed, FieldKind::on},
         {"top", "N", "Plans to keep", "Output"},
@@ -75,7 +79,8 @@ FuseRequest fuse_request(const Given& g, int default_top) {
     r.cluster = number_if(g, "cluster", most_small);
     r.stages = number_if(g, "stages", most_small);
     r.reducing = number_if(g, "reducing", most_small, 0);
-    if (g.has("home")) r.home = FuseHome(one_of(g.name("home"), g.text("home"), homes));
+    if (g.has("row_storage"))
+        r.row_storage = RowStorage(one_of(g.name("row_storage"), g.text("row_storage"), row_storages));
     if (g.has("persistent")) r.persistent = one_of(g.name("persistent"), g.text("persistent"), switches) == 1;
     r.alignment = number_if(g, "alignment", most_small).value_or(r.alignment);
     r.exhaustive = g.has("exhaustive");

@@ -161,7 +161,7 @@ Piece piece_of(const Program& p, const ProgramWork& work, const FuseLaunch& l) {
     const double taken = l.threads * l.items * l.width;
     piece.elements =
         p.form == FuseForm::row ? l.threads / l.threads_per_row / l.cluster * double(p.columns) : taken;
-    if (l.twice) {
+    if (l.reload) {
         piece.rounds = std::max(1.0, std::ceil(piece.elements / taken));
         piece.readings = std::max(1, work.readings);
     }
@@ -199,7 +199,7 @@ double joint_cycles(const FuseHardware& hw, const ProgramWork& work, const FuseL
     constexpr double warp = 32;
     const double levels = std::log2(std::min(warp, l.threads_per_row));
     double cycles =
-        (l.twice ? work.reductions : work.meetings) * (hw.fit.row_reduction + levels * hw.fit.row_shuffle);
+        (l.reload ? work.reductions : work.meetings) * (hw.fit.row_reduction + levels * hw.fit.row_shuffle);
     if (l.cluster > 1)
         cycles += work.reductions * (most_known(hw.cluster_barrier, 0) + most_known(hw.dsmem_latency, 0));
     return cycles;
@@ -244,7 +244,7 @@ FuseWork work_of(const FuseHardware& hw, const Program& p, const ProgramWork& wo
         const double live = resident * hw.sms * piece.elements * work.full_bytes;
         (live <= hw.l2_bytes ? w.l2_read_bytes : w.dram_read_bytes) += again;
     }
-    w.cost = elements * (l.twice ? work.online : work.first);
+    w.cost = elements * (l.reload ? work.online : work.first);
     const FuseFit& fit = hw.fit;
     if (l.staged)
         w.cost.issue +=

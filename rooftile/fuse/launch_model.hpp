@@ -34,7 +34,7 @@ ProgramWork program_work(const ExpressionGraph& graph, const Program& program);
 struct FuseLaunch {
     double items = 1, width = 1, threads = 0, threads_per_row = 0, cluster = 1;
     double ctas_per_sm = 1;  ///< that are resident
-    bool twice = false, persistent = false;
+    bool reload = false, persistent = false;
     bool staged = false;         ///< bulk copies bring the rows into shared memory
     bool early_weights = false;  ///< what rows share is loaded before the first meeting
 };

@@ -17,18 +17,18 @@
 namespace rooftile {
 
 /// Where a row waits between its passes [M21].
-enum class FuseHome : std::uint8_t {
-    nowhere,    ///< point-wise: there is one pass
+enum class RowStorage : std::uint8_t {
+    none,       ///< point-wise: there is one pass
     registers,  ///< of the threads that share it
     shared,     ///< of one CTA, filled ahead by asynchronous copies
-    twice,      ///< nowhere: it is read again for every pass
-    ring,       ///< shared memory: chunks that a producer warp brings, row after row where CTAs stay
+    reload,     ///< none: the row is read again for every pass
+    pipelined,  ///< shared memory: chunks that a producer warp brings, row after row where CTAs stay
 };
-std::string_view name_of(FuseHome home);
+std::string_view name_of(RowStorage row_storage);
 
 struct FuseConfig {
     FuseForm form = FuseForm::pointwise;
-    FuseHome home = FuseHome::nowhere;
+    RowStorage row_storage = RowStorage::none;
     int width = 1;            ///< elements of a vector
     int items = 1;            ///< vectors of each full tensor that a thread holds, or has in flight
     int threads = 0;          ///< of a CTA, a producer warp among them
@@ -119,7 +119,7 @@ struct FuseInfeasible {
 struct FuseRequest {
     std::optional<int> width{}, items{}, threads{}, threads_per_row{}, cluster{}, stages{}, ctas_per_sm{},
         reducing{};
-    std::optional<FuseHome> home{};
+    std::optional<RowStorage> row_storage{};
     std::optional<bool> persistent{}, grid_meeting{};
     int alignment = 256;  ///< bytes that every tensor's address is a multiple of
     int top = 8;

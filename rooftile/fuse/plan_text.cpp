@@ -27,7 +27,7 @@ std::string plan_table(const FusePlans& plans, const Terminal& terminal) {
     const bool rows = plans.plans.front().program.form == FuseForm::row;
     Table table({{"#"},
                  {"row of", Align::left, rows ? 0 : 12},
-                 {"home", Align::left, rows ? 2 : 11},
+                 {"row_storage", Align::left, rows ? 2 : 11},
                  {"width"},
                  {"items"},
                  {"threads"},
@@ -45,7 +45,7 @@ std::string plan_table(const FusePlans& plans, const Terminal& terminal) {
         const Tone tone = plan.rank == 1 ? Tone::strong : Tone::plain;
         table.row({{std::to_string(plan.rank), tone},
                    {team_text(c), tone},
-                   {std::string(c.home == FuseHome::nowhere ? "" : name_of(c.home))},
+                   {std::string(c.row_storage == RowStorage::none ? "" : name_of(c.row_storage))},
                    {std::to_string(c.width)},
                    {std::to_string(c.items)},
                    {std::to_string(c.threads)},
@@ -68,7 +68,7 @@ std::string label_of(const FuseConfig& c) {
     const std::string vectors =
         fmt::format("{} vector{} of {}, {} threads", c.items, c.items == 1 ? "" : "s", c.width, c.threads);
     if (c.threads_per_row == 0) return vectors + (c.persistent ? ", persistent" : "");
-    return fmt::format("{} a row, {}, {}{}{}", team_text(c), vectors, name_of(c.home),
+    return fmt::format("{} a row, {}, {}{}{}", team_text(c), vectors, name_of(c.row_storage),
                        c.persistent ? ", persistent" : "",
                        c.reducing > 0 ? fmt::format(", {} reduce", c.reducing) : "");
 }

@@ -33,7 +33,7 @@ Record config_record(const FusePlan& plan) {
     const FuseConfig& c = plan.config;
     return {{"kernel", "fuse_" + std::string(name_of(c.form))},
             {"form", name_of(c.form)},
-            {"home", name_of(c.home)},
+            {"row_storage", name_of(c.row_storage)},
             {"width", c.width},
             {"items", c.items},
             {"threads", c.threads},

@@ -93,9 +93,9 @@ double registers_likely(const FuseHardware& hw, const Program& p, const ProgramW
     constexpr double unit = 8, least = 16;
     const Demand d = demand_of(p, work, c.width);
     double need = bound;
-    if (c.home == FuseHome::nowhere) need = pointwise_registers(hw.fit, d, work, c, stacks(p, c));
-    else if (c.home == FuseHome::registers) need = held_registers(d, c, bound);
-    else if (c.home == FuseHome::shared) need = staged_registers(d, c);
+    if (c.row_storage == RowStorage::none) need = pointwise_registers(hw.fit, d, work, c, stacks(p, c));
+    else if (c.row_storage == RowStorage::registers) need = held_registers(d, c, bound);
+    else if (c.row_storage == RowStorage::shared) need = staged_registers(d, c);
     else if (!d.kept) need = (d.sums && !in_whole_turns(p, c) ? 20 : 16) + c.items * d.full;
     if (std::isnan(need)) return bound;
     return std::min(bound, std::max(least, whole_up(need / unit) * unit));

@@ -38,7 +38,7 @@ double told_seconds(const FuseCandidate& c) {
 auto preference(const FuseCandidate& candidate) {
     const FuseConfig& c = candidate.config;
     // Bulk copies take no instructions of the threads, and leave them their registers.
-    const bool by_threads = c.home != FuseHome::shared;
+    const bool by_threads = c.row_storage != RowStorage::shared;
     // More than enough in flight is as good as enough.
     constexpr double enough = 2, step = 0.05;
     const double given = std::floor(std::min(enough, candidate.flow.given / candidate.flow.needed) / step);
@@ -46,8 +46,8 @@ auto preference(const FuseCandidate& candidate) {
     const bool alone = c.ctas_per_sm < 2;
     // CTAs that wait for fewer others: sums of 262144 columns of two 131 us, of eight 135. Of fewer threads: smaller
     // pieces end together.
-    return std::tuple(by_threads, c.home, c.cluster, -given, c.grid_meeting, c.persistent, alone, c.threads,
-                      c.items);
+    return std::tuple(by_threads, c.row_storage, c.cluster, -given, c.grid_meeting, c.persistent, alone,
+                      c.threads, c.items);
 }
 
 /// Best first. From the least time on to what is preferred and hardly later, as long as there is such: no order that
@@ -145,11 +145,11 @@ class Search {
 
     void rows() {
         const std::int64_t vectors = std::max<std::int64_t>(1, p_.columns / width_);
-        for (FuseHome home : {FuseHome::registers, FuseHome::shared, FuseHome::twice}) {
-            if (request_.home.value_or(home) != home) continue;
-            const LeavingOut again(
-                *this, fuse_rules::read_again,
-                home == FuseHome::twice && work_.readings > 1 && !out_.kept.empty() && !request_.home);
+        for (RowStorage row_storage : {RowStorage::registers, RowStorage::shared, RowStorage::reload}) {
+            if (request_.row_storage.value_or(row_storage) != row_storage) continue;
+            const LeavingOut again(*this, fuse_rules::read_again,
+                                   row_storage == RowStorage::reload && work_.readings > 1
+                                       && !out_.kept.empty() && !request_.row_storage);
             for (int lanes : {8, 16, 32, 64, 128, 256, 512, 1024}) {
                 if (lanes > hw_.threads_per_cta) {
                     reject(Reason::threads);
@@ -166,24 +166,26 @@ class Search {
                                          cluster > 1 && vectors < least_shared_row);
                     // In turns a cluster's CTAs ask side by side, where registers would hold a part of the row each: sums of
                     // 65536 columns are 0.7 % sooner so (docs/facts.md 96).
-                    const bool open = !request_.home && !request_.items && !request_.threads_per_row;
+                    const bool open = !request_.row_storage && !request_.items && !request_.threads_per_row;
                     const LeavingOut once(
                         *this, fuse_rules::cluster_read_once,
-                        cluster > 1 && home == FuseHome::registers && work_.readings < 2 && open);
-                    row_home(home, lanes, cluster, vectors);
+                        cluster > 1 && row_storage == RowStorage::registers && work_.readings < 2 && open);
+                    rows_stored(row_storage, lanes, cluster, vectors);
                 }
             }
         }
         if (!request_.cluster && !request_.exhaustive) drop_largest_clusters();
-        if (request_.home.value_or(FuseHome::ring) == FuseHome::ring) search_rings(context(), out_);
-        if (request_.home.value_or(FuseHome::twice) == FuseHome::twice) search_at_once(context(), out_);
+        if (request_.row_storage.value_or(RowStorage::pipelined) == RowStorage::pipelined)
+            search_rings(context(), out_);
+        if (request_.row_storage.value_or(RowStorage::reload) == RowStorage::reload)
+            search_at_once(context(), out_);
     }
 
     /// Of 16 CTAs few find places at once: where smaller clusters do, too, they lost 10 to 50 % wherever measured. Rows
     /// that wait in shared memory have as many as they need.
     void drop_largest_clusters() {
         const auto large = [](const FuseCandidate& c) {
-            return c.config.cluster > portable_cluster && c.config.home != FuseHome::shared;
+            return c.config.cluster > portable_cluster && c.config.row_storage != RowStorage::shared;
         };
         if (std::all_of(out_.kept.begin(), out_.kept.end(), large)) return;
         out_.rejected.add(fuse_rules::largest_clusters, std::int64_t(std::erase_if(out_.kept, large)));
@@ -191,10 +193,10 @@ class Search {
 
     FuseSearchContext context() const { return {machine_, hw_, p_, request_, work_, bytes_, width_}; }
 
-    void row_home(FuseHome home, int lanes, int cluster, std::int64_t vectors) {
+    void rows_stored(RowStorage row_storage, int lanes, int cluster, std::int64_t vectors) {
         constexpr int least_lanes = 8;
         FuseConfig c{.form = p_.form,
-                     .home = home,
+                     .row_storage = row_storage,
                      .width = width_,
                      .threads_per_row = lanes,
                      .cluster = cluster,
@@ -208,8 +210,8 @@ class Search {
                              items < least_items && request_.threads_per_row.value_or(0) != lanes);
         for (int threads : cta_threads(lanes)) {
             c.threads = threads;
-            if (home == FuseHome::registers) rows_in_registers(c, items);
-            else if (home == FuseHome::shared) rows_in_shared(c, items);
+            if (row_storage == RowStorage::registers) rows_in_registers(c, items);
+            else if (row_storage == RowStorage::shared) rows_in_shared(c, items);
             else rows_in_rounds(c, items);
         }
     }
@@ -250,7 +252,8 @@ class Search {
         const LeavingOut many(*this, fuse_rules::staged_vectors, items > most_staged);
         c.items = int(items);
         // The best launch without staging was sooner wherever measured.
-        const LeavingOut once(*this, fuse_rules::staged_read_once, work_.readings < 2 && !request_.home);
+        const LeavingOut once(*this, fuse_rules::staged_read_once,
+                              work_.readings < 2 && !request_.row_storage);
         if (!machine_.has("tma") || !rows_by_bulk(p_, request_.alignment)) return reject(Reason::instruction);
         // Several CTAs share such a row only where it leaves an SM no room for others: as many as make that room. More meet
         // longer and move no more (softmax of 65536 columns: two 139 us, four 144).
@@ -311,9 +314,9 @@ class Search {
                      .threads_per_row = double(std::max(1, c.threads_per_row)),
                      .cluster = double(c.cluster),
                      .ctas_per_sm = std::max(double(c.ctas_per_sm), resident),
-                     .twice = c.home == FuseHome::twice,
+                     .reload = c.row_storage == RowStorage::reload,
                      .persistent = c.persistent,
-                     .staged = c.home == FuseHome::shared,
+                     .staged = c.row_storage == RowStorage::shared,
                      .early_weights = c.early_weights};
         candidate.flow =
             fuse_flow(hw_, p_, work_, bytes_, l, cluster_sms(machine_, c.cluster, l.ctas_per_sm));
@@ -368,34 +371,38 @@ double registers_needed(const Program& p, const FuseConfig& c) {
     LoadWords words = load_words(p, c.width);
     // Where a row in registers meets without a barrier, its mask and its next weights take what the meetings leave.
     // LayerNorm + residual + dropout + GELU of 1024 columns with 80 registers 54.3 us, with 96 55.4 (docs/facts.md 96).
-    const bool in_warp = c.home == FuseHome::registers && c.threads_per_row <= warp;
-    const double mask = in_warp ? 0 : c.home == FuseHome::nowhere ? 2 * dropout_registers : dropout_registers;
+    const bool in_warp = c.row_storage == RowStorage::registers && c.threads_per_row <= warp;
+    const double mask = in_warp                             ? 0
+                        : c.row_storage == RowStorage::none ? 2 * dropout_registers
+                                                            : dropout_registers;
     double extra = mask * masks_of_vectors(p), computed = 0;
     for (const ProgramValue& v : p.values) {
-        if (v.kind == ValueKind::load && v.level == Level::row && c.home == FuseHome::nowhere) ++words.shared;
+        if (v.kind == ValueKind::load && v.level == Level::row && c.row_storage == RowStorage::none)
+            ++words.shared;
         if (v.kind == ValueKind::compute && v.level == Level::element) ++computed;
         if (v.kind != ValueKind::reduce) continue;
         // What is computed for the reduction and again for the result, the compiler likes to keep.
         if (p.values[size_t(v.operands[0])].kind == ValueKind::compute)
             extra += c.width * std::min(most_kept, c.items);
         // New values of an accumulator beside its old ones.
-        if (v.reduction == Reduction::exponentials && (c.home == FuseHome::twice || c.home == FuseHome::ring))
+        if (v.reduction == Reduction::exponentials
+            && (c.row_storage == RowStorage::reload || c.row_storage == RowStorage::pipelined))
             extra += 2.0 * c.width;
     }
     // One vector at a time in fp32, and what becomes of it.
-    const bool copies = c.home == FuseHome::nowhere && computed == 0;
+    const bool copies = c.row_storage == RowStorage::none && computed == 0;
     double need = base_registers + (copies ? 0 : std::max(2.0 * c.width, std::min(16.0, computed))) + extra;
-    if (c.home != FuseHome::nowhere) need += row_registers;
+    if (c.row_storage != RowStorage::none) need += row_registers;
     const double full = words.full, shared = words.shared;
-    if (c.home == FuseHome::nowhere)
+    if (c.row_storage == RowStorage::none)
         need += c.items * full + words.shared_of(c.items, stacks(p, c)) + (c.items > 4 ? register_step : 0);
-    else if (c.home == FuseHome::shared)
+    else if (c.row_storage == RowStorage::shared)
         need += std::min(4, c.items) * full + (c.early_weights ? c.items : 1) * shared;
-    else if (c.home == FuseHome::twice || c.home == FuseHome::ring || c.early_weights)
+    else if (c.row_storage == RowStorage::reload || c.row_storage == RowStorage::pipelined || c.early_weights)
         need += c.items * (full + shared);
     else need += c.items * full + (in_warp ? 1 : std::min(2, c.items)) * shared;
     // Chunks that are short are guarded, vector by vector.
-    if (c.home == FuseHome::ring && !in_whole_turns(p, c)) need += register_step;
+    if (c.row_storage == RowStorage::pipelined && !in_whole_turns(p, c)) need += register_step;
     constexpr double least = 32;
     return std::max(least, whole_up(need / register_step) * register_step);
 }

@@ -28,7 +28,7 @@ class AtOnceSearch : FuseSearchContext {
         if (work.readings < 2 || slot_bytes(program) == 0 || program.rows < 1) return;
         // What the shared memory of all SMs holds at once need not be read twice.
         const double all = double(program.rows) * double(program.columns) * slot_bytes(program);
-        const bool held = !request.home && !(all > hw.sms * hw.shared_per_sm);
+        const bool held = !request.row_storage && !(all > hw.sms * hw.shared_per_sm);
         // More CTAs a row meet longer than that brings: as for rings. Eight vectors at once take the compiler
         // half as long again, for 2 % of softmax (docs/facts.md 63).
         constexpr int most_far = 32, most_items = 4;
@@ -36,7 +36,7 @@ class AtOnceSearch : FuseSearchContext {
             for (int threads : {128, 256, 512, 1024})
                 for (int items : {1, 2, 4, 8}) {
                     const FuseConfig c{.form = program.form,
-                                       .home = FuseHome::twice,
+                                       .row_storage = RowStorage::reload,
                                        .width = width,
                                        .items = items,
                                        .threads = threads,

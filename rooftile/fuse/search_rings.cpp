@@ -33,7 +33,7 @@ class RingSearch : FuseSearchContext {
         const double row_bytes = double(program.columns) * work.full_bytes;
         const double usual = work.readings > 1 ? least_usual_row : least_single_row;
         // Where some is late, shorter rows gain, too.
-        const bool unusual = !request.home && (late_ ? row_bytes < usual : row_bytes <= usual);
+        const bool unusual = !request.row_storage && (late_ ? row_bytes < usual : row_bytes <= usual);
         const Rule* const short_row = rule_if(unusual || row_bytes <= least_row, fuse_rules::ring_row);
         if (!machine.has("tma") || !rows_by_bulk(program, request.alignment) || !slots_by_bulk(program, width)
             || slot_ == 0)
@@ -104,7 +104,7 @@ class RingSearch : FuseSearchContext {
 
     FuseConfig config_of(const RingChoice& choice) const {
         return {.form = program.form,
-                .home = FuseHome::ring,
+                .row_storage = RowStorage::pipelined,
                 .width = width,
                 .items = choice.items,
                 .threads = choice.lanes + choice.reducing + producer,

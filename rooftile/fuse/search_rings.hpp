@@ -27,8 +27,8 @@ bool asked(const std::optional<T>& wanted, T value) {
 /// The same of everything that a search tries in turn; stages and CTAs of an SM follow from those.
 inline bool as_asked(const FuseRequest& r, const FuseConfig& c) {
     return asked(r.items, c.items) && asked(r.threads, c.threads) && asked(r.reducing, c.reducing)
-           && asked(r.cluster, c.cluster) && asked(r.home, c.home) && asked(r.persistent, c.persistent)
-           && asked(r.grid_meeting, c.grid_meeting)
+           && asked(r.cluster, c.cluster) && asked(r.row_storage, c.row_storage)
+           && asked(r.persistent, c.persistent) && asked(r.grid_meeting, c.grid_meeting)
            && (c.threads_per_row == 0 || asked(r.threads_per_row, c.threads_per_row));
 }
 

@@ -45,9 +45,9 @@ double slot_bytes(const Program& program) {
 StagedRows staged_rows(const Program& program, const FuseConfig& c) {
     StagedRows rows;
     const std::int64_t at_once = std::int64_t(c.items) * c.threads_per_row;
-    const bool parts = c.home == FuseHome::ring || all_rows_at_once(c);
+    const bool parts = c.row_storage == RowStorage::pipelined || all_rows_at_once(c);
     if (parts) rows.vectors = c.stages * at_once;
-    else if (c.home == FuseHome::shared)
+    else if (c.row_storage == RowStorage::shared)
         rows.vectors = c.rows_per_cta() * std::min(ceil_div(program.columns, c.width), at_once);
     else return rows;
     const std::vector<bool> late = late_loads(program);
@@ -73,7 +73,9 @@ StagedRows staged_rows(const Program& program, const FuseConfig& c) {
 
 bool meets_in_memory(const FuseConfig& c) { return c.grid_meeting && c.cluster > 1; }
 
-bool all_rows_at_once(const FuseConfig& c) { return meets_in_memory(c) && c.home == FuseHome::twice; }
+bool all_rows_at_once(const FuseConfig& c) {
+    return meets_in_memory(c) && c.row_storage == RowStorage::reload;
+}
 
 std::int64_t turns_at_once(const Program& program, const FuseConfig& c) {
     return ceil_div(program.columns / c.width, std::int64_t(c.threads_per_row) * c.items * c.cluster);
@@ -91,7 +93,7 @@ std::string_view meeting_of(const FuseConfig& c) {
 }
 
 bool kept_in_ring(const ProgramValue& v, const FuseConfig& c) {
-    return c.home == FuseHome::ring && c.early_weights && v.kind == ValueKind::load
+    return c.row_storage == RowStorage::pipelined && c.early_weights && v.kind == ValueKind::load
            && v.level == Level::element && v.access.only_row();
 }
 
@@ -171,7 +173,8 @@ bool in_whole_turns(const Program& program, const FuseConfig& c) {
 
 bool deals_rows(const Program& program, const FuseConfig& c) {
     constexpr std::int64_t most_rows = 2147483647;
-    return c.home == FuseHome::ring && c.persistent && !meets_in_memory(c) && program.rows <= most_rows
+    return c.row_storage == RowStorage::pipelined && c.persistent && !meets_in_memory(c)
+           && program.rows <= most_rows
            && ring_part(program, c) * (c.cluster - 1) < program.columns / c.width;
 }
 

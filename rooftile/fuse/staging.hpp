@@ -26,7 +26,7 @@ struct StagedRows {
     std::int64_t vector_bytes() const { return vectors > 0 ? (bytes - kept_bytes) / vectors : 0; }
 };
 
-/// Empty wherever shared memory is not the rows' home.
+/// Empty wherever shared memory is not where rows are stored.
 StagedRows staged_rows(const Program& program, const FuseConfig& config);
 
 /// Per value of the program: whether it is a load that only the last walk over a row reads, after all

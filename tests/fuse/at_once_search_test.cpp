@@ -51,7 +51,7 @@ TEST(FuseAtOnce, TurnsWaitInSharedMemory) {
                            .threads = 512,
                            .cluster = 16,
                            .stages = stages,
-                           .home = FuseHome::twice,
+                           .row_storage = RowStorage::reload,
                            .grid_meeting = true};
     };
     for (const char* text : {functions[0], functions[1], functions[2]}) {
@@ -72,7 +72,8 @@ TEST(FuseAtOnce, TurnsWaitInSharedMemory) {
 // 16 rows have 256 CTAs on 132 SMs, all but a few of which have two; of 5 rows 160 CTAs leave 104 SMs with one and make
 // all wait for 28 with two, where 80 have an SM each.
 TEST(FuseAtOnce, CompanyCountsWhereItIsNear) {
-    const auto many = planned(functions[1], "16,1048576", {.home = FuseHome::twice, .grid_meeting = true});
+    const auto many =
+        planned(functions[1], "16,1048576", {.row_storage = RowStorage::reload, .grid_meeting = true});
     for (const FusePlan& plan : std::get<FusePlans>(many).plans) EXPECT_GE(plan.config.ctas_per_sm, 2);
     const auto few = planned(functions[1], "5,4194304");
     EXPECT_EQ(std::get<FusePlans>(few).plans.front().config.ctas_per_sm, 1);
@@ -92,7 +93,8 @@ TEST(FuseAtOnce, AllTurnsWaitWhereNobodyKnowsWhatL1Has) {
     Machine m = machine_by_id("h200-sxm");
     m.facts.erase("shared.carveout_step");
     const std::vector<TensorDeclaration> x = {tensor_declaration("x:bf16[16,1048576]")};
-    const FuseRequest request = {.items = 2, .threads = 512, .cluster = 16, .home = FuseHome::twice};
+    const FuseRequest request = {
+        .items = 2, .threads = 512, .cluster = 16, .row_storage = RowStorage::reload};
     const auto outcome = derive(m, expression_graph("y = softmax(x)", x), request);
     EXPECT_EQ(std::get<FusePlans>(outcome).plans.front().config.stages, 7);
 }
@@ -125,7 +127,8 @@ TEST(FuseAtOnce, EveryGridIsResident) {
     int found = 0;
     for (const char* text : functions)
         for (const char* shape : {"16,1048576", "3,524288", "17,262144", "64,131072", "130,65536"}) {
-            const auto outcome = planned(text, shape, {.home = FuseHome::twice, .grid_meeting = true});
+            const auto outcome =
+                planned(text, shape, {.row_storage = RowStorage::reload, .grid_meeting = true});
             for (const FusePlan& plan : std::get<FusePlans>(outcome).plans) {
                 const FuseConfig& c = plan.config;
                 EXPECT_TRUE(all_rows_at_once(c));
@@ -144,7 +147,7 @@ TEST(FuseAtOnce, EveryGridIsResident) {
 // Two CTAs of 128 threads a row are the least that meet: 17 of them on an SM are 2176 threads, 16 leave 32
 // registers a thread, 15 leave 34 and 8 leave 64.
 TEST(FuseAtOnce, RowsThatWouldWaitForOthersAreRefused) {
-    const FuseRequest request = {.home = FuseHome::twice, .grid_meeting = true};
+    const FuseRequest request = {.row_storage = RowStorage::reload, .grid_meeting = true};
     const auto threads = planned("y = softmax(x)", "1100,65536", request);
     EXPECT_GT(std::get<FuseInfeasible>(threads).rejected.reasons[size_t(Reason::threads)], 0);
     const auto registers = planned("y = softmax(x)", "1050,65536", request);
@@ -177,7 +180,7 @@ TEST(FuseAtOnce, NotUnaskedForWhatSharedMemoryHolds) {
     EXPECT_FALSE(all_rows_at_once(best("16,917504", {})));
     EXPECT_FALSE(all_rows_at_once(best("128,16384", {})));
     EXPECT_TRUE(all_rows_at_once(best("16,1048576", {})));
-    EXPECT_TRUE(all_rows_at_once(best("16,917504", {.home = FuseHome::twice})));
+    EXPECT_TRUE(all_rows_at_once(best("16,917504", {.row_storage = RowStorage::reload})));
 }
 
 TEST(FuseAtOnce, NotForWhatIsReadOnce) {

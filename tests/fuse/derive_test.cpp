@@ -63,7 +63,7 @@ TEST(FuseDerive, EveryPlanKeepsItsWalls) {
                 EXPECT_GE(c.grid, 1) << where;
                 EXPECT_TRUE(p.program.flat || p.program.columns % c.width == 0) << where;
                 const std::int64_t held = std::int64_t(c.threads_per_row) * c.cluster * c.items * c.width;
-                EXPECT_TRUE(c.home != FuseHome::registers || held >= p.program.columns) << where;
+                EXPECT_TRUE(c.row_storage != RowStorage::registers || held >= p.program.columns) << where;
             }
         }
 }
@@ -72,9 +72,9 @@ TEST(FuseDerive, PlansAskForTheSharedMemoryTheirRowsTake) {
     constexpr std::int64_t per_cta = 227 * 1024, exchange = 1792;
     int staged = 0;
     for (const char* x : {"bf16[32768,256]", "fp32[16384,4096]", "bf16[64,65536]", "fp32[1,1]", "fp32[9,33]"})
-        for (FuseHome home : {FuseHome::registers, FuseHome::shared, FuseHome::twice}) {
+        for (RowStorage row_storage : {RowStorage::registers, RowStorage::shared, RowStorage::reload}) {
             FuseRequest request;
-            request.home = home;
+            request.row_storage = row_storage;
             request.top = 256;
             const ExpressionGraph p =
                 made("y = softmax(x * 2) + r", {std::string("x:") + x, std::string("r:") + x});
@@ -94,7 +94,8 @@ TEST(FuseDerive, PlansAskForTheSharedMemoryTheirRowsTake) {
                 // Of rows that are all under way at once turns of x: it is read again, and nothing else.
                 const std::int64_t turns = c.stages * taken * element;
                 const std::int64_t held = all_rows_at_once(c) ? turns : 0;
-                EXPECT_EQ(asked, home == FuseHome::shared ? rows : held) << x << " plan " << plan.rank;
+                EXPECT_EQ(asked, row_storage == RowStorage::shared ? rows : held)
+                    << x << " plan " << plan.rank;
                 EXPECT_LE(asked + (held > 0 ? 1152 : exchange), per_cta);
                 for (const StagedRows::Tensor& t : staged_rows(plan.program, c).tensors)
                     EXPECT_EQ(t.offset % 16, 0);
@@ -142,7 +143,7 @@ TEST(FuseDerive, EnoughInFlightOrTheBoundIsLatency) {
     EXPECT_EQ(*best.prediction.moved_bytes, 1073741824);
     const FusePlans starved =
         plans_for("h100-sxm", made("y = softmax(x)", {"x:bf16[16384,4096]"}),
-                  {.items = 2, .threads = 64, .ctas_per_sm = 1, .home = FuseHome::twice});
+                  {.items = 2, .threads = 64, .ctas_per_sm = 1, .row_storage = RowStorage::reload});
     EXPECT_EQ(*starved.plans[0].prediction.bound, Bound::latency);
 }
 
@@ -184,7 +185,8 @@ TEST(FuseDerive, RingsThatKeepWeightsHoldARow) {
         for (const char* columns : {"32768", "65536", "262144"}) {
             const ExpressionGraph p =
                 made(text, {fmt::format("x:bf16[4096,{}]", columns), fmt::format("w:bf16[{}]", columns)});
-            const auto outcome = derive(machine_by_id("h200-sxm"), p, {.home = FuseHome::ring, .top = 1000});
+            const auto outcome =
+                derive(machine_by_id("h200-sxm"), p, {.row_storage = RowStorage::pipelined, .top = 1000});
             for (const FusePlan& plan : std::get<FusePlans>(outcome).plans) {
                 if (!plan.config.early_weights) continue;
                 ++kept;
@@ -195,8 +197,8 @@ TEST(FuseDerive, RingsThatKeepWeightsHoldARow) {
     EXPECT_GT(kept, 10);
 }
 
-// What is asked for holds for every launch, whatever its home.
-TEST(FuseDerive, EveryHomeKeepsWhatIsAskedFor) {
+// What is asked for holds for every launch, whatever its row storage.
+TEST(FuseDerive, EveryRowStorageKeepsWhatIsAskedFor) {
     const ExpressionGraph p = made("y = softmax(x)", {"x:bf16[4096,65536]"});
     const ExpressionGraph few = made("y = softmax(x)", {"x:bf16[16,1048576]"});
     const auto all = [&](FuseRequest request) {
@@ -234,7 +236,7 @@ TEST(FuseDerive, EveryHomeKeepsWhatIsAskedFor) {
         {.stages = 6}, [](const FuseConfig& c) { return c.stages; }, 6);
     each(
         {.ctas_per_sm = 2}, [](const FuseConfig& c) { return c.ctas_per_sm; }, 2);
-    EXPECT_TRUE(all({.reducing = 128, .home = FuseHome::shared}).empty());
+    EXPECT_TRUE(all({.reducing = 128, .row_storage = RowStorage::shared}).empty());
 }
 
 TEST(FuseDerive, SpacesThatNoIndexCountsAreRefused) {
@@ -267,9 +269,9 @@ class Told {
     Step step_;
 };
 
-// Whoever reckons a formula with the inputs beside it comes to its value, in every home.
+// Whoever reckons a formula with the inputs beside it comes to its value, in every row storage.
 TEST(FuseDerive, FormulasAddUp) {
-    std::set<FuseHome> homes;
+    std::set<RowStorage> row_storages;
     int at_once = 0;
     for (const char* text :
          {"y = gelu(x)", "y = layernorm(x)", "y = sum(x)", "y = softmax(x)", "y = softmax(x) + r"})
@@ -280,7 +282,7 @@ TEST(FuseDerive, FormulasAddUp) {
             for (const FusePlan& plan : plans_for("h200-sxm", made(text, tensors)).plans) {
                 const std::string where = fmt::format("{} of {}, plan {}", text, shape, plan.rank);
                 const FuseConfig& c = plan.config;
-                homes.insert(c.home);
+                row_storages.insert(c.row_storage);
                 at_once += all_rows_at_once(c);
                 const auto expect = [&](double reckoned, double told, const char* what) {
                     EXPECT_NEAR(reckoned, told, 1e-6 * std::fabs(told)) << what << ", " << where;
@@ -297,7 +299,7 @@ TEST(FuseDerive, FormulasAddUp) {
                 expect((issue["instructions"] + issue["beside"]) * issue["elements"] / cycle_lanes * 1e6,
                        issue.value(), "issue");
                 const Told flight(plan, "bytes_in_flight");
-                if (c.home == FuseHome::ring) {
+                if (c.row_storage == RowStorage::pipelined) {
                     expect(std::min(flight["slots"], flight["ahead"]) + flight["late"], flight.value(),
                            "in flight");
                 } else {
@@ -331,7 +333,7 @@ TEST(FuseDerive, FormulasAddUp) {
                 }
             }
         }
-    EXPECT_EQ(homes.size(), 5u);
+    EXPECT_EQ(row_storages.size(), 5u);
     EXPECT_GT(at_once, 0);
 }
 

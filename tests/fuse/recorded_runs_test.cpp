@@ -38,7 +38,8 @@ bool another_kernel(const Row& row, const std::string& run) {
     if (run == last) return false;
     if (row.columns == "65536" || row.columns == "262144") return true;
     if (row.group == "layernorm_chain" && row.columns != "4096" && row.columns != "1048576") return true;
-    return row.request.home == FuseHome::ring || (row.request.home == FuseHome::twice && !row.grid_meeting);
+    return row.request.row_storage == RowStorage::pipelined
+           || (row.request.row_storage == RowStorage::reload && !row.grid_meeting);
 }
 
 std::vector<Row> recorded_rows(const std::string& name) {
@@ -47,16 +48,16 @@ std::vector<Row> recorded_rows(const std::string& name) {
         const auto number = [&](std::size_t i) { return std::stoi(field.at(i)); };
         Row row{field.at(0), field.at(1), field.at(2), field.at(3), {}};
         FuseRequest& r = row.request;
-        for (FuseHome home :
-             {FuseHome::nowhere, FuseHome::registers, FuseHome::shared, FuseHome::twice, FuseHome::ring})
-            if (name_of(home) == field.at(4)) r.home = home;
+        for (RowStorage row_storage : {RowStorage::none, RowStorage::registers, RowStorage::shared,
+                                       RowStorage::reload, RowStorage::pipelined})
+            if (name_of(row_storage) == field.at(4)) r.row_storage = row_storage;
         r.width = number(5), r.items = number(6), r.threads = number(7), r.cluster = number(9);
         if (number(8) > 0) r.threads_per_row = number(8);
         r.persistent = number(10) != 0;
         r.top = 8;
         row.early_weights = number(11) != 0;
         row.stages = number(12);
-        if (r.home == FuseHome::ring) r.ctas_per_sm = number(13);  // elsewhere as many as fit
+        if (r.row_storage == RowStorage::pipelined) r.ctas_per_sm = number(13);  // elsewhere as many as fit
         row.time_us = std::stod(field.at(15));
         // Without that column CTAs met in device memory where no cluster is as large.
         row.grid_meeting = field.size() > 17 ? field[17] == "grid" : r.cluster > 16;

@@ -80,7 +80,8 @@ TEST(FuseDocument, AsCommaSeparatedValues) {
     const std::string header = text.substr(0, end),
                       line = text.substr(end + 2, text.find("\r\n", end + 2) - end - 2);
     EXPECT_EQ(size_t(std::count(text.begin(), text.end(), '\n')), 1 + d.at("plans").size());
-    for (const char* title : {"expression", "tensors", "home", "bytes_in_flight", "time_us", "speedup"})
+    for (const char* title :
+         {"expression", "tensors", "row_storage", "bytes_in_flight", "time_us", "speedup"})
         EXPECT_THAT("," + header + ",", testing::HasSubstr("," + std::string(title) + ","));
     EXPECT_THAT(header, testing::Not(testing::HasSubstr("tile_m")));
     EXPECT_THAT(line, testing::StartsWith("h200-sxm,fuse,y = softmax(x + b),\"x:bf16["));

@@ -64,7 +64,8 @@ TEST(FuseRules, EachLeavesSomethingOut) {
     std::map<std::string_view, std::int64_t> left_out;
     for (const char* text : texts)
         for (const char* shape : shapes)
-            for (const FuseRequest& request : {FuseRequest{}, FuseRequest{.home = FuseHome::ring}})
+            for (const FuseRequest& request :
+                 {FuseRequest{}, FuseRequest{.row_storage = RowStorage::pipelined}})
                 for (const LeftOutByRule& left :
                      searched(machine_by_id("h200-sxm"), text, shape, request).rejected.by_rule)
                     left_out[left.rule->name] += left.count;
@@ -87,7 +88,7 @@ TEST(FuseRules, AreCountedOneByOne) {
 TEST(FuseRules, WhatTheyLeaveOutIsNamedWhereNothingFits) {
     const std::vector<TensorDeclaration> x = {tensor_declaration("x:bf16[32768,8]")};
     const ExpressionGraph graph = expression_graph("y = softmax(x)", x);
-    FuseRequest request{.home = FuseHome::ring};
+    FuseRequest request{.row_storage = RowStorage::pipelined};
     const auto none = derive(machine_by_id("h200-sxm"), graph, request);
     EXPECT_THAT(std::get<FuseInfeasible>(none).message, testing::HasSubstr("--exhaustive"));
 }

@@ -15,8 +15,12 @@ namespace {
 TEST(FuseStaging, RowsAreDealtWhereEveryCtaHasAChunk) {
     Program p;
     p.rows = 100, p.columns = 64 * 8;
-    FuseConfig c{
-        .home = FuseHome::ring, .width = 8, .items = 1, .threads_per_row = 32, .cluster = 8, .stages = 6};
+    FuseConfig c{.row_storage = RowStorage::pipelined,
+                 .width = 8,
+                 .items = 1,
+                 .threads_per_row = 32,
+                 .cluster = 8,
+                 .stages = 6};
     c.persistent = true;
     EXPECT_TRUE(deals_rows(p, c));
     EXPECT_EQ(ring_chunks(p, c), 1);
@@ -38,7 +42,7 @@ TEST(FuseStaging, RowsAreDealtWhereEveryCtaHasAChunk) {
 }
 
 FusePlans rings(const std::string& shape, int cluster = 0) {
-    FuseRequest request{.home = FuseHome::ring, .top = 256};
+    FuseRequest request{.row_storage = RowStorage::pipelined, .top = 256};
     if (cluster > 0) request.cluster = cluster;
     const std::vector<TensorDeclaration> tensors = {tensor_declaration("x:bf16" + shape)};
     const auto outcome =
@@ -77,7 +81,7 @@ TEST(FuseStaging, RingsKeepWhatAllRowsShare) {
             tensors.push_back(tensor_declaration(t));
         const auto outcome =
             derive(machine_by_id("h200-sxm"), expression_graph("y = layernorm(x * s, g, b)", tensors),
-                   {.home = FuseHome::ring, .top = 64});
+                   {.row_storage = RowStorage::pipelined, .top = 64});
         return std::get<FusePlans>(outcome).plans;
     };
     bool found = false;
@@ -121,7 +125,7 @@ TEST(FuseStaging, OneWalkOfReductionsCanStandApart) {
         const std::vector<TensorDeclaration> tensors = {tensor_declaration("x:bf16[1024,65536]"),
                                                         tensor_declaration("g:bf16[65536]")};
         const auto program = fuse_program(expression_graph(text, tensors));
-        return reduces_apart(std::get<Program>(program), {.home = FuseHome::ring,
+        return reduces_apart(std::get<Program>(program), {.row_storage = RowStorage::pipelined,
                                                           .items = 1,
                                                           .threads_per_row = 256,
                                                           .reducing = 128,
@@ -153,7 +157,7 @@ TEST(FuseStaging, ReducingThreadsCountAmongACtas) {
     EXPECT_GT(found, 4);
     const std::vector<TensorDeclaration> x = {tensor_declaration("x:bf16[2048,65536]")};
     const auto none = derive(machine_by_id("h200-sxm"), expression_graph("y = softmax(x)", x),
-                             {.reducing = 0, .home = FuseHome::ring, .top = 64});
+                             {.reducing = 0, .row_storage = RowStorage::pipelined, .top = 64});
     for (const FusePlan& plan : std::get<FusePlans>(none).plans) EXPECT_EQ(plan.config.reducing, 0);
 }
 
@@ -164,7 +168,7 @@ TEST(FuseStaging, SlotsHoldWholeUnitsOfWhatIsReduced) {
         const std::vector<TensorDeclaration> tensors = {tensor_declaration("x:bf16[270,65536]"),
                                                         tensor_declaration("m:bool[270,65536]")};
         const auto outcome = derive(machine_by_id("h200-sxm"), expression_graph(text, tensors),
-                                    {.home = FuseHome::ring, .top = 64});
+                                    {.row_storage = RowStorage::pipelined, .top = 64});
         const auto* plans = std::get_if<FusePlans>(&outcome);
         return plans ? plans->plans.size() : 0;
     };

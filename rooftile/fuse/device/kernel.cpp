@@ -168,7 +168,8 @@ std::vector<std::uint64_t> fuse_tensors(const FusePlan& plan, std::span<const vo
     const auto alignment = [&](const GraphNode& n) {
         const bool several = elements_of(n.shape) > 1;
         const int vector = several ? plan.config.width : 1;
-        const bool bulk = plan.config.home == FuseHome::shared || plan.config.home == FuseHome::ring;
+        const bool bulk =
+            plan.config.row_storage == RowStorage::shared || plan.config.row_storage == RowStorage::pipelined;
         if (bulk && several) return access_bytes;
         return std::min(access_bytes, vector * bytes_of(n.element));
     };

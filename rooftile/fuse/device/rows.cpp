@@ -37,7 +37,7 @@ std::string RowsText::text() {
 
 /// Every thread has all its vectors: none lies behind the row's end.
 bool RowsText::whole() const {
-    if (ring() || twice()) return in_whole_turns(p_, c_);
+    if (ring() || reload()) return in_whole_turns(p_, c_);
     return p_.columns == std::int64_t(c_.width) * c_.items * c_.threads_per_row * c_.cluster;
 }
 
@@ -94,11 +94,11 @@ void RowsText::constants() {
     w_.line(1, "constexpr int width = {};  // elements of a vector", c_.width);
     w_.line(1, "constexpr int items = {};  // vectors of a row that a thread takes at once", c_.items);
     w_.line(1, "constexpr unsigned step = {};  // threads of {}",
-            c_.threads_per_row * (twice() ? c_.cluster : 1),
-            parted()                     ? "a CTA that store"
-            : ring()                     ? "a CTA that compute"
-            : twice() || c_.cluster == 1 ? "a row"
-                                         : "a CTA's part of a row");
+            c_.threads_per_row * (reload() ? c_.cluster : 1),
+            parted()                      ? "a CTA that store"
+            : ring()                      ? "a CTA that compute"
+            : reload() || c_.cluster == 1 ? "a row"
+                                          : "a CTA's part of a row");
     if (parted())
         w_.line(1, "constexpr unsigned reducing = {};  // threads of a CTA that reduce", c_.reducing);
     w_.line(1, "__shared__ RowTeam::Exchange exchange;");
@@ -108,10 +108,10 @@ void RowsText::constants() {
     else w_.line(1, "RowTeam team(exchange);");
     w_.line(1, "const unsigned vectors = size.vectors;  // of a row");
     if (ring()) return;
-    if (!twice() && c_.cluster > 1) {
+    if (!reload() && c_.cluster > 1) {
         w_.line(1, "constexpr unsigned part = step * items;  // vectors of a CTA");
         w_.line(1, "const unsigned begin = team.part_begin(part), first = begin + threadIdx.x;");
-    } else if (!twice()) {
+    } else if (!reload()) {
         w_.line(1, "const unsigned first = team.lane();");
     }
     if (at_once()) {
@@ -151,7 +151,7 @@ void RowsText::row_start(std::set<int>& known) {
              w_.values.name(i), w_.values.input(i), w_.row_text(w_.value(i).access, "row"));
         known.insert(i);
     }
-    if (!twice() && !ring()) load_row();
+    if (!reload() && !ring()) load_row();
     row_values(0, known);
 }
 

@@ -28,11 +28,11 @@ class RowsText {
     using Term = std::function<std::string(const Joint&, const std::string& term)>;
 
     // fuse_rows.cpp: the frame.
-    bool held() const { return c_.home == FuseHome::registers; }
-    bool staged() const { return c_.home == FuseHome::shared; }
+    bool held() const { return c_.row_storage == RowStorage::registers; }
+    bool staged() const { return c_.row_storage == RowStorage::shared; }
     bool long_walk() const;
-    bool twice() const { return c_.home == FuseHome::twice; }
-    bool ring() const { return c_.home == FuseHome::ring; }
+    bool reload() const { return c_.row_storage == RowStorage::reload; }
+    bool ring() const { return c_.row_storage == RowStorage::pipelined; }
     bool at_once() const { return all_rows_at_once(c_); }
     bool whole() const;
     bool full_teams() const;

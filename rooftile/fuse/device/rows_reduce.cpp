@@ -21,7 +21,7 @@ int words_of(const std::string& accumulator) {
 /// before exponentials, the mean before deviations. Chunks of a ring are reduced while later ones arrive.
 bool RowsText::in_two(int r) const {
     const Reduction kind = w_.value(r).reduction;
-    return !twice() && !ring() && (kind == Reduction::exponentials || kind == Reduction::moments);
+    return !reload() && !ring() && (kind == Reduction::exponentials || kind == Reduction::moments);
 }
 
 RowsText::Joint RowsText::first_of(int r) const {

@@ -355,9 +355,9 @@ void RowsText::walk_ring(const std::vector<int>& loads, const WalkText& text) {
     place_ahead(ahead);  // a row behind this one may need the slot that was given back
     if (text.before) text.before(1);
     vectors_head(1);
-    const auto load_alone = [&](int i, std::string_view home, const std::string& chunk) {
+    const auto load_alone = [&](int i, std::string_view place, const std::string& chunk) {
         line(2, "const Pack<{}, width> {}_pack = waiting({}_{} + {} + {});", w_.type_of_load(i),
-             w_.values.base(i), w_.values.base(i), home, chunk, within);
+             w_.values.base(i), w_.values.base(i), place, chunk, within);
     };
     for (int i : from_kept) load_alone(i, "kept", kept_place);
     if (seldom_)

@@ -17,12 +17,12 @@ std::vector<int> RowsText::loads_of(const std::vector<int>& targets, const std::
 }
 
 bool RowsText::in_array(int load) const {
-    return twice() || (ring() && !kept(load) && !seldom_) || waits(load);
+    return reload() || (ring() && !kept(load) && !seldom_) || waits(load);
 }
 
 /// In registers from pass to pass, an array of packs.
 bool RowsText::waits(int load) const {
-    if (twice() || ring()) return false;
+    if (reload() || ring()) return false;
     return w_.value(load).access.full() ? held() : c_.early_weights;
 }
 
@@ -30,7 +30,7 @@ bool RowsText::waits(int load) const {
 bool RowsText::long_walk() const {
     constexpr std::int64_t turns = 4;
     const std::int64_t turn = std::int64_t(c_.threads_per_row) * c_.cluster * c_.items * c_.width;
-    return twice() && p_.columns >= turns * turn;
+    return reload() && p_.columns >= turns * turn;
 }
 
 /// Rows in registers of which no reduction reads some.
@@ -126,7 +126,7 @@ void RowsText::walk(const std::vector<int>& targets, const std::set<int>& known,
     const std::vector<int> loads = loads_of(targets, known);
     ++walked_;
     if (ring()) walk_ring(loads, text);
-    else if (twice()) walk_again(loads, text);
+    else if (reload()) walk_again(loads, text);
     else walk_held(loads, text.body);
 }
 

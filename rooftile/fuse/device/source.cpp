@@ -85,9 +85,10 @@ void FuseWriter::preamble(std::string_view story) {
     headers.push_back("fuse/arguments.hpp");
     headers.push_back("fuse/pack.cuh");
     if (program.form != FuseForm::pointwise) headers.push_back("fuse/reduce.cuh");
-    if (config.home == FuseHome::ring) headers.push_back("fuse/ring.cuh");
-    if (config.home == FuseHome::shared || all_rows_at_once(config)) headers.push_back("fuse/staged.cuh");
-    if (all_rows_at_once(config) || (config.home == FuseHome::ring && has_late_rows(program)))
+    if (config.row_storage == RowStorage::pipelined) headers.push_back("fuse/ring.cuh");
+    if (config.row_storage == RowStorage::shared || all_rows_at_once(config))
+        headers.push_back("fuse/staged.cuh");
+    if (all_rows_at_once(config) || (config.row_storage == RowStorage::pipelined && has_late_rows(program)))
         headers.push_back("fuse/streamed.cuh");
     if (program.form == FuseForm::row) headers.push_back("fuse/team.cuh");
     if (program.form == FuseForm::whole) headers.push_back("fuse/whole.cuh");

@@ -82,7 +82,7 @@ TEST_F(FuseSuiteTest, ABuildSaysHowItIsLaunched) {
     EXPECT_EQ(json::parse(whole.out).at("launch").at("workspace"), 40);
     // A counter of rows; the grid is no matter.
     const Outcome ring =
-        build({"y = softmax(x)", "--tensor", "x:bf16[1024,262144]", "--home", "ring", "--json"});
+        build({"y = softmax(x)", "--tensor", "x:bf16[1024,262144]", "--row-storage", "pipelined", "--json"});
     ASSERT_EQ(ring.code, 0) << ring.err;
     const json dealt = json::parse(ring.out).at("launch");
     EXPECT_EQ(dealt.at("workspace"), 40);

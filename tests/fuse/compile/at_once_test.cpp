@@ -23,7 +23,7 @@ std::vector<FusePlan> plans_of(const std::string& text, const std::string& type,
         if (text.find(", " + name) != std::string::npos)
             tensors.push_back(tensor_declaration(fmt::format("{}:{}[{}]", name, type, columns)));
     const auto outcome = derive(machine_by_id("h200-sxm"), expression_graph(text, tensors),
-                                {.home = FuseHome::twice, .grid_meeting = true, .top = top});
+                                {.row_storage = RowStorage::reload, .grid_meeting = true, .top = top});
     return std::get<FusePlans>(outcome).plans;
 }
 

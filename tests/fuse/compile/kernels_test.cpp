@@ -58,8 +58,8 @@ const std::vector<Case>& cases() {
     return all;
 }
 
-constexpr FuseHome homes[] = {FuseHome::nowhere, FuseHome::registers, FuseHome::shared, FuseHome::twice,
-                              FuseHome::ring};
+constexpr RowStorage row_storages[] = {RowStorage::none, RowStorage::registers, RowStorage::shared,
+                                       RowStorage::reload, RowStorage::pipelined};
 
 /// The largest number after any match of `pattern` in `text`, or -1.
 std::int64_t greatest_after(const std::string& text, const std::string& pattern) {
@@ -115,14 +115,15 @@ TEST(FuseCode, AlignedTensorsMoveInSixteenBytes) {
     // All of a thread's loads stand before its first store.
     const size_t last_load = gelu.rfind("v4.u32 {", gelu.find("st.global.v4"));
     EXPECT_LT(gelu.find(read), last_load);
-    EXPECT_THAT(ptx(cases()[5], {.home = FuseHome::shared}), testing::HasSubstr("cp.async.bulk.shared"));
+    EXPECT_THAT(ptx(cases()[5], {.row_storage = RowStorage::shared}),
+                testing::HasSubstr("cp.async.bulk.shared"));
     EXPECT_THAT(ptx(cases()[6], {.cluster = 4}), testing::HasSubstr("barrier.cluster.arrive"));
     // An arrival does not wait for the loads before it: what they bring goes through the vote before it, else
     // a slot is filled while it is read. A fence would wait for all that the thread has on its way.
-    EXPECT_THAT(ptx(cases()[6], {.home = FuseHome::ring}),
+    EXPECT_THAT(ptx(cases()[6], {.row_storage = RowStorage::pipelined}),
                 testing::AllOf(testing::HasSubstr("vote.sync.any"),
                                testing::Not(testing::HasSubstr("fence.proxy.async"))));
-    EXPECT_THAT(ptx(cases()[7], {.cluster = 16, .home = FuseHome::ring, .grid_meeting = true}),
+    EXPECT_THAT(ptx(cases()[7], {.cluster = 16, .row_storage = RowStorage::pipelined, .grid_meeting = true}),
                 testing::AllOf(testing::HasSubstr("ld.relaxed.gpu"), testing::HasSubstr("st.relaxed.gpu"),
                                testing::Not(testing::HasSubstr("barrier.cluster"))));
     EXPECT_THAT(ptx(cases()[0], {.alignment = 4}), testing::Not(testing::HasSubstr("v4.u32")));
@@ -137,7 +138,7 @@ TEST(FuseCode, TeamsThatAllHaveARowDoNotAsk) {
                    made("y = rmsnorm(x, g)", {fmt::format("x:bf16[{},256]", rows), "g:bf16[256]"}), request);
         return fuse_source(std::get<FusePlans>(outcome).plans[0]).text;
     };
-    const FuseRequest eight = {.threads = 64, .threads_per_row = 8, .home = FuseHome::registers};
+    const FuseRequest eight = {.threads = 64, .threads_per_row = 8, .row_storage = RowStorage::registers};
     const testing::Matcher<std::string> asks = testing::HasSubstr("if (row >= size.rows) return;");
     const testing::Matcher<std::string> together = testing::HasSubstr("Team<8, 64, 1, false, false, true>");
     EXPECT_THAT(text("4096", eight), testing::AllOf(testing::Not(asks), together));
@@ -146,13 +147,13 @@ TEST(FuseCode, TeamsThatAllHaveARowDoNotAsk) {
     walks.persistent = true;
     EXPECT_THAT(text("4096", walks), testing::Not(together));
     FuseRequest staged = eight;
-    staged.home = FuseHome::shared, staged.threads_per_row = 32;
+    staged.row_storage = RowStorage::shared, staged.threads_per_row = 32;
     EXPECT_THAT(text("4096", staged), testing::HasSubstr("count = RowTeam::rows * vectors"));
     EXPECT_THAT(text("4097", staged), testing::HasSubstr("count = team.rows_here(size.rows) * vectors"));
     // A grid for no rows at all asks for none of their bytes.
     const auto none =
         derive(machine_by_id("h200-sxm"), made("y = softmax(x); m = max(x)", {"x:bf16[0,262144]"}),
-               {.cluster = 8, .home = FuseHome::shared, .top = 1});
+               {.cluster = 8, .row_storage = RowStorage::shared, .top = 1});
     EXPECT_THAT(
         fuse_source(std::get<FusePlans>(none).plans[0]).text,
         testing::AllOf(asks, testing::HasSubstr("count = team.rows_here(size.rows) * team.part_size")));
@@ -163,7 +164,7 @@ TEST(FuseCode, WeightsComeBeforeTheRow) {
     const auto outcome =
         derive(machine_by_id("h200-sxm"),
                made("y = layernorm(x, g, b)", {"x:bf16[4096,1024]", "g:bf16[1024]", "b:bf16[1024]"}),
-               {.threads = 32, .threads_per_row = 32, .home = FuseHome::registers, .top = 4});
+               {.threads = 32, .threads_per_row = 32, .row_storage = RowStorage::registers, .top = 4});
     int early = 0;
     for (const FusePlan& plan : std::get<FusePlans>(outcome).plans) {
         if (!plan.config.early_weights) continue;
@@ -184,18 +185,20 @@ TEST(FuseCode, WeightsComeBeforeTheRow) {
 TEST(FuseCode, LaunchesAskForTheSharedMemoryThatTheTextUses) {
     int staged = 0;
     for (const Case& c : cases())
-        for (FuseHome home : homes) {
-            const auto outcome =
-                derive(machine_by_id("h200-sxm"), made(c.text, c.tensors), {.home = home, .top = 64});
+        for (RowStorage row_storage : row_storages) {
+            const auto outcome = derive(machine_by_id("h200-sxm"), made(c.text, c.tensors),
+                                        {.row_storage = row_storage, .top = 64});
             const auto* plans = std::get_if<FusePlans>(&outcome);
             if (!plans) continue;
             for (const FusePlan& plan : plans->plans) {
-                const std::string what = fmt::format("{} plan {} {}", c.text, plan.rank, name_of(home));
+                const std::string what =
+                    fmt::format("{} plan {} {}", c.text, plan.rank, name_of(row_storage));
                 const Launch launch = fuse_launch(plan, 8);
                 const Source source = fuse_source(plan);
                 EXPECT_EQ(dynamic_shared_of(source.text), std::int64_t(launch.shared_bytes)) << what;
                 const bool held = all_rows_at_once(plan.config);
-                EXPECT_EQ(launch.shared_bytes > 0, home == FuseHome::shared || home == FuseHome::ring || held)
+                EXPECT_EQ(launch.shared_bytes > 0,
+                          row_storage == RowStorage::shared || row_storage == RowStorage::pipelined || held)
                     << what;
                 EXPECT_EQ(launch.cooperative, meets_in_memory(plan.config)) << what;
                 EXPECT_EQ(launch.cluster_x, launch.cooperative ? 1u : unsigned(plan.config.cluster)) << what;
@@ -220,16 +223,16 @@ TEST(FuseCode, NoCandidateSpills) {
     for (const RandomExpression& e : kept) all.push_back({e.text.c_str(), e.tensors});
     int compiled = 0, place = 0;
     for (const Case& c : all)
-        for (FuseHome home : homes) {
-            const auto outcome =
-                derive(machine_by_id("h200-sxm"), made(c.text, c.tensors), {.home = home, .top = 64});
+        for (RowStorage row_storage : row_storages) {
+            const auto outcome = derive(machine_by_id("h200-sxm"), made(c.text, c.tensors),
+                                        {.row_storage = row_storage, .top = 64});
             const auto* plans = std::get_if<FusePlans>(&outcome);
             if (!plans) continue;
             for (const FusePlan& plan : plans->plans) {
                 if (!plan.buildable || place++ % 5) continue;  // every fifth: minutes, not an hour
                 const Compiled code = compile_source(fuse_source(plan));
                 EXPECT_EQ(unclean(code).value_or(""), "")
-                    << c.text << " " << name_of(home) << " " << plan.config.items << " vectors, "
+                    << c.text << " " << name_of(row_storage) << " " << plan.config.items << " vectors, "
                     << plan.config.threads << " threads, cluster " << plan.config.cluster;
                 EXPECT_LE(code.entries[0].registers * plan.config.threads * plan.config.ctas_per_sm, 65536);
                 ++compiled;
@@ -253,7 +256,7 @@ TEST(FuseCode, RingsCompileClean) {
                     tensors.push_back(fmt::format("b:{}[{}]", type, columns));
                 }
                 const auto outcome = derive(machine_by_id("h200-sxm"), made(text, tensors),
-                                            {.home = FuseHome::ring, .top = 1});
+                                            {.row_storage = RowStorage::pipelined, .top = 1});
                 const auto* plans = std::get_if<FusePlans>(&outcome);
                 ASSERT_TRUE(plans) << text << " of " << columns << ' ' << type;
                 const FusePlan& plan = plans->plans[0];
@@ -286,8 +289,10 @@ TEST(FuseCode, DropoutOfFewerValuesIsMadeOnce) {
         return text.find(part) != text.npos;
     };
     const std::vector<std::string> rows = {"x:bf16[300,32768]", "c:fp32[300,1]"};
-    for (const FuseHome home : {FuseHome::registers, FuseHome::shared, FuseHome::twice, FuseHome::ring}) {
-        const std::string text = text_of("x + dropout(mean(x) * c, 0.3, 5)", rows, {.home = home});
+    for (const RowStorage row_storage :
+         {RowStorage::registers, RowStorage::shared, RowStorage::reload, RowStorage::pipelined}) {
+        const std::string text =
+            text_of("x + dropout(mean(x) * c, 0.3, 5)", rows, {.row_storage = row_storage});
         EXPECT_TRUE(has(text, "_keep, row, t.dropout_")) << text;
         EXPECT_TRUE(has(text, "_keep[0] ? ")) << text;
     }
@@ -311,9 +316,13 @@ TEST(FuseCode, RingsOfMostSlotsFit) {
     const std::string full = ":bf16[2048,65536]";
     const ExpressionGraph p =
         made("y = softmax(x) + a + b + c", {"x" + full, "a" + full, "b" + full, "c" + full});
-    const auto outcome = derive(
-        machine_by_id("h200-sxm"), p,
-        {.items = 1, .threads_per_row = 512, .cluster = 16, .stages = 24, .home = FuseHome::ring, .top = 8});
+    const auto outcome = derive(machine_by_id("h200-sxm"), p,
+                                {.items = 1,
+                                 .threads_per_row = 512,
+                                 .cluster = 16,
+                                 .stages = 24,
+                                 .row_storage = RowStorage::pipelined,
+                                 .top = 8});
     ASSERT_TRUE(std::holds_alternative<FusePlans>(outcome));
     for (const FusePlan& plan : std::get<FusePlans>(outcome).plans) {
         const Compiled code = compile_source(fuse_source(plan));
@@ -331,7 +340,7 @@ TEST(FuseCode, KeptWeightsAndGridMeetingsCompileClean) {
         const std::string row = std::string(x).substr(std::string(x).find(',') + 1);
         const auto outcome = derive(machine_by_id("h200-sxm"),
                                     made("y = layernorm(x, g, b)", {x, "g:bf16[" + row, "b:bf16[" + row}),
-                                    {.home = FuseHome::ring, .top = 64});
+                                    {.row_storage = RowStorage::pipelined, .top = 64});
         for (const FusePlan& plan : std::get<FusePlans>(outcome).plans) {
             kept += plan.config.early_weights;
             far += meets_in_memory(plan.config);
@@ -352,7 +361,7 @@ TEST(FuseCode, RowsAtOnceHoldEachTensorFromItsFirstWalkOn) {
     const auto outcome =
         derive(machine_by_id("h200-sxm"),
                made("y = softmax(layernorm(x) + r)", {"x:bf16[16,1048576]", "r:bf16[16,1048576]"}),
-               {.home = FuseHome::twice, .grid_meeting = true, .top = 2});
+               {.row_storage = RowStorage::reload, .grid_meeting = true, .top = 2});
     for (const FusePlan& plan : std::get<FusePlans>(outcome).plans) {
         const Source source = fuse_source(plan);
         const auto at = [&](const char* text) { return source.text.find(text); };
@@ -379,8 +388,9 @@ TEST(FuseCode, RingsWhoseThreadsReduceApartCompileClean) {
           Rows{chain, {"x:bf16[2048,65536]", "r:bf16[2048,65536]", "g:bf16[65536]", "b:bf16[65536]"}},
           Rows{chain, {"x:bf16[140,65544]", "r:bf16[140,65544]", "g:bf16[65544]", "b:bf16[65544]"}}})
         for (const int reducing : {128, 256}) {
-            const auto outcome = derive(machine_by_id("h200-sxm"), made(rows.text, rows.tensors),
-                                        {.reducing = reducing, .home = FuseHome::ring, .top = 5});
+            const auto outcome =
+                derive(machine_by_id("h200-sxm"), made(rows.text, rows.tensors),
+                       {.reducing = reducing, .row_storage = RowStorage::pipelined, .top = 5});
             for (const FusePlan& plan : std::get<FusePlans>(outcome).plans) {
                 const Source source = fuse_source(plan);
                 EXPECT_EQ(unclean(compile_source(source)).value_or(""), "") << source.text;
@@ -393,29 +403,29 @@ TEST(FuseCode, IndicesOfTwoWordsCompile) {
     struct Large {
         const char* text;
         std::vector<std::string> tensors;
-        FuseHome home;
+        RowStorage row_storage;
         int alignment = 256;
     };
     for (const Large& c :
          {// 2^31 vectors of one element, and of eight.
-          Large{"y = x + b", {"x:bf16[46343,46349]", "b:bf16[46349]"}, FuseHome::nowhere},
+          Large{"y = x + b", {"x:bf16[46343,46349]", "b:bf16[46349]"}, RowStorage::none},
           Large{"y = dropout(gelu(x), 0.1, 7) * c",
                 {"x:bf16[50000,50000]", "c:bf16[50000,1]"},
-                FuseHome::nowhere,
+                RowStorage::none,
                 2},
-          Large{"y = x > 1", {"x:fp32[2147483648]"}, FuseHome::nowhere, 4},
-          Large{"y = gelu(x + b)", {"x:bf16[3000000000,8]", "b:bf16[8]"}, FuseHome::nowhere},
-          Large{"y = x + z", {"x:fp32[30000,3,70001]", "z:fp32[30000,1,70001]"}, FuseHome::nowhere},
-          Large{"s = sum_all(x); m = max_all(x * x)", {"x:bf16[30000000001]"}, FuseHome::nowhere},
+          Large{"y = x > 1", {"x:fp32[2147483648]"}, RowStorage::none, 4},
+          Large{"y = gelu(x + b)", {"x:bf16[3000000000,8]", "b:bf16[8]"}, RowStorage::none},
+          Large{"y = x + z", {"x:fp32[30000,3,70001]", "z:fp32[30000,1,70001]"}, RowStorage::none},
+          Large{"s = sum_all(x); m = max_all(x * x)", {"x:bf16[30000000001]"}, RowStorage::none},
           Large{"y = layernorm(x, g, b) + r",
                 {"x:bf16[65536,262144]", "r:bf16[65536,262144]", "g:bf16[262144]", "b:bf16[262144]"},
-                FuseHome::ring},
-          Large{"y = softmax(x) + r", {"x:bf16[400,700,131072]", "r:bf16[700,131072]"}, FuseHome::twice},
+                RowStorage::pipelined},
+          Large{"y = softmax(x) + r", {"x:bf16[400,700,131072]", "r:bf16[700,131072]"}, RowStorage::reload},
           Large{"y = softmax(x) + dropout(r, 0.1, 7, 0)",
                 {"x:bf16[400,700,131072]", "r:bf16[700,131072]"},
-                FuseHome::twice}}) {
+                RowStorage::reload}}) {
         const auto outcome = derive(machine_by_id("h200-sxm"), made(c.text, c.tensors),
-                                    {.home = c.home, .alignment = c.alignment, .top = 1});
+                                    {.row_storage = c.row_storage, .alignment = c.alignment, .top = 1});
         ASSERT_TRUE(std::holds_alternative<FusePlans>(outcome)) << c.text << " of " << c.tensors[0];
         const Source source = fuse_source(std::get<FusePlans>(outcome).plans[0]);
         EXPECT_THAT(source.text, testing::HasSubstr("long long")) << c.text << " of " << c.tensors[0];
@@ -428,7 +438,7 @@ TEST(FuseCode, WeightsThatTwoWalksReadCompileClean) {
     const auto outcome =
         derive(machine_by_id("h200-sxm"),
                made("y = softmax(x * g) + b", {"x:bf16[270,40000]", "g:bf16[40000]", "b:bf16[40000]"}),
-               {.home = FuseHome::ring, .top = 64});
+               {.row_storage = RowStorage::pipelined, .top = 64});
     int from_memory = 0;
     for (const FusePlan& plan : std::get<FusePlans>(outcome).plans) {
         if (plan.config.early_weights) continue;
@@ -475,19 +485,19 @@ std::map<std::pair<std::int64_t, std::int64_t>, int> covered(const FusePlan& pla
             continue;
         }
         const std::int64_t teams = c.rows_per_cta(), rank = cta % c.cluster;
-        const bool ring = c.home == FuseHome::ring;
+        const bool ring = c.row_storage == RowStorage::pipelined;
         for (std::int64_t team = 0; team < teams; ++team)
             for (std::int64_t row = cta / c.cluster * teams + team; row < p.rows;
                  row += c.persistent ? grid / c.cluster * teams : p.rows) {
                 const std::int64_t at_once = lanes * c.items;
                 std::int64_t begin = 0, end = sizes.vectors;
-                if (ring || (c.cluster > 1 && c.home != FuseHome::twice)) {
+                if (ring || (c.cluster > 1 && c.row_storage != RowStorage::reload)) {
                     const std::int64_t part = ring ? ring_part(p, c) : at_once;
                     begin = rank * (dealt ? at_once : part);
                     if (ring && !dealt) end = std::min(end, begin + part);
                 }
                 const std::int64_t stride = dealt ? at_once * c.cluster : at_once;
-                if (c.home == FuseHome::twice) {
+                if (c.row_storage == RowStorage::reload) {
                     for (std::int64_t first = rank * lanes; first < end; first += at_once * c.cluster)
                         for (int i = 0; i < c.items; ++i)
                             for (int lane = 0; lane < lanes; ++lane)
@@ -512,9 +522,9 @@ TEST(FuseCode, LaunchesCoverEveryVectorOnce) {
         all.push_back({"y = x * 2", {fmt::format("x:bf16[{}]", shape)}});
     int launches = 0;
     for (const RandomExpression& e : all)
-        for (FuseHome home : homes) {
-            const auto outcome =
-                derive(machine_by_id("h200-sxm"), made(e.text, e.tensors), {.home = home, .top = 64});
+        for (RowStorage row_storage : row_storages) {
+            const auto outcome = derive(machine_by_id("h200-sxm"), made(e.text, e.tensors),
+                                        {.row_storage = row_storage, .top = 64});
             const auto* plans = std::get_if<FusePlans>(&outcome);
             if (!plans) continue;
             for (const FusePlan& plan : plans->plans) {
@@ -555,8 +565,9 @@ TEST(FuseCode, LiteralsOfEveryKindCompile) {
 TEST(FuseCode, NamesOfRowsInRingsBreakNothing) {
     for (const char* name : {"next", "of", "row", "ahead", "places"}) {
         const std::string n = name;
-        for (const FuseRequest& request : {FuseRequest{.home = FuseHome::ring, .persistent = true, .top = 1},
-                                           FuseRequest{.reducing = 128, .home = FuseHome::ring, .top = 1}}) {
+        for (const FuseRequest& request :
+             {FuseRequest{.row_storage = RowStorage::pipelined, .persistent = true, .top = 1},
+              FuseRequest{.reducing = 128, .row_storage = RowStorage::pipelined, .top = 1}}) {
             const auto outcome =
                 derive(machine_by_id("h200-sxm"),
                        made("y = layernorm(x) + r * " + n,
@@ -598,15 +609,16 @@ TEST(FuseCode, GeneratedNamesCannotMeetThoseOfValues) {
     };
     const std::vector<std::string> ring = {"xqq:bf16[1024,65536]", "rqq:bf16[1024,65536]", "gqq:bf16[65536]",
                                            "bqq:bf16[65536]", "nqq:bf16[1024,1]"};
-    for (const FuseRequest& request : {FuseRequest{.home = FuseHome::ring, .persistent = true, .top = 1},
-                                       FuseRequest{.home = FuseHome::ring, .persistent = false, .top = 1},
-                                       FuseRequest{.reducing = 128, .home = FuseHome::ring, .top = 1}})
+    for (const FuseRequest& request :
+         {FuseRequest{.row_storage = RowStorage::pipelined, .persistent = true, .top = 1},
+          FuseRequest{.row_storage = RowStorage::pipelined, .persistent = false, .top = 1},
+          FuseRequest{.reducing = 128, .row_storage = RowStorage::pipelined, .top = 1}})
         check("yqq = dropout(layernorm(xqq, gqq, bqq) + rqq * nqq, 0.1)", ring, request);
-    for (const FuseHome home : {FuseHome::registers, FuseHome::shared, FuseHome::twice})
+    for (const RowStorage row_storage : {RowStorage::registers, RowStorage::shared, RowStorage::reload})
         check("yqq = dropout(layernorm(xqq, gqq, bqq) + rqq * nqq, 0.1)",
               {"xqq:bf16[1024,4096]", "rqq:bf16[1024,4096]", "gqq:bf16[4096]", "bqq:bf16[4096]",
                "nqq:bf16[1024,1]"},
-              {.home = home, .top = 1});
+              {.row_storage = row_storage, .top = 1});
     check("yqq = layernorm(xqq, gqq, bqq) + rqq",
           {"xqq:bf16[16,1048576]", "rqq:bf16[16,1048576]", "gqq:bf16[1048576]", "bqq:bf16[1048576]"},
           {.top = 1});

@@ -30,13 +30,16 @@ constexpr const char* last = "CachePolicy::evict_last";
 
 /// L2 gives up what a kernel writes before what it reads, but where it only reads.
 TEST(FusePolicies, RowsThatAreReadGoLastWhereOthersAreWritten) {
-    for (const FuseHome home : {FuseHome::registers, FuseHome::shared, FuseHome::twice}) {
+    for (const RowStorage row_storage : {RowStorage::registers, RowStorage::shared, RowStorage::reload}) {
         const std::vector<std::string> x = {"x:bf16[4096,4096]"};
-        EXPECT_THAT(source_of("y = softmax(x)", x, {.home = home}).text, HasSubstr(last)) << int(home);
-        if (home == FuseHome::shared) continue;  // nothing waits of a row that is only read once
-        EXPECT_THAT(source_of("y = sum(x)", x, {.home = home}).text, Not(HasSubstr(last))) << int(home);
+        EXPECT_THAT(source_of("y = softmax(x)", x, {.row_storage = row_storage}).text, HasSubstr(last))
+            << int(row_storage);
+        if (row_storage == RowStorage::shared) continue;  // nothing waits of a row that is only read once
+        EXPECT_THAT(source_of("y = sum(x)", x, {.row_storage = row_storage}).text, Not(HasSubstr(last)))
+            << int(row_storage);
     }
-    const Source ring = source_of("y = softmax(x)", {"x:bf16[1024,262144]"}, {.home = FuseHome::ring});
+    const Source ring =
+        source_of("y = softmax(x)", {"x:bf16[1024,262144]"}, {.row_storage = RowStorage::pipelined});
     EXPECT_THAT(ring.text, HasSubstr("fetch<CachePolicy::evict_last>(x_staged"));
     EXPECT_THAT(compile_to_ptx(ring), HasSubstr("complete_tx::bytes.L2::cache_hint"));
     EXPECT_THAT(source_of("y = x * 2", {"x:bf16[4096,4096]"}, {}).text, HasSubstr(last));
@@ -51,14 +54,14 @@ TEST(FusePolicies, RowsThatAreReadGoLastWhereOthersAreWritten) {
 
 /// Rows that wait in L2 for the last walk would go before what that walk writes.
 TEST(FusePolicies, ResultsGoFirstWhereRowsWaitInL2) {
-    const std::string with = source_of(chain, chain_tensors, {.home = FuseHome::ring}).text;
+    const std::string with = source_of(chain, chain_tensors, {.row_storage = RowStorage::pipelined}).text;
     EXPECT_THAT(with,
                 AllOf(HasSubstr("bring_to_l2<width>(t.r_in, start"), HasSubstr("store_streamed(t.y_out")));
     EXPECT_THAT(with, AllOf(HasSubstr("load(r_pack"), Not(HasSubstr("evict_last>(r_pack")),
                             Not(HasSubstr("evict_last>(g_kept"))));
     const std::string without =
         source_of("y = layernorm(x, g, b)", {"x:bf16[1024,262144]", "g:bf16[262144]", "b:bf16[262144]"},
-                  {.home = FuseHome::ring})
+                  {.row_storage = RowStorage::pipelined})
             .text;
     EXPECT_THAT(without, AllOf(Not(HasSubstr("store_streamed(")), HasSubstr("store(t.y_out")));
 }
@@ -69,7 +72,7 @@ TEST(FuseRings, ClustersAskForNeighbouringChunks) {
         return source_of("y = layernorm(x, g, b)",
                          {fmt::format("x:bf16[512,{}]", columns), fmt::format("g:bf16[{}]", columns),
                           fmt::format("b:bf16[{}]", columns)},
-                         {.threads_per_row = 512, .cluster = cluster, .home = FuseHome::ring})
+                         {.threads_per_row = 512, .cluster = cluster, .row_storage = RowStorage::pipelined})
             .text;
     };
     const std::string whole = text("262144", 16);
@@ -87,7 +90,7 @@ TEST(FuseRings, ClustersAskForNeighbouringChunks) {
 
 /// What runs hardly ever is short: its compile time counts in every kernel.
 TEST(FuseRings, TheExactWalkTakesAVectorAtATime) {
-    const std::string text = source_of(chain, chain_tensors, {.home = FuseHome::ring}).text;
+    const std::string text = source_of(chain, chain_tensors, {.row_storage = RowStorage::pipelined}).text;
     const size_t exact = text.find("slots = begun;\n"), cancelled = text.find(".cancelled()) break;");
     ASSERT_NE(exact, std::string::npos);
     ASSERT_NE(cancelled, std::string::npos);

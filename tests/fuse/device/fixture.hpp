@@ -84,9 +84,9 @@ class FuseTrial {
                  accepted_[o].wrong(got[o].data(), most_told - std::min(most_told, told))) {
                 ++told;
                 const FuseConfig& c = plan.config;
-                ADD_FAILURE() << problem_.text << "\nplan " << plan.rank << " " << name_of(c.home) << " of "
-                              << c.threads_per_row << " x " << c.cluster << ", width " << c.width << ", "
-                              << problem_.outputs[o].name << " at " << i << ": got "
+                ADD_FAILURE() << problem_.text << "\nplan " << plan.rank << " " << name_of(c.row_storage)
+                              << " of " << c.threads_per_row << " x " << c.cluster << ", width " << c.width
+                              << ", " << problem_.outputs[o].name << " at " << i << ": got "
                               << accepted_[o].value(got[o].data(), i) << ", expected "
                               << accepted_[o].expected(i).value << " within "
                               << accepted_[o].expected(i).error;
@@ -188,7 +188,7 @@ class FuseTest : public DeviceTest {
         int found = 0;
         for (const FusePlan& plan : plans) {
             const FuseConfig& c = plan.config;
-            if (c.home == FuseHome::ring || all_rows_at_once(c))
+            if (c.row_storage == RowStorage::pipelined || all_rows_at_once(c))
                 std::cerr << fmt::format(
                     "  {} of {}: {} CTAs a row meet in a {}, {} x {} vectors, {} slots{}\n", text, tensors[0],
                     c.cluster, meeting_of(c), c.threads_per_row, c.items, c.stages,

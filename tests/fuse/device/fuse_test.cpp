@@ -56,15 +56,17 @@ TEST_F(FuseTest, RowOperationsOnAnyShape) {
                 check(std::string("y = ") + f, {fmt::format("x:{}[{}]", type, shape)}, 2);
 }
 
-TEST_F(FuseTest, EveryLaunchOfEveryHomeIsRight) {
+TEST_F(FuseTest, EveryLaunchOfEveryRowStorageIsRight) {
     for (const char* shape : {"300,512", "40,8192", "5,65536"})
-        for (FuseHome home : {FuseHome::registers, FuseHome::shared, FuseHome::twice, FuseHome::ring}) {
-            if (home == FuseHome::ring && std::string_view(shape) != "5,65536") continue;  // too short
+        for (RowStorage row_storage :
+             {RowStorage::registers, RowStorage::shared, RowStorage::reload, RowStorage::pipelined}) {
+            if (row_storage == RowStorage::pipelined && std::string_view(shape) != "5,65536")
+                continue;  // too short
             check("y = gelu(dropout(layernorm(x, g, b) + r, 0.1, 7, 3))",
                   {fmt::format("x:bf16[{}]", shape), fmt::format("r:bf16[{}]", shape),
                    fmt::format("g:bf16[{}]", std::string(shape).substr(std::string(shape).find(',') + 1)),
                    fmt::format("b:bf16[{}]", std::string(shape).substr(std::string(shape).find(',') + 1))},
-                  64, {.home = home});
+                  64, {.row_storage = row_storage});
         }
 }
 
@@ -78,15 +80,17 @@ TEST_F(FuseTest, ShortRowsInCtasOfOneWarpAndMore) {
         const std::vector<std::string> weighed = {x, "g:bf16[" + row + "]", "b:bf16[" + row + "]"};
         EXPECT_GE(check("y = layernorm(x, g, b)", weighed, 2, request, asked), 1) << x;
         EXPECT_GE(check("y = softmax(x); m = max(x)", {x}, 1, request, asked), 1) << x;
-        if (request.home == FuseHome::shared) return;
+        if (request.row_storage == RowStorage::shared) return;
         EXPECT_GE(check("y = argmax(x); s = sum(x * x)", {x}, 1, request, asked), 1) << x;
     };
     for (const int lanes : {8, 16, 32})
         for (const int threads : {32, 64, 128, 256})
-            for (const FuseHome home : {FuseHome::registers, FuseHome::shared, FuseHome::twice}) {
-                if (home == FuseHome::shared && lanes < 32) continue;
+            for (const RowStorage row_storage :
+                 {RowStorage::registers, RowStorage::shared, RowStorage::reload}) {
+                if (row_storage == RowStorage::shared && lanes < 32) continue;
                 for (const int rows : {512, 513})
-                    all_forms({.threads = threads, .threads_per_row = lanes, .home = home}, rows);
+                    all_forms({.threads = threads, .threads_per_row = lanes, .row_storage = row_storage},
+                              rows);
             }
 }
 TEST_F(FuseTest, WholeReductions) {
@@ -151,7 +155,7 @@ TEST_F(FuseTest, InfinitiesAndLargeArguments) {
 
 // Of 16 bits softmax takes its powers from a base near the greatest value, and another one beyond 2^20: rows around
 // that, up to the types' ends, of one sign and of both, rising along the row; with Inf, -Inf alone and NaN in some.
-// In every home, short rows and such that several threads, warps and CTAs share.
+// In every row storage, short rows and such that several threads, warps and CTAs share.
 TEST_F(FuseTest, SoftmaxOfHugeValues) {
     struct Rows {
         const char* type;
@@ -183,8 +187,9 @@ TEST_F(FuseTest, SoftmaxOfHugeValues) {
             x[size_t(6 * columns + 1)] = -infinity;
             FuseTrial trial(p, {std::move(x)});
             int ran = 0;
-            for (FuseHome home : {FuseHome::registers, FuseHome::shared, FuseHome::twice, FuseHome::ring})
-                for (const FusePlan& plan : plans_of(p, {.home = home, .top = 2})) {
+            for (RowStorage row_storage :
+                 {RowStorage::registers, RowStorage::shared, RowStorage::reload, RowStorage::pipelined})
+                for (const FusePlan& plan : plans_of(p, {.row_storage = row_storage, .top = 2})) {
                     trial.expect_right(plan);
                     ++ran;
                 }
@@ -234,11 +239,13 @@ TEST_F(FuseTest, MomentsOfEveryKindOfRow) {
                     ++ran;
                 }
             };
-            for (FuseHome home : {FuseHome::registers, FuseHome::shared, FuseHome::twice, FuseHome::ring})
-                expect_all_right({.home = home, .top = 2});
+            for (RowStorage row_storage :
+                 {RowStorage::registers, RowStorage::shared, RowStorage::reload, RowStorage::pipelined})
+                expect_all_right({.row_storage = row_storage, .top = 2});
             EXPECT_GE(ran, 2) << shape;
             // Rows that are gone over again among rows that are not.
-            if (rows > 100) expect_all_right({.reducing = 128, .home = FuseHome::ring, .top = 2});
+            if (rows > 100)
+                expect_all_right({.reducing = 128, .row_storage = RowStorage::pipelined, .top = 2});
         }
 }
 
@@ -267,7 +274,7 @@ TEST_F(FuseTest, DropoutOfFewerValues) {
           {"x:bf16[70,1003]", "s:fp32[]"}, 4);
     check("y = dropout(sum_all(x), 0.25, 2)", {"x:bf16[70,1003]"}, 4);
     check("y = layernorm(x) + dropout(mean(x), 0.5, 3) + dropout(s, 0.5, 6)",
-          {"x:bf16[140,16392]", "s:fp32[1]"}, 6, {.home = FuseHome::ring});
+          {"x:bf16[140,16392]", "s:fp32[1]"}, 6, {.row_storage = RowStorage::pipelined});
 }
 
 TEST_F(FuseTest, DropoutReplaysElementByElement) {

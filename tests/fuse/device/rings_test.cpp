@@ -14,9 +14,11 @@ class FuseRingsTest : public FuseTest {
         for (const char* f :
              {"softmax(x)", "log_softmax(x)", "layernorm(x)", "rmsnorm(x)", "x - mean(x)",
               "softmax(layernorm(x) * 2)", "sum(x)", "argmax(x)", "where(x > max(x) - 1, x, 0.0)"})
-            check(std::string("y = ") + f, {"x:bf16[" + shape + "]"}, 1, {.home = FuseHome::ring});
+            check(std::string("y = ") + f, {"x:bf16[" + shape + "]"}, 1,
+                  {.row_storage = RowStorage::pipelined});
         for (const char* f : {"softmax(x)", "layernorm(x)", "sum(x)"})
-            check(std::string("y = ") + f, {"x:fp32[" + shape + "]"}, 1, {.home = FuseHome::ring});
+            check(std::string("y = ") + f, {"x:fp32[" + shape + "]"}, 1,
+                  {.row_storage = RowStorage::pipelined});
     }
 
     /// `cluster` CTAs that share rows and meet in device memory.
@@ -24,16 +26,18 @@ class FuseRingsTest : public FuseTest {
                         const std::vector<std::string>& functions) {
         for (const std::string& x : rows)
             for (const std::string& f : functions)
-                EXPECT_EQ(check("y = " + f, {x}, 1,
-                                {.cluster = cluster, .home = FuseHome::ring, .grid_meeting = true},
-                                meets_in_memory),
-                          1);
+                EXPECT_EQ(
+                    check("y = " + f, {x}, 1,
+                          {.cluster = cluster, .row_storage = RowStorage::pipelined, .grid_meeting = true},
+                          meets_in_memory),
+                    1);
     }
 
     /// The first `most` launches in which all rows are under way at once; how many there were.
     int check_at_once(const std::string& text, const std::vector<std::string>& tensors, int most,
                       int times = 1, std::optional<int> cluster = {}) {
-        return check(text, tensors, most, {.cluster = cluster, .home = FuseHome::twice, .grid_meeting = true},
+        return check(text, tensors, most,
+                     {.cluster = cluster, .row_storage = RowStorage::reload, .grid_meeting = true},
                      all_rows_at_once, times);
     }
 };
@@ -46,16 +50,16 @@ TEST_F(FuseRingsTest, RingsOfSeveralCtas) { check_rings("2,262144"); }
 
 // No chunk that is short, then one of one vector: every cluster and chunk that the plan offers.
 TEST_F(FuseRingsTest, RingsOfEveryChunk) {
-    check("y = softmax(x)", {"x:bf16[3,65536]"}, 64, {.home = FuseHome::ring});
+    check("y = softmax(x)", {"x:bf16[3,65536]"}, 64, {.row_storage = RowStorage::pipelined});
 }
 TEST_F(FuseRingsTest, RingsOfEveryChunkThatEndShort) {
-    check("y = softmax(x)", {"x:bf16[3,65544]"}, 64, {.home = FuseHome::ring});
+    check("y = softmax(x)", {"x:bf16[3,65544]"}, 64, {.row_storage = RowStorage::pipelined});
 }
 
 /// A slot that is given back before it is read goes wrong once in many launches.
 TEST_F(FuseRingsTest, RingsGiveSlotsBackInTime) {
     check("y = x * 2 - max(z + c); s = sum(x)", {"x:bf16[150,20000]", "z:fp16[150,20000]", "c:fp32[150,1]"},
-          4, {.home = FuseHome::ring}, {}, 8);
+          4, {.row_storage = RowStorage::pipelined}, {}, 8);
 }
 
 // Whoever takes a row, and without a workspace everybody in turn: the same bits, launch after launch.
@@ -67,7 +71,8 @@ TEST_F(FuseRingsTest, RowsAreDealtOrTakenInTurns) {
     int dealt = 0;
     std::vector<std::vector<char>> in_turns;
     for (const int cluster : {1, 2, 4, 8})
-        for (const FusePlan& plan : plans_of(p, {.cluster = cluster, .home = FuseHome::ring, .top = 1})) {
+        for (const FusePlan& plan :
+             plans_of(p, {.cluster = cluster, .row_storage = RowStorage::pipelined, .top = 1})) {
             if (!deals_rows(plan.program, plan.config)) continue;
             std::cerr << fmt::format("  {} CTAs a row\n", cluster);
             if (dealt++ == 0) trial.expect_right(plan);
@@ -90,11 +95,12 @@ TEST_F(FuseRingsTest, RowsAreDealtOrTakenInTurns) {
 
 // Slots that are given back before all CTAs have met, over many rows; a slot for a row and a late tensor behind it.
 TEST_F(FuseRingsTest, RowsAreDealtInAnyRing) {
-    check("y = sum(x)", {"x:bf16[1100,65536]"}, 12, {.home = FuseHome::ring}, {}, 3);
+    check("y = sum(x)", {"x:bf16[1100,65536]"}, 12, {.row_storage = RowStorage::pipelined}, {}, 3);
     for (const int cluster : {2, 8})
-        check("y = sum(x)", {"x:bf16[700,262144]"}, 4, {.cluster = cluster, .home = FuseHome::ring});
+        check("y = sum(x)", {"x:bf16[700,262144]"}, 4,
+              {.cluster = cluster, .row_storage = RowStorage::pipelined});
     check("y = softmax(x) + r", {"x:bf16[300,32768]", "r:bf16[300,32768]"}, 4,
-          {.stages = 1, .home = FuseHome::ring}, {}, 3);
+          {.stages = 1, .row_storage = RowStorage::pipelined}, {}, 3);
 }
 
 // Weights that stay in shared memory: more rows than clusters, parts and chunks that end short, types of
@@ -103,33 +109,33 @@ constexpr auto keeps_weights = [](const FuseConfig& c) { return c.early_weights;
 
 TEST_F(FuseRingsTest, RingsThatKeepWeights) {
     EXPECT_GE(check("y = layernorm(x, g, b)", {"x:bf16[140,65536]", "g:bf16[65536]", "b:fp32[65536]"}, 6,
-                    {.home = FuseHome::ring}, keeps_weights),
+                    {.row_storage = RowStorage::pipelined}, keeps_weights),
               1);
 }
 TEST_F(FuseRingsTest, RingsThatKeepWeightsAndEndShort) {
     EXPECT_GE(check("y = layernorm(x, g, b)", {"x:bf16[140,70008]", "g:bf16[70008]", "b:fp32[70008]"}, 6,
-                    {.home = FuseHome::ring}, keeps_weights),
+                    {.row_storage = RowStorage::pipelined}, keeps_weights),
               1);
 }
 TEST_F(FuseRingsTest, RingsOfOneCtaThatKeepWeights) {
     EXPECT_GE(check("y = layernorm(x, g, b)", {"x:bf16[530,16392]", "g:bf16[16392]", "b:fp32[16392]"}, 6,
-                    {.home = FuseHome::ring}, keeps_weights),
+                    {.row_storage = RowStorage::pipelined}, keeps_weights),
               1);
 }
 TEST_F(FuseRingsTest, RingsThatKeepWeightsOfOtherTypes) {
-    EXPECT_GE(check("y = rmsnorm(x, g)", {"x:fp32[140,40000]", "g:fp32[40000]"}, 6, {.home = FuseHome::ring},
-                    keeps_weights),
+    EXPECT_GE(check("y = rmsnorm(x, g)", {"x:fp32[140,40000]", "g:fp32[40000]"}, 6,
+                    {.row_storage = RowStorage::pipelined}, keeps_weights),
               1);
 }
 // Read once: the first row's chunks and the weights behind them are all on their way before a slot comes back.
 TEST_F(FuseRingsTest, RingsThatKeepWeightsForOneWalk) {
-    EXPECT_GE(check("y = sum(x * g)", {"x:bf16[1100,65536]", "g:bf16[65536]"}, 64, {.home = FuseHome::ring},
-                    keeps_weights),
+    EXPECT_GE(check("y = sum(x * g)", {"x:bf16[1100,65536]", "g:bf16[65536]"}, 64,
+                    {.row_storage = RowStorage::pipelined}, keeps_weights),
               1);
 }
 TEST_F(FuseRingsTest, RingsThatReadKeptWeightsTwice) {
     EXPECT_GE(check("y = softmax(x * g) + b", {"x:bf16[270,40000]", "g:bf16[40000]", "b:bf16[40000]"}, 6,
-                    {.home = FuseHome::ring}, keeps_weights),
+                    {.row_storage = RowStorage::pipelined}, keeps_weights),
               1);
 }
 
@@ -142,7 +148,7 @@ TEST_P(FuseAheadTest, RingsReadLateTensorsAhead) {
     int kept = 0, alone = 0, one_row = 0;
     check("y = gelu(dropout(layernorm(x, g, b) + r, 0.1, 7, 3))",
           {"x:bf16[" + shape + "]", "r:bf16[" + shape + "]", "g:bf16[" + row + "]", "b:bf16[" + row + "]"},
-          64, {.home = FuseHome::ring}, [&](const FuseConfig& c) {
+          64, {.row_storage = RowStorage::pipelined}, [&](const FuseConfig& c) {
               kept += c.early_weights;
               alone += c.ctas_per_sm == 1;
               one_row += !c.persistent;
@@ -160,14 +166,16 @@ TEST_F(FuseRingsTest, RingsReadLateTensorsOfOtherTypes) {
         check("y = where(m, x - mean(x), r) * s + z",
               {fmt::format("x:bf16[{}]", shape), fmt::format("m:bool[{}]", shape),
                fmt::format("r:fp32[{}]", shape), "s:fp32[]", fmt::format("z:fp16[{}]", shape)},
-              8, {.home = FuseHome::ring});
+              8, {.row_storage = RowStorage::pipelined});
     // Rows that share what is late by a band, and a last walk that reads nothing of the slots.
-    check("y = softmax(x) + z", {"x:bf16[6,4,20000]", "z:bf16[6,1,20000]"}, 8, {.home = FuseHome::ring});
-    check("y = r + max(x)", {"x:bf16[140,40000]", "r:bf16[140,40000]"}, 8, {.home = FuseHome::ring});
+    check("y = softmax(x) + z", {"x:bf16[6,4,20000]", "z:bf16[6,1,20000]"}, 8,
+          {.row_storage = RowStorage::pipelined});
+    check("y = r + max(x)", {"x:bf16[140,40000]", "r:bf16[140,40000]"}, 8,
+          {.row_storage = RowStorage::pipelined});
 }
 TEST_F(FuseRingsTest, RingsReadLateTensorsInTime) {
     check("y = gelu(layernorm(x) + r)", {"x:bf16[400,40000]", "r:bf16[400,40000]"}, 6,
-          {.home = FuseHome::ring}, {}, 8);
+          {.row_storage = RowStorage::pipelined}, {}, 8);
 }
 // Few rows and many, parts that end short or are empty, weights that stay and late tensors; again and again, since a
 // row handed over too early shows but now and then.
@@ -176,7 +184,7 @@ class FuseReducingTest : public FuseRingsTest,
 TEST_P(FuseReducingTest, RingsWhoseThreadsReduceApart) {
     const auto apart = [](const FuseConfig& c) { return c.reducing > 0; };
     constexpr int most = 6, times = 3;
-    const FuseRequest request = {.reducing = std::get<0>(GetParam()), .home = FuseHome::ring};
+    const FuseRequest request = {.reducing = std::get<0>(GetParam()), .row_storage = RowStorage::pipelined};
     const std::string shape = std::get<1>(GetParam()), row = shape.substr(shape.find(',') + 1);
     const std::string x = "x:bf16[" + shape + "]", r = "r:bf16[" + shape + "]";
     EXPECT_GE(check("y = softmax(x)", {x}, most, request, apart, times), 1);
@@ -193,7 +201,7 @@ INSTANTIATE_TEST_SUITE_P(Threads, FuseReducingTest,
 TEST_F(FuseRingsTest, RingsOfTwoCtasAnSm) {
     EXPECT_GE(check("y = gelu(layernorm(x, g, b) + r)",
                     {"x:bf16[1100,32768]", "r:bf16[1100,32768]", "g:bf16[32768]", "b:bf16[32768]"}, 3,
-                    {.ctas_per_sm = 2, .home = FuseHome::ring},
+                    {.ctas_per_sm = 2, .row_storage = RowStorage::pipelined},
                     [](const FuseConfig& c) { return c.ctas_per_sm == 2; }),
               1);
 }
@@ -217,7 +225,7 @@ TEST_F(FuseRingsTest, RowsOfSeveralRoundsMeetInDeviceMemory) {
 }
 TEST_F(FuseRingsTest, MeetingsInDeviceMemoryWithWeights) {
     EXPECT_GE(check("y = layernorm(x, g, b)", {"x:bf16[17,524288]", "g:bf16[524288]", "b:bf16[524288]"}, 4,
-                    {.home = FuseHome::ring, .grid_meeting = true}, meets_in_memory),
+                    {.row_storage = RowStorage::pipelined, .grid_meeting = true}, meets_in_memory),
               1);
 }
 
@@ -225,7 +233,7 @@ TEST_F(FuseRingsTest, MeetingsInDeviceMemoryWithLateTensors) {
     for (const char* shape : {"17,524288", "9,524296"})
         EXPECT_GE(check("y = gelu(dropout(layernorm(x) + r, 0.1, 7, 3))",
                         {fmt::format("x:bf16[{}]", shape), fmt::format("r:bf16[{}]", shape)}, 6,
-                        {.home = FuseHome::ring, .grid_meeting = true}, meets_in_memory),
+                        {.row_storage = RowStorage::pipelined, .grid_meeting = true}, meets_in_memory),
                   1);
 }
 
@@ -281,7 +289,8 @@ TEST_F(FuseRingsTest, RowsAtOnceOfEveryTeam) {
 // More CTAs than fit do not begin.
 TEST_F(FuseRingsTest, RowsAtOnceAreRefusedWhereTheyDoNotFit) {
     const ExpressionGraph p = made("y = softmax(x)", {"x:bf16[4096,65536]"});
-    const auto outcome = derive(machine(), p, {.threads_per_row = 512, .home = FuseHome::twice, .top = 1});
+    const auto outcome =
+        derive(machine(), p, {.threads_per_row = 512, .row_storage = RowStorage::reload, .top = 1});
     FusePlan plan = std::get<FusePlans>(outcome).plans[0];
     plan.config.grid_meeting = true;
     plan.config.cluster = 2;
