@@ -46,8 +46,8 @@ constexpr int exchange_bytes = 1792;
 /// The same of a ring's, with the barriers of its slots and what its producers hear of rows.
 constexpr int ring_exchange_bytes = 2048;
 
-/// 32-bit words that meet at once.
-constexpr int meeting_words = 4;
+/// 32-bit words that are reduced together.
+constexpr int reduction_words = 4;
 
 /// CTAs of a cluster at most.
 constexpr int most_cluster = 16;
@@ -58,7 +58,7 @@ struct FuseSizes {
     Divider row_vectors{};            ///< point-wise with rows: vectors of a row
     unsigned half_up = 0x10000;       ///< 2^16, for ptx::widen_lower()
     /// Whole reductions: a counter that is 0 between launches, then partials. Rows of CTAs that are no
-    /// cluster: kernels/fuse/grid_meeting.cuh. Rings: a counter that is 0 between launches, or null. Zeroed before the
+    /// cluster: kernels/fuse/grid_reduction.cuh. Rings: a counter that is 0 between launches, or null. Zeroed before the
     /// first launch.
     void* workspace = nullptr;
 };

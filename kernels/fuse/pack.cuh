@@ -92,7 +92,7 @@ __device__ inline void load_again(Pack<T, width>& to, const T* tensor, long long
 }
 
 /// The same in the order of the text, among such loads. So no pass begins before all that a thread holds is on its way:
-/// left to itself the compiler moves loads behind a meeting, to save registers, and every row waits for them. Vectors
+/// left to itself the compiler moves loads behind a reduction, to save registers, and every row waits for them. Vectors
 /// of fewer than 4 bytes have no order.
 template <CachePolicy policy = CachePolicy::normal, class T, int width>
 __device__ inline void load_cached_in_order(Pack<T, width>& to, const T* tensor, long long vector,

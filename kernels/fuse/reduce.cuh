@@ -255,7 +255,7 @@ struct Moments {
         merge(vector);
     }
     /// Whether sums around 0 lost more than four bits of the deviations, or something is not finite: then the row is to be
-    /// gone over again. The same in all threads that have met.
+    /// gone over again. The same in all threads that have reduced it.
     __device__ bool cancelled() const {
         return !(16.0f * deviations >= count * mean * mean && deviations < infinity);
     }

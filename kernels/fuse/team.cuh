@@ -2,7 +2,7 @@
 // every thread.
 #pragma once
 
-#include "kernels/fuse/grid_meeting.cuh"
+#include "kernels/fuse/grid_reduction.cuh"
 #include "kernels/ptx/cluster_barrier.cuh"
 #include "kernels/ptx/cluster_memory.cuh"
 #include "kernels/ptx/mbarrier.cuh"
@@ -19,10 +19,10 @@ struct JointBarriers<true> {
 };
 
 /// `lanes` threads of a CTA of `threads` share a row, in `cluster` CTAs. More than a warp: the whole CTA.
-/// `beside`: a producer warp stands beside them, so they meet without it and CTAs by messages; between two
+/// `beside`: a producer warp stands beside them, so they synchronise without it, and CTAs by messages; between two
 /// across_cluster() stands a within_cta() of more than one warp. `far`: the CTAs of a row are no
-/// cluster of the hardware; they meet in device memory, with a producer beside them or without. `full`: all
-/// teams of a warp have as many rows, and meet together.
+/// cluster of the hardware; they reduce through device memory, with a producer beside them or without. `full`: all
+/// teams of a warp have as many rows, and synchronise together.
 template <int lanes, int threads, int cluster = 1, bool beside = false, bool far = false, bool full = false>
 class Team {
     static_assert(lanes <= 32 ? 32 % lanes == 0 && cluster == 1 : lanes == threads);
@@ -32,9 +32,9 @@ class Team {
     static_assert(!far || (warps > 1 && cluster > 1));
 
   public:
-    static constexpr int words = meeting_words;
+    static constexpr int words = reduction_words;
     static constexpr int rows = threads / lanes;
-    /// Two of each in turn: who is one meeting ahead writes elsewhere, so one barrier a meeting is enough.
+    /// Two of each in turn: who is one reduction ahead writes elsewhere, so one barrier a reduction is enough.
     struct Exchange : JointBarriers<beside && near> {
         alignas(16) unsigned warp[2][words][warps];
         alignas(16) unsigned cta[2][words][far ? 1 : cluster];
@@ -83,14 +83,14 @@ class Team {
                 ptx::mbarrier_init(ptx::shared_address(&barrier), 1);
     }
     /// Of all threads that compute, before their first row and after their last one.
-    __device__ void meet_in(void* workspace) {
+    __device__ void reduce_in(void* workspace) {
         if constexpr (far) grid_.open(workspace, block_);
     }
     __device__ void part_for_good(long long rows) {
         if constexpr (far)
             if (threadIdx.x == 0) grid_.close(rows);
     }
-    /// Before the first meeting of CTAs: none writes to one that has not begun.
+    /// Before the first reduction of CTAs: none writes to one that has not begun.
     __device__ static void arrive() {
         if constexpr (near) ptx::cluster_arrive();
     }
@@ -98,7 +98,7 @@ class Team {
         if constexpr (near) ptx::cluster_wait();
     }
 
-    /// Merges each of `mine` over this CTA's threads of the row; its warps meet once for all of them.
+    /// Merges each of `mine` over this CTA's threads of the row; its warps synchronise once for all of them.
     template <class... Accumulators>
     __device__ void within_cta(Accumulators&... mine) {
         static_assert((word_count<Accumulators> + ...) <= words);
@@ -107,7 +107,7 @@ class Team {
             auto& slots = exchange_.warp[turn_];
             int word = 0;
             if (threadIdx.x % 32 == 0) (leave(slots, word, threadIdx.x / 32, mine), ...);
-            meet();
+            sync_row();
             word = 0;
             (gather(slots, word, mine), ...);
             turn_ ^= 1;
@@ -176,7 +176,7 @@ class Team {
             word = 0;
             if (threadIdx.x == 0) (leave(slots, word, 0, mine), ...);
         }
-        meet();
+        sync_row();
         word = 0;
         (take(slots, word, mine), ...);
         cluster_turn_ ^= 1;
@@ -208,7 +208,7 @@ class Team {
         mine = __builtin_bit_cast(Accumulator, raw);
     }
 
-    __device__ static void meet() {
+    __device__ static void sync_row() {
         constexpr int own_barrier = 1;
         if constexpr (beside) ptx::named_barrier_sync(own_barrier, lanes);
         else __syncthreads();
@@ -222,7 +222,7 @@ class Team {
     }
 
     /// Merges `count` neighbouring lanes, a power of two. Of a mask that is no constant the compiler asks, at every
-    /// meeting, whether all its lanes have the same.
+    /// reduction, whether all its lanes have the same.
     template <int count, class... Accumulators>
     __device__ static void merge_lanes(unsigned mask, Accumulators&... mine) {
 #pragma unroll
@@ -306,7 +306,7 @@ class Team {
     unsigned block_;
     int turn_ = 0, cluster_turn_ = 0;
     unsigned round_ = 0;  // of the joint barriers
-    GridMeeting<cluster, words> grid_;
+    GridReduction<cluster, words> grid_;
 };
 
 }  // namespace rooftile::fuse

@@ -54,7 +54,7 @@ struct Sm80Warp {
 
 /// The next block is in shared memory, and nobody reads the stage of the block before this one any more.
 template <Sm80GemmConfig C>
-__device__ void meet() {
+__device__ void await_block() {
     ptx::copy_async_wait<C.stages - 2>();  // as far as this thread copied it
     __syncthreads();                       // and all of it
 }
@@ -66,7 +66,7 @@ __device__ void step(Sm80Sums<C>& sums, Sm80Warp<C>& warp, Sm80Ring<C>& ring, Sm
 #pragma unroll
     for (int k = 0; k < C.k_steps(); ++k) {
         if (k == C.k_steps() - 1) {
-            meet<C>();
+            await_block<C>();
             ring.read = ring.after(ring.read);
         }
         warp.load(ring.read, (k + 1) % C.k_steps());
@@ -92,7 +92,7 @@ __global__ void __launch_bounds__(C.threads(), C.ctas_per_sm)
         loader.follow();
     }
     Sm80Warp<C> warp(ptx::warp_uniform(threadIdx.x / 32));
-    meet<C>();
+    await_block<C>();
     warp.load(ring.read, 0);
 
     Sm80Walk<C> walk;

@@ -97,7 +97,7 @@ FuseFlow at_once_flow(const FuseHardware& hw, const Program& p, const ProgramWor
     f.ctas = places.ctas;
     f.resident = places.busiest;
     f.waves = 1;
-    const double meetings = ring_meeting_cycles(
+    const double reductions = ring_reduction_cycles(
         hw, work, {.lanes = l.threads, .cluster = l.cluster, .far = true, .ctas = places.busiest});
     const double walks = walk_cycles(hw, p, l, places, first)
                          + (before_last - 1) * walk_cycles(hw, p, l, places, next)
@@ -108,7 +108,7 @@ FuseFlow at_once_flow(const FuseHardware& hw, const Program& p, const ProgramWor
     // The first CTAs' start and the last stores overlap with nothing; the first load is in the launch.
     const double ends = most_known(hw.cta_start, 0) + most_known(f.round_cycles, 0);
     f.ends = most_known(ends / hw.clock_hz, 0);
-    f.time.seconds = (walks + meetings + ends) / hw.clock_hz + f.time.launch;
+    f.time.seconds = (walks + reductions + ends) / hw.clock_hz + f.time.launch;
     return f;
 }
 

@@ -17,7 +17,7 @@ struct AtOnceLaunch {
 };
 
 /// One walk after the other, all CTAs in step: the first at the rate of DRAM, the next at that of L2 or of what DRAM
-/// has to do beside, each no faster than its instructions; a meeting in device memory after each that reduces. L2
+/// has to do beside, each no faster than its instructions; a reduction in device memory after each that reduces. L2
 /// holds what it has room for: each line is read by one SM and lies in one half, so all of L2 counts; walks that turn
 /// round find what came last.
 /// The warps of an SM load, compute and load again without a word to each other: mean value analysis.

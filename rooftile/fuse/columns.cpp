@@ -24,7 +24,7 @@ constexpr CsvColumn both[] = {
     {"ctas_per_sm", "/config/ctas_per_sm"},
     {"persistent", "/config/persistent"},
     {"early_weights", "/config/early_weights"},
-    {"meeting", "/config/meeting"},
+    {"reduce_scope", "/config/reduce_scope"},
     {"grid", "/config/grid"},
     {"rank", "/rank"},
 };

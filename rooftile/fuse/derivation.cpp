@@ -93,14 +93,15 @@ class Story {
                 fmt::format("shared memory, {:.0f} B of a CTA, brought by one bulk copy a tensor", shared_);
         else if (all_rows_at_once(c_))
             where =
-                "L2: all rows are under way at once, so that memory rests for one meeting and not for one a "
+                "L2: all rows are under way at once, so that memory rests for one reduction and not for one "
+                "a "
                 "round; each walk begins where the one before it ended";
         else
             where =
                 "read again for every pass: no thread can hold its part, or holding it leaves too few loads "
                 "in "
                 "flight";
-        if (meets_in_memory(c_)) where += fmt::format("; {} CTAs of the grid share the row", c_.cluster);
+        if (reduces_across_grid(c_)) where += fmt::format("; {} CTAs of the grid share the row", c_.cluster);
         else if (c_.cluster > 1) where += fmt::format("; {} CTAs of a cluster share the row", c_.cluster);
         if (c_.row_storage == RowStorage::registers || c_.row_storage == RowStorage::shared)
             d_.add("elements_per_thread", "columns / (threads_per_row x cluster), in whole vectors   [M21]",
@@ -218,9 +219,9 @@ class Story {
             c_.cluster == 1
                 ? "a CTA's shared memory holds the row: no other takes part"
                 : fmt::format("{} CTAs: what each of them holds leaves slots for the next row{}", c_.cluster,
-                              meets_in_memory(c_) ? "; no cluster, so that every SM has one: "
-                                                    "they meet in device memory"
-                                                  : ""));
+                              reduces_across_grid(c_) ? "; no cluster, so that every SM has one: "
+                                                        "they reduce through device memory"
+                                                      : ""));
         d_.add("chunk_bytes", "threads_per_row x items x width x bytes of the tensors in the slots",
                {given("threads_per_row", c_.threads_per_row, "", "this plan"),
                 given("items", c_.items, "", "this plan"), given("width", c_.width, "elements", "this plan"),
@@ -242,15 +243,15 @@ class Story {
                 given("kept_bytes", kept, "B", kept > 0 ? "above" : "nothing is shared, or it is read again"),
                 d_.fact("shared.per_cta")},
                c_.stages, "slots",
-               c_.persistent
-                   ? fmt::format("{:.0f} are on their way while the values of a row meet", c_.stages - chunks)
-                   : std::string("none is filled twice"));
+               c_.persistent ? fmt::format("{:.0f} are on their way while the values of a row are reduced",
+                                           c_.stages - chunks)
+                             : std::string("none is filled twice"));
         if (c_.reducing > 0)
             d_.add("reducing_threads", "warps of each partition of an SM x partitions",
                    {given("warps", c_.reducing / hw_.issue_lanes, "", "this plan"), d_.fact("sm.partitions")},
                    c_.reducing, "threads",
                    "reduce a row while the others store the one before: no issue slot rests while a row's "
-                   "values meet");
+                   "values are reduced");
         if (const double late = work_.full_bytes - slot_bytes(p_); late > 0)
             d_.add(
                 "late_bytes", "threads_per_row x items x width x bytes of what no reduction reads",
@@ -365,7 +366,7 @@ class Story {
         const double working = f_.time.seconds - f_.time.launch - f_.ends;
         d_.add("time_us", "working + launch + ends",
                {given("working", working * microseconds, "us",
-                      "DRAM's time and the SMs' own, bent where they meet, in whole waves"),
+                      "DRAM's time and the SMs' own, bent where they are equal, in whole waves"),
                 given("ends", f_.ends * microseconds, "us",
                       "first CTAs' start, last stores: beside nothing else"),
                 given("dram", f_.time.dram * microseconds, "us", "bytes / bandwidth"),

@@ -9,7 +9,7 @@
 namespace rooftile {
 namespace {
 
-bool in_two_meetings(Reduction reduction) {
+bool in_two_rounds(Reduction reduction) {
     return reduction == Reduction::exponentials || reduction == Reduction::moments;
 }
 
@@ -129,7 +129,7 @@ ProgramWork program_work(const ExpressionGraph& graph, const Program& p) {
             online_extra += accumulate_cost(p, i, false);
             held_only += accumulate_cost(p, i, true);
             ++work.reductions;
-            work.meetings += 1 + in_two_meetings(v.reduction);
+            work.reduction_rounds += 1 + in_two_rounds(v.reduction);
         }
         // A row that passes by is loaded and widened once for its reduction and once for its result. One that is
         // held is widened again as well, but no trace of it is in the times.
@@ -193,13 +193,13 @@ double lost_share(const FuseHardware& hw, const Program& p, const ProgramWork& w
     return lost;
 }
 
-/// In which nothing of a row can be computed: its threads meet.
+/// In which nothing of a row can be computed: its threads are reducing.
 double joint_cycles(const FuseHardware& hw, const ProgramWork& work, const FuseLaunch& l) {
-    // A meeting ends with its result in every thread; across the cluster go whole accumulators.
+    // A reduction ends with its result in every thread; across the cluster go whole accumulators.
     constexpr double warp = 32;
     const double levels = std::log2(std::min(warp, l.threads_per_row));
-    double cycles =
-        (l.reload ? work.reductions : work.meetings) * (hw.fit.row_reduction + levels * hw.fit.row_shuffle);
+    double cycles = (l.reload ? work.reductions : work.reduction_rounds)
+                    * (hw.fit.row_reduction + levels * hw.fit.row_shuffle);
     if (l.cluster > 1)
         cycles += work.reductions * (most_known(hw.cluster_barrier, 0) + most_known(hw.dsmem_latency, 0));
     return cycles;

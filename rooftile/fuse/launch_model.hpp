@@ -23,7 +23,7 @@ struct ProgramWork {
     OpCost result;       ///< the part of `first` that comes after all reductions
     OpCost online;       ///< the same where the row passes by: its reductions keep more
     int reductions = 0;  ///< of the row
-    int meetings = 0;    ///< of its threads where the row is held: some reductions take two
+    int reduction_rounds = 0;  ///< of its threads where the row is held: some reductions take two
     int readings = 1;    ///< of the row: passes that go over it
     int least_copy_bytes = 4;  ///< of the smallest element among the full tensors
     int narrow_bytes = 4;      ///< of the smallest floating element among the full tensors
@@ -36,7 +36,7 @@ struct FuseLaunch {
     double ctas_per_sm = 1;  ///< that are resident
     bool reload = false, persistent = false;
     bool staged = false;         ///< bulk copies bring the rows into shared memory
-    bool early_weights = false;  ///< what rows share is loaded before the first meeting
+    bool early_weights = false;  ///< what rows share is loaded before the first reduction
 };
 
 struct FuseFlow {

@@ -41,7 +41,8 @@ struct FuseConfig {
     int ctas_per_sm = 1;
     bool persistent = false;     ///< one wave of CTAs walks everything
     bool early_weights = false;  ///< what all rows share is loaded before a reduction; in a ring once
-    bool grid_meeting = false;   ///< the CTAs of a row are no hardware cluster: they meet in device memory
+    bool grid_reduction =
+        false;  ///< the CTAs of a row are no hardware cluster: they reduce through device memory
     std::int64_t grid = 0;       ///< CTAs
 
     int rows_per_cta() const {
@@ -120,7 +121,7 @@ struct FuseRequest {
     std::optional<int> width{}, items{}, threads{}, threads_per_row{}, cluster{}, stages{}, ctas_per_sm{},
         reducing{};
     std::optional<RowStorage> row_storage{};
-    std::optional<bool> persistent{}, grid_meeting{};
+    std::optional<bool> persistent{}, grid_reduction{};
     int alignment = 256;  ///< bytes that every tensor's address is a multiple of
     int top = 8;
     bool exhaustive = false;  ///< search also what rules leave out (fuse/rules.hpp)

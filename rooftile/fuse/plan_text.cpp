@@ -17,7 +17,7 @@ std::string bytes_or_unknown(const std::optional<std::int64_t>& bytes) {
 
 std::string team_text(const FuseConfig& c) {
     if (c.threads_per_row == 0) return "";
-    if (meets_in_memory(c)) return fmt::format("{} CTAs", c.cluster);
+    if (reduces_across_grid(c)) return fmt::format("{} CTAs", c.cluster);
     if (c.cluster > 1) return fmt::format("cluster of {}", c.cluster);
     if (c.threads_per_row > 32) return "CTA";
     return c.threads_per_row == 32 ? std::string("warp") : fmt::format("{} lanes", c.threads_per_row);

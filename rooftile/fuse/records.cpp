@@ -45,7 +45,7 @@ Record config_record(const FusePlan& plan) {
             {"ctas_per_sm", c.ctas_per_sm},
             {"persistent", c.persistent},
             {"early_weights", c.early_weights},
-            {"meeting", meeting_of(c)},
+            {"reduce_scope", reduce_scope_of(c)},
             {"grid", c.grid > 0 ? Value(c.grid) : Value()}};
 }
 

@@ -10,11 +10,11 @@ namespace {
 
 /// From the return of the slot that a chunk comes into until a walk wants the chunk: the last walk of a row
 /// returns slots while it goes, and as much later the first walk of the next row wants what came into them.
-double cycles_ahead(const ProgramWork& work, const RingLaunch& l, double walks, double meeting) {
+double cycles_ahead(const ProgramWork& work, const RingLaunch& l, double walks, double reduction) {
     if (work.readings < 2) return (l.slots - 1) * walks / l.chunks;
     const double spare = std::max(0.0, l.slots - l.chunks), rows = std::floor(spare / l.chunks);
     const double chunk = walks / 2 / l.chunks;
-    return rows * (walks + meeting) + (l.chunks - 1 + spare - rows * l.chunks) * chunk;
+    return rows * (walks + reduction) + (l.chunks - 1 + spare - rows * l.chunks) * chunk;
 }
 
 /// Cycles of an SM for what a CTA computes at `cost` an element of its part of a row.
@@ -36,16 +36,16 @@ double start_cycles(const FuseHardware& hw, const RingLaunch& l) {
 
 }  // namespace
 
-double ring_meeting_cycles(const FuseHardware& hw, const ProgramWork& work, const RingLaunch& l) {
+double ring_reduction_cycles(const FuseHardware& hw, const ProgramWork& work, const RingLaunch& l) {
     const FuseFit& fit = hw.fit;
-    double meeting = 2 * fit.ring_shuffles + fit.ring_barrier;  // of a warp, then of the warps' words
+    double reduction = 2 * fit.ring_shuffles + fit.ring_barrier;  // of a warp, then of the warps' words
     // Words from all to all, through L2, where one CTA tells and all look again and again until the last of so many has
     // come, or from one shared memory to another.
     if (l.far)
-        meeting += fit.ring_shuffles + fit.ring_barrier + fit.grid_reduction * most_known(hw.l2_latency, 0);
-    else if (l.cluster > 1) meeting += fit.ring_shuffles + most_known(hw.dsmem_latency, 0);
+        reduction += fit.ring_shuffles + fit.ring_barrier + fit.grid_reduction * most_known(hw.l2_latency, 0);
+    else if (l.cluster > 1) reduction += fit.ring_shuffles + most_known(hw.dsmem_latency, 0);
     const double warps = fit.ring_reduction_levels * l.lanes * l.ctas / hw.issue_lanes;
-    return work.reductions * (meeting + most_known(fit.ring_reduction_instructions * warps, 0));
+    return work.reductions * (reduction + most_known(fit.ring_reduction_instructions * warps, 0));
 }
 
 double ring_walks_cycles(const FuseHardware& hw, const Program& p, const ProgramWork& work,
@@ -71,14 +71,14 @@ double ring_apart_cycles(const FuseHardware& hw, const Program& p, const Program
     RingLaunch reducers = l;
     reducers.lanes = l.reducing;
     reducers.ctas = 1;
-    const double meeting = ring_meeting_cycles(hw, work, reducers) + hw.fit.specialised_reduction;
+    const double reduction = ring_reduction_cycles(hw, work, reducers) + hw.fit.specialised_reduction;
     // They take turns with the warps that store.
     const double chunk = double(p.columns) / l.cluster / l.chunks / l.reducing * hw.fit.specialised_element
                          + hw.fit.ring_chunk;
-    // Of a row's last chunk: its slot comes back, it arrives, is reduced, and the row meets.
+    // Of a row's last chunk: its slot comes back, it arrives, is reduced, and the row's values are reduced.
     const double late_share = std::max(0.0, (2 * l.chunks - l.slots) / l.chunks);
-    const double loop = late_share > 0 ? late_share * storing + loaded + chunk + meeting : 0;
-    return most_known(std::max(l.chunks * chunk + meeting, loop), 0);
+    const double loop = late_share > 0 ? late_share * storing + loaded + chunk + reduction : 0;
+    return most_known(std::max(l.chunks * chunk + reduction, loop), 0);
 }
 
 FuseFlow ring_flow(const FuseHardware& hw, const Program& p, const ProgramWork& work, const FusedBytes& bytes,
@@ -105,18 +105,18 @@ FuseFlow ring_flow(const FuseHardware& hw, const Program& p, const ProgramWork& 
     f.dram_bytes = w.dram_read_bytes + w.dram_written_bytes;
 
     const double row_dram = f.time.dram * hw.clock_hz / rows_each;
-    const double meeting = ring_meeting_cycles(hw, work, l);
+    const double reduction = ring_reduction_cycles(hw, work, l);
     const RingLate late = ring_late(hw, p, work, l, row_dram);
     const bool apart = l.reducing > 0;
-    // Where others reduce meanwhile, a row's meeting is no time lost.
-    const double waiting = (apart ? 0 : meeting) + late.waiting + (l.one_row ? start_cycles(hw, l) : 0);
+    // Where others reduce meanwhile, a row's reduction is no time lost.
+    const double waiting = (apart ? 0 : reduction) + late.waiting + (l.one_row ? start_cycles(hw, l) : 0);
     const double walks = ring_walks_cycles(hw, p, work, l);
     // Who only stores waits for DRAM where its stores do, and behind them for weights where those come from L2.
     double row_cycles =
         l.ctas / served(l.ctas, waiting, walks, apart && l.kept ? 0 : late.draining, hw.fit.ring_variability);
     const double loaded = hw.loaded_latency * hw.loaded_factor;
     if (apart) row_cycles = std::max(row_cycles, ring_apart_cycles(hw, p, work, l, row_cycles, loaded));
-    const double ahead = cycles_ahead(work, l, row_cycles - meeting, meeting);
+    const double ahead = cycles_ahead(work, l, row_cycles - reduction, reduction);
     const double dry = l.one_row || apart ? 0 : most_known(std::max(0.0, loaded - ahead), 0);
     const double full = (row_cycles + dry) / row_dram;
     if (full > 0) {
@@ -127,7 +127,7 @@ FuseFlow ring_flow(const FuseHardware& hw, const Program& p, const ProgramWork& 
         const double together = overlapped({1, full}, hw.fit.ring_overlap);
         f.time.seconds += f.time.dram * (longer + (together - longer) / rows_between - 1);
         if (full > 1 && f.time.bound == Bound::dram)
-            f.time.bound = dry + waiting - meeting + late.draining > 0 ? Bound::latency : Bound::issue;
+            f.time.bound = dry + waiting - reduction + late.draining > 0 ? Bound::latency : Bound::issue;
     }
 
     // Bytes that come into an SM a cycle, and what is on its way while a chunk comes.
@@ -138,8 +138,8 @@ FuseFlow ring_flow(const FuseHardware& hw, const Program& p, const ProgramWork& 
     f.needed = loaded * rate;
     f.waves = 1;
 
-    // The last row's meeting and result, half of what it takes, overlap with no loads.
-    double ends = loaded - hw.dram_latency + (meeting + row_cycles) / 2 + most_known(hw.cta_start, 0);
+    // The last row's reduction and result, half of what it takes, overlap with no loads.
+    double ends = loaded - hw.dram_latency + (reduction + row_cycles) / 2 + most_known(hw.cta_start, 0);
     if (l.cluster > 1 && !l.far) ends += cluster_start_cycles(hw, l.cluster);
     f.ends = most_known(ends / hw.clock_hz, 0);
     f.time.seconds += f.ends;

@@ -16,7 +16,7 @@ struct RingLaunch {
     double chunk_bytes = 0;  ///< of the tensors in the slots
     double late_bytes = 0;  ///< of a chunk of those that only the last walk reads: threads load it, one ahead
     bool kept = false;      ///< what all rows share lies in shared memory
-    bool far = false;       ///< the CTAs are no cluster: they meet in device memory
+    bool far = false;       ///< the CTAs are no cluster: they reduce through device memory
     double clusters = 1;    ///< of the grid; all work at once
     double ctas = 1;        ///< of an SM
     double reducing =
@@ -28,13 +28,13 @@ struct RingLaunch {
 /// DRAM's time at the copy's rate, less what CTAs lose that walk; times the rows of the busiest cluster over
 /// the average, where rows are not dealt or too few to even out; longer as what a CTA does for a row, one thing
 /// after the other, comes near the row's DRAM time, with the wait for a chunk where slots are returned too late
-/// for it. Around it the first chunk's way in, and the last row's meeting and result. CTAs that share an SM share
+/// for it. Around it the first chunk's way in, and the last row's reduction and result. CTAs that share an SM share
 /// its issue slots and the way of its stores: mean value analysis, as of CTAs of one piece each.
 FuseFlow ring_flow(const FuseHardware& hw, const Program& program, const ProgramWork& work,
                    const FusedBytes& bytes, const RingLaunch& launch);
 
-/// Cycles in which nothing of a row can be computed: its values meet.
-double ring_meeting_cycles(const FuseHardware& hw, const ProgramWork& work, const RingLaunch& launch);
+/// Cycles in which nothing of a row can be computed: its values are reduced.
+double ring_reduction_cycles(const FuseHardware& hw, const ProgramWork& work, const RingLaunch& launch);
 /// Cycles that the last walk over a row takes longer where its threads load what they need: in which stores
 /// leave the SM, which its CTAs share, and in which each CTA waits for L2.
 struct RingLate {
@@ -45,7 +45,7 @@ struct RingLate {
 /// of a vector have left at the SM's share of DRAM's rate, beside what comes in meanwhile, and one L2 latency.
 RingLate ring_late(const FuseHardware& hw, const Program& program, const ProgramWork& work,
                    const RingLaunch& launch, double row_dram);
-/// Cycles from row to row that a CTA's reducing threads take for its chunks and its meeting, or, where the
+/// Cycles from row to row that a CTA's reducing threads take for its chunks and its reduction, or, where the
 /// ring has not two rows of slots, that pass around the way from a slot's return to the next row's first result;
 /// `storing`: cycles of a row for those that store, `loaded`: of a chunk's way in.
 double ring_apart_cycles(const FuseHardware& hw, const Program& program, const ProgramWork& work,

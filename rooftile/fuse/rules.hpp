@@ -44,9 +44,9 @@ inline constexpr Rule largest_clusters{"largest_clusters",
 inline constexpr Rule ring_row{
     "ring_row", "shorter rows are held by several CTAs an SM at once, and what is read once waits nowhere"};
 inline constexpr Rule ring_part{"ring_part", "a CTA's part of a row has 32 KiB or more"};
-inline constexpr Rule grid_ctas{
-    "grid_ctas",
-    "CTAs that meet in device memory share a row by 8 to 32: fewer fit a cluster, more meet too often"};
+inline constexpr Rule grid_ctas{"grid_ctas",
+                                "CTAs that reduce through device memory share a row by 8 to 32: fewer fit a "
+                                "cluster, more meet too often"};
 inline constexpr Rule grid_rows{
     "grid_rows",
     "they do where rows are so few that clusters leave SMs idle, or where another CTA computes meanwhile"};

@@ -46,7 +46,7 @@ auto preference(const FuseCandidate& candidate) {
     const bool alone = c.ctas_per_sm < 2;
     // CTAs that wait for fewer others: sums of 262144 columns of two 131 us, of eight 135. Of fewer threads: smaller
     // pieces end together.
-    return std::tuple(by_threads, c.row_storage, c.cluster, -given, c.grid_meeting, c.persistent, alone,
+    return std::tuple(by_threads, c.row_storage, c.cluster, -given, c.grid_reduction, c.persistent, alone,
                       c.threads, c.items);
 }
 
@@ -255,7 +255,7 @@ class Search {
         const LeavingOut once(*this, fuse_rules::staged_read_once,
                               work_.readings < 2 && !request_.row_storage);
         if (!machine_.has("tma") || !rows_by_bulk(p_, request_.alignment)) return reject(Reason::instruction);
-        // Several CTAs share such a row only where it leaves an SM no room for others: as many as make that room. More meet
+        // Several CTAs share such a row only where it leaves an SM no room for others: as many as make that room. More reduce
         // longer and move no more (softmax of 65536 columns: two 139 us, four 144).
         const double row_bytes = double(p_.columns) * work_.full_bytes;
         const double of_fewer = row_bytes / (c.cluster / 2.0) + exchange_bytes + hw_.shared_reserved;
@@ -369,7 +369,7 @@ bool vector_fits(const ExpressionGraph& graph, const Program& p, int alignment, 
 double registers_needed(const Program& p, const FuseConfig& c) {
     // Of one vector: what is read at the loop's own place, and what rows or columns share.
     LoadWords words = load_words(p, c.width);
-    // Where a row in registers meets without a barrier, its mask and its next weights take what the meetings leave.
+    // Where a row in registers is reduced without a barrier, its mask and its next weights take what the reductions leave.
     // LayerNorm + residual + dropout + GELU of 1024 columns with 80 registers 54.3 us, with 96 55.4 (docs/facts.md 96).
     const bool in_warp = c.row_storage == RowStorage::registers && c.threads_per_row <= warp;
     const double mask = in_warp                             ? 0

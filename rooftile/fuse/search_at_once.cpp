@@ -13,10 +13,10 @@
 namespace rooftile {
 namespace {
 
-/// What the warps of a CTA tell each other, two meetings' words (Team::Exchange).
+/// What the warps of a CTA tell each other, two reductions' words (Team::Exchange).
 double exchange_bytes(double threads) {
-    constexpr double warp = 32, meetings = 2, word = 4, beside = 128;
-    return meetings * fuse::meeting_words * word * threads / warp + beside;
+    constexpr double warp = 32, reductions = 2, word = 4, beside = 128;
+    return reductions * fuse::reduction_words * word * threads / warp + beside;
 }
 
 class AtOnceSearch : FuseSearchContext {
@@ -29,7 +29,7 @@ class AtOnceSearch : FuseSearchContext {
         // What the shared memory of all SMs holds at once need not be read twice.
         const double all = double(program.rows) * double(program.columns) * slot_bytes(program);
         const bool held = !request.row_storage && !(all > hw.sms * hw.shared_per_sm);
-        // More CTAs a row meet longer than that brings: as for rings. Eight vectors at once take the compiler
+        // More CTAs a row reduce longer than that brings: as for rings. Eight vectors at once take the compiler
         // half as long again, for 2 % of softmax (docs/facts.md 63).
         constexpr int most_far = 32, most_items = 4;
         for (int cluster : {2, 4, 8, 16, 32, 64})
@@ -42,7 +42,7 @@ class AtOnceSearch : FuseSearchContext {
                                        .threads = threads,
                                        .threads_per_row = threads,
                                        .cluster = cluster,
-                                       .grid_meeting = true,
+                                       .grid_reduction = true,
                                        .grid = program.rows * cluster};
                     if (!as_asked(request, c)) continue;
                     const Rule* rule =
@@ -60,7 +60,7 @@ class AtOnceSearch : FuseSearchContext {
   private:
     void reject(Reason reason) { out_.rejected.add(reason); }
 
-    /// While a CTA's row meets, nobody else of its SM works, which no time tells: where others have company they were as fast or
+    /// While a CTA's row is reduced, nobody else of its SM works, which no time tells: where others have company they were as fast or
     /// up to 5 % sooner than the model said (docs/facts.md 92). Only those that come near count.
     void drop_lonely() {
         constexpr double near = 1.05;

@@ -42,18 +42,18 @@ class RingSearch : FuseSearchContext {
             if (!asked(request.cluster, cluster)) continue;
             const Rule* const short_part =
                 first(short_row, cluster > 1 && row_bytes / cluster < least_row, fuse_rules::ring_part);
-            for (bool grid_meeting : {false, true})
+            for (bool grid_reduction : {false, true})
                 for (CtasAndLanes& searched : ctas_and_lanes_) {
-                    if (!asked(request.grid_meeting, grid_meeting)) continue;
-                    if (grid_meeting ? cluster == 1 || !(hw.cluster_ctas > 1) : cluster > hw.cluster_ctas) {
+                    if (!asked(request.grid_reduction, grid_reduction)) continue;
+                    if (grid_reduction ? cluster == 1 || !(hw.cluster_ctas > 1) : cluster > hw.cluster_ctas) {
                         reject(Reason::cluster);
                         continue;
                     }
                     const RingChoice choice{.cluster = cluster,
                                             .ctas = searched.ctas,
                                             .lanes = searched.lanes,
-                                            .grid_meeting = grid_meeting};
-                    const Rule* const rule = meeting_rule(short_part, choice);
+                                            .grid_reduction = grid_reduction};
+                    const Rule* const rule = reduction_rule(short_part, choice);
                     if (!rule) {
                         rings_of(choice);
                         continue;
@@ -65,10 +65,10 @@ class RingSearch : FuseSearchContext {
     }
 
   private:
-    /// A ring's choices; `ctas` of an SM, one of which computes while another one's values meet.
+    /// A ring's choices; `ctas` of an SM, one of which computes while another one's values are reduced.
     struct RingChoice {
         int cluster, ctas, lanes, items = 1, reducing = 0;
-        bool grid_meeting = false, kept = false, persistent = true;
+        bool grid_reduction = false, kept = false, persistent = true;
     };
     /// CTAs of an SM, threads of each that compute, and how many rings of them are as asked for.
     struct CtasAndLanes {
@@ -88,12 +88,12 @@ class RingSearch : FuseSearchContext {
         return before ? before : rule_if(applies, rule);
     }
 
-    /// CTAs that are no hardware cluster meet in device memory: for rows so few that clusters, which fit into few
-    /// places of the GPU, leave SMs idle. Of 64 each meets so often that on an H200 (16 x 1048576) 44 us became of 32.
+    /// CTAs that are no hardware cluster reduce through device memory: for rows so few that clusters, which fit into few
+    /// places of the GPU, leave SMs idle. Of 64 each reduces so often that on an H200 (16 x 1048576) 44 us became of 32.
     /// Of several CTAs on an SM another one computes meanwhile: then rows of any number.
-    const Rule* meeting_rule(const Rule* before, const RingChoice& c) const {
+    const Rule* reduction_rule(const Rule* before, const RingChoice& c) const {
         constexpr int least_far = 8, most_far = 32, most_rows_an_sm = 8;
-        if (!c.grid_meeting) return before;
+        if (!c.grid_reduction) return before;
         const Rule* rule =
             first(before, c.cluster < least_far || (c.cluster > most_far && request.cluster != c.cluster),
                   fuse_rules::grid_ctas);
@@ -114,7 +114,7 @@ class RingSearch : FuseSearchContext {
                 .ctas_per_sm = choice.ctas,
                 .persistent = choice.persistent,
                 .early_weights = choice.kept,
-                .grid_meeting = choice.grid_meeting};
+                .grid_reduction = choice.grid_reduction};
     }
 
     bool as_asked_of(const FuseConfig& c) const {
@@ -135,7 +135,7 @@ class RingSearch : FuseSearchContext {
 
     /// SMs on which the CTAs that share a row can be, one each.
     double usable_sms(const FuseConfig& c) const {
-        return meets_in_memory(c) ? hw.sms : cluster_sms(machine, c.cluster, c.ctas_per_sm);
+        return reduces_across_grid(c) ? hw.sms : cluster_sms(machine, c.cluster, c.ctas_per_sm);
     }
 
     void rings_of(RingChoice choice) {
@@ -162,7 +162,7 @@ class RingSearch : FuseSearchContext {
             return out_.rejected.add(*rule);
         // Forms that no kernel has.
         if (c.reducing > 0 && !reduces_apart(program, c)) return reject(Reason::instruction);
-        if (!c.persistent && (c.early_weights || meets_in_memory(c))) return reject(Reason::instruction);
+        if (!c.persistent && (c.early_weights || reduces_across_grid(c))) return reject(Reason::instruction);
         // CTAs of one row each come in the order of the rows, and others of the SM hide their start. Where
         // all that is read lies in slots, rows staged whole are as good.
         if (const Rule* rule = rule_if(!c.persistent && (!late_ || ctas == 1), fuse_rules::ring_of_one_row))
@@ -188,7 +188,7 @@ class RingSearch : FuseSearchContext {
         if (const Rule* rule = rule_if(c.early_weights && double(program.rows) < least_rows * clusters,
                                        fuse_rules::kept_weights))
             return out_.rejected.add(*rule);
-        // Two rows of slots are as good as more, but for what is on its way while short parts meet.
+        // Two rows of slots are as good as more, but for what is on its way while short parts are reduced.
         const int chunks = int(ring_chunks(program, c));
         const double shared =
             std::min(hw.shared_per_cta, hw.shared_per_sm / ctas - hw.shared_reserved) - exchange_bytes;
@@ -196,7 +196,7 @@ class RingSearch : FuseSearchContext {
         const double wanted =
             std::max({double(least_slots), 2.0 * chunks, whole_up(least_ring / ctas / chunk)});
         c.stages = request.stages.value_or(int(std::min({double(most_slots), wanted, fit})));
-        // Slots for the row alone would run dry while its values meet. Kept weights are asked for behind the first
+        // Slots for the row alone would run dry while its values are reduced. Kept weights are asked for behind the first
         // row's chunks, which therefore need slots before anyone gives one back.
         int least = 1;
         if (work.readings > 1) least = chunks + (request.stages ? 0 : 1);
@@ -228,7 +228,7 @@ class RingSearch : FuseSearchContext {
                                     .chunk_bytes = at_once * slot_,
                                     .late_bytes = at_once * (work.full_bytes - slot_),
                                     .kept = c.early_weights,
-                                    .far = meets_in_memory(c),
+                                    .far = reduces_across_grid(c),
                                     .clusters = clusters,
                                     .ctas = double(c.ctas_per_sm),
                                     .reducing = double(c.reducing),

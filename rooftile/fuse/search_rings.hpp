@@ -28,7 +28,7 @@ bool asked(const std::optional<T>& wanted, T value) {
 inline bool as_asked(const FuseRequest& r, const FuseConfig& c) {
     return asked(r.items, c.items) && asked(r.threads, c.threads) && asked(r.reducing, c.reducing)
            && asked(r.cluster, c.cluster) && asked(r.row_storage, c.row_storage)
-           && asked(r.persistent, c.persistent) && asked(r.grid_meeting, c.grid_meeting)
+           && asked(r.persistent, c.persistent) && asked(r.grid_reduction, c.grid_reduction)
            && (c.threads_per_row == 0 || asked(r.threads_per_row, c.threads_per_row));
 }
 

@@ -71,10 +71,10 @@ StagedRows staged_rows(const Program& program, const FuseConfig& c) {
     return rows;
 }
 
-bool meets_in_memory(const FuseConfig& c) { return c.grid_meeting && c.cluster > 1; }
+bool reduces_across_grid(const FuseConfig& c) { return c.grid_reduction && c.cluster > 1; }
 
 bool all_rows_at_once(const FuseConfig& c) {
-    return meets_in_memory(c) && c.row_storage == RowStorage::reload;
+    return reduces_across_grid(c) && c.row_storage == RowStorage::reload;
 }
 
 std::int64_t turns_at_once(const Program& program, const FuseConfig& c) {
@@ -87,8 +87,8 @@ int rows_gathered(const Program& program, const FuseConfig& c) {
     return all_rows_at_once(c) && c.ctas_per_sm > 1 && program.rows % c.ctas_per_sm == 0 ? c.ctas_per_sm : 1;
 }
 
-std::string_view meeting_of(const FuseConfig& c) {
-    if (meets_in_memory(c)) return "grid";
+std::string_view reduce_scope_of(const FuseConfig& c) {
+    if (reduces_across_grid(c)) return "grid";
     return c.cluster > 1 ? "cluster" : "cta";
 }
 
@@ -150,9 +150,10 @@ std::vector<int> numbers_of_rows(const Program& program) {
 }
 
 bool reduces_apart(const Program& program, const FuseConfig& c) {
-    // Each reducing thread takes as many vectors of a chunk. CTAs that are no cluster meet through the threads that
+    // Each reducing thread takes as many vectors of a chunk. CTAs that are no cluster reduce through the threads that
     // part from the grid's words at the end of the kernel, and those would be gone.
-    if (!c.persistent || meets_in_memory(c) || c.items * c.threads_per_row % c.reducing != 0) return false;
+    if (!c.persistent || reduces_across_grid(c) || c.items * c.threads_per_row % c.reducing != 0)
+        return false;
     const std::vector<bool> late = late_loads(program);
     for (size_t i = 0; i < program.values.size(); ++i) {
         const ProgramValue& v = program.values[i];
@@ -173,7 +174,7 @@ bool in_whole_turns(const Program& program, const FuseConfig& c) {
 
 bool deals_rows(const Program& program, const FuseConfig& c) {
     constexpr std::int64_t most_rows = 2147483647;
-    return c.row_storage == RowStorage::pipelined && c.persistent && !meets_in_memory(c)
+    return c.row_storage == RowStorage::pipelined && c.persistent && !reduces_across_grid(c)
            && program.rows <= most_rows
            && ring_part(program, c) * (c.cluster - 1) < program.columns / c.width;
 }

@@ -44,10 +44,10 @@ bool vectors_by_bulk(const ProgramValue& load, int width);
 /// Whether vectors of `width` elements of all tensors in a ring's slots are whole units of bulk copies.
 bool slots_by_bulk(const Program& program, int width);
 
-/// "cta", "cluster" or "grid": where the values of a row meet; a grid's in device memory, with a workspace.
-std::string_view meeting_of(const FuseConfig& config);
-bool meets_in_memory(const FuseConfig& config);
-/// Whether each row has CTAs of its own, all of which are resident together and meet in device memory: every row
+/// "cta", "cluster" or "grid": where the values of a row are reduced; a grid's in device memory, with a workspace.
+std::string_view reduce_scope_of(const FuseConfig& config);
+bool reduces_across_grid(const FuseConfig& config);
+/// Whether each row has CTAs of its own, all of which are resident together and reduce through device memory: every row
 /// waits in shared memory, and what does not fit there in L2, for its next pass.
 bool all_rows_at_once(const FuseConfig& config);
 /// Then how often all threads of a row take their vectors until they have gone over it.

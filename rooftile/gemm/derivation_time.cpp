@@ -155,7 +155,8 @@ void time(GemmWriter& w) {
              w.steps.fact("shared.bandwidth"), w.steps.fact("dsmem.bandwidth"), w.steps.fact("dsmem.latency"),
              w.steps.fact("barrier.cluster")},
             t.exchange, "cycles",
-            "each part writes its sums, the cluster meets, each part reads its share from all and stores it");
+            "each part writes its sums, the cluster synchronises, each part reads its share from all and "
+            "stores it");
     std::vector<Input> store{
         Derivation::given("C of a tile", sums / 4 * bytes_of(w.problem().c_type) / tile.split_k, "B",
                           "tile_m * tile_n / split_k"),

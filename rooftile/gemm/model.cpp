@@ -20,7 +20,7 @@ namespace {
 
 // Two CTAs in a row stand side by side. Two clusters do not, and go to the GPCs in turn: two that read the
 // same meet in one where there are twice as many as GPCs.
-double neighbours_that_meet(const GemmHardware& hw, const GemmTile& t) {
+double coalesced_neighbours(const GemmHardware& hw, const GemmTile& t) {
     return t.cluster_m * t.cluster_n > 1 ? 2 * whole(hw.sms / hw.sms_per_gpc) : 2;
 }
 
@@ -57,7 +57,7 @@ double l2_step_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProbl
     // One operand at most is merged: along a row of tiles A, down a column B. Of one that is not multicast
     // clusters read as much as CTAs.
     const auto [own_a, own_b] = own_rows(t, p);
-    const double enough = neighbours_that_meet(hw, t);
+    const double enough = coalesced_neighbours(hw, t);
     const double a = t.cluster_n == 1 && double(tiles.columns) >= enough ? own_a : 0;
     const double b = t.cluster_m == 1 && double(tiles.rows) >= enough ? own_b : 0;
     const double merged = (a > b ? a : b) * (1 - 1 / hw.l2_coalesced);
@@ -82,7 +82,7 @@ Neighbours neighbours(const TileGrid& clusters, Order order, int group) {
 }
 
 L2Rows l2_rows(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p, const Neighbours& n) {
-    const double enough = neighbours_that_meet(hw, t);
+    const double enough = coalesced_neighbours(hw, t);
     const auto reaching = [&](double own, int sharing, double readers) {
         if (sharing > 1) return own * hw.l2_multicast;
         return own / (readers >= enough ? hw.l2_coalesced : 1);

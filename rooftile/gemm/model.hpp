@@ -90,7 +90,7 @@ inline std::int64_t k_steps(const GemmTile& tile, const GemmProblem& problem) {
 }
 
 /// Cycles from the last product of a tile to its sum over the parts of K: every CTA writes its fp32 sums to
-/// shared memory, the cluster meets, every CTA reads its share of them from all parts [M22, M39]. 0 where K
+/// shared memory, the cluster synchronises, every CTA reads its share of them from all parts [M22, M39]. 0 where K
 /// is not split.
 double exchange_cycles(const GemmHardware& hw, const GemmTile& tile);
 

@@ -65,8 +65,8 @@ GemmTimer::GemmTimer(const GemmHardware& hw, const GemmTile& t, const GemmProble
     // The ring fills once and the last tile is stored once; in between nothing waits. Parts of K exchange
     // their sums through the ring, so with them it fills again for every tile.
     fills_ = t.split_k > 1 ? w.waves : 1;
-    // A cluster meets before the first load and after the last use of its shared memory.
-    meetings_ = t.cluster_m * t.cluster_n * t.split_k > 1 ? 2 * most_known(hw.cluster_barrier, 0) : 0;
+    // A cluster synchronises before the first load and after the last use of its shared memory.
+    cluster_syncs_ = t.cluster_m * t.cluster_n * t.split_k > 1 ? 2 * most_known(hw.cluster_barrier, 0) : 0;
     on_sm_ = most_known(s.tensor, s.shared);
     if (!(s.tensor >= s.shared) && !std::isnan(s.shared)) on_sm_bound_ = Bound::shared;
     sum_once();
@@ -75,7 +75,7 @@ GemmTimer::GemmTimer(const GemmHardware& hw, const GemmTile& t, const GemmProble
 
 void GemmTimer::sum_once() {
     const double fill = latency_ + most_known(most_known(l2_, step_.port), 0);
-    once_ = meetings_ + fills_ * fill + (shows(last_sharing_) ? 0 : out_.epilogue);
+    once_ = cluster_syncs_ + fills_ * fill + (shows(last_sharing_) ? 0 : out_.epilogue);
     const double turn = tile_.turn_overlapped && waves_.waves > 1 ? hw_.pingpong_turn : hw_.tile_turn;
     apart_ = most_known(turn, 0) + (tile_.epilogue_overlapped ? 0 : out_.epilogue);
 }
@@ -86,7 +86,7 @@ void GemmTimer::walk(double l2) {
 }
 
 void GemmTimer::leave_out_fill() {
-    fills_ = meetings_ = 0;
+    fills_ = cluster_syncs_ = 0;
     sum_once();
 }
 

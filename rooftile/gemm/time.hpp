@@ -37,9 +37,9 @@ class GemmTimer {
 
     /// From here on: in an order that asks `l2` cycles of a k-step of L2's bandwidth, for what `step` said.
     void walk(double l2);
-    /// From here on: the ring is full from the start, and clusters need not meet.
+    /// From here on: the ring is full from the start, and clusters need not synchronise.
     void leave_out_fill();
-    /// From here on: parts of K need not meet.
+    /// From here on: parts of K need not synchronise.
     void leave_out_exchange() { out_.exchange = 0; }
     /// From here on: nothing is copied into shared memory, and DRAM traffic is C alone.
     void leave_out_loads();
@@ -67,7 +67,7 @@ class GemmTimer {
     double operands_;             // of those loaded, every operand once: what DRAM delivers at least
     double reads_ = 0;            // what it does
     double crossed_ = 0;          // what passes L2
-    double latency_, l2_latency_, meetings_, once_;  // cycles
+    double latency_, l2_latency_, cluster_syncs_, once_;  // cycles
     double apart_ = 0;                               // cycles of a tile: turn and, where it shows, store
     double fills_;                                   // times that the ring begins empty
     double in_ring_;                                 // 1 / stages in flight

@@ -24,17 +24,17 @@ FuseHardware simple() {
 Program two_rows() { return rows_of(2, 16384); }
 constexpr FusedBytes bytes = {65536, 65536};
 
-constexpr double meeting = 932.82;  // ns
+constexpr double reduction = 932.82;  // ns
 constexpr AtOnceLaunch four_ctas = {.items = 1, .width = 8, .threads = 128, .cluster = 2, .again_bytes = 2};
 
-// 65536 B at 0.98 of 49 GB/s, 1364.7 ns, once read and once written; a meeting of 733.5 cycles and, of 4 warps on 4
+// 65536 B at 0.98 of 49 GB/s, 1364.7 ns, once read and once written; a reduction of 733.5 cycles and, of 4 warps on 4
 // partitions, 74.63 * 2.671 instructions. The second walk takes 131072 B of L2, 1337.5 ns: hidden.
-TEST(FuseAtOnceModel, DramOnceAndAMeeting) {
+TEST(FuseAtOnceModel, DramOnceAndAReduction) {
     const FuseFlow f = at_once_flow(simple(), two_rows(), two_walks(0), bytes, four_ctas);
     EXPECT_EQ(f.ctas, 4);
     EXPECT_EQ(f.held, 1);
     EXPECT_EQ(f.dram_bytes, 131072);
-    EXPECT_NEAR(f.time.seconds * 1e9, 2 * 1364.7 + meeting, 0.5);
+    EXPECT_NEAR(f.time.seconds * 1e9, 2 * 1364.7 + reduction, 0.5);
 }
 
 // Of what the last walk reads and stores L2 holds a quarter: three quarters of the rows come again from DRAM; with an
@@ -45,7 +45,7 @@ TEST(FuseAtOnceModel, WhatL2DoesNotHoldIsReadAgain) {
     const FuseFlow f = at_once_flow(hw, two_rows(), two_walks(0), bytes, four_ctas);
     EXPECT_EQ(f.held, 0.25);
     EXPECT_EQ(f.dram_bytes, 131072 + 49152);
-    EXPECT_NEAR(f.time.seconds * 1e9, 2.75 * 1364.7 + meeting, 0.5);
+    EXPECT_NEAR(f.time.seconds * 1e9, 2.75 * 1364.7 + reduction, 0.5);
     hw.l2_all_bytes = std::nan("");
     EXPECT_EQ(at_once_flow(hw, two_rows(), two_walks(0), bytes, four_ctas).dram_bytes, 3 * 65536);
 }
@@ -59,7 +59,7 @@ TEST(FuseAtOnceModel, WhatSharedMemoryHoldsIsNotReadAgain) {
     const FuseFlow f = at_once_flow(hw, two_rows(), two_walks(0), bytes, held);
     EXPECT_EQ(f.held, 0.4);
     EXPECT_NEAR(f.dram_bytes, 131072 + 16384 * 0.6, 1e-6);
-    EXPECT_NEAR(f.time.seconds * 1e9, 2.15 * 1364.7 + meeting, 0.5);
+    EXPECT_NEAR(f.time.seconds * 1e9, 2.15 * 1364.7 + reduction, 0.5);
     held.held_share = 1;
     EXPECT_EQ(at_once_flow(hw, two_rows(), two_walks(0), bytes, held).dram_bytes, 131072);
 }
@@ -75,11 +75,11 @@ TEST(FuseAtOnceModel, EveryRowReadsItsWeightsFromL2) {
     const auto seconds = [&] {
         return at_once_flow(hw, two_rows(), work, {65536 + 32768, 65536}, launch).time.seconds * 1e9;
     };
-    EXPECT_NEAR(seconds(), 2.5 * 1364.7 + meeting, 0.5);
+    EXPECT_NEAR(seconds(), 2.5 * 1364.7 + reduction, 0.5);
     hw.l2_bandwidth = 49e9;
-    EXPECT_NEAR(seconds(), 1364.7 + 196608 / 49.0 + meeting, 0.5);
+    EXPECT_NEAR(seconds(), 1364.7 + 196608 / 49.0 + reduction, 0.5);
     launch.rows_an_sm = 2;  // both rows have a CTA on each SM, with the same part of the weights
-    EXPECT_NEAR(seconds(), 1364.7 + 163840 / 49.0 + meeting, 0.5);
+    EXPECT_NEAR(seconds(), 1364.7 + 163840 / 49.0 + reduction, 0.5);
 }
 
 // Tensors that only the last walk reads are in its DRAM time alone; a third walk is L2's.
@@ -87,12 +87,12 @@ TEST(FuseAtOnceModel, LateTensorsAndFurtherWalks) {
     ProgramWork late = two_walks(0);
     late.full_bytes = 4;
     EXPECT_NEAR(at_once_flow(simple(), two_rows(), late, {131072, 65536}, four_ctas).time.seconds * 1e9,
-                3 * 1364.7 + meeting, 0.5);
+                3 * 1364.7 + reduction, 0.5);
     ProgramWork three = two_walks(0);
     three.readings = 3;
-    three.reductions = three.meetings = 2;
+    three.reductions = three.reduction_rounds = 2;
     EXPECT_NEAR(at_once_flow(simple(), two_rows(), three, bytes, four_ctas).time.seconds * 1e9,
-                2 * 1364.7 + 65536 / 98.0 + 2 * meeting, 0.5);
+                2 * 1364.7 + 65536 / 98.0 + 2 * reduction, 0.5);
 }
 
 // Few bytes in flight: one warp an SM that waits 1000 cycles for each of 64 turns; 5 rows are three CTAs on some SMs.

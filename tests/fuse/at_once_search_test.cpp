@@ -52,7 +52,7 @@ TEST(FuseAtOnce, TurnsWaitInSharedMemory) {
                            .cluster = 16,
                            .stages = stages,
                            .row_storage = RowStorage::reload,
-                           .grid_meeting = true};
+                           .grid_reduction = true};
     };
     for (const char* text : {functions[0], functions[1], functions[2]}) {
         const auto outcome = planned(text, "16,1048576", asked({}));
@@ -73,7 +73,7 @@ TEST(FuseAtOnce, TurnsWaitInSharedMemory) {
 // all wait for 28 with two, where 80 have an SM each.
 TEST(FuseAtOnce, CompanyCountsWhereItIsNear) {
     const auto many =
-        planned(functions[1], "16,1048576", {.row_storage = RowStorage::reload, .grid_meeting = true});
+        planned(functions[1], "16,1048576", {.row_storage = RowStorage::reload, .grid_reduction = true});
     for (const FusePlan& plan : std::get<FusePlans>(many).plans) EXPECT_GE(plan.config.ctas_per_sm, 2);
     const auto few = planned(functions[1], "5,4194304");
     EXPECT_EQ(std::get<FusePlans>(few).plans.front().config.ctas_per_sm, 1);
@@ -128,7 +128,7 @@ TEST(FuseAtOnce, EveryGridIsResident) {
     for (const char* text : functions)
         for (const char* shape : {"16,1048576", "3,524288", "17,262144", "64,131072", "130,65536"}) {
             const auto outcome =
-                planned(text, shape, {.row_storage = RowStorage::reload, .grid_meeting = true});
+                planned(text, shape, {.row_storage = RowStorage::reload, .grid_reduction = true});
             for (const FusePlan& plan : std::get<FusePlans>(outcome).plans) {
                 const FuseConfig& c = plan.config;
                 EXPECT_TRUE(all_rows_at_once(c));
@@ -144,10 +144,10 @@ TEST(FuseAtOnce, EveryGridIsResident) {
     EXPECT_GE(found, 100);
 }
 
-// Two CTAs of 128 threads a row are the least that meet: 17 of them on an SM are 2176 threads, 16 leave 32
+// Two CTAs of 128 threads a row are the least that reduce so: 17 of them on an SM are 2176 threads, 16 leave 32
 // registers a thread, 15 leave 34 and 8 leave 64.
 TEST(FuseAtOnce, RowsThatWouldWaitForOthersAreRefused) {
-    const FuseRequest request = {.row_storage = RowStorage::reload, .grid_meeting = true};
+    const FuseRequest request = {.row_storage = RowStorage::reload, .grid_reduction = true};
     const auto threads = planned("y = softmax(x)", "1100,65536", request);
     EXPECT_GT(std::get<FuseInfeasible>(threads).rejected.reasons[size_t(Reason::threads)], 0);
     const auto registers = planned("y = softmax(x)", "1050,65536", request);
@@ -168,7 +168,7 @@ TEST(FuseAtOnce, NotWithoutANumberOfSms) {
     const std::vector<TensorDeclaration> tensors = {tensor_declaration("x:bf16[16,1048576]")};
     const auto outcome = derive(bare, expression_graph("y = softmax(x)", tensors), {.top = 256});
     for (const FusePlan& plan : std::get<FusePlans>(outcome).plans)
-        EXPECT_FALSE(meets_in_memory(plan.config));
+        EXPECT_FALSE(reduces_across_grid(plan.config));
 }
 
 // 132 SMs have 30.8 MB of shared memory; 16 x 917504 elements of 2 B are 29.4 MB, 16 x 1048576 are 33.6 MB.

@@ -203,8 +203,8 @@ TEST(FuseDerive, EveryRowStorageKeepsWhatIsAskedFor) {
     const ExpressionGraph few = made("y = softmax(x)", {"x:bf16[16,1048576]"});
     const auto all = [&](FuseRequest request) {
         request.top = 1000;
-        const bool meets = request.grid_meeting.value_or(false);  // which pays where rows are few
-        const auto outcome = derive(machine_by_id("h200-sxm"), meets ? few : p, request);
+        const bool across_grid = request.grid_reduction.value_or(false);  // which pays where rows are few
+        const auto outcome = derive(machine_by_id("h200-sxm"), across_grid ? few : p, request);
         const auto* plans = std::get_if<FusePlans>(&outcome);
         return plans ? plans->plans : std::vector<FusePlan>{};
     };
@@ -226,7 +226,7 @@ TEST(FuseDerive, EveryRowStorageKeepsWhatIsAskedFor) {
         each(
             {.persistent = yes}, [](const FuseConfig& c) { return c.persistent; }, yes);
         each(
-            {.grid_meeting = yes}, [](const FuseConfig& c) { return c.grid_meeting; }, yes);
+            {.grid_reduction = yes}, [](const FuseConfig& c) { return c.grid_reduction; }, yes);
     }
     each(
         {.cluster = 4}, [](const FuseConfig& c) { return c.cluster; }, 4);

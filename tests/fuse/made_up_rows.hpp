@@ -33,7 +33,7 @@ inline ProgramWork two_walks(double issue) {
     ProgramWork work;
     work.full_bytes = 2;
     work.online = {issue, 0};
-    work.reductions = work.meetings = 1;
+    work.reductions = work.reduction_rounds = 1;
     work.readings = 2;
     return work;
 }

@@ -20,7 +20,7 @@ namespace {
 struct Row {
     std::string group, rows, columns, type;
     FuseRequest request;
-    bool early_weights = false, grid_meeting = false;
+    bool early_weights = false, grid_reduction = false;
     int stages = 1;
     double time_us = 0;
     std::string problem() const { return group + " " + rows + "x" + columns + " " + type; }
@@ -39,7 +39,7 @@ bool another_kernel(const Row& row, const std::string& run) {
     if (row.columns == "65536" || row.columns == "262144") return true;
     if (row.group == "layernorm_chain" && row.columns != "4096" && row.columns != "1048576") return true;
     return row.request.row_storage == RowStorage::pipelined
-           || (row.request.row_storage == RowStorage::reload && !row.grid_meeting);
+           || (row.request.row_storage == RowStorage::reload && !row.grid_reduction);
 }
 
 std::vector<Row> recorded_rows(const std::string& name) {
@@ -59,9 +59,9 @@ std::vector<Row> recorded_rows(const std::string& name) {
         row.stages = number(12);
         if (r.row_storage == RowStorage::pipelined) r.ctas_per_sm = number(13);  // elsewhere as many as fit
         row.time_us = std::stod(field.at(15));
-        // Without that column CTAs met in device memory where no cluster is as large.
-        row.grid_meeting = field.size() > 17 ? field[17] == "grid" : r.cluster > 16;
-        r.grid_meeting = row.grid_meeting;
+        // Without that column CTAs reduced through device memory where no cluster is as large.
+        row.grid_reduction = field.size() > 17 ? field[17] == "grid" : r.cluster > 16;
+        r.grid_reduction = row.grid_reduction;
         r.reducing = field.size() > 18 ? std::stoi(field[18]) : 0;
         rows.push_back(row);
     }
@@ -119,7 +119,7 @@ std::map<std::string, Choice> choices(const Machine& machine, const std::string&
         if (choice.plans.empty()) choice.search = search_launches(machine, hw, graph, program, {.top = 1000});
         for (const FuseCandidate& c : search_launches(machine, hw, graph, program, row.request).kept)
             if (c.config.early_weights == row.early_weights && c.config.stages == row.stages
-                && c.config.grid_meeting == row.grid_meeting)
+                && c.config.grid_reduction == row.grid_reduction)
                 choice.plans.push_back({c.config, c.flow.time.seconds * 1e6, row.time_us});
         choice.least_time = std::min(choice.least_time, row.time_us);
     }

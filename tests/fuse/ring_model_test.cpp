@@ -21,7 +21,7 @@ constexpr RingLaunch four_ctas = {
     .lanes = 512, .cluster = 1, .slots = 8, .chunks = 4, .chunk_bytes = 16384, .clusters = 4};
 
 // 64 rows of 32768 elements of 2 B read and written: 2 * 4 MiB / 64 GB/s = 131.072 us. Walks: 256 / 0.885 + 8 *
-// 74.18 = 882.7 cycles. A meeting: 406.5, and of 16 warps on 4 partitions 74.63 * 2.671 instructions, 797.3. A slot
+// 74.18 = 882.7 cycles. A reduction: 406.5, and of 16 warps on 4 partitions 74.63 * 2.671 instructions, 797.3. A slot
 // comes back a row, 2086.6, and three of eight chunks, 331.0, before it is wanted again: 2417.6 cycles of 8 B each;
 // needed: 1000.
 TEST(FuseRing, TakesDramsTimeWhereNothingElseCounts) {
@@ -133,24 +133,24 @@ TEST(FuseRing, WeightsThatAreNotKeptStandBehindStores) {
 }
 
 // 64 rows of 4 clusters of 2 CTAs, two on each of 4 SMs: 16 rows each of 16384 elements in 2 chunks. Walks:
-// 16384 * 32 / 128 / 0.885 + 4 * 74.18 = 4925.0 cycles; a meeting 486.1, with shuffles for messages, and 74.63 * 2.671
+// 16384 * 32 / 128 / 0.885 + 4 * 74.18 = 4925.0 cycles; a reduction 486.1, with shuffles for messages, and 74.63 * 2.671
 // instructions of 32 warps, 1594.7. Two by turns: the second finds the first with so much of its walks to go as they
 // are of a row, and as they come in bursts 1.209 times that. DRAM: 8192.
-TEST(FuseRing, OneCtaComputesWhileAnotherMeets) {
+TEST(FuseRing, OneCtaComputesWhileAnotherReduces) {
     const Program p = rows_of(64, 32768);
     const FusedBytes bytes = {64 * 32768 * 2, 64 * 32768 * 2};
     const RingLaunch two = {
         .lanes = 512, .cluster = 2, .slots = 4, .chunks = 2, .chunk_bytes = 16384, .clusters = 4, .ctas = 2};
-    const double walks = 4925.0, meeting = 486.08 + 1594.7;
+    const double walks = 4925.0, reduction = 486.08 + 1594.7;
     EXPECT_NEAR(ring_walks_cycles(simple(), p, two_walks(32), two), walks, 1);
-    EXPECT_NEAR(ring_meeting_cycles(simple(), two_walks(32), two), meeting, 1);
+    EXPECT_NEAR(ring_reduction_cycles(simple(), two_walks(32), two), reduction, 1);
     const FuseFlow f = ring_flow(simple(), p, two_walks(32), bytes, two);
-    const double rows = meeting + walks * (1 + 1.209 * walks / (walks + meeting));
+    const double rows = reduction + walks * (1 + 1.209 * walks / (walks + reduction));
     const double longer = rows / 8192, together = std::pow(1 + std::pow(longer, 5.246), 1 / 5.246);
     // A slot comes back a row and a quarter of its walks before it is wanted, less a load's 1000.
-    const double between = (rows + (rows - meeting) / 4 - 1000) / rows;
+    const double between = (rows + (rows - reduction) / 4 - 1000) / rows;
     const double bent = longer + (together - longer) / between;
-    EXPECT_NEAR(f.time.seconds * 1e6, 131.072 * bent + 1 + (meeting + rows) / 2e3, 0.5);
+    EXPECT_NEAR(f.time.seconds * 1e6, 131.072 * bent + 1 + (reduction + rows) / 2e3, 0.5);
 }
 
 // 16 instructions an element: a row computes for 5959.1 + 750.9 cycles of DRAM's 8192, and what both lose to one another
@@ -190,21 +190,22 @@ TEST(FuseRing, CtasOfOneRowStartWhileOthersCompute) {
                             .one_row = true};
     const FuseFlow f = ring_flow(hw, p, two_walks(32), bytes, one);
     EXPECT_NEAR(f.time.dram * 1e6, 131.072 / 0.98, 1e-3);
-    const double walks = 4925.0, meeting = 486.08 + 1594.7, waiting = meeting + 3048;
+    const double walks = 4925.0, reduction = 486.08 + 1594.7, waiting = reduction + 3048;
     const double row = waiting + walks * (1 + 1.209 * walks / (walks + waiting)), full = row / (8192 / 0.98);
     const double dram = 131.072 / 0.98 * std::pow(1 + std::pow(full, 5.246), 1 / 5.246);
-    EXPECT_NEAR(f.time.seconds * 1e6, dram + 1 + (meeting + row) / 2e3, 0.5);
+    EXPECT_NEAR(f.time.seconds * 1e6, dram + 1 + (reduction + row) / 2e3, 0.5);
 }
 
 // Through device memory: shuffles, a barrier and 20.65 L2 latencies more than within a CTA.
-TEST(FuseRing, MeetingInDeviceMemoryTakesL2Latencies) {
+TEST(FuseRing, GridReductionTakesL2Latencies) {
     FuseHardware hw = simple();
     hw.l2_latency = 250;
     RingLaunch far = four_ctas;
     far.cluster = 32;
     far.far = true;
-    EXPECT_NEAR(ring_meeting_cycles(hw, two_walks(1), far) - ring_meeting_cycles(hw, two_walks(1), four_ctas),
-                79.56 + 247.4 + 20.65 * 250, 1e-6);
+    EXPECT_NEAR(
+        ring_reduction_cycles(hw, two_walks(1), far) - ring_reduction_cycles(hw, two_walks(1), four_ctas),
+        79.56 + 247.4 + 20.65 * 250, 1e-6);
 }
 
 // 64 instructions an element: 32768 * 64 / 128 / 0.885 = 18513.0 cycles a row, twice DRAM's 8192.
@@ -217,25 +218,25 @@ TEST(FuseRing, InstructionsBindWhereTheyTakeLonger) {
     EXPECT_EQ(f.time.bound, Bound::issue);
 }
 
-// Threads that reduce apart: neither their meeting nor their walk stands between a row and the next one, while the
+// Threads that reduce apart: neither their reduction nor their walk stands between a row and the next one, while the
 // ring has two rows of slots. With 6 slots for rows of 4 chunks the last chunk of a row is asked for when half of the
-// one before is stored: half of that, a load, a chunk and a meeting of 4 warps lie between two rows. Each element of a
+// one before is stored: half of that, a load, a chunk and a reduction of 4 warps lie between two rows. Each element of a
 // reducing thread takes 3.306 cycles.
-TEST(FuseRing, WhoReducesApartHidesTheMeeting) {
+TEST(FuseRing, WhoReducesApartHidesTheReduction) {
     FuseHardware hw = simple();
     const Program p = rows_of(64, 32768);
     const FusedBytes bytes = {64 * 32768 * 2, 64 * 32768 * 2};
     RingLaunch apart = four_ctas;
     apart.reducing = 128;
-    const double meeting = 406.52 + 74.63 * 2.671 + 872.8, chunk = 8192 / 128 * 3.306 + 74.18;
-    EXPECT_NEAR(ring_apart_cycles(hw, p, two_walks(16), apart, 5000, 1000), 4 * chunk + meeting, 1);
+    const double reduction = 406.52 + 74.63 * 2.671 + 872.8, chunk = 8192 / 128 * 3.306 + 74.18;
+    EXPECT_NEAR(ring_apart_cycles(hw, p, two_walks(16), apart, 5000, 1000), 4 * chunk + reduction, 1);
     RingLaunch short_of_slots = apart;
     short_of_slots.slots = 6;
     EXPECT_NEAR(ring_apart_cycles(hw, p, two_walks(16), short_of_slots, 5000, 1000),
-                2500 + 1000 + chunk + meeting, 1);
+                2500 + 1000 + chunk + reduction, 1);
     // Instructions of 4096 / 0.9689 cycles, and nothing beside them but the chunks.
     const double row = 4096 / 0.9689 + 8 * 74.18, full = row / 8192;
-    const double ends = (ring_meeting_cycles(hw, two_walks(16), apart) + row) / 2e3;
+    const double ends = (ring_reduction_cycles(hw, two_walks(16), apart) + row) / 2e3;
     EXPECT_NEAR(ring_flow(hw, p, two_walks(16), bytes, apart).time.seconds * 1e6,
                 131.072 * std::pow(1 + std::pow(full, 5.246), 1 / 5.246) + 1 + ends, 0.05);
 }

@@ -37,7 +37,7 @@ TEST(FuseStaging, RowsAreDealtWhereEveryCtaHasAChunk) {
     p.rows = 2147483648;
     EXPECT_FALSE(deals_rows(p, c));
     p.rows = 100;
-    c.cluster = 8, c.grid_meeting = true;  // words of other CTAs lie where fixed turns put them
+    c.cluster = 8, c.grid_reduction = true;  // words of other CTAs lie where fixed turns put them
     EXPECT_FALSE(deals_rows(p, c));
 }
 
@@ -103,18 +103,18 @@ TEST(FuseStaging, RingsKeepWhatAllRowsShare) {
 
 // 16 rows: 132 SMs are eight teams of 16 CTAs with two rows each, or four of 32 with four; eight of 32 where
 // each SM has two. An eighth of a row, 256 KiB, fits into no CTA, a sixteenth not beside another one. Of many
-// rows only with two CTAs on an SM, of which one computes while the other's values meet.
-TEST(FuseStaging, FewLongRowsMeetInDeviceMemory) {
+// rows only with two CTAs on an SM, of which one computes while the other's values are reduced.
+TEST(FuseStaging, FewLongRowsReduceAcrossTheGrid) {
     std::set<int> far;
     for (const FusePlan& plan : rings("[16,1048576]").plans) {
-        if (!meets_in_memory(plan.config)) continue;
+        if (!reduces_across_grid(plan.config)) continue;
         far.insert(plan.config.cluster);
         EXPECT_EQ(plan.config.grid, 128 * plan.config.ctas_per_sm);
         EXPECT_TRUE(plan.config.ctas_per_sm == 1 || plan.config.cluster == 32);
     }
     EXPECT_EQ(far, (std::set<int>{16, 32}));
     for (const FusePlan& plan : rings("[1024,1048576]").plans)
-        EXPECT_TRUE(!meets_in_memory(plan.config) || plan.config.ctas_per_sm == 2);
+        EXPECT_TRUE(!reduces_across_grid(plan.config) || plan.config.ctas_per_sm == 2);
 }
 
 // Some threads reduce ahead of those that store where one walk over the slots does all reductions and what goes over
@@ -150,7 +150,7 @@ TEST(FuseStaging, ReducingThreadsCountAmongACtas) {
         const FuseConfig& c = plan.config;
         EXPECT_EQ(c.threads, 32 + c.threads_per_row + c.reducing);
         EXPECT_EQ(c.rows_per_cta(), 1);
-        EXPECT_TRUE(c.reducing == 0 || (c.persistent && !meets_in_memory(c)));
+        EXPECT_TRUE(c.reducing == 0 || (c.persistent && !reduces_across_grid(c)));
         EXPECT_TRUE(c.reducing == 0 || c.items * c.threads_per_row % c.reducing == 0);
         found += c.reducing > 0;
     }

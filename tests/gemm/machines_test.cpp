@@ -70,7 +70,7 @@ TEST(GemmMachines, HalfOfWhatBindsTakesLonger) {
 }
 
 TEST(GemmMachines, AnUnknownTimeRanksBehindEveryKnownOne) {
-    // Without these, parts of K that meet in a cluster have no time, and others have.
+    // Without these, parts of K that are summed in a cluster have no time, and others have.
     for (const char* key :
          {"dsmem.bandwidth", "dsmem.latency", "barrier.cluster", "dram.latency", "l2.bandwidth"})
         for (std::int64_t m : {16, 256}) {

@@ -35,7 +35,7 @@ TEST(GemmTime, PartsOfKShortenTheLoopAndExchange) {
     const StepCycles s = step_cycles(hw, t, p);
     // As above, 4 tiles of 100 steps, now 50 steps on each of 8 SMs. Exchange: 131072 B of sums, half of them
     // read here: 196608 / 128 = 1536; half from the other: 65536 / 16 = 4096; 600 more. Each stores half of
-    // C: 32768 B / 64 B/clk = 512. The cluster meets at both ends: 800.
+    // C: 32768 B / 64 B/clk = 512. The cluster synchronises at both ends: 800.
     GemmTime time = gemm_time(hw, t, p, s, waves(hw, t, p), 0, 4);
     EXPECT_EQ(time.exchange, 6232);
     EXPECT_DOUBLE_EQ(time.seconds, (50 * 1536 + 6232 + 512 + 2236 + 800) / 1e9);

@@ -55,7 +55,7 @@ int grid_here(const Function& function, const FusePlan& plan, int device) {
                     fmt::format("no CTA of {} threads fits on an SM of GPU {}", c.threads, device));
     const int sms = Driver::instance().attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
     std::int64_t resident = std::int64_t(sms) * std::min(fitting, c.ctas_per_sm);
-    if (c.cluster > 1 && !meets_in_memory(c)) {
+    if (c.cluster > 1 && !reduces_across_grid(c)) {
         const Launch launch = fuse_launch(plan, resident / c.cluster * c.cluster);
         resident =
             std::min<std::int64_t>(resident, std::int64_t(active_clusters(function, launch)) * c.cluster);
@@ -212,7 +212,7 @@ fuse::FuseSizes fuse_sizes(const FusePlan& plan) {
 }
 
 bool needs_workspace(const FusePlan& plan) {
-    return plan.program.form == FuseForm::whole || meets_in_memory(plan.config);
+    return plan.program.form == FuseForm::whole || reduces_across_grid(plan.config);
 }
 
 bool takes_workspace(const FusePlan& plan) {
@@ -220,8 +220,9 @@ bool takes_workspace(const FusePlan& plan) {
 }
 
 std::size_t fuse_workspace_bytes(const FusePlan& plan, std::int64_t grid) {
-    constexpr std::size_t word = 8, turns = 2, words = fuse::meeting_words;  // kernels/fuse/grid_meeting.cuh
-    const std::size_t cta = meets_in_memory(plan.config)
+    constexpr std::size_t word = 8, turns = 2,
+                          words = fuse::reduction_words;  // kernels/fuse/grid_reduction.cuh
+    const std::size_t cta = reduces_across_grid(plan.config)
                                 ? turns * words * word
                                 : std::size_t(whole_reductions(plan.program)) * workspace_part;
     return workspace_header + std::size_t(grid) * cta;
@@ -232,7 +233,7 @@ Launch fuse_launch(const FusePlan& plan, std::int64_t grid) {
     launch.grid_x = unsigned(grid);
     launch.block_x = unsigned(plan.config.threads);
     launch.shared_bytes = unsigned(staged_rows(plan.program, plan.config).bytes);
-    launch.cooperative = meets_in_memory(plan.config);
+    launch.cooperative = reduces_across_grid(plan.config);
     launch.cluster_x = launch.cooperative ? 1 : unsigned(plan.config.cluster);
     return launch;
 }
@@ -245,7 +246,7 @@ std::int64_t fuse_grid(const FusePlan& plan, std::int64_t resident) {
     if (p.form == FuseForm::row) pieces = ceil_div(p.rows, std::max(1, c.rows_per_cta())) * c.cluster;
     else pieces = ceil_div(p.rows * (p.columns / c.width), std::int64_t(c.threads) * c.items);
     pieces = std::max<std::int64_t>(pieces, c.cluster);
-    if (meets_in_memory(c) && c.persistent && resident < c.cluster)
+    if (reduces_across_grid(c) && c.persistent && resident < c.cluster)
         throw Error(ExitCode::gpu_failed,
                     fmt::format("{} CTAs share a row, but {} fit on the GPU at once", c.cluster, resident));
     const std::int64_t most =

@@ -38,7 +38,7 @@ class FuseKernel {
     /// The loaded kernel in the current context, and the CTAs of a launch there.
     Function function() const;
     int grid() const;
-    /// Of a whole reduction, of rows whose CTAs meet in device memory, and of rings, whose CTAs take rows from it as they
+    /// Of a whole reduction, of rows whose CTAs reduce through device memory, and of rings, whose CTAs take rows from it as they
     /// come for them; else 0. The workspace must be zeroed once before its first launch and is ready for the next after
     /// each; launches that may overlap need one each.
     std::size_t workspace_bytes() const;

@@ -29,8 +29,8 @@ std::string RowsText::text() {
     rows_head();
     row(known);
     if (c_.persistent || ring()) line(-1, "}}");
-    if (meets_in_memory(c_)) w_.line(1, "team.part_for_good(size.rows);");
-    if (meets_late()) line(-1, "if (!met) team.wait();  // a cluster without a row");
+    if (reduces_across_grid(c_)) w_.line(1, "team.part_for_good(size.rows);");
+    if (syncs_cluster_late()) line(-1, "if (!begun) team.wait();  // a cluster without a row");
     w_.closing();
     return w_.take();
 }
@@ -50,7 +50,7 @@ bool RowsText::full_teams() const {
 std::string RowsText::story() const {
     const std::string who = c_.threads_per_row < 32 ? fmt::format("{} lanes share a row", c_.threads_per_row)
                             : c_.threads_per_row == 32 ? std::string("A warp works on a row")
-                            : meets_in_memory(c_)
+                            : reduces_across_grid(c_)
                                 ? fmt::format("{} CTAs of the grid work on a row", c_.cluster)
                             : c_.cluster > 1 ? fmt::format("A cluster of {} CTAs works on a row", c_.cluster)
                                              : std::string("A CTA works on a row");
@@ -87,7 +87,7 @@ void RowsText::constants() {
     w_.line(1, "using RowTeam = Team<{}, {}{}{}>;", joint, ring() ? joint : c_.threads,
             c_.cluster > 1 || ring() ? fmt::format(", {}", c_.cluster) : "",
             at_once()                      ? ", false, true"
-            : meets_in_memory(c_)          ? ", true, true"
+            : reduces_across_grid(c_)      ? ", true, true"
             : ring()                       ? ", true"
             : full_teams() && joint < warp ? ", 1, false, false, true"
                                            : "");
@@ -119,9 +119,9 @@ void RowsText::constants() {
         w_.line(1, "constexpr unsigned turns = {};  // over a row", turns_at_once(p_, c_));
         w_.line(1, "constexpr unsigned held = {};  // turns whose vectors wait in shared memory", c_.stages);
         tensors_in_shared();
-        w_.line(1, "team.meet_in(size.workspace);");
+        w_.line(1, "team.reduce_in(size.workspace);");
     } else if (c_.cluster > 1) w_.line(1, "team.arrive();");
-    if (meets_late()) w_.line(1, "bool met = false;  // the cluster's CTAs have all begun");
+    if (syncs_cluster_late()) w_.line(1, "bool begun = false;  // the cluster's CTAs have all begun");
     w_.line(1, "");
 }
 

@@ -1,5 +1,5 @@
 // Kernels with reductions along the row, written in parts: what all have, how a thread goes over its vectors,
-// how a row's values meet, and the two ways in which rows wait in shared memory. Internal to fuse_source.
+// how a row's values are reduced, and the two ways in which rows wait in shared memory. Internal to fuse_source.
 #pragma once
 
 #include <functional>
@@ -36,10 +36,10 @@ class RowsText {
     bool at_once() const { return all_rows_at_once(c_); }
     bool whole() const;
     bool full_teams() const;
-    /// A cluster's CTAs see that all have begun when they first meet, not before.
-    bool meets_late() const { return c_.cluster > 1 && c_.persistent && !ring(); }
-    /// All that is reduced in a pass meets across the CTAs together.
-    bool meets_jointly() const { return c_.cluster > 1 && (ring() || at_once()); }
+    /// A cluster's CTAs see that all have begun at their first reduction, not before.
+    bool syncs_cluster_late() const { return c_.cluster > 1 && c_.persistent && !ring(); }
+    /// All that is reduced in a pass is reduced across the CTAs together.
+    bool reduces_jointly() const { return c_.cluster > 1 && (ring() || at_once()); }
     /// Some warps reduce, others store.
     bool parted() const { return c_.reducing > 0; }
     int body() const { return (c_.persistent || ring() ? 2 : 1) + nested_; }
@@ -96,7 +96,7 @@ class RowsText {
     void result(const std::set<int>& known);
     const std::string& output_name(int store) const;
 
-    // fuse_rows_reduce.cpp: how a row's values meet.
+    // fuse_rows_reduce.cpp: how a row's values are reduced.
     bool in_two(int reduce) const;
     bool takes_packs(const Joint& joint) const;
     Joint first_of(int reduce) const;
@@ -112,11 +112,11 @@ class RowsText {
     };
     bool few_elements() const;
     bool plain(int reduce) const;
-    /// What each thread adds up, before it meets the others.
+    /// What each thread adds up, before it is merged with the others'.
     void reduce_once(const std::vector<Joint>& joints, const std::set<int>& known, const Term& term_of,
                      const Way& way);
     void reach(int depth, const Joint& joint, const std::string& walker);
-    void meet(const std::vector<Joint>& joints);
+    void reduce_across_threads(const std::vector<Joint>& joints);
 
     // fuse_rows_shared.cpp: rows in shared memory.
     void tensors_in_shared();

@@ -1,4 +1,4 @@
-// How the values of a row meet.
+// How the values of a row are reduced.
 #include "rooftile/fuse/device/rows.hpp"
 
 #include <algorithm>
@@ -66,10 +66,10 @@ void RowsText::reduction_pass(int pass, const std::vector<int>& reduces, const s
         });
         for (const Joint& joint : second) row_value(joint);
     }
-    if (c_.cluster == 1 || meets_jointly()) return;
-    if (meets_late()) {
-        line(0, "if (!met) team.wait();");
-        line(0, "met = true;");
+    if (c_.cluster == 1 || reduces_jointly()) return;
+    if (syncs_cluster_late()) {
+        line(0, "if (!begun) team.wait();");
+        line(0, "begun = true;");
     } else if (pass == 0) {
         line(0, "team.wait();");
     }
@@ -120,7 +120,7 @@ void RowsText::joint_reduction(const std::vector<Joint>& joints, const std::set<
                                const Term& term_of) {
     if (!plain(joints[0].reduce)) {
         reduce_once(joints, known, term_of, {"Running", true});
-        return meet(joints);
+        return reduce_across_threads(joints);
     }
     line(0, "const Slots begun = slots;");
     line(0, "Moments {};", joints[0].name);
@@ -136,7 +136,8 @@ void RowsText::joint_reduction(const std::vector<Joint>& joints, const std::set<
     seldom_ = false;
     --nested_;
     line(0, "}}");
-    meet(joints);  // written once: the text of a meeting is long, and the compiler would have it twice
+    reduce_across_threads(
+        joints);  // written once: the text of a reduction is long, and the compiler would have it twice
     line(0, "if (again || !{}.cancelled()) break;", joints[0].name);
     --nested_;
     line(0, "}}");
@@ -202,18 +203,18 @@ void RowsText::reach(int depth, const Joint& joint, const std::string& walker) {
 }
 
 /// As many accumulators at once as fit into the team's exchange.
-void RowsText::meet(const std::vector<Joint>& joints) {
+void RowsText::reduce_across_threads(const std::vector<Joint>& joints) {
     std::string names;
     int words = 0;
     const auto together = [&] {
         line(0, "team.within_cta({});", names);
-        if (meets_jointly()) line(0, "team.across_cluster({});", names);
+        if (reduces_jointly()) line(0, "team.across_cluster({});", names);
         names.clear();
         words = 0;
     };
     for (const Joint& joint : joints) {
         const int mine = words_of(joint.accumulator);
-        if (words + mine > fuse::meeting_words) together();
+        if (words + mine > fuse::reduction_words) together();
         names += (names.empty() ? "" : ", ") + joint.name;
         words += mine;
     }

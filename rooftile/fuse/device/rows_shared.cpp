@@ -99,9 +99,9 @@ void RowsText::open_ring() {
     if (!staged_rows(p_, c_).kept.empty()) w_.line(2, "ptx::mbarrier_init(kept_barrier, 1);");
     w_.line(2, "ptx::fence_mbarrier_init();");
     w_.line(1, "}}");
-    const bool far = meets_in_memory(c_);
+    const bool far = reduces_across_grid(c_);
     w_.line(1, "{}();", c_.cluster > 1 && !far ? "ptx::cluster_sync" : "__syncthreads");
-    if (far) w_.line(1, "team.meet_in(size.workspace);");
+    if (far) w_.line(1, "team.reduce_in(size.workspace);");
     w_.line(1, "Slots slots(barriers, size.columns < 0);  // never: the compiler does not know");
     w_.line(1, "");
     produce();
@@ -195,7 +195,7 @@ void RowsText::fetch_kept() {
 }
 
 /// The first warps reduce row after row as chunks arrive, ahead of the others, which store: so no SM rests while a
-/// row's values meet, and both kinds of instructions share the issue slots.
+/// row's values are reduced, and both kinds of instructions share the issue slots.
 void RowsText::reduce_apart(std::set<int> known) {
     walker_ = {"threadIdx.x", "reducing", "turns"};
     nested_ = 1;
@@ -230,7 +230,7 @@ void RowsText::take_handed(std::set<int>& known) {
 }
 
 /// What only the last walk reads, and neither a slot nor the rest of shared memory has: every thread asks for
-/// it a chunk ahead, over the ends of rows, so that its way passes while values are computed and meet.
+/// it a chunk ahead, over the ends of rows, so that its way passes while values are computed and reduced.
 std::vector<int> RowsText::ahead_of_rows() const {
     std::vector<int> out;
     for (int i : loads_)

@@ -45,8 +45,8 @@ bool RowsText::stores_elements() const {
                        [](const ProgramStore& s) { return s.level == Level::element; });
 }
 
-/// Lanes of a warp meet without a barrier, so nothing keeps weights that are loaded behind the row from being loaded
-/// behind its meeting: the compiler saves registers so.
+/// Lanes of a warp reduce without a barrier, so nothing keeps weights that are loaded behind the row from being loaded
+/// behind its reduction: the compiler saves registers so.
 bool RowsText::weights_first() const {
     constexpr int warp = 32;
     return held() && c_.early_weights && c_.threads_per_row <= warp;

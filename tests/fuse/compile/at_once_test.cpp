@@ -23,7 +23,7 @@ std::vector<FusePlan> plans_of(const std::string& text, const std::string& type,
         if (text.find(", " + name) != std::string::npos)
             tensors.push_back(tensor_declaration(fmt::format("{}:{}[{}]", name, type, columns)));
     const auto outcome = derive(machine_by_id("h200-sxm"), expression_graph(text, tensors),
-                                {.row_storage = RowStorage::reload, .grid_meeting = true, .top = top});
+                                {.row_storage = RowStorage::reload, .grid_reduction = true, .top = top});
     return std::get<FusePlans>(outcome).plans;
 }
 
@@ -55,7 +55,7 @@ TEST(FuseAtOnceCode, EveryCandidateCompilesCleanAndFits) {
     EXPECT_GE(compiled, 60);
 }
 
-TEST(FuseAtOnceCode, MeetsInDeviceMemoryAndGivesWayInL2) {
+TEST(FuseAtOnceCode, ReducesAcrossTheGridAndGivesWayInL2) {
     const FusePlan plan = plans_of("y = layernorm(x, g, b)", "bf16", "16", "1048576", 1)[0];
     const Source source = fuse_source(plan);
     EXPECT_THAT(compile_to_ptx(source),

@@ -123,13 +123,14 @@ TEST(FuseCode, AlignedTensorsMoveInSixteenBytes) {
     EXPECT_THAT(ptx(cases()[6], {.row_storage = RowStorage::pipelined}),
                 testing::AllOf(testing::HasSubstr("vote.sync.any"),
                                testing::Not(testing::HasSubstr("fence.proxy.async"))));
-    EXPECT_THAT(ptx(cases()[7], {.cluster = 16, .row_storage = RowStorage::pipelined, .grid_meeting = true}),
-                testing::AllOf(testing::HasSubstr("ld.relaxed.gpu"), testing::HasSubstr("st.relaxed.gpu"),
-                               testing::Not(testing::HasSubstr("barrier.cluster"))));
+    EXPECT_THAT(
+        ptx(cases()[7], {.cluster = 16, .row_storage = RowStorage::pipelined, .grid_reduction = true}),
+        testing::AllOf(testing::HasSubstr("ld.relaxed.gpu"), testing::HasSubstr("st.relaxed.gpu"),
+                       testing::Not(testing::HasSubstr("barrier.cluster"))));
     EXPECT_THAT(ptx(cases()[0], {.alignment = 4}), testing::Not(testing::HasSubstr("v4.u32")));
 }
 
-// Where the rows are as many as the teams of the grid nobody asks whether he has one, and a warp's lanes meet at once.
+// Where the rows are as many as the teams of the grid nobody asks whether he has one, and a warp's lanes reduce at once.
 TEST(FuseCode, TeamsThatAllHaveARowDoNotAsk) {
     const auto text = [](const char* rows, FuseRequest request) {
         request.top = 1;
@@ -159,7 +160,7 @@ TEST(FuseCode, TeamsThatAllHaveARowDoNotAsk) {
         testing::AllOf(asks, testing::HasSubstr("count = team.rows_here(size.rows) * team.part_size")));
 }
 
-// What rows share is loaded before them where nothing but the order of the accesses keeps it before the meeting.
+// What rows share is loaded before them where nothing but the order of the accesses keeps it before the reduction.
 TEST(FuseCode, WeightsComeBeforeTheRow) {
     const auto outcome =
         derive(machine_by_id("h200-sxm"),
@@ -200,7 +201,7 @@ TEST(FuseCode, LaunchesAskForTheSharedMemoryThatTheTextUses) {
                 EXPECT_EQ(launch.shared_bytes > 0,
                           row_storage == RowStorage::shared || row_storage == RowStorage::pipelined || held)
                     << what;
-                EXPECT_EQ(launch.cooperative, meets_in_memory(plan.config)) << what;
+                EXPECT_EQ(launch.cooperative, reduces_across_grid(plan.config)) << what;
                 EXPECT_EQ(launch.cluster_x, launch.cooperative ? 1u : unsigned(plan.config.cluster)) << what;
                 EXPECT_EQ(launch.block_x, unsigned(plan.config.threads)) << what;
                 staged += launch.shared_bytes > 0;
@@ -311,7 +312,7 @@ TEST(FuseCode, DropoutOfFewerValuesIsMadeOnce) {
         has(text_of("sum_all(x * dropout(1.5, 0.25, 1)) * dropout(s, 0.5)", all, {}), "_keep[0] ? 2.0f"));
 }
 
-/// As many slots as a ring may have, with late tensors: barriers, row numbers and meetings stay within what the plan leaves.
+/// As many slots as a ring may have, with late tensors: barriers, row numbers and reductions stay within what the plan leaves.
 TEST(FuseCode, RingsOfMostSlotsFit) {
     const std::string full = ":bf16[2048,65536]";
     const ExpressionGraph p =
@@ -333,8 +334,8 @@ TEST(FuseCode, RingsOfMostSlotsFit) {
     }
 }
 
-/// Weights that stay in shared memory, and rows that meet in device memory.
-TEST(FuseCode, KeptWeightsAndGridMeetingsCompileClean) {
+/// Weights that stay in shared memory, and rows that reduce through device memory.
+TEST(FuseCode, KeptWeightsAndGridReductionsCompileClean) {
     int kept = 0, far = 0;
     for (const char* x : {"x:bf16[2048,65536]", "x:bf16[1024,262144]", "x:bf16[16,1048576]"}) {
         const std::string row = std::string(x).substr(std::string(x).find(',') + 1);
@@ -343,8 +344,8 @@ TEST(FuseCode, KeptWeightsAndGridMeetingsCompileClean) {
                                     {.row_storage = RowStorage::pipelined, .top = 64});
         for (const FusePlan& plan : std::get<FusePlans>(outcome).plans) {
             kept += plan.config.early_weights;
-            far += meets_in_memory(plan.config);
-            if (!plan.config.early_weights && !meets_in_memory(plan.config)) continue;
+            far += reduces_across_grid(plan.config);
+            if (!plan.config.early_weights && !reduces_across_grid(plan.config)) continue;
             const Source source = fuse_source(plan);
             const Compiled code = compile_source(source);
             EXPECT_EQ(unclean(code).value_or(""), "") << source.text;
@@ -361,7 +362,7 @@ TEST(FuseCode, RowsAtOnceHoldEachTensorFromItsFirstWalkOn) {
     const auto outcome =
         derive(machine_by_id("h200-sxm"),
                made("y = softmax(layernorm(x) + r)", {"x:bf16[16,1048576]", "r:bf16[16,1048576]"}),
-               {.row_storage = RowStorage::reload, .grid_meeting = true, .top = 2});
+               {.row_storage = RowStorage::reload, .grid_reduction = true, .top = 2});
     for (const FusePlan& plan : std::get<FusePlans>(outcome).plans) {
         const Source source = fuse_source(plan);
         const auto at = [&](const char* text) { return source.text.find(text); };

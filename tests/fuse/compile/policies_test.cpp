@@ -98,7 +98,7 @@ TEST(FuseRings, TheExactWalkTakesAVectorAtATime) {
     EXPECT_THAT(walk, AllOf(HasSubstr("RunningMoments"), HasSubstr("#pragma unroll 1\n"),
                             HasSubstr("const Pack<bf16, width> x_pack = waiting(x_staged"),
                             Not(HasSubstr("arrived"))));
-    // Both ways meet by the same text.
+    // Both ways reduce by the same text.
     ASSERT_NE(text.find("within_cta"), std::string::npos);
     EXPECT_EQ(text.find("within_cta"), text.rfind("within_cta"));
 }

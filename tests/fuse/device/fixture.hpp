@@ -190,8 +190,8 @@ class FuseTest : public DeviceTest {
             const FuseConfig& c = plan.config;
             if (c.row_storage == RowStorage::pipelined || all_rows_at_once(c))
                 std::cerr << fmt::format(
-                    "  {} of {}: {} CTAs a row meet in a {}, {} x {} vectors, {} slots{}\n", text, tensors[0],
-                    c.cluster, meeting_of(c), c.threads_per_row, c.items, c.stages,
+                    "  {} of {}: {} CTAs a row reduce in a {}, {} x {} vectors, {} slots{}\n", text,
+                    tensors[0], c.cluster, reduce_scope_of(c), c.threads_per_row, c.items, c.stages,
                     c.early_weights ? ", weights kept" : "");
             for (int i = 0; i < times; ++i) trial.expect_right(plan);
             found += wanted && wanted(c);

@@ -70,7 +70,7 @@ TEST_F(FuseTest, EveryLaunchOfEveryRowStorageIsRight) {
         }
 }
 
-// As many rows as teams: nobody asks whether he has one, and lanes of a warp meet all at once. Also one row more.
+// As many rows as teams: nobody asks whether he has one, and lanes of a warp reduce all at once. Also one row more.
 TEST_F(FuseTest, ShortRowsInCtasOfOneWarpAndMore) {
     const auto all_forms = [&](const FuseRequest& request, int rows) {
         const int lanes = *request.threads_per_row;

@@ -1,5 +1,5 @@
 // Rows that pass through rings in shared memory, and rows that are all under way at once, on a GPU: every cluster,
-// chunk and meeting against fp64, with weights, late tensors and threads that reduce apart.
+// chunk and reduction against fp64, with weights, late tensors and threads that reduce apart.
 #include <tuple>
 
 #include "tests/fuse/device/fixture.hpp"
@@ -21,15 +21,15 @@ class FuseRingsTest : public FuseTest {
                   {.row_storage = RowStorage::pipelined});
     }
 
-    /// `cluster` CTAs that share rows and meet in device memory.
-    void check_meetings(int cluster, const std::vector<std::string>& rows,
-                        const std::vector<std::string>& functions) {
+    /// `cluster` CTAs that share rows and reduce through device memory.
+    void check_grid_reductions(int cluster, const std::vector<std::string>& rows,
+                               const std::vector<std::string>& functions) {
         for (const std::string& x : rows)
             for (const std::string& f : functions)
                 EXPECT_EQ(
                     check("y = " + f, {x}, 1,
-                          {.cluster = cluster, .row_storage = RowStorage::pipelined, .grid_meeting = true},
-                          meets_in_memory),
+                          {.cluster = cluster, .row_storage = RowStorage::pipelined, .grid_reduction = true},
+                          reduces_across_grid),
                     1);
     }
 
@@ -37,7 +37,7 @@ class FuseRingsTest : public FuseTest {
     int check_at_once(const std::string& text, const std::vector<std::string>& tensors, int most,
                       int times = 1, std::optional<int> cluster = {}) {
         return check(text, tensors, most,
-                     {.cluster = cluster, .row_storage = RowStorage::reload, .grid_meeting = true},
+                     {.cluster = cluster, .row_storage = RowStorage::reload, .grid_reduction = true},
                      all_rows_at_once, times);
     }
 };
@@ -93,7 +93,7 @@ TEST_F(FuseRingsTest, RowsAreDealtOrTakenInTurns) {
     EXPECT_EQ(dealt, 4);
 }
 
-// Slots that are given back before all CTAs have met, over many rows; a slot for a row and a late tensor behind it.
+// Slots that are given back before all CTAs have reduced, over many rows; a slot for a row and a late tensor behind it.
 TEST_F(FuseRingsTest, RowsAreDealtInAnyRing) {
     check("y = sum(x)", {"x:bf16[1100,65536]"}, 12, {.row_storage = RowStorage::pipelined}, {}, 3);
     for (const int cluster : {2, 8})
@@ -208,32 +208,33 @@ TEST_F(FuseRingsTest, RingsOfTwoCtasAnSm) {
 
 // Rows whose CTAs are no cluster: one row; more than the grid takes at once, the last round with fewer; parts
 // that end short; one, two and three reductions.
-TEST_F(FuseRingsTest, EightCtasMeetInDeviceMemory) {
-    check_meetings(8, {"x:bf16[1,524288]", "x:bf16[5,524296]"}, {"softmax(x)", "layernorm(x)", "argmax(x)"});
+TEST_F(FuseRingsTest, EightCtasReduceAcrossTheGrid) {
+    check_grid_reductions(8, {"x:bf16[1,524288]", "x:bf16[5,524296]"},
+                          {"softmax(x)", "layernorm(x)", "argmax(x)"});
 }
-TEST_F(FuseRingsTest, SixteenCtasMeetInDeviceMemory) {
-    check_meetings(16, {"x:bf16[1,1048576]", "x:bf16[5,1048584]"},
-                   {"softmax(x)", "layernorm(x)", "argmax(x)"});
+TEST_F(FuseRingsTest, SixteenCtasReduceAcrossTheGrid) {
+    check_grid_reductions(16, {"x:bf16[1,1048576]", "x:bf16[5,1048584]"},
+                          {"softmax(x)", "layernorm(x)", "argmax(x)"});
 }
-TEST_F(FuseRingsTest, ThirtyTwoCtasMeetInDeviceMemory) {
-    check_meetings(32, {"x:bf16[1,1048576]", "x:bf16[5,1048584]"},
-                   {"softmax(x)", "layernorm(x)", "argmax(x)"});
+TEST_F(FuseRingsTest, ThirtyTwoCtasReduceAcrossTheGrid) {
+    check_grid_reductions(32, {"x:bf16[1,1048576]", "x:bf16[5,1048584]"},
+                          {"softmax(x)", "layernorm(x)", "argmax(x)"});
 }
-TEST_F(FuseRingsTest, RowsOfSeveralRoundsMeetInDeviceMemory) {
+TEST_F(FuseRingsTest, RowsOfSeveralRoundsReduceAcrossTheGrid) {
     for (int cluster : {16, 32})
-        check_meetings(cluster, {"x:fp32[17,262152]"}, {"softmax(layernorm(x) * 2)"});
+        check_grid_reductions(cluster, {"x:fp32[17,262152]"}, {"softmax(layernorm(x) * 2)"});
 }
-TEST_F(FuseRingsTest, MeetingsInDeviceMemoryWithWeights) {
+TEST_F(FuseRingsTest, GridReductionsWithWeights) {
     EXPECT_GE(check("y = layernorm(x, g, b)", {"x:bf16[17,524288]", "g:bf16[524288]", "b:bf16[524288]"}, 4,
-                    {.row_storage = RowStorage::pipelined, .grid_meeting = true}, meets_in_memory),
+                    {.row_storage = RowStorage::pipelined, .grid_reduction = true}, reduces_across_grid),
               1);
 }
 
-TEST_F(FuseRingsTest, MeetingsInDeviceMemoryWithLateTensors) {
+TEST_F(FuseRingsTest, GridReductionsWithLateTensors) {
     for (const char* shape : {"17,524288", "9,524296"})
         EXPECT_GE(check("y = gelu(dropout(layernorm(x) + r, 0.1, 7, 3))",
                         {fmt::format("x:bf16[{}]", shape), fmt::format("r:bf16[{}]", shape)}, 6,
-                        {.row_storage = RowStorage::pipelined, .grid_meeting = true}, meets_in_memory),
+                        {.row_storage = RowStorage::pipelined, .grid_reduction = true}, reduces_across_grid),
                   1);
 }
 
@@ -292,7 +293,7 @@ TEST_F(FuseRingsTest, RowsAtOnceAreRefusedWhereTheyDoNotFit) {
     const auto outcome =
         derive(machine(), p, {.threads_per_row = 512, .row_storage = RowStorage::reload, .top = 1});
     FusePlan plan = std::get<FusePlans>(outcome).plans[0];
-    plan.config.grid_meeting = true;
+    plan.config.grid_reduction = true;
     plan.config.cluster = 2;
     ASSERT_TRUE(all_rows_at_once(plan.config));
     const FuseKernel kernel = compile(plan);

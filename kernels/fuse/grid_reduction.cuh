@@ -10,7 +10,7 @@ namespace rooftile::fuse {
 /// The workspace: after one word of others a count of CTAs that are through and the tag of the last launch;
 /// then, of each team of `cluster` CTAs, two sets of `words` words from each.
 template <int cluster, int words>
-class GridMeeting {
+class GridReduction {
   public:
     /// `block`: the CTA's number among those of the grid, teams side by side.
     __device__ void open(void* workspace, unsigned block) {
@@ -21,8 +21,8 @@ class GridMeeting {
         slots_ = static_cast<unsigned long long*>(workspace) + header_words
                  + block / cluster * (2 * words * cluster);
     }
-    /// Before each meeting. A word carries its meeting's tag, so that no barrier stands between it and its
-    /// readers; who has all words of a meeting knows that nobody reads those of the one before.
+    /// Before each reduction. A word carries its reduction's tag, so that no barrier stands between it and its
+    /// readers; who has all words of a reduction knows that nobody reads those of the one before.
     __device__ void begin() {
         ++tag_;
         turn_ ^= 1;
@@ -48,13 +48,13 @@ class GridMeeting {
         }
     }
     /// Of one thread of each CTA after its last row: the last of them all makes the workspace ready for the
-    /// next launch, whose tags are new: a row has fewer than `most_meetings`.
+    /// next launch, whose tags are new: a row has fewer than `most_reductions`.
     __device__ void close(long long rows) {
-        constexpr unsigned most_meetings = 64;
+        constexpr unsigned most_reductions = 64;
         unsigned* through = const_cast<unsigned*>(header_) + 1;
         const unsigned first = header_[2];
         if (atomicInc(through, gridDim.x - 1) == gridDim.x - 1)
-            header_[2] = first + most_meetings * static_cast<unsigned>(rows + 1);
+            header_[2] = first + most_reductions * static_cast<unsigned>(rows + 1);
     }
 
   private:
