@@ -118,10 +118,10 @@ class Kernel:
         if resident == 0:
             raise RuntimeError("no CTA fits on this GPU")
         together = launch["ctas_together"]
-        work, at_once = launch["ctas_of_work"] // together, resident // together
-        if at_once == 0:
+        work, grid_resident = launch["ctas_of_work"] // together, resident // together
+        if grid_resident == 0:
             raise RuntimeError(f"{together} CTAs share a row, {resident} fit on this GPU")
-        return min(work, at_once) * together
+        return min(work, grid_resident) * together
 
     def launch(self, tensors):
         words = []

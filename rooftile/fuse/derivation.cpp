@@ -37,7 +37,7 @@ class Story {
         else if (shared_ > 0) shared();
         residency();
         if (c_.row_storage == RowStorage::pipelined) ring_grid();
-        else if (all_rows_at_once(c_)) at_once_grid();
+        else if (grid_resident_rows(c_)) resident_grid();
         else grid();
         issue();
         time();
@@ -91,9 +91,10 @@ class Story {
         else if (c_.row_storage == RowStorage::shared)
             where =
                 fmt::format("shared memory, {:.0f} B of a CTA, brought by one bulk copy a tensor", shared_);
-        else if (all_rows_at_once(c_))
+        else if (grid_resident_rows(c_))
             where =
-                "L2: all rows are under way at once, so that memory rests for one reduction and not for one "
+                "L2: all rows are resident in the grid, so that memory rests for one reduction and not for "
+                "one "
                 "a "
                 "round; each walk begins where the one before it ended";
         else
@@ -131,8 +132,9 @@ class Story {
             "round x rate: cycles from a CTA's loads to its end x bytes that come into an SM a cycle   [M20]",
             {given("round", f_.round_cycles, "cycles",
                    "this plan: DRAM's and L2's latency, and what else it waits for"),
-             given("rate", rate(), "B/cycle",
-                   all_rows_at_once(c_) ? "what DRAM reads, of an SM" : "bytes read / DRAM's time, of an SM"),
+             given(
+                 "rate", rate(), "B/cycle",
+                 grid_resident_rows(c_) ? "what DRAM reads, of an SM" : "bytes read / DRAM's time, of an SM"),
              d_.fact("dram.latency"), d_.fact("l2.latency"), d_.fact("clock.boost"),
              d_.fact("dram.sustained_copy"), d_.fact(hw_.read_key), d_.fact("sm.count")},
             f_.needed, "B",
@@ -141,7 +143,7 @@ class Story {
 
     /// Bytes that come into an SM a cycle.
     double rate() const {
-        if (all_rows_at_once(c_)) return hw_.read_bandwidth / hw_.clock_hz / std::min(f_.ctas, hw_.sms);
+        if (grid_resident_rows(c_)) return hw_.read_bandwidth / hw_.clock_hz / std::min(f_.ctas, hw_.sms);
         const double sms = c_.row_storage == RowStorage::pipelined ? f_.ctas / c_.ctas_per_sm : hw_.sms;
         return double(bytes_.read_bytes) / (f_.time.dram * hw_.clock_hz * sms);
     }
@@ -155,19 +157,20 @@ class Story {
 
     void items() {
         if (c_.row_storage == RowStorage::pipelined) return ring_items();
-        const bool at_once = all_rows_at_once(c_);
+        const bool grid_resident = grid_resident_rows(c_);
         std::vector<Input> inputs = {
-            given("ctas_per_sm", at_once ? f_.resident : std::min(f_.resident, f_.ctas / hw_.sms), "",
+            given("ctas_per_sm", grid_resident ? f_.resident : std::min(f_.resident, f_.ctas / hw_.sms), "",
                   "resident, as compiled"),
             given("threads", c_.threads, "", "this plan"), given("items", c_.items, "", "this plan"),
             given("width", c_.width, "elements", "this plan"),
-            given("element_bytes", at_once ? slot_bytes(p_) : work_.full_bytes, "B", "problem")};
-        if (at_once) inputs.push_back(given("turns_together", turns_together(c_), "", "this plan"));
+            given("element_bytes", grid_resident ? slot_bytes(p_) : work_.full_bytes, "B", "problem")};
+        if (grid_resident) inputs.push_back(given("turns_together", turns_together(c_), "", "this plan"));
         d_.add("bytes_in_flight",
-               at_once ? "CTAs an SM x threads x items x width x turns together x bytes of the tensors that "
-                         "every pass reads   [M20]"
-                       : "CTAs an SM x threads x items x width x bytes of the full tensors; of a row what it "
-                         "has   [M20]",
+               grid_resident
+                   ? "CTAs an SM x threads x items x width x turns together x bytes of the tensors that "
+                     "every pass reads   [M20]"
+                   : "CTAs an SM x threads x items x width x bytes of the full tensors; of a row what it "
+                     "has   [M20]",
                std::move(inputs), f_.given, "B", enough_in_flight());
     }
 
@@ -186,7 +189,7 @@ class Story {
     }
 
     void shared() {
-        if (all_rows_at_once(c_)) {
+        if (grid_resident_rows(c_)) {
             d_.add(
                 "shared_bytes",
                 "turns held x threads x items x width x bytes of the tensors that every pass reads   [M21]",
@@ -295,7 +298,7 @@ class Story {
                c_.row_storage == RowStorage::pipelined
                    ? "as many as are meant to compute in turn; registers, threads and shared "
                      "memory of an SM hold them   [M6]"
-               : all_rows_at_once(c_)
+               : grid_resident_rows(c_)
                    ? "CTAs of all rows / SMs, rounded up; registers, threads and shared memory "
                      "of an SM hold them   [M6]"
                : shared_ > 0 ? "least of registers, threads, CTAs and shared memory that an SM holds   [M6]"
@@ -305,8 +308,8 @@ class Story {
                            c_.threads, std::max(f_.resident, double(c_.ctas_per_sm))));
     }
 
-    /// Why all rows can be under way at once.
-    void at_once_grid() {
+    /// Why all rows can be resident in the grid.
+    void resident_grid() {
         d_.add("held_in_l2", "l2.size / what the last pass reads and stores of all rows, at most 1",
                {d_.fact("l2.size"), given("rows", double(p_.rows), "", "problem"),
                 given("columns", double(p_.columns), "", "problem"),
@@ -315,7 +318,7 @@ class Story {
                f_.held, "",
                "each line is read by one SM, so both halves of L2 count; the pass goes backwards, and comes "
                "to a line after as much as lay behind it");
-        const auto turns = double(turns_at_once(p_, c_));
+        const auto turns = double(turns_of_row(p_, c_));
         d_.add("held_turns",
                "shared memory of a CTA / bytes that a turn reads for later passes, at most all turns; unless "
                "asked "

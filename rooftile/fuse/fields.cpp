@@ -26,7 +26,7 @@ std::vector<Field> make_fields() {
         {"threads", "N", "Threads of a CTA", fixed},
         {"threads_per_row", "N", "Threads of a CTA that share a row", fixed},
         {"cluster", "N", "CTAs that share a row", fixed},
-        {"stages", "N", "Slots of the ring, or turns of rows at once that shared memory holds", fixed},
+        {"stages", "N", "Slots of the ring, or turns of grid-resident rows that shared memory holds", fixed},
         {"reducing", "N", "Threads of a ring's CTA that only reduce; 0: all do both", fixed},
         {"row_storage", "NAME",
          "Where a row waits between passes: registers, shared, pipelined (a ring of chunks in shared memory) "

@@ -324,7 +324,7 @@ FuseFlow fuse_flow(const FuseHardware& hw, const Program& p, const ProgramWork& 
         constexpr double mostly = 0.7;
         f.time.bound = std::max(issue, mufu) > mostly * local ? Bound::issue : Bound::latency;
     }
-    const bool at_once = rows && piece.rounds == 1, in_passes = at_once || piece.readings > 1;
+    const bool in_one_round = rows && piece.rounds == 1, in_passes = in_one_round || piece.readings > 1;
     const double all = waves_cycles(waves, resident, cycles, in_passes ? local + dram : cycles) / hw.clock_hz;
     // The first CTAs' start and loads and the last stores overlap with nothing.
     const double ends = most_known(hw.cta_start, 0)

@@ -37,7 +37,7 @@ struct FuseConfig {
         0;  ///< of a ring's threads: reduce each row while the others still store the one before; 0: all do both
     int cluster = 1;  ///< CTAs that share a row
     int stages =
-        1;  ///< slots of a ring; items vectors of each thread lie in one. Of rows at once: turns that are held
+        1;  ///< slots of a ring; items vectors of each thread lie in one. Of grid-resident rows: turns that are held
     int ctas_per_sm = 1;
     bool persistent = false;     ///< one wave of CTAs walks everything
     bool early_weights = false;  ///< what all rows share is loaded before a reduction; in a ring once

@@ -11,7 +11,7 @@
 #include "rooftile/error.hpp"
 #include "rooftile/fuse/registers.hpp"
 #include "rooftile/fuse/rules.hpp"
-#include "rooftile/fuse/search_at_once.hpp"
+#include "rooftile/fuse/search_grid_resident.hpp"
 #include "rooftile/fuse/search_rings.hpp"
 #include "rooftile/fuse/stacks.hpp"
 #include "rooftile/fuse/staging.hpp"
@@ -178,7 +178,7 @@ class Search {
         if (request_.row_storage.value_or(RowStorage::pipelined) == RowStorage::pipelined)
             search_rings(context(), out_);
         if (request_.row_storage.value_or(RowStorage::reload) == RowStorage::reload)
-            search_at_once(context(), out_);
+            search_grid_resident(context(), out_);
     }
 
     /// Of 16 CTAs few find places at once: where smaller clusters do, too, they lost 10 to 50 % wherever measured. Rows

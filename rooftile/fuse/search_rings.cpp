@@ -167,8 +167,8 @@ class RingSearch : FuseSearchContext {
         // all that is read lies in slots, rows staged whole are as good.
         if (const Rule* rule = rule_if(!c.persistent && (!late_ || ctas == 1), fuse_rules::ring_of_one_row))
             return out_.rejected.add(*rule);
-        const double at_once = double(choice.lanes) * c.items * width;
-        const double all = at_once * work.full_bytes, chunk = at_once * slot_;
+        const double chunk_elements = double(choice.lanes) * c.items * width;
+        const double all = chunk_elements * work.full_bytes, chunk = chunk_elements * slot_;
         // What comes a chunk ahead has registers beside this chunk's: of one or two vectors the compiler asks
         // for it when this one is used up, of four it spills.
         constexpr int most_ahead = 2;
@@ -218,15 +218,15 @@ class RingSearch : FuseSearchContext {
         const double resident = whole(usable_sms(c) * c.ctas_per_sm / c.cluster);
         double clusters = unknown_number;
         if (resident >= 1) clusters = std::min(resident, std::max(1.0, double(program.rows)));
-        const double at_once = double(c.items) * c.threads_per_row * c.width;
+        const double chunk_elements = double(c.items) * c.threads_per_row * c.width;
         candidate.flow = ring_flow(hw, program, work, bytes,
                                    {.lanes = double(c.threads_per_row),
                                     .items = double(c.items),
                                     .cluster = double(c.cluster),
                                     .slots = double(c.stages),
                                     .chunks = double(chunks),
-                                    .chunk_bytes = at_once * slot_,
-                                    .late_bytes = at_once * (work.full_bytes - slot_),
+                                    .chunk_bytes = chunk_elements * slot_,
+                                    .late_bytes = chunk_elements * (work.full_bytes - slot_),
                                     .kept = c.early_weights,
                                     .far = reduces_across_grid(c),
                                     .clusters = clusters,

@@ -44,11 +44,11 @@ double slot_bytes(const Program& program) {
 
 StagedRows staged_rows(const Program& program, const FuseConfig& c) {
     StagedRows rows;
-    const std::int64_t at_once = std::int64_t(c.items) * c.threads_per_row;
-    const bool parts = c.row_storage == RowStorage::pipelined || all_rows_at_once(c);
-    if (parts) rows.vectors = c.stages * at_once;
+    const std::int64_t chunk_vectors = std::int64_t(c.items) * c.threads_per_row;
+    const bool parts = c.row_storage == RowStorage::pipelined || grid_resident_rows(c);
+    if (parts) rows.vectors = c.stages * chunk_vectors;
     else if (c.row_storage == RowStorage::shared)
-        rows.vectors = c.rows_per_cta() * std::min(ceil_div(program.columns, c.width), at_once);
+        rows.vectors = c.rows_per_cta() * std::min(ceil_div(program.columns, c.width), chunk_vectors);
     else return rows;
     const std::vector<bool> late = late_loads(program);
     for (size_t i = 0; i < program.values.size(); ++i) {
@@ -73,18 +73,19 @@ StagedRows staged_rows(const Program& program, const FuseConfig& c) {
 
 bool reduces_across_grid(const FuseConfig& c) { return c.grid_reduction && c.cluster > 1; }
 
-bool all_rows_at_once(const FuseConfig& c) {
+bool grid_resident_rows(const FuseConfig& c) {
     return reduces_across_grid(c) && c.row_storage == RowStorage::reload;
 }
 
-std::int64_t turns_at_once(const Program& program, const FuseConfig& c) {
+std::int64_t turns_of_row(const Program& program, const FuseConfig& c) {
     return ceil_div(program.columns / c.width, std::int64_t(c.threads_per_row) * c.items * c.cluster);
 }
 
 int turns_together(const FuseConfig& c) { return c.items == 1 ? 4 : 2; }
 
 int rows_gathered(const Program& program, const FuseConfig& c) {
-    return all_rows_at_once(c) && c.ctas_per_sm > 1 && program.rows % c.ctas_per_sm == 0 ? c.ctas_per_sm : 1;
+    return grid_resident_rows(c) && c.ctas_per_sm > 1 && program.rows % c.ctas_per_sm == 0 ? c.ctas_per_sm
+                                                                                           : 1;
 }
 
 std::string_view reduce_scope_of(const FuseConfig& c) {

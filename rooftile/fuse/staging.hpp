@@ -49,9 +49,9 @@ std::string_view reduce_scope_of(const FuseConfig& config);
 bool reduces_across_grid(const FuseConfig& config);
 /// Whether each row has CTAs of its own, all of which are resident together and reduce through device memory: every row
 /// waits in shared memory, and what does not fit there in L2, for its next pass.
-bool all_rows_at_once(const FuseConfig& config);
+bool grid_resident_rows(const FuseConfig& config);
 /// Then how often all threads of a row take their vectors until they have gone over it.
-std::int64_t turns_at_once(const Program& program, const FuseConfig& config);
+std::int64_t turns_of_row(const Program& program, const FuseConfig& config);
 /// Then how many turns of the first walk a thread asks for together. Fewer leave memory idle; more were as fast or slower, but
 /// for a percent of softmax (docs/facts.md 90).
 int turns_together(const FuseConfig& config);

@@ -91,9 +91,9 @@ TEST(FuseDerive, PlansAskForTheSharedMemoryTheirRowsTake) {
                 const std::int64_t taken = std::int64_t(c.items) * c.threads_per_row * c.width;
                 const std::int64_t rows =
                     c.rows_per_cta() * std::min(taken, plan.program.columns) * 2 * element;
-                // Of rows that are all under way at once turns of x: it is read again, and nothing else.
+                // Of rows that are all resident in the grid turns of x: it is read again, and nothing else.
                 const std::int64_t turns = c.stages * taken * element;
-                const std::int64_t held = all_rows_at_once(c) ? turns : 0;
+                const std::int64_t held = grid_resident_rows(c) ? turns : 0;
                 EXPECT_EQ(asked, row_storage == RowStorage::shared ? rows : held)
                     << x << " plan " << plan.rank;
                 EXPECT_LE(asked + (held > 0 ? 1152 : exchange), per_cta);
@@ -272,7 +272,7 @@ class Told {
 // Whoever reckons a formula with the inputs beside it comes to its value, in every row storage.
 TEST(FuseDerive, FormulasAddUp) {
     std::set<RowStorage> row_storages;
-    int at_once = 0;
+    int grid_resident = 0;
     for (const char* text :
          {"y = gelu(x)", "y = layernorm(x)", "y = sum(x)", "y = softmax(x)", "y = softmax(x) + r"})
         for (const char* shape :
@@ -283,7 +283,7 @@ TEST(FuseDerive, FormulasAddUp) {
                 const std::string where = fmt::format("{} of {}, plan {}", text, shape, plan.rank);
                 const FuseConfig& c = plan.config;
                 row_storages.insert(c.row_storage);
-                at_once += all_rows_at_once(c);
+                grid_resident += grid_resident_rows(c);
                 const auto expect = [&](double reckoned, double told, const char* what) {
                     EXPECT_NEAR(reckoned, told, 1e-6 * std::fabs(told)) << what << ", " << where;
                 };
@@ -334,7 +334,7 @@ TEST(FuseDerive, FormulasAddUp) {
             }
         }
     EXPECT_EQ(row_storages.size(), 5u);
-    EXPECT_GT(at_once, 0);
+    EXPECT_GT(grid_resident, 0);
 }
 
 TEST(FuseDerive, WhatCannotBeOneKernelIsInfeasibleWithItsCounts) {

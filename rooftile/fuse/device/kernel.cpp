@@ -64,15 +64,15 @@ int grid_here(const Function& function, const FusePlan& plan, int device) {
                         fmt::format("no cluster of {} CTAs fits on GPU {}", c.cluster, device));
     }
     const std::int64_t grid = fuse_grid(plan, resident);
-    if (all_rows_at_once(c) && grid > resident)  // they would wait for one another for good
+    if (grid_resident_rows(c) && grid > resident)  // they would wait for one another for good
         throw Error(ExitCode::gpu_failed,
-                    fmt::format("all rows at once are {} CTAs, but {} fit on the GPU", grid, resident));
+                    fmt::format("grid-resident rows are {} CTAs, but {} fit on the GPU", grid, resident));
     return int(grid);
 }
 
 /// One CTA an SM less than planned; false where there is but one, or where all must be resident.
 bool leave_more_registers(FuseConfig& config) {
-    if (config.ctas_per_sm <= 1 || all_rows_at_once(config)) return false;
+    if (config.ctas_per_sm <= 1 || grid_resident_rows(config)) return false;
     --config.ctas_per_sm;
     return true;
 }

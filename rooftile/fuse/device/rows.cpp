@@ -59,7 +59,7 @@ std::string RowsText::story() const {
         : staged()                 ? "which waits in shared memory, brought by bulk copies"
         : ring() && !c_.persistent ? "whose chunks a producer warp brings into shared memory"
         : ring()                   ? "whose chunks a producer warp brings into a ring of slots, row after row"
-        : at_once()                ? "which is read again for every pass, all rows at once"
+        : grid_resident()          ? "which is read again for every pass, all rows resident in the grid"
                                    : "which is read again for every pass";
     return fmt::format("{}, {}; a thread has {} vector{} of {} elements at once.", who, where, c_.items,
                        c_.items == 1 ? "" : "s", c_.width);
@@ -86,7 +86,7 @@ void RowsText::constants() {
     const int joint = parted() ? c_.reducing : c_.threads_per_row;
     w_.line(1, "using RowTeam = Team<{}, {}{}{}>;", joint, ring() ? joint : c_.threads,
             c_.cluster > 1 || ring() ? fmt::format(", {}", c_.cluster) : "",
-            at_once()                      ? ", false, true"
+            grid_resident()                ? ", false, true"
             : reduces_across_grid(c_)      ? ", true, true"
             : ring()                       ? ", true"
             : full_teams() && joint < warp ? ", 1, false, false, true"
@@ -114,9 +114,9 @@ void RowsText::constants() {
     } else if (!reload()) {
         w_.line(1, "const unsigned first = team.lane();");
     }
-    if (at_once()) {
+    if (grid_resident()) {
         w_.line(1, "constexpr unsigned turn_vectors = step * items;");
-        w_.line(1, "constexpr unsigned turns = {};  // over a row", turns_at_once(p_, c_));
+        w_.line(1, "constexpr unsigned turns = {};  // over a row", turns_of_row(p_, c_));
         w_.line(1, "constexpr unsigned held = {};  // turns whose vectors wait in shared memory", c_.stages);
         tensors_in_shared();
         w_.line(1, "team.reduce_in(size.workspace);");

@@ -33,13 +33,13 @@ class RowsText {
     bool long_walk() const;
     bool reload() const { return c_.row_storage == RowStorage::reload; }
     bool ring() const { return c_.row_storage == RowStorage::pipelined; }
-    bool at_once() const { return all_rows_at_once(c_); }
+    bool grid_resident() const { return grid_resident_rows(c_); }
     bool whole() const;
     bool full_teams() const;
     /// A cluster's CTAs see that all have begun at their first reduction, not before.
     bool syncs_cluster_late() const { return c_.cluster > 1 && c_.persistent && !ring(); }
     /// All that is reduced in a pass is reduced across the CTAs together.
-    bool reduces_jointly() const { return c_.cluster > 1 && (ring() || at_once()); }
+    bool reduces_jointly() const { return c_.cluster > 1 && (ring() || grid_resident()); }
     /// Some warps reduce, others store.
     bool parted() const { return c_.reducing > 0; }
     int body() const { return (c_.persistent || ring() ? 2 : 1) + nested_; }

@@ -69,8 +69,8 @@ std::string RowsText::place(const std::string& start, bool clamped) const {
 
 /// Where all rows wait in L2, an SM's own part of them nearly fits into L1: nothing else goes there.
 std::string RowsText::load_function(const Access& access) const {
-    if (at_once() && !access.full()) return rows_gathered(p_, c_) > 1 ? "load_again" : "load";
-    if (at_once()) return storing_ ? "load_streamed" : fmt::format("load_cached{}", w_.read_policy());
+    if (grid_resident() && !access.full()) return rows_gathered(p_, c_) > 1 ? "load_again" : "load";
+    if (grid_resident()) return storing_ ? "load_streamed" : fmt::format("load_cached{}", w_.read_policy());
     if (!access.full()) return weights_first() ? "load_cached_in_order" : "load_again";
     // Rows that are written as well go through L1 as copies do; of rows that are only read, long walks
     // (docs/facts.md 47, 82).
@@ -150,9 +150,9 @@ void RowsText::walk_held(const std::vector<int>& loads, const Body& body_text) {
     line(0, "}}");
 }
 
-/// Where all rows are under way at once, each walk begins with what the one before it read last: that L2 surely holds.
+/// Where all rows are resident in the grid, each walk begins with what the one before it read last: that L2 surely holds.
 void RowsText::turns_head() {
-    if (!at_once()) {
+    if (!grid_resident()) {
         w_.line(0, "#pragma unroll 1");  // as many in flight as planned
         line(0, "for (unsigned first = team.lane(); first < vectors; first += step * items) {{");
         return;
@@ -199,7 +199,7 @@ void RowsText::walk_again(const std::vector<int>& loads, const WalkText& text) {
     for (int i : loads) declare_pack(body() + 1, i);
     std::vector<int> first, again, others;
     for (int i : loads) {
-        const bool holds = at_once() && w_.value(i).access.full() && !late_[size_t(i)];
+        const bool holds = grid_resident() && w_.value(i).access.full() && !late_[size_t(i)];
         (!holds ? others : held_.insert(i).second ? first : again).push_back(i);
     }
     load_turn(first, again);
@@ -271,7 +271,7 @@ void RowsText::result(const std::set<int>& known) {
         w_.line(depth, "}}");
         for (int s : stores)
             w_.line(depth, "{}(t.{}, start + {}, packed<{}>({}_values){});",
-                    at_once() || !late_rows().empty() ? "store_streamed" : "store", w_.values.output(s),
+                    grid_resident() || !late_rows().empty() ? "store_streamed" : "store", w_.values.output(s),
                     clamped() ? "at" : "first", w_.type_of_store(s), output_name(s),
                     clamped() ? "" : fmt::format(", i * {}", walker_.step));
     };

@@ -197,7 +197,7 @@ TEST(FuseCode, LaunchesAskForTheSharedMemoryThatTheTextUses) {
                 const Launch launch = fuse_launch(plan, 8);
                 const Source source = fuse_source(plan);
                 EXPECT_EQ(dynamic_shared_of(source.text), std::int64_t(launch.shared_bytes)) << what;
-                const bool held = all_rows_at_once(plan.config);
+                const bool held = grid_resident_rows(plan.config);
                 EXPECT_EQ(launch.shared_bytes > 0,
                           row_storage == RowStorage::shared || row_storage == RowStorage::pipelined || held)
                     << what;
@@ -358,7 +358,7 @@ TEST(FuseCode, KeptWeightsAndGridReductionsCompileClean) {
 }
 
 /// Of rows at once each tensor that is read again is held from the walk on that reads it first.
-TEST(FuseCode, RowsAtOnceHoldEachTensorFromItsFirstWalkOn) {
+TEST(FuseCode, GridResidentRowsHoldEachTensorFromItsFirstWalkOn) {
     const auto outcome =
         derive(machine_by_id("h200-sxm"),
                made("y = softmax(layernorm(x) + r)", {"x:bf16[16,1048576]", "r:bf16[16,1048576]"}),
@@ -490,23 +490,23 @@ std::map<std::pair<std::int64_t, std::int64_t>, int> covered(const FusePlan& pla
         for (std::int64_t team = 0; team < teams; ++team)
             for (std::int64_t row = cta / c.cluster * teams + team; row < p.rows;
                  row += c.persistent ? grid / c.cluster * teams : p.rows) {
-                const std::int64_t at_once = lanes * c.items;
+                const std::int64_t taken_together = lanes * c.items;
                 std::int64_t begin = 0, end = sizes.vectors;
                 if (ring || (c.cluster > 1 && c.row_storage != RowStorage::reload)) {
-                    const std::int64_t part = ring ? ring_part(p, c) : at_once;
-                    begin = rank * (dealt ? at_once : part);
+                    const std::int64_t part = ring ? ring_part(p, c) : taken_together;
+                    begin = rank * (dealt ? taken_together : part);
                     if (ring && !dealt) end = std::min(end, begin + part);
                 }
-                const std::int64_t stride = dealt ? at_once * c.cluster : at_once;
+                const std::int64_t stride = dealt ? taken_together * c.cluster : taken_together;
                 if (c.row_storage == RowStorage::reload) {
-                    for (std::int64_t first = rank * lanes; first < end; first += at_once * c.cluster)
+                    for (std::int64_t first = rank * lanes; first < end; first += taken_together * c.cluster)
                         for (int i = 0; i < c.items; ++i)
                             for (int lane = 0; lane < lanes; ++lane)
                                 touch(row, first + i * lanes * c.cluster + lane, end);
                     continue;
                 }
                 for (std::int64_t from = begin; from < (ring ? end : begin + 1); from += stride)
-                    for (std::int64_t i = 0; i < at_once; ++i) touch(row, from + i, end);
+                    for (std::int64_t i = 0; i < taken_together; ++i) touch(row, from + i, end);
             }
     }
     return seen;

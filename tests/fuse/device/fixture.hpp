@@ -188,7 +188,7 @@ class FuseTest : public DeviceTest {
         int found = 0;
         for (const FusePlan& plan : plans) {
             const FuseConfig& c = plan.config;
-            if (c.row_storage == RowStorage::pipelined || all_rows_at_once(c))
+            if (c.row_storage == RowStorage::pipelined || grid_resident_rows(c))
                 std::cerr << fmt::format(
                     "  {} of {}: {} CTAs a row reduce in a {}, {} x {} vectors, {} slots{}\n", text,
                     tensors[0], c.cluster, reduce_scope_of(c), c.threads_per_row, c.items, c.stages,

@@ -1,4 +1,4 @@
-// Rows that pass through rings in shared memory, and rows that are all under way at once, on a GPU: every cluster,
+// Rows that pass through rings in shared memory, and rows that are all resident in the grid, on a GPU: every cluster,
 // chunk and reduction against fp64, with weights, late tensors and threads that reduce apart.
 #include <tuple>
 
@@ -33,12 +33,12 @@ class FuseRingsTest : public FuseTest {
                     1);
     }
 
-    /// The first `most` launches in which all rows are under way at once; how many there were.
-    int check_at_once(const std::string& text, const std::vector<std::string>& tensors, int most,
-                      int times = 1, std::optional<int> cluster = {}) {
+    /// The first `most` launches in which all rows are resident in the grid; how many there were.
+    int check_grid_resident(const std::string& text, const std::vector<std::string>& tensors, int most,
+                            int times = 1, std::optional<int> cluster = {}) {
         return check(text, tensors, most,
                      {.cluster = cluster, .row_storage = RowStorage::reload, .grid_reduction = true},
-                     all_rows_at_once, times);
+                     grid_resident_rows, times);
     }
 };
 
@@ -238,64 +238,65 @@ TEST_F(FuseRingsTest, GridReductionsWithLateTensors) {
                   1);
 }
 
-// Rows that are all under way at once: parts and turns that end short, vectors of one element, one to three walks of
+// Rows that are all resident in the grid: parts and turns that end short, vectors of one element, one to three walks of
 // each kind of accumulator, several times, since what one launch leaves in the workspace the next one finds.
-TEST_F(FuseRingsTest, RowsAtOnceOfEveryAccumulator) {
+TEST_F(FuseRingsTest, GridResidentRowsOfEveryAccumulator) {
     for (const char* x : {"x:bf16[16,262144]", "x:bf16[5,524296]", "x:fp16[33,131080]", "x:fp32[3,100001]"})
         for (const char* f : {"softmax(x)", "log_softmax(x)", "layernorm(x)", "rmsnorm(x)", "x - mean(x)",
                               "softmax(layernorm(x) * 2)", "where(x > max(x) - 1, x, 0.0)"})
-            EXPECT_EQ(check_at_once(std::string("y = ") + f, {x}, 1, 3), 1) << f << " of " << x;
+            EXPECT_EQ(check_grid_resident(std::string("y = ") + f, {x}, 1, 3), 1) << f << " of " << x;
 }
-TEST_F(FuseRingsTest, RowsAtOnceWithSeveralResults) {
-    EXPECT_GE(check_at_once("y = softmax(x); a = argmax(x); l = logsumexp(x); m = mean(x)",
-                            {"x:bf16[7,200008]"}, 4),
+TEST_F(FuseRingsTest, GridResidentRowsWithSeveralResults) {
+    EXPECT_GE(check_grid_resident("y = softmax(x); a = argmax(x); l = logsumexp(x); m = mean(x)",
+                                  {"x:bf16[7,200008]"}, 4),
               1);
-    EXPECT_GE(check_at_once("h = x + r; y = rmsnorm(h, g); s = sum(h)",
-                            {"x:bf16[9,131072]", "r:bf16[9,131072]", "g:fp32[131072]"}, 4),
+    EXPECT_GE(check_grid_resident("h = x + r; y = rmsnorm(h, g); s = sum(h)",
+                                  {"x:bf16[9,131072]", "r:bf16[9,131072]", "g:fp32[131072]"}, 4),
               1);
 }
-TEST_F(FuseRingsTest, RowsAtOnceWhoseTensorsEnterLater) {
+TEST_F(FuseRingsTest, GridResidentRowsWhoseTensorsEnterLater) {
     for (const char* f :
          {"softmax(layernorm(x) + r)", "layernorm(layernorm(x) * r)", "softmax(x - mean(x) + r) * r"})
         for (const char* shape : {"16,262144", "9,131080"})
-            EXPECT_GE(
-                check_at_once(std::string("y = ") + f,
-                              {fmt::format("x:bf16[{}]", shape), fmt::format("r:bf16[{}]", shape)}, 2, 2),
-                1)
+            EXPECT_GE(check_grid_resident(
+                          std::string("y = ") + f,
+                          {fmt::format("x:bf16[{}]", shape), fmt::format("r:bf16[{}]", shape)}, 2, 2),
+                      1)
                 << f << " of " << shape;
 }
-TEST_F(FuseRingsTest, RowsAtOnceWithWeightsAndLateTensors) {
+TEST_F(FuseRingsTest, GridResidentRowsWithWeightsAndLateTensors) {
     for (const char* shape : {"16,262144", "9,131080", "2,1000008"}) {
         const std::string row = std::string(shape).substr(std::string(shape).find(',') + 1);
-        EXPECT_GE(check_at_once("y = gelu(dropout(layernorm(x, g, b) + r, 0.1, 7, 3))",
-                                {fmt::format("x:bf16[{}]", shape), fmt::format("r:bf16[{}]", shape),
-                                 fmt::format("g:bf16[{}]", row), fmt::format("b:fp32[{}]", row)},
-                                3),
+        EXPECT_GE(check_grid_resident("y = gelu(dropout(layernorm(x, g, b) + r, 0.1, 7, 3))",
+                                      {fmt::format("x:bf16[{}]", shape), fmt::format("r:bf16[{}]", shape),
+                                       fmt::format("g:bf16[{}]", row), fmt::format("b:fp32[{}]", row)},
+                                      3),
                   3)
             << shape;
     }
-    check_at_once(
+    check_grid_resident(
         "y = where(m, x - mean(x), r) * s + z",
         {"x:bf16[5,131072]", "m:bool[5,131072]", "r:fp32[5,131072]", "s:fp32[]", "z:fp16[5,131072]"}, 3);
-    check_at_once("y = softmax(x) + z", {"x:bf16[3,4,65536]", "z:bf16[3,1,65536]"}, 3);
+    check_grid_resident("y = softmax(x) + z", {"x:bf16[3,4,65536]", "z:bf16[3,1,65536]"}, 3);
 }
-TEST_F(FuseRingsTest, RowsAtOnceOfEveryTeam) {
+TEST_F(FuseRingsTest, GridResidentRowsOfEveryTeam) {
     for (int cluster : {2, 4, 8, 16, 32, 64})
-        EXPECT_EQ(check_at_once("y = layernorm(x, g, b)",
+        EXPECT_EQ(
+            check_grid_resident("y = layernorm(x, g, b)",
                                 {"x:bf16[6,262152]", "g:bf16[262152]", "b:bf16[262152]"}, 1, 1, cluster),
-                  1)
+            1)
             << cluster;
-    check_at_once("y = softmax(x)", {"x:bf16[16,262144]"}, 64);
+    check_grid_resident("y = softmax(x)", {"x:bf16[16,262144]"}, 64);
 }
 // More CTAs than fit do not begin.
-TEST_F(FuseRingsTest, RowsAtOnceAreRefusedWhereTheyDoNotFit) {
+TEST_F(FuseRingsTest, GridResidentRowsAreRefusedWhereTheyDoNotFit) {
     const ExpressionGraph p = made("y = softmax(x)", {"x:bf16[4096,65536]"});
     const auto outcome =
         derive(machine(), p, {.threads_per_row = 512, .row_storage = RowStorage::reload, .top = 1});
     FusePlan plan = std::get<FusePlans>(outcome).plans[0];
     plan.config.grid_reduction = true;
     plan.config.cluster = 2;
-    ASSERT_TRUE(all_rows_at_once(plan.config));
+    ASSERT_TRUE(grid_resident_rows(plan.config));
     const FuseKernel kernel = compile(plan);
     EXPECT_THROW(kernel.load(), Error);
 }

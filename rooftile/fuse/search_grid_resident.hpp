@@ -1,4 +1,4 @@
-// The launches of a row program in which all rows are under way at once and wait in L2 for their next pass.
+// The launches of a row program in which all rows are resident in the grid and wait in L2 for their next pass.
 #pragma once
 
 #include "rooftile/fuse/search_rings.hpp"
@@ -7,6 +7,6 @@ namespace rooftile {
 
 /// Adds the launches of that form that the machine and the request allow, timed, to `out`; what a wall stops is
 /// counted there: above all grids that would not be resident at once, whose CTAs would wait for one another for good.
-void search_at_once(const FuseSearchContext& context, FuseSearch& out);
+void search_grid_resident(const FuseSearchContext& context, FuseSearch& out);
 
 }  // namespace rooftile

@@ -1,4 +1,4 @@
-// Rows that are all under way at once, each with CTAs of its own, and wait in L2 for their next pass [M20-M22]:
+// Rows that are all resident in the grid, each with CTAs of its own, and wait in L2 for their next pass [M20-M22]:
 // pure functions. NaN stands for an unknown number.
 #pragma once
 
@@ -7,7 +7,7 @@
 namespace rooftile {
 
 /// A launch, as far as time depends on it.
-struct AtOnceLaunch {
+struct GridResidentLaunch {
     double items = 1, width = 1, threads = 0;
     double cluster = 1;      ///< CTAs that share a row
     double again_bytes = 0;  ///< of an element: the tensors that every pass reads
@@ -21,7 +21,7 @@ struct AtOnceLaunch {
 /// holds what it has room for: each line is read by one SM and lies in one half, so all of L2 counts; walks that turn
 /// round find what came last.
 /// The warps of an SM load, compute and load again without a word to each other: mean value analysis.
-FuseFlow at_once_flow(const FuseHardware& hw, const Program& program, const ProgramWork& work,
-                      const FusedBytes& bytes, const AtOnceLaunch& launch);
+FuseFlow grid_resident_flow(const FuseHardware& hw, const Program& program, const ProgramWork& work,
+                            const FusedBytes& bytes, const GridResidentLaunch& launch);
 
 }  // namespace rooftile

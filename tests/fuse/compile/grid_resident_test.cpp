@@ -1,4 +1,4 @@
-// Kernels of rows that are all under way at once: they compile clean, within the registers that keep all of their
+// Kernels of rows that are all resident in the grid: they compile clean, within the registers that keep all of their
 // CTAs resident, and turn round from walk to walk.
 #include <fmt/core.h>
 #include <gmock/gmock.h>
@@ -27,7 +27,7 @@ std::vector<FusePlan> plans_of(const std::string& text, const std::string& type,
     return std::get<FusePlans>(outcome).plans;
 }
 
-TEST(FuseAtOnceCode, EveryCandidateCompilesCleanAndFits) {
+TEST(FuseGridResidentCode, EveryCandidateCompilesCleanAndFits) {
     constexpr int warp = 32, unit = 256;  // registers are given to warps in such units
     int compiled = 0, place = 0;
     for (const char* text :
@@ -55,7 +55,7 @@ TEST(FuseAtOnceCode, EveryCandidateCompilesCleanAndFits) {
     EXPECT_GE(compiled, 60);
 }
 
-TEST(FuseAtOnceCode, ReducesAcrossTheGridAndGivesWayInL2) {
+TEST(FuseGridResidentCode, ReducesAcrossTheGridAndGivesWayInL2) {
     const FusePlan plan = plans_of("y = layernorm(x, g, b)", "bf16", "16", "1048576", 1)[0];
     const Source source = fuse_source(plan);
     EXPECT_THAT(compile_to_ptx(source),
@@ -73,7 +73,7 @@ TEST(FuseAtOnceCode, ReducesAcrossTheGridAndGivesWayInL2) {
 }
 
 /// Forwards, backwards, forwards.
-TEST(FuseAtOnceCode, EveryWalkBeginsWhereTheOneBeforeEnded) {
+TEST(FuseGridResidentCode, EveryWalkBeginsWhereTheOneBeforeEnded) {
     const std::string text =
         fuse_source(plans_of("y = softmax(layernorm(x) * 2)", "bf16", "16", "1048576", 1)[0]).text;
     const size_t first = text.find("turn = 0; turn < turns; ++turn"), back = text.find("turn-- > 0;");

@@ -1,11 +1,11 @@
-#include "rooftile/fuse/search_at_once.hpp"
+#include "rooftile/fuse/search_grid_resident.hpp"
 
 #include <algorithm>
 #include <cmath>
 
 #include "kernels/fuse/arguments.hpp"
 #include "rooftile/core/arithmetic.hpp"
-#include "rooftile/fuse/at_once_model.hpp"
+#include "rooftile/fuse/grid_resident_model.hpp"
 #include "rooftile/fuse/registers.hpp"
 #include "rooftile/fuse/rules.hpp"
 #include "rooftile/fuse/staging.hpp"
@@ -19,9 +19,10 @@ double exchange_bytes(double threads) {
     return reductions * fuse::reduction_words * word * threads / warp + beside;
 }
 
-class AtOnceSearch : FuseSearchContext {
+class GridResidentSearch : FuseSearchContext {
   public:
-    AtOnceSearch(const FuseSearchContext& context, FuseSearch& out) : FuseSearchContext(context), out_(out) {}
+    GridResidentSearch(const FuseSearchContext& context, FuseSearch& out)
+        : FuseSearchContext(context), out_(out) {}
 
     void all() {
         // What is read once waits nowhere.
@@ -89,7 +90,7 @@ class AtOnceSearch : FuseSearchContext {
             return reject(Reason::registers);
         c.ctas_per_sm = int(an_sm);
         // As many turns wait in shared memory as fit; the others are read again.
-        const auto turns = double(turns_at_once(program, c));
+        const auto turns = double(turns_of_row(program, c));
         const double turn_bytes = double(c.threads) * c.items * width * slot_bytes(program);
         const double shared = std::min(hw.shared_per_cta, hw.shared_per_sm / an_sm - hw.shared_reserved);
         const double room = whole((shared - exchange_bytes(c.threads)) / turn_bytes);
@@ -112,15 +113,15 @@ class AtOnceSearch : FuseSearchContext {
     }
 
     FuseFlow flow(const FuseConfig& c, double turns) const {
-        return at_once_flow(hw, program, work, bytes,
-                            {.items = double(c.items),
-                             .width = double(c.width),
-                             .threads = double(c.threads),
-                             .cluster = double(c.cluster),
-                             .again_bytes = slot_bytes(program),
-                             .held_share = c.stages / turns,
-                             .rows_an_sm = double(rows_gathered(program, c)),
-                             .together = double(turns_together(c))});
+        return grid_resident_flow(hw, program, work, bytes,
+                                  {.items = double(c.items),
+                                   .width = double(c.width),
+                                   .threads = double(c.threads),
+                                   .cluster = double(c.cluster),
+                                   .again_bytes = slot_bytes(program),
+                                   .held_share = c.stages / turns,
+                                   .rows_an_sm = double(rows_gathered(program, c)),
+                                   .together = double(turns_together(c))});
     }
 
     /// As many turns, up to those of `c`, as leave L1 room for the bytes that must be in flight: what a turn gains by
@@ -139,6 +140,8 @@ class AtOnceSearch : FuseSearchContext {
 
 }  // namespace
 
-void search_at_once(const FuseSearchContext& context, FuseSearch& out) { AtOnceSearch(context, out).all(); }
+void search_grid_resident(const FuseSearchContext& context, FuseSearch& out) {
+    GridResidentSearch(context, out).all();
+}
 
 }  // namespace rooftile

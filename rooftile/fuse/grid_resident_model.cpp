@@ -1,4 +1,4 @@
-#include "rooftile/fuse/at_once_model.hpp"
+#include "rooftile/fuse/grid_resident_model.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -25,14 +25,14 @@ struct Places {
     double ctas, busiest, sms;
 };
 
-Places places_of(const FuseHardware& hw, const Program& p, const AtOnceLaunch& l) {
+Places places_of(const FuseHardware& hw, const Program& p, const GridResidentLaunch& l) {
     const double ctas = std::max(1.0, double(p.rows)) * l.cluster;
     return {ctas, whole_up(ctas / hw.sms), std::min(ctas, hw.sms)};
 }
 
 /// All SMs wait for the one with the most CTAs.
-double walk_cycles(const FuseHardware& hw, const Program& p, const AtOnceLaunch& l, const Places& places,
-                   const Walk& walk) {
+double walk_cycles(const FuseHardware& hw, const Program& p, const GridResidentLaunch& l,
+                   const Places& places, const Walk& walk) {
     const double uneven = places.busiest * places.sms / places.ctas;
     double seconds = dram_seconds(hw, walk.dram_read, walk.dram_written) / hw.fit.copy_share;
     seconds = std::max(seconds, most_known(walk.l2_bytes / hw.l2_bandwidth, 0)) * uneven;
@@ -52,8 +52,8 @@ double walk_cycles(const FuseHardware& hw, const Program& p, const AtOnceLaunch&
 
 }  // namespace
 
-FuseFlow at_once_flow(const FuseHardware& hw, const Program& p, const ProgramWork& work,
-                      const FusedBytes& bytes, const AtOnceLaunch& l) {
+FuseFlow grid_resident_flow(const FuseHardware& hw, const Program& p, const ProgramWork& work,
+                            const FusedBytes& bytes, const GridResidentLaunch& l) {
     const Places places = places_of(hw, p, l);
     const double elements = double(p.rows) * double(p.columns);
     FuseFlow f;

@@ -1,4 +1,4 @@
-// Launches in which all rows are under way at once: offered where the grid is resident, and nowhere else.
+// Launches in which all rows are resident in the grid: offered where the grid is resident, and nowhere else.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,11 +30,11 @@ std::variant<FusePlans, FuseInfeasible> planned(const std::string& text, const s
 constexpr const char* functions[] = {"y = softmax(x)", "y = layernorm(x, g, b)", "y = rmsnorm(x, g)",
                                      "y = gelu(dropout(layernorm(x, g, b) + r, 0.1, seed=1))"};
 
-TEST(FuseAtOnce, FewVeryLongRowsTakeIt) {
+TEST(FuseGridResident, FewVeryLongRowsTakeIt) {
     for (const char* text : functions) {
         const auto outcome = planned(text, "16,1048576");
         const FusePlan& best = std::get<FusePlans>(outcome).plans.front();
-        EXPECT_TRUE(all_rows_at_once(best.config)) << text;
+        EXPECT_TRUE(grid_resident_rows(best.config)) << text;
         EXPECT_EQ(best.config.grid, 16 * best.config.cluster);
         std::vector<std::string> told;
         for (const Step& step : best.derivation) told.push_back(step.quantity);
@@ -45,7 +45,7 @@ TEST(FuseAtOnce, FewVeryLongRowsTakeIt) {
 // 16 CTAs a row, two an SM: of 128 KiB a CTA could have 112 in 7 turns of 16. Shared memory has 228 KiB of the 256 then,
 // and with 6 turns as well, and L1 28, which is less than the 36 KB that must be in flight; with 5 it has 196, and L1 60.
 // What only the last pass reads is not held. Both of an SM have the same part of their rows.
-TEST(FuseAtOnce, TurnsWaitInSharedMemory) {
+TEST(FuseGridResident, TurnsWaitInSharedMemory) {
     const auto asked = [](std::optional<int> stages) {
         return FuseRequest{.items = 2,
                            .threads = 512,
@@ -71,7 +71,7 @@ TEST(FuseAtOnce, TurnsWaitInSharedMemory) {
 
 // 16 rows have 256 CTAs on 132 SMs, all but a few of which have two; of 5 rows 160 CTAs leave 104 SMs with one and make
 // all wait for 28 with two, where 80 have an SM each.
-TEST(FuseAtOnce, CompanyCountsWhereItIsNear) {
+TEST(FuseGridResident, CompanyCountsWhereItIsNear) {
     const auto many =
         planned(functions[1], "16,1048576", {.row_storage = RowStorage::reload, .grid_reduction = true});
     for (const FusePlan& plan : std::get<FusePlans>(many).plans) EXPECT_GE(plan.config.ctas_per_sm, 2);
@@ -81,7 +81,7 @@ TEST(FuseAtOnce, CompanyCountsWhereItIsNear) {
 }
 
 // One row on 32 SMs: DRAM could give each 151 KB in flight, but no more gets into one than 54, and its threads ask for 66.
-TEST(FuseAtOnce, L1HasRoomForNoMoreThanIsAskedFor) {
+TEST(FuseGridResident, L1HasRoomForNoMoreThanIsAskedFor) {
     const auto outcome = planned(functions[0], "1,16777216");
     const FusePlan& plan = std::get<FusePlans>(outcome).plans.front();
     EXPECT_EQ(plan.config.grid, 32);
@@ -89,7 +89,7 @@ TEST(FuseAtOnce, L1HasRoomForNoMoreThanIsAskedFor) {
     EXPECT_EQ(plan.resources.bytes_in_flight, 2 * 1024 * 2 * 16);
 }
 
-TEST(FuseAtOnce, AllTurnsWaitWhereNobodyKnowsWhatL1Has) {
+TEST(FuseGridResident, AllTurnsWaitWhereNobodyKnowsWhatL1Has) {
     Machine m = machine_by_id("h200-sxm");
     m.facts.erase("shared.carveout_step");
     const std::vector<TensorDeclaration> x = {tensor_declaration("x:bf16[16,1048576]")};
@@ -100,7 +100,7 @@ TEST(FuseAtOnce, AllTurnsWaitWhereNobodyKnowsWhatL1Has) {
 }
 
 // However CTAs are dealt, each part of each row has one; where SMs get them in turn, those of an SM share a part.
-TEST(FuseAtOnce, CtasOfAnSmHaveOnePart) {
+TEST(FuseGridResident, CtasOfAnSmHaveOnePart) {
     struct Deal {
         unsigned sms, each, team, rows;
     };
@@ -123,7 +123,7 @@ TEST(FuseAtOnce, CtasOfAnSmHaveOnePart) {
 }
 
 // The 132 SMs hold 2048 threads and 65536 registers each.
-TEST(FuseAtOnce, EveryGridIsResident) {
+TEST(FuseGridResident, EveryGridIsResident) {
     int found = 0;
     for (const char* text : functions)
         for (const char* shape : {"16,1048576", "3,524288", "17,262144", "64,131072", "130,65536"}) {
@@ -131,7 +131,7 @@ TEST(FuseAtOnce, EveryGridIsResident) {
                 planned(text, shape, {.row_storage = RowStorage::reload, .grid_reduction = true});
             for (const FusePlan& plan : std::get<FusePlans>(outcome).plans) {
                 const FuseConfig& c = plan.config;
-                EXPECT_TRUE(all_rows_at_once(c));
+                EXPECT_TRUE(grid_resident_rows(c));
                 EXPECT_FALSE(c.persistent);
                 EXPECT_EQ(c.grid, plan.program.rows * c.cluster);
                 EXPECT_LE(c.grid, std::int64_t(132) * c.ctas_per_sm);
@@ -146,7 +146,7 @@ TEST(FuseAtOnce, EveryGridIsResident) {
 
 // Two CTAs of 128 threads a row are the least that reduce so: 17 of them on an SM are 2176 threads, 16 leave 32
 // registers a thread, 15 leave 34 and 8 leave 64.
-TEST(FuseAtOnce, RowsThatWouldWaitForOthersAreRefused) {
+TEST(FuseGridResident, RowsThatWouldWaitForOthersAreRefused) {
     const FuseRequest request = {.row_storage = RowStorage::reload, .grid_reduction = true};
     const auto threads = planned("y = softmax(x)", "1100,65536", request);
     EXPECT_GT(std::get<FuseInfeasible>(threads).rejected.reasons[size_t(Reason::threads)], 0);
@@ -161,7 +161,7 @@ TEST(FuseAtOnce, RowsThatWouldWaitForOthersAreRefused) {
     EXPECT_TRUE(std::holds_alternative<FuseInfeasible>(planned("y = softmax(x)", "16,1048576", fixed)));
 }
 
-TEST(FuseAtOnce, NotWithoutANumberOfSms) {
+TEST(FuseGridResident, NotWithoutANumberOfSms) {
     Machine bare;
     bare.id = "bare";
     bare.arch = "sm_90";
@@ -172,21 +172,21 @@ TEST(FuseAtOnce, NotWithoutANumberOfSms) {
 }
 
 // 132 SMs have 30.8 MB of shared memory; 16 x 917504 elements of 2 B are 29.4 MB, 16 x 1048576 are 33.6 MB.
-TEST(FuseAtOnce, NotUnaskedForWhatSharedMemoryHolds) {
+TEST(FuseGridResident, NotUnaskedForWhatSharedMemoryHolds) {
     const auto best = [](const char* shape, FuseRequest request) {
         const auto outcome = planned("y = rmsnorm(x, g)", shape, request);
         return std::get<FusePlans>(outcome).plans.front().config;
     };
-    EXPECT_FALSE(all_rows_at_once(best("16,917504", {})));
-    EXPECT_FALSE(all_rows_at_once(best("128,16384", {})));
-    EXPECT_TRUE(all_rows_at_once(best("16,1048576", {})));
-    EXPECT_TRUE(all_rows_at_once(best("16,917504", {.row_storage = RowStorage::reload})));
+    EXPECT_FALSE(grid_resident_rows(best("16,917504", {})));
+    EXPECT_FALSE(grid_resident_rows(best("128,16384", {})));
+    EXPECT_TRUE(grid_resident_rows(best("16,1048576", {})));
+    EXPECT_TRUE(grid_resident_rows(best("16,917504", {.row_storage = RowStorage::reload})));
 }
 
-TEST(FuseAtOnce, NotForWhatIsReadOnce) {
+TEST(FuseGridResident, NotForWhatIsReadOnce) {
     const auto outcome = planned("y = sum(x)", "16,1048576");
     for (const FusePlan& plan : std::get<FusePlans>(outcome).plans)
-        EXPECT_FALSE(all_rows_at_once(plan.config));
+        EXPECT_FALSE(grid_resident_rows(plan.config));
 }
 
 }  // namespace
