@@ -177,15 +177,15 @@ class Story {
     void ring_items() {
         const double chunk = double(c_.threads_per_row) * c_.items * c_.width;
         const double slots = c_.ctas_per_sm * c_.stages * chunk * slot_bytes(p_);
-        const double late = c_.ctas_per_sm * chunk * (work_.full_bytes - slot_bytes(p_));
-        d_.add(
-            "bytes_in_flight",
-            "the least of what slots hold and what comes before a chunk is wanted, + late   [M20]",
-            {given("slots", slots, "B", "ctas_per_sm x stages x chunk, below"),
-             given("ahead", std::min(slots, f_.given - late), "B",
-                   "from its slot's return on, at the rate above"),
-             given("late", late, "B", late > 0 ? "ctas_per_sm x late_bytes, below" : "nothing comes late")},
-            f_.given, "B", enough_in_flight());
+        const double epilogue = c_.ctas_per_sm * chunk * (work_.full_bytes - slot_bytes(p_));
+        d_.add("bytes_in_flight",
+               "the least of what slots hold and what comes before a chunk is wanted, + epilogue   [M20]",
+               {given("slots", slots, "B", "ctas_per_sm x stages x chunk, below"),
+                given("ahead", std::min(slots, f_.given - epilogue), "B",
+                      "from its slot's return on, at the rate above"),
+                given("epilogue", epilogue, "B",
+                      epilogue > 0 ? "ctas_per_sm x epilogue_bytes, below" : "no epilogue operands")},
+               f_.given, "B", enough_in_flight());
     }
 
     void shared() {
@@ -255,13 +255,13 @@ class Story {
                    c_.reducing, "threads",
                    "reduce a row while the others store the one before: no issue slot rests while a row's "
                    "values are reduced");
-        if (const double late = work_.full_bytes - slot_bytes(p_); late > 0)
+        if (const double epilogue = work_.full_bytes - slot_bytes(p_); epilogue > 0)
             d_.add(
-                "late_bytes", "threads_per_row x items x width x bytes of what no reduction reads",
+                "epilogue_bytes", "threads_per_row x items x width x bytes of what no reduction reads",
                 {given("threads_per_row", c_.threads_per_row, "", "this plan"),
                  given("items", c_.items, "", "this plan"), given("width", c_.width, "elements", "this plan"),
-                 given("element_bytes", late, "B", "problem")},
-                double(c_.threads_per_row) * c_.items * c_.width * late, "B",
+                 given("element_bytes", epilogue, "B", "problem")},
+                double(c_.threads_per_row) * c_.items * c_.width * epilogue, "B",
                 "not in the slots: the threads ask for it a chunk ahead, nothing waits for it before");
     }
 

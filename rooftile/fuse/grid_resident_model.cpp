@@ -58,9 +58,10 @@ FuseFlow grid_resident_flow(const FuseHardware& hw, const Program& p, const Prog
     const double elements = double(p.rows) * double(p.columns);
     FuseFlow f;
     const double all = elements * l.again_bytes, again = all * (1 - l.held_share);  // from L2
-    const double late = elements * (work.full_bytes - l.again_bytes), written = double(bytes.written_bytes);
+    const double epilogue = elements * (work.full_bytes - l.again_bytes),
+                 written = double(bytes.written_bytes);
     // The last walk comes back to a line when it has gone through as much of everything as lay behind the line.
-    f.held = std::min(1.0, most_known(hw.l2_all_bytes / (again + late + written), 0));
+    f.held = std::min(1.0, most_known(hw.l2_all_bytes / (again + epilogue + written), 0));
     const double missed = again * (1 - f.held);
     const double missed_before = std::max(0.0, most_known(again - hw.l2_all_bytes, 0));
     const double before_last = std::max(1, work.readings - 1);
@@ -79,11 +80,11 @@ FuseFlow grid_resident_flow(const FuseHardware& hw, const Program& p, const Prog
     Walk last;
     const double shared = elements * work.shared_bytes / l.rows_an_sm;
     last.cost = work.result;
-    last.dram_read = missed + late + work.other_bytes;
+    last.dram_read = missed + epilogue + work.other_bytes;
     last.dram_written = written;
-    last.sm_bytes = again + late + shared;
+    last.sm_bytes = again + epilogue + shared;
     last.l2_bytes = last.sm_bytes + written;
-    last.latency = late > 0 ? from_dram : from_l2;
+    last.latency = epilogue > 0 ? from_dram : from_l2;
 
     FuseWork w;
     const double all_missed = work.readings > 1 ? missed + (before_last - 1) * missed_before : 0;

@@ -53,10 +53,10 @@ double ring_walks_cycles(const FuseHardware& hw, const Program& p, const Program
     return computing(hw, work.online, p, l) + work.readings * l.chunks * hw.fit.ring_chunk;
 }
 
-RingLate ring_late(const FuseHardware& hw, const Program& p, const ProgramWork& work, const RingLaunch& l,
-                   double row_dram) {
+RingEpilogue ring_epilogue(const FuseHardware& hw, const Program& p, const ProgramWork& work,
+                           const RingLaunch& l, double row_dram) {
     const bool weights = !l.kept && work.shared_loads > 0;
-    if (l.late_bytes == 0 && !weights) return {};
+    if (l.epilogue_bytes == 0 && !weights) return {};
     // Who only stores has the whole row's time for it.
     const double chunk =
         computing(hw, l.reducing > 0 ? work.online : work.result, p, l) / l.chunks + hw.fit.ring_chunk;
@@ -106,14 +106,15 @@ FuseFlow ring_flow(const FuseHardware& hw, const Program& p, const ProgramWork& 
 
     const double row_dram = f.time.dram * hw.clock_hz / rows_each;
     const double reduction = ring_reduction_cycles(hw, work, l);
-    const RingLate late = ring_late(hw, p, work, l, row_dram);
+    const RingEpilogue epilogue = ring_epilogue(hw, p, work, l, row_dram);
     const bool apart = l.reducing > 0;
     // Where others reduce meanwhile, a row's reduction is no time lost.
-    const double waiting = (apart ? 0 : reduction) + late.waiting + (l.one_row ? start_cycles(hw, l) : 0);
+    const double waiting = (apart ? 0 : reduction) + epilogue.waiting + (l.one_row ? start_cycles(hw, l) : 0);
     const double walks = ring_walks_cycles(hw, p, work, l);
     // Who only stores waits for DRAM where its stores do, and behind them for weights where those come from L2.
     double row_cycles =
-        l.ctas / served(l.ctas, waiting, walks, apart && l.kept ? 0 : late.draining, hw.fit.ring_variability);
+        l.ctas
+        / served(l.ctas, waiting, walks, apart && l.kept ? 0 : epilogue.draining, hw.fit.ring_variability);
     const double loaded = hw.loaded_latency * hw.loaded_factor;
     if (apart) row_cycles = std::max(row_cycles, ring_apart_cycles(hw, p, work, l, row_cycles, loaded));
     const double ahead = cycles_ahead(work, l, row_cycles - reduction, reduction);
@@ -127,13 +128,13 @@ FuseFlow ring_flow(const FuseHardware& hw, const Program& p, const ProgramWork& 
         const double together = overlapped({1, full}, hw.fit.ring_overlap);
         f.time.seconds += f.time.dram * (longer + (together - longer) / rows_between - 1);
         if (full > 1 && f.time.bound == Bound::dram)
-            f.time.bound = dry + waiting - reduction + late.draining > 0 ? Bound::latency : Bound::issue;
+            f.time.bound = dry + waiting - reduction + epilogue.draining > 0 ? Bound::latency : Bound::issue;
     }
 
     // Bytes that come into an SM a cycle, and what is on its way while a chunk comes.
     const double rate = double(bytes.read_bytes) / (f.time.dram * hw.clock_hz * f.ctas) * l.ctas;
-    const double in_slots = l.chunk_bytes / (l.chunk_bytes + l.late_bytes);
-    f.given = std::min(l.ctas * l.slots * l.chunk_bytes, ahead * rate * in_slots) + l.ctas * l.late_bytes;
+    const double in_slots = l.chunk_bytes / (l.chunk_bytes + l.epilogue_bytes);
+    f.given = std::min(l.ctas * l.slots * l.chunk_bytes, ahead * rate * in_slots) + l.ctas * l.epilogue_bytes;
     f.round_cycles = loaded;
     f.needed = loaded * rate;
     f.waves = 1;

@@ -14,7 +14,8 @@ struct RingLaunch {
     double slots = 1;        ///< chunks in a CTA's shared memory
     double chunks = 1;       ///< of a CTA's part of a row
     double chunk_bytes = 0;  ///< of the tensors in the slots
-    double late_bytes = 0;  ///< of a chunk of those that only the last walk reads: threads load it, one ahead
+    double epilogue_bytes =
+        0;                  ///< of a chunk of those that only the last walk reads: threads load it, one ahead
     bool kept = false;      ///< what all rows share lies in shared memory
     bool far = false;       ///< the CTAs are no cluster: they reduce through device memory
     double clusters = 1;    ///< of the grid; all work at once
@@ -37,14 +38,14 @@ FuseFlow ring_flow(const FuseHardware& hw, const Program& program, const Program
 double ring_reduction_cycles(const FuseHardware& hw, const ProgramWork& work, const RingLaunch& launch);
 /// Cycles that the last walk over a row takes longer where its threads load what they need: in which stores
 /// leave the SM, which its CTAs share, and in which each CTA waits for L2.
-struct RingLate {
+struct RingEpilogue {
     double draining = 0, waiting = 0;
 };
 /// `row_dram`: cycles of DRAM for the rows of all CTAs of an SM. A thread asks a chunk ahead, for each vector when the
 /// one before it in the same registers is used up: behind one store. So a chunk of the last walk lasts until the stores
 /// of a vector have left at the SM's share of DRAM's rate, beside what comes in meanwhile, and one L2 latency.
-RingLate ring_late(const FuseHardware& hw, const Program& program, const ProgramWork& work,
-                   const RingLaunch& launch, double row_dram);
+RingEpilogue ring_epilogue(const FuseHardware& hw, const Program& program, const ProgramWork& work,
+                           const RingLaunch& launch, double row_dram);
 /// Cycles from row to row that a CTA's reducing threads take for its chunks and its reduction, or, where the
 /// ring has not two rows of slots, that pass around the way from a slot's return to the next row's first result;
 /// `storing`: cycles of a row for those that store, `loaded`: of a chunk's way in.

@@ -21,7 +21,7 @@ class RingSearch : FuseSearchContext {
     RingSearch(const FuseSearchContext& context, FuseSearch& out)
         : FuseSearchContext(context),
           slot_(slot_bytes(context.program)),
-          late_(slot_ < work.full_bytes),
+          has_epilogue_(slot_ < work.full_bytes),
           out_(out) {}
 
     /// Rows that one-shot CTAs hold badly: chunk after chunk through the shared memory of CTAs that stay.
@@ -32,8 +32,8 @@ class RingSearch : FuseSearchContext {
         constexpr double least_row = 32768, least_usual_row = 65536, least_single_row = 262144;
         const double row_bytes = double(program.columns) * work.full_bytes;
         const double usual = work.readings > 1 ? least_usual_row : least_single_row;
-        // Where some is late, shorter rows gain, too.
-        const bool unusual = !request.row_storage && (late_ ? row_bytes < usual : row_bytes <= usual);
+        // Where some are epilogue operands, shorter rows gain, too.
+        const bool unusual = !request.row_storage && (has_epilogue_ ? row_bytes < usual : row_bytes <= usual);
         const Rule* const short_row = rule_if(unusual || row_bytes <= least_row, fuse_rules::ring_row);
         if (!machine.has("tma") || !rows_by_bulk(program, request.alignment) || !slots_by_bulk(program, width)
             || slot_ == 0)
@@ -165,7 +165,8 @@ class RingSearch : FuseSearchContext {
         if (!c.persistent && (c.early_weights || reduces_across_grid(c))) return reject(Reason::instruction);
         // CTAs of one row each come in the order of the rows, and others of the SM hide their start. Where
         // all that is read lies in slots, rows staged whole are as good.
-        if (const Rule* rule = rule_if(!c.persistent && (!late_ || ctas == 1), fuse_rules::ring_of_one_row))
+        if (const Rule* rule =
+                rule_if(!c.persistent && (!has_epilogue_ || ctas == 1), fuse_rules::ring_of_one_row))
             return out_.rejected.add(*rule);
         const double chunk_elements = double(choice.lanes) * c.items * width;
         const double all = chunk_elements * work.full_bytes, chunk = chunk_elements * slot_;
@@ -226,7 +227,7 @@ class RingSearch : FuseSearchContext {
                                     .slots = double(c.stages),
                                     .chunks = double(chunks),
                                     .chunk_bytes = chunk_elements * slot_,
-                                    .late_bytes = chunk_elements * (work.full_bytes - slot_),
+                                    .epilogue_bytes = chunk_elements * (work.full_bytes - slot_),
                                     .kept = c.early_weights,
                                     .far = reduces_across_grid(c),
                                     .clusters = clusters,
@@ -240,7 +241,7 @@ class RingSearch : FuseSearchContext {
     }
 
     double slot_;  // bytes of an element of all tensors in the slots
-    bool late_;    // not all tensors are
+    bool has_epilogue_;  // not all tensors are
     CtasAndLanes ctas_and_lanes_[5] = {{1, 256}, {1, 512}, {2, 256}, {2, 512}, {4, 128}};
     FuseSearch& out_;
 };

@@ -12,8 +12,8 @@ bool at_own_place(const ProgramValue& v) {
 
 }  // namespace
 
-std::vector<bool> late_loads(const Program& program) {
-    std::vector<bool> reduced(program.values.size(), false), late(program.values.size(), false);
+std::vector<bool> epilogue_operands(const Program& program) {
+    std::vector<bool> reduced(program.values.size(), false), epilogue(program.values.size(), false);
     // Operands come before what uses them: one walk backwards reaches everything.
     for (size_t i = program.values.size(); i-- > 0;) {
         const ProgramValue& v = program.values[i];
@@ -22,23 +22,23 @@ std::vector<bool> late_loads(const Program& program) {
     }
     for (size_t i = 0; i < program.values.size(); ++i) {
         const ProgramValue& v = program.values[i];
-        late[i] = v.kind == ValueKind::load && v.level == Level::element && !reduced[i];
+        epilogue[i] = v.kind == ValueKind::load && v.level == Level::element && !reduced[i];
     }
-    return late;
+    return epilogue;
 }
 
-bool has_late_rows(const Program& program) {
-    const std::vector<bool> late = late_loads(program);
+bool has_epilogue_rows(const Program& program) {
+    const std::vector<bool> epilogue = epilogue_operands(program);
     for (size_t i = 0; i < program.values.size(); ++i)
-        if (late[i] && at_own_place(program.values[i])) return true;
+        if (epilogue[i] && at_own_place(program.values[i])) return true;
     return false;
 }
 
 double slot_bytes(const Program& program) {
-    const std::vector<bool> late = late_loads(program);
+    const std::vector<bool> epilogue = epilogue_operands(program);
     double bytes = 0;
     for (size_t i = 0; i < program.values.size(); ++i)
-        if (at_own_place(program.values[i]) && !late[i]) bytes += bytes_of(program.values[i].element);
+        if (at_own_place(program.values[i]) && !epilogue[i]) bytes += bytes_of(program.values[i].element);
     return bytes;
 }
 
@@ -50,10 +50,10 @@ StagedRows staged_rows(const Program& program, const FuseConfig& c) {
     else if (c.row_storage == RowStorage::shared)
         rows.vectors = c.rows_per_cta() * std::min(ceil_div(program.columns, c.width), chunk_vectors);
     else return rows;
-    const std::vector<bool> late = late_loads(program);
+    const std::vector<bool> epilogue = epilogue_operands(program);
     for (size_t i = 0; i < program.values.size(); ++i) {
         const ProgramValue& v = program.values[i];
-        if (!at_own_place(v) || (parts && late[i])) continue;
+        if (!at_own_place(v) || (parts && epilogue[i])) continue;
         const std::int64_t bytes = rows.vectors * c.width * bytes_of(v.element);
         rows.tensors.push_back({int(i), rows.bytes, bytes});
         rows.bytes += bytes;
@@ -115,10 +115,10 @@ bool vectors_by_bulk(const ProgramValue& load, int width) {
 }
 
 bool slots_by_bulk(const Program& program, int width) {
-    const std::vector<bool> late = late_loads(program);
+    const std::vector<bool> epilogue = epilogue_operands(program);
     for (size_t i = 0; i < program.values.size(); ++i) {
         const ProgramValue& v = program.values[i];
-        if (at_own_place(v) && !late[i] && !vectors_by_bulk(v, width)) return false;
+        if (at_own_place(v) && !epilogue[i] && !vectors_by_bulk(v, width)) return false;
     }
     return true;
 }
@@ -155,12 +155,12 @@ bool reduces_apart(const Program& program, const FuseConfig& c) {
     // part from the grid's words at the end of the kernel, and those would be gone.
     if (!c.persistent || reduces_across_grid(c) || c.items * c.threads_per_row % c.reducing != 0)
         return false;
-    const std::vector<bool> late = late_loads(program);
+    const std::vector<bool> epilogue = epilogue_operands(program);
     for (size_t i = 0; i < program.values.size(); ++i) {
         const ProgramValue& v = program.values[i];
         if (v.kind == ValueKind::reduce && (v.pass > 0 || v.reduction == Reduction::argmax)) return false;
         // What is read for the reduction beside the slots has registers of its own, a chunk ahead.
-        if (v.kind == ValueKind::load && v.level == Level::element && !late[i] && !v.access.full()
+        if (v.kind == ValueKind::load && v.level == Level::element && !epilogue[i] && !v.access.full()
             && !kept_in_ring(v, c))
             return false;
         // Numbers of the row go over as floats.

@@ -31,9 +31,9 @@ StagedRows staged_rows(const Program& program, const FuseConfig& config);
 
 /// Per value of the program: whether it is a load that only the last walk over a row reads, after all
 /// reductions. A ring's threads bring such tensors themselves: nothing waits for them before.
-std::vector<bool> late_loads(const Program& program);
+std::vector<bool> epilogue_operands(const Program& program);
 /// Whether some of them have every row.
-bool has_late_rows(const Program& program);
+bool has_epilogue_rows(const Program& program);
 /// Bytes of an element of all tensors that lie in a ring's slots.
 double slot_bytes(const Program& program);
 

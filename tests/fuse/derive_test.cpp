@@ -300,7 +300,7 @@ TEST(FuseDerive, FormulasAddUp) {
                        issue.value(), "issue");
                 const Told flight(plan, "bytes_in_flight");
                 if (c.row_storage == RowStorage::pipelined) {
-                    expect(std::min(flight["slots"], flight["ahead"]) + flight["late"], flight.value(),
+                    expect(std::min(flight["slots"], flight["ahead"]) + flight["epilogue"], flight.value(),
                            "in flight");
                 } else {
                     double product = 1;

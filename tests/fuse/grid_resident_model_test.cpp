@@ -84,11 +84,12 @@ TEST(FuseGridResidentModel, EveryRowReadsItsWeightsFromL2) {
 }
 
 // Tensors that only the last walk reads are in its DRAM time alone; a third walk is L2's.
-TEST(FuseGridResidentModel, LateTensorsAndFurtherWalks) {
-    ProgramWork late = two_walks(0);
-    late.full_bytes = 4;
-    EXPECT_NEAR(grid_resident_flow(simple(), two_rows(), late, {131072, 65536}, four_ctas).time.seconds * 1e9,
-                3 * 1364.7 + reduction, 0.5);
+TEST(FuseGridResidentModel, EpilogueOperandsAndFurtherWalks) {
+    ProgramWork epilogue = two_walks(0);
+    epilogue.full_bytes = 4;
+    EXPECT_NEAR(
+        grid_resident_flow(simple(), two_rows(), epilogue, {131072, 65536}, four_ctas).time.seconds * 1e9,
+        3 * 1364.7 + reduction, 0.5);
     ProgramWork three = two_walks(0);
     three.readings = 3;
     three.reductions = three.reduction_rounds = 2;

@@ -96,21 +96,21 @@ TEST(FuseRing, LoadsOfTheLastWalkStandBehindItsStores) {
     ProgramWork work = two_walks(16);
     work.full_bytes = 4;
     work.result = {8, 0};
-    EXPECT_EQ(ring_late(hw, p, work, four_ctas, 8192).draining, 0);
-    EXPECT_EQ(ring_late(hw, p, work, four_ctas, 8192).waiting, 0);
-    RingLaunch late = four_ctas;
-    late.late_bytes = 16384;
-    EXPECT_NEAR(ring_late(hw, p, work, late, 8192).draining, 4 * 1395.3, 1);
-    EXPECT_NEAR(ring_late(hw, p, work, late, 8192).waiting, 4 * 250, 1e-6);
+    EXPECT_EQ(ring_epilogue(hw, p, work, four_ctas, 8192).draining, 0);
+    EXPECT_EQ(ring_epilogue(hw, p, work, four_ctas, 8192).waiting, 0);
+    RingLaunch epilogue = four_ctas;
+    epilogue.epilogue_bytes = 16384;
+    EXPECT_NEAR(ring_epilogue(hw, p, work, epilogue, 8192).draining, 4 * 1395.3, 1);
+    EXPECT_NEAR(ring_epilogue(hw, p, work, epilogue, 8192).waiting, 4 * 250, 1e-6);
     // A chunk that takes longer to compute hides the stores, and of L2's latency the rest.
-    EXPECT_EQ(ring_late(hw, p, work, late, 4 * 500).draining, 0);
-    EXPECT_NEAR(ring_late(hw, p, work, late, 4 * 500).waiting, 4 * (500 + 250 - 652.7), 1);
-    RingLaunch two_vectors = late;
+    EXPECT_EQ(ring_epilogue(hw, p, work, epilogue, 4 * 500).draining, 0);
+    EXPECT_NEAR(ring_epilogue(hw, p, work, epilogue, 4 * 500).waiting, 4 * (500 + 250 - 652.7), 1);
+    RingLaunch two_vectors = epilogue;
     two_vectors.items = 2;
-    EXPECT_NEAR(ring_late(hw, p, work, two_vectors, 8192).draining, 4 * 1395.3, 1);
-    EXPECT_EQ(ring_late(hw, p, work, two_vectors, 8192).waiting, 0);
-    late.ctas = 2;
-    EXPECT_NEAR(ring_late(hw, p, work, late, 8192).draining, 4 * 371.3, 1);
+    EXPECT_NEAR(ring_epilogue(hw, p, work, two_vectors, 8192).draining, 4 * 1395.3, 1);
+    EXPECT_EQ(ring_epilogue(hw, p, work, two_vectors, 8192).waiting, 0);
+    epilogue.ctas = 2;
+    EXPECT_NEAR(ring_epilogue(hw, p, work, epilogue, 8192).draining, 4 * 371.3, 1);
 }
 
 // Weights are read by the last walk, too, where shared memory does not keep them.
@@ -124,9 +124,9 @@ TEST(FuseRing, WeightsThatAreNotKeptStandBehindStores) {
     work.shared_loads = 1;
     RingLaunch kept = four_ctas;
     kept.kept = true;
-    EXPECT_NEAR(ring_late(hw, p, work, four_ctas, 8192).draining, 4 * 1395.3, 1);
-    EXPECT_EQ(ring_late(hw, p, work, kept, 8192).draining, 0);
-    EXPECT_EQ(ring_late(hw, p, work, kept, 8192).waiting, 0);
+    EXPECT_NEAR(ring_epilogue(hw, p, work, four_ctas, 8192).draining, 4 * 1395.3, 1);
+    EXPECT_EQ(ring_epilogue(hw, p, work, kept, 8192).draining, 0);
+    EXPECT_EQ(ring_epilogue(hw, p, work, kept, 8192).waiting, 0);
     EXPECT_GT(ring_flow(hw, p, work, bytes, four_ctas).time.seconds,
               1.3 * ring_flow(hw, p, work, bytes, kept).time.seconds);
     EXPECT_EQ(ring_flow(hw, p, work, bytes, four_ctas).time.bound, Bound::latency);

@@ -6,7 +6,8 @@
 
 namespace rooftile {
 
-RowsText::RowsText(const FusePlan& plan) : w_(plan), p_(w_.program), c_(w_.config), late_(late_loads(p_)) {
+RowsText::RowsText(const FusePlan& plan)
+    : w_(plan), p_(w_.program), c_(w_.config), epilogue_(epilogue_operands(p_)) {
     for (int i : w_.values_where([](const ProgramValue& v) { return v.kind == ValueKind::load; })) {
         const ProgramValue& v = w_.value(i);
         if (v.level == Level::element) loads_.push_back(i);

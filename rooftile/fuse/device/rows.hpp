@@ -128,8 +128,8 @@ class RowsText {
     void fetch_kept();
     std::vector<int> to_l2() const;
     bool by_bulk(int load) const { return vectors_by_bulk(w_.value(load), c_.width); }
-    std::vector<int> late_rows() const;
-    void spread_late(int depth);
+    std::vector<int> epilogue_rows() const;
+    void spread_epilogue_rows(int depth);
     void produce();
     void reduce_apart(std::set<int> known);
     void take_handed(std::set<int>& known);
@@ -151,7 +151,7 @@ class RowsText {
     const Program& p_;
     const FuseConfig& c_;
     std::vector<int> loads_, row_loads_;
-    std::vector<bool> late_;  // of a value: late_loads()
+    std::vector<bool> epilogue_;  // of a value: epilogue_operands()
     std::set<int> held_;      // packs that a pass has used, or put into shared memory
     int walks_ = 0;           // over the row, in all
     int walked_ = 0;          // that are written

@@ -152,19 +152,20 @@ std::vector<int> RowsText::to_l2() const {
 }
 
 /// Of a ring: rows that only the last walk reads, and that L2 is asked for before it.
-std::vector<int> RowsText::late_rows() const {
+std::vector<int> RowsText::epilogue_rows() const {
     std::vector<int> out;
-    if (!ring() || ring_chunks(p_, c_) == 1) return out;  // spread_late() leaves out each part's first chunk
+    if (!ring() || ring_chunks(p_, c_) == 1)
+        return out;  // spread_epilogue_rows() leaves out each part's first chunk
     for (int i : loads_)
-        if (late_[size_t(i)] && w_.value(i).access.full() && by_bulk(i)) out.push_back(i);
+        if (epilogue_[size_t(i)] && w_.value(i).access.full() && by_bulk(i)) out.push_back(i);
     return out;
 }
 
 /// The first walk reads nothing from DRAM and stores nothing. Every other chunk of what only the last one
 /// reads is asked for meanwhile, else memory would rest where all SMs keep step. Threads that reduce apart ask so, too:
 /// by the producer, ahead of them, layernorm + residual + dropout + gelu of 8192x16384 took 233 us for 223.
-void RowsText::spread_late(int depth) {
-    const std::vector<int> mine = late_rows();
+void RowsText::spread_epilogue_rows(int depth) {
+    const std::vector<int> mine = epilogue_rows();
     if (mine.empty()) return;
     line(depth, "if (threadIdx.x == 0 && (from - begin) / stride % 2 == 1) {{");
     for (int i : mine)
@@ -176,10 +177,10 @@ void RowsText::spread_late(int depth) {
 /// What all rows share comes once, behind the chunks of the first row: no reduction waits for it.
 void RowsText::fetch_kept() {
     const StagedRows rows = staged_rows(p_, c_);
-    const std::vector<int> late = to_l2();
-    if (late.empty() && rows.kept.empty()) return;
+    const std::vector<int> epilogue = to_l2();
+    if (epilogue.empty() && rows.kept.empty()) return;
     w_.line(3, "if (row >= gridDim.x / {}) continue;  // that all rows share", c_.cluster);
-    for (int i : late)
+    for (int i : epilogue)
         w_.line(3, "bring_to_l2<width>(t.{}, 0, vectors, blockIdx.x, gridDim.x);", w_.values.input(i));
     std::int64_t vector_bytes = 0;
     for (const StagedRows::Tensor& tensor : rows.kept)
@@ -234,7 +235,7 @@ void RowsText::take_handed(std::set<int>& known) {
 std::vector<int> RowsText::ahead_of_rows() const {
     std::vector<int> out;
     for (int i : loads_)
-        if (late_[size_t(i)] && !kept(i)) out.push_back(i);
+        if (epilogue_[size_t(i)] && !kept(i)) out.push_back(i);
     return out;
 }
 
@@ -313,7 +314,7 @@ void RowsText::walk_ring(const std::vector<int>& loads, const WalkText& text) {
     std::vector<int> from_slots, from_kept, ahead, ahead_in_row;
     for (int i : loads) {
         if (kept(i)) from_kept.push_back(i);
-        else if (late_[size_t(i)]) ahead.push_back(i);
+        else if (epilogue_[size_t(i)]) ahead.push_back(i);
         else (w_.value(i).access.full() ? from_slots : ahead_in_row).push_back(i);
     }
     if (cursor == "here") line(0, "{}here = slots;", first ? "Slots " : "");
@@ -335,9 +336,9 @@ void RowsText::walk_ring(const std::vector<int>& loads, const WalkText& text) {
     line(0, "for (unsigned from = begin; from < end; from += stride, {}.next()) {{", cursor);
     line(1, "const unsigned first = from + {};", walker_.lane);
     for (int i : loads)
-        if (in_array(i) && !late_[size_t(i)]) declare_pack(body() + 1, i);
+        if (in_array(i) && !epilogue_[size_t(i)]) declare_pack(body() + 1, i);
     if (!ahead_in_row.empty()) take_next(ahead_in_row);
-    if (first && !last) spread_late(1);
+    if (first && !last) spread_epilogue_rows(1);
     if (first) line(1, "{}.arrived();", cursor);
     if (last) line(1, "unsigned seen = 0;");
     const std::string within =

@@ -36,7 +36,7 @@ bool RowsText::long_walk() const {
 /// Rows in registers of which no reduction reads some.
 bool RowsText::in_order() const {
     return held() && std::any_of(loads_.begin(), loads_.end(), [&](int i) {
-               return late_[size_t(i)] && w_.value(i).access.full();
+               return epilogue_[size_t(i)] && w_.value(i).access.full();
            });
 }
 
@@ -109,14 +109,14 @@ void RowsText::load_row() {
 }
 
 void RowsText::load_held(bool full) {
-    std::vector<int> late, mine;
+    std::vector<int> epilogue, mine;
     for (int i : loads_)
         if (waits(i) && w_.value(i).access.full() == full)
-            (full && late_[size_t(i)] ? late : mine).push_back(i);
-    for (int i : late) declare_pack(body(), i);
+            (full && epilogue_[size_t(i)] ? epilogue : mine).push_back(i);
+    for (int i : epilogue) declare_pack(body(), i);
     for (int i : mine) declare_pack(body(), i);
     // What no reduction reads is asked for first, all in order: the compiler would rather ask where it is used.
-    for (const std::vector<int>& loads : {late, mine}) {
+    for (const std::vector<int>& loads : {epilogue, mine}) {
         if (!loads.empty()) each_vector(0, loads, [&](int i) { load_vector(body() + 1, i); });
     }
 }
@@ -199,7 +199,7 @@ void RowsText::walk_again(const std::vector<int>& loads, const WalkText& text) {
     for (int i : loads) declare_pack(body() + 1, i);
     std::vector<int> first, again, others;
     for (int i : loads) {
-        const bool holds = grid_resident() && w_.value(i).access.full() && !late_[size_t(i)];
+        const bool holds = grid_resident() && w_.value(i).access.full() && !epilogue_[size_t(i)];
         (!holds ? others : held_.insert(i).second ? first : again).push_back(i);
     }
     load_turn(first, again);
@@ -271,8 +271,8 @@ void RowsText::result(const std::set<int>& known) {
         w_.line(depth, "}}");
         for (int s : stores)
             w_.line(depth, "{}(t.{}, start + {}, packed<{}>({}_values){});",
-                    grid_resident() || !late_rows().empty() ? "store_streamed" : "store", w_.values.output(s),
-                    clamped() ? "at" : "first", w_.type_of_store(s), output_name(s),
+                    grid_resident() || !epilogue_rows().empty() ? "store_streamed" : "store",
+                    w_.values.output(s), clamped() ? "at" : "first", w_.type_of_store(s), output_name(s),
                     clamped() ? "" : fmt::format(", i * {}", walker_.step));
     };
     walk(targets, known, {store, {}});

@@ -88,7 +88,8 @@ void FuseWriter::preamble(std::string_view story) {
     if (config.row_storage == RowStorage::pipelined) headers.push_back("fuse/ring.cuh");
     if (config.row_storage == RowStorage::shared || grid_resident_rows(config))
         headers.push_back("fuse/staged.cuh");
-    if (grid_resident_rows(config) || (config.row_storage == RowStorage::pipelined && has_late_rows(program)))
+    if (grid_resident_rows(config)
+        || (config.row_storage == RowStorage::pipelined && has_epilogue_rows(program)))
         headers.push_back("fuse/streamed.cuh");
     if (program.form == FuseForm::row) headers.push_back("fuse/team.cuh");
     if (program.form == FuseForm::whole) headers.push_back("fuse/whole.cuh");

@@ -312,7 +312,7 @@ TEST(FuseCode, DropoutOfFewerValuesIsMadeOnce) {
         has(text_of("sum_all(x * dropout(1.5, 0.25, 1)) * dropout(s, 0.5)", all, {}), "_keep[0] ? 2.0f"));
 }
 
-/// As many slots as a ring may have, with late tensors: barriers, row numbers and reductions stay within what the plan leaves.
+/// As many slots as a ring may have, with epilogue operands: barriers, row numbers and reductions stay within what the plan leaves.
 TEST(FuseCode, RingsOfMostSlotsFit) {
     const std::string full = ":bf16[2048,65536]";
     const ExpressionGraph p =

@@ -1,5 +1,5 @@
 // Rows that pass through rings in shared memory, and rows that are all resident in the grid, on a GPU: every cluster,
-// chunk and reduction against fp64, with weights, late tensors and threads that reduce apart.
+// chunk and reduction against fp64, with weights, epilogue operands and threads that reduce apart.
 #include <tuple>
 
 #include "tests/fuse/device/fixture.hpp"
@@ -93,7 +93,7 @@ TEST_F(FuseRingsTest, RowsAreDealtOrTakenInTurns) {
     EXPECT_EQ(dealt, 4);
 }
 
-// Slots that are given back before all CTAs have reduced, over many rows; a slot for a row and a late tensor behind it.
+// Slots that are given back before all CTAs have reduced, over many rows; a slot for a row and an epilogue operand behind it.
 TEST_F(FuseRingsTest, RowsAreDealtInAnyRing) {
     check("y = sum(x)", {"x:bf16[1100,65536]"}, 12, {.row_storage = RowStorage::pipelined}, {}, 3);
     for (const int cluster : {2, 8})
@@ -143,7 +143,7 @@ TEST_F(FuseRingsTest, RingsThatReadKeptWeightsTwice) {
 // chunks that end short, a last chunk of one vector; one row a cluster and many; one and several CTAs an SM,
 // CTAs of one row; with weights kept and without; flags and floats beside bf16.
 class FuseAheadTest : public FuseRingsTest, public testing::WithParamInterface<std::string> {};
-TEST_P(FuseAheadTest, RingsReadLateTensorsAhead) {
+TEST_P(FuseAheadTest, RingsReadEpilogueOperandsAhead) {
     const std::string shape = GetParam(), row = shape.substr(shape.find(',') + 1);
     int kept = 0, alone = 0, one_row = 0;
     check("y = gelu(dropout(layernorm(x, g, b) + r, 0.1, 7, 3))",
@@ -161,23 +161,23 @@ TEST_P(FuseAheadTest, RingsReadLateTensorsAhead) {
 INSTANTIATE_TEST_SUITE_P(Shapes, FuseAheadTest,
                          testing::Values<std::string>("5,65536", "300,65536", "3,65544", "300,32776",
                                                       "270,16392", "2,262152"));
-TEST_F(FuseRingsTest, RingsReadLateTensorsOfOtherTypes) {
+TEST_F(FuseRingsTest, RingsReadEpilogueOperandsOfOtherTypes) {
     for (const char* shape : {"5,65536", "270,20000"})
         check("y = where(m, x - mean(x), r) * s + z",
               {fmt::format("x:bf16[{}]", shape), fmt::format("m:bool[{}]", shape),
                fmt::format("r:fp32[{}]", shape), "s:fp32[]", fmt::format("z:fp16[{}]", shape)},
               8, {.row_storage = RowStorage::pipelined});
-    // Rows that share what is late by a band, and a last walk that reads nothing of the slots.
+    // Rows that share epilogue operands by a band, and a last walk that reads nothing of the slots.
     check("y = softmax(x) + z", {"x:bf16[6,4,20000]", "z:bf16[6,1,20000]"}, 8,
           {.row_storage = RowStorage::pipelined});
     check("y = r + max(x)", {"x:bf16[140,40000]", "r:bf16[140,40000]"}, 8,
           {.row_storage = RowStorage::pipelined});
 }
-TEST_F(FuseRingsTest, RingsReadLateTensorsInTime) {
+TEST_F(FuseRingsTest, RingsReadEpilogueOperandsInTime) {
     check("y = gelu(layernorm(x) + r)", {"x:bf16[400,40000]", "r:bf16[400,40000]"}, 6,
           {.row_storage = RowStorage::pipelined}, {}, 8);
 }
-// Few rows and many, parts that end short or are empty, weights that stay and late tensors; again and again, since a
+// Few rows and many, parts that end short or are empty, weights that stay and epilogue operands; again and again, since a
 // row handed over too early shows but now and then.
 class FuseReducingTest : public FuseRingsTest,
                          public testing::WithParamInterface<std::tuple<int, std::string>> {};
@@ -230,7 +230,7 @@ TEST_F(FuseRingsTest, GridReductionsWithWeights) {
               1);
 }
 
-TEST_F(FuseRingsTest, GridReductionsWithLateTensors) {
+TEST_F(FuseRingsTest, GridReductionsWithEpilogueOperands) {
     for (const char* shape : {"17,524288", "9,524296"})
         EXPECT_GE(check("y = gelu(dropout(layernorm(x) + r, 0.1, 7, 3))",
                         {fmt::format("x:bf16[{}]", shape), fmt::format("r:bf16[{}]", shape)}, 6,
@@ -264,7 +264,7 @@ TEST_F(FuseRingsTest, GridResidentRowsWhoseTensorsEnterLater) {
                       1)
                 << f << " of " << shape;
 }
-TEST_F(FuseRingsTest, GridResidentRowsWithWeightsAndLateTensors) {
+TEST_F(FuseRingsTest, GridResidentRowsWithWeightsAndEpilogueOperands) {
     for (const char* shape : {"16,262144", "9,131080", "2,1000008"}) {
         const std::string row = std::string(shape).substr(std::string(shape).find(',') + 1);
         EXPECT_GE(check_grid_resident("y = gelu(dropout(layernorm(x, g, b) + r, 0.1, 7, 3))",
