@@ -17,7 +17,7 @@ constexpr CsvColumn both[] = {
     {"items", "/config/items"},
     {"threads", "/config/threads"},
     {"threads_per_row", "/config/threads_per_row"},
-    {"reducing_threads", "/config/reducing_threads"},
+    {"reduction_threads", "/config/reduction_threads"},
     {"rows_per_cta", "/config/rows_per_cta"},
     {"cluster", "/config/cluster"},
     {"stages", "/config/stages"},

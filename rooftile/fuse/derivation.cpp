@@ -249,10 +249,11 @@ class Story {
                c_.persistent ? fmt::format("{:.0f} are on their way while the values of a row are reduced",
                                            c_.stages - chunks)
                              : std::string("none is filled twice"));
-        if (c_.reducing > 0)
-            d_.add("reducing_threads", "warps of each partition of an SM x partitions",
-                   {given("warps", c_.reducing / hw_.issue_lanes, "", "this plan"), d_.fact("sm.partitions")},
-                   c_.reducing, "threads",
+        if (c_.reduction_threads > 0)
+            d_.add("reduction_threads", "warps of each partition of an SM x partitions",
+                   {given("warps", c_.reduction_threads / hw_.issue_lanes, "", "this plan"),
+                    d_.fact("sm.partitions")},
+                   c_.reduction_threads, "threads",
                    "reduce a row while the others store the one before: no issue slot rests while a row's "
                    "values are reduced");
         if (const double epilogue = work_.full_bytes - slot_bytes(p_); epilogue > 0)

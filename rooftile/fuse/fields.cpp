@@ -27,7 +27,8 @@ std::vector<Field> make_fields() {
         {"threads_per_row", "N", "Threads of a CTA that share a row", fixed},
         {"cluster", "N", "CTAs that share a row", fixed},
         {"stages", "N", "Slots of the ring, or turns of grid-resident rows that shared memory holds", fixed},
-        {"reducing", "N", "Threads of a ring's CTA that only reduce; 0: all do both", fixed},
+        {"reduction_threads", "N",
+         "Threads of a ring's CTA that only reduce (warp specialisation); 0: all do both", fixed},
         {"row_storage", "NAME",
          "Where a row waits between passes: registers, shared, pipelined (a ring of chunks in shared memory) "
          "or reload (read again)",
@@ -78,7 +79,7 @@ FuseRequest fuse_request(const Given& g, int default_top) {
     r.threads_per_row = number_if(g, "threads_per_row", most_small);
     r.cluster = number_if(g, "cluster", most_small);
     r.stages = number_if(g, "stages", most_small);
-    r.reducing = number_if(g, "reducing", most_small, 0);
+    r.reduction_threads = number_if(g, "reduction_threads", most_small, 0);
     if (g.has("row_storage"))
         r.row_storage = RowStorage(one_of(g.name("row_storage"), g.text("row_storage"), row_storages));
     if (g.has("persistent")) r.persistent = one_of(g.name("persistent"), g.text("persistent"), switches) == 1;

@@ -33,8 +33,8 @@ struct FuseConfig {
     int items = 1;            ///< vectors of each full tensor that a thread holds, or has in flight
     int threads = 0;          ///< of a CTA, a producer warp among them
     int threads_per_row = 0;  ///< of one CTA; 0: point-wise
-    int reducing =
-        0;  ///< of a ring's threads: reduce each row while the others still store the one before; 0: all do both
+    int reduction_threads =
+        0;  ///< threads of a ring's CTA that only reduce, while the others store the row before; 0: all do both
     int cluster = 1;  ///< CTAs that share a row
     int stages =
         1;  ///< slots of a ring; items vectors of each thread lie in one. Of grid-resident rows: turns that are held
@@ -119,7 +119,7 @@ struct FuseInfeasible {
 /// What the caller fixes; the rest is searched.
 struct FuseRequest {
     std::optional<int> width{}, items{}, threads{}, threads_per_row{}, cluster{}, stages{}, ctas_per_sm{},
-        reducing{};
+        reduction_threads{};
     std::optional<RowStorage> row_storage{};
     std::optional<bool> persistent{}, grid_reduction{};
     int alignment = 256;  ///< bytes that every tensor's address is a multiple of

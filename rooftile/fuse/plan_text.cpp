@@ -70,7 +70,7 @@ std::string label_of(const FuseConfig& c) {
     if (c.threads_per_row == 0) return vectors + (c.persistent ? ", persistent" : "");
     return fmt::format("{} a row, {}, {}{}{}", team_text(c), vectors, name_of(c.row_storage),
                        c.persistent ? ", persistent" : "",
-                       c.reducing > 0 ? fmt::format(", {} reduce", c.reducing) : "");
+                       c.reduction_threads > 0 ? fmt::format(", {} reduce", c.reduction_threads) : "");
 }
 
 std::string fuse_heading_text(const ExpressionGraph& problem, std::string_view machine_id,

@@ -38,7 +38,7 @@ Record config_record(const FusePlan& plan) {
             {"items", c.items},
             {"threads", c.threads},
             {"threads_per_row", c.threads_per_row},
-            {"reducing_threads", c.reducing},
+            {"reduction_threads", c.reduction_threads},
             {"rows_per_cta", c.rows_per_cta()},
             {"cluster", c.cluster},
             {"stages", c.stages},

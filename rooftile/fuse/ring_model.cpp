@@ -22,7 +22,7 @@ double computing(const FuseHardware& hw, const OpCost& cost, const Program& p, c
     const double elements = double(p.columns) / l.cluster;
     const double issue = issue_cycles(hw, cost) * elements;
     const double mufu = most_known(cost.mufu * elements / hw.mufu_rate, 0);
-    const double share = l.reducing > 0 ? hw.fit.specialised_issue_share : hw.fit.ring_issue_share;
+    const double share = l.reduction_threads > 0 ? hw.fit.specialised_issue_share : hw.fit.ring_issue_share;
     return std::max(issue / share, mufu / hw.fit.ring_mufu_share);
 }
 
@@ -58,23 +58,24 @@ RingEpilogue ring_epilogue(const FuseHardware& hw, const Program& p, const Progr
     const bool weights = !l.kept && work.shared_loads > 0;
     if (l.epilogue_bytes == 0 && !weights) return {};
     // Who only stores has the whole row's time for it.
-    const double chunk =
-        computing(hw, l.reducing > 0 ? work.online : work.result, p, l) / l.chunks + hw.fit.ring_chunk;
+    const double chunk = computing(hw, l.reduction_threads > 0 ? work.online : work.result, p, l) / l.chunks
+                         + hw.fit.ring_chunk;
     const double stores = row_dram / l.ctas / l.chunks;
     const double loads = stores / l.items + most_known(hw.l2_latency, 0);
     const double draining = most_known(std::max(0.0, stores - chunk), 0);
     return {l.chunks * draining, l.chunks * most_known(std::max(0.0, loads - chunk) - draining, 0)};
 }
 
-double ring_apart_cycles(const FuseHardware& hw, const Program& p, const ProgramWork& work,
-                         const RingLaunch& l, double storing, double loaded) {
+double specialised_reduction_cycles(const FuseHardware& hw, const Program& p, const ProgramWork& work,
+                                    const RingLaunch& l, double storing, double loaded) {
     RingLaunch reducers = l;
-    reducers.lanes = l.reducing;
+    reducers.lanes = l.reduction_threads;
     reducers.ctas = 1;
     const double reduction = ring_reduction_cycles(hw, work, reducers) + hw.fit.specialised_reduction;
     // They take turns with the warps that store.
-    const double chunk = double(p.columns) / l.cluster / l.chunks / l.reducing * hw.fit.specialised_element
-                         + hw.fit.ring_chunk;
+    const double chunk =
+        double(p.columns) / l.cluster / l.chunks / l.reduction_threads * hw.fit.specialised_element
+        + hw.fit.ring_chunk;
     // Of a row's last chunk: its slot comes back, it arrives, is reduced, and the row's values are reduced.
     const double late_share = std::max(0.0, (2 * l.chunks - l.slots) / l.chunks);
     const double loop = late_share > 0 ? late_share * storing + loaded + chunk + reduction : 0;
@@ -107,23 +108,25 @@ FuseFlow ring_flow(const FuseHardware& hw, const Program& p, const ProgramWork& 
     const double row_dram = f.time.dram * hw.clock_hz / rows_each;
     const double reduction = ring_reduction_cycles(hw, work, l);
     const RingEpilogue epilogue = ring_epilogue(hw, p, work, l, row_dram);
-    const bool apart = l.reducing > 0;
+    const bool specialised = l.reduction_threads > 0;
     // Where others reduce meanwhile, a row's reduction is no time lost.
-    const double waiting = (apart ? 0 : reduction) + epilogue.waiting + (l.one_row ? start_cycles(hw, l) : 0);
+    const double waiting =
+        (specialised ? 0 : reduction) + epilogue.waiting + (l.one_row ? start_cycles(hw, l) : 0);
     const double walks = ring_walks_cycles(hw, p, work, l);
     // Who only stores waits for DRAM where its stores do, and behind them for weights where those come from L2.
-    double row_cycles =
-        l.ctas
-        / served(l.ctas, waiting, walks, apart && l.kept ? 0 : epilogue.draining, hw.fit.ring_variability);
+    double row_cycles = l.ctas
+                        / served(l.ctas, waiting, walks, specialised && l.kept ? 0 : epilogue.draining,
+                                 hw.fit.ring_variability);
     const double loaded = hw.loaded_latency * hw.loaded_factor;
-    if (apart) row_cycles = std::max(row_cycles, ring_apart_cycles(hw, p, work, l, row_cycles, loaded));
+    if (specialised)
+        row_cycles = std::max(row_cycles, specialised_reduction_cycles(hw, p, work, l, row_cycles, loaded));
     const double ahead = cycles_ahead(work, l, row_cycles - reduction, reduction);
-    const double dry = l.one_row || apart ? 0 : most_known(std::max(0.0, loaded - ahead), 0);
+    const double dry = l.one_row || specialised ? 0 : most_known(std::max(0.0, loaded - ahead), 0);
     const double full = (row_cycles + dry) / row_dram;
     if (full > 0) {
         // What both lose by waiting for one another now and then is less the more rows wait between them.
         const double rows_between =
-            apart || l.one_row ? 1 : std::max(1.0, most_known(ahead - loaded, 0) / row_cycles);
+            specialised || l.one_row ? 1 : std::max(1.0, most_known(ahead - loaded, 0) / row_cycles);
         const double longer = std::max(1.0, full);
         const double together = overlapped({1, full}, hw.fit.ring_overlap);
         f.time.seconds += f.time.dram * (longer + (together - longer) / rows_between - 1);

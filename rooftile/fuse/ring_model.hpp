@@ -20,7 +20,7 @@ struct RingLaunch {
     bool far = false;       ///< the CTAs are no cluster: they reduce through device memory
     double clusters = 1;    ///< of the grid; all work at once
     double ctas = 1;        ///< of an SM
-    double reducing =
+    double reduction_threads =
         0;  ///< further threads, which reduce while the others store the row before; 0: all do both
     bool one_row = false;  ///< the grid has a CTA for each part of each row; `clusters` of them are resident
     bool dealt = false;    ///< clusters take rows as they come for them, so that all end nearly together
@@ -49,8 +49,8 @@ RingEpilogue ring_epilogue(const FuseHardware& hw, const Program& program, const
 /// Cycles from row to row that a CTA's reducing threads take for its chunks and its reduction, or, where the
 /// ring has not two rows of slots, that pass around the way from a slot's return to the next row's first result;
 /// `storing`: cycles of a row for those that store, `loaded`: of a chunk's way in.
-double ring_apart_cycles(const FuseHardware& hw, const Program& program, const ProgramWork& work,
-                         const RingLaunch& launch, double storing, double loaded);
+double specialised_reduction_cycles(const FuseHardware& hw, const Program& program, const ProgramWork& work,
+                                    const RingLaunch& launch, double storing, double loaded);
 /// Cycles that a CTA computes for a row beside that: walks over its part, chunk after chunk.
 double ring_walks_cycles(const FuseHardware& hw, const Program& program, const ProgramWork& work,
                          const RingLaunch& launch);

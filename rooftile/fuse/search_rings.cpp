@@ -67,7 +67,7 @@ class RingSearch : FuseSearchContext {
   private:
     /// A ring's choices; `ctas` of an SM, one of which computes while another one's values are reduced.
     struct RingChoice {
-        int cluster, ctas, lanes, items = 1, reducing = 0;
+        int cluster, ctas, lanes, items = 1, reduction_threads = 0;
         bool grid_reduction = false, kept = false, persistent = true;
     };
     /// CTAs of an SM, threads of each that compute, and how many rings of them are as asked for.
@@ -107,9 +107,9 @@ class RingSearch : FuseSearchContext {
                 .row_storage = RowStorage::pipelined,
                 .width = width,
                 .items = choice.items,
-                .threads = choice.lanes + choice.reducing + producer,
+                .threads = choice.lanes + choice.reduction_threads + producer,
                 .threads_per_row = choice.lanes,
-                .reducing = choice.reducing,
+                .reduction_threads = choice.reduction_threads,
                 .cluster = choice.cluster,
                 .ctas_per_sm = choice.ctas,
                 .persistent = choice.persistent,
@@ -126,8 +126,9 @@ class RingSearch : FuseSearchContext {
         std::int64_t count = 0;
         for (int items : searched_items)
             for (bool persistent : both)
-                for (int reducing : searched_reducing) {
-                    choice.items = items, choice.persistent = persistent, choice.reducing = reducing;
+                for (int reduction_threads : searched_reducing) {
+                    choice.items = items, choice.persistent = persistent,
+                    choice.reduction_threads = reduction_threads;
                     count += as_asked_of(config_of(choice));
                 }
         return count * std::int64_t(std::size(both));  // weights kept or not
@@ -142,9 +143,9 @@ class RingSearch : FuseSearchContext {
         for (int items : searched_items)
             for (bool kept : both)
                 for (bool persistent : both)
-                    for (int reducing : searched_reducing) {
+                    for (int reduction_threads : searched_reducing) {
                         choice.items = items, choice.kept = kept, choice.persistent = persistent;
-                        choice.reducing = reducing;
+                        choice.reduction_threads = reduction_threads;
                         ring_of(choice);
                     }
     }
@@ -158,10 +159,12 @@ class RingSearch : FuseSearchContext {
         FuseConfig c = config_of(choice);
         if (!as_asked_of(c)) return;
         // A warp of each of an SM's partitions does (docs/facts.md 95).
-        if (const Rule* rule = rule_if(c.reducing > 128 && !request.reducing, fuse_rules::two_reducing_warps))
+        if (const Rule* rule = rule_if(c.reduction_threads > 128 && !request.reduction_threads,
+                                       fuse_rules::two_reducing_warps))
             return out_.rejected.add(*rule);
         // Forms that no kernel has.
-        if (c.reducing > 0 && !reduces_apart(program, c)) return reject(Reason::instruction);
+        if (c.reduction_threads > 0 && !reduction_can_specialise(program, c))
+            return reject(Reason::instruction);
         if (!c.persistent && (c.early_weights || reduces_across_grid(c))) return reject(Reason::instruction);
         // CTAs of one row each come in the order of the rows, and others of the SM hide their start. Where
         // all that is read lies in slots, rows staged whole are as good.
@@ -232,7 +235,7 @@ class RingSearch : FuseSearchContext {
                                     .far = reduces_across_grid(c),
                                     .clusters = clusters,
                                     .ctas = double(c.ctas_per_sm),
-                                    .reducing = double(c.reducing),
+                                    .reduction_threads = double(c.reduction_threads),
                                     .one_row = !c.persistent,
                                     .dealt = deals_rows(program, c)});
         c.grid = std::isnan(clusters) ? 0 : std::int64_t(c.persistent ? clusters : program.rows) * c.cluster;

@@ -26,9 +26,10 @@ bool asked(const std::optional<T>& wanted, T value) {
 
 /// The same of everything that a search tries in turn; stages and CTAs of an SM follow from those.
 inline bool as_asked(const FuseRequest& r, const FuseConfig& c) {
-    return asked(r.items, c.items) && asked(r.threads, c.threads) && asked(r.reducing, c.reducing)
-           && asked(r.cluster, c.cluster) && asked(r.row_storage, c.row_storage)
-           && asked(r.persistent, c.persistent) && asked(r.grid_reduction, c.grid_reduction)
+    return asked(r.items, c.items) && asked(r.threads, c.threads)
+           && asked(r.reduction_threads, c.reduction_threads) && asked(r.cluster, c.cluster)
+           && asked(r.row_storage, c.row_storage) && asked(r.persistent, c.persistent)
+           && asked(r.grid_reduction, c.grid_reduction)
            && (c.threads_per_row == 0 || asked(r.threads_per_row, c.threads_per_row));
 }
 

@@ -150,10 +150,10 @@ std::vector<int> numbers_of_rows(const Program& program) {
     return {numbers.begin(), numbers.end()};
 }
 
-bool reduces_apart(const Program& program, const FuseConfig& c) {
+bool reduction_can_specialise(const Program& program, const FuseConfig& c) {
     // Each reducing thread takes as many vectors of a chunk. CTAs that are no cluster reduce through the threads that
     // part from the grid's words at the end of the kernel, and those would be gone.
-    if (!c.persistent || reduces_across_grid(c) || c.items * c.threads_per_row % c.reducing != 0)
+    if (!c.persistent || reduces_across_grid(c) || c.items * c.threads_per_row % c.reduction_threads != 0)
         return false;
     const std::vector<bool> epilogue = epilogue_operands(program);
     for (size_t i = 0; i < program.values.size(); ++i) {

@@ -67,9 +67,9 @@ bool kept_by_bulk(const Program& program, const FuseConfig& config);
 /// Values of a row that elements of results take from its reductions, in order.
 std::vector<int> numbers_of_rows(const Program& program);
 
-/// Whether `config.reducing` of a ring's threads can reduce a row while others store the one before: all reductions are
+/// Whether `config.reduction_threads` of a ring's threads can reduce a row while others store the one before: all reductions are
 /// done in one walk over what lies in the slots, and results of elements take numbers of the row.
-bool reduces_apart(const Program& program, const FuseConfig& config);
+bool reduction_can_specialise(const Program& program, const FuseConfig& config);
 
 /// Vectors of a row that each CTA of a cluster takes into its ring, and of its chunks how many they are.
 std::int64_t ring_part(const Program& program, const FuseConfig& config);

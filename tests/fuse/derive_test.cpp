@@ -213,9 +213,10 @@ TEST(FuseDerive, EveryRowStorageKeepsWhatIsAskedFor) {
         EXPECT_FALSE(plans.empty()) << wanted;
         for (const FusePlan& plan : plans) EXPECT_EQ(value(plan.config), wanted);
     };
-    for (const int reducing : {0, 128, 256})
+    for (const int reduction_threads : {0, 128, 256})
         each(
-            {.reducing = reducing}, [](const FuseConfig& c) { return c.reducing; }, reducing);
+            {.reduction_threads = reduction_threads}, [](const FuseConfig& c) { return c.reduction_threads; },
+            reduction_threads);
     for (const int threads : {256, 512}) {
         each(
             {.threads_per_row = threads}, [](const FuseConfig& c) { return c.threads_per_row; }, threads);
@@ -236,7 +237,7 @@ TEST(FuseDerive, EveryRowStorageKeepsWhatIsAskedFor) {
         {.stages = 6}, [](const FuseConfig& c) { return c.stages; }, 6);
     each(
         {.ctas_per_sm = 2}, [](const FuseConfig& c) { return c.ctas_per_sm; }, 2);
-    EXPECT_TRUE(all({.reducing = 128, .row_storage = RowStorage::shared}).empty());
+    EXPECT_TRUE(all({.reduction_threads = 128, .row_storage = RowStorage::shared}).empty());
 }
 
 TEST(FuseDerive, SpacesThatNoIndexCountsAreRefused) {

@@ -62,7 +62,7 @@ std::vector<Row> recorded_rows(const std::string& name) {
         // Without that column CTAs reduced through device memory where no cluster is as large.
         row.grid_reduction = field.size() > 17 ? field[17] == "grid" : r.cluster > 16;
         r.grid_reduction = row.grid_reduction;
-        r.reducing = field.size() > 18 ? std::stoi(field[18]) : 0;
+        r.reduction_threads = field.size() > 18 ? std::stoi(field[18]) : 0;
         rows.push_back(row);
     }
     return rows;
@@ -195,7 +195,7 @@ TEST(RecordedFuse, ChoicesAreAsGoodAsStated) {
 // Each number that the model was given for these kernels carries weight: without it the predictions are
 // worse, of all plans or of those that come first, or the choices are. Not among them: rate.mufu. Twice the rate makes the mean
 // errors smaller, not larger (but one choice worse), so what softmax asks of that unit is modelled too high. Nor
-// dsmem.latency, which threads that reduce apart hide.
+// dsmem.latency, which warp-specialised reductions hide.
 TEST(RecordedFuse, EveryTermCarriesWeight) {
     const Machine h200 = machine_by_id("h200-sxm");
     const Figures whole = figures(choices(h200));

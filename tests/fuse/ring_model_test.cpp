@@ -218,26 +218,27 @@ TEST(FuseRing, InstructionsBindWhereTheyTakeLonger) {
     EXPECT_EQ(f.time.bound, Bound::issue);
 }
 
-// Threads that reduce apart: neither their reduction nor their walk stands between a row and the next one, while the
+// Warp-specialised reduction: neither their reduction nor their walk stands between a row and the next one, while the
 // ring has two rows of slots. With 6 slots for rows of 4 chunks the last chunk of a row is asked for when half of the
 // one before is stored: half of that, a load, a chunk and a reduction of 4 warps lie between two rows. Each element of a
 // reducing thread takes 3.306 cycles.
-TEST(FuseRing, WhoReducesApartHidesTheReduction) {
+TEST(FuseRing, WarpSpecialisedReductionHidesItsTime) {
     FuseHardware hw = simple();
     const Program p = rows_of(64, 32768);
     const FusedBytes bytes = {64 * 32768 * 2, 64 * 32768 * 2};
-    RingLaunch apart = four_ctas;
-    apart.reducing = 128;
+    RingLaunch specialised = four_ctas;
+    specialised.reduction_threads = 128;
     const double reduction = 406.52 + 74.63 * 2.671 + 872.8, chunk = 8192 / 128 * 3.306 + 74.18;
-    EXPECT_NEAR(ring_apart_cycles(hw, p, two_walks(16), apart, 5000, 1000), 4 * chunk + reduction, 1);
-    RingLaunch short_of_slots = apart;
+    EXPECT_NEAR(specialised_reduction_cycles(hw, p, two_walks(16), specialised, 5000, 1000),
+                4 * chunk + reduction, 1);
+    RingLaunch short_of_slots = specialised;
     short_of_slots.slots = 6;
-    EXPECT_NEAR(ring_apart_cycles(hw, p, two_walks(16), short_of_slots, 5000, 1000),
+    EXPECT_NEAR(specialised_reduction_cycles(hw, p, two_walks(16), short_of_slots, 5000, 1000),
                 2500 + 1000 + chunk + reduction, 1);
     // Instructions of 4096 / 0.9689 cycles, and nothing beside them but the chunks.
     const double row = 4096 / 0.9689 + 8 * 74.18, full = row / 8192;
-    const double ends = (ring_reduction_cycles(hw, two_walks(16), apart) + row) / 2e3;
-    EXPECT_NEAR(ring_flow(hw, p, two_walks(16), bytes, apart).time.seconds * 1e6,
+    const double ends = (ring_reduction_cycles(hw, two_walks(16), specialised) + row) / 2e3;
+    EXPECT_NEAR(ring_flow(hw, p, two_walks(16), bytes, specialised).time.seconds * 1e6,
                 131.072 * std::pow(1 + std::pow(full, 5.246), 1 / 5.246) + 1 + ends, 0.05);
 }
 

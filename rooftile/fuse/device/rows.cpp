@@ -25,7 +25,7 @@ std::string RowsText::text() {
     if (ring()) open_ring();
     w_.uniform_values(1, known, all_targets());
     if (staged()) stage();
-    if (parted()) reduce_apart(known);
+    if (specialised()) reduce_in_own_warps(known);
     if (ring()) open_ahead();
     rows_head();
     row(known);
@@ -84,7 +84,7 @@ std::vector<int> RowsText::reduces_in(int pass) const {
 
 void RowsText::constants() {
     constexpr int warp = 32;
-    const int joint = parted() ? c_.reducing : c_.threads_per_row;
+    const int joint = specialised() ? c_.reduction_threads : c_.threads_per_row;
     w_.line(1, "using RowTeam = Team<{}, {}{}{}>;", joint, ring() ? joint : c_.threads,
             c_.cluster > 1 || ring() ? fmt::format(", {}", c_.cluster) : "",
             grid_resident()                ? ", false, true"
@@ -96,12 +96,13 @@ void RowsText::constants() {
     w_.line(1, "constexpr int items = {};  // vectors of a row that a thread takes at once", c_.items);
     w_.line(1, "constexpr unsigned step = {};  // threads of {}",
             c_.threads_per_row * (reload() ? c_.cluster : 1),
-            parted()                      ? "a CTA that store"
+            specialised()                 ? "a CTA that store"
             : ring()                      ? "a CTA that compute"
             : reload() || c_.cluster == 1 ? "a row"
                                           : "a CTA's part of a row");
-    if (parted())
-        w_.line(1, "constexpr unsigned reducing = {};  // threads of a CTA that reduce", c_.reducing);
+    if (specialised())
+        w_.line(1, "constexpr unsigned reduction_threads = {};  // threads of a CTA that reduce",
+                c_.reduction_threads);
     w_.line(1, "__shared__ RowTeam::Exchange exchange;");
     if (rows_gathered(p_, c_) > 1)
         w_.line(1, "RowTeam team(exchange, gathered(blockIdx.x, ptx::sms(), {}, {}, gridDim.x));",
@@ -169,10 +170,10 @@ void RowsText::reductions(std::set<int>& known) {
 
 void RowsText::row(std::set<int> known) {
     row_start(known);
-    if (parted()) take_handed(known);
+    if (specialised()) take_handed(known);
     else reductions(known);
     result(known);
-    if (parted()) line(0, "handover.release();");
+    if (specialised()) line(0, "handover.release();");
 }
 
 /// Values of the row that are known once `pass` reductions are.

@@ -41,7 +41,7 @@ class RowsText {
     /// All that is reduced in a pass is reduced across the CTAs together.
     bool reduces_jointly() const { return c_.cluster > 1 && (ring() || grid_resident()); }
     /// Some warps reduce, others store.
-    bool parted() const { return c_.reducing > 0; }
+    bool specialised() const { return c_.reduction_threads > 0; }
     int body() const { return (c_.persistent || ring() ? 2 : 1) + nested_; }
     /// A line of the row's own block.
     template <class... Args>
@@ -131,7 +131,7 @@ class RowsText {
     std::vector<int> epilogue_rows() const;
     void spread_epilogue_rows(int depth);
     void produce();
-    void reduce_apart(std::set<int> known);
+    void reduce_in_own_warps(std::set<int> known);
     void take_handed(std::set<int>& known);
     std::vector<int> ahead_of_rows() const;
     bool of_rows(const std::vector<int>& loads) const;

@@ -103,7 +103,7 @@ void RowsText::row_value(const Joint& joint) {
 /// fp32's last digit as they are.
 bool RowsText::few_elements() const {
     const std::int64_t most = precision_of(w_.plan.problem) == Element::fp32 ? 256 : 2048;
-    const std::int64_t threads = parted() ? c_.reducing : c_.threads_per_row;
+    const std::int64_t threads = specialised() ? c_.reduction_threads : c_.threads_per_row;
     return p_.columns <= most * threads * c_.cluster;
 }
 
@@ -113,7 +113,7 @@ bool RowsText::few_elements() const {
 bool RowsText::plain(int r) const {
     const ProgramValue& v = w_.value(r);
     return v.reduction == Reduction::moments && reduces_in(v.pass).size() == 1 && few_elements()
-           && precision_of(w_.plan.problem) != Element::fp32 && parted() && whole();
+           && precision_of(w_.plan.problem) != Element::fp32 && specialised() && whole();
 }
 
 void RowsText::joint_reduction(const std::vector<Joint>& joints, const std::set<int>& known,

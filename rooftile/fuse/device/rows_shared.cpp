@@ -83,7 +83,7 @@ void RowsText::open_ring() {
         w_.line(1, "using Rows = Deal<{}, {}>;", c_.cluster, rows_known_ahead(p_, c_));
         w_.line(1, "__shared__ Rows::Places dealt;");
     }
-    if (parted()) {
+    if (specialised()) {
         w_.line(1, "using OfRow = Handover<{}, step / 32>;", numbers_of_rows(p_).size());
         w_.line(1, "__shared__ OfRow::Places places;");
     }
@@ -95,7 +95,7 @@ void RowsText::open_ring() {
     w_.line(2, "Slots::init(barriers);");
     w_.line(2, "team.init();");
     if (dealt()) w_.line(2, "Rows::init(dealt);");
-    if (parted()) w_.line(2, "OfRow::init(places);");
+    if (specialised()) w_.line(2, "OfRow::init(places);");
     if (!staged_rows(p_, c_).kept.empty()) w_.line(2, "ptx::mbarrier_init(kept_barrier, 1);");
     w_.line(2, "ptx::fence_mbarrier_init();");
     w_.line(1, "}}");
@@ -112,7 +112,7 @@ void RowsText::produce() {
     const StagedRows rows = staged_rows(p_, c_);
     w_.line(1, "// The producer warp runs ahead of the rest by as many chunks as there are slots.");
     w_.line(1, "const int warp = ptx::warp_uniform(threadIdx.x / 32);");
-    w_.line(1, "if (warp == {} / 32) {{", parted() ? "(reducing + step)" : "step");
+    w_.line(1, "if (warp == {} / 32) {{", specialised() ? "(reduction_threads + step)" : "step");
     w_.line(2, "if (threadIdx.x % 32 > 0) return;");
     if (dealt()) {
         w_.line(2, "Rows rows(dealt, size);");
@@ -162,7 +162,7 @@ std::vector<int> RowsText::epilogue_rows() const {
 }
 
 /// The first walk reads nothing from DRAM and stores nothing. Every other chunk of what only the last one
-/// reads is asked for meanwhile, else memory would rest where all SMs keep step. Threads that reduce apart ask so, too:
+/// reads is asked for meanwhile, else memory would rest where all SMs keep step. Threads of a warp-specialised reduction ask so, too:
 /// by the producer, ahead of them, layernorm + residual + dropout + gelu of 8192x16384 took 233 us for 223.
 void RowsText::spread_epilogue_rows(int depth) {
     const std::vector<int> mine = epilogue_rows();
@@ -197,12 +197,13 @@ void RowsText::fetch_kept() {
 
 /// The first warps reduce row after row as chunks arrive, ahead of the others, which store: so no SM rests while a
 /// row's values are reduced, and both kinds of instructions share the issue slots.
-void RowsText::reduce_apart(std::set<int> known) {
-    walker_ = {"threadIdx.x", "reducing", "turns"};
+void RowsText::reduce_in_own_warps(std::set<int> known) {
+    walker_ = {"threadIdx.x", "reduction_threads", "turns"};
     nested_ = 1;
     w_.line(1, "OfRow handover(places);");
-    w_.line(1, "if (warp < reducing / 32) {{");
-    w_.line(2, "constexpr int turns = chunk / reducing;  // vectors of a chunk that a thread reduces");
+    w_.line(1, "if (warp < reduction_threads / 32) {{");
+    w_.line(2,
+            "constexpr int turns = chunk / reduction_threads;  // vectors of a chunk that a thread reduces");
     rows_head();
     row_start(known);
     reductions(known);
@@ -213,7 +214,7 @@ void RowsText::reduce_apart(std::set<int> known) {
     line(-1, "return;");
     w_.line(1, "}}");
     w_.line(1, "");
-    w_.line(1, "const unsigned lane = threadIdx.x - reducing;  // of those that store");
+    w_.line(1, "const unsigned lane = threadIdx.x - reduction_threads;  // of those that store");
     walker_ = {"lane", "step", "items"};
     nested_ = 0;
 }
@@ -309,8 +310,8 @@ void RowsText::replace(const std::vector<int>& loads) {
 
 /// Over the row's chunks: the first walk waits for each, the last one gives its slot back.
 void RowsText::walk_ring(const std::vector<int>& loads, const WalkText& text) {
-    const bool first = walked_ == 1, last = parted() ? storing_ : walked_ == walks_;
-    const std::string cursor = last || parted() ? "slots" : "here";
+    const bool first = walked_ == 1, last = specialised() ? storing_ : walked_ == walks_;
+    const std::string cursor = last || specialised() ? "slots" : "here";
     std::vector<int> from_slots, from_kept, ahead, ahead_in_row;
     for (int i : loads) {
         if (kept(i)) from_kept.push_back(i);

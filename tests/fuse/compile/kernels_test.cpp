@@ -376,7 +376,7 @@ TEST(FuseCode, GridResidentRowsHoldEachTensorFromItsFirstWalkOn) {
 }
 
 /// Rings some of whose threads only reduce, with parts that end short and without.
-TEST(FuseCode, RingsWhoseThreadsReduceApartCompileClean) {
+TEST(FuseCode, RingsWithWarpSpecialisedReductionCompileClean) {
     struct Rows {
         const char* text;
         std::vector<std::string> tensors;
@@ -388,10 +388,10 @@ TEST(FuseCode, RingsWhoseThreadsReduceApartCompileClean) {
           Rows{"y = gelu(layernorm(x) + r)", {"x:bf16[400,40000]", "r:bf16[400,40000]"}},
           Rows{chain, {"x:bf16[2048,65536]", "r:bf16[2048,65536]", "g:bf16[65536]", "b:bf16[65536]"}},
           Rows{chain, {"x:bf16[140,65544]", "r:bf16[140,65544]", "g:bf16[65544]", "b:bf16[65544]"}}})
-        for (const int reducing : {128, 256}) {
-            const auto outcome =
-                derive(machine_by_id("h200-sxm"), made(rows.text, rows.tensors),
-                       {.reducing = reducing, .row_storage = RowStorage::pipelined, .top = 5});
+        for (const int reduction_threads : {128, 256}) {
+            const auto outcome = derive(
+                machine_by_id("h200-sxm"), made(rows.text, rows.tensors),
+                {.reduction_threads = reduction_threads, .row_storage = RowStorage::pipelined, .top = 5});
             for (const FusePlan& plan : std::get<FusePlans>(outcome).plans) {
                 const Source source = fuse_source(plan);
                 EXPECT_EQ(unclean(compile_source(source)).value_or(""), "") << source.text;
@@ -568,7 +568,7 @@ TEST(FuseCode, NamesOfRowsInRingsBreakNothing) {
         const std::string n = name;
         for (const FuseRequest& request :
              {FuseRequest{.row_storage = RowStorage::pipelined, .persistent = true, .top = 1},
-              FuseRequest{.reducing = 128, .row_storage = RowStorage::pipelined, .top = 1}}) {
+              FuseRequest{.reduction_threads = 128, .row_storage = RowStorage::pipelined, .top = 1}}) {
             const auto outcome =
                 derive(machine_by_id("h200-sxm"),
                        made("y = layernorm(x) + r * " + n,
@@ -590,7 +590,7 @@ TEST(FuseCode, NamesOfAPersonNeverBreakTheText) {
 }
 
 // No name of a generated text's own ends as the names of values do ("mean_row", "x_in"), whoever is called "next" or
-// "of": numbers of rows and columns in rings that read ahead, reduce apart and keep weights, and in every other form.
+// "of": numbers of rows and columns in rings that read ahead, reduce in warps of their own and keep weights, and in every other form.
 TEST(FuseCode, GeneratedNamesCannotMeetThoseOfValues) {
     // No call, no member.
     const std::regex name(
@@ -613,7 +613,7 @@ TEST(FuseCode, GeneratedNamesCannotMeetThoseOfValues) {
     for (const FuseRequest& request :
          {FuseRequest{.row_storage = RowStorage::pipelined, .persistent = true, .top = 1},
           FuseRequest{.row_storage = RowStorage::pipelined, .persistent = false, .top = 1},
-          FuseRequest{.reducing = 128, .row_storage = RowStorage::pipelined, .top = 1}})
+          FuseRequest{.reduction_threads = 128, .row_storage = RowStorage::pipelined, .top = 1}})
         check("yqq = dropout(layernorm(xqq, gqq, bqq) + rqq * nqq, 0.1)", ring, request);
     for (const RowStorage row_storage : {RowStorage::registers, RowStorage::shared, RowStorage::reload})
         check("yqq = dropout(layernorm(xqq, gqq, bqq) + rqq * nqq, 0.1)",

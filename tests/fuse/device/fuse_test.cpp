@@ -245,7 +245,7 @@ TEST_F(FuseTest, MomentsOfEveryKindOfRow) {
             EXPECT_GE(ran, 2) << shape;
             // Rows that are gone over again among rows that are not.
             if (rows > 100)
-                expect_all_right({.reducing = 128, .row_storage = RowStorage::pipelined, .top = 2});
+                expect_all_right({.reduction_threads = 128, .row_storage = RowStorage::pipelined, .top = 2});
         }
 }
 

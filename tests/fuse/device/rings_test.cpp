@@ -1,5 +1,5 @@
 // Rows that pass through rings in shared memory, and rows that are all resident in the grid, on a GPU: every cluster,
-// chunk and reduction against fp64, with weights, epilogue operands and threads that reduce apart.
+// chunk and reduction against fp64, with weights, epilogue operands and warp-specialised reductions.
 #include <tuple>
 
 #include "tests/fuse/device/fixture.hpp"
@@ -179,21 +179,22 @@ TEST_F(FuseRingsTest, RingsReadEpilogueOperandsInTime) {
 }
 // Few rows and many, parts that end short or are empty, weights that stay and epilogue operands; again and again, since a
 // row handed over too early shows but now and then.
-class FuseReducingTest : public FuseRingsTest,
-                         public testing::WithParamInterface<std::tuple<int, std::string>> {};
-TEST_P(FuseReducingTest, RingsWhoseThreadsReduceApart) {
-    const auto apart = [](const FuseConfig& c) { return c.reducing > 0; };
+class FuseWarpSpecialisedTest : public FuseRingsTest,
+                                public testing::WithParamInterface<std::tuple<int, std::string>> {};
+TEST_P(FuseWarpSpecialisedTest, RingsWithWarpSpecialisedReduction) {
+    const auto specialised = [](const FuseConfig& c) { return c.reduction_threads > 0; };
     constexpr int most = 6, times = 3;
-    const FuseRequest request = {.reducing = std::get<0>(GetParam()), .row_storage = RowStorage::pipelined};
+    const FuseRequest request = {.reduction_threads = std::get<0>(GetParam()),
+                                 .row_storage = RowStorage::pipelined};
     const std::string shape = std::get<1>(GetParam()), row = shape.substr(shape.find(',') + 1);
     const std::string x = "x:bf16[" + shape + "]", r = "r:bf16[" + shape + "]";
-    EXPECT_GE(check("y = softmax(x)", {x}, most, request, apart, times), 1);
-    EXPECT_GE(check("y = x * 0.5 - mean(x); m = max(x)", {x}, most, request, apart, times), 1);
+    EXPECT_GE(check("y = softmax(x)", {x}, most, request, specialised, times), 1);
+    EXPECT_GE(check("y = x * 0.5 - mean(x); m = max(x)", {x}, most, request, specialised, times), 1);
     EXPECT_GE(check("y = gelu(dropout(layernorm(x, g, b) + r, 0.1, 7, 3))",
-                    {x, r, "g:bf16[" + row + "]", "b:bf16[" + row + "]"}, most, request, apart, times),
+                    {x, r, "g:bf16[" + row + "]", "b:bf16[" + row + "]"}, most, request, specialised, times),
               1);
 }
-INSTANTIATE_TEST_SUITE_P(Threads, FuseReducingTest,
+INSTANTIATE_TEST_SUITE_P(Threads, FuseWarpSpecialisedTest,
                          testing::Combine(testing::Values(128, 256),
                                           testing::Values<std::string>("1,65536", "300,65536", "300,32776",
                                                                        "400,40000", "140,65544")));
