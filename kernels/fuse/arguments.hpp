@@ -26,9 +26,9 @@ constexpr Divider divider(unsigned divisor) {
 }
 
 /// A number for CTA `block` of `grid` so that those that one SM has come together in `each` neighbouring teams of `team` CTAs
-/// and have the same place in them: what rows share is then read by them all. CTAs are dealt to `sms` SMs in turn, `each`
+/// and have the same place in them: what rows share is then read by them all. CTAs go to `sms` SMs in turn, `each`
 /// to most; some get one fewer, and the SMs behind the last full team take what these lack. The number of teams is a
-/// multiple of `each`. Where CTAs are dealt otherwise, that is as right, but slower.
+/// multiple of `each`. Where CTAs are placed otherwise, that is as right, but slower.
 constexpr unsigned gathered(unsigned block, unsigned sms, unsigned each, unsigned team, unsigned grid) {
     unsigned sm = block % sms, turn = block / sms;
     const unsigned full = grid / each;

@@ -2,7 +2,7 @@
 // and that the other warps give back, round after round.
 #pragma once
 
-#include "kernels/fuse/deal.cuh"
+#include "kernels/fuse/dynamic_scheduler.cuh"
 #include "kernels/fuse/staged.cuh"
 #include "kernels/ptx/stream.cuh"
 
@@ -14,7 +14,7 @@ class Ring {
   public:
     struct Barriers {
         unsigned long long full[count], empty[count];
-        unsigned row[count];  ///< whose chunk lies there, where rows are dealt
+        unsigned row[count];  ///< whose chunk lies there, where rows are scheduled dynamically
     };
 
     /// Of thread 0, before the first use by any.

@@ -41,7 +41,7 @@ class Team {
     };
     static_assert(sizeof(Exchange) <= exchange_bytes, "planned with that much");
 
-    /// `block`: in place of the CTA's own number where teams of no cluster are dealt to SMs otherwise.
+    /// `block`: in place of the CTA's own number where teams of no cluster go to SMs otherwise.
     __device__ explicit Team(Exchange& exchange, unsigned block = blockIdx.x)
         : exchange_(exchange), block_(block) {}
 

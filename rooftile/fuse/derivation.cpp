@@ -280,11 +280,11 @@ class Story {
                {given("rows", double(p_.rows), "", "problem"), d_.fact("sm.count"),
                 given("cluster", c_.cluster, "", "this plan")},
                c_.grid > 0 ? double(c_.grid) : std::nan(""), "CTAs",
-               deals_rows(p_, c_) ? fmt::format(
-                   "one wave that stays; {:.1f} rows for each of {:.0f}, dealt as they come for them", each,
-                   clusters)
-                                  : fmt::format("one wave that stays; {:.0f} rows at most for each of {:.0f}",
-                                                std::ceil(each), clusters));
+               schedules_dynamically(p_, c_)
+                   ? fmt::format("one wave that stays; {:.1f} rows for each of {:.0f}, scheduled dynamically",
+                                 each, clusters)
+                   : fmt::format("one wave that stays; {:.0f} rows at most for each of {:.0f}",
+                                 std::ceil(each), clusters));
     }
 
     void residency() {

@@ -23,11 +23,11 @@ struct RingLaunch {
     double reduction_threads =
         0;  ///< further threads, which reduce while the others store the row before; 0: all do both
     bool one_row = false;  ///< the grid has a CTA for each part of each row; `clusters` of them are resident
-    bool dealt = false;    ///< clusters take rows as they come for them, so that all end nearly together
+    bool dynamic = false;  ///< clusters take rows as they come for them, so that all end nearly together
 };
 
 /// DRAM's time at the copy's rate, less what CTAs lose that walk; times the rows of the busiest cluster over
-/// the average, where rows are not dealt or too few to even out; longer as what a CTA does for a row, one thing
+/// the average, where rows are not scheduled dynamically or too few to even out; longer as what a CTA does for a row, one thing
 /// after the other, comes near the row's DRAM time, with the wait for a chunk where slots are returned too late
 /// for it. Around it the first chunk's way in, and the last row's reduction and result. CTAs that share an SM share
 /// its issue slots and the way of its stores: mean value analysis, as of CTAs of one piece each.

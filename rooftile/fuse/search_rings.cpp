@@ -237,7 +237,7 @@ class RingSearch : FuseSearchContext {
                                     .ctas = double(c.ctas_per_sm),
                                     .reduction_threads = double(c.reduction_threads),
                                     .one_row = !c.persistent,
-                                    .dealt = deals_rows(program, c)});
+                                    .dynamic = schedules_dynamically(program, c)});
         c.grid = std::isnan(clusters) ? 0 : std::int64_t(c.persistent ? clusters : program.rows) * c.cluster;
         candidate.config = c;
         out_.kept.push_back(candidate);

@@ -173,7 +173,7 @@ bool in_whole_turns(const Program& program, const FuseConfig& c) {
     return program.columns % (std::int64_t(c.width) * c.items * c.threads_per_row * c.cluster) == 0;
 }
 
-bool deals_rows(const Program& program, const FuseConfig& c) {
+bool schedules_dynamically(const Program& program, const FuseConfig& c) {
     constexpr std::int64_t most_rows = 2147483647;
     return c.row_storage == RowStorage::pipelined && c.persistent && !reduces_across_grid(c)
            && program.rows <= most_rows

@@ -80,7 +80,7 @@ bool in_whole_turns(const Program& program, const FuseConfig& config);
 
 /// Whether the teams of a ring's grid take rows as they come for them: each of a team's CTAs has a chunk of every row, with
 /// which it hears whose it is, and rows are counted in 32 bits.
-bool deals_rows(const Program& program, const FuseConfig& config);
+bool schedules_dynamically(const Program& program, const FuseConfig& config);
 /// Then of how many rows the first CTA of a cluster may tell while another has not yet heard of the first of them. It tells of a
 /// row when the last chunk of the one before has a slot. That its own threads gave back, of a row as many before as fill the
 /// ring; where the walk that reduces gives slots back, only the row before that one is surely reduced by all.

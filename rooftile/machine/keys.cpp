@@ -111,9 +111,9 @@ constexpr Key keys[] = {
     physical("dram.scatter", "1",
              "share of the copy rate lost where a thread's vectors lie 4 KiB or more apart"),
     physical("dram.streams", "1", "share of the read rate lost where each SM reads 64 rows side by side"),
-    physical(
-        "dram.drift", "1",
-        "share of it lost where CTAs that walk all the work drift apart, and by which dealt rows even out"),
+    physical("dram.drift", "1",
+             "share of it lost where CTAs that walk all the work drift apart, and by which dynamically "
+             "scheduled rows even out"),
     physical("dsmem.bandwidth", "B/clk/SM", "shared memory of another SM of the cluster"),
     physical("tma.rate_dram", "B/clk/SM or B/s/SM", "most that TMA brings one SM alone from device memory"),
     physical("tma.rate_l2", "B/clk/SM or B/s/SM", "most that TMA brings one SM alone from L2"),

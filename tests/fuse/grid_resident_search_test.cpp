@@ -99,13 +99,13 @@ TEST(FuseGridResident, AllTurnsWaitWhereNobodyKnowsWhatL1Has) {
     EXPECT_EQ(std::get<FusePlans>(outcome).plans.front().config.stages, 7);
 }
 
-// However CTAs are dealt, each part of each row has one; where SMs get them in turn, those of an SM share a part.
+// However CTAs are placed, each part of each row has one; where SMs get them in turn, those of an SM share a part.
 TEST(FuseGridResident, CtasOfAnSmHaveOnePart) {
-    struct Deal {
+    struct Placement {
         unsigned sms, each, team, rows;
     };
-    for (const Deal& d :
-         {Deal{132, 2, 16, 16}, {132, 4, 32, 16}, {132, 3, 8, 48}, {114, 2, 32, 6}, {7, 2, 4, 2}}) {
+    for (const Placement& d :
+         {Placement{132, 2, 16, 16}, {132, 4, 32, 16}, {132, 3, 8, 48}, {114, 2, 32, 6}, {7, 2, 4, 2}}) {
         const unsigned grid = d.team * d.rows;
         std::set<unsigned> places;
         std::map<unsigned, std::set<unsigned>> parts;

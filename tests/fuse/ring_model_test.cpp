@@ -46,8 +46,8 @@ TEST(FuseRing, LastsAsLongAsTheBusiestCluster) {
 }
 
 // Turns 4 % apart make a row in 25: of 101 rows, 26 for the busiest of four CTAs, who then are 3.88 of them, 104 / 101.
-// Dealt, all have 25.25, and lose what rows lose in any launch.
-TEST(FuseRing, DealtRowsAreOneMoreOrLess) {
+// Scheduled dynamically, all have 25.25, and lose what rows lose in any launch.
+TEST(FuseRing, DynamicallyScheduledRowsAreOneMoreOrLess) {
     const Program p = rows_of(101, 32768);
     const FusedBytes bytes = {101 * 32768 * 2, 101 * 32768 * 2};
     FuseHardware hw = simple();
@@ -55,7 +55,7 @@ TEST(FuseRing, DealtRowsAreOneMoreOrLess) {
     RingLaunch launch = four_ctas;
     const double least = 101 * 32768 * 4 / 64e9;
     EXPECT_NEAR(ring_flow(hw, p, two_walks(1), bytes, launch).time.dram, least / 0.96 * 104 / 101, 1e-9);
-    launch.dealt = true;
+    launch.dynamic = true;
     EXPECT_NEAR(ring_flow(hw, p, two_walks(1), bytes, launch).time.dram, least / hw.fit.copy_share, 1e-9);
     // Of 24 each nobody gets that far ahead.
     const Program few = rows_of(96, 32768);

@@ -12,7 +12,7 @@ namespace rooftile {
 namespace {
 
 // A ring of 9 vectors over 8 CTAs leaves three of them without any, who would hear of no row.
-TEST(FuseStaging, RowsAreDealtWhereEveryCtaHasAChunk) {
+TEST(FuseStaging, RowsAreScheduledDynamicallyWhereEveryCtaHasAChunk) {
     Program p;
     p.rows = 100, p.columns = 64 * 8;
     FuseConfig c{.row_storage = RowStorage::pipelined,
@@ -22,23 +22,23 @@ TEST(FuseStaging, RowsAreDealtWhereEveryCtaHasAChunk) {
                  .cluster = 8,
                  .stages = 6};
     c.persistent = true;
-    EXPECT_TRUE(deals_rows(p, c));
+    EXPECT_TRUE(schedules_dynamically(p, c));
     EXPECT_EQ(ring_chunks(p, c), 1);
     EXPECT_EQ(rows_known_ahead(p, c), 8);
     p.columns = 9 * 8;
-    EXPECT_FALSE(deals_rows(p, c));
+    EXPECT_FALSE(schedules_dynamically(p, c));
     c.cluster = 1;
-    EXPECT_TRUE(deals_rows(p, c));
+    EXPECT_TRUE(schedules_dynamically(p, c));
     p.columns = 1024 * 8;  // 32 chunks: slots for no whole row
     EXPECT_EQ(rows_known_ahead(p, c), 2);
     c.persistent = false;
-    EXPECT_FALSE(deals_rows(p, c));
+    EXPECT_FALSE(schedules_dynamically(p, c));
     c.persistent = true;
     p.rows = 2147483648;
-    EXPECT_FALSE(deals_rows(p, c));
+    EXPECT_FALSE(schedules_dynamically(p, c));
     p.rows = 100;
     c.cluster = 8, c.grid_reduction = true;  // words of other CTAs lie where fixed turns put them
-    EXPECT_FALSE(deals_rows(p, c));
+    EXPECT_FALSE(schedules_dynamically(p, c));
 }
 
 FusePlans rings(const std::string& shape, int cluster = 0) {

@@ -216,7 +216,7 @@ bool needs_workspace(const FusePlan& plan) {
 }
 
 bool takes_workspace(const FusePlan& plan) {
-    return needs_workspace(plan) || deals_rows(plan.program, plan.config);
+    return needs_workspace(plan) || schedules_dynamically(plan.program, plan.config);
 }
 
 std::size_t fuse_workspace_bytes(const FusePlan& plan, std::int64_t grid) {

@@ -128,7 +128,7 @@ void RowsText::constants() {
 }
 
 void RowsText::rows_head() {
-    if (dealt()) {
+    if (dynamic()) {
         line(-1, "while (true) {{");
         line(0, "slots.arrived();  // a row's first chunk");
         line(0, "const {} row = slots.row();", w_.index);

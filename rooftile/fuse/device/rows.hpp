@@ -124,7 +124,7 @@ class RowsText {
     std::string staged_place() const;
     void open_ring();
     bool chunks_in_turn() const;
-    bool dealt() const { return deals_rows(p_, c_); }
+    bool dynamic() const { return schedules_dynamically(p_, c_); }
     void fetch_kept();
     std::vector<int> to_l2() const;
     bool by_bulk(int load) const { return vectors_by_bulk(w_.value(load), c_.width); }

@@ -79,9 +79,9 @@ void RowsText::open_ring() {
     tensors_in_shared();
     w_.line(1, "using Slots = Ring<{}, step / 32>;", c_.stages);
     w_.line(1, "__shared__ Slots::Barriers barriers;");
-    if (dealt()) {
-        w_.line(1, "using Rows = Deal<{}, {}>;", c_.cluster, rows_known_ahead(p_, c_));
-        w_.line(1, "__shared__ Rows::Places dealt;");
+    if (dynamic()) {
+        w_.line(1, "using Rows = DynamicScheduler<{}, {}>;", c_.cluster, rows_known_ahead(p_, c_));
+        w_.line(1, "__shared__ Rows::Places schedule;");
     }
     if (specialised()) {
         w_.line(1, "using OfRow = Handover<{}, step / 32>;", numbers_of_rows(p_).size());
@@ -94,7 +94,7 @@ void RowsText::open_ring() {
     w_.line(1, "if (threadIdx.x == 0) {{");
     w_.line(2, "Slots::init(barriers);");
     w_.line(2, "team.init();");
-    if (dealt()) w_.line(2, "Rows::init(dealt);");
+    if (dynamic()) w_.line(2, "Rows::init(schedule);");
     if (specialised()) w_.line(2, "OfRow::init(places);");
     if (!staged_rows(p_, c_).kept.empty()) w_.line(2, "ptx::mbarrier_init(kept_barrier, 1);");
     w_.line(2, "ptx::fence_mbarrier_init();");
@@ -114,8 +114,8 @@ void RowsText::produce() {
     w_.line(1, "const int warp = ptx::warp_uniform(threadIdx.x / 32);");
     w_.line(1, "if (warp == {} / 32) {{", specialised() ? "(reduction_threads + step)" : "step");
     w_.line(2, "if (threadIdx.x % 32 > 0) return;");
-    if (dealt()) {
-        w_.line(2, "Rows rows(dealt, size);");
+    if (dynamic()) {
+        w_.line(2, "Rows rows(schedule, size);");
         w_.line(2, "for (; rows.row() != beyond_last; rows.next()) {{");
         w_.line(3, "const long long row = rows.row();");
         w_.line(3, "rows.ask();");
@@ -126,7 +126,7 @@ void RowsText::produce() {
     w_.line(3, "for (unsigned from = begin; from < end; from += stride, slots.next()) {{");
     w_.line(4, "const unsigned count = min(end - from, chunk);");
     w_.line(4, "const unsigned barrier = slots.vacant();");
-    if (dealt()) w_.line(4, "slots.mark(rows.row());");
+    if (dynamic()) w_.line(4, "slots.mark(rows.row());");
     w_.line(4, "ptx::mbarrier_arrive_expect(barrier, count * {});  // B of a vector of all tensors",
             rows.vector_bytes());
     for (const StagedRows::Tensor& tensor : rows.tensors)
@@ -135,7 +135,7 @@ void RowsText::produce() {
     w_.line(3, "}}");
     fetch_kept();
     w_.line(2, "}}");
-    if (dealt()) w_.line(2, "slots.end();");
+    if (dynamic()) w_.line(2, "slots.end();");
     w_.line(2, "return;");
     w_.line(1, "}}");
     w_.line(1, "");
@@ -295,7 +295,7 @@ void RowsText::place_ahead(const std::vector<int>& loads) {
          c_.persistent ? "begin" : "from", walker_.lane);
     if (c_.persistent && of_rows(loads))
         line(1, "const {} row_ahead = more ? row : {};", w_.index,
-             dealt() ? "slots.row_behind(row)" : "following");
+             dynamic() ? "slots.row_behind(row)" : "following");
 }
 
 /// Vector i of that chunk, into the registers whose values are used up.
@@ -329,7 +329,7 @@ void RowsText::walk_ring(const std::vector<int>& loads, const WalkText& text) {
         load_next(body() + 1, ahead_in_row, "next", "row");
         line(0, "}}");
     }
-    if (c_.persistent && of_rows(ahead) && !dealt()) {
+    if (c_.persistent && of_rows(ahead) && !dynamic()) {
         line(0, "{0} following = row + gridDim.x / {1} < size.rows ? row + gridDim.x / {1} : row;", w_.index,
              c_.cluster);
         line(0, "ptx::keep(following);  // else it is made again for every chunk");

@@ -84,10 +84,10 @@ TEST_F(FuseSuiteTest, ABuildSaysHowItIsLaunched) {
     const Outcome ring =
         build({"y = softmax(x)", "--tensor", "x:bf16[1024,262144]", "--row-storage", "pipelined", "--json"});
     ASSERT_EQ(ring.code, 0) << ring.err;
-    const json dealt = json::parse(ring.out).at("launch");
-    EXPECT_EQ(dealt.at("workspace"), 40);
-    EXPECT_EQ(dealt.at("workspace_bytes"), 16);
-    EXPECT_EQ(dealt.at("workspace_bytes_per_cta"), 0);
+    const json dynamic = json::parse(ring.out).at("launch");
+    EXPECT_EQ(dynamic.at("workspace"), 40);
+    EXPECT_EQ(dynamic.at("workspace_bytes"), 16);
+    EXPECT_EQ(dynamic.at("workspace_bytes_per_cta"), 0);
 }
 
 TEST_F(FuseSuiteTest, ASuiteIsBuiltWithItsOperators) {

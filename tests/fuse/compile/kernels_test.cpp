@@ -463,7 +463,7 @@ std::map<std::pair<std::int64_t, std::int64_t>, int> covered(const FusePlan& pla
                          || text.find(">= vectors) break;") != std::string::npos
                          || text.find("(first >= vectors) return;") != std::string::npos;
     const bool stacked = text.find("const unsigned stack = ") != std::string::npos;
-    const bool dealt = text.find("stride = chunk * ") != std::string::npos;  // chunks in turn
+    const bool interleaved = text.find("stride = chunk * ") != std::string::npos;  // chunks in turn
     std::map<std::pair<std::int64_t, std::int64_t>, int> seen;
     const auto touch = [&](std::int64_t row, std::int64_t at, std::int64_t end) {
         if (guarded && at >= end) return;
@@ -494,10 +494,10 @@ std::map<std::pair<std::int64_t, std::int64_t>, int> covered(const FusePlan& pla
                 std::int64_t begin = 0, end = sizes.vectors;
                 if (ring || (c.cluster > 1 && c.row_storage != RowStorage::reload)) {
                     const std::int64_t part = ring ? ring_part(p, c) : taken_together;
-                    begin = rank * (dealt ? taken_together : part);
-                    if (ring && !dealt) end = std::min(end, begin + part);
+                    begin = rank * (interleaved ? taken_together : part);
+                    if (ring && !interleaved) end = std::min(end, begin + part);
                 }
-                const std::int64_t stride = dealt ? taken_together * c.cluster : taken_together;
+                const std::int64_t stride = interleaved ? taken_together * c.cluster : taken_together;
                 if (c.row_storage == RowStorage::reload) {
                     for (std::int64_t first = rank * lanes; first < end; first += taken_together * c.cluster)
                         for (int i = 0; i < c.items; ++i)

@@ -63,19 +63,19 @@ TEST_F(FuseRingsTest, RingsGiveSlotsBackInTime) {
 }
 
 // Whoever takes a row, and without a workspace everybody in turn: the same bits, launch after launch.
-TEST_F(FuseRingsTest, RowsAreDealtOrTakenInTurns) {
+TEST_F(FuseRingsTest, RowsAreScheduledDynamicallyOrInTurns) {
     const ExpressionGraph p =
         made("y = gelu(dropout(layernorm(x, g, b) + r, 0.1, 7, 3))",
              {"x:bf16[700,65536]", "r:bf16[700,65536]", "g:bf16[65536]", "b:bf16[65536]"});
     FuseTrial trial(p, random_inputs(p, 5));
-    int dealt = 0;
+    int dynamic = 0;
     std::vector<std::vector<char>> in_turns;
     for (const int cluster : {1, 2, 4, 8})
         for (const FusePlan& plan :
              plans_of(p, {.cluster = cluster, .row_storage = RowStorage::pipelined, .top = 1})) {
-            if (!deals_rows(plan.program, plan.config)) continue;
+            if (!schedules_dynamically(plan.program, plan.config)) continue;
             std::cerr << fmt::format("  {} CTAs a row\n", cluster);
-            if (dealt++ == 0) trial.expect_right(plan);
+            if (dynamic++ == 0) trial.expect_right(plan);
             in_turns = trial.run(plan, {});
             for (int i = 0; i < 3; ++i) EXPECT_EQ(trial.run(plan), in_turns) << cluster;
             // A counter that says three were taken: rows of nobody stay as they were.
@@ -90,11 +90,11 @@ TEST_F(FuseRingsTest, RowsAreDealtOrTakenInTurns) {
                 EXPECT_EQ(same, !nobodys) << cluster << " CTAs, row " << r;
             }
         }
-    EXPECT_EQ(dealt, 4);
+    EXPECT_EQ(dynamic, 4);
 }
 
 // Slots that are given back before all CTAs have reduced, over many rows; a slot for a row and an epilogue operand behind it.
-TEST_F(FuseRingsTest, RowsAreDealtInAnyRing) {
+TEST_F(FuseRingsTest, RowsAreScheduledDynamicallyInAnyRing) {
     check("y = sum(x)", {"x:bf16[1100,65536]"}, 12, {.row_storage = RowStorage::pipelined}, {}, 3);
     for (const int cluster : {2, 8})
         check("y = sum(x)", {"x:bf16[700,262144]"}, 4,

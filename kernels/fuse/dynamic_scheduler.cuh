@@ -1,4 +1,4 @@
-// Rows of a grid that stays, dealt to its teams as they come for them. SMs that do the same are not equally fast: in
+// Dynamic scheduler: the teams of a persistent grid take rows from a counter as they come for them. SMs that do the same are not equally fast: in
 // fixed turns the slowest of 131 ended 4 % behind their mean (docs/facts.md 95).
 #pragma once
 
@@ -15,28 +15,28 @@ constexpr unsigned beyond_last = 0xffffffffu;
 
 /// Where the producers of a team hear of its next row.
 template <int cluster, int ahead>
-struct DealPlaces {
+struct ScheduleSlots {
     unsigned long long told[ahead];
     unsigned row[ahead];
 };
 template <int ahead>
-struct DealPlaces<1, ahead> {};
+struct ScheduleSlots<1, ahead> {};
 
 /// Of the one thread of each CTA that brings rows. A team, the `cluster` CTAs of a row, begins with the row of its own
 /// number; which one follows the first CTA learns from a counter in the workspace, 0 before the launch and after it, and
 /// tells the others. Without a workspace each team takes its turn.
 /// `ahead`: rows that the first CTA may tell of while another has not yet heard of the first of them.
 template <int cluster, int ahead>
-class Deal {
+class DynamicScheduler {
   public:
-    using Places = DealPlaces<cluster, ahead>;
+    using Places = ScheduleSlots<cluster, ahead>;
 
     /// Of thread 0, before any CTA of the cluster goes on.
     __device__ static void init(Places& places) {
         if constexpr (cluster > 1)
             for (unsigned long long& told : places.told) ptx::mbarrier_init(ptx::shared_address(&told), 1);
     }
-    __device__ Deal(Places& places, const FuseSizes& size)
+    __device__ DynamicScheduler(Places& places, const FuseSizes& size)
         : places_(places),
           counter_(static_cast<unsigned*>(size.workspace)),
           rows_(static_cast<unsigned>(size.rows)),
