@@ -12,14 +12,14 @@ using namespace expression;  // a value's element and functions
 
 constexpr int least(int x, int y) { return x < y ? x : y; }
 
-/// `width` consecutive elements of type T in registers.
-template <class T, int width>
-struct alignas(least(16, width* static_cast<int>(sizeof(T)))) Pack {
-    T element[width];
+/// `vector_width` consecutive elements of type T in registers.
+template <class T, int vector_width>
+struct alignas(least(16, vector_width* static_cast<int>(sizeof(T)))) Pack {
+    T element[vector_width];
 
     /// Two 16-bit numbers a word: one instruction each, where taking them out first would cost another.
     __device__ auto operator[](int k) const {
-        if constexpr (sizeof(T) == 2 && width % 2 == 0) {
+        if constexpr (sizeof(T) == 2 && vector_width % 2 == 0) {
             const unsigned word = reinterpret_cast<const unsigned*>(this)[k / 2];
             return k % 2 ? ptx::widen_upper<T::type>(word) : ptx::widen<T::type>(word);
         } else {
@@ -35,8 +35,8 @@ struct alignas(least(16, width* static_cast<int>(sizeof(T)))) Pack {
 
 /// Stays as it is, in elements: else the compiler widens it once and holds twice the registers until the next
 /// pass. No instruction.
-template <class T, int width>
-__device__ inline void hold(Pack<T, width>& pack) {
+template <class T, int vector_width>
+__device__ inline void hold(Pack<T, vector_width>& pack) {
     if constexpr (sizeof(pack) % 4 == 0 && sizeof(T) < 4)
 #pragma unroll
         for (int i = 0; i < static_cast<int>(sizeof(pack)) / 4; ++i)
@@ -46,14 +46,15 @@ __device__ inline void hold(Pack<T, width>& pack) {
 /// Reads vector number `vector` + `further` of a tensor, in accesses of 16 bytes where the vector has as many. What is
 /// constant stands in `further`: then several loads share one address and have their distances in the instruction.
 /// `policy`: how long L2 keeps the lines.
-template <ptx::LoadPath path, CachePolicy policy, class T, int width>
-__device__ inline void load_by(Pack<T, width>& to, const T* tensor, long long vector, unsigned further) {
-    const T* from = tensor + vector * width + further * width;
-    constexpr int bytes = width * static_cast<int>(sizeof(T));
+template <ptx::LoadPath path, CachePolicy policy, class T, int vector_width>
+__device__ inline void load_by(Pack<T, vector_width>& to, const T* tensor, long long vector,
+                               unsigned further) {
+    const T* from = tensor + vector * vector_width + further * vector_width;
+    constexpr int bytes = vector_width * static_cast<int>(sizeof(T));
     constexpr int access = least(16, bytes);
     if constexpr (access < 4) {
 #pragma unroll
-        for (int k = 0; k < width; ++k) to.element[k] = from[k];
+        for (int k = 0; k < vector_width; ++k) to.element[k] = from[k];
     } else {
         using Words = ptx::Words<access>;
 #pragma unroll
@@ -64,50 +65,52 @@ __device__ inline void load_by(Pack<T, width>& to, const T* tensor, long long ve
 }
 
 /// What passes through once, past L1: faster where most of the traffic is reading (docs/facts.md 47).
-template <CachePolicy policy = CachePolicy::normal, class T, int width>
-__device__ inline void load(Pack<T, width>& to, const T* tensor, long long vector, unsigned further = 0) {
+template <CachePolicy policy = CachePolicy::normal, class T, int vector_width>
+__device__ inline void load(Pack<T, vector_width>& to, const T* tensor, long long vector,
+                            unsigned further = 0) {
     load_by<ptx::LoadPath::past_l1, policy>(to, tensor, vector, further);
 }
 
 /// The same in the order of the text: what is written first is asked for first. Vectors of fewer than 4 bytes have no
 /// order.
-template <CachePolicy policy = CachePolicy::normal, class T, int width>
-__device__ inline void load_in_order(Pack<T, width>& to, const T* tensor, long long vector,
+template <CachePolicy policy = CachePolicy::normal, class T, int vector_width>
+__device__ inline void load_in_order(Pack<T, vector_width>& to, const T* tensor, long long vector,
                                      unsigned further = 0) {
     load_by<ptx::LoadPath::in_order, policy>(to, tensor, vector, further);
 }
 
 /// The same through L1: faster where as much is written, and in long walks.
-template <CachePolicy policy = CachePolicy::normal, class T, int width>
-__device__ inline void load_cached(Pack<T, width>& to, const T* tensor, long long vector,
+template <CachePolicy policy = CachePolicy::normal, class T, int vector_width>
+__device__ inline void load_cached(Pack<T, vector_width>& to, const T* tensor, long long vector,
                                    unsigned further = 0) {
     load_by<ptx::LoadPath::l1, policy>(to, tensor, vector, further);
 }
 
 /// Reads what other rows read too: through L1.
-template <class T, int width>
-__device__ inline void load_again(Pack<T, width>& to, const T* tensor, long long vector,
+template <class T, int vector_width>
+__device__ inline void load_again(Pack<T, vector_width>& to, const T* tensor, long long vector,
                                   unsigned further = 0) {
-    to = reinterpret_cast<const Pack<T, width>*>(tensor + vector * width)[further];
+    to = reinterpret_cast<const Pack<T, vector_width>*>(tensor + vector * vector_width)[further];
 }
 
 /// The same in the order of the text, among such loads. So no pass begins before all that a thread holds is on its way:
 /// left to itself the compiler moves loads behind a reduction, to save registers, and every row waits for them. Vectors
 /// of fewer than 4 bytes have no order.
-template <CachePolicy policy = CachePolicy::normal, class T, int width>
-__device__ inline void load_cached_in_order(Pack<T, width>& to, const T* tensor, long long vector,
+template <CachePolicy policy = CachePolicy::normal, class T, int vector_width>
+__device__ inline void load_cached_in_order(Pack<T, vector_width>& to, const T* tensor, long long vector,
                                             unsigned further = 0) {
     load_by<ptx::LoadPath::l1_in_order, policy>(to, tensor, vector, further);
 }
 
-template <class T, int width>
-__device__ inline void store(T* tensor, long long vector, const Pack<T, width>& from, unsigned further = 0) {
-    T* to = tensor + vector * width + further * width;
-    constexpr int bytes = width * static_cast<int>(sizeof(T));
+template <class T, int vector_width>
+__device__ inline void store(T* tensor, long long vector, const Pack<T, vector_width>& from,
+                             unsigned further = 0) {
+    T* to = tensor + vector * vector_width + further * vector_width;
+    constexpr int bytes = vector_width * static_cast<int>(sizeof(T));
     constexpr int access = least(16, bytes);
     if constexpr (access < 4) {
 #pragma unroll
-        for (int k = 0; k < width; ++k) to[k] = from.element[k];
+        for (int k = 0; k < vector_width; ++k) to[k] = from.element[k];
     } else {
         using Words = ptx::Words<access>;
 #pragma unroll
@@ -117,16 +120,16 @@ __device__ inline void store(T* tensor, long long vector, const Pack<T, width>& 
 }
 
 /// Values as a vector of T, two 16-bit numbers an instruction.
-template <class T, class Value, int width>
-__device__ inline Pack<T, width> packed(const Value (&values)[width]) {
-    Pack<T, width> pack;
-    if constexpr (sizeof(T) == 2 && width % 2 == 0) {
+template <class T, class Value, int vector_width>
+__device__ inline Pack<T, vector_width> packed(const Value (&values)[vector_width]) {
+    Pack<T, vector_width> pack;
+    if constexpr (sizeof(T) == 2 && vector_width % 2 == 0) {
 #pragma unroll
-        for (int k = 0; k < width; k += 2)
+        for (int k = 0; k < vector_width; k += 2)
             reinterpret_cast<unsigned*>(&pack)[k / 2] = ptx::pack2<T::type>(values[k], values[k + 1]);
     } else {
 #pragma unroll
-        for (int k = 0; k < width; ++k) pack.element[k] = narrowed<T>(values[k]);
+        for (int k = 0; k < vector_width; ++k) pack.element[k] = narrowed<T>(values[k]);
     }
     return pack;
 }

@@ -9,13 +9,13 @@
 namespace rooftile::fuse {
 
 /// Rounding errors grow with the number of vectors of one thread, not with that of its elements.
-template <int width>
-__device__ inline float sum_of(const float (&v)[width]) {
-    float s[width];
+template <int vector_width>
+__device__ inline float sum_of(const float (&v)[vector_width]) {
+    float s[vector_width];
 #pragma unroll
-    for (int k = 0; k < width; ++k) s[k] = v[k];
+    for (int k = 0; k < vector_width; ++k) s[k] = v[k];
 #pragma unroll
-    for (int half = width / 2; half > 0; half /= 2)
+    for (int half = vector_width / 2; half > 0; half /= 2)
 #pragma unroll
         for (int k = 0; k < half; ++k) s[k] += s[k + half];
     return s[0];
@@ -24,19 +24,19 @@ __device__ inline float sum_of(const float (&v)[width]) {
 struct Sum {
     float total = 0;
 
-    template <int width>
-    __device__ void add(const float (&v)[width], unsigned) {
+    template <int vector_width>
+    __device__ void add(const float (&v)[vector_width], unsigned) {
         total += sum_of(v);
     }
     __device__ void merge(const Sum& other) { total += other.total; }
 };
 
 /// Of the squares: the first sums are fused products.
-template <int width>
-__device__ inline float square_sum_of(const float (&v)[width]) {
-    if constexpr (width == 1) return v[0] * v[0];
+template <int vector_width>
+__device__ inline float square_sum_of(const float (&v)[vector_width]) {
+    if constexpr (vector_width == 1) return v[0] * v[0];
     else {
-        constexpr int half = width / 2;
+        constexpr int half = vector_width / 2;
         float pairs[half];
 #pragma unroll
         for (int k = 0; k < half; ++k) pairs[k] = fmaf(v[k], v[k], v[k + half] * v[k + half]);
@@ -47,26 +47,26 @@ __device__ inline float square_sum_of(const float (&v)[width]) {
 struct SquareSum {
     float total = 0;
 
-    template <int width>
-    __device__ void add(const float (&v)[width], unsigned) {
+    template <int vector_width>
+    __device__ void add(const float (&v)[vector_width], unsigned) {
         total += square_sum_of(v);
     }
     __device__ void merge(const SquareSum& other) { total += other.total; }
 };
 
 /// Of a vector in its own type, two elements an instruction; exact in any type. NaN where one is.
-template <class T, int width>
-__device__ inline float greatest_of(const Pack<T, width>& v) {
-    if constexpr (sizeof(T) == 2 && width % 2 == 0) {
+template <class T, int vector_width>
+__device__ inline float greatest_of(const Pack<T, vector_width>& v) {
+    if constexpr (sizeof(T) == 2 && vector_width % 2 == 0) {
         const unsigned* pairs = reinterpret_cast<const unsigned*>(&v);
         unsigned top = pairs[0];
 #pragma unroll
-        for (int k = 1; k < width / 2; ++k) top = ptx::max_nan_2<T::type>(top, pairs[k]);
+        for (int k = 1; k < vector_width / 2; ++k) top = ptx::max_nan_2<T::type>(top, pairs[k]);
         return maximum(ptx::widen<T::type>(top & 0xffffu), ptx::widen_upper<T::type>(top));
     } else {
         float top = v[0];
 #pragma unroll
-        for (int k = 1; k < width; ++k) top = maximum(top, v[k]);
+        for (int k = 1; k < vector_width; ++k) top = maximum(top, v[k]);
         return top;
     }
 }
@@ -74,13 +74,13 @@ __device__ inline float greatest_of(const Pack<T, width>& v) {
 struct Max {
     float greatest = -infinity;
 
-    template <int width>
-    __device__ void add(const float (&v)[width], unsigned) {
+    template <int vector_width>
+    __device__ void add(const float (&v)[vector_width], unsigned) {
 #pragma unroll
-        for (int k = 0; k < width; ++k) greatest = maximum(greatest, v[k]);
+        for (int k = 0; k < vector_width; ++k) greatest = maximum(greatest, v[k]);
     }
-    template <class T, int width>
-    __device__ void add(const Pack<T, width>& v) {
+    template <class T, int vector_width>
+    __device__ void add(const Pack<T, vector_width>& v) {
         greatest = maximum(greatest, greatest_of(v));
     }
     __device__ void merge(const Max& other) { greatest = maximum(greatest, other.greatest); }
@@ -122,10 +122,10 @@ struct ArgMax {
             place = column;
         }
     }
-    template <int width>
-    __device__ void add(const float (&v)[width], unsigned column) {
+    template <int vector_width>
+    __device__ void add(const float (&v)[vector_width], unsigned column) {
 #pragma unroll
-        for (int k = 0; k < width; ++k) offer(v[k], column + k);
+        for (int k = 0; k < vector_width; ++k) offer(v[k], column + k);
     }
     __device__ void merge(const ArgMax& other) { offer(other.greatest, other.place); }
 };
@@ -138,15 +138,15 @@ struct Exponentials {
     /// A row that so far is -Inf alone has no finite greatest to subtract: then 0 stands for it.
     __device__ static float reference(float greatest) { return greatest == -infinity ? 0.0f : greatest; }
 
-    template <int width>
-    __device__ void add(const float (&v)[width], unsigned) {
+    template <int vector_width>
+    __device__ void add(const float (&v)[vector_width], unsigned) {
         float top = greatest;
 #pragma unroll
-        for (int k = 0; k < width; ++k) top = maximum(top, v[k]);
+        for (int k = 0; k < vector_width; ++k) top = maximum(top, v[k]);
         const float base = reference(top);
-        float terms[width];
+        float terms[vector_width];
 #pragma unroll
-        for (int k = 0; k < width; ++k) terms[k] = exponential_16(v[k] - base);
+        for (int k = 0; k < vector_width; ++k) terms[k] = exponential_16(v[k] - base);
         total = fmaf(total, exponential_16(greatest - base), sum_of(terms));
         greatest = top;
     }
@@ -228,11 +228,11 @@ struct RunningPowers {
         total *= moved.power(base);
         base = moved;
     }
-    template <class T, int width>
-    __device__ void add(const Pack<T, width>& v) {
-        float terms[width];
+    template <class T, int vector_width>
+    __device__ void add(const Pack<T, vector_width>& v) {
+        float terms[vector_width];
 #pragma unroll
-        for (int k = 0; k < width; ++k) terms[k] = base.power(v[k]);
+        for (int k = 0; k < vector_width; ++k) terms[k] = base.power(v[k]);
         total += sum_of(terms);
     }
     __device__ Powers powers() const { return {reference, total}; }
@@ -243,14 +243,14 @@ struct RunningPowers {
 struct Moments {
     float count = 0, mean = 0, deviations = 0;
 
-    template <int width>
-    __device__ void add(const float (&v)[width], unsigned) {
+    template <int vector_width>
+    __device__ void add(const float (&v)[vector_width], unsigned) {
         Moments vector;
-        vector.count = width;
-        vector.mean = sum_of(v) * (1.0f / width);
-        float apart[width];
+        vector.count = vector_width;
+        vector.mean = sum_of(v) * (1.0f / vector_width);
+        float apart[vector_width];
 #pragma unroll
-        for (int k = 0; k < width; ++k) apart[k] = v[k] - vector.mean;
+        for (int k = 0; k < vector_width; ++k) apart[k] = v[k] - vector.mean;
         vector.deviations = square_sum_of(apart);
         merge(vector);
     }
@@ -295,10 +295,10 @@ struct PlainMoments {
     static constexpr int parts = 4;
     float total = 0, squares[parts] = {};
 
-    template <int width>
-    __device__ void add(const float (&v)[width], unsigned) {
+    template <int vector_width>
+    __device__ void add(const float (&v)[vector_width], unsigned) {
 #pragma unroll
-        for (int k = 0; k < width; ++k) squares[k % parts] = fmaf(v[k], v[k], squares[k % parts]);
+        for (int k = 0; k < vector_width; ++k) squares[k % parts] = fmaf(v[k], v[k], squares[k % parts]);
         total += sum_of(v);
     }
     __device__ Moments moments(float count) const {
@@ -320,13 +320,13 @@ struct RunningMoments {
     float origin = 0, shift = 0, squares[parts] = {};
     bool any = false;
 
-    template <int width>
-    __device__ void add(const float (&v)[width], unsigned) {
+    template <int vector_width>
+    __device__ void add(const float (&v)[vector_width], unsigned) {
         if (!any) origin = v[0];
         any = true;
-        float apart[width];
+        float apart[vector_width];
 #pragma unroll
-        for (int k = 0; k < width; ++k) {
+        for (int k = 0; k < vector_width; ++k) {
             apart[k] = v[k] - origin;
             squares[k % parts] = fmaf(apart[k], apart[k], squares[k % parts]);
         }

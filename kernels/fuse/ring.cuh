@@ -138,8 +138,8 @@ class Handover {
 };
 
 /// A word of each access that a read was: of 16 bytes or fewer, as waiting() makes them.
-template <class T, int width>
-__device__ inline unsigned words_of(const Pack<T, width>& pack) {
+template <class T, int vector_width>
+__device__ inline unsigned words_of(const Pack<T, vector_width>& pack) {
     constexpr int bytes = sizeof(pack), access = 16;
     if constexpr (bytes < 4) {
         return *reinterpret_cast<const unsigned char*>(&pack);

@@ -10,21 +10,23 @@
 namespace rooftile::fuse {
 
 /// `count` vectors of a tensor, which are all that the CTA takes of it; of thread 0, after expect().
-template <CachePolicy policy = CachePolicy::normal, class T, int width>
-__device__ inline void fetch(Pack<T, width>* to, const T* tensor, long long vector, unsigned count,
+template <CachePolicy policy = CachePolicy::normal, class T, int vector_width>
+__device__ inline void fetch(Pack<T, vector_width>* to, const T* tensor, long long vector, unsigned count,
                              unsigned barrier) {
-    constexpr unsigned bytes = width * sizeof(T);
+    constexpr unsigned bytes = vector_width * sizeof(T);
     if (count > 0)
-        ptx::bulk_load<policy>(ptx::shared_address(to), tensor + vector * width, count * bytes, barrier);
+        ptx::bulk_load<policy>(ptx::shared_address(to), tensor + vector * vector_width, count * bytes,
+                               barrier);
 }
 
 /// Brings to L2 one of `shares` of `count` vectors, number `share`; vectors are whole units of 16 bytes.
-template <int width, class T>
+template <int vector_width, class T>
 __device__ inline void bring_to_l2(const T* tensor, long long vector, unsigned count, unsigned share,
                                    unsigned shares) {
     const unsigned each = (count + shares - 1) / shares, from = share * each;
-    constexpr unsigned bytes = width * sizeof(T);
-    if (from < count) ptx::bulk_prefetch(tensor + (vector + from) * width, min(each, count - from) * bytes);
+    constexpr unsigned bytes = vector_width * sizeof(T);
+    if (from < count)
+        ptx::bulk_prefetch(tensor + (vector + from) * vector_width, min(each, count - from) * bytes);
 }
 
 /// Makes the barrier ready for `bytes`; of thread 0, before the CTA's next __syncthreads().
@@ -35,10 +37,10 @@ __device__ inline void expect(unsigned barrier, unsigned bytes) {
 }
 
 /// A vector that waits there. Volatile: the compiler would rather hold a row in registers from pass to pass.
-template <class T, int width>
-__device__ inline Pack<T, width> waiting(const Pack<T, width>* from) {
-    Pack<T, width> pack;
-    constexpr int bytes = width * sizeof(T), access = least(16, bytes);
+template <class T, int vector_width>
+__device__ inline Pack<T, vector_width> waiting(const Pack<T, vector_width>* from) {
+    Pack<T, vector_width> pack;
+    constexpr int bytes = vector_width * sizeof(T), access = least(16, bytes);
     if constexpr (access < 4) {
         pack = *from;
     } else {

@@ -29,10 +29,10 @@ class Story {
 
     std::vector<Step> tell(const std::vector<UnfusedOp>& ops, double unfused_seconds) {
         traffic(ops);
-        width();
+        vector_width();
         if (p_.form == FuseForm::row) row();
         flight();
-        items();
+        vectors_per_thread();
         if (c_.row_storage == RowStorage::pipelined) ring();
         else if (shared_ > 0) shared();
         residency();
@@ -65,19 +65,20 @@ class Story {
                                : ""));
     }
 
-    void width() {
+    void vector_width() {
         const std::string rows =
             p_.flat ? "everything is one long row" : fmt::format("a row has {} elements", p_.columns);
-        d_.add(
-            "width", "elements of 16 B, halved until rows hold whole vectors and addresses are aligned",
-            {given("element_bytes", work_.narrow_bytes, "B", "problem"),
-             given("columns", double(p_.columns), "", "problem")},
-            c_.width, "elements",
-            fmt::format("{}; {} B an access of the narrowest tensor", rows, c_.width * work_.narrow_bytes));
+        d_.add("vector_width",
+               "elements of 16 B, halved until rows hold whole vectors and addresses are aligned",
+               {given("element_bytes", work_.narrow_bytes, "B", "problem"),
+                given("columns", double(p_.columns), "", "problem")},
+               c_.vector_width, "elements",
+               fmt::format("{}; {} B an access of the narrowest tensor", rows,
+                           c_.vector_width * work_.narrow_bytes));
     }
 
     void row() {
-        const double elements = double(c_.items) * c_.width;
+        const double elements = double(c_.vectors_per_thread) * c_.vector_width;
         std::string where;
         if (c_.row_storage == RowStorage::registers)
             where = fmt::format("registers: {} elements a thread, packed, take {:.0f} of {:.0f}", elements,
@@ -111,11 +112,12 @@ class Story {
                     given("cluster", c_.cluster, "", "this plan"), d_.fact("sm.max_registers_per_thread")},
                    elements, "elements", where);
         else
-            d_.add(
-                "elements_per_thread", "items x width: its columns come in rounds of that many   [M21]",
-                {given("items", c_.items, "", "this plan"), given("width", c_.width, "elements", "this plan"),
-                 d_.fact("sm.max_registers_per_thread")},
-                elements, "elements", where);
+            d_.add("elements_per_thread",
+                   "vectors_per_thread x vector_width: its columns come in rounds of that many   [M21]",
+                   {given("vectors_per_thread", c_.vectors_per_thread, "", "this plan"),
+                    given("vector_width", c_.vector_width, "elements", "this plan"),
+                    d_.fact("sm.max_registers_per_thread")},
+                   elements, "elements", where);
         const bool ring = c_.row_storage == RowStorage::pipelined;
         d_.add("rows_per_cta", "threads / threads_per_row   [M22]",
                {given("threads", ring ? c_.threads_per_row : c_.threads, "",
@@ -155,27 +157,29 @@ class Story {
         return fmt::format("{:.0f} % of what is needed: latency shows", 100 * f_.given / f_.needed);
     }
 
-    void items() {
-        if (c_.row_storage == RowStorage::pipelined) return ring_items();
+    void vectors_per_thread() {
+        if (c_.row_storage == RowStorage::pipelined) return ring_vectors_per_thread();
         const bool grid_resident = grid_resident_rows(c_);
         std::vector<Input> inputs = {
             given("ctas_per_sm", grid_resident ? f_.resident : std::min(f_.resident, f_.ctas / hw_.sms), "",
                   "resident, as compiled"),
-            given("threads", c_.threads, "", "this plan"), given("items", c_.items, "", "this plan"),
-            given("width", c_.width, "elements", "this plan"),
+            given("threads", c_.threads, "", "this plan"),
+            given("vectors_per_thread", c_.vectors_per_thread, "", "this plan"),
+            given("vector_width", c_.vector_width, "elements", "this plan"),
             given("element_bytes", grid_resident ? slot_bytes(p_) : work_.full_bytes, "B", "problem")};
         if (grid_resident) inputs.push_back(given("turns_together", turns_together(c_), "", "this plan"));
         d_.add("bytes_in_flight",
-               grid_resident
-                   ? "CTAs an SM x threads x items x width x turns together x bytes of the tensors that "
-                     "every pass reads   [M20]"
-                   : "CTAs an SM x threads x items x width x bytes of the full tensors; of a row what it "
-                     "has   [M20]",
+               grid_resident ? "CTAs an SM x threads x vectors_per_thread x vector_width x turns together x "
+                               "bytes of the tensors that "
+                               "every pass reads   [M20]"
+                             : "CTAs an SM x threads x vectors_per_thread x vector_width x bytes of the full "
+                               "tensors; of a row what it "
+                               "has   [M20]",
                std::move(inputs), f_.given, "B", enough_in_flight());
     }
 
-    void ring_items() {
-        const double chunk = double(c_.threads_per_row) * c_.items * c_.width;
+    void ring_vectors_per_thread() {
+        const double chunk = double(c_.threads_per_row) * c_.vectors_per_thread * c_.vector_width;
         const double slots = c_.ctas_per_sm * c_.stages * chunk * slot_bytes(p_);
         const double epilogue = c_.ctas_per_sm * chunk * (work_.full_bytes - slot_bytes(p_));
         d_.add("bytes_in_flight",
@@ -192,9 +196,11 @@ class Story {
         if (grid_resident_rows(c_)) {
             d_.add(
                 "shared_bytes",
-                "turns held x threads x items x width x bytes of the tensors that every pass reads   [M21]",
+                "turns held x threads x vectors_per_thread x vector_width x bytes of the tensors that every "
+                "pass reads   [M21]",
                 {given("turns_held", c_.stages, "", "below"), given("threads", c_.threads, "", "this plan"),
-                 given("items", c_.items, "", "this plan"), given("width", c_.width, "elements", "this plan"),
+                 given("vectors_per_thread", c_.vectors_per_thread, "", "this plan"),
+                 given("vector_width", c_.vector_width, "elements", "this plan"),
                  given("element_bytes", slot_bytes(p_), "B", "problem"), d_.fact("shared.per_cta")},
                 shared_, "B", "of a CTA, for the turns that wait there");
             return;
@@ -211,7 +217,7 @@ class Story {
     void ring() {
         const auto kept = double(staged_rows(p_, c_).kept_bytes);
         const double chunk = (shared_ - kept) / c_.stages,
-                     part = double(ring_part(p_, c_)) * c_.width * slot_bytes(p_);
+                     part = double(ring_part(p_, c_)) * c_.vector_width * slot_bytes(p_);
         const auto chunks = double(ring_chunks(p_, c_));
         d_.add(
             "row_part_bytes", "columns x bytes of the tensors in the slots / cluster, in whole vectors",
@@ -225,9 +231,11 @@ class Story {
                               reduces_across_grid(c_) ? "; no cluster, so that every SM has one: "
                                                         "they reduce through device memory"
                                                       : ""));
-        d_.add("chunk_bytes", "threads_per_row x items x width x bytes of the tensors in the slots",
+        d_.add("chunk_bytes",
+               "threads_per_row x vectors_per_thread x vector_width x bytes of the tensors in the slots",
                {given("threads_per_row", c_.threads_per_row, "", "this plan"),
-                given("items", c_.items, "", "this plan"), given("width", c_.width, "elements", "this plan"),
+                given("vectors_per_thread", c_.vectors_per_thread, "", "this plan"),
+                given("vector_width", c_.vector_width, "elements", "this plan"),
                 given("element_bytes", slot_bytes(p_), "B", "problem")},
                chunk, "B",
                fmt::format("{:.0f} chunks a row: smaller ones are more barriers, larger ones come late",
@@ -257,13 +265,14 @@ class Story {
                    "reduce a row while the others store the one before: no issue slot rests while a row's "
                    "values are reduced");
         if (const double epilogue = work_.full_bytes - slot_bytes(p_); epilogue > 0)
-            d_.add(
-                "epilogue_bytes", "threads_per_row x items x width x bytes of what no reduction reads",
-                {given("threads_per_row", c_.threads_per_row, "", "this plan"),
-                 given("items", c_.items, "", "this plan"), given("width", c_.width, "elements", "this plan"),
-                 given("element_bytes", epilogue, "B", "problem")},
-                double(c_.threads_per_row) * c_.items * c_.width * epilogue, "B",
-                "not in the slots: the threads ask for it a chunk ahead, nothing waits for it before");
+            d_.add("epilogue_bytes",
+                   "threads_per_row x vectors_per_thread x vector_width x bytes of what no reduction reads",
+                   {given("threads_per_row", c_.threads_per_row, "", "this plan"),
+                    given("vectors_per_thread", c_.vectors_per_thread, "", "this plan"),
+                    given("vector_width", c_.vector_width, "elements", "this plan"),
+                    given("element_bytes", epilogue, "B", "problem")},
+                   double(c_.threads_per_row) * c_.vectors_per_thread * c_.vector_width * epilogue, "B",
+                   "not in the slots: the threads ask for it a chunk ahead, nothing waits for it before");
     }
 
     void ring_grid() {

@@ -23,7 +23,7 @@ std::string obstacle(const Machine& machine, const Program& p, const FuseConfig&
     std::from_chars(machine.arch.data() + at, machine.arch.data() + machine.arch.size(), number);
     if (number < least_arch) return fmt::format("needs sm_80 or later; this machine is {}", machine.arch);
     constexpr double most_vectors = 2147483648.0, most_places = 4294967295.0;
-    if (!p.flat && double(p.columns) / c.width >= most_vectors)
+    if (!p.flat && double(p.columns) / c.vector_width >= most_vectors)
         return fmt::format("a row of {} elements has 2^31 vectors or more", p.columns);
     for (const ProgramValue& v : p.values) {
         if (v.kind == ValueKind::reduce && v.reduction == Reduction::argmax
@@ -136,7 +136,8 @@ std::variant<FusePlans, FuseInfeasible> derive(const Machine& machine, const Exp
     plans.rejected = search.rejected;
     plans.unchecked_walls = std::move(search.unchecked_walls);
     if (search.kept.empty()) {
-        std::string open = "leave more of width, items, threads, cluster, stages and row_storage open";
+        std::string open =
+            "leave more of vector_width, vectors_per_thread, threads, cluster, stages and row_storage open";
         if (const auto left_out = plans.rejected.reasons[size_t(Reason::rule)]; left_out > 0)
             open += fmt::format(", or search the {} that rules left out by --exhaustive", left_out);
         if (search.register_need > 0)

@@ -21,8 +21,8 @@ std::vector<Field> make_fields() {
          "A tensor of the expression, as --tensor \"x:bf16[8192,8192]\"; repeatable", problem,
          FieldKind::list},
         {"alignment", "BYTES", "What every tensor's address is a multiple of; default 256", problem},
-        {"width", "N", "Elements of a vector", fixed},
-        {"items", "N", "Vectors of each full tensor that a thread has in flight", fixed},
+        {"vector_width", "N", "Elements of a vector", fixed},
+        {"vectors_per_thread", "N", "Vectors of each full tensor that a thread has in flight", fixed},
         {"threads", "N", "Threads of a CTA", fixed},
         {"threads_per_row", "N", "Threads of a CTA that share a row", fixed},
         {"cluster", "N", "CTAs that share a row", fixed},
@@ -71,10 +71,10 @@ Given fuse_given(const ExpressionGraph& problem) {
 }
 
 FuseRequest fuse_request(const Given& g, int default_top) {
-    constexpr int most_small = 1024, most_plans = 256, most_width = 16;
+    constexpr int most_small = 1024, most_plans = 256, most_vector_width = 16;
     FuseRequest r;
-    r.width = number_if(g, "width", most_width);
-    r.items = number_if(g, "items", most_small);
+    r.vector_width = number_if(g, "vector_width", most_vector_width);
+    r.vectors_per_thread = number_if(g, "vectors_per_thread", most_small);
     r.threads = number_if(g, "threads", most_small);
     r.threads_per_row = number_if(g, "threads_per_row", most_small);
     r.cluster = number_if(g, "cluster", most_small);

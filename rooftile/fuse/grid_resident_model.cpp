@@ -45,8 +45,9 @@ double walk_cycles(const FuseHardware& hw, const Program& p, const GridResidentL
     const double special = most_known(walk.cost.mufu * elements / hw.mufu_rate / hw.fit.grid_mufu_share, 0);
     // A warp's turn: its loads, what they wait for, and its share of what the SM does.
     const double warps = places.busiest * l.threads / warp;
-    const double turns =
-        warps * std::max(1.0, whole_up(double(p.columns) / l.cluster / l.threads / l.items / l.width));
+    const double turns = warps
+                         * std::max(1.0, whole_up(double(p.columns) / l.cluster / l.threads
+                                                  / l.vectors_per_thread / l.vector_width));
     return turns / served(warps, walk.latency, std::max(computing, special) / turns, memory / turns, 1);
 }
 
@@ -104,7 +105,7 @@ FuseFlow grid_resident_flow(const FuseHardware& hw, const Program& p, const Prog
                          + (before_last - 1) * walk_cycles(hw, p, l, places, next)
                          + walk_cycles(hw, p, l, places, last);
     f.round_cycles = hw.loaded_latency * hw.loaded_factor;
-    f.given = places.busiest * l.threads * l.items * l.together * l.width * l.again_bytes;
+    f.given = places.busiest * l.threads * l.vectors_per_thread * l.together * l.vector_width * l.again_bytes;
     f.needed = f.round_cycles * hw.read_bandwidth / hw.clock_hz / places.sms;
     // The first CTAs' start and the last stores overlap with nothing; the first load is in the launch.
     const double ends = most_known(hw.cta_start, 0) + most_known(f.round_cycles, 0);

@@ -8,7 +8,7 @@ namespace rooftile {
 
 /// A launch, as far as time depends on it.
 struct GridResidentLaunch {
-    double items = 1, width = 1, threads = 0;
+    double vectors_per_thread = 1, vector_width = 1, threads = 0;
     double cluster = 1;      ///< CTAs that share a row
     double again_bytes = 0;  ///< of an element: the tensors that every pass reads
     double held_share = 0;   ///< of them that waits in shared memory

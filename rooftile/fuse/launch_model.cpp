@@ -158,7 +158,7 @@ struct Piece {
 
 Piece piece_of(const Program& p, const ProgramWork& work, const FuseLaunch& l) {
     Piece piece;
-    const double taken = l.threads * l.items * l.width;
+    const double taken = l.threads * l.vectors_per_thread * l.vector_width;
     piece.elements =
         p.form == FuseForm::row ? l.threads / l.threads_per_row / l.cluster * double(p.columns) : taken;
     if (l.reload) {
@@ -181,7 +181,7 @@ double lost_share(const FuseHardware& hw, const Program& p, const ProgramWork& w
     // A thread's first vector and its last one: far apart, reads and writes open page after page. Rows, whose reads go
     // through L1 or by bulk copies and are all there before the first write, show no trace of it.
     constexpr double whole_span = 4096;  // B
-    const double span = (l.items - 1) * l.threads * l.width * work.least_copy_bytes;
+    const double span = (l.vectors_per_thread - 1) * l.threads * l.vector_width * work.least_copy_bytes;
     if (writes && !rows) lost += most_known(hw.scatter, 0) * std::pow(std::min(1.0, span / whole_span), 2);
     // Rows that are read side by side for many rounds.
     if (rows && piece.rounds > 1) {
@@ -217,8 +217,8 @@ double waiting_cycles(const FuseHardware& hw, const Program& p, const ProgramWor
     if (!rows) return cycles;
     cycles += joint_cycles(hw, work, l);
     if (!l.early_weights && work.shared_loads > 0)
-        cycles += (l.staged ? std::pow(l.items, fit.weights_exponent) * fit.weights_shared
-                            : l.items * fit.weights_registers)
+        cycles += (l.staged ? std::pow(l.vectors_per_thread, fit.weights_exponent) * fit.weights_shared
+                            : l.vectors_per_thread * fit.weights_registers)
                   * most_known(hw.l2_latency, 0);
     if (l.staged) cycles += fit.staged_wait;
     if (l.cluster > 1) cycles += cluster_start_cycles(hw, l.cluster);
@@ -247,10 +247,11 @@ FuseWork work_of(const FuseHardware& hw, const Program& p, const ProgramWork& wo
     w.cost = elements * (l.reload ? work.online : work.first);
     const FuseFit& fit = hw.fit;
     if (l.staged)
-        w.cost.issue +=
-            elements * (fit.staged_instructions + fit.staged_thread_instructions / (l.items * l.width));
+        w.cost.issue += elements
+                        * (fit.staged_instructions
+                           + fit.staged_thread_instructions / (l.vectors_per_thread * l.vector_width));
     // What a thread does beside its elements, over all that it has.
-    const double held = piece.rounds > 1 ? piece.elements / l.threads : l.items * l.width;
+    const double held = piece.rounds > 1 ? piece.elements / l.threads : l.vectors_per_thread * l.vector_width;
     const bool rows = p.form == FuseForm::row;
     if (rows || !l.persistent)
         w.cost.issue += elements / held * (rows ? fit.row_thread_instructions : fit.thread_instructions);

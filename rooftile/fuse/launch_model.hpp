@@ -32,7 +32,7 @@ ProgramWork program_work(const ExpressionGraph& graph, const Program& program);
 
 /// A launch, as far as time depends on it.
 struct FuseLaunch {
-    double items = 1, width = 1, threads = 0, threads_per_row = 0, cluster = 1;
+    double vectors_per_thread = 1, vector_width = 1, threads = 0, threads_per_row = 0, cluster = 1;
     double ctas_per_sm = 1;  ///< that are resident
     bool reload = false, persistent = false;
     bool staged = false;         ///< bulk copies bring the rows into shared memory

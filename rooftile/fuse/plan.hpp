@@ -29,15 +29,15 @@ std::string_view name_of(RowStorage row_storage);
 struct FuseConfig {
     FuseForm form = FuseForm::pointwise;
     RowStorage row_storage = RowStorage::none;
-    int width = 1;            ///< elements of a vector
-    int items = 1;            ///< vectors of each full tensor that a thread holds, or has in flight
+    int vector_width = 1;        ///< elements of a vector
+    int vectors_per_thread = 1;  ///< vectors of each full tensor that a thread holds, or has in flight
     int threads = 0;          ///< of a CTA, a producer warp among them
     int threads_per_row = 0;  ///< of one CTA; 0: point-wise
     int reduction_threads =
         0;  ///< threads of a ring's CTA that only reduce, while the others store the row before; 0: all do both
     int cluster = 1;  ///< CTAs that share a row
     int stages =
-        1;  ///< slots of a ring; items vectors of each thread lie in one. Of grid-resident rows: turns that are held
+        1;  ///< slots of a ring; vectors_per_thread vectors of each thread lie in one. Of grid-resident rows: turns that are held
     int ctas_per_sm = 1;
     bool persistent = false;     ///< one wave of CTAs walks everything
     bool early_weights = false;  ///< what all rows share is loaded before a reduction; in a ring once
@@ -118,8 +118,8 @@ struct FuseInfeasible {
 
 /// What the caller fixes; the rest is searched.
 struct FuseRequest {
-    std::optional<int> width{}, items{}, threads{}, threads_per_row{}, cluster{}, stages{}, ctas_per_sm{},
-        reduction_threads{};
+    std::optional<int> vector_width{}, vectors_per_thread{}, threads{}, threads_per_row{}, cluster{},
+        stages{}, ctas_per_sm{}, reduction_threads{};
     std::optional<RowStorage> row_storage{};
     std::optional<bool> persistent{}, grid_reduction{};
     int alignment = 256;  ///< bytes that every tensor's address is a multiple of

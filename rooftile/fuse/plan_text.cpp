@@ -27,9 +27,9 @@ std::string plan_table(const FusePlans& plans, const Terminal& terminal) {
     const bool rows = plans.plans.front().program.form == FuseForm::row;
     Table table({{"#"},
                  {"row of", Align::left, rows ? 0 : 12},
-                 {"row_storage", Align::left, rows ? 2 : 11},
+                 {"storage", Align::left, rows ? 2 : 11},
                  {"width"},
-                 {"items"},
+                 {"vectors"},
                  {"threads"},
                  {"CTAs/SM", Align::right, 5},
                  {"grid", Align::right, 6},
@@ -46,8 +46,8 @@ std::string plan_table(const FusePlans& plans, const Terminal& terminal) {
         table.row({{std::to_string(plan.rank), tone},
                    {team_text(c), tone},
                    {std::string(c.row_storage == RowStorage::none ? "" : name_of(c.row_storage))},
-                   {std::to_string(c.width)},
-                   {std::to_string(c.items)},
+                   {std::to_string(c.vector_width)},
+                   {std::to_string(c.vectors_per_thread)},
                    {std::to_string(c.threads)},
                    {std::to_string(c.ctas_per_sm)},
                    {std::to_string(c.grid)},
@@ -65,8 +65,8 @@ std::string plan_table(const FusePlans& plans, const Terminal& terminal) {
 }  // namespace
 
 std::string label_of(const FuseConfig& c) {
-    const std::string vectors =
-        fmt::format("{} vector{} of {}, {} threads", c.items, c.items == 1 ? "" : "s", c.width, c.threads);
+    const std::string vectors = fmt::format("{} vector{} of {}, {} threads", c.vectors_per_thread,
+                                            c.vectors_per_thread == 1 ? "" : "s", c.vector_width, c.threads);
     if (c.threads_per_row == 0) return vectors + (c.persistent ? ", persistent" : "");
     return fmt::format("{} a row, {}, {}{}{}", team_text(c), vectors, name_of(c.row_storage),
                        c.persistent ? ", persistent" : "",

@@ -19,8 +19,8 @@ struct Demand : LoadWords {
     bool sums = false;
 };
 
-Demand demand_of(const Program& p, const ProgramWork& work, int width) {
-    Demand d = {load_words(p, width)};
+Demand demand_of(const Program& p, const ProgramWork& work, int vector_width) {
+    Demand d = {load_words(p, vector_width)};
     d.kept = work.reductions > 0 && work.readings > 1;
     d.dropout = 8 * masks_of_vectors(p);
     for (const ProgramValue& v : p.values) {
@@ -34,20 +34,21 @@ Demand demand_of(const Program& p, const ProgramWork& work, int width) {
 
 double pointwise_registers(const FuseFit& fit, const Demand& d, const ProgramWork& work, const FuseConfig& c,
                            bool stacked) {
-    return -fit.registers_spared + fit.registers_element * c.width + c.items * fit.registers_full * d.full
-           + fit.registers_shared * d.shared_of(c.items, stacked)
+    return -fit.registers_spared + fit.registers_element * c.vector_width
+           + c.vectors_per_thread * fit.registers_full * d.full
+           + fit.registers_shared * d.shared_of(c.vectors_per_thread, stacked)
            + fit.registers_instruction * std::min(fit.registers_instructions_max, work.first.issue);
 }
 
 /// Rows in registers. Loaded early, many weights stay widened: whatever there is.
 double held_registers(const Demand& d, const FuseConfig& c, double bound) {
     constexpr int many = 4;
-    if (c.early_weights && c.items >= many && d.shared > 0) return bound;
-    double need = (d.kept ? 16 : 12) + c.items * d.full + (d.exps ? 8 : 0);
-    if (c.items > 1) need += d.dropout;
-    need += d.shared * (c.early_weights ? c.items : std::min(2, c.items));
-    if (d.kept) need += c.width / 2.0 * std::min(d.moments ? 8 : 4, c.items);
-    if (c.early_weights && d.moments && c.items > 1) need += 8;
+    if (c.early_weights && c.vectors_per_thread >= many && d.shared > 0) return bound;
+    double need = (d.kept ? 16 : 12) + c.vectors_per_thread * d.full + (d.exps ? 8 : 0);
+    if (c.vectors_per_thread > 1) need += d.dropout;
+    need += d.shared * (c.early_weights ? c.vectors_per_thread : std::min(2, c.vectors_per_thread));
+    if (d.kept) need += c.vector_width / 2.0 * std::min(d.moments ? 8 : 4, c.vectors_per_thread);
+    if (c.early_weights && d.moments && c.vectors_per_thread > 1) need += 8;
     return need;
 }
 
@@ -55,13 +56,15 @@ double staged_registers(const Demand& d, const FuseConfig& c) {
     double need = 16 + d.dropout + (c.cluster > 1 ? 8 : 0);  // places of the other CTAs
     // Places of several rows; means beside those of other CTAs.
     const bool warps = c.threads_per_row <= 32;
-    if (warps ? d.moments || c.items >= 4 : c.cluster > 1 && d.moments && d.dropout == 0) need += 8;
+    if (warps ? d.moments || c.vectors_per_thread >= 4 : c.cluster > 1 && d.moments && d.dropout == 0)
+        need += 8;
     if (d.moments && c.threads_per_row >= 512) need += 8;  // and the words of many warps
-    if (d.exps) return need + c.width * std::min(6, c.items);
-    if (!d.kept) return need + d.full * std::min(4, c.items);
+    if (d.exps) return need + c.vector_width * std::min(6, c.vectors_per_thread);
+    if (!d.kept) return need + d.full * std::min(4, c.vectors_per_thread);
     if (c.early_weights && d.shared > 0)
-        return need - 4 - d.dropout + d.full * std::min(2, c.items) + 2 * c.items * d.shared;
-    return need + (d.full + d.shared) * std::min(2, c.items);
+        return need - 4 - d.dropout + d.full * std::min(2, c.vectors_per_thread)
+               + 2 * c.vectors_per_thread * d.shared;
+    return need + (d.full + d.shared) * std::min(2, c.vectors_per_thread);
 }
 
 /// A warp of each partition; where their number is unknown, as if `threads` were spread over them evenly.
@@ -71,11 +74,11 @@ double lanes_of_round(const FuseHardware& hw, double threads) {
 
 }  // namespace
 
-LoadWords load_words(const Program& p, int width) {
+LoadWords load_words(const Program& p, int vector_width) {
     LoadWords all;
     for (const ProgramValue& v : p.values) {
         if (v.kind != ValueKind::load || v.level != Level::element) continue;
-        const double words = std::max(1.0, bytes_of(v.element) * width / 4.0);
+        const double words = std::max(1.0, bytes_of(v.element) * vector_width / 4.0);
         (v.access.full() ? all.full : all.shared) += words;
         if (v.access.only_row()) all.only += words;
     }
@@ -91,19 +94,19 @@ int masks_of_vectors(const Program& p) {
 double registers_likely(const FuseHardware& hw, const Program& p, const ProgramWork& work,
                         const FuseConfig& c, double bound) {
     constexpr double unit = 8, least = 16;
-    const Demand d = demand_of(p, work, c.width);
+    const Demand d = demand_of(p, work, c.vector_width);
     double need = bound;
     if (c.row_storage == RowStorage::none) need = pointwise_registers(hw.fit, d, work, c, stacks(p, c));
     else if (c.row_storage == RowStorage::registers) need = held_registers(d, c, bound);
     else if (c.row_storage == RowStorage::shared) need = staged_registers(d, c);
-    else if (!d.kept) need = (d.sums && !in_whole_turns(p, c) ? 20 : 16) + c.items * d.full;
+    else if (!d.kept) need = (d.sums && !in_whole_turns(p, c) ? 20 : 16) + c.vectors_per_thread * d.full;
     if (std::isnan(need)) return bound;
     return std::min(bound, std::max(least, whole_up(need / unit) * unit));
 }
 
 bool holds_early_weights(const Program& p, const ProgramWork& work, const FuseConfig& c,
                          double registers_per_thread) {
-    return !(staged_registers(demand_of(p, work, c.width), c) > registers_per_thread);
+    return !(staged_registers(demand_of(p, work, c.vector_width), c) > registers_per_thread);
 }
 
 double even_threads(const FuseHardware& hw, double threads) {

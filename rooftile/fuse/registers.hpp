@@ -13,11 +13,11 @@ struct LoadWords {
     double only = 0;              ///< of the latter, what all rows share
 
     /// Of what is shared, for all vectors of a thread: stacked ones have once what all rows share.
-    double shared_of(int items, bool stacked) const {
-        return items * shared - (stacked ? (items - 1) * only : 0);
+    double shared_of(int vectors_per_thread, bool stacked) const {
+        return vectors_per_thread * shared - (stacked ? (vectors_per_thread - 1) * only : 0);
     }
 };
-LoadWords load_words(const Program& program, int width);
+LoadWords load_words(const Program& program, int vector_width);
 /// Dropouts whose mask a thread makes of each vector; those of one value a row have theirs once a row.
 int masks_of_vectors(const Program& program);
 

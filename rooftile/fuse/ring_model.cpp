@@ -61,7 +61,7 @@ RingEpilogue ring_epilogue(const FuseHardware& hw, const Program& p, const Progr
     const double chunk = computing(hw, l.reduction_threads > 0 ? work.online : work.result, p, l) / l.chunks
                          + hw.fit.ring_chunk;
     const double stores = row_dram / l.ctas / l.chunks;
-    const double loads = stores / l.items + most_known(hw.l2_latency, 0);
+    const double loads = stores / l.vectors_per_thread + most_known(hw.l2_latency, 0);
     const double draining = most_known(std::max(0.0, stores - chunk), 0);
     return {l.chunks * draining, l.chunks * most_known(std::max(0.0, loads - chunk) - draining, 0)};
 }

@@ -9,7 +9,7 @@ namespace rooftile {
 /// A launch, as far as time depends on it.
 struct RingLaunch {
     double lanes = 0;        ///< threads of a CTA that compute
-    double items = 1;        ///< vectors of a chunk that each has
+    double vectors_per_thread = 1;  ///< vectors of a chunk that each has
     double cluster = 1;      ///< CTAs that share a row
     double slots = 1;        ///< chunks in a CTA's shared memory
     double chunks = 1;       ///< of a CTA's part of a row

@@ -47,7 +47,7 @@ auto preference(const FuseCandidate& candidate) {
     // CTAs that wait for fewer others: sums of 262144 columns of two 131 us, of eight 135. Of fewer threads: smaller
     // pieces end together.
     return std::tuple(by_threads, c.row_storage, c.cluster, -given, c.grid_reduction, c.persistent, alone,
-                      c.threads, c.items);
+                      c.threads, c.vectors_per_thread);
 }
 
 /// Best first. From the least time on to what is preferred and hardly later, as long as there is such: no order that
@@ -84,15 +84,15 @@ class Search {
                 "an alignment of {} B is no whole number of elements of every tensor: kernels read "
                 "whole elements at multiples of their size",
                 request.alignment));
-        if (!request.width) return;
-        if (const int w = *request.width;
+        if (!request.vector_width) return;
+        if (const int w = *request.vector_width;
             (w & (w - 1)) != 0 || !vector_fits(graph, program, request.alignment, w))
             throw RequestError(
                 fmt::format("vectors of {} elements fit neither rows of {} elements nor alignments of {} B; "
                             "at most {} do, and "
                             "powers of two",
                             w, program.columns, request.alignment, width_));
-        width_ = *request.width;
+        width_ = *request.vector_width;
     }
 
     FuseSearch all() {
@@ -128,16 +128,17 @@ class Search {
 
     void pointwise() {
         for (int threads : {128, 256, 512})
-            for (int items : {1, 2, 4, 8})
+            for (int vectors_per_thread : {1, 2, 4, 8})
                 for (bool persistent : {false, true}) {
                     const bool whole = p_.form == FuseForm::whole;
                     const LeavingOut many(*this, fuse_rules::pointwise_vectors,
-                                          items > 2 && !whole && request_.items != items);
+                                          vectors_per_thread > 2 && !whole
+                                              && request_.vectors_per_thread != vectors_per_thread);
                     const LeavingOut grid(*this, fuse_rules::pointwise_grid,
                                           persistent != request_.persistent.value_or(whole));
                     offer({.form = p_.form,
-                           .width = width_,
-                           .items = items,
+                           .vector_width = width_,
+                           .vectors_per_thread = vectors_per_thread,
                            .threads = threads,
                            .persistent = persistent});
                 }
@@ -166,7 +167,8 @@ class Search {
                                          cluster > 1 && vectors < least_shared_row);
                     // In turns a cluster's CTAs ask side by side, where registers would hold a part of the row each: sums of
                     // 65536 columns are 0.7 % sooner so (docs/facts.md 96).
-                    const bool open = !request_.row_storage && !request_.items && !request_.threads_per_row;
+                    const bool open =
+                        !request_.row_storage && !request_.vectors_per_thread && !request_.threads_per_row;
                     const LeavingOut once(
                         *this, fuse_rules::cluster_read_once,
                         cluster > 1 && row_storage == RowStorage::registers && work_.readings < 2 && open);
@@ -197,22 +199,23 @@ class Search {
         constexpr int least_lanes = 8;
         FuseConfig c{.form = p_.form,
                      .row_storage = row_storage,
-                     .width = width_,
+                     .vector_width = width_,
                      .threads_per_row = lanes,
                      .cluster = cluster,
                      .persistent = request_.persistent.value_or(false)};
-        const std::int64_t all = std::int64_t(lanes) * cluster, items = ceil_div(vectors, all);
+        const std::int64_t all = std::int64_t(lanes) * cluster, vectors_per_thread = ceil_div(vectors, all);
         const bool half_idle = lanes > least_lanes && all >= 2 * vectors;
         if (half_idle && cluster > 1) return reject(Reason::threads);  // whole CTAs would have nothing
         const LeavingOut idle(*this, fuse_rules::idle_threads, half_idle);
-        const std::int64_t least_items = cluster > 1 || lanes >= 512 ? 4 : lanes >= 256 ? 2 : 1;
-        const LeavingOut few(*this, fuse_rules::few_vectors,
-                             items < least_items && request_.threads_per_row.value_or(0) != lanes);
+        const std::int64_t least_vectors_per_thread = cluster > 1 || lanes >= 512 ? 4 : lanes >= 256 ? 2 : 1;
+        const LeavingOut few(
+            *this, fuse_rules::few_vectors,
+            vectors_per_thread < least_vectors_per_thread && request_.threads_per_row.value_or(0) != lanes);
         for (int threads : cta_threads(lanes)) {
             c.threads = threads;
-            if (row_storage == RowStorage::registers) rows_in_registers(c, items);
-            else if (row_storage == RowStorage::shared) rows_in_shared(c, items);
-            else rows_in_rounds(c, items);
+            if (row_storage == RowStorage::registers) rows_in_registers(c, vectors_per_thread);
+            else if (row_storage == RowStorage::shared) rows_in_shared(c, vectors_per_thread);
+            else rows_in_rounds(c, vectors_per_thread);
         }
     }
 
@@ -223,18 +226,20 @@ class Search {
         return {warp, 2 * warp, 4 * warp, 8 * warp};
     }
 
-    void rows_in_registers(FuseConfig c, std::int64_t items) {
+    void rows_in_registers(FuseConfig c, std::int64_t vectors_per_thread) {
         constexpr int most_held = 8;
         // Each vector takes a register.
-        if (items > most_searched_vectors) return reject(Reason::registers);
+        if (vectors_per_thread > most_searched_vectors) return reject(Reason::registers);
         const LeavingOut many(
             *this, fuse_rules::held_vectors,
-            items > (c.threads_per_row < warp && work_.readings > 1 ? most_held / 2 : most_held));
-        c.items = int(items);
+            vectors_per_thread
+                > (c.threads_per_row < warp && work_.readings > 1 ? most_held / 2 : most_held));
+        c.vectors_per_thread = int(vectors_per_thread);
         // Weights in registers beside a row cost CTAs, which from 64 registers of both on is more than their wait. Where
         // several warps share the row, and nothing of it is used before a barrier, they lose from 48 on, and above 16
         // another launch was the fastest wherever measured (docs/facts.md 92).
-        const double beside = c.items * c.width * (work_.full_bytes + work_.shared_bytes) / register_bytes;
+        const double beside =
+            c.vectors_per_thread * c.vector_width * (work_.full_bytes + work_.shared_bytes) / register_bytes;
         if (work_.shared_loads > 0) {
             c.early_weights = true;
             const LeavingOut early(*this, fuse_rules::early_weights,
@@ -245,12 +250,12 @@ class Search {
         offer(c);
     }
 
-    void rows_in_shared(FuseConfig c, std::int64_t items) {
+    void rows_in_shared(FuseConfig c, std::int64_t vectors_per_thread) {
         constexpr int least_staged = 32, most_staged = 16;
         if (c.persistent || c.threads_per_row < least_staged) return;  // no kernel has that form
-        if (items > most_searched_vectors) return reject(Reason::shared);
-        const LeavingOut many(*this, fuse_rules::staged_vectors, items > most_staged);
-        c.items = int(items);
+        if (vectors_per_thread > most_searched_vectors) return reject(Reason::shared);
+        const LeavingOut many(*this, fuse_rules::staged_vectors, vectors_per_thread > most_staged);
+        c.vectors_per_thread = int(vectors_per_thread);
         // The best launch without staging was sooner wherever measured.
         const LeavingOut once(*this, fuse_rules::staged_read_once,
                               work_.readings < 2 && !request_.row_storage);
@@ -270,10 +275,10 @@ class Search {
         }
     }
 
-    void rows_in_rounds(FuseConfig c, std::int64_t items) {
+    void rows_in_rounds(FuseConfig c, std::int64_t vectors_per_thread) {
         for (int round : {2, 4, 8})
-            if (items >= round) {
-                c.items = round;
+            if (vectors_per_thread >= round) {
+                c.vectors_per_thread = round;
                 offer(c);
             }
     }
@@ -294,7 +299,8 @@ class Search {
         if (c.threads > hw_.threads_per_cta) return reject(Reason::threads);
         candidate.shared_bytes = double(staged_rows(p_, c).bytes);
         if (candidate.shared_bytes + exchange_bytes > hw_.shared_per_cta) return reject(Reason::shared);
-        if (c.items > 1 && c.items * c.width * work_.first.issue > most_instructions && !r.exhaustive)
+        if (c.vectors_per_thread > 1
+            && c.vectors_per_thread * c.vector_width * work_.first.issue > most_instructions && !r.exhaustive)
             return out_.rejected.add(fuse_rules::unrolled_code);
         const double staged = candidate.shared_bytes > 0 ? candidate.shared_bytes + exchange_bytes : 0;
         double ctas = resident_ctas(hw_, c, candidate.registers, staged);
@@ -308,8 +314,8 @@ class Search {
                 * register_step);
         double resident = resident_ctas(hw_, c, registers_likely(hw_, p_, work_, c, bound), staged);
         if (std::isnan(resident) || r.ctas_per_sm) resident = c.ctas_per_sm;
-        FuseLaunch l{.items = double(c.items),
-                     .width = double(c.width),
+        FuseLaunch l{.vectors_per_thread = double(c.vectors_per_thread),
+                     .vector_width = double(c.vector_width),
                      .threads = double(c.threads),
                      .threads_per_row = double(std::max(1, c.threads_per_row)),
                      .cluster = double(c.cluster),
@@ -347,16 +353,16 @@ FuseSearch search_launches(const Machine& machine, const FuseHardware& hw, const
 }
 
 int widest_vector(const ExpressionGraph& graph, const Program& p, const ProgramWork& work, int alignment) {
-    int width = access_bytes / work.narrow_bytes;
-    while (width > 1 && !vector_fits(graph, p, alignment, width)) width /= 2;
-    return width;
+    int vector_width = access_bytes / work.narrow_bytes;
+    while (vector_width > 1 && !vector_fits(graph, p, alignment, vector_width)) vector_width /= 2;
+    return vector_width;
 }
 
-bool vector_fits(const ExpressionGraph& graph, const Program& p, int alignment, int width) {
+bool vector_fits(const ExpressionGraph& graph, const Program& p, int alignment, int vector_width) {
     // Every row must begin with a whole vector, or all of it be one long row.
-    if (!p.flat && p.columns % width != 0) return false;
+    if (!p.flat && p.columns % vector_width != 0) return false;
     const auto aligned = [&](Element e) {
-        return alignment % std::min(access_bytes, width * bytes_of(e)) == 0;
+        return alignment % std::min(access_bytes, vector_width * bytes_of(e)) == 0;
     };
     for (int i : graph.inputs)
         if (elements_of(graph.nodes[size_t(i)].shape) > 1 && !aligned(graph.nodes[size_t(i)].element))
@@ -368,7 +374,7 @@ bool vector_fits(const ExpressionGraph& graph, const Program& p, int alignment, 
 
 double registers_needed(const Program& p, const FuseConfig& c) {
     // Of one vector: what is read at the loop's own place, and what rows or columns share.
-    LoadWords words = load_words(p, c.width);
+    LoadWords words = load_words(p, c.vector_width);
     // Where a row in registers is reduced without a barrier, its mask and its next weights take what the reductions leave.
     // LayerNorm + residual + dropout + GELU of 1024 columns with 80 registers 54.3 us, with 96 55.4 (docs/facts.md 96).
     const bool in_warp = c.row_storage == RowStorage::registers && c.threads_per_row <= warp;
@@ -383,24 +389,27 @@ double registers_needed(const Program& p, const FuseConfig& c) {
         if (v.kind != ValueKind::reduce) continue;
         // What is computed for the reduction and again for the result, the compiler likes to keep.
         if (p.values[size_t(v.operands[0])].kind == ValueKind::compute)
-            extra += c.width * std::min(most_kept, c.items);
+            extra += c.vector_width * std::min(most_kept, c.vectors_per_thread);
         // New values of an accumulator beside its old ones.
         if (v.reduction == Reduction::exponentials
             && (c.row_storage == RowStorage::reload || c.row_storage == RowStorage::pipelined))
-            extra += 2.0 * c.width;
+            extra += 2.0 * c.vector_width;
     }
     // One vector at a time in fp32, and what becomes of it.
     const bool copies = c.row_storage == RowStorage::none && computed == 0;
-    double need = base_registers + (copies ? 0 : std::max(2.0 * c.width, std::min(16.0, computed))) + extra;
+    double need =
+        base_registers + (copies ? 0 : std::max(2.0 * c.vector_width, std::min(16.0, computed))) + extra;
     if (c.row_storage != RowStorage::none) need += row_registers;
     const double full = words.full, shared = words.shared;
     if (c.row_storage == RowStorage::none)
-        need += c.items * full + words.shared_of(c.items, stacks(p, c)) + (c.items > 4 ? register_step : 0);
+        need += c.vectors_per_thread * full + words.shared_of(c.vectors_per_thread, stacks(p, c))
+                + (c.vectors_per_thread > 4 ? register_step : 0);
     else if (c.row_storage == RowStorage::shared)
-        need += std::min(4, c.items) * full + (c.early_weights ? c.items : 1) * shared;
+        need +=
+            std::min(4, c.vectors_per_thread) * full + (c.early_weights ? c.vectors_per_thread : 1) * shared;
     else if (c.row_storage == RowStorage::reload || c.row_storage == RowStorage::pipelined || c.early_weights)
-        need += c.items * (full + shared);
-    else need += c.items * full + (in_warp ? 1 : std::min(2, c.items)) * shared;
+        need += c.vectors_per_thread * (full + shared);
+    else need += c.vectors_per_thread * full + (in_warp ? 1 : std::min(2, c.vectors_per_thread)) * shared;
     // Chunks that are short are guarded, vector by vector.
     if (c.row_storage == RowStorage::pipelined && !in_whole_turns(p, c)) need += register_step;
     constexpr double least = 32;

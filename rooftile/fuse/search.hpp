@@ -31,8 +31,8 @@ FuseSearch search_launches(const Machine& machine, const FuseHardware& hw, const
 /// The widest vector, in elements, that 16-byte accesses, the row's length and the tensors' alignment allow.
 int widest_vector(const ExpressionGraph& graph, const Program& program, const ProgramWork& work,
                   int alignment);
-/// Whether every row holds whole vectors of `width` elements, at addresses that are multiples of `alignment` B.
-bool vector_fits(const ExpressionGraph& graph, const Program& program, int alignment, int width);
+/// Whether every row holds whole vectors of `vector_width` elements, at addresses that are multiples of `alignment` B.
+bool vector_fits(const ExpressionGraph& graph, const Program& program, int alignment, int vector_width);
 
 /// Registers that a thread needs: what it holds, what one vector's arithmetic takes, and the rest.
 double registers_needed(const Program& program, const FuseConfig& config);

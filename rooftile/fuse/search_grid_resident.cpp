@@ -32,25 +32,27 @@ class GridResidentSearch : FuseSearchContext {
         const bool held = !request.row_storage && !(all > hw.sms * hw.shared_per_sm);
         // More CTAs a row reduce longer than that brings: as for rings. Eight vectors at once take the compiler
         // half as long again, for 2 % of softmax (docs/facts.md 63).
-        constexpr int most_far = 32, most_items = 4;
+        constexpr int most_far = 32, most_vectors_per_thread = 4;
         for (int cluster : {2, 4, 8, 16, 32, 64})
             for (int threads : {128, 256, 512, 1024})
-                for (int items : {1, 2, 4, 8}) {
+                for (int vectors_per_thread : {1, 2, 4, 8}) {
                     const FuseConfig c{.form = program.form,
                                        .row_storage = RowStorage::reload,
-                                       .width = width,
-                                       .items = items,
+                                       .vector_width = vector_width,
+                                       .vectors_per_thread = vectors_per_thread,
                                        .threads = threads,
                                        .threads_per_row = threads,
                                        .cluster = cluster,
                                        .grid_reduction = true,
                                        .grid = program.rows * cluster};
                     if (!as_asked(request, c)) continue;
-                    const Rule* rule =
-                        held                                               ? &fuse_rules::rows_in_shared
-                        : cluster > most_far && request.cluster != cluster ? &fuse_rules::grid_ctas
-                        : items > most_items && request.items != items     ? &fuse_rules::grid_vectors
-                                                                           : nullptr;
+                    const Rule* rule = held ? &fuse_rules::rows_in_shared
+                                       : cluster > most_far && request.cluster != cluster
+                                           ? &fuse_rules::grid_ctas
+                                       : vectors_per_thread > most_vectors_per_thread
+                                               && request.vectors_per_thread != vectors_per_thread
+                                           ? &fuse_rules::grid_vectors
+                                           : nullptr;
                     if (rule && !request.exhaustive) out_.rejected.add(*rule);
                     else offer(c);
                 }
@@ -76,9 +78,9 @@ class GridResidentSearch : FuseSearchContext {
 
     void offer(FuseConfig c) {
         // Some threads would have nothing, and all of them have time for two turns.
-        const std::int64_t turn = std::int64_t(c.threads) * c.items * c.cluster;
+        const std::int64_t turn = std::int64_t(c.threads) * c.vectors_per_thread * c.cluster;
         constexpr std::int64_t least_turns = 2;
-        if (program.columns / width < least_turns * turn) return reject(Reason::threads);
+        if (program.columns / vector_width < least_turns * turn) return reject(Reason::threads);
         FuseCandidate candidate;
         candidate.registers = registers_needed(program, c);
         const double an_sm = whole_up(double(c.grid) / hw.sms);  // CTAs of the busiest
@@ -91,7 +93,8 @@ class GridResidentSearch : FuseSearchContext {
         c.ctas_per_sm = int(an_sm);
         // As many turns wait in shared memory as fit; the others are read again.
         const auto turns = double(turns_of_row(program, c));
-        const double turn_bytes = double(c.threads) * c.items * width * slot_bytes(program);
+        const double turn_bytes =
+            double(c.threads) * c.vectors_per_thread * vector_width * slot_bytes(program);
         const double shared = std::min(hw.shared_per_cta, hw.shared_per_sm / an_sm - hw.shared_reserved);
         const double room = whole((shared - exchange_bytes(c.threads)) / turn_bytes);
         if (!(room >= 1) || std::isnan(hw.shared_per_sm)) return reject(Reason::shared);
@@ -114,8 +117,8 @@ class GridResidentSearch : FuseSearchContext {
 
     FuseFlow flow(const FuseConfig& c, double turns) const {
         return grid_resident_flow(hw, program, work, bytes,
-                                  {.items = double(c.items),
-                                   .width = double(c.width),
+                                  {.vectors_per_thread = double(c.vectors_per_thread),
+                                   .vector_width = double(c.vector_width),
                                    .threads = double(c.threads),
                                    .cluster = double(c.cluster),
                                    .again_bytes = slot_bytes(program),

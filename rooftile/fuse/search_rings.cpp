@@ -35,8 +35,8 @@ class RingSearch : FuseSearchContext {
         // Where some are epilogue operands, shorter rows gain, too.
         const bool unusual = !request.row_storage && (has_epilogue_ ? row_bytes < usual : row_bytes <= usual);
         const Rule* const short_row = rule_if(unusual || row_bytes <= least_row, fuse_rules::ring_row);
-        if (!machine.has("tma") || !rows_by_bulk(program, request.alignment) || !slots_by_bulk(program, width)
-            || slot_ == 0)
+        if (!machine.has("tma") || !rows_by_bulk(program, request.alignment)
+            || !slots_by_bulk(program, vector_width) || slot_ == 0)
             return reject(Reason::instruction);
         for (int cluster : {1, 2, 4, 8, 16, 32, 64}) {
             if (!asked(request.cluster, cluster)) continue;
@@ -67,7 +67,7 @@ class RingSearch : FuseSearchContext {
   private:
     /// A ring's choices; `ctas` of an SM, one of which computes while another one's values are reduced.
     struct RingChoice {
-        int cluster, ctas, lanes, items = 1, reduction_threads = 0;
+        int cluster, ctas, lanes, vectors_per_thread = 1, reduction_threads = 0;
         bool grid_reduction = false, kept = false, persistent = true;
     };
     /// CTAs of an SM, threads of each that compute, and how many rings of them are as asked for.
@@ -75,7 +75,7 @@ class RingSearch : FuseSearchContext {
         int ctas, lanes;
         std::optional<std::int64_t> rings{};
     };
-    static constexpr int searched_items[] = {1, 2, 4}, searched_reducing[] = {128, 256, 0};
+    static constexpr int searched_vectors_per_thread[] = {1, 2, 4}, searched_reducing[] = {128, 256, 0};
     static constexpr bool both[] = {true, false};
     static constexpr int producer = 32;  // threads
 
@@ -105,8 +105,8 @@ class RingSearch : FuseSearchContext {
     FuseConfig config_of(const RingChoice& choice) const {
         return {.form = program.form,
                 .row_storage = RowStorage::pipelined,
-                .width = width,
-                .items = choice.items,
+                .vector_width = vector_width,
+                .vectors_per_thread = choice.vectors_per_thread,
                 .threads = choice.lanes + choice.reduction_threads + producer,
                 .threads_per_row = choice.lanes,
                 .reduction_threads = choice.reduction_threads,
@@ -124,10 +124,10 @@ class RingSearch : FuseSearchContext {
     /// How many of rings_of() are as asked for, whichever cluster.
     std::int64_t rings_as_asked(RingChoice choice) const {
         std::int64_t count = 0;
-        for (int items : searched_items)
+        for (int vectors_per_thread : searched_vectors_per_thread)
             for (bool persistent : both)
                 for (int reduction_threads : searched_reducing) {
-                    choice.items = items, choice.persistent = persistent,
+                    choice.vectors_per_thread = vectors_per_thread, choice.persistent = persistent,
                     choice.reduction_threads = reduction_threads;
                     count += as_asked_of(config_of(choice));
                 }
@@ -140,11 +140,12 @@ class RingSearch : FuseSearchContext {
     }
 
     void rings_of(RingChoice choice) {
-        for (int items : searched_items)
+        for (int vectors_per_thread : searched_vectors_per_thread)
             for (bool kept : both)
                 for (bool persistent : both)
                     for (int reduction_threads : searched_reducing) {
-                        choice.items = items, choice.kept = kept, choice.persistent = persistent;
+                        choice.vectors_per_thread = vectors_per_thread, choice.kept = kept,
+                        choice.persistent = persistent;
                         choice.reduction_threads = reduction_threads;
                         ring_of(choice);
                     }
@@ -171,17 +172,17 @@ class RingSearch : FuseSearchContext {
         if (const Rule* rule =
                 rule_if(!c.persistent && (!has_epilogue_ || ctas == 1), fuse_rules::ring_of_one_row))
             return out_.rejected.add(*rule);
-        const double chunk_elements = double(choice.lanes) * c.items * width;
+        const double chunk_elements = double(choice.lanes) * c.vectors_per_thread * vector_width;
         const double all = chunk_elements * work.full_bytes, chunk = chunk_elements * slot_;
         // What comes a chunk ahead has registers beside this chunk's: of one or two vectors the compiler asks
         // for it when this one is used up, of four it spills.
         constexpr int most_ahead = 2;
-        if (all > chunk && c.items > most_ahead) return reject(Reason::registers);
+        if (all > chunk && c.vectors_per_thread > most_ahead) return reject(Reason::registers);
         // Larger chunks come late, smaller ones are more barriers than they need be.
         const double least_all = choice.kept || ctas > 1 ? least_kept_chunk : least_chunk;
-        if (const Rule* rule =
-                rule_if((all < least_all || (chunk >= most_chunk && c.items > 1)) && !request.items,
-                        fuse_rules::ring_chunk))
+        if (const Rule* rule = rule_if((all < least_all || (chunk >= most_chunk && c.vectors_per_thread > 1))
+                                           && !request.vectors_per_thread,
+                                       fuse_rules::ring_chunk))
             return out_.rejected.add(*rule);
         const double kept_bytes = double(staged_rows(program, c).kept_bytes);
         // What is read but a few times need not be kept.
@@ -222,10 +223,10 @@ class RingSearch : FuseSearchContext {
         const double resident = whole(usable_sms(c) * c.ctas_per_sm / c.cluster);
         double clusters = unknown_number;
         if (resident >= 1) clusters = std::min(resident, std::max(1.0, double(program.rows)));
-        const double chunk_elements = double(c.items) * c.threads_per_row * c.width;
+        const double chunk_elements = double(c.vectors_per_thread) * c.threads_per_row * c.vector_width;
         candidate.flow = ring_flow(hw, program, work, bytes,
                                    {.lanes = double(c.threads_per_row),
-                                    .items = double(c.items),
+                                    .vectors_per_thread = double(c.vectors_per_thread),
                                     .cluster = double(c.cluster),
                                     .slots = double(c.stages),
                                     .chunks = double(chunks),

@@ -15,7 +15,7 @@ struct FuseSearchContext {
     const FuseRequest& request;
     const ProgramWork& work;
     const FusedBytes& bytes;
-    int width;  ///< elements of a vector
+    int vector_width;  ///< elements of a vector
 };
 
 /// Whether a request leaves that value open or wants it.
@@ -26,7 +26,7 @@ bool asked(const std::optional<T>& wanted, T value) {
 
 /// The same of everything that a search tries in turn; stages and CTAs of an SM follow from those.
 inline bool as_asked(const FuseRequest& r, const FuseConfig& c) {
-    return asked(r.items, c.items) && asked(r.threads, c.threads)
+    return asked(r.vectors_per_thread, c.vectors_per_thread) && asked(r.threads, c.threads)
            && asked(r.reduction_threads, c.reduction_threads) && asked(r.cluster, c.cluster)
            && asked(r.row_storage, c.row_storage) && asked(r.persistent, c.persistent)
            && asked(r.grid_reduction, c.grid_reduction)

@@ -4,16 +4,18 @@
 
 namespace rooftile {
 
-bool counts_in_32_bits(const Program& program, int width) {
+bool counts_in_32_bits(const Program& program, int vector_width) {
     constexpr double most = 2147483648.0;  // 2^31
-    return double(program.rows) * double(program.columns) / width < most;
+    return double(program.rows) * double(program.columns) / vector_width < most;
 }
 
 bool stacks(const Program& p, const FuseConfig& c) {
-    if (p.form != FuseForm::pointwise || p.flat || c.persistent || c.items == 1) return false;
+    if (p.form != FuseForm::pointwise || p.flat || c.persistent || c.vectors_per_thread == 1) return false;
     // Vectors of a warp lie together within a row: of shorter ones they would lie apart.
     constexpr std::int64_t warp = 32;
-    if (p.columns / c.width < warp || p.rows % c.items != 0 || !counts_in_32_bits(p, c.width)) return false;
+    if (p.columns / c.vector_width < warp || p.rows % c.vectors_per_thread != 0
+        || !counts_in_32_bits(p, c.vector_width))
+        return false;
     return std::any_of(p.values.begin(), p.values.end(), [](const ProgramValue& v) {
         return v.kind == ValueKind::load && v.level == Level::element && v.access.only_row();
     });

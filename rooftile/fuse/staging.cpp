@@ -44,17 +44,17 @@ double slot_bytes(const Program& program) {
 
 StagedRows staged_rows(const Program& program, const FuseConfig& c) {
     StagedRows rows;
-    const std::int64_t chunk_vectors = std::int64_t(c.items) * c.threads_per_row;
+    const std::int64_t chunk_vectors = std::int64_t(c.vectors_per_thread) * c.threads_per_row;
     const bool parts = c.row_storage == RowStorage::pipelined || grid_resident_rows(c);
     if (parts) rows.vectors = c.stages * chunk_vectors;
     else if (c.row_storage == RowStorage::shared)
-        rows.vectors = c.rows_per_cta() * std::min(ceil_div(program.columns, c.width), chunk_vectors);
+        rows.vectors = c.rows_per_cta() * std::min(ceil_div(program.columns, c.vector_width), chunk_vectors);
     else return rows;
     const std::vector<bool> epilogue = epilogue_operands(program);
     for (size_t i = 0; i < program.values.size(); ++i) {
         const ProgramValue& v = program.values[i];
         if (!at_own_place(v) || (parts && epilogue[i])) continue;
-        const std::int64_t bytes = rows.vectors * c.width * bytes_of(v.element);
+        const std::int64_t bytes = rows.vectors * c.vector_width * bytes_of(v.element);
         rows.tensors.push_back({int(i), rows.bytes, bytes});
         rows.bytes += bytes;
     }
@@ -63,7 +63,7 @@ StagedRows staged_rows(const Program& program, const FuseConfig& c) {
         if (!kept_in_ring(v, c)) continue;
         constexpr std::int64_t aligned = 16;
         const std::int64_t bytes =
-            ceil_div(ring_part(program, c) * c.width * bytes_of(v.element), aligned) * aligned;
+            ceil_div(ring_part(program, c) * c.vector_width * bytes_of(v.element), aligned) * aligned;
         rows.kept.push_back({int(i), rows.bytes, bytes});
         rows.bytes += bytes;
         rows.kept_bytes += bytes;
@@ -78,10 +78,11 @@ bool grid_resident_rows(const FuseConfig& c) {
 }
 
 std::int64_t turns_of_row(const Program& program, const FuseConfig& c) {
-    return ceil_div(program.columns / c.width, std::int64_t(c.threads_per_row) * c.items * c.cluster);
+    return ceil_div(program.columns / c.vector_width,
+                    std::int64_t(c.threads_per_row) * c.vectors_per_thread * c.cluster);
 }
 
-int turns_together(const FuseConfig& c) { return c.items == 1 ? 4 : 2; }
+int turns_together(const FuseConfig& c) { return c.vectors_per_thread == 1 ? 4 : 2; }
 
 int rows_gathered(const Program& program, const FuseConfig& c) {
     return grid_resident_rows(c) && c.ctas_per_sm > 1 && program.rows % c.ctas_per_sm == 0 ? c.ctas_per_sm
@@ -109,31 +110,31 @@ bool rows_by_bulk(const Program& program, int alignment) {
     return any && alignment % unit == 0;
 }
 
-bool vectors_by_bulk(const ProgramValue& load, int width) {
+bool vectors_by_bulk(const ProgramValue& load, int vector_width) {
     constexpr int unit = 16;  // bytes
-    return width * bytes_of(load.element) % unit == 0;
+    return vector_width * bytes_of(load.element) % unit == 0;
 }
 
-bool slots_by_bulk(const Program& program, int width) {
+bool slots_by_bulk(const Program& program, int vector_width) {
     const std::vector<bool> epilogue = epilogue_operands(program);
     for (size_t i = 0; i < program.values.size(); ++i) {
         const ProgramValue& v = program.values[i];
-        if (at_own_place(v) && !epilogue[i] && !vectors_by_bulk(v, width)) return false;
+        if (at_own_place(v) && !epilogue[i] && !vectors_by_bulk(v, vector_width)) return false;
     }
     return true;
 }
 
 bool kept_by_bulk(const Program& program, const FuseConfig& c) {
     for (const ProgramValue& v : program.values)
-        if (kept_in_ring(v, c) && !vectors_by_bulk(v, c.width)) return false;
+        if (kept_in_ring(v, c) && !vectors_by_bulk(v, c.vector_width)) return false;
     return true;
 }
 
 std::int64_t ring_part(const Program& program, const FuseConfig& c) {
-    return ceil_div(program.columns / c.width, c.cluster);
+    return ceil_div(program.columns / c.vector_width, c.cluster);
 }
 std::int64_t ring_chunks(const Program& program, const FuseConfig& c) {
-    return ceil_div(ring_part(program, c), std::int64_t(c.items) * c.threads_per_row);
+    return ceil_div(ring_part(program, c), std::int64_t(c.vectors_per_thread) * c.threads_per_row);
 }
 
 std::vector<int> numbers_of_rows(const Program& program) {
@@ -153,7 +154,8 @@ std::vector<int> numbers_of_rows(const Program& program) {
 bool reduction_can_specialise(const Program& program, const FuseConfig& c) {
     // Each reducing thread takes as many vectors of a chunk. CTAs that are no cluster reduce through the threads that
     // part from the grid's words at the end of the kernel, and those would be gone.
-    if (!c.persistent || reduces_across_grid(c) || c.items * c.threads_per_row % c.reduction_threads != 0)
+    if (!c.persistent || reduces_across_grid(c)
+        || c.vectors_per_thread * c.threads_per_row % c.reduction_threads != 0)
         return false;
     const std::vector<bool> epilogue = epilogue_operands(program);
     for (size_t i = 0; i < program.values.size(); ++i) {
@@ -170,14 +172,16 @@ bool reduction_can_specialise(const Program& program, const FuseConfig& c) {
 }
 
 bool in_whole_turns(const Program& program, const FuseConfig& c) {
-    return program.columns % (std::int64_t(c.width) * c.items * c.threads_per_row * c.cluster) == 0;
+    return program.columns
+               % (std::int64_t(c.vector_width) * c.vectors_per_thread * c.threads_per_row * c.cluster)
+           == 0;
 }
 
 bool schedules_dynamically(const Program& program, const FuseConfig& c) {
     constexpr std::int64_t most_rows = 2147483647;
     return c.row_storage == RowStorage::pipelined && c.persistent && !reduces_across_grid(c)
            && program.rows <= most_rows
-           && ring_part(program, c) * (c.cluster - 1) < program.columns / c.width;
+           && ring_part(program, c) * (c.cluster - 1) < program.columns / c.vector_width;
 }
 
 std::int64_t rows_known_ahead(const Program& program, const FuseConfig& c) {

@@ -39,10 +39,10 @@ double slot_bytes(const Program& program);
 
 /// Whether bulk copies can bring the rows: whole 16-byte units at addresses that are multiples of 16.
 bool rows_by_bulk(const Program& program, int alignment);
-/// Whether vectors of `width` elements of a load are whole units of bulk copies.
-bool vectors_by_bulk(const ProgramValue& load, int width);
-/// Whether vectors of `width` elements of all tensors in a ring's slots are whole units of bulk copies.
-bool slots_by_bulk(const Program& program, int width);
+/// Whether vectors of `vector_width` elements of a load are whole units of bulk copies.
+bool vectors_by_bulk(const ProgramValue& load, int vector_width);
+/// Whether vectors of `vector_width` elements of all tensors in a ring's slots are whole units of bulk copies.
+bool slots_by_bulk(const Program& program, int vector_width);
 
 /// "cta", "cluster" or "grid": where the values of a row are reduced; a grid's in device memory, with a workspace.
 std::string_view reduce_scope_of(const FuseConfig& config);

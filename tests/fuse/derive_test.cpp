@@ -27,24 +27,24 @@ FusePlans plans_for(const char* machine, const ExpressionGraph& problem, FuseReq
 }
 
 // A row of 4097 elements holds no whole vectors of more than one; one long row of 132 x 4097 ends in a tail.
-TEST(FuseDerive, AskedWidthsFitRowsAndAddresses) {
+TEST(FuseDerive, AskedVectorWidthsFitRowsAndAddresses) {
     const Machine machine = machine_by_id("h200-sxm");
     const ExpressionGraph rows = made("y = softmax(x)", {"x:bf16[132,4097]"});
-    for (int width : {2, 3, 8, 16})
-        EXPECT_THROW(derive(machine, rows, {.width = width}), RequestError) << width;
-    EXPECT_EQ(plans_for("h200-sxm", rows, {.width = 1}).plans.front().config.width, 1);
+    for (int vector_width : {2, 3, 8, 16})
+        EXPECT_THROW(derive(machine, rows, {.vector_width = vector_width}), RequestError) << vector_width;
+    EXPECT_EQ(plans_for("h200-sxm", rows, {.vector_width = 1}).plans.front().config.vector_width, 1);
     const ExpressionGraph flat = made("y = gelu(x)", {"x:bf16[132,4097]"});
-    EXPECT_EQ(plans_for("h200-sxm", flat, {.width = 4}).plans.front().config.width, 4);
-    EXPECT_THROW(derive(machine, flat, {.width = 3}), RequestError);
-    EXPECT_THROW(derive(machine, flat, {.width = 8, .alignment = 8}), RequestError);
+    EXPECT_EQ(plans_for("h200-sxm", flat, {.vector_width = 4}).plans.front().config.vector_width, 4);
+    EXPECT_THROW(derive(machine, flat, {.vector_width = 3}), RequestError);
+    EXPECT_THROW(derive(machine, flat, {.vector_width = 8, .alignment = 8}), RequestError);
 }
 
 TEST(FuseDerive, AddressesHoldWholeElements) {
     const ExpressionGraph p = made("y = gelu(x)", {"x:bf16[64,1024]"});
     for (const int alignment : {1, 3})
         EXPECT_THROW(plans_for("h200-sxm", p, {.alignment = alignment}), RequestError);
-    EXPECT_EQ(plans_for("h200-sxm", p, {.alignment = 2}).plans[0].config.width, 1);
-    EXPECT_EQ(plans_for("h200-sxm", p, {.alignment = 6}).plans[0].config.width, 1);
+    EXPECT_EQ(plans_for("h200-sxm", p, {.alignment = 2}).plans[0].config.vector_width, 1);
+    EXPECT_EQ(plans_for("h200-sxm", p, {.alignment = 6}).plans[0].config.vector_width, 1);
 }
 
 TEST(FuseDerive, EveryPlanKeepsItsWalls) {
@@ -61,8 +61,9 @@ TEST(FuseDerive, EveryPlanKeepsItsWalls) {
                 EXPECT_LE(c.threads * c.ctas_per_sm, warps * 32) << where;
                 EXPECT_TRUE(p.buildable) << p.why_not;
                 EXPECT_GE(c.grid, 1) << where;
-                EXPECT_TRUE(p.program.flat || p.program.columns % c.width == 0) << where;
-                const std::int64_t held = std::int64_t(c.threads_per_row) * c.cluster * c.items * c.width;
+                EXPECT_TRUE(p.program.flat || p.program.columns % c.vector_width == 0) << where;
+                const std::int64_t held =
+                    std::int64_t(c.threads_per_row) * c.cluster * c.vectors_per_thread * c.vector_width;
                 EXPECT_TRUE(c.row_storage != RowStorage::registers || held >= p.program.columns) << where;
             }
         }
@@ -88,7 +89,8 @@ TEST(FuseDerive, PlansAskForTheSharedMemoryTheirRowsTake) {
                 const std::int64_t asked = *plan.resources.shared_bytes;
                 EXPECT_EQ(asked, staged_rows(plan.program, c).bytes);
                 // x and r: of every row what this CTA's threads take, no more than there is
-                const std::int64_t taken = std::int64_t(c.items) * c.threads_per_row * c.width;
+                const std::int64_t taken =
+                    std::int64_t(c.vectors_per_thread) * c.threads_per_row * c.vector_width;
                 const std::int64_t rows =
                     c.rows_per_cta() * std::min(taken, plan.program.columns) * 2 * element;
                 // Of rows that are all resident in the grid turns of x: it is read again, and nothing else.
@@ -108,19 +110,19 @@ TEST(FuseDerive, PlansAskForTheSharedMemoryTheirRowsTake) {
 }
 
 TEST(FuseDerive, VectorsAreAsWideAsShapeAndAlignmentAllow) {
-    const auto width = [](const char* text, std::vector<std::string> tensors, int alignment = 256) {
+    const auto vector_width = [](const char* text, std::vector<std::string> tensors, int alignment = 256) {
         return plans_for("h100-sxm", made(text, std::move(tensors)), {.alignment = alignment})
             .plans[0]
-            .config.width;
+            .config.vector_width;
     };
-    EXPECT_EQ(width("y = gelu(x)", {"x:bf16[1000,1000]"}), 8);
-    EXPECT_EQ(width("y = gelu(x)", {"x:fp32[1000,1000]"}), 4);
-    EXPECT_EQ(width("y = gelu(x)", {"x:bf16[1009,1009]"}), 8);   // one long row: a tail of one element
-    EXPECT_EQ(width("y = softmax(x)", {"x:bf16[64,1009]"}), 1);  // every row begins elsewhere
-    EXPECT_EQ(width("y = softmax(x)", {"x:bf16[64,1012]"}), 4);  // 1012 = 4 x 253
-    EXPECT_EQ(width("y = gelu(x)", {"x:bf16[1000,1000]"}, 8), 4);
-    EXPECT_EQ(width("y = gelu(x)", {"x:bf16[1000,1000]"}, 2), 1);
-    EXPECT_EQ(width("y = bf16(x)", {"x:fp32[1000,1000]"}), 8);  // two loads of 16 B to one store
+    EXPECT_EQ(vector_width("y = gelu(x)", {"x:bf16[1000,1000]"}), 8);
+    EXPECT_EQ(vector_width("y = gelu(x)", {"x:fp32[1000,1000]"}), 4);
+    EXPECT_EQ(vector_width("y = gelu(x)", {"x:bf16[1009,1009]"}), 8);   // one long row: a tail of one element
+    EXPECT_EQ(vector_width("y = softmax(x)", {"x:bf16[64,1009]"}), 1);  // every row begins elsewhere
+    EXPECT_EQ(vector_width("y = softmax(x)", {"x:bf16[64,1012]"}), 4);  // 1012 = 4 x 253
+    EXPECT_EQ(vector_width("y = gelu(x)", {"x:bf16[1000,1000]"}, 8), 4);
+    EXPECT_EQ(vector_width("y = gelu(x)", {"x:bf16[1000,1000]"}, 2), 1);
+    EXPECT_EQ(vector_width("y = bf16(x)", {"x:fp32[1000,1000]"}), 8);  // two loads of 16 B to one store
 }
 
 TEST(FuseDerive, LongerRowsTakeMoreThreads) {
@@ -141,9 +143,9 @@ TEST(FuseDerive, EnoughInFlightOrTheBoundIsLatency) {
     EXPECT_EQ(*best.prediction.bound, Bound::dram);
     // 2 x 16384^2 x 2 B = 1.07 GB.
     EXPECT_EQ(*best.prediction.moved_bytes, 1073741824);
-    const FusePlans starved =
-        plans_for("h100-sxm", made("y = softmax(x)", {"x:bf16[16384,4096]"}),
-                  {.items = 2, .threads = 64, .ctas_per_sm = 1, .row_storage = RowStorage::reload});
+    const FusePlans starved = plans_for(
+        "h100-sxm", made("y = softmax(x)", {"x:bf16[16384,4096]"}),
+        {.vectors_per_thread = 2, .threads = 64, .ctas_per_sm = 1, .row_storage = RowStorage::reload});
     EXPECT_EQ(*starved.plans[0].prediction.bound, Bound::latency);
 }
 
@@ -157,7 +159,7 @@ TEST(FuseDerive, TheDerivationTellsTheMethodsSteps) {
         EXPECT_FALSE(s.formula.empty()) << s.quantity;
     }
     for (const char* quantity :
-         {"moved_bytes", "width", "elements_per_thread", "rows_per_cta", "bytes_in_flight_needed",
+         {"moved_bytes", "vector_width", "elements_per_thread", "rows_per_cta", "bytes_in_flight_needed",
           "bytes_in_flight", "ctas_per_sm", "grid", "issue_time", "time_us", "speedup"})
         EXPECT_TRUE(told.contains(quantity)) << quantity;
     EXPECT_EQ(plans.unfused.kernels, 1);
@@ -232,7 +234,7 @@ TEST(FuseDerive, EveryRowStorageKeepsWhatIsAskedFor) {
     each(
         {.cluster = 4}, [](const FuseConfig& c) { return c.cluster; }, 4);
     each(
-        {.items = 2}, [](const FuseConfig& c) { return c.items; }, 2);
+        {.vectors_per_thread = 2}, [](const FuseConfig& c) { return c.vectors_per_thread; }, 2);
     each(
         {.stages = 6}, [](const FuseConfig& c) { return c.stages; }, 6);
     each(
@@ -305,7 +307,8 @@ TEST(FuseDerive, FormulasAddUp) {
                            "in flight");
                 } else {
                     double product = 1;
-                    for (const char* factor : {"ctas_per_sm", "threads", "items", "width", "element_bytes"})
+                    for (const char* factor :
+                         {"ctas_per_sm", "threads", "vectors_per_thread", "vector_width", "element_bytes"})
                         product *= flight[factor];
                     if (flight.has("turns_together")) product *= flight["turns_together"];
                     // Rows that end within a thread's last vectors have no more bytes than they have.
@@ -313,8 +316,8 @@ TEST(FuseDerive, FormulasAddUp) {
                     if (std::string_view(shape) != "1001,1001") expect(product, flight.value(), "in flight");
                 }
                 if (const Told shared(plan, "shared_bytes"); shared.there()) {
-                    const double of_turns =
-                        shared["turns_held"] * shared["threads"] * shared["items"] * shared["width"];
+                    const double of_turns = shared["turns_held"] * shared["threads"]
+                                            * shared["vectors_per_thread"] * shared["vector_width"];
                     const double of_rows = shared["rows_per_cta"] * shared["columns"] / shared["cluster"];
                     const double held =
                         (shared.has("turns_held") ? of_turns : of_rows) * shared["element_bytes"];
@@ -324,13 +327,14 @@ TEST(FuseDerive, FormulasAddUp) {
                 if (plan.program.form != FuseForm::row) continue;
                 const Told rows(plan, "rows_per_cta"), elements(plan, "elements_per_thread");
                 expect(rows["threads"] / rows["threads_per_row"], rows.value(), "rows");
-                if (elements.has("items")) {
-                    expect(elements["items"] * elements["width"], elements.value(), "elements");
+                if (elements.has("vectors_per_thread")) {
+                    expect(elements["vectors_per_thread"] * elements["vector_width"], elements.value(),
+                           "elements");
                 } else {
                     const double exact =
                         elements["columns"] / elements["threads_per_row"] / elements["cluster"];
                     EXPECT_GE(elements.value(), exact) << where;
-                    EXPECT_LT(elements.value(), exact + c.width) << where;
+                    EXPECT_LT(elements.value(), exact + c.vector_width) << where;
                 }
             }
         }

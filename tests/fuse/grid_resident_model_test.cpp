@@ -26,7 +26,7 @@ constexpr FusedBytes bytes = {65536, 65536};
 
 constexpr double reduction = 932.82;  // ns
 constexpr GridResidentLaunch four_ctas = {
-    .items = 1, .width = 8, .threads = 128, .cluster = 2, .again_bytes = 2};
+    .vectors_per_thread = 1, .vector_width = 8, .threads = 128, .cluster = 2, .again_bytes = 2};
 
 // 65536 B at 0.98 of 49 GB/s, 1364.7 ns, once read and once written; a reduction of 733.5 cycles and, of 4 warps on 4
 // partitions, 74.63 * 2.671 instructions. The second walk takes 131072 B of L2, 1337.5 ns: hidden.

@@ -47,7 +47,7 @@ TEST(FuseGridResident, FewVeryLongRowsTakeIt) {
 // What only the last pass reads is not held. Both of an SM have the same part of their rows.
 TEST(FuseGridResident, TurnsWaitInSharedMemory) {
     const auto asked = [](std::optional<int> stages) {
-        return FuseRequest{.items = 2,
+        return FuseRequest{.vectors_per_thread = 2,
                            .threads = 512,
                            .cluster = 16,
                            .stages = stages,
@@ -94,7 +94,7 @@ TEST(FuseGridResident, AllTurnsWaitWhereNobodyKnowsWhatL1Has) {
     m.facts.erase("shared.carveout_step");
     const std::vector<TensorDeclaration> x = {tensor_declaration("x:bf16[16,1048576]")};
     const FuseRequest request = {
-        .items = 2, .threads = 512, .cluster = 16, .row_storage = RowStorage::reload};
+        .vectors_per_thread = 2, .threads = 512, .cluster = 16, .row_storage = RowStorage::reload};
     const auto outcome = derive(m, expression_graph("y = softmax(x)", x), request);
     EXPECT_EQ(std::get<FusePlans>(outcome).plans.front().config.stages, 7);
 }

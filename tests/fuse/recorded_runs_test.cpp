@@ -51,7 +51,8 @@ std::vector<Row> recorded_rows(const std::string& name) {
         for (RowStorage row_storage : {RowStorage::none, RowStorage::registers, RowStorage::shared,
                                        RowStorage::reload, RowStorage::pipelined})
             if (name_of(row_storage) == field.at(4)) r.row_storage = row_storage;
-        r.width = number(5), r.items = number(6), r.threads = number(7), r.cluster = number(9);
+        r.vector_width = number(5), r.vectors_per_thread = number(6), r.threads = number(7),
+        r.cluster = number(9);
         if (number(8) > 0) r.threads_per_row = number(8);
         r.persistent = number(10) != 0;
         r.top = 8;

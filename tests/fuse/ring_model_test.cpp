@@ -106,7 +106,7 @@ TEST(FuseRing, LoadsOfTheLastWalkStandBehindItsStores) {
     EXPECT_EQ(ring_epilogue(hw, p, work, epilogue, 4 * 500).draining, 0);
     EXPECT_NEAR(ring_epilogue(hw, p, work, epilogue, 4 * 500).waiting, 4 * (500 + 250 - 652.7), 1);
     RingLaunch two_vectors = epilogue;
-    two_vectors.items = 2;
+    two_vectors.vectors_per_thread = 2;
     EXPECT_NEAR(ring_epilogue(hw, p, work, two_vectors, 8192).draining, 4 * 1395.3, 1);
     EXPECT_EQ(ring_epilogue(hw, p, work, two_vectors, 8192).waiting, 0);
     epilogue.ctas = 2;

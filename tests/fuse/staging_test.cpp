@@ -16,8 +16,8 @@ TEST(FuseStaging, RowsAreScheduledDynamicallyWhereEveryCtaHasAChunk) {
     Program p;
     p.rows = 100, p.columns = 64 * 8;
     FuseConfig c{.row_storage = RowStorage::pipelined,
-                 .width = 8,
-                 .items = 1,
+                 .vector_width = 8,
+                 .vectors_per_thread = 1,
                  .threads_per_row = 32,
                  .cluster = 8,
                  .stages = 6};
@@ -60,8 +60,8 @@ TEST(FuseStaging, RingsHoldARowAndLeaveRoom) {
         EXPECT_EQ(ring_part(plan.program, c), 4096);
         EXPECT_GE(c.stages, ring_chunks(plan.program, c));
         EXPECT_EQ(staged_rows(plan.program, c).bytes,
-                  std::int64_t(c.stages) * c.items * c.threads_per_row * 16);
-        if (c.threads_per_row != 512 || c.items != 2) continue;
+                  std::int64_t(c.stages) * c.vectors_per_thread * c.threads_per_row * 16);
+        if (c.threads_per_row != 512 || c.vectors_per_thread != 2) continue;
         found = true;
         EXPECT_EQ(c.threads, 544 + c.reduction_threads);
         EXPECT_EQ(ring_chunks(plan.program, c), 4);
@@ -91,7 +91,8 @@ TEST(FuseStaging, RingsKeepWhatAllRowsShare) {
         EXPECT_EQ(staged.kept.size(), c.early_weights ? 2u : 0u);
         EXPECT_EQ(staged.kept_bytes, c.early_weights ? 2 * 2 * 65536 / c.cluster : 0);
         EXPECT_EQ(staged.vector_bytes(), 16);
-        if (!c.early_weights || c.cluster != 4 || c.threads_per_row != 512 || c.items != 2) continue;
+        if (!c.early_weights || c.cluster != 4 || c.threads_per_row != 512 || c.vectors_per_thread != 2)
+            continue;
         found = true;
         EXPECT_EQ(c.stages, 8);
         EXPECT_EQ(staged.kept[0].offset, 8 * 16384);
@@ -126,7 +127,7 @@ TEST(FuseStaging, OneWalkOfReductionsCanBeWarpSpecialised) {
                                                         tensor_declaration("g:bf16[65536]")};
         const auto program = fuse_program(expression_graph(text, tensors));
         return reduction_can_specialise(std::get<Program>(program), {.row_storage = RowStorage::pipelined,
-                                                                     .items = 1,
+                                                                     .vectors_per_thread = 1,
                                                                      .threads_per_row = 256,
                                                                      .reduction_threads = 128,
                                                                      .persistent = true,
@@ -151,7 +152,8 @@ TEST(FuseStaging, ReductionThreadsCountAmongACtas) {
         EXPECT_EQ(c.threads, 32 + c.threads_per_row + c.reduction_threads);
         EXPECT_EQ(c.rows_per_cta(), 1);
         EXPECT_TRUE(c.reduction_threads == 0 || (c.persistent && !reduces_across_grid(c)));
-        EXPECT_TRUE(c.reduction_threads == 0 || c.items * c.threads_per_row % c.reduction_threads == 0);
+        EXPECT_TRUE(c.reduction_threads == 0
+                    || c.vectors_per_thread * c.threads_per_row % c.reduction_threads == 0);
         found += c.reduction_threads > 0;
     }
     EXPECT_GT(found, 4);

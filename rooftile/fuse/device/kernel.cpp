@@ -167,7 +167,7 @@ std::vector<std::uint64_t> fuse_tensors(const FusePlan& plan, std::span<const vo
     constexpr int access_bytes = 16;
     const auto alignment = [&](const GraphNode& n) {
         const bool several = elements_of(n.shape) > 1;
-        const int vector = several ? plan.config.width : 1;
+        const int vector = several ? plan.config.vector_width : 1;
         const bool bulk =
             plan.config.row_storage == RowStorage::shared || plan.config.row_storage == RowStorage::pipelined;
         if (bulk && several) return access_bytes;
@@ -199,11 +199,11 @@ std::vector<std::uint64_t> fuse_tensors(const FusePlan& plan, std::span<const vo
 
 fuse::FuseSizes fuse_sizes(const FusePlan& plan) {
     const Program& p = plan.program;
-    const int width = plan.config.width;
+    const int vector_width = plan.config.vector_width;
     fuse::FuseSizes sizes;
     sizes.rows = p.rows;
     sizes.columns = p.columns;
-    const std::int64_t row_vectors = p.columns / width;
+    const std::int64_t row_vectors = p.columns / vector_width;
     sizes.vectors = p.form == FuseForm::row || p.flat ? row_vectors : p.rows * row_vectors;
     constexpr std::int64_t most = 2147483647;
     if (!p.flat && p.form != FuseForm::row)
@@ -244,7 +244,9 @@ std::int64_t fuse_grid(const FusePlan& plan, std::int64_t resident) {
     const Program& p = plan.program;
     std::int64_t pieces = 1;
     if (p.form == FuseForm::row) pieces = ceil_div(p.rows, std::max(1, c.rows_per_cta())) * c.cluster;
-    else pieces = ceil_div(p.rows * (p.columns / c.width), std::int64_t(c.threads) * c.items);
+    else
+        pieces =
+            ceil_div(p.rows * (p.columns / c.vector_width), std::int64_t(c.threads) * c.vectors_per_thread);
     pieces = std::max<std::int64_t>(pieces, c.cluster);
     if (reduces_across_grid(c) && c.persistent && resident < c.cluster)
         throw Error(ExitCode::gpu_failed,

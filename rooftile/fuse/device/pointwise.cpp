@@ -36,8 +36,8 @@ class PointwiseText {
         return fmt::format(
             "{}: a thread has {} vector{} of {} elements of every full tensor{} in flight before it uses "
             "the first; {}.",
-            whole() ? "A reduction of everything" : "Point-wise", c.items, c.items == 1 ? "" : "s", c.width,
-            stacked_ ? ", one below the other," : "",
+            whole() ? "A reduction of everything" : "Point-wise", c.vectors_per_thread,
+            c.vectors_per_thread == 1 ? "" : "s", c.vector_width, stacked_ ? ", one below the other," : "",
             c.persistent ? "one wave of CTAs walks all of it" : "a CTA takes one piece");
     }
 
@@ -95,8 +95,9 @@ class PointwiseText {
     void kernel() {
         const FuseConfig& c = w_.config;
         w_.kernel_head(fmt::format("{}, {}", c.threads, c.ctas_per_sm));
-        w_.line(1, "constexpr int width = {};  // elements of a vector", c.width);
-        w_.line(1, "constexpr int items = {};  // vectors of a tensor in flight", c.items);
+        w_.line(1, "constexpr int vector_width = {};  // elements of a vector", c.vector_width);
+        w_.line(1, "constexpr int vectors_per_thread = {};  // vectors of a tensor in flight",
+                c.vectors_per_thread);
         w_.line(1, "constexpr {} threads = {};", w_.index, c.threads);
         w_.line(1, "const {} vectors = size.vectors;", w_.index);
         for (int i : uniform_loads_)
@@ -106,24 +107,29 @@ class PointwiseText {
         for (int r : reduces_) w_.line(1, "{} {};", accumulator(r), w_.values.name(r));
         w_.line(1, "");
         if (c.persistent) {
-            w_.line(1, "for ({0} first = blockIdx.x * (threads * items) + threadIdx.x; first < vectors;",
+            w_.line(1,
+                    "for ({0} first = blockIdx.x * (threads * vectors_per_thread) + threadIdx.x; first < "
+                    "vectors;",
                     w_.index);
-            w_.line(1, "     first += gridDim.x * (threads * items)) {{");
+            w_.line(1, "     first += gridDim.x * (threads * vectors_per_thread)) {{");
         } else if (stacked_) {
             stack_head();
         } else {
-            w_.line(1, "const {0} first = blockIdx.x * (threads * items) + threadIdx.x;", w_.index);
+            w_.line(1, "const {0} first = blockIdx.x * (threads * vectors_per_thread) + threadIdx.x;",
+                    w_.index);
         }
         for (int i : loads_) {
             if (w_.value(i).access.along_row)
-                line(0, "Pack<{}, width> {}_pack{};", w_.type_of_load(i), w_.values.base(i),
-                     shared_below(i) ? "" : "[items]");
-            else line(0, "{} {}[items];", w_.values.is_bool(i) ? "bool" : "float", w_.values.name(i));
+                line(0, "Pack<{}, vector_width> {}_pack{};", w_.type_of_load(i), w_.values.base(i),
+                     shared_below(i) ? "" : "[vectors_per_thread]");
+            else
+                line(0, "{} {}[vectors_per_thread];", w_.values.is_bool(i) ? "bool" : "float",
+                     w_.values.name(i));
         }
         load_loop();
         compute_loop();
         if (c.persistent) w_.line(1, "}}");
-        if (flat_ && p_.columns % c.width != 0) tail();
+        if (flat_ && p_.columns % c.vector_width != 0) tail();
         if (whole()) finish();
     }
 
@@ -136,17 +142,18 @@ class PointwiseText {
     /// Every CTA's piece is full: no vector lies behind the end.
     bool whole_pieces() const {
         const std::int64_t vectors =
-            flat_ ? p_.columns / w_.config.width : p_.rows * (p_.columns / w_.config.width);
-        return vectors > 0 && vectors % (std::int64_t(w_.config.threads) * w_.config.items) == 0;
+            flat_ ? p_.columns / w_.config.vector_width : p_.rows * (p_.columns / w_.config.vector_width);
+        return vectors > 0 && vectors % (std::int64_t(w_.config.threads) * w_.config.vectors_per_thread) == 0;
     }
 
     /// A vector that every row has: of vectors that lie one below the other it is one.
     bool shared_below(int load) const { return stacked_ && w_.value(load).access.only_row(); }
     void stack_head() {
         w_.line(1, "const unsigned place = unsigned(blockIdx.x) * threads + threadIdx.x;");
-        w_.line(1, "const unsigned stack = size.row_vectors.quotient(place);  // of `items` rows");
+        w_.line(1,
+                "const unsigned stack = size.row_vectors.quotient(place);  // of `vectors_per_thread` rows");
         w_.line(1, "const unsigned column = place - stack * size.row_vectors.divisor;");
-        w_.line(1, "const unsigned first = stack * items * size.row_vectors.divisor + column;");
+        w_.line(1, "const unsigned first = stack * vectors_per_thread * size.row_vectors.divisor + column;");
         if (!whole_pieces()) w_.line(1, "if (first >= vectors) return;");
     }
 
@@ -157,7 +164,7 @@ class PointwiseText {
         if (stacked_) {
             line(1, "const unsigned at = first + i * size.row_vectors.divisor;");
             if (std::any_of(of.begin(), of.end(), [&](int i) { return needs_row(i); }))
-                line(1, "const unsigned row = stack * items + i;");
+                line(1, "const unsigned row = stack * vectors_per_thread + i;");
             return;
         }
         line(1, "const {} at = first + i * threads;", w_.index);
@@ -186,7 +193,7 @@ class PointwiseText {
 
     void load_loop() {
         w_.unroll();
-        line(0, "for (int i = 0; i < items; ++i) {{");
+        line(0, "for (int i = 0; i < vectors_per_thread; ++i) {{");
         place(loads_);
         for (int i : loads_) {
             const Access& access = w_.value(i).access;
@@ -229,20 +236,20 @@ class PointwiseText {
 
     void compute_loop() {
         w_.unroll();
-        line(0, "for (int i = 0; i < items; ++i) {{");
+        line(0, "for (int i = 0; i < vectors_per_thread; ++i) {{");
         place(dropouts_);
         for (int i : dropouts_) {
             if (!w_.value(i).access.along_row) {
                 w_.keep_one(body() + 1, i, "row");
                 continue;
             }
-            line(1, "bool {}[width];", w_.values.keep(i));
-            line(1, "kept({}, static_cast<unsigned long long>({}) * width, t.{});", w_.values.keep(i),
+            line(1, "bool {}[vector_width];", w_.values.keep(i));
+            line(1, "kept({}, static_cast<unsigned long long>({}) * vector_width, t.{});", w_.values.keep(i),
                  vector_of(w_.value(i).access), w_.values.key(i));
         }
-        for (const Result& r : results()) line(1, "{} {}_values[width];", r.type, r.name);
+        for (const Result& r : results()) line(1, "{} {}_values[vector_width];", r.type, r.name);
         w_.unroll();
-        line(1, "for (int k = 0; k < width; ++k)");
+        line(1, "for (int k = 0; k < vector_width; ++k)");
         line(2, "{}", call("", "[k]", "[k]", true));
         for (int r : reduces_) line(1, "{}.add({}_values, 0);", w_.values.name(r), w_.values.base(r));
         if (!whole())
@@ -254,7 +261,7 @@ class PointwiseText {
 
     void tail() {
         w_.line(1, "// Elements behind the last whole vector.");
-        w_.line(1, "const long long rest = size.columns - static_cast<long long>(vectors) * width;");
+        w_.line(1, "const long long rest = size.columns - static_cast<long long>(vectors) * vector_width;");
         w_.line(1, "if (blockIdx.x == 0 && threadIdx.x < rest) {{");
         w_.line(2, "const long long at = size.columns - rest + threadIdx.x;");
         for (int i : dropouts_) {

@@ -39,7 +39,8 @@ std::string RowsText::text() {
 /// Every thread has all its vectors: none lies behind the row's end.
 bool RowsText::whole() const {
     if (ring() || reload()) return in_whole_turns(p_, c_);
-    return p_.columns == std::int64_t(c_.width) * c_.items * c_.threads_per_row * c_.cluster;
+    return p_.columns
+           == std::int64_t(c_.vector_width) * c_.vectors_per_thread * c_.threads_per_row * c_.cluster;
 }
 
 /// Every team of the grid has one row, and none is without: nothing to ask, and a warp's lanes stay together.
@@ -62,8 +63,8 @@ std::string RowsText::story() const {
         : ring()                   ? "whose chunks a producer warp brings into a ring of slots, row after row"
         : grid_resident()          ? "which is read again for every pass, all rows resident in the grid"
                                    : "which is read again for every pass";
-    return fmt::format("{}, {}; a thread has {} vector{} of {} elements at once.", who, where, c_.items,
-                       c_.items == 1 ? "" : "s", c_.width);
+    return fmt::format("{}, {}; a thread has {} vector{} of {} elements at once.", who, where,
+                       c_.vectors_per_thread, c_.vectors_per_thread == 1 ? "" : "s", c_.vector_width);
 }
 
 std::vector<int> RowsText::all_targets() const {
@@ -92,8 +93,9 @@ void RowsText::constants() {
             : ring()                       ? ", true"
             : full_teams() && joint < warp ? ", 1, false, false, true"
                                            : "");
-    w_.line(1, "constexpr int width = {};  // elements of a vector", c_.width);
-    w_.line(1, "constexpr int items = {};  // vectors of a row that a thread takes at once", c_.items);
+    w_.line(1, "constexpr int vector_width = {};  // elements of a vector", c_.vector_width);
+    w_.line(1, "constexpr int vectors_per_thread = {};  // vectors of a row that a thread takes at once",
+            c_.vectors_per_thread);
     w_.line(1, "constexpr unsigned step = {};  // threads of {}",
             c_.threads_per_row * (reload() ? c_.cluster : 1),
             specialised()                 ? "a CTA that store"
@@ -111,13 +113,13 @@ void RowsText::constants() {
     w_.line(1, "const unsigned vectors = size.vectors;  // of a row");
     if (ring()) return;
     if (!reload() && c_.cluster > 1) {
-        w_.line(1, "constexpr unsigned part = step * items;  // vectors of a CTA");
+        w_.line(1, "constexpr unsigned part = step * vectors_per_thread;  // vectors of a CTA");
         w_.line(1, "const unsigned begin = team.part_begin(part), first = begin + threadIdx.x;");
     } else if (!reload()) {
         w_.line(1, "const unsigned first = team.lane();");
     }
     if (grid_resident()) {
-        w_.line(1, "constexpr unsigned turn_vectors = step * items;");
+        w_.line(1, "constexpr unsigned turn_vectors = step * vectors_per_thread;");
         w_.line(1, "constexpr unsigned turns = {};  // over a row", turns_of_row(p_, c_));
         w_.line(1, "constexpr unsigned held = {};  // turns whose vectors wait in shared memory", c_.stages);
         tensors_in_shared();

@@ -127,7 +127,7 @@ class RowsText {
     bool dynamic() const { return schedules_dynamically(p_, c_); }
     void fetch_kept();
     std::vector<int> to_l2() const;
-    bool by_bulk(int load) const { return vectors_by_bulk(w_.value(load), c_.width); }
+    bool by_bulk(int load) const { return vectors_by_bulk(w_.value(load), c_.vector_width); }
     std::vector<int> epilogue_rows() const;
     void spread_epilogue_rows(int depth);
     void produce();
@@ -144,7 +144,7 @@ class RowsText {
 
     /// Who walks: its place among its like, how many they are, and its vectors of a turn; names in the kernel.
     struct Walker {
-        const char *lane = "threadIdx.x", *step = "step", *items = "items";
+        const char *lane = "threadIdx.x", *step = "step", *vectors_per_thread = "vectors_per_thread";
     };
 
     FuseWriter w_;

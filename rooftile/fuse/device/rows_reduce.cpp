@@ -44,7 +44,7 @@ bool RowsText::takes_packs(const Joint& joint) const {
     const ProgramValue& v = w_.value(w_.value(joint.reduce).operands[0]);
     if (joint.accumulator == "Powers") return true;
     return joint.accumulator == "Max" && v.kind == ValueKind::load && bytes_of(v.element) == 2
-           && c_.width % 2 == 0;
+           && c_.vector_width % 2 == 0;
 }
 
 void RowsText::reduction_pass(int pass, const std::vector<int>& reduces, const std::set<int>& known) {
@@ -86,7 +86,7 @@ void RowsText::centre(const Joint& joint) {
         return;
     }
     line(0, "// The mean is known: now the squared deviations from it.");
-    line(0, "const float {}_count = {} * width;", base,
+    line(0, "const float {}_count = {} * vector_width;", base,
          c_.cluster > 1 ? "team.part_size(part, vectors)" : "vectors");
     line(0, "const float {0}_mean = {0}_sum.total * ptx::reciprocal_approx(fmaxf({0}_count, 1.0f));", base);
 }
@@ -159,10 +159,10 @@ void RowsText::reduce_once(const std::vector<Joint>& joints, const std::set<int>
     const Body add = [&](int depth, const std::vector<int>& loads) {
         keeps(depth, targets, known);
         for (const Joint& joint : joints)
-            if (!takes_packs(joint)) w_.line(depth, "float {}_terms[width];", joint.name);
+            if (!takes_packs(joint)) w_.line(depth, "float {}_terms[vector_width];", joint.name);
         if (!targets.empty()) {
             w_.unroll();
-            w_.line(depth, "for (int k = 0; k < width; ++k) {{");
+            w_.line(depth, "for (int k = 0; k < vector_width; ++k) {{");
             const std::vector<std::string> terms = element(depth + 1, targets, loads, known);
             size_t next = 0;
             for (const Joint& joint : joints)
@@ -175,7 +175,7 @@ void RowsText::reduce_once(const std::vector<Joint>& joints, const std::set<int>
             if (takes_packs(joint))
                 w_.line(depth, "{}.add({}_pack{});", walker(joint), w_.values.base(operand),
                         in_array(operand) ? "[i]" : "");
-            else w_.line(depth, "{}.add({}_terms, at * width);", walker(joint), joint.name);
+            else w_.line(depth, "{}.add({}_terms, at * vector_width);", walker(joint), joint.name);
         }
     };
     const auto reach_all = [&](int depth) {
@@ -186,7 +186,7 @@ void RowsText::reduce_once(const std::vector<Joint>& joints, const std::set<int>
     for (const Joint& joint : joints)
         if (joint.accumulator == "Powers") line(0, "Powers {} = {}.powers();", joint.name, walker(joint));
         else if (running(joint))
-            line(0, "{}{} = {}.moments(share_of({}, {}, {}) * width);", way.declares ? "Moments " : "",
+            line(0, "{}{} = {}.moments(share_of({}, {}, {}) * vector_width);", way.declares ? "Moments " : "",
                  joint.name, walker(joint), ring() ? "mine" : "vectors",
                  ring() ? walker_.lane : "team.lane()", walker_.step);
 }

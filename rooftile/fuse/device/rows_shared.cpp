@@ -16,11 +16,14 @@ void RowsText::tensors_in_shared() {
     const StagedRows rows = staged_rows(p_, c_);
     w_.line(1, "extern __shared__ __align__(128) unsigned char staged[];  // {} B", rows.bytes);
     for (const StagedRows::Tensor& tensor : rows.tensors)
-        w_.line(1, "auto* const {}_staged = reinterpret_cast<Pack<{}, width>*>(staged + {});  // {} vectors",
-                w_.values.base(tensor.load), w_.type_of_load(tensor.load), tensor.offset, rows.vectors);
+        w_.line(
+            1,
+            "auto* const {}_staged = reinterpret_cast<Pack<{}, vector_width>*>(staged + {});  // {} vectors",
+            w_.values.base(tensor.load), w_.type_of_load(tensor.load), tensor.offset, rows.vectors);
     for (const StagedRows::Tensor& tensor : rows.kept)
         w_.line(1,
-                "auto* const {}_kept = reinterpret_cast<Pack<{}, width>*>(staged + {});  // {} vectors that "
+                "auto* const {}_kept = reinterpret_cast<Pack<{}, vector_width>*>(staged + {});  // {} "
+                "vectors that "
                 "rows share",
                 w_.values.base(tensor.load), w_.type_of_load(tensor.load), tensor.offset, ring_part(p_, c_));
 }
@@ -65,7 +68,7 @@ bool RowsText::chunks_in_turn() const { return ring() && c_.cluster > 1 && whole
 
 /// The ring, who fills it, and where this CTA's part of a row lies.
 void RowsText::open_ring() {
-    w_.line(1, "constexpr unsigned chunk = step * items;  // vectors of a tensor in a slot");
+    w_.line(1, "constexpr unsigned chunk = step * vectors_per_thread;  // vectors of a tensor in a slot");
     w_.line(1, "constexpr unsigned part = {};  // vectors of a row that a CTA works on", ring_part(p_, c_));
     if (chunks_in_turn()) {
         w_.line(1, "constexpr unsigned stride = chunk * {};  // the CTAs of a row take its chunks in turn",
@@ -169,7 +172,7 @@ void RowsText::spread_epilogue_rows(int depth) {
     if (mine.empty()) return;
     line(depth, "if (threadIdx.x == 0 && (from - begin) / stride % 2 == 1) {{");
     for (int i : mine)
-        line(depth + 1, "bring_to_l2<width>(t.{}, start + from, min(end - from, chunk), 0, 1);",
+        line(depth + 1, "bring_to_l2<vector_width>(t.{}, start + from, min(end - from, chunk), 0, 1);",
              w_.values.input(i));
     line(depth, "}}");
 }
@@ -181,10 +184,10 @@ void RowsText::fetch_kept() {
     if (epilogue.empty() && rows.kept.empty()) return;
     w_.line(3, "if (row >= gridDim.x / {}) continue;  // that all rows share", c_.cluster);
     for (int i : epilogue)
-        w_.line(3, "bring_to_l2<width>(t.{}, 0, vectors, blockIdx.x, gridDim.x);", w_.values.input(i));
+        w_.line(3, "bring_to_l2<vector_width>(t.{}, 0, vectors, blockIdx.x, gridDim.x);", w_.values.input(i));
     std::int64_t vector_bytes = 0;
     for (const StagedRows::Tensor& tensor : rows.kept)
-        vector_bytes += c_.width * bytes_of(w_.value(tensor.load).element);
+        vector_bytes += c_.vector_width * bytes_of(w_.value(tensor.load).element);
     if (!rows.kept.empty()) {
         w_.line(3, "ptx::mbarrier_arrive_expect(kept_barrier, mine * {});", vector_bytes);
         w_.line(3, "for (unsigned from = begin; from < end; from += stride) {{");
@@ -215,7 +218,7 @@ void RowsText::reduce_in_own_warps(std::set<int> known) {
     w_.line(1, "}}");
     w_.line(1, "");
     w_.line(1, "const unsigned lane = threadIdx.x - reduction_threads;  // of those that store");
-    walker_ = {"lane", "step", "items"};
+    walker_ = {"lane", "step", "vectors_per_thread"};
     nested_ = 0;
 }
 
@@ -263,7 +266,7 @@ void RowsText::open_ahead() {
 void RowsText::load_next(int depth, const std::vector<int>& loads, std::string_view into,
                          const std::string& row) {
     w_.unroll();
-    w_.line(depth, "for (int i = 0; i < items; ++i) {{");
+    w_.line(depth, "for (int i = 0; i < vectors_per_thread; ++i) {{");
     if (!whole()) w_.line(depth + 1, "const unsigned at = min(first + i * step, end - 1);");
     for (int i : loads) {
         w_.line(depth + 1, "load({}_{}[i], t.{}, {});", w_.values.base(i), into, w_.values.input(i),
@@ -275,7 +278,7 @@ void RowsText::load_next(int depth, const std::vector<int>& loads, std::string_v
 /// What this walk takes from its threads' registers, and the next chunk of it.
 void RowsText::take_next(const std::vector<int>& loads) {
     w_.unroll();
-    line(1, "for (int i = 0; i < items; ++i) {{");
+    line(1, "for (int i = 0; i < vectors_per_thread; ++i) {{");
     for (int i : loads) line(2, "{0}_pack[i] = {0}_next[i];", w_.values.base(i));
     line(1, "}}");
     line(1, "{{");
@@ -323,7 +326,8 @@ void RowsText::walk_ring(const std::vector<int>& loads, const WalkText& text) {
     if (!ahead_in_row.empty()) {
         for (int i : ahead_in_row)  // every walk uses the same registers
             if (ahead_.insert(i).second)
-                line(0, "Pack<{}, width> {}_next[items];", w_.type_of_load(i), w_.values.base(i));
+                line(0, "Pack<{}, vector_width> {}_next[vectors_per_thread];", w_.type_of_load(i),
+                     w_.values.base(i));
         line(0, "if (begin < end) {{");
         line(1, "const unsigned first = begin + {};", walker_.lane);
         load_next(body() + 1, ahead_in_row, "next", "row");
@@ -358,7 +362,7 @@ void RowsText::walk_ring(const std::vector<int>& loads, const WalkText& text) {
     if (text.before) text.before(1);
     vectors_head(1);
     const auto load_alone = [&](int i, std::string_view place, const std::string& chunk) {
-        line(2, "const Pack<{}, width> {}_pack = waiting({}_{} + {} + {});", w_.type_of_load(i),
+        line(2, "const Pack<{}, vector_width> {}_pack = waiting({}_{} + {} + {});", w_.type_of_load(i),
              w_.values.base(i), w_.values.base(i), place, chunk, within);
     };
     for (int i : from_kept) load_alone(i, "kept", kept_place);

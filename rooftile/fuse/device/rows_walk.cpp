@@ -29,7 +29,8 @@ bool RowsText::waits(int load) const {
 /// Turns of a thread along its row at which loads through L1 were the faster (docs/facts.md 47).
 bool RowsText::long_walk() const {
     constexpr std::int64_t turns = 4;
-    const std::int64_t turn = std::int64_t(c_.threads_per_row) * c_.cluster * c_.items * c_.width;
+    const std::int64_t turn =
+        std::int64_t(c_.threads_per_row) * c_.cluster * c_.vectors_per_thread * c_.vector_width;
     return reload() && p_.columns >= turns * turn;
 }
 
@@ -53,7 +54,8 @@ bool RowsText::weights_first() const {
 }
 
 void RowsText::declare_pack(int depth, int i) {
-    w_.line(depth, "Pack<{}, width> {}_pack[{}];", w_.type_of_load(i), w_.values.base(i), walker_.items);
+    w_.line(depth, "Pack<{}, vector_width> {}_pack[{}];", w_.type_of_load(i), w_.values.base(i),
+            walker_.vectors_per_thread);
 }
 
 /// The first vector of row `row` and a plus, in a tensor that may have fewer rows; of an only row nothing.
@@ -91,7 +93,7 @@ void RowsText::load_vector(int depth, int i) {
 void RowsText::vectors_head(int depth) {
     if (seldom_) w_.line(0, "#pragma unroll 1");
     else w_.unroll();
-    line(depth, "for (int i = 0; i < {}; ++i) {{", walker_.items);
+    line(depth, "for (int i = 0; i < {}; ++i) {{", walker_.vectors_per_thread);
     // Behind the end of a ring's row threads store its last vector once more: no branch stands between loads.
     const std::string at = fmt::format("first + i * {}", walker_.step);
     line(depth + 1, "const unsigned at = {};", clamped() ? "min(" + at + ", end - 1)" : at);
@@ -136,13 +138,13 @@ void RowsText::walk_held(const std::vector<int>& loads, const Body& body_text) {
     for (int i : loads) {
         const std::string name = w_.values.base(i), type = w_.type_of_load(i);
         if (staged() && w_.value(i).access.full()) {
-            w_.line(inside, "const Pack<{}, width> {}_pack = waiting({}_staged + {});", type, name, name,
-                    staged_place());
+            w_.line(inside, "const Pack<{}, vector_width> {}_pack = waiting({}_staged + {});", type, name,
+                    name, staged_place());
         } else if (!waits(i)) {
-            w_.line(inside, "Pack<{}, width> {}_pack;", type, name);
+            w_.line(inside, "Pack<{}, vector_width> {}_pack;", type, name);
             load_vector(inside, i);
         } else if (bytes_of(w_.value(i).element) < 4 && !held_.insert(i).second
-                   && c_.items * c_.width > most_widened) {
+                   && c_.vectors_per_thread * c_.vector_width > most_widened) {
             w_.line(inside, "hold({}_pack[i]);", name);
         }
     }
@@ -154,7 +156,7 @@ void RowsText::walk_held(const std::vector<int>& loads, const Body& body_text) {
 void RowsText::turns_head() {
     if (!grid_resident()) {
         w_.line(0, "#pragma unroll 1");  // as many in flight as planned
-        line(0, "for (unsigned first = team.lane(); first < vectors; first += step * items) {{");
+        line(0, "for (unsigned first = team.lane(); first < vectors; first += step * vectors_per_thread) {{");
         return;
     }
     if (walked_ == 1) w_.line(0, "#pragma unroll {}", turns_together(c_));
@@ -172,7 +174,7 @@ void RowsText::each_vector(int depth, const std::vector<int>& loads, const std::
 
 /// A thread's own place for vector i of a turn in shared memory.
 std::string RowsText::held_place(int load) const {
-    return fmt::format("{}_staged + (turn * items + i) * {} + threadIdx.x", w_.values.base(load),
+    return fmt::format("{}_staged + (turn * vectors_per_thread + i) * {} + threadIdx.x", w_.values.base(load),
                        c_.threads_per_row);
 }
 
@@ -216,7 +218,7 @@ void RowsText::walk_again(const std::vector<int>& loads, const WalkText& text) {
 std::vector<std::string> RowsText::element(int depth, const std::vector<int>& targets,
                                            const std::vector<int>& loads, std::set<int> known) {
     for (int i : loads) {
-        const bool folds = w_.value(i).element == Element::bf16 && c_.width % 2 == 0;
+        const bool folds = w_.value(i).element == Element::bf16 && c_.vector_width % 2 == 0;
         w_.line(depth, "const {} {} = {}_pack{}{};", w_.values.is_bool(i) ? "bool" : "float",
                 w_.values.name(i), w_.values.base(i), in_array(i) ? "[i]" : "",
                 folds ? ".at(k, size.half_up)" : "[k]");
@@ -232,9 +234,9 @@ void RowsText::keeps(int depth, const std::vector<int>& targets, const std::set<
         const ProgramValue& v = w_.value(i);
         if (v.kind != ValueKind::compute || v.op != Op::dropout) continue;
         const std::string vector = (v.access.plain_rows() ? "start + " : start_of(v.access, "row")) + "at";
-        w_.line(depth, "bool {}[width];", w_.values.keep(i));
-        w_.line(depth, "kept({}, static_cast<unsigned long long>({}) * width, t.{});", w_.values.keep(i),
-                vector, w_.values.key(i));
+        w_.line(depth, "bool {}[vector_width];", w_.values.keep(i));
+        w_.line(depth, "kept({}, static_cast<unsigned long long>({}) * vector_width, t.{});",
+                w_.values.keep(i), vector, w_.values.key(i));
     }
 }
 
@@ -261,10 +263,10 @@ void RowsText::result(const std::set<int>& known) {
     const Body store = [&](int depth, const std::vector<int>& loads) {
         keeps(depth, targets, known);
         for (int s : stores)
-            w_.line(depth, "{} {}_values[width];",
+            w_.line(depth, "{} {}_values[vector_width];",
                     w_.values.is_bool(p_.stores[size_t(s)].value) ? "bool" : "float", output_name(s));
         w_.unroll();
-        w_.line(depth, "for (int k = 0; k < width; ++k) {{");
+        w_.line(depth, "for (int k = 0; k < vector_width; ++k) {{");
         const std::vector<std::string> results = element(depth + 1, targets, loads, known);
         for (size_t s = 0; s < stores.size(); ++s)
             w_.line(depth + 1, "{}_values[k] = {};", output_name(stores[s]), results[s]);

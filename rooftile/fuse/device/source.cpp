@@ -33,7 +33,7 @@ std::string wrapped_comment(const std::string& text) {
 
 FuseWriter::FuseWriter(const FusePlan& p)
     : plan(p), program(p.program), config(p.config), values(p.problem, p.program) {
-    index = counts_in_32_bits(program, config.width) ? "unsigned" : "long long";
+    index = counts_in_32_bits(program, config.vector_width) ? "unsigned" : "long long";
 }
 
 std::string FuseWriter::type_of_load(int i) const { return std::string(kernel_type(value(i).element)); }

@@ -42,7 +42,7 @@ TEST(FuseGridResidentCode, EveryCandidateCompilesCleanAndFits) {
                     if (place++ % 19) continue;  // a minute, not ten
                     const std::string what =
                         fmt::format("{} of {} {}: {} CTAs of {} x {}", text, type, shape, plan.config.cluster,
-                                    plan.config.threads, plan.config.items);
+                                    plan.config.threads, plan.config.vectors_per_thread);
                     const Compiled code = compile_source(fuse_source(plan));
                     EXPECT_EQ(unclean(code).value_or(""), "") << what;
                     const EntryInfo& entry = code.entries[0];

@@ -74,12 +74,12 @@ std::int64_t greatest_after(const std::string& text, const std::string& pattern)
 std::int64_t dynamic_shared_of(const std::string& text) {
     std::int64_t end = 0;
     const std::regex tensor(
-        R"(reinterpret_cast<Pack<(\w+), width>\*>\(staged \+ (\d+)\);  // (\d+) vectors)");
-    const std::int64_t width = greatest_after(text, "constexpr int width = ");
+        R"(reinterpret_cast<Pack<(\w+), vector_width>\*>\(staged \+ (\d+)\);  // (\d+) vectors)");
+    const std::int64_t vector_width = greatest_after(text, "constexpr int vector_width = ");
     for (std::sregex_iterator i(text.begin(), text.end(), tensor), last; i != last; ++i) {
         const std::string type = (*i)[1];
         const std::int64_t bytes = type == "float" ? 4 : type == "boolean" ? 1 : 2;
-        end = std::max<std::int64_t>(end, std::stoll((*i)[2]) + std::stoll((*i)[3]) * width * bytes);
+        end = std::max<std::int64_t>(end, std::stoll((*i)[2]) + std::stoll((*i)[3]) * vector_width * bytes);
     }
     return end;
 }
@@ -233,8 +233,8 @@ TEST(FuseCode, NoCandidateSpills) {
                 if (!plan.buildable || place++ % 5) continue;  // every fifth: minutes, not an hour
                 const Compiled code = compile_source(fuse_source(plan));
                 EXPECT_EQ(unclean(code).value_or(""), "")
-                    << c.text << " " << name_of(row_storage) << " " << plan.config.items << " vectors, "
-                    << plan.config.threads << " threads, cluster " << plan.config.cluster;
+                    << c.text << " " << name_of(row_storage) << " " << plan.config.vectors_per_thread
+                    << " vectors, " << plan.config.threads << " threads, cluster " << plan.config.cluster;
                 EXPECT_LE(code.entries[0].registers * plan.config.threads * plan.config.ctas_per_sm, 65536);
                 ++compiled;
             }
@@ -318,7 +318,7 @@ TEST(FuseCode, RingsOfMostSlotsFit) {
     const ExpressionGraph p =
         made("y = softmax(x) + a + b + c", {"x" + full, "a" + full, "b" + full, "c" + full});
     const auto outcome = derive(machine_by_id("h200-sxm"), p,
-                                {.items = 1,
+                                {.vectors_per_thread = 1,
                                  .threads_per_row = 512,
                                  .cluster = 16,
                                  .stages = 24,
@@ -474,12 +474,12 @@ std::map<std::pair<std::int64_t, std::int64_t>, int> covered(const FusePlan& pla
         if (stacked) {  // a thread's vectors lie one below the other
             const std::int64_t row = sizes.row_vectors.divisor;
             for (std::int64_t place = cta * c.threads; place < (cta + 1) * c.threads; ++place)
-                for (int i = 0; i < c.items; ++i)
-                    touch(0, place / row * c.items * row + place % row + i * row, sizes.vectors);
+                for (int i = 0; i < c.vectors_per_thread; ++i)
+                    touch(0, place / row * c.vectors_per_thread * row + place % row + i * row, sizes.vectors);
             continue;
         }
         if (p.form != FuseForm::row) {
-            const std::int64_t piece = std::int64_t(c.threads) * c.items;
+            const std::int64_t piece = std::int64_t(c.threads) * c.vectors_per_thread;
             for (std::int64_t from = cta * piece; from < (c.persistent ? sizes.vectors : (cta + 1) * piece);
                  from += grid * piece)
                 for (std::int64_t i = 0; i < piece; ++i) touch(0, from + i, sizes.vectors);
@@ -490,7 +490,7 @@ std::map<std::pair<std::int64_t, std::int64_t>, int> covered(const FusePlan& pla
         for (std::int64_t team = 0; team < teams; ++team)
             for (std::int64_t row = cta / c.cluster * teams + team; row < p.rows;
                  row += c.persistent ? grid / c.cluster * teams : p.rows) {
-                const std::int64_t taken_together = lanes * c.items;
+                const std::int64_t taken_together = lanes * c.vectors_per_thread;
                 std::int64_t begin = 0, end = sizes.vectors;
                 if (ring || (c.cluster > 1 && c.row_storage != RowStorage::reload)) {
                     const std::int64_t part = ring ? ring_part(p, c) : taken_together;
@@ -500,7 +500,7 @@ std::map<std::pair<std::int64_t, std::int64_t>, int> covered(const FusePlan& pla
                 const std::int64_t stride = interleaved ? taken_together * c.cluster : taken_together;
                 if (c.row_storage == RowStorage::reload) {
                     for (std::int64_t first = rank * lanes; first < end; first += taken_together * c.cluster)
-                        for (int i = 0; i < c.items; ++i)
+                        for (int i = 0; i < c.vectors_per_thread; ++i)
                             for (int lane = 0; lane < lanes; ++lane)
                                 touch(row, first + i * lanes * c.cluster + lane, end);
                     continue;

@@ -55,8 +55,8 @@ TEST(FusePolicies, RowsThatAreReadGoLastWhereOthersAreWritten) {
 /// Rows that wait in L2 for the last walk would go before what that walk writes.
 TEST(FusePolicies, ResultsGoFirstWhereRowsWaitInL2) {
     const std::string with = source_of(chain, chain_tensors, {.row_storage = RowStorage::pipelined}).text;
-    EXPECT_THAT(with,
-                AllOf(HasSubstr("bring_to_l2<width>(t.r_in, start"), HasSubstr("store_streamed(t.y_out")));
+    EXPECT_THAT(with, AllOf(HasSubstr("bring_to_l2<vector_width>(t.r_in, start"),
+                            HasSubstr("store_streamed(t.y_out")));
     EXPECT_THAT(with, AllOf(HasSubstr("load(r_pack"), Not(HasSubstr("evict_last>(r_pack")),
                             Not(HasSubstr("evict_last>(g_kept"))));
     const std::string without =
@@ -96,7 +96,7 @@ TEST(FuseRings, TheExactWalkTakesAVectorAtATime) {
     ASSERT_NE(cancelled, std::string::npos);
     const std::string walk = text.substr(exact, cancelled - exact);
     EXPECT_THAT(walk, AllOf(HasSubstr("RunningMoments"), HasSubstr("#pragma unroll 1\n"),
-                            HasSubstr("const Pack<bf16, width> x_pack = waiting(x_staged"),
+                            HasSubstr("const Pack<bf16, vector_width> x_pack = waiting(x_staged"),
                             Not(HasSubstr("arrived"))));
     // Both ways reduce by the same text.
     ASSERT_NE(text.find("within_cta"), std::string::npos);

@@ -17,7 +17,7 @@ FusePlan plan_of(const char* text, const std::vector<std::string>& tensors, cons
     std::vector<TensorDeclaration> declared;
     for (const std::string& t : tensors) declared.push_back(tensor_declaration(t));
     const auto outcome = derive(machine_by_id(machine), expression_graph(text, declared),
-                                {.items = 2, .threads = 128, .top = 1});
+                                {.vectors_per_thread = 2, .threads = 128, .top = 1});
     return std::get<FusePlans>(outcome).plans.at(0);
 }
 
@@ -27,9 +27,9 @@ TEST(FuseStacksCode, LoadsOnceWhatRowsShare) {
             plan_of("y = dropout(gelu(x + b) * s + r, 0.1, seed=2)",
                     {"x:bf16[6,8,4096]", "b:bf16[4096]", "s:fp32[6,8,1]", "r:bf16[6,1,4096]"}, machine);
         const Source source = fuse_source(plan);
-        EXPECT_THAT(source.text, HasSubstr("Pack<bf16, width> b_pack;"));
+        EXPECT_THAT(source.text, HasSubstr("Pack<bf16, vector_width> b_pack;"));
         EXPECT_THAT(source.text, HasSubstr("load_again(b_pack, t.b_in, column);"));
-        EXPECT_THAT(source.text, HasSubstr("const unsigned row = stack * items + i;"));
+        EXPECT_THAT(source.text, HasSubstr("const unsigned row = stack * vectors_per_thread + i;"));
         EXPECT_THAT(
             source.text,
             HasSubstr("load_again(r_pack[i], t.r_in, (row / 8) * size.row_vectors.divisor + column);"));

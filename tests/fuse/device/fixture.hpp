@@ -85,8 +85,8 @@ class FuseTrial {
                 ++told;
                 const FuseConfig& c = plan.config;
                 ADD_FAILURE() << problem_.text << "\nplan " << plan.rank << " " << name_of(c.row_storage)
-                              << " of " << c.threads_per_row << " x " << c.cluster << ", width " << c.width
-                              << ", " << problem_.outputs[o].name << " at " << i << ": got "
+                              << " of " << c.threads_per_row << " x " << c.cluster << ", vector_width "
+                              << c.vector_width << ", " << problem_.outputs[o].name << " at " << i << ": got "
                               << accepted_[o].value(got[o].data(), i) << ", expected "
                               << accepted_[o].expected(i).value << " within "
                               << accepted_[o].expected(i).error;
@@ -191,8 +191,8 @@ class FuseTest : public DeviceTest {
             if (c.row_storage == RowStorage::pipelined || grid_resident_rows(c))
                 std::cerr << fmt::format(
                     "  {} of {}: {} CTAs a row reduce in a {}, {} x {} vectors, {} slots{}\n", text,
-                    tensors[0], c.cluster, reduce_scope_of(c), c.threads_per_row, c.items, c.stages,
-                    c.early_weights ? ", weights kept" : "");
+                    tensors[0], c.cluster, reduce_scope_of(c), c.threads_per_row, c.vectors_per_thread,
+                    c.stages, c.early_weights ? ", weights kept" : "");
             for (int i = 0; i < times; ++i) trial.expect_right(plan);
             found += wanted && wanted(c);
         }

@@ -40,11 +40,12 @@ TEST_F(FuseTest, VectorsBelowOneAnother) {
             std::vector<std::string> tensors = {"x:bf16[" + of + "]", "b:bf16[" + columns + "]"};
             if (std::string(f).ends_with("* s")) tensors.push_back("s:fp32[" + rows + ",1]");
             for (const int threads : {128, 512})
-                check(std::string("y = ") + f, tensors, 1, {.items = 2, .threads = threads});
+                check(std::string("y = ") + f, tensors, 1, {.vectors_per_thread = 2, .threads = threads});
         }
-    check("y = x + b * r", {"x:bf16[6,4,264]", "b:bf16[264]", "r:bf16[6,1,264]"}, 2, {.items = 2});
-    check("y = x + b", {"x:fp32[6,132]", "b:fp32[132]"}, 2, {.items = 2});
-    check("y = x + b", {"x:bf16[6,37]", "b:bf16[37]"}, 2, {.items = 2});
+    check("y = x + b * r", {"x:bf16[6,4,264]", "b:bf16[264]", "r:bf16[6,1,264]"}, 2,
+          {.vectors_per_thread = 2});
+    check("y = x + b", {"x:fp32[6,132]", "b:fp32[132]"}, 2, {.vectors_per_thread = 2});
+    check("y = x + b", {"x:bf16[6,37]", "b:bf16[37]"}, 2, {.vectors_per_thread = 2});
 }
 
 TEST_F(FuseTest, RowOperationsOnAnyShape) {

@@ -29,7 +29,7 @@ using fuse::PowerBase, fuse::Powers, fuse::RunningPowers;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double most_bf16 = 3.3895313892515355e38, most_fp16 = 65504;
-constexpr int width = 8;
+constexpr int vector_width = 8;
 
 constexpr Element element_of(expression::bf16) { return Element::bf16; }
 constexpr Element element_of(expression::fp16) { return Element::fp16; }
@@ -51,9 +51,9 @@ std::vector<double> softmax_of(const std::vector<T>& row, size_t threads) {
     std::vector<Powers> parts;
     for (size_t thread = 0; thread < threads; ++thread) {
         RunningPowers run;
-        for (size_t first = thread * width; first < row.size(); first += threads * width) {
-            fuse::Pack<T, width> pack;
-            for (size_t k = 0; k < width; ++k) pack.element[k] = row[first + k];
+        for (size_t first = thread * vector_width; first < row.size(); first += threads * vector_width) {
+            fuse::Pack<T, vector_width> pack;
+            for (size_t k = 0; k < vector_width; ++k) pack.element[k] = row[first + k];
             run.reach(fuse::greatest_of(pack));
             run.add(pack);
         }
@@ -73,9 +73,9 @@ template <class T>
 std::vector<double> softmax_in_two(const std::vector<T>& row) {
     fuse::Max top;
     float total = 0;
-    for (size_t first = 0; first < row.size(); first += width) {
-        fuse::Pack<T, width> pack;
-        for (size_t k = 0; k < width; ++k) pack.element[k] = row[first + k];
+    for (size_t first = 0; first < row.size(); first += vector_width) {
+        fuse::Pack<T, vector_width> pack;
+        for (size_t k = 0; k < vector_width; ++k) pack.element[k] = row[first + k];
         top.add(pack);
     }
     const PowerBase base(top.greatest);
@@ -109,7 +109,7 @@ void expect_softmax(std::vector<double> values, const std::string& what) {
     const BoundedTensor expected = evaluate(expression_graph("y = softmax(x)", tensors), inputs)[0];
     for (double direction : {-1.0, 0.0, 1.0}) {
         ptx::special_error = direction;
-        for (size_t threads = 1; threads <= 2 * values.size() / width; threads *= 2)
+        for (size_t threads = 1; threads <= 2 * values.size() / vector_width; threads *= 2)
             expect_bounded(softmax_of(row, threads), expected,
                            fmt::format("{} of {} threads", what, threads));
         expect_bounded(softmax_in_two(row), expected, what + " in two");
@@ -208,7 +208,7 @@ TEST(FuseMoments, PlainOnesAreRightOrCancelled) {
             double sum = 0, squares = 0;
             std::vector<double> values;
             for (int v = 0; v < vectors; ++v) {
-                float x[width];
+                float x[vector_width];
                 for (float& value : x) {
                     value = float(size * (mean + normal(random)));
                     values.push_back(value);
@@ -217,7 +217,7 @@ TEST(FuseMoments, PlainOnesAreRightOrCancelled) {
                 run.add(x, 0);
             }
             for (const double x : values) squares += std::pow(x - sum / double(values.size()), 2);
-            const fuse::Moments m = run.moments(vectors * width);
+            const fuse::Moments m = run.moments(vectors * vector_width);
             if (m.cancelled()) {
                 ++cancelled;
                 EXPECT_TRUE(mean > 3.5 || size > 1e16) << mean << " times " << size;
