@@ -18,22 +18,24 @@ struct JointBarriers<true> {
     unsigned long long joint[2];
 };
 
-/// `lanes` threads of a CTA of `threads` share a row, in `cluster` CTAs. More than a warp: the whole CTA.
+/// `threads_per_row` threads of a CTA of `threads` share a row, in `cluster` CTAs. More than a warp: the whole CTA.
 /// `beside`: a producer warp stands beside them, so they synchronise without it, and CTAs by messages; between two
 /// across_cluster() stands a within_cta() of more than one warp. `far`: the CTAs of a row are no
 /// cluster of the hardware; they reduce through device memory, with a producer beside them or without. `full`: all
 /// teams of a warp have as many rows, and synchronise together.
-template <int lanes, int threads, int cluster = 1, bool beside = false, bool far = false, bool full = false>
+template <int threads_per_row, int threads, int cluster = 1, bool beside = false, bool far = false,
+          bool full = false>
 class Team {
-    static_assert(lanes <= 32 ? 32 % lanes == 0 && cluster == 1 : lanes == threads);
-    static constexpr int warps = lanes <= 32 ? 1 : lanes / 32;
+    static_assert(threads_per_row <= 32 ? 32 % threads_per_row == 0 && cluster == 1
+                                        : threads_per_row == threads);
+    static constexpr int warps = threads_per_row <= 32 ? 1 : threads_per_row / 32;
     static_assert((warps & (warps - 1)) == 0 && (cluster & (cluster - 1)) == 0, "halves of halves");
     static constexpr bool near = cluster > 1 && !far;
     static_assert(!far || (warps > 1 && cluster > 1));
 
   public:
     static constexpr int words = reduction_words;
-    static constexpr int rows = threads / lanes;
+    static constexpr int rows = threads / threads_per_row;
     /// Two of each in turn: who is one reduction ahead writes elsewhere, so one barrier a reduction is enough.
     struct Exchange : JointBarriers<beside && near> {
         alignas(16) unsigned warp[2][words][warps];
@@ -47,13 +49,13 @@ class Team {
 
     /// Threads of the row before this one, over the whole cluster's.
     __device__ unsigned lane() const {
-        if constexpr (cluster > 1) return rank() * lanes + threadIdx.x;
-        return threadIdx.x % lanes;
+        if constexpr (cluster > 1) return rank() * threads_per_row + threadIdx.x;
+        return threadIdx.x % threads_per_row;
     }
     /// The row that this thread's team takes first, and how many all teams of the grid take at once.
     template <class Index>
     __device__ Index first_row() const {
-        return Index(block_ / cluster) * rows + threadIdx.x / lanes;
+        return Index(block_ / cluster) * rows + threadIdx.x / threads_per_row;
     }
     template <class Index>
     __device__ static Index all_rows() {
@@ -102,7 +104,7 @@ class Team {
     template <class... Accumulators>
     __device__ void within_cta(Accumulators&... mine) {
         static_assert((word_count<Accumulators> + ...) <= words);
-        merge_lanes < lanes<32 ? lanes : 32>(lanes_mask(), mine...);
+        merge_lanes < threads_per_row<32 ? threads_per_row : 32>(lanes_mask(), mine...);
         if constexpr (warps > 1) {
             auto& slots = exchange_.warp[turn_];
             int word = 0;
@@ -210,15 +212,15 @@ class Team {
 
     __device__ static void sync_row() {
         constexpr int own_barrier = 1;
-        if constexpr (beside) ptx::named_barrier_sync(own_barrier, lanes);
+        if constexpr (beside) ptx::named_barrier_sync(own_barrier, threads_per_row);
         else __syncthreads();
     }
 
     static constexpr unsigned all_lanes = 0xffffffffu;
     /// Lanes of this thread's row: others of the warp may have none.
     __device__ static unsigned lanes_mask() {
-        if constexpr (lanes >= 32 || full) return all_lanes;
-        else return ((1u << lanes) - 1) << (threadIdx.x % 32 / lanes * lanes);
+        if constexpr (threads_per_row >= 32 || full) return all_lanes;
+        else return ((1u << threads_per_row) - 1) << (threadIdx.x % 32 / threads_per_row * threads_per_row);
     }
 
     /// Merges `count` neighbouring lanes, a power of two. Of a mask that is no constant the compiler asks, at every

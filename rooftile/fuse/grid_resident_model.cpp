@@ -100,7 +100,7 @@ FuseFlow grid_resident_flow(const FuseHardware& hw, const Program& p, const Prog
     f.resident = places.busiest;
     f.waves = 1;
     const double reductions = ring_reduction_cycles(
-        hw, work, {.lanes = l.threads, .cluster = l.cluster, .far = true, .ctas = places.busiest});
+        hw, work, {.threads_per_row = l.threads, .cluster = l.cluster, .far = true, .ctas = places.busiest});
     const double walks = walk_cycles(hw, p, l, places, first)
                          + (before_last - 1) * walk_cycles(hw, p, l, places, next)
                          + walk_cycles(hw, p, l, places, last);

@@ -20,7 +20,7 @@ std::string team_text(const FuseConfig& c) {
     if (reduces_across_grid(c)) return fmt::format("{} CTAs", c.cluster);
     if (c.cluster > 1) return fmt::format("cluster of {}", c.cluster);
     if (c.threads_per_row > 32) return "CTA";
-    return c.threads_per_row == 32 ? std::string("warp") : fmt::format("{} lanes", c.threads_per_row);
+    return c.threads_per_row == 32 ? std::string("warp") : fmt::format("{} threads", c.threads_per_row);
 }
 
 std::string plan_table(const FusePlans& plans, const Terminal& terminal) {

@@ -44,7 +44,7 @@ double ring_reduction_cycles(const FuseHardware& hw, const ProgramWork& work, co
     if (l.far)
         reduction += fit.ring_shuffles + fit.ring_barrier + fit.grid_reduction * most_known(hw.l2_latency, 0);
     else if (l.cluster > 1) reduction += fit.ring_shuffles + most_known(hw.dsmem_latency, 0);
-    const double warps = fit.ring_reduction_levels * l.lanes * l.ctas / hw.issue_lanes;
+    const double warps = fit.ring_reduction_levels * l.threads_per_row * l.ctas / hw.issue_lanes;
     return work.reductions * (reduction + most_known(fit.ring_reduction_instructions * warps, 0));
 }
 
@@ -69,7 +69,7 @@ RingEpilogue ring_epilogue(const FuseHardware& hw, const Program& p, const Progr
 double specialised_reduction_cycles(const FuseHardware& hw, const Program& p, const ProgramWork& work,
                                     const RingLaunch& l, double storing, double loaded) {
     RingLaunch reducers = l;
-    reducers.lanes = l.reduction_threads;
+    reducers.threads_per_row = l.reduction_threads;
     reducers.ctas = 1;
     const double reduction = ring_reduction_cycles(hw, work, reducers) + hw.fit.specialised_reduction;
     // They take turns with the warps that store.

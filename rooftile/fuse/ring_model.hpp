@@ -8,7 +8,7 @@ namespace rooftile {
 
 /// A launch, as far as time depends on it.
 struct RingLaunch {
-    double lanes = 0;        ///< threads of a CTA that compute
+    double threads_per_row = 0;     ///< threads of a CTA that compute
     double vectors_per_thread = 1;  ///< vectors of a chunk that each has
     double cluster = 1;      ///< CTAs that share a row
     double slots = 1;        ///< chunks in a CTA's shared memory

@@ -151,18 +151,20 @@ class Search {
             const LeavingOut again(*this, fuse_rules::read_again,
                                    row_storage == RowStorage::reload && work_.readings > 1
                                        && !out_.kept.empty() && !request_.row_storage);
-            for (int lanes : {8, 16, 32, 64, 128, 256, 512, 1024}) {
-                if (lanes > hw_.threads_per_cta) {
+            for (int threads_per_row : {8, 16, 32, 64, 128, 256, 512, 1024}) {
+                if (threads_per_row > hw_.threads_per_cta) {
                     reject(Reason::threads);
                     continue;
                 }
                 for (int cluster : {1, 2, 4, 8, 16}) {
-                    if (cluster > 1 && lanes <= warp) continue;  // rows of less than a CTA have no cluster
+                    if (cluster > 1 && threads_per_row <= warp)
+                        continue;  // rows of less than a CTA have no cluster
                     if (cluster > hw_.cluster_ctas) {
                         reject(Reason::cluster);
                         continue;
                     }
-                    const LeavingOut few(*this, fuse_rules::cluster_threads, cluster > 1 && lanes < 128);
+                    const LeavingOut few(*this, fuse_rules::cluster_threads,
+                                         cluster > 1 && threads_per_row < 128);
                     const LeavingOut row(*this, fuse_rules::cluster_row,
                                          cluster > 1 && vectors < least_shared_row);
                     // In turns a cluster's CTAs ask side by side, where registers would hold a part of the row each: sums of
@@ -172,7 +174,7 @@ class Search {
                     const LeavingOut once(
                         *this, fuse_rules::cluster_read_once,
                         cluster > 1 && row_storage == RowStorage::registers && work_.readings < 2 && open);
-                    rows_stored(row_storage, lanes, cluster, vectors);
+                    rows_stored(row_storage, threads_per_row, cluster, vectors);
                 }
             }
         }
@@ -195,23 +197,26 @@ class Search {
 
     FuseSearchContext context() const { return {machine_, hw_, p_, request_, work_, bytes_, width_}; }
 
-    void rows_stored(RowStorage row_storage, int lanes, int cluster, std::int64_t vectors) {
-        constexpr int least_lanes = 8;
+    void rows_stored(RowStorage row_storage, int threads_per_row, int cluster, std::int64_t vectors) {
+        constexpr int least_threads_per_row = 8;
         FuseConfig c{.form = p_.form,
                      .row_storage = row_storage,
                      .vector_width = width_,
-                     .threads_per_row = lanes,
+                     .threads_per_row = threads_per_row,
                      .cluster = cluster,
                      .persistent = request_.persistent.value_or(false)};
-        const std::int64_t all = std::int64_t(lanes) * cluster, vectors_per_thread = ceil_div(vectors, all);
-        const bool half_idle = lanes > least_lanes && all >= 2 * vectors;
+        const std::int64_t all = std::int64_t(threads_per_row) * cluster,
+                           vectors_per_thread = ceil_div(vectors, all);
+        const bool half_idle = threads_per_row > least_threads_per_row && all >= 2 * vectors;
         if (half_idle && cluster > 1) return reject(Reason::threads);  // whole CTAs would have nothing
         const LeavingOut idle(*this, fuse_rules::idle_threads, half_idle);
-        const std::int64_t least_vectors_per_thread = cluster > 1 || lanes >= 512 ? 4 : lanes >= 256 ? 2 : 1;
-        const LeavingOut few(
-            *this, fuse_rules::few_vectors,
-            vectors_per_thread < least_vectors_per_thread && request_.threads_per_row.value_or(0) != lanes);
-        for (int threads : cta_threads(lanes)) {
+        const std::int64_t least_vectors_per_thread = cluster > 1 || threads_per_row >= 512 ? 4
+                                                      : threads_per_row >= 256              ? 2
+                                                                                            : 1;
+        const LeavingOut few(*this, fuse_rules::few_vectors,
+                             vectors_per_thread < least_vectors_per_thread
+                                 && request_.threads_per_row.value_or(0) != threads_per_row);
+        for (int threads : cta_threads(threads_per_row)) {
             c.threads = threads;
             if (row_storage == RowStorage::registers) rows_in_registers(c, vectors_per_thread);
             else if (row_storage == RowStorage::shared) rows_in_shared(c, vectors_per_thread);
@@ -221,8 +226,8 @@ class Search {
 
     /// Several short rows share a CTA: of one warp each comes and goes by itself, of more there are fewer CTAs to
     /// start, and weights in L1 serve more of them.
-    static std::vector<int> cta_threads(int lanes) {
-        if (lanes > warp) return {lanes};
+    static std::vector<int> cta_threads(int threads_per_row) {
+        if (threads_per_row > warp) return {threads_per_row};
         return {warp, 2 * warp, 4 * warp, 8 * warp};
     }
 

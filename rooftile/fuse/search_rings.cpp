@@ -51,7 +51,7 @@ class RingSearch : FuseSearchContext {
                     }
                     const RingChoice choice{.cluster = cluster,
                                             .ctas = searched.ctas,
-                                            .lanes = searched.lanes,
+                                            .threads_per_row = searched.threads_per_row,
                                             .grid_reduction = grid_reduction};
                     const Rule* const rule = reduction_rule(short_part, choice);
                     if (!rule) {
@@ -67,12 +67,12 @@ class RingSearch : FuseSearchContext {
   private:
     /// A ring's choices; `ctas` of an SM, one of which computes while another one's values are reduced.
     struct RingChoice {
-        int cluster, ctas, lanes, vectors_per_thread = 1, reduction_threads = 0;
+        int cluster, ctas, threads_per_row, vectors_per_thread = 1, reduction_threads = 0;
         bool grid_reduction = false, kept = false, persistent = true;
     };
     /// CTAs of an SM, threads of each that compute, and how many rings of them are as asked for.
     struct CtasAndLanes {
-        int ctas, lanes;
+        int ctas, threads_per_row;
         std::optional<std::int64_t> rings{};
     };
     static constexpr int searched_vectors_per_thread[] = {1, 2, 4}, searched_reducing[] = {128, 256, 0};
@@ -107,8 +107,8 @@ class RingSearch : FuseSearchContext {
                 .row_storage = RowStorage::pipelined,
                 .vector_width = vector_width,
                 .vectors_per_thread = choice.vectors_per_thread,
-                .threads = choice.lanes + choice.reduction_threads + producer,
-                .threads_per_row = choice.lanes,
+                .threads = choice.threads_per_row + choice.reduction_threads + producer,
+                .threads_per_row = choice.threads_per_row,
                 .reduction_threads = choice.reduction_threads,
                 .cluster = choice.cluster,
                 .ctas_per_sm = choice.ctas,
@@ -172,7 +172,7 @@ class RingSearch : FuseSearchContext {
         if (const Rule* rule =
                 rule_if(!c.persistent && (!has_epilogue_ || ctas == 1), fuse_rules::ring_of_one_row))
             return out_.rejected.add(*rule);
-        const double chunk_elements = double(choice.lanes) * c.vectors_per_thread * vector_width;
+        const double chunk_elements = double(choice.threads_per_row) * c.vectors_per_thread * vector_width;
         const double all = chunk_elements * work.full_bytes, chunk = chunk_elements * slot_;
         // What comes a chunk ahead has registers beside this chunk's: of one or two vectors the compiler asks
         // for it when this one is used up, of four it spills.
@@ -225,7 +225,7 @@ class RingSearch : FuseSearchContext {
         if (resident >= 1) clusters = std::min(resident, std::max(1.0, double(program.rows)));
         const double chunk_elements = double(c.vectors_per_thread) * c.threads_per_row * c.vector_width;
         candidate.flow = ring_flow(hw, program, work, bytes,
-                                   {.lanes = double(c.threads_per_row),
+                                   {.threads_per_row = double(c.threads_per_row),
                                     .vectors_per_thread = double(c.vectors_per_thread),
                                     .cluster = double(c.cluster),
                                     .slots = double(c.stages),

@@ -18,7 +18,7 @@ FuseHardware simple() {
 }
 
 constexpr RingLaunch four_ctas = {
-    .lanes = 512, .cluster = 1, .slots = 8, .chunks = 4, .chunk_bytes = 16384, .clusters = 4};
+    .threads_per_row = 512, .cluster = 1, .slots = 8, .chunks = 4, .chunk_bytes = 16384, .clusters = 4};
 
 // 64 rows of 32768 elements of 2 B read and written: 2 * 4 MiB / 64 GB/s = 131.072 us. Walks: 256 / 0.885 + 8 *
 // 74.18 = 882.7 cycles. A reduction: 406.5, and of 16 warps on 4 partitions 74.63 * 2.671 instructions, 797.3. A slot
@@ -139,8 +139,13 @@ TEST(FuseRing, WeightsThatAreNotKeptStandBehindStores) {
 TEST(FuseRing, OneCtaComputesWhileAnotherReduces) {
     const Program p = rows_of(64, 32768);
     const FusedBytes bytes = {64 * 32768 * 2, 64 * 32768 * 2};
-    const RingLaunch two = {
-        .lanes = 512, .cluster = 2, .slots = 4, .chunks = 2, .chunk_bytes = 16384, .clusters = 4, .ctas = 2};
+    const RingLaunch two = {.threads_per_row = 512,
+                            .cluster = 2,
+                            .slots = 4,
+                            .chunks = 2,
+                            .chunk_bytes = 16384,
+                            .clusters = 4,
+                            .ctas = 2};
     const double walks = 4925.0, reduction = 486.08 + 1594.7;
     EXPECT_NEAR(ring_walks_cycles(simple(), p, two_walks(32), two), walks, 1);
     EXPECT_NEAR(ring_reduction_cycles(simple(), two_walks(32), two), reduction, 1);
@@ -180,7 +185,7 @@ TEST(FuseRing, CtasOfOneRowStartWhileOthersCompute) {
     hw.drift = 0.5;
     const Program p = rows_of(64, 32768);
     const FusedBytes bytes = {64 * 32768 * 2, 64 * 32768 * 2};
-    const RingLaunch one = {.lanes = 512,
+    const RingLaunch one = {.threads_per_row = 512,
                             .cluster = 2,
                             .slots = 2,
                             .chunks = 2,

@@ -50,12 +50,12 @@ bool RowsText::full_teams() const {
 }
 
 std::string RowsText::story() const {
-    const std::string who = c_.threads_per_row < 32 ? fmt::format("{} lanes share a row", c_.threads_per_row)
-                            : c_.threads_per_row == 32 ? std::string("A warp works on a row")
-                            : reduces_across_grid(c_)
-                                ? fmt::format("{} CTAs of the grid work on a row", c_.cluster)
-                            : c_.cluster > 1 ? fmt::format("A cluster of {} CTAs works on a row", c_.cluster)
-                                             : std::string("A CTA works on a row");
+    const std::string who =
+        c_.threads_per_row < 32    ? fmt::format("{} threads share a row", c_.threads_per_row)
+        : c_.threads_per_row == 32 ? std::string("A warp works on a row")
+        : reduces_across_grid(c_)  ? fmt::format("{} CTAs of the grid work on a row", c_.cluster)
+        : c_.cluster > 1           ? fmt::format("A cluster of {} CTAs works on a row", c_.cluster)
+                                   : std::string("A CTA works on a row");
     const std::string where =
         held()                     ? "which waits in registers between its passes"
         : staged()                 ? "which waits in shared memory, brought by bulk copies"

@@ -469,7 +469,7 @@ std::map<std::pair<std::int64_t, std::int64_t>, int> covered(const FusePlan& pla
         if (guarded && at >= end) return;
         ++seen[{row, at < end && at < sizes.vectors ? at : -1}];
     };
-    const std::int64_t lanes = c.threads_per_row > 0 ? c.threads_per_row : c.threads;
+    const std::int64_t threads_per_row = c.threads_per_row > 0 ? c.threads_per_row : c.threads;
     for (std::int64_t cta = 0; cta < grid; ++cta) {
         if (stacked) {  // a thread's vectors lie one below the other
             const std::int64_t row = sizes.row_vectors.divisor;
@@ -490,7 +490,7 @@ std::map<std::pair<std::int64_t, std::int64_t>, int> covered(const FusePlan& pla
         for (std::int64_t team = 0; team < teams; ++team)
             for (std::int64_t row = cta / c.cluster * teams + team; row < p.rows;
                  row += c.persistent ? grid / c.cluster * teams : p.rows) {
-                const std::int64_t taken_together = lanes * c.vectors_per_thread;
+                const std::int64_t taken_together = threads_per_row * c.vectors_per_thread;
                 std::int64_t begin = 0, end = sizes.vectors;
                 if (ring || (c.cluster > 1 && c.row_storage != RowStorage::reload)) {
                     const std::int64_t part = ring ? ring_part(p, c) : taken_together;
@@ -499,10 +499,11 @@ std::map<std::pair<std::int64_t, std::int64_t>, int> covered(const FusePlan& pla
                 }
                 const std::int64_t stride = interleaved ? taken_together * c.cluster : taken_together;
                 if (c.row_storage == RowStorage::reload) {
-                    for (std::int64_t first = rank * lanes; first < end; first += taken_together * c.cluster)
+                    for (std::int64_t first = rank * threads_per_row; first < end;
+                         first += taken_together * c.cluster)
                         for (int i = 0; i < c.vectors_per_thread; ++i)
-                            for (int lane = 0; lane < lanes; ++lane)
-                                touch(row, first + i * lanes * c.cluster + lane, end);
+                            for (int lane = 0; lane < threads_per_row; ++lane)
+                                touch(row, first + i * threads_per_row * c.cluster + lane, end);
                     continue;
                 }
                 for (std::int64_t from = begin; from < (ring ? end : begin + 1); from += stride)

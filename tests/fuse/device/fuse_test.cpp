@@ -74,8 +74,8 @@ TEST_F(FuseTest, EveryLaunchOfEveryRowStorageIsRight) {
 // As many rows as teams: nobody asks whether he has one, and lanes of a warp reduce all at once. Also one row more.
 TEST_F(FuseTest, ShortRowsInCtasOfOneWarpAndMore) {
     const auto all_forms = [&](const FuseRequest& request, int rows) {
-        const int lanes = *request.threads_per_row;
-        const std::string row = fmt::format("{}", lanes * 8 * 3 - 8);
+        const int threads_per_row = *request.threads_per_row;
+        const std::string row = fmt::format("{}", threads_per_row * 8 * 3 - 8);
         const std::string x = fmt::format("x:bf16[{},{}]", rows, row);
         const auto asked = [&](const FuseConfig& c) { return c.threads == request.threads; };
         const std::vector<std::string> weighed = {x, "g:bf16[" + row + "]", "b:bf16[" + row + "]"};
@@ -84,14 +84,15 @@ TEST_F(FuseTest, ShortRowsInCtasOfOneWarpAndMore) {
         if (request.row_storage == RowStorage::shared) return;
         EXPECT_GE(check("y = argmax(x); s = sum(x * x)", {x}, 1, request, asked), 1) << x;
     };
-    for (const int lanes : {8, 16, 32})
+    for (const int threads_per_row : {8, 16, 32})
         for (const int threads : {32, 64, 128, 256})
             for (const RowStorage row_storage :
                  {RowStorage::registers, RowStorage::shared, RowStorage::reload}) {
-                if (row_storage == RowStorage::shared && lanes < 32) continue;
+                if (row_storage == RowStorage::shared && threads_per_row < 32) continue;
                 for (const int rows : {512, 513})
-                    all_forms({.threads = threads, .threads_per_row = lanes, .row_storage = row_storage},
-                              rows);
+                    all_forms(
+                        {.threads = threads, .threads_per_row = threads_per_row, .row_storage = row_storage},
+                        rows);
             }
 }
 TEST_F(FuseTest, WholeReductions) {
