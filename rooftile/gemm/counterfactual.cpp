@@ -4,9 +4,9 @@
 #include <cmath>
 #include <utility>
 
-#include "rooftile/error.hpp"
-#include "rooftile/gemm/reckon.hpp"
 #include "rooftile/core/derivation.hpp"
+#include "rooftile/error.hpp"
+#include "rooftile/gemm/evaluate_plan.hpp"
 
 namespace rooftile {
 namespace {
@@ -22,7 +22,7 @@ bool is_count(std::string_view key) {
 class Contest {
   public:
     Contest(const Machine& machine, const Plans& plans) : machine_(machine) {
-        for (const GemmPlan& plan : plans.plans) plans_.push_back(reckon(machine, plan));
+        for (const GemmPlan& plan : plans.plans) plans_.push_back(evaluate_plan(machine, plan));
         for (const auto& plan : plans_)
             if (plan) family_ = plan->family, type_ = plan->gemm.problem.a_type;
     }
@@ -54,7 +54,7 @@ class Contest {
 
   private:
     Machine machine_;
-    std::vector<std::optional<Reckoning>> plans_;
+    std::vector<std::optional<PlanEvaluation>> plans_;
     std::string family_;
     Type type_ = Type::bf16;
 };

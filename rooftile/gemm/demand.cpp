@@ -3,9 +3,9 @@
 #include <cmath>
 
 #include "rooftile/core/derivation.hpp"
+#include "rooftile/gemm/evaluate_plan.hpp"
 #include "rooftile/gemm/explanation.hpp"
 #include "rooftile/gemm/kernel.hpp"
-#include "rooftile/gemm/reckon.hpp"
 
 namespace rooftile {
 namespace {
@@ -36,7 +36,7 @@ Demand gemm_demand(const Machine& machine, const GemmPlan& plan) {
     demand.shared_bytes = count(plan.prediction.shared_traffic_bytes);
     demand.l2_bytes = count(plan.prediction.l2_bytes);
     OperandBytes dram{std::nan(""), std::nan(""), std::nan("")};
-    if (const auto r = reckon(machine, plan)) {
+    if (const auto r = evaluate_plan(machine, plan)) {
         dram = WalkTraffic(r->gemm.hw, r->gemm.tile, p).dram_by_operand(plan.config.order, plan.config.group);
         demand.tiles = r->gemm.waves.tiles * plan.config.split_k;
         if (const auto e = explain(machine, plan, {.energy = true}).energy) demand.joules = e->total;

@@ -2,10 +2,10 @@
 
 #include <cmath>
 
-#include "rooftile/machine/query.hpp"
-#include "rooftile/gemm/parts.hpp"
-#include "rooftile/gemm/reckon.hpp"
 #include "rooftile/core/derivation.hpp"
+#include "rooftile/gemm/evaluate_plan.hpp"
+#include "rooftile/gemm/parts.hpp"
+#include "rooftile/machine/query.hpp"
 
 namespace rooftile {
 namespace {
@@ -17,7 +17,7 @@ std::string dram_key(const Machine& machine) {
     return machine.find("dram.sustained_read") ? "dram.sustained_read" : "dram.bandwidth";
 }
 
-DatasheetRoof datasheet_roof(const Machine& machine, const Reckoning& r) {
+DatasheetRoof datasheet_roof(const Machine& machine, const PlanEvaluation& r) {
     const std::string type(name_of(r.gemm.problem.a_type));
     const auto clock = machine.number<Clock>(top_clock_key(machine));
     const auto peak = peak_flops(machine, r.family, type, "fp32", clock);
@@ -28,7 +28,7 @@ DatasheetRoof datasheet_roof(const Machine& machine, const Reckoning& r) {
 // The numbers of the machine and of the plan that each step came from.
 class Inputs {
   public:
-    Inputs(const Machine& machine, const Reckoning& r, const DatasheetRoof& roof)
+    Inputs(const Machine& machine, const PlanEvaluation& r, const DatasheetRoof& roof)
         : machine_(machine), facts_(machine), r_(r), roof_(roof) {}
 
     std::vector<Input> of(Term term) const {
@@ -127,7 +127,7 @@ class Inputs {
 
     const Machine& machine_;
     Derivation facts_;
-    const Reckoning& r_;
+    const PlanEvaluation& r_;
     const DatasheetRoof& roof_;
 };
 
@@ -148,7 +148,7 @@ std::string note_of(Term term, const GemmHardware& hw) {
     }
 }
 
-std::vector<RoofStep> roof_steps(const Machine& machine, const Reckoning& r) {
+std::vector<RoofStep> roof_steps(const Machine& machine, const PlanEvaluation& r) {
     const DatasheetRoof roof = datasheet_roof(machine, r);
     const Inputs inputs(machine, r, roof);
     std::vector<RoofStep> steps;
@@ -162,7 +162,7 @@ std::vector<RoofStep> roof_steps(const Machine& machine, const Reckoning& r) {
     return steps;
 }
 
-PlanEnergy energy(const Machine& machine, const Reckoning& r) {
+PlanEnergy energy(const Machine& machine, const PlanEvaluation& r) {
     const TiledGemm& g = r.gemm;
     const GemmHardware& hw = g.hw;
     PlanEnergy e;
@@ -194,7 +194,7 @@ PlanEnergy energy(const Machine& machine, const Reckoning& r) {
 Explanation explain(const Machine& machine, const GemmPlan& plan, const ExplainOptions& options) {
     Explanation out;
     out.rank = plan.rank;
-    const std::optional<Reckoning> r = reckon(machine, plan);
+    const std::optional<PlanEvaluation> r = evaluate_plan(machine, plan);
     if (!r) return out;
     if (options.attainability) out.attainability = roof_steps(machine, *r);
     if (options.energy) out.energy = energy(machine, *r);
@@ -203,7 +203,7 @@ Explanation explain(const Machine& machine, const GemmPlan& plan, const ExplainO
 
 PartPrediction predict_without(const Machine& machine, const GemmPlan& plan, LeftOut part,
                                std::optional<double> clock_mhz) {
-    const std::optional<Reckoning> r = reckon(machine, plan);
+    const std::optional<PlanEvaluation> r = evaluate_plan(machine, plan);
     if (!r) return {};
     const GemmTime time =
         time_without(part, r->gemm, clock_mhz ? std::optional(*clock_mhz * 1e6) : std::nullopt);

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <random>
 
+#include "rooftile/gemm/evaluate_plan.hpp"
 #include "rooftile/gemm/kernel.hpp"
-#include "rooftile/gemm/reckon.hpp"
 #include "rooftile/gemm/simulate_orders.hpp"
 
 namespace rooftile {
@@ -169,13 +169,13 @@ std::variant<Plans, Infeasible> derive_sample(const Machine& machine, const Gemm
     auto* plans = std::get_if<Plans>(&outcome);
     if (!plans) return outcome;
     const GemmPlan first = plans->plans.front();
-    const auto reckoned = reckon(machine, first);
-    if (!reckoned || std::isnan(reckoned->time.seconds)) {
+    const auto evaluated = evaluate_plan(machine, first);
+    if (!evaluated || std::isnan(evaluated->time.seconds)) {
         plans->notes.emplace_back("nothing was drawn: the first plan's time is unknown");
         return outcome;
     }
-    const GemmHardware& hw = reckoned->gemm.hw;
-    const double seconds = reckoned->time.seconds;
+    const GemmHardware& hw = evaluated->gemm.hw;
+    const double seconds = evaluated->time.seconds;
     Draw draw(hw, problem, request, seed);
     first.config.kernel->walk(hw, problem, request, draw);
     std::vector<Drawn> left = draw.take();

@@ -252,7 +252,7 @@ TEST(FuseDerive, SpacesThatNoIndexCountsAreRefused) {
     EXPECT_THAT(std::get<FuseInfeasible>(outcome).message, testing::HasSubstr("2^48"));
 }
 
-/// A step of a derivation, to be reckoned again from what it says.
+/// A step of a derivation, to be computed again from what it says.
 class Told {
   public:
     Told(const FusePlan& plan, std::string_view quantity) {
@@ -272,7 +272,7 @@ class Told {
     Step step_;
 };
 
-// Whoever reckons a formula with the inputs beside it comes to its value, in every row storage.
+// Whoever computes a formula with the inputs beside it comes to its value, in every row storage.
 TEST(FuseDerive, FormulasAddUp) {
     std::set<RowStorage> row_storages;
     int grid_resident = 0;
@@ -287,8 +287,8 @@ TEST(FuseDerive, FormulasAddUp) {
                 const FuseConfig& c = plan.config;
                 row_storages.insert(c.row_storage);
                 grid_resident += grid_resident_rows(c);
-                const auto expect = [&](double reckoned, double told, const char* what) {
-                    EXPECT_NEAR(reckoned, told, 1e-6 * std::fabs(told)) << what << ", " << where;
+                const auto expect = [&](double evaluated, double told, const char* what) {
+                    EXPECT_NEAR(evaluated, told, 1e-6 * std::fabs(told)) << what << ", " << where;
                 };
                 const Told time(plan, "time_us");
                 expect(time["working"] + time["launch"] + time["ends"], time.value(), "time");

@@ -9,7 +9,7 @@
 namespace rooftile {
 namespace {
 
-/// Numbers that are easy to reckon with: 64 GB/s of copy, no latency but DRAM's.
+/// Numbers that are easy to compute with: 64 GB/s of copy, no latency but DRAM's.
 FuseHardware simple() {
     FuseHardware hw = four_sms(64e9);
     hw.l2_bandwidth = 1e15;

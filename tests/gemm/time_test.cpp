@@ -283,7 +283,7 @@ TEST(GemmTimeUnderPower, FewerBytesGiveAHigherClock) {
         return gemm_time_under_power(hw, t, p, step_cycles(hw, t, p), waves(hw, t, p), 0, 4).clock_hz;
     };
     EXPECT_GT(clock(wgmma_tile(128, 256)), clock(wgmma_tile(128, 128)));
-    hw.static_watts = hw.held_watts;  // no room for any work: not a limit to reckon with
+    hw.static_watts = hw.held_watts;  // no room for any work: not a limit to count with
     EXPECT_EQ(clock(wgmma_tile(128, 256)), hw.clock_hz);
     hw.static_watts = 1;
     hw.fill_joules = std::nan("");  // an energy is unknown: the sustained clock stands

@@ -9,7 +9,7 @@
 
 namespace rooftile {
 
-struct Reckoning {
+struct PlanEvaluation {
     TiledGemm gemm;
     std::string family;  ///< of the matrix instruction: "wgmma", "mma_sync", "generic"
     OrderChoice order;
@@ -17,10 +17,10 @@ struct Reckoning {
 };
 
 /// Empty where the walls of that machine do not let the plan pass: it was made for another.
-std::optional<Reckoning> reckon(const Machine& machine, const GemmPlan& plan);
+std::optional<PlanEvaluation> evaluate_plan(const Machine& machine, const GemmPlan& plan);
 
 /// The same tiling where the machine's numbers are `hw`: its traffic changes as the closed form of its order
 /// does, where there is one.
-Reckoning on_hardware(const GemmHardware& hw, const Reckoning& reckoning);
+PlanEvaluation on_hardware(const GemmHardware& hw, const PlanEvaluation& evaluation);
 
 }  // namespace rooftile

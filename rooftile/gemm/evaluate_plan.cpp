@@ -1,4 +1,4 @@
-#include "rooftile/gemm/reckon.hpp"
+#include "rooftile/gemm/evaluate_plan.hpp"
 
 #include "rooftile/gemm/kernel.hpp"
 
@@ -18,37 +18,37 @@ StepCycles step_in_order(const GemmHardware& hw, const GemmTile& tile, const Gem
     return step_cycles(hw, tile, problem, neighbours(problem, tile, order.order, order.group));
 }
 
-void set_time(Reckoning& r) {
+void set_time(PlanEvaluation& r) {
     const TiledGemm& g = r.gemm;
     r.time = gemm_time_under_power(g.hw, g.tile, g.problem, g.step, g.waves, g.dram, g.stages);
 }
 
 }  // namespace
 
-std::optional<Reckoning> reckon(const Machine& machine, const GemmPlan& plan) {
+std::optional<PlanEvaluation> evaluate_plan(const Machine& machine, const GemmPlan& plan) {
     const GemmProblem& p = plan.problem;
     const std::string family = plan.config.kernel->instruction(machine, p.a_type);
     std::vector<std::string> unknown;
     const GemmHardware hw = gemm_hardware(machine, family, p.a_type, unknown);
     const std::optional<GemmTile> tile = tile_of(hw, plan);
     if (!tile) return std::nullopt;
-    Reckoning r{.gemm = {.hw = hw,
-                         .tile = *tile,
-                         .problem = p,
-                         .step = step_in_order(hw, *tile, p, {plan.config.order, plan.config.group}),
-                         .waves = waves(hw, *tile, p),
-                         .dram = unknown_number,
-                         .stages = plan.config.stages},
-                .family = family,
-                .order = {plan.config.order, plan.config.group},
-                .time = {}};
+    PlanEvaluation r{.gemm = {.hw = hw,
+                              .tile = *tile,
+                              .problem = p,
+                              .step = step_in_order(hw, *tile, p, {plan.config.order, plan.config.group}),
+                              .waves = waves(hw, *tile, p),
+                              .dram = unknown_number,
+                              .stages = plan.config.stages},
+                     .family = family,
+                     .order = {plan.config.order, plan.config.group},
+                     .time = {}};
     if (plan.prediction.dram_bytes) r.gemm.dram = double(*plan.prediction.dram_bytes);
     set_time(r);
     return r;
 }
 
-Reckoning on_hardware(const GemmHardware& hw, const Reckoning& reckoning) {
-    Reckoning r = reckoning;
+PlanEvaluation on_hardware(const GemmHardware& hw, const PlanEvaluation& evaluation) {
+    PlanEvaluation r = evaluation;
     TiledGemm& g = r.gemm;
     const auto walked = [&] {
         return WalkTraffic(g.hw, g.tile, g.problem).dram(r.order.order, r.order.group);
