@@ -64,7 +64,7 @@ awk -v quarter=$quarter '
 ln -sfn "$out" build-sm80-out || exit 1
 trap 'rm -f build-sm80-out' EXIT
 rows=build-sm80-out/$gpu-sm80.jsonl
-"$program" measure gemm --suite build-sm80-out/suite.toml --kernel sm80_gemm --top 1 --baseline none --runoff 0 --out "$rows" \
+"$program" measure gemm --suite build-sm80-out/suite.toml --kernel sm80_gemm --top 1 --baseline none --confirm 0 --out "$rows" \
     --timings "$@" || exit $?
 "$program" report predictions "$rows" >"$out/predictions.txt" || exit $?
 "$program" report predictions "$rows" --machine "$out/probe.toml" >"$out/predictions-probed.txt" || exit $?

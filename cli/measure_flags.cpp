@@ -23,20 +23,23 @@ std::span<const Field> measure_fields() {
     const char* group = "Measuring";
     static const Field fields[] = {
         {"mode", "MODE", "sustained (default), cold or burst", group},
-        {"baseline", "NAME|none", "What runs beside our kernels: all that the operation has (default), or none", group},
-        {"seed", "N", "Of the random inputs and of what is drawn; default: a new one, which the document names",
-         group},
+        {"baseline", "NAME|none",
+         "What runs beside our kernels: all that the operation has (default), or none", group},
+        {"seed", "N",
+         "Of the random inputs and of what is drawn; default: a new one, which the document names", group},
         {"rounds", "N", "Blocks of each candidate; default 7, in a suite 4", group},
-        {"runoff", "N", "Blocks at most that plan 1 and the fastest get anew; default 0, in a suite 12", group},
+        {"confirm", "N",
+         "Rounds at most of a paired re-measurement of plan 1 and the fastest; default 0, in a suite 12",
+         group},
         {"suite", "FILE", "All problems of FILE; rows are appended to --out, which it resumes from", group},
         {"filter", "TEXT", "Of a suite: only problems whose name holds TEXT", group},
         {"max_seconds", "S", "Of a suite: stop in order before S seconds have passed", group},
         {"timings", "", "Show what each part of the run took", group, FieldKind::on},
-        {"counters", "", "Hardware counters of each plan, and of the baseline to beat, after they were timed", group,
-         FieldKind::on},
+        {"counters", "", "Hardware counters of each plan, and of the baseline to beat, after they were timed",
+         group, FieldKind::on},
         {"no_time", "", "Verify, and count with --counters, but time nothing", group, FieldKind::on},
-        {"explain", "", "How the predicted time comes about, and what the measured one leaves unexplained", group,
-         FieldKind::on},
+        {"explain", "", "How the predicted time comes about, and what the measured one leaves unexplained",
+         group, FieldKind::on},
         {"energy", "", "Joules of a launch by term, predicted beside measured", group, FieldKind::on},
     };
     return fields;
@@ -48,7 +51,7 @@ MeasureFlags::MeasureFlags(const Given& g, const OutputFlags& o)
       mode(g.has("mode") ? g.text("mode") : "sustained"),
       seed(g.text("seed")),
       rounds(g.text("rounds")),
-      runoff(g.text("runoff")),
+      confirm(g.text("confirm")),
       suite(g.text("suite")),
       filter(g.text("filter")),
       max_seconds(g.text("max_seconds")),
@@ -65,10 +68,10 @@ MeasureOptions measure_options(const MeasureFlags& flags, const Operation& opera
     options.seed = flags.seed.empty() ? fresh_seed()
                                       : std::uint64_t(whole_number("--seed", flags.seed, 0, largest_seed));
     if (!flags.rounds.empty()) options.timing.rounds = int(whole_number("--rounds", flags.rounds, 1, 1000));
-    if (!flags.runoff.empty())
-        options.timing.runoff.rounds = std::size_t(whole_number("--runoff", flags.runoff, 0, 1000));
-    if (options.timing.runoff.rounds > 0 && options.mode == Mode::cold)
-        throw RequestError("--runoff is of --mode sustained and burst: cold launches are many already");
+    if (!flags.confirm.empty())
+        options.timing.confirmation.rounds = std::size_t(whole_number("--confirm", flags.confirm, 0, 1000));
+    if (options.timing.confirmation.rounds > 0 && options.mode == Mode::cold)
+        throw RequestError("--confirm is of --mode sustained and burst: cold launches are many already");
     options.counters = flags.given.has("counters");
     options.blame = flags.given.has("blame");
     options.time = !flags.given.has("no_time");

@@ -22,7 +22,7 @@ struct MeasureFlags {
 
     const Given& given;
     OutputFlags output;
-    std::string mode, seed, rounds, runoff, suite, filter, max_seconds;
+    std::string mode, seed, rounds, confirm, suite, filter, max_seconds;
     bool timings = false;
 };
 

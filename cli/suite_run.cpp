@@ -187,7 +187,7 @@ void set_suite_timing(MeasureOptions& options, const MeasureFlags& flags) {
     if (flags.rounds.empty()) timing.rounds = suite_rounds;
     timing.other_rounds = std::min(suite_other_rounds, timing.rounds);
     timing.drop_others = suite_drop_others;
-    if (flags.runoff.empty() && options.mode != Mode::cold) timing.runoff.rounds = suite_runoff;
+    if (flags.confirm.empty() && options.mode != Mode::cold) timing.confirmation.rounds = suite_confirmation;
     timing.cold_seconds = suite_cold_seconds;
     options.progress = nullptr;  // a line a problem instead
 }

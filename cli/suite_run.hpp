@@ -16,7 +16,7 @@ namespace rooftile::cli {
 inline constexpr int suite_top = 8;
 inline constexpr int suite_rounds = 4, suite_other_rounds = 2;
 inline constexpr double suite_drop_others = 1.05;
-inline constexpr std::size_t suite_runoff = 12;
+inline constexpr std::size_t suite_confirmation = 12;
 inline constexpr double suite_cold_seconds = 0.25;  ///< of a candidate in cold mode
 
 /// Problems and rows that are no result.

@@ -67,7 +67,7 @@ ShapeFigures figures_of(const SuiteShape& shape, std::optional<double> dram_byte
     if (dram_bytes_per_s) f.dram_share = first->compulsory_bytes / (us * 1e-6) / *dram_bytes_per_s;
     if (first->predicted_us) f.prediction_error = *first->predicted_us / us - 1;
     f.best_of_own = shape.best_of_own();
-    f.run_off = shape.runoff() != nullptr;
+    f.confirmed = shape.confirmation() != nullptr;
     f.by_medians = shape.by_medians();
     return f;
 }
@@ -128,7 +128,7 @@ void set_ranking_and_prediction(SuiteReport& report) {
         if (shape.best_of_own) {
             ++report.ranked;
             report.ranked_right += *shape.best_of_own <= 1 + rank1_tolerance;
-            report.run_off += shape.run_off;
+            report.confirmed += shape.confirmed;
             report.by_medians += shape.by_medians;
         }
         if (!shape.prediction_error) continue;

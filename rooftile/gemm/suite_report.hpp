@@ -24,7 +24,7 @@ struct ShapeFigures {
     std::optional<double> ratio;        ///< cuBLASLt's best time over ours; in the same rounds where known
     std::optional<double> dram_share;   ///< compulsory bytes per time, of the machine's DRAM bandwidth
     std::optional<double> best_of_own;  ///< how many times as fast the fastest of its plans is; at least 1
-    bool run_off = false, by_medians = false;  ///< where best_of_own is from; neither: from the rounds
+    bool confirmed = false, by_medians = false;  ///< where best_of_own is from; neither: from the rounds
     bool ratio_by_medians = false;             ///< `ratio` is not of the same rounds
     std::optional<double> prediction_error;    ///< predicted / measured - 1
     std::string why_none;                      ///< where there is no result
@@ -55,7 +55,7 @@ struct SuiteReport {
     std::vector<ModelFigures> models;  ///< in the order of the file, then "all"
     int ranked = 0,
         ranked_right = 0;  ///< problems with a result; those whose rank 1 is within 3 % of their best
-    int run_off = 0;       ///< of `ranked`: a runoff said so, not the rounds that chose the best
+    int confirmed = 0;  ///< of `ranked`: a paired re-measurement said so, not the rounds that chose the best
     int by_medians = 0;    ///< of `ranked`: medians of different rounds said so
     Spread prediction;     ///< geomean: of predicted / measured; least unused
     double mean_prediction_error = 0;  ///< of the absolute errors

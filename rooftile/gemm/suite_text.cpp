@@ -59,8 +59,8 @@ std::string ranking_text(const SuiteReport& r) {
     const auto list = [&](int count, std::string_view by) {
         if (count > 0) text += fmt::format("{} {} by {}", text.ends_with(":") ? "" : ",", count, by);
     };
-    list(r.run_off, "a runoff of the two in blocks of their own");
-    list(r.ranked - r.run_off - r.by_medians, "the rounds that found the fastest");
+    list(r.confirmed, "a paired re-measurement of the two in blocks of their own");
+    list(r.ranked - r.confirmed - r.by_medians, "the rounds that found the fastest");
     list(r.by_medians, "medians over different rounds");
     return text + ".";
 }

@@ -107,7 +107,7 @@ std::vector<TimedResult> Bench::time(const std::vector<TimedWork>& works, std::i
     constexpr std::uint64_t draws = 16;
     timing.seed = options_.seed + draws * problems_++;
     timing.interrupted = options_.interrupted;
-    timing.runoff.plans = plans;
+    timing.confirmation.plans = plans;
     timing.load_seconds = load_seconds();
     auto timed = time_works(works, timing, kernels_, std::move(opened), device_.l2_bytes);
     busy_until_now();

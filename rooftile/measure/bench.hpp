@@ -40,7 +40,7 @@ class Bench {
     void say(const std::string& line) const;
 
     /// time_works() in the mode and with the load that the options and the GPU's past ask for. The first
-    /// `plans` of `works` are a problem's plans, best ranked first: a runoff is among them. `least_rounds`: of
+    /// `plans` of `works` are a problem's plans, best ranked first: a paired re-measurement is among them. `least_rounds`: of
     /// this problem, where the options have fewer.
     std::vector<TimedResult> time(const std::vector<TimedWork>& works, std::int64_t sets, std::size_t plans,
                                   std::vector<Timing>& timings, int least_rounds = 0);

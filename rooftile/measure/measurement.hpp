@@ -10,7 +10,7 @@
 #include "rooftile/core/measured.hpp"
 #include "rooftile/core/plan.hpp"
 #include "rooftile/core/value.hpp"
-#include "rooftile/measure/runoff.hpp"
+#include "rooftile/measure/confirmation.hpp"
 #include "rooftile/measure/statistics.hpp"
 
 namespace rooftile {
@@ -56,10 +56,10 @@ struct Measurement {
     std::optional<double> gbytes_per_s;   ///< compulsory bytes over time
     std::string roof;                     ///< what roof_fraction is of: "tensor", "copy"
     std::optional<double> roof_fraction;
-    /// The first plan's time over this one's in the same round, median: of the rounds, or of the runoff alone
+    /// The first plan's time over this one's in the same round, median: of the rounds, or of the paired re-measurement alone
     /// where this plan was in one.
     std::optional<double> rank1_ratio;
-    std::optional<Runoff> runoff;  ///< of the fastest in the rounds, where that was not the first
+    std::optional<Confirmation> confirmation;  ///< of the fastest in the rounds, where that was not the first
     Verification verified;
     std::optional<double> sm_clock_mhz, power_w;
     int registers = 0;  ///< a thread's at launch

@@ -130,7 +130,8 @@ class ProblemBench {
         }
         const std::vector<Measurement*> ours = rows();
         for (TimedWork& work : trial_->add_baselines(ours, run_.notes, run_.timings)) works.push_back(std::move(work));
-        const std::size_t plans = rows_[0] == 0 ? rows_.size() : 0;  // without plan 1 there is no runoff
+        const std::size_t plans =
+            rows_[0] == 0 ? rows_.size() : 0;  // without plan 1 there is no paired re-measurement
         const std::vector<TimedResult> timed = bench_.time(works, sets, plans, run_.timings, run_.task.rounds);
         trial_->read_baselines(std::span(timed).subspan(ours.size()), run_.notes);
         for (std::size_t i = 0; i < ours.size(); ++i) set_row(i, timed[i], timed[0]);
@@ -153,7 +154,7 @@ class ProblemBench {
             note("the GPU held its clock back: " + words);
         if (i == 0 || rows_[0] != 0) return;
         m.rank1_ratio = rank1_ratio(first, timed);
-        m.runoff = runoff_of(first, timed);
+        m.confirmation = confirmation_of(first, timed);
     }
 
     static void clear_figures(Measurement& row) {
@@ -161,7 +162,7 @@ class ProblemBench {
         row.samples = 0;
         row.roof_fraction.reset();
         row.rank1_ratio.reset();
-        row.runoff.reset();
+        row.confirmation.reset();
         for (Baseline& baseline : row.baselines) baseline.ratio.reset();
     }
 

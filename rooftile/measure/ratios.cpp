@@ -19,15 +19,15 @@ std::optional<MedianInterval> paired_ratio(const TimedResult& theirs, const Time
     return round_ratio(theirs.rounds, ours.rounds);
 }
 
-std::optional<Runoff> runoff_of(const TimedResult& first, const TimedResult& ours) {
-    const auto ratio = round_ratio(first.runoff, ours.runoff);
+std::optional<Confirmation> confirmation_of(const TimedResult& first, const TimedResult& ours) {
+    const auto ratio = round_ratio(first.confirmation, ours.confirmation);
     const auto before = round_ratio(first.rounds, ours.rounds);
     if (!ratio || !before) return std::nullopt;
-    return Runoff{*ratio, before->median};
+    return Confirmation{*ratio, before->median};
 }
 
 std::optional<double> rank1_ratio(const TimedResult& first, const TimedResult& ours) {
-    if (const auto runoff = runoff_of(first, ours)) return runoff->ratio.median;
+    if (const auto confirmation = confirmation_of(first, ours)) return confirmation->ratio.median;
     if (const auto ratio = paired_ratio(first, ours)) return ratio->median;
     return std::nullopt;
 }

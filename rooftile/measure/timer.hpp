@@ -30,7 +30,7 @@ struct Block {
     std::int64_t launches = 0;
     Event start, stop, done{false};
     std::size_t stamps = 0;  ///< index of its first stamp; the second follows
-    bool runoff = false;     ///< its time is for TimedResult::runoff alone
+    bool confirmation = false;  ///< its time is for TimedResult::confirmation alone
 };
 
 class Timer {
@@ -62,8 +62,8 @@ class Timer {
     void enqueue(Block& block, double seconds, double settle_seconds);
     void collect(const Block& block);
 
-    // timing_runoff.cpp: after the rounds; RunoffOptions says when
-    void run_off();
+    // timing_confirmation.cpp: after the rounds; ConfirmationOptions says when
+    void confirm();
 
     // timing_cold.cpp
     void run_cold(std::int64_t l2_bytes);

@@ -145,12 +145,12 @@ void Timer::enqueue(Block& block, double seconds, double settle_seconds) {
 }
 
 void Timer::collect(const Block& block) {
-    if (!block.runoff) sampler_.attribute(static_cast<int>(block.work));
+    if (!block.confirmation) sampler_.attribute(static_cast<int>(block.work));
     block.done.synchronize();
     sampler_.attribute(-1);
     const double us = elapsed_us(block.start, block.stop) / static_cast<double>(block.launches);
-    if (block.runoff) {
-        results_[block.work].runoff.push_back({block.round, us});
+    if (block.confirmation) {
+        results_[block.work].confirmation.push_back({block.round, us});
         return;
     }
     results_[block.work].rounds.push_back({block.round, us});
@@ -292,7 +292,7 @@ void Timer::run_blocks() {
         }
     }
     while (!running.empty()) collect_one();
-    if (options_.runoff.rounds > 0) run_off();
+    if (options_.confirmation.rounds > 0) confirm();
 }
 
 std::vector<TimedResult> Timer::finish() {

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "rooftile/measure/measure_kernels.hpp"
 #include "rooftile/core/measured.hpp"
+#include "rooftile/measure/confirmation.hpp"
+#include "rooftile/measure/measure_kernels.hpp"
 #include "rooftile/measure/nvml.hpp"
-#include "rooftile/measure/runoff.hpp"
 #include "rooftile/measure/schedule.hpp"
 #include "rooftile/measure/statistics.hpp"
 
@@ -51,7 +51,7 @@ struct TimingOptions {
     double burst_seconds = 0.05;  ///< burst: length of a block
     double cold_seconds = 1;      ///< cold: total time aimed at for each competitor
     int cold_launches_least = 20, cold_launches_most = 300;
-    RunoffOptions runoff;               ///< sustained, burst: after the rounds
+    ConfirmationOptions confirmation;   ///< sustained, burst: after the rounds
     std::function<bool()> interrupted;  ///< asked between blocks; true: Error(interrupted)
 };
 
@@ -59,7 +59,7 @@ struct TimedResult {
     MedianInterval time_us;         ///< of one launch; samples are blocks, in cold mode launches
     std::vector<RoundTime> rounds;  ///< those samples; empty for what the selection alone timed
     std::vector<RoundTime>
-        runoff;  ///< of the first plan and the fastest, where there was one; not in time_us
+        confirmation;  ///< of the first plan and the fastest, where there was one; not in time_us
     /// From the SMs' own cycle counters over the timed blocks; NVML's where those do not answer.
     std::optional<double> sm_clock_mhz;
     GpuStateMeans gpu;          ///< NVML's, while this competitor ran; in cold mode while any did

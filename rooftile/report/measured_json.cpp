@@ -34,13 +34,13 @@ Json layers_json(const std::vector<SuiteLayer>& layers) {
     return out;
 }
 
-Json runoff_json(const std::optional<Runoff>& runoff) {
-    if (!runoff) return nullptr;
-    return {{"samples", runoff->ratio.samples},
-            {"ratio", json_number(runoff->ratio.median)},
-            {"ratio_low", json_number(runoff->ratio.low)},
-            {"ratio_high", json_number(runoff->ratio.high)},
-            {"first_ratio", json_number(runoff->first_ratio)}};
+Json confirmation_json(const std::optional<Confirmation>& confirmation) {
+    if (!confirmation) return nullptr;
+    return {{"samples", confirmation->ratio.samples},
+            {"ratio", json_number(confirmation->ratio.median)},
+            {"ratio_low", json_number(confirmation->ratio.low)},
+            {"ratio_high", json_number(confirmation->ratio.high)},
+            {"first_ratio", json_number(confirmation->first_ratio)}};
 }
 
 }  // namespace rooftile

@@ -68,7 +68,7 @@ Json measured_row_json(const Measurement& m) {
                 {"predicted_bound", m.plan.bound ? Json(name_of(*m.plan.bound)) : Json(nullptr)},
                 {"verified", verified_json(m.verified)},
                 {"rank1_ratio", figure(m.rank1_ratio)},
-                {"runoff", invalid.empty() ? runoff_json(m.runoff) : Json(nullptr)},
+                {"confirmation", invalid.empty() ? confirmation_json(m.confirmation) : Json(nullptr)},
                 {"sm_clock_mhz", json_number(m.sm_clock_mhz)},
                 {"power_w", json_number(m.power_w)},
                 {"registers", m.registers},

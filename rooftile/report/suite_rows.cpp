@@ -30,8 +30,9 @@ SuiteRow row_of(const Json& line) {
     row.time_us = number_at(line, "time_us");
     row.predicted_us = number_at(line, "predicted_time_us");
     row.rank1_ratio = number_at(line, "rank1_ratio");
-    if (const auto runoff = line.find("runoff"); runoff != line.end() && runoff->is_object())
-        row.runoff = row.rank1_ratio.has_value();
+    if (const auto confirmation = line.find("confirmation");
+        confirmation != line.end() && confirmation->is_object())
+        row.confirmation = row.rank1_ratio.has_value();
     row.sm_clock_mhz = number_at(line, "sm_clock_mhz");
     row.invalid = text_at(line, "invalid");
     std::string failure;
@@ -75,19 +76,20 @@ const SuiteRow* SuiteShape::rank1() const {
     return nullptr;
 }
 
-const SuiteRow* SuiteShape::runoff() const {
-    const auto found = std::find_if(rows.begin(), rows.end(), [](const SuiteRow& row) { return row.runoff; });
+const SuiteRow* SuiteShape::confirmation() const {
+    const auto found =
+        std::find_if(rows.begin(), rows.end(), [](const SuiteRow& row) { return row.confirmation; });
     return found == rows.end() ? nullptr : &*found;
 }
 
 bool SuiteShape::by_medians() const {
-    return !runoff() && std::any_of(rows.begin(), rows.end(), [](const SuiteRow& row) {
+    return !confirmation() && std::any_of(rows.begin(), rows.end(), [](const SuiteRow& row) {
         return row.rank > 1 && row.time_us && !row.rank1_ratio;
     });
 }
 
 double SuiteShape::best_of_own() const {
-    if (const SuiteRow* fastest = runoff()) return std::max(1.0, *fastest->rank1_ratio);
+    if (const SuiteRow* fastest = confirmation()) return std::max(1.0, *fastest->rank1_ratio);
     double best = 1;
     for (const SuiteRow& row : rows) {
         if (row.rank <= 1 || !row.time_us) continue;

@@ -25,7 +25,8 @@ struct SuiteRow {
     int rank = 0, plans = 0;  ///< 0 where no plan fits
     std::string mode;
     std::optional<double> time_us, predicted_us, rank1_ratio, sm_clock_mhz;
-    bool runoff = false;  ///< rank1_ratio is of a runoff: not of the rounds that found this plan the fastest
+    bool confirmation =
+        false;  ///< rank1_ratio is of a paired re-measurement: not of the rounds that found this plan the fastest
     std::string invalid;
     bool wrong = false;    ///< it ran, and its result is not what it should be
     bool unbuilt = false;  ///< its kernel does not compile as planned
@@ -37,8 +38,9 @@ struct SuiteShape {
     bool complete() const;
     const SuiteRow& first() const { return rows.front(); }
     const SuiteRow* rank1() const;   ///< null where it is not among the rows
-    const SuiteRow* runoff() const;  ///< the row that has one; null where rank 1 had nobody to run against
-    /// How many times as fast as rank 1, which has a time, the fastest plan is; at least 1. By the runoff alone
+    const SuiteRow* confirmation()
+        const;  ///< the row that has one; null where rank 1 had nobody to run against
+    /// How many times as fast as rank 1, which has a time, the fastest plan is; at least 1. By the paired re-measurement alone
     /// where there was one; else by the rounds, where the largest of several ratios is biased upwards; else by
     /// the medians.
     double best_of_own() const;

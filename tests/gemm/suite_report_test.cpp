@@ -188,32 +188,33 @@ TEST(SuiteReport, RankOneBesideTheBestOfItsOwn) {
     EXPECT_EQ(*worse.shapes[1].best_of_own, 1);
 }
 
-/// Of `made`, with a runoff of rank `rank`.
-std::string with_runoff(const Made& made, int rank, double ratio) {
+/// Of `made`, with a paired re-measurement of rank `rank`.
+std::string with_confirmation(const Made& made, int rank, double ratio) {
     std::vector<Measurement> rows = rows_of(made);
     Measurement& fastest = rows[std::size_t(rank - 1)];
-    fastest.runoff = Runoff{{ratio, ratio - 0.01, ratio + 0.01, 0.96, 7}, *fastest.rank1_ratio};
+    fastest.confirmation = Confirmation{{ratio, ratio - 0.01, ratio + 0.01, 0.96, 7}, *fastest.rank1_ratio};
     fastest.rank1_ratio = ratio;
     return text_of(rows);
 }
 
-// By the rounds plan 3 is 1.041 times as fast and plan 2 1.031; the runoff says 1.012 of plan 3 and nothing of plan 2.
-TEST(SuiteReport, ARunoffAloneSaysHowFarTheFastestIsAhead) {
+// By the rounds plan 3 is 1.041 times as fast and plan 2 1.031; the paired re-measurement says 1.012 of plan 3 and nothing of plan 2.
+TEST(SuiteReport, TheConfirmationAloneSaysHowFarTheFastestIsAhead) {
     const Made made{512, 64, 64, {0.98, 1.01, 1.02}};
-    const SuiteReport with =
-        suite_report(read_suite_record(json_text(first_line(), -1) + with_runoff(made, 3, 1.012), "x.jsonl"));
+    const SuiteReport with = suite_report(
+        read_suite_record(json_text(first_line(), -1) + with_confirmation(made, 3, 1.012), "x.jsonl"));
     EXPECT_NEAR(*with.shapes[0].best_of_own, 1.012, 1e-12);
     EXPECT_EQ(with.ranked_right, 1);
-    EXPECT_EQ(with.run_off, 1);
-    EXPECT_THAT(suite_markdown(with), HasSubstr("1 by a runoff of the two"));
+    EXPECT_EQ(with.confirmed, 1);
+    EXPECT_THAT(suite_markdown(with), HasSubstr("1 by a paired re-measurement of the two"));
     EXPECT_EQ(report_of({made}).ranked_right, 0);
-    EXPECT_EQ(report_of({made}).run_off, 0);
+    EXPECT_EQ(report_of({made}).confirmed, 0);
     EXPECT_THAT(suite_markdown(report_of({made})), HasSubstr("1 by the rounds that found the fastest."));
-    // Slower in the runoff: rank 1 was the best after all.
-    EXPECT_EQ(*suite_report(read_suite_record(json_text(first_line(), -1) + with_runoff(made, 3, 0.99), "x"))
-                   .shapes[0]
-                   .best_of_own,
-              1);
+    // Slower in the paired re-measurement: rank 1 was the best after all.
+    EXPECT_EQ(
+        *suite_report(read_suite_record(json_text(first_line(), -1) + with_confirmation(made, 3, 0.99), "x"))
+             .shapes[0]
+             .best_of_own,
+        1);
 }
 
 TEST(SuiteReport, SaysWhereMediansHaveToDo) {
@@ -228,15 +229,15 @@ TEST(SuiteReport, SaysWhereMediansHaveToDo) {
     EXPECT_THAT(text, HasSubstr("1 of the ratios to cuBLASLt are of medians"));
 }
 
-TEST(SuiteRows, WithARunoffFollowTheSchema) {
+TEST(SuiteRows, WithAConfirmationFollowTheSchema) {
     Json document = first_line();
     document["rows"] = Json::array();
-    std::istringstream text(with_runoff(good()[0], 2, 1.02));
+    std::istringstream text(with_confirmation(good()[0], 2, 1.02));
     for (std::string line; std::getline(text, line);) {
         document["rows"].push_back(Json::parse(line));
         document["rows"].back().erase("machine");
     }
-    EXPECT_EQ(document["rows"][1]["runoff"]["samples"], 7);
+    EXPECT_EQ(document["rows"][1]["confirmation"]["samples"], 7);
     EXPECT_EQ(JsonSchema("measurement-1.json").faults(nlohmann::json::parse(json_text(document))), "");
 }
 

@@ -103,7 +103,7 @@ TEST_F(SuiteTest, EveryPlanIsARowThatStandsAlone) {
     EXPECT_EQ(JsonSchema("measurement-1.json").faults(document), "");
 }
 
-TEST_F(SuiteTest, TheFastestBehindPlanOneMeetsItInARunoff) {
+TEST_F(SuiteTest, TheFastestBehindPlanOneIsConfirmed) {
     const auto plans = [&](const std::vector<std::string>& more, const Environment& environment) {
         std::filesystem::remove(out());
         std::vector<std::string> words = {"measure",  "gemm",  "--suite", (folder_ / "s.toml").string(),
@@ -116,37 +116,37 @@ TEST_F(SuiteTest, TheFastestBehindPlanOneMeetsItInARunoff) {
         if (!all.empty()) all.erase(all.begin());
         return all;
     };
-    const auto before = plans({"--runoff", "0"}, {});
+    const auto before = plans({"--confirm", "0"}, {});
     ASSERT_EQ(before.size(), 6u);
-    for (const json& row : before) EXPECT_TRUE(row.at("runoff").is_null());
+    for (const json& row : before) EXPECT_TRUE(row.at("confirmation").is_null());
     const json config = before[0].at("config");
     const auto number = [&](const char* key) { return std::to_string(config.at(key).get<int>()) + "x"; };
     const Environment slow = {{"FAKE_SLOW_TILE", number("tile_m") + number("tile_n")}};
 
-    int runoffs = 0, fastest = 0;
-    double most = 1.01;  // what a runoff needs
-    const auto rows = plans({"--runoff", "5"}, slow);
+    int confirmations = 0, fastest = 0;
+    double most = 1.01;  // what a paired re-measurement needs
+    const auto rows = plans({"--confirm", "5"}, slow);
     ASSERT_EQ(rows.size(), 6u);
     EXPECT_TRUE(rows[0].at("rank1_ratio").is_null());
     for (const json& row : rows) {
         if (row.at("rank") == 1) continue;
         const double ratio = row.at("rank1_ratio");
         if (ratio > most) most = ratio, fastest = row.at("rank");
-        if (row.at("runoff").is_null()) continue;
-        ++runoffs;
+        if (row.at("confirmation").is_null()) continue;
+        ++confirmations;
         // No block scatters on the fake device, so the least of rounds is enough.
-        EXPECT_EQ(row.at("runoff").at("samples"), 4);
-        EXPECT_NEAR(row.at("runoff").at("ratio").get<double>(), ratio, 1e-12);
-        EXPECT_NEAR(row.at("runoff").at("first_ratio").get<double>(), ratio, 1e-3);
+        EXPECT_EQ(row.at("confirmation").at("samples"), 4);
+        EXPECT_NEAR(row.at("confirmation").at("ratio").get<double>(), ratio, 1e-12);
+        EXPECT_NEAR(row.at("confirmation").at("first_ratio").get<double>(), ratio, 1e-3);
     }
     ASSERT_GT(fastest, 1) << "all plans have the first one's tile";
-    EXPECT_EQ(runoffs, 1);
-    EXPECT_TRUE(rows[std::size_t(fastest - 1)].at("runoff").is_object());
+    EXPECT_EQ(confirmations, 1);
+    EXPECT_TRUE(rows[std::size_t(fastest - 1)].at("confirmation").is_object());
     const Outcome report = run({"report", "suite", out(), "--markdown"}, with_cache());
-    EXPECT_THAT(report.out, HasSubstr("1 by a runoff"));
-    const Outcome cold = measure({"--runoff", "4", "--mode", "cold"});
+    EXPECT_THAT(report.out, HasSubstr("1 by a paired re-measurement"));
+    const Outcome cold = measure({"--confirm", "4", "--mode", "cold"});
     EXPECT_EQ(cold.code, 2);
-    EXPECT_THAT(cold.err, HasSubstr("--runoff is of --mode sustained and burst"));
+    EXPECT_THAT(cold.err, HasSubstr("--confirm is of --mode sustained and burst"));
 }
 
 /// The counted launches are those of the row's kernel and of cuBLASLt's best: the fake device's clock tells.

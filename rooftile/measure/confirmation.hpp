@@ -23,35 +23,35 @@ struct RoundTime {
 /// Their time over ours, in the rounds in which both have a block; empty where there is none.
 std::optional<MedianInterval> round_ratio(std::span<const RoundTime> theirs, std::span<const RoundTime> ours);
 
-/// When there is a runoff, and how long. Nothing here looks at which of the two is ahead in it, so that
+/// When there is a paired re-measurement, and how long. Nothing here looks at which of the two is ahead in it, so that
 /// stopping early favours neither.
-struct RunoffOptions {
+struct ConfirmationOptions {
     std::size_t plans = 0;   ///< the first so many competitors are plans of one problem, best ranked first
-    std::size_t rounds = 0;  ///< at most, a block of both in each; 0: no runoff
+    std::size_t rounds = 0;  ///< at most, a block of both in each; 0: no paired re-measurement
     std::size_t least = 4;   ///< rounds, before the error or the time ends it
-    double above = 1.01;     ///< no runoff where the fastest plan is ahead of the first by less
+    double above = 1.01;  ///< no paired re-measurement where the fastest plan is ahead of the first by less
     double error = 0.005;    ///< of the ratio: enough
     double seconds = 1.75;   ///< no further round after so long
 };
 
 /// Which plan is the fastest by the paired ratio of the first plan's blocks to its own (`rounds`, of every
 /// plan); empty where none is ahead of the first by more than `above`.
-std::optional<std::size_t> challenger(std::span<const std::vector<RoundTime>> rounds, double above);
+std::optional<std::size_t> ahead_of_first(std::span<const std::vector<RoundTime>> rounds, double above);
 
 /// Both, in the order of round `round`: each goes first in every other one, so that neither gains by what
 /// runs before it.
-std::vector<std::size_t> runoff_order(std::size_t first, std::size_t other, std::size_t round,
-                                      std::uint64_t seed);
+std::vector<std::size_t> confirmation_order(std::size_t first, std::size_t other, std::size_t round,
+                                            std::uint64_t seed);
 
 /// Standard error of the median of the paired ratios, as a share of it; empty below 2 pairs.
 std::optional<double> ratio_error(std::span<const RoundTime> theirs, std::span<const RoundTime> ours);
 
-/// Whether a runoff with these blocks, which took `seconds`, is over.
-bool runoff_over(std::span<const RoundTime> first, std::span<const RoundTime> other, double seconds,
-                 const RunoffOptions& options);
+/// Whether a paired re-measurement with these blocks, which took `seconds`, is over.
+bool confirmation_over(std::span<const RoundTime> first, std::span<const RoundTime> other, double seconds,
+                       const ConfirmationOptions& options);
 
-/// What a runoff found. Not among the samples of the plans' times.
-struct Runoff {
+/// What a paired re-measurement found. Not among the samples of the plans' times.
+struct Confirmation {
     MedianInterval ratio;    ///< the first plan's time over this one's
     double first_ratio = 0;  ///< the same of the rounds that chose it: biased upwards
 };

@@ -7,29 +7,30 @@
 
 namespace rooftile {
 
-void Timer::run_off() {
+void Timer::confirm() {
     const auto start = std::chrono::steady_clock::now();
     const bool burst = options_.mode == Mode::burst;
     std::vector<std::vector<RoundTime>> plans;
-    for (std::size_t w = 0; w < std::min(options_.runoff.plans, works_.size()); ++w)
+    for (std::size_t w = 0; w < std::min(options_.confirmation.plans, works_.size()); ++w)
         plans.push_back(results_[w].rounds);
     const std::size_t first = 0;
-    const auto other = challenger(plans, options_.runoff.above);
+    const auto other = ahead_of_first(plans, options_.confirmation.above);
     if (!other) return;
     const auto seconds = [start] {
         return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     };
     std::optional<std::size_t> before;
-    for (std::size_t round = 0;
-         !runoff_over(results_[first].runoff, results_[*other].runoff, seconds(), options_.runoff); ++round) {
+    for (std::size_t round = 0; !confirmation_over(
+             results_[first].confirmation, results_[*other].confirmation, seconds(), options_.confirmation);
+         ++round) {
         std::deque<Block> running;
-        for (const std::size_t w : runoff_order(first, *other, round, options_.seed)) {
+        for (const std::size_t w : confirmation_order(first, *other, round, options_.seed)) {
             check_interrupted();
             if (burst) std::this_thread::sleep_for(std::chrono::duration<double>(options_.idle_seconds));
             Block& block = running.emplace_back();
             block.work = w;
             block.round = round;
-            block.runoff = true;
+            block.confirmation = true;
             // Behind a block of its own the load is the same already.
             const double settle = burst || before == w ? 0 : options_.settle_seconds;
             enqueue(block, burst ? options_.burst_seconds : options_.block_seconds, settle);

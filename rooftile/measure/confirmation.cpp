@@ -1,4 +1,4 @@
-#include "rooftile/measure/runoff.hpp"
+#include "rooftile/measure/confirmation.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -26,7 +26,7 @@ std::optional<MedianInterval> round_ratio(std::span<const RoundTime> theirs,
     return median_interval(std::move(ratios));
 }
 
-std::optional<std::size_t> challenger(std::span<const std::vector<RoundTime>> rounds, double above) {
+std::optional<std::size_t> ahead_of_first(std::span<const std::vector<RoundTime>> rounds, double above) {
     std::optional<std::size_t> fastest;
     double most = above;
     for (std::size_t i = 1; i < rounds.size(); ++i) {
@@ -38,8 +38,8 @@ std::optional<std::size_t> challenger(std::span<const std::vector<RoundTime>> ro
     return fastest;
 }
 
-std::vector<std::size_t> runoff_order(std::size_t first, std::size_t other, std::size_t round,
-                                      std::uint64_t seed) {
+std::vector<std::size_t> confirmation_order(std::size_t first, std::size_t other, std::size_t round,
+                                            std::uint64_t seed) {
     const bool swapped = (round + seed) % 2 == 1;
     return swapped ? std::vector{other, first} : std::vector{first, other};
 }
@@ -55,8 +55,8 @@ std::optional<double> ratio_error(std::span<const RoundTime> theirs, std::span<c
     return std::sqrt(std::acos(0.0) * squares / (count - 1) / count);
 }
 
-bool runoff_over(std::span<const RoundTime> first, std::span<const RoundTime> other, double seconds,
-                 const RunoffOptions& options) {
+bool confirmation_over(std::span<const RoundTime> first, std::span<const RoundTime> other, double seconds,
+                       const ConfirmationOptions& options) {
     const std::size_t pairs = std::min(first.size(), other.size());
     if (pairs >= options.rounds) return true;
     if (pairs < options.least) return false;
