@@ -47,7 +47,7 @@ __global__ void checksum(const unsigned* data, long long words, unsigned long lo
     if (threadIdx.x % 32 == 0) atomicAdd(sum, mine);
 }
 
-/// Writes one element: a planted NaN, Inf or large number.
-__global__ void plant(unsigned short* at, unsigned short bits) { *at = bits; }
+/// Writes one element: an injected NaN, Inf or large number.
+__global__ void inject(unsigned short* at, unsigned short bits) { *at = bits; }
 
 }  // namespace rooftile

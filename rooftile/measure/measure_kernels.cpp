@@ -35,7 +35,7 @@ std::vector<Source> measure_sources(std::string_view arch) {
     };
     return {
         source("measure", "kernels/measure/measure.cuh",
-               {"rooftile::fill", "rooftile::check_fence", "rooftile::checksum", "rooftile::plant",
+               {"rooftile::fill", "rooftile::check_fence", "rooftile::checksum", "rooftile::inject",
                 "rooftile::flush", "rooftile::copy", "rooftile::read", "rooftile::stamp"}),
         source("verify_exact", "kernels/measure/verify.cuh", {"rooftile::verify<true>"}),
         source("verify_bounded", "kernels/measure/verify.cuh", {"rooftile::verify<false>"}),
@@ -61,7 +61,7 @@ MeasureKernels::MeasureKernels(const std::vector<CachedCompile>& compiled)
     : sms_(Driver::instance().device(current_device()).sm_count) {
     assert(compiled.size() == 3);
     for (const CachedCompile& c : compiled) modules_.emplace_back(std::span<const char>(c.compiled.cubin));
-    Function* const functions[] = {&fill_,  &check_fence_, &checksum_, &plant_,
+    Function* const functions[] = {&fill_,  &check_fence_, &checksum_, &inject_,
                                    &flush_, &copy_,        &read_,     &stamp_};
     for (std::size_t i = 0; i < std::size(functions); ++i) {
         *functions[i] = modules_[0].function(compiled[0].compiled.lowered_names[i]);
@@ -89,10 +89,10 @@ void MeasureKernels::checksum(Stream stream, DevicePointer data, std::int64_t by
     launch(checksum_, grid(words, sms_, stream), data, words, sum);
 }
 
-void MeasureKernels::plant(Stream stream, DevicePointer at, std::uint16_t bits) const {
+void MeasureKernels::inject(Stream stream, DevicePointer at, std::uint16_t bits) const {
     Launch one;
     one.stream = stream;
-    launch(plant_, one, at, bits);
+    launch(inject_, one, at, bits);
 }
 
 void MeasureKernels::flush(Stream stream, DevicePointer data, std::int64_t bytes) const {

@@ -27,7 +27,7 @@ class MeasureKernels {
     void check_fence(Stream stream, const MatrixView& view, std::int64_t fence, DevicePointer touched) const;
     /// Adds a sum over `bytes` (a multiple of 4) at `data` to the 64-bit word at `sum`.
     void checksum(Stream stream, DevicePointer data, std::int64_t bytes, DevicePointer sum) const;
-    void plant(Stream stream, DevicePointer at, std::uint16_t bits) const;
+    void inject(Stream stream, DevicePointer at, std::uint16_t bits) const;
     /// Reads and writes `bytes` (a multiple of 16).
     void flush(Stream stream, DevicePointer data, std::int64_t bytes) const;
     void copy(Stream stream, DevicePointer to, DevicePointer from, std::int64_t bytes) const;
@@ -43,7 +43,7 @@ class MeasureKernels {
 
   private:
     std::vector<Module> modules_;
-    Function fill_, check_fence_, checksum_, plant_, flush_, copy_, read_, stamp_, verify_exact_,
+    Function fill_, check_fence_, checksum_, inject_, flush_, copy_, read_, stamp_, verify_exact_,
         verify_bounded_;
     int sms_ = 0;
 };

@@ -123,11 +123,11 @@ int GemmVerifier::results_for(const GemmProblem& problem, std::size_t launches, 
     return static_cast<int>(std::clamp<std::int64_t>(free_bytes / bytes, 1, std::max<std::int64_t>(most, 1)));
 }
 
-void GemmVerifier::plant_specials(std::uint64_t seed) const {
-    for (const Plant& plant : special_plants(problem_, seed)) {
-        const FencedMatrix& to = plant.operand == Operand::a ? a_ : b_;
-        const std::int64_t offset = offset_of(problem_, plant.operand, plant.row, plant.column);
-        kernels_.plant(stream_, reinterpret_cast<DevicePointer>(to.view().data + offset), plant.bits);
+void GemmVerifier::inject_special_values(std::uint64_t seed) const {
+    for (const InjectedValue& injected : special_values(problem_, seed)) {
+        const FencedMatrix& to = injected.operand == Operand::a ? a_ : b_;
+        const std::int64_t offset = offset_of(problem_, injected.operand, injected.row, injected.column);
+        kernels_.inject(stream_, reinterpret_cast<DevicePointer>(to.view().data + offset), injected.bits);
     }
 }
 
@@ -150,7 +150,7 @@ void GemmVerifier::prepare(VerifyCase which, std::uint64_t seed) const {
     const Fill fill = which == VerifyCase::exact ? Fill::integer : Fill::normal;
     kernels_.fill(stream_, fill_arguments(problem_, Operand::a, a_.view(), fill, seed));
     kernels_.fill(stream_, fill_arguments(problem_, Operand::b, b_.view(), fill, seed));
-    if (which == VerifyCase::special) plant_specials(seed);
+    if (which == VerifyCase::special) inject_special_values(seed);
 }
 
 /// The reference over the first `results` of c_, behind whatever is in the stream.

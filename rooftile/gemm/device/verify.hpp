@@ -22,7 +22,7 @@ using GemmLaunch = std::function<void(Stream stream, const void* a, const void* 
 enum class VerifyCase : std::uint8_t {
     exact,    ///< small whole numbers: C is known bit for bit
     random,   ///< standard normal numbers: every element within error_bound()
-    special,  ///< as random, with NaN, +Inf, -Inf and a product beyond the type planted in A and B
+    special,  ///< as random, with NaN, +Inf, -Inf and a product beyond the type injected in A and B
     timed,    ///< as random: what timed launches left behind
 };
 std::string_view name_of(VerifyCase which);
@@ -101,7 +101,7 @@ class GemmVerifier {
                                             std::span<const GemmLaunch> launches,
                                             std::vector<CaseEvidence>& evidence) const;
     void prepare(VerifyCase which, std::uint64_t seed) const;
-    void plant_specials(std::uint64_t seed) const;
+    void inject_special_values(std::uint64_t seed) const;
     void checksum_inputs(DevicePointer to) const;
     void checksum_operand(Operand operand, const void* data, DevicePointer to) const;
     void refer(VerifyCase which, const void* a, const void* b, int results) const;
@@ -118,13 +118,13 @@ class GemmVerifier {
 /// The outcome of one case as part of a verification: the worse figures, the first failure, its flag.
 void absorb(Verification& verification, VerifyCase which, const CaseOutcome& outcome);
 
-/// What is planted in the special case: bits at row/column (i, k) of A or (k, j) of B.
-struct Plant {
+/// What is injected in the special case: bits at row/column (i, k) of A or (k, j) of B.
+struct InjectedValue {
     Operand operand;
     std::int64_t row, column;
     std::uint16_t bits;
 };
-std::vector<Plant> special_plants(const GemmProblem& problem, std::uint64_t seed);
+std::vector<InjectedValue> special_values(const GemmProblem& problem, std::uint64_t seed);
 
 /// Element index within the operand's memory of A[row, column] or B[row, column].
 std::int64_t offset_of(const GemmProblem& problem, Operand operand, std::int64_t row, std::int64_t column);

@@ -360,7 +360,7 @@ TEST_F(VerifyTogetherTest, WhatOthersLeftIsJudged) {
     // An input that changed in between makes all of them wrong.
     verifier.expect_left(a.data(), b.data());
     left(host_launch(p), 0);
-    kernels().plant(nullptr, reinterpret_cast<DevicePointer>(a.data()) + 2, 0x3f80);
+    kernels().inject(nullptr, reinterpret_cast<DevicePointer>(a.data()) + 2, 0x3f80);
     synchronize();
     EXPECT_FALSE(verifier.judge_left(a.data(), b.data(), 77, 1)[0].right);
 }

@@ -114,18 +114,18 @@ TEST(OffsetOf, AgreesWithTheReferencesStrides) {
     }
 }
 
-TEST(SpecialPlants, LieInsideAndCoverEveryClass) {
+TEST(SpecialValues, LieInsideAndCoverEveryClass) {
     for (const Type type : {Type::bf16, Type::fp16}) {
         GemmProblem p = problem();
         p.a_type = p.b_type = p.c_type = type;
         for (std::uint64_t seed = 0; seed < 50; ++seed) {
             bool nan = false, plus = false, minus = false;
-            for (const Plant& plant : special_plants(p, seed)) {
-                EXPECT_LT(plant.row, plant.operand == Operand::a ? p.m : p.k);
-                EXPECT_LT(plant.column, plant.operand == Operand::a ? p.k : p.n);
-                EXPECT_GE(plant.row, 0);
-                EXPECT_GE(plant.column, 0);
-                const NumberClass kind = class_of_bits(plant.bits, type);
+            for (const InjectedValue& injected : special_values(p, seed)) {
+                EXPECT_LT(injected.row, injected.operand == Operand::a ? p.m : p.k);
+                EXPECT_LT(injected.column, injected.operand == Operand::a ? p.k : p.n);
+                EXPECT_GE(injected.row, 0);
+                EXPECT_GE(injected.column, 0);
+                const NumberClass kind = class_of_bits(injected.bits, type);
                 nan |= kind == NumberClass::nan;
                 plus |= kind == NumberClass::infinite;
                 minus |= kind == NumberClass::negative_infinite;
@@ -135,14 +135,14 @@ TEST(SpecialPlants, LieInsideAndCoverEveryClass) {
     }
 }
 
-// The planted product must leave the output type but stay within fp32, whose largest is (2 - 2^-23) x 2^127.
-TEST(SpecialPlants, TheLargeProductOverflowsTheTypeAlone) {
+// The injected product must leave the output type but stay within fp32, whose largest is (2 - 2^-23) x 2^127.
+TEST(SpecialValues, TheLargeProductOverflowsTheTypeAlone) {
     for (const Type type : {Type::bf16, Type::fp16}) {
         GemmProblem p = problem();
         p.a_type = p.b_type = p.c_type = type;
-        const auto plants = special_plants(p, 3);
-        EXPECT_EQ(plants[0].column, plants[1].row);  // the same k
-        const double product = value_of_bits(plants[0].bits, type) * value_of_bits(plants[1].bits, type);
+        const auto injected = special_values(p, 3);
+        EXPECT_EQ(injected[0].column, injected[1].row);  // the same k
+        const double product = value_of_bits(injected[0].bits, type) * value_of_bits(injected[1].bits, type);
         EXPECT_GT(product, overflow_threshold(type));
         EXPECT_LT(product, std::numeric_limits<float>::max());
     }

@@ -1,4 +1,4 @@
-// Where the special case plants its numbers, and what they are.
+// Where the special case injects its values, and what they are.
 #include <cassert>
 
 #include "kernels/measure/numbers.hpp"
@@ -20,7 +20,7 @@ std::int64_t offset_of(const GemmProblem& p, Operand operand, std::int64_t row, 
     return 0;
 }
 
-std::vector<Plant> special_plants(const GemmProblem& p, std::uint64_t seed) {
+std::vector<InjectedValue> special_values(const GemmProblem& p, std::uint64_t seed) {
     std::uint64_t counter = 0;
     // A stream of its own: A and B are filled from streams 0 and 1.
     const auto below = [&](std::int64_t extent) {
