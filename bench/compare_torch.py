@@ -305,7 +305,7 @@ def measure(problem, context, options):
             if way in WAYS:
                 row["checks"][way] = checked(group, sets[0], run[0], output, steps.get(way, 1))
             competitors.append(Competitor(way, run))
-        except Exception as error:  # a rival that cannot run is left out, and said
+        except Exception as error:  # a baseline that cannot run is left out, and said
             if way in ("fused", "unfused"):
                 raise
             row["absent"][way] = str(error).split("\n")[0][:160]

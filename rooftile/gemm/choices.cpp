@@ -18,19 +18,19 @@ std::string score_text(const Kept& kept) {
 
 // The best plan kept whose tile is another, for comparison.
 const Kept* other_tile(const GemmContext& context, const Kept& kept) {
-    for (const Kept& rival : context.kept)
-        if (rival.candidate.tile.tile_m != kept.candidate.tile.tile_m
-            || rival.candidate.tile.tile_n != kept.candidate.tile.tile_n)
-            return &rival;
+    for (const Kept& runner_up : context.kept)
+        if (runner_up.candidate.tile.tile_m != kept.candidate.tile.tile_m
+            || runner_up.candidate.tile.tile_n != kept.candidate.tile.tile_n)
+            return &runner_up;
     return nullptr;
 }
 
 void tile(const GemmContext& context, const Kept& kept, Derivation& steps) {
     const GemmCandidate& c = kept.candidate;
     std::string limit = fmt::format("predicted {}", score_text(kept));
-    if (const Kept* rival = other_tile(context, kept))
-        limit += fmt::format("; {}x{} would take {}", rival->candidate.tile.tile_m,
-                             rival->candidate.tile.tile_n, score_text(*rival));
+    if (const Kept* runner_up = other_tile(context, kept))
+        limit += fmt::format("; {}x{} would take {}", runner_up->candidate.tile.tile_m,
+                             runner_up->candidate.tile.tile_n, score_text(*runner_up));
     const std::string_view rule =
         "the tile_m x tile_n of least predicted time among those that pass every wall   [M8]";
     const std::vector<Input> inputs{given("m", double(context.problem.m), "", "problem"),

@@ -45,7 +45,7 @@ class Contest {
     }
 
     /// Faster than plan 1 and no slower than any, by more than the clock under power is exact to: a plan's
-    /// twin is no rival.
+    /// twin is no competitor.
     static bool wins(const std::vector<double>& times, std::size_t plan) {
         if (!(times[plan] < times[0] * (1 - win_margin))) return false;
         return std::none_of(times.begin(), times.end(),

@@ -11,7 +11,7 @@ std::vector<std::vector<std::size_t>> block_rounds(std::span<const Role> roles, 
                                                    std::size_t other_rounds, std::uint64_t seed) {
     std::vector<std::size_t> compared, others;
     for (std::size_t i = 0; i < roles.size(); ++i) {
-        if (roles[i] == Role::leader || roles[i] == Role::rival) compared.push_back(i);
+        if (roles[i] == Role::leader || roles[i] == Role::baseline) compared.push_back(i);
         if (roles[i] == Role::other) others.push_back(i);
     }
     std::vector<std::vector<std::size_t>> result(rounds);
@@ -30,7 +30,7 @@ std::vector<std::vector<std::size_t>> block_rounds(std::span<const Role> roles, 
     return result;
 }
 
-std::vector<bool> kept_rivals(std::span<const double> times, std::size_t fastest, double within) {
+std::vector<bool> kept_baselines(std::span<const double> times, std::size_t fastest, double within) {
     std::vector<std::size_t> order(times.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::erase_if(order, [&](std::size_t i) { return times[i] <= 0; });

@@ -56,7 +56,7 @@ class Timer {
     void load();
     void select();
     void run_blocks();
-    void drop_slow_rivals();
+    void drop_slow_baselines();
     void drop_if_slow(std::size_t other);
     /// Puts a block of at least `seconds` into the stream, behind untimed work of `settle_seconds`.
     void enqueue(Block& block, double seconds, double settle_seconds);

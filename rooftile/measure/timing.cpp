@@ -33,7 +33,7 @@ std::int64_t recorded_launches(double launch_us, std::int64_t sets, double least
 namespace {
 
 constexpr double record_least_us = 2000;  ///< a graph lasts this long, so that the gap between two is < 0.1 %
-constexpr double drop_factor = 1.05;      ///< burst: a rival slower than the fastest by this after two blocks
+constexpr double drop_factor = 1.05;  ///< burst: a baseline slower than the fastest by this after two blocks
 constexpr std::size_t rounds_before_drop = 2;
 
 bool is_ours(Role role) { return role == Role::leader || role == Role::other; }
@@ -98,7 +98,7 @@ void Timer::try_out(std::size_t w) {
             launch_us_[w] = us / static_cast<double>(count);
         }
     } catch (const Error& error) {
-        if (works_[w].role != Role::rival) throw;
+        if (works_[w].role != Role::baseline) throw;
         results_[w].failure = error.what();
     }
 }
@@ -190,7 +190,7 @@ void Timer::load() {
     }
 }
 
-/// Short blocks of the rivals and of what stands aside, still under load: they choose the rivals of the
+/// Short blocks of the baselines and of what stands aside, still under load: they choose the baselines of the
 /// rounds.
 void Timer::select() {
     std::vector<std::size_t> candidates;
@@ -213,10 +213,10 @@ void Timer::select() {
 
     std::vector<double> times(works_.size());
     for (const std::size_t w : candidates) {
-        if (works_[w].role == Role::rival) times[w] = median_of(w);
+        if (works_[w].role == Role::baseline) times[w] = median_of(w);
     }
-    const std::vector<bool> kept =
-        kept_rivals(times, static_cast<std::size_t>(options_.fastest_rivals), options_.rivals_within);
+    const std::vector<bool> kept = kept_baselines(times, static_cast<std::size_t>(options_.fastest_baselines),
+                                                  options_.baselines_within);
     for (const std::size_t w : candidates) {
         TimedResult& result = results_[w];
         if (works_[w].role == Role::aside || !kept[w]) {
@@ -232,15 +232,15 @@ void Timer::select() {
     }
 }
 
-/// Burst: rivals clearly slower than the best of their kind after the first rounds.
-void Timer::drop_slow_rivals() {
+/// Burst: baselines clearly slower than the best of their kind after the first rounds.
+void Timer::drop_slow_baselines() {
     double best = INFINITY;
     for (std::size_t w = 0; w < works_.size(); ++w) {
-        if (works_[w].role == Role::rival && competes(w)) best = std::min(best, median_of(w));
+        if (works_[w].role == Role::baseline && competes(w)) best = std::min(best, median_of(w));
     }
     bool first = true;  // the heuristic's own first choice is reported by name: it stays
     for (std::size_t w = 0; w < works_.size(); ++w) {
-        if (works_[w].role != Role::rival || !competes(w)) continue;
+        if (works_[w].role != Role::baseline || !competes(w)) continue;
         if (!first && median_of(w) > drop_factor * best) results_[w].dropped = true;
         first = false;
     }
@@ -278,7 +278,7 @@ void Timer::run_blocks() {
         running.pop_front();
     };
     for (std::size_t round = 0; round < orders.size(); ++round) {
-        if (burst && round == rounds_before_drop) drop_slow_rivals();
+        if (burst && round == rounds_before_drop) drop_slow_baselines();
         for (const std::size_t w : orders[round]) {
             drop_if_slow(w);
             if (!competes(w)) continue;

@@ -19,7 +19,7 @@
 namespace rooftile {
 
 /// One competitor: puts one launch on buffer set `set` into a stream, without waiting. What cannot be
-/// launched is a fault, but for a rival.
+/// launched is a fault, but for a baseline.
 struct TimedWork {
     std::string name;
     std::function<void(Stream stream, std::int64_t set)> launch;
@@ -41,12 +41,12 @@ struct TimingOptions {
     /// Sustained: what runs untimed before each block. A power limit is held by a control that forgets the
     /// load before in some 60 ms (H200: 6 % of the clock at the start of a block, docs/facts.md).
     double settle_seconds = 0.05;
-    int select_rounds = 2;  ///< sustained: short blocks of each rival and aside, before the rounds
+    int select_rounds = 2;  ///< sustained: short blocks of each baseline and aside, before the rounds
     double select_seconds = 0.01;
-    int fastest_rivals = 2;  ///< that stay after them, beside the first
+    int fastest_baselines = 2;  ///< that stay after them, beside the first
     /// Times as long as the fastest: what took longer stays only as the first. Well above the scatter of two
     /// short blocks.
-    double rivals_within = 1.1;
+    double baselines_within = 1.1;
     double idle_seconds = 0.5;    ///< burst: pause before each block
     double burst_seconds = 0.05;  ///< burst: length of a block
     double cold_seconds = 1;      ///< cold: total time aimed at for each competitor

@@ -54,20 +54,20 @@ std::span<const CounterField> counter_fields() { return fields; }
 
 std::string counters_text(const CounterValues& counters, const PredictedTraffic& prediction,
                           const Terminal& terminal, const CountedBaseline& baseline) {
-    const std::optional<CounterValues>& rival = baseline.values;
+    const std::optional<CounterValues>& baseline_values = baseline.values;
     std::string out;
     std::vector<Table::Column> columns = {{"counted, of one launch", Table::Align::left},
-                                          {rival ? "plan" : ""}};
-    if (rival) columns.push_back({baseline.name});
+                                          {baseline_values ? "plan" : ""}};
+    if (baseline_values) columns.push_back({baseline.name});
     Table table(columns);
-    const CounterValues theirs = rival.value_or(CounterValues());
+    const CounterValues theirs = baseline_values.value_or(CounterValues());
     const auto text_of = [](const std::optional<double>& value, const char* unit) {
         return value ? value_text(*value, unit) : std::string("?");
     };
     for (const CounterField& field : fields) {
         if (!(counters.*field.value) && !(theirs.*field.value)) continue;
         std::vector<Table::Cell> cells = {{field.meaning}, {text_of(counters.*field.value, field.unit)}};
-        if (rival) cells.push_back({text_of(theirs.*field.value, field.unit)});
+        if (baseline_values) cells.push_back({text_of(theirs.*field.value, field.unit)});
         table.row(cells);
     }
     out += table.text(terminal);

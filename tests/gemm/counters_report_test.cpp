@@ -41,8 +41,8 @@ Measurement counted() {
     return m;
 }
 
-/// The rival has two counters, the fabric's among them.
-Measurement beside_rival() {
+/// The baseline has two counters, the fabric's among them.
+Measurement beside_baseline() {
     Measurement m = counted();
     CounterValues& theirs = m.baselines[1].counters.emplace();
     theirs.chip = "GH100";
@@ -78,7 +78,7 @@ TEST(Counters, AreInTheDocumentAsItsSchemaSays) {
 
 TEST(Counters, TheBaselinesStandBesideItsTimes) {
     const JsonSchema schema("measurement-1.json");
-    const Measurement m = beside_rival();
+    const Measurement m = beside_baseline();
     const auto document = measurement_document(sample::gpu_context(), {m});
     EXPECT_EQ(schema.faults(nlohmann::json::parse(json_text(document))), "");
     const auto baselines = rows_of({m}).at(0).at("baselines");
@@ -108,7 +108,8 @@ TEST(Counters, Golden) {
     unknown.launches = 8;
     unknown.passes = 4;
     expect_golden("counters_unknown.txt", counters_text(unknown, {}, {}));
-    expect_golden("measurement_counters.txt", measurement_text(sample::gpu_context(), {beside_rival()}, {}));
+    expect_golden("measurement_counters.txt",
+                  measurement_text(sample::gpu_context(), {beside_baseline()}, {}));
 }
 
 }  // namespace

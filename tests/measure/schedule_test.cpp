@@ -11,10 +11,10 @@ namespace {
 
 using testing::ElementsAre;
 
-// One leader, two rivals, three others in 3 of 6 rounds: 9 blocks of others over 6 rounds are 1 or 2 a round.
+// One leader, two baselines, three others in 3 of 6 rounds: 9 blocks of others over 6 rounds are 1 or 2 a round.
 TEST(BlockRounds, ComparedStandTogetherAndOthersAreSpread) {
-    const std::vector<Role> roles = {Role::leader, Role::other, Role::other, Role::other,
-                                     Role::rival,  Role::rival, Role::aside};
+    const std::vector<Role> roles = {Role::leader,   Role::other,    Role::other, Role::other,
+                                     Role::baseline, Role::baseline, Role::aside};
     const auto rounds = block_rounds(roles, 6, 3, 1);
     ASSERT_EQ(rounds.size(), 6u);
     std::map<std::size_t, int> blocks;
@@ -55,17 +55,17 @@ TEST(BlockRounds, AsManyRoundsOfOthersStandInEach) {
     EXPECT_TRUE(block_rounds({}, 2, 1, 0)[0].empty());
 }
 
-TEST(KeptRivals, AreTheFirstThatRunsAndTheFastest) {
-    EXPECT_THAT(kept_rivals(std::vector<double>{0, 5, 4, 3, 2}, 2, 2),
+TEST(KeptBaselines, AreTheFirstThatRunsAndTheFastest) {
+    EXPECT_THAT(kept_baselines(std::vector<double>{0, 5, 4, 3, 2}, 2, 2),
                 ElementsAre(false, true, false, true, true));
-    EXPECT_THAT(kept_rivals(std::vector<double>{1, 5, 4}, 2, 9), ElementsAre(true, false, true));
-    EXPECT_THAT(kept_rivals(std::vector<double>{3}, 2, 1.02), ElementsAre(true));
-    EXPECT_THAT(kept_rivals(std::vector<double>{0, 0}, 2, 1.02), ElementsAre(false, false));
-    EXPECT_TRUE(kept_rivals({}, 2, 1.02).empty());
+    EXPECT_THAT(kept_baselines(std::vector<double>{1, 5, 4}, 2, 9), ElementsAre(true, false, true));
+    EXPECT_THAT(kept_baselines(std::vector<double>{3}, 2, 1.02), ElementsAre(true));
+    EXPECT_THAT(kept_baselines(std::vector<double>{0, 0}, 2, 1.02), ElementsAre(false, false));
+    EXPECT_TRUE(kept_baselines({}, 2, 1.02).empty());
     // 102 is within 2 % of 100, 103 is not; the first stays however slow it is.
-    EXPECT_THAT(kept_rivals(std::vector<double>{150, 103, 100, 102}, 3, 1.02),
+    EXPECT_THAT(kept_baselines(std::vector<double>{150, 103, 100, 102}, 3, 1.02),
                 ElementsAre(true, false, true, true));
-    EXPECT_THAT(kept_rivals(std::vector<double>{150, 103, 100}, 2, 1.02), ElementsAre(true, false, true));
+    EXPECT_THAT(kept_baselines(std::vector<double>{150, 103, 100}, 2, 1.02), ElementsAre(true, false, true));
 }
 
 }  // namespace

@@ -9,11 +9,11 @@ constexpr double results_share = 0.25;  ///< of what is free, for results that a
 
 }  // namespace
 
-const CublasLt* GemmBench::rival(const GemmProblem& problem, std::string& missing) {
+const CublasLt* GemmBench::baseline(const GemmProblem& problem, std::string& missing) {
     missing.clear();
-    if (auto next = CublasLt::open(problem, missing, rival_.get())) {
-        rival_ = std::move(next);
-        return rival_.get();
+    if (auto next = CublasLt::open(problem, missing, baseline_.get())) {
+        baseline_ = std::move(next);
+        return baseline_.get();
     }
     return nullptr;
 }
@@ -50,16 +50,17 @@ std::function<void(Stream, std::int64_t)> on(const OperandSets& sets, GemmLaunch
     };
 }
 
-GemmLaunch launch_of(const CublasLt& rival, int index) {
-    return [&rival, index](Stream stream, const void* a, const void* b, void* c) {
-        rival.launch(index, stream, a, b, c);
+GemmLaunch launch_of(const CublasLt& baseline, int index) {
+    return [&baseline, index](Stream stream, const void* a, const void* b, void* c) {
+        baseline.launch(index, stream, a, b, c);
     };
 }
 
-std::size_t add_rivals(std::vector<TimedWork>& works, const CublasLt* rival, const OperandSets& sets) {
-    const int count = rival ? rival->algorithms() : 0;
+std::size_t add_baselines(std::vector<TimedWork>& works, const CublasLt* baseline, const OperandSets& sets) {
+    const int count = baseline ? baseline->algorithms() : 0;
     for (int index = 0; index < count; ++index)
-        works.push_back({fmt::format("cuBLASLt {}", index), on(sets, launch_of(*rival, index)), Role::rival});
+        works.push_back(
+            {fmt::format("cuBLASLt {}", index), on(sets, launch_of(*baseline, index)), Role::baseline});
     return static_cast<std::size_t>(count);
 }
 

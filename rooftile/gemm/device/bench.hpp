@@ -21,7 +21,7 @@ class GemmBench {
     Bench& gpu() const { return bench_; }
 
     /// cuBLASLt for that problem, alive until the next one; null with the reason in `missing`.
-    const CublasLt* rival(const GemmProblem& problem, std::string& missing);
+    const CublasLt* baseline(const GemmProblem& problem, std::string& missing);
 
     /// With a C for each of `launches` results, as far as free memory allows.
     std::unique_ptr<GemmVerifier> verifier(const GemmProblem& problem, std::size_t launches) const;
@@ -32,17 +32,17 @@ class GemmBench {
 
   private:
     Bench& bench_;
-    std::unique_ptr<CublasLt> rival_;
+    std::unique_ptr<CublasLt> baseline_;
 };
 
 /// `launch` on buffer set `set` of `sets`, which must outlive it.
 std::function<void(Stream, std::int64_t set)> on(const OperandSets& sets, GemmLaunch launch);
 
-/// Algorithm `index` of `rival`, which must outlive it.
-GemmLaunch launch_of(const CublasLt& rival, int index);
+/// Algorithm `index` of `baseline`, which must outlive it.
+GemmLaunch launch_of(const CublasLt& baseline, int index);
 
-/// All algorithms of `rival`, which may be null, on `sets`; returns how many.
-std::size_t add_rivals(std::vector<TimedWork>& works, const CublasLt* rival, const OperandSets& sets);
+/// All algorithms of `baseline`, which may be null, on `sets`; returns how many.
+std::size_t add_baselines(std::vector<TimedWork>& works, const CublasLt* baseline, const OperandSets& sets);
 
 /// What a reader must know of one timing: roofs that were not checked, a clock that was held back.
 void note_timed(std::vector<std::string>& notes, Mode mode, const TimedResult& timed, const Roofs& roofs);

@@ -70,9 +70,9 @@ class GemmTrial final : public Trial {
         std::vector<TimedWork> works;
         if (options_.baseline) {
             const Part part(timings, "open cuBLASLt");
-            cublaslt_ = gemm_.rival(problem_, missing_);
+            cublaslt_ = gemm_.baseline(problem_, missing_);
         }
-        algorithms_ = add_rivals(works, cublaslt_, *sets_);
+        algorithms_ = add_baselines(works, cublaslt_, *sets_);
         measured_.resize(rows.size());
         if (options_.blame) add_parts(works, rows, timings);
         if (options_.baseline) copied_ = make_copy();

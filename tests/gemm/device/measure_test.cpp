@@ -137,7 +137,7 @@ TEST_F(TimingTest, TwiceTheWorkTakesTwiceAsLong) {
     }
 }
 
-TEST_F(TimingTest, ARivalThatCannotRunIsLeftOutAndASlowOneIsNotSelected) {
+TEST_F(TimingTest, ABaselineThatCannotRunIsLeftOutAndASlowOneIsNotSelected) {
     const MeasureKernels kernels(compile_measure_kernels("sm_90"));
     const DeviceBuffer data(bytes);
     const auto flush = [&](std::int64_t share) {
@@ -149,11 +149,11 @@ TEST_F(TimingTest, ARivalThatCannotRunIsLeftOutAndASlowOneIsNotSelected) {
     std::vector<TimedWork> works = {
         {"ours", flush(1)},
         {"broken", [](Stream, std::int64_t) { throw Error(ExitCode::gpu_failed, "not for this shape"); },
-         Role::rival},
-        {"first", flush(2), Role::rival},
-        {"fast", flush(4), Role::rival},
-        {"slow", flush(1), Role::rival},
-        {"as fast", flush(4), Role::rival},
+         Role::baseline},
+        {"first", flush(2), Role::baseline},
+        {"fast", flush(4), Role::baseline},
+        {"slow", flush(1), Role::baseline},
+        {"as fast", flush(4), Role::baseline},
         {"our second", flush(1), Role::other},
         {"our slow one",
          [&](Stream s, std::int64_t) {
@@ -168,7 +168,8 @@ TEST_F(TimingTest, ARivalThatCannotRunIsLeftOutAndASlowOneIsNotSelected) {
     TimingOptions options;
     options.load_seconds = 0.1, options.block_seconds = 0.02;
     options.rounds = 6, options.other_rounds = 3, options.drop_others = 1.3;
-    options.rivals_within = 1.5;  // two short blocks of the same work scatter less, "first" takes twice as long
+    options.baselines_within =
+        1.5;  // two short blocks of the same work scatter less, "first" takes twice as long
     const auto results = time_works(works, options, kernels, nullptr, 0);
     EXPECT_EQ(results[1].failure, "not for this shape");
     // The first choice that runs is always reported, beside the two fastest.

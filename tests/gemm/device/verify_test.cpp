@@ -457,12 +457,12 @@ TEST_F(VerifyTest, CublasLtIsRightInAllMajorsAndTypes) {
             for (const Major b : {Major::k, Major::mn}) {
                 GemmProblem p = gemm_problem(520, 264, 1032, type, a, b);
                 p.lda += 8, p.ldb += 16, p.ldc += 24;
-                const auto rival = CublasLt::open(p, missing);
-                ASSERT_TRUE(rival) << missing;
+                const auto baseline = CublasLt::open(p, missing);
+                ASSERT_TRUE(baseline) << missing;
                 const GemmVerifier verifier(kernels(), p);
-                for (int index = 0; index < rival->algorithms(); ++index) {
+                for (int index = 0; index < baseline->algorithms(); ++index) {
                     const GemmLaunch launch = [&](Stream stream, const void* x, const void* y, void* z) {
-                        rival->launch(index, stream, x, y, z);
+                        baseline->launch(index, stream, x, y, z);
                     };
                     const Verification v = verifier.check_values(21, launch);
                     EXPECT_TRUE(v.exact && v.random) << "algorithm " << index << ": " << v.failure;
