@@ -37,10 +37,10 @@ int write_run(const MeasureRun& run, DocumentContext context, const MeasureFlags
 /// Throws RequestError where flags are given together that exclude each other.
 void check_together(const Given& given) {
     if (given.has("suite"))
-        for (const char* key : {"explain", "energy", "blame"})
+        for (const char* key : {"explain", "energy", "ablate"})
             if (given.has(key)) throw RequestError(given.name(key) + " does not go with --suite");
-    if (given.has("blame") && given.has("no_time"))
-        throw RequestError(given.name("blame") + " and --no-time exclude each other");
+    if (given.has("ablation") && given.has("no_time"))
+        throw RequestError(given.name("ablation") + " and --no-time exclude each other");
 }
 
 int measure_one(const Operation& operation, const MeasureFlags& flags, const Invocation& invocation) {
@@ -76,9 +76,10 @@ int measure_any(const Operation& operation, const Given& given, const OutputFlag
 std::vector<Field> fields_of(const Operation& operation) {
     std::vector<Field> fields = joined_fields({operation.fields(), target_fields(), measure_fields()});
     if (on_device(operation).has_parts())
-        fields.push_back({"blame", "",
-                          "The same kernel without its loads, its products, its store, and what the miss goes with",
-                          "Measuring", FieldKind::on});
+        fields.push_back(
+            {"ablate", "",
+             "The same kernel without its loads, its products, its store, and what the miss goes with",
+             "Measuring", FieldKind::on});
     return fields;
 }
 

@@ -73,7 +73,7 @@ MeasureOptions measure_options(const MeasureFlags& flags, const Operation& opera
     if (options.timing.confirmation.rounds > 0 && options.mode == Mode::cold)
         throw RequestError("--confirm is of --mode sustained and burst: cold launches are many already");
     options.counters = flags.given.has("counters");
-    options.blame = flags.given.has("blame");
+    options.ablate = flags.given.has("ablate");
     options.time = !flags.given.has("no_time");
     options.explain = flags.given.has("explain");
     options.energy = flags.given.has("energy");

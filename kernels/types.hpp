@@ -20,6 +20,6 @@ enum class CachePolicy : unsigned char { normal, evict_first, evict_last };
 
 /// What a kernel is compiled without, to see what it costs. Every barrier is passed all the same; what comes
 /// out of such a kernel is no result.
-enum class LeftOut : unsigned char { nothing, loads, products, store };
+enum class Ablation : unsigned char { nothing, loads, products, store };
 
 }  // namespace rooftile

@@ -28,7 +28,7 @@ struct Sm90GemmConfig {
     /// hint.
     bool load_policy = false, store_policy = false;
     /// Copies of A and B, the matrix instructions, or the copies of C: a kernel that is timed, never used.
-    LeftOut left_out = LeftOut::nothing;
+    Ablation ablated = Ablation::nothing;
 
     // What the hardware fixes.
     static constexpr int warpgroup_threads = 128;

@@ -52,7 +52,7 @@ __device__ void produce(const TensorMap& map_a, const TensorMap& map_b, const Ge
         for (int block = k.first; block < k.first + k.count; ++block, at.advance()) {
             shared.ring.acquire(at);
             const unsigned full = shared.ring.full(at.stage);
-            if constexpr (C.left_out == LeftOut::loads) {  // the producer's arrival alone completes the phase
+            if constexpr (C.ablated == Ablation::loads) {  // the producer's arrival alone completes the phase
                 ptx::mbarrier_arrive(full);
                 continue;
             }

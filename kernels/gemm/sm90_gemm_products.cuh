@@ -66,7 +66,7 @@ __device__ void step(Sm90Accumulators<C>& sums, const Sm90Shared<C>& shared, Rin
                      int& previous, int first_row, int part, bool first) {
     shared.ring.wait(at);
     // Without products nothing of them may stay: ptxas turns a commit of nothing into a small wgmma.
-    constexpr bool multiplies = C.left_out != LeftOut::products;
+    constexpr bool multiplies = C.ablated != Ablation::products;
     if constexpr (multiplies) {
         pin<C>(sums);
         ptx::wgmma_fence();
@@ -85,7 +85,7 @@ __device__ void step(Sm90Accumulators<C>& sums, const Sm90Shared<C>& shared, Rin
 /// The last products of a tile: until they are done, and their stage is handed back.
 template <Sm90GemmConfig C>
 __device__ void drain(Sm90Accumulators<C>& sums, const Sm90Shared<C>& shared, int previous, int part) {
-    if constexpr (C.left_out != LeftOut::products) ptx::wgmma_wait<0>();
+    if constexpr (C.ablated != Ablation::products) ptx::wgmma_wait<0>();
     pin<C>(sums);
     release<C>(shared, previous, part);
 }

@@ -108,7 +108,7 @@ __device__ void store_slab(const Sums& sums, Sm90Target<C>& target, int s) {
     __syncwarp();
     if (ptx::elect_one()) {  // the same lane every time: a lane waits for its own stores only
         const int x = target.n + column, y = target.m + 64 * i + 16 * warp + 8 * half;
-        constexpr bool leaves = C.left_out != LeftOut::store;
+        constexpr bool leaves = C.ablated != Ablation::store;
         if constexpr (leaves && C.store_policy)
             ptx::tma_store_2d(target.map_c, from, x, y, target.args.c_policy);
         else if constexpr (leaves) ptx::tma_store_2d(target.map_c, from, x, y);
@@ -145,7 +145,7 @@ __device__ void store_by_element(const Sums& sums, const GemmArguments& args, in
                 unsigned pair[1];
                 sums.pairs(pair, i, 4 * j + 2 * half);
                 const unsigned x = column + 8 * j;
-                if constexpr (C.left_out == LeftOut::store) {
+                if constexpr (C.ablated == Ablation::store) {
                     folded ^= pair[0];
                     continue;
                 }
@@ -155,7 +155,7 @@ __device__ void store_by_element(const Sums& sums, const GemmArguments& args, in
         }
     }
     // Of sums that nobody reads ptxas leaves out the products too. No K is negative.
-    if (C.left_out == LeftOut::store && args.k < 0) ptx::store_matrix_x2(16 * thread, folded, folded);
+    if (C.ablated == Ablation::store && args.k < 0) ptx::store_matrix_x2(16 * thread, folded, folded);
 }
 
 template <Sm90GemmConfig C, class Sums>

@@ -201,7 +201,7 @@ Explanation explain(const Machine& machine, const GemmPlan& plan, const ExplainO
     return out;
 }
 
-PartPrediction predict_without(const Machine& machine, const GemmPlan& plan, LeftOut part,
+PartPrediction predict_without(const Machine& machine, const GemmPlan& plan, Ablation part,
                                std::optional<double> clock_mhz) {
     const std::optional<PlanEvaluation> r = evaluate_plan(machine, plan);
     if (!r) return {};

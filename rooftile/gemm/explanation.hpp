@@ -56,8 +56,8 @@ std::vector<Explanation> explain(const Machine& machine, const Plans& plans, con
 struct PartPrediction {
     std::optional<double> time_us, clock_mhz;
 };
-/// At `clock_mhz` where given, else at the clock as predicted. LeftOut::nothing: of the whole kernel.
-PartPrediction predict_without(const Machine& machine, const GemmPlan& plan, LeftOut part,
+/// At `clock_mhz` where given, else at the clock as predicted. Ablation::nothing: of the whole kernel.
+PartPrediction predict_without(const Machine& machine, const GemmPlan& plan, Ablation part,
                                std::optional<double> clock_mhz = {});
 
 }  // namespace rooftile

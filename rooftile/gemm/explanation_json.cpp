@@ -44,10 +44,10 @@ Value figure(const PartTime& part, std::optional<double> value) {
     return part.invalid.empty() ? Value(value) : Value();
 }
 
-Record blame_record(const Blame& blame) {
+Record ablation_record(const AblationStudy& study) {
     List parts;
-    for (const PartTime& part : blame.parts)
-        parts.push_back(Record{{"without", name_of(part.left_out)},
+    for (const PartTime& part : study.parts)
+        parts.push_back(Record{{"without", name_of(part.ablated)},
                                {"predicted_time_us", part.predicted_us},
                                {"predicted_clock_mhz", part.predicted_clock_mhz},
                                {"time_us", figure(part, part.time_us)},
@@ -56,14 +56,14 @@ Record blame_record(const Blame& blame) {
                                {"samples", part.samples},
                                {"sm_clock_mhz", figure(part, part.sm_clock_mhz)},
                                {"predicted_at_clock_us", figure(part, part.predicted_at_clock_us)},
-                               {"blamed_us", figure(part, part.blamed_us)},
+                               {"attributed_us", figure(part, part.attributed_us)},
                                {"invalid", text_or_unknown(part.invalid)}});
     return {{"parts", std::move(parts)},
-            {"predicted_clock_mhz", blame.whole_clock_mhz},
-            {"predicted_at_clock_us", blame.whole_at_clock_us},
-            {"miss_us", blame.miss_us},
-            {"clock_us", blame.clock_us},
-            {"term", text_or_unknown(blame.term)}};
+            {"predicted_clock_mhz", study.whole_clock_mhz},
+            {"predicted_at_clock_us", study.whole_at_clock_us},
+            {"miss_us", study.miss_us},
+            {"clock_us", study.clock_us},
+            {"term", text_or_unknown(study.term)}};
 }
 
 }  // namespace
@@ -88,7 +88,7 @@ Record explanation_record(const Explanation& explanation) {
 Record measured_record(const Measurement& m, const GemmMeasured& measured) {
     Record out;
     const bool valid = why_no_result(m).empty() && m.time_us;
-    if (measured.blame) out.emplace_back("blame", blame_record(*measured.blame));
+    if (measured.ablation) out.emplace_back("ablation", ablation_record(*measured.ablation));
     if (!measured.explanation) return out;
     const Explanation& e = *measured.explanation;
     if (!e.attainability.empty())

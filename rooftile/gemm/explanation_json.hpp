@@ -1,4 +1,4 @@
-// What --explain, --energy and --blame add to the documents of GEMMs.
+// What --explain, --energy and --ablate add to the documents of GEMMs.
 #pragma once
 
 #include "rooftile/core/value.hpp"

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "rooftile/gemm/device/blame.hpp"
+#include "rooftile/gemm/device/ablation.hpp"
 #include "rooftile/gemm/explanation.hpp"
 #include "rooftile/gemm/plan.hpp"
 #include "rooftile/measure/measurement.hpp"
@@ -12,7 +12,7 @@ namespace rooftile {
 
 struct GemmMeasured {
     std::optional<Explanation> explanation;  ///< of the plan, where it was asked for
-    std::optional<Blame> blame;              ///< where it was asked for
+    std::optional<AblationStudy> ablation;   ///< where it was asked for
 };
 
 /// The plan of a row of GEMM.

@@ -2,8 +2,8 @@
 
 #include <fmt/core.h>
 
+#include "rooftile/gemm/ablation_text.hpp"
 #include "rooftile/gemm/attainability_text.hpp"
-#include "rooftile/gemm/blame_text.hpp"
 #include "rooftile/report/number.hpp"
 
 namespace rooftile {
@@ -34,9 +34,9 @@ std::string gemm_measured_text(const Measurement& m, const Terminal& terminal) {
     const bool valid = why_no_result(m).empty() && m.time_us;
     std::string out;
     if (measured->explanation) out += explanation_text(m, *measured->explanation, valid, terminal);
-    if (measured->blame)
+    if (measured->ablation)
         out += "\n  " + terminal.paint("What the miss goes with", Tone::strong) + "\n\n"
-               + blame_text(m, *measured->blame, valid, terminal);
+               + ablation_text(m, *measured->ablation, valid, terminal);
     return out;
 }
 

@@ -2,32 +2,32 @@
 
 namespace rooftile {
 
-std::string_view name_of(LeftOut part) {
+std::string_view name_of(Ablation part) {
     constexpr std::string_view names[] = {"nothing", "loads", "products", "store"};
     return names[static_cast<int>(part)];
 }
 
-GemmTime time_without(LeftOut part, const TiledGemm& gemm, std::optional<double> clock) {
+GemmTime time_without(Ablation part, const TiledGemm& gemm, std::optional<double> clock) {
     TiledGemm g = gemm;
     const GemmProblem& p = g.problem;
     const auto [written, read] = shared_step_bytes(g.tile, bytes_of(p.a_type));
     const double result = double(p.m) * double(p.n) * bytes_of(p.c_type);
-    if (part == LeftOut::loads) {
+    if (part == Ablation::loads) {
         g.dram = result;
         g.step.l2 = g.step.port = 0;
         g.step.shared = read / g.hw.shared_bandwidth;
-    } else if (part == LeftOut::products) {
+    } else if (part == Ablation::products) {
         g.step.tensor = 0;
         g.step.shared = written / g.hw.shared_bandwidth;
-    } else if (part == LeftOut::store) {
+    } else if (part == Ablation::store) {
         g.dram -= result;
     }
     GemmEnergy joules = gemm_energy(g.hw, g.tile, p, g.dram);
-    if (part == LeftOut::loads) joules.fill = 0;
-    if (part == LeftOut::products) joules.matrix = joules.shared_read = 0;
+    if (part == Ablation::loads) joules.fill = 0;
+    if (part == Ablation::products) joules.matrix = joules.shared_read = 0;
     GemmTimer timer(g.hw, g.tile, p, g.step, g.waves, g.stages);
-    if (part == LeftOut::loads) timer.leave_out_loads();
-    if (part == LeftOut::store) timer.leave_out_store();
+    if (part == Ablation::loads) timer.leave_out_loads();
+    if (part == Ablation::store) timer.leave_out_store();
     return clock ? timer.at(*clock, g.dram) : PowerLimit(g.hw).time(timer, joules.sum(), g.dram);
 }
 

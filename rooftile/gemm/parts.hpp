@@ -8,12 +8,12 @@
 
 namespace rooftile {
 
-std::string_view name_of(LeftOut part);
+std::string_view name_of(Ablation part);
 
 /// Of the whole kernel where nothing is left out. With the SMs at `clock` Hz, else at the clock that power
 /// leaves to what is left. Without loads nothing but C crosses L2 and DRAM, and shared memory is read alone;
 /// without products it is written alone; without the store C costs nothing behind the sums. What a tile costs
 /// beside these, and the least k-step, stay.
-GemmTime time_without(LeftOut part, const TiledGemm& gemm, std::optional<double> clock = {});
+GemmTime time_without(Ablation part, const TiledGemm& gemm, std::optional<double> clock = {});
 
 }  // namespace rooftile

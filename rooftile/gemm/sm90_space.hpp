@@ -127,7 +127,7 @@ class Space {
     }
 
     // Of one tile: those in parts that count_parts() leaves out.
-    std::int64_t left_out(const TileFigures& tile) const {
+    std::int64_t ablated(const TileFigures& tile) const {
         std::int64_t all = 0;
         for (int ctas_per_sm : residencies)
             if (count_parts(tile, ctas_per_sm) < parts_.size()) all += in_parts_;

@@ -113,7 +113,7 @@ void Sm90GemmFamily::walk(const GemmHardware& hw, const GemmProblem& problem, co
         pass(passage, c, of_k, space.clusters, visitor);
     };
     for (const TileFigures& figures : tiles_of(hw, problem, request)) {
-        visitor.leave_out(gemm_rules::parts_of_few_waves, space.left_out(figures));
+        visitor.leave_out(gemm_rules::parts_of_few_waves, space.ablated(figures));
         if (visitor.beyond(figures.tile, footprint_of(figures, Cluster{}))) {
             visitor.pass_over(space.candidates(figures));
             continue;

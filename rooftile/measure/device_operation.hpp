@@ -33,7 +33,7 @@ class DeviceOperation {
     /// Compiles what the problem is measured beside, in up to `threads` threads (0: one a core). `rounds`: least blocks.
     virtual std::unique_ptr<PreparedTrial> prepare(const Problem& problem, const MeasureOptions& options,
                                                    unsigned threads) const = 0;
-    /// Whether a plan's kernel can be compiled without its loads, products or store: --blame.
+    /// Whether a plan's kernel can be compiled without its loads, products or store: --ablate.
     virtual bool has_parts() const { return false; }
     /// What `build` says of a kernel beyond its code, for documents and for a terminal.
     virtual Record build_record(const CompiledKernel&) const { return {}; }

@@ -20,7 +20,7 @@ struct MeasureOptions {
     bool counters =
         false;  ///< hardware counters of what was timed, and of the best baseline
     /// Every plan's kernel without its loads, products or store beside it, timed in the same rounds.
-    bool blame = false;
+    bool ablate = false;
     int device = 0;
     std::uint64_t seed = 0;            ///< of inputs and orders; fresh_seed() for a new one
     const Machine* machine = nullptr;  ///< for the roofs; null: roof_fraction is empty, nothing is refused

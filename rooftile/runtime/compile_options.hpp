@@ -9,7 +9,7 @@ struct CompileOptions {
     bool cache = true;       ///< read and write the cache of cache_settings()
     bool line_info = false;  ///< for sanitizers and profilers
     /// A kernel without it takes its time and computes nothing.
-    LeftOut left_out = LeftOut::nothing;
+    Ablation ablated = Ablation::nothing;
 };
 
 }  // namespace rooftile

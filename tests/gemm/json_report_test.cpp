@@ -48,7 +48,7 @@ TEST(Json, AMeasuredLadderEndsWithTheMeasurement) {
     const JsonSchema schema("measurement-1.json");
     Measurement wrong = sample::measurement();
     wrong.invalid = "no";
-    set_measured(wrong, {.explanation = sample::explanations().front(), .blame = {}});
+    set_measured(wrong, {.explanation = sample::explanations().front(), .ablation = {}});
     const auto document =
         parsed(measurement_document(sample::gpu_context(), {sample::explained_measurement(), wrong}));
     EXPECT_EQ(schema.faults(document), "");
@@ -60,14 +60,15 @@ TEST(Json, AMeasuredLadderEndsWithTheMeasurement) {
     EXPECT_TRUE(rows[1].at("energy").at("measured_j").is_null());
 }
 
-TEST(Json, BlameFollowsTheSchema) {
-    const auto document = parsed(measurement_document(sample::gpu_context(), {sample::blamed_measurement()}));
+TEST(Json, AblationFollowsTheSchema) {
+    const auto document =
+        parsed(measurement_document(sample::gpu_context(), {sample::ablated_measurement()}));
     EXPECT_EQ(JsonSchema("measurement-1.json").faults(document), "");
-    const auto& blame = document.at("rows")[0].at("blame");
-    EXPECT_EQ(blame.at("term"), "loads");
-    EXPECT_EQ(blame.at("parts")[0].at("blamed_us"), 41);
-    EXPECT_TRUE(blame.at("parts")[1].at("time_us").is_null());
-    EXPECT_EQ(blame.at("parts")[1].at("predicted_time_us"), 300);
+    const auto& study = document.at("rows")[0].at("ablation");
+    EXPECT_EQ(study.at("term"), "loads");
+    EXPECT_EQ(study.at("parts")[0].at("attributed_us"), 41);
+    EXPECT_TRUE(study.at("parts")[1].at("time_us").is_null());
+    EXPECT_EQ(study.at("parts")[1].at("predicted_time_us"), 300);
 }
 
 TEST(Json, MeasurementDocumentFollowsItsSchema) {

@@ -31,15 +31,15 @@ TEST(GemmParts, EachPartTakesItsTermsAlong) {
     GemmHardware hw = made_up_gpu();
     hw.dram_bandwidth = 1e12;
     const TiledGemm g = four_tiles(hw);
-    const auto us = [&](LeftOut part) { return time_without(part, g).seconds * 1e6; };
+    const auto us = [&](Ablation part) { return time_without(part, g).seconds * 1e6; };
     // Every part: turn 500 and launch 1 us. Store: 4 * 300 / 2 + 32768 / 64 = 1112 cycles. Fill: 700 + 1024.
-    EXPECT_NEAR(us(LeftOut::nothing), 102.4 + 0.5 + 1.112 + 1.724 + 1, 1e-9);
-    EXPECT_NEAR(us(LeftOut::products), 102.4 + 0.5 + 1.112 + 1.724 + 1, 1e-9);  // L2 binds all the same
-    EXPECT_NEAR(us(LeftOut::store), 102.4 + 0.5 + 1.724 + 1, 1e-9);
+    EXPECT_NEAR(us(Ablation::nothing), 102.4 + 0.5 + 1.112 + 1.724 + 1, 1e-9);
+    EXPECT_NEAR(us(Ablation::products), 102.4 + 0.5 + 1.112 + 1.724 + 1, 1e-9);  // L2 binds all the same
+    EXPECT_NEAR(us(Ablation::store), 102.4 + 0.5 + 1.724 + 1, 1e-9);
     // Products bind, and nothing fills the ring.
-    EXPECT_NEAR(us(LeftOut::loads), 51.2 + 0.5 + 1.112 + 1, 1e-9);
+    EXPECT_NEAR(us(Ablation::loads), 51.2 + 0.5 + 1.112 + 1, 1e-9);
     // Twice the clock: half of all cycles.
-    EXPECT_NEAR(time_without(LeftOut::loads, g, 2e9).seconds * 1e6, (51.2 + 0.5 + 1.112) / 2 + 1, 1e-9);
+    EXPECT_NEAR(time_without(Ablation::loads, g, 2e9).seconds * 1e6, (51.2 + 0.5 + 1.112) / 2 + 1, 1e-9);
 }
 
 TEST(GemmParts, WithoutProductsSharedMemoryIsWrittenAlone) {
@@ -49,9 +49,9 @@ TEST(GemmParts, WithoutProductsSharedMemoryIsWrittenAlone) {
     hw.dram_latency = 0;
     hw.shared_bandwidth = 32;
     const TiledGemm g = four_tiles(hw);
-    EXPECT_EQ(time_without(LeftOut::nothing, g).step, 1536);   // 49152 B read at 32 B/clk
-    EXPECT_EQ(time_without(LeftOut::loads, g).step, 1536);     // still
-    EXPECT_EQ(time_without(LeftOut::products, g).step, 1024);  // 32768 B written
+    EXPECT_EQ(time_without(Ablation::nothing, g).step, 1536);   // 49152 B read at 32 B/clk
+    EXPECT_EQ(time_without(Ablation::loads, g).step, 1536);     // still
+    EXPECT_EQ(time_without(Ablation::products, g).step, 1024);  // 32768 B written
 }
 
 TEST(GemmParts, TheClockIsWhatPowerLeavesToTheRest) {
@@ -67,10 +67,10 @@ TEST(GemmParts, TheClockIsWhatPowerLeavesToTheRest) {
     hw.dram_joules = 0;
     hw.energy_exponent = 2;
     const TiledGemm g = four_tiles(hw);
-    const auto clock = [&](LeftOut part) { return time_without(part, g).clock_hz; };
-    EXPECT_GT(clock(LeftOut::loads), clock(LeftOut::nothing));
-    EXPECT_EQ(clock(LeftOut::products), 4e9);
-    EXPECT_EQ(clock(LeftOut::nothing),
+    const auto clock = [&](Ablation part) { return time_without(part, g).clock_hz; };
+    EXPECT_GT(clock(Ablation::loads), clock(Ablation::nothing));
+    EXPECT_EQ(clock(Ablation::products), 4e9);
+    EXPECT_EQ(clock(Ablation::nothing),
               gemm_time_under_power(g.hw, g.tile, g.problem, g.step, g.waves, g.dram, g.stages).clock_hz);
 }
 

@@ -217,33 +217,33 @@ inline Measurement measurement() {
 /// 690 W for 650 us are 0.4485 J.
 inline Measurement explained_measurement() {
     Measurement m = measurement();
-    set_measured(m, {.explanation = explanations().front(), .blame = {}});
+    set_measured(m, {.explanation = explanations().front(), .ablation = {}});
     return m;
 }
 
 /// 50 us missed, 41 of them with the loads; the kernel without products did not compile.
-inline Measurement blamed_measurement() {
+inline Measurement ablated_measurement() {
     Measurement m = measurement();
     PartTime loads;
-    loads.left_out = LeftOut::loads;
+    loads.ablated = Ablation::loads;
     loads.time_us = 551, loads.time_us_low = 550, loads.time_us_high = 552;
     loads.samples = 7;
     loads.sm_clock_mhz = 1600;
     loads.predicted_us = 540;
     loads.predicted_clock_mhz = 1610;
     loads.predicted_at_clock_us = 543;
-    loads.blamed_us = 41;
+    loads.attributed_us = 41;
     PartTime products;
-    products.left_out = LeftOut::products;
+    products.ablated = Ablation::products;
     products.invalid = "ptxas: 16 bytes spill stores";
     products.predicted_us = 300;
     set_measured(m, {.explanation = {},
-                     .blame = Blame{.parts = {loads, products},
-                                    .whole_clock_mhz = 1502,
-                                    .whole_at_clock_us = 601,
-                                    .miss_us = 50,
-                                    .clock_us = 1,
-                                    .term = "loads"}});
+                     .ablation = AblationStudy{.parts = {loads, products},
+                                               .whole_clock_mhz = 1502,
+                                               .whole_at_clock_us = 601,
+                                               .miss_us = 50,
+                                               .clock_us = 1,
+                                               .term = "loads"}});
     return m;
 }
 

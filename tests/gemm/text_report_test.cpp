@@ -128,8 +128,8 @@ TEST(MeasurementText, Golden) {
                   measurement_text(sample::gpu_context(), {sample::above_roof(), sample::wrong()}, {}));
     expect_golden("measurement_roof.txt",
                   measurement_text(sample::gpu_context(), {sample::explained_measurement()}, {}));
-    const std::string blamed = measurement_text(sample::gpu_context(), {sample::blamed_measurement()}, {});
-    expect_golden("measurement_blame.txt", blamed.substr(blamed.find("  What the miss")));
+    const std::string ablated = measurement_text(sample::gpu_context(), {sample::ablated_measurement()}, {});
+    expect_golden("measurement_ablation.txt", ablated.substr(ablated.find("  What the miss")));
     expect_golden("timings.txt", timings_text({{"compile: kernel", 0.213}, {"first_result", 1.04}}, {}));
 }
 

@@ -6,18 +6,18 @@
 
 namespace rooftile {
 
-#define ROOFTILE_GEMM_KERNEL(NAME) std::unique_ptr<const GemmCode> NAME##_code(const GemmPlan&, LeftOut);
+#define ROOFTILE_GEMM_KERNEL(NAME) std::unique_ptr<const GemmCode> NAME##_code(const GemmPlan&, Ablation);
 #define ROOFTILE_GEMM_PLANNED(NAME)
 #include "rooftile/gemm/kernels.def"
 #undef ROOFTILE_GEMM_KERNEL
 
-std::unique_ptr<const GemmCode> gemm_code(const GemmPlan& plan, LeftOut left_out) {
+std::unique_ptr<const GemmCode> gemm_code(const GemmPlan& plan, Ablation ablated) {
     const auto cannot = [&](std::string_view why) {
         return RequestError(fmt::format("this plan cannot be built: {}", why));
     };
     if (!plan.why_not.empty()) throw cannot(plan.why_not);
 #define ROOFTILE_GEMM_KERNEL(NAME) \
-    if (plan.buildable && name_of(plan.config.kernel) == #NAME) return NAME##_code(plan, left_out);
+    if (plan.buildable && name_of(plan.config.kernel) == #NAME) return NAME##_code(plan, ablated);
 #include "rooftile/gemm/kernels.def"
 #undef ROOFTILE_GEMM_KERNEL
 #undef ROOFTILE_GEMM_PLANNED

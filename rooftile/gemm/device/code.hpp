@@ -48,6 +48,6 @@ class GemmCode {
 };
 
 /// Throws RequestError where the plan's kernel has no code or the plan is not buildable.
-std::unique_ptr<const GemmCode> gemm_code(const GemmPlan& plan, LeftOut left_out);
+std::unique_ptr<const GemmCode> gemm_code(const GemmPlan& plan, Ablation ablated);
 
 }  // namespace rooftile

@@ -182,7 +182,7 @@ Kernel compile(const GemmPlan& plan, const CompileOptions& options) {
     auto start = std::chrono::steady_clock::now();
     auto state = std::make_shared<Kernel::State>();
     state->plan = plan;
-    state->code = gemm_code(plan, options.left_out);
+    state->code = gemm_code(plan, options.ablated);
     state->source = state->code->source();
     state->source.line_info = options.line_info;
     state->program = make_program(state->source, options.cache, state->from_cache);

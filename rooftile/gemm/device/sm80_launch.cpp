@@ -111,8 +111,8 @@ int sm80_grid_of(const Sm80GemmConfig& config, const GemmShape& shape, int resid
     return int(sm80_grid(config, shape.m, shape.n, resident_ctas));
 }
 
-std::unique_ptr<const GemmCode> sm80_gemm_code(const GemmPlan& plan, LeftOut left_out) {
-    if (left_out != LeftOut::nothing)
+std::unique_ptr<const GemmCode> sm80_gemm_code(const GemmPlan& plan, Ablation ablated) {
+    if (ablated != Ablation::nothing)
         throw RequestError("sm80_gemm cannot be compiled without one of its parts; sm90_gemm can");
     return std::make_unique<const Sm80Code>(plan);
 }

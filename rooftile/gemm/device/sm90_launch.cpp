@@ -48,10 +48,10 @@ TensorMapRequest operand(Type type, Major major, const void* base, std::int64_t 
 
 std::string sm90_name_expression(const Sm90GemmConfig& config) {
     auto major = [](Major m) { return m == Major::k ? "k" : "mn"; };
-    const std::string left_out =
-        config.left_out == LeftOut::nothing
+    const std::string ablated =
+        config.ablated == Ablation::nothing
             ? std::string()
-            : fmt::format(", .left_out=rooftile::LeftOut::{}", name_of(config.left_out));
+            : fmt::format(", .ablated=rooftile::Ablation::{}", name_of(config.ablated));
     return fmt::format(
         "rooftile::sm90_gemm<rooftile::Sm90GemmConfig{{.tile_m={}, .tile_n={}, .tile_k={}, .stages={}, "
         ".consumer_warpgroups={}, .schedule=rooftile::Schedule::{}, .cluster_m={}, .cluster_n={}, "
@@ -66,7 +66,7 @@ std::string sm90_name_expression(const Sm90GemmConfig& config) {
         config.cluster_n, config.split_k, config.ctas_per_sm, config.producer_registers,
         config.consumer_registers, name_of_type(config.type), major(config.a_major), major(config.b_major),
         config.tma_store, config.deferred_store, config.store_n, config.load_policy, config.store_policy,
-        left_out);
+        ablated);
 }
 
 Source gemm_source(const Sm90GemmConfig& config) {
@@ -169,8 +169,8 @@ GemmArguments gemm_arguments(const GemmConfig& plan, const Sm90GemmConfig& confi
 
 class Sm90Code final : public GemmCode {
   public:
-    Sm90Code(const GemmPlan& plan, LeftOut left_out) : plan_(plan.config), config_(kernel_config(plan)) {
-        config_.left_out = left_out;
+    Sm90Code(const GemmPlan& plan, Ablation ablated) : plan_(plan.config), config_(kernel_config(plan)) {
+        config_.ablated = ablated;
     }
     Source source() const override { return gemm_source(config_); }
     std::string arch() const override { return "sm_90"; }
@@ -207,8 +207,8 @@ class Sm90Code final : public GemmCode {
 
 }  // namespace
 
-std::unique_ptr<const GemmCode> sm90_gemm_code(const GemmPlan& plan, LeftOut left_out) {
-    return std::make_unique<const Sm90Code>(plan, left_out);
+std::unique_ptr<const GemmCode> sm90_gemm_code(const GemmPlan& plan, Ablation ablated) {
+    return std::make_unique<const Sm90Code>(plan, ablated);
 }
 
 }  // namespace rooftile

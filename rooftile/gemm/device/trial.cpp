@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "rooftile/gemm/device/ablation_kernels.hpp"
 #include "rooftile/gemm/device/bench.hpp"
-#include "rooftile/gemm/device/blame_kernels.hpp"
 
 namespace rooftile {
 namespace {
@@ -74,7 +74,7 @@ class GemmTrial final : public Trial {
         }
         algorithms_ = add_baselines(works, cublaslt_, *sets_);
         measured_.resize(rows.size());
-        if (options_.blame) add_parts(works, rows, timings);
+        if (options_.ablate) add_parts(works, rows, timings);
         if (options_.baseline) copied_ = make_copy();
         if (copied_) works.push_back(copy_work());
         return works;
@@ -90,7 +90,7 @@ class GemmTrial final : public Trial {
             note_timed(notes, options_.mode, best_timed_, roofs);
         }
         for (std::size_t i = 0; i < parts_.size(); ++i)
-            set_part(measured_[parts_[i].first].blame->parts[parts_[i].second], timed[algorithms_ + i]);
+            set_part(measured_[parts_[i].first].ablation->parts[parts_[i].second], timed[algorithms_ + i]);
         if (!copied_) return;
         Baseline copy;
         copy.key = copy_baseline, copy.name = "copying as many bytes";
@@ -132,8 +132,8 @@ class GemmTrial final : public Trial {
         if (machine && (options_.explain || options_.energy))
             measured.explanation = explain(*machine, gemm_plan(row),
                                            {.attainability = options_.explain, .energy = options_.energy});
-        if (machine && measured.blame) attribute(*measured.blame, row, *machine);
-        if (measured.explanation || measured.blame) set_measured(row, std::move(measured));
+        if (machine && measured.ablation) attribute(*measured.ablation, row, *machine);
+        if (measured.explanation || measured.ablation) set_measured(row, std::move(measured));
     }
 
   private:
@@ -156,8 +156,8 @@ class GemmTrial final : public Trial {
         bench_.say("compiling without loads, products and store");
         const Part part(timings, "compile without parts");
         for (std::size_t i = 0; i < rows.size(); ++i) {
-            measured_[i].blame = Blame{};
-            for (TimedPart& timed : timed_parts(gemm_plan(*rows[i]), *measured_[i].blame)) {
+            measured_[i].ablation = AblationStudy{};
+            for (TimedPart& timed : timed_parts(gemm_plan(*rows[i]), *measured_[i].ablation)) {
                 works.push_back({std::move(timed.name), on(*sets_, std::move(timed.launch)), Role::other});
                 parts_.emplace_back(i, timed.index);
             }

@@ -68,7 +68,7 @@ void absorb(Verification& v, VerifyCase which, const CaseOutcome& outcome) {
     if (!outcome.right && v.failure.empty()) v.failure = outcome.failure;
 }
 
-std::vector<bool> blamed(const std::vector<BlameEvidence>& launches) {
+std::vector<bool> faulty(const std::vector<LaunchEvidence>& launches) {
     std::vector<bool> result;
     for (std::size_t i = 0; i < launches.size(); ++i) {
         bool disturbed = false;
@@ -214,15 +214,15 @@ std::vector<CaseOutcome> GemmVerifier::check(VerifyCase which, std::uint64_t see
         std::vector<CaseEvidence> evidence;
         std::vector<CaseOutcome> together = check_together(which, seed, part, evidence);
         if (part.size() > 1 && !std::all_of(together.begin(), together.end(), right)) {
-            std::vector<BlameEvidence> blame;
+            std::vector<LaunchEvidence> judged;
             std::vector<CaseOutcome> alone;
             for (std::size_t i = 0; i < part.size(); ++i) {
                 alone.push_back(check_together(which, seed, part.subspan(i, 1), evidence).front());
                 const CaseEvidence& e = evidence.front();
-                blame.push_back(
+                judged.push_back(
                     {together[i].right, alone[i].right, e.touched > 0 || e.inputs_before != e.inputs_after});
             }
-            const std::vector<bool> wrong = blamed(blame);
+            const std::vector<bool> wrong = faulty(judged);
             for (std::size_t i = 0; i < part.size(); ++i) {
                 if (!alone[i].right || !wrong[i]) together[i] = alone[i];
             }

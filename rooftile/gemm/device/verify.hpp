@@ -46,12 +46,12 @@ CaseOutcome judge(const CaseEvidence& evidence, const GemmProblem& problem, Veri
                   std::uint64_t seed);
 
 /// Whether a launch that was wrong beside others stays wrong though it is right alone. It does not where one
-/// of the others, alone, changed an input or wrote outside its C: then that one is to blame.
-struct BlameEvidence {
+/// of the others, alone, changed an input or wrote outside its C: then that one is faulty.
+struct LaunchEvidence {
     bool together = false, alone = false;  ///< right
     bool disturbs = false;                 ///< alone, it changed an input or wrote outside its C
 };
-std::vector<bool> blamed(const std::vector<BlameEvidence>& launches);
+std::vector<bool> faulty(const std::vector<LaunchEvidence>& launches);
 
 /// Owns fenced operands of one problem, and a fenced C for each of up to `results` launches that are judged
 /// by one pass of the reference; checks any number of launches. `kernels` must outlive it. A, B and C must
@@ -65,7 +65,7 @@ class GemmVerifier {
     static int results_for(const GemmProblem& problem, std::size_t launches, std::int64_t free_bytes);
 
     /// Poisons, fills from `seed`, launches each once and judges; waits for the result. What fails beside
-    /// others is checked again alone, so that the one to blame is named.
+    /// others is checked again alone, so that the faulty one is named.
     std::vector<CaseOutcome> check(VerifyCase which, std::uint64_t seed,
                                    std::span<const GemmLaunch> launches) const;
     CaseOutcome check(VerifyCase which, std::uint64_t seed, const GemmLaunch& launch) const;

@@ -1,4 +1,4 @@
-// plan --explain and --energy, measure --explain, --energy and --blame from outside.
+// plan --explain and --energy, measure --explain, --energy and --ablate from outside.
 #include <nlohmann/json.hpp>
 
 #include <cmath>
@@ -49,7 +49,7 @@ TEST(ExplainProgram, UnknownEnergiesAreNamed) {
 }
 
 TEST(ExplainProgram, ASuiteTakesNoneOfThem) {
-    for (const char* flag : {"--explain", "--energy", "--blame"})
+    for (const char* flag : {"--explain", "--energy", "--ablate"})
         expect_refused({"measure", "gemm", "--suite", "some.toml", flag}, {flag, "--suite"});
 }
 

@@ -35,7 +35,8 @@ TEST(LadderProgram, WrongRequestsAreRefusedBeforeAnyGpuIsAsked) {
     // It has its own kernels, and one problem.
     for (const char* flag : {"--suite", "--filter", "--max-seconds", "--top", "--sample", "--orders"})
         expect_refused(with({flag, "2"}), {flag});
-    for (const char* flag : {"--counters", "--explain", "--energy", "--blame"}) expect_refused(with({flag}), {flag});
+    for (const char* flag : {"--counters", "--explain", "--energy", "--ablate"})
+        expect_refused(with({flag}), {flag});
     expect_refused(with({"--mode", "warm"}), {"--mode warm", "cold"});
     expect_refused(with({"--json", "--csv"}), {"--json", "--csv"});
 }

@@ -55,8 +55,8 @@ TEST(Variants, WhatContradictsIsRefused) {
     expect_refused(plan({"--orders", "row,"}), {"--orders"});
     expect_refused(plan({"--orders", "snail"}), {"hilbert"});
     expect_refused(plan({"--seed", "3"}), {"--seed", "--sample"});
-    expect_refused({"measure", "gemm", "--shape", "64x64x64", "--no-time", "--blame"},
-                   {"--no-time", "--blame"});
+    expect_refused({"measure", "gemm", "--shape", "64x64x64", "--no-time", "--ablate"},
+                   {"--no-time", "--ablate"});
     expect_refused({"report", "traffic"}, {"name the file"});
     expect_refused({"report", "predictions", "/nowhere.jsonl"}, {"/nowhere.jsonl"});
 }

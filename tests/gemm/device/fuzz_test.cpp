@@ -280,7 +280,7 @@ class GemmFuzzTest : public DeviceTest, public testing::WithParamInterface<Fuzze
     }
 
     static std::string name_expression(const GemmPlan& plan) {
-        return gemm_code(plan, LeftOut::nothing)->source().name_expressions.at(0);
+        return gemm_code(plan, Ablation::nothing)->source().name_expressions.at(0);
     }
     /// What decides the cubin, and what a launch takes from the plan.
     static std::string plan_key(const GemmPlan& plan) {

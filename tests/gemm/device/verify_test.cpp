@@ -260,7 +260,7 @@ class VerifyTogetherTest : public VerifyTest {
         launches[at] = std::move(wrong);
         return launches;
     }
-    void expect_blamed(const GemmVerifier& verifier, const std::vector<GemmLaunch>& launches, std::size_t at,
+    void expect_faulty(const GemmVerifier& verifier, const std::vector<GemmLaunch>& launches, std::size_t at,
                        const char* what) {
         for (const VerifyCase which : {VerifyCase::exact, VerifyCase::random, VerifyCase::special}) {
             const auto outcomes = verifier.check(which, 5, launches);
@@ -272,12 +272,12 @@ class VerifyTogetherTest : public VerifyTest {
     }
 };
 
-TEST_F(VerifyTogetherTest, AWrongOneAmongEightIsFoundAndBlamed) {
+TEST_F(VerifyTogetherTest, AWrongOneAmongEightIsFoundAndNamed) {
     const GemmProblem p = uneven();
     const GemmVerifier verifier(kernels(), p, verify_most);
     const GemmLaunch off = host_launch(p, [](HostResult& c) { c.at(138, 149) = 1e6; });
     for (std::size_t at = 0; at < verify_most; ++at)
-        expect_blamed(verifier, all_right_but(p, verify_most, at, off), at, "one element off");
+        expect_faulty(verifier, all_right_but(p, verify_most, at, off), at, "one element off");
     const auto outcomes = verifier.check(VerifyCase::random, 5, all_right_but(p, verify_most, 6, off));
     EXPECT_EQ(outcomes[6].wrong, 1);
     EXPECT_THAT(outcomes[6].failure, HasSubstr("C[138, 149]"));
@@ -291,10 +291,10 @@ TEST_F(VerifyTogetherTest, MoreLaunchesThanResultsAreJudgedInParts) {
     EXPECT_EQ(verifier.results(), 3);
     const GemmLaunch nothing = [](Stream, const void*, const void*, void*) {};
     for (const std::size_t at : {0u, 2u, 3u, 6u})
-        expect_blamed(verifier, all_right_but(p, 7, at, nothing), at, "nothing written");
+        expect_faulty(verifier, all_right_but(p, 7, at, nothing), at, "nothing written");
 }
 
-TEST_F(VerifyTogetherTest, WhoWritesOutsideOrChangesInputsIsBlamedAlone) {
+TEST_F(VerifyTogetherTest, WhoWritesOutsideOrChangesInputsIsNamedAlone) {
     const GemmProblem p = uneven();
     const GemmVerifier verifier(kernels(), p, 4);
     const GemmLaunch right = host_launch(p);
@@ -306,12 +306,12 @@ TEST_F(VerifyTogetherTest, WhoWritesOutsideOrChangesInputsIsBlamedAlone) {
             copy_to_device(base + static_cast<DevicePointer>(2 * element), &bits, 2);
         };
     };
-    expect_blamed(verifier, all_right_but(p, 4, 1, and_writes(false, -1)), 1, "a write before C");
-    expect_blamed(verifier, all_right_but(p, 4, 0, and_writes(false, p.n)), 0, "a write between rows");
-    expect_blamed(verifier, all_right_but(p, 4, 2, and_writes(true, p.k)), 2, "a changed padding of A");
+    expect_faulty(verifier, all_right_but(p, 4, 1, and_writes(false, -1)), 1, "a write before C");
+    expect_faulty(verifier, all_right_but(p, 4, 0, and_writes(false, p.n)), 0, "a write between rows");
+    expect_faulty(verifier, all_right_but(p, 4, 2, and_writes(true, p.k)), 2, "a changed padding of A");
     // A[0, 0] itself: the results of those before it no longer fit what is in memory, and are right all the
     // same.
-    expect_blamed(verifier, all_right_but(p, 4, 2, and_writes(true, 0)), 2, "a changed A");
+    expect_faulty(verifier, all_right_but(p, 4, 2, and_writes(true, 0)), 2, "a changed A");
 }
 
 TEST_F(VerifyTogetherTest, VerificationsStopEachAtItsOwnFailure) {

@@ -64,15 +64,15 @@ TEST(JudgeCase, ChangingInputsIsWrong) {
 }
 
 // right together, right alone, disturbs others
-TEST(Blamed, IsWhoIsWrongAloneOrWithoutAReason) {
-    const BlameEvidence right{true, true, false}, wrong{false, false, false}, disturbs{false, false, true},
+TEST(Faulty, IsWhoIsWrongAloneOrWithoutAReason) {
+    const LaunchEvidence right{true, true, false}, wrong{false, false, false}, disturbs{false, false, true},
         only_together{false, true, false};
-    EXPECT_EQ(blamed({right, wrong, right}), (std::vector<bool>{false, true, false}));
+    EXPECT_EQ(faulty({right, wrong, right}), (std::vector<bool>{false, true, false}));
     // What fails beside one who writes elsewhere, and not alone, is its victim.
-    EXPECT_EQ(blamed({only_together, disturbs, right}), (std::vector<bool>{false, true, false}));
-    // Nobody to blame: a result that is wrong now and then is wrong.
-    EXPECT_EQ(blamed({only_together, right, wrong}), (std::vector<bool>{true, false, true}));
-    EXPECT_EQ(blamed({disturbs}), std::vector<bool>{true});
+    EXPECT_EQ(faulty({only_together, disturbs, right}), (std::vector<bool>{false, true, false}));
+    // None is faulty alone: a result that is wrong now and then is wrong.
+    EXPECT_EQ(faulty({only_together, right, wrong}), (std::vector<bool>{true, false, true}));
+    EXPECT_EQ(faulty({disturbs}), std::vector<bool>{true});
 }
 
 TEST(ResultsFor, AsManyAsFitAndAsAreAsked) {

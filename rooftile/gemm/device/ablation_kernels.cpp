@@ -1,4 +1,4 @@
-#include "rooftile/gemm/device/blame_kernels.hpp"
+#include "rooftile/gemm/device/ablation_kernels.hpp"
 
 #include <fmt/core.h>
 
@@ -10,11 +10,11 @@
 namespace rooftile {
 namespace {
 
-constexpr LeftOut parts_of_a_kernel[] = {LeftOut::loads, LeftOut::products, LeftOut::store};
+constexpr Ablation parts_of_a_kernel[] = {Ablation::loads, Ablation::products, Ablation::store};
 
-KernelOutcome compiled_without(LeftOut part, const GemmPlan& plan) {
+KernelOutcome compiled_without(Ablation part, const GemmPlan& plan) {
     try {
-        return compile(plan, {.left_out = part});
+        return compile(plan, {.ablated = part});
     } catch (const Error& error) {
         if (error.code() != ExitCode::compile_failed) throw;
         return error;
@@ -23,15 +23,15 @@ KernelOutcome compiled_without(LeftOut part, const GemmPlan& plan) {
 
 }  // namespace
 
-std::vector<TimedPart> timed_parts(const GemmPlan& plan, Blame& blame) {
+std::vector<TimedPart> timed_parts(const GemmPlan& plan, AblationStudy& study) {
     std::vector<std::future<KernelOutcome>> compiling;
-    for (LeftOut part : parts_of_a_kernel)
+    for (Ablation part : parts_of_a_kernel)
         compiling.push_back(
             std::async(std::launch::async, [part, &plan] { return compiled_without(part, plan); }));
     std::vector<TimedPart> out;
     for (std::size_t i = 0; i < compiling.size(); ++i) {
-        PartTime& part = blame.parts.emplace_back();
-        part.left_out = parts_of_a_kernel[i];
+        PartTime& part = study.parts.emplace_back();
+        part.ablated = parts_of_a_kernel[i];
         const KernelOutcome outcome = compiling[i].get();
         if (const auto* error = std::get_if<Error>(&outcome)) {
             part.invalid = error->what();
@@ -39,7 +39,7 @@ std::vector<TimedPart> timed_parts(const GemmPlan& plan, Blame& blame) {
         }
         const Kernel kernel = std::get<Kernel>(outcome);
         kernel.load();
-        out.push_back({fmt::format("plan {} without {}", plan.rank, name_of(part.left_out)),
+        out.push_back({fmt::format("plan {} without {}", plan.rank, name_of(part.ablated)),
                        [kernel](Stream stream, const void* a, const void* b, void* c) {
                            kernel.launch(stream, a, b, c);
                        },

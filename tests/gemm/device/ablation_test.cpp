@@ -1,5 +1,5 @@
-// Kernels compiled without a part: none of them waits for ever, and measure --blame times them.
-#include "rooftile/gemm/device/blame.hpp"
+// Kernels compiled without a part: none of them waits for ever, and measure --ablate times them.
+#include "rooftile/gemm/device/ablation.hpp"
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@
 namespace rooftile {
 namespace {
 
-class BlameTest : public DeviceTest {
+class AblationTest : public DeviceTest {
     bool is_alone() const override { return true; }  // times are compared
 };
 
@@ -58,7 +58,7 @@ std::vector<GemmPlan> every_way(const Machine& machine) {
 
 // That a launch ends is the test: every barrier is passed whatever is left out. What is not stored stays as
 // it was.
-TEST_F(BlameTest, EveryKernelWithoutAPartEnds) {
+TEST_F(AblationTest, EveryKernelWithoutAPartEnds) {
     const Machine machine = live_machine().machine;
     for (const GemmPlan& plan : every_way(machine)) {
         const GemmProblem& p = plan.problem;
@@ -67,8 +67,8 @@ TEST_F(BlameTest, EveryKernelWithoutAPartEnds) {
         StreamOwner stream;
         fill_bytes(a.address(), 0, a.bytes(), stream);
         fill_bytes(b.address(), 0, b.bytes(), stream);
-        for (LeftOut part : {LeftOut::loads, LeftOut::products, LeftOut::store}) {
-            const Kernel kernel = compile(plan, {.left_out = part});
+        for (Ablation part : {Ablation::loads, Ablation::products, Ablation::store}) {
+            const Kernel kernel = compile(plan, {.ablated = part});
             SCOPED_TRACE(kernel.name_expression());
             fill_bytes(c.address(), 0x7b, c.bytes(), stream);
             for (int launch = 0; launch < 3; ++launch) kernel.launch(stream, a.data(), b.data(), c.data());
@@ -76,12 +76,12 @@ TEST_F(BlameTest, EveryKernelWithoutAPartEnds) {
             std::vector<unsigned char> left(c.bytes());
             copy_to_host(left.data(), c.address(), c.bytes());
             const auto kept = std::count(left.begin(), left.end(), 0x7b);
-            EXPECT_EQ(kept == std::ptrdiff_t(left.size()), part == LeftOut::store) << kept;
+            EXPECT_EQ(kept == std::ptrdiff_t(left.size()), part == Ablation::store) << kept;
         }
     }
 }
 
-TEST_F(BlameTest, EachPartIsTimedBesideTheWhole) {
+TEST_F(AblationTest, EachPartIsTimedBesideTheWhole) {
     const Machine machine = live_machine().machine;
     GemmRequest request;
     request.top = 1;
@@ -89,7 +89,7 @@ TEST_F(BlameTest, EachPartIsTimedBesideTheWhole) {
     const auto outcome = derive(machine, gemm_problem(4096, 4096, 4096), request);
     MeasureOptions options;
     options.machine = &machine;
-    options.blame = true;
+    options.ablate = true;
     options.baseline = false;
     options.seed = 17;
     options.timing.rounds = 6;
@@ -99,11 +99,11 @@ TEST_F(BlameTest, EachPartIsTimedBesideTheWhole) {
     ASSERT_EQ(run.rows.size(), 1u);
     Measurement& row = run.rows.front();
     EXPECT_TRUE(row.verified.ok()) << row.verified.failure;
-    ASSERT_TRUE(gemm_measured(row) && gemm_measured(row)->blame);
-    const Blame& blame = *gemm_measured(row)->blame;
-    ASSERT_EQ(blame.parts.size(), 3u);
-    for (const PartTime& part : blame.parts) {
-        SCOPED_TRACE(name_of(part.left_out));
+    ASSERT_TRUE(gemm_measured(row) && gemm_measured(row)->ablation);
+    const AblationStudy& study = *gemm_measured(row)->ablation;
+    ASSERT_EQ(study.parts.size(), 3u);
+    for (const PartTime& part : study.parts) {
+        SCOPED_TRACE(name_of(part.ablated));
         EXPECT_EQ(part.invalid, "");
         EXPECT_EQ(part.samples, 6);
         EXPECT_GT(part.time_us, 1);
@@ -112,8 +112,8 @@ TEST_F(BlameTest, EachPartIsTimedBesideTheWhole) {
         EXPECT_GT(part.predicted_us.value(), 1);
     }
     // A square of 4096 is bound by its products: without them it takes well below its time.
-    EXPECT_LT(blame.parts[1].time_us, 0.8 * *row.time_us);
-    EXPECT_FALSE(blame.term.empty());
+    EXPECT_LT(study.parts[1].time_us, 0.8 * *row.time_us);
+    EXPECT_FALSE(study.term.empty());
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "rooftile/gemm/device/blame.hpp"
+#include "rooftile/gemm/device/ablation.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -15,8 +15,8 @@ constexpr double least_miss = 0.01;
 /// Of the miss, that a term must take to be named.
 constexpr double least_share = 1.0 / 3;
 
-std::string largest_term(const Measurement& row, const Blame& blame) {
-    const double miss = *blame.miss_us;
+std::string largest_term(const Measurement& row, const AblationStudy& study) {
+    const double miss = *study.miss_us;
     const double predicted = *row.time_us - miss;
     const bool within = row.time_us_low.value_or(predicted) <= predicted
                         && predicted <= row.time_us_high.value_or(predicted);
@@ -26,36 +26,36 @@ std::string largest_term(const Measurement& row, const Blame& blame) {
     const auto weigh = [&](std::string_view name, const std::optional<double>& us) {
         if (us && *us / miss > most) most = *us / miss, term = name;
     };
-    weigh("clock", blame.clock_us);
-    for (const PartTime& part : blame.parts) weigh(name_of(part.left_out), part.blamed_us);
+    weigh("clock", study.clock_us);
+    for (const PartTime& part : study.parts) weigh(name_of(part.ablated), part.attributed_us);
     return term;
 }
 
 }  // namespace
 
-void attribute(Blame& blame, const Measurement& row, const Machine& machine) {
+void attribute(AblationStudy& study, const Measurement& row, const Machine& machine) {
     const GemmPlan& plan = gemm_plan(row);
     const bool valid = why_no_result(row).empty() && row.time_us && row.samples > 0;
-    const auto at_clock = [&](LeftOut part, std::optional<double> clock_mhz) {
+    const auto at_clock = [&](Ablation part, std::optional<double> clock_mhz) {
         return predict_without(machine, plan, part, clock_mhz).time_us;
     };
-    const auto whole = at_clock(LeftOut::nothing, row.sm_clock_mhz);
-    blame.whole_clock_mhz = predict_without(machine, plan, LeftOut::nothing).clock_mhz;
-    if (valid) blame.whole_at_clock_us = whole;
+    const auto whole = at_clock(Ablation::nothing, row.sm_clock_mhz);
+    study.whole_clock_mhz = predict_without(machine, plan, Ablation::nothing).clock_mhz;
+    if (valid) study.whole_at_clock_us = whole;
     if (valid && plan.prediction.time_us) {
-        blame.miss_us = *row.time_us - *plan.prediction.time_us;
-        if (whole) blame.clock_us = *whole - *plan.prediction.time_us;
+        study.miss_us = *row.time_us - *plan.prediction.time_us;
+        if (whole) study.clock_us = *whole - *plan.prediction.time_us;
     }
-    for (PartTime& part : blame.parts) {
-        const PartPrediction predicted = predict_without(machine, plan, part.left_out);
+    for (PartTime& part : study.parts) {
+        const PartPrediction predicted = predict_without(machine, plan, part.ablated);
         part.predicted_us = predicted.time_us;
         part.predicted_clock_mhz = predicted.clock_mhz;
         if (!part.invalid.empty()) continue;
-        part.predicted_at_clock_us = at_clock(part.left_out, part.sm_clock_mhz);
+        part.predicted_at_clock_us = at_clock(part.ablated, part.sm_clock_mhz);
         if (!valid || !whole || !part.predicted_at_clock_us) continue;
-        part.blamed_us = (*row.time_us - *whole) - (part.time_us - *part.predicted_at_clock_us);
+        part.attributed_us = (*row.time_us - *whole) - (part.time_us - *part.predicted_at_clock_us);
     }
-    if (blame.miss_us) blame.term = largest_term(row, blame);
+    if (study.miss_us) study.term = largest_term(row, study);
 }
 
 }  // namespace rooftile

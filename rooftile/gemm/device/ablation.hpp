@@ -13,7 +13,7 @@ namespace rooftile {
 /// A kernel compiled without one part, timed in the same rounds as the whole. It computes nothing, so nothing
 /// of it is verified.
 struct PartTime {
-    LeftOut left_out = LeftOut::nothing;
+    Ablation ablated = Ablation::nothing;
     double time_us = 0, time_us_low = 0, time_us_high = 0;  ///< median and its 95 % interval
     std::int64_t samples = 0;
     std::optional<double> sm_clock_mhz;
@@ -24,10 +24,10 @@ struct PartTime {
     std::optional<double> predicted_at_clock_us;  ///< at the clock that was measured
     /// Of the whole kernel's miss, what goes away with the part: what the part costs beyond what it is
     /// predicted to cost, both at measured clocks. Parts overlap, so these need not add up to the miss.
-    std::optional<double> blamed_us;
+    std::optional<double> attributed_us;
 };
 
-struct Blame {
+struct AblationStudy {
     std::vector<PartTime> parts;
     std::optional<double> whole_clock_mhz;    ///< predicted, of the whole kernel
     std::optional<double> whole_at_clock_us;  ///< predicted at the clock that was measured
@@ -42,7 +42,7 @@ struct Blame {
 struct Measurement;
 class Machine;
 
-/// Fills in the predictions of a row's `blame`, which has its times, and names the term.
-void attribute(Blame& blame, const Measurement& row, const Machine& machine);
+/// Fills in the predictions of a row's `ablation`, which has its times, and names the term.
+void attribute(AblationStudy& study, const Measurement& row, const Machine& machine);
 
 }  // namespace rooftile

@@ -34,15 +34,15 @@ Counts of_sass(const std::string& sass) {
             mentions(sass, "UTMASTG") + mentions(sass, "STG."), mentions(sass, "SYNCS.PHASECHK")};
 }
 
-void expect_left_out(LeftOut part, const Counts& whole, const Counts& counts, int line) {
+void expect_ablated(Ablation part, const Counts& whole, const Counts& counts, int line) {
     SCOPED_TRACE(line);
     ASSERT_GT(whole.loads, 0);
     ASSERT_GT(whole.products, 0);
     ASSERT_GT(whole.stores, 0);
     // Copies may be laid out once or twice by the compiler: what is not left out is there, not how often.
-    EXPECT_EQ(counts.loads == 0, part == LeftOut::loads) << counts.loads;
-    EXPECT_EQ(counts.products, part == LeftOut::products ? 0 : whole.products);
-    EXPECT_EQ(counts.stores, part == LeftOut::store ? 0 : whole.stores);
+    EXPECT_EQ(counts.loads == 0, part == Ablation::loads) << counts.loads;
+    EXPECT_EQ(counts.products, part == Ablation::products ? 0 : whole.products);
+    EXPECT_EQ(counts.stores, part == Ablation::store ? 0 : whole.stores);
     EXPECT_EQ(counts.waits == 0, whole.waits == 0);
 }
 
@@ -85,32 +85,32 @@ std::vector<Sm90GemmConfig> configs() {
     return out;
 }
 
-TEST(LeftOut, TheWholeKernelIsNamedAsEver) {
+TEST(Ablation, TheWholeKernelIsNamedAsEver) {
     Sm90GemmConfig config = configs().front();
     const std::string whole = sm90_name_expression(config);
-    EXPECT_EQ(whole.find("left_out"), whole.npos);
-    config.left_out = LeftOut::products;
-    EXPECT_NE(sm90_name_expression(config).find(".left_out=rooftile::LeftOut::products"), whole.npos);
+    EXPECT_EQ(whole.find("ablated"), whole.npos);
+    config.ablated = Ablation::products;
+    EXPECT_NE(sm90_name_expression(config).find(".ablated=rooftile::Ablation::products"), whole.npos);
 }
 
-TEST(LeftOut, NothingOfThePartIsLeftAndAllOfTheOthers) {
+TEST(Ablation, NothingOfThePartIsLeftAndAllOfTheOthers) {
     const bool sass = find_disassembler().has_value();
     if (!sass) std::cout << "no disassembler: PTX alone is looked at\n";
     for (Sm90GemmConfig config : configs()) {
         const Source source = gemm_source(config);
         const Counts whole = of_ptx(compile_to_ptx(source));
         const Compiled whole_code = compile_source(source);
-        for (LeftOut part : {LeftOut::loads, LeftOut::products, LeftOut::store}) {
-            config.left_out = part;
+        for (Ablation part : {Ablation::loads, Ablation::products, Ablation::store}) {
+            config.ablated = part;
             SCOPED_TRACE(sm90_name_expression(config));
             const Source source = gemm_source(config);
-            expect_left_out(part, whole, of_ptx(compile_to_ptx(source)), __LINE__);
+            expect_ablated(part, whole, of_ptx(compile_to_ptx(source)), __LINE__);
             std::cerr << sm90_name_expression(config) << std::endl;
             const Compiled compiled = compile_source(source);
             EXPECT_FALSE(unclean(compiled)) << unclean(compiled).value_or("");
             if (sass)
-                expect_left_out(part, of_sass(*disassemble(whole_code.cubin)),
-                                of_sass(*disassemble(compiled.cubin)), __LINE__);
+                expect_ablated(part, of_sass(*disassemble(whole_code.cubin)),
+                               of_sass(*disassemble(compiled.cubin)), __LINE__);
         }
     }
 }

@@ -13,12 +13,12 @@ namespace rooftile {
 struct TimedPart {
     std::string name;
     GemmLaunch launch;
-    std::size_t index;  ///< of Blame::parts
+    std::size_t index;  ///< of AblationStudy::parts
 };
 
-/// The plan's kernel without its loads, without its products, without its store: an entry of `blame` each,
+/// The plan's kernel without its loads, without its products, without its store: an entry of `study` each,
 /// and a launch for each that compiles.
-std::vector<TimedPart> timed_parts(const GemmPlan& plan, Blame& blame);
+std::vector<TimedPart> timed_parts(const GemmPlan& plan, AblationStudy& study);
 
 /// Times and clock; why there are none where it could not be timed.
 void set_part(PartTime& part, const TimedResult& timed);

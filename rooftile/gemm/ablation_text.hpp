@@ -9,6 +9,7 @@
 namespace rooftile {
 
 /// A table of the whole kernel and of the kernel without each part, and what the miss goes with.
-std::string blame_text(const Measurement& row, const Blame& blame, bool valid, const Terminal& terminal);
+std::string ablation_text(const Measurement& row, const AblationStudy& study, bool valid,
+                          const Terminal& terminal);
 
 }  // namespace rooftile
