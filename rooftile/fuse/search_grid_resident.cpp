@@ -56,22 +56,22 @@ class GridResidentSearch : FuseSearchContext {
                     if (rule && !request.exhaustive) out_.rejected.add(*rule);
                     else offer(c);
                 }
-        if (!request.exhaustive) drop_lonely();
+        if (!request.exhaustive) drop_single_resident();
         out_.kept.insert(out_.kept.end(), found_.begin(), found_.end());
     }
 
   private:
     void reject(Reason reason) { out_.rejected.add(reason); }
 
-    /// While a CTA's row is reduced, nobody else of its SM works, which no time tells: where others have company they were as fast or
+    /// While a CTA's row is reduced, nobody else of its SM works, which no time tells: where other CTAs are co-resident they were as fast or
     /// up to 5 % sooner than the model said (docs/facts.md 92). Only those that come near count.
-    void drop_lonely() {
+    void drop_single_resident() {
         constexpr double near = 1.05;
-        double accompanied = INFINITY;
+        double co_resident = INFINITY;
         for (const FuseCandidate& c : found_)
-            if (c.config.ctas_per_sm > 1) accompanied = std::min(accompanied, c.flow.time.seconds);
+            if (c.config.ctas_per_sm > 1) co_resident = std::min(co_resident, c.flow.time.seconds);
         const auto worse = [&](const FuseCandidate& c) {
-            return c.config.ctas_per_sm == 1 && accompanied <= near * c.flow.time.seconds;
+            return c.config.ctas_per_sm == 1 && co_resident <= near * c.flow.time.seconds;
         };
         out_.rejected.add(fuse_rules::alone_on_sm, std::int64_t(std::erase_if(found_, worse)));
     }

@@ -71,7 +71,7 @@ TEST(FuseGridResident, TurnsWaitInSharedMemory) {
 
 // 16 rows have 256 CTAs on 132 SMs, all but a few of which have two; of 5 rows 160 CTAs leave 104 SMs with one and make
 // all wait for 28 with two, where 80 have an SM each.
-TEST(FuseGridResident, CompanyCountsWhereItIsNear) {
+TEST(FuseGridResident, CoResidentCtasCountWhereTheyAreNear) {
     const auto many =
         planned(functions[1], "16,1048576", {.row_storage = RowStorage::reload, .grid_reduction = true});
     for (const FusePlan& plan : std::get<FusePlans>(many).plans) EXPECT_GE(plan.config.ctas_per_sm, 2);
