@@ -1,6 +1,6 @@
 #!/bin/sh
 # Times of configurations that nothing was fitted to, beside their predictions: every problem of the suite with its
-# chosen plan and seven drawn from all that pass the walls, up to twice the predicted time.
+# chosen plan and seven drawn from all that pass the constraints, up to twice the predicted time.
 # usage: bench/configurations.sh PROGRAM OUT_FOLDER [more arguments of measure gemm: --max-seconds 590, --filter TEXT]
 #
 # Every run draws others: once a run has chosen a constant, the bars want a new one. --seed N draws the same again from

@@ -28,8 +28,10 @@ GemmRequest unsimulated() {
 
 struct Count final : GemmVisitor {
     std::int64_t candidates = 0;
-    void fall(const Wall&, const GemmCandidate&, std::int64_t how_many) override { candidates += how_many; }
-    void stand(const GemmCandidate&, const Footprint&) override { ++candidates; }
+    void reject(const Constraint&, const GemmCandidate&, std::int64_t how_many) override {
+        candidates += how_many;
+    }
+    void accept(const GemmCandidate&, const Footprint&) override { ++candidates; }
 };
 
 void candidates(benchmark::State& state) {

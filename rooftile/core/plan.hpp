@@ -54,7 +54,7 @@ struct PlanSet {
     std::optional<Refusal> refusal;  ///< set exactly where `plans` is empty
     Rejected rejected;
     std::vector<std::string> unknown;          ///< machine keys nobody knows that a plan asked for
-    std::vector<std::string> unchecked_walls;  ///< constraints that those unknowns left unchecked
+    std::vector<std::string> unchecked_constraints;  ///< constraints that those unknowns left unchecked
     std::vector<std::string> notes;            ///< what a reader must know
     Record totals;                             ///< of the problem as a whole, whichever plan runs
     Own own;                                   ///< what else the operation keeps of it

@@ -134,7 +134,7 @@ std::variant<FusePlans, FuseInfeasible> derive(const Machine& machine, const Exp
 
     FuseSearch search = search_launches(machine, hw, graph, program, request);
     plans.rejected = search.rejected;
-    plans.unchecked_walls = std::move(search.unchecked_walls);
+    plans.unchecked_constraints = std::move(search.unchecked_constraints);
     if (search.kept.empty()) {
         std::string open =
             "leave more of vector_width, vectors_per_thread, threads, cluster, stages and row_storage open";

@@ -91,7 +91,7 @@ class FuseOperation final : public Operation {
         plans.operators = counting.operators;
         plans.rejected = set.rejected;
         plans.unknown = set.unknown;
-        plans.unchecked_walls = set.unchecked_walls;
+        plans.unchecked_constraints = set.unchecked_constraints;
         plans.notes = set.notes;
         return plan_text(plans, detail.steps, terminal);
     }
@@ -159,7 +159,7 @@ PlanSet fuse_plan_set(std::variant<FusePlans, FuseInfeasible> outcome) {
         },
         outcome);
     if (auto* plans = std::get_if<FusePlans>(&outcome)) {
-        out.unchecked_walls = std::move(plans->unchecked_walls);
+        out.unchecked_constraints = std::move(plans->unchecked_constraints);
         out.totals = totals_record(plans->fused, plans->unfused, plans->operators);
         out.own = Own::of(Counting{plans->fused, plans->unfused, std::move(plans->operators)});
         for (FusePlan& plan : plans->plans) out.plans.push_back(any_plan(std::move(plan), out.problem));

@@ -101,7 +101,7 @@ struct FusePlans {
     FuseTotals fused, unfused;
     std::vector<FuseOperator> operators;  ///< the unfused kernels in order
     Rejected rejected;
-    std::vector<std::string> unknown, unchecked_walls, notes;
+    std::vector<std::string> unknown, unchecked_constraints, notes;
 };
 
 /// The request is right but no kernel computes it.

@@ -132,12 +132,13 @@ std::string plan_text(const FusePlans& plans, bool explain, const Terminal& term
     out += "\n" + plan_table(plans, terminal) + "\n";
     if (!plans.plans.front().buildable) out += entry("not buildable", plans.plans.front().why_not, terminal);
     if (plans.rejected.count() > 0)
-        out +=
-            entry("rejected",
-                  fmt::format("{} launches by walls or rules, or behind those kept", plans.rejected.count()),
-                  terminal);
+        out += entry(
+            "rejected",
+            fmt::format("{} launches by constraints or rules, or behind those kept", plans.rejected.count()),
+            terminal);
     if (!plans.unknown.empty()) out += entry("unknown", joined(plans.unknown), terminal);
-    if (!plans.unchecked_walls.empty()) out += entry("not checked", joined(plans.unchecked_walls), terminal);
+    if (!plans.unchecked_constraints.empty())
+        out += entry("not checked", joined(plans.unchecked_constraints), terminal);
     for (const auto& note : plans.notes) out += entry("note", note, terminal);
     if (!explain) return out;
     out += rules_text(plans.rejected, terminal);

@@ -104,7 +104,7 @@ class Search {
             out_.rejected.add(Reason::dominated, std::int64_t(out_.kept.size() - most));
             out_.kept.resize(most);
         }
-        if (std::isnan(hw_.registers_per_sm)) out_.unchecked_walls.emplace_back("registers");
+        if (std::isnan(hw_.registers_per_sm)) out_.unchecked_constraints.emplace_back("registers");
         return std::move(out_);
     }
 

@@ -1,4 +1,4 @@
-// The launches that a program allows on a machine, each against the walls of registers, threads and shared
+// The launches that a program allows on a machine, each against the constraints of registers, threads and shared
 // memory, timed; the best first.
 #pragma once
 
@@ -20,7 +20,7 @@ struct FuseCandidate {
 struct FuseSearch {
     std::vector<FuseCandidate> kept;  ///< best first
     Rejected rejected;
-    std::vector<std::string> unchecked_walls;
+    std::vector<std::string> unchecked_constraints;
     double register_need =
         0;  ///< of the least candidate whose threads need more than one may have; 0: none does
 };

@@ -5,7 +5,7 @@
 
 namespace rooftile {
 
-/// Adds the launches of that form that the machine and the request allow, timed, to `out`; what a wall stops is
+/// Adds the launches of that form that the machine and the request allow, timed, to `out`; what a constraint rejects is
 /// counted there: above all grids that would not be resident at once, whose CTAs would wait for one another for good.
 void search_grid_resident(const FuseSearchContext& context, FuseSearch& out);
 

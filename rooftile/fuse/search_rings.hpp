@@ -33,7 +33,7 @@ inline bool as_asked(const FuseRequest& r, const FuseConfig& c) {
            && (c.threads_per_row == 0 || asked(r.threads_per_row, c.threads_per_row));
 }
 
-/// Adds the rings that the machine and the request allow, timed, to `out`; what a wall stops is counted there.
+/// Adds the rings that the machine and the request allow, timed, to `out`; what a constraint rejects is counted there.
 void search_rings(const FuseSearchContext& context, FuseSearch& out);
 
 }  // namespace rooftile

@@ -32,7 +32,7 @@ void tile(const GemmContext& context, const Kept& kept, Derivation& steps) {
         limit += fmt::format("; {}x{} would take {}", runner_up->candidate.tile.tile_m,
                              runner_up->candidate.tile.tile_n, score_text(*runner_up));
     const std::string_view rule =
-        "the tile_m x tile_n of least predicted time among those that pass every wall   [M8]";
+        "the tile_m x tile_n of least predicted time among those that pass every constraint   [M8]";
     const std::vector<Input> inputs{given("m", double(context.problem.m), "", "problem"),
                                     given("n", double(context.problem.n), "", "problem"),
                                     given("wave efficiency", kept.waves.efficiency, "", "waves, above")};

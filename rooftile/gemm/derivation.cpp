@@ -33,7 +33,7 @@ Prediction predict(const GemmWriter& w) {
 
 std::vector<Step> write_derivation(const GemmContext& context, const Kept& kept, const GemmConfig& config) {
     GemmWriter writer{context, kept, Derivation(*context.machine)};
-    write_walls(writer);
+    write_constraints(writer);
     write_levels(writer);
     write_choices(context, kept, config, writer.steps);
     write_time(writer);

@@ -30,17 +30,18 @@ std::string tile_text(const GemmCandidate& c) {
                        c.tile.split_k > 1 ? fmt::format(", split_k {}", c.tile.split_k) : "");
 }
 
-// One line for the wall that stopped the candidate which got furthest: needed, available, what to change.
-std::string wall_text(const Request& r, const SearchResult& result) {
+// One line for the constraint that rejected the candidate which got furthest: needed, available, what to change.
+std::string constraint_text(const Request& r, const SearchResult& result) {
     GemmCandidate c = result.last_candidate;
-    const Wall& wall = result.last;
+    const Constraint& constraint = result.last;
     const auto rule = [&] {
         return fmt::format(
             "{}: {}", tile_text(c),
-            fmt::format(fmt::runtime(wall.rule), fmt::arg("needed", shortest_text(std::round(wall.needed))),
-                        fmt::arg("available", shortest_text(std::round(wall.available)))));
+            fmt::format(fmt::runtime(constraint.rule),
+                        fmt::arg("needed", shortest_text(std::round(constraint.needed))),
+                        fmt::arg("available", shortest_text(std::round(constraint.available)))));
     };
-    if (wall.reason != Reason::shared) return rule();
+    if (constraint.reason != Reason::shared) return rule();
     Footprint f;
     r.kernel.examine(r.hw, r.problem, c, f);
     const int fit = f.stages_max(1 << 20);
@@ -57,10 +58,10 @@ std::string wall_text(const Request& r, const SearchResult& result) {
             : "");
 }
 
-std::vector<std::string> unchecked_walls(const GemmHardware& hw) {
-    std::vector<std::string> walls;
-    const auto unchecked = [&](bool is, const char* wall) {
-        if (is) walls.emplace_back(wall);
+std::vector<std::string> unchecked_constraints(const GemmHardware& hw) {
+    std::vector<std::string> constraints;
+    const auto unchecked = [&](bool is, const char* constraint) {
+        if (is) constraints.emplace_back(constraint);
     };
     unchecked(std::isnan(hw.registers_per_sm) || std::isnan(hw.registers_per_thread), "registers");
     unchecked(std::isnan(hw.shared_per_cta), "shared memory");
@@ -71,7 +72,7 @@ std::vector<std::string> unchecked_walls(const GemmHardware& hw) {
     unchecked(std::isnan(hw.l2_share), "cluster tile against L2");
     unchecked(std::isnan(hw.dram_share), "wave against DRAM");
     unchecked(std::isnan(hw.sms), "waves");
-    return walls;
+    return constraints;
 }
 
 std::variant<Plans, Infeasible> run(const Request& r, GemmContext context,
@@ -81,7 +82,7 @@ std::variant<Plans, Infeasible> run(const Request& r, GemmContext context,
         const bool any = bool(result.last);
         Infeasible out =
             infeasible(r, any ? result.last.reason : Reason::instruction,
-                       any ? wall_text(r, result) : "no candidate has the values that were fixed",
+                       any ? constraint_text(r, result) : "no candidate has the values that were fixed",
                        result.last.needed, result.last.available);
         out.rejected = result.rejected;
         return out;
@@ -116,16 +117,16 @@ std::variant<Plans, Infeasible> run(const Request& r, GemmContext context,
     return plans;
 }
 
-// Every candidate of the space falls at once where the kernel cannot compute the problem as it is asked for.
-Infeasible all_fall(const Request& r, Refusal why) {
+// Every candidate of the space is rejected together where the kernel cannot compute the problem as it is asked for.
+Infeasible reject_all(const Request& r, Refusal why) {
     Infeasible out =
         infeasible(r, why.reason, std::move(why.message), why.needed.value_or(0), why.available.value_or(0));
     struct Count final : GemmVisitor {
         std::int64_t candidates = 0;
-        void fall(const Wall&, const GemmCandidate&, std::int64_t how_many) override {
+        void reject(const Constraint&, const GemmCandidate&, std::int64_t how_many) override {
             candidates += how_many;
         }
-        void stand(const GemmCandidate&, const Footprint&) override { ++candidates; }
+        void accept(const GemmCandidate&, const Footprint&) override { ++candidates; }
         void leave_out(const Rule&, std::int64_t how_many) override { candidates += how_many; }
     } count;
     r.kernel.walk(r.hw, r.problem, r.fixed, count);
@@ -201,12 +202,12 @@ std::variant<Plans, Infeasible> derive(std::shared_ptr<const Machine> shared, co
     const Request r{machine, problem, request, hw, kernel};
 
     std::variant<Plans, Infeasible> out;
-    if (auto why = refusal(r)) out = all_fall(r, std::move(*why));
+    if (auto why = refusal(r)) out = reject_all(r, std::move(*why));
     else out = run(r, {shared, problem, hw, instruction, &kernel, request, {}}, unknown);
     std::visit(
         [&](auto& result) {
             result.unknown = unknown;
-            result.unchecked_walls = unchecked_walls(hw);
+            result.unchecked_constraints = unchecked_constraints(hw);
             result.notes = notes(r);
             if constexpr (std::is_same_v<std::decay_t<decltype(result)>, Plans>)
                 result.tensor_peak = tensor_peak(r);

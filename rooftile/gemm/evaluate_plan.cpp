@@ -5,7 +5,7 @@
 namespace rooftile {
 namespace {
 
-// What the kernel makes of the plan's tile; empty where a wall stands in its way.
+// What the kernel makes of the plan's tile; empty where a constraint is violated.
 std::optional<GemmTile> tile_of(const GemmHardware& hw, const GemmPlan& plan) {
     GemmCandidate candidate = candidate_of(plan.config);
     Footprint footprint;

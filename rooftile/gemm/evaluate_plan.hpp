@@ -16,7 +16,7 @@ struct PlanEvaluation {
     GemmTime time;  ///< the predicted one, at its clock
 };
 
-/// Empty where the walls of that machine do not let the plan pass: it was made for another.
+/// Empty where the constraints of that machine do not let the plan pass: it was made for another.
 std::optional<PlanEvaluation> evaluate_plan(const Machine& machine, const GemmPlan& plan);
 
 /// The same tiling where the machine's numbers are `hw`: its traffic changes as the closed form of its order

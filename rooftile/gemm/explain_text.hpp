@@ -10,7 +10,7 @@
 
 namespace rooftile {
 
-/// Every step of one plan, in the order of its walls.
+/// Every step of one plan, in the order of its constraints.
 std::string derivation_text(const GemmPlan& plan, const Terminal& terminal);
 
 /// One line a plan behind the first: what it lost by. Empty where there is one plan alone.

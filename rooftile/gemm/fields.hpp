@@ -14,7 +14,7 @@ namespace rooftile {
 /// Which plans are asked for: what is fixed of them, and which stand beside the best.
 struct GemmAsk {
     GemmRequest request;
-    int sample = 0;  ///< plans drawn from all that pass the walls, the best included; 0: none are drawn
+    int sample = 0;  ///< plans drawn from all that pass the constraints, the best included; 0: none are drawn
     std::vector<OrderChoice> orders;  ///< the best plan in these, too
     std::uint64_t seed = 1;           ///< of the sample
 };

@@ -29,8 +29,8 @@ class GenericGemm final : public GemmKernel {
               GemmVisitor& visitor) const override {
         GenericGemmFamily{}.walk(hw, problem, request, visitor);
     }
-    Wall examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& candidate,
-                 Footprint& footprint) const override {
+    Constraint examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& candidate,
+                       Footprint& footprint) const override {
         return GenericGemmFamily{}.examine(hw, problem, candidate, footprint);
     }
 

@@ -46,8 +46,8 @@ class GemmKernel {
     virtual void walk(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
                       GemmVisitor& visitor) const = 0;
     /// The same for one candidate, whose tile it completes.
-    virtual Wall examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& candidate,
-                         Footprint& footprint) const = 0;
+    virtual Constraint examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& candidate,
+                               Footprint& footprint) const = 0;
 
     /// Sets what of a configuration no candidate has.
     virtual void complete(const GemmContext&, GemmConfig&) const {}

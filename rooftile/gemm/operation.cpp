@@ -48,7 +48,7 @@ Plans typed(const PlanSet& set) {
     for (const Plan& plan : set.plans) out.plans.push_back(plan.own.as<GemmPlan>());
     out.rejected = set.rejected;
     out.unknown = set.unknown;
-    out.unchecked_walls = set.unchecked_walls;
+    out.unchecked_constraints = set.unchecked_constraints;
     out.notes = set.notes;
     if (set.own) out.tensor_peak = set.own.as<TensorPeak>().flops;
     return out;
@@ -182,7 +182,7 @@ PlanSet gemm_plan_set(std::variant<Plans, Infeasible> outcome) {
             out.problem = {&gemm_operation(), Own::of(found.problem)};
             out.rejected = found.rejected;
             out.unknown = std::move(found.unknown);
-            out.unchecked_walls = std::move(found.unchecked_walls);
+            out.unchecked_constraints = std::move(found.unchecked_constraints);
             out.notes = std::move(found.notes);
         },
         outcome);

@@ -21,19 +21,21 @@ double launch_registers(const GemmHardware& hw, int threads, int ctas) {
     return least_known(a_warp / 32, hw.registers_per_thread);
 }
 
-Wall plain_walls(const GemmHardware& hw, const GemmCandidate& c, const Footprint& f) {
-    if (const Wall wall = residency_wall(hw, f.threads, c.tile.ctas_per_sm)) return wall;
+Constraint plain_constraints(const GemmHardware& hw, const GemmCandidate& c, const Footprint& f) {
+    if (const Constraint constraint = residency_constraint(hw, f.threads, c.tile.ctas_per_sm))
+        return constraint;
     if (const int size = c.tile.cluster_m * c.tile.cluster_n; size > 1)
-        return Wall::at(Reason::cluster, size, 1,
-                        "a cluster of {needed} CTAs; this kernel takes {available}");
+        return Constraint::at(Reason::cluster, size, 1,
+                              "a cluster of {needed} CTAs; this kernel takes {available}");
     if (c.schedule != Schedule::cooperative)
-        return Wall::at(Reason::instruction, 2, 1, "pingpong needs wgmma; this kernel is cooperative");
+        return Constraint::at(Reason::instruction, 2, 1, "pingpong needs wgmma; this kernel is cooperative");
     if (f.registers > f.registers_limit)
-        return Wall::at(Reason::registers, f.registers, f.registers_limit,
-                        "accumulators, fragments and the rest are {needed} registers a thread > {available}; "
-                        "take a smaller "
-                        "tile, more warpgroups or fewer CTAs");
-    return Wall::none();
+        return Constraint::at(
+            Reason::registers, f.registers, f.registers_limit,
+            "accumulators, fragments and the rest are {needed} registers a thread > {available}; "
+            "take a smaller "
+            "tile, more warpgroups or fewer CTAs");
+    return Constraint::none();
 }
 
 void MmaOnlyFamily::walk(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
@@ -45,21 +47,21 @@ void GenericGemmFamily::walk(const GemmHardware& hw, const GemmProblem& problem,
     walk_both(*this, hw, problem, request, visitor);
 }
 
-Wall MmaOnlyFamily::examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& c,
-                             Footprint& f) const {
+Constraint MmaOnlyFamily::examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& c,
+                                  Footprint& f) const {
     GemmTile& t = c.tile;
     // Warps stand 2 x 2 or 2 x 4; each multiplies a block by m8n8k4 in quads.
     const int warps_m = 2, warps_n = 2 * c.warpgroups;
     constexpr int widest = 256;
     if (t.tile_m % (warps_m * 16) != 0 || t.tile_m > widest)
-        return Wall::at(Reason::instruction, warps_m * 16, t.tile_m,
-                        "tile_m = {available} must be a multiple of {needed} up to 256");
+        return Constraint::at(Reason::instruction, warps_m * 16, t.tile_m,
+                              "tile_m = {available} must be a multiple of {needed} up to 256");
     if (t.tile_n % (warps_n * 8) != 0 || t.tile_n > widest)
-        return Wall::at(Reason::instruction, warps_n * 8, t.tile_n,
-                        "tile_n = {available} must be a multiple of {needed} up to 256");
+        return Constraint::at(Reason::instruction, warps_n * 8, t.tile_n,
+                              "tile_n = {available} must be a multiple of {needed} up to 256");
     if (t.tile_k % 16 != 0)
-        return Wall::at(Reason::instruction, 16, t.tile_k,
-                        "tile_k = {available} must be a multiple of {needed}");
+        return Constraint::at(Reason::instruction, 16, t.tile_k,
+                              "tile_k = {available} must be a multiple of {needed}");
     t.warp_m = t.tile_m / warps_m;
     t.warp_n = t.tile_n / warps_n;
     f.tiles = cluster_grid(problem, t.tile_m, t.tile_n, 1, 1);
@@ -75,20 +77,21 @@ Wall MmaOnlyFamily::examine(const GemmHardware& hw, const GemmProblem& problem, 
     f.registers = f.accumulators + fragments + waiting + working_registers;
     f.registers_limit = launch_registers(hw, f.threads, c.tile.ctas_per_sm);
     f.shared_limit = shared_limit(hw, c.tile.ctas_per_sm);
-    if (const Wall wall = plain_walls(hw, c, f)) return wall;
+    if (const Constraint constraint = plain_constraints(hw, c, f)) return constraint;
     // Without asynchronous copies a warp waits for its own loads: other resident CTAs must compute meanwhile
     // [M6].
     f.stages_limit = 2;
     const double covered = c.tile.ctas_per_sm * 2.0 * t.tile_m * t.tile_n * t.tile_k / hw.flops_per_cycle;
     if (covered < hw.dram_latency)
-        return Wall::at(Reason::latency, hw.dram_latency, covered,
-                        "the latency is {needed} cycles, and resident CTAs compute for {available}; take a "
-                        "larger tile or more CTAs");
-    return Wall::none();
+        return Constraint::at(
+            Reason::latency, hw.dram_latency, covered,
+            "the latency is {needed} cycles, and resident CTAs compute for {available}; take a "
+            "larger tile or more CTAs");
+    return Constraint::none();
 }
 
-Wall GenericGemmFamily::examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& c,
-                                Footprint& f) const {
+Constraint GenericGemmFamily::examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& c,
+                                      Footprint& f) const {
     GemmTile& t = c.tile;
     t.warp_m = t.tile_m;
     t.warp_n = t.tile_n;
@@ -102,7 +105,7 @@ Wall GenericGemmFamily::examine(const GemmHardware& hw, const GemmProblem& probl
     f.registers_limit = launch_registers(hw, f.threads, c.tile.ctas_per_sm);
     f.stage_bytes = (t.tile_m + t.tile_n) * t.tile_k * element_bytes;
     f.shared_limit = shared_limit(hw, c.tile.ctas_per_sm);
-    return plain_walls(hw, c, f);
+    return plain_constraints(hw, c, f);
 }
 
 }  // namespace rooftile

@@ -32,8 +32,9 @@ void walk_plain_tiles(const Family& family, const PlainSpace& space, const GemmH
                                         .warpgroups = count,
                                         .schedule = request.schedule.value_or(Schedule::cooperative)};
                         Footprint f;
-                        if (const Wall wall = family.examine(hw, problem, c, f)) visitor.fall(wall, c, 1);
-                        else visitor.stand(c, f);
+                        if (const Constraint constraint = family.examine(hw, problem, c, f))
+                            visitor.reject(constraint, c, 1);
+                        else visitor.accept(c, f);
                     }
 }
 
@@ -41,14 +42,15 @@ void walk_plain_tiles(const Family& family, const PlainSpace& space, const GemmH
 double launch_registers(const GemmHardware& hw, int threads, int ctas);
 
 /// Threads, clusters, schedule and registers.
-Wall plain_walls(const GemmHardware& hw, const GemmCandidate& candidate, const Footprint& footprint);
+Constraint plain_constraints(const GemmHardware& hw, const GemmCandidate& candidate,
+                             const Footprint& footprint);
 
 /// mma.sync alone: the next tile waits in registers [M6].
 struct MmaOnlyFamily {
     void walk(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
               GemmVisitor& visitor) const;
-    Wall examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& candidate,
-                 Footprint& footprint) const;
+    Constraint examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& candidate,
+                       Footprint& footprint) const;
 
     static constexpr int working_registers = 40;  ///< addresses, loop state, conversion [M12: 32-40]
 };
@@ -56,8 +58,8 @@ struct MmaOnlyFamily {
 struct GenericGemmFamily {
     void walk(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
               GemmVisitor& visitor) const;
-    Wall examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& candidate,
-                 Footprint& footprint) const;
+    Constraint examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& candidate,
+                       Footprint& footprint) const;
 };
 
 }  // namespace rooftile

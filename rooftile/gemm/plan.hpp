@@ -113,7 +113,7 @@ struct Plans {
     std::vector<GemmPlan> plans;
     Rejected rejected;
     std::vector<std::string> unknown;          ///< machine keys nobody knows that a plan asked for
-    std::vector<std::string> unchecked_walls;  ///< walls those unknowns left unchecked
+    std::vector<std::string> unchecked_constraints;  ///< constraints those unknowns left unchecked
     std::vector<std::string> notes;            ///< what a reader must know: "tcgen05 is not modelled yet"
     /// FLOP/s of the machine's fastest instruction at the rated clock, where the kernel's is a slower one.
     std::optional<double> tensor_peak = {};
@@ -127,7 +127,7 @@ struct Infeasible {
     std::string machine_id, machine_name;
     GemmProblem problem;
     Rejected rejected;
-    std::vector<std::string> unknown{}, unchecked_walls{}, notes{};  ///< as in Plans
+    std::vector<std::string> unknown{}, unchecked_constraints{}, notes{};  ///< as in Plans
 };
 
 /// What the caller fixes; the rest is searched.

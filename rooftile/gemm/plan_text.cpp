@@ -112,7 +112,8 @@ std::string closing_text(const Plans& plans, const Terminal& terminal) {
             whys.push_back(plan.why_not);
     for (const auto& why : whys) out += entry("not buildable", why, terminal);
     if (!plans.unknown.empty()) out += entry("unknown", joined(plans.unknown), terminal);
-    if (!plans.unchecked_walls.empty()) out += entry("not checked", joined(plans.unchecked_walls), terminal);
+    if (!plans.unchecked_constraints.empty())
+        out += entry("not checked", joined(plans.unchecked_constraints), terminal);
     for (const auto& note : plans.notes) out += entry("note", note, terminal);
     return out;
 }

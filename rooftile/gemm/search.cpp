@@ -74,15 +74,17 @@ std::string copy_problem(const GemmProblem& p) {
                        problem, copy_elements, remedy);
 }
 
-Wall residency_wall(const GemmHardware& hw, int threads, int ctas_per_sm) {
+Constraint residency_constraint(const GemmHardware& hw, int threads, int ctas_per_sm) {
     if (threads > hw.threads_per_cta)
-        return Wall::at(Reason::threads, threads, hw.threads_per_cta, "{needed} threads a CTA > {available}");
+        return Constraint::at(Reason::threads, threads, hw.threads_per_cta,
+                              "{needed} threads a CTA > {available}");
     if (threads * ctas_per_sm > hw.threads_per_sm)
-        return Wall::at(Reason::threads, threads * ctas_per_sm, hw.threads_per_sm,
-                        "{needed} threads an SM > {available}");
+        return Constraint::at(Reason::threads, threads * ctas_per_sm, hw.threads_per_sm,
+                              "{needed} threads an SM > {available}");
     if (ctas_per_sm > hw.ctas_per_sm)
-        return Wall::at(Reason::threads, ctas_per_sm, hw.ctas_per_sm, "{needed} CTAs an SM > {available}");
-    return Wall::none();
+        return Constraint::at(Reason::threads, ctas_per_sm, hw.ctas_per_sm,
+                              "{needed} CTAs an SM > {available}");
+    return Constraint::none();
 }
 
 double shared_limit(const GemmHardware& hw, int ctas_per_sm) {
@@ -163,32 +165,32 @@ GemmSearch::GemmSearch(const GemmHardware& hw, const GemmProblem& problem, const
     if (std::isnan(any.dram(inner_.orders[0].order, inner_.orders[0].group))) compulsory_ = unknown_number;
 }
 
-void GemmSearch::stand(const GemmCandidate& candidate, const Footprint& f) {
+void GemmSearch::accept(const GemmCandidate& candidate, const Footprint& f) {
     const int fits = f.stages_max(std::max(most_stages, inner_.stages_high));
     const int high = std::min(inner_.stages_high, fits);
     const std::int64_t too_many = std::max(0, inner_.stages_high - std::max(high, inner_.stages_low - 1));
     if (too_many > 0)
-        result_.fall(Wall::at(Reason::shared, f.shared_bytes(std::max(inner_.stages_low, fits + 1)),
-                              f.shared_limit, "{needed} B of shared memory > {available} B"),
-                     candidate, too_many * inner_.order_count);
+        result_.reject(Constraint::at(Reason::shared, f.shared_bytes(std::max(inner_.stages_low, fits + 1)),
+                                      f.shared_limit, "{needed} B of shared memory > {available} B"),
+                       candidate, too_many * inner_.order_count);
     if (high < inner_.stages_low) return;
 
     const int need = f.stages_against_latency(hw_.dram_latency, candidate.tile.ctas_per_sm);
     const int room = std::max(inner_.stages_low, f.stages_least);
     if (const std::int64_t too_small = std::min(high + 1, room) - inner_.stages_low; too_small > 0)
-        result_.fall(
-            Wall::at(Reason::shared, f.stages_least, std::min(high, room - 1),
-                     "{needed} stages hold the sums that parts of K exchange, {available} fit or were "
-                     "asked for; take a smaller tile or more stages"),
+        result_.reject(
+            Constraint::at(Reason::shared, f.stages_least, std::min(high, room - 1),
+                           "{needed} stages hold the sums that parts of K exchange, {available} fit or were "
+                           "asked for; take a smaller tile or more stages"),
             candidate, too_small * inner_.order_count);
     if (high < room) return;
     const int low = std::max(room, need);
     const std::int64_t too_few = std::min(high + 1, low) - room;
     if (too_few > 0)
-        result_.fall(
-            Wall::at(Reason::latency, need, std::min(high, low - 1),
-                     "{needed} stages are needed to cover the latency, {available} fit or were asked "
-                     "for; take a larger tile or more stages"),
+        result_.reject(
+            Constraint::at(Reason::latency, need, std::min(high, low - 1),
+                           "{needed} stages are needed to cover the latency, {available} fit or were asked "
+                           "for; take a larger tile or more stages"),
             candidate, too_few * inner_.order_count);
     if (high < low) return;
     // All stages that fit: what is above the least is slack for refresh and congestion [M14].
@@ -258,15 +260,15 @@ void GemmSearch::time(const GemmCandidate& candidate, const Footprint& f, int st
     timer.walk(walked.step.l2);
     const GemmTime time = power_.time(timer, joules, dram, reach);
     if (time.least * rounding > reach) return count_dominated(choices);
-    const bool fell_out = best_.offer({.candidate = candidate,
-                                       .footprint = walked,
-                                       .time = time,
-                                       .waves = wave_count,
-                                       .order = order,
-                                       .stages = stages,
-                                       .dram = dram,
-                                       .score = score(tile, time)});
-    count_dominated(choices - 1 + (fell_out ? 1 : 0));
+    const bool dropped = best_.offer({.candidate = candidate,
+                                      .footprint = walked,
+                                      .time = time,
+                                      .waves = wave_count,
+                                      .order = order,
+                                      .stages = stages,
+                                      .dram = dram,
+                                      .score = score(tile, time)});
+    count_dominated(choices - 1 + (dropped ? 1 : 0));
 }
 
 void GemmSearch::simulate(BestList& best) const {

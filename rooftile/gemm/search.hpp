@@ -1,4 +1,4 @@
-// The search that every GEMM kernel family shares: a family walks its candidates past its own walls, the
+// The search that every GEMM kernel family shares: a family walks its candidates against its own constraints, the
 // search holds those that stand against the others, times the ones that may be among the best, keeps them.
 // Candidates are plain values; looking at one allocates nothing, and a reason is an enum and two numbers.
 // Derivations are written afterwards, when somebody reads them.
@@ -45,17 +45,17 @@ inline GemmCandidate candidate_of(const GemmConfig& c) {
             .store_n = c.store_n};
 }
 
-/// Why a candidate fell, or nothing: true where the wall stands in the way.
-struct Wall {
-    /// With {needed} and {available} in it; a literal, so that a wall stays a plain value. Null: no wall.
+/// Why a candidate is rejected, or nothing: true where the constraint is violated.
+struct Constraint {
+    /// With {needed} and {available} in it; a literal, so that a constraint stays a plain value. Null: none is violated.
     const char* rule = nullptr;
     double needed = 0, available = 0;
     Reason reason = Reason::dominated;
 
     explicit operator bool() const { return rule != nullptr; }
 
-    static Wall none() { return {}; }
-    static Wall at(Reason reason, double needed, double available, const char* rule) {
+    static Constraint none() { return {}; }
+    static Constraint at(Reason reason, double needed, double available, const char* rule) {
         return {rule, needed, available, reason};
     }
 };
@@ -127,7 +127,7 @@ struct WalkedOrder {
     double dram = unknown_number;  ///< bytes to and from DRAM
 };
 
-/// A candidate that stood, with the best stages and order found for it.
+/// A candidate that was accepted, with the best stages and order found for it.
 struct Kept {
     GemmCandidate candidate;
     Footprint footprint;
@@ -148,7 +148,7 @@ class BestList {
         kept_.reserve(size);
         rank_.reserve(size + 1);
     }
-    /// True where something fell out to make room, or `k` itself found none.
+    /// True where something was dropped to make room, or `k` itself found none.
     bool offer(const Kept& k);
     /// The score of the last; infinite while there is room, and while a known time would take an unknown one's place.
     double reach() const {
@@ -176,27 +176,27 @@ class BestList {
 struct SearchResult {
     std::vector<Kept> best;  ///< first
     Rejected rejected;
-    Wall last{};  ///< the wall of the candidate that got furthest, for the Infeasible message
+    Constraint last{};  ///< the constraint of the candidate that got furthest, for the Infeasible message
     GemmCandidate last_candidate{};
 
-    /// How far a candidate came that fell at this wall: the order in which the walls stand.
+    /// How far a candidate came that was rejected by this constraint: the order of the constraints.
     static constexpr int progress(Reason reason) {
         constexpr int of[reason_count] = {
             /*registers*/ 5, /*shared*/ 6,  /*threads*/ 2, /*instruction*/ 1, /*alignment*/ 3,
             /*cluster*/ 4,   /*latency*/ 7, /*rule*/ 0,    /*dominated*/ 8};
         return of[static_cast<int>(reason)];
     }
-    void fall(const Wall& wall, const GemmCandidate& candidate, std::int64_t how_many) {
-        rejected.reasons[static_cast<int>(wall.reason)] += how_many;
+    void reject(const Constraint& constraint, const GemmCandidate& candidate, std::int64_t how_many) {
+        rejected.reasons[static_cast<int>(constraint.reason)] += how_many;
         if (how_many == 0) return;
-        const int further = last ? progress(wall.reason) - progress(last.reason) : 1;
+        const int further = last ? progress(constraint.reason) - progress(last.reason) : 1;
         if (further < 0 || (further == 0 && !precedes(candidate.tile, last_candidate.tile))) return;
-        last = wall;
+        last = constraint;
         last_candidate = candidate;
     }
 };
 
-/// A number of parts of K, as the search weighs it before any wall is looked at.
+/// A number of parts of K, as the search weighs it before any constraint is checked.
 struct PartsOfK {
     int split_k;
     WorkOfParts work;         ///< the least with any cluster
@@ -206,12 +206,13 @@ struct PartsOfK {
 /// Where a family's walk over its space sends what it meets.
 class GemmVisitor {
   public:
-    /// `candidates` of them, of which this is the first, stand before the same wall.
-    virtual void fall(const Wall& wall, const GemmCandidate& candidate, std::int64_t candidates) = 0;
-    /// No wall of the family's own stands in the way.
-    virtual void stand(const GemmCandidate& candidate, const Footprint& footprint) = 0;
+    /// `candidates` of them, of which this is the first, violate the same constraint.
+    virtual void reject(const Constraint& constraint, const GemmCandidate& candidate,
+                        std::int64_t candidates) = 0;
+    /// None of the family's own constraints is violated.
+    virtual void accept(const GemmCandidate& candidate, const Footprint& footprint) = 0;
     /// Whether no candidate of this tile can be among the best, with any residency and any parts of K, before any
-    /// wall is looked at. `least` has its tiles, the k-steps of K in one piece, and no more cycles of one than
+    /// constraint is checked. `least` has its tiles, the k-steps of K in one piece, and no more cycles of one than
     /// any cluster takes.
     virtual bool beyond(const GemmTile&, const Footprint& /*least*/) { return false; }
     /// The same of a residency: takes out of `parts` those of which it is so, and meets their candidates.
@@ -255,17 +256,18 @@ inline constexpr int copy_elements = 8;
 /// "A is k-major: k = 7 must be ..." where 16-byte copies cannot address an operand; empty where they can.
 std::string copy_problem(const GemmProblem& problem);
 
-/// Sends candidates that their family found no wall for against shared memory and latency, times those that
+/// Sends candidates that their family found no violated constraint for against shared memory and latency, times those that
 /// may be among the best, and keeps these.
 class GemmSearch final : public GemmVisitor {
   public:
     /// The machine's numbers and the problem outlive it.
     GemmSearch(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request);
 
-    void fall(const Wall& wall, const GemmCandidate& candidate, std::int64_t candidates) override {
-        result_.fall(wall, candidate, candidates * inner_.size());
+    void reject(const Constraint& constraint, const GemmCandidate& candidate,
+                std::int64_t candidates) override {
+        result_.reject(constraint, candidate, candidates * inner_.size());
     }
-    void stand(const GemmCandidate& candidate, const Footprint& footprint) override;
+    void accept(const GemmCandidate& candidate, const Footprint& footprint) override;
     bool beyond(const GemmTile& tile, const Footprint& least) override;
     void rule_out(const GemmTile& tile, const Footprint& least, int stages,
                   std::vector<PartsOfK>& parts) override;
@@ -274,7 +276,7 @@ class GemmSearch final : public GemmVisitor {
         result_.rejected.add(rule, candidates * inner_.size());
     }
 
-    /// Candidates that were timed under power, of all that stood: the others were out of reach without it.
+    /// Candidates that were timed under power, of all that were accepted: the others were out of reach without it.
     std::int64_t timed() const { return timed_; }
     /// The best; where the request allows it, walked through a simulated L2 and timed once more.
     SearchResult finish();
@@ -314,8 +316,8 @@ class GemmSearch final : public GemmVisitor {
     std::int64_t timed_ = 0;
 };
 
-/// The wall of threads and CTAs that one SM or one CTA can hold, whatever the family [M6].
-Wall residency_wall(const GemmHardware& hw, int threads, int ctas_per_sm);
+/// The constraint of threads and CTAs that one SM or one CTA can hold, whatever the family [M6].
+Constraint residency_constraint(const GemmHardware& hw, int threads, int ctas_per_sm);
 
 /// Shared memory one of `ctas_per_sm` CTAs may use, in B [M3]; NaN unknown.
 double shared_limit(const GemmHardware& hw, int ctas_per_sm);

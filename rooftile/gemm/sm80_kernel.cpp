@@ -30,8 +30,8 @@ class Sm80Gemm final : public GemmKernel {
         if (hw.async_copy) Sm80GemmFamily{}.walk(hw, problem, request, visitor);
         else MmaOnlyFamily{}.walk(hw, problem, request, visitor);
     }
-    Wall examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& candidate,
-                 Footprint& footprint) const override {
+    Constraint examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& candidate,
+                       Footprint& footprint) const override {
         return hw.async_copy ? Sm80GemmFamily{}.examine(hw, problem, candidate, footprint)
                              : MmaOnlyFamily{}.examine(hw, problem, candidate, footprint);
     }

@@ -41,23 +41,25 @@ void set_warps(Sm80GemmConfig& c, int warps) {
     }
 }
 
-Wall instruction_wall(const GemmCandidate& c, const Sm80GemmConfig& config) {
+Constraint instruction_constraint(const GemmCandidate& c, const Sm80GemmConfig& config) {
     const GemmTile& t = c.tile;
     constexpr int two_steps = 2 * Sm80GemmConfig::mma_k;
     if (t.tile_k % two_steps != 0)
-        return Wall::at(Reason::instruction, two_steps, t.tile_k,
-                        "tile_k = {available} must be a multiple of {needed}: fragments of two k-steps take turns");
+        return Constraint::at(
+            Reason::instruction, two_steps, t.tile_k,
+            "tile_k = {available} must be a multiple of {needed}: fragments of two k-steps take turns");
     if (t.tile_m > widest_tile || t.tile_n > widest_tile)
-        return Wall::at(Reason::instruction, std::max(t.tile_m, t.tile_n), widest_tile,
-                        "a side of {needed} elements; this kernel takes tiles of at most {available}");
+        return Constraint::at(Reason::instruction, std::max(t.tile_m, t.tile_n), widest_tile,
+                              "a side of {needed} elements; this kernel takes tiles of at most {available}");
     if (config.warps() == 0)
-        return Wall::at(Reason::instruction, warps_of_a_warpgroup * c.warpgroups, 0,
-                        "{needed} warps cannot stand in a grid over the tile: a warp takes a multiple of 16 rows, and "
-                        "of 32 columns, or 16 where C is stored by element");
+        return Constraint::at(
+            Reason::instruction, warps_of_a_warpgroup * c.warpgroups, 0,
+            "{needed} warps cannot stand in a grid over the tile: a warp takes a multiple of 16 rows, and "
+            "of 32 columns, or 16 where C is stored by element");
     if (!config.copies_evenly())
-        return Wall::at(Reason::instruction, config.threads(), 0,
-                        "{needed} threads cannot cut the tiles of A and B evenly into copies");
-    return Wall::none();
+        return Constraint::at(Reason::instruction, config.threads(), 0,
+                              "{needed} threads cannot cut the tiles of A and B evenly into copies");
+    return Constraint::none();
 }
 
 }  // namespace
@@ -84,11 +86,11 @@ Sm80GemmConfig sm80_config(const GemmPlan& plan) {
     return sm80_config(plan.problem, candidate_of(plan.config), plan.config.stages);
 }
 
-Wall Sm80GemmFamily::examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& c,
-                             Footprint& f) const {
+Constraint Sm80GemmFamily::examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& c,
+                                   Footprint& f) const {
     GemmTile& t = c.tile;
     const Sm80GemmConfig config = sm80_config(problem, c, least_stages);
-    if (const Wall wall = instruction_wall(c, config)) return wall;
+    if (const Constraint constraint = instruction_constraint(c, config)) return constraint;
     t.warp_m = config.warp_m();
     t.warp_n = config.warp_n();
     f.tiles = cluster_grid(problem, t.tile_m, t.tile_n, 1, 1);
@@ -101,7 +103,7 @@ Wall Sm80GemmFamily::examine(const GemmHardware& hw, const GemmProblem& problem,
     f.registers_limit = launch_registers(hw, f.threads, t.ctas_per_sm);
     f.stage_bytes = config.stage_bytes();
     f.shared_limit = shared_limit(hw, t.ctas_per_sm);
-    return plain_walls(hw, c, f);
+    return plain_constraints(hw, c, f);
 }
 
 void Sm80GemmFamily::walk(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,

@@ -12,8 +12,8 @@ struct Sm80GemmFamily {
     void walk(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
               GemmVisitor& visitor) const;
     /// The same for one candidate, whose tile it completes.
-    Wall examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& candidate,
-                 Footprint& footprint) const;
+    Constraint examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& candidate,
+                       Footprint& footprint) const;
 };
 
 /// The kernel's template parameter for a candidate or a finished plan. Of the grids that the warps can stand in over

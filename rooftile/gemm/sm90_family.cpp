@@ -85,7 +85,7 @@ Sm90GemmConfig kernel_config(const GemmPlan& plan) {
 
 Residency::Residency(const GemmHardware& hw, int warpgroups, int ctas_per_sm)
     : registers(hw.registers_per_sm, hw.registers_per_thread, warpgroups, ctas_per_sm),
-      wall(residency_wall(hw, Sm90GemmConfig::warpgroup_threads * (1 + warpgroups), ctas_per_sm)),
+      constraint(residency_constraint(hw, Sm90GemmConfig::warpgroup_threads * (1 + warpgroups), ctas_per_sm)),
       shared_limit(rooftile::shared_limit(hw, ctas_per_sm)) {}
 
 }  // namespace rooftile

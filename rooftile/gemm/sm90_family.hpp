@@ -1,4 +1,4 @@
-// The sm90_gemm family: its candidates, its walls, and the kernel configuration of a plan.
+// The sm90_gemm family: its candidates, its constraints, and the kernel configuration of a plan.
 #pragma once
 
 #include "kernels/gemm/sm90_gemm_config.hpp"
@@ -25,7 +25,7 @@ struct RegisterSplits {
 /// What an SM gives each of `ctas_per_sm` CTAs of one producer and `warpgroups` consumer warpgroups.
 struct Residency {
     RegisterSplits registers;
-    Wall wall{};              ///< of threads and CTAs
+    Constraint constraint{};  ///< of threads and CTAs
     double shared_limit = 0;  ///< B; NaN unknown
 
     Residency() = default;
@@ -39,13 +39,13 @@ class Sm90GemmFamily {
   public:
     Sm90GemmFamily(const GemmHardware& hw, const GemmProblem& problem);
 
-    /// Takes every candidate past the walls of the instruction, threads, registers, alignment and cluster.
+    /// Takes every candidate against the constraints of the instruction, threads, registers, alignment and cluster.
     /// Fixed values of the request are taken even where the search would skip them.
     void walk(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
               GemmVisitor& visitor) const;
     /// The same for one candidate, whose tile it completes.
-    Wall examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& candidate,
-                 Footprint& footprint) const;
+    Constraint examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& candidate,
+                       Footprint& footprint) const;
 
   private:
     static constexpr int most_warpgroups = 3, most_ctas = 2;

@@ -44,8 +44,8 @@ class Sm90Gemm final : public GemmKernel {
               GemmVisitor& visitor) const override {
         Sm90GemmFamily(hw, problem).walk(hw, problem, request, visitor);
     }
-    Wall examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& candidate,
-                 Footprint& footprint) const override {
+    Constraint examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& candidate,
+                       Footprint& footprint) const override {
         return Sm90GemmFamily(hw, problem).examine(hw, problem, candidate, footprint);
     }
 

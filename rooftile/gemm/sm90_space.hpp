@@ -1,5 +1,5 @@
 // What a search of the sm90_gemm family walks over: tiles, and for each of them clusters, residencies, schedules
-// and parts of K, with what the search knows of each before any wall is looked at.
+// and parts of K, with what the search knows of each before any constraint is checked.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// How the sm90_gemm family is walked past its walls.
+// How the sm90_gemm family is walked against its constraints.
 #include "rooftile/gemm/rules.hpp"
-#include "rooftile/gemm/sm90_walls.hpp"
+#include "rooftile/gemm/sm90_constraints.hpp"
 
 namespace rooftile {
 namespace sm90 {
@@ -12,48 +12,48 @@ int sharing_warpgroups(const GemmCandidate& c) { return c.schedule == Schedule::
 
 }  // namespace
 
-Wall instruction_wall(const GemmCandidate& c) {
+Constraint instruction_constraint(const GemmCandidate& c) {
     const GemmTile& t = c.tile;
     const bool pingpong = c.schedule == Schedule::pingpong;
     const int rows = Config::wgmma_m * sharing_warpgroups(c);
     constexpr int widest_box = 256;  // elements of a TMA box's side, cuTensorMapEncodeTiled
     if (pingpong && t.split_k > 1)
-        return Wall::at(
+        return Constraint::at(
             Reason::instruction, t.split_k, 1,
             "split_k = {needed}: parts of K exchange their sums through the ring, which in pingpong "
             "the other warpgroup's tile is using; take cooperative");
     if (pingpong && c.warpgroups != 2)
-        return Wall::at(Reason::instruction, 2, c.warpgroups,
-                        "pingpong takes {needed} consumer warpgroups, not {available}");
+        return Constraint::at(Reason::instruction, 2, c.warpgroups,
+                              "pingpong takes {needed} consumer warpgroups, not {available}");
     if (t.tile_m % rows != 0)
-        return Wall::at(Reason::instruction, rows, t.tile_m,
-                        "tile_m = {available} must be a multiple of {needed}: 64 rows a wgmma for each "
-                        "warpgroup on the tile");
+        return Constraint::at(Reason::instruction, rows, t.tile_m,
+                              "tile_m = {available} must be a multiple of {needed}: 64 rows a wgmma for each "
+                              "warpgroup on the tile");
     if (t.tile_m > widest_box)
-        return Wall::at(Reason::instruction, widest_box, t.tile_m,
-                        "tile_m = {available} must be at most {needed}");
+        return Constraint::at(Reason::instruction, widest_box, t.tile_m,
+                              "tile_m = {available} must be at most {needed}");
     if (t.tile_n % 16 != 0 || t.tile_n > widest_box)
-        return Wall::at(Reason::instruction, 16, t.tile_n,
-                        "tile_n = {available} must be a multiple of {needed} up to 256");
+        return Constraint::at(Reason::instruction, 16, t.tile_n,
+                              "tile_n = {available} must be a multiple of {needed} up to 256");
     if (t.tile_k != swizzle_span)
-        return Wall::at(Reason::instruction, swizzle_span, t.tile_k,
-                        "tile_k = {available} must be {needed}: one 128-byte swizzle span");
-    return Wall::none();
+        return Constraint::at(Reason::instruction, swizzle_span, t.tile_k,
+                              "tile_k = {available} must be {needed}: one 128-byte swizzle span");
+    return Constraint::none();
 }
 
 namespace {
 
 // Takes all candidates of one tile, schedule and residency past the rows, each row once for all it speaks of.
-void pass(Passage& passage, const GemmCandidate& c, std::span<const PartsOfK> parts,
-          std::span<const Cluster> clusters, GemmVisitor& visitor) {
+void check_all(ConstraintChecker& checker, const GemmCandidate& c, std::span<const PartsOfK> parts,
+               std::span<const Cluster> clusters, GemmVisitor& visitor) {
     for (const PartsOfK& p : parts) {
-        if (passage.second_row_stops(p.split_k)) {
-            visitor.fall(passage.wall(), c, std::int64_t(clusters.size()));
+        if (checker.second_row_stops(p.split_k)) {
+            visitor.reject(checker.constraint(), c, std::int64_t(clusters.size()));
             continue;
         }
         for (const Cluster& cluster : clusters)
-            if (passage.third_row_stops(cluster)) visitor.fall(passage.wall(), c, 1);
-            else visitor.stand(c, passage.footprint());
+            if (checker.third_row_stops(cluster)) visitor.reject(checker.constraint(), c, 1);
+            else visitor.accept(c, checker.footprint());
     }
 }
 
@@ -73,10 +73,10 @@ const Residency& Sm90GemmFamily::residency_of(const GemmHardware& hw, int warpgr
     return other = Residency(hw, warpgroups, ctas_per_sm);
 }
 
-Wall Sm90GemmFamily::examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& c,
-                             Footprint& f) const {
+Constraint Sm90GemmFamily::examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& c,
+                                   Footprint& f) const {
     using namespace sm90;
-    if (const Wall wall = instruction_wall(c)) return wall;
+    if (const Constraint constraint = instruction_constraint(c)) return constraint;
     Residency other;
     const Residency& residency = residency_of(hw, c.warpgroups, c.tile.ctas_per_sm, other);
     const TileFigures figures(hw, problem, c.tile.tile_m, c.tile.tile_n, c.tile.tile_k);
@@ -85,10 +85,10 @@ Wall Sm90GemmFamily::examine(const GemmHardware& hw, const GemmProblem& problem,
     c.tile.warp_m = figures.tile.warp_m;
     c.tile.warp_n = figures.tile.warp_n;
     c.tile.store_depth = figures.tile.store_depth;
-    Passage passage(hw, problem, figures, residency, c);
-    const bool stopped = passage.second_row_stops(c.tile.split_k) || passage.third_row_stops(cluster);
-    f = passage.footprint();
-    return stopped ? passage.wall() : Wall::none();
+    ConstraintChecker checker(hw, problem, figures, residency, c);
+    const bool stopped = checker.second_row_stops(c.tile.split_k) || checker.third_row_stops(cluster);
+    f = checker.footprint();
+    return stopped ? checker.constraint() : Constraint::none();
 }
 
 void Sm90GemmFamily::walk(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
@@ -107,10 +107,11 @@ void Sm90GemmFamily::walk(const GemmHardware& hw, const GemmProblem& problem, co
         t.split_k = of_k.front().split_k;
         t.cluster_m = space.clusters.front().m;
         t.cluster_n = space.clusters.front().n;
-        if (const Wall wall = instruction_wall(c))
-            return visitor.fall(wall, c, std::int64_t(of_k.size() * space.clusters.size()));
-        Passage passage(hw, problem, figures, residency_of(hw, c.warpgroups, t.ctas_per_sm, other), c);
-        pass(passage, c, of_k, space.clusters, visitor);
+        if (const Constraint constraint = instruction_constraint(c))
+            return visitor.reject(constraint, c, std::int64_t(of_k.size() * space.clusters.size()));
+        ConstraintChecker checker(hw, problem, figures, residency_of(hw, c.warpgroups, t.ctas_per_sm, other),
+                                  c);
+        check_all(checker, c, of_k, space.clusters, visitor);
     };
     for (const TileFigures& figures : tiles_of(hw, problem, request)) {
         visitor.leave_out(gemm_rules::parts_of_few_waves, space.ablated(figures));

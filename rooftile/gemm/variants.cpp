@@ -25,14 +25,14 @@ struct Drawn {
     double seconds;
 };
 
-/// Times every candidate that stands, with stages and an order drawn from those that its walls leave.
+/// Times every candidate that is accepted, with stages and an order drawn from those that its constraints leave.
 class Draw final : public GemmVisitor {
   public:
     Draw(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request, std::uint64_t seed)
         : hw_(hw), problem_(problem), inner_(inner_space(request)), random_(seed) {}
 
-    void fall(const Wall&, const GemmCandidate&, std::int64_t) override {}
-    void stand(const GemmCandidate& candidate, const Footprint& f) override {
+    void reject(const Constraint&, const GemmCandidate&, std::int64_t) override {}
+    void accept(const GemmCandidate& candidate, const Footprint& f) override {
         const int sharing = candidate.tile.ctas_per_sm;
         const int least = std::max(
             {inner_.stages_low, f.stages_least, f.stages_against_latency(hw_.dram_latency, sharing)});

@@ -57,7 +57,7 @@ inline double least_stages_for_latency(const GemmWriter& w) {
 inline double l2_rate(const GemmWriter& w) { return std::fmin(w.hw().l2_port, w.hw().l2_share); }
 
 /// What the tile asks of registers, shared memory and the ring [M5-M7]; then what limits its time [M29].
-void write_walls(GemmWriter& w);
+void write_constraints(GemmWriter& w);
 void write_levels(GemmWriter& w);
 void write_time(GemmWriter& w);
 

@@ -158,7 +158,7 @@ Json plan_document(const DocumentContext& context, const PlanSet& plans, const s
                              {"needed", json_number(plans.refusal->needed)},
                              {"available", json_number(plans.refusal->available)}};
     out["unknown"] = plans.unknown;
-    out["unchecked_walls"] = plans.unchecked_walls;
+    out["unchecked_constraints"] = plans.unchecked_constraints;
     out["notes"] = plans.notes;
     return out;
 }

@@ -208,7 +208,8 @@ TEST_P(Conformance, ADocumentHasTheFrameOfTheContract) {
         EXPECT_TRUE(plan.at("config").contains("kernel"));
         EXPECT_TRUE(plan.at("prediction").contains("time_us"));
     }
-    for (const char* key : {"rejected", "unknown", "unchecked_walls", "notes"}) EXPECT_TRUE(d.contains(key)) << key;
+    for (const char* key : {"rejected", "unknown", "unchecked_constraints", "notes"})
+        EXPECT_TRUE(d.contains(key)) << key;
 }
 
 TEST_P(Conformance, AnUnknownNumberIsNamedAndNothingThrows) {

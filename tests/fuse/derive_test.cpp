@@ -1,4 +1,4 @@
-// Launches of fused kernels: every candidate within its walls, choices with their reasons, unknown numbers
+// Launches of fused kernels: every candidate within its constraints, choices with their reasons, unknown numbers
 // named.
 #include <fmt/core.h>
 #include <gmock/gmock.h>
@@ -47,7 +47,7 @@ TEST(FuseDerive, AddressesHoldWholeElements) {
     EXPECT_EQ(plans_for("h200-sxm", p, {.alignment = 6}).plans[0].config.vector_width, 1);
 }
 
-TEST(FuseDerive, EveryPlanKeepsItsWalls) {
+TEST(FuseDerive, EveryPlanKeepsItsConstraints) {
     const Machine machine = machine_by_id("h100-sxm");
     const double registers = *machine.count("sm.registers"), warps = *machine.count("sm.max_warps");
     for (const char* text : {"y = gelu(x)", "y = softmax(x)", "y = layernorm(x) * x", "y = sum_all(x)"})
@@ -177,7 +177,7 @@ TEST(FuseDerive, UnknownNumbersAreNamedAndPlansStand) {
     EXPECT_FALSE(plans.unfused.time_us);
     EXPECT_TRUE(plans.unfused.moved_bytes);
     EXPECT_THAT(plans.unknown, testing::IsSupersetOf({"sm.count", "dram.bandwidth", "dram.latency"}));
-    EXPECT_THAT(plans.unchecked_walls, testing::Contains("registers"));
+    EXPECT_THAT(plans.unchecked_constraints, testing::Contains("registers"));
 }
 
 // Kept weights are asked for behind the first row's chunks: with fewer slots nobody would ever give one back.

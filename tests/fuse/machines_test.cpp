@@ -102,7 +102,7 @@ TEST(FuseMachines, EveryFittedNumberIsRead) {
     for (const FuseFitKey& row : fuse_fit_keys()) {
         // Read where nobody measured the latency under load, below.
         if (row.number == &FuseFit::loaded_latency) continue;
-        // Less and more: registers count only where other walls leave room for other CTAs.
+        // Less and more: registers count only where other constraints leave room for other CTAs.
         FuseHardware less = hw, more = hw;
         less.fit.*row.number *= 0.5;
         more.fit.*row.number *= 1.5;

@@ -358,8 +358,9 @@ TEST(Derive, WithoutRegistersNothingIsBuildable) {
     for (const char* key : {"sm.registers=unknown", "sm.max_registers_per_thread=unknown"}) {
         const Plans result = plans(changed("h100-sxm", {key}), problem);
         EXPECT_FALSE(result.plans.front().buildable) << key;
-        EXPECT_NE(std::find(result.unchecked_walls.begin(), result.unchecked_walls.end(), "registers"),
-                  result.unchecked_walls.end());
+        EXPECT_NE(
+            std::find(result.unchecked_constraints.begin(), result.unchecked_constraints.end(), "registers"),
+            result.unchecked_constraints.end());
     }
     for (const char* few : {"sm.registers=1", "sm.registers=4096"})
         EXPECT_TRUE(std::holds_alternative<Infeasible>(derive(changed("h100-sxm", {few}), problem))) << few;

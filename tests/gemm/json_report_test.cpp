@@ -170,7 +170,7 @@ TEST(Json, InfeasibleKeepsThePlaceOfThePlans) {
     EXPECT_EQ(document.at("infeasible").at("needed"), 245760);
     EXPECT_EQ(document.at("problem").at("m"), 128);
     EXPECT_EQ(document.at("unknown"), nlohmann::json({"shared.bandwidth"}));
-    EXPECT_EQ(document.at("unchecked_walls"), nlohmann::json({"waves"}));
+    EXPECT_EQ(document.at("unchecked_constraints"), nlohmann::json({"waves"}));
     EXPECT_EQ(document.at("notes"), nlohmann::json({"tcgen05 is not modelled yet"}));
 }
 

@@ -86,7 +86,7 @@ inline Plans plans() {
     second.unknown = {"shared.bandwidth"};
     out.rejected.reasons = {10, 20, 0, 5, 0, 0, 1, 0, 100};
     out.unknown = {"shared.bandwidth"};
-    out.unchecked_walls = {"instruction against shared memory"};
+    out.unchecked_constraints = {"instruction against shared memory"};
     out.notes = {"tcgen05 is not modelled yet"};
     return out;
 }
@@ -156,7 +156,7 @@ inline Infeasible infeasible() {
     out.problem = gemm_problem(128, 256, 4096);
     out.rejected.reasons = {0, 3, 0, 0, 0, 0, 0, 0, 0};
     out.unknown = {"shared.bandwidth"};
-    out.unchecked_walls = {"waves"};
+    out.unchecked_constraints = {"waves"};
     out.notes = {"tcgen05 is not modelled yet"};
     return out;
 }

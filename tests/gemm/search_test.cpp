@@ -20,13 +20,14 @@ GemmHardware hardware(const char* id, const char* family = "wgmma") {
 
 struct Standing final : GemmVisitor {
     std::vector<std::pair<GemmCandidate, Footprint>> all{};
-    std::vector<std::pair<GemmCandidate, Wall>> fallen{};
-    std::int64_t fell = 0;
-    void fall(const Wall& wall, const GemmCandidate& candidate, std::int64_t candidates) override {
-        fallen.emplace_back(candidate, wall);
-        fell += candidates;
+    std::vector<std::pair<GemmCandidate, Constraint>> rejected{};
+    std::int64_t rejected_count = 0;
+    void reject(const Constraint& constraint, const GemmCandidate& candidate,
+                std::int64_t candidates) override {
+        rejected.emplace_back(candidate, constraint);
+        rejected_count += candidates;
     }
-    void stand(const GemmCandidate& candidate, const Footprint& footprint) override {
+    void accept(const GemmCandidate& candidate, const Footprint& footprint) override {
         all.emplace_back(candidate, footprint);
     }
 };
@@ -138,7 +139,7 @@ TEST(Search, TimesFewOfManyCandidates) {
         const Sm90GemmFamily family(hw, p);
         Standing standing;
         family.walk(hw, p, {}, standing);
-        EXPECT_GE(standing.fell + std::int64_t(standing.all.size()), 1000);
+        EXPECT_GE(standing.rejected_count + std::int64_t(standing.all.size()), 1000);
         GemmSearch search(hw, p, {});
         family.walk(hw, p, {}, search);
         EXPECT_GE(search.timed(), GemmRequest{}.top);
@@ -146,8 +147,8 @@ TEST(Search, TimesFewOfManyCandidates) {
     }
 }
 
-// The walk takes a wall once for many candidates; each alone meets the same.
-TEST(Sm90GemmFamily, WalksPastTheWallsThatEachCandidateMeets) {
+// The search checks a constraint once for many candidates; each alone meets the same.
+TEST(Sm90GemmFamily, EnumeratesByTheConstraintsThatEachCandidateMeets) {
     const GemmHardware hw = hardware("h200-sxm");
     for (const auto& p : {gemm_problem(4096, 4096, 4096, Type::bf16, Major::mn, Major::mn),
                           gemm_problem(64, 4096, 4096), gemm_problem(3000, 2049, 520)}) {
@@ -170,11 +171,12 @@ TEST(Sm90GemmFamily, WalksPastTheWallsThatEachCandidateMeets) {
                       std::tie(walked.step.tensor, walked.step.shared, walked.step.l2, walked.step.port,
                                walked.streamed, walked.registers_limit, walked.shared_limit));
         }
-        for (auto [candidate, wall] : standing.fallen) {
+        for (auto [candidate, constraint] : standing.rejected) {
             Footprint f;
-            const Wall alone = family.examine(hw, p, candidate, f);
-            EXPECT_EQ(alone.rule, wall.rule);
-            EXPECT_EQ(std::tie(alone.needed, alone.available), std::tie(wall.needed, wall.available));
+            const Constraint alone = family.examine(hw, p, candidate, f);
+            EXPECT_EQ(alone.rule, constraint.rule);
+            EXPECT_EQ(std::tie(alone.needed, alone.available),
+                      std::tie(constraint.needed, constraint.available));
         }
     }
 }

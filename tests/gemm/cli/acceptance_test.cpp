@@ -53,7 +53,7 @@ TEST(Acceptance, WorkedExample) {
         EXPECT_TRUE(names(plan.at("unknown"), "prediction." + std::string(key))) << key;
     }
     EXPECT_TRUE(names(document.at("unknown"), "sm.count"));
-    EXPECT_TRUE(names(document.at("unchecked_walls"), "waves"));
+    EXPECT_TRUE(names(document.at("unchecked_constraints"), "waves"));
     for (const char* quantity : {"steady_step_all_miss", "load_dram_isolated", "dram_bytes_per_cycle"})
         EXPECT_TRUE(step(document, quantity).is_null()) << quantity;
 }
@@ -102,7 +102,7 @@ std::vector<std::string> with(std::vector<std::string> words, const std::vector<
 
 // M12: 128 * 256 / 256 = 128. M13: (128 + 256) * 64 * 2 = 49152 B; floor((232448 - reserved) / 49152) = 4.
 // M14: 2 * 128 * 256 * 64 / 4096 = 1024.
-TEST(Acceptance, HopperWalls) {
+TEST(Acceptance, HopperConstraints) {
     const Value document =
         plan_json(with(big_tile, {"--consumer-warpgroups", "2", "--schedule", "cooperative"}));
     const Value& plan = document.at("plans").at(0);

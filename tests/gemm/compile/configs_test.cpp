@@ -24,7 +24,7 @@ std::vector<Machine> hopper_machines() {
     return machines;
 }
 
-// Every configuration that passes the walls on some machine, each once, with all stages that fit.
+// Every configuration that passes the constraints on some machine, each once, with all stages that fit.
 struct Configs {
     std::vector<Sm90GemmConfig> whole, split;  // K in one piece, in parts
     std::unordered_set<std::string> names{};
@@ -37,8 +37,8 @@ struct Configs {
             Configs& configs;
             const GemmProblem& problem;
             Collect(Configs& c, const GemmProblem& p) : configs(c), problem(p) {}
-            void fall(const Wall&, const GemmCandidate&, std::int64_t) override {}
-            void stand(const GemmCandidate& candidate, const Footprint& footprint) override {
+            void reject(const Constraint&, const GemmCandidate&, std::int64_t) override {}
+            void accept(const GemmCandidate& candidate, const Footprint& footprint) override {
                 const int stages = footprint.stages_max(most_stages);
                 if (stages < footprint.stages_least) return;
                 const RegisterSplit split{0, footprint.producer_registers, footprint.consumer_registers};

@@ -37,7 +37,7 @@ void intensity(GemmWriter& w) {
                            : ""));
 }
 
-void register_wall(GemmWriter& w) {
+void register_constraint(GemmWriter& w) {
     const Footprint& f = w.footprint();
     const GemmCandidate& c = w.kept.candidate;
     const GemmWords words = w.context.kernel->words(c, f);
@@ -60,7 +60,7 @@ void register_wall(GemmWriter& w) {
                 unless_unknown(f.registers_limit, "{} <= {}: {}", f.registers, f.registers_limit, limit));
 }
 
-void capacity_wall(GemmWriter& w) {
+void capacity_constraint(GemmWriter& w) {
     const Footprint& f = w.footprint();
     const GemmWords words = w.context.kernel->words(w.kept.candidate, f);
     const double per_stage = f.stage_bytes + f.stage_overhead;
@@ -82,7 +82,7 @@ void capacity_wall(GemmWriter& w) {
 }
 
 // How many k-steps of the ring a load's latency spans [M5].
-void latency_wall(GemmWriter& w) {
+void latency_constraint(GemmWriter& w) {
     const GemmHardware& hw = w.hw();
     const double compute = std::ceil(w.kept.footprint.step.tensor);
     w.steps.add("tile_compute_cycles", "T = F / (FLOP per cycle of an SM)   [M5]",
@@ -96,16 +96,16 @@ void latency_wall(GemmWriter& w) {
     const GemmTile& t = w.tile();
     const double pace = w.kept.time.step;
     const bool short_k = double(ceil_div(w.problem().k, t.tile_k)) < stages_min;
-    w.steps.add("stages_needed",
-                "min(ceil(L / (slowest resource's step * ctas_per_sm)) + 1, k-steps, at least 2)   [M5]",
-                {w.steps.fact("dram.latency"), w.step("step_cycles", pace, "cycles"),
-                 w.config("ctas_per_sm", t.ctas_per_sm)},
-                std::isnan(hw.dram_latency)
-                    ? std::nan("")
-                    : w.footprint().stages_against_latency(hw.dram_latency, t.ctas_per_sm),
-                "stages",
-                short_k ? "the wall: K has fewer steps than the ring would need"
-                        : "the wall: at the pace of the slowest resource, not of the matrix units alone");
+    w.steps.add(
+        "stages_needed",
+        "min(ceil(L / (slowest resource's step * ctas_per_sm)) + 1, k-steps, at least 2)   [M5]",
+        {w.steps.fact("dram.latency"), w.step("step_cycles", pace, "cycles"),
+         w.config("ctas_per_sm", t.ctas_per_sm)},
+        std::isnan(hw.dram_latency) ? std::nan("")
+                                    : w.footprint().stages_against_latency(hw.dram_latency, t.ctas_per_sm),
+        "stages",
+        short_k ? "the constraint: K has fewer steps than the ring would need"
+                : "the constraint: at the pace of the slowest resource, not of the matrix units alone");
 }
 
 // One load alone, and the step that a full pipe settles into [M36].
@@ -124,7 +124,7 @@ void loads(GemmWriter& w) {
                 "one load alone that misses L2. The trip through L2 is inside it: adding the L2 time on top "
                 "would count it twice, "
                 "since the legs are pipelined");
-    // Unlike a wall, a maximum is unknown as soon as one of its terms is.
+    // Unlike a constraint, a maximum is unknown as soon as one of its terms is.
     const bool all_known = !std::isnan(w.kept.footprint.step.tensor) && !std::isnan(l2) && !std::isnan(dram);
     const double steady = all_known ? std::max({w.kept.footprint.step.tensor, l2, dram}) : std::nan("");
     std::string binding = "not known: a rate is unknown";
@@ -182,11 +182,11 @@ void depth(GemmWriter& w) {
 
 }  // namespace
 
-void write_walls(GemmWriter& w) {
+void write_constraints(GemmWriter& w) {
     intensity(w);
-    register_wall(w);
-    capacity_wall(w);
-    latency_wall(w);
+    register_constraint(w);
+    capacity_constraint(w);
+    latency_constraint(w);
     loads(w);
     depth(w);
 }

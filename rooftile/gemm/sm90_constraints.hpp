@@ -1,4 +1,4 @@
-// The walls of the sm90_gemm family. They stand in three rows, by what they depend on: a search takes a row once
+// The constraints of the sm90_gemm family. They stand in three rows, by what they depend on: a search takes a row once
 // for all candidates that it speaks of.
 #pragma once
 
@@ -8,16 +8,16 @@ namespace rooftile::sm90 {
 
 /// First row, whatever the cluster and the parts of K. The instruction: 64 rows a wgmma, N in steps of 16 up to
 /// 256, one swizzle span along K.
-Wall instruction_wall(const GemmCandidate& candidate);
+Constraint instruction_constraint(const GemmCandidate& candidate);
 
-/// One candidate on its way past the second row of walls, which depend on the parts of K, and the third, which
+/// One candidate that is checked against the second row of constraints, which depend on the parts of K, and the third, which
 /// depend on the cluster. Whoever changes either takes it past that row again.
-class Passage {
+class ConstraintChecker {
     using Config = Sm90GemmConfig;
 
   public:
-    Passage(const GemmHardware& hw, const GemmProblem& problem, const TileFigures& figures,
-            const Residency& residency, GemmCandidate& candidate)
+    ConstraintChecker(const GemmHardware& hw, const GemmProblem& problem, const TileFigures& figures,
+                      const Residency& residency, GemmCandidate& candidate)
         : hw_(hw),
           problem_(problem),
           figures_(figures),
@@ -36,7 +36,7 @@ class Passage {
     }
     const Footprint& footprint() const { return f_; }
     /// What stopped it.
-    const Wall& wall() const { return wall_; }
+    const Constraint& constraint() const { return constraint_; }
 
     bool second_row_stops(int split_k) {
         GemmTile& t = c_.tile;
@@ -80,20 +80,20 @@ class Passage {
     }
 
   private:
-    bool stop(const Wall& wall) {
-        wall_ = wall;
+    bool stop(const Constraint& constraint) {
+        constraint_ = constraint;
         return true;
     }
 
     bool parts_stop() {
         const GemmTile& t = c_.tile;
         if (t.tile_n % (8 * t.split_k) != 0)
-            return stop(Wall::at(
+            return stop(Constraint::at(
                 Reason::instruction, 8 * t.split_k, t.tile_n,
                 "tile_n = {available} must be a multiple of {needed}: each part of K stores its share of "
                 "the columns, eight at a time"));
         const char* bar = defers_ ? bars_deferred_store(config_) : nullptr;
-        return bar && stop(Wall::at(Reason::instruction, 1, 0, bar));
+        return bar && stop(Constraint::at(Reason::instruction, 1, 0, bar));
     }
 
     // Slabs that the kernel can write.
@@ -101,16 +101,16 @@ class Passage {
         const int share = config_.share_n(), odd = 2 * Config::sector_columns;
         if (c_.store_n == 0) return false;
         if (!config_.tma_store)
-            return stop(Wall::at(Reason::alignment, 8, c_.store_n,
-                                 "store_n = {available}, but C leaves by TMA only where N and ldc are "
-                                 "multiples of {needed}"));
+            return stop(Constraint::at(Reason::alignment, 8, c_.store_n,
+                                       "store_n = {available}, but C leaves by TMA only where N and ldc are "
+                                       "multiples of {needed}"));
         if (c_.store_n == Config::swizzled_columns(share)) return false;
         if (config_.split_k == 1 && share % c_.store_n == 0 && c_.store_n % odd == Config::sector_columns)
             return false;
-        return stop(
-            Wall::at(Reason::instruction, Config::swizzled_columns(share), c_.store_n,
-                     "store_n = {available} must be {needed}, or, with K in one piece, sixteen times an "
-                     "odd number that divides tile_n"));
+        return stop(Constraint::at(
+            Reason::instruction, Config::swizzled_columns(share), c_.store_n,
+            "store_n = {available} must be {needed}, or, with K in one piece, sixteen times an "
+            "odd number that divides tile_n"));
     }
 
     // Wide slabs mean fewer stores to wait for; but not with a store that nobody waits for, and not at the
@@ -133,12 +133,12 @@ class Passage {
     // Threads an SM holds; and one m64nN must fit the registers a thread has at entry, whatever setmaxnreg
     // gives later (ptxas C7602): 512 threads leave 128, which holds N = 192 and no more.
     bool entry_stops() {
-        if (residency_.wall) return stop(residency_.wall);
+        if (residency_.constraint) return stop(residency_.constraint);
         constexpr int beside_one_wgmma = 32;
         const int at_entry = c_.tile.tile_n / 2 + beside_one_wgmma,
                   launch = residency_.registers.tight.launch;
         return launch >= 0 && at_entry > launch
-               && stop(Wall::at(
+               && stop(Constraint::at(
                    Reason::instruction, at_entry, launch,
                    "one wgmma of this tile_n needs {needed} registers a thread at entry, and so many "
                    "threads leave {available}"));
@@ -148,13 +148,13 @@ class Passage {
     bool box_stops() {
         const GemmTile& t = c_.tile;
         if (problem_.a_major == Major::mn && t.tile_m % (swizzle_span * t.cluster_n) != 0)
-            return stop(
-                Wall::at(Reason::alignment, swizzle_span * t.cluster_n, t.tile_m,
-                         "with A m-major tile_m = {available} must be a multiple of {needed} elements"));
+            return stop(Constraint::at(
+                Reason::alignment, swizzle_span * t.cluster_n, t.tile_m,
+                "with A m-major tile_m = {available} must be a multiple of {needed} elements"));
         return problem_.b_major == Major::mn && t.tile_n % (swizzle_span * t.cluster_m) != 0
-               && stop(
-                   Wall::at(Reason::alignment, swizzle_span * t.cluster_m, t.tile_n,
-                            "with B n-major tile_n = {available} must be a multiple of {needed} elements"));
+               && stop(Constraint::at(
+                   Reason::alignment, swizzle_span * t.cluster_m, t.tile_n,
+                   "with B n-major tile_n = {available} must be a multiple of {needed} elements"));
     }
 
     bool cluster_stops() {
@@ -162,30 +162,30 @@ class Passage {
         const int peers = t.cluster_m * t.cluster_n, size = peers * t.split_k;
         if (size == 1) return false;
         if (peers > 2)
-            return stop(Wall::at(Reason::cluster, peers, 2,
-                                 "a cluster of {needed} CTAs; this kernel takes {available}"));
+            return stop(Constraint::at(Reason::cluster, peers, 2,
+                                       "a cluster of {needed} CTAs; this kernel takes {available}"));
         if (size > hw_.cluster_ctas)
-            return stop(Wall::at(Reason::cluster, size, hw_.cluster_ctas,
-                                 "a cluster of {needed} CTAs; the machine takes {available}"));
+            return stop(Constraint::at(Reason::cluster, size, hw_.cluster_ctas,
+                                       "a cluster of {needed} CTAs; the machine takes {available}"));
         if (f_.tiles.rows < t.cluster_m)
-            return stop(Wall::at(Reason::cluster, t.cluster_m, double(f_.tiles.rows),
-                                 "cluster_m = {needed}, but there is {available} row of tiles"));
+            return stop(Constraint::at(Reason::cluster, t.cluster_m, double(f_.tiles.rows),
+                                       "cluster_m = {needed}, but there is {available} row of tiles"));
         return f_.tiles.columns < t.cluster_n
-               && stop(Wall::at(Reason::cluster, t.cluster_n, double(f_.tiles.columns),
-                                "cluster_n = {needed}, but there is {available} column of tiles"));
+               && stop(Constraint::at(Reason::cluster, t.cluster_n, double(f_.tiles.columns),
+                                      "cluster_n = {needed}, but there is {available} column of tiles"));
     }
 
     bool registers_stop() {
         if (f_.registers > f_.registers_limit)
-            return stop(
-                Wall::at(Reason::registers, f_.registers, f_.registers_limit,
-                         "accumulators and the rest are {needed} registers a thread > {available}; take a "
-                         "smaller tile or more warpgroups"));
+            return stop(Constraint::at(
+                Reason::registers, f_.registers, f_.registers_limit,
+                "accumulators and the rest are {needed} registers a thread > {available}; take a "
+                "smaller tile or more warpgroups"));
         return defers_ && !f_.deferred_store
-               && stop(
-                   Wall::at(Reason::registers, config_.deferring_registers(), f_.consumer_registers,
-                            "with its store deferred a tile needs {needed} registers a thread > {available}; "
-                            "take a smaller tile or more warpgroups"));
+               && stop(Constraint::at(
+                   Reason::registers, config_.deferring_registers(), f_.consumer_registers,
+                   "with its store deferred a tile needs {needed} registers a thread > {available}; "
+                   "take a smaller tile or more warpgroups"));
     }
 
     const GemmHardware& hw_;
@@ -196,7 +196,7 @@ class Passage {
     bool defers_;  // because the request says so
     Footprint f_{};
     Config config_;
-    Wall wall_{};
+    Constraint constraint_{};
     double streaming_rate_ = unknown_number;
 };
 
