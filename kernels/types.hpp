@@ -12,7 +12,7 @@ enum class Major : unsigned char { k, mn };
 /// How consumer warpgroups share work: all on one tile, or each on a tile of its own, in turns.
 enum class Schedule : unsigned char { cooperative, pingpong };
 
-/// The order in which a persistent grid walks the tiles of C.
+/// The order in which a persistent grid takes the tiles of C.
 enum class Order : unsigned char { row, column, grouped, serpentine, morton, hilbert };
 
 /// How long L2 should keep what an access brings: as any line, as the first to go, as the last to go.

@@ -47,9 +47,9 @@ void candidates(benchmark::State& state) {
         benchmark::DoNotOptimize(combinations);
     }
     Count count;
-    family.walk(hw, problem, request, count);
+    family.enumerate(hw, problem, request, count);
     GemmSearch timing(hw, problem, request);
-    family.walk(hw, problem, request, timing);
+    family.enumerate(hw, problem, request, timing);
     // Each candidate stands for all its stages and orders.
     state.counters["combinations"] = double(combinations);
     state.counters["candidates"] = double(count.candidates);

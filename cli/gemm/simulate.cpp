@@ -41,30 +41,30 @@ L2Model l2_of(const SimulateFlags& flags, const Machine& machine, const GemmHard
 }
 
 /// The orders asked for: the planned one, all, or all the bands of a fixed height.
-std::vector<WalkOrder> orders_of(const SimulateFlags& flags, const GemmConfig& config) {
-    const WalkOrder planned{config.order, has_groups(config.order) ? config.group : 1};
+std::vector<TileOrder> orders_of(const SimulateFlags& flags, const GemmConfig& config) {
+    const TileOrder planned{config.order, has_groups(config.order) ? config.group : 1};
     const bool fixed = flags.given.has("order") || flags.given.has("group");
     if (fixed && !flags.orders.empty() && flags.orders != "plan")
         throw RequestError(
             fmt::format("--orders {} and --order or --group exclude each other; give one", flags.orders));
     if (fixed || flags.orders == "plan") return {planned};
     if (!flags.orders.empty()) one_of("--orders", flags.orders, order_sets);
-    std::vector<WalkOrder> orders = all_orders();
+    std::vector<TileOrder> orders = all_orders();
     if (std::find(orders.begin(), orders.end(), planned) == orders.end()) orders.push_back(planned);
     return orders;
 }
 
 // Some seconds at most: LRU over one cache takes its time by tiles, everything else by requests.
 void check_work(const Simulation& s, std::size_t orders) {
-    const auto [rows, columns] = s.walk.cluster_tiles();
+    const auto [rows, columns] = s.tile_schedule.cluster_tiles();
     const bool by_tiles = s.l2.policy == L2Policy::lru && s.l2.layout != L2Layout::halves;
-    const double work =
-        double(rows) * double(columns) * double(orders) * (by_tiles ? 1.0 : double(s.walk.k_blocks()));
+    const double work = double(rows) * double(columns) * double(orders)
+                        * (by_tiles ? 1.0 : double(s.tile_schedule.k_blocks()));
     constexpr double most_tiles = 1 << 23, most_steps = 1 << 25;
     if (work > (by_tiles ? most_tiles : most_steps))
         throw RequestError(fmt::format(
-            "{:.3g} {} to walk are too many; give one --order, a larger --tile, or a smaller problem", work,
-            by_tiles ? "cluster tiles of all orders" : "k-steps of all orders"));
+            "{:.3g} {} to simulate are too many; give one --order, a larger --tile, or a smaller problem",
+            work, by_tiles ? "cluster tiles of all orders" : "k-steps of all orders"));
 }
 
 Simulation simulation_of(const SimulateFlags& flags, const Machine& machine, const PlanSet& plans) {
@@ -81,18 +81,18 @@ Simulation simulation_of(const SimulateFlags& flags, const Machine& machine, con
     });
     s.l2 = l2_of(flags, machine, hw);
     s.notes = plans.notes;
-    const auto walk = gemm_walk(hw, tile, s.plan.problem, config.order, config.group);
-    if (!walk)
+    const auto tile_schedule = tile_schedule_of(hw, tile, s.plan.problem, config.order, config.group);
+    if (!tile_schedule)
         throw RequestError(
             fmt::format("sm.count of {} is unknown; --set sm.count=N gives it", machine.id));
-    s.walk = *walk;
+    s.tile_schedule = *tile_schedule;
     s.dram_bound = known(dram_lower_bound_bytes(hw, s.plan.problem));
     s.l2_bound = known(l2_lower_bound_bytes(hw, tile, s.plan.problem));
-    const WalkTraffic closed(hw, tile, s.plan.problem);
+    const ScheduleTraffic closed(hw, tile, s.plan.problem);
     const auto orders = orders_of(flags, config);
     check_work(s, orders.size());
-    for (const WalkOrder& order : orders) {
-        GemmWalk one = s.walk;
+    for (const TileOrder& order : orders) {
+        TileSchedule one = s.tile_schedule;
         one.order = order.order, one.group = order.group;
         SimulatedOrder row{
             .order = order, .planned = false, .traffic = simulate(one, s.l2), .model_dram_bytes = {}};
@@ -111,11 +111,11 @@ void write_svg(const SimulateFlags& flags, const Simulation& s) {
     if (s.l2.policy != L2Policy::lru || s.l2.layout == L2Layout::halves)
         throw RequestError("--svg draws LRU over one cache; leave out --policy opt and --l2 halves");
     std::vector<TileHits> tiles;
-    const GemmTraffic traffic = simulate_lru(s.walk, s.l2.capacity(), &tiles);
+    const GemmTraffic traffic = simulate_lru(s.tile_schedule, s.l2.capacity(), &tiles);
     OutputFlags output;
     output.file = flags.svg;
     output.flag = "--svg";
-    write_result(walk_svg(s.plan.problem, s.walk, traffic, tiles), output);
+    write_result(tile_schedule_svg(s.plan.problem, s.tile_schedule, traffic, tiles), output);
 }
 
 int simulate_gemm(const Given& given, const OutputFlags& output, const Invocation& invocation) {
@@ -149,21 +149,20 @@ void add_gemm_simulate(std::vector<Verb>& verbs) {
         {"policy", "lru|opt", "lru (default), or opt: the least any replacement could read", group},
         {"l2", "half|halves|whole",
          "One partition's bytes (default), two partitions followed, or all of L2 as one", group},
-        {"svg", "FILE", "Draw the plan's walk over C, coloured by hits, into FILE", group}};
+        {"svg", "FILE", "Draw the plan's tile schedule, coloured by hits, into FILE", group}};
     std::vector<Field> fields(gemm_operation().fields().begin(), gemm_operation().fields().end());
     std::erase_if(fields, [](const Field& field) { return field.key == "sample" || field.key == "orders"; });
-    verbs.push_back(
-        {.path = "simulate gemm",
-         .meaning = "What a plan's walk over C reads from DRAM and finds in L2",
-         .fields = joined_fields({fields, target_fields(), own}),
-         .documents = Documents::all,
-         .examples =
-             "Examples:\n"
-             "  rooftile simulate gemm --shape 8192x8192x8192 --machine h200-sxm\n"
-             "  rooftile simulate gemm --shape 4096x14336x4096 --tile 128x256x64 --order hilbert --svg walk.svg\n"
-             "  rooftile simulate gemm --shape 2048x7168x2048 --policy opt --json\n",
-         .synopsis = std::string(gemm_operation().example()),
-         .run = simulate_gemm});
+    verbs.push_back({.path = "simulate gemm",
+                     .meaning = "What a plan's tile schedule reads from DRAM and finds in L2",
+                     .fields = joined_fields({fields, target_fields(), own}),
+                     .documents = Documents::all,
+                     .examples = "Examples:\n"
+                                 "  rooftile simulate gemm --shape 8192x8192x8192 --machine h200-sxm\n"
+                                 "  rooftile simulate gemm --shape 4096x14336x4096 --tile 128x256x64 --order "
+                                 "hilbert --svg schedule.svg\n"
+                                 "  rooftile simulate gemm --shape 2048x7168x2048 --policy opt --json\n",
+                     .synopsis = std::string(gemm_operation().example()),
+                     .run = simulate_gemm});
 }
 
 }  // namespace rooftile::cli

@@ -79,7 +79,7 @@ __device__ inline void load_in_order(Pack<T, vector_width>& to, const T* tensor,
     load_by<ptx::LoadPath::in_order, policy>(to, tensor, vector, further);
 }
 
-/// The same through L1: faster where as much is written, and in long walks.
+/// The same through L1: faster where as much is written, and in long passes.
 template <CachePolicy policy = CachePolicy::normal, class T, int vector_width>
 __device__ inline void load_cached(Pack<T, vector_width>& to, const T* tensor, long long vector,
                                    unsigned further = 0) {

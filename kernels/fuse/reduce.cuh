@@ -216,7 +216,7 @@ struct Powers {
     }
 };
 
-/// Powers of what one thread reads in one walk, several vectors a turn: scaled anew once a turn, without a branch.
+/// Powers of what one thread reads in one pass, several vectors a turn: scaled anew once a turn, without a branch.
 struct RunningPowers {
     float reference = -infinity, total = 0;
     PowerBase base{-infinity};
@@ -332,7 +332,7 @@ struct RunningMoments {
         }
         shift += sum_of(apart);
     }
-    /// `count`: of all that was added; who walks the row knows it without adding it up.
+    /// `count`: of all that was added; who goes through the row knows it without adding it up.
     __device__ Moments moments(float count) const {
         const float share = shift * ptx::reciprocal_approx(fmaxf(count, 1.0f));
         return {count, origin + share, maximum(fmaf(-shift, share, sum_of(squares)), 0.0f)};

@@ -8,7 +8,7 @@
 
 namespace rooftile::fuse {
 
-/// A place in a ring of `count` slots that `warps` warps read. Copies of it walk on their own.
+/// A place in a ring of `count` slots that `warps` warps read. Copies of it advance on their own.
 template <int count, int warps>
 class Ring {
   public:

@@ -10,13 +10,13 @@ namespace rooftile {
 struct GemmArguments {
     int m, n, k;
     int order;  ///< an Order
-    int group;  ///< rows of cluster tiles walked together where the order is grouped or serpentine
+    int group;  ///< rows of cluster tiles taken together where the order is grouped or serpentine
     /// Bytes that arrive in a stage of the ring; less than the stage has where a tile is larger than C.
     int stage_bytes;
     int a_slices, b_slices;  ///< of an operand's tile that hold anything; peers beyond them load nothing
     long long ldc;
     void* c;  ///< read only where C goes out by predicated stores
-    /// The cluster tiles in the order of the walk, row << 16 | column; null where `order` has a closed form.
+    /// The cluster tiles in the scheduled order, row << 16 | column; null where `order` has a closed form.
     const unsigned* tiles;
     /// A cache_policy_word each; read only with the configuration's load_policy and store_policy.
     unsigned long long a_policy, b_policy, c_policy;

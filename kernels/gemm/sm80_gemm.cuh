@@ -5,10 +5,10 @@
 // the fragments of one k-step of 16 to registers while mma.sync multiplies those of the step before. One barrier
 // a block says both that its successor is in shared memory and that the stage before is free.
 //
-// Persistent: a CTA walks over tiles of C in a given order, and the ring runs on: the next tile's first blocks
+// Persistent: a CTA goes over tiles of C in a given order, and the ring runs on: the next tile's first blocks
 // arrive while this one is finished and stored. Else one tile a CTA, which a second CTA on the SM overlaps.
 //
-// Here stands the kernel. _layout: shared memory, walk; _load: copies into the ring; _products: fragments and
+// Here stands the kernel. _layout: shared memory, scheduler; _load: copies into the ring; _products: fragments and
 // mma; _store: C on its way out.
 #pragma once
 
@@ -95,16 +95,16 @@ __global__ void __launch_bounds__(C.threads(), C.ctas_per_sm)
     await_block<C>();
     warp.load(ring.read, 0);
 
-    Sm80Walk<C> walk;
+    Sm80TileScheduler<C> scheduler;
     do {
         Sm80Sums<C> sums = {};
         for (int block = sm80_ceil_div(args.k, C.tile_k); block > 0; --block)
             step<C>(sums, warp, ring, loader);
         int m, n;
-        walk.origin(args, m, n);
+        scheduler.origin(args, m, n);
         store<C>(sums, args, m + warp.m, n + warp.n);
-        walk.advance();
-    } while (C.persistent && walk.more(args));
+        scheduler.advance();
+    } while (C.persistent && scheduler.more(args));
     ptx::copy_async_wait<0>();  // none but empty groups
 }
 

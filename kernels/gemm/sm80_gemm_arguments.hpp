@@ -9,11 +9,11 @@ namespace rooftile {
 struct Sm80GemmArguments {
     int m, n, k;
     int order;  ///< an Order
-    int group;  ///< rows of tiles walked together where the order is grouped or serpentine
+    int group;  ///< rows of tiles taken together where the order is grouped or serpentine
     long long lda, ldb, ldc;
     const void *a, *b;
     void* c;
-    /// The tiles in the order of the walk, row << 16 | column; null where `order` has a closed form.
+    /// The tiles in the scheduled order, row << 16 | column; null where `order` has a closed form.
     const unsigned* tiles;
 };
 

@@ -1,5 +1,5 @@
 // What the parts of sm80_gemm share: the rules of the hardware, where an element lies in shared memory, and the
-// walk over the tiles of C.
+// tile scheduler.
 #pragma once
 
 #include "kernels/gemm/sm80_gemm_arguments.hpp"
@@ -82,7 +82,7 @@ __device__ inline int sm80_ceil_div(int x, int y) { return (x - 1) / y + 1; }
 
 /// Which tile of C a CTA is at.
 template <Sm80GemmConfig C>
-struct Sm80Walk {
+struct Sm80TileScheduler {
     int index = blockIdx.x;
 
     static __device__ int rows(const Sm80GemmArguments& args) { return sm80_ceil_div(args.m, C.tile_m); }

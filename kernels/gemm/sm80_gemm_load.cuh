@@ -103,7 +103,7 @@ struct Sm80Copier {
 template <Sm80GemmConfig C>
 struct Sm80Loader {
     const Sm80GemmArguments& args;
-    Sm80Walk<C> walk;
+    Sm80TileScheduler<C> scheduler;
     Sm80Copier<C, true> a;
     Sm80Copier<C, false> b;
     int blocks_left = 0;  // of the tile; less than 1: nothing is left to load
@@ -112,7 +112,7 @@ struct Sm80Loader {
 
     __device__ void begin_tile() {
         int m, n;
-        walk.origin(args, m, n);
+        scheduler.origin(args, m, n);
         a.begin(args.a, args.lda, m, args.m, args.k);
         b.begin(args.b, args.ldb, n, args.n, args.k);
         blocks_left = sm80_ceil_div(args.k, C.tile_k);
@@ -122,8 +122,8 @@ struct Sm80Loader {
     __device__ void follow() {
         if (!C.persistent || blocks_left != 0) return;
         blocks_left = -1;
-        walk.advance();
-        if (walk.more(args)) begin_tile();
+        scheduler.advance();
+        if (scheduler.more(args)) begin_tile();
     }
     /// Begins to fill the stage at `shared`, as one group of copies: an empty one where nothing is left.
     __device__ void fill(unsigned shared) {

@@ -2,7 +2,7 @@
 //
 // One CTA has one producer warpgroup and 1-3 consumer warpgroups. The producer's one thread keeps a ring of
 // `stages` tiles of A and B full by TMA; consumers multiply each tile with wgmma, one step running while the
-// next is issued, and hand the stage back. The grid is persistent: CTAs (or clusters of them) walk the tiles
+// next is issued, and hand the stage back. The grid is persistent: CTAs (or clusters of them) go over the tiles
 // of C in a given order, so the ring runs on into the next tile while this one is stored. C goes from
 // registers through slabs of shared memory to TMA stores. Where registers allow it the finished tile
 // waits in C's own type, and its stores stand between the products of the next tile's first steps
@@ -17,7 +17,7 @@
 // of the tile's columns from all parts, adds them in the order of the parts, and stores them. Neither timing
 // nor the place of a CTA can change a bit of C.
 //
-// Here stand the roles and the kernel. _layout: shared memory, walk; _load: the producer's copies;
+// Here stand the roles and the kernel. _layout: shared memory, scheduler; _load: the producer's copies;
 // _products: wgmma on a stage; _store: C on its way out; _exchange: parts of K.
 #pragma once
 
@@ -37,38 +37,39 @@ __device__ void consume(const TensorMap& map_c, const GemmArguments& args, const
     const int first_row = pingpong ? 0 : warpgroup * C.warpgroup_m();
     [[maybe_unused]] const Turns<2, sm90_turn_barrier> turns{warpgroup};
     RingPosition<C.stages> at;
-    Sm90Walk<C> walk(args);
-    const int k_blocks = Sm90Blocks<C>(args, walk.part).count;
+    Sm90TileScheduler<C> scheduler(args);
+    const int k_blocks = Sm90Blocks<C>(args, scheduler.part).count;
     Sm90Target<C> target{map_c, shared, args, warpgroup};
     [[maybe_unused]] unsigned turn = 0;
     if (pingpong && warpgroup == 1) {  // the second tile is this warpgroup's first
         at.skip(k_blocks);
-        walk.tiles.advance();
+        scheduler.tiles.advance();
     }
-    for (bool first = true; walk.tiles.more(); first = false) {
+    for (bool first = true; scheduler.tiles.more(); first = false) {
         if (pingpong) turns.wait(first);
         Sm90Accumulators<C> sums;
         if constexpr (C.split_k > 1) clear<C>(sums);
         int previous = 0, m, n;
-        step<C>(sums, shared, at, previous, first_row, walk.part, true);
-        walk.origin(m, n);  // beside the first products
+        step<C>(sums, shared, at, previous, first_row, scheduler.part, true);
+        scheduler.origin(m, n);  // beside the first products
         for (int block = 1; block < k_blocks; ++block)
-            step<C>(sums, shared, at, previous, first_row, walk.part, false);
+            step<C>(sums, shared, at, previous, first_row, scheduler.part, false);
         // The other's products line up behind the last of these, which are still running.
-        if (pingpong && walk.tiles.more_after_this()) turns.pass();
-        drain<C>(sums, shared, previous, walk.part);
+        if (pingpong && scheduler.tiles.more_after_this()) turns.pass();
+        drain<C>(sums, shared, previous, scheduler.part);
         if constexpr (C.split_k > 1) {
             publish<C>(sums, shared, turn);
             turn ^= 1;
-            store<C>(SumsOfParts<C>(shared, walk), target, args, m + first_row, n + walk.part * C.share_n());
+            store<C>(SumsOfParts<C>(shared, scheduler), target, args, m + first_row,
+                     n + scheduler.part * C.share_n());
             end_exchange<C>(shared);
         } else {
             store<C>(OwnSums<C>{sums}, target, args, m + first_row, n);
         }
-        walk.tiles.advance();
+        scheduler.tiles.advance();
         if (pingpong) {  // over the other warpgroup's tile
             at.skip(k_blocks);
-            walk.tiles.advance();
+            scheduler.tiles.advance();
         }
     }
     if (C.tma_store && ptx::elect_one()) ptx::tma_store_wait_read<0>();
@@ -80,22 +81,23 @@ __device__ void consume_deferring(const TensorMap& map_c, const GemmArguments& a
                                   const Sm90Shared<C>& shared, int warpgroup) {
     const int first_row = warpgroup * C.warpgroup_m();
     RingPosition<C.stages> at;
-    Sm90Walk<C> walk(args);
-    const int k_blocks = Sm90Blocks<C>(args, walk.part).count;
+    Sm90TileScheduler<C> scheduler(args);
+    const int k_blocks = Sm90Blocks<C>(args, scheduler.part).count;
     Sm90Target<C> target{map_c, shared, args, warpgroup};
     KeptSums<C> kept;
-    for (bool first = true; walk.tiles.more(); walk.tiles.advance(), first = false) {
+    for (bool first = true; scheduler.tiles.more(); scheduler.tiles.advance(), first = false) {
         Sm90Accumulators<C> sums;
         int previous = 0, block = 0, m, n;
 #pragma unroll
         for (int s = 0; s < C.slabs(); ++s) {
-            if (block < k_blocks) step<C>(sums, shared, at, previous, first_row, walk.part, s == 0);
+            if (block < k_blocks) step<C>(sums, shared, at, previous, first_row, scheduler.part, s == 0);
             ++block;
-            if (s == 0) walk.origin(m, n);
+            if (s == 0) scheduler.origin(m, n);
             if (!first) store_slab<C>(kept, target, s);
         }
-        for (; block < k_blocks; ++block) step<C>(sums, shared, at, previous, first_row, walk.part, false);
-        drain<C>(sums, shared, previous, walk.part);
+        for (; block < k_blocks; ++block)
+            step<C>(sums, shared, at, previous, first_row, scheduler.part, false);
+        drain<C>(sums, shared, previous, scheduler.part);
         kept.keep(sums);
         target.m = m + first_row;
         target.n = n;

@@ -19,12 +19,12 @@ struct SumsOfParts {
     static __device__ unsigned first_slot(const Sm90Shared<C>& shared) {
         return shared.base + 16 * (threadIdx.x - Sm90GemmConfig::warpgroup_threads);
     }
-    __device__ SumsOfParts(const Sm90Shared<C>& shared, const Sm90Walk<C>& walk) {
+    __device__ SumsOfParts(const Sm90Shared<C>& shared, const Sm90TileScheduler<C>& scheduler) {
         constexpr int share_bytes = C.share_n() / 8 * slot_bytes;
 #pragma unroll
         for (int p = 0; p < C.split_k; ++p)
-            from[p] =
-                ptx::map_to_rank(first_slot(shared) + walk.part * share_bytes, p * C.peers() + walk.rank);
+            from[p] = ptx::map_to_rank(first_slot(shared) + scheduler.part * share_bytes,
+                                       p * C.peers() + scheduler.rank);
     }
     template <int stride = 1, int count>
     __device__ void pairs(unsigned (&to)[count], int i, int j) const {

@@ -1,4 +1,4 @@
-// What the roles of sm90_gemm share: the rules of the hardware, the layout of shared memory, the walk over the
+// What the roles of sm90_gemm share: the rules of the hardware, the layout of shared memory, the tile scheduler over the
 // tiles of C, and the blocks of the K loop.
 #pragma once
 
@@ -67,12 +67,12 @@ struct Sm90Shared {
 
 /// The tiles of C as this CTA's cluster meets them.
 template <Sm90GemmConfig C>
-struct Sm90Walk {
+struct Sm90TileScheduler {
     const GemmArguments& args;
     int rank;  // of this CTA among the peers of its part
     int part;  // of K
     StaticTileScheduler<C.cluster_ctas()> tiles;
-    __device__ explicit Sm90Walk(const GemmArguments& arguments)
+    __device__ explicit Sm90TileScheduler(const GemmArguments& arguments)
         : args(arguments),
           rank(C.cluster_ctas() > 1 ? static_cast<int>(ptx::cluster_rank()) : 0),
           part(0),

@@ -39,13 +39,13 @@ template <Sm90GemmConfig C>
 __device__ void produce(const TensorMap& map_a, const TensorMap& map_b, const GemmArguments& args,
                         const Sm90Shared<C>& shared) {
     RingPosition<C.stages> at;
-    Sm90Walk<C> walk(args);
-    const Sm90Blocks<C> k(args, walk.part);
-    const unsigned short everyone = ((1 << C.peers()) - 1) << walk.part * C.peers();
+    Sm90TileScheduler<C> scheduler(args);
+    const Sm90Blocks<C> k(args, scheduler.part);
+    const unsigned short everyone = ((1 << C.peers()) - 1) << scheduler.part * C.peers();
     [[maybe_unused]] unsigned turn = 1;  // of the exchange's one stage: nothing to wait for before the first tile
-    for (; walk.tiles.more(); walk.tiles.advance()) {
+    for (; scheduler.tiles.more(); scheduler.tiles.advance()) {
         int m, n;
-        walk.origin(m, n);
+        scheduler.origin(m, n);
         // The last tile's sums lie in the ring until the whole cluster has read them.
         if constexpr (C.split_k > 1) ptx::mbarrier_wait(shared.exchange().empty(0), turn);
         turn ^= 1;
@@ -58,10 +58,10 @@ __device__ void produce(const TensorMap& map_a, const TensorMap& map_b, const Ge
             }
             shared.ring.expect(at.stage, args.stage_bytes);
             load_operand<C, C.a_major, C.tile_m, C.cluster_n>(map_a, shared.a(at.stage), full, m,
-                                                              block * C.tile_k, walk.rank, args.a_slices,
+                                                              block * C.tile_k, scheduler.rank, args.a_slices,
                                                               everyone, args.a_policy);
             load_operand<C, C.b_major, C.tile_n, C.cluster_m>(map_b, shared.b(at.stage), full, n,
-                                                              block * C.tile_k, walk.rank, args.b_slices,
+                                                              block * C.tile_k, scheduler.rank, args.b_slices,
                                                               everyone, args.b_policy);
         }
     }

@@ -1,5 +1,5 @@
-// The walk of a persistent grid over the (cluster) tiles of C. Plain arithmetic, so that host code,
-// the planner's traffic model and the tests use the very same walk.
+// The order in which a persistent grid takes the (cluster) tiles of C. Plain arithmetic, so that host code,
+// the planner's traffic model and the tests use the very same order.
 #pragma once
 
 #include "kernels/types.hpp"
@@ -17,7 +17,7 @@ struct TileCoordinate {
 };
 
 /// Position `index` of a Hilbert curve over rows x columns, of any size: a rectangle is cut into smaller
-/// ones, each walked the way that ends beside the next, until one is a line [M32; the generalised curve of
+/// ones, each traversed the way that ends beside the next, until one is a line [M32; the generalised curve of
 /// Cerveny, github.com/jakubcerveny/gilbert]. Neighbours on the curve are neighbours in C, but for a diagonal
 /// step where odd sides leave no other way.
 ROOFTILE_HOST_DEVICE inline TileCoordinate hilbert_at(int index, int rows, int columns) {
@@ -34,7 +34,7 @@ ROOFTILE_HOST_DEVICE inline TileCoordinate hilbert_at(int index, int rows, int c
             return h.length() % 2 != 0 && length() > 2 ? h + unit() : h;
         }
     };
-    // The rectangle at `corner`, walked on the whole along `main`; `across` is its other side.
+    // The rectangle at `corner`, traversed on the whole along `main`; `across` is its other side.
     Vector corner{0, 0}, main{columns, 0}, across{0, rows};
     if (rows > columns) {
         main = {0, rows};
@@ -103,8 +103,8 @@ ROOFTILE_HOST_DEVICE inline TileCoordinate morton_at(int index, int rows, int co
 }
 
 /// Orders without a closed form short enough for the kernel's producer, which has no registers for the state
-/// of a curve (docs/facts.md): their walk is read from a table of packed tiles.
-ROOFTILE_HOST_DEVICE inline bool walks_by_table(Order order) {
+/// of a curve (docs/facts.md): their tile schedule is read from a table of packed tiles.
+ROOFTILE_HOST_DEVICE inline bool ordered_by_table(Order order) {
     return order == Order::morton || order == Order::hilbert;
 }
 inline constexpr int most_table_extent = 1 << 16;  ///< rows and columns that a packed tile can count
@@ -117,8 +117,8 @@ ROOFTILE_HOST_DEVICE inline TileCoordinate tile_of(unsigned packed) {
 
 /// Tile number `index` of a grid of `rows` x `columns`, in `order`:
 ///   row         row by row, left to right            column     column by column, top to bottom
-///   grouped     bands of `group` rows, each walked column by column
-///   serpentine  the same, every other band walked right to left
+///   grouped     bands of `group` rows, each traversed column by column
+///   serpentine  the same, every other band traversed right to left
 ROOFTILE_HOST_DEVICE inline TileCoordinate tile_at(int index, int rows, int columns, Order order, int group) {
     if (order == Order::row) return {index / columns, index % columns};
     if (order == Order::column) return {index % rows, index / rows};

@@ -13,7 +13,7 @@ inline constexpr int stream_stages_most = 16;
 /// Pieces of `piece` bytes, the last one what is left, go around the CTAs of the grid; each CTA has `stages` of them
 /// in dynamic shared memory. `stored`: each also goes out again, to `to`. `last`: as of copy_pieces.
 template <bool stored, bool last>
-__device__ inline void walk_ring(char* to, const char* from, long long bytes, int piece, int stages) {
+__device__ inline void stream_ring(char* to, const char* from, long long bytes, int piece, int stages) {
     extern __shared__ __align__(128) char ring[];
     __shared__ unsigned long long full[stream_stages_most];
     if (threadIdx.x != 0) return;
@@ -58,12 +58,12 @@ __device__ inline void walk_ring(char* to, const char* from, long long bytes, in
 template <bool last>
 __global__ void __launch_bounds__(32)
     copy_bulk(char* to, const char* from, long long bytes, int piece, int stages) {
-    walk_ring<true, last>(to, from, bytes, piece, stages);
+    stream_ring<true, last>(to, from, bytes, piece, stages);
 }
 
 /// Every byte of `from` once, to shared memory.
 __global__ void __launch_bounds__(32) read_bulk(const char* from, long long bytes, int piece, int stages) {
-    walk_ring<false, false>(nullptr, from, bytes, piece, stages);
+    stream_ring<false, false>(nullptr, from, bytes, piece, stages);
 }
 
 }  // namespace rooftile

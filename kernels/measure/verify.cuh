@@ -2,7 +2,7 @@
 // than a verdict, so one sum judges the results of several launches.
 //
 // One CTA makes 64 x 64 elements, 4 x 4 a thread, from tiles of A and B that stand in shared memory as
-// doubles; CTAs walk over the tiles of C. Only what is inside the matrices is read. It shares nothing
+// doubles; CTAs go over the tiles of C. Only what is inside the matrices is read. It shares nothing
 // with the kernels it judges: no TMA, no tensor core, no swizzle.
 #pragma once
 

@@ -12,7 +12,7 @@
 // past a phase of parity 1: in lap 0 the producer does not wait.
 //
 // Nobody is ever two phases behind: the producer enters lap l + 1 of a stage only when all have read lap l. So
-// one bit tells the laps apart. Each role walks with a position of its own; rings of one kernel (operands that
+// one bit tells the laps apart. Each role advances a position of its own; rings of one kernel (operands that
 // are used at different times) are independent, each with its positions.
 #pragma once
 

@@ -5,7 +5,7 @@
 
 namespace rooftile {
 
-/// `rows` x `columns` tiles in fixed turns: of T teams team t takes tiles t, t + T, .. Every role walks its own copy.
+/// `rows` x `columns` tiles in fixed turns: of T teams team t takes tiles t, t + T, .. Every role advances its own copy.
 template <int cluster>
 struct StaticTileScheduler {
     int rows, columns;

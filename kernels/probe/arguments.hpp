@@ -12,9 +12,9 @@ struct ProbeRecord {
     unsigned sink;  ///< made from all that was read, so that no load is dead code
 };
 
-/// How a CTA walks a matrix of 16-bit elements in boxes of `box_rows` rows x 128 bytes: along a line, then
+/// How a CTA reads a matrix of 16-bit elements in boxes of `box_rows` rows x 128 bytes: along a line, then
 /// the next `box_rows` lines, then again from the region's first.
-struct BoxWalk {
+struct BoxSequence {
     int box_rows;
     int line_boxes;     ///< boxes side by side in a line
     int region_blocks;  ///< groups of `box_rows` lines in one region
@@ -25,13 +25,13 @@ struct BoxWalk {
 };
 
 struct TmaStreamArguments {
-    BoxWalk walk;
+    BoxSequence sequence;
     int stages;  ///< boxes in flight
     int boxes;   ///< that each CTA loads
 };
 
 struct WgmmaLoadArguments {
-    BoxWalk walk;        ///< of the boxes that are loaded beside the products
+    BoxSequence sequence;  ///< of the boxes that are loaded beside the products
     int steps;           ///< k-steps of 64 that each warpgroup multiplies
     int cycles_per_box;  ///< x 16: one box each that many sixteenths of a cycle; 0: no loads
 };
@@ -52,7 +52,7 @@ constexpr int wgmma_stream_shared_bytes(int n) {
 }
 
 struct WgmmaStreamArguments {
-    BoxWalk walk;
+    BoxSequence sequence;
     int steps;  ///< k-steps of 64
 };
 

@@ -2,7 +2,7 @@
 // and the memory behind it give one SM.
 #pragma once
 
-#include "kernels/probe/box_walk.cuh"
+#include "kernels/probe/box_sequence.cuh"
 #include "kernels/probe/record.cuh"
 #include "kernels/ptx/bulk_copy.cuh"
 #include "kernels/ptx/mbarrier.cuh"
@@ -23,12 +23,12 @@ __global__ void __launch_bounds__(32)
     if (threadIdx.x != 0) return;
     const unsigned ring = (ptx::shared_address(dynamic_shared) + 1023u) & ~1023u;
     const unsigned barriers = ptx::shared_address(full);
-    const unsigned box_bytes = static_cast<unsigned>(p.walk.box_rows) * 128u;
+    const unsigned box_bytes = static_cast<unsigned>(p.sequence.box_rows) * 128u;
     for (int s = 0; s < p.stages; ++s) ptx::mbarrier_init(barriers + 8 * s, 1);
     ptx::fence_mbarrier_init();
     if (tensor) ptx::tma_prefetch_map(map);
 
-    BoxCursor box(p.walk);
+    BoxCursor box(p.sequence);
     int stage = 0;
     unsigned parity = 0;
     const ProbeTime begin = probe_time();

@@ -2,7 +2,7 @@
 // multiply the same 64-deep stages over and over, a ninth warp loads boxes at a chosen pace.
 #pragma once
 
-#include "kernels/probe/box_walk.cuh"
+#include "kernels/probe/box_sequence.cuh"
 #include "kernels/probe/record.cuh"
 #include "kernels/probe/wgmma_sums.cuh"
 #include "kernels/ptx/mbarrier.cuh"
@@ -19,7 +19,7 @@ constexpr int sum_steps = 64;  ///< stages that one sum is made of, as of K = 40
 __device__ inline unsigned long long load_beside(const TensorMap& map, const WgmmaLoadArguments& p,
                                                  unsigned ring, unsigned barriers, const volatile int& done) {
     constexpr unsigned box_bytes = wgmma_ring_rows * 128;
-    BoxCursor box(p.walk);
+    BoxCursor box(p.sequence);
     unsigned long long boxes = 0;
     int stage = 0;
     unsigned parity = 0;

@@ -3,7 +3,7 @@
 // a product: the matrix units' power follows the bits that change.
 #pragma once
 
-#include "kernels/probe/box_walk.cuh"
+#include "kernels/probe/box_sequence.cuh"
 #include "kernels/probe/record.cuh"
 #include "kernels/probe/wgmma_sums.cuh"
 #include "kernels/ptx/mbarrier.cuh"
@@ -16,13 +16,13 @@ constexpr int wgmma_stream_consumers = 256;
 constexpr int wgmma_stream_threads = wgmma_stream_consumers + 32;
 constexpr int stream_sum_steps = 64;  ///< k-steps of one sum, as of K = 4096; then it starts anew
 
-/// A's box and then B's of each stage, one after the other along the walk.
+/// A's box and then B's of each stage, one after the other along the sequence.
 template <int n>
 __device__ inline void fill_stages(const TensorMap& map, const WgmmaStreamArguments& p, unsigned ring,
                                    unsigned full, unsigned empty) {
     constexpr unsigned box_bytes = wgmma_stream_rows * 128;
     constexpr unsigned boxes = 1 + n / wgmma_stream_rows;
-    BoxCursor box(p.walk);
+    BoxCursor box(p.sequence);
     unsigned stage = 0, parity = 0;
     for (int step = 0; step < p.steps; ++step) {
         if (step >= wgmma_stream_stages) ptx::mbarrier_wait(empty + 8 * stage, parity ^ 1);

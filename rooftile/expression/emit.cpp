@@ -94,7 +94,7 @@ std::vector<int> ValueEmitter::needed(const std::vector<int>& targets, const std
     std::set<int> found(targets.begin(), targets.end());
     for (int known_value : known) found.erase(known_value);
     std::vector<int> out;
-    // Operands come before what uses them: one walk backwards reaches everything.
+    // Operands come before what uses them: one pass backwards reaches everything.
     for (int i = int(values_.size()); i-- > 0;) {
         if (!found.contains(i)) continue;
         out.insert(out.begin(), i);

@@ -16,7 +16,7 @@
 namespace rooftile {
 namespace {
 
-/// Walks the tree in its own order, operands first.
+/// Traverses the tree in its own order, operands first.
 class Translator {
   public:
     Translator(std::string_view text, std::span<const TensorDeclaration> tensors) : text_(text) {

@@ -97,7 +97,7 @@ class Story {
                 "L2: all rows are resident in the grid, so that memory rests for one reduction and not for "
                 "one "
                 "a "
-                "round; each walk begins where the one before it ended";
+                "round; each pass begins where the one before it ended";
         else
             where =
                 "read again for every pass: no thread can hold its part, or holding it leaves too few loads "

@@ -33,7 +33,7 @@ std::vector<Field> make_fields() {
          "Where a row waits between passes: registers, shared, pipelined (a ring of chunks in shared memory) "
          "or reload (read again)",
          fixed},
-        {"persistent", "on|off", "One wave of CTAs walks everything", fixed},
+        {"persistent", "on|off", "One wave of CTAs goes through everything", fixed},
         {"exhaustive", "", "Search also what structural rules leave out", fixed, FieldKind::on},
         {"top", "N", "Plans to keep", "Output"},
     };

@@ -12,7 +12,7 @@ namespace {
 constexpr double warp = 32;
 
 /// Of all rows together.
-struct Walk {
+struct Pass {
     OpCost cost;  ///< of an element
     double dram_read = 0, dram_written = 0;
     double l2_bytes = 0;  ///< that L2 gives and takes
@@ -31,24 +31,24 @@ Places places_of(const FuseHardware& hw, const Program& p, const GridResidentLau
 }
 
 /// All SMs wait for the one with the most CTAs.
-double walk_cycles(const FuseHardware& hw, const Program& p, const GridResidentLaunch& l,
-                   const Places& places, const Walk& walk) {
+double pass_cycles(const FuseHardware& hw, const Program& p, const GridResidentLaunch& l,
+                   const Places& places, const Pass& pass) {
     const double uneven = places.busiest * places.sms / places.ctas;
-    double seconds = dram_seconds(hw, walk.dram_read, walk.dram_written) / hw.fit.copy_share;
-    seconds = std::max(seconds, most_known(walk.l2_bytes / hw.l2_bandwidth, 0)) * uneven;
+    double seconds = dram_seconds(hw, pass.dram_read, pass.dram_written) / hw.fit.copy_share;
+    seconds = std::max(seconds, most_known(pass.l2_bytes / hw.l2_bandwidth, 0)) * uneven;
     const double share = places.busiest / places.ctas;  // of the busiest SM
     double memory = seconds * hw.clock_hz;
-    memory = std::max(memory, most_known(walk.sm_bytes * share / hw.l2_port, 0));
-    memory = std::max(memory, most_known(walk.dram_read * share / hw.sm_bandwidth, 0));
+    memory = std::max(memory, most_known(pass.sm_bytes * share / hw.l2_port, 0));
+    memory = std::max(memory, most_known(pass.dram_read * share / hw.sm_bandwidth, 0));
     const double elements = double(p.rows) * double(p.columns) * share;
-    const double computing = most_known(issue_cycles(hw, walk.cost) * elements / hw.fit.grid_issue_share, 0);
-    const double special = most_known(walk.cost.mufu * elements / hw.mufu_rate / hw.fit.grid_mufu_share, 0);
+    const double computing = most_known(issue_cycles(hw, pass.cost) * elements / hw.fit.grid_issue_share, 0);
+    const double special = most_known(pass.cost.mufu * elements / hw.mufu_rate / hw.fit.grid_mufu_share, 0);
     // A warp's turn: its loads, what they wait for, and its share of what the SM does.
     const double warps = places.busiest * l.threads / warp;
     const double turns = warps
                          * std::max(1.0, whole_up(double(p.columns) / l.cluster / l.threads
                                                   / l.vectors_per_thread / l.vector_width));
-    return turns / served(warps, walk.latency, std::max(computing, special) / turns, memory / turns, 1);
+    return turns / served(warps, pass.latency, std::max(computing, special) / turns, memory / turns, 1);
 }
 
 }  // namespace
@@ -61,24 +61,24 @@ FuseFlow grid_resident_flow(const FuseHardware& hw, const Program& p, const Prog
     const double all = elements * l.again_bytes, again = all * (1 - l.held_share);  // from L2
     const double epilogue = elements * (work.full_bytes - l.again_bytes),
                  written = double(bytes.written_bytes);
-    // The last walk comes back to a line when it has gone through as much of everything as lay behind the line.
+    // The last pass comes back to a line when it has gone through as much of everything as lay behind the line.
     f.held = std::min(1.0, most_known(hw.l2_all_bytes / (again + epilogue + written), 0));
     const double missed = again * (1 - f.held);
     const double missed_before = std::max(0.0, most_known(again - hw.l2_all_bytes, 0));
     const double before_last = std::max(1, work.readings - 1);
 
     const double from_l2 = most_known(hw.l2_latency, 0), from_dram = most_known(hw.dram_latency, 0) + from_l2;
-    Walk first;
+    Pass first;
     first.cost = (1 / before_last) * work.online;
     first.cost += (-1 / before_last) * work.result;
     first.dram_read = first.l2_bytes = first.sm_bytes = all;
     first.latency = from_dram;
-    Walk next = first;
+    Pass next = first;
     next.dram_read = missed_before;
     next.l2_bytes = next.sm_bytes = again;
     next.latency = from_l2;
     // CTAs read all that rows share, but those of one SM where they have the same part of their rows.
-    Walk last;
+    Pass last;
     const double shared = elements * work.shared_bytes / l.rows_an_sm;
     last.cost = work.result;
     last.dram_read = missed + epilogue + work.other_bytes;
@@ -101,16 +101,16 @@ FuseFlow grid_resident_flow(const FuseHardware& hw, const Program& p, const Prog
     f.waves = 1;
     const double reductions = ring_reduction_cycles(
         hw, work, {.threads_per_row = l.threads, .cluster = l.cluster, .far = true, .ctas = places.busiest});
-    const double walks = walk_cycles(hw, p, l, places, first)
-                         + (before_last - 1) * walk_cycles(hw, p, l, places, next)
-                         + walk_cycles(hw, p, l, places, last);
+    const double passes = pass_cycles(hw, p, l, places, first)
+                          + (before_last - 1) * pass_cycles(hw, p, l, places, next)
+                          + pass_cycles(hw, p, l, places, last);
     f.round_cycles = hw.loaded_latency * hw.loaded_factor;
     f.given = places.busiest * l.threads * l.vectors_per_thread * l.together * l.vector_width * l.again_bytes;
     f.needed = f.round_cycles * hw.read_bandwidth / hw.clock_hz / places.sms;
     // The first CTAs' start and the last stores overlap with nothing; the first load is in the launch.
     const double ends = most_known(hw.cta_start, 0) + most_known(f.round_cycles, 0);
     f.ends = most_known(ends / hw.clock_hz, 0);
-    f.time.seconds = (walks + reductions + ends) / hw.clock_hz + f.time.launch;
+    f.time.seconds = (passes + reductions + ends) / hw.clock_hz + f.time.launch;
     return f;
 }
 

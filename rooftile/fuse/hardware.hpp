@@ -34,7 +34,7 @@ struct FuseHardware {
     double sm_bandwidth;               ///< B/clk from DRAM into one SM at most
     double scatter, streams,
         drift;  ///< shares of DRAM's rate: a thread's vectors far apart; many rows side by
-                ///< side; CTAs that walk
+                ///< side; CTAs that pass
     double cta_start, cta_interval, cluster_start;  ///< cycles
     double cluster_ctas;                            ///< of the largest cluster; 1 where there are none
     double cluster_barrier, dsmem_latency;          ///< cycles

@@ -47,7 +47,7 @@ struct FuseFlow {
     double waves = 0;
     double dram_bytes = 0;
     double ends = 0;  ///< seconds of the first CTAs' start and the last stores, which overlap with nothing
-    double held = 0;  ///< in L2 from one walk to the next, a share; of rows that are all resident in the grid
+    double held = 0;  ///< in L2 from one pass to the next, a share; of rows that are all resident in the grid
     FuseTime time{};
 };
 /// Pieces a cycle of `customers` CTAs of an SM, each of which waits for `waiting` cycles and then stands in two

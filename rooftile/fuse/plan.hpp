@@ -39,7 +39,7 @@ struct FuseConfig {
     int stages =
         1;  ///< slots of a ring; vectors_per_thread vectors of each thread lie in one. Of grid-resident rows: turns that are held
     int ctas_per_sm = 1;
-    bool persistent = false;     ///< one wave of CTAs walks everything
+    bool persistent = false;     ///< one wave of CTAs goes through everything
     bool early_weights = false;  ///< what all rows share is loaded before a reduction; in a ring once
     bool grid_reduction =
         false;  ///< the CTAs of a row are no hardware cluster: they reduce through device memory

@@ -33,7 +33,7 @@ std::string plan_table(const FusePlans& plans, const Terminal& terminal) {
                  {"threads"},
                  {"CTAs/SM", Align::right, 5},
                  {"grid", Align::right, 6},
-                 {"walk", Align::left, 7},
+                 {"schedule", Align::left, 7},
                  {"in flight", Align::right, 4},
                  {"needed", Align::right, 4},
                  {"predicted"},

@@ -8,13 +8,13 @@
 namespace rooftile {
 namespace {
 
-/// From the return of the slot that a chunk comes into until a walk wants the chunk: the last walk of a row
-/// returns slots while it goes, and as much later the first walk of the next row wants what came into them.
-double cycles_ahead(const ProgramWork& work, const RingLaunch& l, double walks, double reduction) {
-    if (work.readings < 2) return (l.slots - 1) * walks / l.chunks;
+/// From the return of the slot that a chunk comes into until a pass wants the chunk: the last pass of a row
+/// returns slots while it goes, and as much later the first pass of the next row wants what came into them.
+double cycles_ahead(const ProgramWork& work, const RingLaunch& l, double passes, double reduction) {
+    if (work.readings < 2) return (l.slots - 1) * passes / l.chunks;
     const double spare = std::max(0.0, l.slots - l.chunks), rows = std::floor(spare / l.chunks);
-    const double chunk = walks / 2 / l.chunks;
-    return rows * (walks + reduction) + (l.chunks - 1 + spare - rows * l.chunks) * chunk;
+    const double chunk = passes / 2 / l.chunks;
+    return rows * (passes + reduction) + (l.chunks - 1 + spare - rows * l.chunks) * chunk;
 }
 
 /// Cycles of an SM for what a CTA computes at `cost` an element of its part of a row.
@@ -48,8 +48,8 @@ double ring_reduction_cycles(const FuseHardware& hw, const ProgramWork& work, co
     return work.reductions * (reduction + most_known(fit.ring_reduction_instructions * warps, 0));
 }
 
-double ring_walks_cycles(const FuseHardware& hw, const Program& p, const ProgramWork& work,
-                         const RingLaunch& l) {
+double ring_passes_cycles(const FuseHardware& hw, const Program& p, const ProgramWork& work,
+                          const RingLaunch& l) {
     return computing(hw, work.online, p, l) + work.readings * l.chunks * hw.fit.ring_chunk;
 }
 
@@ -112,10 +112,10 @@ FuseFlow ring_flow(const FuseHardware& hw, const Program& p, const ProgramWork& 
     // Where others reduce meanwhile, a row's reduction is no time lost.
     const double waiting =
         (specialised ? 0 : reduction) + epilogue.waiting + (l.one_row ? start_cycles(hw, l) : 0);
-    const double walks = ring_walks_cycles(hw, p, work, l);
+    const double passes = ring_passes_cycles(hw, p, work, l);
     // Who only stores waits for DRAM where its stores do, and behind them for weights where those come from L2.
     double row_cycles = l.ctas
-                        / served(l.ctas, waiting, walks, specialised && l.kept ? 0 : epilogue.draining,
+                        / served(l.ctas, waiting, passes, specialised && l.kept ? 0 : epilogue.draining,
                                  hw.fit.ring_variability);
     const double loaded = hw.loaded_latency * hw.loaded_factor;
     if (specialised)

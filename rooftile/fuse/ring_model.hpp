@@ -1,4 +1,4 @@
-// Rows that pass through a ring of chunks in shared memory, while CTAs stay [M20-M22]: pure functions. NaN
+// Rows that go through a ring of chunks in shared memory, while CTAs stay [M20-M22]: pure functions. NaN
 // stands for an unknown number.
 #pragma once
 
@@ -15,7 +15,7 @@ struct RingLaunch {
     double chunks = 1;       ///< of a CTA's part of a row
     double chunk_bytes = 0;  ///< of the tensors in the slots
     double epilogue_bytes =
-        0;                  ///< of a chunk of those that only the last walk reads: threads load it, one ahead
+        0;                  ///< of a chunk of those that only the last pass reads: threads load it, one ahead
     bool kept = false;      ///< what all rows share lies in shared memory
     bool far = false;       ///< the CTAs are no cluster: they reduce through device memory
     double clusters = 1;    ///< of the grid; all work at once
@@ -26,7 +26,7 @@ struct RingLaunch {
     bool dynamic = false;  ///< clusters take rows as they come for them, so that all end nearly together
 };
 
-/// DRAM's time at the copy's rate, less what CTAs lose that walk; times the rows of the busiest cluster over
+/// DRAM's time at the copy's rate, less what persistent CTAs lose; times the rows of the busiest cluster over
 /// the average, where rows are not scheduled dynamically or too few to even out; longer as what a CTA does for a row, one thing
 /// after the other, comes near the row's DRAM time, with the wait for a chunk where slots are returned too late
 /// for it. Around it the first chunk's way in, and the last row's reduction and result. CTAs that share an SM share
@@ -36,13 +36,13 @@ FuseFlow ring_flow(const FuseHardware& hw, const Program& program, const Program
 
 /// Cycles in which nothing of a row can be computed: its values are reduced.
 double ring_reduction_cycles(const FuseHardware& hw, const ProgramWork& work, const RingLaunch& launch);
-/// Cycles that the last walk over a row takes longer where its threads load what they need: in which stores
+/// Cycles that the last pass over a row takes longer where its threads load what they need: in which stores
 /// leave the SM, which its CTAs share, and in which each CTA waits for L2.
 struct RingEpilogue {
     double draining = 0, waiting = 0;
 };
 /// `row_dram`: cycles of DRAM for the rows of all CTAs of an SM. A thread asks a chunk ahead, for each vector when the
-/// one before it in the same registers is used up: behind one store. So a chunk of the last walk lasts until the stores
+/// one before it in the same registers is used up: behind one store. So a chunk of the last pass lasts until the stores
 /// of a vector have left at the SM's share of DRAM's rate, beside what comes in meanwhile, and one L2 latency.
 RingEpilogue ring_epilogue(const FuseHardware& hw, const Program& program, const ProgramWork& work,
                            const RingLaunch& launch, double row_dram);
@@ -51,8 +51,8 @@ RingEpilogue ring_epilogue(const FuseHardware& hw, const Program& program, const
 /// `storing`: cycles of a row for those that store, `loaded`: of a chunk's way in.
 double specialised_reduction_cycles(const FuseHardware& hw, const Program& program, const ProgramWork& work,
                                     const RingLaunch& launch, double storing, double loaded);
-/// Cycles that a CTA computes for a row beside that: walks over its part, chunk after chunk.
-double ring_walks_cycles(const FuseHardware& hw, const Program& program, const ProgramWork& work,
-                         const RingLaunch& launch);
+/// Cycles that a CTA computes for a row beside that: passes over its part, chunk after chunk.
+double ring_passes_cycles(const FuseHardware& hw, const Program& program, const ProgramWork& work,
+                          const RingLaunch& launch);
 
 }  // namespace rooftile

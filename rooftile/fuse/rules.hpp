@@ -12,7 +12,7 @@ inline constexpr Rule pointwise_vectors{
     "more than two vectors a thread scatter over DRAM; reductions of everything take up to eight"};
 inline constexpr Rule pointwise_grid{
     "pointwise_grid",
-    "one wave walks everything only where it reduces everything: elsewhere CTAs that walk drift apart"};
+    "one wave passes everything only where it reduces everything: elsewhere persistent CTAs drift apart"};
 
 // Rows that threads hold, wait in shared memory, or are read again.
 inline constexpr Rule read_again{"read_again",

@@ -14,7 +14,7 @@ bool at_own_place(const ProgramValue& v) {
 
 std::vector<bool> epilogue_operands(const Program& program) {
     std::vector<bool> reduced(program.values.size(), false), epilogue(program.values.size(), false);
-    // Operands come before what uses them: one walk backwards reaches everything.
+    // Operands come before what uses them: one pass backwards reaches everything.
     for (size_t i = program.values.size(); i-- > 0;) {
         const ProgramValue& v = program.values[i];
         if (v.kind == ValueKind::reduce || (v.kind == ValueKind::compute && reduced[i]))

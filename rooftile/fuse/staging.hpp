@@ -29,7 +29,7 @@ struct StagedRows {
 /// Empty wherever shared memory is not where rows are stored.
 StagedRows staged_rows(const Program& program, const FuseConfig& config);
 
-/// Per value of the program: whether it is a load that only the last walk over a row reads, after all
+/// Per value of the program: whether it is a load that only the last pass over a row reads, after all
 /// reductions. A ring's threads bring such tensors themselves: nothing waits for them before.
 std::vector<bool> epilogue_operands(const Program& program);
 /// Whether some of them have every row.
@@ -52,7 +52,7 @@ bool reduces_across_grid(const FuseConfig& config);
 bool grid_resident_rows(const FuseConfig& config);
 /// Then how often all threads of a row take their vectors until they have gone over it.
 std::int64_t turns_of_row(const Program& program, const FuseConfig& config);
-/// Then how many turns of the first walk a thread asks for together. Fewer leave memory idle; more were as fast or slower, but
+/// Then how many turns of the first pass a thread asks for together. Fewer leave memory idle; more were as fast or slower, but
 /// for a percent of softmax (docs/facts.md 90).
 int turns_together(const FuseConfig& config);
 /// Then of how many rows an SM has CTAs, which all have the same part of their rows.
@@ -68,7 +68,7 @@ bool kept_by_bulk(const Program& program, const FuseConfig& config);
 std::vector<int> numbers_of_rows(const Program& program);
 
 /// Whether `config.reduction_threads` of a ring's threads can reduce a row while others store the one before: all reductions are
-/// done in one walk over what lies in the slots, and results of elements take numbers of the row.
+/// done in one pass over what lies in the slots, and results of elements take numbers of the row.
 bool reduction_can_specialise(const Program& program, const FuseConfig& config);
 
 /// Vectors of a row that each CTA of a cluster takes into its ring, and of its chunks how many they are.
@@ -83,7 +83,7 @@ bool in_whole_turns(const Program& program, const FuseConfig& config);
 bool schedules_dynamically(const Program& program, const FuseConfig& config);
 /// Then of how many rows the first CTA of a cluster may tell while another has not yet heard of the first of them. It tells of a
 /// row when the last chunk of the one before has a slot. That its own threads gave back, of a row as many before as fill the
-/// ring; where the walk that reduces gives slots back, only the row before that one is surely reduced by all.
+/// ring; where the pass that reduces gives slots back, only the row before that one is surely reduced by all.
 std::int64_t rows_known_ahead(const Program& program, const FuseConfig& config);
 
 }  // namespace rooftile

@@ -12,7 +12,7 @@
 // brought together, which costs no less than one of them saves.
 //
 // The form 2 M N K / sqrt(S) + M N, without the loss of 2 S, is no bound: M = N = 16384, K = 1024 in bf16
-// with S = 50 MB gives 757 MB, and a plain walk row by row moves 604.
+// with S = 50 MB gives 757 MB, and a plain tile schedule row by row moves 604.
 #pragma once
 
 #include "rooftile/gemm/model.hpp"

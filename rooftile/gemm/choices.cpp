@@ -115,15 +115,15 @@ void sharing(const GemmContext& context, const Kept& kept, Derivation& steps) {
               chosen(context.request.cluster_n,
                      "CTAs of a row of tiles that share A by multicast, by predicted time   [M17, M39]"),
               inputs, c.tile.cluster_n, "CTAs", std::move(limit));
-    steps.add(
-        "order",
-        chosen(context.request.order, "the walk over C with the least DRAM traffic of those tried   [M32]"),
-        {steps.fact("l2.size"), steps.fact("l2.partitions"),
-         given("slots", kept.waves.slots, "", "waves, above")},
-        kept.dram, "B", std::string(name_of(kept.order.order)));
+    steps.add("order",
+              chosen(context.request.order,
+                     "the order of C's tiles with the least DRAM traffic of those tried   [M32]"),
+              {steps.fact("l2.size"), steps.fact("l2.partitions"),
+               given("slots", kept.waves.slots, "", "waves, above")},
+              kept.dram, "B", std::string(name_of(kept.order.order)));
     steps.add("group",
               chosen(context.request.group,
-                     "rows of cluster tiles walked together: least DRAM traffic of the orders tried   [M32]"),
+                     "rows of cluster tiles taken together: least DRAM traffic of the orders tried   [M32]"),
               {given("dram_bytes", kept.dram, "B", "an earlier step"), steps.fact("l2.size"),
                steps.fact("l2.partitions")},
               kept.order.group, "rows", fmt::format("order {}", name_of(kept.order.order)));

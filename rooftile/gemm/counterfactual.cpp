@@ -83,8 +83,8 @@ class Search {
             const auto own = contest_.times(key, fact.value);
             const auto moves = [&](double factor) { return contest_.times(key, fact.value * factor) != own; };
             if (fact.value == 0 || !(moves(least_change) || moves(most_change))) continue;
-            walk(key, fact.value, std::pow(least_change, 1.0 / steps_each_way));
-            walk(key, fact.value, std::pow(most_change, 1.0 / steps_each_way));
+            search_outwards(key, fact.value, std::pow(least_change, 1.0 / steps_each_way));
+            search_outwards(key, fact.value, std::pow(most_change, 1.0 / steps_each_way));
         }
         for (auto& list : found_) {
             const auto change = [](const Counterfactual& c) {
@@ -98,7 +98,7 @@ class Search {
 
   private:
     // Away from the machine's own value step by step, until every plan has won once or the range ends.
-    void walk(const std::string& key, double own, double factor) {
+    void search_outwards(const std::string& key, double own, double factor) {
         std::vector<bool> won(contest_.size(), false);
         double before = own, exact = own;
         for (int i = 0; i < steps_each_way; ++i) {

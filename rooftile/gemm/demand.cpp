@@ -37,7 +37,8 @@ Demand gemm_demand(const Machine& machine, const GemmPlan& plan) {
     demand.l2_bytes = count(plan.prediction.l2_bytes);
     OperandBytes dram{std::nan(""), std::nan(""), std::nan("")};
     if (const auto r = evaluate_plan(machine, plan)) {
-        dram = WalkTraffic(r->gemm.hw, r->gemm.tile, p).dram_by_operand(plan.config.order, plan.config.group);
+        dram = ScheduleTraffic(r->gemm.hw, r->gemm.tile, p)
+                   .dram_by_operand(plan.config.order, plan.config.group);
         demand.tiles = r->gemm.waves.tiles * plan.config.split_k;
         if (const auto e = explain(machine, plan, {.energy = true}).energy) demand.joules = e->total;
     }

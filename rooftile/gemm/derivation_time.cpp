@@ -48,21 +48,22 @@ void levels(GemmWriter& w) {
     w.steps.add(
         "l2_bytes_per_cycle",
         "(rows of A + columns of B) * tile_k * b / T, each divided by the CTAs that share it: by "
-        "multicast, or because it stands next to them in the walk and loads it with them   [M17, section 9]",
+        "multicast, or because it stands next to them in the tile schedule and loads it with them   [M17, "
+        "section 9]",
         std::move(asked), from_l2 / T, "B/clk",
         "what reaches L2 against its bandwidth, all SMs pulling: " + verdict(from_l2 / T, hw.l2_share));
     // Of what the tiles ask for, the share that DRAM does not have to deliver. C is written either way.
     const double written = double(w.problem().m) * w.problem().n * bytes_of(w.problem().c_type);
     const double hit = 1 - (w.kept.dram - written) / (asked_bytes(t, w.problem()) - written);
-    w.steps.add(
-        "dram_bytes_per_cycle", "D * (1 - share of bytes that hit L2) / T   [M29, M32, section 9]",
-        {w.step("D", w.footprint().stage_bytes, "B"),
-         Derivation::given("hit share", hit, "", "traffic of the walk, below"), w.steps.fact(w.dram())},
-        w.footprint().stage_bytes * (1 - hit) / T, "B/clk",
-        "wave against DRAM: " + verdict(w.footprint().stage_bytes * (1 - hit) / T, hw.dram_share));
+    w.steps.add("dram_bytes_per_cycle", "D * (1 - share of bytes that hit L2) / T   [M29, M32, section 9]",
+                {w.step("D", w.footprint().stage_bytes, "B"),
+                 Derivation::given("hit share", hit, "", "traffic of the tile schedule, below"),
+                 w.steps.fact(w.dram())},
+                w.footprint().stage_bytes * (1 - hit) / T, "B/clk",
+                "wave against DRAM: " + verdict(w.footprint().stage_bytes * (1 - hit) / T, hw.dram_share));
 }
 
-void walk(GemmWriter& w) {
+void schedule_traffic(GemmWriter& w) {
     const GemmHardware& hw = w.hw();
     const GemmProblem& p = w.problem();
     const Waves& waves = w.kept.waves;
@@ -197,7 +198,7 @@ void time(GemmWriter& w) {
 
 void write_levels(GemmWriter& w) {
     levels(w);
-    walk(w);
+    schedule_traffic(w);
 }
 
 void write_time(GemmWriter& w) { time(w); }

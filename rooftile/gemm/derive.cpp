@@ -129,7 +129,7 @@ Infeasible reject_all(const Request& r, Refusal why) {
         void accept(const GemmCandidate&, const Footprint&) override { ++candidates; }
         void leave_out(const Rule&, std::int64_t how_many) override { candidates += how_many; }
     } count;
-    r.kernel.walk(r.hw, r.problem, r.fixed, count);
+    r.kernel.enumerate(r.hw, r.problem, r.fixed, count);
     out.rejected.reasons[static_cast<int>(why.reason)] = count.candidates * inner_space(r.fixed).size();
     return out;
 }

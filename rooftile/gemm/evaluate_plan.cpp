@@ -50,12 +50,12 @@ std::optional<PlanEvaluation> evaluate_plan(const Machine& machine, const GemmPl
 PlanEvaluation on_hardware(const GemmHardware& hw, const PlanEvaluation& evaluation) {
     PlanEvaluation r = evaluation;
     TiledGemm& g = r.gemm;
-    const auto walked = [&] {
-        return WalkTraffic(g.hw, g.tile, g.problem).dram(r.order.order, r.order.group);
+    const auto simulated = [&] {
+        return ScheduleTraffic(g.hw, g.tile, g.problem).dram(r.order.order, r.order.group);
     };
-    const double before = walked();
+    const double before = simulated();
     g.hw = hw;
-    if (const double now = walked(); !std::isnan(now / before)) g.dram *= now / before;
+    if (const double now = simulated(); !std::isnan(now / before)) g.dram *= now / before;
     g.step = step_in_order(hw, g.tile, g.problem, r.order);
     g.waves = waves(hw, g.tile, g.problem);
     set_time(r);

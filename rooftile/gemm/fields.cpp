@@ -62,7 +62,7 @@ std::vector<Field> make_fields() {
         {"schedule", "NAME", "cooperative or pingpong", fixed},
         {"cluster", "MxN", "CTAs of a cluster", fixed},
         {"order", "NAME", "row, column, grouped, serpentine, morton or hilbert", fixed},
-        {"group", "N", "Rows of tiles walked together by orders grouped and serpentine", fixed},
+        {"group", "N", "Rows of tiles taken together by orders grouped and serpentine", fixed},
         {"split_k", "N", "Parts that K is cut into", fixed},
         {"ctas_per_sm", "N", "Resident CTAs of an SM", fixed},
         {"deferred_store", "on|off",
@@ -156,7 +156,7 @@ std::vector<OrderChoice> orders_of(const Given& g) {
     const std::string& text = g.text("orders");
     std::vector<OrderChoice> list;
     if (text == "all") {
-        for (const WalkOrder& order : all_orders()) list.push_back({order.order, order.group});
+        for (const TileOrder& order : all_orders()) list.push_back({order.order, order.group});
         return list;
     }
     for (std::size_t begin = 0; begin <= text.size();) {

@@ -25,9 +25,9 @@ class GenericGemm final : public GemmKernel {
         return refuse_hopper_alone(machine, request);
     }
 
-    void walk(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
-              GemmVisitor& visitor) const override {
-        GenericGemmFamily{}.walk(hw, problem, request, visitor);
+    void enumerate(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
+                   GemmVisitor& visitor) const override {
+        GenericGemmFamily{}.enumerate(hw, problem, request, visitor);
     }
     Constraint examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& candidate,
                        Footprint& footprint) const override {

@@ -42,9 +42,9 @@ class GemmKernel {
                                            const GemmRequest& request) const = 0;
 
     /// Takes every candidate past its constraints. Values that the request fixes are taken even where the search
-    /// would skip them. The walk itself is typed and allocates nothing a candidate.
-    virtual void walk(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
-                      GemmVisitor& visitor) const = 0;
+    /// would skip them. The enumeration itself is typed and allocates nothing a candidate.
+    virtual void enumerate(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
+                           GemmVisitor& visitor) const = 0;
     /// The same for one candidate, whose tile it completes.
     virtual Constraint examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& candidate,
                                Footprint& footprint) const = 0;
@@ -82,7 +82,7 @@ std::optional<Refusal> refuse_type(const Machine& machine, const GemmProblem& pr
 std::optional<Refusal> refuse_hopper_alone(const Machine& machine, const GemmRequest& request);
 /// Operands that 16-byte copies cannot address.
 std::optional<Refusal> refuse_copies(const GemmProblem& problem);
-/// Why the configuration's order of tiles cannot be walked; empty where it can.
+/// Why the configuration's order of tiles cannot be followed; empty where it can.
 std::string order_obstacle(const GemmProblem& problem, const GemmConfig& config);
 
 }  // namespace rooftile

@@ -227,13 +227,13 @@ LadderTime ladder_time(const LadderHardware& hw, Rung rung, const GemmProblem& p
     t.tiles_per_sm = std::isnan(n) ? 0 : static_cast<std::int64_t>(n);
     t.ctas_per_sm = resident_ctas(hw, c, double(tiles));
 
-    // Hits in L2 are as many as the walk leaves: the first read of a line waits for DRAM.
+    // Hits in L2 are as many as the tile schedule leaves: the first read of a line waits for DRAM.
     GemmHardware cache{};
     cache.sms = hw.sms;
     cache.l2_bytes = hw.l2_bytes;
     const double written = double(p.m) * double(p.n) * bytes_of(p.c_type);
     t.dram_bytes =
-        WalkTraffic(cache, tile, p).dram(c.group > 0 ? Order::grouped : Order::row, std::max(1, c.group));
+        ScheduleTraffic(cache, tile, p).dram(c.group > 0 ? Order::grouped : Order::row, std::max(1, c.group));
     const double missed = (t.dram_bytes - written) / (l2_bytes(tile, p) - written);
     t.latency =
         rung == Rung::naive ? 0 : hw.l2_latency + missed * (hw.dram_latency - hw.l2_latency) + hw.tma_latency;

@@ -109,7 +109,7 @@ double bytes(std::int64_t rows, std::int64_t columns, Type type) {
 
 }  // namespace
 
-WalkTraffic::WalkTraffic(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p)
+ScheduleTraffic::ScheduleTraffic(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p)
     : a_(bytes(p.m, p.k, p.a_type)),
       b_(bytes(p.n, p.k, p.b_type)),
       c_(bytes(p.m, p.n, p.c_type)),
@@ -121,15 +121,15 @@ WalkTraffic::WalkTraffic(const GemmHardware& hw, const GemmTile& t, const GemmPr
       cluster_n_(t.cluster_n),
       down_(bands(a_, b_, rows_, columns_)) {}
 
-WalkTraffic::Bands WalkTraffic::bands(double a, double b, double rows, double columns) const {
+ScheduleTraffic::Bands ScheduleTraffic::bands(double a, double b, double rows, double columns) const {
     return {a, b, rows, columns, a / rows, b / columns, c_ / (rows * columns), whole(slots_ / columns)};
 }
 
-// One band of `height` rows of tiles is walked over all columns. Between two uses of a line of the band's A
-// the walk touches the band of A, a window of B as wide as the CTAs in flight, and the C of both; between two
+// One band of `height` rows of tiles is simulated over all columns. Between two uses of a line of the band's A
+// the tile schedule touches the band of A, a window of B as wide as the CTAs in flight, and the C of both; between two
 // uses of a line of B the band of A, all of B, and the band's C. What is touched in between stays in L2 if it
 // fits; C counts, since what is written takes lines too (counted on H200: 2048x7168x2048, docs/facts.md).
-WalkTraffic::Reads WalkTraffic::reads(const Bands& w, double height) const {
+ScheduleTraffic::Reads ScheduleTraffic::reads(const Bands& w, double height) const {
     height = least_known(w.rows, most_known(height, w.rows_a_wave));  // a wave may take several bands
     const double bands = whole_up(w.rows / height);
     const double width = least_known(w.columns, most_known(1, whole(slots_ / height)));
@@ -140,7 +140,7 @@ WalkTraffic::Reads WalkTraffic::reads(const Bands& w, double height) const {
     return {w.a * a_reads, w.b * b_reads};
 }
 
-OperandBytes WalkTraffic::dram_by_operand(Order order, int group) const {
+OperandBytes ScheduleTraffic::dram_by_operand(Order order, int group) const {
     const OperandBytes unknown{std::nan(""), std::nan(""), std::nan("")};
     if (std::isnan(slots_) || std::isnan(l2_)) return unknown;
     if (least() <= l2_) return {a_, b_, c_};

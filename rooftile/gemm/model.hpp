@@ -39,11 +39,11 @@ inline TileGrid cluster_grid(const GemmProblem& problem, const GemmTile& t) {
     return cluster_grid(problem, t.tile_m, t.tile_n, t.cluster_m, t.cluster_n);
 }
 
-/// Clusters one after the other in the walk that read the same rows of A, and the same columns of B; 1: none.
+/// Clusters one after the other in the tile schedule that read the same rows of A, and the same columns of B; 1: none.
 struct Neighbours {
     double a, b;
 };
-/// `clusters` counts cluster tiles of C. A walk that turns at every step has none.
+/// `clusters` counts cluster tiles of C. A tile schedule that turns at every step has none.
 Neighbours neighbours(const TileGrid& clusters, Order order, int group);
 inline Neighbours neighbours(const GemmProblem& problem, const GemmTile& t, Order order, int group) {
     return neighbours(cluster_grid(problem, t), order, group);
@@ -110,9 +110,9 @@ struct OperandBytes {
 };
 
 /// The DRAM traffic of one tiling in any order. What does not depend on the order is worked out once.
-class WalkTraffic {
+class ScheduleTraffic {
   public:
-    WalkTraffic(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem);
+    ScheduleTraffic(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem);
     /// Bytes read from DRAM after reuse in L2, and C written. `group` counts rows of (cluster) tiles.
     double dram(Order order, int group) const { return dram_by_operand(order, group).sum(); }
     OperandBytes dram_by_operand(Order order, int group) const;
@@ -120,7 +120,7 @@ class WalkTraffic {
     double least() const { return a_ + b_ + c_; }
 
   private:
-    /// A walk in bands of rows; down the columns the operands change their parts.
+    /// A tile schedule in bands of rows; down the columns the operands change their parts.
     struct Bands {
         double a, b;                     // B
         double rows, columns;            // tiles
@@ -132,7 +132,7 @@ class WalkTraffic {
     struct Reads {
         double rows, columns;
     };
-    Reads reads(const Bands& walk, double height) const;
+    Reads reads(const Bands& tile_schedule, double height) const;
 
     double a_, b_, c_;       // B: each operand once
     double rows_, columns_;  // tiles of C

@@ -9,7 +9,7 @@ constexpr std::int64_t most_cluster_tiles = 1 << 16;  // a fraction of a millise
 // The formula's best that are simulated; of many tiles one, since each then takes a part of a millisecond.
 constexpr std::size_t orders_simulated = 4;
 constexpr std::int64_t many_cluster_tiles = 1 << 14;
-// Of its DRAM traffic: what bands walked in turns must save over the best that all go the same way.
+// Of its DRAM traffic: what bands taken in turns must save over the best that all go the same way.
 constexpr double least_saved_by_turns = 0.01;
 
 /// Simulates one order after the other and keeps the best.
@@ -20,20 +20,21 @@ class OrderTrials {
 
     /// It must move less than `share` of the best so far.
     void attempt(const OrderChoice& order, double share = 1) {
-        const auto walk = gemm_walk(hw_, tile_, problem_, order.order, order.group);
-        if (!walk) return;
+        const auto tile_schedule = tile_schedule_of(hw_, tile_, problem_, order.order, order.group);
+        if (!tile_schedule) return;
         const auto capacity = static_cast<std::int64_t>(hw_.l2_bytes);
         if (!best_) {
-            clusters_ = walk->clusters;
-            best_ = {order, double(lru_dram_bytes(*walk, capacity))};
+            clusters_ = tile_schedule->clusters;
+            best_ = {order, double(lru_dram_bytes(*tile_schedule, capacity))};
             return;
         }
         const double most = best_->dram * share;
-        const double moved = double(lru_dram_bytes(*walk, capacity, static_cast<std::int64_t>(most)));
+        const double moved =
+            double(lru_dram_bytes(*tile_schedule, capacity, static_cast<std::int64_t>(most)));
         if (moved < most) best_ = {order, moved};
     }
     /// Bands that a whole number of waves fills are as high as wide in clusters, or nearly: a divisor of those
-    /// in flight. Each also walked in turns, where the next band begins with the B that is still there.
+    /// in flight. Each also taken in turns, where the next band begins with the B that is still there.
     void attempt_turns() {
         std::int64_t side = 1;
         for (std::int64_t i = 2; i * i <= clusters_; ++i)
@@ -47,20 +48,20 @@ class OrderTrials {
         attempt({Order::serpentine, bands.group}, 1 - least_saved_by_turns);
         if (bands.group > 1) attempt({Order::serpentine, bands.group - 1}, 1 - least_saved_by_turns);
     }
-    const std::optional<WalkedOrder>& best() const { return best_; }
+    const std::optional<ScoredOrder>& best() const { return best_; }
 
   private:
     const GemmHardware& hw_;
     const GemmTile& tile_;
     const GemmProblem& problem_;
     std::int64_t clusters_ = 0;
-    std::optional<WalkedOrder> best_;
+    std::optional<ScoredOrder> best_;
 };
 
 }  // namespace
 
-WalkedOrder order_by_formula(const WalkTraffic& traffic, const InnerSpace& inner) {
-    WalkedOrder best{inner.orders[0], traffic.dram(inner.orders[0].order, inner.orders[0].group)};
+ScoredOrder order_by_formula(const ScheduleTraffic& traffic, const InnerSpace& inner) {
+    ScoredOrder best{inner.orders[0], traffic.dram(inner.orders[0].order, inner.orders[0].group)};
     for (int i = 1; i < inner.order_count && best.dram > traffic.least(); ++i) {
         const OrderChoice& other = inner.orders[i];
         if (const double moved = traffic.dram(other.order, other.group); moved < best.dram)
@@ -69,13 +70,13 @@ WalkedOrder order_by_formula(const WalkTraffic& traffic, const InnerSpace& inner
     return best;
 }
 
-std::optional<WalkedOrder> order_by_simulation(const GemmHardware& hw, const GemmTile& tile,
+std::optional<ScoredOrder> order_by_simulation(const GemmHardware& hw, const GemmTile& tile,
                                                const GemmProblem& problem, const InnerSpace& inner) {
-    const WalkTraffic traffic(hw, tile, problem);
+    const ScheduleTraffic traffic(hw, tile, problem);
     const auto [rows, columns] = cluster_grid(problem, tile);
     if (!(hw.l2_bytes >= 1) || !(traffic.least() > hw.l2_bytes) || rows > most_cluster_tiles / columns)
         return std::nullopt;
-    std::array<WalkedOrder, searched_orders.size()> orders{};
+    std::array<ScoredOrder, searched_orders.size()> orders{};
     const auto count = static_cast<std::size_t>(inner.order_count);
     for (std::size_t i = 0; i < count; ++i)
         orders[i] = {inner.orders[i], traffic.dram(inner.orders[i].order, inner.orders[i].group)};

@@ -6,11 +6,11 @@ namespace {
 constexpr int warpgroup_threads = 128;
 constexpr int element_bytes = 2;
 
-void walk_both(const auto& family, const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
-               GemmVisitor& visitor) {
+void enumerate_both(const auto& family, const GemmHardware& hw, const GemmProblem& problem,
+                    const GemmRequest& request, GemmVisitor& visitor) {
     static constexpr int tile_ks[] = {16, 32, 64}, warpgroups[] = {1, 2}, ctas[] = {1, 2, 4};
-    walk_plain_tiles(family, {searched_tile_ms, searched_tile_ns, tile_ks, warpgroups, ctas}, hw, problem, request,
-                     visitor);
+    enumerate_plain_tiles(family, {searched_tile_ms, searched_tile_ns, tile_ks, warpgroups, ctas}, hw,
+                          problem, request, visitor);
 }
 
 }  // namespace
@@ -38,13 +38,13 @@ Constraint plain_constraints(const GemmHardware& hw, const GemmCandidate& c, con
     return Constraint::none();
 }
 
-void MmaOnlyFamily::walk(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
-                          GemmVisitor& visitor) const {
-    walk_both(*this, hw, problem, request, visitor);
+void MmaOnlyFamily::enumerate(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
+                              GemmVisitor& visitor) const {
+    enumerate_both(*this, hw, problem, request, visitor);
 }
-void GenericGemmFamily::walk(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
-                             GemmVisitor& visitor) const {
-    walk_both(*this, hw, problem, request, visitor);
+void GenericGemmFamily::enumerate(const GemmHardware& hw, const GemmProblem& problem,
+                                  const GemmRequest& request, GemmVisitor& visitor) const {
+    enumerate_both(*this, hw, problem, request, visitor);
 }
 
 Constraint MmaOnlyFamily::examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& c,

@@ -15,8 +15,8 @@ struct PlainSpace {
 
 /// Takes each candidate to the family's examine().
 template <class Family>
-void walk_plain_tiles(const Family& family, const PlainSpace& space, const GemmHardware& hw,
-                      const GemmProblem& problem, const GemmRequest& request, GemmVisitor& visitor) {
+void enumerate_plain_tiles(const Family& family, const PlainSpace& space, const GemmHardware& hw,
+                           const GemmProblem& problem, const GemmRequest& request, GemmVisitor& visitor) {
     for (int tile_m : choices(request.tile_m, space.tile_ms))
         for (int tile_n : choices(request.tile_n, space.tile_ns))
             for (int tile_k : choices(request.tile_k, space.tile_ks))
@@ -47,8 +47,8 @@ Constraint plain_constraints(const GemmHardware& hw, const GemmCandidate& candid
 
 /// mma.sync alone: the next tile waits in registers [M6].
 struct MmaOnlyFamily {
-    void walk(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
-              GemmVisitor& visitor) const;
+    void enumerate(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
+                   GemmVisitor& visitor) const;
     Constraint examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& candidate,
                        Footprint& footprint) const;
 
@@ -56,8 +56,8 @@ struct MmaOnlyFamily {
 };
 
 struct GenericGemmFamily {
-    void walk(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
-              GemmVisitor& visitor) const;
+    void enumerate(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
+                   GemmVisitor& visitor) const;
     Constraint examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& candidate,
                        Footprint& footprint) const;
 };

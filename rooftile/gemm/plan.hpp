@@ -37,7 +37,7 @@ struct GemmConfig {
     Schedule schedule = Schedule::cooperative;
     int cluster_m = 1, cluster_n = 1;
     Order order = Order::row;
-    int group = 1;  ///< rows of tiles walked together where `order` is grouped
+    int group = 1;  ///< rows of tiles taken together where `order` is grouped
     int split_k = 1;
     int ctas_per_sm = 1;
     /// The kernel's start may overlap the end of the kernel before it in the stream (PDL); it reads and

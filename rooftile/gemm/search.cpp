@@ -26,8 +26,9 @@ void check(const GemmRequest& r) {
     within("ctas_per_sm", r.ctas_per_sm, 1, 32);
     const bool banded = !r.order || *r.order == Order::grouped || *r.order == Order::serpentine;
     if (r.group && !banded)
-        throw RequestError(fmt::format("group = {} with order {}: only grouped and serpentine walk in groups",
-                                       *r.group, name_of(*r.order)));
+        throw RequestError(
+            fmt::format("group = {} with order {}: only grouped and serpentine take tiles in groups",
+                        *r.group, name_of(*r.order)));
 }
 
 InnerSpace inner_space(const GemmRequest& request) {
@@ -94,8 +95,8 @@ double shared_limit(const GemmHardware& hw, int ctas_per_sm) {
     return least_known(hw.shared_per_cta, part);
 }
 
-void Footprint::walk_in(const OrderChoice& order, const GemmHardware& hw, const GemmTile& tile,
-                        const GemmProblem& problem) {
+void Footprint::take_order(const OrderChoice& order, const GemmHardware& hw, const GemmTile& tile,
+                           const GemmProblem& problem) {
     step.l2 = l2_step_cycles(hw, tile, problem, neighbours(problem, tile, order.order, order.group));
 }
 
@@ -135,8 +136,8 @@ std::vector<Kept> BestList::sorted() const {
 
 namespace {
 
-// Schedule and warpgroups do not change a walk.
-bool walk_alike(const GemmTile& x, const GemmTile& y) {
+// Schedule and warpgroups do not change a tile schedule.
+bool scheduled_alike(const GemmTile& x, const GemmTile& y) {
     return x.tile_m == y.tile_m && x.tile_n == y.tile_n && x.split_k == y.split_k
            && x.cluster_m == y.cluster_m && x.cluster_n == y.cluster_n && x.ctas_per_sm == y.ctas_per_sm;
 }
@@ -161,7 +162,7 @@ GemmSearch::GemmSearch(const GemmHardware& hw, const GemmProblem& problem, const
       times_known_(!std::isnan(hw.flops_per_cycle + hw.shared_bandwidth + hw.l2_share + hw.dram_latency
                                + hw.dram_bandwidth + hw.l2_bytes + hw.sms + hw.clock_hz)),
       best_(simulates_ ? std::max(top_, std::size_t{simulated}) : top_, times_known_) {
-    const WalkTraffic any(hw, {.tile_m = 1, .tile_n = 1}, problem);
+    const ScheduleTraffic any(hw, {.tile_m = 1, .tile_n = 1}, problem);
     if (std::isnan(any.dram(inner_.orders[0].order, inner_.orders[0].group))) compulsory_ = unknown_number;
 }
 
@@ -216,9 +217,9 @@ double GemmSearch::reach(const GemmTile& t, const TileGrid& tiles) {
     return reach;
 }
 
-const WalkedOrder* GemmSearch::known_order(const GemmTile& t) const {
+const ScoredOrder* GemmSearch::known_order(const GemmTile& t) const {
     for (const auto& [tile, order] : orders_)
-        if (walk_alike(tile, t)) return &order;
+        if (scheduled_alike(tile, t)) return &order;
     return nullptr;
 }
 
@@ -245,23 +246,25 @@ void GemmSearch::time(const GemmCandidate& candidate, const Footprint& f, int st
     if (floor_.seconds(tile, f.tiles, f.step, work, stages) > reach) return count_dominated(choices);
     const Waves wave_count = waves(hw_, tile, problem_);
     GemmTimer timer(hw_, tile, problem_, f.step, wave_count, stages);
-    const WalkedOrder* walk = known_order(tile);
-    if (!walk) {
+    const ScoredOrder* tile_schedule = known_order(tile);
+    if (!tile_schedule) {
         if (timer.at(tile_.clock, compulsory_).least * rounding > reach) return count_dominated(choices);
-        walk = &orders_.emplace_back(tile, order_by_formula(WalkTraffic(hw_, tile, problem_), inner_)).second;
+        tile_schedule =
+            &orders_.emplace_back(tile, order_by_formula(ScheduleTraffic(hw_, tile, problem_), inner_))
+                 .second;
     }
-    const auto& [order, dram] = *walk;
+    const auto& [order, dram] = *tile_schedule;
     GemmEnergy energy = tile_.energy;
     energy.dram = hw_.dram_joules * dram;
     const double joules = energy.sum();
     ++timed_;
-    Footprint walked = f;
-    walked.walk_in(order, hw_, tile, problem_);
-    timer.walk(walked.step.l2);
+    Footprint footprint = f;
+    footprint.take_order(order, hw_, tile, problem_);
+    timer.set_l2(footprint.step.l2);
     const GemmTime time = power_.time(timer, joules, dram, reach);
     if (time.least * rounding > reach) return count_dominated(choices);
     const bool dropped = best_.offer({.candidate = candidate,
-                                      .footprint = walked,
+                                      .footprint = footprint,
                                       .time = time,
                                       .waves = wave_count,
                                       .order = order,
@@ -272,20 +275,21 @@ void GemmSearch::time(const GemmCandidate& candidate, const Footprint& f, int st
 }
 
 void GemmSearch::simulate(BestList& best) const {
-    struct Walked {
+    struct Simulated {
         GemmTile tile;
-        std::optional<WalkedOrder> order;
+        std::optional<ScoredOrder> order;
     };
-    std::vector<Walked> walks;
+    std::vector<Simulated> schedules;
     best.for_each([&](Kept& kept) {
         const GemmTile& t = kept.candidate.tile;
-        auto walk =
-            std::find_if(walks.begin(), walks.end(), [&](const Walked& w) { return walk_alike(w.tile, t); });
-        if (walk == walks.end())
-            walk = walks.insert(walk, {t, order_by_simulation(hw_, t, problem_, inner_)});
-        if (!walk->order) return;
-        kept.order = walk->order->order, kept.dram = walk->order->dram;
-        kept.footprint.walk_in(kept.order, hw_, t, problem_);
+        auto tile_schedule = std::find_if(schedules.begin(), schedules.end(),
+                                          [&](const Simulated& w) { return scheduled_alike(w.tile, t); });
+        if (tile_schedule == schedules.end())
+            tile_schedule =
+                schedules.insert(tile_schedule, {t, order_by_simulation(hw_, t, problem_, inner_)});
+        if (!tile_schedule->order) return;
+        kept.order = tile_schedule->order->order, kept.dram = tile_schedule->order->dram;
+        kept.footprint.take_order(kept.order, hw_, t, problem_);
     });
 }
 

@@ -1,4 +1,4 @@
-// The search that every GEMM kernel family shares: a family walks its candidates against its own constraints, the
+// The search that every GEMM kernel family shares: a family enumerates its candidates and checks them against its own constraints, the
 // search holds those that stand against the others, times the ones that may be among the best, keeps them.
 // Candidates are plain values; looking at one allocates nothing, and a reason is an enum and two numbers.
 // Derivations are written afterwards, when somebody reads them.
@@ -73,7 +73,7 @@ struct OrderChoice {
 struct Footprint {
     TileGrid tiles{};          ///< CTA tiles of the problem
     std::int64_t k_steps = 0;  ///< of one CTA for one tile
-    StepCycles step{};         ///< while candidates are walked, in the order that asks least of L2
+    StepCycles step{};         ///< while candidates are enumerated, in the order that asks least of L2
     double streamed = unknown_number, exchange = 0;  ///< streamed_cycles() of a step; exchange_cycles()
     double slots = unknown_number;                   ///< cta_slots()
     int threads = 0;
@@ -91,8 +91,8 @@ struct Footprint {
     int store_n = 0;  ///< columns of C a TMA store takes; 0: none does
 
     /// From here on `step` is that of this order.
-    void walk_in(const OrderChoice& order, const GemmHardware& hw, const GemmTile& tile,
-                 const GemmProblem& problem);
+    void take_order(const OrderChoice& order, const GemmHardware& hw, const GemmTile& tile,
+                    const GemmProblem& problem);
     int shared_bytes(int stages) const { return stages * (stage_bytes + stage_overhead) + reserved_bytes; }
     /// Stages that (stages - 1) steps of the slowest resource need to cover the latency [M5]. A ring deeper
     /// than the K loop has nothing to fetch, so a short K asks for no more than it has steps.
@@ -111,7 +111,7 @@ struct Footprint {
     }
 };
 
-/// Orders tried for every candidate: the walk of a persistent grid [M32].
+/// Orders tried for every candidate: the tile schedule of a persistent grid [M32].
 inline constexpr std::array<OrderChoice, 10> searched_orders{{{Order::row, 1},
                                                               {Order::column, 1},
                                                               {Order::grouped, 2},
@@ -122,7 +122,7 @@ inline constexpr std::array<OrderChoice, 10> searched_orders{{{Order::row, 1},
                                                               {Order::grouped, 12},
                                                               {Order::grouped, 14},
                                                               {Order::grouped, 16}}};
-struct WalkedOrder {
+struct ScoredOrder {
     OrderChoice order;
     double dram = unknown_number;  ///< bytes to and from DRAM
 };
@@ -203,7 +203,7 @@ struct PartsOfK {
     std::int64_t candidates;  ///< of one tile and residency
 };
 
-/// Where a family's walk over its space sends what it meets.
+/// Where a family's enumeration of its space sends what it finds.
 class GemmVisitor {
   public:
     /// `candidates` of them, of which this is the first, violate the same constraint.
@@ -219,7 +219,7 @@ class GemmVisitor {
     /// `stages` is the deepest ring.
     virtual void rule_out(const GemmTile&, const Footprint& /*least*/, int /*stages*/,
                           std::vector<PartsOfK>& /*parts*/) {}
-    /// Candidates that beyond() spares the walk.
+    /// Candidates that beyond() spares the enumeration.
     virtual void pass_over(std::int64_t /*candidates*/) {}
     /// Candidates that a rule leaves out.
     virtual void leave_out(const Rule&, std::int64_t /*candidates*/) {}
@@ -228,11 +228,11 @@ class GemmVisitor {
     ~GemmVisitor() = default;
 };
 
-/// Sides of the tiles that every family walks over.
+/// Sides of the tiles that every family enumerates.
 inline constexpr std::array<int, 4> searched_tile_ms{64, 128, 192, 256};
 inline constexpr std::array<int, 16> searched_tile_ns{16,  32,  48,  64,  80,  96,  112, 128,
                                                       144, 160, 176, 192, 208, 224, 240, 256};
-/// What a dimension of the space is walked over: the request's value, or what is searched.
+/// What a dimension of the space enumerates: the request's value, or what is searched.
 inline std::span<const int> choices(const std::optional<int>& fixed, std::span<const int> searched) {
     return fixed ? std::span(&*fixed, 1) : searched;
 }
@@ -278,7 +278,7 @@ class GemmSearch final : public GemmVisitor {
 
     /// Candidates that were timed under power, of all that were accepted: the others were out of reach without it.
     std::int64_t timed() const { return timed_; }
-    /// The best; where the request allows it, walked through a simulated L2 and timed once more.
+    /// The best; where the request allows it, simulated in L2 and timed once more.
     SearchResult finish();
 
   private:
@@ -291,7 +291,7 @@ class GemmSearch final : public GemmVisitor {
 
     void time(const GemmCandidate& candidate, const Footprint& footprint, int stages, std::int64_t choices);
     double reach(const GemmTile& tile, const TileGrid& tiles);
-    const WalkedOrder* known_order(const GemmTile& tile) const;
+    const ScoredOrder* known_order(const GemmTile& tile) const;
     void count_dominated(std::int64_t choices) {
         result_.rejected.reasons[static_cast<int>(Reason::dominated)] += choices;
     }
@@ -306,7 +306,7 @@ class GemmSearch final : public GemmVisitor {
         GemmEnergy energy{};          // with every operand moved once
         double reach = 0, clock = 0;  // under power
     } tile_;                          // that was asked for last: candidates come tile by tile
-    std::vector<std::pair<GemmTile, WalkedOrder>> orders_;  // of it: schedule and warpgroups change none
+    std::vector<std::pair<GemmTile, ScoredOrder>> orders_;  // of it: schedule and warpgroups change none
     InnerSpace inner_;
     bool simulates_;
     std::size_t top_;
@@ -322,12 +322,12 @@ Constraint residency_constraint(const GemmHardware& hw, int threads, int ctas_pe
 /// Shared memory one of `ctas_per_sm` CTAs may use, in B [M3]; NaN unknown.
 double shared_limit(const GemmHardware& hw, int ctas_per_sm);
 
-/// Walks `Family`'s candidates. A family gives `walk(hw, problem, request, visitor)`.
+/// Enumerates `Family`'s candidates. A family gives `enumerate(hw, problem, request, visitor)`.
 template <class Family>
 SearchResult search(const Family& family, const GemmHardware& hw, const GemmProblem& problem,
                     const GemmRequest& request) {
     GemmSearch search(hw, problem, request);
-    family.walk(hw, problem, request, search);
+    family.enumerate(hw, problem, request, search);
     return search.finish();
 }
 

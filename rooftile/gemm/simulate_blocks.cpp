@@ -24,7 +24,7 @@ constexpr double most_steps = double(Int{1} << 31);  // of all CTAs: a minute or
 struct Blocks {
     Int rows, columns, k;
 
-    explicit Blocks(const GemmWalk& g) : rows(g.tile_rows()), columns(g.tile_columns()), k(g.k_blocks()) {
+    explicit Blocks(const TileSchedule& g) : rows(g.tile_rows()), columns(g.tile_columns()), k(g.k_blocks()) {
         const double tiles = double(rows) * double(columns), steps = tiles * double(k);
         const double all = (double(rows) + double(columns)) * double(k) + tiles;
         if (all > double(most_blocks) || steps > most_steps)
@@ -39,21 +39,21 @@ struct Blocks {
 };
 
 /// On which of `sides` a cluster stands: the hardware promises no placement, so they are strewn, with no
-/// pattern that the walk over C could fall in with.
+/// pattern that the tile schedule over C could fall in with.
 int side_of(std::size_t cluster, int sides) {
     if (sides == 1) return 0;
     return int((std::uint64_t(cluster) + 1) * 0x9e3779b97f4a7c15u >> 63);
 }
 
-/// Sends every access of a walk to `cache`, in the order of time:
+/// Sends every access of a tile schedule to `cache`, in the order of time:
 ///   cache.read(side, block, bytes) -> bytes that DRAM sends for it
 ///   cache.write(side, block, bytes)
 /// The clusters of a step that stand on one side of `sides` share a request.
 template <class Cache>
 class Follower {
   public:
-    Follower(const GemmWalk& g, const Blocks& blocks, int sides, Cache& cache)
-        : g_(g), blocks_(blocks), sides_(sides), cache_(cache), tiles_(tile_walk(g)) {
+    Follower(const TileSchedule& g, const Blocks& blocks, int sides, Cache& cache)
+        : g_(g), blocks_(blocks), sides_(sides), cache_(cache), tiles_(scheduled_tiles(g)) {
         lines_.resize(std::size_t((blocks.rows + blocks.columns) * sides));
     }
 
@@ -144,7 +144,7 @@ class Follower {
         });
     }
 
-    const GemmWalk& g_;
+    const TileSchedule& g_;
     const Blocks& blocks_;
     const int sides_;
     Cache& cache_;
@@ -156,7 +156,7 @@ class Follower {
 };
 
 template <class Cache>
-GemmTraffic follow(const GemmWalk& g, const Blocks& blocks, int sides, Cache& cache) {
+GemmTraffic follow(const TileSchedule& g, const Blocks& blocks, int sides, Cache& cache) {
     return Follower<Cache>(g, blocks, sides, cache).run();
 }
 
@@ -301,29 +301,29 @@ class OptCache {
 
 }  // namespace
 
-GemmTraffic simulate_blocks(const GemmWalk& walk, Int capacity) {
-    check(walk);
-    const Blocks blocks(walk);
+GemmTraffic simulate_blocks(const TileSchedule& tile_schedule, Int capacity) {
+    check(tile_schedule);
+    const Blocks blocks(tile_schedule);
     OneLru cache{{blocks.count(), capacity}};
-    return follow(walk, blocks, 1, cache);
+    return follow(tile_schedule, blocks, 1, cache);
 }
 
-GemmTraffic simulate_opt(const GemmWalk& lagging, Int capacity) {
+GemmTraffic simulate_opt(const TileSchedule& lagging, Int capacity) {
     check(lagging);
-    GemmWalk walk = lagging;
-    walk.late_clusters = 0;
-    const Blocks blocks(walk);
+    TileSchedule tile_schedule = lagging;
+    tile_schedule.late_clusters = 0;
+    const Blocks blocks(tile_schedule);
     Recorder recorder;
-    follow(walk, blocks, 1, recorder);
+    follow(tile_schedule, blocks, 1, recorder);
     OptCache cache(recorder.blocks, blocks.count(), capacity);
-    return follow(walk, blocks, 1, cache);
+    return follow(tile_schedule, blocks, 1, cache);
 }
 
-GemmTraffic simulate_halves(const GemmWalk& walk, Int half_bytes) {
-    check(walk);
-    const Blocks blocks(walk);
+GemmTraffic simulate_halves(const TileSchedule& tile_schedule, Int half_bytes) {
+    check(tile_schedule);
+    const Blocks blocks(tile_schedule);
     TwoHalves cache{{{2 * blocks.count(), half_bytes}, {2 * blocks.count(), half_bytes}}};
-    GemmTraffic traffic = follow(walk, blocks, 2, cache);
+    GemmTraffic traffic = follow(tile_schedule, blocks, 2, cache);
     traffic.fabric_bytes = cache.fabric;
     return traffic;
 }

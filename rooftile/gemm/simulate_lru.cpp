@@ -34,7 +34,7 @@ Int both(const Hits& x, const Hits& y) {
 struct Positions {
     Int k, width, count, short_at, shortage;
 
-    explicit Positions(const GemmWalk& g) : k(g.k), width(g.tile_k), count(g.k_blocks()) {
+    explicit Positions(const TileSchedule& g) : k(g.k), width(g.tile_k), count(g.k_blocks()) {
         shortage = count * width - k;
         // The end of K is the last step of the last part that has any; all parts up to that one have every
         // step before, and those before it go first at this one.
@@ -82,13 +82,13 @@ struct Line {
     int late_asker = 0;  ///< the first of them
 };
 
-class LruWalk {
+class LruReplay {
   public:
-    LruWalk(const GemmWalk& g, Int capacity)
+    LruReplay(const TileSchedule& g, Int capacity)
         : g_(g),
           k_(g),
           capacity_(capacity),
-          walk_(tile_walk(g)),
+          schedule_(scheduled_tiles(g)),
           first_late_(int(g.first_late())),
           all_bytes_((g.m * g.a_bytes + g.n * g.b_bytes) * g.k + g.m * g.n * g.c_bytes),
           rows_(g.tile_rows()),
@@ -284,7 +284,8 @@ class LruWalk {
 
     std::span<const TileCoordinate> tiles_of(int round) const {
         const std::size_t begin = std::size_t(round) * std::size_t(g_.clusters);
-        return std::span(walk_).subspan(begin, std::min(std::size_t(g_.clusters), walk_.size() - begin));
+        return std::span(schedule_).subspan(begin,
+                                            std::min(std::size_t(g_.clusters), schedule_.size() - begin));
     }
     std::span<const int> lines_of(int round) const {
         const std::size_t begin = begins_[std::size_t(round)];
@@ -295,11 +296,11 @@ class LruWalk {
         return written_[std::size_t(round)] - written_[std::size_t(past)];
     }
 
-    const GemmWalk& g_;
+    const TileSchedule& g_;
     const Positions k_;
     const Int capacity_;
     const Hits all_{{0, k_.short_at}, {k_.short_at + 1, k_.count}, true};
-    const std::vector<TileCoordinate> walk_;
+    const std::vector<TileCoordinate> schedule_;
     const int first_late_;
     const Int all_bytes_;
     const Int rows_, columns_;
@@ -319,14 +320,15 @@ class LruWalk {
 
 }  // namespace
 
-GemmTraffic simulate_lru(const GemmWalk& walk, std::int64_t capacity, std::vector<TileHits>* tiles) {
-    check(walk);
-    return LruWalk(walk, capacity).run(tiles);
+GemmTraffic simulate_lru(const TileSchedule& tile_schedule, std::int64_t capacity,
+                         std::vector<TileHits>* tiles) {
+    check(tile_schedule);
+    return LruReplay(tile_schedule, capacity).run(tiles);
 }
 
-std::int64_t lru_dram_bytes(const GemmWalk& walk, std::int64_t capacity, std::int64_t most) {
-    check(walk);
-    return LruWalk(walk, capacity).dram_bytes(most);
+std::int64_t lru_dram_bytes(const TileSchedule& tile_schedule, std::int64_t capacity, std::int64_t most) {
+    check(tile_schedule);
+    return LruReplay(tile_schedule, capacity).dram_bytes(most);
 }
 
 }  // namespace rooftile

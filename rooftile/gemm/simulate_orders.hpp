@@ -1,4 +1,4 @@
-// One tiling walked in many orders over a given model of L2.
+// One tiling taken in many orders over a given model of L2.
 #pragma once
 
 #include <string_view>
@@ -29,17 +29,17 @@ struct L2Model {
     std::int64_t capacity() const { return layout == L2Layout::half ? part_bytes : part_bytes * parts; }
 };
 
-/// Throws RequestError: OPT over halves, or halves of what has not two partitions; else as check(walk).
-GemmTraffic simulate(const GemmWalk& walk, const L2Model& l2);
+/// Throws RequestError: OPT over halves, or halves of what has not two partitions; else as check(tile schedule).
+GemmTraffic simulate(const TileSchedule& tile_schedule, const L2Model& l2);
 
-struct WalkOrder {
+struct TileOrder {
     Order order;
     int group;  ///< 1 where the order has none
-    friend bool operator==(const WalkOrder&, const WalkOrder&) = default;
+    friend bool operator==(const TileOrder&, const TileOrder&) = default;
 };
 inline bool has_groups(Order order) { return order == Order::grouped || order == Order::serpentine; }
 
-/// Every kind of order: row, column, bands of several heights walked forth and in turns, morton, hilbert.
-std::vector<WalkOrder> all_orders();
+/// Every kind of order: row, column, bands of several heights taken forth and in turns, morton, hilbert.
+std::vector<TileOrder> all_orders();
 
 }  // namespace rooftile

@@ -71,18 +71,18 @@ constexpr const char* csv_columns[] = {
 Json simulation_document(const DocumentContext& context, const Simulation& s) {
     Json rows = Json::array();
     for (const SimulatedOrder& order : s.orders) rows.push_back(row_json(s, order));
-    const auto [tile_rows, tile_columns] = s.walk.cluster_tiles();
+    const auto [tile_rows, tile_columns] = s.tile_schedule.cluster_tiles();
     return {{"schema", "rooftile/simulation/1"},
             {"context", context_json(context)},
             {"machine", {{"id", s.machine_id}, {"name", s.machine_name}}},
             {"problem", problem_json(s.plan.problem)},
             {"config", config_json(s.plan.config)},
-            {"walk",
-             {{"clusters_in_flight", s.walk.clusters},
+            {"tile_schedule",
+             {{"clusters_in_flight", s.tile_schedule.clusters},
               {"cluster_rows", tile_rows},
               {"cluster_columns", tile_columns},
-              {"rounds", s.walk.rounds()},
-              {"k_steps", ceil_div(s.walk.k_blocks(), s.walk.split_k)}}},
+              {"rounds", s.tile_schedule.rounds()},
+              {"k_steps", ceil_div(s.tile_schedule.k_blocks(), s.tile_schedule.split_k)}}},
             {"l2",
              {{"policy", name_of(s.l2.policy)},
               {"layout", name_of(s.l2.layout)},
@@ -119,12 +119,14 @@ std::string simulation_csv(const Json& document) {
 
 std::string simulation_text(const Simulation& s, const Terminal& terminal) {
     std::string out = heading_text(s.plan.problem, s.machine_id, s.machine_name, terminal);
-    const auto [rows, columns] = s.walk.cluster_tiles();
+    const auto [rows, columns] = s.tile_schedule.cluster_tiles();
     out += fmt::format("plan {}  {}\n", s.plan.rank, label_of(s.plan.config));
-    out += fmt::format("walk    {} in flight over {} {} {} of them, {} round{} of {} steps\n",
-                       s.walk.clusters == 1 ? "1 cluster" : fmt::format("{} clusters", s.walk.clusters), rows,
-                       terminal.sign("×", "x"), columns, s.walk.rounds(), s.walk.rounds() == 1 ? "" : "s",
-                       ceil_div(s.walk.k_blocks(), s.walk.split_k));
+    out += fmt::format(
+        "tiles   {} in flight over {} {} {} of them, {} round{} of {} steps\n",
+        s.tile_schedule.clusters == 1 ? "1 cluster" : fmt::format("{} clusters", s.tile_schedule.clusters),
+        rows, terminal.sign("×", "x"), columns, s.tile_schedule.rounds(),
+        s.tile_schedule.rounds() == 1 ? "" : "s",
+        ceil_div(s.tile_schedule.k_blocks(), s.tile_schedule.split_k));
     out += "L2      " + wrapped(cache_text(s.l2), terminal.prose() - 8, 8) + "\n\n";
     using Align = Table::Align;
     Table table({{"order", Align::left},

@@ -1,5 +1,5 @@
-// A plan's walks over C, simulated: the document `rooftile/simulation/1` (docs/schema/simulation-1.json), its
-// CSV, a table, and a picture of one walk.
+// A plan's tile schedules, simulated: the document `rooftile/simulation/1` (docs/schema/simulation-1.json), its
+// CSV, a table, and a picture of one tile schedule.
 #pragma once
 
 #include <optional>
@@ -14,8 +14,8 @@
 namespace rooftile {
 
 struct SimulatedOrder {
-    WalkOrder order;
-    bool planned = false;  ///< the one the plan walks in
+    TileOrder order;
+    bool planned = false;  ///< the one that the plan has
     GemmTraffic traffic;
     std::optional<std::int64_t> model_dram_bytes;  ///< by the planner's closed form, where it has one
 };
@@ -23,7 +23,7 @@ struct SimulatedOrder {
 struct Simulation {
     std::string machine_id, machine_name;
     GemmPlan plan;
-    GemmWalk walk;  ///< in the planned order
+    TileSchedule tile_schedule;  ///< in the planned order
     L2Model l2;
     std::optional<double> dram_bound, l2_bound;  ///< B; empty where unknown
     std::vector<SimulatedOrder> orders;          ///< the least DRAM traffic first
@@ -35,9 +35,9 @@ Json simulation_document(const DocumentContext& context, const Simulation& simul
 std::string simulation_csv(const Json& document);
 std::string simulation_text(const Simulation& simulation, const Terminal& terminal);
 
-/// C's tiles, coloured by the shares of their steps that found A, and B, in L2; the walk drawn over them. An
+/// C's tiles, coloured by the shares of their steps that found A, and B, in L2; the tile schedule drawn over them. An
 /// SVG file that needs nothing else. Throws RequestError where there are too many tiles to see.
-std::string walk_svg(const GemmProblem& problem, const GemmWalk& walk, const GemmTraffic& traffic,
-                     const std::vector<TileHits>& tiles);
+std::string tile_schedule_svg(const GemmProblem& problem, const TileSchedule& tile_schedule,
+                              const GemmTraffic& traffic, const std::vector<TileHits>& tiles);
 
 }  // namespace rooftile

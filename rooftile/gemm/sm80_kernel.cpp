@@ -25,10 +25,10 @@ class Sm80Gemm final : public GemmKernel {
         return machine.lacks("cp_async") ? refuse_copies(problem) : std::nullopt;
     }
 
-    void walk(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
-              GemmVisitor& visitor) const override {
-        if (hw.async_copy) Sm80GemmFamily{}.walk(hw, problem, request, visitor);
-        else MmaOnlyFamily{}.walk(hw, problem, request, visitor);
+    void enumerate(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
+                   GemmVisitor& visitor) const override {
+        if (hw.async_copy) Sm80GemmFamily{}.enumerate(hw, problem, request, visitor);
+        else MmaOnlyFamily{}.enumerate(hw, problem, request, visitor);
     }
     Constraint examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& candidate,
                        Footprint& footprint) const override {

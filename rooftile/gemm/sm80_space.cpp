@@ -106,11 +106,12 @@ Constraint Sm80GemmFamily::examine(const GemmHardware& hw, const GemmProblem& pr
     return plain_constraints(hw, c, f);
 }
 
-void Sm80GemmFamily::walk(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
-                          GemmVisitor& visitor) const {
+void Sm80GemmFamily::enumerate(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
+                               GemmVisitor& visitor) const {
     static constexpr int tile_ms[] = {16, 32, 64, 96, 128, 192, 256}, tile_ns[] = {32, 64, 96, 128, 192, 256},
                          tile_ks[] = {32, 64}, warpgroups[] = {1, 2}, ctas[] = {1, 2, 3, 4};
-    walk_plain_tiles(*this, {tile_ms, tile_ns, tile_ks, warpgroups, ctas}, hw, problem, request, visitor);
+    enumerate_plain_tiles(*this, {tile_ms, tile_ns, tile_ks, warpgroups, ctas}, hw, problem, request,
+                          visitor);
 }
 
 }  // namespace rooftile

@@ -9,8 +9,8 @@ namespace rooftile {
 struct Sm80GemmFamily {
     /// Takes every candidate past the constraints of the instruction, the copies, threads and registers. Fixed values
     /// of the request are taken even where the search would skip them.
-    void walk(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
-              GemmVisitor& visitor) const;
+    void enumerate(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
+                   GemmVisitor& visitor) const;
     /// The same for one candidate, whose tile it completes.
     Constraint examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& candidate,
                        Footprint& footprint) const;

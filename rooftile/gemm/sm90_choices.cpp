@@ -19,7 +19,7 @@ double seconds_in_parts(const GemmContext& context, const Kept& kept, int parts)
     GemmTile tile = kept.candidate.tile;
     tile.split_k = parts;
     const double dram =
-        WalkTraffic(context.hw, tile, context.problem).dram(kept.order.order, kept.order.group);
+        ScheduleTraffic(context.hw, tile, context.problem).dram(kept.order.order, kept.order.group);
     return gemm_time_under_power(context.hw, tile, context.problem, kept.footprint.step,
                                  waves(context.hw, tile, context.problem), dram, kept.stages)
         .seconds;

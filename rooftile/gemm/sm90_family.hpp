@@ -41,8 +41,8 @@ class Sm90GemmFamily {
 
     /// Takes every candidate against the constraints of the instruction, threads, registers, alignment and cluster.
     /// Fixed values of the request are taken even where the search would skip them.
-    void walk(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
-              GemmVisitor& visitor) const;
+    void enumerate(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
+                   GemmVisitor& visitor) const;
     /// The same for one candidate, whose tile it completes.
     Constraint examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& candidate,
                        Footprint& footprint) const;

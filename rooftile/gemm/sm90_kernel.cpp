@@ -40,9 +40,9 @@ class Sm90Gemm final : public GemmKernel {
         return refuse_copies(problem);
     }
 
-    void walk(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
-              GemmVisitor& visitor) const override {
-        Sm90GemmFamily(hw, problem).walk(hw, problem, request, visitor);
+    void enumerate(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
+                   GemmVisitor& visitor) const override {
+        Sm90GemmFamily(hw, problem).enumerate(hw, problem, request, visitor);
     }
     Constraint examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& candidate,
                        Footprint& footprint) const override {

@@ -1,4 +1,4 @@
-// What a search of the sm90_gemm family walks over: tiles, and for each of them clusters, residencies, schedules
+// What a search of the sm90_gemm family enumerates: tiles, and for each of them clusters, residencies, schedules
 // and parts of K, with what the search knows of each before any constraint is checked.
 #pragma once
 

@@ -80,7 +80,7 @@ void GemmTimer::sum_once() {
     apart_ = most_known(turn, 0) + (tile_.epilogue_overlapped ? 0 : out_.epilogue);
 }
 
-void GemmTimer::walk(double l2) {
+void GemmTimer::set_l2(double l2) {
     l2_ = l2;
     sum_once();
 }

@@ -36,7 +36,7 @@ class GemmTimer {
     GemmTime at(double clock, double dram);
 
     /// From here on: in an order that asks `l2` cycles of a k-step of L2's bandwidth, for what `step` said.
-    void walk(double l2);
+    void set_l2(double l2);
     /// From here on: the ring is full from the start, and clusters need not synchronise.
     void leave_out_fill();
     /// From here on: parts of K need not synchronise.

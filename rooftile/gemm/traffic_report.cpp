@@ -26,13 +26,13 @@ GemmHardware traffic_hardware(const Machine& machine, const GemmProblem& problem
 }
 
 double simulated_bytes(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem,
-                       const WalkOrder& order) {
-    const auto walk = gemm_walk(hw, tile, problem, order.order, order.group);
-    if (!walk) throw RequestError("a cluster of that size stands on no SM of the machine");
-    return double(lru_dram_bytes(*walk, std::int64_t(hw.l2_bytes)));
+                       const TileOrder& order) {
+    const auto tile_schedule = tile_schedule_of(hw, tile, problem, order.order, order.group);
+    if (!tile_schedule) throw RequestError("a cluster of that size stands on no SM of the machine");
+    return double(lru_dram_bytes(*tile_schedule, std::int64_t(hw.l2_bytes)));
 }
 
-WalkOrder order_of(const GemmConfig& config) {
+TileOrder order_of(const GemmConfig& config) {
     return {config.order, has_groups(config.order) ? config.group : 1};
 }
 
@@ -91,7 +91,7 @@ ChosenOrder chosen_order(const RecordedRow& row, const Machine& machine,
     if (const auto* infeasible = std::get_if<Infeasible>(&outcome)) throw RequestError(infeasible->message);
     out.chosen = out.best = order_of(std::get<Plans>(outcome).plans.front().config);
     out.chosen_bytes = out.best_bytes = simulated_bytes(hw, tile, row.problem, out.chosen);
-    for (const WalkOrder& order : all_orders()) {
+    for (const TileOrder& order : all_orders()) {
         const double bytes = simulated_bytes(hw, tile, row.problem, order);
         if (bytes < out.best_bytes) out.best = order, out.best_bytes = bytes;
     }

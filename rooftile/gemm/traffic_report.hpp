@@ -37,7 +37,7 @@ struct TrafficErrors {
 /// The order that the planner chose for a problem's tiling beside all that can be simulated.
 struct ChosenOrder {
     GemmProblem problem;
-    WalkOrder chosen{}, best{};
+    TileOrder chosen{}, best{};
     double chosen_bytes = 0, best_bytes = 0;      ///< simulated
     std::optional<double> counted, counted_best;  ///< of the chosen order; of the best that was counted
 };

@@ -41,10 +41,10 @@ class Draw final : public GemmVisitor {
         if (most < least) return;
         const int stages = least + int(below(std::uint64_t(most - least + 1)));
         const OrderChoice order = inner_.orders[below(std::uint64_t(inner_.order_count))];
-        const double dram = WalkTraffic(hw_, candidate.tile, problem_).dram(order.order, order.group);
-        Footprint walked = f;
-        walked.walk_in(order, hw_, candidate.tile, problem_);
-        const double seconds = gemm_time_under_power(hw_, candidate.tile, problem_, walked.step,
+        const double dram = ScheduleTraffic(hw_, candidate.tile, problem_).dram(order.order, order.group);
+        Footprint footprint = f;
+        footprint.take_order(order, hw_, candidate.tile, problem_);
+        const double seconds = gemm_time_under_power(hw_, candidate.tile, problem_, footprint.step,
                                                      waves(hw_, candidate.tile, problem_), dram, stages)
                                    .seconds;
         if (!std::isnan(seconds)) drawn_.push_back({candidate, order, stages, seconds});
@@ -177,7 +177,7 @@ std::variant<Plans, Infeasible> derive_sample(const Machine& machine, const Gemm
     const GemmHardware& hw = evaluated->gemm.hw;
     const double seconds = evaluated->time.seconds;
     Draw draw(hw, problem, request, seed);
-    first.config.kernel->walk(hw, problem, request, draw);
+    first.config.kernel->enumerate(hw, problem, request, draw);
     std::vector<Drawn> left = draw.take();
     std::erase_if(left, [&](const Drawn& d) { return d.seconds > drawn_within * seconds; });
     const int wanted = count - 1;

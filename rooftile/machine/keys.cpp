@@ -96,7 +96,7 @@ constexpr Key keys[] = {
              "most one SM can ask of L2; what others share with it by multicast not counted"),
     physical("l2.bandwidth", whole_or_sm, "L2 reads with every SM pulling"),
     physical("l2.coalesced", "1",
-             "loads of one line by CTAs next to each other in the walk, for each that reaches L2"),
+             "loads of one line by CTAs next to each other in the tile order, for each that reaches L2"),
     physical("l2.multicast", "1", "loads that reach L2 for each multicast one"),
     physical("dram.bandwidth", whole_or_sm, "device memory's peak"),
     physical("dram.sustained_read", whole_or_sm, "device memory, reads alone, as measured"),
@@ -112,7 +112,7 @@ constexpr Key keys[] = {
              "share of the copy rate lost where a thread's vectors lie 4 KiB or more apart"),
     physical("dram.streams", "1", "share of the read rate lost where each SM reads 64 rows side by side"),
     physical("dram.drift", "1",
-             "share of it lost where CTAs that walk all the work drift apart, and by which dynamically "
+             "share of it lost where persistent CTAs drift apart, and by which dynamically "
              "scheduled rows even out"),
     physical("dsmem.bandwidth", "B/clk/SM", "shared memory of another SM of the cluster"),
     physical("tma.rate_dram", "B/clk/SM or B/s/SM", "most that TMA brings one SM alone from device memory"),

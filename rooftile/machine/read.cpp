@@ -57,7 +57,7 @@ class Reader {
             refuse(*root.get("calibration"), "calibration", "stands in architecture files only");
         if (root.contains("arch")) read_arch(root);
         if (root.contains("device_names")) read_device_names(root);
-        walk(root, {});
+        read_table(root, {});
     }
 
     /// Returns the machine whose calibration stands in for a missing one; empty where there is none.
@@ -67,7 +67,7 @@ class Reader {
         text_of(root, "name");
         for (const char* key : {"arch", "device_names"})
             if (root.contains(key)) refuse(*root.get(key), key, "stands in machine files only");
-        walk(root, {});
+        read_table(root, {});
         return root.contains("calibration") ? text_of(root, "calibration", "-._") : std::string();
     }
 
@@ -88,7 +88,7 @@ class Reader {
             const bool taken = key == "kernels" || (related && (key == "architecture" || own));
             if (!part || !taken) continue;
             if (!node.is_table()) refuse(node, key.str(), "accepted: a table of numbers");
-            walk(*node.as_table(), {});
+            read_table(*node.as_table(), {});
         }
     }
 
@@ -149,7 +149,7 @@ class Reader {
         }
     }
 
-    void walk(const toml::table& table, const std::string& prefix) {
+    void read_table(const toml::table& table, const std::string& prefix) {
         for (const auto& [toml_key, node] : table) {
             const std::string_view part = toml_key.str();
             const std::string path = prefix.empty() ? std::string(part) : prefix + '.' + std::string(part);
@@ -162,7 +162,7 @@ class Reader {
             const KeyMatch match = match_key(path);
             if (match.key) read_fact(node, path, *match.key);
             else if (!match.group) refuse_unknown(node, path);
-            else if (const auto* group = node.as_table()) walk(*group, path);
+            else if (const auto* group = node.as_table()) read_table(*group, path);
             else refuse(node, path, "this is the beginning of keys; accepted: a table");
         }
     }

@@ -37,7 +37,7 @@ bool has_bulk(std::string_view arch) {
 
 std::string name_of(const StreamForm& form) {
     switch (form.kind) {
-        case StreamForm::Kind::walking:
+        case StreamForm::Kind::persistent:
             return "one wave of CTAs";
         case StreamForm::Kind::pieces:
             return fmt::format(
@@ -129,7 +129,7 @@ Launch launch_of(const StreamForm& form, std::int64_t bytes, int sms, Stream str
 void StreamKernels::copy(Stream stream, const StreamForm& form, DevicePointer to, DevicePointer from,
                          std::int64_t bytes) const {
     assert(bytes % 16 == 0);
-    if (form.kind == StreamForm::Kind::walking) return own_.copy(stream, to, from, bytes);
+    if (form.kind == StreamForm::Kind::persistent) return own_.copy(stream, to, from, bytes);
     const Launch how = launch_of(form, bytes, own_.sms(), stream);
     if (form.kind == StreamForm::Kind::bulk) {
         const long long all = bytes;
@@ -142,7 +142,7 @@ void StreamKernels::copy(Stream stream, const StreamForm& form, DevicePointer to
 void StreamKernels::read(Stream stream, const StreamForm& form, DevicePointer from, std::int64_t bytes,
                          DevicePointer told) const {
     assert(bytes % 16 == 0);
-    if (form.kind == StreamForm::Kind::walking) return own_.read(stream, from, bytes, told);
+    if (form.kind == StreamForm::Kind::persistent) return own_.read(stream, from, bytes, told);
     const Launch how = launch_of(form, bytes, own_.sms(), stream);
     if (form.kind == StreamForm::Kind::bulk) {
         const long long all = bytes;

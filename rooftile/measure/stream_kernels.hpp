@@ -19,11 +19,11 @@ namespace rooftile {
 /// How one of them is launched.
 struct StreamForm {
     enum class Kind : std::uint8_t {
-        walking,  ///< MeasureKernels' copy and read: one wave of CTAs goes through everything
-        pieces,   ///< a CTA for each `threads` x `accesses` x 16 B
+        persistent,  ///< MeasureKernels' copy and read: one wave of CTAs goes through everything
+        pieces,      ///< a CTA for each `threads` x `accesses` x 16 B
         bulk,  ///< rings of `stages` x `piece` bytes in shared memory, `ctas_per_sm` of them an SM; sm_90 on
     };
-    Kind kind = Kind::walking;
+    Kind kind = Kind::persistent;
     int accesses = 0, threads = 0;
     int piece = 0, stages = 0, ctas_per_sm = 0;
     bool cached = false;  ///< pieces: loads go through L1

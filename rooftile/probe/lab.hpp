@@ -93,7 +93,7 @@ class Lab {
     DeviceBuffer random_, zeros_;
 };
 
-/// The matrix that streams walk: regions of 16 MiB, lines of 8 KiB, as of 4096 elements of 16 bits.
+/// The matrix that streams read: regions of 16 MiB, lines of 8 KiB, as of 4096 elements of 16 bits.
 struct StreamMatrix {
     static constexpr std::size_t line_bytes = 8192, region_bytes = std::size_t{16} << 20;
     static constexpr int line_boxes = line_bytes / 128;

@@ -10,7 +10,7 @@ namespace rooftile {
 
 /// One configuration of the tma_stream kernel.
 struct StreamSetup {
-    bool from_l2 = false;  ///< all CTAs walk the same 8 MiB; else each a region of 16 MiB of its own
+    bool from_l2 = false;  ///< all CTAs read the same 8 MiB; else each a region of 16 MiB of its own
     bool tensor = true;    ///< boxes of a tensor map; else the same bytes in one contiguous piece
     int box_rows = 64;     ///< of 128 bytes
     int stages = 1;
@@ -28,8 +28,8 @@ struct StreamSetup {
 /// Its memory: one region for each SM, random numbers. Streams from L2 use the first 8 MiB.
 std::size_t stream_bytes(const Lab& lab);
 LabRun stream_run(Lab& lab, const StreamSetup& setup);
-/// The walk of CTA 0 over regions of `region_bytes`; `regions` of them.
-BoxWalk box_walk(int box_rows, std::size_t region_bytes, int regions, int region_step, int stagger);
+/// The boxes of CTA 0 in regions of `region_bytes`; `regions` of them.
+BoxSequence box_sequence(int box_rows, std::size_t region_bytes, int regions, int region_step, int stagger);
 
 constexpr std::size_t l2_stream_bytes = std::size_t{8} << 20;
 

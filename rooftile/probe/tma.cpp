@@ -10,16 +10,16 @@
 
 namespace rooftile {
 
-BoxWalk box_walk(int box_rows, std::size_t region_bytes, int regions, int region_step, int stagger) {
-    BoxWalk walk{};
-    walk.box_rows = box_rows;
-    walk.line_boxes = StreamMatrix::line_boxes;
-    walk.region_blocks =
+BoxSequence box_sequence(int box_rows, std::size_t region_bytes, int regions, int region_step, int stagger) {
+    BoxSequence sequence{};
+    sequence.box_rows = box_rows;
+    sequence.line_boxes = StreamMatrix::line_boxes;
+    sequence.region_blocks =
         static_cast<int>(region_bytes / (StreamMatrix::line_bytes * static_cast<std::size_t>(box_rows)));
-    walk.regions = regions;
-    walk.region_step = region_step;
-    walk.stagger = stagger;
-    return walk;
+    sequence.regions = regions;
+    sequence.region_step = region_step;
+    sequence.stagger = stagger;
+    return sequence;
 }
 
 std::size_t stream_bytes(const Lab& lab) {
@@ -32,8 +32,9 @@ LabRun stream_run(Lab& lab, const StreamSetup& setup) {
     const TensorMap map = stream_map(data, stream_bytes(lab), setup.box_rows, setup.l2_promotion_bytes);
     const int regions = setup.from_l2 ? 1 : lab.sms();
     TmaStreamArguments arguments{};
-    arguments.walk = box_walk(setup.box_rows, setup.from_l2 ? l2_stream_bytes : StreamMatrix::region_bytes,
-                              regions, setup.from_l2 ? 0 : 1, setup.from_l2 ? 1 : 0);
+    arguments.sequence =
+        box_sequence(setup.box_rows, setup.from_l2 ? l2_stream_bytes : StreamMatrix::region_bytes, regions,
+                     setup.from_l2 ? 0 : 1, setup.from_l2 ? 1 : 0);
     arguments.stages = setup.stages;
     arguments.boxes = setup.boxes();
     Launch grid;
@@ -45,9 +46,9 @@ LabRun stream_run(Lab& lab, const StreamSetup& setup) {
     const Function warm_kernel = lab.kernel("tma", "tma_stream<true>");
     const TensorMap warm_map = stream_map(data, stream_bytes(lab), 64);
     TmaStreamArguments warm{};
-    warm.walk = box_walk(64, l2_stream_bytes, 1, 0, 1);
+    warm.sequence = box_sequence(64, l2_stream_bytes, 1, 0, 1);
     warm.stages = 8;
-    const int blocks = warm.walk.region_blocks;
+    const int blocks = warm.sequence.region_blocks;
     warm.boxes = (setup.ctas < blocks ? blocks : 1) * StreamMatrix::line_boxes;
     LabRun run;
     run.ctas = grid.grid_x;
@@ -58,7 +59,7 @@ LabRun stream_run(Lab& lab, const StreamSetup& setup) {
         TmaStreamArguments now = arguments;
         // Few CTAs move on from round to round, so that the last round's lines have left L2.
         const int step = setup.region_step > 0 ? setup.region_step : setup.ctas;
-        now.walk.first_region = (setup.first_region + round * step) % regions;
+        now.sequence.first_region = (setup.first_region + round * step) % regions;
         launch(kernel, here, map, data, now, records);
     };
     return run;

@@ -17,7 +17,7 @@ LabRun wgmma_run(Lab& lab, const WgmmaSetup& setup) {
     const DevicePointer operands = setup.zeros ? lab.zeros(std::size_t{1} << 20) : data;
     const TensorMap map = stream_map(data, l2_stream_bytes, wgmma_ring_rows);
     WgmmaLoadArguments arguments{};
-    arguments.walk = box_walk(wgmma_ring_rows, l2_stream_bytes, 1, 0, 1);
+    arguments.sequence = box_sequence(wgmma_ring_rows, l2_stream_bytes, 1, 0, 1);
     arguments.steps = setup.steps;
     if (setup.fill_per_clk > 0)
         arguments.cycles_per_box = static_cast<int>(std::lround(16 * wgmma_box_bytes / setup.fill_per_clk));
@@ -42,7 +42,7 @@ LabRun wgmma_stream_run(Lab& lab, int n, int ctas, int steps) {
     const DevicePointer data = lab.random(l2_stream_bytes);
     const TensorMap map = stream_map(data, l2_stream_bytes, wgmma_stream_rows);
     WgmmaStreamArguments arguments{};
-    arguments.walk = box_walk(wgmma_stream_rows, l2_stream_bytes, 1, 0, 1);
+    arguments.sequence = box_sequence(wgmma_stream_rows, l2_stream_bytes, 1, 0, 1);
     arguments.steps = steps;
     Launch grid;
     grid.grid_x = static_cast<unsigned>(ctas);

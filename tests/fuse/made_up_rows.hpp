@@ -29,7 +29,7 @@ inline Program rows_of(std::int64_t rows, std::int64_t columns) {
 }
 
 /// Of elements of 2 B, which take `issue` instructions each: one to add up, one to store.
-inline ProgramWork two_walks(double issue) {
+inline ProgramWork two_passes(double issue) {
     ProgramWork work;
     work.full_bytes = 2;
     work.online = {issue, 0};

@@ -20,14 +20,14 @@ FuseHardware simple() {
 constexpr RingLaunch four_ctas = {
     .threads_per_row = 512, .cluster = 1, .slots = 8, .chunks = 4, .chunk_bytes = 16384, .clusters = 4};
 
-// 64 rows of 32768 elements of 2 B read and written: 2 * 4 MiB / 64 GB/s = 131.072 us. Walks: 256 / 0.885 + 8 *
+// 64 rows of 32768 elements of 2 B read and written: 2 * 4 MiB / 64 GB/s = 131.072 us. Passes: 256 / 0.885 + 8 *
 // 74.18 = 882.7 cycles. A reduction: 406.5, and of 16 warps on 4 partitions 74.63 * 2.671 instructions, 797.3. A slot
 // comes back a row, 2086.6, and three of eight chunks, 331.0, before it is wanted again: 2417.6 cycles of 8 B each;
 // needed: 1000.
 TEST(FuseRing, TakesDramsTimeWhereNothingElseCounts) {
     const Program p = rows_of(64, 32768);
     const FusedBytes bytes = {64 * 32768 * 2, 64 * 32768 * 2};
-    const FuseFlow f = ring_flow(simple(), p, two_walks(1), bytes, four_ctas);
+    const FuseFlow f = ring_flow(simple(), p, two_passes(1), bytes, four_ctas);
     EXPECT_EQ(f.ctas, 4);
     EXPECT_NEAR(f.given, 8 * 2417.6, 1);
     EXPECT_NEAR(f.needed, 8000, 1);
@@ -41,7 +41,7 @@ TEST(FuseRing, TakesDramsTimeWhereNothingElseCounts) {
 TEST(FuseRing, LastsAsLongAsTheBusiestCluster) {
     const Program p = rows_of(5, 32768);
     const FusedBytes bytes = {5 * 32768 * 2, 5 * 32768 * 2};
-    const FuseFlow f = ring_flow(simple(), p, two_walks(1), bytes, four_ctas);
+    const FuseFlow f = ring_flow(simple(), p, two_passes(1), bytes, four_ctas);
     EXPECT_NEAR(f.time.dram * 1e6, 6 * 32768 * 4 / 64e3, 1e-6);
 }
 
@@ -54,16 +54,16 @@ TEST(FuseRing, DynamicallyScheduledRowsAreOneMoreOrLess) {
     hw.drift = 0.04;
     RingLaunch launch = four_ctas;
     const double least = 101 * 32768 * 4 / 64e9;
-    EXPECT_NEAR(ring_flow(hw, p, two_walks(1), bytes, launch).time.dram, least / 0.96 * 104 / 101, 1e-9);
+    EXPECT_NEAR(ring_flow(hw, p, two_passes(1), bytes, launch).time.dram, least / 0.96 * 104 / 101, 1e-9);
     launch.dynamic = true;
-    EXPECT_NEAR(ring_flow(hw, p, two_walks(1), bytes, launch).time.dram, least / hw.fit.copy_share, 1e-9);
+    EXPECT_NEAR(ring_flow(hw, p, two_passes(1), bytes, launch).time.dram, least / hw.fit.copy_share, 1e-9);
     // Of 24 each nobody gets that far ahead.
     const Program few = rows_of(96, 32768);
     const FusedBytes less = {96 * 32768 * 2, 96 * 32768 * 2};
-    EXPECT_NEAR(ring_flow(hw, few, two_walks(1), less, launch).time.dram, least / 0.96 * 96 / 101, 1e-9);
+    EXPECT_NEAR(ring_flow(hw, few, two_passes(1), less, launch).time.dram, least / 0.96 * 96 / 101, 1e-9);
 }
 
-// Slots for one row and no more. 16 instructions an element: walks of 4096 / 0.885 + 593.44 = 5221.7 cycles, three
+// Slots for one row and no more. 16 instructions an element: passes of 4096 / 0.885 + 593.44 = 5221.7 cycles, three
 // eighths of them, 1958.1, between a slot's return and its next use. A load takes 4500: 2541.9 more than a row's
 // 6425.6. Of DRAM's 8192 that is 1.0947 against 0.7844: (1 + 1.0947^5.246)^(1/5.246) = 1.2004 against 1.0481 times
 // 131.072 us.
@@ -74,26 +74,26 @@ TEST(FuseRing, RunsDryWithoutSpareSlots) {
     const FusedBytes bytes = {64 * 32768 * 2, 64 * 32768 * 2};
     RingLaunch full = four_ctas;
     full.slots = 4;
-    const double spare_seconds = ring_flow(hw, p, two_walks(16), bytes, four_ctas).time.seconds;
-    const FuseFlow dry = ring_flow(hw, p, two_walks(16), bytes, full);
+    const double spare_seconds = ring_flow(hw, p, two_passes(16), bytes, four_ctas).time.seconds;
+    const FuseFlow dry = ring_flow(hw, p, two_passes(16), bytes, full);
     EXPECT_NEAR((dry.time.seconds - spare_seconds) * 1e6, 19.959, 0.01);
     EXPECT_EQ(dry.time.bound, Bound::latency);
-    // A single walk gives every slot back at once.
-    ProgramWork sum = two_walks(16);
+    // A single pass gives every slot back at once.
+    ProgramWork sum = two_passes(16);
     sum.readings = 1;
     EXPECT_GT(ring_flow(hw, p, sum, bytes, full).given, dry.given);
 }
 
-// What only the last walk reads is asked for a chunk ahead, behind the stores of a chunk: a quarter of the row's
-// 8192 cycles of DRAM, 2048. Of 16 instructions an element 8 stand in that walk: 8192 elements a chunk * 8 / 128
+// What only the last pass reads is asked for a chunk ahead, behind the stores of a chunk: a quarter of the row's
+// 8192 cycles of DRAM, 2048. Of 16 instructions an element 8 stand in that pass: 8192 elements a chunk * 8 / 128
 // / 0.885 + 74.18 = 652.7 cycles. Four chunks are each 1395.3 cycles longer and wait 250 for L2, but not where a thread
 // has two vectors of a chunk: it asks for the next when the first is stored. Of two CTAs each stores half as much in
 // that time: 1024 - 652.7.
-TEST(FuseRing, LoadsOfTheLastWalkStandBehindItsStores) {
+TEST(FuseRing, LoadsOfTheLastPassStandBehindItsStores) {
     FuseHardware hw = simple();
     hw.l2_latency = 250;
     const Program p = rows_of(64, 32768);
-    ProgramWork work = two_walks(16);
+    ProgramWork work = two_passes(16);
     work.full_bytes = 4;
     work.result = {8, 0};
     EXPECT_EQ(ring_epilogue(hw, p, work, four_ctas, 8192).draining, 0);
@@ -113,13 +113,13 @@ TEST(FuseRing, LoadsOfTheLastWalkStandBehindItsStores) {
     EXPECT_NEAR(ring_epilogue(hw, p, work, epilogue, 8192).draining, 4 * 371.3, 1);
 }
 
-// Weights are read by the last walk, too, where shared memory does not keep them.
+// Weights are read by the last pass, too, where shared memory does not keep them.
 TEST(FuseRing, WeightsThatAreNotKeptStandBehindStores) {
     FuseHardware hw = simple();
     hw.l2_latency = 250;
     const Program p = rows_of(64, 32768);
     const FusedBytes bytes = {64 * 32768 * 2, 64 * 32768 * 2};
-    ProgramWork work = two_walks(16);
+    ProgramWork work = two_passes(16);
     work.result = {8, 0};
     work.shared_loads = 1;
     RingLaunch kept = four_ctas;
@@ -132,9 +132,9 @@ TEST(FuseRing, WeightsThatAreNotKeptStandBehindStores) {
     EXPECT_EQ(ring_flow(hw, p, work, bytes, four_ctas).time.bound, Bound::latency);
 }
 
-// 64 rows of 4 clusters of 2 CTAs, two on each of 4 SMs: 16 rows each of 16384 elements in 2 chunks. Walks:
+// 64 rows of 4 clusters of 2 CTAs, two on each of 4 SMs: 16 rows each of 16384 elements in 2 chunks. Passes:
 // 16384 * 32 / 128 / 0.885 + 4 * 74.18 = 4925.0 cycles; a reduction 486.1, with shuffles for messages, and 74.63 * 2.671
-// instructions of 32 warps, 1594.7. Two by turns: the second finds the first with so much of its walks to go as they
+// instructions of 32 warps, 1594.7. Two by turns: the second finds the first with so much of its passes to go as they
 // are of a row, and as they come in bursts 1.209 times that. DRAM: 8192.
 TEST(FuseRing, OneCtaComputesWhileAnotherReduces) {
     const Program p = rows_of(64, 32768);
@@ -146,13 +146,13 @@ TEST(FuseRing, OneCtaComputesWhileAnotherReduces) {
                             .chunk_bytes = 16384,
                             .clusters = 4,
                             .ctas = 2};
-    const double walks = 4925.0, reduction = 486.08 + 1594.7;
-    EXPECT_NEAR(ring_walks_cycles(simple(), p, two_walks(32), two), walks, 1);
-    EXPECT_NEAR(ring_reduction_cycles(simple(), two_walks(32), two), reduction, 1);
-    const FuseFlow f = ring_flow(simple(), p, two_walks(32), bytes, two);
-    const double rows = reduction + walks * (1 + 1.209 * walks / (walks + reduction));
+    const double passes = 4925.0, reduction = 486.08 + 1594.7;
+    EXPECT_NEAR(ring_passes_cycles(simple(), p, two_passes(32), two), passes, 1);
+    EXPECT_NEAR(ring_reduction_cycles(simple(), two_passes(32), two), reduction, 1);
+    const FuseFlow f = ring_flow(simple(), p, two_passes(32), bytes, two);
+    const double rows = reduction + passes * (1 + 1.209 * passes / (passes + reduction));
     const double longer = rows / 8192, together = std::pow(1 + std::pow(longer, 5.246), 1 / 5.246);
-    // A slot comes back a row and a quarter of its walks before it is wanted, less a load's 1000.
+    // A slot comes back a row and a quarter of its passes before it is wanted, less a load's 1000.
     const double between = (rows + (rows - reduction) / 4 - 1000) / rows;
     const double bent = longer + (together - longer) / between;
     EXPECT_NEAR(f.time.seconds * 1e6, 131.072 * bent + 1 + (reduction + rows) / 2e3, 0.5);
@@ -168,7 +168,7 @@ TEST(FuseRing, MoreRowsBetweenLoseLess) {
         RingLaunch l = four_ctas;
         l.slots = slots;
         const double ends = 1 + (750.9 + 6710) / 2e3;
-        return ring_flow(simple(), p, two_walks(16), bytes, l).time.seconds * 1e6 - 131.072 - ends;
+        return ring_flow(simple(), p, two_passes(16), bytes, l).time.seconds * 1e6 - 131.072 - ends;
     };
     const double two = (6710 + 3 / 8.0 * 5959.1 - 1000) / 6710,
                  four = (3 * 6710 + 3 / 8.0 * 5959.1 - 1000) / 6710;
@@ -176,7 +176,7 @@ TEST(FuseRing, MoreRowsBetweenLoseLess) {
     EXPECT_GT(lost(16), 1);
 }
 
-// The CTAs above, each for one row: no walk over rows costs DRAM's rate, but 0.98 of a copy is what such
+// The CTAs above, each for one row: no pass over rows costs DRAM's rate, but 0.98 of a copy is what such
 // grids reach; and each starts with a load of 1000 cycles and 2 * 16384 B at 16 B a cycle, 3048 in all, while the
 // other one computes.
 TEST(FuseRing, CtasOfOneRowStartWhileOthersCompute) {
@@ -193,10 +193,11 @@ TEST(FuseRing, CtasOfOneRowStartWhileOthersCompute) {
                             .clusters = 4,
                             .ctas = 2,
                             .one_row = true};
-    const FuseFlow f = ring_flow(hw, p, two_walks(32), bytes, one);
+    const FuseFlow f = ring_flow(hw, p, two_passes(32), bytes, one);
     EXPECT_NEAR(f.time.dram * 1e6, 131.072 / 0.98, 1e-3);
-    const double walks = 4925.0, reduction = 486.08 + 1594.7, waiting = reduction + 3048;
-    const double row = waiting + walks * (1 + 1.209 * walks / (walks + waiting)), full = row / (8192 / 0.98);
+    const double passes = 4925.0, reduction = 486.08 + 1594.7, waiting = reduction + 3048;
+    const double row = waiting + passes * (1 + 1.209 * passes / (passes + waiting)),
+                 full = row / (8192 / 0.98);
     const double dram = 131.072 / 0.98 * std::pow(1 + std::pow(full, 5.246), 1 / 5.246);
     EXPECT_NEAR(f.time.seconds * 1e6, dram + 1 + (reduction + row) / 2e3, 0.5);
 }
@@ -209,7 +210,7 @@ TEST(FuseRing, GridReductionTakesL2Latencies) {
     far.cluster = 32;
     far.far = true;
     EXPECT_NEAR(
-        ring_reduction_cycles(hw, two_walks(1), far) - ring_reduction_cycles(hw, two_walks(1), four_ctas),
+        ring_reduction_cycles(hw, two_passes(1), far) - ring_reduction_cycles(hw, two_passes(1), four_ctas),
         79.56 + 247.4 + 20.65 * 250, 1e-6);
 }
 
@@ -217,13 +218,13 @@ TEST(FuseRing, GridReductionTakesL2Latencies) {
 TEST(FuseRing, InstructionsBindWhereTheyTakeLonger) {
     const Program p = rows_of(64, 32768);
     const FusedBytes bytes = {64 * 32768 * 2, 64 * 32768 * 2};
-    const FuseFlow f = ring_flow(simple(), p, two_walks(64), bytes, four_ctas);
-    EXPECT_NEAR(ring_walks_cycles(simple(), p, two_walks(64), four_ctas), 18513.0 + 8 * 74.18, 1);
+    const FuseFlow f = ring_flow(simple(), p, two_passes(64), bytes, four_ctas);
+    EXPECT_NEAR(ring_passes_cycles(simple(), p, two_passes(64), four_ctas), 18513.0 + 8 * 74.18, 1);
     EXPECT_GT(f.time.seconds * 1e6, 16 * 18.513);
     EXPECT_EQ(f.time.bound, Bound::issue);
 }
 
-// Warp-specialised reduction: neither their reduction nor their walk stands between a row and the next one, while the
+// Warp-specialised reduction: neither their reduction nor their pass stands between a row and the next one, while the
 // ring has two rows of slots. With 6 slots for rows of 4 chunks the last chunk of a row is asked for when half of the
 // one before is stored: half of that, a load, a chunk and a reduction of 4 warps lie between two rows. Each element of a
 // reducing thread takes 3.306 cycles.
@@ -234,16 +235,16 @@ TEST(FuseRing, WarpSpecialisedReductionHidesItsTime) {
     RingLaunch specialised = four_ctas;
     specialised.reduction_threads = 128;
     const double reduction = 406.52 + 74.63 * 2.671 + 872.8, chunk = 8192 / 128 * 3.306 + 74.18;
-    EXPECT_NEAR(specialised_reduction_cycles(hw, p, two_walks(16), specialised, 5000, 1000),
+    EXPECT_NEAR(specialised_reduction_cycles(hw, p, two_passes(16), specialised, 5000, 1000),
                 4 * chunk + reduction, 1);
     RingLaunch short_of_slots = specialised;
     short_of_slots.slots = 6;
-    EXPECT_NEAR(specialised_reduction_cycles(hw, p, two_walks(16), short_of_slots, 5000, 1000),
+    EXPECT_NEAR(specialised_reduction_cycles(hw, p, two_passes(16), short_of_slots, 5000, 1000),
                 2500 + 1000 + chunk + reduction, 1);
     // Instructions of 4096 / 0.9689 cycles, and nothing beside them but the chunks.
     const double row = 4096 / 0.9689 + 8 * 74.18, full = row / 8192;
-    const double ends = (ring_reduction_cycles(hw, two_walks(16), specialised) + row) / 2e3;
-    EXPECT_NEAR(ring_flow(hw, p, two_walks(16), bytes, specialised).time.seconds * 1e6,
+    const double ends = (ring_reduction_cycles(hw, two_passes(16), specialised) + row) / 2e3;
+    EXPECT_NEAR(ring_flow(hw, p, two_passes(16), bytes, specialised).time.seconds * 1e6,
                 131.072 * std::pow(1 + std::pow(full, 5.246), 1 / 5.246) + 1 + ends, 0.05);
 }
 

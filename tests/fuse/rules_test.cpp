@@ -74,7 +74,7 @@ TEST(FuseRules, EachLeavesSomethingOut) {
 }
 
 // Point-wise: three numbers of threads, four of vectors, in one wave or not. Four and eight vectors are left out, and of
-// the other six pairs those that walk.
+// the other six pairs those that pass.
 TEST(FuseRules, AreCountedOneByOne) {
     const FuseSearch s = searched(machine_by_id("h200-sxm"), "y = gelu(x)", "[16384,4096]", {.top = 1 << 20});
     EXPECT_EQ(candidates(s), 3 * 4 * 2);

@@ -118,10 +118,10 @@ TEST(FuseStaging, FewLongRowsReduceAcrossTheGrid) {
         EXPECT_TRUE(!reduces_across_grid(plan.config) || plan.config.ctas_per_sm == 2);
 }
 
-// Some threads reduce ahead of those that store where one walk over the slots does all reductions and what goes over
+// Some threads reduce ahead of those that store where one pass over the slots does all reductions and what goes over
 // is numbers of the row. Not where a second reduction needs the first, the reduction reads beside the slots, nothing
 // is stored for an element, or places go over.
-TEST(FuseStaging, OneWalkOfReductionsCanBeWarpSpecialised) {
+TEST(FuseStaging, OnePassOfReductionsCanBeWarpSpecialised) {
     const auto specialised = [](const std::string& text, bool kept = false) {
         const std::vector<TensorDeclaration> tensors = {tensor_declaration("x:bf16[1024,65536]"),
                                                         tensor_declaration("g:bf16[65536]")};
@@ -163,7 +163,7 @@ TEST(FuseStaging, ReductionThreadsCountAmongACtas) {
     for (const FusePlan& plan : std::get<FusePlans>(none).plans) EXPECT_EQ(plan.config.reduction_threads, 0);
 }
 
-// Eight flags are 8 B, no unit of bulk copies. Where only the last walk reads them, threads load them; where a
+// Eight flags are 8 B, no unit of bulk copies. Where only the last pass reads them, threads load them; where a
 // reduction does, they would lie in the slots.
 TEST(FuseStaging, SlotsHoldWholeUnitsOfWhatIsReduced) {
     const auto planned = [](const char* text) {

@@ -26,7 +26,7 @@ TEST(LeastTraffic, SumsOfFourBytesAskForMore) {
     EXPECT_NEAR(least_traffic_bytes(s, 65536, 4), 23726566.4 - 4 * 131072, 0.1);
 }
 
-TEST(LeastTraffic, IsNoMoreThanAWalkMoves) {
+TEST(LeastTraffic, IsNoMoreThanAScheduleMoves) {
     // 16384 x 16384 x 1024 in bf16 with 50 MB: row by row moves 604 MB, A, B and C once; the form without the
     // loss of 2 S says 757.
     EXPECT_LE(least_traffic_bytes(sizes_of(gemm_problem(16384, 16384, 1024)), 50e6, 1), 604e6 + 1e6);

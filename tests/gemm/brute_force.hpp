@@ -1,4 +1,4 @@
-// What the simulators are held to: a plain list of blocks, searched from the front, and the walk written out
+// What the simulators are held to: a plain list of blocks, searched from the front, and the tile schedule written out
 // anew. Slow, and short enough to be right.
 #pragma once
 
@@ -12,13 +12,13 @@
 #include <vector>
 
 #include "kernels/gemm/tile_order.cuh"
-#include "rooftile/gemm/walk.hpp"
+#include "rooftile/gemm/tile_schedule.hpp"
 
 namespace rooftile {
 
 struct BruteForce {
     using Block = std::array<std::int64_t, 3>;  // operand, row or column of tiles, block of K or column
-    const GemmWalk& g;
+    const TileSchedule& g;
     std::int64_t capacity, read[2] = {0, 0}, written = 0, steps = 0, hits[3] = {0, 0, 0}, waits = 0;
     std::list<std::pair<Block, std::int64_t>> used;  // the latest first
 

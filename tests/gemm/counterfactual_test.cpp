@@ -36,7 +36,7 @@ bool fastest(const std::vector<double>& times, std::size_t plan) {
 }
 
 // The planner itself says so on either side of each threshold. By the closed form of DRAM's bytes: a simulation
-// is of one machine, and another number of SMs would walk C otherwise.
+// is of one machine, and another number of SMs would tile schedule C otherwise.
 TEST(Counterfactuals, ThePlannerAgreesOnBothSidesOfEachThreshold) {
     const Machine machine = machine_by_id("h200-sxm");
     GemmRequest closed_form;

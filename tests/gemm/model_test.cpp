@@ -55,7 +55,7 @@ TEST(StepCycles, AClusterSharesOneOperand) {
     EXPECT_EQ(step_cycles(made_up_gpu(), t, large_problem()).l2, (64 + 256) * 128 / 32.0);
 }
 
-TEST(Neighbours, FollowTheWalk) {
+TEST(Neighbours, FollowTheSchedule) {
     const auto next = [](std::int64_t rows, std::int64_t columns, Order order, int group) {
         const Neighbours n = neighbours({rows, columns}, order, group);
         return std::pair(n.a, n.b);
@@ -65,7 +65,7 @@ TEST(Neighbours, FollowTheWalk) {
     EXPECT_EQ(next(8, 5, Order::grouped, 3), std::pair(1.0, 3.0));
     EXPECT_EQ(next(8, 5, Order::serpentine, 16), std::pair(1.0, 8.0));  // no more rows than there are
     EXPECT_EQ(next(8, 5, Order::grouped, 1), std::pair(5.0, 1.0));      // bands of one row
-    EXPECT_EQ(next(1, 5, Order::column, 1), std::pair(5.0, 1.0));       // one row: however it is walked
+    EXPECT_EQ(next(1, 5, Order::column, 1), std::pair(5.0, 1.0));       // one row: however it is simulated
     EXPECT_EQ(next(8, 1, Order::row, 1), std::pair(1.0, 8.0));
     EXPECT_EQ(next(8, 8, Order::hilbert, 1), std::pair(1.0, 1.0));  // it turns at every step
 }
@@ -192,32 +192,32 @@ TEST(Traffic, TilesAskAndClustersShare) {
     EXPECT_EQ(asked_bytes(t, p), 3 * 102400.0 + 4 * 153600 + 786432);
 }
 
-TEST(WalkTraffic, WhatFitsInL2IsReadOnce) {
+TEST(ScheduleTraffic, WhatFitsInL2IsReadOnce) {
     const GemmProblem p = gemm_problem(256, 256, 256);  // 3 * 128 KiB
-    const WalkTraffic walk(made_up_gpu(), wgmma_tile(128, 128), p);
+    const ScheduleTraffic tile_schedule(made_up_gpu(), wgmma_tile(128, 128), p);
     for (Order order : {Order::row, Order::column, Order::grouped})
-        EXPECT_EQ(walk.dram(order, 2), p.compulsory_bytes().value);
+        EXPECT_EQ(tile_schedule.dram(order, 2), p.compulsory_bytes().value);
 }
 
-TEST(WalkTraffic, BandsReadBOnceEach) {
+TEST(ScheduleTraffic, BandsReadBOnceEach) {
     // A and B of 4 MiB each against 1 MiB of L2; 16 x 16 tiles of 128, K = 1024, four CTAs at once.
     const GemmProblem p = gemm_problem(2048, 2048, 1024);
-    const WalkTraffic walk(made_up_gpu(), wgmma_tile(128, 128), p);
+    const ScheduleTraffic tile_schedule(made_up_gpu(), wgmma_tile(128, 128), p);
     const double a = 2048 * 1024 * 2, c = 2048 * 2048 * 2;
     // Bands of one row: 256 KiB of A, a window of four columns, 1 MiB of B, and 128 KiB of C do not fit: A
     // again for each of 4 windows, B for each of 16 bands.
-    EXPECT_EQ(walk.dram(Order::grouped, 1), 4 * a + 16 * a + c);
+    EXPECT_EQ(tile_schedule.dram(Order::grouped, 1), 4 * a + 16 * a + c);
     // Bands of two rows: 512 KiB of A, two columns, 512 KiB, of B, and 128 KiB of C pass 1 MiB too: 8
     // windows.
-    EXPECT_EQ(walk.dram(Order::grouped, 2), 8 * a + 8 * a + c);
+    EXPECT_EQ(tile_schedule.dram(Order::grouped, 2), 8 * a + 8 * a + c);
     GemmHardware more = made_up_gpu();
     more.l2_bytes = (1 << 20) + (1 << 17);  // with room for that C: A once, B 8 times
-    EXPECT_EQ(WalkTraffic(more, wgmma_tile(128, 128), p).dram(Order::grouped, 2), a + 8 * a + c);
+    EXPECT_EQ(ScheduleTraffic(more, wgmma_tile(128, 128), p).dram(Order::grouped, 2), a + 8 * a + c);
     // Bands of four rows: 1 MiB of A and a window of one column do not fit: A again for each of 16 columns.
-    EXPECT_EQ(walk.dram(Order::grouped, 4), 16 * a + 4 * a + c);
+    EXPECT_EQ(tile_schedule.dram(Order::grouped, 4), 16 * a + 4 * a + c);
 }
 
-TEST(WalkTraffic, NeverBelowTheLowerBound) {
+TEST(ScheduleTraffic, NeverBelowTheLowerBound) {
     GemmHardware hw = made_up_gpu();
     for (int m : {100, 1000, 5000})
         for (int n : {100, 3000})
@@ -225,9 +225,9 @@ TEST(WalkTraffic, NeverBelowTheLowerBound) {
                 for (int group : {1, 2, 8})
                     for (Order order : {Order::row, Order::column, Order::grouped}) {
                         const GemmProblem p = gemm_problem(m, n, k);
-                        EXPECT_GE(WalkTraffic(hw, wgmma_tile(128, 128), p).dram(order, group),
+                        EXPECT_GE(ScheduleTraffic(hw, wgmma_tile(128, 128), p).dram(order, group),
                                   p.compulsory_bytes().value);
-                        EXPECT_GE(WalkTraffic(hw, wgmma_tile(128, 128), p).dram(order, group),
+                        EXPECT_GE(ScheduleTraffic(hw, wgmma_tile(128, 128), p).dram(order, group),
                                   dram_lower_bound_bytes(hw, p));
                     }
 }

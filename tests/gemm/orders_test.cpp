@@ -22,14 +22,14 @@ double chosen_over_best(const Machine& machine, const GemmProblem& p, std::strin
     std::vector<std::string> unknown;
     const GemmHardware hw = gemm_hardware(machine, "wgmma", p.a_type, unknown);
     const GemmTile tile = candidate_of(config).tile;
-    const auto bytes = [&](const WalkOrder& order) {
-        return double(
-            lru_dram_bytes(*gemm_walk(hw, tile, p, order.order, order.group), std::int64_t(hw.l2_bytes)));
+    const auto bytes = [&](const TileOrder& order) {
+        return double(lru_dram_bytes(*tile_schedule_of(hw, tile, p, order.order, order.group),
+                                     std::int64_t(hw.l2_bytes)));
     };
-    const WalkOrder chosen{config.order, has_groups(config.order) ? config.group : 1};
+    const TileOrder chosen{config.order, has_groups(config.order) ? config.group : 1};
     double least = INFINITY;
-    WalkOrder best{};
-    for (const WalkOrder& order : all_orders())
+    TileOrder best{};
+    for (const TileOrder& order : all_orders())
         if (const double moved = bytes(order); moved < least) least = moved, best = order;
     text = std::to_string(p.m) + "x" + std::to_string(p.n) + "x" + std::to_string(p.k) + ": "
            + std::string(name_of(chosen.order)) + " " + std::to_string(chosen.group) + ", best "

@@ -54,7 +54,7 @@ Rank rank_of(const Kept& k) {
 template <class Family>
 std::vector<Rank> best_of_all(const Family& family, const GemmHardware& hw, const GemmProblem& p, int top) {
     Standing standing;
-    family.walk(hw, p, {}, standing);
+    family.enumerate(hw, p, {}, standing);
     const InnerSpace inner = inner_space({});
     std::vector<Kept> kept;
     for (const auto& [candidate, f] : standing.all) {
@@ -65,11 +65,11 @@ std::vector<Rank> best_of_all(const Family& family, const GemmHardware& hw, cons
             continue;
         k.dram = std::numeric_limits<double>::infinity();
         for (int i = 0; i < inner.order_count; ++i) {
-            const double dram = WalkTraffic(hw, t, p).dram(inner.orders[i].order, inner.orders[i].group);
+            const double dram = ScheduleTraffic(hw, t, p).dram(inner.orders[i].order, inner.orders[i].group);
             if (dram < k.dram) k.dram = dram, k.order = inner.orders[i];
         }
         if (std::isinf(k.dram)) k.dram = unknown_number, k.order = inner.orders[0];
-        k.footprint.walk_in(k.order, hw, t, p);
+        k.footprint.take_order(k.order, hw, t, p);
         k.time = gemm_time_under_power(hw, t, p, k.footprint.step, k.waves, k.dram, k.stages);
         k.score = k.time.least;
         kept.push_back(k);
@@ -138,10 +138,10 @@ TEST(Search, TimesFewOfManyCandidates) {
                           gemm_problem(64, 4096, 4096), gemm_problem(16384, 28672, 8192)}) {
         const Sm90GemmFamily family(hw, p);
         Standing standing;
-        family.walk(hw, p, {}, standing);
+        family.enumerate(hw, p, {}, standing);
         EXPECT_GE(standing.rejected_count + std::int64_t(standing.all.size()), 1000);
         GemmSearch search(hw, p, {});
-        family.walk(hw, p, {}, search);
+        family.enumerate(hw, p, {}, search);
         EXPECT_GE(search.timed(), GemmRequest{}.top);
         EXPECT_LE(search.timed(), std::int64_t(standing.all.size() / 5)) << p.m;
     }
@@ -154,22 +154,24 @@ TEST(Sm90GemmFamily, EnumeratesByTheConstraintsThatEachCandidateMeets) {
                           gemm_problem(64, 4096, 4096), gemm_problem(3000, 2049, 520)}) {
         const Sm90GemmFamily family(hw, p);
         Standing standing;
-        family.walk(hw, p, {}, standing);
+        family.enumerate(hw, p, {}, standing);
         EXPECT_GT(standing.all.size(), 100u);
-        for (auto [candidate, walked] : standing.all) {
+        for (auto [candidate, footprint] : standing.all) {
             candidate.tile.warp_m = candidate.tile.store_boxes = 0;  // examine() completes it
             Footprint f;
             EXPECT_FALSE(family.examine(hw, p, candidate, f));
             EXPECT_EQ(
                 std::tie(f.threads, f.registers, f.producer_registers, f.consumer_registers, f.stage_bytes,
                          f.reserved_bytes, f.stages_least, f.deferred_store, f.store_n, f.k_steps),
-                std::tie(walked.threads, walked.registers, walked.producer_registers,
-                         walked.consumer_registers, walked.stage_bytes, walked.reserved_bytes,
-                         walked.stages_least, walked.deferred_store, walked.store_n, walked.k_steps));
-            EXPECT_EQ(std::tie(f.step.tensor, f.step.shared, f.step.l2, f.step.port, f.streamed,
-                               f.registers_limit, f.shared_limit),
-                      std::tie(walked.step.tensor, walked.step.shared, walked.step.l2, walked.step.port,
-                               walked.streamed, walked.registers_limit, walked.shared_limit));
+                std::tie(footprint.threads, footprint.registers, footprint.producer_registers,
+                         footprint.consumer_registers, footprint.stage_bytes, footprint.reserved_bytes,
+                         footprint.stages_least, footprint.deferred_store, footprint.store_n,
+                         footprint.k_steps));
+            EXPECT_EQ(
+                std::tie(f.step.tensor, f.step.shared, f.step.l2, f.step.port, f.streamed, f.registers_limit,
+                         f.shared_limit),
+                std::tie(footprint.step.tensor, footprint.step.shared, footprint.step.l2, footprint.step.port,
+                         footprint.streamed, footprint.registers_limit, footprint.shared_limit));
         }
         for (auto [candidate, constraint] : standing.rejected) {
             Footprint f;

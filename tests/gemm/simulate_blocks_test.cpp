@@ -5,14 +5,14 @@
 
 #include "rooftile/error.hpp"
 #include "rooftile/gemm/simulate_lru.hpp"
-#include "tests/gemm/random_walk.hpp"
+#include "tests/gemm/random_schedule.hpp"
 
 namespace rooftile {
 namespace {
 
 // One row of 3 tiles of C, one at a time, K of one step: A, B0; A, B1; A, B2, each block 4 B. Then the same
 // row of A again below: 2 rows in bands of 2, column by column, read A0 B0 A1 B0 A0 B1 A1 B1 A0 B2 A1 B2.
-GemmWalk six_tiles() {
+TileSchedule six_tiles() {
     return {.m = 4,
             .n = 6,
             .k = 2,
@@ -39,7 +39,7 @@ TEST(SimulateOpt, ByHand) {
 }
 
 RC_GTEST_PROP(SimulateOpt, NeverAboveLru, ()) {
-    const GemmWalk g = drawn_walk();
+    const TileSchedule g = drawn_schedule();
     const std::int64_t capacity = drawn_capacity(g);
     const GemmTraffic opt = simulate_opt(g, capacity), lru = simulate_blocks(g, capacity);
     RC_ASSERT(opt.dram_bytes() <= lru.dram_bytes());
@@ -48,7 +48,7 @@ RC_GTEST_PROP(SimulateOpt, NeverAboveLru, ()) {
 }
 
 RC_GTEST_PROP(SimulateOpt, MoreCapacityNeverReadsMore, ()) {
-    const GemmWalk g = drawn_walk();
+    const TileSchedule g = drawn_schedule();
     const std::int64_t capacity = drawn_capacity(g);
     RC_ASSERT(simulate_opt(g, capacity + 1).dram_bytes() <= simulate_opt(g, capacity).dram_bytes());
 }
@@ -56,7 +56,7 @@ RC_GTEST_PROP(SimulateOpt, MoreCapacityNeverReadsMore, ()) {
 TEST(SimulateHalves, ByHand) {
     // Two tiles side by side at once, one on either side: A is read by both, B0 by one, B1 by the other. Each
     // block, 4 B, is 2 B from either home. A: 2 B cross each way; B0 and B1: 2 B each; C: 2 B of each tile.
-    GemmWalk g = six_tiles();
+    TileSchedule g = six_tiles();
     g.m = 2, g.n = 4, g.clusters = 2;
     const GemmTraffic t = simulate_halves(g, 1000);
     EXPECT_EQ(t.dram_bytes(), 4 + 8 + 8);
@@ -68,13 +68,13 @@ TEST(SimulateHalves, ByHand) {
 }
 
 RC_GTEST_PROP(SimulateHalves, AnEndlessL2ReadsEverythingOnce, ()) {
-    const GemmWalk g = drawn_walk();
+    const TileSchedule g = drawn_schedule();
     RC_ASSERT(simulate_halves(g, all_bytes(g)).dram_bytes() == all_bytes(g));
 }
 
 // On one side alone there is one half in use, and the other keeps the homes of half of it.
 RC_GTEST_PROP(SimulateHalves, OneClusterAtATimeSeesTwoCopiesOfHalf, ()) {
-    GemmWalk g = drawn_walk();
+    TileSchedule g = drawn_schedule();
     g.clusters = 1;
     const GemmTraffic t = simulate_halves(g, drawn_capacity(g));
     // What stays is never less than one LRU of the half would keep of A and B with C beside it.
@@ -83,7 +83,7 @@ RC_GTEST_PROP(SimulateHalves, OneClusterAtATimeSeesTwoCopiesOfHalf, ()) {
 }
 
 TEST(SimulateBlocks, RefusesWhatIsTooLong) {
-    GemmWalk g = six_tiles();
+    TileSchedule g = six_tiles();
     g.m = g.n = 256, g.k = 1 << 22;  // 2^29 blocks of A and B
     EXPECT_THROW(simulate_blocks(g, 1), RequestError);
     EXPECT_THROW(simulate_opt(g, 1), RequestError);

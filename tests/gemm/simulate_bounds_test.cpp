@@ -1,4 +1,4 @@
-// No simulated traffic below its bound, whatever the walk, the cache and the order.
+// No simulated traffic below its bound, whatever the tile schedule, the cache and the order.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -6,40 +6,40 @@
 #include "rooftile/gemm/bounds.hpp"
 #include "rooftile/gemm/simulate_blocks.hpp"
 #include "rooftile/gemm/simulate_lru.hpp"
-#include "tests/gemm/random_walk.hpp"
+#include "tests/gemm/random_schedule.hpp"
 
 namespace rooftile {
 namespace {
 
 constexpr int cases = 120000;  // 100,000 at least
 
-GemmSizes sizes_of(const GemmWalk& g) {
+GemmSizes sizes_of(const TileSchedule& g) {
     return {double(g.m), double(g.n), double(g.k), g.a_bytes, g.b_bytes, g.c_bytes, std::max(4, g.c_bytes)};
 }
 /// What a cluster holds while it multiplies: one step of A and B and the sums of its tiles, a part of K each.
-double cluster_bytes(const GemmWalk& g) {
+double cluster_bytes(const TileSchedule& g) {
     const double step = double(g.tile_m * g.a_bytes + g.tile_n * g.b_bytes) * g.tile_k;
     const double sums = double(g.tile_m) * g.tile_n * std::max(4, g.c_bytes);
     return (step + sums) * g.cluster_m * g.cluster_n * g.split_k;
 }
 /// Longer and larger than what the equalities are tried on, so that reuse binds and not size alone.
-GemmWalk large_walk(std::mt19937& random) {
+TileSchedule large_schedule(std::mt19937& random) {
     const auto number = [&](int low, int high) {
         return std::uniform_int_distribution<int>(low, high)(random);
     };
-    GemmWalk g = random_walk(number);
+    TileSchedule g = random_schedule(number);
     if (number(0, 1) == 0) return g;
     g.m = number(1, 40), g.n = number(1, 40), g.k = number(1, 200);
     g.clusters = number(1, 3);
     return g;
 }
 
-TEST(Bounds, HoldOverRandomWalks) {
+TEST(Bounds, HoldOverRandomSchedules) {
     std::mt19937 random(20261122);
     int reuse_binds = 0, l2_reuse_binds = 0;
     double nearest = 1e9, nearest_l2 = 1e9;
     for (int i = 0; i < cases; ++i) {
-        const GemmWalk g = large_walk(random);
+        const TileSchedule g = large_schedule(random);
         const auto all = all_bytes(g);
         const std::int64_t capacity =
             std::uniform_int_distribution<std::int64_t>(0, all / (1 + i % 8))(random);

@@ -8,14 +8,14 @@
 #include "rooftile/error.hpp"
 #include "rooftile/gemm/simulate_blocks.hpp"
 #include "tests/gemm/brute_force.hpp"
-#include "tests/gemm/random_walk.hpp"
+#include "tests/gemm/random_schedule.hpp"
 
 namespace rooftile {
 namespace {
 
 // 4 x 4 tiles of 2 x 2, K = 4 in steps of 2, one byte an element, two clusters in flight, row by row.
 // A block of A or B: 2 x 2 = 4 B. A tile row of A: 8 B. A tile of C: 4 B.
-GemmWalk sixteen_tiles() {
+TileSchedule sixteen_tiles() {
     return {.m = 8,
             .n = 8,
             .k = 4,
@@ -71,21 +71,21 @@ void expect_equal(const GemmTraffic& t, const BruteForce& b) {
 }
 
 RC_GTEST_PROP(SimulateLru, EqualsBruteForce, ()) {
-    const GemmWalk g = drawn_walk();
+    const TileSchedule g = drawn_schedule();
     BruteForce brute{.g = g, .capacity = drawn_capacity(g), .used = {}};
     brute.run();
     expect_equal(simulate_lru(g, brute.capacity), brute);
     expect_equal(simulate_blocks(g, brute.capacity), brute);
 }
 
-// The two simulators share the walk and nothing else; RapidCheck's hundred cases begin small, these do not.
+// The two simulators share the tile schedule and nothing else; RapidCheck's hundred cases begin small, these do not.
 TEST(SimulateLru, EqualsTheSimulationBlockByBlock) {
     std::mt19937 random(20261121);
     const auto number = [&](int low, int high) {
         return std::uniform_int_distribution<int>(low, high)(random);
     };
     for (int i = 0; i < 20000; ++i) {
-        const GemmWalk g = random_walk(number);
+        const TileSchedule g = random_schedule(number);
         const std::int64_t capacity = number(0, int(all_bytes(g) * 5 / 4) + 1);
         const GemmTraffic t = simulate_lru(g, capacity);
         ASSERT_EQ(t, simulate_blocks(g, capacity)) << "case " << i;
@@ -100,13 +100,13 @@ TEST(SimulateLru, EqualsTheSimulationBlockByBlock) {
 }
 
 RC_GTEST_PROP(SimulateLru, MoreCapacityNeverReadsMore, ()) {
-    const GemmWalk g = drawn_walk();
+    const TileSchedule g = drawn_schedule();
     const std::int64_t capacity = drawn_capacity(g);
     RC_ASSERT(simulate_lru(g, capacity + 1).dram_bytes() <= simulate_lru(g, capacity).dram_bytes());
 }
 
 RC_GTEST_PROP(SimulateLru, AnEndlessL2ReadsEverythingOnce, ()) {
-    const GemmWalk g = drawn_walk();
+    const TileSchedule g = drawn_schedule();
     const GemmTraffic t = simulate_lru(g, all_bytes(g));
     RC_ASSERT(t.dram_a_bytes == g.m * g.k * g.a_bytes);
     RC_ASSERT(t.dram_b_bytes == g.n * g.k * g.b_bytes);
@@ -114,7 +114,7 @@ RC_GTEST_PROP(SimulateLru, AnEndlessL2ReadsEverythingOnce, ()) {
 }
 
 RC_GTEST_PROP(SimulateLru, NoL2ReadsWhatEveryRoundAsksFor, ()) {
-    GemmWalk g = drawn_walk();
+    TileSchedule g = drawn_schedule();
     g.clusters = 1;
     const GemmTraffic t = simulate_lru(g, 0);
     RC_ASSERT(t.dram_a_bytes + t.dram_b_bytes == t.l2_read_bytes);
@@ -122,7 +122,7 @@ RC_GTEST_PROP(SimulateLru, NoL2ReadsWhatEveryRoundAsksFor, ()) {
 }
 
 RC_GTEST_PROP(SimulateLru, LevelsOnlyShrinkTowardsDram, ()) {
-    const GemmWalk g = drawn_walk();
+    const TileSchedule g = drawn_schedule();
     const GemmTraffic t = simulate_lru(g, drawn_capacity(g));
     RC_ASSERT(t.sm_bytes >= t.l2_read_bytes);
     RC_ASSERT(t.l2_read_bytes >= t.dram_a_bytes + t.dram_b_bytes);
@@ -132,15 +132,15 @@ RC_GTEST_PROP(SimulateLru, LevelsOnlyShrinkTowardsDram, ()) {
 
 // The same CTAs alone, or two of them as a cluster that shares an operand.
 RC_GTEST_PROP(SimulateLru, MulticastNeverRaisesWhatLeavesL2, ()) {
-    GemmWalk alone = drawn_walk();
+    TileSchedule alone = drawn_schedule();
     alone.cluster_m = alone.cluster_n = 1;
-    GemmWalk cluster = alone;
+    TileSchedule cluster = alone;
     (*rc::gen::arbitrary<bool>() ? cluster.cluster_m : cluster.cluster_n) = *rc::gen::inRange(2, 4);
     RC_ASSERT(simulate_lru(cluster, 0).l2_read_bytes <= simulate_lru(alone, 0).l2_read_bytes);
 }
 
 RC_GTEST_PROP(SimulateLru, DramBytesAlone, ()) {
-    const GemmWalk g = drawn_walk();
+    const TileSchedule g = drawn_schedule();
     const std::int64_t capacity = drawn_capacity(g), all = simulate_lru(g, capacity).dram_bytes();
     RC_ASSERT(lru_dram_bytes(g, capacity) == all);
     RC_ASSERT(lru_dram_bytes(g, capacity, all) == all);
@@ -149,7 +149,7 @@ RC_GTEST_PROP(SimulateLru, DramBytesAlone, ()) {
 }
 
 RC_GTEST_PROP(SimulateLru, TilesAddUp, ()) {
-    const GemmWalk g = drawn_walk();
+    const TileSchedule g = drawn_schedule();
     std::vector<TileHits> tiles;
     const GemmTraffic t = simulate_lru(g, drawn_capacity(g), &tiles);
     RC_ASSERT(std::int64_t(tiles.size()) == g.tile_rows() * g.tile_columns());
@@ -164,7 +164,7 @@ RC_GTEST_PROP(SimulateLru, TilesAddUp, ()) {
 
 // Two tiles of 2 x 2 side by side, K = 8 in steps of 1, one byte an element; the right one at half the speed.
 // A is read by both: 2 B a step; B0 and B1 by one each, 2 B a step; C: 4 B a tile.
-GemmWalk two_tiles_one_late() {
+TileSchedule two_tiles_one_late() {
     return {.m = 2,
             .n = 4,
             .k = 8,
@@ -183,7 +183,7 @@ TEST(SimulateLag, ByHand) {
     // At its step p the late CTA is p steps behind. Since A's block was read the other has read A and B0 of
     // p steps and it itself A and B1 of p steps: 8 p bytes. 16 B of L2 are enough up to p = 2, and A's blocks
     // 3 to 7 are read again.
-    const GemmWalk g = two_tiles_one_late();
+    const TileSchedule g = two_tiles_one_late();
     const GemmTraffic t = simulate_lru(g, 16);
     EXPECT_EQ(t.dram_a_bytes, 2 * 8 + 2 * 5);
     EXPECT_EQ(t.dram_b_bytes, 4 * 8);
@@ -196,38 +196,39 @@ TEST(SimulateLag, ByHand) {
     EXPECT_EQ(simulate_lru(g, 0).dram_a_bytes, 2 * 8 + 2 * 7);
 }
 
-GemmWalk late_walk(GemmWalk g, int late, double lag) {
+TileSchedule skewed_schedule(TileSchedule g, int late, double lag) {
     g.late_clusters = std::min<std::int64_t>(late, g.clusters - 1);
     g.lag = lag;
     return g;
 }
-GemmWalk drawn_late_walk() {
-    return late_walk(drawn_walk(), *rc::gen::inRange(0, 8), *rc::gen::inRange(0, 50) / 100.0);
+TileSchedule drawn_skewed_schedule() {
+    return skewed_schedule(drawn_schedule(), *rc::gen::inRange(0, 8), *rc::gen::inRange(0, 50) / 100.0);
 }
 
 RC_GTEST_PROP(SimulateLag, NoLagIsLockStep, ()) {
-    const GemmWalk g = drawn_walk(), none = late_walk(g, 3, 0);
+    const TileSchedule g = drawn_schedule(), none = skewed_schedule(g, 3, 0);
     const std::int64_t capacity = drawn_capacity(g);
     RC_ASSERT(simulate_lru(none, capacity) == simulate_lru(g, capacity));
     RC_ASSERT(simulate_blocks(none, capacity) == simulate_blocks(g, capacity));
-    RC_ASSERT(simulate_opt(drawn_late_walk(), 0).dram_bytes() > 0);
+    RC_ASSERT(simulate_opt(drawn_skewed_schedule(), 0).dram_bytes() > 0);
 }
 
 RC_GTEST_PROP(SimulateLag, ReadsNoLessThanLockStepAndNoMoreThanL2Gives, ()) {
-    const GemmWalk g = drawn_late_walk();
+    const TileSchedule g = drawn_skewed_schedule();
     const std::int64_t capacity = drawn_capacity(g);
-    const GemmTraffic t = simulate_lru(g, capacity), lock_step = simulate_lru(late_walk(g, 0, 0), capacity);
+    const GemmTraffic t = simulate_lru(g, capacity),
+                      lock_step = simulate_lru(skewed_schedule(g, 0, 0), capacity);
     RC_ASSERT(t.dram_bytes() >= lock_step.dram_bytes());
     RC_ASSERT(t.dram_bytes() >= simulate_opt(g, capacity).dram_bytes());
     RC_ASSERT(t.l2_read_bytes >= t.dram_a_bytes + t.dram_b_bytes);
     RC_ASSERT(t.both_hits <= std::min(t.a_hits, t.b_hits));
     RC_ASSERT(std::max(t.a_hits, t.b_hits) <= t.steps);
     RC_ASSERT(lru_dram_bytes(g, capacity) == t.dram_bytes());
-    RC_ASSERT(simulate_lru(g, all_bytes(g)) == simulate_lru(late_walk(g, 0, 0), all_bytes(g)));
+    RC_ASSERT(simulate_lru(g, all_bytes(g)) == simulate_lru(skewed_schedule(g, 0, 0), all_bytes(g)));
     RC_ASSERT(simulate_blocks(g, all_bytes(g)).dram_bytes() == all_bytes(g));
 }
 
-// Walks that fall behind by a tenth to the whole of a tile, over caches too small to keep much from round to
+// Tile schedules that fall behind by a tenth to the whole of a tile, over caches too small to keep much from round to
 // round, as those of a GPU are: beside two clocks block by block.
 TEST(SimulateLag, IsNearTheSimulationBlockByBlock) {
     std::mt19937 random(20261122);
@@ -237,26 +238,26 @@ TEST(SimulateLag, IsNearTheSimulationBlockByBlock) {
     double mean = 0, worst = 0, ignored = 0;
     constexpr int cases = 300;
     for (int i = 0; i < cases; ++i) {
-        GemmWalk g = random_walk(number);
+        TileSchedule g = random_schedule(number);
         g.cluster_m = g.cluster_n = g.split_k = 1;
         g.tile_m = g.tile_n = 4, g.tile_k = 1;
         g.m = number(60, 120), g.n = number(60, 120), g.k = number(60, 120);
         g.clusters = number(24, 40), g.group = number(1, 8);
-        g = late_walk(g, number(2, 5), number(10, 100) / 100.0 / double(g.rounds()));
+        g = skewed_schedule(g, number(2, 5), number(10, 100) / 100.0 / double(g.rounds()));
         const std::int64_t capacity = (g.m * g.a_bytes + g.n * g.b_bytes) * g.k * number(4, 15) / 100;
         const double exact = double(simulate_blocks(g, capacity).dram_bytes());
         const double error = std::abs(double(simulate_lru(g, capacity).dram_bytes()) / exact - 1);
         mean += error / cases, worst = std::max(worst, error);
-        ignored +=
-            std::abs(double(simulate_lru(late_walk(g, 0, 0), capacity).dram_bytes()) / exact - 1) / cases;
+        ignored += std::abs(double(simulate_lru(skewed_schedule(g, 0, 0), capacity).dram_bytes()) / exact - 1)
+                   / cases;
     }
     EXPECT_LE(mean, 0.012);
     EXPECT_LE(worst, 0.12);
     EXPECT_GE(ignored, 2 * mean) << "lock step is as near";
 }
 
-TEST(SimulateLru, RefusesWhatIsNoWalk) {
-    GemmWalk g = sixteen_tiles();
+TEST(SimulateLru, RefusesWhatIsNoSchedule) {
+    TileSchedule g = sixteen_tiles();
     g.k = 0;
     EXPECT_THROW(simulate_lru(g, 1), RequestError);
     g = sixteen_tiles();

@@ -21,23 +21,24 @@ Simulation sample_simulation() {
     s.plan = sample::plan(1);
     s.plan.problem = gemm_problem(1024, 1024, 512);
     s.plan.config.cluster_m = 2;
-    s.walk = {.m = 1024,
-              .n = 1024,
-              .k = 512,
-              .tile_m = 128,
-              .tile_n = 256,
-              .tile_k = 64,
-              .cluster_m = 2,
-              .clusters = 2,
-              .order = s.plan.config.order,
-              .group = s.plan.config.group};
+    s.tile_schedule = {.m = 1024,
+                       .n = 1024,
+                       .k = 512,
+                       .tile_m = 128,
+                       .tile_n = 256,
+                       .tile_k = 64,
+                       .cluster_m = 2,
+                       .clusters = 2,
+                       .order = s.plan.config.order,
+                       .group = s.plan.config.group};
     s.l2 = {.part_bytes = 1 << 20, .parts = 2};
     s.dram_bound = 4e6;
     s.l2_bound = 5e6;
-    for (WalkOrder order : {WalkOrder{s.walk.order, s.walk.group}, WalkOrder{Order::hilbert, 1}}) {
-        GemmWalk walk = s.walk;
-        walk.order = order.order, walk.group = order.group;
-        s.orders.push_back({order, s.orders.empty(), simulate(walk, s.l2), {}});
+    for (TileOrder order :
+         {TileOrder{s.tile_schedule.order, s.tile_schedule.group}, TileOrder{Order::hilbert, 1}}) {
+        TileSchedule tile_schedule = s.tile_schedule;
+        tile_schedule.order = order.order, tile_schedule.group = order.group;
+        s.orders.push_back({order, s.orders.empty(), simulate(tile_schedule, s.l2), {}});
     }
     s.orders[0].model_dram_bytes = 5000000;
     s.notes = {"a note"};
@@ -96,8 +97,8 @@ TEST(SimulationReport, TheTable) {
 TEST(SimulationReport, ThePicture) {
     const Simulation s = sample_simulation();
     std::vector<TileHits> tiles;
-    const GemmTraffic traffic = simulate_lru(s.walk, s.l2.capacity(), &tiles);
-    const std::string svg = walk_svg(s.plan.problem, s.walk, traffic, tiles);
+    const GemmTraffic traffic = simulate_lru(s.tile_schedule, s.l2.capacity(), &tiles);
+    const std::string svg = tile_schedule_svg(s.plan.problem, s.tile_schedule, traffic, tiles);
     const auto times = [&](std::string_view what) {
         int n = 0;
         for (std::size_t at = svg.find(what); at != std::string::npos; at = svg.find(what, at + 1)) ++n;
@@ -107,13 +108,14 @@ TEST(SimulationReport, ThePicture) {
     EXPECT_EQ(times("<polyline"), 1);
     EXPECT_EQ(times("<svg"), 1);
     EXPECT_EQ(times("</svg>"), 1);
-    // The walk passes every pair: as many points as there are commas in it.
+    // The tile schedule passes every pair: as many points as there are commas in it.
     const std::size_t begin = svg.find("points=\"") + 8, end = svg.find('"', begin);
     EXPECT_EQ(std::count(svg.begin() + long(begin), svg.begin() + long(end), ','), 16);
     // It asks for nothing from elsewhere.
     EXPECT_EQ(times("http"), 1);  // the name of SVG itself
     EXPECT_EQ(times("href"), 0);
-    EXPECT_THROW(walk_svg(s.plan.problem, s.walk, traffic, std::vector<TileHits>(70000)), RequestError);
+    EXPECT_THROW(tile_schedule_svg(s.plan.problem, s.tile_schedule, traffic, std::vector<TileHits>(70000)),
+                 RequestError);
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 namespace rooftile {
 namespace {
 
-std::vector<std::pair<int, int>> walk(int rows, int columns, Order order, int group) {
+std::vector<std::pair<int, int>> tile_schedule(int rows, int columns, Order order, int group) {
     std::vector<std::pair<int, int>> tiles;
     for (int i = 0; i < rows * columns; ++i) {
         const TileCoordinate t = order == Order::hilbert  ? hilbert_at(i, rows, columns)
@@ -29,7 +29,7 @@ TEST(TileOrder, EveryOrderVisitsEveryTileOnce) {
         for (int rows : {1, 2, 5, 8, 31})
             for (int columns : {1, 3, 7, 12})
                 for (int group : {1, 2, 3, 16}) {
-                    const auto tiles = walk(rows, columns, order, group);
+                    const auto tiles = tile_schedule(rows, columns, order, group);
                     const std::set<std::pair<int, int>> distinct(tiles.begin(), tiles.end());
                     EXPECT_EQ(distinct.size(), std::size_t(rows) * columns);
                     for (const auto& [row, column] : distinct) {
@@ -41,16 +41,18 @@ TEST(TileOrder, EveryOrderVisitsEveryTileOnce) {
 TEST(TileOrder, BandsAndTurns) {
     using Tiles = std::vector<std::pair<int, int>>;
     // Three rows in bands of two: the first band column by column, the last row alone.
-    EXPECT_EQ(walk(3, 2, Order::grouped, 2), (Tiles{{0, 0}, {1, 0}, {0, 1}, {1, 1}, {2, 0}, {2, 1}}));
-    EXPECT_EQ(walk(3, 2, Order::serpentine, 2), (Tiles{{0, 0}, {1, 0}, {0, 1}, {1, 1}, {2, 1}, {2, 0}}));
+    EXPECT_EQ(tile_schedule(3, 2, Order::grouped, 2),
+              (Tiles{{0, 0}, {1, 0}, {0, 1}, {1, 1}, {2, 0}, {2, 1}}));
+    EXPECT_EQ(tile_schedule(3, 2, Order::serpentine, 2),
+              (Tiles{{0, 0}, {1, 0}, {0, 1}, {1, 1}, {2, 1}, {2, 0}}));
 }
 
 TEST(TileOrder, HilbertGoesToNeighbours) {
     using Tiles = std::vector<std::pair<int, int>>;
-    EXPECT_EQ(walk(2, 2, Order::hilbert, 1), (Tiles{{0, 0}, {1, 0}, {1, 1}, {0, 1}}));
+    EXPECT_EQ(tile_schedule(2, 2, Order::hilbert, 1), (Tiles{{0, 0}, {1, 0}, {1, 1}, {0, 1}}));
     for (int rows = 1; rows <= 40; ++rows)
         for (int columns = 1; columns <= 40; ++columns) {
-            const auto tiles = walk(rows, columns, Order::hilbert, 1);
+            const auto tiles = tile_schedule(rows, columns, Order::hilbert, 1);
             int diagonal = 0;
             for (std::size_t i = 1; i < tiles.size(); ++i) {
                 const int down = std::abs(tiles[i].first - tiles[i - 1].first);
@@ -73,7 +75,7 @@ std::uint64_t interleaved(unsigned row, unsigned column) {
 
 TEST(TileOrder, MortonIsTheZOrderOfTheCellsInside) {
     using Tiles = std::vector<std::pair<int, int>>;
-    EXPECT_EQ(walk(2, 3, Order::morton, 1), (Tiles{{0, 0}, {0, 1}, {1, 0}, {1, 1}, {0, 2}, {1, 2}}));
+    EXPECT_EQ(tile_schedule(2, 3, Order::morton, 1), (Tiles{{0, 0}, {0, 1}, {1, 0}, {1, 1}, {0, 2}, {1, 2}}));
     for (int rows = 1; rows <= 40; ++rows)
         for (int columns = 1; columns <= 40; ++columns) {
             Tiles inside;
@@ -83,7 +85,7 @@ TEST(TileOrder, MortonIsTheZOrderOfTheCellsInside) {
                 return interleaved(unsigned(x.first), unsigned(x.second))
                        < interleaved(unsigned(y.first), unsigned(y.second));
             });
-            ASSERT_EQ(walk(rows, columns, Order::morton, 1), inside) << rows << "x" << columns;
+            ASSERT_EQ(tile_schedule(rows, columns, Order::morton, 1), inside) << rows << "x" << columns;
         }
 }
 

@@ -390,8 +390,8 @@ RC_GTEST_PROP(GemmTimeFloor, IsBelowEveryTime, ()) {
     RC_ASSERT(of_any_residency > 0);
     for (double dram : {p.compulsory_bytes().value, 2 * p.compulsory_bytes().value, std::nan("")})
         for (const Order order : {Order::row, Order::column, Order::hilbert}) {
-            const StepCycles walked = step_cycles(hw, t, p, neighbours(cluster_grid(p, t), order, 1));
-            const double least = GemmTimer(hw, t, p, walked, w, stages).at(clock, dram).least;
+            const StepCycles simulated = step_cycles(hw, t, p, neighbours(cluster_grid(p, t), order, 1));
+            const double least = GemmTimer(hw, t, p, simulated, w, stages).at(clock, dram).least;
             RC_ASSERT(floor <= least);
             RC_ASSERT(of_any_residency <= least);
         }

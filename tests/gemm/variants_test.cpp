@@ -40,7 +40,7 @@ TEST(Sample, SpreadsOverTimeFromTheBestToTwiceThat) {
             EXPECT_TRUE(plan.buildable) << plan.why_not;
             EXPECT_TRUE(configs.insert(text_of(plan)).second);
             const double over = *plan.prediction.time_us / first;
-            // The walk of what is drawn is simulated afterwards, which may add to the time it was drawn for.
+            // The tile schedule of what is drawn is simulated afterwards, which may add to the time it was drawn for.
             EXPECT_LE(over, 1.1 * drawn_within);
             parts.insert(int(8 * std::log2(over)));
             if (i > 1) { EXPECT_GE(*plan.prediction.time_us, *plans.plans[i - 1].prediction.time_us); }

@@ -20,7 +20,7 @@ TEST(StreamForms, TheBulkEngineIsOfHopperOn) {
     EXPECT_EQ(rings("sm_90", 233472), 12);
     EXPECT_EQ(rings("sm_90", 32768), 0);  // none fits
     EXPECT_EQ(stream_forms("sm_80", 0).size(), 37u);
-    EXPECT_EQ(stream_forms("sm_80", 0).front().kind, Kind::walking);
+    EXPECT_EQ(stream_forms("sm_80", 0).front().kind, Kind::persistent);
 }
 
 TEST(StreamForms, EachHasANameAndFits) {
@@ -44,7 +44,7 @@ TEST(StreamGrid, CoversEveryByteOnce) {
     EXPECT_EQ(stream_grid(pieces, 1 << 30, 132), 32768u);
     EXPECT_EQ(stream_grid(pieces, 16, 132), 1u);
     const StreamForm ring{Kind::bulk, 0, 0, 16384, 4, 3};
-    EXPECT_EQ(stream_grid(ring, 1 << 30, 132), 396u);  // resident, and walk
+    EXPECT_EQ(stream_grid(ring, 1 << 30, 132), 396u);  // resident, and persistent
     EXPECT_EQ(stream_grid(ring, 5 * 16384 + 16, 132), 6u);
     EXPECT_EQ(stream_grid(ring, 16, 132), 1u);
 }

@@ -10,15 +10,15 @@ namespace rooftile {
 namespace {
 
 template <int stages>
-void expect_walks_as_counted() {
-    RingPosition<stages> walked;
-    for (unsigned use = 0; use < 5 * stages; ++use, walked.advance()) {
-        EXPECT_EQ(walked.stage, int(use % stages));
-        EXPECT_EQ(walked.parity, use / stages % 2);
-        EXPECT_EQ(RingPosition<stages>::of(use).stage, walked.stage);
-        EXPECT_EQ(RingPosition<stages>::of(use).parity, walked.parity);
+void expect_advances_as_counted() {
+    RingPosition<stages> position;
+    for (unsigned use = 0; use < 5 * stages; ++use, position.advance()) {
+        EXPECT_EQ(position.stage, int(use % stages));
+        EXPECT_EQ(position.parity, use / stages % 2);
+        EXPECT_EQ(RingPosition<stages>::of(use).stage, position.stage);
+        EXPECT_EQ(RingPosition<stages>::of(use).parity, position.parity);
         for (int uses : {0, 1, stages - 1, stages, 3 * stages + 2}) {
-            RingPosition<stages> skipped = walked;
+            RingPosition<stages> skipped = position;
             skipped.skip(uses);
             EXPECT_EQ(skipped.stage, RingPosition<stages>::of(use + unsigned(uses)).stage);
             EXPECT_EQ(skipped.parity, RingPosition<stages>::of(use + unsigned(uses)).parity);
@@ -26,11 +26,11 @@ void expect_walks_as_counted() {
     }
 }
 
-TEST(RingPosition, WalksAndSkipsAsUsesAreCounted) {
-    expect_walks_as_counted<1>();
-    expect_walks_as_counted<2>();
-    expect_walks_as_counted<3>();
-    expect_walks_as_counted<8>();
+TEST(RingPosition, AdvancesAndSkipsAsUsesAreCounted) {
+    expect_advances_as_counted<1>();
+    expect_advances_as_counted<2>();
+    expect_advances_as_counted<3>();
+    expect_advances_as_counted<8>();
 }
 
 /// Waits that would have blocked since it was asked last.

@@ -1,4 +1,4 @@
-// Rung 6, full: CTAs that stay, work in pairs, and walk C so that L2 serves them.
+// Rung 6, full: CTAs that stay, work in pairs, and take the tiles of C so that L2 serves them.
 //
 // Adds      a persistent grid: the next tile loads while this one is stored. Clusters of two CTAs, one below
 //           the other, share B: each multicasts half, so L2 gives a third less. Bands of 8 rows of cluster

@@ -19,7 +19,7 @@ struct LadderConfig {
     int consumer_threads, producer_threads;  ///< that multiply; that only load
     int stages;                              ///< tiles of A and B in shared memory
     int cluster_m;                           ///< CTAs, one below the other in C, that share B
-    int group;                               ///< rows of cluster tiles walked together; 0: not persistent
+    int group;                               ///< rows of cluster tiles taken together; 0: not persistent
     int ctas_per_sm;                         ///< that registers leave room for
     int staged_bytes;                        ///< of an element of A or B in shared memory
 

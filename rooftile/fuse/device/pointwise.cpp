@@ -38,7 +38,7 @@ class PointwiseText {
             "the first; {}.",
             whole() ? "A reduction of everything" : "Point-wise", c.vectors_per_thread,
             c.vectors_per_thread == 1 ? "" : "s", c.vector_width, stacked_ ? ", one below the other," : "",
-            c.persistent ? "one wave of CTAs walks all of it" : "a CTA takes one piece");
+            c.persistent ? "one wave of CTAs goes through all of it" : "a CTA takes one piece");
     }
 
     /// What element() gives: an output's value, or what a reduction takes.

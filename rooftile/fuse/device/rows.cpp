@@ -13,8 +13,8 @@ RowsText::RowsText(const FusePlan& plan)
         if (v.level == Level::element) loads_.push_back(i);
         else if (v.level == Level::row) row_loads_.push_back(i);
     }
-    for (int pass = 0; pass < p_.passes; ++pass) walks_ += !reduces_in(pass).empty();
-    walks_ += stores_elements();
+    for (int pass = 0; pass < p_.passes; ++pass) passes_ += !reduces_in(pass).empty();
+    passes_ += stores_elements();
 }
 
 std::string RowsText::text() {
@@ -147,7 +147,7 @@ void RowsText::rows_head() {
     }
 }
 
-/// What a row's walks begin with.
+/// What a row's passes begin with.
 void RowsText::row_start(std::set<int>& known) {
     line(0, "const {0} start = row * vectors;  // its first vector", w_.index);
     for (int i : row_loads_) {

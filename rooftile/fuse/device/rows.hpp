@@ -30,7 +30,7 @@ class RowsText {
     // fuse_rows.cpp: the frame.
     bool held() const { return c_.row_storage == RowStorage::registers; }
     bool staged() const { return c_.row_storage == RowStorage::shared; }
-    bool long_walk() const;
+    bool long_pass() const;
     bool reload() const { return c_.row_storage == RowStorage::reload; }
     bool ring() const { return c_.row_storage == RowStorage::pipelined; }
     bool grid_resident() const { return grid_resident_rows(c_); }
@@ -59,7 +59,7 @@ class RowsText {
     std::vector<int> all_targets() const;
     std::vector<int> reduces_in(int pass) const;
 
-    // fuse_rows_walk.cpp: a thread's vectors.
+    // fuse_rows_pass.cpp: a thread's vectors.
     bool in_array(int load) const;
     bool waits(int load) const;
     bool kept(int load) const { return kept_in_ring(w_.value(load), c_); }
@@ -77,18 +77,18 @@ class RowsText {
     void load_held(bool full);
     void vectors_head(int depth);
     /// `before` of a turn's vectors: what all of them give together.
-    struct WalkText {
+    struct PassText {
         Body body;
         std::function<void(int depth)> before;
     };
-    void walk(const std::vector<int>& targets, const std::set<int>& known, const WalkText& text);
-    void walk_held(const std::vector<int>& loads, const Body& body_text);
+    void row_pass(const std::vector<int>& targets, const std::set<int>& known, const PassText& text);
+    void held_pass(const std::vector<int>& loads, const Body& body_text);
     void turns_head();
     void each_vector(int depth, const std::vector<int>& loads, const std::function<void(int)>& text);
     std::string held_place(int load) const;
     void load_turn(const std::vector<int>& first, const std::vector<int>& again);
     void hold_turn(const std::vector<int>& first);
-    void walk_again(const std::vector<int>& loads, const WalkText& text);
+    void reread_pass(const std::vector<int>& loads, const PassText& text);
     std::vector<std::string> element(int depth, const std::vector<int>& targets,
                                      const std::vector<int>& loads, std::set<int> known);
     void keeps(int depth, const std::vector<int>& targets, const std::set<int>& known);
@@ -115,7 +115,7 @@ class RowsText {
     /// What each thread adds up, before it is merged with the others'.
     void reduce_once(const std::vector<Joint>& joints, const std::set<int>& known, const Term& term_of,
                      const Way& way);
-    void reach(int depth, const Joint& joint, const std::string& walker);
+    void reach(int depth, const Joint& joint, const std::string& accumulator);
     void reduce_across_threads(const std::vector<Joint>& joints);
 
     // fuse_rows_shared.cpp: rows in shared memory.
@@ -140,10 +140,10 @@ class RowsText {
     void take_next(const std::vector<int>& loads);
     void place_ahead(const std::vector<int>& loads);
     void replace(const std::vector<int>& loads);
-    void walk_ring(const std::vector<int>& loads, const WalkText& text);
+    void ring_pass(const std::vector<int>& loads, const PassText& text);
 
-    /// Who walks: its place among its like, how many they are, and its vectors of a turn; names in the kernel.
-    struct Walker {
+    /// Who takes which vectors of a row: its place among its like, how many they are, and its vectors of a turn; names in the kernel.
+    struct Stride {
         const char *lane = "threadIdx.x", *step = "step", *vectors_per_thread = "vectors_per_thread";
     };
 
@@ -153,12 +153,12 @@ class RowsText {
     std::vector<int> loads_, row_loads_;
     std::vector<bool> epilogue_;  // of a value: epilogue_operands()
     std::set<int> held_;      // packs that a pass has used, or put into shared memory
-    int walks_ = 0;           // over the row, in all
-    int walked_ = 0;          // that are written
-    bool storing_ = false;    // the walk that is written stores
+    int passes_ = 0;          // over the row, in all
+    int passes_written_ = 0;  // that are written
+    bool storing_ = false;    // the pass that is written stores
     bool seldom_ = false;     // it hardly ever runs: short text, a vector at a time
     std::set<int> ahead_;     // loads whose next chunk has its registers already
-    Walker walker_;
+    Stride stride_;
     int nested_ = 0;  // blocks around the loop over rows
 };
 

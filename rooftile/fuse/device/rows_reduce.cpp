@@ -109,7 +109,7 @@ bool RowsText::few_elements() const {
 
 /// Whether moments are first added up around 0, for results of 16 bits. Where that cancels, the row is gone over again: it
 /// lies in its slots until the storing threads have its numbers. Where all threads do both, that saves nothing; where parts end
-/// short, the second walk spills.
+/// short, the second pass spills.
 bool RowsText::plain(int r) const {
     const ProgramValue& v = w_.value(r);
     return v.reduction == Reduction::moments && reduces_in(v.pass).size() == 1 && few_elements()
@@ -150,9 +150,11 @@ void RowsText::reduce_once(const std::vector<Joint>& joints, const std::set<int>
     const auto running = [few](const Joint& joint) {
         return joint.accumulator == "Powers" || (few && joint.accumulator == "Moments");
     };
-    const auto walker = [&](const Joint& joint) { return joint.name + (running(joint) ? "_run" : ""); };
+    const auto accumulator_name = [&](const Joint& joint) {
+        return joint.name + (running(joint) ? "_run" : "");
+    };
     for (const Joint& joint : joints) {
-        line(0, "{}{} {};", running(joint) ? way.kind : "", joint.accumulator, walker(joint));
+        line(0, "{}{} {};", running(joint) ? way.kind : "", joint.accumulator, accumulator_name(joint));
         all.push_back(w_.value(joint.reduce).operands[0]);
         if (!takes_packs(joint)) targets.push_back(all.back());
     }
@@ -173,33 +175,34 @@ void RowsText::reduce_once(const std::vector<Joint>& joints, const std::set<int>
         for (const Joint& joint : joints) {
             const int operand = w_.value(joint.reduce).operands[0];
             if (takes_packs(joint))
-                w_.line(depth, "{}.add({}_pack{});", walker(joint), w_.values.base(operand),
+                w_.line(depth, "{}.add({}_pack{});", accumulator_name(joint), w_.values.base(operand),
                         in_array(operand) ? "[i]" : "");
-            else w_.line(depth, "{}.add({}_terms, at * vector_width);", walker(joint), joint.name);
+            else w_.line(depth, "{}.add({}_terms, at * vector_width);", accumulator_name(joint), joint.name);
         }
     };
     const auto reach_all = [&](int depth) {
         for (const Joint& joint : joints)
-            if (joint.accumulator == "Powers") reach(depth, joint, walker(joint));
+            if (joint.accumulator == "Powers") reach(depth, joint, accumulator_name(joint));
     };
-    walk(all, known, {add, reach_all});
+    row_pass(all, known, {add, reach_all});
     for (const Joint& joint : joints)
-        if (joint.accumulator == "Powers") line(0, "Powers {} = {}.powers();", joint.name, walker(joint));
+        if (joint.accumulator == "Powers")
+            line(0, "Powers {} = {}.powers();", joint.name, accumulator_name(joint));
         else if (running(joint))
             line(0, "{}{} = {}.moments(share_of({}, {}, {}) * vector_width);", way.declares ? "Moments " : "",
-                 joint.name, walker(joint), ring() ? "mine" : "vectors",
-                 ring() ? walker_.lane : "team.lane()", walker_.step);
+                 joint.name, accumulator_name(joint), ring() ? "mine" : "vectors",
+                 ring() ? stride_.lane : "team.lane()", stride_.step);
 }
 
 /// The greatest of a turn's vectors, all of which are there.
-void RowsText::reach(int depth, const Joint& joint, const std::string& walker) {
+void RowsText::reach(int depth, const Joint& joint, const std::string& accumulator) {
     const int operand = w_.value(joint.reduce).operands[0];
     line(depth, "float {}_top = -infinity;", w_.values.base(joint.reduce));
     vectors_head(depth);
     line(depth + 1, "{0}_top = maximum({0}_top, greatest_of({1}_pack[i]));", w_.values.base(joint.reduce),
          w_.values.base(operand));
     line(depth, "}}");
-    line(depth, "{}.reach({}_top);", walker, w_.values.base(joint.reduce));
+    line(depth, "{}.reach({}_top);", accumulator, w_.values.base(joint.reduce));
 }
 
 /// As many accumulators at once as fit into the team's exchange.

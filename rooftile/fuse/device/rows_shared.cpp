@@ -144,7 +144,7 @@ void RowsText::produce() {
     w_.line(1, "");
 }
 
-/// What all rows share and nothing keeps: the first last walk would wait for DRAM chunk by chunk.
+/// What all rows share and nothing keeps: the first last pass would wait for DRAM chunk by chunk.
 std::vector<int> RowsText::to_l2() const {
     std::vector<int> out;
     if (!c_.persistent) return out;  // most CTAs find what those before them read
@@ -154,7 +154,7 @@ std::vector<int> RowsText::to_l2() const {
     return out;
 }
 
-/// Of a ring: rows that only the last walk reads, and that L2 is asked for before it.
+/// Of a ring: rows that only the last pass reads, and that L2 is asked for before it.
 std::vector<int> RowsText::epilogue_rows() const {
     std::vector<int> out;
     if (!ring() || ring_chunks(p_, c_) == 1)
@@ -164,7 +164,7 @@ std::vector<int> RowsText::epilogue_rows() const {
     return out;
 }
 
-/// The first walk reads nothing from DRAM and stores nothing. Every other chunk of what only the last one
+/// The first pass reads nothing from DRAM and stores nothing. Every other chunk of what only the last one
 /// reads is asked for meanwhile, else memory would rest where all SMs keep step. Threads of a warp-specialised reduction ask so, too:
 /// by the producer, ahead of them, layernorm + residual + dropout + gelu of 8192x16384 took 233 us for 223.
 void RowsText::spread_epilogue_rows(int depth) {
@@ -201,7 +201,7 @@ void RowsText::fetch_kept() {
 /// The first warps reduce row after row as chunks arrive, ahead of the others, which store: so no SM rests while a
 /// row's values are reduced, and both kinds of instructions share the issue slots.
 void RowsText::reduce_in_own_warps(std::set<int> known) {
-    walker_ = {"threadIdx.x", "reduction_threads", "turns"};
+    stride_ = {"threadIdx.x", "reduction_threads", "turns"};
     nested_ = 1;
     w_.line(1, "OfRow handover(places);");
     w_.line(1, "if (warp < reduction_threads / 32) {{");
@@ -218,7 +218,7 @@ void RowsText::reduce_in_own_warps(std::set<int> known) {
     w_.line(1, "}}");
     w_.line(1, "");
     w_.line(1, "const unsigned lane = threadIdx.x - reduction_threads;  // of those that store");
-    walker_ = {"lane", "step", "vectors_per_thread"};
+    stride_ = {"lane", "step", "vectors_per_thread"};
     nested_ = 0;
 }
 
@@ -234,7 +234,7 @@ void RowsText::take_handed(std::set<int>& known) {
     w_.line(0, "");
 }
 
-/// What only the last walk reads, and neither a slot nor the rest of shared memory has: every thread asks for
+/// What only the last pass reads, and neither a slot nor the rest of shared memory has: every thread asks for
 /// it a chunk ahead, over the ends of rows, so that its way passes while values are computed and reduced.
 std::vector<int> RowsText::ahead_of_rows() const {
     std::vector<int> out;
@@ -255,7 +255,7 @@ void RowsText::open_ahead() {
     for (int i : ahead) declare_pack(1, i);
     w_.line(1, "if (begin < end && blockIdx.x / {} < size.rows) {{", c_.cluster);
     if (of_rows(ahead)) w_.line(2, "const {} ahead = blockIdx.x / {};  // row", w_.index, c_.cluster);
-    w_.line(2, "const unsigned first = begin + {};", walker_.lane);
+    w_.line(2, "const unsigned first = begin + {};", stride_.lane);
     load_next(2, ahead, "pack", "ahead");
     w_.line(1, "}}");
     w_.line(1, "");
@@ -275,7 +275,7 @@ void RowsText::load_next(int depth, const std::vector<int>& loads, std::string_v
     w_.line(depth, "}}");
 }
 
-/// What this walk takes from its threads' registers, and the next chunk of it.
+/// What this pass takes from its threads' registers, and the next chunk of it.
 void RowsText::take_next(const std::vector<int>& loads) {
     w_.unroll();
     line(1, "for (int i = 0; i < vectors_per_thread; ++i) {{");
@@ -284,7 +284,7 @@ void RowsText::take_next(const std::vector<int>& loads) {
     line(1, "{{");
     // There is nothing to ask for behind the row's end: once more what lies in L2.
     line(2, "const unsigned first = (from + stride < end ? from + stride : {}) + {};",
-         c_.persistent ? "begin" : "from", walker_.lane);
+         c_.persistent ? "begin" : "from", stride_.lane);
     load_next(body() + 2, loads, "next", "row");
     line(1, "}}");
 }
@@ -295,7 +295,7 @@ void RowsText::place_ahead(const std::vector<int>& loads) {
     line(1, "const bool more = from + stride < end;");
     // A CTA of one row has nothing to ask for behind its end: once more what lies in L2.
     line(1, "const unsigned first_ahead = (more ? from + stride : {}) + {};",
-         c_.persistent ? "begin" : "from", walker_.lane);
+         c_.persistent ? "begin" : "from", stride_.lane);
     if (c_.persistent && of_rows(loads))
         line(1, "const {} row_ahead = more ? row : {};", w_.index,
              dynamic() ? "slots.row_behind(row)" : "following");
@@ -311,9 +311,9 @@ void RowsText::replace(const std::vector<int>& loads) {
              start_of(w_.value(i).access, row), whole() ? "first_ahead, i * step" : "at_ahead");
 }
 
-/// Over the row's chunks: the first walk waits for each, the last one gives its slot back.
-void RowsText::walk_ring(const std::vector<int>& loads, const WalkText& text) {
-    const bool first = walked_ == 1, last = specialised() ? storing_ : walked_ == walks_;
+/// Over the row's chunks: the first pass waits for each, the last one gives its slot back.
+void RowsText::ring_pass(const std::vector<int>& loads, const PassText& text) {
+    const bool first = passes_written_ == 1, last = specialised() ? storing_ : passes_written_ == passes_;
     const std::string cursor = last || specialised() ? "slots" : "here";
     std::vector<int> from_slots, from_kept, ahead, ahead_in_row;
     for (int i : loads) {
@@ -324,12 +324,12 @@ void RowsText::walk_ring(const std::vector<int>& loads, const WalkText& text) {
     if (cursor == "here") line(0, "{}here = slots;", first ? "Slots " : "");
     if (!from_kept.empty()) line(0, "ptx::mbarrier_wait(kept_barrier, 0);");
     if (!ahead_in_row.empty()) {
-        for (int i : ahead_in_row)  // every walk uses the same registers
+        for (int i : ahead_in_row)  // every pass uses the same registers
             if (ahead_.insert(i).second)
                 line(0, "Pack<{}, vector_width> {}_next[vectors_per_thread];", w_.type_of_load(i),
                      w_.values.base(i));
         line(0, "if (begin < end) {{");
-        line(1, "const unsigned first = begin + {};", walker_.lane);
+        line(1, "const unsigned first = begin + {};", stride_.lane);
         load_next(body() + 1, ahead_in_row, "next", "row");
         line(0, "}}");
     }
@@ -339,7 +339,7 @@ void RowsText::walk_ring(const std::vector<int>& loads, const WalkText& text) {
         line(0, "ptx::keep(following);  // else it is made again for every chunk");
     }
     line(0, "for (unsigned from = begin; from < end; from += stride, {}.next()) {{", cursor);
-    line(1, "const unsigned first = from + {};", walker_.lane);
+    line(1, "const unsigned first = from + {};", stride_.lane);
     for (int i : loads)
         if (in_array(i) && !epilogue_[size_t(i)]) declare_pack(body() + 1, i);
     if (!ahead_in_row.empty()) take_next(ahead_in_row);
@@ -347,7 +347,7 @@ void RowsText::walk_ring(const std::vector<int>& loads, const WalkText& text) {
     if (first) line(1, "{}.arrived();", cursor);
     if (last) line(1, "unsigned seen = 0;");
     const std::string within =
-        clamped() ? "(at - from)" : fmt::format("{} + i * {}", walker_.lane, walker_.step);
+        clamped() ? "(at - from)" : fmt::format("{} + i * {}", stride_.lane, stride_.step);
     if (!from_slots.empty() && !seldom_) {
         vectors_head(1);
         for (int i : from_slots) {

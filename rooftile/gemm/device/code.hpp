@@ -24,7 +24,7 @@ struct CtaUse {
 struct GemmPointers {
     const void *a, *b;
     void* c;
-    const unsigned* tiles;  ///< the walk of an order that is read from a table, else null
+    const unsigned* tiles;  ///< the tile schedule of an order that is read from a table, else null
 };
 
 class GemmCode {
@@ -38,7 +38,7 @@ class GemmCode {
 
     /// Throws RequestError naming the first size, leading dimension or pointer that the kernel cannot address.
     virtual void check(const GemmShape& shape, const void* a, const void* b, const void* c) const = 0;
-    /// Tiles of C in the units that the walk counts.
+    /// Tiles of C in the units that the tile schedule counts.
     virtual ClusterTiles tiles(const GemmShape& shape) const = 0;
     /// CTAs of a launch where `resident_ctas` fit at once. Throws RequestError where there are too many tiles.
     virtual int grid(const GemmShape& shape, int resident_ctas) const = 0;

@@ -74,15 +74,15 @@ struct Program {
         return contexts.emplace(id, std::move(made)).first->second;
     }
 
-    /// The walk of that order in device memory of the current context; made once, kept as long as the code.
+    /// The tile schedule of that order in device memory of the current context; made once, kept as long as the code.
     DevicePointer table(Order order, const ClusterTiles& tiles) {
         const std::uint64_t id = context_id(current_context());
         std::lock_guard lock(mutex);
         DeviceBuffer& buffer = tables[{id, order, tiles.rows, tiles.columns}];
         if (buffer.bytes() == 0) {
-            const std::vector<std::uint32_t> walk = walk_table(order, tiles);
-            DeviceBuffer made(walk.size() * sizeof(walk[0]));
-            copy_to_device(made.address(), walk.data(), made.bytes());
+            const std::vector<std::uint32_t> tile_schedule = schedule_table(order, tiles);
+            DeviceBuffer made(tile_schedule.size() * sizeof(tile_schedule[0]));
+            copy_to_device(made.address(), tile_schedule.data(), made.bytes());
             synchronize(Stream(nullptr));  // a copy from pageable memory may return before it has arrived
             buffer = std::move(made);
         }
@@ -155,7 +155,7 @@ void Kernel::load() const { load(shape_of(state_->plan.problem)); }
 void Kernel::load(const GemmShape& shape) const {
     const Loaded& loaded = state_->program->loaded(*state_->code);
     state_->code->grid(shape, loaded.resident_ctas);  // refuses a shape of too many tiles
-    if (const Order order = state_->plan.config.order; walks_by_table(order))
+    if (const Order order = state_->plan.config.order; ordered_by_table(order))
         state_->program->table(order, state_->code->tiles(shape));
 }
 
@@ -173,7 +173,7 @@ void Kernel::launch(Stream stream, const void* a, const void* b, void* c, const 
     launch.grid_x = unsigned(code.grid(shape, loaded.resident_ctas));
     launch.stream = stream;
     GemmPointers pointers{a, b, c, nullptr};
-    if (const Order order = state_->plan.config.order; walks_by_table(order))
+    if (const Order order = state_->plan.config.order; ordered_by_table(order))
         pointers.tiles = reinterpret_cast<const unsigned*>(state_->program->table(order, code.tiles(shape)));
     code.launch(loaded.function, launch, shape, pointers);
 }

@@ -22,7 +22,7 @@ GemmShape shape_of(const GemmProblem& problem) {
     return {problem.m, problem.n, problem.k, problem.lda, problem.ldb, problem.ldc};
 }
 
-std::vector<std::uint32_t> walk_table(Order order, const ClusterTiles& tiles) {
+std::vector<std::uint32_t> schedule_table(Order order, const ClusterTiles& tiles) {
     const auto [rows, columns] = tiles;
     if (std::max(rows, columns) > most_table_extent)
         throw RequestError(

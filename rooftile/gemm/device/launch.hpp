@@ -1,4 +1,4 @@
-// What the launches of all GEMM kernels share: sizes, the table of a walk, checks of sizes and pointers.
+// What the launches of all GEMM kernels share: sizes, the table of a tile schedule, checks of sizes and pointers.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@ struct GemmShape {
 };
 GemmShape shape_of(const GemmProblem& problem);
 
-/// Tiles of C in units of a cluster's, which the walk counts.
+/// Tiles of C in units of a cluster's, which the tile schedule counts.
 struct ClusterTiles {
     std::int64_t rows = 0, columns = 0;
 };
 
-/// The walk of an order that the kernel reads from a table (morton, hilbert), packed as the kernel reads it.
+/// The tile schedule of an order that the kernel reads from a table (morton, hilbert), packed as the kernel reads it.
 /// Throws RequestError where there are more rows or columns than the packing can count.
-std::vector<std::uint32_t> walk_table(Order order, const ClusterTiles& tiles);
+std::vector<std::uint32_t> schedule_table(Order order, const ClusterTiles& tiles);
 
 // Each throws RequestError, one line that names the value.
 

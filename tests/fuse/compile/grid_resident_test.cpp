@@ -1,5 +1,5 @@
 // Kernels of rows that are all resident in the grid: they compile clean, within the registers that keep all of their
-// CTAs resident, and turn round from walk to walk.
+// CTAs resident, and turn round from pass to pass.
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -73,7 +73,7 @@ TEST(FuseGridResidentCode, ReducesAcrossTheGridAndGivesWayInL2) {
 }
 
 /// Forwards, backwards, forwards.
-TEST(FuseGridResidentCode, EveryWalkBeginsWhereTheOneBeforeEnded) {
+TEST(FuseGridResidentCode, EveryPassBeginsWhereTheOneBeforeEnded) {
     const std::string text =
         fuse_source(plans_of("y = softmax(layernorm(x) * 2)", "bf16", "16", "1048576", 1)[0]).text;
     const size_t first = text.find("turn = 0; turn < turns; ++turn"), back = text.find("turn-- > 0;");

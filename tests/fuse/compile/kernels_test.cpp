@@ -144,9 +144,9 @@ TEST(FuseCode, TeamsThatAllHaveARowDoNotAsk) {
     const testing::Matcher<std::string> together = testing::HasSubstr("Team<8, 64, 1, false, false, true>");
     EXPECT_THAT(text("4096", eight), testing::AllOf(testing::Not(asks), together));
     EXPECT_THAT(text("4100", eight), testing::AllOf(asks, testing::Not(together)));
-    FuseRequest walks = eight;
-    walks.persistent = true;
-    EXPECT_THAT(text("4096", walks), testing::Not(together));
+    FuseRequest persistent = eight;
+    persistent.persistent = true;
+    EXPECT_THAT(text("4096", persistent), testing::Not(together));
     FuseRequest staged = eight;
     staged.row_storage = RowStorage::shared, staged.threads_per_row = 32;
     EXPECT_THAT(text("4096", staged), testing::HasSubstr("count = RowTeam::rows * vectors"));
@@ -357,8 +357,8 @@ TEST(FuseCode, KeptWeightsAndGridReductionsCompileClean) {
     EXPECT_GE(far, 2);
 }
 
-/// Of rows at once each tensor that is read again is held from the walk on that reads it first.
-TEST(FuseCode, GridResidentRowsHoldEachTensorFromItsFirstWalkOn) {
+/// Of rows at once each tensor that is read again is held from the pass on that reads it first.
+TEST(FuseCode, GridResidentRowsHoldEachTensorFromItsFirstPassOn) {
     const auto outcome =
         derive(machine_by_id("h200-sxm"),
                made("y = softmax(layernorm(x) + r)", {"x:bf16[16,1048576]", "r:bf16[16,1048576]"}),
@@ -434,8 +434,8 @@ TEST(FuseCode, IndicesOfTwoWordsCompile) {
     }
 }
 
-/// Two walks of a row that read the same weights from memory.
-TEST(FuseCode, WeightsThatTwoWalksReadCompileClean) {
+/// Two passes of a row that read the same weights from memory.
+TEST(FuseCode, WeightsThatTwoPassesReadCompileClean) {
     const auto outcome =
         derive(machine_by_id("h200-sxm"),
                made("y = softmax(x * g) + b", {"x:bf16[270,40000]", "g:bf16[40000]", "b:bf16[40000]"}),

@@ -52,7 +52,7 @@ TEST(FusePolicies, RowsThatAreReadGoLastWhereOthersAreWritten) {
     EXPECT_THAT(source_of("y = sum_all(x)", {"x:bf16[4096,4096]"}, {}).text, Not(HasSubstr(last)));
 }
 
-/// Rows that wait in L2 for the last walk would go before what that walk writes.
+/// Rows that wait in L2 for the last pass would go before what that pass writes.
 TEST(FusePolicies, ResultsGoFirstWhereRowsWaitInL2) {
     const std::string with = source_of(chain, chain_tensors, {.row_storage = RowStorage::pipelined}).text;
     EXPECT_THAT(with, AllOf(HasSubstr("bring_to_l2<vector_width>(t.r_in, start"),
@@ -89,13 +89,13 @@ TEST(FuseRings, ClustersAskForNeighbouringChunks) {
 }
 
 /// What runs hardly ever is short: its compile time counts in every kernel.
-TEST(FuseRings, TheExactWalkTakesAVectorAtATime) {
+TEST(FuseRings, TheExactPassTakesAVectorAtATime) {
     const std::string text = source_of(chain, chain_tensors, {.row_storage = RowStorage::pipelined}).text;
     const size_t exact = text.find("slots = begun;\n"), cancelled = text.find(".cancelled()) break;");
     ASSERT_NE(exact, std::string::npos);
     ASSERT_NE(cancelled, std::string::npos);
-    const std::string walk = text.substr(exact, cancelled - exact);
-    EXPECT_THAT(walk, AllOf(HasSubstr("RunningMoments"), HasSubstr("#pragma unroll 1\n"),
+    const std::string pass = text.substr(exact, cancelled - exact);
+    EXPECT_THAT(pass, AllOf(HasSubstr("RunningMoments"), HasSubstr("#pragma unroll 1\n"),
                             HasSubstr("const Pack<bf16, vector_width> x_pack = waiting(x_staged"),
                             Not(HasSubstr("arrived"))));
     // Both ways reduce by the same text.

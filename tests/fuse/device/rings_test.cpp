@@ -128,7 +128,7 @@ TEST_F(FuseRingsTest, RingsThatKeepWeightsOfOtherTypes) {
               1);
 }
 // Read once: the first row's chunks and the weights behind them are all on their way before a slot comes back.
-TEST_F(FuseRingsTest, RingsThatKeepWeightsForOneWalk) {
+TEST_F(FuseRingsTest, RingsThatKeepWeightsForOnePass) {
     EXPECT_GE(check("y = sum(x * g)", {"x:bf16[1100,65536]", "g:bf16[65536]"}, 64,
                     {.row_storage = RowStorage::pipelined}, keeps_weights),
               1);
@@ -139,7 +139,7 @@ TEST_F(FuseRingsTest, RingsThatReadKeptWeightsTwice) {
               1);
 }
 
-// Tensors that only the last walk reads, a chunk ahead over the ends of rows: every launch; whole chunks,
+// Tensors that only the last pass reads, a chunk ahead over the ends of rows: every launch; whole chunks,
 // chunks that end short, a last chunk of one vector; one row a cluster and many; one and several CTAs an SM,
 // CTAs of one row; with weights kept and without; flags and floats beside bf16.
 class FuseAheadTest : public FuseRingsTest, public testing::WithParamInterface<std::string> {};
@@ -167,7 +167,7 @@ TEST_F(FuseRingsTest, RingsReadEpilogueOperandsOfOtherTypes) {
               {fmt::format("x:bf16[{}]", shape), fmt::format("m:bool[{}]", shape),
                fmt::format("r:fp32[{}]", shape), "s:fp32[]", fmt::format("z:fp16[{}]", shape)},
               8, {.row_storage = RowStorage::pipelined});
-    // Rows that share epilogue operands by a band, and a last walk that reads nothing of the slots.
+    // Rows that share epilogue operands by a band, and a last pass that reads nothing of the slots.
     check("y = softmax(x) + z", {"x:bf16[6,4,20000]", "z:bf16[6,1,20000]"}, 8,
           {.row_storage = RowStorage::pipelined});
     check("y = r + max(x)", {"x:bf16[140,40000]", "r:bf16[140,40000]"}, 8,
@@ -239,7 +239,7 @@ TEST_F(FuseRingsTest, GridReductionsWithEpilogueOperands) {
                   1);
 }
 
-// Rows that are all resident in the grid: parts and turns that end short, vectors of one element, one to three walks of
+// Rows that are all resident in the grid: parts and turns that end short, vectors of one element, one to three passes of
 // each kind of accumulator, several times, since what one launch leaves in the workspace the next one finds.
 TEST_F(FuseRingsTest, GridResidentRowsOfEveryAccumulator) {
     for (const char* x : {"x:bf16[16,262144]", "x:bf16[5,524296]", "x:fp16[33,131080]", "x:fp32[3,100001]"})

@@ -66,8 +66,8 @@ TEST(SimulateVerb, TwoHalvesAreFollowed) {
     EXPECT_GT(json::parse(line).at("fabric_bytes"), 0);
 }
 
-TEST(SimulateVerb, DrawsTheWalk) {
-    const std::string path = testing::TempDir() + "walk.svg";
+TEST(SimulateVerb, DrawsTheSchedule) {
+    const std::string path = testing::TempDir() + "tile_schedule.svg";
     std::filesystem::remove(path);
     const Outcome outcome = run(with(small, {"--svg", path}));
     ASSERT_EQ(outcome.code, 0) << outcome.err;

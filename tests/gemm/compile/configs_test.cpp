@@ -47,7 +47,7 @@ struct Configs {
                 configs.insert(kernel_config(problem, chosen, stages, split));
             }
         } collect(*this, problem);
-        family.walk(hw, problem, GemmRequest{}, collect);
+        family.enumerate(hw, problem, GemmRequest{}, collect);
     }
     void insert(const Sm90GemmConfig& config) {
         if (names.insert(sm90_name_expression(config)).second)

@@ -252,7 +252,7 @@ TEST_P(KernelLaunchTest, ItCanBeCapturedAndReplayed) {
               0);
 }
 
-TEST_P(KernelLaunchTest, AWalkFromATableIsReadyOnceItsShapeIsLoaded) {
+TEST_P(KernelLaunchTest, AScheduleFromATableIsReadyOnceItsShapeIsLoaded) {
     for (Order order : {Order::hilbert, Order::morton}) {
         GemmRequest fixed = request();
         fixed.order = order;

@@ -179,19 +179,20 @@ TEST(GemmLaunch, WhatIsEvictedFirstIsFetchedNoFurtherThanABox) {
     EXPECT_EQ(promotion(CachePolicy::normal, CachePolicy::evict_first), std::tuple(256, 128, 0));
 }
 
-TEST(GemmLaunch, ATableHoldsTheWalkOfOrdersWithoutAClosedForm) {
+TEST(GemmLaunch, ATableHoldsTheScheduleOfOrdersWithoutAClosedForm) {
     // 3 x 2 cluster tiles of 256 x 256.
     Sm90GemmConfig cluster = base;
     cluster.cluster_m = 2;
     const ClusterTiles tiles = cluster_tiles(cluster, {700, 300, 64, 64, 64, 300});
     EXPECT_EQ(tiles.rows, 3);
     EXPECT_EQ(tiles.columns, 2);
-    EXPECT_EQ(walk_table(Order::morton, tiles),
+    EXPECT_EQ(schedule_table(Order::morton, tiles),
               (std::vector<std::uint32_t>{0, 1, 1 << 16, (1 << 16) + 1, 2 << 16, (2 << 16) + 1}));
-    EXPECT_EQ(walk_table(Order::hilbert, {2, 2}), (std::vector<std::uint32_t>{0, 1 << 16, (1 << 16) + 1, 1}));
-    EXPECT_NO_THROW(walk_table(Order::morton, {65536, 1}));
+    EXPECT_EQ(schedule_table(Order::hilbert, {2, 2}),
+              (std::vector<std::uint32_t>{0, 1 << 16, (1 << 16) + 1, 1}));
+    EXPECT_NO_THROW(schedule_table(Order::morton, {65536, 1}));
     try {
-        walk_table(Order::hilbert, {65537, 3});
+        schedule_table(Order::hilbert, {65537, 3});
         FAIL();
     } catch (const RequestError& error) {
         EXPECT_NE(std::string(error.what()).find("order hilbert on 65537 x 3 tiles"), std::string::npos);

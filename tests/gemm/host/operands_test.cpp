@@ -35,7 +35,7 @@ TEST(OperandView, LinesRunAlongTheContiguousIndex) {
     EXPECT_EQ(c.leading, 9);
 }
 
-// The reference's strides must address the same memory as the views: walk every element both ways.
+// The reference's strides must address the same memory as the views: tile schedule every element both ways.
 TEST(VerifyArguments, StridesAgreeWithTheViews) {
     for (const Major a_major : {Major::k, Major::mn}) {
         for (const Major b_major : {Major::k, Major::mn}) {

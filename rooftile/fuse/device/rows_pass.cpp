@@ -8,7 +8,7 @@ namespace rooftile {
 // Elements of a row that a thread may keep in fp32 from its first pass on: more of them spill.
 constexpr int most_widened = 32;
 
-/// Tensors read while a walk runs: what its targets need.
+/// Tensors read while a pass runs: what its targets need.
 std::vector<int> RowsText::loads_of(const std::vector<int>& targets, const std::set<int>& known) const {
     std::vector<int> out;
     for (int i : w_.values.needed(targets, known))
@@ -27,7 +27,7 @@ bool RowsText::waits(int load) const {
 }
 
 /// Turns of a thread along its row at which loads through L1 were the faster (docs/facts.md 47).
-bool RowsText::long_walk() const {
+bool RowsText::long_pass() const {
     constexpr std::int64_t turns = 4;
     const std::int64_t turn =
         std::int64_t(c_.threads_per_row) * c_.cluster * c_.vectors_per_thread * c_.vector_width;
@@ -55,7 +55,7 @@ bool RowsText::weights_first() const {
 
 void RowsText::declare_pack(int depth, int i) {
     w_.line(depth, "Pack<{}, vector_width> {}_pack[{}];", w_.type_of_load(i), w_.values.base(i),
-            walker_.vectors_per_thread);
+            stride_.vectors_per_thread);
 }
 
 /// The first vector of row `row` and a plus, in a tensor that may have fewer rows; of an only row nothing.
@@ -66,7 +66,7 @@ std::string RowsText::start_of(const Access& access, const std::string& row) con
 
 /// Where vector i of a turn lies: what all of the turn share, and what is constant.
 std::string RowsText::place(const std::string& start, bool clamped) const {
-    return start + (clamped ? "at" : fmt::format("first, i * {}", walker_.step));
+    return start + (clamped ? "at" : fmt::format("first, i * {}", stride_.step));
 }
 
 /// Where all rows wait in L2, an SM's own part of them nearly fits into L1: nothing else goes there.
@@ -74,9 +74,9 @@ std::string RowsText::load_function(const Access& access) const {
     if (grid_resident() && !access.full()) return rows_gathered(p_, c_) > 1 ? "load_again" : "load";
     if (grid_resident()) return storing_ ? "load_streamed" : fmt::format("load_cached{}", w_.read_policy());
     if (!access.full()) return weights_first() ? "load_cached_in_order" : "load_again";
-    // Rows that are written as well go through L1 as copies do; of rows that are only read, long walks
+    // Rows that are written as well go through L1 as copies do; of rows that are only read, long passes
     // (docs/facts.md 47, 82).
-    const bool cached = held() ? stores_elements() : long_walk();
+    const bool cached = held() ? stores_elements() : long_pass();
     const bool ordered = in_order() || weights_first();
     return fmt::format("{}{}{}", cached ? "load_cached" : "load", ordered ? "_in_order" : "",
                        w_.read_policy());
@@ -93,9 +93,9 @@ void RowsText::load_vector(int depth, int i) {
 void RowsText::vectors_head(int depth) {
     if (seldom_) w_.line(0, "#pragma unroll 1");
     else w_.unroll();
-    line(depth, "for (int i = 0; i < {}; ++i) {{", walker_.vectors_per_thread);
+    line(depth, "for (int i = 0; i < {}; ++i) {{", stride_.vectors_per_thread);
     // Behind the end of a ring's row threads store its last vector once more: no branch stands between loads.
-    const std::string at = fmt::format("first + i * {}", walker_.step);
+    const std::string at = fmt::format("first + i * {}", stride_.step);
     line(depth + 1, "const unsigned at = {};", clamped() ? "min(" + at + ", end - 1)" : at);
     if (clamped()) return;
     if (ring() && !whole()) line(depth + 1, "if (at >= end) break;");
@@ -124,15 +124,15 @@ void RowsText::load_held(bool full) {
 }
 
 /// The loop over a thread's vectors with what every pass needs; `body_text` fills in the rest.
-void RowsText::walk(const std::vector<int>& targets, const std::set<int>& known, const WalkText& text) {
+void RowsText::row_pass(const std::vector<int>& targets, const std::set<int>& known, const PassText& text) {
     const std::vector<int> loads = loads_of(targets, known);
-    ++walked_;
-    if (ring()) walk_ring(loads, text);
-    else if (reload()) walk_again(loads, text);
-    else walk_held(loads, text.body);
+    ++passes_written_;
+    if (ring()) ring_pass(loads, text);
+    else if (reload()) reread_pass(loads, text);
+    else held_pass(loads, text.body);
 }
 
-void RowsText::walk_held(const std::vector<int>& loads, const Body& body_text) {
+void RowsText::held_pass(const std::vector<int>& loads, const Body& body_text) {
     const int inside = body() + 1;
     vectors_head(0);
     for (int i : loads) {
@@ -152,15 +152,15 @@ void RowsText::walk_held(const std::vector<int>& loads, const Body& body_text) {
     line(0, "}}");
 }
 
-/// Where all rows are resident in the grid, each walk begins with what the one before it read last: that L2 surely holds.
+/// Where all rows are resident in the grid, each pass begins with what the one before it read last: that L2 surely holds.
 void RowsText::turns_head() {
     if (!grid_resident()) {
         w_.line(0, "#pragma unroll 1");  // as many in flight as planned
         line(0, "for (unsigned first = team.lane(); first < vectors; first += step * vectors_per_thread) {{");
         return;
     }
-    if (walked_ == 1) w_.line(0, "#pragma unroll {}", turns_together(c_));
-    if (walked_ % 2 == 0) line(0, "for (unsigned turn = turns; turn-- > 0;) {{");
+    if (passes_written_ == 1) w_.line(0, "#pragma unroll {}", turns_together(c_));
+    if (passes_written_ % 2 == 0) line(0, "for (unsigned turn = turns; turn-- > 0;) {{");
     else line(0, "for (unsigned turn = 0; turn < turns; ++turn) {{");
     line(1, "const unsigned first = turn * turn_vectors + team.lane();");
 }
@@ -178,7 +178,7 @@ std::string RowsText::held_place(int load) const {
                        c_.threads_per_row);
 }
 
-/// What walks read again: as much as there is room for waits in shared memory from the walk on that reads it first.
+/// What passes read again: as much as there is room for waits in shared memory from the pass on that reads it first.
 void RowsText::load_turn(const std::vector<int>& first, const std::vector<int>& again) {
     if (!first.empty()) each_vector(1, first, [&](int i) { load_vector(body() + 2, i); });
     if (again.empty()) return;
@@ -196,7 +196,7 @@ void RowsText::hold_turn(const std::vector<int>& first) {
     line(1, "}}");
 }
 
-void RowsText::walk_again(const std::vector<int>& loads, const WalkText& text) {
+void RowsText::reread_pass(const std::vector<int>& loads, const PassText& text) {
     turns_head();
     for (int i : loads) declare_pack(body() + 1, i);
     std::vector<int> first, again, others;
@@ -275,9 +275,9 @@ void RowsText::result(const std::set<int>& known) {
             w_.line(depth, "{}(t.{}, start + {}, packed<{}>({}_values){});",
                     grid_resident() || !epilogue_rows().empty() ? "store_streamed" : "store",
                     w_.values.output(s), clamped() ? "at" : "first", w_.type_of_store(s), output_name(s),
-                    clamped() ? "" : fmt::format(", i * {}", walker_.step));
+                    clamped() ? "" : fmt::format(", i * {}", stride_.step));
     };
-    walk(targets, known, {store, {}});
+    row_pass(targets, known, {store, {}});
 }
 
 const std::string& RowsText::output_name(int store) const {

@@ -1,4 +1,4 @@
-// How the sm90_gemm family is walked against its constraints.
+// How the candidates of the sm90_gemm family are enumerated and checked against its constraints.
 #include "rooftile/gemm/rules.hpp"
 #include "rooftile/gemm/sm90_constraints.hpp"
 
@@ -91,8 +91,8 @@ Constraint Sm90GemmFamily::examine(const GemmHardware& hw, const GemmProblem& pr
     return stopped ? checker.constraint() : Constraint::none();
 }
 
-void Sm90GemmFamily::walk(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
-                          GemmVisitor& visitor) const {
+void Sm90GemmFamily::enumerate(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
+                               GemmVisitor& visitor) const {
     using namespace sm90;
     Space space(hw, problem, request);
     GemmCandidate c{.deferred_store = request.deferred_store, .store_n = request.store_n.value_or(0)};

@@ -5,12 +5,12 @@
 
 namespace rooftile {
 
-/// The box that a CTA loads next, in boxes and groups of lines; no division once it walks.
+/// The box that a CTA loads next, in boxes and groups of lines; no division once it has begun.
 struct BoxCursor {
     int first_block, blocks, line_boxes, box_rows;
     int block, column = 0;
 
-    __device__ explicit BoxCursor(const BoxWalk& w)
+    __device__ explicit BoxCursor(const BoxSequence& w)
         : blocks(w.region_blocks), line_boxes(w.line_boxes), box_rows(w.box_rows) {
         const int cta = static_cast<int>(blockIdx.x);
         first_block = (w.first_region + cta * w.region_step) % w.regions * blocks;

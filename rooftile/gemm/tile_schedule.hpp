@@ -1,8 +1,8 @@
-// The walk of a persistent GEMM over C as L2 sees it: which clusters run side by side, which tiles they take,
+// The tile schedule of a persistent GEMM over C as L2 sees it: which clusters run side by side, which tiles they take,
 // and how many bytes each step of each tile asks for.
 //
 // The simulation's clock is the k-step. All clusters in flight are at the same step of their tiles: cluster i
-// takes tiles i, i + clusters, ... of the walk, so tile number q belongs to round q / clusters, and every
+// takes tiles i, i + clusters, ... of the tile schedule, so tile number q belongs to round q / clusters, and every
 // tile has the same number of steps. A step asks L2 for blocks of A, [tile_m][tile_k], and of B,
 // [tile_n][tile_k], once each, however many CTAs want them: those that ask at the same time wait for the same
 // line. The last `late_clusters` of those in flight lag: each of their steps takes 1 + lag of the others', so
@@ -21,7 +21,7 @@ namespace rooftile {
 
 struct TileCoordinate;  // kernels/gemm/tile_order.cuh
 
-struct GemmWalk {
+struct TileSchedule {
     std::int64_t m = 0, n = 0, k = 0;
     int a_bytes = 2, b_bytes = 2, c_bytes = 2;  ///< of an element
     int tile_m = 0, tile_n = 0, tile_k = 0;
@@ -59,20 +59,20 @@ struct GemmWalk {
     }
 };
 
-/// The walk of a plan's tile in one order, as many clusters in flight as `hw` has room for. Empty where the
+/// The tile schedule of a plan's tile in one order, as many clusters in flight as `hw` has room for. Empty where the
 /// count of SMs is unknown.
-std::optional<GemmWalk> gemm_walk(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem,
-                                  Order order, int group);
+std::optional<TileSchedule> tile_schedule_of(const GemmHardware& hw, const GemmTile& tile,
+                                             const GemmProblem& problem, Order order, int group);
 
-/// Throws RequestError where a size is below 1 or there are too many tiles to walk.
-void check(const GemmWalk& walk);
+/// Throws RequestError where a size is below 1 or there are too many tiles to simulate.
+void check(const TileSchedule& tile_schedule);
 
 /// The cluster tiles in the order in which the kernel meets them.
-std::vector<TileCoordinate> tile_walk(const GemmWalk& walk);
+std::vector<TileCoordinate> scheduled_tiles(const TileSchedule& tile_schedule);
 
-/// Position in time of the blocks of K, of which split_k parts are walked side by side: the block at each
+/// Position in time of the blocks of K, of which split_k parts are taken side by side: the block at each
 /// position. Part p has the blocks from p * ceil(blocks / split_k) on, as in the kernel.
-std::vector<std::int64_t> k_sequence(const GemmWalk& walk);
+std::vector<std::int64_t> k_sequence(const TileSchedule& tile_schedule);
 
 /// Bytes that one launch moves, by level, and how its steps met L2.
 struct GemmTraffic {
@@ -97,6 +97,6 @@ struct GemmTraffic {
 };
 
 /// What does not depend on the cache: bytes into SMs and through L2, C's way out, and the count of steps.
-GemmTraffic fixed_traffic(const GemmWalk& walk);
+GemmTraffic fixed_traffic(const TileSchedule& tile_schedule);
 
 }  // namespace rooftile

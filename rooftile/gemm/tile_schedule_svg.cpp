@@ -1,4 +1,4 @@
-// C seen from above, as SVG: one cell a tile, one colour a mixture of hits, the walk as a line.
+// C seen from above, as SVG: one cell a tile, one colour a mixture of hits, the tile schedule as a line.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -62,23 +62,24 @@ std::string legend_at(double x, double y) {
     return out;
 }
 
-/// The centres of the cluster tiles in the order of the walk; a new line for every `per_line`, so that no
+/// The centres of the cluster tiles in the order of the tile schedule; a new line for every `per_line`, so that no
 /// single attribute grows without end.
-std::string path_of(const GemmWalk& walk, double cell_x, double cell_y) {
+std::string path_of(const TileSchedule& tile_schedule, double cell_x, double cell_y) {
     std::string points, out;
-    const auto tiles = tile_walk(walk);
+    const auto tiles = scheduled_tiles(tile_schedule);
     const auto center = [](std::int64_t first, int count, std::int64_t all) {
         return (double(first) + double(std::min(all, first + count))) / 2;
     };
     for (const TileCoordinate& tile : tiles)
-        points += fmt::format(
-            "{:.1f},{:.1f} ",
-            margin
-                + cell_x
-                      * center(std::int64_t{tile.column} * walk.cluster_n, walk.cluster_n,
-                               walk.tile_columns()),
-            head
-                + cell_y * center(std::int64_t{tile.row} * walk.cluster_m, walk.cluster_m, walk.tile_rows()));
+        points += fmt::format("{:.1f},{:.1f} ",
+                              margin
+                                  + cell_x
+                                        * center(std::int64_t{tile.column} * tile_schedule.cluster_n,
+                                                 tile_schedule.cluster_n, tile_schedule.tile_columns()),
+                              head
+                                  + cell_y
+                                        * center(std::int64_t{tile.row} * tile_schedule.cluster_m,
+                                                 tile_schedule.cluster_m, tile_schedule.tile_rows()));
     const double width = std::clamp(std::min(cell_x, cell_y) / 12, 0.6, 2.0);
     out += fmt::format(
         "<polyline points=\"{}\" fill=\"none\" stroke=\"#000\" stroke-opacity=\"0.45\" "
@@ -103,16 +104,17 @@ std::string cell_text(const TileHits& tile, double x, double y, double cell_x, d
 
 }  // namespace
 
-std::string walk_svg(const GemmProblem& p, const GemmWalk& walk, const GemmTraffic& traffic,
-                     const std::vector<TileHits>& tiles) {
+std::string tile_schedule_svg(const GemmProblem& p, const TileSchedule& tile_schedule,
+                              const GemmTraffic& traffic, const std::vector<TileHits>& tiles) {
     if (tiles.size() > most_tiles)
         throw RequestError(
             fmt::format("{} tiles are too many to draw; at most {} can be seen", tiles.size(), most_tiles));
     // Cells have the tile's proportions.
-    const double rows = double(walk.tile_rows()), columns = double(walk.tile_columns());
-    const double scale = std::min(picture / (columns * walk.tile_n), picture / (rows * walk.tile_m));
+    const double rows = double(tile_schedule.tile_rows()), columns = double(tile_schedule.tile_columns());
+    const double scale =
+        std::min(picture / (columns * tile_schedule.tile_n), picture / (rows * tile_schedule.tile_m));
     const auto cell = [&](int extent) { return std::clamp(extent * scale, least_cell, most_cell * 2); };
-    const double cell_x = cell(walk.tile_n), cell_y = cell(walk.tile_m);
+    const double cell_x = cell(tile_schedule.tile_n), cell_y = cell(tile_schedule.tile_m);
     const double width = std::max(columns * cell_x + 2 * margin, 760.0);
     const double height = head + rows * cell_y + legend + margin;
     std::string out = fmt::format(
@@ -123,7 +125,8 @@ std::string walk_svg(const GemmProblem& p, const GemmWalk& walk, const GemmTraff
         width, height);
     out += text_at(margin, 28, 17,
                    fmt::format("C of {} x {} x {} (M x N x K) in tiles of {} x {}, order {}", p.m, p.n, p.k,
-                               walk.tile_m, walk.tile_n, order_text(walk.order, walk.group)),
+                               tile_schedule.tile_m, tile_schedule.tile_n,
+                               order_text(tile_schedule.order, tile_schedule.group)),
                    "font-weight=\"bold\"");
     out += text_at(
         margin, 50, 13,
@@ -134,12 +137,14 @@ std::string walk_svg(const GemmProblem& p, const GemmWalk& walk, const GemmTraff
                     scaled_text(double(traffic.dram_c_bytes), "B"), percent_text(traffic.both_hit_share())));
     out += text_at(
         margin, 70, 13,
-        fmt::format("{} clusters of {} x {} CTAs at once: {} rounds. The line is the walk, from the dot on",
-                    walk.clusters, walk.cluster_m, walk.cluster_n, walk.rounds()));
+        fmt::format(
+            "{} clusters of {} x {} CTAs at once: {} rounds. The line is the tile schedule, from the dot on",
+            tile_schedule.clusters, tile_schedule.cluster_m, tile_schedule.cluster_n,
+            tile_schedule.rounds()));
     for (const TileHits& tile : tiles)
         out += cell_text(tile, margin + double(tile.column) * cell_x, head + double(tile.row) * cell_y,
                          cell_x, cell_y, tiles.size() <= titled);
-    out += path_of(walk, cell_x, cell_y);
+    out += path_of(tile_schedule, cell_x, cell_y);
     if (std::min(cell_x, cell_y) >= room_for_text)
         for (const TileHits& tile : tiles)
             out += text_at(margin + double(tile.column) * cell_x + 3, head + double(tile.row) * cell_y + 12,

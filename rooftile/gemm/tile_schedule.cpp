@@ -1,4 +1,4 @@
-#include "rooftile/gemm/walk.hpp"
+#include "rooftile/gemm/tile_schedule.hpp"
 
 #include <fmt/core.h>
 
@@ -17,40 +17,40 @@ constexpr std::int64_t most_operand_bytes = std::int64_t{1} << 50;
 
 }  // namespace
 
-std::optional<GemmWalk> gemm_walk(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p,
-                                  Order order, int group) {
+std::optional<TileSchedule> tile_schedule_of(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p,
+                                             Order order, int group) {
     const double slots = waves(hw, t, p).slots;
     const double clusters = slots / (double(t.cluster_m) * t.cluster_n * t.split_k);
     if (std::isnan(clusters) || clusters < 1) return std::nullopt;
     // One GPC's worth of CTAs lags; of a GPU of one GPC none does.
     const double late =
         whole(hw.sms_per_gpc * t.ctas_per_sm / (double(t.cluster_m) * t.cluster_n * t.split_k));
-    return GemmWalk{.m = p.m,
-                    .n = p.n,
-                    .k = p.k,
-                    .a_bytes = bytes_of(p.a_type),
-                    .b_bytes = bytes_of(p.b_type),
-                    .c_bytes = bytes_of(p.c_type),
-                    .tile_m = t.tile_m,
-                    .tile_n = t.tile_n,
-                    .tile_k = t.tile_k,
-                    .cluster_m = t.cluster_m,
-                    .cluster_n = t.cluster_n,
-                    .split_k = t.split_k,
-                    .clusters = static_cast<std::int64_t>(clusters),
-                    .late_clusters = late < clusters ? static_cast<std::int64_t>(late) : 0,
-                    .lag = hw.sm_lag,
-                    .order = order,
-                    .group = group};
+    return TileSchedule{.m = p.m,
+                        .n = p.n,
+                        .k = p.k,
+                        .a_bytes = bytes_of(p.a_type),
+                        .b_bytes = bytes_of(p.b_type),
+                        .c_bytes = bytes_of(p.c_type),
+                        .tile_m = t.tile_m,
+                        .tile_n = t.tile_n,
+                        .tile_k = t.tile_k,
+                        .cluster_m = t.cluster_m,
+                        .cluster_n = t.cluster_n,
+                        .split_k = t.split_k,
+                        .clusters = static_cast<std::int64_t>(clusters),
+                        .late_clusters = late < clusters ? static_cast<std::int64_t>(late) : 0,
+                        .lag = hw.sm_lag,
+                        .order = order,
+                        .group = group};
 }
 
-void check(const GemmWalk& g) {
+void check(const TileSchedule& g) {
     for (std::int64_t size : {g.m, g.n, g.k, g.clusters, std::int64_t{g.tile_m}, std::int64_t{g.tile_n},
                               std::int64_t{g.tile_k}, std::int64_t{g.cluster_m}, std::int64_t{g.cluster_n},
                               std::int64_t{g.split_k}, std::int64_t{g.group}})
         if (size < 1)
             throw RequestError(
-                fmt::format("a simulated walk has a size of {}; each must be 1 or more", size));
+                fmt::format("a simulated tile schedule has a size of {}; each must be 1 or more", size));
     if (g.late_clusters < 0 || g.late_clusters >= g.clusters || !(g.lag >= 0 && g.lag <= 1))
         throw RequestError(
             fmt::format("{} of {} clusters lag by {} of a step; not all may lag, by a share from 0 to 1",
@@ -58,7 +58,7 @@ void check(const GemmWalk& g) {
     const auto [rows, columns] = g.cluster_tiles();
     if (rows > most_tiles / columns)
         throw RequestError(
-            fmt::format("{} x {} cluster tiles are too many to simulate; at most {} are walked", rows,
+            fmt::format("{} x {} cluster tiles are too many to simulate; at most {} are simulated", rows,
                         columns, most_tiles));
     for (std::int64_t extent : {g.m, g.n})
         if (extent > most_operand_bytes / g.k)
@@ -66,11 +66,11 @@ void check(const GemmWalk& g) {
                 fmt::format("an operand of {} x {} elements is too large to simulate", extent, g.k));
 }
 
-std::vector<TileCoordinate> tile_walk(const GemmWalk& g) {
+std::vector<TileCoordinate> scheduled_tiles(const TileSchedule& g) {
     const auto [tile_rows, tile_columns] = g.cluster_tiles();
     const int rows = static_cast<int>(tile_rows), columns = static_cast<int>(tile_columns);
     std::vector<TileCoordinate> tiles(static_cast<std::size_t>(tile_rows * tile_columns));
-    if (walks_by_table(g.order)) {
+    if (ordered_by_table(g.order)) {
         for (int i = 0; i < rows * columns; ++i)
             tiles[std::size_t(i)] =
                 g.order == Order::hilbert ? hilbert_at(i, rows, columns) : morton_at(i, rows, columns);
@@ -88,7 +88,7 @@ std::vector<TileCoordinate> tile_walk(const GemmWalk& g) {
     return tiles;
 }
 
-std::vector<std::int64_t> k_sequence(const GemmWalk& g) {
+std::vector<std::int64_t> k_sequence(const TileSchedule& g) {
     const std::int64_t blocks = g.k_blocks(), part = ceil_div(blocks, g.split_k);
     std::vector<std::int64_t> sequence;
     sequence.reserve(static_cast<std::size_t>(blocks));
@@ -97,7 +97,7 @@ std::vector<std::int64_t> k_sequence(const GemmWalk& g) {
     return sequence;
 }
 
-GemmTraffic fixed_traffic(const GemmWalk& g) {
+GemmTraffic fixed_traffic(const TileSchedule& g) {
     const auto [rows, columns] = g.cluster_tiles();
     const std::int64_t a = g.m * g.k * g.a_bytes, b = g.n * g.k * g.b_bytes, c = g.m * g.n * g.c_bytes;
     GemmTraffic t;
