@@ -48,7 +48,8 @@ double pass_cycles(const FuseHardware& hw, const Program& p, const GridResidentL
     const double turns = warps
                          * std::max(1.0, whole_up(double(p.columns) / l.cluster / l.threads
                                                   / l.vectors_per_thread / l.vector_width));
-    return turns / served(warps, pass.latency, std::max(computing, special) / turns, memory / turns, 1);
+    return turns
+           / mva_throughput(warps, pass.latency, std::max(computing, special) / turns, memory / turns, 1);
 }
 
 }  // namespace

@@ -261,18 +261,19 @@ FuseWork work_of(const FuseHardware& hw, const Program& p, const ProgramWork& wo
 
 }  // namespace
 
-double served(double customers, double waiting, double first, double second, double burst) {
+double mva_throughput(double population, double think_time, double first_demand, double second_demand,
+                      double arrival_variability) {
     double rate = 0, first_queue = 0, second_queue = 0;
     double before = 0;
-    for (int n = 1; n < customers + 1; ++n) {
-        const double at_first = first * (1 + burst * first_queue);
-        const double at_second = second * (1 + burst * second_queue);
+    for (int n = 1; n < population + 1; ++n) {
+        const double first_residence = first_demand * (1 + arrival_variability * first_queue);
+        const double second_residence = second_demand * (1 + arrival_variability * second_queue);
         before = rate;
-        rate = n / (waiting + at_first + at_second);
-        first_queue = rate * at_first;
-        second_queue = rate * at_second;
+        rate = n / (think_time + first_residence + second_residence);
+        first_queue = rate * first_residence;
+        second_queue = rate * second_residence;
     }
-    const double part = customers - std::floor(customers);
+    const double part = population - std::floor(population);
     return part > 0 ? before + part * (rate - before) : rate;
 }
 
@@ -308,8 +309,8 @@ FuseFlow fuse_flow(const FuseHardware& hw, const Program& p, const ProgramWork& 
     const double mufu = most_known(w.cost.mufu / hw.mufu_rate, 0) / piece.count;
     const double waiting = waiting_cycles(hw, p, work, l, piece);
     const double local = 1
-                         / served(resident, waiting, issue, mufu,
-                                  rows ? hw.fit.row_variability : hw.fit.pointwise_variability);
+                         / mva_throughput(resident, waiting, issue, mufu,
+                                          rows ? hw.fit.row_variability : hw.fit.pointwise_variability);
     const bool together = l.cluster > 1 && mostly_writes(bytes);
     const double exponent = !rows      ? hw.fit.pointwise_overlap
                             : together ? hw.fit.cluster_overlap

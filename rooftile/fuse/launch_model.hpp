@@ -50,10 +50,11 @@ struct FuseFlow {
     double held = 0;  ///< in L2 from one pass to the next, a share; of rows that are all resident in the grid
     FuseTime time{};
 };
-/// Pieces a cycle of `customers` CTAs of an SM, each of which waits for `waiting` cycles and then stands in two
-/// queues, which serve it for `first` and for `second` cycles: mean value analysis of the closed network, with
-/// `burst` times the queue met on arrival.
-double served(double customers, double waiting, double first, double second, double burst);
+/// Mean value analysis of a closed network: pieces a cycle of a `population` of an SM's CTAs. Each thinks for `think_time`
+/// cycles, then passes two stations with demands of `first_demand` and `second_demand` cycles. An arrival finds
+/// `arrival_variability` times the queue that independent arrivals would find.
+double mva_throughput(double population, double think_time, double first_demand, double second_demand,
+                      double arrival_variability);
 
 /// Of things that go on side by side: t^n is the sum of their t_i^n, so that the longest bends where another comes near
 /// it. The longest where n is infinite, NaN where one is unknown.

@@ -114,9 +114,10 @@ FuseFlow ring_flow(const FuseHardware& hw, const Program& p, const ProgramWork& 
         (specialised ? 0 : reduction) + epilogue.waiting + (l.one_row ? start_cycles(hw, l) : 0);
     const double passes = ring_passes_cycles(hw, p, work, l);
     // Who only stores waits for DRAM where its stores do, and behind them for weights where those come from L2.
-    double row_cycles = l.ctas
-                        / served(l.ctas, waiting, passes, specialised && l.kept ? 0 : epilogue.draining,
-                                 hw.fit.ring_variability);
+    double row_cycles =
+        l.ctas
+        / mva_throughput(l.ctas, waiting, passes, specialised && l.kept ? 0 : epilogue.draining,
+                         hw.fit.ring_variability);
     const double loaded = hw.loaded_latency * hw.loaded_factor;
     if (specialised)
         row_cycles = std::max(row_cycles, specialised_reduction_cycles(hw, p, work, l, row_cycles, loaded));
