@@ -139,7 +139,7 @@ class Story {
                  grid_resident_rows(c_) ? "what DRAM reads, of an SM" : "bytes read / DRAM's time, of an SM"),
              d_.fact("dram.latency"), d_.fact("l2.latency"), d_.fact("clock.boost"),
              d_.fact("dram.sustained_copy"), d_.fact(hw_.read_key), d_.fact("sm.count")},
-            f_.needed, "B",
+            f_.bytes_in_flight_needed, "B",
             "by Little's law: what a CTA takes besides DRAM's queue, its turns at the issue slots among it");
     }
 
@@ -151,10 +151,12 @@ class Story {
     }
 
     std::string enough_in_flight() const {
-        if (std::isnan(f_.needed)) return "what is needed is unknown";
-        if (!(f_.needed > 0)) return "nothing is read";
-        if (f_.given >= f_.needed) return fmt::format("{:.3g} times what is needed", f_.given / f_.needed);
-        return fmt::format("{:.0f} % of what is needed: latency shows", 100 * f_.given / f_.needed);
+        if (std::isnan(f_.bytes_in_flight_needed)) return "what is needed is unknown";
+        if (!(f_.bytes_in_flight_needed > 0)) return "nothing is read";
+        if (f_.bytes_in_flight >= f_.bytes_in_flight_needed)
+            return fmt::format("{:.3g} times what is needed", f_.bytes_in_flight / f_.bytes_in_flight_needed);
+        return fmt::format("{:.0f} % of what is needed: latency shows",
+                           100 * f_.bytes_in_flight / f_.bytes_in_flight_needed);
     }
 
     void vectors_per_thread() {
@@ -175,7 +177,7 @@ class Story {
                              : "CTAs an SM x threads x vectors_per_thread x vector_width x bytes of the full "
                                "tensors; of a row what it "
                                "has   [M20]",
-               std::move(inputs), f_.given, "B", enough_in_flight());
+               std::move(inputs), f_.bytes_in_flight, "B", enough_in_flight());
     }
 
     void ring_vectors_per_thread() {
@@ -185,11 +187,11 @@ class Story {
         d_.add("bytes_in_flight",
                "the least of what slots hold and what comes before a chunk is wanted, + epilogue   [M20]",
                {given("slots", slots, "B", "ctas_per_sm x stages x chunk, below"),
-                given("ahead", std::min(slots, f_.given - epilogue), "B",
+                given("ahead", std::min(slots, f_.bytes_in_flight - epilogue), "B",
                       "from its slot's return on, at the rate above"),
                 given("epilogue", epilogue, "B",
                       epilogue > 0 ? "ctas_per_sm x epilogue_bytes, below" : "no epilogue operands")},
-               f_.given, "B", enough_in_flight());
+               f_.bytes_in_flight, "B", enough_in_flight());
     }
 
     void shared() {
@@ -335,7 +337,7 @@ class Story {
                "for, no more than leave L1 room for bytes_in_flight_needed, where what it has is known",
                {given("shared_bytes", shared_, "B", "this plan"), given("turns", turns, "", "this plan"),
                 d_.fact("l1.unified"), d_.fact("shared.carveout_step"),
-                given("bytes_in_flight_needed", f_.needed, "B", "this plan")},
+                given("bytes_in_flight_needed", f_.bytes_in_flight_needed, "B", "this plan")},
                c_.stages, "turns",
                "what a thread has read once it keeps; the other turns come again from L2, or from DRAM");
         d_.add("grid", "rows x CTAs a row, no more than SMs x CTAs an SM",
@@ -379,7 +381,7 @@ class Story {
         const double working = f_.time.seconds - f_.time.launch - f_.ends;
         d_.add("time_us", "working + launch + ends",
                {given("working", working * microseconds, "us",
-                      "DRAM's time and the SMs' own, bent where they are equal, in whole waves"),
+                      "DRAM's time and the SMs' own, which overlap in part, in whole waves"),
                 given("ends", f_.ends * microseconds, "us",
                       "first CTAs' start, last stores: beside nothing else"),
                 given("dram", f_.time.dram * microseconds, "us", "bytes / bandwidth"),

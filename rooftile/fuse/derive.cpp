@@ -71,8 +71,8 @@ FusePlan plan_of(const Machine& machine, const FuseHardware& hw, const Expressio
                       known_count(candidate.registers),
                       staged_rows(program, candidate.config).bytes,
                       candidate.config.ctas_per_sm,
-                      known_count(f.given),
-                      known_count(f.needed)};
+                      known_count(f.bytes_in_flight),
+                      known_count(f.bytes_in_flight_needed)};
     FusePrediction& p = plan.prediction;
     p.time_us = known(f.time.seconds * 1e6);
     if (p.time_us) p.bound = f.time.bound;

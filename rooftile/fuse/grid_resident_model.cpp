@@ -106,8 +106,9 @@ FuseFlow grid_resident_flow(const FuseHardware& hw, const Program& p, const Prog
                           + (before_last - 1) * pass_cycles(hw, p, l, places, next)
                           + pass_cycles(hw, p, l, places, last);
     f.round_cycles = hw.loaded_latency * hw.loaded_factor;
-    f.given = places.busiest * l.threads * l.vectors_per_thread * l.together * l.vector_width * l.again_bytes;
-    f.needed = f.round_cycles * hw.read_bandwidth / hw.clock_hz / places.sms;
+    f.bytes_in_flight =
+        places.busiest * l.threads * l.vectors_per_thread * l.together * l.vector_width * l.again_bytes;
+    f.bytes_in_flight_needed = f.round_cycles * hw.read_bandwidth / hw.clock_hz / places.sms;
     // The first CTAs' start and the last stores overlap with nothing; the first load is in the launch.
     const double ends = most_known(hw.cta_start, 0) + most_known(f.round_cycles, 0);
     f.ends = most_known(ends / hw.clock_hz, 0);

@@ -296,7 +296,7 @@ FuseFlow fuse_flow(const FuseHardware& hw, const Program& p, const ProgramWork& 
     const double resident = std::min(l.ctas_per_sm, std::max(1.0, f.ctas / usable_sms));
     const double held = piece.elements / piece.rounds;
     f.resident = resident;
-    f.given = std::min(resident, f.ctas / hw.sms) * held * work.full_bytes;
+    f.bytes_in_flight = std::min(resident, f.ctas / hw.sms) * held * work.full_bytes;
     const FuseWork w = work_of(hw, p, work, bytes, l, piece, resident);
     f.dram_bytes = w.dram_read_bytes + w.dram_written_bytes;
     f.time = fuse_time(hw, w);
@@ -318,7 +318,8 @@ FuseFlow fuse_flow(const FuseHardware& hw, const Program& p, const ProgramWork& 
     const double start = l.persistent ? 0 : most_known(hw.cta_interval, 0);
     const double cycles = overlapped({dram, local, start}, exponent);
     f.round_cycles = resident * local;
-    f.needed = f.round_cycles * double(bytes.read_bytes) / (f.time.dram * hw.clock_hz * hw.sms);
+    f.bytes_in_flight_needed =
+        f.round_cycles * double(bytes.read_bytes) / (f.time.dram * hw.clock_hz * hw.sms);
     f.waves = piece.count / (usable_sms * l.ctas_per_sm);
     // Instructions are the roof where they take longer than the bytes at DRAM's full rate.
     if (most_known(f.time.issue, f.time.mufu) > f.time.dram * w.efficiency) f.time.bound = Bound::issue;

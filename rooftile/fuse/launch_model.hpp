@@ -42,7 +42,7 @@ struct FuseLaunch {
 struct FuseFlow {
     double ctas = 0;               ///< of the grid
     double resident = 0;           ///< CTAs of an SM
-    double given = 0, needed = 0;  ///< bytes in flight of an SM
+    double bytes_in_flight = 0, bytes_in_flight_needed = 0;  ///< of an SM
     double round_cycles = 0;       ///< from a CTA's loads to its end
     double waves = 0;
     double dram_bytes = 0;

@@ -138,9 +138,10 @@ FuseFlow ring_flow(const FuseHardware& hw, const Program& p, const ProgramWork& 
     // Bytes that come into an SM a cycle, and what is on its way while a chunk comes.
     const double rate = double(bytes.read_bytes) / (f.time.dram * hw.clock_hz * f.ctas) * l.ctas;
     const double in_slots = l.chunk_bytes / (l.chunk_bytes + l.epilogue_bytes);
-    f.given = std::min(l.ctas * l.slots * l.chunk_bytes, ahead * rate * in_slots) + l.ctas * l.epilogue_bytes;
+    f.bytes_in_flight =
+        std::min(l.ctas * l.slots * l.chunk_bytes, ahead * rate * in_slots) + l.ctas * l.epilogue_bytes;
     f.round_cycles = loaded;
-    f.needed = loaded * rate;
+    f.bytes_in_flight_needed = loaded * rate;
     f.waves = 1;
 
     // The last row's reduction and result, half of what it takes, overlap with no loads.

@@ -41,7 +41,8 @@ auto preference(const FuseCandidate& candidate) {
     const bool by_threads = c.row_storage != RowStorage::shared;
     // More than enough in flight is as good as enough.
     constexpr double enough = 2, step = 0.05;
-    const double given = std::floor(std::min(enough, candidate.flow.given / candidate.flow.needed) / step);
+    const double given = std::floor(
+        std::min(enough, candidate.flow.bytes_in_flight / candidate.flow.bytes_in_flight_needed) / step);
     // A CTA alone on its SM computes while nobody else does.
     const bool alone = c.ctas_per_sm < 2;
     // CTAs that wait for fewer others: sums of 262144 columns of two 131 us, of eight 135. Of fewer threads: smaller

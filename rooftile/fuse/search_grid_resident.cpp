@@ -105,9 +105,9 @@ class GridResidentSearch : FuseSearchContext {
         candidate.flow = flow(c, turns);
         if (!request.stages) {
             // No more than the threads ask for, or than gets into an SM.
-            const double into_sm =
-                least_known(candidate.flow.needed, hw.sm_bandwidth * candidate.flow.round_cycles);
-            c.stages = leaving_l1(c, least_known(into_sm, candidate.flow.given), turn_bytes);
+            const double into_sm = least_known(candidate.flow.bytes_in_flight_needed,
+                                               hw.sm_bandwidth * candidate.flow.round_cycles);
+            c.stages = leaving_l1(c, least_known(into_sm, candidate.flow.bytes_in_flight), turn_bytes);
             candidate.flow = flow(c, turns);
         }
         candidate.shared_bytes = double(staged_rows(program, c).bytes);

@@ -29,8 +29,8 @@ TEST(FuseRing, TakesDramsTimeWhereNothingElseCounts) {
     const FusedBytes bytes = {64 * 32768 * 2, 64 * 32768 * 2};
     const FuseFlow f = ring_flow(simple(), p, two_passes(1), bytes, four_ctas);
     EXPECT_EQ(f.ctas, 4);
-    EXPECT_NEAR(f.given, 8 * 2417.6, 1);
-    EXPECT_NEAR(f.needed, 8000, 1);
+    EXPECT_NEAR(f.bytes_in_flight, 8 * 2417.6, 1);
+    EXPECT_NEAR(f.bytes_in_flight_needed, 8000, 1);
     // Launch: the first load's 1000 cycles. The last row: (1203.9 + 2086.6) / 2 cycles. A row computes for 0.2547 of DRAM's
     // time: (1 + 0.2547^5.246)^(1/5.246) = 1.00015.
     EXPECT_NEAR(f.time.seconds * 1e6, 131.072 * 1.00015 + 1 + 1.645, 0.01);
@@ -81,7 +81,7 @@ TEST(FuseRing, RunsDryWithoutSpareSlots) {
     // A single pass gives every slot back at once.
     ProgramWork sum = two_passes(16);
     sum.readings = 1;
-    EXPECT_GT(ring_flow(hw, p, sum, bytes, full).given, dry.given);
+    EXPECT_GT(ring_flow(hw, p, sum, bytes, full).bytes_in_flight, dry.bytes_in_flight);
 }
 
 // What only the last pass reads is asked for a chunk ahead, behind the stores of a chunk: a quarter of the row's
@@ -135,7 +135,7 @@ TEST(FuseRing, WeightsThatAreNotKeptStandBehindStores) {
 // 64 rows of 4 clusters of 2 CTAs, two on each of 4 SMs: 16 rows each of 16384 elements in 2 chunks. Passes:
 // 16384 * 32 / 128 / 0.885 + 4 * 74.18 = 4925.0 cycles; a reduction 486.1, with shuffles for messages, and 74.63 * 2.671
 // instructions of 32 warps, 1594.7. Two by turns: the second finds the first with so much of its passes to go as they
-// are of a row, and as they come in bursts 1.209 times that. DRAM: 8192.
+// are of a row, and as they arrive unevenly 1.209 times that. DRAM: 8192.
 TEST(FuseRing, OneCtaComputesWhileAnotherReduces) {
     const Program p = rows_of(64, 32768);
     const FusedBytes bytes = {64 * 32768 * 2, 64 * 32768 * 2};
@@ -154,8 +154,8 @@ TEST(FuseRing, OneCtaComputesWhileAnotherReduces) {
     const double longer = rows / 8192, together = std::pow(1 + std::pow(longer, 5.246), 1 / 5.246);
     // A slot comes back a row and a quarter of its passes before it is wanted, less a load's 1000.
     const double between = (rows + (rows - reduction) / 4 - 1000) / rows;
-    const double bent = longer + (together - longer) / between;
-    EXPECT_NEAR(f.time.seconds * 1e6, 131.072 * bent + 1 + (reduction + rows) / 2e3, 0.5);
+    const double overlapped = longer + (together - longer) / between;
+    EXPECT_NEAR(f.time.seconds * 1e6, 131.072 * overlapped + 1 + (reduction + rows) / 2e3, 0.5);
 }
 
 // 16 instructions an element: a row computes for 5959.1 + 750.9 cycles of DRAM's 8192, and what both lose to one another
