@@ -30,14 +30,14 @@ constexpr Divider divider(unsigned divisor) {
 /// to most; some get one fewer, and the SMs behind the last full team take what these lack. The number of teams is a
 /// multiple of `each`. Where CTAs are placed otherwise, that is as right, but slower.
 constexpr unsigned gathered(unsigned block, unsigned sms, unsigned each, unsigned team, unsigned grid) {
-    unsigned sm = block % sms, turn = block / sms;
+    unsigned sm = block % sms, round = block / sms;
     const unsigned full = grid / each;
     if (full > sms || (each - 1) * sms > grid) return block;  // another GPU than planned for
     if (sm >= full) {
-        sm = grid - (each - 1) * sms + (sm - full) * (each - 1) + turn;
-        turn = each - 1;
+        sm = grid - (each - 1) * sms + (sm - full) * (each - 1) + round;
+        round = each - 1;
     }
-    return (sm / team * each + turn) * team + sm % team;
+    return (sm / team * each + round) * team + sm % team;
 }
 
 /// Static shared memory of a CTA at most, bytes: what its warps and its cluster tell each other, and the

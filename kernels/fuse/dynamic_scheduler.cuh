@@ -1,5 +1,5 @@
 // Dynamic scheduler: the teams of a persistent grid take rows from a counter as they come for them. SMs that do the same are not equally fast: in
-// fixed turns the slowest of 131 ended 4 % behind their mean (docs/facts.md 95).
+// fixed order the slowest of 131 ended 4 % behind their mean (docs/facts.md 95).
 #pragma once
 
 #include "kernels/fuse/arguments.hpp"
@@ -24,7 +24,7 @@ struct ScheduleSlots<1, ahead> {};
 
 /// Of the one thread of each CTA that brings rows. A team, the `cluster` CTAs of a row, begins with the row of its own
 /// number; which one follows the first CTA learns from a counter in the workspace, 0 before the launch and after it, and
-/// tells the others. Without a workspace each team takes its turn.
+/// tells the others. Without a workspace teams take rows in a fixed order.
 /// `ahead`: rows that the first CTA may tell of while another has not yet heard of the first of them.
 template <int cluster, int ahead>
 class DynamicScheduler {
@@ -55,13 +55,13 @@ class DynamicScheduler {
         if constexpr (cluster == 1) {
             row_ = known(coming_);
         } else {
-            const unsigned told = ptx::shared_address(&places_.told[turn_]);
-            if (first()) tell_all(ptx::shared_address(&places_.row[turn_]), told);
+            const unsigned told = ptx::shared_address(&places_.told[phase_]);
+            if (first()) tell_all(ptx::shared_address(&places_.row[phase_]), told);
             ptx::mbarrier_arrive_expect(told, sizeof(unsigned));
             ptx::mbarrier_wait(told, round_);
-            row_ = *const_cast<volatile unsigned*>(&places_.row[turn_]);
-            if (++turn_ < ahead) return;
-            turn_ = 0;
+            row_ = *const_cast<volatile unsigned*>(&places_.row[phase_]);
+            if (++phase_ < ahead) return;
+            phase_ = 0;
             round_ ^= 1;
         }
     }
@@ -81,7 +81,7 @@ class DynamicScheduler {
     Places& places_;
     unsigned* counter_;
     unsigned rows_, row_, coming_ = beyond_last;
-    int turn_ = 0;
+    int phase_ = 0;
     unsigned round_ = 0;
 };
 

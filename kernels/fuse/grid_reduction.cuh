@@ -25,7 +25,7 @@ class GridReduction {
     /// readers; who has all words of a reduction knows that nobody reads those of the one before.
     __device__ void begin() {
         ++tag_;
-        turn_ ^= 1;
+        phase_ ^= 1;
     }
     __device__ void leave(int word, unsigned value) {
         const unsigned long long tagged = static_cast<unsigned long long>(tag_) << 32 | value;
@@ -59,13 +59,13 @@ class GridReduction {
 
   private:
     __device__ unsigned long long* place(int word, unsigned rank) const {
-        return slots_ + (turn_ * words + word) * cluster + rank;
+        return slots_ + (phase_ * words + word) * cluster + rank;
     }
 
     volatile unsigned* header_ = nullptr;
     unsigned long long* slots_ = nullptr;
     unsigned tag_ = 0, rank_ = 0;
-    int turn_ = 0;
+    int phase_ = 0;
 };
 
 }  // namespace rooftile::fuse

@@ -216,12 +216,12 @@ struct Powers {
     }
 };
 
-/// Powers of what one thread reads in one pass, several vectors a turn: scaled anew once a turn, without a branch.
+/// Powers of what one thread reads in one pass, several vectors an iteration: scaled anew once an iteration, without a branch.
 struct RunningPowers {
     float reference = -infinity, total = 0;
     PowerBase base{-infinity};
 
-    /// Before a turn's vectors, of which `top` is the greatest value.
+    /// Before an iteration's vectors, of which `top` is the greatest value.
     __device__ void reach(float top) {
         reference = maximum(reference, top);
         const PowerBase moved(reference);

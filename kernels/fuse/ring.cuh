@@ -108,33 +108,33 @@ class Handover {
 
     /// Of one thread; waits until all warps are through with the row before last.
     __device__ void give(const float (&values)[count]) {
-        ptx::mbarrier_wait(ptx::shared_address(&places_.empty[turn_]), round_ ^ 1);
+        ptx::mbarrier_wait(ptx::shared_address(&places_.empty[phase_]), round_ ^ 1);
 #pragma unroll
-        for (int i = 0; i < count; ++i) places_.value[turn_][i] = values[i];
-        ptx::mbarrier_arrive(ptx::shared_address(&places_.full[turn_]));
+        for (int i = 0; i < count; ++i) places_.value[phase_][i] = values[i];
+        ptx::mbarrier_arrive(ptx::shared_address(&places_.full[phase_]));
         next();
     }
     /// Waits for the next row's.
     __device__ void take(float (&values)[count]) const {
-        ptx::mbarrier_wait(ptx::shared_address(&places_.full[turn_]), round_);
+        ptx::mbarrier_wait(ptx::shared_address(&places_.full[phase_]), round_);
 #pragma unroll
-        for (int i = 0; i < count; ++i) values[i] = places_.value[turn_][i];
+        for (int i = 0; i < count; ++i) values[i] = places_.value[phase_][i];
     }
     /// Of a whole warp, which has used them.
     __device__ void release() {
         __syncwarp();
-        if (threadIdx.x % 32 == 0) ptx::mbarrier_arrive(ptx::shared_address(&places_.empty[turn_]));
+        if (threadIdx.x % 32 == 0) ptx::mbarrier_arrive(ptx::shared_address(&places_.empty[phase_]));
         next();
     }
 
   private:
     __device__ void next() {
-        round_ ^= turn_;
-        turn_ ^= 1;
+        round_ ^= phase_;
+        phase_ ^= 1;
     }
 
     Places& places_;
-    unsigned turn_ = 0, round_ = 0;
+    unsigned phase_ = 0, round_ = 0;
 };
 
 /// A word of each access that a read was: of 16 bytes or fewer, as waiting() makes them.

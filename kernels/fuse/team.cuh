@@ -106,13 +106,13 @@ class Team {
         static_assert((word_count<Accumulators> + ...) <= words);
         merge_lanes < threads_per_row<32 ? threads_per_row : 32>(lanes_mask(), mine...);
         if constexpr (warps > 1) {
-            auto& slots = exchange_.warp[turn_];
+            auto& slots = exchange_.warp[phase_];
             int word = 0;
             if (threadIdx.x % 32 == 0) (leave(slots, word, threadIdx.x / 32, mine), ...);
             sync_row();
             word = 0;
             (gather(slots, word, mine), ...);
-            turn_ ^= 1;
+            phase_ ^= 1;
         }
     }
 
@@ -122,17 +122,17 @@ class Team {
         if constexpr (far) {
             across_grid(mine...);
         } else if constexpr (near) {
-            auto& slots = exchange_.cta[cluster_turn_];
+            auto& slots = exchange_.cta[cluster_phase_];
             int word = 0;
             if constexpr (beside) {
-                const unsigned joint = ptx::shared_address(&exchange_.joint[cluster_turn_]);
+                const unsigned joint = ptx::shared_address(&exchange_.joint[cluster_phase_]);
                 constexpr unsigned bytes = cluster * (sizeof(Accumulators) + ...);
                 if (threadIdx.x == 0) ptx::mbarrier_arrive_expect(joint, bytes);
                 if (threadIdx.x < cluster) (send(slots, word, mine, joint), ...);
                 // Peers write what it guards, with its bytes: an acquire of the whole cluster would add nothing
                 // but the loss of L1.
                 ptx::mbarrier_wait(joint, round_);
-                round_ ^= cluster_turn_;
+                round_ ^= cluster_phase_;
             } else {
                 if (threadIdx.x < cluster) (send(slots, word, mine), ...);
                 ptx::cluster_arrive();
@@ -140,7 +140,7 @@ class Team {
             }
             word = 0;
             (gather(slots, word, mine), ...);
-            cluster_turn_ ^= 1;
+            cluster_phase_ ^= 1;
         }
     }
 
@@ -167,7 +167,7 @@ class Team {
     /// One thread tells, one warp listens, then all hear of it.
     template <class... Accumulators>
     __device__ void across_grid(Accumulators&... mine) {
-        auto& slots = exchange_.cta[cluster_turn_];
+        auto& slots = exchange_.cta[cluster_phase_];
         int word = 0;
         if (threadIdx.x < 32) {
             grid_.begin();
@@ -181,7 +181,7 @@ class Team {
         sync_row();
         word = 0;
         (take(slots, word, mine), ...);
-        cluster_turn_ ^= 1;
+        cluster_phase_ ^= 1;
     }
     template <class Accumulator>
     __device__ void tell(int& word, const Accumulator& mine) {
@@ -306,7 +306,7 @@ class Team {
 
     Exchange& exchange_;
     unsigned block_;
-    int turn_ = 0, cluster_turn_ = 0;
+    int phase_ = 0, cluster_phase_ = 0;
     unsigned round_ = 0;  // of the joint barriers
     GridReduction<cluster, words> grid_;
 };

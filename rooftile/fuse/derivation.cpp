@@ -140,7 +140,7 @@ class Story {
              d_.fact("dram.latency"), d_.fact("l2.latency"), d_.fact("clock.boost"),
              d_.fact("dram.sustained_copy"), d_.fact(hw_.read_key), d_.fact("sm.count")},
             f_.bytes_in_flight_needed, "B",
-            "by Little's law: what a CTA takes besides DRAM's queue, its turns at the issue slots among it");
+            "by Little's law: what a CTA takes besides DRAM's queue, its share of the issue slots among it");
     }
 
     /// Bytes that come into an SM a cycle.
@@ -169,14 +169,16 @@ class Story {
             given("vectors_per_thread", c_.vectors_per_thread, "", "this plan"),
             given("vector_width", c_.vector_width, "elements", "this plan"),
             given("element_bytes", grid_resident ? slot_bytes(p_) : work_.full_bytes, "B", "problem")};
-        if (grid_resident) inputs.push_back(given("turns_together", turns_together(c_), "", "this plan"));
+        if (grid_resident)
+            inputs.push_back(given("unrolled_iterations", unrolled_iterations(c_), "", "this plan"));
         d_.add("bytes_in_flight",
-               grid_resident ? "CTAs an SM x threads x vectors_per_thread x vector_width x turns together x "
-                               "bytes of the tensors that "
-                               "every pass reads   [M20]"
-                             : "CTAs an SM x threads x vectors_per_thread x vector_width x bytes of the full "
-                               "tensors; of a row what it "
-                               "has   [M20]",
+               grid_resident
+                   ? "CTAs an SM x threads x vectors_per_thread x vector_width x unrolled iterations x "
+                     "bytes of the tensors that "
+                     "every pass reads   [M20]"
+                   : "CTAs an SM x threads x vectors_per_thread x vector_width x bytes of the full "
+                     "tensors; of a row what it "
+                     "has   [M20]",
                std::move(inputs), f_.bytes_in_flight, "B", enough_in_flight());
     }
 
@@ -196,15 +198,16 @@ class Story {
 
     void shared() {
         if (grid_resident_rows(c_)) {
-            d_.add(
-                "shared_bytes",
-                "turns held x threads x vectors_per_thread x vector_width x bytes of the tensors that every "
-                "pass reads   [M21]",
-                {given("turns_held", c_.stages, "", "below"), given("threads", c_.threads, "", "this plan"),
-                 given("vectors_per_thread", c_.vectors_per_thread, "", "this plan"),
-                 given("vector_width", c_.vector_width, "elements", "this plan"),
-                 given("element_bytes", slot_bytes(p_), "B", "problem"), d_.fact("shared.per_cta")},
-                shared_, "B", "of a CTA, for the turns that wait there");
+            d_.add("shared_bytes",
+                   "iterations held x threads x vectors_per_thread x vector_width x bytes of the tensors "
+                   "that every "
+                   "pass reads   [M21]",
+                   {given("iterations_held", c_.stages, "", "below"),
+                    given("threads", c_.threads, "", "this plan"),
+                    given("vectors_per_thread", c_.vectors_per_thread, "", "this plan"),
+                    given("vector_width", c_.vector_width, "elements", "this plan"),
+                    given("element_bytes", slot_bytes(p_), "B", "problem"), d_.fact("shared.per_cta")},
+                   shared_, "B", "of a CTA, for the iterations that wait there");
             return;
         }
         d_.add("shared_bytes", "rows a CTA x what it takes of a row x bytes of the full tensors   [M21]",
@@ -330,16 +333,18 @@ class Story {
                f_.held, "",
                "each line is read by one SM, so both halves of L2 count; the pass goes backwards, and comes "
                "to a line after as much as lay behind it");
-        const auto turns = double(turns_of_row(p_, c_));
-        d_.add("held_turns",
-               "shared memory of a CTA / bytes that a turn reads for later passes, at most all turns; unless "
+        const auto iterations = double(iterations_of_row(p_, c_));
+        d_.add("held_iterations",
+               "shared memory of a CTA / bytes that an iteration reads for later passes, at most all "
+               "iterations; unless "
                "asked "
                "for, no more than leave L1 room for bytes_in_flight_needed, where what it has is known",
-               {given("shared_bytes", shared_, "B", "this plan"), given("turns", turns, "", "this plan"),
-                d_.fact("l1.unified"), d_.fact("shared.carveout_step"),
+               {given("shared_bytes", shared_, "B", "this plan"),
+                given("iterations", iterations, "", "this plan"), d_.fact("l1.unified"),
+                d_.fact("shared.carveout_step"),
                 given("bytes_in_flight_needed", f_.bytes_in_flight_needed, "B", "this plan")},
-               c_.stages, "turns",
-               "what a thread has read once it keeps; the other turns come again from L2, or from DRAM");
+               c_.stages, "iterations",
+               "what a thread has read once it keeps; the other iterations come again from L2, or from DRAM");
         d_.add("grid", "rows x CTAs a row, no more than SMs x CTAs an SM",
                {given("rows", double(p_.rows), "", "problem"), given("cluster", c_.cluster, "", "this plan"),
                 d_.fact("sm.count"), given("ctas_per_sm", c_.ctas_per_sm, "", "this plan")},

@@ -43,13 +43,14 @@ double pass_cycles(const FuseHardware& hw, const Program& p, const GridResidentL
     const double elements = double(p.rows) * double(p.columns) * share;
     const double computing = most_known(issue_cycles(hw, pass.cost) * elements / hw.fit.grid_issue_share, 0);
     const double special = most_known(pass.cost.mufu * elements / hw.mufu_rate / hw.fit.grid_mufu_share, 0);
-    // A warp's turn: its loads, what they wait for, and its share of what the SM does.
+    // A warp's iteration: its loads, what they wait for, and its share of what the SM does.
     const double warps = places.busiest * l.threads / warp;
-    const double turns = warps
-                         * std::max(1.0, whole_up(double(p.columns) / l.cluster / l.threads
-                                                  / l.vectors_per_thread / l.vector_width));
-    return turns
-           / mva_throughput(warps, pass.latency, std::max(computing, special) / turns, memory / turns, 1);
+    const double iterations = warps
+                              * std::max(1.0, whole_up(double(p.columns) / l.cluster / l.threads
+                                                       / l.vectors_per_thread / l.vector_width));
+    return iterations
+           / mva_throughput(warps, pass.latency, std::max(computing, special) / iterations,
+                            memory / iterations, 1);
 }
 
 }  // namespace

@@ -13,12 +13,12 @@ struct GridResidentLaunch {
     double again_bytes = 0;  ///< of an element: the tensors that every pass reads
     double held_share = 0;   ///< of them that waits in shared memory
     double rows_an_sm = 1;   ///< whose CTAs are gathered: what rows share comes once for all of them
-    double together = 1;     ///< turns of the first pass that a thread asks for at once
+    double together = 1;     ///< iterations of the first pass that a thread asks for at once
 };
 
 /// One pass after the other, all CTAs in step: the first at the rate of DRAM, the next at that of L2 or of what DRAM
 /// has to do beside, each no faster than its instructions; a reduction in device memory after each that reduces. L2
-/// holds what it has room for: each line is read by one SM and lies in one half, so all of L2 counts; passes that turn
+/// holds what it has room for: each line is read by one SM and lies in one half, so all of L2 counts; passes that iteration
 /// round find what came last.
 /// The warps of an SM load, compute and load again without a word to each other: mean value analysis.
 FuseFlow grid_resident_flow(const FuseHardware& hw, const Program& program, const ProgramWork& work,

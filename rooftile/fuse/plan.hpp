@@ -37,7 +37,7 @@ struct FuseConfig {
         0;  ///< threads of a ring's CTA that only reduce, while the others store the row before; 0: all do both
     int cluster = 1;  ///< CTAs that share a row
     int stages =
-        1;  ///< slots of a ring; vectors_per_thread vectors of each thread lie in one. Of grid-resident rows: turns that are held
+        1;  ///< slots of a ring; vectors_per_thread vectors of each thread lie in one. Of grid-resident rows: iterations that are held
     int ctas_per_sm = 1;
     bool persistent = false;     ///< one wave of CTAs goes through everything
     bool early_weights = false;  ///< what all rows share is loaded before a reduction; in a ring once

@@ -99,7 +99,7 @@ double registers_likely(const FuseHardware& hw, const Program& p, const ProgramW
     if (c.row_storage == RowStorage::none) need = pointwise_registers(hw.fit, d, work, c, stacks(p, c));
     else if (c.row_storage == RowStorage::registers) need = held_registers(d, c, bound);
     else if (c.row_storage == RowStorage::shared) need = staged_registers(d, c);
-    else if (!d.kept) need = (d.sums && !in_whole_turns(p, c) ? 20 : 16) + c.vectors_per_thread * d.full;
+    else if (!d.kept) need = (d.sums && !in_whole_iterations(p, c) ? 20 : 16) + c.vectors_per_thread * d.full;
     if (std::isnan(need)) return bound;
     return std::min(bound, std::max(least, whole_up(need / unit) * unit));
 }

@@ -72,7 +72,7 @@ double specialised_reduction_cycles(const FuseHardware& hw, const Program& p, co
     reducers.threads_per_row = l.reduction_threads;
     reducers.ctas = 1;
     const double reduction = ring_reduction_cycles(hw, work, reducers) + hw.fit.specialised_reduction;
-    // They take turns with the warps that store.
+    // They take iterations with the warps that store.
     const double chunk =
         double(p.columns) / l.cluster / l.chunks / l.reduction_threads * hw.fit.specialised_element
         + hw.fit.ring_chunk;
@@ -88,7 +88,7 @@ FuseFlow ring_flow(const FuseHardware& hw, const Program& p, const ProgramWork& 
     const double elements = double(p.rows) * double(p.columns);
     f.ctas = l.clusters * l.cluster;
     const double all_rounds = double(p.rows) / l.clusters;
-    // Who is ahead by the share that turns are apart takes a row more as soon as it makes one.
+    // Who is ahead by the share that they are apart takes a row more as soon as it makes one.
     const double drift = most_known(hw.drift, 0);
     const bool evens_out = l.one_row || (l.dynamic && drift * all_rounds >= 1);
     // Else those of the busiest, of as many clusters as then have as many.

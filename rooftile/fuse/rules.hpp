@@ -21,7 +21,7 @@ inline constexpr Rule cluster_threads{"cluster_threads", "CTAs that share a row 
 inline constexpr Rule cluster_row{"cluster_row", "several CTAs share a row of 2048 vectors or more"};
 inline constexpr Rule cluster_read_once{
     "cluster_read_once",
-    "a cluster asks in turns, side by side, for what is read once; held in registers it is later"};
+    "a cluster asks in iterations, side by side, for what is read once; held in registers it is later"};
 inline constexpr Rule idle_threads{"idle_threads", "half of a row's threads would have nothing"};
 inline constexpr Rule few_vectors{"few_vectors",
                                   "many threads with little each spend their time starting and reducing"};

@@ -168,7 +168,7 @@ class Search {
                                          cluster > 1 && threads_per_row < 128);
                     const LeavingOut row(*this, fuse_rules::cluster_row,
                                          cluster > 1 && vectors < least_shared_row);
-                    // In turns a cluster's CTAs ask side by side, where registers would hold a part of the row each: sums of
+                    // Interleaved, a cluster's CTAs ask side by side, where registers would hold a part of the row each: sums of
                     // 65536 columns are 0.7 % sooner so (docs/facts.md 96).
                     const bool open =
                         !request_.row_storage && !request_.vectors_per_thread && !request_.threads_per_row;
@@ -417,7 +417,7 @@ double registers_needed(const Program& p, const FuseConfig& c) {
         need += c.vectors_per_thread * (full + shared);
     else need += c.vectors_per_thread * full + (in_warp ? 1 : std::min(2, c.vectors_per_thread)) * shared;
     // Chunks that are short are guarded, vector by vector.
-    if (c.row_storage == RowStorage::pipelined && !in_whole_turns(p, c)) need += register_step;
+    if (c.row_storage == RowStorage::pipelined && !in_whole_iterations(p, c)) need += register_step;
     constexpr double least = 32;
     return std::max(least, whole_up(need / register_step) * register_step);
 }

@@ -77,10 +77,10 @@ class GridResidentSearch : FuseSearchContext {
     }
 
     void offer(FuseConfig c) {
-        // Some threads would have nothing, and all of them have time for two turns.
-        const std::int64_t turn = std::int64_t(c.threads) * c.vectors_per_thread * c.cluster;
-        constexpr std::int64_t least_turns = 2;
-        if (program.columns / vector_width < least_turns * turn) return reject(Reason::threads);
+        // Some threads would have nothing, and all of them have time for two iterations.
+        const std::int64_t iteration = std::int64_t(c.threads) * c.vectors_per_thread * c.cluster;
+        constexpr std::int64_t least_iterations = 2;
+        if (program.columns / vector_width < least_iterations * iteration) return reject(Reason::threads);
         FuseCandidate candidate;
         candidate.registers = registers_needed(program, c);
         const double an_sm = whole_up(double(c.grid) / hw.sms);  // CTAs of the busiest
@@ -91,47 +91,47 @@ class GridResidentSearch : FuseSearchContext {
             || !(an_sm <= resident_ctas(hw, c, candidate.registers, 0)))
             return reject(Reason::registers);
         c.ctas_per_sm = int(an_sm);
-        // As many turns wait in shared memory as fit; the others are read again.
-        const auto turns = double(turns_of_row(program, c));
-        const double turn_bytes =
+        // As many iterations wait in shared memory as fit; the others are read again.
+        const auto iterations = double(iterations_of_row(program, c));
+        const double iteration_bytes =
             double(c.threads) * c.vectors_per_thread * vector_width * slot_bytes(program);
         const double shared = std::min(hw.shared_per_cta, hw.shared_per_sm / an_sm - hw.shared_reserved);
-        const double room = whole((shared - exchange_bytes(c.threads)) / turn_bytes);
+        const double room = whole((shared - exchange_bytes(c.threads)) / iteration_bytes);
         if (!(room >= 1) || std::isnan(hw.shared_per_sm)) return reject(Reason::shared);
-        const double fit = std::min(turns, room);
+        const double fit = std::min(iterations, room);
         c.stages = request.stages.value_or(int(fit));
         if (c.stages < 1 || c.stages > fit) return reject(Reason::shared);
         if (!asked(request.ctas_per_sm, c.ctas_per_sm)) return;
-        candidate.flow = flow(c, turns);
+        candidate.flow = flow(c, iterations);
         if (!request.stages) {
             // No more than the threads ask for, or than gets into an SM.
             const double into_sm = least_known(candidate.flow.bytes_in_flight_needed,
                                                hw.sm_bandwidth * candidate.flow.round_cycles);
-            c.stages = leaving_l1(c, least_known(into_sm, candidate.flow.bytes_in_flight), turn_bytes);
-            candidate.flow = flow(c, turns);
+            c.stages = leaving_l1(c, least_known(into_sm, candidate.flow.bytes_in_flight), iteration_bytes);
+            candidate.flow = flow(c, iterations);
         }
         candidate.shared_bytes = double(staged_rows(program, c).bytes);
         candidate.config = c;
         found_.push_back(candidate);
     }
 
-    FuseFlow flow(const FuseConfig& c, double turns) const {
+    FuseFlow flow(const FuseConfig& c, double iterations) const {
         return grid_resident_flow(hw, program, work, bytes,
                                   {.vectors_per_thread = double(c.vectors_per_thread),
                                    .vector_width = double(c.vector_width),
                                    .threads = double(c.threads),
                                    .cluster = double(c.cluster),
                                    .again_bytes = slot_bytes(program),
-                                   .held_share = c.stages / turns,
+                                   .held_share = c.stages / iterations,
                                    .rows_an_sm = double(rows_gathered(program, c)),
-                                   .together = double(turns_together(c))});
+                                   .together = double(unrolled_iterations(c))});
     }
 
-    /// As many turns, up to those of `c`, as leave L1 room for the bytes that must be in flight: what a turn gains by
+    /// As many iterations, up to those of `c`, as leave L1 room for the bytes that must be in flight: what an iteration gains by
     /// waiting in shared memory is less than all loads lose (docs/facts.md 89). All where no number of them does.
-    int leaving_l1(const FuseConfig& c, double in_flight, double turn_bytes) const {
+    int leaving_l1(const FuseConfig& c, double in_flight, double iteration_bytes) const {
         for (int stages = c.stages; stages > 0; --stages) {
-            const double cta = stages * turn_bytes + exchange_bytes(c.threads) + hw.shared_reserved;
+            const double cta = stages * iteration_bytes + exchange_bytes(c.threads) + hw.shared_reserved;
             if (!(l1_beside(hw, c.ctas_per_sm * cta) < in_flight)) return stages;
         }
         return c.stages;

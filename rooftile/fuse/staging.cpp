@@ -77,12 +77,12 @@ bool grid_resident_rows(const FuseConfig& c) {
     return reduces_across_grid(c) && c.row_storage == RowStorage::reload;
 }
 
-std::int64_t turns_of_row(const Program& program, const FuseConfig& c) {
+std::int64_t iterations_of_row(const Program& program, const FuseConfig& c) {
     return ceil_div(program.columns / c.vector_width,
                     std::int64_t(c.threads_per_row) * c.vectors_per_thread * c.cluster);
 }
 
-int turns_together(const FuseConfig& c) { return c.vectors_per_thread == 1 ? 4 : 2; }
+int unrolled_iterations(const FuseConfig& c) { return c.vectors_per_thread == 1 ? 4 : 2; }
 
 int rows_gathered(const Program& program, const FuseConfig& c) {
     return grid_resident_rows(c) && c.ctas_per_sm > 1 && program.rows % c.ctas_per_sm == 0 ? c.ctas_per_sm
@@ -171,7 +171,7 @@ bool reduction_can_specialise(const Program& program, const FuseConfig& c) {
     return !numbers_of_rows(program).empty();
 }
 
-bool in_whole_turns(const Program& program, const FuseConfig& c) {
+bool in_whole_iterations(const Program& program, const FuseConfig& c) {
     return program.columns
                % (std::int64_t(c.vector_width) * c.vectors_per_thread * c.threads_per_row * c.cluster)
            == 0;

@@ -51,10 +51,10 @@ bool reduces_across_grid(const FuseConfig& config);
 /// waits in shared memory, and what does not fit there in L2, for its next pass.
 bool grid_resident_rows(const FuseConfig& config);
 /// Then how often all threads of a row take their vectors until they have gone over it.
-std::int64_t turns_of_row(const Program& program, const FuseConfig& config);
-/// Then how many turns of the first pass a thread asks for together. Fewer leave memory idle; more were as fast or slower, but
+std::int64_t iterations_of_row(const Program& program, const FuseConfig& config);
+/// Then how many iterations of the first pass a thread asks for together. Fewer leave memory idle; more were as fast or slower, but
 /// for a percent of softmax (docs/facts.md 90).
-int turns_together(const FuseConfig& config);
+int unrolled_iterations(const FuseConfig& config);
 /// Then of how many rows an SM has CTAs, which all have the same part of their rows.
 int rows_gathered(const Program& program, const FuseConfig& config);
 
@@ -75,8 +75,8 @@ bool reduction_can_specialise(const Program& program, const FuseConfig& config);
 std::int64_t ring_part(const Program& program, const FuseConfig& config);
 std::int64_t ring_chunks(const Program& program, const FuseConfig& config);
 
-/// Whether no turn of a row's threads, or no chunk of a ring, ends behind the row: then none is asked for.
-bool in_whole_turns(const Program& program, const FuseConfig& config);
+/// Whether no iteration of a row's threads, or no chunk of a ring, ends behind the row: then none is asked for.
+bool in_whole_iterations(const Program& program, const FuseConfig& config);
 
 /// Whether the teams of a ring's grid take rows as they come for them: each of a team's CTAs has a chunk of every row, with
 /// which it hears whose it is, and rows are counted in 32 bits.

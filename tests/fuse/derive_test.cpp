@@ -93,9 +93,9 @@ TEST(FuseDerive, PlansAskForTheSharedMemoryTheirRowsTake) {
                     std::int64_t(c.vectors_per_thread) * c.threads_per_row * c.vector_width;
                 const std::int64_t rows =
                     c.rows_per_cta() * std::min(taken, plan.program.columns) * 2 * element;
-                // Of rows that are all resident in the grid turns of x: it is read again, and nothing else.
-                const std::int64_t turns = c.stages * taken * element;
-                const std::int64_t held = grid_resident_rows(c) ? turns : 0;
+                // Of rows that are all resident in the grid iterations of x: it is read again, and nothing else.
+                const std::int64_t iterations = c.stages * taken * element;
+                const std::int64_t held = grid_resident_rows(c) ? iterations : 0;
                 EXPECT_EQ(asked, row_storage == RowStorage::shared ? rows : held)
                     << x << " plan " << plan.rank;
                 EXPECT_LE(asked + (held > 0 ? 1152 : exchange), per_cta);
@@ -310,17 +310,17 @@ TEST(FuseDerive, FormulasAddUp) {
                     for (const char* factor :
                          {"ctas_per_sm", "threads", "vectors_per_thread", "vector_width", "element_bytes"})
                         product *= flight[factor];
-                    if (flight.has("turns_together")) product *= flight["turns_together"];
+                    if (flight.has("unrolled_iterations")) product *= flight["unrolled_iterations"];
                     // Rows that end within a thread's last vectors have no more bytes than they have.
                     EXPECT_GE(product * (1 + 1e-6), flight.value()) << where;
                     if (std::string_view(shape) != "1001,1001") expect(product, flight.value(), "in flight");
                 }
                 if (const Told shared(plan, "shared_bytes"); shared.there()) {
-                    const double of_turns = shared["turns_held"] * shared["threads"]
-                                            * shared["vectors_per_thread"] * shared["vector_width"];
+                    const double of_iterations = shared["iterations_held"] * shared["threads"]
+                                                 * shared["vectors_per_thread"] * shared["vector_width"];
                     const double of_rows = shared["rows_per_cta"] * shared["columns"] / shared["cluster"];
                     const double held =
-                        (shared.has("turns_held") ? of_turns : of_rows) * shared["element_bytes"];
+                        (shared.has("iterations_held") ? of_iterations : of_rows) * shared["element_bytes"];
                     EXPECT_GE(shared.value(), held) << where;
                     EXPECT_LT(shared.value(), held * 1.01 + 64) << where;
                 }

@@ -97,7 +97,7 @@ TEST(FuseGridResidentModel, EpilogueOperandsAndFurtherPasses) {
                 2 * 1364.7 + 65536 / 98.0 + 2 * reduction, 0.5);
 }
 
-// Few bytes in flight: one warp an SM that waits 1000 cycles for each of 64 turns; 5 rows are three CTAs on some SMs.
+// Few bytes in flight: one warp an SM that waits 1000 cycles for each of 64 iterations; 5 rows are three CTAs on some SMs.
 TEST(FuseGridResidentModel, LatencyShowsAndTheBusiestSmCounts) {
     FuseHardware hw = simple();
     hw.dram_latency = 1000;

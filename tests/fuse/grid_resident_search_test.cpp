@@ -38,12 +38,13 @@ TEST(FuseGridResident, FewVeryLongRowsTakeIt) {
         EXPECT_EQ(best.config.grid, 16 * best.config.cluster);
         std::vector<std::string> told;
         for (const Step& step : best.derivation) told.push_back(step.quantity);
-        EXPECT_THAT(told, testing::IsSupersetOf({"held_in_l2", "held_turns", "grid", "ctas_per_sm"})) << text;
+        EXPECT_THAT(told, testing::IsSupersetOf({"held_in_l2", "held_iterations", "grid", "ctas_per_sm"}))
+            << text;
     }
 }
 
-// 16 CTAs a row, two an SM: of 128 KiB a CTA could have 112 in 7 turns of 16. Shared memory has 228 KiB of the 256 then,
-// and with 6 turns as well, and L1 28, which is less than the 36 KB that must be in flight; with 5 it has 196, and L1 60.
+// 16 CTAs a row, two an SM: of 128 KiB a CTA could have 112 in 7 iterations of 16. Shared memory has 228 KiB of the 256 then,
+// and with 6 iterations as well, and L1 28, which is less than the 36 KB that must be in flight; with 5 it has 196, and L1 60.
 // What only the last pass reads is not held. Both of an SM have the same part of their rows.
 TEST(FuseGridResident, TurnsWaitInSharedMemory) {
     const auto asked = [](std::optional<int> stages) {

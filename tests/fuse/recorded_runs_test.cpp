@@ -32,7 +32,7 @@ constexpr const char* last = "2026-11-23-h200-memory-dealt.csv";
 // An older run of every candidate.
 constexpr const char* every = "2026-11-23-h200-memory-exhaustive.csv";
 
-/// Of a kernel that was another then, or beside such ones: since `every` rows of rings are scheduled dynamically, whole turns are not asked for
+/// Of a kernel that was another then, or beside such ones: since `every` rows of rings are scheduled dynamically, whole iterations are not asked for
 /// one by one, and rows that a warp has in registers with a mask have fewer of them.
 bool another_kernel(const Row& row, const std::string& run) {
     if (run == last) return false;

@@ -45,7 +45,7 @@ TEST(FuseRing, LastsAsLongAsTheBusiestCluster) {
     EXPECT_NEAR(f.time.dram * 1e6, 6 * 32768 * 4 / 64e3, 1e-6);
 }
 
-// Turns 4 % apart make a row in 25: of 101 rows, 26 for the busiest of four CTAs, who then are 3.88 of them, 104 / 101.
+// A difference of 4 % makes a row in 25: of 101 rows, 26 for the busiest of four CTAs, who then are 3.88 of them, 104 / 101.
 // Scheduled dynamically, all have 25.25, and lose what rows lose in any launch.
 TEST(FuseRing, DynamicallyScheduledRowsAreOneMoreOrLess) {
     const Program p = rows_of(101, 32768);
@@ -134,7 +134,7 @@ TEST(FuseRing, WeightsThatAreNotKeptStandBehindStores) {
 
 // 64 rows of 4 clusters of 2 CTAs, two on each of 4 SMs: 16 rows each of 16384 elements in 2 chunks. Passes:
 // 16384 * 32 / 128 / 0.885 + 4 * 74.18 = 4925.0 cycles; a reduction 486.1, with shuffles for messages, and 74.63 * 2.671
-// instructions of 32 warps, 1594.7. Two by turns: the second finds the first with so much of its passes to go as they
+// instructions of 32 warps, 1594.7. Two alternate: the second finds the first with so much of its passes to go as they
 // are of a row, and as they arrive unevenly 1.209 times that. DRAM: 8192.
 TEST(FuseRing, OneCtaComputesWhileAnotherReduces) {
     const Program p = rows_of(64, 32768);

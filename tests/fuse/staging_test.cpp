@@ -37,7 +37,7 @@ TEST(FuseStaging, RowsAreScheduledDynamicallyWhereEveryCtaHasAChunk) {
     p.rows = 2147483648;
     EXPECT_FALSE(schedules_dynamically(p, c));
     p.rows = 100;
-    c.cluster = 8, c.grid_reduction = true;  // words of other CTAs lie where fixed turns put them
+    c.cluster = 8, c.grid_reduction = true;  // words of other CTAs lie where a fixed order puts them
     EXPECT_FALSE(schedules_dynamically(p, c));
 }
 

@@ -220,10 +220,10 @@ bool takes_workspace(const FusePlan& plan) {
 }
 
 std::size_t fuse_workspace_bytes(const FusePlan& plan, std::int64_t grid) {
-    constexpr std::size_t word = 8, turns = 2,
+    constexpr std::size_t word = 8, iterations = 2,
                           words = fuse::reduction_words;  // kernels/fuse/grid_reduction.cuh
     const std::size_t cta = reduces_across_grid(plan.config)
-                                ? turns * words * word
+                                ? iterations * words * word
                                 : std::size_t(whole_reductions(plan.program)) * workspace_part;
     return workspace_header + std::size_t(grid) * cta;
 }

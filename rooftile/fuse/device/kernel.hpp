@@ -46,7 +46,7 @@ class FuseKernel {
     /// Computes all outputs from all inputs, device pointers in the graph's order, in `stream`. Neither
     /// synchronises nor (once loaded) allocates; may be captured; thread-safe.
     /// Outputs must overlap neither inputs nor each other: inputs are read as memory that nobody writes.
-    /// Without a workspace rings go over rows in fixed turns, 1 to 2 % slower; others need theirs.
+    /// Without a workspace rings go over rows in a fixed order, 1 to 2 % slower; others need theirs.
     /// Throws RequestError where a pointer is missing or not aligned as planned.
     void launch(Stream stream, std::span<const void* const> inputs, std::span<void* const> outputs,
                 void* workspace = nullptr) const;

@@ -38,7 +38,7 @@ std::string RowsText::text() {
 
 /// Every thread has all its vectors: none lies behind the row's end.
 bool RowsText::whole() const {
-    if (ring() || reload()) return in_whole_turns(p_, c_);
+    if (ring() || reload()) return in_whole_iterations(p_, c_);
     return p_.columns
            == std::int64_t(c_.vector_width) * c_.vectors_per_thread * c_.threads_per_row * c_.cluster;
 }
@@ -119,9 +119,10 @@ void RowsText::constants() {
         w_.line(1, "const unsigned first = team.lane();");
     }
     if (grid_resident()) {
-        w_.line(1, "constexpr unsigned turn_vectors = step * vectors_per_thread;");
-        w_.line(1, "constexpr unsigned turns = {};  // over a row", turns_of_row(p_, c_));
-        w_.line(1, "constexpr unsigned held = {};  // turns whose vectors wait in shared memory", c_.stages);
+        w_.line(1, "constexpr unsigned iteration_vectors = step * vectors_per_thread;");
+        w_.line(1, "constexpr unsigned iterations = {};  // over a row", iterations_of_row(p_, c_));
+        w_.line(1, "constexpr unsigned held = {};  // iterations whose vectors wait in shared memory",
+                c_.stages);
         tensors_in_shared();
         w_.line(1, "team.reduce_in(size.workspace);");
     } else if (c_.cluster > 1) w_.line(1, "team.arrive();");

@@ -76,18 +76,18 @@ class RowsText {
     void load_row();
     void load_held(bool full);
     void vectors_head(int depth);
-    /// `before` of a turn's vectors: what all of them give together.
+    /// `before` of an iteration's vectors: what all of them give together.
     struct PassText {
         Body body;
         std::function<void(int depth)> before;
     };
     void row_pass(const std::vector<int>& targets, const std::set<int>& known, const PassText& text);
     void held_pass(const std::vector<int>& loads, const Body& body_text);
-    void turns_head();
+    void iterations_head();
     void each_vector(int depth, const std::vector<int>& loads, const std::function<void(int)>& text);
     std::string held_place(int load) const;
-    void load_turn(const std::vector<int>& first, const std::vector<int>& again);
-    void hold_turn(const std::vector<int>& first);
+    void load_iteration(const std::vector<int>& first, const std::vector<int>& again);
+    void hold_iteration(const std::vector<int>& first);
     void reread_pass(const std::vector<int>& loads, const PassText& text);
     std::vector<std::string> element(int depth, const std::vector<int>& targets,
                                      const std::vector<int>& loads, std::set<int> known);
@@ -123,7 +123,7 @@ class RowsText {
     void stage();
     std::string staged_place() const;
     void open_ring();
-    bool chunks_in_turn() const;
+    bool interleaves_chunks() const;
     bool dynamic() const { return schedules_dynamically(p_, c_); }
     void fetch_kept();
     std::vector<int> to_l2() const;
@@ -142,7 +142,7 @@ class RowsText {
     void replace(const std::vector<int>& loads);
     void ring_pass(const std::vector<int>& loads, const PassText& text);
 
-    /// Who takes which vectors of a row: its place among its like, how many they are, and its vectors of a turn; names in the kernel.
+    /// Who takes which vectors of a row: its place among its like, how many they are, and its vectors of an iteration; names in the kernel.
     struct Stride {
         const char *lane = "threadIdx.x", *step = "step", *vectors_per_thread = "vectors_per_thread";
     };

@@ -28,10 +28,10 @@ bool RowsText::waits(int load) const {
 
 /// Turns of a thread along its row at which loads through L1 were the faster (docs/facts.md 47).
 bool RowsText::long_pass() const {
-    constexpr std::int64_t turns = 4;
-    const std::int64_t turn =
+    constexpr std::int64_t iterations = 4;
+    const std::int64_t iteration =
         std::int64_t(c_.threads_per_row) * c_.cluster * c_.vectors_per_thread * c_.vector_width;
-    return reload() && p_.columns >= turns * turn;
+    return reload() && p_.columns >= iterations * iteration;
 }
 
 /// Rows in registers of which no reduction reads some.
@@ -64,7 +64,7 @@ std::string RowsText::start_of(const Access& access, const std::string& row) con
     return fmt::format("static_cast<{}>({}) * vectors + ", w_.index, w_.row_text(access, row));
 }
 
-/// Where vector i of a turn lies: what all of the turn share, and what is constant.
+/// Where vector i of an iteration lies: what all of the iteration share, and what is constant.
 std::string RowsText::place(const std::string& start, bool clamped) const {
     return start + (clamped ? "at" : fmt::format("first, i * {}", stride_.step));
 }
@@ -153,36 +153,36 @@ void RowsText::held_pass(const std::vector<int>& loads, const Body& body_text) {
 }
 
 /// Where all rows are resident in the grid, each pass begins with what the one before it read last: that L2 surely holds.
-void RowsText::turns_head() {
+void RowsText::iterations_head() {
     if (!grid_resident()) {
         w_.line(0, "#pragma unroll 1");  // as many in flight as planned
         line(0, "for (unsigned first = team.lane(); first < vectors; first += step * vectors_per_thread) {{");
         return;
     }
-    if (passes_written_ == 1) w_.line(0, "#pragma unroll {}", turns_together(c_));
-    if (passes_written_ % 2 == 0) line(0, "for (unsigned turn = turns; turn-- > 0;) {{");
-    else line(0, "for (unsigned turn = 0; turn < turns; ++turn) {{");
-    line(1, "const unsigned first = turn * turn_vectors + team.lane();");
+    if (passes_written_ == 1) w_.line(0, "#pragma unroll {}", unrolled_iterations(c_));
+    if (passes_written_ % 2 == 0) line(0, "for (unsigned iteration = iterations; iteration-- > 0;) {{");
+    else line(0, "for (unsigned iteration = 0; iteration < iterations; ++iteration) {{");
+    line(1, "const unsigned first = iteration * iteration_vectors + team.lane();");
 }
 
-/// Vectors of a turn one after the other.
+/// Vectors of an iteration one after the other.
 void RowsText::each_vector(int depth, const std::vector<int>& loads, const std::function<void(int)>& text) {
     vectors_head(depth);
     for (int i : loads) text(i);
     line(depth, "}}");
 }
 
-/// A thread's own place for vector i of a turn in shared memory.
+/// A thread's own place for vector i of an iteration in shared memory.
 std::string RowsText::held_place(int load) const {
-    return fmt::format("{}_staged + (turn * vectors_per_thread + i) * {} + threadIdx.x", w_.values.base(load),
-                       c_.threads_per_row);
+    return fmt::format("{}_staged + (iteration * vectors_per_thread + i) * {} + threadIdx.x",
+                       w_.values.base(load), c_.threads_per_row);
 }
 
 /// What passes read again: as much as there is room for waits in shared memory from the pass on that reads it first.
-void RowsText::load_turn(const std::vector<int>& first, const std::vector<int>& again) {
+void RowsText::load_iteration(const std::vector<int>& first, const std::vector<int>& again) {
     if (!first.empty()) each_vector(1, first, [&](int i) { load_vector(body() + 2, i); });
     if (again.empty()) return;
-    line(1, "if (turn < held) {{");
+    line(1, "if (iteration < held) {{");
     each_vector(2, again,
                 [&](int i) { line(3, "{}_pack[i] = waiting({});", w_.values.base(i), held_place(i)); });
     line(1, "}} else {{");
@@ -190,27 +190,27 @@ void RowsText::load_turn(const std::vector<int>& first, const std::vector<int>& 
     line(1, "}}");
 }
 
-void RowsText::hold_turn(const std::vector<int>& first) {
-    line(1, "if (turn < held) {{");
+void RowsText::hold_iteration(const std::vector<int>& first) {
+    line(1, "if (iteration < held) {{");
     each_vector(2, first, [&](int i) { line(3, "*({}) = {}_pack[i];", held_place(i), w_.values.base(i)); });
     line(1, "}}");
 }
 
 void RowsText::reread_pass(const std::vector<int>& loads, const PassText& text) {
-    turns_head();
+    iterations_head();
     for (int i : loads) declare_pack(body() + 1, i);
     std::vector<int> first, again, others;
     for (int i : loads) {
         const bool holds = grid_resident() && w_.value(i).access.full() && !epilogue_[size_t(i)];
         (!holds ? others : held_.insert(i).second ? first : again).push_back(i);
     }
-    load_turn(first, again);
+    load_iteration(first, again);
     if (!others.empty()) each_vector(1, others, [&](int i) { load_vector(body() + 2, i); });
     if (text.before) text.before(1);
     vectors_head(1);
     text.body(body() + 2, loads);
     line(1, "}}");
-    if (!first.empty()) hold_turn(first);
+    if (!first.empty()) hold_iteration(first);
     line(0, "}}");
 }
 

@@ -194,7 +194,7 @@ void RowsText::reduce_once(const std::vector<Joint>& joints, const std::set<int>
                  ring() ? stride_.lane : "team.lane()", stride_.step);
 }
 
-/// The greatest of a turn's vectors, all of which are there.
+/// The greatest of an iteration's vectors, all of which are there.
 void RowsText::reach(int depth, const Joint& joint, const std::string& accumulator) {
     const int operand = w_.value(joint.reduce).operands[0];
     line(depth, "float {}_top = -infinity;", w_.values.base(joint.reduce));

@@ -64,13 +64,13 @@ std::string RowsText::staged_place() const {
 
 /// Whether the CTAs of a row take its chunks in turn, so that all they ask for at once lies together: DRAM serves that
 /// sooner than a place in each CTA's own part (docs/facts.md 86). Rows that are no whole chunks of all are parted evenly.
-bool RowsText::chunks_in_turn() const { return ring() && c_.cluster > 1 && whole(); }
+bool RowsText::interleaves_chunks() const { return ring() && c_.cluster > 1 && whole(); }
 
 /// The ring, who fills it, and where this CTA's part of a row lies.
 void RowsText::open_ring() {
     w_.line(1, "constexpr unsigned chunk = step * vectors_per_thread;  // vectors of a tensor in a slot");
     w_.line(1, "constexpr unsigned part = {};  // vectors of a row that a CTA works on", ring_part(p_, c_));
-    if (chunks_in_turn()) {
+    if (interleaves_chunks()) {
         w_.line(1, "constexpr unsigned stride = chunk * {};  // the CTAs of a row take its chunks in turn",
                 c_.cluster);
         w_.line(1, "const unsigned mine = part, begin = team.part_begin(chunk), end = vectors;");
@@ -201,12 +201,13 @@ void RowsText::fetch_kept() {
 /// The first warps reduce row after row as chunks arrive, ahead of the others, which store: so no SM rests while a
 /// row's values are reduced, and both kinds of instructions share the issue slots.
 void RowsText::reduce_in_own_warps(std::set<int> known) {
-    stride_ = {"threadIdx.x", "reduction_threads", "turns"};
+    stride_ = {"threadIdx.x", "reduction_threads", "iterations"};
     nested_ = 1;
     w_.line(1, "OfRow handover(places);");
     w_.line(1, "if (warp < reduction_threads / 32) {{");
-    w_.line(2,
-            "constexpr int turns = chunk / reduction_threads;  // vectors of a chunk that a thread reduces");
+    w_.line(
+        2,
+        "constexpr int iterations = chunk / reduction_threads;  // vectors of a chunk that a thread reduces");
     rows_head();
     row_start(known);
     reductions(known);

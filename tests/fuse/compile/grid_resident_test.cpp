@@ -62,7 +62,7 @@ TEST(FuseGridResidentCode, ReducesAcrossTheGridAndGivesWayInL2) {
                 testing::AllOf(testing::HasSubstr("ld.relaxed.gpu"), testing::HasSubstr("st.relaxed.gpu"),
                                testing::HasSubstr("st.global.cs.v4"), testing::HasSubstr("ld.global.cs.v4"),
                                testing::Not(testing::HasSubstr("barrier.cluster"))));
-    EXPECT_THAT(source.text, testing::Not(testing::HasSubstr(" break;")));  // whole turns
+    EXPECT_THAT(source.text, testing::Not(testing::HasSubstr(" break;")));  // whole iterations
     const FusePlan ragged = plans_of("y = layernorm(x, g, b)", "bf16", "16", "1048584", 1)[0];
     EXPECT_THAT(fuse_source(ragged).text, testing::HasSubstr("if (at >= vectors) break;"));
     const Launch launch = fuse_launch(plan, plan.config.grid);
@@ -76,11 +76,12 @@ TEST(FuseGridResidentCode, ReducesAcrossTheGridAndGivesWayInL2) {
 TEST(FuseGridResidentCode, EveryPassBeginsWhereTheOneBeforeEnded) {
     const std::string text =
         fuse_source(plans_of("y = softmax(layernorm(x) * 2)", "bf16", "16", "1048576", 1)[0]).text;
-    const size_t first = text.find("turn = 0; turn < turns; ++turn"), back = text.find("turn-- > 0;");
+    const size_t first = text.find("iteration = 0; iteration < iterations; ++iteration"),
+                 back = text.find("iteration-- > 0;");
     ASSERT_NE(first, std::string::npos);
     EXPECT_LT(first, back);
-    EXPECT_EQ(text.find("turn-- > 0;", back + 1), std::string::npos);
-    EXPECT_NE(text.find("turn = 0; turn < turns; ++turn", back), std::string::npos);
+    EXPECT_EQ(text.find("iteration-- > 0;", back + 1), std::string::npos);
+    EXPECT_NE(text.find("iteration = 0; iteration < iterations; ++iteration", back), std::string::npos);
 }
 
 }  // namespace

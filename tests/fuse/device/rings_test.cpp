@@ -63,21 +63,21 @@ TEST_F(FuseRingsTest, RingsGiveSlotsBackInTime) {
 }
 
 // Whoever takes a row, and without a workspace everybody in turn: the same bits, launch after launch.
-TEST_F(FuseRingsTest, RowsAreScheduledDynamicallyOrInTurns) {
+TEST_F(FuseRingsTest, RowsAreScheduledDynamicallyOrStatically) {
     const ExpressionGraph p =
         made("y = gelu(dropout(layernorm(x, g, b) + r, 0.1, 7, 3))",
              {"x:bf16[700,65536]", "r:bf16[700,65536]", "g:bf16[65536]", "b:bf16[65536]"});
     FuseTrial trial(p, random_inputs(p, 5));
     int dynamic = 0;
-    std::vector<std::vector<char>> in_turns;
+    std::vector<std::vector<char>> in_fixed_order;
     for (const int cluster : {1, 2, 4, 8})
         for (const FusePlan& plan :
              plans_of(p, {.cluster = cluster, .row_storage = RowStorage::pipelined, .top = 1})) {
             if (!schedules_dynamically(plan.program, plan.config)) continue;
             std::cerr << fmt::format("  {} CTAs a row\n", cluster);
             if (dynamic++ == 0) trial.expect_right(plan);
-            in_turns = trial.run(plan, {});
-            for (int i = 0; i < 3; ++i) EXPECT_EQ(trial.run(plan), in_turns) << cluster;
+            in_fixed_order = trial.run(plan, {});
+            for (int i = 0; i < 3; ++i) EXPECT_EQ(trial.run(plan), in_fixed_order) << cluster;
             // A counter that says three were taken: rows of nobody stay as they were.
             constexpr unsigned taken = 3;
             const std::vector<char> some = trial.run(plan, taken)[0];
@@ -86,7 +86,7 @@ TEST_F(FuseRingsTest, RowsAreScheduledDynamicallyOrInTurns) {
                 const bool nobodys = r >= teams && r < teams + taken;
                 const bool same = std::equal(some.begin() + std::ptrdiff_t(r * row),
                                              some.begin() + std::ptrdiff_t((r + 1) * row),
-                                             in_turns[0].begin() + std::ptrdiff_t(r * row));
+                                             in_fixed_order[0].begin() + std::ptrdiff_t(r * row));
                 EXPECT_EQ(same, !nobodys) << cluster << " CTAs, row " << r;
             }
         }
@@ -239,7 +239,7 @@ TEST_F(FuseRingsTest, GridReductionsWithEpilogueOperands) {
                   1);
 }
 
-// Rows that are all resident in the grid: parts and turns that end short, vectors of one element, one to three passes of
+// Rows that are all resident in the grid: parts and iterations that end short, vectors of one element, one to three passes of
 // each kind of accumulator, several times, since what one launch leaves in the workspace the next one finds.
 TEST_F(FuseRingsTest, GridResidentRowsOfEveryAccumulator) {
     for (const char* x : {"x:bf16[16,262144]", "x:bf16[5,524296]", "x:fp16[33,131080]", "x:fp32[3,100001]"})

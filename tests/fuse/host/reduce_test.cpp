@@ -236,7 +236,7 @@ TEST(FuseMoments, PlainOnesAreRightOrCancelled) {
     }
 }
 
-// The reference follows the greatest, and what is summed so far with it; a turn has several vectors.
+// The reference follows the greatest, and what is summed so far with it; an iteration has several vectors.
 TEST(FusePowers, TheReferenceIsTheGreatest) {
     RunningPowers run;
     const auto add = [&](double x) {
