@@ -36,7 +36,7 @@ def figures(rows):
         return None
     least = min(ratios)
     return {"problems": len(ratios), "geomean": math.exp(sum(math.log(v) for v, _ in ratios) / len(ratios)),
-            "least": least[0], "least_of": least[1]}
+            "least": least[0], "min_of": least[1]}
 
 
 COLORS = {"unfused": "#8c9bb5", "fused": "#1f77d0", "eager": "#d9a441", "compile": "#d1603d",
@@ -88,7 +88,7 @@ def told(rows, total, result):
     missed, lines = False, [""]
     if total:
         lines.append(f"against torch.compile over {total['problems']} problems, times as fast within rounds:")
-        for key, of in (("geomean", ""), ("least", f" ({total['least_of']})")):
+        for key, of in (("geomean", ""), ("least", f" ({total['min_of']})")):
             ok = total[key] >= BARS[key]
             missed |= not ok
             lines.append(f"  {key:8} {total[key]:.3f}  wanted {BARS[key]}  {'OK' if ok else 'MISSED'}{of}")

@@ -60,8 +60,8 @@ void check_work(const Simulation& s, std::size_t orders) {
     const bool by_tiles = s.l2.policy == L2Policy::lru && s.l2.layout != L2Layout::halves;
     const double work = double(rows) * double(columns) * double(orders)
                         * (by_tiles ? 1.0 : double(s.tile_schedule.k_blocks()));
-    constexpr double most_tiles = 1 << 23, most_steps = 1 << 25;
-    if (work > (by_tiles ? most_tiles : most_steps))
+    constexpr double max_tiles = 1 << 23, max_steps = 1 << 25;
+    if (work > (by_tiles ? max_tiles : max_steps))
         throw RequestError(fmt::format(
             "{:.3g} {} to simulate are too many; give one --order, a larger --tile, or a smaller problem",
             work, by_tiles ? "cluster tiles of all orders" : "k-steps of all orders"));

@@ -50,7 +50,7 @@ constexpr int ring_exchange_bytes = 2048;
 constexpr int reduction_words = 4;
 
 /// CTAs of a cluster at most.
-constexpr int most_cluster = 16;
+constexpr int max_cluster = 16;
 
 struct FuseSizes {
     long long rows = 1, columns = 1;  ///< in elements

@@ -48,13 +48,13 @@ class GridReduction {
         }
     }
     /// Of one thread of each CTA after its last row: the last of them all makes the workspace ready for the
-    /// next launch, whose tags are new: a row has fewer than `most_reductions`.
+    /// next launch, whose tags are new: a row has fewer than `max_reductions`.
     __device__ void close(long long rows) {
-        constexpr unsigned most_reductions = 64;
+        constexpr unsigned max_reductions = 64;
         unsigned* through = const_cast<unsigned*>(header_) + 1;
         const unsigned first = header_[2];
         if (atomicInc(through, gridDim.x - 1) == gridDim.x - 1)
-            header_[2] = first + most_reductions * static_cast<unsigned>(rows + 1);
+            header_[2] = first + max_reductions * static_cast<unsigned>(rows + 1);
     }
 
   private:

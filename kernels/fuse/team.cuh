@@ -280,8 +280,8 @@ class Team {
     /// Few words every thread merges itself: that is shorter than the shuffles.
     template <int count, class Accumulator>
     __device__ static void gather(const unsigned (&slots)[words][count], int& word, Accumulator& mine) {
-        constexpr int most_own = 16;
-        if constexpr (word_count<Accumulator> == 1 && count <= most_own) {
+        constexpr int max_own = 16;
+        if constexpr (word_count<Accumulator> == 1 && count <= max_own) {
             Accumulator part[count];
 #pragma unroll
             for (int i = 0; i < count; ++i) part[i] = __builtin_bit_cast(Accumulator, slots[word][i]);

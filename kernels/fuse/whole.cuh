@@ -11,10 +11,10 @@ constexpr int workspace_header = 16;
 
 template <class Accumulator>
 __device__ inline Accumulator* parts_of(void* workspace, int slot) {
-    constexpr int most_bytes = 16;
-    static_assert(sizeof(Accumulator) <= most_bytes);
+    constexpr int max_bytes = 16;
+    static_assert(sizeof(Accumulator) <= max_bytes);
     char* first = static_cast<char*>(workspace) + workspace_header;
-    return reinterpret_cast<Accumulator*>(first + static_cast<long long>(slot) * gridDim.x * most_bytes);
+    return reinterpret_cast<Accumulator*>(first + static_cast<long long>(slot) * gridDim.x * max_bytes);
 }
 
 /// Of thread 0 of a CTA whose team has reduced `mine`.

@@ -107,7 +107,7 @@ ROOFTILE_HOST_DEVICE inline TileCoordinate morton_at(int index, int rows, int co
 ROOFTILE_HOST_DEVICE inline bool ordered_by_table(Order order) {
     return order == Order::morton || order == Order::hilbert;
 }
-inline constexpr int most_table_extent = 1 << 16;  ///< rows and columns that a packed tile can count
+inline constexpr int max_table_extent = 1 << 16;  ///< rows and columns that a packed tile can count
 ROOFTILE_HOST_DEVICE inline unsigned packed(TileCoordinate t) {
     return static_cast<unsigned>(t.row) << 16 | static_cast<unsigned>(t.column);
 }

@@ -29,13 +29,13 @@ struct FillArguments {
     bool k_is_width;     ///< which index of `to` is k
 };
 
-constexpr int verify_most = 8;  ///< results that one reference judges
+constexpr int verify_max = 8;  ///< results that one reference judges
 
 /// Each of `results` C[i, j] against one sum over k of A[i, k] * B[k, j]; strides in elements.
 struct VerifyArguments {
     const unsigned short* a;
     const unsigned short* b;
-    const unsigned short* c[verify_most];  ///< the first `results`
+    const unsigned short* c[verify_max];  ///< the first `results`
     int results;
     long long m, n, k;
     long long a_m_stride, a_k_stride, b_k_stride, b_n_stride, c_m_stride;

@@ -13,7 +13,7 @@ struct FloatFormat {
 
     constexpr unsigned sign_bit() const { return 0x8000u; }
     constexpr unsigned infinity() const { return 0x7fffu & ~((1u << fraction_bits) - 1u); }
-    constexpr int least_exponent() const { return 1 - bias; }  ///< of a normal number
+    constexpr int min_exponent() const { return 1 - bias; }  ///< of a normal number
 };
 
 /// IEEE binary16, and bfloat16: the upper half of binary32.
@@ -56,7 +56,7 @@ constexpr double value_of_bits(unsigned bits, Type type) {
     }
     const int exponent = static_cast<int>(magnitude >> f.fraction_bits);
     if (exponent == 0) {
-        const double subnormal = magnitude * power_of_two(f.least_exponent() - f.fraction_bits);
+        const double subnormal = magnitude * power_of_two(f.min_exponent() - f.fraction_bits);
         return (sign >> 63) ? -subnormal : subnormal;
     }
     const auto fraction = static_cast<unsigned long long>(magnitude & ((1u << f.fraction_bits) - 1u));
@@ -75,17 +75,17 @@ constexpr unsigned round_to_bits(double x, Type type) {
     if (kind != NumberClass::finite) return sign | f.infinity();
 
     const int exponent = static_cast<int>((bits >> 52) & 0x7ff) - 1023;
-    if (exponent < f.least_exponent() - f.fraction_bits - 1) return sign;  // below half the least subnormal
+    if (exponent < f.min_exponent() - f.fraction_bits - 1) return sign;  // below half the least subnormal
     const auto significand = (bits & 0xfffffffffffffull) | 0x10000000000000ull;
     // Bits of the significand that the target cannot hold; more of them below its normal range.
     int drop = 52 - f.fraction_bits;
-    if (exponent < f.least_exponent()) drop += f.least_exponent() - exponent;
+    if (exponent < f.min_exponent()) drop += f.min_exponent() - exponent;
     const auto kept = significand >> drop;
     const auto rest = significand & ((1ull << drop) - 1);
     const auto half = 1ull << (drop - 1);
     const auto up = (rest > half || (rest == half && (kept & 1))) ? 1ull : 0ull;
     // `kept` carries the implicit bit, so adding it to the exponent below counts one up, and so does a carry.
-    const int field = exponent < f.least_exponent() ? 0 : exponent + f.bias - 1;
+    const int field = exponent < f.min_exponent() ? 0 : exponent + f.bias - 1;
     const auto magnitude = (static_cast<unsigned long long>(field) << f.fraction_bits) + kept + up;
     return sign | (magnitude >= f.infinity() ? f.infinity() : static_cast<unsigned>(magnitude));
 }
@@ -94,9 +94,9 @@ constexpr unsigned round_to_bits(double x, Type type) {
 constexpr double unit_roundoff(Type type) { return power_of_two(-float_format(type).fraction_bits - 1); }
 
 /// Absolute error of rounding in `type`'s subnormal range: half its least subnormal.
-constexpr double half_least_subnormal(Type type) {
+constexpr double half_min_subnormal(Type type) {
     const FloatFormat f = float_format(type);
-    return power_of_two(f.least_exponent() - f.fraction_bits - 1);
+    return power_of_two(f.min_exponent() - f.fraction_bits - 1);
 }
 
 /// The relative error of a sum of `k` products in fp32 on tensor cores, against the sum of |a||b|.
@@ -115,7 +115,7 @@ constexpr double accumulation_error(long long k) {
 constexpr double error_bound(double reference, double absolute_sum, double gamma, Type type) {
     const double accumulated = gamma * absolute_sum;
     const double magnitude = reference < 0 ? -reference : reference;
-    return accumulated + unit_roundoff(type) * (magnitude + accumulated) + half_least_subnormal(type);
+    return accumulated + unit_roundoff(type) * (magnitude + accumulated) + half_min_subnormal(type);
 }
 
 /// The least magnitude that rounds to Inf: the largest number and half a unit.

@@ -8,14 +8,14 @@
 
 namespace rooftile {
 
-inline constexpr int stream_stages_most = 16;
+inline constexpr int stream_stages_max = 16;
 
 /// Pieces of `piece` bytes, the last one what is left, go around the CTAs of the grid; each CTA has `stages` of them
 /// in dynamic shared memory. `stored`: each also goes out again, to `to`. `last`: as of copy_pieces.
 template <bool stored, bool last>
 __device__ inline void stream_ring(char* to, const char* from, long long bytes, int piece, int stages) {
     extern __shared__ __align__(128) char ring[];
-    __shared__ unsigned long long full[stream_stages_most];
+    __shared__ unsigned long long full[stream_stages_max];
     if (threadIdx.x != 0) return;
     const auto shared = static_cast<unsigned>(__cvta_generic_to_shared(ring));
     const auto barriers = static_cast<unsigned>(__cvta_generic_to_shared(full));

@@ -11,7 +11,7 @@
 
 namespace rooftile {
 
-constexpr int tma_stream_most_stages = 64;
+constexpr int tma_stream_max_stages = 64;
 
 /// `tensor`: boxes of a two-dimensional map, as a matrix product loads them; else the same bytes in one piece each.
 template <bool tensor>
@@ -19,7 +19,7 @@ __global__ void __launch_bounds__(32)
     tma_stream(const __grid_constant__ TensorMap map, const unsigned char* data, TmaStreamArguments p,
                ProbeRecord* records) {
     extern __shared__ unsigned char dynamic_shared[];
-    __shared__ unsigned long long full[tma_stream_most_stages];
+    __shared__ unsigned long long full[tma_stream_max_stages];
     if (threadIdx.x != 0) return;
     const unsigned ring = (ptx::shared_address(dynamic_shared) + 1023u) & ~1023u;
     const unsigned barriers = ptx::shared_address(full);

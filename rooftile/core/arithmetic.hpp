@@ -11,12 +11,12 @@ namespace rooftile {
 inline constexpr double unknown_number = std::numeric_limits<double>::quiet_NaN();
 
 /// The lesser; the known one where the other is NaN.
-inline double least_known(double x, double y) {
+inline double min_known(double x, double y) {
     const double least = y < x ? y : x;  // one instruction: x where either is NaN
     return x != x ? y : least;
 }
 /// The greater; the known one where the other is NaN.
-inline double most_known(double x, double y) {
+inline double max_known(double x, double y) {
     const double most = y > x ? y : x;
     return x != x ? y : most;
 }

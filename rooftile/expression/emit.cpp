@@ -49,7 +49,7 @@ std::string CodeOperands::bracketed(std::size_t i, int least, bool as_float) con
 
 CodeText CodeOperands::call(std::string_view function) const {
     std::string arguments;
-    for (std::size_t i = 0; i < std::size_t(operator_of(value_.op).most_operands); ++i)
+    for (std::size_t i = 0; i < std::size_t(operator_of(value_.op).max_operands); ++i)
         arguments += (i ? ", " : "") + text(i).text;
     return {fmt::format("{}({})", function, arguments), atom};
 }

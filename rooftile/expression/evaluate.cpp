@@ -18,7 +18,7 @@ namespace {
 
 /// Mantissa bits below the leading one, and the least normal exponent.
 struct Format {
-    int bits, least_exponent;
+    int bits, min_exponent;
     double largest;
 };
 Format format_of(Element e) {
@@ -153,7 +153,7 @@ double ulp_of(double value, Element element) {
     // Of 0 and what is subnormal in fp64 it lies below every type's; of Inf and NaN, which have no unit, above.
     const int exponent = int(std::bit_cast<std::uint64_t>(value) >> 52 & 0x7ff) - 1023;
     const bool finite = exponent <= std::numeric_limits<double>::max_exponent - 1;
-    return power_of_two((finite ? std::max(exponent, f.least_exponent) : f.least_exponent) - f.bits);
+    return power_of_two((finite ? std::max(exponent, f.min_exponent) : f.min_exponent) - f.bits);
 }
 
 double rounded_to(double value, Element element) {

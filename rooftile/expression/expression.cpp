@@ -124,7 +124,7 @@ class Translator {
         std::uint64_t whole[3] = {};
         bool given[3] = {};
         for (size_t i = 0; i < n.operands.size(); ++i) {
-            if (n.keywords[i].empty() && int(tensors.size()) < f->most_operands && !is_attribute(*f, n, i)) {
+            if (n.keywords[i].empty() && int(tensors.size()) < f->max_operands && !is_attribute(*f, n, i)) {
                 tensors.push_back(at(n, i));
                 continue;
             }
@@ -134,7 +134,7 @@ class Translator {
                                 fmt::format("{} of {} is given twice", f->attributes[slot].name, n.text));
             read_attribute(*f, n, i, slot, values[slot], whole[slot]);
         }
-        if (int(tensors.size()) < f->least_operands)
+        if (int(tensors.size()) < f->min_operands)
             refuse(n, fmt::format("expected {}({})", n.text, f->arguments));
         for (int i = 0; i < 3; ++i)
             if (!f->attributes[i].name.empty() && std::isnan(values[i]))
@@ -146,7 +146,7 @@ class Translator {
 
     /// A number where a weight may be left out is the attribute behind it: layernorm(x, 1e-6).
     bool is_attribute(const Operator& f, const TreeNode& n, size_t i) const {
-        return int(i) >= f.least_operands && !f.attributes[0].name.empty()
+        return int(i) >= f.min_operands && !f.attributes[0].name.empty()
                && builder_.node(at(n, i)).op == Op::number;
     }
 

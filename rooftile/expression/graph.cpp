@@ -16,11 +16,11 @@ std::string number_text(const GraphNode& n) {
 
 class Writer {
   public:
-    Writer(const ExpressionGraph& graph, std::size_t most) : graph_(graph), most_(most) {}
+    Writer(const ExpressionGraph& graph, std::size_t most) : graph_(graph), max_(most) {}
 
     void write(int index, int least, int depth) {
         // Shared values would be written once a use, which can double with every operation.
-        if (out_.size() > most_ || depth > most_depth) {
+        if (out_.size() > max_ || depth > max_depth) {
             out_ += "...";
             return;
         }
@@ -52,7 +52,7 @@ class Writer {
     std::string take() { return std::move(out_); }
 
   private:
-    static constexpr int most_depth = 200;
+    static constexpr int max_depth = 200;
 
     void sign(const GraphNode& n, int strength, int least, int depth) {
         const bool brackets = strength < least;
@@ -70,7 +70,7 @@ class Writer {
     }
 
     const ExpressionGraph& graph_;
-    std::size_t most_;
+    std::size_t max_;
     std::string out_;
 };
 
@@ -79,7 +79,7 @@ class Writer {
 bool too_large(const Shape& shape) {
     double product = 1;
     for (std::int64_t extent : shape) product *= double(std::max<std::int64_t>(1, extent));
-    return product >= most_elements;
+    return product >= max_elements;
 }
 
 std::int64_t elements_of(const Shape& shape) {

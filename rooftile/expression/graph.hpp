@@ -17,7 +17,7 @@ using Shape = std::vector<std::int64_t>;
 std::int64_t elements_of(const Shape& shape);
 /// Extents that no index counts: 2^48 elements or more; of an empty tensor those of its other extents.
 bool too_large(const Shape& shape);
-inline constexpr double most_elements = 281474976710656.0;  // 2^48: bytes of any type stay exact in a double
+inline constexpr double max_elements = 281474976710656.0;   // 2^48: bytes of any type stay exact in a double
 std::string text_of(const Shape& shape);                    ///< "[16384,4096]"
 
 struct GraphNode {

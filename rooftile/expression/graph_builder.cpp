@@ -67,20 +67,20 @@ Shape broadcast(const Shape& x, const Shape& y, int column) {
 }
 
 int GraphBuilder::add(GraphNode node) {
-    constexpr size_t most_nodes = 2 * size_t(most_expression_nodes);
-    if (graph_.nodes.size() >= most_nodes)
-        throw ExpressionError(fmt::format("more than {} operations", most_nodes), node.column);
+    constexpr size_t max_nodes = 2 * size_t(max_expression_nodes);
+    if (graph_.nodes.size() >= max_nodes)
+        throw ExpressionError(fmt::format("more than {} operations", max_nodes), node.column);
     check_shape(node.shape, node.column);
     graph_.nodes.push_back(std::move(node));
     return int(graph_.nodes.size()) - 1;
 }
 
 int GraphBuilder::input(std::string name, Element element, Shape shape, int column) {
-    if (int(shape.size()) > most_axes)
-        throw ExpressionError(fmt::format("{} has {} axes: at most {}", name, shape.size(), most_axes),
+    if (int(shape.size()) > max_axes)
+        throw ExpressionError(fmt::format("{} has {} axes: at most {}", name, shape.size(), max_axes),
                               column);
     for (std::int64_t extent : shape)
-        if (extent < 0 || double(extent) >= most_elements)
+        if (extent < 0 || double(extent) >= max_elements)
             throw ExpressionError(fmt::format("{}: an extent of {}; must be 0 .. 2^48 - 1", name, extent),
                                   column);
     if (element == Element::int64)

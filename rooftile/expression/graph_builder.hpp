@@ -20,7 +20,7 @@ struct Attributes {
 /// Every call throws ExpressionError, with `column` where it is not 0, for what cannot be computed.
 class GraphBuilder {
   public:
-    static constexpr int most_axes = 8;
+    static constexpr int max_axes = 8;
 
     /// A tensor in memory. Extents may be 0; their product stays below 2^48.
     int input(std::string name, Element element, Shape shape, int column = 0);

@@ -42,7 +42,7 @@ void each_function(Visit&& visit) {
 
 const Operator* operator_of_sign(std::string_view sign) {
     for (const Operator& row : operators())
-        if (row.name == sign && row.precedence < precedence::call && row.most_operands == 2) return &row;
+        if (row.name == sign && row.precedence < precedence::call && row.max_operands == 2) return &row;
     return nullptr;
 }
 

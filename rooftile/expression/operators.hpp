@@ -149,7 +149,7 @@ struct Operator {
     std::string_view identifier{};     ///< in names of kernels; empty: `name`
     std::string_view noun{};           ///< in names of its values in kernels; empty: `name`
     int precedence = precedence::call;
-    int least_operands = 1, most_operands = 1;
+    int min_operands = 1, max_operands = 1;
     Attribute attributes[3]{};
     ResultType result = ResultType::floating;
     bool needs_elements = false;  ///< of nothing it has no value

@@ -59,14 +59,14 @@ class Lexer {
     }
 
     Token name(Token token) {
-        constexpr size_t most_letters = 48;
+        constexpr size_t max_letters = 48;
         while (is_letter(peek()) || is_digit(peek()) || peek() == '_') ++at_;
         token.kind = TokenKind::name;
         token.text = text_.substr(start_, at_ - start_);
-        if (token.text.size() > most_letters)
+        if (token.text.size() > max_letters)
             throw ExpressionError(
-                fmt::format("a name of {} letters: at most {}", token.text.size(), most_letters),
-                token.column, text_);
+                fmt::format("a name of {} letters: at most {}", token.text.size(), max_letters), token.column,
+                text_);
         return token;
     }
 
@@ -124,9 +124,9 @@ ExpressionError::ExpressionError(const std::string& what, int column, std::strin
     : RequestError(message(what, column, text)), what_(what), column_(column) {}
 
 std::vector<Token> tokens_of(std::string_view text) {
-    if (text.size() > size_t(most_expression_characters))
+    if (text.size() > size_t(max_expression_characters))
         throw ExpressionError(fmt::format("the expression has {} characters: at most {}", text.size(),
-                                          most_expression_characters),
+                                          max_expression_characters),
                               0);
     return Lexer(text).all();
 }

@@ -11,9 +11,9 @@
 namespace rooftile {
 
 /// What a text may hold at most; more is refused, so that no input costs more than a moment.
-inline constexpr int most_expression_characters = 8192;
-inline constexpr int most_expression_depth = 100;
-inline constexpr int most_expression_nodes = 1024;
+inline constexpr int max_expression_characters = 8192;
+inline constexpr int max_expression_depth = 100;
+inline constexpr int max_expression_nodes = 1024;
 
 /// A refusal of an expression. The message is one line, then the text around the fault and a caret under it.
 class ExpressionError : public RequestError {

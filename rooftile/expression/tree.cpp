@@ -68,16 +68,16 @@ class Parser {
     }
 
     int add(TreeNode node) {
-        if (int(tree_.nodes.size()) >= most_expression_nodes)
-            refuse(fmt::format("the expression has more than {} parts", most_expression_nodes), node.column);
+        if (int(tree_.nodes.size()) >= max_expression_nodes)
+            refuse(fmt::format("the expression has more than {} parts", max_expression_nodes), node.column);
         tree_.nodes.push_back(std::move(node));
         return int(tree_.nodes.size()) - 1;
     }
 
     /// What binds more strongly than `least` [Pratt 1973].
     int expression(int least) {
-        if (++depth_ > most_expression_depth)
-            refuse(fmt::format("more than {} levels deep", most_expression_depth), here().column);
+        if (++depth_ > max_expression_depth)
+            refuse(fmt::format("more than {} levels deep", max_expression_depth), here().column);
         int left = prefix();
         for (;;) {
             const Token& sign = here();
@@ -130,7 +130,7 @@ class Parser {
     }
 
     int call(const Token& name) {
-        constexpr size_t most_arguments = 8;
+        constexpr size_t max_arguments = 8;
         take();
         TreeNode node{.kind = TreeKind::call, .text = name.text, .column = name.column};
         while (!is_sign(")")) {
@@ -143,8 +143,8 @@ class Parser {
             } else if (!node.keywords.empty() && !node.keywords.back().empty()) {
                 refuse("an argument without a name after one with a name", here().column);
             }
-            if (node.operands.size() == most_arguments)
-                refuse(fmt::format("more than {} arguments", most_arguments), here().column);
+            if (node.operands.size() == max_arguments)
+                refuse(fmt::format("more than {} arguments", max_arguments), here().column);
             node.operands.push_back(expression(0));
             node.keywords.push_back(keyword);
         }

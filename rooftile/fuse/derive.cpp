@@ -13,7 +13,7 @@
 namespace rooftile {
 namespace {
 
-constexpr int least_arch = 80;  // bf16 conversions, max.NaN, asynchronous copies
+constexpr int min_arch = 80;  // bf16 conversions, max.NaN, asynchronous copies
 
 /// Why no kernel can be compiled for that program there; empty where one can.
 std::string obstacle(const Machine& machine, const Program& p, const FuseConfig& c) {
@@ -21,13 +21,13 @@ std::string obstacle(const Machine& machine, const Program& p, const FuseConfig&
     int number = 0;
     const size_t at = machine.arch.find('_') + 1;
     std::from_chars(machine.arch.data() + at, machine.arch.data() + machine.arch.size(), number);
-    if (number < least_arch) return fmt::format("needs sm_80 or later; this machine is {}", machine.arch);
-    constexpr double most_vectors = 2147483648.0, most_places = 4294967295.0;
-    if (!p.flat && double(p.columns) / c.vector_width >= most_vectors)
+    if (number < min_arch) return fmt::format("needs sm_80 or later; this machine is {}", machine.arch);
+    constexpr double max_vectors = 2147483648.0, max_places = 4294967295.0;
+    if (!p.flat && double(p.columns) / c.vector_width >= max_vectors)
         return fmt::format("a row of {} elements has 2^31 vectors or more", p.columns);
     for (const ProgramValue& v : p.values) {
         if (v.kind == ValueKind::reduce && v.reduction == Reduction::argmax
-            && double(p.columns) >= most_places)
+            && double(p.columns) >= max_places)
             return "argmax counts columns in 32 bits";
     }
     return {};
@@ -39,13 +39,13 @@ FuseTotals totals_of(double moved, double dram, double seconds, std::int64_t ker
 
 std::vector<FuseOperator> operators_of(const ExpressionGraph& graph, const std::vector<UnfusedOp>& ops,
                                        const UnfusedTime& time) {
-    constexpr size_t most_text = 48;
+    constexpr size_t max_text = 48;
     std::vector<FuseOperator> out;
     for (size_t i = 0; i < ops.size(); ++i) {
         const GraphNode& n = graph.nodes[size_t(ops[i].node)];
         FuseOperator op;
         // An operation's own text: what it takes stands under a name where it has one.
-        op.text = expression_of(graph, ops[i].node, most_text);
+        op.text = expression_of(graph, ops[i].node, max_text);
         op.type = fmt::format("{}{}", name_of(n.element), text_of(n.shape));
         op.totals = totals_of(double(ops[i].bytes()), ops[i].dram_read_bytes + ops[i].dram_written_bytes,
                               time.kernels[i].seconds, 1);

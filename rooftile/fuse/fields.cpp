@@ -72,21 +72,21 @@ Given fuse_given(const ExpressionGraph& problem) {
 }
 
 FuseRequest fuse_request(const Given& g, int default_top) {
-    constexpr int most_small = 1024, most_plans = 256, most_vector_width = 16;
+    constexpr int max_small = 1024, max_plans = 256, max_vector_width = 16;
     FuseRequest r;
-    r.vector_width = number_if(g, "vector_width", most_vector_width);
-    r.vectors_per_thread = number_if(g, "vectors_per_thread", most_small);
-    r.threads = number_if(g, "threads", most_small);
-    r.threads_per_row = number_if(g, "threads_per_row", most_small);
-    r.cluster = number_if(g, "cluster", most_small);
-    r.stages = number_if(g, "stages", most_small);
-    r.reduction_threads = number_if(g, "reduction_threads", most_small, 0);
+    r.vector_width = number_if(g, "vector_width", max_vector_width);
+    r.vectors_per_thread = number_if(g, "vectors_per_thread", max_small);
+    r.threads = number_if(g, "threads", max_small);
+    r.threads_per_row = number_if(g, "threads_per_row", max_small);
+    r.cluster = number_if(g, "cluster", max_small);
+    r.stages = number_if(g, "stages", max_small);
+    r.reduction_threads = number_if(g, "reduction_threads", max_small, 0);
     if (g.has("row_storage"))
         r.row_storage = RowStorage(one_of(g.name("row_storage"), g.text("row_storage"), row_storages));
     if (g.has("persistent")) r.persistent = one_of(g.name("persistent"), g.text("persistent"), switches) == 1;
-    r.alignment = number_if(g, "alignment", most_small).value_or(r.alignment);
+    r.alignment = number_if(g, "alignment", max_small).value_or(r.alignment);
     r.exhaustive = g.has("exhaustive");
-    r.top = number_if(g, "top", most_plans).value_or(default_top);
+    r.top = number_if(g, "top", max_plans).value_or(default_top);
     return r;
 }
 

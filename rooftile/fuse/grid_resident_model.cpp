@@ -35,14 +35,14 @@ double pass_cycles(const FuseHardware& hw, const Program& p, const GridResidentL
                    const Places& places, const Pass& pass) {
     const double uneven = places.busiest * places.sms / places.ctas;
     double seconds = dram_seconds(hw, pass.dram_read, pass.dram_written) / hw.fit.copy_share;
-    seconds = std::max(seconds, most_known(pass.l2_bytes / hw.l2_bandwidth, 0)) * uneven;
+    seconds = std::max(seconds, max_known(pass.l2_bytes / hw.l2_bandwidth, 0)) * uneven;
     const double share = places.busiest / places.ctas;  // of the busiest SM
     double memory = seconds * hw.clock_hz;
-    memory = std::max(memory, most_known(pass.sm_bytes * share / hw.l2_port, 0));
-    memory = std::max(memory, most_known(pass.dram_read * share / hw.sm_bandwidth, 0));
+    memory = std::max(memory, max_known(pass.sm_bytes * share / hw.l2_port, 0));
+    memory = std::max(memory, max_known(pass.dram_read * share / hw.sm_bandwidth, 0));
     const double elements = double(p.rows) * double(p.columns) * share;
-    const double computing = most_known(issue_cycles(hw, pass.cost) * elements / hw.fit.grid_issue_share, 0);
-    const double special = most_known(pass.cost.mufu * elements / hw.mufu_rate / hw.fit.grid_mufu_share, 0);
+    const double computing = max_known(issue_cycles(hw, pass.cost) * elements / hw.fit.grid_issue_share, 0);
+    const double special = max_known(pass.cost.mufu * elements / hw.mufu_rate / hw.fit.grid_mufu_share, 0);
     // A warp's iteration: its loads, what they wait for, and its share of what the SM does.
     const double warps = places.busiest * l.threads / warp;
     const double iterations = warps
@@ -64,12 +64,12 @@ FuseFlow grid_resident_flow(const FuseHardware& hw, const Program& p, const Prog
     const double epilogue = elements * (work.full_bytes - l.again_bytes),
                  written = double(bytes.written_bytes);
     // The last pass comes back to a line when it has gone through as much of everything as lay behind the line.
-    f.held = std::min(1.0, most_known(hw.l2_all_bytes / (again + epilogue + written), 0));
+    f.held = std::min(1.0, max_known(hw.l2_all_bytes / (again + epilogue + written), 0));
     const double missed = again * (1 - f.held);
-    const double missed_before = std::max(0.0, most_known(again - hw.l2_all_bytes, 0));
+    const double missed_before = std::max(0.0, max_known(again - hw.l2_all_bytes, 0));
     const double before_last = std::max(1, work.readings - 1);
 
-    const double from_l2 = most_known(hw.l2_latency, 0), from_dram = most_known(hw.dram_latency, 0) + from_l2;
+    const double from_l2 = max_known(hw.l2_latency, 0), from_dram = max_known(hw.dram_latency, 0) + from_l2;
     Pass first;
     first.cost = (1 / before_last) * work.online;
     first.cost += (-1 / before_last) * work.result;
@@ -111,8 +111,8 @@ FuseFlow grid_resident_flow(const FuseHardware& hw, const Program& p, const Prog
         places.busiest * l.threads * l.vectors_per_thread * l.together * l.vector_width * l.again_bytes;
     f.bytes_in_flight_needed = f.round_cycles * hw.read_bandwidth / hw.clock_hz / places.sms;
     // The first CTAs' start and the last stores overlap with nothing; the first load is in the launch.
-    const double ends = most_known(hw.cta_start, 0) + most_known(f.round_cycles, 0);
-    f.ends = most_known(ends / hw.clock_hz, 0);
+    const double ends = max_known(hw.cta_start, 0) + max_known(f.round_cycles, 0);
+    f.ends = max_known(ends / hw.clock_hz, 0);
     f.time.seconds = (passes + reductions + ends) / hw.clock_hz + f.time.launch;
     return f;
 }

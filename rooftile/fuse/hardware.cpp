@@ -105,13 +105,13 @@ FuseHardware fuse_hardware(const Machine& m, std::vector<std::string>& unknown) 
 
 double cluster_start_cycles(const FuseHardware& hw, double size) {
     // A doubling: the places of a whole cluster are free later than one CTA's.
-    return most_known(hw.cluster_start, 0) * (1 + hw.fit.cluster_growth * (std::log2(size) - 1));
+    return max_known(hw.cluster_start, 0) * (1 + hw.fit.cluster_growth * (std::log2(size) - 1));
 }
 
 double l1_beside(const FuseHardware& hw, double shared_bytes) {
     constexpr double reserves = 4;
     const double unused = hw.shared_per_sm - shared_bytes - reserves * hw.shared_reserved;
-    const double given = whole(most_known(unused, 0) / hw.carveout_step) * hw.carveout_step;
+    const double given = whole(max_known(unused, 0) / hw.carveout_step) * hw.carveout_step;
     return hw.l1_unified - hw.shared_per_sm + given;
 }
 

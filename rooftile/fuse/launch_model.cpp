@@ -95,7 +95,7 @@ ProgramWork program_work(const ExpressionGraph& graph, const Program& p) {
         if (v.access.full() && v.level == Level::element) {
             work.full_bytes += bytes;
             ++work.full_loads;
-            work.least_copy_bytes = std::min(work.least_copy_bytes, bytes_of(v.element));
+            work.min_copy_bytes = std::min(work.min_copy_bytes, bytes_of(v.element));
             if (is_floating(v.element)) work.narrow_bytes = std::min(work.narrow_bytes, bytes_of(v.element));
         } else {
             work.other_bytes += double(bytes_of(graph.nodes[size_t(graph.inputs[size_t(v.input)])]));
@@ -181,15 +181,15 @@ double lost_share(const FuseHardware& hw, const Program& p, const ProgramWork& w
     // A thread's first vector and its last one: far apart, reads and writes open page after page. Rows, whose reads go
     // through L1 or by bulk copies and are all there before the first write, show no trace of it.
     constexpr double whole_span = 4096;  // B
-    const double span = (l.vectors_per_thread - 1) * l.threads * l.vector_width * work.least_copy_bytes;
-    if (writes && !rows) lost += most_known(hw.scatter, 0) * std::pow(std::min(1.0, span / whole_span), 2);
+    const double span = (l.vectors_per_thread - 1) * l.threads * l.vector_width * work.min_copy_bytes;
+    if (writes && !rows) lost += max_known(hw.scatter, 0) * std::pow(std::min(1.0, span / whole_span), 2);
     // Rows that are read side by side for many rounds.
     if (rows && piece.rounds > 1) {
         const double streams = std::max(1.0, l.ctas_per_sm * l.threads / l.threads_per_row / l.cluster);
-        lost += most_known(hw.streams, 0)
+        lost += max_known(hw.streams, 0)
                 * std::pow(std::min(1.0, streams / hw.fit.streams_rows), hw.fit.streams_exponent);
     }
-    if (l.persistent) lost += most_known(hw.drift, 0);
+    if (l.persistent) lost += max_known(hw.drift, 0);
     return lost;
 }
 
@@ -201,7 +201,7 @@ double joint_cycles(const FuseHardware& hw, const ProgramWork& work, const FuseL
     double cycles = (l.reload ? work.reductions : work.reduction_rounds)
                     * (hw.fit.row_reduction + levels * hw.fit.row_shuffle);
     if (l.cluster > 1)
-        cycles += work.reductions * (most_known(hw.cluster_barrier, 0) + most_known(hw.dsmem_latency, 0));
+        cycles += work.reductions * (max_known(hw.cluster_barrier, 0) + max_known(hw.dsmem_latency, 0));
     return cycles;
 }
 
@@ -210,16 +210,16 @@ double waiting_cycles(const FuseHardware& hw, const Program& p, const ProgramWor
                       const Piece& piece) {
     const bool rows = p.form == FuseForm::row;
     const FuseFit& fit = hw.fit;
-    double cycles = most_known(hw.dram_latency, 0) + most_known(hw.l2_latency, 0);
+    double cycles = max_known(hw.dram_latency, 0) + max_known(hw.l2_latency, 0);
     cycles *= (1 + piece.rounds * piece.readings) / 2;
-    cycles += most_known(piece.elements * work.full_bytes / hw.sm_bandwidth, 0);
-    if (rows || !l.persistent) cycles += most_known(hw.cta_start, 0);
+    cycles += max_known(piece.elements * work.full_bytes / hw.sm_bandwidth, 0);
+    if (rows || !l.persistent) cycles += max_known(hw.cta_start, 0);
     if (!rows) return cycles;
     cycles += joint_cycles(hw, work, l);
     if (!l.early_weights && work.shared_loads > 0)
         cycles += (l.staged ? std::pow(l.vectors_per_thread, fit.weights_exponent) * fit.weights_shared
                             : l.vectors_per_thread * fit.weights_registers)
-                  * most_known(hw.l2_latency, 0);
+                  * max_known(hw.l2_latency, 0);
     if (l.staged) cycles += fit.staged_wait;
     if (l.cluster > 1) cycles += cluster_start_cycles(hw, l.cluster);
     return cycles;
@@ -305,8 +305,8 @@ FuseFlow fuse_flow(const FuseHardware& hw, const Program& p, const ProgramWork& 
     // itself takes.
     const double waves = piece.count / usable_sms / resident;
     const double dram = f.time.dram * hw.clock_hz * hw.sms / piece.count * std::min(1.0, waves);
-    const double issue = most_known(issue_cycles(hw, w.cost), 0) / piece.count;
-    const double mufu = most_known(w.cost.mufu / hw.mufu_rate, 0) / piece.count;
+    const double issue = max_known(issue_cycles(hw, w.cost), 0) / piece.count;
+    const double mufu = max_known(w.cost.mufu / hw.mufu_rate, 0) / piece.count;
     const double waiting = waiting_cycles(hw, p, work, l, piece);
     const double local = 1
                          / mva_throughput(resident, waiting, issue, mufu,
@@ -315,14 +315,14 @@ FuseFlow fuse_flow(const FuseHardware& hw, const Program& p, const ProgramWork& 
     const double exponent = !rows      ? hw.fit.pointwise_overlap
                             : together ? hw.fit.cluster_overlap
                                        : hw.fit.row_overlap;
-    const double start = l.persistent ? 0 : most_known(hw.cta_interval, 0);
+    const double start = l.persistent ? 0 : max_known(hw.cta_interval, 0);
     const double cycles = overlapped({dram, local, start}, exponent);
     f.round_cycles = resident * local;
     f.bytes_in_flight_needed =
         f.round_cycles * double(bytes.read_bytes) / (f.time.dram * hw.clock_hz * hw.sms);
     f.waves = piece.count / (usable_sms * l.ctas_per_sm);
     // Instructions are the roof where they take longer than the bytes at DRAM's full rate.
-    if (most_known(f.time.issue, f.time.mufu) > f.time.dram * w.efficiency) f.time.bound = Bound::issue;
+    if (max_known(f.time.issue, f.time.mufu) > f.time.dram * w.efficiency) f.time.bound = Bound::issue;
     if (local > dram && f.time.bound == Bound::dram) {
         constexpr double mostly = 0.7;
         f.time.bound = std::max(issue, mufu) > mostly * local ? Bound::issue : Bound::latency;
@@ -330,10 +330,10 @@ FuseFlow fuse_flow(const FuseHardware& hw, const Program& p, const ProgramWork& 
     const bool in_one_round = rows && piece.rounds == 1, in_passes = in_one_round || piece.readings > 1;
     const double all = waves_cycles(waves, resident, cycles, in_passes ? local + dram : cycles) / hw.clock_hz;
     // The first CTAs' start and loads and the last stores overlap with nothing.
-    const double ends = most_known(hw.cta_start, 0)
-                        + most_known(2 * hw.loaded_latency * hw.loaded_factor + hw.dram_latency, 0);
+    const double ends =
+        max_known(hw.cta_start, 0) + max_known(2 * hw.loaded_latency * hw.loaded_factor + hw.dram_latency, 0);
     if (f.time.launch > all) f.time.bound = Bound::launch;
-    f.ends = most_known(ends / hw.clock_hz, 0);
+    f.ends = max_known(ends / hw.clock_hz, 0);
     f.time.seconds = std::max(all, f.time.l2) + f.time.launch + f.ends;
     return f;
 }

@@ -25,7 +25,7 @@ struct ProgramWork {
     int reductions = 0;  ///< of the row
     int reduction_rounds = 0;  ///< of its threads where the row is held: some reductions take two
     int readings = 1;    ///< of the row: passes that go over it
-    int least_copy_bytes = 4;  ///< of the smallest element among the full tensors
+    int min_copy_bytes = 4;    ///< of the smallest element among the full tensors
     int narrow_bytes = 4;      ///< of the smallest floating element among the full tensors
 };
 ProgramWork program_work(const ExpressionGraph& graph, const Program& program);

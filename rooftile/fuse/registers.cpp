@@ -115,12 +115,12 @@ double even_threads(const FuseHardware& hw, double threads) {
 }
 
 double resident_ctas(const FuseHardware& hw, const FuseConfig& c, double registers, double shared_bytes) {
-    double ctas = least_known(hw.ctas_per_sm, whole(hw.threads_per_sm / c.threads));
+    double ctas = min_known(hw.ctas_per_sm, whole(hw.threads_per_sm / c.threads));
     // As many warps of each partition; a CTA's may lie anywhere.
     const double round = lanes_of_round(hw, c.threads);
-    ctas = least_known(ctas, whole(whole(hw.registers_per_sm / (registers * round)) * round / c.threads));
+    ctas = min_known(ctas, whole(whole(hw.registers_per_sm / (registers * round)) * round / c.threads));
     if (shared_bytes > 0)
-        ctas = least_known(ctas, whole(hw.shared_per_sm / (shared_bytes + hw.shared_reserved)));
+        ctas = min_known(ctas, whole(hw.shared_per_sm / (shared_bytes + hw.shared_reserved)));
     return ctas;
 }
 

@@ -21,15 +21,15 @@ double cycles_ahead(const ProgramWork& work, const RingLaunch& l, double passes,
 double computing(const FuseHardware& hw, const OpCost& cost, const Program& p, const RingLaunch& l) {
     const double elements = double(p.columns) / l.cluster;
     const double issue = issue_cycles(hw, cost) * elements;
-    const double mufu = most_known(cost.mufu * elements / hw.mufu_rate, 0);
+    const double mufu = max_known(cost.mufu * elements / hw.mufu_rate, 0);
     const double share = l.reduction_threads > 0 ? hw.fit.specialised_issue_share : hw.fit.ring_issue_share;
     return std::max(issue / share, mufu / hw.fit.ring_mufu_share);
 }
 
 /// From the end of a CTA to the last chunk of the next one's row.
 double start_cycles(const FuseHardware& hw, const RingLaunch& l) {
-    double cycles = most_known(hw.cta_start, 0) + most_known(hw.dram_latency, 0);
-    cycles += most_known(l.chunks * l.chunk_bytes / hw.sm_bandwidth, 0);
+    double cycles = max_known(hw.cta_start, 0) + max_known(hw.dram_latency, 0);
+    cycles += max_known(l.chunks * l.chunk_bytes / hw.sm_bandwidth, 0);
     if (l.cluster > 1) cycles += cluster_start_cycles(hw, l.cluster);
     return cycles;
 }
@@ -42,10 +42,10 @@ double ring_reduction_cycles(const FuseHardware& hw, const ProgramWork& work, co
     // Words from all to all, through L2, where one CTA tells and all look again and again until the last of so many has
     // come, or from one shared memory to another.
     if (l.far)
-        reduction += fit.ring_shuffles + fit.ring_barrier + fit.grid_reduction * most_known(hw.l2_latency, 0);
-    else if (l.cluster > 1) reduction += fit.ring_shuffles + most_known(hw.dsmem_latency, 0);
+        reduction += fit.ring_shuffles + fit.ring_barrier + fit.grid_reduction * max_known(hw.l2_latency, 0);
+    else if (l.cluster > 1) reduction += fit.ring_shuffles + max_known(hw.dsmem_latency, 0);
     const double warps = fit.ring_reduction_levels * l.threads_per_row * l.ctas / hw.issue_lanes;
-    return work.reductions * (reduction + most_known(fit.ring_reduction_instructions * warps, 0));
+    return work.reductions * (reduction + max_known(fit.ring_reduction_instructions * warps, 0));
 }
 
 double ring_passes_cycles(const FuseHardware& hw, const Program& p, const ProgramWork& work,
@@ -61,9 +61,9 @@ RingEpilogue ring_epilogue(const FuseHardware& hw, const Program& p, const Progr
     const double chunk = computing(hw, l.reduction_threads > 0 ? work.online : work.result, p, l) / l.chunks
                          + hw.fit.ring_chunk;
     const double stores = row_dram / l.ctas / l.chunks;
-    const double loads = stores / l.vectors_per_thread + most_known(hw.l2_latency, 0);
-    const double draining = most_known(std::max(0.0, stores - chunk), 0);
-    return {l.chunks * draining, l.chunks * most_known(std::max(0.0, loads - chunk) - draining, 0)};
+    const double loads = stores / l.vectors_per_thread + max_known(hw.l2_latency, 0);
+    const double draining = max_known(std::max(0.0, stores - chunk), 0);
+    return {l.chunks * draining, l.chunks * max_known(std::max(0.0, loads - chunk) - draining, 0)};
 }
 
 double specialised_reduction_cycles(const FuseHardware& hw, const Program& p, const ProgramWork& work,
@@ -79,7 +79,7 @@ double specialised_reduction_cycles(const FuseHardware& hw, const Program& p, co
     // Of a row's last chunk: its slot comes back, it arrives, is reduced, and the row's values are reduced.
     const double late_share = std::max(0.0, (2 * l.chunks - l.slots) / l.chunks);
     const double loop = late_share > 0 ? late_share * storing + loaded + chunk + reduction : 0;
-    return most_known(std::max(l.chunks * chunk + reduction, loop), 0);
+    return max_known(std::max(l.chunks * chunk + reduction, loop), 0);
 }
 
 FuseFlow ring_flow(const FuseHardware& hw, const Program& p, const ProgramWork& work, const FusedBytes& bytes,
@@ -89,7 +89,7 @@ FuseFlow ring_flow(const FuseHardware& hw, const Program& p, const ProgramWork& 
     f.ctas = l.clusters * l.cluster;
     const double all_rounds = double(p.rows) / l.clusters;
     // Who is ahead by the share that they are apart takes a row more as soon as it makes one.
-    const double drift = most_known(hw.drift, 0);
+    const double drift = max_known(hw.drift, 0);
     const bool evens_out = l.one_row || (l.dynamic && drift * all_rounds >= 1);
     // Else those of the busiest, of as many clusters as then have as many.
     const double rows_each = evens_out ? std::max(1.0, all_rounds) : std::ceil(all_rounds);
@@ -122,12 +122,12 @@ FuseFlow ring_flow(const FuseHardware& hw, const Program& p, const ProgramWork& 
     if (specialised)
         row_cycles = std::max(row_cycles, specialised_reduction_cycles(hw, p, work, l, row_cycles, loaded));
     const double ahead = cycles_ahead(work, l, row_cycles - reduction, reduction);
-    const double dry = l.one_row || specialised ? 0 : most_known(std::max(0.0, loaded - ahead), 0);
+    const double dry = l.one_row || specialised ? 0 : max_known(std::max(0.0, loaded - ahead), 0);
     const double full = (row_cycles + dry) / row_dram;
     if (full > 0) {
         // What both lose by waiting for one another now and then is less the more rows wait between them.
         const double rows_between =
-            specialised || l.one_row ? 1 : std::max(1.0, most_known(ahead - loaded, 0) / row_cycles);
+            specialised || l.one_row ? 1 : std::max(1.0, max_known(ahead - loaded, 0) / row_cycles);
         const double longer = std::max(1.0, full);
         const double together = overlapped({1, full}, hw.fit.ring_overlap);
         f.time.seconds += f.time.dram * (longer + (together - longer) / rows_between - 1);
@@ -145,9 +145,9 @@ FuseFlow ring_flow(const FuseHardware& hw, const Program& p, const ProgramWork& 
     f.waves = 1;
 
     // The last row's reduction and result, half of what it takes, overlap with no loads.
-    double ends = loaded - hw.dram_latency + (reduction + row_cycles) / 2 + most_known(hw.cta_start, 0);
+    double ends = loaded - hw.dram_latency + (reduction + row_cycles) / 2 + max_known(hw.cta_start, 0);
     if (l.cluster > 1 && !l.far) ends += cluster_start_cycles(hw, l.cluster);
-    f.ends = most_known(ends / hw.clock_hz, 0);
+    f.ends = max_known(ends / hw.clock_hz, 0);
     f.time.seconds += f.ends;
     return f;
 }

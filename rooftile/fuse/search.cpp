@@ -22,11 +22,11 @@ namespace {
 // Registers of our own kernels beside what a thread holds, read off ptxas for the expressions of
 // tests/fuse/compile/kernels_test.cpp: addresses, counters, the function's constants.
 constexpr double base_registers = 16, register_step = 8, dropout_registers = 8, row_registers = 2;
-constexpr int access_bytes = 16, register_bytes = 4, most_kept = 4, warp = 32;
-constexpr double most_instructions = 1800;
-constexpr std::int64_t most_searched_vectors = 256;  // of a row, that a thread has
+constexpr int access_bytes = 16, register_bytes = 4, max_kept = 4, warp = 32;
+constexpr double max_instructions = 1800;
+constexpr std::int64_t max_searched_vectors = 256;  // of a row, that a thread has
 constexpr double exchange_bytes = fuse::exchange_bytes;
-constexpr std::int64_t least_shared_row = 2048;  // vectors of a row that several CTAs share
+constexpr std::int64_t min_shared_row = 2048;    // vectors of a row that several CTAs share
 constexpr int portable_cluster = 8;              // that every GPU with clusters has places for
 
 /// Seconds; where a machine's numbers say none, later than any.
@@ -167,7 +167,7 @@ class Search {
                     const LeavingOut few(*this, fuse_rules::cluster_threads,
                                          cluster > 1 && threads_per_row < 128);
                     const LeavingOut row(*this, fuse_rules::cluster_row,
-                                         cluster > 1 && vectors < least_shared_row);
+                                         cluster > 1 && vectors < min_shared_row);
                     // Interleaved, a cluster's CTAs ask side by side, where registers would hold a part of the row each: sums of
                     // 65536 columns are 0.7 % sooner so (docs/facts.md 96).
                     const bool open =
@@ -199,7 +199,7 @@ class Search {
     FuseSearchContext context() const { return {machine_, hw_, p_, request_, work_, bytes_, width_}; }
 
     void rows_stored(RowStorage row_storage, int threads_per_row, int cluster, std::int64_t vectors) {
-        constexpr int least_threads_per_row = 8;
+        constexpr int min_threads_per_row = 8;
         FuseConfig c{.form = p_.form,
                      .row_storage = row_storage,
                      .vector_width = width_,
@@ -208,14 +208,14 @@ class Search {
                      .persistent = request_.persistent.value_or(false)};
         const std::int64_t all = std::int64_t(threads_per_row) * cluster,
                            vectors_per_thread = ceil_div(vectors, all);
-        const bool half_idle = threads_per_row > least_threads_per_row && all >= 2 * vectors;
+        const bool half_idle = threads_per_row > min_threads_per_row && all >= 2 * vectors;
         if (half_idle && cluster > 1) return reject(Reason::threads);  // whole CTAs would have nothing
         const LeavingOut idle(*this, fuse_rules::idle_threads, half_idle);
-        const std::int64_t least_vectors_per_thread = cluster > 1 || threads_per_row >= 512 ? 4
-                                                      : threads_per_row >= 256              ? 2
-                                                                                            : 1;
+        const std::int64_t min_vectors_per_thread = cluster > 1 || threads_per_row >= 512 ? 4
+                                                    : threads_per_row >= 256              ? 2
+                                                                                          : 1;
         const LeavingOut few(*this, fuse_rules::few_vectors,
-                             vectors_per_thread < least_vectors_per_thread
+                             vectors_per_thread < min_vectors_per_thread
                                  && request_.threads_per_row.value_or(0) != threads_per_row);
         for (int threads : cta_threads(threads_per_row)) {
             c.threads = threads;
@@ -233,13 +233,12 @@ class Search {
     }
 
     void rows_in_registers(FuseConfig c, std::int64_t vectors_per_thread) {
-        constexpr int most_held = 8;
+        constexpr int max_held = 8;
         // Each vector takes a register.
-        if (vectors_per_thread > most_searched_vectors) return reject(Reason::registers);
+        if (vectors_per_thread > max_searched_vectors) return reject(Reason::registers);
         const LeavingOut many(
             *this, fuse_rules::held_vectors,
-            vectors_per_thread
-                > (c.threads_per_row < warp && work_.readings > 1 ? most_held / 2 : most_held));
+            vectors_per_thread > (c.threads_per_row < warp && work_.readings > 1 ? max_held / 2 : max_held));
         c.vectors_per_thread = int(vectors_per_thread);
         // Weights in registers beside a row cost CTAs, which from 64 registers of both on is more than their wait. Where
         // several warps share the row, and nothing of it is used before a barrier, they lose from 48 on, and above 16
@@ -257,10 +256,10 @@ class Search {
     }
 
     void rows_in_shared(FuseConfig c, std::int64_t vectors_per_thread) {
-        constexpr int least_staged = 32, most_staged = 16;
-        if (c.persistent || c.threads_per_row < least_staged) return;  // no kernel has that form
-        if (vectors_per_thread > most_searched_vectors) return reject(Reason::shared);
-        const LeavingOut many(*this, fuse_rules::staged_vectors, vectors_per_thread > most_staged);
+        constexpr int min_staged = 32, max_staged = 16;
+        if (c.persistent || c.threads_per_row < min_staged) return;  // no kernel has that form
+        if (vectors_per_thread > max_searched_vectors) return reject(Reason::shared);
+        const LeavingOut many(*this, fuse_rules::staged_vectors, vectors_per_thread > max_staged);
         c.vectors_per_thread = int(vectors_per_thread);
         // The best launch without staging was sooner wherever measured.
         const LeavingOut once(*this, fuse_rules::staged_read_once,
@@ -306,7 +305,7 @@ class Search {
         candidate.shared_bytes = double(staged_rows(p_, c).bytes);
         if (candidate.shared_bytes + exchange_bytes > hw_.shared_per_cta) return reject(Reason::shared);
         if (c.vectors_per_thread > 1
-            && c.vectors_per_thread * c.vector_width * work_.first.issue > most_instructions && !r.exhaustive)
+            && c.vectors_per_thread * c.vector_width * work_.first.issue > max_instructions && !r.exhaustive)
             return out_.rejected.add(fuse_rules::unrolled_code);
         const double staged = candidate.shared_bytes > 0 ? candidate.shared_bytes + exchange_bytes : 0;
         double ctas = resident_ctas(hw_, c, candidate.registers, staged);
@@ -314,7 +313,7 @@ class Search {
         c.ctas_per_sm = r.ctas_per_sm.value_or(int(ctas));
         if (c.ctas_per_sm > ctas || c.ctas_per_sm < 1) return reject(Reason::registers);
         // The compiler may take what this many CTAs leave a thread, and mostly takes less: then more fit.
-        const double bound = least_known(
+        const double bound = min_known(
             hw_.registers_per_thread,
             whole(hw_.registers_per_sm / even_threads(hw_, c.ctas_per_sm * c.threads) / register_step)
                 * register_step);
@@ -333,9 +332,9 @@ class Search {
         candidate.flow =
             fuse_flow(hw_, p_, work_, bytes_, l, cluster_sms(machine_, c.cluster, l.ctas_per_sm));
         // An unknown number of SMs leaves a persistent grid without a size; then a piece a CTA.
-        constexpr double most_ctas = 2147483647;
-        c.grid = std::isnan(candidate.flow.ctas) ? 0 : std::int64_t(std::min(candidate.flow.ctas, most_ctas));
-        if (candidate.flow.ctas > most_ctas && !c.persistent) return reject(Reason::threads);
+        constexpr double max_ctas = 2147483647;
+        c.grid = std::isnan(candidate.flow.ctas) ? 0 : std::int64_t(std::min(candidate.flow.ctas, max_ctas));
+        if (candidate.flow.ctas > max_ctas && !c.persistent) return reject(Reason::threads);
         candidate.config = c;
         out_.kept.push_back(candidate);
     }
@@ -395,7 +394,7 @@ double registers_needed(const Program& p, const FuseConfig& c) {
         if (v.kind != ValueKind::reduce) continue;
         // What is computed for the reduction and again for the result, the compiler likes to keep.
         if (p.values[size_t(v.operands[0])].kind == ValueKind::compute)
-            extra += c.vector_width * std::min(most_kept, c.vectors_per_thread);
+            extra += c.vector_width * std::min(max_kept, c.vectors_per_thread);
         // New values of an accumulator beside its old ones.
         if (v.reduction == Reduction::exponentials
             && (c.row_storage == RowStorage::reload || c.row_storage == RowStorage::pipelined))

@@ -32,7 +32,7 @@ class GridResidentSearch : FuseSearchContext {
         const bool held = !request.row_storage && !(all > hw.sms * hw.shared_per_sm);
         // More CTAs a row reduce longer than that brings: as for rings. Eight vectors at once take the compiler
         // half as long again, for 2 % of softmax (docs/facts.md 63).
-        constexpr int most_far = 32, most_vectors_per_thread = 4;
+        constexpr int max_far = 32, max_vectors_per_thread = 4;
         for (int cluster : {2, 4, 8, 16, 32, 64})
             for (int threads : {128, 256, 512, 1024})
                 for (int vectors_per_thread : {1, 2, 4, 8}) {
@@ -47,9 +47,9 @@ class GridResidentSearch : FuseSearchContext {
                                        .grid = program.rows * cluster};
                     if (!as_asked(request, c)) continue;
                     const Rule* rule = held ? &fuse_rules::rows_in_shared
-                                       : cluster > most_far && request.cluster != cluster
+                                       : cluster > max_far && request.cluster != cluster
                                            ? &fuse_rules::grid_ctas
-                                       : vectors_per_thread > most_vectors_per_thread
+                                       : vectors_per_thread > max_vectors_per_thread
                                                && request.vectors_per_thread != vectors_per_thread
                                            ? &fuse_rules::grid_vectors
                                            : nullptr;
@@ -79,8 +79,8 @@ class GridResidentSearch : FuseSearchContext {
     void offer(FuseConfig c) {
         // Some threads would have nothing, and all of them have time for two iterations.
         const std::int64_t iteration = std::int64_t(c.threads) * c.vectors_per_thread * c.cluster;
-        constexpr std::int64_t least_iterations = 2;
-        if (program.columns / vector_width < least_iterations * iteration) return reject(Reason::threads);
+        constexpr std::int64_t min_iterations = 2;
+        if (program.columns / vector_width < min_iterations * iteration) return reject(Reason::threads);
         FuseCandidate candidate;
         candidate.registers = registers_needed(program, c);
         const double an_sm = whole_up(double(c.grid) / hw.sms);  // CTAs of the busiest
@@ -105,9 +105,9 @@ class GridResidentSearch : FuseSearchContext {
         candidate.flow = flow(c, iterations);
         if (!request.stages) {
             // No more than the threads ask for, or than gets into an SM.
-            const double into_sm = least_known(candidate.flow.bytes_in_flight_needed,
-                                               hw.sm_bandwidth * candidate.flow.round_cycles);
-            c.stages = leaving_l1(c, least_known(into_sm, candidate.flow.bytes_in_flight), iteration_bytes);
+            const double into_sm = min_known(candidate.flow.bytes_in_flight_needed,
+                                             hw.sm_bandwidth * candidate.flow.round_cycles);
+            c.stages = leaving_l1(c, min_known(into_sm, candidate.flow.bytes_in_flight), iteration_bytes);
             candidate.flow = flow(c, iterations);
         }
         candidate.shared_bytes = double(staged_rows(program, c).bytes);

@@ -29,19 +29,19 @@ class RingSearch : FuseSearchContext {
         // Bytes of all full tensors. Shorter rows several CTAs of an SM hold at once, and what is read once
         // waits nowhere: wherever measured, launches without a ring were sooner. Sums of 128 KiB rows too on
         // an H200; those of 512 KiB took 133.3 us in a ring and 134.5 without (1024 rows).
-        constexpr double least_row = 32768, least_usual_row = 65536, least_single_row = 262144;
+        constexpr double min_row = 32768, min_usual_row = 65536, min_single_row = 262144;
         const double row_bytes = double(program.columns) * work.full_bytes;
-        const double usual = work.readings > 1 ? least_usual_row : least_single_row;
+        const double usual = work.readings > 1 ? min_usual_row : min_single_row;
         // Where some are epilogue operands, shorter rows gain, too.
         const bool unusual = !request.row_storage && (has_epilogue_ ? row_bytes < usual : row_bytes <= usual);
-        const Rule* const short_row = rule_if(unusual || row_bytes <= least_row, fuse_rules::ring_row);
+        const Rule* const short_row = rule_if(unusual || row_bytes <= min_row, fuse_rules::ring_row);
         if (!machine.has("tma") || !rows_by_bulk(program, request.alignment)
             || !slots_by_bulk(program, vector_width) || slot_ == 0)
             return reject(Reason::instruction);
         for (int cluster : {1, 2, 4, 8, 16, 32, 64}) {
             if (!asked(request.cluster, cluster)) continue;
             const Rule* const short_part =
-                first(short_row, cluster > 1 && row_bytes / cluster < least_row, fuse_rules::ring_part);
+                first(short_row, cluster > 1 && row_bytes / cluster < min_row, fuse_rules::ring_part);
             for (bool grid_reduction : {false, true})
                 for (CtasAndLanes& searched : ctas_and_lanes_) {
                     if (!asked(request.grid_reduction, grid_reduction)) continue;
@@ -92,13 +92,13 @@ class RingSearch : FuseSearchContext {
     /// places of the GPU, leave SMs idle. Of 64 each reduces so often that on an H200 (16 x 1048576) 44 us became of 32.
     /// Of several CTAs on an SM another one computes meanwhile: then rows of any number.
     const Rule* reduction_rule(const Rule* before, const RingChoice& c) const {
-        constexpr int least_far = 8, most_far = 32, most_rows_an_sm = 8;
+        constexpr int min_far = 8, max_far = 32, max_rows_an_sm = 8;
         if (!c.grid_reduction) return before;
         const Rule* rule =
-            first(before, c.cluster < least_far || (c.cluster > most_far && request.cluster != c.cluster),
+            first(before, c.cluster < min_far || (c.cluster > max_far && request.cluster != c.cluster),
                   fuse_rules::grid_ctas);
         return first(rule,
-                     !(c.ctas > 1 || double(program.rows) * fuse::most_cluster <= most_rows_an_sm * hw.sms),
+                     !(c.ctas > 1 || double(program.rows) * fuse::max_cluster <= max_rows_an_sm * hw.sms),
                      fuse_rules::grid_rows);
     }
 
@@ -152,10 +152,10 @@ class RingSearch : FuseSearchContext {
     }
 
     void ring_of(const RingChoice& choice) {
-        constexpr double least_chunk = 16384, most_chunk = 32768;  // B of all full tensors
-        constexpr double least_kept_chunk = 8192;                  // beside weights, or on half of an SM
-        constexpr double least_ring = 131072;                      // B of an SM
-        constexpr int least_slots = 4, most_slots = 24;
+        constexpr double min_chunk = 16384, max_chunk = 32768;  // B of all full tensors
+        constexpr double min_kept_chunk = 8192;                 // beside weights, or on half of an SM
+        constexpr double min_ring = 131072;                     // B of an SM
+        constexpr int min_slots = 4, max_slots = 24;
         const int ctas = choice.ctas;
         FuseConfig c = config_of(choice);
         if (!as_asked_of(c)) return;
@@ -176,21 +176,21 @@ class RingSearch : FuseSearchContext {
         const double all = chunk_elements * work.full_bytes, chunk = chunk_elements * slot_;
         // What comes a chunk ahead has registers beside this chunk's: of one or two vectors the compiler asks
         // for it when this one is used up, of four it spills.
-        constexpr int most_ahead = 2;
-        if (all > chunk && c.vectors_per_thread > most_ahead) return reject(Reason::registers);
+        constexpr int max_ahead = 2;
+        if (all > chunk && c.vectors_per_thread > max_ahead) return reject(Reason::registers);
         // Larger chunks come late, smaller ones are more barriers than they need be.
-        const double least_all = choice.kept || ctas > 1 ? least_kept_chunk : least_chunk;
-        if (const Rule* rule = rule_if((all < least_all || (chunk >= most_chunk && c.vectors_per_thread > 1))
+        const double min_all = choice.kept || ctas > 1 ? min_kept_chunk : min_chunk;
+        if (const Rule* rule = rule_if((all < min_all || (chunk >= max_chunk && c.vectors_per_thread > 1))
                                            && !request.vectors_per_thread,
                                        fuse_rules::ring_chunk))
             return out_.rejected.add(*rule);
         const double kept_bytes = double(staged_rows(program, c).kept_bytes);
         // What is read but a few times need not be kept.
-        constexpr double least_rows = 4;
+        constexpr double min_rows = 4;
         const double clusters = whole(usable_sms(c) * ctas / c.cluster);
         if (c.early_weights && (kept_bytes == 0 || !kept_by_bulk(program, c)))
             return reject(Reason::instruction);
-        if (const Rule* rule = rule_if(c.early_weights && double(program.rows) < least_rows * clusters,
+        if (const Rule* rule = rule_if(c.early_weights && double(program.rows) < min_rows * clusters,
                                        fuse_rules::kept_weights))
             return out_.rejected.add(*rule);
         // Two rows of slots are as good as more, but for what is on its way while short parts are reduced.
@@ -198,16 +198,15 @@ class RingSearch : FuseSearchContext {
         const double shared =
             std::min(hw.shared_per_cta, hw.shared_per_sm / ctas - hw.shared_reserved) - exchange_bytes;
         const double fit = whole((shared - kept_bytes) / chunk);
-        const double wanted =
-            std::max({double(least_slots), 2.0 * chunks, whole_up(least_ring / ctas / chunk)});
-        c.stages = request.stages.value_or(int(std::min({double(most_slots), wanted, fit})));
+        const double wanted = std::max({double(min_slots), 2.0 * chunks, whole_up(min_ring / ctas / chunk)});
+        c.stages = request.stages.value_or(int(std::min({double(max_slots), wanted, fit})));
         // Slots for the row alone would run dry while its values are reduced. Kept weights are asked for behind the first
         // row's chunks, which therefore need slots before anyone gives one back.
         int least = 1;
         if (work.readings > 1) least = chunks + (request.stages ? 0 : 1);
         else if (c.early_weights) least = chunks;
         if (!c.persistent) least = c.stages = chunks;
-        if (c.stages > most_slots || !asked(request.stages, c.stages)) return reject(Reason::shared);
+        if (c.stages > max_slots || !asked(request.stages, c.stages)) return reject(Reason::shared);
         if (!(c.stages <= fit) || c.stages < least) return reject(Reason::shared);
         ring(c, chunks);
     }

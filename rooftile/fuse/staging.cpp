@@ -178,9 +178,9 @@ bool in_whole_iterations(const Program& program, const FuseConfig& c) {
 }
 
 bool schedules_dynamically(const Program& program, const FuseConfig& c) {
-    constexpr std::int64_t most_rows = 2147483647;
+    constexpr std::int64_t max_rows = 2147483647;
     return c.row_storage == RowStorage::pipelined && c.persistent && !reduces_across_grid(c)
-           && program.rows <= most_rows
+           && program.rows <= max_rows
            && ring_part(program, c) * (c.cluster - 1) < program.columns / c.vector_width;
 }
 

@@ -13,12 +13,12 @@ namespace {
 
 using Align = Table::Align;
 
-constexpr std::int64_t least_row = 1024, most_row = 262144;
+constexpr std::int64_t min_row = 1024, max_row = 262144;
 
 FuseKind kind_of(const FuseSuiteRow& row) {
     if (row.roof == "read") return FuseKind::reading;
     if (row.reduces_rows)
-        return row.columns >= least_row && row.columns <= most_row ? FuseKind::row : FuseKind::edge_row;
+        return row.columns >= min_row && row.columns <= max_row ? FuseKind::row : FuseKind::edge_row;
     return row.issue_roof_us ? FuseKind::pointwise_issue : FuseKind::pointwise;
 }
 

@@ -16,7 +16,7 @@ double dram_seconds(const FuseHardware& hw, double read, double written) {
 }
 
 double issue_cycles(const FuseHardware& hw, const OpCost& cost) {
-    return most_known(cost.issue / hw.issue_lanes, cost.alu / hw.alu_rate);
+    return max_known(cost.issue / hw.issue_lanes, cost.alu / hw.alu_rate);
 }
 
 FuseTime fuse_time(const FuseHardware& hw, const FuseWork& work) {
@@ -28,7 +28,7 @@ FuseTime fuse_time(const FuseHardware& hw, const FuseWork& work) {
     t.mufu = work.cost.mufu / (hw.mufu_rate * cycles);
     // A kernel's first load and last store overlap with nothing of its own.
     const double fill = hw.dram_latency / hw.clock_hz;
-    t.launch = most_known(hw.launch_seconds, 0) + most_known(fill, 0);
+    t.launch = max_known(hw.launch_seconds, 0) + max_known(fill, 0);
 
     double busy = t.dram;
     t.bound = Bound::dram;

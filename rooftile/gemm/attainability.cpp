@@ -19,7 +19,7 @@ namespace {
 constexpr double no_limit = 1e30;  // B/clk: finite, so that nothing times it is still nothing
 
 double roof_seconds(const GemmProblem& p, double flops, double bytes_per_second) {
-    return most_known(p.flops().value / flops, p.compulsory_bytes().value / bytes_per_second);
+    return max_known(p.flops().value / flops, p.compulsory_bytes().value / bytes_per_second);
 }
 
 // The products of all tiles, whatever of them stands outside C or beyond K, on all SMs at once.
@@ -57,7 +57,7 @@ double seconds_with(Term term, const TiledGemm& gemm, const DatasheetRoof& roof,
     const double measured =
         roof_seconds(gemm.problem, hw.sms * hw.flops_per_cycle * clock, hw.dram_bandwidth);
     if (term == Term::measured) return measured;
-    if (term == Term::tiles) return most_known(measured, tiles_seconds(gemm, clock));
+    if (term == Term::tiles) return max_known(measured, tiles_seconds(gemm, clock));
     const TiledGemm g = up_to(term, gemm);
     GemmTimer timer(g.hw, g.tile, g.problem, g.step, g.waves, g.stages);
     if (term < Term::exchange) timer.leave_out_exchange();

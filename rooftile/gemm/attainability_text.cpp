@@ -118,8 +118,8 @@ std::string energy_text(const PlanEnergy& e, const Terminal& terminal) {
     return out;
 }
 
-std::string least_energy_text(const Plans& plans, const std::vector<Explanation>& explanations,
-                              const Terminal& terminal) {
+std::string min_energy_text(const Plans& plans, const std::vector<Explanation>& explanations,
+                            const Terminal& terminal) {
     const auto total = [](const Explanation& e) {
         return e.energy && e.energy->total ? *e.energy->total : INFINITY;
     };

@@ -21,7 +21,7 @@ std::string attainability_text(const std::vector<RoofStep>& steps, std::optional
 std::string energy_text(const PlanEnergy& energy, const Terminal& terminal);
 
 /// The plan of least energy beside the fastest, in a line; empty where no energy is known.
-std::string least_energy_text(const Plans& plans, const std::vector<Explanation>& explanations,
-                              const Terminal& terminal);
+std::string min_energy_text(const Plans& plans, const std::vector<Explanation>& explanations,
+                            const Terminal& terminal);
 
 }  // namespace rooftile

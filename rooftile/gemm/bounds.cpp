@@ -16,17 +16,17 @@ GemmSizes sizes_of(const GemmProblem& p) {
             .sum_bytes = bytes_of(p.accumulate_type)};
 }
 
-double least_traffic_bytes(const GemmSizes& s, double storage, double units) {
+double min_traffic_bytes(const GemmSizes& s, double storage, double units) {
     const double once = s.m * s.k * s.a_bytes + s.n * s.k * s.b_bytes + s.m * s.n * s.c_bytes;
     const auto with_sums_of = [&](double sum_bytes) {
         return 2 * s.m * s.n * s.k * std::sqrt(s.a_bytes * s.b_bytes * sum_bytes / storage)
                - 2 * storage * units - (sum_bytes - s.c_bytes) * s.m * s.n;
     };
-    return most_known(once, most_known(with_sums_of(s.c_bytes), with_sums_of(s.sum_bytes)));
+    return max_known(once, max_known(with_sums_of(s.c_bytes), with_sums_of(s.sum_bytes)));
 }
 
 double dram_lower_bound_bytes(const GemmHardware& hw, const GemmProblem& p) {
-    return least_traffic_bytes(sizes_of(p), hw.on_chip_bytes, 1);
+    return min_traffic_bytes(sizes_of(p), hw.on_chip_bytes, 1);
 }
 
 double l2_lower_bound_bytes(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p) {
@@ -35,7 +35,7 @@ double l2_lower_bound_bytes(const GemmHardware& hw, const GemmTile& t, const Gem
     const double storage = ctas * (hw.shared_per_sm + 4 * hw.registers_per_sm) / t.ctas_per_sm;
     const double units = waves(hw, t, p).slots / ctas;
     if (std::isnan(storage + units)) return std::nan("");
-    return least_traffic_bytes(sizes_of(p), storage, units);
+    return min_traffic_bytes(sizes_of(p), storage, units);
 }
 
 double shared_traffic_bytes(const GemmTile& t, const GemmProblem& p) {
@@ -47,7 +47,7 @@ double shared_traffic_bytes(const GemmTile& t, const GemmProblem& p) {
 
 double shared_lower_bound_bytes(const GemmHardware& hw, const GemmProblem& p) {
     if (std::isnan(hw.registers_per_sm + hw.sms)) return std::nan("");
-    return least_traffic_bytes(sizes_of(p), 4 * hw.registers_per_sm, hw.sms);
+    return min_traffic_bytes(sizes_of(p), 4 * hw.registers_per_sm, hw.sms);
 }
 
 }  // namespace rooftile

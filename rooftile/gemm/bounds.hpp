@@ -28,7 +28,7 @@ GemmSizes sizes_of(const GemmProblem& problem);
 
 /// The least bytes into and out of `units` memories of `storage` bytes each, every one with matrix units of
 /// its own. Never below A and B read once and C written once.
-double least_traffic_bytes(const GemmSizes& sizes, double storage, double units);
+double min_traffic_bytes(const GemmSizes& sizes, double storage, double units);
 
 /// The least bytes any schedule moves between DRAM and the chip, all of whose storage counts; the compulsory
 /// ones where that is unknown.

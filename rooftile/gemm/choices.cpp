@@ -62,7 +62,7 @@ void warpgroups(const GemmContext& context, const Kept& kept, Derivation& steps)
                "consumer warpgroups on one tile: all of them (cooperative), or one each in turns (pingpong)"),
         {given("turn and epilogue that show",
                kept.time.tile_cycles - double(k_steps(kept.candidate.tile, context.problem)) * kept.time.step
-                   - most_known(kept.time.exchange, 0),
+                   - max_known(kept.time.exchange, 0),
                "cycles", "tile_cycles, below")},
         pingpong ? 1 : c.warpgroups, "warpgroups",
         pingpong ? "pingpong: the epilogue runs beside the other warpgroup's products"

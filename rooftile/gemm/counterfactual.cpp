@@ -82,9 +82,9 @@ class Search {
         for (const auto& [key, fact] : machine_.facts) {
             const auto own = contest_.times(key, fact.value);
             const auto moves = [&](double factor) { return contest_.times(key, fact.value * factor) != own; };
-            if (fact.value == 0 || !(moves(least_change) || moves(most_change))) continue;
-            search_outwards(key, fact.value, std::pow(least_change, 1.0 / steps_each_way));
-            search_outwards(key, fact.value, std::pow(most_change, 1.0 / steps_each_way));
+            if (fact.value == 0 || !(moves(min_change) || moves(max_change))) continue;
+            search_outwards(key, fact.value, std::pow(min_change, 1.0 / steps_each_way));
+            search_outwards(key, fact.value, std::pow(max_change, 1.0 / steps_each_way));
         }
         for (auto& list : found_) {
             const auto change = [](const Counterfactual& c) {

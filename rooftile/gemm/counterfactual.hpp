@@ -18,7 +18,7 @@ struct Counterfactual {
 };
 
 /// Numbers are changed by these factors at most.
-inline constexpr double least_change = 0.25, most_change = 4;
+inline constexpr double min_change = 0.25, max_change = 4;
 /// Of the time: what a plan must be faster than plan 1 by, and may be slower than the others by.
 inline constexpr double win_margin = 1e-4;
 

@@ -17,7 +17,7 @@ Prediction predict(const GemmWriter& w) {
     if (p.time_us) p.bound = w.kept.time.bound;
     p.arithmetic_intensity = known(w.tile_flops() / w.tile_bytes());
     p.tile_compute_cycles = known_count(std::ceil(w.kept.footprint.step.tensor));
-    p.stages_min = known_count(least_stages_for_latency(w));
+    p.stages_min = known_count(min_stages_for_latency(w));
     p.stages_for_full_rate = known_count(std::ceil(load / w.kept.footprint.step.tensor) + 1);
     p.waves = known_count(w.kept.waves.waves);
     p.wave_efficiency = known(w.kept.waves.efficiency);

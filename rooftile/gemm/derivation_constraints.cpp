@@ -88,7 +88,7 @@ void latency_constraint(GemmWriter& w) {
     w.steps.add("tile_compute_cycles", "T = F / (FLOP per cycle of an SM)   [M5]",
                 {w.step("F", w.tile_flops(), "FLOP"), w.steps.fact(w.rate())}, compute, "cycles",
                 "the matrix units' time for one k-step; a load must be hidden behind (stages - 1) of these");
-    const double stages_min = least_stages_for_latency(w);
+    const double stages_min = min_stages_for_latency(w);
     w.steps.add("stages_min", "ceil(L / T) + 1   [M5]",
                 {w.steps.fact("dram.latency"), w.step("T", compute, "cycles")}, stages_min, "stages",
                 "with the machine's stated latency taken as the whole time from issue to use");
@@ -174,7 +174,7 @@ void depth(GemmWriter& w) {
                 w.context.request.stages
                     ? "fixed by the request"
                     : "all that fit: above the least they are slack for refresh and congestion   [M14]",
-                {w.step("stages_min", least_stages_for_latency(w), "stages"),
+                {w.step("stages_min", min_stages_for_latency(w), "stages"),
                  w.step("stages_max", w.footprint().stages_max(1 << 20), "stages")},
                 w.kept.stages, "stages",
                 fmt::format("{} B of shared memory", w.footprint().shared_bytes(w.kept.stages)));

@@ -9,7 +9,7 @@
 namespace rooftile {
 namespace {
 
-constexpr int most_plans = 64;
+constexpr int max_plans = 64;
 
 // Everything about one search that messages need.
 struct Request {
@@ -45,7 +45,7 @@ std::string constraint_text(const Request& r, const SearchResult& result) {
     Footprint f;
     r.kernel.examine(r.hw, r.problem, c, f);
     const int fit = f.stages_max(1 << 20);
-    const int stages = r.fixed.stages.value_or(std::max(fit + 1, least_stages));
+    const int stages = r.fixed.stages.value_or(std::max(fit + 1, min_stages));
     if (stages <= fit) return rule();  // too few to hold the sums of parts of K
     return fmt::format(
         "{}: {} stages: {} x {} = {} B + {} B for C slabs and barriers > {:.0f} B of shared "
@@ -53,8 +53,8 @@ std::string constraint_text(const Request& r, const SearchResult& result) {
         "on {}; {} fit{}",
         tile_text(c), stages, stages, f.stage_bytes, std::int64_t{stages} * f.stage_bytes,
         f.reserved_bytes + stages * f.stage_overhead, f.shared_limit, r.machine.id, std::max(fit, 0),
-        fit < f.stages_least && c.tile.split_k > 1
-            ? fmt::format(", and the sums that parts of K exchange take {}", f.stages_least)
+        fit < f.stages_min && c.tile.split_k > 1
+            ? fmt::format(", and the sums that parts of K exchange take {}", f.stages_min)
             : "");
 }
 
@@ -194,7 +194,7 @@ std::variant<Plans, Infeasible> derive(std::shared_ptr<const Machine> shared, co
     check(problem);
     check(asked);
     GemmRequest request = asked;
-    request.top = std::clamp(request.top, 1, most_plans);
+    request.top = std::clamp(request.top, 1, max_plans);
     const GemmKernel& kernel = request.kernel ? *request.kernel : best_gemm_kernel(machine);
     const std::string instruction = kernel.instruction(machine, problem.a_type);
     std::vector<std::string> unknown;

@@ -48,7 +48,7 @@ std::string wins_if_text(const std::vector<Counterfactual>& wins_if) {
     constexpr std::size_t most = 3;
     if (wins_if.empty())
         return fmt::format("never wins by one number of the machine alone, from {} to {} times what it is",
-                           least_change, most_change);
+                           min_change, max_change);
     std::string out = "wins if ";
     for (std::size_t i = 0; i < std::min(most, wins_if.size()); ++i) {
         const Counterfactual& c = wins_if[i];

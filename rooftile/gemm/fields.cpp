@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t largest_extent = 2147483647;
 // Wider than any hardware: what is possible here but nowhere else is the planner's answer, not a typo.
-constexpr int most_tile = 65536, most_small = 1024, most_plans = 64, most_sampled = 64;
+constexpr int max_tile = 65536, max_small = 1024, max_plans = 64, max_sampled = 64;
 
 constexpr std::string_view types[] = {"bf16", "fp16"};
 constexpr std::string_view a_majors[] = {"k", "m"};
@@ -149,7 +149,7 @@ OrderChoice order_of(const std::string& text, const std::string& name) {
                         has_groups(order) ? fmt::format("{}:N, N the rows of tiles in a band", name_of(order))
                                           : std::string(name_of(order))));
     if (colon == text.npos) return {order, 1};
-    return {order, int(whole_number(name, text.substr(colon + 1), 1, most_tile))};
+    return {order, int(whole_number(name, text.substr(colon + 1), 1, max_tile))};
 }
 
 std::vector<OrderChoice> orders_of(const Given& g) {
@@ -210,13 +210,13 @@ Given gemm_given(const GemmProblem& p) {
 GemmRequest gemm_request(const Given& g, int default_top) {
     GemmRequest r;
     if (g.has("tile")) {
-        const auto tile = whole_numbers(g.name("tile"), g.text("tile"), "MxNxK", 1, most_tile);
+        const auto tile = whole_numbers(g.name("tile"), g.text("tile"), "MxNxK", 1, max_tile);
         r.tile_m = int(tile[0]);
         r.tile_n = int(tile[1]);
         r.tile_k = int(tile[2]);
     }
     if (g.has("cluster")) {
-        const auto cluster = whole_numbers(g.name("cluster"), g.text("cluster"), "MxN", 1, most_small);
+        const auto cluster = whole_numbers(g.name("cluster"), g.text("cluster"), "MxN", 1, max_small);
         r.cluster_m = int(cluster[0]);
         r.cluster_n = int(cluster[1]);
     }
@@ -224,19 +224,19 @@ GemmRequest gemm_request(const Given& g, int default_top) {
         const auto names = kernel_names();
         r.kernel = find_gemm_kernel(names[choice(g, "kernel", names)]);
     }
-    r.stages = number_if(g, "stages", most_small);
-    r.consumer_warpgroups = number_if(g, "consumer_warpgroups", most_small);
-    r.group = number_if(g, "group", most_tile);
-    r.split_k = number_if(g, "split_k", most_tile);
-    r.ctas_per_sm = number_if(g, "ctas_per_sm", most_small);
-    r.store_n = number_if(g, "store_n", most_tile);
+    r.stages = number_if(g, "stages", max_small);
+    r.consumer_warpgroups = number_if(g, "consumer_warpgroups", max_small);
+    r.group = number_if(g, "group", max_tile);
+    r.split_k = number_if(g, "split_k", max_tile);
+    r.ctas_per_sm = number_if(g, "ctas_per_sm", max_small);
+    r.store_n = number_if(g, "store_n", max_tile);
     if (g.has("schedule")) r.schedule = Schedule(choice(g, "schedule", schedules));
     if (g.has("order")) r.order = Order(choice(g, "order", order_names));
     r.deferred_store = switch_if(g, "deferred_store");
     if (g.has("evict_first")) r.evict_first = evict_first_of(g);
     r.programmatic_launch = switch_if(g, "pdl");
     r.exhaustive = g.has("exhaustive");
-    r.top = number_if(g, "top", most_plans).value_or(default_top);
+    r.top = number_if(g, "top", max_plans).value_or(default_top);
     return r;
 }
 
@@ -246,7 +246,7 @@ GemmAsk gemm_ask(const Given& g, int default_top) {
     if (g.has("sample") && g.has("orders")) throw RequestError("--sample and --orders exclude each other");
     const char* flag = g.has("sample") ? "--sample" : "--orders";
     if (g.has("top")) throw RequestError(fmt::format("{} and --top exclude each other", flag));
-    if (g.has("sample")) ask.sample = int(whole_number(g.name("sample"), g.text("sample"), 2, most_sampled));
+    if (g.has("sample")) ask.sample = int(whole_number(g.name("sample"), g.text("sample"), 2, max_sampled));
     if (!g.has("orders")) return ask;
     if (g.has("order") || g.has("group"))
         throw RequestError("--orders and --order or --group exclude each other");

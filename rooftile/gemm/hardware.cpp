@@ -82,13 +82,13 @@ double if_known(const std::optional<Q>& number) {
 void read_wgmma_kernel(Reader& read, const Machine& machine, std::optional<Clock> clock, GemmHardware& hw) {
     const auto cycles = [&](std::string_view key) { return latency_cycles(machine, key, clock); };
     hw.loaded_latency = if_known(cycles("tma.latency_loaded"));
-    hw.l2_loaded_latency = least_known(if_known(cycles("tma.latency_loaded_l2")), hw.loaded_latency);
-    hw.latency_scatter = most_known(0, if_known(machine.number<Ratio>("tma.latency_scatter")));
+    hw.l2_loaded_latency = min_known(if_known(cycles("tma.latency_loaded_l2")), hw.loaded_latency);
+    hw.latency_scatter = max_known(0, if_known(machine.number<Ratio>("tma.latency_scatter")));
     hw.store_latency = if_known(cycles("tma.store_latency"));
-    hw.store_latency_loaded = most_known(if_known(cycles("tma.store_latency_loaded")), hw.store_latency);
+    hw.store_latency_loaded = max_known(if_known(cycles("tma.store_latency_loaded")), hw.store_latency);
     hw.step_floor = if_known(cycles("wgmma.step"));
     hw.tile_turn = if_known(cycles("wgmma.turn"));
-    hw.pingpong_turn = least_known(hw.tile_turn, if_known(cycles("wgmma.turn_pingpong")));
+    hw.pingpong_turn = min_known(hw.tile_turn, if_known(cycles("wgmma.turn_pingpong")));
     if (!machine.has("cluster")) return;
     constexpr std::pair<int, std::string_view> usable[] = {{2, "cluster.sms_2"},
                                                            {3, "cluster.sms_3"},
@@ -107,10 +107,10 @@ void read_limits(const Machine& machine, Type type, GemmHardware& hw) {
     hw.dram_per_sm = if_known(machine.number<BytesPerCycle>("dram.per_sm", Per::sm));
     hw.dram_per_sm_pair = if_known(machine.number<BytesPerCycle>("dram.per_sm_pair", Per::sm));
     hw.dram_per_sm_alone =
-        most_known(if_known(machine.number<BytesPerCycle>("dram.per_sm_alone", Per::sm)), hw.dram_per_sm);
-    hw.sm_lag = most_known(0, if_known(machine.number<Ratio>("sm.lag")));
-    hw.l2_coalesced = most_known(1, if_known(machine.number<Ratio>("l2.coalesced")));
-    hw.l2_multicast = most_known(1, if_known(machine.number<Ratio>("l2.multicast")));
+        max_known(if_known(machine.number<BytesPerCycle>("dram.per_sm_alone", Per::sm)), hw.dram_per_sm);
+    hw.sm_lag = max_known(0, if_known(machine.number<Ratio>("sm.lag")));
+    hw.l2_coalesced = max_known(1, if_known(machine.number<Ratio>("l2.coalesced")));
+    hw.l2_multicast = max_known(1, if_known(machine.number<Ratio>("l2.multicast")));
     hw.top_hz =
         if_known(machine.number<Clock>(machine.find("clock.tensor") ? "clock.tensor" : "clock.boost"));
     hw.held_watts = if_known(machine.number<Watts>("power.held"));
@@ -121,7 +121,7 @@ void read_limits(const Machine& machine, Type type, GemmHardware& hw) {
                         hw.held_watts, hw.static_watts));
     hw.flop_joules = if_known(machine.number<JoulesPerFlop>("energy.flop." + std::string(name_of(type))));
     hw.fill_joules = if_known(machine.number<JoulesPerByte>("energy.fill"));
-    hw.shared_read_joules = most_known(0, if_known(machine.number<JoulesPerByte>("energy.shared_read")));
+    hw.shared_read_joules = max_known(0, if_known(machine.number<JoulesPerByte>("energy.shared_read")));
     hw.dram_joules = if_known(machine.number<JoulesPerByte>("energy.dram"));
     hw.energy_exponent = if_known(machine.number<Ratio>("energy.exponent"));
 }

@@ -73,9 +73,9 @@ std::optional<Refusal> refuse_copies(const GemmProblem& problem) {
 std::string order_obstacle(const GemmProblem& p, const GemmConfig& c) {
     if (c.order != Order::hilbert && c.order != Order::morton) return {};
     const auto [rows, columns] = cluster_grid(p, c.tile_m, c.tile_n, c.cluster_m, c.cluster_n);
-    if (std::max(rows, columns) <= most_table_extent) return {};
+    if (std::max(rows, columns) <= max_table_extent) return {};
     return fmt::format("order {} on {} x {} tiles: its table counts up to {} either way", name_of(c.order),
-                       rows, columns, most_table_extent);
+                       rows, columns, max_table_extent);
 }
 
 }  // namespace rooftile

@@ -137,8 +137,8 @@ Bounded slowest(std::initializer_list<Bounded> candidates) {
 int resident_ctas(const LadderHardware& hw, const LadderConfig& c, double tiles) {
     double ctas = c.ctas_per_sm;
     if (c.stages > 0)
-        ctas = least_known(ctas, whole(hw.shared_per_sm / (c.shared_bytes() + hw.shared_reserved)));
-    return static_cast<int>(std::max(1.0, least_known(ctas, whole_up(tiles / hw.sms))));
+        ctas = min_known(ctas, whole(hw.shared_per_sm / (c.shared_bytes() + hw.shared_reserved)));
+    return static_cast<int>(std::max(1.0, min_known(ctas, whole_up(tiles / hw.sms))));
 }
 
 std::string units_of(Rung rung) { return on_cuda_cores(rung) ? "CUDA cores" : "matrix units"; }
@@ -206,7 +206,7 @@ LadderStep ladder_step(const LadderHardware& hw, Rung rung) {
             .issue = on_cuda_cores(rung) ? instructions(rung, c) / hw.issue : 0,
             .shared = port_bytes(rung, c) / hw.shared_bandwidth,
             .l2 = rows_from_l2(c) * c.tile_k * LadderConfig::element_bytes
-                  / (std::isnan(hw.l2_share) ? hw.l2_share : least_known(hw.l2_port, hw.l2_share))};
+                  / (std::isnan(hw.l2_share) ? hw.l2_share : min_known(hw.l2_port, hw.l2_share))};
 }
 
 LadderTime ladder_time(const LadderHardware& hw, Rung rung, const GemmProblem& p) {
@@ -217,7 +217,7 @@ LadderTime ladder_time(const LadderHardware& hw, Rung rung, const GemmProblem& p
     const double clusters = whole(hw.sms / c.cluster_m);  // that run at once, one CTA of each on an SM
 
     // Few tiles leave L2 to few SMs, each of which takes what its port lets through.
-    const double pulling = least_known(hw.sms, double(tiles) * c.cluster_m);
+    const double pulling = min_known(hw.sms, double(tiles) * c.cluster_m);
     LadderHardware shared_out = hw;
     shared_out.l2_share *= hw.sms / pulling;
 
@@ -248,7 +248,7 @@ LadderTime ladder_time(const LadderHardware& hw, Rung rung, const GemmProblem& p
     // Beside others a CTA's gaps are filled; alone on its SM it also shows its first load and its store.
     const double fill = c.stages > 1 ? t.latency + s.l2 : 0;
     const double store =
-        double(c.tile_m) * c.tile_n * bytes_of(p.c_type) / least_known(hw.l2_port, hw.shared_bandwidth);
+        double(c.tile_m) * c.tile_n * bytes_of(p.c_type) / min_known(hw.l2_port, hw.shared_bandwidth);
     const double tile_alone = steps * alone.cycles + store + (c.group > 0 ? 0 : fill);
     const double together = n * steps * busy.cycles;
     const double in_turn = whole_up(n / t.ctas_per_sm) * tile_alone + (c.group > 0 ? fill : 0);

@@ -30,7 +30,7 @@ StepCycles step_with(double l2, const GemmHardware& hw, const GemmTile& t, const
     // more than the bandwidth (docs/facts.md).
     const auto [written, read] = shared_step_bytes(t, bytes_of(p.a_type));
     return {.tensor = 2 * area * t.tile_k / hw.flops_per_cycle,
-            .shared = most_known(written, read) / hw.shared_bandwidth,
+            .shared = max_known(written, read) / hw.shared_bandwidth,
             .l2 = l2,
             .port = port_step_cycles(hw, t, p)};
 }
@@ -76,7 +76,7 @@ Neighbours neighbours(const TileGrid& clusters, Order order, int group) {
     if (columns == 1) return {1, rows};
     if (order == Order::morton || order == Order::hilbert) return {1, 1};
     const bool banded = order == Order::grouped || order == Order::serpentine;
-    const double down = order == Order::row ? 1 : banded ? least_known(rows, double(group)) : rows;
+    const double down = order == Order::row ? 1 : banded ? min_known(rows, double(group)) : rows;
     if (down == 1) return {columns, 1};
     return {1, down};
 }
@@ -130,9 +130,9 @@ ScheduleTraffic::Bands ScheduleTraffic::bands(double a, double b, double rows, d
 // uses of a line of B the band of A, all of B, and the band's C. What is touched in between stays in L2 if it
 // fits; C counts, since what is written takes lines too (counted on H200: 2048x7168x2048, docs/facts.md).
 ScheduleTraffic::Reads ScheduleTraffic::reads(const Bands& w, double height) const {
-    height = least_known(w.rows, most_known(height, w.rows_a_wave));  // a wave may take several bands
+    height = min_known(w.rows, max_known(height, w.rows_a_wave));  // a wave may take several bands
     const double bands = whole_up(w.rows / height);
-    const double width = least_known(w.columns, most_known(1, whole(slots_ / height)));
+    const double width = min_known(w.columns, max_known(1, whole(slots_ / height)));
     const double band = w.a_row * height, window = w.b_column * width + w.c_tile * height * width;
     const double a_reads = band + window <= l2_ ? 1 : whole_up(w.columns / width);
     const double all = w.b + w.c_tile * height * w.columns;
@@ -147,14 +147,14 @@ OperandBytes ScheduleTraffic::dram_by_operand(Order order, int group) const {
     if (order == Order::morton || order == Order::hilbert) return unknown;  // no closed form yet
     // Row by row (or column by column) a wave covers the lines it has CTAs for, at least a cluster's.
     const auto lines = [&](double length, double all, double cluster) {
-        return least_known(all, most_known(cluster, slots_ / length));
+        return min_known(all, max_known(cluster, slots_ / length));
     };
     if (order == Order::column) {
         const Reads across = reads(bands(b_, a_, columns_, rows_), lines(rows_, columns_, cluster_n_));
         return {across.columns, across.rows, c_};
     }
     const double height = order == Order::row ? lines(columns_, rows_, cluster_m_)
-                                              : least_known(rows_, double(group) * cluster_m_);
+                                              : min_known(rows_, double(group) * cluster_m_);
     const Reads down = reads(down_, height);
     return {down.rows, down.columns, c_};
 }
@@ -188,9 +188,9 @@ double cta_slots(const GemmHardware& hw, int cluster_ctas, int ctas_per_sm) {
     double clusters = whole(hw.sms * ctas_per_sm / cluster_ctas);
     // A cluster stands within a GPC; what is left of each GPC idles.
     if (cluster_ctas > 1 && cluster_ctas < int(std::size(hw.cluster_sms)) && hw.cluster_sms[cluster_ctas] > 0)
-        clusters = least_known(clusters, whole(hw.cluster_sms[cluster_ctas] * ctas_per_sm / cluster_ctas));
+        clusters = min_known(clusters, whole(hw.cluster_sms[cluster_ctas] * ctas_per_sm / cluster_ctas));
     else if (cluster_ctas > 1 && hw.sms_per_gpc > 0)
-        clusters = least_known(
+        clusters = min_known(
             clusters, whole(whole(hw.sms_per_gpc * ctas_per_sm / cluster_ctas) * hw.sms / hw.sms_per_gpc));
     return clusters * cluster_ctas;
 }
@@ -209,7 +209,7 @@ Waves waves(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p) {
 
 double store_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p, double latency) {
     const double tile = double(t.tile_m) * t.tile_n / t.split_k * bytes_of(p.c_type);
-    const double port = least_known(hw.l2_port, hw.shared_bandwidth);
+    const double port = min_known(hw.l2_port, hw.shared_bandwidth);
     if (t.store_boxes == 0 || std::isnan(latency)) return tile / port;
     return t.store_boxes * latency / t.store_depth + tile / port;
 }

@@ -75,7 +75,7 @@ L2Rows l2_rows(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& 
                const Neighbours& neighbours);
 /// The same that one CTA asks for itself, through its SM's port; the rest comes by multicast.
 inline L2Rows own_rows(const GemmTile& t, const GemmProblem& p) {
-    const double a = least_known(t.tile_m, double(p.m)), b = least_known(t.tile_n, double(p.n));
+    const double a = min_known(t.tile_m, double(p.m)), b = min_known(t.tile_n, double(p.n));
     return {t.cluster_n == 1 ? a : a / t.cluster_n, t.cluster_m == 1 ? b : b / t.cluster_m};
 }
 /// Bytes that one k-step writes into an SM's shared memory and the instructions read from it.

@@ -5,12 +5,12 @@
 namespace rooftile {
 namespace {
 
-constexpr std::int64_t most_cluster_tiles = 1 << 16;  // a fraction of a millisecond each order
+constexpr std::int64_t max_cluster_tiles = 1 << 16;  // a fraction of a millisecond each order
 // The formula's best that are simulated; of many tiles one, since each then takes a part of a millisecond.
 constexpr std::size_t orders_simulated = 4;
 constexpr std::int64_t many_cluster_tiles = 1 << 14;
 // Of its DRAM traffic: what bands taken in turns must save over the best that all go the same way.
-constexpr double least_saved_by_turns = 0.01;
+constexpr double min_saved_by_turns = 0.01;
 
 /// Simulates one order after the other and keeps the best.
 class OrderTrials {
@@ -42,11 +42,11 @@ class OrderTrials {
         const int low = int(side), high = int(clusters_ / side);
         attempt({Order::grouped, low});
         const OrderChoice bands = best_->order;
-        attempt({Order::serpentine, low}, 1 - least_saved_by_turns);
-        attempt({Order::serpentine, high}, 1 - least_saved_by_turns);
+        attempt({Order::serpentine, low}, 1 - min_saved_by_turns);
+        attempt({Order::serpentine, high}, 1 - min_saved_by_turns);
         if (bands.order != Order::grouped) return;
-        attempt({Order::serpentine, bands.group}, 1 - least_saved_by_turns);
-        if (bands.group > 1) attempt({Order::serpentine, bands.group - 1}, 1 - least_saved_by_turns);
+        attempt({Order::serpentine, bands.group}, 1 - min_saved_by_turns);
+        if (bands.group > 1) attempt({Order::serpentine, bands.group - 1}, 1 - min_saved_by_turns);
     }
     const std::optional<ScoredOrder>& best() const { return best_; }
 
@@ -74,7 +74,7 @@ std::optional<ScoredOrder> order_by_simulation(const GemmHardware& hw, const Gem
                                                const GemmProblem& problem, const InnerSpace& inner) {
     const ScheduleTraffic traffic(hw, tile, problem);
     const auto [rows, columns] = cluster_grid(problem, tile);
-    if (!(hw.l2_bytes >= 1) || !(traffic.least() > hw.l2_bytes) || rows > most_cluster_tiles / columns)
+    if (!(hw.l2_bytes >= 1) || !(traffic.least() > hw.l2_bytes) || rows > max_cluster_tiles / columns)
         return std::nullopt;
     std::array<ScoredOrder, searched_orders.size()> orders{};
     const auto count = static_cast<std::size_t>(inner.order_count);

@@ -18,7 +18,7 @@ void enumerate_both(const auto& family, const GemmHardware& hw, const GemmProble
 double launch_registers(const GemmHardware& hw, int threads, int ctas) {
     const double a_warp =
         whole(hw.registers_per_sm / (threads / 32.0 * ctas) / hw.register_unit) * hw.register_unit;
-    return least_known(a_warp / 32, hw.registers_per_thread);
+    return min_known(a_warp / 32, hw.registers_per_thread);
 }
 
 Constraint plain_constraints(const GemmHardware& hw, const GemmCandidate& c, const Footprint& f) {

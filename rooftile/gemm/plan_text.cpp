@@ -174,7 +174,7 @@ std::string plan_text(const Plans& plans, bool explain, const Terminal& terminal
     if (explain) out += runners_up_text(plans, explanations, terminal);
     if (!explanations.empty() && explanations.front().energy)
         titled("Energy of one launch, plan 1", energy_text(*explanations.front().energy, terminal)
-                                                   + least_energy_text(plans, explanations, terminal));
+                                                   + min_energy_text(plans, explanations, terminal));
     return out;
 }
 

@@ -96,7 +96,7 @@ PredictionReport prediction_report(const RecordedRun& run, const Machine& machin
         if (!shape.rank_correlation) continue;
         ++ranked;
         report.rank_correlation += *shape.rank_correlation;
-        report.least_rank_correlation = std::min(report.least_rank_correlation, *shape.rank_correlation);
+        report.min_rank_correlation = std::min(report.min_rank_correlation, *shape.rank_correlation);
     }
     if (chosen > 0) report.chosen_error /= chosen;
     if (report.configurations > 0) {
@@ -104,7 +104,7 @@ PredictionReport prediction_report(const RecordedRun& run, const Machine& machin
         report.bias = std::exp(logarithms / report.configurations) - 1;
     }
     if (ranked > 0) report.rank_correlation /= ranked;
-    else report.rank_correlation = report.least_rank_correlation = 0;
+    else report.rank_correlation = report.min_rank_correlation = 0;
     return report;
 }
 
@@ -133,7 +133,7 @@ std::string predictions_text(const PredictionReport& r, const Terminal& terminal
             "mean absolute error: {} over the chosen plans, {} over all {} (bias {})\n"
             "rank correlation within a shape: {:.3f} in the mean, {:.3f} at least\n",
             percent_text(r.chosen_error), percent_text(r.error), r.configurations, signed_percent(r.bias),
-            r.rank_correlation, r.least_rank_correlation);
+            r.rank_correlation, r.min_rank_correlation);
     if (r.without_result > 0) out += fmt::format("{} rows have no time\n", r.without_result);
     const auto missed = missed_prediction_bars(r);
     if (missed.empty()) return out + "every bar holds\n";
@@ -145,9 +145,9 @@ std::string predictions_text(const PredictionReport& r, const Terminal& terminal
 std::vector<std::string> missed_prediction_bars(const PredictionReport& r) {
     std::vector<std::string> missed;
     for (const PredictedShape& s : r.shapes) {
-        if (s.configurations < least_configurations)
+        if (s.configurations < min_configurations)
             missed.push_back(fmt::format("{}: {} configurations with a time; wanted {}",
-                                         shape_text(s.problem), s.configurations, least_configurations));
+                                         shape_text(s.problem), s.configurations, min_configurations));
         if (!s.chosen_error)
             missed.push_back(fmt::format("{}: the chosen plan has no time", shape_text(s.problem)));
     }
@@ -157,9 +157,9 @@ std::vector<std::string> missed_prediction_bars(const PredictionReport& r) {
     if (!(r.error <= error_limit))
         missed.push_back(fmt::format("mean absolute error over all {}; wanted {}", percent_text(r.error),
                                      percent_text(error_limit)));
-    if (!(r.rank_correlation >= least_correlation))
+    if (!(r.rank_correlation >= min_correlation))
         missed.push_back(fmt::format("rank correlation within a shape {:.3f} in the mean; wanted {:.1f}",
-                                     r.rank_correlation, least_correlation));
+                                     r.rank_correlation, min_correlation));
     return missed;
 }
 

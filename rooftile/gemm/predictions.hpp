@@ -28,11 +28,11 @@ struct PredictionReport {
     int without_result = 0;              ///< rows that have no time, or no prediction
     double chosen_error = 0, error = 0;  ///< mean absolute: over rank 1 of every shape; over all
     double bias = 0;                     ///< geometric mean of predicted / measured, over all, less 1
-    double rank_correlation = 0, least_rank_correlation = 1;  ///< mean and least over shapes
+    double rank_correlation = 0, min_rank_correlation = 1;  ///< mean and least over shapes
 };
 
-inline constexpr double chosen_error_limit = 0.06, error_limit = 0.10, least_correlation = 0.9;
-inline constexpr int least_configurations = 7;  ///< a shape: rank 1 and 6 that chose no constant
+inline constexpr double chosen_error_limit = 0.06, error_limit = 0.10, min_correlation = 0.9;
+inline constexpr int min_configurations = 7;  ///< a shape: rank 1 and 6 that chose no constant
 
 /// Every row predicted anew by the model and the numbers of `machine`. Throws RequestError where a
 /// configuration does not fit it.

@@ -17,7 +17,7 @@ void check(const GemmRequest& r) {
     within("tile_m", r.tile_m, 1, 1024);
     within("tile_n", r.tile_n, 1, 1024);
     within("tile_k", r.tile_k, 1, 1024);
-    within("stages", r.stages, least_stages, 256);  // one fills while another is used
+    within("stages", r.stages, min_stages, 256);  // one fills while another is used
     within("consumer_warpgroups", r.consumer_warpgroups, 1, 8);
     within("cluster_m", r.cluster_m, 1, 16);
     within("cluster_n", r.cluster_n, 1, 16);
@@ -92,7 +92,7 @@ double shared_limit(const GemmHardware& hw, int ctas_per_sm) {
     if (ctas_per_sm == 1) return hw.shared_per_cta;
     const double part =
         whole(hw.shared_per_sm / ctas_per_sm / hw.shared_unit) * hw.shared_unit - hw.shared_reserved;
-    return least_known(hw.shared_per_cta, part);
+    return min_known(hw.shared_per_cta, part);
 }
 
 void Footprint::take_order(const OrderChoice& order, const GemmHardware& hw, const GemmTile& tile,
@@ -118,7 +118,7 @@ bool BestList::better(const Kept& x, const Kept& y) {
     if (unknown != std::isnan(y.time.seconds)) return !unknown;
     if (x.score != y.score) return x.score < y.score;
     const auto traffic = [](const Kept& k) {
-        return k.dram + most_known(k.footprint.step.l2, k.footprint.step.port);
+        return k.dram + max_known(k.footprint.step.l2, k.footprint.step.port);
     };
     const double xt = traffic(x), yt = traffic(y);
     if (xt != yt && !std::isnan(xt) && !std::isnan(yt)) return xt < yt;
@@ -167,7 +167,7 @@ GemmSearch::GemmSearch(const GemmHardware& hw, const GemmProblem& problem, const
 }
 
 void GemmSearch::accept(const GemmCandidate& candidate, const Footprint& f) {
-    const int fits = f.stages_max(std::max(most_stages, inner_.stages_high));
+    const int fits = f.stages_max(std::max(max_stages, inner_.stages_high));
     const int high = std::min(inner_.stages_high, fits);
     const std::int64_t too_many = std::max(0, inner_.stages_high - std::max(high, inner_.stages_low - 1));
     if (too_many > 0)
@@ -177,10 +177,10 @@ void GemmSearch::accept(const GemmCandidate& candidate, const Footprint& f) {
     if (high < inner_.stages_low) return;
 
     const int need = f.stages_against_latency(hw_.dram_latency, candidate.tile.ctas_per_sm);
-    const int room = std::max(inner_.stages_low, f.stages_least);
+    const int room = std::max(inner_.stages_low, f.stages_min);
     if (const std::int64_t too_small = std::min(high + 1, room) - inner_.stages_low; too_small > 0)
         result_.reject(
-            Constraint::at(Reason::shared, f.stages_least, std::min(high, room - 1),
+            Constraint::at(Reason::shared, f.stages_min, std::min(high, room - 1),
                            "{needed} stages hold the sums that parts of K exchange, {available} fit or were "
                            "asked for; take a smaller tile or more stages"),
             candidate, too_small * inner_.order_count);

@@ -61,7 +61,7 @@ struct Constraint {
 };
 
 /// A ring needs two stages; 32 of the smallest tile are more than any SM holds.
-inline constexpr int least_stages = 2, most_stages = 32;
+inline constexpr int min_stages = 2, max_stages = 32;
 
 /// `group` counts rows of cluster tiles; 1 where the order has none.
 struct OrderChoice {
@@ -86,7 +86,7 @@ struct Footprint {
     int reserved_bytes = 0;     ///< epilogue and alignment, whatever the stages
     double shared_limit = 0;    ///< B one CTA may use; NaN unknown
     double stages_limit = 1e9;  ///< of the instruction set: 2 where nothing is asynchronous
-    int stages_least = 2;       ///< that the ring needs for its other uses
+    int stages_min = 2;         ///< that the ring needs for its other uses
     bool deferred_store = false;
     int store_n = 0;  ///< columns of C a TMA store takes; 0: none does
 
@@ -97,16 +97,16 @@ struct Footprint {
     /// Stages that (stages - 1) steps of the slowest resource need to cover the latency [M5]. A ring deeper
     /// than the K loop has nothing to fetch, so a short K asks for no more than it has steps.
     int stages_against_latency(double dram_latency, int ctas_per_sm) const {
-        const double l2 = most_known(step.l2, step.port);
-        const double pace = most_known(step.tensor, most_known(step.shared, l2)) * ctas_per_sm;
+        const double l2 = max_known(step.l2, step.port);
+        const double pace = max_known(step.tensor, max_known(step.shared, l2)) * ctas_per_sm;
         const double need = whole_up(dram_latency / pace) + 1;
-        if (std::isnan(need)) return least_stages;
-        return static_cast<int>(least_known(need, most_known(double(k_steps), least_stages)));
+        if (std::isnan(need)) return min_stages;
+        return static_cast<int>(min_known(need, max_known(double(k_steps), min_stages)));
     }
     /// Most stages that fit [M13]; `limit` where shared memory is unknown.
     int stages_max(int limit) const {
-        double most = least_known(limit, stages_limit);
-        most = least_known(most, whole((shared_limit - reserved_bytes) / (stage_bytes + stage_overhead)));
+        double most = min_known(limit, stages_limit);
+        most = min_known(most, whole((shared_limit - reserved_bytes) / (stage_bytes + stage_overhead)));
         return static_cast<int>(most);
     }
 };
@@ -239,7 +239,7 @@ inline std::span<const int> choices(const std::optional<int>& fixed, std::span<c
 
 /// Stages and orders left free or fixed by the request.
 struct InnerSpace {
-    int stages_low = least_stages, stages_high = most_stages;
+    int stages_low = min_stages, stages_high = max_stages;
     std::array<OrderChoice, searched_orders.size()> orders{};
     int order_count = 0;
     bool exhaustive = false;  ///< every order is simulated

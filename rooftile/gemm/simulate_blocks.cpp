@@ -16,9 +16,9 @@ namespace {
 
 using Int = std::int64_t;
 
-constexpr Int most_blocks = Int{1} << 27;
-constexpr Int most_accesses = Int{1} << 27;
-constexpr double most_steps = double(Int{1} << 31);  // of all CTAs: a minute or so
+constexpr Int max_blocks = Int{1} << 27;
+constexpr Int max_accesses = Int{1} << 27;
+constexpr double max_steps = double(Int{1} << 31);  // of all CTAs: a minute or so
 
 /// A dense number for every block of A, B and C.
 struct Blocks {
@@ -27,11 +27,11 @@ struct Blocks {
     explicit Blocks(const TileSchedule& g) : rows(g.tile_rows()), columns(g.tile_columns()), k(g.k_blocks()) {
         const double tiles = double(rows) * double(columns), steps = tiles * double(k);
         const double all = (double(rows) + double(columns)) * double(k) + tiles;
-        if (all > double(most_blocks) || steps > most_steps)
+        if (all > double(max_blocks) || steps > max_steps)
             throw RequestError(fmt::format(
                 "{:.3g} blocks and {:.3g} steps are too many to follow one by one; at most {} and "
                 "{:.3g} are",
-                all, steps, most_blocks, most_steps));
+                all, steps, max_blocks, max_steps));
     }
     Int of_line(Int line, Int k_block) const { return line * k + k_block; }
     Int of_c(Int row, Int column) const { return (rows + columns) * k + row * columns + column; }
@@ -242,9 +242,9 @@ struct TwoHalves {
 struct Recorder {
     std::vector<int> blocks;
     Int read(int, Int block, Int) {
-        if (Int(blocks.size()) == most_accesses)
+        if (Int(blocks.size()) == max_accesses)
             throw RequestError(
-                fmt::format("more than {} requests are too many to look ahead over", most_accesses));
+                fmt::format("more than {} requests are too many to look ahead over", max_accesses));
         blocks.push_back(int(block));
         return 0;
     }

@@ -46,7 +46,7 @@ class Sm80Gemm final : public GemmKernel {
     std::vector<std::string> notes(const GemmProblem& problem, const GemmHardware& hw) const override {
         if (!hw.async_copy)
             return {"cp.async is infeasible here: the next tile waits in registers, two stages at most"};
-        const Sm80GemmConfig c = sm80_config(problem, {}, least_stages);
+        const Sm80GemmConfig c = sm80_config(problem, {}, min_stages);
         if (!c.narrow_copies()) return {};
         return {fmt::format("lda = {}, ldb = {}: A is copied {} B at a time and B {}, where 16 are the widest. What that "
                             "costs is not in the predicted time; pad both to multiples of {} elements",
@@ -55,7 +55,7 @@ class Sm80Gemm final : public GemmKernel {
 
     GemmWords words(const GemmCandidate& c, const Footprint& f) const override {
         GemmWords words = plain_words(f);
-        if (f.stages_limit == least_stages || c.tile.tile_k % (2 * Sm80GemmConfig::mma_k) != 0) return words;
+        if (f.stages_limit == min_stages || c.tile.tile_k % (2 * Sm80GemmConfig::mma_k) != 0) return words;
         words.tile_k_rule = "32 or 64: an even number of k16 steps, whose fragments take turns   [M8]";
         words.registers_source = "two k-steps of fragments; addresses, bounds and loop state, bisected with ptxas";
         words.reserved_source = "none: C leaves from registers";

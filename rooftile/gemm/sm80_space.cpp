@@ -89,7 +89,7 @@ Sm80GemmConfig sm80_config(const GemmPlan& plan) {
 Constraint Sm80GemmFamily::examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& c,
                                    Footprint& f) const {
     GemmTile& t = c.tile;
-    const Sm80GemmConfig config = sm80_config(problem, c, least_stages);
+    const Sm80GemmConfig config = sm80_config(problem, c, min_stages);
     if (const Constraint constraint = instruction_constraint(c, config)) return constraint;
     t.warp_m = config.warp_m();
     t.warp_n = config.warp_n();

@@ -14,7 +14,7 @@ double seconds_in_parts(const GemmContext& context, const Kept& kept, int parts)
     candidate.tile.split_k = parts;
     Footprint f;
     if (Sm90GemmFamily(context.hw, context.problem).examine(context.hw, context.problem, candidate, f)
-        || kept.stages < f.stages_least)
+        || kept.stages < f.stages_min)
         return std::nan("");
     GemmTile tile = kept.candidate.tile;
     tile.split_k = parts;
@@ -61,7 +61,7 @@ void split(const GemmContext& context, const Kept& kept, Derivation& steps) {
                given("tile_n", kept.candidate.tile.tile_n, "", "this plan"),
                given("stage_bytes", f.stage_bytes, "B", "an earlier step")},
               4.0 * kept.candidate.tile.tile_m * kept.candidate.tile.tile_n, "B",
-              fmt::format("at least {} stages hold them; {} are taken", f.stages_least, kept.stages));
+              fmt::format("at least {} stages hold them; {} are taken", f.stages_min, kept.stages));
 }
 
 void deferred_store(const GemmContext& context, const Kept& kept, Derivation& steps) {

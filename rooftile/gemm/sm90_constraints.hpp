@@ -49,8 +49,8 @@ class ConstraintChecker {
         streaming_rate_ = streaming_rate(hw_, f_.tiles, split_k);
         f_.k_steps = split_k == 1 ? figures_.k_blocks : ceil_div(figures_.k_blocks, split_k);
         f_.reserved_bytes = config_.reserved_bytes() - f_.stage_overhead;  // config was made with one stage
-        f_.stages_least =
-            std::max(least_stages, static_cast<int>(ceil_div(config_.exchange_bytes(), f_.stage_bytes)));
+        f_.stages_min =
+            std::max(min_stages, static_cast<int>(ceil_div(config_.exchange_bytes(), f_.stage_bytes)));
         t.turn_overlapped = c_.schedule == Schedule::pingpong;
         t.epilogue_overlapped = t.turn_overlapped || f_.deferred_store;
         t.store_boxes = config_.tma_store ? config_.slabs() : 0;

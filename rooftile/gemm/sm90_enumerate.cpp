@@ -61,14 +61,14 @@ void check_all(ConstraintChecker& checker, const GemmCandidate& c, std::span<con
 }  // namespace sm90
 
 Sm90GemmFamily::Sm90GemmFamily(const GemmHardware& hw, const GemmProblem&) {
-    for (int warpgroups = 1; warpgroups <= most_warpgroups; ++warpgroups)
-        for (int ctas = 1; ctas <= most_ctas; ++ctas)
+    for (int warpgroups = 1; warpgroups <= max_warpgroups; ++warpgroups)
+        for (int ctas = 1; ctas <= max_ctas; ++ctas)
             residencies_[warpgroups - 1][ctas - 1] = Residency(hw, warpgroups, ctas);
 }
 
 const Residency& Sm90GemmFamily::residency_of(const GemmHardware& hw, int warpgroups, int ctas_per_sm,
                                               Residency& other) const {
-    if (warpgroups <= most_warpgroups && ctas_per_sm <= most_ctas)
+    if (warpgroups <= max_warpgroups && ctas_per_sm <= max_ctas)
         return residencies_[warpgroups - 1][ctas_per_sm - 1];
     return other = Residency(hw, warpgroups, ctas_per_sm);
 }
@@ -120,13 +120,13 @@ void Sm90GemmFamily::enumerate(const GemmHardware& hw, const GemmProblem& proble
             continue;
         }
         for (Cluster& cluster : space.clusters) cluster.time(hw, problem, figures);
-        const Cluster cluster = least_of(space.clusters);
+        const Cluster cluster = min_of(space.clusters);
         const Footprint least = footprint_of(figures, cluster);
         const std::span<const PartsOfK> all_parts = space.list_parts(figures, cluster);
         for (std::size_t residency = 0; residency < space.residencies.size(); ++residency) {
             t = figures.tile;
             t.ctas_per_sm = space.residencies[residency];
-            const int stages = most_stages_of(t, request, rooftile::shared_limit(hw, t.ctas_per_sm));
+            const int stages = max_stages_of(t, request, rooftile::shared_limit(hw, t.ctas_per_sm));
             space.take_parts(figures, residency, all_parts, parts);
             visitor.rule_out(t, least, stages, parts);
             const auto whole = std::span<const PartsOfK>(parts).first(

@@ -48,8 +48,8 @@ class Sm90GemmFamily {
                        Footprint& footprint) const;
 
   private:
-    static constexpr int most_warpgroups = 3, most_ctas = 2;
-    Residency residencies_[most_warpgroups][most_ctas];
+    static constexpr int max_warpgroups = 3, max_ctas = 2;
+    Residency residencies_[max_warpgroups][max_ctas];
 
     /// `other` where the table has none.
     const Residency& residency_of(const GemmHardware& hw, int warpgroups, int ctas_per_sm,

@@ -2,11 +2,11 @@
 
 namespace rooftile::sm90 {
 
-int most_stages_of(const GemmTile& t, const GemmRequest& request, double shared_limit) {
+int max_stages_of(const GemmTile& t, const GemmRequest& request, double shared_limit) {
     const double fits =
         whole(shared_limit / (double(t.tile_m + t.tile_n) * t.tile_k * Sm90GemmConfig::element_bytes));
     return static_cast<int>(
-        least_known(std::max(most_stages, request.stages.value_or(0)), most_known(fits, least_stages)));
+        min_known(std::max(max_stages, request.stages.value_or(0)), max_known(fits, min_stages)));
 }
 
 std::vector<TileFigures> tiles_of(const GemmHardware& hw, const GemmProblem& problem,
@@ -19,11 +19,11 @@ std::vector<TileFigures> tiles_of(const GemmHardware& hw, const GemmProblem& pro
     for (int tile_m : choices(request.tile_m, searched_tile_ms))
         for (int tile_n : choices(request.tile_n, searched_tile_ns)) {
             TileFigures& figures = tiles.emplace_back(hw, problem, tile_m, tile_n, tile_k);
-            figures.floor = most_known(
+            figures.floor = max_known(
                 floor.seconds(figures.tile, figures.grid, figures.step,
                               {figures.k_blocks, streamed_cycles(hw, figures.tile, problem, figures.grid), 0,
                                unknown_number},
-                              most_stages_of(figures.tile, request, shared_limit)),
+                              max_stages_of(figures.tile, request, shared_limit)),
                 0);
         }
     // Where a number is unknown no tile promises more than another.

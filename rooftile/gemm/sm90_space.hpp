@@ -33,7 +33,7 @@ struct TileFigures {
 };
 
 /// Stages that no ring of the tile exceeds, whatever else a CTA keeps in shared memory.
-int most_stages_of(const GemmTile& tile, const GemmRequest& request, double shared_limit);
+int max_stages_of(const GemmTile& tile, const GemmRequest& request, double shared_limit);
 
 /// The request's tiles, or all, the most promising first: what is found early spares the search the rest.
 std::vector<TileFigures> tiles_of(const GemmHardware& hw, const GemmProblem& problem,
@@ -55,7 +55,7 @@ struct Cluster {
     }
 };
 /// Whichever takes least of those `clusters` that fit, by resource; the first where none does.
-inline Cluster least_of(std::span<const Cluster> clusters) {
+inline Cluster min_of(std::span<const Cluster> clusters) {
     Cluster least = clusters.front();
     for (const Cluster& cluster : clusters.subspan(1)) {
         if (!cluster.fits) continue;
@@ -86,14 +86,14 @@ class Space {
           cooperative(request.schedule != Schedule::pingpong),
           hw_(hw),
           request_(request),
-          most_ctas_(*std::max_element(residencies.begin(), residencies.end())) {
+          max_ctas_(*std::max_element(residencies.begin(), residencies.end())) {
         if (request.cluster_m || request.cluster_n)
             clusters = {{request.cluster_m.value_or(1), request.cluster_n.value_or(1)}};
         list_all_parts(ceil_div(problem.k, request.tile_k.value_or(swizzle_span)));
         for (const PartsOfK& p : std::span(parts_).subspan(1)) in_parts_ += p.candidates;
         slots_.reserve(residencies.size() * parts_.size());
         for (int ctas_per_sm : residencies)
-            for (const PartsOfK& p : parts_) slots_.push_back(most_slots(p.split_k, ctas_per_sm));
+            for (const PartsOfK& p : parts_) slots_.push_back(max_slots(p.split_k, ctas_per_sm));
     }
 
     std::vector<Cluster> clusters{{1, 1}, {2, 1}, {1, 2}};
@@ -109,7 +109,7 @@ class Space {
     // All that a residency may take, for k-steps that take what those of `cluster` do; slots left out.
     std::span<const PartsOfK> list_parts(const TileFigures& tile, const Cluster& cluster) {
         GemmTile t = tile.tile;
-        const auto all = std::span(parts_).first(count_parts(tile, most_ctas_));
+        const auto all = std::span(parts_).first(count_parts(tile, max_ctas_));
         for (PartsOfK& p : all) {
             t.split_k = p.split_k;
             p.work.streamed = cluster.streamed_bytes / streaming_rate(hw_, tile.grid, p.split_k);
@@ -165,23 +165,23 @@ class Space {
     // Splitting K cannot pay where tiles fill several waves as it is: with W of them the last one costs at most
     // 1 / W of the time, and beyond four an exchange costs more: gemm_rules::parts_of_few_waves.
     std::size_t count_parts(const TileFigures& tile, int ctas_per_sm) const {
-        constexpr int most_waves = 4;
+        constexpr int max_waves = 4;
         if (request_.exhaustive) return parts_.size();
         const double tiles = double(tile.grid.rows) * double(tile.grid.columns);
-        return tiles < most_waves * hw_.sms * ctas_per_sm ? parts_.size() : 1;
+        return tiles < max_waves * hw_.sms * ctas_per_sm ? parts_.size() : 1;
     }
 
     // CTAs at once of whichever cluster has most.
-    double most_slots(int split_k, int ctas_per_sm) const {
+    double max_slots(int split_k, int ctas_per_sm) const {
         double most = unknown_number;
         for (const Cluster& c : clusters)
-            most = most_known(most, cta_slots(hw_, c.m * c.n * split_k, ctas_per_sm));
+            most = max_known(most, cta_slots(hw_, c.m * c.n * split_k, ctas_per_sm));
         return most;
     }
 
     const GemmHardware& hw_;
     const GemmRequest& request_;
-    int most_ctas_;
+    int max_ctas_;
     std::vector<PartsOfK> parts_;
     std::int64_t in_parts_ = 0;  // candidates of a tile and residency with K in more than one
     std::vector<double> slots_;  // by residency and parts of K

@@ -12,7 +12,7 @@
 namespace rooftile {
 namespace {
 
-constexpr std::int64_t least_middle = 128, least_large = 2048;
+constexpr std::int64_t min_middle = 128, min_large = 2048;
 constexpr std::size_t worst_count = 10;
 
 /// Multiplies up what has a value.
@@ -142,7 +142,7 @@ void set_ranking_and_prediction(SuiteReport& report) {
 }  // namespace
 
 MClass m_class(std::int64_t m) {
-    return m < least_middle ? MClass::small : m < least_large ? MClass::middle : MClass::large;
+    return m < min_middle ? MClass::small : m < min_large ? MClass::middle : MClass::large;
 }
 
 SuiteReport suite_report(SuiteRecord record, const Suite* suite) {

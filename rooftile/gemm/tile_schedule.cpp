@@ -11,9 +11,9 @@
 namespace rooftile {
 namespace {
 
-constexpr std::int64_t most_tiles = 1 << 26;
+constexpr std::int64_t max_tiles = 1 << 26;
 // Sums of bytes over rounds stay far below 2^63.
-constexpr std::int64_t most_operand_bytes = std::int64_t{1} << 50;
+constexpr std::int64_t max_operand_bytes = std::int64_t{1} << 50;
 
 }  // namespace
 
@@ -56,12 +56,12 @@ void check(const TileSchedule& g) {
             fmt::format("{} of {} clusters lag by {} of a step; not all may lag, by a share from 0 to 1",
                         g.late_clusters, g.clusters, g.lag));
     const auto [rows, columns] = g.cluster_tiles();
-    if (rows > most_tiles / columns)
+    if (rows > max_tiles / columns)
         throw RequestError(
             fmt::format("{} x {} cluster tiles are too many to simulate; at most {} are simulated", rows,
-                        columns, most_tiles));
+                        columns, max_tiles));
     for (std::int64_t extent : {g.m, g.n})
-        if (extent > most_operand_bytes / g.k)
+        if (extent > max_operand_bytes / g.k)
             throw RequestError(
                 fmt::format("an operand of {} x {} elements is too large to simulate", extent, g.k));
 }

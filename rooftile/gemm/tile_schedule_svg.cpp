@@ -13,8 +13,8 @@
 namespace rooftile {
 namespace {
 
-constexpr std::size_t most_tiles = 65536;
-constexpr double picture = 960, least_cell = 3, most_cell = 48, margin = 24, head = 84, legend = 40;
+constexpr std::size_t max_tiles = 65536;
+constexpr double picture = 960, min_cell = 3, max_cell = 48, margin = 24, head = 84, legend = 40;
 constexpr double room_for_text = 22;  // a cell that a number can be read in
 constexpr std::size_t titled = 8192;  // tiles whose figures show under the pointer
 
@@ -106,14 +106,14 @@ std::string cell_text(const TileHits& tile, double x, double y, double cell_x, d
 
 std::string tile_schedule_svg(const GemmProblem& p, const TileSchedule& tile_schedule,
                               const GemmTraffic& traffic, const std::vector<TileHits>& tiles) {
-    if (tiles.size() > most_tiles)
+    if (tiles.size() > max_tiles)
         throw RequestError(
-            fmt::format("{} tiles are too many to draw; at most {} can be seen", tiles.size(), most_tiles));
+            fmt::format("{} tiles are too many to draw; at most {} can be seen", tiles.size(), max_tiles));
     // Cells have the tile's proportions.
     const double rows = double(tile_schedule.tile_rows()), columns = double(tile_schedule.tile_columns());
     const double scale =
         std::min(picture / (columns * tile_schedule.tile_n), picture / (rows * tile_schedule.tile_m));
-    const auto cell = [&](int extent) { return std::clamp(extent * scale, least_cell, most_cell * 2); };
+    const auto cell = [&](int extent) { return std::clamp(extent * scale, min_cell, max_cell * 2); };
     const double cell_x = cell(tile_schedule.tile_n), cell_y = cell(tile_schedule.tile_m);
     const double width = std::max(columns * cell_x + 2 * margin, 760.0);
     const double height = head + rows * cell_y + legend + margin;

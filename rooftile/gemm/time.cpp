@@ -11,11 +11,11 @@ namespace {
 
 // From a load's issue to its use.
 double load_latency(const GemmHardware& hw) {
-    return std::isnan(hw.loaded_latency) ? most_known(hw.dram_latency, 0) + most_known(hw.tma_latency, 0)
+    return std::isnan(hw.loaded_latency) ? max_known(hw.dram_latency, 0) + max_known(hw.tma_latency, 0)
                                          : hw.loaded_latency;
 }
 // The same of what L2 has.
-double l2_load_latency(const GemmHardware& hw) { return least_known(hw.l2_loaded_latency, load_latency(hw)); }
+double l2_load_latency(const GemmHardware& hw) { return min_known(hw.l2_loaded_latency, load_latency(hw)); }
 
 }  // namespace
 
@@ -23,12 +23,12 @@ GemmTimeFloor::GemmTimeFloor(const GemmHardware& hw, const GemmProblem& p)
     : wave_an_sm_(rounding / hw.sms),
       second_(1 / hw.clock_hz),
       cycle_(rounding / hw.clock_hz),
-      launch_(most_known(hw.launch_seconds, 0) * rounding),
-      dram_(most_known(p.compulsory_bytes().value / hw.dram_bandwidth, 0) * rounding),
+      launch_(max_known(hw.launch_seconds, 0) * rounding),
+      dram_(max_known(p.compulsory_bytes().value / hw.dram_bandwidth, 0) * rounding),
       latency_(load_latency(hw)),
       l2_latency_(l2_load_latency(hw)),
-      step_floor_(most_known(hw.step_floor, 0)),
-      turn_(std::min(most_known(hw.tile_turn, 0), most_known(hw.pingpong_turn, 0))),
+      step_floor_(max_known(hw.step_floor, 0)),
+      turn_(std::min(max_known(hw.tile_turn, 0), max_known(hw.pingpong_turn, 0))),
       scatter_(hw.latency_scatter),
       m_(double(p.m)),
       n_(double(p.n)),
@@ -56,28 +56,28 @@ GemmTimer::GemmTimer(const GemmHardware& hw, const GemmTile& t, const GemmProble
     latency_ = load_latency(hw);
     l2_latency_ = l2_load_latency(hw);
     // C leaves by the SM's port; it shows where nothing runs beside it.
-    out_.epilogue = most_known(store_cycles(hw, t, p, hw.store_latency), 0);
-    if (t.turn_overlapped) taken_turns_ = most_known(store_cycles(hw, t, p, hw.store_latency_loaded), 0);
+    out_.epilogue = max_known(store_cycles(hw, t, p, hw.store_latency), 0);
+    if (t.turn_overlapped) taken_turns_ = max_known(store_cycles(hw, t, p, hw.store_latency_loaded), 0);
     out_.exchange = exchange_cycles(hw, t);
     // The last wave by the CTAs it has: they share the GPU's bandwidths, and an SM, among fewer.
     const double usable_sms = w.slots / t.ctas_per_sm;  // by whole clusters
-    last_sharing_ = least_known(t.ctas_per_sm, most_known(1, whole_up(last_ / usable_sms)));
+    last_sharing_ = min_known(t.ctas_per_sm, max_known(1, whole_up(last_ / usable_sms)));
     // The ring fills once and the last tile is stored once; in between nothing waits. Parts of K exchange
     // their sums through the ring, so with them it fills again for every tile.
     fills_ = t.split_k > 1 ? w.waves : 1;
     // A cluster synchronises before the first load and after the last use of its shared memory.
-    cluster_syncs_ = t.cluster_m * t.cluster_n * t.split_k > 1 ? 2 * most_known(hw.cluster_barrier, 0) : 0;
-    on_sm_ = most_known(s.tensor, s.shared);
+    cluster_syncs_ = t.cluster_m * t.cluster_n * t.split_k > 1 ? 2 * max_known(hw.cluster_barrier, 0) : 0;
+    on_sm_ = max_known(s.tensor, s.shared);
     if (!(s.tensor >= s.shared) && !std::isnan(s.shared)) on_sm_bound_ = Bound::shared;
     sum_once();
     in_ring_ = 1.0 / (stages - 1);
 }
 
 void GemmTimer::sum_once() {
-    const double fill = latency_ + most_known(most_known(l2_, step_.port), 0);
+    const double fill = latency_ + max_known(max_known(l2_, step_.port), 0);
     once_ = cluster_syncs_ + fills_ * fill + (shows(last_sharing_) ? 0 : out_.epilogue);
     const double turn = tile_.turn_overlapped && waves_.waves > 1 ? hw_.pingpong_turn : hw_.tile_turn;
-    apart_ = most_known(turn, 0) + (tile_.epilogue_overlapped ? 0 : out_.epilogue);
+    apart_ = max_known(turn, 0) + (tile_.epilogue_overlapped ? 0 : out_.epilogue);
 }
 
 void GemmTimer::set_l2(double l2) {
@@ -105,7 +105,7 @@ void GemmTimer::leave_out_store() {
 GemmTime GemmTimer::at(double clock, double dram) {
     const bool known = !std::isnan(dram);
     dram = known ? dram / ctas_ : operands_ + result_;  // of a CTA and tile
-    reads_ = most_known(0, dram - result_);
+    reads_ = max_known(0, dram - result_);
     // L2 hands out what SMs load, takes C, and once more what DRAM delivers to both of its sides.
     crossed_ = l2_ * hw_.l2_share * steps_ + result_ + crossing_ * reads_;
     scale_ = clock / hw_.clock_hz;
@@ -138,9 +138,9 @@ bool GemmTimer::shows(double sharing) const { return !tile_.epilogue_overlapped 
 double GemmTimer::beside(double sharing) const {
     // Two warpgroups in turn: each multiplies while the other stores, and waits where that takes longer.
     const double wait = (taken_turns_ - steps_ * out_.step) / 2;
-    if (waves_.waves > 1 && wait > apart_) return most_known(out_.exchange, 0) + wait;
-    const double idle = sharing == 1 ? 1 : 1 - least_known(1, most_known(out_.step / alone_, 0));
-    return most_known(out_.exchange, 0) + apart_ * idle;
+    if (waves_.waves > 1 && wait > apart_) return max_known(out_.exchange, 0) + wait;
+    const double idle = sharing == 1 ? 1 : 1 - min_known(1, max_known(out_.step / alone_, 0));
+    return max_known(out_.exchange, 0) + apart_ * idle;
 }
 
 // The steady k-step of one of `ctas` with `sharing` of them on its SM.
@@ -161,9 +161,9 @@ void GemmTimer::set_step(double ctas, double sharing) {
     // does not. The latency is one of time, not of cycles: it lies beyond the SM. Of what is loaded L2 has
     // all but what DRAM delivers.
     double mean = l2_latency_;
-    if (latency_ > l2_latency_) mean += (latency_ - l2_latency_) * least_known(1, reads_ / loaded_);
-    const double latency = (mean * scale_ + most_known(port, 0)) * in_ring_;
-    alone_ = most_known(most_known(step, hw_.step_floor), latency);
+    if (latency_ > l2_latency_) mean += (latency_ - l2_latency_) * min_known(1, reads_ / loaded_);
+    const double latency = (mean * scale_ + max_known(port, 0)) * in_ring_;
+    alone_ = max_known(max_known(step, hw_.step_floor), latency);
     if (latency * part > step) bound = Bound::latency;
     step = step_in_ring(step, latency * part, hw_.latency_scatter);
     worst(hw_.step_floor * part, Bound::latency);
@@ -218,7 +218,7 @@ GemmTime PowerLimit::time(GemmTimer& timer, double joules, double dram, double l
     // Power grows with the clock by its own exponent and by the shorter time: first as if all of the time went
     // with the clock, then as the last two times did. Two or three steps do; where neither answers to the clock,
     // halving. In logarithms of ratios:
-    constexpr int most_steps = 60;
+    constexpr int max_steps = 60;
     constexpr double close = 1e-6, furthest = 1;
     const double work = std::log(joules / room_);
     double faster = log_top_, longer = std::log(time.least);  // clock, time
@@ -229,7 +229,7 @@ GemmTime PowerLimit::time(GemmTimer& timer, double joules, double dram, double l
         time.watts = static_ + room_ * std::exp(std::min(0.0, over));
         // So that the clock is as close, however little power answers to it.
         const double enough = close * std::min(1.0, exponent_ + stretch);
-        if ((over <= 0 && faster == log_top_) || !(std::abs(over) >= enough) || i == most_steps) return time;
+        if ((over <= 0 && faster == log_top_) || !(std::abs(over) >= enough) || i == max_steps) return time;
         (over > 0 ? beyond : held) = faster;
         double next = std::max(faster - over / (exponent_ + stretch), faster - furthest);
         if (!(next > held && next < beyond)) next = (held + beyond) / 2;

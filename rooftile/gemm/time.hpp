@@ -87,7 +87,7 @@ class GemmTimer {
 /// up for nothing that late ones cost. Grows with both.
 inline double step_in_ring(double cycles, double latency, double scatter) {
     const double late = latency * (1 + scatter) - cycles;
-    if (!(late > 0)) return most_known(cycles, latency);
+    if (!(late > 0)) return max_known(cycles, latency);
     if (!(cycles > latency * (1 - scatter))) return latency;
     return cycles + late * late / (4 * scatter * latency);
 }
@@ -98,13 +98,13 @@ inline double step_in_ring(double cycles, double latency, double scatter) {
 /// those of CTAs.
 inline double streamed_bytes(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p,
                              const TileGrid& tiles) {
-    const double pair = least_known(hw.dram_per_sm_pair / hw.dram_per_sm, 2);
+    const double pair = min_known(hw.dram_per_sm_pair / hw.dram_per_sm, 2);
     const auto waited_for = [&](double extent, int sharing, std::int64_t all_readers) {
         const std::int64_t readers = ceil_div(all_readers, sharing);
         return extent / sharing / (readers == 2 ? pair : double(readers));
     };
-    const double lines = waited_for(least_known(t.tile_m, double(p.m)), t.cluster_n, tiles.columns)
-                         + waited_for(least_known(t.tile_n, double(p.n)), t.cluster_m, tiles.rows);
+    const double lines = waited_for(min_known(t.tile_m, double(p.m)), t.cluster_n, tiles.columns)
+                         + waited_for(min_known(t.tile_n, double(p.n)), t.cluster_m, tiles.rows);
     return lines * t.tile_k * bytes_of(p.a_type);
 }
 /// No more CTAs than half of the SMs.
@@ -113,7 +113,7 @@ inline bool streams_alone(const GemmHardware& hw, const TileGrid& tiles, int spl
 }
 /// Most that one CTA streams, in B/clk. NaN: no limit.
 inline double streaming_rate(const GemmHardware& hw, const TileGrid& tiles, int split_k) {
-    return streams_alone(hw, tiles, split_k) ? most_known(hw.dram_per_sm, hw.dram_per_sm_alone)
+    return streams_alone(hw, tiles, split_k) ? max_known(hw.dram_per_sm, hw.dram_per_sm_alone)
                                              : hw.dram_per_sm;
 }
 /// Cycles of a k-step in which one CTA waits for DRAM; NaN: no limit known.
@@ -156,8 +156,8 @@ class GemmTimeFloor {
         const double sharing = t.ctas_per_sm, alone = t.ctas_per_sm == 1 ? 1 : 1 / sharing;
         const double ctas = double(tiles.rows) * double(tiles.columns),
                      in_ring = scale_ / ((stages - 1) * sharing);
-        const double port = most_known(step.port, 0), l2 = most_known(step.l2, 0);
-        const double busy = std::max(most_known(most_known(step.tensor, step.shared), 0), port * scale_);
+        const double port = max_known(step.port, 0), l2 = max_known(step.l2, 0);
+        const double busy = std::max(max_known(max_known(step.tensor, step.shared), 0), port * scale_);
         return {
             .sharing = sharing,
             .alone = alone,
@@ -202,7 +202,7 @@ class GemmTimeFloor {
     /// No more than seconds() with any number of CTAs an SM and of parts into which `k_steps` are split.
     double seconds(const TileGrid& tiles, std::int64_t k_steps, const StepCycles& step) const {
         const double cycles =
-            most_known(most_known(step.tensor, step.shared), most_known(step.l2, step.port) * scale_);
+            max_known(max_known(step.tensor, step.shared), max_known(step.l2, step.port) * scale_);
         const double steps_an_sm = double(tiles.rows) * double(tiles.columns) * double(k_steps) * wave_an_sm_;
         return (steps_an_sm * cycles + latency_) * cycle_ + launch_;
     }

@@ -208,9 +208,9 @@ std::string traffic_text(const TrafficReport& report, const Terminal& terminal) 
 
 std::vector<std::string> missed_traffic_bars(const TrafficReport& report) {
     std::vector<std::string> missed;
-    if (report.large.pairs < least_large_pairs)
+    if (report.large.pairs < min_large_pairs)
         missed.push_back(fmt::format("{} pairs with A and B of 2 x L2 or more; wanted {}", report.large.pairs,
-                                     least_large_pairs));
+                                     min_large_pairs));
     for (const TrafficPair& p : report.pairs) {
         const double limit = p.large ? large_traffic_limit : small_traffic_limit;
         if (!(std::abs(p.error()) <= limit))

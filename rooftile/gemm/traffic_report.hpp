@@ -51,7 +51,7 @@ struct TrafficReport {
 };
 
 inline constexpr double large_traffic_limit = 0.05, small_traffic_limit = 0.15, order_limit = 0.02;
-inline constexpr int least_large_pairs = 30;
+inline constexpr int min_large_pairs = 30;
 
 /// Everything but what was counted is worked out now, by the model and the numbers of `machine`. Throws
 /// RequestError where a configuration does not fit it, or where it lacks L2 or SMs.

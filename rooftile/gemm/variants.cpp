@@ -34,10 +34,9 @@ class Draw final : public GemmVisitor {
     void reject(const Constraint&, const GemmCandidate&, std::int64_t) override {}
     void accept(const GemmCandidate& candidate, const Footprint& f) override {
         const int sharing = candidate.tile.ctas_per_sm;
-        const int least = std::max(
-            {inner_.stages_low, f.stages_least, f.stages_against_latency(hw_.dram_latency, sharing)});
-        const int most =
-            std::min(inner_.stages_high, f.stages_max(std::max(most_stages, inner_.stages_high)));
+        const int least =
+            std::max({inner_.stages_low, f.stages_min, f.stages_against_latency(hw_.dram_latency, sharing)});
+        const int most = std::min(inner_.stages_high, f.stages_max(std::max(max_stages, inner_.stages_high)));
         if (most < least) return;
         const int stages = least + int(below(std::uint64_t(most - least + 1)));
         const OrderChoice order = inner_.orders[below(std::uint64_t(inner_.order_count))];

@@ -49,7 +49,7 @@ std::string unless_unknown(double value, fmt::format_string<Args...> text, Args&
     return fmt::format(text, std::forward<Args>(args)...);
 }
 
-inline double least_stages_for_latency(const GemmWriter& w) {
+inline double min_stages_for_latency(const GemmWriter& w) {
     return std::ceil(w.hw().dram_latency / w.kept.footprint.step.tensor) + 1;
 }
 

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::string_view machine_schema = "rooftile/machine/1", arch_schema = "rooftile/arch/1",
                            calibration_schema = "rooftile/calibration/1";
-constexpr std::size_t most_source_bytes = 400;
+constexpr std::size_t max_source_bytes = 400;
 
 // What a number's table holds in a machine file, and in a calibration.
 constexpr std::string_view number_parts[] = {"value", "unit", "source", "calibration"},
@@ -315,10 +315,10 @@ class Reader {
         const toml::node* node = table.get(part);
         if (!node) return otherwise;
         const auto* given = node->as_string();
-        if (!given || given->get().empty() || given->get().size() > most_source_bytes)
+        if (!given || given->get().empty() || given->get().size() > max_source_bytes)
             refuse(*node, fmt::format("{}.{}", path, part),
-                   fmt::format("accepted: a text of 1 to {} bytes", most_source_bytes));
-        return printable(given->get(), most_source_bytes);
+                   fmt::format("accepted: a text of 1 to {} bytes", max_source_bytes));
+        return printable(given->get(), max_source_bytes);
     }
 
     std::string_view file_;

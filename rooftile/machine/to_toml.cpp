@@ -6,7 +6,7 @@
 namespace rooftile {
 namespace {
 
-constexpr std::size_t most_source_bytes = 400;  // a machine file's limit
+constexpr std::size_t max_source_bytes = 400;  // a machine file's limit
 
 std::string toml_string(std::string_view text) {
     std::string out = "\"";
@@ -22,7 +22,7 @@ std::string fact_line(const std::string& key, const Fact& fact) {
     std::string line = fmt::format("{} = {{value = {}", key, parts.number);
     if (!parts.unit.empty()) line += fmt::format(", unit = {}", toml_string(parts.unit));
     if (!fact.source.empty())
-        line += fmt::format(", source = {}", toml_string(printable(fact.source, most_source_bytes)));
+        line += fmt::format(", source = {}", toml_string(printable(fact.source, max_source_bytes)));
     if (!fact.calibration.empty()) line += fmt::format(", calibration = {}", toml_string(fact.calibration));
     return line + "}\n";
 }

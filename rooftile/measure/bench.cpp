@@ -93,7 +93,7 @@ void Bench::say(const std::string& line) const {
 }
 
 std::vector<TimedResult> Bench::time(const std::vector<TimedWork>& works, std::int64_t sets,
-                                     std::size_t plans, std::vector<Timing>& timings, int least_rounds) {
+                                     std::size_t plans, std::vector<Timing>& timings, int min_rounds) {
     say(fmt::format("timing {} candidates over {} buffer sets, {}", works.size(), sets,
                     name_of(options_.mode)));
     const Part part(timings, fmt::format("time ({})", name_of(options_.mode)));
@@ -101,7 +101,7 @@ std::vector<TimedResult> Bench::time(const std::vector<TimedWork>& works, std::i
     TimingOptions timing = options_.timing;
     timing.mode = options_.mode;
     timing.sets = sets;
-    timing.rounds = std::max(timing.rounds, least_rounds);
+    timing.rounds = std::max(timing.rounds, min_rounds);
     // Another order of blocks for every problem of a suite: in one and the same, the plan of one rank would
     // always follow the same load, and clock with it (2 % were seen).
     constexpr std::uint64_t draws = 16;

@@ -40,10 +40,10 @@ class Bench {
     void say(const std::string& line) const;
 
     /// time_works() in the mode and with the load that the options and the GPU's past ask for. The first
-    /// `plans` of `works` are a problem's plans, best ranked first: a paired re-measurement is among them. `least_rounds`: of
+    /// `plans` of `works` are a problem's plans, best ranked first: a paired re-measurement is among them. `min_rounds`: of
     /// this problem, where the options have fewer.
     std::vector<TimedResult> time(const std::vector<TimedWork>& works, std::int64_t sets, std::size_t plans,
-                                  std::vector<Timing>& timings, int least_rounds = 0);
+                                  std::vector<Timing>& timings, int min_rounds = 0);
 
     /// Copies and reads in all their forms, compiled on first use, and which of them suits a size.
     const StreamKernels& streams();

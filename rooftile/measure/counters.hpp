@@ -20,7 +20,7 @@
 namespace rooftile {
 
 /// Fewer launches leave too much of the traffic at the edges of the counted range.
-inline constexpr std::int64_t least_counted_launches = 8;
+inline constexpr std::int64_t min_counted_launches = 8;
 
 /// One hardware counter, whatever its name on a chip.
 enum class CounterMetric : std::uint8_t {
@@ -78,7 +78,7 @@ class CounterSession {
     /// Counts `launches` launches, as often as there are passes and once before. `launch` puts the launch
     /// of that number, from 0, into a stream without waiting. Throws Error(counters_denied, gpu_failed).
     CounterValues measure(const std::function<void(Stream stream, std::int64_t number)>& launch,
-                          std::int64_t launches = least_counted_launches) const;
+                          std::int64_t launches = min_counted_launches) const;
 
     const std::string& chip() const;
     std::int64_t passes() const;  ///< of one measure()

@@ -11,7 +11,7 @@ namespace rooftile {
 
 namespace {
 
-constexpr std::size_t most_passes = 64;  ///< more than any set takes: CUPTI then never says that it is done
+constexpr std::size_t max_passes = 64;  ///< more than any set takes: CUPTI then never says that it is done
 
 /// False where the library lacks a function.
 bool look_up(const Library& library, CuptiTable& table) {
@@ -259,10 +259,10 @@ std::vector<double> CounterSet::count(void* context, const std::function<void()>
     data = recording.counter_data(names());
     recording.configure(config_, data);
     for (std::size_t pass = 1; !recording.pass(prepare, work); ++pass) {
-        if (pass == most_passes)
+        if (pass == max_passes)
             throw Error(ExitCode::gpu_failed,
-                        fmt::format("CUPTI wants more than {} passes for {} metrics that take {}",
-                                    most_passes, metrics_.size(), passes_));
+                        fmt::format("CUPTI wants more than {} passes for {} metrics that take {}", max_passes,
+                                    metrics_.size(), passes_));
     }
     recording.decode();
     return evaluate(data);

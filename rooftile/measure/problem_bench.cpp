@@ -180,7 +180,7 @@ class ProblemBench {
         bench_.say("counting");
         const Part part(run_.timings, "count");
         const auto session = open_counters();
-        const auto launches = std::clamp<std::int64_t>(sets, least_counted_launches, max_counted_launches);
+        const auto launches = std::clamp<std::int64_t>(sets, min_counted_launches, max_counted_launches);
         const auto counted = [&](const TensorLaunch& launch) {
             if (options_.interrupted && options_.interrupted())
                 throw Error(ExitCode::interrupted, "interrupted while counting");

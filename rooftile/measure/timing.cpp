@@ -23,16 +23,15 @@ std::optional<double> clock_mhz(std::span<const ClockStamp> before, std::span<co
     return median(std::move(clocks));
 }
 
-std::int64_t recorded_launches(double launch_us, std::int64_t sets, double least_us, double most_us) {
+std::int64_t recorded_launches(double launch_us, std::int64_t sets, double min_us, double max_us) {
     const double rotation_us = launch_us * static_cast<double>(sets);
-    if (rotation_us > most_us)
-        return std::max<std::int64_t>(1, static_cast<std::int64_t>(most_us / launch_us));
-    return sets * std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(least_us / rotation_us)));
+    if (rotation_us > max_us) return std::max<std::int64_t>(1, static_cast<std::int64_t>(max_us / launch_us));
+    return sets * std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(min_us / rotation_us)));
 }
 
 namespace {
 
-constexpr double record_least_us = 2000;  ///< a graph lasts this long, so that the gap between two is < 0.1 %
+constexpr double record_min_us = 2000;  ///< a graph lasts this long, so that the gap between two is < 0.1 %
 constexpr double drop_factor = 1.05;  ///< burst: a baseline slower than the fastest by this after two blocks
 constexpr std::size_t rounds_before_drop = 2;
 
@@ -162,13 +161,13 @@ void Timer::collect(const Block& block) {
 
 void Timer::record_sequences() {
     const bool burst = options_.mode == Mode::burst;
-    const double most_us = (burst ? options_.burst_seconds : 1.0) * 1e6;
+    const double max_us = (burst ? options_.burst_seconds : 1.0) * 1e6;
     for (std::size_t w = 0; w < works_.size(); ++w) {
         sequences_.emplace_back();
         if (!competes(w)) continue;
         check_interrupted();
         const std::int64_t launches =
-            recorded_launches(launch_us_[w], options_.sets, burst ? 500 : record_least_us, most_us);
+            recorded_launches(launch_us_[w], options_.sets, burst ? 500 : record_min_us, max_us);
         sequences_[w] = std::make_unique<Sequence>(stream_, works_[w], options_.sets, launches);
         sequences_[w]->run(stream_);  // a graph is uploaded by its first launch
     }

@@ -50,7 +50,7 @@ struct TimingOptions {
     double idle_seconds = 0.5;    ///< burst: pause before each block
     double burst_seconds = 0.05;  ///< burst: length of a block
     double cold_seconds = 1;      ///< cold: total time aimed at for each competitor
-    int cold_launches_least = 20, cold_launches_most = 300;
+    int cold_launches_min = 20, cold_launches_max = 300;
     ConfirmationOptions confirmation;   ///< sustained, burst: after the rounds
     std::function<bool()> interrupted;  ///< asked between blocks; true: Error(interrupted)
 };
@@ -78,7 +78,7 @@ std::vector<TimedResult> time_works(const std::vector<TimedWork>& works, const T
 std::optional<double> clock_mhz(std::span<const ClockStamp> before, std::span<const ClockStamp> after);
 
 /// Launches recorded together so that the host adds nothing between them: a multiple of `sets`, lasting at
-/// least `least_us`; fewer than `sets` only where those last longer than `most_us`.
-std::int64_t recorded_launches(double launch_us, std::int64_t sets, double least_us, double most_us);
+/// least `min_us`; fewer than `sets` only where those last longer than `max_us`.
+std::int64_t recorded_launches(double launch_us, std::int64_t sets, double min_us, double max_us);
 
 }  // namespace rooftile

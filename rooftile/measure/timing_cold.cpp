@@ -14,8 +14,8 @@ void Timer::run_cold(std::int64_t l2_bytes) {
     double round_us = 0;
     for (const double us : launch_us_) round_us += us + 100;  // the flush: some 200 MB at some TB/s
     const double wanted = options_.cold_seconds * 1e6 * static_cast<double>(works_.size()) / round_us;
-    const int rounds = std::clamp(static_cast<int>(std::min(wanted, 1e6)), options_.cold_launches_least,
-                                  options_.cold_launches_most);
+    const int rounds = std::clamp(static_cast<int>(std::min(wanted, 1e6)), options_.cold_launches_min,
+                                  options_.cold_launches_max);
     constexpr std::size_t warm_up = 3;
     const auto orders = interleaved(works_.size(), static_cast<std::size_t>(rounds) + warm_up, options_.seed);
     for (std::size_t round = 0; round < orders.size(); ++round) {

@@ -122,7 +122,7 @@ ProbeRun run_probes(const ProbeOptions& options) {
     run.results = in_passes(options, run.gpu.machine, [&](const Probe& probe) {
         const auto probe_start = Clock_::now();
         const double left = options.max_seconds - since(start);
-        if (left < least_seconds(probe)) return left_out(probe, left);
+        if (left < min_seconds(probe)) return left_out(probe, left);
         const double seconds = std::min(left, probe.seconds);
         const Json answer = in_child(seconds + child_grace_seconds, [&] {
             const Context context(options.device);

@@ -20,7 +20,7 @@ std::vector<ProbeResult> in_passes(const ProbeOptions& options, const Machine& m
                                    const std::function<ProbeResult(const Probe&)>& make);
 
 /// Below this it is not begun.
-double least_seconds(const Probe& probe);
+double min_seconds(const Probe& probe);
 ProbeResult left_out(const Probe& probe, double seconds_left);
 
 }  // namespace rooftile

@@ -76,11 +76,11 @@ ProbeResult left_out(const Probe& probe, double seconds_left) {
     ProbeResult result;
     result.probe = probe.name;
     result.failure = fmt::format("left out: it may need {:.0f} s, {:.0f} s are left of --max-seconds",
-                                 least_seconds(probe), std::max(0.0, seconds_left));
+                                 min_seconds(probe), std::max(0.0, seconds_left));
     return result;
 }
 
-double least_seconds(const Probe& probe) {
+double min_seconds(const Probe& probe) {
     // The longest, energy, does with less: it leaves out loads and says so.
     return std::min(probe.seconds, 15.0);
 }
@@ -112,8 +112,8 @@ ProbeRun run_probes_here(const ProbeOptions& options) {
     const auto context = Context::current_or_primary(options.device);
     run.results = in_passes(options, run.gpu.machine, [&](const Probe& probe) {
         const double left = options.max_seconds - since(start);
-        return left < least_seconds(probe) ? left_out(probe, left)
-                                           : run_probe(probe, options.device, std::min(left, probe.seconds));
+        return left < min_seconds(probe) ? left_out(probe, left)
+                                         : run_probe(probe, options.device, std::min(left, probe.seconds));
     });
     run.seconds = since(start);
     return run;

@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // A cubin of ours has some 30 kB; anything near this is not one.
-constexpr off_t most_entry_bytes = 64 << 20;
+constexpr off_t max_entry_bytes = 64 << 20;
 
 void warn_once(const std::string& what) {
     static std::once_flag once;
@@ -59,9 +59,9 @@ std::optional<std::string> read_trusted(const std::string& path, std::string& wh
         why_not = errno == ENOENT ? "no entry" : std::strerror(errno);
         return std::nullopt;
     }
-    why_not = !S_ISREG(status.st_mode)            ? "not a regular file"
-              : status.st_size > most_entry_bytes ? "too large"
-                                                  : untrusted(status);
+    why_not = !S_ISREG(status.st_mode)           ? "not a regular file"
+              : status.st_size > max_entry_bytes ? "too large"
+                                                 : untrusted(status);
     if (!why_not.empty()) return std::nullopt;
     std::string bytes(std::size_t(status.st_size), '\0');
     std::size_t have = 0;

@@ -9,7 +9,7 @@ namespace rooftile {
 namespace {
 
 // NVRTC 13 makes cubins that drivers of an earlier major release refuse.
-constexpr int least_driver_version = 13000;
+constexpr int min_driver_version = 13000;
 
 struct Loaded {
     DriverTable table;
@@ -56,12 +56,12 @@ DriverStatus open_driver(DriverTable& table) {
     }
     const char* lacking = look_up(library, table);
     if (table.cuDriverGetVersion) table.cuDriverGetVersion(&status.version);
-    if (lacking || (status.version != 0 && status.version < least_driver_version)) {
+    if (lacking || (status.version != 0 && status.version < min_driver_version)) {
         status.kind = Kind::too_old;
         status.message = fmt::format(
             "the NVIDIA driver ({}) supports CUDA {}{}; CUDA {} is needed: install driver 580 or newer",
             library.path, version_text(status.version), lacking ? fmt::format(" and lacks {}", lacking) : "",
-            version_text(least_driver_version));
+            version_text(min_driver_version));
         return status;
     }
     CUresult result = table.cuInit(0);

@@ -53,7 +53,7 @@ std::string_view code_of(std::string_view cubin, const std::string& kernel) {
 /// The most instructions of `opcode` between a branch back and where it goes. sm_90: 16 bytes each, the
 /// opcode in the lowest 12 bits; BRA's distance, in words of 4 bytes from the next instruction, has its low 8
 /// bits from bit 16 and the rest, signed, from bit 34.
-int most_in_a_loop(std::string_view code, unsigned opcode) {
+int max_in_a_loop(std::string_view code, unsigned opcode) {
     const auto opcode_at = [&](std::size_t at) { return read_at<std::uint64_t>(code, at) & 0xfff; };
     int most = 0;
     for (std::size_t at = 0; at + 16 <= code.size(); at += 16) {
@@ -103,7 +103,7 @@ TEST(ProbeKernelsCompile, LoopsHoldWhatTheyCount) {
                 const std::string_view code =
                     code_of({compiled.cubin.data(), compiled.cubin.size()}, compiled.lowered_names[k]);
                 ASSERT_FALSE(code.empty()) << loop.kernel;
-                EXPECT_EQ(most_in_a_loop(code, loop.opcode), loop.count) << loop.kernel;
+                EXPECT_EQ(max_in_a_loop(code, loop.opcode), loop.count) << loop.kernel;
             }
         }
     }

@@ -121,7 +121,7 @@ TEST(Evaluate, RoundingToATypeAndItsUnits) {
 TEST(Evaluate, UnitsAndRoundingOfEveryMagnitude) {
     struct Type {
         Element element;
-        int bits, least_exponent, greatest_exponent;
+        int bits, min_exponent, greatest_exponent;
     };
     for (const Type& t : {Type{Element::bf16, 7, -126, 127}, Type{Element::fp16, 10, -14, 15},
                           Type{Element::fp32, 23, -126, 127}})
@@ -129,7 +129,7 @@ TEST(Evaluate, UnitsAndRoundingOfEveryMagnitude) {
             for (const double significand : {1.0, 1.0 + 1.0 / 512, 1.37, 1.5, 1.998, 2 - 1.0 / 4096}) {
                 const double x = std::ldexp(significand, exponent);
                 if (x == 0 || std::isinf(x)) continue;
-                const double unit = std::ldexp(1.0, std::max(std::ilogb(x), t.least_exponent) - t.bits);
+                const double unit = std::ldexp(1.0, std::max(std::ilogb(x), t.min_exponent) - t.bits);
                 ASSERT_EQ(ulp_of(x, t.element), unit) << x;
                 ASSERT_EQ(ulp_of(-x, t.element), unit) << x;
                 const double steps = std::nearbyint(x / unit) * unit;

@@ -40,13 +40,13 @@ TEST(Operators, HaveMeaningCostAndCode) {
     for (const Operator& row : operators()) {
         const std::string what(row.name);
         if (row.kind == OperatorKind::leaf) continue;
-        EXPECT_GE(row.most_operands, row.least_operands) << what;
+        EXPECT_GE(row.max_operands, row.min_operands) << what;
         EXPECT_GT(row.cost.fp32.issue + row.cost.issue_per_operand, 0) << what;
         EXPECT_LE(row.cost.fp32.mufu + row.cost.fp32.alu, row.cost.fp32.issue) << what;
         if (row.kind == OperatorKind::pointwise) {
             EXPECT_TRUE(row.meaning.bounded || row.meaning.exact) << what;
             // A value of one operand follows from `exact`; of more its errors need a rule.
-            EXPECT_TRUE(row.meaning.bounded || row.most_operands == 1) << what;
+            EXPECT_TRUE(row.meaning.bounded || row.max_operands == 1) << what;
             EXPECT_TRUE(!row.code.function.empty() || row.code.text || row.precedence < precedence::unary)
                 << what;
         } else {

@@ -100,11 +100,11 @@ struct Choice {
     };
     std::vector<Plan> plans;
     FuseSearch search;  ///< of everything
-    double predicted = NAN, its_time = NAN, least_time = INFINITY, errors = 0;
+    double predicted = NAN, its_time = NAN, min_time = INFINITY, errors = 0;
     int first_plans = 0;  ///< of those that come first, and were recorded
     double first_errors = 0;
     double error() const { return predicted / its_time - 1; }
-    double behind() const { return its_time / least_time - 1; }
+    double behind() const { return its_time / min_time - 1; }
 };
 
 /// Of each problem the first plan of the search that was recorded.
@@ -122,7 +122,7 @@ std::map<std::string, Choice> choices(const Machine& machine, const std::string&
             if (c.config.early_weights == row.early_weights && c.config.stages == row.stages
                 && c.config.grid_reduction == row.grid_reduction)
                 choice.plans.push_back({c.config, c.flow.time.seconds * 1e6, row.time_us});
-        choice.least_time = std::min(choice.least_time, row.time_us);
+        choice.min_time = std::min(choice.min_time, row.time_us);
     }
     for (auto& [name, choice] : out) {
         for (const Choice::Plan& p : choice.plans) choice.errors += std::fabs(p.predicted_us / p.time_us - 1);
@@ -130,11 +130,11 @@ std::map<std::string, Choice> choices(const Machine& machine, const std::string&
             const auto same = std::find_if(choice.plans.begin(), choice.plans.end(),
                                            [&](const Choice::Plan& p) { return p.config == c.config; });
             if (same == choice.plans.end()) continue;
-            constexpr int most_first = 8;
+            constexpr int max_first = 8;
             if (choice.first_plans++ == 0)
                 choice.predicted = same->predicted_us, choice.its_time = same->time_us;
             choice.first_errors += std::fabs(same->predicted_us / same->time_us - 1);
-            if (choice.first_plans == most_first) break;
+            if (choice.first_plans == max_first) break;
         }
     }
     return out;

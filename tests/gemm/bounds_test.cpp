@@ -11,7 +11,7 @@ namespace {
 
 TEST(LeastTraffic, EveryOperandOnce) {
     // 2 (64 * 32 + 16 * 32 + 64 * 16) = 2 (2048 + 512 + 1024) B; with storage for all of it nothing binds.
-    EXPECT_EQ(least_traffic_bytes(sizes_of(gemm_problem(64, 16, 32)), 1e9, 1), 7168);
+    EXPECT_EQ(min_traffic_bytes(sizes_of(gemm_problem(64, 16, 32)), 1e9, 1), 7168);
 }
 
 TEST(LeastTraffic, SumsOfFourBytesAskForMore) {
@@ -19,17 +19,17 @@ TEST(LeastTraffic, SumsOfFourBytesAskForMore) {
     // 2^17 = 23726566.4 - 131072. Sums of fp32: sqrt(16 / 2^16) = 2^-6: 2^25 - 2^17 - 2 * 2^20.
     GemmSizes s = sizes_of(gemm_problem(1024, 1024, 1024));
     EXPECT_EQ(s.sum_bytes, 4);
-    EXPECT_EQ(least_traffic_bytes(s, 65536, 1), 33554432 - 131072 - 2097152);
+    EXPECT_EQ(min_traffic_bytes(s, 65536, 1), 33554432 - 131072 - 2097152);
     s.sum_bytes = 2;
-    EXPECT_NEAR(least_traffic_bytes(s, 65536, 1), 23726566.4 - 131072, 0.1);
+    EXPECT_NEAR(min_traffic_bytes(s, 65536, 1), 23726566.4 - 131072, 0.1);
     // Four memories of that size lose 2 S each.
-    EXPECT_NEAR(least_traffic_bytes(s, 65536, 4), 23726566.4 - 4 * 131072, 0.1);
+    EXPECT_NEAR(min_traffic_bytes(s, 65536, 4), 23726566.4 - 4 * 131072, 0.1);
 }
 
 TEST(LeastTraffic, IsNoMoreThanAScheduleMoves) {
     // 16384 x 16384 x 1024 in bf16 with 50 MB: row by row moves 604 MB, A, B and C once; the form without the
     // loss of 2 S says 757.
-    EXPECT_LE(least_traffic_bytes(sizes_of(gemm_problem(16384, 16384, 1024)), 50e6, 1), 604e6 + 1e6);
+    EXPECT_LE(min_traffic_bytes(sizes_of(gemm_problem(16384, 16384, 1024)), 50e6, 1), 604e6 + 1e6);
 }
 
 TEST(L2LowerBound, OfTheMadeUpGpu) {

@@ -54,8 +54,8 @@ TEST(Counterfactuals, ThePlannerAgreesOnBothSidesOfEachThreshold) {
                 SCOPED_TRACE(testing::Message() << problem.m << " plan " << plan + 1 << ", " << c.key << " "
                                                 << c.value << " -> " << c.threshold);
                 const double factor = c.threshold / c.value;
-                EXPECT_GE(factor, least_change * (1 - 1e-9));
-                EXPECT_LE(factor, most_change * (1 + 1e-9));
+                EXPECT_GE(factor, min_change * (1 - 1e-9));
+                EXPECT_LE(factor, max_change * (1 + 1e-9));
                 const bool whole = c.unit == "SMs" || c.unit == "partitions";
                 const double beyond = c.threshold < c.value ? -1 : 1;
                 Machine other = machine;

@@ -55,7 +55,7 @@ TEST_F(PredictionsTest, ErrorsAreThoseThatWereMade) {
     EXPECT_NEAR(r.chosen_error, 0.04, 1e-9);
     EXPECT_NEAR(r.error, 0.04, 1e-9);
     EXPECT_NEAR(r.bias, std::sqrt(1.04 * 0.96) - 1, 1e-9);
-    EXPECT_GT(r.least_rank_correlation, 0.85);
+    EXPECT_GT(r.min_rank_correlation, 0.85);
     EXPECT_THAT(predictions_text(r, Terminal{}), HasSubstr("every bar holds"));
 }
 
@@ -145,7 +145,7 @@ TEST(RecordedConfigurations, AnotherGpuIsWithinTenPercent) {
     EXPECT_EQ(r.without_result, 0);
     EXPECT_LE(r.chosen_error, 0.03);
     EXPECT_LE(r.error, 0.07);
-    EXPECT_GE(r.rank_correlation, least_correlation);
+    EXPECT_GE(r.rank_correlation, min_correlation);
     Machine wrong = machine_by_id("h100-sxm");
     set_fact(wrong, "l2.bandwidth", "4 TB/s", "wrong on purpose");
     EXPECT_GT(prediction_report(run, wrong).error, 0.10);

@@ -43,7 +43,7 @@ using Rank = std::tuple<bool, double, double, int, int, int, int>;
 Rank rank_of(const Kept& k) {
     return {std::isnan(k.time.seconds),
             k.score,
-            most_known(k.dram + most_known(k.footprint.step.l2, k.footprint.step.port), 0),
+            max_known(k.dram + max_known(k.footprint.step.l2, k.footprint.step.port), 0),
             k.footprint.registers,
             k.footprint.shared_bytes(k.stages),
             k.candidate.tile.tile_m,
@@ -60,8 +60,8 @@ std::vector<Rank> best_of_all(const Family& family, const GemmHardware& hw, cons
     for (const auto& [candidate, f] : standing.all) {
         const GemmTile& t = candidate.tile;
         Kept k{.candidate = candidate, .footprint = f, .waves = waves(hw, t, p)};
-        k.stages = std::min(most_stages, f.stages_max(most_stages));
-        if (k.stages < std::max(f.stages_least, f.stages_against_latency(hw.dram_latency, t.ctas_per_sm)))
+        k.stages = std::min(max_stages, f.stages_max(max_stages));
+        if (k.stages < std::max(f.stages_min, f.stages_against_latency(hw.dram_latency, t.ctas_per_sm)))
             continue;
         k.dram = std::numeric_limits<double>::infinity();
         for (int i = 0; i < inner.order_count; ++i) {
@@ -162,10 +162,10 @@ TEST(Sm90GemmFamily, EnumeratesByTheConstraintsThatEachCandidateMeets) {
             EXPECT_FALSE(family.examine(hw, p, candidate, f));
             EXPECT_EQ(
                 std::tie(f.threads, f.registers, f.producer_registers, f.consumer_registers, f.stage_bytes,
-                         f.reserved_bytes, f.stages_least, f.deferred_store, f.store_n, f.k_steps),
+                         f.reserved_bytes, f.stages_min, f.deferred_store, f.store_n, f.k_steps),
                 std::tie(footprint.threads, footprint.registers, footprint.producer_registers,
                          footprint.consumer_registers, footprint.stage_bytes, footprint.reserved_bytes,
-                         footprint.stages_least, footprint.deferred_store, footprint.store_n,
+                         footprint.stages_min, footprint.deferred_store, footprint.store_n,
                          footprint.k_steps));
             EXPECT_EQ(
                 std::tie(f.step.tensor, f.step.shared, f.step.l2, f.step.port, f.streamed, f.registers_limit,

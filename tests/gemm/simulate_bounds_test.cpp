@@ -46,10 +46,10 @@ TEST(Bounds, HoldOverRandomSchedules) {
         const GemmTraffic lru = simulate_lru(g, capacity);
         const GemmTraffic opt = i % 16 == 0 ? simulate_opt(g, capacity) : lru;
         const double chip = double(capacity) + cluster_bytes(g) * double(g.clusters);
-        const double dram_bound = least_traffic_bytes(sizes_of(g), chip, 1);
+        const double dram_bound = min_traffic_bytes(sizes_of(g), chip, 1);
         ASSERT_GE(double(lru.dram_bytes()), dram_bound) << "case " << i;
         ASSERT_GE(double(opt.dram_bytes()), dram_bound) << "case " << i;
-        const double l2_bound = least_traffic_bytes(sizes_of(g), cluster_bytes(g), double(g.clusters));
+        const double l2_bound = min_traffic_bytes(sizes_of(g), cluster_bytes(g), double(g.clusters));
         const double l2_moved = double(lru.l2_read_bytes + lru.l2_write_bytes);
         ASSERT_GE(l2_moved, l2_bound) << "case " << i;
         if (dram_bound > double(all))

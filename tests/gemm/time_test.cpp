@@ -349,14 +349,14 @@ RC_GTEST_PROP(GemmTimeFloor, IsBelowEveryTime, ()) {
     };
     hw.launch_seconds = maybe(9) * 1e-6;
     hw.loaded_latency = maybe(2000);
-    hw.l2_loaded_latency = least_known(maybe(2000), hw.loaded_latency);
+    hw.l2_loaded_latency = min_known(maybe(2000), hw.loaded_latency);
     hw.latency_scatter = *rc::gen::inRange(0, 100) / 100.0;
     hw.store_latency = maybe(1000);
     hw.tile_turn = maybe(1000);
     hw.step_floor = maybe(300);
     hw.dram_per_sm = maybe(100);
     hw.dram_per_sm_pair = maybe(100);
-    hw.dram_per_sm_alone = most_known(maybe(100), hw.dram_per_sm);
+    hw.dram_per_sm_alone = max_known(maybe(100), hw.dram_per_sm);
     hw.pingpong_turn = maybe(1000);
     hw.l2_coalesced = *rc::gen::inRange(1, 4);
     hw.l2_parts = *rc::gen::inRange(1, 3);

@@ -205,7 +205,7 @@ TEST(RecordedTraffic, PredictionsAreAsNearAsTheyWere) {
             ++even, mean += std::abs(pair.error());
             within += std::abs(pair.error()) <= large_traffic_limit;
         }
-        EXPECT_GE(r.large.within, least_large_pairs) << name;
+        EXPECT_GE(r.large.within, min_large_pairs) << name;
         EXPECT_GE(r.large.within, 49) << name;
         EXPECT_GE(r.small.within, 28) << name;
         EXPECT_EQ(even, 52) << name;

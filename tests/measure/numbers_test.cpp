@@ -84,15 +84,15 @@ RC_GTEST_PROP(Numbers, RoundingErrsByAtMostItsUnit, (double x)) {
     for (const Type type : {Type::bf16, Type::fp16}) {
         if (std::abs(x) >= overflow_threshold(type)) continue;
         const double error = std::abs(value_of_bits(round_to_bits(x, type), type) - x);
-        RC_ASSERT(error <= unit_roundoff(type) * std::abs(x) + half_least_subnormal(type));
+        RC_ASSERT(error <= unit_roundoff(type) * std::abs(x) + half_min_subnormal(type));
     }
 }
 
 TEST(Numbers, Constants) {
     EXPECT_EQ(unit_roundoff(Type::bf16), 1.0 / 256);   // 8 significant bits
     EXPECT_EQ(unit_roundoff(Type::fp16), 1.0 / 2048);  // 11
-    EXPECT_EQ(half_least_subnormal(Type::fp16), std::ldexp(1.0, -25));
-    EXPECT_EQ(half_least_subnormal(Type::bf16), std::ldexp(1.0, -134));
+    EXPECT_EQ(half_min_subnormal(Type::fp16), std::ldexp(1.0, -25));
+    EXPECT_EQ(half_min_subnormal(Type::bf16), std::ldexp(1.0, -134));
     EXPECT_EQ(accumulation_error(1), 3 * std::ldexp(1.0, -23));        // 1 + 2
     EXPECT_EQ(accumulation_error(4096), 6144 * std::ldexp(1.0, -23));  // 4096 + 2 x 1024
 }

@@ -239,7 +239,7 @@ Launch fuse_launch(const FusePlan& plan, std::int64_t grid) {
 }
 
 std::int64_t fuse_grid(const FusePlan& plan, std::int64_t resident) {
-    constexpr std::int64_t most_ctas = 2147483647;
+    constexpr std::int64_t max_ctas = 2147483647;
     const FuseConfig& c = plan.config;
     const Program& p = plan.program;
     std::int64_t pieces = 1;
@@ -252,7 +252,7 @@ std::int64_t fuse_grid(const FusePlan& plan, std::int64_t resident) {
         throw Error(ExitCode::gpu_failed,
                     fmt::format("{} CTAs share a row, but {} fit on the GPU at once", c.cluster, resident));
     const std::int64_t most =
-        c.persistent ? resident / c.cluster * c.cluster : most_ctas / c.cluster * c.cluster;
+        c.persistent ? resident / c.cluster * c.cluster : max_ctas / c.cluster * c.cluster;
     return std::min(pieces, most);
 }
 

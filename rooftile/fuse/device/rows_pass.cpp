@@ -6,7 +6,7 @@
 namespace rooftile {
 
 // Elements of a row that a thread may keep in fp32 from its first pass on: more of them spill.
-constexpr int most_widened = 32;
+constexpr int max_widened = 32;
 
 /// Tensors read while a pass runs: what its targets need.
 std::vector<int> RowsText::loads_of(const std::vector<int>& targets, const std::set<int>& known) const {
@@ -144,7 +144,7 @@ void RowsText::held_pass(const std::vector<int>& loads, const Body& body_text) {
             w_.line(inside, "Pack<{}, vector_width> {}_pack;", type, name);
             load_vector(inside, i);
         } else if (bytes_of(w_.value(i).element) < 4 && !held_.insert(i).second
-                   && c_.vectors_per_thread * c_.vector_width > most_widened) {
+                   && c_.vectors_per_thread * c_.vector_width > max_widened) {
             w_.line(inside, "hold({}_pack[i]);", name);
         }
     }

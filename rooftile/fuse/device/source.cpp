@@ -136,7 +136,7 @@ void FuseWriter::uniform_values(int depth, std::set<int>& known, const std::vect
 }
 
 std::string fuse_kernel_name(const ExpressionGraph& graph) {
-    constexpr size_t most_words = 5;
+    constexpr size_t max_words = 5;
     std::vector<std::string> words;
     for (const GraphNode& n : graph.nodes) {
         if (n.op == Op::input || n.op == Op::number) continue;
@@ -145,7 +145,7 @@ std::string fuse_kernel_name(const ExpressionGraph& graph) {
     }
     std::string name = "fuse";
     if (words.empty()) name += "_copy";
-    for (size_t i = 0; i < std::min(words.size(), most_words); ++i) name += "_" + words[i];
+    for (size_t i = 0; i < std::min(words.size(), max_words); ++i) name += "_" + words[i];
     return name;
 }
 

@@ -11,18 +11,18 @@ namespace {
 
 /// A smaller miss than this share of the time, or one within the interval of the median, has no cause to look
 /// for.
-constexpr double least_miss = 0.01;
+constexpr double min_miss = 0.01;
 /// Of the miss, that a term must take to be named.
-constexpr double least_share = 1.0 / 3;
+constexpr double min_share = 1.0 / 3;
 
 std::string largest_term(const Measurement& row, const AblationStudy& study) {
     const double miss = *study.miss_us;
     const double predicted = *row.time_us - miss;
     const bool within = row.time_us_low.value_or(predicted) <= predicted
                         && predicted <= row.time_us_high.value_or(predicted);
-    if (within || std::abs(miss) < least_miss * predicted) return "none";
+    if (within || std::abs(miss) < min_miss * predicted) return "none";
     std::string term = "common";
-    double most = least_share;
+    double most = min_share;
     const auto weigh = [&](std::string_view name, const std::optional<double>& us) {
         if (us && *us / miss > most) most = *us / miss, term = name;
     };

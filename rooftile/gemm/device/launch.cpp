@@ -12,7 +12,7 @@ namespace rooftile {
 namespace {
 
 // Of two bytes each: lines are less than 2^40 B apart (cuTensorMapEncodeTiled).
-constexpr std::int64_t most_leading = (std::int64_t(1) << 39) - 1;
+constexpr std::int64_t max_leading = (std::int64_t(1) << 39) - 1;
 
 std::uintptr_t address(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
 
@@ -24,12 +24,12 @@ GemmShape shape_of(const GemmProblem& problem) {
 
 std::vector<std::uint32_t> schedule_table(Order order, const ClusterTiles& tiles) {
     const auto [rows, columns] = tiles;
-    if (std::max(rows, columns) > most_table_extent)
+    if (std::max(rows, columns) > max_table_extent)
         throw RequestError(
             fmt::format("order {} on {} x {} tiles: its table counts up to {} either way; take another order "
                         "or larger tiles",
-                        name_of(order), rows, columns, most_table_extent));
-    assert(rows <= most_gemm_size / columns);  // as check_tiles() has it
+                        name_of(order), rows, columns, max_table_extent));
+    assert(rows <= max_gemm_size / columns);  // as check_tiles() has it
     std::vector<std::uint32_t> table(std::size_t(rows * columns));
     for (std::size_t i = 0; i < table.size(); ++i)
         table[i] = packed(order == Order::hilbert ? hilbert_at(int(i), int(rows), int(columns))
@@ -38,8 +38,8 @@ std::vector<std::uint32_t> schedule_table(Order order, const ClusterTiles& tiles
 }
 
 void check_gemm_size(const char* name, std::int64_t size) {
-    if (size < 1 || size > most_gemm_size)
-        throw RequestError(fmt::format("{} is {}; 1 to {} are accepted", name, size, most_gemm_size));
+    if (size < 1 || size > max_gemm_size)
+        throw RequestError(fmt::format("{} is {}; 1 to {} are accepted", name, size, max_gemm_size));
 }
 
 void check_leading(const char* name, std::int64_t leading, std::int64_t contiguous, int multiple) {
@@ -49,7 +49,7 @@ void check_leading(const char* name, std::int64_t leading, std::int64_t contiguo
     if (leading % multiple != 0)
         throw RequestError(fmt::format("{} is {}; the kernel needs a multiple of {} elements", name, leading,
                                        multiple));
-    if (leading > most_leading)
+    if (leading > max_leading)
         throw RequestError(fmt::format("{} is {}; lines must be less than 2^40 B apart", name, leading));
 }
 
@@ -62,7 +62,7 @@ void check_pointer(const char* name, const void* pointer, int alignment) {
 
 void check_tiles(const GemmShape& shape, const ClusterTiles& tiles, std::int64_t step, int tile_m, int tile_n) {
     const auto [rows, columns] = tiles;
-    if (rows > (most_gemm_size - step) / columns)
+    if (rows > (max_gemm_size - step) / columns)
         throw RequestError(fmt::format("{} x {} has {} x {} tiles of {}x{}, 2^31 or more; take larger tiles",
                                        shape.m, shape.n, rows, columns, tile_m, tile_n));
 }

@@ -26,7 +26,7 @@ std::vector<std::uint32_t> schedule_table(Order order, const ClusterTiles& tiles
 
 // Each throws RequestError, one line that names the value.
 
-inline constexpr std::int64_t most_gemm_size = INT32_MAX;
+inline constexpr std::int64_t max_gemm_size = INT32_MAX;
 void check_gemm_size(const char* name, std::int64_t size);
 /// `contiguous`: elements of a line; `multiple`: of so many elements.
 void check_leading(const char* name, std::int64_t leading, std::int64_t contiguous, int multiple);

@@ -103,7 +103,7 @@ VerifyArguments verify_arguments(const GemmProblem& p, const void* a, const void
 
 VerifyArguments verify_arguments(const GemmProblem& p, const void* a, const void* b,
                                  std::span<const void* const> c) {
-    assert(c.size() <= verify_most);
+    assert(c.size() <= verify_max);
     VerifyArguments v{};
     v.a = static_cast<const unsigned short*>(a);
     v.b = static_cast<const unsigned short*>(b);

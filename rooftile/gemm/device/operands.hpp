@@ -68,7 +68,7 @@ struct ExactRange {
 /// The widest range up to 8 for sums over `k` products.
 ExactRange exact_range(std::int64_t k);
 
-/// Strides that put `problem`'s operands, wherever contiguous, to the reference; `c` are up to verify_most
+/// Strides that put `problem`'s operands, wherever contiguous, to the reference; `c` are up to verify_max
 /// results.
 VerifyArguments verify_arguments(const GemmProblem& problem, const void* a, const void* b,
                                  std::span<const void* const> c);

@@ -11,7 +11,7 @@ namespace rooftile {
 namespace {
 
 // The counters of a case, 64-bit words each: the inputs' checksum before all, then two of each launch.
-constexpr int inputs_before = 0, counter_count = 1 + 2 * verify_most;
+constexpr int inputs_before = 0, counter_count = 1 + 2 * verify_max;
 constexpr int inputs_after(int launch) { return 1 + 2 * launch; }
 constexpr int touched(int launch) { return 2 + 2 * launch; }
 
@@ -109,7 +109,7 @@ GemmVerifier::GemmVerifier(const MeasureKernels& kernels, const GemmProblem& pro
       b_(problem, Operand::b),
       counters_(8 * counter_count),
       records_(sizeof(VerifyRecord) * static_cast<std::size_t>(kernels.verify_ctas() * results)) {
-    assert(results >= 1 && results <= verify_most);
+    assert(results >= 1 && results <= verify_max);
     assert(problem.a_type == problem.b_type && problem.a_type == problem.c_type
            && problem.a_type != Type::fp32);
     assert(problem.alpha == 1 && problem.beta == 0 && problem.batch == 1);
@@ -119,7 +119,7 @@ GemmVerifier::GemmVerifier(const MeasureKernels& kernels, const GemmProblem& pro
 int GemmVerifier::results_for(const GemmProblem& problem, std::size_t launches, std::int64_t free_bytes) {
     const std::int64_t bytes =
         2 * (span_of(operand_view(problem, Operand::c, 0)) + FencedMatrix::fence_bytes);
-    const auto most = static_cast<std::int64_t>(std::min<std::size_t>(launches, verify_most));
+    const auto most = static_cast<std::int64_t>(std::min<std::size_t>(launches, verify_max));
     return static_cast<int>(std::clamp<std::int64_t>(free_bytes / bytes, 1, std::max<std::int64_t>(most, 1)));
 }
 

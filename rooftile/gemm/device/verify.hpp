@@ -60,7 +60,7 @@ class GemmVerifier {
   public:
     GemmVerifier(const MeasureKernels& kernels, const GemmProblem& problem, int results = 1);
 
-    /// How many of `launches` results of `problem` are judged at once: at most verify_most, and what may be
+    /// How many of `launches` results of `problem` are judged at once: at most verify_max, and what may be
     /// kept in `free_bytes`; at least one.
     static int results_for(const GemmProblem& problem, std::size_t launches, std::int64_t free_bytes);
 

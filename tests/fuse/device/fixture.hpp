@@ -77,11 +77,11 @@ class FuseTrial {
                 accepted_.emplace_back(std::move(expected[o]), output(o).element);
         }
         const std::vector<std::vector<char>> got = run(plan);
-        constexpr std::size_t most_told = 3;
+        constexpr std::size_t max_told = 3;
         std::size_t told = 0;
         for (std::size_t o = 0; o < got.size(); ++o)
             for (const std::size_t i :
-                 accepted_[o].wrong(got[o].data(), most_told - std::min(most_told, told))) {
+                 accepted_[o].wrong(got[o].data(), max_told - std::min(max_told, told))) {
                 ++told;
                 const FuseConfig& c = plan.config;
                 ADD_FAILURE() << problem_.text << "\nplan " << plan.rank << " " << name_of(c.row_storage)

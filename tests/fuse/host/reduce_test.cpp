@@ -28,7 +28,7 @@ namespace {
 using fuse::PowerBase, fuse::Powers, fuse::RunningPowers;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double most_bf16 = 3.3895313892515355e38, most_fp16 = 65504;
+constexpr double max_bf16 = 3.3895313892515355e38, max_fp16 = 65504;
 constexpr int vector_width = 8;
 
 constexpr Element element_of(expression::bf16) { return Element::bf16; }
@@ -169,24 +169,24 @@ TEST(FusePowers, SoftmaxOfMixedScales) {
     expect_softmax<expression::bf16>(std::vector<double>(rising.rbegin(), rising.rend()), "falling");
     expect_softmax<expression::bf16>(both, "both signs");
     // The last value of one scale and the first of the other, far from the rest and alone.
-    for (double edge : {1048576.0, 1056768.0, -1048576.0, -1056768.0, most_bf16, -most_bf16})
-        for (double rest : {0.0, 1048576.0, -1048576.0, -1056768.0, -most_bf16, -infinity})
+    for (double edge : {1048576.0, 1056768.0, -1048576.0, -1056768.0, max_bf16, -max_bf16})
+        for (double rest : {0.0, 1048576.0, -1048576.0, -1056768.0, -max_bf16, -infinity})
             for (size_t at : {size_t(0), size_t(63)}) {
                 std::vector<double> row(64, rest);
                 row[at] = edge;
                 expect_softmax<expression::bf16>(row, fmt::format("{} among {}", edge, rest));
             }
-    for (double rest : {0.0, 65472.0, -most_fp16, -infinity}) {
+    for (double rest : {0.0, 65472.0, -max_fp16, -infinity}) {
         std::vector<double> row(64, rest);
-        row[20] = most_fp16;
-        expect_softmax<expression::fp16>(row, fmt::format("{} among {}", most_fp16, rest));
+        row[20] = max_fp16;
+        expect_softmax<expression::fp16>(row, fmt::format("{} among {}", max_fp16, rest));
     }
 }
 
 TEST(FusePowers, SoftmaxOfInfinitiesAndNothing) {
     const double nan = std::nan("");
     for (double edge : {infinity, -infinity, nan})
-        for (double rest : {0.0, -5.0, 1e30, -1e30, most_bf16, -most_bf16, -infinity, infinity})
+        for (double rest : {0.0, -5.0, 1e30, -1e30, max_bf16, -max_bf16, -infinity, infinity})
             for (size_t at : {size_t(0), size_t(9), size_t(127)}) {
                 std::vector<double> row(128, rest);
                 row[at] = edge;

@@ -39,8 +39,8 @@ struct Configs {
             Collect(Configs& c, const GemmProblem& p) : configs(c), problem(p) {}
             void reject(const Constraint&, const GemmCandidate&, std::int64_t) override {}
             void accept(const GemmCandidate& candidate, const Footprint& footprint) override {
-                const int stages = footprint.stages_max(most_stages);
-                if (stages < footprint.stages_least) return;
+                const int stages = footprint.stages_max(max_stages);
+                if (stages < footprint.stages_min) return;
                 const RegisterSplit split{0, footprint.producer_registers, footprint.consumer_registers};
                 GemmCandidate chosen = candidate;
                 chosen.store_n = footprint.store_n;

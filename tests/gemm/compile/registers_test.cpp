@@ -26,7 +26,7 @@ bool compiles_clean(Sm90GemmConfig config, int consumer_registers) {
 }
 
 // Multiples of 8 up to 240; clean at `high`.
-int least_clean(const Sm90GemmConfig& config) {
+int min_clean(const Sm90GemmConfig& config) {
     int low = 24, high = 240;  // the answer lies in (low, high]
     while (high - low > 8) {
         const int middle = (low + high) / 16 * 8;
@@ -66,14 +66,14 @@ Sm90GemmConfig in_parts(int tile_m, int tile_n, int split_k) {
     return config;
 }
 
-class LeastCleanRegisters : public testing::TestWithParam<Sm90GemmConfig> {};
+class MinCleanRegisters : public testing::TestWithParam<Sm90GemmConfig> {};
 
-TEST_P(LeastCleanRegisters, IsWhatThePlannerPredicts) {
+TEST_P(MinCleanRegisters, IsWhatThePlannerPredicts) {
     const Sm90GemmConfig& config = GetParam();
     ASSERT_TRUE(compiles_clean(config, 240));
     const int predicted = config.accumulator_registers() + config.working_registers();
-    const int found = least_clean(config);
-    RecordProperty("least_clean", found);
+    const int found = min_clean(config);
+    RecordProperty("min_clean", found);
     // Never more than predicted, or plans would spill; and the prediction not idle by more than two steps.
     EXPECT_LE(found, (predicted + 7) / 8 * 8) << sm90_name_expression(config);
     EXPECT_GE(found, config.accumulator_registers())
@@ -81,7 +81,7 @@ TEST_P(LeastCleanRegisters, IsWhatThePlannerPredicts) {
     EXPECT_GE(found, predicted - 24) << "the planner asks for more than the kernel needs";
 }
 
-INSTANTIATE_TEST_SUITE_P(Tiles, LeastCleanRegisters,
+INSTANTIATE_TEST_SUITE_P(Tiles, MinCleanRegisters,
                          testing::Values(two_consumers(128, 64), two_consumers(128, 128),
                                          two_consumers(128, 192), two_consumers(128, 256),
                                          two_consumers(256, 128), two_consumers(256, 160),

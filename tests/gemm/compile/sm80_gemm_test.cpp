@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char* archs[] = {"sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"};
 /// Registers of an SM, the same on all of them, and the most that a thread can have.
-constexpr int sm_registers = 65536, most_registers = 255;
+constexpr int sm_registers = 65536, max_registers = 255;
 
 std::string literal(const Sm80GemmConfig& c) {
     return fmt::format(
@@ -39,7 +39,7 @@ Source source_of(const Sm80GemmConfig& config, const char* arch) {
 }
 
 int launch_registers(const Sm80GemmConfig& c) {
-    return std::min(most_registers, sm_registers / (c.threads() * c.ctas_per_sm) / 8 * 8);
+    return std::min(max_registers, sm_registers / (c.threads() * c.ctas_per_sm) / 8 * 8);
 }
 
 /// CTAs an SM that the registers it counts leave room for.

@@ -65,7 +65,7 @@ void expect_shares(const CounterValues& v) {
 TEST_F(CountersTest, ACopyLargerThanL2MovesItsBytes) {
     constexpr std::int64_t bytes = std::int64_t{512} << 20;
     const CounterValues v = count_copies(bytes, 2);
-    EXPECT_EQ(v.launches, least_counted_launches);
+    EXPECT_EQ(v.launches, min_counted_launches);
     EXPECT_EQ(v.passes, 4);
     EXPECT_NEAR(v.dram_read_bytes.value_or(0) / bytes, 1, 0.02);
     EXPECT_NEAR(v.dram_write_bytes.value_or(0) / bytes, 1, 0.02);
@@ -85,7 +85,7 @@ TEST_F(CountersTest, ACopyLargerThanL2MovesItsBytes) {
 // Eight copies of 4 MiB leave all that they wrote in L2: only the read at the end drives it out to DRAM.
 TEST_F(CountersTest, WhatStaysDirtyInL2IsCountedToo) {
     constexpr std::int64_t bytes = std::int64_t{4} << 20;
-    const CounterValues v = count_copies(bytes, least_counted_launches);
+    const CounterValues v = count_copies(bytes, min_counted_launches);
     EXPECT_NEAR(v.dram_read_bytes.value_or(0) / bytes, 1, 0.05);
     EXPECT_NEAR(v.dram_write_bytes.value_or(0) / bytes, 1, 0.05);
 }

@@ -274,11 +274,11 @@ class VerifyTogetherTest : public VerifyTest {
 
 TEST_F(VerifyTogetherTest, AWrongOneAmongEightIsFoundAndNamed) {
     const GemmProblem p = uneven();
-    const GemmVerifier verifier(kernels(), p, verify_most);
+    const GemmVerifier verifier(kernels(), p, verify_max);
     const GemmLaunch off = host_launch(p, [](HostResult& c) { c.at(138, 149) = 1e6; });
-    for (std::size_t at = 0; at < verify_most; ++at)
-        expect_faulty(verifier, all_right_but(p, verify_most, at, off), at, "one element off");
-    const auto outcomes = verifier.check(VerifyCase::random, 5, all_right_but(p, verify_most, 6, off));
+    for (std::size_t at = 0; at < verify_max; ++at)
+        expect_faulty(verifier, all_right_but(p, verify_max, at, off), at, "one element off");
+    const auto outcomes = verifier.check(VerifyCase::random, 5, all_right_but(p, verify_max, 6, off));
     EXPECT_EQ(outcomes[6].wrong, 1);
     EXPECT_THAT(outcomes[6].failure, HasSubstr("C[138, 149]"));
     for (const std::size_t i : {0u, 5u, 7u}) EXPECT_GT(outcomes[i].ratio, 0);
