@@ -50,11 +50,11 @@ def flags_of(row):
              "--consumer-warpgroups": c["consumer_warpgroups"], "--schedule": c["schedule"],
              "--cluster": f"{c['cluster_m']}x{c['cluster_n']}", "--order": c["order"],
              "--split-k": c["split_k"], "--ctas-per-sm": c["ctas_per_sm"],
-             "--deferred-store": "on" if c["deferred_store"] else "off"}
+             "--overlapped-epilogue": "on" if c["overlapped_epilogue"] else "off"}
     if c["order"] in ("grouped", "serpentine"):
         flags["--group"] = c["group"]
-    if not c["deferred_store"] and c["split_k"] == 1:
-        flags["--store-n"] = c["store_n"]
+    if not c["overlapped_epilogue"] and c["split_k"] == 1:
+        flags["--epilogue-tile-n"] = c["epilogue_tile_n"]
     return [str(word) for pair in flags.items() for word in pair]
 
 

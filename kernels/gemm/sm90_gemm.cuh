@@ -4,9 +4,9 @@
 // `stages` tiles of A and B full by TMA; consumers multiply each tile with wgmma, one step running while the
 // next is issued, and hand the stage back. The grid is persistent: CTAs (or clusters of them) go over the tiles
 // of C in a given order, so the ring runs on into the next tile while this one is stored. C goes from
-// registers through slabs of shared memory to TMA stores. Where registers allow it the finished tile
+// registers through epilogue tiles of shared memory to TMA stores. Where registers allow it the finished tile
 // waits in C's own type, and its stores stand between the products of the next tile's first steps
-// (deferred_store): the matrix units do not wait for them.
+// (overlapped_epilogue): the matrix units do not wait for them.
 //
 // Cooperative: every consumer warpgroup takes tile_m / consumer_warpgroups rows of each tile.
 // Ping-pong: two consumer warpgroups own alternate tiles, so one stores while the other multiplies.
@@ -75,10 +75,10 @@ __device__ void consume(const TensorMap& map_c, const GemmArguments& args, const
     if (C.tma_store && ptx::elect_one()) ptx::tma_store_wait_read<0>();
 }
 
-/// The same with deferred_store: the slabs of the tile before go out between this tile's first steps.
+/// The same with overlapped_epilogue: the epilogue tiles of the tile before go out between this tile's first steps.
 template <Sm90GemmConfig C>
-__device__ void consume_deferring(const TensorMap& map_c, const GemmArguments& args,
-                                  const Sm90Shared<C>& shared, int warpgroup) {
+__device__ void consume_overlapped(const TensorMap& map_c, const GemmArguments& args,
+                                   const Sm90Shared<C>& shared, int warpgroup) {
     const int first_row = warpgroup * C.warpgroup_m();
     RingPosition<C.stages> at;
     Sm90TileScheduler<C> scheduler(args);
@@ -89,11 +89,11 @@ __device__ void consume_deferring(const TensorMap& map_c, const GemmArguments& a
         Sm90Accumulators<C> sums;
         int previous = 0, block = 0, m, n;
 #pragma unroll
-        for (int s = 0; s < C.slabs(); ++s) {
+        for (int s = 0; s < C.epilogue_tiles(); ++s) {
             if (block < k_blocks) step<C>(sums, shared, at, previous, first_row, scheduler.part, s == 0);
             ++block;
             if (s == 0) scheduler.origin(m, n);
-            if (!first) store_slab<C>(kept, target, s);
+            if (!first) store_epilogue_tile<C>(kept, target, s);
         }
         for (; block < k_blocks; ++block)
             step<C>(sums, shared, at, previous, first_row, scheduler.part, false);
@@ -142,7 +142,7 @@ __global__ void __launch_bounds__(C.threads(), C.ctas_per_sm)
         if (begin_producer<C.producer_registers>()) produce<C>(map_a, map_b, args, shared);
     } else {
         begin_consumer<C.consumer_registers>();
-        if constexpr (C.deferred_store) consume_deferring<C>(map_c, args, shared, role - 1);
+        if constexpr (C.overlapped_epilogue) consume_overlapped<C>(map_c, args, shared, role - 1);
         else consume<C>(map_c, args, shared, role - 1);
     }
     // No CTA may leave while a peer can still arrive on its barriers or multicast into its stages.

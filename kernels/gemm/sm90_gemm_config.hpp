@@ -22,8 +22,8 @@ struct Sm90GemmConfig {
     /// C by TMA; else by predicated stores, where n or ldc is no multiple of 16 B: TMA cannot address such an
     /// ldc, and it writes whole 16-byte pieces, past column n into the padding (docs/facts.md).
     bool tma_store;
-    bool deferred_store = false;  ///< C leaves between the next tile's first products
-    int store_n = 0;              ///< columns of C that one TMA store takes; 0: as swizzled_columns() says
+    bool overlapped_epilogue = false;  ///< C leaves between the next tile's first products
+    int epilogue_tile_n = 0;  ///< columns of C that one TMA store takes; 0: as swizzled_columns() says
     /// Loads of A and B, stores of C carry the policy that the arguments name; else the instruction has no
     /// hint.
     bool load_policy = false, store_policy = false;
@@ -41,14 +41,15 @@ struct Sm90GemmConfig {
     static constexpr int sector_columns = 16;    ///< 32 B, the least that L2 writes whole
 
     // What this kernel's code fixes.
-    static constexpr int slabs_in_flight = 2;  ///< C slabs a consumer warpgroup stores through
+    static constexpr int epilogue_tiles_in_flight =
+        2;  ///< C epilogue tiles a consumer warpgroup stores through
 
     /// Registers beyond the accumulators: descriptors, addresses, loop state, conversion; predicated stores
     /// hold a row's address and bounds besides. Bisected with ptxas by tests/fuse/compile/registers_test.cpp.
     constexpr int working_registers() const { return tma_store ? 32 : 48; }
-    /// With deferred_store a tile in C's type stands beside the next tile's accumulators.
+    /// With overlapped_epilogue a tile in C's type stands beside the next tile's accumulators.
     constexpr int kept_registers() const { return accumulator_registers() / 2; }
-    constexpr int deferring_registers() const {
+    constexpr int overlapping_registers() const {
         return accumulator_registers() + kept_registers() + working_registers();
     }
     constexpr int threads() const { return warpgroup_threads * (1 + consumer_warpgroups); }
@@ -80,7 +81,7 @@ struct Sm90GemmConfig {
     /// fp32 sums of one tile, which the parts of K leave in the ring for each other.
     constexpr int exchange_bytes() const { return split_k > 1 ? tile_m * tile_n * 4 : 0; }
 
-    // A warp writes a C slab by 8x8 matrices, eight rows at once, which should lie in different banks: by a
+    // A warp writes a C epilogue tile by 8x8 matrices, eight rows at once, which should lie in different banks: by a
     // swizzle, or, two at a time, because a row is an odd number of 32-byte sectors long. Rows of other lengths
     // write parts of sectors, which L2 takes slowly (docs/facts.md).
 
@@ -93,23 +94,27 @@ struct Sm90GemmConfig {
         while (columns % (2 * sector_columns) == 0) columns /= 2;
         return columns;
     }
-    /// Columns of one C slab.
-    constexpr int slab_n() const { return store_n > 0 ? store_n : swizzled_columns(share_n()); }
-    /// Whether it is of the second kind.
-    constexpr bool wide_slabs() const { return slab_n() != swizzled_columns(slab_n()); }
-    /// Of a slab's rows; 0: they lie as they are.
-    constexpr int slab_swizzle_bytes() const {
-        return wide_slabs() || slab_n() == 8 ? 0 : slab_n() * element_bytes;
+    /// Columns of one C epilogue tile.
+    constexpr int epilogue_columns() const {
+        return epilogue_tile_n > 0 ? epilogue_tile_n : swizzled_columns(share_n());
     }
-    /// Rows of a slab that one warp stores; half of its rows where they are wide.
-    constexpr int warp_rows() const { return wide_slabs() ? 8 : 16; }
+    /// Whether it is of the second kind.
+    constexpr bool wide_epilogue_tiles() const {
+        return epilogue_columns() != swizzled_columns(epilogue_columns());
+    }
+    /// Of an epilogue tile's rows; 0: they lie as they are.
+    constexpr int epilogue_swizzle_bytes() const {
+        return wide_epilogue_tiles() || epilogue_columns() == 8 ? 0 : epilogue_columns() * element_bytes;
+    }
+    /// Rows of an epilogue tile that one warp stores; half of its rows where they are wide.
+    constexpr int warp_rows() const { return wide_epilogue_tiles() ? 8 : 16; }
     constexpr int halves() const { return 16 / warp_rows(); }
-    constexpr int slabs_of_a_row() const { return share_n() / slab_n(); }
+    constexpr int epilogue_tiles_of_a_row() const { return share_n() / epilogue_columns(); }
     /// That a warpgroup stores of a tile.
-    constexpr int slabs() const { return wgmma_rows() * halves() * slabs_of_a_row(); }
-    constexpr int slab_bytes() const { return 4 * warp_rows() * slab_n() * element_bytes; }
+    constexpr int epilogue_tiles() const { return wgmma_rows() * halves() * epilogue_tiles_of_a_row(); }
+    constexpr int epilogue_tile_bytes() const { return 4 * warp_rows() * epilogue_columns() * element_bytes; }
     constexpr int epilogue_bytes() const {
-        return tma_store ? consumer_warpgroups * slabs_in_flight * slab_bytes() : 0;
+        return tma_store ? consumer_warpgroups * epilogue_tiles_in_flight * epilogue_tile_bytes() : 0;
     }
     /// Full and empty of each stage; two for the exchange between parts of K.
     constexpr int all_barrier_bytes() const { return (2 * stages + (split_k > 1 ? 2 : 0)) * barrier_bytes; }

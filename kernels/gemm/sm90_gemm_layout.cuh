@@ -29,12 +29,14 @@ constexpr bool obeys_the_hardware() {
     static_assert(C.split_k == 1 || C.schedule == Schedule::cooperative,
                   "the parts' sums take the whole ring");
     static_assert(C.split_k == 1 || C.tile_n % (8 * C.split_k) == 0, "each part stores whole 8x8 matrices");
-    static_assert(!C.tma_store || C.share_n() % C.slab_n() == 0, "whole slabs");
-    static_assert(!C.tma_store || !C.wide_slabs() || (C.slab_n() % 32 == 16 && C.split_k == 1),
-                  "rows of an odd number of sectors; sums of parts come row by row of both halves");
+    static_assert(!C.tma_store || C.share_n() % C.epilogue_columns() == 0, "whole epilogue tiles");
+    static_assert(
+        !C.tma_store || !C.wide_epilogue_tiles() || (C.epilogue_columns() % 32 == 16 && C.split_k == 1),
+        "rows of an odd number of sectors; sums of parts come row by row of both halves");
     static_assert(C.exchange_bytes() <= C.stages * C.stage_bytes(), "the ring holds a tile's fp32 sums");
-    static_assert(!C.deferred_store || (C.schedule == Schedule::cooperative && C.split_k == 1 && C.tma_store),
-                  "a deferred store needs its warpgroup on every tile, whole sums, and TMA");
+    static_assert(
+        !C.overlapped_epilogue || (C.schedule == Schedule::cooperative && C.split_k == 1 && C.tma_store),
+        "an overlapped epilogue needs its warpgroup on every tile, whole sums, and TMA");
     static_assert(C.all_barrier_bytes() == Ring<C.stages>::bytes() + (C.split_k > 1 ? Ring<1>::bytes() : 0),
                   "the planner counts the barriers of both rings");
     static_assert(C.threads() <= 1024 && C.stages >= 2, "CTA size; a ring needs two stages");
@@ -48,15 +50,15 @@ __device__ inline int ceil_div(int x, int y) { return (x - 1) / y + 1; }
 inline constexpr int sm90_turn_barrier = 4;  ///< and the next: ping-pong's "your turn to multiply"
 inline constexpr int sm90_ring_barrier = 6;  ///< split-K: "no wgmma reads the ring any more"
 
-/// Shared memory: stages of A then B, slabs, barriers.
+/// Shared memory: stages of A then B, epilogue tiles, barriers.
 template <Sm90GemmConfig C>
 struct Sm90Shared {
     unsigned base;
     __device__ unsigned a(int stage) const { return base + stage * C.stage_bytes(); }
     __device__ unsigned b(int stage) const { return a(stage) + C.a_bytes(); }
-    __device__ unsigned slab(int warpgroup, int i) const {
+    __device__ unsigned epilogue_tile(int warpgroup, int i) const {
         return base + C.stages * C.stage_bytes()
-               + (warpgroup * Sm90GemmConfig::slabs_in_flight + i) * C.slab_bytes();
+               + (warpgroup * Sm90GemmConfig::epilogue_tiles_in_flight + i) * C.epilogue_tile_bytes();
     }
     /// Stages of A and B, from the producer to the consumers. A member, not a function: from a temporary the
     /// compiler orders the registers of the loops otherwise, and kernels differ.

@@ -1,4 +1,4 @@
-// How a tile of C leaves: where a thread's values come from, and the two ways out, by slabs through TMA and
+// How a tile of C leaves: where a thread's values come from, and the two ways out, by epilogue tiles through TMA and
 // by predicated stores.
 #pragma once
 
@@ -48,41 +48,41 @@ struct Sm90Target {
     const Sm90Shared<C>& shared;
     const GemmArguments& args;
     int warpgroup;
-    /// The slab to use next; goes on from tile to tile: with an odd number of slabs a tile ends on the one
+    /// The epilogue tile to use next; goes on from tile to tile: with an odd number of epilogue tiles a tile ends on the one
     /// that a fresh count would overwrite first.
-    int slab = 0;
+    int epilogue_tile = 0;
     int m = 0, n = 0;  ///< of the tile's first element
 };
 
-/// A warp's share of a slab, [warp_rows][slab_n], to `to`. `i`: of the tile's 64-row wgmmas; `half`: which rows
+/// A warp's share of an epilogue tile, [warp_rows][epilogue_columns], to `to`. `i`: of the tile's 64-row wgmmas; `half`: which rows
 /// of the warp's 16; `column`: of the tile.
 template <Sm90GemmConfig C, class Sums>
-__device__ void write_slab(unsigned to, const Sums& sums, int i, int half, int column) {
-    constexpr int slab_n = C.slab_n();
-    constexpr int row_bytes = slab_n * Sm90GemmConfig::element_bytes;
+__device__ void write_epilogue_tile(unsigned to, const Sums& sums, int i, int half, int column) {
+    constexpr int epilogue_columns = C.epilogue_columns();
+    constexpr int row_bytes = epilogue_columns * Sm90GemmConfig::element_bytes;
     const int lane = threadIdx.x % 32;
-    if constexpr (C.wide_slabs()) {
-        unsigned pairs[slab_n / 8];  // of one half, one from each matrix
+    if constexpr (C.wide_epilogue_tiles()) {
+        unsigned pairs[epilogue_columns / 8];  // of one half, one from each matrix
         sums.template pairs<2>(pairs, i, column / 2 + 2 * half);
         const unsigned row = to + lane % 8 * row_bytes;
 #pragma unroll
-        for (int j = 0; j + 32 <= slab_n; j += 32) {
+        for (int j = 0; j + 32 <= epilogue_columns; j += 32) {
             const unsigned* d = &pairs[j / 8];
             ptx::store_matrix_x4(row + (j + lane / 8 * 8) * 2, d[0], d[1], d[2], d[3]);
         }
-        constexpr int rest = slab_n / 32 * 32;  // 16 columns: the sectors are an odd number
+        constexpr int rest = epilogue_columns / 32 * 32;  // 16 columns: the sectors are an odd number
         ptx::store_matrix_x2(row + (rest + lane / 8 % 2 * 8) * 2, pairs[rest / 8], pairs[rest / 8 + 1]);
     } else {
-        unsigned pairs[slab_n / 4];
+        unsigned pairs[epilogue_columns / 4];
         sums.pairs(pairs, i, column / 2);
         const unsigned row = lane % 16;
-        if constexpr (slab_n == 8) {
+        if constexpr (epilogue_columns == 8) {
             ptx::store_matrix_x2(to + row * row_bytes, pairs[0], pairs[1]);
         } else {
-            // 16-byte chunks of a row, xored with address bits 7-9. A slab begins where these are those of `to`.
+            // 16-byte chunks of a row, xored with address bits 7-9. An epilogue tile begins where these are those of `to`.
             constexpr unsigned swizzle_mask = row_bytes / 16 - 1;
 #pragma unroll
-            for (int j = 0; j < slab_n; j += 16) {
+            for (int j = 0; j < epilogue_columns; j += 16) {
                 const unsigned* d = &pairs[j / 4];
                 const unsigned at = to + row * row_bytes + (j * 2 + lane / 16 * 16);
                 ptx::store_matrix_x4(at ^ ((at >> 7 & swizzle_mask) << 4), d[0], d[1], d[2], d[3]);
@@ -91,19 +91,20 @@ __device__ void write_slab(unsigned to, const Sums& sums, int i, int half, int c
     }
 }
 
-/// Slab `s` of a tile: registers -> shared memory -> TMA. Each warp stores its own rows and waits for no other
+/// Epilogue tile `s` of a tile: registers -> shared memory -> TMA. Each warp stores its own rows and waits for no other
 /// warp.
 template <Sm90GemmConfig C, class Sums>
-__device__ void store_slab(const Sums& sums, Sm90Target<C>& target, int s) {
-    const int column = s % C.slabs_of_a_row() * C.slab_n();
-    const int half = s / C.slabs_of_a_row() % C.halves(), i = s / C.slabs_of_a_row() / C.halves();
+__device__ void store_epilogue_tile(const Sums& sums, Sm90Target<C>& target, int s) {
+    const int column = s % C.epilogue_tiles_of_a_row() * C.epilogue_columns();
+    const int half = s / C.epilogue_tiles_of_a_row() % C.halves(),
+              i = s / C.epilogue_tiles_of_a_row() / C.halves();
     const int warp = ptx::warp_uniform(threadIdx.x % Sm90GemmConfig::warpgroup_threads / 32);
-    const unsigned from = target.shared.slab(target.warpgroup, target.slab)
-                          + warp * C.warp_rows() * C.slab_n() * Sm90GemmConfig::element_bytes;
-    // The store that last read this slab must be done with it before anyone overwrites it.
-    if (ptx::elect_one()) ptx::tma_store_wait_read<Sm90GemmConfig::slabs_in_flight - 1>();
+    const unsigned from = target.shared.epilogue_tile(target.warpgroup, target.epilogue_tile)
+                          + warp * C.warp_rows() * C.epilogue_columns() * Sm90GemmConfig::element_bytes;
+    // The store that last read this epilogue tile must be done with it before anyone overwrites it.
+    if (ptx::elect_one()) ptx::tma_store_wait_read<Sm90GemmConfig::epilogue_tiles_in_flight - 1>();
     __syncwarp();
-    write_slab<C>(from, sums, i, half, column);
+    write_epilogue_tile<C>(from, sums, i, half, column);
     ptx::fence_async_proxy();
     __syncwarp();
     if (ptx::elect_one()) {  // the same lane every time: a lane waits for its own stores only
@@ -114,13 +115,13 @@ __device__ void store_slab(const Sums& sums, Sm90Target<C>& target, int s) {
         else if constexpr (leaves) ptx::tma_store_2d(target.map_c, from, x, y);
         ptx::tma_store_commit();
     }
-    target.slab = (target.slab + 1) % Sm90GemmConfig::slabs_in_flight;
+    target.epilogue_tile = (target.epilogue_tile + 1) % Sm90GemmConfig::epilogue_tiles_in_flight;
 }
 
 template <Sm90GemmConfig C, class Sums>
 __device__ void store_by_tma(const Sums& sums, Sm90Target<C>& target) {
 #pragma unroll
-    for (int s = 0; s < C.slabs(); ++s) store_slab<C>(sums, target, s);
+    for (int s = 0; s < C.epilogue_tiles(); ++s) store_epilogue_tile<C>(sums, target, s);
 }
 
 /// C straight from registers, for an ldc that no tensor map can describe: two bytes at a time.

@@ -137,7 +137,7 @@ GemmWords plain_words(const Footprint& f) {
             .accumulators_rule = "tile_m * tile_n / threads   [M4]",
             .accumulator_sharers = f.threads,
             .registers_source = "fragments, and 40 as the method has it",
-            .reserved_source = "C slabs and other barriers of this kernel"};
+            .reserved_source = "C epilogue tiles and other barriers of this kernel"};
 }
 
 std::vector<Input> split_inputs(const GemmContext& context, const Kept& kept) {

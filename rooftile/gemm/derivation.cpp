@@ -64,8 +64,8 @@ GemmPlan write_plan(const std::shared_ptr<const GemmContext>& shared, std::size_
                    .split_k = c.tile.split_k,
                    .ctas_per_sm = c.tile.ctas_per_sm,
                    .programmatic_launch = context.request.programmatic_launch.value_or(true),
-                   .deferred_store = f.deferred_store,
-                   .store_n = f.store_n};
+                   .overlapped_epilogue = f.overlapped_epilogue,
+                   .epilogue_tile_n = f.epilogue_tile_n};
     context.kernel->complete(context, plan.config);
     Resources& r = plan.resources;
     r.threads = f.threads;

@@ -48,7 +48,7 @@ std::string constraint_text(const Request& r, const SearchResult& result) {
     const int stages = r.fixed.stages.value_or(std::max(fit + 1, min_stages));
     if (stages <= fit) return rule();  // too few to hold the sums of parts of K
     return fmt::format(
-        "{}: {} stages: {} x {} = {} B + {} B for C slabs and barriers > {:.0f} B of shared "
+        "{}: {} stages: {} x {} = {} B + {} B for C epilogue tiles and barriers > {:.0f} B of shared "
         "memory "
         "on {}; {} fit{}",
         tile_text(c), stages, stages, f.stage_bytes, std::int64_t{stages} * f.stage_bytes,

@@ -65,9 +65,11 @@ std::vector<Field> make_fields() {
         {"group", "N", "Rows of tiles taken together by orders grouped and serpentine", fixed},
         {"split_k", "N", "Parts that K is cut into", fixed},
         {"ctas_per_sm", "N", "Resident CTAs of an SM", fixed},
-        {"deferred_store", "on|off",
-         "Store a tile between the next one's products; default: on where registers allow", fixed},
-        {"store_n", "N", "Columns of C that one store takes", fixed},
+        {"overlapped_epilogue", "on|off",
+         "Store a tile between the next one's products (overlapped epilogue); default: on where registers "
+         "allow",
+         fixed},
+        {"epilogue_tile_n", "N", "Columns of C that one store takes", fixed},
         {"pdl", "on|off",
          "Start beside the end of the kernel before (programmatic dependent launch); default: on", fixed},
         {"evict_first", "none|LETTERS",
@@ -229,10 +231,10 @@ GemmRequest gemm_request(const Given& g, int default_top) {
     r.group = number_if(g, "group", max_tile);
     r.split_k = number_if(g, "split_k", max_tile);
     r.ctas_per_sm = number_if(g, "ctas_per_sm", max_small);
-    r.store_n = number_if(g, "store_n", max_tile);
+    r.epilogue_tile_n = number_if(g, "epilogue_tile_n", max_tile);
     if (g.has("schedule")) r.schedule = Schedule(choice(g, "schedule", schedules));
     if (g.has("order")) r.order = Order(choice(g, "order", order_names));
-    r.deferred_store = switch_if(g, "deferred_store");
+    r.overlapped_epilogue = switch_if(g, "overlapped_epilogue");
     if (g.has("evict_first")) r.evict_first = evict_first_of(g);
     r.programmatic_launch = switch_if(g, "pdl");
     r.exhaustive = g.has("exhaustive");

@@ -43,8 +43,8 @@ struct GemmConfig {
     /// The kernel's start may overlap the end of the kernel before it in the stream (PDL); it reads and
     /// writes nothing until that has ended.
     bool programmatic_launch = true;
-    bool deferred_store = false;  ///< a finished tile leaves between the next one's first products
-    int store_n = 0;              ///< columns of C that one TMA store takes; 0: C leaves otherwise
+    bool overlapped_epilogue = false;  ///< a finished tile leaves between the next one's first products
+    int epilogue_tile_n = 0;           ///< columns of C that one TMA store takes; 0: C leaves otherwise
     /// How L2 keeps what is read of A and B and written of C.
     CachePolicy a_policy = CachePolicy::normal, b_policy = CachePolicy::normal,
                 c_policy = CachePolicy::normal;
@@ -134,10 +134,10 @@ struct Infeasible {
 struct GemmRequest {
     const GemmKernel* kernel = nullptr;  ///< null: the first of kernels.def that the machine runs
     std::optional<int> tile_m{}, tile_n{}, tile_k{}, stages{}, consumer_warpgroups{}, cluster_m{},
-        cluster_n{}, group{}, split_k{}, ctas_per_sm{}, store_n{};
+        cluster_n{}, group{}, split_k{}, ctas_per_sm{}, epilogue_tile_n{};
     std::optional<Schedule> schedule{};
     std::optional<Order> order{};
-    std::optional<bool> programmatic_launch{}, deferred_store{};
+    std::optional<bool> programmatic_launch{}, overlapped_epilogue{};
     std::optional<EvictFirst> evict_first{};  ///< of C: where C goes out by TMA
     int top = 8;                              ///< plans to keep
     bool buildable_only = false;              ///< leave out what no kernel can be compiled for yet

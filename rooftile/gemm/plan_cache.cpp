@@ -51,12 +51,12 @@ PlanQuestion::PlanQuestion(const GemmProblem& problem, const GemmRequest& reques
                  alpha, beta] = problem;
     put(m, n, k, a_type, b_type, c_type, accumulate_type, a_major, b_major, lda, ldb, ldc, batch, alpha,
         beta);
-    const auto& [kernel, tile_m, tile_n, tile_k, stages, consumer_warpgroups, cluster_m, cluster_n, group, split_k,
-                 ctas_per_sm, store_n, schedule, order, programmatic_launch, deferred_store, evict_first, top,
-                 buildable_only, simulate, exhaustive] = request;
+    const auto& [kernel, tile_m, tile_n, tile_k, stages, consumer_warpgroups, cluster_m, cluster_n, group,
+                 split_k, ctas_per_sm, epilogue_tile_n, schedule, order, programmatic_launch,
+                 overlapped_epilogue, evict_first, top, buildable_only, simulate, exhaustive] = request;
     put(kernel, tile_m, tile_n, tile_k, stages, consumer_warpgroups, cluster_m, cluster_n, group, split_k,
-        ctas_per_sm, store_n, schedule, order, programmatic_launch, deferred_store, evict_first, top,
-        buildable_only, simulate, exhaustive);
+        ctas_per_sm, epilogue_tile_n, schedule, order, programmatic_launch, overlapped_epilogue, evict_first,
+        top, buildable_only, simulate, exhaustive);
 }
 
 std::size_t PlanQuestion::hash() const { return XXH3_64bits(bytes_.data(), size_); }

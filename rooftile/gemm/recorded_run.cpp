@@ -42,9 +42,9 @@ RecordedRow row_of(const Json& line) {
     row.problem = gemm_problem_of(line.at("problem"));
     row.config = gemm_config_of(line.at("config"));
     // Runs of before the key stored C in the widest swizzle span.
-    if (!line.at("config").contains("store_n") && name_of(row.config.kernel) == "sm90_gemm"
+    if (!line.at("config").contains("epilogue_tile_n") && name_of(row.config.kernel) == "sm90_gemm"
         && stores_by_tma(row.problem))
-        row.config.store_n = Sm90GemmConfig::swizzled_columns(row.config.tile_n / row.config.split_k);
+        row.config.epilogue_tile_n = Sm90GemmConfig::swizzled_columns(row.config.tile_n / row.config.split_k);
     row.rank = line.at("rank").get<int>();
     row.time_us = number_at(line, "time_us");
     row.predicted_us = number_at(line, "predicted_time_us");
@@ -118,8 +118,9 @@ GemmConfig gemm_config_of(const Json& c) {
     config.order = named(c.at("order").get<std::string>(), orders);
     config.group = number("group"), config.split_k = number("split_k");
     config.ctas_per_sm = number("ctas_per_sm");
-    config.deferred_store = c.at("deferred_store").get<bool>();
-    if (c.contains("store_n") && c.at("store_n") != 0) config.store_n = number("store_n");
+    config.overlapped_epilogue = c.at("overlapped_epilogue").get<bool>();
+    if (c.contains("epilogue_tile_n") && c.at("epilogue_tile_n") != 0)
+        config.epilogue_tile_n = number("epilogue_tile_n");
     config.programmatic_launch = c.at("programmatic_launch").get<bool>();
     const auto first = c.at("evict_first").get<std::string>();
     if (first.find_first_not_of("abc") != std::string::npos)

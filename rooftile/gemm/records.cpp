@@ -35,8 +35,8 @@ Record config_record(const GemmConfig& c) {
             {"group", c.group},
             {"split_k", c.split_k},
             {"ctas_per_sm", c.ctas_per_sm},
-            {"deferred_store", c.deferred_store},
-            {"store_n", c.store_n},
+            {"overlapped_epilogue", c.overlapped_epilogue},
+            {"epilogue_tile_n", c.epilogue_tile_n},
             {"programmatic_launch", c.programmatic_launch},
             {"evict_first", evict_first_letters(c)}};
 }

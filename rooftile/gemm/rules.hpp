@@ -6,7 +6,7 @@
 namespace rooftile::gemm_rules {
 
 /// The only one that leaves out candidates. What one of many values fixes is chosen, not searched, and has flags of its own:
-/// operands that L2 drops first, the width of a store, deferred stores, the start beside the kernel before.
+/// operands that L2 drops first, the width of a store, overlapped epilogues, the start beside the kernel before.
 inline constexpr Rule parts_of_few_waves{"parts_of_few_waves",
                                          "K is split only where tiles fill fewer than four waves: with more "
                                          "the last wave costs less than an exchange of sums"};

@@ -23,8 +23,8 @@ struct GemmCandidate {
     GemmTile tile{};     ///< sizes, cluster, parts of K, CTAs an SM; the family's examine() completes it
     int warpgroups = 0;  ///< that multiply
     Schedule schedule = Schedule::cooperative;
-    std::optional<bool> deferred_store{};  ///< empty: wherever it can
-    int store_n = 0;                       ///< 0: the widest that takes no stage from the ring
+    std::optional<bool> overlapped_epilogue{};  ///< empty: wherever it can
+    int epilogue_tile_n = 0;                    ///< 0: the widest that takes no stage from the ring
 };
 /// The order of tiles where nothing else tells candidates apart, whichever the search meets first.
 inline bool precedes(const GemmTile& x, const GemmTile& y) {
@@ -41,8 +41,8 @@ inline GemmCandidate candidate_of(const GemmConfig& c) {
                      .ctas_per_sm = c.ctas_per_sm},
             .warpgroups = c.consumer_warpgroups,
             .schedule = c.schedule,
-            .deferred_store = c.deferred_store,
-            .store_n = c.store_n};
+            .overlapped_epilogue = c.overlapped_epilogue,
+            .epilogue_tile_n = c.epilogue_tile_n};
 }
 
 /// Why a candidate is rejected, or nothing: true where the constraint is violated.
@@ -87,8 +87,8 @@ struct Footprint {
     double shared_limit = 0;    ///< B one CTA may use; NaN unknown
     double stages_limit = 1e9;  ///< of the instruction set: 2 where nothing is asynchronous
     int stages_min = 2;         ///< that the ring needs for its other uses
-    bool deferred_store = false;
-    int store_n = 0;  ///< columns of C a TMA store takes; 0: none does
+    bool overlapped_epilogue = false;
+    int epilogue_tile_n = 0;  ///< columns of C a TMA store takes; 0: none does
 
     /// From here on `step` is that of this order.
     void take_order(const OrderChoice& order, const GemmHardware& hw, const GemmTile& tile,

@@ -64,49 +64,50 @@ void split(const GemmContext& context, const Kept& kept, Derivation& steps) {
               fmt::format("at least {} stages hold them; {} are taken", f.stages_min, kept.stages));
 }
 
-void deferred_store(const GemmContext& context, const Kept& kept, Derivation& steps) {
+void overlapped_epilogue(const GemmContext& context, const Kept& kept, Derivation& steps) {
     const Footprint& f = kept.footprint;
     const Sm90GemmConfig config = kernel_config(context.problem, kept.candidate, kept.stages,
                                                 RegisterSplit{0, f.producer_registers, f.consumer_registers});
-    const char* bar = bars_deferred_store(config);
-    const int need = config.deferring_registers();
+    const char* bar = bars_overlapped_epilogue(config);
+    const int need = config.overlapping_registers();
     const bool fits = need <= f.consumer_registers;
     std::string limit =
         bar ? std::string(bar)
             : fmt::format("{} + {} + {} {} {}", config.accumulator_registers(), config.kept_registers(),
                           config.working_registers(), fits ? "<=" : ">", f.consumer_registers);
-    if (!bar && fits) limit += f.deferred_store ? ": the matrix units do not wait for C" : ": it would fit";
+    if (!bar && fits)
+        limit += f.overlapped_epilogue ? ": the matrix units do not wait for C" : ": it would fit";
     steps.add(
-        "deferred_store",
-        chosen(context.request.deferred_store,
+        "overlapped_epilogue",
+        chosen(context.request.overlapped_epilogue,
                "1 where the sums, the last tile in C's type and the working registers fit a thread: C leaves "
                "between the next tile's first products   [M12]"),
         {given("needed", need, "registers", "accumulators + tile in C's type + the rest"),
          given("setmaxnreg_consumer", f.consumer_registers, "registers", "an earlier step")},
-        f.deferred_store, "", std::move(limit));
+        f.overlapped_epilogue, "", std::move(limit));
 }
 
-// How wide a slab of C is; wide ones are fewer to wait for.
-void slabs(const GemmContext& context, const Kept& kept, Derivation& steps) {
+// How wide an epilogue tile of C is; wide ones are fewer to wait for.
+void epilogue_tiles(const GemmContext& context, const Kept& kept, Derivation& steps) {
     const Footprint& f = kept.footprint;
-    if (f.store_n == 0) return;
+    if (f.epilogue_tile_n == 0) return;
     const int share = kept.candidate.tile.tile_n / kept.candidate.tile.split_k,
               narrow = Sm90GemmConfig::swizzled_columns(share), wide = Sm90GemmConfig::odd_columns(share);
-    std::string limit = fmt::format("{}: {} columns of a swizzle span", f.store_n, narrow);
+    std::string limit = fmt::format("{}: {} columns of a swizzle span", f.epilogue_tile_n, narrow);
     if (wide > narrow)
         limit += fmt::format(", {} of an odd number of sectors{}", wide,
-                             f.store_n == wide                    ? ""
-                             : f.deferred_store                   ? ": nobody waits for a deferred store"
+                             f.epilogue_tile_n == wide ? ""
+                             : f.overlapped_epilogue   ? ": nobody waits for an overlapped epilogue"
                              : share < kept.candidate.tile.tile_n ? ": not of sums of parts"
-                             : context.request.store_n            ? ""
+                             : context.request.epilogue_tile_n    ? ""
                                                                   : ": would cost a stage");
-    steps.add("store_n",
-              chosen(context.request.store_n,
+    steps.add("epilogue_tile_n",
+              chosen(context.request.epilogue_tile_n,
                      "columns of C a TMA store takes: the widest of whole sectors that costs no stage of the "
                      "ring   [M13]"),
               {given("share_n", share, "columns", "tile_n / split_k"),
                given("stages", kept.stages, "", "an earlier step")},
-              f.store_n, "columns", std::move(limit));
+              f.epilogue_tile_n, "columns", std::move(limit));
 }
 
 void caching(const GemmContext& context, const Kept& kept, const GemmConfig& config, Derivation& steps) {
@@ -160,8 +161,8 @@ void set_cache_policies(const GemmContext& context, GemmConfig& config) {
 void write_sm90_choices(const GemmContext& context, const Kept& kept, const GemmConfig& config,
                         Derivation& steps) {
     split(context, kept, steps);
-    deferred_store(context, kept, steps);
-    slabs(context, kept, steps);
+    overlapped_epilogue(context, kept, steps);
+    epilogue_tiles(context, kept, steps);
     caching(context, kept, config, steps);
     launching(context, config, steps);
 }

@@ -1,4 +1,4 @@
-// The steps of a derivation that choose what sm90_gemm alone has: parts of K, deferred store, slabs, caching, launch.
+// The steps of a derivation that choose what sm90_gemm alone has: parts of K, overlapped epilogue, epilogue tiles, caching, launch.
 #pragma once
 
 #include "rooftile/core/derivation.hpp"

@@ -23,7 +23,7 @@ class ConstraintChecker {
           figures_(figures),
           residency_(residency),
           c_(candidate),
-          defers_(candidate.deferred_store.value_or(false)),
+          overlaps_(candidate.overlapped_epilogue.value_or(false)),
           config_(kernel_config(problem, candidate, 1, {})) {
         f_.tiles = figures.grid;
         f_.step = figures.step;
@@ -41,10 +41,10 @@ class ConstraintChecker {
     bool second_row_stops(int split_k) {
         GemmTile& t = c_.tile;
         t.split_k = config_.split_k = split_k;
-        if (parts_stop() || slabs_stop() || entry_stops()) return true;
+        if (parts_stop() || epilogue_tile_stops() || entry_stops()) return true;
         give_registers(config_, c_, residency_.registers.for_need(f_.registers));
-        f_.deferred_store = config_.deferred_store;
-        config_.store_n = f_.store_n = store_columns();
+        f_.overlapped_epilogue = config_.overlapped_epilogue;
+        config_.epilogue_tile_n = f_.epilogue_tile_n = store_columns();
         f_.exchange = exchange_cycles(hw_, t);
         streaming_rate_ = streaming_rate(hw_, f_.tiles, split_k);
         f_.k_steps = split_k == 1 ? figures_.k_blocks : ceil_div(figures_.k_blocks, split_k);
@@ -52,8 +52,8 @@ class ConstraintChecker {
         f_.stages_min =
             std::max(min_stages, static_cast<int>(ceil_div(config_.exchange_bytes(), f_.stage_bytes)));
         t.turn_overlapped = c_.schedule == Schedule::pingpong;
-        t.epilogue_overlapped = t.turn_overlapped || f_.deferred_store;
-        t.store_boxes = config_.tma_store ? config_.slabs() : 0;
+        t.epilogue_overlapped = t.turn_overlapped || f_.overlapped_epilogue;
+        t.store_boxes = config_.tma_store ? config_.epilogue_tiles() : 0;
         return false;
     }
 
@@ -92,38 +92,40 @@ class ConstraintChecker {
                 Reason::instruction, 8 * t.split_k, t.tile_n,
                 "tile_n = {available} must be a multiple of {needed}: each part of K stores its share of "
                 "the columns, eight at a time"));
-        const char* bar = defers_ ? bars_deferred_store(config_) : nullptr;
+        const char* bar = overlaps_ ? bars_overlapped_epilogue(config_) : nullptr;
         return bar && stop(Constraint::at(Reason::instruction, 1, 0, bar));
     }
 
-    // Slabs that the kernel can write.
-    bool slabs_stop() {
+    // Epilogue tiles that the kernel can write.
+    bool epilogue_tile_stops() {
         const int share = config_.share_n(), odd = 2 * Config::sector_columns;
-        if (c_.store_n == 0) return false;
+        if (c_.epilogue_tile_n == 0) return false;
         if (!config_.tma_store)
-            return stop(Constraint::at(Reason::alignment, 8, c_.store_n,
-                                       "store_n = {available}, but C leaves by TMA only where N and ldc are "
-                                       "multiples of {needed}"));
-        if (c_.store_n == Config::swizzled_columns(share)) return false;
-        if (config_.split_k == 1 && share % c_.store_n == 0 && c_.store_n % odd == Config::sector_columns)
+            return stop(
+                Constraint::at(Reason::alignment, 8, c_.epilogue_tile_n,
+                               "epilogue_tile_n = {available}, but C leaves by TMA only where N and ldc are "
+                               "multiples of {needed}"));
+        if (c_.epilogue_tile_n == Config::swizzled_columns(share)) return false;
+        if (config_.split_k == 1 && share % c_.epilogue_tile_n == 0
+            && c_.epilogue_tile_n % odd == Config::sector_columns)
             return false;
         return stop(Constraint::at(
-            Reason::instruction, Config::swizzled_columns(share), c_.store_n,
-            "store_n = {available} must be {needed}, or, with K in one piece, sixteen times an "
+            Reason::instruction, Config::swizzled_columns(share), c_.epilogue_tile_n,
+            "epilogue_tile_n = {available} must be {needed}, or, with K in one piece, sixteen times an "
             "odd number that divides tile_n"));
     }
 
-    // Wide slabs mean fewer stores to wait for; but not with a store that nobody waits for, and not at the
+    // Wide epilogue tiles mean fewer stores to wait for; but not with a store that nobody waits for, and not at the
     // price of a stage. The ring has as many stages as fit.
     int store_columns() const {
         if (!config_.tma_store) return 0;
-        if (c_.store_n > 0) return c_.store_n;
+        if (c_.epilogue_tile_n > 0) return c_.epilogue_tile_n;
         const int share = config_.share_n(), narrow = Config::swizzled_columns(share),
                   wide = Config::odd_columns(share);
-        if (wide <= narrow || config_.deferred_store || config_.split_k > 1) return narrow;
+        if (wide <= narrow || config_.overlapped_epilogue || config_.split_k > 1) return narrow;
         const auto stages = [&](int columns) {
             Config config = config_;
-            config.store_n = columns;
+            config.epilogue_tile_n = columns;
             return whole((f_.shared_limit - config.reserved_bytes() + f_.stage_overhead)
                          / (f_.stage_bytes + f_.stage_overhead));
         };
@@ -181,10 +183,10 @@ class ConstraintChecker {
                 Reason::registers, f_.registers, f_.registers_limit,
                 "accumulators and the rest are {needed} registers a thread > {available}; take a "
                 "smaller tile or more warpgroups"));
-        return defers_ && !f_.deferred_store
+        return overlaps_ && !f_.overlapped_epilogue
                && stop(Constraint::at(
-                   Reason::registers, config_.deferring_registers(), f_.consumer_registers,
-                   "with its store deferred a tile needs {needed} registers a thread > {available}; "
+                   Reason::registers, config_.overlapping_registers(), f_.consumer_registers,
+                   "with its store overlapped a tile needs {needed} registers a thread > {available}; "
                    "take a smaller tile or more warpgroups"));
     }
 
@@ -193,7 +195,7 @@ class ConstraintChecker {
     const TileFigures& figures_;
     const Residency& residency_;
     GemmCandidate& c_;
-    bool defers_;  // because the request says so
+    bool overlaps_;  // because the request says so
     Footprint f_{};
     Config config_;
     Constraint constraint_{};

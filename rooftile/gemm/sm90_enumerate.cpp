@@ -95,7 +95,8 @@ void Sm90GemmFamily::enumerate(const GemmHardware& hw, const GemmProblem& proble
                                GemmVisitor& visitor) const {
     using namespace sm90;
     Space space(hw, problem, request);
-    GemmCandidate c{.deferred_store = request.deferred_store, .store_n = request.store_n.value_or(0)};
+    GemmCandidate c{.overlapped_epilogue = request.overlapped_epilogue,
+                    .epilogue_tile_n = request.epilogue_tile_n.value_or(0)};
     GemmTile& t = c.tile;
     Residency other;
     std::vector<PartsOfK> parts;

@@ -30,13 +30,14 @@ RegisterSplits::RegisterSplits(double registers_per_sm, double registers_per_thr
     : roomy(split_with_producer(registers_per_sm, registers_per_thread, consumers, ctas, roomy_producer)),
       tight(split_with_producer(registers_per_sm, registers_per_thread, consumers, ctas, tight_producer)) {}
 
-const char* bars_deferred_store(const Sm90GemmConfig& c) {
+const char* bars_overlapped_epilogue(const Sm90GemmConfig& c) {
     if (c.schedule == Schedule::pingpong)
-        return "no deferred store in pingpong: the other warpgroup's products run beside the store as it is";
+        return "no overlapped epilogue in pingpong: the other warpgroup's products run beside the store as "
+               "it is";
     if (c.split_k > 1)
-        return "no deferred store with K in parts: they exchange their sums through the ring, at once";
+        return "no overlapped epilogue with K in parts: they exchange their sums through the ring, at once";
     if (!c.tma_store)
-        return "no deferred store without TMA: predicated stores hold addresses and bounds besides";
+        return "no overlapped epilogue without TMA: predicated stores hold addresses and bounds besides";
     return nullptr;
 }
 
@@ -45,8 +46,8 @@ bool stores_by_tma(const GemmProblem& p) { return p.n % copy_elements == 0 && p.
 void give_registers(Sm90GemmConfig& config, const GemmCandidate& c, const RegisterSplit& r) {
     config.producer_registers = r.producer;
     config.consumer_registers = r.consumer;
-    config.deferred_store = c.deferred_store.value_or(true) && !bars_deferred_store(config)
-                            && config.deferring_registers() <= r.consumer;
+    config.overlapped_epilogue = c.overlapped_epilogue.value_or(true) && !bars_overlapped_epilogue(config)
+                                 && config.overlapping_registers() <= r.consumer;
 }
 
 Sm90GemmConfig kernel_config(const GemmProblem& p, const GemmCandidate& c, int stages,
@@ -68,7 +69,7 @@ Sm90GemmConfig kernel_config(const GemmProblem& p, const GemmCandidate& c, int s
                           .a_major = p.a_major,
                           .b_major = p.b_major,
                           .tma_store = stores_by_tma(p),
-                          .store_n = c.store_n};
+                          .epilogue_tile_n = c.epilogue_tile_n};
     give_registers(config, c, r);
     return config;
 }

@@ -58,12 +58,12 @@ class Sm90GemmFamily {
 
 /// Why a finished tile cannot wait until the next one's products run, however many registers there are; null
 /// where it can.
-const char* bars_deferred_store(const Sm90GemmConfig& config);
+const char* bars_overlapped_epilogue(const Sm90GemmConfig& config);
 
 /// Whether C goes out by TMA: rows of whole 16-byte pieces, and as far apart.
 bool stores_by_tma(const GemmProblem& problem);
 
-/// Sets setmaxnreg of both roles, and whether the store is deferred: where the candidate wants it, nothing
+/// Sets setmaxnreg of both roles, and whether the store is overlapped: where the candidate wants it, nothing
 /// bars it and the registers hold both tiles.
 void give_registers(Sm90GemmConfig& config, const GemmCandidate& candidate, const RegisterSplit& registers);
 

@@ -53,8 +53,8 @@ class Sm90Gemm final : public GemmKernel {
         set_cache_policies(context, config);
     }
     void fix(const GemmConfig& c, GemmRequest& r) const override {
-        r.deferred_store = c.deferred_store;
-        if (c.store_n > 0) r.store_n = c.store_n;
+        r.overlapped_epilogue = c.overlapped_epilogue;
+        if (c.epilogue_tile_n > 0) r.epilogue_tile_n = c.epilogue_tile_n;
         r.programmatic_launch = c.programmatic_launch;
         const auto first = [](CachePolicy policy) { return policy == CachePolicy::evict_first; };
         r.evict_first = EvictFirst{first(c.a_policy), first(c.b_policy), first(c.c_policy)};
@@ -77,12 +77,11 @@ class Sm90Gemm final : public GemmKernel {
         const bool own_tile = c.schedule == Schedule::pingpong;
         return {.tile_k_rule = "one 128-byte swizzle span / b   [M13, M17]",
                 .tile_k_limit = "a row of a tile is what TMA swizzles and wgmma reads at once",
-                .accumulators_rule = own_tile
-                                         ? "tile_m * tile_n / 128, each warpgroup owns a tile   [M12]"
-                                         : "tile_m * tile_n / (128 * consumer_warpgroups)   [M12]",
+                .accumulators_rule = own_tile ? "tile_m * tile_n / 128, each warpgroup owns a tile   [M12]"
+                                              : "tile_m * tile_n / (128 * consumer_warpgroups)   [M12]",
                 .accumulator_sharers = Sm90GemmConfig::warpgroup_threads * (own_tile ? 1 : c.warpgroups),
                 .registers_source = "least clean value found by bisection with ptxas",
-                .reserved_source = "C slabs and other barriers of this kernel"};
+                .reserved_source = "C epilogue tiles and other barriers of this kernel"};
     }
     void explain_choices(const GemmContext& context, const Kept& kept, const GemmConfig& config,
                          Derivation& steps) const override {

@@ -26,7 +26,7 @@ struct TileFigures {
                .tile_k = tile_k,
                .warp_m = Sm90GemmConfig::wgmma_m,
                .warp_n = tile_n,
-               .store_depth = Sm90GemmConfig::slabs_in_flight},
+               .store_depth = Sm90GemmConfig::epilogue_tiles_in_flight},
           grid(cluster_grid(problem, tile_m, tile_n, 1, 1)),
           k_blocks(k_steps(tile, problem)),
           step(step_cycles(hw, tile, problem)) {}

@@ -225,7 +225,7 @@ TEST(Derive, FixedValuesAreKept) {
 }
 
 // 128x256 on two warpgroups: 128 sums, 64 registers of the last tile, 32 others, of 232.
-TEST(Derive, AStoreIsDeferredWhereRegistersAllow) {
+TEST(Derive, AnEpilogueIsOverlappedWhereRegistersAllow) {
     const Machine h100 = machine_by_id("h100-sxm");
     const GemmProblem problem = gemm_problem(4096, 4096, 4096);
     GemmRequest request;
@@ -233,18 +233,18 @@ TEST(Derive, AStoreIsDeferredWhereRegistersAllow) {
     request.schedule = Schedule::cooperative;
     request.split_k = 1;
     const GemmPlan on = plans(h100, problem, request).plans.front();
-    EXPECT_TRUE(on.config.deferred_store);
-    EXPECT_TRUE(kernel_config(on).deferred_store);
-    EXPECT_EQ(step(on, "deferred_store").value, 1);
-    EXPECT_NE(step(on, "deferred_store").limit.find("128 + 64 + 32 <= 2"), std::string::npos);
+    EXPECT_TRUE(on.config.overlapped_epilogue);
+    EXPECT_TRUE(kernel_config(on).overlapped_epilogue);
+    EXPECT_EQ(step(on, "overlapped_epilogue").value, 1);
+    EXPECT_NE(step(on, "overlapped_epilogue").limit.find("128 + 64 + 32 <= 2"), std::string::npos);
 
-    request.deferred_store = false;
+    request.overlapped_epilogue = false;
     const GemmPlan off = plans(h100, problem, request).plans.front();
-    EXPECT_FALSE(off.config.deferred_store);
-    EXPECT_FALSE(kernel_config(off).deferred_store);
-    EXPECT_NE(step(off, "deferred_store").limit.find("it would fit"), std::string::npos);
+    EXPECT_FALSE(off.config.overlapped_epilogue);
+    EXPECT_FALSE(kernel_config(off).overlapped_epilogue);
+    EXPECT_NE(step(off, "overlapped_epilogue").limit.find("it would fit"), std::string::npos);
 
-    request.deferred_store = true;
+    request.overlapped_epilogue = true;
     request.tile_m = 256, request.tile_n = 192;  // 192 sums and 96 kept
     EXPECT_EQ(refusal(h100, problem, request).reason, Reason::registers);
     request.tile_m = 64, request.tile_n = 256;
@@ -264,39 +264,39 @@ TEST(Derive, RowsThatBeginAmidASectorAreNamed) {
     EXPECT_TRUE(plans(h200, problem).notes.empty());
 }
 
-// An SM of the H100 has 232448 B for a CTA. Three stages of 256x208 are 178176 B, their barriers 48; slabs of
+// An SM of the H100 has 232448 B for a CTA. Three stages of 256x208 are 178176 B, their barriers 48; epilogue tiles of
 // 32 x 208 for two warpgroups, two in flight, 53248: they fit. Five of 128x208 are 215040 B: beside them
-// only slabs of 16 columns do, 8192 B.
-TEST(Derive, SlabsAreWideWhereTheyTakeNoStage) {
+// only epilogue tiles of 16 columns do, 8192 B.
+TEST(Derive, EpilogueTilesAreWideWhereTheyTakeNoStage) {
     const Machine h100 = machine_by_id("h100-sxm");
     const GemmProblem problem = gemm_problem(8192, 8192, 8192);
     GemmRequest request;
     request.tile_m = 256, request.tile_n = 208, request.schedule = Schedule::cooperative;
     request.split_k = 1;
     const GemmPlan wide = plans(h100, problem, request).plans.front();
-    EXPECT_EQ(wide.config.store_n, 208);
+    EXPECT_EQ(wide.config.epilogue_tile_n, 208);
     EXPECT_EQ(wide.config.stages, 3);
     EXPECT_EQ(*wide.resources.shared_bytes, 178176 + 48 + 53248);
-    EXPECT_EQ(kernel_config(wide).slab_n(), 208);
-    EXPECT_EQ(step(wide, "store_n").value, 208);
-    request.store_n = 16;
+    EXPECT_EQ(kernel_config(wide).epilogue_columns(), 208);
+    EXPECT_EQ(step(wide, "epilogue_tile_n").value, 208);
+    request.epilogue_tile_n = 16;
     const GemmPlan narrow = plans(h100, problem, request).plans.front();
-    EXPECT_EQ(narrow.config.store_n, 16);
+    EXPECT_EQ(narrow.config.epilogue_tile_n, 16);
     EXPECT_GT(*narrow.prediction.time_us, *wide.prediction.time_us);
-    request.store_n = 104;  // six and a half sectors
+    request.epilogue_tile_n = 104;  // six and a half sectors
     EXPECT_EQ(refusal(h100, problem, request).reason, Reason::instruction);
-    request.store_n.reset();
+    request.epilogue_tile_n.reset();
     request.tile_m = 128, request.schedule = Schedule::pingpong;
     const GemmPlan deep = plans(h100, problem, request).plans.front();
     EXPECT_EQ(deep.config.stages, 5);
-    EXPECT_EQ(deep.config.store_n, 16);
-    EXPECT_NE(step(deep, "store_n").limit.find("would cost a stage"), std::string::npos);
-    // Nobody waits for a deferred store; what cannot leave by TMA has no slabs.
+    EXPECT_EQ(deep.config.epilogue_tile_n, 16);
+    EXPECT_NE(step(deep, "epilogue_tile_n").limit.find("would cost a stage"), std::string::npos);
+    // Nobody waits for an overlapped epilogue; what cannot leave by TMA has no epilogue tiles.
     request.schedule = Schedule::cooperative, request.consumer_warpgroups = 2;
-    EXPECT_EQ(plans(h100, problem, request).plans.front().config.store_n, 16);
-    EXPECT_EQ(plans(h100, gemm_problem(512, 511, 512)).plans.front().config.store_n, 0);
+    EXPECT_EQ(plans(h100, problem, request).plans.front().config.epilogue_tile_n, 16);
+    EXPECT_EQ(plans(h100, gemm_problem(512, 511, 512)).plans.front().config.epilogue_tile_n, 0);
     GemmRequest wide_only;
-    wide_only.store_n = 64;
+    wide_only.epilogue_tile_n = 64;
     EXPECT_EQ(refusal(h100, gemm_problem(512, 511, 512), wide_only).reason, Reason::alignment);
 }
 

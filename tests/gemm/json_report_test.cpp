@@ -102,11 +102,11 @@ TEST(Json, SchemaCheckerSeesFaults) {
 
 TEST(Json, ConfigSaysHowItStoresLaunchesAndCaches) {
     GemmConfig config = sample::plans().plans[0].config;
-    config.deferred_store = true;
+    config.overlapped_epilogue = true;
     config.programmatic_launch = false;
     config.b_policy = config.c_policy = CachePolicy::evict_first;
     const auto json = parsed(config_json(config));
-    EXPECT_EQ(json.at("deferred_store"), true);
+    EXPECT_EQ(json.at("overlapped_epilogue"), true);
     EXPECT_EQ(json.at("programmatic_launch"), false);
     EXPECT_EQ(json.at("evict_first"), "bc");
     EXPECT_EQ(parsed(config_json({})).at("evict_first"), "");
@@ -118,7 +118,8 @@ TEST(Json, ADocumentOfBeforeThoseKeysFollowsItsSchema) {
         auto document = plan ? parsed(plan_document(sample::context(), gemm_plan_set(sample::plans())))
                              : parsed(measurement_document(sample::gpu_context(), {sample::measurement()}));
         auto& config = document.at(plan ? "plans" : "rows").at(0).at("config");
-        for (const char* key : {"deferred_store", "store_n", "programmatic_launch", "evict_first"})
+        for (const char* key :
+             {"overlapped_epilogue", "epilogue_tile_n", "programmatic_launch", "evict_first"})
             EXPECT_EQ(config.erase(key), 1u) << file << " " << key;
         EXPECT_EQ(JsonSchema(file).faults(document), "");
     }

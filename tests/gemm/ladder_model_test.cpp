@@ -34,7 +34,7 @@ TEST(LadderConfig, FitsHopper) {
         EXPECT_LE(c.shared_bytes(), 227 * 1024) << i;
         EXPECT_LE(c.threads() * c.ctas_per_sm, 2048) << i;
     }
-    // Four stages of (128 + 256) * 64 * 2 B, two consumers with two slabs of 64 * 64 * 2 B, eight barriers of
+    // Four stages of (128 + 256) * 64 * 2 B, two consumers with two epilogue tiles of 64 * 64 * 2 B, eight barriers of
     // 8 B.
     EXPECT_EQ(ladder_config(Rung::full).shared_bytes(), 1024 + 4 * 49152 + 4 * 8192 + 64);
 }

@@ -68,17 +68,17 @@ TEST(PlanCache, TellsEveryFieldApart) {
     change(&GemmProblem::batch, std::int64_t{2});
     change(&GemmProblem::alpha, 2.0);
     change(&GemmProblem::beta, 1.0);
-    const auto [kernel, tile_m, tile_n, tile_k, stages, consumer_warpgroups, cluster_m, cluster_n, group, split_k,
-                ctas_per_sm, store_n, schedule, order, programmatic_launch, deferred_store, evict_first, top,
-                buildable_only, simulate, exhaustive] = GemmRequest{};
-    for (auto field :
-         {&GemmRequest::tile_m, &GemmRequest::tile_n, &GemmRequest::tile_k, &GemmRequest::stages,
-          &GemmRequest::consumer_warpgroups, &GemmRequest::cluster_m, &GemmRequest::cluster_n,
-          &GemmRequest::group, &GemmRequest::split_k, &GemmRequest::ctas_per_sm, &GemmRequest::store_n})
+    const auto [kernel, tile_m, tile_n, tile_k, stages, consumer_warpgroups, cluster_m, cluster_n, group,
+                split_k, ctas_per_sm, epilogue_tile_n, schedule, order, programmatic_launch,
+                overlapped_epilogue, evict_first, top, buildable_only, simulate, exhaustive] = GemmRequest{};
+    for (auto field : {&GemmRequest::tile_m, &GemmRequest::tile_n, &GemmRequest::tile_k, &GemmRequest::stages,
+                       &GemmRequest::consumer_warpgroups, &GemmRequest::cluster_m, &GemmRequest::cluster_n,
+                       &GemmRequest::group, &GemmRequest::split_k, &GemmRequest::ctas_per_sm,
+                       &GemmRequest::epilogue_tile_n})
         for (int value : {0, 1, 2}) fix(field, value);  // 0 is not the same as nothing
     for (Schedule value : {Schedule::cooperative, Schedule::pingpong}) fix(&GemmRequest::schedule, value);
     for (Order value : {Order::row, Order::column}) fix(&GemmRequest::order, value);
-    for (auto field : {&GemmRequest::programmatic_launch, &GemmRequest::deferred_store})
+    for (auto field : {&GemmRequest::programmatic_launch, &GemmRequest::overlapped_epilogue})
         for (bool value : {false, true}) fix(field, value);
     for (EvictFirst value :
          {EvictFirst{}, EvictFirst{.a = true}, EvictFirst{.b = true}, EvictFirst{.c = true}})

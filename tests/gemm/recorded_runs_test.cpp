@@ -42,7 +42,8 @@ std::vector<Row> recorded_rows(const std::string& name) {
                                                  : Order::grouped;
         if (r.order != Order::row && r.order != Order::column) r.group = number(11);
         r.split_k = number(12), r.ctas_per_sm = number(13), r.top = 1;
-        r.store_n = Sm90GemmConfig::swizzled_columns(*r.tile_n / *r.split_k);  // as all of them stored C
+        r.epilogue_tile_n =
+            Sm90GemmConfig::swizzled_columns(*r.tile_n / *r.split_k);  // as all of them stored C
         r.simulate = false;
         row.time_us = std::stod(field.at(14));
         rows.push_back(row);

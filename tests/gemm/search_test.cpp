@@ -162,10 +162,10 @@ TEST(Sm90GemmFamily, EnumeratesByTheConstraintsThatEachCandidateMeets) {
             EXPECT_FALSE(family.examine(hw, p, candidate, f));
             EXPECT_EQ(
                 std::tie(f.threads, f.registers, f.producer_registers, f.consumer_registers, f.stage_bytes,
-                         f.reserved_bytes, f.stages_min, f.deferred_store, f.store_n, f.k_steps),
+                         f.reserved_bytes, f.stages_min, f.overlapped_epilogue, f.epilogue_tile_n, f.k_steps),
                 std::tie(footprint.threads, footprint.registers, footprint.producer_registers,
                          footprint.consumer_registers, footprint.stage_bytes, footprint.reserved_bytes,
-                         footprint.stages_min, footprint.deferred_store, footprint.store_n,
+                         footprint.stages_min, footprint.overlapped_epilogue, footprint.epilogue_tile_n,
                          footprint.k_steps));
             EXPECT_EQ(
                 std::tie(f.step.tensor, f.step.shared, f.step.l2, f.step.port, f.streamed, f.registers_limit,

@@ -22,10 +22,12 @@ namespace rooftile::ladder {
 struct Pipelined {
     static constexpr LadderConfig C = ladder_config(Rung::pipelined);
     static constexpr int consumers = C.consumer_threads / 128;
-    static constexpr int everyone_done = 1, slabs_written = 2;  // named barriers; the latter + consumer
+    static constexpr int everyone_done = 1,
+                         epilogue_tiles_written = 2;  // named barriers; the latter + consumer
     static_assert(C.tile_k * C.staged_bytes == C.swizzle_bytes, "a row of a tile is one swizzle span");
     static_assert(C.block_m * consumers == C.tile_m && C.block_m == 64, "a wgmma of 64 rows a consumer");
-    static_assert(C.tile_n / C.slab_n * C.slab_bytes() * consumers <= C.stages * C.stage_bytes(),
+    static_assert(C.tile_n / C.epilogue_columns * C.epilogue_tile_bytes() * consumers
+                      <= C.stages * C.stage_bytes(),
                   "C is staged where A and B were");
 
     // Shared memory: stages of A then B, a full and an empty barrier for each.
@@ -77,20 +79,21 @@ struct Pipelined {
         pin(sums);
     }
 
-    /// Registers to slabs in the ring's memory, once nobody reads it any more, to TMA.
+    /// Registers to epilogue tiles in the ring's memory, once nobody reads it any more, to TMA.
     template <Type type>
     __device__ void store(const Sums<C.tile_n>& sums, const TensorMap& map_c, int m0, int n0,
                           int consumer) const {
-        constexpr int slabs = C.tile_n / C.slab_n;  // of [64][64]
-        const unsigned mine = base + consumer * slabs * C.slab_bytes();
+        constexpr int epilogue_tiles = C.tile_n / C.epilogue_columns;  // of [64][64]
+        const unsigned mine = base + consumer * epilogue_tiles * C.epilogue_tile_bytes();
         ptx::named_barrier_sync(everyone_done, C.consumer_threads);
 #pragma unroll
-        for (int i = 0; i < slabs; ++i) write_slab<type>(sums, i * C.slab_n, mine + i * C.slab_bytes());
+        for (int i = 0; i < epilogue_tiles; ++i)
+            write_epilogue_tile<type>(sums, i * C.epilogue_columns, mine + i * C.epilogue_tile_bytes());
         ptx::fence_async_proxy();
-        ptx::named_barrier_sync(slabs_written + consumer, 128);
+        ptx::named_barrier_sync(epilogue_tiles_written + consumer, 128);
         if (threadIdx.x % 128 != 0) return;
-        for (int i = 0; i < slabs; ++i)
-            ptx::tma_store_2d(map_c, mine + i * C.slab_bytes(), n0 + i * C.slab_n, m0);
+        for (int i = 0; i < epilogue_tiles; ++i)
+            ptx::tma_store_2d(map_c, mine + i * C.epilogue_tile_bytes(), n0 + i * C.epilogue_columns, m0);
         ptx::tma_store_commit();
         ptx::tma_store_wait_read<0>();  // shared memory must outlive the reading
     }

@@ -22,21 +22,25 @@ struct Full {
     static constexpr LadderConfig C = ladder_config(Rung::full);
     static constexpr int b_slice = C.tile_n / C.cluster_m;  // rows of B that one CTA loads for all
     static constexpr unsigned short everyone = (1 << C.cluster_m) - 1;  // CTAs of the cluster, as bits
-    static constexpr int slab_barrier = 1;                              // named barrier, + consumer
+    static constexpr int epilogue_barrier = 1;                          // named barrier, + consumer
     static_assert(C.tile_k * C.staged_bytes == C.swizzle_bytes, "a row of a tile is one swizzle span");
     static_assert(C.block_m * C.consumer_threads / 128 == C.tile_m, "a wgmma of 64 rows a consumer");
     static_assert(b_slice % 8 == 0, "slices of a swizzled tile begin at whole atoms of 8 rows");
-    static_assert(C.tile_n / C.slab_n % C.slabs_in_flight == 0, "every tile begins with the same slab");
+    static_assert(C.tile_n / C.epilogue_columns % C.epilogue_tiles_in_flight == 0,
+                  "every tile begins with the same epilogue tile");
 
-    // Shared memory: stages of A then B, slabs of C, a full and an empty barrier for each stage.
+    // Shared memory: stages of A then B, epilogue tiles of C, a full and an empty barrier for each stage.
     unsigned base;
     const LadderArguments& args;
     __device__ unsigned a(int stage) const { return base + stage * C.stage_bytes(); }
     __device__ unsigned b(int stage) const { return a(stage) + C.a_bytes(); }
-    __device__ unsigned slab(int consumer, int i) const {
-        return a(C.stages) + (consumer * C.slabs_in_flight + i % C.slabs_in_flight) * C.slab_bytes();
+    __device__ unsigned epilogue_tile(int consumer, int i) const {
+        return a(C.stages)
+               + (consumer * C.epilogue_tiles_in_flight + i % C.epilogue_tiles_in_flight)
+                     * C.epilogue_tile_bytes();
     }
-    Ring<C.stages> ring{base + C.stages * C.stage_bytes() + C.slab_area()};  // rung 5's, written once for all
+    Ring<C.stages> ring{base + C.stages * C.stage_bytes()
+                        + C.epilogue_area()};  // rung 5's, written once for all
 
     __device__ void set_up() const {
         if (threadIdx.x == 0) {
@@ -98,20 +102,22 @@ struct Full {
         release((step - 1) % C.stages);
     }
 
-    /// C by slabs, two in flight, while the producer already loads the next tile.
+    /// C by epilogue tiles, two in flight, while the producer already loads the next tile.
     template <Type type>
     __device__ void store(const Sums<C.tile_n>& sums, const TensorMap& map_c, int m0, int n0,
                           int consumer) const {
         const bool storer = threadIdx.x % 128 == 0;
 #pragma unroll
-        for (int i = 0; i < C.tile_n / C.slab_n; ++i) {
-            if (storer) ptx::tma_store_wait_read<C.slabs_in_flight - 1>();  // this slab's last store
-            ptx::named_barrier_sync(slab_barrier + consumer, 128);
-            write_slab<type>(sums, i * C.slab_n, slab(consumer, i));
+        for (int i = 0; i < C.tile_n / C.epilogue_columns; ++i) {
+            if (storer)
+                ptx::tma_store_wait_read<C.epilogue_tiles_in_flight
+                                         - 1>();  // this epilogue tile's last store
+            ptx::named_barrier_sync(epilogue_barrier + consumer, 128);
+            write_epilogue_tile<type>(sums, i * C.epilogue_columns, epilogue_tile(consumer, i));
             ptx::fence_async_proxy();
-            ptx::named_barrier_sync(slab_barrier + consumer, 128);
+            ptx::named_barrier_sync(epilogue_barrier + consumer, 128);
             if (!storer) continue;
-            ptx::tma_store_2d(map_c, slab(consumer, i), n0 + i * C.slab_n, m0);
+            ptx::tma_store_2d(map_c, epilogue_tile(consumer, i), n0 + i * C.epilogue_columns, m0);
             ptx::tma_store_commit();
         }
     }

@@ -28,20 +28,22 @@ struct LadderConfig {
     static constexpr int chunk_elements = 8;     ///< of a 16-byte load
     static constexpr int barrier_bytes = 8;      ///< one mbarrier
     static constexpr int tile_alignment = 1024;  ///< 8 rows of 128 B, the unit that the swizzle repeats in
-    static constexpr int slab_n = 64;            ///< columns of C that one TMA store takes: 128 B
-    static constexpr int slabs_in_flight = 2;    ///< a consumer warpgroup, rung 6
+    static constexpr int epilogue_columns = 64;  ///< columns of C that one TMA store takes: 128 B
+    static constexpr int epilogue_tiles_in_flight = 2;  ///< a consumer warpgroup, rung 6
 
     constexpr int threads() const { return consumer_threads + producer_threads; }
     constexpr int a_bytes() const { return tile_m * tile_k * staged_bytes; }
     constexpr int b_bytes() const { return tile_n * tile_k * staged_bytes; }
     constexpr int stage_bytes() const { return a_bytes() + b_bytes(); }
-    constexpr int slab_bytes() const { return 64 * slab_n * element_bytes; }  ///< 64 rows: one wgmma
-    constexpr int slab_area() const {
-        return group > 0 ? consumer_threads / 128 * slabs_in_flight * slab_bytes() : 0;
+    constexpr int epilogue_tile_bytes() const {
+        return 64 * epilogue_columns * element_bytes;
+    }  ///< 64 rows: one wgmma
+    constexpr int epilogue_area() const {
+        return group > 0 ? consumer_threads / 128 * epilogue_tiles_in_flight * epilogue_tile_bytes() : 0;
     }
     /// What a launch asks for: rungs with a swizzle align their first tile themselves.
     constexpr int shared_bytes() const {
-        return tile_alignment + stages * stage_bytes() + slab_area() + 2 * stages * barrier_bytes;
+        return tile_alignment + stages * stage_bytes() + epilogue_area() + 2 * stages * barrier_bytes;
     }
 };
 

@@ -1,4 +1,4 @@
-// What rungs 4-6 share: 64 rows of a CTA's tile through wgmma, and into a slab that TMA stores.
+// What rungs 4-6 share: 64 rows of a CTA's tile through wgmma, and into an epilogue tile that TMA stores.
 #pragma once
 
 #include "kernels/gemm/ladder/ladder_config.hpp"
@@ -37,15 +37,15 @@ __device__ inline void multiply_async(Sums<n>& sums, unsigned a, unsigned b, boo
     pin(sums);
 }
 
-/// Columns [column, column + 64) of the sums to a slab [64][64] of 16-bit elements, swizzled for TMA.
+/// Columns [column, column + 64) of the sums to an epilogue tile [64][64] of 16-bit elements, swizzled for TMA.
 template <Type type, int count>
-__device__ inline void write_slab(const float (&sums)[count], int column, unsigned slab) {
+__device__ inline void write_epilogue_tile(const float (&sums)[count], int column, unsigned epilogue_tile) {
     const int lane = threadIdx.x % 32, row = threadIdx.x % 128 / 32 * 16 + lane % 16;
 #pragma unroll
-    for (int j = 0; j < LadderConfig::slab_n; j += 16) {
+    for (int j = 0; j < LadderConfig::epilogue_columns; j += 16) {
         const float* d = &sums[(column + j) / 2];
         const int chunk = j / 8 + lane / 16;  // of 16 B, stored at chunk xor row % 8
-        ptx::store_matrix_x4(slab + row * LadderConfig::swizzle_bytes + (chunk ^ row % 8) * 16,
+        ptx::store_matrix_x4(epilogue_tile + row * LadderConfig::swizzle_bytes + (chunk ^ row % 8) * 16,
                              ptx::pack2<type>(d[0], d[1]), ptx::pack2<type>(d[2], d[3]),
                              ptx::pack2<type>(d[4], d[5]), ptx::pack2<type>(d[6], d[7]));
     }

@@ -59,14 +59,14 @@ std::string sm90_name_expression(const Sm90GemmConfig& config) {
         ".ctas_per_sm={}, "
         ".producer_registers={}, .consumer_registers={}, .type=rooftile::Type::{}, "
         ".a_major=rooftile::Major::{}, "
-        ".b_major=rooftile::Major::{}, .tma_store={}, .deferred_store={}, "
-        ".store_n={}, .load_policy={}, .store_policy={}{}}}>",
+        ".b_major=rooftile::Major::{}, .tma_store={}, .overlapped_epilogue={}, "
+        ".epilogue_tile_n={}, .load_policy={}, .store_policy={}{}}}>",
         config.tile_m, config.tile_n, config.tile_k, config.stages, config.consumer_warpgroups,
         config.schedule == Schedule::pingpong ? "pingpong" : "cooperative", config.cluster_m,
         config.cluster_n, config.split_k, config.ctas_per_sm, config.producer_registers,
         config.consumer_registers, name_of_type(config.type), major(config.a_major), major(config.b_major),
-        config.tma_store, config.deferred_store, config.store_n, config.load_policy, config.store_policy,
-        ablated);
+        config.tma_store, config.overlapped_epilogue, config.epilogue_tile_n, config.load_policy,
+        config.store_policy, ablated);
 }
 
 Source gemm_source(const Sm90GemmConfig& config) {
@@ -139,9 +139,9 @@ GemmTensors gemm_tensors(const Sm90GemmConfig& config, const GemmShape& shape, c
     tensors.c.inner = shape.n;
     tensors.c.outer = shape.m;
     tensors.c.outer_stride_bytes = shape.ldc * element_bytes;
-    tensors.c.box_inner = config.slab_n();
+    tensors.c.box_inner = config.epilogue_columns();
     tensors.c.box_outer = config.warp_rows();
-    tensors.c.swizzle_bytes = config.slab_swizzle_bytes();
+    tensors.c.swizzle_bytes = config.epilogue_swizzle_bytes();
     tensors.c.l2_promotion_bytes = 0;
     return tensors;
 }

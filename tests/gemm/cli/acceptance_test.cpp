@@ -126,7 +126,7 @@ TEST(Acceptance, FiveStagesDoNotFit) {
 }
 
 // Twice the rate halves T. 330 KiB of shared memory are 337920 B: 6 x 49152 = 294912 B and about 34 KB of C
-// slabs and barriers fit, 7 x 49152 = 344064 B do not.
+// epilogue tiles and barriers fit, 7 x 49152 = 344064 B do not.
 TEST(Acceptance, SetChangesWhatFollows) {
     const auto fixed = with(big_tile, {"--consumer-warpgroups", "2", "--schedule", "cooperative"});
     const Value fast = plan_json(with(fixed, {"--set", "rate.wgmma.bf16.fp32=8192 FLOP/clk/SM"}));

@@ -68,9 +68,9 @@ std::vector<Sm90GemmConfig> configs() {
                             .split_k = 1,
                             .schedule = Schedule::cooperative};
     GemmRequest r = plain;
-    r.deferred_store = false;
+    r.overlapped_epilogue = false;
     add(r);
-    r.deferred_store = true;
+    r.overlapped_epilogue = true;
     add(r);
     r = plain;
     r.schedule = Schedule::pingpong, r.consumer_warpgroups = 2;

@@ -43,7 +43,7 @@ struct Configs {
                 if (stages < footprint.stages_min) return;
                 const RegisterSplit split{0, footprint.producer_registers, footprint.consumer_registers};
                 GemmCandidate chosen = candidate;
-                chosen.store_n = footprint.store_n;
+                chosen.epilogue_tile_n = footprint.epilogue_tile_n;
                 configs.insert(kernel_config(problem, chosen, stages, split));
             }
         } collect(*this, problem);
@@ -129,7 +129,7 @@ TEST(GemmConfigs, FeasibleWithPartsOfKMeansItCompilesAsPlanned) {
     expect_compiles_as_planned(configs);
 }
 
-// Whole and multicast loads, stores at once and deferred: hints stand where they are asked for and nowhere
+// Whole and multicast loads, stores at once and overlapped: hints stand where they are asked for and nowhere
 // else.
 TEST(GemmConfigs, CacheHintsStandOnlyWhereTheyAreAskedFor) {
     const auto mentions = [](const std::string& ptx, const std::string& what) {
@@ -140,12 +140,12 @@ TEST(GemmConfigs, CacheHintsStandOnlyWhereTheyAreAskedFor) {
     GemmRequest request;
     request.tile_m = 128, request.tile_n = 256, request.split_k = 1, request.top = 1;
     for (int cluster_m : {1, 2})
-        for (bool deferred : {false, true})
+        for (bool overlapped : {false, true})
             for (int operands = 0; operands < 4; ++operands) {
-                SCOPED_TRACE(testing::Message() << cluster_m << deferred << operands);
+                SCOPED_TRACE(testing::Message() << cluster_m << overlapped << operands);
                 request.cluster_m = cluster_m, request.cluster_n = 1;
                 request.schedule = Schedule::cooperative;
-                request.deferred_store = deferred;
+                request.overlapped_epilogue = overlapped;
                 request.evict_first.reset();
                 const bool load = operands & 1, store = operands & 2;
                 if (operands) request.evict_first = EvictFirst{false, load, store};

@@ -34,9 +34,9 @@ std::vector<GemmPlan> every_way(const Machine& machine) {
     plain.tile_m = 128, plain.tile_n = 128, plain.cluster_m = 1, plain.cluster_n = 1, plain.split_k = 1;
     plain.schedule = Schedule::cooperative;
     GemmRequest r = plain;
-    r.deferred_store = false;
+    r.overlapped_epilogue = false;
     add(r);
-    r.deferred_store = true;
+    r.overlapped_epilogue = true;
     add(r);
     r = plain;
     r.schedule = Schedule::pingpong, r.consumer_warpgroups = 2;

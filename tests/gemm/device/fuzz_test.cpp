@@ -36,7 +36,7 @@ struct Fixed {
     Order order = Order::row;
     int group = 1;
     int split_k = 1;
-    bool deferred_store = true;  ///< where registers allow it
+    bool overlapped_epilogue = true;  ///< where registers allow it
     bool programmatic_launch = true;
     EvictFirst evict_first{};
     int tile_k = 64;
@@ -152,7 +152,7 @@ GemmRequest request_of(const Fuzzed& of, const Fixed& f) {
     r.split_k = f.split_k;
     r.order = f.order;
     if (f.order == Order::grouped || f.order == Order::serpentine) r.group = f.group;
-    if (!f.deferred_store) r.deferred_store = false;
+    if (!f.overlapped_epilogue) r.overlapped_epilogue = false;
     if (std::string_view(of.kernel) == "sm90_gemm") r.programmatic_launch = f.programmatic_launch;
     r.evict_first = f.evict_first;
     r.top = 1;

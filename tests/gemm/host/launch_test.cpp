@@ -34,7 +34,7 @@ TEST(GemmLaunch, TheNameHoldsEveryMemberByName) {
         ".split_k=1, .ctas_per_sm=1, .producer_registers=40, .consumer_registers=232, "
         ".type=rooftile::Type::bf16, "
         ".a_major=rooftile::Major::k, .b_major=rooftile::Major::k, .tma_store=true, "
-        ".deferred_store=false, .store_n=0, .load_policy=false, .store_policy=false}>");
+        ".overlapped_epilogue=false, .epilogue_tile_n=0, .load_policy=false, .store_policy=false}>");
     Sm90GemmConfig other = base;
     other.schedule = Schedule::pingpong;
     other.type = Type::fp16;
@@ -93,7 +93,7 @@ TEST(GemmLaunch, KMajorBoxesAreSlicesOfATileOneSwizzleSpanWide) {
     EXPECT_EQ(tensors.c.inner, 2000);
     EXPECT_EQ(tensors.c.outer, 1000);
     EXPECT_EQ(tensors.c.outer_stride_bytes, 4016);
-    EXPECT_EQ(tensors.c.box_inner, 64);  // 256 columns divide into slabs of 64
+    EXPECT_EQ(tensors.c.box_inner, 64);  // 256 columns divide into epilogue tiles of 64
     EXPECT_EQ(tensors.c.box_outer, 16);
     EXPECT_EQ(tensors.c.swizzle_bytes, 128);
     EXPECT_EQ(tensors.c.base, 0x3000u);
@@ -199,28 +199,28 @@ TEST(GemmLaunch, ATableHoldsTheScheduleOfOrdersWithoutAClosedForm) {
     }
 }
 
-TEST(GemmLaunch, TheSlabFollowsTheTile) {
-    for (auto [tile_n, slab, swizzle] : {std::tuple{192, 64, 128}, {160, 32, 64}, {48, 16, 32}}) {
+TEST(GemmLaunch, TheEpilogueTileFollowsTheTile) {
+    for (auto [tile_n, epilogue_tile, swizzle] : {std::tuple{192, 64, 128}, {160, 32, 64}, {48, 16, 32}}) {
         Sm90GemmConfig config = base;
         config.tile_n = tile_n;
         GemmTensors tensors = gemm_tensors(config, {64, 192, 64, 64, 64, 192}, at(16), at(16), at(16));
-        EXPECT_EQ(tensors.c.box_inner, slab) << tile_n;
+        EXPECT_EQ(tensors.c.box_inner, epilogue_tile) << tile_n;
         EXPECT_EQ(tensors.c.swizzle_bytes, swizzle) << tile_n;
     }
 }
 
 // 208 columns are 13 sectors: eight rows of them begin in four different groups of banks as they are.
-TEST(GemmLaunch, ASlabOfAnOddNumberOfSectorsIsNotSwizzled) {
+TEST(GemmLaunch, AnEpilogueTileOfAnOddNumberOfSectorsIsNotSwizzled) {
     EXPECT_EQ(Sm90GemmConfig::odd_columns(208), 208);
     EXPECT_EQ(Sm90GemmConfig::odd_columns(224), 112);
     EXPECT_EQ(Sm90GemmConfig::odd_columns(192), 48);
     EXPECT_EQ(Sm90GemmConfig::odd_columns(256), 16);
     Sm90GemmConfig config = base;
     config.tile_n = 208;
-    EXPECT_EQ(config.slabs_of_a_row(), 13);
-    config.store_n = 208;
-    EXPECT_EQ(config.slabs_of_a_row(), 1);
-    EXPECT_EQ(config.slabs(), 2 * config.wgmma_rows());
+    EXPECT_EQ(config.epilogue_tiles_of_a_row(), 13);
+    config.epilogue_tile_n = 208;
+    EXPECT_EQ(config.epilogue_tiles_of_a_row(), 1);
+    EXPECT_EQ(config.epilogue_tiles(), 2 * config.wgmma_rows());
     const GemmTensors tensors = gemm_tensors(config, {64, 192, 64, 64, 64, 192}, at(16), at(16), at(16));
     EXPECT_EQ(tensors.c.box_inner, 208);
     EXPECT_EQ(tensors.c.box_outer, 8);
@@ -228,17 +228,17 @@ TEST(GemmLaunch, ASlabOfAnOddNumberOfSectorsIsNotSwizzled) {
 }
 
 TEST(GemmLaunch, ThePartsOfKStoreSharesOfTheColumns) {
-    for (auto [tile_n, split_k, slab, swizzle] : {std::tuple{256, 2, 64, 128},
-                                                  {256, 8, 32, 64},
-                                                  {192, 3, 64, 128},
-                                                  {128, 8, 16, 32},
-                                                  {64, 8, 8, 0}}) {
+    for (auto [tile_n, split_k, epilogue_tile, swizzle] : {std::tuple{256, 2, 64, 128},
+                                                           {256, 8, 32, 64},
+                                                           {192, 3, 64, 128},
+                                                           {128, 8, 16, 32},
+                                                           {64, 8, 8, 0}}) {
         Sm90GemmConfig config = base;
         config.tile_n = tile_n;
         config.split_k = split_k;
         EXPECT_EQ(config.share_n() * split_k, tile_n);
         GemmTensors tensors = gemm_tensors(config, {64, 192, 64, 64, 64, 192}, at(16), at(16), at(16));
-        EXPECT_EQ(tensors.c.box_inner, slab) << tile_n << ' ' << split_k;
+        EXPECT_EQ(tensors.c.box_inner, epilogue_tile) << tile_n << ' ' << split_k;
         EXPECT_EQ(tensors.c.swizzle_bytes, swizzle) << tile_n << ' ' << split_k;
     }
 }
