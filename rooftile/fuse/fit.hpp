@@ -16,7 +16,7 @@ struct FuseFit {
 
     double copy_share = 1;  ///< of the rate of a copy: what kernels reach whose CTAs work on rows, one each
     double loaded_latency = 1;                       ///< of DRAM's latency, where that under load is unknown
-    double streams_rows = 64, streams_exponent = 1;  ///< dram.streams is stated for 64 rows
+    double streams_rows = 64, streams_exponent = 1;  ///< dram.derate.streams is stated for 64 rows
     double cluster_growth = 0;                       ///< of cluster.start, a doubling
     double row_overlap = whole_overlap, pointwise_overlap = whole_overlap, cluster_overlap = whole_overlap;
     double row_variability = 1, pointwise_variability = 1;

@@ -90,9 +90,9 @@ FuseHardware fuse_hardware(const Machine& m, std::vector<std::string>& unknown) 
         return value_of(latency_cycles(m, key, clock)).value_or(unknown_number);
     };
     hw.sm_bandwidth = value_of(m.number<BytesPerCycle>("dram.per_sm", Per::sm)).value_or(unknown_number);
-    hw.scatter = value_of(m.number<Ratio>("dram.scatter")).value_or(unknown_number);
-    hw.streams = value_of(m.number<Ratio>("dram.streams")).value_or(unknown_number);
-    hw.drift = value_of(m.number<Ratio>("dram.drift")).value_or(unknown_number);
+    hw.stride_derate = value_of(m.number<Ratio>("dram.derate.stride")).value_or(unknown_number);
+    hw.streams_derate = value_of(m.number<Ratio>("dram.derate.streams")).value_or(unknown_number);
+    hw.drift_derate = value_of(m.number<Ratio>("dram.derate.drift")).value_or(unknown_number);
     hw.cta_start = optional("cta.start");
     hw.cta_interval = optional("cta.interval");
     hw.cluster_start = optional("cluster.start");

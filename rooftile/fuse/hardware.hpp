@@ -32,9 +32,9 @@ struct FuseHardware {
     double shared_per_cta, shared_per_sm, shared_reserved;  ///< B
     double l1_unified, carveout_step;  ///< B: L1 and shared memory, and what they share in
     double sm_bandwidth;               ///< B/clk from DRAM into one SM at most
-    double scatter, streams,
-        drift;  ///< shares of DRAM's rate: a thread's vectors far apart; many rows side by
-                ///< side; CTAs that pass
+    double stride_derate, streams_derate,
+        drift_derate;  ///< shares of DRAM's rate: a thread's vectors far apart; many rows side by
+                       ///< side; CTAs that pass
     double cta_start, cta_interval, cluster_start;  ///< cycles
     double cluster_ctas;                            ///< of the largest cluster; 1 where there are none
     double cluster_barrier, dsmem_latency;          ///< cycles

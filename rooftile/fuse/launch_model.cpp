@@ -182,14 +182,15 @@ double lost_share(const FuseHardware& hw, const Program& p, const ProgramWork& w
     // through L1 or by bulk copies and are all there before the first write, show no trace of it.
     constexpr double whole_span = 4096;  // B
     const double span = (l.vectors_per_thread - 1) * l.threads * l.vector_width * work.min_copy_bytes;
-    if (writes && !rows) lost += max_known(hw.scatter, 0) * std::pow(std::min(1.0, span / whole_span), 2);
+    if (writes && !rows)
+        lost += max_known(hw.stride_derate, 0) * std::pow(std::min(1.0, span / whole_span), 2);
     // Rows that are read side by side for many rounds.
     if (rows && piece.rounds > 1) {
         const double streams = std::max(1.0, l.ctas_per_sm * l.threads / l.threads_per_row / l.cluster);
-        lost += max_known(hw.streams, 0)
+        lost += max_known(hw.streams_derate, 0)
                 * std::pow(std::min(1.0, streams / hw.fit.streams_rows), hw.fit.streams_exponent);
     }
-    if (l.persistent) lost += max_known(hw.drift, 0);
+    if (l.persistent) lost += max_known(hw.drift_derate, 0);
     return lost;
 }
 

@@ -89,7 +89,7 @@ FuseFlow ring_flow(const FuseHardware& hw, const Program& p, const ProgramWork& 
     f.ctas = l.clusters * l.cluster;
     const double all_rounds = double(p.rows) / l.clusters;
     // Who is ahead by the share that they are apart takes a row more as soon as it makes one.
-    const double drift = max_known(hw.drift, 0);
+    const double drift = max_known(hw.drift_derate, 0);
     const bool evens_out = l.one_row || (l.dynamic && drift * all_rounds >= 1);
     // Else those of the busiest, of as many clusters as then have as many.
     const double rows_each = evens_out ? std::max(1.0, all_rounds) : std::ceil(all_rounds);

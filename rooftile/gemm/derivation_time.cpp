@@ -111,14 +111,14 @@ void clock_under_power(GemmWriter& w) {
                     hw.clock_hz / 1e6, 100 * joules.matrix / joules.sum(),
                     100 * (joules.fill + joules.shared_read) / joules.sum(),
                     100 * joules.dram / joules.sum()));
-    w.steps.add(
-        "sm_clock_mhz",
-        "P_static + joules * (clock / clock.sustained)^exponent / time = P_held, or the top clock   [M46]",
-        {w.step("joules", joules.sum(), "J"), w.steps.fact("power.static"), w.steps.fact("power.held"),
-         w.steps.fact("energy.exponent"), w.steps.fact(w.clock())},
-        t.clock_hz / 1e6, "MHz",
-        t.clock_hz < hw.top_hz ? "power holds the clock: fewer bytes for each FLOP would raise it"
-                               : fmt::format("about {:.0f} W: power does not bind", t.watts));
+    w.steps.add("sm_clock_mhz",
+                "P_static + joules * (clock / clock.sustained)^exponent / time = P_sustained, or the top "
+                "clock   [M46]",
+                {w.step("joules", joules.sum(), "J"), w.steps.fact("power.static"),
+                 w.steps.fact("power.sustained"), w.steps.fact("energy.exponent"), w.steps.fact(w.clock())},
+                t.clock_hz / 1e6, "MHz",
+                t.clock_hz < hw.top_hz ? "power holds the clock: fewer bytes for each FLOP would raise it"
+                                       : fmt::format("about {:.0f} W: power does not bind", t.watts));
 }
 
 void time(GemmWriter& w) {

@@ -108,17 +108,17 @@ void read_limits(const Machine& machine, Type type, GemmHardware& hw) {
     hw.dram_per_sm_pair = if_known(machine.number<BytesPerCycle>("dram.per_sm_pair", Per::sm));
     hw.dram_per_sm_alone =
         max_known(if_known(machine.number<BytesPerCycle>("dram.per_sm_alone", Per::sm)), hw.dram_per_sm);
-    hw.sm_lag = max_known(0, if_known(machine.number<Ratio>("sm.lag")));
+    hw.sm_skew = max_known(0, if_known(machine.number<Ratio>("sm.skew")));
     hw.l2_coalesced = max_known(1, if_known(machine.number<Ratio>("l2.coalesced")));
     hw.l2_multicast = max_known(1, if_known(machine.number<Ratio>("l2.multicast")));
     hw.top_hz =
         if_known(machine.number<Clock>(machine.find("clock.tensor") ? "clock.tensor" : "clock.boost"));
-    hw.held_watts = if_known(machine.number<Watts>("power.held"));
+    hw.sustained_watts = if_known(machine.number<Watts>("power.sustained"));
     hw.static_watts = if_known(machine.number<Watts>("power.static"));
-    if (hw.held_watts <= hw.static_watts)
-        throw RequestError(
-            fmt::format("power.held = {:g} W must exceed power.static = {:g} W: nothing is left for work",
-                        hw.held_watts, hw.static_watts));
+    if (hw.sustained_watts <= hw.static_watts)
+        throw RequestError(fmt::format(
+            "power.sustained = {:g} W must exceed power.static = {:g} W: nothing is left for work",
+            hw.sustained_watts, hw.static_watts));
     hw.flop_joules = if_known(machine.number<JoulesPerFlop>("energy.flop." + std::string(name_of(type))));
     hw.fill_joules = if_known(machine.number<JoulesPerByte>("energy.fill"));
     hw.shared_read_joules = max_known(0, if_known(machine.number<JoulesPerByte>("energy.shared_read")));

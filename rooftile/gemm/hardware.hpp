@@ -40,7 +40,7 @@ struct GemmHardware {
     double cluster_ctas;                    ///< of the largest cluster; 1 where there are none
     double cluster_sms[9] = {};             ///< by size of cluster: SMs that such clusters can use; 0 unknown
     double sms_per_gpc;                     ///< of a typical GPC: a cluster stands within one
-    double sm_lag = 0;                      ///< share of a step by which one GPC falls behind the others
+    double sm_skew = 0;                     ///< share of a step by which one GPC falls behind the others
     double dsmem_bandwidth;                 ///< B/clk into one SM from shared memory of others in its cluster
     double dsmem_latency, cluster_barrier;  ///< cycles
     /// Cycles; unknown: not charged.
@@ -52,7 +52,7 @@ struct GemmHardware {
     double pingpong_turn = unknown_number;  ///< tile_turn where another warpgroup has the next tile
     // Power; where one of them is unknown the sustained clock stands.
     double top_hz = unknown_number;  ///< SM clock where power does not bind
-    double held_watts = unknown_number, static_watts = unknown_number;
+    double sustained_watts = unknown_number, static_watts = unknown_number;
     double flop_joules = unknown_number, fill_joules = unknown_number,
            dram_joules = unknown_number;  ///< at clock_hz
     double shared_read_joules = 0;  ///< the same of operands read from shared memory; unknown: not charged
@@ -60,7 +60,7 @@ struct GemmHardware {
 };
 
 /// Reads the numbers for matrix instructions of `family` ("wgmma", "mma_sync", "generic") on `type` with fp32
-/// sums. Keys that are unknown are appended to `unknown`, once each. Throws RequestError where power.held leaves
+/// sums. Keys that are unknown are appended to `unknown`, once each. Throws RequestError where power.sustained leaves
 /// nothing above power.static.
 GemmHardware gemm_hardware(const Machine& machine, std::string_view family, Type type,
                            std::vector<std::string>& unknown);

@@ -64,7 +64,7 @@ class Follower {
         const bool lags = g_.first_late() < g_.clusters;
         // Time in steps of those that do not lag. Who is late takes a step after the others' of that time.
         for (Int now = 0, late = 0; now < all || (lags && late < all);) {
-            const bool behind = lags && late < all && double(late) * (1 + g_.lag) < double(now);
+            const bool behind = lags && late < all && double(late) * (1 + g_.skew) < double(now);
             if (behind || now == all) take(late++, k_order, true);
             else take(now++, k_order, false);
         }

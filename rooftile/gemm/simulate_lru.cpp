@@ -139,12 +139,12 @@ class LruReplay {
         // Meanwhile the others read on, and the late ones what the others had read before.
         const double rate = double(using_bytes_ + shared), length = double(k_.k), begin = round * length;
         const double stays = double(capacity_) / rate, beside_c = double(capacity_ - made_in(round)) / rate;
-        const double behind = std::min(g_.lag * (begin + length), length);
+        const double behind = std::min(g_.skew * (begin + length), length);
         double last = length;  // position at which they find it still
-        if (behind > stays) last = stays / g_.lag - begin;
+        if (behind > stays) last = stays / g_.skew - begin;
         if (behind > beside_c) {  // from some position on the round's C comes between
-            const double first = (length - g_.lag * begin) / (1 + g_.lag);
-            last = std::min(last, std::max(first, beside_c / g_.lag - begin));
+            const double first = (length - g_.skew * begin) / (1 + g_.skew);
+            last = std::min(last, std::max(first, beside_c / g_.skew - begin));
         }
         const Int kept = last < 0 ? 0 : std::min(k_.count, Int(last / double(k_.width)) + 1);
         late_hits_ = {{0, std::min(kept, k_.short_at)},

@@ -13,7 +13,7 @@
 // and the hits of X in a round are those t where it stays within the capacity. Tests hold it to a brute-force
 // LRU, byte for byte.
 //
-// Late clusters ask for what they share with the others when these are lag x (steps so far) ahead. What the
+// Late clusters ask for what they share with the others when these are skew x (steps so far) ahead. What the
 // round reads in that time must fit, or they read it again. This much is not exact: it is meant for clusters
 // less than a tile behind and an L2 that keeps little from round to round. There it is within 1.2 % of
 // simulate_blocks in the mean of random tile schedules, and 0.2 % over the problems of bench/suites/traffic.toml.

@@ -39,7 +39,7 @@ std::optional<TileSchedule> tile_schedule_of(const GemmHardware& hw, const GemmT
                         .split_k = t.split_k,
                         .clusters = static_cast<std::int64_t>(clusters),
                         .late_clusters = late < clusters ? static_cast<std::int64_t>(late) : 0,
-                        .lag = hw.sm_lag,
+                        .skew = hw.sm_skew,
                         .order = order,
                         .group = group};
 }
@@ -51,10 +51,10 @@ void check(const TileSchedule& g) {
         if (size < 1)
             throw RequestError(
                 fmt::format("a simulated tile schedule has a size of {}; each must be 1 or more", size));
-    if (g.late_clusters < 0 || g.late_clusters >= g.clusters || !(g.lag >= 0 && g.lag <= 1))
+    if (g.late_clusters < 0 || g.late_clusters >= g.clusters || !(g.skew >= 0 && g.skew <= 1))
         throw RequestError(
             fmt::format("{} of {} clusters lag by {} of a step; not all may lag, by a share from 0 to 1",
-                        g.late_clusters, g.clusters, g.lag));
+                        g.late_clusters, g.clusters, g.skew));
     const auto [rows, columns] = g.cluster_tiles();
     if (rows > max_tiles / columns)
         throw RequestError(

@@ -5,7 +5,7 @@
 // takes tiles i, i + clusters, ... of the tile schedule, so tile number q belongs to round q / clusters, and every
 // tile has the same number of steps. A step asks L2 for blocks of A, [tile_m][tile_k], and of B,
 // [tile_n][tile_k], once each, however many CTAs want them: those that ask at the same time wait for the same
-// line. The last `late_clusters` of those in flight lag: each of their steps takes 1 + lag of the others', so
+// line. The last `late_clusters` of those in flight lag: each of their steps takes 1 + skew of the others', so
 // they ask for what they share ever later. Parts of a split K take turns within a step. After the last step
 // of a round its tiles of C are written. Blocks have their true size at the edges; what lies outside is not
 // asked for.
@@ -29,7 +29,7 @@ struct TileSchedule {
     int split_k = 1;
     std::int64_t clusters = 0;       ///< in flight at once
     std::int64_t late_clusters = 0;  ///< the last of them, which fall behind
-    double lag = 0;                  ///< by this share of every step
+    double skew = 0;                 ///< by this share of every step
     Order order = Order::row;
     int group = 1;
 
@@ -40,7 +40,7 @@ struct TileSchedule {
     }
     std::int64_t k_blocks() const { return ceil_div(k, tile_k); }
     /// The first of `clusters` that lags; `clusters` where none does.
-    std::int64_t first_late() const { return lag > 0 ? clusters - late_clusters : clusters; }
+    std::int64_t first_late() const { return skew > 0 ? clusters - late_clusters : clusters; }
     std::int64_t rounds() const {
         const auto [rows, columns] = cluster_tiles();
         return ceil_div(rows * columns, clusters);

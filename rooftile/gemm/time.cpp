@@ -195,7 +195,7 @@ PowerLimit::PowerLimit(const GemmHardware& hw)
     : clock_hz_(hw.clock_hz),
       top_hz_(hw.top_hz),
       static_(hw.static_watts),
-      room_(hw.held_watts - hw.static_watts),
+      room_(hw.sustained_watts - hw.static_watts),
       exponent_(hw.energy_exponent),
       log_top_(std::log(hw.top_hz / hw.clock_hz)),
       at_top_(std::exp(log_top_ * hw.energy_exponent)) {

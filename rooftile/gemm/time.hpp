@@ -220,7 +220,7 @@ class GemmTimeFloor {
 GemmTime gemm_time(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem,
                    const StepCycles& step, const Waves& waves, double dram, int stages);
 
-/// The same at the clock that holds the mean power to `power.held`: every operation's energy grows with the
+/// The same at the clock that holds the mean power to `power.sustained`: every operation's energy grows with the
 /// clock, so what moves fewer bytes for its FLOPs, or idles in part, runs at a higher one [M46]. Where an
 /// energy is unknown: as gemm_time. Where the time is more than `limit` seconds, any time between the two.
 GemmTime gemm_time_under_power(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem,

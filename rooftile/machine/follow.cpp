@@ -23,7 +23,7 @@ struct Follows {
 constexpr Follows follows[] = {
     {"sm.count", "cluster.sms_*"},          {"clock.memory", "dram.bandwidth"},
     {"clock.boost", "clock.tensor"},        {"clock.tensor", "clock.sustained.*"},
-    {"dram.bandwidth", "dram.sustained_*"}, {"power.tdp", "power.held"},
+    {"dram.bandwidth", "dram.sustained_*"}, {"power.tdp", "power.sustained"},
 };
 
 bool fits(std::string_view pattern, std::string_view key) {

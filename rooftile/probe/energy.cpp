@@ -259,9 +259,9 @@ void probe_energy(Lab& lab, ProbeResult& result) {
     }
     if (const Load& idle = all.front(); points.size() == all.size() && time_for(scale_of(idle)))
         widen_idle(kept_up(idle, scale_of(idle)), result);
-    if (const std::vector<double> held = held_power(points); !held.empty())
-        result.values.push_back(
-            probe_value("power.held", "power.held", "W", held, "a load each; NVML's mean over a second"));
+    if (const std::vector<double> held = sustained_power(points); !held.empty())
+        result.values.push_back(probe_value("power.sustained", "power.sustained", "W", held,
+                                            "a load each; NVML's mean over a second"));
     if (points.size() < 8 || sustained_hz == 0) {
         result.notes.push_back("energy: too few loads for the joules of each kind of work");
         return;

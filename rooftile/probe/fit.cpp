@@ -247,7 +247,7 @@ EnergySpread leave_one_out(std::span<const EnergyPoint> points, double reference
     return spread;
 }
 
-std::vector<double> held_power(std::span<const EnergyPoint> points) {
+std::vector<double> sustained_power(std::span<const EnergyPoint> points) {
     std::vector<double> watts;
     for (const EnergyPoint& p : points)
         if (p.held) watts.push_back(p.power_w);

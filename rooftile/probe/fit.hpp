@@ -80,6 +80,6 @@ struct EnergySpread {
 EnergySpread leave_one_out(std::span<const EnergyPoint> points, double reference_hz);
 
 /// Watts of the points that the power limit held.
-std::vector<double> held_power(std::span<const EnergyPoint> points);
+std::vector<double> sustained_power(std::span<const EnergyPoint> points);
 
 }  // namespace rooftile

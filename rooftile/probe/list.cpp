@@ -16,7 +16,7 @@ constexpr Probe table[] = {
      "ns ns ns GB/s/SM GB/s/SM GB/s/SM B B/clk/SM GB/s",
      "TMA from DRAM and L2: one box alone, and bytes a second over bytes in flight", 14, probe_tma},
     {"energy",
-     "power.idle power.static power.held energy.exponent energy.flop.bf16 energy.fill energy.dram "
+     "power.idle power.static power.sustained energy.exponent energy.flop.bf16 energy.fill energy.dram "
      "clock.sustained.bf16 clock.boost",
      "W W W 1 pJ/FLOP pJ/B pJ/B MHz MHz",
      "Power, SM clock and rates under steady loads, and joules an operation from them", 55, probe_energy},

@@ -200,9 +200,10 @@ TEST(RecordedFuse, ChoicesAreAsGoodAsStated) {
 TEST(RecordedFuse, EveryTermCarriesWeight) {
     const Machine h200 = machine_by_id("h200-sxm");
     const Figures whole = figures(choices(h200));
-    for (const char* change : {"dram.scatter=0", "dram.streams=0", "dram.drift=0", "cta.start=0 clk",
-                               "cta.interval=0 clk", "cluster.start=0 clk", "dram.latency=0 clk",
-                               "l2.latency=0 clk", "barrier.cluster=3000 clk", "dram.per_sm=4 B/clk/SM"}) {
+    for (const char* change :
+         {"dram.derate.stride=0", "dram.derate.streams=0", "dram.derate.drift=0", "cta.start=0 clk",
+          "cta.interval=0 clk", "cluster.start=0 clk", "dram.latency=0 clk", "l2.latency=0 clk",
+          "barrier.cluster=3000 clk", "dram.per_sm=4 B/clk/SM"}) {
         Machine changed = h200;
         set_number(changed, change);
         const Figures f = figures(choices(changed));

@@ -51,7 +51,7 @@ TEST(FuseRing, DynamicallyScheduledRowsAreOneMoreOrLess) {
     const Program p = rows_of(101, 32768);
     const FusedBytes bytes = {101 * 32768 * 2, 101 * 32768 * 2};
     FuseHardware hw = simple();
-    hw.drift = 0.04;
+    hw.drift_derate = 0.04;
     RingLaunch launch = four_ctas;
     const double least = 101 * 32768 * 4 / 64e9;
     EXPECT_NEAR(ring_flow(hw, p, two_passes(1), bytes, launch).time.dram, least / 0.96 * 104 / 101, 1e-9);
@@ -182,7 +182,7 @@ TEST(FuseRing, MoreRowsBetweenLoseLess) {
 TEST(FuseRing, CtasOfOneRowStartWhileOthersCompute) {
     FuseHardware hw = simple();
     hw.sm_bandwidth = 16;
-    hw.drift = 0.5;
+    hw.drift_derate = 0.5;
     const Program p = rows_of(64, 32768);
     const FusedBytes bytes = {64 * 32768 * 2, 64 * 32768 * 2};
     const RingLaunch one = {.threads_per_row = 512,

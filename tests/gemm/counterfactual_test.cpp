@@ -92,7 +92,7 @@ TEST(Counterfactuals, ATwinNeverWins) {
 // A quarter of such a limit is less than what the GPU takes at rest: no machine is like that.
 TEST(Counterfactuals, PassByNumbersThatCannotBe) {
     Machine machine = machine_by_id("h200-sxm");
-    set_number(machine, "power.held=300 W");
+    set_number(machine, "power.sustained=300 W");
     const auto outcome = derive(machine, gemm_problem(4096, 4096, 4096));
     EXPECT_EQ(counterfactuals(machine, std::get<Plans>(outcome)).size(), std::size_t(GemmRequest{}.top));
 }

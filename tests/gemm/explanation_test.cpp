@@ -73,7 +73,7 @@ TEST(Explanation, EnergyIsTheSumOfItsTerms) {
     for (const char* number :
          {"clock.tensor=1.33 GHz", "clock.sustained.bf16=1.33 GHz", "energy.flop.bf16=1 pJ/FLOP",
           "energy.fill=10 pJ/B", "energy.shared_read=1 pJ/B", "energy.dram=100 pJ/B", "power.static=100 W",
-          "power.held=5000 W", "energy.exponent=2 1"})
+          "power.sustained=5000 W", "energy.exponent=2 1"})
         set_number(machine, number);
     GemmRequest request;
     request.tile_m = 128, request.tile_n = 256, request.top = 1;
@@ -99,7 +99,7 @@ TEST(Explanation, EnergyUnderPowerIsWhatHoldsTheClock) {
     const Machine machine = machine_by_id("h200-sxm");
     const auto outcome = derive(machine, problems[5]);
     const Explanation explained = explain(machine, std::get<Plans>(outcome).plans.front(), {.energy = true});
-    EXPECT_NEAR(explained.energy.value().watts.value(), 690, 1);  // power.held
+    EXPECT_NEAR(explained.energy.value().watts.value(), 690, 1);  // power.sustained
 }
 
 TEST(Explanation, UnknownEnergiesAreNamedAndTheOthersStand) {

@@ -61,7 +61,7 @@ TEST(GemmParts, TheClockIsWhatPowerLeavesToTheRest) {
     hw.dram_bandwidth = 1e15;
     hw.top_hz = 4e9;
     hw.static_watts = 1;
-    hw.held_watts = 9;
+    hw.sustained_watts = 9;
     hw.flop_joules = 2.0 / (4 * 4096e9);
     hw.fill_joules = 1e-12;
     hw.dram_joules = 0;

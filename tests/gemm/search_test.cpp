@@ -98,7 +98,7 @@ RC_GTEST_PROP(Search, FindsTheBestOfAllCandidates, ()) {
     GemmHardware hw = hardware(id);
     // A tight limit, or none that is known; and traffic that is not, with which times do without power.
     const double room = *rc::gen::element(0.1, 0.5, 1.0);
-    hw.held_watts = hw.static_watts + room * (hw.held_watts - hw.static_watts);
+    hw.sustained_watts = hw.static_watts + room * (hw.sustained_watts - hw.static_watts);
     if (*rc::gen::inRange(0, 4) == 0) hw.l2_bytes = unknown_number;
     const Sm90GemmFamily family(hw, p);
     RC_ASSERT(found(family, hw, p) == best_of_all(family, hw, p, GemmRequest{}.top));

@@ -176,10 +176,10 @@ TileSchedule two_tiles_one_late() {
             .tile_k = 1,
             .clusters = 2,
             .late_clusters = 1,
-            .lag = 1};
+            .skew = 1};
 }
 
-TEST(SimulateLag, ByHand) {
+TEST(SimulateSkew, ByHand) {
     // At its step p the late CTA is p steps behind. Since A's block was read the other has read A and B0 of
     // p steps and it itself A and B1 of p steps: 8 p bytes. 16 B of L2 are enough up to p = 2, and A's blocks
     // 3 to 7 are read again.
@@ -196,16 +196,16 @@ TEST(SimulateLag, ByHand) {
     EXPECT_EQ(simulate_lru(g, 0).dram_a_bytes, 2 * 8 + 2 * 7);
 }
 
-TileSchedule skewed_schedule(TileSchedule g, int late, double lag) {
+TileSchedule skewed_schedule(TileSchedule g, int late, double skew) {
     g.late_clusters = std::min<std::int64_t>(late, g.clusters - 1);
-    g.lag = lag;
+    g.skew = skew;
     return g;
 }
 TileSchedule drawn_skewed_schedule() {
     return skewed_schedule(drawn_schedule(), *rc::gen::inRange(0, 8), *rc::gen::inRange(0, 50) / 100.0);
 }
 
-RC_GTEST_PROP(SimulateLag, NoLagIsLockStep, ()) {
+RC_GTEST_PROP(SimulateSkew, NoSkewIsLockStep, ()) {
     const TileSchedule g = drawn_schedule(), none = skewed_schedule(g, 3, 0);
     const std::int64_t capacity = drawn_capacity(g);
     RC_ASSERT(simulate_lru(none, capacity) == simulate_lru(g, capacity));
@@ -213,7 +213,7 @@ RC_GTEST_PROP(SimulateLag, NoLagIsLockStep, ()) {
     RC_ASSERT(simulate_opt(drawn_skewed_schedule(), 0).dram_bytes() > 0);
 }
 
-RC_GTEST_PROP(SimulateLag, ReadsNoLessThanLockStepAndNoMoreThanL2Gives, ()) {
+RC_GTEST_PROP(SimulateSkew, ReadsNoLessThanLockStepAndNoMoreThanL2Gives, ()) {
     const TileSchedule g = drawn_skewed_schedule();
     const std::int64_t capacity = drawn_capacity(g);
     const GemmTraffic t = simulate_lru(g, capacity),
@@ -230,7 +230,7 @@ RC_GTEST_PROP(SimulateLag, ReadsNoLessThanLockStepAndNoMoreThanL2Gives, ()) {
 
 // Tile schedules that fall behind by a tenth to the whole of a tile, over caches too small to keep much from round to
 // round, as those of a GPU are: beside two clocks block by block.
-TEST(SimulateLag, IsNearTheSimulationBlockByBlock) {
+TEST(SimulateSkew, IsNearTheSimulationBlockByBlock) {
     std::mt19937 random(20261122);
     const auto number = [&](int low, int high) {
         return std::uniform_int_distribution<int>(low, high)(random);
@@ -264,10 +264,10 @@ TEST(SimulateLru, RefusesWhatIsNoSchedule) {
     g.clusters = 0;
     EXPECT_THROW(simulate_lru(g, 1), RequestError);
     g = sixteen_tiles();
-    g.late_clusters = 2, g.lag = 0.1;  // who is there to lag behind?
+    g.late_clusters = 2, g.skew = 0.1;  // who is there to lag behind?
     EXPECT_THROW(simulate_lru(g, 1), RequestError);
     g = sixteen_tiles();
-    g.lag = -0.1;
+    g.skew = -0.1;
     EXPECT_THROW(simulate_lru(g, 1), RequestError);
     g = sixteen_tiles();
     g.m = g.n = std::int64_t{1} << 30;  // 2^58 tiles

@@ -86,13 +86,13 @@ TEST(TileSchedule, HasAsManyClustersInFlightAsTheGpuHasRoomFor) {
     tile.ctas_per_sm = 2, tile.cluster_m = 2, tile.split_k = 2;
     EXPECT_EQ(tile_schedule_of(made_up_gpu(), tile, p, Order::row, 1)->clusters, 2);  // 8 CTAs, 4 a cluster
     GemmHardware lagging = made_up_gpu();                                      // 4 SMs in one GPC
-    lagging.sm_lag = 0.01;
+    lagging.sm_skew = 0.01;
     tile = wgmma_tile(128, 128);
     EXPECT_EQ(tile_schedule_of(lagging, tile, p, Order::row, 1)->late_clusters, 0);
     lagging.sms = 20;
     tile.cluster_n = 2;
     EXPECT_EQ(tile_schedule_of(lagging, tile, p, Order::row, 1)->late_clusters, 2);  // of 10 pairs, a GPC's 2
-    EXPECT_EQ(tile_schedule_of(lagging, tile, p, Order::row, 1)->lag, 0.01);
+    EXPECT_EQ(tile_schedule_of(lagging, tile, p, Order::row, 1)->skew, 0.01);
     lagging.sms_per_gpc = unknown_number;
     EXPECT_EQ(tile_schedule_of(lagging, tile, p, Order::row, 1)->late_clusters, 0);
     GemmHardware unknown = made_up_gpu();

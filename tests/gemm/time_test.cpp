@@ -252,7 +252,7 @@ GemmHardware made_up_power() {
     hw.dram_latency = 0;
     hw.top_hz = 4e9;
     hw.static_watts = 1;
-    hw.held_watts = 9;
+    hw.sustained_watts = 9;
     hw.flop_joules = 2.0 / (4 * 4096e9);
     hw.fill_joules = hw.dram_joules = 0;
     hw.energy_exponent = 2;
@@ -283,7 +283,7 @@ TEST(GemmTimeUnderPower, FewerBytesGiveAHigherClock) {
         return gemm_time_under_power(hw, t, p, step_cycles(hw, t, p), waves(hw, t, p), 0, 4).clock_hz;
     };
     EXPECT_GT(clock(wgmma_tile(128, 256)), clock(wgmma_tile(128, 128)));
-    hw.static_watts = hw.held_watts;  // no room for any work: not a limit to count with
+    hw.static_watts = hw.sustained_watts;  // no room for any work: not a limit to count with
     EXPECT_EQ(clock(wgmma_tile(128, 256)), hw.clock_hz);
     hw.static_watts = 1;
     hw.fill_joules = std::nan("");  // an energy is unknown: the sustained clock stands
@@ -312,7 +312,7 @@ RC_GTEST_PROP(PowerLimit, WhatReachesDoesSoAtThatClock, ()) {
     GemmHardware hw = made_up_power();
     hw.sms = *rc::gen::inRange(1, 200);
     hw.top_hz = hw.clock_hz * *rc::gen::inRange(10, 30) / 10;
-    hw.held_watts = *rc::gen::inRange(2, 40);
+    hw.sustained_watts = *rc::gen::inRange(2, 40);
     hw.energy_exponent = *rc::gen::element(0.0, 0.0003, 0.2, 0.5, 1.0, 1.5, 2.0, 4.0);
     hw.l2_share = *rc::gen::inRange(10, 1000);
     hw.loaded_latency = *rc::gen::inRange(1, 2000);
@@ -328,8 +328,8 @@ RC_GTEST_PROP(PowerLimit, WhatReachesDoesSoAtThatClock, ()) {
     const double joules = timer.at(hw.clock_hz, dram).least * *rc::gen::inRange(1, 200) / 10;
     const GemmTime held = power.time(timer, joules, dram);
     RC_ASSERT(held.clock_hz <= hw.top_hz);
-    RC_ASSERT(held.watts <= hw.held_watts);
-    if (held.clock_hz < hw.top_hz) RC_ASSERT(held.watts > hw.held_watts * (1 - 1e-5));
+    RC_ASSERT(held.watts <= hw.sustained_watts);
+    if (held.clock_hz < hw.top_hz) RC_ASSERT(held.watts > hw.sustained_watts * (1 - 1e-5));
     for (const double factor : {0.5, 0.9, 0.999, 1.001, 1.1, 2.0}) {
         const double reach = held.least * factor;
         RC_ASSERT((timer.at(power.clock(reach, joules), dram).least <= reach) == (factor > 1));

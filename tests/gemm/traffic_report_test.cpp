@@ -221,7 +221,7 @@ TEST(RecordedTraffic, NoticesAMissingTerm) {
     for (const std::string& name : recorded_runs) {
         const RecordedRun run = recorded_run(name);
         Machine machine = machine_by_id(run.machine_id);
-        set_fact(machine, "sm.lag", "1e-9", "nobody lags");
+        set_fact(machine, "sm.skew", "1e-9", "nobody lags");
         EXPECT_LT(traffic_report(run, machine).large.within, 45) << name;
         machine = machine_by_id(run.machine_id);
         set_fact(machine, "l2.size", "20 MiB", "a third");

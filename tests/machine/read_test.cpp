@@ -302,9 +302,9 @@ TEST(ReadMachine, CalibrationsComeWithIdAndArchitecture) {
             "x.toml");
     };
     const std::string hopper = "arch = \"sm_90\"\n";
-    EXPECT_EQ(read("h200-sxm", hopper).find("sm.lag")->calibration, "h200-sxm");
-    EXPECT_EQ(read("h200-sxm", "").find("sm.lag"), nullptr);
-    EXPECT_EQ(read("h200-sxm", "arch = \"sm_80\"\n").find("sm.lag"), nullptr);
+    EXPECT_EQ(read("h200-sxm", hopper).find("sm.skew")->calibration, "h200-sxm");
+    EXPECT_EQ(read("h200-sxm", "").find("sm.skew"), nullptr);
+    EXPECT_EQ(read("h200-sxm", "arch = \"sm_80\"\n").find("sm.skew"), nullptr);
     EXPECT_EQ(read("mine", hopper).find("wgmma.turn")->calibration, "h200-sxm");
     // What belongs to kernels comes to every architecture, and says where it was measured.
     EXPECT_EQ(read("mine", "").find("stream.ring.chunk"), nullptr);
@@ -323,7 +323,7 @@ TEST(ReadMachine, CalibrationsComeWithIdAndArchitecture) {
     // As `machine show --toml` writes it.
     const Machine h200 = machine_by_id("h200-sxm"), again = parse_machine(to_toml(h200), "again.toml");
     EXPECT_EQ(again.hash(), h200.hash());
-    EXPECT_EQ(again.find("sm.lag")->calibration, "h200-sxm");
+    EXPECT_EQ(again.find("sm.skew")->calibration, "h200-sxm");
 }
 
 TEST(ToToml, RoundTrip) {

@@ -46,11 +46,11 @@ TEST(Registry, CalibrationsAreMarkedAndStandNowhereElse) {
     EXPECT_THAT(calibrated_ids(), ElementsAre("h100-sxm", "h200-sxm"));
     const Machine h200 = machine_by_id("h200-sxm"), h100 = machine_by_id("h100-sxm"),
                   h20 = machine_by_id("h20");
-    EXPECT_EQ(h200.find("sm.lag")->calibration, "h200-sxm");
+    EXPECT_EQ(h200.find("sm.skew")->calibration, "h200-sxm");
     EXPECT_EQ(h100.find("power.static")->calibration, "h100-sxm");
     // Without one of its own a machine takes what its architecture's nearest says of all its GPUs, and no more.
     EXPECT_EQ(h20.find("cta.start")->calibration, "h200-sxm");
-    EXPECT_EQ(h20.find("sm.lag"), nullptr);
+    EXPECT_EQ(h20.find("sm.skew"), nullptr);
     EXPECT_EQ(h200.find("dram.sustained_read")->calibration, "");
     for (const auto& id : machine_ids())
         for (const auto& [key, fact] : machine_by_id(id).facts) {

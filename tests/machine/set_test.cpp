@@ -78,23 +78,23 @@ TEST(SetNumber, ClocksFollowAndJoulesAreRestated) {
     for (const char* key : {"energy.flop.bf16", "energy.fill", "energy.shared_read", "energy.dram"})
         EXPECT_NEAR(value_of(half, key) * std::pow(2, 1.5) / value_of(h200, key), 1, 1e-9) << key;
     for (const char* key :
-         {"power.held", "power.static", "l2.bandwidth", "rate.wgmma.bf16.fp32", "dram.sustained_read"})
+         {"power.sustained", "power.static", "l2.bandwidth", "rate.wgmma.bf16.fp32", "dram.sustained_read"})
         EXPECT_EQ(value_of(half, key), value_of(h200, key)) << key;
-    EXPECT_NEAR(value_of(h200_after({"power.tdp=350 W"}), "power.held"), 345, 1e-9);
+    EXPECT_NEAR(value_of(h200_after({"power.tdp=350 W"}), "power.sustained"), 345, 1e-9);
     EXPECT_EQ(value_of(h200_after({"sm.count=66"}), "cluster.sms_3"), 57);  // 58.5, in whole clusters
 }
 
 TEST(SetNumber, WhatIsSetItselfStaysWhateverTheOrder) {
     std::vector<std::string> settings{
         "dram.bandwidth=2.4 TB/s", "dram.sustained_read=2 TB/s",   "clock.boost=1 GHz",
-        "clock.tensor=0.9 GHz",    "clock.sustained.fp16=0.8 GHz", "power.held=400 W",
+        "clock.tensor=0.9 GHz",    "clock.sustained.fp16=0.8 GHz", "power.sustained=400 W",
         "power.tdp=500 W"};
     std::sort(settings.begin(), settings.end());
     const Machine first = h200_after(settings);
     EXPECT_EQ(value_of(first, "dram.sustained_read"), 2e12);
     EXPECT_EQ(value_of(first, "clock.sustained.fp16"), 0.8e9);
     EXPECT_NEAR(value_of(first, "clock.sustained.bf16"), 1.33e9 * 0.9 / 1.83, 1);
-    EXPECT_EQ(value_of(first, "power.held"), 400);
+    EXPECT_EQ(value_of(first, "power.sustained"), 400);
     for (int round = 0; round < 20; ++round) {
         std::next_permutation(settings.begin(), settings.end());
         EXPECT_EQ(h200_after(settings).hash(), first.hash());

@@ -166,10 +166,10 @@ TEST(ProbeFit, EnergiesOfAnH200) {
     EXPECT_GT(2 * spread.error.fill_j, 1.2e-12);
     EXPECT_LT(spread.error.static_w, 25);
     // The limit of 700 W held seven loads, at 665 to 688 W.
-    const ProbeValue held = probe_value("", "", "W", held_power(points));
+    const ProbeValue held = probe_value("", "", "W", sustained_power(points));
     EXPECT_EQ(held.samples, 7);
     EXPECT_NEAR(held.value, 684.6, 0.1);
-    EXPECT_TRUE(held_power(std::span(points).first(2)).empty());
+    EXPECT_TRUE(sustained_power(std::span(points).first(2)).empty());
 }
 
 }  // namespace
