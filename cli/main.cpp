@@ -21,7 +21,7 @@ std::vector<Verb> all_verbs() {
     add_operation_verbs(verbs);
     add_report(verbs);
     add_doctor(verbs);
-    add_later(verbs);
+    add_unavailable(verbs);
     return verbs;
 }
 

@@ -44,7 +44,7 @@ void add_measure(std::vector<Verb>& verbs);
 void add_report(std::vector<Verb>& verbs);
 void add_doctor(std::vector<Verb>& verbs);
 /// Verbs that have their place and no work yet: sweep, validate.
-void add_later(std::vector<Verb>& verbs);
+void add_unavailable(std::vector<Verb>& verbs);
 /// What only one operation has, of all of them.
 void add_operation_verbs(std::vector<Verb>& verbs);
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "rooftile/report/cells.hpp"
 #include "rooftile/report/number.hpp"
+#include "rooftile/report/text_table.hpp"
 
 namespace rooftile {
 namespace {
@@ -94,8 +94,8 @@ std::string ratio_text(const std::optional<double>& value) {
     return value ? fmt::format("{:.3f}", *value) : std::string("-");
 }
 
-Cells problem_cells(const FuseSuiteReport& r) {
-    Cells cells;
+TextTable problem_cells(const FuseSuiteReport& r) {
+    TextTable cells;
     cells.columns = {{"problem", Align::left},
                      {"time"},
                      {"of roof"},
@@ -128,8 +128,8 @@ std::string value_text(const FuseBar& bar, double value) {
     return is_share(bar) ? fmt::format("{:.3f}", value) : fmt::format("{:.1f} %", 100 * value);
 }
 
-Cells bar_cells(const FuseSuiteReport& r) {
-    Cells cells;
+TextTable bar_cells(const FuseSuiteReport& r) {
+    TextTable cells;
     cells.columns = {{"must hold", Align::left}, {"wanted", Align::left}, {"problems"}, {"worst"},
                      {"", Align::left},          {"of", Align::left, 1}};
     for (const FuseBar& bar : r.bars)

@@ -1,14 +1,14 @@
 #include "rooftile/gemm/derivation.hpp"
 
 #include "rooftile/gemm/bounds.hpp"
-#include "rooftile/gemm/choices.hpp"
+#include "rooftile/gemm/derivation_choices.hpp"
+#include "rooftile/gemm/derivation_writer.hpp"
 #include "rooftile/gemm/kernel.hpp"
-#include "rooftile/gemm/writer.hpp"
 
 namespace rooftile {
 namespace {
 
-Prediction predict(const GemmWriter& w) {
+Prediction predict(const DerivationWriter& w) {
     const GemmHardware& hw = w.hw();
     const double load = hw.dram_latency + hw.tma_latency + w.footprint().stage_bytes / l2_rate(w);
     Prediction p;
@@ -32,7 +32,7 @@ Prediction predict(const GemmWriter& w) {
 }
 
 std::vector<Step> write_derivation(const GemmContext& context, const Kept& kept, const GemmConfig& config) {
-    GemmWriter writer{context, kept, Derivation(*context.machine)};
+    DerivationWriter writer{context, kept, Derivation(*context.machine)};
     write_constraints(writer);
     write_levels(writer);
     write_choices(context, kept, config, writer.steps);

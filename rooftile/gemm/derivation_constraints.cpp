@@ -1,12 +1,12 @@
 #include <algorithm>
 
+#include "rooftile/gemm/derivation_writer.hpp"
 #include "rooftile/gemm/kernel.hpp"
-#include "rooftile/gemm/writer.hpp"
 
 namespace rooftile {
 namespace {
 
-void intensity(GemmWriter& w) {
+void intensity(DerivationWriter& w) {
     const GemmTile& t = w.tile();
     const double flops = w.tile_flops(), bytes = w.tile_bytes();
     w.steps.add("tile_flops", "F = 2 * tile_m * tile_n * tile_k   [M1]",
@@ -37,7 +37,7 @@ void intensity(GemmWriter& w) {
                            : ""));
 }
 
-void register_constraint(GemmWriter& w) {
+void register_constraint(DerivationWriter& w) {
     const Footprint& f = w.footprint();
     const GemmCandidate& c = w.kept.candidate;
     const GemmWords words = w.context.kernel->words(c, f);
@@ -60,7 +60,7 @@ void register_constraint(GemmWriter& w) {
                 unless_unknown(f.registers_limit, "{} <= {}: {}", f.registers, f.registers_limit, limit));
 }
 
-void capacity_constraint(GemmWriter& w) {
+void capacity_constraint(DerivationWriter& w) {
     const Footprint& f = w.footprint();
     const GemmWords words = w.context.kernel->words(w.kept.candidate, f);
     const double per_stage = f.stage_bytes + f.stage_overhead;
@@ -82,7 +82,7 @@ void capacity_constraint(GemmWriter& w) {
 }
 
 // How many k-steps of the ring a load's latency spans [M5].
-void latency_constraint(GemmWriter& w) {
+void latency_constraint(DerivationWriter& w) {
     const GemmHardware& hw = w.hw();
     const double compute = std::ceil(w.kept.footprint.step.tensor);
     w.steps.add("tile_compute_cycles", "T = F / (FLOP per cycle of an SM)   [M5]",
@@ -109,7 +109,7 @@ void latency_constraint(GemmWriter& w) {
 }
 
 // One load alone, and the step that a full pipe settles into [M36].
-void loads(GemmWriter& w) {
+void loads(DerivationWriter& w) {
     const GemmHardware& hw = w.hw();
     const double bytes = w.footprint().stage_bytes, compute = std::ceil(w.kept.footprint.step.tensor);
     const double l2 = bytes / l2_rate(w), dram = bytes / hw.dram_share;
@@ -144,7 +144,7 @@ void loads(GemmWriter& w) {
 }
 
 // The ring's depth: what full rate would want, and what is taken [M5, M14].
-void depth(GemmWriter& w) {
+void depth(DerivationWriter& w) {
     const GemmHardware& hw = w.hw();
     const double bytes = w.footprint().stage_bytes, compute = std::ceil(w.kept.footprint.step.tensor);
     const double l2 = bytes / l2_rate(w);
@@ -182,7 +182,7 @@ void depth(GemmWriter& w) {
 
 }  // namespace
 
-void write_constraints(GemmWriter& w) {
+void write_constraints(DerivationWriter& w) {
     intensity(w);
     register_constraint(w);
     capacity_constraint(w);

@@ -1,13 +1,13 @@
 #include <algorithm>
 
 #include "rooftile/gemm/bounds.hpp"
-#include "rooftile/gemm/writer.hpp"
+#include "rooftile/gemm/derivation_writer.hpp"
 
 namespace rooftile {
 namespace {
 
 // Intensity at every level: what one SM asks for in a cycle of full-rate products, and what it is given.
-void levels(GemmWriter& w) {
+void levels(DerivationWriter& w) {
     const GemmHardware& hw = w.hw();
     const GemmTile& t = w.tile();
     const double T = w.kept.footprint.step.tensor, k_bytes = double(t.tile_k) * w.element();
@@ -63,7 +63,7 @@ void levels(GemmWriter& w) {
                 "wave against DRAM: " + verdict(w.footprint().stage_bytes * (1 - hit) / T, hw.dram_share));
 }
 
-void schedule_traffic(GemmWriter& w) {
+void schedule_traffic(DerivationWriter& w) {
     const GemmHardware& hw = w.hw();
     const GemmProblem& p = w.problem();
     const Waves& waves = w.kept.waves;
@@ -90,7 +90,7 @@ void schedule_traffic(GemmWriter& w) {
 }
 
 // Where the clock of the SMs comes from: what power leaves, where its energies are known.
-void clock_under_power(GemmWriter& w) {
+void clock_under_power(DerivationWriter& w) {
     const GemmHardware& hw = w.hw();
     const GemmTime& t = w.kept.time;
     const GemmEnergy joules = gemm_energy(hw, w.tile(), w.problem(), w.kept.dram);
@@ -121,7 +121,7 @@ void clock_under_power(GemmWriter& w) {
                                        : fmt::format("about {:.0f} W: power does not bind", t.watts));
 }
 
-void time(GemmWriter& w) {
+void time(DerivationWriter& w) {
     const GemmTime& t = w.kept.time;
     const GemmTile& tile = w.tile();
     std::vector<Input> resources{w.step("products", w.kept.footprint.step.tensor, "cycles"),
@@ -196,11 +196,11 @@ void time(GemmWriter& w) {
 
 }  // namespace
 
-void write_levels(GemmWriter& w) {
+void write_levels(DerivationWriter& w) {
     levels(w);
     schedule_traffic(w);
 }
 
-void write_time(GemmWriter& w) { time(w); }
+void write_time(DerivationWriter& w) { time(w); }
 
 }  // namespace rooftile

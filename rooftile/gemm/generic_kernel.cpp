@@ -1,10 +1,10 @@
 // The kernel of a machine that names no instruction: the three inequalities alone [M1-M8]. Never built.
 #include <cmath>
 
-#include "rooftile/gemm/choices.hpp"
+#include "rooftile/gemm/derivation_choices.hpp"
+#include "rooftile/gemm/derivation_writer.hpp"
 #include "rooftile/gemm/kernel.hpp"
 #include "rooftile/gemm/plain_space.hpp"
-#include "rooftile/gemm/writer.hpp"
 
 namespace rooftile {
 namespace {
@@ -39,7 +39,7 @@ class GenericGemm final : public GemmKernel {
     }
 
     GemmWords words(const GemmCandidate&, const Footprint& f) const override { return plain_words(f); }
-    void explain_capacity(GemmWriter& w) const override {
+    void explain_capacity(DerivationWriter& w) const override {
         if (std::isnan(w.hw().shared_per_cta)) return;
         const Footprint& f = w.footprint();
         const double one = std::floor(w.hw().shared_per_cta / f.stage_bytes),

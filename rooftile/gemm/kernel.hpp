@@ -14,7 +14,7 @@
 namespace rooftile {
 
 struct GemmContext;
-struct GemmWriter;
+struct DerivationWriter;
 class Derivation;
 
 /// What the steps that every kernel has say of one of them.
@@ -61,7 +61,7 @@ class GemmKernel {
 
     virtual GemmWords words(const GemmCandidate& candidate, const Footprint& footprint) const = 0;
     /// Appends steps behind the one that counts stages.
-    virtual void explain_capacity(GemmWriter&) const {}
+    virtual void explain_capacity(DerivationWriter&) const {}
     /// Appends a step for every parameter of its own that the search settled.
     virtual void explain_choices(const GemmContext& context, const Kept& kept, const GemmConfig& config,
                                  Derivation& steps) const = 0;

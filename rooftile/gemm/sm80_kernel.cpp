@@ -2,7 +2,7 @@
 // for a kernel that is planned alone.
 #include <fmt/core.h>
 
-#include "rooftile/gemm/choices.hpp"
+#include "rooftile/gemm/derivation_choices.hpp"
 #include "rooftile/gemm/kernel.hpp"
 #include "rooftile/gemm/plain_space.hpp"
 #include "rooftile/gemm/sm80_space.hpp"

@@ -3,9 +3,9 @@
 
 #include <cmath>
 
-#include "rooftile/gemm/choices.hpp"
+#include "rooftile/gemm/derivation_choices.hpp"
 #include "rooftile/gemm/kernel.hpp"
-#include "rooftile/gemm/sm90_choices.hpp"
+#include "rooftile/gemm/sm90_derivation.hpp"
 #include "rooftile/gemm/sm90_family.hpp"
 
 namespace rooftile {
@@ -85,7 +85,7 @@ class Sm90Gemm final : public GemmKernel {
     }
     void explain_choices(const GemmContext& context, const Kept& kept, const GemmConfig& config,
                          Derivation& steps) const override {
-        write_sm90_choices(context, kept, config, steps);
+        write_sm90_derivation(context, kept, config, steps);
     }
 };
 

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "rooftile/report/cells.hpp"
-#include "rooftile/report/number.hpp"
 #include "rooftile/gemm/suite_report.hpp"
+#include "rooftile/report/number.hpp"
+#include "rooftile/report/text_table.hpp"
 
 namespace rooftile {
 namespace {
@@ -93,8 +93,8 @@ std::vector<std::string> facts(const SuiteReport& r) {
     return lines;
 }
 
-Cells model_cells(const SuiteReport& r) {
-    Cells cells;
+TextTable model_cells(const SuiteReport& r) {
+    TextTable cells;
     cells.columns = {{"model", Align::left},
                      {std::string(class_names[2])},
                      {"slower", Align::right, 1},
@@ -112,8 +112,8 @@ Cells model_cells(const SuiteReport& r) {
     return cells;
 }
 
-Cells worst_cells(const SuiteReport& r) {
-    Cells cells;
+TextTable worst_cells(const SuiteReport& r) {
+    TextTable cells;
     cells.columns = {
         {"M x N x K", Align::left},        {"layer", Align::left, 2}, {"ours"}, {"cuBLASLt"}, {"ratio"},
         {"95 % interval", Align::left, 1}, {"plan", Align::left, 3}};

@@ -109,7 +109,7 @@ std::string tile_schedule_svg(const GemmProblem& p, const TileSchedule& tile_sch
     if (tiles.size() > max_tiles)
         throw RequestError(
             fmt::format("{} tiles are too many to draw; at most {} can be seen", tiles.size(), max_tiles));
-    // Cells have the tile's proportions.
+    // TextTable have the tile's proportions.
     const double rows = double(tile_schedule.tile_rows()), columns = double(tile_schedule.tile_columns());
     const double scale =
         std::min(picture / (columns * tile_schedule.tile_n), picture / (rows * tile_schedule.tile_m));

@@ -19,7 +19,7 @@ constexpr double launch_seconds = 0.01;
 /// A load that can be kept up: a run, and what one launch of it does.
 struct Load {
     std::string label;
-    LabRun run;
+    SampledLaunch run;
     double flops = 0, zero_flops = 0, fill_bytes = 0, dram_bytes = 0, shared_bytes = 0;
     double fill_box_bytes = 0;  ///< of boxes counted by the kernel, from L2 into shared memory
     bool idle = false;
@@ -30,19 +30,19 @@ constexpr const char* loop_label = "matrix loop n256";
 constexpr const char* spin_label = "spin, one warp an SM";
 constexpr unsigned long long power_cap = 0x4;  ///< nvmlClocksEventReasonSwPowerCap
 
-Load wgmma_load(Lab& lab, const std::string& label, WgmmaSetup setup) {
+Load wgmma_load(LaunchSampler& launcher, const std::string& label, WgmmaSetup setup) {
     // Clocks are some 1.5 GHz; an instruction takes N / 2 cycles of the SM.
     setup.steps = static_cast<int>(launch_seconds * 1.5e9 / (8 * setup.n / 2.0));
     Load load;
     load.label = label;
-    load.run = wgmma_run(lab, setup);
+    load.run = wgmma_run(launcher, setup);
     (setup.zeros ? load.zero_flops : load.flops) = setup.flops() * setup.ctas;
     if (!setup.zeros) load.shared_bytes = setup.shared_bytes() * setup.ctas;
     load.fill_box_bytes = wgmma_box_bytes;
     return load;
 }
 
-Load stream_load(Lab& lab, const std::string& label, bool from_l2, int ctas) {
+Load stream_load(LaunchSampler& launcher, const std::string& label, bool from_l2, int ctas) {
     StreamSetup setup;
     setup.from_l2 = from_l2;
     setup.stages = 16;  // 128 KiB
@@ -50,34 +50,34 @@ Load stream_load(Lab& lab, const std::string& label, bool from_l2, int ctas) {
     // Some 60 B a clock and SM at most from L2, some 50 GB/s from DRAM; whole regions.
     setup.bytes_per_cta = (from_l2 ? 64 : 32) * std::int64_t{16} << 20;
     // Few regions would stay in L2 in part: each launch reads its own once, the next launch others.
-    if (!from_l2 && ctas < lab.sms() / 2) setup.bytes_per_cta = StreamMatrix::region_bytes;
+    if (!from_l2 && ctas < launcher.sms() / 2) setup.bytes_per_cta = StreamMatrix::region_bytes;
     Load load;
     load.label = label;
-    load.run = stream_run(lab, setup);
+    load.run = stream_run(launcher, setup);
     const double bytes = double(setup.bytes_per_cta) * ctas;
     load.fill_bytes = bytes, load.dram_bytes = from_l2 ? 0 : bytes;
     return load;
 }
 
-Load loop_load(Lab& lab, const std::string& label, int n, int ctas) {
+Load loop_load(LaunchSampler& launcher, const std::string& label, int n, int ctas) {
     // At 1.4 GHz, where two instructions of N / 2 cycles make a k-step of 16.
     const int steps = static_cast<int>(launch_seconds * 1.4e9 / (4.0 * n));
     Load load;
     load.label = label;
-    load.run = wgmma_stream_run(lab, n, ctas, steps);
+    load.run = wgmma_stream_run(launcher, n, ctas, steps);
     load.flops = 2.0 * 128 * n * 64 * steps * ctas;
     load.shared_bytes = 2.0 * (64 + n) * 64 * 2 * steps * ctas;  // two warpgroups, 64 x 64 and N x 64 each
     load.fill_box_bytes = wgmma_stream_rows * 128;
     return load;
 }
 
-Load spin_load(Lab& lab) {
-    const Function kernel = lab.kernel("sm", "spin");
+Load spin_load(LaunchSampler& launcher) {
+    const Function kernel = launcher.kernel("sm", "spin");
     const unsigned long long cycles = static_cast<unsigned long long>(launch_seconds * 1.8e9);
     Launch grid;
-    grid.grid_x = static_cast<unsigned>(lab.sms());
+    grid.grid_x = static_cast<unsigned>(launcher.sms());
     grid.block_x = 32;
-    grid.shared_bytes = static_cast<unsigned>(lab.device().shared_per_sm_bytes / 2);
+    grid.shared_bytes = static_cast<unsigned>(launcher.device().shared_per_sm_bytes / 2);
     Load load;
     load.label = spin_label;
     load.run = {grid.grid_x, [=](Stream stream, DevicePointer records, int) {
@@ -89,36 +89,36 @@ Load spin_load(Lab& lab) {
 }
 
 /// The most telling first: what time does not allow is left out from the end.
-std::vector<Load> loads(Lab& lab) {
-    const int sms = lab.sms();
+std::vector<Load> loads(LaunchSampler& launcher) {
+    const int sms = launcher.sms();
     const auto wgmma = [&](const char* label, int n, int ctas, double fill = 0, bool zeros = false) {
         WgmmaSetup setup;
         setup.n = n, setup.ctas = ctas, setup.fill_per_clk = fill, setup.zeros = zeros;
-        return wgmma_load(lab, label, setup);
+        return wgmma_load(launcher, label, setup);
     };
     std::vector<Load> all(1);
     all[0].label = "idle", all[0].idle = true;
-    all.push_back(spin_load(lab));
-    all.push_back(loop_load(lab, loop_label, 256, sms));
+    all.push_back(spin_load(launcher));
+    all.push_back(loop_load(launcher, loop_label, 256, sms));
     all.push_back(wgmma("wgmma n256 random", 256, sms));
     all.push_back(wgmma("wgmma n256 zeros", 256, sms, 0, true));
     all.push_back(wgmma("wgmma n256 random + TMA 48", 256, sms, 48));
-    all.push_back(stream_load(lab, "TMA from L2", true, sms));
-    all.push_back(stream_load(lab, "TMA from DRAM", false, sms));
-    all.push_back(loop_load(lab, "matrix loop n256, half the SMs", 256, sms / 2));
-    all.push_back(stream_load(lab, "TMA from DRAM, a quarter of the SMs", false, sms / 4));
+    all.push_back(stream_load(launcher, "TMA from L2", true, sms));
+    all.push_back(stream_load(launcher, "TMA from DRAM", false, sms));
+    all.push_back(loop_load(launcher, "matrix loop n256, half the SMs", 256, sms / 2));
+    all.push_back(stream_load(launcher, "TMA from DRAM, a quarter of the SMs", false, sms / 4));
     all.push_back(wgmma("wgmma n256 random, half the SMs", 256, sms / 2));
-    all.push_back(loop_load(lab, "matrix loop n128", 128, sms));
+    all.push_back(loop_load(launcher, "matrix loop n128", 128, sms));
     all.push_back(wgmma("wgmma n128 random", 128, sms));
     all.push_back(wgmma("wgmma n64 random", 64, sms));  // per FLOP the most bytes from shared memory
-    all.push_back(loop_load(lab, "matrix loop n256, three quarters of the SMs", 256, sms * 3 / 4));
+    all.push_back(loop_load(launcher, "matrix loop n256, three quarters of the SMs", 256, sms * 3 / 4));
     all.push_back(wgmma("wgmma n64 random, half the SMs", 64, sms / 2));
     all.push_back(wgmma("wgmma n256 random, quarter of the SMs", 256, sms / 4));
-    all.push_back(stream_load(lab, "TMA from DRAM, half the SMs", false, sms / 2));
-    all.push_back(stream_load(lab, "TMA from L2, half the SMs", true, sms / 2));
+    all.push_back(stream_load(launcher, "TMA from DRAM, half the SMs", false, sms / 2));
+    all.push_back(stream_load(launcher, "TMA from L2, half the SMs", true, sms / 2));
     all.push_back(wgmma("wgmma n256 zeros + TMA 48", 256, sms, 48, true));
     all.push_back(wgmma("wgmma n256 random, three quarters of the SMs", 256, sms * 3 / 4));
-    all.push_back(stream_load(lab, "TMA from DRAM, a tenth of the SMs", false, sms / 10));
+    all.push_back(stream_load(launcher, "TMA from DRAM, a tenth of the SMs", false, sms / 10));
     return all;
 }
 
@@ -223,25 +223,23 @@ void widen_idle(const Steady& again, ProbeResult& result) {
 
 }  // namespace
 
-void probe_energy(Lab& lab, ProbeResult& result) {
-    if (!lab.nvml()) {
+void probe_energy(LaunchSampler& launcher, ProbeResult& result) {
+    if (!launcher.nvml()) {
         result.failure = "NVML is not there: power is unknown";
         return;
     }
-    lab.load(
+    launcher.load(
         {"fill", "sm", "tma", "wgmma_stream", wgmma_program(64), wgmma_program(128), wgmma_program(256)});
-    lab.random(stream_bytes(lab));
-    const double limit_w = lab.nvml()->power_limit_w().value_or(0);
+    launcher.random(stream_bytes(launcher));
+    const double limit_w = launcher.nvml()->power_limit_w().value_or(0);
     double sustained_hz = 0;
     std::vector<EnergyPoint> points;
-    const std::vector<Load> all = loads(lab);
-    const auto time_for = [&](double scale) {
-        return lab.seconds_left() >= steady_seconds(scale);
-    };
+    const std::vector<Load> all = loads(launcher);
+    const auto time_for = [&](double scale) { return launcher.seconds_left() >= steady_seconds(scale); };
     // The GPU was just at work: the idle point needs longer to settle.
     const auto scale_of = [](const Load& load) { return load.idle ? 2.0 : 1.0; };
     const auto kept_up = [&](const Load& load, double scale) {
-        return keep_up(lab, load.idle ? nullptr : &load.run, scale);
+        return keep_up(launcher, load.idle ? nullptr : &load.run, scale);
     };
     for (std::size_t i = 0; i < all.size(); ++i) {
         const double scale = scale_of(all[i]);

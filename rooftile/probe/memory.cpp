@@ -26,10 +26,10 @@ struct Stream_ {
 
 const char* name_of(Way way) { return way == Way::read ? "read" : way == Way::write ? "write" : "copy"; }
 
-LabRun memory_run(Lab& lab, const Stream_& s, DevicePointer data, DevicePointer other) {
-    const Function kernel = lab.kernel("memory", fmt::format("stream_{}<{}>", name_of(s.way), s.unroll));
+SampledLaunch memory_run(LaunchSampler& launcher, const Stream_& s, DevicePointer data, DevicePointer other) {
+    const Function kernel = launcher.kernel("memory", fmt::format("stream_{}<{}>", name_of(s.way), s.unroll));
     Launch grid;
-    grid.grid_x = static_cast<unsigned>(s.ctas_per_sm * lab.sms());
+    grid.grid_x = static_cast<unsigned>(s.ctas_per_sm * launcher.sms());
     grid.block_x = threads;
     const long long count = static_cast<long long>(s.bytes / 16);
     const int passes = s.passes;
@@ -44,12 +44,12 @@ LabRun memory_run(Lab& lab, const Stream_& s, DevicePointer data, DevicePointer 
 }
 
 /// Moved bytes a second of each run, with its point; returns them.
-std::vector<ProbeValue> measure(Lab& lab, ProbeResult& result, const std::string& series,
+std::vector<ProbeValue> measure(LaunchSampler& launcher, ProbeResult& result, const std::string& series,
                                 const std::vector<Stream_>& streams, DevicePointer data,
                                 DevicePointer other) {
-    std::vector<LabRun> runs;
-    for (const Stream_& s : streams) runs.push_back(memory_run(lab, s, data, other));
-    const std::vector<LabSamples> samples = lab.interleave(runs, 7);
+    std::vector<SampledLaunch> runs;
+    for (const Stream_& s : streams) runs.push_back(memory_run(launcher, s, data, other));
+    const std::vector<LaunchSamples> samples = launcher.interleave(runs, 7);
     std::vector<ProbeValue> values;
     for (std::size_t i = 0; i < streams.size(); ++i) {
         const Stream_& s = streams[i];
@@ -81,16 +81,16 @@ void add_best(ProbeResult& result, const std::vector<Stream_>& streams, const st
 }
 
 /// Cycles of each of some loads of one thread, less the clock's own; words at `offsets`.
-std::vector<double> line_latencies(Lab& lab, DevicePointer data, const std::vector<unsigned>& offsets,
-                                   bool warm) {
+std::vector<double> line_latencies(LaunchSampler& launcher, DevicePointer data,
+                                   const std::vector<unsigned>& offsets, bool warm) {
     DeviceBuffer order(offsets.size() * 4), out((offsets.size() + 1) * 4);
     copy_to_device(order.address(), offsets.data(), order.bytes());
     Launch one;
-    one.stream = lab.stream();
+    one.stream = launcher.stream();
     const int count = static_cast<int>(offsets.size()), pass = warm ? 1 : 0;
-    lab.warm_up();
-    launch(lab.kernel("memory", "line_latency"), one, data, order.address(), count, pass, out.address());
-    synchronize(lab.stream());
+    launcher.warm_up();
+    launch(launcher.kernel("memory", "line_latency"), one, data, order.address(), count, pass, out.address());
+    synchronize(launcher.stream());
     std::vector<unsigned> read(offsets.size() + 1);
     copy_to_host(read.data(), out.address(), out.bytes());
     std::vector<double> cycles;
@@ -112,45 +112,45 @@ std::vector<unsigned> random_lines(std::size_t bytes, std::size_t count) {
 
 }  // namespace
 
-void probe_dram(Lab& lab, ProbeResult& result) {
-    lab.load({"memory", "fill", "sm"});
+void probe_dram(LaunchSampler& launcher, ProbeResult& result) {
+    launcher.load({"memory", "fill", "sm"});
     // 1 GiB of each at least, 4 x L2, in whole steps of 256 threads x 4 x 16 bytes.
-    const std::size_t bytes =
-        std::max<std::size_t>(1024 * MiB, 4 * static_cast<std::size_t>(lab.device().l2_bytes) / MiB * MiB);
-    const DevicePointer data = lab.random(bytes);
+    const std::size_t bytes = std::max<std::size_t>(
+        1024 * MiB, 4 * static_cast<std::size_t>(launcher.device().l2_bytes) / MiB * MiB);
+    const DevicePointer data = launcher.random(bytes);
     const DeviceBuffer other(bytes);
     std::vector<Stream_> streams;
     for (const Way way : {Way::read, Way::write, Way::copy})
         for (const int unroll : {1, 4})
             for (const int ctas : {1, 2, 4, 8}) streams.push_back({way, unroll, ctas, bytes});
-    const auto values = measure(lab, result, "dram.stream", streams, data, other.address());
+    const auto values = measure(launcher, result, "dram.stream", streams, data, other.address());
     add_best(result, streams, values, Way::read, "dram.read", "dram.sustained_read", "best of the curve");
     add_best(result, streams, values, Way::write, "dram.write", "dram.sustained_write", "best of the curve");
     add_best(result, streams, values, Way::copy, "dram.copy", "dram.sustained_copy",
              "read plus written, best of the curve");
     // The copies above left other lines in L2: what is read here comes from DRAM.
-    const std::vector<double> cycles = line_latencies(lab, data, random_lines(bytes, 8192), false);
+    const std::vector<double> cycles = line_latencies(launcher, data, random_lines(bytes, 8192), false);
     result.values.push_back(
         probe_value("dram.latency", "dram.latency", "clk", cycles,
                     fmt::format("one load at a time, random lines of {} MiB", bytes / MiB)));
     const std::vector<double> close =
-        line_latencies(lab, data + bytes / 2, random_lines(64 * MiB, 2048), false);
+        line_latencies(launcher, data + bytes / 2, random_lines(64 * MiB, 2048), false);
     result.values.push_back(
         probe_value("dram.latency_64MiB", "", "clk", close, "the same within 64 MiB: fewer pages"));
 }
 
-void probe_l2(Lab& lab, ProbeResult& result) {
-    lab.load({"memory", "fill", "sm"});
-    const DevicePointer data = lab.random(128 * MiB);
+void probe_l2(LaunchSampler& launcher, ProbeResult& result) {
+    launcher.load({"memory", "fill", "sm"});
+    const DevicePointer data = launcher.random(128 * MiB);
     std::vector<Stream_> streams;
     for (const std::size_t size : {4, 8, 16, 24, 32, 40, 48, 64, 96})
         for (const int ctas : {4, 8})
             streams.push_back({Way::read, 4, ctas, size * MiB, static_cast<int>(2048 / size)});
-    const auto values = measure(lab, result, "l2.read", streams, data, 0);
+    const auto values = measure(launcher, result, "l2.read", streams, data, 0);
     add_best(result, streams, values, Way::read, "l2.read", "", "ordinary loads past L1, best size");
     // A quarter of L2, every line of some of it: two groups, the nearer half and the farther.
     const std::vector<double> cycles = line_latencies(
-        lab, data, random_lines(static_cast<std::size_t>(lab.device().l2_bytes) / 4, 8192), true);
+        launcher, data, random_lines(static_cast<std::size_t>(launcher.device().l2_bytes) / 4, 8192), true);
     std::vector<double> usual;  // a line that was refreshed meanwhile says nothing of either half
     const double most = 2 * quantile(cycles, 0.9);
     std::copy_if(cycles.begin(), cycles.end(), std::back_inserter(usual), [&](double c) { return c < most; });
@@ -172,16 +172,16 @@ void probe_l2(Lab& lab, ProbeResult& result) {
     for (int i = 0; i < chain; ++i) next[i] = static_cast<unsigned>((i + 97) % chain);  // 2 KiB, all of it
     DeviceBuffer links(chain * 4);
     copy_to_device(links.address(), next.data(), links.bytes());
-    const Function chase = lab.kernel("memory", "l1_chase");
+    const Function chase = launcher.kernel("memory", "l1_chase");
     const DevicePointer at = links.address();
-    const LabSamples samples = lab.repeat({1,
-                                           [=](Stream stream, DevicePointer records, int) {
-                                               Launch one;
-                                               one.stream = stream;
-                                               const int loads = 4096;
-                                               launch(chase, one, at, loads, records);
-                                           }},
-                                          9);
+    const LaunchSamples samples = launcher.repeat({1,
+                                                   [=](Stream stream, DevicePointer records, int) {
+                                                       Launch one;
+                                                       one.stream = stream;
+                                                       const int loads = 4096;
+                                                       launch(chase, one, at, loads, records);
+                                                   }},
+                                                  9);
     std::vector<double> clk;
     for (const double cycles_all : samples.cycles) clk.push_back(cycles_all / 4096);
     result.values.push_back(probe_value("l1.latency", "l1.latency", "clk", clk, "chain of loads in 2 KiB"));

@@ -26,19 +26,19 @@ int loops_for(const MmaSyncSetup& setup, double seconds) {
     return std::max(1, static_cast<int>(seconds * 1.8e9 * 2048 / setup.flops_a_loop()));
 }
 
-std::vector<double> rates(const MmaSyncSetup& setup, const LabSamples& samples) {
+std::vector<double> rates(const MmaSyncSetup& setup, const LaunchSamples& samples) {
     std::vector<double> result;
     for (const double cycles : samples.cycles) result.push_back(setup.flops_a_loop() * setup.loops / cycles);
     return result;
 }
 
 /// What is left of the rate, in FLOP/s, once clock and power follow the load.
-void add_sustained(Lab& lab, ProbeResult& result) {
+void add_sustained(LaunchSampler& launcher, ProbeResult& result) {
     MmaSyncSetup setup = setups_of_probe[0];
-    setup.ctas = lab.sms();
+    setup.ctas = launcher.sms();
     setup.loops = loops_for(setup, long_seconds);
-    const LabRun run = mma_sync_run(lab, setup);
-    const Steady steady = keep_up(lab, &run);
+    const SampledLaunch run = mma_sync_run(launcher, setup);
+    const Steady steady = keep_up(launcher, &run);
     const double tflops = setup.flops_a_loop() * setup.loops * setup.ctas * steady.launches / steady.seconds / 1e12;
     const int launches = static_cast<int>(steady.launches);
     const double scatter = steady.clock_hz > 0 ? steady.clock_spread / steady.clock_hz : 0;
@@ -57,15 +57,15 @@ std::string MmaSyncSetup::kernel() const {
 
 std::span<const MmaSyncSetup> mma_sync_setups() { return setups_of_probe; }
 
-LabRun mma_sync_run(Lab& lab, const MmaSyncSetup& setup) {
-    const Function kernel = lab.kernel("mma_sync", setup.kernel());
-    const DevicePointer fragments = lab.random(std::size_t{1} << 20);
+SampledLaunch mma_sync_run(LaunchSampler& launcher, const MmaSyncSetup& setup) {
+    const Function kernel = launcher.kernel("mma_sync", setup.kernel());
+    const DevicePointer fragments = launcher.random(std::size_t{1} << 20);
     Launch grid;
     grid.grid_x = static_cast<unsigned>(setup.ctas);
     grid.block_x = static_cast<unsigned>(32 * setup.warps);
     // More than half of the SM's: one CTA each.
-    grid.shared_bytes = static_cast<unsigned>(lab.device().shared_per_sm_bytes / 2 + 1024);
-    LabRun run;
+    grid.shared_bytes = static_cast<unsigned>(launcher.device().shared_per_sm_bytes / 2 + 1024);
+    SampledLaunch run;
     run.ctas = grid.grid_x;
     run.launch = [=, loops = setup.loops](Stream stream, DevicePointer records, int) {
         Launch here = grid;
@@ -75,16 +75,16 @@ LabRun mma_sync_run(Lab& lab, const MmaSyncSetup& setup) {
     return run;
 }
 
-void probe_mma_sync(Lab& lab, ProbeResult& result) {
-    lab.load({"fill", "sm", "mma_sync"});
+void probe_mma_sync(LaunchSampler& launcher, ProbeResult& result) {
+    launcher.load({"fill", "sm", "mma_sync"});
     std::vector<MmaSyncSetup> setups(mma_sync_setups().begin(), mma_sync_setups().end());
-    std::vector<LabRun> runs;
+    std::vector<SampledLaunch> runs;
     for (MmaSyncSetup& setup : setups) {
-        setup.ctas = lab.sms();
+        setup.ctas = launcher.sms();
         setup.loops = loops_for(setup, short_seconds);
-        runs.push_back(mma_sync_run(lab, setup));
+        runs.push_back(mma_sync_run(launcher, setup));
     }
-    const std::vector<LabSamples> samples = lab.interleave(runs, 9);
+    const std::vector<LaunchSamples> samples = launcher.interleave(runs, 9);
     double best = 0;
     for (std::size_t i = 0; i < setups.size(); ++i) {
         const MmaSyncSetup& setup = setups[i];
@@ -105,7 +105,7 @@ void probe_mma_sync(Lab& lab, ProbeResult& result) {
     }
     result.values.push_back(
         {"mma_sync.rate_best", "", best, "FLOP/clk/SM", 0, static_cast<int>(setups.size()), "any number of warps"});
-    add_sustained(lab, result);
+    add_sustained(launcher, result);
 }
 
 }  // namespace rooftile

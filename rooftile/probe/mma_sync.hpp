@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "rooftile/probe/lab.hpp"
+#include "rooftile/probe/launch_sampler.hpp"
 
 namespace rooftile {
 
@@ -24,6 +24,6 @@ struct MmaSyncSetup {
 
 /// Those that the probe compares.
 std::span<const MmaSyncSetup> mma_sync_setups();
-LabRun mma_sync_run(Lab& lab, const MmaSyncSetup& setup);
+SampledLaunch mma_sync_run(LaunchSampler& launcher, const MmaSyncSetup& setup);
 
 }  // namespace rooftile

@@ -47,7 +47,7 @@ struct ProbeResult {
     double seconds = 0;
 };
 
-class Lab;
+class LaunchSampler;
 
 /// A probe as data: what it finds and how long it takes at most.
 struct Probe {
@@ -56,7 +56,7 @@ struct Probe {
     std::string_view units;
     std::string_view meaning;
     double seconds;  ///< it should need no more, its program's compile included
-    void (*run)(Lab& lab, ProbeResult& result);
+    void (*run)(LaunchSampler& launcher, ProbeResult& result);
 };
 
 /// All, the most wanted first.

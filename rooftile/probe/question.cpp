@@ -4,10 +4,10 @@
 
 namespace rooftile {
 
-void ask(Lab& lab, ProbeResult& result, const std::vector<Question>& questions) {
-    std::vector<LabRun> runs;
+void ask(LaunchSampler& launcher, ProbeResult& result, const std::vector<Question>& questions) {
+    std::vector<SampledLaunch> runs;
     for (const Question& q : questions) runs.push_back(q.run);
-    const std::vector<LabSamples> samples = lab.interleave(runs, 9);
+    const std::vector<LaunchSamples> samples = launcher.interleave(runs, 9);
     for (std::size_t i = 0; i < questions.size(); ++i) {
         const Question& q = questions[i];
         std::vector<double> answers;

@@ -1,10 +1,10 @@
-// A number asked of a kernel that counts its own cycles, and a kernel launched as a run of the lab.
+// A number asked of a kernel that counts its own cycles, and a kernel launched as a run of the launcher.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "rooftile/probe/lab.hpp"
+#include "rooftile/probe/launch_sampler.hpp"
 #include "rooftile/probe/probe.hpp"
 
 namespace rooftile {
@@ -13,15 +13,15 @@ struct Question {
     std::string name, key, unit, note;
     double work;  ///< of one CTA; the answer is cycles / work, or work / cycles for a rate
     bool rate = false;
-    LabRun run;
+    SampledLaunch run;
 };
 
 /// Runs all of them interleaved, and adds an answer each to `result`.
-void ask(Lab& lab, ProbeResult& result, const std::vector<Question>& questions);
+void ask(LaunchSampler& launcher, ProbeResult& result, const std::vector<Question>& questions);
 
 /// `grid` as a run; `start(grid, records)` launches it, with the stream set.
 template <class Start>
-LabRun run_of(const Launch& grid, Start start) {
+SampledLaunch run_of(const Launch& grid, Start start) {
     return {grid.grid_x, [=](Stream stream, DevicePointer records, int) {
                 Launch here = grid;
                 here.stream = stream;

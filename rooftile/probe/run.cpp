@@ -7,7 +7,7 @@
 #include <fmt/core.h>
 
 #include "rooftile/machine/live.hpp"
-#include "rooftile/probe/lab.hpp"
+#include "rooftile/probe/launch_sampler.hpp"
 #include "rooftile/probe/one.hpp"
 
 namespace rooftile {
@@ -41,8 +41,8 @@ ProbeResult run_probe(const Probe& probe, int device, double seconds) {
     ProbeResult result;
     result.probe = probe.name;
     try {
-        Lab lab(device, seconds);
-        probe.run(lab, result);
+        LaunchSampler launcher(device, seconds);
+        probe.run(launcher, result);
     } catch (const std::exception& error) { result.failure = error.what(); }
     result.seconds = since(start);
     return result;

@@ -19,8 +19,8 @@ struct SmQuestion {
     std::function<void(const Function& kernel, const Launch& launch, DevicePointer records)> start;
 };
 
-Question question(Lab& lab, const SmQuestion& q) {
-    const Function kernel = lab.kernel("sm", q.kernel);
+Question question(LaunchSampler& launcher, const SmQuestion& q) {
+    const Function kernel = launcher.kernel("sm", q.kernel);
     Launch grid;
     grid.grid_x = static_cast<unsigned>(q.ctas);
     grid.block_x = static_cast<unsigned>(q.threads);
@@ -38,9 +38,9 @@ Question question(Lab& lab, const SmQuestion& q) {
 
 }  // namespace
 
-void probe_sm(Lab& lab, ProbeResult& result) {
-    const DevicePointer data = lab.random(std::size_t{1} << 20);
-    const int sms = lab.sms();
+void probe_sm(LaunchSampler& launcher, ProbeResult& result) {
+    const DevicePointer data = launcher.random(std::size_t{1} << 20);
+    const int sms = launcher.sms();
     constexpr int loops = 2000, alu_loops = 500;
     const auto looped = [=](const Function& kernel, const Launch& grid, DevicePointer records) {
         launch(kernel, grid, loops, records);
@@ -74,22 +74,22 @@ void probe_sm(Lab& lab, ProbeResult& result) {
     questions.push_back({"rate.mufu", "rate.mufu", "op/clk/SM", "mufu_rate", sms, 1024, 0,
                          1.0 * alu_chains * mufu_unroll * alu_loops * 1024, true, arithmetic});
     std::vector<Question> asked;
-    for (const SmQuestion& q : questions) asked.push_back(question(lab, q));
-    ask(lab, result, asked);
+    for (const SmQuestion& q : questions) asked.push_back(question(launcher, q));
+    ask(launcher, result, asked);
 }
 
-void probe_launch(Lab& lab, ProbeResult& result) {
-    const Function empty = lab.kernel("sm", "empty_kernel"), spin = lab.kernel("sm", "spin");
+void probe_launch(LaunchSampler& launcher, ProbeResult& result) {
+    const Function empty = launcher.kernel("sm", "empty_kernel"), spin = launcher.kernel("sm", "spin");
     DeviceBuffer records(sizeof(ProbeRecord));
-    const Stream stream = lab.stream();
+    const Stream stream = launcher.stream();
     Launch one;
     one.stream = stream;
     Launch all;  // a small kernel on every SM
     all.stream = stream;
-    all.grid_x = static_cast<unsigned>(lab.sms());
+    all.grid_x = static_cast<unsigned>(launcher.sms());
     all.block_x = 128;
     constexpr int count = 400;
-    lab.warm_up();
+    launcher.warm_up();
     begin_capture(stream);
     for (int i = 0; i < count; ++i) launch(empty, all);
     const Graph graph = end_capture(stream);

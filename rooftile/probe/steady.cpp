@@ -19,7 +19,7 @@ constexpr double reading_seconds = 0.3;  ///< at its end: NVML's power is a mean
 /// Launches without a pause for `seconds`, the host a few ahead; calls `tick` between.
 class Pump {
   public:
-    Pump(const LabRun& run, Stream stream)
+    Pump(const SampledLaunch& run, Stream stream)
         : run_(run), stream_(stream), records_(sizeof(ProbeRecord) * slots * run.ctas) {
         fill_bytes(records_.address(), 0, records_.bytes(), stream);
     }
@@ -51,7 +51,7 @@ class Pump {
 
   private:
     static constexpr std::size_t slots = 1024;
-    const LabRun& run_;
+    const SampledLaunch& run_;
     Stream stream_;
     DeviceBuffer records_;
     std::deque<Event> ahead_;
@@ -64,7 +64,7 @@ void read_rates(const std::vector<std::vector<ProbeRecord>>& launches, Steady& s
     double cycles = 0, nanoseconds = 0;
     std::vector<double> clocks, boxes;
     for (const auto& records : launches) {
-        LabSamples one;
+        LaunchSamples one;
         add_sample(one, records);
         clocks.push_back(one.clock_hz.front());
         double sum = 0;
@@ -96,15 +96,15 @@ double joules(const Nvml* nvml) { return nvml ? nvml->energy_j().value_or(0) : 0
 
 double steady_seconds(double scale) { return scale * settle_seconds + window_seconds + 0.5; }
 
-Steady keep_up(Lab& lab, const LabRun* run, double scale) {
+Steady keep_up(LaunchSampler& launcher, const SampledLaunch* run, double scale) {
     Steady steady;
-    const auto nvml = lab.nvml();
+    const auto nvml = launcher.nvml();
     const auto start = Clock_::now();
     const auto after = [&](double seconds) {
         return start + std::chrono::duration_cast<Clock_::duration>(std::chrono::duration<double>(seconds));
     };
     std::unique_ptr<Pump> pump;
-    if (run) pump = std::make_unique<Pump>(*run, lab.stream());
+    if (run) pump = std::make_unique<Pump>(*run, launcher.stream());
     const auto busy_until = [&](double seconds) {
         if (pump) pump->until(after(seconds));
         else std::this_thread::sleep_until(after(seconds));

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "rooftile/probe/lab.hpp"
+#include "rooftile/probe/launch_sampler.hpp"
 
 namespace rooftile {
 
@@ -21,7 +21,7 @@ struct Steady {
 
 /// Launches `run` without a pause, at first until the load has settled (`scale` times as long as usual), then for a window that
 /// the figures are over. Null: the GPU stands idle as long.
-Steady keep_up(Lab& lab, const LabRun* run, double scale = 1);
+Steady keep_up(LaunchSampler& launcher, const SampledLaunch* run, double scale = 1);
 /// What that takes at most.
 double steady_seconds(double scale = 1);
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "rooftile/probe/lab.hpp"
+#include "rooftile/probe/launch_sampler.hpp"
 
 namespace rooftile {
 
@@ -26,8 +26,8 @@ struct StreamSetup {
 };
 
 /// Its memory: one region for each SM, random numbers. Streams from L2 use the first 8 MiB.
-std::size_t stream_bytes(const Lab& lab);
-LabRun stream_run(Lab& lab, const StreamSetup& setup);
+std::size_t stream_bytes(const LaunchSampler& launcher);
+SampledLaunch stream_run(LaunchSampler& launcher, const StreamSetup& setup);
 /// The boxes of CTA 0 in regions of `region_bytes`; `regions` of them.
 BoxSequence box_sequence(int box_rows, std::size_t region_bytes, int regions, int region_step, int stagger);
 

@@ -22,15 +22,15 @@ BoxSequence box_sequence(int box_rows, std::size_t region_bytes, int regions, in
     return sequence;
 }
 
-std::size_t stream_bytes(const Lab& lab) {
-    return StreamMatrix::region_bytes * static_cast<std::size_t>(lab.sms());
+std::size_t stream_bytes(const LaunchSampler& launcher) {
+    return StreamMatrix::region_bytes * static_cast<std::size_t>(launcher.sms());
 }
 
-LabRun stream_run(Lab& lab, const StreamSetup& setup) {
-    const Function kernel = lab.kernel("tma", setup.tensor ? "tma_stream<true>" : "tma_stream<false>");
-    const DevicePointer data = lab.random(stream_bytes(lab));
-    const TensorMap map = stream_map(data, stream_bytes(lab), setup.box_rows, setup.l2_promotion_bytes);
-    const int regions = setup.from_l2 ? 1 : lab.sms();
+SampledLaunch stream_run(LaunchSampler& launcher, const StreamSetup& setup) {
+    const Function kernel = launcher.kernel("tma", setup.tensor ? "tma_stream<true>" : "tma_stream<false>");
+    const DevicePointer data = launcher.random(stream_bytes(launcher));
+    const TensorMap map = stream_map(data, stream_bytes(launcher), setup.box_rows, setup.l2_promotion_bytes);
+    const int regions = setup.from_l2 ? 1 : launcher.sms();
     TmaStreamArguments arguments{};
     arguments.sequence =
         box_sequence(setup.box_rows, setup.from_l2 ? l2_stream_bytes : StreamMatrix::region_bytes, regions,
@@ -41,16 +41,16 @@ LabRun stream_run(Lab& lab, const StreamSetup& setup) {
     grid.grid_x = static_cast<unsigned>(setup.ctas);
     grid.block_x = 32;
     // As much as there is, whatever the ring needs: one CTA an SM.
-    grid.shared_bytes = static_cast<unsigned>(lab.device().shared_per_cta_bytes) - 2048;
+    grid.shared_bytes = static_cast<unsigned>(launcher.device().shared_per_cta_bytes) - 2048;
     // Before a stream from L2: the same 8 MiB, by the same CTAs in boxes of 8 KiB; its record is overwritten.
-    const Function warm_kernel = lab.kernel("tma", "tma_stream<true>");
-    const TensorMap warm_map = stream_map(data, stream_bytes(lab), 64);
+    const Function warm_kernel = launcher.kernel("tma", "tma_stream<true>");
+    const TensorMap warm_map = stream_map(data, stream_bytes(launcher), 64);
     TmaStreamArguments warm{};
     warm.sequence = box_sequence(64, l2_stream_bytes, 1, 0, 1);
     warm.stages = 8;
     const int blocks = warm.sequence.region_blocks;
     warm.boxes = (setup.ctas < blocks ? blocks : 1) * StreamMatrix::line_boxes;
-    LabRun run;
+    SampledLaunch run;
     run.ctas = grid.grid_x;
     run.launch = [=](Stream stream, DevicePointer records, int round) {
         Launch here = grid;
@@ -119,9 +119,9 @@ const char* label_of(const StreamSetup& setup) {
 }
 
 /// One box alone, from its issue to its arrival, on one SM: t(b) = t0 + b / v.
-void box_latency(Lab& lab, ProbeResult& result) {
+void box_latency(LaunchSampler& launcher, ProbeResult& result) {
     constexpr int rows[] = {1, 2, 4, 8, 16, 32, 64, 128, 256};
-    std::vector<LabRun> runs;
+    std::vector<SampledLaunch> runs;
     std::vector<StreamSetup> setups;
     for (const bool from_l2 : {false, true})
         for (const int box_rows : rows) {
@@ -136,9 +136,9 @@ void box_latency(Lab& lab, ProbeResult& result) {
             setup.first_region = static_cast<int>(setups.size()) % int(std::size(rows));
             setup.region_step = int(std::size(rows));
             setups.push_back(setup);
-            runs.push_back(stream_run(lab, setup));
+            runs.push_back(stream_run(launcher, setup));
         }
-    const std::vector<LabSamples> samples = lab.interleave(runs, 7);
+    const std::vector<LaunchSamples> samples = launcher.interleave(runs, 7);
     for (const bool from_l2 : {false, true}) {
         const std::string from = from_l2 ? "l2" : "dram";
         std::vector<double> bytes, seconds;
@@ -216,13 +216,13 @@ void summarise_curves(const std::vector<Curve>& curves, int sms, ProbeResult& re
 
 }  // namespace
 
-void probe_tma(Lab& lab, ProbeResult& result) {
-    lab.load({"tma", "fill", "sm"});
-    box_latency(lab, result);
-    const std::vector<StreamSetup> setups = stream_setups(lab.sms());
-    std::vector<LabRun> runs;
-    for (const StreamSetup& setup : setups) runs.push_back(stream_run(lab, setup));
-    const std::vector<LabSamples> samples = lab.interleave(runs, 5);
+void probe_tma(LaunchSampler& launcher, ProbeResult& result) {
+    launcher.load({"tma", "fill", "sm"});
+    box_latency(launcher, result);
+    const std::vector<StreamSetup> setups = stream_setups(launcher.sms());
+    std::vector<SampledLaunch> runs;
+    for (const StreamSetup& setup : setups) runs.push_back(stream_run(launcher, setup));
+    const std::vector<LaunchSamples> samples = launcher.interleave(runs, 5);
     std::vector<Curve> curves;
     for (std::size_t i = 0; i < setups.size(); ++i) {
         const StreamSetup& setup = setups[i];
@@ -254,7 +254,7 @@ void probe_tma(Lab& lab, ProbeResult& result) {
         curves.back().rates.push_back(rate.value);
         curves.back().spreads.push_back(rate.spread);
     }
-    summarise_curves(curves, lab.sms(), result);
+    summarise_curves(curves, launcher.sms(), result);
 }
 
 }  // namespace rooftile

@@ -11,10 +11,10 @@
 
 namespace rooftile {
 
-LabRun wgmma_run(Lab& lab, const WgmmaSetup& setup) {
-    const Function kernel = lab.kernel(wgmma_program(setup.n), fmt::format("wgmma_load<{}>", setup.n));
-    const DevicePointer data = lab.random(l2_stream_bytes);
-    const DevicePointer operands = setup.zeros ? lab.zeros(std::size_t{1} << 20) : data;
+SampledLaunch wgmma_run(LaunchSampler& launcher, const WgmmaSetup& setup) {
+    const Function kernel = launcher.kernel(wgmma_program(setup.n), fmt::format("wgmma_load<{}>", setup.n));
+    const DevicePointer data = launcher.random(l2_stream_bytes);
+    const DevicePointer operands = setup.zeros ? launcher.zeros(std::size_t{1} << 20) : data;
     const TensorMap map = stream_map(data, l2_stream_bytes, wgmma_ring_rows);
     WgmmaLoadArguments arguments{};
     arguments.sequence = box_sequence(wgmma_ring_rows, l2_stream_bytes, 1, 0, 1);
@@ -26,8 +26,8 @@ LabRun wgmma_run(Lab& lab, const WgmmaSetup& setup) {
     grid.block_x = 288;
     // More than half of the SM's: one CTA each.
     grid.shared_bytes = static_cast<unsigned>(
-        std::max<std::int64_t>(wgmma_load_shared_bytes(setup.n), lab.device().shared_per_sm_bytes / 2));
-    LabRun run;
+        std::max<std::int64_t>(wgmma_load_shared_bytes(setup.n), launcher.device().shared_per_sm_bytes / 2));
+    SampledLaunch run;
     run.ctas = grid.grid_x;
     run.launch = [=](Stream stream, DevicePointer records, int) {
         Launch here = grid;
@@ -37,9 +37,9 @@ LabRun wgmma_run(Lab& lab, const WgmmaSetup& setup) {
     return run;
 }
 
-LabRun wgmma_stream_run(Lab& lab, int n, int ctas, int steps) {
-    const Function kernel = lab.kernel("wgmma_stream", fmt::format("wgmma_stream<{}>", n));
-    const DevicePointer data = lab.random(l2_stream_bytes);
+SampledLaunch wgmma_stream_run(LaunchSampler& launcher, int n, int ctas, int steps) {
+    const Function kernel = launcher.kernel("wgmma_stream", fmt::format("wgmma_stream<{}>", n));
+    const DevicePointer data = launcher.random(l2_stream_bytes);
     const TensorMap map = stream_map(data, l2_stream_bytes, wgmma_stream_rows);
     WgmmaStreamArguments arguments{};
     arguments.sequence = box_sequence(wgmma_stream_rows, l2_stream_bytes, 1, 0, 1);
@@ -48,7 +48,7 @@ LabRun wgmma_stream_run(Lab& lab, int n, int ctas, int steps) {
     grid.grid_x = static_cast<unsigned>(ctas);
     grid.block_x = 288;
     grid.shared_bytes = static_cast<unsigned>(wgmma_stream_shared_bytes(n));
-    LabRun run;
+    SampledLaunch run;
     run.ctas = grid.grid_x;
     run.launch = [=](Stream stream, DevicePointer records, int) {
         Launch here = grid;
@@ -58,21 +58,21 @@ LabRun wgmma_stream_run(Lab& lab, int n, int ctas, int steps) {
     return run;
 }
 
-void probe_wgmma(Lab& lab, ProbeResult& result) {
+void probe_wgmma(LaunchSampler& launcher, ProbeResult& result) {
     std::vector<std::string> programs = {"fill", "sm"};
     for (int n = 16; n <= 256; n += 16) programs.push_back(wgmma_program(n));
-    lab.load(programs);
+    launcher.load(programs);
     std::vector<WgmmaSetup> setups;
-    std::vector<LabRun> runs;
+    std::vector<SampledLaunch> runs;
     for (int n = 16; n <= 256; n += 16) {
         WgmmaSetup setup;
         setup.n = n;
-        setup.ctas = lab.sms();
+        setup.ctas = launcher.sms();
         setup.steps = 250 * 256 / n;  // some 0.13 ms each
         setups.push_back(setup);
-        runs.push_back(wgmma_run(lab, setup));
+        runs.push_back(wgmma_run(launcher, setup));
     }
-    const std::vector<LabSamples> samples = lab.interleave(runs, 9);
+    const std::vector<LaunchSamples> samples = launcher.interleave(runs, 9);
     double best = 0;
     for (std::size_t i = 0; i < setups.size(); ++i) {
         std::vector<double> interval, rate;
@@ -99,25 +99,26 @@ void probe_wgmma(Lab& lab, ProbeResult& result) {
     result.values.push_back({"wgmma.rate_best", "", best, "FLOP/clk/SM", 0, int(setups.size()), "any N"});
 }
 
-void probe_wgmma_fill(Lab& lab, ProbeResult& result) {
+void probe_wgmma_fill(LaunchSampler& launcher, ProbeResult& result) {
     constexpr int widths[] = {64, 128, 176, 256};
     std::vector<std::string> programs = {"fill", "sm"};
     for (const int n : widths) programs.push_back(wgmma_program(n));
-    lab.load(programs);
+    launcher.load(programs);
     std::vector<WgmmaSetup> setups;
-    std::vector<LabRun> runs;
+    std::vector<SampledLaunch> runs;
     for (const int n : widths)
         for (const double fill : {0.0, 32.0, 48.0, 64.0})
-            for (const int ctas : {lab.sms(), lab.sms() / 4}) {  // few SMs: L2 gives each what it asks for
+            for (const int ctas :
+                 {launcher.sms(), launcher.sms() / 4}) {  // few SMs: L2 gives each what it asks for
                 WgmmaSetup setup;
                 setup.n = n;
                 setup.ctas = ctas;
                 setup.fill_per_clk = fill;
                 setup.steps = 500 * 256 / n;
                 setups.push_back(setup);
-                runs.push_back(wgmma_run(lab, setup));
+                runs.push_back(wgmma_run(launcher, setup));
             }
-    const std::vector<LabSamples> samples = lab.interleave(runs, 7);
+    const std::vector<LaunchSamples> samples = launcher.interleave(runs, 7);
     for (std::size_t i = 0; i < setups.size(); ++i) {
         const WgmmaSetup& s = setups[i];
         std::vector<double> interval, filled;
@@ -140,7 +141,7 @@ void probe_wgmma_fill(Lab& lab, ProbeResult& result) {
         point.add("shared_b_per_clk", s.shared_bytes() / s.instructions() / clk.value + fill);
         point.add("clock_mhz", probe_value("", "", "", samples[i].clock_hz).value / 1e6);
         result.points.push_back(std::move(point));
-        if (s.ctas == lab.sms()) result.values.push_back(clk);
+        if (s.ctas == launcher.sms()) result.values.push_back(clk);
     }
 }
 

@@ -1,7 +1,7 @@
 // The wgmma_load kernel as a run: which N, on how many SMs, with what data and how much TMA beside it.
 #pragma once
 
-#include "rooftile/probe/lab.hpp"
+#include "rooftile/probe/launch_sampler.hpp"
 
 namespace rooftile {
 
@@ -21,8 +21,8 @@ struct WgmmaSetup {
 
 constexpr double wgmma_box_bytes = wgmma_ring_rows * 128.0;
 
-LabRun wgmma_run(Lab& lab, const WgmmaSetup& setup);
+SampledLaunch wgmma_run(LaunchSampler& launcher, const WgmmaSetup& setup);
 /// The matrix product's main loop, 128 x `n` (128 or 256) on `ctas` SMs, `steps` k-steps of 64 from L2.
-LabRun wgmma_stream_run(Lab& lab, int n, int ctas, int steps);
+SampledLaunch wgmma_stream_run(LaunchSampler& launcher, int n, int ctas, int steps);
 
 }  // namespace rooftile

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "rooftile/probe/lab.hpp"
+#include "rooftile/probe/launch_sampler.hpp"
 
 namespace rooftile {
 namespace {

@@ -13,7 +13,7 @@
 #include "rooftile/machine/set.hpp"
 #include "rooftile/machine/units_text.hpp"
 #include "rooftile/probe/document.hpp"
-#include "rooftile/probe/lab.hpp"
+#include "rooftile/probe/launch_sampler.hpp"
 #include "tests/json_schema.hpp"
 
 namespace rooftile {
@@ -297,7 +297,7 @@ TEST(ProbeSamples, FromRecords) {
                   .boxes = 8,
                   .sm = 1,
                   .sink = 0};
-    LabSamples samples;
+    LaunchSamples samples;
     add_sample(samples, records);  // the one in between wrote nothing
     EXPECT_DOUBLE_EQ(samples.seconds[0], 2000e-9);
     EXPECT_DOUBLE_EQ(samples.cycles[0], 2000);

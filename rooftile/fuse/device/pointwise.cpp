@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "rooftile/fuse/device/writer.hpp"
+#include "rooftile/fuse/device/source_writer.hpp"
 #include "rooftile/fuse/stacks.hpp"
 
 namespace rooftile {
@@ -306,7 +306,7 @@ class PointwiseText {
                     w_.values.use(p_.stores[s].value, !w_.values.is_bool(p_.stores[s].value)));
     }
 
-    FuseWriter w_;
+    SourceWriter w_;
     const Program& p_;
     bool flat_, stacked_;
     std::vector<int> loads_, uniform_loads_, reduces_;

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "rooftile/fuse/device/writer.hpp"
+#include "rooftile/fuse/device/source_writer.hpp"
 #include "rooftile/fuse/staging.hpp"
 
 namespace rooftile {
@@ -147,7 +147,7 @@ class RowsText {
         const char *lane = "threadIdx.x", *step = "step", *vectors_per_thread = "vectors_per_thread";
     };
 
-    FuseWriter w_;
+    SourceWriter w_;
     const Program& p_;
     const FuseConfig& c_;
     std::vector<int> loads_, row_loads_;

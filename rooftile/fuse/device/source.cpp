@@ -4,8 +4,8 @@
 #include <cctype>
 
 #include "rooftile/error.hpp"
-#include "rooftile/fuse/device/writer.hpp"
 #include "rooftile/fuse/cost.hpp"
+#include "rooftile/fuse/device/source_writer.hpp"
 #include "rooftile/fuse/stacks.hpp"
 #include "rooftile/fuse/staging.hpp"
 
@@ -31,25 +31,25 @@ std::string wrapped_comment(const std::string& text) {
 
 }  // namespace
 
-FuseWriter::FuseWriter(const FusePlan& p)
+SourceWriter::SourceWriter(const FusePlan& p)
     : plan(p), program(p.program), config(p.config), values(p.problem, p.program) {
     index = counts_in_32_bits(program, config.vector_width) ? "unsigned" : "long long";
 }
 
-std::string FuseWriter::type_of_load(int i) const { return std::string(kernel_type(value(i).element)); }
-std::string FuseWriter::type_of_store(int store) const {
+std::string SourceWriter::type_of_load(int i) const { return std::string(kernel_type(value(i).element)); }
+std::string SourceWriter::type_of_store(int store) const {
     const GraphOutput& o = plan.problem.outputs[size_t(program.stores[size_t(store)].output)];
     return std::string(kernel_type(plan.problem.nodes[size_t(o.node)].element));
 }
 
-std::vector<int> FuseWriter::values_where(bool (*wanted)(const ProgramValue&)) const {
+std::vector<int> SourceWriter::values_where(bool (*wanted)(const ProgramValue&)) const {
     std::vector<int> out;
     for (size_t i = 0; i < program.values.size(); ++i)
         if (wanted(program.values[i])) out.push_back(int(i));
     return out;
 }
 
-std::string FuseWriter::row_text(const Access& access, std::string_view row) const {
+std::string SourceWriter::row_text(const Access& access, std::string_view row) const {
     if (access.bands.empty()) return "0";
     if (access.plain_rows()) return std::string(row);
     std::string out;
@@ -63,11 +63,11 @@ std::string FuseWriter::row_text(const Access& access, std::string_view row) con
     return "(" + out + ")";
 }
 
-std::string_view FuseWriter::read_policy() const {
+std::string_view SourceWriter::read_policy() const {
     return mostly_reads(plan.problem) ? "" : "<CachePolicy::evict_last>";
 }
 
-void FuseWriter::preamble(std::string_view story) {
+void SourceWriter::preamble(std::string_view story) {
     raw(wrapped_comment(plan.problem.text));
     const auto tensor = [&](const GraphNode& n, const std::string& name) {
         line(0, "//   {:<12} {}{}", name, name_of(n.element), text_of(n.shape));
@@ -105,20 +105,20 @@ void FuseWriter::preamble(std::string_view story) {
     line(0, "}};\n");
 }
 
-void FuseWriter::kernel_head(const std::string& bounds) {
+void SourceWriter::kernel_head(const std::string& bounds) {
     line(0, "__global__ void __launch_bounds__({}) {}(const Tensors t, const FuseSizes size) {{", bounds,
          fuse_kernel_name(plan.problem));
 }
 
-void FuseWriter::closing() { raw("}\n\n}  // namespace rooftile::fuse\n"); }
+void SourceWriter::closing() { raw("}\n\n}  // namespace rooftile::fuse\n"); }
 
-void FuseWriter::keep_one(int depth, int dropout, std::string_view row) {
+void SourceWriter::keep_one(int depth, int dropout, std::string_view row) {
     line(depth, "bool {}[1];", values.keep(dropout));
     line(depth, "kept({}, {}, t.{});", values.keep(dropout), row_text(value(dropout).access, row),
          values.key(dropout));
 }
 
-void FuseWriter::uniform_values(int depth, std::set<int>& known, const std::vector<int>& wanted) {
+void SourceWriter::uniform_values(int depth, std::set<int>& known, const std::vector<int>& wanted) {
     std::vector<int> targets;
     for (int i : values.needed(wanted, known)) {
         const ProgramValue& v = value(i);

@@ -12,7 +12,7 @@
 namespace rooftile {
 
 /// What every section of the derivation needs at hand.
-struct GemmWriter {
+struct DerivationWriter {
     const GemmContext& context;
     const Kept& kept;
     Derivation steps;
@@ -49,16 +49,16 @@ std::string unless_unknown(double value, fmt::format_string<Args...> text, Args&
     return fmt::format(text, std::forward<Args>(args)...);
 }
 
-inline double min_stages_for_latency(const GemmWriter& w) {
+inline double min_stages_for_latency(const DerivationWriter& w) {
     return std::ceil(w.hw().dram_latency / w.kept.footprint.step.tensor) + 1;
 }
 
 /// What one SM gets from L2 with every SM pulling, in B/clk.
-inline double l2_rate(const GemmWriter& w) { return std::fmin(w.hw().l2_port, w.hw().l2_share); }
+inline double l2_rate(const DerivationWriter& w) { return std::fmin(w.hw().l2_port, w.hw().l2_share); }
 
 /// What the tile asks of registers, shared memory and the ring [M5-M7]; then what limits its time [M29].
-void write_constraints(GemmWriter& w);
-void write_levels(GemmWriter& w);
-void write_time(GemmWriter& w);
+void write_constraints(DerivationWriter& w);
+void write_levels(DerivationWriter& w);
+void write_time(DerivationWriter& w);
 
 }  // namespace rooftile

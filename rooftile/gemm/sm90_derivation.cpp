@@ -1,8 +1,8 @@
-#include "rooftile/gemm/sm90_choices.hpp"
+#include "rooftile/gemm/sm90_derivation.hpp"
 
 #include <fmt/core.h>
 
-#include "rooftile/gemm/choices.hpp"
+#include "rooftile/gemm/derivation_choices.hpp"
 #include "rooftile/gemm/sm90_family.hpp"
 
 namespace rooftile {
@@ -158,8 +158,8 @@ void set_cache_policies(const GemmContext& context, GemmConfig& config) {
     if (operands.c && stores_by_tma(context.problem)) config.c_policy = CachePolicy::evict_first;
 }
 
-void write_sm90_choices(const GemmContext& context, const Kept& kept, const GemmConfig& config,
-                        Derivation& steps) {
+void write_sm90_derivation(const GemmContext& context, const Kept& kept, const GemmConfig& config,
+                           Derivation& steps) {
     split(context, kept, steps);
     overlapped_epilogue(context, kept, steps);
     epilogue_tiles(context, kept, steps);

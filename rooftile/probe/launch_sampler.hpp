@@ -36,13 +36,13 @@ std::string wgmma_program(int n);
 constexpr unsigned read_step = 528;
 
 /// One thing that is launched and timed by what its CTAs write down.
-struct LabRun {
+struct SampledLaunch {
     unsigned ctas = 1;
     std::function<void(Stream stream, DevicePointer records, int round)> launch;
 };
 
 /// Of one run, a sample a round.
-struct LabSamples {
+struct LaunchSamples {
     std::vector<double> seconds;  ///< first CTA's begin to last CTA's end
     std::vector<double> cycles;   ///< the median CTA's
     std::vector<double> clock_hz;
@@ -50,12 +50,12 @@ struct LabSamples {
 };
 
 /// One round of samples from what its CTAs wrote.
-void add_sample(LabSamples& samples, std::span<const ProbeRecord> records);
+void add_sample(LaunchSamples& samples, std::span<const ProbeRecord> records);
 
-class Lab {
+class LaunchSampler {
   public:
     /// In the current context of `device`; may use `seconds` from now on.
-    Lab(int device, double seconds);
+    LaunchSampler(int device, double seconds);
 
     const DeviceInfo& device() const { return device_; }
     int sms() const { return device_.sm_count; }
@@ -74,9 +74,9 @@ class Lab {
 
     /// Every run once to warm up, then `rounds` times, in an order that changes with the round. Nothing waits
     /// in between, so the GPU stays busy.
-    std::vector<LabSamples> interleave(const std::vector<LabRun>& runs, int rounds);
+    std::vector<LaunchSamples> interleave(const std::vector<SampledLaunch>& runs, int rounds);
     /// One run alone.
-    LabSamples repeat(const LabRun& run, int rounds) { return interleave({run}, rounds).front(); }
+    LaunchSamples repeat(const SampledLaunch& run, int rounds) { return interleave({run}, rounds).front(); }
     /// Raises the clock: a tenth of a second of plain work.
     void warm_up();
 

@@ -1,4 +1,4 @@
-#include "rooftile/gemm/choices.hpp"
+#include "rooftile/gemm/derivation_choices.hpp"
 
 #include <fmt/core.h>
 

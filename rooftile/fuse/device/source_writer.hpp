@@ -14,9 +14,9 @@
 namespace rooftile {
 
 /// Collects lines of a kernel.
-class FuseWriter {
+class SourceWriter {
   public:
-    explicit FuseWriter(const FusePlan& plan);
+    explicit SourceWriter(const FusePlan& plan);
 
     template <class... Args>
     void line(int depth, fmt::format_string<Args...> text, Args&&... args) {

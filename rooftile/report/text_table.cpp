@@ -1,4 +1,4 @@
-#include "rooftile/report/cells.hpp"
+#include "rooftile/report/text_table.hpp"
 
 #include "rooftile/report/number.hpp"
 
@@ -13,7 +13,7 @@ std::string markdown_line(const std::vector<std::string>& cells) {
 
 }  // namespace
 
-std::string text_table(const Cells& cells, const Terminal& terminal) {
+std::string text_table(const TextTable& cells, const Terminal& terminal) {
     Table table(cells.columns);
     for (const auto& row : cells.rows) {
         std::vector<Table::Cell> line;
@@ -32,7 +32,7 @@ std::string markdown_cell(const std::string& text) {
     return out;
 }
 
-std::string markdown_table(const Cells& cells) {
+std::string markdown_table(const TextTable& cells) {
     std::vector<std::string> titles, rule;
     for (const Table::Column& column : cells.columns) {
         titles.push_back(markdown_cell(column.title));

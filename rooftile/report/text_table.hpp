@@ -8,13 +8,13 @@
 
 namespace rooftile {
 
-struct Cells {
+struct TextTable {
     std::vector<Table::Column> columns;
     std::vector<std::vector<std::string>> rows;
 };
 
-std::string text_table(const Cells& cells, const Terminal& terminal);
-std::string markdown_table(const Cells& cells);
+std::string text_table(const TextTable& cells, const Terminal& terminal);
+std::string markdown_table(const TextTable& cells);
 /// A text between bars: no bar, no line break, no control character, nothing that Markdown would read.
 std::string markdown_cell(const std::string& text);
 

@@ -1,4 +1,4 @@
-#include "rooftile/probe/lab.hpp"
+#include "rooftile/probe/launch_sampler.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -56,7 +56,7 @@ Source probe_source(const ProbeProgram& program, std::string_view arch) {
     return source;
 }
 
-void add_sample(LabSamples& samples, std::span<const ProbeRecord> records) {
+void add_sample(LaunchSamples& samples, std::span<const ProbeRecord> records) {
     unsigned long long first = ~0ull, last = 0;
     std::vector<double> cycles, clocks, boxes;
     for (const ProbeRecord& r : records) {
@@ -76,22 +76,22 @@ void add_sample(LabSamples& samples, std::span<const ProbeRecord> records) {
     samples.boxes.push_back(median(std::move(boxes)));
 }
 
-Lab::Lab(int device, double seconds)
+LaunchSampler::LaunchSampler(int device, double seconds)
     : device_(Driver::instance().device(device)),
       end_(std::chrono::steady_clock::now()
            + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
                std::chrono::duration<double>(seconds))) {}
 
-std::shared_ptr<const Nvml> Lab::nvml() {
+std::shared_ptr<const Nvml> LaunchSampler::nvml() {
     if (!nvml_) nvml_ = Nvml::open(device_.pci_bus_id);
     return nvml_;
 }
 
-double Lab::seconds_left() const {
+double LaunchSampler::seconds_left() const {
     return std::chrono::duration<double>(end_ - std::chrono::steady_clock::now()).count();
 }
 
-void Lab::load(const std::vector<std::string>& names) {
+void LaunchSampler::load(const std::vector<std::string>& names) {
     std::vector<ProbeProgram> wanted;
     for (const ProbeProgram& program : probe_programs()) {
         const bool named = std::find(names.begin(), names.end(), program.name) != names.end();
@@ -117,7 +117,7 @@ void Lab::load(const std::vector<std::string>& names) {
     }
 }
 
-const Function& Lab::kernel(std::string_view program, std::string_view expression) {
+const Function& LaunchSampler::kernel(std::string_view program, std::string_view expression) {
     auto found = programs_.find(program);
     if (found == programs_.end()) {
         load({std::string(program)});
@@ -129,7 +129,7 @@ const Function& Lab::kernel(std::string_view program, std::string_view expressio
     return kernel->second;
 }
 
-DevicePointer Lab::random(std::size_t bytes) {
+DevicePointer LaunchSampler::random(std::size_t bytes) {
     if (random_.bytes() >= bytes) return random_.address();
     random_ = DeviceBuffer();
     random_ = DeviceBuffer(bytes);
@@ -154,7 +154,7 @@ DevicePointer Lab::random(std::size_t bytes) {
     return random_.address();
 }
 
-DevicePointer Lab::zeros(std::size_t bytes) {
+DevicePointer LaunchSampler::zeros(std::size_t bytes) {
     if (zeros_.bytes() < bytes) {
         zeros_ = DeviceBuffer(bytes);
         fill_bytes(zeros_.address(), 0, bytes, stream_);
@@ -163,7 +163,7 @@ DevicePointer Lab::zeros(std::size_t bytes) {
     return zeros_.address();
 }
 
-void Lab::warm_up() {
+void LaunchSampler::warm_up() {
     DeviceBuffer records(sizeof(ProbeRecord) * static_cast<std::size_t>(sms()));
     Launch all;
     all.grid_x = static_cast<unsigned>(sms());
@@ -177,7 +177,7 @@ void Lab::warm_up() {
     stream_.synchronize();
 }
 
-std::vector<LabSamples> Lab::interleave(const std::vector<LabRun>& runs, int rounds) {
+std::vector<LaunchSamples> LaunchSampler::interleave(const std::vector<SampledLaunch>& runs, int rounds) {
     std::vector<std::size_t> offsets(runs.size() + 1, 0);  // of a round's records
     for (std::size_t r = 0; r < runs.size(); ++r) offsets[r + 1] = offsets[r] + runs[r].ctas;
     const std::size_t all = offsets.back();
@@ -196,7 +196,7 @@ std::vector<LabSamples> Lab::interleave(const std::vector<LabRun>& runs, int rou
     stream_.synchronize();
     std::vector<ProbeRecord> read(all * static_cast<std::size_t>(rounds + 1));
     copy_to_host(read.data(), records.address(), records.bytes());
-    std::vector<LabSamples> samples(runs.size());
+    std::vector<LaunchSamples> samples(runs.size());
     for (std::size_t round = 1; round <= static_cast<std::size_t>(rounds); ++round)
         for (std::size_t r = 0; r < runs.size(); ++r)
             add_sample(samples[r], std::span(read).subspan(round * all + offsets[r], runs[r].ctas));

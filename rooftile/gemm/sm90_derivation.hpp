@@ -9,7 +9,7 @@ namespace rooftile {
 /// Sets how L2 is to keep A, B and C: as the request says, else by the rule of the step "evict_first".
 void set_cache_policies(const GemmContext& context, GemmConfig& config);
 
-void write_sm90_choices(const GemmContext& context, const Kept& kept, const GemmConfig& config,
-                        Derivation& steps);
+void write_sm90_derivation(const GemmContext& context, const Kept& kept, const GemmConfig& config,
+                           Derivation& steps);
 
 }  // namespace rooftile

@@ -2,7 +2,7 @@
 
 namespace rooftile::cli {
 
-void add_later(std::vector<Verb>& verbs) {
+void add_unavailable(std::vector<Verb>& verbs) {
     for (const auto& [path, meaning] : {std::pair{"sweep", "Plan or measure over ranges of a problem"},
                                         {"validate", "Compare predictions with measurements"}}) {
         Verb verb;
