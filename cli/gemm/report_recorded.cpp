@@ -8,6 +8,7 @@
 #include "rooftile/error.hpp"
 #include "rooftile/machine/file_text.hpp"
 #include "rooftile/machine/registry.hpp"
+#include "rooftile/machine/set.hpp"
 #include "rooftile/gemm/predictions.hpp"
 #include "rooftile/gemm/traffic_report.hpp"
 
@@ -35,6 +36,7 @@ Recorded recorded(const Given& given, const OutputFlags& output) {
     if (const int left = out.run.without_config; left > 0)
         say(fmt::format("{} row{} without a configuration left out", left, left == 1 ? "" : "s"));
     out.machine = machine_by_id(given.has("machine") ? given.text("machine") : out.run.machine_id);
+    set_numbers(out.machine, given.list("set"));
     return out;
 }
 
@@ -54,6 +56,7 @@ std::vector<Field> recorded_fields(const char* file) {
     const char* group = "Options";
     return {{"file", "FILE", file, group, FieldKind::positional},
             {"machine", "ID|FILE", "Whose numbers the model takes; default: the machine that the file names", group},
+            {"set", "KEY=VALUE", "Replace one of these numbers; repeatable", group, FieldKind::list},
             {"require", "", "End with 8 where a bar is missed, one line each on stderr; docs/command-line.md names them",
              group, FieldKind::on}};
 }

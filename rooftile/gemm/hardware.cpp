@@ -178,6 +178,7 @@ GemmHardware gemm_hardware(const Machine& machine, std::string_view family, Type
         machine.has("cluster") ? machine.count("cluster.max_portable").value_or(std::nan("")) : 1;
     hw.sms_per_gpc = hw.dsmem_bandwidth = hw.dsmem_latency = hw.cluster_barrier = unknown_number;
     if (family == "wgmma") read_wgmma_kernel(read, machine, clock, hw);
+    if (family == "mma_sync") hw.mma_overlap_exponent = if_known(machine.number<Ratio>("mma_sync.overlap_exponent"));
     read_limits(machine, type, hw);
     return hw;
 }

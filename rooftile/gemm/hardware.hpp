@@ -49,6 +49,8 @@ struct GemmHardware {
     double latency_scatter = 0;  ///< share of a loaded latency by which loads differ either way
     double store_latency = unknown_number, store_latency_loaded = unknown_number, tile_turn = unknown_number,
            step_floor = unknown_number;
+    /// t^n of a k-step is the sum of the t^n of products and of shared memory's port; unknown: all of it overlaps.
+    double mma_overlap_exponent = unknown_number;
     double pingpong_turn = unknown_number;  ///< tile_turn where another warpgroup has the next tile
     // Power; where one of them is unknown the sustained clock stands.
     double top_hz = unknown_number;  ///< SM clock where power does not bind

@@ -24,15 +24,26 @@ double coalesced_neighbours(const GemmHardware& hw, const GemmTile& t) {
     return t.cluster_m * t.cluster_n > 1 ? 2 * whole(hw.sms / hw.sms_per_gpc) : 2;
 }
 
+/// Where every warp copies, loads fragments and multiplies, copies and fragments go through one port, and the port and the
+/// matrix units overlap in part: the longer of the two gets longer.
+void share_the_warps(StepCycles& step, double port, const GemmHardware& hw) {
+    const double n = hw.mma_overlap_exponent;
+    const double both = std::pow(std::pow(step.tensor, n) + std::pow(port, n), 1 / n);
+    step.shared = port;
+    (port > step.tensor ? step.shared : step.tensor) = both;
+}
+
 StepCycles step_with(double l2, const GemmHardware& hw, const GemmTile& t, const GemmProblem& p) {
     const double area = double(t.tile_m) * t.tile_n;
     // Fills and reads go side by side: 256x128 tiles keep the matrix units busy though both together ask for
     // more than the bandwidth (docs/facts.md).
     const auto [written, read] = shared_step_bytes(t, bytes_of(p.a_type));
-    return {.tensor = 2 * area * t.tile_k / hw.flops_per_cycle,
-            .shared = max_known(written, read) / hw.shared_bandwidth,
-            .l2 = l2,
-            .port = port_step_cycles(hw, t, p)};
+    StepCycles step{.tensor = 2 * area * t.tile_k / hw.flops_per_cycle,
+                    .shared = max_known(written, read) / hw.shared_bandwidth,
+                    .l2 = l2,
+                    .port = port_step_cycles(hw, t, p)};
+    if (!std::isnan(hw.mma_overlap_exponent)) share_the_warps(step, (written + read) / hw.shared_bandwidth, hw);
+    return step;
 }
 
 }  // namespace

@@ -150,6 +150,9 @@ constexpr Key keys[] = {
     physical("launch.gap_stream", "s", "back-to-back small kernels of a stream, one to the next"),
     physical("launch.gap_graph", "s", "the same inside a CUDA graph"),
 
+    ratio("mma_sync.overlap_exponent", 1, 1000,
+          "of kernels whose warps all copy and multiply: t^n is the sum of the t^n of products and of shared memory's port"),
+
     // What fits the model of memory-bound kernels to runs of them.
     ratio("stream.copy_share", 0.01, 1,
           "share of the copy rate that kernels reach whose CTAs take a row each"),
