@@ -12,7 +12,8 @@ inline constexpr Rule pointwise_vectors{
     "more than two vectors a thread scatter over DRAM; reductions of everything take up to eight"};
 inline constexpr Rule pointwise_grid{
     "pointwise_grid",
-    "one wave passes everything only where it reduces everything: elsewhere persistent CTAs drift apart"};
+    "persistent CTAs of a point-wise kernel drift apart: one wave goes through everything only in a whole "
+    "reduction"};
 
 // Rows that threads hold, wait in shared memory, or are read again.
 inline constexpr Rule read_again{"read_again",
@@ -21,7 +22,7 @@ inline constexpr Rule cluster_threads{"cluster_threads", "CTAs that share a row 
 inline constexpr Rule cluster_row{"cluster_row", "several CTAs share a row of 2048 vectors or more"};
 inline constexpr Rule cluster_read_once{
     "cluster_read_once",
-    "a cluster asks in iterations, side by side, for what is read once; held in registers it is later"};
+    "a row that is read once reaches a cluster sooner in rounds than all at once into registers"};
 inline constexpr Rule idle_threads{"idle_threads", "half of a row's threads would have nothing"};
 inline constexpr Rule few_vectors{"few_vectors",
                                   "many threads with little each spend their time starting and reducing"};
@@ -46,7 +47,7 @@ inline constexpr Rule ring_row{
 inline constexpr Rule ring_part{"ring_part", "a CTA's part of a row has 32 KiB or more"};
 inline constexpr Rule grid_ctas{"grid_ctas",
                                 "CTAs that reduce through device memory share a row by 8 to 32: fewer fit a "
-                                "cluster, more meet too often"};
+                                "cluster, more wait too long for each other"};
 inline constexpr Rule grid_rows{
     "grid_rows",
     "they do where rows are so few that clusters leave SMs idle, or where another CTA computes meanwhile"};
@@ -67,7 +68,7 @@ inline constexpr Rule grid_vectors{
     "grid_vectors", "eight vectors at once take the compiler half as long again, for 2 % of softmax"};
 inline constexpr Rule alone_on_sm{
     "alone_on_sm",
-    "a CTA alone on its SM idles while its row meets: one with others that is no 5 % later goes first"};
+    "a CTA alone on its SM idles while its row is reduced: one with others that is no 5 % later goes first"};
 
 /// In the order in which docs/rules.md has them.
 inline constexpr const Rule* all[] = {

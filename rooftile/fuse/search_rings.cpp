@@ -75,7 +75,7 @@ class RingSearch : FuseSearchContext {
         int ctas, threads_per_row;
         std::optional<std::int64_t> rings{};
     };
-    static constexpr int searched_vectors_per_thread[] = {1, 2, 4}, searched_reducing[] = {128, 256, 0};
+    static constexpr int searched_vectors_per_thread[] = {1, 2, 4}, searched_reduction_threads[] = {128, 256, 0};
     static constexpr bool both[] = {true, false};
     static constexpr int producer = 32;  // threads
 
@@ -126,7 +126,7 @@ class RingSearch : FuseSearchContext {
         std::int64_t count = 0;
         for (int vectors_per_thread : searched_vectors_per_thread)
             for (bool persistent : both)
-                for (int reduction_threads : searched_reducing) {
+                for (int reduction_threads : searched_reduction_threads) {
                     choice.vectors_per_thread = vectors_per_thread, choice.persistent = persistent,
                     choice.reduction_threads = reduction_threads;
                     count += as_asked_of(config_of(choice));
@@ -143,7 +143,7 @@ class RingSearch : FuseSearchContext {
         for (int vectors_per_thread : searched_vectors_per_thread)
             for (bool kept : both)
                 for (bool persistent : both)
-                    for (int reduction_threads : searched_reducing) {
+                    for (int reduction_threads : searched_reduction_threads) {
                         choice.vectors_per_thread = vectors_per_thread, choice.kept = kept,
                         choice.persistent = persistent;
                         choice.reduction_threads = reduction_threads;

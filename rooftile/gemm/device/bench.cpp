@@ -56,7 +56,7 @@ GemmLaunch launch_of(const CublasLt& baseline, int index) {
     };
 }
 
-std::size_t add_baselines(std::vector<TimedWork>& works, const CublasLt* baseline, const OperandSets& sets) {
+std::size_t add_cublaslt(std::vector<TimedWork>& works, const CublasLt* baseline, const OperandSets& sets) {
     const int count = baseline ? baseline->algorithms() : 0;
     for (int index = 0; index < count; ++index)
         works.push_back(

@@ -42,7 +42,7 @@ std::function<void(Stream, std::int64_t set)> on(const OperandSets& sets, GemmLa
 GemmLaunch launch_of(const CublasLt& baseline, int index);
 
 /// All algorithms of `baseline`, which may be null, on `sets`; returns how many.
-std::size_t add_baselines(std::vector<TimedWork>& works, const CublasLt* baseline, const OperandSets& sets);
+std::size_t add_cublaslt(std::vector<TimedWork>& works, const CublasLt* baseline, const OperandSets& sets);
 
 /// What a reader must know of one timing: roofs that were not checked, a clock that was held back.
 void note_timed(std::vector<std::string>& notes, Mode mode, const TimedResult& timed, const Roofs& roofs);

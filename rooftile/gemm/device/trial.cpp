@@ -72,7 +72,7 @@ class GemmTrial final : public Trial {
             const Part part(timings, "open cuBLASLt");
             cublaslt_ = gemm_.baseline(problem_, missing_);
         }
-        algorithms_ = add_baselines(works, cublaslt_, *sets_);
+        algorithms_ = add_cublaslt(works, cublaslt_, *sets_);
         measured_.resize(rows.size());
         if (options_.ablate) add_parts(works, rows, timings);
         if (options_.baseline) copied_ = make_copy();
