@@ -20,6 +20,11 @@ struct CtaUse {
     int cluster_ctas = 1;
 };
 
+/// What a launch has whatever the shape.
+Launch launch_of(const CtaUse& use);
+/// CTAs of that kernel which `device`, the current one, holds at once. Throws Error(gpu_failed) where it holds none.
+int resident_ctas(const Function& function, const CtaUse& use, int device);
+
 /// Pointers of one launch.
 struct GemmPointers {
     const void *a, *b;

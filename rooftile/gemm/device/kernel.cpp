@@ -14,16 +14,7 @@
 #include "rooftile/gemm/device/code.hpp"
 
 namespace rooftile {
-namespace {
 
-/// A kernel in one context.
-struct Loaded {
-    std::uint64_t context = 0;  ///< context_id()
-    Function function;
-    int resident_ctas = 0;  ///< on the whole device, in whole clusters
-};
-
-/// What a launch has whatever the shape.
 Launch launch_of(const CtaUse& use) {
     Launch launch;
     launch.block_x = unsigned(use.threads);
@@ -32,7 +23,6 @@ Launch launch_of(const CtaUse& use) {
     return launch;
 }
 
-/// CTAs of that kernel which the current device holds at once.
 int resident_ctas(const Function& function, const CtaUse& use, int device) {
     const int fitting = function.ctas_per_sm(use.threads, use.shared_bytes);
     if (fitting == 0)
@@ -52,6 +42,15 @@ int resident_ctas(const Function& function, const CtaUse& use, int device) {
                     fmt::format("no cluster of {} CTAs fits on GPU {}", cluster, device));
     return std::min(ctas / cluster, clusters) * cluster;
 }
+
+namespace {
+
+/// A kernel in one context.
+struct Loaded {
+    std::uint64_t context = 0;  ///< context_id()
+    Function function;
+    int resident_ctas = 0;  ///< on the whole device, in whole clusters
+};
 
 /// Code shared by all kernels of one key: compiled once, loaded once a context.
 struct Program {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "kernels/gemm/gemm_arguments.hpp"
-#include "rooftile/runtime/driver_table.hpp"
+#include "kernels/ptx/tensor_map.hpp"
+#include "rooftile/gemm/device/code.hpp"
 #include "rooftile/gemm/ladder_model.hpp"
 
 namespace rooftile {
@@ -18,6 +18,10 @@ bool uses_tma(Rung rung) { return rung >= Rung::wgmma_tma; }
 bool stores_by_tma(Rung rung) { return rung >= Rung::pipelined; }
 /// Rungs 1 and 2 declare what shared memory they use themselves.
 int dynamic_shared(Rung rung) { return rung >= Rung::tensor_sync ? ladder_config(rung).shared_bytes() : 0; }
+CtaUse use_of(Rung rung) {
+    const LadderConfig c = ladder_config(rung);
+    return {c.threads(), dynamic_shared(rung), c.ctas_per_sm, c.cluster_m};
+}
 
 TensorMapRequest rows_of(Type type, const void* base, std::int64_t rows, std::int64_t columns, int box_rows) {
     TensorMapRequest request;
@@ -92,27 +96,14 @@ struct LadderKernel::State {
 };
 
 LadderKernel::LadderKernel(Rung rung, const CachedCompile& compiled) {
-    const LadderConfig c = ladder_config(rung);
+    const CtaUse use = use_of(rung);
     auto state = std::make_shared<State>();
     state->rung = rung;
     state->module = Module(compiled.compiled.cubin);
     state->function = state->module.function(compiled.compiled.lowered_names.front());
-    if (dynamic_shared(rung) > 0) state->function.allow_shared(dynamic_shared(rung));
-    state->ctas_per_sm = state->function.ctas_per_sm(c.threads(), dynamic_shared(rung));
-    if (state->ctas_per_sm == 0)
-        throw Error(ExitCode::gpu_failed, fmt::format("no CTA of rung {} fits on an SM", label_of(rung)));
-    const int sms = Driver::instance().attribute(current_device(), CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
-    state->resident_ctas = sms * state->ctas_per_sm;
-    if (c.cluster_m > 1) {
-        Launch launch;
-        launch.grid_x = static_cast<unsigned>(state->resident_ctas / c.cluster_m * c.cluster_m);
-        launch.block_x = static_cast<unsigned>(c.threads());
-        launch.shared_bytes = static_cast<unsigned>(dynamic_shared(rung));
-        launch.cluster_x = static_cast<unsigned>(c.cluster_m);
-        // GPCs differ in size: not every SM can be in a cluster.
-        state->resident_ctas =
-            std::min(state->resident_ctas, active_clusters(state->function, launch) * c.cluster_m);
-    }
+    if (use.shared_bytes > 0) state->function.allow_shared(use.shared_bytes);
+    state->ctas_per_sm = state->function.ctas_per_sm(use.threads, use.shared_bytes);
+    state->resident_ctas = rooftile::resident_ctas(state->function, use, current_device());
     state_ = std::move(state);
 }
 
@@ -128,12 +119,8 @@ void LadderKernel::launch(Stream stream, const void* a, const void* b, void* c,
     check_aligned("B", b);
     check_aligned("C", c);
 
-    const LadderConfig config = ladder_config(rung);
-    Launch where;
+    Launch where = launch_of(use_of(rung));
     where.grid_x = static_cast<unsigned>(ladder_grid(rung, problem, state_->resident_ctas));
-    where.block_x = static_cast<unsigned>(config.threads());
-    where.shared_bytes = static_cast<unsigned>(dynamic_shared(rung));
-    where.cluster_x = static_cast<unsigned>(config.cluster_m);
     where.stream = stream;
 
     const LadderArguments arguments{
