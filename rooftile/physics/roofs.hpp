@@ -13,9 +13,9 @@ namespace rooftile {
 
 /// What a plan has of the machine while it runs.
 struct Conditions {
-    double sm_share = 1;                   ///< of the SMs; the rest is another plan's
-    std::optional<double> clock_hz;        ///< of the SMs; empty: the highest
-    std::vector<std::string> held_in_l2;   ///< tensors whose bytes are in L2 when it begins
+    double sm_share = 1;                     ///< of the SMs; the rest is another plan's
+    std::optional<double> clock_hz{};        ///< of the SMs; empty: the highest
+    std::vector<std::string> held_in_l2{};   ///< tensors whose bytes are in L2 when it begins
 };
 
 /// One unit's part.
