@@ -3,6 +3,7 @@
 
 #include "rooftile/core/operation.hpp"
 #include "rooftile/report/counters.hpp"
+#include "rooftile/report/explain.hpp"
 #include "rooftile/report/measurement.hpp"
 #include "rooftile/report/number.hpp"
 
@@ -192,6 +193,7 @@ std::string block_text(const Measurement& m, const Terminal& terminal) {
                + "\n";
     out += state_text(m) + verification_text(m, terminal);
     if (m.counters) out += counted_text(m, terminal);
+    if (m.show_derivation) out += steps_text(m.plan.derivation, terminal);
     return out + m.plan.operation->measured_text(m, terminal);
 }
 
