@@ -45,6 +45,9 @@ struct Baseline {
     std::optional<CounterValues> counters{};
 };
 
+/// `invalid` of a row that nobody wanted to time.
+inline constexpr std::string_view not_timed = "not timed, as asked";
+
 struct Measurement {
     Plan plan;
     Mode mode = Mode::sustained;
