@@ -20,8 +20,7 @@ class SuiteMeasure {
           options_(measure_options(flags, operation, invocation.start)),
           suite_(filtered(read_suite(operation, flags.suite), flags.filter)),
           run_(flags, invocation, suite_.name, suite_.problems.size()),
-          request_(operation.request(flags.given,
-                                     {.top = suite_top, .buildable_only = true, .seed = options_.seed})) {
+          request_(requested()) {
         set_suite_timing(options_, flags);
     }
 
@@ -31,6 +30,7 @@ class SuiteMeasure {
         options_.machine = &at_.live.machine;
         options_.target = at_.target.machine.get();
         const auto complete = run_.begin_on(*at_.target.machine, options_.seed);
+        request_ = requested();  // what is drawn is drawn by the seed of the run that is gone on with
         std::erase_if(suite_.problems,
                       [&](const SuiteProblem& p) { return complete.count(problem_key(p.problem)) > 0; });
         run_.skip(suite_.problems.size());
@@ -44,6 +44,10 @@ class SuiteMeasure {
     }
 
   private:
+    Own requested() const {
+        return suite_.operation->request(flags_.given,
+                                         {.top = suite_top, .buildable_only = true, .seed = options_.seed});
+    }
     /// On a thread of its own.
     std::optional<MeasureTask> next() {
         if (next_ == suite_.problems.size()) return std::nullopt;

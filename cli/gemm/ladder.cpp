@@ -76,7 +76,7 @@ int measure_ladder(const Given& given, const OutputFlags& output, const Invocati
 std::vector<Field> ladder_fields() {
     std::vector<Field> fields = joined_fields({gemm_operation().fields(), target_fields(), measure_fields()});
     std::erase_if(fields, [](const Field& field) {
-        for (const char* key : {"top", "sample", "orders", "suite", "filter", "max_seconds", "confirmation",
+        for (const char* key : {"top", "sample", "orders", "suite", "filter", "max_seconds", "confirm",
                                 "counters", "no_time", "explain", "energy"})
             if (field.key == key) return true;
         return false;

@@ -55,6 +55,14 @@ std::string accepted_operations() {
     return out;
 }
 
+/// The fields of an operation that make a problem.
+std::vector<const Field*> problem_fields(const Operation& operation) {
+    std::vector<const Field*> out;
+    for (const Field& field : operation.fields())
+        if (field.group.starts_with("Problem")) out.push_back(&field);
+    return out;
+}
+
 }  // namespace
 
 std::string SuiteReader::read_head(const toml::table& root) const {
@@ -76,36 +84,44 @@ Suite SuiteReader::read(std::string_view text) {
     for (const std::string_view key : own_keys()) known.push_back(key);
     check_keys(root, "", known);
     read_own(root);
+    std::size_t number = 0;
     if (root.contains("problem") || suite_.problems.empty())
         for_each_table(root, own_tables().empty() || root.contains("problem") ? "problem" : own_tables(),
-                       [this](const toml::table& table) { read_problem(table); });
+                       [&](const toml::table& table) { read_problem(table, ++number); });
     return std::move(suite_);
 }
 
-/// Its keys are the operation's fields, and `name` for a reader.
-void SuiteReader::read_problem(const toml::table& table) {
-    Given given(Given::Named::by_key);
-    for (const auto& [name, node] : table) {
-        const std::string_view key = name.str();
-        if (key == "name") continue;
-        const auto fields = operation_.fields();
-        const auto field = std::find_if(fields.begin(), fields.end(), [&](const Field& f) { return f.key == key; });
-        if (field == fields.end() || !field->group.starts_with("Problem"))
-            refuse(node, fmt::format("problem.{}", key), "unknown key; accepted: what a problem of the operation has");
-        const auto give = [&](const toml::node& value) {
-            if (const auto* number = value.as_integer()) return given.add(key, std::to_string(number->get()));
-            check_text(value, key, "a text or a whole number");
-            given.add(key, value.as_string()->get());
-        };
-        if (const auto* list = node.as_array()) {
-            for (const toml::node& value : *list) give(value);
-        } else if (const auto* flag = node.as_boolean()) {
-            if (flag->get()) given.add(key, "");
-        } else {
-            give(node);
-        }
+/// The value of one field as a request gives it: a list's one by one, a switch where it is on.
+void SuiteReader::give(Given& given, const Field& field, const toml::node& node) const {
+    const std::string key = "problem." + field.key;
+    const auto give_one = [&](const toml::node& value) {
+        if (const auto* number = value.as_integer()) return given.add(field.key, std::to_string(number->get()));
+        const auto* text = value.as_string();
+        if (!text || text->get().empty() || printable(text->get(), text->get().size()) != text->get())
+            refuse(value, key, "accepted: a whole number, or a text without control characters");
+        given.add(field.key, text->get());
+    };
+    if (field.kind == FieldKind::on) {
+        const auto* flag = node.as_boolean();
+        if (!flag) refuse(node, key, "accepted: true or false");
+        if (flag->get()) given.add(field.key, "");
+    } else if (const auto* list = node.as_array(); list && field.kind == FieldKind::list) {
+        for (const toml::node& value : *list) give_one(value);
+    } else {
+        give_one(node);
     }
-    const std::string name = table.contains("name") ? text_of(table, "name") : std::to_string(suite_.problems.size() + 1);
+}
+
+/// Its keys are the operation's fields, and `name` for a reader.
+void SuiteReader::read_problem(const toml::table& table, std::size_t number) {
+    const std::vector<const Field*> fields = problem_fields(operation_);
+    std::vector<std::string_view> known = {"name"};
+    for (const Field* field : fields) known.push_back(field->key);
+    check_keys(table, "problem.", known);
+    Given given(Given::Named::by_key);
+    for (const Field* field : fields)
+        if (const toml::node* node = table.get(field->key)) give(given, *field, *node);
+    const std::string name = table.contains("name") ? text_of(table, "name") : std::to_string(number);
     add(table, "problem", {suite_.name, name}, 0, [&] { return operation_.problem(given); });
 }
 

@@ -12,6 +12,7 @@
 
 #include <toml++/toml.h>
 
+#include "rooftile/core/field.hpp"
 #include "rooftile/core/suite.hpp"
 
 namespace rooftile {
@@ -58,7 +59,8 @@ class SuiteReader {
 
   private:
     std::string read_head(const toml::table& root) const;
-    void read_problem(const toml::table& table);
+    void give(Given& given, const Field& field, const toml::node& node) const;
+    void read_problem(const toml::table& table, std::size_t number);
     void check_text(const toml::node& node, std::string_view key, std::string_view accepted) const;
 
     const Operation& operation_;

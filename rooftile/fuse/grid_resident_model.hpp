@@ -18,8 +18,8 @@ struct GridResidentLaunch {
 
 /// One pass after the other, all CTAs in step: the first at the rate of DRAM, the next at that of L2 or of what DRAM
 /// has to do beside, each no faster than its instructions; a reduction in device memory after each that reduces. L2
-/// holds what it has room for: each line is read by one SM and lies in one half, so all of L2 counts; passes that iteration
-/// round find what came last.
+/// holds what it has room for: each line is read by one SM and lies in one half, so all of L2 counts; a pass that goes
+/// the other way than the one before finds what came last.
 /// The warps of an SM load, compute and load again without a word to each other: mean value analysis.
 FuseFlow grid_resident_flow(const FuseHardware& hw, const Program& program, const ProgramWork& work,
                             const FusedBytes& bytes, const GridResidentLaunch& launch);

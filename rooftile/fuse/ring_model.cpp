@@ -72,7 +72,7 @@ double specialised_reduction_cycles(const FuseHardware& hw, const Program& p, co
     reducers.threads_per_row = l.reduction_threads;
     reducers.ctas = 1;
     const double reduction = ring_reduction_cycles(hw, work, reducers) + hw.fit.specialised_reduction;
-    // They take iterations with the warps that store.
+    // They take turns with the warps that store.
     const double chunk =
         double(p.columns) / l.cluster / l.chunks / l.reduction_threads * hw.fit.specialised_element
         + hw.fit.ring_chunk;

@@ -2,6 +2,7 @@
 // sources.
 #pragma once
 
+#include <any>
 #include <chrono>
 #include <functional>
 #include <future>
@@ -50,6 +51,7 @@ class Bench {
     StreamChoice& stream_choice() { return stream_choice_; }
 
     bool first_result = false;  ///< seen already
+    std::any kept;              ///< what an operation keeps from one problem to the next: an open library
 
   private:
     const MeasureOptions& options_;

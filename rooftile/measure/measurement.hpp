@@ -45,6 +45,9 @@ struct Baseline {
     std::optional<CounterValues> counters{};
 };
 
+/// `invalid` of a row that nobody wanted to time.
+inline constexpr std::string_view not_timed = "not timed, as asked";
+
 struct Measurement {
     Plan plan;
     Mode mode = Mode::sustained;
@@ -68,6 +71,7 @@ struct Measurement {
     std::string baseline_missing;           ///< why one is absent: "LIBRARY not found"
     std::optional<CounterValues> counters;  ///< where they were asked for and permitted
     Record more;                            ///< what else documents say of the row
+    bool show_derivation = false;           ///< the plan's steps stand in documents and texts
     Own own;                                ///< the operation's
     std::string invalid;  ///< why the figure is not a result: "above the measured roof: ..."
     bool built = true;    ///< false where the plan's kernel does not compile as planned

@@ -200,7 +200,7 @@ class ProblemBench {
     /// Counters alone need no time.
     void leave_untimed() {
         if (options_.counters && !launches_.empty()) count(make_sets());
-        for (const std::size_t i : rows_) run_.rows[i].invalid = "not timed, as asked";
+        for (const std::size_t i : rows_) run_.rows[i].invalid = not_timed;
     }
 
     Bench& bench_;

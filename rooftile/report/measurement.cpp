@@ -22,8 +22,17 @@ Json verified_json(const Verification& v) {
             {"failure", text_or_null(v.failure)}};
 }
 
+/// What every row of the operation says of baselines, null where nothing was timed: the paths of its columns.
+Json no_baselines(const Operation& operation) {
+    constexpr std::string_view below = "/baselines/";
+    Json out = {{"missing", nullptr}};
+    for (const CsvColumn& column : operation.measurement_columns())
+        if (column.path.starts_with(below)) out[std::string(column.path.substr(below.size()))] = nullptr;
+    return out;
+}
+
 Json baselines_json(const Measurement& m) {
-    Json out = Json::object();
+    Json out = no_baselines(*m.plan.operation);
     for (const Baseline& b : m.baselines) {
         out[b.key + "_us"] = json_number(b.time_us);
         if (!b.form.empty()) out[b.key + "_form"] = b.form;
@@ -76,6 +85,7 @@ Json measured_row_json(const Measurement& m) {
                 {"baselines", baselines_json(m)},
                 {"counters", counters_json(m.counters)}};
     row.update(to_json(m.more));
+    if (m.show_derivation) row["derivation"] = derivation_json(m.plan.derivation);
     row["invalid"] = text_or_null(invalid);
     return row;
 }
@@ -112,7 +122,7 @@ Json infeasible_line(const DocumentContext& context, const PlanSet& plans, const
             {"time_us", nullptr},
             {"predicted_time_us", nullptr},
             {"verified", verified_json({})},
-            {"baselines", {{"missing", nullptr}}},
+            {"baselines", no_baselines(*plans.problem.operation)},
             {"counters", Json::object()},
             {"invalid", "no plan fits: " + plans.refusal->message},
             {"notes", plans.notes}};

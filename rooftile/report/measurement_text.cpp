@@ -3,6 +3,7 @@
 
 #include "rooftile/core/operation.hpp"
 #include "rooftile/report/counters.hpp"
+#include "rooftile/report/explain.hpp"
 #include "rooftile/report/measurement.hpp"
 #include "rooftile/report/number.hpp"
 
@@ -11,31 +12,33 @@ namespace {
 
 using Align = Table::Align;
 
-/// What a row counts per second: FLOP where the operation counts any, else bytes.
+/// What a row counts per second: FLOP where the operation counts or predicts any, else bytes.
 struct Rate {
-    std::optional<double> value;
+    std::optional<double> measured, predicted;
     std::string_view unit;
 };
 Rate rate_of(const Measurement& m) {
-    return m.tflops ? Rate{m.tflops, "TFLOP/s"} : Rate{m.gbytes_per_s, "GB/s"};
-}
-
-/// As the operation predicts it.
-std::string predicted_rate_text(const Measurement& m) {
     const Record prediction = m.plan.operation->prediction_record(m.plan);
-    for (const char* key : {"tflops", "gbytes_per_s"}) {
+    const auto predicted = [&](std::string_view key) -> std::optional<double> {
         const Value* value = find(prediction, key);
         const auto* rate = value ? std::get_if<double>(&value->content()) : nullptr;
-        if (rate && (m.tflops || !m.gbytes_per_s || key == std::string_view("gbytes_per_s"))) return number_text(*rate);
-    }
-    return "?";
+        return rate ? std::optional(*rate) : std::nullopt;
+    };
+    if (m.tflops || find(prediction, "tflops")) return {m.tflops, predicted("tflops"), "TFLOP/s"};
+    return {m.gbytes_per_s, predicted("gbytes_per_s"), "GB/s"};
 }
 
 /// The rate of the same work in another time.
 std::string rate_text(const Measurement& m, std::optional<double> time_us) {
     const Rate rate = rate_of(m);
-    if (!rate.value || !m.time_us || !time_us || *time_us <= 0) return "?";
-    return number_text(*rate.value * *m.time_us / *time_us);
+    if (!rate.measured || !m.time_us || !time_us || *time_us <= 0) return "?";
+    return number_text(*rate.measured * *m.time_us / *time_us);
+}
+
+std::string predicted_rate_text(const Measurement& m) {
+    if (m.time_us) return rate_text(m, m.plan.time_us);
+    const Rate rate = rate_of(m);
+    return rate.predicted ? number_text(*rate.predicted) : "?";
 }
 
 std::string time_or_unknown(const std::optional<double>& us) { return us ? time_text(*us) : std::string("?"); }
@@ -72,7 +75,7 @@ std::string plans_table(const std::vector<Measurement>& rows, const Terminal& te
                    {m.plan.operation->label(m.plan)},
                    {valid ? time_text(*m.time_us) : "-", Tone::strong},
                    {valid ? interval_text(m) : "-"},
-                   {valid && rate_of(m).value ? number_text(*rate_of(m).value) : "-"},
+                   {valid ? rate_text(m, m.time_us) : "-"},
                    {valid && m.roof_fraction ? percent_text(*m.roof_fraction) : "-", Tone::strong},
                    {time_or_unknown(m.plan.time_us)},
                    {bound_text(m.plan)},
@@ -96,7 +99,7 @@ std::string times_table(const Measurement& m, bool valid, const Terminal& termin
     table.row({{"predicted"},
                {time_or_unknown(m.plan.time_us)},
                {},
-               {m.time_us ? rate_text(m, m.plan.time_us) : predicted_rate_text(m)},
+               {predicted_rate_text(m)},
                {m.plan.bound ? fmt::format("bound: {}", name_of(*m.plan.bound)) : ""}});
     if (valid)
         table.row({{"measured", Tone::strong},
@@ -190,6 +193,7 @@ std::string block_text(const Measurement& m, const Terminal& terminal) {
                + "\n";
     out += state_text(m) + verification_text(m, terminal);
     if (m.counters) out += counted_text(m, terminal);
+    if (m.show_derivation) out += steps_text(m.plan.derivation, terminal);
     return out + m.plan.operation->measured_text(m, terminal);
 }
 

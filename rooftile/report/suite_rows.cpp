@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "rooftile/error.hpp"
+#include "rooftile/measure/measurement.hpp"
 #include "rooftile/machine/units_text.hpp"
 #include "rooftile/report/json.hpp"
 
@@ -45,6 +46,8 @@ SuiteRow row_of(const Json& line) {
     row.unbuilt =
         row.plans > 0 && (failure == never_built || number_at(line, "registers") == std::optional<double>(0));
     row.wrong = any_false && !failure.empty() && !row.unbuilt;
+    const bool sampled = number_at(line, "samples").value_or(0) > 0;  // and above a roof
+    row.ran = row.invalid.empty() || row.invalid == not_timed || sampled || row.wrong || row.unbuilt || row.plans == 0;
     return row;
 }
 

@@ -30,6 +30,7 @@ struct SuiteRow {
     std::string invalid;
     bool wrong = false;    ///< it ran, and its result is not what it should be
     bool unbuilt = false;  ///< its kernel does not compile as planned
+    bool ran = true;       ///< false where the GPU refused it: out of memory
 };
 
 /// Rows of one problem, by rank. Complete: as many as its `plans`, or the one that says that none fits.

@@ -88,6 +88,22 @@ TEST_P(Conformance, ASuiteHoldsProblemsByTheirFields) {
     } catch (const RequestError& error) { EXPECT_THAT(error.what(), testing::HasSubstr("problem.surprise: unknown key")); }
 }
 
+/// A value that is no list's is given once, not as an array of which one would be taken; a switch is on or off.
+TEST_P(Conformance, ASuiteRefusesValuesOfAnotherKind) {
+    const std::string head = "schema = \"rooftile/suite/1\"\nname = \"s\"\nop = \"" + std::string(operation().name())
+                             + "\"\n[[problem]]\n";
+    for (const Field& field : operation().fields()) {
+        if (!field.group.starts_with("Problem")) continue;
+        const char* wrong = field.kind == FieldKind::on ? "1" : field.kind == FieldKind::list ? "true" : "['1', '2']";
+        try {
+            operation().suite(head + field.key + " = " + wrong + "\n", "s.toml");
+            FAIL() << field.key;
+        } catch (const RequestError& error) {
+            EXPECT_THAT(error.what(), testing::HasSubstr("problem." + field.key + ": accepted: "));
+        }
+    }
+}
+
 TEST_P(Conformance, TensorsAreNamedOnceAndHaveAStrideAnExtent) {
     std::set<std::string> names;
     for (const TensorInfo& tensor : operation().tensors(problem())) {

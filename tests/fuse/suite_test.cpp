@@ -43,6 +43,19 @@ TEST(FuseSuite, GroupsTimesTypesTimesShapesInTheFilesOrder) {
     EXPECT_TRUE(filtered(suite, "z").problems.empty());
 }
 
+TEST(FuseSuite, ProblemsWithoutANameAreNumberedByTheirPlaceInTheFile) {
+    const std::string tensor = "tensor = [\"x:bf16[8,8]\"]\n";
+    std::string sum = "x";  // longer than a name may be
+    for (int i = 0; i < 100; ++i) sum += " + x";
+    const Suite suite = fuse_suite(std::string(head) + "[[problem]]\nexpression = \"y = gelu(x)\"\n" + tensor
+                                       + "[[problem]]\nexpression = \"y = gelu(x)\"\n" + tensor
+                                       + "[[problem]]\nexpression = \"y = " + sum + "\"\n" + tensor,
+                                   "s.toml");
+    ASSERT_EQ(suite.problems.size(), 2u);
+    EXPECT_EQ(suite.problems[0].layers, (std::vector<SuiteLayer>{{"s", "1"}, {"s", "2"}}));
+    EXPECT_EQ(suite.problems[1].layers, (std::vector<SuiteLayer>{{"s", "3"}}));
+}
+
 TEST(FuseSuite, TheShippedOneHoldsWhatItSays) {
     const Suite suite = read_suite(fuse_operation(), ROOFTILE_SOURCE_DIR "/bench/suites/memory.toml");
     // 4 groups x 7 shapes; sums and maxima at 4 shapes; 4 point-wise groups in 2 types.

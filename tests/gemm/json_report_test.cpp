@@ -71,6 +71,16 @@ TEST(Json, AblationFollowsTheSchema) {
     EXPECT_EQ(study.at("parts")[1].at("predicted_time_us"), 300);
 }
 
+/// A row that was not timed names the baselines all the same.
+TEST(Json, BaselinesAreNullWhereNoneWasTimed) {
+    Measurement untimed = sample::measurement();
+    untimed.baselines.clear();
+    const auto document = parsed(measurement_document(sample::gpu_context(), {untimed}));
+    EXPECT_EQ(JsonSchema("measurement-1.json").faults(document), "");
+    for (const char* key : {"cublaslt_top1_us", "cublaslt_best_us", "cublaslt_ratio", "copy_us"})
+        EXPECT_TRUE(document.at("rows")[0].at("baselines").at(key).is_null()) << key;
+}
+
 TEST(Json, MeasurementDocumentFollowsItsSchema) {
     const JsonSchema schema("measurement-1.json");
     const auto document = measurement_document(sample::gpu_context(),

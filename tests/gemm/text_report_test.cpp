@@ -133,6 +133,16 @@ TEST(MeasurementText, Golden) {
     expect_golden("timings.txt", timings_text({{"compile: kernel", 0.213}, {"first_result", 1.04}}, {}));
 }
 
+/// Its rate is FLOP a second whether or not it was timed.
+TEST(MeasurementText, WhatWasNotTimedShowsItsPredictedRateInItsUnit) {
+    Measurement untimed = sample::measurement();
+    untimed.time_us = untimed.time_us_low = untimed.time_us_high = untimed.tflops = untimed.gbytes_per_s = std::nullopt;
+    untimed.invalid = "not timed, as asked";
+    const std::string text = measurement_text(sample::gpu_context(), {untimed}, {});
+    EXPECT_NE(text.find("TFLOP/s\n"), std::string::npos) << text;
+    EXPECT_EQ(text.find("GB/s"), std::string::npos) << text;
+}
+
 TEST(MeasurementText, WhatIsNoResultShowsItsReasonAndNoFigure) {
     const std::string above = measurement_text(sample::gpu_context(), {sample::above_roof()}, {});
     EXPECT_EQ(above.find("measured  "), std::string::npos);

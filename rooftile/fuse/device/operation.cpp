@@ -37,8 +37,8 @@ class FuseKernelRunnable final : public Runnable {
         if (tensors.size() != inputs + outputs)
             throw RequestError(fmt::format("{} tensors are given; the expression has {} inputs and {} outputs",
                                            tensors.size(), inputs, outputs));
-        const std::vector<const void*> in(tensors.begin(), tensors.begin() + std::ptrdiff_t(inputs));
-        kernel_.launch(stream, in, tensors.subspan(inputs), workspace);
+        const void* const* in = tensors.data();  // a launch allocates nothing
+        kernel_.launch(stream, {in, inputs}, tensors.subspan(inputs), workspace);
     }
 
   private:

@@ -82,6 +82,8 @@ class FuseTrial final : public Trial {
         row.more = {{"issue_roof_us", issue_us}};
     }
 
+    void finish(Measurement& row, std::size_t) override { row.show_derivation = options_.explain; }
+
   private:
     /// The reads where they were timed, else the faster copy.
     static void set_roof(Measurement& row) {

@@ -11,11 +11,11 @@ constexpr double results_share = 0.25;  ///< of what is free, for results that a
 
 const CublasLt* GemmBench::baseline(const GemmProblem& problem, std::string& missing) {
     missing.clear();
-    if (auto next = CublasLt::open(problem, missing, baseline_.get())) {
-        baseline_ = std::move(next);
-        return baseline_.get();
-    }
-    return nullptr;
+    using Kept = std::shared_ptr<const CublasLt>;
+    const auto* before = std::any_cast<Kept>(&bench_.kept);
+    baseline_ = CublasLt::open(problem, missing, before ? before->get() : nullptr);
+    if (baseline_) bench_.kept = baseline_;  // its handle and workspace serve the next problem
+    return baseline_.get();
 }
 
 std::unique_ptr<GemmVerifier> GemmBench::verifier(const GemmProblem& problem, std::size_t launches) const {

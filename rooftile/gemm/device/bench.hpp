@@ -20,7 +20,7 @@ class GemmBench {
     explicit GemmBench(Bench& bench) : bench_(bench) {}
     Bench& gpu() const { return bench_; }
 
-    /// cuBLASLt for that problem, alive until the next one; null with the reason in `missing`.
+    /// cuBLASLt for that problem, alive as this is; null with the reason in `missing`. Opened once on a GPU.
     const CublasLt* baseline(const GemmProblem& problem, std::string& missing);
 
     /// With a C for each of `launches` results, as far as free memory allows.
@@ -32,7 +32,7 @@ class GemmBench {
 
   private:
     Bench& bench_;
-    std::unique_ptr<CublasLt> baseline_;
+    std::shared_ptr<const CublasLt> baseline_;
 };
 
 /// `launch` on buffer set `set` of `sets`, which must outlive it.

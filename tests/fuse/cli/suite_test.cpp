@@ -139,6 +139,19 @@ class FuseSuiteRun : public FuseSuiteTest {
     }
 };
 
+TEST_F(FuseSuiteRun, ExplainShowsTheDerivationBesideTheMeasurement) {
+    const std::vector<std::string> words = {"measure", "fuse",     "y = log(-1 - abs(x))", "--tensor", "x:bf16[64,256]",
+                                            "--rounds", "1", "--explain"};
+    const Outcome text = run(words, environment_);
+    ASSERT_EQ(text.code, 0) << text.err;
+    EXPECT_THAT(text.out, HasSubstr("moved_bytes"));
+    auto as_json = words;
+    as_json.push_back("--json");
+    const json document = json::parse(run(as_json, environment_).out);
+    EXPECT_EQ(JsonSchema("measurement-1.json").faults(document), "");
+    EXPECT_FALSE(document.at("rows")[0].at("derivation").empty());
+}
+
 TEST_F(FuseSuiteRun, IsCutAndGoneOnWithAndReported) {
     const Outcome first = measure({"--filter", "point", "--seed", "3"});
     ASSERT_EQ(first.code, 0) << first.err;

@@ -33,7 +33,7 @@ TEST(LadderProgram, WrongRequestsAreRefusedBeforeAnyGpuIsAsked) {
     expect_refused(with({"--shape", "64x64x64", "--a-major", "m"}), {"--a-major k"});
     expect_refused(with({"--shape", "64x64x64", "--ldc", "72"}), {"ldc"});
     // It has its own kernels, and one problem.
-    for (const char* flag : {"--suite", "--filter", "--max-seconds", "--top", "--sample", "--orders"})
+    for (const char* flag : {"--suite", "--filter", "--max-seconds", "--top", "--sample", "--orders", "--confirm"})
         expect_refused(with({flag, "2"}), {flag});
     for (const char* flag : {"--counters", "--explain", "--energy", "--ablate"})
         expect_refused(with({flag}), {flag});

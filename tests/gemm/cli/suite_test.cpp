@@ -271,6 +271,14 @@ TEST_F(SuiteTest, WhatFailsIsARowAndTheExitCodeSaysSo) {
     ASSERT_EQ(lines().size(), 10u);
     EXPECT_THAT(lines()[1].at("invalid").get<std::string>(), HasSubstr("of GPU memory may be used"));
     EXPECT_THAT(small.err, testing::Not(HasSubstr("results are wrong")));
+    EXPECT_EQ(measure({}, {{"FAKE_MEMORY", "400000"}}).code, 6);  // nothing is left to do, and it says the same
+}
+
+TEST_F(SuiteTest, WhatNobodyWantedToTimeIsNoFailureWhenItIsGoneOnWith) {
+    for (const char* run : {"first", "second"}) {
+        const Outcome outcome = measure({"--no-time"});
+        EXPECT_EQ(outcome.code, 0) << run << ": " << outcome.err;
+    }
 }
 
 TEST_F(SuiteTest, AnInterruptionKeepsWhatIsDone) {
