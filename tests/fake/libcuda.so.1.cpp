@@ -124,7 +124,7 @@ unsigned short* written_by(const std::string& name, void** arguments) {
 }
 #endif
 
-void run_kernel(const FakeKernel& kernel, FakeStream* stream, unsigned ctas, void** arguments) {
+void run_kernel(const FakeKernel& kernel, [[maybe_unused]] FakeStream* stream, unsigned ctas, void** arguments) {
 #ifdef FAKE_HAS_GEMM
     if (auto* c = written_by(kernel.name, arguments)) {
         if (is_of_tile(kernel.name, "FAKE_WRONG_TILE")) return;
