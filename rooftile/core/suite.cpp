@@ -19,7 +19,7 @@ std::string name_of(const SuiteProblem& problem) {
 }
 
 Suite read_suite(const Operation& operation, const std::filesystem::path& path) {
-    return operation.suite(read_small_file(path), path.string());
+    return operation.suite(read_small_file(path, suite_limits), path.string());
 }
 
 Suite filtered(Suite suite, std::string_view text) {

@@ -20,7 +20,7 @@ constexpr std::size_t max_problems = 10'000;
 }  // namespace
 
 toml::table parsed_toml(std::string_view text, std::string_view file_name) {
-    check_text(text, file_name);
+    check_text(text, file_name, suite_limits);
     try {
         return toml::parse(text, file_name);
     } catch (const toml::parse_error& error) {

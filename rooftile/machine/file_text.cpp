@@ -21,16 +21,13 @@ namespace {
     throw RequestError(fmt::format("{}:{}: {}", printable(file, 200), line, problem));
 }
 
-void check_size(std::size_t size, std::string_view file) {
-    if (size > FileLimits::bytes)
-        refuse(file, fmt::format("{} bytes; a machine file has at most {}", size, FileLimits::bytes));
+void check_size(std::size_t size, std::size_t most, std::string_view file) {
+    if (size > most) refuse(file, fmt::format("{} bytes; at most {} are accepted", size, most));
 }
 
-void check_characters(std::string_view line, int number, std::string_view file) {
-    if (line.size() > FileLimits::line_bytes)
-        refuse(
-            file, number,
-            fmt::format("a line of {} bytes; at most {} are accepted", line.size(), FileLimits::line_bytes));
+void check_characters(std::string_view line, int number, std::size_t longest, std::string_view file) {
+    if (line.size() > longest)
+        refuse(file, number, fmt::format("a line of {} bytes; at most {} are accepted", line.size(), longest));
     for (std::size_t i = 0; i < line.size();) {
         const auto byte = static_cast<unsigned char>(line[i]);
         const std::size_t length = utf8_length(line.substr(i));
@@ -100,28 +97,28 @@ std::string read_whole_file(const std::filesystem::path& path) {
     return text;
 }
 
-std::string read_small_file(const std::filesystem::path& path) {
+std::string read_small_file(const std::filesystem::path& path, const FileLimits& limits) {
     const std::string name = path.string();
     std::ifstream stream = opened(path, name);
     std::error_code error;
     const auto size = std::filesystem::file_size(path, error);
-    if (!error) check_size(size, name);
-    std::string text(FileLimits::bytes + 1, '\0');
+    if (!error) check_size(size, limits.bytes, name);
+    std::string text(limits.bytes + 1, '\0');
     stream.read(text.data(), static_cast<std::streamsize>(text.size()));
     if (stream.bad()) refuse(name, "cannot be read");
     text.resize(static_cast<std::size_t>(stream.gcount()));
-    check_size(text.size(), name);
+    check_size(text.size(), limits.bytes, name);
     return text;
 }
 
-void check_text(std::string_view text, std::string_view file_name) {
-    check_size(text.size(), file_name);
+void check_text(std::string_view text, std::string_view file_name, const FileLimits& limits) {
+    check_size(text.size(), limits.bytes, file_name);
     DepthCheck depth(file_name);
     int number = 1;
     for (std::size_t begin = 0; begin < text.size(); ++number) {
         const std::size_t end = std::min(text.find('\n', begin), text.size());
         const std::string_view line = text.substr(begin, end - begin);
-        check_characters(line, number, file_name);
+        check_characters(line, number, limits.line_bytes, file_name);
         depth.line(line, number);
         begin = end + 1;
     }

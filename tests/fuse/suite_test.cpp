@@ -6,6 +6,7 @@
 #include <set>
 
 #include "rooftile/error.hpp"
+#include "rooftile/machine/file_text.hpp"
 #include "rooftile/fuse/operation.hpp"
 
 namespace rooftile {
@@ -54,6 +55,14 @@ TEST(FuseSuite, ProblemsWithoutANameAreNumberedByTheirPlaceInTheFile) {
     ASSERT_EQ(suite.problems.size(), 2u);
     EXPECT_EQ(suite.problems[0].layers, (std::vector<SuiteLayer>{{"s", "1"}, {"s", "2"}}));
     EXPECT_EQ(suite.problems[1].layers, (std::vector<SuiteLayer>{{"s", "3"}}));
+}
+
+TEST(FuseSuite, DrawnSuitesAreOfAnyUsefulLength) {
+    std::string text(head);
+    for (int i = 1; i <= 1000; ++i)
+        text += "[[problem]]\nexpression = \"y = gelu(x)\"\ntensor = [\"x:bf16[" + std::to_string(i) + ",4096]\"]\n";
+    ASSERT_GT(text.size(), machine_limits.bytes);
+    EXPECT_EQ(fuse_suite(text, "s.toml").problems.size(), 1000u);
 }
 
 TEST(FuseSuite, TheShippedOneHoldsWhatItSays) {

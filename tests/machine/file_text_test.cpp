@@ -23,7 +23,7 @@ std::string refusal(const std::filesystem::path& path) {
 TEST(FileText, AWholeFileHasNoLimit) {
     const auto path =
         std::filesystem::temp_directory_path() / ("rooftile-file-text-" + std::to_string(getpid()));
-    std::string text(FileLimits::bytes + 1, 'x');
+    std::string text(machine_limits.bytes + 1, 'x');
     text += std::string("\0\r\n\xff", 4);
     std::ofstream(path, std::ios::binary) << text;
     EXPECT_EQ(read_whole_file(path), text);
