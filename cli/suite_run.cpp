@@ -170,15 +170,15 @@ int SuiteRun::finish() const {
         say(fmt::format("stopped after {:.0f} s: {} of {} problems remain; the same command goes on",
                         elapsed(), left, problems_));
     ExitCode code = ExitCode::done;
-    const auto tell = [&](int count, std::string_view what, ExitCode worse) {
+    const auto tell = [&](int count, std::string_view one, std::string_view many, ExitCode worse) {
         if (count == 0) return;
-        say(fmt::format("{} {}; the rows say why", count, what));
+        say(fmt::format("{} {}; the rows say why", count, count == 1 ? one : many));
         code = worse;
     };
-    tell(failures.infeasible, "problems that no plan fits", ExitCode::no_plan);
-    tell(failures.unbuilt, "plans did not compile as planned", ExitCode::compile_failed);
-    tell(failures.not_run, "plans could not be run", ExitCode::gpu_failed);
-    tell(failures.wrong, "results are wrong", ExitCode::verification_failed);
+    tell(failures.infeasible, "problem that no plan fits", "problems that no plan fits", ExitCode::no_plan);
+    tell(failures.unbuilt, "plan did not compile as planned", "plans did not compile as planned", ExitCode::compile_failed);
+    tell(failures.not_run, "plan could not be run", "plans could not be run", ExitCode::gpu_failed);
+    tell(failures.wrong, "result is wrong", "results are wrong", ExitCode::verification_failed);
     return int(code);
 }
 
