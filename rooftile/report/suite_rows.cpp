@@ -43,8 +43,7 @@ SuiteRow row_of(const Json& line) {
         for (const char* which : {"exact", "random", "special", "timed"})
             any_false |= verified->contains(which) && verified->at(which) == false;
     }
-    row.unbuilt =
-        row.plans > 0 && (failure == never_built || number_at(line, "registers") == std::optional<double>(0));
+    row.unbuilt = row.plans > 0 && failure == never_built;
     row.wrong = any_false && !failure.empty() && !row.unbuilt;
     const bool sampled = number_at(line, "samples").value_or(0) > 0;  // and above a roof
     row.ran = row.invalid.empty() || row.invalid == not_timed || sampled || row.wrong || row.unbuilt || row.plans == 0;
