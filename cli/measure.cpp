@@ -46,6 +46,7 @@ void check_together(const Given& given) {
 int measure_one(const Operation& operation, const MeasureFlags& flags, const Invocation& invocation) {
     const Given& given = flags.given;
     refuse_suite_flags(flags);
+    check_energy(operation, given);
     MeasureOptions options = measure_options(flags, operation, invocation.start);
     const Problem problem = operation.problem(given);
     const Own request = operation.request(given, {.top = 1, .buildable_only = true, .seed = options.seed});
@@ -54,8 +55,6 @@ int measure_one(const Operation& operation, const MeasureFlags& flags, const Inv
     PlanSet plans = derive_for(target, problem, request);
     keep_buildable(plans);
     if (plans.refusal) return report_refusal(plans, context, flags.output);
-    // What the operation cannot explain it says before the GPU runs.
-    operation.details(*target.machine, plans, {.steps = options.explain, .energy = options.energy});
     options.machine = &live.machine;
     options.target = target.machine.get();
     note_interrupts();

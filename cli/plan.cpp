@@ -34,6 +34,7 @@ PlanDefaults defaults_of(const Given& given) {
 
 int plan(const Operation& operation, const Given& given, const OutputFlags& output, const Invocation& invocation) {
     const Format format = checked_format(output);
+    check_energy(operation, given);
     const Problem problem = operation.problem(given);
     const Own request = operation.request(given, defaults_of(given));
     const Target target = target_of(given);

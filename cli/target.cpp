@@ -43,6 +43,12 @@ Target target_of(const Given& given) {
     return {std::make_shared<const Machine>(std::move(machine)), std::move(note)};
 }
 
+void check_energy(const Operation& operation, const Given& given) {
+    if (given.has("energy") && !operation.models_energy())
+        throw RequestError(
+            fmt::format("{}: the joules of {} are not modelled yet", given.name("energy"), operation.name()));
+}
+
 PlanSet derive_for(const Target& target, const Problem& problem, const Own& request) {
     PlanSet plans = problem.operation->derive(target.machine, problem, request);
     if (!target.note.empty()) plans.notes.insert(plans.notes.begin(), target.note);

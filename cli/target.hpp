@@ -22,6 +22,9 @@ std::span<const Field> target_fields();
 /// --machine, else the live GPU, else h100-sxm; then every --set.
 Target target_of(const Given& given);
 
+/// Throws RequestError where --energy is asked of an operation that does not model it.
+void check_energy(const Operation& operation, const Given& given);
+
 /// Plans with the target's note among theirs.
 PlanSet derive_for(const Target& target, const Problem& problem, const Own& request);
 

@@ -37,7 +37,7 @@ struct BaselineLibrary {
 /// What a reader wants to know of plans beyond their figures.
 struct PlanDetail {
     bool steps = false;   ///< how the parameters, the time and the losers came about
-    bool energy = false;  ///< joules of a launch
+    bool energy = false;  ///< joules of a launch, of an operation that models them
 };
 
 /// What planning takes beside the problem, where the request does not say.
@@ -79,6 +79,8 @@ class Operation {
     /// A configuration in a few words.
     virtual std::string label(const Plan& plan) const = 0;
 
+    /// Whether it predicts the joules of a launch.
+    virtual bool models_energy() const { return false; }
     /// What documents say of each plan where `detail` asks for it; one record a plan, or none.
     virtual std::vector<Record> details(const Machine& machine, const PlanSet& plans,
                                         const PlanDetail& detail) const = 0;

@@ -73,13 +73,9 @@ class FuseOperation final : public Operation {
     Demand demand(const Machine&, const Plan& plan) const override { return fuse_demand(plan.own.as<FusePlan>()); }
     std::string label(const Plan& plan) const override { return label_of(plan.own.as<FusePlan>().config); }
 
-    std::vector<Record> details(const Machine&, const PlanSet&, const PlanDetail& detail) const override {
-        refuse_energy(detail);
-        return {};
-    }
+    std::vector<Record> details(const Machine&, const PlanSet&, const PlanDetail&) const override { return {}; }
     std::string text(const Machine&, const PlanSet& set, const PlanDetail& detail,
                      const Terminal& terminal) const override {
-        refuse_energy(detail);
         FusePlans plans;
         plans.machine_id = set.machine_id;
         plans.machine_name = set.machine_name;
@@ -111,11 +107,6 @@ class FuseOperation final : public Operation {
     std::string_view baseline() const override { return "copy"; }
     std::span<const CsvColumn> plan_columns() const override { return fuse_plan_columns(); }
     std::span<const CsvColumn> measurement_columns() const override { return fuse_measurement_columns(); }
-
-  private:
-    static void refuse_energy(const PlanDetail& detail) {
-        if (detail.energy) throw RequestError("--energy: the joules of a fused kernel are not modelled yet");
-    }
 };
 
 }  // namespace

@@ -105,6 +105,7 @@ class GemmOperation final : public Operation {
     }
     std::string label(const Plan& plan) const override { return label_of(plan.own.as<GemmPlan>().config); }
 
+    bool models_energy() const override { return true; }
     std::vector<Record> details(const Machine& machine, const PlanSet& set,
                                 const PlanDetail& detail) const override {
         std::vector<Record> out;

@@ -7,7 +7,8 @@ namespace {
 TEST(FuseRequests, AreRefusedWhereTheyAreWrong) {
     expect_refused({"plan", "fuse", "y = gelux(x)", "--tensor", "x:bf16[8]"}, {"column 5", "did you mean gelu?"});
     expect_refused({"plan", "fuse"}, {"missing the expression"});
-    expect_refused({"plan", "fuse", "y = gelu(x)", "--tensor", "x:bf16[8,8]", "--energy"}, {"--energy", "not modelled"});
+    for (const char* verb : {"plan", "measure"})
+        expect_refused({verb, "fuse", "y = gelu(x)", "--tensor", "x:bf16[8,8]", "--energy"}, {"--energy", "not modelled"});
     expect_refused({"measure", "fuse", "y = x", "--tensor", "x:bf16[8]", "--baseline", "cudnn"},
                    {"--baseline cudnn", "copy, none"});
     expect_refused({"measure", "fuse", "y = x", "--suite", "some.toml"}, {"--suite", "an expression"});
