@@ -15,6 +15,7 @@
 
 #include "cli/interrupt.hpp"
 #include "rooftile/core/read_value.hpp"
+#include "rooftile/elapsed.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/machine/file_text.hpp"
 #include "rooftile/report/number.hpp"
@@ -147,7 +148,7 @@ void SuiteRun::append(const std::string& text) const {
 }
 
 double SuiteRun::elapsed() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - invocation_.start).count();
+    return seconds_since(invocation_.start);
 }
 
 /// One line a problem, whatever stderr is: a run of a quarter of an hour is watched in a log.

@@ -16,10 +16,6 @@ constexpr std::chrono::milliseconds idle_limit(500);
 
 }  // namespace
 
-double seconds_since(Clock_::time_point start) {
-    return std::chrono::duration<double>(Clock_::now() - start).count();
-}
-
 unsigned spare_threads() {
     const unsigned cores = std::thread::hardware_concurrency();
     return cores > 3 ? cores - 2 : 1;

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "rooftile/elapsed.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/measure/options.hpp"
 #include "rooftile/measure/stream_kernels.hpp"
@@ -98,9 +99,6 @@ class Ahead {
 
 /// An error that one problem's fault explains, with the GPU still usable, is for its rows; any other goes on.
 void rethrow_unless_of_one_problem(const Error& error);
-
-/// Seconds since `start`.
-double seconds_since(std::chrono::steady_clock::time_point start);
 
 /// How many sets rotate: together at least `l2_factor` x L2 and at least 2, at most 16384 and what fits in
 /// `free_bytes`; 0 where not even one does.

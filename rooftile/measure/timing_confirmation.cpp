@@ -3,6 +3,7 @@
 #include <deque>
 #include <thread>
 
+#include "rooftile/elapsed.hpp"
 #include "rooftile/measure/timer.hpp"
 
 namespace rooftile {
@@ -16,12 +17,9 @@ void Timer::confirm() {
     const std::size_t first = 0;
     const auto other = ahead_of_first(plans, options_.confirmation.above);
     if (!other) return;
-    const auto seconds = [start] {
-        return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    };
     std::optional<std::size_t> before;
     for (std::size_t round = 0; !confirmation_over(
-             results_[first].confirmation, results_[*other].confirmation, seconds(), options_.confirmation);
+             results_[first].confirmation, results_[*other].confirmation, seconds_since(start), options_.confirmation);
          ++round) {
         std::deque<Block> running;
         for (const std::size_t w : confirmation_order(first, *other, round, options_.seed)) {

@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "rooftile/elapsed.hpp"
 #include "rooftile/runtime/driver.hpp"
 #include "rooftile/machine/read.hpp"
 #include "rooftile/probe/document.hpp"
@@ -23,10 +24,6 @@ namespace rooftile {
 namespace {
 
 using Clock_ = std::chrono::steady_clock;
-
-double since(Clock_::time_point start) {
-    return std::chrono::duration<double>(Clock_::now() - start).count();
-}
 
 void write_all(int to, std::string_view text) {
     while (!text.empty()) {
@@ -42,7 +39,7 @@ std::optional<std::string> read_all(int from, double seconds) {
     std::string text;
     char buffer[65536];
     while (true) {
-        const double left = seconds - since(start);
+        const double left = seconds - seconds_since(start);
         if (left <= 0) return std::nullopt;
         pollfd ready{from, POLLIN, 0};
         const int count = ::poll(&ready, 1, static_cast<int>(std::min(left, 1000.0) * 1000) + 1);
@@ -121,7 +118,7 @@ ProbeRun run_probes(const ProbeOptions& options) {
     run.gpu = gpu_in_child(options.device);
     run.results = in_passes(options, run.gpu.machine, [&](const Probe& probe) {
         const auto probe_start = Clock_::now();
-        const double left = options.max_seconds - since(start);
+        const double left = options.max_seconds - seconds_since(start);
         if (left < min_seconds(probe)) return left_out(probe, left);
         const double seconds = std::min(left, probe.seconds);
         const Json answer = in_child(seconds + child_grace_seconds, [&] {
@@ -135,10 +132,10 @@ ProbeRun run_probes(const ProbeOptions& options) {
         } else {
             result = result_of(answer);
         }
-        result.seconds = since(probe_start);
+        result.seconds = seconds_since(probe_start);
         return result;
     });
-    run.seconds = since(start);
+    run.seconds = seconds_since(start);
     return run;
 }
 

@@ -6,6 +6,7 @@
 
 #include <fmt/core.h>
 
+#include "rooftile/elapsed.hpp"
 #include "rooftile/machine/live.hpp"
 #include "rooftile/probe/launch_sampler.hpp"
 #include "rooftile/probe/one.hpp"
@@ -14,10 +15,6 @@ namespace rooftile {
 namespace {
 
 using Clock_ = std::chrono::steady_clock;
-
-double since(Clock_::time_point start) {
-    return std::chrono::duration<double>(Clock_::now() - start).count();
-}
 
 }  // namespace
 
@@ -44,7 +41,7 @@ ProbeResult run_probe(const Probe& probe, int device, double seconds) {
         LaunchSampler launcher(device, seconds);
         probe.run(launcher, result);
     } catch (const std::exception& error) { result.failure = error.what(); }
-    result.seconds = since(start);
+    result.seconds = seconds_since(start);
     return result;
 }
 
@@ -111,11 +108,11 @@ ProbeRun run_probes_here(const ProbeOptions& options) {
     run.gpu = probed_gpu(options.device);
     const auto context = Context::current_or_primary(options.device);
     run.results = in_passes(options, run.gpu.machine, [&](const Probe& probe) {
-        const double left = options.max_seconds - since(start);
+        const double left = options.max_seconds - seconds_since(start);
         return left < min_seconds(probe) ? left_out(probe, left)
                                          : run_probe(probe, options.device, std::min(left, probe.seconds));
     });
-    run.seconds = since(start);
+    run.seconds = seconds_since(start);
     return run;
 }
 

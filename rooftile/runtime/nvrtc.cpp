@@ -8,6 +8,7 @@
 
 #include <fmt/core.h>
 
+#include "rooftile/elapsed.hpp"
 #include "rooftile/runtime/build_id.hpp"
 #include "rooftile/runtime/library.hpp"
 
@@ -181,7 +182,7 @@ Compiled compile_source(const Source& source) {
                         compiled.log);
         compiled.entries.push_back(*entry);
     }
-    compiled.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    compiled.seconds = seconds_since(start);
     return compiled;
 }
 

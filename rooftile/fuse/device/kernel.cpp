@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "kernels/measure/philox.hpp"
+#include "rooftile/elapsed.hpp"
 #include "rooftile/runtime/cache.hpp"
 #include "rooftile/runtime/driver_table.hpp"
 #include "rooftile/fuse/device/source.hpp"
@@ -278,7 +279,7 @@ FuseKernel compile(const FusePlan& plan, const CompileOptions& options) {
             state->plan.resources.ctas_per_sm = state->plan.config.ctas_per_sm;
         }
     }
-    state->seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    state->seconds = seconds_since(start);
     return FuseKernel(std::move(state));
 }
 

@@ -9,6 +9,7 @@
 #include <fmt/core.h>
 
 #include "kernels/gemm/tile_order.cuh"
+#include "rooftile/elapsed.hpp"
 #include "rooftile/runtime/cache.hpp"
 #include "rooftile/runtime/driver_table.hpp"
 #include "rooftile/gemm/device/code.hpp"
@@ -185,7 +186,7 @@ Kernel compile(const GemmPlan& plan, const CompileOptions& options) {
     state->source = state->code->source();
     state->source.line_info = options.line_info;
     state->program = make_program(state->source, options.cache, state->from_cache);
-    state->seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    state->seconds = seconds_since(start);
     return Kernel(std::move(state));
 }
 
