@@ -65,4 +65,12 @@ inline const Value* find(const Record& record, std::string_view key) {
     return nullptr;
 }
 
+/// What it holds, where it is a T.
+template <class T>
+std::optional<T> find_as(const Record& record, std::string_view key) {
+    const Value* value = find(record, key);
+    const T* content = value ? std::get_if<T>(&value->content()) : nullptr;
+    return content ? std::optional<T>(*content) : std::nullopt;
+}
+
 }  // namespace rooftile

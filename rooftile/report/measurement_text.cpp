@@ -19,13 +19,9 @@ struct Rate {
 };
 Rate rate_of(const Measurement& m) {
     const Record prediction = m.plan.operation->prediction_record(m.plan);
-    const auto predicted = [&](std::string_view key) -> std::optional<double> {
-        const Value* value = find(prediction, key);
-        const auto* rate = value ? std::get_if<double>(&value->content()) : nullptr;
-        return rate ? std::optional(*rate) : std::nullopt;
-    };
-    if (m.tflops || find(prediction, "tflops")) return {m.tflops, predicted("tflops"), "TFLOP/s"};
-    return {m.gbytes_per_s, predicted("gbytes_per_s"), "GB/s"};
+    if (m.tflops || find(prediction, "tflops"))
+        return {m.tflops, find_as<double>(prediction, "tflops"), "TFLOP/s"};
+    return {m.gbytes_per_s, find_as<double>(prediction, "gbytes_per_s"), "GB/s"};
 }
 
 /// The rate of the same work in another time.
@@ -169,11 +165,7 @@ std::string state_text(const Measurement& m) {
 
 std::string counted_text(const Measurement& m, const Terminal& terminal) {
     const Record prediction = m.plan.operation->prediction_record(m.plan);
-    const auto bytes = [&](std::string_view key) -> std::optional<std::int64_t> {
-        const Value* value = find(prediction, key);
-        const auto* count = value ? std::get_if<std::int64_t>(&value->content()) : nullptr;
-        return count ? std::optional(*count) : std::nullopt;
-    };
+    const auto bytes = [&](std::string_view key) { return find_as<std::int64_t>(prediction, key); };
     CountedBaseline beside;
     for (const Baseline& b : m.baselines)
         if (b.counters) beside = {b.name, b.counters};
