@@ -34,10 +34,6 @@ struct Demand {
     std::optional<double> joules;
     std::int64_t tiles = 1;   ///< pieces that may run side by side
     int launches = 1;
-
-    /// Empty where one tensor's is unknown.
-    std::optional<double> dram_bytes() const;
-    double footprint_bytes() const;
 };
 
 }  // namespace rooftile

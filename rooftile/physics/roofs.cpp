@@ -6,21 +6,6 @@
 
 namespace rooftile {
 
-std::optional<double> Demand::dram_bytes() const {
-    double sum = 0;
-    for (const TensorTraffic& t : tensors) {
-        if (!t.dram_bytes) return std::nullopt;
-        sum += *t.dram_bytes;
-    }
-    return sum;
-}
-
-double Demand::footprint_bytes() const {
-    double sum = 0;
-    for (const TensorTraffic& t : tensors) sum += t.footprint_bytes;
-    return sum;
-}
-
 namespace {
 
 class Roofs {
