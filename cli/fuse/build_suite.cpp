@@ -60,7 +60,7 @@ class SuiteBuild {
             problems.push_back(problem_of(suite_.problems[i], places_[i], kernels));
         return {{"schema", "rooftile/builds/1"},
                 {"context", context_json(context_)},
-                {"machine", {{"id", context_.machine_id}, {"name", context_.machine_name}}},
+                {"machine", machine_json(context_)},
                 {"suite", suite_.name},
                 {"roofs", roofs()},
                 {"problems", std::move(problems)}};
