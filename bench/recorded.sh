@@ -6,19 +6,9 @@
 # Writes OUT_FOLDER/<gpu>-NAME.jsonl and, by `report REPORT`, <gpu>-NAME.txt.
 # Exit code: that of the measurement where it is not 0, of the report otherwise.
 [ $# -ge 5 ] || { echo "usage: $0 PROGRAM OUT_FOLDER SUITE NAME REPORT [arguments]" >&2; exit 2; }
-case $1 in
-    */*) program=$(cd "$(dirname "$1")" && pwd)/$(basename "$1") ;;
-    *) program=$1 ;;
-esac
-mkdir -p "$2" || exit 1
-out=$(cd "$2" && pwd)
+. "$(dirname "$0")/on_gpu.sh"
 suite=$3 name=$4 report=$5
 shift 5
-cd "$(dirname "$0")/.." || exit 1
-
-gpu=$("$program" machine show --json) || exit $?
-gpu=$(printf '%s\n' "$gpu" | sed -n 's/^  "id": "\([^"]*\)".*/\1/p')
-[ -n "$gpu" ] || { echo "$0: cannot tell which machine this is" >&2; exit 1; }
 
 # The command in the first line then names no folder of this computer.
 ln -sfn "$out" "build-$name-out" || exit 1

@@ -10,12 +10,7 @@
 # Exit code: that of the step that failed; else 8 where a bar is missed: prediction 10 % in the mean, 0.70 of mma.sync's
 # sustained rate at 4096^3 and 8192^3.
 [ $# -ge 2 ] || { echo "usage: $0 PROGRAM OUT_FOLDER [--quarter] [--no-tests] [arguments of measure gemm]" >&2; exit 2; }
-case $1 in
-    */*) program=$(cd "$(dirname "$1")" && pwd)/$(basename "$1") ;;
-    *) program=$1 ;;
-esac
-mkdir -p "$2" || exit 1
-out=$(cd "$2" && pwd)
+. "$(dirname "$0")/on_gpu.sh"
 shift 2
 quarter=0 tests=1
 while :; do
@@ -26,10 +21,6 @@ while :; do
     esac
     shift
 done
-cd "$(dirname "$0")/.." || exit 1
-gpu=$("$program" machine show --json) || exit $?
-gpu=$(printf '%s\n' "$gpu" | sed -n 's/^  "id": "\([^"]*\)".*/\1/p')
-[ -n "$gpu" ] || { echo "$0: cannot tell which machine this is" >&2; exit 1; }
 
 "$program" machine probe --only mma_sync --out "$out/probe.toml" --data "$out/probe.json" >"$out/probe.txt" || exit $?
 probed() { awk -v name="$1" '$1 == name { print $2; exit }' "$out/probe.txt"; }

@@ -8,18 +8,8 @@
 # make results.
 # Exit code: that of the measurement where it is not 0; else 8 where a problem is left or a bar is missed.
 [ $# -ge 2 ] || { echo "usage: $0 PROGRAM OUT_FOLDER [arguments of measure gemm]" >&2; exit 2; }
-case $1 in
-    */*) program=$(cd "$(dirname "$1")" && pwd)/$(basename "$1") ;;
-    *) program=$1 ;;
-esac
-mkdir -p "$2" || exit 1
-out=$(cd "$2" && pwd)
+. "$(dirname "$0")/on_gpu.sh"
 shift 2
-cd "$(dirname "$0")/.." || exit 1
-
-gpu=$("$program" machine show --json) || exit $?
-gpu=$(printf '%s\n' "$gpu" | sed -n 's/^  "id": "\([^"]*\)".*/\1/p')
-[ -n "$gpu" ] || { echo "$0: cannot tell which machine this is" >&2; exit 1; }
 
 # The command in the first line then names no folder of this computer.
 ln -sfn "$out" build-suite-out || exit 1
