@@ -1,6 +1,7 @@
 // Fused expressions as the stations see them.
 #include "rooftile/fuse/operation.hpp"
 
+#include "rooftile/core/typed_plan.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/fuse/columns.hpp"
 #include "rooftile/fuse/demand.hpp"
@@ -112,19 +113,8 @@ class FuseOperation final : public Operation {
 }  // namespace
 
 Plan any_plan(FusePlan plan, const Problem& problem) {
-    Plan out;
-    out.operation = &fuse_operation();
-    out.problem = problem;
-    out.rank = plan.rank;
-    out.buildable = plan.buildable;
-    out.why_not = plan.why_not;
-    out.time_us = plan.prediction.time_us;
-    out.bound = plan.prediction.bound;
-    out.derivation = plan.derivation;
-    out.unknown = plan.unknown;
-    out.launches = {{.kernel = "fuse_" + std::string(name_of(plan.config.form))}};
-    out.own = Own::of(std::move(plan));
-    return out;
+    std::string kernel = "fuse_" + std::string(name_of(plan.config.form));
+    return plan_of(problem, std::move(kernel), std::move(plan));
 }
 
 Plan any_plan(FusePlan plan) {
@@ -138,17 +128,7 @@ const Operation& fuse_operation() {
 }
 
 PlanSet fuse_plan_set(std::variant<FusePlans, FuseInfeasible> outcome) {
-    PlanSet out;
-    std::visit(
-        [&](auto& found) {
-            out.machine_id = std::move(found.machine_id);
-            out.machine_name = std::move(found.machine_name);
-            out.problem = {&fuse_operation(), Own::of(std::move(found.problem))};
-            out.rejected = found.rejected;
-            out.unknown = std::move(found.unknown);
-            out.notes = std::move(found.notes);
-        },
-        outcome);
+    PlanSet out = std::visit([](auto& found) { return plan_set_of(fuse_operation(), found); }, outcome);
     if (auto* plans = std::get_if<FusePlans>(&outcome)) {
         out.unchecked_constraints = std::move(plans->unchecked_constraints);
         out.totals = totals_record(plans->fused, plans->unfused, plans->operators);

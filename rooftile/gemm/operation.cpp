@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include "rooftile/core/typed_plan.hpp"
 #include "rooftile/gemm/columns.hpp"
 #include "rooftile/gemm/demand.hpp"
 #include "rooftile/gemm/explanation.hpp"
@@ -149,19 +150,8 @@ class GemmOperation final : public Operation {
 }  // namespace
 
 Plan any_plan(GemmPlan plan, const Problem& problem) {
-    Plan out;
-    out.operation = &gemm_operation();
-    out.problem = problem;
-    out.rank = plan.rank;
-    out.buildable = plan.buildable;
-    out.why_not = plan.why_not;
-    out.time_us = plan.prediction.time_us;
-    out.bound = plan.prediction.bound;
-    out.derivation = plan.derivation;
-    out.unknown = plan.unknown;
-    out.launches = {{.kernel = std::string(name_of(plan.config.kernel))}};
-    out.own = Own::of(std::move(plan));
-    return out;
+    std::string kernel = std::string(name_of(plan.config.kernel));
+    return plan_of(problem, std::move(kernel), std::move(plan));
 }
 
 Plan any_plan(GemmPlan plan) {
@@ -175,16 +165,11 @@ const Operation& gemm_operation() {
 }
 
 PlanSet gemm_plan_set(std::variant<Plans, Infeasible> outcome) {
-    PlanSet out;
-    std::visit(
-        [&](auto& found) {
-            out.machine_id = std::move(found.machine_id);
-            out.machine_name = std::move(found.machine_name);
-            out.problem = {&gemm_operation(), Own::of(found.problem)};
-            out.rejected = found.rejected;
-            out.unknown = std::move(found.unknown);
-            out.unchecked_constraints = std::move(found.unchecked_constraints);
-            out.notes = std::move(found.notes);
+    PlanSet out = std::visit(
+        [](auto& found) {
+            PlanSet set = plan_set_of(gemm_operation(), found);
+            set.unchecked_constraints = std::move(found.unchecked_constraints);
+            return set;
         },
         outcome);
     if (auto* plans = std::get_if<Plans>(&outcome)) {
