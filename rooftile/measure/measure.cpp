@@ -130,9 +130,7 @@ MeasureRun measure(std::vector<MeasureTask> tasks, const MeasureOptions& options
         hashes.insert(problem.hashes.begin(), problem.hashes.end());
         std::move(problem.rows.begin(), problem.rows.end(), std::back_inserter(run.rows));
         std::move(problem.timings.begin(), problem.timings.end(), std::back_inserter(of_problems));
-        for (std::string& note : problem.notes)
-            if (std::find(run.notes.begin(), run.notes.end(), note) == run.notes.end())
-                run.notes.push_back(std::move(note));
+        for (std::string& note : problem.notes) note_once(run.notes, std::move(note));
         return true;
     };
     events.ended = [&](const std::vector<Timing>& timings) { run.timings = timings; };

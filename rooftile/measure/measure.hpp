@@ -21,6 +21,15 @@ struct MeasureTask {
     std::vector<Role> roles = {};         ///< of the plans; empty: the first leads
 };
 
+/// Of typed plans of one problem, one at least, which any_plan() takes.
+template <class P>
+MeasureTask task_of(const Operation& operation, const std::vector<P>& plans) {
+    MeasureTask task;
+    task.plans.problem = {&operation, Own::of(plans.front().problem)};
+    for (const P& plan : plans) task.plans.plans.push_back(any_plan(plan, task.plans.problem));
+    return task;
+}
+
 /// Leaves out what cannot be built; where nothing is left the set is refused, with the reason of the first.
 void keep_buildable(PlanSet& plans);
 

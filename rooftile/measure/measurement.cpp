@@ -1,5 +1,7 @@
 #include "rooftile/measure/measurement.hpp"
 
+#include <algorithm>
+
 namespace rooftile {
 
 bool Verification::compared() const {
@@ -21,6 +23,10 @@ std::string why_no_result(const Measurement& m) {
 std::optional<double> measured_joules(const Measurement& m) {
     if (!m.power_w || !m.time_us || m.mode != Mode::sustained) return std::nullopt;
     return *m.power_w * *m.time_us / 1e6;
+}
+
+void note_once(std::vector<std::string>& notes, std::string note) {
+    if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(std::move(note));
 }
 
 const Baseline* find_baseline(const Measurement& measurement, std::string_view key) {

@@ -85,6 +85,9 @@ std::string why_no_result(const Measurement& measurement);
 /// whose mean holds idle time or what empties L2.
 std::optional<double> measured_joules(const Measurement& measurement);
 
+/// Adds a line unless it is there.
+void note_once(std::vector<std::string>& notes, std::string note);
+
 /// Null where the row has none of that key.
 const Baseline* find_baseline(const Measurement& measurement, std::string_view key);
 /// Its time; empty where there is none.

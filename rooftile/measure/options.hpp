@@ -25,6 +25,7 @@ struct MeasureOptions {
     std::uint64_t seed = 0;            ///< of inputs and orders; fresh_seed() for a new one
     const Machine* machine = nullptr;  ///< for the roofs; null: roof_fraction is empty, nothing is refused
     const Machine* target = nullptr;   ///< what the plans were made for; null: `machine`
+    const Machine* planned_for() const { return target ? target : machine; }
     bool explain = false, energy = false;  ///< how the prediction comes about, joules; for the rows
     /// Rounds and lengths; mode, sets, seed and interrupted are set from here.
     TimingOptions timing;

@@ -73,17 +73,13 @@ class ProblemBench {
         std::size_t kept = 0;
         for (std::size_t i = 0; i < rows_.size(); ++i) {
             const Verification& verified = row(i).verified;
-            if (!verified.compared()) note(verified.failure);
+            if (!verified.compared()) note_once(run_.notes, verified.failure);
             if (verified.wrong()) continue;
             rows_[kept] = rows_[i];
             launches_[kept++] = launches_[i];
         }
         rows_.resize(kept);
         launches_.resize(kept);
-    }
-
-    void note(const std::string& text) {
-        if (std::find(run_.notes.begin(), run_.notes.end(), text) == run_.notes.end()) run_.notes.push_back(text);
     }
 
     void verify() {
@@ -151,7 +147,7 @@ class ProblemBench {
         if (!m.time_us) return;
         trial_->set_figures(m, i, timed, run_.notes);
         if (const std::string words = clock_reason_words(timed.gpu.clock_reasons); !words.empty())
-            note("the GPU held its clock back: " + words);
+            note_once(run_.notes, "the GPU held its clock back: " + words);
         if (i == 0 || rows_[0] != 0) return;
         m.rank1_ratio = rank1_ratio(first, timed);
         m.confirmation = confirmation_of(first, timed);

@@ -48,7 +48,7 @@ class FuseKernelRunnable final : public Runnable {
 class PreparedFuse final : public PreparedTrial {
   public:
     PreparedFuse(const ExpressionGraph& problem, const MeasureOptions& options, unsigned threads) : problem_(problem) {
-        const Machine* machine = options.target ? options.target : options.machine;
+        const Machine* machine = options.planned_for();
         if (!options.time || !options.baseline || !machine) return;
         try {
             chain_.chain = unfused_kernels(problem_);
@@ -104,11 +104,8 @@ const DeviceOperation& fuse_on_device() {
 
 MeasureRun measure(const std::vector<FusePlan>& plans, const Machine& machine, MeasureOptions options) {
     if (plans.empty()) throw RequestError("there is no plan to measure");
-    MeasureTask task;
-    task.plans.problem = {&fuse_operation(), Own::of(plans.front().problem)};
-    for (const FusePlan& plan : plans) task.plans.plans.push_back(any_plan(plan, task.plans.problem));
     options.target = &machine;
-    return measure(std::vector<MeasureTask>{std::move(task)}, options);
+    return measure(std::vector<MeasureTask>{task_of(fuse_operation(), plans)}, options);
 }
 
 }  // namespace rooftile

@@ -65,14 +65,10 @@ class FuseTrial final : public Trial {
     void read_baselines(std::span<const TimedResult> timed, std::vector<std::string>&) override {
         for (std::size_t i = 0; i < baselines_.size(); ++i)
             if (timed[i].time_us.samples > 0) baselines_[i].time_us = timed[i].time_us.median;
-        // Documents name all four, whichever this expression is timed beside.
-        for (const char* key : {"copy", "memcpy", "read", "unfused"})
-            if (std::none_of(baselines_.begin(), baselines_.end(), [&](const Baseline& b) { return b.key == key; }))
-                add(key, "");
     }
 
     void set_figures(Measurement& row, std::size_t, const TimedResult& timed, std::vector<std::string>&) override {
-        const Machine* machine = options_.target ? options_.target : options_.machine;
+        const Machine* machine = options_.planned_for();
         row.gbytes_per_s = double(fused_bytes(problem_).sum()) / timed.time_us.median / 1e3;
         row.baselines = baselines_;
         row.baseline_missing = missing_;

@@ -155,8 +155,4 @@ std::optional<double> copy_time(std::int64_t bytes, Mode mode, const TimedResult
     return timed.time_us.median;
 }
 
-void note_once(std::vector<std::string>& notes, std::string note) {
-    if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(std::move(note));
-}
-
 }  // namespace rooftile

@@ -46,7 +46,4 @@ std::vector<Baseline> cublaslt_baselines(const GemmProblem& problem, Mode mode, 
 std::optional<double> copy_time(std::int64_t bytes, Mode mode, const TimedResult& timed, const Roofs& roofs,
                                 std::vector<std::string>& notes);
 
-/// Adds a line unless it is there.
-void note_once(std::vector<std::string>& notes, std::string note);
-
 }  // namespace rooftile

@@ -78,12 +78,7 @@ const DeviceOperation& gemm_on_device() {
     return operation;
 }
 
-MeasureTask gemm_task(const std::vector<GemmPlan>& plans) {
-    MeasureTask task;
-    task.plans.problem = {&gemm_operation(), Own::of(plans.front().problem)};
-    for (const GemmPlan& plan : plans) task.plans.plans.push_back(any_plan(plan, task.plans.problem));
-    return task;
-}
+MeasureTask gemm_task(const std::vector<GemmPlan>& plans) { return task_of(gemm_operation(), plans); }
 
 MeasureRun measure(const std::vector<GemmPlan>& plans, const MeasureOptions& options) {
     std::vector<MeasureTask> tasks;

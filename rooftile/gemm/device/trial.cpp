@@ -105,7 +105,8 @@ class GemmTrial final : public Trial {
         rooftile::set_figures(row, timed, roofs);
         row.baselines = baselines_;
         row.baseline_missing = missing_;
-        if (Baseline* best = best_of(row); best && best_) best->ratio = paired_ratio(best_timed_, timed);
+        for (Baseline& b : row.baselines)
+            if (best_ && b.key == cublaslt_best) b.ratio = paired_ratio(best_timed_, timed);
         for (std::string& note : unchecked_roofs(options_.mode, timed, roofs)) note_once(notes, std::move(note));
     }
 
@@ -127,7 +128,7 @@ class GemmTrial final : public Trial {
     }
 
     void finish(Measurement& row, std::size_t index) override {
-        const Machine* machine = options_.target ? options_.target : options_.machine;
+        const Machine* machine = options_.planned_for();
         GemmMeasured measured = index < measured_.size() ? std::move(measured_[index]) : GemmMeasured{};
         if (machine && (options_.explain || options_.energy))
             measured.explanation = explain(*machine, gemm_plan(row),
@@ -144,12 +145,6 @@ class GemmTrial final : public Trial {
     }
 
     bool is_judged(std::size_t index) const { return verifier_ && index < std::size_t(verifier_->results()); }
-
-    static Baseline* best_of(Measurement& row) {
-        const auto found = std::find_if(row.baselines.begin(), row.baselines.end(),
-                                        [](const Baseline& b) { return b.key == cublaslt_best; });
-        return found == row.baselines.end() ? nullptr : &*found;
-    }
 
     /// Each plan's kernel without a part; what does not compile so has its reason and no place among `works`.
     void add_parts(std::vector<TimedWork>& works, std::span<Measurement* const> rows, std::vector<Timing>& timings) {
