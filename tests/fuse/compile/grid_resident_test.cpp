@@ -9,6 +9,7 @@
 #include "rooftile/machine/registry.hpp"
 #include "rooftile/fuse/staging.hpp"
 #include "rooftile/expression/expression.hpp"
+#include "tests/compile/sample.hpp"
 
 namespace rooftile {
 namespace {
@@ -39,7 +40,7 @@ TEST(FuseGridResidentCode, EveryCandidateCompilesCleanAndFits) {
                 const std::string both = shape, rows = both.substr(0, both.find('x'));
                 for (const FusePlan& plan :
                      plans_of(text, type, rows, both.substr(both.find('x') + 1), 256)) {
-                    if (place++ % 19) continue;  // a minute, not ten
+                    if (!compiles_this(place++, 37)) continue;
                     const std::string what =
                         fmt::format("{} of {} {}: {} CTAs of {} x {}", text, type, shape, plan.config.cluster,
                                     plan.config.threads, plan.config.vectors_per_thread);
@@ -52,7 +53,7 @@ TEST(FuseGridResidentCode, EveryCandidateCompilesCleanAndFits) {
                     ++compiled;
                 }
             }
-    EXPECT_GE(compiled, 60);
+    EXPECT_GE(compiled, 30);
 }
 
 TEST(FuseGridResidentCode, ReducesAcrossTheGridAndGivesWayInL2) {

@@ -10,13 +10,14 @@
 #include <mutex>
 #include <regex>
 
+#include "rooftile/expression/expression.hpp"
+#include "rooftile/expression/random.hpp"
+#include "rooftile/expression/tensor_value.hpp"
 #include "rooftile/fuse/device/kernel.hpp"
 #include "rooftile/fuse/device/source.hpp"
-#include "rooftile/machine/registry.hpp"
 #include "rooftile/fuse/staging.hpp"
-#include "rooftile/expression/expression.hpp"
-#include "rooftile/expression/tensor_value.hpp"
-#include "rooftile/expression/random.hpp"
+#include "rooftile/machine/registry.hpp"
+#include "tests/compile/sample.hpp"
 
 namespace rooftile {
 namespace {
@@ -230,7 +231,7 @@ TEST(FuseCode, NoCandidateSpills) {
             const auto* plans = std::get_if<FusePlans>(&outcome);
             if (!plans) continue;
             for (const FusePlan& plan : plans->plans) {
-                if (!plan.buildable || place++ % 5) continue;  // every fifth: minutes, not an hour
+                if (!plan.buildable || !compiles_this(place++, 13)) continue;
                 const Compiled code = compile_source(fuse_source(plan));
                 EXPECT_EQ(unclean(code).value_or(""), "")
                     << c.text << " " << name_of(row_storage) << " " << plan.config.vectors_per_thread
@@ -391,7 +392,7 @@ TEST(FuseCode, RingsWithWarpSpecialisedReductionCompileClean) {
         for (const int reduction_threads : {128, 256}) {
             const auto outcome = derive(
                 machine_by_id("h200-sxm"), made(rows.text, rows.tensors),
-                {.reduction_threads = reduction_threads, .row_storage = RowStorage::pipelined, .top = 5});
+                {.reduction_threads = reduction_threads, .row_storage = RowStorage::pipelined, .top = 2});
             for (const FusePlan& plan : std::get<FusePlans>(outcome).plans) {
                 const Source source = fuse_source(plan);
                 EXPECT_EQ(unclean(compile_source(source)).value_or(""), "") << source.text;
@@ -452,7 +453,13 @@ TEST(FuseCode, WeightsThatTwoPassesReadCompileClean) {
 
 /// Which vectors of which rows the threads of a launch store, by the text's own index arithmetic; -1: one
 /// that does not exist.
-std::map<std::pair<std::int64_t, std::int64_t>, int> covered(const FusePlan& plan) {
+/// How often a launch stores each vector, row after row; what it stores behind a row's end or the tensor's stands last.
+struct Coverage {
+    std::vector<std::uint8_t> times;
+    std::int64_t outside = 0;
+};
+
+Coverage covered(const FusePlan& plan) {
     const FuseConfig& c = plan.config;
     const Program& p = plan.program;
     const fuse::FuseSizes sizes = fuse_sizes(plan);
@@ -464,10 +471,10 @@ std::map<std::pair<std::int64_t, std::int64_t>, int> covered(const FusePlan& pla
                          || text.find("(first >= vectors) return;") != std::string::npos;
     const bool stacked = text.find("const unsigned stack = ") != std::string::npos;
     const bool interleaved = text.find("stride = chunk * ") != std::string::npos;  // chunks in turn
-    std::map<std::pair<std::int64_t, std::int64_t>, int> seen;
+    Coverage seen{.times = std::vector<std::uint8_t>((p.form == FuseForm::row ? p.rows : 1) * sizes.vectors)};
     const auto touch = [&](std::int64_t row, std::int64_t at, std::int64_t end) {
-        if (guarded && at >= end) return;
-        ++seen[{row, at < end && at < sizes.vectors ? at : -1}];
+        if (at < end && at < sizes.vectors) ++seen.times[row * sizes.vectors + at];
+        else if (!guarded || at < end) ++seen.outside;
     };
     const std::int64_t threads_per_row = c.threads_per_row > 0 ? c.threads_per_row : c.threads;
     for (std::int64_t cta = 0; cta < grid; ++cta) {
@@ -531,14 +538,11 @@ TEST(FuseCode, LaunchesCoverEveryVectorOnce) {
             if (!plans) continue;
             for (const FusePlan& plan : plans->plans) {
                 if (!plan.buildable) continue;
-                const auto seen = covered(plan);
-                const std::int64_t vectors = fuse_sizes(plan).vectors;
-                const std::int64_t rows = plan.program.form == FuseForm::row ? plan.program.rows : 1;
-                ASSERT_EQ(std::int64_t(seen.size()), rows * vectors) << fuse_text(plan);
-                for (const auto& [place, times] : seen) {
-                    ASSERT_EQ(times, 1) << fuse_text(plan);
-                    ASSERT_GE(place.second, 0) << fuse_text(plan);
-                }
+                const Coverage seen = covered(plan);
+                ASSERT_EQ(seen.outside, 0) << fuse_text(plan);
+                ASSERT_EQ(std::int64_t(seen.times.size()),
+                          std::count(seen.times.begin(), seen.times.end(), 1))
+                    << fuse_text(plan);
                 ++launches;
             }
         }
@@ -632,7 +636,7 @@ TEST(FuseCode, GeneratedNamesCannotMeetThoseOfValues) {
 TEST(FuseRandom, AnyExpressionIsReadCountedPlannedAndGenerated) {
     RandomExpressions random(20261121);
     int planned = 0, compiled = 0;
-    for (int i = 0; i < 10000; ++i) {
+    for (int i = 0; i < 4000; ++i) {
         const RandomExpression e = random.next();
         const ExpressionGraph p = made(e.text, e.tensors);
         const auto outcome = derive(machine_by_id(i % 2 ? "h200-sxm" : "a100-80-sxm"), p, {.top = 1});
@@ -644,12 +648,12 @@ TEST(FuseRandom, AnyExpressionIsReadCountedPlannedAndGenerated) {
         ASSERT_TRUE(plan.buildable || !plan.why_not.empty());
         if (!plan.buildable) continue;
         const Source source = fuse_source(plan);
-        if (i % 200) continue;
+        if (i % 80) continue;
         const Compiled code = compile_source(source);
         EXPECT_EQ(unclean(code).value_or(""), "") << e.text;
         ++compiled;
     }
-    EXPECT_GE(planned, 7000);
+    EXPECT_GE(planned, 2800);
     EXPECT_GE(compiled, 25);
 }
 
