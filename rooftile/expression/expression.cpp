@@ -219,6 +219,8 @@ TensorDeclaration tensor_declaration(std::string_view text) {
         const std::string_view one = extents.substr(0, comma);
         std::int64_t extent = -1;
         const auto read = std::from_chars(one.data(), one.data() + one.size(), extent);
+        if (read.ec == std::errc::result_out_of_range)
+            refuse(fmt::format("extent \"{}\" is too large: 9223372036854775807 at most", one));
         if (read.ec != std::errc{} || read.ptr != one.data() + one.size() || extent < 0)
             refuse(fmt::format("extent \"{}\" is no whole number", one));
         tensor.shape.push_back(extent);

@@ -127,11 +127,12 @@ CacheSettings cache_settings() {
     }
     if (settings.mode == CacheMode::off) return settings;
     if (const char* folder = variable("ROOFTILE_CACHE_DIR")) settings.folder = folder;
-    else if (const char* xdg = variable("XDG_CACHE_HOME")) settings.folder = std::string(xdg) + "/rooftile";
+    // A relative one is to be ignored: XDG Base Directory Specification 0.8.
+    else if (const char* xdg = variable("XDG_CACHE_HOME"); xdg && *xdg == '/') settings.folder = std::string(xdg) + "/rooftile";
     else if (const char* home = variable("HOME")) settings.folder = std::string(home) + "/.cache/rooftile";
     else {
         settings.mode = CacheMode::off;
-        settings.note = "neither ROOFTILE_CACHE_DIR, XDG_CACHE_HOME nor HOME is set";
+        settings.note = "neither ROOFTILE_CACHE_DIR, an absolute XDG_CACHE_HOME nor HOME is set";
     }
     return settings;
 }

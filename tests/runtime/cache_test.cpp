@@ -246,6 +246,8 @@ TEST_F(CacheTest, TheEnvironmentChooses) {
     EXPECT_FALSE(cache_settings().note.empty());
     setenv("HOME", "/h", 1);
     EXPECT_EQ(cache_settings().folder, "/h/.cache/rooftile");
+    setenv("XDG_CACHE_HOME", "x", 1);  // relative: ignored
+    EXPECT_EQ(cache_settings().folder, "/h/.cache/rooftile");
     setenv("XDG_CACHE_HOME", "/x", 1);
     EXPECT_EQ(cache_settings().folder, "/x/rooftile");
     setenv("ROOFTILE_CACHE_DIR", "/d", 1);
