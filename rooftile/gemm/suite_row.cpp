@@ -26,8 +26,8 @@ double bytes_of_name(const std::string& type) { return type == "fp32" ? 4 : 2; }
 
 void read_gemm(const Json& line, GemmSuiteRow& row) {
     const Json& p = line.at("problem");
-    row.m = p.at("m").get<std::int64_t>(), row.n = p.at("n").get<std::int64_t>();
-    row.k = p.at("k").get<std::int64_t>();
+    row.m = extent_at(p, "m"), row.n = extent_at(p, "n");
+    row.k = extent_at(p, "k");
     const double m = double(row.m), n = double(row.n), k = double(row.k);
     const Json& types = p.at("types");
     row.flops = 2 * m * n * k;
@@ -35,10 +35,10 @@ void read_gemm(const Json& line, GemmSuiteRow& row) {
                            + m * n * bytes_of_name(types.at("c"));
     row.label = label_of_config(line.at("config"));
     const Json& b = line.at("baselines");
-    row.cublaslt_best_us = number_at(b, "cublaslt_best_us");
-    row.cublaslt_ratio = number_at(b, "cublaslt_ratio");
-    row.cublaslt_ratio_low = number_at(b, "cublaslt_ratio_low");
-    row.cublaslt_ratio_high = number_at(b, "cublaslt_ratio_high");
+    row.cublaslt_best_us = positive_at(b, "cublaslt_best_us");
+    row.cublaslt_ratio = positive_at(b, "cublaslt_ratio");
+    row.cublaslt_ratio_low = positive_at(b, "cublaslt_ratio_low");
+    row.cublaslt_ratio_high = positive_at(b, "cublaslt_ratio_high");
 }
 
 }  // namespace

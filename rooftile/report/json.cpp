@@ -1,10 +1,13 @@
 #include "rooftile/report/json.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "rooftile/core/operation.hpp"
+#include "rooftile/error.hpp"
 
 namespace rooftile {
 
@@ -93,6 +96,21 @@ std::optional<double> number_at(const Json& object, const char* key) {
     const auto found = object.find(key);
     if (found == object.end() || !found->is_number()) return std::nullopt;
     return found->get<double>();
+}
+
+std::optional<double> positive_at(const Json& object, const char* key) {
+    const auto number = number_at(object, key);
+    if (number && !(*number > 0 && std::isfinite(*number)))
+        throw RequestError(fmt::format("{} is {:g}; it must be above 0", key, *number));
+    return number;
+}
+
+std::int64_t extent_at(const Json& object, const char* key) {
+    constexpr double end = 9007199254740992;  // 2^53: what a double of JSON holds exactly
+    const double number = object.at(key).get<double>();
+    if (!(number >= 1 && number < end && number == std::floor(number)))
+        throw RequestError(fmt::format("{} is {:g}; it must be a whole number from 1 on", key, number));
+    return static_cast<std::int64_t>(number);
 }
 
 Json to_json(const Record& record) {

@@ -27,6 +27,10 @@ Json to_json(const Record& record);
 /// What an object has under `key`; empty where it has nothing of that kind.
 std::string text_at(const Json& object, const char* key);
 std::optional<double> number_at(const Json& object, const char* key);
+/// The same of a time, a rate or a ratio, and of an extent. Throws RequestError where it is not above 0, or no whole number
+/// below 2^53.
+std::optional<double> positive_at(const Json& object, const char* key);
+std::int64_t extent_at(const Json& object, const char* key);
 
 /// `rooftile/plan/1`. Where nothing fits: the same document with empty `plans` and `infeasible`.
 /// `details` are added to the plans, one each; or none.

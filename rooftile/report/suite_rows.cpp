@@ -28,13 +28,13 @@ SuiteRow row_of(const Json& line) {
     for (const Json& l : line.at("layers")) row.layers.push_back({l.at("model"), l.at("layer")});
     row.rank = count_at(line, "rank"), row.plans = count_at(line, "plans");
     row.mode = line.at("mode").get<std::string>();
-    row.time_us = number_at(line, "time_us");
-    row.predicted_us = number_at(line, "predicted_time_us");
-    row.rank1_ratio = number_at(line, "rank1_ratio");
+    row.time_us = positive_at(line, "time_us");
+    row.predicted_us = positive_at(line, "predicted_time_us");
+    row.rank1_ratio = positive_at(line, "rank1_ratio");
     if (const auto confirmation = line.find("confirmation");
         confirmation != line.end() && confirmation->is_object())
         row.confirmation = row.rank1_ratio.has_value();
-    row.sm_clock_mhz = number_at(line, "sm_clock_mhz");
+    row.sm_clock_mhz = positive_at(line, "sm_clock_mhz");
     row.invalid = text_at(line, "invalid");
     std::string failure;
     bool any_false = false;

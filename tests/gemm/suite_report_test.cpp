@@ -141,6 +141,24 @@ TEST(SuiteRecord, RefusesWhatIsNone) {
                 HasSubstr("x.jsonl:2:"));
 }
 
+TEST(SuiteRecord, RefusesNumbersThatNoRunWrites) {
+    const auto refusal = [](const char* pointer, const Json& value) {
+        Json line = measurement_lines(sample::gpu_context(), rows_of(good()[1]), {}).at(0);
+        line.at(Json::json_pointer(pointer)) = value;
+        try {
+            suite_report(read_suite_record(json_text(first_line(), -1) + json_text(line, -1), "x.jsonl"));
+        } catch (const RequestError& error) { return std::string(error.what()); }
+        return std::string();
+    };
+    EXPECT_EQ(refusal("/time_us", 100.0), "");
+    EXPECT_THAT(refusal("/time_us", 0), HasSubstr("time_us is 0; it must be above 0"));
+    EXPECT_THAT(refusal("/predicted_time_us", -1), HasSubstr("predicted_time_us is -1"));
+    EXPECT_THAT(refusal("/baselines/cublaslt_ratio", 0), HasSubstr("cublaslt_ratio is 0"));
+    EXPECT_THAT(refusal("/problem/m", -5), HasSubstr("m is -5; it must be a whole number from 1 on"));
+    EXPECT_THAT(refusal("/problem/k", 1e300), HasSubstr("k is 1e+300"));
+    EXPECT_THAT(refusal("/problem/n", 1.5), HasSubstr("n is 1.5"));
+}
+
 TEST(SuiteRows, FollowTheSchema) {
     const JsonSchema schema("measurement-1.json");
     Json document = first_line();
