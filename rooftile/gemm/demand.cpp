@@ -14,6 +14,17 @@ double bytes(std::int64_t rows, std::int64_t columns, Type type) {
     return double(rows) * double(columns) * bytes_of(type);
 }
 
+/// What is asked of L2: of loads of one line by neighbours few reach it.
+double l2_bytes_of(const PlanEvaluation& r) {
+    const GemmProblem& p = r.gemm.problem;
+    const GemmTile& tile = r.gemm.tile;
+    const L2Rows own = own_rows(tile, p),
+                 reaching = l2_rows(r.gemm.hw, tile, p, neighbours(p, tile, r.order.order, r.order.group));
+    const TileGrid clusters = cluster_grid(p, tile);
+    return bytes(p.m, p.k, p.a_type) * double(clusters.columns) * reaching.a / own.a
+           + bytes(p.n, p.k, p.b_type) * double(clusters.rows) * reaching.b / own.b + bytes(p.m, p.n, p.c_type);
+}
+
 /// What the simulated L2 found of an order without a closed form, where the plan has it, is known as a whole only.
 void add_tensors(Demand& demand, const GemmPlan& plan, const OperandBytes& dram) {
     const GemmProblem& p = plan.problem;
@@ -32,13 +43,12 @@ Demand gemm_demand(const Machine& machine, const GemmPlan& plan) {
     if (plan.config.kernel)
         demand.matrix = {{plan.config.kernel->instruction(machine, p.a_type), std::string(name_of(p.a_type)),
                           std::string(name_of(p.accumulate_type)), p.flops().value}};
-    const auto count = [](const std::optional<std::int64_t>& n) { return n ? std::optional(double(*n)) : std::nullopt; };
-    demand.shared_bytes = count(plan.prediction.shared_traffic_bytes);
-    demand.l2_bytes = count(plan.prediction.l2_bytes);
+    if (const auto n = plan.prediction.shared_traffic_bytes) demand.shared_bytes = double(*n);
     OperandBytes dram{std::nan(""), std::nan(""), std::nan("")};
     if (const auto r = evaluate_plan(machine, plan)) {
         dram = ScheduleTraffic(r->gemm.hw, r->gemm.tile, p)
                    .dram_by_operand(plan.config.order, plan.config.group);
+        demand.l2_bytes = known(l2_bytes_of(*r));
         demand.tiles = r->gemm.waves.tiles * plan.config.split_k;
         if (const auto e = explain(machine, plan, {.energy = true}).energy) demand.joules = e->total;
     }

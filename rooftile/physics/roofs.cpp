@@ -10,8 +10,10 @@ namespace {
 
 class Roofs {
   public:
-    Roofs(const Machine& machine, const Conditions& conditions)
-        : machine_(machine), conditions_(conditions), clock_(clock_of(machine, conditions)) {}
+    Roofs(const Machine& machine, const Conditions& conditions, std::int64_t tiles)
+        : machine_(machine), clock_(clock_of(machine, conditions)) {
+        if (const auto all = machine.count("sm.count")) sms_ = std::min(*all * conditions.sm_share, double(tiles));
+    }
 
     /// `amount` at `rate` a second. An empty rate: the machine's `key` is unknown.
     void add(Bound bound, double amount, std::optional<double> rate, const std::string& key) {
@@ -24,13 +26,13 @@ class Roofs {
         const std::string key = rate_key(work.family, work.input, work.accumulate);
         std::optional<double> rate;
         const auto one = flops_per_cycle_per_sm(machine_, key, clock_);
-        if (one && sms() && clock_) rate = one->value * *sms() * clock_->value;
+        if (one && sms_ && clock_) rate = one->value * *sms_ * clock_->value;
         add(Bound::tensor, work.flops, rate, key);
     }
     /// Of a rate that the machine gives for each SM and clock.
     void per_cycle(Bound bound, double amount, std::optional<double> per_sm, const std::string& key) {
         std::optional<double> rate;
-        if (per_sm && sms() && clock_) rate = *per_sm * *sms() * clock_->value;
+        if (per_sm && sms_ && clock_) rate = *per_sm * *sms_ * clock_->value;
         add(bound, amount, rate, key);
     }
     std::optional<double> per_sm(const char* key) const {
@@ -58,21 +60,17 @@ class Roofs {
         if (conditions.clock_hz) return Clock{*conditions.clock_hz};
         return machine.number<Clock>("clock.boost");
     }
-    std::optional<double> sms() const {
-        const auto all = machine_.count("sm.count");
-        return all ? std::optional(*all * conditions_.sm_share) : std::nullopt;
-    }
 
     const Machine& machine_;
-    const Conditions& conditions_;
     std::optional<Clock> clock_;
+    std::optional<double> sms_;  ///< that work: a tile has one
     RoofTime out_;
 };
 
 }  // namespace
 
 RoofTime roof_time(const Demand& demand, const Machine& machine, const Conditions& conditions) {
-    Roofs roofs(machine, conditions);
+    Roofs roofs(machine, conditions, demand.tiles);
     for (const MatrixWork& work : demand.matrix) roofs.matrix(work);
     constexpr double lanes = 32;  // of a warp's instruction, one partition of the SM issues it a cycle
     const auto partitions = machine.count("sm.partitions");
@@ -81,12 +79,15 @@ RoofTime roof_time(const Demand& demand, const Machine& machine, const Condition
     roofs.per_cycle(Bound::issue, demand.exponentials, roofs.per_sm("rate.mufu"), "rate.mufu");
     roofs.per_cycle(Bound::shared, demand.shared_bytes.value_or(0), roofs.bytes_per_sm("shared.bandwidth"),
                     "shared.bandwidth");
+    roofs.add(Bound::l2, demand.l2_bytes.value_or(0), roofs.bytes_per_second("l2.bandwidth"), "l2.bandwidth");
     double compulsory = 0;
     for (const TensorTraffic& t : demand.tensors) {
         const auto& held = conditions.held_in_l2;
         if (std::find(held.begin(), held.end(), t.tensor) == held.end()) compulsory += t.footprint_bytes;
     }
     roofs.add(Bound::dram, compulsory, roofs.bytes_per_second("dram.bandwidth"), "dram.bandwidth");
+    const auto gap = machine.number<Seconds>("launch.gap_stream");
+    roofs.add(Bound::launch, demand.launches, gap ? std::optional(1 / gap->value) : std::nullopt, "launch.gap_stream");
     return roofs.take();
 }
 

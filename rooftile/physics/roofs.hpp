@@ -33,8 +33,8 @@ struct RoofTime {
     std::optional<Bound> bound() const { return units.empty() ? std::nullopt : std::optional(units.front().bound); }
 };
 
-/// Every unit at its full rate, all of them side by side. DRAM's rate is the datasheet's; what is compulsory counts, not what the
-/// plan reads again.
+/// Every unit at its full rate, all of them side by side; a tile has one SM. DRAM's rate is the datasheet's; what is compulsory
+/// counts, not what the plan reads again. One launch begins `launch.gap_stream` after the one before it.
 RoofTime roof_time(const Demand& demand, const Machine& machine, const Conditions& conditions = {});
 
 }  // namespace rooftile

@@ -37,10 +37,18 @@ constexpr std::int64_t largest = 1 << 20;
 
 std::vector<Step> derivation(const Machine& machine, const ToyPlan& plan) {
     Derivation steps(machine);
-    steps.add("time_us", "bytes / bandwidth", {Derivation::given("bytes", plan.problem.bytes(), "B", "the problem"),
-                                               steps.fact("dram.bandwidth")},
+    steps.add("time_us", "bytes / bandwidth + 2 launches",
+              {Derivation::given("bytes", plan.problem.bytes(), "B", "the problem"), steps.fact("dram.bandwidth"),
+               steps.fact("launch.gap_stream")},
               plan.time_us.value_or(std::nan("")), "us", "each row is read once");
     return steps.take();
+}
+
+std::optional<double> time_us(const Machine& machine, const ToyProblem& problem) {
+    const auto bandwidth = dram_bandwidth(machine);
+    if (!bandwidth) return std::nullopt;
+    return (problem.bytes() / bandwidth->value + 2 * machine.number<Seconds>("launch.gap_stream").value_or(Seconds{}).value)
+           * 1e6;
 }
 
 class ToyOperation final : public Operation {
@@ -79,16 +87,14 @@ class ToyOperation final : public Operation {
         out.machine_id = machine->id;
         out.machine_name = machine->name;
         out.problem = problem;
-        const auto bandwidth = dram_bandwidth(*machine);
-        if (!bandwidth) out.unknown = {"dram.bandwidth"};
+        if (!dram_bandwidth(*machine)) out.unknown = {"dram.bandwidth"};
         for (const int threads : searched_threads) {
             if (asked.threads && *asked.threads != threads) continue;
             if (int(out.plans.size()) == asked.top) {
                 ++out.rejected.reasons[std::size_t(Reason::dominated)];
                 continue;
             }
-            out.plans.push_back(plan_of(machine, {p, threads, bandwidth ? std::optional(p.bytes() / bandwidth->value * 1e6)
-                                                                         : std::nullopt}));
+            out.plans.push_back(plan_of(machine, {p, threads, time_us(*machine, p)}));
             out.plans.back().rank = int(out.plans.size());
             out.plans.back().unknown = out.unknown;
         }
