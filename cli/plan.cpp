@@ -6,6 +6,8 @@
 #include "cli/verb.hpp"
 #include "rooftile/core/read_value.hpp"
 #include "rooftile/error.hpp"
+#include "rooftile/physics/explanation.hpp"
+#include "rooftile/report/explanation_record.hpp"
 
 namespace rooftile::cli {
 namespace {
@@ -42,12 +44,11 @@ int plan(const Operation& operation, const Given& given, const OutputFlags& outp
     const PlanSet plans = derive_for(target, problem, request);
     if (plans.refusal) return report_refusal(plans, context, output);
     const PlanDetail detail{.steps = given.has("explain"), .energy = given.has("energy")};
+    const std::vector<Explanation> explanations = explain(*target.machine, plans, detail);
     if (format == Format::text)
-        write_result(operation.text(*target.machine, plans, detail, terminal_for(output)), output);
+        write_result(operation.text(plans, detail, explanations, terminal_for(output)), output);
     else
-        write_result(document_text(plan_document(context, plans, operation.details(*target.machine, plans, detail)),
-                                   format),
-                     output);
+        write_result(document_text(plan_document(context, plans, explanation_records(explanations)), format), output);
     // A document carries the note itself; CSV has no place for it.
     if ((format == Format::text || format == Format::csv) && !target.note.empty()) say(target.note);
     return int(ExitCode::done);

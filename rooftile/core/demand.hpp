@@ -30,8 +30,9 @@ struct Demand {
     double issue_slots = 0;   ///< of instructions of one lane; 0: not counted
     double exponentials = 0;  ///< of one lane, on the special function unit
     std::optional<double> shared_bytes, l2_bytes;  ///< into and out of shared memory; asked of L2
+    std::optional<double> dram_bytes;              ///< of all tensors, as planned
+    double filled_bytes = 0, shared_read_bytes = 0;  ///< copied into shared memory; read there by matrix instructions
     std::vector<TensorTraffic> tensors;
-    std::optional<double> joules;
     std::int64_t tiles = 1;   ///< pieces that may run side by side
     int launches = 1;
 };

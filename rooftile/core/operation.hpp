@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -17,6 +18,7 @@
 
 namespace rooftile {
 
+struct Explanation;
 struct Terminal;
 struct Measurement;
 struct SuiteRecord;
@@ -39,6 +41,13 @@ struct PlanDetail {
     bool steps = false;   ///< how the parameters, the time and the losers came about
     bool energy = false;  ///< joules of a launch, of an operation that models them
 };
+
+/// How a plan is predicted to run. NaN: unknown.
+struct PredictedRun {
+    double seconds, clock_hz;  ///< of a launch of all of it; of the SMs
+};
+/// Predicts the runs of certain plans where the machine's numbers are others than those they were planned for.
+using Predictor = std::function<std::vector<PredictedRun>(const Machine&)>;
 
 /// What planning takes beside the problem, where the request does not say.
 struct PlanDefaults {
@@ -76,16 +85,18 @@ class Operation {
     virtual Record prediction_record(const Plan& plan) const = 0;
     /// What the plan asks of the machine, as work.
     virtual Demand demand(const Machine& machine, const Plan& plan) const = 0;
+    /// Of plans of one problem, made for that machine; each keeps its configuration. Only the predictor's calls need be
+    /// fast: they may throw RequestError where no machine can have such numbers.
+    virtual Predictor predictor(const Machine& machine, std::span<const Plan> plans) const = 0;
+    /// From the datasheet's roof to the predicted time by the terms of its own model, where it has them.
+    virtual std::vector<RoofStep> roof_steps(const Machine&, const Plan&) const { return {}; }
     /// A configuration in a few words.
     virtual std::string label(const Plan& plan) const = 0;
 
-    /// Whether it predicts the joules of a launch.
+    /// Whether its demand holds all that takes energy, so that the joules of a launch follow.
     virtual bool models_energy() const { return false; }
-    /// What documents say of each plan where `detail` asks for it; one record a plan, or none.
-    virtual std::vector<Record> details(const Machine& machine, const PlanSet& plans,
-                                        const PlanDetail& detail) const = 0;
-    /// The plans as text for a terminal. There is one plan at least.
-    virtual std::string text(const Machine& machine, const PlanSet& plans, const PlanDetail& detail,
+    /// The plans as text for a terminal. There is one plan at least. `explanations` are of all plans, or none.
+    virtual std::string text(const PlanSet& plans, const PlanDetail& detail, std::span<const Explanation> explanations,
                              const Terminal& terminal) const = 0;
     /// Above what is shown of a problem: what is computed, and on what.
     virtual std::string heading(const Problem& problem, std::string_view machine_id, std::string_view machine_name,

@@ -37,6 +37,15 @@ struct Step {
     std::string limit;  ///< "4 stages fit, 5 x 49152 = 245760 B do not"; what it means
 };
 
+/// One step from the datasheet's roof to a predicted time.
+struct RoofStep {
+    std::string name;           ///< "datasheet_roof", ... "launch"
+    std::int64_t time_ns = 0;   ///< with this step and all before it
+    std::int64_t cost_ns = 0;   ///< this step alone; of the first step its time
+    std::vector<Input> inputs;  ///< what it came from
+    std::string note;           ///< what the numbers do not say: a number that is unknown and not charged
+};
+
 /// A derivation, written when it is first read: a search settles many plans, and most are never asked why.
 /// Copies share it; any thread may read it.
 class Steps {

@@ -11,6 +11,7 @@ Demand fuse_demand(const FusePlan& plan) {
                         * program_work(graph, plan.program).first;
     demand.issue_slots = cost.issue;
     demand.exponentials = cost.mufu;
+    if (plan.prediction.dram_bytes) demand.dram_bytes = double(*plan.prediction.dram_bytes);
     if (plan.prediction.moved_bytes) demand.l2_bytes = double(*plan.prediction.moved_bytes);
     // Every input is read once and every output written once, unless rows are read again from DRAM.
     std::optional<double> again;

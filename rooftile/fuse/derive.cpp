@@ -64,6 +64,7 @@ FusePlan plan_of(const Machine& machine, const FuseHardware& hw, const Expressio
     plan.problem = graph;
     plan.program = program;
     plan.config = candidate.config;
+    plan.launch = candidate.launch;
     plan.why_not = obstacle(machine, program, candidate.config);
     plan.buildable = plan.why_not.empty();
     const FuseFlow& f = candidate.flow;

@@ -7,6 +7,7 @@
 #include "rooftile/fuse/demand.hpp"
 #include "rooftile/fuse/fields.hpp"
 #include "rooftile/fuse/plan_text.hpp"
+#include "rooftile/fuse/predictor.hpp"
 #include "rooftile/fuse/records.hpp"
 #include "rooftile/fuse/suite.hpp"
 #include "rooftile/fuse/suite_report.hpp"
@@ -74,8 +75,8 @@ class FuseOperation final : public Operation {
     Demand demand(const Machine&, const Plan& plan) const override { return fuse_demand(plan.own.as<FusePlan>()); }
     std::string label(const Plan& plan) const override { return label_of(plan.own.as<FusePlan>().config); }
 
-    std::vector<Record> details(const Machine&, const PlanSet&, const PlanDetail&) const override { return {}; }
-    std::string text(const Machine&, const PlanSet& set, const PlanDetail& detail,
+    Predictor predictor(const Machine&, std::span<const Plan> plans) const override { return fuse_predictor(plans); }
+    std::string text(const PlanSet& set, const PlanDetail& detail, std::span<const Explanation> explanations,
                      const Terminal& terminal) const override {
         FusePlans plans;
         plans.machine_id = set.machine_id;
@@ -90,7 +91,7 @@ class FuseOperation final : public Operation {
         plans.unknown = set.unknown;
         plans.unchecked_constraints = set.unchecked_constraints;
         plans.notes = set.notes;
-        return plan_text(plans, detail.steps, terminal);
+        return plan_text(plans, detail.steps, explanations, terminal);
     }
     std::string short_name(const Problem& problem) const override { return problem.own.as<ExpressionGraph>().text; }
     std::string heading(const Problem& problem, std::string_view machine_id, std::string_view machine_name,

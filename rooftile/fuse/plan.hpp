@@ -12,7 +12,9 @@
 #include "rooftile/core/step.hpp"
 #include "rooftile/machine/machine.hpp"
 #include "rooftile/expression/graph.hpp"
+#include "rooftile/fuse/grid_resident_model.hpp"
 #include "rooftile/fuse/program.hpp"
+#include "rooftile/fuse/ring_model.hpp"
 
 namespace rooftile {
 
@@ -80,6 +82,9 @@ struct FusePrediction {
     std::optional<double> waves, speedup;
 };
 
+/// A launch as the model of its kind takes it.
+using TimedLaunch = std::variant<FuseLaunch, RingLaunch, GridResidentLaunch>;
+
 struct FusePlan {
     int rank = 0;
     bool buildable = false;
@@ -88,6 +93,7 @@ struct FusePlan {
     ExpressionGraph problem;
     Program program;
     FuseConfig config;
+    TimedLaunch launch;
     FuseResources resources;
     FusePrediction prediction;
     std::vector<Step> derivation;

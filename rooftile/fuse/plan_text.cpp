@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <cmath>
+
 #include "rooftile/fuse/staging.hpp"
 #include "rooftile/report/explain.hpp"
 #include "rooftile/report/number.hpp"
@@ -60,6 +62,13 @@ std::string plan_table(const FusePlans& plans, const Terminal& terminal) {
                    {plan.buildable ? "yes" : "no", plan.buildable ? Tone::good : Tone::faint}});
     }
     return table.text(terminal);
+}
+
+std::string why_behind(const FusePlan& best, const FusePlan& other) {
+    if (!best.prediction.time_us || !other.prediction.time_us) return "an unknown number leaves it without a time";
+    const double slower = *other.prediction.time_us / *best.prediction.time_us - 1;
+    if (std::abs(slower) < 0.0005) return "as fast by the model";
+    return percent_text(std::abs(slower)) + (slower > 0 ? " slower" : " faster by the model");
 }
 
 }  // namespace
@@ -126,7 +135,8 @@ std::string fuse_counting_text(const std::vector<FuseOperator>& operators, const
     return out;
 }
 
-std::string plan_text(const FusePlans& plans, bool explain, const Terminal& terminal) {
+std::string plan_text(const FusePlans& plans, bool explain, std::span<const Explanation> explanations,
+                      const Terminal& terminal) {
     std::string out = fuse_heading_text(plans.problem, plans.machine_id, plans.machine_name, terminal);
     out += "\n" + fuse_counting_text(plans.operators, plans.unfused, plans.fused, terminal);
     out += "\n" + plan_table(plans, terminal) + "\n";
@@ -144,7 +154,12 @@ std::string plan_text(const FusePlans& plans, bool explain, const Terminal& term
     out += rules_text(plans.rejected, terminal);
     const FusePlan& best = plans.plans.front();
     out += "\n" + terminal.paint(fmt::format("Why plan 1: {}", label_of(best.config)), Tone::strong) + "\n";
-    return out + steps_text(best.derivation, terminal);
+    out += steps_text(best.derivation, terminal);
+    if (explanations.empty()) return out;
+    std::vector<NamedPlan> named;
+    for (const FusePlan& plan : plans.plans)
+        named.push_back({label_of(plan.config), plan.prediction.time_us, why_behind(best, plan)});
+    return out + runners_up_text(named, explanations, terminal);
 }
 
 }  // namespace rooftile

@@ -1,11 +1,12 @@
 // Fused plans as tables for a terminal.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "rooftile/fuse/plan.hpp"
-#include "rooftile/report/terminal.hpp"
+#include "rooftile/report/explanation_text.hpp"
 
 namespace rooftile {
 
@@ -20,7 +21,9 @@ std::string fuse_heading_text(const ExpressionGraph& problem, std::string_view m
 std::string fuse_counting_text(const std::vector<FuseOperator>& operators, const FuseTotals& unfused,
                                const FuseTotals& fused, const Terminal& terminal);
 
-/// Heading, counting, table of the plans, what is unknown; with `explain` every step that led to plan 1.
-std::string plan_text(const FusePlans& plans, bool explain, const Terminal& terminal);
+/// Heading, counting, table of the plans, what is unknown; with `explain` every step that led to plan 1 and why the
+/// others are behind it, as far as `explanations` of all plans, or none, say.
+std::string plan_text(const FusePlans& plans, bool explain, std::span<const Explanation> explanations,
+                      const Terminal& terminal);
 
 }  // namespace rooftile

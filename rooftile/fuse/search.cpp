@@ -329,6 +329,7 @@ class Search {
                      .persistent = c.persistent,
                      .staged = c.row_storage == RowStorage::shared,
                      .early_weights = c.early_weights};
+        candidate.launch = l;
         candidate.flow =
             fuse_flow(hw_, p_, work_, bytes_, l, cluster_sms(machine_, c.cluster, l.ctas_per_sm));
         // An unknown number of SMs leaves a persistent grid without a size; then a piece a CTA.

@@ -12,6 +12,7 @@ namespace rooftile {
 
 struct FuseCandidate {
     FuseConfig config;
+    TimedLaunch launch;
     FuseFlow flow;
     double registers = 0;     ///< a thread, estimated
     double shared_bytes = 0;  ///< of a CTA, for the rows

@@ -102,29 +102,33 @@ class GridResidentSearch : FuseSearchContext {
         c.stages = request.stages.value_or(int(fit));
         if (c.stages < 1 || c.stages > fit) return reject(Reason::shared);
         if (!asked(request.ctas_per_sm, c.ctas_per_sm)) return;
-        candidate.flow = flow(c, iterations);
+        candidate.launch = launch_of(c, iterations);
+        candidate.flow = flow(candidate);
         if (!request.stages) {
             // No more than the threads ask for, or than gets into an SM.
             const double into_sm = min_known(candidate.flow.bytes_in_flight_needed,
                                              hw.sm_bandwidth * candidate.flow.round_cycles);
             c.stages = leaving_l1(c, min_known(into_sm, candidate.flow.bytes_in_flight), iteration_bytes);
-            candidate.flow = flow(c, iterations);
+            candidate.launch = launch_of(c, iterations);
+            candidate.flow = flow(candidate);
         }
         candidate.shared_bytes = double(staged_rows(program, c).bytes);
         candidate.config = c;
         found_.push_back(candidate);
     }
 
-    FuseFlow flow(const FuseConfig& c, double iterations) const {
-        return grid_resident_flow(hw, program, work, bytes,
-                                  {.vectors_per_thread = double(c.vectors_per_thread),
-                                   .vector_width = double(c.vector_width),
-                                   .threads = double(c.threads),
-                                   .cluster = double(c.cluster),
-                                   .again_bytes = slot_bytes(program),
-                                   .held_share = c.stages / iterations,
-                                   .rows_an_sm = double(rows_gathered(program, c)),
-                                   .together = double(unrolled_iterations(c))});
+    GridResidentLaunch launch_of(const FuseConfig& c, double iterations) const {
+        return {.vectors_per_thread = double(c.vectors_per_thread),
+                .vector_width = double(c.vector_width),
+                .threads = double(c.threads),
+                .cluster = double(c.cluster),
+                .again_bytes = slot_bytes(program),
+                .held_share = c.stages / iterations,
+                .rows_an_sm = double(rows_gathered(program, c)),
+                .together = double(unrolled_iterations(c))};
+    }
+    FuseFlow flow(const FuseCandidate& candidate) const {
+        return grid_resident_flow(hw, program, work, bytes, std::get<GridResidentLaunch>(candidate.launch));
     }
 
     /// As many iterations, up to those of `c`, as leave L1 room for the bytes that must be in flight: what an iteration gains by

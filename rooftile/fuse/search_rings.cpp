@@ -134,11 +134,6 @@ class RingSearch : FuseSearchContext {
         return count * std::int64_t(std::size(both));  // weights kept or not
     }
 
-    /// SMs on which the CTAs that share a row can be, one each.
-    double usable_sms(const FuseConfig& c) const {
-        return reduces_across_grid(c) ? hw.sms : cluster_sms(machine, c.cluster, c.ctas_per_sm);
-    }
-
     void rings_of(RingChoice choice) {
         for (int vectors_per_thread : searched_vectors_per_thread)
             for (bool kept : both)
@@ -187,7 +182,7 @@ class RingSearch : FuseSearchContext {
         const double kept_bytes = double(staged_rows(program, c).kept_bytes);
         // What is read but a few times need not be kept.
         constexpr double min_rows = 4;
-        const double clusters = whole(usable_sms(c) * ctas / c.cluster);
+        const double clusters = whole(ring_sms(machine, hw, c) * ctas / c.cluster);
         if (c.early_weights && (kept_bytes == 0 || !kept_by_bulk(program, c)))
             return reject(Reason::instruction);
         if (const Rule* rule = rule_if(c.early_weights && double(program.rows) < min_rows * clusters,
@@ -219,25 +214,24 @@ class RingSearch : FuseSearchContext {
             || candidate.registers * even_threads(hw, c.threads * c.ctas_per_sm) > hw.registers_per_sm)
             return reject(Reason::registers);
         candidate.shared_bytes = double(staged_rows(program, c).bytes);
-        const double resident = whole(usable_sms(c) * c.ctas_per_sm / c.cluster);
-        double clusters = unknown_number;
-        if (resident >= 1) clusters = std::min(resident, std::max(1.0, double(program.rows)));
+        const double clusters = ring_clusters(machine, hw, program, c);
         const double chunk_elements = double(c.vectors_per_thread) * c.threads_per_row * c.vector_width;
-        candidate.flow = ring_flow(hw, program, work, bytes,
-                                   {.threads_per_row = double(c.threads_per_row),
-                                    .vectors_per_thread = double(c.vectors_per_thread),
-                                    .cluster = double(c.cluster),
-                                    .slots = double(c.stages),
-                                    .chunks = double(chunks),
-                                    .chunk_bytes = chunk_elements * slot_,
-                                    .epilogue_bytes = chunk_elements * (work.full_bytes - slot_),
-                                    .kept = c.early_weights,
-                                    .far = reduces_across_grid(c),
-                                    .clusters = clusters,
-                                    .ctas = double(c.ctas_per_sm),
-                                    .reduction_threads = double(c.reduction_threads),
-                                    .one_row = !c.persistent,
-                                    .dynamic = schedules_dynamically(program, c)});
+        const RingLaunch launch{.threads_per_row = double(c.threads_per_row),
+                                .vectors_per_thread = double(c.vectors_per_thread),
+                                .cluster = double(c.cluster),
+                                .slots = double(c.stages),
+                                .chunks = double(chunks),
+                                .chunk_bytes = chunk_elements * slot_,
+                                .epilogue_bytes = chunk_elements * (work.full_bytes - slot_),
+                                .kept = c.early_weights,
+                                .far = reduces_across_grid(c),
+                                .clusters = clusters,
+                                .ctas = double(c.ctas_per_sm),
+                                .reduction_threads = double(c.reduction_threads),
+                                .one_row = !c.persistent,
+                                .dynamic = schedules_dynamically(program, c)};
+        candidate.launch = launch;
+        candidate.flow = ring_flow(hw, program, work, bytes, launch);
         c.grid = std::isnan(clusters) ? 0 : std::int64_t(c.persistent ? clusters : program.rows) * c.cluster;
         candidate.config = c;
         out_.kept.push_back(candidate);
@@ -250,6 +244,15 @@ class RingSearch : FuseSearchContext {
 };
 
 }  // namespace
+
+double ring_sms(const Machine& machine, const FuseHardware& hw, const FuseConfig& c) {
+    return reduces_across_grid(c) ? hw.sms : cluster_sms(machine, c.cluster, c.ctas_per_sm);
+}
+
+double ring_clusters(const Machine& machine, const FuseHardware& hw, const Program& program, const FuseConfig& c) {
+    const double resident = whole(ring_sms(machine, hw, c) * c.ctas_per_sm / c.cluster);
+    return resident >= 1 ? std::min(resident, std::max(1.0, double(program.rows))) : unknown_number;
+}
 
 void search_rings(const FuseSearchContext& context, FuseSearch& out) { RingSearch(context, out).all(); }
 

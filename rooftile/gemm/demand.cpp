@@ -4,7 +4,6 @@
 
 #include "rooftile/core/derivation.hpp"
 #include "rooftile/gemm/evaluate_plan.hpp"
-#include "rooftile/gemm/explanation.hpp"
 #include "rooftile/gemm/kernel.hpp"
 
 namespace rooftile {
@@ -50,7 +49,11 @@ Demand gemm_demand(const Machine& machine, const GemmPlan& plan) {
                    .dram_by_operand(plan.config.order, plan.config.group);
         demand.l2_bytes = known(l2_bytes_of(*r));
         demand.tiles = r->gemm.waves.tiles * plan.config.split_k;
-        if (const auto e = explain(machine, plan, {.energy = true}).energy) demand.joules = e->total;
+        demand.dram_bytes = known(r->gemm.dram);
+        const GemmTile& tile = r->gemm.tile;
+        const OperandLines lines = operand_lines(tile, p, cluster_grid(p, tile.tile_m, tile.tile_n, 1, 1));
+        demand.filled_bytes = lines.filled * lines.bytes;
+        demand.shared_read_bytes = lines.read * lines.bytes;
     }
     add_tensors(demand, plan, dram);
     return demand;

@@ -62,4 +62,25 @@ PlanEvaluation on_hardware(const GemmHardware& hw, const PlanEvaluation& evaluat
     return r;
 }
 
+Predictor gemm_predictor(const Machine& machine, std::span<const Plan> plans) {
+    std::vector<std::optional<PlanEvaluation>> evaluated;
+    std::string family;
+    for (const Plan& plan : plans) {
+        evaluated.push_back(evaluate_plan(machine, plan.own.as<GemmPlan>()));
+        if (evaluated.back()) family = evaluated.back()->family;
+    }
+    const Type type = plans.front().own.as<GemmPlan>().problem.a_type;
+    return [evaluated = std::move(evaluated), family, type](const Machine& other) {
+        std::vector<std::string> unknown;
+        const GemmHardware hw = gemm_hardware(other, family, type, unknown);
+        std::vector<PredictedRun> runs(evaluated.size(), {unknown_number, unknown_number});
+        for (std::size_t i = 0; i < runs.size(); ++i) {
+            if (!evaluated[i]) continue;
+            const GemmTime time = on_hardware(hw, *evaluated[i]).time;
+            runs[i] = {time.seconds, time.clock_hz};
+        }
+        return runs;
+    };
+}
+
 }  // namespace rooftile

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 
+#include "rooftile/core/operation.hpp"
 #include "rooftile/gemm/attainability.hpp"
 #include "rooftile/gemm/search.hpp"
 
@@ -18,6 +20,9 @@ struct PlanEvaluation {
 
 /// Empty where the constraints of that machine do not let the plan pass: it was made for another.
 std::optional<PlanEvaluation> evaluate_plan(const Machine& machine, const GemmPlan& plan);
+
+/// How those plans run on machines with other numbers: they are evaluated once.
+Predictor gemm_predictor(const Machine& machine, std::span<const Plan> plans);
 
 /// The same tiling where the machine's numbers are `hw`: its traffic changes as the closed form of its order
 /// does, where there is one.

@@ -13,10 +13,6 @@
 namespace rooftile {
 namespace {
 
-std::string with_unit(const std::string& number, const std::string& unit) {
-    return unit.empty() ? number : number + " " + unit;
-}
-
 /// Collects what tells two plans apart, the weightiest first.
 class Differences {
   public:
@@ -42,23 +38,6 @@ class Differences {
   private:
     std::vector<std::string> why_;
 };
-
-/// "wins if wgmma.turn falls below 120 clk (800)": the nearest few.
-std::string wins_if_text(const std::vector<Counterfactual>& wins_if) {
-    constexpr std::size_t most = 3;
-    if (wins_if.empty())
-        return fmt::format("never wins by one number of the machine alone, from {} to {} times what it is",
-                           min_change, max_change);
-    std::string out = "wins if ";
-    for (std::size_t i = 0; i < std::min(most, wins_if.size()); ++i) {
-        const Counterfactual& c = wins_if[i];
-        const std::string unit = c.unit == "1" ? "" : c.unit;
-        out += fmt::format("{}{} {} {} (here {})", i > 0 ? ", or " : "", c.key,
-                           c.threshold < c.value ? "falls below" : "rises above",
-                           with_unit(number_text(c.threshold), unit), input_text(c.value, unit));
-    }
-    return out;
-}
 
 }  // namespace
 
@@ -91,20 +70,10 @@ std::string derivation_text(const GemmPlan& plan, const Terminal& terminal) {
     return out + steps_text(plan.derivation, terminal);
 }
 
-std::string runners_up_text(const Plans& plans, const std::vector<Explanation>& explanations,
-                            const Terminal& terminal) {
-    constexpr std::size_t asked = 2;
-    if (plans.plans.size() < 2) return {};
-    std::string out = "\n" + terminal.paint("Why not the others", Tone::strong) + "\n\n";
-    for (size_t i = 1; i < plans.plans.size(); ++i) {
-        const GemmPlan& other = plans.plans[i];
-        out += fmt::format("{:>3}. ", other.rank)
-               + wrapped(label_of(other.config) + ": " + why_behind(plans.plans.front(), other),
-                         terminal.prose() - 7, 7)
-               + "\n";
-        if (i > asked || explanations.empty() || !explanations.at(i).wins_if) continue;
-        out += "       " + wrapped(wins_if_text(*explanations.at(i).wins_if), terminal.prose() - 9, 9) + "\n";
-    }
+std::vector<NamedPlan> named_plans(const Plans& plans) {
+    std::vector<NamedPlan> out;
+    for (const GemmPlan& plan : plans.plans)
+        out.push_back({label_of(plan.config), plan.prediction.time_us, why_behind(plans.plans.front(), plan)});
     return out;
 }
 

@@ -1,6 +1,6 @@
 #include "rooftile/gemm/measurement.hpp"
 
-#include "rooftile/gemm/explanation_json.hpp"
+#include "rooftile/gemm/measured_record.hpp"
 #include "rooftile/gemm/operation.hpp"
 
 namespace rooftile {

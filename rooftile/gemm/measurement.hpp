@@ -4,9 +4,9 @@
 #include <optional>
 
 #include "rooftile/gemm/device/ablation.hpp"
-#include "rooftile/gemm/explanation.hpp"
 #include "rooftile/gemm/plan.hpp"
 #include "rooftile/measure/measurement.hpp"
+#include "rooftile/physics/explanation.hpp"
 
 namespace rooftile {
 

@@ -3,7 +3,7 @@
 #include <fmt/core.h>
 
 #include "rooftile/gemm/ablation_text.hpp"
-#include "rooftile/gemm/attainability_text.hpp"
+#include "rooftile/report/explanation_text.hpp"
 #include "rooftile/report/number.hpp"
 
 namespace rooftile {

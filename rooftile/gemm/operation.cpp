@@ -6,12 +6,12 @@
 #include "rooftile/core/typed_plan.hpp"
 #include "rooftile/gemm/columns.hpp"
 #include "rooftile/gemm/demand.hpp"
-#include "rooftile/gemm/explanation.hpp"
-#include "rooftile/gemm/explanation_json.hpp"
+#include "rooftile/gemm/evaluate_plan.hpp"
 #include "rooftile/gemm/fields.hpp"
 #include "rooftile/gemm/measurement_text.hpp"
 #include "rooftile/gemm/plan_text.hpp"
 #include "rooftile/gemm/records.hpp"
+#include "rooftile/gemm/roof_steps.hpp"
 #include "rooftile/gemm/suite.hpp"
 #include "rooftile/gemm/suite_report.hpp"
 #include "rooftile/gemm/variants.hpp"
@@ -53,12 +53,6 @@ Plans typed(const PlanSet& set) {
     out.notes = set.notes;
     if (set.own) out.tensor_peak = set.own.as<TensorPeak>().flops;
     return out;
-}
-
-std::vector<Explanation> explanations(const Machine& machine, const Plans& plans, const PlanDetail& detail) {
-    if (!detail.steps && !detail.energy) return {};
-    return explain(machine, plans,
-                   {.attainability = detail.steps, .energy = detail.energy, .counterfactuals = detail.steps});
 }
 
 class GemmOperation final : public Operation {
@@ -104,19 +98,18 @@ class GemmOperation final : public Operation {
     Demand demand(const Machine& machine, const Plan& plan) const override {
         return gemm_demand(machine, plan.own.as<GemmPlan>());
     }
+    Predictor predictor(const Machine& machine, std::span<const Plan> plans) const override {
+        return gemm_predictor(machine, plans);
+    }
+    std::vector<RoofStep> roof_steps(const Machine& machine, const Plan& plan) const override {
+        return gemm_roof_steps(machine, plan.own.as<GemmPlan>());
+    }
     std::string label(const Plan& plan) const override { return label_of(plan.own.as<GemmPlan>().config); }
 
     bool models_energy() const override { return true; }
-    std::vector<Record> details(const Machine& machine, const PlanSet& set,
-                                const PlanDetail& detail) const override {
-        std::vector<Record> out;
-        for (const Explanation& e : explanations(machine, typed(set), detail)) out.push_back(explanation_record(e));
-        return out;
-    }
-    std::string text(const Machine& machine, const PlanSet& set, const PlanDetail& detail,
+    std::string text(const PlanSet& set, const PlanDetail& detail, std::span<const Explanation> explanations,
                      const Terminal& terminal) const override {
-        const Plans plans = typed(set);
-        return plan_text(plans, detail.steps, terminal, explanations(machine, plans, detail));
+        return plan_text(typed(set), detail.steps, terminal, explanations);
     }
     std::string short_name(const Problem& problem) const override {
         const auto& p = problem.own.as<GemmProblem>();

@@ -1,5 +1,8 @@
 #include "rooftile/gemm/parts.hpp"
 
+#include "rooftile/core/derivation.hpp"
+#include "rooftile/gemm/evaluate_plan.hpp"
+
 namespace rooftile {
 
 std::string_view name_of(Ablation part) {
@@ -29,6 +32,15 @@ GemmTime time_without(Ablation part, const TiledGemm& gemm, std::optional<double
     if (part == Ablation::loads) timer.leave_out_loads();
     if (part == Ablation::store) timer.leave_out_store();
     return clock ? timer.at(*clock, g.dram) : PowerLimit(g.hw).time(timer, joules.sum(), g.dram);
+}
+
+PartPrediction predict_without(const Machine& machine, const GemmPlan& plan, Ablation part,
+                               std::optional<double> clock_mhz) {
+    const std::optional<PlanEvaluation> r = evaluate_plan(machine, plan);
+    if (!r) return {};
+    const GemmTime time =
+        time_without(part, r->gemm, clock_mhz ? std::optional(*clock_mhz * 1e6) : std::nullopt);
+    return {known(time.seconds * 1e6), known(time.clock_hz / 1e6)};
 }
 
 }  // namespace rooftile

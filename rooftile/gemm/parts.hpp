@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "rooftile/gemm/attainability.hpp"
+#include "rooftile/gemm/plan.hpp"
 
 namespace rooftile {
 
@@ -15,5 +16,13 @@ std::string_view name_of(Ablation part);
 /// without products it is written alone; without the store C costs nothing behind the sums. What a tile costs
 /// beside these, and the least k-step, stay.
 GemmTime time_without(Ablation part, const TiledGemm& gemm, std::optional<double> clock = {});
+
+/// What the model says of a plan's kernel compiled without a part; empty where a number is unknown.
+struct PartPrediction {
+    std::optional<double> time_us, clock_mhz;
+};
+/// At `clock_mhz` where given, else at the clock as predicted. Ablation::nothing: of the whole kernel.
+PartPrediction predict_without(const Machine& machine, const GemmPlan& plan, Ablation part,
+                               std::optional<double> clock_mhz = {});
 
 }  // namespace rooftile

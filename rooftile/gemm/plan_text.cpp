@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "rooftile/gemm/attainability_text.hpp"
 #include "rooftile/gemm/explain_text.hpp"
 #include "rooftile/gemm/simulate_orders.hpp"
 #include "rooftile/report/explain.hpp"
@@ -155,7 +154,7 @@ std::string heading_text(const GemmProblem& p, std::string_view machine_id, std:
 }
 
 std::string plan_text(const Plans& plans, bool explain, const Terminal& terminal,
-                      const std::vector<Explanation>& explanations) {
+                      std::span<const Explanation> explanations) {
     std::string out = heading_text(plans.problem, plans.machine_id, plans.machine_name, terminal);
     out += "\n" + plan_table(plans, terminal) + "\n";
     if (!plans.plans.empty())
@@ -171,10 +170,11 @@ std::string plan_text(const Plans& plans, bool explain, const Terminal& terminal
     if (explain && !explanations.empty())
         titled("From the roof to the prediction, plan 1",
                attainability_text(explanations.front().attainability, std::nullopt, terminal));
-    if (explain) out += runners_up_text(plans, explanations, terminal);
+    const std::vector<NamedPlan> named = named_plans(plans);
+    if (explain) out += runners_up_text(named, explanations, terminal);
     if (!explanations.empty() && explanations.front().energy)
         titled("Energy of one launch, plan 1", energy_text(*explanations.front().energy, terminal)
-                                                   + min_energy_text(plans, explanations, terminal));
+                                                   + min_energy_text(named, explanations, terminal));
     return out;
 }
 

@@ -1,11 +1,12 @@
 // Plans as a table for a terminal.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
-#include "rooftile/gemm/explanation.hpp"
 #include "rooftile/gemm/plan.hpp"
+#include "rooftile/physics/explanation.hpp"
 #include "rooftile/report/terminal.hpp"
 
 namespace rooftile {
@@ -25,6 +26,6 @@ std::string heading_text(const GemmProblem& problem, std::string_view machine_id
 /// plans' energies, where `explanations` have them, what plan 1 costs. `explanations` are of all plans, or
 /// none.
 std::string plan_text(const Plans& plans, bool explain, const Terminal& terminal,
-                      const std::vector<Explanation>& explanations = {});
+                      std::span<const Explanation> explanations = {});
 
 }  // namespace rooftile

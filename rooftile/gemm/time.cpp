@@ -240,17 +240,21 @@ GemmTime PowerLimit::time(GemmTimer& timer, double joules, double dram, double l
     }
 }
 
-GemmEnergy gemm_energy(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p, const TileGrid& tiles,
-                       double dram) {
+OperandLines operand_lines(const GemmTile& t, const GemmProblem& p, const TileGrid& tiles) {
     // What stands outside C is not loaded, and multiplies as zeros: next to nothing.
     const double rows = double(tiles.rows), columns = double(tiles.columns);
-    const double filled = double(p.m) * columns + double(p.n) * rows;
-    const double read = rows * columns * t.tile_m * t.tile_n * (1.0 / t.warp_m + 1.0 / t.warp_n);
-    const double line = double(p.k) * bytes_of(p.a_type);
+    return {.filled = double(p.m) * columns + double(p.n) * rows,
+            .read = rows * columns * t.tile_m * t.tile_n * (1.0 / t.warp_m + 1.0 / t.warp_n),
+            .bytes = double(p.k) * bytes_of(p.a_type)};
+}
+
+GemmEnergy gemm_energy(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p, const TileGrid& tiles,
+                       double dram) {
+    const OperandLines lines = operand_lines(t, p, tiles);
     return {.matrix = hw.flop_joules * p.flops().value,
-            .fill = hw.fill_joules * filled * line,
+            .fill = hw.fill_joules * lines.filled * lines.bytes,
             .dram = hw.dram_joules * dram,
-            .shared_read = hw.shared_read_joules * read * line};
+            .shared_read = hw.shared_read_joules * lines.read * lines.bytes};
 }
 
 GemmTime gemm_time_under_power(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p,

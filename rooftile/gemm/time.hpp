@@ -254,7 +254,12 @@ struct GemmEnergy {
     double shared_read;         ///< operands that instructions read from shared memory
     double sum() const { return matrix + fill + dram + shared_read; }
 };
+/// Elements of K that are copied into shared memory, and that instructions read from there, in lines of `bytes` each.
+struct OperandLines {
+    double filled, read, bytes;
+};
 /// `tiles` counts those of CTAs.
+OperandLines operand_lines(const GemmTile& tile, const GemmProblem& problem, const TileGrid& tiles);
 GemmEnergy gemm_energy(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem,
                        const TileGrid& tiles, double dram);
 inline GemmEnergy gemm_energy(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem,

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cctype>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -11,6 +12,7 @@
 #include "rooftile/machine/registry.hpp"
 #include "rooftile/machine/set.hpp"
 #include "rooftile/physics/roofs.hpp"
+#include "rooftile/physics/what_if.hpp"
 #include "rooftile/report/csv.hpp"
 #include "rooftile/report/json.hpp"
 #include "tests/core/example.hpp"
@@ -193,6 +195,46 @@ TEST_P(Conformance, NoPlanIsPredictedFasterThanItsDemandAllows) {
                 << id << " " << operation().label(plan) << ", " << name_of(*roof.bound());
         }
     }
+}
+
+// Its predictor says again what was planned.
+TEST_P(Conformance, ThePredictorSaysAgainWhatWasPlanned) {
+    for (const std::string& id : machine_ids()) {
+        const Machine machine = machine_by_id(id);
+        const PlanSet set = derived(id.c_str());
+        if (set.plans.empty()) continue;
+        const auto runs = operation().predictor(machine, set.plans)(machine);
+        ASSERT_EQ(runs.size(), set.plans.size());
+        for (std::size_t i = 0; i < runs.size(); ++i) {
+            SCOPED_TRACE(id + " " + operation().label(set.plans[i]));
+            EXPECT_EQ(std::isnan(runs[i].seconds), !set.plans[i].time_us);
+            if (!set.plans[i].time_us) continue;
+            EXPECT_NEAR(runs[i].seconds * 1e6, *set.plans[i].time_us, 1e-6 * *set.plans[i].time_us);
+        }
+    }
+}
+
+// A plan wins from the number on that is said to let it win, and not before.
+TEST_P(Conformance, APlanWinsBeyondItsThreshold) {
+    const Machine machine = machine_by_id("h200-sxm");
+    const PlanSet set = derived("h200-sxm");
+    const Predictor predictor = operation().predictor(machine, set.plans);
+    const WinsIf found = counterfactuals(machine, set.plans);
+    ASSERT_EQ(found.size(), set.plans.size());
+    EXPECT_FALSE(found.front());
+    for (std::size_t plan = 1; plan < found.size(); ++plan)
+        for (const Counterfactual& c : found[plan].value_or(std::vector<Counterfactual>())) {
+            const auto gain_at = [&](double threshold) {
+                Machine other = machine;
+                other.facts.at(c.key).value *= threshold / c.value;
+                const auto runs = predictor(other);
+                return 1 - runs[plan].seconds / runs[0].seconds;
+            };
+            const bool whole = c.key.starts_with("sm.") || c.unit == "partitions";
+            const double beyond = c.threshold < c.value ? -1 : 1, step = whole ? 1 : 1e-4 * c.threshold;
+            EXPECT_GE(gain_at(c.threshold), win_margin * (1 - 1e-6)) << c.key << " " << operation().label(set.plans[plan]);
+            EXPECT_LT(gain_at(c.threshold - beyond * step), gain_at(c.threshold) + 1e-12) << c.key;
+        }
 }
 
 // What L2 holds already need not be read; half of the SMs take twice the time, at half the clock too.

@@ -139,8 +139,14 @@ class ToyOperation final : public Operation {
     std::string label(const Plan& plan) const override {
         return std::to_string(plan.own.as<ToyPlan>().threads) + " threads";
     }
-    std::vector<Record> details(const Machine&, const PlanSet&, const PlanDetail&) const override { return {}; }
-    std::string text(const Machine&, const PlanSet& plans, const PlanDetail&, const Terminal&) const override {
+    Predictor predictor(const Machine&, std::span<const Plan> plans) const override {
+        const auto problem = plans.front().own.as<ToyPlan>().problem;
+        return [problem, count = plans.size()](const Machine& machine) {
+            const double seconds = time_us(machine, problem).value_or(std::nan("")) / 1e6;
+            return std::vector<PredictedRun>(count, {seconds, std::nan("")});
+        };
+    }
+    std::string text(const PlanSet& plans, const PlanDetail&, std::span<const Explanation>, const Terminal&) const override {
         return label(plans.plans.front()) + "\n";
     }
     std::string short_name(const Problem& problem) const override {

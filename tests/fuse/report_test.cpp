@@ -10,6 +10,7 @@
 #include "rooftile/report/csv.hpp"
 #include "rooftile/fuse/operation.hpp"
 #include "rooftile/fuse/plan_text.hpp"
+#include "rooftile/report/explanation_record.hpp"
 #include "tests/json_schema.hpp"
 
 namespace rooftile {
@@ -50,8 +51,11 @@ TEST(FuseDocument, FollowsItsSchema) {
     bare.id = "bare";
     for (const Machine& m : {machine, bare})
         for (const char* text : {"y = gelu(x + b)", "y = softmax(x + b)", "y = sum_all(x)", "y = argmax(x)",
-                                 "y = (x + b) / sum_all(x)"})
-            EXPECT_EQ(schema.faults(plan_document(context_of(m, "test"), fuse_plan_set(outcome_of(m, text)))), "") << text;
+                                 "y = (x + b) / sum_all(x)"}) {
+            const PlanSet plans = fuse_plan_set(outcome_of(m, text));
+            const auto records = explanation_records(explain(m, plans, {.steps = true}));
+            EXPECT_EQ(schema.faults(plan_document(context_of(m, "test"), plans, records)), "") << text;
+        }
 }
 
 TEST(FuseDocument, OneOperatorTakesTheSameTimeFusedAndUnfused) {
@@ -114,10 +118,12 @@ TEST(FuseDocument, NamesWhatIsUnknownAndWhatCannotBe) {
 TEST(FuseText, ShowsCountingPlansAndReasons) {
     const Machine machine = machine_by_id("h200-sxm");
     const auto outcome = outcome_of(machine, "y = softmax(x + b)");
-    const std::string text =
-        plan_text(std::get<FusePlans>(outcome), true, {.color = false, .utf8 = false, .width = 100});
-    for (const char* part :
-         {"softmax(x + b)", "unfused", "fused", "times fewer bytes", "bytes_in_flight_needed", "Why plan 1"})
+    const PlanSet plans = fuse_plan_set(outcome);
+    const PlanDetail detail{.steps = true};
+    const std::string text = fuse_operation().text(plans, detail, explain(machine, plans, detail),
+                                                   {.color = false, .utf8 = false, .width = 100});
+    for (const char* part : {"softmax(x + b)", "unfused", "fused", "times fewer bytes", "bytes_in_flight_needed",
+                             "Why plan 1", "Why not the others", "never wins"})
         EXPECT_THAT(text, testing::HasSubstr(part));
     EXPECT_EQ(text.find('\033'), text.npos);
 }

@@ -1,4 +1,4 @@
-#include "rooftile/gemm/counterfactual.hpp"
+#include "rooftile/physics/what_if.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,6 +6,7 @@
 
 #include "rooftile/machine/registry.hpp"
 #include "rooftile/machine/set.hpp"
+#include "rooftile/gemm/operation.hpp"
 #include "rooftile/gemm/variants.hpp"
 
 namespace rooftile {
@@ -46,11 +47,11 @@ TEST(Counterfactuals, ThePlannerAgreesOnBothSidesOfEachThreshold) {
          {gemm_problem(4096, 14336, 4096), gemm_problem(64, 4096, 4096), gemm_problem(512, 512, 16384)}) {
         const auto outcome = derive(machine, problem, closed_form);
         const Plans& plans = std::get<Plans>(outcome);
-        const auto found = counterfactuals(machine, plans);
+        const auto found = counterfactuals(machine, gemm_plan_set(plans).plans);
         ASSERT_EQ(found.size(), plans.plans.size());
-        EXPECT_TRUE(found.front().empty());
+        EXPECT_FALSE(found.front());
         for (std::size_t plan = 1; plan < 3; ++plan)
-            for (const Counterfactual& c : found[plan]) {
+            for (const Counterfactual& c : found[plan].value()) {
                 SCOPED_TRACE(testing::Message() << problem.m << " plan " << plan + 1 << ", " << c.key << " "
                                                 << c.value << " -> " << c.threshold);
                 const double factor = c.threshold / c.value;
@@ -74,19 +75,20 @@ TEST(Counterfactuals, ThePlannerAgreesOnBothSidesOfEachThreshold) {
 TEST(Counterfactuals, TheLeastChangeComesFirst) {
     const Machine machine = machine_by_id("h200-sxm");
     const auto outcome = derive(machine, gemm_problem(64, 4096, 4096));
-    for (const auto& list : counterfactuals(machine, std::get<Plans>(outcome)))
+    for (const auto& found : counterfactuals(machine, gemm_plan_set(outcome).plans)) {
+        const auto list = found.value_or(std::vector<Counterfactual>());
         for (std::size_t i = 1; i < list.size(); ++i)
             EXPECT_LE(std::abs(std::log(list[i - 1].threshold / list[i - 1].value)),
                       std::abs(std::log(list[i].threshold / list[i].value)) + 1e-12);
+    }
 }
 
 // A plan that differs from the first in nothing the model knows wins by nothing.
 TEST(Counterfactuals, ATwinNeverWins) {
     const Machine machine = machine_by_id("h200-sxm");
-    auto outcome = derive(machine, gemm_problem(4096, 14336, 4096));
-    Plans& plans = std::get<Plans>(outcome);
-    plans.plans = {plans.plans[0], plans.plans[0]};
-    EXPECT_TRUE(counterfactuals(machine, plans)[1].empty());
+    const PlanSet set = gemm_plan_set(derive(machine, gemm_problem(4096, 14336, 4096)));
+    const std::vector<Plan> plans{set.plans[0], set.plans[0]};
+    EXPECT_TRUE(counterfactuals(machine, plans)[1].value().empty());
 }
 
 // A quarter of such a limit is less than what the GPU takes at rest: no machine is like that.
@@ -94,14 +96,15 @@ TEST(Counterfactuals, PassByNumbersThatCannotBe) {
     Machine machine = machine_by_id("h200-sxm");
     set_number(machine, "power.sustained=300 W");
     const auto outcome = derive(machine, gemm_problem(4096, 4096, 4096));
-    EXPECT_EQ(counterfactuals(machine, std::get<Plans>(outcome)).size(), std::size_t(GemmRequest{}.top));
+    EXPECT_EQ(counterfactuals(machine, gemm_plan_set(outcome).plans).size(), std::size_t(GemmRequest{}.top));
 }
 
 TEST(Counterfactuals, WithoutTimesThereAreNone) {
     Machine machine = machine_by_id("h200-sxm");
     machine.facts.erase("sm.count");
     const auto outcome = derive(machine, gemm_problem(4096, 4096, 4096));
-    for (const auto& list : counterfactuals(machine, std::get<Plans>(outcome))) EXPECT_TRUE(list.empty());
+    for (const auto& list : counterfactuals(machine, gemm_plan_set(outcome).plans))
+        EXPECT_TRUE(!list || list->empty());
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "rooftile/gemm/explanation_json.hpp"
+#include "rooftile/report/explanation_record.hpp"
 #include "rooftile/gemm/json.hpp"
 #include "rooftile/gemm/operation.hpp"
 #include "rooftile/report/measurement.hpp"
@@ -27,9 +27,8 @@ TEST(Json, ExplanationsFollowTheSchema) {
     const JsonSchema schema("plan-1.json");
     std::vector<Explanation> explanations = sample::explanations();
     explanations[1].energy = sample::partly_known_energy();
-    std::vector<Record> details;
-    for (const Explanation& explanation : explanations) details.push_back(explanation_record(explanation));
-    const auto document = parsed(plan_document(sample::context(), gemm_plan_set(sample::plans()), details));
+    const auto document = parsed(
+        plan_document(sample::context(), gemm_plan_set(sample::plans()), explanation_records(explanations)));
     EXPECT_EQ(schema.faults(document), "");
     std::int64_t sum = 0;
     const auto& steps = document.at("plans")[0].at("attainability");

@@ -99,7 +99,6 @@ inline std::vector<Explanation> explanations() {
                                          {"power.static", 140, "W", "assumed"},
                                          {"energy.exponent", 2.2, "1", "fitted"}};
     Explanation first;
-    first.rank = 1;
     first.attainability = {
         {"datasheet_roof", 486204, 486204, {{"peak", 9.8943e14, "FLOP/s", "the derivation"}}, ""},
         {"measured_roof",
@@ -114,7 +113,7 @@ inline std::vector<Explanation> explanations() {
         {"waves", 597900, 37900, {{"waves", 14, "", "the derivation"}}, ""},
         {"turn", 600000, 2100, {{"wgmma.turn", 800, "clk", "measured"}}, ""},
         {"launch", 600000, 0, {}, "not charged: launch.gap_stream is unknown"}};
-    first.energy = PlanEnergy{.matrix = 0.24,
+    first.energy = Energy{.matrix = 0.24,
                               .fill = 0.08,
                               .dram = 0.02,
                               .idle = 0.084,
@@ -124,7 +123,6 @@ inline std::vector<Explanation> explanations() {
                               .inputs = energies,
                               .unknown = {}};
     Explanation second = first;
-    second.rank = 2;
     second.attainability.clear();
     second.energy->total = 0.4;
     second.wins_if = {{"dram.sustained_read", "TB/s", 3.24, 2.9001},
@@ -135,8 +133,8 @@ inline std::vector<Explanation> explanations() {
 }
 
 /// Nobody has measured what a byte of DRAM costs.
-inline PlanEnergy partly_known_energy() {
-    PlanEnergy e = *explanations().front().energy;
+inline Energy partly_known_energy() {
+    Energy e = *explanations().front().energy;
     e.dram.reset();
     e.total.reset();
     e.watts.reset();

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "rooftile/machine/registry.hpp"
-#include "rooftile/gemm/attainability_text.hpp"
 #include "rooftile/gemm/explain_text.hpp"
 #include "rooftile/report/machine_report.hpp"
 #include "rooftile/report/measurement.hpp"
@@ -46,7 +45,7 @@ TEST(PlanText, GoldenOfTheRoofAndTheEnergy) {
 
 TEST(PlanText, APlanThatNeverWinsIsToldSo) {
     std::vector<Explanation> explanations = sample::explanations();
-    const auto text = [&] { return runners_up_text(sample::plans(), explanations, {.width = 200}); };
+    const auto text = [&] { return runners_up_text(named_plans(sample::plans()), explanations, {.width = 200}); };
     EXPECT_NE(text().find("wins if dram.sustained_read falls below 2.900 TB/s (here 3.24 TB/s), or "
                           "energy.exponent rises above 3.300 (here 2.2), or wgmma.turn falls"),
               std::string::npos)

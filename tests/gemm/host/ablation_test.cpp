@@ -4,6 +4,7 @@
 
 #include "rooftile/machine/registry.hpp"
 #include "rooftile/gemm/measurement.hpp"
+#include "rooftile/gemm/parts.hpp"
 
 namespace rooftile {
 namespace {

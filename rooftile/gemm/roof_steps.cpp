@@ -1,10 +1,9 @@
-#include "rooftile/gemm/explanation.hpp"
+#include "rooftile/gemm/roof_steps.hpp"
 
 #include <cmath>
 
 #include "rooftile/core/derivation.hpp"
 #include "rooftile/gemm/evaluate_plan.hpp"
-#include "rooftile/gemm/parts.hpp"
 #include "rooftile/machine/query.hpp"
 
 namespace rooftile {
@@ -148,7 +147,12 @@ std::string note_of(Term term, const GemmHardware& hw) {
     }
 }
 
-std::vector<RoofStep> roof_steps(const Machine& machine, const PlanEvaluation& r) {
+}  // namespace
+
+std::vector<RoofStep> gemm_roof_steps(const Machine& machine, const GemmPlan& plan) {
+    const std::optional<PlanEvaluation> evaluation = evaluate_plan(machine, plan);
+    if (!evaluation) return {};
+    const PlanEvaluation& r = *evaluation;
     const DatasheetRoof roof = datasheet_roof(machine, r);
     const Inputs inputs(machine, r, roof);
     std::vector<RoofStep> steps;
@@ -160,64 +164,6 @@ std::vector<RoofStep> roof_steps(const Machine& machine, const PlanEvaluation& r
                          asked ? note_of(s.term, r.gemm.hw) : std::string()});
     }
     return steps;
-}
-
-PlanEnergy energy(const Machine& machine, const PlanEvaluation& r) {
-    const TiledGemm& g = r.gemm;
-    const GemmHardware& hw = g.hw;
-    PlanEnergy e;
-    const Derivation facts(machine);
-    for (const std::string& key :
-         {"energy.flop." + std::string(name_of(g.problem.a_type)), std::string("energy.fill"),
-          std::string("energy.dram"), std::string("power.static"), std::string("energy.exponent")}) {
-        e.inputs.push_back(facts.fact(key));
-        if (!e.inputs.back().value) e.unknown.push_back(key);
-    }
-    if (hw.shared_read_joules > 0) e.inputs.push_back(facts.fact("energy.shared_read"));
-    const GemmEnergy joules = gemm_energy(hw, g.tile, g.problem, g.dram);
-    const double ratio = r.time.clock_hz / hw.clock_hz;
-    const double scale = ratio == 1 ? 1 : std::pow(ratio, hw.energy_exponent);  // [M46]
-    const double idle = hw.static_watts * r.time.seconds;
-    const double total = joules.sum() * scale + idle;
-    e.matrix = known(joules.matrix * scale);
-    e.fill = known((joules.fill + joules.shared_read) * scale);
-    e.dram = known(joules.dram * scale);
-    e.idle = known(idle);
-    e.total = known(total);
-    e.watts = known(total / r.time.seconds);
-    e.joules_per_tflop = known(total / (g.problem.flops().value / 1e12));
-    return e;
-}
-
-}  // namespace
-
-Explanation explain(const Machine& machine, const GemmPlan& plan, const ExplainOptions& options) {
-    Explanation out;
-    out.rank = plan.rank;
-    const std::optional<PlanEvaluation> r = evaluate_plan(machine, plan);
-    if (!r) return out;
-    if (options.attainability) out.attainability = roof_steps(machine, *r);
-    if (options.energy) out.energy = energy(machine, *r);
-    return out;
-}
-
-PartPrediction predict_without(const Machine& machine, const GemmPlan& plan, Ablation part,
-                               std::optional<double> clock_mhz) {
-    const std::optional<PlanEvaluation> r = evaluate_plan(machine, plan);
-    if (!r) return {};
-    const GemmTime time =
-        time_without(part, r->gemm, clock_mhz ? std::optional(*clock_mhz * 1e6) : std::nullopt);
-    return {known(time.seconds * 1e6), known(time.clock_hz / 1e6)};
-}
-
-std::vector<Explanation> explain(const Machine& machine, const Plans& plans, const ExplainOptions& options) {
-    std::vector<Explanation> out;
-    for (const GemmPlan& plan : plans.plans) out.push_back(explain(machine, plan, options));
-    if (!options.counterfactuals || plans.plans.empty() || !plans.plans.front().prediction.time_us)
-        return out;
-    auto found = counterfactuals(machine, plans);
-    for (std::size_t i = 1; i < out.size(); ++i) out[i].wins_if = std::move(found[i]);
-    return out;
 }
 
 }  // namespace rooftile

@@ -1,12 +1,12 @@
-#include "rooftile/gemm/counterfactual.hpp"
+#include "rooftile/physics/what_if.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
+#include "rooftile/core/arithmetic.hpp"
 #include "rooftile/core/derivation.hpp"
 #include "rooftile/error.hpp"
-#include "rooftile/gemm/evaluate_plan.hpp"
 
 namespace rooftile {
 namespace {
@@ -18,30 +18,30 @@ bool is_count(std::string_view key) {
     return key.starts_with("sm.") || key.starts_with("cluster.") || key == "l2.partitions";
 }
 
-// The plans of one outcome, timed on a machine of which one number may be another.
+// Plans, timed on a machine of which one number may be another.
 class Contest {
   public:
-    Contest(const Machine& machine, const Plans& plans) : machine_(machine) {
-        for (const GemmPlan& plan : plans.plans) plans_.push_back(evaluate_plan(machine, plan));
-        for (const auto& plan : plans_)
-            if (plan) family_ = plan->family, type_ = plan->gemm.problem.a_type;
-    }
-    std::size_t size() const { return plans_.size(); }
-    bool known(std::size_t plan) const { return plans_[plan] && !std::isnan(plans_[plan]->time.seconds); }
+    Contest(const Machine& machine, std::span<const Plan> plans)
+        : machine_(machine), size_(plans.size()), predictor_(plans.front().operation->predictor(machine, plans)),
+          own_(times()) {}
+    std::size_t size() const { return size_; }
+    bool known(std::size_t plan) const { return !std::isnan(own_[plan]); }
+    bool wins_already(std::size_t plan) const { return wins(own_, plan); }
 
     /// Seconds of each plan; NaN unknown, as all are where no machine has such a number beside the others.
     std::vector<double> times(const std::string& key, double value) {
-        std::vector<double> seconds(plans_.size(), unknown_number);
         Fact& fact = machine_.facts.find(key)->second;
         const double own = std::exchange(fact.value, value);
-        try {
-            std::vector<std::string> unknown;
-            const GemmHardware hw = gemm_hardware(machine_, family_, type_, unknown);
-            for (std::size_t i = 0; i < plans_.size(); ++i)
-                if (plans_[i]) seconds[i] = on_hardware(hw, *plans_[i]).time.seconds;
-        } catch (const RequestError&) {}
+        std::vector<double> seconds = times();
         fact.value = own;
         return seconds;
+    }
+    /// Whether another value changes a time that is known.
+    bool changes(const std::string& key, double value) {
+        const std::vector<double> seconds = times(key, value);
+        for (std::size_t plan = 0; plan < size_; ++plan)
+            if (known(plan) && seconds[plan] != own_[plan]) return true;
+        return false;
     }
 
     /// Faster than plan 1 and no slower than any, by more than the clock under power is exact to: a plan's
@@ -53,10 +53,18 @@ class Contest {
     }
 
   private:
+    std::vector<double> times() const {
+        std::vector<double> seconds;
+        try {
+            for (const PredictedRun& run : predictor_(machine_)) seconds.push_back(run.seconds);
+        } catch (const RequestError&) { seconds.assign(size_, unknown_number); }
+        return seconds;
+    }
+
     Machine machine_;
-    std::vector<std::optional<PlanEvaluation>> plans_;
-    std::string family_;
-    Type type_ = Type::bf16;
+    std::size_t size_;
+    Predictor predictor_;
+    std::vector<double> own_;  ///< times on the machine as it is
 };
 
 // Between a value at which `plan` does not win and one at which it does: the nearest to the first at which it
@@ -75,22 +83,25 @@ double bisected(Contest& contest, const std::string& key, std::size_t plan, doub
 
 class Search {
   public:
-    Search(const Machine& machine, const Plans& plans)
-        : machine_(machine), contest_(machine, plans), found_(plans.plans.size()) {}
+    Search(const Machine& machine, std::span<const Plan> plans)
+        : machine_(machine), contest_(machine, plans), found_(plans.size()) {
+        for (std::size_t plan = 1; plan < plans.size(); ++plan)
+            if (!contest_.wins_already(plan)) found_[plan].emplace();
+    }
 
-    std::vector<std::vector<Counterfactual>> run() {
+    WinsIf run() {
         for (const auto& [key, fact] : machine_.facts) {
-            const auto own = contest_.times(key, fact.value);
-            const auto moves = [&](double factor) { return contest_.times(key, fact.value * factor) != own; };
+            const auto moves = [&](double factor) { return contest_.changes(key, fact.value * factor); };
             if (fact.value == 0 || !(moves(min_change) || moves(max_change))) continue;
             search_outwards(key, fact.value, std::pow(min_change, 1.0 / steps_each_way));
             search_outwards(key, fact.value, std::pow(max_change, 1.0 / steps_each_way));
         }
         for (auto& list : found_) {
+            if (!list) continue;
             const auto change = [](const Counterfactual& c) {
                 return std::abs(std::log(c.threshold / c.value));
             };
-            std::stable_sort(list.begin(), list.end(),
+            std::stable_sort(list->begin(), list->end(),
                              [&](const auto& x, const auto& y) { return change(x) < change(y); });
         }
         return std::move(found_);
@@ -107,7 +118,7 @@ class Search {
             if (value == before) continue;
             const std::vector<double> times = contest_.times(key, value);
             for (std::size_t plan = 1; plan < contest_.size(); ++plan) {
-                if (won[plan] || !contest_.known(plan) || !Contest::wins(times, plan)) continue;
+                if (won[plan] || !found_[plan] || !contest_.known(plan) || !Contest::wins(times, plan)) continue;
                 won[plan] = true;
                 add(key, plan, bisected(contest_, key, plan, before, value));
             }
@@ -117,17 +128,17 @@ class Search {
     void add(const std::string& key, std::size_t plan, double threshold) {
         const Input written = Derivation(machine_).fact(key);
         const double unit = written.value.value_or(0) / machine_.find(key)->value;
-        found_[plan].push_back({key, written.unit, written.value.value_or(0), threshold * unit});
+        found_[plan]->push_back({key, written.unit, written.value.value_or(0), threshold * unit});
     }
 
     const Machine& machine_;
     Contest contest_;
-    std::vector<std::vector<Counterfactual>> found_;
+    WinsIf found_;
 };
 
 }  // namespace
 
-std::vector<std::vector<Counterfactual>> counterfactuals(const Machine& machine, const Plans& plans) {
+WinsIf counterfactuals(const Machine& machine, std::span<const Plan> plans) {
     return Search(machine, plans).run();
 }
 

@@ -1,4 +1,4 @@
-#include "rooftile/gemm/attainability_text.hpp"
+#include "rooftile/report/explanation_text.hpp"
 
 #include <fmt/core.h>
 
@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "rooftile/report/number.hpp"
-#include "rooftile/gemm/plan_text.hpp"
 
 namespace rooftile {
 namespace {
@@ -56,6 +55,27 @@ std::string remark_of(const RoofStep& step) {
     return out;
 }
 
+std::string with_unit(const std::string& number, const std::string& unit) {
+    return unit.empty() ? number : number + " " + unit;
+}
+
+/// "wins if wgmma.turn falls below 120 clk (800)": the nearest few.
+std::string wins_if_text(const std::vector<Counterfactual>& wins_if) {
+    constexpr std::size_t most = 3;
+    if (wins_if.empty())
+        return fmt::format("never wins by one number of the machine alone, from {} to {} times what it is",
+                           min_change, max_change);
+    std::string out = "wins if ";
+    for (std::size_t i = 0; i < std::min(most, wins_if.size()); ++i) {
+        const Counterfactual& c = wins_if[i];
+        const std::string unit = c.unit == "1" ? "" : c.unit;
+        out += fmt::format("{}{} {} {} (here {})", i > 0 ? ", or " : "", c.key,
+                           c.threshold < c.value ? "falls below" : "rises above",
+                           with_unit(number_text(c.threshold), unit), input_text(c.value, unit));
+    }
+    return out;
+}
+
 }  // namespace
 
 std::string attainability_text(const std::vector<RoofStep>& steps, std::optional<double> measured_us,
@@ -88,37 +108,35 @@ std::string attainability_text(const std::vector<RoofStep>& steps, std::optional
     return out;
 }
 
-std::string energy_text(const PlanEnergy& e, const Terminal& terminal) {
+std::string energy_text(const Energy& e, const Terminal& terminal) {
     Table table({{"", Table::Align::left}, {"joules"}, {"share"}, {"from", Table::Align::left, 1}});
-    const auto from = [&](std::size_t i) {
-        const Input& input = e.inputs.at(i);
-        return input.name + " " + (input.value ? input_text(*input.value, input.unit) : "unknown");
-    };
-    const auto row = [&](const char* name, const std::optional<double>& joules, std::string source) {
+    const auto row = [&](const char* name, const std::optional<double>& joules,
+                         std::initializer_list<std::string_view> keys) {
+        std::string from;
+        for (const std::string_view key : keys)
+            for (const Input& input : e.inputs)
+                if (input.name.starts_with(key))
+                    from += (from.empty() ? "" : ", ") + input.name + " "
+                            + (input.value ? input_text(*input.value, input.unit) : "unknown");
         table.row({{name},
                    {joules ? number_text(*joules) : "?"},
                    {joules && e.total ? percent_text(*joules / *e.total) : ""},
-                   {std::move(source)}});
+                   {std::move(from)}});
     };
-    row("products", e.matrix, from(0));
-    constexpr std::size_t shared_read = 5;  // behind the exponent, where it is known
-    row("shared memory", e.fill,
-        e.inputs.size() > shared_read ? from(1) + ", " + from(shared_read) : from(1));
-    row("DRAM", e.dram, from(2));
-    row("static", e.idle, from(3));
+    row("products", e.matrix, {"energy.flop."});
+    row("shared memory", e.fill, {"energy.fill", "energy.shared_read"});
+    row("DRAM", e.dram, {"energy.dram"});
+    row("static", e.idle, {"power.static"});
     std::string out = table.text(terminal);
-    if (e.total)
-        out += fmt::format("  total {} J, {} W on average, {} J/TFLOP\n", number_text(*e.total),
-                           number_text(*e.watts), number_text(*e.joules_per_tflop));
-    else
-        out += "  total unknown: "
-               + wrapped(joined(e.unknown) + ", which `rooftile machine probe` measures",
-                         terminal.prose() - 17, 17)
-               + "\n";
-    return out;
+    if (!e.total)
+        return out + "  total unknown: "
+               + wrapped(joined(e.unknown) + ", which `rooftile machine probe` measures", terminal.prose() - 17, 17) + "\n";
+    out += fmt::format("  total {} J, {} W on average", number_text(*e.total), number_text(*e.watts));
+    if (e.joules_per_tflop) out += fmt::format(", {} J/TFLOP", number_text(*e.joules_per_tflop));
+    return out + "\n";
 }
 
-std::string min_energy_text(const Plans& plans, const std::vector<Explanation>& explanations,
+std::string min_energy_text(std::span<const NamedPlan> plans, std::span<const Explanation> explanations,
                             const Terminal& terminal) {
     const auto total = [](const Explanation& e) {
         return e.energy && e.energy->total ? *e.energy->total : INFINITY;
@@ -126,21 +144,28 @@ std::string min_energy_text(const Plans& plans, const std::vector<Explanation>& 
     const auto least = std::min_element(explanations.begin(), explanations.end(),
                                         [&](const auto& x, const auto& y) { return total(x) < total(y); });
     if (least == explanations.end() || std::isinf(total(*least))) return {};
-    const auto of_rank = [&](int rank) -> const GemmPlan& { return plans.plans.at(std::size_t(rank - 1)); };
-    const double first = total(explanations.front());
-    if (least->rank == explanations.front().rank)
-        return "  "
-               + wrapped(fmt::format("the least of the {} plans kept", explanations.size()),
-                         terminal.prose() - 4, 4)
-               + "\n";
-    const double slower = *of_rank(least->rank).prediction.time_us / *of_rank(1).prediction.time_us - 1;
-    return "  "
-           + wrapped(fmt::format("least of the {} plans kept: plan {}, {}: {} J, {} less, and {} slower",
-                                 explanations.size(), least->rank, label_of(of_rank(least->rank).config),
-                                 number_text(total(*least)), percent_text(1 - total(*least) / first),
-                                 percent_text(slower)),
-                     terminal.prose() - 4, 4)
-           + "\n";
+    const auto index = std::size_t(least - explanations.begin());
+    std::string text = fmt::format("the least of the {} plans kept", explanations.size());
+    if (index > 0)
+        text = fmt::format("least of the {} plans kept: plan {}, {}: {} J, {} less, and {} slower", explanations.size(),
+                           index + 1, plans[index].label, number_text(total(*least)),
+                           percent_text(1 - total(*least) / total(explanations.front())),
+                           percent_text(*plans[index].time_us / *plans[0].time_us - 1));
+    return "  " + wrapped(text, terminal.prose() - 4, 4) + "\n";
+}
+
+std::string runners_up_text(std::span<const NamedPlan> plans, std::span<const Explanation> explanations,
+                            const Terminal& terminal) {
+    constexpr std::size_t asked = 2;
+    if (plans.size() < 2) return {};
+    std::string out = "\n" + terminal.paint("Why not the others", Tone::strong) + "\n\n";
+    for (std::size_t i = 1; i < plans.size(); ++i) {
+        out += fmt::format("{:>3}. ", i + 1)
+               + wrapped(plans[i].label + ": " + plans[i].why_behind, terminal.prose() - 7, 7) + "\n";
+        if (i > asked || explanations.empty() || !explanations[i].wins_if) continue;
+        out += "       " + wrapped(wins_if_text(*explanations[i].wins_if), terminal.prose() - 9, 9) + "\n";
+    }
+    return out;
 }
 
 }  // namespace rooftile

@@ -1,11 +1,12 @@
 // What would have to be different for a plan behind the first to be the fastest.
 #pragma once
 
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "rooftile/machine/machine.hpp"
-#include "rooftile/gemm/plan.hpp"
+#include "rooftile/core/operation.hpp"
 
 namespace rooftile {
 
@@ -22,10 +23,12 @@ inline constexpr double min_change = 0.25, max_change = 4;
 /// Of the time: what a plan must be faster than plan 1 by, and may be slower than the others by.
 inline constexpr double win_margin = 1e-4;
 
-/// For each plan of `plans`, the numbers of the machine that would let it win, the least change first; of
-/// each number the nearest change either way, found in steps of 6 % and bisected. Every plan keeps its
-/// configuration and its stages. Nothing for plan 1, for a plan whose time is unknown, and where no number
-/// does it alone.
-std::vector<std::vector<Counterfactual>> counterfactuals(const Machine& machine, const Plans& plans);
+/// One of each plan; empty for plan 1, and for a plan that is the fastest as it is.
+using WinsIf = std::vector<std::optional<std::vector<Counterfactual>>>;
+
+/// For each of `plans`, which were made for that machine, the numbers of the machine that would let it win, the least
+/// change first; of each number the nearest change either way, found in steps of 6 % and bisected. Every plan keeps its
+/// configuration. None for a plan whose time is unknown, and where no number does it alone. There is one plan at least.
+WinsIf counterfactuals(const Machine& machine, std::span<const Plan> plans);
 
 }  // namespace rooftile

@@ -1,0 +1,11 @@
+// What --explain, --energy and --ablate add to the documents of measured GEMMs.
+#pragma once
+
+#include "rooftile/core/value.hpp"
+#include "rooftile/gemm/measurement.hpp"
+
+namespace rooftile {
+
+Record measured_record(const Measurement& row, const GemmMeasured& measured);
+
+}  // namespace rooftile
