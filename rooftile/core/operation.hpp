@@ -88,7 +88,8 @@ class Operation {
     /// Of plans of one problem, made for that machine; each keeps its configuration. Only the predictor's calls need be
     /// fast: they may throw RequestError where no machine can have such numbers.
     virtual Predictor predictor(const Machine& machine, std::span<const Plan> plans) const = 0;
-    /// From the datasheet's roof to the predicted time by the terms of its own model, where it has them.
+    /// From the datasheet's roof to the predicted time by the terms of its own model. None: the stations tell it from the
+    /// demand.
     virtual std::vector<RoofStep> roof_steps(const Machine&, const Plan&) const { return {}; }
     /// A configuration in a few words.
     virtual std::string label(const Plan& plan) const = 0;

@@ -156,6 +156,8 @@ std::string plan_text(const FusePlans& plans, bool explain, std::span<const Expl
     out += "\n" + terminal.paint(fmt::format("Why plan 1: {}", label_of(best.config)), Tone::strong) + "\n";
     out += steps_text(best.derivation, terminal);
     if (explanations.empty()) return out;
+    out += "\n" + terminal.paint("From the roof to the prediction, plan 1", Tone::strong) + "\n\n"
+           + attainability_text(explanations.front().attainability, std::nullopt, terminal);
     std::vector<NamedPlan> named;
     for (const FusePlan& plan : plans.plans)
         named.push_back({label_of(plan.config), plan.prediction.time_us, why_behind(best, plan)});

@@ -21,8 +21,8 @@ std::string fuse_heading_text(const ExpressionGraph& problem, std::string_view m
 std::string fuse_counting_text(const std::vector<FuseOperator>& operators, const FuseTotals& unfused,
                                const FuseTotals& fused, const Terminal& terminal);
 
-/// Heading, counting, table of the plans, what is unknown; with `explain` every step that led to plan 1 and why the
-/// others are behind it, as far as `explanations` of all plans, or none, say.
+/// Heading, counting, table of the plans, what is unknown; with `explain` every step that led to plan 1, how its time
+/// comes about and why the others are behind it, as far as `explanations` of all plans, or none, say.
 std::string plan_text(const FusePlans& plans, bool explain, std::span<const Explanation> explanations,
                       const Terminal& terminal);
 

@@ -13,7 +13,7 @@ namespace rooftile {
 
 struct Explanation {
     /// The first step is a roof, the last the prediction: its time is `time_us` to the nanosecond. Empty
-    /// where the time is unknown, was not asked for, or the operation has no terms.
+    /// where the time is unknown, or was not asked for.
     std::vector<RoofStep> attainability;
     std::optional<Energy> energy;
     /// What would let the plan win; empty where it was not asked for, for plan 1, and where the plan is the fastest as it is.
@@ -24,5 +24,9 @@ struct Explanation {
 Explanation explain(const Machine& machine, const Plan& plan, const PlanDetail& detail);
 /// One of each plan; none where `detail` asks for nothing.
 std::vector<Explanation> explain(const Machine& machine, const PlanSet& plans, const PlanDetail& detail);
+
+/// The steps of any demand: the roof as the datasheet and as measurements have it, each unit as far as it is slower, what comes
+/// again from DRAM, the launches, and what the operation's own model adds. Empty where the time is unknown.
+std::vector<RoofStep> roof_steps_of(const Demand& demand, const Machine& machine, const PredictedRun& run);
 
 }  // namespace rooftile

@@ -18,7 +18,7 @@ class Roofs {
     /// `amount` at `rate` a second. An empty rate: the machine's `key` is unknown.
     void add(Bound bound, double amount, std::optional<double> rate, const std::string& key) {
         if (amount <= 0) return;
-        if (rate) out_.units.push_back({bound, amount / *rate});
+        if (rate) out_.units.push_back({bound, amount / *rate, key});
         else out_.unknown.push_back(key);
     }
 
@@ -44,7 +44,7 @@ class Roofs {
         const auto rate = bytes_per_cycle_per_sm(machine_, key, clock_);
         return rate ? std::optional(rate->value) : std::nullopt;
     }
-    std::optional<double> bytes_per_second(const char* key) const {
+    std::optional<double> bytes_per_second(const std::string& key) const {
         const auto rate = bandwidth(machine_, key, clock_);
         return rate ? std::optional(rate->value) : std::nullopt;
     }
@@ -85,7 +85,9 @@ RoofTime roof_time(const Demand& demand, const Machine& machine, const Condition
         const auto& held = conditions.held_in_l2;
         if (std::find(held.begin(), held.end(), t.tensor) == held.end()) compulsory += t.footprint_bytes;
     }
-    roofs.add(Bound::dram, compulsory, roofs.bytes_per_second("dram.bandwidth"), "dram.bandwidth");
+    const bool sustained = conditions.sustained && machine.find("dram.sustained_read");
+    const std::string dram = sustained ? "dram.sustained_read" : "dram.bandwidth";
+    roofs.add(Bound::dram, compulsory, roofs.bytes_per_second(dram), dram);
     const auto gap = machine.number<Seconds>("launch.gap_stream");
     roofs.add(Bound::launch, demand.launches, gap ? std::optional(1 / gap->value) : std::nullopt, "launch.gap_stream");
     return roofs.take();

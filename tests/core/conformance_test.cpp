@@ -11,8 +11,8 @@
 #include "rooftile/error.hpp"
 #include "rooftile/machine/registry.hpp"
 #include "rooftile/machine/set.hpp"
+#include "rooftile/physics/explanation.hpp"
 #include "rooftile/physics/roofs.hpp"
-#include "rooftile/physics/what_if.hpp"
 #include "rooftile/report/csv.hpp"
 #include "rooftile/report/json.hpp"
 #include "tests/core/example.hpp"
@@ -197,19 +197,29 @@ TEST_P(Conformance, NoPlanIsPredictedFasterThanItsDemandAllows) {
     }
 }
 
-// Its predictor says again what was planned.
-TEST_P(Conformance, ThePredictorSaysAgainWhatWasPlanned) {
+// Its predictor says again what was planned, and the steps from the roof end there.
+TEST_P(Conformance, APlanIsExplainedByItsTime) {
     for (const std::string& id : machine_ids()) {
         const Machine machine = machine_by_id(id);
         const PlanSet set = derived(id.c_str());
         if (set.plans.empty()) continue;
         const auto runs = operation().predictor(machine, set.plans)(machine);
+        const auto explained = explain(machine, set, {.steps = true});
         ASSERT_EQ(runs.size(), set.plans.size());
+        ASSERT_EQ(explained.size(), set.plans.size());
         for (std::size_t i = 0; i < runs.size(); ++i) {
             SCOPED_TRACE(id + " " + operation().label(set.plans[i]));
+            const auto& steps = explained[i].attainability;
             EXPECT_EQ(std::isnan(runs[i].seconds), !set.plans[i].time_us);
-            if (!set.plans[i].time_us) continue;
+            EXPECT_EQ(steps.empty(), !set.plans[i].time_us);
+            if (steps.empty()) continue;
             EXPECT_NEAR(runs[i].seconds * 1e6, *set.plans[i].time_us, 1e-6 * *set.plans[i].time_us);
+            EXPECT_EQ(steps.back().time_ns, std::llround(*set.plans[i].time_us * 1000));
+            std::int64_t sum = 0;
+            for (const RoofStep& step : steps) {
+                EXPECT_EQ(step.time_ns, sum += step.cost_ns) << step.name;
+                EXPECT_TRUE(&step == &steps.front() || step.name == "measured_roof" || step.cost_ns >= 0) << step.name;
+            }
         }
     }
 }

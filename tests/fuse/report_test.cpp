@@ -123,7 +123,7 @@ TEST(FuseText, ShowsCountingPlansAndReasons) {
     const std::string text = fuse_operation().text(plans, detail, explain(machine, plans, detail),
                                                    {.color = false, .utf8 = false, .width = 100});
     for (const char* part : {"softmax(x + b)", "unfused", "fused", "times fewer bytes", "bytes_in_flight_needed",
-                             "Why plan 1", "Why not the others", "never wins"})
+                             "Why plan 1", "datasheet roof", "Why not the others", "never wins"})
         EXPECT_THAT(text, testing::HasSubstr(part));
     EXPECT_EQ(text.find('\033'), text.npos);
 }
