@@ -2,57 +2,51 @@
 // and that the other warps give back, round after round.
 #pragma once
 
-#include "kernels/fuse/dynamic_scheduler.cuh"
 #include "kernels/fuse/staged.cuh"
+#include "kernels/pipeline/ring.cuh"
+#include "kernels/pipeline/scheduler.cuh"
 #include "kernels/ptx/stream.cuh"
 
 namespace rooftile::fuse {
 
 /// A place in a ring of `count` slots that `warps` warps read. Copies of it advance on their own.
 template <int count, int warps>
-class Ring {
+class ChunkRing {
   public:
     struct Barriers {
-        unsigned long long full[count], empty[count];
+        unsigned long long barriers[2 * count];
         unsigned row[count];  ///< whose chunk lies there, where rows are scheduled dynamically
     };
 
     /// Of thread 0, before the first use by any.
     __device__ static void init(Barriers& barriers) {
-        for (int i = 0; i < count; ++i) {
-            ptx::mbarrier_init(ptx::shared_address(&barriers.full[i]), 1);
-            ptx::mbarrier_init(ptx::shared_address(&barriers.empty[i]), warps);
-        }
+        Ring<count>{ptx::shared_address(&barriers)}.init(1, warps);
     }
     /// `nothing`: 0, and the compiler must not know that.
-    __device__ Ring(Barriers& barriers, unsigned nothing)
-        : barriers_(ptx::shared_address(&barriers)), nothing_(nothing) {
-        ptx::keep(barriers_);  // else the compiler makes the address again for every wait
+    __device__ ChunkRing(Barriers& barriers, unsigned nothing)
+        : ring_{ptx::shared_address(&barriers)}, nothing_(nothing) {
+        ptx::keep(ring_.barriers);  // else the compiler makes the address again for every wait
     }
 
-    __device__ unsigned slot() const { return slot_; }
-    __device__ void next() {
-        if (++slot_ < count) return;
-        slot_ = 0;
-        round_ ^= 1;
-    }
+    __device__ unsigned slot() const { return at_.stage; }
+    __device__ void next() { at_.advance(); }
 
     /// Of the producer: waits until all warps have given the slot back; the barrier on which its bytes
     /// complete.
     __device__ unsigned vacant() const {
-        ptx::mbarrier_wait(empty(), round_ ^ 1);  // in the first round nobody has taken it
-        return full();
+        ring_.acquire(at_);
+        return ring_.full(at_.stage);
     }
     /// Of the producer, before it announces the slot's bytes.
     __device__ void mark(unsigned row) const { ptx::store_shared(row_place(), row); }
     /// Of the producer behind the last row: who waits for a chunk learns that there is none.
     __device__ void end() const {
-        const unsigned barrier = vacant();
-        mark(beyond_last);
-        ptx::mbarrier_arrive(barrier);
+        ring_.acquire(at_);
+        mark(no_tile);
+        ring_.commit(at_.stage);
     }
     /// Waits for the slot's bytes.
-    __device__ void arrived() const { ptx::mbarrier_wait(full(), round_); }
+    __device__ void arrived() const { ring_.wait(at_); }
     /// Whose chunk has arrived.
     __device__ unsigned row() const {
         ptx::Words<4> row;
@@ -61,11 +55,11 @@ class Ring {
     }
     /// Of who has given back the last chunk of `row`: the row behind it, or once more that one.
     __device__ unsigned row_behind(unsigned row) const {
-        Ring coming = *this;
+        ChunkRing coming = *this;
         coming.next();
         coming.arrived();
         const unsigned behind = coming.row();
-        return behind == beyond_last ? row : behind;
+        return behind == no_tile ? row : behind;
     }
     /// Of a whole warp, which has read all it needs of the slot; `seen` holds words of each of its reads. An
     /// arrival does not wait for loads, which lie behind stores where memory is slow, and bulk copies would
@@ -75,16 +69,17 @@ class Ring {
     __device__ void release(unsigned seen) const {
         const bool never = __any_sync(0xffffffffu, (seen & nothing_) != 0);
         __syncwarp();
-        if (threadIdx.x % 32 == 0 && !never) ptx::mbarrier_arrive(empty());
+        if (!never) ring_.release(at_.stage);
     }
 
   private:
-    static constexpr unsigned bytes = sizeof(unsigned long long);
-    __device__ unsigned full() const { return barriers_ + slot_ * bytes; }
-    __device__ unsigned empty() const { return barriers_ + (count + slot_) * bytes; }
-    __device__ unsigned row_place() const { return barriers_ + 2 * count * bytes + slot_ * sizeof(unsigned); }
+    __device__ unsigned row_place() const {
+        return ring_.barriers + Ring<count>::bytes() + at_.stage * sizeof(unsigned);
+    }
 
-    unsigned barriers_, nothing_, slot_ = 0, round_ = 0;
+    Ring<count> ring_;
+    unsigned nothing_;
+    RingPosition<count> at_;
 };
 
 /// Values of a row on their way from the threads that reduce it to `warps` warps that compute its result; two rows
@@ -93,48 +88,40 @@ template <int count, int warps>
 class Handover {
   public:
     struct Places {
-        unsigned long long full[2], empty[2];
+        unsigned long long barriers[4];
         float value[2][count];
     };
 
     /// Of thread 0, before the first use by any.
-    __device__ static void init(Places& places) {
-        for (int i = 0; i < 2; ++i) {
-            ptx::mbarrier_init(ptx::shared_address(&places.full[i]), 1);
-            ptx::mbarrier_init(ptx::shared_address(&places.empty[i]), warps);
-        }
-    }
+    __device__ static void init(Places& places) { ring(places).init(1, warps); }
     __device__ explicit Handover(Places& places) : places_(places) {}
 
     /// Of one thread; waits until all warps are through with the row before last.
     __device__ void give(const float (&values)[count]) {
-        ptx::mbarrier_wait(ptx::shared_address(&places_.empty[phase_]), round_ ^ 1);
+        ring(places_).acquire(at_);
 #pragma unroll
-        for (int i = 0; i < count; ++i) places_.value[phase_][i] = values[i];
-        ptx::mbarrier_arrive(ptx::shared_address(&places_.full[phase_]));
-        next();
+        for (int i = 0; i < count; ++i) places_.value[at_.stage][i] = values[i];
+        ring(places_).commit(at_.stage);
+        at_.advance_of_two();
     }
     /// Waits for the next row's.
     __device__ void take(float (&values)[count]) const {
-        ptx::mbarrier_wait(ptx::shared_address(&places_.full[phase_]), round_);
+        ring(places_).wait(at_);
 #pragma unroll
-        for (int i = 0; i < count; ++i) values[i] = places_.value[phase_][i];
+        for (int i = 0; i < count; ++i) values[i] = places_.value[at_.stage][i];
     }
     /// Of a whole warp, which has used them.
     __device__ void release() {
         __syncwarp();
-        if (threadIdx.x % 32 == 0) ptx::mbarrier_arrive(ptx::shared_address(&places_.empty[phase_]));
-        next();
+        ring(places_).release(at_.stage);
+        at_.advance_of_two();
     }
 
   private:
-    __device__ void next() {
-        round_ ^= phase_;
-        phase_ ^= 1;
-    }
+    __device__ static Ring<2> ring(Places& places) { return {ptx::shared_address(places.barriers)}; }
 
     Places& places_;
-    unsigned phase_ = 0, round_ = 0;
+    RingPosition<2> at_;
 };
 
 /// A word of each access that a read was: of 16 bytes or fewer, as waiting() makes them.

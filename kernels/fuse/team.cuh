@@ -3,9 +3,9 @@
 #pragma once
 
 #include "kernels/fuse/grid_reduction.cuh"
+#include "kernels/pipeline/ring.cuh"
 #include "kernels/ptx/cluster_barrier.cuh"
 #include "kernels/ptx/cluster_memory.cuh"
-#include "kernels/ptx/mbarrier.cuh"
 #include "kernels/ptx/sync.cuh"
 
 namespace rooftile::fuse {
@@ -80,9 +80,7 @@ class Team {
 
     /// Of thread 0 of a team beside a producer, before any CTA of the cluster goes on.
     __device__ void init() {
-        if constexpr (beside && near)
-            for (unsigned long long& barrier : exchange_.joint)
-                ptx::mbarrier_init(ptx::shared_address(&barrier), 1);
+        if constexpr (beside && near) joint().init_full(1);
     }
     /// Of all threads that compute, before their first row and after their last one.
     __device__ void reduce_in(void* workspace) {
@@ -122,17 +120,15 @@ class Team {
         if constexpr (far) {
             across_grid(mine...);
         } else if constexpr (near) {
-            auto& slots = exchange_.cta[cluster_phase_];
+            auto& slots = exchange_.cta[across_.stage];
             int word = 0;
             if constexpr (beside) {
-                const unsigned joint = ptx::shared_address(&exchange_.joint[cluster_phase_]);
                 constexpr unsigned bytes = cluster * (sizeof(Accumulators) + ...);
-                if (threadIdx.x == 0) ptx::mbarrier_arrive_expect(joint, bytes);
-                if (threadIdx.x < cluster) (send(slots, word, mine, joint), ...);
+                if (threadIdx.x == 0) joint().expect(across_.stage, bytes);
+                if (threadIdx.x < cluster) (send(slots, word, mine, joint().full(across_.stage)), ...);
                 // Peers write what it guards, with its bytes: an acquire of the whole cluster would add nothing
                 // but the loss of L1.
-                ptx::mbarrier_wait(joint, round_);
-                round_ ^= cluster_phase_;
+                joint().wait(across_);
             } else {
                 if (threadIdx.x < cluster) (send(slots, word, mine), ...);
                 ptx::cluster_arrive();
@@ -140,7 +136,7 @@ class Team {
             }
             word = 0;
             (gather(slots, word, mine), ...);
-            cluster_phase_ ^= 1;
+            across_.advance_of_two();
         }
     }
 
@@ -159,6 +155,7 @@ class Team {
         unsigned word[word_count<Accumulator>];
     };
 
+    __device__ Ring<2> joint() const { return {ptx::shared_address(exchange_.joint)}; }
     __device__ unsigned rank() const {
         if constexpr (far) return block_ % cluster;
         else return ptx::cluster_rank();
@@ -167,7 +164,7 @@ class Team {
     /// One thread tells, one warp listens, then all hear of it.
     template <class... Accumulators>
     __device__ void across_grid(Accumulators&... mine) {
-        auto& slots = exchange_.cta[cluster_phase_];
+        auto& slots = exchange_.cta[across_.stage];
         int word = 0;
         if (threadIdx.x < 32) {
             grid_.begin();
@@ -181,7 +178,7 @@ class Team {
         sync_row();
         word = 0;
         (take(slots, word, mine), ...);
-        cluster_phase_ ^= 1;
+        across_.advance_of_two();
     }
     template <class Accumulator>
     __device__ void tell(int& word, const Accumulator& mine) {
@@ -306,8 +303,8 @@ class Team {
 
     Exchange& exchange_;
     unsigned block_;
-    int phase_ = 0, cluster_phase_ = 0;
-    unsigned round_ = 0;  // of the joint barriers
+    int phase_ = 0;
+    RingPosition<2> across_;  // of reductions of CTAs
     GridReduction<cluster, words> grid_;
 };
 

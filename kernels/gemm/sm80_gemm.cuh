@@ -17,7 +17,8 @@
 
 namespace rooftile {
 
-/// The stages of the ring: one that is read, and the one that is filled next.
+/// The stages of the ring: one that is read, and the one that is filled next. By their addresses: with the numbers
+/// of a RingPosition (kernels/pipeline) a kernel is 3 to 19 instructions longer. There are no mbarriers.
 template <Sm80GemmConfig C>
 struct Sm80Ring {
     unsigned base;

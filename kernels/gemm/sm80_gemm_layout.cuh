@@ -80,7 +80,7 @@ constexpr bool obeys_the_hardware() {
 /// Of positive integers, without the sum that overflows near 2^31.
 __device__ inline int sm80_ceil_div(int x, int y) { return (x - 1) / y + 1; }
 
-/// Which tile of C a CTA is at.
+/// Which tile of C a CTA is at. Counts tiles when it is asked: StaticTileScheduler keeps them, in 4 registers more.
 template <Sm80GemmConfig C>
 struct Sm80TileScheduler {
     int index = blockIdx.x;

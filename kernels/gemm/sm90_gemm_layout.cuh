@@ -63,7 +63,8 @@ struct Sm90Shared {
     /// Stages of A and B, from the producer to the consumers. A member, not a function: from a temporary the
     /// compiler orders the registers of the loops otherwise, and kernels differ.
     Ring<C.stages> ring{base + C.stages * C.stage_bytes() + C.epilogue_bytes()};
-    /// Split-K, a lap a tile. Full: all sums of the cluster are written; empty: all are read.
+    /// Split-K, a lap a tile. Full: all sums of the cluster are written; empty: all are read. Its roles keep the
+    /// lap's parity alone (`turn`): with RingPosition<1> the compiler orders the loops otherwise.
     __device__ Ring<1> exchange() const { return {ring.barriers + Ring<C.stages>::bytes()}; }
 };
 

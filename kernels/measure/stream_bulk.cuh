@@ -2,8 +2,8 @@
 // shared memory on their way. sm_90 and later.
 #pragma once
 
+#include "kernels/pipeline/ring.cuh"
 #include "kernels/ptx/bulk_copy.cuh"
-#include "kernels/ptx/mbarrier.cuh"
 #include "kernels/ptx/tma.cuh"
 
 namespace rooftile {
@@ -14,12 +14,12 @@ inline constexpr int stream_stages_max = 16;
 /// in dynamic shared memory. `stored`: each also goes out again, to `to`. `last`: as of copy_pieces.
 template <bool stored, bool last>
 __device__ inline void stream_ring(char* to, const char* from, long long bytes, int piece, int stages) {
-    extern __shared__ __align__(128) char ring[];
+    extern __shared__ __align__(128) char memory[];
     __shared__ unsigned long long full[stream_stages_max];
     if (threadIdx.x != 0) return;
-    const auto shared = static_cast<unsigned>(__cvta_generic_to_shared(ring));
-    const auto barriers = static_cast<unsigned>(__cvta_generic_to_shared(full));
-    for (int s = 0; s < stages; ++s) ptx::mbarrier_init(barriers + 8 * s, 1);
+    const auto shared = static_cast<unsigned>(__cvta_generic_to_shared(memory));
+    const Ring<stream_stages_max> ring{static_cast<unsigned>(__cvta_generic_to_shared(full))};
+    ring.init_full(1, stages);
     ptx::fence_mbarrier_init();
 
     const long long pieces = (bytes + piece - 1) / piece;
@@ -29,21 +29,21 @@ __device__ inline void stream_ring(char* to, const char* from, long long bytes, 
         return static_cast<unsigned>(left < piece ? left : piece);
     };
     const long long turns = blockIdx.x < pieces ? (pieces - blockIdx.x + gridDim.x - 1) / gridDim.x : 0;
+    RingPosition<stream_stages_max> filled, arrived;
     const auto load = [&](long long turn) {
         if (turn >= turns) return;
-        const int stage = static_cast<int>(turn % stages);
-        ptx::mbarrier_arrive_expect(barriers + 8 * stage, size_of(turn));
+        ring.expect(filled.stage, size_of(turn));
         ptx::bulk_load<last ? CachePolicy::evict_last : CachePolicy::normal>(
-            shared + stage * piece, from + offset_of(turn), size_of(turn), barriers + 8 * stage);
+            shared + filled.stage * piece, from + offset_of(turn), size_of(turn), ring.full(filled.stage));
+        filled.advance(stages);
     };
     for (int s = 0; s < stages; ++s) load(s);
-    for (long long turn = 0; turn < turns; ++turn) {
-        const int stage = static_cast<int>(turn % stages);
-        ptx::mbarrier_wait(barriers + 8 * stage, static_cast<unsigned>(turn / stages) & 1);
+    for (long long turn = 0; turn < turns; ++turn, arrived.advance(stages)) {
+        ring.wait(arrived);
         if constexpr (!stored) {
             load(turn + stages);
         } else {
-            ptx::bulk_store(to + offset_of(turn), shared + stage * piece, size_of(turn));
+            ptx::bulk_store(to + offset_of(turn), shared + arrived.stage * piece, size_of(turn));
             ptx::tma_store_commit();
             // The store before this one has left shared memory: its stage is free. Its own may be on its way.
             ptx::tma_store_wait_read<1>();

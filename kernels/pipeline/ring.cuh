@@ -30,11 +30,18 @@ struct RingPosition {
     static constexpr RingPosition of(unsigned use) {
         return {static_cast<int>(use % stages), use / stages % 2};
     }
-    constexpr void advance() {
-        if (++stage == stages) {
+    /// `used`: of a ring that uses only its first stages.
+    constexpr void advance(int used = stages) {
+        if (++stage == used) {
             stage = 0;
             parity ^= 1;
         }
+    }
+    /// The same of two stages, without a comparison. Apart: 2-stage matrix products keep the code that was measured.
+    constexpr void advance_of_two() {
+        static_assert(stages == 2);
+        parity ^= static_cast<unsigned>(stage);
+        stage ^= 1;
     }
     /// Over `uses` that are another's.
     constexpr void skip(int uses) {
@@ -64,8 +71,17 @@ struct Ring {
         }
     }
 
+    /// Of one thread, where nobody gives stages back: the full barriers alone, of the first `used` stages.
+    __device__ void init_full(unsigned fills, int used = stages) const {
+        for (int stage = 0; stage < used; ++stage) ptx::mbarrier_init(full(stage), fills);
+    }
+
     /// Of the producer: waits until the stage may be filled.
     __device__ void acquire(const Position& at) const { ptx::mbarrier_wait(empty(at.stage), at.parity ^ 1); }
+    /// Of a producer whose stages nobody reads: waits until what it brought there a lap ago has come.
+    __device__ void wait_previous(const Position& at) const {
+        ptx::mbarrier_wait(full(at.stage), at.parity ^ 1);
+    }
     /// Of the producer: its arrival, and `tx_bytes` of copies that are to complete on full(stage).
     __device__ void expect(int stage, unsigned tx_bytes) const {
         ptx::mbarrier_arrive_expect(full(stage), tx_bytes);

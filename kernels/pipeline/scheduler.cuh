@@ -3,6 +3,11 @@
 // place in the result.
 #pragma once
 
+#include "kernels/pipeline/ring.cuh"
+#include "kernels/ptx/cluster_barrier.cuh"
+#include "kernels/ptx/cluster_memory.cuh"
+#include "kernels/ptx/sync.cuh"
+
 namespace rooftile {
 
 /// `rows` x `columns` tiles in fixed turns: of T teams team t takes tiles t, t + T, .. Every role advances its own copy.
@@ -15,6 +20,79 @@ struct StaticTileScheduler {
     __device__ bool more() const { return index < rows * columns; }
     __device__ bool more_after_this() const { return index + step < rows * columns; }
     __device__ void advance() { index += step; }
+};
+
+/// Stands for the tile behind the last one. No constexpr: that would be a variable of every module.
+enum : unsigned { no_tile = 0xffffffffu };
+
+/// Where the producers of a team hear of its next tile.
+template <int cluster, int ahead>
+struct ScheduleSlots {
+    unsigned long long told[ahead];
+    unsigned tile[ahead];
+};
+template <int ahead>
+struct ScheduleSlots<1, ahead> {};
+
+/// Tiles from a counter, as teams come for them. SMs that do the same are not equally fast: in fixed turns the
+/// slowest of 131 ended 4 % behind their mean (docs/facts.md 95).
+///
+/// Of the one thread of each CTA that brings tiles. A team begins with the tile of its own number; which one
+/// follows the first CTA learns from `counter`, 0 before the launch and after it, and tells the others. Without a
+/// counter turns are fixed. `ahead`: tiles that the first CTA may tell of while another has not yet heard of the
+/// first of them.
+template <int cluster, int ahead>
+class DynamicTileScheduler {
+  public:
+    using Places = ScheduleSlots<cluster, ahead>;
+
+    /// Of thread 0, before any CTA of the cluster goes on.
+    __device__ static void init(Places& places) {
+        if constexpr (cluster > 1) told(places).init_full(1);
+    }
+    __device__ DynamicTileScheduler(Places& places, unsigned* counter, unsigned tiles)
+        : places_(places), counter_(counter), tiles_(tiles), index_(known(blockIdx.x / cluster)) {}
+
+    __device__ unsigned index() const { return index_; }
+    __device__ bool more() const { return index_ != no_tile; }
+    /// Asks for the tile behind this one; the answer is on its way while this one's copies are started.
+    __device__ void ask() {
+        const unsigned teams = gridDim.x / cluster;
+        if (!first()) return;
+        // As many questions as there are tiles: the last one makes the counter 0 again.
+        coming_ = counter_ ? teams + atomicInc(counter_, tiles_ - 1) : index_ + teams;
+    }
+    /// When all copies of the tile are started. Telling the others a tile earlier was no sooner.
+    __device__ void advance() {
+        if constexpr (cluster == 1) {
+            index_ = known(coming_);
+        } else {
+            const unsigned full = told(places_).full(at_.stage);
+            if (first()) tell_all(ptx::shared_address(&places_.tile[at_.stage]), full);
+            told(places_).expect(at_.stage, sizeof(unsigned));
+            told(places_).wait(at_);
+            index_ = *const_cast<volatile unsigned*>(&places_.tile[at_.stage]);
+            at_.advance();
+        }
+    }
+
+  private:
+    __device__ static Ring<ahead> told(Places& places) { return {ptx::shared_address(places.told)}; }
+    __device__ unsigned known(unsigned tile) const { return tile < tiles_ ? tile : no_tile; }
+    __device__ static bool first() {
+        if constexpr (cluster == 1) return true;
+        else return ptx::cluster_rank() == 0;
+    }
+    __device__ void tell_all(unsigned place, unsigned full) const {
+        for (unsigned rank = 0; rank < cluster; ++rank)
+            ptx::store_cluster_async(ptx::map_to_rank(place, rank), known(coming_),
+                                     ptx::map_to_rank(full, rank));
+    }
+
+    Places& places_;
+    unsigned* counter_;
+    unsigned tiles_, index_, coming_ = no_tile;
+    RingPosition<ahead> at_;
 };
 
 }  // namespace rooftile

@@ -2,10 +2,10 @@
 // and the memory behind it give one SM.
 #pragma once
 
+#include "kernels/pipeline/ring.cuh"
 #include "kernels/probe/box_sequence.cuh"
 #include "kernels/probe/record.cuh"
 #include "kernels/ptx/bulk_copy.cuh"
-#include "kernels/ptx/mbarrier.cuh"
 #include "kernels/ptx/sync.cuh"
 #include "kernels/ptx/tma.cuh"
 
@@ -21,38 +21,29 @@ __global__ void __launch_bounds__(32)
     extern __shared__ unsigned char dynamic_shared[];
     __shared__ unsigned long long full[tma_stream_max_stages];
     if (threadIdx.x != 0) return;
-    const unsigned ring = (ptx::shared_address(dynamic_shared) + 1023u) & ~1023u;
-    const unsigned barriers = ptx::shared_address(full);
+    const unsigned stages = (ptx::shared_address(dynamic_shared) + 1023u) & ~1023u;
+    const Ring<tma_stream_max_stages> ring{ptx::shared_address(full)};
     const unsigned box_bytes = static_cast<unsigned>(p.sequence.box_rows) * 128u;
-    for (int s = 0; s < p.stages; ++s) ptx::mbarrier_init(barriers + 8 * s, 1);
+    ring.init_full(1, p.stages);
     ptx::fence_mbarrier_init();
     if (tensor) ptx::tma_prefetch_map(map);
 
     BoxCursor box(p.sequence);
-    int stage = 0;
-    unsigned parity = 0;
+    RingPosition<tma_stream_max_stages> at;
     const ProbeTime begin = probe_time();
-    for (int i = 0; i < p.boxes; ++i) {
-        const unsigned barrier = barriers + 8 * stage;
-        if (i >= p.stages) ptx::mbarrier_wait(barrier, parity ^ 1);
-        ptx::mbarrier_arrive_expect(barrier, box_bytes);
-        const unsigned to = ring + static_cast<unsigned>(stage) * box_bytes;
+    for (int i = 0; i < p.boxes; ++i, at.advance(p.stages)) {
+        ring.wait_previous(at);
+        ring.expect(at.stage, box_bytes);
+        const unsigned barrier = ring.full(at.stage);
+        const unsigned to = stages + static_cast<unsigned>(at.stage) * box_bytes;
         if (tensor) ptx::tma_load_2d(to, map, box.x(), box.y(), barrier);
         else ptx::bulk_load(to, data + box.index() * box_bytes, box_bytes, barrier);
         box.advance();
-        if (++stage == p.stages) stage = 0, parity ^= 1;
     }
-    for (int s = 0; s < p.stages && s < p.boxes; ++s) {
-        if (p.boxes >= p.stages) {
-            ptx::mbarrier_wait(barriers + 8 * stage, parity ^ 1);
-            if (++stage == p.stages) stage = 0, parity ^= 1;
-        } else {
-            ptx::mbarrier_wait(barriers + 8 * s, 0);
-        }
-    }
+    for (int s = 0; s < p.stages; ++s, at.advance(p.stages)) ring.wait_previous(at);
     const ProbeTime end = probe_time();
     unsigned sink;
-    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(sink) : "r"(ring) : "memory");
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(sink) : "r"(stages) : "memory");
     write_record(records, begin, end, sink);
     records[blockIdx.x].boxes = static_cast<unsigned long long>(p.boxes);
 }

@@ -2,10 +2,10 @@
 // multiply the same 64-deep stages over and over, a ninth warp loads boxes at a chosen pace.
 #pragma once
 
+#include "kernels/pipeline/ring.cuh"
 #include "kernels/probe/box_sequence.cuh"
 #include "kernels/probe/record.cuh"
 #include "kernels/probe/wgmma_sums.cuh"
-#include "kernels/ptx/mbarrier.cuh"
 #include "kernels/ptx/sync.cuh"
 #include "kernels/ptx/tma.cuh"
 
@@ -17,32 +17,26 @@ constexpr int sum_steps = 64;  ///< stages that one sum is made of, as of K = 40
 
 /// Boxes from one 8 MiB region or another into a ring that nobody reads, until the consumers are done.
 __device__ inline unsigned long long load_beside(const TensorMap& map, const WgmmaLoadArguments& p,
-                                                 unsigned ring, unsigned barriers, const volatile int& done) {
+                                                 unsigned stages, Ring<wgmma_ring_stages> ring,
+                                                 const volatile int& done) {
     constexpr unsigned box_bytes = wgmma_ring_rows * 128;
     BoxCursor box(p.sequence);
     unsigned long long boxes = 0;
-    int stage = 0;
-    unsigned parity = 0;
+    RingPosition<wgmma_ring_stages> at;
     const unsigned long long start = probe_cycles();
     while (done == 0) {
-        const unsigned barrier = barriers + 8 * stage;
-        if (boxes >= wgmma_ring_stages) ptx::mbarrier_wait(barrier, parity ^ 1);
+        ring.wait_previous(at);
         while ((probe_cycles() - start) * 16 < boxes * static_cast<unsigned>(p.cycles_per_box)) {}
-        ptx::mbarrier_arrive_expect(barrier, box_bytes);
-        ptx::tma_load_2d(ring + static_cast<unsigned>(stage) * box_bytes, map, box.x(), box.y(), barrier);
+        ring.expect(at.stage, box_bytes);
+        ptx::tma_load_2d(stages + static_cast<unsigned>(at.stage) * box_bytes, map, box.x(), box.y(),
+                         ring.full(at.stage));
         ++boxes;
         box.advance();
-        if (++stage == wgmma_ring_stages) stage = 0, parity ^= 1;
+        at.advance();
     }
-    const unsigned long long pending = boxes < wgmma_ring_stages ? boxes : wgmma_ring_stages;
-    for (unsigned long long i = 0; i < pending; ++i) {  // a CTA must not end before its copies
-        if (boxes >= wgmma_ring_stages) {
-            ptx::mbarrier_wait(barriers + 8 * stage, parity ^ 1);
-            if (++stage == wgmma_ring_stages) stage = 0, parity ^= 1;
-        } else {
-            ptx::mbarrier_wait(barriers + 8 * static_cast<unsigned>(i), 0);
-        }
-    }
+    // A CTA must not end before its copies.
+#pragma unroll 1
+    for (int s = 0; s < wgmma_ring_stages; ++s, at.advance()) ring.wait_previous(at);
     return boxes;
 }
 
@@ -58,7 +52,7 @@ __global__ void __launch_bounds__(wgmma_load_threads, 1)
     __shared__ unsigned long long full[wgmma_ring_stages];
     __shared__ volatile int done;
     const unsigned base = (ptx::shared_address(dynamic_shared) + 1023u) & ~1023u;
-    const unsigned ring = base + 2 * stage_bytes;
+    const Ring<wgmma_ring_stages> ring{ptx::shared_address(full)};
 
     for (unsigned i = threadIdx.x; i < 2 * stage_bytes / 16; i += wgmma_load_threads) {
         const uint4 v = operands[i];
@@ -68,7 +62,7 @@ __global__ void __launch_bounds__(wgmma_load_threads, 1)
     }
     ptx::fence_async_proxy();  // wgmma reads through the async proxy
     if (threadIdx.x == 0) {
-        for (int s = 0; s < wgmma_ring_stages; ++s) ptx::mbarrier_init(ptx::shared_address(full) + 8 * s, 1);
+        ring.init_full(1);
         ptx::fence_mbarrier_init();
         done = 0;
     }
@@ -76,7 +70,7 @@ __global__ void __launch_bounds__(wgmma_load_threads, 1)
 
     if (threadIdx.x >= wgmma_load_consumers) {
         if (threadIdx.x != wgmma_load_consumers || p.cycles_per_box == 0) return;
-        records[blockIdx.x].boxes = load_beside(map, p, ring, ptx::shared_address(full), done);
+        records[blockIdx.x].boxes = load_beside(map, p, base + 2 * stage_bytes, ring, done);
         return;
     }
     const unsigned warpgroup = threadIdx.x / 128;

@@ -26,6 +26,23 @@ void expect_advances_as_counted() {
     }
 }
 
+TEST(RingPosition, AdvancesOverItsFirstStagesAlone) {
+    RingPosition<8> some;
+    RingPosition<3> all;
+    for (int use = 0; use < 10; ++use, some.advance(3), all.advance()) {
+        EXPECT_EQ(some.stage, all.stage);
+        EXPECT_EQ(some.parity, all.parity);
+    }
+}
+
+TEST(RingPosition, AdvancesOfTwoStagesWithoutAComparison) {
+    RingPosition<2> compared, toggled;
+    for (int use = 0; use < 9; ++use, compared.advance(), toggled.advance_of_two()) {
+        EXPECT_EQ(toggled.stage, compared.stage);
+        EXPECT_EQ(toggled.parity, compared.parity);
+    }
+}
+
 TEST(RingPosition, AdvancesAndSkipsAsUsesAreCounted) {
     expect_advances_as_counted<1>();
     expect_advances_as_counted<2>();
@@ -62,6 +79,36 @@ TEST(Ring, BlocksWhereAStageIsNotFullOrNotEmpty) {
         }
         ring.wait(consumer);
         EXPECT_EQ(blocked(), 1);  // the ring is empty
+    }
+}
+
+// A producer whose stages nobody reads fills one anew when its last bytes are there, and ends when all are: with fewer
+// uses than stages, too.
+TEST(Ring, WaitsForThePreviousFillWhereNobodyReads) {
+    constexpr int stages = 4, used = 3;
+    for (const int uses : {0, 2, 3, 8}) {
+        const Ring<stages> ring{2048};
+        ring.init_full(2, used);  // the second arrival is the copy's
+        RingPosition<stages> at;
+        for (int use = 0; use < uses; ++use, at.advance(used)) {
+            ring.wait_previous(at);
+            EXPECT_EQ(blocked(), 0);
+            ring.expect(at.stage, 128);
+            RingPosition<stages> again = at;
+            for (int i = 0; i < used; ++i) again.advance(used);
+            ring.wait_previous(again);
+            EXPECT_EQ(blocked(), 1);
+            ring.commit(at.stage);
+        }
+        const auto wait_for_all = [&](RingPosition<stages> after) {
+            for (int s = 0; s < used; ++s, after.advance(used)) ring.wait_previous(after);
+            return blocked();
+        };
+        EXPECT_EQ(wait_for_all(at), 0);
+        ring.wait_previous(at);
+        ring.expect(at.stage, 128);
+        at.advance(used);
+        EXPECT_EQ(wait_for_all(at), 1);  // for the copy that is still on its way
     }
 }
 

@@ -13,6 +13,8 @@
 #include "kernels/gemm/ladder/ladder_config.hpp"
 #include "kernels/gemm/ladder/wgmma_tile.cuh"
 #include "kernels/pipeline/ring.cuh"
+#include "kernels/pipeline/roles.cuh"
+#include "kernels/pipeline/scheduler.cuh"
 #include "kernels/ptx/sync.cuh"
 #include "kernels/ptx/tma.cuh"
 
@@ -57,9 +59,9 @@ struct Full {
     __device__ void for_each_tile(Work work) const {
         const int rows = (args.m - 1) / (C.tile_m * C.cluster_m) + 1, columns = (args.n - 1) / C.tile_n + 1;
         const int rank = ptx::cluster_rank();
-        for (int i = blockIdx.x / C.cluster_m; i < rows * columns; i += gridDim.x / C.cluster_m) {
-            const int band = i / columns / C.group * C.group;  // its first row
-            const int within = i - band * columns, height = min(C.group, rows - band);
+        for (StaticTileScheduler<C.cluster_m> tiles{rows, columns}; tiles.more(); tiles.advance()) {
+            const int band = tiles.index / columns / C.group * C.group;  // its first row
+            const int within = tiles.index - band * columns, height = min(C.group, rows - band);
             work(((band + within % height) * C.cluster_m + rank) * C.tile_m, within / height * C.tile_n);
         }
     }
@@ -143,14 +145,13 @@ __global__ void __launch_bounds__(Full::C.threads(), Full::C.ctas_per_sm)
     const Full f{(ptx::shared_address(memory) + C.tile_alignment - 1) & ~(C.tile_alignment - 1), args};
     f.set_up();
     const int k_blocks = (args.k - 1) / C.tile_k + 1;
-    const int warpgroup = ptx::warp_uniform(threadIdx.x / 128);
-    if (warpgroup == 0) {
-        ptx::release_registers<ladder_producer_registers>();
-        if (ptx::warp_uniform(threadIdx.x / 32) == 0 && ptx::elect_one()) f.produce(map_a, map_b, k_blocks);
+    const int role = warpgroup();
+    if (role == 0) {
+        if (begin_producer<ladder_producer_registers>()) f.produce(map_a, map_b, k_blocks);
         __syncwarp();
     } else {
-        ptx::take_registers<ladder_consumer_registers>();
-        f.consume<type>(map_c, k_blocks, warpgroup - 1);
+        begin_consumer<ladder_consumer_registers>();
+        f.consume<type>(map_c, k_blocks, role - 1);
     }
     ptx::cluster_sync();  // a peer may still multicast into this CTA or arrive on its barriers
 }

@@ -135,7 +135,7 @@ void RowsText::rows_head() {
         line(-1, "while (true) {{");
         line(0, "slots.arrived();  // a row's first chunk");
         line(0, "const {} row = slots.row();", w_.index);
-        line(0, "if (row == beyond_last) break;");
+        line(0, "if (row == no_tile) break;");
     } else if (ring()) {
         line(-1, "for ({0} row = blockIdx.x / {1}; row < size.rows; row += gridDim.x / {1}) {{", w_.index,
              c_.cluster);

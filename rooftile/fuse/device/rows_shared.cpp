@@ -80,10 +80,10 @@ void RowsText::open_ring() {
         w_.line(1, "const unsigned begin = team.part_begin(part), end = begin + mine;");
     }
     tensors_in_shared();
-    w_.line(1, "using Slots = Ring<{}, step / 32>;", c_.stages);
+    w_.line(1, "using Slots = ChunkRing<{}, step / 32>;", c_.stages);
     w_.line(1, "__shared__ Slots::Barriers barriers;");
     if (dynamic()) {
-        w_.line(1, "using Rows = DynamicScheduler<{}, {}>;", c_.cluster, rows_known_ahead(p_, c_));
+        w_.line(1, "using Rows = DynamicTileScheduler<{}, {}>;", c_.cluster, rows_known_ahead(p_, c_));
         w_.line(1, "__shared__ Rows::Places schedule;");
     }
     if (specialised()) {
@@ -118,9 +118,11 @@ void RowsText::produce() {
     w_.line(1, "if (warp == {} / 32) {{", specialised() ? "(reduction_threads + step)" : "step");
     w_.line(2, "if (threadIdx.x % 32 > 0) return;");
     if (dynamic()) {
-        w_.line(2, "Rows rows(schedule, size);");
-        w_.line(2, "for (; rows.row() != beyond_last; rows.next()) {{");
-        w_.line(3, "const long long row = rows.row();");
+        w_.line(
+            2,
+            "Rows rows(schedule, static_cast<unsigned*>(size.workspace), static_cast<unsigned>(size.rows));");
+        w_.line(2, "for (; rows.more(); rows.advance()) {{");
+        w_.line(3, "const long long row = rows.index();");
         w_.line(3, "rows.ask();");
     } else {
         w_.line(2, "for (long long row = blockIdx.x / {0}; row < size.rows; row += gridDim.x / {0}) {{",
@@ -129,7 +131,7 @@ void RowsText::produce() {
     w_.line(3, "for (unsigned from = begin; from < end; from += stride, slots.next()) {{");
     w_.line(4, "const unsigned count = min(end - from, chunk);");
     w_.line(4, "const unsigned barrier = slots.vacant();");
-    if (dynamic()) w_.line(4, "slots.mark(rows.row());");
+    if (dynamic()) w_.line(4, "slots.mark(rows.index());");
     w_.line(4, "ptx::mbarrier_arrive_expect(barrier, count * {});  // B of a vector of all tensors",
             rows.vector_bytes());
     for (const StagedRows::Tensor& tensor : rows.tensors)
