@@ -6,7 +6,7 @@
 #include <cassert>
 #include <cmath>
 
-#include "rooftile/machine/reader.hpp"
+#include "rooftile/machine/query.hpp"
 #include "rooftile/core/arithmetic.hpp"
 #include "rooftile/gemm/model.hpp"
 
@@ -64,29 +64,59 @@ double instructions(Rung rung, const LadderConfig& c) {
     return warps * (products + reads + elements * (2 + 1.0 / LadderConfig::chunk_elements));
 }
 
+/// Reads numbers, and keeps the names of those that are missing.
+struct Reader {
+    const Machine& machine;
+    std::vector<std::string>& unknown;
+
+    template <class Q>
+    double operator()(std::string_view key, const std::optional<Q>& number) {
+        if (number) {
+            if constexpr (std::is_same_v<Q, double>) return *number;
+            else return number->value;
+        }
+        if (std::find(unknown.begin(), unknown.end(), key) == unknown.end()) unknown.emplace_back(key);
+        return std::nan("");
+    }
+    template <class Q>
+    double or_zero(std::string_view key, const std::optional<Q>& number) {
+        const double value = (*this)(key, number);
+        if (!std::isnan(value)) return value;
+        unknown.pop_back();  // a formula goes on without it
+        return 0;
+    }
+};
+
+double known_or_nan(std::optional<BytesPerCycle> number) { return number ? number->value : std::nan(""); }
+
 LadderHardware hardware_at(const Machine& machine, Rung rung, Type type, std::optional<Clock> clock,
                            std::vector<std::string>& unknown) {
-    MachineReader read(machine, clock, unknown);
+    Reader read{machine, unknown};
     const std::string rate = rate_of(rung, type);
-    const std::string_view dram = read.first_of({"dram.sustained_read", "dram.bandwidth"});
+    const char* dram = machine.find("dram.sustained_read") ? "dram.sustained_read" : "dram.bandwidth";
     LadderHardware hw{};
-    hw.sms = read.count("sm.count");
-    hw.clock_hz = read.needed("clock.boost", clock);
-    hw.flops_per_cycle = read.needed(rate, flops_per_cycle_per_sm(machine, rate, clock));
-    hw.issue = on_cuda_cores(rung) ? read.count("sm.partitions") : 1;
-    hw.shared_bandwidth = read.of_sm("shared.bandwidth");
-    hw.l2_port = read.known(bytes_per_cycle_per_sm(machine, "l2.port", clock));  // need not bind
-    hw.l2_share = read.share_of_sm("l2.bandwidth");
+    hw.sms = read("sm.count", machine.count("sm.count"));
+    hw.clock_hz = read("clock.boost", clock);
+    hw.flops_per_cycle = read(rate, flops_per_cycle_per_sm(machine, rate, clock));
+    hw.issue = on_cuda_cores(rung) ? read("sm.partitions", machine.count("sm.partitions")) : 1;
+    hw.shared_bandwidth =
+        read("shared.bandwidth", machine.number<BytesPerCycle>("shared.bandwidth", Per::sm));
+    hw.l2_port = known_or_nan(bytes_per_cycle_per_sm(machine, "l2.port", clock));  // need not bind
+    hw.l2_share = read("l2.bandwidth", bytes_per_cycle_per_sm(machine, "l2.bandwidth", clock));
     // Both halves of a split L2 hold a copy of what SMs of both sides read.
-    hw.l2_bytes = read.bytes("l2.size") / read.known(machine.count("l2.partitions"), 1);
-    hw.dram_bandwidth = read.bandwidth(dram);
-    hw.launch_seconds = read.known(machine.number<Seconds>("launch.gap_stream"), 0);
+    hw.l2_bytes =
+        read("l2.size", machine.number<Bytes>("l2.size")) / machine.count("l2.partitions").value_or(1);
+    hw.dram_bandwidth = read(dram, bandwidth(machine, dram, clock));
+    hw.launch_seconds = read.or_zero("launch.gap_stream", machine.number<Seconds>("launch.gap_stream"));
     if (rung == Rung::naive) return hw;  // so many warps that no latency shows
-    hw.l2_latency = read.cycles("l2.latency");
-    hw.dram_latency = read.cycles("dram.latency");
-    hw.tma_latency = by_tma(rung) ? read.known(latency_cycles(machine, "tma.latency_extra", clock), 0) : 0;
-    hw.shared_per_sm = read.bytes("shared.per_sm");
-    hw.shared_reserved = read.known(machine.number<Bytes>("shared.reserved_per_cta"), 0);
+    hw.l2_latency = read("l2.latency", latency_cycles(machine, "l2.latency", clock));
+    hw.dram_latency = read("dram.latency", latency_cycles(machine, "dram.latency", clock));
+    hw.tma_latency =
+        by_tma(rung) ? read.or_zero("tma.latency_extra", latency_cycles(machine, "tma.latency_extra", clock))
+                     : 0;
+    hw.shared_per_sm = read("shared.per_sm", machine.number<Bytes>("shared.per_sm"));
+    hw.shared_reserved =
+        read.or_zero("shared.reserved_per_cta", machine.number<Bytes>("shared.reserved_per_cta"));
     return hw;
 }
 
