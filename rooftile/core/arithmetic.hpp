@@ -20,6 +20,8 @@ inline double max_known(double x, double y) {
     const double most = y > x ? y : x;
     return x != x ? y : most;
 }
+/// `x`, or `fallback` where it is NaN.
+inline double known_or(double x, double fallback) { return x != x ? fallback : x; }
 
 /// Floor and ceiling of a number from 0 to 2^62. NaN stays NaN.
 inline double whole(double x) {

@@ -3,103 +3,59 @@
 #include <algorithm>
 #include <cmath>
 
-#include "rooftile/core/arithmetic.hpp"
-#include "rooftile/machine/query.hpp"
+#include "rooftile/core/warp.hpp"
+#include "rooftile/machine/reader.hpp"
 
 namespace rooftile {
-namespace {
-
-constexpr double lanes_per_warp = 32;
-using OpsPerCycle = Quantity<Dimension{.cycle = -1}>;
-
-/// The first of `keys` that the machine knows; the last is named unknown where it knows none.
-template <class Read>
-double first_known(const std::vector<const char*>& keys, Read&& read, std::vector<std::string>& unknown,
-                   std::string* found = nullptr) {
-    for (const char* key : keys)
-        if (const auto number = read(key)) {
-            if (found) *found = key;
-            return *number;
-        }
-    if (found) *found = keys.back();
-    if (std::find(unknown.begin(), unknown.end(), keys.back()) == unknown.end())
-        unknown.emplace_back(keys.back());
-    return unknown_number;
-}
-
-template <class Q>
-std::optional<double> value_of(const std::optional<Q>& number) {
-    if (!number) return std::nullopt;
-    if constexpr (std::is_same_v<Q, double>) return *number;
-    else return number->value;
-}
-
-}  // namespace
 
 FuseHardware fuse_hardware(const Machine& m, std::vector<std::string>& unknown) {
+    using OpsPerCycle = Quantity<Dimension{.cycle = -1}>;
     const auto clock = m.number<Clock>("clock.boost");
-    const auto count = [&](const char* key) {
-        return first_known(
-            {key}, [&](const char* k) { return m.count(k); }, unknown);
-    };
-    const auto bytes = [&](const char* key) {
-        return first_known(
-            {key}, [&](const char* k) { return value_of(m.number<Bytes>(k)); }, unknown);
-    };
-    const auto rate = [&](std::vector<const char*> keys, std::string* found = nullptr) {
-        return first_known(
-            keys, [&](const char* k) { return value_of(bandwidth(m, k, clock)); }, unknown, found);
-    };
-    const auto cycles = [&](std::vector<const char*> keys, std::string* found = nullptr) {
-        return first_known(
-            keys, [&](const char* k) { return value_of(latency_cycles(m, k, clock)); }, unknown, found);
-    };
+    const MachineReader read(m, clock, &unknown), optional(m, clock);
     FuseHardware hw{};
-    hw.sms = count("sm.count");
-    hw.clock_hz = first_known(
-        {"clock.boost"}, [&](const char*) { return value_of(clock); }, unknown);
+    hw.sms = read.count("sm.count");
+    hw.clock_hz = read.clock();
     // What was measured rather than the data sheet's number [M2].
-    hw.read_bandwidth = rate({"dram.sustained_read", "dram.bandwidth"}, &hw.read_key);
-    hw.write_bandwidth = rate({"dram.sustained_write", "dram.bandwidth"});
-    hw.copy_bandwidth = rate({"dram.sustained_copy", "dram.sustained_read", "dram.bandwidth"});
-    hw.l2_bandwidth = rate({"l2.bandwidth"});
-    hw.l2_port = value_of(bytes_per_cycle_per_sm(m, "l2.port", clock)).value_or(unknown_number);
-    hw.l2_all_bytes = bytes("l2.size");
-    hw.l2_bytes = hw.l2_all_bytes / m.count("l2.partitions").value_or(1);
-    hw.dram_latency = cycles({"dram.latency"});
-    hw.l2_latency = cycles({"l2.latency"});
-    hw.loaded_latency = cycles({"tma.latency_loaded", "dram.latency"}, &hw.loaded_latency_key);
+    hw.read_key = read.first_known({"dram.sustained_read", "dram.bandwidth"});
+    hw.read_bandwidth = read.bandwidth(hw.read_key);
+    hw.write_bandwidth = read.bandwidth(read.first_known({"dram.sustained_write", "dram.bandwidth"}));
+    hw.copy_bandwidth =
+        read.bandwidth(read.first_known({"dram.sustained_copy", "dram.sustained_read", "dram.bandwidth"}));
+    hw.l2_bandwidth = read.bandwidth("l2.bandwidth");
+    hw.l2_port = optional.bandwidth_per_sm("l2.port");
+    hw.l2_all_bytes = read.number<Bytes>("l2.size");
+    hw.l2_bytes = hw.l2_all_bytes / known_or(optional.count("l2.partitions"), 1);
+    hw.dram_latency = read.cycles("dram.latency");
+    hw.l2_latency = read.cycles("l2.latency");
+    hw.loaded_latency_key = read.first_known({"tma.latency_loaded", "dram.latency"});
+    hw.loaded_latency = read.cycles(hw.loaded_latency_key);
     hw.fit = fuse_fit(m);
     hw.loaded_factor = hw.loaded_latency_key == "dram.latency" ? hw.fit.loaded_latency : 1;
-    hw.launch_seconds = first_known(
-        {"launch.gap_stream"}, [&](const char* k) { return value_of(m.number<Seconds>(k)); }, unknown);
-    hw.issue_lanes = count("sm.partitions") * lanes_per_warp;
-    hw.mufu_rate = value_of(m.number<OpsPerCycle>("rate.mufu", Per::sm)).value_or(unknown_number);
-    hw.alu_rate = value_of(m.number<OpsPerCycle>("rate.alu", Per::sm)).value_or(unknown_number);
-    hw.registers_per_sm = count("sm.registers");
-    hw.registers_per_thread = count("sm.max_registers_per_thread");
-    hw.threads_per_cta = count("sm.max_threads_per_cta");
-    hw.threads_per_sm = lanes_per_warp * count("sm.max_warps");
-    hw.ctas_per_sm = count("sm.max_ctas");
-    hw.shared_per_cta = bytes("shared.per_cta");
-    hw.shared_per_sm = bytes("shared.per_sm");
-    hw.shared_reserved = value_of(m.number<Bytes>("shared.reserved_per_cta")).value_or(0);
-    hw.l1_unified = value_of(m.number<Bytes>("l1.unified")).value_or(unknown_number);
-    hw.carveout_step = value_of(m.number<Bytes>("shared.carveout_step")).value_or(unknown_number);
-    const auto optional = [&](const char* key) {
-        return value_of(latency_cycles(m, key, clock)).value_or(unknown_number);
-    };
-    hw.sm_bandwidth = value_of(m.number<BytesPerCycle>("dram.per_sm", Per::sm)).value_or(unknown_number);
-    hw.stride_derate = value_of(m.number<Ratio>("dram.derate.stride")).value_or(unknown_number);
-    hw.streams_derate = value_of(m.number<Ratio>("dram.derate.streams")).value_or(unknown_number);
-    hw.drift_derate = value_of(m.number<Ratio>("dram.derate.drift")).value_or(unknown_number);
-    hw.cta_start = optional("cta.start");
-    hw.cta_interval = optional("cta.interval");
-    hw.cluster_start = optional("cluster.start");
+    hw.launch_seconds = read.number<Seconds>("launch.gap_stream");
+    hw.issue_lanes = read.count("sm.partitions") * warp_threads;
+    hw.mufu_rate = optional.number<OpsPerCycle>("rate.mufu", Per::sm);
+    hw.alu_rate = optional.number<OpsPerCycle>("rate.alu", Per::sm);
+    hw.registers_per_sm = read.count("sm.registers");
+    hw.registers_per_thread = read.count("sm.max_registers_per_thread");
+    hw.threads_per_cta = read.count("sm.max_threads_per_cta");
+    hw.threads_per_sm = warp_threads * read.count("sm.max_warps");
+    hw.ctas_per_sm = read.count("sm.max_ctas");
+    hw.shared_per_cta = read.number<Bytes>("shared.per_cta");
+    hw.shared_per_sm = read.number<Bytes>("shared.per_sm");
+    hw.shared_reserved = known_or(optional.number<Bytes>("shared.reserved_per_cta"), 0);
+    hw.l1_unified = optional.number<Bytes>("l1.unified");
+    hw.carveout_step = optional.number<Bytes>("shared.carveout_step");
+    hw.sm_bandwidth = optional.number<BytesPerCycle>("dram.per_sm", Per::sm);
+    hw.stride_derate = optional.number<Ratio>("dram.derate.stride");
+    hw.streams_derate = optional.number<Ratio>("dram.derate.streams");
+    hw.drift_derate = optional.number<Ratio>("dram.derate.drift");
+    hw.cta_start = optional.cycles("cta.start");
+    hw.cta_interval = optional.cycles("cta.interval");
+    hw.cluster_start = optional.cycles("cluster.start");
     hw.cluster_ctas =
-        m.has("cluster") ? m.count("cluster.max").value_or(m.count("cluster.max_portable").value_or(1)) : 1;
-    hw.cluster_barrier = value_of(latency_cycles(m, "barrier.cluster", clock)).value_or(unknown_number);
-    hw.dsmem_latency = value_of(latency_cycles(m, "dsmem.latency", clock)).value_or(unknown_number);
+        m.has("cluster") ? known_or(optional.count(read.first_known({"cluster.max", "cluster.max_portable"})), 1) : 1;
+    hw.cluster_barrier = optional.cycles("barrier.cluster");
+    hw.dsmem_latency = optional.cycles("dsmem.latency");
     return hw;
 }
 
