@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "rooftile/core/warp.hpp"
 #include "rooftile/fuse/staging.hpp"
 
 namespace rooftile {
@@ -124,7 +125,7 @@ class Story {
                       ring ? "this plan, without those that load or reduce ahead" : "this plan"),
                 given("threads_per_row", c_.threads_per_row, "", "this plan")},
                c_.rows_per_cta(), "rows",
-               c_.threads_per_row <= 32 ? "a row is reduced by shuffles alone"
+               c_.threads_per_row <= warp_threads ? "a row is reduced by shuffles alone"
                                         : "a row is reduced by shuffles, then through shared memory");
     }
 

@@ -4,12 +4,12 @@
 #include <cmath>
 
 #include "rooftile/core/arithmetic.hpp"
+#include "rooftile/core/warp.hpp"
 #include "rooftile/fuse/ring_model.hpp"
 
 namespace rooftile {
 namespace {
 
-constexpr double warp = 32;
 
 /// Of all rows together.
 struct Pass {
@@ -44,7 +44,7 @@ double pass_cycles(const FuseHardware& hw, const Program& p, const GridResidentL
     const double computing = max_known(issue_cycles(hw, pass.cost) * elements / hw.fit.grid_issue_share, 0);
     const double special = max_known(pass.cost.mufu * elements / hw.mufu_rate / hw.fit.grid_mufu_share, 0);
     // A warp's iteration: its loads, what they wait for, and its share of what the SM does.
-    const double warps = places.busiest * l.threads / warp;
+    const double warps = places.busiest * l.threads / warp_threads;
     const double iterations = warps
                               * std::max(1.0, whole_up(double(p.columns) / l.cluster / l.threads
                                                        / l.vectors_per_thread / l.vector_width));

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "rooftile/core/arithmetic.hpp"
+#include "rooftile/core/warp.hpp"
 
 namespace rooftile {
 namespace {
@@ -197,8 +198,7 @@ double lost_share(const FuseHardware& hw, const Program& p, const ProgramWork& w
 /// In which nothing of a row can be computed: its threads are reducing.
 double joint_cycles(const FuseHardware& hw, const ProgramWork& work, const FuseLaunch& l) {
     // A reduction ends with its result in every thread; across the cluster go whole accumulators.
-    constexpr double warp = 32;
-    const double levels = std::log2(std::min(warp, l.threads_per_row));
+    const double levels = std::log2(min_known(warp_threads, l.threads_per_row));
     double cycles = (l.reload ? work.reductions : work.reduction_rounds)
                     * (hw.fit.row_reduction + levels * hw.fit.row_shuffle);
     if (l.cluster > 1)

@@ -10,6 +10,7 @@
 
 #include "rooftile/core/bound.hpp"
 #include "rooftile/core/step.hpp"
+#include "rooftile/core/warp.hpp"
 #include "rooftile/machine/machine.hpp"
 #include "rooftile/expression/graph.hpp"
 #include "rooftile/fuse/grid_resident_model.hpp"
@@ -48,8 +49,7 @@ struct FuseConfig {
     std::int64_t grid = 0;       ///< CTAs
 
     int rows_per_cta() const {
-        constexpr int warp = 32;
-        return threads_per_row > warp ? 1 : threads_per_row > 0 ? threads / threads_per_row : 0;
+        return threads_per_row > warp_threads ? 1 : threads_per_row > 0 ? threads / threads_per_row : 0;
     }
     friend bool operator==(const FuseConfig&, const FuseConfig&) = default;
 };

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "rooftile/core/warp.hpp"
 #include "rooftile/fuse/staging.hpp"
 #include "rooftile/report/explain.hpp"
 #include "rooftile/report/number.hpp"
@@ -21,8 +22,8 @@ std::string team_text(const FuseConfig& c) {
     if (c.threads_per_row == 0) return "";
     if (reduces_across_grid(c)) return fmt::format("{} CTAs", c.cluster);
     if (c.cluster > 1) return fmt::format("cluster of {}", c.cluster);
-    if (c.threads_per_row > 32) return "CTA";
-    return c.threads_per_row == 32 ? std::string("warp") : fmt::format("{} threads", c.threads_per_row);
+    if (c.threads_per_row > warp_threads) return "CTA";
+    return c.threads_per_row == warp_threads ? std::string("warp") : fmt::format("{} threads", c.threads_per_row);
 }
 
 std::string plan_table(const FusePlans& plans, const Terminal& terminal) {

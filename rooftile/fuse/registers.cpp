@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "rooftile/core/arithmetic.hpp"
+#include "rooftile/core/warp.hpp"
 #include "rooftile/fuse/stacks.hpp"
 #include "rooftile/fuse/staging.hpp"
 
@@ -55,7 +56,7 @@ double held_registers(const Demand& d, const FuseConfig& c, double bound) {
 double staged_registers(const Demand& d, const FuseConfig& c) {
     double need = 16 + d.dropout + (c.cluster > 1 ? 8 : 0);  // places of the other CTAs
     // Places of several rows; means beside those of other CTAs.
-    const bool warps = c.threads_per_row <= 32;
+    const bool warps = c.threads_per_row <= warp_threads;
     if (warps ? d.moments || c.vectors_per_thread >= 4 : c.cluster > 1 && d.moments && d.dropout == 0)
         need += 8;
     if (d.moments && c.threads_per_row >= 512) need += 8;  // and the words of many warps

@@ -8,6 +8,7 @@
 
 #include "kernels/fuse/arguments.hpp"
 #include "rooftile/core/arithmetic.hpp"
+#include "rooftile/core/warp.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/fuse/registers.hpp"
 #include "rooftile/fuse/rules.hpp"
@@ -22,7 +23,7 @@ namespace {
 // Registers of our own kernels beside what a thread holds, read off ptxas for the expressions of
 // tests/fuse/compile/kernels_test.cpp: addresses, counters, the function's constants.
 constexpr double base_registers = 16, register_step = 8, dropout_registers = 8, row_registers = 2;
-constexpr int access_bytes = 16, register_bytes = 4, max_kept = 4, warp = 32;
+constexpr int access_bytes = 16, register_bytes = 4, max_kept = 4;
 constexpr double max_instructions = 1800;
 constexpr std::int64_t max_searched_vectors = 256;  // of a row, that a thread has
 constexpr double exchange_bytes = fuse::exchange_bytes;
@@ -158,7 +159,7 @@ class Search {
                     continue;
                 }
                 for (int cluster : {1, 2, 4, 8, 16}) {
-                    if (cluster > 1 && threads_per_row <= warp)
+                    if (cluster > 1 && threads_per_row <= warp_threads)
                         continue;  // rows of less than a CTA have no cluster
                     if (cluster > hw_.cluster_ctas) {
                         reject(Reason::cluster);
@@ -228,8 +229,8 @@ class Search {
     /// Several short rows share a CTA: of one warp each comes and goes by itself, of more there are fewer CTAs to
     /// start, and weights in L1 serve more of them.
     static std::vector<int> cta_threads(int threads_per_row) {
-        if (threads_per_row > warp) return {threads_per_row};
-        return {warp, 2 * warp, 4 * warp, 8 * warp};
+        if (threads_per_row > warp_threads) return {threads_per_row};
+        return {warp_threads, 2 * warp_threads, 4 * warp_threads, 8 * warp_threads};
     }
 
     void rows_in_registers(FuseConfig c, std::int64_t vectors_per_thread) {
@@ -238,7 +239,7 @@ class Search {
         if (vectors_per_thread > max_searched_vectors) return reject(Reason::registers);
         const LeavingOut many(
             *this, fuse_rules::held_vectors,
-            vectors_per_thread > (c.threads_per_row < warp && work_.readings > 1 ? max_held / 2 : max_held));
+            vectors_per_thread > (c.threads_per_row < warp_threads && work_.readings > 1 ? max_held / 2 : max_held));
         c.vectors_per_thread = int(vectors_per_thread);
         // Weights in registers beside a row cost CTAs, which from 64 registers of both on is more than their wait. Where
         // several warps share the row, and nothing of it is used before a barrier, they lose from 48 on, and above 16
@@ -248,7 +249,7 @@ class Search {
         if (work_.shared_loads > 0) {
             c.early_weights = true;
             const LeavingOut early(*this, fuse_rules::early_weights,
-                                   beside > (c.threads_per_row <= warp ? 48 : 16));
+                                   beside > (c.threads_per_row <= warp_threads ? 48 : 16));
             offer(c);
         }
         c.early_weights = false;
@@ -383,7 +384,7 @@ double registers_needed(const Program& p, const FuseConfig& c) {
     LoadWords words = load_words(p, c.vector_width);
     // Where a row in registers is reduced without a barrier, its mask and its next weights take what the reductions leave.
     // LayerNorm + residual + dropout + GELU of 1024 columns with 80 registers 54.3 us, with 96 55.4 (docs/facts.md 96).
-    const bool in_warp = c.row_storage == RowStorage::registers && c.threads_per_row <= warp;
+    const bool in_warp = c.row_storage == RowStorage::registers && c.threads_per_row <= warp_threads;
     const double mask = in_warp                             ? 0
                         : c.row_storage == RowStorage::none ? 2 * dropout_registers
                                                             : dropout_registers;

@@ -5,6 +5,7 @@
 
 #include "kernels/fuse/arguments.hpp"
 #include "rooftile/core/arithmetic.hpp"
+#include "rooftile/core/warp.hpp"
 #include "rooftile/fuse/grid_resident_model.hpp"
 #include "rooftile/fuse/registers.hpp"
 #include "rooftile/fuse/rules.hpp"
@@ -15,8 +16,8 @@ namespace {
 
 /// What the warps of a CTA tell each other, two reductions' words (Team::Exchange).
 double exchange_bytes(double threads) {
-    constexpr double warp = 32, reductions = 2, word = 4, beside = 128;
-    return reductions * fuse::reduction_words * word * threads / warp + beside;
+    constexpr double reductions = 2, word = 4, beside = 128;
+    return reductions * fuse::reduction_words * word * threads / warp_threads + beside;
 }
 
 class GridResidentSearch : FuseSearchContext {

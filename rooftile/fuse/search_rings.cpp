@@ -6,6 +6,7 @@
 
 #include "kernels/fuse/arguments.hpp"
 #include "rooftile/core/arithmetic.hpp"
+#include "rooftile/core/warp.hpp"
 #include "rooftile/fuse/registers.hpp"
 #include "rooftile/fuse/ring_model.hpp"
 #include "rooftile/fuse/rules.hpp"
@@ -77,7 +78,7 @@ class RingSearch : FuseSearchContext {
     };
     static constexpr int searched_vectors_per_thread[] = {1, 2, 4}, searched_reduction_threads[] = {128, 256, 0};
     static constexpr bool both[] = {true, false};
-    static constexpr int producer = 32;  // threads
+    static constexpr int producer = warp_threads;  // threads
 
     void reject(Reason reason) { out_.rejected.add(reason); }
 

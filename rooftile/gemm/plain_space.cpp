@@ -1,5 +1,7 @@
 #include "rooftile/gemm/plain_space.hpp"
 
+#include "rooftile/core/warp.hpp"
+
 namespace rooftile {
 namespace {
 
@@ -17,8 +19,8 @@ void enumerate_both(const auto& family, const GemmHardware& hw, const GemmProble
 
 double launch_registers(const GemmHardware& hw, int threads, int ctas) {
     const double a_warp =
-        whole(hw.registers_per_sm / (threads / 32.0 * ctas) / hw.register_unit) * hw.register_unit;
-    return min_known(a_warp / 32, hw.registers_per_thread);
+        whole(hw.registers_per_sm / (double(threads) / warp_threads * ctas) / hw.register_unit) * hw.register_unit;
+    return min_known(a_warp / warp_threads, hw.registers_per_thread);
 }
 
 Constraint plain_constraints(const GemmHardware& hw, const GemmCandidate& c, const Footprint& f) {
