@@ -62,11 +62,11 @@ void read_limits(const MachineReader& optional, Type type, GemmHardware& hw) {
 }  // namespace
 
 GemmHardware gemm_hardware(const Machine& machine, std::string_view family, Type type,
-                           std::vector<std::string>& unknown) {
-    const auto named = matrix_clock(machine, name_of(type));
-    const auto clock = named ? std::optional(named->clock) : std::nullopt;
+                           std::vector<std::string>& unknown, std::optional<Clock> clock) {
+    if (const auto sustained = matrix_clock(machine, name_of(type)); sustained && !clock) clock = sustained->clock;
     const MachineReader read(machine, clock, &unknown), optional(machine, clock);
-    const std::string rate = rate_key(family, name_of(type), "fp32");
+    const std::string_view input = family == "fma" ? "fp32" : name_of(type);
+    const std::string rate = rate_key(family, input, "fp32");
     // Sustained bandwidth, never the nominal one, where somebody measured it [M2].
     const std::string_view dram = read.first_known({"dram.sustained_read", "dram.bandwidth"});
 
@@ -74,7 +74,8 @@ GemmHardware gemm_hardware(const Machine& machine, std::string_view family, Type
     hw.sms = read.count("sm.count");
     hw.clock_hz = read.clock();
     hw.flops_per_cycle = read.flops_per_cycle(rate);
-    const auto peak = peak_flops(machine, family, name_of(type), "fp32", clock);
+    if (family == "fma") hw.issue_slots = read.count("sm.partitions");
+    const auto peak = peak_flops(machine, family, input, "fp32", clock);
     hw.peak_flops = peak ? peak->value : unknown_number;
     hw.shared_bandwidth = read.number<BytesPerCycle>("shared.bandwidth", Per::sm);
     hw.l2_port = read.bandwidth_per_sm("l2.port");

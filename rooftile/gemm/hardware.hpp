@@ -1,6 +1,7 @@
 // A machine's numbers as the GEMM formulas want them: one plain struct, read once before the search.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,7 @@ struct GemmHardware {
     double sms;                                ///< count
     double clock_hz;                           ///< under sustained tensor load of this type where known
     double flops_per_cycle;                    ///< of one SM's matrix units, for the type and its accumulator
+    double issue_slots = unknown_number;       ///< warp instructions a cycle of one SM, where CUDA cores multiply
     double peak_flops;                         ///< FLOP/s of the GPU
     double shared_bandwidth;                   ///< B/clk of one SM
     double l2_port;                            ///< B/clk that one SM asks of L2 at most, at clock_hz
@@ -62,9 +64,10 @@ struct GemmHardware {
 };
 
 /// Reads the numbers for matrix instructions of `family` ("wgmma", "mma_sync", "generic") on `type` with fp32
-/// sums. Keys that are unknown are appended to `unknown`, once each. Throws RequestError where power.sustained leaves
+/// sums, or for CUDA cores' on fp32 ("fma"), at `clock`; empty: that of sustained matrix work. Keys that are unknown are
+/// appended to `unknown`, once each. Throws RequestError where power.sustained leaves
 /// nothing above power.static.
 GemmHardware gemm_hardware(const Machine& machine, std::string_view family, Type type,
-                           std::vector<std::string>& unknown);
+                           std::vector<std::string>& unknown, std::optional<Clock> clock = {});
 
 }  // namespace rooftile

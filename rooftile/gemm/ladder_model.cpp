@@ -6,14 +6,13 @@
 #include <cassert>
 #include <cmath>
 
-#include "rooftile/machine/query.hpp"
 #include "rooftile/core/arithmetic.hpp"
+#include "rooftile/core/warp.hpp"
 #include "rooftile/gemm/model.hpp"
 
 namespace rooftile {
 namespace {
 
-constexpr int warp_threads = 32;
 constexpr int vector_elements = 4;  // fp32 numbers of one 16-byte read of shared memory
 constexpr double line_bytes = 128;  // of L1, which hands out one a cycle at 128 B/clk
 
@@ -22,10 +21,6 @@ bool by_tma(Rung rung) { return rung >= Rung::wgmma_tma; }
 
 std::string_view family_of(Rung rung) {
     return on_cuda_cores(rung) ? "fma" : rung == Rung::tensor_sync ? "mma_sync" : "wgmma";
-}
-
-std::string rate_of(Rung rung, Type type) {
-    return rate_key(family_of(rung), on_cuda_cores(rung) ? "fp32" : name_of(type), "fp32");
 }
 
 GemmTile tile_of(const LadderConfig& c) {
@@ -49,8 +44,8 @@ double port_bytes(Rung rung, const LadderConfig& c) {
     // A load takes as many cycles as it touches lines; rows of A and B lie in lines of their own.
     if (rung == Rung::naive) return area / warp_threads * (c.block_m + c.block_n) * line_bytes;
     const double loaded = rung == Rung::shared ? (c.tile_m + c.tile_n) * line_bytes : 0;
-    const double staged = double(c.tile_k) * c.staged_bytes;
-    return loaded + (c.tile_m + c.tile_n) * staged + (area / c.block_n + area / c.block_m) * staged;
+    const auto [written, read] = shared_step_bytes(tile_of(c), c.staged_bytes);
+    return loaded + written + read;
 }
 
 /// Warp instructions of one k-step of a CTA on CUDA cores.
@@ -62,62 +57,6 @@ double instructions(Rung rung, const LadderConfig& c) {
     const double elements = double(c.tile_m + c.tile_n) * c.tile_k / c.consumer_threads;
     // Each element is converted and stored; one load brings a chunk of them.
     return warps * (products + reads + elements * (2 + 1.0 / LadderConfig::chunk_elements));
-}
-
-/// Reads numbers, and keeps the names of those that are missing.
-struct Reader {
-    const Machine& machine;
-    std::vector<std::string>& unknown;
-
-    template <class Q>
-    double operator()(std::string_view key, const std::optional<Q>& number) {
-        if (number) {
-            if constexpr (std::is_same_v<Q, double>) return *number;
-            else return number->value;
-        }
-        if (std::find(unknown.begin(), unknown.end(), key) == unknown.end()) unknown.emplace_back(key);
-        return std::nan("");
-    }
-    template <class Q>
-    double or_zero(std::string_view key, const std::optional<Q>& number) {
-        const double value = (*this)(key, number);
-        if (!std::isnan(value)) return value;
-        unknown.pop_back();  // a formula goes on without it
-        return 0;
-    }
-};
-
-double known_or_nan(std::optional<BytesPerCycle> number) { return number ? number->value : std::nan(""); }
-
-LadderHardware hardware_at(const Machine& machine, Rung rung, Type type, std::optional<Clock> clock,
-                           std::vector<std::string>& unknown) {
-    Reader read{machine, unknown};
-    const std::string rate = rate_of(rung, type);
-    const char* dram = machine.find("dram.sustained_read") ? "dram.sustained_read" : "dram.bandwidth";
-    LadderHardware hw{};
-    hw.sms = read("sm.count", machine.count("sm.count"));
-    hw.clock_hz = read("clock.boost", clock);
-    hw.flops_per_cycle = read(rate, flops_per_cycle_per_sm(machine, rate, clock));
-    hw.issue = on_cuda_cores(rung) ? read("sm.partitions", machine.count("sm.partitions")) : 1;
-    hw.shared_bandwidth =
-        read("shared.bandwidth", machine.number<BytesPerCycle>("shared.bandwidth", Per::sm));
-    hw.l2_port = known_or_nan(bytes_per_cycle_per_sm(machine, "l2.port", clock));  // need not bind
-    hw.l2_share = read("l2.bandwidth", bytes_per_cycle_per_sm(machine, "l2.bandwidth", clock));
-    // Both halves of a split L2 hold a copy of what SMs of both sides read.
-    hw.l2_bytes =
-        read("l2.size", machine.number<Bytes>("l2.size")) / machine.count("l2.partitions").value_or(1);
-    hw.dram_bandwidth = read(dram, bandwidth(machine, dram, clock));
-    hw.launch_seconds = read.or_zero("launch.gap_stream", machine.number<Seconds>("launch.gap_stream"));
-    if (rung == Rung::naive) return hw;  // so many warps that no latency shows
-    hw.l2_latency = read("l2.latency", latency_cycles(machine, "l2.latency", clock));
-    hw.dram_latency = read("dram.latency", latency_cycles(machine, "dram.latency", clock));
-    hw.tma_latency =
-        by_tma(rung) ? read.or_zero("tma.latency_extra", latency_cycles(machine, "tma.latency_extra", clock))
-                     : 0;
-    hw.shared_per_sm = read("shared.per_sm", machine.number<Bytes>("shared.per_sm"));
-    hw.shared_reserved =
-        read.or_zero("shared.reserved_per_cta", machine.number<Bytes>("shared.reserved_per_cta"));
-    return hw;
 }
 
 struct Bounded {
@@ -134,7 +73,7 @@ Bounded slowest(std::initializer_list<Bounded> candidates) {
     return worst;
 }
 
-int resident_ctas(const LadderHardware& hw, const LadderConfig& c, double tiles) {
+int resident_ctas(const GemmHardware& hw, const LadderConfig& c, double tiles) {
     double ctas = c.ctas_per_sm;
     if (c.stages > 0)
         ctas = min_known(ctas, whole(hw.shared_per_sm / (c.shared_bytes() + hw.shared_reserved)));
@@ -143,7 +82,7 @@ int resident_ctas(const LadderHardware& hw, const LadderConfig& c, double tiles)
 
 std::string units_of(Rung rung) { return on_cuda_cores(rung) ? "CUDA cores" : "matrix units"; }
 
-std::string reason_of(const LadderHardware& hw, Rung rung, const LadderTime& t) {
+std::string reason_of(const GemmHardware& hw, Rung rung, const LadderTime& t) {
     const LadderConfig c = ladder_config(rung);
     const LadderStep& s = t.resources;
     switch (t.bound) {
@@ -199,44 +138,41 @@ std::string_view adds_of(Rung rung) {
     return words[static_cast<int>(rung)];
 }
 
-LadderStep ladder_step(const LadderHardware& hw, Rung rung) {
+LadderStep ladder_step(const GemmHardware& hw, Rung rung) {
     const LadderConfig c = ladder_config(rung);
     const double flops = 2.0 * c.tile_m * c.tile_n * c.tile_k;
     return {.math = flops / hw.flops_per_cycle,
-            .issue = on_cuda_cores(rung) ? instructions(rung, c) / hw.issue : 0,
+            .issue = on_cuda_cores(rung) ? instructions(rung, c) / hw.issue_slots : 0,
             .shared = port_bytes(rung, c) / hw.shared_bandwidth,
             .l2 = rows_from_l2(c) * c.tile_k * LadderConfig::element_bytes
                   / (std::isnan(hw.l2_share) ? hw.l2_share : min_known(hw.l2_port, hw.l2_share))};
 }
 
-LadderTime ladder_time(const LadderHardware& hw, Rung rung, const GemmProblem& p) {
+LadderTime ladder_time(const GemmHardware& hw, Rung rung, const GemmProblem& p) {
     const LadderConfig c = ladder_config(rung);
     const GemmTile tile = tile_of(c);
     const double steps = double(ceil_div(p.k, c.tile_k));
-    const std::int64_t tiles = ceil_div(ceil_div(p.m, c.tile_m), c.cluster_m) * ceil_div(p.n, c.tile_n);
-    const double clusters = whole(hw.sms / c.cluster_m);  // that run at once, one CTA of each on an SM
+    GemmTile alone_on_sm = tile;
+    alone_on_sm.ctas_per_sm = 1;
+    const Waves turns = waves(hw, alone_on_sm, p);
 
     // Few tiles leave L2 to few SMs, each of which takes what its port lets through.
-    const double pulling = min_known(hw.sms, double(tiles) * c.cluster_m);
-    LadderHardware shared_out = hw;
-    shared_out.l2_share *= hw.sms / pulling;
+    GemmHardware shared_out = hw;
+    shared_out.l2_share *= hw.sms / min_known(hw.sms, double(turns.tiles));
 
     LadderTime t{};
     const LadderStep s = t.resources = ladder_step(shared_out, rung);
-    const double n = whole_up(double(tiles) / clusters);
+    const double n = turns.waves;
     t.tiles_per_sm = std::isnan(n) ? 0 : static_cast<std::int64_t>(n);
-    t.ctas_per_sm = resident_ctas(hw, c, double(tiles));
+    t.ctas_per_sm = resident_ctas(hw, c, double(turns.tiles) / c.cluster_m);
 
     // Hits in L2 are as many as the tile schedule leaves: the first read of a line waits for DRAM.
-    GemmHardware cache{};
-    cache.sms = hw.sms;
-    cache.l2_bytes = hw.l2_bytes;
     const double written = double(p.m) * double(p.n) * bytes_of(p.c_type);
     t.dram_bytes =
-        ScheduleTraffic(cache, tile, p).dram(c.group > 0 ? Order::grouped : Order::row, std::max(1, c.group));
+        ScheduleTraffic(hw, tile, p).dram(c.group > 0 ? Order::grouped : Order::row, std::max(1, c.group));
     const double missed = (t.dram_bytes - written) / (l2_bytes(tile, p) - written);
-    t.latency =
-        rung == Rung::naive ? 0 : hw.l2_latency + missed * (hw.dram_latency - hw.l2_latency) + hw.tma_latency;
+    t.latency = rung == Rung::naive ? 0 : hw.l2_latency + missed * (hw.dram_latency - hw.l2_latency);
+    if (by_tma(rung)) t.latency += hw.tma_latency;
 
     const Bound arithmetic = on_cuda_cores(rung) ? Bound::issue : Bound::tensor;
     const Bounded compute =
@@ -247,9 +183,7 @@ LadderTime ladder_time(const LadderHardware& hw, Rung rung, const GemmProblem& p
 
     // Beside others a CTA's gaps are filled; alone on its SM it also shows its first load and its store.
     const double fill = c.stages > 1 ? t.latency + s.l2 : 0;
-    const double store =
-        double(c.tile_m) * c.tile_n * bytes_of(p.c_type) / min_known(hw.l2_port, hw.shared_bandwidth);
-    const double tile_alone = steps * alone.cycles + store + (c.group > 0 ? 0 : fill);
+    const double tile_alone = steps * alone.cycles + store_cycles(hw, tile, p, 0) + (c.group > 0 ? 0 : fill);
     const double together = n * steps * busy.cycles;
     const double in_turn = whole_up(n / t.ctas_per_sm) * tile_alone + (c.group > 0 ? fill : 0);
     const bool gaps = c.stages > 0 && in_turn > together;
@@ -264,7 +198,7 @@ LadderTime ladder_time(const LadderHardware& hw, Rung rung, const GemmProblem& p
         t.bound = Bound::dram;
     }
     if (hw.launch_seconds > t.seconds) t.bound = Bound::launch;
-    t.seconds += hw.launch_seconds;
+    t.seconds += known_or(hw.launch_seconds, 0);
     return t;
 }
 
@@ -279,12 +213,9 @@ LadderPrediction predict_rung(const Machine& machine, Rung rung, const GemmProbl
     }
     if (out.reason = obstacle_of(rung, problem); !out.reason.empty()) return out;
 
-    const auto sustained = matrix_clock(machine, name_of(problem.a_type));
-    auto boost = machine.number<Clock>("clock.boost");
-    if (!boost && sustained) boost = sustained->clock;
     // Power holds wgmma to the sustained clock even where it waits half of the time (docs/facts.md 21).
-    const auto clock = by_tma(rung) && sustained ? std::optional(sustained->clock) : boost;
-    const LadderHardware hw = hardware_at(machine, rung, problem.a_type, clock, out.unknown);
+    const auto clock = by_tma(rung) ? std::nullopt : machine.number<Clock>("clock.boost");
+    const GemmHardware hw = gemm_hardware(machine, family_of(rung), problem.a_type, out.unknown, clock);
     const LadderTime time = ladder_time(hw, rung, problem);
     if (std::isnan(time.seconds)) {
         out.reason = "unknown:";

@@ -12,6 +12,7 @@
 #include "kernels/gemm/ladder/ladder_config.hpp"
 #include "rooftile/machine/machine.hpp"
 #include "rooftile/core/bound.hpp"
+#include "rooftile/gemm/hardware.hpp"
 #include "rooftile/gemm/problem.hpp"
 
 namespace rooftile {
@@ -23,22 +24,6 @@ std::string label_of(Rung rung);
 /// What it adds to the one before, in a few words.
 std::string_view adds_of(Rung rung);
 
-/// The machine's numbers a rung needs, in the units of the formulas, at one clock. NaN: unknown.
-struct LadderHardware {
-    double sms;
-    double clock_hz;
-    double flops_per_cycle;           ///< of one SM, for the rung's instructions: fma, mma.sync or wgmma
-    double issue;                     ///< warp instructions a cycle of one SM
-    double shared_bandwidth;          ///< B/clk of one SM; L1's too: they are one memory with one port
-    double l2_port, l2_share;         ///< B/clk into one SM: alone, and with all SMs pulling
-    double l2_bytes;                  ///< of one partition
-    double l2_latency, dram_latency;  ///< cycles
-    double tma_latency;               ///< cycles beyond a plain load; 0 for rungs that use none
-    double dram_bandwidth;            ///< B/s of the GPU
-    double shared_per_sm, shared_reserved;  ///< B
-    double launch_seconds;
-};
-
 /// Cycles of one SM for one k-step of one CTA, by resource; 0 where a rung does not use it.
 struct LadderStep {
     double math;    ///< the rung's arithmetic units
@@ -46,7 +31,7 @@ struct LadderStep {
     double shared;  ///< the port of L1 and shared memory
     double l2;
 };
-LadderStep ladder_step(const LadderHardware& hw, Rung rung);
+LadderStep ladder_step(const GemmHardware& hw, Rung rung);
 
 struct LadderTime {
     LadderStep resources;  ///< with L2 shared by as many SMs as have a tile
@@ -63,7 +48,7 @@ struct LadderTime {
 ///   step = max(math, issue, shared, l2);  series = latency + l2 + max(math, issue, shared)
 ///   time = max(n * (K / tile_k) * step, ceil(n / c) * tile alone, DRAM bytes / bandwidth) + launch
 /// where a tile alone takes K / tile_k * max(step, series / s), its first load and its store.
-LadderTime ladder_time(const LadderHardware& hw, Rung rung, const GemmProblem& problem);
+LadderTime ladder_time(const GemmHardware& hw, Rung rung, const GemmProblem& problem);
 
 struct LadderPrediction {
     std::optional<double> time_us, tflops, clock_mhz;

@@ -10,22 +10,23 @@ namespace rooftile {
 namespace {
 
 // A made-up GPU of ten SMs whose L2 holds all there is, so that every miss is compulsory.
-LadderHardware machine() {
-    return {.sms = 10,
-            .clock_hz = 1e9,
-            .flops_per_cycle = 4096,
-            .issue = 4,
-            .shared_bandwidth = 128,
-            .l2_port = 64,
-            .l2_share = 32,
-            .l2_bytes = 1 << 30,
-            .l2_latency = 200,
-            .dram_latency = 600,
-            .tma_latency = 100,
-            .dram_bandwidth = 1e15,
-            .shared_per_sm = 233472,
-            .shared_reserved = 1024,
-            .launch_seconds = 0};
+GemmHardware machine() {
+    GemmHardware hw{};
+    hw.sms = 10;
+    hw.clock_hz = 1e9;
+    hw.flops_per_cycle = 4096;
+    hw.issue_slots = 4;
+    hw.shared_bandwidth = 128;
+    hw.l2_port = 64;
+    hw.l2_share = 32;
+    hw.l2_bytes = 1 << 30;
+    hw.l2_latency = 200;
+    hw.dram_latency = 600;
+    hw.tma_latency = 100;
+    hw.dram_bandwidth = 1e15;
+    hw.shared_per_sm = 233472;
+    hw.shared_reserved = 1024;
+    return hw;
 }
 
 TEST(LadderConfig, FitsHopper) {
@@ -42,7 +43,7 @@ TEST(LadderConfig, FitsHopper) {
 // A warp covers 2 x 16 elements: 18 lines, a cycle each. 8 warps of a CTA: 144 cycles; 5 instructions each of
 // 4 a cycle: 10; 256 multiply-adds at 256 FLOP/clk: 2; (16 + 16) rows of 2 B at 32 B/clk: 2.
 TEST(LadderStep, NaiveLoadsALineACycle) {
-    LadderHardware hw = machine();
+    GemmHardware hw = machine();
     hw.flops_per_cycle = 256;
     const LadderStep s = ladder_step(hw, Rung::naive);
     EXPECT_EQ(s.math, 2);
@@ -56,7 +57,7 @@ TEST(LadderStep, NaiveLoadsALineACycle) {
 // memory: 256 lines loaded, 16 KiB stored, 16384 / 8 * 2 * 64 B read: 32768 + 16384 + 262144 = 311296 B / 128
 // = 2432.
 TEST(LadderStep, SharedIsBoundByItsPort) {
-    LadderHardware hw = machine();
+    GemmHardware hw = machine();
     hw.flops_per_cycle = 256;
     const LadderStep s = ladder_step(hw, Rung::shared);
     EXPECT_EQ(s.math, 2048);
@@ -68,7 +69,7 @@ TEST(LadderStep, SharedIsBoundByItsPort) {
 // 128 * 128 * 64 * 2 FLOP at mma.sync's 2576 is 814.1; 32 KiB written; A read for each of 4 columns of warps,
 // B for each of 2 rows: 64 + 32 KiB: 128 KiB / 128 = 1024.
 TEST(LadderStep, TensorSyncReadsSharedMemoryTooOften) {
-    LadderHardware hw = machine();
+    GemmHardware hw = machine();
     hw.flops_per_cycle = 2576;
     const LadderStep s = ladder_step(hw, Rung::tensor_sync);
     EXPECT_NEAR(s.math, 814.1, 0.05);
@@ -122,7 +123,7 @@ TEST(LadderTime, OneCtaAloneLoadsThenMultiplies) {
 // With twice the L2: 10 tiles of 128 x 256, 64 steps. Half of 10 + 2 (in 128 rows) of 30 miss: 0.4: 460. A
 // ring of four: (460 + 768 + 1024) / 4 < 1024. First load 1228, store 65536 / 64 = 1024.
 TEST(LadderTime, ARingHidesTheLatencyButNotTheFirstLoad) {
-    LadderHardware hw = machine();
+    GemmHardware hw = machine();
     hw.l2_share = 64;
     const GemmProblem p = gemm_problem(10 * 128, 256, 4096);
     const LadderTime t = ladder_time(hw, Rung::pipelined, p);
@@ -134,7 +135,7 @@ TEST(LadderTime, ARingHidesTheLatencyButNotTheFirstLoad) {
 // 30 tiles of one cluster row... each cluster of two CTAs has 2 x 3 tiles: the persistent kernel waits for
 // one first load, the other for three. 3 x (64 x 1024 + 1024) + the first load.
 TEST(LadderTime, APersistentGridWaitsForOneFirstLoad) {
-    LadderHardware hw = machine();
+    GemmHardware hw = machine();
     hw.l2_share = 64;
     const GemmProblem p = gemm_problem(10 * 128, 3 * 256, 4096);
     const LadderTime five = ladder_time(hw, Rung::pipelined, p), six = ladder_time(hw, Rung::full, p);
@@ -146,7 +147,7 @@ TEST(LadderTime, APersistentGridWaitsForOneFirstLoad) {
 }
 
 TEST(LadderTime, DramBindsWhereItIsSlow) {
-    LadderHardware hw = machine();
+    GemmHardware hw = machine();
     hw.dram_bandwidth = 1e9;
     const GemmProblem p = gemm_problem(1280, 1280, 1280);
     const LadderTime t = ladder_time(hw, Rung::full, p);
@@ -206,7 +207,7 @@ TEST(LadderTime, MoreL2NeverTakesLonger) {
     for (int i = 0; i < rung_count; ++i) {
         double before = INFINITY;
         for (double share : {1.0, 8.0, 32.0, 37.0, 64.0, 1e3}) {
-            LadderHardware hw = machine();
+            GemmHardware hw = machine();
             hw.l2_share = share;
             const double time = ladder_time(hw, static_cast<Rung>(i), p).seconds;
             ASSERT_GT(time, 0);

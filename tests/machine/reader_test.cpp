@@ -4,22 +4,23 @@
 
 #include <cmath>
 
-#include "rooftile/machine/registry.hpp"
+#include "tests/machine/machine_text.hpp"
 
 namespace rooftile {
 namespace {
 
+Machine machine(std::string_view body) { return parse_machine(with_head(body), "x.toml"); }
 using Keys = std::vector<std::string>;
 
 TEST(MachineReader, ConvertsToTheUnitsOfFormulas) {
-    Machine machine = machine_by_id("h200-sxm");
-    machine.facts["l2.latency"] = {.value = 1e-7, .dimension = Seconds::dimension, .text = {}, .source = {}};
+    const Machine ten_sms = machine("sm.count = 10\nl2.latency = \"100 ns\"\nl2.bandwidth = \"400 GB/s\"");
     Keys unknown;
-    const MachineReader read(machine, Clock{2e9}, &unknown);
+    const MachineReader read(ten_sms, Clock{2e9}, &unknown);
     EXPECT_EQ(read.clock(), 2e9);
-    EXPECT_EQ(read.count("sm.count"), 132);
+    EXPECT_EQ(read.count("sm.count"), 10);
     EXPECT_DOUBLE_EQ(read.cycles("l2.latency"), 200);
-    EXPECT_DOUBLE_EQ(read.bandwidth("l2.bandwidth") / 132 / 2e9, read.bandwidth_per_sm("l2.bandwidth"));
+    EXPECT_DOUBLE_EQ(read.bandwidth("l2.bandwidth"), 400e9);
+    EXPECT_DOUBLE_EQ(read.bandwidth_per_sm("l2.bandwidth"), 20);
     EXPECT_EQ(unknown, Keys{});
 }
 
@@ -35,23 +36,19 @@ TEST(MachineReader, NamesWhatIsMissedOnce) {
 
 // A latency in seconds is known: without a clock what is missing is the clock.
 TEST(MachineReader, MissesTheClockNotWhatItConverts) {
-    Machine machine;
-    machine.facts["l2.latency"] = {.value = 1e-7, .dimension = Seconds::dimension, .text = {}, .source = {}};
+    const Machine seconds = machine("l2.latency = \"100 ns\"");
     Keys unknown;
-    const MachineReader read(machine, {}, &unknown);
+    const MachineReader read(seconds, {}, &unknown);
     EXPECT_TRUE(std::isnan(read.cycles("l2.latency")));
     EXPECT_TRUE(std::isnan(read.clock()));
     EXPECT_EQ(unknown, Keys{"clock.boost"});
 }
 
 TEST(MachineReader, TakesTheFirstKeyThatIsKnown) {
-    Machine machine = machine_by_id("h200-sxm");
-    const MachineReader read(machine, {});
-    EXPECT_EQ(read.first_known({"dram.sustained_read", "dram.bandwidth"}), "dram.sustained_read");
-    machine.facts.erase("dram.sustained_read");
-    EXPECT_EQ(read.first_known({"dram.sustained_read", "dram.bandwidth"}), "dram.bandwidth");
-    machine.facts.erase("dram.bandwidth");
-    EXPECT_EQ(read.first_known({"dram.sustained_read", "dram.bandwidth"}), "dram.bandwidth");
+    const Machine both = machine("dram.sustained_read = \"4 TB/s\"\ndram.bandwidth = \"4.8 TB/s\"");
+    const Machine one = machine("dram.bandwidth = \"4.8 TB/s\""), none;
+    for (const auto& [m, key] : {std::pair(both, "dram.sustained_read"), {one, "dram.bandwidth"}, {none, "dram.bandwidth"}})
+        EXPECT_EQ(MachineReader(m, {}).first_known({"dram.sustained_read", "dram.bandwidth"}), key);
 }
 
 }  // namespace
