@@ -47,7 +47,7 @@ Json row_json(const LadderRun& run, std::size_t index) {
                 {"name", row.rung ? Json(name_of(*row.rung)) : Json(row.name)},
                 {"adds", row.adds},
                 {"config", config_of(row)},
-                {"threads", row.threads},
+                {"threads", gemm_plan(row.measured).resources.threads.value_or(0)},
                 {"predicted", prediction_of(row.prediction)},
                 {"measured_over_predicted", json_number(ratios.measured_over_predicted)},
                 {"speedup", json_number(ratios.speedup)},

@@ -16,11 +16,10 @@ struct LadderRow {
     std::string name;          ///< "1 naive", "planned"
     std::string adds;          ///< to the rung before, in a few words
     LadderPrediction prediction;
-    /// Figures and proof. `plan` is the planned row's; of a rung it holds the problem alone. `roof_fraction`
-    /// is of the matrix units' peak for every rung, whatever units it uses.
+    /// Figures and proof. `plan` is the planned row's; of a rung it holds the problem, and what a CTA takes.
+    /// `roof_fraction` is of the matrix units' peak for every rung, whatever units it uses.
     Measurement measured;
     std::string obstacle;  ///< why the rung was not built: "K is 100; ..."
-    int threads = 0;       ///< of a CTA
 };
 
 /// The ladder of one problem.

@@ -25,6 +25,7 @@ LadderRow row(Rung rung, double predicted_us, double measured_us) {
                     .unknown = {}};
     GemmPlan plan;
     plan.problem = gemm_problem(4096, 4096, 4096);
+    plan.resources.threads = ladder_config(rung).threads();
     r.measured = gemm_row(std::move(plan));
     r.measured.time_us = measured_us;
     r.measured.time_us_low = measured_us - 1;
@@ -35,7 +36,6 @@ LadderRow row(Rung rung, double predicted_us, double measured_us) {
     r.measured.verified = {.exact = true, .random = true, .special = true, .max_error = 0.5, .bound = 1};
     r.measured.sm_clock_mhz = 1900;
     r.measured.registers = 128;
-    r.threads = ladder_config(rung).threads();
     r.measured.compile_seconds = 0.2;
     return r;
 }

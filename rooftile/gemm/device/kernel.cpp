@@ -179,10 +179,14 @@ void Kernel::launch(Stream stream, const void* a, const void* b, void* c, const 
 }
 
 Kernel compile(const GemmPlan& plan, const CompileOptions& options) {
+    return compile(plan, gemm_code(plan, options.ablated), options);
+}
+
+Kernel compile(const GemmPlan& plan, std::unique_ptr<const GemmCode> code, const CompileOptions& options) {
     auto start = std::chrono::steady_clock::now();
     auto state = std::make_shared<Kernel::State>();
     state->plan = plan;
-    state->code = gemm_code(plan, options.ablated);
+    state->code = std::move(code);
     state->source = state->code->source();
     state->source.line_info = options.line_info;
     state->program = make_program(state->source, options.cache, state->from_cache);

@@ -8,13 +8,13 @@
 #include <variant>
 #include <vector>
 
-#include "rooftile/runtime/compile_options.hpp"
-#include "rooftile/runtime/driver.hpp"
-#include "rooftile/runtime/nvrtc.hpp"
+#include "rooftile/runtime/compiled_kernel.hpp"
 #include "rooftile/gemm/device/launch.hpp"
 #include "rooftile/gemm/plan.hpp"
 
 namespace rooftile {
+
+class GemmCode;
 
 /// A compiled GEMM kernel. A handle: copies share the code and what is loaded. One cubin serves every
 /// shape of its types and majors.
@@ -63,6 +63,11 @@ class Kernel {
 /// Throws RequestError where the plan is not buildable, Error(compile_failed) where the compiler refuses or
 /// its code is not as planned: a C75xx or C76xx message, spills, a stack frame, local memory.
 Kernel compile(const GemmPlan& plan, const CompileOptions& options = {});
+/// The same of code that is given.
+Kernel compile(const GemmPlan& plan, std::unique_ptr<const GemmCode> code, const CompileOptions& options = {});
+
+/// As the stations launch it.
+CompiledKernel compiled(Plan plan, Kernel kernel);
 
 using KernelOutcome = std::variant<Error, Kernel>;
 /// Compiles all, in up to `threads` threads (0: one a core); outcomes in the order of `plans`.

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <future>
-#include <mutex>
 #include <optional>
 
 #include "rooftile/gemm/device/ladder_kernel.hpp"
@@ -22,7 +21,6 @@ LadderRow row_of(Rung rung, const GemmProblem& problem, const Machine& machine) 
     row.name = label_of(rung);
     row.adds = adds_of(rung);
     row.prediction = predict_rung(machine, rung, problem);
-    row.threads = ladder_config(rung).threads();
     row.obstacle = obstacle_of(rung, problem);
     return row;
 }
@@ -36,48 +34,9 @@ LadderRow row_of(const GemmPlan& plan) {
     row.prediction.bound = plan.prediction.bound;
     row.prediction.unknown = plan.unknown;
     row.prediction.reason = "the plan's own; rooftile plan gemm --explain shows each step";
-    row.threads = static_cast<int>(plan.resources.threads.value_or(0));
     row.measured = gemm_row(plan);
     return row;
 }
-
-/// A rung as what a compiled plan runs.
-class RungRunnable final : public Runnable {
-  public:
-    RungRunnable(Rung rung, const GemmProblem& problem, Source source)
-        : rung_(rung), problem_(problem), source_(std::move(source)), compiled_(compile_cached(source_)) {}
-
-    KernelCode code() const override {
-        const Compiled& made = compiled_.compiled;
-        return {.name = source_.name_expressions.front(),
-                .lowered_name = made.lowered_names.front(),
-                .arch = source_.arch,
-                .source = {},
-                .cubin = made.cubin,
-                .hash = compiled_.key.hash,
-                .entry = made.entries.front(),
-                .from_cache = compiled_.from_cache,
-                .compile_seconds = made.seconds};
-    }
-    std::string ptx() const override { return compile_to_ptx(source_); }
-    std::size_t workspace_bytes() const override { return 0; }
-    std::int64_t shared_bytes() const override { return ladder_config(rung_).shared_bytes(); }
-    void load() const override {
-        std::call_once(once_, [this] { kernel_.emplace(rung_, compiled_); });
-    }
-    void launch(Stream stream, std::span<void* const> tensors, void*) const override {
-        load();
-        kernel_->launch(stream, tensors[0], tensors[1], tensors[2], problem_);
-    }
-
-  private:
-    Rung rung_;
-    GemmProblem problem_;
-    Source source_;
-    CachedCompile compiled_;
-    mutable std::once_flag once_;
-    mutable std::optional<LadderKernel> kernel_;
-};
 
 /// The six rungs and the plan, with what stops them on a GPU of `arch`.
 std::vector<LadderRow> rows_of(const GemmProblem& problem, const Machine& machine,
@@ -89,6 +48,9 @@ std::vector<LadderRow> rows_of(const GemmProblem& problem, const Machine& machin
         GemmPlan rung;
         rung.problem = problem;
         rung.rank = i + 1;
+        const LadderConfig config = ladder_config(*row.rung);
+        rung.resources.threads = config.threads();
+        rung.resources.shared_bytes = config.shared_bytes();
         // Which family's peak is the roof of every row.
         rung.config.kernel = find_gemm_kernel(arch == "sm_90" ? "sm90_gemm" : "sm80_gemm");
         row.measured = gemm_row(std::move(rung), mode);
@@ -98,12 +60,11 @@ std::vector<LadderRow> rows_of(const GemmProblem& problem, const Machine& machin
     return rows;
 }
 
-CompiledOutcome compile_row(const LadderRow& row, const GemmProblem& problem, const std::string& arch) {
+CompiledOutcome compile_row(const LadderRow& row, const std::string& arch) {
     try {
         const Plan& plan = row.measured.plan;
         if (!row.rung) return compile(plan);
-        return CompiledKernel(plan, std::make_shared<const RungRunnable>(
-                                        *row.rung, problem, ladder_source(*row.rung, problem.a_type, arch)));
+        return compiled(plan, compile_rung(*row.rung, plan.own.as<GemmPlan>(), arch));
     } catch (const Error& error) { return error; }
 }
 
@@ -139,7 +100,7 @@ LadderRun measure_ladder(const GemmProblem& problem, const Machine& machine,
     if (options.progress) options.progress("compiling the ladder");
     std::vector<CompiledOutcome> kernels(rows.size(), Error(ExitCode::internal, "not compiled"));
     auto compiled = std::async(std::launch::async, [&] {
-        in_parallel(rows.size(), 0, [&](std::size_t i) { kernels[i] = compile_row(*rows[i], problem, arch); });
+        in_parallel(rows.size(), 0, [&](std::size_t i) { kernels[i] = compile_row(*rows[i], arch); });
     });
     std::unique_ptr<Context> context;
     const std::unique_ptr<Bench> bench = start_bench(options, arch, context, run.timings);

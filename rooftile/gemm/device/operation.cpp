@@ -52,7 +52,7 @@ class PreparedGemm final : public PreparedTrial {
 class GemmOnDevice final : public DeviceOperation {
   public:
     CompiledKernel compile(const Plan& plan, const CompileOptions& options) const override {
-        return {plan, std::make_shared<const GemmRunnable>(rooftile::compile(plan.own.as<GemmPlan>(), options))};
+        return compiled(plan, rooftile::compile(plan.own.as<GemmPlan>(), options));
     }
     std::unique_ptr<PreparedTrial> prepare(const Problem& problem, const MeasureOptions&, unsigned) const override {
         return std::make_unique<PreparedGemm>(problem.own.as<GemmProblem>());
@@ -76,6 +76,10 @@ const DeviceOperation& gemm_on_device();
 const DeviceOperation& gemm_on_device() {
     static const GemmOnDevice operation;
     return operation;
+}
+
+CompiledKernel compiled(Plan plan, Kernel kernel) {
+    return {std::move(plan), std::make_shared<const GemmRunnable>(std::move(kernel))};
 }
 
 MeasureTask gemm_task(const std::vector<GemmPlan>& plans) { return task_of(gemm_operation(), plans); }

@@ -17,6 +17,12 @@ class LadderTest : public DeviceTest {
     bool is_alone() const override { return true; }  // times are compared
 };
 
+Kernel rung_kernel(Rung rung, Type type = Type::bf16) {
+    GemmPlan plan;
+    plan.problem = gemm_problem(64, 64, 64, type);
+    return compile_rung(rung, plan, "sm_90");
+}
+
 // Whole tiles and one over, below one k-step and past one, an odd number of rows of tiles, more tiles than
 // SMs, and N that only rungs 1-4 take.
 constexpr std::int64_t shapes[][3] = {{1, 1, 1},        {1, 8, 8},         {17, 19, 23},     {128, 256, 64},
@@ -31,7 +37,7 @@ TEST_F(LadderTest, EveryRungIsRightOnOddShapes) {
     for (Type type : {Type::bf16, Type::fp16})
         for (int i = 0; i < rung_count; ++i) {
             const Rung rung = static_cast<Rung>(i);
-            const LadderKernel kernel(rung, compile_cached(ladder_source(rung, type, "sm_90")));
+            const Kernel kernel = rung_kernel(rung, type);
             int checked = 0;
             for (const auto& [m, n, k] : shapes) {
                 const GemmProblem problem = gemm_problem(m, n, k, type);
@@ -40,7 +46,7 @@ TEST_F(LadderTest, EveryRungIsRightOnOddShapes) {
                 const GemmVerifier verifier(kernels, problem);
                 const Verification v =
                     verifier.check_all(seed, [&](Stream stream, const void* a, const void* b, void* c) {
-                        kernel.launch(stream, a, b, c, problem);
+                        kernel.launch(stream, a, b, c, shape_of(problem));
                     });
                 EXPECT_TRUE(v.ok()) << label_of(rung) << ' ' << name_of(type) << ' ' << m << 'x' << n << 'x'
                                     << k << " seed " << seed << ": " << v.failure;
@@ -52,8 +58,9 @@ TEST_F(LadderTest, EveryRungIsRightOnOddShapes) {
 TEST_F(LadderTest, AnSmHoldsAsManyCtasAsTheModelCounts) {
     for (int i = 0; i < rung_count; ++i) {
         const Rung rung = static_cast<Rung>(i);
-        const LadderKernel kernel(rung, compile_cached(ladder_source(rung, Type::bf16, "sm_90")));
-        EXPECT_EQ(kernel.ctas_per_sm(), ladder_config(rung).ctas_per_sm) << label_of(rung);
+        const CtaUse use = rung_code(rung, {}, "sm_90")->cta();
+        EXPECT_EQ(rung_kernel(rung).function().ctas_per_sm(use.threads, use.shared_bytes), use.ctas_per_sm)
+            << label_of(rung);
     }
 }
 
@@ -62,10 +69,9 @@ TEST_F(LadderTest, RunsAreBitIdentical) {
     const GemmProblem problem = gemm_problem(1400, 1304, 520);
     const GemmVerifier verifier(kernels, problem);
     for (int i = 0; i < rung_count; ++i) {
-        const LadderKernel kernel(static_cast<Rung>(i),
-                                  compile_cached(ladder_source(static_cast<Rung>(i), Type::bf16, "sm_90")));
+        const Kernel kernel = rung_kernel(static_cast<Rung>(i));
         const GemmLaunch launch = [&](Stream stream, const void* a, const void* b, void* c) {
-            kernel.launch(stream, a, b, c, problem);
+            kernel.launch(stream, a, b, c, shape_of(problem));
         };
         const std::uint64_t first = verifier.result_checksum(7, launch);
         for (int run = 0; run < 10; ++run) EXPECT_EQ(verifier.result_checksum(7, launch), first) << i;
@@ -73,13 +79,12 @@ TEST_F(LadderTest, RunsAreBitIdentical) {
 }
 
 TEST_F(LadderTest, WhatItCannotTakeIsRefusedByName) {
-    const LadderKernel kernel(Rung::full, compile_cached(ladder_source(Rung::full, Type::bf16, "sm_90")));
+    const Kernel kernel = rung_kernel(Rung::full);
     const DeviceBuffer memory(1 << 20);
-    EXPECT_THROW(
-        kernel.launch(nullptr, memory.data(), memory.data(), memory.data(), gemm_problem(64, 67, 64)),
-        RequestError);
-    EXPECT_THROW(kernel.launch(nullptr, nullptr, memory.data(), memory.data(), gemm_problem(64, 64, 64)),
+    EXPECT_THROW(kernel.launch(nullptr, memory.data(), memory.data(), memory.data(),
+                               shape_of(gemm_problem(64, 67, 64))),
                  RequestError);
+    EXPECT_THROW(kernel.launch(nullptr, nullptr, memory.data(), memory.data()), RequestError);
 }
 
 TEST_F(LadderTest, TheWholeLadderMeasured) {
