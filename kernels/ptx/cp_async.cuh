@@ -11,22 +11,8 @@ __device__ inline void copy_async_16(unsigned shared, const void* global, bool i
                  : "memory");
 }
 
-/// 4, 8 or 16 bytes to `shared`, both addresses multiples of that; 16 pass L1 by.
-template <int bytes>
-__device__ inline void copy_async(unsigned shared, const void* global) {
-    static_assert(bytes == 4 || bytes == 8 || bytes == 16);
-    if constexpr (bytes == 16)
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared),
-                     "l"(__cvta_generic_to_global(global))
-                     : "memory");
-    else
-        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(shared),
-                     "l"(__cvta_generic_to_global(global)), "n"(bytes)
-                     : "memory");
-}
-
-/// The same of the first `source_bytes`, with zeros after them; with none `global` is not read. L2 brings whole
-/// lines of 128 bytes for pieces of 16: the neighbours are wanted at once.
+/// 4, 8 or 16 bytes to `shared`, both addresses multiples of that: the first `source_bytes` of them, with zeros after; with
+/// none `global` is not read. 16 pass L1 by, and L2 brings whole lines of 128 bytes for them: the neighbours are wanted at once.
 template <int bytes>
 __device__ inline void copy_async_filled(unsigned shared, const void* global, int source_bytes) {
     static_assert(bytes == 4 || bytes == 8 || bytes == 16);
