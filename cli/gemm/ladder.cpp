@@ -43,8 +43,7 @@ int write_ladder(const LadderRun& run, DocumentContext context, const MeasureFla
         write_result(out, flags.output);
     } else {
         const Json document = ladder_document(context, run, flags.timings);
-        write_result(format == Format::csv ? ladder_csv(document) : document_text(document, format),
-                     flags.output);
+        write_result(document_text(document, format), flags.output);
     }
     const auto unbuilt = [](const LadderRow& row) { return !row.measured.built; };
     return verdict(!run.verified(), std::any_of(run.rows.begin(), run.rows.end(), unbuilt));

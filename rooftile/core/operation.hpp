@@ -24,12 +24,6 @@ struct Measurement;
 struct SuiteRecord;
 struct SuiteReporter;
 
-/// One column of comma-separated values: its title, and where its value stands in a row of a document, as a JSON
-/// pointer.
-struct CsvColumn {
-    std::string_view title, path;
-};
-
 /// A library that an operation is measured beside.
 struct BaselineLibrary {
     std::string name, soname;
@@ -113,8 +107,8 @@ class Operation {
     virtual std::string_view baseline() const = 0;
     /// The shared library that the baseline needs, as the doctor looks for it; null where it needs none.
     virtual const BaselineLibrary* baseline_library() const { return nullptr; }
-    virtual std::span<const CsvColumn> plan_columns() const = 0;
-    virtual std::span<const CsvColumn> measurement_columns() const = 0;
+    /// Keys below `baselines` that every measured row has, null where nothing was timed.
+    virtual std::span<const std::string_view> baseline_keys() const { return {}; }
 };
 
 /// All operations, in the order in which help lists them.

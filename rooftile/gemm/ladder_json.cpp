@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "rooftile/error.hpp"
-#include "rooftile/report/csv.hpp"
 #include "rooftile/report/measured_json.hpp"
 #include "rooftile/report/measurement.hpp"
 #include "rooftile/report/number.hpp"
@@ -59,37 +58,6 @@ Json row_json(const LadderRun& run, std::size_t index) {
         out[key] = measured.at(key);
     return out;
 }
-
-constexpr CsvColumn columns[] = {
-    {"m", "/problem/m"},
-    {"n", "/problem/n"},
-    {"k", "/problem/k"},
-    {"type", "/problem/types/a"},
-    {"rung", "/rung"},
-    {"name", "/name"},
-    {"adds", "/adds"},
-    {"tile_m", "/config/tile_m"},
-    {"tile_n", "/config/tile_n"},
-    {"tile_k", "/config/tile_k"},
-    {"stages", "/config/stages"},
-    {"registers", "/registers"},
-    {"threads", "/threads"},
-    {"predicted_time_us", "/predicted/time_us"},
-    {"predicted_bound", "/predicted/bound"},
-    {"predicted_reason", "/predicted/reason"},
-    {"time_us", "/time_us"},
-    {"time_us_low", "/time_us_low"},
-    {"time_us_high", "/time_us_high"},
-    {"samples", "/samples"},
-    {"tflops", "/tflops"},
-    {"speedup", "/speedup"},
-    {"roof_fraction", "/roof_fraction"},
-    {"measured_over_predicted", "/measured_over_predicted"},
-    {"cublaslt_share", "/cublaslt_share"},
-    {"sm_clock_mhz", "/sm_clock_mhz"},
-    {"power_w", "/power_w"},
-    {"invalid", "/invalid"},
-};
 
 double flops_of(const Json& problem) {
     return 2 * problem.at("m").get<double>() * problem.at("n").get<double>() * problem.at("k").get<double>();
@@ -157,8 +125,6 @@ Json ladder_document(const DocumentContext& context, const LadderRun& run, bool 
     if (timings) out["timings"] = timings_json(run.timings);
     return out;
 }
-
-std::string ladder_csv(const Json& document) { return csv_text(row_lines(document), columns); }
 
 std::string ladder_markdown(const Json& document) {
     if (!document.is_object() || document.value("schema", "") != "rooftile/ladder/1")

@@ -23,9 +23,6 @@ std::string why_no_result(const LadderRow& row);
 /// A row that is no result has null figures and says why in `invalid`.
 Json ladder_document(const DocumentContext& context, const LadderRun& run, bool timings = false);
 
-/// Of a document: the header and one line a rung; lines end in CR LF.
-std::string ladder_csv(const Json& document);
-
 /// Of a document: the table of docs/ladder.md in Markdown, under the GPU, date and command that made it.
 /// Throws RequestError where `document` is no ladder.
 std::string ladder_markdown(const Json& document);

@@ -60,12 +60,6 @@ std::string cache_text(const L2Model& l2) {
         bytes, l2.parts);
 }
 
-constexpr const char* csv_columns[] = {
-    "order",           "group",         "planned",      "sm_bytes",   "l2_read_bytes",    "l2_write_bytes",
-    "dram_a_bytes",    "dram_b_bytes",  "dram_c_bytes", "dram_bytes", "model_dram_bytes", "fabric_bytes",
-    "dram_over_bound", "l2_over_bound", "l2_hit_rate",  "steps",      "a_hit_share",      "b_hit_share",
-    "both_hit_share",  "wait_share"};
-
 }  // namespace
 
 Json simulation_document(const DocumentContext& context, const Simulation& s) {
@@ -96,26 +90,7 @@ Json simulation_document(const DocumentContext& context, const Simulation& s) {
             {"notes", s.notes}};
 }
 
-std::string simulation_csv(const Json& document) {
-    std::string out = "machine,m,n,k,tile_m,tile_n,tile_k,cluster_m,cluster_n,split_k,policy,layout";
-    for (const char* column : csv_columns) out += fmt::format(",{}", column);
-    out += "\r\n";
-    const Json &p = document.at("problem"), &c = document.at("config"), &l2 = document.at("l2");
-    const std::string fixed = fmt::format(
-        "{},{},{},{},{},{},{},{},{},{},{},{}", csv_cell(document.at("machine").at("id").get<std::string>()),
-        p.at("m").dump(), p.at("n").dump(), p.at("k").dump(), c.at("tile_m").dump(), c.at("tile_n").dump(),
-        c.at("tile_k").dump(), c.at("cluster_m").dump(), c.at("cluster_n").dump(), c.at("split_k").dump(),
-        l2.at("policy").get<std::string>(), l2.at("layout").get<std::string>());
-    for (const Json& row : document.at("rows")) {
-        out += fixed;
-        for (const char* column : csv_columns) {
-            const Json& value = row.at(column);
-            out += "," + (value.is_null() ? "" : value.is_string() ? value.get<std::string>() : value.dump());
-        }
-        out += "\r\n";
-    }
-    return out;
-}
+std::string simulation_csv(const Json& document) { return csv_text(document, {"config", "l2"}); }
 
 std::string simulation_text(const Simulation& s, const Terminal& terminal) {
     std::string out = heading_text(s.plan.problem, s.machine_id, s.machine_name, terminal);

@@ -1,7 +1,8 @@
 #include "rooftile/report/csv.hpp"
 
-#include <cassert>
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 namespace rooftile {
 namespace {
@@ -15,19 +16,50 @@ std::string declaration_of(const Json& tensor) {
 }
 
 std::string cell_of(const Json& value) {
-    if (value.is_null()) return {};
+    if (value.is_null() || value.is_object()) return {};
     if (value.is_string()) return csv_cell(value.get_ref<const std::string&>());
     if (!value.is_array()) return value.dump();
     std::string joined;
     for (const Json& element : value)
         joined += (joined.empty() ? "" : " ")
-                  + (element.is_object() ? declaration_of(element) : element.get<std::string>());
+                  + (element.is_object()   ? declaration_of(element)
+                     : element.is_string() ? element.get<std::string>()
+                                           : element.dump());
     return csv_cell(joined);
 }
 
-void add_line(std::string& out, std::span<const CsvColumn> columns, auto&& cell) {
-    for (const CsvColumn& column : columns) out += (&column == columns.data() ? "" : ",") + cell(column);
-    out += "\r\n";
+struct Column {
+    Json::json_pointer path;
+    std::string title;
+};
+
+/// "/config/tile_m" as "tile_m", or with `all` of its keys.
+std::string title_of(const Json::json_pointer& path, bool all) {
+    std::string title = path.to_string();
+    for (const char* plain : {"/problem/", "/config/", "/resources/", "/prediction/"})
+        if (!all && title.starts_with(plain)) title.erase(0, std::string_view(plain).size() - 1);
+    std::replace(title.begin(), title.end(), '/', '_');
+    return title.substr(1);
+}
+
+void add_columns(std::vector<Column>& columns, const Json& value, const Json::json_pointer& path) {
+    if (value.is_object()) {
+        for (const auto& [key, inner] : value.items()) add_columns(columns, inner, path / key);
+        return;
+    }
+    if (value.is_array() && !value.empty() && value.front().is_object() && !value.front().contains("shape")) return;
+    std::string title = title_of(path, false);
+    for (const Column& column : columns) {
+        if (column.path == path) return;
+        if (column.title == title) title = title_of(path, true);
+    }
+    columns.push_back({path, std::move(title)});
+}
+
+std::string line_of(const std::vector<Column>& columns, auto&& cell) {
+    std::string line;
+    for (const Column& column : columns) line += (&column == columns.data() ? "" : ",") + cell(column);
+    return line + "\r\n";
 }
 
 }  // namespace
@@ -46,23 +78,24 @@ std::string csv_cell(std::string_view text) {
     return quoted + '"';
 }
 
-std::string csv_text(const Json& document) {
-    const std::vector<Json> rows = row_lines(document);
-    const Json& first = document.contains("problem") || rows.empty() ? document : rows.front();
-    const Operation* operation = find_operation(first.at("problem").at("op").get<std::string>());
-    assert(operation != nullptr);
-    const auto columns =
-        document.contains("rows") ? operation->measurement_columns() : operation->plan_columns();
-    return csv_text(rows, columns);
-}
+std::string csv_text(const Json& document, std::initializer_list<const char*> beside) {
+    const Json& machine = document.at("machine").at("id");
+    Json first = {{"machine", machine}};
+    if (document.contains("problem")) first["problem"] = document.at("problem");
+    for (const char* record : beside) first[record] = document.at(record);
+    std::vector<Column> columns;
+    add_columns(columns, first, {});
 
-std::string csv_text(const std::vector<Json>& rows, std::span<const CsvColumn> columns) {
-    std::string out;
-    add_line(out, columns, [](const CsvColumn& column) { return std::string(column.title); });
+    std::vector<Json> rows = row_lines(document);
+    for (Json& row : rows) {
+        row["machine"] = machine;
+        for (const char* record : beside) row[record] = document.at(record);
+        add_columns(columns, row, {});
+    }
+    std::string out = line_of(columns, [](const Column& column) { return column.title; });
     for (const Json& row : rows)
-        add_line(out, columns, [&](const CsvColumn& column) {
-            const Json::json_pointer path{std::string(column.path)};
-            return row.contains(path) ? cell_of(row.at(path)) : std::string();
+        out += line_of(columns, [&](const Column& column) {
+            return row.contains(column.path) ? cell_of(row.at(column.path)) : std::string();
         });
     return out;
 }

@@ -22,12 +22,10 @@ Json verified_json(const Verification& v) {
             {"failure", text_or_null(v.failure)}};
 }
 
-/// What every row of the operation says of baselines, null where nothing was timed: the paths of its columns.
+/// What every row of the operation says of baselines where nothing was timed.
 Json no_baselines(const Operation& operation) {
-    constexpr std::string_view below = "/baselines/";
     Json out = {{"missing", nullptr}};
-    for (const CsvColumn& column : operation.measurement_columns())
-        if (column.path.starts_with(below)) out[std::string(column.path.substr(below.size()))] = nullptr;
+    for (const std::string_view key : operation.baseline_keys()) out[std::string(key)] = nullptr;
     return out;
 }
 

@@ -161,11 +161,6 @@ class ToyOperation final : public Operation {
         return {[name](const Terminal&) { return *name; }, [name] { return *name; }, {}};
     }
     std::string_view baseline() const override { return "copy"; }
-    std::span<const CsvColumn> plan_columns() const override {
-        static constexpr CsvColumn columns[] = {{"op", "/problem/op"}, {"time_us", "/prediction/time_us"}};
-        return columns;
-    }
-    std::span<const CsvColumn> measurement_columns() const override { return {}; }
 
   private:
     Plan plan_of(const std::shared_ptr<const Machine>& machine, ToyPlan own) const {

@@ -48,8 +48,7 @@ TEST(Csv, NoCellIsAFormula) {
 TEST(Csv, OneLineAPlanWithUnitsInTheHeader) {
     const auto lines = lines_of(csv_text(plan_document(sample::context(), gemm_plan_set(sample::plans()))));
     ASSERT_EQ(lines.size(), 3u);
-    for (const char* title :
-         {"time_us", "shared_bytes", "arithmetic_intensity_flop_per_byte", "tile_compute_cycles"})
+    for (const char* title : {"time_us", "shared_bytes", "ctas_per_sm", "resources_ctas_per_sm", "types_a"})
         EXPECT_NE(("," + lines[0] + ",").find("," + std::string(title) + ","), std::string::npos) << title;
     const auto commas = [](const std::string& line) { return std::count(line.begin(), line.end(), ','); };
     EXPECT_EQ(commas(lines[0]), commas(lines[1]));
@@ -61,7 +60,7 @@ TEST(Csv, MeasuredRowsAndUnknownsAsEmptyCells) {
         csv_text(measurement_document(sample::gpu_context(), {sample::measurement(), sample::above_roof()})));
     ASSERT_EQ(lines.size(), 3u);
     EXPECT_NE(lines[1].find("sustained,650,645,655,7,"), std::string::npos) << lines[1];
-    EXPECT_NE(lines[2].find("sustained,,,,7,,,,"), std::string::npos) << lines[2];
+    EXPECT_NE(lines[2].find("sustained,,,,7,,,tensor,"), std::string::npos) << lines[2];
 }
 
 TEST(Csv, NothingFitsIsAHeaderAlone) {

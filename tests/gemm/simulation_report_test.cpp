@@ -84,8 +84,8 @@ TEST(SimulationReport, CsvHasALineAnOrder) {
     };
     EXPECT_EQ(commas(0), commas(1));
     EXPECT_EQ(commas(0), commas(2));
-    EXPECT_EQ(csv.rfind("machine,m,n,k,", 0), 0u);
-    EXPECT_NE(csv.find("made-up,1024,1024,512,"), std::string::npos);
+    EXPECT_EQ(csv.rfind("machine,op,m,n,k,", 0), 0u);
+    EXPECT_NE(csv.find("made-up,gemm,1024,1024,512,"), std::string::npos);
 }
 
 TEST(SimulationReport, TheTable) {
