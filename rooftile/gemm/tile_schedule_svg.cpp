@@ -6,9 +6,10 @@
 
 #include "kernels/gemm/tile_order.cuh"
 #include "rooftile/error.hpp"
-#include "rooftile/report/number.hpp"
 #include "rooftile/gemm/plan_text.hpp"
 #include "rooftile/gemm/simulation_report.hpp"
+#include "rooftile/report/number.hpp"
+#include "rooftile/report/svg.hpp"
 
 namespace rooftile {
 namespace {
@@ -18,28 +19,12 @@ constexpr double picture = 960, min_cell = 3, max_cell = 48, margin = 24, head =
 constexpr double room_for_text = 22;  // a cell that a number can be read in
 constexpr std::size_t titled = 8192;  // tiles whose figures show under the pointer
 
-struct Color {
-    double red, green, blue;
-};
 // Four corners told apart with any kind of colour vision: by lightness too.
-constexpr Color both_hit{70, 130, 190}, only_a{250, 215, 120}, only_b{240, 150, 70}, none_hit{165, 15, 35};
+constexpr svg::Color both_hit{70, 130, 190}, only_a{250, 215, 120}, only_b{240, 150, 70},
+    none_hit{165, 15, 35};
 
-Color blend(double a, double b) {
-    const auto mix = [&](double Color::*part) {
-        return a * b * both_hit.*part + a * (1 - b) * only_a.*part + (1 - a) * b * only_b.*part
-               + (1 - a) * (1 - b) * none_hit.*part;
-    };
-    return {mix(&Color::red), mix(&Color::green), mix(&Color::blue)};
-}
-
-std::string hex(Color c) {
-    const auto byte = [](double x) { return int(std::lround(std::clamp(x, 0.0, 255.0))); };
-    return fmt::format("#{:02x}{:02x}{:02x}", byte(c.red), byte(c.green), byte(c.blue));
-}
-
-std::string text_at(double x, double y, int size, std::string_view text, std::string_view more = "") {
-    return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"{}\" {}>{}</text>\n", x, y, size, more,
-                       text);
+svg::Color blend(double a, double b) {
+    return mixed(mixed(none_hit, only_b, b), mixed(only_a, both_hit, b), a);
 }
 
 /// Every colour's meaning, in a row.
@@ -54,9 +39,8 @@ std::string legend_at(double x, double y) {
                                          {0, 0, "both from DRAM"}};
     std::string out;
     for (const Corner& corner : corners) {
-        out += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"14\" height=\"14\" fill=\"{}\"/>\n", x, y,
-                           hex(blend(corner.a, corner.b)));
-        out += text_at(x + 20, y + 12, 12, corner.meaning);
+        out += svg::rect(x, y, 14, 14, blend(corner.a, corner.b));
+        out += svg::text(x + 20, y + 12, 12, corner.meaning);
         x += 175;
     }
     return out;
@@ -93,13 +77,10 @@ std::string path_of(const TileSchedule& tile_schedule, double cell_x, double cel
 }
 
 std::string cell_text(const TileHits& tile, double x, double y, double cell_x, double cell_y, bool title) {
-    const std::string rect =
-        fmt::format("<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" fill=\"{}\"", x, y,
-                    cell_x, cell_y, hex(blend(tile.a, tile.b)));
-    if (!title) return rect + "/>\n";
-    return rect
-           + fmt::format("><title>tile row {}, column {}, round {}: {} of A, {} of B hit</title></rect>\n",
-                         tile.row, tile.column, tile.round, percent_text(tile.a), percent_text(tile.b));
+    return svg::rect(x, y, cell_x, cell_y, blend(tile.a, tile.b),
+                     title ? fmt::format("tile row {}, column {}, round {}: {} of A, {} of B hit", tile.row,
+                                         tile.column, tile.round, percent_text(tile.a), percent_text(tile.b))
+                           : "");
 }
 
 }  // namespace
@@ -117,25 +98,20 @@ std::string tile_schedule_svg(const GemmProblem& p, const TileSchedule& tile_sch
     const double cell_x = cell(tile_schedule.tile_n), cell_y = cell(tile_schedule.tile_m);
     const double width = std::max(columns * cell_x + 2 * margin, 760.0);
     const double height = head + rows * cell_y + legend + margin;
-    std::string out = fmt::format(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 "
-        "{0:.0f} "
-        "{1:.0f}\" font-family=\"sans-serif\" fill=\"#222\">\n<rect width=\"100%\" height=\"100%\" "
-        "fill=\"#fff\"/>\n",
-        width, height);
-    out += text_at(margin, 28, 17,
-                   fmt::format("C of {} x {} x {} (M x N x K) in tiles of {} x {}, order {}", p.m, p.n, p.k,
-                               tile_schedule.tile_m, tile_schedule.tile_n,
-                               order_text(tile_schedule.order, tile_schedule.group)),
-                   "font-weight=\"bold\"");
-    out += text_at(
+    std::string out = svg::begin(width, height);
+    out += svg::text(margin, 28, 17,
+                     fmt::format("C of {} x {} x {} (M x N x K) in tiles of {} x {}, order {}", p.m, p.n, p.k,
+                                 tile_schedule.tile_m, tile_schedule.tile_n,
+                                 order_text(tile_schedule.order, tile_schedule.group)),
+                     "font-weight=\"bold\"");
+    out += svg::text(
         margin, 50, 13,
         fmt::format("DRAM {}: A read {}, B read {}, C written {}. A and B both in L2 at {} of the steps",
                     scaled_text(double(traffic.dram_bytes()), "B"),
                     scaled_text(double(traffic.dram_a_bytes), "B"),
                     scaled_text(double(traffic.dram_b_bytes), "B"),
                     scaled_text(double(traffic.dram_c_bytes), "B"), percent_text(traffic.both_hit_share())));
-    out += text_at(
+    out += svg::text(
         margin, 70, 13,
         fmt::format(
             "{} clusters of {} x {} CTAs at once: {} rounds. The line is the tile schedule, from the dot on",
@@ -147,8 +123,8 @@ std::string tile_schedule_svg(const GemmProblem& p, const TileSchedule& tile_sch
     out += path_of(tile_schedule, cell_x, cell_y);
     if (std::min(cell_x, cell_y) >= room_for_text)
         for (const TileHits& tile : tiles)
-            out += text_at(margin + double(tile.column) * cell_x + 3, head + double(tile.row) * cell_y + 12,
-                           10, std::to_string(tile.round), "fill-opacity=\"0.8\"");
+            out += svg::text(margin + double(tile.column) * cell_x + 3, head + double(tile.row) * cell_y + 12,
+                             10, std::to_string(tile.round), "fill-opacity=\"0.8\"");
     out += legend_at(margin, head + rows * cell_y + 16);
     return out + "</svg>\n";
 }
