@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "rooftile/core/demand.hpp"
+#include "rooftile/core/draw.hpp"
 #include "rooftile/core/field.hpp"
 #include "rooftile/core/plan.hpp"
 #include "rooftile/core/suite.hpp"
@@ -18,6 +19,7 @@
 
 namespace rooftile {
 
+class Random;
 struct Explanation;
 struct Terminal;
 struct Measurement;
@@ -71,6 +73,8 @@ class Operation {
     /// The request that gives `problem`: problem(given(p)) is p.
     virtual Given given(const Problem& problem) const = 0;
     virtual Record problem_record(const Problem& problem) const = 0;
+    /// The request that gives the problem of a record that problem_record() made.
+    virtual Given given_of_record(const Record& record) const = 0;
     /// A problem in one word, to find it by: "4096x14336x4096".
     virtual std::string short_name(const Problem& problem) const = 0;
     virtual std::vector<TensorInfo> tensors(const Problem& problem) const = 0;
@@ -98,6 +102,12 @@ class Operation {
                                 const Terminal& terminal) const = 0;
     /// What a terminal shows of a measured row beyond what every operation has; may be empty.
     virtual std::string measured_text(const Measurement&, const Terminal&) const { return {}; }
+
+    /// What draw() draws by. Throws RequestError, one line, where the operation cannot draw what is asked for.
+    virtual DrawLaw law(const DrawRequest& request) const = 0;
+    /// One problem: the same for the same state of `random`, on every computer. Of a request that law() takes.
+    virtual Problem draw(Random& random, const DrawRequest& request) const = 0;
+    virtual ProblemTraits traits(const Problem& problem) const = 0;
 
     /// The problems of a suite's file. Throws RequestError: one line naming file, place and what is accepted.
     virtual Suite suite(std::string_view text, std::string_view file_name) const;

@@ -23,6 +23,7 @@ std::string name_of(const SuiteProblem& problem);
 
 struct Suite {
     std::string name;
+    std::string law;  ///< what its problems were drawn by; empty: by nobody
     const Operation* operation = nullptr;
     std::vector<SuiteProblem> problems;  ///< each once, in the order in which the file first names them
 };
@@ -30,6 +31,9 @@ struct Suite {
 /// Reads the suite file at `path`, whose problems are `operation`'s. Throws RequestError: one line naming file, place
 /// and what is accepted. Refuses what is no regular file, or larger than 64 KiB.
 Suite read_suite(const Operation& operation, const std::filesystem::path& path);
+
+/// The suite as a file: a [[problem]] row each, keyed by the operation's fields. The same bytes for the same suite.
+std::string suite_toml(const Suite& suite);
 
 /// The problems of which a name holds `text`; each keeps all its names.
 Suite filtered(Suite suite, std::string_view text);

@@ -80,7 +80,8 @@ Suite SuiteReader::read(std::string_view text) {
     const toml::table root = parsed_toml(text, file_);
     suite_.operation = &operation_;
     suite_.name = read_head(root);
-    std::vector<std::string_view> known = {"schema", "name", "op", "problem"};
+    if (root.contains("law")) suite_.law = text_of(root, "law");
+    std::vector<std::string_view> known = {"schema", "name", "op", "law", "problem"};
     for (const std::string_view key : own_keys()) known.push_back(key);
     check_keys(root, "", known);
     read_own(root);

@@ -5,6 +5,7 @@ namespace {
 
 constexpr int column_counts[8] = {1, 2, 7, 32, 33, 128, 260, 1024};
 constexpr const char* names[] = {"x", "z", "b", "c", "s"};
+constexpr Extents extents[] = {Extents::full, Extents::full, Extents::row, Extents::column, Extents::number};
 constexpr const char* types[] = {"bf16", "fp16", "fp32"};
 constexpr const char* numbers[] = {"0.5", "2.0", "-1.5", "3", "0.1"};
 constexpr const char* functions[] = {"tanh", "erf", "sigmoid", "silu", "relu", "gelu", "gelu_tanh", "abs"};
@@ -16,19 +17,38 @@ constexpr const char* row_operations[] = {"softmax", "log_softmax", "layernorm",
 // C++ leaves open in which order a sum of strings evaluates them. Wherever several parts of one text are drawn, each is
 // a statement here, the last part first: a seed's expressions stand in recorded tests.
 
-RandomExpression RandomExpressions::next() {
+Shape shape_of(Extents extents, std::int64_t rows, std::int64_t columns) {
+    switch (extents) {
+        case Extents::full:
+            return {rows, columns};
+        case Extents::row:
+            return {columns};
+        case Extents::column:
+            return {rows, 1};
+        case Extents::number:
+            break;
+    }
+    return {};
+}
+
+ExpressionForm RandomExpressions::form() {
     used_.assign(std::size(names), false);
-    const std::string body = floating(4);
-    RandomExpression e;
-    const std::string rows = std::to_string(1 + pick(40));
-    const std::string columns = std::to_string(column_counts[pick(std::size(column_counts))]);
-    e.text = used_[0] ? "y = " + body : "y = x + " + body;
+    ExpressionForm e;
+    e.body = floating(4);
+    if (!used_[0]) e.body = "x + " + e.body;
     used_[0] = true;
-    const std::string shapes[] = {rows + "," + columns, rows + "," + columns, columns, rows + ",1", ""};
     for (std::size_t i = 0; i < std::size(names); ++i)
-        if (used_[i])
-            e.tensors.push_back(std::string(names[i]) + ":" + types[pick(std::size(types))] + "[" + shapes[i]
-                                + "]");
+        if (used_[i]) e.tensors.emplace_back(names[i], extents[i]);
+    return e;
+}
+
+RandomExpression RandomExpressions::next() {
+    const ExpressionForm drawn = form();
+    const auto rows = std::int64_t(1 + pick(40));
+    const std::int64_t columns = column_counts[pick(std::size(column_counts))];
+    RandomExpression e{.text = "y = " + drawn.body, .tensors = {}};
+    for (const auto& [name, extents] : drawn.tensors)
+        e.tensors.push_back(name + ":" + types[pick(std::size(types))] + text_of(shape_of(extents, rows, columns)));
     return e;
 }
 

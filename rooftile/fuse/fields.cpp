@@ -20,7 +20,7 @@ std::vector<Field> make_fields() {
         {"tensor", "NAME:TYPE[SHAPE]",
          "A tensor of the expression, as --tensor \"x:bf16[8192,8192]\"; repeatable", problem,
          FieldKind::list},
-        {"alignment", "BYTES", "What every tensor's address is a multiple of; default 256", problem},
+        {"alignment", "BYTES", "What every tensor's address is a multiple of; default 256", fixed},
         {"vector_width", "N", "Elements of a vector", fixed},
         {"vectors_per_thread", "N", "Vectors of each full tensor that a thread has in flight", fixed},
         {"threads", "N", "Threads of a CTA", fixed},
@@ -67,6 +67,21 @@ Given fuse_given(const ExpressionGraph& problem) {
     for (int i : problem.inputs) {
         const GraphNode& n = problem.nodes[std::size_t(i)];
         given.add("tensor", n.name + ":" + std::string(name_of(n.element)) + text_of(n.shape));
+    }
+    return given;
+}
+
+Given fuse_given(const Record& record) {
+    Given given(Given::Named::by_key);
+    given.add("expression", find_as<std::string>(record, "expression").value_or(""));
+    for (const Value& value : find_as<List>(record, "tensors").value_or(List())) {
+        const auto* tensor = std::get_if<Record>(&value.content());
+        if (!tensor) continue;
+        Shape shape;
+        for (const Value& extent : find_as<List>(*tensor, "shape").value_or(List()))
+            if (const auto* n = std::get_if<std::int64_t>(&extent.content())) shape.push_back(*n);
+        given.add("tensor", find_as<std::string>(*tensor, "name").value_or("") + ":"
+                                + find_as<std::string>(*tensor, "type").value_or("") + text_of(shape));
     }
     return given;
 }

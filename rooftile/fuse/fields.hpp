@@ -4,6 +4,7 @@
 #include <span>
 
 #include "rooftile/core/field.hpp"
+#include "rooftile/core/value.hpp"
 #include "rooftile/fuse/plan.hpp"
 
 namespace rooftile {
@@ -14,6 +15,8 @@ std::span<const Field> fuse_fields();
 ExpressionGraph fuse_problem(const Given& given);
 /// The request that gives `problem`.
 Given fuse_given(const ExpressionGraph& problem);
+/// The same of its record.
+Given fuse_given(const Record& record);
 FuseRequest fuse_request(const Given& given, int default_top);
 
 }  // namespace rooftile

@@ -4,6 +4,7 @@
 #include "rooftile/core/typed_plan.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/fuse/demand.hpp"
+#include "rooftile/fuse/draw.hpp"
 #include "rooftile/fuse/fields.hpp"
 #include "rooftile/fuse/plan_text.hpp"
 #include "rooftile/fuse/predictor.hpp"
@@ -54,6 +55,7 @@ class FuseOperation final : public Operation {
     Record problem_record(const Problem& problem) const override {
         return rooftile::problem_record(problem.own.as<ExpressionGraph>());
     }
+    Given given_of_record(const Record& record) const override { return fuse_given(record); }
     std::vector<TensorInfo> tensors(const Problem& problem) const override {
         const auto& p = problem.own.as<ExpressionGraph>();
         std::vector<TensorInfo> out;
@@ -97,6 +99,9 @@ class FuseOperation final : public Operation {
                         const Terminal& terminal) const override {
         return fuse_heading_text(problem.own.as<ExpressionGraph>(), machine_id, machine_name, terminal);
     }
+    DrawLaw law(const DrawRequest& request) const override { return fuse_law(request); }
+    Problem draw(Random& random, const DrawRequest&) const override { return {this, Own::of(drawn_expression(random))}; }
+    ProblemTraits traits(const Problem& problem) const override { return fuse_traits(problem.own.as<ExpressionGraph>()); }
     Suite suite(std::string_view text, std::string_view file_name) const override {
         return fuse_suite(text, file_name);
     }

@@ -209,6 +209,17 @@ Given gemm_given(const GemmProblem& p) {
     return given;
 }
 
+Given gemm_given(const Record& record) {
+    Given given(Given::Named::by_key);
+    for (const char* key : {"m", "n", "k", "lda", "ldb", "ldc"})
+        if (const auto number = find_as<std::int64_t>(record, key)) given.add(key, std::to_string(*number));
+    for (const char* key : {"a_major", "b_major"})
+        if (const auto text = find_as<std::string>(record, key)) given.add(key, *text);
+    if (const auto element_types = find_as<Record>(record, "types"))
+        given.add("type", find_as<std::string>(*element_types, "a").value_or(""));
+    return given;
+}
+
 GemmRequest gemm_request(const Given& g, int default_top) {
     GemmRequest r;
     if (g.has("tile")) {

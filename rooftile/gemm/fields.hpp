@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "rooftile/core/field.hpp"
+#include "rooftile/core/value.hpp"
 #include "rooftile/gemm/plan.hpp"
 #include "rooftile/gemm/search.hpp"
 
@@ -25,6 +26,8 @@ std::span<const Field> gemm_fields();
 GemmProblem gemm_problem(const Given& given);
 /// The request that gives `problem`.
 Given gemm_given(const GemmProblem& problem);
+/// The same of its record.
+Given gemm_given(const Record& record);
 GemmRequest gemm_request(const Given& given, int default_top);
 GemmAsk gemm_ask(const Given& given, int default_top);
 

@@ -5,6 +5,7 @@
 
 #include "rooftile/core/typed_plan.hpp"
 #include "rooftile/gemm/demand.hpp"
+#include "rooftile/gemm/draw.hpp"
 #include "rooftile/gemm/evaluate_plan.hpp"
 #include "rooftile/gemm/fields.hpp"
 #include "rooftile/gemm/measurement_text.hpp"
@@ -79,6 +80,7 @@ class GemmOperation final : public Operation {
     Record problem_record(const Problem& problem) const override {
         return rooftile::problem_record(problem.own.as<GemmProblem>());
     }
+    Given given_of_record(const Record& record) const override { return gemm_given(record); }
     std::vector<TensorInfo> tensors(const Problem& problem) const override {
         const auto& p = problem.own.as<GemmProblem>();
         return {matrix("a", p.a_type, p.m, p.k, p.lda, p.a_major == Major::k, TensorRole::in),
@@ -121,6 +123,11 @@ class GemmOperation final : public Operation {
     std::string measured_text(const Measurement& row, const Terminal& terminal) const override {
         return gemm_measured_text(row, terminal);
     }
+    DrawLaw law(const DrawRequest& request) const override { return gemm_law(request); }
+    Problem draw(Random& random, const DrawRequest& request) const override {
+        return {this, Own::of(drawn_gemm(random, request))};
+    }
+    ProblemTraits traits(const Problem& problem) const override { return gemm_traits(problem.own.as<GemmProblem>()); }
     Suite suite(std::string_view text, std::string_view file_name) const override {
         return gemm_suite(text, file_name);
     }

@@ -8,6 +8,8 @@
 #include <set>
 
 #include "rooftile/core/operation.hpp"
+#include "rooftile/core/random.hpp"
+#include "rooftile/core/sweep.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/machine/registry.hpp"
 #include "rooftile/machine/set.hpp"
@@ -62,6 +64,47 @@ TEST_P(Conformance, ARequestWithoutAProblemIsRefusedInOneLine) {
 TEST_P(Conformance, AProblemComesBackFromItsText) {
     const Problem first = problem(), second = operation().problem(operation().given(first));
     EXPECT_EQ(operation().problem_record(first), operation().problem_record(second));
+}
+
+TEST_P(Conformance, AProblemComesBackFromItsRecord) {
+    const Problem again = operation().problem(operation().given_of_record(operation().problem_record(problem())));
+    EXPECT_EQ(operation().problem_record(again), operation().problem_record(problem()));
+}
+
+// Which problems are drawn follows from the seed alone, and each is one that can be asked for.
+TEST_P(Conformance, DrawsAreTheSameOfASeedAndCanBeAskedFor) {
+    Random random(3), same(3);
+    EXPECT_FALSE(operation().law({}).name.empty());
+    std::vector<std::string_view> features;
+    for (int i = 0; i < 100; ++i) {
+        const Problem drawn = operation().draw(random, {});
+        const Record record = operation().problem_record(drawn);
+        EXPECT_EQ(operation().problem_record(operation().draw(same, {})), record);
+        EXPECT_EQ(operation().problem_record(operation().problem(operation().given(drawn))), record);
+        EXPECT_EQ(operation().problem_record(operation().problem(operation().given_of_record(record))), record);
+        const ProblemTraits traits = operation().traits(drawn);
+        EXPECT_FALSE(traits.band.empty());
+        EXPECT_GT(traits.x.value, 0);
+        EXPECT_GT(traits.y.value, 0);
+        std::vector<std::string_view> names;  // whatever the problem is, the same features are looked at
+        for (const auto& [name, has] : traits.features) names.push_back(name);
+        if (i > 0) { EXPECT_EQ(names, features); }
+        features = names;
+    }
+}
+
+TEST_P(Conformance, ADrawnSuiteComesBackFromItsFile) {
+    const Suite drawn = swept_suite(operation(), {.draw = 50, .seed = 5});
+    const Suite read = operation().suite(suite_toml(drawn), "s.toml");
+    EXPECT_EQ(read.name, "draw-5");
+    EXPECT_EQ(read.law, drawn.law);
+    ASSERT_EQ(read.problems.size(), 50u);
+    for (std::size_t i = 0; i < read.problems.size(); ++i) {
+        EXPECT_EQ(operation().problem_record(read.problems[i].problem),
+                  operation().problem_record(drawn.problems[i].problem));
+        EXPECT_EQ(read.problems[i].layers, drawn.problems[i].layers);
+    }
+    EXPECT_EQ(suite_toml(read), suite_toml(drawn));
 }
 
 /// A file of suites with the operation's example as its one problem.

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "rooftile/core/derivation.hpp"
+#include "rooftile/core/random.hpp"
 #include "rooftile/core/read_value.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/machine/query.hpp"
@@ -113,6 +114,31 @@ class ToyOperation final : public Operation {
     Record problem_record(const Problem& problem) const override {
         const auto& p = problem.own.as<ToyProblem>();
         return {{"groups", p.groups}, {"columns", p.columns}};
+    }
+    Given given_of_record(const Record& record) const override {
+        Given given(Given::Named::by_key);
+        for (const Value& rows : find_as<List>(record, "groups").value_or(List()))
+            given.add("group", std::to_string(std::get<std::int64_t>(rows.content())));
+        given.add("columns", std::to_string(find_as<std::int64_t>(record, "columns").value_or(0)));
+        return given;
+    }
+    DrawLaw law(const DrawRequest& request) const override {
+        if (request.alignment != DrawAlignment::plain) throw RequestError("a toy draws plain problems alone");
+        return {"draw", "one to four groups of up to 1000 rows, 64 to 4096 columns"};
+    }
+    Problem draw(Random& random, const DrawRequest&) const override {
+        ToyProblem p;
+        p.groups.resize(1 + random.pick(4));
+        for (std::int64_t& rows : p.groups) rows = random.whole(1, 1000);
+        p.columns = std::int64_t(random.log_uniform(64, 4096));
+        return {this, Own::of(std::move(p))};
+    }
+    ProblemTraits traits(const Problem& problem) const override {
+        const auto& p = problem.own.as<ToyProblem>();
+        return {.band = p.groups.size() > 1 ? "groups" : "one group",
+                .features = {{"odd columns", p.columns % 2 != 0}},
+                .x = {"columns", double(p.columns)},
+                .y = {"rows", double(p.rows())}};
     }
     std::vector<TensorInfo> tensors(const Problem& problem) const override {
         const auto& p = problem.own.as<ToyProblem>();

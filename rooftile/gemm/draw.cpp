@@ -1,0 +1,121 @@
+#include "rooftile/gemm/draw.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "rooftile/error.hpp"
+
+namespace rooftile {
+namespace {
+
+constexpr double least_flops = 5e7, most_flops = 2e13;
+constexpr std::int64_t longest_pitch = 64;  // elements behind a line's last
+
+struct Sizes {
+    std::int64_t m, n, k;
+};
+
+/// A multiple of `step`, one at least.
+std::int64_t stepped(double value, std::int64_t step) {
+    return std::max<std::int64_t>(1, std::llround(value / double(step))) * step;
+}
+
+std::int64_t any_rows(Random& random) { return std::llround(random.log_uniform(1, 16384)); }
+
+std::int64_t any_extent(Random& random, bool any) {
+    const double value = random.log_uniform(64, 32768);
+    return stepped(value, any ? 1 : random.coin() ? 128 : 8);
+}
+
+/// Sizes on a logarithmic scale.
+Sizes log_sizes(Random& random, bool any) {
+    const std::int64_t m = any_rows(random), n = any_extent(random, any);
+    return {m, n, any_extent(random, any)};
+}
+
+/// One layer of a transformer whose width, heads and split over GPUs are drawn.
+Sizes layer_sizes(Random& random, bool any) {
+    const std::int64_t m = any_rows(random);
+    const std::int64_t head = random.coin() ? 128 : 64, split = std::int64_t{1} << random.pick(4);
+    const std::int64_t hidden = stepped(random.log_uniform(512, 18432), head * split), heads = hidden / head;
+    const std::int64_t groups[] = {1, std::max<std::int64_t>(1, heads / 4), heads};
+    const std::int64_t kv_heads =
+        std::max(random.one_of(groups), split);  // replicated where there are fewer than GPUs
+    const std::int64_t ffn = stepped(double(hidden) * random.uniform(2.5, 4.5), 64 * split);
+    const Sizes layers[] = {{m, (heads + 2 * kv_heads) * head / split, hidden},  // qkv
+                            {m, hidden, hidden / split},                         // o
+                            {m, 2 * ffn / split, hidden},                        // gate_up
+                            {m, hidden, ffn / split}};                           // down
+    Sizes layer = random.one_of(layers);
+    if (any) {  // as well a little longer
+        layer.n += random.whole(0, 7);
+        layer.k += random.whole(0, 7);
+    }
+    return layer;
+}
+
+void draw_layout(Random& random, GemmProblem& p) {
+    p.a_major = random.coin() ? Major::mn : Major::k;
+    p.b_major = random.coin() ? Major::mn : Major::k;
+    const auto pitch = [&random](std::int64_t dense) {
+        return random.coin() ? dense : dense + random.whole(1, longest_pitch);
+    };
+    p.lda = pitch(p.a_major == Major::k ? p.k : p.m);
+    p.ldb = pitch(p.b_major == Major::k ? p.k : p.n);
+    p.ldc = pitch(p.n);
+}
+
+}  // namespace
+
+DrawLaw gemm_law(const DrawRequest& request) {
+    switch (request.alignment) {
+        case DrawAlignment::plain:
+            break;
+        case DrawAlignment::any_extents:
+            return {"extents",
+                    "half log-uniform, half layers of models, n and k any integer, leading dimensions dense "
+                    "or 1 to 64 "
+                    "longer, all majors, 5e7 to 2e13 FLOP",
+                    Mode::sustained};
+        case DrawAlignment::any:
+            throw RequestError(
+                "--any-alignment: gemm cannot place base addresses 1 .. 7 elements off an allocation's yet; "
+                "--any-extents draws the rest of the law");
+    }
+    return {"draw", "half log-uniform, half layers of models, 5e7 to 2e13 FLOP", Mode::sustained};
+}
+
+GemmProblem drawn_gemm(Random& random, const DrawRequest& request) {
+    const bool any = request.alignment != DrawAlignment::plain;
+    for (;;) {
+        const Sizes s = random.coin() ? log_sizes(random, any) : layer_sizes(random, any);
+        const double flops = 2.0 * double(s.m) * double(s.n) * double(s.k);
+        if (flops < least_flops || flops > most_flops) continue;
+        GemmProblem problem = gemm_problem(s.m, s.n, s.k);
+        if (any) draw_layout(random, problem);
+        check(problem);
+        return problem;
+    }
+}
+
+ProblemTraits gemm_traits(const GemmProblem& p) {
+    constexpr std::int64_t whole = 64, line_bytes = 128, narrow = 256, deep = 8;
+    const auto on_line = [&](std::int64_t pitch, Type type) {
+        return pitch * bytes_of(type) % line_bytes == 0;
+    };
+    ProblemTraits t;
+    t.band = p.m >= 2048 ? "M >= 2048" : p.m >= 128 ? "M 128 .. 2047" : "M < 128";
+    t.features = {{"m no multiple of 64", p.m % whole != 0},
+                  {"n no multiple of 64", p.n % whole != 0},
+                  {"k no multiple of 64", p.k % whole != 0},
+                  {"a pitch off 128 B",
+                   !on_line(p.lda, p.a_type) || !on_line(p.ldb, p.b_type) || !on_line(p.ldc, p.c_type)},
+                  {"narrow: n <= 256", p.n <= narrow},
+                  {"deep: k >= 8 m, 8 n", p.k >= deep * std::max(p.m, p.n)}};
+    t.x = {"m", double(p.m)};
+    t.y = {"n k", double(p.n) * double(p.k)};
+    t.flops = p.flops().value;
+    return t;
+}
+
+}  // namespace rooftile

@@ -1,0 +1,15 @@
+// GEMMs drawn by law, and what figures of many of them are ordered by.
+#pragma once
+
+#include "rooftile/core/draw.hpp"
+#include "rooftile/core/random.hpp"
+#include "rooftile/gemm/problem.hpp"
+
+namespace rooftile {
+
+/// Throws RequestError of base addresses off those of allocations, which no problem can say yet.
+DrawLaw gemm_law(const DrawRequest& request);
+GemmProblem drawn_gemm(Random& random, const DrawRequest& request);
+ProblemTraits gemm_traits(const GemmProblem& problem);
+
+}  // namespace rooftile
