@@ -15,11 +15,11 @@ namespace {
 
 class SuiteMeasure {
   public:
-    SuiteMeasure(const Operation& operation, const MeasureFlags& flags, const Invocation& invocation)
+    SuiteMeasure(Suite suite, const MeasureFlags& flags, const Invocation& invocation)
         : flags_(flags),
-          options_(measure_options(flags, operation, invocation.start)),
-          suite_(filtered(read_suite(operation, flags.suite), flags.filter)),
-          run_(flags, invocation, suite_.name, suite_.problems.size()),
+          options_(measure_options(flags, *suite.operation, invocation.start)),
+          suite_(filtered(std::move(suite), flags.filter)),
+          run_(flags, invocation, suite_),
           request_(requested()) {
         set_suite_timing(options_, flags);
     }
@@ -102,10 +102,15 @@ class SuiteMeasure {
 
 }  // namespace
 
+int measure_problems(Suite suite, const MeasureFlags& flags, const Invocation& invocation) {
+    refuse_whole_documents(flags.output);
+    return SuiteMeasure(std::move(suite), flags, invocation).run();
+}
+
 int measure_suite(const Operation& operation, const MeasureFlags& flags, const Invocation& invocation) {
     refuse_problem(flags.given, operation);
     refuse_whole_documents(flags.output);
-    return SuiteMeasure(operation, flags, invocation).run();
+    return measure_problems(read_suite(operation, flags.suite), flags, invocation);
 }
 
 }  // namespace rooftile::cli

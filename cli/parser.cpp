@@ -25,6 +25,7 @@ constexpr Word words[] = {
     {"simulate", "Answer the model's questions step by step"},
     {"build", "Compile exactly the planned kernel; needs no GPU"},
     {"measure", "Run the planned kernel, prove its result right, time it beside the vendor's library"},
+    {"sweep", "Plan or measure many problems: drawn by law, from ranges, or combined from lists"},
     {"report", "Say what recorded results mean together"},
 };
 

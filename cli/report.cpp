@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 
+#include "cli/sweep.hpp"
 #include "cli/verb.hpp"
 #include "rooftile/core/operation.hpp"
 #include "rooftile/error.hpp"
@@ -9,16 +10,21 @@
 namespace rooftile::cli {
 namespace {
 
-int report_suite(const Given& given, const OutputFlags& output, const Invocation&) {
-    checked_format(output);
+SuiteRecord record_of(const Given& given, std::string_view verb) {
     const std::string& file = given.text("file");
     if (file.empty())
-        throw RequestError(
-            "report suite needs the file that `measure OPERATION --suite` wrote: report suite FILE.jsonl");
+        throw RequestError(fmt::format("report {0} needs the file of rows that a run wrote: report {0} FILE.jsonl", verb));
     SuiteRecord record = read_suite_record(read_whole_file(file), file);
     if (record.shapes.empty()) throw RequestError(fmt::format("{}: no problem in it is complete", file));
+    if (!find_operation(record.op()))
+        throw RequestError(fmt::format("{}: this program has no operation {}", file, record.op()));
+    return record;
+}
+
+int report_suite(const Given& given, const OutputFlags& output, const Invocation&) {
+    checked_format(output);
+    SuiteRecord record = record_of(given, "suite");
     const Operation* operation = find_operation(record.op());
-    if (!operation) throw RequestError(fmt::format("{}: this program has no operation {}", file, record.op()));
     std::optional<Suite> suite;
     if (given.has("suite")) suite = read_suite(*operation, given.text("suite"));
     const SuiteReporter report = operation->suite_reporter(std::move(record), suite ? &*suite : nullptr);
@@ -28,7 +34,22 @@ int report_suite(const Given& given, const OutputFlags& output, const Invocation
     return int(report.missed.empty() ? ExitCode::done : ExitCode::threshold_missed);
 }
 
+int report_sweep(const Given& given, const OutputFlags& output, const Invocation&) {
+    checked_format(output);
+    const SweepReport report = sweep_report(record_of(given, "sweep"));
+    if (given.has("svg")) write_svg(report, given.text("svg"));
+    write_result(given.has("markdown") ? sweep_markdown(report) : sweep_text(report, terminal_for(output)), output);
+    return int(ExitCode::done);
+}
+
 }  // namespace
+
+void write_svg(const SweepReport& report, const std::string& file) {
+    OutputFlags flags;
+    flags.file = file;
+    flags.flag = "--svg";
+    write_result(sweep_svg(report), flags);
+}
 
 void add_report(std::vector<Verb>& verbs) {
     const char* group = "Options";
@@ -47,6 +68,16 @@ void add_report(std::vector<Verb>& verbs) {
                      "  rooftile report suite memory.jsonl --suite bench/suites/memory.toml --require\n",
          .synopsis = "FILE.jsonl",
          .run = report_suite});
+    verbs.push_back({.path = "report sweep",
+                     .meaning = "A sweep's or a suite's run by band and by feature, with intervals and the worst problems",
+                     .fields = {{"file", "FILE", "What `sweep` or `measure OPERATION --suite` wrote", group,
+                                 FieldKind::positional},
+                                {"markdown", "", "Markdown instead of text", group, FieldKind::on},
+                                {"svg", "FILE", "Write heat maps, or curves where one size alone varies", group}},
+                     .documents = Documents::text_only,
+                     .examples = "Examples:\n  rooftile report sweep draw-7.jsonl --svg draw-7.svg\n",
+                     .synopsis = "FILE.jsonl",
+                     .run = report_sweep});
 }
 
 }  // namespace rooftile::cli

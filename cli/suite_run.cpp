@@ -42,7 +42,7 @@ std::optional<SuiteRecord> record_in(const OutputFlags& flags) {
 /// A command without what may change from one part of a run to the next.
 std::string lasting(const std::string& command) {
     static const std::regex passing(
-        R"re( (--timings|(--max-seconds|--filter|--out|-o|--color|--seed)[ =]('[^']*'|"[^"]*"|\S+)))re");
+        R"re( (--timings|(--max-seconds|--filter|--out|-o|--color|--seed|--save|--svg)[ =]('[^']*'|"[^"]*"|\S+)))re");
     return std::regex_replace(command, passing, "");
 }
 
@@ -78,15 +78,16 @@ std::string parts_of(const std::vector<Timing>& timings) {
 
 }  // namespace
 
-SuiteRun::SuiteRun(const MeasureFlags& flags, const Invocation& invocation, std::string suite,
-                   std::size_t problems)
+SuiteRun::SuiteRun(const MeasureFlags& flags, const Invocation& invocation, const Suite& suite)
     : flags_(flags),
       invocation_(invocation),
-      suite_(std::move(suite)),
-      problems_(problems),
+      suite_(suite.name),
+      law_(suite.law),
+      problems_(suite.problems.size()),
       record_(record_in(flags.output)) {
-    if (problems == 0)
-        throw RequestError(fmt::format("--filter {} names no problem of {}", flags.filter, flags.suite));
+    if (problems_ == 0)
+        throw RequestError(fmt::format("--filter {} names no problem of {}", flags.filter,
+                                       flags.suite.empty() ? suite_ : flags.suite));
     if (!flags.max_seconds.empty())
         max_seconds_ = double(whole_number("--max-seconds", flags.max_seconds, 1, 1'000'000));
 }
@@ -133,6 +134,7 @@ void SuiteRun::announce(const RunningGpu& gpu, std::uint64_t seed) {
                  {"notes", Json::array()}};
     line["context"]["program_hash"] = program_;
     line["suite"] = suite_;
+    if (!law_.empty()) line["law"] = law_;
     if (flags_.output.file.empty()) append(json_text(line, -1));
     else write_result(json_text(line, -1), flags_.output);
 }

@@ -34,8 +34,7 @@ struct SuiteStep {
 class SuiteRun {
   public:
     /// Reads what --out holds. Throws RequestError.
-    SuiteRun(const MeasureFlags& flags, const Invocation& invocation, std::string suite,
-             std::size_t problems);
+    SuiteRun(const MeasureFlags& flags, const Invocation& invocation, const Suite& suite);
 
     /// Measured on `machine`: the problems that --out has already, by problem_key(). `seed` becomes that of the
     /// run that is gone on with. Throws RequestError where that was another run.
@@ -58,7 +57,7 @@ class SuiteRun {
 
     const MeasureFlags& flags_;
     const Invocation& invocation_;
-    std::string suite_;
+    std::string suite_, law_;
     std::size_t problems_, done_before_ = 0, done_ = 0;
     double max_seconds_ = 0, longest_ = 0;
     std::optional<SuiteRecord> record_;
@@ -72,7 +71,9 @@ void set_suite_timing(MeasureOptions& options, const MeasureFlags& flags);
 /// Throws RequestError where the flags ask for a document as a whole.
 void refuse_whole_documents(const OutputFlags& flags);
 
-/// Every problem of the file that the flags name, one row a plan appended to --out as each is done; the exit code.
+/// Every problem of `suite`, one row a plan appended to --out as each is done; the exit code.
+int measure_problems(Suite suite, const MeasureFlags& flags, const Invocation& invocation);
+/// The same of the file that the flags name, one row a plan appended to --out as each is done; the exit code.
 int measure_suite(const Operation& operation, const MeasureFlags& flags, const Invocation& invocation);
 
 }  // namespace rooftile::cli

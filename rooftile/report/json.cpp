@@ -137,6 +137,28 @@ Json to_json(const Value& value) {
     return std::visit(Writer{}, value.content());
 }
 
+namespace {
+
+Value value_of(const Json& json) {
+    if (json.is_object()) return record_of(json);
+    if (json.is_string()) return json.get<std::string>();
+    if (json.is_boolean()) return json.get<bool>();
+    if (json.is_number_integer()) return json.get<std::int64_t>();
+    if (json.is_number()) return json.get<double>();
+    if (!json.is_array()) return {};
+    List list;
+    for (const Json& element : json) list.push_back(value_of(element));
+    return list;
+}
+
+}  // namespace
+
+Record record_of(const Json& object) {
+    Record out;
+    for (const auto& [key, value] : object.items()) out.emplace_back(key, value_of(value));
+    return out;
+}
+
 Json context_json(const DocumentContext& context) {
     Json out = {{"version", context.version},
                 {"machine_hash", text_or_null(context.machine_hash)},

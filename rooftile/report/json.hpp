@@ -23,6 +23,8 @@ Json json_number(std::optional<double> value, std::string_view unit);
 Json text_or_null(std::string_view text);
 Json to_json(const Value& value);
 Json to_json(const Record& record);
+/// What an object holds, as to_json() made it.
+Record record_of(const Json& object);
 
 /// What an object has under `key`; empty where it has nothing of that kind.
 std::string text_at(const Json& object, const char* key);

@@ -54,7 +54,7 @@ void read_context(const Json& line, SuiteRecord& record) {
     if (text_at(line, "schema") != "rooftile/measurement/1")
         throw RequestError("accepted: the context line of rooftile/measurement/1");
     const Json& c = line.at("context");
-    record.suite = text_at(line, "suite");
+    record.suite = text_at(line, "suite"), record.law = text_at(line, "law");
     record.version = text_at(c, "version");
     record.program_hash = text_at(c, "program_hash");
     record.machine_hash = text_at(c, "machine_hash");

@@ -50,7 +50,7 @@ struct SuiteShape {
 
 /// What the context line says, empty where it does not, and the rows behind it.
 struct SuiteRecord {
-    std::string suite, version, program_hash, machine_hash, machine_id, machine_name, gpu, driver, date,
+    std::string suite, law, version, program_hash, machine_hash, machine_id, machine_name, gpu, driver, date,
         command;
     std::uint64_t seed = 0;
     std::string op() const { return shapes.empty() ? "" : shapes.front().first().op; }

@@ -248,7 +248,8 @@ TEST(Program, EveryVerbExplainsItself) {
                                                                   {"doctor"},
                                                                   {"simulate"},
                                                                   {"simulate", "gemm"},
-                                                                  {"sweep"}}) {
+                                                                  {"sweep"},
+                                                                  {"sweep", "gemm"}}) {
         for (const char* help : {"-h", "--help"}) {
             const Outcome outcome = run(with(verb, {help}));
             EXPECT_EQ(outcome.code, 0) << outcome.err;

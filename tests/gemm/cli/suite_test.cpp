@@ -319,5 +319,38 @@ TEST_F(SuiteTest, TheReportReadsIt) {
     EXPECT_THAT(required.err, HasSubstr("missed: 4096x4096x4096: no ratio"));
 }
 
+// Four problems; the first run stops after one, the second goes on; figures and picture come from the rows.
+TEST_F(SuiteTest, ASweepIsMeasuredAsASuiteIs) {
+    const std::string svg = (folder_ / "s.svg").string();
+    const auto sweep = [&](std::vector<std::string> more) {
+        std::vector<std::string> words = {"sweep", "gemm", "--m", "64,128,192,256", "--n", "256", "--k", "128",
+                                          "--top", "2", "--out", out()};
+        words.insert(words.end(), more.begin(), more.end());
+        return run(words, with_cache());
+    };
+    const Outcome first = sweep({"--max-seconds", "1"});
+    ASSERT_EQ(first.code, 0) << first.err;
+    const std::size_t before = lines().size();
+    EXPECT_GE(before, 3u);
+    const Outcome second = sweep({"--svg", svg});
+    ASSERT_EQ(second.code, 0) << second.err;
+    if (before < 9) { EXPECT_THAT(second.err, HasSubstr("going on: ")); }
+    const auto all = lines();
+    ASSERT_EQ(all.size(), 9u);  // the context, 4 problems x 2 plans
+    EXPECT_EQ(all[0].at("suite"), "lists");
+    EXPECT_EQ(all[0].at("law"), "m = 64,128,192,256; n = 256; k = 128");
+    EXPECT_EQ(all[0].at("context").at("seed"), 1);
+    EXPECT_THAT(second.out, HasSubstr("4 problems of gemm, suite lists, sustained"));
+    std::stringstream picture;
+    picture << std::ifstream(svg).rdbuf();
+    EXPECT_THAT(picture.str(), HasSubstr("<polyline"));
+    const Outcome report = run({"report", "sweep", out()});
+    EXPECT_EQ(report.code, 0) << report.err;
+    EXPECT_EQ(report.out, second.out);
+    const Outcome other = run({"sweep", "gemm", "--m", "64", "--n", "256", "--k", "128", "--out", out()}, with_cache());
+    EXPECT_EQ(other.code, 2);
+    EXPECT_THAT(other.err, HasSubstr("another command"));
+}
+
 }  // namespace
 }  // namespace rooftile

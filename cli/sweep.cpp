@@ -1,0 +1,195 @@
+// `sweep OPERATION`: many problems by law, from ranges or lists; saved as a suite, planned, or measured as a suite is.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "cli/suite_run.hpp"
+#include "cli/sweep.hpp"
+#include "rooftile/core/read_value.hpp"
+#include "rooftile/core/sweep.hpp"
+#include "rooftile/error.hpp"
+#include "rooftile/machine/file_text.hpp"
+
+namespace rooftile::cli {
+namespace {
+
+constexpr const char* group = "Sweep";
+constexpr std::int64_t largest_seed = (std::int64_t{1} << 53) - 1;  // JSON keeps it
+
+std::vector<Field> fields_of(const Operation& operation) {
+    static const std::string_view left_out[] = {"seed", "suite", "explain", "energy"};
+    std::vector<Field> fields = joined_fields({operation.fields(), target_fields(), measure_fields()});
+    std::erase_if(fields, [](const Field& field) {
+        return std::find(std::begin(left_out), std::end(left_out), field.key) != std::end(left_out);
+    });
+    const Field own[] = {
+        {"draw", "N",
+         "So many problems, by the operation's law, or from the ranges and lists that stand for values",
+         group},
+        {"seed", "S", "Of what is drawn, and of the random inputs; default 1", group},
+        {"any_extents", "", "Draw also extents, strides and layouts that fit no vector", group,
+         FieldKind::on},
+        {"any_alignment", "", "Draw also base addresses that fit no vector", group, FieldKind::on},
+        {"max_flop", "X", "Only problems of at most so many FLOP, as in 2e12", group},
+        {"max_bytes", "X", "Only problems whose tensors take at most so many bytes together", group},
+        {"save", "FILE", "Write the problems as a suite; without --out and --plan-only nothing else is done",
+         group},
+        {"svg", "FILE", "Of what was measured: heat maps, or curves where one size alone varies", group},
+        {"plan_only", "", "Plan every problem, JSON lines; needs no GPU", group, FieldKind::on},
+    };
+    return joined_fields({own, fields});
+}
+
+std::optional<double> limit(const Given& given, std::string_view key) {
+    if (!given.has(key)) return std::nullopt;
+    const std::string& text = given.text(key);
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size() || !(value > 0))
+        throw RequestError(
+            fmt::format("{} {}: accepted is a number above 0, as in 2e12", given.name(key), text));
+    return value;
+}
+
+SweepRequest request_of(const Given& given) {
+    SweepRequest request{.given = given};
+    if (given.has("draw"))
+        request.draw = int(whole_number(given.name("draw"), given.text("draw"), 1, 10'000));
+    if (given.has("seed"))
+        request.seed = std::uint64_t(whole_number(given.name("seed"), given.text("seed"), 0, largest_seed));
+    if (given.has("any_extents")) request.law.alignment = DrawAlignment::any_extents;
+    if (given.has("any_alignment")) request.law.alignment = DrawAlignment::any;
+    request.max_flops = limit(given, "max_flop");
+    request.max_bytes = limit(given, "max_bytes");
+    return request;
+}
+
+/// JSON lines of plans: a context line, then a row a plan; of a problem that no plan fits one row that says why.
+class PlanLines {
+  public:
+    PlanLines(const Suite& suite, const DocumentContext& context, const OutputFlags& output)
+        : context_(context), output_(output) {
+        Json line = {{"schema", "rooftile/plan/1"},
+                     {"context", context_json(context)},
+                     {"machine", machine_json(context)},
+                     {"suite", suite.name}};
+        if (!suite.law.empty()) line["law"] = suite.law;
+        add(line);
+    }
+    void add(const PlanSet& plans) {
+        const Json document = plan_document(context_, plans);
+        if (plans.refusal)
+            return add(Json{{"machine", document.at("machine")},
+                            {"problem", document.at("problem")},
+                            {"plans", Json::array()},
+                            {"infeasible", document.at("infeasible")}});
+        for (const Json& row : row_lines(document)) add(row);
+    }
+    /// A file appears complete or not at all; lines to stdout are there already.
+    void finish() const {
+        if (!output_.file.empty()) write_result(text_, output_);
+    }
+
+  private:
+    void add(const Json& line) {
+        const std::string text = json_text(line, -1);
+        if (output_.file.empty()) write_result(text, output_);
+        else text_ += text;
+    }
+
+    DocumentContext context_;
+    const OutputFlags& output_;
+    std::string text_;
+};
+
+int plan_all(const Suite& suite, const Given& given, const OutputFlags& output,
+             const Invocation& invocation) {
+    refuse_whole_documents(output);
+    check_writable(output);
+    const Own request = suite.operation->request(given, {.top = 1});
+    const Target target = target_of(given);
+    if (!target.note.empty()) say(target.note);
+    PlanLines lines(suite, context_of(*target.machine, invocation.command), output);
+    std::size_t done = 0, without = 0;
+    for (const SuiteProblem& p : suite.problems) {
+        const PlanSet plans = derive_for(target, p.problem, request);
+        lines.add(plans);
+        without += plans.refusal.has_value();
+        const std::string outcome = plans.refusal ? "no plan fits: " + plans.refusal->message
+                                                  : suite.operation->label(plans.plans.front());
+        say(fmt::format("{}/{} {}: {}", ++done, suite.problems.size(), name_of(p), outcome));
+    }
+    lines.finish();
+    if (without == 0) return int(ExitCode::done);
+    say(fmt::format("{} of {} problems have no plan; their rows say why", without, suite.problems.size()));
+    return int(ExitCode::no_plan);
+}
+
+void check_together(const Given& given, const OutputFlags& output) {
+    if (given.has("any_extents") && given.has("any_alignment"))
+        throw RequestError("--any-extents and --any-alignment exclude each other");
+    if (given.has("svg") && (output.file.empty() || given.has("plan_only")))
+        throw RequestError("--svg shows what was measured: it needs --out FILE, and no --plan-only");
+    if (given.has("plan_only"))
+        for (const Field& field : measure_fields())
+            if (field.key != "filter" && field.key != "seed" && given.has(field.key))
+                throw RequestError(given.name(field.key) + " measures, and --plan-only does not");
+    if (!given.has("save") && !given.has("plan_only") && output.file.empty())
+        throw RequestError(
+            "sweep needs --out FILE for the measured rows, from which it goes on; or --plan-only, or --save "
+            "FILE");
+}
+
+int sweep(const Operation& operation, const Given& asked, const OutputFlags& output,
+          const Invocation& invocation) {
+    checked_format(output);
+    check_together(asked, output);
+    const SweepRequest request = request_of(asked);
+    const Suite suite = filtered(swept_suite(operation, request), asked.text("filter"));
+    if (asked.has("save")) {
+        OutputFlags file;
+        file.file = asked.text("save");
+        file.flag = "--save";
+        write_result(suite_toml(suite), file);
+        if (output.file.empty() && !asked.has("plan_only")) return int(ExitCode::done);
+    }
+    if (asked.has("plan_only")) return plan_all(suite, asked, output, invocation);
+    Given given = asked;
+    given.add_default("mode", name_of(operation.law({}).mode));
+    given.add_default("seed", std::to_string(request.seed));
+    const int code = measure_problems(suite, MeasureFlags(given, output), invocation);
+    SuiteRecord record = read_suite_record(read_whole_file(output.file), output.file);
+    if (record.shapes.empty()) return code;
+    const SweepReport report = sweep_report(std::move(record));
+    if (asked.has("svg")) write_svg(report, asked.text("svg"));
+    OutputFlags shown = output;
+    shown.file.clear();
+    write_result(sweep_text(report, terminal_for(shown)), shown);
+    return code;
+}
+
+}  // namespace
+
+void add_sweep(std::vector<Verb>& verbs) {
+    for (const Operation* operation : operations()) {
+        const std::string name(operation->name());
+        verbs.push_back(
+            {.path = "sweep " + name,
+             .meaning = std::string(operation->meaning()) + ", of many sizes",
+             .fields = fields_of(*operation),
+             .documents = Documents::all,
+             .examples =
+                 fmt::format("Examples:\n  rooftile sweep {0} --draw 100 --seed 7 --save draw-7.toml\n"
+                             "  rooftile sweep {0} --draw 100 --seed 7 --plan-only --machine h100-sxm\n"
+                             "  rooftile sweep {0} --draw 100 --seed 7 --out draw-7.jsonl\n",
+                             name),
+             .synopsis = "--draw N --seed S",
+             .run = [operation](const Given& given, const OutputFlags& output, const Invocation& invocation) {
+                 return sweep(*operation, given, output, invocation);
+             }});
+    }
+}
+
+}  // namespace rooftile::cli

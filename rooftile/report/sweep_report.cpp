@@ -1,0 +1,289 @@
+#include "rooftile/report/sweep_report.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "rooftile/core/random.hpp"
+#include "rooftile/error.hpp"
+#include "rooftile/report/json.hpp"
+#include "rooftile/report/number.hpp"
+#include "rooftile/report/text_table.hpp"
+
+namespace rooftile {
+namespace {
+
+using Align = Table::Align;
+
+constexpr std::size_t worst_count = 10, resamples = 2000;
+
+/// By the rounds in which both ran; where the operation has none such, by the copy or the reads that are its roof.
+std::optional<double> ratio_of(const Json& line, const Operation& operation) {
+    const Json& baselines = line.at("baselines");
+    if (const auto ratio = number_at(baselines, (std::string(operation.baseline()) + "_ratio").c_str()))
+        return ratio;
+    const bool is_baseline = number_at(baselines, (text_at(line, "roof") + "_us").c_str()).has_value();
+    return is_baseline ? number_at(line, "roof_fraction") : std::nullopt;
+}
+
+SweepPoint point_of(const SuiteShape& shape, const Operation& operation) {
+    const SuiteRow& row = shape.rank1() ? *shape.rank1() : shape.first();
+    const Json line = Json::parse(row.line);
+    if (row.op != operation.name())
+        throw RequestError(fmt::format("a row of {} among those of {}", row.op, operation.name()));
+    const Problem problem = operation.problem(operation.given_of_record(record_of(line.at("problem"))));
+    SweepPoint point;
+    point.name = operation.short_name(problem);
+    point.traits = operation.traits(problem);
+    if (!shape.rank1() || !row.time_us) {
+        point.why_none = row.invalid.empty() ? "no row of rank 1" : row.invalid;
+        return point;
+    }
+    point.time_us = row.time_us;
+    point.predicted_us = row.predicted_us;
+    point.ratio = ratio_of(line, operation);
+    if (point.ratio) point.baseline_us = *point.ratio * *row.time_us;
+    point.label = text_at(line, "label");
+    return point;
+}
+
+double mean(const std::vector<double>& values) {
+    double sum = 0;
+    for (const double v : values) sum += v;
+    return sum / double(values.size());
+}
+
+/// The value that `share` of `sorted` lie at or below.
+double quantile(const std::vector<double>& sorted, double share) {
+    const auto rank = std::size_t(std::ceil(share * double(sorted.size())));
+    return sorted[std::min(sorted.size() - 1, rank > 0 ? rank - 1 : 0)];
+}
+
+/// Means of as many values drawn from these with replacement, in order.
+std::vector<double> resampled_means(const std::vector<double>& values) {
+    Random random(1);
+    std::vector<double> means(resamples);
+    for (double& m : means) {
+        m = 0;
+        for (std::size_t i = 0; i < values.size(); ++i) m += values[random.pick(values.size())];
+        m /= double(values.size());
+    }
+    std::sort(means.begin(), means.end());
+    return means;
+}
+
+SweepFigures figures_of(std::string name, const std::vector<const SweepPoint*>& points) {
+    SweepFigures f;
+    f.name = std::move(name);
+    f.problems = int(points.size());
+    std::vector<double> logarithms, errors;
+    for (const SweepPoint* point : points) {
+        if (point->ratio && *point->ratio > 0) logarithms.push_back(std::log(*point->ratio));
+        if (const auto error = point->prediction_error()) errors.push_back(*error);
+    }
+    if (!logarithms.empty()) {
+        f.ratio = std::exp(mean(logarithms));
+        f.least = std::exp(*std::min_element(logarithms.begin(), logarithms.end()));
+        for (std::size_t i = 0; i < std::size(ratio_limits); ++i)
+            f.below[i] = double(std::count_if(logarithms.begin(), logarithms.end(),
+                                              [&](double l) { return l < std::log(ratio_limits[i]); }))
+                         / double(logarithms.size());
+        const auto means = resampled_means(logarithms);
+        f.low = std::exp(quantile(means, 0.025));
+        f.high = std::exp(quantile(means, 0.975));
+    }
+    if (!errors.empty()) {
+        std::sort(errors.begin(), errors.end());
+        f.error_mean = mean(errors);
+        f.error_95th = quantile(errors, 0.95);
+        f.error_worst = errors.back();
+    }
+    return f;
+}
+
+void add_figures(SweepReport& report, std::string name,
+                 const std::function<bool(const SweepPoint&)>& belongs) {
+    std::vector<const SweepPoint*> points;
+    for (const SweepPoint& point : report.points)
+        if (is_judged(point) && belongs(point)) points.push_back(&point);
+    if (!points.empty()) report.all.push_back(figures_of(std::move(name), points));
+}
+
+void set_figures(SweepReport& report) {
+    add_figures(report, "all", [](const SweepPoint&) { return true; });
+    std::vector<std::string> bands;
+    for (const SweepPoint& point : report.points) bands.emplace_back(point.traits.band);
+    std::sort(bands.begin(), bands.end());
+    bands.erase(std::unique(bands.begin(), bands.end()), bands.end());
+    for (const std::string& band : bands)
+        add_figures(report, band, [&](const SweepPoint& point) { return point.traits.band == band; });
+    report.bands = report.all.empty() ? 0 : report.all.size() - 1;
+    if (report.points.empty()) return;
+    for (std::size_t i = 0; i < report.points.front().traits.features.size(); ++i)
+        add_figures(report, std::string(report.points.front().traits.features[i].first),
+                    [i](const SweepPoint& point) { return point.traits.features[i].second; });
+}
+
+void set_worst(SweepReport& report) {
+    for (std::size_t i = 0; i < report.points.size(); ++i)
+        if (is_judged(report.points[i]) && report.points[i].ratio) report.worst.push_back(i);
+    std::stable_sort(report.worst.begin(), report.worst.end(), [&](std::size_t a, std::size_t b) {
+        return *report.points[a].ratio < *report.points[b].ratio;
+    });
+    if (report.worst.size() > worst_count) report.worst.resize(worst_count);
+}
+
+std::string ratio_text(const std::optional<double>& ratio) {
+    return ratio ? fmt::format("{:.3f}", *ratio) : "-";
+}
+std::string share_text(const std::optional<double>& share) {
+    return share ? fmt::format("{:.1f} %", 100 * *share) : "-";
+}
+
+TextTable figure_cells(const SweepReport& r) {
+    TextTable cells;
+    cells.columns = {
+        {"problems with", Align::left}, {"of them"}, {"ratio"}, {"95 % interval", Align::left, 1}};
+    for (const double limit : ratio_limits)
+        cells.columns.push_back({fmt::format("< {:.2f}", limit), Align::right, 2});
+    for (const char* title : {"least", "off", "95th", "worst"}) cells.columns.push_back({title});
+    for (const SweepFigures& f : r.all) {
+        std::vector<std::string> row = {f.name, std::to_string(f.problems), ratio_text(f.ratio),
+                                        f.low ? fmt::format("{:.3f} to {:.3f}", *f.low, *f.high) : ""};
+        for (const double share : f.below) row.push_back(f.ratio ? share_text(share) : "-");
+        for (const auto& cell : {ratio_text(f.least), share_text(f.error_mean), share_text(f.error_95th),
+                                 share_text(f.error_worst)})
+            row.push_back(cell);
+        cells.rows.push_back(std::move(row));
+    }
+    return cells;
+}
+
+TextTable worst_cells(const SweepReport& r) {
+    TextTable cells;
+    cells.columns = {{"problem", Align::left}, {"ours"}, {"baseline"}, {"ratio"}, {"off", Align::right, 1},
+                     {"plan", Align::left, 3}};
+    const auto place = cells.columns.begin() + 1;
+    if (!r.points.empty())
+        cells.columns.insert(place, {{std::string(r.points.front().traits.x.name), Align::right, 2},
+                                     {std::string(r.points.front().traits.y.name), Align::right, 2}});
+    for (const std::size_t i : r.worst) {
+        const SweepPoint& p = r.points[i];
+        cells.rows.push_back({p.name, number_text(p.traits.x.value), number_text(p.traits.y.value),
+                              time_text(*p.time_us), time_text(*p.baseline_us), ratio_text(p.ratio),
+                              p.predicted_us ? signed_percent(*p.predicted_us / *p.time_us - 1) : "-",
+                              p.label});
+    }
+    return cells;
+}
+
+std::string heading(const SweepReport& r) {
+    return fmt::format("{}, driver {}, rooftile {}, {}: {} problems of {}, suite {}, {}",
+                       r.record.gpu.empty() ? r.record.machine_name : r.record.gpu, r.record.driver,
+                       r.record.version, r.record.date.substr(0, 10), r.points.size(), r.operation->name(),
+                       r.record.suite, r.mode)
+           + (r.record.law.empty() ? "" : " (" + r.record.law + ")");
+}
+
+std::string meaning(const SweepReport& r) {
+    return fmt::format(
+        "Ratio: the time of {} over ours, geometric mean; above 1 ours is faster. Interval: where 95 % of {} "
+        "resampled "
+        "draws have it. Then the share of problems below a ratio, and the least. Off: |predicted / measured "
+        "- 1|, mean. "
+        "Problems of less than {} us stand apart.",
+        r.operation->baseline(), resamples, least_judged_us);
+}
+
+/// Of problems so short that differences are told in microseconds.
+std::string short_text(const SweepReport& r) {
+    std::vector<double> slower, errors;
+    int count = 0;
+    for (const SweepPoint& p : r.points) {
+        if (!p.time_us || is_judged(p)) continue;
+        ++count;
+        if (p.baseline_us) slower.push_back(*p.time_us - *p.baseline_us);
+        if (p.predicted_us) errors.push_back(std::fabs(*p.predicted_us - *p.time_us));
+    }
+    if (count == 0) return "";
+    std::string out =
+        fmt::format("Under {} us: {} problem{}.", least_judged_us, count, count == 1 ? "" : "s");
+    if (!slower.empty())
+        out += fmt::format(" Ours less theirs: mean {:+.2f} us, most {:+.2f} us.", mean(slower),
+                           *std::max_element(slower.begin(), slower.end()));
+    if (!errors.empty())
+        out += fmt::format(" Predicted off by {:.2f} us in the mean, {:.2f} us at worst.", mean(errors),
+                           *std::max_element(errors.begin(), errors.end()));
+    return out;
+}
+
+std::vector<std::string> without_result(const SweepReport& r) {
+    std::vector<std::string> lines;
+    for (const SweepPoint& p : r.points)
+        if (!p.why_none.empty()) lines.push_back(fmt::format("No result: {}: {}", p.name, p.why_none));
+    if (lines.size() > worst_count) {
+        const std::size_t more = lines.size() - worst_count;
+        lines.resize(worst_count);
+        lines.push_back(fmt::format("and {} more without a result", more));
+    }
+    return lines;
+}
+
+/// The parts of a report, by how a form writes paragraphs and tables.
+std::string written(const SweepReport& r, const std::function<std::string(const std::string&)>& paragraph,
+                    const std::function<std::string(const TextTable&)>& table) {
+    std::string out = paragraph(heading(r)) + paragraph(meaning(r));
+    if (!r.all.empty()) out += table(figure_cells(r));
+    if (const std::string text = short_text(r); !text.empty()) out += paragraph(text);
+    for (const std::string& line : without_result(r)) out += paragraph(line);
+    if (!r.worst.empty()) out += paragraph("The worst:") + table(worst_cells(r));
+    out.pop_back();  // the empty line behind the last part
+    return out;
+}
+
+}  // namespace
+
+std::optional<double> SweepPoint::prediction_error() const {
+    if (!predicted_us || !time_us) return std::nullopt;
+    return std::fabs(*predicted_us / *time_us - 1);
+}
+
+bool is_judged(const SweepPoint& point) {
+    return point.time_us && point.baseline_us.value_or(*point.time_us) >= least_judged_us;
+}
+
+SweepReport sweep_report(SuiteRecord record) {
+    SweepReport report;
+    report.operation = find_operation(record.op());
+    if (!report.operation) throw RequestError("this program has no operation " + record.op());
+    for (const SuiteShape& shape : record.shapes) {
+        report.points.push_back(point_of(shape, *report.operation));
+        report.mode = shape.first().mode;
+    }
+    report.record = std::move(record);
+    report.record.shapes.clear();
+    report.record.lines.clear();
+    set_figures(report);
+    set_worst(report);
+    return report;
+}
+
+std::string sweep_text(const SweepReport& r, const Terminal& terminal) {
+    return written(
+        r,
+        [&](const std::string& text) {
+            return wrapped(displayable(text, terminal.utf8), terminal.prose(), 0) + "\n\n";
+        },
+        [&](const TextTable& cells) { return text_table(cells, terminal) + "\n"; });
+}
+
+std::string sweep_markdown(const SweepReport& r) {
+    return written(
+        r, [](const std::string& text) { return markdown_cell(text) + "\n\n"; },
+        [](const TextTable& cells) { return markdown_table(cells) + "\n"; });
+}
+
+}  // namespace rooftile

@@ -1,0 +1,64 @@
+// What the rows of many problems say together, whatever the operation: beside the baseline and beside the prediction, by
+// band and by feature, with the spread that another draw of as many problems would show.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rooftile/core/operation.hpp"
+#include "rooftile/report/suite_rows.hpp"
+#include "rooftile/report/terminal.hpp"
+
+namespace rooftile {
+
+/// One problem, by the plan ranked first.
+struct SweepPoint {
+    std::string name;
+    ProblemTraits traits;
+    std::optional<double> time_us, predicted_us;
+    std::optional<double> ratio;        ///< the baseline's time over ours; above 1 ours is faster
+    std::optional<double> baseline_us;  ///< by that ratio
+    std::string label;                  ///< of the plan
+    std::string why_none;               ///< where there is no result
+    /// |predicted / measured - 1|.
+    std::optional<double> prediction_error() const;
+};
+
+/// Below this, ratios and shares are left out: launches and clocks decide, and differences are told in microseconds.
+inline constexpr double least_judged_us = 5;
+bool is_judged(const SweepPoint& point);
+
+inline constexpr double ratio_limits[] = {0.95, 0.85, 0.70};
+
+/// Of some problems.
+struct SweepFigures {
+    std::string name;
+    int problems = 0;
+    std::optional<double> ratio, low, high;  ///< geometric mean, and where 95 % of resampled draws have it
+    std::optional<double> least;
+    double below[std::size(ratio_limits)]{};                    ///< shares
+    std::optional<double> error_mean, error_95th, error_worst;  ///< of predictions
+};
+
+struct SweepReport {
+    SuiteRecord record;  ///< without its lines and shapes
+    const Operation* operation = nullptr;
+    std::string mode;
+    std::vector<SweepPoint> points;  ///< in the order of the file
+    std::vector<SweepFigures> all;   ///< all that are judged, then each band, then each feature
+    std::size_t bands = 0;           ///< of them are bands
+    std::vector<std::size_t> worst;  ///< ten of `points` with the least ratio
+};
+
+/// Throws RequestError where a row's problem is none of its operation's.
+SweepReport sweep_report(SuiteRecord record);
+
+std::string sweep_text(const SweepReport& report, const Terminal& terminal);
+std::string sweep_markdown(const SweepReport& report);
+
+/// As SVG. Over two axes heat maps of the ratio and of the prediction's error; where one of them has one value alone, a
+/// curve of the times over the other.
+std::string sweep_svg(const SweepReport& report);
+
+}  // namespace rooftile

@@ -1,0 +1,175 @@
+// A made-up run of drawn problems in, figures and pictures out; of the first operation, whichever that is.
+#include "rooftile/report/sweep_report.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "rooftile/core/sweep.hpp"
+#include "rooftile/error.hpp"
+#include "rooftile/report/json.hpp"
+
+namespace rooftile {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+const Operation& operation() { return *operations().front(); }
+
+struct Made {
+    std::optional<double> ratio;
+    double time_us = 100, predicted_us = 110;
+};
+
+std::string record_of(const std::vector<Made>& all, const Suite& suite) {
+    const Json context = {
+        {"version", "0.1.0"}, {"gpu", "a GPU"}, {"driver", "1"}, {"date", "2026-11-24T00:00:00Z"}};
+    const Json machine = {{"id", "m"}, {"name", "M"}};
+    Json first = {{"schema", "rooftile/measurement/1"}, {"context", context}, {"machine", machine}};
+    first["suite"] = suite.name;
+    first["law"] = suite.law;
+    std::string text = json_text(first, -1);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        Json row = {{"problem", problem_json(suite.problems[i].problem)},
+                    {"layers", Json::array()},
+                    {"rank", 1},
+                    {"plans", 1},
+                    {"mode", "sustained"},
+                    {"time_us", all[i].time_us},
+                    {"predicted_time_us", all[i].predicted_us},
+                    {"label", "a plan"}};
+        row["baselines"] = Json::object();
+        row["baselines"][std::string(operation().baseline()) + "_ratio"] = json_number(all[i].ratio);
+        text += json_text(row, -1);
+    }
+    return text;
+}
+
+Suite drawn(std::size_t count) { return swept_suite(operation(), {.draw = int(count), .seed = 7}); }
+
+SweepReport report_of(const std::vector<Made>& all) {
+    return sweep_report(read_suite_record(record_of(all, drawn(all.size())), "x.jsonl"));
+}
+
+// (1.1 x 0.9 x 0.8 x 0.6)^(1/4) = 0.4752^(1/4) = 0.83027.
+TEST(SweepReport, FiguresOfAll) {
+    const SweepReport r = report_of({{1.1}, {0.9}, {0.8}, {0.6, 200, 180}});
+    const SweepFigures& all = r.all.front();
+    EXPECT_EQ(all.name, "all");
+    EXPECT_EQ(all.problems, 4);
+    EXPECT_NEAR(*all.ratio, 0.83027, 1e-5);
+    EXPECT_NEAR(*all.least, 0.6, 1e-12);
+    EXPECT_EQ(all.below[0], 0.75);
+    EXPECT_EQ(all.below[1], 0.5);
+    EXPECT_EQ(all.below[2], 0.25);
+    EXPECT_NEAR(*all.error_mean, 0.1, 1e-12);
+    EXPECT_LE(*all.low, *all.ratio);
+    EXPECT_GE(*all.high, *all.ratio);
+    EXPECT_GE(*all.low, 0.6);
+    EXPECT_LE(*all.high, 1.1);
+}
+
+// 400 ratios of e^+-0.1: the mean logarithm has a standard deviation of 0.1 / 20, so the interval is +-1.96 x 0.005.
+TEST(SweepReport, TheIntervalIsThatOfTheMean) {
+    std::vector<Made> all;
+    for (int i = 0; i < 400; ++i) all.push_back({std::exp(i % 2 ? 0.1 : -0.1)});
+    const SweepReport r = report_of(all);
+    EXPECT_NEAR(std::log(*r.all.front().low), -0.0098, 0.0010);
+    EXPECT_NEAR(std::log(*r.all.front().high), 0.0098, 0.0010);
+    EXPECT_EQ(sweep_text(r, {}), sweep_text(report_of(all), {}));
+}
+
+TEST(SweepReport, EveryProblemIsInOneBandAndInItsFeatures) {
+    const SweepReport r = report_of(std::vector<Made>(100, Made{1.0}));
+    ASSERT_GT(r.bands, 1u);
+    int in_bands = 0;
+    for (std::size_t i = 1; i <= r.bands; ++i) in_bands += r.all[i].problems;
+    EXPECT_EQ(in_bands, 100);
+    ASSERT_GT(r.all.size(), r.bands + 1);
+    for (std::size_t i = r.bands + 1; i < r.all.size(); ++i) {
+        int having = 0;
+        for (const SweepPoint& p : r.points)
+            for (const auto& [name, has] : p.traits.features) having += has && name == r.all[i].name;
+        EXPECT_EQ(r.all[i].problems, having) << r.all[i].name;
+    }
+}
+
+// 4 us beside 4.8 us; 4.9 us beside 6 us is judged, 5.5 us beside 4.4 us is not.
+TEST(SweepReport, ShortProblemsStandApart) {
+    const SweepReport r = report_of({{1.2, 4, 5}, {6 / 4.9, 4.9, 4.9}, {0.8, 5.5, 5}});
+    EXPECT_EQ(r.all.front().problems, 1);
+    EXPECT_THAT(sweep_text(r, {}),
+                HasSubstr("Under 5 us: 2 problems. Ours less theirs: mean +0.15 us, most +1.10 us. "
+                          "Predicted off by 0.75"));
+}
+
+TEST(SweepReport, TheTenWorstComeFirst) {
+    std::vector<Made> all;
+    for (int i = 0; i < 12; ++i) all.push_back({1.0 - 0.01 * i});
+    const SweepReport r = report_of(all);
+    ASSERT_EQ(r.worst.size(), 10u);
+    EXPECT_EQ(r.worst.front(), 11u);
+    EXPECT_EQ(r.worst.back(), 2u);
+}
+
+TEST(SweepReport, WithoutABaselineThePredictionStands) {
+    const SweepReport r = report_of({{std::nullopt}, {std::nullopt}});
+    EXPECT_FALSE(r.all.front().ratio);
+    EXPECT_NEAR(*r.all.front().error_mean, 0.1, 1e-12);
+    EXPECT_TRUE(r.worst.empty());
+}
+
+TEST(SweepReport, SaysLawSeedAndWhatHasNoResult) {
+    const Suite suite = drawn(2);
+    std::string text = record_of({{1.0}, {1.0}}, suite);
+    text.replace(text.rfind("\"time_us\":100.0"), 15, "\"time_us\":null,\"invalid\":\"it is wrong\"");
+    const SweepReport r = sweep_report(read_suite_record(text, "x.jsonl"));
+    const std::string shown = sweep_text(r, {});
+    EXPECT_THAT(shown, HasSubstr("draw-7"));
+    EXPECT_THAT(shown, HasSubstr("No result: " + operation().short_name(suite.problems[1].problem)
+                                 + ": it is wrong"));
+    EXPECT_THAT(sweep_markdown(r),
+                testing::AllOf(HasSubstr("| problems with |"), HasSubstr("(" + suite.law + ")")));
+}
+
+TEST(SweepReport, RefusesAProblemThatIsNone) {
+    EXPECT_THROW(sweep_report(read_suite_record(
+                     "{\"schema\":\"rooftile/measurement/1\",\"context\":{},\"machine\":{}}\n"
+                     "{\"problem\":{\"op\":\""
+                         + std::string(operation().name())
+                         + "\"},\"layers\":[],\"rank\":1,\"plans\":1,\"mode\":\"cold\"}\n",
+                     "x.jsonl")),
+                 RequestError);
+}
+
+int count(const std::string& text, std::string_view what) {
+    int n = 0;
+    for (std::size_t at = text.find(what); at != text.npos; at = text.find(what, at + 1)) ++n;
+    return n;
+}
+
+TEST(SweepSvg, HeatMapsOverBothAxes) {
+    const std::string svg = sweep_svg(report_of({{1.1}, {0.9}, {0.8}, {0.6}}));
+    EXPECT_EQ(count(svg, "<svg"), 1);
+    EXPECT_EQ(count(svg, "</svg>"), 1);
+    EXPECT_THAT(svg, HasSubstr("Ratio to " + std::string(operation().baseline())));
+    EXPECT_THAT(svg, HasSubstr("Error of the prediction"));
+    EXPECT_GE(count(svg, "<title>"), 2);
+    EXPECT_EQ(count(svg, "<polyline"), 0);
+}
+
+// The points of one problem have one place: a curve.
+TEST(SweepSvg, ACurveWhereOneAxisVaries) {
+    SweepReport r = report_of({{1.1}, {0.9}, {0.8}});
+    for (SweepPoint& p : r.points) p.traits.y.value = 64;
+    const std::string svg = sweep_svg(r);
+    EXPECT_EQ(count(svg, "<polyline"), 3);  // measured, baseline, predicted
+    EXPECT_THAT(svg, HasSubstr(">predicted</text>"));
+    EXPECT_THAT(svg, Not(HasSubstr("Ratio to")));
+}
+
+}  // namespace
+}  // namespace rooftile
