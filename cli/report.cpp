@@ -10,8 +10,7 @@
 namespace rooftile::cli {
 namespace {
 
-SuiteRecord record_of(const Given& given, std::string_view verb) {
-    const std::string& file = given.text("file");
+SuiteRecord record_of(const std::string& file, std::string_view verb) {
     if (file.empty())
         throw RequestError(fmt::format("report {0} needs the file of rows that a run wrote: report {0} FILE.jsonl", verb));
     SuiteRecord record = read_suite_record(read_whole_file(file), file);
@@ -23,7 +22,7 @@ SuiteRecord record_of(const Given& given, std::string_view verb) {
 
 int report_suite(const Given& given, const OutputFlags& output, const Invocation&) {
     checked_format(output);
-    SuiteRecord record = record_of(given, "suite");
+    SuiteRecord record = record_of(given.text("file"), "suite");
     const Operation* operation = find_operation(record.op());
     std::optional<Suite> suite;
     if (given.has("suite")) suite = read_suite(*operation, given.text("suite"));
@@ -36,7 +35,9 @@ int report_suite(const Given& given, const OutputFlags& output, const Invocation
 
 int report_sweep(const Given& given, const OutputFlags& output, const Invocation&) {
     checked_format(output);
-    const SweepReport report = sweep_report(record_of(given, "sweep"));
+    std::vector<SuiteRecord> records = {record_of(given.text("file"), "sweep")};
+    for (const std::string& file : given.list("with")) records.push_back(record_of(file, "sweep"));
+    const SweepReport report = sweep_report(std::move(records));
     if (given.has("svg")) write_svg(report, given.text("svg"));
     write_result(given.has("markdown") ? sweep_markdown(report) : sweep_text(report, terminal_for(output)), output);
     return int(ExitCode::done);
@@ -72,10 +73,12 @@ void add_report(std::vector<Verb>& verbs) {
                      .meaning = "A sweep's or a suite's run by band and by feature, with intervals and the worst problems",
                      .fields = {{"file", "FILE", "What `sweep` or `measure OPERATION --suite` wrote", group,
                                  FieldKind::positional},
+                                {"with", "FILE", "Rows of another such run, too; repeatable", group, FieldKind::list},
                                 {"markdown", "", "Markdown instead of text", group, FieldKind::on},
                                 {"svg", "FILE", "Write heat maps, or curves where one size alone varies", group}},
                      .documents = Documents::text_only,
-                     .examples = "Examples:\n  rooftile report sweep draw-7.jsonl --svg draw-7.svg\n",
+                     .examples = "Examples:\n  rooftile report sweep draw-7.jsonl --svg draw-7.svg\n"
+                                 "  rooftile report sweep draw-1.jsonl --with draw-2.jsonl --with draw-3.jsonl\n",
                      .synopsis = "FILE.jsonl",
                      .run = report_sweep});
 }

@@ -28,6 +28,9 @@ std::vector<Field> fields_of(const Operation& operation) {
         {"draw", "N",
          "So many problems, by the operation's law, or from the ranges and lists that stand for values",
          group},
+        {"let", "NAME=VALUES",
+         "NAME in the texts of the problem stands for a list A,B,... or a range A..B; repeatable", group,
+         FieldKind::list},
         {"seed", "S", "Of what is drawn, and of the random inputs; default 1", group},
         {"any_extents", "", "Draw also extents, strides and layouts that fit no vector", group,
          FieldKind::on},
@@ -61,6 +64,7 @@ SweepRequest request_of(const Given& given) {
         request.seed = std::uint64_t(whole_number(given.name("seed"), given.text("seed"), 0, largest_seed));
     if (given.has("any_extents")) request.law.alignment = DrawAlignment::any_extents;
     if (given.has("any_alignment")) request.law.alignment = DrawAlignment::any;
+    request.lets = given.list("let");
     request.max_flops = limit(given, "max_flop");
     request.max_bytes = limit(given, "max_bytes");
     return request;
@@ -162,7 +166,7 @@ int sweep(const Operation& operation, const Given& asked, const OutputFlags& out
     const int code = measure_problems(suite, MeasureFlags(given, output), invocation);
     SuiteRecord record = read_suite_record(read_whole_file(output.file), output.file);
     if (record.shapes.empty()) return code;
-    const SweepReport report = sweep_report(std::move(record));
+    const SweepReport report = sweep_report({std::move(record)});
     if (asked.has("svg")) write_svg(report, asked.text("svg"));
     OutputFlags shown = output;
     shown.file.clear();

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <set>
 
@@ -21,14 +23,16 @@ constexpr std::size_t longest_law = 200;
 
 /// The values that a field may take: one, a list of them, or the whole numbers between two.
 struct Choice {
-    std::string key;
-    std::vector<std::string> values;
+    std::string key;   ///< of a field; of a word that stands in other fields' texts, itself
+    std::string text;  ///< as it was given
+    std::vector<std::string> values{};
     std::int64_t least = 0, most = 0;  ///< of a range, which has no values
+    bool is_word = false;
     bool is_range() const { return values.empty(); }
 };
 
 Choice choice_of(const std::string& key, const std::string& name, const std::string& text) {
-    Choice choice{.key = key, .values = {}};
+    Choice choice{.key = key, .text = text};
     if (const std::size_t dots = text.find(".."); dots != text.npos) {
         choice.least = whole_number(name, text.substr(0, dots), 1, largest);
         choice.most = whole_number(name, text.substr(dots + 2), choice.least, largest);
@@ -43,6 +47,18 @@ Choice choice_of(const std::string& key, const std::string& name, const std::str
         begin = end + 1;
     }
     return choice;
+}
+
+bool is_word_sign(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+/// The next place of the whole word `word` in `text` from `at` on; npos: none.
+std::size_t find_word(const std::string& text, const std::string& word, std::size_t at) {
+    for (; (at = text.find(word, at)) != text.npos; at += word.size()) {
+        const std::size_t end = at + word.size();
+        if ((at == 0 || !is_word_sign(text[at - 1])) && (end == text.size() || !is_word_sign(text[end])))
+            break;
+    }
+    return at;
 }
 
 double bytes_of(const Problem& problem) {
@@ -61,8 +77,11 @@ class Sweep {
     Sweep(const Operation& operation, const SweepRequest& request)
         : operation_(operation), request_(request), random_(request.seed) {
         suite_.operation = &operation;
-        for (const Field& field : operation.fields())
-            if (field.group.starts_with("Problem") && request.given.has(field.key)) read(field);
+        for (const Field& field : operation.fields()) {
+            const bool of_problem = field.group.starts_with("Problem") || field.group.empty();
+            if (of_problem && request.given.has(field.key)) read(field);
+        }
+        for (const std::string& let : request.lets) read_let(let);
         if (request.max_flops && !has_flops())
             throw RequestError(
                 fmt::format("--max-flop: {} does not count the FLOP of a problem", operation.name()));
@@ -98,11 +117,28 @@ class Sweep {
                 fixed_.emplace_back(field.key, text);
             return;
         }
-        const std::string name = request_.given.name(field.key);
-        choices_.push_back(choice_of(field.key, name, request_.given.text(field.key)));
-        if (choices_.back().is_range() && !request_.draw)
+        add_choice(choice_of(field.key, request_.given.name(field.key), request_.given.text(field.key)),
+                   request_.given.name(field.key));
+    }
+
+    void read_let(const std::string& let) {
+        const std::size_t equals = std::min(let.find('='), let.size());
+        const std::string word = let.substr(0, equals);
+        if (equals == let.size() || word.empty() || !std::all_of(word.begin(), word.end(), is_word_sign))
             throw RequestError(
-                fmt::format("{} {}: a range needs --draw N", name, request_.given.text(field.key)));
+                fmt::format("--let {}: accepted is NAME=A,B,... or NAME=A..B", printable(let)));
+        if (std::none_of(fixed_.begin(), fixed_.end(),
+                         [&](const auto& f) { return find_word(f.second, word, 0) != std::string::npos; }))
+            throw RequestError(fmt::format("--let {}: no text of the problem has {}", printable(let), word));
+        Choice choice = choice_of(word, "--let " + word, let.substr(equals + 1));
+        choice.is_word = true;
+        add_choice(std::move(choice), "--let " + word);
+    }
+
+    void add_choice(Choice choice, const std::string& name) {
+        if (choice.is_range() && !request_.draw)
+            throw RequestError(fmt::format("{} {}: a range needs --draw N", name, choice.text));
+        choices_.push_back(std::move(choice));
     }
 
     bool has_flops() const {
@@ -114,24 +150,36 @@ class Sweep {
     std::string choices_text() const {
         std::string out;
         for (const Choice& choice : choices_)
-            out += fmt::format("{}{} = {}{}", out.empty() ? "" : "; ", choice.key,
-                               request_.given.text(choice.key), choice.is_range() ? ", log-uniform" : "");
+            out += fmt::format("{}{} = {}{}", out.empty() ? "" : "; ", choice.key, choice.text,
+                               choice.is_range() ? ", log-uniform" : "");
         return out.empty() ? "as given" : out;
     }
 
-    Given given() const {
+    /// With one value for each of the choices.
+    Problem problem_of(const std::vector<std::string>& values) const {
         Given given;
-        for (const auto& [key, text] : fixed_) given.add(key, text);
-        return given;
+        for (std::size_t i = 0; i < choices_.size(); ++i)
+            if (!choices_[i].is_word) given.add(choices_[i].key, values[i]);
+        for (auto [key, text] : fixed_) {
+            for (std::size_t i = 0; i < choices_.size(); ++i) {
+                if (!choices_[i].is_word) continue;
+                const std::string& word = choices_[i].key;
+                for (std::size_t at = 0; (at = find_word(text, word, at)) != text.npos;
+                     at += values[i].size())
+                    text.replace(at, word.size(), values[i]);
+            }
+            given.add(key, text);
+        }
+        return operation_.problem(given);
     }
 
     Problem drawn_from_choices() {
-        Given one = given();
+        std::vector<std::string> values;
         for (const Choice& choice : choices_)
-            one.add(choice.key, choice.is_range() ? std::to_string(std::llround(
-                                    random_.log_uniform(double(choice.least), double(choice.most))))
-                                                  : random_.one_of(choice.values));
-        return operation_.problem(one);
+            values.push_back(choice.is_range() ? std::to_string(
+                                 std::llround(random_.log_uniform(double(choice.least), double(choice.most))))
+                                               : random_.one_of(choice.values));
+        return problem_of(values);
     }
 
     void draw(bool by_law) {
@@ -153,13 +201,11 @@ class Sweep {
                 throw RequestError(
                     fmt::format("more than {} combinations; --draw N takes some of them", max_combinations));
         for (std::size_t i = 0; i < count; ++i) {
-            Given one = given();
+            std::vector<std::string> values(choices_.size());
             std::size_t rest = i;
-            for (auto choice = choices_.rbegin(); choice != choices_.rend(); ++choice) {
-                one.add(choice->key, choice->values[rest % choice->values.size()]);
-                rest /= choice->values.size();
-            }
-            add(operation_.problem(one));
+            for (std::size_t c = choices_.size(); c-- > 0; rest /= choices_[c].values.size())
+                values[c] = choices_[c].values[rest % choices_[c].values.size()];
+            add(problem_of(values));
         }
     }
 

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "rooftile/core/draw.hpp"
 #include "rooftile/core/field.hpp"
@@ -12,7 +14,9 @@
 namespace rooftile {
 
 struct SweepRequest {
-    Given given = Given();      ///< of the problem's fields; a value may be a range A..B, or a list A,B,...
+    Given given = Given();  ///< of the problem's fields; a value may be a range A..B, or a list A,B,...
+    std::vector<std::string>
+        lets{};  ///< NAME=A..B, NAME=A,B,...: NAME stands for the value in the texts of other fields
     std::optional<int> draw{};  ///< so many; empty: all combinations
     std::uint64_t seed = 1;
     DrawRequest law{};

@@ -29,11 +29,9 @@ std::optional<double> ratio_of(const Json& line, const Operation& operation) {
     return is_baseline ? number_at(line, "roof_fraction") : std::nullopt;
 }
 
-SweepPoint point_of(const SuiteShape& shape, const Operation& operation) {
+SweepPoint read_point(const SuiteShape& shape, const Operation& operation) {
     const SuiteRow& row = shape.rank1() ? *shape.rank1() : shape.first();
     const Json line = Json::parse(row.line);
-    if (row.op != operation.name())
-        throw RequestError(fmt::format("a row of {} among those of {}", row.op, operation.name()));
     const Problem problem = operation.problem(operation.given_of_record(record_of(line.at("problem"))));
     SweepPoint point;
     point.name = operation.short_name(problem);
@@ -42,12 +40,24 @@ SweepPoint point_of(const SuiteShape& shape, const Operation& operation) {
         point.why_none = row.invalid.empty() ? "no row of rank 1" : row.invalid;
         return point;
     }
+    if (*row.time_us <= 0) throw RequestError(fmt::format("{}: a time of {} us", point.name, *row.time_us));
     point.time_us = row.time_us;
     point.predicted_us = row.predicted_us;
     point.ratio = ratio_of(line, operation);
     if (point.ratio) point.baseline_us = *point.ratio * *row.time_us;
     point.label = text_at(line, "label");
     return point;
+}
+
+SweepPoint point_of(const SuiteShape& shape, const Operation& operation) {
+    const std::string& op = shape.first().op;
+    if (op != operation.name())
+        throw RequestError(fmt::format("a row of {} among those of {}", op, operation.name()));
+    try {
+        return read_point(shape, operation);
+    } catch (const nlohmann::json::exception& error) {
+        throw RequestError(fmt::format("a row of {} lacks a key: {}", op, error.what()));
+    }
 }
 
 double mean(const std::vector<double>& values) {
@@ -136,6 +146,20 @@ void set_worst(SweepReport& report) {
     if (report.worst.size() > worst_count) report.worst.resize(worst_count);
 }
 
+/// Throws RequestError where `other` is no run like `first`.
+void check_together(const SuiteRecord& first, const SuiteRecord& other) {
+    const auto same = [&](std::string_view what, const std::string& here, const std::string& there) {
+        if (here != there)
+            throw RequestError(fmt::format("{} and {} are of another {}: {} and {}", first.suite, other.suite,
+                                           what, here.empty() ? "none" : here,
+                                           there.empty() ? "none" : there));
+    };
+    same("operation", first.op(), other.op());
+    same("GPU", first.gpu, other.gpu);
+    same("machine", first.machine_hash, other.machine_hash);
+    same("mode", first.shapes.front().first().mode, other.shapes.front().first().mode);
+}
+
 std::string ratio_text(const std::optional<double>& ratio) {
     return ratio ? fmt::format("{:.3f}", *ratio) : "-";
 }
@@ -184,7 +208,7 @@ std::string heading(const SweepReport& r) {
     return fmt::format("{}, driver {}, rooftile {}, {}: {} problems of {}, suite {}, {}",
                        r.record.gpu.empty() ? r.record.machine_name : r.record.gpu, r.record.driver,
                        r.record.version, r.record.date.substr(0, 10), r.points.size(), r.operation->name(),
-                       r.record.suite, r.mode)
+                       r.suites, r.mode)
            + (r.record.law.empty() ? "" : " (" + r.record.law + ")");
 }
 
@@ -255,15 +279,18 @@ bool is_judged(const SweepPoint& point) {
     return point.time_us && point.baseline_us.value_or(*point.time_us) >= least_judged_us;
 }
 
-SweepReport sweep_report(SuiteRecord record) {
+SweepReport sweep_report(std::vector<SuiteRecord> records) {
     SweepReport report;
-    report.operation = find_operation(record.op());
-    if (!report.operation) throw RequestError("this program has no operation " + record.op());
-    for (const SuiteShape& shape : record.shapes) {
-        report.points.push_back(point_of(shape, *report.operation));
-        report.mode = shape.first().mode;
+    report.operation = find_operation(records.front().op());
+    if (!report.operation) throw RequestError("this program has no operation " + records.front().op());
+    for (const SuiteRecord& record : records) {
+        check_together(records.front(), record);
+        report.suites += (report.suites.empty() ? "" : ", ") + record.suite;
+        for (const SuiteShape& shape : record.shapes)
+            report.points.push_back(point_of(shape, *report.operation));
     }
-    report.record = std::move(record);
+    report.mode = records.front().shapes.front().first().mode;
+    report.record = std::move(records.front());
     report.record.shapes.clear();
     report.record.lines.clear();
     set_figures(report);

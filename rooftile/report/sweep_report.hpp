@@ -42,7 +42,8 @@ struct SweepFigures {
 };
 
 struct SweepReport {
-    SuiteRecord record;  ///< without its lines and shapes
+    SuiteRecord record;  ///< the first, without its lines and shapes
+    std::string suites;  ///< names of all
     const Operation* operation = nullptr;
     std::string mode;
     std::vector<SweepPoint> points;  ///< in the order of the file
@@ -51,8 +52,9 @@ struct SweepReport {
     std::vector<std::size_t> worst;  ///< ten of `points` with the least ratio
 };
 
-/// Throws RequestError where a row's problem is none of its operation's.
-SweepReport sweep_report(SuiteRecord record);
+/// Of runs together, one at least. Throws RequestError where they are of several operations, GPUs, machines or modes, or
+/// where a row's problem is none of its operation's.
+SweepReport sweep_report(std::vector<SuiteRecord> records);
 
 std::string sweep_text(const SweepReport& report, const Terminal& terminal);
 std::string sweep_markdown(const SweepReport& report);

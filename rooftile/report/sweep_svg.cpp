@@ -17,7 +17,8 @@ constexpr double left = 96, head = 64, cell = 34, foot = 56, gap = 48, legend = 
 // Told apart by lightness too: red is below, blue above.
 constexpr svg::Color low{178, 24, 43}, even{247, 247, 247}, high{33, 102, 172}, off{230, 97, 1};
 
-int octave(double value) { return int(std::floor(std::log2(value))); }
+/// Nothing lies below 1.
+int octave(double value) { return int(std::floor(std::log2(std::max(1.0, value)))); }
 
 struct Span {
     int first = 0, last = 0;
@@ -150,7 +151,9 @@ std::string curve(const SweepReport& r, const ProblemTraits::Axis ProblemTraits:
     const double width = std::max(x.count() * octave_width, 360.0);
     const double height = std::max(1, last - first) * octave_height, bottom = head + height;
     const double per_octave = width / x.count();
-    const auto at_x = [&](double value) { return left + (std::log2(value) - x.first) * per_octave; };
+    const auto at_x = [&](double value) {
+        return left + (std::log2(std::max(1.0, value)) - x.first) * per_octave;
+    };
     const auto at_y = [&](double us) { return bottom - (std::log2(us) - first) * octave_height; };
     std::string out = svg::begin(left + width + gap, bottom + foot);
     out +=
@@ -183,18 +186,22 @@ std::string curve(const SweepReport& r, const ProblemTraits::Axis ProblemTraits:
     return out + "</svg>\n";
 }
 
-bool varies(const SweepReport& r, const ProblemTraits::Axis ProblemTraits::*axis) {
-    return std::any_of(r.points.begin(), r.points.end(), [&](const SweepPoint& p) {
-        return (p.traits.*axis).value != (r.points.front().traits.*axis).value;
-    });
+/// Whether `value` is the same of all points, but for rounding.
+bool is_constant(const SweepReport& r, double (*value)(const ProblemTraits&)) {
+    const double first = value(r.points.front().traits);
+    return std::all_of(r.points.begin(), r.points.end(),
+                       [&](const SweepPoint& p) { return std::fabs(value(p.traits) / first - 1) < 1e-9; });
 }
 
 }  // namespace
 
 std::string sweep_svg(const SweepReport& r) {
     if (r.points.empty()) return svg::begin(left, head) + "</svg>\n";
-    if (!varies(r, &ProblemTraits::y)) return curve(r, &ProblemTraits::x);
-    if (!varies(r, &ProblemTraits::x)) return curve(r, &ProblemTraits::y);
+    // One size varies: it moves along one axis, or along both at once.
+    if (is_constant(r, [](const ProblemTraits& t) { return t.y.value; })
+        || is_constant(r, [](const ProblemTraits& t) { return t.y.value / t.x.value; }))
+        return curve(r, &ProblemTraits::x);
+    if (is_constant(r, [](const ProblemTraits& t) { return t.x.value; })) return curve(r, &ProblemTraits::y);
     return heat_maps(r);
 }
 

@@ -60,6 +60,26 @@ TEST(Sweep, DrawsFromRangesAndLists) {
     EXPECT_THAT(columns_of(listed), testing::UnorderedElementsAre("7", "9"));
 }
 
+// ROWS stands in a text that takes no list by itself; a word that only holds it is another.
+TEST(Sweep, AWordStandsForAList) {
+    SweepRequest request = asked({{"group", "ROWS"}, {"columns", "64,32"}});
+    request.lets = {"ROWS=3,5"};
+    const Suite suite = swept_suite(toy_operation(), request);
+    EXPECT_THAT(columns_of(suite), ElementsAre("64", "64", "32", "32"));
+    EXPECT_EQ(toy_operation().given(suite.problems[1].problem).text("group"), "5");
+    EXPECT_EQ(suite.law, "columns = 64,32; ROWS = 3,5");
+    request.lets = {"ROW=3"};
+    EXPECT_THAT(refusal(request), HasSubstr("no text of the problem has ROW"));
+    for (const char* wrong : {"ROWS", "=3", "RO WS=3"}) {
+        request.lets = {wrong};
+        EXPECT_THAT(refusal(request), HasSubstr("accepted is NAME=A,B,...")) << wrong;
+    }
+    request.lets = {"ROWS=3..5"};
+    EXPECT_THAT(refusal(request), HasSubstr("--let ROWS 3..5: a range needs --draw N"));
+    request.draw = 6;
+    EXPECT_EQ(swept_suite(toy_operation(), request).problems.size(), 6u);
+}
+
 TEST(Sweep, FewerAreTheFirstOfMore) {
     auto few = columns_of(swept_suite(toy_operation(), asked({}, 10)));
     auto many = columns_of(swept_suite(toy_operation(), asked({}, 30)));

@@ -51,7 +51,7 @@ std::string record_of(const std::vector<Made>& all, const Suite& suite) {
 Suite drawn(std::size_t count) { return swept_suite(operation(), {.draw = int(count), .seed = 7}); }
 
 SweepReport report_of(const std::vector<Made>& all) {
-    return sweep_report(read_suite_record(record_of(all, drawn(all.size())), "x.jsonl"));
+    return sweep_report({read_suite_record(record_of(all, drawn(all.size())), "x.jsonl")});
 }
 
 // (1.1 x 0.9 x 0.8 x 0.6)^(1/4) = 0.4752^(1/4) = 0.83027.
@@ -126,7 +126,7 @@ TEST(SweepReport, SaysLawSeedAndWhatHasNoResult) {
     const Suite suite = drawn(2);
     std::string text = record_of({{1.0}, {1.0}}, suite);
     text.replace(text.rfind("\"time_us\":100.0"), 15, "\"time_us\":null,\"invalid\":\"it is wrong\"");
-    const SweepReport r = sweep_report(read_suite_record(text, "x.jsonl"));
+    const SweepReport r = sweep_report({read_suite_record(text, "x.jsonl")});
     const std::string shown = sweep_text(r, {});
     EXPECT_THAT(shown, HasSubstr("draw-7"));
     EXPECT_THAT(shown, HasSubstr("No result: " + operation().short_name(suite.problems[1].problem)
@@ -135,14 +135,29 @@ TEST(SweepReport, SaysLawSeedAndWhatHasNoResult) {
                 testing::AllOf(HasSubstr("| problems with |"), HasSubstr("(" + suite.law + ")")));
 }
 
+TEST(SweepReport, PoolsRunsThatAreAlike) {
+    Suite other = drawn(3);
+    other.name = "draw-8";
+    const SuiteRecord first = read_suite_record(record_of({{1.1}, {0.9}}, drawn(2)), "x.jsonl");
+    SuiteRecord second = read_suite_record(record_of({{1.1}, {0.9}, {1.0}}, other), "y.jsonl");
+    const SweepReport r = sweep_report({first, second});
+    EXPECT_EQ(r.points.size(), 5u);
+    EXPECT_THAT(sweep_text(r, {}), HasSubstr("suite draw-7, draw-8, sustained"));
+    second.gpu = "another";
+    EXPECT_THROW(sweep_report({first, second}), RequestError);
+}
+
 TEST(SweepReport, RefusesAProblemThatIsNone) {
-    EXPECT_THROW(sweep_report(read_suite_record(
+    EXPECT_THROW(sweep_report({read_suite_record(
                      "{\"schema\":\"rooftile/measurement/1\",\"context\":{},\"machine\":{}}\n"
                      "{\"problem\":{\"op\":\""
                          + std::string(operation().name())
                          + "\"},\"layers\":[],\"rank\":1,\"plans\":1,\"mode\":\"cold\"}\n",
-                     "x.jsonl")),
+                     "x.jsonl")}),
                  RequestError);
+    std::string text = record_of({{1.0}}, drawn(1));
+    text.replace(text.find("\"time_us\":100.0"), 15, "\"time_us\":0");
+    EXPECT_THROW(sweep_report({read_suite_record(text, "x.jsonl")}), RequestError);
 }
 
 int count(const std::string& text, std::string_view what) {
@@ -169,6 +184,8 @@ TEST(SweepSvg, ACurveWhereOneAxisVaries) {
     EXPECT_EQ(count(svg, "<polyline"), 3);  // measured, baseline, predicted
     EXPECT_THAT(svg, HasSubstr(">predicted</text>"));
     EXPECT_THAT(svg, Not(HasSubstr("Ratio to")));
+    for (SweepPoint& p : r.points) p.traits.y.value = 64 * p.traits.x.value;  // both grow with one size
+    EXPECT_EQ(count(sweep_svg(r), "<polyline"), 3);
 }
 
 }  // namespace
