@@ -39,7 +39,10 @@ int report_sweep(const Given& given, const OutputFlags& output, const Invocation
     for (const std::string& file : given.list("with")) records.push_back(record_of(file, "sweep"));
     const SweepReport report = sweep_report(std::move(records));
     if (given.has("svg")) write_svg(report, given.text("svg"));
-    write_result(given.has("markdown") ? sweep_markdown(report) : sweep_text(report, terminal_for(output)), output);
+    write_result(output.json             ? json_text(sweep_document(report))
+                 : given.has("markdown") ? sweep_markdown(report)
+                                         : sweep_text(report, terminal_for(output)),
+                 output);
     return int(ExitCode::done);
 }
 
@@ -76,7 +79,7 @@ void add_report(std::vector<Verb>& verbs) {
                                 {"with", "FILE", "Rows of another such run, too; repeatable", group, FieldKind::list},
                                 {"markdown", "", "Markdown instead of text", group, FieldKind::on},
                                 {"svg", "FILE", "Write heat maps, or curves where one size alone varies", group}},
-                     .documents = Documents::text_only,
+                     .documents = Documents::json_only,
                      .examples = "Examples:\n  rooftile report sweep draw-7.jsonl --svg draw-7.svg\n"
                                  "  rooftile report sweep draw-1.jsonl --with draw-2.jsonl --with draw-3.jsonl\n",
                      .synopsis = "FILE.jsonl",

@@ -137,6 +137,24 @@ void set_figures(SweepReport& report) {
                     [i](const SweepPoint& point) { return point.traits.features[i].second; });
 }
 
+void set_shorts(SweepReport& report) {
+    std::vector<double> behind, errors;
+    for (const SweepPoint& p : report.points) {
+        if (!p.time_us || is_judged(p)) continue;
+        ++report.shorts.problems;
+        if (p.baseline_us) behind.push_back(*p.time_us - *p.baseline_us);
+        if (p.predicted_us) errors.push_back(std::fabs(*p.predicted_us - *p.time_us));
+    }
+    const auto set = [](const std::vector<double>& values, std::optional<double>& middle,
+                        std::optional<double>& most) {
+        if (values.empty()) return;
+        middle = mean(values);
+        most = *std::max_element(values.begin(), values.end());
+    };
+    set(behind, report.shorts.behind_mean_us, report.shorts.behind_most_us);
+    set(errors, report.shorts.error_mean_us, report.shorts.error_worst_us);
+}
+
 void set_worst(SweepReport& report) {
     for (std::size_t i = 0; i < report.points.size(); ++i)
         if (is_judged(report.points[i]) && report.points[i].ratio) report.worst.push_back(i);
@@ -222,25 +240,16 @@ std::string meaning(const SweepReport& r) {
         r.operation->baseline(), resamples, least_judged_us);
 }
 
-/// Of problems so short that differences are told in microseconds.
-std::string short_text(const SweepReport& r) {
-    std::vector<double> slower, errors;
-    int count = 0;
-    for (const SweepPoint& p : r.points) {
-        if (!p.time_us || is_judged(p)) continue;
-        ++count;
-        if (p.baseline_us) slower.push_back(*p.time_us - *p.baseline_us);
-        if (p.predicted_us) errors.push_back(std::fabs(*p.predicted_us - *p.time_us));
-    }
-    if (count == 0) return "";
+std::string short_text(const ShortFigures& f) {
+    if (f.problems == 0) return "";
     std::string out =
-        fmt::format("Under {} us: {} problem{}.", least_judged_us, count, count == 1 ? "" : "s");
-    if (!slower.empty())
-        out += fmt::format(" Ours less theirs: mean {:+.2f} us, most {:+.2f} us.", mean(slower),
-                           *std::max_element(slower.begin(), slower.end()));
-    if (!errors.empty())
-        out += fmt::format(" Predicted off by {:.2f} us in the mean, {:.2f} us at worst.", mean(errors),
-                           *std::max_element(errors.begin(), errors.end()));
+        fmt::format("Under {} us: {} problem{}.", least_judged_us, f.problems, f.problems == 1 ? "" : "s");
+    if (f.behind_mean_us)
+        out += fmt::format(" Ours less theirs: mean {:+.2f} us, most {:+.2f} us.", *f.behind_mean_us,
+                           *f.behind_most_us);
+    if (f.error_mean_us)
+        out += fmt::format(" Predicted off by {:.2f} us in the mean, {:.2f} us at worst.", *f.error_mean_us,
+                           *f.error_worst_us);
     return out;
 }
 
@@ -261,11 +270,39 @@ std::string written(const SweepReport& r, const std::function<std::string(const 
                     const std::function<std::string(const TextTable&)>& table) {
     std::string out = paragraph(heading(r)) + paragraph(meaning(r));
     if (!r.all.empty()) out += table(figure_cells(r));
-    if (const std::string text = short_text(r); !text.empty()) out += paragraph(text);
+    if (const std::string text = short_text(r.shorts); !text.empty()) out += paragraph(text);
     for (const std::string& line : without_result(r)) out += paragraph(line);
     if (!r.worst.empty()) out += paragraph("The worst:") + table(worst_cells(r));
     out.pop_back();  // the empty line behind the last part
     return out;
+}
+
+Json figures_json(const SweepFigures& f) {
+    Json out = {{"name", f.name},
+                {"problems", f.problems},
+                {"ratio", json_number(f.ratio)},
+                {"ratio_low", json_number(f.low)},
+                {"ratio_high", json_number(f.high)},
+                {"ratio_least", json_number(f.least)}};
+    for (std::size_t i = 0; i < std::size(ratio_limits); ++i)
+        out[fmt::format("share_below_{:.2f}", ratio_limits[i])] =
+            f.ratio ? json_number(f.below[i]) : Json(nullptr);
+    out["prediction_error"] = {{"mean", json_number(f.error_mean)},
+                               {"p95", json_number(f.error_95th)},
+                               {"max", json_number(f.error_worst)}};
+    return out;
+}
+
+Json point_json(const SweepPoint& p) {
+    return {{"name", p.name},
+            {p.traits.x.name, json_number(p.traits.x.value)},
+            {p.traits.y.name, json_number(p.traits.y.value)},
+            {"time_us", json_number(p.time_us)},
+            {"baseline_us", json_number(p.baseline_us)},
+            {"predicted_us", json_number(p.predicted_us)},
+            {"ratio", json_number(p.ratio)},
+            {"label", text_or_null(p.label)},
+            {"invalid", text_or_null(p.why_none)}};
 }
 
 }  // namespace
@@ -294,8 +331,37 @@ SweepReport sweep_report(std::vector<SuiteRecord> records) {
     report.record.shapes.clear();
     report.record.lines.clear();
     set_figures(report);
+    set_shorts(report);
     set_worst(report);
     return report;
+}
+
+Json sweep_document(const SweepReport& r) {
+    Json run = {{"version", r.record.version}, {"machine_hash", text_or_null(r.record.machine_hash)},
+                {"kernel_hash", nullptr},      {"command", r.record.command},
+                {"gpu", r.record.gpu},         {"driver", r.record.driver},
+                {"date", r.record.date},       {"seed", r.record.seed}};
+    if (!r.record.program_hash.empty()) run["program_hash"] = r.record.program_hash;
+    Json out = {{"schema", "rooftile/sweep/1"},
+                {"context", std::move(run)},
+                {"machine", {{"id", r.record.machine_id}, {"name", r.record.machine_name}}},
+                {"operation", r.operation->name()},
+                {"suite", r.suites},
+                {"law", text_or_null(r.record.law)},
+                {"mode", r.mode},
+                {"baseline", r.operation->baseline()},
+                {"problems", r.points.size()}};
+    for (const char* list : {"figures", "worst", "without_result"}) out[list] = Json::array();
+    for (const SweepFigures& f : r.all) out["figures"].push_back(figures_json(f));
+    for (const std::size_t i : r.worst) out["worst"].push_back(point_json(r.points[i]));
+    for (const SweepPoint& p : r.points)
+        if (!p.why_none.empty()) out["without_result"].push_back(point_json(p));
+    out["under_5_us"] = {{"problems", r.shorts.problems},
+                         {"behind_mean_us", json_number(r.shorts.behind_mean_us)},
+                         {"behind_most_us", json_number(r.shorts.behind_most_us)},
+                         {"error_mean_us", json_number(r.shorts.error_mean_us)},
+                         {"error_worst_us", json_number(r.shorts.error_worst_us)}};
+    return out;
 }
 
 std::string sweep_text(const SweepReport& r, const Terminal& terminal) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "rooftile/core/operation.hpp"
+#include "rooftile/report/json.hpp"
 #include "rooftile/report/suite_rows.hpp"
 #include "rooftile/report/terminal.hpp"
 
@@ -41,6 +42,13 @@ struct SweepFigures {
     std::optional<double> error_mean, error_95th, error_worst;  ///< of predictions
 };
 
+/// Of problems that are not judged: times, not ratios, in microseconds.
+struct ShortFigures {
+    int problems = 0;
+    std::optional<double> behind_mean_us, behind_most_us;  ///< ours less the baseline's
+    std::optional<double> error_mean_us, error_worst_us;   ///< |predicted less measured|
+};
+
 struct SweepReport {
     SuiteRecord record;  ///< the first, without its lines and shapes
     std::string suites;  ///< names of all
@@ -49,6 +57,7 @@ struct SweepReport {
     std::vector<SweepPoint> points;  ///< in the order of the file
     std::vector<SweepFigures> all;   ///< all that are judged, then each band, then each feature
     std::size_t bands = 0;           ///< of them are bands
+    ShortFigures shorts;
     std::vector<std::size_t> worst;  ///< ten of `points` with the least ratio
 };
 
@@ -56,6 +65,8 @@ struct SweepReport {
 /// where a row's problem is none of its operation's.
 SweepReport sweep_report(std::vector<SuiteRecord> records);
 
+/// The document `rooftile/sweep/1`; docs/schema/sweep-1.json is its JSON Schema.
+Json sweep_document(const SweepReport& report);
 std::string sweep_text(const SweepReport& report, const Terminal& terminal);
 std::string sweep_markdown(const SweepReport& report);
 
