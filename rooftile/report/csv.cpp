@@ -84,13 +84,13 @@ std::string csv_text(const Json& document, std::initializer_list<const char*> be
     if (document.contains("problem")) first["problem"] = document.at("problem");
     for (const char* record : beside) first[record] = document.at(record);
     std::vector<Column> columns;
-    add_columns(columns, first, {});
+    add_columns(columns, first, Json::json_pointer());
 
     std::vector<Json> rows = row_lines(document);
     for (Json& row : rows) {
         row["machine"] = machine;
         for (const char* record : beside) row[record] = document.at(record);
-        add_columns(columns, row, {});
+        add_columns(columns, row, Json::json_pointer());
     }
     std::string out = line_of(columns, [](const Column& column) { return column.title; });
     for (const Json& row : rows)
