@@ -28,6 +28,12 @@ std::string cell_of(const Json& value) {
     return csv_cell(joined);
 }
 
+/// What one cell cannot hold: its parts have columns, or none.
+bool is_composite(const Json& value) {
+    if (!value.is_array() || value.empty()) return value.is_object();
+    return value.front().is_object() && !value.front().contains("shape");
+}
+
 struct Column {
     Json::json_pointer path;
     std::string title;
@@ -47,7 +53,6 @@ void add_columns(std::vector<Column>& columns, const Json& value, const Json::js
         for (const auto& [key, inner] : value.items()) add_columns(columns, inner, path / key);
         return;
     }
-    if (value.is_array() && !value.empty() && value.front().is_object() && !value.front().contains("shape")) return;
     std::string title = title_of(path, false);
     for (const Column& column : columns) {
         if (column.path == path) return;
@@ -92,6 +97,11 @@ std::string csv_text(const Json& document, std::initializer_list<const char*> be
         for (const char* record : beside) row[record] = document.at(record);
         add_columns(columns, row, Json::json_pointer());
     }
+    std::erase_if(columns, [&](const Column& column) {
+        return std::any_of(rows.begin(), rows.end(), [&](const Json& row) {
+            return row.contains(column.path) && is_composite(row.at(column.path));
+        });
+    });
     std::string out = line_of(columns, [](const Column& column) { return column.title; });
     for (const Json& row : rows)
         out += line_of(columns, [&](const Column& column) {

@@ -63,6 +63,15 @@ TEST(Csv, MeasuredRowsAndUnknownsAsEmptyCells) {
     EXPECT_NE(lines[2].find("sustained,,,,7,,,tensor,"), std::string::npos) << lines[2];
 }
 
+TEST(Csv, ListsOfRecordsHaveNoColumn) {
+    Json document = plan_document(sample::context(), gemm_plan_set(sample::plans()));
+    document["plans"][0]["wins_if"] = Json::array();
+    document["plans"][1]["wins_if"] = {{{"key", "sm.count"}}};
+    const auto lines = lines_of(csv_text(document));
+    ASSERT_EQ(lines.size(), 3u);
+    EXPECT_EQ(lines[0].find("wins_if"), std::string::npos);
+}
+
 TEST(Csv, NothingFitsIsAHeaderAlone) {
     EXPECT_EQ(lines_of(csv_text(plan_document(sample::context(), gemm_plan_set(sample::infeasible())))).size(), 1u);
 }
