@@ -3,6 +3,7 @@
 #include "cli/sweep.hpp"
 #include "cli/verb.hpp"
 #include "rooftile/core/operation.hpp"
+#include "rooftile/embedded.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/machine/file_text.hpp"
 #include "rooftile/report/suite_rows.hpp"
@@ -10,19 +11,26 @@
 namespace rooftile::cli {
 namespace {
 
-SuiteRecord record_of(const std::string& file, std::string_view verb) {
+Field current_field(const char* group) {
+    return {"current", "", "Refuse rows of another program: of other sources or machine files", group, FieldKind::on};
+}
+
+SuiteRecord record_of(const std::string& file, std::string_view verb, const Given& given) {
     if (file.empty())
         throw RequestError(fmt::format("report {0} needs the file of rows that a run wrote: report {0} FILE.jsonl", verb));
     SuiteRecord record = read_suite_record(read_whole_file(file), file);
     if (record.shapes.empty()) throw RequestError(fmt::format("{}: no problem in it is complete", file));
     if (!find_operation(record.op()))
         throw RequestError(fmt::format("{}: this program has no operation {}", file, record.op()));
+    if (given.has("current") && record.program_hash != program_hash())
+        throw RequestError(fmt::format("{}: rows of another program ({}, now {}); measure them again", file,
+                                       record.program_hash.empty() ? "none" : record.program_hash, program_hash()));
     return record;
 }
 
 int report_suite(const Given& given, const OutputFlags& output, const Invocation&) {
     checked_format(output);
-    SuiteRecord record = record_of(given.text("file"), "suite");
+    SuiteRecord record = record_of(given.text("file"), "suite", given);
     const Operation* operation = find_operation(record.op());
     std::optional<Suite> suite;
     if (given.has("suite")) suite = read_suite(*operation, given.text("suite"));
@@ -35,8 +43,8 @@ int report_suite(const Given& given, const OutputFlags& output, const Invocation
 
 int report_sweep(const Given& given, const OutputFlags& output, const Invocation&) {
     checked_format(output);
-    std::vector<SuiteRecord> records = {record_of(given.text("file"), "sweep")};
-    for (const std::string& file : given.list("with")) records.push_back(record_of(file, "sweep"));
+    std::vector<SuiteRecord> records = {record_of(given.text("file"), "sweep", given)};
+    for (const std::string& file : given.list("with")) records.push_back(record_of(file, "sweep", given));
     const SweepReport report = sweep_report(std::move(records));
     if (given.has("svg")) write_svg(report, given.text("svg"));
     write_result(output.json             ? json_text(sweep_document(report))
@@ -62,6 +70,7 @@ void add_report(std::vector<Verb>& verbs) {
          .meaning = "A suite's run beside the vendor's library or the memory's roofs, and its bars",
          .fields = {{"file", "FILE", "What `measure OPERATION --suite` wrote", group, FieldKind::positional},
                     {"suite", "FILE", "The suite's file: names what is not measured", group},
+                    current_field(group),
                     {"markdown", "", "Markdown instead of text", group, FieldKind::on},
                     {"require", "",
                      "End with 8 where a bar is missed, one line each on stderr; docs/command-line.md names them", group,
@@ -77,6 +86,7 @@ void add_report(std::vector<Verb>& verbs) {
                      .fields = {{"file", "FILE", "What `sweep` or `measure OPERATION --suite` wrote", group,
                                  FieldKind::positional},
                                 {"with", "FILE", "Rows of another such run, too; repeatable", group, FieldKind::list},
+                                current_field(group),
                                 {"markdown", "", "Markdown instead of text", group, FieldKind::on},
                                 {"svg", "FILE", "Write heat maps, or curves where one size alone varies", group}},
                      .documents = Documents::json_only,

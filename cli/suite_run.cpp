@@ -2,9 +2,6 @@
 
 #include <fmt/core.h>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -16,19 +13,13 @@
 #include "cli/interrupt.hpp"
 #include "rooftile/core/read_value.hpp"
 #include "rooftile/elapsed.hpp"
+#include "rooftile/embedded.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/machine/file_text.hpp"
 #include "rooftile/report/number.hpp"
 
 namespace rooftile::cli {
 namespace {
-
-/// Of the program's own file: what was measured before goes on only with the very same planner and kernels.
-std::string program_hash() {
-    const std::string bytes = read_whole_file("/proc/self/exe");
-    const XXH128_hash_t hash = XXH3_128bits(bytes.data(), bytes.size());
-    return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
-}
 
 /// The run that --out already holds; empty where it holds none.
 std::optional<SuiteRecord> record_in(const OutputFlags& flags) {
@@ -47,7 +38,7 @@ std::string lasting(const std::string& command) {
 }
 
 /// Throws RequestError where what --out holds is of another program, machine, mode or command.
-void check_same_run(const SuiteRecord& record, const DocumentContext& context, const std::string& program,
+void check_same_run(const SuiteRecord& record, const DocumentContext& context,
                     std::string_view suite, const MeasureFlags& flags) {
     const auto refuse = [&](std::string_view what, std::string_view there, std::string_view here) {
         throw RequestError(fmt::format("--out {} holds a run of another {} ({}, now {}); name another file",
@@ -57,7 +48,7 @@ void check_same_run(const SuiteRecord& record, const DocumentContext& context, c
     if (record.version != context.version) refuse("version", record.version, context.version);
     if (record.machine_hash != context.machine_hash)
         refuse("machine", record.machine_hash, context.machine_hash);
-    if (record.program_hash != program) refuse("build of the program", record.program_hash, program);
+    if (record.program_hash != program_hash()) refuse("program", record.program_hash, program_hash());
     for (const SuiteShape& shape : record.shapes)
         if (shape.first().mode != flags.mode) refuse("mode", shape.first().mode, flags.mode);
     if (const std::string there = lasting(record.command), here = lasting(context.command); there != here)
@@ -94,10 +85,9 @@ SuiteRun::SuiteRun(const MeasureFlags& flags, const Invocation& invocation, cons
 
 std::set<std::string> SuiteRun::begin_on(const Machine& machine, std::uint64_t& seed) {
     context_ = context_of(machine, invocation_.command);
-    program_ = program_hash();
     std::set<std::string> complete;
     if (!record_) return complete;
-    check_same_run(*record_, context_, program_, suite_, flags_);
+    check_same_run(*record_, context_, suite_, flags_);
     for (const SuiteShape& shape : record_->shapes) {
         complete.insert(shape.first().problem);
         failures.infeasible += shape.first().plans == 0;
@@ -132,7 +122,7 @@ void SuiteRun::announce(const RunningGpu& gpu, std::uint64_t seed) {
                  {"context", context_json(context_)},
                  {"machine", machine_json(context_)},
                  {"notes", Json::array()}};
-    line["context"]["program_hash"] = program_;
+    line["context"]["program_hash"] = program_hash();
     line["suite"] = suite_;
     if (!law_.empty()) line["law"] = law_;
     if (flags_.output.file.empty()) append(json_text(line, -1));

@@ -62,7 +62,6 @@ class SuiteRun {
     double max_seconds_ = 0, longest_ = 0;
     std::optional<SuiteRecord> record_;
     DocumentContext context_;
-    std::string program_;
     bool begun_ = false;  ///< the file has its context line
 };
 

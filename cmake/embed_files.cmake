@@ -15,3 +15,19 @@ function(rooftile_embed target function)
         COMMENT "Embedding files for ${function}()" VERBATIM)
     target_sources(${target} PRIVATE "${output}")
 endfunction()
+
+# rooftile_program_hash(TARGET PATTERN...): compiles a hash of the paths and the text of every such file into TARGET,
+# readable by rooftile::program_hash() of rooftile/embedded.hpp.
+function(rooftile_program_hash target)
+    list(TRANSFORM ARGN PREPEND "${PROJECT_SOURCE_DIR}/" OUTPUT_VARIABLE patterns)
+    file(GLOB_RECURSE files CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}" ${patterns})
+    list(TRANSFORM files PREPEND "${PROJECT_SOURCE_DIR}/" OUTPUT_VARIABLE depends)
+    list(JOIN files "," joined)
+    set(output "${PROJECT_BINARY_DIR}/embedded/program_hash.cpp")
+    set(script "${PROJECT_SOURCE_DIR}/cmake/program_hash.cmake")
+    add_custom_command(OUTPUT "${output}"
+        COMMAND "${CMAKE_COMMAND}" "-DROOT=${PROJECT_SOURCE_DIR}" "-DFILES=${joined}" "-DOUTPUT=${output}" -P "${script}"
+        DEPENDS ${depends} "${script}"
+        COMMENT "Hashing the sources" VERBATIM)
+    target_sources(${target} PRIVATE "${output}")
+endfunction()

@@ -245,7 +245,7 @@ TEST_F(SuiteTest, AnotherRunIsRefused) {
     std::ofstream file(out());
     for (const json& line : all) file << line << "\n";
     file.close();
-    refused({}, "another build of the program (0, now ");
+    refused({}, "another program (0, now ");
 }
 
 TEST_F(SuiteTest, WhatFailsIsARowAndTheExitCodeSaysSo) {
