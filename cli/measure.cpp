@@ -28,9 +28,8 @@ int write_run(const MeasureRun& run, DocumentContext context, const MeasureFlags
         write_result(document_text(measurement_document(context, run.rows, timings, run.notes), format),
                      flags.output);
     }
-    const auto wrong = [](const Measurement& row) { return row.verified.wrong(); };
     const auto unbuilt = [](const Measurement& row) { return !row.built; };
-    return verdict(std::any_of(run.rows.begin(), run.rows.end(), wrong),
+    return verdict(std::any_of(run.rows.begin(), run.rows.end(), is_unproven),
                    std::any_of(run.rows.begin(), run.rows.end(), unbuilt));
 }
 

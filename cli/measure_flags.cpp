@@ -113,9 +113,9 @@ std::string closing_text(const std::vector<std::string>& notes, const std::vecto
     return out;
 }
 
-int verdict(bool wrong, bool unbuilt) {
-    if (wrong) {
-        say("verification failed: a result is wrong; its row says where");
+int verdict(bool unproven, bool unbuilt) {
+    if (unproven) {
+        say("verification failed: a result is wrong or was not compared; its row says where");
         return int(ExitCode::verification_failed);
     }
     if (!unbuilt) return int(ExitCode::done);

@@ -48,6 +48,6 @@ std::string closing_text(const std::vector<std::string>& notes, const std::vecto
                          const MeasureFlags& flags, const Terminal& terminal);
 
 /// The exit code of a run with a wrong result or a kernel that did not compile; says on stderr which.
-int verdict(bool wrong, bool unbuilt);
+int verdict(bool unproven, bool unbuilt);
 
 }  // namespace rooftile::cli

@@ -75,7 +75,7 @@ class SuiteMeasure {
         for (const Measurement& row : problem.rows) {
             failures.unbuilt += !row.built;
             failures.not_run += !row.ran;
-            failures.wrong += row.verified.wrong();
+            failures.wrong += is_unproven(row);
         }
     }
 

@@ -171,7 +171,7 @@ int SuiteRun::finish() const {
     tell(failures.infeasible, "problem that no plan fits", "problems that no plan fits", ExitCode::no_plan);
     tell(failures.unbuilt, "plan did not compile as planned", "plans did not compile as planned", ExitCode::compile_failed);
     tell(failures.not_run, "plan could not be run", "plans could not be run", ExitCode::gpu_failed);
-    tell(failures.wrong, "result is wrong", "results are wrong", ExitCode::verification_failed);
+    tell(failures.wrong, "result is wrong or was not compared", "results are wrong or were not compared", ExitCode::verification_failed);
     return int(code);
 }
 

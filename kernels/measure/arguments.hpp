@@ -13,6 +13,13 @@ struct MatrixView {
     long long sets, pitch;
 };
 
+/// A tensor as bytes in device memory: `lines` of `line_bytes`, `pitch_bytes` apart.
+struct TensorLayout {
+    long long lines = 1, line_bytes = 0, pitch_bytes = 0;
+    /// From the first to the last, what lies between lines included.
+    constexpr long long bytes() const { return pitch_bytes * (lines - 1) + line_bytes; }
+};
+
 /// What a fill writes.
 enum class Fill : int {
     normal,   ///< standard normal, rounded to the type

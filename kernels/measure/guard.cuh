@@ -1,34 +1,48 @@
-// What must not have changed: fences and padding around an output, every bit of an input.
+// What must not have changed: guards and padding around a tensor, every bit of an input; and whether outputs are equal.
 #pragma once
 
 #include "kernels/measure/arguments.hpp"
 
 namespace rooftile {
 
-/// Bits of untouched memory: a NaN in bf16 and in fp16.
-constexpr unsigned short poison = 0xffff;
+/// A byte of untouched memory: elements of it are NaN in every floating-point type.
+constexpr unsigned char poison = 0xff;
 
-/// Counts elements that are not poison in the `fence` elements before and after the matrix and in the
-/// padding of its lines; the last line has no padding. One set. Adds to `*touched`.
-__global__ void check_fence(MatrixView view, long long fence, unsigned long long* touched) {
-    const long long padding = view.leading - view.width;
-    const long long gaps = padding * (view.lines - 1);
-    const long long size = view.leading * (view.lines - 1) + view.width;
-    const long long all = 2 * fence + gaps;
+/// Counts bytes that are not poison in the `guard` bytes before and after a tensor and between its lines; the last line
+/// has nothing behind it. Adds to `*touched`.
+__global__ void check_guard(const unsigned char* data, TensorLayout layout, long long guard,
+                            unsigned long long* touched) {
+    const long long padding = layout.pitch_bytes - layout.line_bytes;
+    const long long gaps = padding * (layout.lines - 1);
+    const long long all = 2 * guard + gaps;
     const long long step = static_cast<long long>(gridDim.x) * blockDim.x;
     unsigned long long mine = 0;
     for (long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x; i < all; i += step) {
         long long at;
         if (i < gaps) {
             const long long line = i / padding;
-            at = line * view.leading + view.width + (i - line * padding);
+            at = line * layout.pitch_bytes + layout.line_bytes + (i - line * padding);
         } else {
-            const long long f = i - gaps;
-            at = f < fence ? f - fence : size + (f - fence);
+            const long long g = i - gaps;
+            at = g < guard ? g - guard : layout.bytes() + (g - guard);
         }
-        mine += view.data[at] != poison;
+        mine += data[at] != poison;
     }
     if (mine) atomicAdd(touched, mine);
+}
+
+/// A mix of a word and its index. Odd multipliers and shifts spread every input bit over the high half, which is folded
+/// back.
+__device__ inline unsigned long long mixed(unsigned word, unsigned long long index) {
+    unsigned long long x = (static_cast<unsigned long long>(word) + 1) * 0x9E3779B97F4A7C15ull;
+    x ^= index * 0xD6E8FEB86659FD93ull;
+    x = (x ^ (x >> 32)) * 0xA0761D6478BD642Full;
+    return x ^ (x >> 29);
+}
+
+__device__ inline void add_of_warp(unsigned long long mine, unsigned long long* sum) {
+    for (int lane = 16; lane > 0; lane /= 2) mine += __shfl_xor_sync(0xffffffffu, mine, lane);
+    if (threadIdx.x % 32 == 0) atomicAdd(sum, mine);
 }
 
 /// Adds up a mix of every 32-bit word and its index: equal memory gives equal sums in any order of
@@ -36,15 +50,30 @@ __global__ void check_fence(MatrixView view, long long fence, unsigned long long
 __global__ void checksum(const unsigned* data, long long words, unsigned long long* sum) {
     const long long step = static_cast<long long>(gridDim.x) * blockDim.x;
     unsigned long long mine = 0;
-    for (long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x; i < words; i += step) {
-        // Odd multipliers and shifts spread every input bit over the high half, which is folded back.
-        unsigned long long x = (static_cast<unsigned long long>(data[i]) + 1) * 0x9E3779B97F4A7C15ull;
-        x ^= static_cast<unsigned long long>(i) * 0xD6E8FEB86659FD93ull;
-        x = (x ^ (x >> 32)) * 0xA0761D6478BD642Full;
-        mine += x ^ (x >> 29);
-    }
-    for (int lane = 16; lane > 0; lane /= 2) mine += __shfl_xor_sync(0xffffffffu, mine, lane);
-    if (threadIdx.x % 32 == 0) atomicAdd(sum, mine);
+    for (long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x; i < words; i += step)
+        mine += mixed(data[i], static_cast<unsigned long long>(i));
+    add_of_warp(mine, sum);
+}
+
+/// The same of one tensor of every set, blockIdx.y: `words` at each `pitch` words, added to `sums[set]`. `place` tells
+/// tensors apart.
+__global__ void fingerprint(const unsigned* data, long long words, unsigned long long place, long long pitch,
+                            unsigned long long* sums) {
+    const unsigned* of_set = data + blockIdx.y * pitch;
+    const long long step = static_cast<long long>(gridDim.x) * blockDim.x;
+    unsigned long long mine = 0;
+    for (long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x; i < words; i += step)
+        mine += mixed(of_set[i], static_cast<unsigned long long>(i) + (place << 48));
+    add_of_warp(mine, sums + blockIdx.y);
+}
+
+/// Adds to `*unequal` how many of `count` sums are not `expected`, and zeroes them.
+__global__ void count_unequal(unsigned long long* sums, int count, unsigned long long expected,
+                              unsigned long long* unequal) {
+    const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+    if (i >= count) return;
+    if (sums[i] != expected) atomicAdd(unequal, 1ull);
+    sums[i] = 0;
 }
 
 /// Writes one element: an injected NaN, Inf or large number.

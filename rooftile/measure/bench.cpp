@@ -112,8 +112,7 @@ std::vector<TimedResult> Bench::time(const std::vector<TimedWork>& works, std::i
 
 std::int64_t rotated_sets(std::int64_t set_bytes, std::int64_t l2_bytes, int l2_factor,
                           std::int64_t free_bytes) {
-    constexpr std::int64_t most = 16384;  // more would be no slower to run, but long to record as a graph
-    const std::int64_t wanted = std::clamp<std::int64_t>(ceil_div(l2_factor * l2_bytes, set_bytes), 2, most);
+    const std::int64_t wanted = std::clamp<std::int64_t>(ceil_div(l2_factor * l2_bytes, set_bytes), 2, max_sets);
     return std::min(wanted, free_bytes / set_bytes);
 }
 

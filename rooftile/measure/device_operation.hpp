@@ -2,6 +2,7 @@
 // which defines `const DeviceOperation& NAME_on_device();` in rooftile/NAME/device/.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -45,7 +46,8 @@ const DeviceOperation& on_device(const Operation& operation);
 
 /// Compiles a plan of any operation, as its DeviceOperation does.
 CompiledKernel compile(const Plan& plan, const CompileOptions& options = {});
-/// Compiles all, in up to `threads` threads (0: one a core); outcomes in the order of `plans`.
-std::vector<CompiledOutcome> compile_all(std::span<const Plan> plans, unsigned threads = 0);
+/// Compiles all, in up to `threads` threads (0: one a core), by `make` where it is given; outcomes in the order of `plans`.
+std::vector<CompiledOutcome> compile_all(std::span<const Plan> plans, unsigned threads = 0,
+                                         const std::function<CompiledKernel(const Plan&)>& make = {});
 
 }  // namespace rooftile

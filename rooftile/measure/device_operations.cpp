@@ -20,11 +20,12 @@ CompiledKernel compile(const Plan& plan, const CompileOptions& options) {
     return on_device(*plan.operation).compile(plan, options);
 }
 
-std::vector<CompiledOutcome> compile_all(std::span<const Plan> plans, unsigned threads) {
+std::vector<CompiledOutcome> compile_all(std::span<const Plan> plans, unsigned threads,
+                                         const std::function<CompiledKernel(const Plan&)>& make) {
     std::vector<CompiledOutcome> outcomes(plans.size(), Error(ExitCode::internal, "not compiled"));
     in_parallel(plans.size(), threads, [&](std::size_t i) {
         try {
-            outcomes[i] = compile(plans[i]);
+            outcomes[i] = make ? make(plans[i]) : compile(plans[i]);
         } catch (const Error& error) { outcomes[i] = error; } catch (const std::exception& error) {
             outcomes[i] = Error(ExitCode::internal, error.what());
         }

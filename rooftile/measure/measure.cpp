@@ -29,7 +29,7 @@ std::optional<Prepared> prepare(const MeasureEvents& events, const MeasureOption
     for (const Plan& plan : plans)
         if (!plan.buildable) throw RequestError(fmt::format("plan {} cannot be built: {}", plan.rank, plan.why_not));
     if (!plans.empty()) {
-        p.kernels = compile_all(plans, threads);
+        p.kernels = compile_all(plans, threads, options.compile);
         for (const CompiledOutcome& outcome : p.kernels) {
             const auto* error = std::get_if<Error>(&outcome);
             if (error && error->code() != ExitCode::compile_failed) throw *error;

@@ -35,7 +35,8 @@ std::vector<Source> measure_sources(std::string_view arch) {
     };
     return {
         source("measure", "kernels/measure/measure.cuh",
-               {"rooftile::fill", "rooftile::check_fence", "rooftile::checksum", "rooftile::inject",
+               {"rooftile::fill", "rooftile::check_guard", "rooftile::checksum", "rooftile::fingerprint",
+                "rooftile::count_unequal", "rooftile::inject",
                 "rooftile::flush", "rooftile::copy", "rooftile::read", "rooftile::stamp"}),
         source("verify_exact", "kernels/measure/verify.cuh", {"rooftile::verify<true>"}),
         source("verify_bounded", "kernels/measure/verify.cuh", {"rooftile::verify<false>"}),
@@ -61,8 +62,8 @@ MeasureKernels::MeasureKernels(const std::vector<CachedCompile>& compiled)
     : sms_(Driver::instance().device(current_device()).sm_count) {
     assert(compiled.size() == 3);
     for (const CachedCompile& c : compiled) modules_.emplace_back(std::span<const char>(c.compiled.cubin));
-    Function* const functions[] = {&fill_,  &check_fence_, &checksum_, &inject_,
-                                   &flush_, &copy_,        &read_,     &stamp_};
+    Function* const functions[] = {&fill_,   &check_guard_, &checksum_, &fingerprint_, &count_unequal_,
+                                   &inject_, &flush_,       &copy_,     &read_,        &stamp_};
     for (std::size_t i = 0; i < std::size(functions); ++i) {
         *functions[i] = modules_[0].function(compiled[0].compiled.lowered_names[i]);
     }
@@ -75,11 +76,11 @@ void MeasureKernels::fill(Stream stream, const FillArguments& arguments) const {
     launch(fill_, grid(to.sets * to.lines * ceil_div(to.width, 4), sms_, stream), arguments);
 }
 
-void MeasureKernels::check_fence(Stream stream, const MatrixView& view, std::int64_t fence,
+void MeasureKernels::check_guard(Stream stream, DevicePointer data, const TensorLayout& layout, std::int64_t guard,
                                  DevicePointer touched) const {
-    const long long elements = fence;
-    const std::int64_t padding = (view.leading - view.width) * (view.lines - 1);
-    launch(check_fence_, grid(2 * fence + padding, sms_, stream), view, elements, touched);
+    const long long bytes = guard;
+    const std::int64_t padding = (layout.pitch_bytes - layout.line_bytes) * (layout.lines - 1);
+    launch(check_guard_, grid(2 * guard + padding, sms_, stream), data, layout, bytes, touched);
 }
 
 void MeasureKernels::checksum(Stream stream, DevicePointer data, std::int64_t bytes,
@@ -87,6 +88,29 @@ void MeasureKernels::checksum(Stream stream, DevicePointer data, std::int64_t by
     assert(bytes % 4 == 0);
     const long long words = bytes / 4;
     launch(checksum_, grid(words, sms_, stream), data, words, sum);
+}
+
+void MeasureKernels::fingerprint(Stream stream, DevicePointer data, std::int64_t bytes, std::size_t place,
+                                 DevicePointer sums, std::int64_t set_pitch, std::int64_t sets) const {
+    assert(bytes % 4 == 0 && set_pitch % 4 == 0 && sets <= max_sets);
+    const long long words = bytes / 4, pitch = set_pitch / 4;
+    const unsigned long long tensor = place;
+    Launch all = grid(words * sets, sms_, stream);
+    all.grid_x = static_cast<unsigned>(ceil_div(all.grid_x, sets));
+    all.grid_y = static_cast<unsigned>(sets);
+    launch(fingerprint_, all, data, words, tensor, pitch, sums);
+}
+
+void MeasureKernels::count_unequal(Stream stream, DevicePointer sums, std::int64_t count, std::uint64_t expected,
+                                   DevicePointer unequal) const {
+    assert(count <= max_sets);
+    Launch all;
+    all.grid_x = static_cast<unsigned>(ceil_div(count, std::int64_t{threads}));
+    all.block_x = threads;
+    all.stream = stream;
+    const int sets = static_cast<int>(count);
+    const unsigned long long sum = expected;
+    launch(count_unequal_, all, sums, sets, sum, unequal);
 }
 
 void MeasureKernels::inject(Stream stream, DevicePointer at, std::uint16_t bits) const {

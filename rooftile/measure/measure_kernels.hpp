@@ -11,6 +11,11 @@
 
 namespace rooftile {
 
+/// Of tensors that launches rotate over, at most: more would be no slower to run, but long to record as a graph.
+inline constexpr std::int64_t max_sets = 16384;
+/// In the place of a set's number: every set.
+inline constexpr std::int64_t all_sets = -1;
+
 /// Three programs, so that three threads compile them: fill and guard, the exact reference, the bounded one.
 std::vector<Source> measure_sources(std::string_view arch);
 
@@ -23,10 +28,19 @@ class MeasureKernels {
     explicit MeasureKernels(const std::vector<CachedCompile>& compiled);
 
     void fill(Stream stream, const FillArguments& arguments) const;
-    /// Adds to `*touched` the elements around `view` that are not poison; `fence` elements on each side.
-    void check_fence(Stream stream, const MatrixView& view, std::int64_t fence, DevicePointer touched) const;
+    /// Adds to `*touched` the bytes around and between the lines of the tensor at `data` that are not poison; `guard`
+    /// bytes on each side.
+    void check_guard(Stream stream, DevicePointer data, const TensorLayout& layout, std::int64_t guard,
+                     DevicePointer touched) const;
     /// Adds a sum over `bytes` (a multiple of 4) at `data` to the 64-bit word at `sum`.
     void checksum(Stream stream, DevicePointer data, std::int64_t bytes, DevicePointer sum) const;
+    /// Adds a sum over `bytes` (a multiple of 4) at `data`, and at each `set_pitch` bytes behind it, to one 64-bit word a
+    /// set at `sums`; `place` tells tensors apart.
+    void fingerprint(Stream stream, DevicePointer data, std::int64_t bytes, std::size_t place, DevicePointer sums,
+                     std::int64_t set_pitch, std::int64_t sets) const;
+    /// Adds to `*unequal` how many of `count` words at `sums` are not `expected`, and zeroes them.
+    void count_unequal(Stream stream, DevicePointer sums, std::int64_t count, std::uint64_t expected,
+                       DevicePointer unequal) const;
     void inject(Stream stream, DevicePointer at, std::uint16_t bits) const;
     /// Reads and writes `bytes` (a multiple of 16).
     void flush(Stream stream, DevicePointer data, std::int64_t bytes) const;
@@ -43,7 +57,7 @@ class MeasureKernels {
 
   private:
     std::vector<Module> modules_;
-    Function fill_, check_fence_, checksum_, inject_, flush_, copy_, read_, stamp_, verify_exact_,
+    Function fill_, check_guard_, checksum_, fingerprint_, count_unequal_, inject_, flush_, copy_, read_, stamp_, verify_exact_,
         verify_bounded_;
     int sms_ = 0;
 };

@@ -9,10 +9,12 @@ bool Verification::compared() const {
 }
 
 bool Verification::wrong() const {
-    for (const std::optional<bool>& right : {exact, random, special, timed})
+    for (const std::optional<bool>& right : {exact, random, special, timed, guards})
         if (right && !*right) return true;
     return false;
 }
+
+bool is_unproven(const Measurement& m) { return m.built && m.ran && !m.verified.ok(); }
 
 std::string why_no_result(const Measurement& m) {
     if (!m.invalid.empty()) return m.invalid;

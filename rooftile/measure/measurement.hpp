@@ -20,15 +20,16 @@ struct Verification {
     std::optional<bool> exact{};    ///< whole numbers so small that the result is known bit for bit
     std::optional<bool> random{};   ///< every element within its bound, on random numbers
     std::optional<bool> special{};  ///< NaN, Inf and overflow came out where they must, and nowhere else
-    std::optional<bool> timed{};    ///< what timed launches left, as `random`
-    std::int64_t checked_elements = 0, undecided_elements = 0;
-    double max_error = 0;  ///< largest |error| / bound; 1 is the limit
-    double bound = 0;      ///< the bound at that element, in the output's units
+    std::optional<bool> timed{};    ///< what timed launches left in every buffer set is the random case's result, bit for bit
+    std::optional<bool> guards{};   ///< nothing outside the outputs was written, and no input changed
+    std::int64_t checked_elements = 0, undecided_elements = 0;  ///< of the random case
+    double max_error = 0;   ///< of the random case: largest |error| / bound; 1 is the limit
+    double bound = 0;       ///< the bound at that element, in the output's units
     std::string failure{};  ///< where not right, or why nothing was compared: element, got, expected, bound
 
     bool compared() const;  ///< any case was
     bool wrong() const;     ///< any case that was is not right
-    bool ok() const { return compared() && !wrong(); }
+    bool ok() const { return compared() && !wrong(); }  ///< what was not compared is not right
 };
 
 /// What ran beside our kernels in the same rounds.
@@ -77,6 +78,9 @@ struct Measurement {
     bool built = true;    ///< false where the plan's kernel does not compile as planned
     bool ran = true;      ///< false where the GPU refused it: out of memory
 };
+
+/// Whether it ran and was not shown right: what is wrong, and what was not compared.
+bool is_unproven(const Measurement& measurement);
 
 /// Why a measurement's figures are no result; empty where they are one.
 std::string why_no_result(const Measurement& measurement);

@@ -5,10 +5,13 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "rooftile/core/measured.hpp"
 #include "rooftile/machine/machine.hpp"
 #include "rooftile/measure/timing.hpp"
+#include "rooftile/measure/verify_case.hpp"
+#include "rooftile/runtime/compiled_kernel.hpp"
 
 namespace rooftile {
 
@@ -16,6 +19,9 @@ struct MeasureOptions {
     Mode mode = Mode::sustained;
     bool baseline = true;  ///< what the operation is measured beside
     bool verify = true;
+    std::vector<VerifyCase> cases = {VerifyCase::exact, VerifyCase::random, VerifyCase::special};  ///< to verify
+    /// Makes the kernel of a plan; empty: compile(plan). Called on several threads.
+    std::function<CompiledKernel(const Plan&)> compile;
     bool time = true;  ///< false: compile, run, verify and count only; `invalid` says that nothing was timed
     bool counters =
         false;  ///< hardware counters of what was timed, and of the best baseline

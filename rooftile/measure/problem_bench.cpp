@@ -30,7 +30,11 @@ class ProblemBench {
   public:
     ProblemBench(Bench& bench, MeasuredProblem& run, std::unique_ptr<Trial> trial,
                  const std::vector<CompiledOutcome>& kernels)
-        : bench_(bench), options_(bench.options()), run_(run), trial_(std::move(trial)) {
+        : bench_(bench),
+          options_(bench.options()),
+          run_(run),
+          tensors_(run.task.plans.problem.operation->tensors(run.task.plans.problem)),
+          trial_(std::move(trial)) {
         for (std::size_t i = 0; i < kernels.size(); ++i) add_row(i, kernels[i]);
     }
 
@@ -76,33 +80,36 @@ class ProblemBench {
             if (!verified.compared()) note_once(run_.notes, verified.failure);
             if (verified.wrong()) continue;
             rows_[kept] = rows_[i];
+            fingerprints_[kept] = fingerprints_[i];
             launches_[kept++] = launches_[i];
         }
         rows_.resize(kept);
         launches_.resize(kept);
+        fingerprints_.resize(kept);
     }
 
     void verify() {
         bench_.say(fmt::format("verifying {} plan{}", launches_.size(), launches_.size() == 1 ? "" : "s"));
         bench_.busy_from_now();
-        std::vector<Verification> verified;
         {
             const Part part(run_.timings, "verify");
-            verified = trial_->verify(launches_);
+            constexpr double results_share = 0.25;  // of what is free, for results that are judged together
+            Verifier verifier(bench_.kernels(), trial_->reference(), tensors_, launches_.size(),
+                              share_of_free(results_share));
+            const std::vector<Verification> verified = verifier.verify(options_.seed, launches_, options_.cases);
+            for (std::size_t i = 0; i < rows_.size(); ++i) row(i).verified = verified[i];
+            for (std::size_t i = 0; i < rows_.size(); ++i) fingerprints_.push_back(verifier.fingerprint(i));
         }
         if (!bench_.first_result)
             run_.timings.push_back({"first_result", seconds_since(options_.program_start)});
         bench_.first_result = true;
-        const Part part(run_.timings, "verify special values");
-        trial_->verify_special(verified, launches_);
-        for (std::size_t i = 0; i < rows_.size(); ++i) row(i).verified = verified[i];
         keep_right();
         bench_.busy_until_now();
     }
 
     std::function<void(Stream, std::int64_t)> on_sets(TensorLaunch launch) {
         return [this, launch = std::move(launch)](Stream stream, std::int64_t set) {
-            launch(stream, trial_->tensors(set));
+            launch(stream, sets_->tensors(set));
         };
     }
 
@@ -111,34 +118,71 @@ class ProblemBench {
         return launch == 0 ? Role::leader : Role::other;
     }
 
-    std::int64_t make_sets() {
+    void make_sets() {
         const Part part(run_.timings, "buffers and fill");
-        return trial_->make_sets(run_.notes);
+        constexpr double free_share = 0.35;  // copies and intermediates need theirs
+        const std::int64_t free = share_of_free(free_share), bytes = TensorSets::set_bytes(tensors_);
+        const std::int64_t l2_bytes = bench_.device().l2_bytes, count = rotated_sets(bytes, l2_bytes, l2_factor, free);
+        if (count < 1)
+            throw Error(ExitCode::gpu_failed,
+                        fmt::format("one set of tensors takes {} B, {} B of GPU memory may be used; free some or take a "
+                                    "smaller problem",
+                                    bytes, free));
+        if (count * bytes < l2_factor * l2_bytes)
+            run_.notes.push_back(
+                fmt::format("{} buffer sets of {} B are less than {} x L2: part of the inputs may come from L2", count,
+                            bytes, l2_factor));
+        sets_.emplace(tensors_, count, trial_->reference(), options_.seed);
+    }
+
+    /// What each timed launch of our `index`-th kernel leaves in its set must be the verified result, bit for bit: the
+    /// counter of that kernel says how often it was not.
+    void watch(TimedWork& work, std::size_t index) {
+        if (!options_.verify || !fingerprints_[index]) return;
+        const DevicePointer unequal = unequal_.address() + 8 * index;
+        work.before = [this](Stream stream, std::int64_t set) { sets_->poison_outputs(stream, set); };
+        work.after = [this, unequal, expected = *fingerprints_[index]](Stream stream, std::int64_t set) {
+            sets_->count_unequal(bench_.kernels(), stream, expected, unequal, set);
+        };
+    }
+
+    void judge_timed() {
+        std::vector<std::uint64_t> unequal(rows_.size());
+        copy_to_host(unequal.data(), unequal_.address(), 8 * unequal.size());
+        for (std::size_t i = 0; i < rows_.size(); ++i) {
+            if (!fingerprints_[i]) continue;
+            Verification& verified = row(i).verified;
+            verified.timed = unequal[i] == 0;
+            if (unequal[i] == 0) continue;
+            verified.failure = fmt::format("of {} buffer sets, timed launches left {} results unlike the verified one, "
+                                           "which had the same inputs",
+                                           sets_->sets(), unequal[i]);
+            clear_figures(row(i));
+        }
     }
 
     void time() {
         if (options_.counters) open_counters();  // and closed again: whoever may not count hears it before timing
-        const std::int64_t sets = make_sets();
+        make_sets();
+        unequal_ = DeviceBuffer(8 * launches_.size());
+        fill_bytes(unequal_.address(), 0, unequal_.bytes(), nullptr);
+        synchronize();
         std::vector<TimedWork> works;
         for (std::size_t i = 0; i < launches_.size(); ++i) {
             works.push_back({fmt::format("plan {}", row(i).plan.rank), on_sets(launches_[i]), role_of(i)});
-            trial_->watch(works.back(), i);
+            watch(works.back(), i);
         }
         const std::vector<Measurement*> ours = rows();
-        for (TimedWork& work : trial_->add_baselines(ours, run_.notes, run_.timings)) works.push_back(std::move(work));
+        for (TimedWork& work : trial_->add_baselines(ours, *sets_, run_.notes, run_.timings))
+            works.push_back(std::move(work));
         const std::size_t plans =
             rows_[0] == 0 ? rows_.size() : 0;  // without plan 1 there is no paired re-measurement
-        const std::vector<TimedResult> timed = bench_.time(works, sets, plans, run_.timings, run_.task.rounds);
+        const std::vector<TimedResult> timed =
+            bench_.time(works, sets_->sets(), plans, run_.timings, run_.task.rounds);
         trial_->read_baselines(std::span(timed).subspan(ours.size()), run_.notes);
         for (std::size_t i = 0; i < ours.size(); ++i) set_row(i, timed[i], timed[0]);
-        if (options_.verify) {
-            const Part part(run_.timings, "verify what was timed");
-            trial_->judge_timed(ours, launches_);
-            for (Measurement* measured : ours)
-                if (measured->verified.wrong()) clear_figures(*measured);
-            bench_.busy_until_now();
-        }
-        if (options_.counters) count(sets);
+        if (options_.verify) judge_timed();
+        if (options_.counters) count();
     }
 
     void set_row(std::size_t i, const TimedResult& timed, const TimedResult& first) {
@@ -172,16 +216,17 @@ class ProblemBench {
 
     /// Hardware counters of every plan whose result is right, and of a baseline, on the same buffers. Last, as nothing
     /// may be timed beside an open session.
-    void count(std::int64_t sets) {
+    void count() {
         bench_.say("counting");
         const Part part(run_.timings, "count");
         const auto session = open_counters();
+        const std::int64_t sets = sets_->sets();
         const auto launches = std::clamp<std::int64_t>(sets, min_counted_launches, max_counted_launches);
         const auto counted = [&](const TensorLaunch& launch) {
             if (options_.interrupted && options_.interrupted())
                 throw Error(ExitCode::interrupted, "interrupted while counting");
             return session->measure(
-                [&](Stream stream, std::int64_t number) { launch(stream, trial_->tensors(number % sets)); }, launches);
+                [&](Stream stream, std::int64_t number) { launch(stream, sets_->tensors(number % sets)); }, launches);
         };
         for (std::size_t i = 0; i < rows_.size(); ++i)
             if (!row(i).verified.wrong()) row(i).counters = counted(launches_[i]);
@@ -195,14 +240,18 @@ class ProblemBench {
 
     /// Counters alone need no time.
     void leave_untimed() {
-        if (options_.counters && !launches_.empty()) count(make_sets());
+        if (options_.counters && !launches_.empty()) make_sets(), count();
         for (const std::size_t i : rows_) run_.rows[i].invalid = not_timed;
     }
 
     Bench& bench_;
     const MeasureOptions& options_;
     MeasuredProblem& run_;
+    std::vector<TensorInfo> tensors_;
+    std::optional<TensorSets> sets_;  ///< baselines of the trial refer to it
+    DeviceBuffer unequal_;            ///< a 64-bit counter of each of `launches_`
     std::unique_ptr<Trial> trial_;
+    std::vector<std::optional<std::uint64_t>> fingerprints_;  ///< of the verified results of `launches_`
     std::vector<std::size_t> rows_;  ///< of `launches_`, those still in the race
     std::vector<TensorLaunch> launches_;
 };

@@ -68,7 +68,7 @@ class Timer {
     // timing_cold.cpp
     void run_cold(std::int64_t l2_bytes);
     void run_cold_round(const std::vector<std::size_t>& order, std::size_t round, const DeviceBuffer& lines,
-                        bool keep, bool last);
+                        bool keep);
 
     std::vector<TimedResult> finish();
 

@@ -24,8 +24,8 @@ struct TimedWork {
     std::string name;
     std::function<void(Stream stream, std::int64_t set)> launch;
     Role role = Role::leader;
-    /// Put into the stream before and after each block (in cold mode: the last launch), outside what is
-    /// timed; its launches include one on `set`. May be empty.
+    /// Put into the stream before and after each block's last launches, which include one on every set, and in cold mode
+    /// before and after each launch: outside what is timed. `set`: that of the launch, or all_sets. May be empty.
     std::function<void(Stream stream, std::int64_t set)> before = {}, after = {};
 };
 

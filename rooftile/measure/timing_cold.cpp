@@ -21,22 +21,21 @@ void Timer::run_cold(std::int64_t l2_bytes) {
     for (std::size_t round = 0; round < orders.size(); ++round) {
         check_interrupted();
         if (round == warm_up) sampler_.attribute(0);
-        run_cold_round(orders[round], round, lines, round >= warm_up, round + 1 == orders.size());
+        run_cold_round(orders[round], round, lines, round >= warm_up);
     }
     sampler_.attribute(-1);
 }
 
 void Timer::run_cold_round(const std::vector<std::size_t>& order, std::size_t round,
-                           const DeviceBuffer& lines, bool keep, bool last) {
-    // The last launches are looked at afterwards, on the set that `before` and `after` are told.
-    const std::int64_t set = last ? 0 : static_cast<std::int64_t>(round) % options_.sets;
+                           const DeviceBuffer& lines, bool keep) {
+    const std::int64_t set = static_cast<std::int64_t>(round) % options_.sets;
     std::vector<Block> blocks;
     stamp(0);
     for (const std::size_t w : order) {
         if (!competes(w)) continue;
         Block& block = blocks.emplace_back();
         block.work = w;
-        if (last && works_[w].before) works_[w].before(stream_, set);
+        if (works_[w].before) works_[w].before(stream_, set);
         // A kernel's reads may go last: they would outlive lines that are only overwritten.
         stream_.synchronize();
         reset_persisting_l2();
@@ -44,7 +43,7 @@ void Timer::run_cold_round(const std::vector<std::size_t>& order, std::size_t ro
         block.start.record(stream_);
         works_[w].launch(stream_, set);
         block.stop.record(stream_);
-        if (last && works_[w].after) works_[w].after(stream_, set);
+        if (works_[w].after) works_[w].after(stream_, set);
     }
     stamp(1);
     stream_.synchronize();

@@ -15,6 +15,7 @@ Json verified_json(const Verification& v) {
             {"random", flag_json(v.random)},
             {"special", flag_json(v.special)},
             {"timed", flag_json(v.timed)},
+            {"guards", flag_json(v.guards)},
             {"checked_elements", v.checked_elements},
             {"undecided_elements", v.undecided_elements},
             {"max_error", json_number(v.max_error)},

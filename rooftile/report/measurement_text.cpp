@@ -139,6 +139,8 @@ std::string proof_text(const Verification& v) {
     if (v.exact) add(fmt::format("integers {}", *v.exact ? "equal bit for bit" : "not shown equal"));
     if (v.random) add(fmt::format("random data: largest error {} of its bound", number_text(v.max_error, 3)));
     if (v.special) add(fmt::format("NaN and Inf {}", *v.special ? "where they must be" : "not shown right"));
+    if (v.timed) add(fmt::format("timed launches {}", *v.timed ? "left the same bits" : "left other bits"));
+    if (v.guards) add(fmt::format("guards {}", *v.guards ? "untouched" : "touched"));
     if (v.checked_elements > 0) add(fmt::format("{} elements compared", v.checked_elements));
     if (v.undecided_elements > 0) add(fmt::format("{} undecided", v.undecided_elements));
     return out.empty() ? "nothing was compared" : out;

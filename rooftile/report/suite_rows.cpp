@@ -37,14 +37,16 @@ SuiteRow row_of(const Json& line) {
     row.sm_clock_mhz = positive_at(line, "sm_clock_mhz");
     row.invalid = text_at(line, "invalid");
     std::string failure;
-    bool any_false = false;
+    bool any_true = false, any_false = false;
     if (const auto verified = line.find("verified"); verified != line.end() && verified->is_object()) {
         failure = text_at(*verified, "failure");
-        for (const char* which : {"exact", "random", "special", "timed"})
+        for (const char* which : {"exact", "random", "special", "timed", "guards"}) {
+            any_true |= verified->contains(which) && verified->at(which) == true;
             any_false |= verified->contains(which) && verified->at(which) == false;
+        }
     }
     row.unbuilt = row.plans > 0 && failure == never_built;
-    row.wrong = any_false && !failure.empty() && !row.unbuilt;
+    row.wrong = (any_false || !any_true) && !failure.empty() && !row.unbuilt;  // what was not compared is no pass
     const bool sampled = number_at(line, "samples").value_or(0) > 0;  // and above a roof
     row.ran = row.invalid.empty() || row.invalid == not_timed || sampled || row.wrong || row.unbuilt || row.plans == 0;
     return row;

@@ -42,6 +42,8 @@ TEST_P(DeviceConformance, ItsPlansAreVerifiedAndTimed) {
     const MeasureRun run = measure(std::move(tasks), options);
     for (const Measurement& row : run.rows) {
         EXPECT_TRUE(row.verified.ok()) << row.verified.failure;
+        EXPECT_EQ(row.verified.timed, true);
+        EXPECT_EQ(row.verified.guards, true);
         EXPECT_GT(row.verified.checked_elements, 0);
         EXPECT_TRUE(row.time_us) << why_no_result(row);
         EXPECT_TRUE(row.gbytes_per_s);
@@ -84,7 +86,8 @@ TEST_P(DeviceConformance, AKernelMadeWrongOnPurposeIsCaught) {
     const auto prepared = on_device(operation()).prepare(set.problem, options, 0);
     const auto trial = prepared->begin(*bench, timings);
     const std::vector<TensorLaunch> launches = {right, nothing, zeroed};
-    const std::vector<Verification> verified = trial->verify(launches);
+    Verifier verifier(bench->kernels(), trial->reference(), tensors, launches.size(), memory_info().free_bytes / 4);
+    const std::vector<Verification> verified = verifier.verify(options.seed, launches, options.cases);
     ASSERT_EQ(verified.size(), 3u);
     EXPECT_TRUE(verified[0].ok()) << verified[0].failure;
     EXPECT_TRUE(verified[1].wrong());

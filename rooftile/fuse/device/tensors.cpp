@@ -14,12 +14,7 @@
 namespace rooftile {
 namespace {
 
-constexpr std::int64_t alignment = 256;
 constexpr std::int64_t pattern_elements = 1024 * 1024 - 3;  // prime: no rows repeat each other
-
-std::int64_t padded(std::int64_t bytes) {
-    return std::max(alignment, (bytes + alignment - 1) / alignment * alignment);
-}
 
 }  // namespace
 
@@ -59,64 +54,30 @@ std::vector<double> random_values(std::int64_t count, Element element, std::uint
     return out;
 }
 
-std::int64_t FuseSets::set_bytes(const ExpressionGraph& problem) {
-    std::int64_t bytes = 0;
-    for (int i : problem.inputs) bytes += padded(bytes_of(problem.nodes[size_t(i)]));
-    for (const GraphOutput& o : problem.outputs) bytes += padded(bytes_of(problem.nodes[size_t(o.node)]));
-    return bytes;
+std::span<const VerifyCase> FuseReference::cases() const {
+    static constexpr VerifyCase all[] = {VerifyCase::random};
+    return all;
 }
 
-FuseSets::FuseSets(const ExpressionGraph& problem, std::int64_t sets, std::uint64_t seed)
-    : problem_(problem), sets_(sets), buffer_(size_t(set_bytes(problem) * sets)) {
-    DevicePointer at = buffer_.address();
-    for (std::int64_t set = 0; set < sets; ++set) {
-        for (size_t i = 0; i < problem.inputs.size(); ++i) {
-            inputs_.push_back(reinterpret_cast<const void*>(at));
-            at += DevicePointer(padded(bytes_of(problem.nodes[size_t(problem.inputs[i])])));
-        }
-        for (const GraphOutput& o : problem.outputs) {
-            outputs_.push_back(reinterpret_cast<void*>(at));
-            at += DevicePointer(padded(bytes_of(problem.nodes[size_t(o.node)])));
-        }
-    }
-    fill_bytes(buffer_.address(), 0xff, buffer_.bytes(), nullptr);  // what no kernel writes shows
-    for (size_t i = 0; i < problem.inputs.size(); ++i) {
-        const GraphNode& n = problem.nodes[size_t(problem.inputs[i])];
+FuseReference::FuseReference(const ExpressionGraph& problem, std::int64_t elements)
+    : problem_(problem), elements_(elements) {}
+
+void FuseReference::fill(Stream stream, VerifyCase, std::uint64_t seed, TensorPointers tensors) const {
+    for (size_t i = 0; i < problem_.inputs.size(); ++i) {
+        const GraphNode& n = problem_.nodes[size_t(problem_.inputs[i])];
         const std::int64_t bytes = bytes_of(n), count = std::min(pattern_elements, elements_of(n.shape));
+        if (bytes == 0) continue;
         const std::vector<char> pattern =
             elements_of_values(random_values(count, n.element, seed + i), n.element);
-        for (std::int64_t set = 0; set < sets && bytes > 0; ++set) {
-            const auto to = reinterpret_cast<DevicePointer>(this->inputs(set)[i]);
-            if (set > 0) {
-                copy_on_device(to, reinterpret_cast<DevicePointer>(inputs_[i]), size_t(bytes), nullptr);
-                continue;
-            }
-            copy_to_device(to, pattern.data(), pattern.size());
-            // What is there already doubles until the tensor is full.
-            for (auto filled = std::int64_t(pattern.size()); filled < bytes;) {
-                const std::int64_t more = std::min(filled, bytes - filled);
-                copy_on_device(to + DevicePointer(filled), to, size_t(more), nullptr);
-                filled += more;
-            }
+        const auto to = reinterpret_cast<DevicePointer>(tensors[i]);
+        synchronize(stream);
+        copy_to_device(to, pattern.data(), pattern.size());
+        // What is there already doubles until the tensor is full.
+        for (auto filled = std::int64_t(pattern.size()); filled < bytes;) {
+            const std::int64_t more = std::min(filled, bytes - filled);
+            copy_on_device(to + DevicePointer(filled), to, size_t(more), stream);
+            filled += more;
         }
-    }
-    synchronize(Stream(nullptr));
-}
-
-std::span<const void* const> FuseSets::inputs(std::int64_t set) const {
-    const size_t count = problem_.inputs.size();
-    return {inputs_.data() + size_t(set) * count, count};
-}
-std::span<void* const> FuseSets::outputs(std::int64_t set) const {
-    const size_t count = problem_.outputs.size();
-    return {outputs_.data() + size_t(set) * count, count};
-}
-
-void FuseSets::poison_outputs() const {
-    const std::span<void* const> all = outputs(0);
-    for (size_t o = 0; o < all.size(); ++o) {
-        const GraphNode& n = problem_.nodes[size_t(problem_.outputs[o].node)];
-        fill_bytes(reinterpret_cast<DevicePointer>(all[o]), 0xff, size_t(bytes_of(n)), nullptr);
     }
 }
 
@@ -146,20 +107,20 @@ std::vector<std::int64_t> sample_rows(std::int64_t rows, std::int64_t count, std
     return out;
 }
 
-void compare(Verification& check, const std::string& name, Element element, const std::vector<double>& got,
+void compare(CaseOutcome& check, const std::string& name, Element element, const std::vector<double>& got,
              const BoundedTensor& expected) {
     for (size_t i = 0; i < got.size(); ++i) {
         const Bounded& e = expected[i];
-        ++check.checked_elements;
+        ++check.checked;
         if (std::isinf(e.error)) {
-            ++check.undecided_elements;
+            ++check.undecided;
             continue;
         }
         const double bound = e.error + (is_floating(element) ? ulp_of(e.value, element) : 0);
         if (std::isfinite(e.value) && std::isfinite(got[i]) && bound > 0) {
             const double ratio = std::fabs(got[i] - e.value) / bound;
-            if (ratio > check.max_error) {
-                check.max_error = ratio;
+            if (ratio > check.ratio) {
+                check.ratio = ratio;
                 check.bound = bound;
             }
         }
@@ -171,70 +132,63 @@ void compare(Verification& check, const std::string& name, Element element, cons
 
 }  // namespace
 
-std::vector<double> FuseSets::read_input(int input, std::int64_t first, std::int64_t count) const {
-    return read(inputs(0)[size_t(input)], problem_.nodes[size_t(problem_.inputs[size_t(input)])].element,
-                first, count);
-}
-std::vector<double> FuseSets::read_output(int output, std::int64_t first, std::int64_t count) const {
-    const GraphNode& n = problem_.nodes[size_t(problem_.outputs[size_t(output)].node)];
-    return read(outputs(0)[size_t(output)], n.element, first, count);
-}
-
-FuseReference::FuseReference(const ExpressionGraph& problem, const FuseSets& sets, std::uint64_t seed,
-                             std::int64_t elements)
-    : problem_(problem) {
-    std::int64_t most = 0, columns = 1;
-    for (const GraphNode& n : problem.nodes)
-        if (elements_of(n.shape) >= most && !n.shape.empty()) {
-            most = elements_of(n.shape);
-            columns = std::max(columns, n.shape.back());
-        }
-    const std::int64_t rows = most / columns;
-    if (most > elements) {
-        sample_ = sample_rows(rows, std::max<std::int64_t>(2, elements / columns), seed);
-        cut_ = rows_of(problem, std::int64_t(sample_.size()));
-        if (!cut_ || rows == 1) {
-            why_not_ = fmt::format(
-                "not compared with fp64: {} elements in one row, or a reduction of them all", most);
-            return;
-        }
-    }
-    std::vector<std::vector<double>> inputs;
-    for (size_t i = 0; i < problem.inputs.size(); ++i)
-        inputs.push_back(taken(problem.inputs[i], [&](std::int64_t first, std::int64_t count) {
-            return sets.read_input(int(i), first, count);
-        }));
-    expected_ = evaluate(cut_ ? *cut_ : problem, inputs, sample_);
-}
-
 /// A tensor of the cut problem with rows of its own stands for rows of the whole; any other is whole.
-std::vector<double> FuseReference::taken(int node, const ReadRange& read_range) const {
+std::vector<double> FuseReference::taken(int node, const std::optional<ExpressionGraph>& cut,
+                                         const std::vector<std::int64_t>& sample, const ReadRange& read_range) const {
     const GraphNode& whole = problem_.nodes[size_t(node)];
-    const GraphNode& part = (cut_ ? *cut_ : problem_).nodes[size_t(node)];
-    if (!cut_ || whole.shape.size() < 2 || part.shape.size() != 2
+    const GraphNode& part = (cut ? *cut : problem_).nodes[size_t(node)];
+    if (!cut || whole.shape.size() < 2 || part.shape.size() != 2
         || elements_of(whole.shape) == elements_of(part.shape))
         return read_range(0, elements_of(whole.shape));
     std::vector<double> out;
-    for (std::int64_t row : sample_) {
+    for (std::int64_t row : sample) {
         const std::vector<double> one = read_range(row * part.shape[1], part.shape[1]);
         out.insert(out.end(), one.begin(), one.end());
     }
     return out;
 }
 
-Verification FuseReference::check(const FuseSets& sets) const {
-    Verification check;
-    check.failure = why_not_;
-    if (!why_not_.empty()) return check;
-    for (size_t o = 0; o < problem_.outputs.size(); ++o) {
-        const int node = problem_.outputs[o].node;
-        const auto got = taken(node, [&](std::int64_t first, std::int64_t count) {
-            return sets.read_output(int(o), first, count);
-        });
-        compare(check, problem_.outputs[o].name, problem_.nodes[size_t(node)].element, got, expected_[o]);
+std::vector<CaseOutcome> FuseReference::judge(Stream stream, VerifyCase, std::uint64_t seed,
+                                              std::span<const TensorPointers> results) const {
+    synchronize(stream);
+    std::vector<CaseOutcome> outcomes(results.size());
+    std::int64_t most = 0, columns = 1;
+    for (const GraphNode& n : problem_.nodes)
+        if (elements_of(n.shape) >= most && !n.shape.empty()) {
+            most = elements_of(n.shape);
+            columns = std::max(columns, n.shape.back());
+        }
+    const std::int64_t rows = most / columns;
+    std::vector<std::int64_t> sample;
+    std::optional<ExpressionGraph> cut;
+    if (most > elements_) {
+        sample = sample_rows(rows, std::max<std::int64_t>(2, elements_ / columns), seed);
+        cut = rows_of(problem_, std::int64_t(sample.size()));
+        if (!cut || rows == 1) {
+            for (CaseOutcome& outcome : outcomes)
+                outcome.failure = fmt::format(
+                    "not compared with fp64: {} elements in one row, or a reduction of them all", most);
+            return outcomes;
+        }
     }
-    check.random = check.failure.empty();
-    return check;
+    std::vector<std::vector<double>> inputs;
+    for (size_t i = 0; i < problem_.inputs.size(); ++i)
+        inputs.push_back(taken(problem_.inputs[i], cut, sample, [&](std::int64_t first, std::int64_t count) {
+            return read(results[0][i], problem_.nodes[size_t(problem_.inputs[i])].element, first, count);
+        }));
+    const std::vector<BoundedTensor> expected = evaluate(cut ? *cut : problem_, inputs, sample);
+    for (size_t r = 0; r < results.size(); ++r) {
+        for (size_t o = 0; o < problem_.outputs.size(); ++o) {
+            const int node = problem_.outputs[o].node;
+            const Element element = problem_.nodes[size_t(node)].element;
+            const auto got = taken(node, cut, sample, [&](std::int64_t first, std::int64_t count) {
+                return read(results[r][problem_.inputs.size() + o], element, first, count);
+            });
+            compare(outcomes[r], problem_.outputs[o].name, element, got, expected[o]);
+        }
+        outcomes[r].right = outcomes[r].failure.empty();
+    }
+    return outcomes;
 }
 
 }  // namespace rooftile

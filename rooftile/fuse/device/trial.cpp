@@ -14,48 +14,14 @@ namespace {
 class FuseTrial final : public Trial {
   public:
     FuseTrial(const ExpressionGraph& problem, const PreparedChain& prepared, Bench& bench)
-        : problem_(problem), prepared_(prepared), bench_(bench), options_(bench.options()) {}
+        : problem_(problem), prepared_(prepared), bench_(bench), options_(bench.options()), reference_(problem) {}
 
-    std::vector<Verification> verify(std::span<const TensorLaunch> launches) override {
-        std::vector<std::string> notes;
-        make_sets(notes);
-        const FuseReference reference(problem_, *sets_, options_.seed);
-        std::vector<Verification> out;
-        for (const TensorLaunch& launch : launches) {
-            sets_->poison_outputs();
-            launch(nullptr, tensors(0));
-            synchronize(Stream(nullptr));
-            out.push_back(reference.check(*sets_));
-        }
-        return out;
-    }
+    const Reference& reference() const override { return reference_; }
 
-    std::int64_t make_sets(std::vector<std::string>&) override {
-        if (sets_) return sets_->sets();
-        constexpr double free_share = 0.35;  // copies and intermediates need theirs
-        const std::int64_t bytes = FuseSets::set_bytes(problem_);
-        const std::int64_t count =
-            rotated_sets(bytes, bench_.device().l2_bytes, l2_factor, share_of_free(free_share));
-        if (count < 1)
-            throw Error(ExitCode::gpu_failed, fmt::format("one set of tensors takes {} B, {} B of GPU memory may be used",
-                                                          bytes, share_of_free(free_share)));
-        constexpr std::int64_t max_sets = 256;
-        sets_ = std::make_unique<FuseSets>(problem_, std::min(count, max_sets), options_.seed);
-        for (std::int64_t set = 0; set < sets_->sets(); ++set) {
-            for (const void* input : sets_->inputs(set)) tensors_.push_back(const_cast<void*>(input));
-            for (void* output : sets_->outputs(set)) tensors_.push_back(output);
-        }
-        return sets_->sets();
-    }
-
-    std::span<void* const> tensors(std::int64_t set) const override {
-        const std::size_t count = problem_.inputs.size() + problem_.outputs.size();
-        return std::span(tensors_).subspan(std::size_t(set) * count, count);
-    }
-
-    std::vector<TimedWork> add_baselines(std::span<Measurement* const>, std::vector<std::string>&,
-                                         std::vector<Timing>& timings) override {
+    std::vector<TimedWork> add_baselines(std::span<Measurement* const>, const TensorSets& sets,
+                                         std::vector<std::string>&, std::vector<Timing>& timings) override {
         std::vector<TimedWork> works;
+        sets_ = &sets;
         if (!options_.baseline) return works;
         add_copies(works, timings);
         add_unfused(works);
@@ -115,7 +81,7 @@ class FuseTrial final : public Trial {
         const std::int64_t read = fused_bytes(problem_).read_bytes / 16 * 16;
         const StreamLaunch reading = [this, &streams, read](Stream stream, const StreamForm& form,
                                                             std::int64_t set) {
-            const auto from = reinterpret_cast<DevicePointer>(sets_->inputs(set)[0]);
+            const auto from = reinterpret_cast<DevicePointer>(sets_->tensors(set)[0]);
             streams.read(stream, form, from, read, to_.address());
         };
         add_fastest(works, timings, "read", "reading the inputs, nothing written", read, reading);
@@ -150,7 +116,10 @@ class FuseTrial final : public Trial {
         add("unfused", "operators one by one").same_work = true;
         works.push_back({"unfused",
                          [this](Stream stream, std::int64_t set) {
-                             chain_->launch(stream, sets_->inputs(set), sets_->outputs(set));
+                             const TensorPointers tensors = sets_->tensors(set);
+                             const void* const* inputs = tensors.data();
+                             chain_->launch(stream, {inputs, problem_.inputs.size()},
+                                            tensors.subspan(problem_.inputs.size()));
                          },
                          Role::aside});
     }
@@ -159,8 +128,8 @@ class FuseTrial final : public Trial {
     const PreparedChain& prepared_;
     Bench& bench_;
     const MeasureOptions& options_;
-    std::unique_ptr<FuseSets> sets_;
-    std::vector<void*> tensors_;  ///< set by set: inputs, then outputs
+    FuseReference reference_;
+    const TensorSets* sets_ = nullptr;
     std::unique_ptr<UnfusedChain> chain_;
     DeviceBuffer from_, to_;
     std::vector<Baseline> baselines_;  ///< in the order in which they are timed

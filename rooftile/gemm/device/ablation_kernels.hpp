@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "rooftile/gemm/device/verify.hpp"
+#include "rooftile/gemm/measurement.hpp"
 #include "rooftile/measure/timing.hpp"
 
 namespace rooftile {

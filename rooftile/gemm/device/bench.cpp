@@ -3,12 +3,6 @@
 #include <fmt/core.h>
 
 namespace rooftile {
-namespace {
-
-constexpr double results_share = 0.25;  ///< of what is free, for results that are judged together
-
-}  // namespace
-
 const CublasLt* GemmBench::baseline(const GemmProblem& problem, std::string& missing) {
     missing.clear();
     using Kept = std::shared_ptr<const CublasLt>;
@@ -18,35 +12,10 @@ const CublasLt* GemmBench::baseline(const GemmProblem& problem, std::string& mis
     return baseline_.get();
 }
 
-std::unique_ptr<GemmVerifier> GemmBench::verifier(const GemmProblem& problem, std::size_t launches) const {
-    const int results = GemmVerifier::results_for(problem, launches, share_of_free(results_share));
-    return std::make_unique<GemmVerifier>(bench_.kernels(), problem, results);
-}
-
-OperandSets GemmBench::operand_sets(const GemmProblem& problem, std::vector<std::string>& notes) const {
-    const std::int64_t free = share_of_free(free_memory_share), bytes = OperandSets::set_bytes(problem);
-    const std::int64_t count = rotated_sets(bytes, bench_.device().l2_bytes, l2_factor, free);
-    if (count < 1)
-        throw Error(ExitCode::gpu_failed,
-                    fmt::format("one set of A, B and C takes {} B, {} B of GPU memory may be used; free some "
-                                "or take a smaller problem",
-                                bytes, free));
-    if (count * bytes < l2_factor * bench_.device().l2_bytes)
-        notes.push_back(
-            fmt::format("{} buffer sets of {} B are less than {} x L2: part of the inputs may come from L2",
-                        count, bytes, l2_factor));
-    OperandSets sets(problem, count);
-    const StreamOwner stream;
-    for (const Operand operand : {Operand::a, Operand::b})
-        bench_.kernels().fill(stream,
-                      fill_arguments(problem, operand, sets.view(operand), Fill::normal, bench_.options().seed));
-    stream.synchronize();
-    return sets;
-}
-
-std::function<void(Stream, std::int64_t)> on(const OperandSets& sets, GemmLaunch launch) {
+std::function<void(Stream, std::int64_t)> on(const TensorSets& sets, GemmLaunch launch) {
     return [&sets, launch = std::move(launch)](Stream stream, std::int64_t set) {
-        launch(stream, sets.data(Operand::a, set), sets.data(Operand::b, set), sets.data(Operand::c, set));
+        const TensorPointers tensors = sets.tensors(set);
+        launch(stream, tensors[0], tensors[1], tensors[2]);
     };
 }
 
@@ -56,7 +25,7 @@ GemmLaunch launch_of(const CublasLt& baseline, int index) {
     };
 }
 
-std::size_t add_cublaslt(std::vector<TimedWork>& works, const CublasLt* baseline, const OperandSets& sets) {
+std::size_t add_cublaslt(std::vector<TimedWork>& works, const CublasLt* baseline, const TensorSets& sets) {
     const int count = baseline ? baseline->algorithms() : 0;
     for (int index = 0; index < count; ++index)
         works.push_back(

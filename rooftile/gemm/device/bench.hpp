@@ -1,4 +1,4 @@
-// What measurements of GEMMs share on a readied GPU: the vendor's library, operands, a verifier.
+// What measurements of GEMMs share on a readied GPU: the vendor's library, and launches on sets of operands.
 #pragma once
 
 #include <functional>
@@ -11,6 +11,7 @@
 #include "rooftile/gemm/device/figures.hpp"
 #include "rooftile/gemm/device/verify.hpp"
 #include "rooftile/measure/bench.hpp"
+#include "rooftile/measure/tensor_memory.hpp"
 
 namespace rooftile {
 
@@ -23,26 +24,19 @@ class GemmBench {
     /// cuBLASLt for that problem, alive as this is; null with the reason in `missing`. Opened once on a GPU.
     const CublasLt* baseline(const GemmProblem& problem, std::string& missing);
 
-    /// With a C for each of `launches` results, as far as free memory allows.
-    std::unique_ptr<GemmVerifier> verifier(const GemmProblem& problem, std::size_t launches) const;
-
-    /// Sets to rotate over, A and B of the first filled with normal numbers and the others alike; a line in
-    /// `notes` where L2 may hold part of them. Throws Error(gpu_failed) where no set fits.
-    OperandSets operand_sets(const GemmProblem& problem, std::vector<std::string>& notes) const;
-
   private:
     Bench& bench_;
     std::shared_ptr<const CublasLt> baseline_;
 };
 
 /// `launch` on buffer set `set` of `sets`, which must outlive it.
-std::function<void(Stream, std::int64_t set)> on(const OperandSets& sets, GemmLaunch launch);
+std::function<void(Stream, std::int64_t set)> on(const TensorSets& sets, GemmLaunch launch);
 
 /// Algorithm `index` of `baseline`, which must outlive it.
 GemmLaunch launch_of(const CublasLt& baseline, int index);
 
 /// All algorithms of `baseline`, which may be null, on `sets`; returns how many.
-std::size_t add_cublaslt(std::vector<TimedWork>& works, const CublasLt* baseline, const OperandSets& sets);
+std::size_t add_cublaslt(std::vector<TimedWork>& works, const CublasLt* baseline, const TensorSets& sets);
 
 /// What a reader must know of one timing: roofs that were not checked, a clock that was held back.
 void note_timed(std::vector<std::string>& notes, Mode mode, const TimedResult& timed, const Roofs& roofs);

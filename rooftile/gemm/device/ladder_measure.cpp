@@ -109,7 +109,8 @@ LadderRun measure_ladder(const GemmProblem& problem, const Machine& machine,
         compiled.get();
     }
     throw_faults(kernels);
-    const auto trial = on_device(gemm_operation()).prepare({&gemm_operation(), Own::of(problem)}, options, 0);
+    measured.task.plans.problem = {&gemm_operation(), Own::of(problem)};
+    const auto trial = on_device(gemm_operation()).prepare(measured.task.plans.problem, options, 0);
     measure_problem(*bench, measured, *trial, kernels);
 
     for (std::size_t i = 0; i < rows.size(); ++i) {

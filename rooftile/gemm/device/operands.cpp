@@ -8,11 +8,6 @@
 namespace rooftile {
 namespace {
 
-constexpr std::int64_t element_bytes = 2;
-constexpr std::int64_t set_alignment = 256;  ///< bytes; what cuBLASLt assumes of every pointer
-
-std::int64_t round_up(std::int64_t x, std::int64_t to) { return ceil_div(x, to) * to; }
-
 bool k_is_width(const GemmProblem& p, Operand operand) {
     return (operand == Operand::a ? p.a_major : p.b_major) == Major::k;
 }
@@ -36,42 +31,6 @@ MatrixView operand_view(const GemmProblem& p, Operand operand, DevicePointer dat
 }
 
 std::int64_t span_of(const MatrixView& view) { return view.leading * (view.lines - 1) + view.width; }
-
-FencedMatrix::FencedMatrix(const GemmProblem& problem, Operand operand) {
-    const std::int64_t bytes = span_of(operand_view(problem, operand, 0)) * element_bytes;
-    buffer_ = DeviceBuffer(static_cast<std::size_t>(round_up(bytes, 4) + 2 * fence_bytes));
-    view_ = operand_view(problem, operand, buffer_.address() + fence_bytes);
-}
-
-void FencedMatrix::poison(Stream stream) const {
-    fill_bytes(buffer_.address(), 0xff, buffer_.bytes(), stream);
-}
-
-std::int64_t OperandSets::set_bytes(const GemmProblem& problem) {
-    std::int64_t bytes = 0;
-    for (const Operand operand : {Operand::a, Operand::b, Operand::c}) {
-        bytes += round_up(span_of(operand_view(problem, operand, 0)) * element_bytes, set_alignment);
-    }
-    return bytes;
-}
-
-OperandSets::OperandSets(const GemmProblem& problem, std::int64_t sets) {
-    for (const Operand operand : {Operand::a, Operand::b, Operand::c}) {
-        const auto index = static_cast<std::size_t>(operand);
-        MatrixView view = operand_view(problem, operand, 0);
-        const std::int64_t pitch = round_up(span_of(view) * element_bytes, set_alignment);
-        buffers_[index] = DeviceBuffer(static_cast<std::size_t>(pitch * sets));
-        view.data = static_cast<unsigned short*>(buffers_[index].data());
-        view.sets = sets;
-        view.pitch = pitch / element_bytes;
-        views_[index] = view;
-    }
-}
-
-void* OperandSets::data(Operand operand, std::int64_t set) const {
-    assert(set >= 0 && set < sets());
-    return view(operand).data + set * view(operand).pitch;
-}
 
 ExactRange exact_range(std::int64_t k) {
     constexpr std::int64_t limit = (std::int64_t{1} << 24) - 1;

@@ -1,4 +1,4 @@
-// Operands in device memory for checking and timing: fenced, poisoned, filled, rotated.
+// How a GEMM's operands lie in memory, what fills them, and how the reference reads them.
 #pragma once
 
 #include <cstdint>
@@ -19,42 +19,6 @@ MatrixView operand_view(const GemmProblem& problem, Operand operand, DevicePoint
 
 /// Elements from the first to the last of `view`'s one set, padding between lines included.
 std::int64_t span_of(const MatrixView& view);
-
-/// One operand between two fences: memory that nobody may touch, 0xFF bytes (NaN in every 16-bit type).
-class FencedMatrix {
-  public:
-    static constexpr std::int64_t fence_bytes = 4096;
-
-    FencedMatrix(const GemmProblem& problem, Operand operand);
-
-    /// Sets every byte, fences and padding too, to 0xFF.
-    void poison(Stream stream) const;
-    const MatrixView& view() const { return view_; }
-    void* data() const { return view_.data; }
-    const DeviceBuffer& buffer() const { return buffer_; }
-    std::int64_t fence() const { return fence_bytes / 2; }  ///< elements
-
-  private:
-    DeviceBuffer buffer_;
-    MatrixView view_{};
-};
-
-/// Several sets of A, B and C, each operand's in one allocation, 256 bytes aligned.
-class OperandSets {
-  public:
-    OperandSets(const GemmProblem& problem, std::int64_t sets);
-
-    std::int64_t sets() const { return views_[0].sets; }
-    const MatrixView& view(Operand operand) const { return views_[static_cast<int>(operand)]; }
-    void* data(Operand operand, std::int64_t set) const;
-
-    /// Bytes of one set of that problem.
-    static std::int64_t set_bytes(const GemmProblem& problem);
-
-  private:
-    DeviceBuffer buffers_[3];
-    MatrixView views_[3];
-};
 
 /// What fills operand `a` or `b` of `problem`: standard normal numbers, or whole numbers so small and so
 /// sparse that every partial sum of a result is exact in fp32: k * range^2 < 2^24.

@@ -3,10 +3,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 
 #include "rooftile/gemm/device/ablation_kernels.hpp"
 #include "rooftile/gemm/device/bench.hpp"
+#include "rooftile/gemm/device/verify.hpp"
 
 namespace rooftile {
 namespace {
@@ -17,64 +17,31 @@ struct CopyBuffers {
     std::int64_t bytes = 0, slots = 0;
 };
 
-GemmLaunch on_operands(TensorLaunch launch) {
-    return [launch = std::move(launch)](Stream stream, const void* a, const void* b, void* c) {
-        void* const tensors[] = {const_cast<void*>(a), const_cast<void*>(b), c};
-        launch(stream, tensors);
-    };
-}
-
 TensorLaunch on_tensors(GemmLaunch launch) {
-    return [launch = std::move(launch)](Stream stream, std::span<void* const> t) { launch(stream, t[0], t[1], t[2]); };
+    return [launch = std::move(launch)](Stream stream, TensorPointers t) { launch(stream, t[0], t[1], t[2]); };
 }
 
 class GemmTrial final : public Trial {
   public:
     GemmTrial(const GemmProblem& problem, Bench& bench)
-        : problem_(problem), bench_(bench), gemm_(bench), options_(bench.options()) {}
+        : problem_(problem),
+          bench_(bench),
+          gemm_(bench),
+          options_(bench.options()),
+          reference_(bench.kernels(), problem) {}
 
-    std::vector<Verification> verify(std::span<const TensorLaunch> launches) override {
-        verifier_ = gemm_.verifier(problem_, launches.size());
-        return verifier_->check_values(options_.seed, operands_of(launches));
-    }
+    const Reference& reference() const override { return reference_; }
 
-    void verify_special(std::span<Verification> verified, std::span<const TensorLaunch> launches) override {
-        verifier_->check_special(verified, options_.seed, operands_of(launches));
-    }
-
-    std::int64_t make_sets(std::vector<std::string>& notes) override {
-        sets_.emplace(gemm_.operand_sets(problem_, notes));
-        for (std::int64_t set = 0; set < sets_->sets(); ++set)
-            tensors_.push_back({sets_->data(Operand::a, set), sets_->data(Operand::b, set), sets_->data(Operand::c, set)});
-        return sets_->sets();
-    }
-
-    std::span<void* const> tensors(std::int64_t set) const override { return tensors_[std::size_t(set)]; }
-
-    /// Every block begins with a poisoned C, and what it left there is copied for judge_timed().
-    void watch(TimedWork& work, std::size_t index) override {
-        if (!verifier_) return;
-        if (index == 0) verifier_->expect_left(sets_->data(Operand::a, 0), sets_->data(Operand::b, 0));
-        if (!is_judged(index)) return;
-        const auto bytes = std::size_t(2 * span_of(operand_view(problem_, Operand::c, 0)));
-        const auto address = [this](std::int64_t set) {
-            return reinterpret_cast<DevicePointer>(sets_->data(Operand::c, set));
-        };
-        const auto to = reinterpret_cast<DevicePointer>(verifier_->c(index).data());
-        work.before = [=](Stream stream, std::int64_t set) { fill_bytes(address(set), 0xff, bytes, stream); };
-        work.after = [=](Stream stream, std::int64_t set) { copy_on_device(to, address(set), bytes, stream); };
-    }
-
-    std::vector<TimedWork> add_baselines(std::span<Measurement* const> rows, std::vector<std::string>&,
-                                         std::vector<Timing>& timings) override {
+    std::vector<TimedWork> add_baselines(std::span<Measurement* const> rows, const TensorSets& sets,
+                                         std::vector<std::string>&, std::vector<Timing>& timings) override {
         std::vector<TimedWork> works;
         if (options_.baseline) {
             const Part part(timings, "open cuBLASLt");
             cublaslt_ = gemm_.baseline(problem_, missing_);
         }
-        algorithms_ = add_cublaslt(works, cublaslt_, *sets_);
+        algorithms_ = add_cublaslt(works, cublaslt_, sets);
         measured_.resize(rows.size());
-        if (options_.ablate) add_parts(works, rows, timings);
+        if (options_.ablate) add_parts(works, rows, sets, timings);
         if (options_.baseline) copied_ = make_copy();
         if (copied_) works.push_back(copy_work());
         return works;
@@ -110,18 +77,6 @@ class GemmTrial final : public Trial {
         for (std::string& note : unchecked_roofs(options_.mode, timed, roofs)) note_once(notes, std::move(note));
     }
 
-    void judge_timed(std::span<Measurement* const> rows, std::span<const TensorLaunch> launches) override {
-        if (!verifier_) return;
-        const int results = std::min(verifier_->results(), int(rows.size()));
-        const auto outcomes =
-            verifier_->judge_left(sets_->data(Operand::a, 0), sets_->data(Operand::b, 0), options_.seed, results);
-        for (std::size_t i = 0; i < rows.size(); ++i) {
-            Verification& verified = rows[i]->verified;
-            if (is_judged(i)) absorb(verified, VerifyCase::timed, outcomes[i]);
-            else verifier_->check_again(verified, options_.seed + 1, on_operands(launches[i]));
-        }
-    }
-
     std::optional<BaselineLaunch> counted_baseline() override {
         if (!cublaslt_ || !best_) return std::nullopt;
         return BaselineLaunch{std::string(cublaslt_best), on_tensors(launch_of(*cublaslt_, *best_))};
@@ -137,22 +92,15 @@ class GemmTrial final : public Trial {
     }
 
   private:
-    static std::vector<GemmLaunch> operands_of(std::span<const TensorLaunch> launches) {
-        std::vector<GemmLaunch> out;
-        for (const TensorLaunch& launch : launches) out.push_back(on_operands(launch));
-        return out;
-    }
-
-    bool is_judged(std::size_t index) const { return verifier_ && index < std::size_t(verifier_->results()); }
-
     /// Each plan's kernel without a part; what does not compile so has its reason and no place among `works`.
-    void add_parts(std::vector<TimedWork>& works, std::span<Measurement* const> rows, std::vector<Timing>& timings) {
+    void add_parts(std::vector<TimedWork>& works, std::span<Measurement* const> rows, const TensorSets& sets,
+                   std::vector<Timing>& timings) {
         bench_.say("compiling without loads, products and store");
         const Part part(timings, "compile without parts");
         for (std::size_t i = 0; i < rows.size(); ++i) {
             measured_[i].ablation = AblationStudy{};
             for (TimedPart& timed : timed_parts(gemm_plan(*rows[i]), *measured_[i].ablation)) {
-                works.push_back({std::move(timed.name), on(*sets_, std::move(timed.launch)), Role::other});
+                works.push_back({std::move(timed.name), on(sets, std::move(timed.launch)), Role::other});
                 parts_.emplace_back(i, timed.index);
             }
         }
@@ -185,9 +133,7 @@ class GemmTrial final : public Trial {
     Bench& bench_;
     GemmBench gemm_;
     const MeasureOptions& options_;
-    std::unique_ptr<GemmVerifier> verifier_;
-    std::optional<OperandSets> sets_;
-    std::vector<std::array<void*, 3>> tensors_;  ///< of each set
+    GemmReference reference_;
     const CublasLt* cublaslt_ = nullptr;
     std::string missing_ = "not asked for";
     std::size_t algorithms_ = 0;  ///< of cuBLASLt, timed first

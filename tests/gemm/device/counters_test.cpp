@@ -9,7 +9,9 @@
 #include "rooftile/machine/query.hpp"
 #include "rooftile/gemm/device/measure.hpp"
 #include "rooftile/gemm/device/verify.hpp"
+#include "rooftile/measure/tensor_memory.hpp"
 #include "rooftile/gemm/device/operands.hpp"
+#include "rooftile/gemm/operation.hpp"
 #include "tests/device/device.hpp"
 
 namespace rooftile {
@@ -100,14 +102,12 @@ TEST_F(CountersTest, AGemmMovesAtLeastWhatItMustAndNothingExceedsItsRoof) {
     const Kernel kernel = compile(plan);
     kernel.load();
     // 12 sets of 96 MiB: every set has left L2 long before it comes round again.
-    const OperandSets sets(problem, 12);
-    for (const Operand operand : {Operand::a, Operand::b})
-        kernels_->fill(nullptr, fill_arguments(problem, operand, sets.view(operand), Fill::normal, 7));
-    synchronize();
+    const GemmReference reference(*kernels_, problem);
+    const TensorSets sets(gemm_operation().tensors({&gemm_operation(), Own::of(problem)}), 12, reference, 7);
     const auto launch = [&](Stream stream, std::int64_t number) {
         const std::int64_t set = number % sets.sets();
-        kernel.launch(stream, sets.data(Operand::a, set), sets.data(Operand::b, set),
-                      sets.data(Operand::c, set));
+        const TensorPointers tensors = sets.tensors(set);
+        kernel.launch(stream, tensors[0], tensors[1], tensors[2]);
     };
     const CounterValues v = session_->measure(launch, sets.sets());
     const double inputs = 2.0 * 2 * 4096 * 4096, output = 2.0 * 4096 * 4096;

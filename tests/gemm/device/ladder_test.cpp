@@ -6,9 +6,9 @@
 #include <gtest/gtest.h>
 
 #include "rooftile/gemm/device/ladder_kernel.hpp"
-#include "rooftile/gemm/device/verify.hpp"
 #include "rooftile/machine/live.hpp"
 #include "tests/device/device.hpp"
+#include "tests/gemm/device/gemm_verifier.hpp"
 
 namespace rooftile {
 namespace {
@@ -43,7 +43,7 @@ TEST_F(LadderTest, EveryRungIsRightOnOddShapes) {
                 const GemmProblem problem = gemm_problem(m, n, k, type);
                 if (!obstacle_of(rung, problem).empty()) continue;
                 ++checked;
-                const GemmVerifier verifier(kernels, problem);
+                GemmVerifier verifier(kernels, problem);
                 const Verification v =
                     verifier.check_all(seed, [&](Stream stream, const void* a, const void* b, void* c) {
                         kernel.launch(stream, a, b, c, shape_of(problem));
@@ -67,14 +67,14 @@ TEST_F(LadderTest, AnSmHoldsAsManyCtasAsTheModelCounts) {
 TEST_F(LadderTest, RunsAreBitIdentical) {
     const MeasureKernels kernels(compile_measure_kernels("sm_90"));
     const GemmProblem problem = gemm_problem(1400, 1304, 520);
-    const GemmVerifier verifier(kernels, problem);
+    GemmVerifier verifier(kernels, problem);
     for (int i = 0; i < rung_count; ++i) {
         const Kernel kernel = rung_kernel(static_cast<Rung>(i));
         const GemmLaunch launch = [&](Stream stream, const void* a, const void* b, void* c) {
             kernel.launch(stream, a, b, c, shape_of(problem));
         };
-        const std::uint64_t first = verifier.result_checksum(7, launch);
-        for (int run = 0; run < 10; ++run) EXPECT_EQ(verifier.result_checksum(7, launch), first) << i;
+        const std::uint64_t first = verifier.fingerprint(7, launch);
+        for (int run = 0; run < 10; ++run) EXPECT_EQ(verifier.fingerprint(7, launch), first) << i;
     }
 }
 

@@ -93,11 +93,5 @@ TEST(FillArguments, NameKAndKeepOperandsApart) {
     EXPECT_EQ(a.seed, 9u);
 }
 
-TEST(OperandSets, SetBytesAreAligned) {
-    GemmProblem p = problem(Major::k, Major::k);
-    // A: 4 x 24 + 16 = 112 elements, 224 B; B: 6 x 32 + 16 = 208, 416 B; C: 4 x 9 + 7 = 43, 86 B.
-    EXPECT_EQ(OperandSets::set_bytes(p), 256 + 512 + 256);
-}
-
 }  // namespace
 }  // namespace rooftile

@@ -1,0 +1,141 @@
+#include "rooftile/measure/tensor_memory.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+#include "rooftile/units.hpp"
+
+namespace rooftile {
+namespace {
+
+constexpr std::int64_t alignment = 256;  ///< bytes: that of an allocation
+constexpr std::int64_t guard_lines = 512, min_guard = 4096, max_guard = std::int64_t{64} << 20;
+
+std::int64_t round_up(std::int64_t x, std::int64_t to) { return ceil_div(x, to) * to; }
+
+struct Axis {
+    std::int64_t extent, stride;  // elements
+};
+
+/// Axes of more than one element, the outermost first; the longest that they may be.
+std::vector<Axis> axes_of(const TensorInfo& tensor) {
+    std::vector<Axis> axes;
+    for (std::size_t i = 0; i < tensor.extents.size(); ++i)
+        if (tensor.extents[i].most != 1) axes.push_back({tensor.extents[i].most, tensor.strides[i]});
+    std::stable_sort(axes.begin(), axes.end(), [](const Axis& a, const Axis& b) { return a.stride > b.stride; });
+    return axes;
+}
+
+std::int64_t bytes_of_elements(const TensorInfo& tensor, std::int64_t elements) {
+    return ceil_div(elements * tensor.element_bits, 8);
+}
+
+/// What a set takes: from the first to the last byte, and some to the next alignment.
+std::int64_t padded_bytes(const TensorInfo& tensor) { return round_up(std::max<std::int64_t>(1, layout_of(tensor).bytes()), alignment); }
+
+bool is_output(const TensorInfo& tensor) { return tensor.role == TensorRole::out; }
+
+}  // namespace
+
+TensorLayout layout_of(const TensorInfo& tensor) {
+    const std::vector<Axis> axes = axes_of(tensor);
+    std::int64_t line = 1;
+    std::size_t outer = axes.size();
+    while (outer > 0 && axes[outer - 1].stride == line) line *= axes[--outer].extent;
+    TensorLayout layout{.line_bytes = bytes_of_elements(tensor, line)};
+    layout.pitch_bytes = layout.line_bytes;
+    if (outer == 0) return layout;
+    layout.pitch_bytes = bytes_of_elements(tensor, axes[outer - 1].stride);
+    layout.lines = axes[outer - 1].extent;
+    // Lines of lines: their gaps belong to the tensor.
+    for (std::size_t i = 0; i + 1 < outer; ++i)
+        layout = {1, layout.bytes() + bytes_of_elements(tensor, axes[i].stride) * (axes[i].extent - 1), 0};
+    return layout;
+}
+
+std::int64_t guard_bytes(const TensorInfo& tensor) {
+    const std::vector<Axis> axes = axes_of(tensor);
+    std::int64_t line = 1;
+    if (axes.size() > 1) line = axes[axes.size() - 2].stride;
+    else if (axes.size() == 1) line = std::max(axes[0].extent, axes[0].stride);
+    const std::int64_t bytes = std::min(bytes_of_elements(tensor, line), max_guard) * guard_lines;
+    return round_up(std::clamp(bytes, min_guard, max_guard), alignment);
+}
+
+std::int64_t GuardedTensor::bytes_of(const TensorInfo& tensor) {
+    return round_up(layout_of(tensor).bytes(), 4) + 2 * guard_bytes(tensor);
+}
+
+GuardedTensor::GuardedTensor(const TensorInfo& tensor)
+    : layout_(layout_of(tensor)), guard_(guard_bytes(tensor)), buffer_(static_cast<std::size_t>(bytes_of(tensor))) {}
+
+void GuardedTensor::poison(Stream stream) const { fill_bytes(buffer_.address(), 0xff, buffer_.bytes(), stream); }
+
+void add_fingerprint(const MeasureKernels& kernels, Stream stream, DevicePointer tensor, const TensorLayout& layout,
+                     std::size_t place, DevicePointer sums, std::int64_t set_pitch, std::int64_t sets) {
+    // A last word that the tensor does not fill ends in poison, in guards and sets alike.
+    kernels.fingerprint(stream, tensor, round_up(layout.bytes(), 4), place, sums, set_pitch, sets);
+}
+
+std::int64_t TensorSets::set_bytes(const std::vector<TensorInfo>& tensors) {
+    std::int64_t bytes = 0;
+    for (const TensorInfo& tensor : tensors) bytes += padded_bytes(tensor);
+    return bytes;
+}
+
+TensorSets::TensorSets(const std::vector<TensorInfo>& tensors, std::int64_t sets, const Reference& reference,
+                       std::uint64_t seed)
+    : infos_(tensors), sets_(sets) {
+    assert(sets >= 1);
+    for (const TensorInfo& tensor : tensors) (is_output(tensor) ? output_bytes_ : input_bytes_) += padded_bytes(tensor);
+    inputs_ = DeviceBuffer(static_cast<std::size_t>(std::max(input_bytes_ * sets, alignment)));
+    outputs_ = DeviceBuffer(static_cast<std::size_t>(std::max(output_bytes_ * sets, alignment)));
+    sums_ = DeviceBuffer(8 * static_cast<std::size_t>(sets));
+    for (std::int64_t set = 0; set < sets; ++set) {
+        DevicePointer input = inputs_.address() + DevicePointer(set * input_bytes_);
+        DevicePointer output = outputs_.address() + DevicePointer(set * output_bytes_);
+        for (const TensorInfo& tensor : tensors) {
+            DevicePointer& at = is_output(tensor) ? output : input;
+            pointers_.push_back(reinterpret_cast<void*>(at));
+            at += DevicePointer(padded_bytes(tensor));
+        }
+    }
+    const StreamOwner stream;
+    fill_bytes(inputs_.address(), 0xff, static_cast<std::size_t>(input_bytes_), stream);
+    reference.fill(stream, VerifyCase::random, seed, this->tensors(0));
+    // What is there already doubles until every set is filled.
+    for (std::int64_t filled = 1; filled < sets;) {
+        const std::int64_t more = std::min(filled, sets - filled);
+        copy_on_device(inputs_.address() + DevicePointer(filled * input_bytes_), inputs_.address(),
+                       static_cast<std::size_t>(more * input_bytes_), stream);
+        filled += more;
+    }
+    poison_outputs(stream);
+    fill_bytes(sums_.address(), 0, sums_.bytes(), stream);
+    stream.synchronize();
+}
+
+TensorPointers TensorSets::tensors(std::int64_t set) const {
+    assert(set >= 0 && set < sets_);
+    return std::span(pointers_).subspan(static_cast<std::size_t>(set) * infos_.size(), infos_.size());
+}
+
+void TensorSets::poison_outputs(Stream stream, std::int64_t set) const {
+    const std::int64_t first = set == all_sets ? 0 : set, count = set == all_sets ? sets_ : 1;
+    fill_bytes(outputs_.address() + DevicePointer(first * output_bytes_), 0xff,
+               static_cast<std::size_t>(count * output_bytes_), stream);
+}
+
+void TensorSets::count_unequal(const MeasureKernels& kernels, Stream stream, std::uint64_t fingerprint,
+                               DevicePointer unequal, std::int64_t set) const {
+    const std::int64_t first = set == all_sets ? 0 : set, count = set == all_sets ? sets_ : 1;
+    const TensorPointers pointers = tensors(first);
+    std::size_t place = 0;
+    for (std::size_t i = 0; i < infos_.size(); ++i)
+        if (is_output(infos_[i]))
+            add_fingerprint(kernels, stream, reinterpret_cast<DevicePointer>(pointers[i]), layout_of(infos_[i]), place++,
+                            sums_.address(), output_bytes_, count);
+    kernels.count_unequal(stream, sums_.address(), count, fingerprint, unequal);
+}
+
+}  // namespace rooftile

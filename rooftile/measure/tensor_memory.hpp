@@ -1,0 +1,75 @@
+// A problem's tensors in device memory: one by one between guards, for verification, and in sets that timed launches
+// rotate over. What nobody may touch holds bytes of 0xFF: NaN in every floating-point type.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "rooftile/core/problem.hpp"
+#include "rooftile/measure/measure_kernels.hpp"
+#include "rooftile/measure/reference.hpp"
+
+namespace rooftile {
+
+/// How a tensor lies in memory: `lines` of `line_bytes`, `pitch_bytes` apart. Axes that follow each other without a gap
+/// are one line.
+TensorLayout layout_of(const TensorInfo& tensor);
+
+/// Bytes on either side of a tensor that nobody may touch: as many as 512 lines take, which no tile of a cluster exceeds, at
+/// least 4 KiB and at most 64 MiB.
+std::int64_t guard_bytes(const TensorInfo& tensor);
+
+/// One tensor between two guards.
+class GuardedTensor {
+  public:
+    explicit GuardedTensor(const TensorInfo& tensor);
+
+    /// Guards and padding too.
+    void poison(Stream stream) const;
+    void* data() const { return reinterpret_cast<void*>(address()); }
+    DevicePointer address() const { return buffer_.address() + DevicePointer(guard_); }
+    const TensorLayout& layout() const { return layout_; }
+    std::int64_t guard() const { return guard_; }  ///< bytes on either side, a multiple of 256
+    const DeviceBuffer& buffer() const { return buffer_; }
+    /// Of such a tensor, guards included.
+    static std::int64_t bytes_of(const TensorInfo& tensor);
+
+  private:
+    TensorLayout layout_;
+    std::int64_t guard_;
+    DeviceBuffer buffer_;
+};
+
+/// A fingerprint of a tensor's bytes and of the padding between its lines, added to the 64-bit word at `sum`: of `sets`
+/// such tensors `set_pitch` bytes apart, one word each. `place` is the tensor's among the outputs, so that two that are
+/// swapped differ.
+void add_fingerprint(const MeasureKernels& kernels, Stream stream, DevicePointer tensor, const TensorLayout& layout,
+                     std::size_t place, DevicePointer sums, std::int64_t set_pitch = 0, std::int64_t sets = 1);
+
+/// Sets of all tensors of a problem, each 256 bytes aligned; inputs hold the random case of a seed, the same in every
+/// set.
+class TensorSets {
+  public:
+    /// Throws Error(gpu_failed) where memory is short.
+    TensorSets(const std::vector<TensorInfo>& tensors, std::int64_t sets, const Reference& reference, std::uint64_t seed);
+
+    std::int64_t sets() const { return sets_; }
+    TensorPointers tensors(std::int64_t set) const;
+    /// Of one set.
+    static std::int64_t set_bytes(const std::vector<TensorInfo>& tensors);
+
+    /// 0xFF into the outputs of one set, or of all.
+    void poison_outputs(Stream stream, std::int64_t set = all_sets) const;
+    /// Adds to the counter at `unequal` the sets, of that one or of all, whose outputs are not those with `fingerprint`.
+    void count_unequal(const MeasureKernels& kernels, Stream stream, std::uint64_t fingerprint, DevicePointer unequal,
+                       std::int64_t set = all_sets) const;
+
+  private:
+    std::vector<TensorInfo> infos_;
+    std::int64_t sets_, input_bytes_ = 0, output_bytes_ = 0;  ///< of a set
+    DeviceBuffer inputs_, outputs_, sums_;
+    std::vector<void*> pointers_;  ///< set by set
+};
+
+}  // namespace rooftile

@@ -1,0 +1,63 @@
+// The Verifier on a GEMM's operands, for launches that take them one by one.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "rooftile/gemm/device/verify.hpp"
+#include "rooftile/gemm/operation.hpp"
+#include "rooftile/measure/verifier.hpp"
+
+namespace rooftile {
+
+inline TensorLaunch on_tensors(GemmLaunch launch) {
+    return [launch = std::move(launch)](Stream stream, TensorPointers t) { launch(stream, t[0], t[1], t[2]); };
+}
+
+class GemmVerifier {
+  public:
+    static constexpr VerifyCase values[] = {VerifyCase::exact, VerifyCase::random};
+    static constexpr VerifyCase all[] = {VerifyCase::exact, VerifyCase::random, VerifyCase::special};
+
+    GemmVerifier(const MeasureKernels& kernels, const GemmProblem& problem, int results = 1)
+        : reference_(kernels, problem),
+          verifier_(kernels, reference_, gemm_operation().tensors({&gemm_operation(), Own::of(problem)}),
+                    std::size_t(results), memory_info().free_bytes / 4) {}
+
+    std::vector<CaseOutcome> check(VerifyCase which, std::uint64_t seed, const std::vector<GemmLaunch>& launches) {
+        return verifier_.check(which, seed, tensor_launches(launches));
+    }
+    CaseOutcome check(VerifyCase which, std::uint64_t seed, const GemmLaunch& launch) {
+        return check(which, seed, std::vector{launch}).front();
+    }
+    std::vector<Verification> verify(std::uint64_t seed, const std::vector<GemmLaunch>& launches,
+                                     std::span<const VerifyCase> cases = all) {
+        return verifier_.verify(seed, tensor_launches(launches), cases);
+    }
+    Verification check_values(std::uint64_t seed, const GemmLaunch& launch) {
+        return verify(seed, {launch}, values).front();
+    }
+    Verification check_all(std::uint64_t seed, const GemmLaunch& launch) { return verify(seed, {launch}).front(); }
+
+    /// Of C for the random case of `seed`: the same from run to run of a deterministic kernel.
+    std::uint64_t fingerprint(std::uint64_t seed, const GemmLaunch& launch) {
+        check(VerifyCase::random, seed, launch);
+        return verifier_.fingerprint(0).value();
+    }
+    const void* a() const { return verifier_.tensors(0)[0]; }
+    const void* b() const { return verifier_.tensors(0)[1]; }
+    const void* c() const { return verifier_.tensors(0)[2]; }
+    std::size_t results() const { return verifier_.results(); }
+
+  private:
+    static std::vector<TensorLaunch> tensor_launches(const std::vector<GemmLaunch>& launches) {
+        std::vector<TensorLaunch> out;
+        for (const GemmLaunch& launch : launches) out.push_back(on_tensors(launch));
+        return out;
+    }
+    GemmReference reference_;
+    Verifier verifier_;
+};
+
+}  // namespace rooftile
