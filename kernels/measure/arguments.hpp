@@ -1,16 +1,15 @@
-// What the measure kernels take and return; host and device see the same bytes. No includes but names.
+// What the measure kernels take and return; host and device see the same bytes.
 #pragma once
 
+#include "kernels/measure/numbers.hpp"
 #include "kernels/types.hpp"
 
 namespace rooftile {
 
 /// A matrix in device memory: `lines` lines of `width` contiguous 16-bit elements, `leading` apart.
-/// `sets` such matrices follow each other, `pitch` elements apart.
 struct MatrixView {
     unsigned short* data;
     long long lines, width, leading;
-    long long sets, pitch;
 };
 
 /// A tensor as bytes in device memory: `lines` of `line_bytes`, `pitch_bytes` apart.
@@ -23,20 +22,40 @@ struct TensorLayout {
 /// What a fill writes.
 enum class Fill : int {
     normal,   ///< standard normal, rounded to the type
-    integer,  ///< whole numbers of [-range, range], uniform
+    integer,  ///< whole numbers: see ExactNumbers
 };
+
+/// Whole numbers for sums that are exact in fp32 in any order. At every k both operands are uniform in [-range, range]
+/// (where `sparsity` does not divide k: zero), but at every `period`-th k one is uniform in [-wide, wide],
+/// all bits of its type's significand, and the other is 1 or -1. The wide one is A and B in turn.
+struct ExactNumbers {
+    int range;
+    long long sparsity;  ///< 1: everywhere
+    int wide;
+    long long period;
+};
+
+constexpr int exact_number(const ExactNumbers& p, bool of_b, long long k, unsigned word) {
+    const bool is_wide = k % p.period == 0;
+    const bool wide_here = is_wide && (k / p.period % 2 != 0) == of_b;
+    if (is_wide && !wide_here) return (word & 1) ? 1 : -1;
+    if (!is_wide && k % p.sparsity != 0) return 0;
+    const int range = wide_here ? p.wide : p.range;
+    return static_cast<int>(word % (2u * static_cast<unsigned>(range) + 1u)) - range;
+}
 
 struct FillArguments {
     MatrixView to;
     unsigned long long seed, stream;  ///< stream: 0 for A, 1 for B, so that equal seeds differ
     Fill fill;
     Type type;
-    int range;           ///< of integer
-    long long sparsity;  ///< of integer: only where the k index is a multiple of it; 1: everywhere
+    ExactNumbers exact;  ///< of integer
+    bool of_b;           ///< of integer: which operand
     bool k_is_width;     ///< which index of `to` is k
 };
 
-constexpr int verify_max = 8;  ///< results that one reference judges
+constexpr int verify_max = 8;    ///< results that one reference judges
+constexpr int verify_tile = 64;  ///< rows and columns of a tile of C that is judged as a whole
 
 /// Each of `results` C[i, j] against one sum over k of A[i, k] * B[k, j]; strides in elements.
 struct VerifyArguments {
@@ -47,18 +66,35 @@ struct VerifyArguments {
     long long m, n, k;
     long long a_m_stride, a_k_stride, b_k_stride, b_n_stride, c_m_stride;
     Type type;
-    double gamma;  ///< accumulation_error(k)
+    ErrorModel model;  ///< error_model(k)
 };
 
-/// What one CTA saw of one result: a count, and its worst element. In an array, all CTAs of the first result,
-/// then all of the second.
-struct VerifyRecord {
-    unsigned long long wrong;
-    double ratio;      ///< error / bound of the worst element; infinite for a wrong class or wrong bits
+/// The element of a result that lies worst.
+struct WorstElement {
+    double ratio;      ///< error / bound; infinite for a wrong class or wrong bits
     double reference;  ///< fp64 sum there
     double bound;
     long long row, column;
     unsigned got, expected;  ///< bits
+};
+
+/// The tile of a result, verify_tile squared or what is left of it, whose errors together lie worst. Errors are
+/// root mean squares, as shares of sigma.
+struct WorstTile {
+    double ratio;  ///< error / allowed
+    double error, allowed;
+    long long row, column;  ///< of its first element
+};
+
+/// What one CTA saw of one result: counts, its worst element, its worst tile, and the sums over all its tiles.
+/// In an array, all CTAs of the first result, then all of the second. Of tiles nothing in the exact case.
+struct VerifyRecord {
+    unsigned long long wrong;  ///< elements
+    WorstElement worst;
+    unsigned long long wrong_tiles;
+    WorstTile worst_tile;
+    double errors;            ///< sum of (error / sigma)^2
+    ExpectedErrors expected;  ///< of the same elements
 };
 
 /// Where an SM's clock and the GPU's time stood.

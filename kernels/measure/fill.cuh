@@ -30,24 +30,21 @@ __device__ inline void make_group(const FillArguments& p, long long group, long 
     }
     for (int i = 0; i < fill_group; ++i) {
         const long long k = p.k_is_width ? column + i : line;
-        const int whole = static_cast<int>(block.word[i] % (2 * p.range + 1)) - p.range;
-        values[i] = k % p.sparsity == 0 ? whole : 0;
+        values[i] = exact_number(p.exact, p.of_b, k, block.word[i]);
     }
 }
 
-/// One thread a group of a line, grid-stride over every set. Padding between lines is not touched.
+/// One thread a group of a line, grid-stride. Padding between lines is not touched.
 __global__ void fill(FillArguments p) {
     const long long groups = (p.to.width + fill_group - 1) / fill_group;  // of a line
-    const long long all = p.to.sets * p.to.lines * groups;
+    const long long all = p.to.lines * groups;
     const long long step = static_cast<long long>(gridDim.x) * blockDim.x;
     for (long long g = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x; g < all; g += step) {
-        const long long line_of_all = g / groups;
-        const long long set = line_of_all / p.to.lines;
-        const long long line = line_of_all - set * p.to.lines;
-        const long long column = (g - line_of_all * groups) * fill_group;
+        const long long line = g / groups;
+        const long long column = (g - line * groups) * fill_group;
         double values[fill_group];
         make_group(p, g, line, column, values);
-        unsigned short* to = p.to.data + set * p.to.pitch + line * p.to.leading + column;
+        unsigned short* to = p.to.data + line * p.to.leading + column;
         for (int i = 0; i < fill_group; ++i) {
             if (column + i < p.to.width)
                 to[i] = static_cast<unsigned short>(round_to_bits(values[i], p.type));

@@ -1,5 +1,6 @@
 // The reference: every element of C from its own fp64 sum, judged where it was made. The sum costs far more
-// than a verdict, so one sum judges the results of several launches.
+// than a verdict, so one sum judges the results of several launches. Beside each sum stands that of the squared
+// products: every element is judged by itself, then the tile by the sum of its squared errors.
 //
 // One CTA makes 64 x 64 elements, 4 x 4 a thread, from tiles of A and B that stand in shared memory as
 // doubles; CTAs go over the tiles of C. Only what is inside the matrices is read. It shares nothing
@@ -12,7 +13,7 @@
 namespace rooftile {
 
 struct VerifyTile {
-    static constexpr int mn = 64;  ///< rows and columns of C a CTA
+    static constexpr int mn = verify_tile;  ///< rows and columns of C a CTA
     static constexpr int k = 16;   ///< of a step
     static constexpr int threads = 256;
     static constexpr int side = 4;  ///< rows and columns of C a thread
@@ -26,14 +27,28 @@ struct VerifyTiles {
     double b[2][VerifyTile::k][VerifyTile::pitch];  // [buffer][k][n]
 };
 
+/// What some threads saw of one result: the largest ratio and its thread, the count of wrong elements, and the sum of
+/// squared errors as shares of sigma.
+struct VerifyPart {
+    double ratio;
+    int thread;
+    unsigned wrong;
+    double errors;
+
+    __device__ void add(const VerifyPart& other) {
+        if (other.ratio > ratio || (other.ratio == ratio && other.thread < thread))
+            ratio = other.ratio, thread = other.thread;
+        wrong += other.wrong, errors += other.errors;
+    }
+};
+
 struct VerifyShared {
     union {
         VerifyTiles tiles;
-        VerifyRecord worst[VerifyTile::threads];  // after a tile's last step
+        WorstElement worst[VerifyTile::threads];  // after a tile's last step
     };
-    double worst_ratio[VerifyTile::threads / 32];
-    int worst_thread[VerifyTile::threads / 32];
-    unsigned wrong[VerifyTile::threads / 32];
+    VerifyPart part[VerifyTile::threads / 32];            // of each warp
+    ExpectedErrors expected[VerifyTile::threads / 32];  // of each warp, before any result is judged
 };
 
 /// Exact. binary16 has its exponent moved by a multiplication, which makes its subnormals normal.
@@ -99,11 +114,12 @@ __device__ inline int verify_column(int j) {
 
 using VerifySums = double[VerifyTile::side * VerifyTile::side];  // row by row
 
-/// One step's products; `absolute` is left alone in the exact case, which needs no bound.
+/// One step's products. `squares` is left alone in the exact case, which needs no bound; else it takes
+/// (a b)^2 = a^2 b^2, so that one square serves four elements.
 template <bool exact>
 __device__ inline void verify_multiply(const double (*a)[VerifyTile::pitch],
                                        const double (*b)[VerifyTile::pitch], VerifySums& sum,
-                                       VerifySums& absolute) {
+                                       VerifySums& squares) {
 #pragma unroll 4
     for (int k = 0; k < VerifyTile::k; ++k) {
         double x[VerifyTile::side], y[VerifyTile::side];
@@ -118,86 +134,125 @@ __device__ inline void verify_multiply(const double (*a)[VerifyTile::pitch],
             for (int j = 0; j < VerifyTile::side; ++j) {
                 const int e = i * VerifyTile::side + j;
                 sum[e] = fma(x[i], y[j], sum[e]);
-                if constexpr (!exact) absolute[e] = fma(fabs(x[i]), fabs(y[j]), absolute[e]);
+                if constexpr (!exact) squares[e] = fma(x[i] * x[i], y[j] * y[j], squares[e]);
             }
         }
     }
 }
 
 template <bool exact>
-__device__ inline Verdict verify_element(const VerifyArguments& p, unsigned got, double sum,
-                                         double absolute) {
+__device__ inline Verdict verify_element(const VerifyArguments& p, unsigned got, double sum, double sigma) {
     if constexpr (exact) return judge_exact(got, sum, p.type);
-    else return judge_bounded(got, sum, absolute, p.gamma, p.type);
+    else return judge_bounded(got, sum, fabs(sigma), p.model, p.type);
 }
 
 /// Sixteen times, and every sum is where it was: registers cannot be indexed, so the one looked at is the
 /// first.
 template <bool exact>
-__device__ inline void verify_rotate(VerifySums& sum, VerifySums& absolute) {
+__device__ inline void verify_rotate(VerifySums& sum, VerifySums& sigma) {
     constexpr int last = VerifyTile::side * VerifyTile::side - 1;
-    const double first = sum[0], first_absolute = absolute[0];
+    const double first = sum[0], first_sigma = sigma[0];
 #pragma unroll
     for (int i = 0; i < last; ++i) {
         sum[i] = sum[i + 1];
-        if constexpr (!exact) absolute[i] = absolute[i + 1];
+        if constexpr (!exact) sigma[i] = sigma[i + 1];
     }
     sum[last] = first;
-    if constexpr (!exact) absolute[last] = first_absolute;
+    if constexpr (!exact) sigma[last] = first_sigma;
 }
 
-/// The largest ratio of a warp and its thread (of equal ones the lowest), and the sum of `wrong`.
-__device__ inline void verify_warp(double& ratio, int& thread, unsigned& wrong) {
+/// Where a tile lies.
+struct VerifyPlace {
+    long long row0, column0;
+
+    __device__ long long row(int e) const { return row0 + verify_row(e / VerifyTile::side); }
+    __device__ long long column(int e) const { return column0 + verify_column(e % VerifyTile::side); }
+    __device__ bool inside(const VerifyArguments& p, int e) const { return row(e) < p.m && column(e) < p.n; }
+};
+
+/// Makes sigma of the sums of squares, and says what the tile's errors may come to; once for all results.
+/// Where an element's error is not to be counted its sigma has a minus. Ends with the warps' parts in shared memory and no barrier.
+__device__ inline void verify_expect(const VerifyArguments& p, VerifyShared& shared, const VerifyPlace& place,
+                                     VerifySums& sum, VerifySums& squares) {
+    ExpectedErrors expected{};
+#pragma unroll 1
+    for (int e = 0; e < VerifyTile::side * VerifyTile::side; ++e) {
+        squares[0] = root(squares[0]);
+        if (place.inside(p, e)) {
+            const ExpectedErrors one = expected_error(sum[0], squares[0], p.model, p.type);
+            add(expected, one);
+            if (one.elements == 0) squares[0] = -squares[0];
+        }
+        verify_rotate<false>(sum, squares);
+    }
     for (int lane = 16; lane > 0; lane /= 2) {
-        const double other = __shfl_xor_sync(0xffffffffu, ratio, lane);
-        const int other_thread = __shfl_xor_sync(0xffffffffu, thread, lane);
-        wrong += __shfl_xor_sync(0xffffffffu, wrong, lane);
-        if (other > ratio || (other == ratio && other_thread < thread)) ratio = other, thread = other_thread;
+        add(expected, {__shfl_xor_sync(0xffffffffu, expected.elements, lane),
+                       __shfl_xor_sync(0xffffffffu, expected.rounding, lane),
+                       __shfl_xor_sync(0xffffffffu, expected.rounding_squares, lane),
+                       __shfl_xor_sync(0xffffffffu, expected.rounding_most, lane)});
+    }
+    if (threadIdx.x % 32 == 0) shared.expected[threadIdx.x / 32] = expected;
+}
+
+/// The warp's part, in every lane.
+__device__ inline void verify_warp(VerifyPart& part) {
+    for (int lane = 16; lane > 0; lane /= 2) {
+        part.add({__shfl_xor_sync(0xffffffffu, part.ratio, lane), __shfl_xor_sync(0xffffffffu, part.thread, lane),
+                  __shfl_xor_sync(0xffffffffu, part.wrong, lane),
+                  __shfl_xor_sync(0xffffffffu, part.errors, lane)});
     }
 }
 
-/// Adds this tile of result `c` to the CTA's record of it: the count of wrong elements, and the worst if it
-/// is worse. Leaves the sums as they were.
+/// Adds a tile's errors to the record.
+__device__ inline void verify_record_tile(const VerifyArguments& p, const VerifyShared& shared,
+                                          VerifyRecord& record, const VerifyPlace& place, double errors) {
+    ExpectedErrors expected{};
+    for (int w = 0; w < VerifyTile::threads / 32; ++w) add(expected, shared.expected[w]);
+    record.errors += errors;
+    add(record.expected, expected);
+    const double allowed = allowed_errors(expected, p.model);
+    record.wrong_tiles += !(errors <= allowed);
+    const double ratio = errors > 0 ? root(errors / allowed) : 0;
+    if (ratio <= record.worst_tile.ratio) return;
+    record.worst_tile = {ratio, root(errors / expected.elements), root(allowed / expected.elements), place.row0,
+                         place.column0};
+}
+
+/// Adds this tile of result `c` to the CTA's record of it: the count of wrong elements, the worst if it is
+/// worse, and the tile. Leaves the sums as they were.
 template <bool exact>
 __device__ inline void verify_record(const VerifyArguments& p, const unsigned short* c, VerifyShared& shared,
-                                     VerifyRecord& record, long long row0, long long column0, VerifySums& sum,
-                                     VerifySums& absolute) {
-    unsigned wrong = 0;
-    double ratio = 0;
+                                     VerifyRecord& record, const VerifyPlace& place, VerifySums& sum,
+                                     VerifySums& sigma) {
+    VerifyPart part{0, static_cast<int>(threadIdx.x), 0, 0};
     // Not unrolled, so that the verdict stands in the code once.
 #pragma unroll 1
     for (int e = 0; e < VerifyTile::side * VerifyTile::side; ++e) {
-        const long long row = row0 + verify_row(e / VerifyTile::side);
-        const long long column = column0 + verify_column(e % VerifyTile::side);
-        if (row < p.m && column < p.n) {
+        if (place.inside(p, e)) {
+            const long long row = place.row(e), column = place.column(e);
             const unsigned got = c[row * p.c_m_stride + column];
-            const Verdict v = verify_element<exact>(p, got, sum[0], absolute[0]);
-            wrong += !(v.ratio <= 1.0);
-            if (v.ratio > ratio) {
-                ratio = v.ratio;
-                shared.worst[threadIdx.x] = {0, v.ratio, sum[0], v.bound, row, column, got, v.expected};
+            const Verdict v = verify_element<exact>(p, got, sum[0], sigma[0]);
+            part.wrong += !(v.ratio <= 1.0);
+            if constexpr (!exact) {
+                const double share = v.error / sigma[0];
+                if (sigma[0] > 0) part.errors += share * share;
+            }
+            if (v.ratio > part.ratio) {
+                part.ratio = v.ratio;
+                shared.worst[threadIdx.x] = {v.ratio, sum[0], v.bound, row, column, got, v.expected};
             }
         }
-        verify_rotate<exact>(sum, absolute);
+        verify_rotate<exact>(sum, sigma);
     }
-    int thread = static_cast<int>(threadIdx.x);
-    verify_warp(ratio, thread, wrong);
-    const int warp = static_cast<int>(threadIdx.x) / 32;
-    if (threadIdx.x % 32 == 0) {
-        shared.worst_ratio[warp] = ratio, shared.worst_thread[warp] = thread, shared.wrong[warp] = wrong;
-    }
+    verify_warp(part);
+    if (threadIdx.x % 32 == 0) shared.part[threadIdx.x / 32] = part;
     __syncthreads();
-    for (int w = 0; w < VerifyTile::threads / 32; ++w) {
-        if (shared.worst_ratio[w] > ratio
-            || (shared.worst_ratio[w] == ratio && shared.worst_thread[w] < thread)) {
-            ratio = shared.worst_ratio[w], thread = shared.worst_thread[w];
-        }
-    }
-    if (thread != static_cast<int>(threadIdx.x)) return;
-    unsigned long long all = record.wrong;
-    for (int w = 0; w < VerifyTile::threads / 32; ++w) all += shared.wrong[w];
-    if (ratio > record.ratio) record = shared.worst[thread];
-    record.wrong = all;
+    part = shared.part[0];
+    for (int w = 1; w < VerifyTile::threads / 32; ++w) part.add(shared.part[w]);
+    if (part.thread != static_cast<int>(threadIdx.x)) return;
+    if (part.ratio > record.worst.ratio) record.worst = shared.worst[part.thread];
+    record.wrong += part.wrong;
+    if constexpr (!exact) verify_record_tile(p, shared, record, place, part.errors);
 }
 
 /// Launched with any number of CTAs of 256 threads; `records` has one zeroed entry a CTA and result.
@@ -209,10 +264,10 @@ __global__ void __launch_bounds__(VerifyTile::threads, 2)
     const long long tiles = columns * ((p.m + VerifyTile::mn - 1) / VerifyTile::mn);
     const long long steps = (p.k + VerifyTile::k - 1) / VerifyTile::k;
     for (long long tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
-        const long long row0 = tile / columns * VerifyTile::mn, column0 = tile % columns * VerifyTile::mn;
-        VerifyLoader a(p.a, p.a_m_stride, p.a_k_stride, row0, p.m, p.k);
-        VerifyLoader b(p.b, p.b_n_stride, p.b_k_stride, column0, p.n, p.k);
-        VerifySums sum{}, absolute{};
+        const VerifyPlace place{tile / columns * VerifyTile::mn, tile % columns * VerifyTile::mn};
+        VerifyLoader a(p.a, p.a_m_stride, p.a_k_stride, place.row0, p.m, p.k);
+        VerifyLoader b(p.b, p.b_n_stride, p.b_k_stride, place.column0, p.n, p.k);
+        VerifySums sum{}, squares{};
         unsigned short next_a[VerifyTile::loads], next_b[VerifyTile::loads];
         a.read(next_a);
         b.read(next_b);
@@ -223,13 +278,14 @@ __global__ void __launch_bounds__(VerifyTile::threads, 2)
             __syncthreads();  // the other buffer's readers are past it too, so one barrier a step is enough
             a.read(next_a);   // in flight while this step is multiplied; zeros after the last
             b.read(next_b);
-            verify_multiply<exact>(shared.tiles.a[buffer], shared.tiles.b[buffer], sum, absolute);
+            verify_multiply<exact>(shared.tiles.a[buffer], shared.tiles.b[buffer], sum, squares);
         }
+        if constexpr (!exact) verify_expect(p, shared, place, sum, squares);
 #pragma unroll 1
         for (int result = 0; result < p.results; ++result) {
             __syncthreads();  // before the tiles, or the last result's worst, are overwritten
-            verify_record<exact>(p, p.c[result], shared, records[result * gridDim.x + blockIdx.x], row0,
-                                 column0, sum, absolute);
+            verify_record<exact>(p, p.c[result], shared, records[result * gridDim.x + blockIdx.x], place, sum,
+                                 squares);
         }
         __syncthreads();
     }

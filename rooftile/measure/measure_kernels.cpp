@@ -73,7 +73,7 @@ MeasureKernels::MeasureKernels(const std::vector<CachedCompile>& compiled)
 
 void MeasureKernels::fill(Stream stream, const FillArguments& arguments) const {
     const MatrixView& to = arguments.to;
-    launch(fill_, grid(to.sets * to.lines * ceil_div(to.width, 4), sms_, stream), arguments);
+    launch(fill_, grid(to.lines * ceil_div(to.width, 4), sms_, stream), arguments);
 }
 
 void MeasureKernels::check_guard(Stream stream, DevicePointer data, const TensorLayout& layout, std::int64_t guard,

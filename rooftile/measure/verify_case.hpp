@@ -21,6 +21,9 @@ struct CaseOutcome {
     std::int64_t checked = 0;    ///< elements compared
     std::int64_t wrong = 0;      ///< outside their bound, or of a wrong class (NaN, Inf, finite)
     std::int64_t undecided = 0;  ///< whose bound is infinite: they pass whatever they are
+    std::int64_t wrong_tiles = 0;  ///< whose errors together are more than rounding and accumulation make
+    double tile_ratio = 0;       ///< largest root mean square error of a tile / allowed; 0 where tiles are not judged
+    double whole_ratio = 0;      ///< the same of the whole output
     bool guarded = true;         ///< nothing outside the outputs was written, no input changed; the Verifier's to say
     double ratio = 0;            ///< largest |error| / bound; 1 is the limit
     double bound = 0;            ///< at that element, in the output's units

@@ -143,7 +143,6 @@ DevicePointer LaunchSampler::random(std::size_t bytes) {
     fill.seed = 1;
     fill.fill = Fill::normal;
     fill.type = Type::bf16;
-    fill.sparsity = 1;
     assert(fill.to.pitch * 2 == static_cast<long long>(bytes) && "whole lines of 8 KiB");
     Launch all;
     all.grid_x = static_cast<unsigned>(8 * sms());

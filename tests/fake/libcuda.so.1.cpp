@@ -138,7 +138,9 @@ void run_kernel(const FakeKernel& kernel, [[maybe_unused]] FakeStream* stream, u
         auto* records = *static_cast<rooftile::VerifyRecord**>(arguments[1]);
         for (int i = 0; i < p->results; ++i) {
             const bool right = *p->c[i] == mark;
-            records[unsigned(i) * ctas] = {right ? 0u : 1u, right ? 0.5 : 9.0, 1, 0.1, 0, 0, *p->c[i], mark};
+            rooftile::VerifyRecord& record = records[unsigned(i) * ctas];
+            record.wrong = right ? 0 : 1;
+            record.worst = {right ? 0.5 : 9.0, 1, 0.1, 0, 0, *p->c[i], mark};
         }
     }
 }

@@ -93,26 +93,80 @@ TEST(Numbers, Constants) {
     EXPECT_EQ(unit_roundoff(Type::fp16), 1.0 / 2048);  // 11
     EXPECT_EQ(half_min_subnormal(Type::fp16), std::ldexp(1.0, -25));
     EXPECT_EQ(half_min_subnormal(Type::bf16), std::ldexp(1.0, -134));
-    EXPECT_EQ(accumulation_error(1), 3 * std::ldexp(1.0, -23));        // 1 + 2
-    EXPECT_EQ(accumulation_error(4096), 6144 * std::ldexp(1.0, -23));  // 4096 + 2 x 1024
 }
 
-// |ref| = 100, sum|a||b| = 400, gamma = 0.01: accumulated 4; bf16: 4 + (100 + 4) / 256 = 4.40625.
+TEST(Numbers, UnitInLastPlaceIsTheGapToTheNextNumber) {
+    for (const Type type : {Type::bf16, Type::fp16}) {
+        for (unsigned bits = 0; bits + 1 < float_format(type).infinity(); ++bits) {
+            const double x = value_of_bits(bits, type), next = value_of_bits(bits + 1, type);
+            ASSERT_EQ(unit_in_last_place(x, type), next - x) << bits;
+            ASSERT_EQ(unit_in_last_place(-x, type), next - x) << bits;
+        }
+    }
+}
+
+// K = 4096: 1024 blocks, 6144 cuts. u = 2^-23. 9 u (1024 / 2 + 9 sqrt(6144)) = 9 u (512 + 705.45) = 10957 u.
+// Root mean square: bias 0.75 / 2 x 1025 / sqrt(3) = 221.92 u, cuts sqrt((3072 + 6) / 3) = 32.03 u: 224.22 u.
+TEST(ErrorModel, ByHand) {
+    const ErrorModel model = error_model(4096);
+    EXPECT_NEAR(model.most * 0x1p23, 10957.1, 0.5);
+    EXPECT_NEAR(model.rms * 0x1p23, 224.22, 0.01);
+    EXPECT_EQ(model.uneven, 0.125 + 1.0 / 4096);
+    // Far below what a bf16 rounding makes (2^-9 at most half an ulp): the old bound, 6144 u sum|a||b|, was 0.3 sigma.
+    EXPECT_LT(error_model(28672).most, 0.01);
+}
+
+// 100 elements of w = 0.01: sum of w 1, of squares 0.01, rms of accumulation 0.1, none of it uneven.
+// Rounding 1 + 9 sqrt(0.008) + 54 x 0.01 = 2.34498; accumulation 0.01 (100 + 9 sqrt(200) + 81) = 3.08279;
+// together 2 x 9 x 0.1 x (300 x 0.01)^(1/4) = 2.36893.
+TEST(ErrorModel, AllowedErrorsByHand) {
+    ExpectedErrors sum{};
+    for (int i = 0; i < 100; ++i) add(sum, {1, 0.01, 0.0001, 0.01});
+    EXPECT_NEAR(sum.rounding, 1, 1e-12);
+    EXPECT_EQ(sum.rounding_most, 0.01);
+    EXPECT_NEAR(allowed_errors(sum, {1, 0.1, 0}), 2.34498 + 3.08279 + 2.36893, 1e-4);
+    EXPECT_NEAR(allowed_errors(sum, {1, 0.1, 0.5}), 2.84498 + 3.08279 + 2.36893, 1e-4);
+}
+
+// 3 lies in [2, 4): ulp 2^-6 of bf16; sigma 2: (2^-7)^2 / 12.
+TEST(ErrorModel, ExpectedErrorsByHand) {
+    const ErrorModel model = error_model(64);
+    const ExpectedErrors one = expected_error(-3, 2, model, Type::bf16);
+    EXPECT_EQ(one.elements, 1);
+    EXPECT_EQ(one.rounding, 0x1p-14 / 12);
+    EXPECT_EQ(one.rounding_squares, one.rounding * one.rounding);
+    EXPECT_EQ(one.rounding_most, one.rounding);
+    // An element near 4 may have been accumulated beyond it.
+    EXPECT_EQ(expected_error(std::nextafter(4.0, 0.0), 2, model, Type::bf16).rounding, 4 * one.rounding);
+    // What may be Inf or is none at all counts nothing, nor does what lies below the normal range.
+    for (const double out : {65519.99, inf, -inf, static_cast<double>(NAN)})
+        EXPECT_EQ(expected_error(out, 100, model, Type::fp16).elements, 0) << out;
+    EXPECT_EQ(expected_error(1, NAN, model, Type::fp16).elements, 0);
+    EXPECT_EQ(expected_error(0, 0, model, Type::fp16).elements, 0);
+    EXPECT_EQ(expected_error(1e-5, 1e-5, model, Type::fp16).elements, 0);
+    EXPECT_EQ(expected_error(1e-5, 1e-5, model, Type::bf16).elements, 1);
+}
+
+constexpr ErrorModel with_most(double most) { return {most, most / 10, 0.125}; }
+
+// |ref| = 100, sigma = 400, most = 0.01: accumulated 4; bf16: 4 + (100 + 4) / 256 = 4.40625.
 TEST(Judge, BoundByHand) {
-    const double bound = error_bound(-100, 400, 0.01, Type::bf16);
+    const ErrorModel model = with_most(0.01);
+    const double bound = error_bound(-100, 400, model, Type::bf16);
     EXPECT_NEAR(bound, 4.40625, 1e-12);
-    EXPECT_LE(judge_bounded(round_to_bits(104, Type::bf16), 100, 400, 0.01, Type::bf16).ratio, 1);
-    EXPECT_GT(judge_bounded(round_to_bits(105, Type::bf16), 100, 400, 0.01, Type::bf16).ratio, 1);
-    EXPECT_NEAR(judge_bounded(round_to_bits(98, Type::bf16), 100, 400, 0.01, Type::bf16).ratio, 2 / 4.40625,
-                1e-12);
+    EXPECT_LE(judge_bounded(round_to_bits(104, Type::bf16), 100, 400, model, Type::bf16).ratio, 1);
+    EXPECT_GT(judge_bounded(round_to_bits(105, Type::bf16), 100, 400, model, Type::bf16).ratio, 1);
+    const Verdict two_off = judge_bounded(round_to_bits(98, Type::bf16), 100, 400, model, Type::bf16);
+    EXPECT_NEAR(two_off.ratio, 2 / 4.40625, 1e-12);
+    EXPECT_EQ(two_off.error, 2);
 }
 
 TEST(Judge, IsScaleFree) {
     // The same numbers 2^-20 times as large give the same verdict, far from subnormals.
     const double scale = std::ldexp(1.0, -20);
-    const double one = judge_bounded(round_to_bits(103, Type::bf16), 100, 400, 0.01, Type::bf16).ratio;
+    const double one = judge_bounded(round_to_bits(103, Type::bf16), 100, 400, with_most(0.01), Type::bf16).ratio;
     const double small =
-        judge_bounded(round_to_bits(103 * scale, Type::bf16), 100 * scale, 400 * scale, 0.01, Type::bf16)
+        judge_bounded(round_to_bits(103 * scale, Type::bf16), 100 * scale, 400 * scale, with_most(0.01), Type::bf16)
             .ratio;
     EXPECT_NEAR(one, small, 1e-9);
 }
@@ -120,7 +174,7 @@ TEST(Judge, IsScaleFree) {
 TEST(Judge, ClassesMustAgree) {
     const unsigned nan = 0x7fff, plus = 0x7f80, minus = 0xff80, one = 0x3f80;
     const auto ratio = [](unsigned got, double reference) {
-        return judge_bounded(got, reference, 1, 1e-6, Type::bf16).ratio;
+        return judge_bounded(got, reference, 1, with_most(1e-6), Type::bf16).ratio;
     };
     EXPECT_EQ(ratio(nan, 1.0), inf);
     EXPECT_EQ(ratio(0xffff, 1.0), inf);  // the poison
@@ -136,15 +190,15 @@ TEST(Judge, ClassesMustAgree) {
 }
 
 TEST(Judge, BeyondTheTypeIsInfinite) {
-    const double gamma = 1e-6;
-    EXPECT_EQ(judge_bounded(0x7c00, 70000, 70000, gamma, Type::fp16).ratio, 0);
-    EXPECT_EQ(judge_bounded(0x7bff, 70000, 70000, gamma, Type::fp16).ratio, inf);
-    EXPECT_EQ(judge_bounded(0xfc00, 70000, 70000, gamma, Type::fp16).ratio, inf);
-    EXPECT_EQ(judge_bounded(0xfc00, -70000, 70000, gamma, Type::fp16).ratio, 0);
+    const ErrorModel model = with_most(1e-6);
+    EXPECT_EQ(judge_bounded(0x7c00, 70000, 70000, model, Type::fp16).ratio, 0);
+    EXPECT_EQ(judge_bounded(0x7bff, 70000, 70000, model, Type::fp16).ratio, inf);
+    EXPECT_EQ(judge_bounded(0xfc00, 70000, 70000, model, Type::fp16).ratio, inf);
+    EXPECT_EQ(judge_bounded(0xfc00, -70000, 70000, model, Type::fp16).ratio, 0);
     // The threshold 65520 lies within the accumulation's reach of 65519.99: both are right.
-    EXPECT_EQ(judge_bounded(0x7c00, 65519.99, 65520, gamma, Type::fp16).ratio, 0);
-    EXPECT_LE(judge_bounded(0x7bff, 65519.99, 65520, gamma, Type::fp16).ratio, 1);
-    EXPECT_EQ(judge_bounded(0x7c00, 65000, 65520, gamma, Type::fp16).ratio, inf);
+    EXPECT_EQ(judge_bounded(0x7c00, 65519.99, 65520, model, Type::fp16).ratio, 0);
+    EXPECT_LE(judge_bounded(0x7bff, 65519.99, 65520, model, Type::fp16).ratio, 1);
+    EXPECT_EQ(judge_bounded(0x7c00, 65000, 65520, model, Type::fp16).ratio, inf);
 }
 
 TEST(Judge, ExactMeansEveryBit) {

@@ -17,7 +17,6 @@ bool k_is_width(const GemmProblem& p, Operand operand) {
 MatrixView operand_view(const GemmProblem& p, Operand operand, DevicePointer data) {
     MatrixView view{};
     view.data = reinterpret_cast<unsigned short*>(data);
-    view.sets = 1;
     if (operand == Operand::c) {
         view.lines = p.m, view.width = p.n, view.leading = p.ldc;
         return view;
@@ -32,26 +31,38 @@ MatrixView operand_view(const GemmProblem& p, Operand operand, DevicePointer dat
 
 std::int64_t span_of(const MatrixView& view) { return view.leading * (view.lines - 1) + view.width; }
 
-ExactRange exact_range(std::int64_t k) {
+ExactNumbers exact_numbers(std::int64_t k, Type type) {
     constexpr std::int64_t limit = (std::int64_t{1} << 24) - 1;
-    for (int range = 8; range > 1; --range) {
-        if (k * range * range <= limit) return {range, 1};
-    }
-    return {1, ceil_div(k, limit)};
+    constexpr std::int64_t of_small = limit / 4 * 3;  // products where no operand is wide
+    ExactNumbers e{};
+    e.range = 8;
+    while (e.range > 1 && k * e.range * e.range > of_small) --e.range;
+    e.sparsity = ceil_div(k, of_small);
+    e.wide = (2 << float_format(type).fraction_bits) - 1;
+
+    const double wide = e.wide;
+    // An eighth of the type's largest number is to be the deviation of C, or it is Inf too often to tell much.
+    const double deviation = overflow_threshold(type) / 8;
+    const double before_infinity = 3 * deviation * deviation / (wide * wide);  // wide^2 / 3 each
+    const std::int64_t exact = (limit - ceil_div(k, e.sparsity) * e.range * e.range) / e.wide;
+    const auto most = static_cast<std::int64_t>(std::min(static_cast<double>(exact), before_infinity));
+    // Odd, so that wide numbers come to every place of a block whose length is a power of two.
+    constexpr std::int64_t least_period = 7;
+    e.period = std::max(least_period, ceil_div(k, most)) | 1;
+    return e;
 }
 
 FillArguments fill_arguments(const GemmProblem& p, Operand operand, const MatrixView& to, Fill fill,
                              std::uint64_t seed) {
     assert(operand != Operand::c);
-    const ExactRange exact = exact_range(p.k);
     FillArguments f{};
     f.to = to;
     f.seed = seed;
     f.stream = static_cast<unsigned long long>(operand);
     f.fill = fill;
     f.type = operand == Operand::a ? p.a_type : p.b_type;
-    f.range = exact.range;
-    f.sparsity = exact.sparsity;
+    f.exact = exact_numbers(p.k, f.type);
+    f.of_b = operand == Operand::b;
     f.k_is_width = k_is_width(p, operand);
     return f;
 }
@@ -74,7 +85,7 @@ VerifyArguments verify_arguments(const GemmProblem& p, const void* a, const void
     v.b_k_stride = p.b_major == Major::k ? 1 : p.ldb;
     v.c_m_stride = p.ldc;
     v.type = p.c_type;
-    v.gamma = accumulation_error(p.k);
+    v.model = error_model(p.k);
     return v;
 }
 

@@ -12,25 +12,23 @@ namespace rooftile {
 
 enum class Operand : std::uint8_t { a, b, c };
 
-/// One operand's lines, their width and distance, in elements; one set at `data`.
+/// One operand's lines, their width and distance, in elements.
 /// A with K contiguous has M lines of K elements, with M contiguous K lines of M; B alike with N. C has M
 /// lines of N.
 MatrixView operand_view(const GemmProblem& problem, Operand operand, DevicePointer data);
 
-/// Elements from the first to the last of `view`'s one set, padding between lines included.
+/// Elements from the first to the last of `view`, padding between lines included.
 std::int64_t span_of(const MatrixView& view);
 
-/// What fills operand `a` or `b` of `problem`: standard normal numbers, or whole numbers so small and so
-/// sparse that every partial sum of a result is exact in fp32: k * range^2 < 2^24.
+/// What fills operand `a` or `b` of `problem`: standard normal numbers, or whole numbers of which every partial
+/// sum of a result is exact in fp32.
 FillArguments fill_arguments(const GemmProblem& problem, Operand operand, const MatrixView& to, Fill fill,
                              std::uint64_t seed);
 
-struct ExactRange {
-    int range;              ///< whole numbers of [-range, range]
-    std::int64_t sparsity;  ///< at every `sparsity`-th k, 0 elsewhere
-};
-/// The widest range up to 8 for sums over `k` products.
-ExactRange exact_range(std::int64_t k);
+/// For sums over `k` products of `type`: the sum of their largest magnitudes is below 2^24, so that fp32 holds every
+/// partial sum whatever the signs and the order. `range` is as wide as that allows, up to 8; the wide numbers
+/// take what is left, at most every 7th k, and so few that C stays within the type.
+ExactNumbers exact_numbers(std::int64_t k, Type type);
 
 /// Strides that put `problem`'s operands, wherever contiguous, to the reference; `c` are up to verify_max
 /// results.

@@ -15,13 +15,13 @@
 
 namespace rooftile {
 
-/// A row-major result with its sums of |a||b|, before rounding.
+/// A row-major result, before rounding, with the root of its sums of (a b)^2.
 struct HostResult {
     std::int64_t m = 0, n = 0;
-    std::vector<double> value, absolute;
+    std::vector<double> value, sigma;
     double& at(std::int64_t i, std::int64_t j) { return value[static_cast<std::size_t>(i * n + j)]; }
-    double absolute_at(std::int64_t i, std::int64_t j) const {
-        return absolute[static_cast<std::size_t>(i * n + j)];
+    double sigma_at(std::int64_t i, std::int64_t j) const {
+        return sigma[static_cast<std::size_t>(i * n + j)];
     }
 };
 
@@ -38,7 +38,7 @@ struct HostOperand {
 inline HostResult host_gemm(const GemmProblem& p, const HostOperand& a, const HostOperand& b,
                             std::int64_t k_used = INT64_MAX) {
     HostResult c{p.m, p.n, std::vector<double>(static_cast<std::size_t>(p.m * p.n)), {}};
-    c.absolute = c.value;
+    c.sigma = c.value;
     const std::int64_t k_end = std::min(k_used, p.k);
     std::vector<double> row_a(static_cast<std::size_t>(k_end)), all_b(static_cast<std::size_t>(k_end * p.n));
     for (std::int64_t k = 0; k < k_end; ++k) {
@@ -54,10 +54,11 @@ inline HostResult host_gemm(const GemmProblem& p, const HostOperand& a, const Ho
             for (std::int64_t j = 0; j < p.n; ++j) {
                 const double y = all_b[static_cast<std::size_t>(k * p.n + j)];
                 c.value[static_cast<std::size_t>(i * p.n + j)] += x * y;
-                c.absolute[static_cast<std::size_t>(i * p.n + j)] += std::abs(x * y);
+                c.sigma[static_cast<std::size_t>(i * p.n + j)] += x * y * x * y;
             }
         }
     }
+    for (double& s : c.sigma) s = std::sqrt(s);
     return c;
 }
 

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <set>
 
+#include "kernels/measure/philox.hpp"
 #include "rooftile/gemm/device/cublaslt.hpp"
 #include "tests/device/device.hpp"
 #include "tests/gemm/device/gemm_verifier.hpp"
@@ -87,17 +88,59 @@ TEST_F(VerifyTest, TheDevicesReferenceIsTheCpus) {
     fill_bytes(records.address(), 0, records.bytes(), nullptr);
     VerifyArguments arguments =
         verify_arguments(p, verifier.a(), verifier.b(), verifier.c());
-    arguments.gamma = 0;
+    arguments.model = {0, 0, arguments.model.uneven};
     kernels().verify(nullptr, arguments, false, records.address());
     std::vector<VerifyRecord> seen(static_cast<std::size_t>(kernels().verify_ctas()));
     copy_to_host(seen.data(), records.address(), records.bytes());
     const HostResult right = host_gemm(p, HostOperand(p, Operand::a, verifier.a()),
                                        HostOperand(p, Operand::b, verifier.b()));
+    double elements = 0, rounding = 0, errors = 0;
     for (const VerifyRecord& r : seen) {
         EXPECT_EQ(r.wrong, 0u);
-        if (r.ratio == 0) continue;
-        const auto at = static_cast<std::size_t>(r.row * p.n + r.column);
-        EXPECT_NEAR(r.reference, right.value[at], 1e-12 * right.absolute[at]);
+        EXPECT_EQ(r.wrong_tiles, 0u);
+        elements += r.expected.elements;
+        rounding += r.expected.rounding;
+        errors += r.errors;
+        if (r.worst.ratio == 0) continue;
+        const auto at = static_cast<std::size_t>(r.worst.row * p.n + r.worst.column);
+        EXPECT_NEAR(r.worst.reference, right.value[at], 1e-12 * right.sigma[at]);
+    }
+    ExpectedErrors expected{};
+    double rounded = 0;
+    for (std::size_t e = 0; e < right.value.size(); ++e) {
+        const double x = right.value[e], s = right.sigma[e];
+        add(expected, expected_error(x, s, arguments.model, p.c_type));
+        rounded += std::pow((value_of_bits(round_to_bits(x, p.c_type), p.c_type) - x) / s, 2);
+    }
+    EXPECT_EQ(elements, expected.elements);
+    EXPECT_NEAR(rounding, expected.rounding, 1e-9 * rounding);
+    EXPECT_NEAR(errors, rounded, 1e-6 * errors);
+}
+
+TEST_F(VerifyTest, WhatSingleElementsHideTheTileShows) {
+    for (const Type type : {Type::bf16, Type::fp16}) {
+        const GemmProblem p = gemm_problem(200, 72, 520, type);
+        const GemmVerifier verifier(kernels(), p);
+        // In one tile every element is the further of its two neighbours, where its own bound allows that.
+        const CaseOutcome outcome = verifier.check(VerifyCase::random, 5, host_launch(p, [&](HostResult& c) {
+            for (std::int64_t i = 64; i < 128; ++i) {
+                for (std::int64_t j = 0; j < 64; ++j) {
+                    double& x = c.at(i, j);
+                    const double near = value_of_bits(round_to_bits(x, type), type);
+                    const double far = near + std::copysign(unit_in_last_place(x, type), x - near);
+                    const double bound = error_bound(x, c.sigma_at(i, j), error_model(p.k), type);
+                    x = std::abs(far - x) < 0.95 * bound ? far : near;
+                }
+            }
+        }));
+        EXPECT_FALSE(outcome.right);
+        EXPECT_EQ(outcome.wrong, 0);
+        EXPECT_EQ(outcome.wrong_tiles, 1);
+        EXPECT_THAT(outcome.failure, HasSubstr("C[64..127, 0..63]"));
+        const CaseOutcome right = verifier.check(VerifyCase::random, 5, host_launch(p));
+        EXPECT_TRUE(right.right) << right.failure;
+        EXPECT_LT(right.tile_ratio, 0.95);
+        EXPECT_LT(right.whole_ratio, 0.95);
     }
 }
 
@@ -180,7 +223,7 @@ TEST_F(VerifyTest, OneElementBeyondItsBoundIsFoundAndNamed) {
     const auto off_by = [&](double bounds) {
         return host_launch(p, [&p, bounds](HostResult& c) {
             double& x = c.at(137, 149);
-            x += bounds * error_bound(x, c.absolute_at(137, 149), accumulation_error(p.k), p.c_type);
+            x += bounds * error_bound(x, c.sigma_at(137, 149), error_model(p.k), p.c_type);
         });
     };
     const CaseOutcome outcome = verifier.check(VerifyCase::random, 8, off_by(2.5));
@@ -419,22 +462,32 @@ TEST_F(VerifyTest, FillsAreNormalReproducibleAndStayInside) {
     EXPECT_LT(equal, 5000);
 }
 
-TEST_F(VerifyTest, IntegersAreUniformAndSparseWhereAsked) {
-    const GemmProblem p = gemm_problem(100, 8, 1000, Type::bf16);
-    const GuardedTensor a(gemm_operation().tensors({&gemm_operation(), Own::of(p)})[0]);
-    FillArguments fill = fill_arguments(p, Operand::a, operand_view(p, Operand::a, a.address()), Fill::integer, 1);
-    kernels().fill(nullptr, fill);
-    const HostOperand dense(p, Operand::a, a.data());
-    std::vector<int> counts(17);
-    for (const std::uint16_t word : dense.words)
-        ++counts.at(std::size_t(value_of_bits(word, Type::bf16) + 8));
-    // 10^5 / 17 = 5882 each, standard deviation 74.
-    for (const int count : counts) EXPECT_NEAR(count, 5882, 5 * 74);
-    fill.sparsity = 3;
-    kernels().fill(nullptr, fill);
-    const HostOperand sparse(p, Operand::a, a.data());
-    for (std::size_t i = 0; i < sparse.words.size(); ++i) {
-        EXPECT_EQ(sparse.words[i], i % 1000 % 3 == 0 ? dense.words[i] : 0);
+TEST_F(VerifyTest, IntegersAreThoseOfTheHost) {
+    for (const Type type : {Type::bf16, Type::fp16}) {
+        for (const Major major : {Major::k, Major::mn}) {
+            const GemmProblem p = gemm_problem(100, 8, 1000, type, major);
+            const GuardedTensor a(gemm_operation().tensors({&gemm_operation(), Own::of(p)})[0]);
+            FillArguments fill =
+                fill_arguments(p, Operand::a, operand_view(p, Operand::a, a.address()), Fill::integer, 1);
+            for (const std::int64_t sparsity : {1, 3}) {
+                fill.exact.sparsity = sparsity;
+                kernels().fill(nullptr, fill);
+                const HostOperand seen(p, Operand::a, a.data());
+                std::vector<int> counts(17);
+                for (std::int64_t k = 0; k < 1000; ++k) {
+                    for (std::int64_t i = 0; i < 100; ++i) {
+                        const std::int64_t at = offset_of(p, Operand::a, i, k);  // lines are whole groups of four
+                        const PhiloxBlock block = philox(static_cast<unsigned long long>(at / 4), 0, 1);
+                        const int number = exact_number(fill.exact, false, k, block.word[at % 4]);
+                        ASSERT_EQ(value_of_bits(seen.words[static_cast<std::size_t>(at)], type), number) << i << " " << k;
+                        if (k % fill.exact.period != 0 && k % sparsity == 0) ++counts.at(std::size_t(number + 8));
+                    }
+                }
+                double all = 0;
+                for (const int count : counts) all += count;
+                for (const int count : counts) EXPECT_NEAR(count, all / 17, 5 * std::sqrt(all / 17));
+            }
+        }
     }
 }
 

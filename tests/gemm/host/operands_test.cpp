@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
+
 #include "kernels/measure/numbers.hpp"
 
 namespace rooftile {
@@ -53,24 +56,59 @@ TEST(VerifyArguments, StridesAgreeWithTheViews) {
                 }
             }
             EXPECT_EQ(v.c_m_stride, p.ldc);
-            EXPECT_EQ(v.gamma, accumulation_error(p.k));
+            EXPECT_EQ(v.model.most, error_model(p.k).most);
+            EXPECT_EQ(v.model.rms, error_model(p.k).rms);
         }
     }
 }
 
-// 2^24 = 16777216: 262143 x 64 = 16777152 fits, 262144 x 64 does not; then 7^2 = 49, and so on.
-TEST(ExactRange, KeepsEverySumBelow2To24) {
-    EXPECT_EQ(exact_range(1).range, 8);
-    EXPECT_EQ(exact_range(262143).range, 8);
-    EXPECT_EQ(exact_range(262144).range, 7);
-    EXPECT_EQ(exact_range(4194303).range, 2);
-    EXPECT_EQ(exact_range(4194304).range, 1);
-    EXPECT_EQ(exact_range(16777215).sparsity, 1);
-    EXPECT_EQ(exact_range(16777216).sparsity, 2);
-    for (std::int64_t k = 1; k < (std::int64_t{1} << 31); k = k * 3 + 1) {
-        const ExactRange e = exact_range(k);
-        EXPECT_LT(ceil_div(k, e.sparsity) * e.range * e.range, 1 << 24) << k;
-        EXPECT_GE(e.range, 1);
+// bf16: 2 x 128 - 1 = 255, fp16: 2 x 1024 - 1 = 2047. Three quarters of 2^24 - 1 are 12582909: 64 x 196608 = 12582912
+// is too much for a range of 8.
+TEST(ExactNumbers, UseTheWholeSignificandWhereTheSumsAllow) {
+    const ExactNumbers bf16 = exact_numbers(4096, Type::bf16), fp16 = exact_numbers(4096, Type::fp16);
+    EXPECT_EQ(bf16.wide, 255);
+    EXPECT_EQ(fp16.wide, 2047);
+    EXPECT_EQ(bf16.period, 7);
+    // C's deviation is an eighth of 65520: 3 x 8190^2 / 2047^2 = 48 wide numbers; 4096 / 48 = 85.3.
+    EXPECT_EQ(fp16.period, 87);
+    EXPECT_EQ(exact_numbers(196607, Type::bf16).range, 8);
+    EXPECT_EQ(exact_numbers(196608, Type::bf16).range, 7);
+    EXPECT_EQ(exact_numbers(12582909, Type::bf16).sparsity, 1);
+    EXPECT_EQ(exact_numbers(12582910, Type::bf16).sparsity, 2);
+}
+
+// Words that make the largest magnitude: word % (2 r + 1) = 0 gives -r, and 1 or -1 any word.
+TEST(ExactNumbers, KeepEverySumBelow2To24) {
+    for (const Type type : {Type::bf16, Type::fp16}) {
+        for (std::int64_t k = 1; k < (std::int64_t{1} << 31); k = k * 3 + 1) {
+            const ExactNumbers e = exact_numbers(k, type);
+            std::int64_t sum = ceil_div(k, e.period) * e.wide + ceil_div(k, e.sparsity) * e.range * e.range;
+            EXPECT_LT(sum, 1 << 24) << k;
+            EXPECT_EQ(e.period % 2, 1) << k;
+            EXPECT_GE(e.range, 1) << k;
+            if (k > 100'000) continue;
+            sum = 0;
+            for (std::int64_t l = 0; l < k; ++l)
+                sum += std::abs(exact_number(e, false, l, 0) * exact_number(e, true, l, 0));
+            EXPECT_LT(sum, 1 << 24) << k;
+        }
+    }
+}
+
+TEST(ExactNumbers, AreWideInTurn) {
+    ExactNumbers e{};
+    e.range = 2, e.sparsity = 2, e.wide = 255, e.period = 7;
+    for (std::int64_t k = 0; k < 28; ++k) {
+        int most_a = 0, most_b = 0, zeros_a = 0;
+        for (unsigned word = 0; word < 511 * 5; ++word) {
+            const int a = exact_number(e, false, k, word), b = exact_number(e, true, k, word);
+            most_a = std::max(most_a, std::abs(a)), most_b = std::max(most_b, std::abs(b));
+            zeros_a += a == 0;
+        }
+        const bool wide = k % 7 == 0, of_a = k % 14 == 0, dense = k % 2 == 0;
+        EXPECT_EQ(most_a, wide ? (of_a ? 255 : 1) : dense ? 2 : 0) << k;
+        EXPECT_EQ(most_b, wide ? (of_a ? 1 : 255) : dense ? 2 : 0) << k;
+        EXPECT_EQ(zeros_a, wide ? (of_a ? 5 : 0) : dense ? 511 : 511 * 5) << k;  // each of 511, of 5, all
     }
 }
 
@@ -90,6 +128,9 @@ TEST(FillArguments, NameKAndKeepOperandsApart) {
     EXPECT_TRUE(a.k_is_width);
     EXPECT_FALSE(b.k_is_width);
     EXPECT_NE(a.stream, b.stream);
+    EXPECT_FALSE(a.of_b);
+    EXPECT_TRUE(b.of_b);
+    EXPECT_EQ(a.exact.period, b.exact.period);
     EXPECT_EQ(a.seed, 9u);
 }
 

@@ -21,8 +21,8 @@ GemmProblem problem() {
 
 std::vector<VerifyRecord> clean() {
     std::vector<VerifyRecord> records(4);
-    records[1].ratio = 0.25;
-    records[1].bound = 0.5;
+    records[1].worst.ratio = 0.25;
+    records[1].worst.bound = 0.5;
     return records;
 }
 
@@ -37,14 +37,49 @@ TEST(JudgeCase, CleanEvidenceIsRight) {
 
 TEST(JudgeCase, WrongElementsAreCountedAndTheWorstIsNamed) {
     std::vector<VerifyRecord> records = clean();
-    records[0] = {2, 3.0, 1.5, 0.125, 4, 5, 0x3f80, 0x3fc0};
-    records[3] = {1, 9.0, 2.0, 0.25, 30, 7, 0x7fff, 0x4000};
+    records[0].wrong = 2, records[0].worst = {3.0, 1.5, 0.125, 4, 5, 0x3f80, 0x3fc0};
+    records[3].wrong = 1, records[3].worst = {9.0, 2.0, 0.25, 30, 7, 0x7fff, 0x4000};
     const CaseOutcome outcome = judge(records, problem(), VerifyCase::random);
     EXPECT_FALSE(outcome.right);
     EXPECT_EQ(outcome.wrong, 3);
     EXPECT_EQ(outcome.ratio, 9.0);
     EXPECT_THAT(outcome.failure, HasSubstr("3 of 512 elements"));
     EXPECT_THAT(outcome.failure, HasSubstr("C[30, 7], is NaN (0x7fff) where 2 +- 0.25 rounds to 2"));
+}
+
+TEST(JudgeCase, ATileThatErrsTooMuchIsWrongThoughNoElementIs) {
+    GemmProblem p = problem();
+    p.m = 100;
+    std::vector<VerifyRecord> records = clean();
+    records[2].wrong_tiles = 1, records[2].worst_tile = {1.25, 0.0025, 0.002, 64, 0};
+    records[3].wrong_tiles = 2, records[3].worst_tile = {1.125, 0.00225, 0.002, 0, 0};
+    const CaseOutcome outcome = judge(records, p, VerifyCase::random);
+    EXPECT_FALSE(outcome.right);
+    EXPECT_EQ(outcome.wrong, 0);
+    EXPECT_EQ(outcome.wrong_tiles, 3);
+    EXPECT_EQ(outcome.tile_ratio, 1.25);
+    EXPECT_EQ(outcome.ratio, 0.25);
+    EXPECT_THAT(outcome.failure, HasSubstr("3 tiles of C err too much"));
+    EXPECT_THAT(outcome.failure, HasSubstr("C[64..99, 0..15], by 0.0025"));
+    EXPECT_THAT(outcome.failure, HasSubstr("where 0.002 is allowed"));
+}
+
+// Each CTA saw 10^4 elements of w = 10^-6 that err twice as much as they should (in squares): a tile of 64 of them may,
+// all 40000 may not.
+TEST(JudgeCase, AllOfCTogetherIsJudgedToo) {
+    GemmProblem p = problem();
+    p.k = 4096;
+    std::vector<VerifyRecord> records = clean();
+    for (VerifyRecord& r : records) r.errors = 0.012, r.expected = {1e4, 1e-2, 1e-8, 1e-6};
+    CaseOutcome outcome = judge(records, p, VerifyCase::random);
+    EXPECT_TRUE(outcome.right) << outcome.failure;
+    EXPECT_GT(outcome.whole_ratio, 0.9);
+    for (VerifyRecord& r : records) r.errors = 0.02;
+    outcome = judge(records, p, VerifyCase::random);
+    EXPECT_FALSE(outcome.right);
+    EXPECT_THAT(outcome.failure, HasSubstr("C errs too much: by 0.00141"));
+}
+
 }
 
 TEST(OffsetOf, AgreesWithTheReferencesStrides) {
