@@ -14,7 +14,7 @@ namespace rooftile {
 
 struct VerifyTile {
     static constexpr int mn = verify_tile;  ///< rows and columns of C a CTA
-    static constexpr int k = 16;   ///< of a step
+    static constexpr int k = 16;            ///< of a step
     static constexpr int threads = 256;
     static constexpr int side = 4;  ///< rows and columns of C a thread
     static constexpr int loads = mn * k / threads;
@@ -47,7 +47,7 @@ struct VerifyShared {
         VerifyTiles tiles;
         WorstElement worst[VerifyTile::threads];  // after a tile's last step
     };
-    VerifyPart part[VerifyTile::threads / 32];            // of each warp
+    VerifyPart part[VerifyTile::threads / 32];          // of each warp
     ExpectedErrors expected[VerifyTile::threads / 32];  // of each warp, before any result is judged
 };
 
@@ -197,7 +197,8 @@ __device__ inline void verify_expect(const VerifyArguments& p, VerifyShared& sha
 /// The warp's part, in every lane.
 __device__ inline void verify_warp(VerifyPart& part) {
     for (int lane = 16; lane > 0; lane /= 2) {
-        part.add({__shfl_xor_sync(0xffffffffu, part.ratio, lane), __shfl_xor_sync(0xffffffffu, part.thread, lane),
+        part.add({__shfl_xor_sync(0xffffffffu, part.ratio, lane),
+                  __shfl_xor_sync(0xffffffffu, part.thread, lane),
                   __shfl_xor_sync(0xffffffffu, part.wrong, lane),
                   __shfl_xor_sync(0xffffffffu, part.errors, lane)});
     }
@@ -214,8 +215,8 @@ __device__ inline void verify_record_tile(const VerifyArguments& p, const Verify
     record.wrong_tiles += !(errors <= allowed);
     const double ratio = errors > 0 ? root(errors / allowed) : 0;
     if (ratio <= record.worst_tile.ratio) return;
-    record.worst_tile = {ratio, root(errors / expected.elements), root(allowed / expected.elements), place.row0,
-                         place.column0};
+    record.worst_tile = {ratio, root(errors / expected.elements), root(allowed / expected.elements),
+                         place.row0, place.column0};
 }
 
 /// Adds this tile of result `c` to the CTA's record of it: the count of wrong elements, the worst if it is

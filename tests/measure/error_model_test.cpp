@@ -6,11 +6,13 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <functional>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace rooftile {
@@ -32,7 +34,13 @@ struct Tile {
     std::vector<double> sum, sigma;  ///< m by n
 
     Tile(int m, int n, int k, Type type, std::mt19937_64& random)
-        : m(m), n(n), k(k), type(type), a(numbers(m, random)), b(numbers(n, random)), sum(product(a, b, 0, k)) {
+        : m(m),
+          n(n),
+          k(k),
+          type(type),
+          a(numbers(m, random)),
+          b(numbers(n, random)),
+          sum(product(a, b, 0, k)) {
         const auto squared = [](std::vector<double> x) {
             for (double& v : x) v *= v;
             return x;
@@ -41,7 +49,8 @@ struct Tile {
         for (double& s : sigma) s = std::sqrt(s);
     }
 
-    std::vector<double> product(const std::vector<double>& x, const std::vector<double>& y, int from, int to) const {
+    std::vector<double> product(const std::vector<double>& x, const std::vector<double>& y, int from,
+                                int to) const {
         std::vector<double> c(static_cast<std::size_t>(m * n));
         for (int i = 0; i < m; ++i) {
             double* row = &c[static_cast<std::size_t>(i * n)];
@@ -96,7 +105,8 @@ std::vector<double> tensor_core(const Tile& t, int block, int guard = 0) {
                 s = static_cast<double>(units) * power_of_two(unit);
                 if (s == 0) continue;
                 const int last = exponent(s) - 23;
-                s = static_cast<double>(static_cast<std::int64_t>(s * power_of_two(-last))) * power_of_two(last);
+                s = static_cast<double>(static_cast<std::int64_t>(s * power_of_two(-last)))
+                    * power_of_two(last);
             }
         }
     }
@@ -159,7 +169,6 @@ TEST(RandomSums, RightOnesPassAtEveryDepth) {
             const Tile t(32, 32, k, type, random);
             const auto passes = [&](const std::vector<double>& c, std::string_view what) {
                 const TileVerdict v = judged(t, t.rounded(c));
-                if (std::getenv("SHOW")) printf("%s %d %s: %.3f %.3f\n", name(type).data(), k, what.data(), v.element, v.tile);
                 EXPECT_LT(v.element, 1) << name(type) << ", K " << k << ", " << what;
                 EXPECT_LT(v.tile, 1) << name(type) << ", K " << k << ", " << what;
             };
@@ -179,9 +188,8 @@ TEST(RandomSums, WrongOnesFailAtEveryDepth) {
             const Tile t(verify_tile, verify_tile, k, type, random);
             const auto fails = [&](const std::vector<unsigned>& got, std::string_view what) {
                 const TileVerdict v = judged(t, got);
-                if (std::getenv("SHOW")) printf("%s %d %s: %.3f %.3f\n", name(type).data(), k, what.data(), v.element, v.tile);
-                EXPECT_FALSE(v.right()) << name(type) << ", K " << k << ", " << what << ": element " << v.element
-                                        << ", tile " << v.tile;
+                EXPECT_FALSE(v.right()) << name(type) << ", K " << k << ", " << what << ": element "
+                                        << v.element << ", tile " << v.tile;
                 return v;
             };
             const auto changed = [&](const std::function<double(double)>& change) {
@@ -213,7 +221,8 @@ TEST(RandomSums, WrongOnesFailAtEveryDepth) {
             }
             std::vector<unsigned> cut;
             for (const double x : tensor_core(t, 16, 2))
-                cut.push_back(round_to_bits(shortened(x, f.fraction_bits, f.min_exponent(), Cut::towards_zero), type));
+                cut.push_back(
+                    round_to_bits(shortened(x, f.fraction_bits, f.min_exponent(), Cut::towards_zero), type));
             const TileVerdict v = fails(cut, "cut instead of rounded");
             EXPECT_GT(v.tile, 1) << "single elements need not tell, the tile must";
             // The further neighbour wherever an element's bound allows it: no element tells.
@@ -233,12 +242,12 @@ TEST(RandomSums, WrongOnesFailAtEveryDepth) {
 TEST(RandomSums, NoFalseAlarmInAHundredThousandTiles) {
     std::mt19937_64 random(3);
     double element = 0, tile = 0;
-    for (int i = 0; i < 100'000; ++i) {
+    constexpr int tiles = 100'000;
+    for (int i = 0; i < tiles; ++i) {
         const Tile t(8, 8, 1 + i % 48, types[i % 2], random);
         const TileVerdict v = judged(t, t.rounded(tensor_core(t, 4)));
         element = std::max(element, v.element), tile = std::max(tile, v.tile);
     }
-    if (std::getenv("SHOW")) printf("8x8: %.3f %.3f\n", element, tile);
     EXPECT_LT(element, 1);
     EXPECT_LT(tile, 1);
 }
@@ -258,7 +267,6 @@ TEST(RandomSums, TheLimitOfATileLiesFarOutside) {
                 sum += share, squares += share * share, largest = std::max(largest, share);
             }
             const double mean = sum / tiles, deviation = std::sqrt(squares / tiles - mean * mean);
-            if (std::getenv("SHOW")) printf("64x64 %s %d: mean %.3f dev %.4f z %.1f largest %.3f\n", name(type).data(), k, mean, deviation, (1-mean)/deviation, largest);
             EXPECT_GT((1 - mean) / deviation, 6) << name(type) << ", K " << k << ", mean " << mean;
             EXPECT_LT(largest, 1);
         }

@@ -164,10 +164,11 @@ TEST(Judge, BoundByHand) {
 TEST(Judge, IsScaleFree) {
     // The same numbers 2^-20 times as large give the same verdict, far from subnormals.
     const double scale = std::ldexp(1.0, -20);
-    const double one = judge_bounded(round_to_bits(103, Type::bf16), 100, 400, with_most(0.01), Type::bf16).ratio;
-    const double small =
-        judge_bounded(round_to_bits(103 * scale, Type::bf16), 100 * scale, 400 * scale, with_most(0.01), Type::bf16)
-            .ratio;
+    const double one =
+        judge_bounded(round_to_bits(103, Type::bf16), 100, 400, with_most(0.01), Type::bf16).ratio;
+    const double small = judge_bounded(round_to_bits(103 * scale, Type::bf16), 100 * scale, 400 * scale,
+                                       with_most(0.01), Type::bf16)
+                             .ratio;
     EXPECT_NEAR(one, small, 1e-9);
 }
 

@@ -5,8 +5,8 @@
 #include <span>
 
 #include "kernels/measure/arguments.hpp"
-#include "rooftile/runtime/driver.hpp"
 #include "rooftile/gemm/problem.hpp"
+#include "rooftile/runtime/driver.hpp"
 
 namespace rooftile {
 

@@ -51,9 +51,10 @@ Seen all_of(std::span<const VerifyRecord> records, const ErrorModel& model) {
 
 /// Of root mean squares: "0.0031 of the deviation of C where 0.0018 is allowed".
 std::string too_much(const WorstTile& tile) {
-    return fmt::format("{:.3g} of the standard deviation of C where {:.3g} is allowed: each element is within its "
-                       "bound, but together they err more than fp32 sums rounded once do",
-                       tile.error, tile.allowed);
+    return fmt::format(
+        "{:.3g} of the standard deviation of C where {:.3g} is allowed: each element is within its "
+        "bound, but together they err more than fp32 sums rounded once do",
+        tile.error, tile.allowed);
 }
 
 }  // namespace

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "kernels/measure/numbers.hpp"
-#include "rooftile/runtime/driver.hpp"
 #include "rooftile/gemm/device/operands.hpp"
 #include "rooftile/gemm/device/verify.hpp"
+#include "rooftile/runtime/driver.hpp"
 
 namespace rooftile {
 

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -122,17 +123,18 @@ TEST_F(VerifyTest, WhatSingleElementsHideTheTileShows) {
         const GemmProblem p = gemm_problem(200, 72, 520, type);
         const GemmVerifier verifier(kernels(), p);
         // In one tile every element is the further of its two neighbours, where its own bound allows that.
-        const CaseOutcome outcome = verifier.check(VerifyCase::random, 5, host_launch(p, [&](HostResult& c) {
-            for (std::int64_t i = 64; i < 128; ++i) {
-                for (std::int64_t j = 0; j < 64; ++j) {
-                    double& x = c.at(i, j);
-                    const double near = value_of_bits(round_to_bits(x, type), type);
-                    const double far = near + std::copysign(unit_in_last_place(x, type), x - near);
-                    const double bound = error_bound(x, c.sigma_at(i, j), error_model(p.k), type);
-                    x = std::abs(far - x) < 0.95 * bound ? far : near;
+        const CaseOutcome outcome = verifier.check(
+            VerifyCase::random, 5, host_launch(p, [&](HostResult& c) {
+                for (std::int64_t i = 64; i < 128; ++i) {
+                    for (std::int64_t j = 0; j < 64; ++j) {
+                        double& x = c.at(i, j);
+                        const double near = value_of_bits(round_to_bits(x, type), type);
+                        const double far = near + std::copysign(unit_in_last_place(x, type), x - near);
+                        const double bound = error_bound(x, c.sigma_at(i, j), error_model(p.k), type);
+                        x = std::abs(far - x) < 0.95 * bound ? far : near;
+                    }
                 }
-            }
-        }));
+            }));
         EXPECT_FALSE(outcome.right);
         EXPECT_EQ(outcome.wrong, 0);
         EXPECT_EQ(outcome.wrong_tiles, 1);
@@ -476,11 +478,14 @@ TEST_F(VerifyTest, IntegersAreThoseOfTheHost) {
                 std::vector<int> counts(17);
                 for (std::int64_t k = 0; k < 1000; ++k) {
                     for (std::int64_t i = 0; i < 100; ++i) {
-                        const std::int64_t at = offset_of(p, Operand::a, i, k);  // lines are whole groups of four
+                        const std::int64_t at =
+                            offset_of(p, Operand::a, i, k);  // lines are whole groups of four
                         const PhiloxBlock block = philox(static_cast<unsigned long long>(at / 4), 0, 1);
                         const int number = exact_number(fill.exact, false, k, block.word[at % 4]);
-                        ASSERT_EQ(value_of_bits(seen.words[static_cast<std::size_t>(at)], type), number) << i << " " << k;
-                        if (k % fill.exact.period != 0 && k % sparsity == 0) ++counts.at(std::size_t(number + 8));
+                        ASSERT_EQ(value_of_bits(seen.words[static_cast<std::size_t>(at)], type), number)
+                            << i << " " << k;
+                        if (k % fill.exact.period != 0 && k % sparsity == 0)
+                            ++counts.at(std::size_t(number + 8));
                     }
                 }
                 double all = 0;
@@ -542,6 +547,36 @@ TEST_F(VerifyTest, CublasLtIsRightInAllMajorsAndTypes) {
                     EXPECT_TRUE(v.ok()) << "algorithm " << index << ": " << v.failure;
                 }
             }
+        }
+    }
+}
+
+// What a tensor core's sums really lose lies far inside what is allowed, at any K. A part of C in registers, or K in
+// parts: which of them an algorithm does is its own affair.
+TEST_F(VerifyTest, DeepSumsOfCublasLtStayFarInsideTheirBounds) {
+    std::string missing;
+    if (!CublasLt::open(gemm_problem(256, 256, 256), missing)) GTEST_SKIP() << "skipped: " << missing;
+    for (const Type type : {Type::bf16, Type::fp16}) {
+        for (const std::int64_t k : {512, 4096, 16384, 28672}) {
+            const GemmProblem p = gemm_problem(520, 264, k, type);
+            const auto baseline = CublasLt::open(p, missing);
+            ASSERT_TRUE(baseline) << missing;
+            const GemmVerifier verifier(kernels(), p, verify_max);
+            std::vector<GemmLaunch> launches;
+            for (int index = 0; index < std::min(baseline->algorithms(), verify_max); ++index) {
+                launches.push_back([&baseline, index](Stream stream, const void* a, const void* b, void* c) {
+                    baseline->launch(index, stream, a, b, c);
+                });
+            }
+            double element = 0, tile = 0, whole = 0;
+            for (const CaseOutcome& outcome : verifier.check(VerifyCase::random, 31, launches)) {
+                EXPECT_TRUE(outcome.right) << outcome.failure;
+                element = std::max(element, outcome.ratio), tile = std::max(tile, outcome.tile_ratio);
+                whole = std::max(whole, outcome.whole_ratio);
+            }
+            EXPECT_LT(tile, 0.95) << "K " << k;
+            RecordProperty(fmt::format("{}_{}", type == Type::bf16 ? "bf16" : "fp16", k),
+                           fmt::format("element {:.3f} tile {:.3f} whole {:.3f}", element, tile, whole));
         }
     }
 }
