@@ -138,12 +138,10 @@ DevicePointer LaunchSampler::random(std::size_t bytes) {
     fill.to.data = static_cast<unsigned short*>(random_.data());
     fill.to.width = fill.to.leading = width;
     fill.to.lines = static_cast<long long>(bytes / 2) / width;
-    fill.to.sets = 1;
-    fill.to.pitch = fill.to.lines * width;
     fill.seed = 1;
     fill.fill = Fill::normal;
     fill.type = Type::bf16;
-    assert(fill.to.pitch * 2 == static_cast<long long>(bytes) && "whole lines of 8 KiB");
+    assert(fill.to.lines * width * 2 == static_cast<long long>(bytes) && "whole lines of 8 KiB");
     Launch all;
     all.grid_x = static_cast<unsigned>(8 * sms());
     all.block_x = 256;

@@ -121,7 +121,7 @@ TEST_F(VerifyTest, TheDevicesReferenceIsTheCpus) {
 TEST_F(VerifyTest, WhatSingleElementsHideTheTileShows) {
     for (const Type type : {Type::bf16, Type::fp16}) {
         const GemmProblem p = gemm_problem(200, 72, 520, type);
-        const GemmVerifier verifier(kernels(), p);
+        GemmVerifier verifier(kernels(), p);
         // In one tile every element is the further of its two neighbours, where its own bound allows that.
         const CaseOutcome outcome = verifier.check(
             VerifyCase::random, 5, host_launch(p, [&](HostResult& c) {
@@ -561,7 +561,7 @@ TEST_F(VerifyTest, DeepSumsOfCublasLtStayFarInsideTheirBounds) {
             const GemmProblem p = gemm_problem(520, 264, k, type);
             const auto baseline = CublasLt::open(p, missing);
             ASSERT_TRUE(baseline) << missing;
-            const GemmVerifier verifier(kernels(), p, verify_max);
+            GemmVerifier verifier(kernels(), p, verify_max);
             std::vector<GemmLaunch> launches;
             for (int index = 0; index < std::min(baseline->algorithms(), verify_max); ++index) {
                 launches.push_back([&baseline, index](Stream stream, const void* a, const void* b, void* c) {
