@@ -193,4 +193,15 @@ CachedCompile compile_cached(const Source& source) {
     return result;
 }
 
+CachedCompile compile_as(const CompileOptions& options, Source& source) {
+    source.line_info = options.line_info;
+    if (options.alter) options.alter(source);
+    else if (options.cache) return compile_cached(source);
+    CachedCompile result;
+    result.key = cache_key(source);
+    result.compiled = compile_source(source);
+    if (!options.alter) check_clean(result.compiled, source.name);
+    return result;
+}
+
 }  // namespace rooftile

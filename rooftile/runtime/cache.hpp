@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "rooftile/runtime/compile_options.hpp"
 #include "rooftile/runtime/nvrtc.hpp"
 
 namespace rooftile {
@@ -70,5 +71,7 @@ struct CachedCompile {
 /// From the cache of cache_settings(), else compiled, checked clean and stored. Throws as compile_source
 /// and check_clean.
 CachedCompile compile_cached(const Source& source);
+/// As `options` say, which change `source` where they alter it: through the cache, or past it.
+CachedCompile compile_as(const CompileOptions& options, Source& source);
 
 }  // namespace rooftile

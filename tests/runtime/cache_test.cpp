@@ -12,6 +12,8 @@
 #include <set>
 #include <thread>
 
+#include "rooftile/runtime/library.hpp"
+
 namespace rooftile {
 namespace {
 
@@ -260,6 +262,36 @@ TEST_F(CacheTest, TheEnvironmentChooses) {
     EXPECT_TRUE(cache_settings().note.empty());
     setenv("ROOFTILE_CACHE", "maybe", 1);
     EXPECT_THROW(cache_settings(), RequestError);
+}
+
+// Neither is a stack of its own, for which a planned kernel is refused, minded.
+TEST_F(CacheTest, AnAlteredSourceIsNeitherSoughtNorKept) {
+    if (const Library library = open_library(nvrtc_soname); !library) GTEST_SKIP() << "skipped: " << library.not_found();
+    const WithoutVariables scope({"ROOFTILE_CACHE", "ROOFTILE_CACHE_DIR"});
+    setenv("ROOFTILE_CACHE_DIR", folder.c_str(), 1);
+    const auto entries = [&] {
+        return fs::exists(folder) ? std::distance(fs::directory_iterator(folder), fs::directory_iterator()) : 0;
+    };
+    constexpr const char* with_a_stack = "__global__ void k(int n, int* to) { volatile int stack[64]; stack[n] = 1; *to = stack[*to]; }";
+    CompileOptions altering;
+    altering.alter = [&](Source& source) { source.text = with_a_stack; };
+    for (int i = 0; i < 2; ++i) {
+        Source altered = source();
+        const CachedCompile made = compile_as(altering, altered);
+        EXPECT_EQ(altered.text, with_a_stack);
+        EXPECT_FALSE(made.from_cache);
+        EXPECT_GT(made.compiled.entries.front().stack_bytes, 0);
+    }
+    EXPECT_EQ(entries(), 0);
+    Source plain = source();
+    EXPECT_FALSE(compile_as({}, plain).from_cache);
+    EXPECT_TRUE(compile_as({}, plain).from_cache);
+    EXPECT_EQ(entries(), 1);
+    // The very text that the cache has.
+    altering.alter = [&](Source& source) { source.text = plain.text; };
+    EXPECT_FALSE(compile_as(altering, plain).from_cache);
+    plain.text = with_a_stack;
+    EXPECT_THROW(compile_as({}, plain), Error);
 }
 
 // Readers see nothing or a whole entry while processes and threads write the same one.

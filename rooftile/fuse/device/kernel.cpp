@@ -263,15 +263,8 @@ FuseKernel compile(const FusePlan& plan, const CompileOptions& options) {
     state->plan = plan;
     while (true) {
         state->source = fuse_source(state->plan);
-        state->source.line_info = options.line_info;
         try {
-            if (options.cache) {
-                state->compiled = compile_cached(state->source);
-            } else {
-                state->compiled.key = cache_key(state->source);
-                state->compiled.compiled = compile_source(state->source);
-                check_clean(state->compiled.compiled, state->source.name);
-            }
+            state->compiled = compile_as(options, state->source);
             break;
         } catch (const SpillError&) {
             // Where the plan counted on too few registers for its CTAs, fewer of them leave more.

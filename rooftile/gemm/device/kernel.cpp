@@ -107,24 +107,21 @@ std::shared_ptr<Program> living_program(const std::string& hash, std::shared_ptr
     return made;
 }
 
-std::shared_ptr<Program> make_program(const Source& source, bool use_cache, bool& from_cache) {
+std::shared_ptr<Program> make_program(Source& source, const CompileOptions& options, bool& from_cache) {
+    const bool shared = options.cache && !options.alter;
+    source.line_info = options.line_info;
+    if (shared) {
+        if (auto living = living_program(cache_key(source).hash, nullptr)) {
+            from_cache = true;
+            return living;
+        }
+    }
+    CachedCompile compiled = compile_as(options, source);
+    from_cache = compiled.from_cache;
     auto program = std::make_shared<Program>();
-    if (!use_cache) {
-        program->key = cache_key(source);
-        program->compiled = compile_source(source);
-        check_clean(program->compiled, source.name);
-        from_cache = false;
-        return program;
-    }
-    if (auto living = living_program(cache_key(source).hash, nullptr)) {
-        from_cache = true;
-        return living;
-    }
-    CachedCompile cached = compile_cached(source);
-    from_cache = cached.from_cache;
-    program->key = std::move(cached.key);
-    program->compiled = std::move(cached.compiled);
-    return living_program(program->key.hash, program);
+    program->key = std::move(compiled.key);
+    program->compiled = std::move(compiled.compiled);
+    return shared ? living_program(program->key.hash, program) : program;
 }
 
 }  // namespace
@@ -188,8 +185,7 @@ Kernel compile(const GemmPlan& plan, std::unique_ptr<const GemmCode> code, const
     state->plan = plan;
     state->code = std::move(code);
     state->source = state->code->source();
-    state->source.line_info = options.line_info;
-    state->program = make_program(state->source, options.cache, state->from_cache);
+    state->program = make_program(state->source, options, state->from_cache);
     state->seconds = seconds_since(start);
     return Kernel(std::move(state));
 }
