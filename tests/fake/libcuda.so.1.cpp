@@ -2,10 +2,12 @@
 // the checks need, and time is a counter that every launch moves on. A GEMM marks its C as written; the
 // reference calls wrong what bears no mark. Environment variables change that:
 //   FAKE_WRONG_TILE=128x256x  GEMM kernels of that tile leave C unmarked
+//   FAKE_WRONG_FROM=10        GEMM kernels take the mark away from the tenth launch on, all kernels' launches counted
 //   FAKE_SLOW_TILE=128x256x   GEMM kernels of that tile are the slowest
 //   FAKE_MEMORY=BYTES         of the whole device; more is out of memory
 #include <cuda.h>
 
+#include <climits>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -110,6 +112,13 @@ double duration(const std::string& name) {
     return 20.0 + double(std::hash<std::string>()(name) % 2000) / 1000.0;
 }
 
+/// What a launch writes to its C.
+unsigned short written_now() {
+    static long launched = 0;
+    const char* from = std::getenv("FAKE_WRONG_FROM");
+    return ++launched >= (from ? std::strtol(from, nullptr, 10) : LONG_MAX) ? 0 : mark;
+}
+
 #ifdef FAKE_HAS_GEMM
 /// The C that a GEMM kernel writes; null for every other kernel. Tensor maps, if any, stand before the arguments.
 unsigned short* written_by(const std::string& name, void** arguments) {
@@ -129,7 +138,7 @@ void run_kernel(const FakeKernel& kernel, [[maybe_unused]] FakeStream* stream, u
     if (auto* c = written_by(kernel.name, arguments)) {
         if (is_of_tile(kernel.name, "FAKE_WRONG_TILE")) return;
         if (stream && stream->capturing) stream->marks.push_back(c);
-        else *c = mark;
+        else *c = written_now();
         return;
     }
 #endif
@@ -256,7 +265,7 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec* e, CUgraph g, unsigned long lo
 CUresult cuGraphLaunch(CUgraphExec e, CUstream) {
     const auto* graph = reinterpret_cast<FakeStream*>(e);
     clock_us += graph->recorded_us;
-    for (unsigned short* c : graph->marks) *c = mark;
+    for (unsigned short* c : graph->marks) *c = written_now();
     return CUDA_SUCCESS;
 }
 CUresult cuGraphDestroy(CUgraph g) { return delete reinterpret_cast<FakeStream*>(g), CUDA_SUCCESS; }

@@ -274,6 +274,22 @@ TEST_F(SuiteTest, WhatFailsIsARowAndTheExitCodeSaysSo) {
     EXPECT_EQ(measure({}, {{"FAKE_MEMORY", "400000"}}).code, 6);  // nothing is left to do, and it says the same
 }
 
+// Some four launches of each plan are looked at before any is timed.
+TEST_F(SuiteTest, AKernelThatIsRightUntilItIsTimedIsWrong) {
+    const Outcome wrong = measure({"--filter", "square"}, {{"FAKE_WRONG_FROM", "60"}});
+    EXPECT_EQ(wrong.code, 3) << wrong.err;
+    int rows = 0;
+    for (const json& row : lines()) {
+        if (!row.contains("rank")) continue;
+        ++rows;
+        EXPECT_EQ(row.at("verified").at("exact"), true);
+        EXPECT_EQ(row.at("verified").at("random"), true);
+        EXPECT_EQ(row.at("verified").at("timed"), false);
+        EXPECT_TRUE(row.at("time_us").is_null());
+    }
+    EXPECT_EQ(rows, 3);
+}
+
 TEST_F(SuiteTest, WhatNobodyWantedToTimeIsNoFailureWhenItIsGoneOnWith) {
     for (const char* run : {"first", "second"}) {
         const Outcome outcome = measure({"--no-time"});
