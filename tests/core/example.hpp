@@ -24,20 +24,26 @@ inline std::vector<std::string> words_of(std::string_view line) {
     return words;
 }
 
-/// What the operation's own example gives.
-inline Given example_of(const Operation& operation) {
+/// What a command line asks of an operation.
+inline Given given_of(const Operation& operation, std::string_view line) {
     Given given;
-    const auto words = words_of(operation.example());
+    const auto words = words_of(line);
     for (std::size_t i = 0; i < words.size(); ++i) {
-        const auto field = std::find_if(operation.fields().begin(), operation.fields().end(), [&](const Field& f) {
-            return words[i].starts_with("--") ? flag_of(f.key) == words[i] : f.kind == FieldKind::positional;
-        });
+        const auto field =
+            std::find_if(operation.fields().begin(), operation.fields().end(), [&](const Field& f) {
+                return words[i].starts_with("--") ? flag_of(f.key) == words[i]
+                                                  : f.kind == FieldKind::positional;
+            });
         EXPECT_NE(field, operation.fields().end()) << words[i];
         if (field == operation.fields().end()) continue;
-        given.add(field->key, words[i].starts_with("--") ? words[++i] : words[i]);
+        if (field->kind == FieldKind::on) given.add(field->key, "");
+        else given.add(field->key, field->kind == FieldKind::positional ? words[i] : words.at(++i));
     }
     return given;
 }
+
+/// What the operation's own example gives.
+inline Given example_of(const Operation& operation) { return given_of(operation, operation.example()); }
 
 /// Names a test by its operation.
 inline std::string name_of_operation(const testing::TestParamInfo<const Operation*>& info) {

@@ -1,0 +1,30 @@
+// That mutants are compiled, and are not the kernel itself; needs no GPU.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "rooftile/measure/device_operation.hpp"
+#include "tests/device/mutant.hpp"
+
+namespace rooftile {
+
+inline void expect_other_code(const Operation& operation, const std::vector<Mutant>& mutants) {
+    for (const Mutant& mutant : mutants) {
+        SCOPED_TRACE(mutant.name + ": " + mutant.problem);
+        const PlanSet set = planned(operation, mutant);
+        ASSERT_EQ(set.plans.size(), 1u) << "no plan is as asked for";
+        try {
+            const CompiledKernel right = compile(set.plans.front());
+            const CompiledKernel wrong = compile(set.plans.front(), {.alter = alteration(mutant)});
+            EXPECT_TRUE(wrong.code().cubin != right.code().cubin) << "the compiler sees no difference";
+            EXPECT_NE(wrong.code().hash, right.code().hash);
+            EXPECT_FALSE(wrong.code().from_cache);
+        } catch (const Error& error) {
+            ADD_FAILURE() << error.what() << '\n' << error.detail();
+        } catch (const std::exception& error) { ADD_FAILURE() << error.what(); }
+    }
+}
+
+}  // namespace rooftile

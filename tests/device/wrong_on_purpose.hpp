@@ -1,0 +1,85 @@
+// What judges kernels made wrong on purpose, and what it must say.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "rooftile/measure/device_operation.hpp"
+#include "rooftile/measure/measure.hpp"
+#include "tests/device/device.hpp"
+#include "tests/device/mutant.hpp"
+
+namespace rooftile {
+
+/// What catches a mutant: a case alone, the guards around tensors, or what timed launches left.
+enum class By { exact, random, special, guards, timed };
+
+class WrongOnPurpose : public DeviceTest {};
+
+inline std::optional<bool> flag(const Verification& v, By by) {
+    switch (by) {
+        case By::exact:
+            return v.exact;
+        case By::random:
+            return v.random;
+        case By::special:
+            return v.special;
+        case By::guards:
+            return v.guards;
+        case By::timed:
+            return v.timed;
+    }
+    return std::nullopt;
+}
+
+/// The mutant through all that a measured kernel goes through.
+inline Verification judged(const Operation& operation, const Mutant& mutant, std::vector<VerifyCase> cases,
+                           bool time) {
+    MeasureOptions options;
+    options.mode = Mode::burst;
+    options.seed = 23;
+    options.baseline = false;
+    options.time = time;
+    options.timing.rounds = 2;
+    options.timing.burst_seconds = 0.01;  // hundreds of launches
+    options.timing.idle_seconds = 0.05;
+    options.cases = std::move(cases);
+    options.compile = [&](const Plan& plan) {
+        return mutant.replacements.empty() ? compile(plan) : compile(plan, {.alter = alteration(mutant)});
+    };
+    MeasureTask task;
+    task.plans = planned(operation, mutant);
+    std::vector<MeasureTask> tasks;
+    tasks.push_back(std::move(task));
+    const MeasureRun run = measure(std::move(tasks), options);
+    EXPECT_EQ(run.rows.size(), 1u) << mutant.problem << " has no plan";
+    return run.rows.empty() ? Verification() : run.rows.front().verified;
+}
+
+/// With the other cases off: what else would catch it does not count.
+inline void expect_caught(const Operation& operation, const Mutant& mutant, By by) {
+    SCOPED_TRACE(mutant.name + ": " + mutant.problem);
+    std::vector<VerifyCase> cases = {VerifyCase::random};
+    if (by == By::exact) cases = {VerifyCase::exact};
+    if (by == By::special) cases = {VerifyCase::special};
+    const Verification v = judged(operation, mutant, std::move(cases), by == By::timed);
+    EXPECT_EQ(flag(v, by), std::optional(false)) << v.failure;
+    EXPECT_FALSE(v.failure.empty());
+    // What only the timed launches do is right before.
+    if (by == By::timed) { EXPECT_EQ(v.random, std::optional(true)) << v.failure; }
+}
+
+/// The same kernel as it is: were it wrong too, its mutants would prove nothing.
+inline void expect_right(const Operation& operation, const Mutant& mutant) {
+    SCOPED_TRACE("as it is: " + mutant.problem);
+    const Mutant unaltered{mutant.name, mutant.problem};
+    const Verification v =
+        judged(operation, unaltered, {std::begin(all_verify_cases), std::end(all_verify_cases)}, true);
+    EXPECT_TRUE(v.ok()) << v.failure;
+}
+
+}  // namespace rooftile

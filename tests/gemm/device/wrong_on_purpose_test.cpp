@@ -1,0 +1,71 @@
+// Matrix products made wrong on purpose: each must be caught, by the case that its test names.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "rooftile/gemm/operation.hpp"
+#include "tests/device/wrong_on_purpose.hpp"
+#include "tests/gemm/mutants.hpp"
+
+namespace rooftile {
+namespace {
+
+void caught(const Mutant& mutant, By by) { expect_caught(gemm_operation(), mutant, by); }
+/// At every K, with whole numbers off.
+void caught_at_every_depth(Mutant (*mutant)(std::int64_t k)) {
+    for (const std::int64_t k : gemm_mutants::depths) caught(mutant(k), By::random);
+}
+
+TEST_F(WrongOnPurpose, EveryGemmIsRightAsItIs) {
+    std::set<std::string> problems;
+    std::vector<Mutant> mutants = gemm_mutants::all();
+    for (const std::int64_t k : gemm_mutants::depths) {
+        mutants.push_back(gemm_mutants::block_dropped(k));
+        mutants.push_back(gemm_mutants::ampere_block_dropped(k));
+    }
+    for (const Mutant& mutant : mutants)
+        if (problems.insert(mutant.problem).second) expect_right(gemm_operation(), mutant);
+}
+
+TEST_F(WrongOnPurpose, GemmTailOfKDropped) { caught(gemm_mutants::tail_of_k_dropped(), By::random); }
+TEST_F(WrongOnPurpose, GemmBlockDropped) { caught_at_every_depth(gemm_mutants::block_dropped); }
+TEST_F(WrongOnPurpose, GemmStepDropped) { caught_at_every_depth(gemm_mutants::step_dropped); }
+TEST_F(WrongOnPurpose, GemmBlockDroppedFromTheTenthLaunchOn) {
+    caught(gemm_mutants::block_dropped_from_the_tenth_launch_on(), By::timed);
+}
+TEST_F(WrongOnPurpose, GemmNothingWritten) { caught(gemm_mutants::nothing_written(), By::random); }
+TEST_F(WrongOnPurpose, GemmRowsSwapped) { caught(gemm_mutants::rows_swapped(), By::random); }
+TEST_F(WrongOnPurpose, GemmColumnsUnwritten) { caught(gemm_mutants::columns_unwritten(), By::random); }
+TEST_F(WrongOnPurpose, GemmRowPastC) { caught(gemm_mutants::row_past_c(), By::guards); }
+TEST_F(WrongOnPurpose, GemmColumnPastC) { caught(gemm_mutants::column_past_c(), By::guards); }
+TEST_F(WrongOnPurpose, GemmTilePastC) { caught(gemm_mutants::tile_past_c(), By::guards); }
+TEST_F(WrongOnPurpose, GemmOperandsInFp8) { caught_at_every_depth(gemm_mutants::operands_in_fp8); }
+TEST_F(WrongOnPurpose, GemmSumsInBf16) { caught_at_every_depth(gemm_mutants::sums_in_bf16); }
+TEST_F(WrongOnPurpose, GemmNanToZero) {
+    caught(gemm_mutants::nan_to_zero(gemm_mutants::plain()), By::special);
+}
+TEST_F(WrongOnPurpose, GemmTruncated) { caught_at_every_depth(gemm_mutants::truncated); }
+// Whole numbers beyond the output's significand are cut off too.
+TEST_F(WrongOnPurpose, GemmTruncatedWholeNumbers) { caught(gemm_mutants::truncated(4096), By::exact); }
+TEST_F(WrongOnPurpose, GemmStoredTwice) { caught(gemm_mutants::stored_twice(), By::random); }
+TEST_F(WrongOnPurpose, GemmStaleRow) { caught(gemm_mutants::stale_row(), By::random); }
+TEST_F(WrongOnPurpose, GemmPartOfKLost) { caught(gemm_mutants::part_of_k_lost(), By::random); }
+TEST_F(WrongOnPurpose, GemmSecondWarpgroupShifted) {
+    caught(gemm_mutants::second_warpgroup_shifted(), By::random);
+}
+TEST_F(WrongOnPurpose, GemmSlicesSwapped) { caught(gemm_mutants::slices_swapped(), By::random); }
+
+TEST_F(WrongOnPurpose, Sm80TailOfKDropped) { caught(gemm_mutants::ampere_tail_of_k_dropped(), By::random); }
+TEST_F(WrongOnPurpose, Sm80BlockDropped) { caught_at_every_depth(gemm_mutants::ampere_block_dropped); }
+TEST_F(WrongOnPurpose, Sm80ReadsPastA) { caught(gemm_mutants::ampere_reads_past_a(), By::random); }
+TEST_F(WrongOnPurpose, Sm80ChangesA) { caught(gemm_mutants::ampere_changes_a(), By::guards); }
+TEST_F(WrongOnPurpose, Sm80RowPastC) { caught(gemm_mutants::ampere_row_past_c(), By::guards); }
+TEST_F(WrongOnPurpose, Sm80OperandsInFp8) { caught_at_every_depth(gemm_mutants::ampere_operands_in_fp8); }
+TEST_F(WrongOnPurpose, Sm80SumsInBf16) { caught_at_every_depth(gemm_mutants::ampere_sums_in_bf16); }
+TEST_F(WrongOnPurpose, Sm80NanToZero) {
+    caught(gemm_mutants::nan_to_zero(gemm_mutants::ampere()), By::special);
+}
+TEST_F(WrongOnPurpose, Sm80StaleSums) { caught(gemm_mutants::ampere_stale_sums(), By::random); }
+
+}  // namespace
+}  // namespace rooftile

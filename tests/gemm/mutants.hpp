@@ -1,0 +1,372 @@
+// Matrix products made wrong on purpose. Each is one small mistake in the kernel's own text; what must catch it stands in
+// tests/gemm/device/wrong_on_purpose_test.cpp.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tests/device/mutant.hpp"
+
+namespace rooftile::gemm_mutants {
+
+inline constexpr std::string_view sm90_layout = "kernels/gemm/sm90_gemm_layout.cuh",
+                                  sm90_load = "kernels/gemm/sm90_gemm_load.cuh",
+                                  sm90_products = "kernels/gemm/sm90_gemm_products.cuh",
+                                  sm90_store = "kernels/gemm/sm90_gemm_store.cuh",
+                                  sm90_exchange = "kernels/gemm/sm90_gemm_exchange.cuh",
+                                  sm90_roles = "kernels/gemm/sm90_gemm.cuh",
+                                  sm80_kernel = "kernels/gemm/sm80_gemm.cuh",
+                                  sm80_load = "kernels/gemm/sm80_gemm_load.cuh",
+                                  sm80_products = "kernels/gemm/sm80_gemm_products.cuh",
+                                  sm80_store = "kernels/gemm/sm80_gemm_store.cuh",
+                                  convert = "kernels/ptx/matrix_store.cuh";
+
+/// At which wrong values must show: from hardly any rounding to as much as the longest sums of today's models have.
+inline constexpr std::array<std::int64_t, 4> depths = {512, 4096, 16384, 28672};
+
+inline std::string with_k(const char* problem, std::int64_t k) {
+    return problem + std::string(" --k ") + std::to_string(k);
+}
+
+// Four tiles, one a CTA; C leaves by TMA, which clips.
+inline std::string plain(std::int64_t k = 512) {
+    return with_k(
+        "--m 256 --n 256 --tile 128x128x64 --consumer-warpgroups 2 --schedule cooperative --split-k 1 "
+        "--cluster 1x1 --epilogue-tile-n 64 --overlapped-epilogue off",
+        k);
+}
+// C leaves element by element, and there is room between its rows; the last row of tiles begins in C's last row.
+inline std::string by_element() {
+    return with_k(
+        "--m 129 --n 130 --ldc 160 --tile 128x128x64 --schedule cooperative --split-k 1 --cluster 1x1", 512);
+}
+// The same in clusters of two tiles, of which the fourth lies outside C as a whole.
+inline std::string beyond_c() {
+    return with_k(
+        "--m 257 --n 130 --ldc 160 --tile 128x128x64 --schedule cooperative --split-k 1 --cluster 2x1", 512);
+}
+// More tiles than CTAs, and a tile leaves beside the next one's products.
+inline std::string persistent() {
+    return with_k(
+        "--m 1792 --n 1792 --tile 128x128x64 --consumer-warpgroups 2 --schedule cooperative --split-k 1 "
+        "--cluster 1x1 --overlapped-epilogue on",
+        512);
+}
+inline std::string pingpong() {
+    return with_k("--m 1792 --n 1792 --tile 64x128x64 --schedule pingpong --split-k 1 --cluster 1x1", 512);
+}
+inline std::string split() {
+    return with_k("--m 256 --n 256 --tile 64x128x64 --split-k 4 --cluster 1x1", 512);
+}
+inline std::string multicast() {
+    return with_k("--m 256 --n 256 --tile 128x128x64 --schedule cooperative --split-k 1 --cluster 2x1", 512);
+}
+inline std::string ampere(std::int64_t k = 512) {
+    return with_k("--kernel sm80_gemm --m 256 --n 256 --tile 128x128x32", k);
+}
+inline std::string ampere_persistent() {
+    return with_k("--kernel sm80_gemm --m 1792 --n 1792 --tile 128x128x32 --ctas-per-sm 1", 512);
+}
+/// An odd row of tiles begins in C's last row.
+inline std::string ampere_ragged() {
+    return with_k("--kernel sm80_gemm --m 129 --n 128 --tile 128x128x32", 512);
+}
+/// The last block of K is not full.
+inline std::string ampere_short_block() {
+    return with_k("--kernel sm80_gemm --m 128 --n 128 --tile 128x128x32", 200);
+}
+
+/// Two bf16 a word, each rounded to the four significant bits of fp8 e4m3. Its range is left out: a scale would keep it.
+inline constexpr const char* to_fp8 = R"(
+__device__ inline unsigned rounded_to_fp8(unsigned word) {
+    return (word + 0x00070007u + (word >> 4 & 0x00010001u)) & 0xfff0fff0u;
+}
+)";
+inline constexpr const char* to_bf16 = R"(
+__device__ inline float rounded_to_bf16(float x) {
+    const unsigned bits = __float_as_uint(x);
+    return __uint_as_float((bits + 0x7fffu + (bits >> 16 & 1u)) & 0xffff0000u);
+}
+)";
+
+inline Mutant tail_of_k_dropped() {
+    return {"the tail of K is dropped",
+            plain(520),
+            {{sm90_layout, "count(ceil_div(args.k, C.tile_k))", "count(args.k / C.tile_k)"}}};
+}
+
+// TMA brings zeros from beyond the tensor: the second block of 64 products is not summed.
+inline Mutant block_dropped(std::int64_t k) {
+    return {"a block of 64 products is dropped",
+            plain(k),
+            {{sm90_load, "block * C.tile_k, scheduler.rank, args.a_slices",
+              "block == 1 ? 1 << 30 : block * C.tile_k, scheduler.rank, args.a_slices"}}};
+}
+
+// One wgmma of the first block.
+inline Mutant step_dropped(std::int64_t k) {
+    return {"a k-step of 16 products is dropped",
+            plain(k),
+            {{sm90_products, "    for (int step = 0; step < C.k_steps(); ++step) {\n",
+              "    for (int step = 0; step < C.k_steps(); ++step) {\n        if (step == 0 && fresh) "
+              "continue;\n"},
+             {sm90_products, "step > 0 || !fresh);", "step > 1 || !fresh);"}}};
+}
+
+inline Mutant block_dropped_from_the_tenth_launch_on() {
+    return {"a block of K is dropped from the tenth launch on",
+            plain(),
+            {{sm90_load, "/// The producer, one thread",
+              "__device__ unsigned launches;\n\n/// The producer, one thread"},
+             {sm90_load, "    const Sm90Blocks<C> k(args, scheduler.part);\n",
+              "    const Sm90Blocks<C> k(args, scheduler.part);\n"
+              "    const bool tenth = *const_cast<volatile unsigned*>(&launches) >= 9;\n"
+              "    if (blockIdx.x == 0) atomicAdd(&launches, 1u);\n"},
+             {sm90_load, "block * C.tile_k, scheduler.rank, args.a_slices",
+              "tenth && block == 1 ? 1 << 30 : block * C.tile_k, scheduler.rank, args.a_slices"}}};
+}
+
+inline Mutant nothing_written() {
+    return {"a launch writes nothing",
+            plain(),
+            {{sm90_roles, "    const int role = warpgroup();\n",
+              "    if (args.m > 0) return;\n    const int role = warpgroup();\n"}}};
+}
+
+inline Mutant rows_swapped() {
+    return {"every two rows are swapped",
+            plain(),
+            {{sm90_store, "const unsigned row = lane % 16;", "const unsigned row = lane % 16 ^ 1;"}}};
+}
+
+inline Mutant columns_unwritten() {
+    return {
+        "the first epilogue tile of each tile, 64 columns, is not written",
+        plain(),
+        {{sm90_store, "for (int s = 0; s < C.epilogue_tiles(); ++s) store_epilogue_tile<C>(sums, target, s);",
+          "for (int s = 1; s < C.epilogue_tiles(); ++s) store_epilogue_tile<C>(sums, target, s);"}}};
+}
+
+inline Mutant row_past_c() {
+    return {"a row past C is written",
+            by_element(),
+            {{sm90_store, "if (r >= rows) continue;", "if (r > rows) continue;"}}};
+}
+
+inline Mutant column_past_c() {
+    return {"a column past C is written",
+            by_element(),
+            {{sm90_store, "if (x < columns) line[x]", "if (x <= columns) line[x]"}}};
+}
+
+inline Mutant tile_past_c() {
+    return {"a tile that begins 127 rows past C is written, and nothing between",
+            beyond_c(),
+            {{sm90_store, "if (r >= rows) continue;",
+              "if (r >= rows && r / C.tile_m * C.tile_m < rows) continue;"}}};
+}
+
+// The consumers round a stage where it lies, before they multiply it. Warpgroups that share it do the same twice, which
+// changes nothing.
+inline Mutant operands_in_fp8(std::int64_t k) {
+    return {"operands are rounded to fp8",
+            plain(k),
+            {{sm90_products, "/// One step of the K loop", to_fp8 + std::string(R"(
+template <Sm90GemmConfig C>
+__device__ void round_stage(const Sm90Shared<C>& shared, int stage) {
+    for (int at = threadIdx.x % 128 * 4; at < C.stage_bytes(); at += 128 * 4) {
+        unsigned word;
+        asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(shared.a(stage) + at) : "memory");
+        asm volatile("st.shared.u32 [%0], %1;" ::"r"(shared.a(stage) + at), "r"(rounded_to_fp8(word)) : "memory");
+    }
+    ptx::fence_async_proxy();
+    ptx::named_barrier_sync(8 + threadIdx.x / 128, 128);
+}
+
+/// One step of the K loop)")},
+             {sm90_products, "    shared.ring.wait(at);\n",
+              "    shared.ring.wait(at);\n    round_stage<C>(shared, at.stage);\n"}}};
+}
+
+inline Mutant sums_in_bf16(std::int64_t k) {
+    return {
+        "sums are kept in bf16 from block to block",
+        plain(k),
+        {{sm90_products, "/// One step of the K loop", to_bf16 + std::string("\n/// One step of the K loop")},
+         {sm90_products, "        ptx::wgmma_commit();\n        pin<C>(sums);\n",
+          R"(        ptx::wgmma_commit();
+        ptx::wgmma_wait<0>();
+        pin<C>(sums);
+#pragma unroll
+        for (int i = 0; i < C.wgmma_rows(); ++i)
+#pragma unroll
+            for (int j = 0; j < C.row_accumulators(); ++j) sums[i][j] = rounded_to_bf16(sums[i][j]);
+        pin<C>(sums);
+)"}}};
+}
+
+inline Mutant nan_to_zero(std::string problem) {
+    return {"NaN becomes 0",
+            std::move(problem),
+            {{convert, "    unsigned packed;\n",
+              "    unsigned packed;\n    low = low == low ? low : 0.0f;\n    high = high == high ? high : "
+              "0.0f;\n"}}};
+}
+
+inline Mutant truncated(std::int64_t k) {
+    return {"C is cut off where it should be rounded",
+            plain(k),
+            {{convert, "cvt.rn.bf16x2.f32", "cvt.rz.bf16x2.f32"}}};
+}
+
+inline Mutant stored_twice() {
+    return {"a tile is stored twice, the second time eight columns to the right",
+            plain(),
+            {{sm90_store, "    if constexpr (C.tma_store) store_by_tma<C>(sums, target);\n",
+              R"(    if constexpr (C.tma_store) {
+        store_by_tma<C>(sums, target);
+        if (ptx::elect_one()) asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+        __syncwarp();
+        target.n += 8;
+        store_by_tma<C>(sums, target);
+    }
+)"}}};
+}
+
+// Threads 0 to 3 of a warpgroup hold rows 0 and 8 of its part of a tile.
+inline Mutant stale_row() {
+    return {"two rows of a CTA's later tiles are its first tile's",
+            persistent(),
+            {{sm90_roles, "        kept.keep(sums);\n",
+              R"(        const KeptSums<C> before = kept;
+        kept.keep(sums);
+        if (!first && threadIdx.x % 128 < 4) kept = before;
+)"}}};
+}
+
+inline Mutant part_of_k_lost() {
+    return {"the last part of K is not added",
+            split(),
+            {{sm90_exchange, "for (int p = 1; p < C.split_k; ++p) {",
+              "for (int p = 1; p < C.split_k - 1; ++p) {"}}};
+}
+
+inline Mutant second_warpgroup_shifted() {
+    return {"the second of two warpgroups that take turns stores eight columns to the right",
+            pingpong(),
+            {{sm90_roles, "store<C>(OwnSums<C>{sums}, target, args, m + first_row, n);",
+              "store<C>(OwnSums<C>{sums}, target, args, m + first_row, n + 8 * warpgroup);"}}};
+}
+
+inline Mutant slices_swapped() {
+    return {"the slices of a multicast tile change places",
+            multicast(),
+            {{sm90_load, "load(shared + slice * slice_extent * Sm90GemmConfig::swizzle_bytes, k, mn);",
+              "load(shared + (peers > 1 ? slice ^ 1 : slice) * slice_extent * Sm90GemmConfig::swizzle_bytes, "
+              "k, mn);"}}};
+}
+
+inline Mutant ampere_tail_of_k_dropped() {
+    return {
+        "the tail of K is dropped",
+        ampere(520),
+        {{sm80_kernel, "int block = sm80_ceil_div(args.k, C.tile_k);", "int block = args.k / C.tile_k;"}}};
+}
+
+inline Mutant ampere_block_dropped(std::int64_t k) {
+    return {"the last block of 32 products is dropped",
+            ampere(k),
+            {{sm80_kernel, "int block = sm80_ceil_div(args.k, C.tile_k);",
+              "int block = sm80_ceil_div(args.k, C.tile_k) - 1;"}}};
+}
+
+// Beyond K the other operand is 0 in shared memory; 0 times the NaN behind A is NaN, in A's last row.
+inline Mutant ampere_reads_past_a() {
+    return {"a chunk behind each row of A is read, and behind A itself",
+            ampere_short_block(),
+            {{sm80_load, "const int columns = columns_left - c * Pieces::across * Pieces::elements;",
+              "const int columns = columns_left + (is_a ? 8 : 0) - c * Pieces::across * Pieces::elements;"}}};
+}
+
+inline Mutant ampere_changes_a() {
+    return {"an element of A is written",
+            ampere(),
+            {{sm80_kernel, "    Sm80TileScheduler<C> scheduler;\n",
+              "    Sm80TileScheduler<C> scheduler;\n"
+              "    if (blockIdx.x + threadIdx.x == 0) *static_cast<unsigned "
+              "short*>(const_cast<void*>(args.a)) ^= 1;\n"}}};
+}
+
+inline Mutant ampere_row_past_c() {
+    return {"a row past C is written",
+            ampere_ragged(),
+            {{sm80_store, "const bool inside = y < unsigned(args.m);",
+              "const bool inside = y <= unsigned(args.m);"}}};
+}
+
+inline Mutant ampere_operands_in_fp8(std::int64_t k) {
+    return {"operands are rounded to fp8",
+            ampere(k),
+            {{sm80_products, "/// Where a lane finds its rows",
+              to_fp8 + std::string("\n/// Where a lane finds its rows")},
+             {sm80_products,
+              "            else ptx::load_matrix_x4(to[i], tile + at[k_step] + 16 * i * Tile::row_bytes);\n",
+              "            else ptx::load_matrix_x4(to[i], tile + at[k_step] + 16 * i * Tile::row_bytes);\n"
+              "#pragma unroll\n"
+              "            for (unsigned& word : to[i]) word = rounded_to_fp8(word);\n"}}};
+}
+
+inline Mutant ampere_sums_in_bf16(std::int64_t k) {
+    return {
+        "sums are kept in bf16 from k-step to k-step",
+        ampere(k),
+        {{sm80_products, "/// One k-step of a warp", to_bf16 + std::string("\n/// One k-step of a warp")},
+         {sm80_products,
+          "            ptx::mma<C.type>(sums[i][j], a[i], b[j / 2][j % 2 * 2], b[j / 2][j % 2 * 2 + 1]);\n",
+          R"({
+            ptx::mma<C.type>(sums[i][j], a[i], b[j / 2][j % 2 * 2], b[j / 2][j % 2 * 2 + 1]);
+#pragma unroll
+            for (float& sum : sums[i][j]) sum = rounded_to_bf16(sum);
+        }
+)"}}};
+}
+
+inline Mutant ampere_stale_sums() {
+    return {"a CTA's later tiles are summed on top of its first",
+            ampere_persistent(),
+            {{sm80_kernel, "    do {\n        Sm80Sums<C> sums = {};\n",
+              "    Sm80Sums<C> sums = {};\n    do {\n"}}};
+}
+
+inline std::vector<Mutant> all() {
+    std::vector<Mutant> out = {tail_of_k_dropped(),
+                               block_dropped_from_the_tenth_launch_on(),
+                               nothing_written(),
+                               rows_swapped(),
+                               columns_unwritten(),
+                               row_past_c(),
+                               column_past_c(),
+                               tile_past_c(),
+                               nan_to_zero(plain()),
+                               stored_twice(),
+                               stale_row(),
+                               part_of_k_lost(),
+                               second_warpgroup_shifted(),
+                               slices_swapped(),
+                               ampere_tail_of_k_dropped(),
+                               ampere_reads_past_a(),
+                               ampere_changes_a(),
+                               ampere_row_past_c(),
+                               nan_to_zero(ampere()),
+                               ampere_stale_sums()};
+    // One code serves every K.
+    for (Mutant (*of_depth)(std::int64_t) :
+         {block_dropped, step_dropped, operands_in_fp8, sums_in_bf16, truncated, ampere_block_dropped,
+          ampere_operands_in_fp8, ampere_sums_in_bf16})
+        out.push_back(of_depth(depths.front()));
+    return out;
+}
+
+}  // namespace rooftile::gemm_mutants
