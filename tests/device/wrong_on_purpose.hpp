@@ -78,7 +78,7 @@ inline void expect_right(const Operation& operation, const Mutant& mutant) {
     SCOPED_TRACE("as it is: " + mutant.problem);
     const Mutant unaltered{mutant.name, mutant.problem};
     const Verification v =
-        judged(operation, unaltered, {std::begin(all_verify_cases), std::end(all_verify_cases)}, true);
+        judged(operation, unaltered, MeasureOptions().cases, true);
     EXPECT_TRUE(v.ok()) << v.failure;
 }
 
