@@ -66,10 +66,7 @@ Constraint MmaOnlyFamily::examine(const GemmHardware& hw, const GemmProblem& pro
                               "tile_k = {available} must be a multiple of {needed}");
     t.warp_m = t.tile_m / warps_m;
     t.warp_n = t.tile_n / warps_n;
-    f.tiles = cluster_grid(problem, t.tile_m, t.tile_n, 1, 1);
-    f.k_steps = k_steps(t, problem);
-    f.step = step_cycles(hw, t, problem);
-    f.streamed = streamed_cycles(hw, t, problem, f.tiles);
+    f.set_work(hw, t, problem);
     f.threads = warpgroup_threads * c.warpgroups;
     f.accumulators = t.tile_m * t.tile_n / f.threads;
     // Two k-steps of fragments, one in use and one arriving: 4 registers an m16k16 block, 2 an n8k16 block.
@@ -97,10 +94,7 @@ Constraint GenericGemmFamily::examine(const GemmHardware& hw, const GemmProblem&
     GemmTile& t = c.tile;
     t.warp_m = t.tile_m;
     t.warp_n = t.tile_n;
-    f.tiles = cluster_grid(problem, t.tile_m, t.tile_n, 1, 1);
-    f.k_steps = k_steps(t, problem);
-    f.step = step_cycles(hw, t, problem);
-    f.streamed = streamed_cycles(hw, t, problem, f.tiles);
+    f.set_work(hw, t, problem);
     f.threads = warpgroup_threads * c.warpgroups;
     f.accumulators = t.tile_m * t.tile_n / f.threads;
     f.registers = f.accumulators + MmaOnlyFamily::working_registers;

@@ -95,6 +95,13 @@ double shared_limit(const GemmHardware& hw, int ctas_per_sm) {
     return min_known(hw.shared_per_cta, part);
 }
 
+void Footprint::set_work(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem) {
+    tiles = cluster_grid(problem, tile.tile_m, tile.tile_n, 1, 1);
+    k_steps = rooftile::k_steps(tile, problem);
+    step = step_cycles(hw, tile, problem);
+    streamed = streamed_cycles(hw, tile, problem, tiles);
+}
+
 void Footprint::take_order(const OrderChoice& order, const GemmHardware& hw, const GemmTile& tile,
                            const GemmProblem& problem) {
     step.l2 = l2_step_cycles(hw, tile, problem, neighbours(problem, tile, order.order, order.group));

@@ -90,6 +90,8 @@ struct Footprint {
     bool overlapped_epilogue = false;
     int epilogue_tile_n = 0;  ///< columns of C a TMA store takes; 0: none does
 
+    /// Tiles and k-steps of a tile that no cluster shares, and what a step takes.
+    void set_work(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem);
     /// From here on `step` is that of this order.
     void take_order(const OrderChoice& order, const GemmHardware& hw, const GemmTile& tile,
                     const GemmProblem& problem);

@@ -93,10 +93,7 @@ Constraint Sm80GemmFamily::examine(const GemmHardware& hw, const GemmProblem& pr
     if (const Constraint constraint = instruction_constraint(c, config)) return constraint;
     t.warp_m = config.warp_m();
     t.warp_n = config.warp_n();
-    f.tiles = cluster_grid(problem, t.tile_m, t.tile_n, 1, 1);
-    f.k_steps = k_steps(t, problem);
-    f.step = step_cycles(hw, t, problem);
-    f.streamed = streamed_cycles(hw, t, problem, f.tiles);
+    f.set_work(hw, t, problem);
     f.threads = config.threads();
     f.accumulators = config.accumulator_registers();
     f.registers = config.registers();
