@@ -164,10 +164,8 @@ std::string missing_text(const FuseSuiteReport& r) {
 
 FuseSuiteReport fuse_suite_report(SuiteRecord record, const Suite* suite) {
     FuseSuiteReport report;
-    const std::vector<SuiteShape> shapes = std::move(record.shapes);
+    const std::vector<SuiteShape> shapes = record.take_shapes();
     report.record = std::move(record);
-    report.record.shapes.clear();
-    report.record.lines.clear();
     for (const SuiteShape& shape : shapes) {
         report.problems.push_back(figures_of(shape));
         report.mode = shape.first().mode;

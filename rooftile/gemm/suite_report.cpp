@@ -147,10 +147,8 @@ MClass m_class(std::int64_t m) {
 
 SuiteReport suite_report(SuiteRecord record, const Suite* suite) {
     SuiteReport report;
-    const std::vector<SuiteShape> shapes = std::move(record.shapes);
+    const std::vector<SuiteShape> shapes = record.take_shapes();
     report.record = std::move(record);
-    report.record.shapes.clear();
-    report.record.lines.clear();
     set_dram(report);
     for (const SuiteShape& shape : shapes) {
         report.shapes.push_back(figures_of(shape, report.dram_bytes_per_s));

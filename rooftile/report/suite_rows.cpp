@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 #include <nlohmann/json.hpp>
 
 #include "rooftile/error.hpp"
@@ -100,6 +101,11 @@ double SuiteShape::best_of_own() const {
         best = std::max(best, row.rank1_ratio.value_or(*rank1()->time_us / *row.time_us));
     }
     return best;
+}
+
+std::vector<SuiteShape> SuiteRecord::take_shapes() {
+    lines.clear();
+    return std::exchange(shapes, {});
 }
 
 std::string problem_key(const Problem& problem) { return problem_json(problem).dump(); }

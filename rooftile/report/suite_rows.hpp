@@ -57,6 +57,8 @@ struct SuiteRecord {
     std::vector<SuiteShape> shapes;  ///< in the order of the file
     std::vector<std::string>
         lines;  ///< of the complete shapes, the context line first, each with its newline
+    /// The rows; what stays is what the context line says.
+    std::vector<SuiteShape> take_shapes();
 };
 
 /// Reads the lines that --suite wrote. A last line without its end, which a killed run leaves, counts as

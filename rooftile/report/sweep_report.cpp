@@ -327,9 +327,8 @@ SweepReport sweep_report(std::vector<SuiteRecord> records) {
             report.points.push_back(point_of(shape, *report.operation));
     }
     report.mode = records.front().shapes.front().first().mode;
+    records.front().take_shapes();
     report.record = std::move(records.front());
-    report.record.shapes.clear();
-    report.record.lines.clear();
     set_figures(report);
     set_shorts(report);
     set_worst(report);
