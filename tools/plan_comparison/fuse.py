@@ -1,5 +1,5 @@
 """Requests for fused expressions: named ones of the draws' law, others, and random ones."""
-from .laws import document_form, fixed, log_uniform, stepped
+from .laws import beside_a_problem, log_uniform, stepped
 
 # Expressions, and what their tensors hold: full, one row, one column, or a single number.
 NAMED = [
@@ -153,10 +153,4 @@ def request(rng):
     arguments = problem(rng)
     if rng.random() < 0.1:
         arguments += ["--alignment", rng.choice(("2", "4", "8", "16"))]
-    if rng.random() < 0.2:
-        arguments += fixed(rng, FIXED)
-    if rng.random() < 0.15:
-        arguments += rng.choice(OUTPUT)
-    if rng.random() < 0.02:
-        arguments += rng.choice(REFUSED)
-    return arguments + document_form(rng)
+    return arguments + beside_a_problem(rng, FIXED, OUTPUT, REFUSED)

@@ -1,5 +1,5 @@
 """Requests for matrix products, half of them of any size, half of layers of models."""
-from .laws import document_form, fixed, log_uniform, stepped
+from .laws import beside_a_problem, log_uniform, stepped
 
 FLOP_RANGE = (5e7, 2e13)
 
@@ -87,11 +87,4 @@ OUTPUT = [["--top", "1"], ["--top", "20"], ["--explain"], ["--explain"], ["--ene
 
 
 def request(rng):
-    arguments = problem(rng)
-    if rng.random() < 0.2:
-        arguments += fixed(rng, FIXED)
-    if rng.random() < 0.15:
-        arguments += rng.choice(OUTPUT)
-    if rng.random() < 0.02:
-        arguments += rng.choice(REFUSED)
-    return arguments + document_form(rng)
+    return problem(rng) + beside_a_problem(rng, FIXED, OUTPUT, REFUSED)

@@ -27,3 +27,13 @@ def fixed(rng, choices):
 
 def document_form(rng):
     return [rng.choice(("--jsonl", "--csv", "--color=never"))] if rng.random() < 0.03 else ["--json"]
+
+
+def beside_a_problem(rng, choices, output, refused):
+    """What some requests fix and ask for, what few are refused for, and the form of the answer."""
+    arguments = fixed(rng, choices) if rng.random() < 0.2 else []
+    if rng.random() < 0.15:
+        arguments += rng.choice(output)
+    if rng.random() < 0.02:
+        arguments += rng.choice(refused)
+    return arguments + document_form(rng)
