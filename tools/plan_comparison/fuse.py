@@ -55,19 +55,19 @@ BANDED = [
 ]
 TYPES = ["bf16", "fp16", "fp32"]
 FIXED = {
-    "--width": list("1248"),
-    "--items": list("1248"),
+    "--vector-width": list("1248"),
+    "--vectors-per-thread": list("1248"),
     "--threads": ["64", "128", "256", "512", "1024"],
     "--threads-per-row": ["8", "32", "256"],
     "--cluster": list("1248"),
     "--stages": list("234"),
-    "--reducing": ["0", "128"],
-    "--home": ["registers", "shared", "ring", "twice"],
+    "--reduction-threads": ["0", "128"],
+    "--row-storage": ["registers", "shared", "pipelined", "reload"],
     "--persistent": ["on", "off"],
 }
 OUTPUT = [["--top", "1"], ["--top", "20"], ["--explain"], ["--explain"], ["--set", "sm.count=64"],
           ["--set", "l2.size=unknown"]]
-REFUSED = [["--home", "elsewhere"], ["--width", "3"], ["--alignment", "3"], ["--tensor", "unused:bf16[8]"]]
+REFUSED = [["--row-storage", "elsewhere"], ["--vector-width", "3"], ["--alignment", "3"], ["--tensor", "unused:bf16[8]"]]
 
 
 def extents_of(rng):

@@ -74,8 +74,8 @@ FIXED = {
     "--order": ["row", "column", "grouped", "serpentine", "morton", "hilbert"],
     "--split-k": list("1248"),
     "--ctas-per-sm": list("12"),
-    "--deferred-store": ["on", "off"],
-    "--store-n": ["32", "64"],
+    "--overlapped-epilogue": ["on", "off"],
+    "--epilogue-tile-n": ["32", "64"],
     "--pdl": ["on", "off"],
     "--evict-first": ["none", "a", "bc"],
 }
