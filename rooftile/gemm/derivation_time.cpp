@@ -183,14 +183,16 @@ void time(DerivationWriter& w) {
     w.steps.add("tile_cycles", "k-steps * step_cycles + turn + the exchange + the epilogue where it shows",
                 std::move(parts), t.tile_cycles, "cycles", "one CTA's tile, all SMs at work");
     clock_under_power(w);
+    std::vector<Input> terms{w.step("waves", w.kept.waves.waves, ""), w.step("tile_cycles", t.tile_cycles, "cycles"),
+                             w.step("sm_clock_mhz", t.clock_hz / 1e6, "MHz"), w.steps.fact(w.dram()),
+                             w.steps.fact("launch.gap_stream")};
+    const bool plain = w.context.request.programmatic_launch == false && !std::isnan(w.hw().programmatic_saving);
+    if (plain) terms.push_back(w.steps.fact("launch.programmatic_saving"));
     w.steps.add(
         "time_us",
         "(waves - 1) * full wave + the last wave by its own load + fill + launch; a wave is the slowest "
         "of its tiles' cycles, its DRAM bytes and its L2 bytes, of which DRAM's count twice where they cross",
-        {w.step("waves", w.kept.waves.waves, ""), w.step("tile_cycles", t.tile_cycles, "cycles"),
-         w.step("sm_clock_mhz", t.clock_hz / 1e6, "MHz"), w.steps.fact(w.dram()),
-         w.steps.fact("launch.gap_stream")},
-        t.seconds * 1e6, "us",
+        std::move(terms), t.seconds * 1e6, "us",
         unless_unknown(t.seconds, "{:.1f} TFLOP/s", w.problem().flops().value / t.seconds / 1e12));
 }
 

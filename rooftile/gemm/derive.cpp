@@ -176,6 +176,9 @@ std::vector<std::string> notes(const Request& r) {
     else if (!share.empty()) out.push_back("mma.sync reaches " + share);
     if (std::isnan(r.hw.launch_seconds))
         out.emplace_back("times leave out the launch: launch.gap_stream is unknown");
+    else if (r.fixed.programmatic_launch == false && std::isnan(r.hw.programmatic_saving)
+             && r.kernel.instruction(r.machine, r.problem.a_type) == "wgmma")
+        out.emplace_back("times are those of programmatic launches: launch.programmatic_saving is unknown");
     if (std::string note = calibration_note(r.machine, "stream."); !note.empty())
         out.push_back(std::move(note));
     return out;
@@ -198,7 +201,8 @@ std::variant<Plans, Infeasible> derive(std::shared_ptr<const Machine> shared, co
     const GemmKernel& kernel = request.kernel ? *request.kernel : best_gemm_kernel(machine);
     const std::string instruction = kernel.instruction(machine, problem.a_type);
     std::vector<std::string> unknown;
-    const GemmHardware hw = gemm_hardware(machine, instruction, problem.a_type, unknown);
+    GemmHardware hw = gemm_hardware(machine, instruction, problem.a_type, unknown);
+    if (request.programmatic_launch == false) hw = launched_apart(hw);
     const Request r{machine, problem, request, hw, kernel};
 
     std::variant<Plans, Infeasible> out;

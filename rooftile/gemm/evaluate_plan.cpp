@@ -29,7 +29,8 @@ std::optional<PlanEvaluation> evaluate_plan(const Machine& machine, const GemmPl
     const GemmProblem& p = plan.problem;
     const std::string family = plan.config.kernel->instruction(machine, p.a_type);
     std::vector<std::string> unknown;
-    const GemmHardware hw = gemm_hardware(machine, family, p.a_type, unknown);
+    GemmHardware hw = gemm_hardware(machine, family, p.a_type, unknown);
+    if (!plan.config.programmatic_launch) hw = launched_apart(hw);
     const std::optional<GemmTile> tile = tile_of(hw, plan);
     if (!tile) return std::nullopt;
     PlanEvaluation r{.gemm = {.hw = hw,
@@ -41,6 +42,7 @@ std::optional<PlanEvaluation> evaluate_plan(const Machine& machine, const GemmPl
                               .stages = plan.config.stages},
                      .family = family,
                      .order = {plan.config.order, plan.config.group},
+                     .programmatic_launch = plan.config.programmatic_launch,
                      .time = {}};
     if (plan.prediction.dram_bytes) r.gemm.dram = double(*plan.prediction.dram_bytes);
     set_time(r);
@@ -54,7 +56,7 @@ PlanEvaluation on_hardware(const GemmHardware& hw, const PlanEvaluation& evaluat
         return ScheduleTraffic(g.hw, g.tile, g.problem).dram(r.order.order, r.order.group);
     };
     const double before = simulated();
-    g.hw = hw;
+    g.hw = r.programmatic_launch ? hw : launched_apart(hw);
     if (const double now = simulated(); !std::isnan(now / before)) g.dram *= now / before;
     g.step = step_in_order(hw, g.tile, g.problem, r.order);
     g.waves = waves(hw, g.tile, g.problem);

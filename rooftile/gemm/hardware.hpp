@@ -34,7 +34,8 @@ struct GemmHardware {
     double l2_bytes;          ///< of one partition: what a shared operand may fill before it is evicted
     double on_chip_bytes;     ///< L2, shared memory and registers of the whole GPU
     double dram_latency, l2_latency, tma_latency;  ///< cycles; tma: beyond a plain load
-    double launch_seconds;
+    double launch_seconds;  ///< of a programmatic dependent, where the kernel may be launched as one
+    double programmatic_saving = unknown_number;  ///< seconds that a plain launch of such a kernel takes longer
     double shared_per_cta, shared_per_sm, shared_reserved, shared_unit;  ///< B
     bool async_copy = true;  ///< to shared memory, past the registers; else the next tile waits in them [M6]
     double registers_per_sm, registers_per_thread, register_unit;        ///< 32-bit registers
@@ -62,6 +63,12 @@ struct GemmHardware {
     double shared_read_joules = 0;  ///< the same of operands read from shared memory; unknown: not charged
     double energy_exponent = unknown_number;
 };
+
+/// The same where a launch begins when the one before it has ended.
+inline GemmHardware launched_apart(GemmHardware hw) {
+    hw.launch_seconds += known_or(hw.programmatic_saving, 0);
+    return hw;
+}
 
 /// Reads the numbers for matrix instructions of `family` ("wgmma", "mma_sync", "generic") on `type` with fp32
 /// sums, or for CUDA cores' on fp32 ("fma"), at `clock`; empty: that of sustained matrix work. Keys that are unknown are

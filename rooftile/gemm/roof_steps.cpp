@@ -71,7 +71,7 @@ class Inputs {
                 return inputs;
             }
             case Term::launch:
-                return facts({"launch.gap_stream"});
+                return launch_inputs();
         }
         return {};
     }
@@ -121,6 +121,13 @@ class Inputs {
             add_known(inputs, {"tma.latency_loaded_l2", "tma.latency_scatter"});
         inputs.push_back(given("stages", r_.gemm.stages, ""));
         if (by_tma()) add_known(inputs, {"wgmma.step"});
+        return inputs;
+    }
+
+    std::vector<Input> launch_inputs() const {
+        std::vector<Input> inputs = facts({"launch.gap_stream"});
+        if (!r_.programmatic_launch && !std::isnan(r_.gemm.hw.programmatic_saving))
+            inputs.push_back(facts_.fact("launch.programmatic_saving"));
         return inputs;
     }
 

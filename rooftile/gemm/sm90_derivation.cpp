@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <cmath>
+
 #include "rooftile/gemm/derivation_choices.hpp"
 #include "rooftile/gemm/sm90_family.hpp"
 
@@ -138,12 +140,14 @@ void caching(const GemmContext& context, const Kept& kept, const GemmConfig& con
 }
 
 void launching(const GemmContext& context, const GemmConfig& config, Derivation& steps) {
+    std::vector<Input> inputs{steps.fact("launch.gap_stream")};
+    if (!std::isnan(context.hw.programmatic_saving)) inputs.push_back(steps.fact("launch.programmatic_saving"));
     steps.add(
         "programmatic_launch",
         chosen(
             context.request.programmatic_launch,
             "1: the start of the kernel overlaps the end of the one before it   [PTX ISA, griddepcontrol]"),
-        {steps.fact("launch.gap_stream")}, config.programmatic_launch, "",
+        std::move(inputs), config.programmatic_launch, "",
         config.programmatic_launch
             ? "barriers are made meanwhile; nothing is read or written before the other has ended"
             : "the kernel starts when the one before it has ended");

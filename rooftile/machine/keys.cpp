@@ -149,6 +149,8 @@ constexpr Key keys[] = {
     physical("barrier.cluster", cycles_or_time, "cluster arrive and wait"),
     physical("launch.gap_stream", "s", "back-to-back small kernels of a stream, one to the next"),
     physical("launch.gap_graph", "s", "the same inside a CUDA graph"),
+    physical("launch.programmatic_saving", "s",
+             "what a launch takes less as a programmatic dependent: its start and set-up run beside the one before"),
 
     ratio("mma_sync.overlap_exponent", 1, 1000,
           "of kernels whose warps all copy and multiply: t^n is the sum of the t^n of products and of shared memory's port"),

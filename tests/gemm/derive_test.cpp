@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "rooftile/gemm/evaluate_plan.hpp"
 #include "rooftile/gemm/kernel.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/machine/read.hpp"
@@ -351,6 +352,28 @@ Machine changed(const char* id, std::initializer_list<const char*> settings) {
     Machine machine = machine_by_id(id);
     for (const char* setting : settings) set_number(machine, setting);
     return machine;
+}
+
+// Without a power limit, which would leave a longer launch a higher clock, the launch is all that differs.
+TEST(Derive, APlainLaunchTakesWhatAProgrammaticOneSaves) {
+    const Machine h200 = changed("h200-sxm", {"launch.programmatic_saving=0.75 us", "power.sustained=unknown"});
+    const GemmProblem problem = gemm_problem(16, 4096, 4096);
+    GemmRequest request;
+    const GemmPlan on = plans(h200, problem, request).plans.front();
+    request.programmatic_launch = false;
+    const GemmPlan off = plans(h200, problem, request).plans.front();
+    EXPECT_EQ(off.config.tile_n, on.config.tile_n);
+    EXPECT_NEAR(*off.prediction.time_us - *on.prediction.time_us, 0.75, 1e-6);
+    EXPECT_EQ(step(off, "time_us").inputs.back().name, "launch.programmatic_saving");
+    // A finished plan is timed as it is launched.
+    GemmPlan relaunched = on;
+    relaunched.config.programmatic_launch = false;
+    EXPECT_NEAR(1e6 * evaluate_plan(h200, relaunched)->time.seconds, *off.prediction.time_us, 1e-6);
+    EXPECT_NEAR(1e6 * evaluate_plan(h200, on)->time.seconds, *on.prediction.time_us, 1e-6);
+
+    const Plans unknown = plans(changed("h200-sxm", {"launch.programmatic_saving=unknown", "power.sustained=unknown"}), problem, request);
+    EXPECT_NEAR(*unknown.plans.front().prediction.time_us, *on.prediction.time_us, 1e-6);
+    EXPECT_NE(unknown.notes.back().find("launch.programmatic_saving is unknown"), std::string::npos);
 }
 
 TEST(Derive, WithoutRegistersNothingIsBuildable) {
