@@ -34,6 +34,7 @@ std::vector<ProbeProgram> probe_programs() {
         {"cluster",
          "kernels/probe/cluster.cuh",
          {"rooftile::cluster_barrier", "rooftile::dsmem_chase", "rooftile::dsmem_read"}},
+        {"dependent", "kernels/probe/dependent.cuh", {"rooftile::dependent"}},
     };
     programs.push_back({"wgmma_stream",
                         "kernels/probe/wgmma_stream.cuh",

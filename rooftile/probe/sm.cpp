@@ -78,6 +78,56 @@ void probe_sm(LaunchSampler& launcher, ProbeResult& result) {
     ask(launcher, result, asked);
 }
 
+namespace {
+
+/// The time from one launch to the next, plain less programmatic, in a graph: of CTAs that leave room for those of the next
+/// launch, so that all of its start and set-up runs beside them; and of CTAs that fill the SM, where it waits for their end.
+void probe_programmatic(LaunchSampler& launcher, ProbeResult& result) {
+    launcher.load({"dependent"});
+    const Function& kernel = launcher.kernel("dependent", "dependent");
+    const Stream stream = launcher.stream();
+    constexpr int count = 400, rounds = 9;
+    constexpr unsigned long long work = 4000;  // longer than the start of the next takes
+    const auto graph_of = [&](unsigned shared, bool programmatic) {
+        Launch all;
+        all.stream = stream;
+        all.grid_x = static_cast<unsigned>(launcher.sms());
+        all.block_x = 384;
+        all.shared_bytes = shared;
+        all.programmatic_dependent = programmatic;
+        begin_capture(stream);
+        for (int i = 0; i < count; ++i) launch(kernel, all, work);
+        Graph graph = end_capture(stream);
+        graph.launch(stream);
+        synchronize(stream);
+        return graph;
+    };
+    const auto us_of = [&](const Graph& graph) {
+        Event start, stop;
+        start.record(stream);
+        graph.launch(stream);
+        stop.record(stream);
+        stop.synchronize();
+        return elapsed_us(start, stop) / count;
+    };
+    const auto most = static_cast<unsigned>(launcher.device().shared_per_cta_bytes);
+    for (const bool room : {true, false}) {
+        const unsigned shared = room ? most / 4 : most;
+        const Graph plain = graph_of(shared, false), programmatic = graph_of(shared, true);
+        launcher.warm_up();
+        std::vector<double> saved;
+        for (int round = 0; round < rounds; ++round) {
+            const double before = us_of(plain);
+            saved.push_back(before - us_of(programmatic));
+        }
+        result.values.push_back(probe_value(room ? "launch.programmatic_saving" : "launch.programmatic_saving.full",
+                                            room ? "launch.programmatic_saving" : "", "us", saved,
+                                            fmt::format("a CTA an SM with 16 barriers and {} B of shared memory, in a graph", shared)));
+    }
+}
+
+}  // namespace
+
 void probe_launch(LaunchSampler& launcher, ProbeResult& result) {
     const Function empty = launcher.kernel("sm", "empty_kernel"), spin = launcher.kernel("sm", "spin");
     DeviceBuffer records(sizeof(ProbeRecord));
@@ -115,6 +165,7 @@ void probe_launch(LaunchSampler& launcher, ProbeResult& result) {
     const char* note = "empty kernel of one CTA an SM, the host ahead";
     result.values.push_back(probe_value("launch.gap_stream", "launch.gap_stream", "us", by_stream, note));
     result.values.push_back(probe_value("launch.gap_graph", "launch.gap_graph", "us", by_graph, note));
+    if (launcher.device().compute_major >= 9) probe_programmatic(launcher, result);
 }
 
 }  // namespace rooftile

@@ -12,8 +12,8 @@ namespace {
 
 TEST(ProbeKernelsCompile, WithoutSpillsOrStack) {
     const std::vector<ProbeProgram> programs = probe_programs();
-    // tma, fill, memory, sm, cluster, wgmma_stream, mma_sync, 16 widths of wgmma
-    ASSERT_EQ(programs.size(), 23u);
+    // tma, fill, memory, sm, cluster, dependent, wgmma_stream, mma_sync, 16 widths of wgmma
+    ASSERT_EQ(programs.size(), 24u);
     std::vector<Source> sources;
     for (const ProbeProgram& program : programs) sources.push_back(probe_source(program, "sm_90"));
     const std::vector<CompileOutcome> outcomes = compile_all(sources);
@@ -126,6 +126,8 @@ TEST(ProbeKernelsCompile, KeepWhatTheyMeasure) {
                               {"mma_sync", "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", 32},
                               {"mma_sync", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", 32},
                               {"cluster", "barrier.cluster.wait.acquire", 1},
+                              {"dependent", "griddepcontrol.launch_dependents", 1},
+                              {"dependent", "griddepcontrol.wait", 1},
                               {"memory", "ld.global.cg.v4", 5}};
     for (const Mark& mark : marks) {
         for (const ProbeProgram& program : probe_programs()) {
