@@ -23,6 +23,12 @@ class PreparedTrial {
     virtual std::unique_ptr<Trial> begin(Bench& bench, std::vector<Timing>& timings) = 0;
 };
 
+/// A compiled plan's code launched in another way; its plan says which, and how long that is predicted to take.
+struct OtherLaunch {
+    std::string key, name;  ///< as LaunchVariant has them
+    CompiledKernel kernel;
+};
+
 class DeviceOperation {
   public:
     virtual ~DeviceOperation() = default;
@@ -36,6 +42,9 @@ class DeviceOperation {
                                                    unsigned threads) const = 0;
     /// Whether a plan's kernel can be compiled without its loads, products or store: --ablate.
     virtual bool has_parts() const { return false; }
+    /// Ways of launching a compiled plan's code that stand beside it where it is compared with a baseline. `machine` predicts
+    /// them; null: their plans have no time. Compiles nothing.
+    virtual std::vector<OtherLaunch> other_launches(const Plan&, const Machine* /*machine*/) const { return {}; }
     /// What `build` says of a kernel beyond its code, for documents and for a terminal.
     virtual Record build_record(const CompiledKernel&) const { return {}; }
     virtual std::vector<Entry> build_entries(const CompiledKernel&) const { return {}; }

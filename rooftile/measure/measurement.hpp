@@ -46,6 +46,15 @@ struct Baseline {
     std::optional<CounterValues> counters{};
 };
 
+/// The row's kernel launched in another way, verified and timed in the same rounds: what a means of launching is worth.
+struct LaunchVariant {
+    std::string key{};   ///< of documents
+    std::string name{};  ///< for a reader: "launched ..."
+    std::optional<double> predicted_us{}, time_us{}, time_us_low{}, time_us_high{};
+    std::int64_t samples = 0;
+    std::optional<MedianInterval> ratio{};  ///< as the ratio of the row's baseline, of this launch
+};
+
 /// `invalid` of a row that nobody wanted to time.
 inline constexpr std::string_view not_timed = "not timed, as asked";
 
@@ -69,6 +78,7 @@ struct Measurement {
     int registers = 0;  ///< a thread's at launch
     double compile_seconds = 0;
     std::vector<Baseline> baselines;
+    std::vector<LaunchVariant> variants;    ///< where its operation has any for it, beside a baseline
     std::string baseline_missing;           ///< why one is absent: "LIBRARY not found"
     std::optional<CounterValues> counters;  ///< where they were asked for and permitted
     Record more;                            ///< what else documents say of the row

@@ -70,10 +70,31 @@ class ProblemBench {
         run_.hashes.push_back(kernel.code().hash);
         rows_.push_back(plan);
         launches_.push_back(launch_of(kernel));
+        if (plan > 0 || !options_.time || !options_.baseline) return;
+        for (OtherLaunch& other : on_device(*row.plan.operation).other_launches(row.plan, options_.planned_for())) {
+            other.kernel.load();
+            TensorLaunch launch = launch_of(other.kernel);
+            variants_.push_back({std::move(other), std::move(launch), std::nullopt});
+        }
     }
 
-    /// What is wrong is not timed.
-    void keep_right() {
+    /// Plans, then the first one's other launches.
+    std::vector<TensorLaunch> all_launches() const {
+        std::vector<TensorLaunch> all = launches_;
+        for (const Variant& variant : variants_) all.push_back(variant.launch);
+        return all;
+    }
+
+    /// What is wrong is not timed. `verified` is of the variants.
+    void keep_right(std::span<const Verification> verified) {
+        std::vector<Variant> right;
+        for (std::size_t i = 0; i < variants_.size(); ++i) {
+            if (!verified[i].wrong()) right.push_back(std::move(variants_[i]));
+            else
+                note_once(run_.notes, fmt::format("plan 1 {}: the result is wrong: {}", variants_[i].other.name,
+                                                  verified[i].failure));
+        }
+        variants_ = std::move(right);
         std::size_t kept = 0;
         for (std::size_t i = 0; i < rows_.size(); ++i) {
             const Verification& verified = row(i).verified;
@@ -91,19 +112,23 @@ class ProblemBench {
     void verify() {
         bench_.say(fmt::format("verifying {} plan{}", launches_.size(), launches_.size() == 1 ? "" : "s"));
         bench_.busy_from_now();
+        std::vector<Verification> verified;
         {
             const Part part(run_.timings, "verify");
             constexpr double results_share = 0.25;  // of what is free, for results that are judged together
-            Verifier verifier(bench_.kernels(), trial_->reference(), tensors_, launches_.size(),
+            const std::vector<TensorLaunch> launches = all_launches();
+            Verifier verifier(bench_.kernels(), trial_->reference(), tensors_, launches.size(),
                               share_of_free(results_share));
-            const std::vector<Verification> verified = verifier.verify(options_.seed, launches_, options_.cases);
+            verified = verifier.verify(options_.seed, launches, options_.cases);
             for (std::size_t i = 0; i < rows_.size(); ++i) row(i).verified = verified[i];
             for (std::size_t i = 0; i < rows_.size(); ++i) fingerprints_.push_back(verifier.fingerprint(i));
+            for (std::size_t i = 0; i < variants_.size(); ++i)
+                variants_[i].fingerprint = verifier.fingerprint(rows_.size() + i);
         }
         if (!bench_.first_result)
             run_.timings.push_back({"first_result", seconds_since(options_.program_start)});
         bench_.first_result = true;
-        keep_right();
+        keep_right(std::span(verified).subspan(rows_.size()));
         bench_.busy_until_now();
     }
 
@@ -135,52 +160,67 @@ class ProblemBench {
         sets_.emplace(tensors_, count, trial_->reference(), options_.seed);
     }
 
-    /// What each timed launch of our `index`-th kernel leaves in its set must be the verified result, bit for bit: the
-    /// counter of that kernel says how often it was not.
-    void watch(TimedWork& work, std::size_t index) {
-        if (!options_.verify || !fingerprints_[index]) return;
+    /// What each timed launch of a work leaves in its set must be the verified result, bit for bit: the counter at
+    /// `index` says how often it was not.
+    void watch(TimedWork& work, std::size_t index, const std::optional<std::uint64_t>& fingerprint) {
+        if (!fingerprint) return;
         const DevicePointer unequal = unequal_.address() + 8 * index;
         work.before = [this](Stream stream, std::int64_t set) { sets_->poison_outputs(stream, set); };
-        work.after = [this, unequal, expected = *fingerprints_[index]](Stream stream, std::int64_t set) {
+        work.after = [this, unequal, expected = *fingerprint](Stream stream, std::int64_t set) {
             sets_->count_unequal(bench_.kernels(), stream, expected, unequal, set);
         };
     }
 
     void judge_timed() {
-        std::vector<std::uint64_t> unequal(rows_.size());
-        copy_to_host(unequal.data(), unequal_.address(), 8 * unequal.size());
+        std::vector<std::uint64_t> unequal(unequal_.bytes() / 8);
+        copy_to_host(unequal.data(), unequal_.address(), unequal_.bytes());
+        const auto failure = [&](std::size_t index) {
+            return fmt::format("of {} buffer sets, timed launches left {} results unlike the verified one, which had the "
+                               "same inputs",
+                               sets_->sets(), unequal[index]);
+        };
         for (std::size_t i = 0; i < rows_.size(); ++i) {
             if (!fingerprints_[i]) continue;
             Verification& verified = row(i).verified;
             verified.timed = unequal[i] == 0;
             if (unequal[i] == 0) continue;
-            verified.failure = fmt::format("of {} buffer sets, timed launches left {} results unlike the verified one, "
-                                           "which had the same inputs",
-                                           sets_->sets(), unequal[i]);
+            verified.failure = failure(i);
             clear_figures(row(i));
+        }
+        for (std::size_t i = 0; i < variants_.size(); ++i) {
+            if (unequal[rows_.size() + i] == 0) continue;
+            note_once(run_.notes, fmt::format("plan 1 {}: {}", variants_[i].other.name, failure(rows_.size() + i)));
+            std::erase_if(row(0).variants, [&](const LaunchVariant& v) { return v.key == variants_[i].other.key; });
         }
     }
 
     void time() {
         if (options_.counters) open_counters();  // and closed again: whoever may not count hears it before timing
         make_sets();
-        unequal_ = DeviceBuffer(8 * launches_.size());
+        unequal_ = DeviceBuffer(8 * (launches_.size() + variants_.size()));
         fill_bytes(unequal_.address(), 0, unequal_.bytes(), nullptr);
         synchronize();
         std::vector<TimedWork> works;
         for (std::size_t i = 0; i < launches_.size(); ++i) {
             works.push_back({fmt::format("plan {}", row(i).plan.rank), on_sets(launches_[i]), role_of(i)});
-            watch(works.back(), i);
+            watch(works.back(), i, options_.verify ? fingerprints_[i] : std::nullopt);
         }
         const std::vector<Measurement*> ours = rows();
-        for (TimedWork& work : trial_->add_baselines(ours, *sets_, run_.notes, run_.timings))
-            works.push_back(std::move(work));
+        std::vector<TimedWork> baselines = trial_->add_baselines(ours, *sets_, run_.notes, run_.timings);
+        const std::size_t beside = baselines.size();
+        for (TimedWork& work : baselines) works.push_back(std::move(work));
+        if (rows_[0] != 0) variants_.clear();  // they are of plan 1
+        for (std::size_t i = 0; i < variants_.size(); ++i) {
+            works.push_back({variants_[i].other.name, on_sets(variants_[i].launch), Role::leader});
+            watch(works.back(), ours.size() + i, variants_[i].fingerprint);
+        }
         const std::size_t plans =
             rows_[0] == 0 ? rows_.size() : 0;  // without plan 1 there is no paired re-measurement
         const std::vector<TimedResult> timed =
             bench_.time(works, sets_->sets(), plans, run_.timings, run_.task.rounds);
-        trial_->read_baselines(std::span(timed).subspan(ours.size()), run_.notes);
+        trial_->read_baselines(std::span(timed).subspan(ours.size(), beside), run_.notes);
         for (std::size_t i = 0; i < ours.size(); ++i) set_row(i, timed[i], timed[0]);
+        set_variants(std::span(timed).subspan(ours.size() + beside));
         if (options_.verify) judge_timed();
         if (options_.counters) count();
     }
@@ -197,7 +237,28 @@ class ProblemBench {
         m.confirmation = confirmation_of(first, timed);
     }
 
+    /// Each judged as a row of its own, of which the figures are kept.
+    void set_variants(std::span<const TimedResult> timed) {
+        for (std::size_t i = 0; i < variants_.size(); ++i) {
+            const OtherLaunch& other = variants_[i].other;
+            Measurement judged;
+            judged.plan = other.kernel.plan();
+            judged.mode = options_.mode;
+            set_times(judged, timed[i]);
+            if (judged.time_us) trial_->set_figures(judged, 0, timed[i], run_.notes);
+            LaunchVariant variant{.key = other.key, .name = other.name, .predicted_us = judged.plan.time_us};
+            if (why_no_result(judged).empty()) {
+                variant.time_us = judged.time_us, variant.samples = judged.samples;
+                variant.time_us_low = judged.time_us_low, variant.time_us_high = judged.time_us_high;
+                for (const Baseline& baseline : judged.baselines)
+                    if (baseline.ratio) variant.ratio = baseline.ratio;
+            }
+            row(0).variants.push_back(std::move(variant));
+        }
+    }
+
     static void clear_figures(Measurement& row) {
+        row.variants.clear();
         row.time_us = row.time_us_low = row.time_us_high = row.tflops = row.gbytes_per_s = std::nullopt;
         row.samples = 0;
         row.roof_fraction.reset();
@@ -244,16 +305,24 @@ class ProblemBench {
         for (const std::size_t i : rows_) run_.rows[i].invalid = not_timed;
     }
 
+    /// Plan 1 launched in another way.
+    struct Variant {
+        OtherLaunch other;
+        TensorLaunch launch;
+        std::optional<std::uint64_t> fingerprint{};  ///< of its verified result
+    };
+
     Bench& bench_;
     const MeasureOptions& options_;
     MeasuredProblem& run_;
     std::vector<TensorInfo> tensors_;
     std::optional<TensorSets> sets_;  ///< baselines of the trial refer to it
-    DeviceBuffer unequal_;            ///< a 64-bit counter of each of `launches_`
+    DeviceBuffer unequal_;            ///< a 64-bit counter of each of `launches_`, then `variants_`
     std::unique_ptr<Trial> trial_;
     std::vector<std::optional<std::uint64_t>> fingerprints_;  ///< of the verified results of `launches_`
     std::vector<std::size_t> rows_;  ///< of `launches_`, those still in the race
     std::vector<TensorLaunch> launches_;
+    std::vector<Variant> variants_;
 };
 
 }  // namespace

@@ -49,6 +49,25 @@ Json baselines_json(const Measurement& m) {
     return out;
 }
 
+Json variants_json(const Measurement& m) {
+    Json out = Json::object();
+    for (const LaunchVariant& v : m.variants) {
+        const auto part = [&](double MedianInterval::*which) {
+            return v.ratio ? json_number((*v.ratio).*which) : Json(nullptr);
+        };
+        out[v.key] = {{"name", v.name},
+                      {"time_us", json_number(v.time_us)},
+                      {"time_us_low", json_number(v.time_us_low)},
+                      {"time_us_high", json_number(v.time_us_high)},
+                      {"samples", v.samples},
+                      {"predicted_time_us", json_number(v.predicted_us)},
+                      {"ratio", part(&MedianInterval::median)},
+                      {"ratio_low", part(&MedianInterval::low)},
+                      {"ratio_high", part(&MedianInterval::high)}};
+    }
+    return out;
+}
+
 }  // namespace
 
 Json measured_row_json(const Measurement& m) {
@@ -82,6 +101,7 @@ Json measured_row_json(const Measurement& m) {
                 {"registers", m.registers},
                 {"compile_seconds", json_number(m.compile_seconds)},
                 {"baselines", baselines_json(m)},
+                {"variants", variants_json(m)},
                 {"counters", counters_json(m.counters)}};
     row.update(to_json(m.more));
     if (m.show_derivation) row["derivation"] = derivation_json(m.plan.derivation);
@@ -122,6 +142,7 @@ Json infeasible_line(const DocumentContext& context, const PlanSet& plans, const
             {"predicted_time_us", nullptr},
             {"verified", verified_json({})},
             {"baselines", no_baselines(*plans.problem.operation)},
+            {"variants", Json::object()},
             {"counters", Json::object()},
             {"invalid", "no plan fits: " + plans.refusal->message},
             {"notes", plans.notes}};

@@ -39,10 +39,11 @@ std::string predicted_rate_text(const Measurement& m) {
 
 std::string time_or_unknown(const std::optional<double>& us) { return us ? time_text(*us) : std::string("?"); }
 std::string bound_text(const Plan& plan) { return plan.bound ? std::string(name_of(*plan.bound)) : "?"; }
+std::string interval_text(double low, double high) {
+    return fmt::format("{} to {}", time_text(low), time_text(high));
+}
 std::string interval_text(const Measurement& m) {
-    return m.time_us_low && m.time_us_high
-               ? fmt::format("{} to {}", time_text(*m.time_us_low), time_text(*m.time_us_high))
-               : std::string();
+    return m.time_us_low && m.time_us_high ? interval_text(*m.time_us_low, *m.time_us_high) : std::string();
 }
 std::string roof_text(const Measurement& m) {
     return m.roof_fraction ? fmt::format("{} of the {} roof", percent_text(*m.roof_fraction), m.roof) : "";
@@ -103,6 +104,13 @@ std::string times_table(const Measurement& m, bool valid, const Terminal& termin
                    {interval_text(m)},
                    {rate_text(m, m.time_us), Tone::strong},
                    {roof_text(m)}});
+    for (const LaunchVariant& v : m.variants)
+        if (valid && v.time_us)
+            table.row({{v.name},
+                       {time_text(*v.time_us)},
+                       {v.time_us_low && v.time_us_high ? interval_text(*v.time_us_low, *v.time_us_high) : ""},
+                       {rate_text(m, v.time_us)},
+                       {"predicted " + time_or_unknown(v.predicted_us)}});
     for (const Baseline& b : m.baselines)
         if (b.same_work && b.time_us)
             table.row({{b.name}, {time_text(*b.time_us)}, {}, {rate_text(m, b.time_us)}, {b.form}});
@@ -128,6 +136,9 @@ std::string ratios_text(const Measurement& m) {
         if (b.ratio)
             out += ratio_text(b.ratio->median, b.ratio->low, b.ratio->high) + ", in the same rounds\n";
         else out += ratio_text(*b.time_us / *m.time_us, *b.time_us / high, *b.time_us / low) + "\n";
+        for (const LaunchVariant& v : m.variants)
+            if (b.ratio && v.ratio)
+                out += fmt::format("    {:<26} {}\n", v.name, ratio_text(v.ratio->median, v.ratio->low, v.ratio->high));
     }
     return out;
 }

@@ -1,3 +1,4 @@
+#include "rooftile/report/csv.hpp"
 #include "rooftile/report/explanation_record.hpp"
 #include "rooftile/gemm/json.hpp"
 #include "rooftile/gemm/operation.hpp"
@@ -68,6 +69,19 @@ TEST(Json, AblationFollowsTheSchema) {
     EXPECT_EQ(study.at("parts")[0].at("attributed_us"), 41);
     EXPECT_TRUE(study.at("parts")[1].at("time_us").is_null());
     EXPECT_EQ(study.at("parts")[1].at("predicted_time_us"), 300);
+}
+
+TEST(Json, AnotherLaunchStandsBesideThePlanned) {
+    const auto document = parsed(measurement_document(sample::gpu_context(), {sample::launched_twice(), sample::wrong()}));
+    EXPECT_EQ(JsonSchema("measurement-1.json").faults(document), "");
+    const auto& off = document.at("rows")[0].at("variants").at("pdl_off");
+    EXPECT_EQ(off.at("time_us"), 652);
+    EXPECT_EQ(off.at("predicted_time_us"), 600.85);
+    EXPECT_EQ(off.at("ratio"), 0.978);
+    EXPECT_TRUE(document.at("rows")[1].at("variants").empty());
+    const std::string csv = csv_text(measurement_document(sample::gpu_context(), {sample::launched_twice()}));
+    for (const char* column : {"variants_pdl_off_time_us", "variants_pdl_off_ratio", "variants_pdl_off_predicted_time_us"})
+        EXPECT_NE(csv.find(column), std::string::npos) << column;
 }
 
 /// A row that was not timed names the baselines all the same.

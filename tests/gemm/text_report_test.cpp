@@ -2,6 +2,7 @@
 #include <cmath>
 #include <sstream>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -175,6 +176,14 @@ TEST(MachineText, BaseUnits) {
     EXPECT_EQ(base_unit(fact), "cycle/s");
     fact.dimension = {};
     EXPECT_EQ(base_unit(fact), "");
+}
+
+// Both launches with their predictions, and both ratios.
+TEST(MeasurementText, AnotherLaunchStandsBesideThePlanned) {
+    const std::string text = measurement_text(sample::gpu_context(), {sample::launched_twice()}, {});
+    EXPECT_THAT(text, testing::ContainsRegex("without programmatic launch +652.0 us +647.0 us to 657.0 us.* predicted 600."));
+    EXPECT_THAT(text, testing::ContainsRegex("without programmatic launch +0.9780  .0.9750 to 0.9820"));
+    EXPECT_EQ(measurement_text(sample::gpu_context(), {sample::measurement()}, {}).find("programmatic"), std::string::npos);
 }
 
 }  // namespace

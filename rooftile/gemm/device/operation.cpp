@@ -1,9 +1,12 @@
 // GEMM's half that needs a kernel compiler or a GPU, as the stations see it.
 #include <fmt/core.h>
 
+#include <cmath>
+
 #include "rooftile/gemm/device/kernel.hpp"
 #include "rooftile/gemm/device/measure.hpp"
 #include "rooftile/gemm/device/trial.hpp"
+#include "rooftile/gemm/evaluate_plan.hpp"
 #include "rooftile/gemm/operation.hpp"
 #include "rooftile/measure/device_operation.hpp"
 #include "rooftile/report/number.hpp"
@@ -40,6 +43,23 @@ class GemmRunnable final : public Runnable {
     Kernel kernel_;
 };
 
+constexpr std::int64_t few_rows = 128;
+constexpr double short_us = 5;
+
+/// The plan with plain launches, where those of the plan are not and it has few rows or is short; else empty.
+std::optional<Plan> launched_plainly(const Plan& plan, const Machine* machine) {
+    GemmPlan typed = plan.own.as<GemmPlan>();
+    const bool is_short = typed.problem.m < few_rows || (plan.time_us && *plan.time_us < short_us);
+    if (!typed.config.programmatic_launch || !is_short) return std::nullopt;
+    typed.config.programmatic_launch = false;
+    Plan plain = plan;
+    plain.time_us.reset();
+    if (const auto run = machine ? evaluate_plan(*machine, typed) : std::nullopt; run && std::isfinite(run->time.seconds))
+        plain.time_us = run->time.seconds * 1e6;
+    plain.own = Own::of(std::move(typed));
+    return plain;
+}
+
 class PreparedGemm final : public PreparedTrial {
   public:
     explicit PreparedGemm(const GemmProblem& problem) : problem_(problem) {}
@@ -58,6 +78,15 @@ class GemmOnDevice final : public DeviceOperation {
         return std::make_unique<PreparedGemm>(problem.own.as<GemmProblem>());
     }
     bool has_parts() const override { return true; }
+    /// Where launches are a large part of the time: without what only launches that follow each other have.
+    std::vector<OtherLaunch> other_launches(const Plan& plan, const Machine* machine) const override {
+        std::optional<Plan> plain = launched_plainly(plan, machine);
+        if (!plain) return {};
+        Kernel kernel = rooftile::compile(plain->own.as<GemmPlan>());
+        std::vector<OtherLaunch> out;
+        out.push_back({"pdl_off", "without programmatic launch", compiled(std::move(*plain), std::move(kernel))});
+        return out;
+    }
     std::vector<Entry> build_entries(const CompiledKernel& kernel) const override {
         const Resources& r = kernel.plan().own.as<GemmPlan>().resources;
         const auto number = [](const auto& value) { return value ? number_text(double(*value)) : std::string("?"); };

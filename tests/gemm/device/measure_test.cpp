@@ -83,6 +83,24 @@ TEST_P(MeasureKernelTest, EveryModeGivesVerifiedPlausibleFigures) {
     }
 }
 
+// What runs beside the end of the launch before is at least the set-up of barriers; no launch takes 5 us to begin.
+TEST_F(MeasureTest, FewRowsAreLaunchedWithoutTheOverlapToo) {
+    const Machine machine = live_machine().machine;
+    const MeasureRun run = measure(plans(machine, 16, 4096, 4096, 2), quick(Mode::sustained, machine));
+    ASSERT_EQ(run.rows[0].variants.size(), 1u);
+    const LaunchVariant& off = run.rows[0].variants[0];
+    EXPECT_EQ(off.key, "pdl_off");
+    EXPECT_GE(off.samples, 6);
+    EXPECT_GT(*off.time_us, *run.rows[0].time_us);
+    EXPECT_LT(*off.time_us, *run.rows[0].time_us + 5);
+    EXPECT_GT(off.predicted_us, run.rows[0].plan.time_us);
+    const auto ratio = find_baseline(run.rows[0], cublaslt_best);
+    if (ratio && ratio->ratio) { EXPECT_LT(off.ratio->median, ratio->ratio->median); }
+    EXPECT_TRUE(run.rows[1].variants.empty());
+    EXPECT_TRUE(run.verified());
+    for (const std::string& note : run.notes) EXPECT_EQ(note.find("is wrong"), std::string::npos) << note;
+}
+
 TEST_F(MeasureTest, WithoutTimingItOnlyVerifies) {
     const Machine machine = live_machine().machine;
     MeasureOptions options = quick(Mode::sustained, machine);
