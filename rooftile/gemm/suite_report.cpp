@@ -121,6 +121,17 @@ void set_worst(SuiteReport& report) {
     if (report.worst.size() > worst_count) report.worst.resize(worst_count);
 }
 
+void set_launches(SuiteReport& report) {
+    std::vector<LaunchPoint> points;
+    for (const ShapeFigures& shape : report.shapes) {
+        const GemmSuiteRow& row = shape.row;
+        const auto theirs = shape.ratio && row.time_us ? std::optional(*shape.ratio * *row.time_us) : std::nullopt;
+        points.push_back(
+            {std::string(name_of(m_class(row.m))), row.time_us, row.predicted_us, shape.ratio, theirs, &row.variants});
+    }
+    report.launches = launch_figures(points);
+}
+
 void set_ranking_and_prediction(SuiteReport& report) {
     SpreadOf prediction;
     double errors = 0;
@@ -145,6 +156,11 @@ MClass m_class(std::int64_t m) {
     return m < min_middle ? MClass::small : m < min_large ? MClass::middle : MClass::large;
 }
 
+std::string_view name_of(MClass which) {
+    static constexpr std::string_view names[] = {"M < 128", "128 <= M < 2048", "M >= 2048"};
+    return names[static_cast<std::size_t>(which)];
+}
+
 SuiteReport suite_report(SuiteRecord record, const Suite* suite) {
     SuiteReport report;
     const std::vector<SuiteShape> shapes = record.take_shapes();
@@ -159,6 +175,7 @@ SuiteReport suite_report(SuiteRecord record, const Suite* suite) {
     report.models.push_back(model_figures(report.shapes, ""));
     set_ranking_and_prediction(report);
     set_worst(report);
+    set_launches(report);
     if (suite) report.missing = not_measured(*suite, shapes);
     return report;
 }

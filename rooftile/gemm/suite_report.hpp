@@ -9,6 +9,7 @@
 
 #include "rooftile/core/suite.hpp"
 #include "rooftile/gemm/suite_row.hpp"
+#include "rooftile/report/launch_figures.hpp"
 #include "rooftile/report/terminal.hpp"
 
 namespace rooftile {
@@ -17,6 +18,8 @@ namespace rooftile {
 enum class MClass : std::uint8_t { small, middle, large };  ///< below 128, below 2048, the rest
 inline constexpr int m_class_count = 3;
 MClass m_class(std::int64_t m);
+/// "M < 128"
+std::string_view name_of(MClass which);
 
 /// One problem: its plan ranked first beside cuBLASLt's best, and beside the best of its own.
 struct ShapeFigures {
@@ -59,6 +62,7 @@ struct SuiteReport {
     int by_medians = 0;    ///< of `ranked`: medians of different rounds said so
     Spread prediction;     ///< geomean: of predicted / measured; least unused
     double mean_prediction_error = 0;  ///< of the absolute errors
+    std::vector<LaunchFigures> launches;  ///< of problems whose kernel was launched in two ways
     std::vector<std::size_t> worst;    ///< in `shapes`: the ten with the least ratio, M of 128 or more
     std::vector<std::string>
         missing;  ///< problems of the suite that the file has not, where a suite was given

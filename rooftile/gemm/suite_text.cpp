@@ -13,8 +13,6 @@ namespace {
 
 using Align = Table::Align;
 
-constexpr const char* class_names[] = {"M < 128", "128 <= M < 2048", "M >= 2048"};
-
 const ClassFigures& of(const ModelFigures& model, MClass which) {
     return model.classes[static_cast<std::size_t>(which)];
 }
@@ -83,6 +81,7 @@ std::vector<std::string> facts(const SuiteReport& r) {
         lines.push_back(
             fmt::format("Share of DRAM: A and B read once and C written once, per time, of {} ({} of {}).",
                         scaled_text(*r.dram_bytes_per_s, "B/s"), r.dram_key, r.record.machine_id));
+    for (const LaunchFigures& f : r.launches) lines.push_back(launch_text(f));
     int without = 0;
     for (const ShapeFigures& s : r.shapes) without += !s.why_none.empty();
     if (without > 0) lines.push_back(fmt::format("{} problems have no result:", without));
@@ -96,11 +95,11 @@ std::vector<std::string> facts(const SuiteReport& r) {
 TextTable model_cells(const SuiteReport& r) {
     TextTable cells;
     cells.columns = {{"model", Align::left},
-                     {std::string(class_names[2])},
+                     {std::string(name_of(MClass::large))},
                      {"slower", Align::right, 1},
-                     {std::string(class_names[1])},
+                     {std::string(name_of(MClass::middle))},
                      {"slower", Align::right, 1},
-                     {std::string(class_names[0])},
+                     {std::string(name_of(MClass::small))},
                      {"share of DRAM", Align::right, 2}};
     for (const ModelFigures& m : r.models) {
         const ClassFigures &large = of(m, MClass::large), &middle = of(m, MClass::middle),

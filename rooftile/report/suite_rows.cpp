@@ -36,6 +36,10 @@ SuiteRow row_of(const Json& line) {
         confirmation != line.end() && confirmation->is_object())
         row.confirmation = row.rank1_ratio.has_value();
     row.sm_clock_mhz = positive_at(line, "sm_clock_mhz");
+    if (const auto variants = line.find("variants"); variants != line.end() && variants->is_object())
+        for (const auto& [key, v] : variants->items())
+            row.variants.push_back({key, text_at(v, "name"), positive_at(v, "time_us"), positive_at(v, "predicted_time_us"),
+                                    positive_at(v, "ratio")});
     row.invalid = text_at(line, "invalid");
     std::string failure;
     bool any_true = false, any_false = false;

@@ -15,6 +15,12 @@
 
 namespace rooftile {
 
+/// The row's kernel launched in another way, as a LaunchVariant says it. Empty: no result.
+struct RecordedVariant {
+    std::string key, name;
+    std::optional<double> time_us, predicted_us, ratio;
+};
+
 /// One row of `rooftile/measurement/1`, as far as a suite's report needs it. Times are empty where the row
 /// is no result.
 struct SuiteRow {
@@ -25,6 +31,7 @@ struct SuiteRow {
     int rank = 0, plans = 0;  ///< 0 where no plan fits
     std::string mode;
     std::optional<double> time_us, predicted_us, rank1_ratio, sm_clock_mhz;
+    std::vector<RecordedVariant> variants;
     bool confirmation =
         false;  ///< rank1_ratio is of a paired re-measurement: not of the rounds that found this plan the fastest
     std::string invalid;

@@ -45,6 +45,7 @@ SweepPoint read_point(const SuiteShape& shape, const Operation& operation) {
     point.predicted_us = row.predicted_us;
     point.ratio = ratio_of(line, operation);
     if (point.ratio) point.baseline_us = *point.ratio * *row.time_us;
+    point.variants = row.variants;
     point.label = text_at(line, "label");
     return point;
 }
@@ -153,6 +154,16 @@ void set_shorts(SweepReport& report) {
     };
     set(behind, report.shorts.behind_mean_us, report.shorts.behind_most_us);
     set(errors, report.shorts.error_mean_us, report.shorts.error_worst_us);
+}
+
+LaunchPoint launch_point(const SweepPoint& p) {
+    return {std::string(p.traits.band), p.time_us, p.predicted_us, p.ratio, p.baseline_us, &p.variants};
+}
+
+void set_launches(SweepReport& report) {
+    std::vector<LaunchPoint> points;
+    for (const SweepPoint& p : report.points) points.push_back(launch_point(p));
+    report.launches = launch_figures(points);
 }
 
 void set_worst(SweepReport& report) {
@@ -271,6 +282,7 @@ std::string written(const SweepReport& r, const std::function<std::string(const 
     std::string out = paragraph(heading(r)) + paragraph(meaning(r));
     if (!r.all.empty()) out += table(figure_cells(r));
     if (const std::string text = short_text(r.shorts); !text.empty()) out += paragraph(text);
+    for (const LaunchFigures& f : r.launches) out += paragraph(launch_text(f));
     for (const std::string& line : without_result(r)) out += paragraph(line);
     if (!r.worst.empty()) out += paragraph("The worst:") + table(worst_cells(r));
     out.pop_back();  // the empty line behind the last part
@@ -293,6 +305,18 @@ Json figures_json(const SweepFigures& f) {
     return out;
 }
 
+Json launches_json(const LaunchFigures& f) {
+    const auto way = [&](std::optional<double> beside, std::optional<double> error) -> Json {
+        return {{f.in_us ? "behind_us" : "ratio", json_number(beside)},
+                {f.in_us ? "error_us" : "prediction_error", json_number(error)}};
+    };
+    return {{"name", f.name},
+            {"band", f.band},
+            {"problems", f.problems},
+            {"as_planned", way(f.planned, f.planned_error)},
+            {"so", way(f.other, f.other_error)}};
+}
+
 Json point_json(const SweepPoint& p) {
     return {{"name", p.name},
             {p.traits.x.name, json_number(p.traits.x.value)},
@@ -313,7 +337,7 @@ std::optional<double> SweepPoint::prediction_error() const {
 }
 
 bool is_judged(const SweepPoint& point) {
-    return point.time_us && point.baseline_us.value_or(*point.time_us) >= least_judged_us;
+    return is_judged(launch_point(point));
 }
 
 SweepReport sweep_report(std::vector<SuiteRecord> records) {
@@ -331,6 +355,7 @@ SweepReport sweep_report(std::vector<SuiteRecord> records) {
     report.record = std::move(records.front());
     set_figures(report);
     set_shorts(report);
+    set_launches(report);
     set_worst(report);
     return report;
 }
@@ -350,7 +375,8 @@ Json sweep_document(const SweepReport& r) {
                 {"mode", r.mode},
                 {"baseline", r.operation->baseline()},
                 {"problems", r.points.size()}};
-    for (const char* list : {"figures", "worst", "without_result"}) out[list] = Json::array();
+    for (const char* list : {"figures", "launches", "worst", "without_result"}) out[list] = Json::array();
+    for (const LaunchFigures& f : r.launches) out["launches"].push_back(launches_json(f));
     for (const SweepFigures& f : r.all) out["figures"].push_back(figures_json(f));
     for (const std::size_t i : r.worst) out["worst"].push_back(point_json(r.points[i]));
     for (const SweepPoint& p : r.points)

@@ -8,6 +8,7 @@
 
 #include "rooftile/core/operation.hpp"
 #include "rooftile/report/json.hpp"
+#include "rooftile/report/launch_figures.hpp"
 #include "rooftile/report/suite_rows.hpp"
 #include "rooftile/report/terminal.hpp"
 
@@ -20,14 +21,14 @@ struct SweepPoint {
     std::optional<double> time_us, predicted_us;
     std::optional<double> ratio;        ///< the baseline's time over ours; above 1 ours is faster
     std::optional<double> baseline_us;  ///< by that ratio
+    std::vector<RecordedVariant> variants;
     std::string label;                  ///< of the plan
     std::string why_none;               ///< where there is no result
     /// |predicted / measured - 1|.
     std::optional<double> prediction_error() const;
 };
 
-/// Below this, ratios and shares are left out: launches and clocks decide, and differences are told in microseconds.
-inline constexpr double least_judged_us = 5;
+/// Whether ratios say anything of it.
 bool is_judged(const SweepPoint& point);
 
 inline constexpr double ratio_limits[] = {0.95, 0.85, 0.70};
@@ -58,6 +59,7 @@ struct SweepReport {
     std::vector<SweepFigures> all;   ///< all that are judged, then each band, then each feature
     std::size_t bands = 0;           ///< of them are bands
     ShortFigures shorts;
+    std::vector<LaunchFigures> launches;
     std::vector<std::size_t> worst;  ///< ten of `points` with the least ratio
 };
 

@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <tuple>
 
 #include "rooftile/error.hpp"
 #include "rooftile/machine/registry.hpp"
@@ -80,6 +81,33 @@ std::vector<Made> good() {
             {8192, 8192, 8192, {1.0}, {{"square", "square"}}},
             {512, 4096, 4096, {0.98, 1.0}, {{"a", "o"}}},
             {16, 4096, 4096, {0.5}, {{"a", "o"}}}};
+}
+
+// Launched plainly: 0.8 and 0.45 x cuBLASLt's 100 us, sqrt(0.8 x 0.45) = 0.6; as planned sqrt(1.25 x 0.5) = 0.791. Plain launches
+// of 125 and 222.2 us are predicted 10 % too short.
+TEST(SuiteReport, FewRowsAreToldInBothWaysOfLaunching) {
+    std::string text = json_text(first_line(), -1);
+    for (const auto& [m, planned, plain] : {std::tuple{16, 1.25, 0.8}, {64, 0.5, 0.45}, {512, 1.0, 0.0}}) {
+        std::vector<Measurement> rows = rows_of({m, 4096, 4096, {planned}});
+        if (plain > 0)
+            rows[0].variants = {{.key = "pdl_off",
+                                 .name = "without programmatic launch",
+                                 .predicted_us = 0.9 * 100 / plain,
+                                 .time_us = 100 / plain,
+                                 .ratio = MedianInterval{plain, plain, plain, 0.98, 7}}};
+        text += text_of(rows);
+    }
+    const SuiteReport report = suite_report(read_suite_record(text, "x.jsonl"));
+    ASSERT_EQ(report.launches.size(), 1u);
+    EXPECT_EQ(report.launches[0].problems, 2);
+    EXPECT_NEAR(*report.launches[0].planned, 0.7906, 1e-4);
+    EXPECT_NEAR(*report.launches[0].other, 0.6, 1e-12);
+    EXPECT_NEAR(*report.launches[0].other_error, 0.1, 1e-12);
+    const char* line = "M < 128, 2 problems launched in two ways in the same rounds: ratio 0.791 as planned, 0.600 without";
+    std::string flowed = suite_text(report, {});
+    std::replace(flowed.begin(), flowed.end(), '\n', ' ');
+    EXPECT_THAT(flowed, HasSubstr(line));
+    EXPECT_THAT(suite_text(report_of(good()), {}), testing::Not(HasSubstr("two ways")));
 }
 
 TEST(SuiteRecord, ReadsWhatWasWritten) {
