@@ -13,8 +13,11 @@ namespace rooftile {
 
 /// Of tensors that launches rotate over, at most: more would be no slower to run, but long to record as a graph.
 inline constexpr std::int64_t max_sets = 16384;
-/// In the place of a set's number: every set.
-inline constexpr std::int64_t all_sets = -1;
+
+/// Buffer sets `first` to `first + count - 1`.
+struct SetRange {
+    std::int64_t first = 0, count = 0;
+};
 
 /// Three programs, so that three threads compile them: fill and guard, the exact reference, the bounded one.
 std::vector<Source> measure_sources(std::string_view arch);

@@ -165,9 +165,9 @@ class ProblemBench {
     void watch(TimedWork& work, std::size_t index, const std::optional<std::uint64_t>& fingerprint) {
         if (!fingerprint) return;
         const DevicePointer unequal = unequal_.address() + 8 * index;
-        work.before = [this](Stream stream, std::int64_t set) { sets_->poison_outputs(stream, set); };
-        work.after = [this, unequal, expected = *fingerprint](Stream stream, std::int64_t set) {
-            sets_->count_unequal(bench_.kernels(), stream, expected, unequal, set);
+        work.before = [this](Stream stream, SetRange sets) { sets_->poison_outputs(stream, sets); };
+        work.after = [this, unequal, expected = *fingerprint](Stream stream, SetRange sets) {
+            sets_->count_unequal(bench_.kernels(), stream, expected, unequal, sets);
         };
     }
 

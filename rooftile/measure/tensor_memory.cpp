@@ -110,7 +110,7 @@ TensorSets::TensorSets(const std::vector<TensorInfo>& tensors, std::int64_t sets
                        static_cast<std::size_t>(more * input_bytes_), stream);
         filled += more;
     }
-    poison_outputs(stream);
+    poison_outputs(stream, all());
     fill_bytes(sums_.address(), 0, sums_.bytes(), stream);
     stream.synchronize();
 }
@@ -120,22 +120,20 @@ TensorPointers TensorSets::tensors(std::int64_t set) const {
     return std::span(pointers_).subspan(static_cast<std::size_t>(set) * infos_.size(), infos_.size());
 }
 
-void TensorSets::poison_outputs(Stream stream, std::int64_t set) const {
-    const std::int64_t first = set == all_sets ? 0 : set, count = set == all_sets ? sets_ : 1;
-    fill_bytes(outputs_.address() + DevicePointer(first * output_bytes_), 0xff,
-               static_cast<std::size_t>(count * output_bytes_), stream);
+void TensorSets::poison_outputs(Stream stream, SetRange sets) const {
+    fill_bytes(outputs_.address() + DevicePointer(sets.first * output_bytes_), 0xff,
+               static_cast<std::size_t>(sets.count * output_bytes_), stream);
 }
 
 void TensorSets::count_unequal(const MeasureKernels& kernels, Stream stream, std::uint64_t fingerprint,
-                               DevicePointer unequal, std::int64_t set) const {
-    const std::int64_t first = set == all_sets ? 0 : set, count = set == all_sets ? sets_ : 1;
-    const TensorPointers pointers = tensors(first);
+                               DevicePointer unequal, SetRange sets) const {
+    const TensorPointers pointers = tensors(sets.first);
     std::size_t place = 0;
     for (std::size_t i = 0; i < infos_.size(); ++i)
         if (is_output(infos_[i]))
             add_fingerprint(kernels, stream, reinterpret_cast<DevicePointer>(pointers[i]), layout_of(infos_[i]), place++,
-                            sums_.address(), output_bytes_, count);
-    kernels.count_unequal(stream, sums_.address(), count, fingerprint, unequal);
+                            sums_.address(), output_bytes_, sets.count);
+    kernels.count_unequal(stream, sums_.address(), sets.count, fingerprint, unequal);
 }
 
 }  // namespace rooftile

@@ -59,11 +59,12 @@ class TensorSets {
     /// Of one set.
     static std::int64_t set_bytes(const std::vector<TensorInfo>& tensors);
 
-    /// 0xFF into the outputs of one set, or of all.
-    void poison_outputs(Stream stream, std::int64_t set = all_sets) const;
-    /// Adds to the counter at `unequal` the sets, of that one or of all, whose outputs are not those with `fingerprint`.
+    SetRange all() const { return {0, sets_}; }
+    /// 0xFF into the outputs of `sets`.
+    void poison_outputs(Stream stream, SetRange sets) const;
+    /// Adds to the counter at `unequal` how many of `sets` have outputs other than those with `fingerprint`.
     void count_unequal(const MeasureKernels& kernels, Stream stream, std::uint64_t fingerprint, DevicePointer unequal,
-                       std::int64_t set = all_sets) const;
+                       SetRange sets) const;
 
   private:
     std::vector<TensorInfo> infos_;

@@ -24,11 +24,17 @@ class Sequence {
     Graph graph_;
 };
 
-/// A timed stretch of the stream. Stamps stand outside the events, so that they cost the result nothing.
+/// A timed stretch of the stream, in two parts: `last` is its last sequence, before and after which the stream holds what
+/// is not timed. Stamps stand outside the events, so that they cost the result nothing.
 struct Block {
+    struct Stretch {
+        Event start, stop;
+    };
     std::size_t work = 0, round = 0;
     std::int64_t launches = 0;
-    Event start, stop, done{false};
+    Stretch earlier, last;
+    bool has_earlier = false;  ///< false where one sequence fills the block
+    Event done{false};
     std::size_t stamps = 0;  ///< index of its first stamp; the second follows
     bool confirmation = false;  ///< its time is for TimedResult::confirmation alone
 };

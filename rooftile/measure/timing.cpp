@@ -23,9 +23,8 @@ std::optional<double> clock_mhz(std::span<const ClockStamp> before, std::span<co
     return median(std::move(clocks));
 }
 
-std::int64_t recorded_launches(double launch_us, std::int64_t sets, double min_us, double max_us) {
+std::int64_t recorded_launches(double launch_us, std::int64_t sets, double min_us) {
     const double rotation_us = launch_us * static_cast<double>(sets);
-    if (rotation_us > max_us) return std::max<std::int64_t>(1, static_cast<std::int64_t>(max_us / launch_us));
     return sets * std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(min_us / rotation_us)));
 }
 
@@ -132,14 +131,21 @@ void Timer::enqueue(Block& block, double seconds, double settle_seconds) {
     const std::int64_t runs = std::max<std::int64_t>(1, runs_in(seconds));
     block.launches = runs * sequence.launches();
     block.stamps = 2 * (block_count_++ % stamp_slots);
-    if (work.before) work.before(stream_, 0);
+    block.has_earlier = runs > 1;
+    const SetRange all{0, options_.sets};
     for (std::int64_t i = runs_in(settle_seconds); i > 0; --i) sequence.run(stream_);
     stamp(block.stamps);
-    block.start.record(stream_);
-    for (std::int64_t i = 0; i < runs; ++i) sequence.run(stream_);
-    block.stop.record(stream_);
+    if (block.has_earlier) {
+        block.earlier.start.record(stream_);
+        for (std::int64_t i = 1; i < runs; ++i) sequence.run(stream_);
+        block.earlier.stop.record(stream_);
+    }
+    if (work.before) work.before(stream_, all);
+    block.last.start.record(stream_);
+    sequence.run(stream_);
+    block.last.stop.record(stream_);
     stamp(block.stamps + 1);
-    if (work.after) work.after(stream_, 0);
+    if (work.after) work.after(stream_, all);
     block.done.record(stream_);
 }
 
@@ -147,7 +153,9 @@ void Timer::collect(const Block& block) {
     if (!block.confirmation) sampler_.attribute(static_cast<int>(block.work));
     block.done.synchronize();
     sampler_.attribute(-1);
-    const double us = elapsed_us(block.start, block.stop) / static_cast<double>(block.launches);
+    const double all_us = elapsed_us(block.last.start, block.last.stop)
+                        + (block.has_earlier ? elapsed_us(block.earlier.start, block.earlier.stop) : 0);
+    const double us = all_us / static_cast<double>(block.launches);
     if (block.confirmation) {
         results_[block.work].confirmation.push_back({block.round, us});
         return;
@@ -161,13 +169,12 @@ void Timer::collect(const Block& block) {
 
 void Timer::record_sequences() {
     const bool burst = options_.mode == Mode::burst;
-    const double max_us = (burst ? options_.burst_seconds : 1.0) * 1e6;
     for (std::size_t w = 0; w < works_.size(); ++w) {
         sequences_.emplace_back();
         if (!competes(w)) continue;
         check_interrupted();
         const std::int64_t launches =
-            recorded_launches(launch_us_[w], options_.sets, burst ? 500 : record_min_us, max_us);
+            recorded_launches(launch_us_[w], options_.sets, burst ? 500 : record_min_us);
         sequences_[w] = std::make_unique<Sequence>(stream_, works_[w], options_.sets, launches);
         sequences_[w]->run(stream_);  // a graph is uploaded by its first launch
     }

@@ -24,9 +24,9 @@ struct TimedWork {
     std::string name;
     std::function<void(Stream stream, std::int64_t set)> launch;
     Role role = Role::leader;
-    /// Put into the stream before and after each block's last launches, which include one on every set, and in cold mode
-    /// before and after each launch: outside what is timed. `set`: that of the launch, or all_sets. May be empty.
-    std::function<void(Stream stream, std::int64_t set)> before = {}, after = {};
+    /// Put into the stream around timed launches, one at least on each of `sets`, and itself untimed: in blocks around
+    /// the last sequence, which goes over all sets; in cold mode around every launch. May be empty.
+    std::function<void(Stream stream, SetRange sets)> before = {}, after = {};
 };
 
 struct TimingOptions {
@@ -78,7 +78,7 @@ std::vector<TimedResult> time_works(const std::vector<TimedWork>& works, const T
 std::optional<double> clock_mhz(std::span<const ClockStamp> before, std::span<const ClockStamp> after);
 
 /// Launches recorded together so that the host adds nothing between them: a multiple of `sets`, lasting at
-/// least `min_us`; fewer than `sets` only where those last longer than `max_us`.
-std::int64_t recorded_launches(double launch_us, std::int64_t sets, double min_us, double max_us);
+/// least `min_us`.
+std::int64_t recorded_launches(double launch_us, std::int64_t sets, double min_us);
 
 }  // namespace rooftile

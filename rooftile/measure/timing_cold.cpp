@@ -35,22 +35,23 @@ void Timer::run_cold_round(const std::vector<std::size_t>& order, std::size_t ro
         if (!competes(w)) continue;
         Block& block = blocks.emplace_back();
         block.work = w;
-        if (works_[w].before) works_[w].before(stream_, set);
+        // Ahead of the flush, so that nothing of it is left in L2.
+        if (works_[w].before) works_[w].before(stream_, {set, 1});
         // A kernel's reads may go last: they would outlive lines that are only overwritten.
         stream_.synchronize();
         reset_persisting_l2();
         kernels_.flush(stream_, lines.address(), static_cast<std::int64_t>(lines.bytes()));
-        block.start.record(stream_);
+        block.last.start.record(stream_);
         works_[w].launch(stream_, set);
-        block.stop.record(stream_);
-        if (works_[w].after) works_[w].after(stream_, set);
+        block.last.stop.record(stream_);
+        if (works_[w].after) works_[w].after(stream_, {set, 1});
     }
     stamp(1);
     stream_.synchronize();
     if (!keep) return;
     const auto mhz = clock_mhz(stamp_at(0), stamp_at(1));
     for (const Block& block : blocks) {
-        results_[block.work].rounds.push_back({round, elapsed_us(block.start, block.stop)});
+        results_[block.work].rounds.push_back({round, elapsed_us(block.last.start, block.last.stop)});
         ++results_[block.work].launches;
         if (mhz) clocks_[block.work].push_back(*mhz);
     }

@@ -18,12 +18,10 @@ TEST(ClockMhz, IsTheMedianOfTheSmsThatAnsweredTwice) {
     EXPECT_FALSE(clock_mhz(after, before));
 }
 
-TEST(RecordedLaunches, AreWholeRotationsUnlessTheseAreTooLong) {
-    EXPECT_EQ(recorded_launches(10, 20, 2000, 1e6), 200);  // 200 us a rotation, 10 of them
-    EXPECT_EQ(recorded_launches(700, 2, 2000, 1e6), 4);    // 1400 us: two
-    EXPECT_EQ(recorded_launches(5000, 3, 2000, 1e6), 3);
-    EXPECT_EQ(recorded_launches(30'000, 4, 500, 50'000), 1);  // burst: 120 ms a rotation, one launch fits
-    EXPECT_EQ(recorded_launches(90'000, 2, 500, 50'000), 1);
+TEST(RecordedLaunches, AreWholeRotations) {
+    EXPECT_EQ(recorded_launches(10, 20, 2000), 200);  // 200 us a rotation, 10 of them
+    EXPECT_EQ(recorded_launches(700, 2, 2000), 4);    // 1400 us: two
+    EXPECT_EQ(recorded_launches(5000, 3, 2000), 3);   // every set once, however long that takes
 }
 
 }  // namespace

@@ -404,30 +404,30 @@ TEST_F(VerifyTest, ASetWithAnotherResultIsCounted) {
     const std::uint64_t fingerprint = verifier.fingerprint(31, right);
     const TensorSets sets(gemm_operation().tensors({&gemm_operation(), Own::of(p)}), 5, reference, 31);
     const DeviceBuffer unequal(8);
-    const auto counted = [&](std::int64_t set) {
+    const auto counted = [&](SetRange set) {
         fill_bytes(unequal.address(), 0, 8, nullptr);
         sets.count_unequal(kernels(), nullptr, fingerprint, unequal.address(), set);
         std::uint64_t count = 0;
         copy_to_host(&count, unequal.address(), 8);
         return count;
     };
-    EXPECT_EQ(counted(all_sets), 5u);  // poison
+    EXPECT_EQ(counted(sets.all()), 5u);  // poison
     for (std::int64_t set = 0; set < 5; ++set) {
         const TensorPointers t = sets.tensors(set);
         right(nullptr, t[0], t[1], t[2]);
     }
-    EXPECT_EQ(counted(all_sets), 0u);
+    EXPECT_EQ(counted(sets.all()), 0u);
     const TensorPointers third = sets.tensors(3);
     std::uint16_t word = 0;
     const auto last = reinterpret_cast<DevicePointer>(third[2]) + DevicePointer(2 * (p.ldc * (p.m - 1) + p.n - 1));
     copy_to_host(&word, last, 2);
     word ^= 1;  // one unit in the last place: far within any bound
     copy_to_device(last, &word, 2);
-    EXPECT_EQ(counted(all_sets), 1u);
-    EXPECT_EQ(counted(3), 1u);
-    EXPECT_EQ(counted(2), 0u);
-    sets.poison_outputs(nullptr, 2);
-    EXPECT_EQ(counted(all_sets), 2u);
+    EXPECT_EQ(counted(sets.all()), 1u);
+    EXPECT_EQ(counted({3, 1}), 1u);
+    EXPECT_EQ(counted({2, 1}), 0u);
+    sets.poison_outputs(nullptr, {2, 1});
+    EXPECT_EQ(counted(sets.all()), 2u);
 }
 
 TEST_F(VerifyTest, FillsAreNormalReproducibleAndStayInside) {
