@@ -27,7 +27,8 @@ std::span<const Field> measure_fields() {
          "What runs beside our kernels: all that the operation has (default), or none", group},
         {"seed", "N",
          "Of the random inputs and of what is drawn; default: a new one, which the document names", group},
-        {"rounds", "N", "Blocks of each candidate; default 7, in a suite 4", group},
+        {"rounds", "N",
+         "Blocks of each candidate (cold: launches); default: as many as the ratio to the baseline needs", group},
         {"confirm", "N",
          "Rounds at most of a paired re-measurement of plan 1 and the fastest; default 0, in a suite 12",
          group},
@@ -67,7 +68,10 @@ MeasureOptions measure_options(const MeasureFlags& flags, const Operation& opera
     }
     options.seed = flags.seed.empty() ? fresh_seed()
                                       : std::uint64_t(whole_number("--seed", flags.seed, 0, largest_seed));
-    if (!flags.rounds.empty()) options.timing.rounds = int(whole_number("--rounds", flags.rounds, 1, 1000));
+    options.timing.rounds = rounds_of(options.mode);
+    if (!flags.rounds.empty())
+        options.timing.rounds.least = options.timing.rounds.most =
+            std::size_t(whole_number("--rounds", flags.rounds, 1, 1000));
     if (!flags.confirm.empty())
         options.timing.confirmation.rounds = std::size_t(whole_number("--confirm", flags.confirm, 0, 1000));
     if (options.timing.confirmation.rounds > 0 && options.mode == Mode::cold)

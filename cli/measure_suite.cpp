@@ -15,8 +15,9 @@ namespace {
 
 class SuiteMeasure {
   public:
-    SuiteMeasure(Suite suite, const MeasureFlags& flags, const Invocation& invocation)
+    SuiteMeasure(Suite suite, const MeasureFlags& flags, const Invocation& invocation, int top)
         : flags_(flags),
+          top_(top),
           options_(measure_options(flags, *suite.operation, invocation.start)),
           suite_(filtered(std::move(suite), flags.filter)),
           run_(flags, invocation, suite_),
@@ -46,16 +47,16 @@ class SuiteMeasure {
   private:
     Own requested() const {
         return suite_.operation->request(flags_.given,
-                                         {.top = suite_top, .buildable_only = true, .seed = options_.seed});
+                                         {.top = top_, .buildable_only = true, .seed = options_.seed});
     }
-    /// On a thread of its own.
-    std::optional<MeasureTask> next() {
+    std::optional<TaskMaker> next() {
         if (next_ == suite_.problems.size()) return std::nullopt;
-        const SuiteProblem& p = suite_.problems[next_++];
-        MeasureTask task{derive_for(at_.target, p.problem, request_), p.layers};
-        if (flags_.rounds.empty()) task.rounds = p.rounds;
-        keep_buildable(task.plans);
-        return task;
+        return [this, &p = suite_.problems[next_++]] {
+            MeasureTask task{derive_for(at_.target, p.problem, request_), p.layers};
+            if (flags_.rounds.empty()) task.rounds = p.rounds;
+            keep_buildable(task.plans);
+            return task;
+        };
     }
 
     bool done(MeasuredProblem problem) {
@@ -92,6 +93,7 @@ class SuiteMeasure {
     }
 
     const MeasureFlags& flags_;
+    int top_;
     MeasureOptions options_;
     Suite suite_;  ///< what is left of it
     SuiteRun run_;
@@ -102,15 +104,15 @@ class SuiteMeasure {
 
 }  // namespace
 
-int measure_problems(Suite suite, const MeasureFlags& flags, const Invocation& invocation) {
+int measure_problems(Suite suite, const MeasureFlags& flags, const Invocation& invocation, int top) {
     refuse_whole_documents(flags.output);
-    return SuiteMeasure(std::move(suite), flags, invocation).run();
+    return SuiteMeasure(std::move(suite), flags, invocation, top).run();
 }
 
 int measure_suite(const Operation& operation, const MeasureFlags& flags, const Invocation& invocation) {
     refuse_problem(flags.given, operation);
     refuse_whole_documents(flags.output);
-    return measure_problems(read_suite(operation, flags.suite), flags, invocation);
+    return measure_problems(read_suite(operation, flags.suite), flags, invocation, suite_top);
 }
 
 }  // namespace rooftile::cli

@@ -177,11 +177,10 @@ int SuiteRun::finish() const {
 
 void set_suite_timing(MeasureOptions& options, const MeasureFlags& flags) {
     TimingOptions& timing = options.timing;
-    if (flags.rounds.empty()) timing.rounds = suite_rounds;
-    timing.other_rounds = std::min(suite_other_rounds, timing.rounds);
-    timing.drop_others = suite_drop_others;
+    if (options.mode != Mode::burst) timing.rounds.seconds = suite_round_seconds;
+    timing.alone_seconds = 0;
+    timing.confirmation.seconds = suite_confirmation_seconds;
     if (flags.confirm.empty() && options.mode != Mode::cold) timing.confirmation.rounds = suite_confirmation;
-    timing.cold_seconds = suite_cold_seconds;
     options.progress = nullptr;  // a line a problem instead
 }
 

@@ -12,12 +12,11 @@
 
 namespace rooftile::cli {
 
-/// Plans for each problem of a suite where --top does not say; rounds likewise.
-inline constexpr int suite_top = 8;
-inline constexpr int suite_rounds = 4, suite_other_rounds = 2;
-inline constexpr double suite_drop_others = 1.05;
-inline constexpr std::size_t suite_confirmation = 12;
-inline constexpr double suite_cold_seconds = 0.25;  ///< of a candidate in cold mode
+/// Plans for each problem where --top does not say.
+inline constexpr int suite_top = 8, sweep_top = 1;
+inline constexpr double suite_round_seconds = 0.8;  ///< of a problem, all candidates together; its ratio may be known before
+inline constexpr std::size_t suite_confirmation = 60;
+inline constexpr double suite_confirmation_seconds = 0.6;
 
 /// Problems and rows that are no result.
 struct SuiteFailures {
@@ -70,8 +69,9 @@ void set_suite_timing(MeasureOptions& options, const MeasureFlags& flags);
 /// Throws RequestError where the flags ask for a document as a whole.
 void refuse_whole_documents(const OutputFlags& flags);
 
-/// Every problem of `suite`, one row a plan appended to --out as each is done; the exit code.
-int measure_problems(Suite suite, const MeasureFlags& flags, const Invocation& invocation);
+/// Every problem of `suite`, `top` plans each where the flags do not say, one row a plan appended to --out as each is done;
+/// the exit code.
+int measure_problems(Suite suite, const MeasureFlags& flags, const Invocation& invocation, int top);
 /// The same of the file that the flags name, one row a plan appended to --out as each is done; the exit code.
 int measure_suite(const Operation& operation, const MeasureFlags& flags, const Invocation& invocation);
 

@@ -163,7 +163,7 @@ int sweep(const Operation& operation, const Given& asked, const OutputFlags& out
     Given given = asked;
     given.add_default("mode", name_of(operation.law({}).mode));
     given.add_default("seed", std::to_string(request.seed));
-    const int code = measure_problems(suite, MeasureFlags(given, output), invocation);
+    const int code = measure_problems(suite, MeasureFlags(given, output), invocation, sweep_top);
     SuiteRecord record = read_suite_record(read_whole_file(output.file), output.file);
     if (record.shapes.empty()) return code;
     const SweepReport report = sweep_report({std::move(record)});

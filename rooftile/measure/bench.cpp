@@ -11,14 +11,16 @@ namespace {
 
 using Clock_ = std::chrono::steady_clock;
 
-/// Left idle for longer than this, clock and temperature are no longer those of the load.
-constexpr std::chrono::milliseconds idle_limit(500);
+/// Left idle for longer than this, the temperature is no longer that of the load.
+constexpr std::chrono::milliseconds idle_limit(2000);
 
 }  // namespace
 
-unsigned spare_threads() {
-    const unsigned cores = std::thread::hardware_concurrency();
-    return cores > 3 ? cores - 2 : 1;
+AheadThreads ahead_threads(unsigned cores) {
+    const unsigned spare = cores > 3 ? cores - 2 : 1;
+    constexpr unsigned most_items = 5;  // more would hold memory and make the first of them wait
+    const unsigned items = std::clamp(spare / 2, 1U, most_items);
+    return {items, std::max(1U, spare / items)};
 }
 
 std::unique_ptr<Bench> start_bench(const MeasureOptions& options, const std::string& arch,
@@ -89,7 +91,7 @@ void Bench::say(const std::string& line) const {
 }
 
 std::vector<TimedResult> Bench::time(const std::vector<TimedWork>& works, std::int64_t sets,
-                                     std::size_t plans, std::vector<Timing>& timings, int min_rounds) {
+                                     std::size_t plans, std::vector<Timing>& timings, std::size_t min_rounds) {
     say(fmt::format("timing {} candidates over {} buffer sets, {}", works.size(), sets,
                     name_of(options_.mode)));
     const Part part(timings, fmt::format("time ({})", name_of(options_.mode)));
@@ -97,7 +99,8 @@ std::vector<TimedResult> Bench::time(const std::vector<TimedWork>& works, std::i
     TimingOptions timing = options_.timing;
     timing.mode = options_.mode;
     timing.sets = sets;
-    timing.rounds = std::max(timing.rounds, min_rounds);
+    timing.rounds.least = std::max(timing.rounds.least, min_rounds);
+    timing.rounds.most = std::max(timing.rounds.most, min_rounds);
     // Another order of blocks for every problem of a suite: in one and the same, the plan of one rank would
     // always follow the same load, and clock with it (2 % were seen).
     constexpr std::uint64_t draws = 16;

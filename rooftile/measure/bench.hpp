@@ -4,9 +4,11 @@
 
 #include <any>
 #include <chrono>
+#include <deque>
 #include <functional>
 #include <future>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -45,7 +47,7 @@ class Bench {
     /// `plans` of `works` are a problem's plans, best ranked first: a paired re-measurement is among them. `min_rounds`: of
     /// this problem, where the options have fewer.
     std::vector<TimedResult> time(const std::vector<TimedWork>& works, std::int64_t sets, std::size_t plans,
-                                  std::vector<Timing>& timings, int min_rounds = 0);
+                                  std::vector<Timing>& timings, std::size_t min_rounds = 0);
 
     /// Copies and reads in all their forms, compiled on first use, and which of them suits a size.
     const StreamKernels& streams();
@@ -71,31 +73,47 @@ class Bench {
 std::unique_ptr<Bench> start_bench(const MeasureOptions& options, const std::string& arch,
                                    std::unique_ptr<Context>& context, std::vector<Timing>& timings);
 
-/// Compilers beside a GPU that is being timed leave the launching thread and NVML's a core each.
-unsigned spare_threads();
+/// Items made at once beside a GPU that is being timed, and the threads of each: compilers leave the launching thread and
+/// NVML's a core each.
+struct AheadThreads {
+    unsigned items = 1, threads = 1;
+};
+AheadThreads ahead_threads(unsigned cores);
 
-/// Items made on a thread of their own, each while the one before is measured. `make` is told how many
-/// threads it may use (0: all); empty: there is no next.
-template <class Item>
+/// Items in their order, several of them made at once while the one before is measured. What is cheap to take is taken one
+/// by one (`take`, empty: there is no next), what is made of it (`make`, told how many threads it may use; 0: all) is not.
+template <class Raw, class Item>
 class Ahead {
   public:
-    using Make = std::function<std::optional<Item>(unsigned threads)>;
-    explicit Ahead(Make make) : make_(std::move(make)) { begin(0); }
-    /// Waits for the item, then begins with the one after it.
+    using Take = std::function<std::optional<Raw>()>;
+    using Make = std::function<Item(Raw raw, unsigned threads)>;
+    /// The first item has all threads.
+    Ahead(Take take, Make make, AheadThreads beside) : take_(std::move(take)), make_(std::move(make)), beside_(beside) {
+        begin(0);
+    }
+    /// Waits for the item, then begins with those after it.
     std::optional<Item> next() {
-        std::optional<Item> item = ahead_.get();
-        if (item) begin(spare_threads());
+        if (made_.empty()) return std::nullopt;
+        Item item = made_.front().get();
+        made_.pop_front();
+        while (made_.size() < beside_.items && begin(beside_.threads)) {}
         return item;
     }
 
   private:
-    void begin(unsigned threads) {
-        ahead_ = std::async(std::launch::async, [this, threads] { return make_(threads); });
+    bool begin(unsigned threads) {
+        std::optional<Raw> raw = take_();
+        if (!raw) return false;
+        made_.push_back(std::async(std::launch::async, [this, threads, raw = std::move(*raw)]() mutable {
+            return make_(std::move(raw), threads);
+        }));
+        return true;
     }
+    Take take_;
     Make make_;
-    std::future<std::optional<Item>> ahead_;  // last: its thread ends before what it uses
+    AheadThreads beside_;
+    std::deque<std::future<Item>> made_;  // last: their threads end before what they use
 };
-
 
 /// An error that one problem's fault explains, with the GPU still usable, is for its rows; any other goes on.
 void rethrow_unless_of_one_problem(const Error& error);

@@ -9,10 +9,10 @@ namespace {
 
 std::vector<double> paired_ratios(std::span<const RoundTime> theirs, std::span<const RoundTime> ours) {
     std::vector<double> ratios;
+    auto other = theirs.begin();
     for (const RoundTime& mine : ours) {
-        const auto other = std::find_if(theirs.begin(), theirs.end(),
-                                        [&](const RoundTime& r) { return r.round == mine.round; });
-        if (other != theirs.end() && mine.us > 0) ratios.push_back(other->us / mine.us);
+        while (other != theirs.end() && other->round < mine.round) ++other;
+        if (other != theirs.end() && other->round == mine.round && mine.us > 0) ratios.push_back(other->us / mine.us);
     }
     return ratios;
 }
@@ -44,15 +44,20 @@ std::vector<std::size_t> confirmation_order(std::size_t first, std::size_t other
     return swapped ? std::vector{other, first} : std::vector{first, other};
 }
 
-std::optional<double> ratio_error(std::span<const RoundTime> theirs, std::span<const RoundTime> ours) {
+std::optional<LogRatio> log_ratio(std::span<const RoundTime> theirs, std::span<const RoundTime> ours) {
     const std::vector<double> ratios = paired_ratios(theirs, ours);
     if (ratios.size() < 2) return std::nullopt;
     const auto count = static_cast<double>(ratios.size());
     double sum = 0, squares = 0;
     for (const double r : ratios) sum += std::log(r);
     for (const double r : ratios) squares += std::pow(std::log(r) - sum / count, 2);
-    // Of normal samples the median's error is sqrt(pi / 2) times the mean's.
-    return std::sqrt(std::acos(0.0) * squares / (count - 1) / count);
+    return LogRatio{sum / count, std::sqrt(squares / (count - 1) / count), ratios.size()};
+}
+
+std::optional<double> ratio_error(std::span<const RoundTime> theirs, std::span<const RoundTime> ours) {
+    const auto ratio = log_ratio(theirs, ours);
+    if (!ratio) return std::nullopt;
+    return std::sqrt(std::acos(0.0)) * ratio->error;  // of normal samples the median's is sqrt(pi / 2) times the mean's
 }
 
 bool confirmation_over(std::span<const RoundTime> first, std::span<const RoundTime> other, double seconds,

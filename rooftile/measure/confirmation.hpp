@@ -14,7 +14,7 @@
 
 namespace rooftile {
 
-/// One block (in cold mode: launch).
+/// One block (in cold mode: launch). Spans of them are in the order of rounds.
 struct RoundTime {
     std::size_t round = 0;
     double us = 0;  ///< of one launch
@@ -42,6 +42,14 @@ std::optional<std::size_t> ahead_of_first(std::span<const std::vector<RoundTime>
 /// runs before it.
 std::vector<std::size_t> confirmation_order(std::size_t first, std::size_t other, std::size_t round,
                                             std::uint64_t seed);
+
+/// Of the logs of the paired ratios: their mean, and its standard error.
+struct LogRatio {
+    double mean = 0, error = 0;
+    std::size_t pairs = 0;
+};
+/// Empty below 2 pairs.
+std::optional<LogRatio> log_ratio(std::span<const RoundTime> theirs, std::span<const RoundTime> ours);
 
 /// Standard error of the median of the paired ratios, as a share of it; empty below 2 pairs.
 std::optional<double> ratio_error(std::span<const RoundTime> theirs, std::span<const RoundTime> ours);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 #include <set>
+#include <thread>
 #include <utility>
 
 #include "rooftile/measure/problem_bench.hpp"
@@ -17,14 +18,13 @@ struct Prepared {
     MeasureTask task;
     std::vector<CompiledOutcome> kernels;
     std::unique_ptr<PreparedTrial> trial;
-    double seconds = 0;
+    double plan_seconds = 0, seconds = 0;  ///< to plan; all of it
 };
 
-std::optional<Prepared> prepare(const MeasureEvents& events, const MeasureOptions& options, unsigned threads) {
+Prepared prepare(const TaskMaker& make, const MeasureOptions& options, unsigned threads) {
     const auto start = std::chrono::steady_clock::now();
-    std::optional<MeasureTask> task = events.next();
-    if (!task) return std::nullopt;
-    Prepared p{std::move(*task), {}, {}, 0};
+    Prepared p{make(), {}, {}, 0, 0};
+    p.plan_seconds = seconds_since(start);
     const std::vector<Plan>& plans = p.task.plans.plans;
     for (const Plan& plan : plans)
         if (!plan.buildable) throw RequestError(fmt::format("plan {} cannot be built: {}", plan.rank, plan.why_not));
@@ -83,7 +83,9 @@ void measure_each(const MeasureEvents& events, const MeasureOptions& options) {
     timings.push_back({"before measuring", seconds_since(options.program_start)});
     std::unique_ptr<Context> context;
     const std::string arch = Driver::instance().device(options.device).arch();
-    Ahead<Prepared> ahead([&](unsigned threads) { return prepare(events, options, threads); });
+    Ahead<TaskMaker, Prepared> ahead(
+        events.next, [&](const TaskMaker& task, unsigned threads) { return prepare(task, options, threads); },
+        ahead_threads(std::thread::hardware_concurrency()));
     const std::unique_ptr<Bench> bench = start_bench(options, arch, context, timings);
     bool announced = false;
     while (true) {
@@ -91,7 +93,8 @@ void measure_each(const MeasureEvents& events, const MeasureOptions& options) {
         std::optional<Prepared> prepared = ahead.next();
         if (!prepared) break;
         MeasuredProblem run;
-        run.timings.push_back({"derive and compile (beside the one before)", prepared->seconds});
+        run.timings.push_back({"derive (beside those before)", prepared->plan_seconds});
+        run.timings.push_back({"compile (beside those before)", prepared->seconds - prepared->plan_seconds});
         run.timings.push_back({"wait for it", seconds_since(start)});
         run.task = std::move(prepared->task);
         run.notes = run.task.plans.notes;
@@ -119,9 +122,9 @@ MeasureRun measure(std::vector<MeasureTask> tasks, const MeasureOptions& options
     std::vector<Timing> of_problems;
     std::size_t next = 0;
     MeasureEvents events;
-    events.next = [&]() -> std::optional<MeasureTask> {
+    events.next = [&]() -> std::optional<TaskMaker> {
         if (next == tasks.size()) return std::nullopt;
-        return std::move(tasks[next++]);
+        return [&task = tasks[next++]] { return std::move(task); };
     };
     events.started = [&](const RunningGpu& gpu) { run.gpu = gpu; };
     events.done = [&](MeasuredProblem problem) {

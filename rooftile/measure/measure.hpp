@@ -45,10 +45,13 @@ struct MeasuredProblem {
     std::optional<Error> compile_error;  ///< the first
 };
 
-/// What measure_each() tells its caller. All are called on the calling thread but `next`.
+/// Makes a task: what of it takes long, planning. Called once, on any thread and beside others.
+using TaskMaker = std::function<MeasureTask()>;
+
+/// What measure_each() tells its caller. All are called on the calling thread, but for what `next` returns.
 struct MeasureEvents {
-    /// The next task, asked for on a thread of its own while the GPU works on the one before; empty: the end.
-    std::function<std::optional<MeasureTask>()> next;
+    /// The next task, asked for while earlier ones are still to be measured; empty: the end.
+    std::function<std::optional<TaskMaker>()> next;
     /// Once, before the first `done`.
     std::function<void(const RunningGpu&)> started;
     /// After each problem; false: no more.

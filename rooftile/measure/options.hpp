@@ -35,7 +35,8 @@ struct MeasureOptions {
     bool explain = false, energy = false;  ///< how the prediction comes about, joules; for the rows
     /// Rounds and lengths; mode, sets, seed and interrupted are set from here.
     TimingOptions timing;
-    double reload_seconds = 0.2;  ///< sustained: load where the GPU was kept busy since the last long one
+    /// Sustained: load where the GPU was kept busy since the last long one; as long as the control of its power remembers.
+    double reload_seconds = 0.06;
     std::function<bool()> interrupted;
     /// When the program started: `first_result` counts from here.
     std::chrono::steady_clock::time_point program_start = std::chrono::steady_clock::now();

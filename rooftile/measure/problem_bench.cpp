@@ -217,7 +217,7 @@ class ProblemBench {
         const std::size_t plans =
             rows_[0] == 0 ? rows_.size() : 0;  // without plan 1 there is no paired re-measurement
         const std::vector<TimedResult> timed =
-            bench_.time(works, sets_->sets(), plans, run_.timings, run_.task.rounds);
+            bench_.time(works, sets_->sets(), plans, run_.timings, std::size_t(run_.task.rounds));
         trial_->read_baselines(std::span(timed).subspan(ours.size(), beside), run_.notes);
         for (std::size_t i = 0; i < ours.size(); ++i) set_row(i, timed[i], timed[0]);
         set_variants(std::span(timed).subspan(ours.size() + beside));

@@ -50,22 +50,23 @@ class Timer {
     static constexpr std::size_t stamp_slots = 4;
 
     void try_out(std::size_t work);
-    bool competes(std::size_t w) const { return results_[w].failure.empty() && !results_[w].dropped; }
+    bool runs(std::size_t w) const { return results_[w].failure.empty(); }
+    /// Samples of the rounds into the results.
+    void keep_rounds();
     void check_interrupted() const;
-    double median_of(std::size_t work) const;
-
+    int any_slot() const { return static_cast<int>(works_.size()); }  ///< of the sampler: while any runs
     std::span<const ClockStamp> stamp_at(std::size_t index) const;
     void stamp(std::size_t index);
 
     // timing.cpp: blocks, sustained and burst
     void record_sequences();
-    void load();
-    void select();
+    /// `works` in turn for so long; the host stays a little ahead of the GPU.
+    void keep_busy(std::span<const std::size_t> works, double seconds);
     void run_blocks();
-    void drop_slow_baselines();
-    void drop_if_slow(std::size_t other);
-    /// Puts a block of at least `seconds` into the stream, behind untimed work of `settle_seconds`.
-    void enqueue(Block& block, double seconds, double settle_seconds);
+    /// Our plans, each by itself: what power it takes.
+    void run_alone();
+    /// Puts a block of at least `seconds` into the stream, behind untimed work of about `lead_seconds`.
+    void enqueue(Block& block, double seconds, double lead_seconds);
     void collect(const Block& block);
 
     // timing_confirmation.cpp: after the rounds; ConfirmationOptions says when
@@ -84,6 +85,7 @@ class Timer {
     StreamOwner stream_;
     GpuSampler sampler_;
     std::vector<TimedResult> results_;
+    Rounds rounds_;
     std::vector<std::vector<double>> clocks_;
     std::vector<double> launch_us_;
     std::vector<std::unique_ptr<Sequence>> sequences_;

@@ -1,11 +1,13 @@
 #include "rooftile/measure/timing.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <deque>
 #include <thread>
 
+#include "rooftile/elapsed.hpp"
 #include "rooftile/measure/timer.hpp"
 
 namespace rooftile {
@@ -23,6 +25,13 @@ std::optional<double> clock_mhz(std::span<const ClockStamp> before, std::span<co
     return median(std::move(clocks));
 }
 
+RoundOptions rounds_of(Mode mode) {
+    RoundOptions rounds;
+    if (mode == Mode::cold) rounds.least = 20, rounds.most = 300, rounds.seconds = 1;
+    if (mode == Mode::burst) rounds.most = 12, rounds.seconds = 30;  // each block waits for the GPU to idle
+    return rounds;
+}
+
 std::int64_t recorded_launches(double launch_us, std::int64_t sets, double min_us) {
     const double rotation_us = launch_us * static_cast<double>(sets);
     return sets * std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(min_us / rotation_us)));
@@ -31,10 +40,14 @@ std::int64_t recorded_launches(double launch_us, std::int64_t sets, double min_u
 namespace {
 
 constexpr double record_min_us = 2000;  ///< a graph lasts this long, so that the gap between two is < 0.1 %
-constexpr double drop_factor = 1.05;  ///< burst: a baseline slower than the fastest by this after two blocks
-constexpr std::size_t rounds_before_drop = 2;
 
 bool is_ours(Role role) { return role == Role::leader || role == Role::other; }
+
+std::vector<Role> roles_of(const std::vector<TimedWork>& works) {
+    std::vector<Role> roles;
+    for (const TimedWork& work : works) roles.push_back(work.role);
+    return roles;
+}
 
 }  // namespace
 
@@ -69,6 +82,7 @@ Timer::Timer(const std::vector<TimedWork>& works, const TimingOptions& options, 
       kernels_(kernels),
       sampler_(std::move(gpu)),
       results_(works.size()),
+      rounds_(roles_of(works), options.rounds, options.seed),
       clocks_(works.size()),
       launch_us_(works.size()),
       stamps_(sizeof(ClockStamp) * stamp_slots * 2 * static_cast<std::size_t>(kernels.sms())) {}
@@ -98,18 +112,13 @@ void Timer::try_out(std::size_t w) {
     } catch (const Error& error) {
         if (works_[w].role != Role::baseline) throw;
         results_[w].failure = error.what();
+        rounds_.leave_out(w);
     }
 }
 
 void Timer::check_interrupted() const {
     if (options_.interrupted && options_.interrupted())
         throw Error(ExitCode::interrupted, "interrupted while timing");
-}
-
-double Timer::median_of(std::size_t w) const {
-    std::vector<double> samples;
-    for (const RoundTime& r : results_[w].rounds) samples.push_back(r.us);
-    return median(std::move(samples));
 }
 
 std::span<const ClockStamp> Timer::stamp_at(std::size_t index) const {
@@ -123,7 +132,7 @@ void Timer::stamp(std::size_t index) {
     kernels_.stamp(stream_, stamps_.address() + index * old.size_bytes());
 }
 
-void Timer::enqueue(Block& block, double seconds, double settle_seconds) {
+void Timer::enqueue(Block& block, double seconds, double lead_seconds) {
     const Sequence& sequence = *sequences_[block.work];
     const TimedWork& work = works_[block.work];
     const double one_us = launch_us_[block.work] * static_cast<double>(sequence.launches());
@@ -133,7 +142,7 @@ void Timer::enqueue(Block& block, double seconds, double settle_seconds) {
     block.stamps = 2 * (block_count_++ % stamp_slots);
     block.has_earlier = runs > 1;
     const SetRange all{0, options_.sets};
-    for (std::int64_t i = runs_in(settle_seconds); i > 0; --i) sequence.run(stream_);
+    for (std::int64_t i = runs_in(lead_seconds); i > 0; --i) sequence.run(stream_);
     stamp(block.stamps);
     if (block.has_earlier) {
         block.earlier.start.record(stream_);
@@ -150,9 +159,7 @@ void Timer::enqueue(Block& block, double seconds, double settle_seconds) {
 }
 
 void Timer::collect(const Block& block) {
-    if (!block.confirmation) sampler_.attribute(static_cast<int>(block.work));
     block.done.synchronize();
-    sampler_.attribute(-1);
     const double all_us = elapsed_us(block.last.start, block.last.stop)
                         + (block.has_earlier ? elapsed_us(block.earlier.start, block.earlier.stop) : 0);
     const double us = all_us / static_cast<double>(block.launches);
@@ -160,7 +167,7 @@ void Timer::collect(const Block& block) {
         results_[block.work].confirmation.push_back({block.round, us});
         return;
     }
-    results_[block.work].rounds.push_back({block.round, us});
+    rounds_.add(block.work, {block.round, us});
     launch_us_[block.work] = us;
     results_[block.work].launches += block.launches;
     if (const auto mhz = clock_mhz(stamp_at(block.stamps), stamp_at(block.stamps + 1)))
@@ -171,7 +178,7 @@ void Timer::record_sequences() {
     const bool burst = options_.mode == Mode::burst;
     for (std::size_t w = 0; w < works_.size(); ++w) {
         sequences_.emplace_back();
-        if (!competes(w)) continue;
+        if (!runs(w)) continue;
         check_interrupted();
         const std::int64_t launches =
             recorded_launches(launch_us_[w], options_.sets, burst ? 500 : record_min_us);
@@ -181,14 +188,12 @@ void Timer::record_sequences() {
     stream_.synchronize();
 }
 
-/// Every competitor in turn for `load_seconds`; the host stays a little ahead of the GPU.
-void Timer::load() {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(options_.load_seconds);
+void Timer::keep_busy(std::span<const std::size_t> works, double seconds) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
     std::deque<Event> ahead;
-    for (std::size_t w = 0; std::chrono::steady_clock::now() < end; w = (w + 1) % works_.size()) {
+    for (std::size_t i = 0; std::chrono::steady_clock::now() < end; i = (i + 1) % works.size()) {
         check_interrupted();
-        if (!competes(w)) continue;
-        sequences_[w]->run(stream_);
+        sequences_[works[i]]->run(stream_);
         ahead.emplace_back(false).record(stream_);
         if (ahead.size() < 3) continue;
         ahead.front().synchronize();
@@ -196,122 +201,70 @@ void Timer::load() {
     }
 }
 
-/// Short blocks of the baselines and of what stands aside, still under load: they choose the baselines of the
-/// rounds.
-void Timer::select() {
-    std::vector<std::size_t> candidates;
-    for (std::size_t w = 0; w < works_.size(); ++w) {
-        if (!is_ours(works_[w].role) && competes(w)) candidates.push_back(w);
-    }
-    std::deque<Block> running;
-    const auto rounds = static_cast<std::size_t>(options_.select_rounds);
-    for (const auto& order : interleaved(candidates.size(), rounds, options_.seed + 2)) {
-        for (const std::size_t i : order) {
-            check_interrupted();
-            running.emplace_back().work = candidates[i];
-            enqueue(running.back(), options_.select_seconds, 0);
-            if (running.size() < 2) continue;
-            collect(running.front());
-            running.pop_front();
-        }
-    }
-    while (!running.empty()) collect(running.front()), running.pop_front();
-
-    std::vector<double> times(works_.size());
-    for (const std::size_t w : candidates) {
-        if (works_[w].role == Role::baseline) times[w] = median_of(w);
-    }
-    const std::vector<bool> kept = kept_baselines(times, static_cast<std::size_t>(options_.fastest_baselines),
-                                                  options_.baselines_within);
-    for (const std::size_t w : candidates) {
-        TimedResult& result = results_[w];
-        if (works_[w].role == Role::aside || !kept[w]) {
-            std::vector<double> samples;
-            for (const RoundTime& r : result.rounds) samples.push_back(r.us);
-            result.time_us = median_interval(std::move(samples));
-            result.dropped = true;
-        } else {
-            clocks_[w].clear();
-            result.launches = 0;
-        }
-        result.rounds.clear();
-    }
-}
-
-/// Burst: baselines clearly slower than the best of their kind after the first rounds.
-void Timer::drop_slow_baselines() {
-    double best = INFINITY;
-    for (std::size_t w = 0; w < works_.size(); ++w) {
-        if (works_[w].role == Role::baseline && competes(w)) best = std::min(best, median_of(w));
-    }
-    bool first = true;  // the heuristic's own first choice is reported by name: it stays
-    for (std::size_t w = 0; w < works_.size(); ++w) {
-        if (works_[w].role != Role::baseline || !competes(w)) continue;
-        if (!first && median_of(w) > drop_factor * best) results_[w].dropped = true;
-        first = false;
-    }
-}
-
-/// An `other` that was clearly slower than the fastest of ours in its first block gets no second.
-void Timer::drop_if_slow(std::size_t other) {
-    if (options_.drop_others <= 0 || works_[other].role != Role::other || results_[other].rounds.empty())
-        return;
-    double best = INFINITY;
-    for (std::size_t w = 0; w < works_.size(); ++w) {
-        if (is_ours(works_[w].role) && !results_[w].rounds.empty()) best = std::min(best, median_of(w));
-    }
-    if (median_of(other) > options_.drop_others * best) results_[other].dropped = true;
-}
-
 /// Sustained: the next block is in the stream before this one ends, so the GPU never idles. Burst: it
 /// idles before each.
 void Timer::run_blocks() {
     const bool burst = options_.mode == Mode::burst;
     record_sequences();
-    if (!burst) load(), select();
-    std::vector<Role> roles;
-    for (const TimedWork& work : works_) {
-        // Burst has no selection: what stands aside takes part like any of our other plans.
-        roles.push_back(burst && work.role == Role::aside ? Role::other : work.role);
-    }
-    const auto rounds = static_cast<std::size_t>(options_.rounds);
-    const auto orders =
-        block_rounds(roles, rounds, options_.other_rounds > 0 ? std::size_t(options_.other_rounds) : rounds,
-                     options_.seed);
+    std::vector<std::size_t> all;
+    for (std::size_t w = 0; w < works_.size(); ++w)
+        if (runs(w)) all.push_back(w);
+    if (!burst && !all.empty()) keep_busy(all, options_.load_seconds);
     std::deque<Block> running;
     const auto collect_one = [&] {
         collect(running.front());
         running.pop_front();
     };
-    for (std::size_t round = 0; round < orders.size(); ++round) {
-        if (burst && round == rounds_before_drop) drop_slow_baselines();
-        for (const std::size_t w : orders[round]) {
-            drop_if_slow(w);
-            if (!competes(w)) continue;
+    const auto start = std::chrono::steady_clock::now();
+    sampler_.attribute(any_slot());
+    for (auto order = rounds_.next(0); !order.empty(); order = rounds_.next(seconds_since(start))) {
+        for (const std::size_t w : order) {
             check_interrupted();
             if (burst) std::this_thread::sleep_for(std::chrono::duration<double>(options_.idle_seconds));
             running.emplace_back().work = w;
-            running.back().round = round;
+            running.back().round = rounds_.round();
             if (burst) enqueue(running.back(), options_.burst_seconds, 0);
-            else enqueue(running.back(), options_.block_seconds, options_.settle_seconds);
+            else enqueue(running.back(), options_.block_seconds, options_.lead_seconds);
             while (running.size() > (burst ? 0u : 1u)) collect_one();
         }
     }
     while (!running.empty()) collect_one();
+    sampler_.attribute(-1);
+    keep_rounds();
     if (options_.confirmation.rounds > 0) confirm();
+    if (!burst && options_.alone_seconds > 0) run_alone();
+}
+
+void Timer::run_alone() {
+    // The control that holds a power limit forgets the load before in some 60 ms (docs/facts.md).
+    constexpr double forgotten_seconds = 0.1;
+    for (std::size_t w = 0; w < works_.size(); ++w) {
+        if (!is_ours(works_[w].role) || !runs(w) || results_[w].dropped) continue;
+        keep_busy(std::array{w}, forgotten_seconds);
+        sampler_.attribute(static_cast<int>(w));
+        keep_busy(std::array{w}, options_.alone_seconds);
+        sampler_.attribute(-1);
+    }
+    stream_.synchronize();
+}
+
+void Timer::keep_rounds() {
+    for (std::size_t w = 0; w < works_.size(); ++w) {
+        results_[w].rounds = rounds_.times(w);
+        results_[w].dropped = rounds_.dropped(w);
+    }
 }
 
 std::vector<TimedResult> Timer::finish() {
     const std::vector<GpuStateMeans> means = sampler_.stop();
+    const auto mean_of = [&](std::size_t slot) { return slot < means.size() ? means[slot] : GpuStateMeans{}; };
     for (std::size_t w = 0; w < works_.size(); ++w) {
         TimedResult& result = results_[w];
-        if (!result.rounds.empty()) {
-            std::vector<double> samples;
-            for (const RoundTime& r : result.rounds) samples.push_back(r.us);
-            result.time_us = median_interval(std::move(samples));
-        }
-        const std::size_t slot = options_.mode == Mode::cold ? 0 : w;
-        if (slot < means.size()) result.gpu = means[slot];
+        std::vector<double> samples;
+        for (const RoundTime& r : result.rounds) samples.push_back(r.us);
+        result.time_us = median_interval(std::move(samples));
+        result.gpu = mean_of(std::size_t(any_slot()));
+        result.gpu.power_w = mean_of(w).power_w;
         if (!clocks_[w].empty()) result.sm_clock_mhz = median(clocks_[w]);
         else result.sm_clock_mhz = result.gpu.sm_clock_mhz;
     }

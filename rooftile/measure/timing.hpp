@@ -13,7 +13,7 @@
 #include "rooftile/measure/confirmation.hpp"
 #include "rooftile/measure/measure_kernels.hpp"
 #include "rooftile/measure/nvml.hpp"
-#include "rooftile/measure/schedule.hpp"
+#include "rooftile/measure/rounds.hpp"
 #include "rooftile/measure/statistics.hpp"
 
 namespace rooftile {
@@ -33,40 +33,36 @@ struct TimingOptions {
     Mode mode = Mode::sustained;
     std::int64_t sets = 1;    ///< buffer sets that launches rotate over
     std::uint64_t seed = 0;   ///< of the order of competitors
-    int rounds = 7;           ///< sustained, burst: blocks each; 6 or more give a 95 % interval
-    int other_rounds = 0;     ///< the same of Role::other; 0: as many
-    double drop_others = 0;   ///< slower by this factor than the fastest of ours: no second block; 0: never
+    RoundOptions rounds;      ///< of blocks; in cold mode of launches
     double load_seconds = 2;  ///< sustained: load before the first block
-    double block_seconds = 0.1;  ///< sustained
-    /// Sustained: what runs untimed before each block. A power limit is held by a control that forgets the
-    /// load before in some 60 ms (H200: 6 % of the clock at the start of a block, docs/facts.md).
-    double settle_seconds = 0.05;
-    int select_rounds = 2;  ///< sustained: short blocks of each baseline and aside, before the rounds
-    double select_seconds = 0.01;
-    int fastest_baselines = 2;  ///< that stay after them, beside the first
-    /// Times as long as the fastest: what took longer stays only as the first. Well above the scatter of two
-    /// short blocks.
-    double baselines_within = 1.1;
+    /// Sustained: at least so long, and every set once. Short blocks in an order drawn for every round: what one leaves to the
+    /// next of clock and power is scatter and no bias, and many rounds take it out of the ratio.
+    double block_seconds = 0.005;
+    double lead_seconds = 0.002;  ///< sustained: the same work before each block, untimed
+    double alone_seconds = 0.3;   ///< sustained: our plans once more, each by itself, for their power; 0: not
     double idle_seconds = 0.5;    ///< burst: pause before each block
     double burst_seconds = 0.05;  ///< burst: length of a block
-    double cold_seconds = 1;      ///< cold: total time aimed at for each competitor
-    int cold_launches_min = 20, cold_launches_max = 300;
     ConfirmationOptions confirmation;   ///< sustained, burst: after the rounds
     std::function<bool()> interrupted;  ///< asked between blocks; true: Error(interrupted)
 };
 
 struct TimedResult {
     MedianInterval time_us;         ///< of one launch; samples are blocks, in cold mode launches
-    std::vector<RoundTime> rounds;  ///< those samples; empty for what the selection alone timed
+    std::vector<RoundTime> rounds;  ///< those samples
     std::vector<RoundTime>
         confirmation;  ///< of the first plan and the fastest, where there was one; not in time_us
     /// From the SMs' own cycle counters over the timed blocks; NVML's where those do not answer.
     std::optional<double> sm_clock_mhz;
-    GpuStateMeans gpu;          ///< NVML's, while this competitor ran; in cold mode while any did
+    /// NVML's. Power of this competitor by itself, where `alone_seconds` were asked for; the rest while any ran, since NVML
+    /// reads more slowly than competitors alternate.
+    GpuStateMeans gpu;
     std::int64_t launches = 0;  ///< timed ones
-    bool dropped = false;       ///< was clearly slower; fewer samples than the rest, or short blocks alone
+    bool dropped = false;       ///< was clearly slower than the fastest of its kind; fewer samples than the rest
     std::string failure;        ///< why it could not be launched; then nothing else means anything
 };
+
+/// How many launches, in what time: what the rounds of `mode` end by.
+RoundOptions rounds_of(Mode mode);
 
 /// Times all of `works` on the device of the current context. `gpu` may be null.
 /// Throws Error(gpu_failed), Error(interrupted).

@@ -1,6 +1,7 @@
 // Cold mode: single launches, each behind a kernel that overwrites L2.
-#include <algorithm>
+#include <chrono>
 
+#include "rooftile/elapsed.hpp"
 #include "rooftile/measure/timer.hpp"
 #include "rooftile/units.hpp"
 
@@ -11,19 +12,21 @@ namespace rooftile {
 void Timer::run_cold(std::int64_t l2_bytes) {
     const std::int64_t bytes = ceil_div(2 * l2_bytes, 16) * 16;
     const DeviceBuffer lines(static_cast<std::size_t>(bytes));
-    double round_us = 0;
-    for (const double us : launch_us_) round_us += us + 100;  // the flush: some 200 MB at some TB/s
-    const double wanted = options_.cold_seconds * 1e6 * static_cast<double>(works_.size()) / round_us;
-    const int rounds = std::clamp(static_cast<int>(std::min(wanted, 1e6)), options_.cold_launches_min,
-                                  options_.cold_launches_max);
     constexpr std::size_t warm_up = 3;
-    const auto orders = interleaved(works_.size(), static_cast<std::size_t>(rounds) + warm_up, options_.seed);
-    for (std::size_t round = 0; round < orders.size(); ++round) {
+    for (std::size_t round = 0; round < warm_up; ++round) {
+        std::vector<std::size_t> all;
+        for (std::size_t w = 0; w < works_.size(); ++w)
+            if (runs(w)) all.push_back(w);
+        run_cold_round(all, round, lines, false);
+    }
+    const auto start = std::chrono::steady_clock::now();
+    sampler_.attribute(any_slot());
+    for (auto order = rounds_.next(0); !order.empty(); order = rounds_.next(seconds_since(start))) {
         check_interrupted();
-        if (round == warm_up) sampler_.attribute(0);
-        run_cold_round(orders[round], round, lines, round >= warm_up);
+        run_cold_round(order, rounds_.round(), lines, true);
     }
     sampler_.attribute(-1);
+    keep_rounds();
 }
 
 void Timer::run_cold_round(const std::vector<std::size_t>& order, std::size_t round,
@@ -32,7 +35,6 @@ void Timer::run_cold_round(const std::vector<std::size_t>& order, std::size_t ro
     std::vector<Block> blocks;
     stamp(0);
     for (const std::size_t w : order) {
-        if (!competes(w)) continue;
         Block& block = blocks.emplace_back();
         block.work = w;
         // Ahead of the flush, so that nothing of it is left in L2.
@@ -51,7 +53,7 @@ void Timer::run_cold_round(const std::vector<std::size_t>& order, std::size_t ro
     if (!keep) return;
     const auto mhz = clock_mhz(stamp_at(0), stamp_at(1));
     for (const Block& block : blocks) {
-        results_[block.work].rounds.push_back({round, elapsed_us(block.last.start, block.last.stop)});
+        rounds_.add(block.work, {round, elapsed_us(block.last.start, block.last.stop)});
         ++results_[block.work].launches;
         if (mhz) clocks_[block.work].push_back(*mhz);
     }

@@ -33,7 +33,7 @@ TEST_P(DeviceConformance, ItsPlansAreVerifiedAndTimed) {
     options.mode = Mode::burst;
     options.machine = &machine;
     options.seed = 11;
-    options.timing.rounds = 2;
+    options.timing.rounds.least = options.timing.rounds.most = 2;
     options.timing.burst_seconds = 0.01;
     options.timing.idle_seconds = 0.05;
     std::vector<MeasureTask> tasks;

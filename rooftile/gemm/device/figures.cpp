@@ -106,9 +106,9 @@ void set_figures(Measurement& row, const TimedResult& timed, const Roofs& roofs)
 
 namespace {
 
-/// Whether an algorithm's time counts: it ran, it was in the rounds, and no roof forbids it.
+/// Whether an algorithm's time counts: it ran, and no roof forbids it.
 bool counts(const GemmProblem& problem, Mode mode, const TimedResult& timed, const Roofs& roofs) {
-    return timed.failure.empty() && !timed.dropped && above_roof(problem, mode, timed, roofs).empty();
+    return timed.failure.empty() && above_roof(problem, mode, timed, roofs).empty();
 }
 
 }  // namespace
@@ -117,7 +117,7 @@ std::optional<std::size_t> best_algorithm(const GemmProblem& problem, Mode mode,
                                           std::span<const TimedResult> algorithms, const Roofs& roofs) {
     std::optional<std::size_t> best;
     for (std::size_t i = 0; i < algorithms.size(); ++i) {
-        if (!counts(problem, mode, algorithms[i], roofs)) continue;
+        if (algorithms[i].dropped || !counts(problem, mode, algorithms[i], roofs)) continue;
         if (!best || algorithms[i].time_us.median < algorithms[*best].time_us.median) best = i;
     }
     return best;

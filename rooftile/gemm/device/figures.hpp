@@ -34,7 +34,7 @@ std::vector<std::string> unchecked_roofs(Mode mode, const TimedResult& timed, co
 /// Fills rates and roof_fraction of a row from `timed`; sets `invalid` where a figure lies above a roof.
 void set_figures(Measurement& row, const TimedResult& timed, const Roofs& roofs);
 
-/// The fastest of cuBLASLt's `algorithms` that took part in every round and that no roof forbids.
+/// The fastest of cuBLASLt's `algorithms` that were never clearly slower and that no roof forbids.
 std::optional<std::size_t> best_algorithm(const GemmProblem& problem, Mode mode,
                                           std::span<const TimedResult> algorithms, const Roofs& roofs);
 

@@ -100,7 +100,7 @@ class GemmTrial final : public Trial {
         for (std::size_t i = 0; i < rows.size(); ++i) {
             measured_[i].ablation = AblationStudy{};
             for (TimedPart& timed : timed_parts(gemm_plan(*rows[i]), *measured_[i].ablation)) {
-                works.push_back({std::move(timed.name), on(sets, std::move(timed.launch)), Role::other});
+                works.push_back({std::move(timed.name), on(sets, std::move(timed.launch)), Role::aside});
                 parts_.emplace_back(i, timed.index);
             }
         }

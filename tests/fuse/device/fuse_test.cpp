@@ -313,7 +313,7 @@ TEST_F(FuseTest, IndicesOfTwoWords) {
     const ExpressionGraph p = made("y = x + b", {"x:bf16[46343,46349]", "b:bf16[46349]"});
     MeasureOptions options;
     options.mode = Mode::burst;
-    options.timing.rounds = 1;
+    options.timing.rounds.least = options.timing.rounds.most = 1;
     options.baseline = false;
     const MeasureRun run = measure(plans_of(p, {.top = 1}), machine(), options);
     ASSERT_EQ(run.rows.size(), 1u);
@@ -326,7 +326,7 @@ TEST_F(FuseTest, MeasuresBesideCopiesAndTheUnfusedChain) {
     const auto outcome = derive(machine(), p, {.top = 2});
     MeasureOptions options;
     options.mode = Mode::burst;
-    options.timing.rounds = 3;
+    options.timing.rounds.least = options.timing.rounds.most = 3;
     options.seed = 5;
     const MeasureRun run = measure(std::get<FusePlans>(outcome).plans, machine(), options);
     for (const Measurement& row : run.rows) {

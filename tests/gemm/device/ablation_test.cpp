@@ -92,7 +92,7 @@ TEST_F(AblationTest, EachPartIsTimedBesideTheWhole) {
     options.ablate = true;
     options.baseline = false;
     options.seed = 17;
-    options.timing.rounds = 6;
+    options.timing.rounds.least = options.timing.rounds.most = 6;
     options.timing.load_seconds = 0.5;
     options.timing.block_seconds = 0.02;
     MeasureRun run = measure(std::get<Plans>(outcome).plans, options);

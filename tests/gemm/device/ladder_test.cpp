@@ -97,7 +97,7 @@ TEST_F(LadderTest, TheWholeLadderMeasured) {
     MeasureOptions options;
     options.machine = &machine;
     options.seed = 17;
-    options.timing.rounds = 6;
+    options.timing.rounds.least = options.timing.rounds.most = 6;
     options.timing.load_seconds = 0.2;
     options.timing.block_seconds = 0.02;
     const LadderRun run = measure_ladder(problem, machine, plan, options);

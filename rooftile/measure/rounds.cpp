@@ -1,0 +1,106 @@
+#include "rooftile/measure/rounds.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace rooftile {
+
+Rounds::Rounds(std::vector<Role> roles, const RoundOptions& options, std::uint64_t seed)
+    : roles_(std::move(roles)),
+      options_(options),
+      random_(seed),
+      times_(roles_.size()),
+      out_(roles_.size()),
+      dropped_(roles_.size()) {}
+
+void Rounds::leave_out(std::size_t work) { out_[work] = true; }
+
+void Rounds::add(std::size_t work, RoundTime time) { times_[work].push_back(time); }
+
+bool Rounds::stands(std::size_t work) const {
+    if (out_[work] || dropped_[work]) return false;
+    return roles_[work] != Role::aside || given_ < options_.least;
+}
+
+std::vector<std::size_t> Rounds::next(double seconds) {
+    drop_slow(false);
+    drop_slow(true);
+    std::vector<std::size_t> order;
+    if (over(seconds)) return order;
+    for (std::size_t w = 0; w < roles_.size(); ++w)
+        if (stands(w)) order.push_back(w);
+    // Not std::shuffle: its order for a given seed differs between standard libraries.
+    for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random_() % i]);
+    ++given_;
+    return order;
+}
+
+std::vector<std::size_t> Rounds::standing(bool baselines) const {
+    std::vector<std::size_t> works;
+    for (std::size_t w = 0; w < roles_.size(); ++w)
+        if (stands(w) && roles_[w] != Role::aside && (roles_[w] == Role::baseline) == baselines) works.push_back(w);
+    return works;
+}
+
+std::optional<std::size_t> Rounds::fastest(std::span<const std::size_t> works) const {
+    std::optional<std::size_t> best;
+    double least = 0;
+    for (const std::size_t w : works) {
+        std::vector<double> samples;
+        for (const RoundTime& t : times_[w]) samples.push_back(t.us);
+        if (samples.empty()) continue;
+        const double us = median(std::move(samples));
+        if (best && us >= least) continue;
+        best = w;
+        least = us;
+    }
+    return best;
+}
+
+void Rounds::drop_slow(bool baselines) {
+    const std::vector<std::size_t> works = standing(baselines);
+    const auto best = fastest(works);
+    if (!best) return;
+    std::vector<std::optional<LogRatio>> behind(roles_.size());
+    std::vector<double> scatters;  // of one pair
+    for (const std::size_t w : works) {
+        if (w == *best) continue;
+        behind[w] = log_ratio(times_[w], times_[*best]);
+        if (behind[w]) scatters.push_back(behind[w]->error * std::sqrt(double(behind[w]->pairs)));
+    }
+    // Few pairs may agree by chance: none counts as surer than is usual of its kind.
+    const double usual = median(std::move(scatters));
+    for (const std::size_t w : works) {
+        if (!behind[w] || behind[w]->pairs < options_.drop_least || roles_[w] == Role::leader) continue;
+        const double error = std::max(behind[w]->error, usual / std::sqrt(double(behind[w]->pairs)));
+        dropped_[w] = behind[w]->mean > std::log1p(options_.drop_above)
+                      && behind[w]->mean > options_.drop_errors * error;
+    }
+}
+
+std::optional<double> Rounds::error_of(std::size_t leader) const {
+    const std::vector<std::size_t> baselines = standing(true);
+    std::vector<std::size_t> leaders;
+    for (const std::size_t w : standing(false))
+        if (w != leader && roles_[w] == Role::leader) leaders.push_back(w);
+    const auto beside = baselines.empty() ? fastest(leaders) : fastest(baselines);
+    if (beside) return ratio_error(times_[*beside], times_[leader]);
+    std::vector<RoundTime> unit = times_[leader];
+    for (RoundTime& t : unit) t.us = 1;
+    return ratio_error(times_[leader], unit);
+}
+
+bool Rounds::over(double seconds) const {
+    if (given_ >= options_.most) return true;
+    if (given_ < options_.least) return false;
+    if (seconds >= options_.seconds) return true;
+    for (std::size_t w = 0; w < roles_.size(); ++w) {
+        if (!stands(w) || roles_[w] != Role::leader) continue;
+        const auto error = error_of(w);
+        return error && *error <= options_.error;
+    }
+    return true;  // nothing is compared
+}
+
+}  // namespace rooftile
