@@ -53,7 +53,7 @@ Json row_json(const LadderRun& run, std::size_t index) {
                 {"cublaslt_share", json_number(ratios.cublaslt_share)},
                 {"invalid", measured.at("invalid")}};
     for (const char* key : {"registers", "compile_seconds", "verified"}) out[key] = ran ? measured.at(key) : Json(nullptr);
-    for (const char* key : {"time_us", "time_us_low", "time_us_high", "samples", "tflops", "roof_fraction", "sm_clock_mhz",
+    for (const char* key : {"time_us", "time_us_low", "time_us_high", "interval_coverage", "samples", "tflops", "roof_fraction", "sm_clock_mhz",
                             "power_w"})
         out[key] = measured.at(key);
     return out;

@@ -143,8 +143,8 @@ class GemmOperation final : public Operation {
         return &library;
     }
     std::span<const std::string_view> baseline_keys() const override {
-        static constexpr std::string_view keys[] = {"cublaslt_top1_us", "cublaslt_best_us",   "copy_us",
-                                                    "cublaslt_ratio",   "cublaslt_ratio_low", "cublaslt_ratio_high"};
+        static constexpr std::string_view keys[] = {"cublaslt_top1_us",   "cublaslt_best_us",    "copy_us", "cublaslt_ratio",
+                                                    "cublaslt_ratio_low", "cublaslt_ratio_high", "cublaslt_ratio_coverage"};
         return keys;
     }
 };

@@ -14,6 +14,7 @@ struct GemmSuiteRow : SuiteRow {
     double flops = 0, compulsory_bytes = 0;
     std::string label;  ///< the configuration in a few words
     std::optional<double> cublaslt_best_us, cublaslt_ratio, cublaslt_ratio_low, cublaslt_ratio_high;
+    std::optional<double> cublaslt_ratio_coverage;  ///< of that interval; empty in rows of before
 };
 
 /// Throws RequestError where the row lacks what every GEMM has.

@@ -40,9 +40,10 @@ struct Baseline {
     bool same_work = false;  ///< it computes what our kernels compute; else it only moves as many bytes
     std::string form{};       ///< which of its forms it took; empty where it has one
     /// Where it is the one to beat: the word of its `_ratio` in documents, and its time over ours in the
-    /// same round, median of the rounds and its 95 % interval: a clock that drifts from round to round is in both.
+    /// same round, median of the rounds and its interval: a clock that drifts from round to round is in both.
     std::string ratio_key{};
     std::optional<MedianInterval> ratio{};
+    std::string ratio_note{};  ///< what a reader must know of the ratio: whom it favours
     std::optional<CounterValues> counters{};
 };
 
@@ -63,7 +64,8 @@ struct Measurement {
     Mode mode = Mode::sustained;
     int plans = 1;                   ///< of this problem, measured together; 0: none fits
     std::vector<SuiteLayer> layers;  ///< of a suite: where it has the problem
-    std::optional<double> time_us, time_us_low, time_us_high;  ///< median and its 95 % interval
+    std::optional<double> time_us, time_us_low, time_us_high;  ///< median and its interval
+    std::optional<double> interval_coverage;  ///< how often such an interval holds the true median
     std::int64_t samples = 0;
     std::optional<double> tflops;         ///< empty where the operation counts bytes alone
     std::optional<double> gbytes_per_s;   ///< compulsory bytes over time

@@ -260,6 +260,7 @@ class ProblemBench {
     static void clear_figures(Measurement& row) {
         row.variants.clear();
         row.time_us = row.time_us_low = row.time_us_high = row.tflops = row.gbytes_per_s = std::nullopt;
+        row.interval_coverage.reset();
         row.samples = 0;
         row.roof_fraction.reset();
         row.rank1_ratio.reset();

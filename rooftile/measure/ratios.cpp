@@ -10,6 +10,7 @@ void set_times(Measurement& row, const TimedResult& timed) {
     row.time_us = timed.time_us.median;
     row.time_us_low = timed.time_us.low;
     row.time_us_high = timed.time_us.high;
+    row.interval_coverage = timed.time_us.coverage;
     row.samples = timed.time_us.samples;
     row.sm_clock_mhz = timed.sm_clock_mhz;
     row.power_w = timed.gpu.power_w;

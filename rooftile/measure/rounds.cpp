@@ -5,6 +5,14 @@
 #include <utility>
 
 namespace rooftile {
+namespace {
+
+bool is_baseline(Role role) { return role == Role::baseline; }
+bool is_roof(Role role) { return role == Role::roof; }
+
+}  // namespace
+
+bool is_ours(Role role) { return role == Role::leader || role == Role::other; }
 
 Rounds::Rounds(std::vector<Role> roles, const RoundOptions& options, std::uint64_t seed)
     : roles_(std::move(roles)),
@@ -24,8 +32,8 @@ bool Rounds::stands(std::size_t work) const {
 }
 
 std::vector<std::size_t> Rounds::next(double seconds) {
-    drop_slow(false);
-    drop_slow(true);
+    drop_slow(is_ours);
+    drop_slow(is_baseline);
     std::vector<std::size_t> order;
     if (over(seconds)) return order;
     for (std::size_t w = 0; w < roles_.size(); ++w)
@@ -36,10 +44,10 @@ std::vector<std::size_t> Rounds::next(double seconds) {
     return order;
 }
 
-std::vector<std::size_t> Rounds::standing(bool baselines) const {
+std::vector<std::size_t> Rounds::standing(Kind kind) const {
     std::vector<std::size_t> works;
     for (std::size_t w = 0; w < roles_.size(); ++w)
-        if (stands(w) && roles_[w] != Role::aside && (roles_[w] == Role::baseline) == baselines) works.push_back(w);
+        if (stands(w) && kind(roles_[w])) works.push_back(w);
     return works;
 }
 
@@ -58,8 +66,8 @@ std::optional<std::size_t> Rounds::fastest(std::span<const std::size_t> works) c
     return best;
 }
 
-void Rounds::drop_slow(bool baselines) {
-    const std::vector<std::size_t> works = standing(baselines);
+void Rounds::drop_slow(Kind kind) {
+    const std::vector<std::size_t> works = standing(kind);
     const auto best = fastest(works);
     if (!best) return;
     std::vector<std::optional<LogRatio>> behind(roles_.size());
@@ -80,11 +88,8 @@ void Rounds::drop_slow(bool baselines) {
 }
 
 std::optional<double> Rounds::error_of(std::size_t leader) const {
-    const std::vector<std::size_t> baselines = standing(true);
-    std::vector<std::size_t> leaders;
-    for (const std::size_t w : standing(false))
-        if (w != leader && roles_[w] == Role::leader) leaders.push_back(w);
-    const auto beside = baselines.empty() ? fastest(leaders) : fastest(baselines);
+    auto beside = fastest(standing(is_baseline));
+    if (!beside) beside = fastest(standing(is_roof));
     if (beside) return ratio_error(times_[*beside], times_[leader]);
     std::vector<RoundTime> unit = times_[leader];
     for (RoundTime& t : unit) t.us = 1;

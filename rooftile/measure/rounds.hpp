@@ -14,7 +14,8 @@ namespace rooftile {
 
 /// What a competitor is timed for.
 enum class Role : std::uint8_t {
-    leader,    ///< our first plan, and what is always to be shown beside it: in every round
+    leader,    ///< our first plan: in every round
+    roof,      ///< what ours is held against though it computes something else, as a copy: in every round
     other,     ///< our other plans: in every round until clearly slower than the fastest of ours
     baseline,  ///< a vendor library's algorithms: in every round until clearly slower than the fastest of them
     aside,     ///< what is shown beside, and not compared: in the first `least` rounds
@@ -24,7 +25,7 @@ struct RoundOptions {
     std::size_t least = 6;  ///< rounds, whatever the error and the time; from 6 on the range covers 95 %
     std::size_t most = 200;
     /// Standard error of the first leader's ratio to the fastest baseline that is enough. Without a baseline to the fastest
-    /// other leader; where there is none either, of its own time.
+    /// roof; where there is none either, of its own time.
     double error = 0.003;
     double seconds = 3;  ///< no further round after so long
     /// Clearly slower: in `drop_least` rounds or more, its paired ratio to the fastest of its kind lies above 1 by more than
@@ -32,6 +33,9 @@ struct RoundOptions {
     std::size_t drop_least = 4;
     double drop_above = 0.05, drop_errors = 5;
 };
+
+/// Our plans.
+bool is_ours(Role role);
 
 class Rounds {
   public:
@@ -52,8 +56,9 @@ class Rounds {
   private:
     bool stands(std::size_t work) const;
     bool over(double seconds) const;
-    void drop_slow(bool baselines);
-    std::vector<std::size_t> standing(bool baselines) const;
+    using Kind = bool (*)(Role);
+    void drop_slow(Kind kind);
+    std::vector<std::size_t> standing(Kind kind) const;
     /// Of `works` the one of the least median time; empty where none was timed.
     std::optional<std::size_t> fastest(std::span<const std::size_t> works) const;
     std::optional<double> error_of(std::size_t leader) const;

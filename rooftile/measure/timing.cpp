@@ -41,8 +41,6 @@ namespace {
 
 constexpr double record_min_us = 2000;  ///< a graph lasts this long, so that the gap between two is < 0.1 %
 
-bool is_ours(Role role) { return role == Role::leader || role == Role::other; }
-
 std::vector<Role> roles_of(const std::vector<TimedWork>& works) {
     std::vector<Role> roles;
     for (const TimedWork& work : works) roles.push_back(work.role);

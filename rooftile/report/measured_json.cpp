@@ -40,6 +40,7 @@ Json confirmation_json(const std::optional<Confirmation>& confirmation) {
             {"ratio", json_number(confirmation->ratio.median)},
             {"ratio_low", json_number(confirmation->ratio.low)},
             {"ratio_high", json_number(confirmation->ratio.high)},
+            {"ratio_coverage", json_number(confirmation->ratio.coverage)},
             {"first_ratio", json_number(confirmation->first_ratio)}};
 }
 

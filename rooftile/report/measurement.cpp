@@ -42,6 +42,7 @@ Json baselines_json(const Measurement& m) {
             out[b.ratio_key + "_ratio"] = part(&MedianInterval::median);
             out[b.ratio_key + "_ratio_low"] = part(&MedianInterval::low);
             out[b.ratio_key + "_ratio_high"] = part(&MedianInterval::high);
+            out[b.ratio_key + "_ratio_coverage"] = part(&MedianInterval::coverage);
             out[b.key + "_counters"] = counters_json(b.counters);
         }
     }
@@ -86,6 +87,7 @@ Json measured_row_json(const Measurement& m) {
                 {"time_us", figure(m.time_us)},
                 {"time_us_low", figure(m.time_us_low)},
                 {"time_us_high", figure(m.time_us_high)},
+                {"interval_coverage", figure(m.interval_coverage)},
                 {"samples", m.samples},
                 {"tflops", figure(m.tflops)},
                 {"gbytes_per_s", figure(m.gbytes_per_s)},

@@ -1,6 +1,9 @@
 // Measured rows of one problem for a terminal: a table of all where there are several, then each by itself.
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <span>
+
 #include "rooftile/core/operation.hpp"
 #include "rooftile/report/counters.hpp"
 #include "rooftile/report/explain.hpp"
@@ -45,6 +48,13 @@ std::string interval_text(double low, double high) {
 std::string interval_text(const Measurement& m) {
     return m.time_us_low && m.time_us_high ? interval_text(*m.time_us_low, *m.time_us_high) : std::string();
 }
+/// "96.9 % interval": how often it holds the true median, of the row where that is the least.
+std::string interval_title(std::span<const Measurement> rows) {
+    std::optional<double> least;
+    for (const Measurement& m : rows)
+        if (m.interval_coverage) least = std::min(least.value_or(1), *m.interval_coverage);
+    return least ? percent_text(*least) + " interval" : "interval";
+}
 std::string roof_text(const Measurement& m) {
     return m.roof_fraction ? fmt::format("{} of the {} roof", percent_text(*m.roof_fraction), m.roof) : "";
 }
@@ -58,7 +68,7 @@ std::string plans_table(const std::vector<Measurement>& rows, const Terminal& te
     Table table({{"#"},
                  {"plan", Align::left, 3},
                  {"time"},
-                 {"95 % interval", Align::left, 4},
+                 {interval_title(rows), Align::left, 4},
                  {std::string(rate_of(rows.front()).unit)},
                  {"of its roof"},
                  {"predicted"},
@@ -90,7 +100,7 @@ std::string plans_table(const std::vector<Measurement>& rows, const Terminal& te
 std::string times_table(const Measurement& m, bool valid, const Terminal& terminal) {
     Table table({{"", Align::left},
                  {"time"},
-                 {"95 % interval", Align::left, 2},
+                 {interval_title(std::span(&m, 1)), Align::left, 2},
                  {std::string(rate_of(m).unit)},
                  {"", Align::left, 1}});
     table.row({{"predicted"},
@@ -134,8 +144,10 @@ std::string ratios_text(const Measurement& m) {
         if (!b.same_work || !b.time_us) continue;
         out += fmt::format("  speed / {:<20} ", b.name);
         if (b.ratio)
-            out += ratio_text(b.ratio->median, b.ratio->low, b.ratio->high) + ", in the same rounds\n";
+            out += fmt::format("{}, {} interval, in the same rounds\n",
+                               ratio_text(b.ratio->median, b.ratio->low, b.ratio->high), percent_text(b.ratio->coverage));
         else out += ratio_text(*b.time_us / *m.time_us, *b.time_us / high, *b.time_us / low) + "\n";
+        if (b.ratio && !b.ratio_note.empty()) out += fmt::format("  {} {}\n", b.name, b.ratio_note);
         for (const LaunchVariant& v : m.variants)
             if (b.ratio && v.ratio)
                 out += fmt::format("    {:<26} {}\n", v.name, ratio_text(v.ratio->median, v.ratio->low, v.ratio->high));

@@ -243,9 +243,8 @@ std::string heading(const SweepReport& r) {
 
 std::string meaning(const SweepReport& r) {
     return fmt::format(
-        "Ratio: the time of {} over ours, geometric mean; above 1 ours is faster. Interval: where 95 % of {} "
-        "resampled "
-        "draws have it. Then the share of problems below a ratio, and the least. Off: |predicted / measured "
+        "Ratio: the time of {} over ours, geometric mean; above 1 ours is faster. Of several algorithms the fastest in the "
+        "same rounds is compared, which favours it. Interval: where 95 % of {} resampled draws have it. Then the share of problems below a ratio, and the least. Off: |predicted / measured "
         "- 1|, mean. "
         "Problems of less than {} us stand apart.",
         r.operation->baseline(), resamples, least_judged_us);

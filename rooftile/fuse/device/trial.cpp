@@ -75,7 +75,8 @@ class FuseTrial final : public Trial {
         add("memcpy", "the driver's copy of as many bytes");
         works.push_back({"memcpy", [this, bytes, place](Stream stream, std::int64_t set) {
                              copy_on_device(place(to_, set), place(from_, set), std::size_t(bytes), stream);
-                         }});
+                         },
+                         Role::roof});
         if (!mostly_reads(problem_)) return;
         // A set's inputs lie side by side.
         const std::int64_t read = fused_bytes(problem_).read_bytes / 16 * 16;
@@ -102,7 +103,8 @@ class FuseTrial final : public Trial {
             bench_.streams(), key == std::string_view("copy"), bytes, options_.mode, sets_->sets(), launch);
         bench_.busy_until_now();
         add(key, name).form = rooftile::name_of(fastest);
-        works.push_back({key, [launch, fastest](Stream stream, std::int64_t set) { launch(stream, fastest, set); }});
+        works.push_back({key, [launch, fastest](Stream stream, std::int64_t set) { launch(stream, fastest, set); },
+                         Role::roof});
     }
 
     void add_unfused(std::vector<TimedWork>& works) {

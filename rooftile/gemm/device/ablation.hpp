@@ -14,7 +14,7 @@ namespace rooftile {
 /// of it is verified.
 struct PartTime {
     Ablation ablated = Ablation::nothing;
-    double time_us = 0, time_us_low = 0, time_us_high = 0;  ///< median and its 95 % interval
+    double time_us = 0, time_us_low = 0, time_us_high = 0;  ///< median and its interval
     std::int64_t samples = 0;
     std::optional<double> sm_clock_mhz;
     std::string invalid;  ///< why it was not timed; then its figures are nothing

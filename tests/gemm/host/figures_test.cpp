@@ -96,6 +96,7 @@ TEST(Baselines, AboveTheRoofAreLeftOutWithANote) {
     const std::vector<Baseline> b = cublaslt_baselines(p, Mode::sustained, timings, roofs, notes);  // 3 us: 667 of 614.4
     EXPECT_EQ(b.at(0).time_us, 5.0);
     EXPECT_EQ(best_us(b), 4.0);
+    EXPECT_EQ(b.at(1).name, "cuBLASLt best of 3");  // the fourth cannot run
     EXPECT_THAT(notes, testing::ElementsAre(testing::HasSubstr("algorithm 1 was left out: above the roof")));
 }
 
@@ -108,6 +109,9 @@ TEST(Baselines, WhatWasDroppedIsNotTheBest) {
     EXPECT_EQ(best_algorithm(p, Mode::sustained, timings, {}), 2u);
     timings[2].failure = "not for this shape";
     EXPECT_EQ(best_algorithm(p, Mode::sustained, timings, {}), 0u);
+    timings[0].dropped = true;  // the library's own first choice has its time all the same
+    EXPECT_FALSE(best_algorithm(p, Mode::sustained, timings, {}));
+    EXPECT_EQ(cublaslt_baselines(p, Mode::sustained, timings, {}, notes).at(0).time_us, 5.0);
     EXPECT_FALSE(best_algorithm(p, Mode::sustained, {}, {}));
 }
 
