@@ -6,6 +6,10 @@ namespace rooftile {
 /// Element types. fp32 is an accumulator type only.
 enum class Type : unsigned char { bf16, fp16, fp32 };
 
+/// Of tensors in an expression. int64 holds indices (argmax), boolean what comparisons give: one byte, 0 or 1.
+enum class Element : unsigned char { boolean, int64, fp16, bf16, fp32 };
+constexpr bool is_floating(Element element) { return element >= Element::fp16; }
+
 /// Which index of an operand is contiguous in memory: k, or the one that is also C's (m of A, n of B).
 enum class Major : unsigned char { k, mn };
 

@@ -5,16 +5,14 @@
 #include <optional>
 #include <string_view>
 
-namespace rooftile {
+#include "kernels/types.hpp"
 
-/// int64 holds indices (argmax), boolean what comparisons give: one byte, 0 or 1.
-enum class Element : std::uint8_t { boolean, int64, fp16, bf16, fp32 };
+namespace rooftile {
 
 int bytes_of(Element element);
 std::string_view name_of(Element element);  ///< "bool", "int64", "fp16", "bf16", "fp32"
 /// Empty for another name.
 std::optional<Element> element_by_name(std::string_view name);
-constexpr bool is_floating(Element element) { return element >= Element::fp16; }
 
 /// The least type that holds both: fp16 with bf16 is fp32.
 Element promoted(Element x, Element y);

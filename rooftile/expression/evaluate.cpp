@@ -1,31 +1,14 @@
 #include "rooftile/expression/evaluate.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cassert>
-#include <cmath>
-#include <limits>
 #include <utility>
 
-#include "kernels/measure/numbers.hpp"
-#include "kernels/measure/philox.hpp"
-#include "rooftile/expression/evaluate_row.hpp"
 #include "rooftile/expression/graph_builder.hpp"
-#include "rooftile/expression/meaning.hpp"
+#include "rooftile/expression/host_row.hpp"
 
 namespace rooftile {
 namespace {
-
-/// Mantissa bits below the leading one, and the least normal exponent.
-struct Format {
-    int bits, min_exponent;
-    double largest;
-};
-Format format_of(Element e) {
-    if (e == Element::bf16) return {7, -126, 3.3895313892515355e38};
-    if (e == Element::fp16) return {10, -14, 65504};
-    return {23, -126, bounds::largest};
-}
 
 /// Elements of a broadcast operand: index of the result -> index of the operand.
 class Stretch {
@@ -55,41 +38,44 @@ class Stretch {
     bool same_ = false;
 };
 
-/// `out` may hold anything; its memory is used again.
-BoundedTensor evaluate_node(const ExpressionGraph& graph, const GraphNode& n,
-                            const std::vector<BoundedTensor>& values, std::span<const std::int64_t> rows,
+/// The operation of `n` on rows of `columns` elements; operands behind the first are weights of a row.
+BoundedTensor evaluate_rows(const GraphNode& n, const std::vector<BoundedTensor>& values, std::int64_t columns,
                             BoundedTensor out) {
-    if (is_row_operation(n.op) || reduces_all(n.op)) {
-        const GraphNode& operand = graph.nodes[size_t(n.operands[0])];
-        std::vector<const BoundedTensor*> operands;
-        for (int i : n.operands) operands.push_back(&values[size_t(i)]);
-        return evaluate_rows(n, operands,
-                             reduces_all(n.op) ? elements_of(operand.shape) : operand.shape.back(),
-                             std::move(out));
-    }
-    out.resize(size_t(elements_of(n.shape)));
-    const Element precision = precision_of(graph);
-    std::vector<Stretch> places;
-    for (int i : n.operands) places.emplace_back(n.shape, graph.nodes[size_t(i)].shape);
-    std::vector<Bounded> x(n.operands.size());
-    for (size_t index = 0; index < out.size(); ++index) {
-        for (size_t i = 0; i < x.size(); ++i)
-            x[i] = values[size_t(n.operands[i])][places[i](std::int64_t(index))];
-        std::int64_t element = std::int64_t(index);
-        if (n.shape.size() == 2 && n.shape[0] == std::int64_t(rows.size()))
-            element = rows[index / size_t(n.shape[1])] * n.shape[1] + element % n.shape[1];
-        out[index] = bounded_element({n, x, element, precision});
+    const BoundedTensor& x = values[size_t(n.operands[0])];
+    const bool keeps = keeps_row(n.op);
+    out.resize(keeps ? x.size() : size_t(elements_of(n.shape)));
+    const size_t rows = keeps ? (columns ? x.size() / size_t(columns) : 0) : out.size();
+    HostRow row{.first = x.data(), .n = columns, .epsilon = n.value, .weights = int(n.operands.size()) - 1,
+                .out = out.data()};
+    for (int w = 0; w < row.weights; ++w) row.weight_of[w] = values[size_t(n.operands[size_t(w) + 1])].data();
+    for (size_t r = 0; r < rows; ++r) {
+        operator_of(n.op).meaning.row.host(row);
+        row.first += columns;
+        row.out += keeps ? columns : 1;
     }
     return out;
 }
 
-/// The last node that reads each node; outputs are read to the end.
-std::vector<size_t> last_readers(const ExpressionGraph& graph) {
-    std::vector<size_t> last(graph.nodes.size(), 0);
-    for (size_t i = 0; i < graph.nodes.size(); ++i)
-        for (int operand : graph.nodes[i].operands) last[size_t(operand)] = i;
-    for (const GraphOutput& o : graph.outputs) last[size_t(o.node)] = graph.nodes.size();
-    return last;
+/// `out` may hold anything; its memory is used again.
+BoundedTensor evaluate_node(const ExpressionGraph& graph, const GraphNode& n,
+                            const std::vector<BoundedTensor>& values, BoundedTensor out) {
+    if (is_row_operation(n.op) || reduces_all(n.op)) {
+        const Shape& shape = graph.nodes[size_t(n.operands[0])].shape;
+        return evaluate_rows(n, values, reduces_all(n.op) ? elements_of(shape) : shape.back(), std::move(out));
+    }
+    out.resize(size_t(elements_of(n.shape)));
+    std::vector<Stretch> places;
+    for (int i : n.operands) places.emplace_back(n.shape, graph.nodes[size_t(i)].shape);
+    ElementCall call = element_call(n, precision_of(graph));
+    Bounded* const operands[] = {&call.x, &call.y, &call.z};
+    const auto element = operator_of(n.op).meaning.element.host;
+    for (size_t index = 0; index < out.size(); ++index) {
+        for (size_t i = 0; i < places.size(); ++i)
+            *operands[i] = values[size_t(n.operands[i])][places[i](std::int64_t(index))];
+        call.index = index;
+        out[index] = meaning::as_flag(call, element(call));
+    }
+    return out;
 }
 
 BoundedTensor exact_numbers(std::span<const double> numbers, BoundedTensor out) {
@@ -100,8 +86,23 @@ BoundedTensor exact_numbers(std::span<const double> numbers, BoundedTensor out) 
 
 }  // namespace
 
-std::vector<BoundedTensor> evaluate(const ExpressionGraph& graph, std::span<const std::vector<double>> inputs,
-                                    std::span<const std::int64_t> rows) {
+std::vector<size_t> last_readers(const ExpressionGraph& graph) {
+    std::vector<size_t> last(graph.nodes.size(), 0);
+    for (size_t i = 0; i < graph.nodes.size(); ++i)
+        for (int operand : graph.nodes[i].operands) last[size_t(operand)] = i;
+    for (const GraphOutput& o : graph.outputs) last[size_t(o.node)] = graph.nodes.size();
+    return last;
+}
+
+ElementCall element_call(const GraphNode& node, Element precision) {
+    const Operator& row = operator_of(node.op);
+    return {.x = {}, .y = {}, .z = {}, .index = 0, .element = node.element, .precision = precision,
+            .value = node.value, .seed = node.seed, .offset = node.offset,
+            .of_flags = row.result == ResultType::floating_or_bool && !row.code.of_flags.empty()
+                        && node.element == Element::boolean};
+}
+
+std::vector<BoundedTensor> evaluate(const ExpressionGraph& graph, std::span<const std::vector<double>> inputs) {
     assert(inputs.size() == graph.inputs.size());
     const std::vector<size_t> last = last_readers(graph);
     std::vector<BoundedTensor> values(graph.nodes.size());
@@ -116,7 +117,7 @@ std::vector<BoundedTensor> evaluate(const ExpressionGraph& graph, std::span<cons
             assert(std::int64_t(inputs[next].size()) == elements_of(n.shape));
             values[i] = exact_numbers(inputs[next++], std::exchange(spare, {}));
         } else {
-            values[i] = evaluate_node(graph, n, values, rows, std::exchange(spare, {}));
+            values[i] = evaluate_node(graph, n, values, std::exchange(spare, {}));
         }
         for (int operand : n.operands)
             if (last[size_t(operand)] == i && values[size_t(operand)].capacity() > spare.capacity())
@@ -146,38 +147,6 @@ std::optional<ExpressionGraph> rows_of(const ExpressionGraph& graph, std::int64_
         else return std::nullopt;
     }
     return cut;
-}
-
-double ulp_of(double value, Element element) {
-    const Format f = format_of(element);
-    // Of 0 and what is subnormal in fp64 it lies below every type's; of Inf and NaN, which have no unit, above.
-    const int exponent = int(std::bit_cast<std::uint64_t>(value) >> 52 & 0x7ff) - 1023;
-    const bool finite = exponent <= std::numeric_limits<double>::max_exponent - 1;
-    return power_of_two((finite ? std::max(exponent, f.min_exponent) : f.min_exponent) - f.bits);
-}
-
-double rounded_to(double value, Element element) {
-    if (element == Element::boolean) return value != 0;
-    if (element == Element::int64 || !std::isfinite(value)) return value;
-    if (element == Element::fp32) return double(float(value));
-    const Type type = type_of(element);
-    return value_of_bits(round_to_bits(value, type), type);
-}
-
-bool agrees(double got, const Bounded& expected, Element element) {
-    if (std::isinf(expected.error)) return true;
-    if (std::isnan(expected.value)) return std::isnan(got);
-    if (element == Element::boolean || element == Element::int64) return got == expected.value;
-    const double e = expected.error + ulp_of(expected.value, element);
-    if (std::isinf(expected.value)) return got == expected.value;
-    if (std::isinf(got)) return std::fabs(expected.value) + e >= format_of(element).largest;
-    return std::fabs(got - expected.value) <= e;
-}
-
-bool dropout_keeps(std::uint64_t index, double p, std::uint64_t seed, std::uint64_t offset) {
-    const std::uint64_t threshold = std::uint64_t(std::llround(p * 4294967296.0));
-    const std::uint32_t word = philox(index / 8, offset, dropout_keys(seed)).word[index % 8 / 2];
-    return (index % 2 ? word : word * dropout_fold) >= threshold;
 }
 
 }  // namespace rooftile

@@ -131,7 +131,7 @@ int GraphBuilder::fold(Op op, const std::vector<int>& operands, int column) {
     const GraphNode& y = node(operands.back());
     const Operator& row = operator_of(op);
     const double value =
-        row.meaning.folds ? row.meaning.exact(x.value, operands.size() > 1 ? y.value : 0) : std::nan("");
+        row.meaning.folded ? row.meaning.folded(x.value, operands.size() > 1 ? y.value : 0) : std::nan("");
     if (std::isnan(value) && !std::isnan(x.value) && !std::isnan(y.value))
         throw ExpressionError(fmt::format("\"{}\" of numbers alone has no value here", row.name), column);
     const bool whole = x.integer && y.integer && row.result != ResultType::floating_or_fp32

@@ -89,33 +89,29 @@ enum class RowPart : std::uint8_t {
     inverse_root,       ///< rsqrt(mean of squares + epsilon), of square_sum
 };
 
-/// What a device function states of its error beside an exact argument.
-struct StatedError {
-    double relative = 0, absolute = 0;
-};
-
 struct Operator;
 struct ElementCall;
-struct BoundedRow;
-struct RowOperands;
+struct HostRow;
 class RowSteps;
 struct RowCall;
 struct CodeText;
 class CodeOperands;
 
+/// A function of kernels/expression/meaning.hpp or row_meaning.hpp: for the host, and by its name for device code that is
+/// compiled from the same lines.
+template <class Function>
+struct Meaning {
+    Function* host = nullptr;
+    std::string_view name{};
+    constexpr explicit operator bool() const { return host != nullptr; }
+};
+
 /// What an operator means in fp64.
 struct OperatorMeaning {
-    /// Of exact elements; of one operand the second is 0.
-    double (*exact)(double x, double y) = nullptr;
-    /// Numbers alone become the number it gives.
-    bool folds = false;
-    /// Of one operand: the device function's error for results of `precision`, `x` finite. None: exact but for the last
-    /// rounding.
-    StatedError (*stated)(double x, Element precision) = nullptr;
-    /// Of elements whose errors do not follow from `exact` and `stated`.
-    Bounded (*bounded)(const Operator& row, const ElementCall& call) = nullptr;
-    /// Of a row: what it gives, one element or as many as the row has.
-    void (*of_row)(const BoundedRow& row, const RowOperands& operands, Bounded* out) = nullptr;
+    /// Numbers alone become the number that this gives of them; of one operand the second is 0. None: they stay.
+    double (*folded)(double x, double y) = nullptr;
+    Meaning<Bounded(const ElementCall& call)> element{};  ///< of a point-wise operator
+    Meaning<void(HostRow& row)> row{};                    ///< of one of rows, or of everything
 };
 
 /// An operator's text in a kernel. Where nothing else is said it is a C++ sign of the operator's own name.

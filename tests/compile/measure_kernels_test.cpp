@@ -1,5 +1,6 @@
 // The measure station's kernels compile cleanly for the architectures of the machine files.
 #include "rooftile/measure/measure_kernels.hpp"
+#include "rooftile/measure/expression_reference.hpp"
 #include "rooftile/measure/stream_kernels.hpp"
 
 #include <gtest/gtest.h>
@@ -26,6 +27,19 @@ TEST_P(MeasureKernelsCompile, WithoutSpillsOrStack) {
         // Two CTAs of 256 threads of the reference share 65536 registers.
         for (const EntryInfo& entry : compiled.entries) EXPECT_LE(entry.registers, 128) << entry.name;
     }
+}
+
+/// Every operator's meaning in fp64, in one program.
+TEST_P(MeasureKernelsCompile, ExpressionsReference) {
+    const Source source = expression_reference_source(GetParam());
+    try {
+        const Compiled compiled = compile_source(source);
+        EXPECT_EQ(unclean(compiled), std::nullopt) << compiled.log;
+        ASSERT_EQ(compiled.lowered_names.size(), source.name_expressions.size());
+        // Four CTAs of 256 threads share 65536 registers.
+        for (const EntryInfo& entry : compiled.entries) EXPECT_LE(entry.registers, 64) << entry.name;
+        RecordProperty("seconds", fmt::format("{:.2f}", compiled.seconds));
+    } catch (const Error& error) { ADD_FAILURE() << error.what() << "\n" << error.detail(); }
 }
 
 /// What every thread of a copy has in flight must be in registers, and 1024 threads share 65536 of these.

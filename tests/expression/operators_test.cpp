@@ -44,13 +44,13 @@ TEST(Operators, HaveMeaningCostAndCode) {
         EXPECT_GT(row.cost.fp32.issue + row.cost.issue_per_operand, 0) << what;
         EXPECT_LE(row.cost.fp32.mufu + row.cost.fp32.alu, row.cost.fp32.issue) << what;
         if (row.kind == OperatorKind::pointwise) {
-            EXPECT_TRUE(row.meaning.bounded || row.meaning.exact) << what;
-            // A value of one operand follows from `exact`; of more its errors need a rule.
-            EXPECT_TRUE(row.meaning.bounded || row.max_operands == 1) << what;
+            EXPECT_TRUE(row.meaning.element) << what;
+            EXPECT_FALSE(row.meaning.element.name.empty()) << what;
             EXPECT_TRUE(!row.code.function.empty() || row.code.text || row.precedence < precedence::unary)
                 << what;
         } else {
-            EXPECT_TRUE(row.meaning.of_row) << what;
+            EXPECT_TRUE(row.meaning.row) << what;
+            EXPECT_FALSE(row.meaning.row.name.empty()) << what;
             EXPECT_EQ(row.steps.steps != nullptr, row.kind == OperatorKind::keeps_row) << what;
             EXPECT_EQ(row.steps.of_one != nullptr, row.kind != OperatorKind::reduces_all) << what;
         }

@@ -1,0 +1,214 @@
+// What row operations mean, as kernels/expression/meaning.hpp has it for point-wise ones. Each is written on a `Row`, which
+// one thread of the host or many threads of the device go over together:
+//   n, epsilon, weights            elements, the attribute, how many weights there are (gamma, beta)
+//   x(i), weight(w, i)             elements, Bounded
+//   reduce<R>(step)                an R that has seen step(r, x(i), i) of every i; R's join() puts parts together
+//   each(f)                        the result's elements are f(x(i), i)
+//   give(b)                        the result's only element
+// All of a row's threads go the same way past reduce(), whatever the row holds.
+#pragma once
+
+#include "kernels/expression/bounded.hpp"
+
+namespace rooftile::meaning {
+
+using namespace bounds;
+
+/// Roundings that a sum of `n` terms may go through one after the other: in the kernels a thread adds up
+/// whole vectors, then threads and CTAs meet in halves. Never fewer than 64 threads share a row of more than
+/// 4096.
+inline double roundings(double n) { return 32 + n / 256; }
+
+struct RowSums {
+    double total = 0, magnitude = 0, error = 0;
+    void add(Bounded term) {
+        total += term.value;
+        magnitude += fabs(term.value);
+        error += term.error;
+    }
+    void join(const RowSums& other) {
+        total += other.total;
+        magnitude += other.magnitude;
+        error += other.error;
+    }
+};
+
+/// The greatest value and the first place that has it; a NaN is greater than all.
+struct RowGreatest {
+    double value = -infinity, error = 0;
+    long long place = 0x7fffffffffffffffll;
+    void take(double other, long long at) {
+        const bool nan = is_nan(value), other_nan = is_nan(other);
+        const bool equal = nan == other_nan && (nan || other == value);
+        if (equal ? at < place : other_nan || (!nan && other > value)) {
+            value = other;
+            place = at;
+        }
+    }
+    void add(Bounded x, long long at) {
+        take(x.value, at);
+        error = larger(error, x.error);
+    }
+    void join(const RowGreatest& other) {
+        take(other.value, other.place);
+        error = larger(error, other.error);
+    }
+};
+
+struct RowFlag {
+    unsigned long long set = 0;
+    void join(const RowFlag& other) { set |= other.set; }
+};
+
+template <class Row, class Term>
+inline Bounded sum_of(const Row& row, Term term) {
+    const RowSums s =
+        row.template reduce<RowSums>([&](RowSums& sums, Bounded x, long long) { sums.add(term(x)); });
+    if (!is_finite(s.total)) return {s.total, 0};
+    const double error = s.magnitude > 1e38 ? infinity : s.error;
+    return {s.total, error + roundings(static_cast<double>(row.n)) * unit * s.magnitude + tiny};
+}
+
+template <class Row>
+inline Bounded sum_of(const Row& row) {
+    return sum_of(row, [](Bounded x) { return x; });
+}
+
+template <class Row>
+inline RowGreatest greatest_of(const Row& row) {
+    return row.template reduce<RowGreatest>([](RowGreatest& g, Bounded x, long long i) { g.add(x, i); });
+}
+
+/// The sum of exp(x - greatest).
+template <class Row>
+inline Bounded exponentials_of(const Row& row, const RowGreatest& greatest) {
+    const double base = greatest.value == -infinity ? 0 : greatest.value;
+    return sum_of(row, [&](Bounded x) -> Bounded {
+        const double d = x.value - base, e = exp(d);
+        const double relative = is_finite(d) ? x.error + greatest.error + (8 + 2 * fabs(d)) * 4 * unit : 0;
+        return {e, e * relative};
+    });
+}
+
+inline Bounded logarithm_of(Bounded s) {
+    const double log_sum = log(s.value);
+    return {log_sum, s.error / larger(s.value - s.error, tiny) + 8 * unit * (1 + fabs(log_sum))};
+}
+
+/// (x - centre) * scale * gamma + beta, with relative error `scale_error` of the scale.
+template <class Row>
+inline Bounded normalised(const Row& row, Bounded x, long long i, Bounded centre, double scale,
+                          double scale_error) {
+    const double d = x.value - centre.value;
+    double y = d * scale;
+    double error = (x.error + centre.error + unit * fabs(d)) * scale + fabs(y) * (scale_error + 2 * unit);
+    if (row.weights > 0) {
+        const Bounded gamma = row.weight(0, i);
+        error = error * fabs(gamma.value) + fabs(y) * gamma.error;
+        y *= gamma.value;
+        error += fabs(y) * unit;
+    }
+    if (row.weights > 1) {
+        const Bounded beta = row.weight(1, i);
+        y += beta.value;
+        error += beta.error + fabs(y) * unit;
+    }
+    return {y, is_finite(y) ? error + tiny : 0};
+}
+
+template <class Row>
+inline void layernorm(Row& row) {
+    const double n = static_cast<double>(row.n);
+    Bounded mean = sum_of(row);
+    mean = {mean.value / n, mean.error / n + unit * fabs(mean.value / n)};
+    const Bounded squares = sum_of(row, [&](Bounded x) -> Bounded {
+        const double d = x.value - mean.value;
+        return {d * d, 2 * fabs(d) * (x.error + unit * fabs(d)) + x.error * x.error};
+    });
+    // A mean that is off by m adds n m^2 to the squares, which Chan's formula does not see.
+    const double variance = squares.value / n;
+    const double error = squares.error / n + mean.error * mean.error + 8 * unit * variance;
+    const double scale = 1 / sqrt(variance + row.epsilon);
+    const double scale_error = error / (variance + row.epsilon) + 8 * unit;
+    row.each([&](Bounded x, long long i) { return normalised(row, x, i, mean, scale, scale_error); });
+}
+
+template <class Row>
+inline void rmsnorm(Row& row) {
+    const double n = static_cast<double>(row.n);
+    const Bounded squares = sum_of(row, [](Bounded x) -> Bounded {
+        return {x.value * x.value, 2 * fabs(x.value) * x.error + x.error * x.error};
+    });
+    const double mean = squares.value / n;
+    const double scale = 1 / sqrt(mean + row.epsilon);
+    const double scale_error = squares.error / n / (mean + row.epsilon) + 8 * unit;
+    row.each([&](Bounded x, long long i) { return normalised(row, x, i, {}, scale, scale_error); });
+}
+
+template <class Row>
+inline void softmax(Row& row) {
+    const RowGreatest greatest = greatest_of(row);
+    const Bounded total = exponentials_of(row, greatest);
+    const double relative = total.error / total.value;
+    row.each([&](Bounded x, long long) -> Bounded {
+        const double d = x.value - greatest.value;
+        const double argument = x.error + greatest.error + unit * fabs(d);
+        const double y = exp(d) / total.value;
+        const double share = argument + (8 + 2 * fabs(d)) * 4 * unit + relative;
+        return {y, is_finite(y) ? (y > 0 ? y * share : 0) + tiny : 0};
+    });
+}
+
+template <class Row>
+inline void log_softmax(Row& row) {
+    const RowGreatest greatest = greatest_of(row);
+    const Bounded log_sum = logarithm_of(exponentials_of(row, greatest));
+    row.each([&](Bounded x, long long) -> Bounded {
+        const double d = x.value - greatest.value;
+        const double argument = x.error + greatest.error + unit * fabs(d);
+        const double y = d - log_sum.value;
+        const double rounding = 2 * unit * (fabs(y) + fabs(log_sum.value));
+        return {y, is_finite(y) ? argument + log_sum.error + rounding : 0};
+    });
+}
+
+template <class Row>
+inline void row_sum(Row& row) {
+    row.give(sum_of(row));
+}
+
+template <class Row>
+inline void row_mean(Row& row) {
+    const double n = static_cast<double>(row.n);
+    const Bounded s = sum_of(row);
+    row.give({s.value / n, s.error / n + 2 * unit * fabs(s.value / n)});
+}
+
+template <class Row>
+inline void row_max(Row& row) {
+    const RowGreatest greatest = greatest_of(row);
+    row.give({greatest.value, greatest.error});
+}
+
+/// Undecided where another element lies within both errors of the greatest.
+template <class Row>
+inline void row_argmax(Row& row) {
+    const RowGreatest greatest = greatest_of(row);
+    const double own = row.x(greatest.place).error;
+    const RowFlag hangs = row.template reduce<RowFlag>([&](RowFlag& flag, Bounded x, long long i) {
+        const double reach = x.error + own;
+        if (i != greatest.place && reach > 0 && !(x.value + reach < greatest.value)) flag.set = 1;
+    });
+    row.give({static_cast<double>(greatest.place), hangs.set ? infinity : 0});
+}
+
+template <class Row>
+inline void row_logsumexp(Row& row) {
+    const RowGreatest greatest = greatest_of(row);
+    const Bounded log_sum = logarithm_of(exponentials_of(row, greatest));
+    const double y = greatest.value + log_sum.value;
+    if (greatest.value == infinity) row.give({infinity, 0});
+    else row.give({y, is_finite(y) ? greatest.error + log_sum.error + 2 * unit * fabs(y) : 0});
+}
+
+}  // namespace rooftile::meaning
