@@ -7,7 +7,7 @@
 #include "kernels/types.hpp"
 
 #if !defined(__CUDACC_RTC__)
-#include <math.h>
+#include <cmath>
 #endif
 
 namespace rooftile {

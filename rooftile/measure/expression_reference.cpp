@@ -109,9 +109,17 @@ std::int64_t UndecidedLimit::of(std::int64_t elements) const {
     return std::max(few, std::int64_t(share * double(elements)));
 }
 
+namespace {
+constexpr std::int64_t ordinary = 8;  ///< rows of which one may be special
+}
+
+UndecidedLimit undecided_limit(const ExpressionGraph& graph, VerifyCase which) {
+    if (which != VerifyCase::special) return {};
+    return {.share = RowParts(graph, 1).rows() < ordinary ? 1.0 : 1.0 / double(ordinary)};
+}
+
 std::vector<SpecialValue> special_values(const ExpressionGraph& graph, std::uint64_t seed) {
     constexpr double infinity = std::numeric_limits<double>::infinity();
-    constexpr std::int64_t ordinary = 8;      // rows of which one may be special
     constexpr std::int64_t few_rows = 1024;  // below that, a row that overflows is too large a share
     const RowParts parts(graph, 1);
     const ExpressionGraph cut = parts.graph(1);

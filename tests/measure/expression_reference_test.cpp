@@ -3,10 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
+#include "rooftile/expression/element_bits.hpp"
 #include "rooftile/expression/expression.hpp"
+#include "rooftile/expression/random.hpp"
 
 namespace rooftile {
 namespace {
@@ -83,10 +86,38 @@ TEST(SpecialValues, OfOneRowIsOneInfinity) {
     EXPECT_TRUE(special_values(made("y = where(f, 1.0, 2.0)", {"f:bool[64,64]"}), 3).empty());
 }
 
+// Standard normal inputs leave nothing undecided, special ones no more than the rows that they are put into.
+TEST(UndecidedLimit, RandomExpressionsKeepIt) {
+    RandomExpressions random(99);
+    for (std::uint64_t i = 0; i < 200; ++i) {
+        const RandomExpression e = random.next();
+        const ExpressionGraph graph = made(e.text, e.tensors);
+        std::vector<std::vector<double>> inputs;
+        for (int input : graph.inputs) {
+            const GraphNode& n = graph.nodes[size_t(input)];
+            inputs.push_back(random_values(elements_of(n.shape), n.element, i * 10 + inputs.size()));
+        }
+        for (const VerifyCase which : {VerifyCase::random, VerifyCase::special}) {
+            if (which == VerifyCase::special)
+                for (const SpecialValue& v : special_values(graph, i)) inputs[v.input][size_t(v.element)] = v.value;
+            for (const BoundedTensor& out : evaluate(graph, inputs)) {
+                const auto undecided =
+                    std::ranges::count_if(out, [](const Bounded& b) { return std::isinf(b.error); });
+                EXPECT_LE(undecided, undecided_limit(graph, which).of(std::int64_t(out.size()))) << graph.text;
+            }
+        }
+    }
+}
+
 TEST(UndecidedLimit, IsAShareButNeverFewerThanAHandful) {
     EXPECT_EQ(UndecidedLimit().of(1), 16);
     EXPECT_EQ(UndecidedLimit().of(1600), 16);
     EXPECT_EQ(UndecidedLimit().of(1'000'000), 10'000);
+    // Of eight rows one may be special; of fewer, whose rows a reduction may bring together, all.
+    const ExpressionGraph rows = made("y = softmax(x)", {"x:bf16[800,10]"});
+    EXPECT_EQ(undecided_limit(rows, VerifyCase::special).of(8000), 1000);
+    EXPECT_EQ(undecided_limit(rows, VerifyCase::random).of(8000), 80);
+    EXPECT_EQ(undecided_limit(made("y = sum_all(x) - x", {"x:bf16[800,10]"}), VerifyCase::special).of(8000), 8000);
 }
 
 // Every operator has a kernel of its meaning, by the name that its row gives it.
