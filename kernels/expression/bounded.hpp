@@ -51,8 +51,7 @@ constexpr ElementFormat format_of(Element element) {
 constexpr double ulp_of(double value, Element element) {
     const ElementFormat f = format_of(element);
     // Of 0 and what is subnormal in fp64 it lies below every type's; of Inf and NaN, which have no unit, above.
-    const int exponent =
-        static_cast<int>(__builtin_bit_cast(unsigned long long, value) >> 52 & 0x7ff) - 1023;
+    const int exponent = static_cast<int>(__builtin_bit_cast(unsigned long long, value) >> 52 & 0x7ff) - 1023;
     const bool normal = exponent > f.min_exponent && exponent < 1024;
     return power_of_two((normal ? exponent : f.min_exponent) - f.bits);
 }

@@ -10,13 +10,13 @@ namespace rooftile {
 
 /// One element of a point-wise operation.
 struct ElementCall {
-    Bounded x, y, z;            ///< operands, as far as there are
-    unsigned long long index;   ///< in the operation's tensor: dropout is keyed on it
-    Element element;            ///< of the result
-    Element precision;          ///< that the outputs ask of the functions on the way to them
-    double value;               ///< of dropout: p
+    Bounded x, y, z;           ///< operands, as far as there are
+    unsigned long long index;  ///< in the operation's tensor: dropout is keyed on it
+    Element element;           ///< of the result
+    Element precision;         ///< that the outputs ask of the functions on the way to them
+    double value;              ///< of dropout: p
     unsigned long long seed, offset;
-    bool of_flags;              ///< an operator of numbers, between flags
+    bool of_flags;  ///< an operator of numbers, between flags
 };
 
 /// What a device function states of its error beside an exact argument.
@@ -152,8 +152,8 @@ inline Bounded sum(const ElementCall& call) {
 inline Bounded product_of(Bounded x, Bounded y) {
     const double a = x.value, b = y.value;
     // Inf times an error of nothing is no error.
-    const double e = (y.error > 0 ? fabs(a) * y.error : 0) + (x.error > 0 ? fabs(b) * x.error : 0)
-                     + x.error * y.error;
+    const double e =
+        (y.error > 0 ? fabs(a) * y.error : 0) + (x.error > 0 ? fabs(b) * x.error : 0) + x.error * y.error;
     if (is_nan(a * b) && x.error + y.error > 0 && !is_nan(a) && !is_nan(b)) return {a * b, infinity};
     if (is_infinite(a * b) && is_finite(a) && is_finite(b)) return {a * b, infinity};
     return settled(a * b, e, unit);

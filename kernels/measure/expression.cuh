@@ -66,13 +66,15 @@ __device__ __noinline__ Bounded operand_at(const ElementArguments& p, int o, lon
     if (o >= p.operand_count) return {};
     if (p.dense[o] || p.operands[o].held == Held::number) return value_at(p.operands[o], i);
     const bool narrow = p.count < (1ll << 32);  // a division of 64 bits is five of 32
-    return value_at(p.operands[o], narrow ? operand_place(p, o, static_cast<unsigned>(i)) : operand_place(p, o, i));
+    return value_at(p.operands[o],
+                    narrow ? operand_place(p, o, static_cast<unsigned>(i)) : operand_place(p, o, i));
 }
 
 template <Bounded (*meaning_of)(const ElementCall&)>
 __device__ inline void each_element(const ElementArguments& p) {
     const long long step = static_cast<long long>(gridDim.x) * blockDim.x;
-    for (long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x; i < p.count; i += step) {
+    for (long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x; i < p.count;
+         i += step) {
         ElementCall call = p.call;
         call.x = operand_at(p, 0, i);
         call.y = operand_at(p, 1, i);
@@ -109,7 +111,8 @@ struct Team {
     /// Of `mine` of all threads, for all of them; always in the same order. Whole warps call it.
     template <class R>
     __device__ R joined(R mine) const {
-        for (int mask = (threads < 32 ? threads : 32) / 2; mask > 0; mask /= 2) mine.join(from_lane(mine, mask));
+        for (int mask = (threads < 32 ? threads : 32) / 2; mask > 0; mask /= 2)
+            mine.join(from_lane(mine, mask));
         if (threads <= 32) return mine;
         if (threadIdx.x % 32 == 0) *part<R>(shared, static_cast<int>(threadIdx.x) / 32) = mine;
         __syncthreads();
@@ -144,7 +147,8 @@ struct Team {
             struct Words {
                 unsigned long long word[sizeof(R) / 8];
             } w;
-            for (int i = 0; i < static_cast<int>(sizeof(R) / 8); ++i)  // past L1, which may hold an older part
+            for (int i = 0; i < static_cast<int>(sizeof(R) / 8);
+                 ++i)  // past L1, which may hold an older part
                 w.word[i] = __ldcg(reinterpret_cast<const unsigned long long*>(part<R>(place, other)) + i);
             all.join(__builtin_bit_cast(R, w));
         }
@@ -219,12 +223,13 @@ struct JudgeTally {
 __global__ void __launch_bounds__(reference_threads)
     judge_elements(const __grid_constant__ JudgeArguments p, JudgeRecord* records) {
     __shared__ double2 shared[reference_threads / 32 * row_part_bytes / sizeof(double2)];
-    const Team team{reference_threads, 1, static_cast<int>(threadIdx.x), 0, nullptr, nullptr,
-                    reinterpret_cast<char*>(shared)};
+    const Team team{reference_threads, 1,       static_cast<int>(threadIdx.x),  0,
+                    nullptr,           nullptr, reinterpret_cast<char*>(shared)};
     const long long step = static_cast<long long>(gridDim.x) * blockDim.x;
     for (int result = 0; result < p.results; ++result) {
         JudgeTally mine;
-        for (long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x; i < p.count; i += step) {
+        for (long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x; i < p.count;
+             i += step) {
             const BoundedVerdict v =
                 judge(element_at(p.got[result], p.element, i), value_at(p.expected, i), p.element);
             mine.wrong += v.ratio > 1;
@@ -245,7 +250,6 @@ __global__ void __launch_bounds__(reference_threads)
         record.ratio = all.ratio;
         record.got = got;
         record.expected = expected.value;
-        record.error = expected.error;
         record.bound = judge(got, expected, p.element).bound;
         record.element = p.first + all.place;
     }
@@ -277,17 +281,16 @@ __global__ void set_one_element(void* data, Element element, long long at, doubl
 }  // namespace rooftile
 
 /// A kernel of what a point-wise operator means, and of what a row operation does.
-#define ROOFTILE_ELEMENT_KERNEL(name, ...)                                                             \
-    namespace rooftile::meaning {                                                                      \
-    __global__ void __launch_bounds__(reference_threads, 4)                                             \
-        name(const __grid_constant__ ElementArguments p) {                                             \
-        each_element<__VA_ARGS__>(p);                                                                  \
-    }                                                                                                  \
+#define ROOFTILE_ELEMENT_KERNEL(name, ...)                  \
+    namespace rooftile::meaning {                           \
+    __global__ void __launch_bounds__(reference_threads, 4) \
+        name(const __grid_constant__ ElementArguments p) {  \
+        each_element<__VA_ARGS__>(p);                       \
+    }                                                       \
     }
-#define ROOFTILE_ROW_KERNEL(name, operation)                                                           \
-    namespace rooftile::meaning {                                                                      \
-    __global__ void __launch_bounds__(reference_threads, 4)                                             \
-        name(const __grid_constant__ RowArguments p) {                                                 \
-        each_row(p, [](DeviceRow& row) { operation(row); });                                           \
-    }                                                                                                  \
+#define ROOFTILE_ROW_KERNEL(name, operation)                                                               \
+    namespace rooftile::meaning {                                                                          \
+    __global__ void __launch_bounds__(reference_threads, 4) name(const __grid_constant__ RowArguments p) { \
+        each_row(p, [](DeviceRow& row) { operation(row); });                                               \
+    }                                                                                                      \
     }

@@ -44,7 +44,6 @@ struct RowArguments {
     int weight_count;
     double epsilon;
     long long rows, columns;
-    bool keeps_row;  ///< the result has as many elements
     Bounded* out;
     int threads, ctas;
     unsigned* arrived;  ///< of each row side by side, zeroed: how often CTAs came to a meeting
@@ -68,7 +67,7 @@ struct JudgeArguments {
 struct JudgeRecord {
     unsigned long long wrong, undecided;
     double ratio;  ///< as BoundedVerdict's
-    double got, expected, error, bound;
+    double got, expected, bound;
     long long element;  ///< of the worst; where `ratio` is 0 there is none
 };
 

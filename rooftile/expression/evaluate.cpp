@@ -39,13 +39,16 @@ class Stretch {
 };
 
 /// The operation of `n` on rows of `columns` elements; operands behind the first are weights of a row.
-BoundedTensor evaluate_rows(const GraphNode& n, const std::vector<BoundedTensor>& values, std::int64_t columns,
-                            BoundedTensor out) {
+BoundedTensor evaluate_rows(const GraphNode& n, const std::vector<BoundedTensor>& values,
+                            std::int64_t columns, BoundedTensor out) {
     const BoundedTensor& x = values[size_t(n.operands[0])];
     const bool keeps = keeps_row(n.op);
     out.resize(keeps ? x.size() : size_t(elements_of(n.shape)));
     const size_t rows = keeps ? (columns ? x.size() / size_t(columns) : 0) : out.size();
-    HostRow row{.first = x.data(), .n = columns, .epsilon = n.value, .weights = int(n.operands.size()) - 1,
+    HostRow row{.first = x.data(),
+                .n = columns,
+                .epsilon = n.value,
+                .weights = int(n.operands.size()) - 1,
                 .out = out.data()};
     for (int w = 0; w < row.weights; ++w) row.weight_of[w] = values[size_t(n.operands[size_t(w) + 1])].data();
     for (size_t r = 0; r < rows; ++r) {
@@ -61,7 +64,8 @@ BoundedTensor evaluate_node(const ExpressionGraph& graph, const GraphNode& n,
                             const std::vector<BoundedTensor>& values, BoundedTensor out) {
     if (is_row_operation(n.op) || reduces_all(n.op)) {
         const Shape& shape = graph.nodes[size_t(n.operands[0])].shape;
-        return evaluate_rows(n, values, reduces_all(n.op) ? elements_of(shape) : shape.back(), std::move(out));
+        return evaluate_rows(n, values, reduces_all(n.op) ? elements_of(shape) : shape.back(),
+                             std::move(out));
     }
     out.resize(size_t(elements_of(n.shape)));
     std::vector<Stretch> places;
@@ -96,13 +100,21 @@ std::vector<size_t> last_readers(const ExpressionGraph& graph) {
 
 ElementCall element_call(const GraphNode& node, Element precision) {
     const Operator& row = operator_of(node.op);
-    return {.x = {}, .y = {}, .z = {}, .index = 0, .element = node.element, .precision = precision,
-            .value = node.value, .seed = node.seed, .offset = node.offset,
+    return {.x = {},
+            .y = {},
+            .z = {},
+            .index = 0,
+            .element = node.element,
+            .precision = precision,
+            .value = node.value,
+            .seed = node.seed,
+            .offset = node.offset,
             .of_flags = row.result == ResultType::floating_or_bool && !row.code.of_flags.empty()
                         && node.element == Element::boolean};
 }
 
-std::vector<BoundedTensor> evaluate(const ExpressionGraph& graph, std::span<const std::vector<double>> inputs) {
+std::vector<BoundedTensor> evaluate(const ExpressionGraph& graph,
+                                    std::span<const std::vector<double>> inputs) {
     assert(inputs.size() == graph.inputs.size());
     const std::vector<size_t> last = last_readers(graph);
     std::vector<BoundedTensor> values(graph.nodes.size());

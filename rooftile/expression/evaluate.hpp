@@ -16,7 +16,8 @@ namespace rooftile {
 
 /// All outputs of `graph` on `inputs`, which hold the tensors' exact values in the order of
 /// ExpressionGraph::inputs. Row and whole reductions as PyTorch treats NaN and Inf.
-std::vector<BoundedTensor> evaluate(const ExpressionGraph& graph, std::span<const std::vector<double>> inputs);
+std::vector<BoundedTensor> evaluate(const ExpressionGraph& graph,
+                                    std::span<const std::vector<double>> inputs);
 
 /// `graph` with `count` rows instead of its own, all outer axes as one, for work on a part of them.
 /// Empty where rows are not alone: a whole reduction, or a tensor that some outer axes share.

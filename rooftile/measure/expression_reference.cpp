@@ -17,7 +17,7 @@ namespace rooftile {
 namespace {
 
 constexpr unsigned threads = reference_threads;
-constexpr int ctas_per_sm = 8;     // grid-stride: all 2048 threads of an SM
+constexpr int ctas_per_sm = 8;  // grid-stride: all 2048 threads of an SM
 constexpr std::string_view itself = "itself";
 
 /// Each meaning once, though operators may share it.
@@ -42,8 +42,8 @@ constexpr const char* other_kernels[] = {"rooftile::judge_elements", "rooftile::
                                          "rooftile::set_one_element"};
 
 bool has_row_operation(const ExpressionGraph& graph) {
-    return std::ranges::any_of(graph.nodes,
-                               [](const GraphNode& n) { return is_row_operation(n.op) || reduces_all(n.op); });
+    return std::ranges::any_of(
+        graph.nodes, [](const GraphNode& n) { return is_row_operation(n.op) || reduces_all(n.op); });
 }
 
 Shape space_of(const ExpressionGraph& graph) {
@@ -124,7 +124,8 @@ std::vector<SpecialValue> special_values(const ExpressionGraph& graph, std::uint
     const RowParts parts(graph, 1);
     const ExpressionGraph cut = parts.graph(1);
     Random random(seed);
-    std::vector<std::size_t> candidates;  // inputs of numbers whose rows are their own, or that are as large as any
+    std::vector<std::size_t>
+        candidates;  // inputs of numbers whose rows are their own, or that are as large as any
     std::int64_t most = 0;
     for (int i : graph.inputs) most = std::max(most, elements_of(graph.nodes[std::size_t(i)].shape));
     for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
@@ -175,7 +176,8 @@ struct ExpressionReference::Storage {
         for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
             const GraphNode& n = graph.nodes[i];
             if (n.op == Op::input || n.op == Op::number) continue;
-            slot[i] = take(free, std::max<std::int64_t>(1, elements_of(n.shape)) * std::int64_t(sizeof(Bounded)));
+            slot[i] =
+                take(free, std::max<std::int64_t>(1, elements_of(n.shape)) * std::int64_t(sizeof(Bounded)));
             for (int operand : n.operands) {
                 const int s = slot[std::size_t(operand)];
                 if (last[std::size_t(operand)] == i && s >= 0 && std::ranges::find(free, s) == free.end())
@@ -207,7 +209,8 @@ struct ExpressionReference::Storage {
     }
 };
 
-ExpressionReference::ExpressionReference(ExpressionGraph graph, std::string_view arch, std::int64_t part_elements)
+ExpressionReference::ExpressionReference(ExpressionGraph graph, std::string_view arch,
+                                         std::int64_t part_elements)
     : graph_(std::move(graph)),
       part_elements_(part_elements),
       sms_(Driver::instance().device(current_device()).sm_count) {
@@ -227,7 +230,8 @@ Function ExpressionReference::function(std::string_view meaning) const {
 
 Launch ExpressionReference::grid(std::int64_t items, Stream stream) const {
     Launch launch;
-    launch.grid_x = unsigned(std::clamp<std::int64_t>(ceil_div(items, threads), 1, std::int64_t(sms_) * ctas_per_sm));
+    launch.grid_x =
+        unsigned(std::clamp<std::int64_t>(ceil_div(items, threads), 1, std::int64_t(sms_) * ctas_per_sm));
     launch.block_x = threads;
     launch.stream = stream;
     return launch;
@@ -266,7 +270,8 @@ void ExpressionReference::run_rows(Stream stream, std::string_view meaning, RowA
     p.ctas = 1;
     const std::int64_t resident = std::int64_t(sms_) * f.ctas_per_sm(int(threads), 0);
     if (p.columns > many_ctas && p.rows * 2 <= resident)
-        p.ctas = int(std::min<std::int64_t>(resident / p.rows, ceil_div(p.columns, std::int64_t(threads) * a_thread)));
+        p.ctas = int(
+            std::min<std::int64_t>(resident / p.rows, ceil_div(p.columns, std::int64_t(threads) * a_thread)));
     Launch l = grid(p.rows * p.threads, stream);
     DeviceBuffer meeting;
     if (p.ctas > 1) {
@@ -286,9 +291,9 @@ void ExpressionReference::run_rows(Stream stream, std::string_view meaning, RowA
 /// One part of the graph, evaluated node by node.
 class ExpressionReference::Part {
   public:
-    Part(const ExpressionReference& reference, Stream stream, const RowParts& parts, const ExpressionGraph& graph,
-         std::int64_t first_row, std::span<const void* const> inputs, const Storage& storage,
-         const std::vector<DeviceBuffer>& slots)
+    Part(const ExpressionReference& reference, Stream stream, const RowParts& parts,
+         const ExpressionGraph& graph, std::int64_t first_row, std::span<const void* const> inputs,
+         const Storage& storage, const std::vector<DeviceBuffer>& slots)
         : reference_(reference),
           stream_(stream),
           parts_(parts),
@@ -368,8 +373,7 @@ class ExpressionReference::Part {
         for (int w = 0; w < p.weight_count; ++w) p.weights[w] = view(n.operands[std::size_t(w) + 1]);
         p.epsilon = n.value;
         p.columns = reduces_all(n.op) ? elements_of(from) : from.back();
-        p.keeps_row = keeps_row(n.op);
-        p.rows = !p.keeps_row ? elements_of(n.shape) : p.columns ? elements_of(n.shape) / p.columns : 0;
+        p.rows = !keeps_row(n.op) ? elements_of(n.shape) : p.columns ? elements_of(n.shape) / p.columns : 0;
         p.out = out_of(i);
         reference_.run_rows(stream_, meaning, p);
     }
@@ -406,7 +410,8 @@ std::string ExpressionReference::each_output(Stream stream, std::span<const void
     for (std::int64_t bytes : storage->bytes) slots.emplace_back(std::size_t(bytes));
     for (std::int64_t first = 0; first < parts.rows(); first += parts.rows_a_part()) {
         const std::int64_t rows = std::min(parts.rows_a_part(), parts.rows() - first);
-        if (rows < parts.rows_a_part()) graph = parts.graph(rows);  // the last: the same nodes, each in its place
+        if (rows < parts.rows_a_part())
+            graph = parts.graph(rows);  // the last: the same nodes, each in its place
         const Part part(*this, stream, parts, *graph, first, inputs, *storage, slots);
         part.run();
         for (std::size_t o = 0; o < graph_.outputs.size(); ++o)
@@ -420,7 +425,8 @@ std::vector<CaseOutcome> ExpressionReference::judge(Stream stream, std::span<con
                                                     std::span<const std::span<void* const>> results,
                                                     UndecidedLimit limit) const {
     const std::size_t ctas = std::size_t(sms_) * ctas_per_sm, of_output = ctas * results.size();
-    const DeviceBuffer records(std::max<std::size_t>(1, graph_.outputs.size() * of_output) * sizeof(JudgeRecord));
+    const DeviceBuffer records(std::max<std::size_t>(1, graph_.outputs.size() * of_output)
+                               * sizeof(JudgeRecord));
     fill_bytes(records.address(), 0, records.bytes(), stream);
     const std::string missing = each_output(stream, inputs, [&](std::size_t o, const Part& part) {
         const int node = graph_.outputs[o].node;
@@ -433,7 +439,8 @@ std::vector<CaseOutcome> ExpressionReference::judge(Stream stream, std::span<con
         for (std::size_t first = 0; first < results.size(); first += max_judged) {
             p.results = int(std::min<std::size_t>(max_judged, results.size() - first));
             for (int r = 0; r < p.results; ++r)
-                p.got[r] = static_cast<const char*>(results[first + std::size_t(r)][o]) + p.first * bytes_of(p.element);
+                p.got[r] = static_cast<const char*>(results[first + std::size_t(r)][o])
+                           + p.first * bytes_of(p.element);
             Launch all = grid(0, stream);
             all.grid_x = unsigned(ctas);
             const DevicePointer to =
@@ -472,11 +479,11 @@ std::vector<CaseOutcome> ExpressionReference::judge(Stream stream, std::span<con
             std::string failure;
             if (all.wrong > 0)
                 failure = fmt::format("{}: got {}, expected {} within {}; {} of {} elements wrong",
-                                      place_in(name, shape, all.element), all.got, all.expected, all.bound, all.wrong,
-                                      elements);
+                                      place_in(name, shape, all.element), all.got, all.expected, all.bound,
+                                      all.wrong, elements);
             else if (std::int64_t(all.undecided) > limit.of(elements))
-                failure = fmt::format("{}: {} of {} elements undecided, at most {} may be", name, all.undecided,
-                                      elements, limit.of(elements));
+                failure = fmt::format("{}: {} of {} elements undecided, at most {} may be", name,
+                                      all.undecided, elements, limit.of(elements));
             if (failure.empty()) continue;
             outcome.right = false;
             if (outcome.failure.empty()) outcome.failure = failure;
@@ -485,7 +492,8 @@ std::vector<CaseOutcome> ExpressionReference::judge(Stream stream, std::span<con
     return outcomes;
 }
 
-std::vector<BoundedTensor> ExpressionReference::evaluate(Stream stream, std::span<const void* const> inputs) const {
+std::vector<BoundedTensor> ExpressionReference::evaluate(Stream stream,
+                                                         std::span<const void* const> inputs) const {
     std::vector<BoundedTensor> out;
     for (const GraphOutput& o : graph_.outputs)
         out.emplace_back(std::size_t(elements_of(graph_.nodes[std::size_t(o.node)].shape)));

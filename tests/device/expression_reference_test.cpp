@@ -34,7 +34,8 @@ class ExpressionReferenceTest : public DeviceTest {
         std::vector<void*> to;
         const ExpressionGraph& graph = reference.graph();
         for (int i : graph.inputs) {
-            in.buffers.emplace_back(std::size_t(std::max<std::int64_t>(16, bytes_of(graph.nodes[std::size_t(i)]))));
+            in.buffers.emplace_back(
+                std::size_t(std::max<std::int64_t>(16, bytes_of(graph.nodes[std::size_t(i)]))));
             to.push_back(in.buffers.back().data());
             in.pointers.push_back(to.back());
         }
@@ -50,7 +51,8 @@ class ExpressionReferenceTest : public DeviceTest {
     }
 
     /// Values within 1e-12 of the tensor's largest, errors within 1e-6 of themselves.
-    static void expect_same(const BoundedTensor& got, const BoundedTensor& expected, const std::string& what) {
+    static void expect_same(const BoundedTensor& got, const BoundedTensor& expected,
+                            const std::string& what) {
         ASSERT_EQ(got.size(), expected.size()) << what;
         double scale = 0;
         for (const Bounded& e : expected)
@@ -61,9 +63,11 @@ class ExpressionReferenceTest : public DeviceTest {
             bool same = std::isinf(g.error) == std::isinf(e.error);
             if (same && !std::isinf(e.error)) {
                 const bool finite = std::isfinite(e.value);
-                same = finite ? std::fabs(g.value - e.value) <= 1e-12 * scale
-                              : std::isnan(e.value) ? std::isnan(g.value) : g.value == e.value;
-                same &= std::fabs(g.error - e.error) <= 1e-6 * e.error + 1e-14 * (finite ? std::fabs(e.value) : 0);
+                same = finite                ? std::fabs(g.value - e.value) <= 1e-12 * scale
+                       : std::isnan(e.value) ? std::isnan(g.value)
+                                             : g.value == e.value;
+                same &= std::fabs(g.error - e.error)
+                        <= 1e-6 * e.error + 1e-14 * (finite ? std::fabs(e.value) : 0);
             }
             if (same) continue;
             ++told;
@@ -109,10 +113,10 @@ TEST_F(ExpressionReferenceTest, EvaluatesRowsOfAnyLengthAsTheHost) {
     };
     for (const auto& [rows, columns] :
          {std::pair{1, 1}, {300, 1}, {300, 7}, {3, 130}, {40, 1024}, {9, 4097}, {3, 1 << 20}})
-        for (const Rows& r : {Rows{"y = softmax(x)", false}, Rows{"y = log_softmax(x * 3)", false},
-                              Rows{"y = layernorm(x, g, b)", true}, Rows{"y = rmsnorm(x + b, g)", true},
-                              Rows{"s = sum(x * x); m = mean(x); t = max(x); p = argmax(x); l = logsumexp(x)",
-                                   false}}) {
+        for (const Rows& r :
+             {Rows{"y = softmax(x)", false}, Rows{"y = log_softmax(x * 3)", false},
+              Rows{"y = layernorm(x, g, b)", true}, Rows{"y = rmsnorm(x + b, g)", true},
+              Rows{"s = sum(x * x); m = mean(x); t = max(x); p = argmax(x); l = logsumexp(x)", false}}) {
             std::vector<std::string> tensors = {fmt::format("x:bf16[{},{}]", rows, columns)};
             if (r.weighted)
                 for (const char* weight : {"g:fp32", "b:fp16"})
@@ -168,7 +172,8 @@ TEST_F(ExpressionReferenceTest, JudgesEveryElement) {
         EXPECT_TRUE(outcome.right) << outcome.failure;
         EXPECT_EQ(outcome.checked, 1500 * 131);
         EXPECT_EQ(outcome.undecided, 0);
-        EXPECT_GT(outcome.ratio, 0.2);  // of rounding to nearest: half a unit of one and a bound a little above
+        EXPECT_GT(outcome.ratio,
+                  0.2);  // of rounding to nearest: half a unit of one and a bound a little above
         EXPECT_LE(outcome.ratio, 0.5);
     }
     // y is fp32 (bf16 + fp32), m bf16. One element of the third result's last row, one of the last result's first.
@@ -218,7 +223,8 @@ TEST_F(ExpressionReferenceTest, FillsWithNormalNumbers) {
     const ExpressionReference reference(
         made("y = x + z + f", {"x:bf16[1000,1001]", "z:fp32[1000,1001]", "f:bool[1000,1001]"}),
         Driver::instance().device(0).arch());
-    const Inputs in = filled(reference, VerifyCase::random, 7), again = filled(reference, VerifyCase::random, 7),
+    const Inputs in = filled(reference, VerifyCase::random, 7),
+                 again = filled(reference, VerifyCase::random, 7),
                  other = filled(reference, VerifyCase::random, 8);
     EXPECT_EQ(in.values, again.values);
     EXPECT_NE(in.values[1], other.values[1]);

@@ -54,9 +54,9 @@ TEST(RowParts, WhatIsNotAloneStaysWhole) {
 TEST(SpecialValues, LeaveMostRowsOrdinary) {
     for (const std::int64_t rows : {8, 9, 63, 64, 500, 1024, 100000}) {
         const ExpressionGraph graph =
-            made("y = softmax(x + z) * c + b", {"x:bf16[" + std::to_string(rows) + ",17]",
-                                                "z:fp16[" + std::to_string(rows) + ",17]",
-                                                "c:fp32[" + std::to_string(rows) + ",1]", "b:fp32[17]"});
+            made("y = softmax(x + z) * c + b",
+                 {"x:bf16[" + std::to_string(rows) + ",17]", "z:fp16[" + std::to_string(rows) + ",17]",
+                  "c:fp32[" + std::to_string(rows) + ",1]", "b:fp32[17]"});
         bool nan = false, infinite = false, large = false;
         for (std::uint64_t seed = 0; seed < 40; ++seed) {
             std::set<std::int64_t> special;
@@ -99,11 +99,13 @@ TEST(UndecidedLimit, RandomExpressionsKeepIt) {
         }
         for (const VerifyCase which : {VerifyCase::random, VerifyCase::special}) {
             if (which == VerifyCase::special)
-                for (const SpecialValue& v : special_values(graph, i)) inputs[v.input][size_t(v.element)] = v.value;
+                for (const SpecialValue& v : special_values(graph, i))
+                    inputs[v.input][size_t(v.element)] = v.value;
             for (const BoundedTensor& out : evaluate(graph, inputs)) {
                 const auto undecided =
                     std::ranges::count_if(out, [](const Bounded& b) { return std::isinf(b.error); });
-                EXPECT_LE(undecided, undecided_limit(graph, which).of(std::int64_t(out.size()))) << graph.text;
+                EXPECT_LE(undecided, undecided_limit(graph, which).of(std::int64_t(out.size())))
+                    << graph.text;
             }
         }
     }
@@ -117,7 +119,8 @@ TEST(UndecidedLimit, IsAShareButNeverFewerThanAHandful) {
     const ExpressionGraph rows = made("y = softmax(x)", {"x:bf16[800,10]"});
     EXPECT_EQ(undecided_limit(rows, VerifyCase::special).of(8000), 1000);
     EXPECT_EQ(undecided_limit(rows, VerifyCase::random).of(8000), 80);
-    EXPECT_EQ(undecided_limit(made("y = sum_all(x) - x", {"x:bf16[800,10]"}), VerifyCase::special).of(8000), 8000);
+    EXPECT_EQ(undecided_limit(made("y = sum_all(x) - x", {"x:bf16[800,10]"}), VerifyCase::special).of(8000),
+              8000);
 }
 
 // Every operator has a kernel of its meaning, by the name that its row gives it.
