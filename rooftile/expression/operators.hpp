@@ -1,6 +1,6 @@
 // The operators of expressions, as one table: how each is written, which type it gives, what it means in fp64 and how
 // far a kernel may lie from that, what it costs, and its text in a kernel. Whoever needs to know an operator reads its
-// row; a new point-wise one is a row here and a device function in kernels/expression.
+// row; a new point-wise one is a row here, its meaning in kernels/expression/meaning.hpp, and a device function beside that.
 #pragma once
 
 #include <cstddef>
