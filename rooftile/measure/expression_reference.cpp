@@ -421,6 +421,22 @@ std::string ExpressionReference::each_output(Stream stream, std::span<const void
     return {};
 }
 
+std::span<const VerifyCase> ExpressionReference::cases() const {
+    static constexpr VerifyCase all[] = {VerifyCase::random, VerifyCase::special};
+    return all;
+}
+
+int ExpressionReference::max_results() const { return max_judged; }
+
+std::vector<CaseOutcome> ExpressionReference::judge(Stream stream, VerifyCase which, std::uint64_t,
+                                                    std::span<const TensorPointers> results) const {
+    const std::size_t inputs = graph_.inputs.size();
+    std::vector<TensorPointers> outputs;
+    for (const TensorPointers& tensors : results) outputs.push_back(tensors.subspan(inputs));
+    const void* const* in = results[0].data();
+    return judge(stream, {in, inputs}, outputs, undecided_limit(graph_, which));
+}
+
 std::vector<CaseOutcome> ExpressionReference::judge(Stream stream, std::span<const void* const> inputs,
                                                     std::span<const std::span<void* const>> results,
                                                     UndecidedLimit limit) const {

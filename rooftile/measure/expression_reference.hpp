@@ -12,7 +12,7 @@
 #include "kernels/measure/expression_arguments.hpp"
 #include "rooftile/expression/evaluate.hpp"
 #include "rooftile/expression/graph.hpp"
-#include "rooftile/measure/verify_case.hpp"
+#include "rooftile/measure/reference.hpp"
 #include "rooftile/runtime/cache.hpp"
 #include "rooftile/runtime/driver.hpp"
 
@@ -65,14 +65,19 @@ struct UndecidedLimit {
 UndecidedLimit undecided_limit(const ExpressionGraph& graph, VerifyCase which);
 
 /// In the context current at construction.
-class ExpressionReference {
+class ExpressionReference final : public Reference {
   public:
     /// Where rows are alone, `part_elements` of a tensor are evaluated at a time. Throws Error(compile_failed, gpu_failed).
     ExpressionReference(ExpressionGraph graph, std::string_view arch, std::int64_t part_elements = 1 << 24);
 
     /// Fills a set of inputs: standard normal numbers, of flags even odds; for VerifyCase::special with special_values(). The
     /// same for the same seed. Asynchronous.
-    void fill(Stream stream, VerifyCase which, std::uint64_t seed, std::span<void* const> inputs) const;
+    void fill(Stream stream, VerifyCase which, std::uint64_t seed, TensorPointers inputs) const override;
+
+    std::span<const VerifyCase> cases() const override;
+    int max_results() const override;
+    std::vector<CaseOutcome> judge(Stream stream, VerifyCase which, std::uint64_t seed,
+                                   std::span<const TensorPointers> results) const override;
 
     /// Every element of every output of `results`, each a set of outputs in the graph's order. Where the GPU has too little
     /// memory nothing is checked, and that is not right. Waits for `stream`.

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "rooftile/fuse/cost.hpp"
-#include "rooftile/fuse/device/tensors.hpp"
 #include "rooftile/fuse/measurement.hpp"
+#include "rooftile/measure/expression_reference.hpp"
 
 namespace rooftile {
 namespace {
@@ -14,7 +14,11 @@ namespace {
 class FuseTrial final : public Trial {
   public:
     FuseTrial(const ExpressionGraph& problem, const PreparedChain& prepared, Bench& bench)
-        : problem_(problem), prepared_(prepared), bench_(bench), options_(bench.options()), reference_(problem) {}
+        : problem_(problem),
+          prepared_(prepared),
+          bench_(bench),
+          options_(bench.options()),
+          reference_(problem, bench.device().arch()) {}
 
     const Reference& reference() const override { return reference_; }
 
@@ -130,7 +134,7 @@ class FuseTrial final : public Trial {
     const PreparedChain& prepared_;
     Bench& bench_;
     const MeasureOptions& options_;
-    FuseReference reference_;
+    ExpressionReference reference_;
     const TensorSets* sets_ = nullptr;
     std::unique_ptr<UnfusedChain> chain_;
     DeviceBuffer from_, to_;

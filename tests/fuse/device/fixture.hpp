@@ -15,7 +15,7 @@
 
 #include "rooftile/fuse/device/kernel.hpp"
 #include "rooftile/machine/live.hpp"
-#include "rooftile/fuse/device/tensors.hpp"
+#include "rooftile/expression/element_bits.hpp"
 #include "rooftile/fuse/staging.hpp"
 #include "rooftile/expression/evaluate.hpp"
 #include "rooftile/expression/expression.hpp"
