@@ -38,8 +38,8 @@ constexpr Probe table[] = {
     {"sm", "shared.bandwidth shared.latency barrier.cta barrier.mbarrier rate.fma.fp32.fp32 rate.mufu",
      "B/clk/SM clk clk clk FLOP/clk/SM op/clk/SM", "Shared memory, barriers and arithmetic of one SM", 3,
      probe_sm},
-    {"launch", "launch.gap_stream launch.gap_graph launch.programmatic_saving", "us us us",
-     "Kernel to kernel in a stream and in a graph, and what a programmatic launch saves of it", 3, probe_launch},
+    {"launch", "launch.gap_stream launch.gap_graph", "us us",
+     "Kernel to kernel in a stream and in a graph; what a programmatic launch saves an idle kernel", 3, probe_launch},
 };
 
 }  // namespace

@@ -120,8 +120,8 @@ void probe_programmatic(LaunchSampler& launcher, ProbeResult& result) {
             const double before = us_of(plain);
             saved.push_back(before - us_of(programmatic));
         }
-        result.values.push_back(probe_value(room ? "launch.programmatic_saving" : "launch.programmatic_saving.full",
-                                            room ? "launch.programmatic_saving" : "", "us", saved,
+        // No number of a machine file: kernels that load save more (docs/facts.md 106).
+        result.values.push_back(probe_value(room ? "launch.programmatic.room" : "launch.programmatic.full", "", "us", saved,
                                             fmt::format("a CTA an SM with 16 barriers and {} B of shared memory, in a graph", shared)));
     }
 }
