@@ -16,11 +16,10 @@
 #include <vector>
 
 #include "kernels/ptx/tensor_map.hpp"
-#if __has_include("kernels/gemm/gemm_arguments.hpp")
+#ifdef FAKE_HAS_GEMM
 #include "kernels/gemm/gemm_arguments.hpp"
 #include "kernels/gemm/ladder/ladder_config.hpp"
 #include "kernels/gemm/sm80_gemm_arguments.hpp"
-#define FAKE_HAS_GEMM 1
 #endif
 #include "kernels/measure/arguments.hpp"
 
