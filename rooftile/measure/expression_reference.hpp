@@ -71,7 +71,7 @@ class ExpressionReference final : public Reference {
     ExpressionReference(ExpressionGraph graph, std::string_view arch, std::int64_t part_elements = 1 << 24);
 
     /// Fills a set of inputs: standard normal numbers, of flags even odds; for VerifyCase::special with special_values(). The
-    /// same for the same seed. Asynchronous.
+    /// same for the same seed. Asynchronous. What stands behind the inputs is left alone.
     void fill(Stream stream, VerifyCase which, std::uint64_t seed, TensorPointers inputs) const override;
 
     std::span<const VerifyCase> cases() const override;

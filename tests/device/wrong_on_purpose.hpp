@@ -44,7 +44,7 @@ inline Verification judged(const Operation& operation, const Mutant& mutant, std
     options.seed = 23;
     options.baseline = false;
     options.time = time;
-    options.timing.rounds = 2;
+    options.timing.rounds.least = options.timing.rounds.most = 2;
     options.timing.burst_seconds = 0.01;  // hundreds of launches
     options.timing.idle_seconds = 0.05;
     options.cases = std::move(cases);

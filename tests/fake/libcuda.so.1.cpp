@@ -3,6 +3,7 @@
 // reference calls wrong what bears no mark. Environment variables change that:
 //   FAKE_WRONG_TILE=128x256x  GEMM kernels of that tile leave C unmarked
 //   FAKE_WRONG_FROM=10        GEMM kernels take the mark away from the tenth launch on, all kernels' launches counted
+//   FAKE_WRONG_EXPRESSION=1   the reference of expressions calls an element of every output wrong
 //   FAKE_SLOW_TILE=128x256x   GEMM kernels of that tile are the slowest
 //   FAKE_MEMORY=BYTES         of the whole device; more is out of memory
 #include <cuda.h>
@@ -22,6 +23,7 @@
 #include "kernels/gemm/sm80_gemm_arguments.hpp"
 #endif
 #include "kernels/measure/arguments.hpp"
+#include "kernels/measure/expression_arguments.hpp"
 
 namespace {
 
@@ -132,7 +134,34 @@ unsigned short* written_by(const std::string& name, void** arguments) {
 }
 #endif
 
-void run_kernel(const FakeKernel& kernel, [[maybe_unused]] FakeStream* stream, unsigned ctas, void** arguments) {
+/// One sum a set, of its first word alone: that is where a mark stands.
+void add_fingerprints(unsigned sets, void** arguments) {
+    const auto* data = *static_cast<const unsigned short* const*>(arguments[0]);
+    const auto pitch = *static_cast<const long long*>(arguments[3]);
+    auto* sums = *static_cast<unsigned long long**>(arguments[4]);
+    for (unsigned set = 0; set < sets; ++set) sums[set] += data[2 * set * pitch];
+}
+
+void count_unequal(void** arguments) {
+    auto* sums = *static_cast<unsigned long long**>(arguments[0]);
+    const int count = *static_cast<const int*>(arguments[1]);
+    const auto expected = *static_cast<const unsigned long long*>(arguments[2]);
+    for (int i = 0; i < count; ++i) {
+        **static_cast<unsigned long long**>(arguments[3]) += sums[i] != expected;
+        sums[i] = 0;
+    }
+}
+
+void run_kernel(const FakeKernel& kernel, [[maybe_unused]] FakeStream* stream, unsigned ctas, unsigned rows,
+                void** arguments) {
+    const auto is = [&](const char* part) { return kernel.name.find(part) != std::string::npos; };
+    if (is("8rooftile11fingerprint")) return add_fingerprints(rows, arguments);
+    if (is("8rooftile13count_unequal")) return count_unequal(arguments);
+    if (is("8rooftile14judge_elements") && std::getenv("FAKE_WRONG_EXPRESSION")) {
+        const auto* p = static_cast<const rooftile::JudgeArguments*>(arguments[0]);
+        for (int i = 0; i < p->results; ++i)
+            (*static_cast<rooftile::JudgeRecord**>(arguments[1]))[unsigned(i) * ctas] = {1, 0, 9, 0, 1, 0.1, 0};
+    }
 #ifdef FAKE_HAS_GEMM
     if (auto* c = written_by(kernel.name, arguments)) {
         if (is_of_tile(kernel.name, "FAKE_WRONG_TILE")) return;
@@ -306,7 +335,7 @@ CUresult cuOccupancyMaxActiveClusters(int* n, CUfunction, const CUlaunchConfig*)
 CUresult cuLaunchKernelEx(const CUlaunchConfig* c, CUfunction f, void** arguments, void**) {
     const FakeKernel& kernel = *reinterpret_cast<FakeKernel*>(f);
     advance(c->hStream, kernel.us);
-    run_kernel(kernel, reinterpret_cast<FakeStream*>(c->hStream), c->gridDimX, arguments);
+    run_kernel(kernel, reinterpret_cast<FakeStream*>(c->hStream), c->gridDimX, c->gridDimY, arguments);
     return CUDA_SUCCESS;
 }
 CUresult cuTensorMapEncodeTiled(CUtensorMap*, CUtensorMapDataType, cuuint32_t, void*, const cuuint64_t*,

@@ -125,11 +125,13 @@ class FuseSuiteRun : public FuseSuiteTest {
         if (no_nvrtc(build({"y = x + x", "--tensor", "x:bf16[64,256]"}))) GTEST_SKIP() << "skipped: no NVRTC";
         environment_["ROOFTILE_CUDA_PATH"] = ROOFTILE_FAKE_CUDA;
     }
-    Outcome measure(const std::vector<std::string>& more = {}) const {
+    Outcome measure(const std::vector<std::string>& more = {}, const Environment& also = {}) const {
         std::vector<std::string> words = {"measure", "fuse", "--suite", path("s.toml"),
                                           "--top",   "2",    "--out",   path("out.jsonl")};
         words.insert(words.end(), more.begin(), more.end());
-        return run(words, environment_);
+        Environment environment = environment_;
+        environment.insert(also.begin(), also.end());
+        return run(words, environment);
     }
     std::vector<json> lines() const {
         std::vector<json> all;
@@ -193,7 +195,7 @@ TEST_F(FuseSuiteRun, IsCutAndGoneOnWithAndReported) {
 TEST_F(FuseSuiteRun, AWrongResultIsARowAndTheExitCodeSaysSo) {
     std::ofstream(folder_ / "s.toml", std::ios::app)
         << "[[group]]\nname = \"one\"\nexpression = \"y = x + 1\"\ntensors = [\"x:TYPE[ROWS,COLUMNS]\"]\n";
-    const Outcome outcome = measure({"--filter", "one"});
+    const Outcome outcome = measure({"--filter", "one"}, {{"FAKE_WRONG_EXPRESSION", "1"}});
     EXPECT_EQ(outcome.code, 3) << outcome.err;
     EXPECT_THAT(outcome.err, HasSubstr("2 results are wrong"));
     EXPECT_TRUE(lines()[1].at("time_us").is_null());

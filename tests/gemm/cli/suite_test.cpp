@@ -182,7 +182,7 @@ TEST_F(SuiteTest, CountersOfOneProblem) {
     expect_counted(parsed.at("rows").at(0));
     const Outcome text = run(with("--timings"), with_cache());
     EXPECT_THAT(text.out, HasSubstr("counted, of one launch"));
-    EXPECT_THAT(text.out, HasSubstr("cuBLASLt best of 8"));
+    EXPECT_THAT(text.out, HasSubstr("cuBLASLt best of 7"));  // one of its eight does not run
     EXPECT_THAT(text.out, HasSubstr("\ncount "));
 
     const Outcome alone = run({"measure", "gemm", "--shape", "64x256x128", "--counters", "--baseline", "none",
@@ -269,7 +269,7 @@ TEST_F(SuiteTest, WhatFailsIsARowAndTheExitCodeSaysSo) {
     EXPECT_EQ(small.code, 6) << small.err;
     EXPECT_THAT(small.err, HasSubstr("could not be run"));
     ASSERT_EQ(lines().size(), 10u);
-    EXPECT_THAT(lines()[1].at("invalid").get<std::string>(), HasSubstr("of GPU memory may be used"));
+    EXPECT_THAT(lines()[1].at("invalid").get<std::string>(), HasSubstr("are free on the GPU"));
     EXPECT_THAT(small.err, testing::Not(HasSubstr("results are wrong")));
     EXPECT_EQ(measure({}, {{"FAKE_MEMORY", "400000"}}).code, 6);  // nothing is left to do, and it says the same
 }
