@@ -181,7 +181,8 @@ template <class Row>
 inline void row_mean(Row& row) {
     const double n = static_cast<double>(row.n);
     const Bounded s = sum_of(row);
-    row.give({s.value / n, s.error / n + 2 * unit * fabs(s.value / n)});
+    const double mean = s.value / n;
+    row.give({mean, is_finite(mean) ? s.error / n + 2 * unit * fabs(mean) : 0});
 }
 
 template <class Row>

@@ -61,6 +61,10 @@ TEST(Evaluate, InfinitiesAsInPyTorch) {
     EXPECT_EQ(l[2].value, 0);
     EXPECT_TRUE(std::isnan(result("y = x**0.5", "x:fp32[1]", {-infinity})[0].value));  // C's pow says Inf
     for (const Bounded& b : s) EXPECT_FALSE(std::isnan(b.error));
+    const BoundedTensor mean = result("y = mean(x)", "x:fp32[2,2]", {infinity, 1, infinity, -infinity});
+    EXPECT_EQ(mean[0].value, infinity);
+    EXPECT_TRUE(std::isnan(mean[1].value));
+    for (const Bounded& b : mean) EXPECT_EQ(b.error, 0);  // neither is undecided
     const BoundedTensor m = result("y = max(x)", "x:fp32[2,2]", {std::nan(""), 1, -infinity, -infinity});
     EXPECT_TRUE(std::isnan(m[0].value));
     EXPECT_EQ(m[1].value, -infinity);
