@@ -14,7 +14,7 @@ namespace rooftile::cli {
 
 /// Plans for each problem where --top does not say.
 inline constexpr int suite_top = 8, sweep_top = 1;
-inline constexpr double suite_round_seconds = 0.8;  ///< of a problem, all candidates together; its ratio may be known before
+inline constexpr double suite_round_seconds = 1.2;  ///< of a problem, all candidates together; its ratio may be known before
 inline constexpr std::size_t suite_confirmation = 60;
 inline constexpr double suite_confirmation_seconds = 0.6;
 

@@ -28,7 +28,7 @@ void Rounds::add(std::size_t work, RoundTime time) { times_[work].push_back(time
 
 bool Rounds::stands(std::size_t work) const {
     if (out_[work] || dropped_[work]) return false;
-    return roles_[work] != Role::aside || given_ < options_.least;
+    return roles_[work] != Role::aside || (begin_ == 0 && given_ < options_.least);
 }
 
 std::vector<std::size_t> Rounds::next(double seconds) {
@@ -97,15 +97,25 @@ std::optional<double> Rounds::error_of(std::size_t leader) const {
 }
 
 bool Rounds::over(double seconds) const {
-    if (given_ >= options_.most) return true;
-    if (given_ < options_.least) return false;
-    if (seconds >= options_.seconds) return true;
+    const std::size_t rounds = given_ - begin_;
+    if (rounds >= options_.most) return true;
+    if (rounds < options_.least) return false;
+    return seconds >= options_.seconds || sure();
+}
+
+bool Rounds::sure() const {
     for (std::size_t w = 0; w < roles_.size(); ++w) {
         if (!stands(w) || roles_[w] != Role::leader) continue;
         const auto error = error_of(w);
         return error && *error <= options_.error;
     }
     return true;  // nothing is compared
+}
+
+void Rounds::begin_again() {
+    for (std::size_t w = 0; w < roles_.size(); ++w)
+        if (stands(w) && roles_[w] != Role::aside) times_[w].clear();
+    begin_ = given_;
 }
 
 }  // namespace rooftile

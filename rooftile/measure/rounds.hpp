@@ -31,7 +31,7 @@ struct RoundOptions {
     /// Clearly slower: in `drop_least` rounds or more, its paired ratio to the fastest of its kind lies above 1 by more than
     /// `drop_above` and by more than so many standard errors.
     std::size_t drop_least = 4;
-    double drop_above = 0.05, drop_errors = 5;
+    double drop_above = 0.08, drop_errors = 5;
 };
 
 /// Our plans.
@@ -46,6 +46,12 @@ class Rounds {
     void add(std::size_t work, RoundTime time);
     /// The competitors of the next round in an order drawn for it; empty where the rounds, which took `seconds`, are over.
     std::vector<std::size_t> next(double seconds);
+    /// Whether the error is as small as is asked for.
+    bool sure() const;
+    /// Begins anew with what stands, but for what stands aside: samples so far are forgotten, numbers of rounds go on.
+    void begin_again();
+    /// Whether it has a place in further rounds.
+    bool stands(std::size_t work) const;
     /// The number of the round that next() gave last, from 0.
     std::size_t round() const { return given_ - 1; }
 
@@ -54,7 +60,6 @@ class Rounds {
     const std::vector<RoundTime>& times(std::size_t work) const { return times_[work]; }
 
   private:
-    bool stands(std::size_t work) const;
     bool over(double seconds) const;
     using Kind = bool (*)(Role);
     void drop_slow(Kind kind);
@@ -68,7 +73,7 @@ class Rounds {
     std::mt19937_64 random_;
     std::vector<std::vector<RoundTime>> times_;
     std::vector<bool> out_, dropped_;
-    std::size_t given_ = 0;
+    std::size_t given_ = 0, begin_ = 0;  ///< rounds; the first of those that count
 };
 
 }  // namespace rooftile

@@ -63,6 +63,8 @@ class Timer {
     /// `works` in turn for so long; the host stays a little ahead of the GPU.
     void keep_busy(std::span<const std::size_t> works, double seconds);
     void run_blocks();
+    /// At most so many rounds.
+    void run_rounds(std::size_t most, double block_seconds, double lead_seconds);
     /// Our plans, each by itself: what power it takes.
     void run_alone();
     /// Puts a block of at least `seconds` into the stream, behind untimed work of about `lead_seconds`.

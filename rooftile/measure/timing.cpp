@@ -208,29 +208,45 @@ void Timer::run_blocks() {
     for (std::size_t w = 0; w < works_.size(); ++w)
         if (runs(w)) all.push_back(w);
     if (!burst && !all.empty()) keep_busy(all, options_.load_seconds);
+    sampler_.attribute(any_slot());
+    if (burst) {
+        run_rounds(options_.rounds.most, options_.burst_seconds, 0);
+    } else {
+        run_rounds(options_.rounds.least, options_.block_seconds, options_.lead_seconds);
+        if (!rounds_.sure()) {
+            for (std::size_t w = 0; w < works_.size(); ++w)
+                if (rounds_.stands(w)) clocks_[w].clear(), results_[w].launches = 0;
+            rounds_.begin_again();
+            run_rounds(options_.rounds.most, options_.settled_block_seconds, options_.settle_seconds);
+        }
+    }
+    sampler_.attribute(-1);
+    keep_rounds();
+    if (options_.confirmation.rounds > 0) confirm();
+    if (!burst && options_.alone_seconds > 0) run_alone();
+}
+
+void Timer::run_rounds(std::size_t most, double block_seconds, double lead_seconds) {
+    const bool burst = options_.mode == Mode::burst;
     std::deque<Block> running;
     const auto collect_one = [&] {
         collect(running.front());
         running.pop_front();
     };
     const auto start = std::chrono::steady_clock::now();
-    sampler_.attribute(any_slot());
-    for (auto order = rounds_.next(0); !order.empty(); order = rounds_.next(seconds_since(start))) {
+    for (std::size_t given = 0; given < most; ++given) {
+        const std::vector<std::size_t> order = rounds_.next(seconds_since(start));
+        if (order.empty()) break;
         for (const std::size_t w : order) {
             check_interrupted();
             if (burst) std::this_thread::sleep_for(std::chrono::duration<double>(options_.idle_seconds));
             running.emplace_back().work = w;
             running.back().round = rounds_.round();
-            if (burst) enqueue(running.back(), options_.burst_seconds, 0);
-            else enqueue(running.back(), options_.block_seconds, options_.lead_seconds);
+            enqueue(running.back(), block_seconds, lead_seconds);
             while (running.size() > (burst ? 0u : 1u)) collect_one();
         }
     }
     while (!running.empty()) collect_one();
-    sampler_.attribute(-1);
-    keep_rounds();
-    if (options_.confirmation.rounds > 0) confirm();
-    if (!burst && options_.alone_seconds > 0) run_alone();
 }
 
 void Timer::run_alone() {

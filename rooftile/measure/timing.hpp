@@ -35,10 +35,12 @@ struct TimingOptions {
     std::uint64_t seed = 0;   ///< of the order of competitors
     RoundOptions rounds;      ///< of blocks; in cold mode of launches
     double load_seconds = 2;  ///< sustained: load before the first block
-    /// Sustained: at least so long, and every set once. Short blocks in an order drawn for every round: what one leaves to the
-    /// next of clock and power is scatter and no bias, and many rounds take it out of the ratio.
-    double block_seconds = 0.005;
-    double lead_seconds = 0.002;  ///< sustained: the same work before each block, untimed
+    /// Sustained: at least so long, and every set once; the same work before each, untimed. In short blocks all share one clock.
+    double block_seconds = 0.005, lead_seconds = 0.002;
+    /// Sustained: the same where the least rounds of short blocks scatter. That is where a power limit holds the clock and each
+    /// takes over what the one before left: its control forgets in some 60 ms (docs/facts.md), and what takes more power must pay
+    /// for it by its own clock. Only these blocks then count.
+    double settled_block_seconds = 0.025, settle_seconds = 0.05;
     double alone_seconds = 0.3;   ///< sustained: our plans once more, each by itself, for their power; 0: not
     double idle_seconds = 0.5;    ///< burst: pause before each block
     double burst_seconds = 0.05;  ///< burst: length of a block

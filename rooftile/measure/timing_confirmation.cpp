@@ -30,8 +30,8 @@ void Timer::confirm() {
             block.round = round;
             block.confirmation = true;
             // Behind a block of its own the load is the same already.
-            const double lead = burst || before == w ? 0 : options_.lead_seconds;
-            enqueue(block, burst ? options_.burst_seconds : options_.block_seconds, lead);
+            const double lead = burst || before == w ? 0 : options_.settle_seconds;
+            enqueue(block, burst ? options_.burst_seconds : options_.settled_block_seconds, lead);
             before = w;
             if (burst) collect(block), running.pop_front();
         }
