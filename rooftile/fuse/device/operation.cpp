@@ -7,6 +7,7 @@
 #include "rooftile/fuse/device/trial.hpp"
 #include "rooftile/fuse/operation.hpp"
 #include "rooftile/measure/device_operation.hpp"
+#include "rooftile/measure/expression_reference.hpp"
 
 namespace rooftile {
 namespace {
@@ -48,6 +49,8 @@ class FuseKernelRunnable final : public Runnable {
 class PreparedFuse final : public PreparedTrial {
   public:
     PreparedFuse(const ExpressionGraph& problem, const MeasureOptions& options, unsigned threads) : problem_(problem) {
+        // What the trial asks for: some seconds where no cache has it.
+        if (options.verify) compile_expression_reference(Driver::instance().device(options.device).arch());
         const Machine* machine = options.planned_for();
         if (!options.time || !options.baseline || !machine) return;
         try {
