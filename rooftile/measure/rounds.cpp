@@ -8,6 +8,7 @@ namespace rooftile {
 namespace {
 
 bool is_baseline(Role role) { return role == Role::baseline; }
+bool is_other(Role role) { return role == Role::other; }
 bool is_roof(Role role) { return role == Role::roof; }
 
 }  // namespace
@@ -112,7 +113,13 @@ bool Rounds::sure() const {
     return true;  // nothing is compared
 }
 
-void Rounds::begin_again() {
+void Rounds::begin_again(std::size_t keep) {
+    for (const Kind kind : {Kind(is_other), Kind(is_baseline)}) {
+        std::vector<std::size_t> left = standing(kind);
+        for (std::size_t kept = 0; kept < keep && !left.empty(); ++kept)
+            if (const auto next = fastest(left)) std::erase(left, *next);
+        for (const std::size_t w : left) dropped_[w] = true;
+    }
     for (std::size_t w = 0; w < roles_.size(); ++w)
         if (stands(w) && roles_[w] != Role::aside) times_[w].clear();
     begin_ = given_;

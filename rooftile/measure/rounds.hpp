@@ -48,8 +48,9 @@ class Rounds {
     std::vector<std::size_t> next(double seconds);
     /// Whether the error is as small as is asked for.
     bool sure() const;
-    /// Begins anew with what stands, but for what stands aside: samples so far are forgotten, numbers of rounds go on.
-    void begin_again();
+    /// Begins anew: with the leaders, the roofs and of others and baselines the fastest `keep` each; the rest is dropped. Samples of
+    /// these are forgotten, numbers of rounds go on.
+    void begin_again(std::size_t keep);
     /// Whether it has a place in further rounds.
     bool stands(std::size_t work) const;
     /// The number of the round that next() gave last, from 0.

@@ -214,9 +214,9 @@ void Timer::run_blocks() {
     } else {
         run_rounds(options_.rounds.least, options_.block_seconds, options_.lead_seconds);
         if (!rounds_.sure()) {
+            rounds_.begin_again(options_.settled_most);
             for (std::size_t w = 0; w < works_.size(); ++w)
                 if (rounds_.stands(w)) clocks_[w].clear(), results_[w].launches = 0;
-            rounds_.begin_again();
             run_rounds(options_.rounds.most, options_.settled_block_seconds, options_.settle_seconds);
         }
     }

@@ -113,7 +113,7 @@ TEST(Rounds, BeginAgainWithWhatStands) {
     for (int i = 0; i < 6; ++i)
         for (const std::size_t w : rounds.next(0)) rounds.add(w, {rounds.round(), rough(w, rounds.round())});
     EXPECT_FALSE(rounds.sure());
-    rounds.begin_again();
+    rounds.begin_again(3);
     EXPECT_EQ(run(rounds, [](std::size_t w, std::size_t) { return w == 0 ? 100.0 : 97; }), 6u);
     EXPECT_TRUE(rounds.sure());
     ASSERT_EQ(rounds.times(1).size(), 6u);
@@ -123,6 +123,19 @@ TEST(Rounds, BeginAgainWithWhatStands) {
     EXPECT_EQ(rounds.times(3).size(), 6u);
     EXPECT_NEAR(round_ratio(rounds.times(1), rounds.times(0))->median, 0.97, 1e-12);
     EXPECT_FALSE(round_ratio(rounds.times(2), rounds.times(0)));  // no round has both any more
+}
+
+TEST(Rounds, BeginAgainWithTheFastestOfEachKind) {
+    const double us[] = {105, 103, 101, 102, 30, 99, 98, 97, 100};
+    Rounds rounds({leader, other, other, other, roof, baseline, baseline, baseline, baseline}, {}, 1);
+    for (int i = 0; i < 6; ++i)
+        for (const std::size_t w : rounds.next(0)) rounds.add(w, {rounds.round(), us[w]});
+    rounds.begin_again(2);
+    EXPECT_THAT(rounds.next(0), UnorderedElementsAre(0, 2, 3, 4, 6, 7));
+    for (const std::size_t gone : {1u, 5u, 8u}) {
+        EXPECT_TRUE(rounds.dropped(gone)) << gone;
+        EXPECT_EQ(rounds.times(gone).size(), 6u) << gone;
+    }
 }
 
 TEST(Rounds, NothingRunsNothingIsAsked) {
