@@ -65,6 +65,9 @@ inline double rounded_to(double value, Element element) {
     return value_of_bits(round_to_bits(value, type), type);
 }
 
+/// What a row operation gives. An error that came out as Inf times 0 bounds nothing: undecided.
+inline Bounded settled(Bounded b) { return {b.value, is_nan(b.error) ? bounds::infinity : b.error}; }
+
 /// How `got`, read from a result of `element`, stands to what is expected: its error as a share of the bound, which is the
 /// expected error and the rounding of the result's type. NaN must be NaN, Inf must be Inf of that sign; where not, the
 /// ratio is infinite.

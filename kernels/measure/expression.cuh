@@ -177,10 +177,10 @@ struct DeviceRow {
     template <class F>
     __device__ void each(F f) const {
         if (!writes) return;
-        for (long long i = team.rank; i < n; i += team.size()) store(p.out + row * n + i, f(x(i), i));
+        for (long long i = team.rank; i < n; i += team.size()) store(p.out + row * n + i, settled(f(x(i), i)));
     }
     __device__ void give(Bounded b) const {
-        if (writes && team.rank == 0) store(p.out + row, b);
+        if (writes && team.rank == 0) store(p.out + row, settled(b));
     }
 };
 

@@ -25,9 +25,9 @@ struct HostRow {
     }
     template <class F>
     void each(F f) const {
-        for (long long i = 0; i < n; ++i) out[i] = f(first[i], i);
+        for (long long i = 0; i < n; ++i) out[i] = settled(f(first[i], i));
     }
-    void give(Bounded b) const { *out = b; }
+    void give(Bounded b) const { *out = settled(b); }
 };
 
 }  // namespace rooftile

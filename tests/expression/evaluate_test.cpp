@@ -107,6 +107,12 @@ TEST(Evaluate, WhatHangsOnRoundingIsUndecided) {
     EXPECT_EQ(result("y = exp(x)", "x:fp32[1]", {89})[0].error, infinity);
 }
 
+// -1e60 is beyond fp32, so anything; its exponential is 0 beside that of 1, and 0 times Inf says nothing.
+TEST(Evaluate, ARowOfAnUndecidedElementIsUndecided) {
+    EXPECT_EQ(result("y = logsumexp(x * abs(x))", "x:fp32[1,3]", {-1e30, 0, 1})[0].error, infinity);
+    EXPECT_LT(result("y = logsumexp(x * abs(x))", "x:fp32[1,3]", {-30, 0, 1})[0].error, 1e-3);
+}
+
 TEST(Evaluate, RoundingToATypeAndItsUnits) {
     EXPECT_EQ(rounded_to(1 + 1.0 / 256, Element::bf16), 1);              // half way: to even
     EXPECT_EQ(rounded_to(1 + 3.0 / 256, Element::bf16), 1 + 4.0 / 256);  // to even again
