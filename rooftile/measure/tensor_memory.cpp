@@ -8,7 +8,6 @@
 namespace rooftile {
 namespace {
 
-constexpr std::int64_t alignment = 256;  ///< bytes: that of an allocation
 constexpr std::int64_t guard_lines = 512, min_guard = 4096, max_guard = std::int64_t{64} << 20;
 
 std::int64_t round_up(std::int64_t x, std::int64_t to) { return ceil_div(x, to) * to; }
@@ -31,7 +30,7 @@ std::int64_t bytes_of_elements(const TensorInfo& tensor, std::int64_t elements) 
 }
 
 /// What a set takes: from the first to the last byte, and some to the next alignment.
-std::int64_t padded_bytes(const TensorInfo& tensor) { return round_up(std::max<std::int64_t>(1, layout_of(tensor).bytes()), alignment); }
+std::int64_t padded_bytes(const TensorInfo& tensor) { return round_up(std::max<std::int64_t>(1, layout_of(tensor).bytes()), tensor_alignment); }
 
 bool is_output(const TensorInfo& tensor) { return tensor.role == TensorRole::out; }
 
@@ -59,7 +58,7 @@ std::int64_t guard_bytes(const TensorInfo& tensor) {
     if (axes.size() > 1) line = axes[axes.size() - 2].stride;
     else if (axes.size() == 1) line = std::max(axes[0].extent, axes[0].stride);
     const std::int64_t bytes = std::min(bytes_of_elements(tensor, line), max_guard) * guard_lines;
-    return round_up(std::clamp(bytes, min_guard, max_guard), alignment);
+    return round_up(std::clamp(bytes, min_guard, max_guard), tensor_alignment);
 }
 
 std::int64_t GuardedTensor::bytes_of(const TensorInfo& tensor) {
@@ -88,8 +87,8 @@ TensorSets::TensorSets(const std::vector<TensorInfo>& tensors, std::int64_t sets
     : infos_(tensors), sets_(sets) {
     assert(sets >= 1);
     for (const TensorInfo& tensor : tensors) (is_output(tensor) ? output_bytes_ : input_bytes_) += padded_bytes(tensor);
-    inputs_ = DeviceBuffer(static_cast<std::size_t>(std::max(input_bytes_ * sets, alignment)));
-    outputs_ = DeviceBuffer(static_cast<std::size_t>(std::max(output_bytes_ * sets, alignment)));
+    inputs_ = DeviceBuffer(static_cast<std::size_t>(std::max(input_bytes_ * sets, tensor_alignment)));
+    outputs_ = DeviceBuffer(static_cast<std::size_t>(std::max(output_bytes_ * sets, tensor_alignment)));
     sums_ = DeviceBuffer(8 * static_cast<std::size_t>(sets));
     for (std::int64_t set = 0; set < sets; ++set) {
         DevicePointer input = inputs_.address() + DevicePointer(set * input_bytes_);

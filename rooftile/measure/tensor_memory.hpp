@@ -12,6 +12,9 @@
 
 namespace rooftile {
 
+/// Bytes that the address of every tensor here is a multiple of: that of an allocation.
+inline constexpr std::int64_t tensor_alignment = 256;
+
 /// How a tensor lies in memory: `lines` of `line_bytes`, `pitch_bytes` apart. Axes that follow each other without a gap
 /// are one line.
 TensorLayout layout_of(const TensorInfo& tensor);

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "rooftile/gemm/operation.hpp"
+#include "rooftile/measure/tensor_memory.hpp"
 #include "rooftile/runtime/library.hpp"
 #include "rooftile/gemm/device/cublaslt_api.hpp"
 
@@ -109,6 +110,13 @@ std::string set_up(CublasLt::State& s, const GemmProblem& p) {
         && call("cublasLtMatmulPreferenceCreate", f.preference_create(&s.preference))
         && call("cublasLtMatmulPreferenceSetAttribute",
                 f.preference_set(s.preference, api::preference_max_workspace, &workspace, sizeof workspace));
+    // Algorithms that ask for more than the buffers have would fail, and some that it could take are kept from it where
+    // less is said. What lines have of it follows from the layouts.
+    const auto alignment = std::uint32_t(tensor_alignment);
+    for (const int attribute : api::preference_min_alignment)
+        failed.empty()
+            && call("cublasLtMatmulPreferenceSetAttribute",
+                    f.preference_set(s.preference, attribute, &alignment, sizeof alignment));
     return failed;
 }
 

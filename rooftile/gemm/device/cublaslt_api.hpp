@@ -16,6 +16,8 @@ inline constexpr int operation_none = 0, operation_transpose = 1;  // cublasOper
 
 inline constexpr int desc_transpose_a = 3, desc_transpose_b = 4;  // cublasLtMatmulDescAttributes_t, int32
 inline constexpr int preference_max_workspace = 1;  // cublasLtMatmulPreferenceAttributes_t, uint64
+/// The same, uint32: of the address of A, B, C and D. Leading dimensions it knows from the layouts.
+inline constexpr int preference_min_alignment[] = {5, 6, 7, 8};
 
 /// cublasLtMatmulAlgo_t
 struct Algorithm {

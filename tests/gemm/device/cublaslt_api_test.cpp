@@ -21,6 +21,10 @@ static_assert(sizeof(cublasOperation_t) == sizeof(std::int32_t));
 static_assert(api::desc_transpose_a == CUBLASLT_MATMUL_DESC_TRANSA);
 static_assert(api::desc_transpose_b == CUBLASLT_MATMUL_DESC_TRANSB);
 static_assert(api::preference_max_workspace == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES);
+static_assert(api::preference_min_alignment[0] == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES);
+static_assert(api::preference_min_alignment[1] == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES);
+static_assert(api::preference_min_alignment[2] == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES);
+static_assert(api::preference_min_alignment[3] == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES);
 static_assert(sizeof(api::Algorithm) == sizeof(cublasLtMatmulAlgo_t));
 static_assert(sizeof(api::Heuristic) == sizeof(cublasLtMatmulHeuristicResult_t));
 static_assert(offsetof(api::Heuristic, workspace_bytes)
