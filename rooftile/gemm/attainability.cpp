@@ -10,7 +10,7 @@ namespace rooftile {
 std::string_view name_of(Term term) {
     constexpr std::string_view names[term_count] = {
         "datasheet_roof", "measured_roof", "whole_tiles", "waves",    "shared", "l2",    "dram",
-        "latency",        "turn",          "exchange",    "epilogue", "fill",   "launch"};
+        "latency",        "turn",          "exchange",    "epilogue", "fill",   "launch", "packing"};
     return names[static_cast<int>(term)];
 }
 
@@ -45,6 +45,7 @@ TiledGemm up_to(Term term, TiledGemm g) {
         g.hw.step_floor = unknown_number;
     }
     if (off(Term::turn)) g.hw.tile_turn = g.hw.pingpong_turn = unknown_number;
+    if (off(Term::packing)) g.hw.packing_seconds = 0;
     if (off(Term::launch)) g.hw.launch_seconds = unknown_number;
     return g;
 }
@@ -67,9 +68,10 @@ double seconds_with(Term term, const TiledGemm& gemm, const DatasheetRoof& roof,
 }
 
 std::vector<AttainStep> attainability(const TiledGemm& gemm, const DatasheetRoof& roof, double clock) {
-    if (std::isnan(seconds_with(Term::launch, gemm, roof, clock))) return {};
+    if (std::isnan(seconds_with(Term::packing, gemm, roof, clock))) return {};
     std::vector<AttainStep> steps;
-    for (int i = std::isnan(roof.flops + roof.bytes_per_second) ? 1 : 0; i < term_count; ++i) {
+    const int count = gemm.hw.packing_seconds > 0 ? term_count : term_count - 1;
+    for (int i = std::isnan(roof.flops + roof.bytes_per_second) ? 1 : 0; i < count; ++i) {
         const Term term = static_cast<Term>(i);
         steps.push_back({term, std::llround(seconds_with(term, gemm, roof, clock) * 1e9), 0});
     }

@@ -27,8 +27,9 @@ enum class Term : std::uint8_t {
     epilogue,   ///< C on its way out, where nobody multiplies meanwhile
     fill,       ///< the ring filled, and clusters' CTAs met
     launch,
+    packing,  ///< copies of operands that are made first; a step only where some are
 };
-inline constexpr int term_count = 13;
+inline constexpr int term_count = 14;
 std::string_view name_of(Term term);
 
 /// FLOP/s and B/s of the GPU as its maker states them; NaN unknown.
@@ -47,7 +48,7 @@ struct TiledGemm {
     int stages;
 };
 
-/// Seconds with all terms up to and with `term`, the SMs at `clock` Hz throughout. That of `launch` is
+/// Seconds with all terms up to and with `term`, the SMs at `clock` Hz throughout. That of `packing` is
 /// gemm_time()'s.
 double seconds_with(Term term, const TiledGemm& gemm, const DatasheetRoof& roof, double clock);
 
@@ -58,7 +59,8 @@ struct AttainStep {
     std::int64_t time_ns, cost_ns;  ///< of the first step both are its time
 };
 
-/// All steps in their order; without `datasheet` where the roof is unknown; empty where the time is.
+/// All steps in their order; without `datasheet` where the roof is unknown, without `packing` where nothing is packed;
+/// empty where the time is unknown.
 std::vector<AttainStep> attainability(const TiledGemm& gemm, const DatasheetRoof& roof, double clock);
 
 }  // namespace rooftile

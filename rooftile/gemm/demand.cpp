@@ -5,6 +5,7 @@
 #include "rooftile/core/derivation.hpp"
 #include "rooftile/gemm/evaluate_plan.hpp"
 #include "rooftile/gemm/kernel.hpp"
+#include "rooftile/gemm/packing.hpp"
 
 namespace rooftile {
 namespace {
@@ -27,10 +28,14 @@ double l2_bytes_of(const PlanEvaluation& r) {
 /// What the simulated L2 found of an order without a closed form, where the plan has it, is known as a whole only.
 void add_tensors(Demand& demand, const GemmPlan& plan, const OperandBytes& dram) {
     const GemmProblem& p = plan.problem;
-    const bool as_planned = plan.prediction.dram_bytes && std::abs(dram.sum() - double(*plan.prediction.dram_bytes)) < 1;
+    const double a_packing = packing_traffic(p, {.a = plan.config.pack_a}),
+                 b_packing = packing_traffic(p, {.b = plan.config.pack_b});
+    const bool as_planned =
+        plan.prediction.dram_bytes
+        && std::abs(dram.sum() + a_packing + b_packing - double(*plan.prediction.dram_bytes)) < 1;
     const auto part = [&](double of) { return as_planned ? known(of) : std::nullopt; };
-    demand.tensors = {{"a", TensorRole::in, bytes(p.m, p.k, p.a_type), part(dram.a)},
-                      {"b", TensorRole::in, bytes(p.n, p.k, p.b_type), part(dram.b)},
+    demand.tensors = {{"a", TensorRole::in, bytes(p.m, p.k, p.a_type), part(dram.a + a_packing)},
+                      {"b", TensorRole::in, bytes(p.n, p.k, p.b_type), part(dram.b + b_packing)},
                       {"c", TensorRole::out, bytes(p.m, p.n, p.c_type), part(dram.c)}};
 }
 
@@ -47,9 +52,11 @@ Demand gemm_demand(const Machine& machine, const GemmPlan& plan) {
     if (const auto r = evaluate_plan(machine, plan)) {
         dram = ScheduleTraffic(r->gemm.hw, r->gemm.tile, p)
                    .dram_by_operand(plan.config.order, plan.config.group);
-        demand.l2_bytes = known(l2_bytes_of(*r));
+        const double packing = packing_traffic(p, r->packed);
+        if (r->packed.any()) demand.launches = 2;
+        demand.l2_bytes = known(l2_bytes_of(*r) + packing);
         demand.tiles = r->gemm.waves.tiles * plan.config.split_k;
-        demand.dram_bytes = known(r->gemm.dram);
+        demand.dram_bytes = known(r->gemm.dram + packing);
         const GemmTile& tile = r->gemm.tile;
         const OperandLines lines = operand_lines(tile, p, cluster_grid(p, tile.tile_m, tile.tile_n, 1, 1));
         demand.filled_bytes = lines.filled * lines.bytes;

@@ -4,13 +4,15 @@
 #include "rooftile/gemm/derivation_choices.hpp"
 #include "rooftile/gemm/derivation_writer.hpp"
 #include "rooftile/gemm/kernel.hpp"
+#include "rooftile/gemm/packing.hpp"
 
 namespace rooftile {
 namespace {
 
-Prediction predict(const DerivationWriter& w) {
+Prediction predict(const DerivationWriter& w, PackedOperands packed) {
     const GemmHardware& hw = w.hw();
     const double load = hw.dram_latency + hw.tma_latency + w.footprint().stage_bytes / l2_rate(w);
+    const double packing = packing_traffic(w.problem(), packed);
     Prediction p;
     p.time_us = known(w.kept.time.seconds * 1e6);
     if (p.time_us) p.tflops = known(w.problem().flops().value / w.kept.time.seconds / 1e12);
@@ -22,8 +24,8 @@ Prediction predict(const DerivationWriter& w) {
     p.waves = known_count(w.kept.waves.waves);
     p.wave_efficiency = known(w.kept.waves.efficiency);
     p.moved_bytes = known_count(w.problem().compulsory_bytes().value);
-    p.l2_bytes = known_count(l2_bytes(w.tile(), w.problem()));
-    p.dram_bytes = known_count(w.kept.dram);
+    p.l2_bytes = known_count(l2_bytes(w.tile(), w.problem()) + packing);
+    p.dram_bytes = known_count(w.kept.dram + packing);
     p.dram_lower_bound_bytes = known_count(dram_lower_bound_bytes(hw, w.problem()));
     p.l2_lower_bound_bytes = known_count(l2_lower_bound_bytes(hw, w.tile(), w.problem()));
     p.shared_traffic_bytes = known_count(shared_traffic_bytes(w.tile(), w.problem()));
@@ -79,8 +81,9 @@ GemmPlan write_plan(const std::shared_ptr<const GemmContext>& shared, std::size_
         std::isnan(f.shared_limit) ? std::nullopt : std::optional<std::int64_t>(f.stages_max(1 << 20));
     r.shared_bytes = f.shared_bytes(kept.stages);
     r.ctas_per_sm = c.tile.ctas_per_sm;
+    r.workspace_bytes = packed_bytes(context.problem, packed_operands(plan.config));
 
-    plan.prediction = predict({context, kept, Derivation(*context.machine)});
+    plan.prediction = predict({context, kept, Derivation(*context.machine)}, packed_operands(plan.config));
     plan.derivation = Steps([shared, index, config = plan.config] {
         return write_derivation(*shared, shared->kept[index], config);
     });

@@ -188,6 +188,7 @@ void time(DerivationWriter& w) {
                              w.steps.fact("launch.gap_stream")};
     const bool plain = w.context.request.programmatic_launch == false && !std::isnan(w.hw().programmatic_saving);
     if (plain) terms.push_back(w.steps.fact("launch.programmatic_saving"));
+    if (w.hw().packing_seconds > 0) terms.push_back(w.step("packing", w.hw().packing_seconds * 1e6, "us"));
     w.steps.add(
         "time_us",
         "(waves - 1) * full wave + the last wave by its own load + fill + launch; a wave is the slowest "

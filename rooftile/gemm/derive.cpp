@@ -164,7 +164,7 @@ std::optional<double> tensor_peak(const Request& r) {
 }
 
 std::vector<std::string> notes(const Request& r) {
-    std::vector<std::string> out = r.kernel.notes(r.problem, r.hw);
+    std::vector<std::string> out = r.kernel.notes(r.problem, r.fixed, r.hw);
     std::string share;
     if (const auto faster = faster_instruction(r))
         share = fmt::format("{} of the tensor peak: {} of {}'s {} FLOP/clk/SM",
@@ -203,6 +203,7 @@ std::variant<Plans, Infeasible> derive(std::shared_ptr<const Machine> shared, co
     std::vector<std::string> unknown;
     GemmHardware hw = gemm_hardware(machine, instruction, problem.a_type, unknown);
     if (request.programmatic_launch == false) hw = launched_apart(hw);
+    hw = behind_packing(hw, problem, kernel.packs(problem, request));
     const Request r{machine, problem, request, hw, kernel};
 
     std::variant<Plans, Infeasible> out;

@@ -31,6 +31,8 @@ std::optional<PlanEvaluation> evaluate_plan(const Machine& machine, const GemmPl
     std::vector<std::string> unknown;
     GemmHardware hw = gemm_hardware(machine, family, p.a_type, unknown);
     if (!plan.config.programmatic_launch) hw = launched_apart(hw);
+    const PackedOperands packed = packed_operands(plan.config);
+    hw = behind_packing(hw, p, packed);
     const std::optional<GemmTile> tile = tile_of(hw, plan);
     if (!tile) return std::nullopt;
     PlanEvaluation r{.gemm = {.hw = hw,
@@ -43,8 +45,10 @@ std::optional<PlanEvaluation> evaluate_plan(const Machine& machine, const GemmPl
                      .family = family,
                      .order = {plan.config.order, plan.config.group},
                      .programmatic_launch = plan.config.programmatic_launch,
+                     .packed = packed,
                      .time = {}};
-    if (plan.prediction.dram_bytes) r.gemm.dram = double(*plan.prediction.dram_bytes);
+    if (plan.prediction.dram_bytes)
+        r.gemm.dram = double(*plan.prediction.dram_bytes) - packing_traffic(p, packed);
     set_time(r);
     return r;
 }
@@ -56,7 +60,7 @@ PlanEvaluation on_hardware(const GemmHardware& hw, const PlanEvaluation& evaluat
         return ScheduleTraffic(g.hw, g.tile, g.problem).dram(r.order.order, r.order.group);
     };
     const double before = simulated();
-    g.hw = r.programmatic_launch ? hw : launched_apart(hw);
+    g.hw = behind_packing(r.programmatic_launch ? hw : launched_apart(hw), g.problem, r.packed);
     if (const double now = simulated(); !std::isnan(now / before)) g.dram *= now / before;
     g.step = step_in_order(hw, g.tile, g.problem, r.order);
     g.waves = waves(hw, g.tile, g.problem);

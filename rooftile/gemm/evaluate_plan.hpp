@@ -7,6 +7,7 @@
 
 #include "rooftile/core/operation.hpp"
 #include "rooftile/gemm/attainability.hpp"
+#include "rooftile/gemm/packing.hpp"
 #include "rooftile/gemm/search.hpp"
 
 namespace rooftile {
@@ -16,6 +17,7 @@ struct PlanEvaluation {
     std::string family;  ///< of the matrix instruction: "wgmma", "mma_sync", "generic"
     OrderChoice order;
     bool programmatic_launch;
+    PackedOperands packed;
     GemmTime time;  ///< the predicted one, at its clock
 };
 

@@ -74,6 +74,9 @@ std::vector<Field> make_fields() {
          "Start beside the end of the kernel before (programmatic dependent launch); default: on", fixed},
         {"evict_first", "none|LETTERS",
          "Operands, of a, b and c, that L2 drops first, as in bc; default: none", fixed},
+        {"pack_a", "on|off",
+         "Copy A into a workspace first, its lines 128 B aligned; default: on where TMA cannot take it as it lies", fixed},
+        {"pack_b", "on|off", "The same of B", fixed},
         {"exhaustive", "", "Search also what structural rules leave out", fixed, FieldKind::on},
         {"top", "N", "Plans to keep", output},
         {"sample", "N",
@@ -249,6 +252,8 @@ GemmRequest gemm_request(const Given& g, int default_top) {
     if (g.has("evict_first")) r.evict_first = evict_first_of(g);
     r.programmatic_launch = switch_if(g, "pdl");
     r.exhaustive = g.has("exhaustive");
+    r.pack_a = switch_if(g, "pack_a");
+    r.pack_b = switch_if(g, "pack_b");
     r.top = number_if(g, "top", max_plans).value_or(default_top);
     return r;
 }

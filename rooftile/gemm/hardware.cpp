@@ -82,6 +82,8 @@ GemmHardware gemm_hardware(const Machine& machine, std::string_view family, Type
     hw.l2_share = read.bandwidth_per_sm("l2.bandwidth");
     hw.dram_share = read.bandwidth_per_sm(dram);
     hw.dram_bandwidth = read.bandwidth(dram);
+    hw.copy_bandwidth = optional.bandwidth(
+        optional.first_known({"dram.sustained_copy", "dram.sustained_read", "dram.bandwidth"}));
     const double l2 = read.number<Bytes>("l2.size");
     const double parts = known_or(read.count("l2.partitions"), 1);
     // Both halves of a split L2 hold a copy of what SMs of both sides read (hardware notes on A100 and H100).

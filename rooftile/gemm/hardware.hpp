@@ -24,6 +24,7 @@ struct GemmHardware {
     double l2_share;                           ///< B/clk for each SM when all pull at once, at clock_hz
     double dram_share;                         ///< B/clk for each SM when all pull at once
     double dram_bandwidth;                     ///< B/s of the GPU, sustained where known
+    double copy_bandwidth = unknown_number;    ///< B/s read plus written, sustained where known
     double dram_per_sm = unknown_number;       ///< B/clk that one SM streams at most; NaN: no limit known
     double dram_per_sm_pair = unknown_number;  ///< the same of lines that one other reads too; NaN: twice it
     double dram_per_sm_alone =
@@ -35,6 +36,7 @@ struct GemmHardware {
     double on_chip_bytes;     ///< L2, shared memory and registers of the whole GPU
     double dram_latency, l2_latency, tma_latency;  ///< cycles; tma: beyond a plain load
     double launch_seconds;  ///< of a programmatic dependent, where the kernel may be launched as one
+    double packing_seconds = 0;  ///< of the launch that packs operands, which the kernel waits for
     double programmatic_saving = unknown_number;  ///< seconds that a plain launch of such a kernel takes longer
     double shared_per_cta, shared_per_sm, shared_reserved, shared_unit;  ///< B
     bool async_copy = true;  ///< to shared memory, past the registers; else the next tile waits in them [M6]

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "rooftile/core/plan.hpp"
+#include "rooftile/gemm/packing.hpp"
 #include "rooftile/gemm/search.hpp"
 
 namespace rooftile {
@@ -41,6 +42,9 @@ class GemmKernel {
     virtual std::optional<Refusal> refusal(const Machine& machine, const GemmProblem& problem,
                                            const GemmRequest& request) const = 0;
 
+    /// Operands that it reads from copies which a launch of its own makes first.
+    virtual PackedOperands packs(const GemmProblem&, const GemmRequest&) const { return {}; }
+
     /// Takes every candidate past its constraints. Values that the request fixes are taken even where the search
     /// would skip them. The enumeration itself is typed and allocates nothing a candidate.
     virtual void enumerate(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
@@ -57,7 +61,9 @@ class GemmKernel {
     virtual std::string why_not(const Machine& machine, const GemmProblem& problem, const GemmConfig& config,
                                 const GemmHardware& hw) const = 0;
     /// What a reader of the plans must know.
-    virtual std::vector<std::string> notes(const GemmProblem&, const GemmHardware&) const { return {}; }
+    virtual std::vector<std::string> notes(const GemmProblem&, const GemmRequest&, const GemmHardware&) const {
+        return {};
+    }
 
     virtual GemmWords words(const GemmCandidate& candidate, const Footprint& footprint) const = 0;
     /// Appends steps behind the one that counts stages.

@@ -58,6 +58,8 @@ std::optional<Refusal> refuse_hopper_alone(const Machine& machine, const GemmReq
                        : request.epilogue_tile_n                     ? "epilogue_tile_n"
                        : request.programmatic_launch.value_or(false) ? "programmatic_launch = 1"
                        : first.a || first.b || first.c               ? "evict_first"
+                       : request.pack_a.value_or(false)              ? "pack_a = 1"
+                       : request.pack_b.value_or(false)              ? "pack_b = 1"
                                                                      : nullptr;
     if (!what) return std::nullopt;
     return Refusal{Reason::instruction,

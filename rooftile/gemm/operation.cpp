@@ -153,7 +153,10 @@ class GemmOperation final : public Operation {
 
 Plan any_plan(GemmPlan plan, const Problem& problem) {
     std::string kernel = std::string(name_of(plan.config.kernel));
-    return plan_of(problem, std::move(kernel), std::move(plan));
+    const std::int64_t workspace = plan.resources.workspace_bytes;
+    Plan out = plan_of(problem, kernel, std::move(plan));
+    if (workspace > 0) out.launches = {{"pack_operands", workspace}, {std::move(kernel), workspace}};
+    return out;
 }
 
 Plan any_plan(GemmPlan plan) {

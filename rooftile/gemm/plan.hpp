@@ -48,6 +48,8 @@ struct GemmConfig {
     /// How L2 keeps what is read of A and B and written of C.
     CachePolicy a_policy = CachePolicy::normal, b_policy = CachePolicy::normal,
                 c_policy = CachePolicy::normal;
+    /// The operand is copied into the workspace first, its lines 128 B aligned, and read from there.
+    bool pack_a = false, pack_b = false;
 };
 /// Letters of the operands whose policy is evict_first, in order: "", "c", "bc".
 std::string evict_first_letters(const GemmConfig& config);
@@ -56,6 +58,7 @@ struct Resources {
     std::optional<std::int64_t> threads, accumulator_registers;
     std::optional<std::int64_t> producer_registers, consumer_registers;  ///< setmaxnreg; empty: unused
     std::optional<std::int64_t> stage_bytes, stages_max, shared_bytes, ctas_per_sm;
+    std::int64_t workspace_bytes = 0;  ///< of packed operands; 0: the launch takes none
 };
 
 /// Empty where an input is unknown.
@@ -144,6 +147,7 @@ struct GemmRequest {
     /// Choose the order of tiles of the best 16 by a simulated L2 (milliseconds), not by a formula (nothing).
     bool simulate = true;
     bool exhaustive = false;  ///< search also what rules leave out (gemm/rules.hpp)
+    std::optional<bool> pack_a{}, pack_b{};  ///< empty: where TMA cannot take the operand as it lies
 };
 
 /// Derives every parameter of a GEMM kernel for `machine` [M1-M17, M29]. Never throws for an unknown

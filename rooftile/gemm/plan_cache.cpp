@@ -53,10 +53,10 @@ PlanQuestion::PlanQuestion(const GemmProblem& problem, const GemmRequest& reques
         beta);
     const auto& [kernel, tile_m, tile_n, tile_k, stages, consumer_warpgroups, cluster_m, cluster_n, group,
                  split_k, ctas_per_sm, epilogue_tile_n, schedule, order, programmatic_launch,
-                 overlapped_epilogue, evict_first, top, buildable_only, simulate, exhaustive] = request;
+                 overlapped_epilogue, evict_first, top, buildable_only, simulate, exhaustive, pack_a, pack_b] = request;
     put(kernel, tile_m, tile_n, tile_k, stages, consumer_warpgroups, cluster_m, cluster_n, group, split_k,
         ctas_per_sm, epilogue_tile_n, schedule, order, programmatic_launch, overlapped_epilogue, evict_first,
-        top, buildable_only, simulate, exhaustive);
+        top, buildable_only, simulate, exhaustive, pack_a, pack_b);
 }
 
 std::size_t PlanQuestion::hash() const { return XXH3_64bits(bytes_.data(), size_); }

@@ -38,7 +38,9 @@ Record config_record(const GemmConfig& c) {
             {"overlapped_epilogue", c.overlapped_epilogue},
             {"epilogue_tile_n", c.epilogue_tile_n},
             {"programmatic_launch", c.programmatic_launch},
-            {"evict_first", evict_first_letters(c)}};
+            {"evict_first", evict_first_letters(c)},
+            {"pack_a", c.pack_a},
+            {"pack_b", c.pack_b}};
 }
 
 Record resources_record(const Resources& r) {
@@ -51,7 +53,8 @@ Record resources_record(const Resources& r) {
             {"stage_bytes", r.stage_bytes},
             {"stages_max", r.stages_max},
             {"shared_bytes", r.shared_bytes},
-            {"ctas_per_sm", r.ctas_per_sm}};
+            {"ctas_per_sm", r.ctas_per_sm},
+            {"workspace_bytes", r.workspace_bytes}};
 }
 
 Record prediction_record(const Prediction& p) {

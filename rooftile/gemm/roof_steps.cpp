@@ -4,6 +4,7 @@
 
 #include "rooftile/core/derivation.hpp"
 #include "rooftile/gemm/evaluate_plan.hpp"
+#include "rooftile/gemm/packing.hpp"
 #include "rooftile/machine/query.hpp"
 
 namespace rooftile {
@@ -72,6 +73,11 @@ class Inputs {
             }
             case Term::launch:
                 return launch_inputs();
+            case Term::packing: {
+                std::vector<Input> inputs{given("read and written", packing_traffic(g.problem, r_.packed), "B")};
+                add_known(inputs, {"dram.sustained_copy", "launch.gap_stream", "dram.latency"});
+                return inputs;
+            }
         }
         return {};
     }

@@ -43,7 +43,7 @@ class Sm80Gemm final : public GemmKernel {
         if (machine.arch.empty()) return "the machine names no architecture, so no code can be made for it";
         return order_obstacle(problem, config);
     }
-    std::vector<std::string> notes(const GemmProblem& problem, const GemmHardware& hw) const override {
+    std::vector<std::string> notes(const GemmProblem& problem, const GemmRequest&, const GemmHardware& hw) const override {
         if (!hw.async_copy)
             return {"cp.async is infeasible here: the next tile waits in registers, two stages at most"};
         const Sm80GemmConfig c = sm80_config(problem, {}, min_stages);

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "rooftile/gemm/derivation_choices.hpp"
+#include "rooftile/gemm/packing.hpp"
 #include "rooftile/gemm/sm90_family.hpp"
 
 namespace rooftile {
@@ -153,6 +154,41 @@ void launching(const GemmContext& context, const GemmConfig& config, Derivation&
             : "the kernel starts when the one before it has ended");
 }
 
+// Whether an operand is copied first, and what that costs.
+void packing(const GemmContext& context, const GemmConfig& config, Derivation& steps) {
+    const GemmProblem& p = context.problem;
+    struct Operand {
+        const char *quantity, *leading_name;
+        std::int64_t leading;
+        bool packed;
+        const std::optional<bool>& asked;
+        PackedCopy copy;
+        PackedOperands alone;
+    };
+    for (const Operand& o :
+         {Operand{"pack_a", "lda", p.lda, config.pack_a, context.request.pack_a, packed_copy(p.a_major, p.m, p.k), {.a = true}},
+          Operand{"pack_b", "ldb", p.ldb, config.pack_b, context.request.pack_b, packed_copy(p.b_major, p.n, p.k),
+                  {.b = true}}}) {
+        std::vector<Input> inputs{given(o.leading_name, double(o.leading), "elements", "problem")};
+        if (o.packed) {
+            inputs.push_back(given("read and written", packing_traffic(p, o.alone), "B", "the operand, twice"));
+            inputs.push_back(given("workspace", double(o.copy.bytes()), "B",
+                                   fmt::format("{} lines of {} elements, 128 B aligned", o.copy.lines, o.copy.pitch)));
+            if (context.machine->find("dram.sustained_copy")) inputs.push_back(steps.fact("dram.sustained_copy"));
+            inputs.push_back(steps.fact("launch.gap_stream"));
+        }
+        const bool taken = o.leading % copy_elements == 0;
+        steps.add(o.quantity,
+                  chosen(o.asked, "1 where the operand's lines do not lie whole 16 bytes apart   [CUDA driver API, "
+                                  "cuTensorMapEncodeTiled]"),
+                  std::move(inputs), o.packed, "",
+                  o.packed ? fmt::format("{}: {:.4g} us for all that is packed",
+                                         taken ? "TMA would take it as it lies" : "TMA cannot take it as it lies",
+                                         context.hw.packing_seconds * 1e6)
+                           : "TMA takes it as it lies, and reads zeros beyond its ends");
+    }
+}
+
 }  // namespace
 
 void set_cache_policies(const GemmContext& context, GemmConfig& config) {
@@ -169,6 +205,7 @@ void write_sm90_derivation(const GemmContext& context, const Kept& kept, const G
     epilogue_tiles(context, kept, steps);
     caching(context, kept, config, steps);
     launching(context, config, steps);
+    packing(context, config, steps);
 }
 
 }  // namespace rooftile

@@ -23,6 +23,28 @@ std::string pitch_note(const char* name, std::int64_t pitch, std::int64_t rows) 
         name, pitch, sector, ceil_div(pitch, sector) * sector);
 }
 
+/// Lines that lie whole 16 bytes apart: what TMA takes as it lies, however long they are. Beyond their end it reads zeros.
+bool taken_by_tma(std::int64_t leading) { return leading % copy_elements == 0; }
+
+/// An operand that TMA cannot take, and that the request wants unpacked.
+std::optional<Refusal> refuse_unpacked(const GemmProblem& p, const GemmRequest& request) {
+    struct Operand {
+        const char *name, *leading_name, *flag;
+        std::int64_t leading;
+        const std::optional<bool>& packed;
+    };
+    for (const Operand& o : {Operand{"A", "lda", "pack_a", p.lda, request.pack_a},
+                             Operand{"B", "ldb", "pack_b", p.ldb, request.pack_b}})
+        if (!o.packed.value_or(true) && !taken_by_tma(o.leading))
+            return Refusal{Reason::alignment,
+                           fmt::format("{} = {} with {} off: TMA takes lines of {} that lie a multiple of {} elements (16 B) "
+                                       "apart; leave {} on or pad {} to {}",
+                                       o.leading_name, o.leading, o.flag, o.name, copy_elements, o.flag, o.leading_name,
+                                       ceil_div(o.leading, copy_elements) * copy_elements),
+                           copy_elements, 0};
+    return std::nullopt;
+}
+
 class Sm90Gemm final : public GemmKernel {
   public:
     std::string_view name() const override { return "sm90_gemm"; }
@@ -35,9 +57,12 @@ class Sm90Gemm final : public GemmKernel {
         return missing;
     }
     std::optional<Refusal> refusal(const Machine& machine, const GemmProblem& problem,
-                                   const GemmRequest&) const override {
+                                   const GemmRequest& request) const override {
         if (auto why = refuse_type(machine, problem)) return why;
-        return refuse_copies(problem);
+        return refuse_unpacked(problem, request);
+    }
+    PackedOperands packs(const GemmProblem& problem, const GemmRequest& request) const override {
+        return {request.pack_a.value_or(!taken_by_tma(problem.lda)), request.pack_b.value_or(!taken_by_tma(problem.ldb))};
     }
 
     void enumerate(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
@@ -51,12 +76,15 @@ class Sm90Gemm final : public GemmKernel {
 
     void complete(const GemmContext& context, GemmConfig& config) const override {
         set_cache_policies(context, config);
+        const PackedOperands packed = packs(context.problem, context.request);
+        config.pack_a = packed.a, config.pack_b = packed.b;
     }
     void fix(const GemmConfig& c, GemmRequest& r) const override {
         r.overlapped_epilogue = c.overlapped_epilogue;
         if (c.epilogue_tile_n > 0) r.epilogue_tile_n = c.epilogue_tile_n;
         r.programmatic_launch = c.programmatic_launch;
         const auto first = [](CachePolicy policy) { return policy == CachePolicy::evict_first; };
+        r.pack_a = c.pack_a, r.pack_b = c.pack_b;
         r.evict_first = EvictFirst{first(c.a_policy), first(c.b_policy), first(c.c_policy)};
     }
     std::string why_not(const Machine&, const GemmProblem& problem, const GemmConfig& config,
@@ -65,11 +93,15 @@ class Sm90Gemm final : public GemmKernel {
             return "sm.registers or sm.max_registers_per_thread is unknown, so setmaxnreg cannot be chosen";
         return order_obstacle(problem, config);
     }
-    std::vector<std::string> notes(const GemmProblem& problem, const GemmHardware&) const override {
+    std::vector<std::string> notes(const GemmProblem& problem, const GemmRequest& request,
+                                   const GemmHardware&) const override {
         std::vector<std::string> out;
-        for (const auto& note :
-             {pitch_note("lda", problem.lda, problem.m), pitch_note("ldb", problem.ldb, problem.n)})
-            if (!note.empty()) out.push_back(note);
+        const PackedOperands packed = packs(problem, request);
+        const auto add = [&out](std::string note) {
+            if (!note.empty()) out.push_back(std::move(note));
+        };
+        if (!packed.a) add(pitch_note("lda", problem.lda, problem.m));
+        if (!packed.b) add(pitch_note("ldb", problem.ldb, problem.n));
         return out;
     }
 

@@ -23,7 +23,7 @@ GemmTimeFloor::GemmTimeFloor(const GemmHardware& hw, const GemmProblem& p)
     : wave_an_sm_(rounding / hw.sms),
       second_(1 / hw.clock_hz),
       cycle_(rounding / hw.clock_hz),
-      launch_(max_known(hw.launch_seconds, 0) * rounding),
+      launch_((max_known(hw.launch_seconds, 0) + max_known(hw.packing_seconds, 0)) * rounding),
       dram_(max_known(p.compulsory_bytes().value / hw.dram_bandwidth, 0) * rounding),
       latency_(load_latency(hw)),
       l2_latency_(l2_load_latency(hw)),
@@ -124,10 +124,12 @@ GemmTime GemmTimer::at(double clock, double dram) {
         if (hw_.launch_seconds > out_.least) out_.bound = Bound::launch;
         out_.least += hw_.launch_seconds;
     }
+    if (hw_.packing_seconds > out_.least) out_.bound = Bound::dram;
+    out_.least += max_known(hw_.packing_seconds, 0);
     // A time is known only if every term is: any unknown one could be the largest. (L2's share alone
     // will do: measured with every SM pulling, it is no more than a port gives.)
     const double all_terms = step_.tensor + step_.shared + hw_.l2_share + hw_.dram_latency + out_.exchange
-                             + dram / hw_.dram_bandwidth + out_.least;
+                             + dram / hw_.dram_bandwidth + hw_.packing_seconds + out_.least;
     out_.seconds = !known || std::isnan(all_terms) ? std::nan("") : out_.least;
     return out_;
 }

@@ -18,6 +18,7 @@ std::string words_of(const std::string& step) {
     if (step == "l2") return "L2";
     if (step == "dram") return "DRAM";
     if (step == "fill") return "pipeline fill";
+    if (step == "packing") return "packing of operands";
     std::string words = step;
     std::replace(words.begin(), words.end(), '_', ' ');
     return words;

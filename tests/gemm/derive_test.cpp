@@ -5,6 +5,8 @@
 
 #include "rooftile/gemm/evaluate_plan.hpp"
 #include "rooftile/gemm/kernel.hpp"
+#include "rooftile/gemm/operation.hpp"
+#include "rooftile/gemm/variants.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/machine/read.hpp"
 #include "rooftile/machine/registry.hpp"
@@ -141,20 +143,73 @@ TEST(Derive, EightPlansAndEveryRejectionCounted) {
     EXPECT_EQ(less.rejected.count() + 3, result.rejected.count() + 8);
 }
 
-TEST(Derive, AnUnalignedContiguousIndexIsInfeasible) {
+// What TMA cannot take as it lies is packed: the distance between lines alone decides.
+TEST(Derive, OperandsWhoseLinesLieOffSixteenBytesArePacked) {
     const Machine h100 = machine_by_id("h100-sxm");
-    const Infeasible why = refusal(h100, gemm_problem(64, 64, 7));
-    EXPECT_EQ(why.reason, Reason::alignment);
-    EXPECT_NE(why.message.find("k = 7"), std::string::npos);
-    EXPECT_NE(why.message.find("pad k to 8"), std::string::npos);
-    EXPECT_GT(why.rejected.count(), 500);
+    const auto packed = [&](const GemmProblem& problem) {
+        const GemmConfig c = plans(h100, problem).plans.front().config;
+        return std::pair(c.pack_a, c.pack_b);
+    };
+    EXPECT_EQ(packed(gemm_problem(64, 64, 7)), std::pair(true, true));
     // k is not contiguous when A is m-major and B n-major.
-    EXPECT_EQ(plans(h100, gemm_problem(64, 64, 7, Type::bf16, Major::mn, Major::mn)).plans.size(), 8u);
-    EXPECT_EQ(refusal(h100, gemm_problem(63, 64, 7, Type::bf16, Major::mn, Major::mn)).reason,
-              Reason::alignment);
+    EXPECT_EQ(packed(gemm_problem(64, 64, 7, Type::bf16, Major::mn, Major::mn)), std::pair(false, false));
+    EXPECT_EQ(packed(gemm_problem(63, 64, 7, Type::bf16, Major::mn, Major::mn)), std::pair(true, false));
+    EXPECT_EQ(packed(gemm_problem(63, 64, 7, Type::bf16, Major::mn, Major::k)), std::pair(true, true));
     GemmProblem padded = gemm_problem(64, 64, 64);
     padded.lda = 68;
-    EXPECT_EQ(refusal(h100, padded).reason, Reason::alignment);
+    EXPECT_EQ(packed(padded), std::pair(true, false));
+    // Lines may be shorter than what lies between them: TMA reads zeros beyond their end.
+    padded.k = 63, padded.lda = 64;
+    EXPECT_EQ(packed(padded), std::pair(false, false));
+}
+
+TEST(Derive, PackingSaysWhatItCosts) {
+    const Machine h100 = machine_by_id("h100-sxm");
+    // A's 100 lines of 1000 elements, 1001 apart, lie 1024 apart in the workspace.
+    GemmProblem problem = gemm_problem(100, 512, 1000);
+    problem.lda = 1001;
+    const GemmPlan packed = plans(h100, problem).plans.front();
+    EXPECT_EQ(packed.resources.workspace_bytes, 100 * 1024 * 2);
+    EXPECT_EQ(step(packed, "pack_a").value, 1);
+    EXPECT_NE(step(packed, "pack_a").limit.find("TMA cannot take it as it lies"), std::string::npos);
+    EXPECT_EQ(step(packed, "pack_b").value, 0);
+    const GemmPlan plain = plans(h100, gemm_problem(100, 512, 1000)).plans.front();
+    EXPECT_EQ(plain.resources.workspace_bytes, 0);
+    // 100 * 1000 elements of 2 B are read and written: 400000 B by DRAM's copies, a launch, and one load's latency.
+    const double us = 400000 / h100.number<Bandwidth>("dram.sustained_copy")->value * 1e6
+                      + h100.number<Seconds>("launch.gap_stream")->value * 1e6;
+    ASSERT_TRUE(packed.prediction.time_us && plain.prediction.time_us);
+    const double more = *packed.prediction.time_us - *plain.prediction.time_us;
+    EXPECT_GT(more, us);
+    EXPECT_LT(more, us + 1);
+    EXPECT_EQ(*packed.prediction.dram_bytes - *plain.prediction.dram_bytes, 400000);
+    EXPECT_EQ(*packed.prediction.l2_bytes - *plain.prediction.l2_bytes, 400000);
+    const Plan any = any_plan(packed);
+    ASSERT_EQ(any.launches.size(), 2u);
+    EXPECT_EQ(any.launches[0].kernel, "pack_operands");
+    EXPECT_EQ(any.launches[1].kernel, "sm90_gemm");
+    EXPECT_EQ(any.launches[1].workspace_bytes, 100 * 1024 * 2);
+    EXPECT_EQ(any_plan(plain).launches.size(), 1u);
+}
+
+TEST(Derive, PackingCanBeAskedForAndRefused) {
+    const Machine h100 = machine_by_id("h100-sxm");
+    GemmRequest request;
+    request.pack_b = true;
+    const GemmConfig asked = plans(h100, gemm_problem(64, 64, 64), request).plans.front().config;
+    EXPECT_FALSE(asked.pack_a);
+    EXPECT_TRUE(asked.pack_b);
+    EXPECT_EQ(fixed_to(asked).pack_b, true);
+    request.pack_b = false;
+    const auto outcome = derive(h100, gemm_problem(64, 64, 7), request);
+    const auto* why = std::get_if<Infeasible>(&outcome);
+    ASSERT_TRUE(why);
+    EXPECT_EQ(why->reason, Reason::alignment);
+    EXPECT_NE(why->message.find("ldb = 7 with pack_b off"), std::string::npos) << why->message;
+    EXPECT_GT(why->rejected.count(), 500);
+    request.pack_b = true;
+    request.kernel = find_gemm_kernel("sm80_gemm");
+    EXPECT_TRUE(std::holds_alternative<Infeasible>(derive(h100, gemm_problem(64, 64, 7), request)));
 }
 
 TEST(Derive, OddNGoesByPredicatedStores) {

@@ -21,6 +21,7 @@ inline constexpr std::string_view sm90_layout = "kernels/gemm/sm90_gemm_layout.c
                                   sm80_load = "kernels/gemm/sm80_gemm_load.cuh",
                                   sm80_products = "kernels/gemm/sm80_gemm_products.cuh",
                                   sm80_store = "kernels/gemm/sm80_gemm_store.cuh",
+                                  pack = "kernels/gemm/pack.cuh",
                                   convert = "kernels/ptx/matrix_store.cuh";
 
 /// At which wrong values must show: from hardly any rounding to as much as the longest sums of today's models have.
@@ -318,6 +319,19 @@ inline Mutant ampere_operands_in_fp8(std::int64_t k) {
               "            for (unsigned& word : to[i]) word = rounded_to_fp8(word);\n"}}};
 }
 
+/// Both operands are packed, their lines begin at any even address, and the last vector of a line holds three elements.
+inline std::string packed() { return with_k("--m 256 --n 256 --tile 128x128x64 --split-k 1", 507); }
+
+inline Mutant packed_lines_run_on() {
+    return {"a packed line ends with elements of the next",
+            packed(),
+            {{pack, "word[i] = left >= 2 ?", "word[i] = true ?"}}};
+}
+
+inline Mutant packed_by_whole_words() {
+    return {"packing shifts by whole words alone", packed(), {{pack, "8 * (bytes & 2)", "0"}}};
+}
+
 inline Mutant ampere_sums_in_bf16(std::int64_t k) {
     return {
         "sums are kept in bf16 from k-step to k-step",
@@ -355,6 +369,8 @@ inline std::vector<Mutant> all() {
                                part_of_k_lost(),
                                second_warpgroup_shifted(),
                                slices_swapped(),
+                               packed_lines_run_on(),
+                               packed_by_whole_words(),
                                ampere_tail_of_k_dropped(),
                                ampere_reads_past_a(),
                                ampere_changes_a(),

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <future>
+#include <memory>
 
 #include "rooftile/gemm/device/kernel.hpp"
 #include "rooftile/gemm/parts.hpp"
@@ -39,9 +40,11 @@ std::vector<TimedPart> timed_parts(const GemmPlan& plan, AblationStudy& study) {
         }
         const Kernel kernel = std::get<Kernel>(outcome);
         kernel.load();
+        std::shared_ptr<DeviceBuffer> workspace;
+        if (const std::size_t bytes = kernel.workspace_bytes(); bytes > 0) workspace = std::make_shared<DeviceBuffer>(bytes);
         out.push_back({fmt::format("plan {} without {}", plan.rank, name_of(part.ablated)),
-                       [kernel](Stream stream, const void* a, const void* b, void* c) {
-                           kernel.launch(stream, a, b, c);
+                       [kernel, workspace](Stream stream, const void* a, const void* b, void* c) {
+                           kernel.launch(stream, a, b, c, workspace ? workspace->data() : nullptr);
                        },
                        i});
     }

@@ -32,6 +32,12 @@ struct GemmPointers {
     const unsigned* tiles;  ///< the tile schedule of an order that is read from a table, else null
 };
 
+/// What a GEMM is launched on.
+struct GemmOperands {
+    GemmShape shape;
+    GemmPointers pointers;
+};
+
 class GemmCode {
   public:
     virtual ~GemmCode() = default;
@@ -40,6 +46,10 @@ class GemmCode {
     /// Of the GPUs that it runs on: "sm_90".
     virtual std::string arch() const = 0;
     virtual CtaUse cta() const = 0;
+    /// Whether a launch packs operands first, by the source's second name expression.
+    virtual bool packs() const { return false; }
+    /// Of copies of operands; 0 where the code packs none.
+    virtual std::size_t workspace_bytes(const GemmShape&) const { return 0; }
 
     /// Throws RequestError naming the first size, leading dimension or pointer that the kernel cannot address.
     virtual void check(const GemmShape& shape, const void* a, const void* b, const void* c) const = 0;
@@ -47,6 +57,11 @@ class GemmCode {
     virtual ClusterTiles tiles(const GemmShape& shape) const = 0;
     /// CTAs of a launch where `resident_ctas` fit at once. Throws RequestError where there are too many tiles.
     virtual int grid(const GemmShape& shape, int resident_ctas) const = 0;
+    /// Launches the copies of what is packed into `workspace`, and says what the GEMM reads then. For code that packs.
+    /// Throws RequestError where there is no workspace or it is not aligned.
+    virtual GemmOperands pack(const Function& /*pack*/, Stream, const GemmOperands& given, void* /*workspace*/) const {
+        return given;
+    }
     /// Launches with its arguments; `launch` has all but them. Neither allocates nor synchronises.
     virtual void launch(const Function& function, const Launch& launch, const GemmShape& shape,
                         const GemmPointers& pointers) const = 0;

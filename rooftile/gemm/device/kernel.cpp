@@ -50,6 +50,7 @@ namespace {
 struct Loaded {
     std::uint64_t context = 0;  ///< context_id()
     Function function;
+    Function pack{};  ///< where the code packs operands
     int resident_ctas = 0;  ///< on the whole device, in whole clusters
 };
 
@@ -69,6 +70,7 @@ struct Program {
         Loaded made;
         made.context = id;
         made.function = module.function(compiled.lowered_names.front());
+        if (code.packs()) made.pack = module.function(compiled.lowered_names.at(1));
         made.function.allow_shared(code.cta().shared_bytes);
         made.resident_ctas = resident_ctas(made.function, code.cta(), device);
         return contexts.emplace(id, std::move(made)).first->second;
@@ -158,11 +160,14 @@ void Kernel::load(const GemmShape& shape) const {
 
 Function Kernel::function() const { return state_->program->loaded(*state_->code).function; }
 
-void Kernel::launch(Stream stream, const void* a, const void* b, void* c) const {
-    launch(stream, a, b, c, shape_of(state_->plan.problem));
+std::size_t Kernel::workspace_bytes() const { return workspace_bytes(shape_of(state_->plan.problem)); }
+std::size_t Kernel::workspace_bytes(const GemmShape& shape) const { return state_->code->workspace_bytes(shape); }
+
+void Kernel::launch(Stream stream, const void* a, const void* b, void* c, void* workspace) const {
+    launch(stream, a, b, c, shape_of(state_->plan.problem), workspace);
 }
 
-void Kernel::launch(Stream stream, const void* a, const void* b, void* c, const GemmShape& shape) const {
+void Kernel::launch(Stream stream, const void* a, const void* b, void* c, const GemmShape& shape, void* workspace) const {
     const GemmCode& code = *state_->code;
     code.check(shape, a, b, c);
     const Loaded& loaded = state_->program->loaded(code);
@@ -172,7 +177,9 @@ void Kernel::launch(Stream stream, const void* a, const void* b, void* c, const 
     GemmPointers pointers{a, b, c, nullptr};
     if (const Order order = state_->plan.config.order; ordered_by_table(order))
         pointers.tiles = reinterpret_cast<const unsigned*>(state_->program->table(order, code.tiles(shape)));
-    code.launch(loaded.function, launch, shape, pointers);
+    GemmOperands operands{shape, pointers};
+    if (code.packs()) operands = code.pack(loaded.pack, stream, operands, workspace);
+    code.launch(loaded.function, launch, operands.shape, operands.pointers);
 }
 
 Kernel compile(const GemmPlan& plan, const CompileOptions& options) {

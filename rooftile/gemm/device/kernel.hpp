@@ -44,13 +44,19 @@ class Kernel {
     /// The loaded kernel in the current context; loads it first where needed.
     Function function() const;
 
+    /// In the current context, for one launch at a time; 0 where it needs none.
+    std::size_t workspace_bytes() const;
+    std::size_t workspace_bytes(const GemmShape& shape) const;
+
     /// C = A * B of the plan's problem, on device pointers of the current context, in `stream`.
     /// Neither synchronises nor (once loaded) allocates; may be captured into a graph; thread-safe.
     /// Orders morton and hilbert read a table, made by load() or the first launch of a grid of tiles.
-    /// Throws RequestError where a pointer or a leading dimension is not aligned as the kernel needs it.
-    void launch(Stream stream, const void* a, const void* b, void* c) const;
+    /// Throws RequestError where a pointer or a leading dimension is not aligned as the kernel needs it, or where it
+    /// needs a workspace and there is none.
+    void launch(Stream stream, const void* a, const void* b, void* c, void* workspace = nullptr) const;
     /// The same for another shape of the same types and majors.
-    void launch(Stream stream, const void* a, const void* b, void* c, const GemmShape& shape) const;
+    void launch(Stream stream, const void* a, const void* b, void* c, const GemmShape& shape,
+                void* workspace = nullptr) const;
 
     struct State;
     explicit Kernel(std::shared_ptr<const State> state) : state_(std::move(state)) {}

@@ -30,13 +30,13 @@ class GemmRunnable final : public Runnable {
                 .compile_seconds = kernel_.compile_seconds()};
     }
     std::string ptx() const override { return kernel_.ptx(); }
-    std::size_t workspace_bytes() const override { return 0; }
+    std::size_t workspace_bytes() const override { return kernel_.workspace_bytes(); }
     std::int64_t shared_bytes() const override { return kernel_.plan().resources.shared_bytes.value_or(0); }
     void load() const override { kernel_.load(); }
-    void launch(Stream stream, std::span<void* const> tensors, void*) const override {
+    void launch(Stream stream, std::span<void* const> tensors, void* workspace) const override {
         if (tensors.size() != 3)
             throw RequestError(fmt::format("{} tensors are given; a GEMM has a, b and c", tensors.size()));
-        kernel_.launch(stream, tensors[0], tensors[1], tensors[2]);
+        kernel_.launch(stream, tensors[0], tensors[1], tensors[2], workspace);
     }
 
   private:

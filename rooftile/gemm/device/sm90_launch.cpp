@@ -6,8 +6,10 @@
 #include <fmt/core.h>
 
 #include "kernels/gemm/gemm_arguments.hpp"
+#include "kernels/gemm/pack_arguments.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/gemm/device/code.hpp"
+#include "rooftile/gemm/packing.hpp"
 #include "rooftile/gemm/parts.hpp"
 #include "rooftile/gemm/sm90_family.hpp"
 
@@ -167,18 +169,85 @@ GemmArguments gemm_arguments(const GemmConfig& plan, const Sm90GemmConfig& confi
     return arguments;
 }
 
+PackedLines packed_lines(const PackedCopy& copy, std::int64_t leading, const void* from, char* to) {
+    return {static_cast<const unsigned short*>(from),
+            reinterpret_cast<unsigned short*>(to),
+            copy.lines,
+            leading,
+            copy.pitch,
+            int(copy.width)};
+}
+
+void check_lines(const char* name, const char* leading_name, const PackedCopy& copy, std::int64_t leading, const void* from) {
+    check_leading(leading_name, leading, copy.width, 1);
+    check_pointer(name, from, element_bytes);
+}
+
 class Sm90Code final : public GemmCode {
   public:
     Sm90Code(const GemmPlan& plan, Ablation ablated) : plan_(plan.config), config_(kernel_config(plan)) {
         config_.ablated = ablated;
     }
-    Source source() const override { return gemm_source(config_); }
+    Source source() const override {
+        Source source = gemm_source(config_);
+        if (packs()) {
+            source.text += "#include \"kernels/gemm/pack.cuh\"\n";
+            source.name_expressions.emplace_back("rooftile::pack_operands");
+        }
+        return source;
+    }
+    bool packs() const override { return plan_.pack_a || plan_.pack_b; }
+    std::size_t workspace_bytes(const GemmShape& s) const override {
+        std::int64_t bytes = 0;
+        if (plan_.pack_a) bytes += copy_of_a(s).bytes();
+        if (plan_.pack_b) bytes += copy_of_b(s).bytes();
+        return std::size_t(bytes);
+    }
+    GemmOperands pack(const Function& pack, Stream stream, const GemmOperands& given, void* workspace) const override {
+        check_pointer("the workspace", workspace, PackedCopy::alignment);
+        GemmOperands packed = given;
+        PackArguments arguments{};
+        char* to = static_cast<char*>(workspace);
+        if (plan_.pack_a) {
+            const PackedCopy copy = copy_of_a(given.shape);
+            arguments.a = packed_lines(copy, given.shape.lda, given.pointers.a, to);
+            packed.pointers.a = to;
+            packed.shape.lda = copy.pitch;
+            to += copy.bytes();
+        }
+        if (plan_.pack_b) {
+            const PackedCopy copy = copy_of_b(given.shape);
+            arguments.b = packed_lines(copy, given.shape.ldb, given.pointers.b, to);
+            packed.pointers.b = to;
+            packed.shape.ldb = copy.pitch;
+        }
+        Launch launch;
+        launch.block_x = pack_threads;
+        const long long ctas = arguments.a.ctas() + arguments.b.ctas();
+        if (ctas > max_gemm_size)
+            throw RequestError(fmt::format("packing takes {} CTAs; at most {} are launched", ctas, max_gemm_size));
+        launch.grid_x = unsigned(ctas);
+        launch.stream = stream;
+        launch.programmatic_dependent = plan_.programmatic_launch;
+        rooftile::launch(pack, launch, arguments);
+        return packed;
+    }
     std::string arch() const override { return "sm_90"; }
     CtaUse cta() const override {
         return {config_.threads(), config_.shared_bytes(), config_.ctas_per_sm, config_.cluster_ctas()};
     }
     void check(const GemmShape& shape, const void* a, const void* b, const void* c) const override {
-        check_operands(config_, shape, a, b, c);
+        // What is packed TMA takes from the workspace: as the operand lies, elements have to be aligned, no more.
+        GemmShape taken = shape;
+        if (plan_.pack_a) {
+            check_lines("A", "lda", copy_of_a(shape), shape.lda, a);
+            taken.lda = copy_of_a(shape).pitch, a = aligned;
+        }
+        if (plan_.pack_b) {
+            check_lines("B", "ldb", copy_of_b(shape), shape.ldb, b);
+            taken.ldb = copy_of_b(shape).pitch, b = aligned;
+        }
+        check_operands(config_, taken, a, b, c);
     }
     ClusterTiles tiles(const GemmShape& shape) const override { return cluster_tiles(config_, shape); }
     int grid(const GemmShape& shape, int resident_ctas) const override {
@@ -187,7 +256,7 @@ class Sm90Code final : public GemmCode {
     void launch(const Function& function, const Launch& launch, const GemmShape& shape,
                 const GemmPointers& p) const override {
         const GemmTensors tensors =
-            gemm_tensors(config_, shape, p.a, p.b, p.c, plan_.a_policy, plan_.b_policy);
+            as_packed(gemm_tensors(config_, shape, p.a, p.b, p.c, plan_.a_policy, plan_.b_policy), shape);
         TensorMap map_a{}, map_b{}, map_c{};
         encode(map_a, tensors.a);
         encode(map_b, tensors.b);
@@ -201,6 +270,17 @@ class Sm90Code final : public GemmCode {
     }
 
   private:
+    /// Copied lines end with zeros.
+    GemmTensors as_packed(GemmTensors tensors, const GemmShape& shape) const {
+        if (plan_.pack_a) tensors.a.inner = copy_of_a(shape).filled();
+        if (plan_.pack_b) tensors.b.inner = copy_of_b(shape).filled();
+        return tensors;
+    }
+    PackedCopy copy_of_a(const GemmShape& s) const { return packed_copy(config_.a_major, s.m, s.k); }
+    PackedCopy copy_of_b(const GemmShape& s) const { return packed_copy(config_.b_major, s.n, s.k); }
+    /// Any address that passes for one in the workspace.
+    static inline const void* const aligned = reinterpret_cast<const void*>(std::uintptr_t{PackedCopy::alignment});
+
     GemmConfig plan_;
     Sm90GemmConfig config_;
 };

@@ -159,13 +159,17 @@ TEST(Acceptance, MlpUpProjection) {
     EXPECT_EQ(document.at("rejected").at("count"), sum);
 }
 
-TEST(Acceptance, OddKSaysWhatToChange) {
-    const Outcome outcome =
-        run({"plan", "gemm", "--m", "4096", "--n", "4096", "--k", "7", "--machine", "h100-sxm"});
+TEST(Acceptance, OddKIsPackedOrSaysWhatToChange) {
+    const std::vector<std::string> shape = {"--m", "4096", "--n", "4096", "--k", "7"};
+    const Value config = plan_json(with(shape, {"--machine", "h100-sxm"})).at("plans").at(0).at("config");
+    EXPECT_EQ(config.at("pack_a"), true);
+    EXPECT_EQ(config.at("pack_b"), true);
+    const Outcome outcome = run({"plan", "gemm", "--m", "4096", "--n", "4096", "--k", "7", "--machine", "h100-sxm",
+                                 "--pack-a", "off"});
     EXPECT_EQ(outcome.code, 10);
     EXPECT_EQ(outcome.out, "");
     EXPECT_EQ(outcome.error_lines(), 1);
-    EXPECT_NE(outcome.err.find("k = 7"), std::string::npos) << outcome.err;
+    EXPECT_NE(outcome.err.find("lda = 7"), std::string::npos) << outcome.err;
     EXPECT_NE(outcome.err.find("8"), std::string::npos) << outcome.err;
 }
 

@@ -115,13 +115,15 @@ constexpr Fixed sm80_configurations[] = {
 
 /// A kernel under test.
 struct Fuzzed {
+    const char* name;  ///< of the test
     const char* kernel;
     std::span<const Fixed> configurations;
     std::span<const Fixed> large;  ///< whose tiles are larger than most of C
     bool any_alignment;            ///< every leading dimension, not multiples of 8 elements alone
     std::span<const std::int64_t> ks;
+    bool longer_lines = false;     ///< lines up to 64 elements apart in half of the shapes, whatever their alignment
 };
-void PrintTo(const Fuzzed& of, std::ostream* to) { *to << of.kernel; }
+void PrintTo(const Fuzzed& of, std::ostream* to) { *to << of.name; }
 constexpr Fixed sm90_large[] = {{128, 256},
                                 {128, 256, cooperative, 1, 2},
                                 {128, 256, cooperative, 2, 1},
@@ -136,9 +138,11 @@ constexpr Fixed sm80_large[] = {{.tile_m = 128, .tile_n = 128, .tile_k = 32, .wa
                                 {.tile_m = 256, .tile_n = 64},
                                 {.tile_m = 64, .tile_n = 256, .tile_k = 32},
                                 {.tile_m = 16, .tile_n = 128}};
-constexpr std::int64_t sm90_ks[] = {520}, sm80_ks[] = {520, 516, 510, 517};  // copies of 16, 8, 4 and 2 B
-constexpr Fuzzed fuzzed[] = {{"sm90_gemm", sm90_configurations, sm90_large, false, sm90_ks},
-                             {"sm80_gemm", sm80_configurations, sm80_large, true, sm80_ks}};
+constexpr std::int64_t sm90_ks[] = {520}, packed_ks[] = {517}, sm80_ks[] = {520, 516, 510, 517};  // copies of 16, 8, 4 and 2 B
+constexpr Fuzzed fuzzed[] = {
+    {"sm90_gemm", "sm90_gemm", sm90_configurations, sm90_large, false, sm90_ks},
+    {"sm90_gemm_packed", "sm90_gemm", sm90_configurations, sm90_large, true, packed_ks, true},
+    {"sm80_gemm", "sm80_gemm", sm80_configurations, sm80_large, true, sm80_ks}};
 
 GemmRequest request_of(const Fuzzed& of, const Fixed& f) {
     GemmRequest r;
@@ -165,7 +169,7 @@ std::int64_t round_up(std::int64_t x, std::int64_t to) { return ceil_div(x, to) 
 /// Shape `index` of a run: sizes of 1 ... 3000, a quarter of them below 200, where tails are, and M or N of
 /// every fourth shape below most tiles. Without `any_alignment` multiples of 8 where a contiguous index must be one;
 /// with it leading dimensions of every alignment, also such that copies reach past the end of a row.
-GemmProblem random_problem(std::mt19937_64& random, int index, bool any_alignment) {
+GemmProblem random_problem(std::mt19937_64& random, int index, bool any_alignment, bool longer_lines) {
     const auto size = [&] {
         const std::uint64_t most = random() % 4 == 0 ? 200 : 3000;
         return 1 + static_cast<std::int64_t>(random() % most);
@@ -187,7 +191,10 @@ GemmProblem random_problem(std::mt19937_64& random, int index, bool any_alignmen
         const auto aligned = [&](std::int64_t ld) { return round_up(ld, std::int64_t{1} << random() % 4); };
         p.lda = aligned(p.lda), p.ldb = aligned(p.ldb), p.ldc = aligned(p.ldc);
     }
-    if (random() % 2 == 0) {
+    if (longer_lines) {
+        for (std::int64_t* pitch : {&p.lda, &p.ldb, &p.ldc})
+            if (random() % 2 == 0) *pitch += 1 + static_cast<std::int64_t>(random() % 64);
+    } else if (random() % 2 == 0) {
         p.lda += 8 * static_cast<std::int64_t>(random() % 4);
         p.ldb += 8 * static_cast<std::int64_t>(random() % 4);
         p.ldc += static_cast<std::int64_t>(random() % 20);
@@ -213,6 +220,7 @@ class GemmFuzzTest : public DeviceTest, public testing::WithParamInterface<Fuzze
     std::vector<Case> cases_;
     std::vector<GemmPlan> plans_;  ///< one a kernel
     std::vector<Kernel> kernels_;
+    DeviceBuffer workspace_;
     std::map<std::string, std::size_t> known_;  ///< index into plans_ by plan_key
 
     void add_case(const GemmProblem& problem, const Fixed& fixed,
@@ -237,7 +245,7 @@ class GemmFuzzTest : public DeviceTest, public testing::WithParamInterface<Fuzze
             std::variant<Plans, Infeasible> derived;
             GemmProblem problem;
             for (int attempt = 0; attempt < 1000; ++attempt) {
-                problem = random_problem(random, i / int(of.configurations.size()) + attempt, of.any_alignment);
+                problem = random_problem(random, i / int(of.configurations.size()) + attempt, of.any_alignment, of.longer_lines);
                 derived = derive(machine, problem, request_of(of, fixed));
                 if (std::holds_alternative<Plans>(derived)) break;
             }
@@ -254,15 +262,27 @@ class GemmFuzzTest : public DeviceTest, public testing::WithParamInterface<Fuzze
         }
     }
 
+    /// For a launch of the kernel on that shape: as large as any so far needed. What a launch does not write is NaN.
+    void* workspace_for(const Kernel& kernel, const GemmShape& shape) {
+        const std::size_t bytes = kernel.workspace_bytes(shape);
+        if (bytes == 0) return nullptr;
+        if (workspace_.bytes() < bytes) workspace_ = DeviceBuffer(bytes);
+        fill_bytes(workspace_.address(), 0xff, bytes, nullptr);
+        synchronize();
+        return workspace_.data();
+    }
+
     /// Every case with every element compared; NaN and Inf among the inputs of every fourth.
     void verify_cases(std::uint64_t seed) {
         const MeasureKernels measure_kernels(compile_measure_kernels("sm_90"));
         double worst = 0;
-        int failures = 0;
+        int failures = 0, packed = 0;
         for (std::size_t i = 0; i < cases_.size() && failures < 10; ++i) {
             const Case& c = cases_[i];
+            void* workspace = workspace_for(kernels_[c.kernel], shape_of(c.problem));
+            packed += workspace != nullptr;
             const GemmLaunch launch = [&](Stream stream, const void* a, const void* b, void* out) {
-                kernels_[c.kernel].launch(stream, a, b, out, shape_of(c.problem));
+                kernels_[c.kernel].launch(stream, a, b, out, shape_of(c.problem), workspace);
             };
             GemmVerifier verifier(measure_kernels, c.problem);
             // NaN and Inf cost as much again: every fourth shape.
@@ -275,7 +295,7 @@ class GemmFuzzTest : public DeviceTest, public testing::WithParamInterface<Fuzze
                           << shown(c.problem, c.fixed) << "\n  " << kernels_[c.kernel].name_expression()
                           << "\n  " << v.failure;
         }
-        fmt::print("{} shapes, {} kernels, largest error {:.3f} of its bound\n", cases_.size(),
+        fmt::print("{} shapes, {} of them packed, {} kernels, largest error {:.3f} of its bound\n", cases_.size(), packed,
                    kernels_.size(), worst);
     }
 
@@ -285,14 +305,14 @@ class GemmFuzzTest : public DeviceTest, public testing::WithParamInterface<Fuzze
     /// What decides the cubin, and what a launch takes from the plan.
     static std::string plan_key(const GemmPlan& plan) {
         const GemmConfig& c = plan.config;
-        return fmt::format("{} {} {} {} {} {} {} {} {}", name_expression(plan), c.ctas_per_sm,
+        return fmt::format("{} {} {} {} {} {} {} {} {} {} {}", name_expression(plan), c.pack_a, c.pack_b, c.ctas_per_sm,
                            name_of(c.order), c.group, c.split_k, c.programmatic_launch, int(c.a_policy),
                            int(c.b_policy), int(c.c_policy));
     }
 };
 
 INSTANTIATE_TEST_SUITE_P(Kernels, GemmFuzzTest, testing::ValuesIn(fuzzed),
-                         [](const auto& tested) { return std::string(tested.param.kernel); });
+                         [](const auto& tested) { return std::string(tested.param.name); });
 
 TEST_P(GemmFuzzTest, EveryElementIsRight) {
     const std::uint64_t seed = from_environment("ROOFTILE_FUZZ_SEED", fresh_seed());
@@ -351,14 +371,16 @@ TEST_P(GemmFuzzTest, OperandsBeyondTwoToThe31Elements) {
     padded.ldc = half + 1;  // odd: C goes element by element
     for (const GemmProblem& problem :
          {gemm_problem(many, half, 8), gemm_problem(many, 16, half), gemm_problem(16, many, half),
-          gemm_problem(many, 16, half, Type::fp16, Major::mn, Major::mn), padded}) {
+          gemm_problem(many, 16, half, Type::fp16, Major::mn, Major::mn), gemm_problem(many, 16, half - 1),
+          gemm_problem(16, many - 1, half, Type::fp16, Major::mn, Major::mn), padded}) {
         GemmRequest request;
         request.kernel = find_gemm_kernel(GetParam().kernel);
         request.buildable_only = true;
         const auto derived = derive(machine, problem, request);
         const Kernel kernel = compile(std::get<Plans>(derived).plans.at(0));
+        void* workspace = workspace_for(kernel, shape_of(problem));
         const GemmLaunch launch = [&](Stream stream, const void* a, const void* b, void* out) {
-            kernel.launch(stream, a, b, out);
+            kernel.launch(stream, a, b, out, workspace);
         };
         GemmVerifier verifier(measure_kernels, problem);
         const Verification v = verifier.check_values(seed, launch);
@@ -374,8 +396,9 @@ TEST_P(GemmFuzzTest, RunsAreBitIdentical) {
     plan_cases(seed, 2 * int(GetParam().configurations.size()));
     constexpr int runs = 20;
     for (const Case& c : cases_) {
+        void* workspace = workspace_for(kernels_[c.kernel], shape_of(c.problem));
         const GemmLaunch launch = [&](Stream stream, const void* a, const void* b, void* out) {
-            kernels_[c.kernel].launch(stream, a, b, out, shape_of(c.problem));
+            kernels_[c.kernel].launch(stream, a, b, out, shape_of(c.problem), workspace);
         };
         GemmVerifier verifier(measure_kernels, c.problem);
         const std::uint64_t first = verifier.fingerprint(seed, launch);

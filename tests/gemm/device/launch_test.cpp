@@ -324,5 +324,41 @@ TEST_F(LaunchTest, Sm80TakesPointersAlignedToItsCopies) {
         EXPECT_THROW(gemm.wrong(stream, launched, shift), RequestError) << shift.a << ' ' << shift.b;
 }
 
+// Lines of 15 and 17 elements begin at every even address; both launches are captured, with the workspace they share.
+TEST_F(LaunchTest, PackedOperandsTakeAnyAddressAndAGraph) {
+    if (!live_machine().machine.has("wgmma")) GTEST_SKIP() << "skipped: no wgmma";
+    GemmProblem problem = gemm_problem(130, 72, 15);
+    problem.ldb = 17;
+    GemmRequest request;
+    request.kernel = find_gemm_kernel("sm90_gemm");
+    const Kernel kernel = compile(std::get<Plans>(derive(live_machine().machine, problem, request)).plans.at(0));
+    // A's 130 lines and B's 72, each of 64 elements.
+    ASSERT_EQ(kernel.workspace_bytes(), std::size_t((130 + 72) * 64 * 2));
+    kernel.load();
+    DeviceBuffer workspace(kernel.workspace_bytes());
+    fill_bytes(workspace.address(), 0xff, workspace.bytes(), nullptr);
+    synchronize();
+    StreamOwner stream;
+    const SmallGemm gemm({130, 72, 15, 15, 17, 72}, 6);
+    const auto launched = [&](auto a, auto b, auto c) { kernel.launch(stream, a, b, c, workspace.data()); };
+    for (std::size_t a = 0; a < 8; ++a)
+        EXPECT_EQ(gemm.wrong(stream, launched, {a, (3 * a + 1) % 8, 0}), 0) << a;
+    const auto captured = [&](auto a, auto b, auto c) {
+        begin_capture(stream);
+        launched(a, b, c);
+        Graph graph = end_capture(stream);
+        EXPECT_EQ(graph.nodes(), 2u);
+        graph.launch(stream);
+        graph.launch(stream);
+        synchronize(stream);
+    };
+    EXPECT_EQ(gemm.wrong(stream, captured, {1, 3, 0}), 0);
+    EXPECT_THROW(gemm.wrong(stream, [&](auto a, auto b, auto c) { kernel.launch(stream, a, b, c); }), RequestError);
+    const auto amid_a_line = [&](auto a, auto b, auto c) {
+        kernel.launch(stream, a, b, c, static_cast<char*>(workspace.data()) + 16);
+    };
+    EXPECT_THROW(gemm.wrong(stream, amid_a_line), RequestError);
+}
+
 }  // namespace
 }  // namespace rooftile

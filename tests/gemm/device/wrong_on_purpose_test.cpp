@@ -55,6 +55,9 @@ TEST_F(WrongOnPurpose, GemmSecondWarpgroupShifted) {
 }
 TEST_F(WrongOnPurpose, GemmSlicesSwapped) { caught(gemm_mutants::slices_swapped(), By::random); }
 
+TEST_F(WrongOnPurpose, GemmPackedLinesRunOn) { caught(gemm_mutants::packed_lines_run_on(), By::random); }
+TEST_F(WrongOnPurpose, GemmPackedByWholeWords) { caught(gemm_mutants::packed_by_whole_words(), By::random); }
+
 TEST_F(WrongOnPurpose, Sm80TailOfKDropped) { caught(gemm_mutants::ampere_tail_of_k_dropped(), By::random); }
 TEST_F(WrongOnPurpose, Sm80BlockDropped) { caught_at_every_depth(gemm_mutants::ampere_block_dropped); }
 TEST_F(WrongOnPurpose, Sm80ReadsPastA) { caught(gemm_mutants::ampere_reads_past_a(), By::random); }

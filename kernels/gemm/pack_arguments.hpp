@@ -1,0 +1,33 @@
+// Run-time arguments of pack_operands, laid out alike on host and device.
+#pragma once
+
+namespace rooftile {
+
+inline constexpr int pack_threads = 256;           ///< of a CTA
+inline constexpr int pack_vectors_per_thread = 4;  ///< in flight together
+inline constexpr int pack_vector_elements = 8;     ///< of 16 bits: the 16 bytes of one store
+inline constexpr int pack_vectors_per_cta = pack_threads * pack_vectors_per_thread;
+
+/// Lines of 16-bit elements, contiguous in each, and where their copies go.
+struct PackedLines {
+    const unsigned short* from;
+    unsigned short* to;        ///< on a 16-byte boundary
+    long long lines;           ///< 0: nothing to copy
+    long long leading, pitch;  ///< elements from one line to the next, there and here; `pitch` a multiple of 8
+    int width;                 ///< elements of a line
+
+    /// Stores of a line: the last one ends with zeros where `width` is no multiple of 8.
+    constexpr unsigned vectors() const {
+        return (unsigned(width) + (pack_vector_elements - 1)) / pack_vector_elements;
+    }
+    constexpr long long ctas() const {
+        return (lines * vectors() + (pack_vectors_per_cta - 1)) / pack_vectors_per_cta;
+    }
+};
+
+/// The first a.ctas() CTAs copy A, those behind them B.
+struct PackArguments {
+    PackedLines a, b;
+};
+
+}  // namespace rooftile

@@ -1,0 +1,45 @@
+#include "rooftile/gemm/packing.hpp"
+
+#include "rooftile/core/arithmetic.hpp"
+#include "rooftile/gemm/model.hpp"
+
+namespace rooftile {
+namespace {
+
+template <class Of>
+auto sum(const GemmProblem& p, PackedOperands packed, Of of) {
+    decltype(of(PackedCopy{})) total{};
+    if (packed.a) total += of(packed_copy(p.a_major, p.m, p.k));
+    if (packed.b) total += of(packed_copy(p.b_major, p.n, p.k));
+    return total;
+}
+
+}  // namespace
+
+PackedCopy packed_copy(Major major, std::int64_t mn, std::int64_t k) {
+    constexpr int whole = PackedCopy::alignment / PackedCopy::element_bytes;
+    const std::int64_t width = major == Major::k ? k : mn, lines = major == Major::k ? mn : k;
+    return {lines, width, ceil_div(width, whole) * whole};
+}
+
+std::int64_t packed_bytes(const GemmProblem& p, PackedOperands packed) {
+    return sum(p, packed, [](const PackedCopy& copy) { return copy.bytes(); });
+}
+
+double packing_traffic(const GemmProblem& p, PackedOperands packed) {
+    return sum(p, packed, [](const PackedCopy& copy) { return 2 * double(copy.read_bytes()); });
+}
+
+// As if all of it went through DRAM, also where L2 would hold the copies until the GEMM has read them.
+double packing_seconds(const GemmHardware& hw, const GemmProblem& p, PackedOperands packed) {
+    if (!packed.any()) return 0;
+    return max_known(hw.launch_seconds, 0) + hw.dram_latency / hw.clock_hz
+           + packing_traffic(p, packed) / hw.copy_bandwidth;
+}
+
+GemmHardware behind_packing(GemmHardware hw, const GemmProblem& p, PackedOperands packed) {
+    hw.packing_seconds = packing_seconds(hw, p, packed);
+    return hw;
+}
+
+}  // namespace rooftile

@@ -1,0 +1,44 @@
+// Operands that TMA cannot take as they lie, copied into a workspace before the GEMM: which, how large, how long it takes.
+#pragma once
+
+#include <cstdint>
+
+#include "rooftile/gemm/hardware.hpp"
+#include "rooftile/gemm/plan.hpp"
+
+namespace rooftile {
+
+struct PackedOperands {
+    bool a = false, b = false;
+    bool any() const { return a || b; }
+};
+
+/// An operand's lines in the workspace: each begins on a 128-byte line of L2. Counts in elements.
+struct PackedCopy {
+    std::int64_t lines, width, pitch;
+    /// A multiple of 128 B.
+    std::int64_t bytes() const { return lines * pitch * element_bytes; }
+    /// Of a line; zeros from `width` on.
+    std::int64_t filled() const { return (width + vector - 1) / vector * vector; }
+    /// As many as the operand has.
+    std::int64_t read_bytes() const { return lines * width * element_bytes; }
+
+    static constexpr int element_bytes = 2;   ///< bf16 and fp16
+    static constexpr int vector = 8;          ///< elements of one store
+    static constexpr int alignment = 128;     ///< B, of a line and of the workspace
+};
+/// Of an operand that is `mn` x `k`.
+PackedCopy packed_copy(Major major, std::int64_t mn, std::int64_t k);
+
+/// Of the copies of `packed`, A's first; 0 where nothing is packed.
+std::int64_t packed_bytes(const GemmProblem& problem, PackedOperands packed);
+/// Bytes that packing reads and writes.
+double packing_traffic(const GemmProblem& problem, PackedOperands packed);
+/// Seconds from the end of the launch before to the end of the one that packs; 0 where nothing is packed.
+double packing_seconds(const GemmHardware& hw, const GemmProblem& problem, PackedOperands packed);
+/// The hardware to a GEMM whose operands are packed first.
+GemmHardware behind_packing(GemmHardware hw, const GemmProblem& problem, PackedOperands packed);
+
+inline PackedOperands packed_operands(const GemmConfig& config) { return {config.pack_a, config.pack_b}; }
+
+}  // namespace rooftile
