@@ -9,6 +9,9 @@
 // (overlapped_epilogue): the matrix units do not wait for them.
 //
 // Cooperative: every consumer warpgroup takes tile_m / consumer_warpgroups rows of each tile.
+// Swapped (swap_ab): B's columns stand where wgmma wants rows, and A's rows where it wants columns, so that the sums
+// are C^T: tile_m may be any multiple of 8, which fits a short M. Warpgroups divide tile_n, and the tile is turned on its
+// way to shared memory.
 // Ping-pong: two consumer warpgroups own alternate tiles, so one stores while the other multiplies.
 // Cluster: CTAs in one column of tiles (cluster_m) share B, in one row (cluster_n) share A: each loads a
 // slice and multicasts it.
@@ -35,6 +38,7 @@ __device__ void consume(const TensorMap& map_c, const GemmArguments& args, const
                         int warpgroup) {
     constexpr bool pingpong = C.schedule == Schedule::pingpong;
     const int first_row = pingpong ? 0 : warpgroup * C.warpgroup_m();
+    const int down = C.swap_ab ? 0 : first_row, right = C.swap_ab ? first_row : 0;  // of the tile's first element
     [[maybe_unused]] const Turns<2, sm90_turn_barrier> turns{warpgroup};
     RingPosition<C.stages> at;
     Sm90TileScheduler<C> scheduler(args);
@@ -60,11 +64,12 @@ __device__ void consume(const TensorMap& map_c, const GemmArguments& args, const
         if constexpr (C.split_k > 1) {
             publish<C>(sums, shared, turn);
             turn ^= 1;
-            store<C>(SumsOfParts<C>(shared, scheduler), target, args, m + first_row,
-                     n + scheduler.part * C.share_n());
+            const int share = scheduler.part * C.share_n();
+            store<C>(SumsOfParts<C>(shared, scheduler), target, args, m + (C.swap_ab ? share : down),
+                     n + (C.swap_ab ? right : share));
             end_exchange<C>(shared);
         } else {
-            store<C>(OwnSums<C>{sums}, target, args, m + first_row, n);
+            store<C>(OwnSums<C>{sums}, target, args, m + down, n + right);
         }
         scheduler.tiles.advance();
         if (pingpong) {  // over the other warpgroup's tile
@@ -99,8 +104,8 @@ __device__ void consume_overlapped(const TensorMap& map_c, const GemmArguments& 
             step<C>(sums, shared, at, previous, first_row, scheduler.part, false);
         drain<C>(sums, shared, previous, scheduler.part);
         kept.keep(sums);
-        target.m = m + first_row;
-        target.n = n;
+        target.m = C.swap_ab ? m : m + first_row;
+        target.n = C.swap_ab ? n + first_row : n;
     }
     store_by_tma<C>(kept, target);  // a CTA of the grid has one tile at least
     if (ptx::elect_one()) ptx::tma_store_wait_read<0>();

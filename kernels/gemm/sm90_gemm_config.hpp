@@ -13,6 +13,9 @@ struct Sm90GemmConfig {
     int stages;
     int consumer_warpgroups;
     Schedule schedule;
+    /// B's columns stand on wgmma's m, which goes in steps of 64, and A's rows on its n, which goes in steps of 8: the sums are
+    /// C^T, and are turned on their way out. Tile, cluster and operands keep their names: tile_m is over C's rows.
+    bool swap_ab = false;
     int cluster_m, cluster_n;
     int split_k = 1;  ///< CTAs of a cluster that sum parts of K of the same tile
     int ctas_per_sm;
@@ -57,13 +60,16 @@ struct Sm90GemmConfig {
     constexpr int peers() const { return cluster_m * cluster_n; }
     constexpr int cluster_ctas() const { return peers() * split_k; }
 
-    /// Rows of C that one consumer warpgroup accumulates.
+    /// The tile's sides on the instruction's m and n.
+    constexpr int mma_m() const { return swap_ab ? tile_n : tile_m; }
+    constexpr int mma_n() const { return swap_ab ? tile_m : tile_n; }
+    /// Of mma_m, what one consumer warpgroup accumulates: rows of C; with swap_ab columns.
     constexpr int warpgroup_m() const {
-        return schedule == Schedule::pingpong ? tile_m : tile_m / consumer_warpgroups;
+        return schedule == Schedule::pingpong ? mma_m() : mma_m() / consumer_warpgroups;
     }
-    constexpr int wgmma_rows() const { return warpgroup_m() / wgmma_m; }  ///< wgmmas stacked along M
-    constexpr int accumulator_registers() const { return warpgroup_m() * tile_n / warpgroup_threads; }
-    constexpr int row_accumulators() const { return tile_n / 2; }  ///< a thread, of one 64-row wgmma
+    constexpr int wgmma_rows() const { return warpgroup_m() / wgmma_m; }  ///< wgmmas stacked along mma_m
+    constexpr int accumulator_registers() const { return warpgroup_m() * mma_n() / warpgroup_threads; }
+    constexpr int row_accumulators() const { return mma_n() / 2; }  ///< a thread, of one 64-row wgmma
     /// Warps of a CTA that multiply the same stage and hand it back.
     constexpr int tile_warps() const {
         return 4 * (schedule == Schedule::pingpong ? 1 : consumer_warpgroups);
@@ -76,12 +82,12 @@ struct Sm90GemmConfig {
     /// [tile_k][64] of an mn-major tile: one TMA box.
     constexpr int mn_box_bytes() const { return tile_k * swizzle_bytes; }
 
-    /// Columns of its tile that one CTA adds up and stores: with split_k each part of K stores its share.
-    constexpr int share_n() const { return tile_n / split_k; }
+    /// Of mma_n, what one CTA adds up and stores: with split_k each part of K stores its share.
+    constexpr int share_n() const { return mma_n() / split_k; }
     /// fp32 sums of one tile, which the parts of K leave in the ring for each other.
     constexpr int exchange_bytes() const { return split_k > 1 ? tile_m * tile_n * 4 : 0; }
 
-    // A warp writes a C epilogue tile by 8x8 matrices, eight rows at once, which should lie in different banks: by a
+    // Without swap_ab a warp writes a C epilogue tile by 8x8 matrices, eight rows at once, which should lie in different banks: by a
     // swizzle, or, two at a time, because a row is an odd number of 32-byte sectors long. Rows of other lengths
     // write parts of sectors, which L2 takes slowly (docs/facts.md).
 
@@ -96,6 +102,7 @@ struct Sm90GemmConfig {
     }
     /// Columns of one C epilogue tile.
     constexpr int epilogue_columns() const {
+        if (swap_ab) return wgmma_m;
         return epilogue_tile_n > 0 ? epilogue_tile_n : swizzled_columns(share_n());
     }
     /// Whether it is of the second kind.
@@ -110,9 +117,26 @@ struct Sm90GemmConfig {
     constexpr int warp_rows() const { return wide_epilogue_tiles() ? 8 : 16; }
     constexpr int halves() const { return 16 / warp_rows(); }
     constexpr int epilogue_tiles_of_a_row() const { return share_n() / epilogue_columns(); }
+
+    // With swap_ab the four warps of a warpgroup fill one epilogue tile together: the 64 columns of C of one wgmma, a
+    // whole swizzle span, by some of its rows. One box serves all of them: the last of a tile ends where the tile does, and
+    // stores again what it shares with the one before.
+
+    constexpr int turned_tiles() const { return (share_n() + wgmma_m - 1) / wgmma_m; }  ///< of one wgmma
+    constexpr int turned_rows() const { return (share_n() / 8 + turned_tiles() - 1) / turned_tiles() * 8; }
+    constexpr int turned_row(int i) const {  ///< the first of the i-th, of the share
+        return i + 1 < turned_tiles() ? i * turned_rows() : share_n() - turned_rows();
+    }
+
+    /// Rows of C that one store takes.
+    constexpr int epilogue_rows() const { return swap_ab ? turned_rows() : warp_rows(); }
     /// That a warpgroup stores of a tile.
-    constexpr int epilogue_tiles() const { return wgmma_rows() * halves() * epilogue_tiles_of_a_row(); }
-    constexpr int epilogue_tile_bytes() const { return 4 * warp_rows() * epilogue_columns() * element_bytes; }
+    constexpr int epilogue_tiles() const {
+        return wgmma_rows() * (swap_ab ? turned_tiles() : halves() * epilogue_tiles_of_a_row());
+    }
+    constexpr int epilogue_tile_bytes() const {
+        return (swap_ab ? 1 : 4) * epilogue_rows() * epilogue_columns() * element_bytes;
+    }
     constexpr int epilogue_bytes() const {
         return tma_store ? consumer_warpgroups * epilogue_tiles_in_flight * epilogue_tile_bytes() : 0;
     }

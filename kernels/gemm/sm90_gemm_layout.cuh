@@ -14,22 +14,23 @@ namespace rooftile {
 
 template <Sm90GemmConfig C>
 constexpr bool obeys_the_hardware() {
-    static_assert(C.tile_m % Sm90GemmConfig::wgmma_m == 0, "a wgmma has 64 rows");
+    static_assert(C.mma_m() % Sm90GemmConfig::wgmma_m == 0, "a wgmma has 64 rows");
     static_assert(C.warpgroup_m() % Sm90GemmConfig::wgmma_m == 0, "each warpgroup owns whole wgmmas");
-    static_assert(C.tile_n % 16 == 0 && C.tile_n <= 256, "wgmma N, in steps that stmatrix.x4 stores");
+    static_assert(C.mma_n() % (C.swap_ab ? 8 : 16) == 0 && C.mma_n() <= 256,
+                  "wgmma N, in steps that stmatrix.x4 stores; a turned tile stores by x2 what is left");
     static_assert(C.tile_k * Sm90GemmConfig::element_bytes == Sm90GemmConfig::swizzle_bytes,
                   "a row of a k-major tile is one 128-byte swizzle span");
     static_assert(C.a_major == Major::k || C.tile_m % (64 * C.cluster_n) == 0, "an m-major box is 64 wide");
     static_assert(C.b_major == Major::k || C.tile_n % (64 * C.cluster_m) == 0, "an n-major box is 64 wide");
-    static_assert(C.tile_n % (8 * C.cluster_m) == 0,
+    static_assert(C.tile_n % (8 * C.cluster_m) == 0 && C.tile_m % (8 * C.cluster_n) == 0,
                   "slices of a swizzled tile begin at whole atoms of 8 rows");
     static_assert(C.schedule == Schedule::cooperative || C.consumer_warpgroups == 2, "ping-pong is for two");
     static_assert(C.cluster_m == 1 || C.cluster_n == 1, "a cluster shares one operand");
     static_assert(C.cluster_ctas() <= 8, "the largest portable cluster");
     static_assert(C.split_k == 1 || C.schedule == Schedule::cooperative,
                   "the parts' sums take the whole ring");
-    static_assert(C.split_k == 1 || C.tile_n % (8 * C.split_k) == 0, "each part stores whole 8x8 matrices");
-    static_assert(!C.tma_store || C.share_n() % C.epilogue_columns() == 0, "whole epilogue tiles");
+    static_assert(C.split_k == 1 || C.mma_n() % (8 * C.split_k) == 0, "each part stores whole 8x8 matrices");
+    static_assert(!C.tma_store || C.swap_ab || C.share_n() % C.epilogue_columns() == 0, "whole epilogue tiles");
     static_assert(
         !C.tma_store || !C.wide_epilogue_tiles() || (C.epilogue_columns() % 32 == 16 && C.split_k == 1),
         "rows of an odd number of sectors; sums of parts come row by row of both halves");
@@ -47,6 +48,7 @@ constexpr bool obeys_the_hardware() {
 __device__ inline int ceil_div(int x, int y) { return (x - 1) / y + 1; }
 
 // Named barriers; 0 is __syncthreads.
+inline constexpr int sm90_store_barrier = 1;  ///< and the next two, one a warpgroup: a turned epilogue tile
 inline constexpr int sm90_turn_barrier = 4;  ///< and the next: ping-pong's "your turn to multiply"
 inline constexpr int sm90_ring_barrier = 6;  ///< split-K: "no wgmma reads the ring any more"
 

@@ -22,21 +22,25 @@ __device__ unsigned long long descriptor(unsigned tile, int mn) {
     else return ptx::matrix_descriptor(tile + mn / 64 * C.mn_box_bytes(), C.mn_box_bytes(), eight_rows);
 }
 
-/// Issues the products of one stage: [warpgroup_m x tile_k] * [tile_k x tile_n].
+/// Issues the products of one stage: [warpgroup_m x tile_k] * [tile_k x mma_n]. With swap_ab the instruction's first operand
+/// is B, and its sums are those of C^T.
 template <Sm90GemmConfig C>
 __device__ void multiply(Sm90Accumulators<C>& sums, const Sm90Shared<C>& shared, int stage, int first_row,
                          bool fresh) {
+    constexpr Major a_major = C.swap_ab ? C.b_major : C.a_major, b_major = C.swap_ab ? C.a_major : C.b_major;
+    const unsigned a_tile = C.swap_ab ? shared.b(stage) : shared.a(stage),
+                   b_tile = C.swap_ab ? shared.a(stage) : shared.b(stage);
     // Bytes >> 4 from one 16-wide k-step to the next: within a swizzle span, or 16 rows of 128 B further.
-    constexpr int a_step = (C.a_major == Major::k ? 32 : 16 * Sm90GemmConfig::swizzle_bytes) >> 4;
-    constexpr int b_step = (C.b_major == Major::k ? 32 : 16 * Sm90GemmConfig::swizzle_bytes) >> 4;
-    const unsigned long long b = descriptor<C, C.b_major>(shared.b(stage), 0);
+    constexpr int a_step = (a_major == Major::k ? 32 : 16 * Sm90GemmConfig::swizzle_bytes) >> 4;
+    constexpr int b_step = (b_major == Major::k ? 32 : 16 * Sm90GemmConfig::swizzle_bytes) >> 4;
+    const unsigned long long b = descriptor<C, b_major>(b_tile, 0);
 #pragma unroll
     for (int step = 0; step < C.k_steps(); ++step) {
 #pragma unroll
         for (int i = 0; i < C.wgmma_rows(); ++i) {
-            const unsigned long long a = descriptor<C, C.a_major>(shared.a(stage), first_row + 64 * i);
-            ptx::wgmma<C.tile_n, C.type, C.a_major, C.b_major>(sums[i], a + step * a_step, b + step * b_step,
-                                                               step > 0 || !fresh);
+            const unsigned long long a = descriptor<C, a_major>(a_tile, first_row + 64 * i);
+            ptx::wgmma<C.mma_n(), C.type, a_major, b_major>(sums[i], a + step * a_step, b + step * b_step,
+                                                            step > 0 || !fresh);
         }
     }
 }

@@ -12,7 +12,7 @@ namespace rooftile {
 template <Sm90GemmConfig C>
 using Sm90Accumulators = float[C.wgmma_rows()][C.row_accumulators()];
 
-/// What a CTA stores of a tile, share_n columns wide: pairs() gives a thread's values of the i-th wgmma in
+/// What a CTA stores of a tile, share_n columns of the sums: pairs() gives a thread's values of the i-th wgmma in
 /// C's type, two columns a register, from accumulator j of the share on; with a `stride` of 2 every other two,
 /// which are those of every other row of 8x8 matrices.
 template <Sm90GemmConfig C>
@@ -91,10 +91,9 @@ __device__ void write_epilogue_tile(unsigned to, const Sums& sums, int i, int ha
     }
 }
 
-/// Epilogue tile `s` of a tile: registers -> shared memory -> TMA. Each warp stores its own rows and waits for no other
-/// warp.
+/// Each warp stores its own rows and waits for no other warp.
 template <Sm90GemmConfig C, class Sums>
-__device__ void store_epilogue_tile(const Sums& sums, Sm90Target<C>& target, int s) {
+__device__ void store_upright_tile(const Sums& sums, Sm90Target<C>& target, int s) {
     const int column = s % C.epilogue_tiles_of_a_row() * C.epilogue_columns();
     const int half = s / C.epilogue_tiles_of_a_row() % C.halves(),
               i = s / C.epilogue_tiles_of_a_row() / C.halves();
@@ -116,6 +115,61 @@ __device__ void store_epilogue_tile(const Sums& sums, Sm90Target<C>& target, int
         ptx::tma_store_commit();
     }
     target.epilogue_tile = (target.epilogue_tile + 1) % Sm90GemmConfig::epilogue_tiles_in_flight;
+}
+
+/// A warp's part of a turned epilogue tile, [turned_rows][64 columns of C] at `to`: 16 of the columns. `row`: the first, of the
+/// share.
+template <Sm90GemmConfig C, class Sums>
+__device__ void write_turned_tile(unsigned to, const Sums& sums, int i, int row, int warp) {
+    constexpr int matrices = C.turned_rows() / 8;  // along C's rows; each pairs with one 8 columns further
+    unsigned pairs[2 * matrices];
+    sums.pairs(pairs, i, row / 2);
+    const int lane = threadIdx.x % 32;
+    // 16-byte chunks of a row of 128 B, xored with the row's place among eight.
+    const unsigned chunk = (2 * warp + lane / 8 % 2) ^ lane % 8;
+    const unsigned at = to + (lane / 16 * 8 + lane % 8) * Sm90GemmConfig::swizzle_bytes + chunk * 16;
+#pragma unroll
+    for (int j = 0; j + 2 <= matrices; j += 2)
+        ptx::store_matrix_x4_transposed(at + j * 8 * Sm90GemmConfig::swizzle_bytes, pairs[2 * j],
+                                        pairs[2 * j + 1], pairs[2 * j + 2], pairs[2 * j + 3]);
+    if constexpr (matrices % 2 == 1) {
+        constexpr int last = matrices - 1;
+        const unsigned half = to + (last * 8 + lane % 8) * Sm90GemmConfig::swizzle_bytes + chunk * 16;
+        ptx::store_matrix_x2_transposed(half, pairs[2 * last], pairs[2 * last + 1]);
+    }
+}
+
+/// The same with swap_ab: the warps of a warpgroup wait for each other twice, and its first one stores.
+template <Sm90GemmConfig C, class Sums>
+__device__ void store_turned_tile(const Sums& sums, Sm90Target<C>& target, int s) {
+    const int i = s / C.turned_tiles(), row = C.turned_row(s % C.turned_tiles());
+    const int warp = ptx::warp_uniform(threadIdx.x % Sm90GemmConfig::warpgroup_threads / 32);
+    const unsigned to = target.shared.epilogue_tile(target.warpgroup, target.epilogue_tile);
+    const auto meet = [&] {
+        ptx::named_barrier_sync(sm90_store_barrier + target.warpgroup, Sm90GemmConfig::warpgroup_threads);
+    };
+    // The store that last read this epilogue tile must be done with it before anyone overwrites it.
+    if (warp == 0 && ptx::elect_one())
+        ptx::tma_store_wait_read<Sm90GemmConfig::epilogue_tiles_in_flight - 1>();
+    meet();
+    write_turned_tile<C>(to, sums, i, row, warp);
+    ptx::fence_async_proxy();
+    meet();
+    if (warp == 0 && ptx::elect_one()) {  // the same lane every time: a lane waits for its own stores only
+        constexpr bool leaves = C.ablated != Ablation::store;
+        if constexpr (leaves && C.store_policy)
+            ptx::tma_store_2d(target.map_c, to, target.n + 64 * i, target.m + row, target.args.c_policy);
+        else if constexpr (leaves) ptx::tma_store_2d(target.map_c, to, target.n + 64 * i, target.m + row);
+        ptx::tma_store_commit();
+    }
+    target.epilogue_tile = (target.epilogue_tile + 1) % Sm90GemmConfig::epilogue_tiles_in_flight;
+}
+
+/// Epilogue tile `s` of a tile: registers -> shared memory -> TMA.
+template <Sm90GemmConfig C, class Sums>
+__device__ void store_epilogue_tile(const Sums& sums, Sm90Target<C>& target, int s) {
+    if constexpr (C.swap_ab) store_turned_tile<C>(sums, target, s);
+    else store_upright_tile<C>(sums, target, s);
 }
 
 template <Sm90GemmConfig C, class Sums>
@@ -159,11 +213,46 @@ __device__ void store_by_element(const Sums& sums, const GemmArguments& args, in
     if (C.ablated == Ablation::store && args.k < 0) ptx::store_matrix_x2(16 * thread, folded, folded);
 }
 
+/// The same with swap_ab: what lies side by side in a thread lies one above the other in C.
+template <Sm90GemmConfig C, class Sums>
+__device__ void store_turned_by_element(const Sums& sums, const GemmArguments& args, int m, int n) {
+    const int thread = threadIdx.x % Sm90GemmConfig::warpgroup_threads;
+    unsigned short* c = static_cast<unsigned short*>(args.c);
+    const unsigned row = m + thread % 4 * 2;
+    const unsigned column = n + thread / 32 * 16 + thread % 32 / 4;
+    const unsigned rows = args.m, columns = args.n;
+    [[maybe_unused]] unsigned folded = 0;
+#pragma unroll
+    for (int i = 0; i < C.wgmma_rows(); ++i) {
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            const unsigned x = column + 64 * i + 8 * half;
+            if (x >= columns) continue;
+            unsigned short* line = c + row * args.ldc + x;
+#pragma unroll
+            for (int j = 0; j < C.share_n() / 8; ++j) {
+                unsigned pair[1];
+                sums.pairs(pair, i, 4 * j + 2 * half);
+                const unsigned r = row + 8 * j;
+                if constexpr (C.ablated == Ablation::store) {
+                    folded ^= pair[0];
+                    continue;
+                }
+                if (r < rows) line[0] = static_cast<unsigned short>(pair[0]);
+                if (r + 1 < rows) line[args.ldc] = static_cast<unsigned short>(pair[0] >> 16);
+                line += 8 * args.ldc;
+            }
+        }
+    }
+    if (C.ablated == Ablation::store && args.k < 0) ptx::store_matrix_x2(16 * thread, folded, folded);
+}
+
 template <Sm90GemmConfig C, class Sums>
 __device__ void store(const Sums& sums, Sm90Target<C>& target, const GemmArguments& args, int m, int n) {
     target.m = m;
     target.n = n;
     if constexpr (C.tma_store) store_by_tma<C>(sums, target);
+    else if constexpr (C.swap_ab) store_turned_by_element<C>(sums, args, m, n);
     else store_by_element<C>(sums, args, m, n);
 }
 

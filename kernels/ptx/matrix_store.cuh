@@ -18,6 +18,19 @@ __device__ inline void store_matrix_x2(unsigned shared, unsigned r0, unsigned r1
                  : "memory");
 }
 
+/// The same, each matrix transposed on its way: what lane l addresses is column l % 8 of the matrix in registers.
+__device__ inline void store_matrix_x4_transposed(unsigned shared, unsigned r0, unsigned r1, unsigned r2,
+                                                  unsigned r3) {
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(shared),
+                 "r"(r0), "r"(r1), "r"(r2), "r"(r3)
+                 : "memory");
+}
+__device__ inline void store_matrix_x2_transposed(unsigned shared, unsigned r0, unsigned r1) {
+    asm volatile("stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%0], {%1, %2};" ::"r"(shared), "r"(r0),
+                 "r"(r1)
+                 : "memory");
+}
+
 /// Two fp32 values rounded to nearest even, `low` in the lower half.
 template <Type type>
 __device__ inline unsigned pack2(float low, float high) {

@@ -59,6 +59,7 @@ GemmPlan write_plan(const std::shared_ptr<const GemmContext>& shared, std::size_
                    .stages = kept.stages,
                    .consumer_warpgroups = c.warpgroups,
                    .schedule = c.schedule,
+                   .swap_ab = c.swap_ab,
                    .cluster_m = c.tile.cluster_m,
                    .cluster_n = c.tile.cluster_n,
                    .order = kept.order.order,

@@ -60,6 +60,10 @@ std::vector<Field> make_fields() {
         {"stages", "N", "Tiles in flight", fixed},
         {"consumer_warpgroups", "N", "Warpgroups that multiply", fixed},
         {"schedule", "NAME", "cooperative or pingpong", fixed},
+        {"swap_ab", "on|off",
+         "Columns of C stand on the matrix instruction's m and rows on its n, which goes in steps of 8: "
+         "tile_m may be any multiple of 8; default: whichever is faster",
+         fixed},
         {"cluster", "MxN", "CTAs of a cluster", fixed},
         {"order", "NAME", "row, column, grouped, serpentine, morton or hilbert", fixed},
         {"group", "N", "Rows of tiles taken together by orders grouped and serpentine", fixed},
@@ -247,6 +251,7 @@ GemmRequest gemm_request(const Given& g, int default_top) {
     r.ctas_per_sm = number_if(g, "ctas_per_sm", max_small);
     r.epilogue_tile_n = number_if(g, "epilogue_tile_n", max_tile);
     if (g.has("schedule")) r.schedule = Schedule(choice(g, "schedule", schedules));
+    r.swap_ab = switch_if(g, "swap_ab");
     if (g.has("order")) r.order = Order(choice(g, "order", order_names));
     r.overlapped_epilogue = switch_if(g, "overlapped_epilogue");
     if (g.has("evict_first")) r.evict_first = evict_first_of(g);

@@ -18,6 +18,7 @@ void read_wgmma_kernel(const MachineReader& read, const MachineReader& optional,
     hw.loaded_latency = optional.cycles("tma.latency_loaded");
     hw.l2_loaded_latency = min_known(optional.cycles("tma.latency_loaded_l2"), hw.loaded_latency);
     hw.latency_scatter = max_known(0, optional.number<Ratio>("tma.latency_scatter"));
+    hw.outside_share = optional.bandwidth_per_sm("tma.outside");
     hw.store_latency = optional.cycles("tma.store_latency");
     hw.store_latency_loaded = max_known(optional.cycles("tma.store_latency_loaded"), hw.store_latency);
     hw.step_floor = optional.cycles("wgmma.step");

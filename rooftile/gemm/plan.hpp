@@ -35,6 +35,7 @@ struct GemmConfig {
     int stages = 0;
     int consumer_warpgroups = 0;
     Schedule schedule = Schedule::cooperative;
+    bool swap_ab = false;  ///< columns of C stand on the matrix instruction's m, rows on its n: tile_m goes in steps of 8
     int cluster_m = 1, cluster_n = 1;
     Order order = Order::row;
     int group = 1;  ///< rows of tiles taken together where `order` is grouped
@@ -139,6 +140,7 @@ struct GemmRequest {
     std::optional<int> tile_m{}, tile_n{}, tile_k{}, stages{}, consumer_warpgroups{}, cluster_m{},
         cluster_n{}, group{}, split_k{}, ctas_per_sm{}, epilogue_tile_n{};
     std::optional<Schedule> schedule{};
+    std::optional<bool> swap_ab{};  ///< empty: both are searched
     std::optional<Order> order{};
     std::optional<bool> programmatic_launch{}, overlapped_epilogue{};
     std::optional<EvictFirst> evict_first{};  ///< of C: where C goes out by TMA

@@ -66,7 +66,7 @@ std::string plan_table(const Plans& plans, const Terminal& terminal) {
         const Tone tone = plan.rank == 1 ? Tone::strong : Tone::plain;
         std::vector<Table::Cell> cells = {
             {std::to_string(plan.rank), tone},
-            {tile_text(c), tone},
+            {tile_text(c) + (c.swap_ab ? " swapped" : ""), tone},
             {std::to_string(c.stages)},
             {std::to_string(c.consumer_warpgroups)},
             {std::string(name_of(c.schedule))},
@@ -128,6 +128,7 @@ std::string label_of(const GemmConfig& c) {
     if (c.consumer_warpgroups > 0)
         out += fmt::format(", {} warpgroup{}, {}", c.consumer_warpgroups,
                            c.consumer_warpgroups == 1 ? "" : "s", name_of(c.schedule));
+    if (c.swap_ab) out += ", A and B swapped";
     if (c.cluster_m * c.cluster_n > 1) out += fmt::format(", cluster {}x{}", c.cluster_m, c.cluster_n);
     if (c.split_k > 1) out += fmt::format(", split-K {}", c.split_k);
     if (c.ctas_per_sm > 1) out += fmt::format(", {} CTAs/SM", c.ctas_per_sm);

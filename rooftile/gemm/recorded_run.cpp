@@ -114,6 +114,7 @@ GemmConfig gemm_config_of(const Json& c) {
     config.tile_m = number("tile_m"), config.tile_n = number("tile_n"), config.tile_k = number("tile_k");
     config.stages = number("stages"), config.consumer_warpgroups = number("consumer_warpgroups");
     config.schedule = named(c.at("schedule").get<std::string>(), schedules);
+    config.swap_ab = c.value("swap_ab", false);  // runs of before the key had no choice
     config.cluster_m = number("cluster_m"), config.cluster_n = number("cluster_n");
     config.order = named(c.at("order").get<std::string>(), orders);
     config.group = number("group"), config.split_k = number("split_k");

@@ -29,6 +29,7 @@ Record config_record(const GemmConfig& c) {
             {"stages", c.stages},
             {"consumer_warpgroups", c.consumer_warpgroups},
             {"schedule", name_of(c.schedule)},
+            {"swap_ab", c.swap_ab},
             {"cluster_m", c.cluster_m},
             {"cluster_n", c.cluster_n},
             {"order", name_of(c.order)},

@@ -124,6 +124,7 @@ bool BestList::better(const Kept& x, const Kept& y) {
     const bool unknown = std::isnan(x.time.seconds);
     if (unknown != std::isnan(y.time.seconds)) return !unknown;
     if (x.score != y.score) return x.score < y.score;
+    if (x.candidate.swap_ab != y.candidate.swap_ab) return y.candidate.swap_ab;
     const auto traffic = [](const Kept& k) {
         return k.dram + max_known(k.footprint.step.l2, k.footprint.step.port);
     };

@@ -23,6 +23,7 @@ struct GemmCandidate {
     GemmTile tile{};     ///< sizes, cluster, parts of K, CTAs an SM; the family's examine() completes it
     int warpgroups = 0;  ///< that multiply
     Schedule schedule = Schedule::cooperative;
+    bool swap_ab = false;  ///< the tile's columns stand on the instruction's m
     std::optional<bool> overlapped_epilogue{};  ///< empty: wherever it can
     int epilogue_tile_n = 0;                    ///< 0: the widest that takes no stage from the ring
 };
@@ -41,6 +42,7 @@ inline GemmCandidate candidate_of(const GemmConfig& c) {
                      .ctas_per_sm = c.ctas_per_sm},
             .warpgroups = c.consumer_warpgroups,
             .schedule = c.schedule,
+            .swap_ab = c.swap_ab,
             .overlapped_epilogue = c.overlapped_epilogue,
             .epilogue_tile_n = c.epilogue_tile_n};
 }
@@ -141,7 +143,7 @@ struct Kept {
     double score = 0;  ///< seconds; cycles per product where seconds are unknown
 };
 
-/// The best few, those of unknown time behind all others. Ties fall to less traffic, fewer registers, less shared memory, the lower tile, the
+/// The best few, those of unknown time behind all others. Ties fall to what is not swapped, less traffic, fewer registers, less shared memory, the lower tile, the
 /// narrower, the first found.
 class BestList {
   public:

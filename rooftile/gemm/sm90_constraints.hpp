@@ -7,7 +7,7 @@
 namespace rooftile::sm90 {
 
 /// First row, whatever the cluster and the parts of K. The instruction: 64 rows a wgmma, N in steps of 16 up to
-/// 256, one swizzle span along K.
+/// 256, or 64 columns and rows in steps of 8 where A and B are swapped, one swizzle span along K.
 Constraint instruction_constraint(const GemmCandidate& candidate);
 
 /// One candidate that is checked against the second row of constraints, which depend on the parts of K, and the third, which
@@ -87,11 +87,13 @@ class ConstraintChecker {
 
     bool parts_stop() {
         const GemmTile& t = c_.tile;
-        if (t.tile_n % (8 * t.split_k) != 0)
+        if (config_.mma_n() % (8 * t.split_k) != 0)
             return stop(Constraint::at(
-                Reason::instruction, 8 * t.split_k, t.tile_n,
-                "tile_n = {available} must be a multiple of {needed}: each part of K stores its share of "
-                "the columns, eight at a time"));
+                Reason::instruction, 8 * t.split_k, config_.mma_n(),
+                config_.swap_ab ? "with A and B swapped tile_m = {available} must be a multiple of {needed}: each "
+                                  "part of K stores its share of the rows, eight at a time"
+                                : "tile_n = {available} must be a multiple of {needed}: each part of K stores its "
+                                  "share of the columns, eight at a time"));
         const char* bar = overlaps_ ? bars_overlapped_epilogue(config_) : nullptr;
         return bar && stop(Constraint::at(Reason::instruction, 1, 0, bar));
     }
@@ -105,6 +107,12 @@ class ConstraintChecker {
                 Constraint::at(Reason::alignment, 8, c_.epilogue_tile_n,
                                "epilogue_tile_n = {available}, but C leaves by TMA only where N and ldc are "
                                "multiples of {needed}"));
+        if (config_.swap_ab)
+            return c_.epilogue_tile_n != config_.epilogue_columns()
+                   && stop(Constraint::at(
+                       Reason::instruction, config_.epilogue_columns(), c_.epilogue_tile_n,
+                       "epilogue_tile_n = {available} must be {needed} with A and B swapped: the columns of "
+                       "one wgmma"));
         if (c_.epilogue_tile_n == Config::swizzled_columns(share)) return false;
         if (config_.split_k == 1 && share % c_.epilogue_tile_n == 0
             && c_.epilogue_tile_n % odd == Config::sector_columns)
@@ -119,6 +127,7 @@ class ConstraintChecker {
     // price of a stage. The ring has as many stages as fit.
     int store_columns() const {
         if (!config_.tma_store) return 0;
+        if (config_.swap_ab) return config_.epilogue_columns();
         if (c_.epilogue_tile_n > 0) return c_.epilogue_tile_n;
         const int share = config_.share_n(), narrow = Config::swizzled_columns(share),
                   wide = Config::odd_columns(share);
@@ -137,18 +146,26 @@ class ConstraintChecker {
     bool entry_stops() {
         if (residency_.constraint) return stop(residency_.constraint);
         constexpr int beside_one_wgmma = 32;
-        const int at_entry = c_.tile.tile_n / 2 + beside_one_wgmma,
+        const int at_entry = config_.mma_n() / 2 + beside_one_wgmma,
                   launch = residency_.registers.tight.launch;
         return launch >= 0 && at_entry > launch
                && stop(Constraint::at(
                    Reason::instruction, at_entry, launch,
-                   "one wgmma of this tile_n needs {needed} registers a thread at entry, and so many "
-                   "threads leave {available}"));
+                   config_.swap_ab ? "one wgmma of this tile_m needs {needed} registers a thread at entry, and so "
+                                     "many threads leave {available}"
+                                   : "one wgmma of this tile_n needs {needed} registers a thread at entry, and so "
+                                     "many threads leave {available}"));
     }
 
-    // A box of an mn-major operand is one swizzle span, 64 elements, wide; a cluster cuts it in whole boxes.
+    // A box of an mn-major operand is one swizzle span, 64 elements, wide; a cluster cuts it in whole boxes, and a
+    // k-major one where the swizzle begins anew.
     bool box_stops() {
         const GemmTile& t = c_.tile;
+        constexpr int swizzle_rows = 8;
+        if (t.tile_m % (swizzle_rows * t.cluster_n) != 0)
+            return stop(Constraint::at(
+                Reason::alignment, swizzle_rows * t.cluster_n, t.tile_m,
+                "tile_m = {available} must be a multiple of {needed}: each CTA of the cluster loads its slice"));
         if (problem_.a_major == Major::mn && t.tile_m % (swizzle_span * t.cluster_n) != 0)
             return stop(Constraint::at(
                 Reason::alignment, swizzle_span * t.cluster_n, t.tile_m,

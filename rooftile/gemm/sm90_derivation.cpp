@@ -67,6 +67,33 @@ void split(const GemmContext& context, const Kept& kept, Derivation& steps) {
               fmt::format("at least {} stages hold them; {} are taken", f.stages_min, kept.stages));
 }
 
+// What the best plan takes that stands on the instruction the other way round, all else as requested; NaN where none fits.
+double seconds_other_way(const GemmContext& context, bool swap_ab) {
+    GemmRequest request = context.request;
+    request.swap_ab = !swap_ab;
+    request.top = 1;
+    request.simulate = false;
+    const auto outcome = derive(context.machine, context.problem, request);
+    const auto* plans = std::get_if<Plans>(&outcome);
+    return plans ? plans->plans.front().prediction.time_us.value_or(std::nan("")) * 1e-6 : std::nan("");
+}
+
+void swap(const GemmContext& context, const Kept& kept, Derivation& steps) {
+    const GemmCandidate& c = kept.candidate;
+    const GemmTile& t = c.tile;
+    const std::int64_t rows = kept.footprint.tiles.rows, outside = rows * t.tile_m - context.problem.m;
+    const double other = seconds_other_way(context, c.swap_ab);
+    std::string limit = fmt::format("{} row{} of tiles, {} rows of them outside C", rows, rows == 1 ? "" : "s", outside);
+    limit += std::isnan(other) ? "; the other way no plan fits what is asked for, or its time is unknown"
+                               : fmt::format("; the other way the best plan takes {:.4g} us", other * 1e6);
+    steps.add("swap_ab",
+              chosen(context.request.swap_ab,
+                     "1 where C^T = B^T A^T takes less predicted time: rows of C stand on the instruction's n, in steps "
+                     "of 8, and columns on its m, in steps of 64   [M8, PTX ISA, wgmma]"),
+              {given("m", double(context.problem.m), "rows", "problem"), given("tile_m", t.tile_m, "rows", "this plan")},
+              c.swap_ab, "", std::move(limit));
+}
+
 void overlapped_epilogue(const GemmContext& context, const Kept& kept, Derivation& steps) {
     const Footprint& f = kept.footprint;
     const Sm90GemmConfig config = kernel_config(context.problem, kept.candidate, kept.stages,
@@ -94,6 +121,15 @@ void overlapped_epilogue(const GemmContext& context, const Kept& kept, Derivatio
 void epilogue_tiles(const GemmContext& context, const Kept& kept, Derivation& steps) {
     const Footprint& f = kept.footprint;
     if (f.epilogue_tile_n == 0) return;
+    if (kept.candidate.swap_ab) {
+        const Sm90GemmConfig config = kernel_config(context.problem, kept.candidate, kept.stages, {});
+        steps.add("epilogue_tile_n", "64 with A and B swapped: the columns of one wgmma, a whole swizzle span",
+                  {given("tile_m", kept.candidate.tile.tile_m, "rows", "this plan"),
+                   given("split_k", kept.candidate.tile.split_k, "", "this plan")},
+                  f.epilogue_tile_n, "columns",
+                  fmt::format("{} rows a store, {} stores a warpgroup", config.epilogue_rows(), config.epilogue_tiles()));
+        return;
+    }
     const int share = kept.candidate.tile.tile_n / kept.candidate.tile.split_k,
               narrow = Sm90GemmConfig::swizzled_columns(share), wide = Sm90GemmConfig::odd_columns(share);
     std::string limit = fmt::format("{}: {} columns of a swizzle span", f.epilogue_tile_n, narrow);
@@ -200,6 +236,7 @@ void set_cache_policies(const GemmContext& context, GemmConfig& config) {
 
 void write_sm90_derivation(const GemmContext& context, const Kept& kept, const GemmConfig& config,
                            Derivation& steps) {
+    swap(context, kept, steps);
     split(context, kept, steps);
     overlapped_epilogue(context, kept, steps);
     epilogue_tiles(context, kept, steps);

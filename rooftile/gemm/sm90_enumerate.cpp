@@ -16,6 +16,7 @@ Constraint instruction_constraint(const GemmCandidate& c) {
     const GemmTile& t = c.tile;
     const bool pingpong = c.schedule == Schedule::pingpong;
     const int rows = Config::wgmma_m * sharing_warpgroups(c);
+    const int mma_m = c.swap_ab ? t.tile_n : t.tile_m;
     constexpr int widest_box = 256;  // elements of a TMA box's side, cuTensorMapEncodeTiled
     if (pingpong && t.split_k > 1)
         return Constraint::at(
@@ -25,14 +26,20 @@ Constraint instruction_constraint(const GemmCandidate& c) {
     if (pingpong && c.warpgroups != 2)
         return Constraint::at(Reason::instruction, 2, c.warpgroups,
                               "pingpong takes {needed} consumer warpgroups, not {available}");
-    if (t.tile_m % rows != 0)
-        return Constraint::at(Reason::instruction, rows, t.tile_m,
-                              "tile_m = {available} must be a multiple of {needed}: 64 rows a wgmma for each "
-                              "warpgroup on the tile");
-    if (t.tile_m > widest_box)
-        return Constraint::at(Reason::instruction, widest_box, t.tile_m,
-                              "tile_m = {available} must be at most {needed}");
-    if (t.tile_n % 16 != 0 || t.tile_n > widest_box)
+    if (mma_m % rows != 0)
+        return Constraint::at(Reason::instruction, rows, mma_m,
+                              c.swap_ab ? "with A and B swapped tile_n = {available} must be a multiple of "
+                                          "{needed}: 64 columns a wgmma for each warpgroup on the tile"
+                                        : "tile_m = {available} must be a multiple of {needed}: 64 rows a wgmma "
+                                          "for each warpgroup on the tile");
+    if (mma_m > widest_box)
+        return Constraint::at(Reason::instruction, widest_box, mma_m,
+                              c.swap_ab ? "tile_n = {available} must be at most {needed}"
+                                        : "tile_m = {available} must be at most {needed}");
+    if (c.swap_ab && (t.tile_m % 8 != 0 || t.tile_m > widest_box))
+        return Constraint::at(Reason::instruction, 8, t.tile_m,
+                              "with A and B swapped tile_m = {available} must be a multiple of {needed} up to 256");
+    if (!c.swap_ab && (t.tile_n % 16 != 0 || t.tile_n > widest_box))
         return Constraint::at(Reason::instruction, 16, t.tile_n,
                               "tile_n = {available} must be a multiple of {needed} up to 256");
     if (t.tile_k != swizzle_span)
@@ -79,7 +86,7 @@ Constraint Sm90GemmFamily::examine(const GemmHardware& hw, const GemmProblem& pr
     if (const Constraint constraint = instruction_constraint(c)) return constraint;
     Residency other;
     const Residency& residency = residency_of(hw, c.warpgroups, c.tile.ctas_per_sm, other);
-    const TileFigures figures(hw, problem, c.tile.tile_m, c.tile.tile_n, c.tile.tile_k);
+    const TileFigures figures(hw, problem, c.tile.tile_m, c.tile.tile_n, c.tile.tile_k, c.swap_ab);
     Cluster cluster{c.tile.cluster_m, c.tile.cluster_n};
     cluster.time(hw, problem, figures);
     c.tile.warp_m = figures.tile.warp_m;
@@ -115,6 +122,11 @@ void Sm90GemmFamily::enumerate(const GemmHardware& hw, const GemmProblem& proble
         check_all(checker, c, of_k, space.clusters, visitor);
     };
     for (const TileFigures& figures : tiles_of(hw, problem, request)) {
+        if (figures.left_out) {
+            visitor.leave_out(gemm_rules::tight_swapped_tiles, space.candidates(figures) + space.ablated(figures));
+            continue;
+        }
+        c.swap_ab = figures.swap_ab;
         visitor.leave_out(gemm_rules::parts_of_few_waves, space.ablated(figures));
         if (visitor.beyond(figures.tile, footprint_of(figures, Cluster{}))) {
             visitor.pass_over(space.candidates(figures));

@@ -59,6 +59,7 @@ Sm90GemmConfig kernel_config(const GemmProblem& p, const GemmCandidate& c, int s
                           .stages = stages,
                           .consumer_warpgroups = c.warpgroups,
                           .schedule = c.schedule,
+                          .swap_ab = c.swap_ab,
                           .cluster_m = t.cluster_m,
                           .cluster_n = t.cluster_n,
                           .split_k = t.split_k,

@@ -80,6 +80,7 @@ class Sm90Gemm final : public GemmKernel {
         config.pack_a = packed.a, config.pack_b = packed.b;
     }
     void fix(const GemmConfig& c, GemmRequest& r) const override {
+        r.swap_ab = c.swap_ab;
         r.overlapped_epilogue = c.overlapped_epilogue;
         if (c.epilogue_tile_n > 0) r.epilogue_tile_n = c.epilogue_tile_n;
         r.programmatic_launch = c.programmatic_launch;

@@ -1,6 +1,28 @@
 #include "rooftile/gemm/sm90_space.hpp"
 
+#include <array>
+#include <iterator>
+
 namespace rooftile::sm90 {
+namespace {
+
+/// With A and B swapped; the other side is any of those that stand on the instruction's m otherwise.
+constexpr auto swapped_tile_ms = [] {
+    std::array<int, 32> sizes{};
+    for (int i = 0; i < 32; ++i) sizes[std::size_t(i)] = 8 * (i + 1);
+    return sizes;
+}();
+
+/// gemm_rules::tight_swapped_tiles. Parts of K, clusters and an m-major A ask for the larger steps.
+bool tight(int tile_m, std::int64_t m) {
+    constexpr int steps[] = {8, 16, 32, 64};
+    return std::any_of(std::begin(steps), std::end(steps), [&](int step) {
+        return tile_m % step == 0
+               && (tile_m == step || ceil_div(m, std::int64_t{tile_m}) < ceil_div(m, std::int64_t{tile_m} - step));
+    });
+}
+
+}  // namespace
 
 int max_stages_of(const GemmTile& t, const GemmRequest& request, double shared_limit) {
     const double fits =
@@ -12,22 +34,30 @@ int max_stages_of(const GemmTile& t, const GemmRequest& request, double shared_l
 std::vector<TileFigures> tiles_of(const GemmHardware& hw, const GemmProblem& problem,
                                   const GemmRequest& request) {
     std::vector<TileFigures> tiles;
-    tiles.reserve(searched_tile_ms.size() * searched_tile_ns.size());
+    tiles.reserve(searched_tile_ms.size() * (searched_tile_ns.size() + swapped_tile_ms.size()));
     const GemmTimeFloor floor(hw, problem);
     const int tile_k = request.tile_k.value_or(swizzle_span);
     const double shared_limit = rooftile::shared_limit(hw, 1);
-    for (int tile_m : choices(request.tile_m, searched_tile_ms))
-        for (int tile_n : choices(request.tile_n, searched_tile_ns)) {
-            TileFigures& figures = tiles.emplace_back(hw, problem, tile_m, tile_n, tile_k);
-            figures.floor = max_known(
-                floor.seconds(figures.tile, figures.grid, figures.step,
-                              {figures.k_blocks, streamed_cycles(hw, figures.tile, problem, figures.grid), 0,
-                               unknown_number},
-                              max_stages_of(figures.tile, request, shared_limit)),
-                0);
-        }
+    const auto list = [&](bool swap_ab, std::span<const int> tile_ms, std::span<const int> tile_ns) {
+        if (request.swap_ab.value_or(swap_ab) != swap_ab) return;
+        for (int tile_m : choices(request.tile_m, tile_ms))
+            for (int tile_n : choices(request.tile_n, tile_ns)) {
+                TileFigures& figures = tiles.emplace_back(hw, problem, tile_m, tile_n, tile_k, swap_ab);
+                figures.floor = max_known(
+                    floor.seconds(figures.tile, figures.grid, figures.step,
+                                  {figures.k_blocks, streamed_cycles(hw, figures.tile, problem, figures.grid), 0,
+                                   unknown_number},
+                                  max_stages_of(figures.tile, request, shared_limit)),
+                    0);
+                figures.left_out = swap_ab && !request.tile_m && !request.exhaustive && !tight(tile_m, problem.m);
+            }
+    };
+    list(false, searched_tile_ms, searched_tile_ns);
+    list(true, swapped_tile_ms, searched_tile_ms);
     // Where a number is unknown no tile promises more than another.
-    std::sort(tiles.begin(), tiles.end(), [](const auto& x, const auto& y) { return x.floor < y.floor; });
+    std::sort(tiles.begin(), tiles.end(), [](const auto& x, const auto& y) {
+        return x.left_out != y.left_out ? y.left_out : x.floor < y.floor;
+    });
     return tiles;
 }
 

@@ -15,18 +15,21 @@ inline constexpr int swizzle_span = Sm90GemmConfig::swizzle_bytes / Sm90GemmConf
 /// What the search knows of a tile before it chooses a schedule, a cluster and the parts of K.
 struct TileFigures {
     GemmTile tile;
+    bool swap_ab;
     TileGrid grid;  // of CTA tiles
     std::int64_t k_blocks;
     StepCycles step;
     double floor = 0;  // seconds, of one CTA an SM and K in one piece
+    bool left_out = false;
 
-    TileFigures(const GemmHardware& hw, const GemmProblem& problem, int tile_m, int tile_n, int tile_k)
+    TileFigures(const GemmHardware& hw, const GemmProblem& problem, int tile_m, int tile_n, int tile_k, bool swap)
         : tile{.tile_m = tile_m,
                .tile_n = tile_n,
                .tile_k = tile_k,
-               .warp_m = Sm90GemmConfig::wgmma_m,
-               .warp_n = tile_n,
+               .warp_m = swap ? tile_m : Sm90GemmConfig::wgmma_m,
+               .warp_n = swap ? Sm90GemmConfig::wgmma_m : tile_n,
                .store_depth = Sm90GemmConfig::epilogue_tiles_in_flight},
+          swap_ab(swap),
           grid(cluster_grid(problem, tile_m, tile_n, 1, 1)),
           k_blocks(k_steps(tile, problem)),
           step(step_cycles(hw, tile, problem)) {}
@@ -35,7 +38,8 @@ struct TileFigures {
 /// Stages that no ring of the tile exceeds, whatever else a CTA keeps in shared memory.
 int max_stages_of(const GemmTile& tile, const GemmRequest& request, double shared_limit);
 
-/// The request's tiles, or all, the most promising first: what is found early spares the search the rest.
+/// The request's tiles, or all, the most promising first: what is found early spares the search the rest. Those
+/// with A and B swapped that gemm_rules::tight_swapped_tiles leaves out come last, not promising at all.
 std::vector<TileFigures> tiles_of(const GemmHardware& hw, const GemmProblem& problem,
                                   const GemmRequest& request);
 

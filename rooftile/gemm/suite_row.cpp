@@ -17,6 +17,7 @@ std::string label_of_config(const Json& c) {
                                     c.at("tile_n").get<int>(), c.at("tile_k").get<int>(),
                                     c.at("stages").get<int>(), c.at("schedule").get<std::string>());
     const int m = c.at("cluster_m").get<int>(), n = c.at("cluster_n").get<int>();
+    if (c.value("swap_ab", false)) label += ", A and B swapped";
     if (m * n > 1) label += fmt::format(", cluster {}x{}", m, n);
     if (const int split = c.at("split_k").get<int>(); split > 1) label += fmt::format(", split-K {}", split);
     return label;

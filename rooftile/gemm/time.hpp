@@ -50,7 +50,7 @@ class GemmTimer {
     void sum_once();
     bool shows(double sharing) const;
     double beside(double sharing) const;
-    void set_step(double ctas, double sharing);
+    void set_step(double ctas, double sharing, double edge);
     double wave(double ctas, double sharing, double clock, double dram);
 
     const GemmHardware& hw_;
@@ -60,6 +60,7 @@ class GemmTimer {
     double steps_, streamed_;     // k-steps of a tile; cycles a k-step waits for DRAM
     double ctas_;                 // of all waves
     double l2_;                   // cycles of a k-step at L2's bandwidth, all SMs pulling
+    double outside_, edge_;       // the same of what lies outside A and B; share of the CTAs that ask for it
     double last_, last_sharing_;  // CTAs of the last wave; on each SM
     double loaded_, result_;      // bytes of a CTA and tile: it asks for itself; of C
     double crossing_;             // share of what DRAM delivers that passes L2 once more

@@ -85,6 +85,7 @@ ChosenOrder chosen_order(const RecordedRow& row, const Machine& machine,
         request.stages = row.config.stages;
         request.consumer_warpgroups = row.config.consumer_warpgroups;
         request.schedule = row.config.schedule;
+        request.swap_ab = row.config.swap_ab;
         request.top = 1;
         return derive(machine, row.problem, request);
     }();

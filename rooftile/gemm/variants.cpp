@@ -68,6 +68,7 @@ GemmRequest fixed_to(const Drawn& drawn, const GemmRequest& request) {
     r.split_k = t.split_k, r.ctas_per_sm = t.ctas_per_sm;
     r.consumer_warpgroups = drawn.candidate.warpgroups;
     r.schedule = drawn.candidate.schedule;
+    r.swap_ab = drawn.candidate.swap_ab;
     if (drawn.candidate.overlapped_epilogue) r.overlapped_epilogue = drawn.candidate.overlapped_epilogue;
     r.stages = drawn.stages;
     r.order = drawn.order.order;
@@ -78,7 +79,7 @@ GemmRequest fixed_to(const Drawn& drawn, const GemmRequest& request) {
 
 bool same_config(const GemmConfig& x, const GemmConfig& y) {
     const auto key = [](const GemmConfig& c) {
-        return std::tuple(c.tile_m, c.tile_n, c.tile_k, c.stages, c.consumer_warpgroups, c.schedule,
+        return std::tuple(c.tile_m, c.tile_n, c.tile_k, c.stages, c.consumer_warpgroups, c.schedule, c.swap_ab,
                           c.cluster_m, c.cluster_n, c.order, c.group, c.split_k, c.ctas_per_sm,
                           c.overlapped_epilogue);
     };

@@ -118,6 +118,7 @@ constexpr Key keys[] = {
     physical("dsmem.bandwidth", "B/clk/SM", "shared memory of another SM of the cluster"),
     physical("tma.rate_dram", "B/clk/SM or B/s/SM", "most that TMA brings one SM alone from device memory"),
     physical("tma.rate_l2", "B/clk/SM or B/s/SM", "most that TMA brings one SM alone from L2"),
+    physical("tma.outside", whole_or_sm, "rows of TMA boxes that lie outside their tensor, with every SM asking for some"),
     bytes("tma.in_flight", 1, GiB, "most bytes that TMA keeps outstanding for one SM"),
     physical("load.rate", "B/clk/SM or B/s/SM", "v of one SM's load time t(b) = load.latency + b / v"),
 

@@ -308,6 +308,45 @@ TEST(Derive, AnEpilogueIsOverlappedWhereRegistersAllow) {
     EXPECT_NE(refusal(h100, problem, request).message.find("pingpong"), std::string::npos);
 }
 
+// 257 rows are two tiles of 136 or 144 on wgmma's n; on its m five of 64 or three of 128, all but full or not.
+TEST(Derive, AAndBAreSwappedWhereThatFitsTheRows) {
+    const Machine h200 = machine_by_id("h200-sxm");
+    const GemmProblem problem = gemm_problem(257, 3840, 7424);
+    const GemmPlan swapped = plans(h200, problem).plans.front();
+    EXPECT_TRUE(swapped.config.swap_ab);
+    EXPECT_LE(2 * swapped.config.tile_m - 257, 31);
+    EXPECT_EQ(swapped.config.tile_n % 64, 0);
+    EXPECT_EQ(swapped.config.epilogue_tile_n, 64);
+    EXPECT_TRUE(kernel_config(swapped).swap_ab);
+    EXPECT_EQ(step(swapped, "swap_ab").value, 1);
+
+    GemmRequest request;
+    request.swap_ab = false;
+    const GemmPlan upright = plans(h200, problem, request).plans.front();
+    EXPECT_FALSE(upright.config.swap_ab);
+    EXPECT_GT(*upright.prediction.time_us, 1.05 * *swapped.prediction.time_us);
+    EXPECT_EQ(step(upright, "swap_ab").formula, "fixed by the request");
+    EXPECT_NE(step(upright, "swap_ab").limit.find("the other way the best plan takes"), std::string::npos);
+
+    // What is the same either way is not swapped.
+    EXPECT_FALSE(plans(h200, gemm_problem(4096, 4096, 4096)).plans.front().config.swap_ab);
+
+    request.swap_ab = true;
+    request.tile_m = 130;
+    EXPECT_EQ(refusal(h200, problem, request).message.find("multiple of 8") == std::string::npos, false);
+    request.tile_m = 136, request.tile_n = 96;
+    EXPECT_NE(refusal(h200, problem, request).message.find("64 columns a wgmma"), std::string::npos);
+    request.tile_n = 128, request.split_k = 2;  // 68 rows each
+    EXPECT_NE(refusal(h200, problem, request).message.find("its share of the rows"), std::string::npos);
+    request.split_k = 1, request.cluster_m = 1, request.cluster_n = 2;
+    EXPECT_NE(refusal(h200, problem, request).message.find("loads its slice"), std::string::npos);
+    request.cluster_n = 1, request.epilogue_tile_n = 32;
+    EXPECT_NE(refusal(h200, problem, request).message.find("the columns of one wgmma"), std::string::npos);
+    request = {};
+    request.swap_ab = true;
+    EXPECT_NE(refusal(machine_by_id("a100-80-sxm"), problem, request).message.find("swap_ab"), std::string::npos);
+}
+
 TEST(Derive, RowsThatBeginAmidASectorAreNamed) {
     const Machine h200 = machine_by_id("h200-sxm");
     GemmProblem problem = gemm_problem(500, 900, 1000);  // 2000 B: 62.5 sectors

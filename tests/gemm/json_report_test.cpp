@@ -125,11 +125,12 @@ TEST(Json, SchemaCheckerSeesFaults) {
 
 TEST(Json, ConfigSaysHowItStoresLaunchesAndCaches) {
     GemmConfig config = sample::plans().plans[0].config;
-    config.overlapped_epilogue = true;
+    config.overlapped_epilogue = config.swap_ab = true;
     config.programmatic_launch = false;
     config.b_policy = config.c_policy = CachePolicy::evict_first;
     const auto json = parsed(config_json(config));
     EXPECT_EQ(json.at("overlapped_epilogue"), true);
+    EXPECT_EQ(json.at("swap_ab"), true);
     EXPECT_EQ(json.at("programmatic_launch"), false);
     EXPECT_EQ(json.at("evict_first"), "bc");
     EXPECT_EQ(parsed(config_json({})).at("evict_first"), "");
@@ -142,7 +143,7 @@ TEST(Json, ADocumentOfBeforeThoseKeysFollowsItsSchema) {
                              : parsed(measurement_document(sample::gpu_context(), {sample::measurement()}));
         auto& config = document.at(plan ? "plans" : "rows").at(0).at("config");
         for (const char* key :
-             {"overlapped_epilogue", "epilogue_tile_n", "programmatic_launch", "evict_first"})
+             {"swap_ab", "overlapped_epilogue", "epilogue_tile_n", "programmatic_launch", "evict_first"})
             EXPECT_EQ(config.erase(key), 1u) << file << " " << key;
         EXPECT_EQ(JsonSchema(file).faults(document), "");
     }

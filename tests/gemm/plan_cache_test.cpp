@@ -69,7 +69,7 @@ TEST(PlanCache, TellsEveryFieldApart) {
     change(&GemmProblem::alpha, 2.0);
     change(&GemmProblem::beta, 1.0);
     const auto [kernel, tile_m, tile_n, tile_k, stages, consumer_warpgroups, cluster_m, cluster_n, group,
-                split_k, ctas_per_sm, epilogue_tile_n, schedule, order, programmatic_launch,
+                split_k, ctas_per_sm, epilogue_tile_n, schedule, swap_ab, order, programmatic_launch,
                 overlapped_epilogue, evict_first, top, buildable_only, simulate, exhaustive, pack_a, pack_b] = GemmRequest{};
     for (auto field : {&GemmRequest::tile_m, &GemmRequest::tile_n, &GemmRequest::tile_k, &GemmRequest::stages,
                        &GemmRequest::consumer_warpgroups, &GemmRequest::cluster_m, &GemmRequest::cluster_n,
@@ -78,8 +78,8 @@ TEST(PlanCache, TellsEveryFieldApart) {
         for (int value : {0, 1, 2}) fix(field, value);  // 0 is not the same as nothing
     for (Schedule value : {Schedule::cooperative, Schedule::pingpong}) fix(&GemmRequest::schedule, value);
     for (Order value : {Order::row, Order::column}) fix(&GemmRequest::order, value);
-    for (auto field : {&GemmRequest::programmatic_launch, &GemmRequest::overlapped_epilogue, &GemmRequest::pack_a,
-                       &GemmRequest::pack_b})
+    for (auto field : {&GemmRequest::swap_ab, &GemmRequest::programmatic_launch, &GemmRequest::overlapped_epilogue,
+                       &GemmRequest::pack_a, &GemmRequest::pack_b})
         for (bool value : {false, true}) fix(field, value);
     for (EvictFirst value :
          {EvictFirst{}, EvictFirst{.a = true}, EvictFirst{.b = true}, EvictFirst{.c = true}})
@@ -102,7 +102,7 @@ TEST(PlanCache, TellsEveryFieldApart) {
             EXPECT_FALSE(question == questions[i]) << "changes " << i << " and " << questions.size();
         questions.push_back(question);
     }
-    EXPECT_EQ(questions.size(), 1u + 15 + 3 * 11 + 2 + 2 + 2 * 4 + 4 + 2 + 4);
+    EXPECT_EQ(questions.size(), 1u + 15 + 3 * 11 + 2 + 2 + 5 * 2 + 4 + 2 + 4);
 }
 
 TEST(PlanCache, ForgetsWhatWasAskedForLongestAgo) {

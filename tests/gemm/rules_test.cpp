@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <iterator>
 #include <sstream>
 
 #include "rooftile/gemm/search.hpp"
@@ -22,6 +23,12 @@ SearchResult searched(const char* id, const GemmProblem& problem, bool exhaustiv
     return search(Sm90GemmFamily(hw, problem), hw, problem, request);
 }
 
+std::int64_t count(const SearchResult& result, const Rule& rule) {
+    for (const auto& counted : result.rejected.by_rule)
+        if (counted.rule == &rule) return counted.count;
+    return 0;
+}
+
 // Of a tile and residency K in two parts or more are, of five numbers of parts, three of warpgroups and three clusters,
 // 45 candidates, each with 31 numbers of stages and 10 orders. They are left out where 4096 x 4096 has four waves of such
 // tiles on 132 SMs, of one CTA each or of two.
@@ -36,9 +43,17 @@ TEST(GemmRules, PartsOfFewWavesAreCounted) {
                 pairs += tiles >= 4 * 132 * ctas;
             }
     const SearchResult result = searched("h200-sxm", problem, false);
-    ASSERT_EQ(result.rejected.by_rule.size(), 1u);
-    EXPECT_EQ(result.rejected.by_rule[0].rule, &gemm_rules::parts_of_few_waves);
-    EXPECT_EQ(result.rejected.by_rule[0].count, pairs * 45 * 31 * 10);
+    EXPECT_EQ(count(result, gemm_rules::parts_of_few_waves), pairs * 45 * 31 * 10);
+}
+
+// 257 rows in tiles of 8 x 1 ... 8 x 32. The least multiple of 8 that makes 33, 17, 11, 9, 7, 6, 5, 4, 3 or 2 rows of tiles is 8, 16, 24,
+// 32, 40, 48, 56, 72, 88 or 136; of 16 it is besides 64, 80, 96, 144; of 32 160; of 64 128 and 192. The other 15 hold no more.
+TEST(GemmRules, SwappedTilesThatHoldNoMoreAreCounted) {
+    const SearchResult result = searched("h200-sxm", gemm_problem(257, 3840, 7424), false);
+    const int kept[] = {136, 88, 72, 56, 48, 40, 32, 24, 16, 8, 144, 96, 80, 64, 160, 192, 128};
+    const std::int64_t left_out = 32 - std::int64_t(std::size(kept));
+    // Of a tile and residency: three warpgroups cooperative with K in 1, 2, 3, 4, 6 and 8 parts, pingpong on two; three clusters.
+    EXPECT_EQ(count(result, gemm_rules::tight_swapped_tiles), left_out * 4 * 2 * (3 * 6 + 1) * 3 * 31 * 10);
 }
 
 TEST(GemmRules, TheSpaceDoesNotDependOnThem) {

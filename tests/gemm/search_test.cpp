@@ -151,7 +151,7 @@ TEST(Search, TimesFewOfManyCandidates) {
 TEST(Sm90GemmFamily, EnumeratesByTheConstraintsThatEachCandidateMeets) {
     const GemmHardware hw = hardware("h200-sxm");
     for (const auto& p : {gemm_problem(4096, 4096, 4096, Type::bf16, Major::mn, Major::mn),
-                          gemm_problem(64, 4096, 4096), gemm_problem(3000, 2049, 520)}) {
+                          gemm_problem(64, 4096, 4096), gemm_problem(3000, 2049, 520), gemm_problem(257, 3840, 7424)}) {
         const Sm90GemmFamily family(hw, p);
         Standing standing;
         family.enumerate(hw, p, {}, standing);

@@ -130,7 +130,7 @@ TEST(SuiteRecord, ReadsRowsOfBeforeTheConfigSaidHowItStoresAndCaches) {
     std::string text = json_text(first_line(), -1);
     for (Json line : measurement_lines(sample::gpu_context(), rows_of(good()[0]), {})) {
         for (const char* key :
-             {"overlapped_epilogue", "epilogue_tile_n", "programmatic_launch", "evict_first"})
+             {"swap_ab", "overlapped_epilogue", "epilogue_tile_n", "programmatic_launch", "evict_first"})
             ASSERT_EQ(line.at("config").erase(key), 1u) << key;
         text += json_text(line, -1);
     }

@@ -61,6 +61,35 @@ TEST(GemmTime, TooFewStagesLeaveTheLatencyOpen) {
     EXPECT_EQ(gemm_time(hw, t, p, s, w, 0, 9).step, 256);
 }
 
+// 129 x 192 in tiles of 128 x 128: the second row of tiles has 127 rows outside, the second column 64; in the mean a CTA asks
+// for 63.5 + 32 rows of 128 B, and three of four ask for some.
+TEST(GemmTime, WhatLiesOutsideATensorIsWaitedFor) {
+    const GemmTile t = wgmma_tile(128, 128);
+    const OutsideRows outside = outside_rows(t, gemm_problem(129, 192, 6400));
+    EXPECT_EQ(outside.mean, 95.5);
+    EXPECT_EQ(outside.share, 0.75);
+    EXPECT_EQ(outside_rows(t, gemm_problem(256, 384, 64)).mean, 0);
+    EXPECT_EQ(outside_rows(t, gemm_problem(1, 1, 64)).mean, 0);  // boxes are cut to what is there
+    GemmTile pair = t;
+    pair.cluster_m = 2;  // a fourth row of tiles, all of it outside: (127 + 128) / 4
+    EXPECT_EQ(outside_rows(pair, gemm_problem(257, 128, 64)).mean, 255 / 4.0);
+    EXPECT_EQ(outside_rows(pair, gemm_problem(257, 128, 64)).share, 0.5);
+    EXPECT_EQ(outside_rows(t, gemm_problem(136, 128, 64, Type::bf16, Major::mn, Major::k)).mean, 0);
+
+    GemmHardware hw = made_up_gpu();
+    hw.l2_share = 64;
+    const auto step = [&](const GemmProblem& p) {
+        return gemm_time(hw, t, p, step_cycles(hw, t, p), waves(hw, t, p), 0, 20).step;
+    };
+    const GemmProblem ragged = gemm_problem(129, 192, 6400);
+    EXPECT_EQ(step(ragged), 512);  // products; 256 rows of 128 B through the port take as long
+    hw.outside_share = 32;         // four CTAs on four SMs, one wave: 95.5 * 128 / 32
+    EXPECT_EQ(step(ragged), 512 + 382);
+    EXPECT_EQ(step(gemm_problem(256, 256, 6400)), 512);
+    hw.sms = 8;  // the rate is of all SMs, and half of them ask
+    EXPECT_EQ(step(ragged), 512 + 191);
+}
+
 TEST(GemmTime, WhatL2HasComesSooner) {
     GemmHardware hw = made_up_gpu();
     hw.l2_share = 64;
@@ -360,6 +389,7 @@ RC_GTEST_PROP(GemmTimeFloor, IsBelowEveryTime, ()) {
     hw.pingpong_turn = maybe(1000);
     hw.l2_coalesced = *rc::gen::inRange(1, 4);
     hw.l2_parts = *rc::gen::inRange(1, 3);
+    hw.outside_share = maybe(100);
     GemmTile t = wgmma_tile(64 * *rc::gen::inRange(1, 5), 16 * *rc::gen::inRange(1, 17));
     t.cluster_m = *rc::gen::inRange(1, 3);
     t.cluster_n = *rc::gen::inRange(1, 3);

@@ -56,7 +56,7 @@ std::string sm90_name_expression(const Sm90GemmConfig& config) {
             : fmt::format(", .ablated=rooftile::Ablation::{}", name_of(config.ablated));
     return fmt::format(
         "rooftile::sm90_gemm<rooftile::Sm90GemmConfig{{.tile_m={}, .tile_n={}, .tile_k={}, .stages={}, "
-        ".consumer_warpgroups={}, .schedule=rooftile::Schedule::{}, .cluster_m={}, .cluster_n={}, "
+        ".consumer_warpgroups={}, .schedule=rooftile::Schedule::{}, .swap_ab={}, .cluster_m={}, .cluster_n={}, "
         ".split_k={}, "
         ".ctas_per_sm={}, "
         ".producer_registers={}, .consumer_registers={}, .type=rooftile::Type::{}, "
@@ -64,7 +64,7 @@ std::string sm90_name_expression(const Sm90GemmConfig& config) {
         ".b_major=rooftile::Major::{}, .tma_store={}, .overlapped_epilogue={}, "
         ".epilogue_tile_n={}, .load_policy={}, .store_policy={}{}}}>",
         config.tile_m, config.tile_n, config.tile_k, config.stages, config.consumer_warpgroups,
-        config.schedule == Schedule::pingpong ? "pingpong" : "cooperative", config.cluster_m,
+        config.schedule == Schedule::pingpong ? "pingpong" : "cooperative", config.swap_ab, config.cluster_m,
         config.cluster_n, config.split_k, config.ctas_per_sm, config.producer_registers,
         config.consumer_registers, name_of_type(config.type), major(config.a_major), major(config.b_major),
         config.tma_store, config.overlapped_epilogue, config.epilogue_tile_n, config.load_policy,
@@ -142,7 +142,7 @@ GemmTensors gemm_tensors(const Sm90GemmConfig& config, const GemmShape& shape, c
     tensors.c.outer = shape.m;
     tensors.c.outer_stride_bytes = shape.ldc * element_bytes;
     tensors.c.box_inner = config.epilogue_columns();
-    tensors.c.box_outer = config.warp_rows();
+    tensors.c.box_outer = config.epilogue_rows();
     tensors.c.swizzle_bytes = config.epilogue_swizzle_bytes();
     tensors.c.l2_promotion_bytes = 0;
     return tensors;

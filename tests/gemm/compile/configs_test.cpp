@@ -26,7 +26,7 @@ std::vector<Machine> hopper_machines() {
 
 // Every configuration that passes the constraints on some machine, each once, with all stages that fit.
 struct Configs {
-    std::vector<Sm90GemmConfig> whole, split;  // K in one piece, in parts
+    std::vector<Sm90GemmConfig> whole, split, swapped;  // K in one piece, in parts; A and B swapped
     std::unordered_set<std::string> names{};
 
     void append_feasible(const Machine& machine, const GemmProblem& problem) {
@@ -51,7 +51,7 @@ struct Configs {
     }
     void insert(const Sm90GemmConfig& config) {
         if (names.insert(sm90_name_expression(config)).second)
-            (config.split_k > 1 ? split : whole).push_back(config);
+            (config.swap_ab ? swapped : config.split_k > 1 ? split : whole).push_back(config);
     }
 };
 
@@ -129,6 +129,19 @@ TEST(GemmConfigs, FeasibleWithPartsOfKMeansItCompilesAsPlanned) {
     expect_compiles_as_planned(configs);
 }
 
+TEST(GemmConfigs, FeasibleWithAAndBSwappedMeansItCompilesAsPlanned) {
+    const std::vector<Sm90GemmConfig>& everywhere = feasible_everywhere().swapped;
+    const auto some = [&](const auto& is) { return std::any_of(everywhere.begin(), everywhere.end(), is); };
+    EXPECT_TRUE(some([](const auto& c) { return c.schedule == Schedule::pingpong; }));
+    EXPECT_TRUE(some([](const auto& c) { return c.split_k > 1 && c.peers() > 1; }));
+    EXPECT_TRUE(some([](const auto& c) { return c.overlapped_epilogue; }));
+    EXPECT_TRUE(some([](const auto& c) { return !c.tma_store; }));
+    EXPECT_TRUE(some([](const auto& c) { return c.tile_m % 16 == 8; }));
+    const std::vector<Sm90GemmConfig> configs = sample(everywhere, 64);
+    std::cout << configs.size() << " of " << everywhere.size() << " configurations\n";
+    expect_compiles_as_planned(configs);
+}
+
 // Whole and multicast loads, stores at once and overlapped: hints stand where they are asked for and nowhere
 // else.
 TEST(GemmConfigs, CacheHintsStandOnlyWhereTheyAreAskedFor) {
@@ -139,6 +152,7 @@ TEST(GemmConfigs, CacheHintsStandOnlyWhereTheyAreAskedFor) {
     };
     GemmRequest request;
     request.tile_m = 128, request.tile_n = 256, request.split_k = 1, request.top = 1;
+    request.swap_ab = false;
     for (int cluster_m : {1, 2})
         for (bool overlapped : {false, true})
             for (int operands = 0; operands < 4; ++operands) {
@@ -170,7 +184,8 @@ TEST(GemmConfigs, CacheHintsStandOnlyWhereTheyAreAskedFor) {
 // Where registers are scarcest for what the producer holds: a sample of all rarely meets one of these.
 TEST(GemmConfigs, ProducersOfFewRegistersThatMulticastCompileAsPlanned) {
     std::vector<Sm90GemmConfig> tight;
-    for (const auto* configs : {&feasible_everywhere().whole, &feasible_everywhere().split})
+    for (const auto* configs : {&feasible_everywhere().whole, &feasible_everywhere().split,
+                                &feasible_everywhere().swapped})
         std::copy_if(configs->begin(), configs->end(), std::back_inserter(tight), [](const auto& c) {
             return c.producer_registers > 0 && c.producer_registers < 40 && c.peers() > 1;
         });

@@ -12,7 +12,7 @@ namespace rooftile {
 
 void PrintTo(const Sm90GemmConfig& c, std::ostream* out) {
     *out << c.tile_m << 'x' << c.tile_n << (c.schedule == Schedule::pingpong ? " pingpong" : " cooperative")
-         << (c.tma_store ? "" : " by element");
+         << (c.tma_store ? "" : " by element") << (c.swap_ab ? " swapped" : "");
     if (c.split_k > 1) *out << " in " << c.split_k << " parts";
 }
 
@@ -66,6 +66,11 @@ Sm90GemmConfig in_parts(int tile_m, int tile_n, int split_k) {
     return config;
 }
 
+Sm90GemmConfig swapped(Sm90GemmConfig config) {
+    config.swap_ab = true;
+    return config;
+}
+
 class MinCleanRegisters : public testing::TestWithParam<Sm90GemmConfig> {};
 
 TEST_P(MinCleanRegisters, IsWhatThePlannerPredicts) {
@@ -87,7 +92,9 @@ INSTANTIATE_TEST_SUITE_P(Tiles, MinCleanRegisters,
                                          two_consumers(256, 128), two_consumers(256, 160),
                                          two_consumers(64, 256, Schedule::pingpong),
                                          two_consumers(128, 160, Schedule::pingpong), by_element(128, 256),
-                                         by_element(256, 192), in_parts(128, 128, 4), in_parts(128, 256, 2)));
+                                         by_element(256, 192), in_parts(128, 128, 4), in_parts(128, 256, 2),
+                                         swapped(two_consumers(136, 128)), swapped(two_consumers(200, 256)),
+                                         swapped(by_element(152, 256)), swapped(in_parts(144, 128, 2))));
 
 }  // namespace
 }  // namespace rooftile

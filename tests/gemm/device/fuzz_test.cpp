@@ -41,6 +41,7 @@ struct Fixed {
     EvictFirst evict_first{};
     int tile_k = 64;
     int warpgroups = 0, ctas_per_sm = 0, stages = 0;  ///< 0: the planner's choice
+    bool swap_ab = false;
 };
 constexpr Schedule pingpong = Schedule::pingpong, cooperative = Schedule::cooperative;
 constexpr EvictFirst all{true, true, true}, only_b{false, true, false}, only_c{false, false, true};
@@ -87,7 +88,28 @@ constexpr Fixed sm90_configurations[] = {{128, 256},
                                          {64, 240, pingpong},
                                          {128, 144, pingpong, 2, 1, Order::grouped, 2},
                                          {128, 224, cooperative, 1, 1, Order::row, 1, 1, false},
-                                         {64, 144, cooperative, 1, 1, Order::column, 1, 2}};
+                                         {64, 144, cooperative, 1, 1, Order::column, 1, 2},
+                                         // Turned: rows of C in steps of 8, whole and in boxes that overlap.
+                                         {.tile_m = 8, .tile_n = 64, .swap_ab = true},
+                                         {.tile_m = 72, .tile_n = 64, .order = Order::column, .swap_ab = true},
+                                         {.tile_m = 136, .tile_n = 128, .swap_ab = true},
+                                         {.tile_m = 24, .tile_n = 192, .warpgroups = 3, .swap_ab = true},
+                                         {.tile_m = 64, .tile_n = 128, .ctas_per_sm = 2, .swap_ab = true},
+                                         {.tile_m = 200, .tile_n = 256, .overlapped_epilogue = false, .swap_ab = true},
+                                         {.tile_m = 256, .tile_n = 128, .order = Order::hilbert, .swap_ab = true},
+                                         {.tile_m = 120, .tile_n = 192, .warpgroups = 3, .swap_ab = true},
+                                         {.tile_m = 104, .tile_n = 64, .schedule = pingpong, .swap_ab = true},
+                                         {.tile_m = 136, .tile_n = 128, .schedule = pingpong, .cluster_m = 2, .swap_ab = true},
+                                         {.tile_m = 128, .tile_n = 64, .schedule = pingpong, .cluster_n = 2, .swap_ab = true},
+                                         {.tile_m = 152, .tile_n = 256, .cluster_m = 2, .order = Order::grouped, .group = 3, .swap_ab = true},
+                                         {.tile_m = 144, .tile_n = 128, .cluster_n = 2, .evict_first = all, .swap_ab = true},
+                                         {.tile_m = 16, .tile_n = 64, .cluster_n = 2, .swap_ab = true},
+                                         {.tile_m = 128, .tile_n = 128, .order = Order::morton, .swap_ab = true},
+                                         {.tile_m = 48, .tile_n = 128, .split_k = 2, .swap_ab = true},
+                                         {.tile_m = 144, .tile_n = 128, .cluster_m = 2, .split_k = 2, .swap_ab = true},
+                                         {.tile_m = 64, .tile_n = 64, .order = Order::serpentine, .group = 2, .split_k = 8, .swap_ab = true},
+                                         {.tile_m = 72, .tile_n = 192, .split_k = 3, .swap_ab = true},
+                                         {.tile_m = 192, .tile_n = 128, .cluster_n = 2, .split_k = 4, .swap_ab = true}};
 
 // Persistent with one CTA an SM, else one tile a CTA; two stages and as many as fit; grids of warps of every form.
 constexpr Fixed sm80_configurations[] = {
@@ -132,7 +154,12 @@ constexpr Fixed sm90_large[] = {{128, 256},
                                 {256, 128},
                                 {128, 128, cooperative, 1, 1, Order::row, 1, 4},
                                 {128, 128, cooperative, 1, 2, Order::row, 1, 2},
-                                {128, 256, cooperative, 1, 1, Order::row, 1, 1, false}};
+                                {128, 256, cooperative, 1, 1, Order::row, 1, 1, false},
+                                {.tile_m = 256, .tile_n = 128, .swap_ab = true},
+                                {.tile_m = 136, .tile_n = 256, .swap_ab = true},
+                                {.tile_m = 144, .tile_n = 128, .cluster_n = 2, .swap_ab = true},
+                                {.tile_m = 136, .tile_n = 64, .schedule = pingpong, .cluster_m = 2, .swap_ab = true},
+                                {.tile_m = 128, .tile_n = 128, .split_k = 4, .swap_ab = true}};
 constexpr Fixed sm80_large[] = {{.tile_m = 128, .tile_n = 128, .tile_k = 32, .warpgroups = 2, .ctas_per_sm = 1},
                                 {.tile_m = 128, .tile_n = 128, .warpgroups = 1, .ctas_per_sm = 2},
                                 {.tile_m = 256, .tile_n = 64},
@@ -152,6 +179,7 @@ GemmRequest request_of(const Fuzzed& of, const Fixed& f) {
     if (f.ctas_per_sm) r.ctas_per_sm = f.ctas_per_sm;
     if (f.stages) r.stages = f.stages;
     r.schedule = f.schedule;
+    r.swap_ab = f.swap_ab;
     r.cluster_m = f.cluster_m, r.cluster_n = f.cluster_n;
     r.split_k = f.split_k;
     r.order = f.order;
@@ -204,10 +232,10 @@ GemmProblem random_problem(std::mt19937_64& random, int index, bool any_alignmen
 
 std::string shown(const GemmProblem& p, const Fixed& f) {
     return fmt::format(
-        "{}x{}x{} {} a {} b {} lda {} ldb {} ldc {} tile {}x{}x{} {} cluster {}x{} order {} {} split {}", p.m,
+        "{}x{}x{} {} a {} b {} lda {} ldb {} ldc {} tile {}x{}x{} {} cluster {}x{} order {} {} split {}{}", p.m,
         p.n, p.k, name_of(p.a_type), a_major_name(p.a_major), b_major_name(p.b_major), p.lda, p.ldb, p.ldc,
         f.tile_m, f.tile_n, f.tile_k, name_of(f.schedule), f.cluster_m, f.cluster_n, name_of(f.order), f.group,
-        f.split_k);
+        f.split_k, f.swap_ab ? " swapped" : "");
 }
 
 class GemmFuzzTest : public DeviceTest, public testing::WithParamInterface<Fuzzed> {

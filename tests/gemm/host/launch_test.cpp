@@ -30,19 +30,21 @@ TEST(GemmLaunch, TheNameHoldsEveryMemberByName) {
     EXPECT_EQ(
         sm90_name_expression(base),
         "rooftile::sm90_gemm<rooftile::Sm90GemmConfig{.tile_m=128, .tile_n=256, .tile_k=64, .stages=4, "
-        ".consumer_warpgroups=2, .schedule=rooftile::Schedule::cooperative, .cluster_m=1, .cluster_n=1, "
+        ".consumer_warpgroups=2, .schedule=rooftile::Schedule::cooperative, .swap_ab=false, "
+        ".cluster_m=1, .cluster_n=1, "
         ".split_k=1, .ctas_per_sm=1, .producer_registers=40, .consumer_registers=232, "
         ".type=rooftile::Type::bf16, "
         ".a_major=rooftile::Major::k, .b_major=rooftile::Major::k, .tma_store=true, "
         ".overlapped_epilogue=false, .epilogue_tile_n=0, .load_policy=false, .store_policy=false}>");
     Sm90GemmConfig other = base;
     other.schedule = Schedule::pingpong;
+    other.swap_ab = true;
     other.type = Type::fp16;
     other.b_major = Major::mn;
     other.tma_store = false;
     std::string name = sm90_name_expression(other);
     for (const char* part :
-         {"Schedule::pingpong", "Type::fp16", "b_major=rooftile::Major::mn", "tma_store=false"})
+         {"Schedule::pingpong", "swap_ab=true", "Type::fp16", "b_major=rooftile::Major::mn", "tma_store=false"})
         EXPECT_NE(name.find(part), std::string::npos) << part;
 }
 
@@ -225,6 +227,34 @@ TEST(GemmLaunch, AnEpilogueTileOfAnOddNumberOfSectorsIsNotSwizzled) {
     EXPECT_EQ(tensors.c.box_inner, 208);
     EXPECT_EQ(tensors.c.box_outer, 8);
     EXPECT_EQ(tensors.c.swizzle_bytes, 0);
+}
+
+// Columns of C in boxes of 64, one swizzle span; rows in the fewest boxes of at most 64 that have one height: of 136 rows 48,
+// of which the last eight are stored twice.
+TEST(GemmLaunch, ATurnedTileLeavesInBoxesOfOneHeight) {
+    struct Case {
+        int tile_m, split_k, rows, tiles, last;
+    };
+    for (const Case& c : {Case{8, 1, 8, 1, 0}, {64, 1, 64, 1, 0}, {72, 1, 40, 2, 32}, {136, 1, 48, 3, 88}, {256, 1, 64, 4, 192},
+                          {200, 1, 56, 4, 144}, {144, 2, 40, 2, 32}, {192, 3, 64, 1, 0}}) {
+        SCOPED_TRACE(c.tile_m);
+        Sm90GemmConfig config = base;
+        config.swap_ab = true;
+        config.tile_m = c.tile_m, config.tile_n = 256, config.split_k = c.split_k;
+        EXPECT_EQ(config.wgmma_rows(), 2);  // two warpgroups of 128 columns
+        EXPECT_EQ(config.accumulator_registers(), c.tile_m);
+        EXPECT_EQ(config.turned_tiles(), c.tiles);
+        EXPECT_EQ(config.turned_row(c.tiles - 1), c.last);
+        for (int i = 1; i < c.tiles; ++i) EXPECT_LE(config.turned_row(i), config.turned_row(i - 1) + c.rows);
+        EXPECT_EQ(config.epilogue_tiles(), 2 * c.tiles);
+        EXPECT_EQ(config.epilogue_tile_bytes(), c.rows * 128);
+        const GemmTensors tensors = gemm_tensors(config, {300, 512, 64, 64, 64, 512}, at(16), at(16), at(16));
+        EXPECT_EQ(tensors.a.box_outer, c.tile_m);
+        EXPECT_EQ(tensors.b.box_outer, 256);
+        EXPECT_EQ(tensors.c.box_inner, 64);
+        EXPECT_EQ(tensors.c.box_outer, c.rows);
+        EXPECT_EQ(tensors.c.swizzle_bytes, 128);
+    }
 }
 
 TEST(GemmLaunch, ThePartsOfKStoreSharesOfTheColumns) {
