@@ -48,6 +48,7 @@ def flags_of(row):
     flags = {"--shape": f"{p['m']}x{p['n']}x{p['k']}", "--type": p["types"]["a"],
              "--tile": f"{c['tile_m']}x{c['tile_n']}x{c['tile_k']}", "--stages": c["stages"],
              "--consumer-warpgroups": c["consumer_warpgroups"], "--schedule": c["schedule"],
+             "--swap-ab": "on" if c.get("swap_ab") else "off",
              "--cluster": f"{c['cluster_m']}x{c['cluster_n']}", "--order": c["order"],
              "--split-k": c["split_k"], "--ctas-per-sm": c["ctas_per_sm"],
              "--overlapped-epilogue": "on" if c["overlapped_epilogue"] else "off"}

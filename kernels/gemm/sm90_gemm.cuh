@@ -38,7 +38,8 @@ __device__ void consume(const TensorMap& map_c, const GemmArguments& args, const
                         int warpgroup) {
     constexpr bool pingpong = C.schedule == Schedule::pingpong;
     const int first_row = pingpong ? 0 : warpgroup * C.warpgroup_m();
-    const int down = C.swap_ab ? 0 : first_row, right = C.swap_ab ? first_row : 0;  // of the tile's first element
+    const int down = C.swap_ab ? 0 : first_row,
+              right = C.swap_ab ? first_row : 0;  // of the tile's first element
     [[maybe_unused]] const Turns<2, sm90_turn_barrier> turns{warpgroup};
     RingPosition<C.stages> at;
     Sm90TileScheduler<C> scheduler(args);

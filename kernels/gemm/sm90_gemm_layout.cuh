@@ -30,7 +30,8 @@ constexpr bool obeys_the_hardware() {
     static_assert(C.split_k == 1 || C.schedule == Schedule::cooperative,
                   "the parts' sums take the whole ring");
     static_assert(C.split_k == 1 || C.mma_n() % (8 * C.split_k) == 0, "each part stores whole 8x8 matrices");
-    static_assert(!C.tma_store || C.swap_ab || C.share_n() % C.epilogue_columns() == 0, "whole epilogue tiles");
+    static_assert(!C.tma_store || C.swap_ab || C.share_n() % C.epilogue_columns() == 0,
+                  "whole epilogue tiles");
     static_assert(
         !C.tma_store || !C.wide_epilogue_tiles() || (C.epilogue_columns() % 32 == 16 && C.split_k == 1),
         "rows of an odd number of sectors; sums of parts come row by row of both halves");

@@ -22,7 +22,7 @@ struct GemmHardware {
     double shared_bandwidth;                   ///< B/clk of one SM
     double l2_port;                            ///< B/clk that one SM asks of L2 at most, at clock_hz
     double l2_share;                           ///< B/clk for each SM when all pull at once, at clock_hz
-    double outside_share = unknown_number;     ///< the same of rows of TMA boxes that lie outside their tensor
+    double outside_share = unknown_number;  ///< the same of rows of TMA boxes that lie outside their tensor
     double dram_share;                         ///< B/clk for each SM when all pull at once
     double dram_bandwidth;                     ///< B/s of the GPU, sustained where known
     double copy_bandwidth = unknown_number;    ///< B/s read plus written, sustained where known

@@ -55,7 +55,7 @@ std::optional<Refusal> refuse_hopper_alone(const Machine& machine, const GemmReq
             double(parts), 1};
     const EvictFirst first = request.evict_first.value_or(EvictFirst{});
     const char* what = request.swap_ab.value_or(false)               ? "swap_ab = 1"
-                       : request.overlapped_epilogue.value_or(false)   ? "overlapped_epilogue = 1"
+                       : request.overlapped_epilogue.value_or(false) ? "overlapped_epilogue = 1"
                        : request.epilogue_tile_n                     ? "epilogue_tile_n"
                        : request.programmatic_launch.value_or(false) ? "programmatic_launch = 1"
                        : first.a || first.b || first.c               ? "evict_first"

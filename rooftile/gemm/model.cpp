@@ -114,7 +114,8 @@ OutsideRows outside_rows(const GemmTile& t, const GemmProblem& p) {
         const std::int64_t outside = ctas * tile - extent;
         return {double(outside), double(ceil_div(outside, std::int64_t{tile})), double(ctas)};
     };
-    const Side a = side(p.m, t.tile_m, t.cluster_m, p.a_major), b = side(p.n, t.tile_n, t.cluster_n, p.b_major);
+    const Side a = side(p.m, t.tile_m, t.cluster_m, p.a_major),
+               b = side(p.n, t.tile_n, t.cluster_n, p.b_major);
     return {.mean = a.outside / a.ctas + b.outside / b.ctas,
             .share = 1 - (1 - a.edge / a.ctas) * (1 - b.edge / b.ctas)};
 }

@@ -35,7 +35,8 @@ struct GemmConfig {
     int stages = 0;
     int consumer_warpgroups = 0;
     Schedule schedule = Schedule::cooperative;
-    bool swap_ab = false;  ///< columns of C stand on the matrix instruction's m, rows on its n: tile_m goes in steps of 8
+    bool swap_ab =
+        false;  ///< columns of C stand on the matrix instruction's m, rows on its n: tile_m goes in steps of 8
     int cluster_m = 1, cluster_n = 1;
     Order order = Order::row;
     int group = 1;  ///< rows of tiles taken together where `order` is grouped

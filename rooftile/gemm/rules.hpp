@@ -5,16 +5,16 @@
 
 namespace rooftile::gemm_rules {
 
-/// Beside parts_of_few_waves the only one that leaves out candidates. What one of many values fixes is chosen, not searched, and has flags of its own:
+/// These two leave out candidates. What one of many values fixes is chosen, not searched, and has flags of its own:
 /// operands that L2 drops first, the width of a store, overlapped epilogues, the start beside the kernel before.
 inline constexpr Rule parts_of_few_waves{"parts_of_few_waves",
                                          "K is split only where tiles fill fewer than four waves: with more "
                                          "the last wave costs less than an exchange of sums"};
 
-inline constexpr Rule tight_swapped_tiles{
-    "tight_swapped_tiles",
-    "with A and B swapped tile_m is the least of its steps, 8, 16, 32 or 64, that cuts M into so many rows of "
-    "tiles: more would only lie outside C"};
+inline constexpr Rule tight_swapped_tiles{"tight_swapped_tiles",
+                                          "with A and B swapped tile_m is the least of its steps, 8, 16, 32 "
+                                          "or 64, that cuts M into so many rows of "
+                                          "tiles: more would only lie outside C"};
 
 /// Of the orders of one plan. Each counts as dominated, as all orders do that are not a plan's.
 inline constexpr Rule simulated_orders{

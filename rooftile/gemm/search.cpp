@@ -132,7 +132,7 @@ bool BestList::better(const Kept& x, const Kept& y) {
     if (xt != yt && !std::isnan(xt) && !std::isnan(yt)) return xt < yt;
     if (x.footprint.registers != y.footprint.registers) return x.footprint.registers < y.footprint.registers;
     const int xs = x.footprint.shared_bytes(x.stages), ys = y.footprint.shared_bytes(y.stages);
-    return xs != ys ? xs < ys : precedes(x.candidate.tile, y.candidate.tile);
+    return xs != ys ? xs < ys : precedes(x.candidate, y.candidate);
 }
 
 std::vector<Kept> BestList::sorted() const {

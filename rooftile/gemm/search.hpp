@@ -23,13 +23,14 @@ struct GemmCandidate {
     GemmTile tile{};     ///< sizes, cluster, parts of K, CTAs an SM; the family's examine() completes it
     int warpgroups = 0;  ///< that multiply
     Schedule schedule = Schedule::cooperative;
-    bool swap_ab = false;  ///< the tile's columns stand on the instruction's m
+    bool swap_ab = false;                       ///< the tile's columns stand on the instruction's m
     std::optional<bool> overlapped_epilogue{};  ///< empty: wherever it can
     int epilogue_tile_n = 0;                    ///< 0: the widest that takes no stage from the ring
 };
-/// The order of tiles where nothing else tells candidates apart, whichever the search meets first.
-inline bool precedes(const GemmTile& x, const GemmTile& y) {
-    return x.tile_m != y.tile_m ? x.tile_m < y.tile_m : x.tile_n < y.tile_n;
+/// The order of candidates where nothing else tells them apart, whichever the search meets first.
+inline bool precedes(const GemmCandidate& x, const GemmCandidate& y) {
+    if (x.swap_ab != y.swap_ab) return y.swap_ab;
+    return x.tile.tile_m != y.tile.tile_m ? x.tile.tile_m < y.tile.tile_m : x.tile.tile_n < y.tile.tile_n;
 }
 /// Where in the space a finished plan stands.
 inline GemmCandidate candidate_of(const GemmConfig& c) {
@@ -194,7 +195,7 @@ struct SearchResult {
         rejected.reasons[static_cast<int>(constraint.reason)] += how_many;
         if (how_many == 0) return;
         const int further = last ? progress(constraint.reason) - progress(last.reason) : 1;
-        if (further < 0 || (further == 0 && !precedes(candidate.tile, last_candidate.tile))) return;
+        if (further < 0 || (further == 0 && !precedes(candidate, last_candidate))) return;
         last = constraint;
         last_candidate = candidate;
     }

@@ -90,10 +90,11 @@ class ConstraintChecker {
         if (config_.mma_n() % (8 * t.split_k) != 0)
             return stop(Constraint::at(
                 Reason::instruction, 8 * t.split_k, config_.mma_n(),
-                config_.swap_ab ? "with A and B swapped tile_m = {available} must be a multiple of {needed}: each "
-                                  "part of K stores its share of the rows, eight at a time"
-                                : "tile_n = {available} must be a multiple of {needed}: each part of K stores its "
-                                  "share of the columns, eight at a time"));
+                config_.swap_ab
+                    ? "with A and B swapped tile_m = {available} must be a multiple of {needed}: each "
+                      "part of K stores its share of the rows, eight at a time"
+                    : "tile_n = {available} must be a multiple of {needed}: each part of K stores its "
+                      "share of the columns, eight at a time"));
         const char* bar = overlaps_ ? bars_overlapped_epilogue(config_) : nullptr;
         return bar && stop(Constraint::at(Reason::instruction, 1, 0, bar));
     }
@@ -151,10 +152,11 @@ class ConstraintChecker {
         return launch >= 0 && at_entry > launch
                && stop(Constraint::at(
                    Reason::instruction, at_entry, launch,
-                   config_.swap_ab ? "one wgmma of this tile_m needs {needed} registers a thread at entry, and so "
-                                     "many threads leave {available}"
-                                   : "one wgmma of this tile_n needs {needed} registers a thread at entry, and so "
-                                     "many threads leave {available}"));
+                   config_.swap_ab
+                       ? "one wgmma of this tile_m needs {needed} registers a thread at entry, and so "
+                         "many threads leave {available}"
+                       : "one wgmma of this tile_n needs {needed} registers a thread at entry, and so "
+                         "many threads leave {available}"));
     }
 
     // A box of an mn-major operand is one swizzle span, 64 elements, wide; a cluster cuts it in whole boxes, and a
@@ -163,9 +165,9 @@ class ConstraintChecker {
         const GemmTile& t = c_.tile;
         constexpr int swizzle_rows = 8;
         if (t.tile_m % (swizzle_rows * t.cluster_n) != 0)
-            return stop(Constraint::at(
-                Reason::alignment, swizzle_rows * t.cluster_n, t.tile_m,
-                "tile_m = {available} must be a multiple of {needed}: each CTA of the cluster loads its slice"));
+            return stop(Constraint::at(Reason::alignment, swizzle_rows * t.cluster_n, t.tile_m,
+                                       "tile_m = {available} must be a multiple of {needed}: each CTA of the "
+                                       "cluster loads its slice"));
         if (problem_.a_major == Major::mn && t.tile_m % (swizzle_span * t.cluster_n) != 0)
             return stop(Constraint::at(
                 Reason::alignment, swizzle_span * t.cluster_n, t.tile_m,

@@ -83,14 +83,17 @@ void swap(const GemmContext& context, const Kept& kept, Derivation& steps) {
     const GemmTile& t = c.tile;
     const std::int64_t rows = kept.footprint.tiles.rows, outside = rows * t.tile_m - context.problem.m;
     const double other = seconds_other_way(context, c.swap_ab);
-    std::string limit = fmt::format("{} row{} of tiles, {} rows of them outside C", rows, rows == 1 ? "" : "s", outside);
+    std::string limit =
+        fmt::format("{} row{} of tiles, {} rows of them outside C", rows, rows == 1 ? "" : "s", outside);
     limit += std::isnan(other) ? "; the other way no plan fits what is asked for, or its time is unknown"
                                : fmt::format("; the other way the best plan takes {:.4g} us", other * 1e6);
     steps.add("swap_ab",
               chosen(context.request.swap_ab,
-                     "1 where C^T = B^T A^T takes less predicted time: rows of C stand on the instruction's n, in steps "
+                     "1 where C^T = B^T A^T takes less predicted time: rows of C stand on the instruction's "
+                     "n, in steps "
                      "of 8, and columns on its m, in steps of 64   [M8, PTX ISA, wgmma]"),
-              {given("m", double(context.problem.m), "rows", "problem"), given("tile_m", t.tile_m, "rows", "this plan")},
+              {given("m", double(context.problem.m), "rows", "problem"),
+               given("tile_m", t.tile_m, "rows", "this plan")},
               c.swap_ab, "", std::move(limit));
 }
 
@@ -123,11 +126,13 @@ void epilogue_tiles(const GemmContext& context, const Kept& kept, Derivation& st
     if (f.epilogue_tile_n == 0) return;
     if (kept.candidate.swap_ab) {
         const Sm90GemmConfig config = kernel_config(context.problem, kept.candidate, kept.stages, {});
-        steps.add("epilogue_tile_n", "64 with A and B swapped: the columns of one wgmma, a whole swizzle span",
+        steps.add("epilogue_tile_n",
+                  "64 with A and B swapped: the columns of one wgmma, a whole swizzle span",
                   {given("tile_m", kept.candidate.tile.tile_m, "rows", "this plan"),
                    given("split_k", kept.candidate.tile.split_k, "", "this plan")},
                   f.epilogue_tile_n, "columns",
-                  fmt::format("{} rows a store, {} stores a warpgroup", config.epilogue_rows(), config.epilogue_tiles()));
+                  fmt::format("{} rows a store, {} stores a warpgroup", config.epilogue_rows(),
+                              config.epilogue_tiles()));
         return;
     }
     const int share = kept.candidate.tile.tile_n / kept.candidate.tile.split_k,

@@ -28,17 +28,19 @@ Constraint instruction_constraint(const GemmCandidate& c) {
                               "pingpong takes {needed} consumer warpgroups, not {available}");
     if (mma_m % rows != 0)
         return Constraint::at(Reason::instruction, rows, mma_m,
-                              c.swap_ab ? "with A and B swapped tile_n = {available} must be a multiple of "
-                                          "{needed}: 64 columns a wgmma for each warpgroup on the tile"
-                                        : "tile_m = {available} must be a multiple of {needed}: 64 rows a wgmma "
-                                          "for each warpgroup on the tile");
+                              c.swap_ab
+                                  ? "with A and B swapped tile_n = {available} must be a multiple of "
+                                    "{needed}: 64 columns a wgmma for each warpgroup on the tile"
+                                  : "tile_m = {available} must be a multiple of {needed}: 64 rows a wgmma "
+                                    "for each warpgroup on the tile");
     if (mma_m > widest_box)
         return Constraint::at(Reason::instruction, widest_box, mma_m,
                               c.swap_ab ? "tile_n = {available} must be at most {needed}"
                                         : "tile_m = {available} must be at most {needed}");
     if (c.swap_ab && (t.tile_m % 8 != 0 || t.tile_m > widest_box))
-        return Constraint::at(Reason::instruction, 8, t.tile_m,
-                              "with A and B swapped tile_m = {available} must be a multiple of {needed} up to 256");
+        return Constraint::at(
+            Reason::instruction, 8, t.tile_m,
+            "with A and B swapped tile_m = {available} must be a multiple of {needed} up to 256");
     if (!c.swap_ab && (t.tile_n % 16 != 0 || t.tile_n > widest_box))
         return Constraint::at(Reason::instruction, 16, t.tile_n,
                               "tile_n = {available} must be a multiple of {needed} up to 256");
@@ -123,7 +125,8 @@ void Sm90GemmFamily::enumerate(const GemmHardware& hw, const GemmProblem& proble
     };
     for (const TileFigures& figures : tiles_of(hw, problem, request)) {
         if (figures.left_out) {
-            visitor.leave_out(gemm_rules::tight_swapped_tiles, space.candidates(figures) + space.ablated(figures));
+            visitor.leave_out(gemm_rules::tight_swapped_tiles,
+                              space.candidates(figures) + space.ablated(figures));
             continue;
         }
         c.swap_ab = figures.swap_ab;

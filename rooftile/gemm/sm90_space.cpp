@@ -18,7 +18,8 @@ bool tight(int tile_m, std::int64_t m) {
     constexpr int steps[] = {8, 16, 32, 64};
     return std::any_of(std::begin(steps), std::end(steps), [&](int step) {
         return tile_m % step == 0
-               && (tile_m == step || ceil_div(m, std::int64_t{tile_m}) < ceil_div(m, std::int64_t{tile_m} - step));
+               && (tile_m == step
+                   || ceil_div(m, std::int64_t{tile_m}) < ceil_div(m, std::int64_t{tile_m} - step));
     });
 }
 
@@ -45,11 +46,12 @@ std::vector<TileFigures> tiles_of(const GemmHardware& hw, const GemmProblem& pro
                 TileFigures& figures = tiles.emplace_back(hw, problem, tile_m, tile_n, tile_k, swap_ab);
                 figures.floor = max_known(
                     floor.seconds(figures.tile, figures.grid, figures.step,
-                                  {figures.k_blocks, streamed_cycles(hw, figures.tile, problem, figures.grid), 0,
-                                   unknown_number},
+                                  {figures.k_blocks, streamed_cycles(hw, figures.tile, problem, figures.grid),
+                                   0, unknown_number},
                                   max_stages_of(figures.tile, request, shared_limit)),
                     0);
-                figures.left_out = swap_ab && !request.tile_m && !request.exhaustive && !tight(tile_m, problem.m);
+                figures.left_out =
+                    swap_ab && !request.tile_m && !request.exhaustive && !tight(tile_m, problem.m);
             }
     };
     list(false, searched_tile_ms, searched_tile_ns);

@@ -22,7 +22,8 @@ struct TileFigures {
     double floor = 0;  // seconds, of one CTA an SM and K in one piece
     bool left_out = false;
 
-    TileFigures(const GemmHardware& hw, const GemmProblem& problem, int tile_m, int tile_n, int tile_k, bool swap)
+    TileFigures(const GemmHardware& hw, const GemmProblem& problem, int tile_m, int tile_n, int tile_k,
+                bool swap)
         : tile{.tile_m = tile_m,
                .tile_n = tile_n,
                .tile_k = tile_k,

@@ -79,8 +79,8 @@ GemmRequest fixed_to(const Drawn& drawn, const GemmRequest& request) {
 
 bool same_config(const GemmConfig& x, const GemmConfig& y) {
     const auto key = [](const GemmConfig& c) {
-        return std::tuple(c.tile_m, c.tile_n, c.tile_k, c.stages, c.consumer_warpgroups, c.schedule, c.swap_ab,
-                          c.cluster_m, c.cluster_n, c.order, c.group, c.split_k, c.ctas_per_sm,
+        return std::tuple(c.tile_m, c.tile_n, c.tile_k, c.stages, c.consumer_warpgroups, c.schedule,
+                          c.swap_ab, c.cluster_m, c.cluster_n, c.order, c.group, c.split_k, c.ctas_per_sm,
                           c.overlapped_epilogue);
     };
     return key(x) == key(y);

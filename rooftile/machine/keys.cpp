@@ -118,7 +118,8 @@ constexpr Key keys[] = {
     physical("dsmem.bandwidth", "B/clk/SM", "shared memory of another SM of the cluster"),
     physical("tma.rate_dram", "B/clk/SM or B/s/SM", "most that TMA brings one SM alone from device memory"),
     physical("tma.rate_l2", "B/clk/SM or B/s/SM", "most that TMA brings one SM alone from L2"),
-    physical("tma.outside", whole_or_sm, "rows of TMA boxes that lie outside their tensor, with every SM asking for some"),
+    physical("tma.outside", whole_or_sm,
+             "rows of TMA boxes that lie outside their tensor, with every SM asking for some"),
     bytes("tma.in_flight", 1, GiB, "most bytes that TMA keeps outstanding for one SM"),
     physical("load.rate", "B/clk/SM or B/s/SM", "v of one SM's load time t(b) = load.latency + b / v"),
 
@@ -151,10 +152,12 @@ constexpr Key keys[] = {
     physical("launch.gap_stream", "s", "back-to-back small kernels of a stream, one to the next"),
     physical("launch.gap_graph", "s", "the same inside a CUDA graph"),
     physical("launch.programmatic_saving", "s",
-             "what a launch takes less as a programmatic dependent: its start and set-up run beside the one before"),
+             "what a launch takes less as a programmatic dependent: its start and set-up run beside the one "
+             "before"),
 
     ratio("mma_sync.overlap_exponent", 1, 1000,
-          "of kernels whose warps all copy and multiply: t^n is the sum of the t^n of products and of shared memory's port"),
+          "of kernels whose warps all copy and multiply: t^n is the sum of the t^n of products and of shared "
+          "memory's port"),
 
     // What fits the model of memory-bound kernels to runs of them.
     ratio("stream.copy_share", 0.01, 1,

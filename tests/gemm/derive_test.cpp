@@ -344,7 +344,8 @@ TEST(Derive, AAndBAreSwappedWhereThatFitsTheRows) {
     EXPECT_NE(refusal(h200, problem, request).message.find("the columns of one wgmma"), std::string::npos);
     request = {};
     request.swap_ab = true;
-    EXPECT_NE(refusal(machine_by_id("a100-80-sxm"), problem, request).message.find("swap_ab"), std::string::npos);
+    EXPECT_NE(refusal(machine_by_id("a100-80-sxm"), problem, request).message.find("swap_ab"),
+              std::string::npos);
 }
 
 TEST(Derive, RowsThatBeginAmidASectorAreNamed) {

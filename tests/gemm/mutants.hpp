@@ -35,34 +35,41 @@ inline std::string with_k(const char* problem, std::int64_t k) {
 inline std::string plain(std::int64_t k = 512) {
     return with_k(
         "--m 256 --n 256 --tile 128x128x64 --consumer-warpgroups 2 --schedule cooperative --split-k 1 "
-        "--cluster 1x1 --epilogue-tile-n 64 --overlapped-epilogue off",
+        "--swap-ab off --cluster 1x1 --epilogue-tile-n 64 --overlapped-epilogue off",
         k);
 }
 // C leaves element by element, and there is room between its rows; the last row of tiles begins in C's last row.
 inline std::string by_element() {
     return with_k(
-        "--m 129 --n 130 --ldc 160 --tile 128x128x64 --schedule cooperative --split-k 1 --cluster 1x1", 512);
+        "--m 129 --n 130 --ldc 160 --tile 128x128x64 --schedule cooperative --split-k 1 --swap-ab off --cluster 1x1", 512);
 }
 // The same in clusters of two tiles, of which the fourth lies outside C as a whole.
 inline std::string beyond_c() {
     return with_k(
-        "--m 257 --n 130 --ldc 160 --tile 128x128x64 --schedule cooperative --split-k 1 --cluster 2x1", 512);
+        "--m 257 --n 130 --ldc 160 --tile 128x128x64 --schedule cooperative --split-k 1 --swap-ab off --cluster 2x1", 512);
 }
 // More tiles than CTAs, and a tile leaves beside the next one's products.
 inline std::string persistent() {
     return with_k(
         "--m 1792 --n 1792 --tile 128x128x64 --consumer-warpgroups 2 --schedule cooperative --split-k 1 "
-        "--cluster 1x1 --overlapped-epilogue on",
+        "--swap-ab off --cluster 1x1 --overlapped-epilogue on",
         512);
 }
 inline std::string pingpong() {
-    return with_k("--m 1792 --n 1792 --tile 64x128x64 --schedule pingpong --split-k 1 --cluster 1x1", 512);
+    return with_k("--m 1792 --n 1792 --tile 64x128x64 --schedule pingpong --split-k 1 --swap-ab off --cluster 1x1", 512);
 }
 inline std::string split() {
-    return with_k("--m 256 --n 256 --tile 64x128x64 --split-k 4 --cluster 1x1", 512);
+    return with_k("--m 256 --n 256 --tile 64x128x64 --split-k 4 --swap-ab off --cluster 1x1", 512);
 }
 inline std::string multicast() {
-    return with_k("--m 256 --n 256 --tile 128x128x64 --schedule cooperative --split-k 1 --cluster 2x1", 512);
+    return with_k("--m 256 --n 256 --tile 128x128x64 --schedule cooperative --split-k 1 --swap-ab off --cluster 2x1", 512);
+}
+/// Rows of C on wgmma's n: two tiles of 136 hold 257, the second in boxes of 48 rows of which the last lies past C.
+inline std::string turned() {
+    return with_k("--m 257 --n 256 --tile 136x128x64 --split-k 1 --swap-ab on --cluster 1x1", 512);
+}
+inline std::string turned_by_element() {
+    return with_k("--m 130 --n 129 --ldc 160 --tile 72x128x64 --split-k 1 --swap-ab on --cluster 1x1", 512);
 }
 inline std::string ampere(std::int64_t k = 512) {
     return with_k("--kernel sm80_gemm --m 256 --n 256 --tile 128x128x32", k);
@@ -261,6 +268,19 @@ inline Mutant second_warpgroup_shifted() {
               "store<C>(OwnSums<C>{sums}, target, args, m + down, n + right + 8 * warpgroup);"}}};
 }
 
+inline Mutant turned_rows_swapped() {
+    return {"every two rows of a turned tile are swapped",
+            turned(),
+            {{sm90_store, "to + (lane / 16 * 8 + lane % 8) * Sm90GemmConfig::swizzle_bytes",
+              "to + (lane / 16 * 8 + (lane % 8 ^ 1)) * Sm90GemmConfig::swizzle_bytes"}}};
+}
+
+inline Mutant turned_row_past_c() {
+    return {"rows past C are written by a turned tile",
+            turned_by_element(),
+            {{sm90_store, "if (r < rows) line[0]", "if (r <= rows) line[0]"}}};
+}
+
 inline Mutant slices_swapped() {
     return {"the slices of a multicast tile change places",
             multicast(),
@@ -371,6 +391,8 @@ inline std::vector<Mutant> all() {
                                slices_swapped(),
                                packed_lines_run_on(),
                                packed_by_whole_words(),
+                               turned_rows_swapped(),
+                               turned_row_past_c(),
                                ampere_tail_of_k_dropped(),
                                ampere_reads_past_a(),
                                ampere_changes_a(),

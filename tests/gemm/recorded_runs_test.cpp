@@ -42,6 +42,7 @@ std::vector<Row> recorded_rows(const std::string& name) {
                                                  : Order::grouped;
         if (r.order != Order::row && r.order != Order::column) r.group = number(11);
         r.split_k = number(12), r.ctas_per_sm = number(13), r.top = 1;
+        r.swap_ab = false;
         r.epilogue_tile_n =
             Sm90GemmConfig::swizzled_columns(*r.tile_n / *r.split_k);  // as all of them stored C
         r.simulate = false;

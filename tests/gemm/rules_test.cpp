@@ -5,6 +5,7 @@
 
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <sstream>
 
 #include "rooftile/gemm/search.hpp"
@@ -14,12 +15,14 @@
 namespace rooftile {
 namespace {
 
-SearchResult searched(const char* id, const GemmProblem& problem, bool exhaustive) {
+SearchResult searched(const char* id, const GemmProblem& problem, bool exhaustive,
+                      std::optional<bool> swap_ab = {}) {
     std::vector<std::string> unknown;
     const GemmHardware hw = gemm_hardware(machine_by_id(id), "wgmma", Type::bf16, unknown);
     GemmRequest request;
     request.simulate = false;
     request.exhaustive = exhaustive;
+    request.swap_ab = swap_ab;
     return search(Sm90GemmFamily(hw, problem), hw, problem, request);
 }
 
@@ -42,7 +45,7 @@ TEST(GemmRules, PartsOfFewWavesAreCounted) {
                     ceil_div(std::int64_t(4096), tile_m) * ceil_div(std::int64_t(4096), tile_n);
                 pairs += tiles >= 4 * 132 * ctas;
             }
-    const SearchResult result = searched("h200-sxm", problem, false);
+    const SearchResult result = searched("h200-sxm", problem, false, false);
     EXPECT_EQ(count(result, gemm_rules::parts_of_few_waves), pairs * 45 * 31 * 10);
 }
 

@@ -39,10 +39,11 @@ GemmRequest unsimulated() {
     return request;
 }
 
-using Rank = std::tuple<bool, double, double, int, int, int, int>;
+using Rank = std::tuple<bool, double, bool, double, int, int, int, int>;
 Rank rank_of(const Kept& k) {
     return {std::isnan(k.time.seconds),
             k.score,
+            k.candidate.swap_ab,
             max_known(k.dram + max_known(k.footprint.step.l2, k.footprint.step.port), 0),
             k.footprint.registers,
             k.footprint.shared_bytes(k.stages),
@@ -150,8 +151,9 @@ TEST(Search, TimesFewOfManyCandidates) {
 // The search checks a constraint once for many candidates; each alone meets the same.
 TEST(Sm90GemmFamily, EnumeratesByTheConstraintsThatEachCandidateMeets) {
     const GemmHardware hw = hardware("h200-sxm");
-    for (const auto& p : {gemm_problem(4096, 4096, 4096, Type::bf16, Major::mn, Major::mn),
-                          gemm_problem(64, 4096, 4096), gemm_problem(3000, 2049, 520), gemm_problem(257, 3840, 7424)}) {
+    for (const auto& p :
+         {gemm_problem(4096, 4096, 4096, Type::bf16, Major::mn, Major::mn), gemm_problem(64, 4096, 4096),
+          gemm_problem(3000, 2049, 520), gemm_problem(257, 3840, 7424)}) {
         const Sm90GemmFamily family(hw, p);
         Standing standing;
         family.enumerate(hw, p, {}, standing);

@@ -70,6 +70,7 @@ FIXED = {
     "--stages": list("1234568"),
     "--consumer-warpgroups": list("123"),
     "--schedule": ["cooperative", "pingpong"],
+    "--swap-ab": ["on", "off"],
     "--cluster": ["1x1", "2x1", "1x2", "2x2", "4x1"],
     "--order": ["row", "column", "grouped", "serpentine", "morton", "hilbert"],
     "--split-k": list("1248"),

@@ -56,7 +56,8 @@ std::string sm90_name_expression(const Sm90GemmConfig& config) {
             : fmt::format(", .ablated=rooftile::Ablation::{}", name_of(config.ablated));
     return fmt::format(
         "rooftile::sm90_gemm<rooftile::Sm90GemmConfig{{.tile_m={}, .tile_n={}, .tile_k={}, .stages={}, "
-        ".consumer_warpgroups={}, .schedule=rooftile::Schedule::{}, .swap_ab={}, .cluster_m={}, .cluster_n={}, "
+        ".consumer_warpgroups={}, .schedule=rooftile::Schedule::{}, .swap_ab={}, .cluster_m={}, "
+        ".cluster_n={}, "
         ".split_k={}, "
         ".ctas_per_sm={}, "
         ".producer_registers={}, .consumer_registers={}, .type=rooftile::Type::{}, "

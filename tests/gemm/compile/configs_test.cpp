@@ -184,8 +184,8 @@ TEST(GemmConfigs, CacheHintsStandOnlyWhereTheyAreAskedFor) {
 // Where registers are scarcest for what the producer holds: a sample of all rarely meets one of these.
 TEST(GemmConfigs, ProducersOfFewRegistersThatMulticastCompileAsPlanned) {
     std::vector<Sm90GemmConfig> tight;
-    for (const auto* configs : {&feasible_everywhere().whole, &feasible_everywhere().split,
-                                &feasible_everywhere().swapped})
+    for (const auto* configs :
+         {&feasible_everywhere().whole, &feasible_everywhere().split, &feasible_everywhere().swapped})
         std::copy_if(configs->begin(), configs->end(), std::back_inserter(tight), [](const auto& c) {
             return c.producer_registers > 0 && c.producer_registers < 40 && c.peers() > 1;
         });

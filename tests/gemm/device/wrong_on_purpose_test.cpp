@@ -54,6 +54,8 @@ TEST_F(WrongOnPurpose, GemmSecondWarpgroupShifted) {
     caught(gemm_mutants::second_warpgroup_shifted(), By::random);
 }
 TEST_F(WrongOnPurpose, GemmSlicesSwapped) { caught(gemm_mutants::slices_swapped(), By::random); }
+TEST_F(WrongOnPurpose, GemmTurnedRowsSwapped) { caught(gemm_mutants::turned_rows_swapped(), By::random); }
+TEST_F(WrongOnPurpose, GemmTurnedRowPastC) { caught(gemm_mutants::turned_row_past_c(), By::guards); }
 
 TEST_F(WrongOnPurpose, GemmPackedLinesRunOn) { caught(gemm_mutants::packed_lines_run_on(), By::random); }
 TEST_F(WrongOnPurpose, GemmPackedByWholeWords) { caught(gemm_mutants::packed_by_whole_words(), By::random); }

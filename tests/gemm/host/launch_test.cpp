@@ -27,15 +27,14 @@ constexpr Sm90GemmConfig base = {.tile_m = 128,
 const void* at(std::uint64_t address) { return reinterpret_cast<const void*>(address); }
 
 TEST(GemmLaunch, TheNameHoldsEveryMemberByName) {
-    EXPECT_EQ(
-        sm90_name_expression(base),
-        "rooftile::sm90_gemm<rooftile::Sm90GemmConfig{.tile_m=128, .tile_n=256, .tile_k=64, .stages=4, "
-        ".consumer_warpgroups=2, .schedule=rooftile::Schedule::cooperative, .swap_ab=false, "
-        ".cluster_m=1, .cluster_n=1, "
-        ".split_k=1, .ctas_per_sm=1, .producer_registers=40, .consumer_registers=232, "
-        ".type=rooftile::Type::bf16, "
-        ".a_major=rooftile::Major::k, .b_major=rooftile::Major::k, .tma_store=true, "
-        ".overlapped_epilogue=false, .epilogue_tile_n=0, .load_policy=false, .store_policy=false}>");
+    EXPECT_EQ(sm90_name_expression(base),
+              "rooftile::sm90_gemm<rooftile::Sm90GemmConfig{.tile_m=128, .tile_n=256, .tile_k=64, .stages=4, "
+              ".consumer_warpgroups=2, .schedule=rooftile::Schedule::cooperative, .swap_ab=false, "
+              ".cluster_m=1, .cluster_n=1, "
+              ".split_k=1, .ctas_per_sm=1, .producer_registers=40, .consumer_registers=232, "
+              ".type=rooftile::Type::bf16, "
+              ".a_major=rooftile::Major::k, .b_major=rooftile::Major::k, .tma_store=true, "
+              ".overlapped_epilogue=false, .epilogue_tile_n=0, .load_policy=false, .store_policy=false}>");
     Sm90GemmConfig other = base;
     other.schedule = Schedule::pingpong;
     other.swap_ab = true;
@@ -43,8 +42,8 @@ TEST(GemmLaunch, TheNameHoldsEveryMemberByName) {
     other.b_major = Major::mn;
     other.tma_store = false;
     std::string name = sm90_name_expression(other);
-    for (const char* part :
-         {"Schedule::pingpong", "swap_ab=true", "Type::fp16", "b_major=rooftile::Major::mn", "tma_store=false"})
+    for (const char* part : {"Schedule::pingpong", "swap_ab=true", "Type::fp16",
+                             "b_major=rooftile::Major::mn", "tma_store=false"})
         EXPECT_NE(name.find(part), std::string::npos) << part;
 }
 
@@ -235,8 +234,14 @@ TEST(GemmLaunch, ATurnedTileLeavesInBoxesOfOneHeight) {
     struct Case {
         int tile_m, split_k, rows, tiles, last;
     };
-    for (const Case& c : {Case{8, 1, 8, 1, 0}, {64, 1, 64, 1, 0}, {72, 1, 40, 2, 32}, {136, 1, 48, 3, 88}, {256, 1, 64, 4, 192},
-                          {200, 1, 56, 4, 144}, {144, 2, 40, 2, 32}, {192, 3, 64, 1, 0}}) {
+    for (const Case& c : {Case{8, 1, 8, 1, 0},
+                          {64, 1, 64, 1, 0},
+                          {72, 1, 40, 2, 32},
+                          {136, 1, 48, 3, 88},
+                          {256, 1, 64, 4, 192},
+                          {200, 1, 56, 4, 144},
+                          {144, 2, 40, 2, 32},
+                          {192, 3, 64, 1, 0}}) {
         SCOPED_TRACE(c.tile_m);
         Sm90GemmConfig config = base;
         config.swap_ab = true;
