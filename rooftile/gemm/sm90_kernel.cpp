@@ -23,7 +23,8 @@ std::string pitch_note(const char* name, std::int64_t pitch, std::int64_t rows) 
         name, pitch, sector, ceil_div(pitch, sector) * sector);
 }
 
-/// Lines that lie whole 16 bytes apart: what TMA takes as it lies, however long they are. Beyond their end it reads zeros.
+/// Lines that lie whole 16 bytes apart: what TMA takes as it lies, however long they are. Beyond their end it reads zeros
+/// (docs/facts.md 115).
 bool taken_by_tma(std::int64_t leading) { return leading % copy_elements == 0; }
 
 /// An operand that TMA cannot take, and that the request wants unpacked.

@@ -47,7 +47,7 @@ TEST(Program, TheFallbackIsANoteOfTheDocument) {
     EXPECT_EQ(json.err, "");
     EXPECT_NE(nlohmann::json::parse(json.out).at("notes").dump().find("h100-sxm"), std::string::npos);
     for (const std::vector<std::string>& more : {std::vector<std::string>{}, {"--json"}}) {
-        const Outcome nothing = run(with({"plan", "gemm", "--m", "64", "--n", "64", "--k", "7"}, more));
+        const Outcome nothing = run(with({"plan", "gemm", "--shape", "64x64x7", "--pack-a", "off"}, more));
         EXPECT_EQ(nothing.code, 10);
         EXPECT_EQ(nothing.error_lines(), 1) << nothing.err;
         if (!more.empty()) {
@@ -132,7 +132,8 @@ TEST(Program, CsvIsOneLineAPlan) {
 }
 
 TEST(Program, NothingFitsKeepsTheLoopGoing) {
-    const std::vector<std::string> odd = {"plan", "gemm", "--shape", "512x512x7", "--machine", "h100-sxm"};
+    const std::vector<std::string> odd = {"plan",    "gemm",     "--shape",  "512x512x7",
+                                          "--pack-b", "off", "--machine", "h100-sxm"};
     const Outcome text = run(odd);
     EXPECT_EQ(text.code, 10);
     EXPECT_EQ(text.out, "");
