@@ -128,6 +128,14 @@ struct Sm90GemmConfig {
         return i + 1 < turned_tiles() ? i * turned_rows() : share_n() - turned_rows();
     }
 
+    /// Bytes from a turned epilogue tile's beginning to the 16 B that a lane of warp `warp` addresses. A warp writes four
+    /// matrices at once, two beside each other, its 16 columns, and two below; a row's eight 16-byte chunks are xored with
+    /// the row's place among eight.
+    static constexpr int turned_offset(int warp, int lane) {
+        const int row = lane / 16 * 8 + lane % 8, chunk = 2 * warp + lane / 8 % 2;
+        return row * swizzle_bytes + (chunk ^ lane % 8) * 16;
+    }
+
     /// Rows of C that one store takes.
     constexpr int epilogue_rows() const { return swap_ab ? turned_rows() : warp_rows(); }
     /// That a warpgroup stores of a tile.

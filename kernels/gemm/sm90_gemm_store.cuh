@@ -125,16 +125,15 @@ __device__ void write_turned_tile(unsigned to, const Sums& sums, int i, int row,
     unsigned pairs[2 * matrices];
     sums.pairs(pairs, i, row / 2);
     const int lane = threadIdx.x % 32;
-    // 16-byte chunks of a row of 128 B, xored with the row's place among eight.
-    const unsigned chunk = (2 * warp + lane / 8 % 2) ^ lane % 8;
-    const unsigned at = to + (lane / 16 * 8 + lane % 8) * Sm90GemmConfig::swizzle_bytes + chunk * 16;
+    const unsigned at = to + Sm90GemmConfig::turned_offset(warp, lane);
 #pragma unroll
     for (int j = 0; j + 2 <= matrices; j += 2)
         ptx::store_matrix_x4_transposed(at + j * 8 * Sm90GemmConfig::swizzle_bytes, pairs[2 * j],
                                         pairs[2 * j + 1], pairs[2 * j + 2], pairs[2 * j + 3]);
     if constexpr (matrices % 2 == 1) {
         constexpr int last = matrices - 1;
-        const unsigned half = to + (last * 8 + lane % 8) * Sm90GemmConfig::swizzle_bytes + chunk * 16;
+        // Lanes 0 to 15 alone address them.
+        const unsigned half = at + last * 8 * Sm90GemmConfig::swizzle_bytes;
         ptx::store_matrix_x2_transposed(half, pairs[2 * last], pairs[2 * last + 1]);
     }
 }

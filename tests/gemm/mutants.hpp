@@ -271,8 +271,8 @@ inline Mutant second_warpgroup_shifted() {
 inline Mutant turned_rows_swapped() {
     return {"every two rows of a turned tile are swapped",
             turned(),
-            {{sm90_store, "to + (lane / 16 * 8 + lane % 8) * Sm90GemmConfig::swizzle_bytes",
-              "to + (lane / 16 * 8 + (lane % 8 ^ 1)) * Sm90GemmConfig::swizzle_bytes"}}};
+            {{sm90_store, "Sm90GemmConfig::turned_offset(warp, lane)",
+              "Sm90GemmConfig::turned_offset(warp, lane ^ 1)"}}};
 }
 
 inline Mutant turned_row_past_c() {

@@ -262,6 +262,20 @@ TEST(GemmLaunch, ATurnedTileLeavesInBoxesOfOneHeight) {
     }
 }
 
+// What TMA reads at address a of a 128-byte swizzle is the element at a ^ (a / 128 % 8) * 16 of rows as they lie. Lane 8 k + r
+// addresses row r of matrix k; matrices 0 and 1 are beside each other, 2 and 3 eight rows below.
+TEST(GemmLaunch, ATurnedTileIsSwizzledAsTmaReadsIt) {
+    for (int warp = 0; warp < 4; ++warp)
+        for (int lane = 0; lane < 32; ++lane) {
+            const int matrix = lane / 8, offset = Sm90GemmConfig::turned_offset(warp, lane);
+            const int lies = offset ^ (offset / 128 % 8) * 16;
+            EXPECT_EQ(lies / 128, matrix / 2 * 8 + lane % 8) << warp << ' ' << lane;
+            EXPECT_EQ(lies % 128, (16 * warp + matrix % 2 * 8) * 2) << warp << ' ' << lane;
+            for (int other = matrix * 8; other < lane; ++other)  // eight rows, eight groups of banks
+                EXPECT_NE(offset % 128, Sm90GemmConfig::turned_offset(warp, other) % 128);
+        }
+}
+
 TEST(GemmLaunch, ThePartsOfKStoreSharesOfTheColumns) {
     for (auto [tile_n, split_k, epilogue_tile, swizzle] : {std::tuple{256, 2, 64, 128},
                                                            {256, 8, 32, 64},
