@@ -208,7 +208,11 @@ class ProblemBench {
         const std::vector<Measurement*> ours = rows();
         std::vector<TimedWork> baselines = trial_->add_baselines(ours, *sets_, run_.notes, run_.timings);
         const std::size_t beside = baselines.size();
-        for (TimedWork& work : baselines) works.push_back(std::move(work));
+        for (TimedWork& work : baselines) {
+            // They meet the dirty lines in L2 that ours do.
+            if (options_.verify) work.before = [this](Stream stream, SetRange sets) { sets_->poison_outputs(stream, sets); };
+            works.push_back(std::move(work));
+        }
         if (rows_[0] != 0) variants_.clear();  // they are of plan 1
         for (std::size_t i = 0; i < variants_.size(); ++i) {
             works.push_back({variants_[i].other.name, on_sets(variants_[i].launch), Role::leader});
