@@ -125,7 +125,7 @@ void Sm90GemmFamily::enumerate(const GemmHardware& hw, const GemmProblem& proble
     };
     for (const TileFigures& figures : tiles_of(hw, problem, request)) {
         if (figures.left_out) {
-            visitor.leave_out(gemm_rules::tight_swapped_tiles,
+            visitor.leave_out(*figures.left_out,
                               space.candidates(figures) + space.ablated(figures));
             continue;
         }

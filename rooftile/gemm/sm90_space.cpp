@@ -3,6 +3,8 @@
 #include <array>
 #include <iterator>
 
+#include "rooftile/gemm/rules.hpp"
+
 namespace rooftile::sm90 {
 namespace {
 
@@ -21,6 +23,13 @@ bool tight(int tile_m, std::int64_t m) {
                && (tile_m == step
                    || ceil_div(m, std::int64_t{tile_m}) < ceil_div(m, std::int64_t{tile_m} - step));
     });
+}
+
+/// The rule that leaves out swapped tiles of so many rows; null where none does.
+const Rule* rule_against(int tile_m, const GemmProblem& p, const GemmRequest& request) {
+    const bool as_measured = p.a_major == Major::k && p.b_major == Major::k && p.n % 8 == 0 && p.ldc % 8 == 0;
+    if (!request.swap_ab && !as_measured) return &gemm_rules::swapped_as_measured;
+    return request.tile_m || tight(tile_m, p.m) ? nullptr : &gemm_rules::tight_swapped_tiles;
 }
 
 }  // namespace
@@ -50,15 +59,14 @@ std::vector<TileFigures> tiles_of(const GemmHardware& hw, const GemmProblem& pro
                                    0, unknown_number},
                                   max_stages_of(figures.tile, request, shared_limit)),
                     0);
-                figures.left_out =
-                    swap_ab && !request.tile_m && !request.exhaustive && !tight(tile_m, problem.m);
+                if (swap_ab && !request.exhaustive) figures.left_out = rule_against(tile_m, problem, request);
             }
     };
     list(false, searched_tile_ms, searched_tile_ns);
     list(true, swapped_tile_ms, searched_tile_ms);
     // Where a number is unknown no tile promises more than another.
     std::sort(tiles.begin(), tiles.end(), [](const auto& x, const auto& y) {
-        return x.left_out != y.left_out ? y.left_out : x.floor < y.floor;
+        return bool(x.left_out) != bool(y.left_out) ? bool(y.left_out) : x.floor < y.floor;
     });
     return tiles;
 }

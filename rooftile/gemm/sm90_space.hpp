@@ -20,7 +20,7 @@ struct TileFigures {
     std::int64_t k_blocks;
     StepCycles step;
     double floor = 0;  // seconds, of one CTA an SM and K in one piece
-    bool left_out = false;
+    const Rule* left_out = nullptr;  ///< the rule that does; null: none
 
     TileFigures(const GemmHardware& hw, const GemmProblem& problem, int tile_m, int tile_n, int tile_k,
                 bool swap)
@@ -40,7 +40,7 @@ struct TileFigures {
 int max_stages_of(const GemmTile& tile, const GemmRequest& request, double shared_limit);
 
 /// The request's tiles, or all, the most promising first: what is found early spares the search the rest. Those
-/// with A and B swapped that gemm_rules::tight_swapped_tiles leaves out come last, not promising at all.
+/// with A and B swapped that a rule leaves out come last, not promising at all.
 std::vector<TileFigures> tiles_of(const GemmHardware& hw, const GemmProblem& problem,
                                   const GemmRequest& request);
 

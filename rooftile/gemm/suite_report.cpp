@@ -136,7 +136,7 @@ void set_ranking_and_prediction(SuiteReport& report) {
     SpreadOf prediction;
     double errors = 0;
     for (const ShapeFigures& shape : report.shapes) {
-        if (shape.best_of_own) {
+        if (shape.best_of_own && shape.row.plans > 1) {  // of one plan there is nothing to choose
             ++report.ranked;
             report.ranked_right += *shape.best_of_own <= 1 + rank1_tolerance;
             report.confirmed += shape.confirmed;
