@@ -47,7 +47,11 @@ struct Configs {
                 configs.insert(kernel_config(problem, chosen, stages, split));
             }
         } collect(*this, problem);
-        family.enumerate(hw, problem, GemmRequest{}, collect);
+        for (const bool swap_ab : {false, true}) {  // asked for: no rule leaves a way out
+            GemmRequest request;
+            request.swap_ab = swap_ab;
+            family.enumerate(hw, problem, request, collect);
+        }
     }
     void insert(const Sm90GemmConfig& config) {
         if (names.insert(sm90_name_expression(config)).second)
