@@ -126,8 +126,6 @@ std::int64_t rotated_sets(std::int64_t set_bytes, std::int64_t l2_bytes, int l2_
 /// So many bytes of what is free on the device.
 std::int64_t share_of_free(double share);
 
-/// Of what is free, for buffers that rotate.
-inline constexpr double free_memory_share = 0.6;
 /// Rotated buffers are together at least this many L2.
 inline constexpr int l2_factor = 4;
 

@@ -160,12 +160,16 @@ class ProblemBench {
         sets_.emplace(tensors_, count, trial_->reference(), options_.seed);
     }
 
+    void poison_before(TimedWork& work) {
+        work.before = [this](Stream stream, SetRange sets) { sets_->poison_outputs(stream, sets); };
+    }
+
     /// What each timed launch of a work leaves in its set must be the verified result, bit for bit: the counter at
     /// `index` says how often it was not.
     void watch(TimedWork& work, std::size_t index, const std::optional<std::uint64_t>& fingerprint) {
         if (!fingerprint) return;
         const DevicePointer unequal = unequal_.address() + 8 * index;
-        work.before = [this](Stream stream, SetRange sets) { sets_->poison_outputs(stream, sets); };
+        poison_before(work);
         work.after = [this, unequal, expected = *fingerprint](Stream stream, SetRange sets) {
             sets_->count_unequal(bench_.kernels(), stream, expected, unequal, sets);
         };
@@ -210,7 +214,7 @@ class ProblemBench {
         const std::size_t beside = baselines.size();
         for (TimedWork& work : baselines) {
             // They meet the dirty lines in L2 that ours do.
-            if (options_.verify) work.before = [this](Stream stream, SetRange sets) { sets_->poison_outputs(stream, sets); };
+            if (options_.verify) poison_before(work);
             works.push_back(std::move(work));
         }
         if (rows_[0] != 0) variants_.clear();  // they are of plan 1
