@@ -263,7 +263,10 @@ def measure(problem, context, options):
             if way in ("fused", "unfused"):
                 raise
             row["absent"][way] = str(error).split("\n")[0][:160]
-            torch.cuda.synchronize()
+            try:
+                torch.cuda.synchronize()
+            except Exception as lost:  # nothing can be run in this process any more
+                raise RuntimeError(f"{way}: {lost}") from error
     timed = time_all(competitors, options.rounds, options.seed)
     for way, c in timed.items():
         row["time_us"][way] = statistics.median(c.times)

@@ -136,8 +136,8 @@ def pointwise(y, x, a, b, elements, columns, KIND: tl.constexpr, BLOCK: tl.const
     elif KIND == "bias_gelu":
         v = gelu(v + tl.load(a + at % columns, mask=inside).to(tl.float32))
     else:
-        p = tl.load(a + at, mask=inside).to(tl.float32)
-        q = tl.load(b + at, mask=inside).to(tl.float32)
+        p = tl.load(a + at % columns, mask=inside).to(tl.float32)
+        q = tl.load(b + at % columns, mask=inside).to(tl.float32)
         v = tl.abs(tanh(tl.sigmoid((v + p) * 0.5) - q) * v + 1.0) * 0.25 - p
     tl.store(y + at, v.to(y.dtype.element_ty), mask=inside)
 
