@@ -5,7 +5,7 @@
 
 namespace rooftile::gemm_rules {
 
-/// These three leave out candidates. What one of many values fixes is chosen, not searched, and has flags of its own:
+/// These leave out candidates. What one of many values fixes is chosen, not searched, and has flags of its own:
 /// operands that L2 drops first, the width of a store, overlapped epilogues, the start beside the kernel before.
 inline constexpr Rule parts_of_few_waves{"parts_of_few_waves",
                                          "K is split only where tiles fill fewer than four waves: with more "
@@ -16,17 +16,11 @@ inline constexpr Rule tight_swapped_tiles{"tight_swapped_tiles",
                                           "or 64, that cuts M into so many rows of "
                                           "tiles: more would only lie outside C"};
 
-/// What of sm90_gemm's swapped tiles no run on a GPU has been seen to show right yet is no default.
-inline constexpr Rule swapped_as_measured{"swapped_as_measured",
-                                          "A and B are swapped unasked where both are k-major and C's columns "
-                                          "and leading dimension are multiples of 8: so it was measured and "
-                                          "verified on a GPU"};
-
 /// Of the orders of one plan. Each counts as dominated, as all orders do that are not a plan's.
 inline constexpr Rule simulated_orders{
     "simulated_orders",
     "of a plan's orders the four are simulated that move least by formula; of many tiles one"};
 
-inline constexpr const Rule* all[] = {&parts_of_few_waves, &tight_swapped_tiles, &swapped_as_measured, &simulated_orders};
+inline constexpr const Rule* all[] = {&parts_of_few_waves, &tight_swapped_tiles, &simulated_orders};
 
 }  // namespace rooftile::gemm_rules

@@ -25,13 +25,6 @@ bool tight(int tile_m, std::int64_t m) {
     });
 }
 
-/// The rule that leaves out swapped tiles of so many rows; null where none does.
-const Rule* rule_against(int tile_m, const GemmProblem& p, const GemmRequest& request) {
-    const bool as_measured = p.a_major == Major::k && p.b_major == Major::k && p.n % 8 == 0 && p.ldc % 8 == 0;
-    if (!request.swap_ab && !as_measured) return &gemm_rules::swapped_as_measured;
-    return request.tile_m || tight(tile_m, p.m) ? nullptr : &gemm_rules::tight_swapped_tiles;
-}
-
 }  // namespace
 
 int max_stages_of(const GemmTile& t, const GemmRequest& request, double shared_limit) {
@@ -59,7 +52,8 @@ std::vector<TileFigures> tiles_of(const GemmHardware& hw, const GemmProblem& pro
                                    0, unknown_number},
                                   max_stages_of(figures.tile, request, shared_limit)),
                     0);
-                if (swap_ab && !request.exhaustive) figures.left_out = rule_against(tile_m, problem, request);
+                if (swap_ab && !request.exhaustive && !request.tile_m && !tight(tile_m, problem.m))
+                    figures.left_out = &gemm_rules::tight_swapped_tiles;
             }
     };
     list(false, searched_tile_ms, searched_tile_ns);

@@ -1,5 +1,7 @@
 #include "rooftile/measure/measurement.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 namespace rooftile {
@@ -12,6 +14,12 @@ bool Verification::wrong() const {
     for (const std::optional<bool>& right : {exact, random, special, timed, guards})
         if (right && !*right) return true;
     return false;
+}
+
+void Verification::blame(const Verification& other, std::string_view how) {
+    if (wrong() || !other.wrong()) return;
+    *this = other;
+    failure = fmt::format("{}: {}", how, other.failure);
 }
 
 bool is_unproven(const Measurement& m) { return m.built && m.ran && !m.verified.ok(); }

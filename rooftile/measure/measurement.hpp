@@ -30,6 +30,9 @@ struct Verification {
     bool compared() const;  ///< any case was
     bool wrong() const;     ///< any case that was is not right
     bool ok() const { return compared() && !wrong(); }  ///< what was not compared is not right
+
+    /// Of a plan that is launched in another way, `how`, too: where only that launch is wrong the plan is, by what is said of it.
+    void blame(const Verification& other, std::string_view how);
 };
 
 /// What ran beside our kernels in the same rounds.

@@ -85,16 +85,9 @@ class ProblemBench {
         return all;
     }
 
-    /// What is wrong is not timed. `verified` is of the variants.
+    /// What is wrong is not timed. `verified` is of the variants, which are ways to launch plan 1.
     void keep_right(std::span<const Verification> verified) {
-        std::vector<Variant> right;
-        for (std::size_t i = 0; i < variants_.size(); ++i) {
-            if (!verified[i].wrong()) right.push_back(std::move(variants_[i]));
-            else
-                note_once(run_.notes, fmt::format("plan 1 {}: the result is wrong: {}", variants_[i].other.name,
-                                                  verified[i].failure));
-        }
-        variants_ = std::move(right);
+        for (std::size_t i = 0; i < variants_.size(); ++i) row(0).verified.blame(verified[i], variants_[i].other.name);
         std::size_t kept = 0;
         for (std::size_t i = 0; i < rows_.size(); ++i) {
             const Verification& verified = row(i).verified;
@@ -193,8 +186,11 @@ class ProblemBench {
         }
         for (std::size_t i = 0; i < variants_.size(); ++i) {
             if (unequal[rows_.size() + i] == 0) continue;
-            note_once(run_.notes, fmt::format("plan 1 {}: {}", variants_[i].other.name, failure(rows_.size() + i)));
-            std::erase_if(row(0).variants, [&](const LaunchVariant& v) { return v.key == variants_[i].other.key; });
+            Verification other = row(0).verified;
+            other.timed = false;
+            other.failure = failure(rows_.size() + i);
+            row(0).verified.blame(other, variants_[i].other.name);
+            clear_figures(row(0));
         }
     }
 

@@ -40,7 +40,7 @@ struct TimingOptions {
     /// Sustained: the same where the least rounds of short blocks scatter. That is where a power limit holds the clock and each
     /// takes over what the one before left: its control forgets in some 60 ms (docs/facts.md), and what takes more power must pay
     /// for it by its own clock. Only these blocks then count.
-    double settled_block_seconds = 0.02, settle_seconds = 0.04;
+    double settled_block_seconds = 0.012, settle_seconds = 0.04;
     std::size_t settled_most = 3;  ///< of each kind that were the fastest in the short blocks
     double alone_seconds = 0.3;   ///< sustained: our plans once more, each by itself, for their power; 0: not
     double idle_seconds = 0.5;    ///< burst: pause before each block

@@ -59,16 +59,6 @@ TEST(GemmRules, SwappedTilesThatHoldNoMoreAreCounted) {
     EXPECT_EQ(count(result, gemm_rules::tight_swapped_tiles), left_out * 4 * 2 * (3 * 6 + 1) * 3 * 31 * 10);
 }
 
-TEST(GemmRules, SwappingIsNoDefaultWhereNoGpuHasShownItRight) {
-    GemmProblem odd = gemm_problem(257, 3841, 7424), turned = gemm_problem(257, 3840, 7424);
-    turned.a_major = Major::mn, turned.lda = 264;
-    for (const GemmProblem& problem : {odd, turned}) {
-        EXPECT_GT(count(searched("h200-sxm", problem, false), gemm_rules::swapped_as_measured), 0);
-        EXPECT_EQ(count(searched("h200-sxm", problem, false, true), gemm_rules::swapped_as_measured), 0) << "asked for";
-    }
-    EXPECT_EQ(count(searched("h200-sxm", gemm_problem(257, 3840, 7424), false), gemm_rules::swapped_as_measured), 0);
-}
-
 TEST(GemmRules, TheSpaceDoesNotDependOnThem) {
     for (const char* id : {"h200-sxm", "h20"})
         for (const auto& p : {gemm_problem(4096, 14336, 4096), gemm_problem(1, 4096, 4096),

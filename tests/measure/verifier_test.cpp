@@ -47,6 +47,19 @@ TEST(Faulty, IsWhoIsWrongAloneOrWithoutAReason) {
     EXPECT_EQ(faulty({disturbs}), std::vector<bool>{true});
 }
 
+TEST(Verification, APlanIsWrongWhereAnotherLaunchOfItIs) {
+    const Verification right{.random = true}, wrong{.random = false, .failure = "a[0,0]"};
+    Verification plan = right;
+    plan.blame(right, "launched otherwise");
+    EXPECT_TRUE(plan.ok());
+    plan.blame(wrong, "launched otherwise");
+    EXPECT_TRUE(plan.wrong());
+    EXPECT_EQ(plan.failure, "launched otherwise: a[0,0]");
+    Verification own{.exact = false, .failure = "a[1,1]"};
+    own.blame(wrong, "launched otherwise");
+    EXPECT_EQ(own.failure, "a[1,1]");
+}
+
 TEST(Absorb, KeepsTheRandomCasesFiguresAndTheFirstFailure) {
     Verification v;
     absorb(v, VerifyCase::exact, {.right = true, .checked = 7, .ratio = 0.9});
