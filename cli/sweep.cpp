@@ -32,9 +32,8 @@ std::vector<Field> fields_of(const Operation& operation) {
          "NAME in the texts of the problem stands for a list A,B,... or a range A..B; repeatable", group,
          FieldKind::list},
         {"seed", "S", "Of what is drawn, and of the random inputs; default 1", group},
-        {"any_extents", "", "Draw also extents, strides and layouts that fit no vector", group,
+        {"any_alignment", "", "Draw also extents, strides, layouts and base addresses that fit no vector", group,
          FieldKind::on},
-        {"any_alignment", "", "Draw also base addresses that fit no vector", group, FieldKind::on},
         {"max_flop", "X", "Only problems of at most so many FLOP, as in 2e12", group},
         {"max_bytes", "X", "Only problems whose tensors take at most so many bytes together", group},
         {"save", "FILE", "Write the problems as a suite; without --out and --plan-only nothing else is done",
@@ -62,8 +61,7 @@ SweepRequest request_of(const Given& given) {
         request.draw = int(whole_number(given.name("draw"), given.text("draw"), 1, 10'000));
     if (given.has("seed"))
         request.seed = std::uint64_t(whole_number(given.name("seed"), given.text("seed"), 0, largest_seed));
-    if (given.has("any_extents")) request.law.alignment = DrawAlignment::any_extents;
-    if (given.has("any_alignment")) request.law.alignment = DrawAlignment::any;
+    request.law.any_alignment = given.has("any_alignment");
     request.lets = given.list("let");
     request.max_flops = limit(given, "max_flop");
     request.max_bytes = limit(given, "max_bytes");
@@ -132,8 +130,6 @@ int plan_all(const Suite& suite, const Given& given, const OutputFlags& output,
 }
 
 void check_together(const Given& given, const OutputFlags& output) {
-    if (given.has("any_extents") && given.has("any_alignment"))
-        throw RequestError("--any-extents and --any-alignment exclude each other");
     if (given.has("svg") && (output.file.empty() || given.has("plan_only")))
         throw RequestError("--svg shows what was measured: it needs --out FILE, and no --plan-only");
     if (given.has("plan_only"))

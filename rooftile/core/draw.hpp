@@ -10,15 +10,10 @@
 
 namespace rooftile {
 
-/// How evenly drawn tensors lie.
-enum class DrawAlignment : unsigned char {
-    plain,        ///< dense, from the address that an allocation has
-    any_extents,  ///< extents, strides and layouts as they come, from such an address
-    any,          ///< and base addresses a few elements off
-};
-
 struct DrawRequest {
-    DrawAlignment alignment = DrawAlignment::plain;
+    /// Extents, strides and layouts as they come, and base addresses a few elements off; else all is dense, from the address that
+    /// an allocation has.
+    bool any_alignment = false;
 };
 
 /// What problems are drawn by.

@@ -55,6 +55,7 @@ struct TensorInfo {
     std::vector<Extent> extents;
     std::vector<std::int64_t> strides;  ///< elements, one an extent
     TensorRole role = TensorRole::in;
+    std::int64_t offset = 0;  ///< elements from an address that is as aligned as allocations are to the first
 };
 
 struct Problem {

@@ -92,9 +92,8 @@ class Sweep {
         if (by_law && !request_.draw)
             throw RequestError(
                 fmt::format("sweep {} needs --draw N, or lists of its fields", operation_.name()));
-        if (!by_law && request_.law.alignment != DrawAlignment::plain)
-            throw RequestError(
-                "--any-extents and --any-alignment are of the law, which fields that are given replace");
+        if (!by_law && request_.law.any_alignment)
+            throw RequestError("--any-alignment is of the law, which fields that are given replace");
         if (by_law) {
             const DrawLaw law = operation_.law(request_.law);
             suite_.law = law.meaning;

@@ -110,11 +110,9 @@ const GraphNode& largest(const ExpressionGraph& graph) {
 }  // namespace
 
 DrawLaw fuse_law(const DrawRequest& request) {
-    if (request.alignment == DrawAlignment::any)
+    if (request.any_alignment)
         throw RequestError(
             "--any-alignment: fuse cannot place base addresses 1 .. 7 elements off an allocation's yet");
-    if (request.alignment == DrawAlignment::any_extents)
-        throw RequestError("--any-extents: fuse draws rows of any length already");
     return {"draw",
             "half named, half random expressions, columns 2 to 2^20 (a tenth to 2^28), elements 2^20 to 2^28",
             Mode::cold};

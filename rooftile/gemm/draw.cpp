@@ -10,6 +10,7 @@ namespace {
 
 constexpr double least_flops = 5e7, most_flops = 2e13;
 constexpr std::int64_t longest_pitch = 64;  // elements behind a line's last
+constexpr std::int64_t furthest_offset = 7;
 
 struct Sizes {
     std::int64_t m, n, k;
@@ -63,30 +64,21 @@ void draw_layout(Random& random, GemmProblem& p) {
     p.lda = pitch(p.a_major == Major::k ? p.k : p.m);
     p.ldb = pitch(p.b_major == Major::k ? p.k : p.n);
     p.ldc = pitch(p.n);
+    for (std::int64_t* offset : {&p.a_offset, &p.b_offset, &p.c_offset}) *offset = random.whole(0, furthest_offset);
 }
 
 }  // namespace
 
 DrawLaw gemm_law(const DrawRequest& request) {
-    switch (request.alignment) {
-        case DrawAlignment::plain:
-            break;
-        case DrawAlignment::any_extents:
-            return {"extents",
-                    "half log-uniform, half layers of models, n and k any integer, leading dimensions dense "
-                    "or 1 to 64 "
-                    "longer, all majors, 5e7 to 2e13 FLOP",
-                    Mode::sustained};
-        case DrawAlignment::any:
-            throw RequestError(
-                "--any-alignment: gemm cannot place base addresses 1 .. 7 elements off an allocation's yet; "
-                "--any-extents draws the rest of the law");
-    }
-    return {"draw", "half log-uniform, half layers of models, 5e7 to 2e13 FLOP", Mode::sustained};
+    if (!request.any_alignment) return {"draw", "half log-uniform, half layers of models, 5e7 to 2e13 FLOP", Mode::sustained};
+    return {"any",
+            "half log-uniform, half layers of models, n and k any integer, leading dimensions dense or 1 to 64 longer, all "
+            "majors, base addresses 0 to 7 elements off, 5e7 to 2e13 FLOP",
+            Mode::sustained};
 }
 
 GemmProblem drawn_gemm(Random& random, const DrawRequest& request) {
-    const bool any = request.alignment != DrawAlignment::plain;
+    const bool any = request.any_alignment;
     for (;;) {
         const Sizes s = random.coin() ? log_sizes(random, any) : layer_sizes(random, any);
         const double flops = 2.0 * double(s.m) * double(s.n) * double(s.k);

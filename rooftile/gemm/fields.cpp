@@ -49,6 +49,9 @@ std::vector<Field> make_fields() {
         {"lda", "N", "Elements from one line of A to the next; default: dense", problem},
         {"ldb", "N", "The same of B", problem},
         {"ldc", "N", "The same of C, which is row-major", problem},
+        {"a_offset", "N", "Elements from a multiple of 128 B to the first of A; default 0", problem},
+        {"b_offset", "N", "The same of B", problem},
+        {"c_offset", "N", "The same of C", problem},
         // Named so that a value other than the one supported is refused by name.
         {"alpha", "X", "1 alone so far", hidden},
         {"beta", "X", "0 alone so far", hidden},
@@ -201,6 +204,10 @@ GemmProblem gemm_problem(const Given& g) {
     for (const auto& [key, pitch] :
          {std::pair{"lda", &problem.lda}, {"ldb", &problem.ldb}, {"ldc", &problem.ldc}})
         if (g.has(key)) *pitch = whole_number(g.name(key), g.text(key), 1, largest_extent);
+    for (const auto& [key, offset] : {std::pair{"a_offset", &problem.a_offset},
+                                      {"b_offset", &problem.b_offset},
+                                      {"c_offset", &problem.c_offset}})
+        if (g.has(key)) *offset = whole_number(g.name(key), g.text(key), 0, largest_extent);
     check(problem);
     return problem;
 }
@@ -210,6 +217,10 @@ Given gemm_given(const GemmProblem& p) {
     for (const auto& [key, number] :
          {std::pair{"m", p.m}, {"n", p.n}, {"k", p.k}, {"lda", p.lda}, {"ldb", p.ldb}, {"ldc", p.ldc}})
         given.add(key, std::to_string(number));
+    // Hardly any problem has them: left out of suites and commands where they are 0.
+    for (const auto& [key, offset] :
+         {std::pair{"a_offset", p.a_offset}, {"b_offset", p.b_offset}, {"c_offset", p.c_offset}})
+        if (offset != 0) given.add(key, std::to_string(offset));
     given.add("type", std::string(name_of(p.a_type)));
     given.add("a_major", std::string(a_major_name(p.a_major)));
     given.add("b_major", std::string(b_major_name(p.b_major)));
@@ -218,7 +229,7 @@ Given gemm_given(const GemmProblem& p) {
 
 Given gemm_given(const Record& record) {
     Given given(Given::Named::by_key);
-    for (const char* key : {"m", "n", "k", "lda", "ldb", "ldc"})
+    for (const char* key : {"m", "n", "k", "lda", "ldb", "ldc", "a_offset", "b_offset", "c_offset"})
         if (const auto number = find_as<std::int64_t>(record, key)) given.add(key, std::to_string(*number));
     for (const char* key : {"a_major", "b_major"})
         if (const auto text = find_as<std::string>(record, key)) given.add(key, *text);

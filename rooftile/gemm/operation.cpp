@@ -20,9 +20,9 @@ namespace rooftile {
 namespace {
 
 TensorInfo matrix(const char* name, Type type, std::int64_t rows, std::int64_t columns, std::int64_t pitch,
-                  bool columns_contiguous, TensorRole role) {
+                  std::int64_t offset, bool columns_contiguous, TensorRole role) {
     TensorInfo t{.name = name, .type = std::string(name_of(type)), .element_bits = 8 * bytes_of(type), .extents = {},
-                 .strides = {}, .role = role};
+                 .strides = {}, .role = role, .offset = offset};
     t.extents = {Extent::of(rows), Extent::of(columns)};
     t.strides = columns_contiguous ? std::vector<std::int64_t>{pitch, 1} : std::vector<std::int64_t>{1, pitch};
     return t;
@@ -83,9 +83,9 @@ class GemmOperation final : public Operation {
     Given given_of_record(const Record& record) const override { return gemm_given(record); }
     std::vector<TensorInfo> tensors(const Problem& problem) const override {
         const auto& p = problem.own.as<GemmProblem>();
-        return {matrix("a", p.a_type, p.m, p.k, p.lda, p.a_major == Major::k, TensorRole::in),
-                matrix("b", p.b_type, p.k, p.n, p.ldb, p.b_major != Major::k, TensorRole::in),
-                matrix("c", p.c_type, p.m, p.n, p.ldc, true, TensorRole::out)};
+        return {matrix("a", p.a_type, p.m, p.k, p.lda, p.a_offset, p.a_major == Major::k, TensorRole::in),
+                matrix("b", p.b_type, p.k, p.n, p.ldb, p.b_offset, p.b_major != Major::k, TensorRole::in),
+                matrix("c", p.c_type, p.m, p.n, p.ldc, p.c_offset, true, TensorRole::out)};
     }
     Record config_record(const Plan& plan) const override {
         return rooftile::config_record(plan.own.as<GemmPlan>().config);

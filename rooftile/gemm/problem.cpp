@@ -21,6 +21,11 @@ void check_leading(const char* name, std::int64_t value, std::int64_t least, con
         throw RequestError(fmt::format("{} = {}: must be at most {}", name, value, largest_extent));
 }
 
+void check_offset(const char* name, std::int64_t value) {
+    constexpr std::int64_t most = 63;  // from there on the next line begins
+    if (value < 0 || value > most) throw RequestError(fmt::format("{} = {}: must be 0 .. {}", name, value, most));
+}
+
 }  // namespace
 
 std::string_view name_of(Type type) {
@@ -70,6 +75,9 @@ void check(const GemmProblem& p) {
     check_leading("lda", p.lda, p.a_major == Major::k ? p.k : p.m, p.a_major == Major::k ? "k" : "m");
     check_leading("ldb", p.ldb, p.b_major == Major::k ? p.k : p.n, p.b_major == Major::k ? "k" : "n");
     check_leading("ldc", p.ldc, p.n, "n");
+    check_offset("a_offset", p.a_offset);
+    check_offset("b_offset", p.b_offset);
+    check_offset("c_offset", p.c_offset);
     if (p.a_type != p.b_type || p.a_type != p.c_type || p.a_type == Type::fp32)
         throw RequestError(
             fmt::format("types {} x {} -> {}: not supported yet; bf16 or fp16 for a, b and c alike",

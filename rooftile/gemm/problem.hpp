@@ -19,6 +19,7 @@ struct GemmProblem {
     Type a_type = Type::bf16, b_type = Type::bf16, c_type = Type::bf16, accumulate_type = Type::fp32;
     Major a_major = Major::k, b_major = Major::k;
     std::int64_t lda = 0, ldb = 0, ldc = 0;
+    std::int64_t a_offset = 0, b_offset = 0, c_offset = 0;  ///< where operands begin, past a multiple of 128 B
     std::int64_t batch = 1;
     double alpha = 1, beta = 0;
 

@@ -91,6 +91,9 @@ GemmProblem gemm_problem_of(const Json& p) {
     problem.lda = p.at("lda").get<std::int64_t>();
     problem.ldb = p.at("ldb").get<std::int64_t>();
     problem.ldc = p.at("ldc").get<std::int64_t>();
+    problem.a_offset = p.value("a_offset", problem.a_offset);
+    problem.b_offset = p.value("b_offset", problem.b_offset);
+    problem.c_offset = p.value("c_offset", problem.c_offset);
     check(problem);
     return problem;
 }

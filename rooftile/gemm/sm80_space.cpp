@@ -18,11 +18,12 @@ int warp_columns(const Sm80GemmConfig& c) {
 
 // The widest copies that the leading dimensions allow, and what lies beside them.
 void set_copies(Sm80GemmConfig& c, const GemmProblem& p) {
-    c.a_copy_bytes = sm80_copy_bytes(0, p.lda);
-    c.b_copy_bytes = sm80_copy_bytes(0, p.ldb);
+    const auto at = [](std::int64_t offset) { return static_cast<unsigned long long>(offset) * Sm80GemmConfig::element_bytes; };
+    c.a_copy_bytes = sm80_copy_bytes(at(p.a_offset), p.lda);
+    c.b_copy_bytes = sm80_copy_bytes(at(p.b_offset), p.ldb);
     c.partial_copies = sm80_partial_copies(p.a_major == Major::k ? p.k : p.m, c.a_copy_bytes)
                        || sm80_partial_copies(p.b_major == Major::k ? p.k : p.n, c.b_copy_bytes);
-    c.vector_store = sm80_vector_store(0, p.ldc, p.n);
+    c.vector_store = sm80_vector_store(at(p.c_offset), p.ldc, p.n);
 }
 
 // Each column of warps reads A once, each row of them B.

@@ -199,18 +199,19 @@ void launching(const GemmContext& context, const GemmConfig& config, Derivation&
 void packing(const GemmContext& context, const GemmConfig& config, Derivation& steps) {
     const GemmProblem& p = context.problem;
     struct Operand {
-        const char *quantity, *leading_name;
-        std::int64_t leading;
+        const char *quantity, *leading_name, *offset_name;
+        std::int64_t leading, offset;
         bool packed;
         const std::optional<bool>& asked;
         PackedCopy copy;
         PackedOperands alone;
     };
     for (const Operand& o :
-         {Operand{"pack_a", "lda", p.lda, config.pack_a, context.request.pack_a, packed_copy(p.a_major, p.m, p.k), {.a = true}},
-          Operand{"pack_b", "ldb", p.ldb, config.pack_b, context.request.pack_b, packed_copy(p.b_major, p.n, p.k),
+         {Operand{"pack_a", "lda", "a_offset", p.lda, p.a_offset, config.pack_a, context.request.pack_a, packed_copy(p.a_major, p.m, p.k), {.a = true}},
+          Operand{"pack_b", "ldb", "b_offset", p.ldb, p.b_offset, config.pack_b, context.request.pack_b, packed_copy(p.b_major, p.n, p.k),
                   {.b = true}}}) {
         std::vector<Input> inputs{given(o.leading_name, double(o.leading), "elements", "problem")};
+        if (o.offset != 0) inputs.push_back(given(o.offset_name, double(o.offset), "elements", "problem"));
         if (o.packed) {
             inputs.push_back(given("read and written", packing_traffic(p, o.alone), "B", "the operand, twice"));
             inputs.push_back(given("workspace", double(o.copy.bytes()), "B",
@@ -218,9 +219,9 @@ void packing(const GemmContext& context, const GemmConfig& config, Derivation& s
             if (context.machine->find("dram.sustained_copy")) inputs.push_back(steps.fact("dram.sustained_copy"));
             inputs.push_back(steps.fact("launch.gap_stream"));
         }
-        const bool taken = o.leading % copy_elements == 0;
+        const bool taken = o.leading % copy_elements == 0 && o.offset % copy_elements == 0;
         steps.add(o.quantity,
-                  chosen(o.asked, "1 where the operand's lines do not lie whole 16 bytes apart   [CUDA driver API, "
+                  chosen(o.asked, "1 where the operand's lines do not begin at whole 16 bytes   [CUDA driver API, "
                                   "cuTensorMapEncodeTiled]"),
                   std::move(inputs), o.packed, "",
                   o.packed ? fmt::format("{}: {:.4g} us for all that is packed",

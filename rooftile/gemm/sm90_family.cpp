@@ -41,7 +41,9 @@ const char* bars_overlapped_epilogue(const Sm90GemmConfig& c) {
     return nullptr;
 }
 
-bool stores_by_tma(const GemmProblem& p) { return p.n % copy_elements == 0 && p.ldc % copy_elements == 0; }
+bool stores_by_tma(const GemmProblem& p) {
+    return p.n % copy_elements == 0 && p.ldc % copy_elements == 0 && p.c_offset % copy_elements == 0;
+}
 
 void give_registers(Sm90GemmConfig& config, const GemmCandidate& c, const RegisterSplit& r) {
     config.producer_registers = r.producer;

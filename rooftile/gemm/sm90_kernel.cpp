@@ -23,25 +23,27 @@ std::string pitch_note(const char* name, std::int64_t pitch, std::int64_t rows) 
         name, pitch, sector, ceil_div(pitch, sector) * sector);
 }
 
-/// Lines that lie whole 16 bytes apart: what TMA takes as it lies, however long they are. Beyond their end it reads zeros
+/// Lines that begin at whole 16 bytes: what TMA takes as it lies, however long they are. Beyond their end it reads zeros
 /// (docs/facts.md 115).
-bool taken_by_tma(std::int64_t leading) { return leading % copy_elements == 0; }
+bool taken_by_tma(std::int64_t leading, std::int64_t offset) {
+    return leading % copy_elements == 0 && offset % copy_elements == 0;
+}
 
 /// An operand that TMA cannot take, and that the request wants unpacked.
 std::optional<Refusal> refuse_unpacked(const GemmProblem& p, const GemmRequest& request) {
     struct Operand {
-        const char *name, *leading_name, *flag;
-        std::int64_t leading;
+        const char *name, *leading_name, *offset_name, *flag;
+        std::int64_t leading, offset;
         const std::optional<bool>& packed;
     };
-    for (const Operand& o : {Operand{"A", "lda", "pack_a", p.lda, request.pack_a},
-                             Operand{"B", "ldb", "pack_b", p.ldb, request.pack_b}})
-        if (!o.packed.value_or(true) && !taken_by_tma(o.leading))
+    for (const Operand& o : {Operand{"A", "lda", "a_offset", "pack_a", p.lda, p.a_offset, request.pack_a},
+                             Operand{"B", "ldb", "b_offset", "pack_b", p.ldb, p.b_offset, request.pack_b}})
+        if (!o.packed.value_or(true) && !taken_by_tma(o.leading, o.offset))
             return Refusal{Reason::alignment,
-                           fmt::format("{} = {} with {} off: TMA takes lines of {} that lie a multiple of {} elements (16 B) "
-                                       "apart; leave {} on or pad {} to {}",
-                                       o.leading_name, o.leading, o.flag, o.name, copy_elements, o.flag, o.leading_name,
-                                       ceil_div(o.leading, copy_elements) * copy_elements),
+                           fmt::format("{} = {}, {} = {} with {} off: TMA takes lines of {} that begin at multiples of {} "
+                                       "elements (16 B); leave {} on or make both multiples of {}",
+                                       o.leading_name, o.leading, o.offset_name, o.offset, o.flag, o.name, copy_elements,
+                                       o.flag, copy_elements),
                            copy_elements, 0};
     return std::nullopt;
 }
@@ -63,7 +65,8 @@ class Sm90Gemm final : public GemmKernel {
         return refuse_unpacked(problem, request);
     }
     PackedOperands packs(const GemmProblem& problem, const GemmRequest& request) const override {
-        return {request.pack_a.value_or(!taken_by_tma(problem.lda)), request.pack_b.value_or(!taken_by_tma(problem.ldb))};
+        return {request.pack_a.value_or(!taken_by_tma(problem.lda, problem.a_offset)),
+                request.pack_b.value_or(!taken_by_tma(problem.ldb, problem.b_offset))};
     }
 
     void enumerate(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,

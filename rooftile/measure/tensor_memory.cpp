@@ -8,6 +8,7 @@
 namespace rooftile {
 namespace {
 
+constexpr std::int64_t word_bytes = 4;  // of fingerprints
 constexpr std::int64_t guard_lines = 512, min_guard = 4096, max_guard = std::int64_t{64} << 20;
 
 std::int64_t round_up(std::int64_t x, std::int64_t to) { return ceil_div(x, to) * to; }
@@ -29,8 +30,12 @@ std::int64_t bytes_of_elements(const TensorInfo& tensor, std::int64_t elements) 
     return ceil_div(elements * tensor.element_bits, 8);
 }
 
-/// What a set takes: from the first to the last byte, and some to the next alignment.
-std::int64_t padded_bytes(const TensorInfo& tensor) { return round_up(std::max<std::int64_t>(1, layout_of(tensor).bytes()), tensor_alignment); }
+std::int64_t offset_bytes(const TensorInfo& tensor) { return bytes_of_elements(tensor, tensor.offset); }
+
+/// What a set takes: from an alignment to the last byte, and some to the next alignment.
+std::int64_t padded_bytes(const TensorInfo& tensor) {
+    return round_up(std::max<std::int64_t>(1, offset_bytes(tensor) + layout_of(tensor).bytes()), tensor_alignment);
+}
 
 bool is_output(const TensorInfo& tensor) { return tensor.role == TensorRole::out; }
 
@@ -62,18 +67,23 @@ std::int64_t guard_bytes(const TensorInfo& tensor) {
 }
 
 std::int64_t GuardedTensor::bytes_of(const TensorInfo& tensor) {
-    return round_up(layout_of(tensor).bytes(), 4) + 2 * guard_bytes(tensor);
+    return round_up(offset_bytes(tensor) + layout_of(tensor).bytes(), word_bytes) + 2 * guard_bytes(tensor);
 }
 
 GuardedTensor::GuardedTensor(const TensorInfo& tensor)
-    : layout_(layout_of(tensor)), guard_(guard_bytes(tensor)), buffer_(static_cast<std::size_t>(bytes_of(tensor))) {}
+    : layout_(layout_of(tensor)),
+      guard_(guard_bytes(tensor)),
+      offset_(offset_bytes(tensor)),
+      buffer_(static_cast<std::size_t>(bytes_of(tensor))) {}
 
 void GuardedTensor::poison(Stream stream) const { fill_bytes(buffer_.address(), 0xff, buffer_.bytes(), stream); }
 
 void add_fingerprint(const MeasureKernels& kernels, Stream stream, DevicePointer tensor, const TensorLayout& layout,
                      std::size_t place, DevicePointer sums, std::int64_t set_pitch, std::int64_t sets) {
-    // A last word that the tensor does not fill ends in poison, in guards and sets alike.
-    kernels.fingerprint(stream, tensor, round_up(layout.bytes(), 4), place, sums, set_pitch, sets);
+    // A first or last word that the tensor does not fill holds poison besides, in guards and sets alike.
+    const auto before = std::int64_t(tensor % word_bytes);
+    kernels.fingerprint(stream, tensor - DevicePointer(before), round_up(before + layout.bytes(), word_bytes), place, sums,
+                        set_pitch, sets);
 }
 
 std::int64_t TensorSets::set_bytes(const std::vector<TensorInfo>& tensors) {
@@ -95,7 +105,7 @@ TensorSets::TensorSets(const std::vector<TensorInfo>& tensors, std::int64_t sets
         DevicePointer output = outputs_.address() + DevicePointer(set * output_bytes_);
         for (const TensorInfo& tensor : tensors) {
             DevicePointer& at = is_output(tensor) ? output : input;
-            pointers_.push_back(reinterpret_cast<void*>(at));
+            pointers_.push_back(reinterpret_cast<void*>(at + DevicePointer(offset_bytes(tensor))));
             at += DevicePointer(padded_bytes(tensor));
         }
     }

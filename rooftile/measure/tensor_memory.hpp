@@ -12,7 +12,7 @@
 
 namespace rooftile {
 
-/// Bytes that the address of every tensor here is a multiple of: that of an allocation.
+/// Bytes that the address of every tensor here is a multiple of, but for its offset: that of an allocation.
 inline constexpr std::int64_t tensor_alignment = 256;
 
 /// How a tensor lies in memory: `lines` of `line_bytes`, `pitch_bytes` apart. Axes that follow each other without a gap
@@ -31,7 +31,7 @@ class GuardedTensor {
     /// Guards and padding too.
     void poison(Stream stream) const;
     void* data() const { return reinterpret_cast<void*>(address()); }
-    DevicePointer address() const { return buffer_.address() + DevicePointer(guard_); }
+    DevicePointer address() const { return buffer_.address() + DevicePointer(guard_ + offset_); }
     const TensorLayout& layout() const { return layout_; }
     std::int64_t guard() const { return guard_; }  ///< bytes on either side, a multiple of 256
     const DeviceBuffer& buffer() const { return buffer_; }
@@ -40,7 +40,7 @@ class GuardedTensor {
 
   private:
     TensorLayout layout_;
-    std::int64_t guard_;
+    std::int64_t guard_, offset_;
     DeviceBuffer buffer_;
 };
 
@@ -50,7 +50,7 @@ class GuardedTensor {
 void add_fingerprint(const MeasureKernels& kernels, Stream stream, DevicePointer tensor, const TensorLayout& layout,
                      std::size_t place, DevicePointer sums, std::int64_t set_pitch = 0, std::int64_t sets = 1);
 
-/// Sets of all tensors of a problem, each 256 bytes aligned; inputs hold the random case of a seed, the same in every
+/// Sets of all tensors of a problem, each 256 bytes aligned but for its offset; inputs hold the random case of a seed, the same in every
 /// set.
 class TensorSets {
   public:

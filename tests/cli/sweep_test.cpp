@@ -34,8 +34,6 @@ TEST_P(SweepOf, RefusesWhatItCannotDo) {
     expect_refused(sweep({"--draw", "0", "--plan-only"}), {"--draw 0", "1 .. 10000"});
     expect_refused(sweep({"--draw", "3", "--seed", "x", "--plan-only"}), {"--seed x"});
     expect_refused(sweep({"--draw", "3", "--plan-only", "--max-bytes", "many"}), {"--max-bytes many"});
-    expect_refused(sweep({"--draw", "3", "--plan-only", "--any-alignment"}),
-                   {"--any-alignment", "base addresses"});
     expect_refused(sweep({"--draw", "3", "--plan-only", "--mode", "cold"}), {"--mode", "--plan-only"});
     expect_refused(sweep({"--draw", "3", "--plan-only", "--json"}), {"JSON lines"});
     expect_refused(sweep({"--draw", "3", "--save", "/nowhere/s.toml"}),

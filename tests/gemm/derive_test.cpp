@@ -143,7 +143,7 @@ TEST(Derive, EightPlansAndEveryRejectionCounted) {
     EXPECT_EQ(less.rejected.count() + 3, result.rejected.count() + 8);
 }
 
-// What TMA cannot take as it lies is packed: the distance between lines alone decides.
+// What TMA cannot take as it lies is packed: where its lines begin decides.
 TEST(Derive, OperandsWhoseLinesLieOffSixteenBytesArePacked) {
     const Machine h100 = machine_by_id("h100-sxm");
     const auto packed = [&](const GemmProblem& problem) {
@@ -161,6 +161,10 @@ TEST(Derive, OperandsWhoseLinesLieOffSixteenBytesArePacked) {
     // Lines may be shorter than what lies between them: TMA reads zeros beyond their end.
     padded.k = 63, padded.lda = 64;
     EXPECT_EQ(packed(padded), std::pair(false, false));
+    padded.a_offset = 8;
+    EXPECT_EQ(packed(padded), std::pair(false, false));
+    padded.a_offset = 9;
+    EXPECT_EQ(packed(padded), std::pair(true, false));
 }
 
 TEST(Derive, PackingSaysWhatItCosts) {
@@ -205,7 +209,7 @@ TEST(Derive, PackingCanBeAskedForAndRefused) {
     const auto* why = std::get_if<Infeasible>(&outcome);
     ASSERT_TRUE(why);
     EXPECT_EQ(why->reason, Reason::alignment);
-    EXPECT_NE(why->message.find("ldb = 7 with pack_b off"), std::string::npos) << why->message;
+    EXPECT_NE(why->message.find("ldb = 7, b_offset = 0 with pack_b off"), std::string::npos) << why->message;
     EXPECT_GT(why->rejected.count(), 500);
     request.pack_b = true;
     request.kernel = find_gemm_kernel("sm80_gemm");
@@ -220,6 +224,9 @@ TEST(Derive, OddNGoesByPredicatedStores) {
     EXPECT_FALSE(kernel_config(plans(machine_by_id("h100-sxm"), padded).plans.front()).tma_store);
     EXPECT_TRUE(kernel_config(plans(machine_by_id("h100-sxm"), gemm_problem(256, 1000, 512)).plans.front())
                     .tma_store);
+    GemmProblem off = gemm_problem(256, 1000, 512);
+    off.c_offset = 4;
+    EXPECT_FALSE(kernel_config(plans(machine_by_id("h100-sxm"), off).plans.front()).tma_store);
 }
 
 TEST(Derive, OlderAndNewerGpus) {

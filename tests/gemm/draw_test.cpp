@@ -13,27 +13,27 @@ namespace {
 constexpr int draws = 2000;
 
 std::string text_of(const GemmProblem& p) {
-    return fmt::format("{}x{}x{} {}{} {},{},{}", p.m, p.n, p.k, a_major_name(p.a_major),
-                       b_major_name(p.b_major), p.lda, p.ldb, p.ldc);
+    return fmt::format("{}x{}x{} {}{} {},{},{} +{},{},{}", p.m, p.n, p.k, a_major_name(p.a_major),
+                       b_major_name(p.b_major), p.lda, p.ldb, p.ldc, p.a_offset, p.b_offset, p.c_offset);
 }
 
-std::vector<std::string> first(DrawAlignment alignment) {
+std::vector<std::string> first(bool any_alignment) {
     Random random(7);
     std::vector<std::string> out;
-    for (int i = 0; i < 5; ++i) out.push_back(text_of(drawn_gemm(random, {alignment})));
+    for (int i = 0; i < 5; ++i) out.push_back(text_of(drawn_gemm(random, {any_alignment})));
     return out;
 }
 
 TEST(GemmDraw, ASeedKeepsItsDraws) {
     EXPECT_EQ(
-        first(DrawAlignment::plain),
-        (std::vector<std::string>{"14x12544x7168 kk 7168,7168,12544", "4x16128x8064 kk 8064,8064,16128",
-                                  "138x4864x3456 kk 3456,3456,4864", "7x11968x11840 kk 11840,11840,11968",
-                                  "510x8704x4608 kk 4608,4608,8704"}));
-    EXPECT_EQ(first(DrawAlignment::any_extents),
-              (std::vector<std::string>{"14x12545x7172 mk 77,7172,12591", "3496x1028x519 mk 3496,572,1066",
-                                        "55x2891x32198 kn 32253,2951,2891", "6x5895x3332 mn 6,5895,5895",
-                                        "68x2880x961 kn 1023,2880,2880"}));
+        first(false),
+        (std::vector<std::string>{"14x12544x7168 kk 7168,7168,12544 +0,0,0", "4x16128x8064 kk 8064,8064,16128 +0,0,0",
+                                  "138x4864x3456 kk 3456,3456,4864 +0,0,0", "7x11968x11840 kk 11840,11840,11968 +0,0,0",
+                                  "510x8704x4608 kk 4608,4608,8704 +0,0,0"}));
+    EXPECT_EQ(first(true),
+              (std::vector<std::string>{"14x12545x7172 mk 77,7172,12591 +1,3,6", "177x773x25826 mn 177,773,773 +6,3,6",
+                                        "1255x6786x1154 kk 1212,1178,6824 +7,6,0", "946x342x5490 mn 980,342,377 +4,7,6",
+                                        "2x5958x15875 kn 15934,5995,5963 +2,7,5"}));
 }
 
 TEST(GemmDraw, PlainOnesAreDenseAndWithinBounds) {
@@ -58,23 +58,24 @@ TEST(GemmDraw, PlainOnesAreDenseAndWithinBounds) {
     EXPECT_LT(on_128, 0.75 * draws);
 }
 
-TEST(GemmDraw, AnyExtentsAreOfAllKinds) {
+TEST(GemmDraw, AnyAlignmentIsOfAllKinds) {
     Random random(1);
-    int odd = 0, padded = 0, transposed = 0;
+    int odd = 0, padded = 0, transposed = 0, off = 0;
     for (int i = 0; i < draws; ++i) {
-        const GemmProblem p = drawn_gemm(random, {DrawAlignment::any_extents});
+        const GemmProblem p = drawn_gemm(random, {.any_alignment = true});
         const std::int64_t more = p.lda - (p.a_major == Major::k ? p.k : p.m);
         EXPECT_TRUE(more >= 0 && more <= 64) << text_of(p);
         odd += p.n % 2 != 0 || p.k % 2 != 0;
         padded += more > 0;
         transposed += p.a_major != Major::k;
+        EXPECT_TRUE(p.a_offset >= 0 && p.a_offset <= 7) << text_of(p);
+        off += p.a_offset != 0;
     }
     EXPECT_NEAR(odd, 0.75 * draws, 0.1 * draws);
     EXPECT_NEAR(padded, 0.5 * draws, 0.05 * draws);
     EXPECT_NEAR(transposed, 0.5 * draws, 0.05 * draws);
+    EXPECT_NEAR(off, 0.875 * draws, 0.05 * draws);
 }
-
-TEST(GemmDraw, BaseAddressesAreRefused) { EXPECT_THROW(gemm_law({DrawAlignment::any}), RequestError); }
 
 TEST(GemmTraits, BandsAndFeatures) {
     const auto features = [](const GemmProblem& p) {

@@ -51,8 +51,8 @@ TEST(PlanCache, TellsEveryFieldApart) {
     const auto fix = [&](auto GemmRequest::*field, auto value) {
         changes.push_back([=](GemmProblem&, GemmRequest& r) { r.*field = value; });
     };
-    const auto [m, n, k, a_type, b_type, c_type, accumulate_type, a_major, b_major, lda, ldb, ldc, batch,
-                alpha, beta] = GemmProblem{};
+    const auto [m, n, k, a_type, b_type, c_type, accumulate_type, a_major, b_major, lda, ldb, ldc, a_offset,
+                b_offset, c_offset, batch, alpha, beta] = GemmProblem{};
     change(&GemmProblem::m, m + 64);
     change(&GemmProblem::n, n + 64);
     change(&GemmProblem::k, k + 64);
@@ -65,6 +65,9 @@ TEST(PlanCache, TellsEveryFieldApart) {
     change(&GemmProblem::lda, std::int64_t{1024});
     change(&GemmProblem::ldb, std::int64_t{1024});
     change(&GemmProblem::ldc, std::int64_t{1024});
+    change(&GemmProblem::a_offset, a_offset + 1);
+    change(&GemmProblem::b_offset, b_offset + 1);
+    change(&GemmProblem::c_offset, c_offset + 1);
     change(&GemmProblem::batch, std::int64_t{2});
     change(&GemmProblem::alpha, 2.0);
     change(&GemmProblem::beta, 1.0);
@@ -102,7 +105,7 @@ TEST(PlanCache, TellsEveryFieldApart) {
             EXPECT_FALSE(question == questions[i]) << "changes " << i << " and " << questions.size();
         questions.push_back(question);
     }
-    EXPECT_EQ(questions.size(), 1u + 15 + 3 * 11 + 2 + 2 + 5 * 2 + 4 + 2 + 4);
+    EXPECT_EQ(questions.size(), 1u + 18 + 3 * 11 + 2 + 2 + 5 * 2 + 4 + 2 + 4);
 }
 
 TEST(PlanCache, ForgetsWhatWasAskedForLongestAgo) {

@@ -2,6 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <iterator>
+#include <numeric>
+
 #include "rooftile/gemm/operation.hpp"
 #include "rooftile/measure/tensor_memory.hpp"
 #include "rooftile/runtime/library.hpp"
@@ -112,11 +115,14 @@ std::string set_up(CublasLt::State& s, const GemmProblem& p) {
                 f.preference_set(s.preference, api::preference_max_workspace, &workspace, sizeof workspace));
     // Algorithms that ask for more than the buffers have would fail, and some that it could take are kept from it where
     // less is said. What lines have of it follows from the layouts.
-    const auto alignment = std::uint32_t(tensor_alignment);
-    for (const int attribute : api::preference_min_alignment)
+    const std::int64_t begins[] = {p.b_offset * bytes_of(p.b_type), p.a_offset * bytes_of(p.a_type),
+                                   p.c_offset * bytes_of(p.c_type), p.c_offset * bytes_of(p.c_type)};
+    for (std::size_t i = 0; i < std::size(begins); ++i) {
+        const auto alignment = std::uint32_t(std::gcd(tensor_alignment, begins[i]));
         failed.empty()
             && call("cublasLtMatmulPreferenceSetAttribute",
-                    f.preference_set(s.preference, attribute, &alignment, sizeof alignment));
+                    f.preference_set(s.preference, api::preference_min_alignment[i], &alignment, sizeof alignment));
+    }
     return failed;
 }
 

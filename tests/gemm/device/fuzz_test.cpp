@@ -144,7 +144,7 @@ struct Fuzzed {
     std::span<const Fixed> large;  ///< whose tiles are larger than most of C
     bool any_alignment;            ///< every leading dimension, not multiples of 8 elements alone
     std::span<const std::int64_t> ks;
-    bool longer_lines = false;     ///< lines up to 64 elements apart in half of the shapes, whatever their alignment
+    bool longer_lines = false;     ///< in half of the shapes lines up to 64 elements apart, and addresses off by up to seven
 };
 void PrintTo(const Fuzzed& of, std::ostream* to) { *to << of.name; }
 constexpr Fixed sm90_large[] = {
@@ -224,6 +224,8 @@ GemmProblem random_problem(std::mt19937_64& random, int index, bool any_alignmen
     if (longer_lines) {
         for (std::int64_t* pitch : {&p.lda, &p.ldb, &p.ldc})
             if (random() % 2 == 0) *pitch += 1 + static_cast<std::int64_t>(random() % 64);
+        for (std::int64_t* offset : {&p.a_offset, &p.b_offset, &p.c_offset})
+            if (random() % 2 == 0) *offset = static_cast<std::int64_t>(random() % 8);
     } else if (random() % 2 == 0) {
         p.lda += 8 * static_cast<std::int64_t>(random() % 4);
         p.ldb += 8 * static_cast<std::int64_t>(random() % 4);
@@ -234,9 +236,9 @@ GemmProblem random_problem(std::mt19937_64& random, int index, bool any_alignmen
 
 std::string shown(const GemmProblem& p, const Fixed& f) {
     return fmt::format(
-        "{}x{}x{} {} a {} b {} lda {} ldb {} ldc {} tile {}x{}x{} {} cluster {}x{} order {} {} split {}{}",
+        "{}x{}x{} {} a {} b {} lda {} ldb {} ldc {} offsets {} {} {} tile {}x{}x{} {} cluster {}x{} order {} {} split {}{}",
         p.m, p.n, p.k, name_of(p.a_type), a_major_name(p.a_major), b_major_name(p.b_major), p.lda, p.ldb,
-        p.ldc, f.tile_m, f.tile_n, f.tile_k, name_of(f.schedule), f.cluster_m, f.cluster_n, name_of(f.order),
+        p.ldc, p.a_offset, p.b_offset, p.c_offset, f.tile_m, f.tile_n, f.tile_k, name_of(f.schedule), f.cluster_m, f.cluster_n, name_of(f.order),
         f.group, f.split_k, f.swap_ab ? " swapped" : "");
 }
 
