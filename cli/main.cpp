@@ -20,6 +20,7 @@ std::vector<Verb> all_verbs() {
     add_measure(verbs);
     add_sweep(verbs);
     add_operation_verbs(verbs);
+    add_ledger(verbs);
     add_report(verbs);
     add_doctor(verbs);
     add_unavailable(verbs);

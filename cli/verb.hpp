@@ -42,6 +42,7 @@ void add_plan(std::vector<Verb>& verbs);
 void add_build(std::vector<Verb>& verbs);
 void add_measure(std::vector<Verb>& verbs);
 void add_sweep(std::vector<Verb>& verbs);
+void add_ledger(std::vector<Verb>& verbs);
 void add_report(std::vector<Verb>& verbs);
 void add_doctor(std::vector<Verb>& verbs);
 /// Verbs that have their place and no work yet: validate.

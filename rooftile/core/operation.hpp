@@ -25,6 +25,7 @@ struct Terminal;
 struct Measurement;
 struct SuiteRecord;
 struct SuiteReporter;
+struct Pick;
 
 /// A library that an operation is measured beside.
 struct BaselineLibrary {
@@ -108,6 +109,18 @@ class Operation {
     /// One problem: the same for the same state of `random`, on every computer. Of a request that law() takes.
     virtual Problem draw(Random& random, const DrawRequest& request) const = 0;
     virtual ProblemTraits traits(const Problem& problem) const = 0;
+
+    /// In words: which configurations space() holds. Empty: it declares none.
+    virtual std::string_view space_rule() const { return {}; }
+    /// The declared space of a problem (core/space.hpp): buildable plans, one a configuration, few hundred; what the rule
+    /// leaves open is the planner's choice.
+    virtual std::vector<Plan> space(const std::shared_ptr<const Machine>&, const Problem&) const { return {}; }
+    /// Keys of a configuration that the rule speaks of: two with the same values there are one member.
+    virtual std::span<const std::string_view> space_keys() const { return {}; }
+    /// What the rules of others pick of the problem.
+    virtual std::vector<Pick> picks(const Machine&, const Problem&) const;
+    /// The request that fixes plans to the configuration of a record that config_record() made.
+    virtual Given given_of_config(const Record&) const { return Given(Given::Named::by_key); }
 
     /// The problems of a suite's file. Throws RequestError: one line naming file, place and what is accepted.
     virtual Suite suite(std::string_view text, std::string_view file_name) const;

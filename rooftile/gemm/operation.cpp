@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include "rooftile/core/typed_plan.hpp"
+#include "rooftile/gemm/declared_space.hpp"
 #include "rooftile/gemm/demand.hpp"
 #include "rooftile/gemm/draw.hpp"
 #include "rooftile/gemm/evaluate_plan.hpp"
@@ -128,6 +129,18 @@ class GemmOperation final : public Operation {
         return {this, Own::of(drawn_gemm(random, request))};
     }
     ProblemTraits traits(const Problem& problem) const override { return gemm_traits(problem.own.as<GemmProblem>()); }
+    std::string_view space_rule() const override { return gemm_space_rule(); }
+    std::span<const std::string_view> space_keys() const override { return gemm_space_keys(); }
+    std::vector<Plan> space(const std::shared_ptr<const Machine>& machine, const Problem& problem) const override {
+        std::vector<Plan> plans;
+        for (GemmPlan& plan : gemm_space(machine, problem.own.as<GemmProblem>()))
+            plans.push_back(any_plan(std::move(plan), problem));
+        return plans;
+    }
+    std::vector<Pick> picks(const Machine& machine, const Problem& problem) const override {
+        return gemm_picks(machine, problem.own.as<GemmProblem>());
+    }
+    Given given_of_config(const Record& config) const override { return gemm_given_of_config(config); }
     Suite suite(std::string_view text, std::string_view file_name) const override {
         return gemm_suite(text, file_name);
     }

@@ -37,6 +37,9 @@ class DeviceOperation {
     /// plan is not buildable, Error(compile_failed) where the compiler refuses or its code is not as planned: spills, a
     /// stack frame, local memory.
     virtual CompiledKernel compile(const Plan& plan, const CompileOptions& options = {}) const = 0;
+    /// Names the code that compile() makes of the plan: plans of one key share it. Needs NVRTC, no GPU. Empty: the operation
+    /// does not say.
+    virtual std::string code_key(const Plan&) const { return {}; }
     /// Compiles what the problem is measured beside, in up to `threads` threads (0: one a core). `rounds`: least blocks.
     virtual std::unique_ptr<PreparedTrial> prepare(const Problem& problem, const MeasureOptions& options,
                                                    unsigned threads) const = 0;

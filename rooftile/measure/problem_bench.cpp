@@ -13,19 +13,6 @@ namespace {
 /// More launches add nothing but time: even small operands have been rotated often enough.
 constexpr std::int64_t max_counted_launches = 32;
 
-/// A kernel with the workspace that it takes, if any; its launches follow each other in one stream.
-TensorLaunch launch_of(const CompiledKernel& kernel) {
-    std::shared_ptr<DeviceBuffer> workspace;
-    if (const std::size_t bytes = kernel.workspace_bytes(); bytes > 0) {
-        workspace = std::make_shared<DeviceBuffer>(bytes);
-        fill_bytes(workspace->address(), 0, workspace->bytes(), nullptr);
-        synchronize(Stream(nullptr));
-    }
-    return [kernel, workspace](Stream stream, std::span<void* const> tensors) {
-        kernel.launch(stream, tensors, workspace ? workspace->data() : nullptr);
-    };
-}
-
 class ProblemBench {
   public:
     ProblemBench(Bench& bench, MeasuredProblem& run, std::unique_ptr<Trial> trial,
@@ -331,6 +318,18 @@ class ProblemBench {
 };
 
 }  // namespace
+
+TensorLaunch launch_of(const CompiledKernel& kernel) {
+    std::shared_ptr<DeviceBuffer> workspace;
+    if (const std::size_t bytes = kernel.workspace_bytes(); bytes > 0) {
+        workspace = std::make_shared<DeviceBuffer>(bytes);
+        fill_bytes(workspace->address(), 0, workspace->bytes(), nullptr);
+        synchronize(Stream(nullptr));
+    }
+    return [kernel, workspace](Stream stream, std::span<void* const> tensors) {
+        kernel.launch(stream, tensors, workspace ? workspace->data() : nullptr);
+    };
+}
 
 void measure_problem(Bench& bench, MeasuredProblem& problem, PreparedTrial& prepared,
                      const std::vector<CompiledOutcome>& kernels) {

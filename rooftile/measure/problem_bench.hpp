@@ -8,6 +8,9 @@
 
 namespace rooftile {
 
+/// A kernel with the workspace that it takes, if any; its launches follow each other in one stream.
+TensorLaunch launch_of(const CompiledKernel& kernel);
+
 /// Proves every plan's result right, times all of them beside the baselines, then looks at what the timed launches left.
 /// Fills the rows of `problem`, which are there already; `kernels` are in their order. What the GPU refuses throws
 /// Error(gpu_failed).

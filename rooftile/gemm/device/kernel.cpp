@@ -182,6 +182,8 @@ void Kernel::launch(Stream stream, const void* a, const void* b, void* c, const 
     code.launch(loaded.function, launch, operands.shape, operands.pointers);
 }
 
+std::string code_key(const GemmPlan& plan) { return cache_key(gemm_code(plan, Ablation::nothing)->source()).hash; }
+
 Kernel compile(const GemmPlan& plan, const CompileOptions& options) {
     return compile(plan, gemm_code(plan, options.ablated), options);
 }

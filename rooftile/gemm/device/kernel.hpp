@@ -72,6 +72,9 @@ Kernel compile(const GemmPlan& plan, const CompileOptions& options = {});
 /// The same of code that is given.
 Kernel compile(const GemmPlan& plan, std::unique_ptr<const GemmCode> code, const CompileOptions& options = {});
 
+/// Names the code that compile() makes: the same for plans that share it.
+std::string code_key(const GemmPlan& plan);
+
 /// As the stations launch it.
 CompiledKernel compiled(Plan plan, Kernel kernel);
 

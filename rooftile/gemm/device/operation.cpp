@@ -74,6 +74,7 @@ class GemmOnDevice final : public DeviceOperation {
     CompiledKernel compile(const Plan& plan, const CompileOptions& options) const override {
         return compiled(plan, rooftile::compile(plan.own.as<GemmPlan>(), options));
     }
+    std::string code_key(const Plan& plan) const override { return rooftile::code_key(plan.own.as<GemmPlan>()); }
     std::unique_ptr<PreparedTrial> prepare(const Problem& problem, const MeasureOptions&, unsigned) const override {
         return std::make_unique<PreparedGemm>(problem.own.as<GemmProblem>());
     }
