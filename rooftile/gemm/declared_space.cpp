@@ -12,8 +12,8 @@ namespace rooftile {
 namespace {
 
 constexpr std::array declared_on_m{64, 128, 192, 256};
-constexpr std::array declared_on_n{16, 32, 48, 64, 96, 128, 192, 256};
-constexpr std::array declared_splits{1, 2, 4, 8};
+constexpr std::array declared_on_n{8, 16, 32, 48, 64, 96, 128, 192, 256};
+constexpr std::array declared_splits{1, 2, 3, 4, 6, 8};
 
 /// Those of `sides` that cut `extent` into fewer pieces than every smaller one does.
 std::vector<int> useful(std::span<const int> sides, std::int64_t extent) {
@@ -91,11 +91,11 @@ Block scored(const GemmProblem& p, double sms, double l2_bytes, int m, int n, Pa
 }  // namespace
 
 std::string_view gemm_space_rule() {
-    return "sm90_gemm with 64, 128, 192 or 256 on the matrix instruction's m and 16, 32, 48, 64, 96, 128, 192 or 256 on its "
+    return "sm90_gemm with 64, 128, 192 or 256 on the matrix instruction's m and 8, 16, 32, 48, 64, 96, 128, 192 or 256 on its "
            "n, A and B swapped or not, as far as a size cuts C into fewer tiles than every smaller one; each with a "
            "cooperative warpgroup for every 64 on m (256: two) and with two in pingpong, without a cluster and with the "
            "pair that shares the larger operand tile, and K of the cooperative ones whole and, below two waves of tiles, in "
-           "2, 4 and 8 parts. Every other value is the planner's choice for these; the plans that it keeps without any of "
+           "2, 3, 4, 6 and 8 parts. Every other value is the planner's choice for these; the plans that it keeps without any of "
            "them fixed are members, and so are the picks of others.";
 }
 

@@ -231,7 +231,8 @@ class SpaceBench {
                    std::uint64_t seed, std::vector<std::vector<double>>& samples) {
         check_interrupted();
         std::vector<std::pair<Event, Event>> events(members.size());
-        for (const std::size_t k : interleaved(members.size(), 1, seed).front()) {
+        const std::vector<std::vector<std::size_t>> order = interleaved(members.size(), 1, seed);
+        for (const std::size_t k : order.front()) {
             events[k].first.record(stream_);
             blocks[members[k]]->run(stream_);
             events[k].second.record(stream_);
