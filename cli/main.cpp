@@ -21,9 +21,9 @@ std::vector<Verb> all_verbs() {
     add_sweep(verbs);
     add_operation_verbs(verbs);
     add_ledger(verbs);
+    add_validate(verbs);
     add_report(verbs);
     add_doctor(verbs);
-    add_unavailable(verbs);
     return verbs;
 }
 

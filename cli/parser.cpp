@@ -209,7 +209,6 @@ class Parser {
         const std::size_t space = verb.path.find(' ');
         CLI::App& parent = space == verb.path.npos ? app_ : parent_of(verb.path.substr(0, space));
         CLI::App& app = *parent.add_subcommand(verb.path.substr(space == verb.path.npos ? 0 : space + 1), verb.meaning);
-        if (!verb.run) return add_unavailable(app, verb);
         auto slots = std::make_shared<std::vector<Slot>>();
         const std::vector<Field> output = output_fields(verb.documents);
         for (const Field& field : joined_fields({verb.fields, output})) slots->push_back({field, {}, {}, false});
@@ -219,16 +218,6 @@ class Parser {
             run_ = [this, slots, &verb] {
                 const Given given = given_of(*slots);
                 return verb.run(given, output_flags(given), invocation_);
-            };
-        });
-    }
-
-    /// Whatever follows belongs to it.
-    void add_unavailable(CLI::App& app, const Verb& verb) {
-        app.prefix_command();
-        app.callback([this, &verb] {
-            run_ = [&verb]() -> int {
-                throw RequestError("rooftile " + verb.path + " is not available in this version");
             };
         });
     }

@@ -43,10 +43,9 @@ void add_build(std::vector<Verb>& verbs);
 void add_measure(std::vector<Verb>& verbs);
 void add_sweep(std::vector<Verb>& verbs);
 void add_ledger(std::vector<Verb>& verbs);
+void add_validate(std::vector<Verb>& verbs);
 void add_report(std::vector<Verb>& verbs);
 void add_doctor(std::vector<Verb>& verbs);
-/// Verbs that have their place and no work yet: validate.
-void add_unavailable(std::vector<Verb>& verbs);
 /// What only one operation has, of all of them.
 void add_operation_verbs(std::vector<Verb>& verbs);
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "rooftile/core/rank_correlation.hpp"
 #include "rooftile/gemm/recorded_run.hpp"
 #include "rooftile/report/terminal.hpp"
 
@@ -43,9 +44,5 @@ std::string predictions_text(const PredictionReport& report, const Terminal& ter
 /// One line for each bar that is missed: 6 configurations a shape beside the chosen one; mean absolute error
 /// 6 % over the chosen plans, 10 % over all; rank correlation within a shape 0.9 in the mean.
 std::vector<std::string> missed_prediction_bars(const PredictionReport& report);
-
-/// Spearman's rank correlation of two lists of equal length; ties share their mean rank. NaN where either
-/// list is constant or empty.
-double rank_correlation(std::span<const double> x, std::span<const double> y);
 
 }  // namespace rooftile
