@@ -7,6 +7,7 @@
 #include "rooftile/core/derivation.hpp"
 #include "rooftile/core/random.hpp"
 #include "rooftile/core/read_value.hpp"
+#include "rooftile/core/space.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/machine/query.hpp"
 #include "rooftile/report/suite_rows.hpp"
@@ -187,6 +188,25 @@ class ToyOperation final : public Operation {
         return {[name](const Terminal&) { return *name; }, [name] { return *name; }, {}};
     }
     std::string_view baseline() const override { return "copy"; }
+    std::string_view space_rule() const override { return "every number of threads"; }
+    std::span<const std::string_view> space_keys() const override {
+        static constexpr std::string_view keys[] = {"threads"};
+        return keys;
+    }
+    std::vector<Plan> space(const std::shared_ptr<const Machine>& machine, const Problem& problem) const override {
+        return derive(machine, problem, Own::of(ToyRequest{})).plans;
+    }
+    std::vector<Pick> picks(const Machine&, const Problem&) const override {
+        Pick pick{.name = "widest", .alternatives = {}};
+        for (const char* threads : {"2048", "1024"})
+            pick.alternatives.emplace_back(Given::Named::by_key).add("threads", threads);
+        return {pick, {.name = "nobody", .alternatives = {}}};
+    }
+    Given given_of_config(const Record& config) const override {
+        Given given(Given::Named::by_key);
+        given.add("threads", std::to_string(find_as<std::int64_t>(config, "threads").value_or(0)));
+        return given;
+    }
 
   private:
     Plan plan_of(const std::shared_ptr<const Machine>& machine, ToyPlan own) const {

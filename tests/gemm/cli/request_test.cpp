@@ -77,8 +77,9 @@ TEST(Request, ValuesNotSupportedYetAreRefusedByName) {
 }
 
 TEST(Request, WhatIsNotAvailableSaysSo) {
-    expect_refused({"validate"}, {"validate", "not available in this version"});
-    expect_refused({"validate", "gemm", "--anything", "x"}, {"not available in this version"});
+    expect_refused({"validate", "--ledger", "/nowhere/l.jsonl"}, {"/nowhere/l.jsonl"});
+    expect_refused({"ledger", "gemm", "--seed", "7", "--plan-only"}, {"--draw N"});
+    expect_refused({"ledger", "gemm", "--draw", "3"}, {"--out FILE", "--plan-only"});
     expect_refused({"machine", "probe", "--out", "/nowhere/mine.toml"},
                    {"--out /nowhere/mine.toml", "cannot write"});
     expect_refused({"machine", "probe", "--data", "/tmp"}, {"--data /tmp", "cannot write"});
