@@ -365,8 +365,9 @@ std::vector<std::string> missed_thresholds(const Validation& v, const std::vecto
         const std::string name = text.substr(0, equals);
         const auto figure = std::find_if(figures.begin(), figures.end(), [&](const Figure& f) { return f.name == name; });
         double wanted = 0;
-        const char* const end = text.data() + text.size();
-        const bool read = equals != text.npos && std::from_chars(text.data() + equals + 1, end, wanted).ptr == end;
+        const char *const end = text.data() + text.size(), *const begin = equals == text.npos ? end : text.data() + equals + 1;
+        const auto [last, error] = std::from_chars(begin, end, wanted);
+        const bool read = error == std::errc() && last == end;
         if (figure == figures.end() || !read)
             throw RequestError(fmt::format("--require {}: accepted is NAME=VALUE, as in regret.mean=1.02, best_of.4=1.005, "
                                            "prediction_error.p95=0.15 or rank_correlation=0.9",

@@ -58,8 +58,8 @@ TEST_P(SpaceOf, AMemberIsPlannedAgainFromItsConfiguration) {
         const auto again = plan_of_config(operation(), machine_, problem_, config);
         ASSERT_TRUE(again) << operation().label(member);
         EXPECT_EQ(operation().config_record(*again), config) << operation().label(member);
-        EXPECT_EQ(again->time_us.has_value(), member.time_us.has_value());
-        if (member.time_us) EXPECT_NEAR(*again->time_us / *member.time_us, 1, 1e-3) << operation().label(member);
+        ASSERT_TRUE(again->time_us && member.time_us) << operation().label(member);
+        EXPECT_NEAR(*again->time_us / *member.time_us, 1, 1e-3) << operation().label(member);
     }
 }
 
