@@ -14,7 +14,7 @@ namespace rooftile {
 
 /// What somebody else's rule picks, as values that a request may fix; the first of them that has a plan is the pick.
 struct Pick {
-    std::string name;                ///< of the rule: "deepgemm"
+    std::string name;                ///< of the rule
     std::vector<Given> alternatives;  ///< nearest first
 };
 
