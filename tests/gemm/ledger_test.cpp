@@ -1,0 +1,60 @@
+// The committed ledgers judge planner and model as they are, and would notice a term that is wrong.
+#include <gmock/gmock.h>
+
+#include <filesystem>
+
+#include "rooftile/machine/file_text.hpp"
+#include "rooftile/machine/registry.hpp"
+#include "rooftile/machine/set.hpp"
+#include "rooftile/report/validation.hpp"
+
+namespace rooftile {
+namespace {
+
+const std::filesystem::path folder = std::filesystem::path(ROOFTILE_SOURCE_DIR) / "bench/results/ledger";
+
+/// What the first ledger says where the machine's numbers are replaced.
+Validation validated(const std::vector<std::string>& numbers) {
+    static const std::vector<Ledger> ledgers = [] {
+        const std::string file = (folder / "h200-sxm-gemm-9367221.jsonl").string();
+        return std::vector<Ledger>{read_ledger(read_whole_file(file), file)};
+    }();
+    Machine machine = machine_by_id(ledgers.front().machine_id);
+    set_numbers(machine, numbers);
+    return validation_of(ledgers, std::make_shared<const Machine>(std::move(machine)),
+                         [](std::size_t count, const auto& work) {
+                             for (std::size_t i = 0; i < count; ++i) work(i);
+                         });
+}
+
+/// What the model holds; whoever makes it better makes these tighter.
+const std::vector<std::string> held = {"regret.mean=1.025",          "regret.p95=1.08",
+                                       "best_of.4=1.012",            "prediction_error.mean=0.07",
+                                       "prediction_error_all.mean=0.15", "rank_correlation=0.885"};
+
+TEST(GemmLedger, PlannerAndModelHoldTheirThresholds) {
+    const Validation v = validated({});
+    EXPECT_EQ(v.problems.size(), 27u);
+    EXPECT_GT(v.space_mean, 200);
+    EXPECT_THAT(missed_thresholds(v, held), testing::ElementsAre());
+}
+
+TEST(GemmLedger, OthersAreJudgedOnTheSameSpaces) {
+    const Validation v = validated({});
+    ASSERT_EQ(v.pickers.size(), 2u);
+    EXPECT_EQ(v.pickers[0].name, "deepgemm");
+    EXPECT_EQ(v.pickers[1].name, "nvmatmulheuristics");
+    for (const auto& picker : v.pickers) EXPECT_GT(*picker.regret.mean, *v.regret.mean) << picker.name;
+}
+
+// Each number belongs to a term of the model; half or double of it must cost more than the thresholds allow.
+TEST(GemmLedger, ABrokenTermMissesAThreshold) {
+    for (const char* number :
+         {"clock.tensor=0.92 GHz", "rate.wgmma.bf16.fp32=2048 FLOP/clk/SM", "l2.bandwidth=4.95 TB/s", "l2.port=51 GB/s/SM",
+          "dram.sustained_read=2.1 TB/s", "dram.per_sm=11.7 B/clk/SM", "shared.bandwidth=64 B/clk/SM", "launch.gap_stream=2.82 us",
+          "tma.latency_loaded=2.3 us", "sm.count=66"})
+        EXPECT_THAT(missed_thresholds(validated({number}), held), testing::Not(testing::IsEmpty())) << number;
+}
+
+}  // namespace
+}  // namespace rooftile
