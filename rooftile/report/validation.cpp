@@ -75,12 +75,14 @@ class Judge {
     void predict(ValidatedProblem& v) {
         for (std::size_t i = 0; i < entry_.members.size(); ++i) {
             plans_.emplace_back();
+            configs_.push_back(entry_.members[i].config);
             if (!times_[i]) continue;
             ++v.members;
             try {
                 plans_[i] = plan_of_config(operation_, machine_, entry_.problem, entry_.members[i].config);
             } catch (const RequestError&) { plans_[i].reset(); }  // a value that no longer is one
-            if (!plans_[i]) ++v.unplanned;
+            if (plans_[i]) configs_[i] = operation_.config_record(*plans_[i]);
+            else ++v.unplanned;
         }
     }
 
@@ -116,8 +118,8 @@ class Judge {
         std::optional<std::size_t> near;
         for (std::size_t i = 0; i < entry_.members.size(); ++i) {
             if (!times_[i]) continue;
-            if (entry_.members[i].config == config) return i;
-            if (!near && same_member(operation_, entry_.members[i].config, config)) near = i;
+            if (configs_[i] == config) return i;
+            if (!near && same_member(operation_, configs_[i], config)) near = i;
         }
         return near;
     }
@@ -165,6 +167,7 @@ class Judge {
     const std::shared_ptr<const Machine>& machine_;
     std::vector<std::optional<double>> times_;
     std::vector<std::optional<Plan>> plans_;  ///< of members, by today's model
+    std::vector<Record> configs_;             ///< theirs, with keys that came after the ledger
     std::vector<std::size_t> ranked_;         ///< members, the one predicted fastest first
     std::size_t fastest_ = 0;
 };
