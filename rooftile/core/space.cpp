@@ -74,6 +74,12 @@ std::optional<Plan> plan_of_config(const Operation& operation, const std::shared
                                    const Problem& problem, const Record& config) {
     PlanSet plans = best_of(operation, machine, problem, operation.given_of_config(config));
     if (plans.plans.empty()) return std::nullopt;
+    const Record planned = operation.config_record(plans.plans.front());
+    const bool same = std::all_of(config.begin(), config.end(), [&](const auto& item) {
+        const Value* value = find(planned, item.first);
+        return value && *value == item.second;
+    });
+    if (!same) return std::nullopt;  // a key that this program does not know, or a value that it no longer takes
     return std::move(plans.plans.front());
 }
 

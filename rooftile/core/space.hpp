@@ -34,7 +34,8 @@ struct DeclaredSpace {
 DeclaredSpace declared_space(const Operation& operation, const std::shared_ptr<const Machine>& machine,
                              const Problem& problem, int top, std::span<const Pick> others = {});
 
-/// The plan of exactly that configuration by today's model, where there is one.
+/// The plan of exactly that configuration by today's model, where there is one. Keys that came after the record are the
+/// planner's choice.
 std::optional<Plan> plan_of_config(const Operation& operation, const std::shared_ptr<const Machine>& machine,
                                    const Problem& problem, const Record& config);
 

@@ -75,6 +75,18 @@ TEST(Space, APickIsTheFirstOfItsAlternativesThatHasAPlan) {
     EXPECT_THAT(space.notes, testing::ElementsAre("nobody has no member here: it picks nothing"));
 }
 
+TEST(Space, AnotherProgramsConfigurationHasNoPlan) {
+    const Operation& toy = toy_operation();
+    const auto machine = std::make_shared<const Machine>(machine_by_id("h200-sxm"));
+    const Problem problem = toy.problem(example_of(toy));
+    const auto planned = [&](const Record& config) { return plan_of_config(toy, machine, problem, config).has_value(); };
+    EXPECT_TRUE(planned({{"kernel", "toy_sum"}, {"threads", 256}}));
+    EXPECT_TRUE(planned({{"threads", 256}}));  // from before the key
+    EXPECT_FALSE(planned({{"kernel", "toy_sum"}, {"threads", 256}, {"lanes", 4}}));
+    EXPECT_FALSE(planned({{"kernel", "other"}, {"threads", 256}}));
+    EXPECT_FALSE(planned({{"kernel", "toy_sum"}, {"threads", 2048}}));
+}
+
 TEST(Space, MembersDifferInWhatTheRuleSpeaksOf) {
     const Record x = {{"kernel", "toy_sum"}, {"threads", 128}}, y = {{"kernel", "other"}, {"threads", 128}},
                  z = {{"kernel", "toy_sum"}, {"threads", 256}};
