@@ -35,10 +35,11 @@ std::vector<Field> ledger_fields() {
     const Field own[] = {
         {"draw", "N", "So many problems, by the operation's law", group},
         {"seed", "S", "Of what is drawn, and of the random inputs; default 1", group},
-        {"picks", "FILE", "What others pick of these problems, JSON lines; docs/command-line.md has the format", group},
+        {"picks", "FILE",
+         "What others pick of these problems, JSON lines; docs/command-line.md has the format", group},
         {"max_seconds", "S", "Stop in order before S seconds have passed; the same command goes on", group},
-        {"plan_only", "", "Tell what the spaces hold and how much of it is to be compiled; needs no GPU", group,
-         FieldKind::on},
+        {"plan_only", "", "Tell what the spaces hold and how much of it is to be compiled; needs no GPU",
+         group, FieldKind::on},
         {"timings", "", "Show what each part of the run took", group, FieldKind::on},
     };
     return joined_fields({own, target_fields()});
@@ -56,7 +57,8 @@ Picks picks_in(const Operation& operation, const std::string& file) {
         const std::size_t end = std::min(text.find('\n', begin), text.size());
         try {
             const Json line = Json::parse(text.substr(begin, end - begin));
-            const Problem problem = operation.problem(operation.given_of_record(record_of(line.at("problem"))));
+            const Problem problem =
+                operation.problem(operation.given_of_record(record_of(line.at("problem"))));
             Pick pick{.name = line.at("name").get<std::string>(), .alternatives = {}};
             for (const Json& fixed : line.at("alternatives")) {
                 Given& given = pick.alternatives.emplace_back(Given::Named::by_key);
@@ -83,7 +85,8 @@ class LedgerRun {
     }
 
     int run(std::uint64_t seed) {
-        if (output_.file.empty()) throw RequestError("ledger needs --out FILE, from which it goes on; or --plan-only");
+        if (output_.file.empty())
+            throw RequestError("ledger needs --out FILE, from which it goes on; or --plan-only");
         MeasureOptions options;
         options.seed = seed;
         options.interrupted = interrupted;
@@ -95,20 +98,22 @@ class LedgerRun {
         seed_ = seed;
         const std::vector<Problem> problems = left();
         if (problems.empty()) {
-            say(fmt::format("nothing left to do: {} problems are in {}", suite_.problems.size(), output_.file));
+            say(fmt::format("nothing left to do: {} problems are in {}", suite_.problems.size(),
+                            output_.file));
             return int(ExitCode::done);
         }
         const Picks picks = picks_in(operation_, given_.text("picks"));
         tasks_ = space_tasks(problems, at.target.machine, kept_plans, others_of(picks));
         std::erase_if(tasks_, [](const SpaceTask& task) { return task.space.members.empty(); });
         note_interrupts();
-        time_spaces(tasks_,
-                    {[this](const RunningGpu& gpu) { begin(gpu); },
-                     [this](LedgerEntry entry, const std::vector<Timing>& timings) { return add(entry, timings); }},
-                    options);
+        time_spaces(
+            tasks_,
+            {[this](const RunningGpu& gpu) { begin(gpu); },
+             [this](LedgerEntry entry, const std::vector<Timing>& timings) { return add(entry, timings); }},
+            options);
         if (done_ < tasks_.size())
-            say(fmt::format("stopped: {} of {} problems remain; the same command goes on", tasks_.size() - done_,
-                            tasks_.size()));
+            say(fmt::format("stopped: {} of {} problems remain; the same command goes on",
+                            tasks_.size() - done_, tasks_.size()));
         return int(wrong_ > 0 ? ExitCode::verification_failed : ExitCode::done);
     }
 
@@ -130,9 +135,10 @@ class LedgerRun {
                 const Ledger ledger = read_ledger(text, output_.file);
                 if (ledger.program_hash != program_hash() || ledger.machine_hash != context_.machine_hash
                     || ledger.operation != &operation_ || ledger.seed != seed_)
-                    throw RequestError(fmt::format(
-                        "--out {} holds a ledger of another program, machine, operation or seed; name another file",
-                        output_.file));
+                    throw RequestError(
+                        fmt::format("--out {} holds a ledger of another program, machine, operation or seed; "
+                                    "name another file",
+                                    output_.file));
                 for (const LedgerEntry& entry : ledger.entries) known.push_back(problem_key(entry.problem));
                 lines_.emplace(ledger);
                 write_result(ledger.text, output_);
@@ -141,7 +147,8 @@ class LedgerRun {
         }
         std::vector<Problem> problems;
         for (const SuiteProblem& p : suite_.problems)
-            if (std::find(known.begin(), known.end(), problem_key(p.problem)) == known.end()) problems.push_back(p.problem);
+            if (std::find(known.begin(), known.end(), problem_key(p.problem)) == known.end())
+                problems.push_back(p.problem);
         return problems;
     }
 
@@ -150,7 +157,8 @@ class LedgerRun {
         context_.gpu = GpuContext{gpu.gpu, gpu.driver, gpu.nvrtc, utc_now(), seed_};
         lines_.emplace(operation_);
         const Record configuration = operation_.config_record(tasks_.front().space.members.front());
-        write_result(json_text(lines_->head(context_, program_hash(), suite_.law, configuration), -1), output_);
+        write_result(json_text(lines_->head(context_, program_hash(), suite_.law, configuration), -1),
+                     output_);
         begun_ = true;
     }
 
@@ -163,10 +171,11 @@ class LedgerRun {
             throw Error(ExitCode::internal,
                         fmt::format("--out {}: cannot write: {}", output_.file, std::strerror(errno)));
         ++done_;
-        std::string line = fmt::format("{}/{} {}: {}", done_, tasks_.size(), operation_.short_name(entry.problem),
-                                       outcome_of(entry));
+        std::string line = fmt::format("{}/{} {}: {}", done_, tasks_.size(),
+                                       operation_.short_name(entry.problem), outcome_of(entry));
         for (const Timing& t : timings)
-            if (given_.has("timings") && t.seconds >= 0.01) line += fmt::format(", {} {:.2f}", t.part, t.seconds);
+            if (given_.has("timings") && t.seconds >= 0.01)
+                line += fmt::format(", {} {:.2f}", t.part, t.seconds);
         say(line);
         longest_ = std::max(longest_, entry.seconds);
         return max_seconds_ <= 0 || seconds_since(invocation_.start) + longest_ <= max_seconds_;
@@ -192,7 +201,8 @@ class LedgerRun {
             if (again.member == 0) first = us;
             if (best == 0 || us < best) best = us;
         }
-        if (first > 0) text += fmt::format(", plan 1 {} at {:.3f} of the fastest", time_text(first), first / best);
+        if (first > 0)
+            text += fmt::format(", plan 1 {} at {:.3f} of the fastest", time_text(first), first / best);
         return text;
     }
 
@@ -217,7 +227,8 @@ int tell(const Operation& operation, const Suite& suite, const Given& given, con
     std::vector<Problem> problems;
     for (const SuiteProblem& p : suite.problems) problems.push_back(p.problem);
     const Picks picks = picks_in(operation, given.text("picks"));
-    const std::vector<SpaceTask> tasks = space_tasks(problems, target.machine, kept_plans, LedgerRun::others_of(picks));
+    const std::vector<SpaceTask> tasks =
+        space_tasks(problems, target.machine, kept_plans, LedgerRun::others_of(picks));
     const SpaceCodes codes = space_codes(tasks);
     std::string text;
     std::size_t least = SIZE_MAX, most = 0, all = 0;
@@ -229,29 +240,34 @@ int tell(const Operation& operation, const Suite& suite, const Given& given, con
         double once = 0;
         for (const Plan& plan : space.members) once += plan.time_us.value_or(0) * 1e-6;
         seconds += once;
-        text += fmt::format("{:<20} {:>5} members, one launch of each {:.3f} s", operation.short_name(tasks[i].problem), size,
-                            once);
+        text += fmt::format("{:<20} {:>5} members, one launch of each {:.3f} s",
+                            operation.short_name(tasks[i].problem), size, once);
         for (const auto& pick : space.picks)
             text += fmt::format(", {} {}", pick.name, operation.label(space.members[pick.member]));
         text += "\n";
         for (const std::string& note : space.notes) text += "    " + note + "\n";
     }
-    text += fmt::format("{} problems, {} members: {} at least, {:.0f} in the mean, {} at most; {} distinct kernels; one launch "
-                        "of each {:.1f} s\n",
-                        tasks.size(), all, least, double(all) / double(std::max<std::size_t>(1, tasks.size())), most,
-                        codes.first.size(), seconds);
+    text += fmt::format(
+        "{} problems, {} members: {} at least, {:.0f} in the mean, {} at most; {} distinct kernels; one "
+        "launch "
+        "of each {:.1f} s\n",
+        tasks.size(), all, least, double(all) / double(std::max<std::size_t>(1, tasks.size())), most,
+        codes.first.size(), seconds);
     write_result(text, output);
     return int(ExitCode::done);
 }
 
-int ledger(const Operation& operation, const Given& given, const OutputFlags& output, const Invocation& invocation) {
-    if (checked_format(output) != Format::text) throw RequestError("ledger writes JSON lines to --out; leave out --json");
+int ledger(const Operation& operation, const Given& given, const OutputFlags& output,
+           const Invocation& invocation) {
+    if (checked_format(output) != Format::text)
+        throw RequestError("ledger writes JSON lines to --out; leave out --json");
     if (operation.space_rule().empty())
         throw RequestError(fmt::format("{} declares no space of configurations yet", operation.name()));
     SweepRequest request;
     if (!given.has("draw")) throw RequestError("ledger needs --draw N, the number of problems");
     request.draw = int(whole_number("--draw", given.text("draw"), 1, 10'000));
-    if (given.has("seed")) request.seed = std::uint64_t(whole_number("--seed", given.text("seed"), 0, largest_seed));
+    if (given.has("seed"))
+        request.seed = std::uint64_t(whole_number("--seed", given.text("seed"), 0, largest_seed));
     const Suite suite = swept_suite(operation, request);
     if (given.has("plan_only")) return tell(operation, suite, given, output);
     check_writable(output);
@@ -265,12 +281,14 @@ void add_ledger(std::vector<Verb>& verbs) {
         const std::string name(operation->name());
         verbs.push_back(
             {.path = "ledger " + name,
-             .meaning = std::string(operation->meaning()) + ", every declared configuration of drawn problems",
+             .meaning =
+                 std::string(operation->meaning()) + ", every declared configuration of drawn problems",
              .fields = ledger_fields(),
              .documents = Documents::json_only,
-             .examples = fmt::format("Examples:\n  rooftile ledger {0} --draw 48 --seed 7 --out ledger.jsonl\n"
-                                     "  rooftile ledger {0} --draw 48 --seed 7 --plan-only --machine h200-sxm\n",
-                                     name),
+             .examples =
+                 fmt::format("Examples:\n  rooftile ledger {0} --draw 48 --seed 7 --out ledger.jsonl\n"
+                             "  rooftile ledger {0} --draw 48 --seed 7 --plan-only --machine h200-sxm\n",
+                             name),
              .synopsis = "--draw N --seed S --out FILE",
              .run = [operation](const Given& given, const OutputFlags& output, const Invocation& invocation) {
                  return ledger(*operation, given, output, invocation);

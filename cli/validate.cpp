@@ -28,7 +28,8 @@ std::vector<std::string> files_of(const Given& given) {
             if (entry.path().extension() == ".jsonl") files.push_back(entry.path().string());
     std::sort(files.begin(), files.end());
     if (files.empty())
-        throw RequestError(fmt::format("no ledger in {} here; name one: --ledger FILE, as `rooftile ledger` writes it", folder));
+        throw RequestError(fmt::format(
+            "no ledger in {} here; name one: --ledger FILE, as `rooftile ledger` writes it", folder));
     return files;
 }
 
@@ -39,8 +40,8 @@ int validate(const Given& given, const OutputFlags& output, const Invocation& in
     for (const std::string& file : files_of(given)) {
         Ledger ledger = read_ledger(read_whole_file(file), file);
         if (!machine.empty() && ledger.machine_id != machine && !given.has("machine"))
-            throw RequestError(fmt::format("ledgers of {} and {}: name those of one machine, or --machine", machine,
-                                           ledger.machine_id));
+            throw RequestError(fmt::format("ledgers of {} and {}: name those of one machine, or --machine",
+                                           machine, ledger.machine_id));
         machine = ledger.machine_id;
         by_operation[std::string(ledger.operation->name())].push_back(std::move(ledger));
     }
@@ -54,11 +55,15 @@ int validate(const Given& given, const OutputFlags& output, const Invocation& in
         }));
     std::string text;
     if (format == Format::text)
-        for (const Validation& v : operations) text += (text.empty() ? "" : "\n") + validation_text(v, terminal_for(output));
-    else text = document_text(validation_document(context_of(*target.machine, invocation.command), operations), format);
+        for (const Validation& v : operations)
+            text += (text.empty() ? "" : "\n") + validation_text(v, terminal_for(output));
+    else
+        text = document_text(validation_document(context_of(*target.machine, invocation.command), operations),
+                             format);
     std::vector<std::string> missed;
     for (const Validation& v : operations)
-        for (std::string& line : missed_thresholds(v, given.list("require"))) missed.push_back(std::move(line));
+        for (std::string& line : missed_thresholds(v, given.list("require")))
+            missed.push_back(std::move(line));
     write_result(text, output);
     for (const std::string& line : missed) say("missed: " + line);
     return int(missed.empty() ? ExitCode::done : ExitCode::threshold_missed);
@@ -69,20 +74,23 @@ int validate(const Given& given, const OutputFlags& output, const Invocation& in
 void add_validate(std::vector<Verb>& verbs) {
     const char* group = "Ledgers";
     const Field own[] = {
-        {"ledger", "FILE", fmt::format("What `rooftile ledger` wrote; repeatable; default: all in {}", folder), group,
+        {"ledger", "FILE",
+         fmt::format("What `rooftile ledger` wrote; repeatable; default: all in {}", folder), group,
          FieldKind::list},
         {"require", "NAME=VALUE",
-         "End with 8 where a figure misses it, as regret.mean=1.02; repeatable; docs/command-line.md names them", group,
-         FieldKind::list},
+         "End with 8 where a figure misses it, as regret.mean=1.02; repeatable; docs/command-line.md names "
+         "them",
+         group, FieldKind::list},
     };
-    verbs.push_back({.path = "validate",
-                     .meaning = "Planner and model beside every measured configuration of a ledger; needs no GPU",
-                     .fields = joined_fields({own, target_fields()}),
-                     .documents = Documents::json_only,
-                     .examples = "Examples:\n  rooftile validate\n"
-                                 "  rooftile validate --ledger ledger.jsonl --require regret.mean=1.02 --json\n",
-                     .synopsis = "[--ledger FILE]",
-                     .run = validate});
+    verbs.push_back(
+        {.path = "validate",
+         .meaning = "Planner and model beside every measured configuration of a ledger; needs no GPU",
+         .fields = joined_fields({own, target_fields()}),
+         .documents = Documents::json_only,
+         .examples = "Examples:\n  rooftile validate\n"
+                     "  rooftile validate --ledger ledger.jsonl --require regret.mean=1.02 --json\n",
+         .synopsis = "[--ledger FILE]",
+         .run = validate});
 }
 
 }  // namespace rooftile::cli

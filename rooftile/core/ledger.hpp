@@ -38,7 +38,8 @@ struct LedgerEntry {
     std::size_t kept = 0;  ///< the first so many are what the planner kept, best first
     std::vector<LedgerPick> picks;
     std::vector<LedgerAgain> again;
-    std::optional<LedgerAgain> duplicate{};  ///< one of `again` timed a second time in the same rounds as if it were another
+    std::optional<LedgerAgain>
+        duplicate{};  ///< one of `again` timed a second time in the same rounds as if it were another
     std::optional<double> duplicate_first_us{};
     std::vector<std::string> notes;
     double seconds = 0;  ///< on the GPU

@@ -10,8 +10,8 @@ namespace rooftile {
 namespace {
 
 /// The best buildable plan of a request.
-PlanSet best_of(const Operation& operation, const std::shared_ptr<const Machine>& machine, const Problem& problem,
-                const Given& given) {
+PlanSet best_of(const Operation& operation, const std::shared_ptr<const Machine>& machine,
+                const Problem& problem, const Given& given) {
     return operation.derive(machine, problem, operation.request(given, {.top = 1, .buildable_only = true}));
 }
 
@@ -79,7 +79,8 @@ std::optional<Plan> plan_of_config(const Operation& operation, const std::shared
         const Value* value = find(planned, item.first);
         return value && *value == item.second;
     });
-    if (!same) return std::nullopt;  // a key that this program does not know, or a value that it no longer takes
+    if (!same)
+        return std::nullopt;  // a key that this program does not know, or a value that it no longer takes
     return std::move(plans.plans.front());
 }
 

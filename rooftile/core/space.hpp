@@ -14,7 +14,7 @@ namespace rooftile {
 
 /// What somebody else's rule picks, as values that a request may fix; the first of them that has a plan is the pick.
 struct Pick {
-    std::string name;                ///< of the rule
+    std::string name;                 ///< of the rule
     std::vector<Given> alternatives;  ///< nearest first
 };
 
@@ -23,8 +23,9 @@ struct DeclaredSpace {
         std::string name;
         std::size_t member;
     };
-    std::vector<Plan> members;   ///< each of another configuration; those that derive() keeps first, best first
-    std::size_t kept = 0;        ///< so many of them
+    std::vector<Plan>
+        members;           ///< each of another configuration; those that derive() keeps first, best first
+    std::size_t kept = 0;  ///< so many of them
     std::vector<Picked> picks;
     std::vector<std::string> notes;  ///< picks that have no plan, and why
 };

@@ -91,17 +91,23 @@ Block scored(const GemmProblem& p, double sms, double l2_bytes, int m, int n, Pa
 }  // namespace
 
 std::string_view gemm_space_rule() {
-    return "sm90_gemm with 64, 128, 192 or 256 on the matrix instruction's m and 8, 16, 32, 48, 64, 96, 128, 192 or 256 on its "
-           "n, A and B swapped or not, as far as a size cuts C into fewer tiles than every smaller one; each with a "
-           "cooperative warpgroup for every 64 on m (256: two) and with two in pingpong, without a cluster and with the "
-           "pair that shares the larger operand tile, and K of the cooperative ones whole and, below two waves of tiles, in "
-           "2, 3, 4, 6 and 8 parts. Every other value is the planner's choice for these; the plans that it keeps without any of "
+    return "sm90_gemm with 64, 128, 192 or 256 on the matrix instruction's m and 8, 16, 32, 48, 64, 96, 128, "
+           "192 or 256 on its "
+           "n, A and B swapped or not, as far as a size cuts C into fewer tiles than every smaller one; each "
+           "with a "
+           "cooperative warpgroup for every 64 on m (256: two) and with two in pingpong, without a cluster "
+           "and with the "
+           "pair that shares the larger operand tile, and K of the cooperative ones whole and, below two "
+           "waves of tiles, in "
+           "2, 3, 4, 6 and 8 parts. Every other value is the planner's choice for these; the plans that it "
+           "keeps without any of "
            "them fixed are members, and so are the picks of others.";
 }
 
 std::span<const std::string_view> gemm_space_keys() {
-    static constexpr std::string_view keys[] = {"kernel",   "tile_m",  "tile_n",    "tile_k",    "consumer_warpgroups",
-                                                "schedule", "swap_ab", "cluster_m", "cluster_n", "split_k"};
+    static constexpr std::string_view keys[] = {
+        "kernel",   "tile_m",  "tile_n",    "tile_k",    "consumer_warpgroups",
+        "schedule", "swap_ab", "cluster_m", "cluster_n", "split_k"};
     return keys;
 }
 
@@ -109,7 +115,8 @@ std::vector<GemmPlan> gemm_space(const std::shared_ptr<const Machine>& machine, 
     std::vector<GemmPlan> plans;
     const GemmKernel& kernel = best_gemm_kernel(*machine);
     std::vector<std::string> unknown;
-    const GemmHardware hw = gemm_hardware(*machine, kernel.instruction(*machine, problem.a_type), problem.a_type, unknown);
+    const GemmHardware hw =
+        gemm_hardware(*machine, kernel.instruction(*machine, problem.a_type), problem.a_type, unknown);
     DeclaredTile tile(machine, problem, hw.sms, plans);
     for (const int on_m : useful(declared_on_m, problem.m))
         for (const int on_n : useful(declared_on_n, problem.n)) tile.add(on_m, on_n, false);
@@ -127,7 +134,8 @@ std::vector<Pick> gemm_picks(const Machine& machine, const GemmProblem& p) {
     const GemmKernel& kernel = best_gemm_kernel(machine);
     std::vector<std::string> unknown;
     const GemmHardware hw = gemm_hardware(machine, kernel.instruction(machine, p.a_type), p.a_type, unknown);
-    if (kernel.instruction(machine, p.a_type) != "wgmma" || std::isnan(hw.l2_share) || std::isnan(hw.sms)) return {};
+    if (kernel.instruction(machine, p.a_type) != "wgmma" || std::isnan(hw.l2_share) || std::isnan(hw.sms))
+        return {};
     const double l2_bytes = hw.l2_share * hw.sms;
     std::vector<int> heights{64, 128, tall_m};
     if (p.m <= 32) heights.insert(heights.begin(), 32);
@@ -166,19 +174,23 @@ Given gemm_given_of_config(const Record& config) {
     Given given(Given::Named::by_key);
     const auto number = [&](const char* key) { return find_as<std::int64_t>(config, key).value_or(0); };
     const auto text = [&](const char* key) { return find_as<std::string>(config, key).value_or(""); };
-    const auto on = [&](const char* key) { return find_as<bool>(config, key).value_or(false) ? "on" : "off"; };
+    const auto on = [&](const char* key) {
+        return find_as<bool>(config, key).value_or(false) ? "on" : "off";
+    };
     given.add("kernel", text("kernel"));
     given.add("tile", fmt::format("{}x{}x{}", number("tile_m"), number("tile_n"), number("tile_k")));
     given.add("cluster", fmt::format("{}x{}", number("cluster_m"), number("cluster_n")));
     given.add("schedule", text("schedule"));
     given.add("order", text("order"));
-    if (text("order") == "grouped" || text("order") == "serpentine") given.add("group", std::to_string(number("group")));
+    if (text("order") == "grouped" || text("order") == "serpentine")
+        given.add("group", std::to_string(number("group")));
     for (const char* key : {"stages", "consumer_warpgroups", "split_k", "ctas_per_sm"})
         given.add(key, std::to_string(number(key)));
     if (text("kernel") != "sm90_gemm") return given;
     for (const char* key : {"swap_ab", "overlapped_epilogue", "pack_a", "pack_b"}) given.add(key, on(key));
     given.add("pdl", on("programmatic_launch"));
-    if (number("epilogue_tile_n") > 0) given.add("epilogue_tile_n", std::to_string(number("epilogue_tile_n")));
+    if (number("epilogue_tile_n") > 0)
+        given.add("epilogue_tile_n", std::to_string(number("epilogue_tile_n")));
     given.add("evict_first", text("evict_first").empty() ? "none" : text("evict_first"));
     return given;
 }

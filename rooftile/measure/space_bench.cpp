@@ -14,16 +14,17 @@
 namespace rooftile {
 namespace {
 
-constexpr double block_us = 1000;                // of the first timing
-constexpr std::int64_t most_launches = 512;      // of a block
-constexpr double long_us = 5000, slow = 2;       // a launch so long and so much slower than the fastest is timed by itself
-constexpr double near = 1.25;                    // of the fastest: timed in further passes
-constexpr double first_seconds = 1;              // no further pass after so long
+constexpr double block_us = 1000;            // of the first timing
+constexpr std::int64_t most_launches = 512;  // of a block
+constexpr double long_us = 5000,
+                 slow = 2;     // a launch so long and so much slower than the fastest is timed by itself
+constexpr double near = 1.25;  // of the fastest: timed in further passes
+constexpr double first_seconds = 1;  // no further pass after so long
 constexpr std::size_t most_passes = 3;
 constexpr std::size_t again_fastest = 8, settled_fastest = 4;
-constexpr std::size_t most_compared = 16;        // results unlike all proved ones that are proved by themselves
-constexpr double settled_from_us = 100;          // shorter kernels leave the power limit alone
-constexpr double settled_to_us = 10'000;         // blocks of such launches outlast its control as they are
+constexpr std::size_t most_compared = 16;  // results unlike all proved ones that are proved by themselves
+constexpr double settled_from_us = 100;    // shorter kernels leave the power limit alone
+constexpr double settled_to_us = 10'000;   // blocks of such launches outlast its control as they are
 
 class SpaceBench {
   public:
@@ -57,7 +58,8 @@ class SpaceBench {
         launches_[i] = nullptr;
     }
     void check_interrupted() const {
-        if (options_.interrupted && options_.interrupted()) throw Error(ExitCode::interrupted, "interrupted while timing");
+        if (options_.interrupted && options_.interrupted())
+            throw Error(ExitCode::interrupted, "interrupted while timing");
     }
 
     void load(const std::vector<CompiledOutcome>& kernels) {
@@ -84,8 +86,9 @@ class SpaceBench {
         const std::int64_t free = share_of_free(free_share), bytes = TensorSets::set_bytes(tensors_);
         const std::int64_t sets = rotated_sets(bytes, bench_.device().l2_bytes, l2_factor, free);
         if (sets < 1)
-            throw Error(ExitCode::gpu_failed,
-                        fmt::format("one set of tensors takes {} B, {} B of GPU memory may be used", bytes, free));
+            throw Error(
+                ExitCode::gpu_failed,
+                fmt::format("one set of tensors takes {} B, {} B of GPU memory may be used", bytes, free));
         sets_.emplace(tensors_, sets, trial_->reference(), options_.seed);
     }
 
@@ -111,8 +114,9 @@ class SpaceBench {
             std::size_t place = 0;
             for (std::size_t t = 0; t < tensors_.size(); ++t) {
                 if (tensors_[t].role != TensorRole::out) continue;
-                add_fingerprint(bench_.kernels(), stream_, reinterpret_cast<DevicePointer>(sets_->tensors(0)[t]),
-                                layout_of(tensors_[t]), place++, sums.address() + 8 * i);
+                add_fingerprint(bench_.kernels(), stream_,
+                                reinterpret_cast<DevicePointer>(sets_->tensors(0)[t]), layout_of(tensors_[t]),
+                                place++, sums.address() + 8 * i);
             }
         }
         stream_.synchronize();
@@ -128,7 +132,8 @@ class SpaceBench {
         std::vector<TensorLaunch> launches;
         for (const std::size_t i : members) launches.push_back(launches_[i]);
         constexpr double results_share = 0.25;
-        Verifier verifier(bench_.kernels(), trial_->reference(), tensors_, launches.size(), share_of_free(results_share));
+        Verifier verifier(bench_.kernels(), trial_->reference(), tensors_, launches.size(),
+                          share_of_free(results_share));
         const std::vector<Verification> verified = verifier.verify(options_.seed, launches, options_.cases);
         for (std::size_t k = 0; k < members.size(); ++k) {
             const bool right = verified[k].ok();
@@ -154,8 +159,9 @@ class SpaceBench {
         std::vector<std::size_t> first;
         for (const auto& [bits, members] : unlike) first.push_back(members.front());
         std::sort(first.begin(), first.end(), [&](std::size_t x, std::size_t y) {
-            return unlike[bits_[x]].size() != unlike[bits_[y]].size() ? unlike[bits_[x]].size() > unlike[bits_[y]].size()
-                                                                      : x < y;
+            return unlike[bits_[x]].size() != unlike[bits_[y]].size()
+                       ? unlike[bits_[x]].size() > unlike[bits_[y]].size()
+                       : x < y;
         });
         if (first.size() > most_compared) first.resize(most_compared);
         prove(first);
@@ -168,8 +174,9 @@ class SpaceBench {
     }
 
     bool is_named(std::size_t i) const {
-        return i < space_.kept
-            || std::any_of(space_.picks.begin(), space_.picks.end(), [&](const auto& p) { return p.member == i; });
+        return i < space_.kept || std::any_of(space_.picks.begin(), space_.picks.end(), [&](const auto& p) {
+                   return p.member == i;
+               });
     }
 
     /// In blocks of about a millisecond, in an order drawn for each pass; all members once, those near the fastest again.
@@ -194,8 +201,8 @@ class SpaceBench {
             works[i].launch = [this, i, begin](Stream stream, std::int64_t number) {
                 launches_[i](stream, sets_->tensors((begin + number) % sets_->sets()));
             };
-            const std::int64_t launches =
-                std::clamp<std::int64_t>(std::int64_t(std::ceil(block_us / std::max(tried_us_[i], 1.0))), 1, most_launches);
+            const std::int64_t launches = std::clamp<std::int64_t>(
+                std::int64_t(std::ceil(block_us / std::max(tried_us_[i], 1.0))), 1, most_launches);
             blocks[i] = std::make_unique<Sequence>(stream_, works[i], launches, launches);
             offset = (offset + launches) % sets_->sets();
             left.push_back(i);
@@ -210,16 +217,18 @@ class SpaceBench {
             double best = INFINITY;
             for (const std::size_t i : left) best = std::min(best, median(samples[i]));
             std::erase_if(left, [&](std::size_t i) { return median(samples[i]) > near * best; });
-            if (pass == 0) fastest_ = *std::min_element(left.begin(), left.end(), [&](std::size_t x, std::size_t y) {
-                return median(samples[x]) < median(samples[y]);
-            });
+            if (pass == 0)
+                fastest_ = *std::min_element(left.begin(), left.end(), [&](std::size_t x, std::size_t y) {
+                    return median(samples[x]) < median(samples[y]);
+                });
             if (pass == 0) time_duplicate(*blocks[fastest_]);
         }
         for (std::size_t i = 0; i < count(); ++i)
             if (!samples[i].empty()) entry_.members[i].first_us = median(samples[i]);
     }
 
-    void keep_busy(const std::vector<std::size_t>& members, const std::vector<std::unique_ptr<Sequence>>& blocks) {
+    void keep_busy(const std::vector<std::size_t>& members,
+                   const std::vector<std::unique_ptr<Sequence>>& blocks) {
         const double seconds = bench_.load_seconds();
         const auto start = std::chrono::steady_clock::now();
         for (std::size_t next = 0; seconds_since(start) < seconds; ++next) {
@@ -228,8 +237,9 @@ class SpaceBench {
         }
     }
 
-    void time_pass(const std::vector<std::size_t>& members, const std::vector<std::unique_ptr<Sequence>>& blocks,
-                   std::uint64_t seed, std::vector<std::vector<double>>& samples) {
+    void time_pass(const std::vector<std::size_t>& members,
+                   const std::vector<std::unique_ptr<Sequence>>& blocks, std::uint64_t seed,
+                   std::vector<std::vector<double>>& samples) {
         check_interrupted();
         std::vector<std::pair<Event, Event>> events(members.size());
         const std::vector<std::vector<std::size_t>> order = interleaved(members.size(), 1, seed);
@@ -290,22 +300,27 @@ class SpaceBench {
         for (std::size_t k = 0; k < places.size(); ++k)
             if (k < settled_fastest || again[places[k]] == 0 || places[k] == 0)
                 settled.push_back(again[places[k]]), settled_places.push_back(places[k]);
-        const std::size_t twice = std::size_t(std::find(settled.begin(), settled.end(), again[0]) - settled.begin());
+        const std::size_t twice =
+            std::size_t(std::find(settled.begin(), settled.end(), again[0]) - settled.begin());
         timing.block_seconds = timing.settled_block_seconds;
         timing.lead_seconds = timing.settle_seconds;
         timing.rounds.least = timing.rounds.most = is_long ? 3 : 4;
         const std::vector<double> later = time(settled, twice, timing);
-        for (std::size_t k = 0; k < settled.size(); ++k) entry_.again[settled_places[k]].settled_us = later[k];
+        for (std::size_t k = 0; k < settled.size(); ++k)
+            entry_.again[settled_places[k]].settled_us = later[k];
         entry_.duplicate->settled_us = later.back();
     }
 
     /// Times of `members`, then of a second copy of the one at place `twice`, by ratios paired with the fastest.
-    std::vector<double> time(const std::vector<std::size_t>& members, std::size_t twice, TimingOptions timing) {
+    std::vector<double> time(const std::vector<std::size_t>& members, std::size_t twice,
+                             TimingOptions timing) {
         std::vector<TimedWork> works;
         for (const std::size_t i : members)
-            works.push_back({.name = fmt::format("member {}", i),
-                             .launch = [this, i](Stream stream, std::int64_t set) { launches_[i](stream, sets_->tensors(set)); },
-                             .role = i == 0 ? Role::leader : Role::other});
+            works.push_back(
+                {.name = fmt::format("member {}", i),
+                 .launch = [this, i](Stream stream,
+                                     std::int64_t set) { launches_[i](stream, sets_->tensors(set)); },
+                 .role = i == 0 ? Role::leader : Role::other});
         works.push_back(works[twice]);
         works.back().role = Role::other;
         timing.mode = Mode::sustained;
@@ -318,9 +333,9 @@ class SpaceBench {
         timing.load_seconds = bench_.load_seconds();
         const std::vector<TimedResult> timed =
             time_works(works, timing, bench_.kernels(), bench_.gpu(), bench_.device().l2_bytes);
-        const auto fastest = std::min_element(timed.begin(), timed.end(), [](const TimedResult& x, const TimedResult& y) {
-            return x.time_us.median < y.time_us.median;
-        });
+        const auto fastest = std::min_element(
+            timed.begin(), timed.end(),
+            [](const TimedResult& x, const TimedResult& y) { return x.time_us.median < y.time_us.median; });
         std::vector<double> us;
         for (const TimedResult& result : timed) {
             const auto ratio = round_ratio(result.rounds, fastest->rounds);
@@ -340,20 +355,22 @@ class SpaceBench {
     StreamOwner stream_;
     std::vector<TensorLaunch> launches_;  ///< empty: it cannot run
     std::vector<double> tried_us_;
-    std::vector<std::uint64_t> bits_;     ///< fingerprints of what each left
+    std::vector<std::uint64_t> bits_;  ///< fingerprints of what each left
     std::set<std::uint64_t> proved_;
     std::size_t fastest_ = 0;
 };
 
 }  // namespace
 
-LedgerEntry time_space(Bench& bench, const DeclaredSpace& space, const Problem& problem, PreparedTrial& prepared,
-                       const std::vector<CompiledOutcome>& kernels, std::vector<Timing>& timings) {
+LedgerEntry time_space(Bench& bench, const DeclaredSpace& space, const Problem& problem,
+                       PreparedTrial& prepared, const std::vector<CompiledOutcome>& kernels,
+                       std::vector<Timing>& timings) {
     const auto start = std::chrono::steady_clock::now();
     LedgerEntry entry;
     entry.problem = problem;
     for (const Plan& plan : space.members)
-        entry.members.push_back({problem.operation->config_record(plan), plan.time_us, std::nullopt, std::nullopt, {}});
+        entry.members.push_back(
+            {problem.operation->config_record(plan), plan.time_us, std::nullopt, std::nullopt, {}});
     entry.kept = space.kept;
     for (const auto& pick : space.picks) entry.picks.push_back({pick.name, pick.member});
     entry.notes = space.notes;

@@ -28,7 +28,8 @@ CompiledOutcome outcome_of(const Plan& plan) {
 /// another plan of the same code takes no compiler.
 class CompilePool {
   public:
-    CompilePool(const std::vector<const Plan*>& plans, unsigned threads) : plans_(plans), outcomes_(plans.size()) {
+    CompilePool(const std::vector<const Plan*>& plans, unsigned threads)
+        : plans_(plans), outcomes_(plans.size()) {
         for (unsigned t = 0; t < threads; ++t) threads_.emplace_back([this] { work(); });
     }
     ~CompilePool() {
@@ -66,15 +67,17 @@ class CompilePool {
 
 }  // namespace
 
-std::vector<SpaceTask> space_tasks(const std::vector<Problem>& problems, const std::shared_ptr<const Machine>& machine,
-                                   int top, const std::function<std::vector<Pick>(const Problem&)>& others,
+std::vector<SpaceTask> space_tasks(const std::vector<Problem>& problems,
+                                   const std::shared_ptr<const Machine>& machine, int top,
+                                   const std::function<std::vector<Pick>(const Problem&)>& others,
                                    unsigned threads) {
     std::vector<SpaceTask> tasks(problems.size());
     std::vector<std::optional<Error>> errors(problems.size());
     in_parallel(problems.size(), threads, [&](std::size_t i) {
         try {
             const std::vector<Pick> picks = others ? others(problems[i]) : std::vector<Pick>();
-            tasks[i] = {problems[i], declared_space(*problems[i].operation, machine, problems[i], top, picks)};
+            tasks[i] = {problems[i],
+                        declared_space(*problems[i].operation, machine, problems[i], top, picks)};
         } catch (const Error& error) { errors[i] = error; }
     });
     for (const auto& error : errors)
@@ -97,7 +100,8 @@ SpaceCodes space_codes(const std::vector<SpaceTask>& tasks, unsigned threads) {
         std::vector<std::size_t>& places = codes.places.emplace_back();
         for (std::size_t k = 0; k < keys[i].size(); ++k) {
             const std::size_t next = codes.first.size();
-            const std::size_t place = keys[i][k].empty() ? next : known.emplace(keys[i][k], next).first->second;
+            const std::size_t place =
+                keys[i][k].empty() ? next : known.emplace(keys[i][k], next).first->second;
             if (place == next) codes.first.push_back(&tasks[i].space.members[k]);
             places.push_back(place);
         }
@@ -105,7 +109,8 @@ SpaceCodes space_codes(const std::vector<SpaceTask>& tasks, unsigned threads) {
     return codes;
 }
 
-void time_spaces(const std::vector<SpaceTask>& tasks, const SpaceEvents& events, const MeasureOptions& options) {
+void time_spaces(const std::vector<SpaceTask>& tasks, const SpaceEvents& events,
+                 const MeasureOptions& options) {
     const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
     const SpaceCodes codes = space_codes(tasks);
     CompilePool pool(codes.first, cores > 3 ? cores - 2 : 1);

@@ -18,8 +18,9 @@ struct SpaceTask {
 };
 
 /// The spaces of `problems` on up to `threads` threads (0: one a core), in their order.
-std::vector<SpaceTask> space_tasks(const std::vector<Problem>& problems, const std::shared_ptr<const Machine>& machine,
-                                   int top, const std::function<std::vector<Pick>(const Problem&)>& others,
+std::vector<SpaceTask> space_tasks(const std::vector<Problem>& problems,
+                                   const std::shared_ptr<const Machine>& machine, int top,
+                                   const std::function<std::vector<Pick>(const Problem&)>& others,
                                    unsigned threads = 0);
 
 /// What the members of all tasks share: by task and member the place of its code among the distinct ones, which are in the
@@ -39,6 +40,7 @@ struct SpaceEvents {
 /// Times every task on options.device. Each distinct code is compiled once, in the order in which it is needed, on all cores
 /// but two, while the tasks before are timed. A problem that the GPU refuses has members that say so. Throws Error(no_gpu),
 /// Error(interrupted) and Error(gpu_failed) where the GPU can no longer be used.
-void time_spaces(const std::vector<SpaceTask>& tasks, const SpaceEvents& events, const MeasureOptions& options);
+void time_spaces(const std::vector<SpaceTask>& tasks, const SpaceEvents& events,
+                 const MeasureOptions& options);
 
 }  // namespace rooftile

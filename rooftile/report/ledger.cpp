@@ -20,7 +20,9 @@ Json rounded(std::optional<double> us) {
     return json_number(std::round(*us * 1000) / 1000);
 }
 
-Json again_json(const LedgerAgain& again) { return Json::array({again.member, rounded(again.us), rounded(again.settled_us)}); }
+Json again_json(const LedgerAgain& again) {
+    return Json::array({again.member, rounded(again.us), rounded(again.settled_us)});
+}
 
 std::optional<double> number_or_none(const Json& value) {
     return value.is_null() ? std::nullopt : std::optional(value.get<double>());
@@ -37,18 +39,22 @@ class Reader {
     explicit Reader(Ledger& ledger) : ledger_(ledger) {}
 
     void head(const Json& line) {
-        if (text_at(line, "schema") != schema) throw RequestError(fmt::format("accepted: the context line of {}", schema));
+        if (text_at(line, "schema") != schema)
+            throw RequestError(fmt::format("accepted: the context line of {}", schema));
         const Json& context = line.at("context");
         ledger_.version = text_at(context, "version"), ledger_.command = text_at(context, "command");
-        ledger_.machine_hash = text_at(context, "machine_hash"), ledger_.program_hash = text_at(context, "program_hash");
+        ledger_.machine_hash = text_at(context, "machine_hash"),
+        ledger_.program_hash = text_at(context, "program_hash");
         ledger_.gpu = text_at(context, "gpu"), ledger_.driver = text_at(context, "driver");
         ledger_.date = text_at(context, "date");
         ledger_.seed = context.at("seed").get<std::uint64_t>();
-        ledger_.machine_id = text_at(line.at("machine"), "id"), ledger_.machine_name = text_at(line.at("machine"), "name");
+        ledger_.machine_id = text_at(line.at("machine"), "id"),
+        ledger_.machine_name = text_at(line.at("machine"), "name");
         ledger_.law = text_at(line, "law");
         const std::string operation = text_at(line, "operation");
         ledger_.operation = find_operation(operation);
-        if (!ledger_.operation) throw RequestError(fmt::format("this program has no operation {}", printable(operation)));
+        if (!ledger_.operation)
+            throw RequestError(fmt::format("this program has no operation {}", printable(operation)));
         keys_ = line.at("keys").get<std::vector<std::string>>();
     }
 
@@ -82,7 +88,8 @@ class Reader {
         }
         for (const Json& i : line.at("not_compared")) entry.members.at(i.get<std::size_t>()).right.reset();
         for (const Json& again : line.at("again")) entry.again.push_back(again_of(again, members));
-        if (const Json& duplicate = line.at("duplicate"); !duplicate.is_null()) entry.duplicate = again_of(duplicate, members);
+        if (const Json& duplicate = line.at("duplicate"); !duplicate.is_null())
+            entry.duplicate = again_of(duplicate, members);
         entry.duplicate_first_us = number_or_none(line.at("duplicate_first_us"));
         entry.notes = line.at("notes").get<std::vector<std::string>>();
         entry.seconds = line.at("seconds").get<double>();
@@ -113,12 +120,13 @@ Ledger read_ledger(std::string_view text, std::string_view file_name) {
             if (number == 1) reader.head(line);
             else reader.entry(line);
         } catch (const std::exception& error) {
-            throw RequestError(fmt::format("{}:{}: no line of a ledger: {}", printable(file_name, 200), number,
-                                           printable(error.what(), 200)));
+            throw RequestError(fmt::format("{}:{}: no line of a ledger: {}", printable(file_name, 200),
+                                           number, printable(error.what(), 200)));
         }
         begin = end + 1;
     }
-    if (number == 1) throw RequestError(fmt::format("{}: no line of a ledger in it", printable(file_name, 200)));
+    if (number == 1)
+        throw RequestError(fmt::format("{}: no line of a ledger in it", printable(file_name, 200)));
     ledger.text = text.substr(0, begin);
     return ledger;
 }

@@ -15,7 +15,8 @@
 namespace rooftile {
 
 struct Ledger {
-    std::string file, version, program_hash, machine_hash, machine_id, machine_name, gpu, driver, date, command, law;
+    std::string file, version, program_hash, machine_hash, machine_id, machine_name, gpu, driver, date,
+        command, law;
     std::uint64_t seed = 0;
     const Operation* operation = nullptr;
     std::vector<LedgerEntry> entries;

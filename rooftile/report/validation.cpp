@@ -108,8 +108,9 @@ class Judge {
         }
         const double correlation = rank_correlation(predicted, measured);
         if (predicted.size() >= 3 && !std::isnan(correlation)) v.rank_correlation = correlation;
-        std::stable_sort(ranked_.begin(), ranked_.end(),
-                         [&](std::size_t x, std::size_t y) { return *plans_[x]->time_us < *plans_[y]->time_us; });
+        std::stable_sort(ranked_.begin(), ranked_.end(), [&](std::size_t x, std::size_t y) {
+            return *plans_[x]->time_us < *plans_[y]->time_us;
+        });
         if (!ranked_.empty()) v.ranked_regret = *times_[ranked_.front()] / v.best_us;
     }
 
@@ -125,7 +126,8 @@ class Judge {
     }
 
     void choose(ValidatedProblem& v) {
-        const Own request = operation_.request(Given(Given::Named::by_key), {.top = top_plans, .buildable_only = true});
+        const Own request =
+            operation_.request(Given(Given::Named::by_key), {.top = top_plans, .buildable_only = true});
         const PlanSet chosen = operation_.derive(machine_, entry_.problem, request);
         std::vector<std::size_t> members;
         for (std::size_t i = 0; i < chosen.plans.size(); ++i) {
@@ -208,14 +210,16 @@ void set_figures(Validation& v) {
     v.space_least = SIZE_MAX;
     for (const ValidatedProblem& problem : v.problems) {
         members += problem.members;
-        v.space_least = std::min(v.space_least, problem.members), v.space_most = std::max(v.space_most, problem.members);
+        v.space_least = std::min(v.space_least, problem.members),
+        v.space_most = std::max(v.space_most, problem.members);
         v.unplanned += problem.unplanned;
         v.outside += problem.outside;
         if (problem.is_short()) {
             ++v.shorts;
             if (!problem.plan_us) continue;
             behind.push_back(*problem.plan_us - problem.best_us);
-            if (problem.plan_predicted_us) short_errors.push_back(std::fabs(*problem.plan_predicted_us - *problem.plan_us));
+            if (problem.plan_predicted_us)
+                short_errors.push_back(std::fabs(*problem.plan_predicted_us - *problem.plan_us));
             continue;
         }
         ++v.judged;
@@ -344,7 +348,8 @@ Validation validation_of(const std::vector<Ledger>& ledgers, const std::shared_p
     std::vector<const LedgerEntry*> entries;
     for (const Ledger& ledger : ledgers) {
         if (ledger.operation != ledgers.front().operation)
-            throw RequestError(fmt::format("{} and {} are of different operations", ledgers.front().file, ledger.file));
+            throw RequestError(
+                fmt::format("{} and {} are of different operations", ledgers.front().file, ledger.file));
         v.files += (v.files.empty() ? "" : ", ") + ledger.file;
         for (const LedgerEntry& entry : ledger.entries) entries.push_back(&entry);
     }
@@ -366,16 +371,21 @@ std::vector<std::string> missed_thresholds(const Validation& v, const std::vecto
     for (const std::string& text : required) {
         const std::size_t equals = text.find('=');
         const std::string name = text.substr(0, equals);
-        const auto figure = std::find_if(figures.begin(), figures.end(), [&](const Figure& f) { return f.name == name; });
+        const auto figure =
+            std::find_if(figures.begin(), figures.end(), [&](const Figure& f) { return f.name == name; });
         double wanted = 0;
-        const char *const end = text.data() + text.size(), *const begin = equals == text.npos ? end : text.data() + equals + 1;
+        const char *const end = text.data() + text.size(), *const begin = equals == text.npos
+                                                                              ? end
+                                                                              : text.data() + equals + 1;
         const auto [last, error] = std::from_chars(begin, end, wanted);
         const bool read = error == std::errc() && last == end;
         if (figure == figures.end() || !read)
-            throw RequestError(fmt::format("--require {}: accepted is NAME=VALUE, as in regret.mean=1.02, best_of.4=1.005, "
-                                           "prediction_error.p95=0.15 or rank_correlation=0.9",
-                                           text));
-        const bool holds = figure->value && (figure->at_least ? *figure->value >= wanted : *figure->value <= wanted);
+            throw RequestError(
+                fmt::format("--require {}: accepted is NAME=VALUE, as in regret.mean=1.02, best_of.4=1.005, "
+                            "prediction_error.p95=0.15 or rank_correlation=0.9",
+                            text));
+        const bool holds =
+            figure->value && (figure->at_least ? *figure->value >= wanted : *figure->value <= wanted);
         if (!holds)
             missed.push_back(fmt::format("{} of {}: {}; wanted {} {}", name, v.operation->name(),
                                          figure->value ? fmt::format("{:.4f}", *figure->value) : "unknown",
@@ -395,10 +405,10 @@ Json validation_document(const DocumentContext& context, const std::vector<Valid
 
 std::string validation_text(const Validation& v, const Terminal& terminal) {
     std::string out = fmt::format("{}, driver {}, {}: {} problems of {} in {}\n", displayable(v.ledger.gpu),
-                                  displayable(v.ledger.driver), displayable(v.ledger.date.substr(0, 10)), v.problems.size(),
-                                  v.operation->name(), displayable(v.files));
-    out += fmt::format("{:.0f} members each in the mean, {} to {}; planned and predicted by this program\n\n", v.space_mean,
-                       v.space_least, v.space_most);
+                                  displayable(v.ledger.driver), displayable(v.ledger.date.substr(0, 10)),
+                                  v.problems.size(), v.operation->name(), displayable(v.files));
+    out += fmt::format("{:.0f} members each in the mean, {} to {}; planned and predicted by this program\n\n",
+                       v.space_mean, v.space_least, v.space_most);
     Table figures({{"from 5 us on", Table::Align::left}, {"mean"}, {"95th"}, {"worst"}});
     const auto ratios = [&](const std::string& name, const Spread& s) {
         figures.row({{name}, {ratio_text(s.mean)}, {ratio_text(s.p95)}, {ratio_text(s.max)}});
@@ -410,29 +420,47 @@ std::string validation_text(const Validation& v, const Terminal& terminal) {
     for (std::size_t b = 0; b < std::size(best_of_counts); ++b)
         ratios(fmt::format("best of {}", best_of_counts[b]), v.best_of[b]);
     ratios("predicted fastest member", v.ranked_regret);
-    for (const auto& picker : v.pickers) ratios(fmt::format("{} ({} problems)", picker.name, picker.problems), picker.regret);
+    for (const auto& picker : v.pickers)
+        ratios(fmt::format("{} ({} problems)", picker.name, picker.problems), picker.regret);
     shares("prediction off, plan 1", v.prediction_error);
     shares("prediction off, all members", v.prediction_error_all);
     out += figures.text(terminal);
-    out += fmt::format("\nrank correlation within a problem {} in the mean; the same configuration timed twice differs by {} in "
-                       "the mean, {} at most\n",
-                       ratio_text(v.rank_correlation), share_text(v.noise_floor), share_text(v.noise_max));
+    out += fmt::format(
+        "\nrank correlation within a problem {} in the mean; the same configuration timed twice differs by "
+        "{} in "
+        "the mean, {} at most\n",
+        ratio_text(v.rank_correlation), share_text(v.noise_floor), share_text(v.noise_max));
     if (v.shorts > 0)
-        out += fmt::format("{} problems under 5 us: plan 1 {} us behind the fastest in the mean, prediction off by {} us\n",
-                           v.shorts, ratio_text(v.short_behind_us), ratio_text(v.short_error_us));
+        out += fmt::format(
+            "{} problems under 5 us: plan 1 {} us behind the fastest in the mean, prediction off by {} us\n",
+            v.shorts, ratio_text(v.short_behind_us), ratio_text(v.short_error_us));
     if (v.outside > 0)
-        out += fmt::format("{} problems whose plan 1 is no member: the member predicted fastest stands in\n", v.outside);
+        out += fmt::format("{} problems whose plan 1 is no member: the member predicted fastest stands in\n",
+                           v.outside);
     if (v.unplanned > 0) out += fmt::format("{} members have no plan any more\n", v.unplanned);
     std::vector<const ValidatedProblem*> worst;
     for (const ValidatedProblem& p : v.problems)
         if (p.regret && !p.is_short()) worst.push_back(&p);
-    std::stable_sort(worst.begin(), worst.end(), [](const auto* x, const auto* y) { return *x->regret > *y->regret; });
+    std::stable_sort(worst.begin(), worst.end(),
+                     [](const auto* x, const auto* y) { return *x->regret > *y->regret; });
     if (worst.size() > worst_shown) worst.resize(worst_shown);
-    Table table({{"worst", Table::Align::left}, {"over fastest"}, {"best of 8"}, {"measured"}, {"off"}, {"correlation"},
-                 {"plan 1", Table::Align::left}, {"fastest", Table::Align::left}});
+    Table table({{"worst", Table::Align::left},
+                 {"over fastest"},
+                 {"best of 8"},
+                 {"measured"},
+                 {"off"},
+                 {"correlation"},
+                 {"plan 1", Table::Align::left},
+                 {"fastest", Table::Align::left}});
     for (const ValidatedProblem* p : worst)
-        table.row({{p->name}, {ratio_text(p->regret)}, {ratio_text(p->best_of[2])}, {time_text(*p->plan_us)},
-                   {share_text(p->plan_error)}, {ratio_text(p->rank_correlation)}, {p->plan_label}, {p->best_label}});
+        table.row({{p->name},
+                   {ratio_text(p->regret)},
+                   {ratio_text(p->best_of[2])},
+                   {time_text(*p->plan_us)},
+                   {share_text(p->plan_error)},
+                   {ratio_text(p->rank_correlation)},
+                   {p->plan_label},
+                   {p->best_label}});
     return out + "\n" + table.text(terminal);
 }
 

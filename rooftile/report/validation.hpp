@@ -25,14 +25,14 @@ struct ValidatedProblem {
     std::size_t members = 0, unplanned = 0;  ///< that have a time; of them no plan any more
     double best_us = 0;
     std::optional<double> plan_us, plan_predicted_us;  ///< of plan 1, or of the member that stands in for it
-    bool outside = false;                ///< plan 1 is no member: the one that the model predicts fastest stands in
+    bool outside = false;  ///< plan 1 is no member: the one that the model predicts fastest stands in
     std::optional<double> regret, best_of[3]{};  ///< best of the first 2, 4 and 8 plans
-    std::optional<double> ranked_regret;  ///< of the member that the model predicts fastest of all
-    std::optional<double> plan_error;     ///< |predicted / measured - 1| of plan 1
-    std::vector<double> errors;           ///< the same of all members
+    std::optional<double> ranked_regret;         ///< of the member that the model predicts fastest of all
+    std::optional<double> plan_error;            ///< |predicted / measured - 1| of plan 1
+    std::vector<double> errors;                  ///< the same of all members
     std::optional<double> rank_correlation, noise;
     std::vector<std::pair<std::string, double>> picks;  ///< regrets
-    bool is_short() const;  ///< so short that ratios say little: it counts apart
+    bool is_short() const;                              ///< so short that ratios say little: it counts apart
 };
 
 inline constexpr int best_of_counts[] = {2, 4, 8};
@@ -55,7 +55,8 @@ struct Validation {
     std::optional<double> rank_correlation, noise_floor, noise_max;
     std::vector<Picker> pickers;
     int shorts = 0;
-    std::optional<double> short_behind_us, short_error_us;  ///< means: plan 1 less the fastest; predicted less measured
+    std::optional<double> short_behind_us,
+        short_error_us;  ///< means: plan 1 less the fastest; predicted less measured
 };
 
 /// Runs work(i) for every i below count, in any order or at once.
@@ -68,7 +69,8 @@ Validation validation_of(const std::vector<Ledger>& ledgers, const std::shared_p
 /// One line for each threshold "NAME=VALUE" that is missed. Names: regret.mean, regret.p95, regret.max, best_of.2, best_of.4,
 /// best_of.8, prediction_error.mean, .p95, .max, rank_correlation, noise_floor; rank_correlation is wanted at least, all
 /// others at most so high. Throws RequestError on any other.
-std::vector<std::string> missed_thresholds(const Validation& validation, const std::vector<std::string>& required);
+std::vector<std::string> missed_thresholds(const Validation& validation,
+                                           const std::vector<std::string>& required);
 
 /// `rooftile/validation/1`; docs/schema/validation-1.json is its JSON Schema.
 Json validation_document(const DocumentContext& context, const std::vector<Validation>& operations);

@@ -32,7 +32,8 @@ TEST_P(SpaceOf, HoldsWhatIsKeptFirstAndNoConfigurationTwice) {
         return;
     }
     const DeclaredSpace space = declared_space(operation(), machine_, problem_, 8);
-    const auto kept = operation().derive(machine_, problem_, operation().request(Given(), {.top = 8, .buildable_only = true}));
+    const auto kept = operation().derive(machine_, problem_,
+                                         operation().request(Given(), {.top = 8, .buildable_only = true}));
     ASSERT_EQ(space.kept, kept.plans.size());
     for (std::size_t i = 0; i < space.kept; ++i)
         EXPECT_EQ(operation().config_record(space.members[i]), operation().config_record(kept.plans[i]));
@@ -79,7 +80,9 @@ TEST(Space, AnotherProgramsConfigurationHasNoPlan) {
     const Operation& toy = toy_operation();
     const auto machine = std::make_shared<const Machine>(machine_by_id("h200-sxm"));
     const Problem problem = toy.problem(example_of(toy));
-    const auto planned = [&](const Record& config) { return plan_of_config(toy, machine, problem, config).has_value(); };
+    const auto planned = [&](const Record& config) {
+        return plan_of_config(toy, machine, problem, config).has_value();
+    };
     EXPECT_TRUE(planned({{"kernel", "toy_sum"}, {"threads", 256}}));
     EXPECT_TRUE(planned({{"threads", 256}}));  // from before the key
     EXPECT_FALSE(planned({{"kernel", "toy_sum"}, {"threads", 256}, {"lanes", 4}}));

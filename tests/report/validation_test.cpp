@@ -18,7 +18,9 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-std::shared_ptr<const Machine> machine() { return std::make_shared<const Machine>(machine_by_id("h200-sxm")); }
+std::shared_ptr<const Machine> machine() {
+    return std::make_shared<const Machine>(machine_by_id("h200-sxm"));
+}
 
 /// Times of 128, 256, 512 and 1024 threads.
 LedgerEntry entry_of(std::vector<double> first_us) {
@@ -145,7 +147,8 @@ TEST(Validation, TheDocumentFollowsItsSchema) {
     const Validation v = validated({entry_of({20, 16, 40, 10}), entry_of({4, 3, 3, 2})});
     const Json document = validation_document(context_of(*machine(), "rooftile validate"), {v});
     EXPECT_EQ(JsonSchema("validation-1.json").faults(document), "");
-    EXPECT_THAT(validation_text(v, {}), testing::AllOf(HasSubstr("plan 1 over the fastest"), HasSubstr("under 5 us")));
+    EXPECT_THAT(validation_text(v, {}),
+                testing::AllOf(HasSubstr("plan 1 over the fastest"), HasSubstr("under 5 us")));
 }
 
 }  // namespace

@@ -16,16 +16,20 @@ using testing::HasSubstr;
 class LedgerTest : public testing::Test {
   protected:
     void SetUp() override {
-        if (!std::filesystem::exists(ROOFTILE_FAKE_CUDA "/libcuda.so.1")) GTEST_SKIP() << "skipped: no fake driver";
+        if (!std::filesystem::exists(ROOFTILE_FAKE_CUDA "/libcuda.so.1"))
+            GTEST_SKIP() << "skipped: no fake driver";
         folder_ = std::filesystem::temp_directory_path() / ("rooftile-ledger-" + std::to_string(getpid()));
         std::filesystem::create_directories(folder_);
         environment_ = plain_environment();
         environment_["CUDA_HOME"] = ROOFTILE_TEST_CUDA;
         // All tests share the kernels that one of them compiled.
         environment_["ROOFTILE_CACHE_DIR"] =
-            (std::filesystem::temp_directory_path() / ("rooftile-suite-cache-" + std::to_string(getuid()))).string();
-        const Outcome build = run({"build", "gemm", "--shape", "64x256x128", "--machine", "h200-sxm"}, environment_);
-        if (build.code == 5 && build.err.find("libnvrtc") != std::string::npos) GTEST_SKIP() << "skipped: no NVRTC";
+            (std::filesystem::temp_directory_path() / ("rooftile-suite-cache-" + std::to_string(getuid())))
+                .string();
+        const Outcome build =
+            run({"build", "gemm", "--shape", "64x256x128", "--machine", "h200-sxm"}, environment_);
+        if (build.code == 5 && build.err.find("libnvrtc") != std::string::npos)
+            GTEST_SKIP() << "skipped: no NVRTC";
         environment_["ROOFTILE_CUDA_PATH"] = ROOFTILE_FAKE_CUDA;
     }
     void TearDown() override {
@@ -80,7 +84,8 @@ TEST_F(LedgerTest, EveryMemberIsTimedAndValidateReadsThem) {
     const json judged = json::parse(validated.out).at("operations").at(0);
     EXPECT_EQ(judged.at("rows").at(0).at("members"), members);
     EXPECT_GE(judged.at("regret").at("mean").get<double>(), 1);
-    const Outcome required = run({"validate", "--ledger", out(), "--require", "regret.mean=0.5"}, environment_);
+    const Outcome required =
+        run({"validate", "--ledger", out(), "--require", "regret.mean=0.5"}, environment_);
     EXPECT_EQ(required.code, 8);
     EXPECT_THAT(required.err, HasSubstr("missed: regret.mean"));
 }
