@@ -30,6 +30,18 @@ struct TmaStreamArguments {
     int boxes;   ///< that each CTA loads
 };
 
+constexpr int line_store_threads = 256;
+/// Of the box that each warp stores: C's epilogue tile of 128 B a row.
+constexpr int line_store_rows = 16, line_store_columns = 64;
+
+/// A matrix of 2-byte elements, `pitch` bytes from one row to the next, stored `passes` times over.
+struct LineStoreArguments {
+    int rows, columns;  ///< whole tiles
+    int passes;
+    int turned;  ///< by element: two of a lane stand one above the other
+    long long pitch;
+};
+
 struct WgmmaLoadArguments {
     BoxSequence sequence;  ///< of the boxes that are loaded beside the products
     int steps;           ///< k-steps of 64 that each warpgroup multiplies

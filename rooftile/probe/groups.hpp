@@ -6,6 +6,7 @@
 namespace rooftile {
 
 void probe_tma(LaunchSampler& launcher, ProbeResult& result);
+void probe_lines(LaunchSampler& launcher, ProbeResult& result);
 void probe_energy(LaunchSampler& launcher, ProbeResult& result);
 void probe_cluster(LaunchSampler& launcher, ProbeResult& result);
 void probe_wgmma(LaunchSampler& launcher, ProbeResult& result);

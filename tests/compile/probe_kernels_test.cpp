@@ -13,7 +13,7 @@ namespace {
 TEST(ProbeKernelsCompile, WithoutSpillsOrStack) {
     const std::vector<ProbeProgram> programs = probe_programs();
     // tma, fill, memory, sm, cluster, dependent, wgmma_stream, mma_sync, 16 widths of wgmma
-    ASSERT_EQ(programs.size(), 24u);
+    ASSERT_EQ(programs.size(), 25u);
     std::vector<Source> sources;
     for (const ProbeProgram& program : programs) sources.push_back(probe_source(program, "sm_90"));
     const std::vector<CompileOutcome> outcomes = compile_all(sources);
