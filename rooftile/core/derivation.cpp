@@ -99,4 +99,10 @@ void Rejected::add(const Rule& rule, std::int64_t count) {
     by_rule.push_back({&rule, count});
 }
 
+void Rejected::add(const Rejected& other) {
+    for (int r = 0; r < reason_count; ++r)
+        if (r != int(Reason::rule)) reasons[std::size_t(r)] += other.reasons[std::size_t(r)];
+    for (const LeftOutByRule& left : other.by_rule) add(*left.rule, left.count);
+}
+
 }  // namespace rooftile

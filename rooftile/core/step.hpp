@@ -103,6 +103,8 @@ struct Rejected {
 
     void add(Reason reason, std::int64_t count = 1) { reasons[std::size_t(reason)] += count; }
     void add(const Rule& rule, std::int64_t count = 1);
+    /// What another search of the same problem left out.
+    void add(const Rejected& other);
     std::int64_t count() const {
         std::int64_t sum = 0;
         for (auto r : reasons) sum += r;

@@ -1,9 +1,15 @@
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <span>
+
 #include <fmt/core.h>
 
 #include "rooftile/machine/query.hpp"
 #include "rooftile/machine/units_text.hpp"
 #include "rooftile/gemm/derivation.hpp"
 #include "rooftile/gemm/kernel.hpp"
+#include "rooftile/gemm/packing.hpp"
 #include "rooftile/report/number.hpp"
 
 namespace rooftile {
@@ -184,6 +190,36 @@ std::vector<std::string> notes(const Request& r) {
     return out;
 }
 
+/// Whether nothing behind that packing is as fast as the first of the plans: all operands moved once besides.
+bool cannot_win(const GemmHardware& behind, const GemmProblem& problem, const std::variant<Plans, Infeasible>& out) {
+    const auto* plans = std::get_if<Plans>(&out);
+    if (!plans || !plans->plans.front().prediction.time_us) return true;
+    const double least = behind.packing_seconds + problem.compulsory_bytes().value / behind.dram_bandwidth
+                         + known_or(behind.launch_seconds, 0);
+    return !(least * 1e6 < *plans->plans.front().prediction.time_us);
+}
+
+/// Merges plans of the same problem, `top` of both. What finds no place is dominated.
+void add_plans(std::variant<Plans, Infeasible>& out, std::variant<Plans, Infeasible> others, int top) {
+    auto& plans = std::get<Plans>(out);
+    plans.rejected.add(std::visit([](const auto& o) -> const Rejected& { return o.rejected; }, others));
+    auto* more = std::get_if<Plans>(&others);
+    if (!more) return;
+    const auto sooner = [](const GemmPlan& x, const GemmPlan& y) {
+        return x.prediction.time_us.value_or(INFINITY) < y.prediction.time_us.value_or(INFINITY);
+    };
+    std::vector<GemmPlan> all;
+    std::merge(std::make_move_iterator(plans.plans.begin()), std::make_move_iterator(plans.plans.end()),
+               std::make_move_iterator(more->plans.begin()), std::make_move_iterator(more->plans.end()),
+               std::back_inserter(all), sooner);
+    if (const auto beyond = std::ptrdiff_t(all.size()) - top; beyond > 0) {
+        plans.rejected.reasons[static_cast<int>(Reason::dominated)] += beyond;
+        all.resize(std::size_t(top));
+    }
+    for (std::size_t i = 0; i < all.size(); ++i) all[i].rank = int(i) + 1;
+    plans.plans = std::move(all);
+}
+
 }  // namespace
 
 std::variant<Plans, Infeasible> derive(const Machine& machine, const GemmProblem& problem,
@@ -203,12 +239,25 @@ std::variant<Plans, Infeasible> derive(std::shared_ptr<const Machine> shared, co
     std::vector<std::string> unknown;
     GemmHardware hw = gemm_hardware(machine, instruction, problem.a_type, unknown);
     if (request.programmatic_launch == false) hw = launched_apart(hw);
-    hw = behind_packing(hw, problem, kernel.packs(problem, request));
+    const std::vector<PackedOperands> packings = kernel.packings(problem, request, hw);
+    const GemmHardware apart = hw;
+    hw = with_operands(hw, problem, packings.front());
     const Request r{machine, problem, request, hw, kernel};
 
     std::variant<Plans, Infeasible> out;
     if (auto why = refusal(r)) out = reject_all(r, std::move(*why));
-    else out = run(r, {shared, problem, hw, instruction, &kernel, request, {}}, unknown);
+    else {
+        out = run(r, {shared, problem, hw, instruction, &kernel, request, {}}, unknown);
+        for (const PackedOperands& packed : std::span(packings).subspan(1)) {
+            GemmRequest other = request;
+            other.pack_a = packed.a, other.pack_b = packed.b;
+            const GemmHardware behind = with_operands(apart, problem, packed);
+            if (cannot_win(behind, problem, out)) continue;
+            const Request alternative{machine, problem, other, behind, kernel};
+            add_plans(out, run(alternative, {shared, problem, behind, instruction, &kernel, other, {}}, unknown),
+                      request.top);
+        }
+    }
     std::visit(
         [&](auto& result) {
             result.unknown = unknown;

@@ -32,7 +32,7 @@ std::optional<PlanEvaluation> evaluate_plan(const Machine& machine, const GemmPl
     GemmHardware hw = gemm_hardware(machine, family, p.a_type, unknown);
     if (!plan.config.programmatic_launch) hw = launched_apart(hw);
     const PackedOperands packed = packed_operands(plan.config);
-    hw = behind_packing(hw, p, packed);
+    hw = with_operands(hw, p, packed);
     const std::optional<GemmTile> tile = tile_of(hw, plan);
     if (!tile) return std::nullopt;
     PlanEvaluation r{.gemm = {.hw = hw,
@@ -60,7 +60,7 @@ PlanEvaluation on_hardware(const GemmHardware& hw, const PlanEvaluation& evaluat
         return ScheduleTraffic(g.hw, g.tile, g.problem).dram(r.order.order, r.order.group);
     };
     const double before = simulated();
-    g.hw = behind_packing(r.programmatic_launch ? hw : launched_apart(hw), g.problem, r.packed);
+    g.hw = with_operands(r.programmatic_launch ? hw : launched_apart(hw), g.problem, r.packed);
     if (const double now = simulated(); !std::isnan(now / before)) g.dram *= now / before;
     g.step = step_in_order(hw, g.tile, g.problem, r.order);
     g.waves = waves(hw, g.tile, g.problem);

@@ -1,5 +1,7 @@
 #include "rooftile/gemm/hardware.hpp"
 
+#include <iterator>
+
 #include <fmt/core.h>
 
 #include "rooftile/error.hpp"
@@ -18,6 +20,14 @@ void read_wgmma_kernel(const MachineReader& read, const MachineReader& optional,
     hw.loaded_latency = optional.cycles("tma.latency_loaded");
     hw.l2_loaded_latency = min_known(optional.cycles("tma.latency_loaded_l2"), hw.loaded_latency);
     hw.latency_scatter = max_known(0, optional.number<Ratio>("tma.latency_scatter"));
+    constexpr std::pair<std::string_view, std::string_view> off_line[] = {{"tma.off_line_16", "tma.off_line_port_16"},
+                                                                         {"tma.off_line_32", "tma.off_line_port_32"},
+                                                                         {"tma.off_line_64", "tma.off_line_port_64"}};
+    for (std::size_t i = 0; i < std::size(off_line); ++i)
+        hw.off_line[i] = {known_or(optional.number<Ratio>(off_line[i].first), 1),
+                          known_or(optional.number<Ratio>(off_line[i].second), 1)};
+    // A row that begins amid a sector of 32 B (docs/facts.md 46).
+    hw.off_line[0].merged = false;
     hw.outside_share = optional.bandwidth_per_sm("tma.outside");
     hw.store_latency = optional.cycles("tma.store_latency");
     hw.store_latency_loaded = max_known(optional.cycles("tma.store_latency_loaded"), hw.store_latency);

@@ -12,6 +12,13 @@
 
 namespace rooftile {
 
+/// What L2 takes for the rows of a TMA box, in those of a tensor whose rows begin on lines of 128 B.
+struct LineCost {
+    double all = 1;      ///< with all SMs loading
+    double port = 1;     ///< of one SM alone
+    bool merged = true;  ///< neighbours' loads of one row become one (l2.coalesced)
+};
+
 /// The machine's numbers a GEMM needs, each in the unit the formulas use. NaN: unknown.
 struct GemmHardware {
     double sms;                                ///< count
@@ -23,6 +30,9 @@ struct GemmHardware {
     double l2_port;                            ///< B/clk that one SM asks of L2 at most, at clock_hz
     double l2_share;                           ///< B/clk for each SM when all pull at once, at clock_hz
     double outside_share = unknown_number;  ///< the same of rows of TMA boxes that lie outside their tensor
+    /// Of rows that begin 16, 32 and 64 B past a line, and so at any multiple of it; unknown: as on the line.
+    LineCost off_line[3] = {};
+    LineCost a_lines = {}, b_lines = {};  ///< of the problem's operands, as the GEMM reads them
     double dram_share;                         ///< B/clk for each SM when all pull at once
     double dram_bandwidth;                     ///< B/s of the GPU, sustained where known
     double copy_bandwidth = unknown_number;    ///< B/s read plus written, sustained where known

@@ -44,6 +44,11 @@ class GemmKernel {
 
     /// Operands that it reads from copies which a launch of its own makes first.
     virtual PackedOperands packs(const GemmProblem&, const GemmRequest&) const { return {}; }
+    /// All choices of them that the request leaves, packs() first: rows that begin off a line cost L2 more than those of a copy.
+    virtual std::vector<PackedOperands> packings(const GemmProblem& problem, const GemmRequest& request,
+                                                 const GemmHardware&) const {
+        return {packs(problem, request)};
+    }
 
     /// Takes every candidate past its constraints. Values that the request fixes are taken even where the search
     /// would skip them. The enumeration itself is typed and allocates nothing a candidate.

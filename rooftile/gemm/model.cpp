@@ -60,17 +60,18 @@ StepCycles step_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProb
 double l2_step_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p,
                       const Neighbours& neighbours) {
     const auto [a, b] = l2_rows(hw, t, p, neighbours);
-    return (a + b) / hw.l2_share * t.tile_k * bytes_of(p.a_type);
+    return (a * hw.a_lines.all + b * hw.b_lines.all) / hw.l2_share * t.tile_k * bytes_of(p.a_type);
 }
 
 double l2_step_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p,
                       const TileGrid& tiles) {
     // One operand at most is merged: along a row of tiles A, down a column B. Of one that is not multicast
     // clusters read as much as CTAs.
-    const auto [own_a, own_b] = own_rows(t, p);
+    auto [own_a, own_b] = own_rows(t, p);
+    own_a *= hw.a_lines.all, own_b *= hw.b_lines.all;
     const double enough = coalesced_neighbours(hw, t);
-    const double a = t.cluster_n == 1 && double(tiles.columns) >= enough ? own_a : 0;
-    const double b = t.cluster_m == 1 && double(tiles.rows) >= enough ? own_b : 0;
+    const double a = t.cluster_n == 1 && hw.a_lines.merged && double(tiles.columns) >= enough ? own_a : 0;
+    const double b = t.cluster_m == 1 && hw.b_lines.merged && double(tiles.rows) >= enough ? own_b : 0;
     const double merged = (a > b ? a : b) * (1 - 1 / hw.l2_coalesced);
     const double all = (t.cluster_n > 1 ? own_a * hw.l2_multicast : own_a)
                        + (t.cluster_m > 1 ? own_b * hw.l2_multicast : own_b);
@@ -79,7 +80,7 @@ double l2_step_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProbl
 
 double port_step_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p) {
     const auto [a, b] = own_rows(t, p);
-    return (a + b) / hw.l2_port * t.tile_k * bytes_of(p.a_type);
+    return (a * hw.a_lines.port + b * hw.b_lines.port) / hw.l2_port * t.tile_k * bytes_of(p.a_type);
 }
 
 Neighbours neighbours(const TileGrid& clusters, Order order, int group) {
@@ -94,12 +95,12 @@ Neighbours neighbours(const TileGrid& clusters, Order order, int group) {
 
 L2Rows l2_rows(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p, const Neighbours& n) {
     const double enough = coalesced_neighbours(hw, t);
-    const auto reaching = [&](double own, int sharing, double readers) {
+    const auto reaching = [&](double own, int sharing, double readers, const LineCost& lines) {
         if (sharing > 1) return own * hw.l2_multicast;
-        return own / (readers >= enough ? hw.l2_coalesced : 1);
+        return own / (readers >= enough && lines.merged ? hw.l2_coalesced : 1);
     };
     const auto [a, b] = own_rows(t, p);
-    return {reaching(a, t.cluster_n, n.a), reaching(b, t.cluster_m, n.b)};
+    return {reaching(a, t.cluster_n, n.a, hw.a_lines), reaching(b, t.cluster_m, n.b, hw.b_lines)};
 }
 
 OutsideRows outside_rows(const GemmTile& t, const GemmProblem& p) {

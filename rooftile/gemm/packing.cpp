@@ -1,5 +1,7 @@
 #include "rooftile/gemm/packing.hpp"
 
+#include <numeric>
+
 #include "rooftile/core/arithmetic.hpp"
 #include "rooftile/gemm/model.hpp"
 
@@ -37,8 +39,16 @@ double packing_seconds(const GemmHardware& hw, const GemmProblem& p, PackedOpera
            + packing_traffic(p, packed) / hw.copy_bandwidth;
 }
 
-GemmHardware behind_packing(GemmHardware hw, const GemmProblem& p, PackedOperands packed) {
+GemmHardware with_operands(GemmHardware hw, const GemmProblem& p, PackedOperands packed) {
     hw.packing_seconds = packing_seconds(hw, p, packed);
+    const auto lines = [&](Major major, std::int64_t mn, std::int64_t leading, Type type, bool copied) -> LineCost {
+        const bool one = (major == Major::k ? mn : p.k) == 1;
+        const std::int64_t apart = std::gcd(leading * bytes_of(type), std::int64_t{PackedCopy::alignment});
+        if (copied || one || apart == PackedCopy::alignment) return {};
+        return hw.off_line[apart <= 16 ? 0 : apart == 32 ? 1 : 2];
+    };
+    hw.a_lines = lines(p.a_major, p.m, p.lda, p.a_type, packed.a);
+    hw.b_lines = lines(p.b_major, p.n, p.ldb, p.b_type, packed.b);
     return hw;
 }
 

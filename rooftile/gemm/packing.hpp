@@ -36,8 +36,9 @@ std::int64_t packed_bytes(const GemmProblem& problem, PackedOperands packed);
 double packing_traffic(const GemmProblem& problem, PackedOperands packed);
 /// Seconds from the end of the launch before to the end of the one that packs; 0 where nothing is packed.
 double packing_seconds(const GemmHardware& hw, const GemmProblem& problem, PackedOperands packed);
-/// The hardware to a GEMM whose operands are packed first.
-GemmHardware behind_packing(GemmHardware hw, const GemmProblem& problem, PackedOperands packed);
+/// The hardware to a GEMM of that problem, some of whose operands are packed first: it waits for the packing, and L2 takes longer
+/// for lines that lie off those of 128 B.
+GemmHardware with_operands(GemmHardware hw, const GemmProblem& problem, PackedOperands packed);
 
 inline PackedOperands packed_operands(const GemmConfig& config) { return {config.pack_a, config.pack_b}; }
 

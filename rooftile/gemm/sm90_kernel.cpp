@@ -69,6 +69,22 @@ class Sm90Gemm final : public GemmKernel {
                 request.pack_b.value_or(!taken_by_tma(problem.ldb, problem.b_offset))};
     }
 
+    std::vector<PackedOperands> packings(const GemmProblem& problem, const GemmRequest& request,
+                                         const GemmHardware& hw) const override {
+        const PackedOperands needed = packs(problem, request);
+        const GemmHardware as_needed = with_operands(hw, problem, needed);
+        std::vector<PackedOperands> all{needed};
+        const auto add = [&](bool PackedOperands::*operand) {
+            for (std::size_t i = 0, before = all.size(); i < before; ++i) {
+                all.push_back(all[i]);
+                all.back().*operand = true;
+            }
+        };
+        if (!request.pack_b && as_needed.b_lines.all > 1) add(&PackedOperands::b);
+        if (!request.pack_a && as_needed.a_lines.all > 1) add(&PackedOperands::a);
+        return all;
+    }
+
     void enumerate(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
                    GemmVisitor& visitor) const override {
         Sm90GemmFamily(hw, problem).enumerate(hw, problem, request, visitor);
