@@ -41,10 +41,10 @@ TiledGemm up_to(Term term, TiledGemm g) {
         g.hw.dram_per_sm = g.hw.dram_per_sm_alone = unknown_number;
     }
     if (off(Term::latency)) {
-        g.hw.loaded_latency = g.hw.l2_loaded_latency = g.hw.latency_scatter = 0;
+        g.hw.loaded_latency = g.hw.l2_loaded_latency = 0;
         g.hw.step_floor = unknown_number;
     }
-    if (off(Term::turn)) g.hw.tile_turn = g.hw.pingpong_turn = unknown_number;
+    if (off(Term::turn)) g.hw.tile_turn = unknown_number;
     if (off(Term::packing)) g.hw.packing_seconds = 0;
     if (off(Term::launch)) g.hw.launch_seconds = unknown_number;
     return g;

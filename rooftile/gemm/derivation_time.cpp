@@ -1,11 +1,33 @@
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "rooftile/gemm/bounds.hpp"
 #include "rooftile/gemm/derivation_writer.hpp"
+#include "rooftile/gemm/packing.hpp"
 
 namespace rooftile {
 namespace {
+
+// What L2 takes longer for rows that begin off its lines, where they do.
+void write_line_cost(DerivationWriter& w, double a_rows, double b_rows) {
+    const GemmHardware& hw = w.hw();
+    if (hw.a_lines.on_line() && hw.b_lines.on_line()) return;
+    const GemmProblem& p = w.problem();
+    const TileGrid clusters = cluster_grid(p, w.tile());
+    const auto key = [](double readers, std::int64_t leading, Type type) {
+        return fmt::format("tma.off_line_{}{}", readers > 1 ? "shared_" : "",
+                           std::gcd(leading * bytes_of(type), std::int64_t{PackedCopy::alignment}));
+    };
+    const double a_readers = double(clusters.columns), b_readers = double(clusters.rows);
+    std::vector<Input> inputs{Derivation::given("rows of A", a_rows, "", "that reach L2"),
+                              Derivation::given("columns of B", b_rows, "", "that reach L2")};
+    if (!hw.a_lines.on_line()) inputs.push_back(w.steps.fact(key(a_readers, p.lda, p.a_type)));
+    if (!hw.b_lines.on_line()) inputs.push_back(w.steps.fact(key(b_readers, p.ldb, p.b_type)));
+    w.steps.add("l2_line_cost", "(rows of A * times + columns of B * times) / (rows + columns)", std::move(inputs),
+                (a_rows * hw.a_lines.of(a_readers) + b_rows * hw.b_lines.of(b_readers)) / (a_rows + b_rows), "",
+                "times that L2 takes for the bytes above: lines of an operand do not begin on its lines of 128 B");
+}
 
 // Intensity at every level: what one SM asks for in a cycle of full-rate products, and what it is given.
 void levels(DerivationWriter& w) {
@@ -53,6 +75,7 @@ void levels(DerivationWriter& w) {
         "section 9]",
         std::move(asked), from_l2 / T, "B/clk",
         "what reaches L2 against its bandwidth, all SMs pulling: " + verdict(from_l2 / T, hw.l2_share));
+    write_line_cost(w, a_rows, b_rows);
     // Of what the tiles ask for, the share that DRAM does not have to deliver. C is written either way.
     const double written = double(w.problem().m) * w.problem().n * bytes_of(w.problem().c_type);
     const double hit = 1 - (w.kept.dram - written) / (asked_bytes(t, w.problem()) - written);
@@ -134,7 +157,6 @@ void time(DerivationWriter& w) {
         resources.push_back(
             Derivation::given("streamed", streamed, "cycles", "its share of lines from DRAM"));
         resources.push_back(w.steps.fact("dram.per_sm"));
-        if (!std::isnan(w.hw().dram_per_sm_pair)) resources.push_back(w.steps.fact("dram.per_sm_pair"));
         if (streams_alone(w.hw(), w.footprint().tiles, tile.split_k)
             && w.hw().dram_per_sm_alone > w.hw().dram_per_sm)
             resources.push_back(w.steps.fact("dram.per_sm_alone"));
@@ -150,13 +172,11 @@ void time(DerivationWriter& w) {
         resources.push_back(Derivation::given("edge", outside.share, "", "share of the CTAs that do"));
         resources.push_back(w.steps.fact("tma.outside"));
     }
-    if (w.hw().latency_scatter > 0) resources.push_back(w.steps.fact("tma.latency_scatter"));
     w.steps.add("step_cycles",
                 fmt::format(
                     "max(products, shared memory, L2's bandwidth and port, (latency + port) / stages in flight, "
-                    "what one SM streams from DRAM, the least step), {}and what loads that come late add where two "
-                    "of these are near; L2 and latency are times, whatever the SMs' clock   [M36]",
-                    waits_outside ? "where the port waits for rows outside A and B too, " : ""),
+                    "what one SM streams from DRAM, the least step){}; L2 and latency are times, whatever the SMs' clock   [M36]",
+                    waits_outside ? ", where the port waits for rows outside A and B too" : ""),
                 std::move(resources), t.step, "cycles", fmt::format("bound by {}", name_of(t.bound)));
     const double sums = 4.0 * tile.tile_m * tile.tile_n;
     if (tile.split_k > 1)
@@ -188,10 +208,10 @@ void time(DerivationWriter& w) {
                                                "ceil(ceil(k / tile_k) / split_k)"),
                              w.step("step_cycles", t.step, "cycles")};
     const bool beside =
-        tile.turn_overlapped && w.kept.waves.waves > 1 && w.hw().pingpong_turn < w.hw().tile_turn;
-    if (!std::isnan(w.hw().tile_turn))
-        parts.push_back(w.steps.fact(beside ? "wgmma.turn_pingpong" : "wgmma.turn"));
-    w.steps.add("tile_cycles", "k-steps * step_cycles + turn + the exchange + the epilogue where it shows",
+        tile.turn_overlapped && w.kept.waves.waves > 1;  // the other warpgroup multiplies
+    if (!std::isnan(w.hw().tile_turn)) parts.push_back(w.steps.fact("wgmma.turn"));
+    w.steps.add("tile_cycles",
+                std::string("k-steps * step_cycles + ") + (beside ? "half of the turn" : "turn") + " + the exchange + the epilogue where it shows",
                 std::move(parts), t.tile_cycles, "cycles", "one CTA's tile, all SMs at work");
     clock_under_power(w);
     std::vector<Input> terms{w.step("waves", w.kept.waves.waves, ""), w.step("tile_cycles", t.tile_cycles, "cycles"),

@@ -19,21 +19,19 @@ namespace {
 void read_wgmma_kernel(const MachineReader& read, const MachineReader& optional, bool clusters, GemmHardware& hw) {
     hw.loaded_latency = optional.cycles("tma.latency_loaded");
     hw.l2_loaded_latency = min_known(optional.cycles("tma.latency_loaded_l2"), hw.loaded_latency);
-    hw.latency_scatter = max_known(0, optional.number<Ratio>("tma.latency_scatter"));
-    constexpr std::pair<std::string_view, std::string_view> off_line[] = {{"tma.off_line_16", "tma.off_line_port_16"},
-                                                                         {"tma.off_line_32", "tma.off_line_port_32"},
-                                                                         {"tma.off_line_64", "tma.off_line_port_64"}};
+    constexpr std::pair<std::string_view, std::string_view> off_line[] = {{"tma.off_line_16", "tma.off_line_shared_16"},
+                                                                         {"tma.off_line_32", "tma.off_line_shared_32"},
+                                                                         {"tma.off_line_64", "tma.off_line_shared_64"}};
     for (std::size_t i = 0; i < std::size(off_line); ++i)
-        hw.off_line[i] = {known_or(optional.number<Ratio>(off_line[i].first), 1),
-                          known_or(optional.number<Ratio>(off_line[i].second), 1)};
-    // A row that begins amid a sector of 32 B (docs/facts.md 46).
-    hw.off_line[0].merged = false;
+        hw.off_line[i] = {optional.number<Ratio>(off_line[i].first), optional.number<Ratio>(off_line[i].second)};
+    hw.store_share = optional.bandwidth_per_sm("tma.store");
+    hw.store_amid_sector = min_known(optional.bandwidth_per_sm("tma.store_amid_sector"), hw.store_share);
+    hw.store_by_element = optional.bandwidth_per_sm("store.element");
+    hw.store_by_element_turned = optional.bandwidth_per_sm("store.element_turned");
     hw.outside_share = optional.bandwidth_per_sm("tma.outside");
     hw.store_latency = optional.cycles("tma.store_latency");
-    hw.store_latency_loaded = max_known(optional.cycles("tma.store_latency_loaded"), hw.store_latency);
     hw.step_floor = optional.cycles("wgmma.step");
     hw.tile_turn = optional.cycles("wgmma.turn");
-    hw.pingpong_turn = min_known(hw.tile_turn, optional.cycles("wgmma.turn_pingpong"));
     if (!clusters) return;
     constexpr std::pair<int, std::string_view> usable[] = {{2, "cluster.sms_2"},
                                                            {3, "cluster.sms_3"},
@@ -50,7 +48,6 @@ void read_wgmma_kernel(const MachineReader& read, const MachineReader& optional,
 // What bounds DRAM beside its bandwidth, and what bounds the clock; the model goes on without.
 void read_limits(const MachineReader& optional, Type type, GemmHardware& hw) {
     hw.dram_per_sm = optional.number<BytesPerCycle>("dram.per_sm", Per::sm);
-    hw.dram_per_sm_pair = optional.number<BytesPerCycle>("dram.per_sm_pair", Per::sm);
     hw.dram_per_sm_alone =
         max_known(optional.number<BytesPerCycle>("dram.per_sm_alone", Per::sm), hw.dram_per_sm);
     hw.sm_skew = max_known(0, optional.number<Ratio>("sm.skew"));

@@ -12,11 +12,13 @@
 
 namespace rooftile {
 
-/// What L2 takes for the rows of a TMA box, in those of a tensor whose rows begin on lines of 128 B.
+/// What L2 takes for rows of TMA boxes that begin off lines of 128 B, as many times as for those on them, all SMs loading.
 struct LineCost {
-    double all = 1;      ///< with all SMs loading
-    double port = 1;     ///< of one SM alone
-    bool merged = true;  ///< neighbours' loads of one row become one (l2.coalesced)
+    double apart = unknown_number;     ///< each SM loads rows of its own
+    double together = unknown_number;  ///< all load the same rows
+    /// Or as if it were; only there do neighbours' loads of one row become one (l2.coalesced).
+    bool on_line() const { return apart + together != apart + together; }
+    double of(double readers) const { return on_line() ? 1 : readers > 1 ? together : apart; }
 };
 
 /// The machine's numbers a GEMM needs, each in the unit the formulas use. NaN: unknown.
@@ -30,14 +32,16 @@ struct GemmHardware {
     double l2_port;                            ///< B/clk that one SM asks of L2 at most, at clock_hz
     double l2_share;                           ///< B/clk for each SM when all pull at once, at clock_hz
     double outside_share = unknown_number;  ///< the same of rows of TMA boxes that lie outside their tensor
-    /// Of rows that begin 16, 32 and 64 B past a line, and so at any multiple of it; unknown: as on the line.
-    LineCost off_line[3] = {};
+    LineCost off_line[3] = {};  ///< of rows 16, 32 and 64 B past a line and any multiple of it; unknown: as on the line
     LineCost a_lines = {}, b_lines = {};  ///< of the problem's operands, as the GEMM reads them
+    /// B/clk that each SM stores when all do; unknown: what its port takes. By TMA, by TMA in rows that begin amid a sector of
+    /// 32 B, and by element, two side by side and two one above the other.
+    double store_share = unknown_number, store_amid_sector = unknown_number, store_by_element = unknown_number,
+           store_by_element_turned = unknown_number;
     double dram_share;                         ///< B/clk for each SM when all pull at once
     double dram_bandwidth;                     ///< B/s of the GPU, sustained where known
     double copy_bandwidth = unknown_number;    ///< B/s read plus written, sustained where known
     double dram_per_sm = unknown_number;       ///< B/clk that one SM streams at most; NaN: no limit known
-    double dram_per_sm_pair = unknown_number;  ///< the same of lines that one other reads too; NaN: twice it
     double dram_per_sm_alone =
         unknown_number;  ///< the same where at most half of the SMs stream; NaN: no more than dram_per_sm
     double l2_coalesced = 1,  ///< loads of one line, by neighbours, for each that reaches L2
@@ -62,12 +66,9 @@ struct GemmHardware {
     /// Cycles; unknown: not charged.
     double loaded_latency = unknown_number;     ///< of a TMA load from DRAM under load; unknown: unloaded
     double l2_loaded_latency = unknown_number;  ///< the same of what L2 has; unknown: as from DRAM
-    double latency_scatter = 0;  ///< share of a loaded latency by which loads differ either way
-    double store_latency = unknown_number, store_latency_loaded = unknown_number, tile_turn = unknown_number,
-           step_floor = unknown_number;
+    double store_latency = unknown_number, tile_turn = unknown_number, step_floor = unknown_number;
     /// t^n of a k-step is the sum of the t^n of products and of shared memory's port; unknown: all of it overlaps.
     double mma_overlap_exponent = unknown_number;
-    double pingpong_turn = unknown_number;  ///< tile_turn where another warpgroup has the next tile
     // Power; where one of them is unknown the sustained clock stands.
     double top_hz = unknown_number;  ///< SM clock where power does not bind
     double sustained_watts = unknown_number, static_watts = unknown_number;

@@ -24,6 +24,9 @@ double coalesced_neighbours(const GemmHardware& hw, const GemmTile& t) {
     return t.cluster_m * t.cluster_n > 1 ? 2 * whole(hw.sms / hw.sms_per_gpc) : 2;
 }
 
+/// Clusters of a line of tiles that each read the same rows.
+double readers(std::int64_t tiles, int sharing) { return double(ceil_div(tiles, std::int64_t{sharing})); }
+
 /// Where every warp copies, loads fragments and multiplies, copies and fragments go through one port, and the port and the
 /// matrix units overlap in part: the longer of the two gets longer.
 void share_the_warps(StepCycles& step, double port, const GemmHardware& hw) {
@@ -60,7 +63,8 @@ StepCycles step_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProb
 double l2_step_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p,
                       const Neighbours& neighbours) {
     const auto [a, b] = l2_rows(hw, t, p, neighbours);
-    return (a * hw.a_lines.all + b * hw.b_lines.all) / hw.l2_share * t.tile_k * bytes_of(p.a_type);
+    const TileGrid clusters = cluster_grid(p, t);
+    return (a * hw.a_lines.of(double(clusters.columns)) + b * hw.b_lines.of(double(clusters.rows))) / hw.l2_share * t.tile_k * bytes_of(p.a_type);
 }
 
 double l2_step_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p,
@@ -68,10 +72,10 @@ double l2_step_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProbl
     // One operand at most is merged: along a row of tiles A, down a column B. Of one that is not multicast
     // clusters read as much as CTAs.
     auto [own_a, own_b] = own_rows(t, p);
-    own_a *= hw.a_lines.all, own_b *= hw.b_lines.all;
+    own_a *= hw.a_lines.of(readers(tiles.columns, t.cluster_n)), own_b *= hw.b_lines.of(readers(tiles.rows, t.cluster_m));
     const double enough = coalesced_neighbours(hw, t);
-    const double a = t.cluster_n == 1 && hw.a_lines.merged && double(tiles.columns) >= enough ? own_a : 0;
-    const double b = t.cluster_m == 1 && hw.b_lines.merged && double(tiles.rows) >= enough ? own_b : 0;
+    const double a = t.cluster_n == 1 && hw.a_lines.on_line() && double(tiles.columns) >= enough ? own_a : 0;
+    const double b = t.cluster_m == 1 && hw.b_lines.on_line() && double(tiles.rows) >= enough ? own_b : 0;
     const double merged = (a > b ? a : b) * (1 - 1 / hw.l2_coalesced);
     const double all = (t.cluster_n > 1 ? own_a * hw.l2_multicast : own_a)
                        + (t.cluster_m > 1 ? own_b * hw.l2_multicast : own_b);
@@ -80,7 +84,7 @@ double l2_step_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProbl
 
 double port_step_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p) {
     const auto [a, b] = own_rows(t, p);
-    return (a * hw.a_lines.port + b * hw.b_lines.port) / hw.l2_port * t.tile_k * bytes_of(p.a_type);
+    return (a + b) / hw.l2_port * t.tile_k * bytes_of(p.a_type);
 }
 
 Neighbours neighbours(const TileGrid& clusters, Order order, int group) {
@@ -95,9 +99,9 @@ Neighbours neighbours(const TileGrid& clusters, Order order, int group) {
 
 L2Rows l2_rows(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p, const Neighbours& n) {
     const double enough = coalesced_neighbours(hw, t);
-    const auto reaching = [&](double own, int sharing, double readers, const LineCost& lines) {
+    const auto reaching = [&](double own, int sharing, double neighbours, const LineCost& lines) {
         if (sharing > 1) return own * hw.l2_multicast;
-        return own / (readers >= enough && lines.merged ? hw.l2_coalesced : 1);
+        return own / (neighbours >= enough && lines.on_line() ? hw.l2_coalesced : 1);
     };
     const auto [a, b] = own_rows(t, p);
     return {reaching(a, t.cluster_n, n.a, hw.a_lines), reaching(b, t.cluster_m, n.b, hw.b_lines)};
@@ -237,11 +241,20 @@ Waves waves(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p) {
     return w;
 }
 
+double store_rate(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p) {
+    constexpr int sector = 32;
+    const double port = min_known(hw.l2_port, hw.shared_bandwidth);
+    if (t.by_element) return min_known(port, t.turned ? hw.store_by_element_turned : hw.store_by_element);
+    if (t.store_boxes == 0) return port;
+    return min_known(port, p.ldc * bytes_of(p.c_type) % sector != 0 ? hw.store_amid_sector : hw.store_share);
+}
+
 double store_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p, double latency) {
     const double tile = double(t.tile_m) * t.tile_n / t.split_k * bytes_of(p.c_type);
+    // By TMA what all SMs store at once counts for the whole GPU; one tile alone leaves as fast as the port takes it.
+    if (t.store_boxes == 0) return tile / store_rate(hw, t, p);
     const double port = min_known(hw.l2_port, hw.shared_bandwidth);
-    if (t.store_boxes == 0 || std::isnan(latency)) return tile / port;
-    return t.store_boxes * latency / t.store_depth + tile / port;
+    return (std::isnan(latency) ? 0 : t.store_boxes * latency / t.store_depth) + tile / port;
 }
 
 }  // namespace rooftile

@@ -26,6 +26,8 @@ struct GemmTile {
     /// How a tile of C leaves: each warp sends `store_boxes` boxes, `store_depth` of them in flight. 0 boxes:
     /// as fast as the port takes it.
     int store_boxes = 0, store_depth = 1;
+    bool by_element = false;  ///< or two bytes at a time, which a thread has side by side or, turned, one above the other
+    bool turned = false;
 };
 
 /// The cluster tiles that C is cut into; those at the edges may stand partly outside.
@@ -159,6 +161,8 @@ Waves waves(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& pro
 /// CTAs that the GPU runs at once in clusters of so many. NaN unknown.
 double cta_slots(const GemmHardware& hw, int cluster_ctas, int ctas_per_sm);
 
+/// B/clk that each SM stores of C when all do, as the tile leaves.
+double store_rate(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem);
 /// Cycles from a tile's last sum to the last of its stores, every warp storing box after box.
 double store_cycles(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem, double latency);
 

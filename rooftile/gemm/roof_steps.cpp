@@ -124,7 +124,7 @@ class Inputs {
     std::vector<Input> latency_inputs() const {
         std::vector<Input> inputs = latency_facts();
         if (by_tma() && machine_.find("tma.latency_loaded"))
-            add_known(inputs, {"tma.latency_loaded_l2", "tma.latency_scatter"});
+            add_known(inputs, {"tma.latency_loaded_l2"});
         inputs.push_back(given("stages", r_.gemm.stages, ""));
         if (by_tma()) add_known(inputs, {"wgmma.step"});
         return inputs;

@@ -53,6 +53,8 @@ class ConstraintChecker {
             std::max(min_stages, static_cast<int>(ceil_div(config_.exchange_bytes(), f_.stage_bytes)));
         t.turn_overlapped = c_.schedule == Schedule::pingpong;
         t.epilogue_overlapped = t.turn_overlapped || f_.overlapped_epilogue;
+        t.by_element = !config_.tma_store;
+        t.turned = config_.swap_ab;
         t.store_boxes = config_.tma_store ? config_.epilogue_tiles() : 0;
         return false;
     }

@@ -80,8 +80,8 @@ class Sm90Gemm final : public GemmKernel {
                 all.back().*operand = true;
             }
         };
-        if (!request.pack_b && as_needed.b_lines.all > 1) add(&PackedOperands::b);
-        if (!request.pack_a && as_needed.a_lines.all > 1) add(&PackedOperands::a);
+        if (!request.pack_b && !as_needed.b_lines.on_line()) add(&PackedOperands::b);
+        if (!request.pack_a && !as_needed.a_lines.on_line()) add(&PackedOperands::a);
         return all;
     }
 

@@ -55,7 +55,7 @@ struct Cluster {
         tile.cluster_n = n;
         l2_cycles = l2_step_cycles(hw, tile, problem, figures.grid);
         port_cycles = port_step_cycles(hw, tile, problem);
-        streamed_bytes = rooftile::streamed_bytes(hw, tile, problem, figures.grid);
+        streamed_bytes = rooftile::streamed_bytes(tile, problem, figures.grid);
         fits = m <= figures.grid.rows && n <= figures.grid.columns;
     }
 };

@@ -28,8 +28,7 @@ GemmTimeFloor::GemmTimeFloor(const GemmHardware& hw, const GemmProblem& p)
       latency_(load_latency(hw)),
       l2_latency_(l2_load_latency(hw)),
       step_floor_(max_known(hw.step_floor, 0)),
-      turn_(std::min(max_known(hw.tile_turn, 0), max_known(hw.pingpong_turn, 0))),
-      scatter_(hw.latency_scatter),
+      turn_(max_known(hw.tile_turn, 0) / 2),
       m_(double(p.m)),
       n_(double(p.n)),
       lines_((m_ + n_) * double(p.k)) {}
@@ -55,12 +54,13 @@ GemmTimer::GemmTimer(const GemmHardware& hw, const GemmTile& t, const GemmProble
     crossing_ = crossing_share(hw, t, p);
     dram_byte_ = 1 / hw.dram_bandwidth;
     l2_byte_ = 1 / (hw.l2_share * hw.sms * hw.clock_hz);
+    store_byte_ = max_known(1 / (store_rate(hw, t, p) * hw.sms * hw.clock_hz), 0);
     last_ = ctas_ - (w.waves - 1) * w.slots;
     latency_ = load_latency(hw);
     l2_latency_ = l2_load_latency(hw);
     // C leaves by the SM's port; it shows where nothing runs beside it.
     out_.epilogue = max_known(store_cycles(hw, t, p, hw.store_latency), 0);
-    if (t.turn_overlapped) taken_turns_ = max_known(store_cycles(hw, t, p, hw.store_latency_loaded), 0);
+    if (t.turn_overlapped) taken_turns_ = out_.epilogue;
     out_.exchange = exchange_cycles(hw, t);
     // The last wave by the CTAs it has: they share the GPU's bandwidths, and an SM, among fewer.
     const double usable_sms = w.slots / t.ctas_per_sm;  // by whole clusters
@@ -79,7 +79,8 @@ GemmTimer::GemmTimer(const GemmHardware& hw, const GemmTile& t, const GemmProble
 void GemmTimer::sum_once() {
     const double fill = latency_ + max_known(max_known(l2_, step_.port), 0);
     once_ = cluster_syncs_ + fills_ * fill + (shows(last_sharing_) ? 0 : out_.epilogue);
-    const double turn = tile_.turn_overlapped && waves_.waves > 1 ? hw_.pingpong_turn : hw_.tile_turn;
+    // Of two warpgroups in turn one multiplies while the other changes tiles: half of their turns shows.
+    const double turn = hw_.tile_turn / (tile_.turn_overlapped && waves_.waves > 1 ? 2 : 1);
     apart_ = max_known(turn, 0) + (tile_.epilogue_overlapped ? 0 : out_.epilogue);
 }
 
@@ -172,7 +173,7 @@ void GemmTimer::set_step(double ctas, double sharing, double edge) {
     const double latency = (mean * scale_ + max_known(port, 0)) * in_ring_;
     alone_ = max_known(max_known(step, hw_.step_floor), latency);
     if (latency * part > step) bound = Bound::latency;
-    step = step_in_ring(step, latency * part, hw_.latency_scatter);
+    step = max_known(step, latency * part);
     worst(hw_.step_floor * part, Bound::latency);
     out_.step = step;
     step_bound_ = bound;
@@ -189,6 +190,7 @@ double GemmTimer::wave(double ctas, double sharing, double clock, double dram) {
     };
     whole_gpu(dram, dram_byte_, Bound::dram);
     whole_gpu(crossed_, l2_byte_, Bound::l2);
+    whole_gpu(result_, store_byte_, Bound::l2);
     out_.bound = bound;
     return seconds;
 }

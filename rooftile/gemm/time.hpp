@@ -64,7 +64,7 @@ class GemmTimer {
     double last_, last_sharing_;  // CTAs of the last wave; on each SM
     double loaded_, result_;      // bytes of a CTA and tile: it asks for itself; of C
     double crossing_;             // share of what DRAM delivers that passes L2 once more
-    double dram_byte_, l2_byte_;  // seconds of the whole GPU
+    double dram_byte_, l2_byte_, store_byte_;  // seconds of the whole GPU
     double operands_;             // of those loaded, every operand once: what DRAM delivers at least
     double reads_ = 0;            // what it does
     double crossed_ = 0;          // what passes L2
@@ -83,26 +83,11 @@ class GemmTimer {
     GemmTime out_{};
 };
 
-/// A k-step of `cycles`, or of as many until its load arrives, `latency` of them where the ring divides it.
-/// Loads come sooner or later than that by up to the share `scatter` of it, any time alike; early ones make
-/// up for nothing that late ones cost. Grows with both.
-inline double step_in_ring(double cycles, double latency, double scatter) {
-    const double late = latency * (1 + scatter) - cycles;
-    if (!(late > 0)) return max_known(cycles, latency);
-    if (!(cycles > latency * (1 - scatter))) return latency;
-    return cycles + late * late / (4 * scatter * latency);
-}
-
 /// Bytes of a k-step that one CTA waits for DRAM to deliver. Of a line that several read one is the first,
-/// and the rest find it in L2; but two that read the same lines keep in step, and each waits for most of what
-/// the other asked for (`dram.per_sm_pair`). A cluster that shares by multicast reads once. `tiles` counts
-/// those of CTAs.
-inline double streamed_bytes(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p,
-                             const TileGrid& tiles) {
-    const double pair = min_known(hw.dram_per_sm_pair / hw.dram_per_sm, 2);
+/// and the rest find it in L2. A cluster that shares by multicast reads once. `tiles` counts those of CTAs.
+inline double streamed_bytes(const GemmTile& t, const GemmProblem& p, const TileGrid& tiles) {
     const auto waited_for = [&](double extent, int sharing, std::int64_t all_readers) {
-        const std::int64_t readers = ceil_div(all_readers, sharing);
-        return extent / sharing / (readers == 2 ? pair : double(readers));
+        return extent / sharing / double(ceil_div(all_readers, sharing));
     };
     const double lines = waited_for(min_known(t.tile_m, double(p.m)), t.cluster_n, tiles.columns)
                          + waited_for(min_known(t.tile_n, double(p.n)), t.cluster_m, tiles.rows);
@@ -120,7 +105,7 @@ inline double streaming_rate(const GemmHardware& hw, const TileGrid& tiles, int 
 /// Cycles of a k-step in which one CTA waits for DRAM; NaN: no limit known.
 inline double streamed_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p,
                               const TileGrid& tiles) {
-    return streamed_bytes(hw, t, p, tiles) / streaming_rate(hw, tiles, t.split_k);
+    return streamed_bytes(t, p, tiles) / streaming_rate(hw, tiles, t.split_k);
 }
 
 /// What one CTA does for one tile, as far as the parts of K change it. NaN: unknown.
@@ -191,7 +176,7 @@ class GemmTimeFloor {
         const double from_dram = std::min(1.0, r.once / (k_steps * split_k));
         const double late = (r.late + r.later * from_dram) * fewer;
         const double cycles =
-            k_steps * std::max(step_in_ring(busy, late, scatter_), r.pace * fewer) + exchange;
+            k_steps * std::max({busy, late, r.pace * fewer}) + exchange;
         const double steady = std::max(cycles * turns, k_steps * r.l2 * ctas) + turned;
         return std::max(steady * cycle_, dram_) + fills * cycle_ + launch_;
     }
@@ -213,7 +198,6 @@ class GemmTimeFloor {
     double second_, scale_ = 1;                        // 1 / hw.clock_hz; clock / hw.clock_hz
     double cycle_, launch_, dram_;                     // seconds; dram_: every operand moved once
     double latency_, l2_latency_, step_floor_, turn_;  // cycles
-    double scatter_;                                   // hw.latency_scatter
     double m_, n_, lines_;                             // of the problem; (m + n) k
 };
 

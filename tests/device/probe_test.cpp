@@ -16,7 +16,7 @@ class ProbeDeviceTest : public DeviceTest {
 
 TEST_F(ProbeDeviceTest, MeasuresWhatCannotBeOtherwise) {
     ProbeOptions options;
-    options.only = {"sm", "cluster", "wgmma", "mma_sync", "launch"};
+    options.only = {"sm", "cluster", "wgmma", "mma_sync", "launch", "lines"};
     const ProbeRun run = run_probes_here(options);
     std::map<std::string, double> values;
     for (const ProbeResult& result : run.results) {
@@ -36,6 +36,11 @@ TEST_F(ProbeDeviceTest, MeasuresWhatCannotBeOtherwise) {
         EXPECT_GE(values[rate], 2000) << rate;  // no less than an A100's 2048
         EXPECT_LE(values[rate], 4096) << rate;  // wgmma's
     }
+    EXPECT_GE(values["tma.off_line_16"], values["tma.off_line_64"]);  // five sectors of a row for four
+    EXPECT_GT(values["tma.off_line_shared_16"], values["tma.off_line_16"]);
+    EXPECT_GT(values["stores.tma.dram_0"], values["stores.tma.dram_16"]);
+    EXPECT_GT(values["stores.tma.dram_16"], values["stores.element_turned.dram_2"]);
+    EXPECT_GT(values["stores.element_turned.dram_2"], values["stores.element.dram_2"]);
     EXPECT_LE(values["cluster.sms_2"], run.gpu.machine.count("sm.count").value_or(0));
     std::vector<std::string> notes;
     const Machine machine = probed_machine(run, "2026-11-21", "test", notes);

@@ -62,18 +62,17 @@ TEST(Attainability, EveryTermCostsWhatItAdds) {
     EXPECT_EQ(cost_of(steps, Term::launch), 2000);
 }
 
-// Another warpgroup's turn is a turn, not a matter of waves.
+// Half of two warpgroups' turns shows; it is a turn, not a matter of waves.
 TEST(Attainability, ThePingpongTurnIsATurn) {
     GemmHardware hw = made_up_gpu();
     hw.l2_share = 64;
     hw.tile_turn = 500;
-    hw.pingpong_turn = 200;
     GemmTile t = wgmma_tile(128, 128);
     t.epilogue_overlapped = t.turn_overlapped = true;
     const GemmProblem p = gemm_problem(512, 256, 6400);  // 8 tiles on 4 SMs: two waves
     const std::vector<AttainStep> steps =
         attainability(tiled(hw, t, p, 0, 4), {.flops = 1e15, .bytes_per_second = 1e12}, 1e9);
-    EXPECT_EQ(cost_of(steps, Term::turn), 2 * 200);
+    EXPECT_EQ(cost_of(steps, Term::turn), 2 * 250);
     EXPECT_EQ(cost_of(steps, Term::waves), 0);
 }
 

@@ -1,5 +1,7 @@
 #include "rooftile/gemm/model.hpp"
 
+#include "rooftile/gemm/packing.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -90,6 +92,32 @@ TEST(L2Rows, WhatNeighboursLoadAlikeReachesL2Less) {
     t.cluster_m = 1;  // CTAs stand side by side
     EXPECT_EQ(l2_rows(hw, t, large_problem(), row).a, 80);
     EXPECT_EQ(l2_rows(hw, t, gemm_problem(16, 4096, 64), row).a, 10);  // 16 rows are there
+}
+
+// Off the line a row costs L2 more, the more so where others load it too, and none of its loads are merged.
+TEST(L2Rows, OffTheLineCostMoreAndAreNotMerged) {
+    GemmHardware hw = made_up_gpu();
+    hw.l2_coalesced = 2;
+    hw.off_line[0] = {1.25, 1.5};
+    hw.off_line[1] = {1.125, 1.25};
+    hw.off_line[2] = {1, 0.75};
+    const GemmTile t = wgmma_tile(128, 256);
+    const auto l2 = [&](std::int64_t m, std::int64_t n, std::int64_t lda, std::int64_t ldb, PackedOperands packed = {}) {
+        GemmProblem p = gemm_problem(m, n, 6400);
+        p.lda = lda, p.ldb = ldb;
+        const GemmHardware of = with_operands(hw, p, packed);
+        return step_cycles(of, t, p, {16, 1}).l2 * 32 / 128;  // rows of 128 B, at 32 B/clk, that bring as much
+    };
+    EXPECT_EQ(l2(4096, 4096, 6400, 6400), 128 / 2 + 256);  // 12800 B: on the line
+    EXPECT_EQ(l2(4096, 4096, 6408, 6400), 128 * 1.5 + 256);
+    EXPECT_EQ(l2(4096, 4096, 6456, 6400), 128 * 1.5 + 256);  // 12912 B: 112 past a line, as 16 in multiples
+    EXPECT_EQ(l2(4096, 4096, 6400, 6416), 128 / 2 + 256 * 1.25);
+    EXPECT_EQ(l2(4096, 4096, 6432, 6432), 128 * 0.75 + 256 * 0.75);
+    EXPECT_EQ(l2(4096, 256, 6408, 6400), 128 * 1.25 + 256);  // one column of tiles: nobody else reads A
+    EXPECT_EQ(l2(4096, 4096, 6408, 6408, {.a = true}), 128 / 2 + 256 * 1.5);  // a copy is on the line
+    EXPECT_EQ(l2(4096, 4096, 6408, 6408, {.a = true, .b = true}), 128 / 2 + 256);
+    hw.off_line[0] = {};
+    EXPECT_EQ(l2(4096, 4096, 6408, 6400), 128 / 2 + 256);  // unknown: as on the line
 }
 
 TEST(L2Rows, TheLeastIsThatOfTheBestOrder) {

@@ -37,7 +37,7 @@ double chosen_over_best(const Machine& machine, const GemmProblem& p, std::strin
     return bytes(chosen) / least;
 }
 
-TEST(ChosenOrder, IsWithinTwoPerCentOfTheBestOfAll) {
+TEST(ChosenOrder, IsWithinFourPerCentOfTheBestOfAll) {
     for (const char* id : {"h200-sxm", "h100-sxm"}) {
         const Machine machine = machine_by_id(id);
         int problems = 0;
@@ -45,7 +45,7 @@ TEST(ChosenOrder, IsWithinTwoPerCentOfTheBestOfAll) {
             for (const SuiteProblem& p :
                  read_suite(gemm_operation(), std::string(ROOFTILE_SOURCE_DIR "/bench/suites/") + name + ".toml").problems) {
                 std::string text;
-                EXPECT_LE(chosen_over_best(machine, p.problem.own.as<GemmProblem>(), text), 1.02) << id << " " << text;
+                EXPECT_LE(chosen_over_best(machine, p.problem.own.as<GemmProblem>(), text), 1.04) << id << " " << text;
                 ++problems;
             }
         EXPECT_GT(problems, 200);

@@ -107,23 +107,6 @@ TEST(GemmTime, WhatL2HasComesSooner) {
     EXPECT_EQ(gemm_time(hw, t, p, s, w, 4e7, 2).step, 256 + 1000);
 }
 
-TEST(GemmTime, LoadsScatterAboutTheirMean) {
-    GemmHardware hw = made_up_gpu();
-    hw.l2_share = 64;
-    hw.latency_scatter = 0.5;
-    const GemmTile t = wgmma_tile(128, 128);  // 512 cycles of products and of transfer
-    const GemmProblem p = gemm_problem(128, 128, 6400);
-    const StepCycles s = step_cycles(hw, t, p);
-    const Waves w = waves(hw, t, p);
-    const auto step = [&](double latency, int stages) {
-        hw.loaded_latency = latency - 512;
-        return gemm_time(hw, t, p, s, w, 0, stages).step;
-    };
-    EXPECT_DOUBLE_EQ(step(1364, 5), 512);   // 341 a step: the latest comes after 511.5
-    EXPECT_DOUBLE_EQ(step(2048, 5), 576);   // 512: half of them late, by 128 on average
-    EXPECT_DOUBLE_EQ(step(4100, 5), 1025);  // the earliest comes after 512.5
-}
-
 TEST(GemmTime, L2PassesWhatDramDeliversOnceMore) {
     GemmHardware hw = made_up_gpu();
     hw.dram_bandwidth = 1e12;
@@ -197,29 +180,18 @@ TEST(GemmTime, OneSmStreamsNoFasterThanItsOwnLimit) {
     EXPECT_DOUBLE_EQ(gemm_time(hw, t, row, s, waves(hw, t, row), 0, 9).step, 384);
 }
 
-TEST(GemmTime, TwoReadersOfALineKeepInStep) {
+TEST(GemmTime, OfALineThatSeveralReadOneIsTheFirst) {
     GemmHardware hw = made_up_gpu();
-    hw.l2_share = 64;
-    hw.dram_bandwidth = 1e12;
     hw.dram_per_sm = 20;
-    hw.dram_per_sm_pair = 25;
     GemmTile t = wgmma_tile(128, 128);
     const auto step = [&](const GemmProblem& p) {
         return streamed_cycles(hw, t, p, cluster_grid(p, t.tile_m, t.tile_n, 1, 1));
     };
-    // Two rows of tiles, four columns: a quarter of A for each, and B at 25 B/clk.
-    EXPECT_DOUBLE_EQ(step(gemm_problem(256, 512, 6400)), 128 * 32 / 20.0 + 128 * 128 / 25.0);
+    // Two rows of tiles, four columns: a quarter of A for each, and half of B.
+    EXPECT_DOUBLE_EQ(step(gemm_problem(256, 512, 6400)), 128 * 32 / 20.0 + 128 * 64 / 20.0);
     // A pair that shares B by multicast reads it once, half each.
     t.cluster_m = 2;
     EXPECT_DOUBLE_EQ(step(gemm_problem(256, 512, 6400)), 128 * 32 / 20.0 + 128 * 64 / 20.0);
-    t.cluster_m = 1;
-    // Four rows: each has its quarter.
-    EXPECT_DOUBLE_EQ(step(gemm_problem(512, 512, 6400)), 128 * 64 / 20.0);
-    // Where it is unknown, or more than two of one, each of two has its half.
-    for (double pair : {std::nan(""), 41.0}) {
-        hw.dram_per_sm_pair = pair;
-        EXPECT_DOUBLE_EQ(step(gemm_problem(256, 512, 6400)), 128 * 32 / 20.0 + 128 * 64 / 20.0);
-    }
     hw.dram_per_sm = std::nan("");
     EXPECT_TRUE(std::isnan(step(gemm_problem(256, 256, 6400))));
 }
@@ -265,11 +237,41 @@ TEST(GemmTime, TheStoreAndTheTurnShow) {
     EXPECT_EQ(gemm_time(hw, t, p, s, waves(hw, t, p), 0, 4).tile_cycles, 100 * 512 + 500 + 1112);
     t.epilogue_overlapped = true;
     EXPECT_EQ(gemm_time(hw, t, p, s, waves(hw, t, p), 0, 4).tile_cycles, 100 * 512 + 500);
-    hw.pingpong_turn = 200;
     t.turn_overlapped = true;  // with one tile a CTA there is nobody to multiply meanwhile
     EXPECT_EQ(gemm_time(hw, t, p, s, waves(hw, t, p), 0, 4).tile_cycles, 100 * 512 + 500);
     const GemmProblem two = gemm_problem(512, 256, 6400);
-    EXPECT_EQ(gemm_time(hw, t, two, s, waves(hw, t, two), 0, 4).tile_cycles, 100 * 512 + 200);
+    EXPECT_EQ(gemm_time(hw, t, two, s, waves(hw, t, two), 0, 4).tile_cycles, 100 * 512 + 250);
+}
+
+// What all SMs store at once bounds a wave though each tile's store is hidden.
+TEST(GemmTime, StoresOfAllSMsBoundAWave) {
+    GemmHardware hw = made_up_gpu();
+    hw.l2_share = 64;
+    hw.dram_bandwidth = 1e15;
+    GemmTile t = wgmma_tile(128, 128);
+    t.epilogue_overlapped = true;
+    t.store_boxes = 4;
+    const GemmProblem p = gemm_problem(256, 256, 64);  // one step of 512 cycles, C of a tile 32768 B
+    const StepCycles s = step_cycles(hw, t, p);
+    const auto time = [&](const GemmProblem& problem) {
+        return gemm_time(hw, t, problem, s, waves(hw, t, problem), 0, 4);
+    };
+    hw.store_share = 8;  // 4096 cycles at 1 GHz
+    const double whole_lines = time(p).seconds;
+    EXPECT_EQ(time(p).bound, Bound::l2);
+    hw.store_share = 4;
+    EXPECT_NEAR(time(p).seconds - whole_lines, 4096e-9, 1e-15);
+    hw.store_share = 8, hw.store_amid_sector = 4;
+    EXPECT_EQ(time(p).seconds, whole_lines);
+    GemmProblem amid = p;
+    amid.ldc = 264;  // 528 B: every second row begins amid a sector
+    EXPECT_NEAR(time(amid).seconds - whole_lines, 4096e-9, 1e-15);
+    // By element a tile's own store takes as long, and shows.
+    t.store_boxes = 0, t.by_element = true;
+    hw.store_by_element = 2, hw.store_by_element_turned = 16;
+    EXPECT_EQ(store_cycles(hw, t, p, std::nan("")), 32768 / 2);
+    t.turned = true;
+    EXPECT_EQ(store_cycles(hw, t, p, std::nan("")), 32768 / 16);
 }
 
 // A GPU whose products take 2 J/s at 1 GHz beside 1 W at rest, held to 9 W: with energy as the clock squared,
@@ -345,7 +347,6 @@ RC_GTEST_PROP(PowerLimit, WhatReachesDoesSoAtThatClock, ()) {
     hw.energy_exponent = *rc::gen::element(0.0, 0.0003, 0.2, 0.5, 1.0, 1.5, 2.0, 4.0);
     hw.l2_share = *rc::gen::inRange(10, 1000);
     hw.loaded_latency = *rc::gen::inRange(1, 2000);
-    hw.latency_scatter = 0.3;
     const GemmTile t = wgmma_tile(64 * *rc::gen::inRange(1, 5), 16 * *rc::gen::inRange(1, 17));
     const auto extent = [] { return *rc::gen::inRange<std::int64_t>(1, 20000); };
     const GemmProblem p = gemm_problem(extent(), extent(), extent());
@@ -379,17 +380,17 @@ RC_GTEST_PROP(GemmTimeFloor, IsBelowEveryTime, ()) {
     hw.launch_seconds = maybe(9) * 1e-6;
     hw.loaded_latency = maybe(2000);
     hw.l2_loaded_latency = min_known(maybe(2000), hw.loaded_latency);
-    hw.latency_scatter = *rc::gen::inRange(0, 100) / 100.0;
     hw.store_latency = maybe(1000);
     hw.tile_turn = maybe(1000);
     hw.step_floor = maybe(300);
     hw.dram_per_sm = maybe(100);
-    hw.dram_per_sm_pair = maybe(100);
     hw.dram_per_sm_alone = max_known(maybe(100), hw.dram_per_sm);
-    hw.pingpong_turn = maybe(1000);
     hw.l2_coalesced = *rc::gen::inRange(1, 4);
     hw.l2_parts = *rc::gen::inRange(1, 3);
     hw.outside_share = maybe(100);
+    hw.store_share = maybe(100);
+    hw.a_lines = {double(*rc::gen::inRange(1, 3)), double(*rc::gen::inRange(1, 4))};
+    hw.b_lines = {double(*rc::gen::inRange(1, 3)), maybe(4)};
     GemmTile t = wgmma_tile(64 * *rc::gen::inRange(1, 5), 16 * *rc::gen::inRange(1, 17));
     t.cluster_m = *rc::gen::inRange(1, 3);
     t.cluster_n = *rc::gen::inRange(1, 3);

@@ -47,7 +47,7 @@ TEST(Registry, CalibrationsAreMarkedAndStandNowhereElse) {
     const Machine h200 = machine_by_id("h200-sxm"), h100 = machine_by_id("h100-sxm"),
                   h20 = machine_by_id("h20");
     EXPECT_EQ(h200.find("sm.skew")->calibration, "h200-sxm");
-    EXPECT_EQ(h100.find("power.static")->calibration, "h100-sxm");
+    EXPECT_EQ(h100.find("tma.latency_loaded")->calibration, "h100-sxm");
     // Without one of its own a machine takes what its architecture's nearest says of all its GPUs, and no more.
     EXPECT_EQ(h20.find("cta.start")->calibration, "h200-sxm");
     EXPECT_EQ(h20.find("sm.skew"), nullptr);

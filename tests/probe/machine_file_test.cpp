@@ -37,11 +37,11 @@ ProbeRun made_up_run() {
     tma.points.push_back(point);
     ProbeResult energy;
     energy.probe = "energy";
-    energy.values = {{"energy.flop.bf16", "energy.flop.bf16", 0.3632, "pJ/FLOP", 0.01, 20, ""},
+    energy.values = {{"energy.flop.bf16", "energy.flop.bf16", 0.5132, "pJ/FLOP", 0.01, 20, ""},
                      {"energy.exponent", "energy.exponent", 1.55, "1", 0.1, 20, ""},
                      {"energy.fill", "energy.fill", 16.2, "pJ/B", 1, 20, ""},
-                     {"energy.dram", "energy.dram", 52, "pJ/B", 1, 20, ""},
-                     {"energy.shared_read", "energy.shared_read", 9.8, "pJ/B", 1, 20, ""},
+                     {"energy.dram", "energy.dram", 46, "pJ/B", 1, 20, ""},
+                     {"energy.shared_read", "energy.shared_read", 1.75, "pJ/B", 1, 20, ""},
                      {"power.static", "power.static", 139, "W", 3, 20, ""},
                      {"power.idle", "power.idle", 121.4, "W", 0, 1, ""},
                      {"cluster.sms_4", "cluster.sms_4", 120, "SMs", 0, 1, ""},
@@ -62,7 +62,7 @@ TEST(ProbeMachineFile, ReadsBackWithNoError) {
     EXPECT_EQ(read.hash(), machine.hash());
     EXPECT_NEAR(read.find("tma.latency_dram")->value, 681.235e-9, 1e-12);
     EXPECT_EQ(read.find("tma.in_flight")->value, 38760);
-    EXPECT_NEAR(read.find("energy.flop.bf16")->value, 0.3632e-12, 1e-18);
+    EXPECT_NEAR(read.find("energy.flop.bf16")->value, 0.5132e-12, 1e-18);
     EXPECT_EQ(read.find("cluster.sms_4")->value, 120);
     EXPECT_EQ(read.find("clock.sustained.bf16")->value, 1335e6);
     for (const char* part :

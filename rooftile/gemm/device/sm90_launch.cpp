@@ -28,9 +28,9 @@ std::string_view name_of_type(Type type) {
 
 DevicePointer address(const void* pointer) { return reinterpret_cast<DevicePointer>(pointer); }
 
-/// An operand whose lines run along k, or along its other index, `mn` elements long.
+/// An operand whose lines run along k, or along its other index, `mn` elements long; so many clusters read each.
 TensorMapRequest operand(Type type, Major major, const void* base, std::int64_t mn, std::int64_t k,
-                         std::int64_t leading, int box_mn, int box_k, CachePolicy policy) {
+                         std::int64_t leading, int box_mn, int box_k, CachePolicy policy, std::int64_t readers) {
     TensorMapRequest request;
     request.type = type;
     request.base = address(base);
@@ -41,8 +41,11 @@ TensorMapRequest operand(Type type, Major major, const void* base, std::int64_t 
     request.box_inner = Sm90GemmConfig::swizzle_bytes / element_bytes;
     request.box_outer = major == Major::k ? box_mn : box_k;
     request.swizzle_bytes = Sm90GemmConfig::swizzle_bytes;
-    // Twice what a box reads of a line along k: the other half must outlive the wait for the next box.
-    request.l2_promotion_bytes = policy == CachePolicy::evict_first ? 128 : 256;
+    // Twice what a box reads of a line along k, where several read it: the other half must outlive the wait for the next box.
+    // What is read once streams faster without, and of a row that begins off a line every box would ask for part of a second
+    // pair of lines (docs/facts.md 131, 132).
+    const bool off_line = request.outer_stride_bytes % PackedCopy::alignment != 0;
+    request.l2_promotion_bytes = policy == CachePolicy::evict_first || off_line || readers == 1 ? 128 : 256;
     return request;
 }
 
@@ -133,10 +136,11 @@ GemmTensors gemm_tensors(const Sm90GemmConfig& config, const GemmShape& shape, c
                          const void* c, CachePolicy a_policy, CachePolicy b_policy) {
     GemmTensors tensors;
     const GemmCopies copies = gemm_copies(config, shape);
+    const ClusterTiles clusters = cluster_tiles(config, shape);
     tensors.a = operand(config.type, config.a_major, a, shape.m, shape.k, shape.lda, copies.a.box,
-                        config.tile_k, a_policy);
+                        config.tile_k, a_policy, clusters.columns);
     tensors.b = operand(config.type, config.b_major, b, shape.n, shape.k, shape.ldb, copies.b.box,
-                        config.tile_k, b_policy);
+                        config.tile_k, b_policy, clusters.rows);
     tensors.c.type = config.type;
     tensors.c.base = address(c);
     tensors.c.inner = shape.n;

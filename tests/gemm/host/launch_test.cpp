@@ -172,12 +172,26 @@ TEST(GemmLaunch, OfATileLargerThanCOnlyWhatExistsIsLoaded) {
 // A k-major box reads 128 of the 256 B that L2 would fetch; what is dropped first must not wait for the rest.
 TEST(GemmLaunch, WhatIsEvictedFirstIsFetchedNoFurtherThanABox) {
     const auto promotion = [](CachePolicy a, CachePolicy b) {
-        const GemmTensors t = gemm_tensors(base, {128, 256, 64, 64, 64, 256}, at(16), at(16), at(16), a, b);
+        const GemmTensors t = gemm_tensors(base, {256, 512, 64, 64, 64, 512}, at(16), at(16), at(16), a, b);
         return std::tuple{t.a.l2_promotion_bytes, t.b.l2_promotion_bytes, t.c.l2_promotion_bytes};
     };
     EXPECT_EQ(promotion(CachePolicy::normal, CachePolicy::normal), std::tuple(256, 256, 0));
     EXPECT_EQ(promotion(CachePolicy::evict_first, CachePolicy::normal), std::tuple(128, 256, 0));
     EXPECT_EQ(promotion(CachePolicy::normal, CachePolicy::evict_first), std::tuple(256, 128, 0));
+}
+
+// What one cluster alone reads streams faster so; rows off a line of 128 B would make every box fetch parts of two pairs of lines.
+TEST(GemmLaunch, WhatIsReadOnceOrLiesOffTheLineIsFetchedNoFurtherThanABox) {
+    const auto promotion = [](const GemmShape& shape) {
+        const GemmTensors t =
+            gemm_tensors(base, shape, at(16), at(16), at(16), CachePolicy::normal, CachePolicy::normal);
+        return std::pair{t.a.l2_promotion_bytes, t.b.l2_promotion_bytes};
+    };
+    EXPECT_EQ(promotion({256, 512, 64, 64, 64, 512}), std::pair(256, 256));
+    EXPECT_EQ(promotion({128, 512, 64, 64, 64, 512}), std::pair(256, 128));  // one row of tiles: B is read once
+    EXPECT_EQ(promotion({256, 256, 64, 64, 64, 256}), std::pair(128, 256));
+    EXPECT_EQ(promotion({256, 512, 64, 72, 64, 512}), std::pair(128, 256));
+    EXPECT_EQ(promotion({256, 512, 64, 128, 96, 512}), std::pair(256, 128));
 }
 
 TEST(GemmLaunch, ATableHoldsTheScheduleOfOrdersWithoutAClosedForm) {
