@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "rooftile/gemm/packing.hpp"
 #include "rooftile/gemm/search.hpp"
 
 namespace rooftile {
@@ -18,6 +19,7 @@ struct GemmContext {
     const GemmKernel* kernel;
     GemmRequest request;     ///< what the caller fixed
     std::vector<Kept> kept;  ///< best first
+    PackedOperands packed{};  ///< operands that the kernel reads from copies
 };
 
 /// The plan of one of those kept, without its rank and without `buildable`. Its derivation shares the

@@ -247,14 +247,12 @@ std::variant<Plans, Infeasible> derive(std::shared_ptr<const Machine> shared, co
     std::variant<Plans, Infeasible> out;
     if (auto why = refusal(r)) out = reject_all(r, std::move(*why));
     else {
-        out = run(r, {shared, problem, hw, instruction, &kernel, request, {}}, unknown);
+        out = run(r, {shared, problem, hw, instruction, &kernel, request, {}, packings.front()}, unknown);
         for (const PackedOperands& packed : std::span(packings).subspan(1)) {
-            GemmRequest other = request;
-            other.pack_a = packed.a, other.pack_b = packed.b;
             const GemmHardware behind = with_operands(apart, problem, packed);
             if (cannot_win(behind, problem, out)) continue;
-            const Request alternative{machine, problem, other, behind, kernel};
-            add_plans(out, run(alternative, {shared, problem, behind, instruction, &kernel, other, {}}, unknown),
+            const Request packs{machine, problem, request, behind, kernel};
+            add_plans(out, run(packs, {shared, problem, behind, instruction, &kernel, request, {}, packed}, unknown),
                       request.top);
         }
     }

@@ -82,7 +82,7 @@ std::vector<Field> make_fields() {
         {"evict_first", "none|LETTERS",
          "Operands, of a, b and c, that L2 drops first, as in bc; default: none", fixed},
         {"pack_a", "on|off",
-         "Copy A into a workspace first, its lines 128 B aligned; default: on where TMA cannot take it as it lies", fixed},
+         "Copy A into a workspace first, its lines 128 B aligned; default: on where TMA cannot take it as it lies, or where that is predicted faster", fixed},
         {"pack_b", "on|off", "The same of B", fixed},
         {"exhaustive", "", "Search also what structural rules leave out", fixed, FieldKind::on},
         {"top", "N", "Plans to keep", output},

@@ -221,8 +221,9 @@ void packing(const GemmContext& context, const GemmConfig& config, Derivation& s
         }
         const bool taken = o.leading % copy_elements == 0 && o.offset % copy_elements == 0;
         steps.add(o.quantity,
-                  chosen(o.asked, "1 where the operand's lines do not begin at whole 16 bytes   [CUDA driver API, "
-                                  "cuTensorMapEncodeTiled]"),
+                  chosen(o.asked, taken ? "1 where a copy, whose lines begin on those of L2, is predicted to save more than it takes"
+                                        : "1 where the operand's lines do not begin at whole 16 bytes   [CUDA driver API, "
+                                          "cuTensorMapEncodeTiled]"),
                   std::move(inputs), o.packed, "",
                   o.packed ? fmt::format("{}: {:.4g} us for all that is packed",
                                          taken ? "TMA would take it as it lies" : "TMA cannot take it as it lies",

@@ -96,8 +96,7 @@ class Sm90Gemm final : public GemmKernel {
 
     void complete(const GemmContext& context, GemmConfig& config) const override {
         set_cache_policies(context, config);
-        const PackedOperands packed = packs(context.problem, context.request);
-        config.pack_a = packed.a, config.pack_b = packed.b;
+        config.pack_a = context.packed.a, config.pack_b = context.packed.b;
     }
     void fix(const GemmConfig& c, GemmRequest& r) const override {
         r.swap_ab = c.swap_ab;
