@@ -43,4 +43,20 @@ __device__ inline void kept(bool (&keep)[width], unsigned long long first, const
     }
 }
 
+/// The same from any `first` on, one before the tensor's too: those elements are nobody's.
+template <int width>
+__device__ inline void kept_beside(bool (&keep)[width], long long first, const DropoutKey& key) {
+    constexpr int block_elements = 8;
+    static_assert(width <= block_elements, "two blocks have them all");
+    const long long block = first >> 3;
+    const PhiloxBlock lower = philox(block, key.offset, key.keys), upper = philox(block + 1, key.offset, key.keys);
+#pragma unroll
+    for (int k = 0; k < width; ++k) {
+        const auto place = static_cast<unsigned>(first + k) % block_elements;
+        // Both are drawn from: a choice of blocks would put them into memory.
+        const unsigned low = draw_of(lower, place, key.fold), high = draw_of(upper, place, key.fold);
+        keep[k] = (first + k < block_elements * (block + 1) ? low : high) >= key.threshold;
+    }
+}
+
 }  // namespace rooftile::expression

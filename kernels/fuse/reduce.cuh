@@ -22,6 +22,7 @@ __device__ inline float sum_of(const float (&v)[vector_width]) {
 }
 
 struct Sum {
+    static constexpr float nothing = 0;  ///< what adds nothing
     float total = 0;
 
     template <int vector_width>
@@ -45,6 +46,7 @@ __device__ inline float square_sum_of(const float (&v)[vector_width]) {
 }
 
 struct SquareSum {
+    static constexpr float nothing = 0;
     float total = 0;
 
     template <int vector_width>
@@ -72,6 +74,7 @@ __device__ inline float greatest_of(const Pack<T, vector_width>& v) {
 }
 
 struct Max {
+    static constexpr float nothing = -infinity;
     float greatest = -infinity;
 
     template <int vector_width>
@@ -111,6 +114,7 @@ __device__ inline float greatest_of_lanes(float mine, unsigned mask) {
 
 /// The first column of the greatest value; NaN counts as greater than anything.
 struct ArgMax {
+    static constexpr float nothing = -infinity;
     float greatest = -infinity;
     unsigned place = 0xffffffffu;
 
@@ -132,6 +136,7 @@ struct ArgMax {
 
 /// The greatest value and the sum of e^(v - greatest), in one reading of the row (online softmax).
 struct Exponentials {
+    static constexpr float nothing = -infinity;
     float greatest = -infinity;
     float total = 0;
 

@@ -25,7 +25,7 @@ class Story {
           f_(candidate.flow),
           registers_(candidate.registers),
           shared_(candidate.shared_bytes),
-          work_(program_work(graph, program)),
+          work_(program_work(graph, program, candidate.config.vector_width)),
           bytes_(fused_bytes(graph)) {}
 
     std::vector<Step> tell(const std::vector<UnfusedOp>& ops, double unfused_seconds) {

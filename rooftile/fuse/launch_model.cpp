@@ -6,6 +6,8 @@
 
 #include "rooftile/core/arithmetic.hpp"
 #include "rooftile/core/warp.hpp"
+#include "rooftile/fuse/row_vectors.hpp"
+#include "rooftile/units.hpp"
 
 namespace rooftile {
 namespace {
@@ -49,9 +51,24 @@ bool adds_product(const Program& p, const ProgramValue& sum) {
     });
 }
 
+/// Instructions of an element's share in the question whether its vector reaches over an end of the row: two comparisons and a
+/// branch a vector, counted in machine code.
+OpCost span_cost(const Program& p, int vector_width) {
+    return {rows_off_vectors(p, vector_width) ? 3.0 / vector_width : 0.0, 0};
+}
+
+/// Instructions of an element of a tensor that lies beside the rows' own vectors: one word more than it fills, each with its
+/// place held inside the row, then shifted by half a word, a quarter and, of 16 bits, the rest (load_beside()).
+OpCost beside_cost(int element_bytes, int vector_width) {
+    const double words = std::ceil(vector_width * element_bytes / 16.0);
+    const double shifts = (4 * words + 2) + (4 * words + 1) + (element_bytes < 4 ? 4 * words : 0);
+    const double places = 3 * (words + 1);
+    return {(shifts + places + access_cost) / vector_width, 0, places / vector_width};
+}
+
 /// Computed values that `targets` need, through all levels above the uniform one, and `loads` times their loads
-/// and widening.
-OpCost cost_of_targets(const ExpressionGraph& graph, const Program& p, std::set<int> found,
+/// and widening, in vectors of `vector_width`.
+OpCost cost_of_targets(const ExpressionGraph& graph, const Program& p, int vector_width, std::set<int> found,
                        double loads = 1) {
     const Element precision = precision_of(graph);
     OpCost cost;
@@ -64,7 +81,9 @@ OpCost cost_of_targets(const ExpressionGraph& graph, const Program& p, std::set<
                 OpCost conversion = conversion_cost(v.element);
                 if (p.form == FuseForm::row && v.element == Element::bf16) conversion.alu /= 2;
                 cost += loads * conversion;
-                cost += loads * OpCost{access_cost / 8, 0};
+                cost += loads * OpCost{access_cost / vector_width, 0};
+                if (rows_off_vectors(p, vector_width) && !v.access.full())
+                    cost += loads * beside_cost(bytes_of(v.element), vector_width);
             }
             if (v.kind == ValueKind::compute) {
                 GraphNode n = v.node >= 0 ? graph.nodes[size_t(v.node)] : GraphNode{};
@@ -88,7 +107,7 @@ OpCost cost_of_targets(const ExpressionGraph& graph, const Program& p, std::set<
 
 }  // namespace
 
-ProgramWork program_work(const ExpressionGraph& graph, const Program& p) {
+ProgramWork program_work(const ExpressionGraph& graph, const Program& p, int vector_width) {
     ProgramWork work;
     for (const ProgramValue& v : p.values) {
         if (v.kind != ValueKind::load) continue;
@@ -113,10 +132,11 @@ ProgramWork program_work(const ExpressionGraph& graph, const Program& p) {
         if (s.level != Level::element) continue;
         stored.insert(s.value);
         work.first += 0.5 * conversion_cost(n.element);  // two an instruction
-        work.first += OpCost{access_cost / 8, 0};
+        work.first += OpCost{access_cost / vector_width, 0};
         if (is_floating(n.element)) work.narrow_bytes = std::min(work.narrow_bytes, bytes_of(n.element));
     }
-    work.first += cost_of_targets(graph, p, stored);
+    work.first += cost_of_targets(graph, p, vector_width, stored);
+    if (!stored.empty()) work.first += span_cost(p, vector_width);
     work.result = work.first;
     OpCost online_extra, held_only;
     work.readings = stored.empty() ? 0 : 1;
@@ -135,9 +155,10 @@ ProgramWork program_work(const ExpressionGraph& graph, const Program& p) {
         // A row that passes by is loaded and widened once for its reduction and once for its result. One that is
         // held is widened again as well, but no trace of it is in the times.
         const bool held = !stored.empty() || pass > 0;
-        const OpCost once = cost_of_targets(graph, p, reduced, held ? 0 : 1);
+        const OpCost once = cost_of_targets(graph, p, vector_width, reduced, held ? 0 : 1);
         work.first += once;
-        online_extra += cost_of_targets(graph, p, reduced);
+        if (!reduced.empty()) work.first += span_cost(p, vector_width);
+        online_extra += cost_of_targets(graph, p, vector_width, reduced);
         online_extra += -1 * once;
         work.readings += !reduced.empty();
     }
@@ -199,8 +220,10 @@ double lost_share(const FuseHardware& hw, const Program& p, const ProgramWork& w
 double joint_cycles(const FuseHardware& hw, const ProgramWork& work, const FuseLaunch& l) {
     // A reduction ends with its result in every thread; across the cluster go whole accumulators.
     const double levels = std::log2(min_known(warp_threads, l.threads_per_row));
-    double cycles = (l.reload ? work.reductions : work.reduction_rounds)
-                    * (hw.fit.row_reduction + levels * hw.fit.row_shuffle);
+    double cycles = 0;  // a thread alone merges nothing
+    if (levels > 0)
+        cycles = (l.reload ? work.reductions : work.reduction_rounds)
+                 * (hw.fit.row_reduction + levels * hw.fit.row_shuffle);
     if (l.cluster > 1)
         cycles += work.reductions * (max_known(hw.cluster_barrier, 0) + max_known(hw.dsmem_latency, 0));
     return cycles;
@@ -226,6 +249,16 @@ double waiting_cycles(const FuseHardware& hw, const Program& p, const ProgramWor
     return cycles;
 }
 
+/// Elements that the lanes of a row's warps go over beside one that the row has: lanes without a vector wait for the others, and
+/// neighbours' elements in the first and last vector are computed, too.
+double lanes_an_element(const Program& p, const FuseLaunch& l) {
+    if (p.form != FuseForm::row || p.columns == 0) return 1;
+    const int vector_width = int(l.vector_width);
+    const auto together = std::int64_t(min_known(warp_threads, l.threads_per_row));
+    const std::int64_t lanes = ceil_div(max_row_vectors(p, vector_width), together) * together;
+    return double(lanes) * vector_width / double(p.columns);
+}
+
 /// Cycles of all waves, `cycles` a piece of an SM in the long run; in one wave alone, with `alone_cycles`,
 /// what is read and written comes before and after what is computed.
 double waves_cycles(double waves, double resident, double cycles, double alone_cycles) {
@@ -245,17 +278,16 @@ FuseWork work_of(const FuseHardware& hw, const Program& p, const ProgramWork& wo
         const double live = resident * hw.sms * piece.elements * work.full_bytes;
         (live <= hw.l2_bytes ? w.l2_read_bytes : w.dram_read_bytes) += again;
     }
-    w.cost = elements * (l.reload ? work.online : work.first);
+    w.cost = elements * lanes_an_element(p, l) * (l.reload ? work.online : work.first);
     const FuseFit& fit = hw.fit;
     if (l.staged)
         w.cost.issue += elements
                         * (fit.staged_instructions
                            + fit.staged_thread_instructions / (l.vectors_per_thread * l.vector_width));
     // What a thread does beside its elements, over all that it has.
-    const double held = piece.rounds > 1 ? piece.elements / l.threads : l.vectors_per_thread * l.vector_width;
     const bool rows = p.form == FuseForm::row;
     if (rows || !l.persistent)
-        w.cost.issue += elements / held * (rows ? fit.row_thread_instructions : fit.thread_instructions);
+        w.cost.issue += piece.count * l.threads * (rows ? fit.row_thread_instructions : fit.thread_instructions);
     w.efficiency = 1 - lost_share(hw, p, work, bytes, l, piece);
     return w;
 }

@@ -28,7 +28,8 @@ struct ProgramWork {
     int min_copy_bytes = 4;    ///< of the smallest element among the full tensors
     int narrow_bytes = 4;      ///< of the smallest floating element among the full tensors
 };
-ProgramWork program_work(const ExpressionGraph& graph, const Program& program);
+/// In vectors of `vector_width` elements; of an expression whose launch is open in such of eight.
+ProgramWork program_work(const ExpressionGraph& graph, const Program& program, int vector_width = 8);
 
 /// A launch, as far as time depends on it.
 struct FuseLaunch {

@@ -32,7 +32,7 @@ Predictor fuse_predictor(std::span<const Plan> plans) {
     std::vector<Timed> timed;
     for (const Plan& any : plans) {
         const auto& plan = any.own.as<FusePlan>();
-        timed.push_back({plan.program, program_work(plan.problem, plan.program), fused_bytes(plan.problem), plan.config,
+        timed.push_back({plan.program, program_work(plan.problem, plan.program, plan.config.vector_width), fused_bytes(plan.problem), plan.config,
                          plan.launch});
     }
     return [timed = std::move(timed)](const Machine& machine) {

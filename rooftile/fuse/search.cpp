@@ -11,6 +11,7 @@
 #include "rooftile/core/warp.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/fuse/registers.hpp"
+#include "rooftile/fuse/row_vectors.hpp"
 #include "rooftile/fuse/rules.hpp"
 #include "rooftile/fuse/search_grid_resident.hpp"
 #include "rooftile/fuse/search_rings.hpp"
@@ -29,6 +30,16 @@ constexpr std::int64_t max_searched_vectors = 256;  // of a row, that a thread h
 constexpr double exchange_bytes = fuse::exchange_bytes;
 constexpr std::int64_t min_shared_row = 2048;    // vectors of a row that several CTAs share
 constexpr int portable_cluster = 8;              // that every GPU with clusters has places for
+
+/// Of rows shorter than a few whole vectors the widest that they are a whole number of: what a vector off the row has of
+/// its neighbours would be much beside what it has of it. Else `widest`.
+int short_row_vector(const Program& p, int widest) {
+    constexpr std::int64_t few = 8;
+    if (p.form != FuseForm::row || p.columns > few * widest) return widest;
+    int vector_width = widest;
+    while (rows_off_vectors(p, vector_width)) vector_width /= 2;
+    return vector_width;
+}
 
 /// Seconds; where a machine's numbers say none, later than any.
 double told_seconds(const FuseCandidate& c) {
@@ -78,9 +89,10 @@ class Search {
           hw_(hw),
           p_(program),
           request_(request),
-          work_(program_work(graph, program)),
+          graph_(graph),
           bytes_(fused_bytes(graph)) {
-        width_ = widest_vector(graph, program, work_, request.alignment);
+        width_ = widest_vector(graph, program, program_work(graph, program), request.alignment);
+        narrow_ = short_row_vector(program, width_);
         if (!vector_fits(graph, program, request.alignment, 1))
             throw RequestError(fmt::format(
                 "an alignment of {} B is no whole number of elements of every tensor: kernels read "
@@ -95,11 +107,18 @@ class Search {
                             "powers of two",
                             w, program.columns, request.alignment, width_));
         width_ = *request.vector_width;
+        narrow_ = width_;
     }
 
     FuseSearch all() {
-        if (p_.form == FuseForm::row) rows();
-        else pointwise();
+        work_ = program_work(graph_, p_, width_);
+        if (p_.form != FuseForm::row) pointwise();
+        else rows();
+        if (narrow_ != width_) {
+            width_ = narrow_;
+            work_ = program_work(graph_, p_, width_);
+            rows();
+        }
         const size_t most = size_t(std::max(1, request_.top));
         put_in_order(out_.kept, most);
         if (out_.kept.size() > most) {
@@ -147,13 +166,13 @@ class Search {
     }
 
     void rows() {
-        const std::int64_t vectors = std::max<std::int64_t>(1, p_.columns / width_);
+        const std::int64_t vectors = std::max<std::int64_t>(1, max_row_vectors(p_, width_));
         for (RowStorage row_storage : {RowStorage::registers, RowStorage::shared, RowStorage::reload}) {
             if (request_.row_storage.value_or(row_storage) != row_storage) continue;
             const LeavingOut again(*this, fuse_rules::read_again,
                                    row_storage == RowStorage::reload && work_.readings > 1
                                        && !out_.kept.empty() && !request_.row_storage);
-            for (int threads_per_row : {8, 16, 32, 64, 128, 256, 512, 1024}) {
+            for (int threads_per_row : {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}) {
                 if (threads_per_row > hw_.threads_per_cta) {
                     reject(Reason::threads);
                     continue;
@@ -200,7 +219,6 @@ class Search {
     FuseSearchContext context() const { return {machine_, hw_, p_, request_, work_, bytes_, width_}; }
 
     void rows_stored(RowStorage row_storage, int threads_per_row, int cluster, std::int64_t vectors) {
-        constexpr int min_threads_per_row = 8;
         FuseConfig c{.form = p_.form,
                      .row_storage = row_storage,
                      .vector_width = width_,
@@ -209,7 +227,7 @@ class Search {
                      .persistent = request_.persistent.value_or(false)};
         const std::int64_t all = std::int64_t(threads_per_row) * cluster,
                            vectors_per_thread = ceil_div(vectors, all);
-        const bool half_idle = threads_per_row > min_threads_per_row && all >= 2 * vectors;
+        const bool half_idle = all >= 2 * vectors && all > 1;
         if (half_idle && cluster > 1) return reject(Reason::threads);  // whole CTAs would have nothing
         const LeavingOut idle(*this, fuse_rules::idle_threads, half_idle);
         const std::int64_t min_vectors_per_thread = cluster > 1 || threads_per_row >= 512 ? 4
@@ -265,7 +283,7 @@ class Search {
         // The best launch without staging was sooner wherever measured.
         const LeavingOut once(*this, fuse_rules::staged_read_once,
                               work_.readings < 2 && !request_.row_storage);
-        if (!machine_.has("tma") || !rows_by_bulk(p_, request_.alignment)) return reject(Reason::instruction);
+        if (!machine_.has("tma") || !rows_by_bulk(p_, width_, request_.alignment)) return reject(Reason::instruction);
         // Several CTAs share such a row only where it leaves an SM no room for others: as many as make that room. More reduce
         // longer and move no more (softmax of 65536 columns: two 139 us, four 144).
         const double row_bytes = double(p_.columns) * work_.full_bytes;
@@ -345,9 +363,10 @@ class Search {
     const FuseHardware& hw_;
     const Program& p_;
     const FuseRequest& request_;
-    ProgramWork work_;
+    const ExpressionGraph& graph_;
+    ProgramWork work_;  ///< in vectors of width_
     FusedBytes bytes_;
-    int width_ = 1;
+    int width_ = 1, narrow_ = 1;  ///< of vectors; another one that short rows are searched with
     const Rule* rule_ = nullptr;  ///< that leaves out what is offered now
     FuseSearch out_;
 };
@@ -366,11 +385,10 @@ int widest_vector(const ExpressionGraph& graph, const Program& p, const ProgramW
 }
 
 bool vector_fits(const ExpressionGraph& graph, const Program& p, int alignment, int vector_width) {
-    // Every row must begin with a whole vector, or all of it be one long row.
-    if (!p.flat && p.columns % vector_width != 0) return false;
-    const auto aligned = [&](Element e) {
-        return alignment % std::min(access_bytes, vector_width * bytes_of(e)) == 0;
-    };
+    // Rows that begin and end within vectors have columns, and places along the row, of 31 bits.
+    constexpr std::int64_t max_columns = 2147483632;
+    if (rows_off_vectors(p, vector_width) && (p.form != FuseForm::row || p.columns > max_columns)) return false;
+    const auto aligned = [&](Element e) { return alignment % vector_alignment(p, vector_width, e) == 0; };
     for (int i : graph.inputs)
         if (elements_of(graph.nodes[size_t(i)].shape) > 1 && !aligned(graph.nodes[size_t(i)].element))
             return false;

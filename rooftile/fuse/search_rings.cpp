@@ -36,7 +36,7 @@ class RingSearch : FuseSearchContext {
         // Where some are epilogue operands, shorter rows gain, too.
         const bool unusual = !request.row_storage && (has_epilogue_ ? row_bytes < usual : row_bytes <= usual);
         const Rule* const short_row = rule_if(unusual || row_bytes <= min_row, fuse_rules::ring_row);
-        if (!machine.has("tma") || !rows_by_bulk(program, request.alignment)
+        if (!machine.has("tma") || !rows_by_bulk(program, vector_width, request.alignment)
             || !slots_by_bulk(program, vector_width) || slot_ == 0)
             return reject(Reason::instruction);
         for (int cluster : {1, 2, 4, 8, 16, 32, 64}) {

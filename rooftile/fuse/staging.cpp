@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <set>
 
+#include "rooftile/core/arithmetic.hpp"
+#include "rooftile/fuse/row_vectors.hpp"
+
 namespace rooftile {
 namespace {
 
@@ -48,7 +51,7 @@ StagedRows staged_rows(const Program& program, const FuseConfig& c) {
     const bool parts = c.row_storage == RowStorage::pipelined || grid_resident_rows(c);
     if (parts) rows.vectors = c.stages * chunk_vectors;
     else if (c.row_storage == RowStorage::shared)
-        rows.vectors = c.rows_per_cta() * std::min(ceil_div(program.columns, c.vector_width), chunk_vectors);
+        rows.vectors = c.cluster > 1 ? chunk_vectors : max_cta_vectors(program, c);
     else return rows;
     const std::vector<bool> epilogue = epilogue_operands(program);
     for (size_t i = 0; i < program.values.size(); ++i) {
@@ -71,6 +74,12 @@ StagedRows staged_rows(const Program& program, const FuseConfig& c) {
     return rows;
 }
 
+std::int64_t max_cta_vectors(const Program& program, const FuseConfig& c) {
+    if (!rows_off_vectors(program, c.vector_width))
+        return c.rows_per_cta() * ceil_div(program.columns, c.vector_width);
+    return ceil_div(c.rows_per_cta() * program.columns + c.vector_width - 1, c.vector_width);
+}
+
 bool reduces_across_grid(const FuseConfig& c) { return c.grid_reduction && c.cluster > 1; }
 
 bool grid_resident_rows(const FuseConfig& c) {
@@ -78,7 +87,7 @@ bool grid_resident_rows(const FuseConfig& c) {
 }
 
 std::int64_t iterations_of_row(const Program& program, const FuseConfig& c) {
-    return ceil_div(program.columns / c.vector_width,
+    return ceil_div(max_row_vectors(program, c.vector_width),
                     std::int64_t(c.threads_per_row) * c.vectors_per_thread * c.cluster);
 }
 
@@ -99,13 +108,14 @@ bool kept_in_ring(const ProgramValue& v, const FuseConfig& c) {
            && v.level == Level::element && v.access.only_row();
 }
 
-bool rows_by_bulk(const Program& program, int alignment) {
+bool rows_by_bulk(const Program& program, int vector_width, int alignment) {
     constexpr int unit = 16;  // bytes: of addresses and sizes
     bool any = false;
     for (const ProgramValue& v : program.values) {
         if (!at_own_place(v)) continue;
         any = true;
-        if (program.columns * bytes_of(v.element) % unit != 0) return false;
+        // Rows of whole units, or aligned vectors of them.
+        if (program.columns * bytes_of(v.element) % unit != 0 && !vectors_by_bulk(v, vector_width)) return false;
     }
     return any && alignment % unit == 0;
 }
@@ -125,13 +135,14 @@ bool slots_by_bulk(const Program& program, int vector_width) {
 }
 
 bool kept_by_bulk(const Program& program, const FuseConfig& c) {
+    if (rows_off_vectors(program, c.vector_width)) return false;  // each row lies off them in its own way
     for (const ProgramValue& v : program.values)
         if (kept_in_ring(v, c) && !vectors_by_bulk(v, c.vector_width)) return false;
     return true;
 }
 
 std::int64_t ring_part(const Program& program, const FuseConfig& c) {
-    return ceil_div(program.columns / c.vector_width, c.cluster);
+    return ceil_div(max_row_vectors(program, c.vector_width), c.cluster);
 }
 std::int64_t ring_chunks(const Program& program, const FuseConfig& c) {
     return ceil_div(ring_part(program, c), std::int64_t(c.vectors_per_thread) * c.threads_per_row);
@@ -181,11 +192,13 @@ bool schedules_dynamically(const Program& program, const FuseConfig& c) {
     constexpr std::int64_t max_rows = 2147483647;
     return c.row_storage == RowStorage::pipelined && c.persistent && !reduces_across_grid(c)
            && program.rows <= max_rows
-           && ring_part(program, c) * (c.cluster - 1) < program.columns / c.vector_width;
+           && ring_part(program, c) * (c.cluster - 1) < min_row_vectors(program, c.vector_width);
 }
 
 std::int64_t rows_known_ahead(const Program& program, const FuseConfig& c) {
-    return c.stages / ring_chunks(program, c) + 2;
+    // Of rows off vectors the shorter ones may have a chunk less.
+    const std::int64_t chunks = ring_chunks(program, c) - rows_off_vectors(program, c.vector_width);
+    return c.stages / std::max<std::int64_t>(1, chunks) + 2;
 }
 
 }  // namespace rooftile

@@ -37,8 +37,8 @@ bool has_epilogue_rows(const Program& program);
 /// Bytes of an element of all tensors that lie in a ring's slots.
 double slot_bytes(const Program& program);
 
-/// Whether bulk copies can bring the rows: whole 16-byte units at addresses that are multiples of 16.
-bool rows_by_bulk(const Program& program, int alignment);
+/// Whether bulk copies can bring the rows, or the vectors that they touch: whole 16-byte units at addresses that are multiples of 16.
+bool rows_by_bulk(const Program& program, int vector_width, int alignment);
 /// Whether vectors of `vector_width` elements of a load are whole units of bulk copies.
 bool vectors_by_bulk(const ProgramValue& load, int vector_width);
 /// Whether vectors of `vector_width` elements of all tensors in a ring's slots are whole units of bulk copies.
@@ -47,6 +47,8 @@ bool slots_by_bulk(const Program& program, int vector_width);
 /// "cta", "cluster" or "grid": where the values of a row are reduced; a grid's in device memory, with a workspace.
 std::string_view reduce_scope_of(const FuseConfig& config);
 bool reduces_across_grid(const FuseConfig& config);
+/// Vectors of a tensor that the rows of a CTA without a cluster touch at most.
+std::int64_t max_cta_vectors(const Program& program, const FuseConfig& config);
 /// Whether each row has CTAs of its own, all of which are resident together and reduce through device memory: every row
 /// waits in shared memory, and what does not fit there in L2, for its next pass.
 bool grid_resident_rows(const FuseConfig& config);

@@ -13,6 +13,7 @@
 #include "rooftile/runtime/cache.hpp"
 #include "rooftile/runtime/driver_table.hpp"
 #include "rooftile/fuse/device/source.hpp"
+#include "rooftile/fuse/row_vectors.hpp"
 #include "rooftile/fuse/staging.hpp"
 
 namespace rooftile {
@@ -168,11 +169,10 @@ std::vector<std::uint64_t> fuse_tensors(const FusePlan& plan, std::span<const vo
     constexpr int access_bytes = 16;
     const auto alignment = [&](const GraphNode& n) {
         const bool several = elements_of(n.shape) > 1;
-        const int vector = several ? plan.config.vector_width : 1;
         const bool bulk =
             plan.config.row_storage == RowStorage::shared || plan.config.row_storage == RowStorage::pipelined;
         if (bulk && several) return access_bytes;
-        return std::min(access_bytes, vector * bytes_of(n.element));
+        return several ? vector_alignment(plan.program, plan.config.vector_width, n.element) : bytes_of(n.element);
     };
     std::vector<std::uint64_t> words;
     // The kernel's fields stand in the order of the program's loads.

@@ -110,7 +110,7 @@ void RowsText::constants() {
         w_.line(1, "RowTeam team(exchange, gathered(blockIdx.x, ptx::sms(), {}, {}, gridDim.x));",
                 rows_gathered(p_, c_), c_.cluster);
     else w_.line(1, "RowTeam team(exchange);");
-    w_.line(1, "const unsigned vectors = size.vectors;  // of a row");
+    if (!off()) w_.line(1, "const unsigned vectors = size.vectors;  // of a row");
     if (ring()) return;
     if (!reload() && c_.cluster > 1) {
         w_.line(1, "constexpr unsigned part = step * vectors_per_thread;  // vectors of a CTA");
@@ -150,7 +150,14 @@ void RowsText::rows_head() {
 
 /// What a row's passes begin with.
 void RowsText::row_start(std::set<int>& known) {
-    line(0, "const {0} start = row * vectors;  // its first vector", w_.index);
+    if (off()) {
+        line(0, "const RowSpan<vector_width> span(row, size.columns);");
+        line(0, "const {} start = span.start;  // its first vector", w_.index);
+        line(0, "const unsigned vectors = span.vectors;");
+        if (ring()) line(0, "const unsigned mine = team.part_size(part, vectors), end = begin + mine;");
+    } else {
+        line(0, "const {0} start = row * vectors;  // its first vector", w_.index);
+    }
     for (int i : row_loads_) {
         line(0, "const {} {} = widened(t.{}[{}]);", w_.values.is_bool(i) ? "bool" : "float",
              w_.values.name(i), w_.values.input(i), w_.row_text(w_.value(i).access, "row"));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "rooftile/fuse/device/source_writer.hpp"
+#include "rooftile/fuse/row_vectors.hpp"
 #include "rooftile/fuse/staging.hpp"
 
 namespace rooftile {
@@ -35,6 +36,8 @@ class RowsText {
     bool ring() const { return c_.row_storage == RowStorage::pipelined; }
     bool grid_resident() const { return grid_resident_rows(c_); }
     bool whole() const;
+    /// Rows begin and end within vectors: each has a span.
+    bool off() const { return rows_off_vectors(p_, c_.vector_width); }
     bool full_teams() const;
     /// A cluster's CTAs see that all have begun at their first reduction, not before.
     bool syncs_cluster_late() const { return c_.cluster > 1 && c_.persistent && !ring(); }
@@ -70,6 +73,12 @@ class RowsText {
     void declare_pack(int depth, int load);
     std::string start_of(const Access& access, const std::string& row) const;
     std::string place(const std::string& start, bool clamped) const;
+    /// A row that loads are written for, as the kernel calls it and its span.
+    struct NamedRow {
+        std::string row, span = "span";
+    };
+    std::string load_text(int load, const std::string& function, const std::string& pack, const NamedRow& row,
+                          const std::string& within, const std::string& at) const;
     bool clamped() const { return ring() && storing_ && !whole(); }
     std::string load_function(const Access& access) const;
     void load_vector(int depth, int load);
@@ -115,6 +124,7 @@ class RowsText {
     /// What each thread adds up, before it is merged with the others'.
     void reduce_once(const std::vector<Joint>& joints, const std::set<int>& known, const Term& term_of,
                      const Way& way);
+    void leave_out(int depth, int load);
     void reach(int depth, const Joint& joint, const std::string& accumulator);
     void reduce_across_threads(const std::vector<Joint>& joints);
 
@@ -136,7 +146,7 @@ class RowsText {
     std::vector<int> ahead_of_rows() const;
     bool of_rows(const std::vector<int>& loads) const;
     void open_ahead();
-    void load_next(int depth, const std::vector<int>& loads, std::string_view into, const std::string& row);
+    void load_next(int depth, const std::vector<int>& loads, std::string_view into, const NamedRow& row);
     void take_next(const std::vector<int>& loads);
     void place_ahead(const std::vector<int>& loads);
     void replace(const std::vector<int>& loads);

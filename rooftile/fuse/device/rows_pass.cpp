@@ -69,6 +69,17 @@ std::string RowsText::place(const std::string& start, bool clamped) const {
     return start + (clamped ? "at" : fmt::format("first, i * {}", stride_.step));
 }
 
+/// A load of the vector `within` a row, by `function`. What is not full lies off the vectors of rows that do.
+std::string RowsText::load_text(int i, const std::string& function, const std::string& pack, const NamedRow& row,
+                                const std::string& within, const std::string& at) const {
+    const Access& access = w_.value(i).access;
+    const std::string tensor = "t." + w_.values.input(i);
+    if (!off()) return fmt::format("{}({}, {}, {}{});", function, pack, tensor, start_of(access, row.row), within);
+    if (access.plain_rows()) return fmt::format("{}({}, {}, {}.start + {});", function, pack, tensor, row.span, within);
+    return fmt::format("load_beside({}, {}, {} * size.columns, {}, {});", pack, tensor, w_.row_text(access, row.row),
+                       row.span, at);
+}
+
 /// Where all rows wait in L2, an SM's own part of them nearly fits into L1: nothing else goes there.
 std::string RowsText::load_function(const Access& access) const {
     if (grid_resident() && !access.full()) return rows_gathered(p_, c_) > 1 ? "load_again" : "load";
@@ -84,9 +95,11 @@ std::string RowsText::load_function(const Access& access) const {
 
 void RowsText::load_vector(int depth, int i) {
     const Access& access = w_.value(i).access;
-    const std::string from = place(access.plain_rows() ? "start + " : start_of(access, "row"), false);
-    w_.line(depth, "{}({}_pack{}, t.{}, {});", load_function(access), w_.values.base(i),
-            in_array(i) ? "[i]" : "", w_.values.input(i), from);
+    const std::string pack = w_.values.base(i) + (in_array(i) ? "_pack[i]" : "_pack");
+    const std::string within = fmt::format("first, i * {}", stride_.step);
+    if (access.plain_rows())
+        w_.line(depth, "{}({}, t.{}, start + {});", load_function(access), pack, w_.values.input(i), within);
+    else w_.raw(std::string(size_t(depth) * 4, ' ') + load_text(i, load_function(access), pack, {"row"}, within, "at") + "\n");
 }
 
 /// The head of a loop over a thread's vectors: where vector i lies.
@@ -138,8 +151,8 @@ void RowsText::held_pass(const std::vector<int>& loads, const Body& body_text) {
     for (int i : loads) {
         const std::string name = w_.values.base(i), type = w_.type_of_load(i);
         if (staged() && w_.value(i).access.full()) {
-            w_.line(inside, "const Pack<{}, vector_width> {}_pack = waiting({}_staged + {});", type, name,
-                    name, staged_place());
+            w_.line(inside, "{}Pack<{}, vector_width> {}_pack = waiting({}_staged + {});", off() ? "" : "const ", type,
+                    name, name, staged_place());
         } else if (!waits(i)) {
             w_.line(inside, "Pack<{}, vector_width> {}_pack;", type, name);
             load_vector(inside, i);
@@ -233,6 +246,12 @@ void RowsText::keeps(int depth, const std::vector<int>& targets, const std::set<
     for (int i : w_.values.needed(targets, known)) {
         const ProgramValue& v = w_.value(i);
         if (v.kind != ValueKind::compute || v.op != Op::dropout) continue;
+        if (off() && !v.access.plain_rows()) {
+            w_.line(depth, "bool {}[vector_width];", w_.values.keep(i));
+            w_.line(depth, "kept_beside({}, {} * size.columns + static_cast<int>(span.column(at)), t.{});",
+                    w_.values.keep(i), w_.row_text(v.access, "row"), w_.values.key(i));
+            continue;
+        }
         const std::string vector = (v.access.plain_rows() ? "start + " : start_of(v.access, "row")) + "at";
         w_.line(depth, "bool {}[vector_width];", w_.values.keep(i));
         w_.line(depth, "kept({}, static_cast<unsigned long long>({}) * vector_width, t.{});",
@@ -271,11 +290,17 @@ void RowsText::result(const std::set<int>& known) {
         for (size_t s = 0; s < stores.size(); ++s)
             w_.line(depth + 1, "{}_values[k] = {};", output_name(stores[s]), results[s]);
         w_.line(depth, "}}");
-        for (int s : stores)
-            w_.line(depth, "{}(t.{}, start + {}, packed<{}>({}_values){});",
+        for (int s : stores) {
+            w_.line(depth, "const Pack<{0}, vector_width> {1}_result = packed<{0}>({1}_values);", w_.type_of_store(s),
+                    output_name(s));
+            if (off())
+                w_.line(depth, "if (span.cuts(at)) store_inside(t.{}, start + at, {}_result, span, at);",
+                        w_.values.output(s), output_name(s));
+            w_.line(depth, "{}{}(t.{}, start + {}, {}_result{});", off() ? "else " : "",
                     grid_resident() || !epilogue_rows().empty() ? "store_streamed" : "store",
-                    w_.values.output(s), clamped() ? "at" : "first", w_.type_of_store(s), output_name(s),
+                    w_.values.output(s), clamped() ? "at" : "first", output_name(s),
                     clamped() ? "" : fmt::format(", i * {}", stride_.step));
+        }
     };
     row_pass(targets, known, {store, {}});
 }

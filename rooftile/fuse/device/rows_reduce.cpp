@@ -86,8 +86,9 @@ void RowsText::centre(const Joint& joint) {
         return;
     }
     line(0, "// The mean is known: now the squared deviations from it.");
-    line(0, "const float {}_count = {} * vector_width;", base,
-         c_.cluster > 1 ? "team.part_size(part, vectors)" : "vectors");
+    const char* vectors = c_.cluster > 1 ? "team.part_size(part, vectors)" : "vectors";
+    if (!off()) line(0, "const float {}_count = {} * vector_width;", base, vectors);
+    else line(0, "const float {}_count = span.elements({}, {});", base, c_.cluster > 1 ? "begin" : "0", vectors);
     line(0, "const float {0}_mean = {0}_sum.total * ptx::reciprocal_approx(fmaxf({0}_count, 1.0f));", base);
 }
 
@@ -150,11 +151,13 @@ void RowsText::reduce_once(const std::vector<Joint>& joints, const std::set<int>
     const auto running = [few](const Joint& joint) {
         return joint.accumulator == "Powers" || (few && joint.accumulator == "Moments");
     };
+    const auto counts_apart = [&](const Joint& joint) { return running(joint) && joint.accumulator == "Moments"; };
     const auto accumulator_name = [&](const Joint& joint) {
         return joint.name + (running(joint) ? "_run" : "");
     };
     for (const Joint& joint : joints) {
         line(0, "{}{} {};", running(joint) ? way.kind : "", joint.accumulator, accumulator_name(joint));
+        if (off() && counts_apart(joint)) line(0, "unsigned {}_outside = 0;", joint.name);
         all.push_back(w_.value(joint.reduce).operands[0]);
         if (!takes_packs(joint)) targets.push_back(all.back());
     }
@@ -174,10 +177,14 @@ void RowsText::reduce_once(const std::vector<Joint>& joints, const std::set<int>
         }
         for (const Joint& joint : joints) {
             const int operand = w_.value(joint.reduce).operands[0];
-            if (takes_packs(joint))
+            if (takes_packs(joint)) {
+                if (off() && joint.accumulator == "Max") leave_out(depth, operand);
                 w_.line(depth, "{}.add({}_pack{});", accumulator_name(joint), w_.values.base(operand),
                         in_array(operand) ? "[i]" : "");
-            else w_.line(depth, "{}.add({}_terms, at * vector_width);", accumulator_name(joint), joint.name);
+            } else if (off()) {
+                w_.line(depth, "{}add_inside({}, {}_terms, span, at);",
+                        counts_apart(joint) ? joint.name + "_outside += " : "", accumulator_name(joint), joint.name);
+            } else w_.line(depth, "{}.add({}_terms, at * vector_width);", accumulator_name(joint), joint.name);
         }
     };
     const auto reach_all = [&](int depth) {
@@ -189,9 +196,15 @@ void RowsText::reduce_once(const std::vector<Joint>& joints, const std::set<int>
         if (joint.accumulator == "Powers")
             line(0, "Powers {} = {}.powers();", joint.name, accumulator_name(joint));
         else if (running(joint))
-            line(0, "{}{} = {}.moments(share_of({}, {}, {}) * vector_width);", way.declares ? "Moments " : "",
+            line(0, "{}{} = {}.moments(share_of({}, {}, {}) * vector_width{});", way.declares ? "Moments " : "",
                  joint.name, accumulator_name(joint), ring() ? "mine" : "vectors",
-                 ring() ? stride_.lane : "team.lane()", stride_.step);
+                 ring() ? stride_.lane : "team.lane()", stride_.step,
+                 off() ? fmt::format(" - {}_outside", joint.name) : "");
+}
+
+/// What a pack has of neighbouring rows is not the greatest.
+void RowsText::leave_out(int depth, int load) {
+    w_.line(depth, "leave_out({}_pack{}, span, at, -infinity);", w_.values.base(load), in_array(load) ? "[i]" : "");
 }
 
 /// The greatest of an iteration's vectors, all of which are there.
@@ -199,6 +212,7 @@ void RowsText::reach(int depth, const Joint& joint, const std::string& accumulat
     const int operand = w_.value(joint.reduce).operands[0];
     line(depth, "float {}_top = -infinity;", w_.values.base(joint.reduce));
     vectors_head(depth);
+    if (off()) leave_out(body() + depth + 1, operand);
     line(depth + 1, "{0}_top = maximum({0}_top, greatest_of({1}_pack[i]));", w_.values.base(joint.reduce),
          w_.values.base(operand));
     line(depth, "}}");

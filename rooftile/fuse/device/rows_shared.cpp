@@ -34,8 +34,20 @@ void RowsText::stage() {
     const StagedRows rows = staged_rows(p_, c_);
     w_.line(1, "__shared__ unsigned long long arrived;");
     w_.line(1, "const unsigned barrier = ptx::shared_address(&arrived);");
+    if (off())
+        w_.line(1, "const RowSpan<vector_width> staged_row({}, size.columns);  // the CTA's first",
+                c_.cluster > 1 ? fmt::format("blockIdx.x / {}", c_.cluster)
+                               : "blockIdx.x * static_cast<long long>(RowTeam::rows)");
     w_.line(1, "if (threadIdx.x == 0) {{");
-    if (c_.cluster > 1) {
+    if (off() && c_.cluster > 1) {
+        w_.line(2, "const unsigned count = team.part_size(part, staged_row.vectors);");
+        w_.line(2, "const long long from = staged_row.start + begin;");
+    } else if (off()) {
+        w_.line(2, "const unsigned elements = staged_row.phase + {} * staged_row.columns;",
+                full_teams() ? "RowTeam::rows" : "team.rows_here(size.rows)");
+        w_.line(2, "const unsigned count = (elements + vector_width - 1) / vector_width;");
+        w_.line(2, "const long long from = staged_row.start;");
+    } else if (c_.cluster > 1) {
         w_.line(2, "const unsigned count = {}team.part_size(part, vectors);",
                 full_teams() ? "" : "team.rows_here(size.rows) * ");
         w_.line(2, "const long long from = blockIdx.x / {} * static_cast<long long>(vectors) + begin;",
@@ -56,6 +68,7 @@ void RowsText::stage() {
 
 /// Where a thread's vector lies among the staged ones.
 std::string RowsText::staged_place() const {
+    if (off() && c_.cluster == 1) return "static_cast<unsigned>(span.start - staged_row.start) + first + i * step";
     const std::string rows = c_.rows_per_cta() > 1
                                  ? fmt::format("threadIdx.x / {} * vectors + ", c_.threads_per_row)
                                  : std::string();
@@ -74,6 +87,9 @@ void RowsText::open_ring() {
         w_.line(1, "constexpr unsigned stride = chunk * {};  // the CTAs of a row take its chunks in turn",
                 c_.cluster);
         w_.line(1, "const unsigned mine = part, begin = team.part_begin(chunk), end = vectors;");
+    } else if (off()) {
+        w_.line(1, "constexpr unsigned stride = chunk;  // from chunk to chunk");
+        w_.line(1, "const unsigned begin = team.part_begin(part);  // of each row's vectors");
     } else {
         w_.line(1, "constexpr unsigned stride = chunk;  // from chunk to chunk");
         w_.line(1, "const unsigned mine = team.part_size(part, vectors);");
@@ -128,6 +144,10 @@ void RowsText::produce() {
         w_.line(2, "for (long long row = blockIdx.x / {0}; row < size.rows; row += gridDim.x / {0}) {{",
                 c_.cluster);
     }
+    if (off()) {
+        w_.line(3, "const RowSpan<vector_width> span(row, size.columns);");
+        w_.line(3, "const unsigned end = begin + team.part_size(part, span.vectors);");
+    }
     w_.line(3, "for (unsigned from = begin; from < end; from += stride, slots.next()) {{");
     w_.line(4, "const unsigned count = min(end - from, chunk);");
     w_.line(4, "const unsigned barrier = slots.vacant();");
@@ -135,8 +155,8 @@ void RowsText::produce() {
     w_.line(4, "ptx::mbarrier_arrive_expect(barrier, count * {});  // B of a vector of all tensors",
             rows.vector_bytes());
     for (const StagedRows::Tensor& tensor : rows.tensors)
-        w_.line(4, "fetch{}({}_staged + slots.slot() * chunk, t.{}, row * vectors + from, count, barrier);",
-                w_.read_policy(), w_.values.base(tensor.load), w_.values.input(tensor.load));
+        w_.line(4, "fetch{}({}_staged + slots.slot() * chunk, t.{}, {} + from, count, barrier);", w_.read_policy(),
+                w_.values.base(tensor.load), w_.values.input(tensor.load), off() ? "span.start" : "row * vectors");
     w_.line(3, "}}");
     fetch_kept();
     w_.line(2, "}}");
@@ -186,7 +206,8 @@ void RowsText::fetch_kept() {
     if (epilogue.empty() && rows.kept.empty()) return;
     w_.line(3, "if (row >= gridDim.x / {}) continue;  // that all rows share", c_.cluster);
     for (int i : epilogue)
-        w_.line(3, "bring_to_l2<vector_width>(t.{}, 0, vectors, blockIdx.x, gridDim.x);", w_.values.input(i));
+        w_.line(3, "bring_to_l2<vector_width>(t.{}, 0, {}, blockIdx.x, gridDim.x);", w_.values.input(i),
+                off() ? "size.columns / vector_width" : "vectors");
     std::int64_t vector_bytes = 0;
     for (const StagedRows::Tensor& tensor : rows.kept)
         vector_bytes += c_.vector_width * bytes_of(w_.value(tensor.load).element);
@@ -256,25 +277,27 @@ void RowsText::open_ahead() {
     if (ahead.empty()) return;
     w_.line(1, "// What no reduction reads, a chunk ahead.");
     for (int i : ahead) declare_pack(1, i);
+    if (off()) {
+        w_.line(1, "const RowSpan<vector_width> first_span(blockIdx.x / {}, size.columns);", c_.cluster);
+        w_.line(1, "const unsigned end = begin + team.part_size(part, first_span.vectors);");
+    }
     w_.line(1, "if (begin < end && blockIdx.x / {} < size.rows) {{", c_.cluster);
     if (of_rows(ahead)) w_.line(2, "const {} ahead = blockIdx.x / {};  // row", w_.index, c_.cluster);
     w_.line(2, "const unsigned first = begin + {};", stride_.lane);
-    load_next(2, ahead, "pack", "ahead");
+    load_next(2, ahead, "pack", {"ahead", "first_span"});
     w_.line(1, "}}");
     w_.line(1, "");
 }
 
 /// Of each thread its vectors of the chunk at `first`; behind the row's end its last one. L2 is told nothing of them:
 /// rows that it was asked for ahead are through with it here, and lose as those that go last (docs/facts.md 88).
-void RowsText::load_next(int depth, const std::vector<int>& loads, std::string_view into,
-                         const std::string& row) {
+void RowsText::load_next(int depth, const std::vector<int>& loads, std::string_view into, const NamedRow& row) {
     w_.unroll();
     w_.line(depth, "for (int i = 0; i < vectors_per_thread; ++i) {{");
     if (!whole()) w_.line(depth + 1, "const unsigned at = min(first + i * step, end - 1);");
-    for (int i : loads) {
-        w_.line(depth + 1, "load({}_{}[i], t.{}, {});", w_.values.base(i), into, w_.values.input(i),
-                place(start_of(w_.value(i).access, row), !whole()));
-    }
+    for (int i : loads)
+        w_.line(depth + 1, "{}", load_text(i, "load", fmt::format("{}_{}[i]", w_.values.base(i), into), row,
+                                           whole() ? "first, i * step" : "at", "at"));
     w_.line(depth, "}}");
 }
 
@@ -288,7 +311,7 @@ void RowsText::take_next(const std::vector<int>& loads) {
     // There is nothing to ask for behind the row's end: once more what lies in L2.
     line(2, "const unsigned first = (from + stride < end ? from + stride : {}) + {};",
          c_.persistent ? "begin" : "from", stride_.lane);
-    load_next(body() + 2, loads, "next", "row");
+    load_next(body() + 2, loads, "next", {"row"});
     line(1, "}}");
 }
 
@@ -299,19 +322,23 @@ void RowsText::place_ahead(const std::vector<int>& loads) {
     // A CTA of one row has nothing to ask for behind its end: once more what lies in L2.
     line(1, "const unsigned first_ahead = (more ? from + stride : {}) + {};",
          c_.persistent ? "begin" : "from", stride_.lane);
-    if (c_.persistent && of_rows(loads))
+    if (c_.persistent && (off() || of_rows(loads)))
         line(1, "const {} row_ahead = more ? row : {};", w_.index,
              dynamic() ? "slots.row_behind(row)" : "following");
+    if (!off()) return;
+    line(1, "const RowSpan<vector_width> span_ahead({}, size.columns);", c_.persistent ? "row_ahead" : "row");
+    line(1, "const unsigned end_ahead = begin + team.part_size(part, span_ahead.vectors);");
 }
 
 /// Vector i of that chunk, into the registers whose values are used up.
 void RowsText::replace(const std::vector<int>& loads) {
     if (loads.empty()) return;
-    if (!whole()) line(2, "const unsigned at_ahead = min(first_ahead + i * step, end - 1);");
-    const std::string row = c_.persistent && of_rows(loads) ? "row_ahead" : "row";
+    if (!whole())
+        line(2, "const unsigned at_ahead = min(first_ahead + i * step, {} - 1);", off() ? "end_ahead" : "end");
+    const NamedRow row{c_.persistent && of_rows(loads) ? "row_ahead" : "row", "span_ahead"};
     for (int i : loads)
-        line(2, "load({}_pack[i], t.{}, {}{});", w_.values.base(i), w_.values.input(i),
-             start_of(w_.value(i).access, row), whole() ? "first_ahead, i * step" : "at_ahead");
+        line(2, "{}", load_text(i, "load", w_.values.base(i) + "_pack[i]", row,
+                                whole() ? "first_ahead, i * step" : "at_ahead", "at_ahead"));
 }
 
 /// Over the row's chunks: the first pass waits for each, the last one gives its slot back.
@@ -333,10 +360,10 @@ void RowsText::ring_pass(const std::vector<int>& loads, const PassText& text) {
                      w_.values.base(i));
         line(0, "if (begin < end) {{");
         line(1, "const unsigned first = begin + {};", stride_.lane);
-        load_next(body() + 1, ahead_in_row, "next", "row");
+        load_next(body() + 1, ahead_in_row, "next", {"row"});
         line(0, "}}");
     }
-    if (c_.persistent && of_rows(ahead) && !dynamic()) {
+    if (c_.persistent && (off() ? !ahead.empty() : of_rows(ahead)) && !dynamic()) {
         line(0, "{0} following = row + gridDim.x / {1} < size.rows ? row + gridDim.x / {1} : row;", w_.index,
              c_.cluster);
         line(0, "ptx::keep(following);  // else it is made again for every chunk");

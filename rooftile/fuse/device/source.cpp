@@ -6,6 +6,7 @@
 #include "rooftile/error.hpp"
 #include "rooftile/fuse/cost.hpp"
 #include "rooftile/fuse/device/source_writer.hpp"
+#include "rooftile/fuse/row_vectors.hpp"
 #include "rooftile/fuse/stacks.hpp"
 #include "rooftile/fuse/staging.hpp"
 
@@ -86,6 +87,7 @@ void SourceWriter::preamble(std::string_view story) {
     headers.push_back("fuse/pack.cuh");
     if (program.form != FuseForm::pointwise) headers.push_back("fuse/reduce.cuh");
     if (config.row_storage == RowStorage::pipelined) headers.push_back("fuse/ring.cuh");
+    if (rows_off_vectors(program, config.vector_width)) headers.push_back("fuse/row_span.cuh");
     if (config.row_storage == RowStorage::shared || grid_resident_rows(config))
         headers.push_back("fuse/staged.cuh");
     if (grid_resident_rows(config)

@@ -67,7 +67,7 @@ TEST_F(FuseRingsTest, RowsAreScheduledDynamicallyOrStatically) {
     const ExpressionGraph p =
         made("y = gelu(dropout(layernorm(x, g, b) + r, 0.1, 7, 3))",
              {"x:bf16[700,65536]", "r:bf16[700,65536]", "g:bf16[65536]", "b:bf16[65536]"});
-    FuseTrial trial(p, random_inputs(p, 5));
+    FuseTrial trial(p, 5);
     int dynamic = 0;
     std::vector<std::vector<char>> in_fixed_order;
     for (const int cluster : {1, 2, 4, 8})
