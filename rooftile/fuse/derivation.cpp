@@ -25,7 +25,7 @@ class Story {
           f_(candidate.flow),
           registers_(candidate.registers),
           shared_(candidate.shared_bytes),
-          work_(program_work(graph, program, candidate.config.vector_width)),
+          work_(program_work(graph, program, candidate.config.vector_width, candidate.config.rows_per_thread)),
           bytes_(fused_bytes(graph)) {}
 
     std::vector<Step> tell(const std::vector<UnfusedOp>& ops, double unfused_seconds) {
@@ -120,12 +120,15 @@ class Story {
                     d_.fact("sm.max_registers_per_thread")},
                    elements, "elements", where);
         const bool ring = c_.row_storage == RowStorage::pipelined;
-        d_.add("rows_per_cta", "threads / threads_per_row   [M22]",
+        d_.add("rows_per_cta",
+               c_.rows_per_thread > 1 ? fmt::format("threads x {} rows, which fill whole vectors   [M22]", c_.rows_per_thread)
+                                      : std::string("threads / threads_per_row   [M22]"),
                {given("threads", ring ? c_.threads_per_row : c_.threads, "",
                       ring ? "this plan, without those that load or reduce ahead" : "this plan"),
                 given("threads_per_row", c_.threads_per_row, "", "this plan")},
                c_.rows_per_cta(), "rows",
-               c_.threads_per_row <= warp_threads ? "a row is reduced by shuffles alone"
+               c_.threads_per_row == 1              ? "a row is reduced by its thread alone"
+               : c_.threads_per_row <= warp_threads ? "a row is reduced by shuffles alone"
                                         : "a row is reduced by shuffles, then through shared memory");
     }
 

@@ -51,11 +51,16 @@ bool adds_product(const Program& p, const ProgramValue& sum) {
     });
 }
 
+/// How a program's elements lie in vectors.
+struct Vectors {
+    int width;
+    bool off;      ///< rows begin and end within them
+    bool several;  ///< a thread has whole rows, element by element
+};
+
 /// Instructions of an element's share in the question whether its vector reaches over an end of the row: two comparisons and a
 /// branch a vector, counted in machine code.
-OpCost span_cost(const Program& p, int vector_width) {
-    return {rows_off_vectors(p, vector_width) ? 3.0 / vector_width : 0.0, 0};
-}
+OpCost span_cost(const Vectors& v) { return {v.off ? 3.0 / v.width : 0.0, 0}; }
 
 /// Instructions of an element of a tensor that lies beside the rows' own vectors: one word more than it fills, each with its
 /// place held inside the row, then shifted by half a word, a quarter and, of 16 bits, the rest (load_beside()).
@@ -67,8 +72,8 @@ OpCost beside_cost(int element_bytes, int vector_width) {
 }
 
 /// Computed values that `targets` need, through all levels above the uniform one, and `loads` times their loads
-/// and widening, in vectors of `vector_width`.
-OpCost cost_of_targets(const ExpressionGraph& graph, const Program& p, int vector_width, std::set<int> found,
+/// and widening.
+OpCost cost_of_targets(const ExpressionGraph& graph, const Program& p, const Vectors& vectors, std::set<int> found,
                        double loads = 1) {
     const Element precision = precision_of(graph);
     OpCost cost;
@@ -81,9 +86,11 @@ OpCost cost_of_targets(const ExpressionGraph& graph, const Program& p, int vecto
                 OpCost conversion = conversion_cost(v.element);
                 if (p.form == FuseForm::row && v.element == Element::bf16) conversion.alu /= 2;
                 cost += loads * conversion;
-                cost += loads * OpCost{access_cost / vector_width, 0};
-                if (rows_off_vectors(p, vector_width) && !v.access.full())
-                    cost += loads * beside_cost(bytes_of(v.element), vector_width);
+                const bool beside = !v.access.full();
+                cost += loads * OpCost{access_cost / (vectors.several && beside ? 1 : vectors.width), 0};
+                if (vectors.off && beside) cost += loads * beside_cost(bytes_of(v.element), vectors.width);
+                // An element of a word has an instruction of its own.
+                if (vectors.several && bytes_of(v.element) < 4) cost += OpCost{1, 0, 1};
             }
             if (v.kind == ValueKind::compute) {
                 GraphNode n = v.node >= 0 ? graph.nodes[size_t(v.node)] : GraphNode{};
@@ -107,7 +114,9 @@ OpCost cost_of_targets(const ExpressionGraph& graph, const Program& p, int vecto
 
 }  // namespace
 
-ProgramWork program_work(const ExpressionGraph& graph, const Program& p, int vector_width) {
+ProgramWork program_work(const ExpressionGraph& graph, const Program& p, int vector_width, int rows_per_thread) {
+    const bool several = rows_per_thread > 1;
+    const Vectors vectors{vector_width, !several && rows_off_vectors(p, vector_width), several};
     ProgramWork work;
     for (const ProgramValue& v : p.values) {
         if (v.kind != ValueKind::load) continue;
@@ -135,8 +144,8 @@ ProgramWork program_work(const ExpressionGraph& graph, const Program& p, int vec
         work.first += OpCost{access_cost / vector_width, 0};
         if (is_floating(n.element)) work.narrow_bytes = std::min(work.narrow_bytes, bytes_of(n.element));
     }
-    work.first += cost_of_targets(graph, p, vector_width, stored);
-    if (!stored.empty()) work.first += span_cost(p, vector_width);
+    work.first += cost_of_targets(graph, p, vectors, stored);
+    if (!stored.empty()) work.first += span_cost(vectors);
     work.result = work.first;
     OpCost online_extra, held_only;
     work.readings = stored.empty() ? 0 : 1;
@@ -155,10 +164,10 @@ ProgramWork program_work(const ExpressionGraph& graph, const Program& p, int vec
         // A row that passes by is loaded and widened once for its reduction and once for its result. One that is
         // held is widened again as well, but no trace of it is in the times.
         const bool held = !stored.empty() || pass > 0;
-        const OpCost once = cost_of_targets(graph, p, vector_width, reduced, held ? 0 : 1);
+        const OpCost once = cost_of_targets(graph, p, vectors, reduced, held ? 0 : 1);
         work.first += once;
-        if (!reduced.empty()) work.first += span_cost(p, vector_width);
-        online_extra += cost_of_targets(graph, p, vector_width, reduced);
+        if (!reduced.empty()) work.first += span_cost(vectors);
+        online_extra += cost_of_targets(graph, p, vectors, reduced);
         online_extra += -1 * once;
         work.readings += !reduced.empty();
     }
@@ -182,7 +191,9 @@ Piece piece_of(const Program& p, const ProgramWork& work, const FuseLaunch& l) {
     Piece piece;
     const double taken = l.threads * l.vectors_per_thread * l.vector_width;
     piece.elements =
-        p.form == FuseForm::row ? l.threads / l.threads_per_row / l.cluster * double(p.columns) : taken;
+        p.form == FuseForm::row
+            ? l.threads / l.threads_per_row / l.cluster * l.rows_per_thread * double(p.columns)
+            : taken;
     if (l.reload) {
         piece.rounds = std::max(1.0, std::ceil(piece.elements / taken));
         piece.readings = std::max(1, work.readings);
@@ -252,7 +263,7 @@ double waiting_cycles(const FuseHardware& hw, const Program& p, const ProgramWor
 /// Elements that the lanes of a row's warps go over beside one that the row has: lanes without a vector wait for the others, and
 /// neighbours' elements in the first and last vector are computed, too.
 double lanes_an_element(const Program& p, const FuseLaunch& l) {
-    if (p.form != FuseForm::row || p.columns == 0) return 1;
+    if (p.form != FuseForm::row || p.columns == 0 || l.rows_per_thread > 1) return 1;
     const int vector_width = int(l.vector_width);
     const auto together = std::int64_t(min_known(warp_threads, l.threads_per_row));
     const std::int64_t lanes = ceil_div(max_row_vectors(p, vector_width), together) * together;

@@ -29,11 +29,13 @@ struct ProgramWork {
     int narrow_bytes = 4;      ///< of the smallest floating element among the full tensors
 };
 /// In vectors of `vector_width` elements; of an expression whose launch is open in such of eight.
-ProgramWork program_work(const ExpressionGraph& graph, const Program& program, int vector_width = 8);
+ProgramWork program_work(const ExpressionGraph& graph, const Program& program, int vector_width = 8,
+                         int rows_per_thread = 1);
 
 /// A launch, as far as time depends on it.
 struct FuseLaunch {
     double vectors_per_thread = 1, vector_width = 1, threads = 0, threads_per_row = 0, cluster = 1;
+    double rows_per_thread = 1;
     double ctas_per_sm = 1;  ///< that are resident
     bool reload = false, persistent = false;
     bool staged = false;         ///< bulk copies bring the rows into shared memory

@@ -38,6 +38,7 @@ struct FuseConfig {
     int threads_per_row = 0;  ///< of one CTA; 0: point-wise
     int reduction_threads =
         0;  ///< threads of a ring's CTA that only reduce, while the others store the row before; 0: all do both
+    int rows_per_thread = 1;  ///< whole rows that begin and end with its vectors; more than one: they are no whole vectors alone
     int cluster = 1;  ///< CTAs that share a row
     int stages =
         1;  ///< slots of a ring; vectors_per_thread vectors of each thread lie in one. Of grid-resident rows: iterations that are held
@@ -49,7 +50,7 @@ struct FuseConfig {
     std::int64_t grid = 0;       ///< CTAs
 
     int rows_per_cta() const {
-        return threads_per_row > warp_threads ? 1 : threads_per_row > 0 ? threads / threads_per_row : 0;
+        return threads_per_row > warp_threads ? 1 : threads_per_row > 0 ? threads / threads_per_row * rows_per_thread : 0;
     }
     friend bool operator==(const FuseConfig&, const FuseConfig&) = default;
 };

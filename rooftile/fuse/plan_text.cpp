@@ -23,6 +23,8 @@ std::string team_text(const FuseConfig& c) {
     if (reduces_across_grid(c)) return fmt::format("{} CTAs", c.cluster);
     if (c.cluster > 1) return fmt::format("cluster of {}", c.cluster);
     if (c.threads_per_row > warp_threads) return "CTA";
+    if (c.threads_per_row == 1)
+        return c.rows_per_thread > 1 ? fmt::format("1/{} thread", c.rows_per_thread) : std::string("thread");
     return c.threads_per_row == warp_threads ? std::string("warp") : fmt::format("{} threads", c.threads_per_row);
 }
 

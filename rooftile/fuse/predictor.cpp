@@ -32,8 +32,9 @@ Predictor fuse_predictor(std::span<const Plan> plans) {
     std::vector<Timed> timed;
     for (const Plan& any : plans) {
         const auto& plan = any.own.as<FusePlan>();
-        timed.push_back({plan.program, program_work(plan.problem, plan.program, plan.config.vector_width), fused_bytes(plan.problem), plan.config,
-                         plan.launch});
+        const FuseConfig& c = plan.config;
+        timed.push_back({plan.program, program_work(plan.problem, plan.program, c.vector_width, c.rows_per_thread),
+                         fused_bytes(plan.problem), c, plan.launch});
     }
     return [timed = std::move(timed)](const Machine& machine) {
         std::vector<std::string> unknown;

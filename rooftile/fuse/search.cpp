@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <tuple>
+#include <utility>
 
 #include "kernels/fuse/arguments.hpp"
 #include "rooftile/core/arithmetic.hpp"
@@ -227,6 +229,7 @@ class Search {
                      .persistent = request_.persistent.value_or(false)};
         const std::int64_t all = std::int64_t(threads_per_row) * cluster,
                            vectors_per_thread = ceil_div(vectors, all);
+        if (threads_per_row == 1 && cluster == 1) rows_of_threads(c);
         const bool half_idle = all >= 2 * vectors && all > 1;
         if (half_idle && cluster > 1) return reject(Reason::threads);  // whole CTAs would have nothing
         const LeavingOut idle(*this, fuse_rules::idle_threads, half_idle);
@@ -249,6 +252,22 @@ class Search {
     static std::vector<int> cta_threads(int threads_per_row) {
         if (threads_per_row > warp_threads) return {threads_per_row};
         return {warp_threads, 2 * warp_threads, 4 * warp_threads, 8 * warp_threads};
+    }
+
+    /// Rows that are no whole vectors, so many to a thread that together they are.
+    void rows_of_threads(FuseConfig c) {
+        const std::int64_t shared = std::gcd(p_.columns, std::int64_t(width_));
+        if (c.row_storage != RowStorage::registers || !rows_off_vectors(p_, width_)) return;
+        if (c.persistent || masks_of_vectors(p_) > 0) return reject(Reason::instruction);  // no kernel has that form
+        if (p_.columns / shared > max_searched_vectors) return reject(Reason::registers);
+        c.rows_per_thread = int(width_ / shared);
+        c.vectors_per_thread = int(p_.columns / shared);
+        const ProgramWork in_vectors = std::exchange(work_, program_work(graph_, p_, width_, c.rows_per_thread));
+        for (int threads : cta_threads(1)) {
+            c.threads = threads;
+            offer(c);
+        }
+        work_ = in_vectors;
     }
 
     void rows_in_registers(FuseConfig c, std::int64_t vectors_per_thread) {
@@ -343,6 +362,7 @@ class Search {
                      .threads = double(c.threads),
                      .threads_per_row = double(std::max(1, c.threads_per_row)),
                      .cluster = double(c.cluster),
+                     .rows_per_thread = double(c.rows_per_thread),
                      .ctas_per_sm = std::max(double(c.ctas_per_sm), resident),
                      .reload = c.row_storage == RowStorage::reload,
                      .persistent = c.persistent,
@@ -435,6 +455,8 @@ double registers_needed(const Program& p, const FuseConfig& c) {
     else if (c.row_storage == RowStorage::reload || c.row_storage == RowStorage::pipelined || c.early_weights)
         need += c.vectors_per_thread * (full + shared);
     else need += c.vectors_per_thread * full + (in_warp ? 1 : std::min(2, c.vectors_per_thread)) * shared;
+    // One of a thread's rows at a time in fp32.
+    if (c.rows_per_thread > 1) need += double(p.columns);
     // Chunks that are short are guarded, vector by vector.
     if (c.row_storage == RowStorage::pipelined && !in_whole_iterations(p, c)) need += register_step;
     constexpr double least = 32;

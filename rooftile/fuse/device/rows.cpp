@@ -2,12 +2,31 @@
 
 #include <algorithm>
 
+#include "rooftile/fuse/stacks.hpp"
 #include "rooftile/fuse/staging.hpp"
 
 namespace rooftile {
 
+namespace {
+
+/// Of a thread with several rows what one of them is: as many vectors of one element as columns.
+FuseConfig config_of_row(FuseConfig c, const Program& program) {
+    if (c.rows_per_thread == 1) return c;
+    c.vector_width = 1;
+    c.vectors_per_thread = int(program.columns);
+    return c;
+}
+
+}  // namespace
+
 RowsText::RowsText(const FusePlan& plan)
-    : w_(plan), p_(w_.program), c_(w_.config), epilogue_(epilogue_operands(p_)) {
+    : w_(plan),
+      p_(w_.program),
+      c_(config_of_row(plan.config, plan.program)),
+      vector_width_(plan.config.vector_width),
+      rows_per_thread_(plan.config.rows_per_thread),
+      epilogue_(epilogue_operands(p_)) {
+    if (several() && !counts_in_32_bits(p_, 1)) w_.index = "long long";
     for (int i : w_.values_where([](const ProgramValue& v) { return v.kind == ValueKind::load; })) {
         const ProgramValue& v = w_.value(i);
         if (v.level == Level::element) loads_.push_back(i);
@@ -29,7 +48,8 @@ std::string RowsText::text() {
     if (ring()) open_ahead();
     rows_head();
     row(known);
-    if (c_.persistent || ring()) line(-1, "}}");
+    if (c_.persistent || ring() || several()) line(-1, "}}");
+    if (several()) store_rows();
     if (reduces_across_grid(c_)) w_.line(1, "team.part_for_good(size.rows);");
     if (syncs_cluster_late()) line(-1, "if (!begun) team.wait();  // a cluster without a row");
     w_.closing();
@@ -45,6 +65,7 @@ bool RowsText::whole() const {
 
 /// Every team of the grid has one row, and none is without: nothing to ask, and a warp's lanes stay together.
 bool RowsText::full_teams() const {
+    if (several()) return p_.rows % rows_per_thread_ == 0;
     if (c_.persistent || ring() || p_.rows == 0) return false;
     return p_.rows % c_.rows_per_cta() == 0;
 }
@@ -63,6 +84,9 @@ std::string RowsText::story() const {
         : ring()                   ? "whose chunks a producer warp brings into a ring of slots, row after row"
         : grid_resident()          ? "which is read again for every pass, all rows resident in the grid"
                                    : "which is read again for every pass";
+    if (several())
+        return fmt::format("A thread works on {} rows, {} vectors of {} elements together, which wait in registers.",
+                           rows_per_thread_, w_.config.vectors_per_thread, vector_width_);
     return fmt::format("{}, {}; a thread has {} vector{} of {} elements at once.", who, where,
                        c_.vectors_per_thread, c_.vectors_per_thread == 1 ? "" : "s", c_.vector_width);
 }
@@ -110,7 +134,7 @@ void RowsText::constants() {
         w_.line(1, "RowTeam team(exchange, gathered(blockIdx.x, ptx::sms(), {}, {}, gridDim.x));",
                 rows_gathered(p_, c_), c_.cluster);
     else w_.line(1, "RowTeam team(exchange);");
-    if (!off()) w_.line(1, "const unsigned vectors = size.vectors;  // of a row");
+    if (!off()) w_.line(1, "const unsigned vectors = size.{};  // of a row", several() ? "columns" : "vectors");
     if (ring()) return;
     if (!reload() && c_.cluster > 1) {
         w_.line(1, "constexpr unsigned part = step * vectors_per_thread;  // vectors of a CTA");
@@ -142,10 +166,83 @@ void RowsText::rows_head() {
     } else if (c_.persistent) {
         line(-1, "for ({0} row = team.first_row<{0}>(); row < size.rows; row += team.all_rows<{0}>()) {{",
              w_.index);
+    } else if (several()) {
+        load_rows();
     } else {
         line(0, "const {0} row = team.first_row<{0}>();", w_.index);
         if (!full_teams()) line(0, "if (row >= size.rows) return;");
     }
+}
+
+/// All vectors of a thread's rows; behind the tensors' end the last one once more. Then row by row.
+void RowsText::load_rows() {
+    w_.line(1, "constexpr int rows = {}, wide = {};  // rows of a thread; elements of a vector of them", rows_per_thread_,
+            vector_width_);
+    w_.line(1, "constexpr int wide_vectors = {};  // of all its rows", w_.config.vectors_per_thread);
+    w_.line(1, "const {0} place = blockIdx.x * static_cast<{0}>({1}) + threadIdx.x;", w_.index, c_.threads);
+    w_.line(1, "if (place * rows >= size.rows) return;");
+    if (!full_teams())
+        w_.line(1, "const {} last = (size.rows * size.columns - 1) / wide;  // vector of a tensor", w_.index);
+    std::vector<int> full;
+    for (int i : loads_)
+        if (w_.value(i).access.full()) full.push_back(i);
+    for (int i : full) w_.line(1, "Pack<{}, wide> {}_rows[wide_vectors];", w_.type_of_load(i), w_.values.base(i));
+    w_.unroll();
+    w_.line(1, "for (int v = 0; v < wide_vectors; ++v) {{");
+    for (int i : full)
+        w_.line(2, "load_cached{}({}_rows[v], t.{}, {});", w_.read_policy(), w_.values.base(i), w_.values.input(i),
+                full_teams() ? "place * wide_vectors + v" : "min(place * wide_vectors + v, last)");
+    w_.line(1, "}}");
+    for (size_t s = 0; s < p_.stores.size(); ++s)
+        if (p_.stores[s].level == Level::element)
+            w_.line(1, "Pack<{}, wide> {}_rows[wide_vectors];", w_.type_of_store(int(s)), w_.values.output(int(s)));
+        else w_.line(1, "Pack<{}, rows> {}_rows;", w_.type_of_store(int(s)), w_.values.output(int(s)));
+    w_.unroll();
+    w_.line(1, "for (int r = 0; r < rows; ++r) {{");
+    nested_ = 1;
+    if (full_teams()) line(0, "const {} row = place * rows + r;", w_.index);
+    else line(0, "const {0} row = min(place * rows + r, static_cast<{0}>(size.rows - 1));", w_.index);
+}
+
+/// Of what a thread's rows have together the element of row r and column i.
+std::string RowsText::element_of_rows(const std::string& name) const {
+    const char* element = "(r * vectors_per_thread + i)";
+    return fmt::format("{0}_rows[{1} / wide].element[{1} % wide]", name, element);
+}
+
+void RowsText::store_rows() {
+    if (!full_teams()) w_.line(1, "if ((place + 1) * rows <= size.rows) {{");
+    const int depth = full_teams() ? 1 : 2;
+    bool elements = false;
+    for (size_t s = 0; s < p_.stores.size(); ++s) {
+        const std::string name = w_.values.output(int(s));
+        if (p_.stores[s].level != Level::element) {
+            w_.line(depth, "store(t.{0}, place, {0}_rows);", name);
+            continue;
+        }
+        elements = true;
+        w_.unroll();
+        w_.line(depth, "for (int v = 0; v < wide_vectors; ++v) store(t.{0}, place * wide_vectors + v, {0}_rows[v]);", name);
+    }
+    if (full_teams()) return;
+    w_.line(1, "}} else {{  // the last thread has fewer");
+    w_.unroll();
+    w_.line(2, "for (int r = 0; r < rows; ++r) {{");
+    w_.line(3, "const {} row = place * rows + r;", w_.index);
+    w_.line(3, "if (row >= size.rows) break;");
+    for (size_t s = 0; s < p_.stores.size(); ++s)
+        if (p_.stores[s].level != Level::element) w_.line(3, "t.{0}[row] = {0}_rows.element[r];", w_.values.output(int(s)));
+    if (elements) {
+        w_.unroll();
+        w_.line(3, "for (int i = 0; i < vectors_per_thread; ++i) {{");
+        for (size_t s = 0; s < p_.stores.size(); ++s) {
+            const std::string name = w_.values.output(int(s));
+            if (p_.stores[s].level == Level::element) w_.line(4, "t.{}[row * vectors + i] = {};", name, element_of_rows(name));
+        }
+        w_.line(3, "}}");
+    }
+    w_.line(2, "}}");
+    w_.line(1, "}}");
 }
 
 /// What a row's passes begin with.

@@ -37,6 +37,8 @@ class RowsText {
     bool grid_resident() const { return grid_resident_rows(c_); }
     bool whole() const;
     /// Rows begin and end within vectors: each has a span.
+    /// A thread has whole rows, which are whole vectors together.
+    bool several() const { return rows_per_thread_ > 1; }
     bool off() const { return rows_off_vectors(p_, c_.vector_width); }
     bool full_teams() const;
     /// A cluster's CTAs see that all have begun at their first reduction, not before.
@@ -54,6 +56,9 @@ class RowsText {
     std::string story() const;
     void constants();
     void rows_head();
+    void load_rows();
+    void store_rows();
+    std::string element_of_rows(const std::string& name) const;
     void row_start(std::set<int>& known);
     void reductions(std::set<int>& known);
     void row(std::set<int> known);
@@ -159,7 +164,8 @@ class RowsText {
 
     SourceWriter w_;
     const Program& p_;
-    const FuseConfig& c_;
+    const FuseConfig c_;  ///< of a thread with several rows: of one of them, element by element
+    const int vector_width_, rows_per_thread_;  ///< of what is read and written; whole rows of a thread
     std::vector<int> loads_, row_loads_;
     std::vector<bool> epilogue_;  // of a value: epilogue_operands()
     std::set<int> held_;      // packs that a pass has used, or put into shared memory

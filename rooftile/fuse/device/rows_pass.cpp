@@ -96,6 +96,8 @@ std::string RowsText::load_function(const Access& access) const {
 void RowsText::load_vector(int depth, int i) {
     const Access& access = w_.value(i).access;
     const std::string pack = w_.values.base(i) + (in_array(i) ? "_pack[i]" : "_pack");
+    if (several() && access.plain_rows())
+        return w_.line(depth, "{}.element[0] = {};", pack, element_of_rows(w_.values.base(i)));
     const std::string within = fmt::format("first, i * {}", stride_.step);
     if (access.plain_rows())
         w_.line(depth, "{}({}, t.{}, start + {});", load_function(access), pack, w_.values.input(i), within);
@@ -263,9 +265,11 @@ void RowsText::row_results() {
     w_.line(0, "");
     for (int s = 0; s < int(p_.stores.size()); ++s) {
         const int v = p_.stores[size_t(s)].value;
-        if (p_.stores[size_t(s)].level != Level::element)
-            line(0, "if (team.lane() == 0) t.{}[row] = narrowed<{}>({});", w_.values.output(s),
-                 w_.type_of_store(s), w_.values.use(v, !w_.values.is_bool(v) && !w_.values.is_index(v)));
+        if (p_.stores[size_t(s)].level == Level::element) continue;
+        const std::string value = fmt::format("narrowed<{}>({})", w_.type_of_store(s),
+                                              w_.values.use(v, !w_.values.is_bool(v) && !w_.values.is_index(v)));
+        if (several()) line(0, "{}_rows.element[r] = {};", w_.values.output(s), value);
+        else line(0, "if (team.lane() == 0) t.{}[row] = {};", w_.values.output(s), value);
     }
 }
 
@@ -291,6 +295,11 @@ void RowsText::result(const std::set<int>& known) {
             w_.line(depth + 1, "{}_values[k] = {};", output_name(stores[s]), results[s]);
         w_.line(depth, "}}");
         for (int s : stores) {
+            if (several()) {
+                w_.line(depth, "{} = narrowed<{}>({}_values[0]);", element_of_rows(w_.values.output(s)), w_.type_of_store(s),
+                        output_name(s));
+                continue;
+            }
             w_.line(depth, "const Pack<{0}, vector_width> {1}_result = packed<{0}>({1}_values);", w_.type_of_store(s),
                     output_name(s));
             if (off())

@@ -30,7 +30,7 @@ TEST_P(RowSpanTest, EveryRowStorageIsRight) {
     };
     constexpr Types types[] = {{"bf16", "bf16", "bf16"}, {"fp32", "fp32", "fp32"}, {"fp16", "fp32", "bf16"},
                                {"fp32", "bf16", "fp32"}, {"bf16", "fp16", "fp32"}};
-    int turn = 0, ran = 0;
+    int turn = 0, ran = 0, several = 0;
     for (const char* f : {"softmax(x)", "log_softmax(x * 0.5)", "layernorm(x, g, b)", "rmsnorm(x + z, g)", "sum(x * x)",
                           "max(x)", "argmax(x)", "logsumexp(x * g)", "gelu(layernorm(x, g, b) + z)",
                           "where(m, x - mean(x), z) * s", "softmax(dropout(x, 0.3, 5) * dropout(g, 0.2, 7)) + z"}) {
@@ -40,15 +40,22 @@ TEST_P(RowSpanTest, EveryRowStorageIsRight) {
         std::erase_if(tensors, [f](const std::string& name) { return !names(f, name[0]); });
         const ExpressionGraph p = made(std::string("y = ") + f, tensors);
         FuseTrial random(p, std::uint64_t(turn)), special(p, std::uint64_t(turn), 0, VerifyCase::special);
-        for (const RowStorage row_storage :
-             {RowStorage::registers, RowStorage::shared, RowStorage::reload, RowStorage::pipelined})
-            for (const FusePlan& plan : plans_of(p, {.row_storage = row_storage, .top = 2})) {
+        const auto expect_all_right = [&](const FuseRequest& request) {
+            for (const FusePlan& plan : plans_of(p, request)) {
                 random.expect_right(plan);
                 special.expect_right(plan);
                 ++ran;
+                several += plan.config.rows_per_thread > 1;
             }
+        };
+        for (const RowStorage row_storage :
+             {RowStorage::registers, RowStorage::shared, RowStorage::reload, RowStorage::pipelined})
+            expect_all_right({.row_storage = row_storage, .top = 2});
+        if (columns < 16) expect_all_right({.threads_per_row = 1, .row_storage = RowStorage::registers, .top = 6});
     }
     EXPECT_GE(ran, 11);
+    // Of a thread with several rows, which together are whole vectors.
+    if (columns < 8 && columns > 1) EXPECT_GE(several, 5);
 }
 
 INSTANTIATE_TEST_SUITE_P(
