@@ -13,12 +13,13 @@ struct RowSpan {
     unsigned long long start;          ///< the row's first vector, in the tensor
     unsigned phase, columns, vectors;  ///< elements before the row in its first vector; vectors that have some of it
 
-    __device__ RowSpan(unsigned long long row, long long columns)
-        : columns(static_cast<unsigned>(columns)) {
-        const unsigned long long first = row * static_cast<unsigned long long>(columns);
+    /// Of `rows` rows that lie together it is one row of all their columns.
+    __device__ RowSpan(unsigned long long row, long long row_columns, unsigned rows = 1)
+        : columns(rows * static_cast<unsigned>(row_columns)) {
+        const unsigned long long first = row * static_cast<unsigned long long>(row_columns);
         start = first / vector_width;
         phase = static_cast<unsigned>(first % vector_width);
-        vectors = (phase + this->columns + vector_width - 1) / vector_width;
+        vectors = (phase + columns + vector_width - 1) / vector_width;
     }
 
     /// Whether elements of neighbours may lie in it.
@@ -68,36 +69,96 @@ __device__ inline unsigned add_inside(Accumulator& to, float (&v)[vector_width],
     return outside;
 }
 
+/// A vector that begins `shift` bytes into the first of the aligned words `part`.
+template <class T, int vector_width, int words>
+__device__ inline void shift_down(Pack<T, vector_width>& to, unsigned (&part)[words], unsigned shift) {
+#pragma unroll
+    for (int i = 0; i < words - 2; ++i) part[i] = shift & 8 ? part[i + 2] : part[i];
+#pragma unroll
+    for (int i = 0; i < words - 3; ++i) part[i] = shift & 4 ? part[i + 1] : part[i];
+#pragma unroll
+    for (int i = 0; i < words - 4; ++i)
+        reinterpret_cast<unsigned*>(&to)[i] =
+            sizeof(T) == 4 ? part[i] : __funnelshift_r(part[i], part[i + 1], shift % 4 * 8);
+}
+
 /// The elements of a tensor's row that begins at its element `row`, beside those of vector `at`: vectors of other rows lie off
 /// its own. Two aligned words an access, shifted together; words beside the row are not touched.
 template <class T, int vector_width>
 __device__ inline void load_beside(Pack<T, vector_width>& to, const T* tensor, long long row,
                                    const RowSpan<vector_width>& span, unsigned at) {
-    constexpr int word = 16, words = vector_width * static_cast<int>(sizeof(T)) / word;
+    constexpr int size = sizeof(T), word = 16, words = vector_width * size / word;
     const int columns = static_cast<int>(span.columns), column = static_cast<int>(span.column(at));
-    if constexpr (words * word != vector_width * static_cast<int>(sizeof(T))) {
+    if constexpr (words * word != vector_width * size) {
 #pragma unroll
         for (int k = 0; k < vector_width; ++k) to.element[k] = tensor[row + max(0, min(column + k, columns - 1))];
     } else {
         const auto* begin = reinterpret_cast<const char*>(tensor + row);
         const int ahead = static_cast<int>(reinterpret_cast<unsigned long long>(begin) % word);  // bytes before the row
         const auto* aligned = reinterpret_cast<const uint4*>(begin - ahead);
-        const int last = static_cast<int>((ahead + static_cast<long long>(columns) * sizeof(T) - 1) / word);
-        const long long byte = ahead + static_cast<long long>(column) * static_cast<int>(sizeof(T));
+        const int last = static_cast<int>((ahead + static_cast<long long>(columns) * size - 1) / word);
+        const long long byte = ahead + static_cast<long long>(column) * size;
         const int from = static_cast<int>(byte >> 4);
         unsigned part[4 * words + 4];
 #pragma unroll
         for (int w = 0; w <= words; ++w)
             reinterpret_cast<uint4*>(part)[w] = aligned[max(0, min(from + w, last))];
-        const unsigned shift = static_cast<unsigned>(byte) % word;
+        shift_down(to, part, static_cast<unsigned>(byte) % word);
+    }
+}
+
+/// The same from element `first` on, all inside the tensor.
+template <class T, int vector_width>
+__device__ inline void load_any(Pack<T, vector_width>& to, const T* tensor, long long first) {
+    constexpr int size = sizeof(T), word = 16, words = vector_width * size / word;
+    if constexpr (words * word != vector_width * size) {
 #pragma unroll
-        for (int i = 0; i < 4 * words + 2; ++i) part[i] = shift & 8 ? part[i + 2] : part[i];
+        for (int k = 0; k < vector_width; ++k) to.element[k] = tensor[first + k];
+    } else {
+        const auto* begin = reinterpret_cast<const char*>(tensor + first);
+        const auto shift = static_cast<unsigned>(reinterpret_cast<unsigned long long>(begin) % word);
+        const auto* aligned = reinterpret_cast<const uint4*>(begin - shift);
+        unsigned part[4 * words + 4];
 #pragma unroll
-        for (int i = 0; i < 4 * words + 1; ++i) part[i] = shift & 4 ? part[i + 1] : part[i];
+        for (int w = 0; w < words; ++w) reinterpret_cast<uint4*>(part)[w] = aligned[w];
+        reinterpret_cast<uint4*>(part)[words] = aligned[shift > 0 ? words : words - 1];
+        shift_down(to, part, shift);
+    }
+}
+
+/// One value for all of a vector.
+template <class T, int vector_width>
+__device__ inline void fill(Pack<T, vector_width>& to, T value) {
 #pragma unroll
-        for (int i = 0; i < 4 * words; ++i)
-            reinterpret_cast<unsigned*>(&to)[i] =
-                sizeof(T) == 4 ? part[i] : __funnelshift_r(part[i], part[i + 1], shift % 4 * 8);
+    for (int k = 0; k < vector_width; ++k) to.element[k] = value;
+}
+
+/// The first `count` elements of a vector.
+template <class T, int vector_width>
+__device__ inline void store_first(T* tensor, long long vector, const Pack<T, vector_width>& from, long long count) {
+#pragma unroll
+    for (int k = 0; k < vector_width; ++k)
+        if (k < count) tensor[vector * vector_width + k] = from.element[k];
+}
+
+/// Elements `begin` to `end` of `count` that lie at `to`, which is a multiple of them all: in one store if they are all of them, else
+/// half by half. So a vector that is cut takes few stores, and L2 few parts of a sector.
+template <int count, class T>
+__device__ inline void store_part(T* to, const T* from, int begin, int end) {
+    if (begin <= 0 && end >= count) {
+        if constexpr (count * sizeof(T) >= 4) {
+            using Words = ptx::Words<least(16, count * static_cast<int>(sizeof(T)))>;
+#pragma unroll
+            for (int i = 0; i < count * static_cast<int>(sizeof(T)) / static_cast<int>(sizeof(Words)); ++i)
+                reinterpret_cast<Words*>(to)[i] = reinterpret_cast<const Words*>(from)[i];
+        } else {
+#pragma unroll
+            for (int k = 0; k < count; ++k) to[k] = from[k];
+        }
+    } else if constexpr (count > 1) {
+        constexpr int half = count / 2;
+        if (begin < half && end > 0) store_part<half>(to, from, begin, end);
+        if (begin < count && end > half) store_part<half>(to + half, from + half, begin - half, end - half);
     }
 }
 
@@ -105,10 +166,9 @@ __device__ inline void load_beside(Pack<T, vector_width>& to, const T* tensor, l
 template <class T, int vector_width>
 __device__ inline void store_inside(T* tensor, long long vector, const Pack<T, vector_width>& from,
                                     const RowSpan<vector_width>& span, unsigned at) {
-    T* to = tensor + vector * vector_width;
-#pragma unroll
-    for (int k = 0; k < vector_width; ++k)
-        if (span.has(at, k)) to[k] = from.element[k];
+    const int begin = at == 0 ? static_cast<int>(span.phase) : 0;
+    const int end = at + 1 == span.vectors ? static_cast<int>(span.phase + span.columns - at * vector_width) : vector_width;
+    store_part<vector_width>(tensor + vector * vector_width, from.element, begin, end);
 }
 
 }  // namespace rooftile::fuse

@@ -270,6 +270,19 @@ double lanes_an_element(const Program& p, const FuseLaunch& l) {
     return double(lanes) * vector_width / double(p.columns);
 }
 
+/// Instructions a row of its two vectors that are cut, in which all lanes wait for one: a store is looked for half by half, and what
+/// is reduced asked element by element.
+OpCost cut_cost(const Program& p, const ProgramWork& work, const FuseLaunch& l) {
+    const int vector_width = int(l.vector_width);
+    if (p.form != FuseForm::row || l.rows_per_thread > 1 || !rows_off_vectors(p, vector_width)) return {};
+    constexpr double halves = 6, element = 2;  // instructions; counted in machine code
+    const bool stored = std::any_of(p.stores.begin(), p.stores.end(),
+                                    [](const ProgramStore& s) { return s.level == Level::element; });
+    const double stores = stored ? halves * std::log2(2.0 * vector_width) : 0;
+    const double cuts = 2 * (stores + work.reduction_rounds * element * vector_width);
+    return {cuts * min_known(warp_threads, l.threads_per_row), 0};
+}
+
 /// Cycles of all waves, `cycles` a piece of an SM in the long run; in one wave alone, with `alone_cycles`,
 /// what is read and written comes before and after what is computed.
 double waves_cycles(double waves, double resident, double cycles, double alone_cycles) {
@@ -290,6 +303,7 @@ FuseWork work_of(const FuseHardware& hw, const Program& p, const ProgramWork& wo
         (live <= hw.l2_bytes ? w.l2_read_bytes : w.dram_read_bytes) += again;
     }
     w.cost = elements * lanes_an_element(p, l) * (l.reload ? work.online : work.first);
+    w.cost += double(p.rows) * cut_cost(p, work, l);
     const FuseFit& fit = hw.fit;
     if (l.staged)
         w.cost.issue += elements

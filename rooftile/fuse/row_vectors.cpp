@@ -21,6 +21,11 @@ std::int64_t max_row_vectors(const Program& p, int vector_width) {
 
 std::int64_t min_row_vectors(const Program& p, int vector_width) { return ceil_div(p.columns, vector_width); }
 
+std::int64_t vectors_of_all(const Program& p, int vector_width) {
+    if (rows_off_vectors(p, vector_width)) return ceil_div(p.rows * p.columns, vector_width);
+    return p.rows * (p.columns / vector_width);
+}
+
 int vector_alignment(const Program& p, int vector_width, Element element) {
     constexpr int access_bytes = 16;
     const int bytes = vector_width * bytes_of(element);

@@ -15,6 +15,9 @@ bool rows_off_vectors(const Program& program, int vector_width);
 std::int64_t max_row_vectors(const Program& program, int vector_width);
 std::int64_t min_row_vectors(const Program& program, int vector_width);
 
+/// Vectors of all rows where a kernel goes over them without regard to rows, as point-wise ones do: the last may be short.
+std::int64_t vectors_of_all(const Program& program, int vector_width);
+
 /// Bytes that the address of a tensor of `element` must be a multiple of, where vectors have `vector_width` elements: an
 /// access, or where rows lie off vectors a whole vector, of which no part may lie in another page.
 int vector_alignment(const Program& program, int vector_width, Element element);

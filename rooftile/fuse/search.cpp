@@ -33,14 +33,14 @@ constexpr double exchange_bytes = fuse::exchange_bytes;
 constexpr std::int64_t min_shared_row = 2048;    // vectors of a row that several CTAs share
 constexpr int portable_cluster = 8;              // that every GPU with clusters has places for
 
-/// Of rows shorter than a few whole vectors the widest that they are a whole number of: what a vector off the row has of
-/// its neighbours would be much beside what it has of it. Else `widest`.
-int short_row_vector(const Program& p, int widest) {
-    constexpr std::int64_t few = 8;
-    if (p.form != FuseForm::row || p.columns > few * widest) return widest;
+/// The widest vectors that rows are a whole number of, if they have two elements or rows are short: nothing is left out then, and
+/// what is stored ends with the row. Else `widest`.
+int whole_row_vector(const Program& p, int widest) {
+    if (p.form != FuseForm::row) return widest;
     int vector_width = widest;
     while (rows_off_vectors(p, vector_width)) vector_width /= 2;
-    return vector_width;
+    constexpr std::int64_t few = 8;
+    return vector_width > 1 || p.columns <= few * widest ? vector_width : widest;
 }
 
 /// Seconds; where a machine's numbers say none, later than any.
@@ -94,7 +94,7 @@ class Search {
           graph_(graph),
           bytes_(fused_bytes(graph)) {
         width_ = widest_vector(graph, program, program_work(graph, program), request.alignment);
-        narrow_ = short_row_vector(program, width_);
+        narrow_ = whole_row_vector(program, width_);
         if (!vector_fits(graph, program, request.alignment, 1))
             throw RequestError(fmt::format(
                 "an alignment of {} B is no whole number of elements of every tensor: kernels read "
@@ -341,11 +341,14 @@ class Search {
         }
         if (c.threads > hw_.threads_per_cta) return reject(Reason::threads);
         candidate.shared_bytes = double(staged_rows(p_, c).bytes);
-        if (candidate.shared_bytes + exchange_bytes > hw_.shared_per_cta) return reject(Reason::shared);
+        const double gathered = double(gathered_bytes(graph_, p_, c));
+        constexpr double max_static = 49152;  // B of a CTA, that code may declare
+        if (candidate.shared_bytes + exchange_bytes > hw_.shared_per_cta || gathered + exchange_bytes > max_static)
+            return reject(Reason::shared);
         if (c.vectors_per_thread > 1
             && c.vectors_per_thread * c.vector_width * work_.first.issue > max_instructions && !r.exhaustive)
             return out_.rejected.add(fuse_rules::unrolled_code);
-        const double staged = candidate.shared_bytes > 0 ? candidate.shared_bytes + exchange_bytes : 0;
+        const double own = candidate.shared_bytes + gathered, staged = own > 0 ? own + exchange_bytes : 0;
         double ctas = resident_ctas(hw_, c, candidate.registers, staged);
         if (std::isnan(ctas)) ctas = 1;
         c.ctas_per_sm = r.ctas_per_sm.value_or(int(ctas));
@@ -405,9 +408,15 @@ int widest_vector(const ExpressionGraph& graph, const Program& p, const ProgramW
 }
 
 bool vector_fits(const ExpressionGraph& graph, const Program& p, int alignment, int vector_width) {
-    // Rows that begin and end within vectors have columns, and places along the row, of 31 bits.
+    // Rows that begin and end within vectors have columns, and places along the row, of 31 bits. Reductions of everything have
+    // no such form, nor masks that rows share without a row of their own to go along.
     constexpr std::int64_t max_columns = 2147483632;
-    if (rows_off_vectors(p, vector_width) && (p.form != FuseForm::row || p.columns > max_columns)) return false;
+    constexpr int max_width = 8;
+    const auto shares_mask = [](const ProgramValue& v) { return v.op == Op::dropout && !v.access.full(); };
+    if (rows_off_vectors(p, vector_width)
+        && (p.form == FuseForm::whole || p.columns > max_columns || vector_width > max_width
+            || (p.form == FuseForm::pointwise && std::ranges::any_of(p.values, shares_mask))))
+        return false;
     const auto aligned = [&](Element e) { return alignment % vector_alignment(p, vector_width, e) == 0; };
     for (int i : graph.inputs)
         if (elements_of(graph.nodes[size_t(i)].shape) > 1 && !aligned(graph.nodes[size_t(i)].element))
@@ -455,6 +464,9 @@ double registers_needed(const Program& p, const FuseConfig& c) {
     else if (c.row_storage == RowStorage::reload || c.row_storage == RowStorage::pipelined || c.early_weights)
         need += c.vectors_per_thread * (full + shared);
     else need += c.vectors_per_thread * full + (in_warp ? 1 : std::min(2, c.vectors_per_thread)) * shared;
+    // Two words beside a vector that is shifted into place, and where the row lies.
+    if (rows_off_vectors(p, c.vector_width) && c.rows_per_thread == 1)
+        need += register_step + (words.shared > 0 ? c.vector_width + 4 : 0);
     // One of a thread's rows at a time in fp32.
     if (c.rows_per_thread > 1) need += double(p.columns);
     // Chunks that are short are guarded, vector by vector.

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "rooftile/core/arithmetic.hpp"
+#include "rooftile/core/warp.hpp"
 #include "rooftile/fuse/row_vectors.hpp"
 
 namespace rooftile {
@@ -78,6 +79,28 @@ std::int64_t max_cta_vectors(const Program& program, const FuseConfig& c) {
     if (!rows_off_vectors(program, c.vector_width))
         return c.rows_per_cta() * ceil_div(program.columns, c.vector_width);
     return ceil_div(c.rows_per_cta() * program.columns + c.vector_width - 1, c.vector_width);
+}
+
+std::int64_t gathered_vectors(const Program& program, const FuseConfig& c) {
+    constexpr std::int64_t max_vectors = 512;  // 8 KiB of 16 bytes each
+    const bool stores = std::any_of(program.stores.begin(), program.stores.end(),
+                                    [](const ProgramStore& s) { return s.level == Level::element; });
+    const bool direct = c.threads_per_row == 0 || c.threads_per_row >= warp_threads || c.persistent
+                        || (c.rows_per_thread == 1 && c.vectors_per_thread == 1
+                            && !rows_off_vectors(program, c.vector_width));
+    if (!stores || direct) return 0;
+    const std::int64_t rows = warp_threads / c.threads_per_row * c.rows_per_thread;
+    const std::int64_t before = rows_off_vectors(program, c.vector_width) && c.rows_per_thread == 1 ? c.vector_width - 1 : 0;
+    const std::int64_t vectors = ceil_div(rows * program.columns + before, c.vector_width);
+    return vectors <= max_vectors ? vectors : 0;
+}
+
+std::int64_t gathered_bytes(const ExpressionGraph& graph, const Program& program, const FuseConfig& c) {
+    std::int64_t bytes = 0;
+    for (const ProgramStore& s : program.stores)
+        if (s.level == Level::element)
+            bytes += bytes_of(graph.nodes[size_t(graph.outputs[size_t(s.output)].node)].element);
+    return bytes * c.vector_width * gathered_vectors(program, c) * (c.threads / warp_threads);
 }
 
 bool reduces_across_grid(const FuseConfig& c) { return c.grid_reduction && c.cluster > 1; }

@@ -37,6 +37,12 @@ bool has_epilogue_rows(const Program& program);
 /// Bytes of an element of all tensors that lie in a ring's slots.
 double slot_bytes(const Program& program);
 
+/// Vectors that a warp's rows, several side by side, touch together, where their results go through shared memory: a team's own
+/// stores would each end within a sector. 0: every thread stores its own.
+std::int64_t gathered_vectors(const Program& program, const FuseConfig& config);
+/// Shared memory of a CTA for that.
+std::int64_t gathered_bytes(const ExpressionGraph& graph, const Program& program, const FuseConfig& config);
+
 /// Whether bulk copies can bring the rows, or the vectors that they touch: whole 16-byte units at addresses that are multiples of 16.
 bool rows_by_bulk(const Program& program, int vector_width, int alignment);
 /// Whether vectors of `vector_width` elements of a load are whole units of bulk copies.

@@ -26,13 +26,18 @@ FusePlans plans_for(const char* machine, const ExpressionGraph& problem, FuseReq
     return std::get<FusePlans>(derive(machine_by_id(machine), problem, request));
 }
 
-// A row of 4097 elements holds no whole vectors of more than one; one long row of 132 x 4097 ends in a tail.
+// Rows of 4097 elements begin and end within vectors of any width up to 16 bytes; one long row of 132 x 4097 ends in a tail.
+// Reductions of everything take whole vectors of what rows share.
 TEST(FuseDerive, AskedVectorWidthsFitRowsAndAddresses) {
     const Machine machine = machine_by_id("h200-sxm");
     const ExpressionGraph rows = made("y = softmax(x)", {"x:bf16[132,4097]"});
-    for (int vector_width : {2, 3, 8, 16})
+    for (int vector_width : {3, 16})
         EXPECT_THROW(derive(machine, rows, {.vector_width = vector_width}), RequestError) << vector_width;
-    EXPECT_EQ(plans_for("h200-sxm", rows, {.vector_width = 1}).plans.front().config.vector_width, 1);
+    for (int vector_width : {1, 2, 4, 8})
+        EXPECT_EQ(plans_for("h200-sxm", rows, {.vector_width = vector_width}).plans.front().config.vector_width,
+                  vector_width);
+    const ExpressionGraph whole = made("s = sum_all(x + b)", {"x:bf16[132,4097]", "b:bf16[4097]"});
+    EXPECT_THROW(derive(machine, whole, {.vector_width = 2}), RequestError);
     const ExpressionGraph flat = made("y = gelu(x)", {"x:bf16[132,4097]"});
     EXPECT_EQ(plans_for("h200-sxm", flat, {.vector_width = 4}).plans.front().config.vector_width, 4);
     EXPECT_THROW(derive(machine, flat, {.vector_width = 3}), RequestError);
@@ -61,7 +66,9 @@ TEST(FuseDerive, EveryPlanKeepsItsConstraints) {
                 EXPECT_LE(c.threads * c.ctas_per_sm, warps * 32) << where;
                 EXPECT_TRUE(p.buildable) << p.why_not;
                 EXPECT_GE(c.grid, 1) << where;
-                EXPECT_TRUE(p.program.flat || p.program.columns % c.vector_width == 0) << where;
+                EXPECT_TRUE(p.program.flat || p.program.form == FuseForm::row
+                            || p.program.columns % c.vector_width == 0)
+                    << where;
                 const std::int64_t held =
                     std::int64_t(c.threads_per_row) * c.cluster * c.vectors_per_thread * c.vector_width;
                 EXPECT_TRUE(c.row_storage != RowStorage::registers || held >= p.program.columns) << where;
@@ -118,8 +125,9 @@ TEST(FuseDerive, VectorsAreAsWideAsShapeAndAlignmentAllow) {
     EXPECT_EQ(vector_width("y = gelu(x)", {"x:bf16[1000,1000]"}), 8);
     EXPECT_EQ(vector_width("y = gelu(x)", {"x:fp32[1000,1000]"}), 4);
     EXPECT_EQ(vector_width("y = gelu(x)", {"x:bf16[1009,1009]"}), 8);   // one long row: a tail of one element
-    EXPECT_EQ(vector_width("y = softmax(x)", {"x:bf16[64,1009]"}), 1);  // every row begins elsewhere
-    EXPECT_EQ(vector_width("y = softmax(x)", {"x:bf16[64,1012]"}), 4);  // 1012 = 4 x 253
+    EXPECT_EQ(vector_width("y = softmax(x)", {"x:bf16[64,1009]"}), 8);  // every row begins elsewhere in a vector
+    EXPECT_EQ(vector_width("y = softmax(x)", {"x:bf16[64,1009]"}, 8), 4);
+    EXPECT_EQ(vector_width("y = x + b", {"x:bf16[64,1009]", "b:bf16[1009]"}), 8);
     EXPECT_EQ(vector_width("y = gelu(x)", {"x:bf16[1000,1000]"}, 8), 4);
     EXPECT_EQ(vector_width("y = gelu(x)", {"x:bf16[1000,1000]"}, 2), 1);
     EXPECT_EQ(vector_width("y = bf16(x)", {"x:fp32[1000,1000]"}), 8);  // two loads of 16 B to one store

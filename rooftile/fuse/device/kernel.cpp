@@ -205,10 +205,12 @@ fuse::FuseSizes fuse_sizes(const FusePlan& plan) {
     sizes.rows = p.rows;
     sizes.columns = p.columns;
     const std::int64_t row_vectors = p.columns / vector_width;
-    sizes.vectors = p.form == FuseForm::row || p.flat ? row_vectors : p.rows * row_vectors;
+    sizes.vectors = p.form == FuseForm::row || p.flat ? row_vectors : vectors_of_all(p, vector_width);
     constexpr std::int64_t most = 2147483647;
-    if (!p.flat && p.form != FuseForm::row)
-        sizes.row_vectors = fuse::divider(unsigned(std::clamp<std::int64_t>(row_vectors, 1, most)));
+    if (!p.flat && p.form != FuseForm::row) {
+        const std::int64_t row = rows_off_vectors(p, vector_width) ? p.columns : row_vectors;  // elements or vectors
+        sizes.row_vectors = fuse::divider(unsigned(std::clamp<std::int64_t>(row, 1, most)));
+    }
     return sizes;
 }
 
@@ -247,7 +249,7 @@ std::int64_t fuse_grid(const FusePlan& plan, std::int64_t resident) {
     if (p.form == FuseForm::row) pieces = ceil_div(p.rows, std::max(1, c.rows_per_cta())) * c.cluster;
     else
         pieces =
-            ceil_div(p.rows * (p.columns / c.vector_width), std::int64_t(c.threads) * c.vectors_per_thread);
+            ceil_div(vectors_of_all(p, c.vector_width), std::int64_t(c.threads) * c.vectors_per_thread);
     pieces = std::max<std::int64_t>(pieces, c.cluster);
     if (reduces_across_grid(c) && c.persistent && resident < c.cluster)
         throw Error(ExitCode::gpu_failed,

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "rooftile/fuse/device/source_writer.hpp"
+#include "rooftile/fuse/row_vectors.hpp"
 #include "rooftile/fuse/stacks.hpp"
 
 namespace rooftile {
@@ -10,7 +11,8 @@ namespace {
 class PointwiseText {
   public:
     explicit PointwiseText(const FusePlan& plan)
-        : w_(plan), p_(w_.program), flat_(p_.flat), stacked_(stacks(p_, w_.config)) {
+        : w_(plan), p_(w_.program), flat_(p_.flat), off_(rows_off_vectors(p_, w_.config.vector_width)), stacked_(stacks(p_, w_.config)) {
+        if (off_ && !counts_in_32_bits(p_, 1)) w_.index = "long long";  // elements
         for (int i : w_.values_where([](const ProgramValue& v) { return v.kind == ValueKind::load; }))
             (w_.value(i).level == Level::uniform ? uniform_loads_ : loads_).push_back(i);
         reduces_ = w_.values_where([](const ProgramValue& v) { return v.kind == ValueKind::reduce; });
@@ -119,7 +121,7 @@ class PointwiseText {
                     w_.index);
         }
         for (int i : loads_) {
-            if (w_.value(i).access.along_row)
+            if (w_.value(i).access.along_row || off_)
                 line(0, "Pack<{}, vector_width> {}_pack{};", w_.type_of_load(i), w_.values.base(i),
                      shared_below(i) ? "" : "[vectors_per_thread]");
             else
@@ -141,10 +143,12 @@ class PointwiseText {
     }
     /// Every CTA's piece is full: no vector lies behind the end.
     bool whole_pieces() const {
-        const std::int64_t vectors =
-            flat_ ? p_.columns / w_.config.vector_width : p_.rows * (p_.columns / w_.config.vector_width);
+        const std::int64_t vectors = vectors_of_all(p_, w_.config.vector_width);
         return vectors > 0 && vectors % (std::int64_t(w_.config.threads) * w_.config.vectors_per_thread) == 0;
     }
+
+    /// The last vector reaches behind the tensors' end.
+    bool ends_in_part() const { return off_ && p_.rows * p_.columns % w_.config.vector_width != 0; }
 
     /// A vector that every row has: of vectors that lie one below the other it is one.
     bool shared_below(int load) const { return stacked_ && w_.value(load).access.only_row(); }
@@ -175,7 +179,7 @@ class PointwiseText {
             row = row || !access.full();
             column = column || (!access.full() && access.along_row);
         }
-        if (flat_ || !row) return;
+        if (flat_ || !row || off_) return;
         if (w_.index == "unsigned") line(1, "const unsigned row = size.row_vectors.quotient(at);");
         else line(1, "const long long row = at / size.row_vectors.divisor;");
         if (column) line(1, "const {} column = at - row * size.row_vectors.divisor;", w_.index);
@@ -197,7 +201,7 @@ class PointwiseText {
         place(loads_);
         for (int i : loads_) {
             const Access& access = w_.value(i).access;
-            if (shared_below(i)) continue;
+            if (shared_below(i) || (off_ && !access.full())) continue;
             if (access.along_row)
                 line(1, "{}({}_pack[i], t.{}, {});",
                      !access.full() ? "load_again"
@@ -208,10 +212,47 @@ class PointwiseText {
                 line(1, "{}[i] = widened(t.{}[{}]);", w_.values.name(i), w_.values.input(i),
                      w_.row_text(access, "row"));
         }
+        if (off_) load_shared_operands();
         line(0, "}}");
         for (int i : loads_)
             if (shared_below(i))
                 line(0, "load_again({}_pack, t.{}, column);", w_.values.base(i), w_.values.input(i));
+    }
+
+    /// What rows or columns share lies off the vectors of what has all rows. Mostly a vector lies in one row; else each of its
+    /// elements has a place of its own.
+    void load_shared_operands() {
+        std::vector<int> shared;
+        for (int i : loads_)
+            if (!w_.value(i).access.full()) shared.push_back(i);
+        const auto quotient = [&](const std::string& element) {
+            return w_.index == "unsigned" ? fmt::format("size.row_vectors.quotient({})", element)
+                                          : fmt::format("{} / size.columns", element);
+        };
+        const auto row_of = [&](int i, const std::string& row) { return w_.row_text(w_.value(i).access, row); };
+        line(1, "const {} begin = at * vector_width;", w_.index);
+        line(1, "const {} row = {};", w_.index, quotient("begin"));
+        line(1, "const {0} column = begin - row * static_cast<{0}>(size.columns);", w_.index);
+        line(1, "if (column + vector_width <= size.columns) {{");
+        for (int i : shared)
+            if (w_.value(i).access.along_row)
+                line(2, "load_any({}_pack[i], t.{}, {} * size.columns + column);", w_.values.base(i), w_.values.input(i),
+                     row_of(i, "row"));
+            else line(2, "fill({}_pack[i], t.{}[{}]);", w_.values.base(i), w_.values.input(i), row_of(i, "row"));
+        line(1, "}} else {{");
+        w_.unroll();
+        line(2, "for (int k = 0; k < vector_width; ++k) {{");
+        line(3, "const {0} own = min(begin + k, static_cast<{0}>(size.rows * size.columns - 1));", w_.index);
+        line(3, "const {} own_row = {};", w_.index, quotient("own"));
+        for (int i : shared) {
+            const std::string from = row_of(i, "own_row");
+            line(3, "{}_pack[i].element[k] = t.{}[{}];", w_.values.base(i), w_.values.input(i),
+                 w_.value(i).access.along_row
+                     ? fmt::format("{} * size.columns + (own - own_row * size.columns)", from)
+                     : from);
+        }
+        line(2, "}}");
+        line(1, "}}");
     }
 
     std::string call(const std::string& loaded_index, const std::string& keep_index,
@@ -222,7 +263,7 @@ class PointwiseText {
         };
         for (int i : loads_) {
             if (!packs) argument(fmt::format("widened(t.{}[{}])", w_.values.input(i), loaded_index));
-            else if (w_.value(i).access.along_row)
+            else if (w_.value(i).access.along_row || off_)
                 argument(w_.values.base(i) + (shared_below(i) ? "_pack[k]" : "_pack[i][k]"));
             else argument(w_.values.name(i) + "[i]");
         }
@@ -253,9 +294,14 @@ class PointwiseText {
         line(2, "{}", call("", "[k]", "[k]", true));
         for (int r : reduces_) line(1, "{}.add({}_values, 0);", w_.values.name(r), w_.values.base(r));
         if (!whole())
-            for (size_t s = 0; s < p_.stores.size(); ++s)
-                line(1, "store(t.{}, at, packed<{}>({}_values));", w_.values.output(int(s)),
-                     w_.type_of_store(int(s)), w_.plan.problem.outputs[size_t(p_.stores[s].output)].name);
+            for (size_t s = 0; s < p_.stores.size(); ++s) {
+                const std::string name = w_.plan.problem.outputs[size_t(p_.stores[s].output)].name;
+                const std::string packed = fmt::format("packed<{}>({}_values)", w_.type_of_store(int(s)), name);
+                if (ends_in_part())
+                    line(1, "if (at + 1 == vectors) store_first(t.{}, at, {}, size.rows * size.columns - at * vector_width);",
+                         w_.values.output(int(s)), packed);
+                line(1, "{}store(t.{}, at, {});", ends_in_part() ? "else " : "", w_.values.output(int(s)), packed);
+            }
         line(0, "}}");
     }
 
@@ -308,7 +354,7 @@ class PointwiseText {
 
     SourceWriter w_;
     const Program& p_;
-    bool flat_, stacked_;
+    bool flat_, off_, stacked_;  ///< off_: rows begin and end within vectors, which go over them as if they were one row
     std::vector<int> loads_, uniform_loads_, reduces_;
     std::vector<int> dropouts_, uniform_dropouts_;  ///< that elements, or what is added up, need
 };

@@ -50,6 +50,7 @@ std::string RowsText::text() {
     row(known);
     if (c_.persistent || ring() || several()) line(-1, "}}");
     if (several()) store_rows();
+    if (gathers()) store_gathered();
     if (reduces_across_grid(c_)) w_.line(1, "team.part_for_good(size.rows);");
     if (syncs_cluster_late()) line(-1, "if (!begun) team.wait();  // a cluster without a row");
     w_.closing();
@@ -167,8 +168,10 @@ void RowsText::rows_head() {
         line(-1, "for ({0} row = team.first_row<{0}>(); row < size.rows; row += team.all_rows<{0}>()) {{",
              w_.index);
     } else if (several()) {
+        if (gathers()) open_gather();
         load_rows();
     } else {
+        if (gathers()) open_gather();
         line(0, "const {0} row = team.first_row<{0}>();", w_.index);
         if (!full_teams()) line(0, "if (row >= size.rows) return;");
     }
@@ -210,39 +213,52 @@ std::string RowsText::element_of_rows(const std::string& name) const {
     return fmt::format("{0}_rows[{1} / wide].element[{1} % wide]", name, element);
 }
 
+/// A warp's rows in shared memory as they lie in the tensors, and where.
+void RowsText::open_gather() {
+    const int rows = 32 / c_.threads_per_row * rows_per_thread_;
+    w_.line(1, "constexpr unsigned gathered = {};  // vectors of a warp's rows", gathered_vectors(p_, w_.config));
+    for (size_t s = 0; s < p_.stores.size(); ++s)
+        if (p_.stores[s].level == Level::element)
+            w_.line(1, "__shared__ Pack<{}, {}> {}_gathered[{}][gathered];", w_.type_of_store(int(s)), vector_width_,
+                    w_.values.output(int(s)), c_.threads / 32);
+    w_.line(1, "const unsigned warp = threadIdx.x / 32;");
+    w_.line(1, "const {0} warp_row = (blockIdx.x * static_cast<{0}>({1}) + warp) * {2};", w_.index, c_.threads / 32, rows);
+    w_.line(1, "if (warp_row >= size.rows) return;");
+    if (p_.rows % rows == 0) w_.line(1, "constexpr unsigned warp_rows = {};", rows);
+    else w_.line(1, "const unsigned warp_rows = min(static_cast<long long>({}), size.rows - warp_row);", rows);
+    w_.line(1, "const RowSpan<{}> warp_span(warp_row, size.columns, warp_rows);", vector_width_);
+}
+
+/// Whole lines, by all lanes that have rows.
+void RowsText::store_gathered() {
+    w_.line(1, "const unsigned lanes = (warp_rows + {0} - 1) / {0} * {1};", rows_per_thread_, c_.threads_per_row);
+    w_.line(1, "__syncwarp(lanes < 32 ? (1u << lanes) - 1 : 0xffffffffu);");
+    w_.line(1, "for (unsigned at = threadIdx.x % 32; at < warp_span.vectors; at += lanes) {{");
+    for (size_t s = 0; s < p_.stores.size(); ++s) {
+        if (p_.stores[s].level != Level::element) continue;
+        const std::string name = w_.values.output(int(s));
+        const bool cut = rows_off_vectors(p_, vector_width_);
+        if (cut) w_.line(2, "if (warp_span.cuts(at)) store_inside(t.{0}, warp_span.start + at, {0}_gathered[warp][at], warp_span, at);", name);
+        w_.line(2, "{1}store(t.{0}, warp_span.start + at, {0}_gathered[warp][at]);", name, cut ? "else " : "");
+    }
+    w_.line(1, "}}");
+}
+
+/// A thread's results of all its rows.
 void RowsText::store_rows() {
-    if (!full_teams()) w_.line(1, "if ((place + 1) * rows <= size.rows) {{");
-    const int depth = full_teams() ? 1 : 2;
-    bool elements = false;
     for (size_t s = 0; s < p_.stores.size(); ++s) {
         const std::string name = w_.values.output(int(s));
-        if (p_.stores[s].level != Level::element) {
-            w_.line(depth, "store(t.{0}, place, {0}_rows);", name);
-            continue;
+        if (p_.stores[s].level == Level::element) {
+            w_.unroll();
+            w_.line(1, "for (int v = 0; v < wide_vectors; ++v) {0}_gathered[warp][threadIdx.x % 32 * wide_vectors + v] = {0}_rows[v];",
+                    name);
+        } else if (full_teams()) {
+            w_.line(1, "store(t.{0}, place, {0}_rows);", name);
+        } else {
+            w_.line(1, "if ((place + 1) * rows <= size.rows) store(t.{0}, place, {0}_rows);", name);
+            w_.line(1, "else store_first(t.{0}, place, {0}_rows, size.rows - place * rows);", name);
         }
-        elements = true;
-        w_.unroll();
-        w_.line(depth, "for (int v = 0; v < wide_vectors; ++v) store(t.{0}, place * wide_vectors + v, {0}_rows[v]);", name);
     }
-    if (full_teams()) return;
-    w_.line(1, "}} else {{  // the last thread has fewer");
-    w_.unroll();
-    w_.line(2, "for (int r = 0; r < rows; ++r) {{");
-    w_.line(3, "const {} row = place * rows + r;", w_.index);
-    w_.line(3, "if (row >= size.rows) break;");
-    for (size_t s = 0; s < p_.stores.size(); ++s)
-        if (p_.stores[s].level != Level::element) w_.line(3, "t.{0}[row] = {0}_rows.element[r];", w_.values.output(int(s)));
-    if (elements) {
-        w_.unroll();
-        w_.line(3, "for (int i = 0; i < vectors_per_thread; ++i) {{");
-        for (size_t s = 0; s < p_.stores.size(); ++s) {
-            const std::string name = w_.values.output(int(s));
-            if (p_.stores[s].level == Level::element) w_.line(4, "t.{}[row * vectors + i] = {};", name, element_of_rows(name));
-        }
-        w_.line(3, "}}");
-    }
-    w_.line(2, "}}");
-    w_.line(1, "}}");
 }
 
 /// What a row's passes begin with.

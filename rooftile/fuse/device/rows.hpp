@@ -58,6 +58,10 @@ class RowsText {
     void rows_head();
     void load_rows();
     void store_rows();
+    void open_gather();
+    void store_gathered();
+    /// A warp's rows leave together, through shared memory.
+    bool gathers() const { return gathered_vectors(p_, w_.config) > 0; }
     std::string element_of_rows(const std::string& name) const;
     void row_start(std::set<int>& known);
     void reductions(std::set<int>& known);

@@ -87,7 +87,9 @@ std::string RowsText::load_function(const Access& access) const {
     if (!access.full()) return weights_first() ? "load_cached_in_order" : "load_again";
     // Rows that are written as well go through L1 as copies do; of rows that are only read, long passes
     // (docs/facts.md 47, 82).
-    const bool cached = held() ? stores_elements() : long_pass();
+    // So do those of which one load takes a part of a line here and there.
+    const bool in_parts = c_.threads_per_row < 32 && c_.vectors_per_thread > 1;
+    const bool cached = in_parts || (held() ? stores_elements() : long_pass());
     const bool ordered = in_order() || weights_first();
     return fmt::format("{}{}{}", cached ? "load_cached" : "load", ordered ? "_in_order" : "",
                        w_.read_policy());
@@ -302,6 +304,16 @@ void RowsText::result(const std::set<int>& known) {
             }
             w_.line(depth, "const Pack<{0}, vector_width> {1}_result = packed<{0}>({1}_values);", w_.type_of_store(s),
                     output_name(s));
+            if (gathers()) {
+                const std::string place = fmt::format("static_cast<unsigned>(start - warp_span.start) + {}",
+                                                      clamped() ? "at" : fmt::format("first + i * {}", stride_.step));
+                const std::string to = w_.values.output(s) + "_gathered[warp]";
+                if (off())
+                    w_.line(depth, "if (span.cuts(at)) store_inside(&{}[0].element[0], {}, {}_result, span, at);", to, place,
+                            output_name(s));
+                w_.line(depth, "{}{}[{}] = {}_result;", off() ? "else " : "", to, place, output_name(s));
+                continue;
+            }
             if (off())
                 w_.line(depth, "if (span.cuts(at)) store_inside(t.{}, start + at, {}_result, span, at);",
                         w_.values.output(s), output_name(s));

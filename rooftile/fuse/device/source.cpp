@@ -87,7 +87,7 @@ void SourceWriter::preamble(std::string_view story) {
     headers.push_back("fuse/pack.cuh");
     if (program.form != FuseForm::pointwise) headers.push_back("fuse/reduce.cuh");
     if (config.row_storage == RowStorage::pipelined) headers.push_back("fuse/ring.cuh");
-    if (rows_off_vectors(program, config.vector_width) && config.rows_per_thread == 1)
+    if (rows_off_vectors(program, config.vector_width) || gathered_vectors(program, config) > 0)
         headers.push_back("fuse/row_span.cuh");
     if (config.row_storage == RowStorage::shared || grid_resident_rows(config))
         headers.push_back("fuse/staged.cuh");
