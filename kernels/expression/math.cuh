@@ -31,6 +31,9 @@ __device__ inline float inverse_deviation(float variance, float epsilon) {
 __device__ inline float exponential(float x) { return expf(x); }
 /// Relative error at most (2 + |x|) * 2^-22: enough for a result of 16 bits, or below one that is near 1.
 __device__ inline float exponential_16(float x) { return ptx::exp2_approx(x * log2_e); }
+/// A value less the greatest of its row, which is one of them: 0 there. Fused with the product or quotient that the value is, it would
+/// be what that was rounded by: of a value beyond 2^127 no power of two holds e to that.
+__device__ inline float apart(float value, float greatest) { return ptx::difference(value, greatest); }
 /// At most 2 ulp.
 __device__ inline float logarithm(float x) { return logf(x); }
 __device__ inline float error_function(float x) { return erff(x); }

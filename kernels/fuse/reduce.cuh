@@ -151,7 +151,7 @@ struct Exponentials {
         const float base = reference(top);
         float terms[vector_width];
 #pragma unroll
-        for (int k = 0; k < vector_width; ++k) terms[k] = exponential_16(v[k] - base);
+        for (int k = 0; k < vector_width; ++k) terms[k] = exponential_16(apart(v[k], base));
         total = fmaf(total, exponential_16(greatest - base), sum_of(terms));
         greatest = top;
     }

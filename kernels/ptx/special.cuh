@@ -47,6 +47,12 @@ __device__ inline float product(float x, float y) {
     asm("mul.rn.f32 %0, %1, %2;" : "=f"(z) : "f"(x), "f"(y));
     return z;
 }
+/// x - y with x as fp32 holds it: never fused with the product that x may be.
+__device__ inline float difference(float x, float y) {
+    float d;
+    asm("sub.rn.f32 %0, %1, %2;" : "=f"(d) : "f"(x), "f"(y));
+    return d;
+}
 /// x * y, but no less than 0 and no more than 1; 0 where it is NaN.
 __device__ inline float product_within_1(float x, float y) {
     float z;

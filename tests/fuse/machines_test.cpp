@@ -104,8 +104,8 @@ TEST(FuseMachines, EveryFittedNumberIsRead) {
         if (row.number == &FuseFit::loaded_latency) continue;
         // Less and more: registers count only where other constraints leave room for other CTAs.
         FuseHardware less = hw, more = hw;
-        less.fit.*row.number *= 0.5;
-        more.fit.*row.number *= 1.5;
+        less.fit.*row.number *= 0.25;
+        more.fit.*row.number *= 4;
         EXPECT_TRUE(times_of(machine, less) != before || times_of(machine, more) != before) << row.key;
     }
     EXPECT_EQ(hw.loaded_factor, 1);

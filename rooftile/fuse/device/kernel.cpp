@@ -204,7 +204,7 @@ fuse::FuseSizes fuse_sizes(const FusePlan& plan) {
     fuse::FuseSizes sizes;
     sizes.rows = p.rows;
     sizes.columns = p.columns;
-    const std::int64_t row_vectors = p.columns / vector_width;
+    const std::int64_t row_vectors = max_row_vectors(p, vector_width);
     sizes.vectors = p.form == FuseForm::row || p.flat ? row_vectors : vectors_of_all(p, vector_width);
     constexpr std::int64_t most = 2147483647;
     if (!p.flat && p.form != FuseForm::row) {

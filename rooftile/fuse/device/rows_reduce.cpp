@@ -62,7 +62,7 @@ void RowsText::reduction_pass(int pass, const std::vector<int>& reduces, const s
             const std::string base = w_.values.base(joint.reduce);
             if (joint.accumulator == "SquareSum") return fmt::format("{} - {}_mean", value, base);
             if (gives_shared_base(p_, joint.reduce)) return fmt::format("{}_base.power({})", base, term);
-            return fmt::format("exponential_16({} - {}_base)", value, base);
+            return fmt::format("exponential_16(apart({}, {}_base))", term, base);
         });
         for (const Joint& joint : second) row_value(joint);
     }

@@ -63,6 +63,10 @@ CodeValue FuseValues::code_value(int i) const {
             // Inside a row operation 16 bits are enough: what it gives is near 1 or below.
             out.precision = precision_of(graph_);
             if (v.node < 0 && out.precision == Element::fp32) out.precision = Element::fp16;
+            if (v.node < 0 && v.op == Op::subtract) {
+                const ProgramValue& other = program_.values[size_t(v.operands[1])];
+                if (other.kind == ValueKind::part && other.part == RowPart::greatest) out.text = "apart";
+            }
             if (const int from = power_from_[size_t(i)]; from >= 0) {
                 out.operands = program_.values[size_t(v.operands[0])].operands;
                 out.text = power_base(from) + ".power";

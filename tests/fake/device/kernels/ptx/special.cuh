@@ -24,6 +24,7 @@ inline float sqrt_approx(float x) { return off_by(std::sqrt(double(x)), ulp2 / 2
 inline float tanh_approx(float x) { return off_by(std::tanh(double(x)), 1.0 / 2048); }
 inline float divide_full(float x, float y) { return off_by(double(x) / double(y), ulp2); }
 inline float product(float x, float y) { return x * y; }
+inline float difference(float x, float y) { return x - y; }
 inline float product_within_1(float x, float y) {
     const float z = x * y;
     return z > 1 ? 1 : z > 0 ? z : 0;
