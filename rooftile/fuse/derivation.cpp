@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "rooftile/core/warp.hpp"
+#include "rooftile/fuse/row_vectors.hpp"
 #include "rooftile/fuse/staging.hpp"
 
 namespace rooftile {
@@ -68,9 +69,12 @@ class Story {
 
     void vector_width() {
         const std::string rows =
-            p_.flat ? "everything is one long row" : fmt::format("a row has {} elements", p_.columns);
+            p_.flat ? std::string("everything is one long row")
+            : rows_off_vectors(p_, c_.vector_width)
+                ? fmt::format("a row has {} elements, begins and ends within vectors", p_.columns)
+                : fmt::format("a row has {} elements", p_.columns);
         d_.add("vector_width",
-               "elements of 16 B, halved until rows hold whole vectors and addresses are aligned",
+               "elements of 16 B, halved until addresses are aligned",
                {given("element_bytes", work_.narrow_bytes, "B", "problem"),
                 given("columns", double(p_.columns), "", "problem")},
                c_.vector_width, "elements",
