@@ -49,7 +49,8 @@ __device__ inline void kept_beside(bool (&keep)[width], long long first, const D
     constexpr int block_elements = 8;
     static_assert(width <= block_elements, "two blocks have them all");
     const long long block = first >> 3;
-    const PhiloxBlock lower = philox(block, key.offset, key.keys), upper = philox(block + 1, key.offset, key.keys);
+    const PhiloxBlock lower = philox(block, key.offset, key.keys),
+                      upper = philox(block + 1, key.offset, key.keys);
 #pragma unroll
     for (int k = 0; k < width; ++k) {
         const auto place = static_cast<unsigned>(first + k) % block_elements;

@@ -10,8 +10,9 @@ namespace rooftile::fuse {
 /// Where one row lies. Vector `at` is counted from the one in which the row begins.
 template <int vector_width>
 struct RowSpan {
-    unsigned long long start;          ///< the row's first vector, in the tensor
-    unsigned phase, columns, vectors;  ///< elements before the row in its first vector; vectors that have some of it
+    unsigned long long start;  ///< the row's first vector, in the tensor
+    unsigned phase, columns,
+        vectors;  ///< elements before the row in its first vector; vectors that have some of it
 
     /// Of `rows` rows that lie together it is one row of all their columns.
     __device__ RowSpan(unsigned long long row, long long row_columns, unsigned rows = 1)
@@ -47,8 +48,8 @@ __device__ inline void leave_out(Pack<T, vector_width>& pack, const RowSpan<vect
 
 /// What it adds up of neighbours' elements counts as nothing; how many they were.
 template <class Accumulator, int vector_width>
-__device__ inline unsigned add_inside(Accumulator& to, float (&v)[vector_width], const RowSpan<vector_width>& span,
-                                      unsigned at) {
+__device__ inline unsigned add_inside(Accumulator& to, float (&v)[vector_width],
+                                      const RowSpan<vector_width>& span, unsigned at) {
     unsigned outside = 0;
     if constexpr (requires { Accumulator::nothing; }) {
         if (span.cuts(at))
@@ -91,10 +92,12 @@ __device__ inline void load_beside(Pack<T, vector_width>& to, const T* tensor, l
     const int columns = static_cast<int>(span.columns), column = static_cast<int>(span.column(at));
     if constexpr (words * word != vector_width * size) {
 #pragma unroll
-        for (int k = 0; k < vector_width; ++k) to.element[k] = tensor[row + max(0, min(column + k, columns - 1))];
+        for (int k = 0; k < vector_width; ++k)
+            to.element[k] = tensor[row + max(0, min(column + k, columns - 1))];
     } else {
         const auto* begin = reinterpret_cast<const char*>(tensor + row);
-        const int ahead = static_cast<int>(reinterpret_cast<unsigned long long>(begin) % word);  // bytes before the row
+        const int ahead =
+            static_cast<int>(reinterpret_cast<unsigned long long>(begin) % word);  // bytes before the row
         const auto* aligned = reinterpret_cast<const uint4*>(begin - ahead);
         const int last = static_cast<int>((ahead + static_cast<long long>(columns) * size - 1) / word);
         const long long byte = ahead + static_cast<long long>(column) * size;
@@ -135,7 +138,8 @@ __device__ inline void fill(Pack<T, vector_width>& to, T value) {
 
 /// The first `count` elements of a vector.
 template <class T, int vector_width>
-__device__ inline void store_first(T* tensor, long long vector, const Pack<T, vector_width>& from, long long count) {
+__device__ inline void store_first(T* tensor, long long vector, const Pack<T, vector_width>& from,
+                                   long long count) {
 #pragma unroll
     for (int k = 0; k < vector_width; ++k)
         if (k < count) tensor[vector * vector_width + k] = from.element[k];
@@ -167,7 +171,8 @@ template <class T, int vector_width>
 __device__ inline void store_inside(T* tensor, long long vector, const Pack<T, vector_width>& from,
                                     const RowSpan<vector_width>& span, unsigned at) {
     const int begin = at == 0 ? static_cast<int>(span.phase) : 0;
-    const int end = at + 1 == span.vectors ? static_cast<int>(span.phase + span.columns - at * vector_width) : vector_width;
+    const int end = at + 1 == span.vectors ? static_cast<int>(span.phase + span.columns - at * vector_width)
+                                           : vector_width;
     store_part<vector_width>(tensor + vector * vector_width, from.element, begin, end);
 }
 

@@ -26,7 +26,8 @@ class Story {
           f_(candidate.flow),
           registers_(candidate.registers),
           shared_(candidate.shared_bytes),
-          work_(program_work(graph, program, candidate.config.vector_width, candidate.config.rows_per_thread)),
+          work_(
+              program_work(graph, program, candidate.config.vector_width, candidate.config.rows_per_thread)),
           bytes_(fused_bytes(graph)) {}
 
     std::vector<Step> tell(const std::vector<UnfusedOp>& ops, double unfused_seconds) {
@@ -73,8 +74,7 @@ class Story {
             : rows_off_vectors(p_, c_.vector_width)
                 ? fmt::format("a row has {} elements, begins and ends within vectors", p_.columns)
                 : fmt::format("a row has {} elements", p_.columns);
-        d_.add("vector_width",
-               "elements of 16 B, halved until addresses are aligned",
+        d_.add("vector_width", "elements of 16 B, halved until addresses are aligned",
                {given("element_bytes", work_.narrow_bytes, "B", "problem"),
                 given("columns", double(p_.columns), "", "problem")},
                c_.vector_width, "elements",
@@ -125,15 +125,17 @@ class Story {
                    elements, "elements", where);
         const bool ring = c_.row_storage == RowStorage::pipelined;
         d_.add("rows_per_cta",
-               c_.rows_per_thread > 1 ? fmt::format("threads x {} rows, which fill whole vectors   [M22]", c_.rows_per_thread)
-                                      : std::string("threads / threads_per_row   [M22]"),
+               c_.rows_per_thread > 1
+                   ? fmt::format("threads x {} rows, which fill whole vectors   [M22]", c_.rows_per_thread)
+                   : std::string("threads / threads_per_row   [M22]"),
                {given("threads", ring ? c_.threads_per_row : c_.threads, "",
                       ring ? "this plan, without those that load or reduce ahead" : "this plan"),
                 given("threads_per_row", c_.threads_per_row, "", "this plan")},
                c_.rows_per_cta(), "rows",
-               c_.threads_per_row == 1              ? "a row is reduced by its thread alone"
-               : c_.threads_per_row <= warp_threads ? "a row is reduced by shuffles alone"
-                                        : "a row is reduced by shuffles, then through shared memory");
+               c_.threads_per_row == 1 ? "a row is reduced by its thread alone"
+               : c_.threads_per_row <= warp_threads
+                   ? "a row is reduced by shuffles alone"
+                   : "a row is reduced by shuffles, then through shared memory");
     }
 
     void flight() {

@@ -73,8 +73,8 @@ OpCost beside_cost(int element_bytes, int vector_width) {
 
 /// Computed values that `targets` need, through all levels above the uniform one, and `loads` times their loads
 /// and widening.
-OpCost cost_of_targets(const ExpressionGraph& graph, const Program& p, const Vectors& vectors, std::set<int> found,
-                       double loads = 1) {
+OpCost cost_of_targets(const ExpressionGraph& graph, const Program& p, const Vectors& vectors,
+                       std::set<int> found, double loads = 1) {
     const Element precision = precision_of(graph);
     OpCost cost;
     for (int i = int(p.values.size()); i-- > 0;) {
@@ -114,7 +114,8 @@ OpCost cost_of_targets(const ExpressionGraph& graph, const Program& p, const Vec
 
 }  // namespace
 
-ProgramWork program_work(const ExpressionGraph& graph, const Program& p, int vector_width, int rows_per_thread) {
+ProgramWork program_work(const ExpressionGraph& graph, const Program& p, int vector_width,
+                         int rows_per_thread) {
     const bool several = rows_per_thread > 1;
     const Vectors vectors{vector_width, !several && rows_off_vectors(p, vector_width), several};
     ProgramWork work;
@@ -190,10 +191,9 @@ struct Piece {
 Piece piece_of(const Program& p, const ProgramWork& work, const FuseLaunch& l) {
     Piece piece;
     const double taken = l.threads * l.vectors_per_thread * l.vector_width;
-    piece.elements =
-        p.form == FuseForm::row
-            ? l.threads / l.threads_per_row / l.cluster * l.rows_per_thread * double(p.columns)
-            : taken;
+    piece.elements = p.form == FuseForm::row
+                         ? l.threads / l.threads_per_row / l.cluster * l.rows_per_thread * double(p.columns)
+                         : taken;
     if (l.reload) {
         piece.rounds = std::max(1.0, std::ceil(piece.elements / taken));
         piece.readings = std::max(1, work.readings);
@@ -312,7 +312,8 @@ FuseWork work_of(const FuseHardware& hw, const Program& p, const ProgramWork& wo
     // What a thread does beside its elements, over all that it has.
     const bool rows = p.form == FuseForm::row;
     if (rows || !l.persistent)
-        w.cost.issue += piece.count * l.threads * (rows ? fit.row_thread_instructions : fit.thread_instructions);
+        w.cost.issue +=
+            piece.count * l.threads * (rows ? fit.row_thread_instructions : fit.thread_instructions);
     w.efficiency = 1 - lost_share(hw, p, work, bytes, l, piece);
     return w;
 }

@@ -24,7 +24,7 @@ struct ProgramWork {
     OpCost online;       ///< the same where the row passes by: its reductions keep more
     int reductions = 0;  ///< of the row
     int reduction_rounds = 0;  ///< of its threads where the row is held: some reductions take two
-    int readings = 1;    ///< of the row: passes that go over it
+    int readings = 1;          ///< of the row: passes that go over it
     int min_copy_bytes = 4;    ///< of the smallest element among the full tensors
     int narrow_bytes = 4;      ///< of the smallest floating element among the full tensors
 };
@@ -43,10 +43,10 @@ struct FuseLaunch {
 };
 
 struct FuseFlow {
-    double ctas = 0;               ///< of the grid
-    double resident = 0;           ///< CTAs of an SM
+    double ctas = 0;                                         ///< of the grid
+    double resident = 0;                                     ///< CTAs of an SM
     double bytes_in_flight = 0, bytes_in_flight_needed = 0;  ///< of an SM
-    double round_cycles = 0;       ///< from a CTA's loads to its end
+    double round_cycles = 0;                                 ///< from a CTA's loads to its end
     double waves = 0;
     double dram_bytes = 0;
     double ends = 0;  ///< seconds of the first CTAs' start and the last stores, which overlap with nothing

@@ -11,11 +11,11 @@
 #include "rooftile/core/bound.hpp"
 #include "rooftile/core/step.hpp"
 #include "rooftile/core/warp.hpp"
-#include "rooftile/machine/machine.hpp"
 #include "rooftile/expression/graph.hpp"
 #include "rooftile/fuse/grid_resident_model.hpp"
 #include "rooftile/fuse/program.hpp"
 #include "rooftile/fuse/ring_model.hpp"
+#include "rooftile/machine/machine.hpp"
 
 namespace rooftile {
 
@@ -34,11 +34,12 @@ struct FuseConfig {
     RowStorage row_storage = RowStorage::none;
     int vector_width = 1;        ///< elements of a vector
     int vectors_per_thread = 1;  ///< vectors of each full tensor that a thread holds, or has in flight
-    int threads = 0;          ///< of a CTA, a producer warp among them
-    int threads_per_row = 0;  ///< of one CTA; 0: point-wise
+    int threads = 0;             ///< of a CTA, a producer warp among them
+    int threads_per_row = 0;     ///< of one CTA; 0: point-wise
     int reduction_threads =
         0;  ///< threads of a ring's CTA that only reduce, while the others store the row before; 0: all do both
-    int rows_per_thread = 1;  ///< whole rows that begin and end with its vectors; more than one: they are no whole vectors alone
+    int rows_per_thread =
+        1;  ///< whole rows that begin and end with its vectors; more than one: they are no whole vectors alone
     int cluster = 1;  ///< CTAs that share a row
     int stages =
         1;  ///< slots of a ring; vectors_per_thread vectors of each thread lie in one. Of grid-resident rows: iterations that are held
@@ -46,11 +47,13 @@ struct FuseConfig {
     bool persistent = false;     ///< one wave of CTAs goes through everything
     bool early_weights = false;  ///< what all rows share is loaded before a reduction; in a ring once
     bool grid_reduction =
-        false;  ///< the CTAs of a row are no hardware cluster: they reduce through device memory
-    std::int64_t grid = 0;       ///< CTAs
+        false;              ///< the CTAs of a row are no hardware cluster: they reduce through device memory
+    std::int64_t grid = 0;  ///< CTAs
 
     int rows_per_cta() const {
-        return threads_per_row > warp_threads ? 1 : threads_per_row > 0 ? threads / threads_per_row * rows_per_thread : 0;
+        return threads_per_row > warp_threads ? 1
+               : threads_per_row > 0          ? threads / threads_per_row * rows_per_thread
+                                              : 0;
     }
     friend bool operator==(const FuseConfig&, const FuseConfig&) = default;
 };

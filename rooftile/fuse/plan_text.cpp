@@ -25,7 +25,8 @@ std::string team_text(const FuseConfig& c) {
     if (c.threads_per_row > warp_threads) return "CTA";
     if (c.threads_per_row == 1)
         return c.rows_per_thread > 1 ? fmt::format("1/{} thread", c.rows_per_thread) : std::string("thread");
-    return c.threads_per_row == warp_threads ? std::string("warp") : fmt::format("{} threads", c.threads_per_row);
+    return c.threads_per_row == warp_threads ? std::string("warp")
+                                             : fmt::format("{} threads", c.threads_per_row);
 }
 
 std::string plan_table(const FusePlans& plans, const Terminal& terminal) {
@@ -68,7 +69,8 @@ std::string plan_table(const FusePlans& plans, const Terminal& terminal) {
 }
 
 std::string why_behind(const FusePlan& best, const FusePlan& other) {
-    if (!best.prediction.time_us || !other.prediction.time_us) return "an unknown number leaves it without a time";
+    if (!best.prediction.time_us || !other.prediction.time_us)
+        return "an unknown number leaves it without a time";
     const double slower = *other.prediction.time_us / *best.prediction.time_us - 1;
     if (std::abs(slower) < 0.0005) return "as fast by the model";
     return percent_text(std::abs(slower)) + (slower > 0 ? " slower" : " faster by the model");

@@ -22,7 +22,8 @@ struct Timed {
         if (const auto* rows = std::get_if<GridResidentLaunch>(&launch))
             return grid_resident_flow(hw, program, work, bytes, *rows);
         const auto& one = std::get<FuseLaunch>(launch);
-        return fuse_flow(hw, program, work, bytes, one, cluster_sms(machine, config.cluster, one.ctas_per_sm));
+        return fuse_flow(hw, program, work, bytes, one,
+                         cluster_sms(machine, config.cluster, one.ctas_per_sm));
     }
 };
 
@@ -33,7 +34,8 @@ Predictor fuse_predictor(std::span<const Plan> plans) {
     for (const Plan& any : plans) {
         const auto& plan = any.own.as<FusePlan>();
         const FuseConfig& c = plan.config;
-        timed.push_back({plan.program, program_work(plan.problem, plan.program, c.vector_width, c.rows_per_thread),
+        timed.push_back({plan.program,
+                         program_work(plan.problem, plan.program, c.vector_width, c.rows_per_thread),
                          fused_bytes(plan.problem), c, plan.launch});
     }
     return [timed = std::move(timed)](const Machine& machine) {

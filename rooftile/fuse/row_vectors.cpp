@@ -7,9 +7,7 @@
 
 namespace rooftile {
 
-bool rows_off_vectors(const Program& p, int vector_width) {
-    return !p.flat && p.columns % vector_width != 0;
-}
+bool rows_off_vectors(const Program& p, int vector_width) { return !p.flat && p.columns % vector_width != 0; }
 
 std::int64_t max_row_vectors(const Program& p, int vector_width) {
     // Rows begin at multiples of what columns and vectors share.

@@ -30,8 +30,8 @@ constexpr int access_bytes = 16, register_bytes = 4, max_kept = 4;
 constexpr double max_instructions = 1800;
 constexpr std::int64_t max_searched_vectors = 256;  // of a row, that a thread has
 constexpr double exchange_bytes = fuse::exchange_bytes;
-constexpr std::int64_t min_shared_row = 2048;    // vectors of a row that several CTAs share
-constexpr int portable_cluster = 8;              // that every GPU with clusters has places for
+constexpr std::int64_t min_shared_row = 2048;  // vectors of a row that several CTAs share
+constexpr int portable_cluster = 8;            // that every GPU with clusters has places for
 
 /// The widest vectors that rows are a whole number of, if they have two elements or rows are short: nothing is left out then, and
 /// what is stored ends with the row. Else `widest`.
@@ -258,11 +258,17 @@ class Search {
     void rows_of_threads(FuseConfig c) {
         const std::int64_t shared = std::gcd(p_.columns, std::int64_t(width_));
         if (c.row_storage != RowStorage::registers || !rows_off_vectors(p_, width_)) return;
-        if (c.persistent || masks_of_vectors(p_) > 0) return reject(Reason::instruction);  // no kernel has that form
+        if (c.persistent || masks_of_vectors(p_) > 0)
+            return reject(Reason::instruction);  // no kernel has that form
         if (p_.columns / shared > max_searched_vectors) return reject(Reason::registers);
         c.rows_per_thread = int(width_ / shared);
         c.vectors_per_thread = int(p_.columns / shared);
-        const ProgramWork in_vectors = std::exchange(work_, program_work(graph_, p_, width_, c.rows_per_thread));
+        // Their results leave together or not at all.
+        const bool stores = std::ranges::any_of(
+            p_.stores, [](const ProgramStore& s) { return s.level == Level::element; });
+        if (stores && gathered_vectors(p_, c) == 0) return reject(Reason::shared);
+        const ProgramWork in_vectors =
+            std::exchange(work_, program_work(graph_, p_, width_, c.rows_per_thread));
         for (int threads : cta_threads(1)) {
             c.threads = threads;
             offer(c);
@@ -276,7 +282,8 @@ class Search {
         if (vectors_per_thread > max_searched_vectors) return reject(Reason::registers);
         const LeavingOut many(
             *this, fuse_rules::held_vectors,
-            vectors_per_thread > (c.threads_per_row < warp_threads && work_.readings > 1 ? max_held / 2 : max_held));
+            vectors_per_thread
+                > (c.threads_per_row < warp_threads && work_.readings > 1 ? max_held / 2 : max_held));
         c.vectors_per_thread = int(vectors_per_thread);
         // Weights in registers beside a row cost CTAs, which from 64 registers of both on is more than their wait. Where
         // several warps share the row, and nothing of it is used before a barrier, they lose from 48 on, and above 16
@@ -302,7 +309,8 @@ class Search {
         // The best launch without staging was sooner wherever measured.
         const LeavingOut once(*this, fuse_rules::staged_read_once,
                               work_.readings < 2 && !request_.row_storage);
-        if (!machine_.has("tma") || !rows_by_bulk(p_, width_, request_.alignment)) return reject(Reason::instruction);
+        if (!machine_.has("tma") || !rows_by_bulk(p_, width_, request_.alignment))
+            return reject(Reason::instruction);
         // Several CTAs share such a row only where it leaves an SM no room for others: as many as make that room. More reduce
         // longer and move no more (softmax of 65536 columns: two 139 us, four 144).
         const double row_bytes = double(p_.columns) * work_.full_bytes;
@@ -343,7 +351,8 @@ class Search {
         candidate.shared_bytes = double(staged_rows(p_, c).bytes);
         const double gathered = double(gathered_bytes(graph_, p_, c));
         constexpr double max_static = 49152;  // B of a CTA, that code may declare
-        if (candidate.shared_bytes + exchange_bytes > hw_.shared_per_cta || gathered + exchange_bytes > max_static)
+        if (candidate.shared_bytes + exchange_bytes > hw_.shared_per_cta
+            || gathered + exchange_bytes > max_static)
             return reject(Reason::shared);
         if (c.vectors_per_thread > 1
             && c.vectors_per_thread * c.vector_width * work_.first.issue > max_instructions && !r.exhaustive)

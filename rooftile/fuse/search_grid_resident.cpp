@@ -82,7 +82,8 @@ class GridResidentSearch : FuseSearchContext {
         // Some threads would have nothing, and all of them have time for two iterations.
         const std::int64_t iteration = std::int64_t(c.threads) * c.vectors_per_thread * c.cluster;
         constexpr std::int64_t min_iterations = 2;
-        if (min_row_vectors(program, vector_width) < min_iterations * iteration) return reject(Reason::threads);
+        if (min_row_vectors(program, vector_width) < min_iterations * iteration)
+            return reject(Reason::threads);
         FuseCandidate candidate;
         candidate.registers = registers_needed(program, c);
         const double an_sm = whole_up(double(c.grid) / hw.sms);  // CTAs of the busiest

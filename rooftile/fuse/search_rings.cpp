@@ -76,7 +76,8 @@ class RingSearch : FuseSearchContext {
         int ctas, threads_per_row;
         std::optional<std::int64_t> rings{};
     };
-    static constexpr int searched_vectors_per_thread[] = {1, 2, 4}, searched_reduction_threads[] = {128, 256, 0};
+    static constexpr int searched_vectors_per_thread[] = {1, 2, 4},
+                         searched_reduction_threads[] = {128, 256, 0};
     static constexpr bool both[] = {true, false};
     static constexpr int producer = warp_threads;  // threads
 
@@ -238,7 +239,7 @@ class RingSearch : FuseSearchContext {
         out_.kept.push_back(candidate);
     }
 
-    double slot_;  // bytes of an element of all tensors in the slots
+    double slot_;        // bytes of an element of all tensors in the slots
     bool has_epilogue_;  // not all tensors are
     CtasAndLanes ctas_and_lanes_[5] = {{1, 256}, {1, 512}, {2, 256}, {2, 512}, {4, 128}};
     FuseSearch& out_;
@@ -250,7 +251,8 @@ double ring_sms(const Machine& machine, const FuseHardware& hw, const FuseConfig
     return reduces_across_grid(c) ? hw.sms : cluster_sms(machine, c.cluster, c.ctas_per_sm);
 }
 
-double ring_clusters(const Machine& machine, const FuseHardware& hw, const Program& program, const FuseConfig& c) {
+double ring_clusters(const Machine& machine, const FuseHardware& hw, const Program& program,
+                     const FuseConfig& c) {
     const double resident = whole(ring_sms(machine, hw, c) * c.ctas_per_sm / c.cluster);
     return resident >= 1 ? std::min(resident, std::max(1.0, double(program.rows))) : unknown_number;
 }

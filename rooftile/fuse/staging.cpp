@@ -81,16 +81,24 @@ std::int64_t max_cta_vectors(const Program& program, const FuseConfig& c) {
     return ceil_div(c.rows_per_cta() * program.columns + c.vector_width - 1, c.vector_width);
 }
 
+bool touches_parts_of_lines(const Program& program, const FuseConfig& c) {
+    constexpr int line_bytes = 128;
+    int element = line_bytes;
+    for (const ProgramValue& v : program.values)
+        if (at_own_place(v)) element = std::min(element, bytes_of(v.element));
+    return c.threads_per_row < warp_threads && c.vectors_per_thread > 1
+           && c.threads_per_row * c.vector_width * element < line_bytes;
+}
+
 std::int64_t gathered_vectors(const Program& program, const FuseConfig& c) {
     constexpr std::int64_t max_vectors = 512;  // 8 KiB of 16 bytes each
     const bool stores = std::any_of(program.stores.begin(), program.stores.end(),
                                     [](const ProgramStore& s) { return s.level == Level::element; });
-    const bool direct = c.threads_per_row == 0 || c.threads_per_row >= warp_threads || c.persistent
-                        || (c.rows_per_thread == 1 && c.vectors_per_thread == 1
-                            && !rows_off_vectors(program, c.vector_width));
-    if (!stores || direct) return 0;
+    const bool alone = c.threads_per_row == 0 || c.threads_per_row >= warp_threads || c.persistent;
+    const bool cut = rows_off_vectors(program, c.vector_width);
+    if (!stores || alone || !(cut || touches_parts_of_lines(program, c))) return 0;
     const std::int64_t rows = warp_threads / c.threads_per_row * c.rows_per_thread;
-    const std::int64_t before = rows_off_vectors(program, c.vector_width) && c.rows_per_thread == 1 ? c.vector_width - 1 : 0;
+    const std::int64_t before = cut && c.rows_per_thread == 1 ? c.vector_width - 1 : 0;
     const std::int64_t vectors = ceil_div(rows * program.columns + before, c.vector_width);
     return vectors <= max_vectors ? vectors : 0;
 }
@@ -138,7 +146,8 @@ bool rows_by_bulk(const Program& program, int vector_width, int alignment) {
         if (!at_own_place(v)) continue;
         any = true;
         // Rows of whole units, or aligned vectors of them.
-        if (program.columns * bytes_of(v.element) % unit != 0 && !vectors_by_bulk(v, vector_width)) return false;
+        if (program.columns * bytes_of(v.element) % unit != 0 && !vectors_by_bulk(v, vector_width))
+            return false;
     }
     return any && alignment % unit == 0;
 }

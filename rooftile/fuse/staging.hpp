@@ -37,6 +37,10 @@ bool has_epilogue_rows(const Program& program);
 /// Bytes of an element of all tensors that lie in a ring's slots.
 double slot_bytes(const Program& program);
 
+/// Whether the threads of a row together take less than a line of 128 bytes at a time: a warp's access then touches more lines than it
+/// fills, and comes back to them.
+bool touches_parts_of_lines(const Program& program, const FuseConfig& config);
+
 /// Vectors that a warp's rows, several side by side, touch together, where their results go through shared memory: a team's own
 /// stores would each end within a sector. 0: every thread stores its own.
 std::int64_t gathered_vectors(const Program& program, const FuseConfig& config);

@@ -8,11 +8,11 @@
 #include <set>
 
 #include "rooftile/error.hpp"
-#include "rooftile/machine/registry.hpp"
+#include "rooftile/expression/expression.hpp"
 #include "rooftile/fuse/plan.hpp"
 #include "rooftile/fuse/search.hpp"
 #include "rooftile/fuse/staging.hpp"
-#include "rooftile/expression/expression.hpp"
+#include "rooftile/machine/registry.hpp"
 
 namespace rooftile {
 namespace {
@@ -34,8 +34,9 @@ TEST(FuseDerive, AskedVectorWidthsFitRowsAndAddresses) {
     for (int vector_width : {3, 16})
         EXPECT_THROW(derive(machine, rows, {.vector_width = vector_width}), RequestError) << vector_width;
     for (int vector_width : {1, 2, 4, 8})
-        EXPECT_EQ(plans_for("h200-sxm", rows, {.vector_width = vector_width}).plans.front().config.vector_width,
-                  vector_width);
+        EXPECT_EQ(
+            plans_for("h200-sxm", rows, {.vector_width = vector_width}).plans.front().config.vector_width,
+            vector_width);
     const ExpressionGraph whole = made("s = sum_all(x + b)", {"x:bf16[132,4097]", "b:bf16[4097]"});
     EXPECT_THROW(derive(machine, whole, {.vector_width = 2}), RequestError);
     const ExpressionGraph flat = made("y = gelu(x)", {"x:bf16[132,4097]"});
@@ -124,8 +125,9 @@ TEST(FuseDerive, VectorsAreAsWideAsShapeAndAlignmentAllow) {
     };
     EXPECT_EQ(vector_width("y = gelu(x)", {"x:bf16[1000,1000]"}), 8);
     EXPECT_EQ(vector_width("y = gelu(x)", {"x:fp32[1000,1000]"}), 4);
-    EXPECT_EQ(vector_width("y = gelu(x)", {"x:bf16[1009,1009]"}), 8);   // one long row: a tail of one element
-    EXPECT_EQ(vector_width("y = softmax(x)", {"x:bf16[64,1009]"}), 8);  // every row begins elsewhere in a vector
+    EXPECT_EQ(vector_width("y = gelu(x)", {"x:bf16[1009,1009]"}), 8);  // one long row: a tail of one element
+    EXPECT_EQ(vector_width("y = softmax(x)", {"x:bf16[64,1009]"}),
+              8);  // every row begins elsewhere in a vector
     EXPECT_EQ(vector_width("y = softmax(x)", {"x:bf16[64,1009]"}, 8), 4);
     EXPECT_EQ(vector_width("y = x + b", {"x:bf16[64,1009]", "b:bf16[1009]"}), 8);
     EXPECT_EQ(vector_width("y = gelu(x)", {"x:bf16[1000,1000]"}, 8), 4);

@@ -42,7 +42,7 @@ TEST(RowVectors, MostAndFewestAreThoseOfSomeRow) {
 }
 
 TEST(RowVectors, AllRowsTogetherAreOne) {
-    EXPECT_EQ(vectors_of_all(rows_of(3, 5), 8), 2);   // 15 elements
+    EXPECT_EQ(vectors_of_all(rows_of(3, 5), 8), 2);  // 15 elements
     EXPECT_EQ(vectors_of_all(rows_of(3, 16), 8), 6);
 }
 
@@ -59,8 +59,12 @@ TEST(RowVectors, AddressesHoldWholeVectorsWhereRowsDoNot) {
 TEST(RowVectors, ResultsOfShortRowsAreGatheredByWarps) {
     Program p = rows_of(1000, 19);
     p.stores.push_back({0, 0, Level::element});
-    FuseConfig c{.form = FuseForm::row, .row_storage = RowStorage::registers, .vector_width = 8, .vectors_per_thread = 1,
-                 .threads = 64, .threads_per_row = 4};
+    FuseConfig c{.form = FuseForm::row,
+                 .row_storage = RowStorage::registers,
+                 .vector_width = 8,
+                 .vectors_per_thread = 1,
+                 .threads = 64,
+                 .threads_per_row = 4};
     EXPECT_EQ(gathered_vectors(p, c), 20);
     c.threads_per_row = 32;
     EXPECT_EQ(gathered_vectors(p, c), 0);

@@ -5,8 +5,8 @@
 #include <set>
 #include <vector>
 
-#include "rooftile/machine/registry.hpp"
 #include "rooftile/expression/expression.hpp"
+#include "rooftile/machine/registry.hpp"
 
 namespace rooftile {
 namespace {

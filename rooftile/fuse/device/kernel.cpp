@@ -10,11 +10,11 @@
 
 #include "kernels/measure/philox.hpp"
 #include "rooftile/elapsed.hpp"
-#include "rooftile/runtime/cache.hpp"
-#include "rooftile/runtime/driver_table.hpp"
 #include "rooftile/fuse/device/source.hpp"
 #include "rooftile/fuse/row_vectors.hpp"
 #include "rooftile/fuse/staging.hpp"
+#include "rooftile/runtime/cache.hpp"
+#include "rooftile/runtime/driver_table.hpp"
 
 namespace rooftile {
 namespace {
@@ -172,7 +172,8 @@ std::vector<std::uint64_t> fuse_tensors(const FusePlan& plan, std::span<const vo
         const bool bulk =
             plan.config.row_storage == RowStorage::shared || plan.config.row_storage == RowStorage::pipelined;
         if (bulk && several) return access_bytes;
-        return several ? vector_alignment(plan.program, plan.config.vector_width, n.element) : bytes_of(n.element);
+        return several ? vector_alignment(plan.program, plan.config.vector_width, n.element)
+                       : bytes_of(n.element);
     };
     std::vector<std::uint64_t> words;
     // The kernel's fields stand in the order of the program's loads.
@@ -208,7 +209,8 @@ fuse::FuseSizes fuse_sizes(const FusePlan& plan) {
     sizes.vectors = p.form == FuseForm::row || p.flat ? row_vectors : vectors_of_all(p, vector_width);
     constexpr std::int64_t most = 2147483647;
     if (!p.flat && p.form != FuseForm::row) {
-        const std::int64_t row = rows_off_vectors(p, vector_width) ? p.columns : row_vectors;  // elements or vectors
+        const std::int64_t row =
+            rows_off_vectors(p, vector_width) ? p.columns : row_vectors;  // elements or vectors
         sizes.row_vectors = fuse::divider(unsigned(std::clamp<std::int64_t>(row, 1, most)));
     }
     return sizes;
@@ -247,9 +249,7 @@ std::int64_t fuse_grid(const FusePlan& plan, std::int64_t resident) {
     const Program& p = plan.program;
     std::int64_t pieces = 1;
     if (p.form == FuseForm::row) pieces = ceil_div(p.rows, std::max(1, c.rows_per_cta())) * c.cluster;
-    else
-        pieces =
-            ceil_div(vectors_of_all(p, c.vector_width), std::int64_t(c.threads) * c.vectors_per_thread);
+    else pieces = ceil_div(vectors_of_all(p, c.vector_width), std::int64_t(c.threads) * c.vectors_per_thread);
     pieces = std::max<std::int64_t>(pieces, c.cluster);
     if (reduces_across_grid(c) && c.persistent && resident < c.cluster)
         throw Error(ExitCode::gpu_failed,

@@ -11,7 +11,11 @@ namespace {
 class PointwiseText {
   public:
     explicit PointwiseText(const FusePlan& plan)
-        : w_(plan), p_(w_.program), flat_(p_.flat), off_(rows_off_vectors(p_, w_.config.vector_width)), stacked_(stacks(p_, w_.config)) {
+        : w_(plan),
+          p_(w_.program),
+          flat_(p_.flat),
+          off_(rows_off_vectors(p_, w_.config.vector_width)),
+          stacked_(stacks(p_, w_.config)) {
         if (off_ && !counts_in_32_bits(p_, 1)) w_.index = "long long";  // elements
         for (int i : w_.values_where([](const ProgramValue& v) { return v.kind == ValueKind::load; }))
             (w_.value(i).level == Level::uniform ? uniform_loads_ : loads_).push_back(i);
@@ -229,16 +233,20 @@ class PointwiseText {
             return w_.index == "unsigned" ? fmt::format("size.row_vectors.quotient({})", element)
                                           : fmt::format("{} / size.columns", element);
         };
-        const auto row_of = [&](int i, const std::string& row) { return w_.row_text(w_.value(i).access, row); };
+        const auto row_of = [&](int i, const std::string& row) {
+            return w_.row_text(w_.value(i).access, row);
+        };
         line(1, "const {} begin = at * vector_width;", w_.index);
         line(1, "const {} row = {};", w_.index, quotient("begin"));
         line(1, "const {0} column = begin - row * static_cast<{0}>(size.columns);", w_.index);
         line(1, "if (column + vector_width <= size.columns) {{");
         for (int i : shared)
             if (w_.value(i).access.along_row)
-                line(2, "load_any({}_pack[i], t.{}, {} * size.columns + column);", w_.values.base(i), w_.values.input(i),
+                line(2, "load_any({}_pack[i], t.{}, {} * size.columns + column);", w_.values.base(i),
+                     w_.values.input(i), row_of(i, "row"));
+            else
+                line(2, "fill({}_pack[i], t.{}[{}]);", w_.values.base(i), w_.values.input(i),
                      row_of(i, "row"));
-            else line(2, "fill({}_pack[i], t.{}[{}]);", w_.values.base(i), w_.values.input(i), row_of(i, "row"));
         line(1, "}} else {{");
         w_.unroll();
         line(2, "for (int k = 0; k < vector_width; ++k) {{");
@@ -296,11 +304,15 @@ class PointwiseText {
         if (!whole())
             for (size_t s = 0; s < p_.stores.size(); ++s) {
                 const std::string name = w_.plan.problem.outputs[size_t(p_.stores[s].output)].name;
-                const std::string packed = fmt::format("packed<{}>({}_values)", w_.type_of_store(int(s)), name);
+                const std::string packed =
+                    fmt::format("packed<{}>({}_values)", w_.type_of_store(int(s)), name);
                 if (ends_in_part())
-                    line(1, "if (at + 1 == vectors) store_first(t.{}, at, {}, size.rows * size.columns - at * vector_width);",
+                    line(1,
+                         "if (at + 1 == vectors) store_first(t.{}, at, {}, size.rows * size.columns - at * "
+                         "vector_width);",
                          w_.values.output(int(s)), packed);
-                line(1, "{}store(t.{}, at, {});", ends_in_part() ? "else " : "", w_.values.output(int(s)), packed);
+                line(1, "{}store(t.{}, at, {});", ends_in_part() ? "else " : "", w_.values.output(int(s)),
+                     packed);
             }
         line(0, "}}");
     }
@@ -354,7 +366,8 @@ class PointwiseText {
 
     SourceWriter w_;
     const Program& p_;
-    bool flat_, off_, stacked_;  ///< off_: rows begin and end within vectors, which go over them as if they were one row
+    bool flat_, off_,
+        stacked_;  ///< off_: rows begin and end within vectors, which go over them as if they were one row
     std::vector<int> loads_, uniform_loads_, reduces_;
     std::vector<int> dropouts_, uniform_dropouts_;  ///< that elements, or what is added up, need
 };

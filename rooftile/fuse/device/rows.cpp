@@ -86,8 +86,9 @@ std::string RowsText::story() const {
         : grid_resident()          ? "which is read again for every pass, all rows resident in the grid"
                                    : "which is read again for every pass";
     if (several())
-        return fmt::format("A thread works on {} rows, {} vectors of {} elements together, which wait in registers.",
-                           rows_per_thread_, w_.config.vectors_per_thread, vector_width_);
+        return fmt::format(
+            "A thread works on {} rows, {} vectors of {} elements together, which wait in registers.",
+            rows_per_thread_, w_.config.vectors_per_thread, vector_width_);
     return fmt::format("{}, {}; a thread has {} vector{} of {} elements at once.", who, where,
                        c_.vectors_per_thread, c_.vectors_per_thread == 1 ? "" : "s", c_.vector_width);
 }
@@ -135,7 +136,8 @@ void RowsText::constants() {
         w_.line(1, "RowTeam team(exchange, gathered(blockIdx.x, ptx::sms(), {}, {}, gridDim.x));",
                 rows_gathered(p_, c_), c_.cluster);
     else w_.line(1, "RowTeam team(exchange);");
-    if (!off()) w_.line(1, "const unsigned vectors = size.{};  // of a row", several() ? "columns" : "vectors");
+    if (!off())
+        w_.line(1, "const unsigned vectors = size.{};  // of a row", several() ? "columns" : "vectors");
     if (ring()) return;
     if (!reload() && c_.cluster > 1) {
         w_.line(1, "constexpr unsigned part = step * vectors_per_thread;  // vectors of a CTA");
@@ -179,8 +181,8 @@ void RowsText::rows_head() {
 
 /// All vectors of a thread's rows; behind the tensors' end the last one once more. Then row by row.
 void RowsText::load_rows() {
-    w_.line(1, "constexpr int rows = {}, wide = {};  // rows of a thread; elements of a vector of them", rows_per_thread_,
-            vector_width_);
+    w_.line(1, "constexpr int rows = {}, wide = {};  // rows of a thread; elements of a vector of them",
+            rows_per_thread_, vector_width_);
     w_.line(1, "constexpr int wide_vectors = {};  // of all its rows", w_.config.vectors_per_thread);
     w_.line(1, "const {0} place = blockIdx.x * static_cast<{0}>({1}) + threadIdx.x;", w_.index, c_.threads);
     w_.line(1, "if (place * rows >= size.rows) return;");
@@ -189,16 +191,19 @@ void RowsText::load_rows() {
     std::vector<int> full;
     for (int i : loads_)
         if (w_.value(i).access.full()) full.push_back(i);
-    for (int i : full) w_.line(1, "Pack<{}, wide> {}_rows[wide_vectors];", w_.type_of_load(i), w_.values.base(i));
+    for (int i : full)
+        w_.line(1, "Pack<{}, wide> {}_rows[wide_vectors];", w_.type_of_load(i), w_.values.base(i));
     w_.unroll();
     w_.line(1, "for (int v = 0; v < wide_vectors; ++v) {{");
     for (int i : full)
-        w_.line(2, "load_cached{}({}_rows[v], t.{}, {});", w_.read_policy(), w_.values.base(i), w_.values.input(i),
+        w_.line(2, "load_cached{}({}_rows[v], t.{}, {});", w_.read_policy(), w_.values.base(i),
+                w_.values.input(i),
                 full_teams() ? "place * wide_vectors + v" : "min(place * wide_vectors + v, last)");
     w_.line(1, "}}");
     for (size_t s = 0; s < p_.stores.size(); ++s)
         if (p_.stores[s].level == Level::element)
-            w_.line(1, "Pack<{}, wide> {}_rows[wide_vectors];", w_.type_of_store(int(s)), w_.values.output(int(s)));
+            w_.line(1, "Pack<{}, wide> {}_rows[wide_vectors];", w_.type_of_store(int(s)),
+                    w_.values.output(int(s)));
         else w_.line(1, "Pack<{}, rows> {}_rows;", w_.type_of_store(int(s)), w_.values.output(int(s)));
     w_.unroll();
     w_.line(1, "for (int r = 0; r < rows; ++r) {{");
@@ -216,30 +221,39 @@ std::string RowsText::element_of_rows(const std::string& name) const {
 /// A warp's rows in shared memory as they lie in the tensors, and where.
 void RowsText::open_gather() {
     const int rows = 32 / c_.threads_per_row * rows_per_thread_;
-    w_.line(1, "constexpr unsigned gathered = {};  // vectors of a warp's rows", gathered_vectors(p_, w_.config));
+    w_.line(1, "constexpr unsigned gathered = {};  // vectors of a warp's rows",
+            gathered_vectors(p_, w_.config));
     for (size_t s = 0; s < p_.stores.size(); ++s)
         if (p_.stores[s].level == Level::element)
-            w_.line(1, "__shared__ Pack<{}, {}> {}_gathered[{}][gathered];", w_.type_of_store(int(s)), vector_width_,
-                    w_.values.output(int(s)), c_.threads / 32);
+            w_.line(1, "__shared__ Pack<{}, {}> {}_gathered[{}][gathered];", w_.type_of_store(int(s)),
+                    vector_width_, w_.values.output(int(s)), c_.threads / 32);
     w_.line(1, "const unsigned warp = threadIdx.x / 32;");
-    w_.line(1, "const {0} warp_row = (blockIdx.x * static_cast<{0}>({1}) + warp) * {2};", w_.index, c_.threads / 32, rows);
+    w_.line(1, "const {0} warp_row = (blockIdx.x * static_cast<{0}>({1}) + warp) * {2};", w_.index,
+            c_.threads / 32, rows);
     w_.line(1, "if (warp_row >= size.rows) return;");
     if (p_.rows % rows == 0) w_.line(1, "constexpr unsigned warp_rows = {};", rows);
-    else w_.line(1, "const unsigned warp_rows = min(static_cast<long long>({}), size.rows - warp_row);", rows);
+    else
+        w_.line(1, "const unsigned warp_rows = min(static_cast<long long>({}), size.rows - warp_row);", rows);
     w_.line(1, "const RowSpan<{}> warp_span(warp_row, size.columns, warp_rows);", vector_width_);
 }
 
 /// Whole lines, by all lanes that have rows.
 void RowsText::store_gathered() {
-    w_.line(1, "const unsigned lanes = (warp_rows + {0} - 1) / {0} * {1};", rows_per_thread_, c_.threads_per_row);
+    w_.line(1, "const unsigned lanes = (warp_rows + {0} - 1) / {0} * {1};", rows_per_thread_,
+            c_.threads_per_row);
     w_.line(1, "__syncwarp(lanes < 32 ? (1u << lanes) - 1 : 0xffffffffu);");
     w_.line(1, "for (unsigned at = threadIdx.x % 32; at < warp_span.vectors; at += lanes) {{");
     for (size_t s = 0; s < p_.stores.size(); ++s) {
         if (p_.stores[s].level != Level::element) continue;
         const std::string name = w_.values.output(int(s));
         const bool cut = rows_off_vectors(p_, vector_width_);
-        if (cut) w_.line(2, "if (warp_span.cuts(at)) store_inside(t.{0}, warp_span.start + at, {0}_gathered[warp][at], warp_span, at);", name);
-        w_.line(2, "{1}store(t.{0}, warp_span.start + at, {0}_gathered[warp][at]);", name, cut ? "else " : "");
+        if (cut)
+            w_.line(2,
+                    "if (warp_span.cuts(at)) store_inside(t.{0}, warp_span.start + at, "
+                    "{0}_gathered[warp][at], warp_span, at);",
+                    name);
+        w_.line(2, "{1}store(t.{0}, warp_span.start + at, {0}_gathered[warp][at]);", name,
+                cut ? "else " : "");
     }
     w_.line(1, "}}");
 }
@@ -250,7 +264,9 @@ void RowsText::store_rows() {
         const std::string name = w_.values.output(int(s));
         if (p_.stores[s].level == Level::element) {
             w_.unroll();
-            w_.line(1, "for (int v = 0; v < wide_vectors; ++v) {0}_gathered[warp][threadIdx.x % 32 * wide_vectors + v] = {0}_rows[v];",
+            w_.line(1,
+                    "for (int v = 0; v < wide_vectors; ++v) {0}_gathered[warp][threadIdx.x % 32 * "
+                    "wide_vectors + v] = {0}_rows[v];",
                     name);
         } else if (full_teams()) {
             w_.line(1, "store(t.{0}, place, {0}_rows);", name);

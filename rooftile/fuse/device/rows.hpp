@@ -172,12 +172,12 @@ class RowsText {
     const int vector_width_, rows_per_thread_;  ///< of what is read and written; whole rows of a thread
     std::vector<int> loads_, row_loads_;
     std::vector<bool> epilogue_;  // of a value: epilogue_operands()
-    std::set<int> held_;      // packs that a pass has used, or put into shared memory
-    int passes_ = 0;          // over the row, in all
-    int passes_written_ = 0;  // that are written
-    bool storing_ = false;    // the pass that is written stores
-    bool seldom_ = false;     // it hardly ever runs: short text, a vector at a time
-    std::set<int> ahead_;     // loads whose next chunk has its registers already
+    std::set<int> held_;          // packs that a pass has used, or put into shared memory
+    int passes_ = 0;              // over the row, in all
+    int passes_written_ = 0;      // that are written
+    bool storing_ = false;        // the pass that is written stores
+    bool seldom_ = false;         // it hardly ever runs: short text, a vector at a time
+    std::set<int> ahead_;         // loads whose next chunk has its registers already
     Stride stride_;
     int nested_ = 0;  // blocks around the loop over rows
 };

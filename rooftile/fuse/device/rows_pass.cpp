@@ -70,14 +70,16 @@ std::string RowsText::place(const std::string& start, bool clamped) const {
 }
 
 /// A load of the vector `within` a row, by `function`. What is not full lies off the vectors of rows that do.
-std::string RowsText::load_text(int i, const std::string& function, const std::string& pack, const NamedRow& row,
-                                const std::string& within, const std::string& at) const {
+std::string RowsText::load_text(int i, const std::string& function, const std::string& pack,
+                                const NamedRow& row, const std::string& within, const std::string& at) const {
     const Access& access = w_.value(i).access;
     const std::string tensor = "t." + w_.values.input(i);
-    if (!off()) return fmt::format("{}({}, {}, {}{});", function, pack, tensor, start_of(access, row.row), within);
-    if (access.plain_rows()) return fmt::format("{}({}, {}, {}.start + {});", function, pack, tensor, row.span, within);
-    return fmt::format("load_beside({}, {}, {} * size.columns, {}, {});", pack, tensor, w_.row_text(access, row.row),
-                       row.span, at);
+    if (!off())
+        return fmt::format("{}({}, {}, {}{});", function, pack, tensor, start_of(access, row.row), within);
+    if (access.plain_rows())
+        return fmt::format("{}({}, {}, {}.start + {});", function, pack, tensor, row.span, within);
+    return fmt::format("load_beside({}, {}, {} * size.columns, {}, {});", pack, tensor,
+                       w_.row_text(access, row.row), row.span, at);
 }
 
 /// Where all rows wait in L2, an SM's own part of them nearly fits into L1: nothing else goes there.
@@ -87,9 +89,7 @@ std::string RowsText::load_function(const Access& access) const {
     if (!access.full()) return weights_first() ? "load_cached_in_order" : "load_again";
     // Rows that are written as well go through L1 as copies do; of rows that are only read, long passes
     // (docs/facts.md 47, 82).
-    // So do those of which one load takes a part of a line here and there.
-    const bool in_parts = c_.threads_per_row < 32 && c_.vectors_per_thread > 1;
-    const bool cached = in_parts || (held() ? stores_elements() : long_pass());
+    const bool cached = touches_parts_of_lines(p_, w_.config) || (held() ? stores_elements() : long_pass());
     const bool ordered = in_order() || weights_first();
     return fmt::format("{}{}{}", cached ? "load_cached" : "load", ordered ? "_in_order" : "",
                        w_.read_policy());
@@ -103,7 +103,9 @@ void RowsText::load_vector(int depth, int i) {
     const std::string within = fmt::format("first, i * {}", stride_.step);
     if (access.plain_rows())
         w_.line(depth, "{}({}, t.{}, start + {});", load_function(access), pack, w_.values.input(i), within);
-    else w_.raw(std::string(size_t(depth) * 4, ' ') + load_text(i, load_function(access), pack, {"row"}, within, "at") + "\n");
+    else
+        w_.raw(std::string(size_t(depth) * 4, ' ')
+               + load_text(i, load_function(access), pack, {"row"}, within, "at") + "\n");
 }
 
 /// The head of a loop over a thread's vectors: where vector i lies.
@@ -155,8 +157,8 @@ void RowsText::held_pass(const std::vector<int>& loads, const Body& body_text) {
     for (int i : loads) {
         const std::string name = w_.values.base(i), type = w_.type_of_load(i);
         if (staged() && w_.value(i).access.full()) {
-            w_.line(inside, "{}Pack<{}, vector_width> {}_pack = waiting({}_staged + {});", off() ? "" : "const ", type,
-                    name, name, staged_place());
+            w_.line(inside, "{}Pack<{}, vector_width> {}_pack = waiting({}_staged + {});",
+                    off() ? "" : "const ", type, name, name, staged_place());
         } else if (!waits(i)) {
             w_.line(inside, "Pack<{}, vector_width> {}_pack;", type, name);
             load_vector(inside, i);
@@ -268,8 +270,9 @@ void RowsText::row_results() {
     for (int s = 0; s < int(p_.stores.size()); ++s) {
         const int v = p_.stores[size_t(s)].value;
         if (p_.stores[size_t(s)].level == Level::element) continue;
-        const std::string value = fmt::format("narrowed<{}>({})", w_.type_of_store(s),
-                                              w_.values.use(v, !w_.values.is_bool(v) && !w_.values.is_index(v)));
+        const std::string value =
+            fmt::format("narrowed<{}>({})", w_.type_of_store(s),
+                        w_.values.use(v, !w_.values.is_bool(v) && !w_.values.is_index(v)));
         if (several()) line(0, "{}_rows.element[r] = {};", w_.values.output(s), value);
         else line(0, "if (team.lane() == 0) t.{}[row] = {};", w_.values.output(s), value);
     }
@@ -298,19 +301,21 @@ void RowsText::result(const std::set<int>& known) {
         w_.line(depth, "}}");
         for (int s : stores) {
             if (several()) {
-                w_.line(depth, "{} = narrowed<{}>({}_values[0]);", element_of_rows(w_.values.output(s)), w_.type_of_store(s),
-                        output_name(s));
+                w_.line(depth, "{} = narrowed<{}>({}_values[0]);", element_of_rows(w_.values.output(s)),
+                        w_.type_of_store(s), output_name(s));
                 continue;
             }
-            w_.line(depth, "const Pack<{0}, vector_width> {1}_result = packed<{0}>({1}_values);", w_.type_of_store(s),
-                    output_name(s));
+            w_.line(depth, "const Pack<{0}, vector_width> {1}_result = packed<{0}>({1}_values);",
+                    w_.type_of_store(s), output_name(s));
             if (gathers()) {
-                const std::string place = fmt::format("static_cast<unsigned>(start - warp_span.start) + {}",
-                                                      clamped() ? "at" : fmt::format("first + i * {}", stride_.step));
+                const std::string place =
+                    fmt::format("static_cast<unsigned>(start - warp_span.start) + {}",
+                                clamped() ? "at" : fmt::format("first + i * {}", stride_.step));
                 const std::string to = w_.values.output(s) + "_gathered[warp]";
                 if (off())
-                    w_.line(depth, "if (span.cuts(at)) store_inside(&{}[0].element[0], {}, {}_result, span, at);", to, place,
-                            output_name(s));
+                    w_.line(depth,
+                            "if (span.cuts(at)) store_inside(&{}[0].element[0], {}, {}_result, span, at);",
+                            to, place, output_name(s));
                 w_.line(depth, "{}{}[{}] = {}_result;", off() ? "else " : "", to, place, output_name(s));
                 continue;
             }

@@ -88,7 +88,9 @@ void RowsText::centre(const Joint& joint) {
     line(0, "// The mean is known: now the squared deviations from it.");
     const char* vectors = c_.cluster > 1 ? "team.part_size(part, vectors)" : "vectors";
     if (!off()) line(0, "const float {}_count = {} * vector_width;", base, vectors);
-    else line(0, "const float {}_count = span.elements({}, {});", base, c_.cluster > 1 ? "begin" : "0", vectors);
+    else
+        line(0, "const float {}_count = span.elements({}, {});", base, c_.cluster > 1 ? "begin" : "0",
+             vectors);
     line(0, "const float {0}_mean = {0}_sum.total * ptx::reciprocal_approx(fmaxf({0}_count, 1.0f));", base);
 }
 
@@ -151,7 +153,9 @@ void RowsText::reduce_once(const std::vector<Joint>& joints, const std::set<int>
     const auto running = [few](const Joint& joint) {
         return joint.accumulator == "Powers" || (few && joint.accumulator == "Moments");
     };
-    const auto counts_apart = [&](const Joint& joint) { return running(joint) && joint.accumulator == "Moments"; };
+    const auto counts_apart = [&](const Joint& joint) {
+        return running(joint) && joint.accumulator == "Moments";
+    };
     const auto accumulator_name = [&](const Joint& joint) {
         return joint.name + (running(joint) ? "_run" : "");
     };
@@ -183,8 +187,10 @@ void RowsText::reduce_once(const std::vector<Joint>& joints, const std::set<int>
                         in_array(operand) ? "[i]" : "");
             } else if (off()) {
                 w_.line(depth, "{}add_inside({}, {}_terms, span, at);",
-                        counts_apart(joint) ? joint.name + "_outside += " : "", accumulator_name(joint), joint.name);
-            } else w_.line(depth, "{}.add({}_terms, at * vector_width);", accumulator_name(joint), joint.name);
+                        counts_apart(joint) ? joint.name + "_outside += " : "", accumulator_name(joint),
+                        joint.name);
+            } else
+                w_.line(depth, "{}.add({}_terms, at * vector_width);", accumulator_name(joint), joint.name);
         }
     };
     const auto reach_all = [&](int depth) {
@@ -196,15 +202,16 @@ void RowsText::reduce_once(const std::vector<Joint>& joints, const std::set<int>
         if (joint.accumulator == "Powers")
             line(0, "Powers {} = {}.powers();", joint.name, accumulator_name(joint));
         else if (running(joint))
-            line(0, "{}{} = {}.moments(share_of({}, {}, {}) * vector_width{});", way.declares ? "Moments " : "",
-                 joint.name, accumulator_name(joint), ring() ? "mine" : "vectors",
-                 ring() ? stride_.lane : "team.lane()", stride_.step,
+            line(0, "{}{} = {}.moments(share_of({}, {}, {}) * vector_width{});",
+                 way.declares ? "Moments " : "", joint.name, accumulator_name(joint),
+                 ring() ? "mine" : "vectors", ring() ? stride_.lane : "team.lane()", stride_.step,
                  off() ? fmt::format(" - {}_outside", joint.name) : "");
 }
 
 /// What a pack has of neighbouring rows is not the greatest.
 void RowsText::leave_out(int depth, int load) {
-    w_.line(depth, "leave_out({}_pack{}, span, at, -infinity);", w_.values.base(load), in_array(load) ? "[i]" : "");
+    w_.line(depth, "leave_out({}_pack{}, span, at, -infinity);", w_.values.base(load),
+            in_array(load) ? "[i]" : "");
 }
 
 /// The greatest of an iteration's vectors, all of which are there.

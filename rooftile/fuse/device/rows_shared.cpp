@@ -68,7 +68,8 @@ void RowsText::stage() {
 
 /// Where a thread's vector lies among the staged ones.
 std::string RowsText::staged_place() const {
-    if (off() && c_.cluster == 1) return "static_cast<unsigned>(span.start - staged_row.start) + first + i * step";
+    if (off() && c_.cluster == 1)
+        return "static_cast<unsigned>(span.start - staged_row.start) + first + i * step";
     const std::string rows = c_.rows_per_cta() > 1
                                  ? fmt::format("threadIdx.x / {} * vectors + ", c_.threads_per_row)
                                  : std::string();
@@ -155,8 +156,9 @@ void RowsText::produce() {
     w_.line(4, "ptx::mbarrier_arrive_expect(barrier, count * {});  // B of a vector of all tensors",
             rows.vector_bytes());
     for (const StagedRows::Tensor& tensor : rows.tensors)
-        w_.line(4, "fetch{}({}_staged + slots.slot() * chunk, t.{}, {} + from, count, barrier);", w_.read_policy(),
-                w_.values.base(tensor.load), w_.values.input(tensor.load), off() ? "span.start" : "row * vectors");
+        w_.line(4, "fetch{}({}_staged + slots.slot() * chunk, t.{}, {} + from, count, barrier);",
+                w_.read_policy(), w_.values.base(tensor.load), w_.values.input(tensor.load),
+                off() ? "span.start" : "row * vectors");
     w_.line(3, "}}");
     fetch_kept();
     w_.line(2, "}}");
@@ -291,13 +293,15 @@ void RowsText::open_ahead() {
 
 /// Of each thread its vectors of the chunk at `first`; behind the row's end its last one. L2 is told nothing of them:
 /// rows that it was asked for ahead are through with it here, and lose as those that go last (docs/facts.md 88).
-void RowsText::load_next(int depth, const std::vector<int>& loads, std::string_view into, const NamedRow& row) {
+void RowsText::load_next(int depth, const std::vector<int>& loads, std::string_view into,
+                         const NamedRow& row) {
     w_.unroll();
     w_.line(depth, "for (int i = 0; i < vectors_per_thread; ++i) {{");
     if (!whole()) w_.line(depth + 1, "const unsigned at = min(first + i * step, end - 1);");
     for (int i : loads)
-        w_.line(depth + 1, "{}", load_text(i, "load", fmt::format("{}_{}[i]", w_.values.base(i), into), row,
-                                           whole() ? "first, i * step" : "at", "at"));
+        w_.line(depth + 1, "{}",
+                load_text(i, "load", fmt::format("{}_{}[i]", w_.values.base(i), into), row,
+                          whole() ? "first, i * step" : "at", "at"));
     w_.line(depth, "}}");
 }
 
@@ -334,11 +338,13 @@ void RowsText::place_ahead(const std::vector<int>& loads) {
 void RowsText::replace(const std::vector<int>& loads) {
     if (loads.empty()) return;
     if (!whole())
-        line(2, "const unsigned at_ahead = min(first_ahead + i * step, {} - 1);", off() ? "end_ahead" : "end");
+        line(2, "const unsigned at_ahead = min(first_ahead + i * step, {} - 1);",
+             off() ? "end_ahead" : "end");
     const NamedRow row{c_.persistent && of_rows(loads) ? "row_ahead" : "row", "span_ahead"};
     for (int i : loads)
-        line(2, "{}", load_text(i, "load", w_.values.base(i) + "_pack[i]", row,
-                                whole() ? "first_ahead, i * step" : "at_ahead", "at_ahead"));
+        line(2, "{}",
+             load_text(i, "load", w_.values.base(i) + "_pack[i]", row,
+                       whole() ? "first_ahead, i * step" : "at_ahead", "at_ahead"));
 }
 
 /// Over the row's chunks: the first pass waits for each, the last one gives its slot back.

@@ -4,11 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "rooftile/expression/expression.hpp"
 #include "rooftile/fuse/device/kernel.hpp"
 #include "rooftile/fuse/device/source.hpp"
-#include "rooftile/machine/registry.hpp"
 #include "rooftile/fuse/staging.hpp"
-#include "rooftile/expression/expression.hpp"
+#include "rooftile/machine/registry.hpp"
 #include "tests/compile/sample.hpp"
 
 namespace rooftile {

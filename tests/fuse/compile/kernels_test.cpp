@@ -473,12 +473,15 @@ Coverage covered(const FusePlan& plan) {
                          || text.find("(first >= vectors) return;") != std::string::npos;
     const bool stacked = text.find("const unsigned stack = ") != std::string::npos;
     const bool interleaved = text.find("stride = chunk * ") != std::string::npos;  // chunks in turn
-    if (c.rows_per_thread > 1) {  // all rows together are vectors; behind the last one it is taken again, and stored once
-        Coverage seen{.times = std::vector<std::uint8_t>(std::size_t((p.rows * p.columns + c.vector_width - 1) / c.vector_width))};
+    if (c.rows_per_thread
+        > 1) {  // all rows together are vectors; behind the last one it is taken again, and stored once
+        Coverage seen{.times = std::vector<std::uint8_t>(
+                          std::size_t((p.rows * p.columns + c.vector_width - 1) / c.vector_width))};
         for (std::int64_t thread = 0; thread < grid * c.threads; ++thread)
             if (thread * c.rows_per_thread < p.rows)
                 for (std::int64_t v = 0; v < c.vectors_per_thread; ++v)
-                    if (const std::int64_t at = thread * c.vectors_per_thread + v; at < std::int64_t(seen.times.size()))
+                    if (const std::int64_t at = thread * c.vectors_per_thread + v;
+                        at < std::int64_t(seen.times.size()))
                         ++seen.times[std::size_t(at)];
         return seen;
     }

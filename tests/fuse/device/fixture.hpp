@@ -14,11 +14,11 @@
 #include <string>
 #include <vector>
 
-#include "rooftile/fuse/device/kernel.hpp"
-#include "rooftile/machine/live.hpp"
 #include "rooftile/expression/element_bits.hpp"
-#include "rooftile/fuse/staging.hpp"
 #include "rooftile/expression/expression.hpp"
+#include "rooftile/fuse/device/kernel.hpp"
+#include "rooftile/fuse/staging.hpp"
+#include "rooftile/machine/live.hpp"
 #include "rooftile/measure/expression_reference.hpp"
 #include "tests/device/device.hpp"
 
@@ -42,7 +42,8 @@ class FuseTrial {
         }
     }
     /// On random ones, in the special case with what is not finite and near the types' ends in some rows.
-    FuseTrial(ExpressionGraph problem, std::uint64_t seed, std::int64_t shift = 0, VerifyCase which = VerifyCase::random)
+    FuseTrial(ExpressionGraph problem, std::uint64_t seed, std::int64_t shift = 0,
+              VerifyCase which = VerifyCase::random)
         : FuseTrial(shift, std::move(problem)) {
         limit_ = undecided_limit(problem_, which);
         for (auto* tensors : {&others_, &inputs_}) {
@@ -78,14 +79,17 @@ class FuseTrial {
         const std::span<void* const> results[] = {out};
         const CaseOutcome outcome = reference_.judge(nullptr, in, results, limit_).at(0);
         const FuseConfig& c = plan.config;
-        EXPECT_TRUE(outcome.right) << problem_.text << "\nplan " << plan.rank << " " << name_of(c.row_storage) << " of "
-                                   << c.threads_per_row << " x " << c.cluster << ", vectors of " << c.vector_width
-                                   << ", " << c.vectors_per_thread << " a thread: " << outcome.failure;
+        EXPECT_TRUE(outcome.right) << problem_.text << "\nplan " << plan.rank << " " << name_of(c.row_storage)
+                                   << " of " << c.threads_per_row << " x " << c.cluster << ", vectors of "
+                                   << c.vector_width << ", " << c.vectors_per_thread
+                                   << " a thread: " << outcome.failure;
     }
 
   private:
     FuseTrial(std::int64_t shift, ExpressionGraph problem)
-        : problem_(std::move(problem)), reference_(problem_, Driver::instance().device(0).arch()), shift_(shift) {
+        : problem_(std::move(problem)),
+          reference_(problem_, Driver::instance().device(0).arch()),
+          shift_(shift) {
         for (std::size_t i = 0; i < problem_.inputs.size(); ++i)
             for (auto* tensors : {&inputs_, &others_}) {
                 const DeviceBuffer& made =
@@ -123,7 +127,8 @@ class FuseTrial {
         return reinterpret_cast<void*>(buffer.address() + DevicePointer(guard + shift_));
     }
     void put(const DeviceBuffer& tensor, const std::vector<char>& bytes) const {
-        if (!bytes.empty()) copy_to_device(reinterpret_cast<DevicePointer>(begin(tensor)), bytes.data(), bytes.size());
+        if (!bytes.empty())
+            copy_to_device(reinterpret_cast<DevicePointer>(begin(tensor)), bytes.data(), bytes.size());
     }
 
     static void reverse_elements(std::vector<char>& bytes, std::size_t size) {
@@ -142,14 +147,16 @@ class FuseTrial {
     /// Nothing beside an output was written.
     void expect_guarded(std::size_t o, const FuseKernel& kernel) const {
         const DeviceBuffer& buffer = outputs_[o];
-        const std::size_t before = guard + std::size_t(shift_), end = before + std::size_t(bytes_of(output(o)));
+        const std::size_t before = guard + std::size_t(shift_),
+                          end = before + std::size_t(bytes_of(output(o)));
         for (const auto& [from, to] : {std::pair(std::size_t(0), before), std::pair(end, buffer.bytes())}) {
             std::vector<char> bytes(to - from);
             copy_to_host(bytes.data(), buffer.address() + DevicePointer(from), bytes.size());
-            const auto written = std::count_if(bytes.begin(), bytes.end(),
-                                               [](char byte) { return static_cast<unsigned char>(byte) != 0xff; });
-            EXPECT_EQ(written, 0) << "bytes " << (from == 0 ? "before " : "behind ") << problem_.outputs[o].name
-                                  << " are written\n"
+            const auto written = std::count_if(bytes.begin(), bytes.end(), [](char byte) {
+                return static_cast<unsigned char>(byte) != 0xff;
+            });
+            EXPECT_EQ(written, 0) << "bytes " << (from == 0 ? "before " : "behind ")
+                                  << problem_.outputs[o].name << " are written\n"
                                   << kernel.text();
         }
     }

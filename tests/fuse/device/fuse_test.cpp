@@ -2,9 +2,9 @@
 // mask, misaligned tensors, every launch that the plan offers; a few hundred random expressions.
 #include <cmath>
 
+#include "rooftile/expression/random.hpp"
 #include "rooftile/fuse/device/measure.hpp"
 #include "tests/fuse/device/fixture.hpp"
-#include "rooftile/expression/random.hpp"
 
 namespace rooftile {
 namespace {
