@@ -70,63 +70,85 @@ __device__ inline unsigned add_inside(Accumulator& to, float (&v)[vector_width],
     return outside;
 }
 
-/// A vector that begins `shift` bytes into the first of the aligned words `part`.
-template <class T, int vector_width, int words>
-__device__ inline void shift_down(Pack<T, vector_width>& to, unsigned (&part)[words], unsigned shift) {
-#pragma unroll
-    for (int i = 0; i < words - 2; ++i) part[i] = shift & 8 ? part[i + 2] : part[i];
-#pragma unroll
-    for (int i = 0; i < words - 3; ++i) part[i] = shift & 4 ? part[i + 1] : part[i];
-#pragma unroll
-    for (int i = 0; i < words - 4; ++i)
-        reinterpret_cast<unsigned*>(&to)[i] =
-            sizeof(T) == 4 ? part[i] : __funnelshift_r(part[i], part[i + 1], shift % 4 * 8);
-}
+/// A vector that lies off the aligned words of its tensor, as the words around it: shifted into place where it is used, so that
+/// loads of several are on their way together. Vectors of less than a word are their elements.
+template <class T, int vector_width, bool whole_words = vector_width * sizeof(T) % 16 == 0>
+struct Beside {
+    static constexpr int words = vector_width * static_cast<int>(sizeof(T)) / 16;
+    uint4 word[words + 1];
 
-/// The elements of a tensor's row that begins at its element `row`, beside those of vector `at`: vectors of other rows lie off
-/// its own. Two aligned words an access, shifted together; words beside the row are not touched.
-template <class T, int vector_width>
-__device__ inline void load_beside(Pack<T, vector_width>& to, const T* tensor, long long row,
-                                   const RowSpan<vector_width>& span, unsigned at) {
-    constexpr int size = sizeof(T), word = 16, words = vector_width * size / word;
-    const int columns = static_cast<int>(span.columns), column = static_cast<int>(span.column(at));
-    if constexpr (words * word != vector_width * size) {
-#pragma unroll
-        for (int k = 0; k < vector_width; ++k)
-            to.element[k] = tensor[row + max(0, min(column + k, columns - 1))];
-    } else {
-        const auto* begin = reinterpret_cast<const char*>(tensor + row);
-        const int ahead =
-            static_cast<int>(reinterpret_cast<unsigned long long>(begin) % word);  // bytes before the row
-        const auto* aligned = reinterpret_cast<const uint4*>(begin - ahead);
-        const int last = static_cast<int>((ahead + static_cast<long long>(columns) * size - 1) / word);
-        const long long byte = ahead + static_cast<long long>(column) * size;
-        const int from = static_cast<int>(byte >> 4);
+    /// `shift`: bytes of the first word before the vector.
+    __device__ Pack<T, vector_width> shifted(unsigned shift) const {
         unsigned part[4 * words + 4];
 #pragma unroll
-        for (int w = 0; w <= words; ++w)
-            reinterpret_cast<uint4*>(part)[w] = aligned[max(0, min(from + w, last))];
-        shift_down(to, part, static_cast<unsigned>(byte) % word);
+        for (int w = 0; w <= words; ++w) reinterpret_cast<uint4*>(part)[w] = word[w];
+#pragma unroll
+        for (int i = 0; i < 4 * words + 2; ++i) part[i] = shift & 8 ? part[i + 2] : part[i];
+#pragma unroll
+        for (int i = 0; i < 4 * words + 1; ++i) part[i] = shift & 4 ? part[i + 1] : part[i];
+        Pack<T, vector_width> pack;
+#pragma unroll
+        for (int i = 0; i < 4 * words; ++i)
+            reinterpret_cast<unsigned*>(&pack)[i] =
+                sizeof(T) == 4 ? part[i] : __funnelshift_r(part[i], part[i + 1], shift % 4 * 8);
+        return pack;
+    }
+};
+template <class T, int vector_width>
+struct Beside<T, vector_width, false> {
+    Pack<T, vector_width> pack;
+    __device__ Pack<T, vector_width> shifted(unsigned) const { return pack; }
+};
+
+/// Where the vectors of a row lie in another tensor's row that begins at its element `row`: bytes from the first word of that to the
+/// first vector, which may begin before it.
+template <class T, int vector_width>
+__device__ inline int beside(const T* tensor, long long row, const RowSpan<vector_width>& span) {
+    const int ahead = static_cast<int>(reinterpret_cast<unsigned long long>(tensor + row) % 16);
+    return ahead - static_cast<int>(span.phase * sizeof(T));
+}
+template <class T, int vector_width>
+__device__ inline unsigned beside_shift(const T* tensor, long long row, const RowSpan<vector_width>& span) {
+    return static_cast<unsigned>(beside(tensor, row, span)) % 16;
+}
+
+/// The words around the elements of a tensor's row that stand beside those of vector `at`; words that have nothing of the row are
+/// not touched.
+template <class T, int vector_width>
+__device__ inline void load_beside(Beside<T, vector_width>& to, const T* tensor, long long row,
+                                   const RowSpan<vector_width>& span, unsigned at) {
+    const int columns = static_cast<int>(span.columns);
+    if constexpr (requires { to.word; }) {
+        const int ahead = static_cast<int>(reinterpret_cast<unsigned long long>(tensor + row) % 16);
+        const auto* aligned = reinterpret_cast<const uint4*>(reinterpret_cast<const char*>(tensor + row) - ahead);
+        const int last = static_cast<int>((ahead + static_cast<long long>(columns) * sizeof(T) - 1) / 16);
+        const int from = static_cast<int>(at) * to.words + (beside(tensor, row, span) >> 4);
+#pragma unroll
+        for (int w = 0; w <= to.words; ++w) to.word[w] = aligned[max(0, min(from + w, last))];
+    } else {
+        const int column = static_cast<int>(span.column(at));
+#pragma unroll
+        for (int k = 0; k < vector_width; ++k) to.pack.element[k] = tensor[row + max(0, min(column + k, columns - 1))];
     }
 }
 
-/// The same from element `first` on, all inside the tensor.
+/// A vector from any element `first` on, all inside the tensor.
 template <class T, int vector_width>
 __device__ inline void load_any(Pack<T, vector_width>& to, const T* tensor, long long first) {
-    constexpr int size = sizeof(T), word = 16, words = vector_width * size / word;
-    if constexpr (words * word != vector_width * size) {
-#pragma unroll
-        for (int k = 0; k < vector_width; ++k) to.element[k] = tensor[first + k];
-    } else {
+    Beside<T, vector_width> around;
+    unsigned shift = 0;
+    if constexpr (requires { around.word; }) {
         const auto* begin = reinterpret_cast<const char*>(tensor + first);
-        const auto shift = static_cast<unsigned>(reinterpret_cast<unsigned long long>(begin) % word);
+        shift = static_cast<unsigned>(reinterpret_cast<unsigned long long>(begin) % 16);
         const auto* aligned = reinterpret_cast<const uint4*>(begin - shift);
-        unsigned part[4 * words + 4];
 #pragma unroll
-        for (int w = 0; w < words; ++w) reinterpret_cast<uint4*>(part)[w] = aligned[w];
-        reinterpret_cast<uint4*>(part)[words] = aligned[shift > 0 ? words : words - 1];
-        shift_down(to, part, shift);
+        for (int w = 0; w < around.words; ++w) around.word[w] = aligned[w];
+        around.word[around.words] = aligned[shift > 0 ? around.words : around.words - 1];
+    } else {
+#pragma unroll
+        for (int k = 0; k < vector_width; ++k) around.pack.element[k] = tensor[first + k];
     }
+    to = around.shifted(shift);
 }
 
 /// One value for all of a vector.

@@ -475,7 +475,7 @@ double registers_needed(const Program& p, const FuseConfig& c) {
     else need += c.vectors_per_thread * full + (in_warp ? 1 : std::min(2, c.vectors_per_thread)) * shared;
     // Two words beside a vector that is shifted into place, and where the row lies.
     if (rows_off_vectors(p, c.vector_width) && c.rows_per_thread == 1)
-        need += register_step + (words.shared > 0 ? c.vector_width + 4 : 0);
+        need += register_step + (words.shared > 0 ? c.vector_width + 4.0 * std::min(2, c.vectors_per_thread) : 0);
     // One of a thread's rows at a time in fp32.
     if (c.rows_per_thread > 1) need += double(p.columns);
     // Chunks that are short are guarded, vector by vector.

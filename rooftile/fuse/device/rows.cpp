@@ -283,6 +283,10 @@ void RowsText::row_start(std::set<int>& known) {
         line(0, "const RowSpan<vector_width> span(row, size.columns);");
         line(0, "const {} start = span.start;  // its first vector", w_.index);
         line(0, "const unsigned vectors = span.vectors;");
+        for (int i : loads_)
+            if (beside(i))
+                line(0, "const unsigned {}_shift = beside_shift(t.{}, {} * size.columns, span);", w_.values.base(i),
+                     w_.values.input(i), w_.row_text(w_.value(i).access, "row"));
         if (ring()) line(0, "const unsigned mine = team.part_size(part, vectors), end = begin + mine;");
     } else {
         line(0, "const {0} start = row * vectors;  // its first vector", w_.index);

@@ -80,6 +80,11 @@ class RowsText {
     bool weights_first() const;
     bool stores_elements() const;
     void declare_pack(int depth, int load);
+    /// It lies off the vectors of the rows that are worked on.
+    bool beside(int load) const { return off() && !w_.value(load).access.full(); }
+    std::string pack_type(int load) const;
+    std::string pack_name(int load) const;
+    void shift_beside(int depth, const std::vector<int>& loads);
     std::string start_of(const Access& access, const std::string& row) const;
     std::string place(const std::string& start, bool clamped) const;
     /// A row that loads are written for, as the kernel calls it and its span.

@@ -54,8 +54,23 @@ bool RowsText::weights_first() const {
 }
 
 void RowsText::declare_pack(int depth, int i) {
-    w_.line(depth, "Pack<{}, vector_width> {}_pack[{}];", w_.type_of_load(i), w_.values.base(i),
-            stride_.vectors_per_thread);
+    w_.line(depth, "{} {}_pack[{}];", pack_type(i), w_.values.base(i), stride_.vectors_per_thread);
+}
+
+/// As it is loaded.
+std::string RowsText::pack_type(int i) const {
+    return fmt::format("{}<{}, vector_width>", beside(i) ? "Beside" : "Pack", w_.type_of_load(i));
+}
+/// As elements are taken from it.
+std::string RowsText::pack_name(int i) const {
+    return w_.values.base(i) + (beside(i) ? "_here" : in_array(i) ? "_pack[i]" : "_pack");
+}
+
+void RowsText::shift_beside(int depth, const std::vector<int>& loads) {
+    for (int i : loads)
+        if (beside(i))
+            w_.line(depth, "Pack<{0}, vector_width> {1}_here = {1}_pack{2}.shifted({1}_shift);", w_.type_of_load(i),
+                    w_.values.base(i), in_array(i) ? "[i]" : "");
 }
 
 /// The first vector of row `row` and a plus, in a tensor that may have fewer rows; of an only row nothing.
@@ -160,9 +175,9 @@ void RowsText::held_pass(const std::vector<int>& loads, const Body& body_text) {
             w_.line(inside, "{}Pack<{}, vector_width> {}_pack = waiting({}_staged + {});",
                     off() ? "" : "const ", type, name, name, staged_place());
         } else if (!waits(i)) {
-            w_.line(inside, "Pack<{}, vector_width> {}_pack;", type, name);
+            w_.line(inside, "{} {}_pack;", pack_type(i), name);
             load_vector(inside, i);
-        } else if (bytes_of(w_.value(i).element) < 4 && !held_.insert(i).second
+        } else if (!beside(i) && bytes_of(w_.value(i).element) < 4 && !held_.insert(i).second
                    && c_.vectors_per_thread * c_.vector_width > max_widened) {
             w_.line(inside, "hold({}_pack[i]);", name);
         }
@@ -238,8 +253,7 @@ std::vector<std::string> RowsText::element(int depth, const std::vector<int>& ta
                                            const std::vector<int>& loads, std::set<int> known) {
     for (int i : loads) {
         const bool folds = w_.value(i).element == Element::bf16 && c_.vector_width % 2 == 0;
-        w_.line(depth, "const {} {} = {}_pack{}{};", w_.values.is_bool(i) ? "bool" : "float",
-                w_.values.name(i), w_.values.base(i), in_array(i) ? "[i]" : "",
+        w_.line(depth, "const {} {} = {}{};", w_.values.is_bool(i) ? "bool" : "float", w_.values.name(i), pack_name(i),
                 folds ? ".at(k, size.half_up)" : "[k]");
         known.insert(i);
     }
@@ -290,6 +304,7 @@ void RowsText::result(const std::set<int>& known) {
     storing_ = true;
     const Body store = [&](int depth, const std::vector<int>& loads) {
         keeps(depth, targets, known);
+        shift_beside(depth, loads);
         for (int s : stores)
             w_.line(depth, "{} {}_values[vector_width];",
                     w_.values.is_bool(p_.stores[size_t(s)].value) ? "bool" : "float", output_name(s));

@@ -167,6 +167,7 @@ void RowsText::reduce_once(const std::vector<Joint>& joints, const std::set<int>
     }
     const Body add = [&](int depth, const std::vector<int>& loads) {
         keeps(depth, targets, known);
+        shift_beside(depth, loads);
         for (const Joint& joint : joints)
             if (!takes_packs(joint)) w_.line(depth, "float {}_terms[vector_width];", joint.name);
         if (!targets.empty()) {
@@ -182,9 +183,9 @@ void RowsText::reduce_once(const std::vector<Joint>& joints, const std::set<int>
         for (const Joint& joint : joints) {
             const int operand = w_.value(joint.reduce).operands[0];
             if (takes_packs(joint)) {
-                if (off() && joint.accumulator == "Max") leave_out(depth, operand);
-                w_.line(depth, "{}.add({}_pack{});", accumulator_name(joint), w_.values.base(operand),
-                        in_array(operand) ? "[i]" : "");
+                // Of powers reach() has done so where the pack itself is what it saw.
+                if (off() && (joint.accumulator == "Max" || beside(operand))) leave_out(depth, operand);
+                w_.line(depth, "{}.add({});", accumulator_name(joint), pack_name(operand));
             } else if (off()) {
                 w_.line(depth, "{}add_inside({}, {}_terms, span, at);",
                         counts_apart(joint) ? joint.name + "_outside += " : "", accumulator_name(joint),
@@ -210,8 +211,7 @@ void RowsText::reduce_once(const std::vector<Joint>& joints, const std::set<int>
 
 /// What a pack has of neighbouring rows is not the greatest.
 void RowsText::leave_out(int depth, int load) {
-    w_.line(depth, "leave_out({}_pack{}, span, at, -infinity);", w_.values.base(load),
-            in_array(load) ? "[i]" : "");
+    w_.line(depth, "leave_out({}, span, at, -infinity);", pack_name(load));
 }
 
 /// The greatest of an iteration's vectors, all of which are there.
@@ -219,9 +219,9 @@ void RowsText::reach(int depth, const Joint& joint, const std::string& accumulat
     const int operand = w_.value(joint.reduce).operands[0];
     line(depth, "float {}_top = -infinity;", w_.values.base(joint.reduce));
     vectors_head(depth);
+    shift_beside(body() + depth + 1, {operand});
     if (off()) leave_out(body() + depth + 1, operand);
-    line(depth + 1, "{0}_top = maximum({0}_top, greatest_of({1}_pack[i]));", w_.values.base(joint.reduce),
-         w_.values.base(operand));
+    line(depth + 1, "{0}_top = maximum({0}_top, greatest_of({1}));", w_.values.base(joint.reduce), pack_name(operand));
     line(depth, "}}");
     line(depth, "{}.reach({}_top);", accumulator, w_.values.base(joint.reduce));
 }
