@@ -175,6 +175,17 @@ struct Exponentials {
     }
 };
 
+/// e^difference, of values from the greatest of their row. A difference that is fused with the product that its value is has what
+/// that was rounded by, of huge values more than powers hold: from 2^28 on the scale falls, so that they do. What differs there
+/// differs by 32 and more.
+struct DifferencePowers {
+    float scale;
+
+    __device__ explicit DifferencePowers(float greatest)
+        : scale(fminf(log2_e, 536870912.0f * ptx::reciprocal_approx(fabsf(greatest)))) {}
+    __device__ float power(float difference) const { return ptx::exp2_approx(difference * scale); }
+};
+
 /// e^(v - reference) of 16-bit values, as 2^(v * scale + offset): one instruction beside the power itself, where
 /// exponential_16(v - reference) has two. The rounding of `offset` puts one factor within 2^+-0.07 on all powers of
 /// a base, which softmax divides away; beside it their relative error is at most (2 + |v - reference|) * 2^-22.

@@ -120,7 +120,8 @@ __device__ inline void load_beside(Beside<T, vector_width>& to, const T* tensor,
     const int columns = static_cast<int>(span.columns);
     if constexpr (requires { to.word; }) {
         const int ahead = static_cast<int>(reinterpret_cast<unsigned long long>(tensor + row) % 16);
-        const auto* aligned = reinterpret_cast<const uint4*>(reinterpret_cast<const char*>(tensor + row) - ahead);
+        const auto* aligned =
+            reinterpret_cast<const uint4*>(reinterpret_cast<const char*>(tensor + row) - ahead);
         const int last = static_cast<int>((ahead + static_cast<long long>(columns) * sizeof(T) - 1) / 16);
         const int from = static_cast<int>(at) * to.words + (beside(tensor, row, span) >> 4);
 #pragma unroll
@@ -128,7 +129,8 @@ __device__ inline void load_beside(Beside<T, vector_width>& to, const T* tensor,
     } else {
         const int column = static_cast<int>(span.column(at));
 #pragma unroll
-        for (int k = 0; k < vector_width; ++k) to.pack.element[k] = tensor[row + max(0, min(column + k, columns - 1))];
+        for (int k = 0; k < vector_width; ++k)
+            to.pack.element[k] = tensor[row + max(0, min(column + k, columns - 1))];
     }
 }
 

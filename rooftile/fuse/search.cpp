@@ -264,8 +264,8 @@ class Search {
         c.rows_per_thread = int(width_ / shared);
         c.vectors_per_thread = int(p_.columns / shared);
         // Their results leave together or not at all.
-        const bool stores = std::ranges::any_of(
-            p_.stores, [](const ProgramStore& s) { return s.level == Level::element; });
+        const bool stores =
+            std::ranges::any_of(p_.stores, [](const ProgramStore& s) { return s.level == Level::element; });
         if (stores && gathered_vectors(p_, c) == 0) return reject(Reason::shared);
         const ProgramWork in_vectors =
             std::exchange(work_, program_work(graph_, p_, width_, c.rows_per_thread));
@@ -475,7 +475,8 @@ double registers_needed(const Program& p, const FuseConfig& c) {
     else need += c.vectors_per_thread * full + (in_warp ? 1 : std::min(2, c.vectors_per_thread)) * shared;
     // Two words beside a vector that is shifted into place, and where the row lies.
     if (rows_off_vectors(p, c.vector_width) && c.rows_per_thread == 1)
-        need += register_step + (words.shared > 0 ? c.vector_width + 4.0 * std::min(2, c.vectors_per_thread) : 0);
+        need +=
+            register_step + (words.shared > 0 ? c.vector_width + 4.0 * std::min(2, c.vectors_per_thread) : 0);
     // One of a thread's rows at a time in fp32.
     if (c.rows_per_thread > 1) need += double(p.columns);
     // Chunks that are short are guarded, vector by vector.

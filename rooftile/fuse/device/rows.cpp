@@ -285,8 +285,8 @@ void RowsText::row_start(std::set<int>& known) {
         line(0, "const unsigned vectors = span.vectors;");
         for (int i : loads_)
             if (beside(i))
-                line(0, "const unsigned {}_shift = beside_shift(t.{}, {} * size.columns, span);", w_.values.base(i),
-                     w_.values.input(i), w_.row_text(w_.value(i).access, "row"));
+                line(0, "const unsigned {}_shift = beside_shift(t.{}, {} * size.columns, span);",
+                     w_.values.base(i), w_.values.input(i), w_.row_text(w_.value(i).access, "row"));
         if (ring()) line(0, "const unsigned mine = team.part_size(part, vectors), end = begin + mine;");
     } else {
         line(0, "const {0} start = row * vectors;  // its first vector", w_.index);
@@ -337,6 +337,8 @@ void RowsText::row_values(int pass, std::set<int>& known) {
 void RowsText::power_base(int i) {
     if (w_.values.is_power_base(i))
         line(0, "const PowerBase {}({});", w_.values.power_base(i), w_.values.name(i));
+    else if (w_.values.is_greatest_of_powers(i))
+        line(0, "const DifferencePowers {}_powers({});", w_.values.base(i), w_.values.name(i));
 }
 
 std::string rows_text(const FusePlan& plan) { return RowsText(plan).text(); }

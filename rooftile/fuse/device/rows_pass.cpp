@@ -69,8 +69,8 @@ std::string RowsText::pack_name(int i) const {
 void RowsText::shift_beside(int depth, const std::vector<int>& loads) {
     for (int i : loads)
         if (beside(i))
-            w_.line(depth, "Pack<{0}, vector_width> {1}_here = {1}_pack{2}.shifted({1}_shift);", w_.type_of_load(i),
-                    w_.values.base(i), in_array(i) ? "[i]" : "");
+            w_.line(depth, "Pack<{0}, vector_width> {1}_here = {1}_pack{2}.shifted({1}_shift);",
+                    w_.type_of_load(i), w_.values.base(i), in_array(i) ? "[i]" : "");
 }
 
 /// The first vector of row `row` and a plus, in a tensor that may have fewer rows; of an only row nothing.
@@ -253,8 +253,8 @@ std::vector<std::string> RowsText::element(int depth, const std::vector<int>& ta
                                            const std::vector<int>& loads, std::set<int> known) {
     for (int i : loads) {
         const bool folds = w_.value(i).element == Element::bf16 && c_.vector_width % 2 == 0;
-        w_.line(depth, "const {} {} = {}{};", w_.values.is_bool(i) ? "bool" : "float", w_.values.name(i), pack_name(i),
-                folds ? ".at(k, size.half_up)" : "[k]");
+        w_.line(depth, "const {} {} = {}{};", w_.values.is_bool(i) ? "bool" : "float", w_.values.name(i),
+                pack_name(i), folds ? ".at(k, size.half_up)" : "[k]");
         known.insert(i);
     }
     std::vector<std::string> results;

@@ -62,7 +62,7 @@ void RowsText::reduction_pass(int pass, const std::vector<int>& reduces, const s
             const std::string base = w_.values.base(joint.reduce);
             if (joint.accumulator == "SquareSum") return fmt::format("{} - {}_mean", value, base);
             if (gives_shared_base(p_, joint.reduce)) return fmt::format("{}_base.power({})", base, term);
-            return fmt::format("exponential_16(apart({}, {}_base))", term, base);
+            return fmt::format("{}_powers.power({} - {}_base)", base, value, base);
         });
         for (const Joint& joint : second) row_value(joint);
     }
@@ -82,7 +82,10 @@ void RowsText::centre(const Joint& joint) {
     if (joint.accumulator == "Sum") {
         line(0, "// The greatest is known: now the sum of e^(value - greatest).");
         if (gives_shared_base(p_, joint.reduce)) line(0, "const PowerBase {0}_base({0}_top.greatest);", base);
-        else line(0, "const float {0}_base = Exponentials::reference({0}_top.greatest);", base);
+        else {
+            line(0, "const float {0}_base = Exponentials::reference({0}_top.greatest);", base);
+            line(0, "const DifferencePowers {0}_powers({0}_base);", base);
+        }
         return;
     }
     line(0, "// The mean is known: now the squared deviations from it.");
@@ -221,7 +224,8 @@ void RowsText::reach(int depth, const Joint& joint, const std::string& accumulat
     vectors_head(depth);
     shift_beside(body() + depth + 1, {operand});
     if (off()) leave_out(body() + depth + 1, operand);
-    line(depth + 1, "{0}_top = maximum({0}_top, greatest_of({1}));", w_.values.base(joint.reduce), pack_name(operand));
+    line(depth + 1, "{0}_top = maximum({0}_top, greatest_of({1}));", w_.values.base(joint.reduce),
+         pack_name(operand));
     line(depth, "}}");
     line(depth, "{}.reach({}_top);", accumulator, w_.values.base(joint.reduce));
 }

@@ -362,8 +362,7 @@ void RowsText::ring_pass(const std::vector<int>& loads, const PassText& text) {
     if (!ahead_in_row.empty()) {
         for (int i : ahead_in_row)  // every pass uses the same registers
             if (ahead_.insert(i).second)
-                line(0, "{} {}_next[vectors_per_thread];", pack_type(i),
-                     w_.values.base(i));
+                line(0, "{} {}_next[vectors_per_thread];", pack_type(i), w_.values.base(i));
         line(0, "if (begin < end) {{");
         line(1, "const unsigned first = begin + {};", stride_.lane);
         load_next(body() + 1, ahead_in_row, "next", {"row"});

@@ -16,6 +16,17 @@ std::string_view word_of(RowPart part) {
     return words[int(part)];
 }
 
+/// Where a value is softmax's e^(x - greatest): that part of the row.
+int differs_from(const Program& program, int exp) {
+    const ProgramValue& v = program.values[size_t(exp)];
+    if (v.kind != ValueKind::compute || v.op != Op::exp || v.node >= 0) return -1;
+    const ProgramValue& difference = program.values[size_t(v.operands[0])];
+    if (difference.kind != ValueKind::compute || difference.op != Op::subtract) return -1;
+    const ProgramValue& greatest = program.values[size_t(difference.operands[1])];
+    return greatest.kind == ValueKind::part && greatest.part == RowPart::greatest ? difference.operands[1]
+                                                                                  : -1;
+}
+
 }  // namespace
 
 FuseValues::FuseValues(const ExpressionGraph& graph, const Program& program)
@@ -23,6 +34,7 @@ FuseValues::FuseValues(const ExpressionGraph& graph, const Program& program)
     for (int i = 0; i < int(program.values.size()); ++i) {
         power_from_.push_back(shared_base_of(program, i));
         if (power_from_.back() >= 0) bases_of_powers_.insert(power_from_.back());
+        else if (const int greatest = differs_from(program, i); greatest >= 0) greatests_.insert(greatest);
     }
     std::set<std::string> taken;
     for (size_t i = 0; i < program.values.size(); ++i) {
@@ -63,10 +75,8 @@ CodeValue FuseValues::code_value(int i) const {
             // Inside a row operation 16 bits are enough: what it gives is near 1 or below.
             out.precision = precision_of(graph_);
             if (v.node < 0 && out.precision == Element::fp32) out.precision = Element::fp16;
-            if (v.node < 0 && v.op == Op::subtract) {
-                const ProgramValue& other = program_.values[size_t(v.operands[1])];
-                if (other.kind == ValueKind::part && other.part == RowPart::greatest) out.text = "apart";
-            }
+            if (const int greatest = differs_from(program_, i); greatest >= 0)
+                out.text = base(greatest) + "_powers.power";
             if (const int from = power_from_[size_t(i)]; from >= 0) {
                 out.operands = program_.values[size_t(v.operands[0])].operands;
                 out.text = power_base(from) + ".power";

@@ -27,6 +27,8 @@ class FuseValues {
     /// Of the part that powers are taken from: its base, "reference_2_base"; PowerBase of the part's value.
     std::string power_base(int part) const { return base(part) + "_base"; }
     bool is_power_base(int value) const { return bases_of_powers_.contains(value); }
+    /// Whether powers are taken of differences from it: "greatest_4_powers".
+    bool is_greatest_of_powers(int value) const { return greatests_.contains(value); }
 
     /// Those of ValueEmitter.
     std::vector<int> needed(const std::vector<int>& targets, const std::set<int>& known) const {
@@ -46,6 +48,7 @@ class FuseValues {
     const Program& program_;
     std::vector<int> power_from_;    ///< of a value: shared_base_of()
     std::set<int> bases_of_powers_;  ///< the parts among them
+    std::set<int> greatests_;        ///< parts that powers are taken from by differences
     std::vector<std::string> bases_;
     ValueEmitter emitter_;
 };

@@ -110,7 +110,8 @@ TEST(RowSpanText, RowsStoreTheirOwnAlone) {
             EXPECT_EQ(span.elements(0, span.vectors), unsigned(columns));
             for (int i = 0; i < rows * columns; ++i) {
                 const bool own = i / columns == only;
-                ASSERT_EQ(same(tensor.first[i], values.first[i]), own) << columns << " columns, row " << only << " at " << i;
+                ASSERT_EQ(same(tensor.first[i], values.first[i]), own)
+                    << columns << " columns, row " << only << " at " << i;
             }
         }
 }
