@@ -717,5 +717,30 @@ RC_GTEST_PROP(DeriveProperties, MoreSharedMemoryNeverGivesFewerStages, ()) {
               <= *plans(large, problem, request).plans.front().resources.stages_max);
 }
 
+/// 16 B past a line, and A is small and read by every column of tiles: a copy of it costs less than L2 takes longer for its rows.
+TEST(Packing, IsChosenWhereRowsOffTheLineCostMore) {
+    const Machine h200 = machine_by_id("h200-sxm");
+    const GemmProblem p = gemm_problem(431, 17600, 9352);
+    const auto first = [&](const Machine& machine, std::optional<bool> pack_a, std::optional<bool> pack_b) {
+        GemmRequest request;
+        request.pack_a = pack_a, request.pack_b = pack_b;
+        return std::get<Plans>(derive(machine, p, request)).plans.front();
+    };
+    const GemmPlan chosen = first(h200, {}, {});
+    EXPECT_TRUE(chosen.config.pack_a);
+    EXPECT_FALSE(chosen.config.pack_b);
+    EXPECT_GT(chosen.resources.workspace_bytes, 0);
+    EXPECT_LT(*chosen.prediction.time_us, *first(h200, false, {}).prediction.time_us);
+    EXPECT_LE(*chosen.prediction.time_us, *first(h200, true, true).prediction.time_us);
+    EXPECT_EQ(first(h200, false, {}).config.pack_a, false);
+    EXPECT_EQ(*chosen.prediction.time_us, *first(h200, true, {}).prediction.time_us);
+    Machine unknown = h200;  // as on the line: no copy is worth its time
+    for (const char* key : {"tma.off_line_16", "tma.off_line_shared_16"}) EXPECT_EQ(unknown.facts.erase(key), 1u);
+    EXPECT_FALSE(first(unknown, {}, {}).config.pack_a);
+    // On the line there is nothing to choose.
+    const auto on_line = std::get<Plans>(derive(h200, gemm_problem(431, 17600, 9344)));
+    for (const GemmPlan& plan : on_line.plans) EXPECT_FALSE(plan.config.pack_a || plan.config.pack_b);
+}
+
 }  // namespace
 }  // namespace rooftile
