@@ -84,7 +84,7 @@ TEST(Request, WhatIsNotAvailableSaysSo) {
                    {"--out /nowhere/mine.toml", "cannot write"});
     expect_refused({"machine", "probe", "--data", "/tmp"}, {"--data /tmp", "cannot write"});
     expect_refused({"machine", "compare", "one.json"}, {"compare A B"});
-    expect_refused({"machine", "probe", "--only", "tma,dice"}, {"no probe \"dice\"", "tma, energy"});
+    expect_refused({"machine", "probe", "--only", "tma,dice"}, {"no probe \"dice\"", "tma, lines, energy"});
     expect_refused({"measure", "gemm", "--shape", "64x64x64", "--mode", "warm"},
                    {"--mode warm", "sustained"});
     expect_refused({"measure", "gemm", "--shape", "64x64x64", "--baseline", "mkl"},
