@@ -27,13 +27,13 @@ void read_fuse(const Json& line, FuseSuiteRow& row) {
         row.reduces_rows = text_at(config, "form") == "row";
     }
     const Json& b = line.at("baselines");
-    row.copy_us = number_at(b, "copy_us");
-    row.memcpy_us = number_at(b, "memcpy_us");
-    row.read_us = number_at(b, "read_us");
-    row.unfused_us = number_at(b, "unfused_us");
+    row.copy_us = positive_at(b, "copy_us");
+    row.memcpy_us = positive_at(b, "memcpy_us");
+    row.read_us = positive_at(b, "read_us");
+    row.unfused_us = positive_at(b, "unfused_us");
     row.roof = text_at(line, "roof");
-    row.roof_fraction = number_at(line, "roof_fraction");
-    row.issue_roof_us = number_at(line, "issue_roof_us");
+    row.roof_fraction = positive_at(line, "roof_fraction");
+    row.issue_roof_us = positive_at(line, "issue_roof_us");
     row.bound = text_at(line, "predicted_bound");
 }
 

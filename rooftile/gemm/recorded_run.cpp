@@ -21,17 +21,6 @@ Value named(const std::string& text, const Value (&values)[size]) {
     throw RequestError(fmt::format("\"{}\" is no name known here", printable(text)));
 }
 
-std::optional<double> number_at(const Json& object, const char* key) {
-    const auto found = object.find(key);
-    if (found == object.end() || !found->is_number()) return std::nullopt;
-    return found->get<double>();
-}
-
-std::string text_at(const Json& object, const char* key) {
-    const auto found = object.find(key);
-    return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
 std::optional<double> sum_at(const Json& object, const char* x, const char* y) {
     const auto a = number_at(object, x), b = number_at(object, y);
     return a && b ? std::optional(*a + *b) : std::nullopt;
@@ -46,8 +35,8 @@ RecordedRow row_of(const Json& line) {
         && stores_by_tma(row.problem))
         row.config.epilogue_tile_n = Sm90GemmConfig::swizzled_columns(row.config.tile_n / row.config.split_k);
     row.rank = line.at("rank").get<int>();
-    row.time_us = number_at(line, "time_us");
-    row.predicted_us = number_at(line, "predicted_time_us");
+    row.time_us = positive_at(line, "time_us");
+    row.predicted_us = positive_at(line, "predicted_time_us");
     const Json& counters = line.at("counters");
     row.dram_bytes = sum_at(counters, "dram_read_bytes", "dram_write_bytes");
     row.l2_bytes = sum_at(counters, "l2_read_bytes", "l2_write_bytes");
@@ -147,7 +136,7 @@ RecordedRun read_recorded_run(std::string_view text, std::string_view file_name)
         const std::size_t end = text.find('\n', begin);
         if (end == text.npos) break;
         try {
-            read_line(Json::parse(text.substr(begin, end - begin)), number == 1, run);
+            read_line(parsed_line(text.substr(begin, end - begin)), number == 1, run);
         } catch (const std::exception& error) {
             throw RequestError(fmt::format("{}:{}: no line of a measurement: {}", printable(file_name, 200),
                                            number, printable(error.what(), 200)));

@@ -40,7 +40,7 @@ void read_gemm(const Json& line, GemmSuiteRow& row) {
     row.cublaslt_ratio = positive_at(b, "cublaslt_ratio");
     row.cublaslt_ratio_low = positive_at(b, "cublaslt_ratio_low");
     row.cublaslt_ratio_high = positive_at(b, "cublaslt_ratio_high");
-    if (b.contains("cublaslt_ratio_coverage")) row.cublaslt_ratio_coverage = number_at(b, "cublaslt_ratio_coverage");
+    row.cublaslt_ratio_coverage = number_at(b, "cublaslt_ratio_coverage");
 }
 
 }  // namespace

@@ -92,6 +92,9 @@ std::ifstream opened(const std::filesystem::path& path, const std::string& name)
 std::string read_whole_file(const std::filesystem::path& path) {
     const std::string name = path.string();
     std::ifstream stream = opened(path, name);
+    std::error_code error;
+    const auto size = std::filesystem::file_size(path, error);
+    if (!error) check_size(size, max_whole_file, name);
     std::string text{std::istreambuf_iterator<char>(stream), {}};
     if (stream.bad()) refuse(name, "cannot be read");
     return text;

@@ -19,7 +19,10 @@ inline constexpr FileLimits machine_limits{.bytes = 64 << 10, .line_bytes = 1 <<
 /// Of drawn suites: 10,000 problems, and expressions of a screen.
 inline constexpr FileLimits suite_limits{.bytes = 8 << 20, .line_bytes = 16 << 10};
 
-/// All bytes of a regular file, however many. Throws RequestError with one line.
+/// A whole file's most bytes: the largest suite's run takes a fifth.
+inline constexpr std::size_t max_whole_file = std::size_t{1} << 30;
+
+/// All bytes of a regular file, up to max_whole_file. Throws RequestError with one line.
 std::string read_whole_file(const std::filesystem::path& path);
 
 /// The text of a regular file of at most `limits.bytes`. Throws RequestError with one line.

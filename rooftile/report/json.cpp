@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "rooftile/core/operation.hpp"
 #include "rooftile/error.hpp"
+#include "rooftile/machine/units_text.hpp"
 
 namespace rooftile {
 
@@ -87,6 +89,17 @@ Json json_number(std::optional<double> value, std::string_view unit) {
 
 Json text_or_null(std::string_view text) { return text.empty() ? Json(nullptr) : Json(text); }
 
+Json parsed_line(std::string_view line) {
+    std::vector<std::set<std::string>> keys;  // of the objects that are open
+    return Json::parse(line, [&](int, Json::parse_event_t event, const Json& parsed) {
+        if (event == Json::parse_event_t::object_start) keys.emplace_back();
+        if (event == Json::parse_event_t::object_end) keys.pop_back();
+        if (event == Json::parse_event_t::key && !keys.back().insert(parsed.get<std::string>()).second)
+            throw RequestError(fmt::format("the key {} stands twice", printable(parsed.get<std::string>(), 40)));
+        return true;
+    });
+}
+
 std::string text_at(const Json& object, const char* key) {
     const auto found = object.find(key);
     return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
@@ -99,9 +112,10 @@ std::optional<double> number_at(const Json& object, const char* key) {
 }
 
 std::optional<double> positive_at(const Json& object, const char* key) {
+    constexpr double end = 1e15;
     const auto number = number_at(object, key);
-    if (number && !(*number > 0 && std::isfinite(*number)))
-        throw RequestError(fmt::format("{} is {:g}; it must be above 0", key, *number));
+    if (number && !(*number > 0 && *number < end))
+        throw RequestError(fmt::format("{} is {:g}; it must be above 0 and below {:g}", key, *number, end));
     return number;
 }
 

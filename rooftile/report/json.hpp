@@ -26,11 +26,15 @@ Json to_json(const Record& record);
 /// What an object holds, as to_json() made it.
 Record record_of(const Json& object);
 
+/// A line of a recorded run. Throws nlohmann::json::exception where it is no JSON, RequestError where an object names a key twice:
+/// readers would differ in which of the two they take.
+Json parsed_line(std::string_view line);
+
 /// What an object has under `key`; empty where it has nothing of that kind.
 std::string text_at(const Json& object, const char* key);
 std::optional<double> number_at(const Json& object, const char* key);
-/// The same of a time, a rate or a ratio, and of an extent. Throws RequestError where it is not above 0, or no whole number
-/// below 2^53.
+/// The same of a time, a rate or a ratio, and of an extent. Throws RequestError where it is not above 0 and below 1e15 (as
+/// microseconds: thirty years), or no whole number below 2^53.
 std::optional<double> positive_at(const Json& object, const char* key);
 std::int64_t extent_at(const Json& object, const char* key);
 

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <utility>
@@ -18,7 +19,12 @@ namespace {
 
 int count_at(const Json& object, const char* key) {
     const Json& value = object.at(key);
-    return value.is_null() ? 0 : value.get<int>();
+    if (value.is_null()) return 0;
+    constexpr double most = 1e6;
+    const double count = value.get<double>();
+    if (!(count >= 0 && count <= most && count == std::floor(count)))
+        throw RequestError(fmt::format("{} is {:g}; it must be a whole number from 0 on", key, count));
+    return static_cast<int>(count);
 }
 
 SuiteRow row_of(const Json& line) {
@@ -51,7 +57,10 @@ SuiteRow row_of(const Json& line) {
         }
     }
     row.unbuilt = row.plans > 0 && failure == never_built;
-    row.wrong = (any_false || !any_true) && !failure.empty() && !row.unbuilt;  // what was not compared is no pass
+    // What was not compared is no pass; where nothing ran there is nothing to compare.
+    row.wrong = !row.unbuilt && (any_false || (!any_true && !failure.empty()));
+    if (row.time_us && (row.wrong || !any_true))
+        throw RequestError("it has a time, and no result that was found right (`verified`)");
     const bool sampled = number_at(line, "samples").value_or(0) > 0;  // and above a roof
     row.ran = row.invalid.empty() || row.invalid == not_timed || sampled || row.wrong || row.unbuilt || row.plans == 0;
     return row;
@@ -74,8 +83,12 @@ void read_context(const Json& line, SuiteRecord& record) {
 
 }  // namespace
 
+std::size_t SuiteShape::wanted() const {
+    return rows.empty() ? 1 : static_cast<std::size_t>(std::max(1, rows.front().plans));
+}
+
 bool SuiteShape::complete() const {
-    return !rows.empty() && rows.size() == static_cast<std::size_t>(std::max(1, rows.front().plans));
+    return rows.size() == wanted();
 }
 
 const SuiteRow* SuiteShape::rank1() const {
@@ -134,7 +147,7 @@ SuiteRecord read_suite_record(std::string_view text, std::string_view file_name)
         const std::string_view line = text.substr(begin, end + 1 - begin);
         begin = end + 1;
         try {
-            const Json json = Json::parse(line);
+            const Json json = parsed_line(line);
             if (number == 1) {
                 read_context(json, record);
                 record.lines.emplace_back(line);
@@ -144,7 +157,10 @@ SuiteRecord read_suite_record(std::string_view text, std::string_view file_name)
             const auto [place, is_new] = places.try_emplace(row.problem, record.shapes.size());
             if (is_new) record.shapes.emplace_back(), lines_of.emplace_back();
             lines_of[place->second] += line;
-            record.shapes[place->second].rows.push_back(std::move(row));
+            SuiteShape& shape = record.shapes[place->second];
+            shape.rows.push_back(std::move(row));
+            if (shape.rows.size() > shape.wanted())
+                throw RequestError(fmt::format("{} rows of one problem, which has {}", shape.rows.size(), shape.wanted()));
         } catch (const std::exception& error) {
             throw RequestError(fmt::format("{}:{}: no line of a suite's run: {}", printable(file_name, 200),
                                            number, printable(error.what(), 200)));

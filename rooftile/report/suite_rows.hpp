@@ -43,6 +43,7 @@ struct SuiteRow {
 /// Rows of one problem, by rank. Complete: as many as its `plans`, or the one that says that none fits.
 struct SuiteShape {
     std::vector<SuiteRow> rows;
+    std::size_t wanted() const;  ///< rows, by what the first says
     bool complete() const;
     const SuiteRow& first() const { return rows.front(); }
     const SuiteRow* rank1() const;   ///< null where it is not among the rows
@@ -70,7 +71,7 @@ struct SuiteRecord {
 
 /// Reads the lines that --suite wrote. A last line without its end, which a killed run leaves, counts as
 /// absent, and so does a shape that is not complete. Throws RequestError naming `file_name` and the line:
-/// not JSON, no context line, a key that is missing.
+/// not JSON, no context line, a key that is missing or stands twice, a time without a verified result, a row too many.
 SuiteRecord read_suite_record(std::string_view text, std::string_view file_name);
 
 /// A row's value for looking shapes up: the problem's JSON as it is written.

@@ -23,10 +23,10 @@ constexpr std::size_t worst_count = 10, resamples = 2000;
 /// By the rounds in which both ran; where the operation has none such, by the copy or the reads that are its roof.
 std::optional<double> ratio_of(const Json& line, const Operation& operation) {
     const Json& baselines = line.at("baselines");
-    if (const auto ratio = number_at(baselines, (std::string(operation.baseline()) + "_ratio").c_str()))
+    if (const auto ratio = positive_at(baselines, (std::string(operation.baseline()) + "_ratio").c_str()))
         return ratio;
-    const bool is_baseline = number_at(baselines, (text_at(line, "roof") + "_us").c_str()).has_value();
-    return is_baseline ? number_at(line, "roof_fraction") : std::nullopt;
+    const bool is_baseline = positive_at(baselines, (text_at(line, "roof") + "_us").c_str()).has_value();
+    return is_baseline ? positive_at(line, "roof_fraction") : std::nullopt;
 }
 
 SweepPoint read_point(const SuiteShape& shape, const Operation& operation) {
@@ -40,7 +40,6 @@ SweepPoint read_point(const SuiteShape& shape, const Operation& operation) {
         point.why_none = row.invalid.empty() ? "no row of rank 1" : row.invalid;
         return point;
     }
-    if (*row.time_us <= 0) throw RequestError(fmt::format("{}: a time of {} us", point.name, *row.time_us));
     point.time_us = row.time_us;
     point.predicted_us = row.predicted_us;
     point.ratio = ratio_of(line, operation);

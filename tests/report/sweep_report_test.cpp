@@ -41,7 +41,8 @@ std::string record_of(const std::vector<Made>& all, const Suite& suite) {
                     {"mode", "sustained"},
                     {"time_us", all[i].time_us},
                     {"predicted_time_us", all[i].predicted_us},
-                    {"label", "a plan"}};
+                    {"label", "a plan"},
+                    {"verified", {{"random", true}}}};
         row["baselines"] = Json::object();
         row["baselines"][std::string(operation().baseline()) + "_ratio"] = json_number(all[i].ratio);
         if (all[i].other_us > 0)
