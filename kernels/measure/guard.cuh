@@ -5,12 +5,9 @@
 
 namespace rooftile {
 
-/// A byte of untouched memory: elements of it are NaN in every floating-point type.
-constexpr unsigned char poison = 0xff;
-
-/// Counts bytes that are not poison in the `guard` bytes before and after a tensor and between its lines; the last line
+/// Counts bytes that are not `poison` in the `guard` bytes before and after a tensor and between its lines; the last line
 /// has nothing behind it. Adds to `*touched`.
-__global__ void check_guard(const unsigned char* data, TensorLayout layout, long long guard,
+__global__ void check_guard(const unsigned char* data, TensorLayout layout, long long guard, unsigned char poison,
                             unsigned long long* touched) {
     const long long padding = layout.pitch_bytes - layout.line_bytes;
     const long long gaps = padding * (layout.lines - 1);

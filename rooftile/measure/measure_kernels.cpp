@@ -77,10 +77,10 @@ void MeasureKernels::fill(Stream stream, const FillArguments& arguments) const {
 }
 
 void MeasureKernels::check_guard(Stream stream, DevicePointer data, const TensorLayout& layout, std::int64_t guard,
-                                 DevicePointer touched) const {
+                                 unsigned char poison, DevicePointer touched) const {
     const long long bytes = guard;
     const std::int64_t padding = (layout.pitch_bytes - layout.line_bytes) * (layout.lines - 1);
-    launch(check_guard_, grid(2 * guard + padding, sms_, stream), data, layout, bytes, touched);
+    launch(check_guard_, grid(2 * guard + padding, sms_, stream), data, layout, bytes, poison, touched);
 }
 
 void MeasureKernels::checksum(Stream stream, DevicePointer data, std::int64_t bytes,

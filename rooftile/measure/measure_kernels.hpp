@@ -31,10 +31,10 @@ class MeasureKernels {
     explicit MeasureKernels(const std::vector<CachedCompile>& compiled);
 
     void fill(Stream stream, const FillArguments& arguments) const;
-    /// Adds to `*touched` the bytes around and between the lines of the tensor at `data` that are not poison; `guard`
+    /// Adds to `*touched` the bytes around and between the lines of the tensor at `data` that are not `poison`; `guard`
     /// bytes on each side.
     void check_guard(Stream stream, DevicePointer data, const TensorLayout& layout, std::int64_t guard,
-                     DevicePointer touched) const;
+                     unsigned char poison, DevicePointer touched) const;
     /// Adds a sum over `bytes` (a multiple of 4) at `data` to the 64-bit word at `sum`.
     void checksum(Stream stream, DevicePointer data, std::int64_t bytes, DevicePointer sum) const;
     /// Adds a sum over `bytes` (a multiple of 4) at `data`, and at each `set_pitch` bytes behind it, to one 64-bit word a

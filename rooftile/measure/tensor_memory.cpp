@@ -76,7 +76,7 @@ GuardedTensor::GuardedTensor(const TensorInfo& tensor)
       offset_(offset_bytes(tensor)),
       buffer_(static_cast<std::size_t>(bytes_of(tensor))) {}
 
-void GuardedTensor::poison(Stream stream) const { fill_bytes(buffer_.address(), 0xff, buffer_.bytes(), stream); }
+void GuardedTensor::fill(Stream stream, unsigned char byte) const { fill_bytes(buffer_.address(), byte, buffer_.bytes(), stream); }
 
 void add_fingerprint(const MeasureKernels& kernels, Stream stream, DevicePointer tensor, const TensorLayout& layout,
                      std::size_t place, DevicePointer sums, std::int64_t set_pitch, std::int64_t sets) {
@@ -110,7 +110,7 @@ TensorSets::TensorSets(const std::vector<TensorInfo>& tensors, std::int64_t sets
         }
     }
     const StreamOwner stream;
-    fill_bytes(inputs_.address(), 0xff, static_cast<std::size_t>(input_bytes_), stream);
+    fill_bytes(inputs_.address(), poison, static_cast<std::size_t>(input_bytes_), stream);
     reference.fill(stream, VerifyCase::random, seed, this->tensors(0));
     // What is there already doubles until every set is filled.
     for (std::int64_t filled = 1; filled < sets;) {
@@ -130,7 +130,7 @@ TensorPointers TensorSets::tensors(std::int64_t set) const {
 }
 
 void TensorSets::poison_outputs(Stream stream, SetRange sets) const {
-    fill_bytes(outputs_.address() + DevicePointer(sets.first * output_bytes_), 0xff,
+    fill_bytes(outputs_.address() + DevicePointer(sets.first * output_bytes_), poison,
                static_cast<std::size_t>(sets.count * output_bytes_), stream);
 }
 

@@ -1,5 +1,5 @@
 // A problem's tensors in device memory: one by one between guards, for verification, and in sets that timed launches
-// rotate over. What nobody may touch holds bytes of 0xFF: NaN in every floating-point type.
+// rotate over. What nobody may touch holds bytes of poison.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,9 @@ namespace rooftile {
 /// Bytes that the address of every tensor here is a multiple of, but for its offset: that of an allocation.
 inline constexpr std::int64_t tensor_alignment = 256;
 
+/// A byte of what nobody has written: elements of it are NaN in every floating-point type.
+inline constexpr unsigned char poison = 0xff;
+
 /// How a tensor lies in memory: `lines` of `line_bytes`, `pitch_bytes` apart. Axes that follow each other without a gap
 /// are one line.
 TensorLayout layout_of(const TensorInfo& tensor);
@@ -29,7 +32,7 @@ class GuardedTensor {
     explicit GuardedTensor(const TensorInfo& tensor);
 
     /// Guards and padding too.
-    void poison(Stream stream) const;
+    void fill(Stream stream, unsigned char byte = rooftile::poison) const;
     void* data() const { return reinterpret_cast<void*>(address()); }
     DevicePointer address() const { return buffer_.address() + DevicePointer(guard_ + offset_); }
     const TensorLayout& layout() const { return layout_; }
@@ -63,7 +66,7 @@ class TensorSets {
     static std::int64_t set_bytes(const std::vector<TensorInfo>& tensors);
 
     SetRange all() const { return {0, sets_}; }
-    /// 0xFF into the outputs of `sets`.
+    /// Poison into the outputs of `sets`.
     void poison_outputs(Stream stream, SetRange sets) const;
     /// Adds to the counter at `unequal` how many of `sets` have outputs other than those with `fingerprint`.
     void count_unequal(const MeasureKernels& kernels, Stream stream, std::uint64_t fingerprint, DevicePointer unequal,

@@ -18,6 +18,10 @@ namespace rooftile {
 /// Puts one launch on tensors, in the order of Operation::tensors(), into a stream.
 using TensorLaunch = std::function<void(Stream stream, TensorPointers tensors)>;
 
+/// A byte of what outputs hold before a case. Of the special case it makes finite numbers: where NaN is right, NaN must be written,
+/// and a kernel that is right only on top of NaN is not.
+unsigned char output_poison(VerifyCase which);
+
 /// What a launch did beside computing.
 struct LaunchTraces {
     std::uint64_t touched = 0;  ///< bytes written outside its outputs

@@ -84,6 +84,18 @@ inline Mutant element_unwritten() {
               "    }\n"}}};
 }
 
+inline Mutant nan_unwritten() {
+    return {"NaN is not written",
+            pointwise,
+            {{pack, "    T* to = tensor + vector * vector_width + further * vector_width;\n",
+              "    T* to = tensor + vector * vector_width + further * vector_width;\n"
+              "    if (vector >= 0) {\n"
+              "        for (int k = 0; k < vector_width; ++k)\n"
+              "            if ((from.element[k].bits & 0x7fff) <= 0x7f80) to[k] = from.element[k];\n"
+              "        return;\n"
+              "    }\n"}}};
+}
+
 inline constexpr const char* stores = "        store(t.y_out, at, packed<bf16>(y_values));\n";
 
 inline Mutant past_the_output() {
@@ -156,6 +168,7 @@ inline std::vector<Mutant> all() {
             far_past_the_output(),
             input_changed(),
             nan_to_zero(),
+            nan_unwritten(),
             wrong_from_the_tenth_launch_on(),
             stale_row()};
 }

@@ -99,6 +99,20 @@ TensorInfo matrix(std::int64_t rows, std::int64_t columns, std::int64_t pitch, b
     return t;
 }
 
+// NaN where the whole case is of numbers, numbers where NaN may be right.
+TEST(OutputPoison, IsNoResultOfItsCase) {
+    for (const Type type : {Type::bf16, Type::fp16}) {
+        const auto word = [](VerifyCase which) { return output_poison(which) * 0x0101u; };
+        EXPECT_EQ(class_of_bits(word(VerifyCase::exact), type), NumberClass::nan);
+        EXPECT_EQ(class_of_bits(word(VerifyCase::random), type), NumberClass::nan);
+        EXPECT_EQ(class_of_bits(word(VerifyCase::special), type), NumberClass::finite);
+        EXPECT_GT(value_of_bits(word(VerifyCase::special), type), 200);  // larger than any of the special case's ordinary ones
+    }
+    EXPECT_GT(output_poison(VerifyCase::special), 1);  // no flag
+    // What timed launches leave is held against the random case's bits, padding included.
+    EXPECT_EQ(output_poison(VerifyCase::random), poison);
+}
+
 TEST(LayoutOf, KeepsLinesApartWhereThereIsAGap) {
     for (const bool transposed : {false, true}) {
         const TensorLayout l = layout_of(matrix(5, 12, 16, transposed));

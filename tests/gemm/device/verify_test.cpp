@@ -430,13 +430,50 @@ TEST_F(VerifyTest, ASetWithAnotherResultIsCounted) {
     EXPECT_EQ(counted(sets.all()), 2u);
 }
 
+// Outputs hold NaN in two cases and numbers in the third: neither what is not written, nor what is added to what stands there,
+// passes in all of them.
+TEST_F(VerifyTest, WhatStandsInTheOutputIsNoResult) {
+    const GemmProblem p = uneven();
+    const GemmLaunch right = host_launch(p);
+    const std::size_t words = static_cast<std::size_t>(p.ldc * (p.m - 1) + p.n);
+    const auto on_top = [&](auto&& element) {
+        return [&, element](Stream stream, const void* a, const void* b, void* c) {
+            std::vector<std::uint16_t> before(words), after(words);
+            synchronize(stream);
+            copy_to_host(before.data(), reinterpret_cast<DevicePointer>(c), 2 * words);
+            right(stream, a, b, c);
+            copy_to_host(after.data(), reinterpret_cast<DevicePointer>(c), 2 * words);
+            for (std::int64_t i = 0; i < p.m; ++i)
+                for (std::int64_t j = 0; j < p.n; ++j) {
+                    const auto at = static_cast<std::size_t>(i * p.ldc + j);
+                    after[at] = element(before[at], after[at]);
+                }
+            copy_to_device(reinterpret_cast<DevicePointer>(c), after.data(), 2 * words);
+        };
+    };
+    const auto is_nan_of = [](std::uint16_t bits) { return class_of_bits(bits, Type::bf16) == NumberClass::nan; };
+    const auto unwritten = on_top([&](std::uint16_t before, std::uint16_t after) { return is_nan_of(after) ? before : after; });
+    const auto added = on_top([&](std::uint16_t before, std::uint16_t after) -> std::uint16_t {
+        if (is_nan_of(before) || is_nan_of(after)) return after;
+        const double sum = value_of_bits(before, Type::bf16) + value_of_bits(after, Type::bf16);
+        return static_cast<std::uint16_t>(round_to_bits(sum, Type::bf16));
+    });
+    for (const GemmLaunch& launch : {GemmLaunch(unwritten), GemmLaunch(added)}) {
+        const Verification v = GemmVerifier(kernels(), p).check_all(5, launch);
+        EXPECT_EQ(v.exact, true) << v.failure;
+        EXPECT_EQ(v.random, true) << v.failure;
+        EXPECT_EQ(v.special, false);
+        EXPECT_EQ(v.guards, true);
+    }
+}
+
 TEST_F(VerifyTest, FillsAreNormalReproducibleAndStayInside) {
     GemmProblem p = gemm_problem(1000, 8, 1000, Type::fp16);
     p.lda = 1001;
     const TensorInfo info = gemm_operation().tensors({&gemm_operation(), Own::of(p)})[0];
     const GuardedTensor a(info), again(info), other(info);
     for (const auto& [matrix, seed] : {std::pair{&a, 1}, {&again, 1}, {&other, 2}}) {
-        matrix->poison(nullptr);
+        matrix->fill(nullptr);
         kernels().fill(nullptr, fill_arguments(p, Operand::a, operand_view(p, Operand::a, matrix->address()),
                                                Fill::normal, std::uint64_t(seed)));
     }
