@@ -63,7 +63,7 @@ class Accepted {
         if (std::isnan(e.value) || std::isnan(e.error)) return {infinity, -infinity};
         if (std::isinf(e.value) || !is_floating(element)) return {e.value, e.value};
         constexpr double inside = 1 - 1e-12;  // of rounding here
-        const double reach = (e.error + ulp_of(e.value, element)) * inside;
+        const double reach = (e.error + rounding_of(e, element)) * inside;
         const double most = std::numeric_limits<double>::max();
         return {std::max(-most, e.value - reach), std::min(most, e.value + reach)};
     }

@@ -68,6 +68,10 @@ inline double rounded_to(double value, Element element) {
 /// What a row operation gives. An error that came out as Inf times 0 bounds nothing: undecided.
 inline Bounded settled(Bounded b) { return {b.value, is_nan(b.error) ? bounds::infinity : b.error}; }
 
+/// The most that rounding to `element` adds, of what fp32 arithmetic made of it: half a unit in the last place of the
+/// largest that it may be. Cutting off adds up to a whole one.
+inline double rounding_of(Bounded b, Element element) { return ulp_of(fabs(b.value) + b.error, element) / 2; }
+
 /// How `got`, read from a result of `element`, stands to what is expected: its error as a share of the bound, which is the
 /// expected error and the rounding of the result's type. NaN must be NaN, Inf must be Inf of that sign; where not, the
 /// ratio is infinite.
@@ -80,7 +84,7 @@ inline BoundedVerdict judge(double got, Bounded expected, Element element) {
     const auto same = [](bool right) { return right ? 0 : bounds::infinity; };
     if (is_nan(expected.value)) return {same(is_nan(got)), 0};
     if (!is_floating(element) || is_infinite(expected.value)) return {same(got == expected.value), 0};
-    const double bound = expected.error + ulp_of(expected.value, element);
+    const double bound = expected.error + rounding_of(expected, element);
     if (is_nan(got)) return {bounds::infinity, bound};
     // A NaN as error, which is none of ours, bounds nothing.
     if (is_infinite(got)) return {same(fabs(expected.value) + bound >= format_of(element).largest), bound};

@@ -121,8 +121,16 @@ TEST(Evaluate, RoundingToATypeAndItsUnits) {
     EXPECT_EQ(ulp_of(1, Element::bf16), 1.0 / 128);
     EXPECT_EQ(ulp_of(1.5, Element::fp16), 1.0 / 1024);
     EXPECT_EQ(ulp_of(0, Element::fp16), std::ldexp(1.0, -24));
-    EXPECT_TRUE(agrees(1.0078125, {1.0, 0}, Element::bf16));
-    EXPECT_FALSE(agrees(1.015625, {1.0, 0}, Element::bf16));
+    // Numbers of bf16 lie 2^-7 = 0.0078125 apart behind 1: half way between two of them either is right, and what was cut off
+    // there, not rounded, is wrong.
+    EXPECT_TRUE(agrees(1, {1.00390625, 0}, Element::bf16));
+    EXPECT_TRUE(agrees(1.0078125, {1.00390625, 0}, Element::bf16));
+    EXPECT_FALSE(agrees(1, {1.004, 0}, Element::bf16));
+    EXPECT_TRUE(agrees(1, {1.004, 0.0001}, Element::bf16));  // it may have been 1.0039
+    EXPECT_FALSE(agrees(1.0078125, {1.0, 0}, Element::bf16));
+    // Below 2 they lie 2^-7 apart and above it 2^-6: what may have been 2.007 may be 2.
+    EXPECT_TRUE(agrees(2, {1.9999, 0.0072}, Element::bf16));
+    EXPECT_TRUE(agrees(2.015625, {1.9999, 0.009}, Element::bf16));
     EXPECT_FALSE(agrees(1, {std::nan(""), 0}, Element::bf16));
     EXPECT_FALSE(agrees(3e38, {infinity, 0}, Element::fp32));
 }

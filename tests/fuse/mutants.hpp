@@ -84,6 +84,12 @@ inline Mutant element_unwritten() {
               "    }\n"}}};
 }
 
+inline Mutant truncated() {
+    return {"results are cut off where they should be rounded",
+            pointwise,
+            {{convert, "cvt.rn.bf16x2.f32", "cvt.rz.bf16x2.f32"}}};
+}
+
 inline Mutant nan_unwritten() {
     return {"NaN is not written",
             pointwise,
@@ -169,6 +175,7 @@ inline std::vector<Mutant> all() {
             input_changed(),
             nan_to_zero(),
             nan_unwritten(),
+            truncated(),
             wrong_from_the_tenth_launch_on(),
             stale_row()};
 }

@@ -1,5 +1,5 @@
-// Suites of expressions from outside, on a driver without a GPU (tests/fake/) whose kernels compute nothing: what
-// must be NaN is right there, as results are poisoned with it.
+// Suites of expressions from outside, on a driver without a GPU (tests/fake/) whose kernels compute nothing and whose
+// judges find no fault unless they are told to.
 #include <cstddef>
 #include <filesystem>
 #include <fstream>

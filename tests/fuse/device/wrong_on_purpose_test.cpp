@@ -32,6 +32,7 @@ TEST_F(WrongOnPurpose, FuseFarPastTheOutput) { caught(fuse_mutants::far_past_the
 TEST_F(WrongOnPurpose, FuseInputChanged) { caught(fuse_mutants::input_changed(), By::guards); }
 TEST_F(WrongOnPurpose, FuseNanToZero) { caught(fuse_mutants::nan_to_zero(), By::special); }
 TEST_F(WrongOnPurpose, FuseNanUnwritten) { caught(fuse_mutants::nan_unwritten(), By::special); }
+TEST_F(WrongOnPurpose, FuseTruncated) { caught(fuse_mutants::truncated(), By::random); }
 TEST_F(WrongOnPurpose, FuseFromTheTenthLaunchOn) {
     caught(fuse_mutants::wrong_from_the_tenth_launch_on(), By::timed);
 }
