@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "rooftile/error.hpp"
@@ -75,11 +76,8 @@ GemmProblem gemm_problem_of(const Json& p) {
     constexpr Type types[] = {Type::bf16, Type::fp16};
     const Type type = named(p.at("types").at("a").get<std::string>(), types);
     GemmProblem problem =
-        gemm_problem(p.at("m").get<std::int64_t>(), p.at("n").get<std::int64_t>(),
-                     p.at("k").get<std::int64_t>(), type, major("a_major"), major("b_major"));
-    problem.lda = p.at("lda").get<std::int64_t>();
-    problem.ldb = p.at("ldb").get<std::int64_t>();
-    problem.ldc = p.at("ldc").get<std::int64_t>();
+        gemm_problem(extent_at(p, "m"), extent_at(p, "n"), extent_at(p, "k"), type, major("a_major"), major("b_major"));
+    problem.lda = extent_at(p, "lda"), problem.ldb = extent_at(p, "ldb"), problem.ldc = extent_at(p, "ldc");
     problem.a_offset = p.value("a_offset", problem.a_offset);
     problem.b_offset = p.value("b_offset", problem.b_offset);
     problem.c_offset = p.value("c_offset", problem.c_offset);
@@ -94,8 +92,8 @@ GemmConfig gemm_config_of(const Json& c) {
     // Far above what any GPU can hold, and far below what products of a few of them overflow at.
     constexpr std::int64_t most = 4096;
     const auto number = [&](const char* key) {
-        const auto value = c.at(key).get<std::int64_t>();
-        if (value < 1 || value > most)
+        const double value = c.at(key).get<double>();
+        if (!(value >= 1 && value <= most && value == std::floor(value)))
             throw RequestError(fmt::format("config.{} is {}, accepted: 1 .. {}", key, value, most));
         return static_cast<int>(value);
     };

@@ -9,6 +9,7 @@
 
 #include "rooftile/core/random.hpp"
 #include "rooftile/error.hpp"
+#include "rooftile/machine/units_text.hpp"
 #include "rooftile/report/json.hpp"
 #include "rooftile/report/number.hpp"
 #include "rooftile/report/text_table.hpp"
@@ -29,10 +30,21 @@ std::optional<double> ratio_of(const Json& line, const Operation& operation) {
     return is_baseline ? positive_at(line, "roof_fraction") : std::nullopt;
 }
 
+/// The problem of a row, which says of it what this program says: what it does not read it would leave out.
+Problem problem_of(const Json& recorded, const Operation& operation) {
+    const Problem problem = operation.problem(operation.given_of_record(record_of(recorded)));
+    const Json again = problem_json(problem);
+    for (const auto& [key, value] : recorded.items())
+        if (!again.contains(key) || again.at(key) != value)
+            throw RequestError(fmt::format("problem.{} is {}, read as {}", printable(key, 40), printable(value.dump(), 80),
+                                           again.contains(key) ? printable(again.at(key).dump(), 80) : "nothing"));
+    return problem;
+}
+
 SweepPoint read_point(const SuiteShape& shape, const Operation& operation) {
     const SuiteRow& row = shape.rank1() ? *shape.rank1() : shape.first();
     const Json line = Json::parse(row.line);
-    const Problem problem = operation.problem(operation.given_of_record(record_of(line.at("problem"))));
+    const Problem problem = problem_of(line.at("problem"), operation);
     SweepPoint point;
     point.name = operation.short_name(problem);
     point.traits = operation.traits(problem);

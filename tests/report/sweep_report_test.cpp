@@ -188,6 +188,21 @@ TEST(SweepReport, RefusesAProblemThatIsNone) {
     EXPECT_THROW(sweep_report({read_suite_record(text, "x.jsonl")}), RequestError);
 }
 
+// Whatever a row says of its problem is what the problem is, or the row is refused: a size that is none must not become the default.
+TEST(SweepReport, RefusesAProblemThatIsNotReadAsItStands) {
+    const Suite suite = drawn(1);
+    const std::string text = record_of({{1.0}}, suite);
+    const std::size_t second = text.find('\n') + 1;
+    for (const auto& [key, value] : problem_json(suite.problems[0].problem).items()) {
+        for (const Json& other : {Json(-5), Json(1e300), Json::array(), Json("x")}) {
+            Json row = Json::parse(text.substr(second));
+            row["problem"][key] = other;
+            EXPECT_THROW(sweep_report({read_suite_record(text.substr(0, second) + json_text(row, -1), "x.jsonl")}), RequestError)
+                << key << " " << other;
+        }
+    }
+}
+
 int count(const std::string& text, std::string_view what) {
     int n = 0;
     for (std::size_t at = text.find(what); at != text.npos; at = text.find(what, at + 1)) ++n;
