@@ -16,7 +16,6 @@ void read_fuse(const Json& line, FuseSuiteRow& row) {
     for (const char* list : {"tensors", "outputs"})
         for (const Json& tensor : p.at(list)) {
             const auto bytes = extent_at(tensor, "bytes");
-            row.compulsory_bytes += double(bytes);
             const Json& shape = tensor.at("shape");
             if (bytes > most && !shape.empty()) row.columns = shape.back().get<std::int64_t>();
             most = std::max(most, bytes);
@@ -27,14 +26,10 @@ void read_fuse(const Json& line, FuseSuiteRow& row) {
         row.reduces_rows = text_at(config, "form") == "row";
     }
     const Json& b = line.at("baselines");
-    row.copy_us = positive_at(b, "copy_us");
-    row.memcpy_us = positive_at(b, "memcpy_us");
-    row.read_us = positive_at(b, "read_us");
     row.unfused_us = positive_at(b, "unfused_us");
     row.roof = text_at(line, "roof");
     row.roof_fraction = positive_at(line, "roof_fraction");
     row.issue_roof_us = positive_at(line, "issue_roof_us");
-    row.bound = text_at(line, "predicted_bound");
 }
 
 }  // namespace

@@ -10,11 +10,10 @@
 namespace rooftile {
 
 struct FuseSuiteRow : SuiteRow {
-    double compulsory_bytes = 0;
     std::string label;  ///< the configuration in a few words
     /// What ran beside, and what the fraction of a roof refers to.
-    std::optional<double> copy_us, memcpy_us, read_us, unfused_us, roof_fraction, issue_roof_us;
-    std::string roof, bound;    ///< "copy" or "read"; what the plan says limits it
+    std::optional<double> unfused_us, roof_fraction, issue_roof_us;
+    std::string roof;           ///< "copy" or "read"
     bool reduces_rows = false;  ///< an operation along the last axis is part of it
     std::int64_t columns = 0;   ///< of the largest tensor
 };

@@ -31,7 +31,6 @@ void read_gemm(const Json& line, GemmSuiteRow& row) {
     row.k = extent_at(p, "k");
     const double m = double(row.m), n = double(row.n), k = double(row.k);
     const Json& types = p.at("types");
-    row.flops = 2 * m * n * k;
     row.compulsory_bytes = m * k * bytes_of_name(types.at("a")) + n * k * bytes_of_name(types.at("b"))
                            + m * n * bytes_of_name(types.at("c"));
     row.label = label_of_config(line.at("config"));
@@ -46,7 +45,8 @@ void read_gemm(const Json& line, GemmSuiteRow& row) {
 }  // namespace
 
 GemmSuiteRow gemm_row(const SuiteRow& row) {
-    GemmSuiteRow out{row, 0, 0, 0, 0, 0, {}, {}, {}, {}, {}, {}};
+    GemmSuiteRow out;
+    static_cast<SuiteRow&>(out) = row;
     try {
         read_gemm(Json::parse(row.line), out);
     } catch (const nlohmann::json::exception& error) {

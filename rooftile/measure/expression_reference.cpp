@@ -106,7 +106,8 @@ RowParts::RowParts(const ExpressionGraph& graph, std::int64_t elements) : whole_
 ExpressionGraph RowParts::graph(std::int64_t rows) const { return cut() ? *rows_of(whole_, rows) : whole_; }
 
 std::int64_t UndecidedLimit::of(std::int64_t elements) const {
-    return std::max(few, std::int64_t(share * double(elements)));
+    const std::int64_t most = std::max(few, std::int64_t(share * double(elements)));
+    return share < 1 ? std::clamp<std::int64_t>(elements - 1, 0, most) : most;
 }
 
 namespace {

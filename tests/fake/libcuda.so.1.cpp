@@ -254,7 +254,8 @@ CUresult cuMemcpyHtoD(CUdeviceptr d, const void* s, size_t n) {
 CUresult cuMemcpyDtoH(void* d, CUdeviceptr s, size_t n) { return std::memcpy(d, host(s), n), CUDA_SUCCESS; }
 CUresult cuMemcpyHtoDAsync(CUdeviceptr d, const void* s, size_t n, CUstream) { return cuMemcpyHtoD(d, s, n); }
 CUresult cuMemcpyDtoHAsync(void* d, CUdeviceptr s, size_t n, CUstream) { return cuMemcpyDtoH(d, s, n); }
-CUresult cuMemcpyDtoDAsync(CUdeviceptr d, CUdeviceptr s, size_t n, CUstream) {
+CUresult cuMemcpyDtoDAsync(CUdeviceptr d, CUdeviceptr s, size_t n, CUstream stream) {
+    advance(stream, 50);  // a baseline, too: a copy in no time would be no roof
     return std::memmove(host(d), host(s), n), CUDA_SUCCESS;
 }
 CUresult cuMemsetD8Async(CUdeviceptr p, unsigned char v, size_t n, CUstream) {

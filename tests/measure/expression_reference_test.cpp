@@ -112,7 +112,9 @@ TEST(UndecidedLimit, RandomExpressionsKeepIt) {
 }
 
 TEST(UndecidedLimit, IsAShareButNeverFewerThanAHandful) {
-    EXPECT_EQ(UndecidedLimit().of(1), 16);
+    EXPECT_EQ(UndecidedLimit().of(1), 0);  // of an output of few, one at least is decided
+    EXPECT_EQ(UndecidedLimit().of(16), 15);
+    EXPECT_EQ(UndecidedLimit().of(0), 0);
     EXPECT_EQ(UndecidedLimit().of(1600), 16);
     EXPECT_EQ(UndecidedLimit().of(1'000'000), 10'000);
     // Of eight rows one may be special; of fewer, whose rows a reduction may bring together, all.
