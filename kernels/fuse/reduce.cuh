@@ -181,8 +181,9 @@ struct Exponentials {
 struct DifferencePowers {
     float scale;
 
+    // Divided before the reciprocal: that of what is beyond 2^126 is 0 (ftz).
     __device__ explicit DifferencePowers(float greatest)
-        : scale(fminf(log2_e, 536870912.0f * ptx::reciprocal_approx(fabsf(greatest)))) {}
+        : scale(fminf(log2_e, ptx::reciprocal_approx(fabsf(greatest) * (1 / 536870912.0f)))) {}
     __device__ float power(float difference) const { return ptx::exp2_approx(difference * scale); }
 };
 

@@ -55,6 +55,9 @@ class FuseTrial {
 
     const ExpressionGraph& problem() const { return problem_; }
 
+    /// Where values are given of which the reference cannot bound the result.
+    void allow_undecided(double share) { limit_.share = share; }
+
     /// The bytes of every output. The second launch finds the workspace as the first left it, which saw other values.
     /// `counter`: what the workspace begins with, before each launch where that is not 0, which it ends with; none: launches
     /// without.

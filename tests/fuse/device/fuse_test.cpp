@@ -233,6 +233,7 @@ TEST_F(FuseTest, MomentsOfEveryKindOfRow) {
                     x = rounded_to(x, element);
                 }
             FuseTrial trial(p, std::move(inputs));
+            trial.allow_undecided(0.1);  // rows of one huge number, one of 13: what rounding leaves of their variance is unknown
             int ran = 0;
             const auto expect_all_right = [&](const FuseRequest& request) {
                 for (const FusePlan& plan : plans_of(p, request)) {

@@ -257,5 +257,16 @@ TEST(FusePowers, TheReferenceIsTheGreatest) {
     EXPECT_TRUE(std::isnan(run.total));
 }
 
+// Of rows whose greatest is near fp32's end, as of any other: the greatest is 1, what lies far below it 0.
+TEST(FusePowers, OfDifferencesHoldForAnyGreatest) {
+    for (const double greatest : {1e-40, 0.0, 1.0, 1e8, 1e20, 8.5e37, 1.7e38, max_bf16, -max_bf16}) {
+        SCOPED_TRACE(greatest);
+        const fuse::DifferencePowers powers{float(greatest)};
+        EXPECT_EQ(powers.power(0), 1.0f);
+        EXPECT_EQ(powers.power(float(-std::max(1000.0, std::abs(greatest) / 2))), 0.0f);
+    }
+    EXPECT_NEAR(fuse::DifferencePowers(1e8f).power(-2), std::exp(-2.0), 1e-6);
+}
+
 }  // namespace
 }  // namespace rooftile
