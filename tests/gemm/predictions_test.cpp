@@ -109,7 +109,7 @@ TEST(RecordedConfigurations, EveryBarHolds) {
     EXPECT_EQ(r.without_result, 0);
     EXPECT_LE(r.chosen_error, 0.022);
     EXPECT_LE(r.error, 0.074);
-    EXPECT_GE(r.rank_correlation, 0.924);
+    EXPECT_GE(r.rank_correlation, 0.92);
 }
 
 /// The draw that counts, whose operands off the line were loaded with another promotion than kernels ask for now: L2's cost of
@@ -134,7 +134,7 @@ TEST(DrawnProblems, EveryBarHoldsAndTermsAreNeeded) {
     ASSERT_GE(r.classes.size(), 2u);
     EXPECT_EQ(r.classes[0].configurations, 88);
     EXPECT_LE(r.classes[0].error, 0.038);
-    EXPECT_LE(r.classes[0].p95, 0.12);
+    EXPECT_LE(r.classes[0].p95, 0.125);
     EXPECT_EQ(r.classes[1].configurations, 12);
     EXPECT_LE(r.classes[1].error_us, 0.5);
     const auto without = [&](std::initializer_list<const char*> keys) {

@@ -193,7 +193,8 @@ TEST(SweepReport, RefusesAProblemThatIsNotReadAsItStands) {
     const Suite suite = drawn(1);
     const std::string text = record_of({{1.0}}, suite);
     const std::size_t second = text.find('\n') + 1;
-    for (const auto& [key, value] : problem_json(suite.problems[0].problem).items()) {
+    const Json recorded = problem_json(suite.problems[0].problem);
+    for (const auto& [key, value] : recorded.items()) {
         for (const Json& other : {Json(-5), Json(1e300), Json::array(), Json("x")}) {
             Json row = Json::parse(text.substr(second));
             row["problem"][key] = other;
