@@ -119,7 +119,7 @@ constexpr std::pair<const char*, const char*> as_it_was_drawn[] = {
     {"tma.off_line_shared_16", "1.75"}, {"tma.off_line_shared_32", "1.11"}, {"tma.off_line_shared_64", "0.85"}};
 
 RecordedRun drawn() {
-    std::ifstream file(ROOFTILE_SOURCE_DIR "/bench/results/current/h200-sxm-gemm-draw-14281972.jsonl");
+    std::ifstream file(ROOFTILE_SOURCE_DIR "/bench/results/history/2026-11-25-h200-gemm-draw-14281972.jsonl");
     std::stringstream text;
     text << file.rdbuf();
     return read_recorded_run(text.str(), "draw");
