@@ -2,10 +2,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -28,7 +25,6 @@ namespace rooftile::cli {
 namespace {
 
 constexpr const char* group = "Ledger";
-constexpr std::int64_t largest_seed = (std::int64_t{1} << 53) - 1;  // JSON keeps it
 constexpr int kept_plans = 8;
 
 std::vector<Field> ledger_fields() {
@@ -163,13 +159,7 @@ class LedgerRun {
     }
 
     bool add(const LedgerEntry& entry, const std::vector<Timing>& timings) {
-        std::ofstream file(output_.file, std::ios::binary | std::ios::app);
-        const std::string text = json_text(lines_->line(entry), -1);
-        file.write(text.data(), std::streamsize(text.size()));
-        file.flush();
-        if (!file)
-            throw Error(ExitCode::internal,
-                        fmt::format("--out {}: cannot write: {}", output_.file, std::strerror(errno)));
+        append_result(json_text(lines_->line(entry), -1), output_);
         ++done_;
         std::string line = fmt::format("{}/{} {}: {}", done_, tasks_.size(),
                                        operation_.short_name(entry.problem), outcome_of(entry));
@@ -265,9 +255,7 @@ int ledger(const Operation& operation, const Given& given, const OutputFlags& ou
         throw RequestError(fmt::format("{} declares no space of configurations yet", operation.name()));
     SweepRequest request;
     if (!given.has("draw")) throw RequestError("ledger needs --draw N, the number of problems");
-    request.draw = int(whole_number("--draw", given.text("draw"), 1, 10'000));
-    if (given.has("seed"))
-        request.seed = std::uint64_t(whole_number("--seed", given.text("seed"), 0, largest_seed));
+    read_draw(given, request);
     const Suite suite = swept_suite(operation, request);
     if (given.has("plan_only")) return tell(operation, suite, given, output);
     check_writable(output);

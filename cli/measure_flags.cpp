@@ -15,7 +15,6 @@ namespace rooftile::cli {
 namespace {
 
 constexpr std::string_view modes[] = {"cold", "sustained", "burst"};
-constexpr std::int64_t largest_seed = (std::int64_t{1} << 53) - 1;  // JSON keeps it
 
 }  // namespace
 
@@ -67,7 +66,7 @@ MeasureOptions measure_options(const MeasureFlags& flags, const Operation& opera
         options.baseline = one_of("--baseline", flags.given.text("baseline"), names) == 0;
     }
     options.seed = flags.seed.empty() ? fresh_seed()
-                                      : std::uint64_t(whole_number("--seed", flags.seed, 0, largest_seed));
+                                      : seed_number("--seed", flags.seed);
     options.timing.rounds = rounds_of(options.mode);
     if (!flags.rounds.empty())
         options.timing.rounds.least = options.timing.rounds.most =

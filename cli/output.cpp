@@ -154,6 +154,16 @@ void write_result(std::string_view text, const OutputFlags& flags) {
     cannot_write(flags, why);
 }
 
+void append_result(std::string_view text, const OutputFlags& flags) {
+    if (flags.file.empty()) return write_stdout(text);
+    std::ofstream file(flags.file, std::ios::binary | std::ios::app);
+    file.write(text.data(), std::streamsize(text.size()));
+    file.flush();
+    if (!file)  // after work that nobody wants to lose for a mistyped name: write_result() took it
+        throw Error(ExitCode::internal,
+                    fmt::format("{} {}: cannot write: {}", flags.flag, flags.file, std::strerror(errno)));
+}
+
 std::string document_text(const Json& document, Format format) {
     if (format == Format::csv) return csv_text(document);
     if (format == Format::json) return json_text(document);

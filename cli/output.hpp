@@ -42,6 +42,9 @@ void check_writable(const OutputFlags& flags);
 /// fault; any other failure throws Error.
 void write_result(std::string_view text, const OutputFlags& flags);
 
+/// Puts text behind what the file of the flags holds already. Throws Error where it cannot.
+void append_result(std::string_view text, const OutputFlags& flags);
+
 /// The document in `format`, which is not text.
 std::string document_text(const Json& document, Format format);
 

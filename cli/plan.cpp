@@ -24,12 +24,11 @@ std::vector<Field> plan_fields(const Operation& operation) {
 }
 
 PlanDefaults defaults_of(const Given& given) {
-    constexpr std::int64_t largest_seed = (std::int64_t{1} << 53) - 1;  // JSON keeps it
     PlanDefaults defaults;
     defaults.buildable_only = given.has("buildable_only");
     if (given.has("seed")) {
         if (!given.has("sample")) throw RequestError("--seed needs --sample N");
-        defaults.seed = std::uint64_t(whole_number(given.name("seed"), given.text("seed"), 0, largest_seed));
+        defaults.seed = seed_number(given.name("seed"), given.text("seed"));
     }
     return defaults;
 }

@@ -3,10 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <regex>
 
@@ -125,18 +122,7 @@ void SuiteRun::announce(const RunningGpu& gpu, std::uint64_t seed) {
     line["context"]["program_hash"] = program_hash();
     line["suite"] = suite_;
     if (!law_.empty()) line["law"] = law_;
-    if (flags_.output.file.empty()) append(json_text(line, -1));
-    else write_result(json_text(line, -1), flags_.output);
-}
-
-void SuiteRun::append(const std::string& text) const {
-    if (flags_.output.file.empty()) return write_result(text, flags_.output);
-    std::ofstream file(flags_.output.file, std::ios::binary | std::ios::app);
-    file.write(text.data(), std::streamsize(text.size()));
-    file.flush();
-    if (!file)
-        throw Error(ExitCode::internal,
-                    fmt::format("--out {}: cannot write: {}", flags_.output.file, std::strerror(errno)));
+    write_result(json_text(line, -1), flags_.output);
 }
 
 double SuiteRun::elapsed() const {
@@ -147,7 +133,7 @@ double SuiteRun::elapsed() const {
 bool SuiteRun::add(const std::vector<Json>& lines, const SuiteStep& step) {
     std::string text;
     for (const Json& line : lines) text += json_text(line, -1);
-    append(text);
+    append_result(text, flags_.output);
     ++done_;
     std::string line = fmt::format("{}/{} {}: {}; {:.1f} s", done_before_ + done_, problems_, step.name,
                                    step.outcome, step.seconds);

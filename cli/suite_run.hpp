@@ -50,8 +50,6 @@ class SuiteRun {
     int finish() const;
 
   private:
-    /// Where the rows go: appended to --out, or to stdout. Each write ends on a whole shape and is flushed.
-    void append(const std::string& text) const;
     double elapsed() const;
 
     const MeasureFlags& flags_;

@@ -16,7 +16,6 @@ namespace rooftile::cli {
 namespace {
 
 constexpr const char* group = "Sweep";
-constexpr std::int64_t largest_seed = (std::int64_t{1} << 53) - 1;  // JSON keeps it
 
 std::vector<Field> fields_of(const Operation& operation) {
     static const std::string_view left_out[] = {"seed", "suite", "explain", "energy"};
@@ -57,10 +56,7 @@ std::optional<double> limit(const Given& given, std::string_view key) {
 
 SweepRequest request_of(const Given& given) {
     SweepRequest request{.given = given};
-    if (given.has("draw"))
-        request.draw = int(whole_number(given.name("draw"), given.text("draw"), 1, 10'000));
-    if (given.has("seed"))
-        request.seed = std::uint64_t(whole_number(given.name("seed"), given.text("seed"), 0, largest_seed));
+    read_draw(given, request);
     request.law.any_alignment = given.has("any_alignment");
     request.lets = given.list("let");
     request.max_flops = limit(given, "max_flop");

@@ -37,6 +37,11 @@ std::int64_t whole_number(std::string_view name, std::string_view text, std::int
     return value;
 }
 
+std::uint64_t seed_number(std::string_view name, std::string_view text) {
+    constexpr std::int64_t largest = (std::int64_t{1} << 53) - 1;
+    return std::uint64_t(whole_number(name, text, 0, largest));
+}
+
 std::vector<std::int64_t> whole_numbers(std::string_view name, std::string_view text, std::string_view form,
                                         std::int64_t least, std::int64_t most) {
     std::vector<std::int64_t> values;

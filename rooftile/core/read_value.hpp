@@ -13,6 +13,9 @@ namespace rooftile {
 /// A decimal whole number in [least, most]; no sign, blank, fraction or exponent. Throws RequestError.
 std::int64_t whole_number(std::string_view name, std::string_view text, std::int64_t least, std::int64_t most);
 
+/// A seed: a whole number that JSON keeps. Throws RequestError.
+std::uint64_t seed_number(std::string_view name, std::string_view text);
+
 /// `parts` whole numbers joined by 'x': "128x256x64". `form` is what a message shows: "MxNxK".
 std::vector<std::int64_t> whole_numbers(std::string_view name, std::string_view text, std::string_view form,
                                         std::int64_t least, std::int64_t most);

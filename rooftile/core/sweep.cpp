@@ -230,6 +230,11 @@ class Sweep {
 
 }  // namespace
 
+void read_draw(const Given& given, SweepRequest& request) {
+    if (given.has("draw")) request.draw = int(whole_number(given.name("draw"), given.text("draw"), 1, 10'000));
+    if (given.has("seed")) request.seed = seed_number(given.name("seed"), given.text("seed"));
+}
+
 Suite swept_suite(const Operation& operation, const SweepRequest& request) {
     if (request.draw && (*request.draw < 1 || std::size_t(*request.draw) > max_combinations))
         throw RequestError(fmt::format("--draw {}: accepted is 1 .. {}", *request.draw, max_combinations));

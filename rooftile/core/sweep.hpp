@@ -23,6 +23,9 @@ struct SweepRequest {
     std::optional<double> max_flops{}, max_bytes{};  ///< of a problem; bytes: all its tensors
 };
 
+/// The `draw` and `seed` of a request, where it gives them. Throws RequestError.
+void read_draw(const Given& given, SweepRequest& request);
+
 /// Problems that differ, within the limits, in the order in which they are drawn: fewer of the same seed are the first of
 /// more. Problem i is named i. Throws RequestError: no law and no range, a range without a draw, a value that the operation
 /// refuses, limits that leave too few.

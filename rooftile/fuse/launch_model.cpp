@@ -59,7 +59,7 @@ struct Vectors {
 };
 
 /// Instructions of an element's share in the question whether its vector reaches over an end of the row: two comparisons and a
-/// branch a vector, counted in machine code.
+/// branch a vector, estimated from the text.
 OpCost span_cost(const Vectors& v) { return {v.off ? 3.0 / v.width : 0.0, 0}; }
 
 /// Instructions of an element of a tensor that lies beside the rows' own vectors: one word more than it fills, each with its
@@ -275,10 +275,8 @@ double lanes_an_element(const Program& p, const FuseLaunch& l) {
 OpCost cut_cost(const Program& p, const ProgramWork& work, const FuseLaunch& l) {
     const int vector_width = int(l.vector_width);
     if (p.form != FuseForm::row || l.rows_per_thread > 1 || !rows_off_vectors(p, vector_width)) return {};
-    constexpr double halves = 6, element = 2;  // instructions; counted in machine code
-    const bool stored = std::any_of(p.stores.begin(), p.stores.end(),
-                                    [](const ProgramStore& s) { return s.level == Level::element; });
-    const double stores = stored ? halves * std::log2(2.0 * vector_width) : 0;
+    constexpr double halves = 6, element = 2;  // instructions, estimated from the text
+    const double stores = stores_elements(p) ? halves * std::log2(2.0 * vector_width) : 0;
     const double cuts = 2 * (stores + work.reduction_rounds * element * vector_width);
     return {cuts * min_known(warp_threads, l.threads_per_row), 0};
 }

@@ -262,6 +262,11 @@ bool only_in_powers(const Program& p, int greatest, int x) {
 
 }  // namespace
 
+bool stores_elements(const Program& p) {
+    return std::any_of(p.stores.begin(), p.stores.end(),
+                       [](const ProgramStore& s) { return s.level == Level::element; });
+}
+
 std::vector<int> users_of(const Program& p, int i) {
     std::vector<int> users;
     for (size_t u = 0; u < p.values.size(); ++u)

@@ -87,6 +87,9 @@ struct NoProgram {
     std::string why;
 };
 
+/// Whether any result has a value for every element.
+bool stores_elements(const Program& program);
+
 /// Values of which value `i` is an operand, each as many times as it is.
 std::vector<int> users_of(const Program& program, int i);
 

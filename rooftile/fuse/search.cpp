@@ -264,9 +264,7 @@ class Search {
         c.rows_per_thread = int(width_ / shared);
         c.vectors_per_thread = int(p_.columns / shared);
         // Their results leave together or not at all.
-        const bool stores =
-            std::ranges::any_of(p_.stores, [](const ProgramStore& s) { return s.level == Level::element; });
-        if (stores && gathered_vectors(p_, c) == 0) return reject(Reason::shared);
+        if (stores_elements(p_) && gathered_vectors(p_, c) == 0) return reject(Reason::shared);
         const ProgramWork in_vectors =
             std::exchange(work_, program_work(graph_, p_, width_, c.rows_per_thread));
         for (int threads : cta_threads(1)) {

@@ -92,11 +92,9 @@ bool touches_parts_of_lines(const Program& program, const FuseConfig& c) {
 
 std::int64_t gathered_vectors(const Program& program, const FuseConfig& c) {
     constexpr std::int64_t max_vectors = 512;  // 8 KiB of 16 bytes each
-    const bool stores = std::any_of(program.stores.begin(), program.stores.end(),
-                                    [](const ProgramStore& s) { return s.level == Level::element; });
     const bool alone = c.threads_per_row == 0 || c.threads_per_row >= warp_threads || c.persistent;
     const bool cut = rows_off_vectors(program, c.vector_width);
-    if (!stores || alone || !(cut || touches_parts_of_lines(program, c))) return 0;
+    if (!stores_elements(program) || alone || !(cut || touches_parts_of_lines(program, c))) return 0;
     const std::int64_t rows = warp_threads / c.threads_per_row * c.rows_per_thread;
     const std::int64_t before = cut && c.rows_per_thread == 1 ? c.vector_width - 1 : 0;
     const std::int64_t vectors = ceil_div(rows * program.columns + before, c.vector_width);

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "rooftile/gemm/bounds.hpp"
 #include "rooftile/gemm/derivation_writer.hpp"
@@ -17,7 +16,7 @@ void write_line_cost(DerivationWriter& w, double a_rows, double b_rows) {
     const TileGrid clusters = cluster_grid(p, w.tile());
     const auto key = [](double readers, std::int64_t leading, Type type) {
         return fmt::format("tma.off_line_{}{}", readers > 1 ? "shared_" : "",
-                           std::gcd(leading * bytes_of(type), std::int64_t{PackedCopy::alignment}));
+                           line_step(leading * bytes_of(type)));
     };
     const double a_readers = double(clusters.columns), b_readers = double(clusters.rows);
     std::vector<Input> inputs{Derivation::given("rows of A", a_rows, "", "that reach L2"),

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "rooftile/error.hpp"
+#include "rooftile/gemm/packing.hpp"
 
 namespace rooftile {
 namespace {
@@ -91,9 +92,9 @@ GemmProblem drawn_gemm(Random& random, const DrawRequest& request) {
 }
 
 ProblemTraits gemm_traits(const GemmProblem& p) {
-    constexpr std::int64_t whole = 64, line_bytes = 128, narrow = 256, deep = 8;
-    const auto on_line = [&](std::int64_t pitch, Type type) {
-        return pitch * bytes_of(type) % line_bytes == 0;
+    constexpr std::int64_t whole = 64, narrow = 256, deep = 8;
+    const auto on_line = [](std::int64_t pitch, Type type) {
+        return line_step(pitch * bytes_of(type)) == PackedCopy::alignment;
     };
     ProblemTraits t;
     t.band = p.m >= 2048 ? "M >= 2048" : p.m >= 128 ? "M 128 .. 2047" : "M < 128";

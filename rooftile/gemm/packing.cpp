@@ -1,7 +1,5 @@
 #include "rooftile/gemm/packing.hpp"
 
-#include <numeric>
-
 #include "rooftile/core/arithmetic.hpp"
 #include "rooftile/gemm/model.hpp"
 
@@ -43,9 +41,9 @@ GemmHardware with_operands(GemmHardware hw, const GemmProblem& p, PackedOperands
     hw.packing_seconds = packing_seconds(hw, p, packed);
     const auto lines = [&](Major major, std::int64_t mn, std::int64_t leading, Type type, bool copied) -> LineCost {
         const bool one = (major == Major::k ? mn : p.k) == 1;
-        const std::int64_t apart = std::gcd(leading * bytes_of(type), std::int64_t{PackedCopy::alignment});
-        if (copied || one || apart == PackedCopy::alignment) return {};
-        return hw.off_line[apart <= 16 ? 0 : apart == 32 ? 1 : 2];
+        const std::int64_t step = line_step(leading * bytes_of(type));
+        if (copied || one || step == PackedCopy::alignment) return {};
+        return hw.off_line[step <= 16 ? 0 : step == 32 ? 1 : 2];
     };
     hw.a_lines = lines(p.a_major, p.m, p.lda, p.a_type, packed.a);
     hw.b_lines = lines(p.b_major, p.n, p.ldb, p.b_type, packed.b);

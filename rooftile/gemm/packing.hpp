@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <numeric>
 
 #include "rooftile/gemm/hardware.hpp"
 #include "rooftile/gemm/plan.hpp"
@@ -27,6 +28,10 @@ struct PackedCopy {
     static constexpr int vector = 8;          ///< elements of one store
     static constexpr int alignment = 128;     ///< B, of a line and of the workspace
 };
+/// Bytes that lines so far apart begin at multiples of, up to one of L2's lines.
+constexpr std::int64_t line_step(std::int64_t pitch_bytes) {
+    return std::gcd(pitch_bytes, std::int64_t{PackedCopy::alignment});
+}
 /// Of an operand that is `mn` x `k`.
 PackedCopy packed_copy(Major major, std::int64_t mn, std::int64_t k);
 

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "rooftile/gemm/packing.hpp"
+#include "rooftile/measure/statistics.hpp"
 #include "rooftile/report/number.hpp"
 
 namespace rooftile {
@@ -24,7 +25,7 @@ struct Timed {
 
 /// Whether lines of that operand, as the GEMM reads them, begin off lines of 128 B.
 bool off_line(std::int64_t leading, Type type, bool packed) {
-    return !packed && leading * bytes_of(type) % PackedCopy::alignment != 0;
+    return !packed && line_step(leading * bytes_of(type)) < PackedCopy::alignment;
 }
 
 struct Feature {
@@ -64,10 +65,8 @@ void add_class(PredictionReport& report, const std::vector<Timed>& all, const ch
     if (errors.empty()) return;
     c.configurations = int(errors.size());
     for (double* mean : {&c.error, &c.bias, &c.error_us}) *mean /= c.configurations;
-    // The least that 95 % do not exceed.
-    const auto at = errors.begin() + std::ptrdiff_t(std::ceil(0.95 * double(errors.size()))) - 1;
-    std::nth_element(errors.begin(), at, errors.end());
-    c.p95 = *at;
+    std::sort(errors.begin(), errors.end());
+    c.p95 = nearest_rank(errors, 0.95);
     report.classes.push_back(std::move(c));
 }
 

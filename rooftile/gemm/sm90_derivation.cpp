@@ -219,7 +219,7 @@ void packing(const GemmContext& context, const GemmConfig& config, Derivation& s
             if (context.machine->find("dram.sustained_copy")) inputs.push_back(steps.fact("dram.sustained_copy"));
             inputs.push_back(steps.fact("launch.gap_stream"));
         }
-        const bool taken = o.leading % copy_elements == 0 && o.offset % copy_elements == 0;
+        const bool taken = taken_by_tma(o.leading, o.offset);
         steps.add(o.quantity,
                   chosen(o.asked, taken ? "1 where a copy, whose lines begin on those of L2, is predicted to save more than it takes"
                                         : "1 where the operand's lines do not begin at whole 16 bytes   [CUDA driver API, "

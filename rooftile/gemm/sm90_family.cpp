@@ -41,8 +41,12 @@ const char* bars_overlapped_epilogue(const Sm90GemmConfig& c) {
     return nullptr;
 }
 
+bool taken_by_tma(std::int64_t leading, std::int64_t offset) {
+    return leading % copy_elements == 0 && offset % copy_elements == 0;
+}
+
 bool stores_by_tma(const GemmProblem& p) {
-    return p.n % copy_elements == 0 && p.ldc % copy_elements == 0 && p.c_offset % copy_elements == 0;
+    return p.n % copy_elements == 0 && taken_by_tma(p.ldc, p.c_offset);
 }
 
 void give_registers(Sm90GemmConfig& config, const GemmCandidate& c, const RegisterSplit& r) {

@@ -23,12 +23,6 @@ std::string pitch_note(const char* name, std::int64_t pitch, std::int64_t rows) 
         name, pitch, sector, ceil_div(pitch, sector) * sector);
 }
 
-/// Lines that begin at whole 16 bytes: what TMA takes as it lies, however long they are. Beyond their end it reads zeros
-/// (docs/facts.md 115).
-bool taken_by_tma(std::int64_t leading, std::int64_t offset) {
-    return leading % copy_elements == 0 && offset % copy_elements == 0;
-}
-
 /// An operand that TMA cannot take, and that the request wants unpacked.
 std::optional<Refusal> refuse_unpacked(const GemmProblem& p, const GemmRequest& request) {
     struct Operand {

@@ -119,6 +119,17 @@ std::int64_t rotated_sets(std::int64_t set_bytes, std::int64_t l2_bytes, int l2_
     return std::min(wanted, free_bytes / set_bytes);
 }
 
+std::int64_t sets_of_problem(std::int64_t set_bytes, std::int64_t l2_bytes) {
+    constexpr double free_share = 0.35;
+    const std::int64_t free = share_of_free(free_share), sets = rotated_sets(set_bytes, l2_bytes, l2_factor, free);
+    if (sets < 1)
+        throw Error(ExitCode::gpu_failed,
+                    fmt::format("one set of tensors takes {} B, {} B of GPU memory may be used; free some or take a "
+                                "smaller problem",
+                                set_bytes, free));
+    return sets;
+}
+
 std::int64_t share_of_free(double share) {
     return static_cast<std::int64_t>(share * static_cast<double>(memory_info().free_bytes));
 }

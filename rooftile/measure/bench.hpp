@@ -123,6 +123,10 @@ void rethrow_unless_of_one_problem(const Error& error);
 std::int64_t rotated_sets(std::int64_t set_bytes, std::int64_t l2_bytes, int l2_factor,
                           std::int64_t free_bytes);
 
+/// The same of a problem's tensors, in the part of what is free that leaves room for copies and a reference's intermediates.
+/// Throws Error(gpu_failed) where not even one does.
+std::int64_t sets_of_problem(std::int64_t set_bytes, std::int64_t l2_bytes);
+
 /// So many bytes of what is free on the device.
 std::int64_t share_of_free(double share);
 

@@ -58,6 +58,8 @@ const DeviceOperation& on_device(const Operation& operation);
 
 /// Compiles a plan of any operation, as its DeviceOperation does.
 CompiledKernel compile(const Plan& plan, const CompileOptions& options = {});
+/// The same, by `make` where it is given, with a fault as an outcome.
+CompiledOutcome compile_outcome(const Plan& plan, const std::function<CompiledKernel(const Plan&)>& make = {});
 /// Compiles all, in up to `threads` threads (0: one a core), by `make` where it is given; outcomes in the order of `plans`.
 std::vector<CompiledOutcome> compile_all(std::span<const Plan> plans, unsigned threads = 0,
                                          const std::function<CompiledKernel(const Plan&)>& make = {});

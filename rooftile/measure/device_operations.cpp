@@ -20,16 +20,18 @@ CompiledKernel compile(const Plan& plan, const CompileOptions& options) {
     return on_device(*plan.operation).compile(plan, options);
 }
 
+CompiledOutcome compile_outcome(const Plan& plan, const std::function<CompiledKernel(const Plan&)>& make) {
+    try {
+        return make ? make(plan) : compile(plan);
+    } catch (const Error& error) { return error; } catch (const std::exception& error) {
+        return Error(ExitCode::internal, error.what());
+    }
+}
+
 std::vector<CompiledOutcome> compile_all(std::span<const Plan> plans, unsigned threads,
                                          const std::function<CompiledKernel(const Plan&)>& make) {
     std::vector<CompiledOutcome> outcomes(plans.size(), Error(ExitCode::internal, "not compiled"));
-    in_parallel(plans.size(), threads, [&](std::size_t i) {
-        try {
-            outcomes[i] = make ? make(plans[i]) : compile(plans[i]);
-        } catch (const Error& error) { outcomes[i] = error; } catch (const std::exception& error) {
-            outcomes[i] = Error(ExitCode::internal, error.what());
-        }
-    });
+    in_parallel(plans.size(), threads, [&](std::size_t i) { outcomes[i] = compile_outcome(plans[i], make); });
     return outcomes;
 }
 

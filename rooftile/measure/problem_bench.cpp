@@ -125,14 +125,8 @@ class ProblemBench {
 
     void make_sets() {
         const Part part(run_.timings, "buffers and fill");
-        constexpr double free_share = 0.35;  // copies and intermediates need theirs
-        const std::int64_t free = share_of_free(free_share), bytes = TensorSets::set_bytes(tensors_);
-        const std::int64_t l2_bytes = bench_.device().l2_bytes, count = rotated_sets(bytes, l2_bytes, l2_factor, free);
-        if (count < 1)
-            throw Error(ExitCode::gpu_failed,
-                        fmt::format("one set of tensors takes {} B, {} B of GPU memory may be used; free some or take a "
-                                    "smaller problem",
-                                    bytes, free));
+        const std::int64_t bytes = TensorSets::set_bytes(tensors_), l2_bytes = bench_.device().l2_bytes,
+                           count = sets_of_problem(bytes, l2_bytes);
         if (count * bytes < l2_factor * l2_bytes)
             run_.notes.push_back(
                 fmt::format("{} buffer sets of {} B are less than {} x L2: part of the inputs may come from L2", count,

@@ -82,14 +82,8 @@ class SpaceBench {
 
     void make_sets() {
         const Part part(timings_, "buffers and fill");
-        constexpr double free_share = 0.35;  // the reference needs its own
-        const std::int64_t free = share_of_free(free_share), bytes = TensorSets::set_bytes(tensors_);
-        const std::int64_t sets = rotated_sets(bytes, bench_.device().l2_bytes, l2_factor, free);
-        if (sets < 1)
-            throw Error(
-                ExitCode::gpu_failed,
-                fmt::format("one set of tensors takes {} B, {} B of GPU memory may be used", bytes, free));
-        sets_.emplace(tensors_, sets, trial_->reference(), options_.seed);
+        sets_.emplace(tensors_, sets_of_problem(TensorSets::set_bytes(tensors_), bench_.device().l2_bytes),
+                      trial_->reference(), options_.seed);
     }
 
     /// One launch of each on the same inputs: what bits it leaves, and roughly how long it takes.
@@ -111,13 +105,7 @@ class SpaceBench {
                 continue;
             }
             events[i].second.record(stream_);
-            std::size_t place = 0;
-            for (std::size_t t = 0; t < tensors_.size(); ++t) {
-                if (tensors_[t].role != TensorRole::out) continue;
-                add_fingerprint(bench_.kernels(), stream_,
-                                reinterpret_cast<DevicePointer>(sets_->tensors(0)[t]), layout_of(tensors_[t]),
-                                place++, sums.address() + 8 * i);
-            }
+            sets_->add_fingerprints(bench_.kernels(), stream_, sums.address() + 8 * i, {0, 1});
         }
         stream_.synchronize();
         bits_.resize(count());

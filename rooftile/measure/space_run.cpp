@@ -16,14 +16,6 @@
 namespace rooftile {
 namespace {
 
-CompiledOutcome outcome_of(const Plan& plan) {
-    try {
-        return compile(plan);
-    } catch (const Error& error) { return error; } catch (const std::exception& error) {
-        return Error(ExitCode::internal, error.what());
-    }
-}
-
 /// Distinct codes compiled on threads of its own, first needed first. Its kernels keep the code alive, so that compiling
 /// another plan of the same code takes no compiler.
 class CompilePool {
@@ -49,7 +41,7 @@ class CompilePool {
   private:
     void work() {
         for (std::size_t i = next_++; i < plans_.size() && !stop_; i = next_++) {
-            CompiledOutcome outcome = outcome_of(*plans_[i]);
+            CompiledOutcome outcome = compile_outcome(*plans_[i]);
             std::lock_guard lock(mutex_);
             outcomes_[i] = std::move(outcome);
             made_.notify_all();
@@ -69,11 +61,10 @@ class CompilePool {
 
 std::vector<SpaceTask> space_tasks(const std::vector<Problem>& problems,
                                    const std::shared_ptr<const Machine>& machine, int top,
-                                   const std::function<std::vector<Pick>(const Problem&)>& others,
-                                   unsigned threads) {
+                                   const std::function<std::vector<Pick>(const Problem&)>& others) {
     std::vector<SpaceTask> tasks(problems.size());
     std::vector<std::optional<Error>> errors(problems.size());
-    in_parallel(problems.size(), threads, [&](std::size_t i) {
+    in_parallel(problems.size(), 0, [&](std::size_t i) {
         try {
             const std::vector<Pick> picks = others ? others(problems[i]) : std::vector<Pick>();
             tasks[i] = {problems[i],
@@ -85,9 +76,9 @@ std::vector<SpaceTask> space_tasks(const std::vector<Problem>& problems,
     return tasks;
 }
 
-SpaceCodes space_codes(const std::vector<SpaceTask>& tasks, unsigned threads) {
+SpaceCodes space_codes(const std::vector<SpaceTask>& tasks) {
     std::vector<std::vector<std::string>> keys(tasks.size());
-    in_parallel(tasks.size(), threads, [&](std::size_t i) {
+    in_parallel(tasks.size(), 0, [&](std::size_t i) {
         for (const Plan& plan : tasks[i].space.members) {
             try {
                 keys[i].push_back(on_device(*plan.operation).code_key(plan));
@@ -128,7 +119,7 @@ void time_spaces(const std::vector<SpaceTask>& tasks, const SpaceEvents& events,
             trial = on_device(*problem.operation).prepare(problem, options, 1);
             for (std::size_t k = 0; k < space.members.size(); ++k) {
                 const CompiledOutcome& code = pool.at(codes.places[i][k]);
-                kernels.push_back(std::holds_alternative<Error>(code) ? code : outcome_of(space.members[k]));
+                kernels.push_back(std::holds_alternative<Error>(code) ? code : compile_outcome(space.members[k]));
             }
         }
         LedgerEntry entry;

@@ -17,11 +17,10 @@ struct SpaceTask {
     DeclaredSpace space;
 };
 
-/// The spaces of `problems` on up to `threads` threads (0: one a core), in their order.
+/// The spaces of `problems`, in their order, worked out on all cores.
 std::vector<SpaceTask> space_tasks(const std::vector<Problem>& problems,
                                    const std::shared_ptr<const Machine>& machine, int top,
-                                   const std::function<std::vector<Pick>(const Problem&)>& others,
-                                   unsigned threads = 0);
+                                   const std::function<std::vector<Pick>(const Problem&)>& others);
 
 /// What the members of all tasks share: by task and member the place of its code among the distinct ones, which are in the
 /// order in which they are first needed. Needs NVRTC.
@@ -29,7 +28,7 @@ struct SpaceCodes {
     std::vector<std::vector<std::size_t>> places;
     std::vector<const Plan*> first;  ///< of each distinct code, a plan that has it
 };
-SpaceCodes space_codes(const std::vector<SpaceTask>& tasks, unsigned threads = 0);
+SpaceCodes space_codes(const std::vector<SpaceTask>& tasks);
 
 struct SpaceEvents {
     std::function<void(const RunningGpu&)> started;  ///< once, before the first `done`

@@ -32,6 +32,15 @@ double median(std::vector<double> samples) {
     return (*std::max_element(samples.begin(), middle) + *middle) / 2;
 }
 
+double mean(std::span<const double> values) {
+    return std::accumulate(values.begin(), values.end(), 0.0) / double(values.size());
+}
+
+double nearest_rank(std::span<const double> sorted, double share) {
+    const auto rank = std::size_t(std::ceil(share * double(sorted.size())));
+    return sorted[std::min(sorted.size() - 1, rank > 0 ? rank - 1 : 0)];
+}
+
 std::size_t interval_rank(std::size_t samples, double coverage) {
     std::size_t rank = 1;
     while (2 * (rank + 1) <= samples + 1 && 1 - 2 * below(samples, rank + 1) >= coverage) ++rank;

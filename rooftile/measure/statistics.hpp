@@ -18,6 +18,12 @@ struct MedianInterval {
 /// The middle sample, or the mean of the two in the middle; 0 of none. Takes its own copy.
 double median(std::vector<double> samples);
 
+/// The arithmetic mean; NaN of none.
+double mean(std::span<const double> values);
+
+/// The value that `share` of `sorted`, one at least, lie at or below: nearest rank.
+double nearest_rank(std::span<const double> sorted, double share);
+
 /// The interval between two order statistics: each of n independent samples lies below the true median
 /// with probability 1/2, so the number that does is binomial. Returns the narrowest symmetric pair of
 /// ranks that covers at least 95 %, or [least, most] with its coverage where n < 6.

@@ -134,14 +134,18 @@ void TensorSets::poison_outputs(Stream stream, SetRange sets) const {
                static_cast<std::size_t>(sets.count * output_bytes_), stream);
 }
 
-void TensorSets::count_unequal(const MeasureKernels& kernels, Stream stream, std::uint64_t fingerprint,
-                               DevicePointer unequal, SetRange sets) const {
+void TensorSets::add_fingerprints(const MeasureKernels& kernels, Stream stream, DevicePointer sums, SetRange sets) const {
     const TensorPointers pointers = tensors(sets.first);
     std::size_t place = 0;
     for (std::size_t i = 0; i < infos_.size(); ++i)
         if (is_output(infos_[i]))
             add_fingerprint(kernels, stream, reinterpret_cast<DevicePointer>(pointers[i]), layout_of(infos_[i]), place++,
-                            sums_.address(), output_bytes_, sets.count);
+                            sums, output_bytes_, sets.count);
+}
+
+void TensorSets::count_unequal(const MeasureKernels& kernels, Stream stream, std::uint64_t fingerprint,
+                               DevicePointer unequal, SetRange sets) const {
+    add_fingerprints(kernels, stream, sums_.address(), sets);
     kernels.count_unequal(stream, sums_.address(), sets.count, fingerprint, unequal);
 }
 

@@ -68,6 +68,8 @@ class TensorSets {
     SetRange all() const { return {0, sets_}; }
     /// Poison into the outputs of `sets`.
     void poison_outputs(Stream stream, SetRange sets) const;
+    /// Adds the fingerprint of each set's outputs to one 64-bit word a set at `sums`.
+    void add_fingerprints(const MeasureKernels& kernels, Stream stream, DevicePointer sums, SetRange sets) const;
     /// Adds to the counter at `unequal` how many of `sets` have outputs other than those with `fingerprint`.
     void count_unequal(const MeasureKernels& kernels, Stream stream, std::uint64_t fingerprint, DevicePointer unequal,
                        SetRange sets) const;

@@ -10,6 +10,7 @@
 #include "rooftile/core/random.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/machine/units_text.hpp"
+#include "rooftile/measure/statistics.hpp"
 #include "rooftile/report/json.hpp"
 #include "rooftile/report/number.hpp"
 #include "rooftile/report/text_table.hpp"
@@ -72,18 +73,6 @@ SweepPoint point_of(const SuiteShape& shape, const Operation& operation) {
     }
 }
 
-double mean(const std::vector<double>& values) {
-    double sum = 0;
-    for (const double v : values) sum += v;
-    return sum / double(values.size());
-}
-
-/// The value that `share` of `sorted` lie at or below.
-double quantile(const std::vector<double>& sorted, double share) {
-    const auto rank = std::size_t(std::ceil(share * double(sorted.size())));
-    return sorted[std::min(sorted.size() - 1, rank > 0 ? rank - 1 : 0)];
-}
-
 /// Means of as many values drawn from these with replacement, in order.
 std::vector<double> resampled_means(const std::vector<double>& values) {
     Random random(1);
@@ -114,13 +103,13 @@ SweepFigures figures_of(std::string name, const std::vector<const SweepPoint*>& 
                                               [&](double l) { return l < std::log(ratio_limits[i]); }))
                          / double(logarithms.size());
         const auto means = resampled_means(logarithms);
-        f.low = std::exp(quantile(means, 0.025));
-        f.high = std::exp(quantile(means, 0.975));
+        f.low = std::exp(nearest_rank(means, 0.025));
+        f.high = std::exp(nearest_rank(means, 0.975));
     }
     if (!errors.empty()) {
         std::sort(errors.begin(), errors.end());
         f.error_mean = mean(errors);
-        f.error_95th = quantile(errors, 0.95);
+        f.error_95th = nearest_rank(errors, 0.95);
         f.error_worst = errors.back();
     }
     return f;

@@ -7,11 +7,11 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "rooftile/core/rank_correlation.hpp"
 #include "rooftile/core/space.hpp"
 #include "rooftile/error.hpp"
+#include "rooftile/measure/statistics.hpp"
 #include "rooftile/report/number.hpp"
 #include "rooftile/report/text_table.hpp"
 
@@ -22,12 +22,8 @@ constexpr double short_us = 5;  // of the fastest member
 constexpr int top_plans = 8;
 constexpr std::size_t worst_shown = 10;
 
-double median_of(std::vector<double> values) {
-    if (values.empty()) return 1;
-    std::sort(values.begin(), values.end());
-    const std::size_t middle = values.size() / 2;
-    return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-}
+/// By how much times of longer blocks differ; of none by nothing.
+double median_ratio(std::vector<double> ratios) { return ratios.empty() ? 1 : median(std::move(ratios)); }
 
 /// Times of all members in one frame: that of the longest blocks in which the fastest of them were timed. What was timed in
 /// shorter ones follows by the ratio of those that were in both.
@@ -39,7 +35,7 @@ std::vector<std::optional<double>> times_of(const LedgerEntry& entry) {
         if (const auto first = entry.members[a.member].first_us) later.push_back(a.us / *first);
         if (a.settled_us) longer.push_back(*a.settled_us / a.us);
     }
-    const double to_again = median_of(std::move(later)), to_settled = median_of(std::move(longer));
+    const double to_again = median_ratio(std::move(later)), to_settled = median_ratio(std::move(longer));
     for (std::size_t i = 0; i < times.size(); ++i) {
         const LedgerMember& member = entry.members[i];
         if (!member.first_us || member.right == false) continue;
@@ -174,22 +170,17 @@ class Judge {
     std::size_t fastest_ = 0;
 };
 
-double mean_of(const std::vector<double>& values) {
-    return std::accumulate(values.begin(), values.end(), 0.0) / double(values.size());
-}
-
 std::optional<double> mean_or_none(const std::vector<double>& values) {
-    return values.empty() ? std::nullopt : std::optional(mean_of(values));
+    return values.empty() ? std::nullopt : std::optional(mean(values));
 }
 
 Spread spread_of(std::vector<double> values, bool ratios) {
     if (values.empty()) return {};
     std::sort(values.begin(), values.end());
-    const auto rank = std::size_t(std::ceil(0.95 * double(values.size())));
-    Spread spread{.mean = {}, .p95 = values[std::max<std::size_t>(rank, 1) - 1], .max = values.back()};
+    Spread spread{.mean = {}, .p95 = nearest_rank(values, 0.95), .max = values.back()};
     if (ratios)
         for (double& value : values) value = std::log(value);
-    spread.mean = ratios ? std::exp(mean_of(values)) : mean_of(values);
+    spread.mean = ratios ? std::exp(mean(values)) : mean(values);
     return spread;
 }
 

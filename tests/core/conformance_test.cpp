@@ -23,12 +23,6 @@
 namespace rooftile {
 namespace {
 
-std::vector<const Operation*> all_operations() {
-    std::vector<const Operation*> all(operations().begin(), operations().end());
-    all.push_back(&toy_operation());
-    return all;
-}
-
 class Conformance : public testing::TestWithParam<const Operation*> {
   protected:
     const Operation& operation() const { return *GetParam(); }

@@ -2,6 +2,8 @@
 // share a zeroed workspace, and two parts. docs/adding-an-operation.md walks through it.
 #pragma once
 
+#include <vector>
+
 #include "rooftile/core/operation.hpp"
 
 namespace rooftile {
@@ -10,5 +12,12 @@ namespace rooftile {
 /// a tensor on the device. A first launch counts into a zeroed workspace, a second sums; the scaling of x before and of y
 /// after are parts that another operation plans, where this build has it.
 const Operation& toy_operation();
+
+/// The program's and the toy's, for tests that run over every operation.
+inline std::vector<const Operation*> all_operations() {
+    std::vector<const Operation*> all(operations().begin(), operations().end());
+    all.push_back(&toy_operation());
+    return all;
+}
 
 }  // namespace rooftile

@@ -33,7 +33,7 @@ RowsText::RowsText(const FusePlan& plan)
         else if (v.level == Level::row) row_loads_.push_back(i);
     }
     for (int pass = 0; pass < p_.passes; ++pass) passes_ += !reduces_in(pass).empty();
-    passes_ += stores_elements();
+    passes_ += stores_elements(p_);
 }
 
 std::string RowsText::text() {

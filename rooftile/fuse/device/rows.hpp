@@ -36,9 +36,9 @@ class RowsText {
     bool ring() const { return c_.row_storage == RowStorage::pipelined; }
     bool grid_resident() const { return grid_resident_rows(c_); }
     bool whole() const;
-    /// Rows begin and end within vectors: each has a span.
     /// A thread has whole rows, which are whole vectors together.
     bool several() const { return rows_per_thread_ > 1; }
+    /// Rows begin and end within vectors: each has a span.
     bool off() const { return rows_off_vectors(p_, c_.vector_width); }
     bool full_teams() const;
     /// A cluster's CTAs see that all have begun at their first reduction, not before.
@@ -78,7 +78,6 @@ class RowsText {
     std::vector<int> loads_of(const std::vector<int>& targets, const std::set<int>& known) const;
     bool in_order() const;
     bool weights_first() const;
-    bool stores_elements() const;
     void declare_pack(int depth, int load);
     /// It lies off the vectors of the rows that are worked on.
     bool beside(int load) const { return off() && !w_.value(load).access.full(); }

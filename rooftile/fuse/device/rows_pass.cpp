@@ -41,11 +41,6 @@ bool RowsText::in_order() const {
            });
 }
 
-bool RowsText::stores_elements() const {
-    return std::any_of(p_.stores.begin(), p_.stores.end(),
-                       [](const ProgramStore& s) { return s.level == Level::element; });
-}
-
 /// Lanes of a warp reduce without a barrier, so nothing keeps weights that are loaded behind the row from being loaded
 /// behind its reduction: the compiler saves registers so.
 bool RowsText::weights_first() const {
@@ -104,7 +99,7 @@ std::string RowsText::load_function(const Access& access) const {
     if (!access.full()) return weights_first() ? "load_cached_in_order" : "load_again";
     // Rows that are written as well go through L1 as copies do; of rows that are only read, long passes
     // (docs/facts.md 47, 82).
-    const bool cached = touches_parts_of_lines(p_, w_.config) || (held() ? stores_elements() : long_pass());
+    const bool cached = touches_parts_of_lines(p_, w_.config) || (held() ? stores_elements(p_) : long_pass());
     const bool ordered = in_order() || weights_first();
     return fmt::format("{}{}{}", cached ? "load_cached" : "load", ordered ? "_in_order" : "",
                        w_.read_policy());

@@ -44,7 +44,7 @@ TensorMapRequest operand(Type type, Major major, const void* base, std::int64_t 
     // Twice what a box reads of a line along k, where several read it: the other half must outlive the wait for the next box.
     // What is read once streams faster without, and of a row that begins off a line every box would ask for part of a second
     // pair of lines (docs/facts.md 131, 132).
-    const bool off_line = request.outer_stride_bytes % PackedCopy::alignment != 0;
+    const bool off_line = line_step(request.outer_stride_bytes) < PackedCopy::alignment;
     request.l2_promotion_bytes = policy == CachePolicy::evict_first || off_line || readers == 1 ? 128 : 256;
     return request;
 }

@@ -13,12 +13,7 @@
 #include "rooftile/expression/evaluate.hpp"
 #include "rooftile/expression/expression.hpp"
 
-// Between lanes, which no test here does.
-int __float_as_int(float x);
-float __int_as_float(int x);
-int __reduce_max_sync(unsigned mask, int x);
-float __shfl_xor_sync(unsigned mask, float x, int away);
-float __shfl_sync(unsigned mask, float x, int lane, int lanes);
+#include "tests/fuse/host/lanes.hpp"
 
 #include "kernels/fuse/reduce.cuh"
 

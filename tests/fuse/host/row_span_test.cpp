@@ -16,12 +16,7 @@ inline unsigned min(unsigned x, unsigned y) { return std::min(x, y); }
 inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shift) {
     return unsigned((std::uint64_t(high) << 32 | low) >> (shift % 32));
 }
-// Between lanes, which no test here does.
-int __float_as_int(float x);
-float __int_as_float(int x);
-int __reduce_max_sync(unsigned mask, int x);
-float __shfl_xor_sync(unsigned mask, float x, int away);
-float __shfl_sync(unsigned mask, float x, int lane, int lanes);
+#include "tests/fuse/host/lanes.hpp"
 
 #include "kernels/fuse/reduce.cuh"
 #include "kernels/fuse/row_span.cuh"

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "tests/cli/program.hpp"
+#include "tests/gemm/cli/fake_gpu.hpp"
 
 namespace rooftile {
 namespace {
@@ -13,45 +13,14 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 
-class LedgerTest : public testing::Test {
+class LedgerTest : public FakeGpuTest {
   protected:
-    void SetUp() override {
-        if (!std::filesystem::exists(ROOFTILE_FAKE_CUDA "/libcuda.so.1"))
-            GTEST_SKIP() << "skipped: no fake driver";
-        folder_ = std::filesystem::temp_directory_path() / ("rooftile-ledger-" + std::to_string(getpid()));
-        std::filesystem::create_directories(folder_);
-        environment_ = plain_environment();
-        environment_["CUDA_HOME"] = ROOFTILE_TEST_CUDA;
-        // All tests share the kernels that one of them compiled.
-        environment_["ROOFTILE_CACHE_DIR"] =
-            (std::filesystem::temp_directory_path() / ("rooftile-suite-cache-" + std::to_string(getuid())))
-                .string();
-        const Outcome build =
-            run({"build", "gemm", "--shape", "64x256x128", "--machine", "h200-sxm"}, environment_);
-        if (build.code == 5 && build.err.find("libnvrtc") != std::string::npos)
-            GTEST_SKIP() << "skipped: no NVRTC";
-        environment_["ROOFTILE_CUDA_PATH"] = ROOFTILE_FAKE_CUDA;
-    }
-    void TearDown() override {
-        if (!folder_.empty()) std::filesystem::remove_all(folder_);
-    }
+    LedgerTest() : FakeGpuTest("ledger", "64x256x128") {}
 
-    std::string out() const { return (folder_ / "l.jsonl").string(); }
     /// One problem of few rows, whose space is small.
     Outcome ledger(const char* seed = "38", const Environment& more = {}) const {
-        Environment all = environment_;
-        for (const auto& [name, value] : more) all[name] = value;
-        return run({"ledger", "gemm", "--draw", "1", "--seed", seed, "--out", out()}, all);
+        return run({"ledger", "gemm", "--draw", "1", "--seed", seed, "--out", out()}, with(more));
     }
-    std::vector<json> lines() const {
-        std::vector<json> all;
-        std::ifstream file(out());
-        for (std::string line; std::getline(file, line);) all.push_back(json::parse(line));
-        return all;
-    }
-
-    std::filesystem::path folder_;
-    Environment environment_;
 };
 
 TEST_F(LedgerTest, EveryMemberIsTimedAndValidateReadsThem) {

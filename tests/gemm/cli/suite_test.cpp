@@ -9,7 +9,7 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
-#include "tests/cli/program.hpp"
+#include "tests/gemm/cli/fake_gpu.hpp"
 #include "tests/json_schema.hpp"
 
 namespace rooftile {
@@ -18,55 +18,24 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 
-class SuiteTest : public testing::Test {
+class SuiteTest : public FakeGpuTest {
   protected:
+    SuiteTest() : FakeGpuTest("suite", "64x256x128") {}
     void SetUp() override {
-        if (!std::filesystem::exists(ROOFTILE_FAKE_CUDA "/libcuda.so.1"))
-            GTEST_SKIP() << "skipped: no fake driver";
-        folder_ = std::filesystem::temp_directory_path() / ("rooftile-suite-" + std::to_string(getpid()));
-        std::filesystem::create_directories(folder_);
+        FakeGpuTest::SetUp();
+        if (IsSkipped()) return;
         std::ofstream(folder_ / "s.toml")
             << "schema = \"rooftile/suite/1\"\nname = \"small\"\nm = [64, 128]\n[[model]]\nname = \"A\"\n"
                "source = \"test\"\nlayers = [{name = \"one\", n = 256, k = 128}]\n[[model]]\nname = "
                "\"square\"\n"
                "source = \"test\"\nsquares = [128]\n";
-        environment_ = plain_environment();
-        environment_["CUDA_HOME"] = ROOFTILE_TEST_CUDA;
-        const Outcome build =
-            run({"build", "gemm", "--shape", "64x256x128", "--machine", "h200-sxm"}, with_cache());
-        if (build.code == 5 && build.err.find("libnvrtc") != std::string::npos)
-            GTEST_SKIP() << "skipped: no NVRTC";
-        environment_["ROOFTILE_CUDA_PATH"] = ROOFTILE_FAKE_CUDA;
     }
-    void TearDown() override {
-        if (!folder_.empty()) std::filesystem::remove_all(folder_);
-    }
-
-    /// All tests share the kernels that one of them compiled.
-    Environment with_cache(const Environment& more = {}) const {
-        Environment all = environment_;
-        all["ROOFTILE_CACHE_DIR"] =
-            (std::filesystem::temp_directory_path() / ("rooftile-suite-cache-" + std::to_string(getuid())))
-                .string();
-        for (const auto& [name, value] : more) all[name] = value;
-        return all;
-    }
-    std::string out() const { return (folder_ / "out.jsonl").string(); }
     Outcome measure(const std::vector<std::string>& more = {}, const Environment& environment = {}) const {
         std::vector<std::string> words = {"measure", "gemm", "--suite", (folder_ / "s.toml").string(),
                                           "--top",   "3",    "--out",   out()};
         words.insert(words.end(), more.begin(), more.end());
-        return run(words, with_cache(environment));
+        return run(words, with(environment));
     }
-    std::vector<json> lines() const {
-        std::vector<json> all;
-        std::ifstream file(out());
-        for (std::string line; std::getline(file, line);) all.push_back(json::parse(line));
-        return all;
-    }
-
-    std::filesystem::path folder_;
-    Environment environment_;
 };
 
 TEST_F(SuiteTest, EveryPlanIsARowThatStandsAlone) {
@@ -110,7 +79,7 @@ TEST_F(SuiteTest, TheFastestBehindPlanOneIsConfirmed) {
                                           "--top",    "6",     "--out",   out(),
                                           "--filter", "square"};
         words.insert(words.end(), more.begin(), more.end());
-        const Outcome outcome = run(words, with_cache(environment));
+        const Outcome outcome = run(words, with(environment));
         EXPECT_EQ(outcome.code, 0) << outcome.err;
         auto all = lines();
         if (!all.empty()) all.erase(all.begin());
@@ -142,7 +111,7 @@ TEST_F(SuiteTest, TheFastestBehindPlanOneIsConfirmed) {
     ASSERT_GT(fastest, 1) << "all plans have the first one's tile";
     EXPECT_EQ(confirmations, 1);
     EXPECT_TRUE(rows[std::size_t(fastest - 1)].at("confirmation").is_object());
-    const Outcome report = run({"report", "suite", out(), "--markdown"}, with_cache());
+    const Outcome report = run({"report", "suite", out(), "--markdown"}, environment_);
     EXPECT_THAT(report.out, HasSubstr("1 by a paired re-measurement"));
     const Outcome cold = measure({"--confirm", "4", "--mode", "cold"});
     EXPECT_EQ(cold.code, 2);
@@ -175,19 +144,19 @@ TEST_F(SuiteTest, CountersOfOneProblem) {
         all.push_back(more);
         return all;
     };
-    const Outcome document = run(with("--json"), with_cache());
+    const Outcome document = run(with("--json"), environment_);
     ASSERT_EQ(document.code, 0) << document.err;
     const json parsed = json::parse(document.out);
     EXPECT_EQ(JsonSchema("measurement-1.json").faults(parsed), "");
     expect_counted(parsed.at("rows").at(0));
-    const Outcome text = run(with("--timings"), with_cache());
+    const Outcome text = run(with("--timings"), environment_);
     EXPECT_THAT(text.out, HasSubstr("counted, of one launch"));
     EXPECT_THAT(text.out, HasSubstr("cuBLASLt best of 7"));  // one of its eight does not run
     EXPECT_THAT(text.out, HasSubstr("\ncount "));
 
     const Outcome alone = run({"measure", "gemm", "--shape", "64x256x128", "--counters", "--baseline", "none",
                                "--mode", "cold", "--json"},
-                              with_cache());
+                              environment_);
     ASSERT_EQ(alone.code, 0) << alone.err;
     const json row = json::parse(alone.out).at("rows").at(0);
     EXPECT_EQ(row.at("counters").at("chip"), "GH100");
@@ -195,7 +164,7 @@ TEST_F(SuiteTest, CountersOfOneProblem) {
 }
 
 TEST_F(SuiteTest, DeniedCountersEndWith7) {
-    const Environment denied = with_cache({{"FAKE_COUNTERS_DENIED", "1"}});
+    const Environment denied = with({{"FAKE_COUNTERS_DENIED", "1"}});
     const Outcome one = run({"measure", "gemm", "--shape", "64x256x128", "--counters"}, denied);
     EXPECT_EQ(one.code, 7) << one.err;
     EXPECT_EQ(one.out, "");
@@ -316,7 +285,7 @@ TEST_F(SuiteTest, AnInterruptionKeepsWhatIsDone) {
                                 + " measure gemm --top 3 --rounds 1000 --suite "
                                 + (folder_ / "s.toml").string() + " --out " + out() + " 2>"
                                 + (folder_ / "err").string();
-    for (const auto& [name, value] : with_cache()) setenv(name.c_str(), value.c_str(), 1);
+    for (const auto& [name, value] : environment_) setenv(name.c_str(), value.c_str(), 1);
     const int status = std::system(("exec sh -c '" + command + "'").c_str());
     interrupter.join();
     EXPECT_EQ(WEXITSTATUS(status), 130);
@@ -326,10 +295,10 @@ TEST_F(SuiteTest, AnInterruptionKeepsWhatIsDone) {
 
 TEST_F(SuiteTest, TheReportReadsIt) {
     ASSERT_EQ(measure().code, 0);
-    const Outcome text = run({"report", "suite", out()}, with_cache());
+    const Outcome text = run({"report", "suite", out()}, environment_);
     EXPECT_EQ(text.code, 0) << text.err;
     EXPECT_THAT(text.out, HasSubstr("3 problems of suite small"));
-    const Outcome required = run({"report", "suite", out(), "--require", "--markdown"}, with_cache());
+    const Outcome required = run({"report", "suite", out(), "--require", "--markdown"}, environment_);
     EXPECT_EQ(required.code, 8);
     EXPECT_THAT(required.out, HasSubstr("| A |"));
     EXPECT_THAT(required.err, HasSubstr("missed: 4096x4096x4096: no ratio"));
@@ -342,7 +311,7 @@ TEST_F(SuiteTest, ASweepIsMeasuredAsASuiteIs) {
         std::vector<std::string> words = {"sweep", "gemm", "--m", "64,128,192,256", "--n", "256", "--k", "128",
                                           "--top", "2", "--out", out()};
         words.insert(words.end(), more.begin(), more.end());
-        return run(words, with_cache());
+        return run(words, environment_);
     };
     const Outcome first = sweep({"--max-seconds", "1"});
     ASSERT_EQ(first.code, 0) << first.err;
@@ -363,7 +332,7 @@ TEST_F(SuiteTest, ASweepIsMeasuredAsASuiteIs) {
     const Outcome report = run({"report", "sweep", out()});
     EXPECT_EQ(report.code, 0) << report.err;
     EXPECT_EQ(report.out, second.out);
-    const Outcome other = run({"sweep", "gemm", "--m", "64", "--n", "256", "--k", "128", "--out", out()}, with_cache());
+    const Outcome other = run({"sweep", "gemm", "--m", "64", "--n", "256", "--k", "128", "--out", out()}, environment_);
     EXPECT_EQ(other.code, 2);
     EXPECT_THAT(other.err, HasSubstr("another command"));
 }

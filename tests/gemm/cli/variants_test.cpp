@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "tests/cli/program.hpp"
+#include "tests/gemm/cli/fake_gpu.hpp"
 #include "tests/json_schema.hpp"
 
 namespace rooftile {
@@ -61,29 +61,15 @@ TEST(Variants, WhatContradictsIsRefused) {
     expect_refused({"report", "predictions", "/nowhere.jsonl"}, {"/nowhere.jsonl"});
 }
 
-class VariantsTest : public testing::Test {
+class VariantsTest : public FakeGpuTest {
   protected:
+    VariantsTest() : FakeGpuTest("variants", "512x512x512") {}
     void SetUp() override {
-        if (!std::filesystem::exists(ROOFTILE_FAKE_CUDA "/libcuda.so.1"))
-            GTEST_SKIP() << "skipped: no fake driver";
-        folder_ = std::filesystem::temp_directory_path() / ("rooftile-variants-" + std::to_string(getpid()));
-        std::filesystem::create_directories(folder_);
-        environment_ = plain_environment();
-        environment_["CUDA_HOME"] = ROOFTILE_TEST_CUDA;
-        environment_["ROOFTILE_CACHE_DIR"] =
-            (std::filesystem::temp_directory_path() / ("rooftile-suite-cache-" + std::to_string(getuid())))
-                .string();
-        const Outcome build =
-            run({"build", "gemm", "--shape", "512x512x512", "--machine", "h200-sxm"}, environment_);
-        if (build.code == 5 && build.err.find("libnvrtc") != std::string::npos)
-            GTEST_SKIP() << "skipped: no NVRTC";
-        environment_["ROOFTILE_CUDA_PATH"] = ROOFTILE_FAKE_CUDA;
+        FakeGpuTest::SetUp();
+        if (IsSkipped()) return;
         std::ofstream(folder_ / "s.toml")
             << "schema = \"rooftile/suite/1\"\nname = \"small\"\n[[model]]\nname = \"square\"\n"
                "source = \"test\"\nsquares = [512]\n";
-    }
-    void TearDown() override {
-        if (!folder_.empty()) std::filesystem::remove_all(folder_);
     }
     Outcome measure(const std::vector<std::string>& more) const {
         std::vector<std::string> words = {"measure", "gemm", "--suite",    (folder_ / "s.toml").string(),
@@ -91,17 +77,11 @@ class VariantsTest : public testing::Test {
         words.insert(words.end(), more.begin(), more.end());
         return run(words, environment_);
     }
-    std::string out() const { return (folder_ / "out.jsonl").string(); }
     std::vector<json> rows() const {
-        std::vector<json> all;
-        std::ifstream file(out());
-        for (std::string line; std::getline(file, line);) all.push_back(json::parse(line));
+        std::vector<json> all = lines();
         all.erase(all.begin());
         return all;
     }
-
-    std::filesystem::path folder_;
-    Environment environment_;
 };
 
 TEST_F(VariantsTest, OrdersAreCountedAndNotTimed) {
