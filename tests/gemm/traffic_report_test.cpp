@@ -147,8 +147,7 @@ TEST_F(TrafficTest, LinesThatAreNoneAreNamed) {
 }
 
 /// bench/traffic.sh's run of 2026-11-21. `sm.skew` was fitted to 52 of its 70 large pairs; its small ones chose nothing.
-RecordedRun recorded_run() {
-    const std::string name = "2026-11-21-h200-traffic.jsonl";
+RecordedRun recorded_run(const std::string& name = "2026-11-21-h200-traffic.jsonl") {
     std::ifstream file(ROOFTILE_SOURCE_DIR "/bench/results/history/" + name);
     std::stringstream text;
     text << file.rdbuf();
@@ -171,6 +170,16 @@ TEST(RecordedTraffic, PredictionsAreAsNearAsTheyWere) {
     }
     EXPECT_GE(r.small.within, 28);
     for (const ChosenOrder& o : r.orders) EXPECT_LE(o.chosen_bytes, (1 + order_limit) * o.best_bytes) << o.problem.m;
+}
+
+// Drawn problems of twice L2 and more, which nothing was fitted to (docs/facts.md, 143).
+TEST(RecordedTraffic, PredictionsHoldOnADraw) {
+    const RecordedRun run = recorded_run("2026-11-25-h200-traffic-drawn.jsonl");
+    const TrafficReport r = traffic_report(run, machine_by_id(run.machine_id));
+    EXPECT_EQ(r.uncounted, 0);
+    EXPECT_EQ(r.large.pairs, 30);
+    EXPECT_GE(r.large.within, 28);
+    EXPECT_LE(r.large.mean, 0.012);
 }
 
 TEST(RecordedTraffic, NoticesAWrongCache) {
