@@ -132,6 +132,7 @@ class ProblemBench {
                 fmt::format("{} buffer sets of {} B are less than {} x L2: part of the inputs may come from L2", count,
                             bytes, l2_factor));
         sets_.emplace(tensors_, count, trial_->reference(), options_.seed);
+        if (options_.verify) inputs_checksum_ = sets_->inputs_checksum(bench_.kernels());
     }
 
     void poison_before(TimedWork& work) {
@@ -149,6 +150,20 @@ class ProblemBench {
         };
     }
 
+    /// Far from the outputs, and in inputs that later launches did not read, no row's own results tell: all are to blame.
+    void judge_surroundings() {
+        const std::uint64_t touched = sets_->touched_bytes(bench_.kernels());
+        const bool changed = sets_->inputs_checksum(bench_.kernels()) != inputs_checksum_;
+        if (touched == 0 && !changed) return;
+        const std::string what = touched > 0 ? fmt::format("{} bytes outside all outputs were written", touched)
+                                             : std::string("an input was changed");
+        for (std::size_t i = 0; i < rows_.size(); ++i) {
+            row(i).verified.guards = false;
+            row(i).verified.failure = what + " while plans and baselines were timed, by one of them";
+            clear_figures(row(i));
+        }
+    }
+
     void judge_timed() {
         std::vector<std::uint64_t> unequal(unequal_.bytes() / 8);
         copy_to_host(unequal.data(), unequal_.address(), unequal_.bytes());
@@ -157,6 +172,7 @@ class ProblemBench {
                                "same inputs",
                                sets_->sets(), unequal[index]);
         };
+        judge_surroundings();
         for (std::size_t i = 0; i < rows_.size(); ++i) {
             if (!fingerprints_[i]) continue;
             Verification& verified = row(i).verified;
@@ -303,6 +319,7 @@ class ProblemBench {
     MeasuredProblem& run_;
     std::vector<TensorInfo> tensors_;
     std::optional<TensorSets> sets_;  ///< baselines of the trial refer to it
+    std::uint64_t inputs_checksum_ = 0;
     DeviceBuffer unequal_;            ///< a 64-bit counter of each of `launches_`, then `variants_`
     std::unique_ptr<Trial> trial_;
     std::vector<std::optional<std::uint64_t>> fingerprints_;  ///< of the verified results of `launches_`

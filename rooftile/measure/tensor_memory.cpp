@@ -39,6 +39,19 @@ std::int64_t padded_bytes(const TensorInfo& tensor) {
 
 bool is_output(const TensorInfo& tensor) { return tensor.role == TensorRole::out; }
 
+/// What `add` adds to a word that is 0.
+template <class Add>
+std::uint64_t counted(Add&& add) {
+    const StreamOwner stream;
+    const DeviceBuffer word(8);
+    fill_bytes(word.address(), 0, word.bytes(), stream);
+    add(stream, word.address());
+    stream.synchronize();
+    std::uint64_t count = 0;
+    copy_to_host(&count, word.address(), sizeof count);
+    return count;
+}
+
 }  // namespace
 
 TensorLayout layout_of(const TensorInfo& tensor) {
@@ -82,8 +95,8 @@ void add_fingerprint(const MeasureKernels& kernels, Stream stream, DevicePointer
                      std::size_t place, DevicePointer sums, std::int64_t set_pitch, std::int64_t sets) {
     // A first or last word that the tensor does not fill holds poison besides, in guards and sets alike.
     const auto before = std::int64_t(tensor % word_bytes);
-    kernels.fingerprint(stream, tensor - DevicePointer(before), round_up(before + layout.bytes(), word_bytes), place, sums,
-                        set_pitch, sets);
+    kernels.fingerprint(stream, tensor - DevicePointer(before + fingerprint_margin),
+                        round_up(before + layout.bytes(), word_bytes) + 2 * fingerprint_margin, place, sums, set_pitch, sets);
 }
 
 std::int64_t TensorSets::set_bytes(const std::vector<TensorInfo>& tensors) {
@@ -96,15 +109,23 @@ TensorSets::TensorSets(const std::vector<TensorInfo>& tensors, std::int64_t sets
                        std::uint64_t seed)
     : infos_(tensors), sets_(sets) {
     assert(sets >= 1);
-    for (const TensorInfo& tensor : tensors) (is_output(tensor) ? output_bytes_ : input_bytes_) += padded_bytes(tensor);
+    for (const TensorInfo& tensor : tensors) {
+        if (!is_output(tensor)) {
+            input_bytes_ += padded_bytes(tensor);
+            continue;
+        }
+        output_bytes_ += fingerprint_margin + padded_bytes(tensor);
+        guard_ = std::max(guard_, guard_bytes(tensor));
+    }
     inputs_ = DeviceBuffer(static_cast<std::size_t>(std::max(input_bytes_ * sets, tensor_alignment)));
-    outputs_ = DeviceBuffer(static_cast<std::size_t>(std::max(output_bytes_ * sets, tensor_alignment)));
+    outputs_ = DeviceBuffer(static_cast<std::size_t>(outputs_bytes(sets) + 2 * guard_));
     sums_ = DeviceBuffer(8 * static_cast<std::size_t>(sets));
     for (std::int64_t set = 0; set < sets; ++set) {
         DevicePointer input = inputs_.address() + DevicePointer(set * input_bytes_);
-        DevicePointer output = outputs_.address() + DevicePointer(set * output_bytes_);
+        DevicePointer output = outputs_at(set);
         for (const TensorInfo& tensor : tensors) {
             DevicePointer& at = is_output(tensor) ? output : input;
+            if (is_output(tensor)) at += DevicePointer(fingerprint_margin);
             pointers_.push_back(reinterpret_cast<void*>(at + DevicePointer(offset_bytes(tensor))));
             at += DevicePointer(padded_bytes(tensor));
         }
@@ -119,7 +140,7 @@ TensorSets::TensorSets(const std::vector<TensorInfo>& tensors, std::int64_t sets
                        static_cast<std::size_t>(more * input_bytes_), stream);
         filled += more;
     }
-    poison_outputs(stream, all());
+    fill_bytes(outputs_.address(), poison, outputs_.bytes(), stream);
     fill_bytes(sums_.address(), 0, sums_.bytes(), stream);
     stream.synchronize();
 }
@@ -129,9 +150,12 @@ TensorPointers TensorSets::tensors(std::int64_t set) const {
     return std::span(pointers_).subspan(static_cast<std::size_t>(set) * infos_.size(), infos_.size());
 }
 
+DevicePointer TensorSets::outputs_at(std::int64_t set) const {
+    return outputs_.address() + DevicePointer(guard_ + set * output_bytes_);
+}
+
 void TensorSets::poison_outputs(Stream stream, SetRange sets) const {
-    fill_bytes(outputs_.address() + DevicePointer(sets.first * output_bytes_), poison,
-               static_cast<std::size_t>(sets.count * output_bytes_), stream);
+    fill_bytes(outputs_at(sets.first), poison, static_cast<std::size_t>(outputs_bytes(sets.count)), stream);
 }
 
 void TensorSets::add_fingerprints(const MeasureKernels& kernels, Stream stream, DevicePointer sums, SetRange sets) const {
@@ -147,6 +171,20 @@ void TensorSets::count_unequal(const MeasureKernels& kernels, Stream stream, std
                                DevicePointer unequal, SetRange sets) const {
     add_fingerprints(kernels, stream, sums_.address(), sets);
     kernels.count_unequal(stream, sums_.address(), sets.count, fingerprint, unequal);
+}
+
+std::uint64_t TensorSets::inputs_checksum(const MeasureKernels& kernels) const {
+    return counted([&](Stream stream, DevicePointer sum) {
+        kernels.checksum(stream, inputs_.address(), std::int64_t(inputs_.bytes()), sum);
+    });
+}
+
+std::uint64_t TensorSets::touched_bytes(const MeasureKernels& kernels) const {
+    const std::int64_t bytes = outputs_bytes(sets_);
+    const TensorLayout outputs{.lines = 1, .line_bytes = bytes, .pitch_bytes = bytes};
+    return counted([&](Stream stream, DevicePointer touched) {
+        kernels.check_guard(stream, outputs_at(0), outputs, guard_, poison, touched);
+    });
 }
 
 }  // namespace rooftile

@@ -26,6 +26,10 @@ TensorLayout layout_of(const TensorInfo& tensor);
 /// least 4 KiB and at most 64 MiB.
 std::int64_t guard_bytes(const TensorInfo& tensor);
 
+/// Bytes of poison on either side of an output that its fingerprint covers: a launch that writes just outside is seen while it is
+/// timed, too.
+inline constexpr std::int64_t fingerprint_margin = 4096;
+
 /// One tensor between two guards.
 class GuardedTensor {
   public:
@@ -47,14 +51,14 @@ class GuardedTensor {
     DeviceBuffer buffer_;
 };
 
-/// A fingerprint of a tensor's bytes and of the padding between its lines, added to the 64-bit word at `sum`: of `sets`
-/// such tensors `set_pitch` bytes apart, one word each. `place` is the tensor's among the outputs, so that two that are
-/// swapped differ.
+/// A fingerprint of a tensor's bytes, of the padding between its lines and of the margins around it, added to the 64-bit word at
+/// `sums`: of `sets` such tensors `set_pitch` bytes apart, one word each. `place` is the tensor's among the outputs, so that two
+/// that are swapped differ.
 void add_fingerprint(const MeasureKernels& kernels, Stream stream, DevicePointer tensor, const TensorLayout& layout,
                      std::size_t place, DevicePointer sums, std::int64_t set_pitch = 0, std::int64_t sets = 1);
 
 /// Sets of all tensors of a problem, each 256 bytes aligned but for its offset; inputs hold the random case of a seed, the same in every
-/// set.
+/// set. Outputs stand between margins of poison, those of all sets together between two guards.
 class TensorSets {
   public:
     /// Throws Error(gpu_failed) where memory is short.
@@ -62,7 +66,7 @@ class TensorSets {
 
     std::int64_t sets() const { return sets_; }
     TensorPointers tensors(std::int64_t set) const;
-    /// Of one set.
+    /// Of one set, without margins.
     static std::int64_t set_bytes(const std::vector<TensorInfo>& tensors);
 
     SetRange all() const { return {0, sets_}; }
@@ -73,10 +77,19 @@ class TensorSets {
     /// Adds to the counter at `unequal` how many of `sets` have outputs other than those with `fingerprint`.
     void count_unequal(const MeasureKernels& kernels, Stream stream, std::uint64_t fingerprint, DevicePointer unequal,
                        SetRange sets) const;
+    /// Of the inputs of all sets: differs where a launch has changed one. Waits.
+    std::uint64_t inputs_checksum(const MeasureKernels& kernels) const;
+    /// Bytes that launches have written into the guards. Waits.
+    std::uint64_t touched_bytes(const MeasureKernels& kernels) const;
 
   private:
+    DevicePointer outputs_at(std::int64_t set) const;
+    /// From the margin before the first of `sets` to that behind the last.
+    std::int64_t outputs_bytes(std::int64_t sets) const { return sets * output_bytes_ + fingerprint_margin; }
+
     std::vector<TensorInfo> infos_;
-    std::int64_t sets_, input_bytes_ = 0, output_bytes_ = 0;  ///< of a set
+    std::int64_t sets_, input_bytes_ = 0, output_bytes_ = 0;  ///< of a set, an output with the margin before it
+    std::int64_t guard_ = 0;                                  ///< bytes on either side of all outputs
     DeviceBuffer inputs_, outputs_, sums_;
     std::vector<void*> pointers_;  ///< set by set
 };

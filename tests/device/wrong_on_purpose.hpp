@@ -15,8 +15,9 @@
 
 namespace rooftile {
 
-/// What catches a mutant: a case alone, the guards around tensors, or what timed launches left.
-enum class By { exact, random, special, guards, timed };
+/// What catches a mutant: a case alone, the guards around tensors, what timed launches left in outputs and just around them, or far
+/// from them.
+enum class By { exact, random, special, guards, timed, guards_of_sets };
 
 class WrongOnPurpose : public DeviceTest {};
 
@@ -29,6 +30,7 @@ inline std::optional<bool> flag(const Verification& v, By by) {
         case By::special:
             return v.special;
         case By::guards:
+        case By::guards_of_sets:
             return v.guards;
         case By::timed:
             return v.timed;
@@ -66,11 +68,12 @@ inline void expect_caught(const Operation& operation, const Mutant& mutant, By b
     std::vector<VerifyCase> cases = {VerifyCase::random};
     if (by == By::exact) cases = {VerifyCase::exact};
     if (by == By::special) cases = {VerifyCase::special};
-    const Verification v = judged(operation, mutant, std::move(cases), by == By::timed);
+    const bool while_timed = by == By::timed || by == By::guards_of_sets;
+    const Verification v = judged(operation, mutant, std::move(cases), while_timed);
     EXPECT_EQ(flag(v, by), std::optional(false)) << v.failure;
     EXPECT_FALSE(v.failure.empty());
     // What only the timed launches do is right before.
-    if (by == By::timed) { EXPECT_EQ(v.random, std::optional(true)) << v.failure; }
+    if (while_timed) { EXPECT_EQ(v.random, std::optional(true)) << v.failure; }
 }
 
 /// The same kernel as it is: were it wrong too, its mutants would prove nothing.

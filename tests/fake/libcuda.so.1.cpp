@@ -24,6 +24,7 @@
 #endif
 #include "kernels/measure/arguments.hpp"
 #include "kernels/measure/expression_arguments.hpp"
+#include "rooftile/measure/tensor_memory.hpp"
 
 namespace {
 
@@ -134,9 +135,9 @@ unsigned short* written_by(const std::string& name, void** arguments) {
 }
 #endif
 
-/// One sum a set, of its first word alone: that is where a mark stands.
+/// One sum a set, of its tensor's first word alone: that is where a mark stands.
 void add_fingerprints(unsigned sets, void** arguments) {
-    const auto* data = *static_cast<const unsigned short* const*>(arguments[0]);
+    const auto* data = *static_cast<const unsigned short* const*>(arguments[0]) + rooftile::fingerprint_margin / 2;
     const auto pitch = *static_cast<const long long*>(arguments[3]);
     auto* sums = *static_cast<unsigned long long**>(arguments[4]);
     for (unsigned set = 0; set < sets; ++set) sums[set] += data[2 * set * pitch];

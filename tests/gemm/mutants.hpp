@@ -136,6 +136,30 @@ inline Mutant block_dropped_from_the_tenth_launch_on() {
               "tenth && block == 1 ? 1 << 30 : block * C.tile_k, scheduler.rank, args.a_slices"}}};
 }
 
+/// `altered` once `launches`, which every producer of a tile counts, has come to nine.
+inline Mutant from_the_tenth_launch_on(std::string name, std::string problem, Replacement altered) {
+    return {name + " from the tenth launch on",
+            std::move(problem),
+            {{sm90_store, "/// What a CTA stores of a tile", "__device__ unsigned launches;\n\n/// What a CTA stores of a tile"},
+             {sm90_load, "    const Sm90Blocks<C> k(args, scheduler.part);\n",
+              "    const Sm90Blocks<C> k(args, scheduler.part);\n    if (blockIdx.x == 0) atomicAdd(&launches, 1u);\n"},
+             std::move(altered)}};
+}
+
+inline Mutant row_past_c_from_the_tenth_launch_on() {
+    return from_the_tenth_launch_on(
+        "a row past C is written", by_element(),
+        {sm90_store, "if (r >= rows) continue;",
+         "if (r >= rows + (*const_cast<volatile unsigned*>(&launches) >= 9)) continue;"});
+}
+
+inline Mutant tile_past_c_from_the_tenth_launch_on() {
+    return from_the_tenth_launch_on(
+        "a tile far past C is written", beyond_c(),
+        {sm90_store, "if (r >= rows) continue;",
+         "if (r >= rows && (r / C.tile_m * C.tile_m < rows || *const_cast<volatile unsigned*>(&launches) < 9)) continue;"});
+}
+
 inline Mutant nothing_written() {
     return {"a launch writes nothing",
             plain(),
@@ -377,6 +401,8 @@ inline Mutant ampere_stale_sums() {
 inline std::vector<Mutant> all() {
     std::vector<Mutant> out = {tail_of_k_dropped(),
                                block_dropped_from_the_tenth_launch_on(),
+                               row_past_c_from_the_tenth_launch_on(),
+                               tile_past_c_from_the_tenth_launch_on(),
                                nothing_written(),
                                rows_swapped(),
                                columns_unwritten(),

@@ -33,6 +33,12 @@ TEST_F(WrongOnPurpose, GemmStepDropped) { caught_at_every_depth(gemm_mutants::st
 TEST_F(WrongOnPurpose, GemmBlockDroppedFromTheTenthLaunchOn) {
     caught(gemm_mutants::block_dropped_from_the_tenth_launch_on(), By::timed);
 }
+TEST_F(WrongOnPurpose, GemmRowPastCFromTheTenthLaunchOn) {
+    caught(gemm_mutants::row_past_c_from_the_tenth_launch_on(), By::timed);
+}
+TEST_F(WrongOnPurpose, GemmTilePastCFromTheTenthLaunchOn) {
+    caught(gemm_mutants::tile_past_c_from_the_tenth_launch_on(), By::guards_of_sets);
+}
 TEST_F(WrongOnPurpose, GemmNothingWritten) { caught(gemm_mutants::nothing_written(), By::random); }
 TEST_F(WrongOnPurpose, GemmRowsSwapped) { caught(gemm_mutants::rows_swapped(), By::random); }
 TEST_F(WrongOnPurpose, GemmColumnsUnwritten) { caught(gemm_mutants::columns_unwritten(), By::random); }
