@@ -6,16 +6,8 @@
 
 #include "rooftile/core/read_value.hpp"
 #include "rooftile/error.hpp"
-#include "rooftile/machine/live.hpp"
-#include "rooftile/machine/registry.hpp"
-#include "rooftile/machine/set.hpp"
 
 namespace rooftile::cli {
-namespace {
-
-constexpr std::string_view fallback_machine = "h100-sxm";
-
-}  // namespace
 
 std::span<const Field> target_fields() {
     static const Field fields[] = {
@@ -25,22 +17,6 @@ std::span<const Field> target_fields() {
          FieldKind::list},
     };
     return fields;
-}
-
-Target target_of(const Given& given) {
-    Machine machine;
-    std::string note;
-    if (given.has("machine")) {
-        machine = machine_by_id(given.text("machine"));
-    } else if (auto live = find_live_machine()) {
-        machine = std::move(live->machine);
-        note = std::move(live->note);
-    } else {
-        machine = machine_by_id(fallback_machine);
-        note = fmt::format("no usable GPU here: planning for {}; --machine names another", fallback_machine);
-    }
-    set_numbers(machine, given.list("set"));
-    return {std::make_shared<const Machine>(std::move(machine)), std::move(note)};
 }
 
 void check_energy(const Operation& operation, const Given& given) {

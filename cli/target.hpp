@@ -8,19 +8,13 @@
 
 #include "cli/output.hpp"
 #include "rooftile/core/operation.hpp"
+#include "rooftile/machine/live.hpp"
 #include "rooftile/report/context.hpp"
 
 namespace rooftile::cli {
 
-/// The machine, and what a reader must know of that choice; empty where the request named it.
-struct Target {
-    std::shared_ptr<const Machine> machine;
-    std::string note;
-};
-
+/// What target_of() reads.
 std::span<const Field> target_fields();
-/// --machine, else the live GPU, else h100-sxm; then every --set.
-Target target_of(const Given& given);
 
 /// Throws RequestError where --energy is asked of an operation that does not model it.
 void check_energy(const Operation& operation, const Given& given);

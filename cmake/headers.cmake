@@ -2,7 +2,7 @@
 # because they need a library that no user should have to install: those that include one, or a header that does.
 # All relative to the repository's root.
 file(GLOB_RECURSE ROOFTILE_PUBLIC_HEADERS CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}"
-    "${PROJECT_SOURCE_DIR}/rooftile/*.hpp" "${PROJECT_SOURCE_DIR}/kernels/*.hpp")
+    "${PROJECT_SOURCE_DIR}/rooftile/*.h" "${PROJECT_SOURCE_DIR}/rooftile/*.hpp" "${PROJECT_SOURCE_DIR}/kernels/*.hpp")
 set(ROOFTILE_INTERNAL_HEADERS "")
 set(ours "")
 foreach(header IN LISTS ROOFTILE_PUBLIC_HEADERS)

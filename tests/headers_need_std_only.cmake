@@ -14,7 +14,7 @@ foreach(header IN LISTS HEADERS)
             if(NOT CMAKE_MATCH_1 IN_LIST HEADERS)
                 list(APPEND bad "${header}: ${line} (not a public header)")
             endif()
-        elseif(NOT line MATCHES "include[ \t]*<[a-z0-9_]+>")  # the standard library's have no suffix
+        elseif(NOT line MATCHES "include[ \t]*<([a-z0-9_]+|std(def|int)\\.h)>")  # the standard library's; two of C's
             list(APPEND bad "${header}: ${line}")
         endif()
     endforeach()

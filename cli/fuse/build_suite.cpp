@@ -7,7 +7,6 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "cli/build.hpp"
 #include "cli/measure_flags.hpp"
 #include "cli/target.hpp"
 #include "cli/verb.hpp"
@@ -18,6 +17,7 @@
 #include "rooftile/fuse/operation.hpp"
 #include "rooftile/measure/device_operation.hpp"
 #include "rooftile/measure/stream_kernels.hpp"
+#include "rooftile/runtime/kernel_json.hpp"
 
 namespace rooftile::cli {
 namespace {

@@ -6,12 +6,13 @@
 
 #include "rooftile/machine/read.hpp"
 #include "rooftile/machine/registry.hpp"
+#include "rooftile/machine/set.hpp"
 #include "rooftile/machine/units_text.hpp"
 
 namespace rooftile {
 namespace {
 
-constexpr std::string_view source = "driver";
+constexpr std::string_view source = "driver", fallback_machine = "h100-sxm";
 
 /// Sets what the driver knows; 0 means it does not.
 void set_count(Machine& machine, std::string_view key, std::int64_t value, std::string_view unit) {
@@ -79,6 +80,23 @@ std::optional<LiveMachine> find_live_machine(int device) {
     if (status.kind != DriverStatus::Kind::usable || device < 0 || device >= status.devices)
         return std::nullopt;
     return live_machine(device);
+}
+
+Target target_of(const Given& given) {
+    Machine machine;
+    std::string note;
+    if (given.has("machine")) {
+        machine = machine_by_id(given.text("machine"));
+    } else if (auto live = find_live_machine()) {
+        machine = std::move(live->machine);
+        note = std::move(live->note);
+    } else {
+        machine = machine_by_id(fallback_machine);
+        note = fmt::format("no usable GPU here: planning for {}; {} names another", fallback_machine,
+                           given.name("machine"));
+    }
+    set_numbers(machine, given.list("set"));
+    return {std::make_shared<const Machine>(std::move(machine)), std::move(note)};
 }
 
 }  // namespace rooftile

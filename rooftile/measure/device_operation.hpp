@@ -37,6 +37,8 @@ class DeviceOperation {
     /// plan is not buildable, Error(compile_failed) where the compiler refuses or its code is not as planned: spills, a
     /// stack frame, local memory.
     virtual CompiledKernel compile(const Plan& plan, const CompileOptions& options = {}) const = 0;
+    /// What compile() hands to the compiler. Needs no compiler. Throws RequestError where the plan is not buildable.
+    virtual Source source(const Plan& plan) const = 0;
     /// Names the code that compile() makes of the plan: plans of one key share it. Needs NVRTC, no GPU. Empty: the operation
     /// does not say.
     virtual std::string code_key(const Plan&) const { return {}; }

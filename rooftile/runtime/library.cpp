@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <mutex>
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
@@ -29,6 +30,9 @@ constexpr std::string_view layouts[] = {
     "nvidia/cublas/lib",
     "nvidia/cuda_cupti/lib",
 };
+
+std::mutex roots_mutex;
+std::vector<std::string> added_roots;
 
 void add_root(std::vector<std::string>& folders, const fs::path& root) {
     std::error_code ignored;
@@ -79,9 +83,18 @@ std::string Library::not_found() const {
         name, fmt::join(tried, ", "));
 }
 
+void add_library_root(std::string_view root) {
+    const std::lock_guard lock(roots_mutex);
+    added_roots.emplace_back(root);
+}
+
 std::vector<std::string> library_folders() {
     std::vector<std::string> folders;
     add_variable(folders, "ROOFTILE_CUDA_PATH");
+    {
+        const std::lock_guard lock(roots_mutex);
+        for (const std::string& root : added_roots) add_root(folders, root);
+    }
     add_wheels(folders);
     add_variable(folders, "CUDA_HOME");
     add_variable(folders, "CUDA_PATH");

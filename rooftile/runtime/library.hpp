@@ -27,8 +27,11 @@ inline constexpr std::string_view nvml_soname = "libnvidia-ml.so.1";
 inline constexpr std::string_view nvrtc_soname = "libnvrtc.so.13";
 inline constexpr std::string_view cupti_soname = "libcupti.so.13";
 
-/// Folders searched before the loader's own path, in order: below ROOFTILE_CUDA_PATH, the wheel folder
-/// `.cuda` beside the program or up to two folders above it, CUDA_HOME, CUDA_PATH, /usr/local/cuda.
+/// A place to search, behind ROOFTILE_CUDA_PATH and before all others. Thread-safe.
+void add_library_root(std::string_view root);
+
+/// Folders searched before the loader's own path, in order: below ROOFTILE_CUDA_PATH, what add_library_root() gave, the wheel
+/// folder `.cuda` beside the program or up to two folders above it, CUDA_HOME, CUDA_PATH, /usr/local/cuda.
 std::vector<std::string> library_folders();
 
 /// Opens `soname`, or says where it was looked for. Not cached: callers keep what they open.

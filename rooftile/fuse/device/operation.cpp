@@ -4,6 +4,7 @@
 #include "rooftile/fuse/device/accesses.hpp"
 #include "rooftile/fuse/device/kernel.hpp"
 #include "rooftile/fuse/device/measure.hpp"
+#include "rooftile/fuse/device/source.hpp"
 #include "rooftile/fuse/device/trial.hpp"
 #include "rooftile/fuse/operation.hpp"
 #include "rooftile/measure/device_operation.hpp"
@@ -75,6 +76,7 @@ class FuseOnDevice final : public DeviceOperation {
     CompiledKernel compile(const Plan& plan, const CompileOptions& options) const override {
         return {plan, std::make_shared<const FuseKernelRunnable>(rooftile::compile(plan.own.as<FusePlan>(), options))};
     }
+    Source source(const Plan& plan) const override { return fuse_source(plan.own.as<FusePlan>()); }
     std::unique_ptr<PreparedTrial> prepare(const Problem& problem, const MeasureOptions& options,
                                            unsigned threads) const override {
         return std::make_unique<PreparedFuse>(problem.own.as<ExpressionGraph>(), options, threads);

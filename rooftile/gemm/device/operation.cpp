@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "rooftile/gemm/device/code.hpp"
 #include "rooftile/gemm/device/kernel.hpp"
 #include "rooftile/gemm/device/measure.hpp"
 #include "rooftile/gemm/device/trial.hpp"
@@ -73,6 +74,9 @@ class GemmOnDevice final : public DeviceOperation {
   public:
     CompiledKernel compile(const Plan& plan, const CompileOptions& options) const override {
         return compiled(plan, rooftile::compile(plan.own.as<GemmPlan>(), options));
+    }
+    Source source(const Plan& plan) const override {
+        return gemm_code(plan.own.as<GemmPlan>(), Ablation::nothing)->source();
     }
     std::string code_key(const Plan& plan) const override { return rooftile::code_key(plan.own.as<GemmPlan>()); }
     std::unique_ptr<PreparedTrial> prepare(const Problem& problem, const MeasureOptions&, unsigned) const override {

@@ -1,0 +1,95 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "rooftile/c/error.hpp"
+#include "rooftile/c/plans.hpp"
+#include "rooftile/measure/device_operation.hpp"
+#include "rooftile/runtime/kernel_json.hpp"
+#include "rooftile/runtime/library.hpp"
+
+using namespace rooftile;
+
+struct rooftile_kernel {
+    CompiledKernel kernel;
+};
+
+namespace {
+
+/// Makes the primary context of `device` current as long as it lives, where the current one is not of that device.
+class OnDevice {
+  public:
+    explicit OnDevice(int device) {
+        if (device < 0) return;
+        if (!current_context() || current_device() != device) context_.emplace(device);
+    }
+
+  private:
+    std::optional<Context> context_;
+};
+
+const Plan& first_buildable(const rooftile_plans& plans) {
+    for (const Plan& plan : plans.set.plans)
+        if (plan.buildable) return plan;
+    throw RequestError(fmt::format("none of the {} plans for {} can be built: {}", plans.set.plans.size(),
+                                   plans.set.machine_id, plans.set.plans.front().why_not));
+}
+
+}  // namespace
+
+extern "C" {
+
+int rooftile_add_cuda_folder(const char* folder) {
+    return c::guarded([&] { add_library_root(folder); });
+}
+
+int rooftile_compile(const rooftile_plans* plans, int rank, rooftile_kernel** kernel) {
+    return c::guarded([&] {
+        const Plan& plan = rank == 0 ? first_buildable(*plans) : c::plan_of(*plans, rank);
+        if (!plan.buildable) throw RequestError(fmt::format("plan {} cannot be built: {}", plan.rank, plan.why_not));
+        *kernel = new rooftile_kernel{compile(plan)};
+    });
+}
+
+void rooftile_free_kernel(rooftile_kernel* kernel) { delete kernel; }
+
+int rooftile_kernel_json(const rooftile_kernel* kernel, char** json) {
+    return c::guarded([&] {
+        Json out = kernel_json(kernel->kernel);
+        out["hash"] = kernel->kernel.code().hash;
+        *json = c::text_of(json_text(out, -1));
+    });
+}
+
+int rooftile_load(const rooftile_kernel* kernel, int device) {
+    return c::guarded([&] {
+        const OnDevice here(device);
+        kernel->kernel.load();
+    });
+}
+
+int rooftile_workspace_bytes(const rooftile_kernel* kernel, int device, size_t* bytes) {
+    return c::guarded([&] {
+        const OnDevice here(device);
+        *bytes = kernel->kernel.workspace_bytes();
+    });
+}
+
+int rooftile_zero(int device, void* stream, void* memory, size_t bytes) {
+    return c::guarded([&] {
+        const OnDevice here(device);
+        fill_bytes(reinterpret_cast<DevicePointer>(memory), 0, bytes, static_cast<Stream>(stream));
+    });
+}
+
+int rooftile_launch(const rooftile_kernel* kernel, int device, void* stream, void* const* tensors, int count,
+                    void* workspace) {
+    return c::guarded([&] {
+        if (count < 0) throw RequestError(fmt::format("{} tensors are given", count));
+        const OnDevice here(device);
+        kernel->kernel.launch(static_cast<Stream>(stream), {tensors, std::size_t(count)}, workspace);
+    });
+}
+
+}  // extern "C"

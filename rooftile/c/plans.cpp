@@ -1,0 +1,189 @@
+#include "rooftile/c/plans.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "rooftile/c/error.hpp"
+#include "rooftile/c/request.hpp"
+#include "rooftile/core/read_value.hpp"
+#include "rooftile/machine/live.hpp"
+#include "rooftile/machine/registry.hpp"
+#include "rooftile/measure/device_operation.hpp"
+#include "rooftile/physics/explanation.hpp"
+#include "rooftile/report/json.hpp"
+#include "rooftile/report/machine_report.hpp"
+
+namespace rooftile::c {
+namespace {
+
+const char* kind_name(FieldKind kind) {
+    switch (kind) {
+        case FieldKind::list: return "list";
+        case FieldKind::positional: return "positional";
+        case FieldKind::on: return "on";
+        case FieldKind::value: break;
+    }
+    return "value";
+}
+
+Json fields_json(std::span<const Field> fields) {
+    Json out = Json::array();
+    for (const Field& field : fields)
+        if (!field.group.empty())
+            out.push_back({{"key", field.key},
+                           {"form", field.form},
+                           {"meaning", field.meaning},
+                           {"group", field.group},
+                           {"kind", kind_name(field.kind)}});
+    return out;
+}
+
+PlanDefaults defaults_of(const Given& given) {
+    PlanDefaults defaults;
+    defaults.buildable_only = given.has("buildable_only");
+    if (given.has("seed")) defaults.seed = seed_number(given.name("seed"), given.text("seed"));
+    return defaults;
+}
+
+/// The command line that plans the same, as documents have it.
+std::string command_of(const Request& request) {
+    std::string out = fmt::format("rooftile plan {}", request.operation->name());
+    for (const auto fields : {request.operation->fields(), planning_fields()})
+        for (const Field& field : fields) {
+            if (!request.given.has(field.key)) continue;
+            for (const std::string& text : request.given.list(field.key)) {
+                if (field.kind != FieldKind::positional) out += " " + flag_of(field.key);
+                if (field.kind != FieldKind::on) out += " " + shell_quoted(text);
+            }
+        }
+    return out;
+}
+
+void add_views(rooftile_plans& plans) {
+    for (const TensorInfo& tensor : plans.tensors) {
+        std::vector<std::int64_t>& extents = plans.extents.emplace_back();
+        for (const Extent& extent : tensor.extents) extents.push_back(extent.most);
+    }
+    for (std::size_t i = 0; i < plans.tensors.size(); ++i) {
+        const TensorInfo& tensor = plans.tensors[i];
+        plans.views.push_back({tensor.name.c_str(), tensor.type.c_str(), tensor.element_bits,
+                               tensor.role == TensorRole::out, int(plans.extents[i].size()), plans.extents[i].data(),
+                               tensor.strides.data()});
+    }
+}
+
+std::unique_ptr<rooftile_plans> planned(std::string_view json) {
+    const Request request = read_request(json);
+    const Problem problem = request.operation->problem(request.given);
+    const Own own = request.operation->request(request.given, defaults_of(request.given));
+    const Target target = target_of(request.given);
+    auto plans = std::make_unique<rooftile_plans>();
+    plans->machine = target.machine;
+    plans->context = context_of(*target.machine, command_of(request));
+    plans->set = request.operation->derive(target.machine, problem, own);
+    if (!target.note.empty()) plans->set.notes.insert(plans->set.notes.begin(), target.note);
+    if (plans->set.refusal)
+        throw Error(ExitCode::no_plan, plans->set.refusal->message,
+                    json_text(plan_document(plans->context, plans->set), -1));
+    plans->tensors = request.operation->tensors(problem);
+    add_views(*plans);
+    return plans;
+}
+
+/// Plan 1 among all; any other by itself, since the story of a set is that of its first.
+std::string explained(const rooftile_plans& plans, int rank, int width) {
+    const Plan& plan = plan_of(plans, rank);
+    PlanSet alone;
+    if (rank > 1) {
+        alone = plans.set;
+        alone.plans = {plan};
+    }
+    const PlanSet& set = rank > 1 ? alone : plans.set;
+    const PlanDetail detail{.steps = true};
+    return plan.operation->text(set, detail, explain(*plans.machine, set, detail), Terminal{.width = width});
+}
+
+std::string source_of(const Plan& plan) {
+    if (!plan.buildable) throw RequestError(fmt::format("plan {} cannot be built: {}", plan.rank, plan.why_not));
+    const Source source = on_device(*plan.operation).source(plan);
+    std::string out = source.text;
+    for (const std::string& name : source.name_expressions) out += fmt::format("// instantiated: {}\n", name);
+    return out;
+}
+
+}  // namespace
+
+const Plan& plan_of(const rooftile_plans& plans, int rank) {
+    const auto count = plans.set.plans.size();
+    if (rank < 1 || std::size_t(rank) > count)
+        throw RequestError(fmt::format("there is no plan {}; there are 1 to {}", rank, count));
+    return plans.set.plans[std::size_t(rank) - 1];
+}
+
+}  // namespace rooftile::c
+
+using namespace rooftile;
+
+extern "C" {
+
+int rooftile_operations(char** json) {
+    return c::guarded([&] {
+        Json out = Json::array();
+        for (const Operation* operation : operations()) {
+            Json fields = c::fields_json(operation->fields());
+            for (Json& field : c::fields_json(c::planning_fields())) fields.push_back(std::move(field));
+            out.push_back({{"name", operation->name()},
+                           {"meaning", operation->meaning()},
+                           {"example", operation->example()},
+                           {"fields", std::move(fields)}});
+        }
+        *json = c::text_of(json_text(out, -1));
+    });
+}
+
+int rooftile_machines(char** json) {
+    return c::guarded([&] {
+        std::vector<Machine> machines;
+        for (const std::string& id : machine_ids()) machines.push_back(machine_by_id(id));
+        *json = c::text_of(json_text(machines_document(context_of("rooftile machine list"), machines), -1));
+    });
+}
+
+int rooftile_machine(const char* id, char** json) {
+    return c::guarded([&] {
+        const Machine machine = id ? machine_by_id(id) : live_machine().machine;
+        const std::string command = "rooftile machine show" + (id ? " " + shell_quoted(id) : std::string());
+        *json = c::text_of(json_text(machine_document(context_of(machine, command), machine), -1));
+    });
+}
+
+int rooftile_plan(const char* request, rooftile_plans** plans) {
+    return c::guarded([&] {
+        if (!request) throw RequestError("the request is null; it is a JSON object with the key op");
+        *plans = c::planned(request).release();
+    });
+}
+
+void rooftile_free_plans(rooftile_plans* plans) { delete plans; }
+int rooftile_plan_count(const rooftile_plans* plans) { return int(plans->set.plans.size()); }
+
+int rooftile_plans_json(const rooftile_plans* plans, char** json) {
+    return c::guarded([&] { *json = c::text_of(json_text(plan_document(plans->context, plans->set), -1)); });
+}
+
+int rooftile_explain(const rooftile_plans* plans, int rank, int width, char** text) {
+    return c::guarded([&] { *text = c::text_of(c::explained(*plans, rank, width)); });
+}
+
+int rooftile_source(const rooftile_plans* plans, int rank, char** text) {
+    return c::guarded([&] { *text = c::text_of(c::source_of(c::plan_of(*plans, rank))); });
+}
+
+int rooftile_tensor_count(const rooftile_plans* plans) { return int(plans->views.size()); }
+
+const rooftile_tensor* rooftile_tensor_at(const rooftile_plans* plans, int index) {
+    return index < 0 || index >= rooftile_tensor_count(plans) ? nullptr : &plans->views[std::size_t(index)];
+}
+
+}  // extern "C"

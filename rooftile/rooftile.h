@@ -1,0 +1,119 @@
+/* Rooftile for C, and for every language that calls C: plans from a request, their texts, kernels compiled and launched.
+ *
+ * Every function that can fail returns a status, 0 where it succeeded, and leaves what it was to give untouched where it did
+ * not; rooftile_error_message() then says why, in one line that a user can act on. No function ends the process or lets a C++
+ * exception out. Handles may be used by any number of threads at once; free each once, when none uses it any more. Texts are
+ * UTF-8, ended by a zero byte; those given out through `char**` are freed with rooftile_free_text().
+ *
+ * The interface is stable: functions and members of structs are added, never changed. Everything an operation has (its fields,
+ * its tensors) comes as data, so none is named here. rooftile/rooftile.hpp is the same for C++. */
+#ifndef ROOFTILE_ROOFTILE_H
+#define ROOFTILE_ROOFTILE_H
+
+#include <stddef.h> /* NOLINT(modernize-deprecated-headers) */
+#include <stdint.h> /* NOLINT(modernize-deprecated-headers) */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** What a function returns: the exit codes of the command line, docs/command-line.md. */
+typedef enum rooftile_status {
+    ROOFTILE_DONE = 0,
+    ROOFTILE_INTERNAL = 1,            /**< our own fault */
+    ROOFTILE_BAD_REQUEST = 2,         /**< a field, a size, a pointer or a file is not what is accepted */
+    ROOFTILE_VERIFICATION_FAILED = 3, /**< a kernel computed something else than it should */
+    ROOFTILE_NO_GPU = 4,              /**< no usable driver or GPU, or one of another architecture */
+    ROOFTILE_COMPILE_FAILED = 5,      /**< the kernel compiler is missing or refuses; its log is the detail */
+    ROOFTILE_GPU_FAILED = 6,          /**< the driver reports an error */
+    ROOFTILE_COUNTERS_DENIED = 7,
+    ROOFTILE_THRESHOLD_MISSED = 8,
+    ROOFTILE_NO_PLAN = 10 /**< the request is right, but no plan fits; the document with the reasons is the detail */
+} rooftile_status;
+
+/** "RequestError" of ROOFTILE_BAD_REQUEST: the name of the exception that other languages raise; "" of ROOFTILE_DONE. */
+const char* rooftile_status_name(int status);
+/** Why the last call on this thread failed; valid until the thread's next call that fails. */
+const char* rooftile_error_message(void);
+/** What is too long for that line: a compiler's log, a document. May be empty. */
+const char* rooftile_error_detail(void);
+
+/** The library's version, "0.1.0". */
+const char* rooftile_version(void);
+void rooftile_free_text(char* text);
+
+/** A folder to look for CUDA's libraries in, before all others but ROOFTILE_CUDA_PATH: a toolkit, or the site-packages that
+ * hold NVIDIA's wheels. Call it before anything is compiled. */
+int rooftile_add_cuda_folder(const char* folder);
+
+/** The operations with their fields, as JSON: [{name, meaning, example, fields: [{key, form, meaning, group, kind}]}].
+ * `kind` is value, list, positional or on; the last is a boolean. */
+int rooftile_operations(char** json);
+/** The machines shipped with the library, as a document `rooftile/machines/1`. */
+int rooftile_machines(char** json);
+/** One machine with every number's unit and source, as a document `rooftile/machine/1`. `id`: one of those, or a machine
+ * file's path; null: the GPU of this computer. */
+int rooftile_machine(const char* id, char** json);
+
+/** A tensor of a problem: what is handed to a launch. */
+typedef struct rooftile_tensor {
+    const char* name;
+    const char* type; /**< "bf16" */
+    int element_bits;
+    int is_output;
+    int rank;
+    const int64_t* extents;
+    const int64_t* strides; /**< elements, one an extent */
+} rooftile_tensor;
+
+/** The plans of a request, best first. */
+typedef struct rooftile_plans rooftile_plans;
+/** A compiled plan. */
+typedef struct rooftile_kernel rooftile_kernel;
+
+/** Plans what a JSON object asks for. `op` names the operation; its fields follow under their keys as in rooftile_operations():
+ * text, numbers, booleans, lists of these. `machine` is an id or a file (without it: the GPU here, else h100-sxm), `set` a list
+ * of "KEY=VALUE", `buildable_only` leaves out what no kernel exists for. A field of kind list may have an s after its key.
+ * Needs neither GPU nor toolkit. ROOFTILE_BAD_REQUEST, ROOFTILE_NO_PLAN. */
+int rooftile_plan(const char* request, rooftile_plans** plans);
+void rooftile_free_plans(rooftile_plans* plans);
+int rooftile_plan_count(const rooftile_plans* plans);
+/** The document `rooftile/plan/1`, docs/command-line.md. */
+int rooftile_plans_json(const rooftile_plans* plans, char** json);
+/** As text: every step that led to plan `rank` (from 1), where its time comes from, and of plan 1 why the others lost.
+ * `width`: columns to wrap at, 0: none. */
+int rooftile_explain(const rooftile_plans* plans, int rank, int width, char** text);
+/** The CUDA C++ that rooftile_compile() would compile of plan `rank`; headers that it includes are in the library. */
+int rooftile_source(const rooftile_plans* plans, int rank, char** text);
+int rooftile_tensor_count(const rooftile_plans* plans);
+/** In the order of a launch; valid as long as `plans`. Null where there is no such tensor. */
+const rooftile_tensor* rooftile_tensor_at(const rooftile_plans* plans, int index);
+
+/** Compiles plan `rank`, or takes it from the cache; rank 0: the first that can be built. Needs NVRTC, no GPU. `plans` may be
+ * freed before the kernel. ROOFTILE_BAD_REQUEST where it is not buildable, ROOFTILE_COMPILE_FAILED. */
+int rooftile_compile(const rooftile_plans* plans, int rank, rooftile_kernel** kernel);
+void rooftile_free_kernel(rooftile_kernel* kernel);
+/** Name, architecture, registers, shared memory, hash, and whether it came from the cache, as JSON. */
+int rooftile_kernel_json(const rooftile_kernel* kernel, char** json);
+
+/* On a GPU. `device` is the ordinal whose primary context is made current for the call (as PyTorch and CUDA's runtime have it);
+ * -1: the context that is current. */
+
+/** Loads the code, once a context; a launch does it at its first call, but not while a graph is captured. */
+int rooftile_load(const rooftile_kernel* kernel, int device);
+/** Bytes that a launch needs beside its tensors, zeroed before the first launch; each leaves them ready for the next. Launches
+ * that may overlap need a workspace each. 0: none. */
+int rooftile_workspace_bytes(const rooftile_kernel* kernel, int device, size_t* bytes);
+/** Zeroes device memory in `stream`. */
+int rooftile_zero(int device, void* stream, void* memory, size_t bytes);
+/** Launches the kernel in `stream`, a CUstream or cudaStream_t, on device pointers in the order of rooftile_tensor_at(): to the
+ * first element of each, of the planned extents and strides. Neither synchronises nor, once loaded, allocates; may be captured.
+ * ROOFTILE_BAD_REQUEST where a pointer is null or not aligned as planned. */
+int rooftile_launch(const rooftile_kernel* kernel, int device, void* stream, void* const* tensors, int count,
+                    void* workspace);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
