@@ -104,6 +104,11 @@ int rooftile_load(const rooftile_kernel* kernel, int device);
 /** Bytes that a launch needs beside its tensors, zeroed before the first launch; each leaves them ready for the next. Launches
  * that may overlap need a workspace each. 0: none. */
 int rooftile_workspace_bytes(const rooftile_kernel* kernel, int device, size_t* bytes);
+/** Device memory for a workspace; rooftile_allocate() may not be called while a graph is captured. */
+int rooftile_allocate(int device, size_t bytes, void** memory);
+int rooftile_free_memory(int device, void* memory);
+/** 1 where `stream` is being captured into a graph. */
+int rooftile_is_capturing(int device, void* stream, int* capturing);
 /** Zeroes device memory in `stream`. */
 int rooftile_zero(int device, void* stream, void* memory, size_t bytes);
 /** Launches the kernel in `stream`, a CUstream or cudaStream_t, on device pointers in the order of rooftile_tensor_at(): to the

@@ -76,6 +76,27 @@ int rooftile_workspace_bytes(const rooftile_kernel* kernel, int device, size_t* 
     });
 }
 
+int rooftile_allocate(int device, size_t bytes, void** memory) {
+    return c::guarded([&] {
+        const OnDevice here(device);
+        *memory = reinterpret_cast<void*>(DeviceBuffer(bytes).release());
+    });
+}
+
+int rooftile_free_memory(int device, void* memory) {
+    return c::guarded([&] {
+        const OnDevice here(device);
+        DeviceBuffer::owning(reinterpret_cast<DevicePointer>(memory));
+    });
+}
+
+int rooftile_is_capturing(int device, void* stream, int* capturing) {
+    return c::guarded([&] {
+        const OnDevice here(device);
+        *capturing = is_capturing(static_cast<Stream>(stream));
+    });
+}
+
 int rooftile_zero(int device, void* stream, void* memory, size_t bytes) {
     return c::guarded([&] {
         const OnDevice here(device);

@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "kernels/types.hpp"
@@ -120,6 +121,8 @@ class DeviceBuffer {
   public:
     DeviceBuffer() = default;
     explicit DeviceBuffer(std::size_t bytes);
+    /// Takes over memory that release() gave away.
+    static DeviceBuffer owning(DevicePointer address);
     ~DeviceBuffer();
     DeviceBuffer(DeviceBuffer&& other) noexcept;
     DeviceBuffer& operator=(DeviceBuffer&& other) noexcept;
@@ -127,6 +130,8 @@ class DeviceBuffer {
     void* data() const { return reinterpret_cast<void*>(address_); }
     DevicePointer address() const { return address_; }
     std::size_t bytes() const { return bytes_; }
+    /// Gives the memory away: the caller frees it, by owning().
+    DevicePointer release() { return std::exchange(address_, 0); }
 
   private:
     DevicePointer address_ = 0;
@@ -298,6 +303,7 @@ class Graph {
 };
 /// Until end_capture, work put into `stream` (not the legacy default stream) is recorded instead of run.
 void begin_capture(Stream stream);
+bool is_capturing(Stream stream);
 Graph end_capture(Stream stream);
 
 }  // namespace rooftile

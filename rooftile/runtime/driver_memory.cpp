@@ -32,6 +32,12 @@ DeviceBuffer::DeviceBuffer(std::size_t bytes) : bytes_(bytes) {
     address_ = address;
 }
 
+DeviceBuffer DeviceBuffer::owning(DevicePointer address) {
+    DeviceBuffer buffer;
+    buffer.address_ = address;
+    return buffer;
+}
+
 DeviceBuffer::~DeviceBuffer() {
     if (address_) quietly([&](const DriverTable& driver) { driver.cuMemFree(address_); });
 }
@@ -181,6 +187,12 @@ Graph& Graph::operator=(Graph&& other) noexcept {
 
 void Graph::launch(Stream stream) const {
     check(driver_table().cuGraphLaunch(graph_, stream), "cuGraphLaunch");
+}
+
+bool is_capturing(Stream stream) {
+    CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+    check(driver_table().cuStreamIsCapturing(stream, &capture), "cuStreamIsCapturing");
+    return capture != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
 void begin_capture(Stream stream) {

@@ -1,0 +1,52 @@
+"""Rooftile: GPU kernel parameters derived from hardware numbers, with every reason.
+
+    import rooftile
+    print(rooftile.machines())                                  # neither GPU nor toolkit is needed for these
+    plan = rooftile.plan(OP, machine="h100-sxm", **fields)      # help(rooftile.plan) lists operations and fields
+    print(plan.config, plan.prediction.time_us)                 # microseconds
+    print(plan.explain())
+    kernel = rooftile.compile(plan)                             # needs NVRTC
+    y = kernel(x, ...)                                          # needs the GPU; tensors with DLPack
+"""
+
+from rooftile import _rooftile
+from rooftile._errors import (
+    CompileFailed,
+    CountersDenied,
+    Error,
+    GpuFailed,
+    Infeasible,
+    InternalError,
+    NoGpu,
+    RequestError,
+    ThresholdMissed,
+    VerificationFailed,
+)
+from rooftile._plan import Field, Operation, Plan, Tensor, compile, machine, machines, operations, plan
+from rooftile._record import Record
+from rooftile._rooftile import Kernel
+
+__version__ = _rooftile.version()
+__all__ = [
+    "CompileFailed",
+    "CountersDenied",
+    "Error",
+    "Field",
+    "GpuFailed",
+    "Infeasible",
+    "InternalError",
+    "Kernel",
+    "NoGpu",
+    "Operation",
+    "Plan",
+    "Record",
+    "RequestError",
+    "Tensor",
+    "ThresholdMissed",
+    "VerificationFailed",
+    "compile",
+    "machine",
+    "machines",
+    "operations",
+    "plan",
+]

@@ -1,0 +1,198 @@
+"""Plans: from a request to parameters, their reasons, their source and a kernel."""
+
+from __future__ import annotations
+
+import html
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from rooftile import _cuda, _rooftile
+from rooftile._record import Record, wrapped
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A tensor of a plan's problem, in the order in which a kernel takes them.
+
+    `type` is an element type's name ("bf16"), `shape` has elements along each axis, `strides` elements from one to the
+    next along each axis.
+    """
+
+    name: str
+    type: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    is_output: bool
+
+
+class Plan:
+    """One plan of a request: every parameter of its kernel, what it will use and achieve, and why.
+
+    Attributes as in the document `rooftile/plan/1`: `problem`, `machine`, `config`, `resources`, `prediction` (units are in
+    the keys: `prediction.time_us`), `derivation`, `unknown`; `rank` (1 is the best), `buildable` and `why_not`.
+    """
+
+    def __init__(self, plans: _rooftile.Plans, document: dict[str, Any], rank: int) -> None:
+        self._plans = plans
+        self._document = document
+        self._plan = document["plans"][rank - 1]
+        self.rank = rank
+
+    def __getattr__(self, key: str) -> Any:
+        if key.startswith("_"):
+            raise AttributeError(key)
+        for values in (self._plan, self._document):
+            if key in values and key != "plans":
+                return wrapped(values[key])
+        known = [*self._plan, *(k for k in self._document if k not in self._plan and k != "plans")]
+        raise AttributeError(f"a plan has no {key}; its document has {', '.join(known)}")
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self._plan, *(k for k in self._document if k != "plans")]
+
+    @cached_property
+    def plans(self) -> tuple[Plan, ...]:
+        """All plans of the request, best first; this is one of them."""
+        return tuple(Plan(self._plans, self._document, rank + 1) for rank in range(len(self._plans)))
+
+    @cached_property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """Inputs, then outputs, in the order of a launch."""
+        return tuple(Tensor(*values) for values in self._plans.tensors())
+
+    def explain(self, width: int = 100) -> str:
+        """Every step that led to this plan with its inputs and the limit it met, where its time comes from, and, of plan 1,
+        why the others lost. `width`: columns, 0 for no limit."""
+        return self._plans.explain(self.rank, width)
+
+    def source(self) -> str:
+        """The CUDA C++ that compile() compiles; headers that it includes are in the library. Needs no compiler.
+
+        Raises RequestError where the plan is not buildable."""
+        return self._plans.source(self.rank)
+
+    def json(self, indent: int | None = None) -> str:
+        """The document `rooftile/plan/1` of the whole request, as text."""
+        return self._plans.json() if indent is None else json.dumps(self._document, indent=indent, ensure_ascii=False)
+
+    def compile(self) -> _rooftile.Kernel:
+        """The same as rooftile.compile(plan)."""
+        _cuda.prepare()
+        return self._plans.compile(self.rank, self)
+
+    def __repr__(self) -> str:
+        prediction = self._plan["prediction"]
+        time, bound = prediction.get("time_us"), prediction.get("bound")
+        predicted = f", {time:.4g} us, bound by {bound}" if time is not None else ""
+        return f"<Plan {self.rank} of {len(self._plans)}: {self._title()}{predicted}>"
+
+    def _title(self) -> str:
+        problem = {key: value for key, value in self._document["problem"].items() if not isinstance(value, (dict, list))}
+        op = problem.pop("op")
+        return f"{op} {', '.join(f'{key}={value}' for key, value in problem.items())} on {self._document['machine']['id']}"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the plans beside each other, then this plan's steps."""
+        parts = [f"<b>{html.escape(self._title())}</b>", _plans_table(self._document["plans"], self.rank)]
+        parts.append("<details><summary>Why</summary><pre>" + html.escape(self.explain()) + "</pre></details>")
+        return "".join(parts)
+
+
+def _plans_table(plans: list[dict[str, Any]], chosen: int) -> str:
+    """What differs between the plans' configurations, and what is predicted of each."""
+    configs = [plan["config"] for plan in plans]
+    keys = [key for key in configs[0] if any(config.get(key) != configs[0][key] for config in configs)]
+    predicted = [key for key in ("time_us", "bound") if key in plans[0]["prediction"]]
+    head = "".join(f"<th>{html.escape(key)}</th>" for key in ["#", *keys, *predicted])
+    rows = ""
+    for plan in plans:
+        values = [plan["rank"], *(plan["config"].get(key) for key in keys)]
+        values += [plan["prediction"][key] for key in predicted]
+        cells = "".join(f"<td>{html.escape(_shown(value))}</td>" for value in values)
+        mark = ' style="font-weight:bold"' if plan["rank"] == chosen else ""
+        rows += f"<tr{mark}>{cells}</tr>"
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+
+
+def _shown(value: Any) -> str:
+    return "?" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def plan(op: str, *, machine: str | None = None, **fields: Any) -> Plan:
+    request = {"op": op, **fields}
+    if machine is not None:
+        request["machine"] = machine
+    plans = _rooftile.Plans(json.dumps(request))
+    return Plan(plans, json.loads(plans.json()), 1)
+
+
+def compile(plan: Plan) -> _rooftile.Kernel:  # noqa: A001  the contract's name
+    """A plan made runnable: a callable on tensors, see help(rooftile.Kernel).
+
+    Takes the machine code from the cache (ROOFTILE_CACHE_DIR) or compiles it, in some 0.1 to 1 s; needs CUDA 13's NVRTC
+    (a toolkit, or `pip install nvidia-cuda-nvrtc`), no GPU.
+    Raises RequestError where the plan is not buildable, CompileFailed where the compiler is missing or refuses.
+    """
+    return plan.compile()
+
+
+def machines() -> dict[str, Record]:
+    """The machines that the library knows, by id: what a plan's `machine=` takes beside a machine file's path."""
+    return {machine["id"]: Record(machine) for machine in json.loads(_rooftile.machines())["machines"]}
+
+
+def machine(id: str | None = None) -> Record:  # noqa: A002  the command line's name
+    """One machine with the unit and the source of every number; `id` None: the GPU of this computer.
+
+    Raises RequestError where there is no such machine, NoGpu without a GPU.
+    """
+    return Record(json.loads(_rooftile.machine(id)))
+
+
+@dataclass(frozen=True)
+class Field:
+    """A value that plan() takes: its text's form, what it means, and its kind (value, list, positional, on)."""
+
+    key: str
+    form: str
+    meaning: str
+    group: str
+    kind: str
+
+
+@dataclass(frozen=True)
+class Operation:
+    """A kind of problem that can be planned."""
+
+    name: str
+    meaning: str
+    example: str
+    fields: tuple[Field, ...]
+
+
+def operations() -> dict[str, Operation]:
+    """What can be planned, with the fields that plan() takes of each."""
+    return {
+        op["name"]: Operation(op["name"], op["meaning"], op["example"], tuple(Field(**field) for field in op["fields"]))
+        for op in json.loads(_rooftile.operations())
+    }
+
+
+def _documented() -> str:
+    lines = [
+        'plan(op, *, machine=None, **fields) -> Plan: the best plan of a problem; its attribute `plans` has the others.',
+        "",
+        "`machine`: an id of machines(), or a machine file's path; without it the GPU of this computer, else h100-sxm.",
+        "Needs neither GPU nor toolkit. Numbers may be given as numbers, MxNxK as a list, lists as lists (also under the",
+        "key with an s), on|off as booleans. Sizes and strides are in elements, offsets too; BYTES are bytes.",
+        "Raises RequestError where a field is not what is accepted, Infeasible where no plan fits.",
+    ]
+    for op in operations().values():
+        lines += ["", f"plan({op.name!r}, ...): {op.meaning}"]
+        lines += [f"    {field.key:22} {field.form:18} {field.meaning}" for field in op.fields]
+    return "\n".join(lines)
+
+
+plan.__doc__ = _documented()

@@ -1,0 +1,118 @@
+#include "module.h"
+
+#include <stdarg.h>
+
+/* {status: exception class}, filled by rooftile/_errors.py. */
+static PyObject* errors = NULL;
+
+static PyObject* raise(int status, const char* message, const char* detail) {
+    PyObject* key = PyLong_FromLong(status);
+    PyObject* class = key ? PyDict_GetItemWithError(errors, key) : NULL;
+    Py_XDECREF(key);
+    if (!class) class = PyExc_RuntimeError;
+    PyObject* error = PyObject_CallFunction(class, "s", message);
+    if (!error) return NULL;
+    if (class != PyExc_RuntimeError) {
+        PyObject* text = PyUnicode_FromString(detail);
+        const int set = text ? PyObject_SetAttrString(error, "detail", text) : -1;
+        Py_XDECREF(text);
+        if (set != 0) {
+            Py_DECREF(error);
+            return NULL;
+        }
+    }
+    PyErr_SetObject(class, error);
+    Py_DECREF(error);
+    return NULL;
+}
+
+PyObject* raise_status(int status) { return raise(status, rooftile_error_message(), rooftile_error_detail()); }
+
+PyObject* raise_request(const char* format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    PyObject* text = PyUnicode_FromFormatV(format, arguments);
+    va_end(arguments);
+    if (!text) return NULL;
+    PyObject* bytes = PyUnicode_AsUTF8String(text);
+    Py_DECREF(text);
+    if (!bytes) return NULL;
+    raise(ROOFTILE_BAD_REQUEST, PyBytes_AsString(bytes), "");
+    Py_DECREF(bytes);
+    return NULL;
+}
+
+PyObject* text_or_raise(int status, char* text) {
+    if (status != ROOFTILE_DONE) return raise_status(status);
+    PyObject* out = PyUnicode_FromString(text);
+    rooftile_free_text(text);
+    return out;
+}
+
+static PyObject* version(PyObject* self, PyObject* unused) {
+    (void)self, (void)unused;
+    return PyUnicode_FromString(rooftile_version());
+}
+
+static PyObject* operations(PyObject* self, PyObject* unused) {
+    (void)self, (void)unused;
+    char* text = NULL;
+    const int status = rooftile_operations(&text);
+    return text_or_raise(status, text);
+}
+
+static PyObject* machines(PyObject* self, PyObject* unused) {
+    (void)self, (void)unused;
+    char* text = NULL;
+    const int status = rooftile_machines(&text);
+    return text_or_raise(status, text);
+}
+
+static PyObject* machine(PyObject* self, PyObject* arguments) {
+    (void)self;
+    const char* id = NULL;
+    char* text = NULL;
+    if (!PyArg_ParseTuple(arguments, "z", &id)) return NULL;
+    const int status = rooftile_machine(id, &text);
+    return text_or_raise(status, text);
+}
+
+static PyObject* add_cuda_folder(PyObject* self, PyObject* arguments) {
+    (void)self;
+    const char* folder = NULL;
+    if (!PyArg_ParseTuple(arguments, "s", &folder)) return NULL;
+    const int status = rooftile_add_cuda_folder(folder);
+    if (status != ROOFTILE_DONE) return raise_status(status);
+    Py_RETURN_NONE;
+}
+
+static PyObject* status_name(PyObject* self, PyObject* arguments) {
+    (void)self;
+    int status = 0;
+    if (!PyArg_ParseTuple(arguments, "i", &status)) return NULL;
+    return PyUnicode_FromString(rooftile_status_name(status));
+}
+
+static PyMethodDef functions[] = {
+    {"version", version, METH_NOARGS, "The library's version."},
+    {"operations", operations, METH_NOARGS, "The operations with their fields, as JSON."},
+    {"machines", machines, METH_NOARGS, "The shipped machines, as JSON."},
+    {"machine", machine, METH_VARARGS, "machine(id | None): one machine, as JSON; None: the GPU here."},
+    {"add_cuda_folder", add_cuda_folder, METH_VARARGS, "add_cuda_folder(folder): where CUDA's libraries may lie."},
+    {"status_name", status_name, METH_VARARGS, "status_name(status): the exception of a status."},
+    {NULL, NULL, 0, NULL}};
+
+static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_rooftile", "rooftile.h for Python.", -1, functions,
+                                        NULL, NULL, NULL, NULL};
+
+PyMODINIT_FUNC PyInit__rooftile(void) {
+    PyObject* module = PyModule_Create(&definition);
+    if (!module) return NULL;
+    errors = PyDict_New();
+    if (!errors || PyModule_AddObjectRef(module, "errors", errors) != 0 || add_plans_type(module) != 0
+        || add_kernel_type(module) != 0) {
+        Py_DECREF(module);
+        return NULL;
+    }
+    return module;
+}

@@ -1,0 +1,29 @@
+/* The extension module rooftile._rooftile: rooftile.h for Python, under the limited API of 3.11, so that one file serves every
+ * Python since. */
+#ifndef ROOFTILE_PYTHON_MODULE_H
+#define ROOFTILE_PYTHON_MODULE_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "rooftile/rooftile.h"
+
+/* Raises what a status stands for, with the message and detail of the call that gave it. Returns null. */
+PyObject* raise_status(int status);
+/* Raises RequestError. Returns null. */
+PyObject* raise_request(const char* format, ...);
+/* A str of a text that the library gave, which it frees; where the status is a failure, raises it. */
+PyObject* text_or_raise(int status, char* text);
+
+typedef struct {
+    PyObject_HEAD
+    rooftile_plans* plans;
+} Plans;
+
+/* Adds the types to the module; -1 where it raised. */
+int add_plans_type(PyObject* module);
+int add_kernel_type(PyObject* module);
+/* A Kernel of a plan; `plan` is what its attribute of that name gives. */
+PyObject* make_kernel(rooftile_kernel* kernel, Plans* plans, PyObject* plan);
+
+#endif

@@ -1,0 +1,111 @@
+/* rooftile._rooftile.Plans: the plans of a request. */
+#include "module.h"
+
+static PyObject* plans_new(PyTypeObject* type, PyObject* arguments, PyObject* keywords) {
+    const char* request = NULL;
+    rooftile_plans* plans = NULL;
+    int status = 0;
+    if (keywords && PyDict_Size(keywords) > 0)
+        return PyErr_Format(PyExc_TypeError, "Plans() takes one str and no keyword");
+    if (!PyArg_ParseTuple(arguments, "s", &request)) return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    status = rooftile_plan(request, &plans);
+    Py_END_ALLOW_THREADS
+    if (status != ROOFTILE_DONE) return raise_status(status);
+    allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+    Plans* self = (Plans*)allocate(type, 0);
+    if (!self) rooftile_free_plans(plans);
+    else self->plans = plans;
+    return (PyObject*)self;
+}
+
+static void plans_dealloc(PyObject* object) {
+    PyTypeObject* type = Py_TYPE(object);
+    rooftile_free_plans(((Plans*)object)->plans);
+    ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
+    Py_DECREF(type);
+}
+
+static Py_ssize_t plans_length(PyObject* self) { return rooftile_plan_count(((Plans*)self)->plans); }
+
+static PyObject* plans_json(PyObject* self, PyObject* unused) {
+    (void)unused;
+    char* text = NULL;
+    const int status = rooftile_plans_json(((Plans*)self)->plans, &text);
+    return text_or_raise(status, text);
+}
+
+static PyObject* plans_explain(PyObject* self, PyObject* arguments) {
+    int rank = 1, width = 0;
+    char* text = NULL;
+    if (!PyArg_ParseTuple(arguments, "ii", &rank, &width)) return NULL;
+    const int status = rooftile_explain(((Plans*)self)->plans, rank, width, &text);
+    return text_or_raise(status, text);
+}
+
+static PyObject* plans_source(PyObject* self, PyObject* arguments) {
+    int rank = 1;
+    char* text = NULL;
+    if (!PyArg_ParseTuple(arguments, "i", &rank)) return NULL;
+    const int status = rooftile_source(((Plans*)self)->plans, rank, &text);
+    return text_or_raise(status, text);
+}
+
+static PyObject* tuple_of(const int64_t* numbers, int count) {
+    PyObject* out = PyTuple_New(count);
+    for (int i = 0; out && i < count; ++i) {
+        PyObject* number = PyLong_FromLongLong(numbers[i]);
+        if (!number || PyTuple_SetItem(out, i, number) != 0) Py_CLEAR(out);
+    }
+    return out;
+}
+
+static PyObject* plans_tensors(PyObject* self, PyObject* unused) {
+    (void)unused;
+    rooftile_plans* plans = ((Plans*)self)->plans;
+    const int count = rooftile_tensor_count(plans);
+    PyObject* out = PyTuple_New(count);
+    for (int i = 0; out && i < count; ++i) {
+        const rooftile_tensor* tensor = rooftile_tensor_at(plans, i);
+        PyObject* entry = Py_BuildValue("(ssNNN)", tensor->name, tensor->type, tuple_of(tensor->extents, tensor->rank),
+                                        tuple_of(tensor->strides, tensor->rank), PyBool_FromLong(tensor->is_output));
+        if (!entry || PyTuple_SetItem(out, i, entry) != 0) Py_CLEAR(out);
+    }
+    return out;
+}
+
+static PyObject* plans_compile(PyObject* self, PyObject* arguments) {
+    int rank = 0, status = 0;
+    PyObject* plan = NULL;
+    rooftile_kernel* kernel = NULL;
+    if (!PyArg_ParseTuple(arguments, "iO", &rank, &plan)) return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    status = rooftile_compile(((Plans*)self)->plans, rank, &kernel);
+    Py_END_ALLOW_THREADS
+    if (status != ROOFTILE_DONE) return raise_status(status);
+    return make_kernel(kernel, (Plans*)self, plan);
+}
+
+static PyMethodDef methods[] = {
+    {"json", plans_json, METH_NOARGS, "The document rooftile/plan/1."},
+    {"explain", plans_explain, METH_VARARGS, "explain(rank, width): every step, as text."},
+    {"source", plans_source, METH_VARARGS, "source(rank): CUDA C++."},
+    {"tensors", plans_tensors, METH_NOARGS, "((name, type, extents, strides, is_output), ...)."},
+    {"compile", plans_compile, METH_VARARGS, "compile(rank, plan): a Kernel."},
+    {NULL, NULL, 0, NULL}};
+
+static PyType_Slot slots[] = {{Py_tp_new, plans_new},
+                              {Py_tp_dealloc, plans_dealloc},
+                              {Py_tp_methods, methods},
+                              {Py_sq_length, plans_length},
+                              {Py_tp_doc, "Plans(request): the plans of a JSON request, best first."},
+                              {0, NULL}};
+static PyType_Spec spec = {"rooftile._rooftile.Plans", sizeof(Plans), 0, Py_TPFLAGS_DEFAULT, slots};
+
+int add_plans_type(PyObject* module) {
+    PyObject* type = PyType_FromSpec(&spec);
+    if (!type) return -1;
+    const int added = PyModule_AddObjectRef(module, "Plans", type);
+    Py_DECREF(type);
+    return added;
+}

@@ -1,0 +1,194 @@
+#include "tensor.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+    const char* name;
+    DLDataType dtype;
+} dtypes[] = {
+    {"bf16", {dlpack_bfloat, 16, 1}},
+    {"fp16", {dlpack_float, 16, 1}},
+    {"fp32", {dlpack_float, 32, 1}},
+    {"fp64", {dlpack_float, 64, 1}},
+    {"tf32", {dlpack_float, 32, 1}},
+    {"fp8_e4m3", {dlpack_float8_e4m3fn, 8, 1}},
+    {"fp8_e5m2", {dlpack_float8_e5m2, 8, 1}},
+    {"int8", {dlpack_int, 8, 1}},
+    {"int16", {dlpack_int, 16, 1}},
+    {"int32", {dlpack_int, 32, 1}},
+    {"int64", {dlpack_int, 64, 1}},
+    {"uint8", {dlpack_uint, 8, 1}},
+    {"bool", {dlpack_bool, 8, 1}},
+};
+enum { dtype_count = sizeof dtypes / sizeof dtypes[0] };
+
+DLDataType dtype_of(const char* type) {
+    const DLDataType none = {255, 0, 0};
+    for (int i = 0; i < dtype_count; ++i)
+        if (!strcmp(dtypes[i].name, type)) return dtypes[i].dtype;
+    return none;
+}
+
+static int same(DLDataType a, DLDataType b) { return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes; }
+
+static const char* dtype_name(DLDataType dtype) {
+    for (int i = 0; i < dtype_count; ++i)
+        if (same(dtypes[i].dtype, dtype)) return dtypes[i].name;
+    return "another type";
+}
+
+/* "[8,16]" into `text`. */
+static const char* list_text(char* text, size_t bytes, const int64_t* numbers, int count) {
+    size_t end = (size_t)snprintf(text, bytes, "[");
+    for (int i = 0; i < count && end < bytes; ++i)
+        end += (size_t)snprintf(text + end, bytes - end, i ? ",%lld" : "%lld", (long long)numbers[i]);
+    if (end < bytes) snprintf(text + end, bytes - end, "]");
+    return text;
+}
+
+const DLPackExchangeAPI* exchange_of(PyObject* object) {
+    /* A few types are all that a process hands over; the GIL guards the table, which keeps its types alive. */
+    static struct {
+        PyTypeObject* type;
+        const DLPackExchangeAPI* api;
+    } known[16];
+    static int count = 0;
+    PyTypeObject* type = Py_TYPE(object);
+    for (int i = 0; i < count; ++i)
+        if (known[i].type == type) return known[i].api;
+    const DLPackExchangeAPI* api = NULL;
+    PyObject* capsule = PyObject_GetAttrString((PyObject*)type, "__dlpack_c_exchange_api__");
+    if (capsule && PyCapsule_IsValid(capsule, "dlpack_exchange_api"))
+        api = (const DLPackExchangeAPI*)PyCapsule_GetPointer(capsule, "dlpack_exchange_api");
+    Py_XDECREF(capsule);
+    PyErr_Clear();
+    while (api && api->header.version.major != DLPACK_MAJOR) api = (const DLPackExchangeAPI*)api->header.prev_api;
+    if (api && !api->dltensor_from_py_object_no_sync) api = NULL;
+    if (count < (int)(sizeof known / sizeof known[0])) {
+        Py_INCREF((PyObject*)type);
+        known[count].type = type;
+        known[count++].api = api;
+    }
+    return api;
+}
+
+/* obj.__dlpack__(stream=..., max_version=(1, 3)), without the version where the producer is older than that. */
+static PyObject* capsule_of(PyObject* object, const char* name, PyObject* stream) {
+    PyObject* export = PyObject_GetAttrString(object, "__dlpack__");
+    if (!export) {
+        PyErr_Clear();
+        return raise_request("%s is a %R, which has no __dlpack__: give a tensor of a library that has DLPack", name,
+                             (PyObject*)Py_TYPE(object));
+    }
+    PyObject* none = PyTuple_New(0);
+    PyObject* keywords = Py_BuildValue("{s:O,s:(ii)}", "stream", stream, "max_version", DLPACK_MAJOR, 3);
+    PyObject* capsule = none && keywords ? PyObject_Call(export, none, keywords) : NULL;
+    if (!capsule && none && keywords && PyErr_ExceptionMatches(PyExc_TypeError)) {
+        PyErr_Clear();
+        if (PyDict_DelItemString(keywords, "max_version") == 0) capsule = PyObject_Call(export, none, keywords);
+    }
+    Py_XDECREF(none);
+    Py_XDECREF(keywords);
+    Py_DECREF(export);
+    return capsule;
+}
+
+/* A tensor that is not on a GPU may not be asked to order its work in a stream of one. */
+static int on_gpu(PyObject* object, const char* name) {
+    PyObject* device = PyObject_CallMethod(object, "__dlpack_device__", NULL);
+    if (!device) {
+        PyErr_Clear();
+        return 1;
+    }
+    int type = 0, id = 0;
+    const int read = PyArg_ParseTuple(device, "ii", &type, &id);
+    Py_DECREF(device);
+    if (!read) return 0;
+    if (type == dlpack_cuda || type == dlpack_cuda_managed) return 1;
+    raise_request("%s is not on a CUDA device (DLPack device type %d)", name, type);
+    return 0;
+}
+
+int read_tensor(PyObject* object, const char* name, PyObject* stream, Argument* argument) {
+    argument->capsule = NULL;
+    argument->api = exchange_of(object);
+    if (argument->api) return argument->api->dltensor_from_py_object_no_sync(object, &argument->view);
+    if (PyObject_HasAttrString(object, "__dlpack_device__") && !on_gpu(object, name)) return -1;
+    PyObject* capsule = capsule_of(object, name, stream);
+    if (!capsule) return -1;
+    if (PyCapsule_IsValid(capsule, "dltensor_versioned")) {
+        const DLManagedTensorVersioned* tensor = PyCapsule_GetPointer(capsule, "dltensor_versioned");
+        if (tensor->version.major != DLPACK_MAJOR) {
+            raise_request("%s is exported by DLPack %d; %d is accepted", name, (int)tensor->version.major, DLPACK_MAJOR);
+            Py_DECREF(capsule);
+            return -1;
+        }
+        argument->view = tensor->dl_tensor;
+    } else if (PyCapsule_IsValid(capsule, "dltensor")) {
+        argument->view = ((DLManagedTensor*)PyCapsule_GetPointer(capsule, "dltensor"))->dl_tensor;
+    } else {
+        raise_request("%s: __dlpack__ gave no DLPack capsule", name);
+        Py_DECREF(capsule);
+        return -1;
+    }
+    argument->capsule = capsule; /* unconsumed: its own destructor frees the tensor */
+    return 0;
+}
+
+void release(Argument* argument) { Py_CLEAR(argument->capsule); }
+
+char* first_element(const Argument* argument) {
+    return (char*)argument->view.data + argument->view.byte_offset;
+}
+
+int64_t span_bytes(const DLTensor* view) {
+    int64_t last = 0, dense = 1;
+    for (int axis = view->ndim - 1; axis >= 0; --axis) {
+        if (view->shape[axis] == 0) return 0;
+        last += (view->shape[axis] - 1) * (view->strides ? view->strides[axis] : dense);
+        dense *= view->shape[axis];
+    }
+    return (last + 1) * view->dtype.bits / 8;
+}
+
+static int refuse_strides(const rooftile_tensor* expected, const DLTensor* view, const int64_t* strides) {
+    char is[256], wanted[256];
+    list_text(is, sizeof is, strides, view->ndim);
+    list_text(wanted, sizeof wanted, expected->strides, expected->rank);
+    raise_request("%s has strides %s; the plan has %s (elements): hand over a tensor that lies so, or plan for this one",
+                  expected->name, is, wanted);
+    return -1;
+}
+
+int check_tensor(const rooftile_tensor* expected, DLDataType dtype, const Argument* argument) {
+    const DLTensor* view = &argument->view;
+    char is[256], wanted[256];
+    if (view->device.type != dlpack_cuda && view->device.type != dlpack_cuda_managed) {
+        raise_request("%s is not on a CUDA device (DLPack device type %d)", expected->name, (int)view->device.type);
+        return -1;
+    }
+    if (!same(view->dtype, dtype)) {
+        raise_request("%s is %s; the plan has %s", expected->name, dtype_name(view->dtype), expected->type);
+        return -1;
+    }
+    int equal = view->ndim == expected->rank;
+    for (int axis = 0; equal && axis < expected->rank; ++axis) equal = view->shape[axis] == expected->extents[axis];
+    if (!equal) {
+        list_text(is, sizeof is, view->shape, view->ndim);
+        list_text(wanted, sizeof wanted, expected->extents, expected->rank);
+        raise_request("%s is %s; the plan has %s", expected->name, is, wanted);
+        return -1;
+    }
+    int64_t dense[64], elements = 1;
+    if (view->ndim > 64) return raise_request("%s has %d axes", expected->name, (int)view->ndim), -1;
+    for (int axis = view->ndim - 1; axis >= 0; --axis) {
+        dense[axis] = elements;
+        elements *= view->shape[axis];
+    }
+    const int64_t* strides = view->strides ? view->strides : dense;
+    if (elements == 0) return 0;
+    for (int axis = 0; axis < expected->rank; ++axis)
+        if (view->shape[axis] > 1 && strides[axis] != expected->strides[axis]) return refuse_strides(expected, view, strides);
+    return 0;
+}

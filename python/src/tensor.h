@@ -1,0 +1,29 @@
+/* Tensors of any library: read by DLPack, held against what a plan expects. */
+#ifndef ROOFTILE_PYTHON_TENSOR_H
+#define ROOFTILE_PYTHON_TENSOR_H
+
+#include "dlpack.h"
+#include "module.h"
+
+/* An argument of a launch. What it points to belongs to the object, or to `capsule`. */
+typedef struct {
+    DLTensor view;
+    PyObject* capsule;            /* null where the tensor came through the exchange interface */
+    const DLPackExchangeAPI* api; /* of its type; null: none */
+} Argument;
+
+/* Element types by the names that plans have; code -1: DLPack has none. */
+DLDataType dtype_of(const char* type);
+
+/* The exchange interface of an object's type, null where it has none. */
+const DLPackExchangeAPI* exchange_of(PyObject* object);
+/* Fills `argument` from an object; -1 where it raised. `stream`: an integer that __dlpack__ orders its work before. */
+int read_tensor(PyObject* object, const char* name, PyObject* stream, Argument* argument);
+void release(Argument* argument);
+/* That it is what the plan has under `expected`, on a GPU; -1 where it raised RequestError. */
+int check_tensor(const rooftile_tensor* expected, DLDataType dtype, const Argument* argument);
+/* Its first element, and the bytes from there to the end of its last. */
+char* first_element(const Argument* argument);
+int64_t span_bytes(const DLTensor* view);
+
+#endif
