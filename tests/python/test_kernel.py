@@ -1,0 +1,101 @@
+"""Kernels on tensors, as far as that goes without a GPU: the driver is a fake one (ROOFTILE_CUDA_PATH), NVRTC is real."""
+
+import gc
+import json
+import os
+import unittest
+
+from support import CPU, REQUESTS, FastTensor, Tensor, arguments, dense
+
+import rooftile
+
+cuda = os.environ.get("ROOFTILE_TEST_CUDA")
+if cuda:
+    rooftile._rooftile.add_cuda_folder(cuda)
+
+
+class Kernels(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.plans = {name: rooftile.plan(**request) for name, request in REQUESTS.items()}
+        cls.kernels = {name: rooftile.compile(plan) for name, plan in cls.plans.items()}
+
+    def each(self, kind=Tensor):
+        return [(kernel, *arguments(kernel.plan, kind)) for kernel in self.kernels.values()]
+
+    def refused(self, message, kernel, *inputs, **keywords):
+        with self.assertRaisesRegex(rooftile.RequestError, message):
+            kernel(*inputs, **keywords)
+
+    def test_say_what_they_are(self):
+        for name, kernel in self.kernels.items():
+            self.assertIs(kernel.plan, self.plans[name])
+            self.assertEqual(json.loads(kernel.json())["arch"], "sm_90a")
+            self.assertGreaterEqual(kernel.workspace_bytes(), 0)
+
+    def test_take_tensors_by_position_and_by_name(self):
+        for kernel, inputs, outputs in self.each():
+            self.assertIs(kernel(*inputs, out=outputs[0]), outputs[0])
+            names = [t.name for t in kernel.plan.tensors]
+            self.assertIs(kernel(inputs[0], **dict(zip(names[1:], inputs[1:])), out=(outputs[0],)), outputs[0])
+            self.assertEqual(inputs[0].asked, [1, 1])  # the legacy default stream
+            kernel(*inputs, out=outputs[0], stream=0)
+            self.assertEqual(inputs[0].asked[2:], [1])
+
+    def test_make_outputs_by_the_exchange_interface(self):
+        for kernel, inputs, outputs in self.each(FastTensor):
+            made = kernel(*inputs)
+            self.assertEqual((made.type, made.shape, made.strides), (outputs[0].type, outputs[0].shape, outputs[0].strides))
+            self.assertIs(kernel(*inputs, out=outputs[0]), outputs[0])
+            self.assertEqual(FastTensor.made, {}, "every tensor that was allocated went to its owner")
+
+    def test_refuse_what_is_not_as_planned(self):
+        for kernel, inputs, outputs in self.each():
+            first, *others = inputs
+            name = kernel.plan.tensors[0].name
+            shorter = (first.shape[0] // 2, *first.shape[1:])
+            wider = tuple(2 * stride for stride in first.strides)
+            self.refused(f"{name} is fp32; the plan has bf16", kernel, first.changed(type="fp32"), *others, out=outputs[0])
+            self.refused(rf"{name} is \[{shorter[0]},", kernel, first.changed(shape=shorter), *others, out=outputs[0])
+            self.refused(f"{name} has strides", kernel, first.changed(strides=wider), *others, out=outputs[0])
+            self.refused(f"{name} is not on a CUDA device", kernel, first.changed(device=CPU), *others, out=outputs[0])
+            self.refused("on device 1", kernel, first, *[t.changed(ordinal=1) for t in others], out=outputs[0])
+            self.refused("no __dlpack__", kernel, 1, *others, out=outputs[0])
+            self.refused("tensors are given", kernel, *inputs, first, out=outputs[0])
+            self.refused(f"{kernel.plan.tensors[1].name} is not given", kernel, first, out=outputs[0])
+            self.refused("given twice", kernel, *inputs, out=outputs[0], **{name: first})
+            self.refused("unknown among", kernel, *inputs, output=outputs[0])
+            self.refused("out has 2 tensors; the plan has 1", kernel, *inputs, out=(outputs[0], outputs[0]))
+            self.refused("give it as out=", kernel, *inputs)
+            self.refused("stream is a", kernel, *inputs, out=outputs[0], stream="0")
+
+    def test_refuse_outputs_that_overlap(self):
+        for kernel, inputs, outputs in self.each():
+            on_input = outputs[0].changed(memory=inputs[0].memory)
+            self.refused("overlaps", kernel, *inputs, out=on_input)
+
+    def test_an_unaligned_pointer_is_refused(self):
+        for kernel, inputs, outputs in self.each():
+            off = inputs[0].changed()
+            off.managed.view.byte_offset = 2
+            self.refused("aligned", kernel, off, *inputs[1:], out=outputs[0])
+
+    def test_null_strides_are_dense_ones(self):
+        for kernel, inputs, outputs in self.each():
+            for t in inputs + outputs:
+                if t.strides == dense(t.shape):
+                    t.managed.view.strides = None
+            kernel(*inputs, out=outputs[0])
+
+    def test_a_hundred_thousand_calls_keep_no_tensor(self):
+        kernel, inputs, outputs = self.each(FastTensor)[0]
+        gc.collect()
+        before = len(gc.get_objects())
+        for _ in range(100_000):
+            kernel(*inputs, out=outputs[0])
+        gc.collect()
+        self.assertLess(len(gc.get_objects()) - before, 1000)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,129 @@
+"""Plans, machines and errors: needs neither GPU nor toolkit."""
+
+import html.parser
+import json
+import sys
+import unittest
+
+from support import REQUESTS
+
+import rooftile
+
+
+def planned(request):
+    return rooftile.plan(**request)
+
+
+class Machines(unittest.TestCase):
+    def test_are_listed_with_their_numbers(self):
+        self.assertIn("h100-sxm", rooftile.machines())
+        machine = rooftile.machine("h100-sxm")
+        self.assertEqual(machine.id, "h100-sxm")
+        self.assertTrue(all(fact.source for fact in machine.facts))
+
+    def test_an_unknown_one_is_refused(self):
+        with self.assertRaisesRegex(rooftile.RequestError, "h100-sxm"):
+            rooftile.machine("h100-sx")
+
+
+class Plans(unittest.TestCase):
+    def test_every_operation_plans(self):
+        self.assertLessEqual(set(REQUESTS), set(rooftile.operations()))
+        for name, request in REQUESTS.items():
+            with self.subTest(name):
+                plan = planned(request)
+                self.assertEqual((plan.rank, plan.problem.op, plan.machine.id), (1, name, request["machine"]))
+                self.assertGreater(plan.prediction.time_us, 0)
+                self.assertIs(plan.buildable, True)
+                self.assertEqual([p.rank for p in plan.plans], list(range(1, len(plan.plans) + 1)))
+                self.assertEqual(json.loads(plan.json())["plans"], json.loads(plan.json(indent=1))["plans"])
+                self.assertIn(f"rooftile plan {name} ", plan.context.command)
+                self.assertEqual({t.is_output for t in plan.tensors}, {False, True})
+                self.assertIn(name, repr(plan))
+
+    def test_every_plan_explains_itself(self):
+        for name, request in REQUESTS.items():
+            with self.subTest(name):
+                plan = planned(request)
+                for other in plan.plans[:2]:
+                    text = other.explain()
+                    self.assertIn(plan.derivation[0].quantity, text)
+                    self.assertLessEqual(max(map(len, plan.explain(width=0).splitlines())), 10000)
+                self.assertIn("#include", plan.source())
+                self.assertNotEqual(plan.plans[0].explain(), plan.plans[-1].explain())
+
+    def test_html_is_well_formed(self):
+        class Tags(html.parser.HTMLParser):
+            def __init__(self):
+                super().__init__()
+                self.open = []
+
+            def handle_starttag(self, tag, attributes):
+                self.open.append(tag)
+
+            def handle_endtag(self, tag):
+                assert self.open.pop() == tag, tag
+
+        for request in REQUESTS.values():
+            parser = Tags()
+            parser.feed(planned(request)._repr_html_())
+            self.assertEqual(parser.open, [])
+
+    def test_help_names_every_field(self):
+        for operation in rooftile.operations().values():
+            for field in operation.fields:
+                self.assertIn(f"    {field.key} ", rooftile.plan.__doc__)
+
+    def test_a_plan_is_stopped_at_what_it_has_not(self):
+        plan = planned(next(iter(REQUESTS.values())))
+        with self.assertRaisesRegex(AttributeError, "prediction"):
+            plan.nothing
+        with self.assertRaisesRegex(AttributeError, "time_us"):
+            plan.prediction.time_ms
+
+
+class Errors(unittest.TestCase):
+    def test_names_and_codes_are_those_of_the_c_interface(self):
+        classes = {error.code: error for error in rooftile.Error.__subclasses__()}
+        for status in range(256):
+            name = rooftile._rooftile.status_name(status)
+            self.assertEqual(name, classes[status].__name__ if status in classes else "")
+            self.assertTrue(not name or getattr(rooftile, name) is classes[status])
+
+    def test_refusals(self):
+        for name, request in REQUESTS.items():
+            for change, message in (
+                ({"nothing_like_this": 1}, "has no field nothing_like_this"),
+                ({"machin": "h100-sxm"}, "did you mean machine"),
+                ({"machine": "h100-sx"}, "h100-sxm"),
+                ({"top": "many"}, "top"),
+                ({"exhaustive": "yes"}, "accepted is true or false"),
+                ({"set": ["dram.bandwidth=fast"]}, "dram.bandwidth"),
+            ):
+                with self.subTest(name, **change), self.assertRaisesRegex(rooftile.RequestError, message) as caught:
+                    planned({**request, **change})
+                self.assertEqual(caught.exception.code, 2)
+                self.assertIsInstance(caught.exception, ValueError)
+                self.assertNotIn("\n", str(caught.exception))
+
+    def test_an_unknown_operation(self):
+        with self.assertRaisesRegex(rooftile.RequestError, "there is no operation nothing"):
+            rooftile.plan("nothing")
+
+    def test_where_no_plan_fits_the_document_says_why(self):
+        for name, request in REQUESTS.items():
+            small = ["shared.per_cta=1 KiB", "shared.per_sm=2 KiB", "sm.registers=1024 registers"]
+            with self.subTest(name):
+                try:
+                    planned({**request, "set": small})
+                except rooftile.Infeasible as none:
+                    self.assertEqual(none.document["plans"], [])
+                    self.assertEqual(none.document["infeasible"]["message"], str(none))
+
+    def test_importing_takes_nothing_else(self):
+        for module in ("torch", "numpy", "cupy", "jax"):
+            self.assertNotIn(module, sys.modules)
+
+
+if __name__ == "__main__":
+    unittest.main()
