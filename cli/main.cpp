@@ -18,6 +18,7 @@ std::vector<Verb> all_verbs() {
     add_plan(verbs);
     add_build(verbs);
     add_measure(verbs);
+    add_measure_source(verbs);
     add_sweep(verbs);
     add_operation_verbs(verbs);
     add_ledger(verbs);

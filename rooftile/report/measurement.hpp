@@ -30,4 +30,7 @@ Json infeasible_line(const DocumentContext& context, const PlanSet& plans, const
 std::string measurement_text(const DocumentContext& context, const std::vector<Measurement>& rows,
                              const Terminal& terminal);
 
+/// Whether the row's results were right, what was compared, and where they were not.
+std::string verification_text(const Measurement& row, const Terminal& terminal);
+
 }  // namespace rooftile

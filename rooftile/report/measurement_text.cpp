@@ -169,18 +169,6 @@ std::string proof_text(const Verification& v) {
     return out.empty() ? "nothing was compared" : out;
 }
 
-std::string verification_text(const Measurement& m, const Terminal& terminal) {
-    constexpr int indent = 18;
-    const Verification& v = m.verified;
-    std::string out = "  verified  "
-                      + terminal.paint(v.ok() ? "PASS" : v.wrong() ? "FAIL" : "none", v.ok() ? Tone::good : Tone::bad)
-                      + "  " + wrapped(proof_text(v), terminal.prose() - indent, indent) + "\n";
-    if (!v.failure.empty())
-        out += std::string(indent, ' ')
-               + wrapped(displayable(v.failure, terminal.utf8), terminal.prose() - indent, indent) + '\n';
-    return out;
-}
-
 std::string state_text(const Measurement& m) {
     std::string state;
     if (m.sm_clock_mhz) state += fmt::format("SM clock {} MHz", number_text(*m.sm_clock_mhz));
@@ -215,6 +203,18 @@ std::string block_text(const Measurement& m, const Terminal& terminal) {
 }
 
 }  // namespace
+
+std::string verification_text(const Measurement& m, const Terminal& terminal) {
+    constexpr int indent = 18;
+    const Verification& v = m.verified;
+    std::string out = "  verified  "
+                      + terminal.paint(v.ok() ? "PASS" : v.wrong() ? "FAIL" : "none", v.ok() ? Tone::good : Tone::bad)
+                      + "  " + wrapped(proof_text(v), terminal.prose() - indent, indent) + "\n";
+    if (!v.failure.empty())
+        out += std::string(indent, ' ')
+               + wrapped(displayable(v.failure, terminal.utf8), terminal.prose() - indent, indent) + '\n';
+    return out;
+}
 
 std::string measurement_text(const DocumentContext& context, const std::vector<Measurement>& rows,
                              const Terminal& terminal) {

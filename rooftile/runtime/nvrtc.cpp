@@ -154,6 +154,7 @@ std::vector<std::string> compile_options(const Source& source) {
     };
     if (source.line_info) options.push_back("--generate-line-info");
     if (source.max_registers > 0) options.push_back(fmt::format("--maxrregcount={}", source.max_registers));
+    for (const std::string& folder : source.include_folders) options.push_back("--include-path=" + folder);
     return options;
 }
 

@@ -1,7 +1,8 @@
 // The run-time compiler: source text in, one cubin with names, registers and log out. Needs no GPU.
 //
-// NVRTC reads any file that a source includes by path. Sources here are the library's own, every header
-// comes from memory and no include path is given; nothing a user writes becomes source text or an option.
+// NVRTC reads any file that a source includes by path. The library's own sources take every header from memory and have no
+// include path. A file of the user's (rooftile/measure/source_kernel.hpp) is the one text that is not ours: its folders are given
+// by the user, too.
 #pragma once
 
 #include <cstddef>
@@ -27,6 +28,7 @@ struct Source {
     std::string arch = "sm_90a";                                 ///< real, with its suffix: nvrtc_arch()
     bool line_info = false;                                      ///< for sanitizers and profilers
     int max_registers = 0;                                       ///< a thread; 0: what the kernel declares
+    std::vector<std::string> include_folders = {};               ///< of a user's file alone; the cache does not see them
 };
 
 /// What ptxas says about one entry function.

@@ -44,7 +44,8 @@ class FuseTrial final : public Trial {
         row.baseline_missing = missing_;
         set_roof(row);
         std::optional<double> issue_us;
-        if (row.sm_clock_mhz && machine) issue_us = issue_roof_us(row.plan.own.as<FusePlan>(), *machine, *row.sm_clock_mhz);
+        if (row.sm_clock_mhz && machine && row.plan.own)
+            issue_us = issue_roof_us(row.plan.own.as<FusePlan>(), *machine, *row.sm_clock_mhz);
         row.more = {{"issue_roof_us", issue_us}};
     }
 

@@ -1,0 +1,59 @@
+// A kernel that a user wrote: its file, how it is launched, and the expression that says what its results must be. Compiled, it is
+// a CompiledKernel as any planned one, so that it is verified, timed and counted beside those.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rooftile/core/field.hpp"
+#include "rooftile/core/plan.hpp"
+#include "rooftile/runtime/compiled_kernel.hpp"
+
+namespace rooftile {
+
+/// What the kernel gets in one of its parameters' places.
+struct SourceParameter {
+    std::string name;        ///< of the tensor; of a number as it was given: "int32:1024"
+    int tensor = -1;         ///< its place in Operation::tensors(); -1: a number
+    int bytes = 8;           ///< of the parameter
+    std::uint64_t bits = 0;  ///< of a number
+};
+
+struct SourceRequest {
+    std::string path, text;  ///< of the user's file
+    std::string entry;       ///< as one calls it in C++: "scale", "scale<float>"
+    Problem problem;         ///< of the reference, of the one operation that takes expressions
+    std::vector<SourceParameter> parameters;
+    std::vector<std::string> include_folders;  ///< the file's own first
+    Launch launch;
+    /// A launch may take so long; then `on_timeout` is told of it in a line, and must end the process: nothing else ends a
+    /// kernel. Empty: the launch is waited for.
+    double timeout_seconds = 10;
+    std::function<void(const std::string&)> on_timeout;
+    bool debug = false;  ///< with line numbers; every launch is waited for
+};
+
+/// Of a request to measure such a kernel, without the flags of measuring.
+std::span<const Field> source_fields();
+/// Reads the file. Throws RequestError, one line, where anything of it is wrong.
+SourceRequest source_request(const Given& given);
+
+/// "grid 1024, block 256, 0 B of dynamic shared memory".
+std::string launch_text(const Launch& launch);
+
+/// The plan that stands for the kernel beside planned ones: it has no prediction and nothing of the operation's own.
+Plan source_plan(const SourceRequest& request);
+
+/// What compiling said of it.
+struct SourceKernel {
+    CompiledKernel kernel;
+    std::string ptx;
+};
+/// Compiled for `arch`. Spills are taken: they are shown. Throws Error(compile_failed), whose detail is the compiler's log with the
+/// lines of the user's file; RequestError where the parameters are not as many, or as large, as the kernel's.
+SourceKernel compile_source_kernel(const SourceRequest& request, std::string_view arch);
+
+}  // namespace rooftile

@@ -1,0 +1,193 @@
+// From a request to a SourceRequest.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <set>
+
+#include "rooftile/core/operation.hpp"
+#include "rooftile/core/read_value.hpp"
+#include "rooftile/error.hpp"
+#include "rooftile/expression/expression.hpp"
+#include "rooftile/expression/tree.hpp"
+#include "rooftile/machine/file_text.hpp"
+#include "rooftile/measure/source_kernel.hpp"
+
+namespace rooftile {
+namespace {
+
+// What every GPU that CUDA runs on has alike.
+constexpr std::int64_t max_grid_x = 2147483647, max_grid = 65535, max_block = 1024, max_block_z = 64;
+constexpr std::int64_t max_shared = 1 << 20;  // the GPU's own limit is checked where it is known
+constexpr double max_timeout = 86400;
+
+/// The operation whose problem is an expression and its tensors. Throws where this build has none.
+const Operation& expressions() {
+    for (const Operation* operation : operations()) {
+        const auto has = [&](std::string_view key) {
+            return std::ranges::any_of(operation->fields(), [&](const Field& field) { return field.key == key; });
+        };
+        if (has("expression") && has("tensor")) return *operation;
+    }
+    throw RequestError("this build has no operation that takes expressions, by which a kernel's results are judged");
+}
+
+std::string required(const Given& given, std::string_view key, std::string_view example) {
+    if (!given.has(key)) throw RequestError(fmt::format("missing {}, as in {}", given.name(key), example));
+    return given.text(key);
+}
+
+/// "1024", "32x8", "32x8x1".
+void read_size(const Given& given, std::string_view key, std::int64_t most_x, std::int64_t most_y, std::int64_t most_z,
+               unsigned& x, unsigned& y, unsigned& z) {
+    const std::string name = given.name(key), &text = given.text(key);
+    const auto parts = std::count(text.begin(), text.end(), 'x') + 1;
+    if (parts > 3) throw RequestError(fmt::format("{} {}: accepted: X, XxY or XxYxZ", name, text));
+    const auto numbers = whole_numbers(name, text, parts == 1 ? "X" : parts == 2 ? "XxY" : "XxYxZ", 1, most_x);
+    const std::int64_t most[] = {most_x, most_y, most_z};
+    unsigned* const to[] = {&x, &y, &z};
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+        if (numbers[i] > most[i])
+            throw RequestError(fmt::format("{} {}: at most {}x{}x{}", name, text, most_x, most_y, most_z));
+        *to[i] = unsigned(numbers[i]);
+    }
+}
+
+/// A number of a kernel's parameter: "int32:1024", "fp32:1e-5".
+SourceParameter number_parameter(const std::string& name, const std::string& text) {
+    const auto refuse = [&](std::string_view why) -> void {
+        throw RequestError(fmt::format("{} {}: {}; accepted: int32, uint32, int64, uint64, fp32 or fp64, a colon and a number, as "
+                                       "int32:1024",
+                                       name, text, why));
+    };
+    const std::size_t colon = text.find(':');
+    if (colon == text.npos) refuse("no type");
+    const std::string_view type = std::string_view(text).substr(0, colon);
+    const char *begin = text.data() + colon + 1, *end = text.data() + text.size();
+    SourceParameter out{.name = text};
+    const auto read = [&](auto value) {
+        const auto [at, error] = std::from_chars(begin, end, value);
+        if (error != std::errc() || at != end) refuse("no such number");
+        return value;
+    };
+    if (type == "int32") out.bytes = 4, out.bits = std::bit_cast<std::uint32_t>(read(std::int32_t{}));
+    else if (type == "uint32") out.bytes = 4, out.bits = read(std::uint32_t{});
+    else if (type == "int64") out.bits = std::bit_cast<std::uint64_t>(read(std::int64_t{}));
+    else if (type == "uint64") out.bits = read(std::uint64_t{});
+    else if (type == "fp32") out.bytes = 4, out.bits = std::bit_cast<std::uint32_t>(read(float{}));
+    else if (type == "fp64") out.bits = std::bit_cast<std::uint64_t>(read(double{}));
+    else refuse("no such type");
+    return out;
+}
+
+/// The problem that the reference and those of the tensors that it reads give; what it writes it names itself.
+Problem problem_of(const std::string& reference, const std::vector<std::string>& tensors, std::set<std::string>& written) {
+    for (const Statement& s : parse_expression(reference).statements) written.insert(std::string(s.name));
+    Given given;
+    given.add("expression", reference);
+    for (const std::string& text : tensors)
+        if (!written.contains(tensor_declaration(text).name)) given.add("tensor", text);
+    return expressions().problem(given);
+}
+
+std::string described(const TensorInfo& tensor) {
+    Shape shape;
+    for (const Extent& extent : tensor.extents) shape.push_back(extent.most);
+    return tensor.type + text_of(shape);
+}
+
+/// The tensors as they are declared, then the outputs that nobody declared.
+std::vector<SourceParameter> tensor_parameters(const Problem& problem, const std::vector<std::string>& declared,
+                                               const std::set<std::string>& written) {
+    const std::vector<TensorInfo> known = problem.operation->tensors(problem);
+    std::vector<SourceParameter> out;
+    std::set<std::string> named;
+    const auto place = [&](const std::string& name) {
+        return int(std::ranges::find(known, name, &TensorInfo::name) - known.begin());
+    };
+    for (const std::string& text : declared) {
+        const TensorDeclaration tensor = tensor_declaration(text);
+        if (!named.insert(tensor.name).second) throw RequestError(fmt::format("--tensor {} is given twice", tensor.name));
+        const int at = place(tensor.name);
+        if (at == int(known.size()))
+            throw RequestError(fmt::format("--tensor {}: the reference {}", tensor.name,
+                                           written.contains(tensor.name) ? "reads it again: only what it leaves is an output"
+                                                                         : "does not read it"));
+        const TensorInfo& info = known[std::size_t(at)];
+        const std::string as_declared = std::string(name_of(tensor.element)) + text_of(tensor.shape);
+        if (as_declared != described(info))
+            throw RequestError(fmt::format("--tensor {0}: the reference makes it {1}, not {2}; a cast in the reference changes its "
+                                           "type, as {0} = {3}(...)",
+                                           tensor.name, described(info), as_declared, name_of(tensor.element)));
+        out.push_back({.name = tensor.name, .tensor = at});
+    }
+    for (std::size_t i = 0; i < known.size(); ++i)
+        if (!named.contains(known[i].name)) out.push_back({.name = known[i].name, .tensor = int(i)});
+    return out;
+}
+
+double seconds_of(const std::string& name, const std::string& text) {
+    double seconds = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+    if (error != std::errc() || end != text.data() + text.size() || !(seconds > 0) || seconds > max_timeout)
+        throw RequestError(fmt::format("{} {}: accepted: seconds above 0, at most {}", name, text, max_timeout));
+    return seconds;
+}
+
+}  // namespace
+
+std::span<const Field> source_fields() {
+    const char *kernel = "Kernel", *problem = "Problem";
+    static const Field fields[] = {
+        {"file", "FILE.cu", "CUDA C++ with the kernel", kernel, FieldKind::positional},
+        {"entry", "NAME", "The __global__ function, as C++ calls it: scale, or \"scale<float>\"", kernel},
+        {"grid", "XxYxZ", "CTAs of a launch", kernel},
+        {"block", "XxYxZ", "Threads of a CTA; default 256", kernel},
+        {"shared", "BYTES", "Dynamic shared memory of a CTA; default 0", kernel},
+        {"include", "FOLDER", "Where the file's #include looks beside its own folder; repeatable", kernel, FieldKind::list},
+        {"reference", "EXPRESSION", "What the results must be: \"y = gelu(x)\"; its names are those of the tensors", problem},
+        {"tensor", "NAME:TYPE[SHAPE]",
+         "The kernel's pointers in the order of its parameters, outputs too; outputs left out follow; repeatable", problem,
+         FieldKind::list},
+        {"arg", "TYPE:NUMBER", "A number behind the tensors: int32:1024, int64, uint32, uint64, fp32 or fp64; repeatable",
+         problem, FieldKind::list},
+        {"timeout", "S", "A launch that takes longer is an endless loop; default 10", kernel},
+        {"debug", "", "Verify only, every launch waited for and named where it fails; compiled with line numbers", kernel,
+         FieldKind::on},
+    };
+    return fields;
+}
+
+SourceRequest source_request(const Given& given) {
+    SourceRequest request;
+    if (!given.has("file")) throw RequestError("missing the kernel's file, as in rooftile measure source my.cu --entry scale ...");
+    request.path = given.text("file");
+    request.entry = required(given, "entry", "--entry scale");
+    const std::string reference = required(given, "reference", "--reference \"y = gelu(x)\"");
+    if (!given.has("tensor")) throw RequestError("missing --tensor, as in --tensor \"x:bf16[4096,4096]\"");
+    std::set<std::string> written;
+    request.problem = problem_of(reference, given.list("tensor"), written);
+    request.parameters = tensor_parameters(request.problem, given.list("tensor"), written);
+    for (const std::string& text : given.list("arg")) request.parameters.push_back(number_parameter(given.name("arg"), text));
+    Launch& launch = request.launch;
+    launch.block_x = 256;
+    required(given, "grid", "--grid 1024");
+    read_size(given, "grid", max_grid_x, max_grid, max_grid, launch.grid_x, launch.grid_y, launch.grid_z);
+    if (given.has("block")) read_size(given, "block", max_block, max_block, max_block_z, launch.block_x, launch.block_y, launch.block_z);
+    if (std::int64_t{launch.block_x} * launch.block_y * launch.block_z > max_block)
+        throw RequestError(fmt::format("--block {}: a CTA has at most {} threads", given.text("block"), max_block));
+    if (given.has("shared"))
+        launch.shared_bytes = unsigned(whole_number(given.name("shared"), given.text("shared"), 0, max_shared));
+    if (given.has("timeout")) request.timeout_seconds = seconds_of(given.name("timeout"), given.text("timeout"));
+    request.debug = given.has("debug");
+    request.text = read_whole_file(request.path);
+    const std::filesystem::path folder = std::filesystem::path(request.path).parent_path();
+    request.include_folders.push_back(folder.empty() ? "." : folder.string());
+    for (const std::string& include : given.list("include")) request.include_folders.push_back(include);
+    return request;
+}
+
+}  // namespace rooftile

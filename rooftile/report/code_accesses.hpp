@@ -1,0 +1,29 @@
+// What a kernel's code says of itself: its parameters, and how wide its accesses of global memory are.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rooftile {
+
+/// Instructions by the bytes that a thread moves with each.
+struct AccessWidths {
+    std::map<int, int> loads, stores;  ///< bytes -> instructions
+    bool empty() const { return loads.empty() && stores.empty(); }
+};
+
+/// Accesses of global memory in the SASS of the entry of that lowered name, as nvdisasm or cuobjdump prints it.
+AccessWidths sass_accesses(std::string_view sass, std::string_view lowered_name);
+/// The same in PTX, where ptxas may still join or part them.
+AccessWidths ptx_accesses(std::string_view ptx, std::string_view lowered_name);
+
+/// "2 of 16 B, 1 of 2 B"; "none".
+std::string widths_text(const std::map<int, int>& widths);
+
+/// Bytes of each parameter of the entry of that lowered name, in their order, as its PTX declares them. Empty where the text
+/// has no such entry, or the entry no parameters.
+std::vector<int> entry_parameters(std::string_view ptx, std::string_view lowered_name);
+
+}  // namespace rooftile
