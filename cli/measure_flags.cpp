@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "cli/interrupt.hpp"
@@ -38,6 +39,7 @@ std::span<const Field> measure_fields() {
         {"counters", "", "Hardware counters of each plan, and of the baseline to beat, after they were timed",
          group, FieldKind::on},
         {"no_time", "", "Verify, and count with --counters, but time nothing", group, FieldKind::on},
+        {"debug", "", "Wait for every launch and name the one that fails, with its plan; time nothing", group, FieldKind::on},
         {"explain", "", "How the predicted time comes about, and what the measured one leaves unexplained",
          group, FieldKind::on},
         {"energy", "", "Joules of a launch by term, predicted beside measured", group, FieldKind::on},
@@ -77,7 +79,8 @@ MeasureOptions measure_options(const MeasureFlags& flags, const Operation& opera
         throw RequestError("--confirm is of --mode sustained and burst: cold launches are many already");
     options.counters = flags.given.has("counters");
     options.ablate = flags.given.has("ablate");
-    options.time = !flags.given.has("no_time");
+    options.time = !flags.given.has("no_time") && !flags.given.has("debug");
+    if (flags.given.has("debug")) setenv("ROOFTILE_LAUNCH_BLOCKING", "1", 1);  // before the first launch reads it
     options.explain = flags.given.has("explain");
     options.energy = flags.given.has("energy");
     options.interrupted = interrupted;

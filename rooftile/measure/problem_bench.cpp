@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "rooftile/core/operation.hpp"
 #include "rooftile/measure/counters.hpp"
 #include "rooftile/measure/ratios.hpp"
 
@@ -338,7 +339,14 @@ TensorLaunch launch_of(const CompiledKernel& kernel) {
         synchronize(Stream(nullptr));
     }
     return [kernel, workspace](Stream stream, std::span<void* const> tensors) {
-        kernel.launch(stream, tensors, workspace ? workspace->data() : nullptr);
+        try {
+            kernel.launch(stream, tensors, workspace ? workspace->data() : nullptr);
+        } catch (const Error& error) {
+            const Plan& plan = kernel.plan();
+            if (error.code() != ExitCode::gpu_failed || !plan.own) throw;  // what nobody planned names itself
+            throw Error(error.code(), fmt::format("plan {}, {}: {}", plan.rank, plan.operation->label(plan), error.what()),
+                        error.detail());
+        }
     };
 }
 

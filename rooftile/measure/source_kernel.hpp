@@ -4,11 +4,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "rooftile/core/field.hpp"
+#include "rooftile/core/operation.hpp"
 #include "rooftile/core/plan.hpp"
 #include "rooftile/runtime/compiled_kernel.hpp"
 
@@ -33,9 +35,11 @@ struct SourceRequest {
     /// kernel. Empty: the launch is waited for.
     double timeout_seconds = 10;
     std::function<void(const std::string&)> on_timeout;
-    bool debug = false;  ///< with line numbers; every launch is waited for
+    bool debug = false;  ///< with line numbers for sanitizers; every launch is waited for
 };
 
+/// The operation whose problem is an expression and its tensors. Throws RequestError where this build has none.
+const Operation& expressions();
 /// Of a request to measure such a kernel, without the flags of measuring.
 std::span<const Field> source_fields();
 /// Reads the file. Throws RequestError, one line, where anything of it is wrong.

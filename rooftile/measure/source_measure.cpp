@@ -42,6 +42,13 @@ double output_elements(const Problem& problem) {
     return elements;
 }
 
+/// Outputs hold NaN before the random case: one that is left there was most likely never written.
+void hint_at_unwritten(Measurement& row, const SourceRequest& request) {
+    std::string& failure = row.verified.failure;
+    if (row.verified.random == false && failure.find("got nan, expected") != std::string::npos)
+        failure += fmt::format("; outputs hold NaN before the launch: do {} reach every element?", launch_text(request.launch));
+}
+
 /// The user's kernel, then the one that is derived, where there is one; why not in the notes.
 MeasureTask task_of(const SourceRequest& request, const std::shared_ptr<const Machine>& machine) {
     const Operation& operation = *request.problem.operation;
@@ -62,7 +69,6 @@ MeasureTask task_of(const SourceRequest& request, const std::shared_ptr<const Ma
 SourceRun measure_source(const SourceRequest& request, const std::shared_ptr<const Machine>& machine, MeasureOptions options) {
     const SourceKernel user = compile_source_kernel(request, Driver::instance().device(options.device).arch());
     options.target = machine.get();
-    if (request.debug) options.time = false;
     options.compile = [&](const Plan& plan) { return plan.own ? compile(plan) : user.kernel; };
     SourceRun out;
     std::vector<MeasureTask> tasks;
@@ -73,6 +79,7 @@ SourceRun measure_source(const SourceRequest& request, const std::shared_ptr<con
     out.report.file = request.path;
     out.report.rows = std::move(out.run.rows);
     out.report.notes = out.run.notes;
+    hint_at_unwritten(out.report.rows.front(), request);
     for (const Measurement& row : out.report.rows) {
         if (row.plan.own) {
             const CompiledOutcome derived = compile_outcome(row.plan);  // from the cache

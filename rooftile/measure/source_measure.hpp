@@ -15,7 +15,7 @@ struct SourceRun {
     SourceReport report;
 };
 
-/// Compiles for options.device, verifies, and times unless the request asks for debugging. `machine` is planned for. Throws what
+/// Compiles for options.device, verifies and times as the options say. `machine` is planned for. Throws what
 /// compile_source_kernel() and measure() throw; a wrong result is a row that says so.
 SourceRun measure_source(const SourceRequest& request, const std::shared_ptr<const Machine>& machine, MeasureOptions options);
 

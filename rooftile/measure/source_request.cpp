@@ -24,17 +24,6 @@ constexpr std::int64_t max_grid_x = 2147483647, max_grid = 65535, max_block = 10
 constexpr std::int64_t max_shared = 1 << 20;  // the GPU's own limit is checked where it is known
 constexpr double max_timeout = 86400;
 
-/// The operation whose problem is an expression and its tensors. Throws where this build has none.
-const Operation& expressions() {
-    for (const Operation* operation : operations()) {
-        const auto has = [&](std::string_view key) {
-            return std::ranges::any_of(operation->fields(), [&](const Field& field) { return field.key == key; });
-        };
-        if (has("expression") && has("tensor")) return *operation;
-    }
-    throw RequestError("this build has no operation that takes expressions, by which a kernel's results are judged");
-}
-
 std::string required(const Given& given, std::string_view key, std::string_view example) {
     if (!given.has(key)) throw RequestError(fmt::format("missing {}, as in {}", given.name(key), example));
     return given.text(key);
@@ -139,6 +128,16 @@ double seconds_of(const std::string& name, const std::string& text) {
 
 }  // namespace
 
+const Operation& expressions() {
+    for (const Operation* operation : operations()) {
+        const auto has = [&](std::string_view key) {
+            return std::ranges::any_of(operation->fields(), [&](const Field& field) { return field.key == key; });
+        };
+        if (has("expression") && has("tensor")) return *operation;
+    }
+    throw RequestError("this build has no operation that takes expressions, by which a kernel's results are judged");
+}
+
 std::span<const Field> source_fields() {
     const char *kernel = "Kernel", *problem = "Problem";
     static const Field fields[] = {
@@ -155,8 +154,6 @@ std::span<const Field> source_fields() {
         {"arg", "TYPE:NUMBER", "A number behind the tensors: int32:1024, int64, uint32, uint64, fp32 or fp64; repeatable",
          problem, FieldKind::list},
         {"timeout", "S", "A launch that takes longer is an endless loop; default 10", kernel},
-        {"debug", "", "Verify only, every launch waited for and named where it fails; compiled with line numbers", kernel,
-         FieldKind::on},
     };
     return fields;
 }

@@ -152,8 +152,8 @@ std::string source_text(const DocumentContext& context, const SourceReport& repo
     out += fmt::format("  {}, {} samples\n\n", name_of(report.rows.front().mode), report.rows.front().samples);
     out += KernelTable(report, terminal).text();
     if (report.rows.size() > 1 && is_valid(report.rows[1]) && report.rows[1].rank1_ratio)
-        out += fmt::format("  the derived kernel takes 1 / {} of the time of {}, in the same rounds\n",
-                           number_text(*report.rows[1].rank1_ratio), report.codes.front().entry);
+        out += fmt::format("  {} takes {} times as long as the derived kernel, in the same rounds\n", report.codes.front().entry,
+                           number_text(*report.rows[1].rank1_ratio));
     for (std::size_t i = 0; i < report.rows.size(); ++i) {
         const Measurement& m = report.rows[i];
         out += code_text(report, i, terminal);

@@ -1,8 +1,5 @@
 #include "rooftile/runtime/disassemble.hpp"
 
-#include <fcntl.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -14,8 +11,7 @@
 #include <fmt/core.h>
 
 #include "rooftile/error.hpp"
-
-extern char** environ;
+#include "rooftile/runtime/child.hpp"
 
 namespace rooftile {
 namespace {
@@ -68,37 +64,6 @@ class TemporaryFile {
     std::string path_;
 };
 
-/// What the program puts on its standard output, and its exit status.
-std::string output_of(const std::vector<std::string>& command, int& status) {
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0)
-        throw Error(ExitCode::internal, "no pipe: " + std::string(std::strerror(errno)));
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
-    std::vector<char*> arguments;
-    for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
-    arguments.push_back(nullptr);
-    pid_t child = 0;
-    int failed = posix_spawn(&child, command.front().c_str(), &actions, nullptr, arguments.data(), environ);
-    posix_spawn_file_actions_destroy(&actions);
-    close(ends[1]);
-    std::string output;
-    if (failed == 0) {
-        char buffer[1 << 14];
-        ssize_t got;
-        while ((got = read(ends[0], buffer, sizeof buffer)) > 0 || (got < 0 && errno == EINTR))
-            if (got > 0) output.append(buffer, std::size_t(got));
-    }
-    close(ends[0]);
-    if (failed != 0)
-        throw Error(ExitCode::internal,
-                    fmt::format("{} does not start: {}", command.front(), std::strerror(failed)));
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
-    return output;
-}
-
 }  // namespace
 
 std::optional<std::string> find_disassembler() {
@@ -116,13 +81,11 @@ std::optional<std::string> disassemble(std::string_view cubin) {
     if (!program) return std::nullopt;
     TemporaryFile file(cubin);
     const bool is_nvdisasm = fs::path(*program).filename() == "nvdisasm";
-    int status = 0;
-    std::string text =
-        output_of({*program, is_nvdisasm ? "--print-code" : "--dump-sass", file.path()}, status);
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+    const ChildOutcome outcome = run_child({*program, is_nvdisasm ? "--print-code" : "--dump-sass", file.path()});
+    if (outcome.code != 0)
         throw Error(ExitCode::compile_failed, fmt::format("{} fails on a {} B cubin", *program, cubin.size()),
-                    text);
-    return text;
+                    outcome.out + outcome.err);
+    return outcome.out;
 }
 
 }  // namespace rooftile

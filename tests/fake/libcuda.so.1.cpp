@@ -5,6 +5,8 @@
 //   FAKE_WRONG_FROM=10        GEMM kernels take the mark away from the tenth launch on, all kernels' launches counted
 //   FAKE_WRONG_EXPRESSION=1   the reference of expressions calls an element of every output wrong
 //   FAKE_SLOW_TILE=128x256x   GEMM kernels of that tile are the slowest
+//   FAKE_ENDLESS=NAME         once that kernel was launched nothing ends any more
+//   FAKE_FAULT=NAME           once that kernel was launched every wait for the device fails
 //   FAKE_MEMORY=BYTES         of the whole device; more is out of memory
 #include <cuda.h>
 
@@ -135,6 +137,18 @@ unsigned short* written_by(const std::string& name, void** arguments) {
 }
 #endif
 
+/// What the kernel that an environment variable names left of the device: it never ends, or it broke.
+bool hangs = false, broken = false;
+void begin(const std::string& name) {
+    const auto is_of = [&](const char* variable) {
+        const char* text = std::getenv(variable);
+        return text && name == text;
+    };
+    hangs |= is_of("FAKE_ENDLESS");
+    broken |= is_of("FAKE_FAULT");
+}
+CUresult state_of_device() { return broken ? CUDA_ERROR_ILLEGAL_ADDRESS : hangs ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS; }
+
 /// One sum a set, of its tensor's first word alone: that is where a mark stands.
 void add_fingerprints(unsigned sets, void** arguments) {
     const auto* data = *static_cast<const unsigned short* const*>(arguments[0]) + rooftile::fingerprint_margin / 2;
@@ -220,7 +234,7 @@ CUresult cuCtxPopCurrent(CUcontext* c) { return *c = current, current = nullptr,
 CUresult cuCtxGetCurrent(CUcontext* c) { return *c = current, CUDA_SUCCESS; }
 CUresult cuCtxGetDevice(CUdevice* d) { return *d = 0, current ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT; }
 CUresult cuCtxGetId(CUcontext, unsigned long long* id) { return *id = 1, CUDA_SUCCESS; }
-CUresult cuCtxSynchronize() { return CUDA_SUCCESS; }
+CUresult cuCtxSynchronize() { return state_of_device(); }
 CUresult cuCtxResetPersistingL2Cache() { return CUDA_SUCCESS; }
 
 CUresult cuMemGetInfo(size_t* free_bytes, size_t* total) {
@@ -270,7 +284,7 @@ CUresult cuStreamCreate(CUstream* s, unsigned) {
     return *s = reinterpret_cast<CUstream>(new FakeStream), CUDA_SUCCESS;
 }
 CUresult cuStreamDestroy(CUstream s) { return delete reinterpret_cast<FakeStream*>(s), CUDA_SUCCESS; }
-CUresult cuStreamSynchronize(CUstream) { return CUDA_SUCCESS; }
+CUresult cuStreamSynchronize(CUstream) { return state_of_device(); }
 CUresult cuStreamWaitEvent(CUstream, CUevent, unsigned) { return CUDA_SUCCESS; }
 CUresult cuStreamIsCapturing(CUstream, CUstreamCaptureStatus* s) {
     return *s = CU_STREAM_CAPTURE_STATUS_NONE, CUDA_SUCCESS;
@@ -307,7 +321,7 @@ CUresult cuEventCreate(CUevent* e, unsigned) {
 CUresult cuEventDestroy(CUevent e) { return delete reinterpret_cast<double*>(e), CUDA_SUCCESS; }
 CUresult cuEventRecord(CUevent e, CUstream) { return *reinterpret_cast<double*>(e) = clock_us, CUDA_SUCCESS; }
 CUresult cuEventSynchronize(CUevent) { return CUDA_SUCCESS; }
-CUresult cuEventQuery(CUevent) { return CUDA_SUCCESS; }
+CUresult cuEventQuery(CUevent) { return state_of_device(); }
 CUresult cuEventElapsedTime(float* ms, CUevent a, CUevent b) {
     *ms = float((*reinterpret_cast<double*>(b) - *reinterpret_cast<double*>(a)) * 1e-3);
     return CUDA_SUCCESS;
@@ -337,6 +351,7 @@ CUresult cuOccupancyMaxActiveClusters(int* n, CUfunction, const CUlaunchConfig*)
 CUresult cuLaunchKernelEx(const CUlaunchConfig* c, CUfunction f, void** arguments, void**) {
     const FakeKernel& kernel = *reinterpret_cast<FakeKernel*>(f);
     advance(c->hStream, kernel.us);
+    begin(kernel.name);
     run_kernel(kernel, reinterpret_cast<FakeStream*>(c->hStream), c->gridDimX, c->gridDimY, arguments);
     return CUDA_SUCCESS;
 }

@@ -1,0 +1,60 @@
+#include "rooftile/report/code_accesses.hpp"
+
+#include <gtest/gtest.h>
+
+namespace rooftile {
+namespace {
+
+using Widths = std::map<int, int>;
+
+TEST(CodeAccesses, OfSassAreThoseOfTheEntryAlone) {
+    // As nvdisasm prints it: a label each, and a line of dashes before the next section.
+    const std::string text =
+        "//--------------------- .text.other --------------------------\n.text.other:\n"
+        "        /*0040*/                   LDG.E.64 R2, desc[UR4][R2.64] ;\n"
+        "//--------------------- .text.mine --------------------------\n.text.mine:\n"
+        "        /*0040*/              @!P0 LDG.E.128.CONSTANT R8, desc[UR4][R2.64] ;\n"
+        "        /*0050*/                   LDG.E.U16 R4, desc[UR4][R2.64] ;\n"
+        "        /*0060*/                   LDG.E R4, desc[UR4][R2.64+0x4] ;\n"
+        "        /*0070*/                   STG.E.128 desc[UR4][R4.64], R8 ;\n"
+        "        /*0080*/                   STG.E.U8 desc[UR4][R4.64], R8 ;\n"
+        "        /*0090*/                   LDGSTS.E.128 [R1], desc[UR4][R2.64] ;\n"
+        "//--------------------- .nv.shared --------------------------\n";
+    const AccessWidths widths = sass_accesses(text, "mine");
+    EXPECT_EQ(widths.loads, (Widths{{16, 1}, {2, 1}, {4, 1}}));
+    EXPECT_EQ(widths.stores, (Widths{{16, 1}, {1, 1}}));
+    EXPECT_EQ(sass_accesses(text, "other").loads, (Widths{{8, 1}}));
+    EXPECT_TRUE(sass_accesses(text, "none").empty());
+    const std::string cuobjdump = "\t\tFunction : mine\n\t.headerflags\n        /*0040*/  STG.E.64 [R4], R8 ;\n\t\tFunction : b\n STG.E [R4], R8 ;\n";
+    EXPECT_EQ(sass_accesses(cuobjdump, "mine").stores, (Widths{{8, 1}}));
+}
+
+TEST(CodeAccesses, OfPtxKnowVectorsAndPairs) {
+    const std::string text =
+        ".visible .entry mine(\n\t.param .u64 mine_param_0\n)\n{\n"
+        "\tld.param.u64 %rd1, [mine_param_0];\n"
+        "\tld.global.nc.v4.u32 {%r1, %r2, %r3, %r4}, [%rd1];\n"
+        "\t@%p1 ld.relaxed.cta.global.b16 %rs1, [%rd1];\n"
+        "\tst.global.v2.b64 [%rd1], {%rd2, %rd3};\n"
+        "\tst.shared.u32 [%r1], %r2;\n"
+        "}\n.visible .entry other(\n)\n{\n\tst.global.u8 [%rd1], %rs1;\n}\n";
+    const AccessWidths widths = ptx_accesses(text, "mine");
+    EXPECT_EQ(widths.loads, (Widths{{16, 1}, {2, 1}}));
+    EXPECT_EQ(widths.stores, (Widths{{16, 1}}));
+    EXPECT_EQ(widths_text(widths.loads), "1 of 16 B, 1 of 2 B");
+    EXPECT_EQ(widths_text({}), "none");
+}
+
+TEST(CodeAccesses, ParametersAreThoseOfTheEntry) {
+    const std::string text =
+        ".visible .entry mine(\n\t.param .u64 .ptr .align 1 mine_param_0,\n\t.param .u32 mine_param_1,\n"
+        "\t.param .align 4 .b8 mine_param_2[12],\n\t.param .f64 mine_param_3\n)\n.maxntid 64\n{\n}\n"
+        ".visible .entry mine_too(\n\t.param .f32 mine_too_param_0\n)\n{\n}\n.visible .entry bare()\n{\n}\n";
+    EXPECT_EQ(entry_parameters(text, "mine"), (std::vector<int>{8, 4, 12, 8}));
+    EXPECT_EQ(entry_parameters(text, "mine_too"), (std::vector<int>{4}));
+    EXPECT_TRUE(entry_parameters(text, "bare").empty());
+    EXPECT_TRUE(entry_parameters(text, "min").empty());
+}
+
+}  // namespace
+}  // namespace rooftile
