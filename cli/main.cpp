@@ -17,6 +17,7 @@ std::vector<Verb> all_verbs() {
     add_machine(verbs);
     add_plan(verbs);
     add_build(verbs);
+    add_build_source(verbs);
     add_measure(verbs);
     add_measure_source(verbs);
     add_sweep(verbs);

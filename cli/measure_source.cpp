@@ -3,11 +3,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "cli/interrupt.hpp"
 #include "cli/measure_flags.hpp"
 #include "rooftile/core/operation.hpp"
+#include "rooftile/elapsed.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/measure/source_measure.hpp"
 #include "rooftile/measure/source_suite.hpp"
@@ -25,6 +30,41 @@ std::vector<Field> flags_of_measuring() {
         if (std::ranges::find(own, field.key) != std::end(own)) out.push_back(field);
     return out;
 }
+
+/// Launches that are recorded for timing cannot be waited for one by one: where the run shows no sign of life for as long as ten of
+/// them may take, one hangs.
+class StallWatch {
+  public:
+    StallWatch(std::string entry, double timeout_seconds, std::function<void(const std::string&)> end)
+        : entry_(std::move(entry)),
+          limit_(std::max(least_seconds, launches * timeout_seconds)),
+          end_(std::move(end)),
+          thread_([this](const std::stop_token& stop) { watch(stop); }) {}
+
+    /// From the first on.
+    void sign_of_life() { last_ = std::chrono::steady_clock::now().time_since_epoch().count(); }
+
+  private:
+    static constexpr double least_seconds = 10, launches = 10;
+
+    void watch(const std::stop_token& stop) {
+        using Clock = std::chrono::steady_clock;
+        while (!stop.stop_requested()) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(20));
+            const auto last = last_.load();
+            if (last == 0 || seconds_since(Clock::time_point(Clock::duration(last))) < limit_) continue;
+            end_(fmt::format("nothing ended for {} s while {} was timed: it hangs in a later launch, though the first ones ended; does "
+                             "it leave what it counts in device memory as it found it?",
+                             limit_, entry_));
+        }
+    }
+
+    std::string entry_;
+    double limit_;
+    std::function<void(const std::string&)> end_;
+    std::atomic<std::chrono::steady_clock::rep> last_{0};
+    std::jthread thread_;  // last: it reads the others
+};
 
 /// A kernel that does not end cannot be waited for, and so nothing of this process can be put away in order.
 [[noreturn]] void end_late(const std::string& why) {
@@ -62,6 +102,11 @@ int measure_one_source(const Given& given, const OutputFlags& output, const Invo
     MeasureOptions options = measure_options(flags, *request.problem.operation, invocation.start);
     const auto [live, target] = live_target(given, options.device);
     options.machine = &live.machine;
+    StallWatch watch(request.entry, request.timeout_seconds, end_late);
+    options.interrupted = [&watch] {
+        watch.sign_of_life();
+        return interrupted();
+    };
     note_interrupts();
     return write_report(measure_source(request, target.machine, options), context_of(*target.machine, invocation.command), flags,
                         options.seed);

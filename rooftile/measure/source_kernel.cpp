@@ -199,11 +199,11 @@ Plan source_plan(const SourceRequest& request) {
     return plan;
 }
 
-SourceKernel compile_source_kernel(const SourceRequest& request, std::string_view arch) {
-    Source source = source_of(request, arch);
-    Compiled compiled;
+SourceCode compile_source_code(const SourceRequest& request, std::string_view arch) {
+    SourceCode code;
+    code.source = source_of(request, arch);
     try {
-        compiled = compile_source(source);
+        code.compiled = compile_source(code.source);
     } catch (const Error& error) {
         // The compiler speaks of the name that it was asked for as of a line behind the file.
         if (error.detail().find("name expression") == std::string::npos) throw;
@@ -213,10 +213,16 @@ SourceKernel compile_source_kernel(const SourceRequest& request, std::string_vie
                                 request.path, request.entry),
                     error.detail());
     }
-    std::string ptx = compile_to_ptx(source);
-    check_parameters(request, entry_parameters(ptx, compiled.lowered_names.front()));
-    auto runnable = std::make_shared<const SourceRunnable>(request, std::move(source), std::move(compiled));
-    return {CompiledKernel(source_plan(request), std::move(runnable)), std::move(ptx)};
+    code.ptx = compile_to_ptx(code.source);
+    code.parameters = entry_parameters(code.ptx, code.compiled.lowered_names.front());
+    return code;
+}
+
+CompiledKernel compile_source_kernel(const SourceRequest& request, std::string_view arch) {
+    SourceCode code = compile_source_code(request, arch);
+    check_parameters(request, code.parameters);
+    return {source_plan(request),
+            std::make_shared<const SourceRunnable>(request, std::move(code.source), std::move(code.compiled))};
 }
 
 }  // namespace rooftile

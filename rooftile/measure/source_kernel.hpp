@@ -51,13 +51,21 @@ std::string launch_text(const Launch& launch);
 /// The plan that stands for the kernel beside planned ones: it has no prediction and nothing of the operation's own.
 Plan source_plan(const SourceRequest& request);
 
-/// What compiling said of it.
-struct SourceKernel {
-    CompiledKernel kernel;
+/// What compiling makes of the file alone, whatever its results must be.
+struct SourceCode {
+    Source source;
+    Compiled compiled;
     std::string ptx;
+    std::vector<int> parameters;  ///< bytes of each
 };
-/// Compiled for `arch`. Spills are taken: they are shown. Throws Error(compile_failed), whose detail is the compiler's log with the
-/// lines of the user's file; RequestError where the parameters are not as many, or as large, as the kernel's.
-SourceKernel compile_source_kernel(const SourceRequest& request, std::string_view arch);
+/// For `arch`. Spills are taken: they are shown. Throws Error(compile_failed), whose detail is the compiler's log with the lines of the
+/// user's file.
+SourceCode compile_source_code(const SourceRequest& request, std::string_view arch);
+
+/// The same as a kernel to launch. Throws RequestError where the parameters are not as many, or as large, as the kernel's.
+CompiledKernel compile_source_kernel(const SourceRequest& request, std::string_view arch);
+
+/// The part of a request that compiling needs: file, entry and folders. Throws RequestError.
+SourceRequest source_code_request(const Given& given);
 
 }  // namespace rooftile

@@ -45,8 +45,8 @@ double output_elements(const Problem& problem) {
 /// Outputs hold NaN before the random case: one that is left there was most likely never written.
 void hint_at_unwritten(Measurement& row, const SourceRequest& request) {
     std::string& failure = row.verified.failure;
-    if (row.verified.random == false && failure.find("got nan, expected") != std::string::npos)
-        failure += fmt::format("; outputs hold NaN before the launch: do {} reach every element?", launch_text(request.launch));
+    if (row.verified.random == false && failure.find("nan, expected") != std::string::npos)
+        failure += fmt::format("; outputs hold NaN before the launch: does {} reach every element?", launch_text(request.launch));
 }
 
 /// The user's kernel, then the one that is derived, where there is one; why not in the notes.
@@ -67,9 +67,9 @@ MeasureTask task_of(const SourceRequest& request, const std::shared_ptr<const Ma
 }  // namespace
 
 SourceRun measure_source(const SourceRequest& request, const std::shared_ptr<const Machine>& machine, MeasureOptions options) {
-    const SourceKernel user = compile_source_kernel(request, Driver::instance().device(options.device).arch());
+    const CompiledKernel user = compile_source_kernel(request, Driver::instance().device(options.device).arch());
     options.target = machine.get();
-    options.compile = [&](const Plan& plan) { return plan.own ? compile(plan) : user.kernel; };
+    options.compile = [&](const Plan& plan) { return plan.own ? compile(plan) : user; };
     SourceRun out;
     std::vector<MeasureTask> tasks;
     tasks.push_back(task_of(request, machine));
@@ -87,7 +87,7 @@ SourceRun measure_source(const SourceRequest& request, const std::shared_ptr<con
             out.report.codes.push_back(kernel ? facts_of(*kernel) : CodeFacts());
             continue;
         }
-        CodeFacts facts = facts_of(user.kernel);
+        CodeFacts facts = facts_of(user);
         facts.entry = request.entry;
         facts.launch = launch_text(request.launch);
         facts.elements_per_thread = output_elements(request.problem) / threads_of(request.launch);

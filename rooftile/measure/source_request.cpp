@@ -158,11 +158,20 @@ std::span<const Field> source_fields() {
     return fields;
 }
 
-SourceRequest source_request(const Given& given) {
+SourceRequest source_code_request(const Given& given) {
     SourceRequest request;
     if (!given.has("file")) throw RequestError("missing the kernel's file, as in rooftile measure source my.cu --entry scale ...");
     request.path = given.text("file");
     request.entry = required(given, "entry", "--entry scale");
+    request.text = read_whole_file(request.path);
+    const std::filesystem::path folder = std::filesystem::path(request.path).parent_path();
+    request.include_folders.push_back(folder.empty() ? "." : folder.string());
+    for (const std::string& include : given.list("include")) request.include_folders.push_back(include);
+    return request;
+}
+
+SourceRequest source_request(const Given& given) {
+    SourceRequest request = source_code_request(given);
     const std::string reference = required(given, "reference", "--reference \"y = gelu(x)\"");
     if (!given.has("tensor")) throw RequestError("missing --tensor, as in --tensor \"x:bf16[4096,4096]\"");
     std::set<std::string> written;
@@ -180,10 +189,6 @@ SourceRequest source_request(const Given& given) {
         launch.shared_bytes = unsigned(whole_number(given.name("shared"), given.text("shared"), 0, max_shared));
     if (given.has("timeout")) request.timeout_seconds = seconds_of(given.name("timeout"), given.text("timeout"));
     request.debug = given.has("debug");
-    request.text = read_whole_file(request.path);
-    const std::filesystem::path folder = std::filesystem::path(request.path).parent_path();
-    request.include_folders.push_back(folder.empty() ? "." : folder.string());
-    for (const std::string& include : given.list("include")) request.include_folders.push_back(include);
     return request;
 }
 

@@ -81,7 +81,61 @@ int ptx_bytes(std::string_view instruction) {
     return global ? bytes * vector : 0;
 }
 
+/// What an instruction that begins with a word is, where it is no access of memory.
+struct Remark {
+    std::string_view word, text;
+};
+constexpr Remark remarks[] = {
+    {"BAR.", "barrier of the CTA"},
+    {"bar.", "barrier of the CTA"},
+    {"barrier.", "barrier of the CTA"},
+    {"SHFL.", "shuffle within the warp"},
+    {"shfl.", "shuffle within the warp"},
+    {"MUFU.", "special function unit"},
+    {"ex2.approx", "special function unit"},
+    {"rsqrt.approx", "special function unit"},
+    {"tanh.approx", "special function unit"},
+    {"HMMA.", "matrix unit"},
+    {"HGMMA.", "matrix unit"},
+    {"mma.sync", "matrix unit"},
+    {"wgmma.mma_async", "matrix unit"},
+    {"BRA", "branch"},
+    {"bra", "branch"},
+};
+constexpr Remark registers[] = {
+    {"%ctaid", "place of the CTA in the grid"}, {"SR_CTAID", "place of the CTA in the grid"},
+    {"%tid", "place of the thread in its CTA"}, {"SR_TID", "place of the thread in its CTA"},
+    {"%ntid", "threads of a CTA"},              {"%nctaid", "CTAs of the grid"},
+};
+
+std::string remark_of(std::string_view line) {
+    constexpr Remark sass[] = {{"LDG.", "global load"}, {"STG.", "global store"}, {"LDL.", "load of spilled or indexed registers"},
+                               {"STL.", "store of spilled or indexed registers"}};
+    for (const Remark& access : sass)
+        if (const auto word = word_with(line, access.word); !word.empty())
+            return fmt::format("{} of {} B a thread", access.text, sass_bytes(word));
+    for (const Remark& access : {Remark{"ld.", "global load"}, Remark{"st.", "global store"}})
+        if (const int bytes = ptx_bytes(word_with(line, access.word))) return fmt::format("{} of {} B a thread", access.text, bytes);
+    for (const Remark& r : remarks)
+        if (!word_with(line, r.word).empty()) return std::string(r.text);
+    for (const Remark& r : registers)
+        if (line.find(r.word) != line.npos) return std::string(r.text);
+    return {};
+}
+
 }  // namespace
+
+std::string annotated_code(std::string_view text) {
+    constexpr std::size_t column = 88;
+    std::string out;
+    for_each_line(text, [&](std::string_view line) {
+        out += line;
+        if (const std::string remark = remark_of(line); !remark.empty())
+            out += std::string(line.size() < column ? column - line.size() : 2, ' ') + "// " + remark;
+        out += '\n';
+    });
+    return out;
+}
 
 AccessWidths sass_accesses(std::string_view sass, std::string_view lowered_name) {
     AccessWidths widths;

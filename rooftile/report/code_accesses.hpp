@@ -22,6 +22,10 @@ AccessWidths ptx_accesses(std::string_view ptx, std::string_view lowered_name);
 /// "2 of 16 B, 1 of 2 B"; "none".
 std::string widths_text(const std::map<int, int>& widths);
 
+/// PTX or SASS with a remark behind what a reader looks for: how wide accesses are, indices of threads and CTAs, barriers, the
+/// units for functions and matrices.
+std::string annotated_code(std::string_view text);
+
 /// Bytes of each parameter of the entry of that lowered name, in their order, as its PTX declares them. Empty where the text
 /// has no such entry, or the entry no parameters.
 std::vector<int> entry_parameters(std::string_view ptx, std::string_view lowered_name);

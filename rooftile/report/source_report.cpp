@@ -159,7 +159,7 @@ std::string source_text(const DocumentContext& context, const SourceReport& repo
         out += code_text(report, i, terminal);
         out += "\n" + verification_text(m, terminal);
         const std::string invalid = why_no_result(m);
-        if (!invalid.empty() && invalid != m.verified.failure)
+        if (!invalid.empty() && !m.verified.wrong())  // else its failure says it
             out += "  no result  " + wrapped(displayable(invalid, terminal.utf8), terminal.prose() - 13, 13) + "\n";
         if (m.counters) out += "\n" + counters_text(*m.counters, {}, terminal);
     }

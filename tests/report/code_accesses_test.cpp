@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <sstream>
+
 namespace rooftile {
 namespace {
 
@@ -54,6 +56,20 @@ TEST(CodeAccesses, ParametersAreThoseOfTheEntry) {
     EXPECT_EQ(entry_parameters(text, "mine_too"), (std::vector<int>{4}));
     EXPECT_TRUE(entry_parameters(text, "bare").empty());
     EXPECT_TRUE(entry_parameters(text, "min").empty());
+}
+
+TEST(CodeAccesses, AnnotationsStandBehindTheirLines) {
+    const std::string code = "\tmov.u32 %r1, %ctaid.x;\n\tst.global.v2.b64 [%rd1], {%rd2, %rd3};\n\tadd.u32 %r1, %r2, %r3;\n"
+                             "        /*0040*/                   LDG.E.64 R2, desc[UR4][R2.64] ;\n  /*0050*/ BAR.SYNC.DEFER_BLOCKING 0x0 ;\n";
+    std::vector<std::string> lines;
+    std::istringstream in(annotated_code(code));
+    for (std::string line; std::getline(in, line);) lines.push_back(line);
+    ASSERT_EQ(lines.size(), 5u);
+    EXPECT_TRUE(lines[0].starts_with("\tmov.u32 %r1, %ctaid.x;") && lines[0].ends_with("// place of the CTA in the grid"));
+    EXPECT_TRUE(lines[1].ends_with("// global store of 16 B a thread"));
+    EXPECT_EQ(lines[2], "\tadd.u32 %r1, %r2, %r3;");
+    EXPECT_TRUE(lines[3].ends_with("// global load of 8 B a thread"));
+    EXPECT_TRUE(lines[4].ends_with("// barrier of the CTA"));
 }
 
 }  // namespace
