@@ -38,8 +38,9 @@ void check_together(const Given& given) {
     if (given.has("suite"))
         for (const char* key : {"explain", "energy", "ablate"})
             if (given.has(key)) throw RequestError(given.name(key) + " does not go with --suite");
-    if (given.has("ablate") && given.has("no_time"))
-        throw RequestError(given.name("ablate") + " and --no-time exclude each other");
+    for (const char* key : {"no_time", "debug"})
+        if (given.has("ablate") && given.has(key))
+            throw RequestError(given.name("ablate") + " and " + given.name(key) + " exclude each other");
 }
 
 int measure_one(const Operation& operation, const MeasureFlags& flags, const Invocation& invocation) {

@@ -106,6 +106,7 @@ class SourceRunnable final : public Runnable {
         launch.stream = stream;
         if (!is_waited_for(stream)) return launch_raw(kernel, launch, arguments.data());
         synchronize(stream);  // what stood before it is not its fault, and not in its time
+        launch.caller_waits = true;
         launch_raw(kernel, launch, arguments.data());
         wait_for(stream);
     }

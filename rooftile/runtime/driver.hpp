@@ -257,6 +257,7 @@ struct Launch {
     unsigned cluster_x = 1, cluster_y = 1, cluster_z = 1;
     bool programmatic_dependent = false;  ///< may start before its predecessor in the stream has ended
     bool cooperative = false;             ///< starts where all its CTAs are resident at once, or not at all
+    bool caller_waits = false;            ///< not ROOFTILE_LAUNCH_BLOCKING: the caller does, and no longer than it likes
     Stream stream = nullptr;
 };
 

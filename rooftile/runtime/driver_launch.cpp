@@ -143,7 +143,7 @@ void launch_raw(const Function& function, const Launch& launch, void* const* arg
     CUresult result =
         driver.cuLaunchKernelEx(&filled.config, function.get(), const_cast<void**>(arguments), nullptr);
     if (result != CUDA_SUCCESS) check(result, describe(function, launch));
-    if (!launch_blocking()) return;
+    if (!launch_blocking() || launch.caller_waits) return;
     // A stream that is being captured cannot be waited for.
     CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
     driver.cuStreamIsCapturing(launch.stream, &capture);

@@ -154,10 +154,12 @@ TEST_F(MeasureSource, KernelAndLaunchMustFit) {
 }
 
 TEST_F(MeasureSource, ThatNeverEndsEndsTheProgram) {
-    const Outcome outcome = measured({"--timeout", "0.1"}, {{"FAKE_ENDLESS", "twice"}});
-    expect_words(outcome, 6, {"twice (grid 16, block 256) did not end within 0.1 s: an endless loop"});
-    EXPECT_EQ(outcome.out, "");
-    EXPECT_EQ(outcome.error_lines(), 1);
+    for (const std::string more : {"--timings", "--debug"}) {
+        const Outcome outcome = measured({"--timeout", "0.1", more}, {{"FAKE_ENDLESS", "twice"}});
+        expect_words(outcome, 6, {"twice (grid 16, block 256) did not end within 0.1 s: an endless loop"});
+        EXPECT_EQ(outcome.out, "");
+        EXPECT_EQ(outcome.error_lines(), 1);
+    }
 }
 
 TEST_F(MeasureSource, ThatBreaksOnTheGpuIsNamed) {
