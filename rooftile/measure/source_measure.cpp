@@ -42,9 +42,12 @@ double output_elements(const Problem& problem) {
     return elements;
 }
 
-/// Outputs hold NaN before the random case: one that is left there was most likely never written.
-void hint_at_unwritten(Measurement& row, const SourceRequest& request) {
+/// What else the verification saw beside the first failure. Outputs hold NaN before the random case: one that is left there was most
+/// likely never written. The reference reads the inputs as the launch left them.
+void explain_failure(Measurement& row, const SourceRequest& request) {
     std::string& failure = row.verified.failure;
+    if (row.verified.guards == false && failure.find("elements wrong") != std::string::npos)
+        failure += "; it also changed an input or wrote outside its outputs";
     if (row.verified.random == false && failure.find("nan, expected") != std::string::npos)
         failure += fmt::format("; outputs hold NaN before the launch: does {} reach every element?", launch_text(request.launch));
 }
@@ -79,7 +82,7 @@ SourceRun measure_source(const SourceRequest& request, const std::shared_ptr<con
     out.report.file = request.path;
     out.report.rows = std::move(out.run.rows);
     out.report.notes = out.run.notes;
-    hint_at_unwritten(out.report.rows.front(), request);
+    explain_failure(out.report.rows.front(), request);
     for (const Measurement& row : out.report.rows) {
         if (row.plan.own) {
             const CompiledOutcome derived = compile_outcome(row.plan);  // from the cache
