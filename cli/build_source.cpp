@@ -21,15 +21,18 @@ std::string summary_of(const SourceRequest& request, const SourceCode& code, con
     const auto sass = disassemble(code.compiled.cubin);
     const AccessWidths accesses = sass ? sass_accesses(*sass, name) : ptx_accesses(code.ptx, name);
     std::string parameters;
-    for (const int bytes : code.parameters) parameters += fmt::format("{}{} B", parameters.empty() ? "" : ", ", bytes);
+    for (const int bytes : code.parameters)
+        parameters += fmt::format("{}{} B", parameters.empty() ? "" : ", ", bytes);
     const std::vector<Entry> entries = {
         {"architecture", code.source.arch, ""},
         {"parameters", parameters.empty() ? "none" : parameters, ""},
         {"registers", fmt::format("{} a thread at launch", entry.registers), ""},
-        {"spills", fmt::format("{} B stored, {} B loaded", entry.spill_store_bytes, entry.spill_load_bytes), ""},
+        {"spills", fmt::format("{} B stored, {} B loaded", entry.spill_store_bytes, entry.spill_load_bytes),
+         ""},
         {"stack, local", fmt::format("{} B, {} B", entry.stack_bytes, entry.local_bytes), ""},
         {"shared memory", fmt::format("{} B a CTA of its own", entry.static_shared_bytes), ""},
-        {"global loads", widths_text(accesses.loads), sass ? "instructions of the machine code" : "of the PTX: no disassembler was found"},
+        {"global loads", widths_text(accesses.loads),
+         sass ? "instructions of the machine code" : "of the PTX: no disassembler was found"},
         {"global stores", widths_text(accesses.stores), ""},
         {"cubin", fmt::format("{} B", code.compiled.cubin.size()), ""}};
     return terminal.paint(fmt::format("{} of {}", request.entry, request.path), Tone::strong) + "\n\n"
@@ -41,9 +44,11 @@ int build_source(const Given& given, const OutputFlags& output, const Invocation
     const SourceRequest request = source_code_request(given);
     const Target target = target_of(given);
     if (target.machine->arch.empty())
-        throw RequestError(fmt::format("{}: the machine file names no architecture to compile for", target.machine->id));
+        throw RequestError(
+            fmt::format("{}: the machine file names no architecture to compile for", target.machine->id));
     const SourceCode code = compile_source_code(request, target.machine->arch);
-    if (given.has("cubin")) write_result(code.compiled.cubin, {.file = given.text("cubin"), .flag = "--cubin"});
+    if (given.has("cubin"))
+        write_result(code.compiled.cubin, {.file = given.text("cubin"), .flag = "--cubin"});
     std::string text;
     if (given.has("ptx")) text += annotated_code(code.ptx);
     if (given.has("sass")) text += annotated_code(sass_of(code.compiled.cubin));
@@ -57,23 +62,26 @@ std::vector<Field> build_source_fields() {
     std::vector<Field> out;
     for (const Field& field : source_fields())
         if (field.key == "file" || field.key == "entry" || field.key == "include") out.push_back(field);
-    const Field own[] = {{"cubin", "FILE", "Write the machine code to FILE", group},
-                         {"ptx", "", "Print the PTX, annotated", group, FieldKind::on},
-                         {"sass", "", "Print the SASS, annotated, where a disassembler is found", group, FieldKind::on}};
+    const Field own[] = {
+        {"cubin", "FILE", "Write the machine code to FILE", group},
+        {"ptx", "", "Print the PTX, annotated", group, FieldKind::on},
+        {"sass", "", "Print the SASS, annotated, where a disassembler is found", group, FieldKind::on}};
     return joined_fields({out, target_fields(), own});
 }
 
 }  // namespace
 
 void add_build_source(std::vector<Verb>& verbs) {
-    verbs.push_back({.path = "build source",
-                     .meaning = "A kernel of your own: registers, spills, how wide its accesses are; PTX and SASS annotated",
-                     .fields = build_source_fields(),
-                     .documents = Documents::text_only,
-                     .examples = "Examples:\n  rooftile build source my.cu --entry scale --machine h100-sxm\n"
-                                 "  rooftile build source my.cu --entry scale --ptx\n",
-                     .synopsis = "FILE.cu --entry NAME",
-                     .run = build_source});
+    verbs.push_back(
+        {.path = "build source",
+         .meaning =
+             "A kernel of your own: registers, spills, how wide its accesses are; PTX and SASS annotated",
+         .fields = build_source_fields(),
+         .documents = Documents::text_only,
+         .examples = "Examples:\n  rooftile build source my.cu --entry scale --machine h100-sxm\n"
+                     "  rooftile build source my.cu --entry scale --ptx\n",
+         .synopsis = "FILE.cu --entry NAME",
+         .run = build_source});
 }
 
 }  // namespace rooftile::cli

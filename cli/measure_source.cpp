@@ -24,7 +24,8 @@ namespace {
 
 /// Of measuring anything, those that one kernel has.
 std::vector<Field> flags_of_measuring() {
-    constexpr std::string_view own[] = {"mode", "baseline", "seed", "rounds", "timings", "counters", "no_time", "debug", "suite"};
+    constexpr std::string_view own[] = {"mode",     "baseline", "seed",  "rounds", "timings",
+                                        "counters", "no_time",  "debug", "suite"};
     std::vector<Field> out;
     for (const Field& field : measure_fields())
         if (std::ranges::find(own, field.key) != std::end(own)) out.push_back(field);
@@ -53,9 +54,11 @@ class StallWatch {
             std::this_thread::sleep_for(std::chrono::milliseconds(20));
             const auto last = last_.load();
             if (last == 0 || seconds_since(Clock::time_point(Clock::duration(last))) < limit_) continue;
-            end_(fmt::format("nothing ended for {} s while {} was timed: it hangs in a later launch, though the first ones ended; does "
-                             "it leave what it counts in device memory as it found it?",
-                             limit_, entry_));
+            end_(
+                fmt::format("nothing ended for {} s while {} was timed: it hangs in a later launch, though "
+                            "the first ones ended; does "
+                            "it leave what it counts in device memory as it found it?",
+                            limit_, entry_));
         }
     }
 
@@ -72,7 +75,8 @@ class StallWatch {
     _exit(int(ExitCode::gpu_failed));
 }
 
-int write_report(const SourceRun& measured, DocumentContext context, const MeasureFlags& flags, std::uint64_t seed) {
+int write_report(const SourceRun& measured, DocumentContext context, const MeasureFlags& flags,
+                 std::uint64_t seed) {
     const MeasureRun& run = measured.run;
     context.gpu = GpuContext{run.gpu.gpu, run.gpu.driver, run.gpu.nvrtc, utc_now(), seed};
     const Format format = checked_format(flags.output);
@@ -87,7 +91,8 @@ int write_report(const SourceRun& measured, DocumentContext context, const Measu
     }
     const auto& rows = measured.report.rows;
     if (rows.front().verified.wrong()) {
-        say(fmt::format("verification failed: {}: {}", measured.report.codes.front().entry, rows.front().verified.failure));
+        say(fmt::format("verification failed: {}: {}", measured.report.codes.front().entry,
+                        rows.front().verified.failure));
         return int(ExitCode::verification_failed);
     }
     const auto unbuilt = [](const Measurement& row) { return !row.built; };
@@ -108,8 +113,8 @@ int measure_one_source(const Given& given, const OutputFlags& output, const Invo
         return interrupted();
     };
     note_interrupts();
-    return write_report(measure_source(request, target.machine, options), context_of(*target.machine, invocation.command), flags,
-                        options.seed);
+    return write_report(measure_source(request, target.machine, options),
+                        context_of(*target.machine, invocation.command), flags, options.seed);
 }
 
 /// The suite's kernels, each in a process of its own: what one of them breaks or hangs ends with its process.
@@ -118,11 +123,13 @@ class SourceSuiteRun {
     SourceSuiteRun(const Given& given, const OutputFlags& output)
         : given_(given), output_(output), suite_(read_source_suite(given.text("suite"))) {
         if (output.json || output.csv)
-            throw RequestError(fmt::format("--suite writes JSON lines as it goes; leave out --{}", output.json ? "json" : "csv"));
+            throw RequestError(fmt::format("--suite writes JSON lines as it goes; leave out --{}",
+                                           output.json ? "json" : "csv"));
         for (const Field& field : source_fields())
             if (field.key != "timeout" && given.has(field.key))
-                throw RequestError(fmt::format("--suite and {} exclude each other: the suite's file has it",
-                                               field.kind == FieldKind::positional ? "a file" : given.name(field.key)));
+                throw RequestError(
+                    fmt::format("--suite and {} exclude each other: the suite's file has it",
+                                field.kind == FieldKind::positional ? "a file" : given.name(field.key)));
     }
 
     int run() {
@@ -132,7 +139,8 @@ class SourceSuiteRun {
         for (std::size_t i = 0; i < suite_.kernels.size(); ++i) {
             const ExitCode code = measure(i);
             if (severity(code) > severity(worst)) worst = code;
-            if (code == ExitCode::no_gpu || code == ExitCode::interrupted || interrupted()) break;  // so would the others
+            if (code == ExitCode::no_gpu || code == ExitCode::interrupted || interrupted())
+                break;  // so would the others
         }
         return int(worst);
     }
@@ -140,14 +148,16 @@ class SourceSuiteRun {
   private:
     /// Of what several kernels end with, the first of these is the suite's.
     static std::size_t severity(ExitCode code) {
-        constexpr ExitCode order[] = {ExitCode::done,           ExitCode::counters_denied, ExitCode::bad_request,
-                                      ExitCode::compile_failed, ExitCode::gpu_failed,      ExitCode::verification_failed,
-                                      ExitCode::no_gpu,         ExitCode::internal,        ExitCode::interrupted};
+        constexpr ExitCode order[] = {
+            ExitCode::done,           ExitCode::counters_denied, ExitCode::bad_request,
+            ExitCode::compile_failed, ExitCode::gpu_failed,      ExitCode::verification_failed,
+            ExitCode::no_gpu,         ExitCode::internal,        ExitCode::interrupted};
         return std::size_t(std::ranges::find(order, code) - std::begin(order));
     }
 
     std::vector<std::string> command_of(const SourceSuite::Kernel& kernel) const {
-        std::vector<std::string> command = {"/proc/self/exe", "measure", "source", kernel.given.text("file"), "--jsonl"};
+        std::vector<std::string> command = {"/proc/self/exe", "measure", "source", kernel.given.text("file"),
+                                            "--jsonl"};
         const auto give = [&](const Field& field, const Given& from) {
             if (field.kind == FieldKind::positional || field.key == "suite") return;
             for (const std::string& text : from.list(field.key)) {
@@ -165,7 +175,8 @@ class SourceSuiteRun {
         const SourceSuite::Kernel& kernel = suite_.kernels[i];
         const ChildOutcome child = run_child(command_of(kernel));
         const ExitCode code = child.signal ? ExitCode::internal : ExitCode(child.code);
-        const std::string message = child.signal ? fmt::format("ended by signal {}", child.signal) : first_line(child.err);
+        const std::string message =
+            child.signal ? fmt::format("ended by signal {}", child.signal) : first_line(child.err);
         std::vector<Json> lines = lines_of(child.out);
         if (!lines.empty() && !begun_) {
             lines.front()["suite"] = suite_.name;
@@ -180,7 +191,10 @@ class SourceSuiteRun {
             if (line == 1 && code == ExitCode::verification_failed) outcome = text_at(lines[line], "invalid");
         }
         if (lines.empty())
-            append_result(json_text({{"source", {{"name", kernel.name}, {"file", kernel.given.text("file")}, {"entry", kernel.given.text("entry")}}},
+            append_result(json_text({{"source",
+                                      {{"name", kernel.name},
+                                       {"file", kernel.given.text("file")},
+                                       {"entry", kernel.given.text("entry")}}},
                                      {"exit_code", int(code)},
                                      {"invalid", message}},
                                     -1),
@@ -208,7 +222,9 @@ class SourceSuiteRun {
     static std::string outcome_of(const Json& row) {
         const auto time = number_at(row, "time_us"), share = number_at(row, "roof_fraction");
         if (!time) return "right; " + text_at(row, "invalid");
-        return time_text(*time) + (share ? fmt::format(", {} of the {} roof", percent_text(*share), text_at(row, "roof")) : "");
+        return time_text(*time)
+               + (share ? fmt::format(", {} of the {} roof", percent_text(*share), text_at(row, "roof"))
+                        : "");
     }
 
     const Given& given_;
@@ -228,16 +244,19 @@ int measure_sources(const Given& given, const OutputFlags& output, const Invocat
 
 void add_measure_source(std::vector<Verb>& verbs) {
     const std::vector<Field> measuring = flags_of_measuring();
-    verbs.push_back({.path = "measure source",
-                     .meaning = "A kernel of your own: compiled, proved right, timed beside the derived one and copies",
-                     .fields = joined_fields({source_fields(), target_fields(), measuring}),
-                     .documents = Documents::all,
-                     .examples = "Examples:\n"
-                                 "  rooftile measure source gelu.cu --entry gelu --tensor \"x:bf16[4096,4096]\" \\\n"
-                                 "      --tensor \"y:bf16[4096,4096]\" --arg int64:16777216 --grid 8192 --reference \"y = gelu(x)\"\n"
-                                 "  rooftile measure source --suite kernels.toml --out kernels.jsonl\n",
-                     .synopsis = "FILE.cu --entry NAME --tensor \"x:bf16[4096,4096]\" --grid N --reference \"y = gelu(x)\"",
-                     .run = measure_sources});
+    verbs.push_back(
+        {.path = "measure source",
+         .meaning = "A kernel of your own: compiled, proved right, timed beside the derived one and copies",
+         .fields = joined_fields({source_fields(), target_fields(), measuring}),
+         .documents = Documents::all,
+         .examples = "Examples:\n"
+                     "  rooftile measure source gelu.cu --entry gelu --tensor \"x:bf16[4096,4096]\" \\\n"
+                     "      --tensor \"y:bf16[4096,4096]\" --arg int64:16777216 --grid 8192 --reference \"y "
+                     "= gelu(x)\"\n"
+                     "  rooftile measure source --suite kernels.toml --out kernels.jsonl\n",
+         .synopsis =
+             "FILE.cu --entry NAME --tensor \"x:bf16[4096,4096]\" --grid N --reference \"y = gelu(x)\"",
+         .run = measure_sources});
 }
 
 }  // namespace rooftile::cli

@@ -28,7 +28,8 @@ std::vector<std::string> cuda_include_folders() {
     std::vector<std::string> roots = library_folders();
     roots.insert(roots.begin(), fs::path(nvrtc().path).parent_path().string());
     for (const std::string& root : roots)
-        for (const char* below : {"../include", "../../../include", "nvidia/cu13/include", "../../cuda_runtime/include"}) {
+        for (const char* below :
+             {"../include", "../../../include", "nvidia/cu13/include", "../../cuda_runtime/include"}) {
             std::error_code ignored;
             const fs::path folder = fs::weakly_canonical(fs::path(root) / below, ignored);
             if (ignored || !fs::exists(folder / "cuda_bf16.h", ignored)) continue;
@@ -65,8 +66,9 @@ void check_parameters(const SourceRequest& request, const std::vector<int>& decl
         names += (names.empty() ? "" : ", ") + p.name;
     }
     if (given == declared) return;
-    throw RequestError(fmt::format("{} has {} parameters ({}); given are {} ({}: {}): --tensor and --arg name them in their order",
-                                   request.entry, declared.size(), listed(declared), given.size(), names, listed(given)));
+    throw RequestError(fmt::format(
+        "{} has {} parameters ({}); given are {} ({}: {}): --tensor and --arg name them in their order",
+        request.entry, declared.size(), listed(declared), given.size(), names, listed(given)));
 }
 
 /// The user's code in each context it was launched in.
@@ -99,7 +101,8 @@ class SourceRunnable final : public Runnable {
         std::vector<void*> arguments;
         words.reserve(request_.parameters.size());  // they stay where they are
         for (const SourceParameter& p : request_.parameters) {
-            words.push_back(p.tensor < 0 ? p.bits : reinterpret_cast<std::uint64_t>(tensors[std::size_t(p.tensor)]));
+            words.push_back(p.tensor < 0 ? p.bits
+                                         : reinterpret_cast<std::uint64_t>(tensors[std::size_t(p.tensor)]));
             arguments.push_back(&words.back());
         }
         Launch launch = request_.launch;
@@ -130,14 +133,16 @@ class SourceRunnable final : public Runnable {
             done.record(stream);
             while (!done.finished()) {
                 if (request_.on_timeout && seconds_since(start) > request_.timeout_seconds)
-                    request_.on_timeout(fmt::format(
-                        "{} ({}) did not end within {} s: an endless loop, or a wait that nothing ends; --timeout S allows more",
-                        request_.entry, launch_text(request_.launch), request_.timeout_seconds));
+                    request_.on_timeout(
+                        fmt::format("{} ({}) did not end within {} s: an endless loop, or a wait that "
+                                    "nothing ends; --timeout S allows more",
+                                    request_.entry, launch_text(request_.launch), request_.timeout_seconds));
                 std::this_thread::sleep_for(std::chrono::microseconds(50));
             }
         } catch (const Error& error) {
             throw Error(ExitCode::gpu_failed,
-                        fmt::format("{} ({}) failed on the GPU: it reads or writes where no memory is, or breaks a rule of an "
+                        fmt::format("{} ({}) failed on the GPU: it reads or writes where no memory is, or "
+                                    "breaks a rule of an "
                                     "instruction; compute-sanitizer finds the line ({})",
                                     request_.entry, launch_text(request_.launch), error.what()));
         }
@@ -152,7 +157,8 @@ class SourceRunnable final : public Runnable {
         Function made = module_.function(compiled_.lowered_names.front());
         check_fits(made, Driver::instance().device(device));
         constexpr unsigned always_allowed = 48 << 10;
-        if (request_.launch.shared_bytes > always_allowed) made.allow_shared(int(request_.launch.shared_bytes));
+        if (request_.launch.shared_bytes > always_allowed)
+            made.allow_shared(int(request_.launch.shared_bytes));
         return functions_.emplace(id, std::move(made)).first->second;
     }
 
@@ -160,13 +166,15 @@ class SourceRunnable final : public Runnable {
     void check_fits(const Function& kernel, const DeviceInfo& device) const {
         const int most = kernel.attributes().max_threads, threads = int(threads_of(request_.launch));
         if (most > 0 && threads > most)
-            throw RequestError(fmt::format("--block {}: {} was compiled for {} threads a CTA at most, by its {} registers or its "
-                                           "__launch_bounds__",
-                                           threads, request_.entry, most, compiled_.entries.front().registers));
+            throw RequestError(fmt::format(
+                "--block {}: {} was compiled for {} threads a CTA at most, by its {} registers or its "
+                "__launch_bounds__",
+                threads, request_.entry, most, compiled_.entries.front().registers));
         if (shared_bytes() > device.shared_per_cta_bytes)
-            throw RequestError(fmt::format("--shared {}: with {} B of its own {} takes {} B of shared memory; a CTA of {} has {}",
-                                           request_.launch.shared_bytes, compiled_.entries.front().static_shared_bytes,
-                                           request_.entry, shared_bytes(), device.name, device.shared_per_cta_bytes));
+            throw RequestError(fmt::format(
+                "--shared {}: with {} B of its own {} takes {} B of shared memory; a CTA of {} has {}",
+                request_.launch.shared_bytes, compiled_.entries.front().static_shared_bytes, request_.entry,
+                shared_bytes(), device.name, device.shared_per_cta_bytes));
     }
 
     SourceRequest request_;
@@ -182,7 +190,9 @@ class SourceRunnable final : public Runnable {
 
 std::string launch_text(const Launch& launch) {
     const auto size = [](unsigned x, unsigned y, unsigned z) {
-        return z > 1 ? fmt::format("{}x{}x{}", x, y, z) : y > 1 ? fmt::format("{}x{}", x, y) : fmt::format("{}", x);
+        return z > 1   ? fmt::format("{}x{}x{}", x, y, z)
+               : y > 1 ? fmt::format("{}x{}", x, y)
+                       : fmt::format("{}", x);
     };
     std::string out = fmt::format("grid {}, block {}", size(launch.grid_x, launch.grid_y, launch.grid_z),
                                   size(launch.block_x, launch.block_y, launch.block_z));
@@ -209,7 +219,8 @@ SourceCode compile_source_code(const SourceRequest& request, std::string_view ar
         // The compiler speaks of the name that it was asked for as of a line behind the file.
         if (error.detail().find("name expression") == std::string::npos) throw;
         throw Error(ExitCode::compile_failed,
-                    fmt::format("{} has no kernel {}: --entry names a __global__ function as C++ calls it, templates with their "
+                    fmt::format("{} has no kernel {}: --entry names a __global__ function as C++ calls it, "
+                                "templates with their "
                                 "arguments",
                                 request.path, request.entry),
                     error.detail());
@@ -222,8 +233,8 @@ SourceCode compile_source_code(const SourceRequest& request, std::string_view ar
 CompiledKernel compile_source_kernel(const SourceRequest& request, std::string_view arch) {
     SourceCode code = compile_source_code(request, arch);
     check_parameters(request, code.parameters);
-    return {source_plan(request),
-            std::make_shared<const SourceRunnable>(request, std::move(code.source), std::move(code.compiled))};
+    return {source_plan(request), std::make_shared<const SourceRunnable>(request, std::move(code.source),
+                                                                         std::move(code.compiled))};
 }
 
 }  // namespace rooftile

@@ -23,7 +23,8 @@ CodeFacts facts_of(const CompiledKernel& kernel) {
     facts.shared_bytes = kernel.shared_bytes();
     const auto sass = disassemble(code.cubin);
     facts.from_sass = sass.has_value();
-    facts.accesses = sass ? sass_accesses(*sass, code.lowered_name) : ptx_accesses(kernel.ptx(), code.lowered_name);
+    facts.accesses =
+        sass ? sass_accesses(*sass, code.lowered_name) : ptx_accesses(kernel.ptx(), code.lowered_name);
     return facts;
 }
 
@@ -49,16 +50,20 @@ void explain_failure(Measurement& row, const SourceRequest& request) {
     if (row.verified.guards == false && failure.find("elements wrong") != std::string::npos)
         failure += "; it also changed an input or wrote outside its outputs";
     if (row.verified.random == false && failure.find("nan, expected") != std::string::npos)
-        failure += fmt::format("; outputs hold NaN before the launch: does {} reach every element?", launch_text(request.launch));
+        failure += fmt::format("; outputs hold NaN before the launch: does {} reach every element?",
+                               launch_text(request.launch));
 }
 
 /// The user's kernel, then the one that is derived, where there is one; why not in the notes.
 MeasureTask task_of(const SourceRequest& request, const std::shared_ptr<const Machine>& machine) {
     const Operation& operation = *request.problem.operation;
-    PlanSet plans = operation.derive(machine, request.problem,
-                                     operation.request(Given(Given::Named::by_key), {.top = 1, .buildable_only = true}));
+    PlanSet plans =
+        operation.derive(machine, request.problem,
+                         operation.request(Given(Given::Named::by_key), {.top = 1, .buildable_only = true}));
     keep_buildable(plans);
-    if (plans.refusal) plans.notes.push_back("no derived kernel beside: " + std::exchange(plans.refusal, std::nullopt)->message);
+    if (plans.refusal)
+        plans.notes.push_back("no derived kernel beside: "
+                              + std::exchange(plans.refusal, std::nullopt)->message);
     for (Plan& plan : plans.plans) ++plan.rank;
     plans.plans.insert(plans.plans.begin(), source_plan(request));
     MeasureTask task;
@@ -69,8 +74,10 @@ MeasureTask task_of(const SourceRequest& request, const std::shared_ptr<const Ma
 
 }  // namespace
 
-SourceRun measure_source(const SourceRequest& request, const std::shared_ptr<const Machine>& machine, MeasureOptions options) {
-    const CompiledKernel user = compile_source_kernel(request, Driver::instance().device(options.device).arch());
+SourceRun measure_source(const SourceRequest& request, const std::shared_ptr<const Machine>& machine,
+                         MeasureOptions options) {
+    const CompiledKernel user =
+        compile_source_kernel(request, Driver::instance().device(options.device).arch());
     options.target = machine.get();
     options.compile = [&](const Plan& plan) { return plan.own ? compile(plan) : user; };
     SourceRun out;

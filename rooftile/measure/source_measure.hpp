@@ -11,12 +11,13 @@
 namespace rooftile {
 
 struct SourceRun {
-    MeasureRun run;       ///< its rows have moved into the report
+    MeasureRun run;  ///< its rows have moved into the report
     SourceReport report;
 };
 
 /// Compiles for options.device, verifies and times as the options say. `machine` is planned for. Throws what
 /// compile_source_kernel() and measure() throw; a wrong result is a row that says so.
-SourceRun measure_source(const SourceRequest& request, const std::shared_ptr<const Machine>& machine, MeasureOptions options);
+SourceRun measure_source(const SourceRequest& request, const std::shared_ptr<const Machine>& machine,
+                         MeasureOptions options);
 
 }  // namespace rooftile

@@ -30,12 +30,16 @@ std::string required(const Given& given, std::string_view key, std::string_view 
 }
 
 /// "1024", "32x8", "32x8x1".
-void read_size(const Given& given, std::string_view key, std::int64_t most_x, std::int64_t most_y, std::int64_t most_z,
-               unsigned& x, unsigned& y, unsigned& z) {
+void read_size(const Given& given, std::string_view key, std::int64_t most_x, std::int64_t most_y,
+               std::int64_t most_z, unsigned& x, unsigned& y, unsigned& z) {
     const std::string name = given.name(key), &text = given.text(key);
     const auto parts = std::count(text.begin(), text.end(), 'x') + 1;
     if (parts > 3) throw RequestError(fmt::format("{} {}: accepted: X, XxY or XxYxZ", name, text));
-    const auto numbers = whole_numbers(name, text, parts == 1 ? "X" : parts == 2 ? "XxY" : "XxYxZ", 1, most_x);
+    const auto numbers = whole_numbers(name, text,
+                                       parts == 1   ? "X"
+                                       : parts == 2 ? "XxY"
+                                                    : "XxYxZ",
+                                       1, most_x);
     const std::int64_t most[] = {most_x, most_y, most_z};
     unsigned* const to[] = {&x, &y, &z};
     for (std::size_t i = 0; i < numbers.size(); ++i) {
@@ -48,9 +52,10 @@ void read_size(const Given& given, std::string_view key, std::int64_t most_x, st
 /// A number of a kernel's parameter: "int32:1024", "fp32:1e-5".
 SourceParameter number_parameter(const std::string& name, const std::string& text) {
     const auto refuse = [&](std::string_view why) -> void {
-        throw RequestError(fmt::format("{} {}: {}; accepted: int32, uint32, int64, uint64, fp32 or fp64, a colon and a number, as "
-                                       "int32:1024",
-                                       name, text, why));
+        throw RequestError(fmt::format(
+            "{} {}: {}; accepted: int32, uint32, int64, uint64, fp32 or fp64, a colon and a number, as "
+            "int32:1024",
+            name, text, why));
     };
     const std::size_t colon = text.find(':');
     if (colon == text.npos) refuse("no type");
@@ -73,7 +78,8 @@ SourceParameter number_parameter(const std::string& name, const std::string& tex
 }
 
 /// The problem that the reference and those of the tensors that it reads give; what it writes it names itself.
-Problem problem_of(const std::string& reference, const std::vector<std::string>& tensors, std::set<std::string>& written) {
+Problem problem_of(const std::string& reference, const std::vector<std::string>& tensors,
+                   std::set<std::string>& written) {
     for (const Statement& s : parse_expression(reference).statements) written.insert(std::string(s.name));
     Given given;
     given.add("expression", reference);
@@ -89,7 +95,8 @@ std::string described(const TensorInfo& tensor) {
 }
 
 /// The tensors as they are declared, then the outputs that nobody declared.
-std::vector<SourceParameter> tensor_parameters(const Problem& problem, const std::vector<std::string>& declared,
+std::vector<SourceParameter> tensor_parameters(const Problem& problem,
+                                               const std::vector<std::string>& declared,
                                                const std::set<std::string>& written) {
     const std::vector<TensorInfo> known = problem.operation->tensors(problem);
     std::vector<SourceParameter> out;
@@ -99,18 +106,21 @@ std::vector<SourceParameter> tensor_parameters(const Problem& problem, const std
     };
     for (const std::string& text : declared) {
         const TensorDeclaration tensor = tensor_declaration(text);
-        if (!named.insert(tensor.name).second) throw RequestError(fmt::format("--tensor {} is given twice", tensor.name));
+        if (!named.insert(tensor.name).second)
+            throw RequestError(fmt::format("--tensor {} is given twice", tensor.name));
         const int at = place(tensor.name);
         if (at == int(known.size()))
             throw RequestError(fmt::format("--tensor {}: the reference {}", tensor.name,
-                                           written.contains(tensor.name) ? "reads it again: only what it leaves is an output"
-                                                                         : "does not read it"));
+                                           written.contains(tensor.name)
+                                               ? "reads it again: only what it leaves is an output"
+                                               : "does not read it"));
         const TensorInfo& info = known[std::size_t(at)];
         const std::string as_declared = std::string(name_of(tensor.element)) + text_of(tensor.shape);
         if (as_declared != described(info))
-            throw RequestError(fmt::format("--tensor {0}: the reference makes it {1}, not {2}; a cast in the reference changes its "
-                                           "type, as {0} = {3}(...)",
-                                           tensor.name, described(info), as_declared, name_of(tensor.element)));
+            throw RequestError(fmt::format(
+                "--tensor {0}: the reference makes it {1}, not {2}; a cast in the reference changes its "
+                "type, as {0} = {3}(...)",
+                tensor.name, described(info), as_declared, name_of(tensor.element)));
         out.push_back({.name = tensor.name, .tensor = at});
     }
     for (std::size_t i = 0; i < known.size(); ++i)
@@ -122,7 +132,8 @@ double seconds_of(const std::string& name, const std::string& text) {
     double seconds = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
     if (error != std::errc() || end != text.data() + text.size() || !(seconds > 0) || seconds > max_timeout)
-        throw RequestError(fmt::format("{} {}: accepted: seconds above 0, at most {}", name, text, max_timeout));
+        throw RequestError(
+            fmt::format("{} {}: accepted: seconds above 0, at most {}", name, text, max_timeout));
     return seconds;
 }
 
@@ -131,11 +142,13 @@ double seconds_of(const std::string& name, const std::string& text) {
 const Operation& expressions() {
     for (const Operation* operation : operations()) {
         const auto has = [&](std::string_view key) {
-            return std::ranges::any_of(operation->fields(), [&](const Field& field) { return field.key == key; });
+            return std::ranges::any_of(operation->fields(),
+                                       [&](const Field& field) { return field.key == key; });
         };
         if (has("expression") && has("tensor")) return *operation;
     }
-    throw RequestError("this build has no operation that takes expressions, by which a kernel's results are judged");
+    throw RequestError(
+        "this build has no operation that takes expressions, by which a kernel's results are judged");
 }
 
 std::span<const Field> source_fields() {
@@ -146,13 +159,17 @@ std::span<const Field> source_fields() {
         {"grid", "XxYxZ", "CTAs of a launch", kernel},
         {"block", "XxYxZ", "Threads of a CTA; default 256", kernel},
         {"shared", "BYTES", "Dynamic shared memory of a CTA; default 0", kernel},
-        {"include", "FOLDER", "Where the file's #include looks beside its own folder; repeatable", kernel, FieldKind::list},
-        {"reference", "EXPRESSION", "What the results must be: \"y = gelu(x)\"; its names are those of the tensors", problem},
-        {"tensor", "NAME:TYPE[SHAPE]",
-         "The kernel's pointers in the order of its parameters, outputs too; outputs left out follow; repeatable", problem,
+        {"include", "FOLDER", "Where the file's #include looks beside its own folder; repeatable", kernel,
          FieldKind::list},
-        {"arg", "TYPE:NUMBER", "A number behind the tensors: int32:1024, int64, uint32, uint64, fp32 or fp64; repeatable",
+        {"reference", "EXPRESSION",
+         "What the results must be: \"y = gelu(x)\"; its names are those of the tensors", problem},
+        {"tensor", "NAME:TYPE[SHAPE]",
+         "The kernel's pointers in the order of its parameters, outputs too; outputs left out follow; "
+         "repeatable",
          problem, FieldKind::list},
+        {"arg", "TYPE:NUMBER",
+         "A number behind the tensors: int32:1024, int64, uint32, uint64, fp32 or fp64; repeatable", problem,
+         FieldKind::list},
         {"timeout", "S", "A launch that takes longer is an endless loop; default 10", kernel},
     };
     return fields;
@@ -160,7 +177,9 @@ std::span<const Field> source_fields() {
 
 SourceRequest source_code_request(const Given& given) {
     SourceRequest request;
-    if (!given.has("file")) throw RequestError("missing the kernel's file, as in rooftile measure source my.cu --entry scale ...");
+    if (!given.has("file"))
+        throw RequestError(
+            "missing the kernel's file, as in rooftile measure source my.cu --entry scale ...");
     request.path = given.text("file");
     request.entry = required(given, "entry", "--entry scale");
     request.text = read_whole_file(request.path);
@@ -177,17 +196,23 @@ SourceRequest source_request(const Given& given) {
     std::set<std::string> written;
     request.problem = problem_of(reference, given.list("tensor"), written);
     request.parameters = tensor_parameters(request.problem, given.list("tensor"), written);
-    for (const std::string& text : given.list("arg")) request.parameters.push_back(number_parameter(given.name("arg"), text));
+    for (const std::string& text : given.list("arg"))
+        request.parameters.push_back(number_parameter(given.name("arg"), text));
     Launch& launch = request.launch;
     launch.block_x = 256;
     required(given, "grid", "--grid 1024");
     read_size(given, "grid", max_grid_x, max_grid, max_grid, launch.grid_x, launch.grid_y, launch.grid_z);
-    if (given.has("block")) read_size(given, "block", max_block, max_block, max_block_z, launch.block_x, launch.block_y, launch.block_z);
+    if (given.has("block"))
+        read_size(given, "block", max_block, max_block, max_block_z, launch.block_x, launch.block_y,
+                  launch.block_z);
     if (std::int64_t{launch.block_x} * launch.block_y * launch.block_z > max_block)
-        throw RequestError(fmt::format("--block {}: a CTA has at most {} threads", given.text("block"), max_block));
+        throw RequestError(
+            fmt::format("--block {}: a CTA has at most {} threads", given.text("block"), max_block));
     if (given.has("shared"))
-        launch.shared_bytes = unsigned(whole_number(given.name("shared"), given.text("shared"), 0, max_shared));
-    if (given.has("timeout")) request.timeout_seconds = seconds_of(given.name("timeout"), given.text("timeout"));
+        launch.shared_bytes =
+            unsigned(whole_number(given.name("shared"), given.text("shared"), 0, max_shared));
+    if (given.has("timeout"))
+        request.timeout_seconds = seconds_of(given.name("timeout"), given.text("timeout"));
     request.debug = given.has("debug");
     return request;
 }

@@ -25,7 +25,8 @@ class Reader : SuiteReader {
         check_keys(root, "", {"schema", "name", "source"});
         SourceSuite suite;
         suite.name = text_of(root, "name");
-        for_each_table(root, "source", [&](const toml::table& table) { suite.kernels.push_back(kernel_of(table)); });
+        for_each_table(root, "source",
+                       [&](const toml::table& table) { suite.kernels.push_back(kernel_of(table)); });
         return suite;
     }
 
@@ -45,9 +46,11 @@ class Reader : SuiteReader {
 
     void give(Given& given, const Field& field, const toml::node& node) const {
         const auto give_one = [&](const toml::node& value) {
-            if (const auto* number = value.as_integer()) return given.add(field.key, std::to_string(number->get()));
+            if (const auto* number = value.as_integer())
+                return given.add(field.key, std::to_string(number->get()));
             const auto* text = value.as_string();
-            if (!text || text->get().empty()) refuse(value, "source." + field.key, "accepted: a text or a whole number");
+            if (!text || text->get().empty())
+                refuse(value, "source." + field.key, "accepted: a text or a whole number");
             const bool is_file = field.key == "file" || field.key == "include";
             given.add(field.key, is_file ? beside(text->get()) : text->get());
         };

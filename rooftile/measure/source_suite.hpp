@@ -11,7 +11,7 @@ namespace rooftile {
 struct SourceSuite {
     std::string name;
     struct Kernel {
-        std::string name;  ///< for a reader: its own, else the entry's
+        std::string name;                   ///< for a reader: its own, else the entry's
         Given given{Given::Named::by_key};  ///< keys of source_fields(); the file's path is from here
     };
     std::vector<Kernel> kernels;

@@ -103,19 +103,25 @@ constexpr Remark remarks[] = {
     {"bra", "branch"},
 };
 constexpr Remark registers[] = {
-    {"%ctaid", "place of the CTA in the grid"}, {"SR_CTAID", "place of the CTA in the grid"},
-    {"%tid", "place of the thread in its CTA"}, {"SR_TID", "place of the thread in its CTA"},
-    {"%ntid", "threads of a CTA"},              {"%nctaid", "CTAs of the grid"},
+    {"%ctaid", "place of the CTA in the grid"},
+    {"SR_CTAID", "place of the CTA in the grid"},
+    {"%tid", "place of the thread in its CTA"},
+    {"SR_TID", "place of the thread in its CTA"},
+    {"%ntid", "threads of a CTA"},
+    {"%nctaid", "CTAs of the grid"},
 };
 
 std::string remark_of(std::string_view line) {
-    constexpr Remark sass[] = {{"LDG.", "global load"}, {"STG.", "global store"}, {"LDL.", "load of spilled or indexed registers"},
+    constexpr Remark sass[] = {{"LDG.", "global load"},
+                               {"STG.", "global store"},
+                               {"LDL.", "load of spilled or indexed registers"},
                                {"STL.", "store of spilled or indexed registers"}};
     for (const Remark& access : sass)
         if (const auto word = word_with(line, access.word); !word.empty())
             return fmt::format("{} of {} B a thread", access.text, sass_bytes(word));
     for (const Remark& access : {Remark{"ld.", "global load"}, Remark{"st.", "global store"}})
-        if (const int bytes = ptx_bytes(word_with(line, access.word))) return fmt::format("{} of {} B a thread", access.text, bytes);
+        if (const int bytes = ptx_bytes(word_with(line, access.word)))
+            return fmt::format("{} of {} B a thread", access.text, bytes);
     for (const Remark& r : remarks)
         if (!word_with(line, r.word).empty()) return std::string(r.text);
     for (const Remark& r : registers)

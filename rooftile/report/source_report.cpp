@@ -24,7 +24,8 @@ std::string name_of_row(const SourceReport& report, std::size_t row) {
 bool is_valid(const Measurement& m) { return why_no_result(m).empty() && m.time_us.has_value(); }
 
 std::string dram_text(const Measurement& m) {
-    if (!m.counters || !m.counters->dram_read_bytes || !m.counters->dram_write_bytes) return std::string(unknown);
+    if (!m.counters || !m.counters->dram_read_bytes || !m.counters->dram_write_bytes)
+        return std::string(unknown);
     return scaled_text(*m.counters->dram_read_bytes + *m.counters->dram_write_bytes, "B");
 }
 
@@ -75,7 +76,9 @@ class KernelTable {
 
   private:
     std::string rate(double us) const { return bytes_ > 0 ? number_text(bytes_ / us) : std::string(unknown); }
-    std::string of_copy(double us) const { return copy_us_ ? percent_text(*copy_us_ / us) : std::string(unknown); }
+    std::string of_copy(double us) const {
+        return copy_us_ ? percent_text(*copy_us_ / us) : std::string(unknown);
+    }
 
     void add_row(std::size_t i) {
         const Measurement& m = report_.rows[i];
@@ -84,7 +87,9 @@ class KernelTable {
         const auto or_none = [&](const std::string& text) { return valid ? text : std::string(unknown); };
         table_.row({{name_of_row(report_, i), i == 0 ? Tone::strong : Tone::plain},
                     {valid ? time_text(*m.time_us) : std::string(unknown), Tone::strong},
-                    {valid && m.time_us_low ? fmt::format("{} to {}", time_text(*m.time_us_low), time_text(*m.time_us_high)) : ""},
+                    {valid && m.time_us_low
+                         ? fmt::format("{} to {}", time_text(*m.time_us_low), time_text(*m.time_us_high))
+                         : ""},
                     {or_none(valid ? rate(*m.time_us) : "")},
                     {or_none(valid ? of_copy(*m.time_us) : "")},
                     {"1"},
@@ -96,8 +101,18 @@ class KernelTable {
 
     void add_baseline(const Baseline& b) {
         if (!b.time_us) return;
-        const std::string launches = !b.same_work ? "1" : report_.unfused_kernels ? std::to_string(*report_.unfused_kernels) : "";
-        table_.row({{b.name}, {time_text(*b.time_us)}, {b.form}, {rate(*b.time_us)}, {of_copy(*b.time_us)}, {launches}, {""}, {""}, {""},
+        const std::string launches = !b.same_work              ? "1"
+                                     : report_.unfused_kernels ? std::to_string(*report_.unfused_kernels)
+                                                               : "";
+        table_.row({{b.name},
+                    {time_text(*b.time_us)},
+                    {b.form},
+                    {rate(*b.time_us)},
+                    {of_copy(*b.time_us)},
+                    {launches},
+                    {""},
+                    {""},
+                    {""},
                     {""}});
     }
 
@@ -113,18 +128,25 @@ std::string code_text(const SourceReport& report, std::size_t row, const Termina
     std::vector<Entry> entries;
     if (!code.launch.empty()) entries.push_back({"launch", code.launch, ""});
     if (code.elements_per_thread)
-        entries.push_back({"elements", fmt::format("{} of the outputs a thread", number_text(*code.elements_per_thread)), ""});
-    const std::string_view of = code.from_sass ? "instructions of the machine code" : "of the PTX: no disassembler was found";
+        entries.push_back({"elements",
+                           fmt::format("{} of the outputs a thread", number_text(*code.elements_per_thread)),
+                           ""});
+    const std::string_view of =
+        code.from_sass ? "instructions of the machine code" : "of the PTX: no disassembler was found";
     entries.push_back({"global loads", widths_text(code.accesses.loads), std::string(of)});
     entries.push_back({"global stores", widths_text(code.accesses.stores), ""});
-    if (code.stack_bytes > 0) entries.push_back({"stack", fmt::format("{} B a thread", code.stack_bytes), ""});
-    if (code.shared_bytes > 0) entries.push_back({"shared memory", fmt::format("{} B a CTA", code.shared_bytes), ""});
-    return "\n" + terminal.paint(name_of_row(report, row), Tone::strong) + "\n" + entries_text(entries, 2, terminal);
+    if (code.stack_bytes > 0)
+        entries.push_back({"stack", fmt::format("{} B a thread", code.stack_bytes), ""});
+    if (code.shared_bytes > 0)
+        entries.push_back({"shared memory", fmt::format("{} B a CTA", code.shared_bytes), ""});
+    return "\n" + terminal.paint(name_of_row(report, row), Tone::strong) + "\n"
+           + entries_text(entries, 2, terminal);
 }
 
 Record widths_record(const std::map<int, int>& widths) {
     Record out;
-    for (const auto& [bytes, instructions] : widths) out.emplace_back(fmt::format("of_{}_bytes", bytes), std::int64_t{instructions});
+    for (const auto& [bytes, instructions] : widths)
+        out.emplace_back(fmt::format("of_{}_bytes", bytes), std::int64_t{instructions});
     return out;
 }
 
@@ -145,28 +167,32 @@ Record code_record(const SourceReport& report, std::size_t row) {
 
 }  // namespace
 
-std::string source_text(const DocumentContext& context, const SourceReport& report, const Terminal& terminal) {
+std::string source_text(const DocumentContext& context, const SourceReport& report,
+                        const Terminal& terminal) {
     const Plan& first = report.rows.front().plan;
-    std::string out = first.operation->heading(first.problem, context.machine_id,
-                                               context.gpu ? context.gpu->gpu : context.machine_name, terminal);
-    out += fmt::format("  {}, {} samples\n\n", name_of(report.rows.front().mode), report.rows.front().samples);
+    std::string out = first.operation->heading(
+        first.problem, context.machine_id, context.gpu ? context.gpu->gpu : context.machine_name, terminal);
+    out +=
+        fmt::format("  {}, {} samples\n\n", name_of(report.rows.front().mode), report.rows.front().samples);
     out += KernelTable(report, terminal).text();
     if (report.rows.size() > 1 && is_valid(report.rows[1]) && report.rows[1].rank1_ratio)
-        out += fmt::format("  {} takes {} times as long as the derived kernel, in the same rounds\n", report.codes.front().entry,
-                           number_text(*report.rows[1].rank1_ratio));
+        out += fmt::format("  {} takes {} times as long as the derived kernel, in the same rounds\n",
+                           report.codes.front().entry, number_text(*report.rows[1].rank1_ratio));
     for (std::size_t i = 0; i < report.rows.size(); ++i) {
         const Measurement& m = report.rows[i];
         out += code_text(report, i, terminal);
         out += "\n" + verification_text(m, terminal);
         const std::string invalid = why_no_result(m);
         if (!invalid.empty() && !m.verified.wrong())  // else its failure says it
-            out += "  no result  " + wrapped(displayable(invalid, terminal.utf8), terminal.prose() - 13, 13) + "\n";
+            out += "  no result  " + wrapped(displayable(invalid, terminal.utf8), terminal.prose() - 13, 13)
+                   + "\n";
         if (m.counters) out += "\n" + counters_text(*m.counters, {}, terminal);
     }
     return out;
 }
 
-Json source_document(const DocumentContext& context, const SourceReport& report, const std::vector<Timing>& timings) {
+Json source_document(const DocumentContext& context, const SourceReport& report,
+                     const std::vector<Timing>& timings) {
     std::vector<Measurement> rows = report.rows;
     for (std::size_t i = 0; i < rows.size(); ++i) rows[i].more.emplace_back("source", code_record(report, i));
     return measurement_document(context, rows, timings, report.notes);

@@ -19,7 +19,7 @@ struct CodeFacts {
     int registers = 0, spill_store_bytes = 0, spill_load_bytes = 0, stack_bytes = 0;
     std::int64_t shared_bytes = 0;
     AccessWidths accesses;
-    bool from_sass = true;  ///< else of the PTX: no disassembler was found
+    bool from_sass = true;                      ///< else of the PTX: no disassembler was found
     std::optional<double> elements_per_thread;  ///< of the outputs
 };
 
@@ -27,13 +27,14 @@ struct CodeFacts {
 struct SourceReport {
     std::string file;
     std::vector<Measurement> rows;
-    std::vector<CodeFacts> codes;  ///< of the rows
+    std::vector<CodeFacts> codes;                 ///< of the rows
     std::optional<std::int64_t> unfused_kernels;  ///< launches that the operators take one by one
     std::vector<std::string> notes;
 };
 
 std::string source_text(const DocumentContext& context, const SourceReport& report, const Terminal& terminal);
 /// `rooftile/measurement/1`; each row has `source`: the file (null of the derived kernel) and what its code says.
-Json source_document(const DocumentContext& context, const SourceReport& report, const std::vector<Timing>& timings);
+Json source_document(const DocumentContext& context, const SourceReport& report,
+                     const std::vector<Timing>& timings);
 
 }  // namespace rooftile

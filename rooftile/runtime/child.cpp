@@ -21,7 +21,8 @@ namespace {
 struct Pipe {
     int ends[2];
     Pipe() {
-        if (pipe2(ends, O_CLOEXEC) != 0) throw Error(ExitCode::internal, "no pipe: " + std::string(std::strerror(errno)));
+        if (pipe2(ends, O_CLOEXEC) != 0)
+            throw Error(ExitCode::internal, "no pipe: " + std::string(std::strerror(errno)));
     }
     ~Pipe() {
         for (int& end : ends) shut(end);
@@ -38,7 +39,8 @@ void drain(Pipe& out, Pipe& err, ChildOutcome& outcome) {
     Pipe* const pipes[] = {&out, &err};
     std::string* const texts[] = {&outcome.out, &outcome.err};
     while (out.ends[0] >= 0 || err.ends[0] >= 0) {
-        pollfd waiting[] = {{out.ends[0], POLLIN, 0}, {err.ends[0], POLLIN, 0}};  // poll() passes over what is shut
+        pollfd waiting[] = {{out.ends[0], POLLIN, 0},
+                            {err.ends[0], POLLIN, 0}};  // poll() passes over what is shut
         if (poll(waiting, 2, -1) < 0 && errno != EINTR) break;
         for (int i = 0; i < 2; ++i) {
             if (waiting[i].fd < 0 || waiting[i].revents == 0) continue;
@@ -62,12 +64,14 @@ ChildOutcome run_child(const std::vector<std::string>& command) {
     for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
     arguments.push_back(nullptr);
     pid_t child = 0;
-    const int failed = posix_spawn(&child, command.front().c_str(), &actions, nullptr, arguments.data(), environ);
+    const int failed =
+        posix_spawn(&child, command.front().c_str(), &actions, nullptr, arguments.data(), environ);
     posix_spawn_file_actions_destroy(&actions);
     Pipe::shut(out.ends[1]);
     Pipe::shut(err.ends[1]);
     if (failed != 0)
-        throw Error(ExitCode::internal, fmt::format("{} does not start: {}", command.front(), std::strerror(failed)));
+        throw Error(ExitCode::internal,
+                    fmt::format("{} does not start: {}", command.front(), std::strerror(failed)));
     ChildOutcome outcome;
     drain(out, err, outcome);
     int status = 0;

@@ -27,7 +27,9 @@ TEST(CodeAccesses, OfSassAreThoseOfTheEntryAlone) {
     EXPECT_EQ(widths.stores, (Widths{{16, 1}, {1, 1}}));
     EXPECT_EQ(sass_accesses(text, "other").loads, (Widths{{8, 1}}));
     EXPECT_TRUE(sass_accesses(text, "none").empty());
-    const std::string cuobjdump = "\t\tFunction : mine\n\t.headerflags\n        /*0040*/  STG.E.64 [R4], R8 ;\n\t\tFunction : b\n STG.E [R4], R8 ;\n";
+    const std::string cuobjdump =
+        "\t\tFunction : mine\n\t.headerflags\n        /*0040*/  STG.E.64 [R4], R8 ;\n\t\tFunction : b\n "
+        "STG.E [R4], R8 ;\n";
     EXPECT_EQ(sass_accesses(cuobjdump, "mine").stores, (Widths{{8, 1}}));
 }
 
@@ -59,13 +61,16 @@ TEST(CodeAccesses, ParametersAreThoseOfTheEntry) {
 }
 
 TEST(CodeAccesses, AnnotationsStandBehindTheirLines) {
-    const std::string code = "\tmov.u32 %r1, %ctaid.x;\n\tst.global.v2.b64 [%rd1], {%rd2, %rd3};\n\tadd.u32 %r1, %r2, %r3;\n"
-                             "        /*0040*/                   LDG.E.64 R2, desc[UR4][R2.64] ;\n  /*0050*/ BAR.SYNC.DEFER_BLOCKING 0x0 ;\n";
+    const std::string code =
+        "\tmov.u32 %r1, %ctaid.x;\n\tst.global.v2.b64 [%rd1], {%rd2, %rd3};\n\tadd.u32 %r1, %r2, %r3;\n"
+        "        /*0040*/                   LDG.E.64 R2, desc[UR4][R2.64] ;\n  /*0050*/ "
+        "BAR.SYNC.DEFER_BLOCKING 0x0 ;\n";
     std::vector<std::string> lines;
     std::istringstream in(annotated_code(code));
     for (std::string line; std::getline(in, line);) lines.push_back(line);
     ASSERT_EQ(lines.size(), 5u);
-    EXPECT_TRUE(lines[0].starts_with("\tmov.u32 %r1, %ctaid.x;") && lines[0].ends_with("// place of the CTA in the grid"));
+    EXPECT_TRUE(lines[0].starts_with("\tmov.u32 %r1, %ctaid.x;")
+                && lines[0].ends_with("// place of the CTA in the grid"));
     EXPECT_TRUE(lines[1].ends_with("// global store of 16 B a thread"));
     EXPECT_EQ(lines[2], "\tadd.u32 %r1, %r2, %r3;");
     EXPECT_TRUE(lines[3].ends_with("// global load of 8 B a thread"));

@@ -47,9 +47,11 @@ class MeasureSource : public testing::Test {
     }
     /// The kernel `twice` with `more` flags.
     Outcome measured(std::vector<std::string> more, const Environment& environment = {}) const {
-        std::vector<std::string> arguments = {"measure", "source", (folder_ / "twice.cu").string(), "--entry", "twice",
-                                              "--tensor", "x:fp32[64,64]", "--arg", "int32:4096", "--grid", "16",
-                                              "--reference", "y = x + x", "--seed", "1"};
+        std::vector<std::string> arguments = {"measure",       "source", (folder_ / "twice.cu").string(),
+                                              "--entry",       "twice",  "--tensor",
+                                              "x:fp32[64,64]", "--arg",  "int32:4096",
+                                              "--grid",        "16",     "--reference",
+                                              "y = x + x",     "--seed", "1"};
         arguments.insert(arguments.end(), more.begin(), more.end());
         Environment all = environment_;
         for (const auto& [name, value] : environment) all[name] = value;
@@ -63,7 +65,8 @@ class MeasureSource : public testing::Test {
 void expect_words(const Outcome& outcome, int code, const std::vector<std::string>& words) {
     EXPECT_EQ(outcome.code, code) << outcome.out << outcome.err;
     for (const std::string& word : words)
-        EXPECT_NE((outcome.out + outcome.err).find(word), std::string::npos) << word << "\n" << outcome.out << outcome.err;
+        EXPECT_NE((outcome.out + outcome.err).find(word), std::string::npos) << word << "\n"
+                                                                             << outcome.out << outcome.err;
 }
 
 TEST(SourceRequests, AreRefusedWhereTheyAreWrong) {
@@ -73,14 +76,15 @@ TEST(SourceRequests, AreRefusedWhereTheyAreWrong) {
         arguments.insert(arguments.begin(), {"measure", "source", file.string(), "--entry", "twice"});
         expect_refused(arguments, words);
     };
-    const std::vector<std::string> right = {"--tensor", "x:fp32[64]", "--grid", "1", "--reference", "y = x + x"};
+    const std::vector<std::string> right = {"--tensor", "x:fp32[64]",  "--grid",
+                                            "1",        "--reference", "y = x + x"};
     const auto with = [&](std::vector<std::string> more) {
         more.insert(more.begin(), right.begin(), right.end());
         return more;
     };
     expect_refused({"measure", "source"}, {"the kernel's file"});
-    expect_refused({"measure", "source", "no_such.cu", "--entry", "twice", "--tensor", "x:fp32[64]", "--grid", "1", "--reference",
-                    "y = x"},
+    expect_refused({"measure", "source", "no_such.cu", "--entry", "twice", "--tensor", "x:fp32[64]", "--grid",
+                    "1", "--reference", "y = x"},
                    {"no_such.cu", "no such file"});
     refused({}, {"missing --reference"});
     refused({"--reference", "y = x"}, {"missing --tensor"});
@@ -94,7 +98,8 @@ TEST(SourceRequests, AreRefusedWhereTheyAreWrong) {
     refused(with({"--arg", "int32:3000000000"}), {"int32:3000000000", "no such number"});
     refused(with({"--timeout", "0"}), {"--timeout 0", "above 0"});
     refused(with({"--timeout", "nan"}), {"--timeout nan", "above 0"});
-    refused({"--tensor", "x:fp32[64]", "--tensor", "t:fp32[64]", "--grid", "1", "--reference", "t = x + x; y = t * t"},
+    refused({"--tensor", "x:fp32[64]", "--tensor", "t:fp32[64]", "--grid", "1", "--reference",
+             "t = x + x; y = t * t"},
             {"--tensor t", "reads it again"});
     refused({"--suite", "some.toml"}, {"some.toml"});
     fs::remove(file);
@@ -102,8 +107,10 @@ TEST(SourceRequests, AreRefusedWhereTheyAreWrong) {
 
 TEST_F(MeasureSource, StandsOnOneTableWithTheDerivedKernelAndCopies) {
     const Outcome outcome = measured({});
-    expect_words(outcome, 0, {"twice (", "derived: ", "operators one by one", "copying as many bytes", "grid 16, block 256",
-                              "1 of the outputs a thread", "1 of 4 B", "PASS", "left the same bits"});
+    expect_words(
+        outcome, 0,
+        {"twice (", "derived: ", "operators one by one", "copying as many bytes", "grid 16, block 256",
+         "1 of the outputs a thread", "1 of 4 B", "PASS", "left the same bits"});
 }
 
 TEST_F(MeasureSource, DocumentHasBothKernels) {
@@ -130,9 +137,10 @@ TEST_F(MeasureSource, ThatIsWrongSaysWhere) {
 }
 
 TEST_F(MeasureSource, ThatDoesNotCompileIsNamedByItsLine) {
-    const std::string file = write("broken.cu", "\n\nextern \"C\" __global__ void f(float* y) { y[0] = z; }\n");
-    const Outcome outcome = run({"measure", "source", file, "--entry", "f", "--tensor", "x:fp32[64]", "--grid", "1", "--reference",
-                                 "y = x"},
+    const std::string file =
+        write("broken.cu", "\n\nextern \"C\" __global__ void f(float* y) { y[0] = z; }\n");
+    const Outcome outcome = run({"measure", "source", file, "--entry", "f", "--tensor", "x:fp32[64]",
+                                 "--grid", "1", "--reference", "y = x"},
                                 environment_);
     expect_words(outcome, 5, {file + "(3): error: identifier \"z\" is undefined"});
     EXPECT_EQ(outcome.out, "");
@@ -142,15 +150,18 @@ TEST_F(MeasureSource, ThatDoesNotCompileIsNamedByItsLine) {
 TEST_F(MeasureSource, KernelAndLaunchMustFit) {
     const std::string file = (folder_ / "twice.cu").string();
     const auto measure = [&](const std::string& entry, std::vector<std::string> more) {
-        more.insert(more.begin(), {"measure", "source", file, "--entry", entry, "--tensor", "x:fp32[64]", "--reference", "y = x + x",
-                                   "--no-time"});
+        more.insert(more.begin(), {"measure", "source", file, "--entry", entry, "--tensor", "x:fp32[64]",
+                                   "--reference", "y = x + x", "--no-time"});
         return run(more, environment_);
     };
     expect_words(measure("thrice", {"--grid", "1"}), 5, {"has no kernel thrice", "__global__"});
-    expect_words(measure("twice", {"--grid", "1"}), 2, {"twice has 3 parameters (8 B, 8 B, 4 B); given are 2 (x, y: 8 B, 8 B)"});
+    expect_words(measure("twice", {"--grid", "1"}), 2,
+                 {"twice has 3 parameters (8 B, 8 B, 4 B); given are 2 (x, y: 8 B, 8 B)"});
     expect_words(measure("twice", {"--grid", "1", "--arg", "int64:64"}), 2, {"given are 3", "int64:64"});
-    expect_words(measure("twice_of<float>", {"--grid", "1", "--block", "64"}), 0, {"twice_of<float>", "PASS"});
-    expect_words(measure("twice_of<float>", {"--grid", "1", "--shared", "300000"}), 2, {"--shared 300000", "300000 B", "232448"});
+    expect_words(measure("twice_of<float>", {"--grid", "1", "--block", "64"}), 0,
+                 {"twice_of<float>", "PASS"});
+    expect_words(measure("twice_of<float>", {"--grid", "1", "--shared", "300000"}), 2,
+                 {"--shared 300000", "300000 B", "232448"});
 }
 
 TEST_F(MeasureSource, ThatNeverEndsEndsTheProgram) {
@@ -174,7 +185,8 @@ TEST_F(MeasureSource, DebugTimesNothingAndNamesThePlanThatFails) {
     // The derived kernel breaks: its plan is named, though every launch looks alike to the driver.
     const auto document = nlohmann::json::parse(measured({"--no-time", "--json"}).out);
     const std::string derived = document["rows"][1]["source"]["entry"], label = document["rows"][1]["label"];
-    expect_words(measured({"--debug"}, {{"FAKE_FAULT", derived}}), 6, {"plan 2, " + label, "started by", derived});
+    expect_words(measured({"--debug"}, {{"FAKE_FAULT", derived}}), 6,
+                 {"plan 2, " + label, "started by", derived});
 }
 
 TEST_F(MeasureSource, SuiteGoesOnAfterFailures) {
@@ -205,8 +217,10 @@ grid = 1
 reference = "y = x + x"
 )");
     const std::string out = (folder_ / "out.jsonl").string();
-    const Outcome outcome = run({"measure", "source", "--suite", suite, "--no-time", "--out", out}, environment_);
-    expect_words(outcome, 5, {"1/3 f: ", "broken.cu(1): error", "2/3 parameters: ", "3 parameters", "3/3 right: right"});
+    const Outcome outcome =
+        run({"measure", "source", "--suite", suite, "--no-time", "--out", out}, environment_);
+    expect_words(outcome, 5,
+                 {"1/3 f: ", "broken.cu(1): error", "2/3 parameters: ", "3 parameters", "3/3 right: right"});
     std::ifstream file(out);
     std::vector<nlohmann::json> lines;
     for (std::string line; std::getline(file, line);) lines.push_back(nlohmann::json::parse(line));
@@ -226,9 +240,11 @@ TEST_F(MeasureSource, SuiteFilesAreReadStrictly) {
     refused(head, {"[[source]]"});
     refused(head + "[[source]]\nentry = \"f\"\n", {"file: missing"});
     refused(head + "[[source]]\nfile = \"f.cu\"\nentry = \"f\"\ngird = 1\n", {"source.gird", "unknown key"});
-    refused(head + "[[source]]\nfile = \"f.cu\"\nentry = \"f\"\ngrid = 1.5\n", {"source.grid", "whole number"});
+    refused(head + "[[source]]\nfile = \"f.cu\"\nentry = \"f\"\ngrid = 1.5\n",
+            {"source.grid", "whole number"});
     const std::string suite = write("suite.toml", head + "[[source]]\nfile = \"f.cu\"\nentry = \"f\"\n");
-    expect_refused({"measure", "source", "--suite", suite, "--grid", "1"}, {"--suite and --grid exclude each other"});
+    expect_refused({"measure", "source", "--suite", suite, "--grid", "1"},
+                   {"--suite and --grid exclude each other"});
     expect_refused({"measure", "source", "--suite", suite, "--json"}, {"leave out --json"});
 }
 

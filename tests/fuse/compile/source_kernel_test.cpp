@@ -61,7 +61,8 @@ TEST(SourceRequest, ParametersAreTensorsAsDeclaredThenOutputsThenNumbers) {
     first.add("arg", "int32:-1");
     const SourceRequest output_first = source_request(first);
     ASSERT_EQ(output_first.parameters.size(), 4u);
-    EXPECT_EQ(output_first.parameters[0].tensor, 1);  // y stands first, and behind x among the problem's tensors
+    EXPECT_EQ(output_first.parameters[0].tensor,
+              1);  // y stands first, and behind x among the problem's tensors
     EXPECT_EQ(output_first.parameters[1].tensor, 0);
     EXPECT_EQ(output_first.parameters[2].bits, 0x3f000000u);  // 0.5f
     EXPECT_EQ(output_first.parameters[2].bytes, 4);

@@ -59,8 +59,9 @@ class SourceOnGpu : public DeviceTest {
 
     /// By the program, since nothing of this process would survive it.
     Outcome run_apart(const std::string& entry, const std::vector<std::string>& more = {}) const {
-        std::vector<std::string> arguments = {"measure", "source", file_.string(), "--entry", entry, "--tensor", "x:fp32[1000]",
-                                              "--arg", "int32:1000", "--grid", "4", "--reference", "y = x + x", "--no-time"};
+        std::vector<std::string> arguments = {
+            "measure", "source",     file_.string(), "--entry", entry,         "--tensor",  "x:fp32[1000]",
+            "--arg",   "int32:1000", "--grid",       "4",       "--reference", "y = x + x", "--no-time"};
         arguments.insert(arguments.end(), more.begin(), more.end());
         return run(arguments, plain_environment());
     }
@@ -78,7 +79,8 @@ TEST_F(SourceOnGpu, WrongElementIsNamed) {
     const Measurement row = verified("wrong");
     EXPECT_EQ(row.verified.random, false);
     EXPECT_NE(row.verified.failure.find("y[777]"), std::string::npos) << row.verified.failure;
-    EXPECT_NE(row.verified.failure.find("1 of 1000 elements wrong"), std::string::npos) << row.verified.failure;
+    EXPECT_NE(row.verified.failure.find("1 of 1000 elements wrong"), std::string::npos)
+        << row.verified.failure;
 }
 
 TEST_F(SourceOnGpu, LaunchThatIsTooSmallLeavesElementsUnwritten) {
@@ -91,7 +93,8 @@ TEST_F(SourceOnGpu, LaunchThatIsTooSmallLeavesElementsUnwritten) {
 TEST_F(SourceOnGpu, WritesBeyondTheOutputTouchItsGuard) {
     const Measurement row = verified("beyond");
     EXPECT_EQ(row.verified.guards, false);
-    EXPECT_NE(row.verified.failure.find("32 bytes outside the outputs"), std::string::npos) << row.verified.failure;
+    EXPECT_NE(row.verified.failure.find("32 bytes outside the outputs"), std::string::npos)
+        << row.verified.failure;
 }
 
 TEST_F(SourceOnGpu, ChangedInputIsTold) {
@@ -103,7 +106,8 @@ TEST_F(SourceOnGpu, ChangedInputIsTold) {
 TEST_F(SourceOnGpu, FarWriteEndsTheProgramAndNamesTheKernel) {
     const Outcome outcome = run_apart("far");
     EXPECT_EQ(outcome.code, 6) << outcome.err;
-    EXPECT_NE(outcome.err.find("far (grid 4, block 256) failed on the GPU"), std::string::npos) << outcome.err;
+    EXPECT_NE(outcome.err.find("far (grid 4, block 256) failed on the GPU"), std::string::npos)
+        << outcome.err;
     EXPECT_EQ(outcome.out, "");
     EXPECT_EQ(outcome.error_lines(), 1) << outcome.err;
 }
@@ -111,7 +115,8 @@ TEST_F(SourceOnGpu, FarWriteEndsTheProgramAndNamesTheKernel) {
 TEST_F(SourceOnGpu, EndlessLoopEndsTheProgram) {
     const Outcome outcome = run_apart("endless", {"--timeout", "0.5"});
     EXPECT_EQ(outcome.code, 6) << outcome.err;
-    EXPECT_NE(outcome.err.find("endless (grid 4, block 256) did not end within 0.5 s"), std::string::npos) << outcome.err;
+    EXPECT_NE(outcome.err.find("endless (grid 4, block 256) did not end within 0.5 s"), std::string::npos)
+        << outcome.err;
     EXPECT_EQ(outcome.error_lines(), 1) << outcome.err;
     EXPECT_EQ(run_apart("right").code, 0);  // the GPU is as before
 }
