@@ -46,8 +46,9 @@ void rooftile_free_text(char* text);
  * hold NVIDIA's wheels. Call it before anything is compiled. */
 int rooftile_add_cuda_folder(const char* folder);
 
-/** The operations with their fields, as JSON: [{name, meaning, example, fields: [{key, form, meaning, group, kind}]}].
- * `kind` is value, list, positional or on; the last is a boolean. */
+/** The operations with their fields, as JSON: [{name, meaning, example, array_function, fields: [{key, form, meaning,
+ * group, kind}]}]. `kind` is value, list, positional or on; the last is a boolean. `array_function` is what libraries of arrays
+ * call what it computes, null where they have no word for it. */
 int rooftile_operations(char** json);
 /** The machines shipped with the library, as a document `rooftile/machines/1`. */
 int rooftile_machines(char** json);
@@ -64,6 +65,7 @@ typedef struct rooftile_tensor {
     int rank;
     const int64_t* extents;
     const int64_t* strides; /**< elements, one an extent */
+    int64_t offset;         /**< elements from an address that is a multiple of 256 B to the first */
 } rooftile_tensor;
 
 /** The plans of a request, best first. */
@@ -76,6 +78,9 @@ typedef struct rooftile_kernel rooftile_kernel;
  * of "KEY=VALUE", `buildable_only` leaves out what no kernel exists for. A field of kind list may have an s after its key.
  * Needs neither GPU nor toolkit. ROOFTILE_BAD_REQUEST, ROOFTILE_NO_PLAN. */
 int rooftile_plan(const char* request, rooftile_plans** plans);
+/** The same for tensors that lie somewhere, the inputs in the order of a launch: what they say need not be in the request.
+ * A name may be null where the order says it; `is_output` is not read. */
+int rooftile_plan_tensors(const char* request, const rooftile_tensor* inputs, int count, rooftile_plans** plans);
 void rooftile_free_plans(rooftile_plans* plans);
 int rooftile_plan_count(const rooftile_plans* plans);
 /** The document `rooftile/plan/1`, docs/command-line.md. */

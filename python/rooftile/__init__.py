@@ -7,6 +7,7 @@
     print(plan.explain())
     kernel = rooftile.compile(plan)                             # needs NVRTC
     y = kernel(x, ...)                                          # needs the GPU; tensors with DLPack
+    print(rooftile.measure(OP, **fields).rows[0].time_us)       # verified and timed, in a process of its own
 """
 
 from rooftile import _rooftile
@@ -23,6 +24,7 @@ from rooftile._errors import (
     VerificationFailed,
 )
 from rooftile._plan import Field, Operation, Plan, Tensor, compile, machine, machines, operations, plan
+from rooftile._program import measure, sweep, validate
 from rooftile._record import Record
 from rooftile._rooftile import Kernel
 
@@ -47,6 +49,9 @@ __all__ = [
     "compile",
     "machine",
     "machines",
+    "measure",
     "operations",
     "plan",
+    "sweep",
+    "validate",
 ]

@@ -10,12 +10,17 @@ from rooftile import _rooftile
 _prepared = False
 
 
-def prepare() -> None:
-    """Tells the library of every site-packages folder that holds NVIDIA's wheels, once; imports none of them."""
-    global _prepared
-    if _prepared:
-        return
-    _prepared = True
+def folders() -> list[str]:
+    """Every site-packages folder that holds NVIDIA's wheels; imports none of them."""
     found = importlib.util.find_spec("nvidia")
-    for folder in found.submodule_search_locations or () if found else ():
-        _rooftile.add_cuda_folder(os.path.dirname(os.path.abspath(folder)))
+    places = found.submodule_search_locations or () if found else ()
+    return [os.path.dirname(os.path.abspath(place)) for place in places]
+
+
+def prepare() -> None:
+    """Tells the library of them, once."""
+    global _prepared
+    if not _prepared:
+        _prepared = True
+        for folder in folders():
+            _rooftile.add_cuda_folder(folder)

@@ -164,18 +164,19 @@ class Field:
 
 @dataclass(frozen=True)
 class Operation:
-    """A kind of problem that can be planned."""
+    """A kind of problem that can be planned. `array_function`: what libraries of arrays call what it computes."""
 
     name: str
     meaning: str
     example: str
+    array_function: str | None
     fields: tuple[Field, ...]
 
 
 def operations() -> dict[str, Operation]:
     """What can be planned, with the fields that plan() takes of each."""
     return {
-        op["name"]: Operation(op["name"], op["meaning"], op["example"], tuple(Field(**field) for field in op["fields"]))
+        op["name"]: Operation(**{**op, "fields": tuple(Field(**field) for field in op["fields"])})
         for op in json.loads(_rooftile.operations())
     }
 

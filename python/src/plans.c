@@ -1,15 +1,55 @@
 /* rooftile._rooftile.Plans: the plans of a request. */
 #include "module.h"
 
+enum { most_inputs = 64, most_axes = 16 };
+
+/* A sequence of integers into `numbers`; how many, or -1 where it raised. */
+static int read_numbers(PyObject* sequence, int64_t* numbers) {
+    const Py_ssize_t count = PySequence_Size(sequence);
+    if (count > most_axes) raise_request("a tensor has %d axes; up to %d are accepted", (int)count, most_axes);
+    if (count < 0 || count > most_axes) return -1;
+    for (Py_ssize_t i = 0; i < count; ++i) {
+        PyObject* number = PySequence_GetItem(sequence, i);
+        numbers[i] = number ? PyLong_AsLongLong(number) : -1;
+        Py_XDECREF(number);
+        if (PyErr_Occurred()) return -1;
+    }
+    return (int)count;
+}
+
+/* (name | None, type, element_bits, extents, strides, offset): what points into the tuple lives as long as that. */
+static int read_input(PyObject* entry, rooftile_tensor* tensor, int64_t* extents, int64_t* strides) {
+    PyObject *shape = NULL, *steps = NULL;
+    long long offset = 0;
+    if (!PyArg_ParseTuple(entry, "zsiOOL", &tensor->name, &tensor->type, &tensor->element_bits, &shape, &steps, &offset))
+        return -1;
+    tensor->offset = offset;
+    tensor->is_output = 0;
+    tensor->rank = read_numbers(shape, extents);
+    if (tensor->rank < 0 || read_numbers(steps, strides) != tensor->rank) {
+        if (!PyErr_Occurred()) raise_request("a tensor has not as many strides as extents");
+        return -1;
+    }
+    tensor->extents = extents;
+    tensor->strides = strides;
+    return 0;
+}
+
 static PyObject* plans_new(PyTypeObject* type, PyObject* arguments, PyObject* keywords) {
     const char* request = NULL;
+    PyObject* inputs = NULL;
     rooftile_plans* plans = NULL;
+    rooftile_tensor tensors[most_inputs];
+    int64_t extents[most_inputs][most_axes], strides[most_inputs][most_axes];
     int status = 0;
-    if (keywords && PyDict_Size(keywords) > 0)
-        return PyErr_Format(PyExc_TypeError, "Plans() takes one str and no keyword");
-    if (!PyArg_ParseTuple(arguments, "s", &request)) return NULL;
+    if (keywords && PyDict_Size(keywords) > 0) return PyErr_Format(PyExc_TypeError, "Plans() takes no keyword");
+    if (!PyArg_ParseTuple(arguments, "s|O!", &request, &PyTuple_Type, &inputs)) return NULL;
+    const Py_ssize_t count = inputs ? PyTuple_Size(inputs) : 0;
+    if (count > most_inputs) return raise_request("%d tensors are given; up to %d are accepted", (int)count, most_inputs);
+    for (Py_ssize_t i = 0; i < count; ++i)
+        if (read_input(PyTuple_GetItem(inputs, i), &tensors[i], extents[i], strides[i]) != 0) return NULL;
     Py_BEGIN_ALLOW_THREADS
-    status = rooftile_plan(request, &plans);
+    status = rooftile_plan_tensors(request, tensors, (int)count, &plans);
     Py_END_ALLOW_THREADS
     if (status != ROOFTILE_DONE) return raise_status(status);
     allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
@@ -98,7 +138,7 @@ static PyType_Slot slots[] = {{Py_tp_new, plans_new},
                               {Py_tp_dealloc, plans_dealloc},
                               {Py_tp_methods, methods},
                               {Py_sq_length, plans_length},
-                              {Py_tp_doc, "Plans(request): the plans of a JSON request, best first."},
+                              {Py_tp_doc, "Plans(request, inputs=()): the plans of a JSON request, best first."},
                               {0, NULL}};
 static PyType_Spec spec = {"rooftile._rooftile.Plans", sizeof(Plans), 0, Py_TPFLAGS_DEFAULT, slots};
 

@@ -6,6 +6,7 @@
 #include "rooftile/c/error.hpp"
 #include "rooftile/c/plans.hpp"
 #include "rooftile/measure/device_operation.hpp"
+#include "rooftile/runtime/driver_table.hpp"
 #include "rooftile/runtime/kernel_json.hpp"
 #include "rooftile/runtime/library.hpp"
 
@@ -17,12 +18,18 @@ struct rooftile_kernel {
 
 namespace {
 
+/// Of the context that is current; -1: none is.
+int device_of_context() {
+    const DriverTable* driver = driver_table_if_usable();
+    CUdevice device = -1;
+    return driver && driver->cuCtxGetDevice(&device) == CUDA_SUCCESS ? device : -1;
+}
+
 /// Makes the primary context of `device` current as long as it lives, where the current one is not of that device.
 class OnDevice {
   public:
     explicit OnDevice(int device) {
-        if (device < 0) return;
-        if (!current_context() || current_device() != device) context_.emplace(device);
+        if (device >= 0 && device_of_context() != device) context_.emplace(device);
     }
 
   private:

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "rooftile/c/error.hpp"
@@ -69,12 +70,33 @@ void add_views(rooftile_plans& plans) {
         const TensorInfo& tensor = plans.tensors[i];
         plans.views.push_back({tensor.name.c_str(), tensor.type.c_str(), tensor.element_bits,
                                tensor.role == TensorRole::out, int(plans.extents[i].size()), plans.extents[i].data(),
-                               tensor.strides.data()});
+                               tensor.strides.data(), tensor.offset});
     }
 }
 
-std::unique_ptr<rooftile_plans> planned(std::string_view json) {
-    const Request request = read_request(json);
+/// Tensors as a caller describes them.
+std::vector<TensorInfo> read_tensors(std::span<const rooftile_tensor> tensors) {
+    std::vector<TensorInfo> out;
+    for (const rooftile_tensor& t : tensors) {
+        TensorInfo& info = out.emplace_back();
+        info.name = t.name ? t.name : "";
+        info.type = t.type ? t.type : "";
+        info.element_bits = t.element_bits;
+        info.offset = t.offset;
+        if (t.rank < 0 || t.element_bits < 1 || t.offset < 0)
+            throw RequestError(fmt::format("tensor {}: rank {}, element_bits {}, offset {}: none may be below 0",
+                                           out.size(), t.rank, t.element_bits, t.offset));
+        for (int axis = 0; axis < t.rank; ++axis) {
+            info.extents.push_back(Extent::of(t.extents[axis]));
+            info.strides.push_back(t.strides[axis]);
+        }
+    }
+    return out;
+}
+
+std::unique_ptr<rooftile_plans> planned(std::string_view json, std::span<const rooftile_tensor> inputs) {
+    Request request = read_request(json);
+    if (!inputs.empty()) request.operation->add_tensors(request.given, read_tensors(inputs));
     const Problem problem = request.operation->problem(request.given);
     const Own own = request.operation->request(request.given, defaults_of(request.given));
     const Target target = target_of(request.given);
@@ -136,6 +158,7 @@ int rooftile_operations(char** json) {
             out.push_back({{"name", operation->name()},
                            {"meaning", operation->meaning()},
                            {"example", operation->example()},
+                           {"array_function", text_or_null(operation->array_function())},
                            {"fields", std::move(fields)}});
         }
         *json = c::text_of(json_text(out, -1));
@@ -159,9 +182,13 @@ int rooftile_machine(const char* id, char** json) {
 }
 
 int rooftile_plan(const char* request, rooftile_plans** plans) {
+    return rooftile_plan_tensors(request, nullptr, 0, plans);
+}
+
+int rooftile_plan_tensors(const char* request, const rooftile_tensor* inputs, int count, rooftile_plans** plans) {
     return c::guarded([&] {
         if (!request) throw RequestError("the request is null; it is a JSON object with the key op");
-        *plans = c::planned(request).release();
+        *plans = c::planned(request, {inputs, std::size_t(std::max(0, count))}).release();
     });
 }
 

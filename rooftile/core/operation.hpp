@@ -65,6 +65,12 @@ class Operation {
 
     /// The problem that a request gives. Throws RequestError, one line.
     virtual Problem problem(const Given& given) const = 0;
+    /// Adds to a request what tensors say that lie somewhere: their extents, types, strides and offsets. They are the inputs in
+    /// the order of tensors(); a name may be empty where the order says it. Throws RequestError, one line, where no problem
+    /// of this kind has such tensors.
+    virtual void add_tensors(Given& given, std::span<const TensorInfo> inputs) const;
+    /// What libraries of arrays call what it computes of its inputs: "matmul"; empty: they have no word for it.
+    virtual std::string_view array_function() const { return {}; }
     /// What a request fixes of the plan, checked. Throws RequestError.
     virtual Own request(const Given& given, const PlanDefaults& defaults) const = 0;
     /// Never throws for an unknown number: what needs it is empty and named in `unknown`.

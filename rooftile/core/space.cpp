@@ -37,6 +37,10 @@ class Members {
 
 }  // namespace
 
+void Operation::add_tensors(Given&, std::span<const TensorInfo>) const {
+    throw RequestError(std::string(name()) + " is not planned from tensors; give its fields");
+}
+
 std::vector<Pick> Operation::picks(const Machine&, const Problem&) const { return {}; }
 
 DeclaredSpace declared_space(const Operation& operation, const std::shared_ptr<const Machine>& machine,

@@ -1,6 +1,8 @@
 // Fused expressions as the stations see them.
 #include "rooftile/fuse/operation.hpp"
 
+#include <algorithm>
+
 #include "rooftile/core/typed_plan.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/fuse/demand.hpp"
@@ -27,6 +29,24 @@ TensorInfo tensor(const std::string& name, const GraphNode& node, TensorRole rol
     return t;
 }
 
+void add_operands(Given& given, std::span<const TensorInfo> inputs) {
+    constexpr std::int64_t aligned = 256;  // bytes, as allocations are
+    std::int64_t alignment = aligned;
+    for (const TensorInfo& t : inputs) {
+        if (t.name.empty()) throw RequestError("a tensor has no name; an expression knows its tensors by name");
+        Shape shape;
+        for (const Extent& extent : t.extents) shape.push_back(extent.most);
+        std::int64_t dense = 1;
+        for (std::size_t axis = shape.size(); axis-- > 0; dense *= shape[axis])
+            if (shape[axis] > 1 && t.strides[axis] != dense && elements_of(shape) > 0)
+                throw RequestError(t.name + " is not dense, its last axis contiguous; hand over a copy that is");
+        given.add("tensor", t.name + ":" + t.type + text_of(shape));
+        const std::int64_t off = t.offset * t.element_bits / 8 % aligned;
+        if (off != 0) alignment = std::min(alignment, off & -off);
+    }
+    if (alignment < aligned) given.add_default("alignment", std::to_string(alignment));
+}
+
 /// What the plans' text needs beside the plans.
 struct Counting {
     FuseTotals fused, unfused;
@@ -41,6 +61,7 @@ class FuseOperation final : public Operation {
     std::span<const Field> fields() const override { return fuse_fields(); }
 
     Problem problem(const Given& given) const override { return {this, Own::of(fuse_problem(given))}; }
+    void add_tensors(Given& given, std::span<const TensorInfo> inputs) const override { add_operands(given, inputs); }
     Own request(const Given& given, const PlanDefaults& defaults) const override {
         return Own::of(fuse_request(given, defaults.top));
     }

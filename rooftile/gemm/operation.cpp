@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include "rooftile/core/typed_plan.hpp"
+#include "rooftile/error.hpp"
 #include "rooftile/gemm/declared_space.hpp"
 #include "rooftile/gemm/demand.hpp"
 #include "rooftile/gemm/draw.hpp"
@@ -20,6 +21,8 @@
 namespace rooftile {
 namespace {
 
+constexpr std::int64_t operand_alignment = 128;  // bytes, from a multiple of which offsets count
+
 TensorInfo matrix(const char* name, Type type, std::int64_t rows, std::int64_t columns, std::int64_t pitch,
                   std::int64_t offset, bool columns_contiguous, TensorRole role) {
     TensorInfo t{.name = name, .type = std::string(name_of(type)), .element_bits = 8 * bytes_of(type), .extents = {},
@@ -27,6 +30,55 @@ TensorInfo matrix(const char* name, Type type, std::int64_t rows, std::int64_t c
     t.extents = {Extent::of(rows), Extent::of(columns)};
     t.strides = columns_contiguous ? std::vector<std::int64_t>{pitch, 1} : std::vector<std::int64_t>{1, pitch};
     return t;
+}
+
+/// How one operand lies: its pitch, and which index is contiguous.
+struct Lie {
+    bool columns_contiguous;
+    std::int64_t pitch;
+};
+
+Lie lie_of(std::string_view name, const TensorInfo& t) {
+    const std::int64_t rows = t.extents[0].most, columns = t.extents[1].most;
+    // The stride of an extent of 1 means nothing.
+    if (t.strides[1] == 1 || columns == 1) {
+        const std::int64_t pitch = rows == 1 ? columns : t.strides[0];
+        if (pitch >= columns) return {true, pitch};
+    }
+    if (t.strides[0] == 1 || rows == 1) {
+        const std::int64_t pitch = columns == 1 ? rows : t.strides[1];
+        if (pitch >= rows) return {false, pitch};
+    }
+    throw RequestError(fmt::format("{} is {} x {} with strides {} and {}; one of them must be 1, the other no less than the "
+                                   "extent beside it",
+                                   name, rows, columns, t.strides[0], t.strides[1]));
+}
+
+void add_operands(Given& given, std::span<const TensorInfo> inputs) {
+    if (inputs.size() != 2) throw RequestError(fmt::format("{} tensors are given; a GEMM takes a and b", inputs.size()));
+    for (std::size_t i = 0; i < 2; ++i) {
+        const std::string_view name = i == 0 ? "a" : "b";
+        if (!inputs[i].name.empty() && inputs[i].name != name)
+            throw RequestError(fmt::format("tensor {} is named {}; a GEMM takes a and b", i + 1, inputs[i].name));
+        if (inputs[i].extents.size() != 2)
+            throw RequestError(fmt::format("{} has {} axes; a GEMM's operands have 2", name, inputs[i].extents.size()));
+    }
+    const TensorInfo &a = inputs[0], &b = inputs[1];
+    if (a.type != b.type) throw RequestError(fmt::format("a is {} and b {}; they must be alike", a.type, b.type));
+    const std::int64_t m = a.extents[0].most, k = a.extents[1].most, n = b.extents[1].most;
+    if (b.extents[0].most != k)
+        throw RequestError(fmt::format("a is {} x {} and b {} x {}: the columns of a are the rows of b", m, k,
+                                       b.extents[0].most, n));
+    const Lie of_a = lie_of("a", a), of_b = lie_of("b", b);
+    for (const auto& [key, number] : {std::pair{"m", m}, {"n", n}, {"k", k}, {"lda", of_a.pitch}, {"ldb", of_b.pitch}})
+        given.add(key, std::to_string(number));
+    given.add("type", a.type);
+    given.add("a_major", of_a.columns_contiguous ? "k" : "m");
+    given.add("b_major", of_b.columns_contiguous ? "n" : "k");
+    for (const auto& [key, t] : {std::pair{"a_offset", &a}, {"b_offset", &b}}) {
+        const std::int64_t period = operand_alignment * 8 / t->element_bits;  // elements
+        if (t->offset % period != 0) given.add(key, std::to_string(t->offset % period));
+    }
 }
 
 std::variant<Plans, Infeasible> derive_asked(const std::shared_ptr<const Machine>& machine,
@@ -64,6 +116,9 @@ class GemmOperation final : public Operation {
     std::span<const Field> fields() const override { return gemm_fields(); }
 
     Problem problem(const Given& given) const override { return {this, Own::of(gemm_problem(given))}; }
+
+    void add_tensors(Given& given, std::span<const TensorInfo> inputs) const override { add_operands(given, inputs); }
+    std::string_view array_function() const override { return "matmul"; }
 
     Own request(const Given& given, const PlanDefaults& defaults) const override {
         GemmAsk ask = gemm_ask(given, defaults.top);

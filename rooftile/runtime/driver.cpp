@@ -1,6 +1,9 @@
 #include "rooftile/runtime/driver.hpp"
 
 #include <fmt/core.h>
+#include <pthread.h>
+
+#include <atomic>
 
 #include "rooftile/runtime/driver_table.hpp"
 #include "rooftile/runtime/library.hpp"
@@ -81,10 +84,15 @@ DriverStatus open_driver(DriverTable& table) {
     return status;
 }
 
+/// Set in a child of a process that had opened the driver: CUDA's state does not survive a fork.
+std::atomic<bool> forked = false;
+
 const Loaded& loaded() {
     static const Loaded driver = [] {
         Loaded made;
         made.status = open_driver(made.table);
+        if (made.status.kind == DriverStatus::Kind::usable)
+            pthread_atfork(nullptr, nullptr, [] { forked.store(true, std::memory_order_relaxed); });
         return made;
     }();
     return driver;
@@ -94,6 +102,7 @@ const Loaded& loaded() {
 
 const DriverTable* driver_table_if_usable() {
     const Loaded& driver = loaded();
+    if (forked.load(std::memory_order_relaxed)) return nullptr;
     return driver.status.kind == DriverStatus::Kind::usable ? &driver.table : nullptr;
 }
 
@@ -101,6 +110,10 @@ const DriverTable& driver_table() {
     const Loaded& driver = loaded();
     if (driver.status.kind != DriverStatus::Kind::usable)
         throw Error(ExitCode::no_gpu, driver.status.message);
+    if (forked.load(std::memory_order_relaxed))
+        throw Error(ExitCode::gpu_failed,
+                    "this process was forked from one that had used the GPU, and CUDA does not survive that: start it afresh "
+                    "(Python: multiprocessing's start method spawn), or fork before the first use");
     return driver.table;
 }
 

@@ -96,11 +96,10 @@ struct FuseKernel::State {
     double seconds = 0;
 
     const Loaded& loaded() const {
-        CUctx_st* context = current_context();
-        const int device = current_device();  // throws where no context is current
-        const std::uint64_t id = context_id(context);
+        const std::uint64_t id = context_id(current_context());
         std::lock_guard lock(mutex);
         if (auto found = contexts.find(id); found != contexts.end()) return found->second;
+        const int device = current_device();  // throws where no context is current
         Driver::instance().require_arch(device, plan.arch);
         if (!module) module = Module(compiled.compiled.cubin);
         Loaded made;

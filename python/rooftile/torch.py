@@ -1,0 +1,392 @@
+"""Rooftile's operations on PyTorch's tensors: the only module of this package that imports torch.
+
+    from rooftile import torch as rt
+    y = rt.linear(x, weight, bias)               # as torch.nn.functional.linear
+
+Every operation of rooftile.operations() is a function here under its name, and a custom operator
+torch.ops.rooftile.NAME with a fake kernel, so that torch.compile, export and CUDA graphs take it. Tensors go by position
+or by name, other values are the operation's fields:
+
+    NAME(tensor, ..., FIELD=VALUE)  or  NAME("TEXT", tensor=tensor, ...)
+
+The first call on tensors of some shape plans and compiles, in some 0.1 to 1 s; later ones find the kernel. Gradients: of
+matrix products, and of expressions, by evaluating these in torch.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import json
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+import rooftile
+from rooftile import _cuda, _rooftile
+from rooftile._plan import Plan
+
+_TYPES = {
+    torch.bfloat16: ("bf16", 16),
+    torch.float16: ("fp16", 16),
+    torch.float32: ("fp32", 32),
+    torch.float64: ("fp64", 64),
+    torch.bool: ("bool", 8),
+    torch.int8: ("int8", 8),
+    torch.int32: ("int32", 32),
+    torch.int64: ("int64", 64),
+    torch.float8_e4m3fn: ("fp8_e4m3", 8),
+    torch.float8_e5m2: ("fp8_e5m2", 8),
+}
+_DTYPES = {name: dtype for dtype, (name, _) in _TYPES.items()}
+_ALIGNED = 256  # bytes; what allocations are aligned to, and kernels at most ask for
+_OPERATIONS = rooftile.operations()
+# The field of each that is given by position: an expression, of the operation that has one.
+_TEXT_FIELDS = {
+    op.name: next((field.key for field in op.fields if field.kind == "positional"), None) for op in _OPERATIONS.values()
+}
+
+
+def _input(name: str, tensor: torch.Tensor, offset: int, dense: bool) -> tuple[Any, ...]:
+    """A tensor as _rooftile.Plans() takes it; `dense`: as its contiguous copy lies."""
+    if tensor.dtype not in _TYPES:
+        raise rooftile.RequestError(f"{name or 'a tensor'} is {tensor.dtype}, which no operation takes")
+    type, bits = _TYPES[tensor.dtype]
+    shape = tuple(int(extent) for extent in tensor.shape)
+    if not dense:
+        return name or None, type, bits, shape, tuple(int(stride) for stride in tensor.stride()), offset * 8 // bits
+    strides, stride = [], 1
+    for extent in reversed(shape):
+        strides.insert(0, stride)
+        stride *= extent
+    return name or None, type, bits, shape, tuple(strides), 0
+
+
+def _plans(op: str, names: Sequence[str], fields: str, tensors: Sequence[torch.Tensor], offsets: Sequence[int]):
+    """Plans for tensors as they lie or, where the operation refuses that, for dense copies; and which it is."""
+    request = json.dumps({"op": op, **json.loads(fields)})
+    refused: rooftile.RequestError | None = None
+    for dense in (False, True):
+        inputs = tuple(_input(name, t, offset, dense) for name, t, offset in zip(names, tensors, offsets, strict=True))
+        try:
+            return _rooftile.Plans(request, inputs), dense
+        except rooftile.RequestError as error:
+            refused = refused or error
+    raise refused
+
+
+class _Found:
+    """A kernel for tensors of one shape, and how they are handed to it."""
+
+    __slots__ = ("dense", "kernel", "order")
+
+    def __init__(self, op: str, names: Sequence[str], fields: str, tensors: Sequence[torch.Tensor]) -> None:
+        offsets = [tensor.data_ptr() % _ALIGNED for tensor in tensors]
+        plans, self.dense = _plans(op, names, fields, tensors, offsets)
+        _cuda.prepare()
+        document = json.loads(plans.json())
+        rank = next((plan["rank"] for plan in document["plans"] if plan["buildable"]), 1)
+        plan = Plan(plans, document, rank)
+        inputs = [tensor.name for tensor in plan.tensors if not tensor.is_output]
+        order = [names.index(name) for name in inputs] if all(names) else list(range(len(names)))
+        self.order = None if order == list(range(len(order))) else order
+        self.kernel = plans.compile(rank, plan)
+
+    def __call__(self, tensors: Sequence[torch.Tensor]) -> Any:
+        if self.order:
+            tensors = [tensors[i] for i in self.order]
+        if self.dense:
+            tensors = [tensor.contiguous() for tensor in tensors]
+        return self.kernel(*tensors)
+
+
+_found: dict[Any, _Found] = {}
+_lock = threading.Lock()
+
+
+def _run(op: str, names: tuple[str, ...], fields: str, tensors: Sequence[torch.Tensor]) -> Any:
+    key: list[Any] = [op, names, fields, tensors[0].get_device()]
+    for tensor in tensors:
+        key += (tensor.dtype, tensor.shape, tensor.stride(), tensor.data_ptr() % _ALIGNED)
+    key = tuple(key)
+    found = _found.get(key)
+    if found is None:
+        with _lock:
+            found = _found.get(key)
+            if found is None:
+                found = _found[key] = _Found(op, names, fields, tensors)
+    return found(tensors)
+
+
+@functools.cache
+def _outputs(op: str, names: tuple[str, ...], fields: str, inputs: tuple[Any, ...]) -> tuple[tuple[Any, ...], ...]:
+    """Shape and type of every output, of inputs that are ((shape, strides, dtype), ...)."""
+    tensors = [torch.empty_strided(shape, strides, dtype=dtype, device="meta") for shape, strides, dtype in inputs]
+    plans, _ = _plans(op, names, fields, tensors, [0] * len(tensors))
+    return tuple((shape, _DTYPES[type]) for _, type, shape, _, is_output in plans.tensors() if is_output)
+
+
+def _fake(op: str, inputs: Sequence[torch.Tensor], names: str, fields: str) -> list[torch.Tensor]:
+    layouts = tuple((tuple(map(int, t.shape)), tuple(map(int, t.stride())), t.dtype) for t in inputs)
+    return [inputs[0].new_empty(shape, dtype=dtype) for shape, dtype in _outputs(op, _split(names), fields, layouts)]
+
+
+def _split(names: str) -> tuple[str, ...]:
+    return tuple(names.split(","))
+
+
+# The custom operators. Names of tensors and fields travel as text, since a schema has no place for what an operation
+# alone knows: NAME(Tensor[] inputs, str names, str fields) -> Tensor[].
+
+_library = torch.library.Library("rooftile", "DEF")
+
+
+def _define(op: str) -> None:
+    def run(inputs: Sequence[torch.Tensor], names: str, fields: str) -> list[torch.Tensor]:
+        out = _run(op, _split(names), fields, [tensor.detach() for tensor in inputs])
+        return list(out) if isinstance(out, tuple) else [out]
+
+    def fake(inputs: Sequence[torch.Tensor], names: str, fields: str) -> list[torch.Tensor]:
+        return _fake(op, inputs, names, fields)
+
+    def setup(context: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        tensors, context.names, context.fields = inputs
+        context.save_for_backward(*tensors)
+
+    def backward(context: Any, gradients: Sequence[torch.Tensor]) -> tuple[Any, None, None]:
+        return _gradients(op, context.names, context.fields, context.saved_tensors, gradients), None, None
+
+    _library.define(f"{op}(Tensor[] inputs, str names, str fields) -> Tensor[]")
+    _library.impl(op, run, "CUDA")
+    torch.library.register_fake(f"rooftile::{op}", fake, lib=_library)
+    torch.library.register_autograd(f"rooftile::{op}", backward, setup_context=setup, lib=_library)
+
+
+def _gradients(
+    op: str, names: str, fields: str, inputs: Sequence[torch.Tensor], gradients: Sequence[torch.Tensor]
+) -> list[torch.Tensor | None]:
+    if _OPERATIONS[op].array_function == "matmul":
+        a, b = inputs
+        given = gradients[0]
+        return [
+            _operator(op, (given, b.t())) if a.requires_grad else None,
+            _operator(op, (a.t(), given)) if b.requires_grad else None,
+        ]
+    expression = json.loads(fields).get(_TEXT_FIELDS[op])
+    if expression is None:
+        raise NotImplementedError(f"{op} has no gradient")
+    return _expression_gradients(expression, _split(names), inputs, gradients)
+
+
+def _operator(op: str, tensors: Sequence[torch.Tensor]) -> torch.Tensor:
+    """By the operator, so that whoever traces sees it."""
+    return getattr(torch.ops.rooftile, op)(list(tensors), ",".join([""] * len(tensors)), "{}")[0]
+
+
+def _last(function: Callable[..., torch.Tensor]) -> Callable[[torch.Tensor], torch.Tensor]:
+    return lambda x: function(x, dim=-1, keepdim=True)
+
+
+def _layernorm(x, gamma=None, beta=None, eps=1e-5):
+    y = torch.nn.functional.layer_norm(x, x.shape[-1:], eps=eps)
+    y = y if gamma is None else y * gamma
+    return y if beta is None else y + beta
+
+
+def _rmsnorm(x, gamma=None, eps=1e-6):
+    y = x * torch.rsqrt((x * x).mean(-1, keepdim=True) + eps)
+    return y if gamma is None else y * gamma
+
+
+# What the operators of expressions (docs/fusion.md) are in torch, for their gradients. All is fp32 but explicit casts.
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    **{name: getattr(torch, name) for name in "exp log tanh erf sqrt rsqrt sigmoid relu abs minimum maximum where".split()},
+    "silu": torch.nn.functional.silu,
+    "softplus": torch.nn.functional.softplus,
+    "gelu": torch.nn.functional.gelu,
+    "gelu_tanh": lambda x: torch.nn.functional.gelu(x, approximate="tanh"),
+    "bf16": lambda x: x.to(torch.bfloat16).float(),
+    "fp16": lambda x: x.to(torch.float16).float(),
+    "fp32": lambda x: x,
+    "softmax": lambda x: torch.softmax(x, -1),
+    "log_softmax": lambda x: torch.log_softmax(x, -1),
+    "layernorm": _layernorm,
+    "rmsnorm": _rmsnorm,
+    "sum": _last(torch.sum),
+    "mean": _last(torch.mean),
+    "max": _last(torch.amax),
+    "argmax": _last(torch.argmax),
+    "logsumexp": _last(torch.logsumexp),
+    "sum_all": torch.sum,
+    "mean_all": torch.mean,
+    "max_all": torch.amax,
+}
+_SIGNS: dict[type, Callable[..., Any]] = {
+    ast.Add: torch.add,
+    ast.Sub: torch.sub,
+    ast.Mult: torch.mul,
+    ast.Div: torch.true_divide,
+    ast.Pow: torch.pow,
+    ast.Lt: torch.lt,
+    ast.LtE: torch.le,
+    ast.Gt: torch.gt,
+    ast.GtE: torch.ge,
+    ast.Eq: torch.eq,
+    ast.NotEq: torch.ne,
+}
+
+
+def _evaluate(expression: str, values: dict[str, torch.Tensor]) -> list[torch.Tensor]:
+    """The outputs of an expression that the library has accepted: names that no later statement reads."""
+
+    def value(node: ast.expr) -> Any:
+        match node:
+            case ast.Name(id=name):
+                read.add(name)
+                return values[name]
+            case ast.Constant(value=number):
+                return number
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return -value(operand)
+            case ast.BinOp(left=left, op=sign, right=right) | ast.Compare(left=left, ops=[sign], comparators=[right]):
+                a, b = value(left), value(right)
+                if not isinstance(a, torch.Tensor):
+                    a = torch.as_tensor(a, dtype=torch.float32, device=device)
+                return _SIGNS[type(sign)](a, b)
+            case ast.Call(func=ast.Name(id=name), args=arguments, keywords=keywords) if name in _FUNCTIONS:
+                given = [value(argument) for argument in arguments]
+                if name in ("minimum", "maximum"):
+                    given = [torch.as_tensor(x, dtype=torch.float32, device=device) for x in given]
+                return _FUNCTIONS[name](*given, **{keyword.arg: value(keyword.value) for keyword in keywords})
+        raise NotImplementedError(f"{ast.unparse(node)} has no gradient")
+
+    device = next(iter(values.values())).device
+    values = dict(values)
+    read: set[str] = set()
+    names: list[str] = []
+    for statement in expression.split(";"):
+        if not statement.strip():
+            continue
+        tree = ast.parse(statement.strip()).body[0]
+        assert isinstance(tree, ast.Assign) and isinstance(tree.targets[0], ast.Name)
+        values[tree.targets[0].id] = value(tree.value)
+        names.append(tree.targets[0].id)
+    return [values[name] for name in names if name not in read]
+
+
+def _expression_gradients(
+    expression: str, names: Sequence[str], inputs: Sequence[torch.Tensor], gradients: Sequence[torch.Tensor]
+) -> list[torch.Tensor | None]:
+    """Of the expression's torch twin, evaluated again from the inputs in fp32."""
+    with torch.enable_grad():
+        leaves = [t.detach().float().requires_grad_() if t.dtype.is_floating_point else t.detach() for t in inputs]
+        outputs = _evaluate(expression, dict(zip(names, leaves, strict=True)))
+        pairs = [(y, g.float()) for y, g in zip(outputs, gradients, strict=True) if y.requires_grad and g is not None]
+        wanted = [i for i, t in enumerate(inputs) if t.dtype.is_floating_point]
+        found = torch.autograd.grad(
+            [y for y, _ in pairs], [leaves[i] for i in wanted], [g for _, g in pairs], allow_unused=True
+        )
+    out: list[torch.Tensor | None] = [None] * len(inputs)
+    for i, gradient in zip(wanted, found, strict=True):
+        out[i] = None if gradient is None else gradient.to(inputs[i].dtype)
+    return out
+
+
+# The functions.
+
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
+
+
+def _is_plain(tensors: Sequence[torch.Tensor]) -> bool:
+    """Whether nothing but the kernel's result is wanted: no trace, no mode, no subclass, no gradient."""
+    if torch.compiler.is_compiling() or torch._C._len_torch_dispatch_stack() or torch._C._len_torch_function_stack():
+        return False
+    if torch._C._functorch.peek_interpreter_stack() is not None:
+        return False
+    gradients = torch.is_grad_enabled()
+    return all(type(t) in _PLAIN and t.is_cuda and not (gradients and t.requires_grad) for t in tensors)
+
+
+@torch.compiler.assume_constant_result
+def _text(fields: dict[str, Any]) -> str:
+    return json.dumps(fields, sort_keys=True)
+
+
+def _call(op: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    fields, names, tensors = {}, [], []
+    for argument in arguments:
+        if isinstance(argument, torch.Tensor):
+            names.append("")
+            tensors.append(argument)
+            continue
+        key = _TEXT_FIELDS[op]
+        if key is None or key in fields or not isinstance(argument, str):
+            raise rooftile.RequestError(f"{op} takes tensors, and fields by their names; {argument!r} is neither")
+        fields[key] = argument
+    for key, value in named.items():
+        if isinstance(value, torch.Tensor):
+            names.append(key)
+            tensors.append(value)
+        else:
+            fields[key] = value
+    if not tensors:
+        raise rooftile.RequestError(f"{op} is given no tensor")
+    text = _text(fields) if fields else "{}"
+    if _is_plain(tensors):
+        return _run(op, tuple(names), text, tensors)
+    out = getattr(torch.ops.rooftile, op)(tensors, ",".join(names), text)
+    return out[0] if len(out) == 1 else tuple(out)
+
+
+def _function(op: rooftile.Operation) -> Callable[..., Any]:
+    def function(*arguments: Any, **named: Any) -> Any:
+        return _call(op.name, arguments, named)
+
+    function.__name__ = function.__qualname__ = op.name
+    fields = "\n".join(f"    {field.key:22} {field.form:18} {field.meaning}" for field in op.fields)
+    function.__doc__ = (
+        f"{op.meaning}, on CUDA tensors by position or by name; other values are fields:\n\n{fields}\n\n"
+        "Returns a tensor, or a tuple of several. Raises rooftile.RequestError where no problem of this kind has such\n"
+        "tensors, rooftile.Infeasible where no plan fits, rooftile.NoGpu, rooftile.CompileFailed."
+    )
+    return function
+
+
+for _operation in _OPERATIONS.values():
+    _define(_operation.name)
+    globals()[_operation.name] = _function(_operation)
+# By what it computes, since no name of an operation stands here.
+_product = next((op.name for op in _OPERATIONS.values() if op.array_function == "matmul"), None)
+
+
+def linear(input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
+    """input [..., K] times the transpose of weight [N, K], plus bias [N]: torch.nn.functional.linear by a planned kernel.
+
+    bf16 or fp16, all alike (under autocast they are cast); any K, N and strides that have a contiguous axis.
+    Raises rooftile.RequestError on other types and shapes.
+    """
+    if _product is None:
+        raise rooftile.RequestError("this build has no operation that computes a matrix product")
+    if torch.is_autocast_enabled("cuda"):
+        dtype = torch.get_autocast_dtype("cuda")
+        input, weight = input.to(dtype), weight.to(dtype)
+        bias = None if bias is None else bias.to(dtype)
+    if input.dim() == 0 or weight.dim() != 2 or input.shape[-1] != weight.shape[1]:
+        raise rooftile.RequestError(
+            f"input is {list(input.shape)} and weight {list(weight.shape)}; accepted are [..., K] and [N, K]"
+        )
+    if input.numel() == 0 or weight.numel() == 0:  # nothing to multiply
+        return torch.nn.functional.linear(input, weight, bias)
+    rows = input if input.dim() == 2 else input.reshape(-1, input.shape[-1])
+    tensors = (rows, weight.t())
+    if _is_plain(tensors):
+        out = _run(_product, ("", ""), "{}", tensors)
+        if bias is not None:
+            out = out + bias if torch.is_grad_enabled() and bias.requires_grad else out.add_(bias)
+    else:
+        out = _operator(_product, tensors)
+        if bias is not None:
+            out = out + bias
+    return out if input.dim() == 2 else out.view(*input.shape[:-1], weight.shape[0])
