@@ -151,12 +151,12 @@ def _define(op: str) -> None:
     def fake(inputs: Sequence[torch.Tensor], names: str, fields: str) -> list[torch.Tensor]:
         return _fake(op, inputs, names, fields)
 
-    def setup(context: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        tensors, context.names, context.fields = inputs
-        context.save_for_backward(*tensors)
+    def setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:  # torch gives them by these names
+        tensors, ctx.names, ctx.fields = inputs
+        ctx.save_for_backward(*tensors)
 
-    def backward(context: Any, gradients: Sequence[torch.Tensor]) -> tuple[Any, None, None]:
-        return _gradients(op, context.names, context.fields, context.saved_tensors, gradients), None, None
+    def backward(ctx: Any, gradients: Sequence[torch.Tensor]) -> tuple[Any, None, None]:
+        return _gradients(op, ctx.names, ctx.fields, ctx.saved_tensors, gradients), None, None
 
     _library.define(f"{op}(Tensor[] inputs, str names, str fields) -> Tensor[]")
     _library.impl(op, run, "CUDA")
