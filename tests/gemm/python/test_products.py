@@ -1,0 +1,82 @@
+"""Matrix products on PyTorch's tensors."""
+
+import unittest
+
+import torch
+import torch.nn.functional as F
+from on_gpu import assert_close, rand
+
+import rooftile
+from rooftile import torch as rt
+
+
+class Linear(unittest.TestCase):
+    def test_is_torchs(self):
+        for dtype in (torch.bfloat16, torch.float16):
+            for lead, k, n in (((), 64, 32), ((1,), 64, 8), ((2, 3), 100, 7), ((4, 1, 33), 257, 129), ((128,), 1024, 512), ((3,), 1, 1)):
+                for bias in (None, rand(n, dtype=dtype)):
+                    with self.subTest(dtype=dtype, lead=lead, k=k, n=n, bias=bias is not None):
+                        x, w = rand(*lead, k, dtype=dtype), rand(n, k, dtype=dtype)
+                        exact = F.linear(x.double(), w.double(), None if bias is None else bias.double())
+                        assert_close(rt.linear(x, w, bias), exact, scale=4 * k**0.5)
+
+    def test_takes_tensors_as_they_lie(self):
+        w = rand(48, 96)
+        for x in (
+            rand(96, 64).t(), rand(64, 200)[:, 3:99], rand(128, 96)[::2], rand(64, 1).expand(64, 96),
+            rand(64 * 96 + 1)[1:].view(64, 96), rand(64, 96).narrow(0, 3, 40),
+        ):  # fmt: skip
+            assert_close(rt.linear(x, w), F.linear(x.double(), w.double()), scale=40)
+        assert_close(rt.linear(rand(0, 96), w), rand(0, 48))
+
+    def test_gradients(self):
+        for lead in ((40,), (2, 3, 8)):
+            ours = [t.requires_grad_() for t in (rand(*lead, 64), rand(32, 64), rand(32))]
+            exact = [t.detach().double().requires_grad_() for t in ours]
+            y = rt.linear(*ours)
+            given = rand(*y.shape)
+            y.backward(given)
+            F.linear(*exact).backward(given.double())
+            for mine, his in zip(ours, exact):
+                assert_close(mine.grad, his.grad, scale=40)
+
+    def test_compiles_exports_and_is_captured(self):
+        w, b, x = rand(64, 96), rand(64), rand(32, 96)
+        wanted = rt.linear(x, w, b)
+        self.assertTrue(torch.equal(torch.compile(rt.linear, fullgraph=True, backend="aot_eager")(x, w, b), wanted))
+
+        class Layer(torch.nn.Module):
+            def forward(self, x):
+                return rt.linear(x, w, b)
+
+        self.assertTrue(torch.equal(torch.export.export(Layer(), (x,)).module()(x), wanted))
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            captured = rt.linear(x, w, b)
+        graph.replay()
+        torch.cuda.synchronize()
+        self.assertTrue(torch.equal(captured, wanted))
+
+    def test_opcheck(self):
+        for gradients in (False, True):
+            operands = [rand(64, 96).requires_grad_(gradients), rand(96, 32).requires_grad_(gradients)]
+            torch.library.opcheck(torch.ops.rooftile.gemm, (operands, ",", "{}"))
+
+    def test_autocast(self):
+        x, w = rand(32, 96, dtype=torch.float32), rand(64, 96, dtype=torch.float32)
+        with torch.autocast("cuda", torch.bfloat16):
+            y = rt.linear(x, w)
+        assert_close(y, F.linear(x.bfloat16().double(), w.bfloat16().double()), scale=40)
+
+    def test_refusals(self):
+        for call, message in (
+            (lambda: rt.linear(rand(4, 8, dtype=torch.float32), rand(4, 8, dtype=torch.float32)), "fp32"),
+            (lambda: rt.linear(rand(4, 8), rand(4, 9)), "accepted are"),
+            (lambda: rt.gemm(rand(4, 8), rand(9, 4)), "the columns of a are the rows of b"),
+        ):
+            with self.assertRaisesRegex(rooftile.RequestError, message):
+                call()
+
+
+if __name__ == "__main__":
+    unittest.main()

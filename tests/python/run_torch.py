@@ -1,0 +1,21 @@
+"""The tests that need PyTorch, of every operation: tests/OPERATION/python/test_*.py. Ends with 4 where none can run."""
+
+import sys
+import unittest
+from pathlib import Path
+
+try:
+    import torch
+except ImportError:
+    sys.exit(print("skipped: no torch") or 4)
+if not torch.cuda.is_available():
+    sys.exit(print("skipped: no device") or 4)
+
+here = Path(__file__).parent
+sys.path.insert(0, str(here))
+suite = unittest.TestSuite()
+for folder in sorted(here.parent.glob("*/python")):
+    if list(folder.glob("test_*.py")):
+        suite.addTests(unittest.TestLoader().discover(str(folder), top_level_dir=str(folder)))
+result = unittest.TextTestRunner(verbosity=2).run(suite)
+sys.exit(0 if result.wasSuccessful() and result.testsRun > 0 else 1)
