@@ -18,7 +18,8 @@ using Clock = std::chrono::steady_clock;
 Clock::duration inside{};
 decltype(&cuLaunchKernelEx) real_launch = nullptr;
 
-CUresult CUDAAPI timed_launch(const CUlaunchConfig* config, CUfunction function, void** arguments, void** extra) {
+CUresult CUDAAPI timed_launch(const CUlaunchConfig* config, CUfunction function, void** arguments,
+                              void** extra) {
     const auto start = Clock::now();
     const CUresult result = real_launch(config, function, arguments, extra);
     inside += Clock::now() - start;
@@ -53,13 +54,17 @@ int main(int count, char** arguments) try {
     for (int i = 0; i < rooftile_tensor_count(plans); ++i) {
         const rooftile_tensor* tensor = rooftile_tensor_at(plans, i);
         int64_t last = 0;
-        for (int axis = 0; axis < tensor->rank; ++axis) last += (tensor->extents[axis] - 1) * tensor->strides[axis];
-        checked(rooftile_allocate(-1, std::size_t((last + 1) * tensor->element_bits / 8), &tensors.emplace_back()));
+        for (int axis = 0; axis < tensor->rank; ++axis)
+            last += (tensor->extents[axis] - 1) * tensor->strides[axis];
+        checked(rooftile_allocate(-1, std::size_t((last + 1) * tensor->element_bits / 8),
+                                  &tensors.emplace_back()));
     }
     std::size_t bytes = 0;
     void* workspace = nullptr;
     checked(rooftile_workspace_bytes(kernel, -1, &bytes));
-    if (bytes > 0) checked(rooftile_allocate(-1, bytes, &workspace)), checked(rooftile_zero(-1, nullptr, workspace, bytes));
+    if (bytes > 0)
+        checked(rooftile_allocate(-1, bytes, &workspace)),
+            checked(rooftile_zero(-1, nullptr, workspace, bytes));
     const rooftile::StreamOwner stream;
 
     auto& table = const_cast<rooftile::DriverTable&>(rooftile::driver_table());
@@ -77,14 +82,15 @@ int main(int count, char** arguments) try {
             inside = {};
             start = Clock::now();
             for (int i = 0; i < launches; ++i)
-                checked(rooftile_launch(kernel, device, stream.get(), tensors.data(), int(tensors.size()), workspace));
+                checked(rooftile_launch(kernel, device, stream.get(), tensors.data(), int(tensors.size()),
+                                        workspace));
             const double total = ns(Clock::now() - start) / launches;
             stream.synchronize();
             if (!timed) untimed.push_back(total);
             else all.push_back(total - 2 * reading), driver.push_back(ns(inside) / launches - reading);
         }
-        std::printf("{\"device\": %d, \"launch_ns\": %.0f, \"in_driver_ns\": %.0f, \"beyond_ns\": %.0f}\n", device,
-                    median(untimed), median(driver), median(untimed) - median(driver));
+        std::printf("{\"device\": %d, \"launch_ns\": %.0f, \"in_driver_ns\": %.0f, \"beyond_ns\": %.0f}\n",
+                    device, median(untimed), median(driver), median(untimed) - median(driver));
     }
     table.cuLaunchKernelEx = real_launch;
     for (void* tensor : tensors) rooftile_free_memory(-1, tensor);

@@ -28,7 +28,8 @@ typedef enum rooftile_status {
     ROOFTILE_GPU_FAILED = 6,          /**< the driver reports an error */
     ROOFTILE_COUNTERS_DENIED = 7,
     ROOFTILE_THRESHOLD_MISSED = 8,
-    ROOFTILE_NO_PLAN = 10 /**< the request is right, but no plan fits; the document with the reasons is the detail */
+    ROOFTILE_NO_PLAN =
+        10 /**< the request is right, but no plan fits; the document with the reasons is the detail */
 } rooftile_status;
 
 /** "RequestError" of ROOFTILE_BAD_REQUEST: the name of the exception that other languages raise; "" of ROOFTILE_DONE. */
@@ -80,7 +81,8 @@ typedef struct rooftile_kernel rooftile_kernel;
 int rooftile_plan(const char* request, rooftile_plans** plans);
 /** The same for tensors that lie somewhere, the inputs in the order of a launch: what they say need not be in the request.
  * A name may be null where the order says it; `is_output` is not read. */
-int rooftile_plan_tensors(const char* request, const rooftile_tensor* inputs, int count, rooftile_plans** plans);
+int rooftile_plan_tensors(const char* request, const rooftile_tensor* inputs, int count,
+                          rooftile_plans** plans);
 void rooftile_free_plans(rooftile_plans* plans);
 int rooftile_plan_count(const rooftile_plans* plans);
 /** The document `rooftile/plan/1`, docs/command-line.md. */

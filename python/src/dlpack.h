@@ -61,7 +61,8 @@ typedef struct DLPackExchangeAPIHeader {
 typedef struct {
     DLPackExchangeAPIHeader header;
     int (*managed_tensor_allocator)(DLTensor* prototype, DLManagedTensorVersioned** out, void* error_ctx,
-                                    void (*set_error)(void* error_ctx, const char* kind, const char* message));
+                                    void (*set_error)(void* error_ctx, const char* kind,
+                                                      const char* message));
     int (*managed_tensor_from_py_object_no_sync)(void* object, DLManagedTensorVersioned** out);
     int (*managed_tensor_to_py_object_no_sync)(DLManagedTensorVersioned* tensor, void** out);
     int (*dltensor_from_py_object_no_sync)(void* object, DLTensor* out);

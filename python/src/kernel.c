@@ -15,8 +15,7 @@ typedef struct {
 } Workspace;
 
 typedef struct {
-    PyObject_HEAD
-    rooftile_kernel* kernel;
+    PyObject_HEAD rooftile_kernel* kernel;
     Plans* plans;   /* whose tensors are the kernel's */
     PyObject* plan; /* what the attribute gives */
     int tensors, inputs;
@@ -52,8 +51,8 @@ static void set_error(void* context, const char* kind, const char* message) {
     PyErr_Format(PyExc_RuntimeError, "%s: %s", kind, message);
 }
 
-static DLManagedTensorVersioned* allocated(const DLPackExchangeAPI* api, int device, DLDataType dtype, int64_t* shape,
-                                           int rank) {
+static DLManagedTensorVersioned* allocated(const DLPackExchangeAPI* api, int device, DLDataType dtype,
+                                           int64_t* shape, int rank) {
     DLManagedTensorVersioned* tensor = NULL;
     DLTensor prototype;
     memset(&prototype, 0, sizeof prototype);
@@ -85,8 +84,9 @@ static int stream_of(PyObject* object, void** stream) {
             if (!number) PyErr_Clear();
         }
         if (!number) {
-            raise_request("stream is a %R; accepted is a CUDA stream's handle as an int, or an object that has one",
-                          (PyObject*)Py_TYPE(object));
+            raise_request(
+                "stream is a %R; accepted is a CUDA stream's handle as an int, or an object that has one",
+                (PyObject*)Py_TYPE(object));
             return -1;
         }
     }
@@ -119,7 +119,8 @@ static int make_output(Kernel* self, Call* call, int index, const DLPackExchange
     const rooftile_tensor* tensor = expected(self, index);
     int64_t dense = 1;
     if (!api || !api->managed_tensor_allocator || !api->managed_tensor_to_py_object_no_sync) {
-        raise_request("%s cannot be made by the library of %s: give it as out=", tensor->name, expected(self, 0)->name);
+        raise_request("%s cannot be made by the library of %s: give it as out=", tensor->name,
+                      expected(self, 0)->name);
         return -1;
     }
     for (int axis = tensor->rank - 1; axis >= 0; --axis) {
@@ -147,8 +148,8 @@ static int check_overlap(Kernel* self, const Call* call, int output) {
         if (i == output || (i >= self->inputs && i > output)) continue;
         const char* other = call->pointers[i];
         if (begin == end || other >= end || other + span_bytes(&call->arguments[i].view) <= begin) continue;
-        raise_request("%s overlaps %s in memory: an output may overlap no other tensor", expected(self, output)->name,
-                      expected(self, i)->name);
+        raise_request("%s overlaps %s in memory: an output may overlap no other tensor",
+                      expected(self, output)->name, expected(self, i)->name);
         return -1;
     }
     return 0;
@@ -185,7 +186,8 @@ static int64_t bytes_of_workspace(Kernel* self, int device) {
 
 /* Memory for this launch's stream, zeroed in it. While a graph is captured it is memory of that graph, kept by its library's
  * allocator; then `call->workspace` is freed after the launch, by `kept` being 0. */
-static int find_workspace(Kernel* self, Call* call, const DLPackExchangeAPI* api, Workspace* fresh, int* kept) {
+static int find_workspace(Kernel* self, Call* call, const DLPackExchangeAPI* api, Workspace* fresh,
+                          int* kept) {
     int64_t bytes = bytes_of_workspace(self, call->device);
     int capturing = 0;
     if (bytes <= 0) return bytes == 0 ? 0 : -1;
@@ -257,7 +259,8 @@ static PyObject* launched(Kernel* self, Call* call, PyObject* const* inputs, PyO
     good = good && find_stream(call, api) == 0;
     if (good && out != Py_None) good = given_outputs(self, call, out, order) == 0;
     else
-        for (int i = self->inputs; good && i < self->tensors; ++i) good = make_output(self, call, i, api) == 0;
+        for (int i = self->inputs; good && i < self->tensors; ++i)
+            good = make_output(self, call, i, api) == 0;
     Py_DECREF(order);
     if (good && workspace != Py_None) {
         Argument given;
@@ -267,7 +270,8 @@ static PyObject* launched(Kernel* self, Call* call, PyObject* const* inputs, PyO
         if (good && !number) {
             call->workspace = first_element(&given);
             if (span_bytes(&given.view) < bytes_of_workspace(self, call->device)) {
-                raise_request("the workspace has %lld B; the kernel needs %lld", (long long)span_bytes(&given.view),
+                raise_request("the workspace has %lld B; the kernel needs %lld",
+                              (long long)span_bytes(&given.view),
                               (long long)bytes_of_workspace(self, call->device));
                 good = 0;
             }
@@ -279,15 +283,16 @@ static PyObject* launched(Kernel* self, Call* call, PyObject* const* inputs, PyO
     }
     if (!good) return NULL;
     Py_BEGIN_ALLOW_THREADS /* a full queue waits for the GPU */
-    status = rooftile_launch(self->kernel, call->device, call->stream, call->pointers, self->tensors, call->workspace);
-    Py_END_ALLOW_THREADS
-    if (!kept) free_workspace(&fresh);
+        status = rooftile_launch(self->kernel, call->device, call->stream, call->pointers, self->tensors,
+                                 call->workspace);
+    Py_END_ALLOW_THREADS if (!kept) free_workspace(&fresh);
     if (status != ROOFTILE_DONE) return raise_status(status);
     return result_of(self, call);
 }
 
 /* Tensors by position and by name, into `inputs`. -1 where it raised. */
-static int bind(Kernel* self, PyObject* positional, PyObject* keywords, PyObject** inputs, PyObject** options) {
+static int bind(Kernel* self, PyObject* positional, PyObject* keywords, PyObject** inputs,
+                PyObject** options) {
     static const char* const names[] = {"out", "stream", "workspace"};
     const Py_ssize_t given = PyTuple_Size(positional);
     if (given > self->inputs) {
@@ -313,7 +318,8 @@ static int bind(Kernel* self, PyObject* positional, PyObject* keywords, PyObject
         }
         if (used != PyDict_Size(keywords)) {
             PyObject* all = PyDict_Keys(keywords);
-            raise_request("unknown among %R: a kernel takes its inputs by name, out, stream and workspace", all);
+            raise_request("unknown among %R: a kernel takes its inputs by name, out, stream and workspace",
+                          all);
             Py_XDECREF(all);
             return -1;
         }
@@ -351,10 +357,8 @@ static PyObject* kernel_json(PyObject* self, PyObject* unused) {
 static PyObject* kernel_load(PyObject* self, PyObject* arguments) {
     int device = 0, status = 0;
     if (!PyArg_ParseTuple(arguments, "|i", &device)) return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    status = rooftile_load(((Kernel*)self)->kernel, device);
-    Py_END_ALLOW_THREADS
-    if (status != ROOFTILE_DONE) return raise_status(status);
+    Py_BEGIN_ALLOW_THREADS status = rooftile_load(((Kernel*)self)->kernel, device);
+    Py_END_ALLOW_THREADS if (status != ROOFTILE_DONE) return raise_status(status);
     Py_RETURN_NONE;
 }
 
@@ -388,29 +392,36 @@ static PyMethodDef methods[] = {
     {"json", kernel_json, METH_NOARGS,
      "json() -> str\n\nRegisters, shared memory (bytes), name and hash of the machine code, as JSON."},
     {"load", kernel_load, METH_VARARGS,
-     "load(device=0)\n\nLoads the code onto a GPU, which the first call does too, but not while a graph is captured.\n"
+     "load(device=0)\n\nLoads the code onto a GPU, which the first call does too, but not while a graph is "
+     "captured.\n"
      "Raises NoGpu on a GPU of another architecture."},
     {"workspace_bytes", kernel_workspace_bytes, METH_VARARGS,
-     "workspace_bytes(device=0) -> int\n\nBytes that a launch needs beside its tensors, on that GPU; 0: none."},
+     "workspace_bytes(device=0) -> int\n\nBytes that a launch needs beside its tensors, on that GPU; 0: "
+     "none."},
     {NULL, NULL, 0, NULL}};
 
 static PyGetSetDef attributes[] = {{"plan", kernel_plan, NULL, "The Plan it was compiled from.", NULL},
                                    {NULL, NULL, NULL, NULL, NULL}};
 
-static PyType_Slot slots[] = {
-    {Py_tp_dealloc, kernel_dealloc},
-    {Py_tp_call, kernel_call},
-    {Py_tp_methods, methods},
-    {Py_tp_getset, attributes},
-    {Py_tp_doc,
-     "A compiled plan: kernel(*inputs, out=None, stream=None, workspace=None) -> output, or a tuple of several.\n\n"
-     "Inputs are tensors with DLPack (torch, CuPy, JAX) on one CUDA device, by position or by name, of the plan's\n"
-     "types, extents and strides (elements). `out`: the outputs, one or a tuple; without it they are made by the\n"
-     "inputs' library where that has DLPack's C exchange interface. `stream`: a handle or a stream object; without it\n"
-     "the library's current stream, else the legacy default one. `workspace`: zeroed memory that no launch beside this\n"
-     "one uses; without it each stream has its own. A call neither synchronises nor waits, and can be captured.\n"
-     "Raises RequestError where a tensor is not as planned, NoGpu, GpuFailed."},
-    {0, NULL}};
+static PyType_Slot slots[] = {{Py_tp_dealloc, kernel_dealloc},
+                              {Py_tp_call, kernel_call},
+                              {Py_tp_methods, methods},
+                              {Py_tp_getset, attributes},
+                              {Py_tp_doc,
+                               "A compiled plan: kernel(*inputs, out=None, stream=None, workspace=None) -> "
+                               "output, or a tuple of several.\n\n"
+                               "Inputs are tensors with DLPack (torch, CuPy, JAX) on one CUDA device, by "
+                               "position or by name, of the plan's\n"
+                               "types, extents and strides (elements). `out`: the outputs, one or a tuple; "
+                               "without it they are made by the\n"
+                               "inputs' library where that has DLPack's C exchange interface. `stream`: a "
+                               "handle or a stream object; without it\n"
+                               "the library's current stream, else the legacy default one. `workspace`: "
+                               "zeroed memory that no launch beside this\n"
+                               "one uses; without it each stream has its own. A call neither synchronises "
+                               "nor waits, and can be captured.\n"
+                               "Raises RequestError where a tensor is not as planned, NoGpu, GpuFailed."},
+                              {0, NULL}};
 static PyType_Spec spec = {"rooftile._rooftile.Kernel", sizeof(Kernel), 0,
                            Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
 static PyTypeObject* kernel_type = NULL;
@@ -418,7 +429,8 @@ static PyTypeObject* kernel_type = NULL;
 PyObject* make_kernel(rooftile_kernel* kernel, Plans* plans, PyObject* plan) {
     Kernel* self = NULL;
     const int count = rooftile_tensor_count(plans->plans);
-    if (count > most_tensors) raise_request("the plan has %d tensors; up to %d are accepted", count, most_tensors);
+    if (count > most_tensors)
+        raise_request("the plan has %d tensors; up to %d are accepted", count, most_tensors);
     else self = (Kernel*)((allocfunc)PyType_GetSlot(kernel_type, Py_tp_alloc))(kernel_type, 0);
     if (!self) {
         rooftile_free_kernel(kernel);

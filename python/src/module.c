@@ -26,7 +26,9 @@ static PyObject* raise(int status, const char* message, const char* detail) {
     return NULL;
 }
 
-PyObject* raise_status(int status) { return raise(status, rooftile_error_message(), rooftile_error_detail()); }
+PyObject* raise_status(int status) {
+    return raise(status, rooftile_error_message(), rooftile_error_detail());
+}
 
 PyObject* raise_request(const char* format, ...) {
     va_list arguments;
@@ -98,12 +100,13 @@ static PyMethodDef functions[] = {
     {"operations", operations, METH_NOARGS, "The operations with their fields, as JSON."},
     {"machines", machines, METH_NOARGS, "The shipped machines, as JSON."},
     {"machine", machine, METH_VARARGS, "machine(id | None): one machine, as JSON; None: the GPU here."},
-    {"add_cuda_folder", add_cuda_folder, METH_VARARGS, "add_cuda_folder(folder): where CUDA's libraries may lie."},
+    {"add_cuda_folder", add_cuda_folder, METH_VARARGS,
+     "add_cuda_folder(folder): where CUDA's libraries may lie."},
     {"status_name", status_name, METH_VARARGS, "status_name(status): the exception of a status."},
     {NULL, NULL, 0, NULL}};
 
-static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_rooftile", "rooftile.h for Python.", -1, functions,
-                                        NULL, NULL, NULL, NULL};
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "_rooftile", "rooftile.h for Python.", -1, functions, NULL, NULL, NULL, NULL};
 
 PyMODINIT_FUNC PyInit__rooftile(void) {
     PyObject* module = PyModule_Create(&definition);

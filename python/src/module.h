@@ -16,8 +16,7 @@ PyObject* raise_request(const char* format, ...);
 PyObject* text_or_raise(int status, char* text);
 
 typedef struct {
-    PyObject_HEAD
-    rooftile_plans* plans;
+    PyObject_HEAD rooftile_plans* plans;
 } Plans;
 
 /* Adds the types to the module; -1 where it raised. */

@@ -1,12 +1,13 @@
 /* rooftile._rooftile.Plans: the plans of a request. */
-#include "module.h"
+#include "tensor.h"
 
-enum { most_inputs = 64, most_axes = 16 };
+enum { most_inputs = 64 };
 
 /* A sequence of integers into `numbers`; how many, or -1 where it raised. */
 static int read_numbers(PyObject* sequence, int64_t* numbers) {
     const Py_ssize_t count = PySequence_Size(sequence);
-    if (count > most_axes) raise_request("a tensor has %d axes; up to %d are accepted", (int)count, most_axes);
+    if (count > most_axes)
+        raise_request("a tensor has %d axes; up to %d are accepted", (int)count, most_axes);
     if (count < 0 || count > most_axes) return -1;
     for (Py_ssize_t i = 0; i < count; ++i) {
         PyObject* number = PySequence_GetItem(sequence, i);
@@ -21,7 +22,8 @@ static int read_numbers(PyObject* sequence, int64_t* numbers) {
 static int read_input(PyObject* entry, rooftile_tensor* tensor, int64_t* extents, int64_t* strides) {
     PyObject *shape = NULL, *steps = NULL;
     long long offset = 0;
-    if (!PyArg_ParseTuple(entry, "zsiOOL", &tensor->name, &tensor->type, &tensor->element_bits, &shape, &steps, &offset))
+    if (!PyArg_ParseTuple(entry, "zsiOOL", &tensor->name, &tensor->type, &tensor->element_bits, &shape,
+                          &steps, &offset))
         return -1;
     tensor->offset = offset;
     tensor->is_output = 0;
@@ -42,16 +44,16 @@ static PyObject* plans_new(PyTypeObject* type, PyObject* arguments, PyObject* ke
     rooftile_tensor tensors[most_inputs];
     int64_t extents[most_inputs][most_axes], strides[most_inputs][most_axes];
     int status = 0;
-    if (keywords && PyDict_Size(keywords) > 0) return PyErr_Format(PyExc_TypeError, "Plans() takes no keyword");
+    if (keywords && PyDict_Size(keywords) > 0)
+        return PyErr_Format(PyExc_TypeError, "Plans() takes no keyword");
     if (!PyArg_ParseTuple(arguments, "s|O!", &request, &PyTuple_Type, &inputs)) return NULL;
     const Py_ssize_t count = inputs ? PyTuple_Size(inputs) : 0;
-    if (count > most_inputs) return raise_request("%d tensors are given; up to %d are accepted", (int)count, most_inputs);
+    if (count > most_inputs)
+        return raise_request("%d tensors are given; up to %d are accepted", (int)count, most_inputs);
     for (Py_ssize_t i = 0; i < count; ++i)
         if (read_input(PyTuple_GetItem(inputs, i), &tensors[i], extents[i], strides[i]) != 0) return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    status = rooftile_plan_tensors(request, tensors, (int)count, &plans);
-    Py_END_ALLOW_THREADS
-    if (status != ROOFTILE_DONE) return raise_status(status);
+    Py_BEGIN_ALLOW_THREADS status = rooftile_plan_tensors(request, tensors, (int)count, &plans);
+    Py_END_ALLOW_THREADS if (status != ROOFTILE_DONE) return raise_status(status);
     allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
     Plans* self = (Plans*)allocate(type, 0);
     if (!self) rooftile_free_plans(plans);
@@ -107,8 +109,9 @@ static PyObject* plans_tensors(PyObject* self, PyObject* unused) {
     PyObject* out = PyTuple_New(count);
     for (int i = 0; out && i < count; ++i) {
         const rooftile_tensor* tensor = rooftile_tensor_at(plans, i);
-        PyObject* entry = Py_BuildValue("(ssNNN)", tensor->name, tensor->type, tuple_of(tensor->extents, tensor->rank),
-                                        tuple_of(tensor->strides, tensor->rank), PyBool_FromLong(tensor->is_output));
+        PyObject* entry =
+            Py_BuildValue("(ssNNN)", tensor->name, tensor->type, tuple_of(tensor->extents, tensor->rank),
+                          tuple_of(tensor->strides, tensor->rank), PyBool_FromLong(tensor->is_output));
         if (!entry || PyTuple_SetItem(out, i, entry) != 0) Py_CLEAR(out);
     }
     return out;
@@ -119,10 +122,8 @@ static PyObject* plans_compile(PyObject* self, PyObject* arguments) {
     PyObject* plan = NULL;
     rooftile_kernel* kernel = NULL;
     if (!PyArg_ParseTuple(arguments, "iO", &rank, &plan)) return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    status = rooftile_compile(((Plans*)self)->plans, rank, &kernel);
-    Py_END_ALLOW_THREADS
-    if (status != ROOFTILE_DONE) return raise_status(status);
+    Py_BEGIN_ALLOW_THREADS status = rooftile_compile(((Plans*)self)->plans, rank, &kernel);
+    Py_END_ALLOW_THREADS if (status != ROOFTILE_DONE) return raise_status(status);
     return make_kernel(kernel, (Plans*)self, plan);
 }
 
@@ -134,12 +135,13 @@ static PyMethodDef methods[] = {
     {"compile", plans_compile, METH_VARARGS, "compile(rank, plan): a Kernel."},
     {NULL, NULL, 0, NULL}};
 
-static PyType_Slot slots[] = {{Py_tp_new, plans_new},
-                              {Py_tp_dealloc, plans_dealloc},
-                              {Py_tp_methods, methods},
-                              {Py_sq_length, plans_length},
-                              {Py_tp_doc, "Plans(request, inputs=()): the plans of a JSON request, best first."},
-                              {0, NULL}};
+static PyType_Slot slots[] = {
+    {Py_tp_new, plans_new},
+    {Py_tp_dealloc, plans_dealloc},
+    {Py_tp_methods, methods},
+    {Py_sq_length, plans_length},
+    {Py_tp_doc, "Plans(request, inputs=()): the plans of a JSON request, best first."},
+    {0, NULL}};
 static PyType_Spec spec = {"rooftile._rooftile.Plans", sizeof(Plans), 0, Py_TPFLAGS_DEFAULT, slots};
 
 int add_plans_type(PyObject* module) {

@@ -30,7 +30,9 @@ DLDataType dtype_of(const char* type) {
     return none;
 }
 
-static int same(DLDataType a, DLDataType b) { return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes; }
+static int same(DLDataType a, DLDataType b) {
+    return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes;
+}
 
 static const char* dtype_name(DLDataType dtype) {
     for (int i = 0; i < dtype_count; ++i)
@@ -63,7 +65,8 @@ const DLPackExchangeAPI* exchange_of(PyObject* object) {
         api = (const DLPackExchangeAPI*)PyCapsule_GetPointer(capsule, "dlpack_exchange_api");
     Py_XDECREF(capsule);
     PyErr_Clear();
-    while (api && api->header.version.major != DLPACK_MAJOR) api = (const DLPackExchangeAPI*)api->header.prev_api;
+    while (api && api->header.version.major != DLPACK_MAJOR)
+        api = (const DLPackExchangeAPI*)api->header.prev_api;
     if (api && !api->dltensor_from_py_object_no_sync) api = NULL;
     if (count < (int)(sizeof known / sizeof known[0])) {
         Py_INCREF((PyObject*)type);
@@ -78,15 +81,17 @@ static PyObject* capsule_of(PyObject* object, const char* name, PyObject* stream
     PyObject* export = PyObject_GetAttrString(object, "__dlpack__");
     if (!export) {
         PyErr_Clear();
-        return raise_request("%s is a %R, which has no __dlpack__: give a tensor of a library that has DLPack", name,
-                             (PyObject*)Py_TYPE(object));
+        return raise_request(
+            "%s is a %R, which has no __dlpack__: give a tensor of a library that has DLPack", name,
+            (PyObject*)Py_TYPE(object));
     }
     PyObject* none = PyTuple_New(0);
     PyObject* keywords = Py_BuildValue("{s:O,s:(ii)}", "stream", stream, "max_version", DLPACK_MAJOR, 3);
     PyObject* capsule = none && keywords ? PyObject_Call(export, none, keywords) : NULL;
     if (!capsule && none && keywords && PyErr_ExceptionMatches(PyExc_TypeError)) {
         PyErr_Clear();
-        if (PyDict_DelItemString(keywords, "max_version") == 0) capsule = PyObject_Call(export, none, keywords);
+        if (PyDict_DelItemString(keywords, "max_version") == 0)
+            capsule = PyObject_Call(export, none, keywords);
     }
     Py_XDECREF(none);
     Py_XDECREF(keywords);
@@ -110,17 +115,84 @@ static int on_gpu(PyObject* object, const char* name) {
     return 0;
 }
 
+/* "<f4" and the like: what __cuda_array_interface__ calls a type. */
+static DLDataType dtype_of_typestr(const char* text) {
+    DLDataType dtype = {255, 0, 1};
+    if (strlen(text) != 3 || text[0] == '>') return dtype;
+    dtype.bits = (uint8_t)(8 * (text[2] - '0'));
+    dtype.code = text[1] == 'f' ? dlpack_float : text[1] == 'i' ? dlpack_int : text[1] == 'u' ? dlpack_uint : 255;
+    if (text[1] == 'b') dtype.code = dlpack_bool;
+    return dtype;
+}
+
+static int read_axes(PyObject* sequence, int64_t* numbers, int64_t unit) {
+    const Py_ssize_t count = PySequence_Size(sequence);
+    if (count < 0 || count > most_axes) return -1;
+    for (Py_ssize_t axis = 0; axis < count; ++axis) {
+        PyObject* number = PySequence_GetItem(sequence, axis);
+        numbers[axis] = number ? PyLong_AsLongLong(number) / unit : 0;
+        Py_XDECREF(number);
+        if (PyErr_Occurred()) return -1;
+    }
+    return (int)count;
+}
+
+/* Version 3 of Numba's interface. Its work must be in our stream, or be done: it names no way to order streams. */
+static int read_interface(PyObject* interface, const char* name, PyObject* stream, Argument* argument) {
+    PyObject* shape = PyDict_GetItemString(interface, "shape");
+    PyObject* type = PyDict_GetItemString(interface, "typestr");
+    PyObject* data = PyDict_GetItemString(interface, "data");
+    PyObject* strides = PyDict_GetItemString(interface, "strides");
+    PyObject* theirs = PyDict_GetItemString(interface, "stream");
+    PyObject* text = type ? PyUnicode_AsASCIIString(type) : NULL;
+    DLTensor* view = &argument->view;
+    memset(view, 0, sizeof *view);
+    if (text) view->dtype = dtype_of_typestr(PyBytes_AsString(text));
+    Py_XDECREF(text);
+    PyObject* pointer = data ? PySequence_GetItem(data, 0) : NULL;
+    if (pointer) view->data = PyLong_AsVoidPtr(pointer);
+    Py_XDECREF(pointer);
+    view->ndim = shape ? read_axes(shape, argument->extents, 1) : -1;
+    int read = view->ndim >= 0 && view->dtype.bits > 0 && data && !PyErr_Occurred();
+    if (read && strides && strides != Py_None) {
+        read = read_axes(strides, argument->strides, view->dtype.bits / 8) == view->ndim;
+        view->strides = argument->strides;
+    }
+    if (!read) {
+        PyErr_Clear();
+        raise_request("%s: its __cuda_array_interface__ cannot be read", name);
+        return -1;
+    }
+    view->shape = argument->extents;
+    view->device.type = dlpack_cuda;
+    if (!theirs || theirs == Py_None || PyObject_RichCompareBool(theirs, stream, Py_EQ) == 1) return 0;
+    PyErr_Clear();
+    raise_request("%s is written in stream %R: give it as stream=", name, theirs);
+    return -1;
+}
+
 int read_tensor(PyObject* object, const char* name, PyObject* stream, Argument* argument) {
     argument->capsule = NULL;
     argument->api = exchange_of(object);
     if (argument->api) return argument->api->dltensor_from_py_object_no_sync(object, &argument->view);
+    if (!PyObject_HasAttrString(object, "__dlpack__")) {
+        PyObject* interface = PyObject_GetAttrString(object, "__cuda_array_interface__");
+        PyErr_Clear();
+        if (interface) {
+            const int read = PyDict_Check(interface) ? read_interface(interface, name, stream, argument) : -1;
+            if (read != 0 && !PyErr_Occurred()) raise_request("%s: its __cuda_array_interface__ is no dict", name);
+            Py_DECREF(interface);
+            return read;
+        }
+    }
     if (PyObject_HasAttrString(object, "__dlpack_device__") && !on_gpu(object, name)) return -1;
     PyObject* capsule = capsule_of(object, name, stream);
     if (!capsule) return -1;
     if (PyCapsule_IsValid(capsule, "dltensor_versioned")) {
         const DLManagedTensorVersioned* tensor = PyCapsule_GetPointer(capsule, "dltensor_versioned");
         if (tensor->version.major != DLPACK_MAJOR) {
-            raise_request("%s is exported by DLPack %d; %d is accepted", name, (int)tensor->version.major, DLPACK_MAJOR);
+            raise_request("%s is exported by DLPack %d; %d is accepted", name, (int)tensor->version.major,
+                          DLPACK_MAJOR);
             Py_DECREF(capsule);
             return -1;
         }
@@ -156,8 +228,10 @@ static int refuse_strides(const rooftile_tensor* expected, const DLTensor* view,
     char is[256], wanted[256];
     list_text(is, sizeof is, strides, view->ndim);
     list_text(wanted, sizeof wanted, expected->strides, expected->rank);
-    raise_request("%s has strides %s; the plan has %s (elements): hand over a tensor that lies so, or plan for this one",
-                  expected->name, is, wanted);
+    raise_request(
+        "%s has strides %s; the plan has %s (elements): hand over a tensor that lies so, or plan for this "
+        "one",
+        expected->name, is, wanted);
     return -1;
 }
 
@@ -165,7 +239,8 @@ int check_tensor(const rooftile_tensor* expected, DLDataType dtype, const Argume
     const DLTensor* view = &argument->view;
     char is[256], wanted[256];
     if (view->device.type != dlpack_cuda && view->device.type != dlpack_cuda_managed) {
-        raise_request("%s is not on a CUDA device (DLPack device type %d)", expected->name, (int)view->device.type);
+        raise_request("%s is not on a CUDA device (DLPack device type %d)", expected->name,
+                      (int)view->device.type);
         return -1;
     }
     if (!same(view->dtype, dtype)) {
@@ -173,7 +248,8 @@ int check_tensor(const rooftile_tensor* expected, DLDataType dtype, const Argume
         return -1;
     }
     int equal = view->ndim == expected->rank;
-    for (int axis = 0; equal && axis < expected->rank; ++axis) equal = view->shape[axis] == expected->extents[axis];
+    for (int axis = 0; equal && axis < expected->rank; ++axis)
+        equal = view->shape[axis] == expected->extents[axis];
     if (!equal) {
         list_text(is, sizeof is, view->shape, view->ndim);
         list_text(wanted, sizeof wanted, expected->extents, expected->rank);
@@ -189,6 +265,7 @@ int check_tensor(const rooftile_tensor* expected, DLDataType dtype, const Argume
     const int64_t* strides = view->strides ? view->strides : dense;
     if (elements == 0) return 0;
     for (int axis = 0; axis < expected->rank; ++axis)
-        if (view->shape[axis] > 1 && strides[axis] != expected->strides[axis]) return refuse_strides(expected, view, strides);
+        if (view->shape[axis] > 1 && strides[axis] != expected->strides[axis])
+            return refuse_strides(expected, view, strides);
     return 0;
 }

@@ -1,14 +1,17 @@
-/* Tensors of any library: read by DLPack, held against what a plan expects. */
+/* Tensors of any library: read by DLPack or __cuda_array_interface__, held against what a plan expects. */
 #ifndef ROOFTILE_PYTHON_TENSOR_H
 #define ROOFTILE_PYTHON_TENSOR_H
 
 #include "dlpack.h"
 #include "module.h"
 
+enum { most_axes = 16 };
+
 /* An argument of a launch. What it points to belongs to the object, or to `capsule`. */
 typedef struct {
     DLTensor view;
-    PyObject* capsule;            /* null where the tensor came through the exchange interface */
+    PyObject* capsule;            /* null where the tensor came in another way */
+    int64_t extents[most_axes], strides[most_axes]; /* of a tensor that came by __cuda_array_interface__ */
     const DLPackExchangeAPI* api; /* of its type; null: none */
 } Argument;
 

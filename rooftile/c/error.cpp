@@ -41,7 +41,9 @@ static_assert(statuses_are_exit_codes());
 int failed(ExitCode code, const std::string& message, const std::string& detail) noexcept {
     try {
         last_error = {message, detail};
-    } catch (...) { last_error.message.clear(), last_error.detail.clear(); }  // out of memory: the status is all there is
+    } catch (...) {
+        last_error.message.clear(), last_error.detail.clear();
+    }  // out of memory: the status is all there is
     return int(code);
 }
 

@@ -27,7 +27,8 @@ int guarded(Work&& work) noexcept {
     } catch (const std::bad_alloc&) {
         return failed(ExitCode::internal, "out of memory");
     } catch (const std::exception& error) {
-        return failed(ExitCode::internal, std::string("internal error: ") + error.what() + "; please report it");
+        return failed(ExitCode::internal,
+                      std::string("internal error: ") + error.what() + "; please report it");
     } catch (...) { return failed(ExitCode::internal, "internal error; please report it"); }
 }
 

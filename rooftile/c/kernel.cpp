@@ -54,7 +54,8 @@ int rooftile_add_cuda_folder(const char* folder) {
 int rooftile_compile(const rooftile_plans* plans, int rank, rooftile_kernel** kernel) {
     return c::guarded([&] {
         const Plan& plan = rank == 0 ? first_buildable(*plans) : c::plan_of(*plans, rank);
-        if (!plan.buildable) throw RequestError(fmt::format("plan {} cannot be built: {}", plan.rank, plan.why_not));
+        if (!plan.buildable)
+            throw RequestError(fmt::format("plan {} cannot be built: {}", plan.rank, plan.why_not));
         *kernel = new rooftile_kernel{compile(plan)};
     });
 }

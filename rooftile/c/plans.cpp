@@ -20,10 +20,14 @@ namespace {
 
 const char* kind_name(FieldKind kind) {
     switch (kind) {
-        case FieldKind::list: return "list";
-        case FieldKind::positional: return "positional";
-        case FieldKind::on: return "on";
-        case FieldKind::value: break;
+        case FieldKind::list:
+            return "list";
+        case FieldKind::positional:
+            return "positional";
+        case FieldKind::on:
+            return "on";
+        case FieldKind::value:
+            break;
     }
     return "value";
 }
@@ -69,8 +73,8 @@ void add_views(rooftile_plans& plans) {
     for (std::size_t i = 0; i < plans.tensors.size(); ++i) {
         const TensorInfo& tensor = plans.tensors[i];
         plans.views.push_back({tensor.name.c_str(), tensor.type.c_str(), tensor.element_bits,
-                               tensor.role == TensorRole::out, int(plans.extents[i].size()), plans.extents[i].data(),
-                               tensor.strides.data(), tensor.offset});
+                               tensor.role == TensorRole::out, int(plans.extents[i].size()),
+                               plans.extents[i].data(), tensor.strides.data(), tensor.offset});
     }
 }
 
@@ -84,8 +88,9 @@ std::vector<TensorInfo> read_tensors(std::span<const rooftile_tensor> tensors) {
         info.element_bits = t.element_bits;
         info.offset = t.offset;
         if (t.rank < 0 || t.element_bits < 1 || t.offset < 0)
-            throw RequestError(fmt::format("tensor {}: rank {}, element_bits {}, offset {}: none may be below 0",
-                                           out.size(), t.rank, t.element_bits, t.offset));
+            throw RequestError(
+                fmt::format("tensor {}: rank {}, element_bits {}, offset {}: none may be below 0", out.size(),
+                            t.rank, t.element_bits, t.offset));
         for (int axis = 0; axis < t.rank; ++axis) {
             info.extents.push_back(Extent::of(t.extents[axis]));
             info.strides.push_back(t.strides[axis]);
@@ -127,7 +132,8 @@ std::string explained(const rooftile_plans& plans, int rank, int width) {
 }
 
 std::string source_of(const Plan& plan) {
-    if (!plan.buildable) throw RequestError(fmt::format("plan {} cannot be built: {}", plan.rank, plan.why_not));
+    if (!plan.buildable)
+        throw RequestError(fmt::format("plan {} cannot be built: {}", plan.rank, plan.why_not));
     const Source source = on_device(*plan.operation).source(plan);
     std::string out = source.text;
     for (const std::string& name : source.name_expressions) out += fmt::format("// instantiated: {}\n", name);
@@ -185,7 +191,8 @@ int rooftile_plan(const char* request, rooftile_plans** plans) {
     return rooftile_plan_tensors(request, nullptr, 0, plans);
 }
 
-int rooftile_plan_tensors(const char* request, const rooftile_tensor* inputs, int count, rooftile_plans** plans) {
+int rooftile_plan_tensors(const char* request, const rooftile_tensor* inputs, int count,
+                          rooftile_plans** plans) {
     return c::guarded([&] {
         if (!request) throw RequestError("the request is null; it is a JSON object with the key op");
         *plans = c::planned(request, {inputs, std::size_t(std::max(0, count))}).release();

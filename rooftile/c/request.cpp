@@ -18,7 +18,8 @@ constexpr int shown = 60;                                 // characters of a wro
 
 Json parsed(std::string_view text) {
     if (text.size() > most_bytes)
-        throw RequestError(fmt::format("the request is {} B long; up to {} are accepted", text.size(), most_bytes));
+        throw RequestError(
+            fmt::format("the request is {} B long; up to {} are accepted", text.size(), most_bytes));
     try {
         Json request = parsed_line(text);
         if (!request.is_object()) throw RequestError("the request is no JSON object");
@@ -39,7 +40,8 @@ const Operation& operation_of(const Json& request) {
     if (const Operation* operation = find_operation(name)) return *operation;
     const std::string accepted = fmt::format("{}", fmt::join(operation_names(), ", "));
     if (name.empty()) throw RequestError("op names the operation, as text; there are " + accepted);
-    throw RequestError(fmt::format("there is no operation {}; there are {}", printable(name, shown), accepted));
+    throw RequestError(
+        fmt::format("there is no operation {}; there are {}", printable(name, shown), accepted));
 }
 
 /// The field of that key, or of a list that is called by its plural; null: there is none.
@@ -51,9 +53,11 @@ const Field* find_field(std::span<const Field> fields, std::string_view key) {
 
 [[noreturn]] void refuse(const std::string& key, const Field& field, const Json& value) {
     const std::string accepted = field.kind == FieldKind::on ? "true or false"
-                                 : field.kind == FieldKind::list ? fmt::format("a list of texts {}", field.form)
-                                                                 : field.form;
-    throw RequestError(fmt::format("{} is {}; accepted is {}", key, printable(value.dump(), shown), accepted));
+                                 : field.kind == FieldKind::list
+                                     ? fmt::format("a list of texts {}", field.form)
+                                     : field.form;
+    throw RequestError(
+        fmt::format("{} is {}; accepted is {}", key, printable(value.dump(), shown), accepted));
 }
 
 /// One value as it would be typed.
@@ -90,7 +94,8 @@ void add(Given& given, const std::string& key, const Field& field, const Json& v
 
 std::span<const Field> planning_fields() {
     static const Field fields[] = {
-        {"machine", "ID|FILE", "A machine's id, or a machine file; default: the GPU here, else h100-sxm", "Machine"},
+        {"machine", "ID|FILE", "A machine's id, or a machine file; default: the GPU here, else h100-sxm",
+         "Machine"},
         {"set", "KEY=VALUE", "Replaces one number of the machine, as in \"dram.bandwidth=4 TB/s\"", "Machine",
          FieldKind::list},
         {"buildable_only", "", "Leave out plans that no kernel exists for yet", "Output", FieldKind::on},

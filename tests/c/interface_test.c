@@ -31,8 +31,8 @@ static void refused(const char* request, int status, const char* part) {
     const int got = rooftile_plan(request, &plans);
     if (got == status && !plans && strstr(rooftile_error_message(), part)) return;
     ++failures;
-    fprintf(stderr, "interface_test.c: %s: status %d, '%s'; expected %d with '%s'\n", request ? request : "null", got,
-            rooftile_error_message(), status, part);
+    fprintf(stderr, "interface_test.c: %s: status %d, '%s'; expected %d with '%s'\n",
+            request ? request : "null", got, rooftile_error_message(), status, part);
 }
 
 static char* file_text(const char* name) {
@@ -99,7 +99,8 @@ static void planned(const char* request) {
 
     refused_with(request, "\"nothing_like_this\": 1", ROOFTILE_BAD_REQUEST, "has no field nothing_like_this");
     refused_with(request, "\"machin\": \"h200-sxm\"", ROOFTILE_BAD_REQUEST, "did you mean machine?");
-    refused_with(request, "\"exhaustive\": 1", ROOFTILE_BAD_REQUEST, "exhaustive is 1; accepted is true or false");
+    refused_with(request, "\"exhaustive\": 1", ROOFTILE_BAD_REQUEST,
+                 "exhaustive is 1; accepted is true or false");
     refused_with(request, "\"top\": {}", ROOFTILE_BAD_REQUEST, "top is {}; accepted is N");
     refused_with(request, "\"top\": 0", ROOFTILE_BAD_REQUEST, "top");
 }

@@ -69,6 +69,22 @@ class Kernels(unittest.TestCase):
             self.refused("give it as out=", kernel, *inputs)
             self.refused("stream is a", kernel, *inputs, out=outputs[0], stream="0")
 
+    def test_take_numbas_interface(self):
+        class Numbas:
+            def __init__(self, tensor, **changed):
+                bytes = tensor.view.dtype.bits // 8
+                self.__cuda_array_interface__ = {
+                    "shape": tensor.shape, "typestr": f"<f{bytes}", "data": (tensor.view.data, False),
+                    "strides": tuple(bytes * stride for stride in tensor.strides), "version": 3, **changed,
+                }  # fmt: skip
+
+        for kernel, inputs, outputs in self.each():
+            first, name = inputs[0], kernel.plan.tensors[0].name
+            # It has no name for bf16, so that no tensor of these plans can be handed over.
+            self.refused(f"{name} is fp16; the plan has bf16", kernel, Numbas(first), *inputs[1:], out=outputs[0])
+            self.refused("stream 7", kernel, Numbas(first, stream=7), *inputs[1:], out=outputs[0])
+            self.refused("cannot be read", kernel, Numbas(first, shape=None), *inputs[1:], out=outputs[0])
+
     def test_refuse_outputs_that_overlap(self):
         for kernel, inputs, outputs in self.each():
             on_input = outputs[0].changed(memory=inputs[0].memory)
@@ -86,6 +102,20 @@ class Kernels(unittest.TestCase):
                 if t.strides == dense(t.shape):
                     t.managed.view.strides = None
             kernel(*inputs, out=outputs[0])
+
+    def test_a_forked_process_says_so(self):
+        kernel, inputs, outputs = self.each()[0]
+        kernel(*inputs, out=outputs[0])
+        child = os.fork()
+        if child == 0:
+            status = 0
+            try:
+                kernel(*inputs, out=outputs[0])
+            except rooftile.GpuFailed as error:
+                status = 42 if "forked" in str(error) else 1
+            finally:
+                os._exit(status)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 42)
 
     def test_a_hundred_thousand_calls_keep_no_tensor(self):
         kernel, inputs, outputs = self.each(FastTensor)[0]
