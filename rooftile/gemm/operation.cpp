@@ -69,6 +69,8 @@ void add_operands(Given& given, std::span<const TensorInfo> inputs) {
     if (b.extents[0].most != k)
         throw RequestError(fmt::format("a is {} x {} and b {} x {}: the columns of a are the rows of b", m, k,
                                        b.extents[0].most, n));
+    for (const char* key : {"m", "n", "k", "shape", "lda", "ldb", "a_major", "b_major", "type", "a_offset", "b_offset"})
+        if (given.has(key)) throw RequestError(given.name(key) + " follows from the tensors; leave it out");
     const Lie of_a = lie_of("a", a), of_b = lie_of("b", b);
     for (const auto& [key, number] : {std::pair{"m", m}, {"n", n}, {"k", k}, {"lda", of_a.pitch}, {"ldb", of_b.pitch}})
         given.add(key, std::to_string(number));

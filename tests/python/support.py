@@ -7,10 +7,14 @@ import json
 import math
 from pathlib import Path
 
-REQUESTS = {
-    file.parts[-3]: json.loads(file.read_text()) for file in sorted(Path(__file__).parent.parent.glob("*/c/request.json"))
-}
-assert REQUESTS, "no operation has a request in its folder of tests"
+def _requests(name):
+    files = sorted(Path(__file__).parent.parent.glob(f"*/c/{name}.json"))
+    assert files, f"no operation has a {name}.json in its folder of tests"
+    return {file.parts[-3]: json.loads(file.read_text()) for file in files}
+
+
+REQUESTS = _requests("request")
+BY_TENSORS = _requests("by_tensors")  # what the same problem needs beside its tensors
 
 DTYPES = {"bf16": (4, 16), "fp16": (2, 16), "fp32": (2, 32)}
 CPU, CUDA = 1, 2

@@ -5,7 +5,7 @@ import json
 import sys
 import unittest
 
-from support import REQUESTS
+from support import BY_TENSORS, DTYPES, REQUESTS
 
 import rooftile
 
@@ -40,6 +40,22 @@ class Plans(unittest.TestCase):
                 self.assertIn(f"rooftile plan {name} ", plan.context.command)
                 self.assertEqual({t.is_output for t in plan.tensors}, {False, True})
                 self.assertIn(name, repr(plan))
+
+    def test_tensors_that_lie_somewhere_give_the_same_problem(self):
+        for name, rest in BY_TENSORS.items():
+            plan = planned(REQUESTS[name])
+            inputs = tuple(
+                (t.name, t.type, DTYPES[t.type][1], t.shape, t.strides, 0) for t in plan.tensors if not t.is_output
+            )
+            with self.subTest(name):
+                plans = rooftile._rooftile.Plans(json.dumps(rest), inputs)
+                self.assertEqual(json.loads(plans.json())["problem"], json.loads(plan.json())["problem"])
+                with self.assertRaises(rooftile.RequestError):
+                    rooftile._rooftile.Plans(json.dumps(REQUESTS[name]), inputs)  # twice the same
+                with self.assertRaises(rooftile.RequestError):
+                    rooftile._rooftile.Plans(json.dumps(rest), inputs[:1])
+                with self.assertRaises(rooftile.RequestError):
+                    rooftile._rooftile.Plans(json.dumps(rest), (("x", "bf16", 16, (4, 4), (4,), 0),))
 
     def test_every_plan_explains_itself(self):
         for name, request in REQUESTS.items():
