@@ -282,10 +282,11 @@ static PyObject* launched(Kernel* self, Call* call, PyObject* const* inputs, PyO
         good = find_workspace(self, call, api, &fresh, &kept) == 0;
     }
     if (!good) return NULL;
-    Py_BEGIN_ALLOW_THREADS /* a full queue waits for the GPU */
-        status = rooftile_launch(self->kernel, call->device, call->stream, call->pointers, self->tensors,
-                                 call->workspace);
-    Py_END_ALLOW_THREADS if (!kept) free_workspace(&fresh);
+    PyThreadState* state = PyEval_SaveThread(); /* a full queue waits for the GPU */
+    status = rooftile_launch(self->kernel, call->device, call->stream, call->pointers, self->tensors,
+                             call->workspace);
+    PyEval_RestoreThread(state);
+    if (!kept) free_workspace(&fresh);
     if (status != ROOFTILE_DONE) return raise_status(status);
     return result_of(self, call);
 }
@@ -357,8 +358,10 @@ static PyObject* kernel_json(PyObject* self, PyObject* unused) {
 static PyObject* kernel_load(PyObject* self, PyObject* arguments) {
     int device = 0, status = 0;
     if (!PyArg_ParseTuple(arguments, "|i", &device)) return NULL;
-    Py_BEGIN_ALLOW_THREADS status = rooftile_load(((Kernel*)self)->kernel, device);
-    Py_END_ALLOW_THREADS if (status != ROOFTILE_DONE) return raise_status(status);
+    PyThreadState* state = PyEval_SaveThread();
+    status = rooftile_load(((Kernel*)self)->kernel, device);
+    PyEval_RestoreThread(state);
+    if (status != ROOFTILE_DONE) return raise_status(status);
     Py_RETURN_NONE;
 }
 

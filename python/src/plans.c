@@ -52,8 +52,10 @@ static PyObject* plans_new(PyTypeObject* type, PyObject* arguments, PyObject* ke
         return raise_request("%d tensors are given; up to %d are accepted", (int)count, most_inputs);
     for (Py_ssize_t i = 0; i < count; ++i)
         if (read_input(PyTuple_GetItem(inputs, i), &tensors[i], extents[i], strides[i]) != 0) return NULL;
-    Py_BEGIN_ALLOW_THREADS status = rooftile_plan_tensors(request, tensors, (int)count, &plans);
-    Py_END_ALLOW_THREADS if (status != ROOFTILE_DONE) return raise_status(status);
+    PyThreadState* state = PyEval_SaveThread();
+    status = rooftile_plan_tensors(request, tensors, (int)count, &plans);
+    PyEval_RestoreThread(state);
+    if (status != ROOFTILE_DONE) return raise_status(status);
     allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
     Plans* self = (Plans*)allocate(type, 0);
     if (!self) rooftile_free_plans(plans);
@@ -122,8 +124,10 @@ static PyObject* plans_compile(PyObject* self, PyObject* arguments) {
     PyObject* plan = NULL;
     rooftile_kernel* kernel = NULL;
     if (!PyArg_ParseTuple(arguments, "iO", &rank, &plan)) return NULL;
-    Py_BEGIN_ALLOW_THREADS status = rooftile_compile(((Plans*)self)->plans, rank, &kernel);
-    Py_END_ALLOW_THREADS if (status != ROOFTILE_DONE) return raise_status(status);
+    PyThreadState* state = PyEval_SaveThread();
+    status = rooftile_compile(((Plans*)self)->plans, rank, &kernel);
+    PyEval_RestoreThread(state);
+    if (status != ROOFTILE_DONE) return raise_status(status);
     return make_kernel(kernel, (Plans*)self, plan);
 }
 

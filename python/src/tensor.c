@@ -120,7 +120,10 @@ static DLDataType dtype_of_typestr(const char* text) {
     DLDataType dtype = {255, 0, 1};
     if (strlen(text) != 3 || text[0] == '>') return dtype;
     dtype.bits = (uint8_t)(8 * (text[2] - '0'));
-    dtype.code = text[1] == 'f' ? dlpack_float : text[1] == 'i' ? dlpack_int : text[1] == 'u' ? dlpack_uint : 255;
+    dtype.code = text[1] == 'f'   ? dlpack_float
+                 : text[1] == 'i' ? dlpack_int
+                 : text[1] == 'u' ? dlpack_uint
+                                  : 255;
     if (text[1] == 'b') dtype.code = dlpack_bool;
     return dtype;
 }
@@ -180,7 +183,8 @@ int read_tensor(PyObject* object, const char* name, PyObject* stream, Argument* 
         PyErr_Clear();
         if (interface) {
             const int read = PyDict_Check(interface) ? read_interface(interface, name, stream, argument) : -1;
-            if (read != 0 && !PyErr_Occurred()) raise_request("%s: its __cuda_array_interface__ is no dict", name);
+            if (read != 0 && !PyErr_Occurred())
+                raise_request("%s: its __cuda_array_interface__ is no dict", name);
             Py_DECREF(interface);
             return read;
         }
