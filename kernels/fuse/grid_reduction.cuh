@@ -31,20 +31,28 @@ class GridReduction {
         const unsigned long long tagged = static_cast<unsigned long long>(tag_) << 32 | value;
         ptx::store_relaxed(place(word, rank_), tagged);
     }
-    /// The words of the team's CTA `rank` from number `first` on; waits for them.
-    template <int count>
-    __device__ void wait_for(unsigned (&to)[count], int first, unsigned rank) const {
+    /// The words from number `first` on of the team's CTAs `rank`, rank + 32 and so on, behind the last one its once more;
+    /// waits for all of them together.
+    template <class Raw, int count>
+    __device__ void wait_for(Raw (&to)[count], int first, unsigned rank) const {
+        constexpr int each = sizeof(Raw) / sizeof(unsigned);
         bool all = false;
         while (!all) {
-            unsigned long long tagged[count];
-#pragma unroll
-            for (int i = 0; i < count; ++i) tagged[i] = ptx::load_relaxed(place(first + i, rank));
-            all = true;
+            unsigned long long tagged[count][each];
 #pragma unroll
             for (int i = 0; i < count; ++i) {
-                all = all && tagged[i] >> 32 == tag_;
-                to[i] = static_cast<unsigned>(tagged[i]);
+                const unsigned of = rank + 32 * i < cluster ? rank + 32 * i : cluster - 1;
+#pragma unroll
+                for (int w = 0; w < each; ++w) tagged[i][w] = ptx::load_relaxed(place(first + w, of));
             }
+            all = true;
+#pragma unroll
+            for (int i = 0; i < count; ++i)
+#pragma unroll
+                for (int w = 0; w < each; ++w) {
+                    all = all && tagged[i][w] >> 32 == tag_;
+                    to[i].word[w] = static_cast<unsigned>(tagged[i][w]);
+                }
         }
     }
     /// Of one thread of each CTA after its last row: the last of them all makes the workspace ready for the

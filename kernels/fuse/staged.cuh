@@ -1,5 +1,4 @@
-// Rows that wait in shared memory: one bulk copy a tensor brings all that a CTA works on, and its threads
-// wait for them together.
+// Rows that wait in shared memory, and bulk copies that bring them there or to L2.
 #pragma once
 
 #include "kernels/fuse/pack.cuh"
@@ -9,7 +8,7 @@
 
 namespace rooftile::fuse {
 
-/// `count` vectors of a tensor, which are all that the CTA takes of it; of thread 0, after expect().
+/// `count` vectors of a tensor; of one thread, whose barrier expects them.
 template <CachePolicy policy = CachePolicy::normal, class T, int vector_width>
 __device__ inline void fetch(Pack<T, vector_width>* to, const T* tensor, long long vector, unsigned count,
                              unsigned barrier) {
@@ -27,13 +26,6 @@ __device__ inline void bring_to_l2(const T* tensor, long long vector, unsigned c
     constexpr unsigned bytes = vector_width * sizeof(T);
     if (from < count)
         ptx::bulk_prefetch(tensor + (vector + from) * vector_width, min(each, count - from) * bytes);
-}
-
-/// Makes the barrier ready for `bytes`; of thread 0, before the CTA's next __syncthreads().
-__device__ inline void expect(unsigned barrier, unsigned bytes) {
-    ptx::mbarrier_init(barrier, 1);
-    ptx::fence_mbarrier_init();
-    ptx::mbarrier_arrive_expect(barrier, bytes);
 }
 
 /// A vector that waits there. Volatile: the compiler would rather hold a row in registers from pass to pass.

@@ -29,8 +29,8 @@ class Team {
     static_assert(threads_per_row <= 32 ? 32 % threads_per_row == 0 && cluster == 1
                                         : threads_per_row == threads);
     static constexpr int warps = threads_per_row <= 32 ? 1 : threads_per_row / 32;
-    static_assert((warps & (warps - 1)) == 0 && (cluster & (cluster - 1)) == 0, "halves of halves");
     static constexpr bool near = cluster > 1 && !far;
+    static_assert((warps & (warps - 1)) == 0 && (far || (cluster & (cluster - 1)) == 0), "halves of halves");
     static_assert(!far || (warps > 1 && cluster > 1));
 
   public:
@@ -57,10 +57,6 @@ class Team {
     __device__ Index first_row() const {
         return Index(block_ / cluster) * rows + threadIdx.x / threads_per_row;
     }
-    template <class Index>
-    __device__ static Index all_rows() {
-        return Index(gridDim.x / cluster) * rows;
-    }
     /// Each CTA of a cluster takes `part` vectors that lie together, of all of a row or of what the cluster takes at
     /// once: the first of this one's, and how many of a row's `vectors` they are.
     __device__ unsigned part_begin(unsigned part) const {
@@ -72,12 +68,6 @@ class Team {
         const unsigned begin = part_begin(part), rest = vectors > begin ? vectors - begin : 0;
         return rest < part ? rest : part;
     }
-    /// Rows of this CTA, up to the last of `all`.
-    __device__ static unsigned rows_here(long long all) {
-        const long long rest = all - static_cast<long long>(blockIdx.x / cluster) * rows;
-        return static_cast<unsigned>(rest < rows ? rest : rows);
-    }
-
     /// Of thread 0 of a team beside a producer, before any CTA of the cluster goes on.
     __device__ void init() {
         if constexpr (beside && near) joint().init_full(1);
@@ -171,7 +161,7 @@ class Team {
             if (threadIdx.x == 0) (tell(word, mine), ...);
             word = 0;
             (hear(word, mine), ...);
-            merge_lanes < cluster<32 ? cluster : 32>(all_lanes, mine...);
+            merge_lanes<32>(all_lanes, mine...);
             word = 0;
             if (threadIdx.x == 0) (leave(slots, word, 0, mine), ...);
         }
@@ -186,16 +176,21 @@ class Team {
 #pragma unroll
         for (unsigned w : raw.word) grid_.leave(word++, w);
     }
-    /// What a lane's share of the CTAs told; of fewer than 32, each as many times as fills the warp.
+    /// What a lane's share of the CTAs told, of several side by side; lanes behind the last CTA have nothing.
     template <class Accumulator>
     __device__ void hear(int& word, Accumulator& mine) {
-        Raw<Accumulator> raw;
+        constexpr int rounds = (cluster + 31) / 32, most = 4, together = rounds < most ? rounds : most;
 #pragma unroll
-        for (unsigned from = 0; from < cluster; from += 32) {
-            grid_.wait_for(raw.word, word, from + threadIdx.x % (cluster < 32 ? cluster : 32));
-            const auto part = __builtin_bit_cast(Accumulator, raw);
-            if (from == 0) mine = part;
-            else mine.merge(part);
+        for (int from = 0; from < rounds; from += together) {
+            Raw<Accumulator> raw[together];
+            grid_.wait_for(raw, word, from * 32 + threadIdx.x);
+#pragma unroll
+            for (int i = 0; i < together; ++i) {
+                const bool there = (from + i) * 32 + threadIdx.x < cluster;
+                const auto part = there ? __builtin_bit_cast(Accumulator, raw[i]) : Accumulator{};
+                if (from + i == 0) mine = part;
+                else mine.merge(part);
+            }
         }
         word += word_count<Accumulator>;
     }

@@ -94,9 +94,6 @@ class Story {
                 "the "
                 "others reduce those that are there",
                 shared_);
-        else if (c_.row_storage == RowStorage::shared)
-            where =
-                fmt::format("shared memory, {:.0f} B of a CTA, brought by one bulk copy a tensor", shared_);
         else if (grid_resident_rows(c_))
             where =
                 "L2: all rows are resident in the grid, so that memory rests for one reduction and not for "
@@ -110,7 +107,7 @@ class Story {
                 "flight";
         if (reduces_across_grid(c_)) where += fmt::format("; {} CTAs of the grid share the row", c_.cluster);
         else if (c_.cluster > 1) where += fmt::format("; {} CTAs of a cluster share the row", c_.cluster);
-        if (c_.row_storage == RowStorage::registers || c_.row_storage == RowStorage::shared)
+        if (c_.row_storage == RowStorage::registers)
             d_.add("elements_per_thread", "columns / (threads_per_row x cluster), in whole vectors   [M21]",
                    {given("columns", double(p_.columns), "", "problem"),
                     given("threads_per_row", c_.threads_per_row, "", "this plan"),
@@ -261,17 +258,13 @@ class Story {
                     given("element_bytes", work_.shared_bytes, "B", "problem"),
                     given("cluster", c_.cluster, "", "this plan")},
                    kept, "B", "stay in shared memory: rows after the first do not read them again");
-        const char* what = c_.persistent
-                               ? "least of (shared memory - kept) / chunk and two rows of chunks   [M21]"
-                               : "the chunks of a row";
-        d_.add("stages", what,
+        d_.add("stages", "least of (shared memory - kept) / chunk and two rows of chunks   [M21]",
                {given("chunk_bytes", chunk, "B", "above"), given("chunks", chunks, "", "above"),
                 given("kept_bytes", kept, "B", kept > 0 ? "above" : "nothing is shared, or it is read again"),
                 d_.fact("shared.per_cta")},
                c_.stages, "slots",
-               c_.persistent ? fmt::format("{:.0f} are on their way while the values of a row are reduced",
-                                           c_.stages - chunks)
-                             : std::string("none is filled twice"));
+               fmt::format("{:.0f} are on their way while the values of a row are reduced",
+                           c_.stages - chunks));
         if (c_.reduction_threads > 0)
             d_.add("reduction_threads", "warps of each partition of an SM x partitions",
                    {given("warps", c_.reduction_threads / hw_.issue_lanes, "", "this plan"),
@@ -292,13 +285,6 @@ class Story {
 
     void ring_grid() {
         const double clusters = double(c_.grid) / c_.cluster;
-        if (!c_.persistent) {
-            d_.add("grid", "rows x cluster",
-                   {given("rows", double(p_.rows), "", "problem"),
-                    given("cluster", c_.cluster, "", "this plan")},
-                   double(c_.grid), "CTAs", "each comes when one before it ends: in the order of the rows");
-            return;
-        }
         const double each = double(p_.rows) / clusters;
         d_.add("grid", "resident clusters, no more than rows, x cluster",
                {given("rows", double(p_.rows), "", "problem"), d_.fact("sm.count"),

@@ -9,7 +9,7 @@
 namespace rooftile {
 namespace {
 
-constexpr std::string_view row_storages[] = {"none", "registers", "shared", "reload", "pipelined"};
+constexpr std::string_view row_storages[] = {"none", "registers", "reload", "pipelined"};
 constexpr std::string_view switches[] = {"off", "on"};
 
 std::vector<Field> make_fields() {

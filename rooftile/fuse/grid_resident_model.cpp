@@ -34,15 +34,15 @@ Places places_of(const FuseHardware& hw, const Program& p, const GridResidentLau
 double pass_cycles(const FuseHardware& hw, const Program& p, const GridResidentLaunch& l,
                    const Places& places, const Pass& pass) {
     const double uneven = places.busiest * places.sms / places.ctas;
-    double seconds = dram_seconds(hw, pass.dram_read, pass.dram_written) / hw.fit.copy_share;
+    double seconds = dram_seconds(hw, pass.dram_read, pass.dram_written);
     seconds = std::max(seconds, max_known(pass.l2_bytes / hw.l2_bandwidth, 0)) * uneven;
     const double share = places.busiest / places.ctas;  // of the busiest SM
     double memory = seconds * hw.clock_hz;
     memory = std::max(memory, max_known(pass.sm_bytes * share / hw.l2_port, 0));
     memory = std::max(memory, max_known(pass.dram_read * share / hw.sm_bandwidth, 0));
     const double elements = double(p.rows) * double(p.columns) * share;
-    const double computing = max_known(issue_cycles(hw, pass.cost) * elements / hw.fit.grid_issue_share, 0);
-    const double special = max_known(pass.cost.mufu * elements / hw.mufu_rate / hw.fit.grid_mufu_share, 0);
+    const double computing = max_known(issue_cycles(hw, pass.cost) * elements, 0);
+    const double special = max_known(pass.cost.mufu * elements / hw.mufu_rate, 0);
     // A warp's iteration: its loads, what they wait for, and its share of what the SM does.
     const double warps = places.busiest * l.threads / warp_threads;
     const double iterations = warps
@@ -50,7 +50,7 @@ double pass_cycles(const FuseHardware& hw, const Program& p, const GridResidentL
                                                        / l.vectors_per_thread / l.vector_width));
     return iterations
            / mva_throughput(warps, pass.latency, std::max(computing, special) / iterations,
-                            memory / iterations, 1);
+                            memory / iterations);
 }
 
 }  // namespace
@@ -95,7 +95,6 @@ FuseFlow grid_resident_flow(const FuseHardware& hw, const Program& p, const Prog
     w.dram_written_bytes = written;
     w.l2_read_bytes = (work.readings - 1) * again - all_missed + shared;
     w.cost = elements * work.online;
-    w.efficiency = hw.fit.copy_share;
     f.time = fuse_time(hw, w);
     f.dram_bytes = w.dram_read_bytes + written;
     f.ctas = places.ctas;
@@ -106,12 +105,12 @@ FuseFlow grid_resident_flow(const FuseHardware& hw, const Program& p, const Prog
     const double passes = pass_cycles(hw, p, l, places, first)
                           + (before_last - 1) * pass_cycles(hw, p, l, places, next)
                           + pass_cycles(hw, p, l, places, last);
-    f.round_cycles = hw.loaded_latency * hw.loaded_factor;
+    f.round_cycles = hw.loaded_latency;
     f.bytes_in_flight =
         places.busiest * l.threads * l.vectors_per_thread * l.together * l.vector_width * l.again_bytes;
     f.bytes_in_flight_needed = f.round_cycles * hw.read_bandwidth / hw.clock_hz / places.sms;
     // The first CTAs' start and the last stores overlap with nothing; the first load is in the launch.
-    const double ends = max_known(hw.cta_start, 0) + max_known(f.round_cycles, 0);
+    const double ends = max_known(f.round_cycles, 0);
     f.ends = max_known(ends / hw.clock_hz, 0);
     f.time.seconds = (passes + reductions + ends) / hw.clock_hz + f.time.launch;
     return f;

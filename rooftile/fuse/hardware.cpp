@@ -30,7 +30,6 @@ FuseHardware fuse_hardware(const Machine& m, std::vector<std::string>& unknown) 
     hw.loaded_latency_key = read.first_known({"tma.latency_loaded", "dram.latency"});
     hw.loaded_latency = read.cycles(hw.loaded_latency_key);
     hw.fit = fuse_fit(m);
-    hw.loaded_factor = hw.loaded_latency_key == "dram.latency" ? hw.fit.loaded_latency : 1;
     hw.launch_seconds = read.number<Seconds>("launch.gap_stream");
     hw.issue_lanes = read.count("sm.partitions") * warp_threads;
     hw.mufu_rate = optional.number<OpsPerCycle>("rate.mufu", Per::sm);
@@ -45,11 +44,8 @@ FuseHardware fuse_hardware(const Machine& m, std::vector<std::string>& unknown) 
     hw.shared_reserved = known_or(optional.number<Bytes>("shared.reserved_per_cta"), 0);
     hw.l1_unified = optional.number<Bytes>("l1.unified");
     hw.carveout_step = optional.number<Bytes>("shared.carveout_step");
-    hw.sm_bandwidth = optional.number<BytesPerCycle>("dram.per_sm", Per::sm);
-    hw.stride_derate = optional.number<Ratio>("dram.derate.stride");
+    hw.sm_bandwidth = optional.number<BytesPerCycle>("dram.per_sm_alone", Per::sm);
     hw.streams_derate = optional.number<Ratio>("dram.derate.streams");
-    hw.drift_derate = optional.number<Ratio>("dram.derate.drift");
-    hw.cta_start = optional.cycles("cta.start");
     hw.cta_interval = optional.cycles("cta.interval");
     hw.cluster_start = optional.cycles("cluster.start");
     hw.cluster_ctas =
@@ -60,8 +56,8 @@ FuseHardware fuse_hardware(const Machine& m, std::vector<std::string>& unknown) 
 }
 
 double cluster_start_cycles(const FuseHardware& hw, double size) {
-    // A doubling: the places of a whole cluster are free later than one CTA's.
-    return max_known(hw.cluster_start, 0) * (1 + hw.fit.cluster_growth * (std::log2(size) - 1));
+    // A doubling more or less: the places of a whole cluster are free later than one CTA's.
+    return max_known(hw.cluster_start, 0) * (1 + std::log2(size)) / 2;
 }
 
 double l1_beside(const FuseHardware& hw, double shared_bytes) {

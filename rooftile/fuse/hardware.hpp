@@ -22,7 +22,6 @@ struct FuseHardware {
     double dram_latency;    ///< cycles, unloaded
     double l2_latency;      ///< cycles
     double loaded_latency;  ///< cycles with the pipe full; the unloaded one where unknown
-    double loaded_factor;   ///< by which the latency under load exceeds it; 1 where measured
     double launch_seconds;
     double issue_lanes;  ///< instructions of one lane that an SM issues a cycle
     double mufu_rate;    ///< a cycle and SM
@@ -32,10 +31,8 @@ struct FuseHardware {
     double shared_per_cta, shared_per_sm, shared_reserved;  ///< B
     double l1_unified, carveout_step;  ///< B: L1 and shared memory, and what they share in
     double sm_bandwidth;               ///< B/clk from DRAM into one SM at most
-    double stride_derate, streams_derate,
-        drift_derate;  ///< shares of DRAM's rate: a thread's vectors far apart; many rows side by
-                       ///< side; CTAs that pass
-    double cta_start, cta_interval, cluster_start;  ///< cycles
+    double streams_derate;               ///< share of DRAM's rate that many rows side by side lose
+    double cta_interval, cluster_start;  ///< cycles
     double cluster_ctas;                            ///< of the largest cluster; 1 where there are none
     double cluster_barrier, dsmem_latency;          ///< cycles
     std::string read_key, loaded_latency_key;       ///< the keys that those numbers stand under

@@ -203,38 +203,20 @@ Piece piece_of(const Program& p, const ProgramWork& work, const FuseLaunch& l) {
     return piece;
 }
 
-/// Not one that only reads, but for a result a row.
-bool mostly_writes(const FusedBytes& bytes) { return 10 * bytes.written_bytes > bytes.read_bytes; }
-
-/// The share of DRAM's rate that the order of the accesses costs.
-double lost_share(const FuseHardware& hw, const Program& p, const ProgramWork& work, const FusedBytes& bytes,
-                  const FuseLaunch& l, const Piece& piece) {
-    const bool rows = p.form == FuseForm::row, writes = mostly_writes(bytes);
-    double lost = writes && rows ? 1 - hw.fit.copy_share : 0;
-    // A thread's first vector and its last one: far apart, reads and writes open page after page. Rows, whose reads go
-    // through L1 or by bulk copies and are all there before the first write, show no trace of it.
-    constexpr double whole_span = 4096;  // B
-    const double span = (l.vectors_per_thread - 1) * l.threads * l.vector_width * work.min_copy_bytes;
-    if (writes && !rows)
-        lost += max_known(hw.stride_derate, 0) * std::pow(std::min(1.0, span / whole_span), 2);
-    // Rows that are read side by side for many rounds.
-    if (rows && piece.rounds > 1) {
-        const double streams = std::max(1.0, l.ctas_per_sm * l.threads / l.threads_per_row / l.cluster);
-        lost += max_known(hw.streams_derate, 0)
-                * std::pow(std::min(1.0, streams / hw.fit.streams_rows), hw.fit.streams_exponent);
-    }
-    if (l.persistent) lost += max_known(hw.drift_derate, 0);
-    return lost;
+/// The share of DRAM's rate that rows cost which are read side by side for many rounds.
+double lost_share(const FuseHardware& hw, const Program& p, const FuseLaunch& l, const Piece& piece) {
+    if (p.form != FuseForm::row || piece.rounds <= 1) return 0;
+    constexpr double stated_for = 64;
+    const double streams = std::max(1.0, l.ctas_per_sm * l.threads / l.threads_per_row / l.cluster);
+    return max_known(hw.streams_derate, 0) * std::min(1.0, streams / stated_for);
 }
 
 /// In which nothing of a row can be computed: its threads are reducing.
 double joint_cycles(const FuseHardware& hw, const ProgramWork& work, const FuseLaunch& l) {
     // A reduction ends with its result in every thread; across the cluster go whole accumulators.
-    const double levels = std::log2(min_known(warp_threads, l.threads_per_row));
     double cycles = 0;  // a thread alone merges nothing
-    if (levels > 0)
-        cycles = (l.reload ? work.reductions : work.reduction_rounds)
-                 * (hw.fit.row_reduction + levels * hw.fit.row_shuffle);
+    if (l.threads_per_row > 1)
+        cycles = (l.reload ? work.reductions : work.reduction_rounds) * hw.fit.reduction;
     if (l.cluster > 1)
         cycles += work.reductions * (max_known(hw.cluster_barrier, 0) + max_known(hw.dsmem_latency, 0));
     return cycles;
@@ -243,19 +225,14 @@ double joint_cycles(const FuseHardware& hw, const ProgramWork& work, const FuseL
 /// Cycles in which a CTA neither computes nor stands in DRAM's queue.
 double waiting_cycles(const FuseHardware& hw, const Program& p, const ProgramWork& work, const FuseLaunch& l,
                       const Piece& piece) {
-    const bool rows = p.form == FuseForm::row;
-    const FuseFit& fit = hw.fit;
     double cycles = max_known(hw.dram_latency, 0) + max_known(hw.l2_latency, 0);
     cycles *= (1 + piece.rounds * piece.readings) / 2;
     cycles += max_known(piece.elements * work.full_bytes / hw.sm_bandwidth, 0);
-    if (rows || !l.persistent) cycles += max_known(hw.cta_start, 0);
-    if (!rows) return cycles;
+    if (p.form != FuseForm::row) return cycles;
     cycles += joint_cycles(hw, work, l);
+    // In machine code the load of each vector's weights stands behind the store of the vector before.
     if (!l.early_weights && work.shared_loads > 0)
-        cycles += (l.staged ? std::pow(l.vectors_per_thread, fit.weights_exponent) * fit.weights_shared
-                            : l.vectors_per_thread * fit.weights_registers)
-                  * max_known(hw.l2_latency, 0);
-    if (l.staged) cycles += fit.staged_wait;
+        cycles += l.vectors_per_thread * max_known(hw.l2_latency, 0);
     if (l.cluster > 1) cycles += cluster_start_cycles(hw, l.cluster);
     return cycles;
 }
@@ -270,13 +247,14 @@ double lanes_an_element(const Program& p, const FuseLaunch& l) {
     return double(lanes) * vector_width / double(p.columns);
 }
 
-/// Instructions a row of its two vectors that are cut, in which all lanes wait for one: a store is looked for half by half, and what
-/// is reduced asked element by element.
+/// Instructions a row of its two vectors that are cut, in which all lanes wait for one. A store is looked for half by half, by
+/// rows that share a warp, and are cut in as many ways, through all halves; what is reduced is asked element by element.
 OpCost cut_cost(const Program& p, const ProgramWork& work, const FuseLaunch& l) {
     const int vector_width = int(l.vector_width);
     if (p.form != FuseForm::row || l.rows_per_thread > 1 || !rows_off_vectors(p, vector_width)) return {};
-    constexpr double halves = 6, element = 2;  // instructions, estimated from the text
-    const double stores = stores_elements(p) ? halves * std::log2(2.0 * vector_width) : 0;
+    constexpr double half = 6, element = 4.5;  // instructions, counted in machine code
+    const double halves = l.threads_per_row < warp_threads ? 4.0 * vector_width : std::log2(2.0 * vector_width);
+    const double stores = stores_elements(p) ? half * halves : 0;
     const double cuts = 2 * (stores + work.reduction_rounds * element * vector_width);
     return {cuts * min_known(warp_threads, l.threads_per_row), 0};
 }
@@ -302,29 +280,20 @@ FuseWork work_of(const FuseHardware& hw, const Program& p, const ProgramWork& wo
     }
     w.cost = elements * lanes_an_element(p, l) * (l.reload ? work.online : work.first);
     w.cost += double(p.rows) * cut_cost(p, work, l);
-    const FuseFit& fit = hw.fit;
-    if (l.staged)
-        w.cost.issue += elements
-                        * (fit.staged_instructions
-                           + fit.staged_thread_instructions / (l.vectors_per_thread * l.vector_width));
     // What a thread does beside its elements, over all that it has.
-    const bool rows = p.form == FuseForm::row;
-    if (rows || !l.persistent)
-        w.cost.issue +=
-            piece.count * l.threads * (rows ? fit.row_thread_instructions : fit.thread_instructions);
-    w.efficiency = 1 - lost_share(hw, p, work, bytes, l, piece);
+    if (p.form == FuseForm::row) w.cost.issue += piece.count * l.threads * hw.fit.thread_instructions;
+    w.efficiency = 1 - lost_share(hw, p, l, piece);
     return w;
 }
 
 }  // namespace
 
-double mva_throughput(double population, double think_time, double first_demand, double second_demand,
-                      double arrival_variability) {
+double mva_throughput(double population, double think_time, double first_demand, double second_demand) {
     double rate = 0, first_queue = 0, second_queue = 0;
     double before = 0;
     for (int n = 1; n < population + 1; ++n) {
-        const double first_residence = first_demand * (1 + arrival_variability * first_queue);
-        const double second_residence = second_demand * (1 + arrival_variability * second_queue);
+        const double first_residence = first_demand * (1 + first_queue);
+        const double second_residence = second_demand * (1 + second_queue);
         before = rate;
         rate = n / (think_time + first_residence + second_residence);
         first_queue = rate * first_residence;
@@ -365,13 +334,8 @@ FuseFlow fuse_flow(const FuseHardware& hw, const Program& p, const ProgramWork& 
     const double issue = max_known(issue_cycles(hw, w.cost), 0) / piece.count;
     const double mufu = max_known(w.cost.mufu / hw.mufu_rate, 0) / piece.count;
     const double waiting = waiting_cycles(hw, p, work, l, piece);
-    const double local = 1
-                         / mva_throughput(resident, waiting, issue, mufu,
-                                          rows ? hw.fit.row_variability : hw.fit.pointwise_variability);
-    const bool together = l.cluster > 1 && mostly_writes(bytes);
-    const double exponent = !rows      ? hw.fit.pointwise_overlap
-                            : together ? hw.fit.cluster_overlap
-                                       : hw.fit.row_overlap;
+    const double local = 1 / mva_throughput(resident, waiting, issue, mufu);
+    const double exponent = rows ? hw.fit.overlap_exponent : FuseFit::whole_overlap;
     const double start = l.persistent ? 0 : max_known(hw.cta_interval, 0);
     const double cycles = overlapped({dram, local, start}, exponent);
     f.round_cycles = resident * local;
@@ -387,8 +351,7 @@ FuseFlow fuse_flow(const FuseHardware& hw, const Program& p, const ProgramWork& 
     const bool in_one_round = rows && piece.rounds == 1, in_passes = in_one_round || piece.readings > 1;
     const double all = waves_cycles(waves, resident, cycles, in_passes ? local + dram : cycles) / hw.clock_hz;
     // The first CTAs' start and loads and the last stores overlap with nothing.
-    const double ends =
-        max_known(hw.cta_start, 0) + max_known(2 * hw.loaded_latency * hw.loaded_factor + hw.dram_latency, 0);
+    const double ends = max_known(2 * hw.loaded_latency + hw.dram_latency, 0);
     if (f.time.launch > all) f.time.bound = Bound::launch;
     f.ends = max_known(ends / hw.clock_hz, 0);
     f.time.seconds = std::max(all, f.time.l2) + f.time.launch + f.ends;

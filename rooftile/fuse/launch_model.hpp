@@ -38,7 +38,6 @@ struct FuseLaunch {
     double rows_per_thread = 1;
     double ctas_per_sm = 1;  ///< that are resident
     bool reload = false, persistent = false;
-    bool staged = false;         ///< bulk copies bring the rows into shared memory
     bool early_weights = false;  ///< what rows share is loaded before the first reduction
 };
 
@@ -54,10 +53,8 @@ struct FuseFlow {
     FuseTime time{};
 };
 /// Mean value analysis of a closed network: pieces a cycle of a `population` of an SM's CTAs. Each thinks for `think_time`
-/// cycles, then passes two stations with demands of `first_demand` and `second_demand` cycles. An arrival finds
-/// `arrival_variability` times the queue that independent arrivals would find.
-double mva_throughput(double population, double think_time, double first_demand, double second_demand,
-                      double arrival_variability);
+/// cycles, then passes two stations with demands of `first_demand` and `second_demand` cycles.
+double mva_throughput(double population, double think_time, double first_demand, double second_demand);
 
 /// Of things that go on side by side: t^n is the sum of their t_i^n, so that the longest bends where another comes near
 /// it. The longest where n is infinite, NaN where one is unknown.

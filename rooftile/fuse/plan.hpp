@@ -23,7 +23,6 @@ namespace rooftile {
 enum class RowStorage : std::uint8_t {
     none,       ///< point-wise: there is one pass
     registers,  ///< of the threads that share it
-    shared,     ///< of one CTA, filled ahead by asynchronous copies
     reload,     ///< none: the row is read again for every pass
     pipelined,  ///< shared memory: chunks that a producer warp brings, row after row where CTAs stay
 };

@@ -16,7 +16,7 @@ struct Timed {
     FuseFlow on(const Machine& machine, const FuseHardware& hw) const {
         if (const auto* ring = std::get_if<RingLaunch>(&launch)) {
             RingLaunch resident = *ring;
-            resident.clusters = ring_clusters(machine, hw, program, config);
+            resident.clusters = ring_clusters(machine, program, config);
             return ring_flow(hw, program, work, bytes, resident);
         }
         if (const auto* rows = std::get_if<GridResidentLaunch>(&launch))

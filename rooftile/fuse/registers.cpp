@@ -5,7 +5,6 @@
 
 #include "rooftile/core/arithmetic.hpp"
 #include "rooftile/core/warp.hpp"
-#include "rooftile/fuse/stacks.hpp"
 #include "rooftile/fuse/staging.hpp"
 
 namespace rooftile {
@@ -33,14 +32,6 @@ Demand demand_of(const Program& p, const ProgramWork& work, int vector_width) {
     return d;
 }
 
-double pointwise_registers(const FuseFit& fit, const Demand& d, const ProgramWork& work, const FuseConfig& c,
-                           bool stacked) {
-    return -fit.registers_spared + fit.registers_element * c.vector_width
-           + c.vectors_per_thread * fit.registers_full * d.full
-           + fit.registers_shared * d.shared_of(c.vectors_per_thread, stacked)
-           + fit.registers_instruction * std::min(fit.registers_instructions_max, work.first.issue);
-}
-
 /// Rows in registers. Loaded early, many weights stay widened: whatever there is.
 double held_registers(const Demand& d, const FuseConfig& c, double bound) {
     constexpr int many = 4;
@@ -51,21 +42,6 @@ double held_registers(const Demand& d, const FuseConfig& c, double bound) {
     if (d.kept) need += c.vector_width / 2.0 * std::min(d.moments ? 8 : 4, c.vectors_per_thread);
     if (c.early_weights && d.moments && c.vectors_per_thread > 1) need += 8;
     return need;
-}
-
-double staged_registers(const Demand& d, const FuseConfig& c) {
-    double need = 16 + d.dropout + (c.cluster > 1 ? 8 : 0);  // places of the other CTAs
-    // Places of several rows; means beside those of other CTAs.
-    const bool warps = c.threads_per_row <= warp_threads;
-    if (warps ? d.moments || c.vectors_per_thread >= 4 : c.cluster > 1 && d.moments && d.dropout == 0)
-        need += 8;
-    if (d.moments && c.threads_per_row >= 512) need += 8;  // and the words of many warps
-    if (d.exps) return need + c.vector_width * std::min(6, c.vectors_per_thread);
-    if (!d.kept) return need + d.full * std::min(4, c.vectors_per_thread);
-    if (c.early_weights && d.shared > 0)
-        return need - 4 - d.dropout + d.full * std::min(2, c.vectors_per_thread)
-               + 2 * c.vectors_per_thread * d.shared;
-    return need + (d.full + d.shared) * std::min(2, c.vectors_per_thread);
 }
 
 /// A warp of each partition; where their number is unknown, as if `threads` were spread over them evenly.
@@ -92,22 +68,14 @@ int masks_of_vectors(const Program& p) {
     }));
 }
 
-double registers_likely(const FuseHardware& hw, const Program& p, const ProgramWork& work,
-                        const FuseConfig& c, double bound) {
+double registers_likely(const Program& p, const ProgramWork& work, const FuseConfig& c, double bound) {
     constexpr double unit = 8, least = 16;
+    if (c.row_storage == RowStorage::none) return bound;
     const Demand d = demand_of(p, work, c.vector_width);
     double need = bound;
-    if (c.row_storage == RowStorage::none) need = pointwise_registers(hw.fit, d, work, c, stacks(p, c));
-    else if (c.row_storage == RowStorage::registers) need = held_registers(d, c, bound);
-    else if (c.row_storage == RowStorage::shared) need = staged_registers(d, c);
+    if (c.row_storage == RowStorage::registers) need = held_registers(d, c, bound);
     else if (!d.kept) need = (d.sums && !in_whole_iterations(p, c) ? 20 : 16) + c.vectors_per_thread * d.full;
-    if (std::isnan(need)) return bound;
     return std::min(bound, std::max(least, whole_up(need / unit) * unit));
-}
-
-bool holds_early_weights(const Program& p, const ProgramWork& work, const FuseConfig& c,
-                         double registers_per_thread) {
-    return !(staged_registers(demand_of(p, work, c.vector_width), c) > registers_per_thread);
 }
 
 double even_threads(const FuseHardware& hw, double threads) {

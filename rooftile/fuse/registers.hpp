@@ -22,12 +22,8 @@ LoadWords load_words(const Program& program, int vector_width);
 int masks_of_vectors(const Program& program);
 
 /// What the compiler is likely to take of the `bound` that it may: a multiple of 8.
-double registers_likely(const FuseHardware& hw, const Program& program, const ProgramWork& work,
+double registers_likely(const Program& program, const ProgramWork& work,
                         const FuseConfig& config, double bound);
-/// Whether a thread that loads a staged row's weights early can hold them all, in fp32 as they are used.
-bool holds_early_weights(const Program& program, const ProgramWork& work, const FuseConfig& config,
-                         double registers_per_thread);
-
 /// Threads of an SM if all its partitions had as many warps as the fullest one of `threads`: the registers of a warp
 /// lie in one partition, so these count.
 double even_threads(const FuseHardware& hw, double threads);

@@ -22,30 +22,18 @@ double computing(const FuseHardware& hw, const OpCost& cost, const Program& p, c
     const double elements = double(p.columns) / l.cluster;
     const double issue = issue_cycles(hw, cost) * elements;
     const double mufu = max_known(cost.mufu * elements / hw.mufu_rate, 0);
-    const double share = l.reduction_threads > 0 ? hw.fit.specialised_issue_share : hw.fit.ring_issue_share;
-    return std::max(issue / share, mufu / hw.fit.ring_mufu_share);
-}
-
-/// From the end of a CTA to the last chunk of the next one's row.
-double start_cycles(const FuseHardware& hw, const RingLaunch& l) {
-    double cycles = max_known(hw.cta_start, 0) + max_known(hw.dram_latency, 0);
-    cycles += max_known(l.chunks * l.chunk_bytes / hw.sm_bandwidth, 0);
-    if (l.cluster > 1) cycles += cluster_start_cycles(hw, l.cluster);
-    return cycles;
+    return std::max(issue, mufu);
 }
 
 }  // namespace
 
 double ring_reduction_cycles(const FuseHardware& hw, const ProgramWork& work, const RingLaunch& l) {
-    const FuseFit& fit = hw.fit;
-    double reduction = 2 * fit.ring_shuffles + fit.ring_barrier;  // of a warp, then of the warps' words
+    double cycles = hw.fit.reduction;
     // Words from all to all, through L2, where one CTA tells and all look again and again until the last of so many has
     // come, or from one shared memory to another.
-    if (l.far)
-        reduction += fit.ring_shuffles + fit.ring_barrier + fit.grid_reduction * max_known(hw.l2_latency, 0);
-    else if (l.cluster > 1) reduction += fit.ring_shuffles + max_known(hw.dsmem_latency, 0);
-    const double warps = fit.ring_reduction_levels * l.threads_per_row * l.ctas / hw.issue_lanes;
-    return work.reductions * (reduction + max_known(fit.ring_reduction_instructions * warps, 0));
+    if (l.far) cycles += hw.fit.grid_reduction * max_known(hw.l2_latency, 0);
+    else if (l.cluster > 1) cycles += max_known(hw.dsmem_latency, 0);
+    return work.reductions * cycles;
 }
 
 double ring_passes_cycles(const FuseHardware& hw, const Program& p, const ProgramWork& work,
@@ -71,11 +59,10 @@ double specialised_reduction_cycles(const FuseHardware& hw, const Program& p, co
     RingLaunch reducers = l;
     reducers.threads_per_row = l.reduction_threads;
     reducers.ctas = 1;
-    const double reduction = ring_reduction_cycles(hw, work, reducers) + hw.fit.specialised_reduction;
-    // They take turns with the warps that store.
-    const double chunk =
-        double(p.columns) / l.cluster / l.chunks / l.reduction_threads * hw.fit.specialised_element
-        + hw.fit.ring_chunk;
+    const double reduction = ring_reduction_cycles(hw, work, reducers);
+    // Each of their warps issues one instruction a cycle.
+    const double elements = double(p.columns) / l.cluster / l.chunks / l.reduction_threads;
+    const double chunk = elements * (work.online.issue - work.result.issue) + hw.fit.ring_chunk;
     // Of a row's last chunk: its slot comes back, it arrives, is reduced, and the row's values are reduced.
     const double late_share = std::max(0.0, (2 * l.chunks - l.slots) / l.chunks);
     const double loop = late_share > 0 ? late_share * storing + loaded + chunk + reduction : 0;
@@ -88,12 +75,11 @@ FuseFlow ring_flow(const FuseHardware& hw, const Program& p, const ProgramWork& 
     const double elements = double(p.rows) * double(p.columns);
     f.ctas = l.clusters * l.cluster;
     const double all_rounds = double(p.rows) / l.clusters;
-    // Who is ahead by the share that they are apart takes a row more as soon as it makes one.
-    const double drift = max_known(hw.drift_derate, 0);
-    const bool evens_out = l.one_row || (l.dynamic && drift * all_rounds >= 1);
-    // Else those of the busiest, of as many clusters as then have as many.
-    const double rows_each = evens_out ? std::max(1.0, all_rounds) : std::ceil(all_rounds);
-    const double busy = evens_out ? l.clusters : std::ceil(double(p.rows) / std::max(1.0, rows_each));
+    // Those of the busiest, of as many clusters as then have as many; who takes rows as they come evens many out.
+    constexpr double many = 16;
+    const bool evens_out = l.dynamic && all_rounds >= many;
+    const double rows_each = evens_out ? all_rounds : std::max(1.0, std::ceil(all_rounds));
+    const double busy = evens_out ? l.clusters : std::ceil(double(p.rows) / rows_each);
     const double uneven = rows_each * busy / std::max(1.0, double(p.rows));
 
     FuseWork w;
@@ -101,7 +87,7 @@ FuseFlow ring_flow(const FuseHardware& hw, const Program& p, const ProgramWork& 
     w.dram_written_bytes = double(bytes.written_bytes);
     if (!l.kept) w.l2_read_bytes = elements * work.shared_bytes;
     w.cost = elements * work.online;
-    w.efficiency = (evens_out ? hw.fit.copy_share : 1 - drift) / uneven;
+    w.efficiency = 1 / uneven;
     f.time = fuse_time(hw, w);
     f.dram_bytes = w.dram_read_bytes + w.dram_written_bytes;
 
@@ -110,26 +96,24 @@ FuseFlow ring_flow(const FuseHardware& hw, const Program& p, const ProgramWork& 
     const RingEpilogue epilogue = ring_epilogue(hw, p, work, l, row_dram);
     const bool specialised = l.reduction_threads > 0;
     // Where others reduce meanwhile, a row's reduction is no time lost.
-    const double waiting =
-        (specialised ? 0 : reduction) + epilogue.waiting + (l.one_row ? start_cycles(hw, l) : 0);
+    const double waiting = (specialised ? 0 : reduction) + epilogue.waiting;
     const double passes = ring_passes_cycles(hw, p, work, l);
     // Who only stores waits for DRAM where its stores do, and behind them for weights where those come from L2.
     double row_cycles =
         l.ctas
-        / mva_throughput(l.ctas, waiting, passes, specialised && l.kept ? 0 : epilogue.draining,
-                         hw.fit.ring_variability);
-    const double loaded = hw.loaded_latency * hw.loaded_factor;
+        / mva_throughput(l.ctas, waiting, passes, specialised && l.kept ? 0 : epilogue.draining);
+    const double loaded = hw.loaded_latency;
     if (specialised)
         row_cycles = std::max(row_cycles, specialised_reduction_cycles(hw, p, work, l, row_cycles, loaded));
     const double ahead = cycles_ahead(work, l, row_cycles - reduction, reduction);
-    const double dry = l.one_row || specialised ? 0 : max_known(std::max(0.0, loaded - ahead), 0);
+    const double dry = specialised ? 0 : max_known(std::max(0.0, loaded - ahead), 0);
     const double full = (row_cycles + dry) / row_dram;
     if (full > 0) {
         // What both lose by waiting for one another now and then is less the more rows wait between them.
         const double rows_between =
-            specialised || l.one_row ? 1 : std::max(1.0, max_known(ahead - loaded, 0) / row_cycles);
+            specialised ? 1 : std::max(1.0, max_known(ahead - loaded, 0) / row_cycles);
         const double longer = std::max(1.0, full);
-        const double together = overlapped({1, full}, hw.fit.ring_overlap);
+        const double together = overlapped({1, full}, hw.fit.overlap_exponent);
         f.time.seconds += f.time.dram * (longer + (together - longer) / rows_between - 1);
         if (full > 1 && f.time.bound == Bound::dram)
             f.time.bound = dry + waiting - reduction + epilogue.draining > 0 ? Bound::latency : Bound::issue;
@@ -145,8 +129,8 @@ FuseFlow ring_flow(const FuseHardware& hw, const Program& p, const ProgramWork& 
     f.waves = 1;
 
     // The last row's reduction and result, half of what it takes, overlap with no loads.
-    double ends = loaded - hw.dram_latency + (reduction + row_cycles) / 2 + max_known(hw.cta_start, 0);
-    if (l.cluster > 1 && !l.far) ends += cluster_start_cycles(hw, l.cluster);
+    double ends = loaded - hw.dram_latency + (reduction + row_cycles) / 2;
+    if (l.cluster > 1) ends += cluster_start_cycles(hw, l.cluster);
     f.ends = max_known(ends / hw.clock_hz, 0);
     f.time.seconds += f.ends;
     return f;

@@ -22,7 +22,6 @@ struct RingLaunch {
     double ctas = 1;        ///< of an SM
     double reduction_threads =
         0;  ///< further threads, which reduce while the others store the row before; 0: all do both
-    bool one_row = false;  ///< the grid has a CTA for each part of each row; `clusters` of them are resident
     bool dynamic = false;  ///< clusters take rows as they come for them, so that all end nearly together
 };
 

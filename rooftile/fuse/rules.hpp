@@ -31,11 +31,6 @@ inline constexpr Rule held_vectors{
 inline constexpr Rule early_weights{"early_weights",
                                     "weights in registers beside the row cost CTAs: from 48 registers of "
                                     "both on in one warp, from 16 in several"};
-inline constexpr Rule staged_vectors{"staged_vectors",
-                                     "in shared memory a row has sixteen vectors a thread at most"};
-inline constexpr Rule staged_read_once{"staged_read_once", "what is read once waits nowhere"};
-inline constexpr Rule staged_cluster{"staged_cluster",
-                                     "no more CTAs share a row than leave an SM room for another one"};
 inline constexpr Rule unrolled_code{
     "unrolled_code", "all that a thread holds is unrolled: above 1800 instructions it compiles too slowly"};
 inline constexpr Rule largest_clusters{"largest_clusters",
@@ -45,27 +40,11 @@ inline constexpr Rule largest_clusters{"largest_clusters",
 inline constexpr Rule ring_row{
     "ring_row", "shorter rows are held by several CTAs an SM at once, and what is read once waits nowhere"};
 inline constexpr Rule ring_part{"ring_part", "a CTA's part of a row has 32 KiB or more"};
-inline constexpr Rule grid_ctas{"grid_ctas",
-                                "CTAs that reduce through device memory share a row by 8 to 32: fewer fit a "
-                                "cluster, more wait too long for each other"};
-inline constexpr Rule grid_rows{
-    "grid_rows",
-    "they do where rows are so few that clusters leave SMs idle, or where another CTA computes meanwhile"};
-inline constexpr Rule two_reducing_warps{
-    "two_reducing_warps",
-    "one reducing warp of each partition does; two made no problem's best launch sooner"};
-inline constexpr Rule ring_of_one_row{
-    "ring_of_one_row",
-    "CTAs of one row each where something is read late and others of the SM hide their start"};
 inline constexpr Rule ring_chunk{"ring_chunk",
                                  "larger chunks come late, smaller ones are more barriers than they need be"};
 inline constexpr Rule kept_weights{"kept_weights", "what is read fewer than four times need not be kept"};
 
 // Rows that are all resident at once.
-inline constexpr Rule rows_in_shared{
-    "rows_in_shared", "what the shared memory of all SMs holds at once need not be read twice"};
-inline constexpr Rule grid_vectors{
-    "grid_vectors", "eight vectors at once take the compiler half as long again, for 2 % of softmax"};
 inline constexpr Rule alone_on_sm{
     "alone_on_sm",
     "a CTA alone on its SM idles while its row is reduced: one with others that is no 5 % later goes first"};
@@ -74,9 +53,7 @@ inline constexpr Rule alone_on_sm{
 inline constexpr const Rule* all[] = {
     &pointwise_vectors, &pointwise_grid,   &read_again,     &cluster_threads, &cluster_row,
     &cluster_read_once, &idle_threads,     &few_vectors,    &held_vectors,    &early_weights,
-    &staged_vectors,    &staged_read_once, &staged_cluster, &unrolled_code,   &largest_clusters,
-    &ring_row,          &ring_part,        &grid_ctas,      &grid_rows,       &two_reducing_warps,
-    &ring_of_one_row,   &ring_chunk,       &kept_weights,   &rows_in_shared,  &grid_vectors,
-    &alone_on_sm};
+    &unrolled_code,   &largest_clusters,
+    &ring_row,          &ring_part,        &ring_chunk,       &kept_weights,   &alone_on_sm};
 
 }  // namespace rooftile::fuse_rules

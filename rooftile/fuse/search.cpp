@@ -51,8 +51,6 @@ double told_seconds(const FuseCandidate& c) {
 /// What goes first of launches that no predicted time tells apart; the least is the best.
 auto preference(const FuseCandidate& candidate) {
     const FuseConfig& c = candidate.config;
-    // Bulk copies take no instructions of the threads, and leave them their registers.
-    const bool by_threads = c.row_storage != RowStorage::shared;
     // More than enough in flight is as good as enough.
     constexpr double enough = 2, step = 0.05;
     const double given = std::floor(
@@ -61,7 +59,7 @@ auto preference(const FuseCandidate& candidate) {
     const bool alone = c.ctas_per_sm < 2;
     // CTAs that wait for fewer others: sums of 262144 columns of two 131 us, of eight 135. Of fewer threads: smaller
     // pieces end together.
-    return std::tuple(by_threads, c.row_storage, c.cluster, -given, c.grid_reduction, c.persistent, alone,
+    return std::tuple(c.row_storage, c.cluster, -given, c.grid_reduction, c.persistent, alone,
                       c.threads, c.vectors_per_thread);
 }
 
@@ -169,7 +167,7 @@ class Search {
 
     void rows() {
         const std::int64_t vectors = std::max<std::int64_t>(1, max_row_vectors(p_, width_));
-        for (RowStorage row_storage : {RowStorage::registers, RowStorage::shared, RowStorage::reload}) {
+        for (RowStorage row_storage : {RowStorage::registers, RowStorage::reload}) {
             if (request_.row_storage.value_or(row_storage) != row_storage) continue;
             const LeavingOut again(*this, fuse_rules::read_again,
                                    row_storage == RowStorage::reload && work_.readings > 1
@@ -208,11 +206,10 @@ class Search {
             search_grid_resident(context(), out_);
     }
 
-    /// Of 16 CTAs few find places at once: where smaller clusters do, too, they lost 10 to 50 % wherever measured. Rows
-    /// that wait in shared memory have as many as they need.
+    /// Of 16 CTAs few find places at once: where smaller clusters do, too, they lost 10 to 50 % wherever measured.
     void drop_largest_clusters() {
         const auto large = [](const FuseCandidate& c) {
-            return c.config.cluster > portable_cluster && c.config.row_storage != RowStorage::shared;
+            return c.config.cluster > portable_cluster;
         };
         if (std::all_of(out_.kept.begin(), out_.kept.end(), large)) return;
         out_.rejected.add(fuse_rules::largest_clusters, std::int64_t(std::erase_if(out_.kept, large)));
@@ -225,8 +222,7 @@ class Search {
                      .row_storage = row_storage,
                      .vector_width = width_,
                      .threads_per_row = threads_per_row,
-                     .cluster = cluster,
-                     .persistent = request_.persistent.value_or(false)};
+                     .cluster = cluster};
         const std::int64_t all = std::int64_t(threads_per_row) * cluster,
                            vectors_per_thread = ceil_div(vectors, all);
         if (threads_per_row == 1 && cluster == 1) rows_of_threads(c);
@@ -242,7 +238,6 @@ class Search {
         for (int threads : cta_threads(threads_per_row)) {
             c.threads = threads;
             if (row_storage == RowStorage::registers) rows_in_registers(c, vectors_per_thread);
-            else if (row_storage == RowStorage::shared) rows_in_shared(c, vectors_per_thread);
             else rows_in_rounds(c, vectors_per_thread);
         }
     }
@@ -258,7 +253,7 @@ class Search {
     void rows_of_threads(FuseConfig c) {
         const std::int64_t shared = std::gcd(p_.columns, std::int64_t(width_));
         if (c.row_storage != RowStorage::registers || !rows_off_vectors(p_, width_)) return;
-        if (c.persistent || masks_of_vectors(p_) > 0)
+        if (masks_of_vectors(p_) > 0)
             return reject(Reason::instruction);  // no kernel has that form
         if (p_.columns / shared > max_searched_vectors) return reject(Reason::registers);
         c.rows_per_thread = int(width_ / shared);
@@ -298,32 +293,6 @@ class Search {
         offer(c);
     }
 
-    void rows_in_shared(FuseConfig c, std::int64_t vectors_per_thread) {
-        constexpr int min_staged = 32, max_staged = 16;
-        if (c.persistent || c.threads_per_row < min_staged) return;  // no kernel has that form
-        if (vectors_per_thread > max_searched_vectors) return reject(Reason::shared);
-        const LeavingOut many(*this, fuse_rules::staged_vectors, vectors_per_thread > max_staged);
-        c.vectors_per_thread = int(vectors_per_thread);
-        // The best launch without staging was sooner wherever measured.
-        const LeavingOut once(*this, fuse_rules::staged_read_once,
-                              work_.readings < 2 && !request_.row_storage);
-        if (!machine_.has("tma") || !rows_by_bulk(p_, width_, request_.alignment))
-            return reject(Reason::instruction);
-        // Several CTAs share such a row only where it leaves an SM no room for others: as many as make that room. More reduce
-        // longer and move no more (softmax of 65536 columns: two 139 us, four 144).
-        const double row_bytes = double(p_.columns) * work_.full_bytes;
-        const double of_fewer = row_bytes / (c.cluster / 2.0) + exchange_bytes + hw_.shared_reserved;
-        const LeavingOut room(*this, fuse_rules::staged_cluster,
-                              c.cluster > 1 && 2 * of_fewer <= hw_.shared_per_sm && !request_.cluster);
-        for (bool early : {true, false}) {
-            c.early_weights = early;
-            if (early && work_.shared_loads == 0) continue;
-            if (early && !holds_early_weights(p_, work_, c, hw_.registers_per_thread))
-                reject(Reason::registers);
-            else offer(c);
-        }
-    }
-
     void rows_in_rounds(FuseConfig c, std::int64_t vectors_per_thread) {
         for (int round : {2, 4, 8})
             if (vectors_per_thread >= round) {
@@ -346,26 +315,24 @@ class Search {
             return reject(Reason::registers);
         }
         if (c.threads > hw_.threads_per_cta) return reject(Reason::threads);
-        candidate.shared_bytes = double(staged_rows(p_, c).bytes);
         const double gathered = double(gathered_bytes(graph_, p_, c));
         constexpr double max_static = 49152;  // B of a CTA, that code may declare
-        if (candidate.shared_bytes + exchange_bytes > hw_.shared_per_cta
-            || gathered + exchange_bytes > max_static)
-            return reject(Reason::shared);
+        if (gathered + exchange_bytes > max_static) return reject(Reason::shared);
         if (c.vectors_per_thread > 1
             && c.vectors_per_thread * c.vector_width * work_.first.issue > max_instructions && !r.exhaustive)
             return out_.rejected.add(fuse_rules::unrolled_code);
-        const double own = candidate.shared_bytes + gathered, staged = own > 0 ? own + exchange_bytes : 0;
-        double ctas = resident_ctas(hw_, c, candidate.registers, staged);
+        const double shared = gathered > 0 ? gathered + exchange_bytes : 0;
+        double ctas = resident_ctas(hw_, c, candidate.registers, shared);
         if (std::isnan(ctas)) ctas = 1;
         c.ctas_per_sm = r.ctas_per_sm.value_or(int(ctas));
         if (c.ctas_per_sm > ctas || c.ctas_per_sm < 1) return reject(Reason::registers);
-        // The compiler may take what this many CTAs leave a thread, and mostly takes less: then more fit.
+        // The compiler may take what this many CTAs leave a thread, and mostly takes less: then more fit. Half way between what
+        // is sure and what is likely, a launch that would lose much by a register too many does not come first.
         const double bound = min_known(
             hw_.registers_per_thread,
             whole(hw_.registers_per_sm / even_threads(hw_, c.ctas_per_sm * c.threads) / register_step)
                 * register_step);
-        double resident = resident_ctas(hw_, c, registers_likely(hw_, p_, work_, c, bound), staged);
+        double resident = resident_ctas(hw_, c, registers_likely(p_, work_, c, bound), shared);
         if (std::isnan(resident) || r.ctas_per_sm) resident = c.ctas_per_sm;
         FuseLaunch l{.vectors_per_thread = double(c.vectors_per_thread),
                      .vector_width = double(c.vector_width),
@@ -373,10 +340,9 @@ class Search {
                      .threads_per_row = double(std::max(1, c.threads_per_row)),
                      .cluster = double(c.cluster),
                      .rows_per_thread = double(c.rows_per_thread),
-                     .ctas_per_sm = std::max(double(c.ctas_per_sm), resident),
+                     .ctas_per_sm = (c.ctas_per_sm + std::max(double(c.ctas_per_sm), resident)) / 2,
                      .reload = c.row_storage == RowStorage::reload,
                      .persistent = c.persistent,
-                     .staged = c.row_storage == RowStorage::shared,
                      .early_weights = c.early_weights};
         candidate.launch = l;
         candidate.flow =
@@ -465,9 +431,6 @@ double registers_needed(const Program& p, const FuseConfig& c) {
     if (c.row_storage == RowStorage::none)
         need += c.vectors_per_thread * full + words.shared_of(c.vectors_per_thread, stacks(p, c))
                 + (c.vectors_per_thread > 4 ? register_step : 0);
-    else if (c.row_storage == RowStorage::shared)
-        need +=
-            std::min(4, c.vectors_per_thread) * full + (c.early_weights ? c.vectors_per_thread : 1) * shared;
     else if (c.row_storage == RowStorage::reload || c.row_storage == RowStorage::pipelined || c.early_weights)
         need += c.vectors_per_thread * (full + shared);
     else need += c.vectors_per_thread * full + (in_warp ? 1 : std::min(2, c.vectors_per_thread)) * shared;

@@ -27,17 +27,10 @@ class GridResidentSearch : FuseSearchContext {
         : FuseSearchContext(context), out_(out) {}
 
     void all() {
-        // What is read once waits nowhere.
-        if (work.readings < 2 || slot_bytes(program) == 0 || program.rows < 1) return;
-        // What the shared memory of all SMs holds at once need not be read twice.
-        const double all = double(program.rows) * double(program.columns) * slot_bytes(program);
-        const bool held = !request.row_storage && !(all > hw.sms * hw.shared_per_sm);
-        // More CTAs a row reduce longer than that brings: as for rings. Eight vectors at once take the compiler
-        // half as long again, for 2 % of softmax (docs/facts.md 63).
-        constexpr int max_far = 32, max_vectors_per_thread = 4;
-        for (int cluster : {2, 4, 8, 16, 32, 64})
+        if (slot_bytes(program) == 0 || program.rows < 1) return;
+        for (const int cluster : team_sizes())
             for (int threads : {128, 256, 512, 1024})
-                for (int vectors_per_thread : {1, 2, 4, 8}) {
+                for (int vectors_per_thread : {1, 2, 4}) {
                     const FuseConfig c{.form = program.form,
                                        .row_storage = RowStorage::reload,
                                        .vector_width = vector_width,
@@ -47,16 +40,7 @@ class GridResidentSearch : FuseSearchContext {
                                        .cluster = cluster,
                                        .grid_reduction = true,
                                        .grid = program.rows * cluster};
-                    if (!as_asked(request, c)) continue;
-                    const Rule* rule = held ? &fuse_rules::rows_in_shared
-                                       : cluster > max_far && request.cluster != cluster
-                                           ? &fuse_rules::grid_ctas
-                                       : vectors_per_thread > max_vectors_per_thread
-                                               && request.vectors_per_thread != vectors_per_thread
-                                           ? &fuse_rules::grid_vectors
-                                           : nullptr;
-                    if (rule && !request.exhaustive) out_.rejected.add(*rule);
-                    else offer(c);
+                    if (as_asked(request, c)) offer(c);
                 }
         if (!request.exhaustive) drop_single_resident();
         out_.kept.insert(out_.kept.end(), found_.begin(), found_.end());
@@ -64,6 +48,18 @@ class GridResidentSearch : FuseSearchContext {
 
   private:
     void reject(Reason reason) { out_.rejected.add(reason); }
+
+    /// CTAs a row so that all SMs have one, two or more of them: any number, since they are no cluster of the hardware.
+    std::vector<int> team_sizes() const {
+        if (request.cluster) return {*request.cluster};
+        std::vector<int> sizes;
+        constexpr int max_ctas_per_sm = 4;
+        for (int ctas = 1; ctas <= max_ctas_per_sm; ++ctas) {
+            const double size = whole(hw.sms * ctas / double(program.rows));
+            if (size >= 2 && (sizes.empty() || size > sizes.back())) sizes.push_back(int(size));
+        }
+        return sizes;
+    }
 
     /// While a CTA's row is reduced, nobody else of its SM works, which no time tells: where other CTAs are co-resident they were as fast or
     /// up to 5 % sooner than the model said (docs/facts.md 92). Only those that come near count.
@@ -94,8 +90,16 @@ class GridResidentSearch : FuseSearchContext {
             || !(an_sm <= resident_ctas(hw, c, candidate.registers, 0)))
             return reject(Reason::registers);
         c.ctas_per_sm = int(an_sm);
-        // As many iterations wait in shared memory as fit; the others are read again.
         const auto iterations = double(iterations_of_row(program, c));
+        if (!holds_iterations(program, c)) {
+            if (!asked(request.ctas_per_sm, c.ctas_per_sm) || !asked(request.stages, c.stages)) return;
+            candidate.launch = launch_of(c, iterations);
+            candidate.flow = flow(candidate);
+            candidate.config = c;
+            found_.push_back(candidate);
+            return;
+        }
+        // As many iterations wait in shared memory as fit; the others are read again.
         const double iteration_bytes =
             double(c.threads) * c.vectors_per_thread * vector_width * slot_bytes(program);
         const double shared = std::min(hw.shared_per_cta, hw.shared_per_sm / an_sm - hw.shared_reserved);

@@ -39,29 +39,24 @@ class RingSearch : FuseSearchContext {
         if (!machine.has("tma") || !rows_by_bulk(program, vector_width, request.alignment)
             || !slots_by_bulk(program, vector_width) || slot_ == 0)
             return reject(Reason::instruction);
-        for (int cluster : {1, 2, 4, 8, 16, 32, 64}) {
+        for (int cluster : {1, 2, 4, 8, 16}) {
             if (!asked(request.cluster, cluster)) continue;
             const Rule* const short_part =
                 first(short_row, cluster > 1 && row_bytes / cluster < min_row, fuse_rules::ring_part);
-            for (bool grid_reduction : {false, true})
-                for (CtasAndLanes& searched : ctas_and_lanes_) {
-                    if (!asked(request.grid_reduction, grid_reduction)) continue;
-                    if (grid_reduction ? cluster == 1 || !(hw.cluster_ctas > 1) : cluster > hw.cluster_ctas) {
-                        reject(Reason::cluster);
-                        continue;
-                    }
-                    const RingChoice choice{.cluster = cluster,
-                                            .ctas = searched.ctas,
-                                            .threads_per_row = searched.threads_per_row,
-                                            .grid_reduction = grid_reduction};
-                    const Rule* const rule = reduction_rule(short_part, choice);
-                    if (!rule) {
-                        rings_of(choice);
-                        continue;
-                    }
-                    if (!searched.rings) searched.rings = rings_as_asked(choice);
-                    out_.rejected.add(*rule, *searched.rings);
+            for (CtasAndLanes& searched : ctas_and_lanes_) {
+                if (cluster > hw.cluster_ctas) {
+                    reject(Reason::cluster);
+                    continue;
                 }
+                const RingChoice choice{
+                    .cluster = cluster, .ctas = searched.ctas, .threads_per_row = searched.threads_per_row};
+                if (!short_part) {
+                    rings_of(choice);
+                    continue;
+                }
+                if (!searched.rings) searched.rings = rings_as_asked(choice);
+                out_.rejected.add(*short_part, *searched.rings);
+            }
         }
     }
 
@@ -69,7 +64,7 @@ class RingSearch : FuseSearchContext {
     /// A ring's choices; `ctas` of an SM, one of which computes while another one's values are reduced.
     struct RingChoice {
         int cluster, ctas, threads_per_row, vectors_per_thread = 1, reduction_threads = 0;
-        bool grid_reduction = false, kept = false, persistent = true;
+        bool kept = false;
     };
     /// CTAs of an SM, threads of each that compute, and how many rings of them are as asked for.
     struct CtasAndLanes {
@@ -77,7 +72,7 @@ class RingSearch : FuseSearchContext {
         std::optional<std::int64_t> rings{};
     };
     static constexpr int searched_vectors_per_thread[] = {1, 2, 4},
-                         searched_reduction_threads[] = {128, 256, 0};
+                         searched_reduction_threads[] = {128, 0};
     static constexpr bool both[] = {true, false};
     static constexpr int producer = warp_threads;  // threads
 
@@ -90,20 +85,6 @@ class RingSearch : FuseSearchContext {
         return before ? before : rule_if(applies, rule);
     }
 
-    /// CTAs that are no hardware cluster reduce through device memory: for rows so few that clusters, which fit into few
-    /// places of the GPU, leave SMs idle. Of 64 each reduces so often that on an H200 (16 x 1048576) 44 us became of 32.
-    /// Of several CTAs on an SM another one computes meanwhile: then rows of any number.
-    const Rule* reduction_rule(const Rule* before, const RingChoice& c) const {
-        constexpr int min_far = 8, max_far = 32, max_rows_an_sm = 8;
-        if (!c.grid_reduction) return before;
-        const Rule* rule =
-            first(before, c.cluster < min_far || (c.cluster > max_far && request.cluster != c.cluster),
-                  fuse_rules::grid_ctas);
-        return first(rule,
-                     !(c.ctas > 1 || double(program.rows) * fuse::max_cluster <= max_rows_an_sm * hw.sms),
-                     fuse_rules::grid_rows);
-    }
-
     FuseConfig config_of(const RingChoice& choice) const {
         return {.form = program.form,
                 .row_storage = RowStorage::pipelined,
@@ -114,9 +95,8 @@ class RingSearch : FuseSearchContext {
                 .reduction_threads = choice.reduction_threads,
                 .cluster = choice.cluster,
                 .ctas_per_sm = choice.ctas,
-                .persistent = choice.persistent,
-                .early_weights = choice.kept,
-                .grid_reduction = choice.grid_reduction};
+                .persistent = true,
+                .early_weights = choice.kept};
     }
 
     bool as_asked_of(const FuseConfig& c) const {
@@ -127,25 +107,22 @@ class RingSearch : FuseSearchContext {
     std::int64_t rings_as_asked(RingChoice choice) const {
         std::int64_t count = 0;
         for (int vectors_per_thread : searched_vectors_per_thread)
-            for (bool persistent : both)
-                for (int reduction_threads : searched_reduction_threads) {
-                    choice.vectors_per_thread = vectors_per_thread, choice.persistent = persistent,
-                    choice.reduction_threads = reduction_threads;
-                    count += as_asked_of(config_of(choice));
-                }
+            for (int reduction_threads : searched_reduction_threads) {
+                choice.vectors_per_thread = vectors_per_thread;
+                choice.reduction_threads = reduction_threads;
+                count += as_asked_of(config_of(choice));
+            }
         return count * std::int64_t(std::size(both));  // weights kept or not
     }
 
     void rings_of(RingChoice choice) {
         for (int vectors_per_thread : searched_vectors_per_thread)
             for (bool kept : both)
-                for (bool persistent : both)
-                    for (int reduction_threads : searched_reduction_threads) {
-                        choice.vectors_per_thread = vectors_per_thread, choice.kept = kept,
-                        choice.persistent = persistent;
-                        choice.reduction_threads = reduction_threads;
-                        ring_of(choice);
-                    }
+                for (int reduction_threads : searched_reduction_threads) {
+                    choice.vectors_per_thread = vectors_per_thread, choice.kept = kept;
+                    choice.reduction_threads = reduction_threads;
+                    ring_of(choice);
+                }
     }
 
     void ring_of(const RingChoice& choice) {
@@ -156,19 +133,9 @@ class RingSearch : FuseSearchContext {
         const int ctas = choice.ctas;
         FuseConfig c = config_of(choice);
         if (!as_asked_of(c)) return;
-        // A warp of each of an SM's partitions does (docs/facts.md 95).
-        if (const Rule* rule = rule_if(c.reduction_threads > 128 && !request.reduction_threads,
-                                       fuse_rules::two_reducing_warps))
-            return out_.rejected.add(*rule);
         // Forms that no kernel has.
         if (c.reduction_threads > 0 && !reduction_can_specialise(program, c))
             return reject(Reason::instruction);
-        if (!c.persistent && (c.early_weights || reduces_across_grid(c))) return reject(Reason::instruction);
-        // CTAs of one row each come in the order of the rows, and others of the SM hide their start. Where
-        // all that is read lies in slots, rows staged whole are as good.
-        if (const Rule* rule =
-                rule_if(!c.persistent && (!has_epilogue_ || ctas == 1), fuse_rules::ring_of_one_row))
-            return out_.rejected.add(*rule);
         const double chunk_elements = double(choice.threads_per_row) * c.vectors_per_thread * vector_width;
         const double all = chunk_elements * work.full_bytes, chunk = chunk_elements * slot_;
         // What comes a chunk ahead has registers beside this chunk's: of one or two vectors the compiler asks
@@ -184,7 +151,7 @@ class RingSearch : FuseSearchContext {
         const double kept_bytes = double(staged_rows(program, c).kept_bytes);
         // What is read but a few times need not be kept.
         constexpr double min_rows = 4;
-        const double clusters = whole(ring_sms(machine, hw, c) * ctas / c.cluster);
+        const double clusters = whole(cluster_sms(machine, c.cluster, ctas) * ctas / c.cluster);
         if (c.early_weights && (kept_bytes == 0 || !kept_by_bulk(program, c)))
             return reject(Reason::instruction);
         if (const Rule* rule = rule_if(c.early_weights && double(program.rows) < min_rows * clusters,
@@ -202,7 +169,6 @@ class RingSearch : FuseSearchContext {
         int least = 1;
         if (work.readings > 1) least = chunks + (request.stages ? 0 : 1);
         else if (c.early_weights) least = chunks;
-        if (!c.persistent) least = c.stages = chunks;
         if (c.stages > max_slots || !asked(request.stages, c.stages)) return reject(Reason::shared);
         if (!(c.stages <= fit) || c.stages < least) return reject(Reason::shared);
         ring(c, chunks);
@@ -216,7 +182,7 @@ class RingSearch : FuseSearchContext {
             || candidate.registers * even_threads(hw, c.threads * c.ctas_per_sm) > hw.registers_per_sm)
             return reject(Reason::registers);
         candidate.shared_bytes = double(staged_rows(program, c).bytes);
-        const double clusters = ring_clusters(machine, hw, program, c);
+        const double clusters = ring_clusters(machine, program, c);
         const double chunk_elements = double(c.vectors_per_thread) * c.threads_per_row * c.vector_width;
         const RingLaunch launch{.threads_per_row = double(c.threads_per_row),
                                 .vectors_per_thread = double(c.vectors_per_thread),
@@ -226,15 +192,13 @@ class RingSearch : FuseSearchContext {
                                 .chunk_bytes = chunk_elements * slot_,
                                 .epilogue_bytes = chunk_elements * (work.full_bytes - slot_),
                                 .kept = c.early_weights,
-                                .far = reduces_across_grid(c),
                                 .clusters = clusters,
                                 .ctas = double(c.ctas_per_sm),
                                 .reduction_threads = double(c.reduction_threads),
-                                .one_row = !c.persistent,
                                 .dynamic = schedules_dynamically(program, c)};
         candidate.launch = launch;
         candidate.flow = ring_flow(hw, program, work, bytes, launch);
-        c.grid = std::isnan(clusters) ? 0 : std::int64_t(c.persistent ? clusters : program.rows) * c.cluster;
+        c.grid = std::isnan(clusters) ? 0 : std::int64_t(clusters) * c.cluster;
         candidate.config = c;
         out_.kept.push_back(candidate);
     }
@@ -247,13 +211,9 @@ class RingSearch : FuseSearchContext {
 
 }  // namespace
 
-double ring_sms(const Machine& machine, const FuseHardware& hw, const FuseConfig& c) {
-    return reduces_across_grid(c) ? hw.sms : cluster_sms(machine, c.cluster, c.ctas_per_sm);
-}
-
-double ring_clusters(const Machine& machine, const FuseHardware& hw, const Program& program,
-                     const FuseConfig& c) {
-    const double resident = whole(ring_sms(machine, hw, c) * c.ctas_per_sm / c.cluster);
+double ring_clusters(const Machine& machine, const Program& program, const FuseConfig& c) {
+    const double resident =
+        whole(cluster_sms(machine, c.cluster, c.ctas_per_sm) * c.ctas_per_sm / c.cluster);
     return resident >= 1 ? std::min(resident, std::max(1.0, double(program.rows))) : unknown_number;
 }
 

@@ -33,10 +33,8 @@ inline bool as_asked(const FuseRequest& r, const FuseConfig& c) {
            && (c.threads_per_row == 0 || asked(r.threads_per_row, c.threads_per_row));
 }
 
-/// SMs on which the CTAs that share a row can be, one each.
-double ring_sms(const Machine& machine, const FuseHardware& hw, const FuseConfig& config);
 /// Of a ring's CTAs, clusters that work at once; NaN: unknown.
-double ring_clusters(const Machine& machine, const FuseHardware& hw, const Program& program, const FuseConfig& config);
+double ring_clusters(const Machine& machine, const Program& program, const FuseConfig& config);
 
 /// Adds the rings that the machine and the request allow, timed, to `out`; what a constraint rejects is counted there.
 void search_rings(const FuseSearchContext& context, FuseSearch& out);

@@ -50,14 +50,12 @@ StagedRows staged_rows(const Program& program, const FuseConfig& c) {
     StagedRows rows;
     const std::int64_t chunk_vectors = std::int64_t(c.vectors_per_thread) * c.threads_per_row;
     const bool parts = c.row_storage == RowStorage::pipelined || grid_resident_rows(c);
-    if (parts) rows.vectors = c.stages * chunk_vectors;
-    else if (c.row_storage == RowStorage::shared)
-        rows.vectors = c.cluster > 1 ? chunk_vectors : max_cta_vectors(program, c);
-    else return rows;
+    if (!parts || (grid_resident_rows(c) && !holds_iterations(program, c))) return rows;
+    rows.vectors = c.stages * chunk_vectors;
     const std::vector<bool> epilogue = epilogue_operands(program);
     for (size_t i = 0; i < program.values.size(); ++i) {
         const ProgramValue& v = program.values[i];
-        if (!at_own_place(v) || (parts && epilogue[i])) continue;
+        if (!at_own_place(v) || epilogue[i]) continue;
         const std::int64_t bytes = rows.vectors * c.vector_width * bytes_of(v.element);
         rows.tensors.push_back({int(i), rows.bytes, bytes});
         rows.bytes += bytes;
@@ -73,12 +71,6 @@ StagedRows staged_rows(const Program& program, const FuseConfig& c) {
         rows.kept_bytes += bytes;
     }
     return rows;
-}
-
-std::int64_t max_cta_vectors(const Program& program, const FuseConfig& c) {
-    if (!rows_off_vectors(program, c.vector_width))
-        return c.rows_per_cta() * ceil_div(program.columns, c.vector_width);
-    return ceil_div(c.rows_per_cta() * program.columns + c.vector_width - 1, c.vector_width);
 }
 
 bool touches_parts_of_lines(const Program& program, const FuseConfig& c) {
@@ -118,6 +110,15 @@ bool grid_resident_rows(const FuseConfig& c) {
 std::int64_t iterations_of_row(const Program& program, const FuseConfig& c) {
     return ceil_div(max_row_vectors(program, c.vector_width),
                     std::int64_t(c.threads_per_row) * c.vectors_per_thread * c.cluster);
+}
+
+bool holds_iterations(const Program& program, const FuseConfig& c) {
+    int passes = stores_elements(program);
+    for (int pass = 0; pass < program.passes; ++pass)
+        passes += std::ranges::any_of(program.values, [&](const ProgramValue& v) {
+            return v.kind == ValueKind::reduce && v.pass == pass;
+        });
+    return grid_resident_rows(c) && passes > 1;
 }
 
 int unrolled_iterations(const FuseConfig& c) { return c.vectors_per_thread == 1 ? 4 : 2; }
@@ -193,11 +194,8 @@ std::vector<int> numbers_of_rows(const Program& program) {
 }
 
 bool reduction_can_specialise(const Program& program, const FuseConfig& c) {
-    // Each reducing thread takes as many vectors of a chunk. CTAs that are no cluster reduce through the threads that
-    // part from the grid's words at the end of the kernel, and those would be gone.
-    if (!c.persistent || reduces_across_grid(c)
-        || c.vectors_per_thread * c.threads_per_row % c.reduction_threads != 0)
-        return false;
+    // Each reducing thread takes as many vectors of a chunk.
+    if (c.vectors_per_thread * c.threads_per_row % c.reduction_threads != 0) return false;
     const std::vector<bool> epilogue = epilogue_operands(program);
     for (size_t i = 0; i < program.values.size(); ++i) {
         const ProgramValue& v = program.values[i];
@@ -220,8 +218,7 @@ bool in_whole_iterations(const Program& program, const FuseConfig& c) {
 
 bool schedules_dynamically(const Program& program, const FuseConfig& c) {
     constexpr std::int64_t max_rows = 2147483647;
-    return c.row_storage == RowStorage::pipelined && c.persistent && !reduces_across_grid(c)
-           && program.rows <= max_rows
+    return c.row_storage == RowStorage::pipelined && program.rows <= max_rows
            && ring_part(program, c) * (c.cluster - 1) < min_row_vectors(program, c.vector_width);
 }
 

@@ -57,13 +57,13 @@ bool slots_by_bulk(const Program& program, int vector_width);
 /// "cta", "cluster" or "grid": where the values of a row are reduced; a grid's in device memory, with a workspace.
 std::string_view reduce_scope_of(const FuseConfig& config);
 bool reduces_across_grid(const FuseConfig& config);
-/// Vectors of a tensor that the rows of a CTA without a cluster touch at most.
-std::int64_t max_cta_vectors(const Program& program, const FuseConfig& config);
 /// Whether each row has CTAs of its own, all of which are resident together and reduce through device memory: every row
 /// waits in shared memory, and what does not fit there in L2, for its next pass.
 bool grid_resident_rows(const FuseConfig& config);
 /// Then how often all threads of a row take their vectors until they have gone over it.
 std::int64_t iterations_of_row(const Program& program, const FuseConfig& config);
+/// Then whether passes read it again, so that iterations wait in shared memory.
+bool holds_iterations(const Program& program, const FuseConfig& config);
 /// Then how many iterations of the first pass a thread asks for together. Fewer leave memory idle; more were as fast or slower, but
 /// for a percent of softmax (docs/facts.md 90).
 int unrolled_iterations(const FuseConfig& config);

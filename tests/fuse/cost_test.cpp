@@ -97,7 +97,6 @@ TEST(FuseCost, WhatL2HoldsComesNotFromDram) {
 
 FuseHardware plain_hardware() {
     FuseHardware hw{};
-    hw.loaded_factor = 1;
     hw.sms = 100;
     hw.clock_hz = 1e9;
     hw.read_bandwidth = 2e12;

@@ -2,21 +2,23 @@
 #pragma once
 
 #include "rooftile/fuse/launch_model.hpp"
-#include "rooftile/machine/registry.hpp"
 
 namespace rooftile {
 
-/// 4 SMs at 1 GHz that wait for nothing, with as many bytes a second of DRAM whichever way; the fit is the H200's.
+/// 4 SMs at 1 GHz that wait for nothing, with as many bytes a second of DRAM whichever way, and a round fit.
 inline FuseHardware four_sms(double bandwidth) {
     FuseHardware hw{};
     hw.sms = 4;
     hw.clock_hz = 1e9;
     hw.read_bandwidth = hw.write_bandwidth = hw.copy_bandwidth = bandwidth;
-    hw.loaded_factor = 1;
     hw.issue_lanes = 128;
     hw.mufu_rate = 16;
     hw.alu_rate = 64;
-    hw.fit = fuse_fit(machine_by_id("h200-sxm"));
+    hw.fit = {.overlap_exponent = 5,
+              .thread_instructions = 100,
+              .reduction = 1000,
+              .grid_reduction = 20,
+              .ring_chunk = 100};
     return hw;
 }
 

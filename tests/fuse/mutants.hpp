@@ -22,7 +22,7 @@ inline constexpr const char* row_of_a_cta =
     R"-("y = rmsnorm(x, g)" --tensor x:bf16[64,8192] --tensor g:bf16[8192] --row-storage registers --threads 256)-";
 // Means of rows differ by little: it shows where x is near its own.
 inline constexpr const char* row_of_a_cluster =
-    R"-("y = x - mean(x)" --tensor x:bf16[16,32768] --row-storage shared --cluster 4 --threads 256)-";
+    R"-("y = x - mean(x)" --tensor x:bf16[16,32768] --row-storage registers --cluster 4 --threads 256)-";
 inline constexpr const char* row_of_the_grid =
     R"-("y = x - mean(x)" --tensor x:bf16[4,262144] --row-storage reload --cluster 32 --threads 256)-";
 inline constexpr const char* ring =
@@ -55,8 +55,8 @@ inline Mutant last_cta_skipped() {
 inline Mutant last_cta_of_the_grid_skipped() {
     return {"a reduction over the grid takes the first CTA's part for the last one's",
             row_of_the_grid,
-            {{team, "from + threadIdx.x % (cluster < 32 ? cluster : 32));",
-              "(from + threadIdx.x % (cluster < 32 ? cluster : 32)) % (cluster - 1));"}}};
+            {{team, "grid_.wait_for(raw, word, from * 32 + threadIdx.x);",
+              "grid_.wait_for(raw, word, (from * 32 + threadIdx.x) % (cluster - 1));"}}};
 }
 
 inline Mutant last_part_skipped() {

@@ -26,8 +26,8 @@ struct Row {
     std::string problem() const { return group + " " + rows + "x" + columns + " " + type; }
 };
 
-// Today's kernels, every candidate. The model's numbers are fitted to others: most of 2026-11-23-h200-memory-last.csv and,
-// scaled problem by problem to what kernels became, 2026-11-23-h200-memory-warps.csv.
+// Every candidate of then. Rows that were staged whole are no longer offered, nor rings that reduce through device memory; what is
+// behind the fastest is counted against them, too.
 constexpr const char* last = "2026-11-23-h200-memory-dealt.csv";
 // An older run of every candidate.
 constexpr const char* every = "2026-11-23-h200-memory-exhaustive.csv";
@@ -48,8 +48,7 @@ std::vector<Row> recorded_rows(const std::string& name) {
         const auto number = [&](std::size_t i) { return std::stoi(field.at(i)); };
         Row row{field.at(0), field.at(1), field.at(2), field.at(3), {}};
         FuseRequest& r = row.request;
-        for (RowStorage row_storage : {RowStorage::none, RowStorage::registers, RowStorage::shared,
-                                       RowStorage::reload, RowStorage::pipelined})
+        for (RowStorage row_storage : {RowStorage::none, RowStorage::registers, RowStorage::reload, RowStorage::pipelined})
             if (name_of(row_storage) == field.at(4)) r.row_storage = row_storage;
         r.vector_width = number(5), r.vectors_per_thread = number(6), r.threads = number(7),
         r.cluster = number(9);
@@ -168,7 +167,7 @@ Figures figures(const std::map<std::string, Choice>& choices) {
 TEST(RecordedFuse, PredictionsAreAsGoodAsStated) {
     const Figures e = figures(choices(machine_by_id("h200-sxm"), last));
     EXPECT_EQ(e.problems, 44);
-    EXPECT_GE(e.plans, 1550);  // of all: what the search gives up must not be what this counts on
+    EXPECT_GE(e.plans, 1360);  // of all: what the search gives up must not be what this counts on
     EXPECT_LE(e.mean, 0.0246);
     EXPECT_LE(e.worst, 0.0915);
     EXPECT_LE(e.first, 0.0446);
@@ -180,17 +179,17 @@ TEST(RecordedFuse, PredictionsHoldForAnOlderRun) {
     const auto found = choices(machine_by_id("h200-sxm"), every);
     const Figures f = figures(found);
     EXPECT_EQ(f.problems, 29);
-    EXPECT_GE(f.plans, 345);
+    EXPECT_GE(f.plans, 300);
     EXPECT_LE(f.mean, 0.0275);
     EXPECT_LE(f.worst, 0.0893);
     EXPECT_LE(f.first, 0.0469);
-    for (const auto& [name, c] : found) EXPECT_LE(c.behind(), 0.0358) << name;
+    for (const auto& [name, c] : found) EXPECT_LE(c.behind(), 0.059) << name;
 }
 
 TEST(RecordedFuse, ChoicesAreAsGoodAsStated) {
     const auto found = choices(machine_by_id("h200-sxm"), last);
-    EXPECT_LE(figures(found).behind, 0.0037);
-    for (const auto& [name, c] : found) EXPECT_LE(c.behind(), 0.035) << name;
+    EXPECT_LE(figures(found).behind, 0.0098);
+    for (const auto& [name, c] : found) EXPECT_LE(c.behind(), 0.054) << name;
 }
 
 // Each number that the model was given for these kernels carries weight: without it the predictions are
@@ -201,9 +200,8 @@ TEST(RecordedFuse, EveryTermCarriesWeight) {
     const Machine h200 = machine_by_id("h200-sxm");
     const Figures whole = figures(choices(h200));
     for (const char* change :
-         {"dram.derate.stride=0", "dram.derate.streams=0", "dram.derate.drift=0", "cta.start=0 clk",
-          "cta.interval=0 clk", "cluster.start=0 clk", "dram.latency=0 clk", "l2.latency=0 clk",
-          "barrier.cluster=3000 clk", "dram.per_sm=4 B/clk/SM"}) {
+         {"dram.derate.streams=0", "cta.interval=0 clk", "cluster.start=0 clk", "dram.latency=0 clk", "l2.latency=0 clk",
+          "barrier.cluster=3000 clk", "dram.per_sm_alone=4 B/clk/SM"}) {
         Machine changed = h200;
         set_number(changed, change);
         const Figures f = figures(choices(changed));

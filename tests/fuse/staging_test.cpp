@@ -31,13 +31,7 @@ TEST(FuseStaging, RowsAreScheduledDynamicallyWhereEveryCtaHasAChunk) {
     EXPECT_TRUE(schedules_dynamically(p, c));
     p.columns = 1024 * 8;  // 32 chunks: slots for no whole row
     EXPECT_EQ(rows_known_ahead(p, c), 2);
-    c.persistent = false;
-    EXPECT_FALSE(schedules_dynamically(p, c));
-    c.persistent = true;
     p.rows = 2147483648;
-    EXPECT_FALSE(schedules_dynamically(p, c));
-    p.rows = 100;
-    c.cluster = 8, c.grid_reduction = true;  // words of other CTAs lie where a fixed order puts them
     EXPECT_FALSE(schedules_dynamically(p, c));
 }
 
@@ -102,22 +96,6 @@ TEST(FuseStaging, RingsKeepWhatAllRowsShare) {
     for (const FusePlan& plan : plans("100")) EXPECT_FALSE(plan.config.early_weights);
 }
 
-// 16 rows: 132 SMs are eight teams of 16 CTAs with two rows each, or four of 32 with four; eight of 32 where
-// each SM has two. An eighth of a row, 256 KiB, fits into no CTA, a sixteenth not beside another one. Of many
-// rows only with two CTAs on an SM, of which one computes while the other's values are reduced.
-TEST(FuseStaging, FewLongRowsReduceAcrossTheGrid) {
-    std::set<int> far;
-    for (const FusePlan& plan : rings("[16,1048576]").plans) {
-        if (!reduces_across_grid(plan.config)) continue;
-        far.insert(plan.config.cluster);
-        EXPECT_EQ(plan.config.grid, 128 * plan.config.ctas_per_sm);
-        EXPECT_TRUE(plan.config.ctas_per_sm == 1 || plan.config.cluster == 32);
-    }
-    EXPECT_EQ(far, (std::set<int>{16, 32}));
-    for (const FusePlan& plan : rings("[1024,1048576]").plans)
-        EXPECT_TRUE(!reduces_across_grid(plan.config) || plan.config.ctas_per_sm == 2);
-}
-
 // Some threads reduce ahead of those that store where one pass over the slots does all reductions and what goes over
 // is numbers of the row. Not where a second reduction needs the first, the reduction reads beside the slots, nothing
 // is stored for an element, or places go over.
@@ -151,7 +129,7 @@ TEST(FuseStaging, ReductionThreadsCountAmongACtas) {
         const FuseConfig& c = plan.config;
         EXPECT_EQ(c.threads, 32 + c.threads_per_row + c.reduction_threads);
         EXPECT_EQ(c.rows_per_cta(), 1);
-        EXPECT_TRUE(c.reduction_threads == 0 || (c.persistent && !reduces_across_grid(c)));
+        EXPECT_TRUE(c.persistent);
         EXPECT_TRUE(c.reduction_threads == 0
                     || c.vectors_per_thread * c.threads_per_row % c.reduction_threads == 0);
         found += c.reduction_threads > 0;

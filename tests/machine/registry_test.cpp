@@ -49,7 +49,7 @@ TEST(Registry, CalibrationsAreMarkedAndStandNowhereElse) {
     EXPECT_EQ(h200.find("sm.skew")->calibration, "h200-sxm");
     EXPECT_EQ(h100.find("tma.latency_loaded")->calibration, "h100-sxm");
     // Without one of its own a machine takes what its architecture's nearest says of all its GPUs, and no more.
-    EXPECT_EQ(h20.find("cta.start")->calibration, "h200-sxm");
+    EXPECT_EQ(h20.find("cta.interval")->calibration, "h200-sxm");
     EXPECT_EQ(h20.find("sm.skew"), nullptr);
     EXPECT_EQ(h200.find("dram.sustained_read")->calibration, "");
     for (const auto& id : machine_ids())

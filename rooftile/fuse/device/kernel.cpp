@@ -168,8 +168,7 @@ std::vector<std::uint64_t> fuse_tensors(const FusePlan& plan, std::span<const vo
     constexpr int access_bytes = 16;
     const auto alignment = [&](const GraphNode& n) {
         const bool several = elements_of(n.shape) > 1;
-        const bool bulk =
-            plan.config.row_storage == RowStorage::shared || plan.config.row_storage == RowStorage::pipelined;
+        const bool bulk = plan.config.row_storage == RowStorage::pipelined;
         if (bulk && several) return access_bytes;
         return several ? vector_alignment(plan.program, plan.config.vector_width, n.element)
                        : bytes_of(n.element);

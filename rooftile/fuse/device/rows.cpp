@@ -43,16 +43,14 @@ std::string RowsText::text() {
     std::set<int> known;
     if (ring()) open_ring();
     w_.uniform_values(1, known, all_targets());
-    if (staged()) stage();
     if (specialised()) reduce_in_own_warps(known);
     if (ring()) open_ahead();
     rows_head();
     row(known);
-    if (c_.persistent || ring() || several()) line(-1, "}}");
+    if (ring() || several()) line(-1, "}}");
     if (several()) store_rows();
     if (gathers()) store_gathered();
     if (reduces_across_grid(c_)) w_.line(1, "team.part_for_good(size.rows);");
-    if (syncs_cluster_late()) line(-1, "if (!begun) team.wait();  // a cluster without a row");
     w_.closing();
     return w_.take();
 }
@@ -67,7 +65,7 @@ bool RowsText::whole() const {
 /// Every team of the grid has one row, and none is without: nothing to ask, and a warp's lanes stay together.
 bool RowsText::full_teams() const {
     if (several()) return p_.rows % rows_per_thread_ == 0;
-    if (c_.persistent || ring() || p_.rows == 0) return false;
+    if (ring() || p_.rows == 0) return false;
     return p_.rows % c_.rows_per_cta() == 0;
 }
 
@@ -80,8 +78,6 @@ std::string RowsText::story() const {
                                    : std::string("A CTA works on a row");
     const std::string where =
         held()                     ? "which waits in registers between its passes"
-        : staged()                 ? "which waits in shared memory, brought by bulk copies"
-        : ring() && !c_.persistent ? "whose chunks a producer warp brings into shared memory"
         : ring()                   ? "whose chunks a producer warp brings into a ring of slots, row after row"
         : grid_resident()          ? "which is read again for every pass, all rows resident in the grid"
                                    : "which is read again for every pass";
@@ -115,7 +111,6 @@ void RowsText::constants() {
     w_.line(1, "using RowTeam = Team<{}, {}{}{}>;", joint, ring() ? joint : c_.threads,
             c_.cluster > 1 || ring() ? fmt::format(", {}", c_.cluster) : "",
             grid_resident()                ? ", false, true"
-            : reduces_across_grid(c_)      ? ", true, true"
             : ring()                       ? ", true"
             : full_teams() && joint < warp ? ", 1, false, false, true"
                                            : "");
@@ -148,12 +143,13 @@ void RowsText::constants() {
     if (grid_resident()) {
         w_.line(1, "constexpr unsigned iteration_vectors = step * vectors_per_thread;");
         w_.line(1, "constexpr unsigned iterations = {};  // over a row", iterations_of_row(p_, c_));
-        w_.line(1, "constexpr unsigned held = {};  // iterations whose vectors wait in shared memory",
-                c_.stages);
-        tensors_in_shared();
+        if (holds_iterations(p_, c_)) {
+            w_.line(1, "constexpr unsigned held = {};  // iterations whose vectors wait in shared memory",
+                    c_.stages);
+            tensors_in_shared();
+        }
         w_.line(1, "team.reduce_in(size.workspace);");
     } else if (c_.cluster > 1) w_.line(1, "team.arrive();");
-    if (syncs_cluster_late()) w_.line(1, "bool begun = false;  // the cluster's CTAs have all begun");
     w_.line(1, "");
 }
 
@@ -166,9 +162,6 @@ void RowsText::rows_head() {
     } else if (ring()) {
         line(-1, "for ({0} row = blockIdx.x / {1}; row < size.rows; row += gridDim.x / {1}) {{", w_.index,
              c_.cluster);
-    } else if (c_.persistent) {
-        line(-1, "for ({0} row = team.first_row<{0}>(); row < size.rows; row += team.all_rows<{0}>()) {{",
-             w_.index);
     } else if (several()) {
         if (gathers()) open_gather();
         load_rows();

@@ -30,7 +30,6 @@ class RowsText {
 
     // fuse_rows.cpp: the frame.
     bool held() const { return c_.row_storage == RowStorage::registers; }
-    bool staged() const { return c_.row_storage == RowStorage::shared; }
     bool long_pass() const;
     bool reload() const { return c_.row_storage == RowStorage::reload; }
     bool ring() const { return c_.row_storage == RowStorage::pipelined; }
@@ -41,13 +40,11 @@ class RowsText {
     /// Rows begin and end within vectors: each has a span.
     bool off() const { return rows_off_vectors(p_, c_.vector_width); }
     bool full_teams() const;
-    /// A cluster's CTAs see that all have begun at their first reduction, not before.
-    bool syncs_cluster_late() const { return c_.cluster > 1 && c_.persistent && !ring(); }
     /// All that is reduced in a pass is reduced across the CTAs together.
     bool reduces_jointly() const { return c_.cluster > 1 && (ring() || grid_resident()); }
     /// Some warps reduce, others store.
     bool specialised() const { return c_.reduction_threads > 0; }
-    int body() const { return (c_.persistent || ring() ? 2 : 1) + nested_; }
+    int body() const { return (ring() ? 2 : 1) + nested_; }
     /// A line of the row's own block.
     template <class... Args>
     void line(int depth, fmt::format_string<Args...> text, Args&&... args) {
@@ -143,8 +140,6 @@ class RowsText {
 
     // fuse_rows_shared.cpp: rows in shared memory.
     void tensors_in_shared();
-    void stage();
-    std::string staged_place() const;
     void open_ring();
     bool interleaves_chunks() const;
     bool dynamic() const { return schedules_dynamically(p_, c_); }

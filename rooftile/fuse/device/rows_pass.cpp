@@ -136,7 +136,6 @@ void RowsText::load_row() {
     if (weights_first()) load_held(false);
     load_held(true);
     if (c_.early_weights && !weights_first()) load_held(false);
-    if (staged()) line(0, "ptx::mbarrier_wait(barrier, 0);");
 }
 
 void RowsText::load_held(bool full) {
@@ -165,11 +164,8 @@ void RowsText::held_pass(const std::vector<int>& loads, const Body& body_text) {
     const int inside = body() + 1;
     vectors_head(0);
     for (int i : loads) {
-        const std::string name = w_.values.base(i), type = w_.type_of_load(i);
-        if (staged() && w_.value(i).access.full()) {
-            w_.line(inside, "{}Pack<{}, vector_width> {}_pack = waiting({}_staged + {});",
-                    off() ? "" : "const ", type, name, name, staged_place());
-        } else if (!waits(i)) {
+        const std::string name = w_.values.base(i);
+        if (!waits(i)) {
             w_.line(inside, "{} {}_pack;", pack_type(i), name);
             load_vector(inside, i);
         } else if (!beside(i) && bytes_of(w_.value(i).element) < 4 && !held_.insert(i).second
@@ -230,7 +226,7 @@ void RowsText::reread_pass(const std::vector<int>& loads, const PassText& text) 
     for (int i : loads) declare_pack(body() + 1, i);
     std::vector<int> first, again, others;
     for (int i : loads) {
-        const bool holds = grid_resident() && w_.value(i).access.full() && !epilogue_[size_t(i)];
+        const bool holds = holds_iterations(p_, c_) && w_.value(i).access.full() && !epilogue_[size_t(i)];
         (!holds ? others : held_.insert(i).second ? first : again).push_back(i);
     }
     load_iteration(first, again);

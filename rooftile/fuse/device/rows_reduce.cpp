@@ -67,12 +67,7 @@ void RowsText::reduction_pass(int pass, const std::vector<int>& reduces, const s
         for (const Joint& joint : second) row_value(joint);
     }
     if (c_.cluster == 1 || reduces_jointly()) return;
-    if (syncs_cluster_late()) {
-        line(0, "if (!begun) team.wait();");
-        line(0, "begun = true;");
-    } else if (pass == 0) {
-        line(0, "team.wait();");
-    }
+    if (pass == 0) line(0, "team.wait();");
     for (int r : reduces) line(0, "team.across_cluster({});", w_.values.name(r));
 }
 

@@ -1,4 +1,4 @@
-// Rows that wait in shared memory: one bulk copy of all that a CTA works on, or a ring of chunks.
+// Rows that wait in shared memory: iterations of those that are resident in the grid, or a ring of chunks.
 #include <algorithm>
 
 #include "rooftile/fuse/device/rows.hpp"
@@ -26,54 +26,6 @@ void RowsText::tensors_in_shared() {
                 "vectors that "
                 "rows share",
                 w_.values.base(tensor.load), w_.type_of_load(tensor.load), tensor.offset, ring_part(p_, c_));
-}
-
-/// Room for the CTA's rows in shared memory, and the copies that fill it.
-void RowsText::stage() {
-    tensors_in_shared();
-    const StagedRows rows = staged_rows(p_, c_);
-    w_.line(1, "__shared__ unsigned long long arrived;");
-    w_.line(1, "const unsigned barrier = ptx::shared_address(&arrived);");
-    if (off())
-        w_.line(1, "const RowSpan<vector_width> staged_row({}, size.columns);  // the CTA's first",
-                c_.cluster > 1 ? fmt::format("blockIdx.x / {}", c_.cluster)
-                               : "blockIdx.x * static_cast<long long>(RowTeam::rows)");
-    w_.line(1, "if (threadIdx.x == 0) {{");
-    if (off() && c_.cluster > 1) {
-        w_.line(2, "const unsigned count = team.part_size(part, staged_row.vectors);");
-        w_.line(2, "const long long from = staged_row.start + begin;");
-    } else if (off()) {
-        w_.line(2, "const unsigned elements = staged_row.phase + {} * staged_row.columns;",
-                full_teams() ? "RowTeam::rows" : "team.rows_here(size.rows)");
-        w_.line(2, "const unsigned count = (elements + vector_width - 1) / vector_width;");
-        w_.line(2, "const long long from = staged_row.start;");
-    } else if (c_.cluster > 1) {
-        w_.line(2, "const unsigned count = {}team.part_size(part, vectors);",
-                full_teams() ? "" : "team.rows_here(size.rows) * ");
-        w_.line(2, "const long long from = blockIdx.x / {} * static_cast<long long>(vectors) + begin;",
-                c_.cluster);
-    } else {
-        w_.line(2, "const unsigned count = {} * vectors;",
-                full_teams() ? "RowTeam::rows" : "team.rows_here(size.rows)");
-        w_.line(2, "const long long from = static_cast<long long>(blockIdx.x) * RowTeam::rows * vectors;");
-    }
-    w_.line(2, "expect(barrier, count * {});  // B of a vector of all tensors", rows.vector_bytes());
-    for (const StagedRows::Tensor& tensor : rows.tensors)
-        w_.line(2, "fetch{}({}_staged, t.{}, from, count, barrier);", w_.read_policy(),
-                w_.values.base(tensor.load), w_.values.input(tensor.load));
-    w_.line(1, "}}");
-    w_.line(1, "__syncthreads();");
-    w_.line(1, "");
-}
-
-/// Where a thread's vector lies among the staged ones.
-std::string RowsText::staged_place() const {
-    if (off() && c_.cluster == 1)
-        return "static_cast<unsigned>(span.start - staged_row.start) + first + i * step";
-    const std::string rows = c_.rows_per_cta() > 1
-                                 ? fmt::format("threadIdx.x / {} * vectors + ", c_.threads_per_row)
-                                 : std::string();
-    return rows + (c_.cluster > 1 ? "threadIdx.x" : "first") + " + i * step";
 }
 
 /// Whether the CTAs of a row take its chunks in turn, so that all they ask for at once lies together: DRAM serves that
@@ -119,9 +71,7 @@ void RowsText::open_ring() {
     if (!staged_rows(p_, c_).kept.empty()) w_.line(2, "ptx::mbarrier_init(kept_barrier, 1);");
     w_.line(2, "ptx::fence_mbarrier_init();");
     w_.line(1, "}}");
-    const bool far = reduces_across_grid(c_);
-    w_.line(1, "{}();", c_.cluster > 1 && !far ? "ptx::cluster_sync" : "__syncthreads");
-    if (far) w_.line(1, "team.reduce_in(size.workspace);");
+    w_.line(1, "{}();", c_.cluster > 1 ? "ptx::cluster_sync" : "__syncthreads");
     w_.line(1, "Slots slots(barriers, size.columns < 0);  // never: the compiler does not know");
     w_.line(1, "");
     produce();
@@ -171,7 +121,6 @@ void RowsText::produce() {
 /// What all rows share and nothing keeps: the first last pass would wait for DRAM chunk by chunk.
 std::vector<int> RowsText::to_l2() const {
     std::vector<int> out;
-    if (!c_.persistent) return out;  // most CTAs find what those before them read
     for (int i : loads_) {
         if (w_.value(i).access.only_row() && !kept(i) && by_bulk(i)) out.push_back(i);
     }
@@ -313,8 +262,7 @@ void RowsText::take_next(const std::vector<int>& loads) {
     line(1, "}}");
     line(1, "{{");
     // There is nothing to ask for behind the row's end: once more what lies in L2.
-    line(2, "const unsigned first = (from + stride < end ? from + stride : {}) + {};",
-         c_.persistent ? "begin" : "from", stride_.lane);
+    line(2, "const unsigned first = (from + stride < end ? from + stride : begin) + {};", stride_.lane);
     load_next(body() + 2, loads, "next", {"row"});
     line(1, "}}");
 }
@@ -323,14 +271,12 @@ void RowsText::take_next(const std::vector<int>& loads) {
 void RowsText::place_ahead(const std::vector<int>& loads) {
     if (loads.empty()) return;
     line(1, "const bool more = from + stride < end;");
-    // A CTA of one row has nothing to ask for behind its end: once more what lies in L2.
-    line(1, "const unsigned first_ahead = (more ? from + stride : {}) + {};",
-         c_.persistent ? "begin" : "from", stride_.lane);
-    if (c_.persistent && (off() || of_rows(loads)))
+    line(1, "const unsigned first_ahead = (more ? from + stride : begin) + {};", stride_.lane);
+    if (off() || of_rows(loads))
         line(1, "const {} row_ahead = more ? row : {};", w_.index,
              dynamic() ? "slots.row_behind(row)" : "following");
     if (!off()) return;
-    line(1, "const RowSpan<vector_width> span_ahead({}, size.columns);", c_.persistent ? "row_ahead" : "row");
+    line(1, "const RowSpan<vector_width> span_ahead(row_ahead, size.columns);");
     line(1, "const unsigned end_ahead = begin + team.part_size(part, span_ahead.vectors);");
 }
 
@@ -340,7 +286,7 @@ void RowsText::replace(const std::vector<int>& loads) {
     if (!whole())
         line(2, "const unsigned at_ahead = min(first_ahead + i * step, {} - 1);",
              off() ? "end_ahead" : "end");
-    const NamedRow row{c_.persistent && of_rows(loads) ? "row_ahead" : "row", "span_ahead"};
+    const NamedRow row{of_rows(loads) ? "row_ahead" : "row", "span_ahead"};
     for (int i : loads)
         line(2, "{}",
              load_text(i, "load", w_.values.base(i) + "_pack[i]", row,
@@ -368,7 +314,7 @@ void RowsText::ring_pass(const std::vector<int>& loads, const PassText& text) {
         load_next(body() + 1, ahead_in_row, "next", {"row"});
         line(0, "}}");
     }
-    if (c_.persistent && (off() ? !ahead.empty() : of_rows(ahead)) && !dynamic()) {
+    if ((off() ? !ahead.empty() : of_rows(ahead)) && !dynamic()) {
         line(0, "{0} following = row + gridDim.x / {1} < size.rows ? row + gridDim.x / {1} : row;", w_.index,
              c_.cluster);
         line(0, "ptx::keep(following);  // else it is made again for every chunk");

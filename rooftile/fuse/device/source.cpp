@@ -89,8 +89,7 @@ void SourceWriter::preamble(std::string_view story) {
     if (config.row_storage == RowStorage::pipelined) headers.push_back("fuse/ring.cuh");
     if (rows_off_vectors(program, config.vector_width) || gathered_vectors(program, config) > 0)
         headers.push_back("fuse/row_span.cuh");
-    if (config.row_storage == RowStorage::shared || grid_resident_rows(config))
-        headers.push_back("fuse/staged.cuh");
+    if (grid_resident_rows(config)) headers.push_back("fuse/staged.cuh");
     if (grid_resident_rows(config)
         || (config.row_storage == RowStorage::pipelined && has_epilogue_rows(program)))
         headers.push_back("fuse/streamed.cuh");

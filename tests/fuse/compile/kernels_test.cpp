@@ -59,8 +59,7 @@ const std::vector<Case>& cases() {
     return all;
 }
 
-constexpr RowStorage row_storages[] = {RowStorage::none, RowStorage::registers, RowStorage::shared,
-                                       RowStorage::reload, RowStorage::pipelined};
+constexpr RowStorage row_storages[] = {RowStorage::none, RowStorage::registers, RowStorage::reload, RowStorage::pipelined};
 
 /// The largest number after any match of `pattern` in `text`, or -1.
 std::int64_t greatest_after(const std::string& text, const std::string& pattern) {
@@ -116,16 +115,14 @@ TEST(FuseCode, AlignedTensorsMoveInSixteenBytes) {
     // All of a thread's loads stand before its first store.
     const size_t last_load = gelu.rfind("v4.u32 {", gelu.find("st.global.v4"));
     EXPECT_LT(gelu.find(read), last_load);
-    EXPECT_THAT(ptx(cases()[5], {.row_storage = RowStorage::shared}),
-                testing::HasSubstr("cp.async.bulk.shared"));
     EXPECT_THAT(ptx(cases()[6], {.cluster = 4}), testing::HasSubstr("barrier.cluster.arrive"));
     // An arrival does not wait for the loads before it: what they bring goes through the vote before it, else
     // a slot is filled while it is read. A fence would wait for all that the thread has on its way.
     EXPECT_THAT(ptx(cases()[6], {.row_storage = RowStorage::pipelined}),
-                testing::AllOf(testing::HasSubstr("vote.sync.any"),
+                testing::AllOf(testing::HasSubstr("cp.async.bulk.shared"), testing::HasSubstr("vote.sync.any"),
                                testing::Not(testing::HasSubstr("fence.proxy.async"))));
     EXPECT_THAT(
-        ptx(cases()[7], {.cluster = 16, .row_storage = RowStorage::pipelined, .grid_reduction = true}),
+        ptx(cases()[7], {.cluster = 16, .row_storage = RowStorage::reload, .grid_reduction = true}),
         testing::AllOf(testing::HasSubstr("ld.relaxed.gpu"), testing::HasSubstr("st.relaxed.gpu"),
                        testing::Not(testing::HasSubstr("barrier.cluster"))));
     EXPECT_THAT(ptx(cases()[0], {.alignment = 4}), testing::Not(testing::HasSubstr("v4.u32")));
@@ -145,20 +142,6 @@ TEST(FuseCode, TeamsThatAllHaveARowDoNotAsk) {
     const testing::Matcher<std::string> together = testing::HasSubstr("Team<8, 64, 1, false, false, true>");
     EXPECT_THAT(text("4096", eight), testing::AllOf(testing::Not(asks), together));
     EXPECT_THAT(text("4100", eight), testing::AllOf(asks, testing::Not(together)));
-    FuseRequest persistent = eight;
-    persistent.persistent = true;
-    EXPECT_THAT(text("4096", persistent), testing::Not(together));
-    FuseRequest staged = eight;
-    staged.row_storage = RowStorage::shared, staged.threads_per_row = 32;
-    EXPECT_THAT(text("4096", staged), testing::HasSubstr("count = RowTeam::rows * vectors"));
-    EXPECT_THAT(text("4097", staged), testing::HasSubstr("count = team.rows_here(size.rows) * vectors"));
-    // A grid for no rows at all asks for none of their bytes.
-    const auto none =
-        derive(machine_by_id("h200-sxm"), made("y = softmax(x); m = max(x)", {"x:bf16[0,262144]"}),
-               {.cluster = 8, .row_storage = RowStorage::shared, .top = 1});
-    EXPECT_THAT(
-        fuse_source(std::get<FusePlans>(none).plans[0]).text,
-        testing::AllOf(asks, testing::HasSubstr("count = team.rows_here(size.rows) * team.part_size")));
 }
 
 // What rows share is loaded before them where nothing but the order of the accesses keeps it before the reduction.
@@ -198,10 +181,8 @@ TEST(FuseCode, LaunchesAskForTheSharedMemoryThatTheTextUses) {
                 const Launch launch = fuse_launch(plan, 8);
                 const Source source = fuse_source(plan);
                 EXPECT_EQ(dynamic_shared_of(source.text), std::int64_t(launch.shared_bytes)) << what;
-                const bool held = grid_resident_rows(plan.config);
-                EXPECT_EQ(launch.shared_bytes > 0,
-                          row_storage == RowStorage::shared || row_storage == RowStorage::pipelined || held)
-                    << what;
+                const bool held = holds_iterations(plan.program, plan.config);
+                EXPECT_EQ(launch.shared_bytes > 0, row_storage == RowStorage::pipelined || held) << what;
                 EXPECT_EQ(launch.cooperative, reduces_across_grid(plan.config)) << what;
                 EXPECT_EQ(launch.cluster_x, launch.cooperative ? 1u : unsigned(plan.config.cluster)) << what;
                 EXPECT_EQ(launch.block_x, unsigned(plan.config.threads)) << what;
@@ -294,7 +275,7 @@ TEST(FuseCode, DropoutOfFewerValuesIsMadeOnce) {
     };
     const std::vector<std::string> rows = {"x:bf16[300,32768]", "c:fp32[300,1]"};
     for (const RowStorage row_storage :
-         {RowStorage::registers, RowStorage::shared, RowStorage::reload, RowStorage::pipelined}) {
+         {RowStorage::registers, RowStorage::reload, RowStorage::pipelined}) {
         const std::string text =
             text_of("x + dropout(mean(x) * c, 0.3, 5)", rows, {.row_storage = row_storage});
         EXPECT_TRUE(has(text, "_keep, row, t.dropout_")) << text;
@@ -631,10 +612,9 @@ TEST(FuseCode, GeneratedNamesCannotMeetThoseOfValues) {
                                            "bqq:bf16[65536]", "nqq:bf16[1024,1]"};
     for (const FuseRequest& request :
          {FuseRequest{.row_storage = RowStorage::pipelined, .persistent = true, .top = 1},
-          FuseRequest{.row_storage = RowStorage::pipelined, .persistent = false, .top = 1},
           FuseRequest{.reduction_threads = 128, .row_storage = RowStorage::pipelined, .top = 1}})
         check("yqq = dropout(layernorm(xqq, gqq, bqq) + rqq * nqq, 0.1)", ring, request);
-    for (const RowStorage row_storage : {RowStorage::registers, RowStorage::shared, RowStorage::reload})
+    for (const RowStorage row_storage : {RowStorage::registers, RowStorage::reload})
         check("yqq = dropout(layernorm(xqq, gqq, bqq) + rqq * nqq, 0.1)",
               {"xqq:bf16[1024,4096]", "rqq:bf16[1024,4096]", "gqq:bf16[4096]", "bqq:bf16[4096]",
                "nqq:bf16[1024,1]"},

@@ -30,11 +30,10 @@ constexpr const char* last = "CachePolicy::evict_last";
 
 /// L2 gives up what a kernel writes before what it reads, but where it only reads.
 TEST(FusePolicies, RowsThatAreReadGoLastWhereOthersAreWritten) {
-    for (const RowStorage row_storage : {RowStorage::registers, RowStorage::shared, RowStorage::reload}) {
+    for (const RowStorage row_storage : {RowStorage::registers, RowStorage::reload}) {
         const std::vector<std::string> x = {"x:bf16[4096,4096]"};
         EXPECT_THAT(source_of("y = softmax(x)", x, {.row_storage = row_storage}).text, HasSubstr(last))
             << int(row_storage);
-        if (row_storage == RowStorage::shared) continue;  // nothing waits of a row that is only read once
         EXPECT_THAT(source_of("y = sum(x)", x, {.row_storage = row_storage}).text, Not(HasSubstr(last)))
             << int(row_storage);
     }

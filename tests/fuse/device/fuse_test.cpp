@@ -60,7 +60,7 @@ TEST_F(FuseTest, RowOperationsOnAnyShape) {
 TEST_F(FuseTest, EveryLaunchOfEveryRowStorageIsRight) {
     for (const char* shape : {"300,512", "40,8192", "5,65536"})
         for (RowStorage row_storage :
-             {RowStorage::registers, RowStorage::shared, RowStorage::reload, RowStorage::pipelined}) {
+             {RowStorage::registers, RowStorage::reload, RowStorage::pipelined}) {
             if (row_storage == RowStorage::pipelined && std::string_view(shape) != "5,65536")
                 continue;  // too short
             check("y = gelu(dropout(layernorm(x, g, b) + r, 0.1, 7, 3))",
@@ -81,14 +81,12 @@ TEST_F(FuseTest, ShortRowsInCtasOfOneWarpAndMore) {
         const std::vector<std::string> weighed = {x, "g:bf16[" + row + "]", "b:bf16[" + row + "]"};
         EXPECT_GE(check("y = layernorm(x, g, b)", weighed, 2, request, asked), 1) << x;
         EXPECT_GE(check("y = softmax(x); m = max(x)", {x}, 1, request, asked), 1) << x;
-        if (request.row_storage == RowStorage::shared) return;
         EXPECT_GE(check("y = argmax(x); s = sum(x * x)", {x}, 1, request, asked), 1) << x;
     };
     for (const int threads_per_row : {8, 16, 32})
         for (const int threads : {32, 64, 128, 256})
             for (const RowStorage row_storage :
-                 {RowStorage::registers, RowStorage::shared, RowStorage::reload}) {
-                if (row_storage == RowStorage::shared && threads_per_row < 32) continue;
+                 {RowStorage::registers, RowStorage::reload}) {
                 for (const int rows : {512, 513})
                     all_forms(
                         {.threads = threads, .threads_per_row = threads_per_row, .row_storage = row_storage},
@@ -189,7 +187,7 @@ TEST_F(FuseTest, SoftmaxOfHugeValues) {
             FuseTrial trial(p, {std::move(x)});
             int ran = 0;
             for (RowStorage row_storage :
-                 {RowStorage::registers, RowStorage::shared, RowStorage::reload, RowStorage::pipelined})
+                 {RowStorage::registers, RowStorage::reload, RowStorage::pipelined})
                 for (const FusePlan& plan : plans_of(p, {.row_storage = row_storage, .top = 2})) {
                     trial.expect_right(plan);
                     ++ran;
@@ -242,7 +240,7 @@ TEST_F(FuseTest, MomentsOfEveryKindOfRow) {
                 }
             };
             for (RowStorage row_storage :
-                 {RowStorage::registers, RowStorage::shared, RowStorage::reload, RowStorage::pipelined})
+                 {RowStorage::registers, RowStorage::reload, RowStorage::pipelined})
                 expect_all_right({.row_storage = row_storage, .top = 2});
             EXPECT_GE(ran, 2) << shape;
             // Rows that are gone over again among rows that are not.

@@ -56,7 +56,7 @@ TEST_P(RowSpanTest, EveryRowStorageIsRight) {
             }
         };
         for (const RowStorage row_storage :
-             {RowStorage::registers, RowStorage::shared, RowStorage::reload, RowStorage::pipelined})
+             {RowStorage::registers, RowStorage::reload, RowStorage::pipelined})
             expect_all_right({.row_storage = row_storage, .top = 1});
         if (columns < 64)
             expect_all_right({.threads_per_row = 2, .row_storage = RowStorage::registers, .top = 1});
@@ -113,7 +113,7 @@ TEST_F(FuseTest, SoftmaxOfHugeProducts) {
             }
             FuseTrial trial(p, values);
             for (const RowStorage row_storage :
-                 {RowStorage::registers, RowStorage::shared, RowStorage::reload})
+                 {RowStorage::registers, RowStorage::reload})
                 for (const FusePlan& plan : plans_of(p, {.row_storage = row_storage, .top = 1}))
                     trial.expect_right(plan);
         }
