@@ -10,20 +10,11 @@ namespace rooftile::fuse_rules {
 inline constexpr Rule pointwise_vectors{
     "pointwise_vectors",
     "more than two vectors a thread scatter over DRAM; reductions of everything take up to eight"};
-inline constexpr Rule pointwise_grid{
-    "pointwise_grid",
-    "persistent CTAs of a point-wise kernel drift apart: one wave goes through everything only in a whole "
-    "reduction"};
 
 // Rows that threads hold, wait in shared memory, or are read again.
 inline constexpr Rule read_again{"read_again",
                                  "a row of several readings is read again only where nothing can hold it"};
-inline constexpr Rule cluster_threads{"cluster_threads", "CTAs that share a row have 128 threads or more"};
 inline constexpr Rule cluster_row{"cluster_row", "several CTAs share a row of 2048 vectors or more"};
-inline constexpr Rule cluster_read_once{
-    "cluster_read_once",
-    "a row that is read once reaches a cluster sooner in rounds than all at once into registers"};
-inline constexpr Rule idle_threads{"idle_threads", "half of a row's threads would have nothing"};
 inline constexpr Rule few_vectors{"few_vectors",
                                   "many threads with little each spend their time starting and reducing"};
 inline constexpr Rule held_vectors{
@@ -44,16 +35,12 @@ inline constexpr Rule ring_chunk{"ring_chunk",
                                  "larger chunks come late, smaller ones are more barriers than they need be"};
 inline constexpr Rule kept_weights{"kept_weights", "what is read fewer than four times need not be kept"};
 
-// Rows that are all resident at once.
-inline constexpr Rule alone_on_sm{
-    "alone_on_sm",
-    "a CTA alone on its SM idles while its row is reduced: one with others that is no 5 % later goes first"};
 
 /// In the order in which docs/rules.md has them.
 inline constexpr const Rule* all[] = {
-    &pointwise_vectors, &pointwise_grid,   &read_again,     &cluster_threads, &cluster_row,
-    &cluster_read_once, &idle_threads,     &few_vectors,    &held_vectors,    &early_weights,
+    &pointwise_vectors, &read_again,     &cluster_row,
+    &few_vectors,    &held_vectors,    &early_weights,
     &unrolled_code,   &largest_clusters,
-    &ring_row,          &ring_part,        &ring_chunk,       &kept_weights,   &alone_on_sm};
+    &ring_row,          &ring_part,        &ring_chunk,       &kept_weights};
 
 }  // namespace rooftile::fuse_rules

@@ -31,6 +31,7 @@ constexpr double max_instructions = 1800;
 constexpr std::int64_t max_searched_vectors = 256;  // of a row, that a thread has
 constexpr double exchange_bytes = fuse::exchange_bytes;
 constexpr std::int64_t min_shared_row = 2048;  // vectors of a row that several CTAs share
+constexpr int min_cluster_threads = 128;       // of each CTA of a cluster
 constexpr int portable_cluster = 8;            // that every GPU with clusters has places for
 
 /// The widest vectors that rows are a whole number of, if they have two elements or rows are short: nothing is left out then, and
@@ -149,20 +150,18 @@ class Search {
 
     void pointwise() {
         for (int threads : {128, 256, 512})
-            for (int vectors_per_thread : {1, 2, 4, 8})
-                for (bool persistent : {false, true}) {
-                    const bool whole = p_.form == FuseForm::whole;
-                    const LeavingOut many(*this, fuse_rules::pointwise_vectors,
-                                          vectors_per_thread > 2 && !whole
-                                              && request_.vectors_per_thread != vectors_per_thread);
-                    const LeavingOut grid(*this, fuse_rules::pointwise_grid,
-                                          persistent != request_.persistent.value_or(whole));
-                    offer({.form = p_.form,
-                           .vector_width = width_,
-                           .vectors_per_thread = vectors_per_thread,
-                           .threads = threads,
-                           .persistent = persistent});
-                }
+            for (int vectors_per_thread : {1, 2, 4, 8}) {
+                // One wave goes through everything where its CTAs meet but once, at the end; else they drift apart.
+                const bool whole = p_.form == FuseForm::whole;
+                const LeavingOut many(*this, fuse_rules::pointwise_vectors,
+                                      vectors_per_thread > 2 && !whole
+                                          && request_.vectors_per_thread != vectors_per_thread);
+                offer({.form = p_.form,
+                       .vector_width = width_,
+                       .vectors_per_thread = vectors_per_thread,
+                       .threads = threads,
+                       .persistent = whole});
+            }
     }
 
     void rows() {
@@ -178,23 +177,13 @@ class Search {
                     continue;
                 }
                 for (int cluster : {1, 2, 4, 8, 16}) {
-                    if (cluster > 1 && threads_per_row <= warp_threads)
-                        continue;  // rows of less than a CTA have no cluster
+                    if (cluster > 1 && threads_per_row < min_cluster_threads) continue;
                     if (cluster > hw_.cluster_ctas) {
                         reject(Reason::cluster);
                         continue;
                     }
-                    const LeavingOut few(*this, fuse_rules::cluster_threads,
-                                         cluster > 1 && threads_per_row < 128);
                     const LeavingOut row(*this, fuse_rules::cluster_row,
                                          cluster > 1 && vectors < min_shared_row);
-                    // Interleaved, a cluster's CTAs ask side by side, where registers would hold a part of the row each: sums of
-                    // 65536 columns are 0.7 % sooner so (docs/facts.md 96).
-                    const bool open =
-                        !request_.row_storage && !request_.vectors_per_thread && !request_.threads_per_row;
-                    const LeavingOut once(
-                        *this, fuse_rules::cluster_read_once,
-                        cluster > 1 && row_storage == RowStorage::registers && work_.readings < 2 && open);
                     rows_stored(row_storage, threads_per_row, cluster, vectors);
                 }
             }
@@ -226,9 +215,7 @@ class Search {
         const std::int64_t all = std::int64_t(threads_per_row) * cluster,
                            vectors_per_thread = ceil_div(vectors, all);
         if (threads_per_row == 1 && cluster == 1) rows_of_threads(c);
-        const bool half_idle = all >= 2 * vectors && all > 1;
-        if (half_idle && cluster > 1) return reject(Reason::threads);  // whole CTAs would have nothing
-        const LeavingOut idle(*this, fuse_rules::idle_threads, half_idle);
+        if (all >= 2 * vectors && all > 1) return reject(Reason::threads);  // half of them would have nothing
         const std::int64_t min_vectors_per_thread = cluster > 1 || threads_per_row >= 512 ? 4
                                                     : threads_per_row >= 256              ? 2
                                                                                           : 1;

@@ -9,7 +9,6 @@
 #include "rooftile/fuse/grid_resident_model.hpp"
 #include "rooftile/fuse/registers.hpp"
 #include "rooftile/fuse/row_vectors.hpp"
-#include "rooftile/fuse/rules.hpp"
 #include "rooftile/fuse/staging.hpp"
 
 namespace rooftile {
@@ -42,8 +41,6 @@ class GridResidentSearch : FuseSearchContext {
                                        .grid = program.rows * cluster};
                     if (as_asked(request, c)) offer(c);
                 }
-        if (!request.exhaustive) drop_single_resident();
-        out_.kept.insert(out_.kept.end(), found_.begin(), found_.end());
     }
 
   private:
@@ -59,19 +56,6 @@ class GridResidentSearch : FuseSearchContext {
             if (size >= 2 && (sizes.empty() || size > sizes.back())) sizes.push_back(int(size));
         }
         return sizes;
-    }
-
-    /// While a CTA's row is reduced, nobody else of its SM works, which no time tells: where other CTAs are co-resident they were as fast or
-    /// up to 5 % sooner than the model said (docs/facts.md 92). Only those that come near count.
-    void drop_single_resident() {
-        constexpr double near = 1.05;
-        double co_resident = INFINITY;
-        for (const FuseCandidate& c : found_)
-            if (c.config.ctas_per_sm > 1) co_resident = std::min(co_resident, c.flow.time.seconds);
-        const auto worse = [&](const FuseCandidate& c) {
-            return c.config.ctas_per_sm == 1 && co_resident <= near * c.flow.time.seconds;
-        };
-        out_.rejected.add(fuse_rules::alone_on_sm, std::int64_t(std::erase_if(found_, worse)));
     }
 
     void offer(FuseConfig c) {
@@ -96,7 +80,7 @@ class GridResidentSearch : FuseSearchContext {
             candidate.launch = launch_of(c, iterations);
             candidate.flow = flow(candidate);
             candidate.config = c;
-            found_.push_back(candidate);
+            out_.kept.push_back(candidate);
             return;
         }
         // As many iterations wait in shared memory as fit; the others are read again.
@@ -121,7 +105,7 @@ class GridResidentSearch : FuseSearchContext {
         }
         candidate.shared_bytes = double(staged_rows(program, c).bytes);
         candidate.config = c;
-        found_.push_back(candidate);
+        out_.kept.push_back(candidate);
     }
 
     GridResidentLaunch launch_of(const FuseConfig& c, double iterations) const {
@@ -149,7 +133,6 @@ class GridResidentSearch : FuseSearchContext {
     }
 
     FuseSearch& out_;
-    std::vector<FuseCandidate> found_;
 };
 
 }  // namespace

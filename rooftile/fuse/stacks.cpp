@@ -13,7 +13,7 @@ bool counts_in_32_bits(const Program& program, int vector_width) {
 }
 
 bool stacks(const Program& p, const FuseConfig& c) {
-    if (p.form != FuseForm::pointwise || p.flat || c.persistent || c.vectors_per_thread == 1) return false;
+    if (p.form != FuseForm::pointwise || p.flat || c.vectors_per_thread == 1) return false;
     // Vectors of a warp lie together within a row: of shorter ones they would lie apart.
     if (rows_off_vectors(p, c.vector_width) || p.columns / c.vector_width < warp_threads
         || p.rows % c.vectors_per_thread != 0 || !counts_in_32_bits(p, c.vector_width))

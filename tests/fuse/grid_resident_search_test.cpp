@@ -71,10 +71,7 @@ TEST(FuseGridResident, TurnsWaitInSharedMemory) {
 }
 
 // CTAs of a row are any number: of 5 rows 26 each leave two SMs without, 53 and 79 and 105 hardly more.
-TEST(FuseGridResident, CoResidentCtasCountWhereTheyAreNear) {
-    const auto many =
-        planned(functions[1], "16,1048576", {.row_storage = RowStorage::reload, .grid_reduction = true});
-    for (const FusePlan& plan : std::get<FusePlans>(many).plans) EXPECT_GE(plan.config.ctas_per_sm, 2);
+TEST(FuseGridResident, AnyNumberOfCtasSharesARow) {
     const auto few = planned(functions[1], "5,4194304");
     const FuseConfig& best = std::get<FusePlans>(few).plans.front().config;
     EXPECT_EQ(best.cluster, 132 * best.ctas_per_sm / 5);

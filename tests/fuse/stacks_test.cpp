@@ -26,8 +26,6 @@ TEST(FuseStacks, WhereRowsShareVectorsAndComeInWholeStacks) {
     EXPECT_FALSE(
         stacks_of(biased, {"x:bf16[6,256]", "b:bf16[256]"}, {.vectors_per_thread = 4}));  // a row and a half
     EXPECT_FALSE(stacks_of(biased, {"x:bf16[6,256]", "b:bf16[256]"}, {.vectors_per_thread = 1}));
-    EXPECT_FALSE(
-        stacks_of(biased, {"x:bf16[6,256]", "b:bf16[256]"}, {.vectors_per_thread = 2, .persistent = true}));
     // A number of each row, or rows that some rows share, are no vector of all of them.
     EXPECT_FALSE(stacks_of(biased, {"x:bf16[6,256]", "b:bf16[6,1]"}, {.vectors_per_thread = 2}));
     EXPECT_FALSE(stacks_of(biased, {"x:bf16[4,6,256]", "b:bf16[4,1,256]"}, {.vectors_per_thread = 2}));
