@@ -211,5 +211,25 @@ TEST(RecordedFuse, EveryTermCarriesWeight) {
     }
 }
 
+/// What a fit makes small: errors of first plans, and what is lost by them.
+double loss(const Figures& f) { return f.mean + f.first + 2 * f.behind; }
+
+// Half as much again of a fitted number, or less by as much and these runs are told no better.
+TEST(RecordedFuse, FittedNumbersLieWhereTheyFit) {
+    const Machine h200 = machine_by_id("h200-sxm");
+    const double least = loss(figures(choices(h200)));
+    constexpr double step = 1.5, noise = 0.006;  // they are fitted to drawn problems, too
+    for (const char* key : {"stream.overlap_exponent", "stream.thread_instructions", "stream.reduction",
+                            "stream.grid.reduction", "stream.ring.chunk", "cta.interval", "cluster.start",
+                            "dram.derate.streams"})
+        for (const double factor : {step, 1 / step}) {
+            Machine changed = h200;
+            changed.facts.at(key).value *= factor;
+            const double other = loss(figures(choices(changed)));
+            EXPECT_GT(other, least - noise) << key << " times " << factor;
+            RecordProperty(std::string(key) + (factor > 1 ? " more" : " less"), std::to_string(other - least));
+        }
+}
+
 }  // namespace
 }  // namespace rooftile
