@@ -20,8 +20,8 @@ inline constexpr Rule few_vectors{"few_vectors",
 inline constexpr Rule held_vectors{
     "held_vectors", "registers hold eight vectors of a row, four where it is less than a warp's"};
 inline constexpr Rule early_weights{"early_weights",
-                                    "weights in registers beside the row cost CTAs: from 48 registers of "
-                                    "both on in one warp, from 16 in several"};
+                                    "weights in registers beside a warp's row cost CTAs: from 48 "
+                                    "registers of both on"};
 inline constexpr Rule unrolled_code{
     "unrolled_code", "all that a thread holds is unrolled: above 1800 instructions it compiles too slowly"};
 inline constexpr Rule largest_clusters{"largest_clusters",

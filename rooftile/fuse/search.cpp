@@ -265,15 +265,13 @@ class Search {
             vectors_per_thread
                 > (c.threads_per_row < warp_threads && work_.readings > 1 ? max_held / 2 : max_held));
         c.vectors_per_thread = int(vectors_per_thread);
-        // Weights in registers beside a row cost CTAs, which from 64 registers of both on is more than their wait. Where
-        // several warps share the row, and nothing of it is used before a barrier, they lose from 48 on, and above 16
-        // another launch was the fastest wherever measured (docs/facts.md 92).
+        // Weights in registers beside a warp's row cost CTAs, which from 64 registers of both on is more than their wait
+        // (docs/facts.md 92). Where several warps share the row another launch was as fast.
         const double beside =
             c.vectors_per_thread * c.vector_width * (work_.full_bytes + work_.shared_bytes) / register_bytes;
-        if (work_.shared_loads > 0) {
+        if (work_.shared_loads > 0 && c.threads_per_row <= warp_threads) {
             c.early_weights = true;
-            const LeavingOut early(*this, fuse_rules::early_weights,
-                                   beside > (c.threads_per_row <= warp_threads ? 48 : 16));
+            const LeavingOut early(*this, fuse_rules::early_weights, beside > 48);
             offer(c);
         }
         c.early_weights = false;

@@ -34,6 +34,7 @@ FuseSearch searched(const Machine& machine, const char* text, const std::string&
 constexpr const char* texts[] = {"y = gelu(x)", "y = sum_all(x)", "y = sum(x)", "y = softmax(x)",
                                  "y = softmax(gelu(tanh(gelu(x))))", chain};
 constexpr const char* shapes[] = {"[65536,8]",    "[32768,1024]", "[7,1009]",
+                                  "[512,1792]",
                                   "[16384,4096]", "[8192,16384]", "[2048,65536]",
                                   "[16,1048576]", "[128,262144]", "[3,4194304]"};
 

@@ -43,10 +43,7 @@ bool RowsText::in_order() const {
 
 /// Lanes of a warp reduce without a barrier, so nothing keeps weights that are loaded behind the row from being loaded
 /// behind its reduction: the compiler saves registers so.
-bool RowsText::weights_first() const {
-    constexpr int warp = 32;
-    return held() && c_.early_weights && c_.threads_per_row <= warp;
-}
+bool RowsText::weights_first() const { return held() && c_.early_weights; }
 
 void RowsText::declare_pack(int depth, int i) {
     w_.line(depth, "{} {}_pack[{}];", pack_type(i), w_.values.base(i), stride_.vectors_per_thread);
@@ -131,11 +128,10 @@ void RowsText::vectors_head(int depth) {
     else if (!whole()) line(depth + 1, "if (at >= vectors) break;");
 }
 
-/// What the passes wait for first, then what rows share.
+/// What rows share, then what the passes wait for.
 void RowsText::load_row() {
     if (weights_first()) load_held(false);
     load_held(true);
-    if (c_.early_weights && !weights_first()) load_held(false);
 }
 
 void RowsText::load_held(bool full) {
