@@ -14,7 +14,7 @@ inline constexpr Rule pointwise_vectors{
 // Rows that threads hold, wait in shared memory, or are read again.
 inline constexpr Rule read_again{"read_again",
                                  "a row of several readings is read again only where nothing can hold it"};
-inline constexpr Rule cluster_row{"cluster_row", "several CTAs share a row of 2048 vectors or more"};
+inline constexpr Rule cluster_row{"cluster_row", "several CTAs share a row of more than 2048 vectors"};
 inline constexpr Rule few_vectors{"few_vectors",
                                   "many threads with little each spend their time starting and reducing"};
 inline constexpr Rule held_vectors{
@@ -36,11 +36,19 @@ inline constexpr Rule ring_chunk{"ring_chunk",
 inline constexpr Rule kept_weights{"kept_weights", "what is read fewer than four times need not be kept"};
 
 
+// Rows that are all resident at once.
+inline constexpr Rule ragged_iterations{
+    "ragged_iterations", "iterations that end behind the row are guarded: whole ones no 5 % later go first"};
+inline constexpr Rule alone_on_sm{
+    "alone_on_sm",
+    "a CTA alone on its SM idles while its row is reduced: one with others that is no 5 % later goes first"};
+
 /// In the order in which docs/rules.md has them.
 inline constexpr const Rule* all[] = {
     &pointwise_vectors, &read_again,     &cluster_row,
     &few_vectors,    &held_vectors,    &early_weights,
     &unrolled_code,   &largest_clusters,
-    &ring_row,          &ring_part,        &ring_chunk,       &kept_weights};
+    &ring_row,          &ring_part,        &ring_chunk,       &kept_weights,   &ragged_iterations,
+    &alone_on_sm};
 
 }  // namespace rooftile::fuse_rules

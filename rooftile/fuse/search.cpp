@@ -30,7 +30,7 @@ constexpr int access_bytes = 16, register_bytes = 4, max_kept = 4;
 constexpr double max_instructions = 1800;
 constexpr std::int64_t max_searched_vectors = 256;  // of a row, that a thread has
 constexpr double exchange_bytes = fuse::exchange_bytes;
-constexpr std::int64_t min_shared_row = 2048;  // vectors of a row that several CTAs share
+constexpr std::int64_t max_own_row = 2048;  // vectors of a row that one CTA holds, 256 threads with eight each
 constexpr int min_cluster_threads = 128;       // of each CTA of a cluster
 constexpr int portable_cluster = 8;            // that every GPU with clusters has places for
 
@@ -183,7 +183,7 @@ class Search {
                         continue;
                     }
                     const LeavingOut row(*this, fuse_rules::cluster_row,
-                                         cluster > 1 && vectors < min_shared_row);
+                                         cluster > 1 && vectors <= max_own_row);
                     rows_stored(row_storage, threads_per_row, cluster, vectors);
                 }
             }

@@ -9,6 +9,7 @@
 #include "rooftile/fuse/grid_resident_model.hpp"
 #include "rooftile/fuse/registers.hpp"
 #include "rooftile/fuse/row_vectors.hpp"
+#include "rooftile/fuse/rules.hpp"
 #include "rooftile/fuse/staging.hpp"
 
 namespace rooftile {
@@ -41,21 +42,51 @@ class GridResidentSearch : FuseSearchContext {
                                        .grid = program.rows * cluster};
                     if (as_asked(request, c)) offer(c);
                 }
+        if (!request.exhaustive && !request.cluster) drop_ragged(), drop_single_resident();
+        out_.kept.insert(out_.kept.end(), found_.begin(), found_.end());
     }
 
   private:
     void reject(Reason reason) { out_.rejected.add(reason); }
 
-    /// CTAs a row so that all SMs have one, two or more of them: any number, since they are no cluster of the hardware.
+    /// CTAs a row so that all SMs have one, two or more of them: any number, since they are no cluster of the hardware. Of a power
+    /// of two rows may be whole iterations.
     std::vector<int> team_sizes() const {
         if (request.cluster) return {*request.cluster};
         std::vector<int> sizes;
         constexpr int max_ctas_per_sm = 4;
         for (int ctas = 1; ctas <= max_ctas_per_sm; ++ctas) {
             const double size = whole(hw.sms * ctas / double(program.rows));
-            if (size >= 2 && (sizes.empty() || size > sizes.back())) sizes.push_back(int(size));
+            if (!(size >= 2)) continue;
+            for (const double one : {std::exp2(std::floor(std::log2(size))), size})
+                if (std::ranges::find(sizes, int(one)) == sizes.end()) sizes.push_back(int(one));
         }
         return sizes;
+    }
+
+    /// What guards of iterations that end behind the row cost no time tells: those that come near whole ones were slower.
+    void drop_ragged() {
+        constexpr double near = 1.05;
+        const auto ragged = [&](const FuseCandidate& c) { return !in_whole_iterations(program, c.config); };
+        double whole_seconds = INFINITY;
+        for (const FuseCandidate& c : found_)
+            if (!ragged(c)) whole_seconds = std::min(whole_seconds, c.flow.time.seconds);
+        out_.rejected.add(fuse_rules::ragged_iterations,
+                          std::int64_t(std::erase_if(found_, [&](const FuseCandidate& c) {
+                              return ragged(c) && whole_seconds <= near * c.flow.time.seconds;
+                          })));
+    }
+
+    /// While a CTA's row is reduced, nobody else of its SM works, which no time tells either (docs/facts.md 92, 156).
+    void drop_single_resident() {
+        constexpr double near = 1.05;
+        double co_resident = INFINITY;
+        for (const FuseCandidate& c : found_)
+            if (c.config.ctas_per_sm > 1) co_resident = std::min(co_resident, c.flow.time.seconds);
+        out_.rejected.add(fuse_rules::alone_on_sm,
+                          std::int64_t(std::erase_if(found_, [&](const FuseCandidate& c) {
+                              return c.config.ctas_per_sm == 1 && co_resident <= near * c.flow.time.seconds;
+                          })));
     }
 
     void offer(FuseConfig c) {
@@ -80,7 +111,7 @@ class GridResidentSearch : FuseSearchContext {
             candidate.launch = launch_of(c, iterations);
             candidate.flow = flow(candidate);
             candidate.config = c;
-            out_.kept.push_back(candidate);
+            found_.push_back(candidate);
             return;
         }
         // As many iterations wait in shared memory as fit; the others are read again.
@@ -105,7 +136,7 @@ class GridResidentSearch : FuseSearchContext {
         }
         candidate.shared_bytes = double(staged_rows(program, c).bytes);
         candidate.config = c;
-        out_.kept.push_back(candidate);
+        found_.push_back(candidate);
     }
 
     GridResidentLaunch launch_of(const FuseConfig& c, double iterations) const {
@@ -133,6 +164,7 @@ class GridResidentSearch : FuseSearchContext {
     }
 
     FuseSearch& out_;
+    std::vector<FuseCandidate> found_;
 };
 
 }  // namespace

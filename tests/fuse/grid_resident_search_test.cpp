@@ -73,18 +73,19 @@ TEST(FuseGridResident, TurnsWaitInSharedMemory) {
 // CTAs of a row are any number: of 5 rows 26 each leave two SMs without, 53 and 79 and 105 hardly more.
 TEST(FuseGridResident, AnyNumberOfCtasSharesARow) {
     const auto few = planned(functions[1], "5,4194304");
-    const FuseConfig& best = std::get<FusePlans>(few).plans.front().config;
-    EXPECT_EQ(best.cluster, 132 * best.ctas_per_sm / 5);
+    std::set<int> teams;
+    for (const FusePlan& plan : std::get<FusePlans>(few).plans) teams.insert(plan.config.cluster);
+    EXPECT_THAT(teams, testing::IsSupersetOf({16, 26}));
 }
 
-// One row goes over all SMs, as many CTAs on each.
+// One row goes over all SMs, as many CTAs on each; over 128 of the 132 where its iterations are whole so.
 TEST(FuseGridResident, OneRowGoesOverAllSms) {
     for (const char* text : {"y = softmax(x)", "y = logsumexp(x)", "y = sum(x)"})
         for (const char* shape : {"1,16777216", "1,16777217"}) {
             const auto outcome = planned(text, shape);
             const FusePlan& plan = std::get<FusePlans>(outcome).plans.front();
             EXPECT_TRUE(grid_resident_rows(plan.config)) << text << " of " << shape;
-            EXPECT_EQ(plan.config.grid, 132 * plan.config.ctas_per_sm) << text << " of " << shape;
+            EXPECT_GE(plan.config.grid, 128 * plan.config.ctas_per_sm) << text << " of " << shape;
         }
 }
 
