@@ -72,7 +72,8 @@ TEST(FuseGridResident, TurnsWaitInSharedMemory) {
 
 // CTAs of a row are any number: of 5 rows 26 each leave two SMs without, 53 and 79 and 105 hardly more.
 TEST(FuseGridResident, AnyNumberOfCtasSharesARow) {
-    const auto few = planned(functions[1], "5,4194304");
+    const auto few = planned(functions[1], "5,4194304",
+                             {.row_storage = RowStorage::reload, .grid_reduction = true, .exhaustive = true});
     std::set<int> teams;
     for (const FusePlan& plan : std::get<FusePlans>(few).plans) teams.insert(plan.config.cluster);
     EXPECT_THAT(teams, testing::IsSupersetOf({16, 26}));
