@@ -13,6 +13,8 @@ struct GemmArguments {
     int group;  ///< rows of cluster tiles taken together where the order is grouped or serpentine
     /// Bytes that arrive in a stage of the ring; less than the stage has where a tile is larger than C.
     int stage_bytes;
+    /// First row and column of the tiles that end with C; beyond any tile where the last tile may stand partly outside it.
+    int last_m, last_n;
     int a_slices, b_slices;  ///< of an operand's tile that hold anything; peers beyond them load nothing
     long long ldc;
     void* c;  ///< read only where C goes out by predicated stores

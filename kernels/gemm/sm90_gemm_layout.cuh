@@ -89,13 +89,15 @@ struct Sm90TileScheduler {
             rank %= C.peers();
         }
     }
-    /// First row and column of C that this CTA computes; may lie outside C where the tile count is odd.
+    /// First row and column of C that this CTA computes. A tile that would reach beyond C ends with it instead, and stores
+    /// once more, bit for bit, what it shares with the tile before: TMA takes longer for rows of a box that are not there
+    /// than for rows that are (docs/facts.md).
     __device__ void origin(int& m, int& n) const {
         const TileCoordinate t = args.tiles ? tile_of(ptx::load_constant(args.tiles + tiles.index))
                                             : tile_at(tiles.index, tiles.rows, tiles.columns,
                                                       static_cast<Order>(args.order), args.group);
-        m = (t.row * C.cluster_m + rank / C.cluster_n) * C.tile_m;
-        n = (t.column * C.cluster_n + rank % C.cluster_n) * C.tile_n;
+        m = min((t.row * C.cluster_m + rank / C.cluster_n) * C.tile_m, args.last_m);
+        n = min((t.column * C.cluster_n + rank % C.cluster_n) * C.tile_n, args.last_n);
     }
 };
 

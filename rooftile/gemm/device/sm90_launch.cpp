@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 
 #include <fmt/core.h>
 
@@ -155,6 +156,12 @@ GemmTensors gemm_tensors(const Sm90GemmConfig& config, const GemmShape& shape, c
 
 namespace {
 
+/// First row of the last tile of a side of C. Of an operand that is contiguous along that side a box has K for rows, and none of
+/// them lies outside: its last tile stays where it is, on whole lines.
+int last_origin(Major major, int tile, std::int64_t extent) {
+    return major == Major::k && extent >= tile ? int(extent - tile) : std::numeric_limits<int>::max();
+}
+
 /// All but the pointers.
 GemmArguments gemm_arguments(const GemmConfig& plan, const Sm90GemmConfig& config, const GemmShape& shape) {
     const GemmCopies copies = gemm_copies(config, shape);
@@ -165,6 +172,8 @@ GemmArguments gemm_arguments(const GemmConfig& plan, const Sm90GemmConfig& confi
     arguments.order = int(plan.order);
     arguments.group = plan.group;
     arguments.stage_bytes = copies.stage_bytes;
+    arguments.last_m = last_origin(config.a_major, config.tile_m, shape.m);
+    arguments.last_n = last_origin(config.b_major, config.tile_n, shape.n);
     arguments.a_slices = copies.a.slices;
     arguments.b_slices = copies.b.slices;
     arguments.ldc = shape.ldc;
