@@ -58,7 +58,7 @@ Demand gemm_demand(const Machine& machine, const GemmPlan& plan) {
         demand.tiles = r->gemm.waves.tiles * plan.config.split_k;
         demand.dram_bytes = known(r->gemm.dram + packing);
         const GemmTile& tile = r->gemm.tile;
-        const OperandLines lines = operand_lines(tile, p, cluster_grid(p, tile.tile_m, tile.tile_n, 1, 1));
+        const OperandLines lines = operand_lines(r->gemm.hw, tile, p, cluster_grid(p, tile.tile_m, tile.tile_n, 1, 1));
         demand.filled_bytes = lines.filled * lines.bytes;
         demand.shared_read_bytes = lines.read * lines.bytes;
     }

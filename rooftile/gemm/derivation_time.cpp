@@ -163,19 +163,9 @@ void time(DerivationWriter& w) {
     if (w.hw().l2_loaded_latency < w.hw().loaded_latency)
         for (const char* key : {"tma.latency_loaded", "tma.latency_loaded_l2"})
             resources.push_back(w.steps.fact(key));
-    const OutsideRows outside = outside_rows(tile, w.problem());
-    const bool waits_outside = outside.mean > 0 && !std::isnan(w.hw().outside_share);
-    if (waits_outside) {
-        resources.push_back(Derivation::given("outside", outside.mean, "rows",
-                                              "that a CTA's boxes ask for outside A and B, mean of all"));
-        resources.push_back(Derivation::given("edge", outside.share, "", "share of the CTAs that do"));
-        resources.push_back(w.steps.fact("tma.outside"));
-    }
     w.steps.add("step_cycles",
-                fmt::format(
-                    "max(products, shared memory, L2's bandwidth and port, (latency + port) / stages in flight, "
-                    "what one SM streams from DRAM, the least step){}; L2 and latency are times, whatever the SMs' clock   [M36]",
-                    waits_outside ? ", where the port waits for rows outside A and B too" : ""),
+                "max(products, shared memory, L2's bandwidth and port, (latency + port) / stages in flight, "
+                "what one SM streams from DRAM, the least step); L2 and latency are times, whatever the SMs' clock   [M36]",
                 std::move(resources), t.step, "cycles", fmt::format("bound by {}", name_of(t.bound)));
     const double sums = 4.0 * tile.tile_m * tile.tile_n;
     if (tile.split_k > 1)

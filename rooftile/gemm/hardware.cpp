@@ -17,6 +17,7 @@ namespace {
 
 // What only the kernel of TMA, wgmma and clusters asks for: elsewhere nobody misses these numbers.
 void read_wgmma_kernel(const MachineReader& read, const MachineReader& optional, bool clusters, GemmHardware& hw) {
+    hw.edges_repeat = true;
     hw.loaded_latency = optional.cycles("tma.latency_loaded");
     hw.l2_loaded_latency = min_known(optional.cycles("tma.latency_loaded_l2"), hw.loaded_latency);
     constexpr std::pair<std::string_view, std::string_view> off_line[] = {{"tma.off_line_16", "tma.off_line_shared_16"},
@@ -28,7 +29,6 @@ void read_wgmma_kernel(const MachineReader& read, const MachineReader& optional,
     hw.store_amid_sector = min_known(optional.bandwidth_per_sm("tma.store_amid_sector"), hw.store_share);
     hw.store_by_element = optional.bandwidth_per_sm("store.element");
     hw.store_by_element_turned = optional.bandwidth_per_sm("store.element_turned");
-    hw.outside_share = optional.bandwidth_per_sm("tma.outside");
     hw.store_latency = optional.cycles("tma.store_latency");
     hw.step_floor = optional.cycles("wgmma.step");
     hw.tile_turn = optional.cycles("wgmma.turn");

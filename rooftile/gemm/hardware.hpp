@@ -31,8 +31,9 @@ struct GemmHardware {
     double shared_bandwidth;                   ///< B/clk of one SM
     double l2_port;                            ///< B/clk that one SM asks of L2 at most, at clock_hz
     double l2_share;                           ///< B/clk for each SM when all pull at once, at clock_hz
-    double outside_share = unknown_number;  ///< the same of rows of TMA boxes that lie outside their tensor
     LineCost off_line[3] = {};  ///< of rows 16, 32 and 64 B past a line and any multiple of it; unknown: as on the line
+    /// Tiles at the edges of C end with it, and compute again what they share with the tiles before.
+    bool edges_repeat = false;
     LineCost a_lines = {}, b_lines = {};  ///< of the problem's operands, as the GEMM reads them
     /// B/clk that each SM stores when all do; unknown: what its port takes. By TMA, by TMA in rows that begin amid a sector of
     /// 32 B, and by element, two side by side and two one above the other.

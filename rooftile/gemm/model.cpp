@@ -107,24 +107,6 @@ L2Rows l2_rows(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p, 
     return {reaching(a, t.cluster_n, n.a, hw.a_lines), reaching(b, t.cluster_m, n.b, hw.b_lines)};
 }
 
-OutsideRows outside_rows(const GemmTile& t, const GemmProblem& p) {
-    struct Side {
-        double outside, edge;  // of all CTAs along it: rows outside; those that ask for some
-        double ctas;
-    };
-    const auto side = [](std::int64_t extent, int tile, int cluster, Major major) -> Side {
-        const std::int64_t ctas = ceil_div(extent, std::int64_t{tile} * cluster) * cluster;
-        // Boxes of the other major have lines of K for rows.
-        if (major != Major::k || extent <= tile) return {0, 0, double(ctas)};
-        const std::int64_t outside = ctas * tile - extent;
-        return {double(outside), double(ceil_div(outside, std::int64_t{tile})), double(ctas)};
-    };
-    const Side a = side(p.m, t.tile_m, t.cluster_m, p.a_major),
-               b = side(p.n, t.tile_n, t.cluster_n, p.b_major);
-    return {.mean = a.outside / a.ctas + b.outside / b.ctas,
-            .share = 1 - (1 - a.edge / a.ctas) * (1 - b.edge / b.ctas)};
-}
-
 double exchange_cycles(const GemmHardware& hw, const GemmTile& t) {
     if (t.split_k == 1) return 0;
     constexpr int sum_bytes = 4;

@@ -80,13 +80,6 @@ inline L2Rows own_rows(const GemmTile& t, const GemmProblem& p) {
     const double a = min_known(t.tile_m, double(p.m)), b = min_known(t.tile_n, double(p.n));
     return {t.cluster_n == 1 ? a : a / t.cluster_n, t.cluster_m == 1 ? b : b / t.cluster_m};
 }
-/// What TMA boxes ask for outside their tensors, which costs though nothing is there: only edge tiles do, and what
-/// holds one tile along a side is loaded no further than it reaches.
-struct OutsideRows {
-    double mean;   ///< rows of A and columns of B, tile_k deep, of a k-step: mean of all CTAs
-    double share;  ///< of the CTAs, that ask for some
-};
-OutsideRows outside_rows(const GemmTile& tile, const GemmProblem& problem);
 /// Bytes that one k-step writes into an SM's shared memory and the instructions read from it.
 struct SharedBytes {
     double written, read;

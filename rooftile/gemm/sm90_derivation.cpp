@@ -81,10 +81,10 @@ double seconds_other_way(const GemmContext& context, bool swap_ab) {
 void swap(const GemmContext& context, const Kept& kept, Derivation& steps) {
     const GemmCandidate& c = kept.candidate;
     const GemmTile& t = c.tile;
-    const std::int64_t rows = kept.footprint.tiles.rows, outside = rows * t.tile_m - context.problem.m;
+    const std::int64_t rows = kept.footprint.tiles.rows, more = rows * t.tile_m - context.problem.m;
     const double other = seconds_other_way(context, c.swap_ab);
     std::string limit =
-        fmt::format("{} row{} of tiles, {} rows of them outside C", rows, rows == 1 ? "" : "s", outside);
+        fmt::format("{} row{} of tiles, {} rows more than C has", rows, rows == 1 ? "" : "s", more);
     limit += std::isnan(other) ? "; the other way no plan fits what is asked for, or its time is unknown"
                                : fmt::format("; the other way the best plan takes {:.4g} us", other * 1e6);
     steps.add("swap_ab",

@@ -43,9 +43,6 @@ GemmTimer::GemmTimer(const GemmHardware& hw, const GemmTile& t, const GemmProble
       streamed_(streamed_cycles(hw, t, p, cluster_grid(p, t.tile_m, t.tile_n, 1, 1))) {
     ctas_ = double(w.tiles) * t.split_k;
     l2_ = s.l2;
-    const OutsideRows outside = outside_rows(t, p);
-    outside_ = known_or(outside.mean * t.tile_k * bytes_of(p.a_type) / hw.outside_share, 0);
-    edge_ = outside.share;
     result_ = double(p.m) * double(p.n) * bytes_of(p.c_type) / ctas_;
     const auto [own_a, own_b] = own_rows(t, p);
     const double element = bytes_of(p.a_type);
@@ -95,7 +92,7 @@ void GemmTimer::leave_out_fill() {
 }
 
 void GemmTimer::leave_out_loads() {
-    latency_ = l2_latency_ = streamed_ = l2_ = outside_ = 0;
+    latency_ = l2_latency_ = streamed_ = l2_ = 0;
     fills_ = 0;
     sum_once();
 }
@@ -117,12 +114,11 @@ GemmTime GemmTimer::at(double clock, double dram) {
     out_.bound = Bound::tensor;
     double full = 0;
     if (waves_.waves > 1) {
-        set_step(waves_.slots, tile_.ctas_per_sm, edge_);
+        set_step(waves_.slots, tile_.ctas_per_sm);
         full = (waves_.waves - 1) * wave(waves_.slots, tile_.ctas_per_sm, clock, dram);
     }
-    // With fewer CTAs on as many of each SM nothing but L2 has less to do; but the last to end may be one at an edge.
-    if (!(waves_.waves > 1) || l2_binds_ || outside_ > 0 || last_sharing_ != tile_.ctas_per_sm)
-        set_step(last_, last_sharing_, 1);
+    // With fewer CTAs on as many of each SM nothing but L2 has less to do.
+    if (!(waves_.waves > 1) || l2_binds_ || last_sharing_ != tile_.ctas_per_sm) set_step(last_, last_sharing_);
     out_.least = full + wave(last_, last_sharing_, clock, dram) + once_ / clock;
     if (!std::isnan(hw_.launch_seconds)) {
         if (hw_.launch_seconds > out_.least) out_.bound = Bound::launch;
@@ -149,13 +145,12 @@ double GemmTimer::beside(double sharing) const {
     return max_known(out_.exchange, 0) + apart_ * idle;
 }
 
-// The steady k-step of one of `ctas` with `sharing` of them on its SM, of which the share `edge` waits for what lies
-// outside A and B.
-void GemmTimer::set_step(double ctas, double sharing, double edge) {
+// The steady k-step of one of `ctas` with `sharing` of them on its SM.
+void GemmTimer::set_step(double ctas, double sharing) {
     const double part = sharing == 1 ? 1 : 1 / sharing;  // of an SM
     // L2 and the ports into it keep their own clock; its bandwidth is shared by the SMs that pull.
     const double pulling = ctas * part / hw_.sms * scale_;
-    const double l2 = l2_ * pulling, port = step_.port * scale_ + outside_ * pulling * edge;
+    const double l2 = l2_ * pulling, port = step_.port * scale_;
     double step = on_sm_;
     Bound bound = on_sm_bound_;
     const auto worst = [&](double cycles, Bound by) {
@@ -249,18 +244,23 @@ GemmTime PowerLimit::time(GemmTimer& timer, double joules, double dram, double l
     }
 }
 
-OperandLines operand_lines(const GemmTile& t, const GemmProblem& p, const TileGrid& tiles) {
+OperandLines operand_lines(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p, const TileGrid& tiles) {
     // What stands outside C is not loaded, and multiplies as zeros: next to nothing.
+    const auto computed = [&](std::int64_t extent, int tile, std::int64_t count, Major major) {
+        return double(hw.edges_repeat && major == Major::k && extent >= tile ? count * tile : extent);
+    };
+    const double m = computed(p.m, t.tile_m, tiles.rows, p.a_major), n = computed(p.n, t.tile_n, tiles.columns, p.b_major);
     const double rows = double(tiles.rows), columns = double(tiles.columns);
-    return {.filled = double(p.m) * columns + double(p.n) * rows,
+    return {.products = m * n,
+            .filled = m * columns + n * rows,
             .read = rows * columns * t.tile_m * t.tile_n * (1.0 / t.warp_m + 1.0 / t.warp_n),
             .bytes = double(p.k) * bytes_of(p.a_type)};
 }
 
 GemmEnergy gemm_energy(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p, const TileGrid& tiles,
                        double dram) {
-    const OperandLines lines = operand_lines(t, p, tiles);
-    return {.matrix = hw.flop_joules * p.flops().value,
+    const OperandLines lines = operand_lines(hw, t, p, tiles);
+    return {.matrix = 2 * hw.flop_joules * lines.products * double(p.k),
             .fill = hw.fill_joules * lines.filled * lines.bytes,
             .dram = hw.dram_joules * dram,
             .shared_read = hw.shared_read_joules * lines.read * lines.bytes};

@@ -50,7 +50,7 @@ class GemmTimer {
     void sum_once();
     bool shows(double sharing) const;
     double beside(double sharing) const;
-    void set_step(double ctas, double sharing, double edge);
+    void set_step(double ctas, double sharing);
     double wave(double ctas, double sharing, double clock, double dram);
 
     const GemmHardware& hw_;
@@ -60,7 +60,6 @@ class GemmTimer {
     double steps_, streamed_;     // k-steps of a tile; cycles a k-step waits for DRAM
     double ctas_;                 // of all waves
     double l2_;                   // cycles of a k-step at L2's bandwidth, all SMs pulling
-    double outside_, edge_;       // the same of what lies outside A and B; share of the CTAs that ask for it
     double last_, last_sharing_;  // CTAs of the last wave; on each SM
     double loaded_, result_;      // bytes of a CTA and tile: it asks for itself; of C
     double crossing_;             // share of what DRAM delivers that passes L2 once more
@@ -239,12 +238,14 @@ struct GemmEnergy {
     double shared_read;         ///< operands that instructions read from shared memory
     double sum() const { return matrix + fill + dram + shared_read; }
 };
-/// Elements of K that are copied into shared memory, and that instructions read from there, in lines of `bytes` each.
+/// Lines of A and B, `bytes` of K each, that meet in products of data; that are copied into shared memory; that
+/// instructions read from there.
 struct OperandLines {
-    double filled, read, bytes;
+    double products, filled, read, bytes;
 };
 /// `tiles` counts those of CTAs.
-OperandLines operand_lines(const GemmTile& tile, const GemmProblem& problem, const TileGrid& tiles);
+OperandLines operand_lines(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem,
+                           const TileGrid& tiles);
 GemmEnergy gemm_energy(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem,
                        const TileGrid& tiles, double dram);
 inline GemmEnergy gemm_energy(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem,

@@ -177,7 +177,9 @@ TEST(Derive, PackingSaysWhatItCosts) {
     EXPECT_EQ(step(packed, "pack_a").value, 1);
     EXPECT_NE(step(packed, "pack_a").limit.find("TMA cannot take it as it lies"), std::string::npos);
     EXPECT_EQ(step(packed, "pack_b").value, 0);
-    const GemmPlan plain = plans(h100, gemm_problem(100, 512, 1000)).plans.front();
+    GemmProblem on_line = problem;  // as the packed lines lie
+    on_line.lda = 1024;
+    const GemmPlan plain = plans(h100, on_line).plans.front();
     EXPECT_EQ(plain.resources.workspace_bytes, 0);
     // 100 * 1000 elements of 2 B are read and written: 400000 B by DRAM's copies, a launch, and one load's latency.
     const double us = 400000 / h100.number<Bandwidth>("dram.sustained_copy")->value * 1e6

@@ -7,15 +7,30 @@
 #include "rooftile/machine/registry.hpp"
 #include "rooftile/machine/set.hpp"
 #include "rooftile/report/validation.hpp"
+#include "tests/gemm/tiles_outside.hpp"
 
 namespace rooftile {
 namespace {
 
 const std::filesystem::path folder = std::filesystem::path(ROOFTILE_SOURCE_DIR) / "bench/results/ledger";
 
+void leave_out_tiles_outside(LedgerEntry& entry) {
+    for (LedgerMember& member : entry.members) {
+        const auto number = [&](const char* key) { return int(find_as<std::int64_t>(member.config, key).value()); };
+        if (stood_outside(entry.problem.own.as<GemmProblem>(), number("tile_m"), number("tile_n"), number("cluster_m"),
+                          number("cluster_n")))
+            member.first_us.reset();
+    }
+    std::erase_if(entry.again, [&](const LedgerAgain& again) { return !entry.members[again.member].first_us; });
+    if (entry.duplicate && !entry.members[entry.duplicate->member].first_us) entry.duplicate.reset();
+}
+
+/// Both were made before the last tiles ended with C.
 std::vector<Ledger> ledger_of(const std::string& name) {
     const std::string file = (folder / name).string();
-    return {read_ledger(read_whole_file(file), file)};
+    Ledger ledger = read_ledger(read_whole_file(file), file);
+    for (LedgerEntry& entry : ledger.entries) leave_out_tiles_outside(entry);
+    return {std::move(ledger)};
 }
 
 /// What a ledger says where the machine's numbers are replaced.

@@ -27,8 +27,8 @@ inline constexpr std::string_view sm90_layout = "kernels/gemm/sm90_gemm_layout.c
 /// At which wrong values must show: from hardly any rounding to as much as the longest sums of today's models have.
 inline constexpr std::array<std::int64_t, 4> depths = {512, 4096, 16384, 28672};
 
-inline std::string with_k(const char* problem, std::int64_t k) {
-    return problem + std::string(" --k ") + std::to_string(k);
+inline std::string with_k(const std::string& problem, std::int64_t k) {
+    return problem + " --k " + std::to_string(k);
 }
 
 // Four tiles, one a CTA; C leaves by TMA, which clips.
@@ -38,15 +38,17 @@ inline std::string plain(std::int64_t k = 512) {
         "--swap-ab off --cluster 1x1 --epilogue-tile-n 64 --overlapped-epilogue off",
         k);
 }
-// C leaves element by element, and there is room between its rows; the last row of tiles begins in C's last row.
+// C leaves element by element, and there is room between its rows; the last row of tiles begins in C's last row. Where K is not the
+// contiguous side of A and B, tiles stand partly outside C; else the last would end with it.
+inline const std::string tiles_outside = "--a-major m --b-major n --lda 264 --ldb 136 ";
 inline std::string by_element() {
-    return with_k(
-        "--m 129 --n 130 --ldc 160 --tile 128x128x64 --schedule cooperative --split-k 1 --swap-ab off --cluster 1x1", 512);
+    return with_k(tiles_outside + "--m 129 --n 130 --ldc 160 --tile 128x128x64 --schedule cooperative --split-k 1 --swap-ab off --cluster 1x1",
+                  512);
 }
 // The same in clusters of two tiles, of which the fourth lies outside C as a whole.
 inline std::string beyond_c() {
-    return with_k(
-        "--m 257 --n 130 --ldc 160 --tile 128x128x64 --schedule cooperative --split-k 1 --swap-ab off --cluster 2x1", 512);
+    return with_k(tiles_outside + "--m 257 --n 130 --ldc 160 --tile 128x128x64 --schedule cooperative --split-k 1 --swap-ab off --cluster 2x1",
+                  512);
 }
 // More tiles than CTAs, and a tile leaves beside the next one's products.
 inline std::string persistent() {
@@ -64,12 +66,13 @@ inline std::string split() {
 inline std::string multicast() {
     return with_k("--m 256 --n 256 --tile 128x128x64 --schedule cooperative --split-k 1 --swap-ab off --cluster 2x1", 512);
 }
-/// Rows of C on wgmma's n: two tiles of 136 hold 257, the second in boxes of 48 rows of which the last lies past C.
+/// Rows of C on wgmma's n: two tiles of 136 hold 257, each in boxes of 48 rows of which the last holds 40.
 inline std::string turned() {
     return with_k("--m 257 --n 256 --tile 136x128x64 --split-k 1 --swap-ab on --cluster 1x1", 512);
 }
+/// C has fewer rows than a tile.
 inline std::string turned_by_element() {
-    return with_k("--m 130 --n 129 --ldc 160 --tile 72x128x64 --split-k 1 --swap-ab on --cluster 1x1", 512);
+    return with_k("--m 66 --n 129 --ldc 160 --tile 72x128x64 --split-k 1 --swap-ab on --cluster 1x1", 512);
 }
 inline std::string ampere(std::int64_t k = 512) {
     return with_k("--kernel sm80_gemm --m 256 --n 256 --tile 128x128x32", k);

@@ -61,33 +61,20 @@ TEST(GemmTime, TooFewStagesLeaveTheLatencyOpen) {
     EXPECT_EQ(gemm_time(hw, t, p, s, w, 0, 9).step, 256);
 }
 
-// 129 x 192 in tiles of 128 x 128: the second row of tiles has 127 rows outside, the second column 64; in the mean a CTA asks
-// for 63.5 + 32 rows of 128 B, and three of four ask for some.
-TEST(GemmTime, WhatLiesOutsideATensorIsWaitedFor) {
-    const GemmTile t = wgmma_tile(128, 128);
-    const OutsideRows outside = outside_rows(t, gemm_problem(129, 192, 6400));
-    EXPECT_EQ(outside.mean, 95.5);
-    EXPECT_EQ(outside.share, 0.75);
-    EXPECT_EQ(outside_rows(t, gemm_problem(256, 384, 64)).mean, 0);
-    EXPECT_EQ(outside_rows(t, gemm_problem(1, 1, 64)).mean, 0);  // boxes are cut to what is there
-    GemmTile pair = t;
-    pair.cluster_m = 2;  // a fourth row of tiles, all of it outside: (127 + 128) / 4
-    EXPECT_EQ(outside_rows(pair, gemm_problem(257, 128, 64)).mean, 255 / 4.0);
-    EXPECT_EQ(outside_rows(pair, gemm_problem(257, 128, 64)).share, 0.5);
-    EXPECT_EQ(outside_rows(t, gemm_problem(136, 128, 64, Type::bf16, Major::mn, Major::k)).mean, 0);
-
+// 129 x 192 in four tiles of 128 x 128 that end with C: 256 x 256 products, and of each operand 256 lines twice. Operands whose M or
+// N is contiguous keep their tiles, of which what stands outside is zeros; what is smaller than a tile is loaded as far as it reaches.
+TEST(GemmTime, TilesThatEndWithCRepeatWhatTheyShare) {
     GemmHardware hw = made_up_gpu();
-    hw.l2_share = 64;
-    const auto step = [&](const GemmProblem& p) {
-        return gemm_time(hw, t, p, step_cycles(hw, t, p), waves(hw, t, p), 0, 20).step;
-    };
-    const GemmProblem ragged = gemm_problem(129, 192, 6400);
-    EXPECT_EQ(step(ragged), 512);  // products; 256 rows of 128 B through the port take as long
-    hw.outside_share = 32;         // four CTAs on four SMs, one wave: 95.5 * 128 / 32
-    EXPECT_EQ(step(ragged), 512 + 382);
-    EXPECT_EQ(step(gemm_problem(256, 256, 6400)), 512);
-    hw.sms = 8;  // the rate is of all SMs, and half of them ask
-    EXPECT_EQ(step(ragged), 512 + 191);
+    const GemmTile t = wgmma_tile(128, 128);
+    const auto lines = [&](const GemmProblem& p) { return operand_lines(hw, t, p, cluster_grid(p, 128, 128, 1, 1)); };
+    const GemmProblem ragged = gemm_problem(129, 192, 64);
+    EXPECT_EQ(lines(ragged).products, 129 * 192);
+    EXPECT_EQ(lines(ragged).filled, 2 * (129 + 192));
+    hw.edges_repeat = true;
+    EXPECT_EQ(lines(ragged).products, 256 * 256);
+    EXPECT_EQ(lines(ragged).filled, 2 * (256 + 256));
+    EXPECT_EQ(lines(gemm_problem(100, 192, 64)).products, 100 * 256);
+    EXPECT_EQ(lines(gemm_problem(136, 192, 64, Type::bf16, Major::mn, Major::k)).products, 136 * 256);
 }
 
 TEST(GemmTime, WhatL2HasComesSooner) {
@@ -390,7 +377,6 @@ RC_GTEST_PROP(GemmTimeFloor, IsBelowEveryTime, ()) {
     hw.dram_per_sm_alone = max_known(maybe(100), hw.dram_per_sm);
     hw.l2_coalesced = *rc::gen::inRange(1, 4);
     hw.l2_parts = *rc::gen::inRange(1, 3);
-    hw.outside_share = maybe(100);
     hw.store_share = maybe(100);
     hw.a_lines = {double(*rc::gen::inRange(1, 3)), double(*rc::gen::inRange(1, 4))};
     hw.b_lines = {double(*rc::gen::inRange(1, 3)), maybe(4)};
