@@ -156,7 +156,7 @@ void time(DerivationWriter& w) {
         resources.push_back(
             Derivation::given("streamed", streamed, "cycles", "its share of lines from DRAM"));
         resources.push_back(w.steps.fact("dram.per_sm"));
-        if (streams_alone(w.hw(), w.footprint().tiles, tile.split_k)
+        if (streams_alone(w.hw(), w.footprint().tiles, tile.cluster_m * tile.cluster_n, tile.split_k)
             && w.hw().dram_per_sm_alone > w.hw().dram_per_sm)
             resources.push_back(w.steps.fact("dram.per_sm_alone"));
     }

@@ -54,7 +54,7 @@ class Inputs {
                 std::vector<Input> inputs{given("dram_bytes", g.dram, "B"), facts_.fact(dram_key(machine_))};
                 add_known(inputs, {"dram.per_sm"});
                 const TileGrid tiles = cluster_grid(g.problem, g.tile.tile_m, g.tile.tile_n, 1, 1);
-                if (streams_alone(g.hw, tiles, g.tile.split_k)) add_known(inputs, {"dram.per_sm_alone"});
+                if (streams_alone(g.hw, tiles, g.tile.cluster_m * g.tile.cluster_n, g.tile.split_k)) add_known(inputs, {"dram.per_sm_alone"});
                 return inputs;
             }
             case Term::latency:

@@ -46,7 +46,6 @@ class ConstraintChecker {
         f_.overlapped_epilogue = config_.overlapped_epilogue;
         config_.epilogue_tile_n = f_.epilogue_tile_n = store_columns();
         f_.exchange = exchange_cycles(hw_, t);
-        streaming_rate_ = streaming_rate(hw_, f_.tiles, split_k);
         f_.k_steps = split_k == 1 ? figures_.k_blocks : ceil_div(figures_.k_blocks, split_k);
         f_.reserved_bytes = config_.reserved_bytes() - f_.stage_overhead;  // config was made with one stage
         f_.stages_min =
@@ -75,7 +74,7 @@ class ConstraintChecker {
                                                  : std::nan("");
         f_.step.l2 = cluster.l2_cycles;
         f_.step.port = cluster.port_cycles;
-        f_.streamed = cluster.streamed_bytes / streaming_rate_;
+        f_.streamed = cluster.streamed_bytes / streaming_rate(hw_, f_.tiles, t.cluster_m * t.cluster_n, t.split_k);
         if (registers_stop()) return true;
         f_.slots = cta_slots(hw_, t.cluster_m * t.cluster_n * t.split_k, t.ctas_per_sm);
         return false;
@@ -220,7 +219,6 @@ class ConstraintChecker {
     Footprint f_{};
     Config config_;
     Constraint constraint_{};
-    double streaming_rate_ = unknown_number;
 };
 
 }  // namespace rooftile::sm90

@@ -117,7 +117,7 @@ class Space {
         const auto all = std::span(parts_).first(count_parts(tile, max_ctas_));
         for (PartsOfK& p : all) {
             t.split_k = p.split_k;
-            p.work.streamed = cluster.streamed_bytes / streaming_rate(hw_, tile.grid, p.split_k);
+            p.work.streamed = cluster.streamed_bytes / streaming_rate(hw_, tile.grid, cluster.m * cluster.n, p.split_k);
             p.work.exchange = exchange_cycles(hw_, t);
         }
         return all;

@@ -92,19 +92,19 @@ inline double streamed_bytes(const GemmTile& t, const GemmProblem& p, const Tile
                          + waited_for(min_known(t.tile_n, double(p.n)), t.cluster_m, tiles.rows);
     return lines * t.tile_k * bytes_of(p.a_type);
 }
-/// No more CTAs than half of the SMs.
-inline bool streams_alone(const GemmHardware& hw, const TileGrid& tiles, int split_k) {
-    return 2 * double(tiles.rows) * double(tiles.columns) * split_k <= hw.sms;
+/// No more CTAs than half of the SMs, none of which waits for what a peer's SM brings.
+inline bool streams_alone(const GemmHardware& hw, const TileGrid& tiles, int sharing, int split_k) {
+    return sharing == 1 && 2 * double(tiles.rows) * double(tiles.columns) * split_k <= hw.sms;
 }
 /// Most that one CTA streams, in B/clk. NaN: no limit.
-inline double streaming_rate(const GemmHardware& hw, const TileGrid& tiles, int split_k) {
-    return streams_alone(hw, tiles, split_k) ? max_known(hw.dram_per_sm, hw.dram_per_sm_alone)
+inline double streaming_rate(const GemmHardware& hw, const TileGrid& tiles, int sharing, int split_k) {
+    return streams_alone(hw, tiles, sharing, split_k) ? max_known(hw.dram_per_sm, hw.dram_per_sm_alone)
                                              : hw.dram_per_sm;
 }
 /// Cycles of a k-step in which one CTA waits for DRAM; NaN: no limit known.
 inline double streamed_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p,
                               const TileGrid& tiles) {
-    return streamed_bytes(t, p, tiles) / streaming_rate(hw, tiles, t.split_k);
+    return streamed_bytes(t, p, tiles) / streaming_rate(hw, tiles, t.cluster_m * t.cluster_n, t.split_k);
 }
 
 /// What one CTA does for one tile, as far as the parts of K change it. NaN: unknown.
