@@ -21,9 +21,10 @@
 // nor the place of a CTA can change a bit of C.
 //
 // Here stand the roles and the kernel. _layout: shared memory, scheduler; _load: the producer's copies;
-// _products: wgmma on a stage; _store: C on its way out; _exchange: parts of K.
+// _products: wgmma on a stage; _store: C on its way out; _exchange: parts of K; _epilogue: a caller's expression between.
 #pragma once
 
+#include "kernels/gemm/sm90_gemm_epilogue.cuh"
 #include "kernels/gemm/sm90_gemm_exchange.cuh"
 #include "kernels/gemm/sm90_gemm_load.cuh"
 #include "kernels/gemm/sm90_gemm_products.cuh"
@@ -33,9 +34,9 @@
 namespace rooftile {
 
 /// All tiles of one consumer warpgroup, each stored when its products are done.
-template <Sm90GemmConfig C>
+template <Sm90GemmConfig C, class Epilogue>
 __device__ void consume(const TensorMap& map_c, const GemmArguments& args, const Sm90Shared<C>& shared,
-                        int warpgroup) {
+                        int warpgroup, const Epilogue& epilogue) {
     constexpr bool pingpong = C.schedule == Schedule::pingpong;
     const int first_row = pingpong ? 0 : warpgroup * C.warpgroup_m();
     const int down = C.swap_ab ? 0 : first_row,
@@ -57,6 +58,7 @@ __device__ void consume(const TensorMap& map_c, const GemmArguments& args, const
         int previous = 0, m, n;
         step<C>(sums, shared, at, previous, first_row, scheduler.part, true);
         scheduler.origin(m, n);  // beside the first products
+        prefetch_operands<C>(epilogue, args, m, n);
         for (int block = 1; block < k_blocks; ++block)
             step<C>(sums, shared, at, previous, first_row, scheduler.part, false);
         // The other's products line up behind the last of these, which are still running.
@@ -66,11 +68,11 @@ __device__ void consume(const TensorMap& map_c, const GemmArguments& args, const
             publish<C>(sums, shared, turn);
             turn ^= 1;
             const int share = scheduler.part * C.share_n();
-            store<C>(SumsOfParts<C>(shared, scheduler), target, args, m + (C.swap_ab ? share : down),
-                     n + (C.swap_ab ? right : share));
+            store_finished<C>(epilogue, SumsOfParts<C>(shared, scheduler), target, args,
+                              m + (C.swap_ab ? share : down), n + (C.swap_ab ? right : share));
             end_exchange<C>(shared);
         } else {
-            store<C>(OwnSums<C>{sums}, target, args, m + down, n + right);
+            store_finished<C>(epilogue, OwnSums<C>{sums}, target, args, m + down, n + right);
         }
         scheduler.tiles.advance();
         if (pingpong) {  // over the other warpgroup's tile
@@ -127,10 +129,10 @@ __device__ void set_up(const Sm90Shared<C>& shared) {
     else __syncthreads();
 }
 
-template <Sm90GemmConfig C>
-__global__ void __launch_bounds__(C.threads(), C.ctas_per_sm)
-    sm90_gemm(const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b,
-              const __grid_constant__ TensorMap map_c, const __grid_constant__ GemmArguments args) {
+/// What every thread of a CTA does.
+template <Sm90GemmConfig C, class Epilogue>
+__device__ __forceinline__ void run_cta(const TensorMap& map_a, const TensorMap& map_b, const TensorMap& map_c,
+                                        const GemmArguments& args, const Epilogue& epilogue) {
     static_assert(obeys_the_hardware<C>());
     extern __shared__ __align__(Sm90GemmConfig::tile_alignment) unsigned char memory[];
     const Sm90Shared<C> shared{ptx::shared_address(memory)};
@@ -149,13 +151,30 @@ __global__ void __launch_bounds__(C.threads(), C.ctas_per_sm)
     } else {
         begin_consumer<C.consumer_registers>();
         if constexpr (C.overlapped_epilogue) consume_overlapped<C>(map_c, args, shared, role - 1);
-        else consume<C>(map_c, args, shared, role - 1);
+        else consume<C>(map_c, args, shared, role - 1, epilogue);
     }
     // No CTA may leave while a peer can still arrive on its barriers or multicast into its stages.
     if constexpr (C.cluster_ctas() > 1) {
         __syncwarp();
         ptx::cluster_sync();
     }
+}
+
+template <Sm90GemmConfig C>
+__global__ void __launch_bounds__(C.threads(), C.ctas_per_sm)
+    sm90_gemm(const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b,
+              const __grid_constant__ TensorMap map_c, const __grid_constant__ GemmArguments args) {
+    run_cta<C>(map_a, map_b, map_c, args, NoEpilogue{});
+}
+
+/// The same, and what is stored is an expression of the sums.
+template <Sm90GemmConfig C, class Epilogue>
+__global__ void __launch_bounds__(C.threads(), C.ctas_per_sm)
+    sm90_gemm_epilogue(const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b,
+                       const __grid_constant__ TensorMap map_c, const __grid_constant__ GemmArguments args,
+                       const __grid_constant__ Epilogue epilogue) {
+    static_assert(!C.overlapped_epilogue, "what waits to be stored is finished");
+    run_cta<C>(map_a, map_b, map_c, args, epilogue);
 }
 
 }  // namespace rooftile

@@ -32,6 +32,8 @@ struct Sm90GemmConfig {
     bool load_policy = false, store_policy = false;
     /// Copies of A and B, the matrix instructions, or the copies of C: a kernel that is timed, never used.
     Ablation ablated = Ablation::nothing;
+    /// Of a thread, beside the plain kernel's: what a caller's epilogue holds. The planner's alone; 0: there is none.
+    int epilogue_registers = 0;
 
     // What the hardware fixes.
     static constexpr int warpgroup_threads = 128;
@@ -49,7 +51,7 @@ struct Sm90GemmConfig {
 
     /// Registers beyond the accumulators: descriptors, addresses, loop state, conversion; predicated stores
     /// hold a row's address and bounds besides. Bisected with ptxas by tests/fuse/compile/registers_test.cpp.
-    constexpr int working_registers() const { return tma_store ? 32 : 48; }
+    constexpr int working_registers() const { return (tma_store ? 32 : 48) + epilogue_registers; }
     /// With overlapped_epilogue a tile in C's type stands beside the next tile's accumulators.
     constexpr int kept_registers() const { return accumulator_registers() / 2; }
     constexpr int overlapping_registers() const {

@@ -34,8 +34,9 @@ struct SumsOfParts {
 #pragma unroll
         for (int e = 0; e < count; ++e) to[e] = ptx::pack2<C.type>(d[2 * e], d[2 * e + 1]);
     }
-    template <int count>
+    template <int stride = 1, int count>
     __device__ void take(float (&d)[count], int i, int j) const {
+        static_assert(stride == 1, "whole slots");
         constexpr int width = count < 4 ? count : 4;
 #pragma unroll
         for (int e = 0; e < count; e += width) {

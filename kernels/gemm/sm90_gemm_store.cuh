@@ -24,6 +24,12 @@ struct OwnSums {
         for (int e = 0; e < count; ++e)
             to[e] = ptx::pack2<C.type>(sums[i][j + 2 * stride * e], sums[i][j + 2 * stride * e + 1]);
     }
+    /// The same in fp32.
+    template <int stride = 1, int count>
+    __device__ void take(float (&to)[count], int i, int j) const {
+#pragma unroll
+        for (int e = 0; e < count; ++e) to[e] = sums[i][j + 2 * stride * (e / 2) + e % 2];
+    }
 };
 
 /// The same of a tile that is finished and not yet stored.

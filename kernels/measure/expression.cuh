@@ -219,6 +219,10 @@ struct JudgeTally {
     }
 };
 
+__device__ inline long long got_place(const JudgeArguments& p, long long i) {
+    return p.pitch == 0 ? i : i / p.columns * p.pitch + i % p.columns;
+}
+
 /// Adds to `records`, an entry a result and CTA, which begin as zeros.
 __global__ void __launch_bounds__(reference_threads)
     judge_elements(const __grid_constant__ JudgeArguments p, JudgeRecord* records) {
@@ -231,7 +235,7 @@ __global__ void __launch_bounds__(reference_threads)
         for (long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x; i < p.count;
              i += step) {
             const BoundedVerdict v =
-                judge(element_at(p.got[result], p.element, i), value_at(p.expected, i), p.element);
+                judge(element_at(p.got[result], p.element, got_place(p, i)), value_at(p.expected, i), p.element);
             mine.wrong += v.ratio > 1;
             mine.undecided += v.undecided;
             if (v.ratio > mine.ratio) {
@@ -245,7 +249,7 @@ __global__ void __launch_bounds__(reference_threads)
         record.wrong += all.wrong;
         record.undecided += all.undecided;
         if (all.ratio <= record.ratio) continue;
-        const double got = element_at(p.got[result], p.element, all.place);
+        const double got = element_at(p.got[result], p.element, got_place(p, all.place));
         const Bounded expected = value_at(p.expected, all.place);
         record.ratio = all.ratio;
         record.got = got;

@@ -60,6 +60,7 @@ struct JudgeArguments {
     const void* got[max_judged];
     long long count;
     long long first;  ///< the first element's index in the whole tensor
+    long long columns, pitch;  ///< results' rows, and elements from one to the next; 0: they lie densely
 };
 
 /// What one CTA saw of one result: counts, and its worst element. In an array, all CTAs of the first result, then all of

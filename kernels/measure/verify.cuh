@@ -7,6 +7,7 @@
 // with the kernels it judges: no TMA, no tensor core, no swizzle.
 #pragma once
 
+#include "kernels/expression/bounded.hpp"
 #include "kernels/measure/arguments.hpp"
 #include "kernels/measure/numbers.hpp"
 
@@ -256,6 +257,56 @@ __device__ inline void verify_record(const VerifyArguments& p, const unsigned sh
     if constexpr (!exact) verify_record_tile(p, shared, record, place, part.errors);
 }
 
+/// What a right fp32 sum may be, for whoever computes on with it.
+template <bool exact>
+__device__ inline Bounded bounded_sum(const VerifyArguments& p, double sum, double sigma) {
+    if (exact || !is_finite(sum)) return {sum, 0};
+    const double error = p.model.most * sigma;
+    return {sum, fabs(sum) + error >= bounds::largest ? bounds::infinity : error};  // else it may have overflowed
+}
+
+/// Sums of one 64 x 64 tile and, unless `exact`, of squares.
+template <bool exact>
+__device__ inline void verify_sum(const VerifyArguments& p, VerifyTiles& tiles, const VerifyPlace& place, VerifySums& sum,
+                                  VerifySums& squares) {
+    const long long steps = (p.k + VerifyTile::k - 1) / VerifyTile::k;
+    VerifyLoader a(p.a, p.a_m_stride, p.a_k_stride, place.row0, p.m, p.k);
+    VerifyLoader b(p.b, p.b_n_stride, p.b_k_stride, place.column0, p.n, p.k);
+    unsigned short next_a[VerifyTile::loads], next_b[VerifyTile::loads];
+    a.read(next_a);
+    b.read(next_b);
+    for (long long step = 0; step < steps; ++step) {
+        const int buffer = static_cast<int>(step & 1);
+        a.store(tiles.a[buffer], next_a, p.type);
+        b.store(tiles.b[buffer], next_b, p.type);
+        __syncthreads();  // the other buffer's readers are past it too, so one barrier a step is enough
+        a.read(next_a);   // in flight while this step is multiplied; zeros after the last
+        b.read(next_b);
+        verify_multiply<exact>(tiles.a[buffer], tiles.b[buffer], sum, squares);
+    }
+}
+
+/// Every sum with its bound to `out`, [m][n] densely. Launched as verify().
+template <bool exact>
+__global__ void __launch_bounds__(VerifyTile::threads, 2)
+    bounded_sums(const __grid_constant__ VerifyArguments p, Bounded* out) {
+    __shared__ VerifyTiles tiles;
+    const long long columns = (p.n + VerifyTile::mn - 1) / VerifyTile::mn;
+    const long long all = columns * ((p.m + VerifyTile::mn - 1) / VerifyTile::mn);
+    for (long long tile = blockIdx.x; tile < all; tile += gridDim.x) {
+        const VerifyPlace place{tile / columns * VerifyTile::mn, tile % columns * VerifyTile::mn};
+        VerifySums sum{}, squares{};
+        verify_sum<exact>(p, tiles, place, sum, squares);
+#pragma unroll 1
+        for (int e = 0; e < VerifyTile::side * VerifyTile::side; ++e) {
+            if (place.inside(p, e))
+                out[place.row(e) * p.n + place.column(e)] = bounded_sum<exact>(p, sum[0], root(squares[0]));
+            verify_rotate<exact>(sum, squares);
+        }
+        __syncthreads();
+    }
+}
+
 /// Launched with any number of CTAs of 256 threads; `records` has one zeroed entry a CTA and result.
 template <bool exact>
 __global__ void __launch_bounds__(VerifyTile::threads, 2)
@@ -263,24 +314,10 @@ __global__ void __launch_bounds__(VerifyTile::threads, 2)
     __shared__ VerifyShared shared;
     const long long columns = (p.n + VerifyTile::mn - 1) / VerifyTile::mn;
     const long long tiles = columns * ((p.m + VerifyTile::mn - 1) / VerifyTile::mn);
-    const long long steps = (p.k + VerifyTile::k - 1) / VerifyTile::k;
     for (long long tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
         const VerifyPlace place{tile / columns * VerifyTile::mn, tile % columns * VerifyTile::mn};
-        VerifyLoader a(p.a, p.a_m_stride, p.a_k_stride, place.row0, p.m, p.k);
-        VerifyLoader b(p.b, p.b_n_stride, p.b_k_stride, place.column0, p.n, p.k);
         VerifySums sum{}, squares{};
-        unsigned short next_a[VerifyTile::loads], next_b[VerifyTile::loads];
-        a.read(next_a);
-        b.read(next_b);
-        for (long long step = 0; step < steps; ++step) {
-            const int buffer = static_cast<int>(step & 1);
-            a.store(shared.tiles.a[buffer], next_a, p.type);
-            b.store(shared.tiles.b[buffer], next_b, p.type);
-            __syncthreads();  // the other buffer's readers are past it too, so one barrier a step is enough
-            a.read(next_a);   // in flight while this step is multiplied; zeros after the last
-            b.read(next_b);
-            verify_multiply<exact>(shared.tiles.a[buffer], shared.tiles.b[buffer], sum, squares);
-        }
+        verify_sum<exact>(p, shared.tiles, place, sum, squares);
         if constexpr (!exact) verify_expect(p, shared, place, sum, squares);
 #pragma unroll 1
         for (int result = 0; result < p.results; ++result) {

@@ -10,4 +10,9 @@ __device__ inline unsigned load_constant(const unsigned* global) {
     return word;
 }
 
+/// Asks L2 for the line at `global`. PTX ISA 9.7.9.16 "prefetch".
+__device__ inline void prefetch_l2(const void* global) {
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(global));
+}
+
 }  // namespace rooftile::ptx

@@ -36,7 +36,13 @@ void add_tensors(Demand& demand, const GemmPlan& plan, const OperandBytes& dram)
     const auto part = [&](double of) { return as_planned ? known(of) : std::nullopt; };
     demand.tensors = {{"a", TensorRole::in, bytes(p.m, p.k, p.a_type), part(dram.a + a_packing)},
                       {"b", TensorRole::in, bytes(p.n, p.k, p.b_type), part(dram.b + b_packing)},
-                      {"c", TensorRole::out, bytes(p.m, p.n, p.c_type), part(dram.c)}};
+                      {p.epilogue ? p.epilogue->output() : "c", TensorRole::out, bytes(p.m, p.n, p.c_type),
+                       part(dram.c - (p.epilogue ? p.epilogue->bytes : 0))}};
+    if (!p.epilogue) return;
+    for (const EpilogueOperand& o : p.epilogue->operands) {
+        const double once = double((o.by_row ? p.m : 1) * (o.by_column ? p.n : 1)) * bytes_of(o.element);
+        demand.tensors.push_back({o.name, TensorRole::in, once, part(once)});
+    }
 }
 
 }  // namespace

@@ -3,6 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cmath>
+#include <cstdlib>
+#include <tuple>
+
 #include "rooftile/core/read_value.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/gemm/kernel.hpp"
@@ -52,11 +56,15 @@ std::vector<Field> make_fields() {
         {"a_offset", "N", "Elements from a multiple of 128 B to the first of A; default 0", problem},
         {"b_offset", "N", "The same of B", problem},
         {"c_offset", "N", "The same of C", problem},
+        {"alpha", "X", "D = alpha A B + beta C; default 1", problem},
+        {"beta", "X", "Default 0; else --tensor \"c:bf16[M,N]\" says what C is", problem},
+        {"epilogue", "EXPRESSION",
+         "What is stored, of acc = alpha A B + beta C and point-wise operators: \"d = gelu(acc + bias)\"", problem},
+        {"tensor", "NAME:TYPE[SHAPE]",
+         "A tensor that the epilogue reads: \"bias:bf16[N]\", [M,1] one a row, [M,N] one an element; repeatable", problem,
+         FieldKind::list},
         // Named so that a value other than the one supported is refused by name.
-        {"alpha", "X", "1 alone so far", hidden},
-        {"beta", "X", "0 alone so far", hidden},
         {"batch", "N", "1 alone so far", hidden},
-        {"epilogue", "NAME", "none alone so far", hidden},
         {"layout", "NAME", "Not offered", hidden},
         {"kernel", "NAME", kernel_meaning(), fixed},
         {"tile", "MxNxK", "Tile of one CTA: tile_m, tile_n, tile_k", fixed},
@@ -98,6 +106,17 @@ std::vector<Field> make_fields() {
 std::optional<int> number_if(const Given& g, std::string_view key, int most) {
     if (!g.has(key)) return std::nullopt;
     return int(whole_number(g.name(key), g.text(key), 1, most));
+}
+
+/// A number with a fraction; `preset` where none is given.
+double number_or(const Given& g, std::string_view key, double preset) {
+    if (!g.has(key)) return preset;
+    const std::string& text = g.text(key);
+    char* end = nullptr;
+    const double value = std::strtod(text.c_str(), &end);
+    if (text.empty() || *end != 0 || !std::isfinite(value))
+        throw RequestError(fmt::format("{} {}: accepted is a number, as 0.5", g.name(key), printable(text)));
+    return value;
 }
 
 std::size_t choice(const Given& g, std::string_view key, std::span<const std::string_view> names) {
@@ -196,9 +215,7 @@ GemmProblem gemm_problem(const Given& g) {
     const auto major = [&](std::string_view key, std::span<const std::string_view> names) {
         return choice(g, key, names) == 0 ? Major::k : Major::mn;
     };
-    for (const auto& [key, only] :
-         {std::pair{"alpha", "1"}, {"beta", "0"}, {"batch", "1"}, {"epilogue", "none"}})
-        only_value(g.name(key), g.text(key), only);
+    only_value(g.name("batch"), g.text("batch"), "1");
     GemmProblem problem = gemm_problem(sizes.m, sizes.n, sizes.k, type, major("a_major", a_majors),
                                        major("b_major", b_majors));
     for (const auto& [key, pitch] :
@@ -208,6 +225,9 @@ GemmProblem gemm_problem(const Given& g) {
                                       {"b_offset", &problem.b_offset},
                                       {"c_offset", &problem.c_offset}})
         if (g.has(key)) *offset = whole_number(g.name(key), g.text(key), 0, largest_extent);
+    problem.alpha = number_or(g, "alpha", 1), problem.beta = number_or(g, "beta", 0);
+    problem.epilogue = gemm_epilogue(problem.m, problem.n, problem.c_type, problem.alpha, problem.beta, g.text("epilogue"),
+                                     g.list("tensor"));
     check(problem);
     return problem;
 }
@@ -224,6 +244,11 @@ Given gemm_given(const GemmProblem& p) {
     given.add("type", std::string(name_of(p.a_type)));
     given.add("a_major", std::string(a_major_name(p.a_major)));
     given.add("b_major", std::string(b_major_name(p.b_major)));
+    if (!p.epilogue) return given;
+    for (const auto& [key, number, preset] : {std::tuple{"alpha", p.alpha, 1.0}, {"beta", p.beta, 0.0}})
+        if (number != preset) given.add(key, fmt::format("{}", number));
+    if (!p.epilogue->expression.empty()) given.add("epilogue", p.epilogue->expression);
+    for (const std::string& tensor : p.epilogue->tensors) given.add("tensor", tensor);
     return given;
 }
 
@@ -235,6 +260,12 @@ Given gemm_given(const Record& record) {
         if (const auto text = find_as<std::string>(record, key)) given.add(key, *text);
     if (const auto element_types = find_as<Record>(record, "types"))
         given.add("type", find_as<std::string>(*element_types, "a").value_or(""));
+    for (const auto& [key, preset] : {std::pair{"alpha", 1.0}, {"beta", 0.0}})
+        if (const auto number = find_as<double>(record, key); number && *number != preset)
+            given.add(key, fmt::format("{}", *number));
+    if (const auto text = find_as<std::string>(record, "epilogue"); text && *text != "none") given.add("epilogue", *text);
+    for (const Value& value : find_as<List>(record, "epilogue_tensors").value_or(List()))
+        if (const auto* text = std::get_if<std::string>(&value.content())) given.add("tensor", *text);
     return given;
 }
 

@@ -47,6 +47,11 @@ std::optional<Refusal> refuse_type(const Machine& machine, const GemmProblem& pr
                    1, 0};
 }
 
+std::optional<Refusal> refuse_epilogue(const GemmProblem& problem) {
+    if (!problem.epilogue) return std::nullopt;
+    return Refusal{Reason::instruction, "alpha, beta and epilogues are sm90_gemm's so far; leave them out here", 1, 0};
+}
+
 std::optional<Refusal> refuse_hopper_alone(const Machine& machine, const GemmRequest& request) {
     if (const int parts = request.split_k.value_or(1); parts != 1)
         return Refusal{

@@ -59,14 +59,14 @@ double instructions(Rung rung, const LadderConfig& c) {
     return warps * (products + reads + elements * (2 + 1.0 / LadderConfig::chunk_elements));
 }
 
-struct Bounded {
+struct BoundedTime {
     double cycles;
     Bound bound;
 };
 /// The largest; of equals the first.
-Bounded slowest(std::initializer_list<Bounded> candidates) {
-    Bounded worst = *candidates.begin();
-    for (const Bounded& b : candidates) {
+BoundedTime slowest(std::initializer_list<BoundedTime> candidates) {
+    BoundedTime worst = *candidates.begin();
+    for (const BoundedTime& b : candidates) {
         if (std::isnan(b.cycles)) return b;
         if (b.cycles > worst.cycles) worst = b;
     }
@@ -175,11 +175,11 @@ LadderTime ladder_time(const GemmHardware& hw, Rung rung, const GemmProblem& p) 
     if (by_tma(rung)) t.latency += hw.tma_latency;
 
     const Bound arithmetic = on_cuda_cores(rung) ? Bound::issue : Bound::tensor;
-    const Bounded compute =
+    const BoundedTime compute =
         slowest({{s.math, arithmetic}, {s.issue, Bound::issue}, {s.shared, Bound::shared}});
-    const Bounded busy = slowest({compute, {s.l2, Bound::l2}});
+    const BoundedTime busy = slowest({compute, {s.l2, Bound::l2}});
     t.series = t.latency + s.l2 + compute.cycles;
-    const Bounded alone = c.stages == 0 ? busy : slowest({busy, {t.series / c.stages, Bound::latency}});
+    const BoundedTime alone = c.stages == 0 ? busy : slowest({busy, {t.series / c.stages, Bound::latency}});
 
     // Beside others a CTA's gaps are filled; alone on its SM it also shows its first load and its store.
     const double fill = c.stages > 1 ? t.latency + s.l2 : 0;

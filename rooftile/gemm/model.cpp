@@ -128,7 +128,7 @@ double bytes(std::int64_t rows, std::int64_t columns, Type type) {
 ScheduleTraffic::ScheduleTraffic(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p)
     : a_(bytes(p.m, p.k, p.a_type)),
       b_(bytes(p.n, p.k, p.b_type)),
-      c_(bytes(p.m, p.n, p.c_type)),
+      c_(bytes(p.m, p.n, p.c_type) + (p.epilogue ? p.epilogue->bytes : 0)),  // read once, tile by tile, as C is written
       rows_(double(ceil_div(p.m, t.tile_m))),
       columns_(double(ceil_div(p.n, t.tile_n))),
       slots_(hw.sms * t.ctas_per_sm / t.split_k),
@@ -178,7 +178,7 @@ OperandBytes ScheduleTraffic::dram_by_operand(Order order, int group) const {
 double l2_bytes(const GemmTile& t, const GemmProblem& p) {
     const auto [rows, columns] = cluster_grid(p, t);
     return bytes(p.m, p.k, p.a_type) * double(columns) + bytes(p.n, p.k, p.b_type) * double(rows)
-           + bytes(p.m, p.n, p.c_type);
+           + bytes(p.m, p.n, p.c_type) + (p.epilogue ? p.epilogue->bytes : 0);
 }
 
 double crossing_share(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p) {
@@ -231,8 +231,21 @@ double store_rate(const GemmHardware& hw, const GemmTile& t, const GemmProblem& 
     return min_known(port, p.ldc * bytes_of(p.c_type) % sector != 0 ? hw.store_amid_sector : hw.store_share);
 }
 
+double epilogue_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p) {
+    constexpr double lanes = 32, schedulers = 4;  // of an SM of every architecture that has wgmma
+    const double elements = double(t.tile_m) * t.tile_n / t.split_k;
+    const double issue = elements * p.epilogue->issue / (lanes * schedulers);
+    const double share = elements / (double(p.m) * double(p.n));
+    return issue + p.epilogue->bytes * share / min_known(hw.l2_port, hw.shared_bandwidth);
+}
+
 double store_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p, double latency) {
     const double tile = double(t.tile_m) * t.tile_n / t.split_k * bytes_of(p.c_type);
+    if (p.epilogue) {
+        GemmProblem plain = p;
+        plain.epilogue = {};
+        return store_cycles(hw, t, plain, latency) + epilogue_cycles(hw, t, p);
+    }
     // By TMA what all SMs store at once counts for the whole GPU; one tile alone leaves as fast as the port takes it.
     if (t.store_boxes == 0) return tile / store_rate(hw, t, p);
     const double port = min_known(hw.l2_port, hw.shared_bandwidth);

@@ -156,6 +156,8 @@ double cta_slots(const GemmHardware& hw, int cluster_ctas, int ctas_per_sm);
 
 /// B/clk that each SM stores of C when all do, as the tile leaves.
 double store_rate(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem);
+/// Of a tile: the issue slots of its epilogue's operators, and its operands through the SM's port.
+double epilogue_cycles(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem);
 /// Cycles from a tile's last sum to the last of its stores, every warp storing box after box.
 double store_cycles(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem, double latency);
 

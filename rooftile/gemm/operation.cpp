@@ -23,12 +23,21 @@ namespace {
 
 constexpr std::int64_t operand_alignment = 128;  // bytes, from a multiple of which offsets count
 
-TensorInfo matrix(const char* name, Type type, std::int64_t rows, std::int64_t columns, std::int64_t pitch,
+TensorInfo matrix(const std::string& name, Type type, std::int64_t rows, std::int64_t columns, std::int64_t pitch,
                   std::int64_t offset, bool columns_contiguous, TensorRole role) {
     TensorInfo t{.name = name, .type = std::string(name_of(type)), .element_bits = 8 * bytes_of(type), .extents = {},
                  .strides = {}, .role = role, .offset = offset};
     t.extents = {Extent::of(rows), Extent::of(columns)};
     t.strides = columns_contiguous ? std::vector<std::int64_t>{pitch, 1} : std::vector<std::int64_t>{1, pitch};
+    return t;
+}
+
+/// Dense: [m,n], [m,1], [n] or one number.
+TensorInfo epilogue_tensor(const EpilogueOperand& o, const GemmProblem& p) {
+    TensorInfo t{.name = o.name, .type = std::string(name_of(o.element)), .element_bits = 8 * bytes_of(o.element), .extents = {},
+                 .strides = {}, .role = TensorRole::in, .offset = 0};
+    if (o.by_row) t.extents = {Extent::of(p.m), Extent::of(o.by_column ? p.n : 1)}, t.strides = {o.by_column ? p.n : 1, 1};
+    else t.extents = {Extent::of(o.by_column ? p.n : 1)}, t.strides = {1};
     return t;
 }
 
@@ -141,9 +150,14 @@ class GemmOperation final : public Operation {
     Given given_of_record(const Record& record) const override { return gemm_given(record); }
     std::vector<TensorInfo> tensors(const Problem& problem) const override {
         const auto& p = problem.own.as<GemmProblem>();
-        return {matrix("a", p.a_type, p.m, p.k, p.lda, p.a_offset, p.a_major == Major::k, TensorRole::in),
-                matrix("b", p.b_type, p.k, p.n, p.ldb, p.b_offset, p.b_major != Major::k, TensorRole::in),
-                matrix("c", p.c_type, p.m, p.n, p.ldc, p.c_offset, true, TensorRole::out)};
+        std::vector<TensorInfo> out = {
+                matrix("a", p.a_type, p.m, p.k, p.lda, p.a_offset, p.a_major == Major::k, TensorRole::in),
+                matrix("b", p.b_type, p.k, p.n, p.ldb, p.b_offset, p.b_major != Major::k, TensorRole::in)};
+        if (p.epilogue)
+            for (const EpilogueOperand& o : p.epilogue->operands) out.push_back(epilogue_tensor(o, p));
+        out.push_back(matrix(p.epilogue ? p.epilogue->output() : "c", p.c_type, p.m, p.n, p.ldc, p.c_offset, true,
+                             TensorRole::out));
+        return out;
     }
     Record config_record(const Plan& plan) const override {
         return rooftile::config_record(plan.own.as<GemmPlan>().config);

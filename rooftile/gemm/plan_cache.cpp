@@ -44,11 +44,11 @@ struct Hash {
 }  // namespace
 
 // A structure that gets a field does not compile here until the field is named.
-PlanQuestion::PlanQuestion(const GemmProblem& problem, const GemmRequest& request) {
+PlanQuestion::PlanQuestion(const GemmProblem& problem, const GemmRequest& request) : epilogue_(problem.epilogue.text()) {
     const Packer pack{bytes_, size_};
     const auto put = [&](const auto&... values) { (pack(values), ...); };
     const auto& [m, n, k, a_type, b_type, c_type, accumulate_type, a_major, b_major, lda, ldb, ldc, a_offset,
-                 b_offset, c_offset, batch, alpha, beta] = problem;
+                 b_offset, c_offset, batch, alpha, beta, epilogue] = problem;
     put(m, n, k, a_type, b_type, c_type, accumulate_type, a_major, b_major, lda, ldb, ldc, a_offset, b_offset,
         c_offset, batch, alpha, beta);
     const auto& [kernel, tile_m, tile_n, tile_k, stages, consumer_warpgroups, cluster_m, cluster_n, group,
@@ -59,7 +59,7 @@ PlanQuestion::PlanQuestion(const GemmProblem& problem, const GemmRequest& reques
         top, buildable_only, simulate, exhaustive, pack_a, pack_b);
 }
 
-std::size_t PlanQuestion::hash() const { return XXH3_64bits(bytes_.data(), size_); }
+std::size_t PlanQuestion::hash() const { return XXH3_64bits_withSeed(bytes_.data(), size_, XXH3_64bits(epilogue_.data(), epilogue_.size())); }
 
 struct PlanCache::Store {
     struct Entry {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <memory>
+#include <string>
 #include <variant>
 
 #include "rooftile/gemm/plan.hpp"
@@ -21,6 +22,7 @@ class PlanQuestion {
   private:
     std::array<unsigned char, 192> bytes_{};
     std::size_t size_ = 0;
+    std::string epilogue_;
 };
 
 /// The plans of one machine, each derived once. Bounded: what was asked for longest ago is forgotten first.

@@ -45,7 +45,7 @@ std::string_view b_major_name(Major major) { return major == Major::k ? "k" : "n
 
 Bytes GemmProblem::compulsory_bytes() const {
     return Bytes(double(m) * double(k) * bytes_of(a_type) + double(n) * double(k) * bytes_of(b_type)
-                 + double(m) * double(n) * bytes_of(c_type));
+                 + double(m) * double(n) * bytes_of(c_type) + (epilogue ? epilogue->bytes : 0));
 }
 
 GemmProblem gemm_problem(std::int64_t m, std::int64_t n, std::int64_t k, Type type, Major a_major,
@@ -85,8 +85,12 @@ void check(const GemmProblem& p) {
     if (p.accumulate_type != Type::fp32)
         throw RequestError(fmt::format("accumulate {}: not supported yet; fp32", name_of(p.accumulate_type)));
     if (p.batch != 1) throw RequestError(fmt::format("batch = {}: not supported yet; 1", p.batch));
-    if (p.alpha != 1 || p.beta != 0)
-        throw RequestError(fmt::format("alpha = {}, beta = {}: not supported yet; 1 and 0", p.alpha, p.beta));
+    if ((p.alpha != 1 || p.beta != 0) && !p.epilogue)
+        throw RequestError(
+            fmt::format("alpha = {}, beta = {}: without an epilogue they are 1 and 0", p.alpha, p.beta));
+    // A copy of the problem with other sizes keeps no epilogue of the old ones.
+    if (p.epilogue && p.epilogue->graph.nodes[std::size_t(p.epilogue->graph.inputs[0])].shape != Shape{p.m, p.n})
+        throw RequestError(fmt::format("the epilogue was made for another shape than {} x {}", p.m, p.n));
 }
 
 }  // namespace rooftile

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "kernels/types.hpp"
+#include "rooftile/gemm/epilogue.hpp"
 #include "rooftile/units.hpp"
 
 namespace rooftile {
@@ -22,9 +23,10 @@ struct GemmProblem {
     std::int64_t a_offset = 0, b_offset = 0, c_offset = 0;  ///< where operands begin, past a multiple of 128 B
     std::int64_t batch = 1;
     double alpha = 1, beta = 0;
+    SharedEpilogue epilogue{};  ///< of alpha and beta too; made by gemm_epilogue()
 
     Flops flops() const { return Flops(2.0 * double(m) * double(n) * double(k)); }
-    /// A and B read once, C written once.
+    /// A, B and what an epilogue reads once, C written once.
     Bytes compulsory_bytes() const;
 
     friend bool operator==(const GemmProblem&, const GemmProblem&) = default;

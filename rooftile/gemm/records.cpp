@@ -2,8 +2,18 @@
 
 namespace rooftile {
 
+namespace {
+
+List epilogue_tensors(const GemmProblem& p) {
+    List out;
+    for (const std::string& tensor : p.epilogue->tensors) out.push_back(tensor);
+    return out;
+}
+
+}  // namespace
+
 Record problem_record(const GemmProblem& p) {
-    return {{"m", p.m},
+    Record out = {{"m", p.m},
             {"n", p.n},
             {"k", p.k},
             {"a_major", a_major_name(p.a_major)},
@@ -21,7 +31,10 @@ Record problem_record(const GemmProblem& p) {
             {"batch", p.batch},
             {"alpha", p.alpha},
             {"beta", p.beta},
-            {"epilogue", "none"}};
+            {"epilogue", p.epilogue && !p.epilogue->expression.empty() ? p.epilogue->expression : "none"}};
+    // Alone where there is one: other documents stay as they were.
+    if (p.epilogue) out.push_back({"epilogue_tensors", epilogue_tensors(p)});
+    return out;
 }
 
 Record config_record(const GemmConfig& c) {

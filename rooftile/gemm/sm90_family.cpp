@@ -36,6 +36,8 @@ const char* bars_overlapped_epilogue(const Sm90GemmConfig& c) {
                "it is";
     if (c.split_k > 1)
         return "no overlapped epilogue with K in parts: they exchange their sums through the ring, at once";
+    if (c.epilogue_registers > 0)
+        return "no overlapped epilogue with an expression: what waits to be stored would be finished first, at once";
     if (!c.tma_store)
         return "no overlapped epilogue without TMA: predicated stores hold addresses and bounds besides";
     return nullptr;
@@ -76,7 +78,8 @@ Sm90GemmConfig kernel_config(const GemmProblem& p, const GemmCandidate& c, int s
                           .a_major = p.a_major,
                           .b_major = p.b_major,
                           .tma_store = stores_by_tma(p),
-                          .epilogue_tile_n = c.epilogue_tile_n};
+                          .epilogue_tile_n = c.epilogue_tile_n,
+                          .epilogue_registers = p.epilogue ? p.epilogue->registers(c.schedule, c.swap_ab) : 0};
     give_registers(config, c, r);
     return config;
 }

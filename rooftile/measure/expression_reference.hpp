@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string_view>
@@ -65,6 +66,9 @@ struct UndecidedLimit {
 /// In a special case whole rows with a special value may be undecided: Inf times what may be 0, an overflow.
 UndecidedLimit undecided_limit(const ExpressionGraph& graph, VerifyCase which);
 
+/// An input that no memory holds: rows `first` to `first` + `rows` - 1 of it, with their errors, to `out`.
+using MadeRows = std::function<void(Stream stream, std::int64_t first, std::int64_t rows, Bounded* out)>;
+
 /// In the context current at construction.
 class ExpressionReference final : public Reference {
   public:
@@ -89,6 +93,10 @@ class ExpressionReference final : public Reference {
     /// The outputs themselves, for tests. Waits for `stream`.
     std::vector<BoundedTensor> evaluate(Stream stream, std::span<const void* const> inputs) const;
 
+    /// The first input, of two axes, is made by `rows`, and its pointer is not looked at: null.
+    void set_made_input(MadeRows rows) { made_ = std::move(rows); }
+    /// Rows of the results lie so many elements apart.
+    void set_result_pitch(std::int64_t elements) { result_pitch_ = elements; }
     const ExpressionGraph& graph() const { return graph_; }
 
   private:
@@ -103,6 +111,8 @@ class ExpressionReference final : public Reference {
 
     ExpressionGraph graph_;
     std::int64_t part_elements_;
+    MadeRows made_{};
+    std::int64_t result_pitch_ = 0;  ///< 0: dense
     Module module_;
     std::map<std::string_view, Function> functions_;  ///< by what they mean
     Function judge_, fill_, set_one_;

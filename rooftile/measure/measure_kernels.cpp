@@ -38,8 +38,8 @@ std::vector<Source> measure_sources(std::string_view arch) {
                {"rooftile::fill", "rooftile::check_guard", "rooftile::checksum", "rooftile::fingerprint",
                 "rooftile::count_unequal", "rooftile::inject",
                 "rooftile::flush", "rooftile::copy", "rooftile::read", "rooftile::stamp"}),
-        source("verify_exact", "kernels/measure/verify.cuh", {"rooftile::verify<true>"}),
-        source("verify_bounded", "kernels/measure/verify.cuh", {"rooftile::verify<false>"}),
+        source("verify_exact", "kernels/measure/verify.cuh", {"rooftile::verify<true>", "rooftile::bounded_sums<true>"}),
+        source("verify_bounded", "kernels/measure/verify.cuh", {"rooftile::verify<false>", "rooftile::bounded_sums<false>"}),
     };
 }
 
@@ -69,6 +69,8 @@ MeasureKernels::MeasureKernels(const std::vector<CachedCompile>& compiled)
     }
     verify_exact_ = modules_[1].function(compiled[1].compiled.lowered_names[0]);
     verify_bounded_ = modules_[2].function(compiled[2].compiled.lowered_names[0]);
+    sums_exact_ = modules_[1].function(compiled[1].compiled.lowered_names[1]);
+    sums_bounded_ = modules_[2].function(compiled[2].compiled.lowered_names[1]);
 }
 
 void MeasureKernels::fill(Stream stream, const FillArguments& arguments) const {
@@ -145,6 +147,14 @@ void MeasureKernels::stamp(Stream stream, DevicePointer stamps) const {
     all.stream = stream;
     const unsigned sms = static_cast<unsigned>(sms_);
     launch(stamp_, all, stamps, sms);
+}
+
+void MeasureKernels::bounded_sums(Stream stream, const VerifyArguments& arguments, bool exact, Bounded* out) const {
+    Launch all;
+    all.grid_x = static_cast<unsigned>(verify_ctas());
+    all.block_x = 256;
+    all.stream = stream;
+    launch(exact ? sums_exact_ : sums_bounded_, all, arguments, out);
 }
 
 void MeasureKernels::verify(Stream stream, const VerifyArguments& arguments, bool exact,

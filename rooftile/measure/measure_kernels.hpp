@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/expression/bounded.hpp"
 #include "kernels/measure/arguments.hpp"
 #include "rooftile/runtime/cache.hpp"
 #include "rooftile/runtime/driver.hpp"
@@ -55,13 +56,16 @@ class MeasureKernels {
     /// Judges every element of every result; `records` holds `verify_ctas()` zeroed entries a result.
     void verify(Stream stream, const VerifyArguments& arguments, bool exact, DevicePointer records) const;
 
+    /// Every sum, [m][n] densely, with the bound on what fp32 may have made of it; where `exact` there is none.
+    void bounded_sums(Stream stream, const VerifyArguments& arguments, bool exact, Bounded* out) const;
+
     int sms() const { return sms_; }
     int verify_ctas() const { return 2 * sms_; }  ///< verify's launch bounds let two share an SM
 
   private:
     std::vector<Module> modules_;
     Function fill_, check_guard_, checksum_, fingerprint_, count_unequal_, inject_, flush_, copy_, read_, stamp_, verify_exact_,
-        verify_bounded_;
+        verify_bounded_, sums_exact_, sums_bounded_;
     int sms_ = 0;
 };
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 
 #include "kernels/types.hpp"
@@ -30,6 +31,7 @@ struct GemmPointers {
     const void *a, *b;
     void* c;
     const unsigned* tiles;  ///< the tile schedule of an order that is read from a table, else null
+    std::span<const void* const> operands{};  ///< of the epilogue
 };
 
 /// What a GEMM is launched on.

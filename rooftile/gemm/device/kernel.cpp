@@ -166,14 +166,56 @@ void Kernel::launch(Stream stream, const void* a, const void* b, void* c, void* 
     launch(stream, a, b, c, shape_of(state_->plan.problem), workspace);
 }
 
+namespace {
+
+/// Bytes from the first element to the last.
+struct Span {
+    std::uintptr_t begin, end;
+    Span(const void* data, std::int64_t bytes)
+        : begin(reinterpret_cast<std::uintptr_t>(data)), end(begin + std::uintptr_t(bytes)) {}
+    bool overlaps(const Span& other) const { return begin < other.end && other.begin < end; }
+};
+
+/// What an epilogue reads may not lie where it stores: tiles overlap, and a later one would read what was stored.
+void check_epilogue(const GemmProblem& p, const GemmShape& shape, std::span<const void* const> operands, const void* result) {
+    const GemmEpilogue& e = *p.epilogue;
+    if (operands.size() != e.operands.size())
+        throw RequestError(fmt::format("{} tensors are given for an epilogue that reads {}", operands.size(), e.operands.size()));
+    if (shape.m != p.m || shape.n != p.n)
+        throw RequestError(fmt::format("a kernel with an epilogue was planned for {} x {}; plan for {} x {}", p.m, p.n, shape.m, shape.n));
+    const Span stored(result, ((p.m - 1) * p.ldc + p.n) * bytes_of(p.c_type));
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+        const EpilogueOperand& o = e.operands[i];
+        const int element = bytes_of(o.element);
+        check_pointer(o.name.c_str(), operands[i], e.paired() && o.by_column ? 2 * element : element);
+        const std::int64_t elements = (o.by_row ? p.m : 1) * (o.by_column ? p.n : 1);
+        if (Span(operands[i], elements * element).overlaps(stored))
+            throw RequestError(fmt::format("{} and {} overlap; an epilogue's result needs memory of its own", o.name, e.output()));
+    }
+}
+
+}  // namespace
+
+void Kernel::launch(Stream stream, std::span<void* const> tensors, void* workspace) const {
+    const GemmProblem& p = state_->plan.problem;
+    const std::size_t wanted = 3 + (p.epilogue ? p.epilogue->operands.size() : 0);
+    if (tensors.size() != wanted) throw RequestError(fmt::format("{} tensors are given; this product has {}", tensors.size(), wanted));
+    const std::vector<const void*> operands(tensors.begin() + 2, tensors.end() - 1);
+    launch(stream, GemmPointers{tensors[0], tensors[1], tensors.back(), nullptr, operands}, shape_of(p), workspace);
+}
+
 void Kernel::launch(Stream stream, const void* a, const void* b, void* c, const GemmShape& shape, void* workspace) const {
+    launch(stream, GemmPointers{a, b, c, nullptr}, shape, workspace);
+}
+
+void Kernel::launch(Stream stream, GemmPointers pointers, const GemmShape& shape, void* workspace) const {
     const GemmCode& code = *state_->code;
-    code.check(shape, a, b, c);
+    if (state_->plan.problem.epilogue) check_epilogue(state_->plan.problem, shape, pointers.operands, pointers.c);
+    code.check(shape, pointers.a, pointers.b, pointers.c);
     const Loaded& loaded = state_->program->loaded(code);
     Launch launch = launch_of(code.cta());
     launch.grid_x = unsigned(code.grid(shape, loaded.resident_ctas));
     launch.stream = stream;
-    GemmPointers pointers{a, b, c, nullptr};
     if (const Order order = state_->plan.config.order; ordered_by_table(order))
         pointers.tiles = reinterpret_cast<const unsigned*>(state_->program->table(order, code.tiles(shape)));
     GemmOperands operands{shape, pointers};

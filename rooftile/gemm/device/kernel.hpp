@@ -15,6 +15,7 @@
 namespace rooftile {
 
 class GemmCode;
+struct GemmPointers;
 
 /// A compiled GEMM kernel. A handle: copies share the code and what is loaded. One cubin serves every
 /// shape of its types and majors.
@@ -54,7 +55,10 @@ class Kernel {
     /// Throws RequestError where a pointer or a leading dimension is not aligned as the kernel needs it, or where it
     /// needs a workspace and there is none.
     void launch(Stream stream, const void* a, const void* b, void* c, void* workspace = nullptr) const;
-    /// The same for another shape of the same types and majors.
+    /// The same where the plan has an epilogue: A, B, what it reads, and the result, in the order of Operation::tensors().
+    /// Throws RequestError too where an operand lies where the result does.
+    void launch(Stream stream, std::span<void* const> tensors, void* workspace = nullptr) const;
+    /// The same for another shape of the same types and majors; of a plan without an epilogue.
     void launch(Stream stream, const void* a, const void* b, void* c, const GemmShape& shape,
                 void* workspace = nullptr) const;
 
@@ -62,6 +66,7 @@ class Kernel {
     explicit Kernel(std::shared_ptr<const State> state) : state_(std::move(state)) {}
 
   private:
+    void launch(Stream stream, GemmPointers pointers, const GemmShape& shape, void* workspace) const;
     std::shared_ptr<const State> state_;
 };
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "rooftile/gemm/device/code.hpp"
+#include "rooftile/gemm/device/epilogue_source.hpp"
 #include "rooftile/gemm/device/kernel.hpp"
 #include "rooftile/gemm/device/measure.hpp"
 #include "rooftile/gemm/device/trial.hpp"
@@ -20,10 +21,11 @@ class GemmRunnable final : public Runnable {
     explicit GemmRunnable(Kernel kernel) : kernel_(std::move(kernel)) {}
 
     KernelCode code() const override {
+        const GemmProblem& problem = kernel_.plan().problem;
         return {.name = kernel_.name_expression(),
                 .lowered_name = kernel_.lowered_name(),
                 .arch = kernel_.arch(),
-                .source = {},
+                .source = problem.epilogue ? epilogue_text(*problem.epilogue) : std::string(),
                 .cubin = kernel_.cubin(),
                 .hash = kernel_.hash(),
                 .entry = kernel_.entry(),
@@ -35,9 +37,7 @@ class GemmRunnable final : public Runnable {
     std::int64_t shared_bytes() const override { return kernel_.plan().resources.shared_bytes.value_or(0); }
     void load() const override { kernel_.load(); }
     void launch(Stream stream, std::span<void* const> tensors, void* workspace) const override {
-        if (tensors.size() != 3)
-            throw RequestError(fmt::format("{} tensors are given; a GEMM has a, b and c", tensors.size()));
-        kernel_.launch(stream, tensors[0], tensors[1], tensors[2], workspace);
+        kernel_.launch(stream, tensors, workspace);
     }
 
   private:

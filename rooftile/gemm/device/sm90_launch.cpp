@@ -10,6 +10,7 @@
 #include "kernels/gemm/pack_arguments.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/gemm/device/code.hpp"
+#include "rooftile/gemm/device/epilogue_source.hpp"
 #include "rooftile/gemm/packing.hpp"
 #include "rooftile/gemm/parts.hpp"
 #include "rooftile/gemm/sm90_family.hpp"
@@ -197,13 +198,23 @@ void check_lines(const char* name, const char* leading_name, const PackedCopy& c
     check_pointer(name, from, element_bytes);
 }
 
+/// Of a problem with an epilogue the class stands before the kernel, and is its second parameter.
+void add_epilogue(Source& source, const GemmProblem& problem) {
+    if (!problem.epilogue) return;
+    source.text = epilogue_text(*problem.epilogue);
+    std::string& kernel = source.name_expressions.front();
+    kernel.replace(0, kernel.find('<'), "rooftile::sm90_gemm_epilogue");
+    kernel.insert(kernel.size() - 1, fmt::format(", {}", epilogue_class));
+}
+
 class Sm90Code final : public GemmCode {
   public:
-    Sm90Code(const GemmPlan& plan, Ablation ablated) : plan_(plan.config), config_(kernel_config(plan)) {
+    Sm90Code(const GemmPlan& plan, Ablation ablated) : plan_(plan.config), config_(kernel_config(plan)), problem_(plan.problem) {
         config_.ablated = ablated;
     }
     Source source() const override {
         Source source = gemm_source(config_);
+        add_epilogue(source, problem_);
         if (packs()) {
             source.text += "#include \"kernels/gemm/pack.cuh\"\n";
             source.name_expressions.emplace_back("rooftile::pack_operands");
@@ -280,7 +291,10 @@ class Sm90Code final : public GemmCode {
         arguments.tiles = p.tiles;
         Launch configured = launch;
         configured.programmatic_dependent = plan_.programmatic_launch;
-        rooftile::launch(function, configured, map_a, map_b, map_c, arguments);
+        if (!problem_.epilogue) return rooftile::launch(function, configured, map_a, map_b, map_c, arguments);
+        std::vector<std::uint64_t> epilogue = epilogue_words(*problem_.epilogue, p.operands);
+        void* all[] = {&map_a, &map_b, &map_c, &arguments, epilogue.data()};
+        launch_raw(function, configured, all);
     }
 
   private:
@@ -297,6 +311,7 @@ class Sm90Code final : public GemmCode {
 
     GemmConfig plan_;
     Sm90GemmConfig config_;
+    GemmProblem problem_;
 };
 
 }  // namespace

@@ -35,7 +35,8 @@ class GemmTrial final : public Trial {
     std::vector<TimedWork> add_baselines(std::span<Measurement* const> rows, const TensorSets& sets,
                                          std::vector<std::string>&, std::vector<Timing>& timings) override {
         std::vector<TimedWork> works;
-        if (options_.baseline) {
+        if (options_.baseline && problem_.epilogue) missing_ = "epilogues are not yet held against cuBLASLt's own";
+        else if (options_.baseline) {
             const Part part(timings, "open cuBLASLt");
             cublaslt_ = gemm_.baseline(problem_, missing_);
         }

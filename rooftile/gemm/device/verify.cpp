@@ -92,7 +92,11 @@ GemmReference::GemmReference(const MeasureKernels& kernels, const GemmProblem& p
       records_(sizeof(VerifyRecord) * static_cast<std::size_t>(kernels.verify_ctas() * verify_max)) {
     assert(problem.a_type == problem.b_type && problem.a_type == problem.c_type
            && problem.a_type != Type::fp32);
-    assert(problem.alpha == 1 && problem.beta == 0 && problem.batch == 1);
+    assert(problem.batch == 1);
+    if (!problem.epilogue) return;
+    epilogue_ = std::make_unique<ExpressionReference>(problem.epilogue->graph,
+                                                      Driver::instance().device(current_device()).arch());
+    epilogue_->set_result_pitch(problem.ldc);
 }
 
 std::span<const VerifyCase> GemmReference::cases() const {
@@ -102,6 +106,14 @@ std::span<const VerifyCase> GemmReference::cases() const {
 
 void GemmReference::fill(Stream stream, VerifyCase which, std::uint64_t seed, TensorPointers tensors) const {
     const Fill fill = which == VerifyCase::exact ? Fill::integer : Fill::normal;
+    if (epilogue_) {
+        // The first input is the sum, which nobody fills; whole numbers are asked of A and B alone.
+        std::vector<void*> inputs{nullptr};
+        inputs.insert(inputs.end(), tensors.begin() + 2, tensors.end() - 1);
+        constexpr std::uint64_t apart = 0x9e3779b97f4a7c15ull;  // from the numbers of A and B
+        epilogue_->set_made_input([](Stream, std::int64_t, std::int64_t, Bounded*) {});
+        epilogue_->fill(stream, which == VerifyCase::exact ? VerifyCase::random : which, seed ^ apart, inputs);
+    }
     for (const Operand operand : {Operand::a, Operand::b}) {
         const auto data = reinterpret_cast<DevicePointer>(tensors[static_cast<std::size_t>(operand)]);
         const MatrixView view = operand_view(problem_, operand, data);
@@ -115,8 +127,26 @@ void GemmReference::fill(Stream stream, VerifyCase which, std::uint64_t seed, Te
     }
 }
 
+std::vector<CaseOutcome> GemmReference::judge_epilogue(Stream stream, VerifyCase which,
+                                                       std::span<const TensorPointers> results) const {
+    const TensorPointers first = results[0];
+    // Parts of the rows, as the expression's evaluation asks for them.
+    epilogue_->set_made_input([&](Stream to, std::int64_t row, std::int64_t rows, Bounded* out) {
+        VerifyArguments of = verify_arguments(problem_, first[0], first[1], nullptr);
+        of.a += row * of.a_m_stride;
+        of.m = rows;
+        kernels_.bounded_sums(to, of, which == VerifyCase::exact, out);
+    });
+    std::vector<const void*> inputs{nullptr};
+    inputs.insert(inputs.end(), first.begin() + 2, first.end() - 1);
+    std::vector<std::span<void* const>> outputs;
+    for (const TensorPointers& result : results) outputs.push_back(result.last(1));
+    return epilogue_->judge(stream, inputs, outputs, undecided_limit(epilogue_->graph(), which));
+}
+
 std::vector<CaseOutcome> GemmReference::judge(Stream stream, VerifyCase which, std::uint64_t,
                                               std::span<const TensorPointers> results) const {
+    if (epilogue_) return judge_epilogue(stream, which, results);
     std::vector<const void*> c;
     for (const TensorPointers& result : results) c.push_back(result[2]);
     fill_bytes(records_.address(), 0, records_.bytes(), stream);

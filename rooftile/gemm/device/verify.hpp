@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "rooftile/gemm/device/operands.hpp"
+#include "rooftile/measure/expression_reference.hpp"
 #include "rooftile/measure/measure_kernels.hpp"
 #include "rooftile/measure/reference.hpp"
 
@@ -19,7 +21,8 @@ using GemmLaunch = std::function<void(Stream stream, const void* a, const void* 
 /// One result of `problem` by what the CTAs of the reference recorded.
 CaseOutcome judge(std::span<const VerifyRecord> records, const GemmProblem& problem, VerifyCase which);
 
-/// A, B and C must be of one 16-bit type, alpha 1, beta 0, batch 1. `kernels` outlive it.
+/// A, B and the result must be of one 16-bit type, batch 1. With an epilogue its expression is evaluated in fp64 with bounds that
+/// begin at those of the sums. `kernels` outlive it.
 class GemmReference final : public Reference {
   public:
     GemmReference(const MeasureKernels& kernels, const GemmProblem& problem);
@@ -32,8 +35,10 @@ class GemmReference final : public Reference {
 
   private:
     const MeasureKernels& kernels_;
+    std::vector<CaseOutcome> judge_epilogue(Stream stream, VerifyCase which, std::span<const TensorPointers> results) const;
     GemmProblem problem_;
     DeviceBuffer records_;
+    std::unique_ptr<ExpressionReference> epilogue_;  ///< where there is one
 };
 
 /// What is injected in the special case: bits at row/column (i, k) of A or (k, j) of B.

@@ -1,0 +1,136 @@
+// A caller's expression between the sums and the store. EpilogueSums stands where OwnSums or SumsOfParts would, so every
+// way out takes it: by epilogue tiles, turned, and by elements. The expression and its operands are a class of their own,
+// which the host writes (rooftile/gemm/device/epilogue_source.cpp); with NoEpilogue the kernel is as it is without.
+//
+// A pure function of its operands: tiles may overlap, and what two of them store is the same. So no operand may lie where
+// the result does.
+#pragma once
+
+#include "kernels/gemm/sm90_gemm_store.cuh"
+
+namespace rooftile {
+
+struct NoEpilogue {};
+template <class Epilogue>
+constexpr bool is_plain = false;
+template <>
+inline constexpr bool is_plain<NoEpilogue> = true;
+
+/// Two neighbours of the result, which one thread has: beside each other, or turned one below the other.
+struct EpiloguePair {
+    int row, column;     // of the thread's first element
+    int down, right;     // constants, from there to the pair's first
+    int columns;         // of the result
+    bool first, second;  // inside
+
+    /// Of the first in the result, were it dense. In 64 bits, so that constants become part of a load's address.
+    __device__ long long index() const {
+        return static_cast<long long>(row) * columns + column + (static_cast<long long>(down) * columns + right);
+    }
+};
+
+/// An operand's elements at a pair. `by_row`, `by_column`: whether it differs along them. `paired`: rows are an even number
+/// of elements long, so that neighbours are one aligned word. Outside nothing is read.
+template <bool turned, bool by_row, bool by_column, bool paired, class T>
+__device__ inline void load_pair(T (&to)[2], const T* from, const EpiloguePair& at) {
+    struct alignas(2 * sizeof(T)) Word {
+        T part[2];
+    };
+    long long offset = 0;
+    if constexpr (by_row && by_column) offset = at.index();
+    else if constexpr (by_column) offset = static_cast<long long>(at.column) + at.right;
+    else if constexpr (by_row) offset = static_cast<long long>(at.row) + at.down;
+    constexpr bool differ = turned ? by_row : by_column;
+    if constexpr (!differ) {
+        to[0] = at.first ? from[offset] : T{};
+        to[1] = to[0];
+    } else if constexpr (paired && !turned) {
+        const Word word = at.first ? *reinterpret_cast<const Word*>(from + offset) : Word{};
+        to[0] = word.part[0], to[1] = word.part[1];
+    } else {
+        const long long next = turned && by_column ? at.columns : 1;
+        to[0] = at.first ? from[offset] : T{};
+        to[1] = at.second ? from[offset + next] : T{};
+    }
+}
+
+/// Asks L2 for a CTA's part of an operand that has an element for each of the result, long before it is read: by `threads`
+/// threads, of which this is `thread`.
+template <Sm90GemmConfig C, class T>
+__device__ inline void prefetch_tile(const T* from, const GemmArguments& args, int m, int n, int thread, int threads) {
+    constexpr int line = 128 / sizeof(T);  // elements
+    constexpr int lines = (C.tile_n + line - 1) / line;
+    for (int i = thread; i < C.tile_m * lines; i += threads) {
+        const unsigned row = m + i / lines, column = n + i % lines * line;
+        if (row < static_cast<unsigned>(args.m) && column < static_cast<unsigned>(args.n))
+            ptx::prefetch_l2(from + static_cast<long long>(row) * args.n + column);
+    }
+}
+
+/// Values of `Sums`, which are of the part of the result that begins at m, n, through the expression.
+template <Sm90GemmConfig C, class Epilogue, class Sums>
+struct EpilogueSums {
+    const Sums& sums;
+    const Epilogue& epilogue;
+    const GemmArguments& args;
+    int m, n;
+
+    template <int stride = 1, int count>
+    __device__ void pairs(unsigned (&to)[count], int i, int j) const {
+        const int thread = threadIdx.x % Sm90GemmConfig::warpgroup_threads;
+        const int along_m = thread / 32 * 16 + thread % 32 / 4, along_n = thread % 4 * 2;
+        int row = m + (C.swap_ab ? along_n : along_m), column = n + (C.swap_ab ? along_m : along_n);
+        // So that no address is kept from one part of the tile to the next: registers are counted without.
+        asm volatile("" : "+r"(row), "+r"(column));
+        const auto place = [&](int e) { return this->place(row, column, i, j + 2 * stride * e); };
+        float values[2 * count];
+        sums.template take<stride>(values, i, j);
+#pragma unroll
+        for (int first = 0; first < count; first += Epilogue::pairs_in_flight) {
+            typename Epilogue::Operands operands[Epilogue::pairs_in_flight];
+#pragma unroll
+            for (int e = first; e < min(count, first + Epilogue::pairs_in_flight); ++e)  // all loads before the first use
+                epilogue.template load<C.swap_ab>(operands[e - first], place(e));
+#pragma unroll
+            for (int e = first; e < min(count, first + Epilogue::pairs_in_flight); ++e) {
+                float x[2];
+                epilogue.template apply<C.swap_ab>(x, values[2 * e], values[2 * e + 1], operands[e - first], place(e));
+                to[e] = ptx::pack2<C.type>(x[0], x[1]);
+            }
+            // The compiler moves no load of the next ones before this: registers are counted for so many.
+            if (first + Epilogue::pairs_in_flight < count) asm volatile("" ::: "memory");
+        }
+    }
+
+  private:
+    /// Where wgmma leaves accumulators `j` and `j` + 1 of the part's i-th 64 rows, of a thread whose first are at row, column.
+    __device__ EpiloguePair place(int row, int column, int i, int j) const {
+        const int along_m = 64 * i + j / 2 % 2 * 8, along_n = j / 4 * 8;
+        EpiloguePair at{row, column, C.swap_ab ? along_n : along_m, C.swap_ab ? along_m : along_n, args.n, false, false};
+        // Beyond the last tile these are below 0.
+        const int down = args.m - row - at.down, right = args.n - column - at.right;
+        at.first = down > 0 && right > 0;
+        at.second = C.swap_ab ? down > 1 && right > 0 : down > 0 && right > 1;
+        return at;
+    }
+};
+
+/// A tile's sums on their way out.
+template <Sm90GemmConfig C, class Epilogue, class Sums>
+__device__ void store_finished(const Epilogue& epilogue, const Sums& sums, Sm90Target<C>& target, const GemmArguments& args,
+                               int m, int n) {
+    if constexpr (is_plain<Epilogue>) store<C>(sums, target, args, m, n);
+    else store<C>(EpilogueSums<C, Epilogue, Sums>{sums, epilogue, args, m, n}, target, args, m, n);
+}
+
+/// Beside a tile's first products: what its epilogue will read.
+template <Sm90GemmConfig C, class Epilogue>
+__device__ void prefetch_operands(const Epilogue& epilogue, const GemmArguments& args, int m, int n) {
+    if constexpr (!is_plain<Epilogue>) {
+        constexpr bool alone = C.schedule == Schedule::pingpong;  // a warpgroup has the tile
+        constexpr int threads = Sm90GemmConfig::warpgroup_threads * (alone ? 1 : C.consumer_warpgroups);
+        epilogue.template prefetch<C>(args, m, n, (threadIdx.x - Sm90GemmConfig::warpgroup_threads) % threads, threads);
+    }
+}
+
+}  // namespace rooftile

@@ -1,0 +1,166 @@
+#include "rooftile/gemm/device/epilogue_source.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "kernels/measure/philox.hpp"
+#include "rooftile/expression/emit.hpp"
+
+namespace rooftile {
+namespace {
+
+/// Writes the class. Nothing that a person wrote becomes text but names, each with a suffix that no keyword or library name has.
+class EpilogueText {
+  public:
+    explicit EpilogueText(const GemmEpilogue& epilogue) : e_(epilogue), graph_(epilogue.graph), emitter_(values()) {}
+
+    std::string text() {
+        out_ = dropouts_.empty() ? "" : "#include \"kernels/expression/dropout.cuh\"\n";
+        out_ += "#include \"kernels/expression/element.cuh\"\n#include \"kernels/expression/math.cuh\"\n"
+                "#include \"kernels/gemm/sm90_gemm.cuh\"\n\nnamespace rooftile::epilogue {\n\nusing namespace expression;\n\n";
+        line(0, "/// {}", graph_.text);
+        line(0, "struct Epilogue {{");
+        for (const EpilogueOperand& o : e_.operands) line(1, "const {}* {}_in;  // {}", kernel_type(o.element), o.name, lie(o));
+        for (int d : dropouts_) line(1, "DropoutKey {}_key;", base(d));
+        line(1, "static constexpr int pairs_in_flight = {};  // whose operands are loaded before the first is used",
+             e_.pairs_in_flight());
+        line(1, "");
+        operands();
+        prefetch();
+        element();
+        apply();
+        out_ += "};\n\n}  // namespace rooftile::epilogue\n";
+        return out_;
+    }
+
+  private:
+    template <class... Args>
+    void line(int depth, fmt::format_string<Args...> text, Args&&... args) {
+        out_ += std::string(std::size_t(depth) * 4, ' ') + fmt::format(text, std::forward<Args>(args)...) + "\n";
+    }
+    static std::string_view lie(const EpilogueOperand& o) {
+        return o.by_row ? (o.by_column ? "[M,N]" : "[M,1]") : o.by_column ? "[N]" : "[1]";
+    }
+    const GraphNode& node(int i) const { return graph_.nodes[std::size_t(i)]; }
+    int sum() const { return graph_.inputs.front(); }
+    int output() const { return graph_.outputs.front().node; }
+
+    std::string base(int i) const {
+        const GraphNode& n = node(i);
+        return n.name.empty() ? fmt::format("{}_{}", noun_of(n.op), i) : n.name;
+    }
+    std::vector<CodeValue> values() {
+        std::vector<CodeValue> out;
+        for (int i = 0; i < int(graph_.nodes.size()); ++i) {
+            const GraphNode& n = node(i);
+            // A name that a statement gave may be an operand's too by the number behind it: places tell them apart.
+            CodeValue v{.name = n.op == Op::input ? base(i) + "_k" : fmt::format("{}_{}_v", base(i), i), .op = n.op,
+                        .operands = n.operands, .element = n.element, .value = n.value,
+                        .precision = precision_of(graph_), .keeps_name = n.op != Op::input && !n.name.empty() && i != output()};
+            v.kind = n.op == Op::input ? CodeKind::named : n.op == Op::number ? CodeKind::number : CodeKind::computed;
+            if (n.op == Op::input && n.element != Element::boolean) v.element = Element::fp32;
+            if (n.op == Op::dropout) {
+                v.mask = base(i) + "_keep";
+                dropouts_.push_back(i);
+            }
+            out.push_back(std::move(v));
+        }
+        return out;
+    }
+
+    void operands() {
+        line(1, "/// Of two neighbours.");
+        line(1, "struct Operands {{");
+        for (const EpilogueOperand& o : e_.operands) line(2, "{} {}[2];", kernel_type(o.element), o.name + "_pair");
+        line(1, "}};");
+        line(1, "template <bool turned>");
+        line(1, "__device__ void load([[maybe_unused]] Operands& to, [[maybe_unused]] const EpiloguePair& at) const {{");
+        for (const EpilogueOperand& o : e_.operands)
+            line(2, "load_pair<turned, {}, {}, {}>(to.{}_pair, {}_in, at);", o.by_row, o.by_column, e_.paired(), o.name, o.name);
+        line(1, "}}");
+    }
+
+    void prefetch() {
+        line(1, "template <Sm90GemmConfig C>");
+        line(1, "__device__ void prefetch([[maybe_unused]] const GemmArguments& args, [[maybe_unused]] int m, [[maybe_unused]] int n,");
+        line(1, "                         [[maybe_unused]] int thread, [[maybe_unused]] int threads) const {{");
+        for (const EpilogueOperand& o : e_.operands)
+            if (o.by_row && o.by_column) line(2, "prefetch_tile<C>({}_in, args, m, n, thread, threads);", o.name);
+        line(1, "}}");
+    }
+
+    void element() {
+        std::string parameters = fmt::format("float {}", emitter_.use(sum(), false));
+        std::set<int> known{sum()};
+        for (std::size_t i = 1; i < graph_.inputs.size(); ++i) {
+            const int input = graph_.inputs[i];
+            parameters += fmt::format(", {} {}", emitter_.is_flag(input) ? "bool" : "float", emitter_.use(input, false));
+            known.insert(input);
+        }
+        for (int d : dropouts_) parameters += fmt::format(", bool {}_keep", base(d));
+        line(1, "/// One element.");
+        line(1, "static __device__ float element({}) {{", parameters);
+        std::vector<std::string> results;
+        // What is stored is rounded there: a cast to that type at the end would be a second one.
+        const GraphNode& last = node(output());
+        const int target = last.op == Op::cast ? last.operands.front() : output();
+        if (known.contains(target)) results = {emitter_.use(target, true)};
+        else out_ += emitter_.statements({target}, known, "        ", "", &results);
+        line(2, "return {};", results.front());
+        line(1, "}}");
+    }
+
+    void apply() {
+        line(1, "template <bool turned>");
+        line(1, "__device__ void apply(float (&to)[2], float first, float second, [[maybe_unused]] const Operands& with,");
+        line(1, "                      [[maybe_unused]] const EpiloguePair& at) const {{");
+        for (int d : dropouts_) {
+            line(2, "bool {}_keep[2];", base(d));
+            line(2, "const long long {}_at = at.index();", base(d));
+            if (e_.paired()) line(2, "if constexpr (!turned) kept({0}_keep, {0}_at, {0}_key);\n        else", base(d));
+            line(2, "{{");
+            line(3, "bool one[1];");
+            line(3, "kept(one, {0}_at, {0}_key), {0}_keep[0] = one[0];", base(d));
+            line(3, "kept(one, {0}_at + (turned ? at.columns : 1), {0}_key), {0}_keep[1] = one[0];", base(d));
+            line(2, "}}");
+        }
+        for (int i = 0; i < 2; ++i) {
+            std::string arguments = i == 0 ? "first" : "second";
+            for (const EpilogueOperand& o : e_.operands) arguments += fmt::format(", widened(with.{}_pair[{}])", o.name, i);
+            for (int d : dropouts_) arguments += fmt::format(", {}_keep[{}]", base(d), i);
+            line(2, "to[{}] = element({});", i, arguments);
+        }
+        line(1, "}}");
+    }
+
+    const GemmEpilogue& e_;
+    const ExpressionGraph& graph_;
+    std::vector<int> dropouts_;
+    ValueEmitter emitter_;
+    std::string out_;
+};
+
+}  // namespace
+
+std::string epilogue_text(const GemmEpilogue& epilogue) { return EpilogueText(epilogue).text(); }
+
+std::vector<std::uint64_t> epilogue_words(const GemmEpilogue& epilogue, std::span<const void* const> operands) {
+    std::vector<std::uint64_t> words;
+    for (const void* operand : operands) words.push_back(reinterpret_cast<std::uint64_t>(operand));
+    for (const GraphNode& n : epilogue.graph.nodes) {
+        if (n.op != Op::dropout) continue;
+        const auto keys = dropout_keys(n.seed);
+        for (int i = 0; i < 2 * dropout_rounds; i += 2)
+            words.push_back(keys.word[i] | std::uint64_t(keys.word[i + 1]) << 32);
+        words.push_back(n.offset);
+        const auto threshold = std::uint64_t(std::llround(n.value * 4294967296.0));
+        words.push_back(std::min<std::uint64_t>(threshold, 0xffffffffu) | std::uint64_t(dropout_fold) << 32);
+    }
+    if (words.empty()) words.push_back(0);  // an empty class has a byte
+    return words;
+}
+
+}  // namespace rooftile

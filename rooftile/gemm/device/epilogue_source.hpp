@@ -1,0 +1,21 @@
+// The text of an epilogue's class, which sm90_gemm_epilogue takes as parameter and argument, and its bytes.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "rooftile/gemm/epilogue.hpp"
+
+namespace rooftile {
+
+inline constexpr const char* epilogue_class = "rooftile::epilogue::Epilogue";
+
+/// Headers and the class. The same expression on other sizes has the same text.
+std::string epilogue_text(const GemmEpilogue& epilogue);
+
+/// The argument: a pointer an operand, then a DropoutKey each.
+std::vector<std::uint64_t> epilogue_words(const GemmEpilogue& epilogue, std::span<const void* const> operands);
+
+}  // namespace rooftile

@@ -1,0 +1,198 @@
+#include "rooftile/gemm/epilogue.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "rooftile/error.hpp"
+#include "rooftile/expression/cost.hpp"
+#include "rooftile/expression/text.hpp"
+
+namespace rooftile {
+namespace {
+
+constexpr std::string_view sum_name = "acc", bare_sum_name = "ab", beta_name = "c";
+
+/// M and N of the extents as numbers.
+std::string with_sizes(std::string_view text, std::int64_t m, std::int64_t n) {
+    const std::size_t open = text.find('[');
+    std::string out(text.substr(0, open));
+    if (open == text.npos) return out;
+    for (char c : text.substr(open)) {
+        if (c == ' ') continue;
+        if (c == 'M' || c == 'm') out += std::to_string(m);
+        else if (c == 'N' || c == 'n') out += std::to_string(n);
+        else out += c;
+    }
+    return out;
+}
+
+/// Axes of one element that stand before the others go; what is one number has none.
+Shape plain_shape(Shape shape) {
+    while (!shape.empty() && shape.front() == 1) shape.erase(shape.begin());
+    return shape;
+}
+
+EpilogueOperand operand_of(const TensorDeclaration& t, std::int64_t m, std::int64_t n) {
+    const auto refuse = [&] {
+        throw RequestError(fmt::format("the tensor {} is {}; the result is [{},{}], and an epilogue's tensor is [M,N], [N] "
+                                       "(the same in every row), [M,1] (one a row) or [1]",
+                                       t.name, text_of(t.shape), m, n));
+    };
+    if (t.shape.size() > 2) refuse();
+    const std::int64_t rows = t.shape.size() == 2 ? t.shape[0] : 1, columns = t.shape.empty() ? 1 : t.shape.back();
+    if ((rows != 1 && rows != m) || (columns != 1 && columns != n)) refuse();
+    return {t.name, t.element, rows > 1, columns > 1};
+}
+
+void check_names(const std::vector<TensorDeclaration>& tensors) {
+    for (const TensorDeclaration& t : tensors)
+        for (std::string_view taken : {sum_name, bare_sum_name, std::string_view("a"), std::string_view("b")})
+            if (t.name == taken)
+                throw RequestError(fmt::format("the tensor {} of an epilogue: the name is taken; a and b are the operands, acc is "
+                                               "alpha * A B + beta * C; choose another",
+                                               t.name));
+}
+
+/// The type in which the result is stored, taken on by the node itself, so that it is rounded once.
+void give_type(ExpressionGraph& graph, Element element) {
+    GraphOutput& out = graph.outputs.front();
+    const GraphNode node = graph.nodes[std::size_t(out.node)];
+    const auto reads = [&](const GraphNode& n) { return std::ranges::find(n.operands, out.node) != n.operands.end(); };
+    const bool alone = std::ranges::none_of(graph.nodes, reads);
+    if (node.op != Op::input && node.op != Op::cast && node.op != Op::number && alone) {
+        graph.nodes[std::size_t(out.node)].element = element;
+        return;
+    }
+    GraphNode cast{.op = Op::cast, .operands = {out.node}, .element = element, .shape = node.shape};
+    graph.nodes.push_back(std::move(cast));
+    out.node = int(graph.nodes.size()) - 1;
+}
+
+double issue_of(const ExpressionGraph& graph) {
+    const Element precision = precision_of(graph);
+    double issue = 0;
+    for (const GraphNode& n : graph.nodes) {
+        const double share = n.shape.size() == 2 && n.shape.back() > 1 ? 1 : 0;  // what is one a row costs next to nothing
+        if (n.op == Op::input) issue += share * conversion_cost(n.element).issue;
+        else if (n.op != Op::number) issue += cost_of(n, precision).issue;
+    }
+    return issue;
+}
+
+std::string sum_text(double alpha, double beta) {
+    const std::string product = alpha == 1 ? std::string(bare_sum_name) : fmt::format("({}) * {}", alpha, bare_sum_name);
+    return beta == 0 ? product : fmt::format("{} + ({}) * {}", product, beta, beta_name);
+}
+
+}  // namespace
+
+bool GemmEpilogue::paired() const { return graph.nodes[std::size_t(graph.inputs.front())].shape.back() % 2 == 0; }
+
+namespace {
+
+/// Registers of a pair's operands: two elements each.
+int pair_words(const GemmEpilogue& e) {
+    int words = 0;
+    for (const EpilogueOperand& o : e.operands) words += std::max(1, 2 * bytes_of(o.element) / 4);
+    return words;
+}
+
+bool drops(const ExpressionGraph& graph) {
+    return std::ranges::any_of(graph.nodes, [](const GraphNode& n) { return n.op == Op::dropout; });
+}
+
+}  // namespace
+
+int GemmEpilogue::pairs_in_flight() const {
+    constexpr int most = 16, most_words = 16;  // 16 pairs are an epilogue tile of 64 columns
+    int pairs = drops(graph) ? 2 : most;  // Philox's rounds hold a dozen registers a pair
+    while (pairs > 1 && pairs * pair_words(*this) > most_words) pairs /= 2;
+    return pairs;
+}
+
+int GemmEpilogue::registers(Schedule schedule, bool swap_ab) const {
+    constexpr int values = 32;  // of the expression, and addresses: 176x256 swapped spilt with 16
+    // With the state of two turns beside it ptxas spilt some registers of 128x128 tiles as soon as addresses had a row:
+    // as many more are left free as keeps such tiles out. Turned, a pair is two loads of two rows, and 152x256 spilt.
+    constexpr int of_turns = 64;
+    const bool rows = std::ranges::any_of(operands, [](const EpilogueOperand& o) { return o.by_row; }) || drops(graph);
+    return values + pairs_in_flight() * pair_words(*this) + (rows && (schedule == Schedule::pingpong || swap_ab) ? of_turns : 0);
+}
+
+std::string SharedEpilogue::text() const {
+    if (!own_) return {};
+    // The graph's own text has alpha and beta.
+    std::string out = own_->graph.text + " | " + own_->expression;
+    for (const std::string& tensor : own_->tensors) out += " | " + tensor;
+    return out;
+}
+
+SharedEpilogue gemm_epilogue(std::int64_t m, std::int64_t n, Type result, double alpha, double beta,
+                             std::string_view expression, const std::vector<std::string>& tensors) {
+    if (expression == "none") expression = {};
+    if (!std::isfinite(float(alpha)) || !std::isfinite(float(beta)))
+        throw RequestError(fmt::format("alpha = {}, beta = {}: must be finite in fp32", alpha, beta));
+    if (alpha == 1 && beta == 0 && expression.empty()) {
+        if (!tensors.empty())
+            throw RequestError(fmt::format("tensor {}: there is no epilogue that reads it; give --epilogue \"d = acc + ...\" "
+                                           "or --beta",
+                                           tensors.front()));
+        return {};
+    }
+    GemmEpilogue out;
+    out.expression = expression;
+    std::vector<TensorDeclaration> declared;
+    for (const std::string& text : tensors) {
+        out.tensors.push_back(with_sizes(text, m, n));
+        declared.push_back(tensor_declaration(out.tensors.back()));
+        out.operands.push_back(operand_of(declared.back(), m, n));
+        declared.back().shape = plain_shape(declared.back().shape);
+    }
+    check_names(declared);
+    const auto is_c = [](const TensorDeclaration& t) { return t.name == beta_name; };
+    if (beta != 0 && std::ranges::none_of(declared, is_c))
+        throw RequestError(fmt::format("beta = {}: there is no c to add; give --tensor \"c:{}[M,N]\"", beta,
+                                       result == Type::bf16 ? "bf16" : "fp16"));
+    const bool scaled = alpha != 1 || beta != 0;
+    declared.insert(declared.begin(), {std::string(scaled ? bare_sum_name : sum_name), Element::fp32, {m, n}});
+    const std::string prefix = !scaled              ? ""
+                               : expression.empty() ? "d = "
+                                                    : fmt::format("{} = ", sum_name);
+    std::string text = scaled ? prefix + sum_text(alpha, beta) : "";
+    if (scaled && !expression.empty()) text += "; ";
+    const std::size_t before = text.size();
+    text += expression;
+    try {
+        out.graph = expression_graph(text, declared);
+    } catch (const ExpressionError& error) {
+        // Columns are those of what was given.
+        const bool inside = error.column() > int(before) && !expression.empty();
+        throw ExpressionError("epilogue: " + error.what_alone(), inside ? error.column() - int(before) : 0,
+                              inside ? expression : std::string_view());
+    }
+    for (const GraphNode& node : out.graph.nodes)
+        if (is_row_operation(node.op) || reduces_all(node.op))
+            throw RequestError(fmt::format("epilogue: {} takes whole rows, and a tile has a part of each; point-wise operators "
+                                           "work here, a row's are a kernel behind the product",
+                                           name_of(node.op)));
+    for (const GraphNode& node : out.graph.nodes)
+        if (node.op == Op::dropout && node.shape != Shape{m, n})
+            throw RequestError(fmt::format("epilogue: dropout of {}: of what has an element for each of [{},{}] it works",
+                                           text_of(node.shape), m, n));
+    if (out.graph.outputs.size() != 1)
+        throw RequestError(fmt::format("epilogue: {} results, {} and {}; one is stored so far", out.graph.outputs.size(),
+                                       out.graph.outputs[0].name, out.graph.outputs[1].name));
+    const GraphNode& stored = out.graph.nodes[std::size_t(out.graph.outputs[0].node)];
+    if (stored.shape != Shape{m, n} || !is_floating(stored.element))
+        throw RequestError(fmt::format("epilogue: {} is {} {}; it must be a number for each of [{},{}]", out.graph.outputs[0].name,
+                                       name_of(stored.element), text_of(stored.shape), m, n));
+    give_type(out.graph, result == Type::bf16 ? Element::bf16 : Element::fp16);
+    out.issue = issue_of(out.graph);
+    for (std::size_t i = 1; i < out.graph.inputs.size(); ++i)
+        out.bytes += double(bytes_of(out.graph.nodes[std::size_t(out.graph.inputs[i])]));
+    return SharedEpilogue(std::move(out));
+}
+
+}  // namespace rooftile

@@ -1,0 +1,63 @@
+// What is made of a product's sums before they are stored: d = f(alpha * A B + beta * C, operands), an expression of
+// point-wise operators. In it `acc` is alpha * A B + beta * C.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/types.hpp"
+#include "rooftile/expression/expression.hpp"
+
+namespace rooftile {
+
+/// How an operand lies over the result: whether its elements differ from row to row, and along a row.
+struct EpilogueOperand {
+    std::string name;
+    Element element = Element::fp32;
+    bool by_row = false, by_column = false;
+};
+
+/// Immutable once made. The graph's first input is the bare sum, [m,n] in fp32; then the operands in their order.
+struct GemmEpilogue {
+    std::string expression;            ///< as given; empty: alpha and beta alone
+    std::vector<std::string> tensors;  ///< as given, M and N as numbers: "bias:bf16[4096]"
+    std::vector<EpilogueOperand> operands;
+    ExpressionGraph graph;
+    double issue = 0;  ///< issue slots of a thread for one element
+    double bytes = 0;  ///< of all operands, each read once
+
+    const std::string& output() const { return graph.outputs.front().name; }
+    /// Neighbours along a row stand in one aligned word.
+    bool paired() const;
+    /// Pairs of neighbours whose operands a thread loads before it uses the first.
+    int pairs_in_flight() const;
+    /// Registers of a thread beside those of a plain store: operands in flight, and the expression's own values.
+    int registers(Schedule schedule, bool swap_ab) const;
+};
+
+/// Null: none. Equal where what was given is.
+class SharedEpilogue {
+  public:
+    SharedEpilogue() = default;
+    explicit SharedEpilogue(GemmEpilogue epilogue)
+        : own_(std::make_shared<const GemmEpilogue>(std::move(epilogue))) {}
+    explicit operator bool() const { return own_ != nullptr; }
+    const GemmEpilogue* operator->() const { return own_.get(); }
+    const GemmEpilogue& operator*() const { return *own_; }
+    /// What was given, in one line; empty where there is none.
+    std::string text() const;
+    friend bool operator==(const SharedEpilogue& x, const SharedEpilogue& y) { return x.text() == y.text(); }
+
+  private:
+    std::shared_ptr<const GemmEpilogue> own_;
+};
+
+/// Tensors as "bias:bf16[N]", in which M and N stand for the sizes. None where alpha is 1, beta 0 and the rest empty. Throws
+/// RequestError, one line that says what would work.
+SharedEpilogue gemm_epilogue(std::int64_t m, std::int64_t n, Type result, double alpha, double beta,
+                             std::string_view expression, const std::vector<std::string>& tensors);
+
+}  // namespace rooftile

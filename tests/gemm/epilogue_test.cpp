@@ -1,0 +1,58 @@
+#include "rooftile/gemm/epilogue.hpp"
+
+#include <gtest/gtest.h>
+
+#include "rooftile/error.hpp"
+#include "rooftile/gemm/fields.hpp"
+#include "rooftile/gemm/records.hpp"
+
+namespace rooftile {
+namespace {
+
+SharedEpilogue made(double alpha, double beta, std::string_view text, const std::vector<std::string>& tensors) {
+    return gemm_epilogue(512, 256, Type::bf16, alpha, beta, text, tensors);
+}
+std::string refused(double alpha, double beta, std::string_view text, const std::vector<std::string>& tensors) {
+    try {
+        made(alpha, beta, text, tensors);
+    } catch (const RequestError& error) { return error.what(); }
+    return "";
+}
+
+TEST(GemmEpilogue, CountsWhatItReads) {
+    const SharedEpilogue e = made(0.5, 2, "d = gelu(acc + bias) * rows", {"c:bf16[M,N]", "bias:fp32[N]", "rows:fp16[M,1]"});
+    EXPECT_EQ(e->bytes, 512 * 256 * 2 + 256 * 4 + 512 * 2);
+    EXPECT_EQ(e->output(), "d");
+    EXPECT_TRUE(e->operands[0].by_row && e->operands[0].by_column);
+    EXPECT_TRUE(!e->operands[1].by_row && e->operands[1].by_column);
+    EXPECT_TRUE(e->operands[2].by_row && !e->operands[2].by_column);
+    EXPECT_GT(e->issue, made(1, 0, "d = acc * 2", {})->issue);
+    EXPECT_FALSE(made(1, 0, "", {}));
+}
+
+TEST(GemmEpilogue, RefusesInOneLineThatSaysWhatWouldWork) {
+    EXPECT_NE(refused(1, 1, "", {}).find("give --tensor \"c:bf16[M,N]\""), std::string::npos);
+    EXPECT_NE(refused(1, 0, "d = acc + foo", {}).find("there is no tensor \"foo\""), std::string::npos);
+    EXPECT_NE(refused(1, 0, "d = acc; e = acc * 2", {}).find("one is stored so far"), std::string::npos);
+    EXPECT_NE(refused(1, 0, "d = softmax(acc)", {}).find("takes whole rows"), std::string::npos);
+    EXPECT_NE(refused(1, 0, "d = acc + x", {"x:bf16[N,M]"}).find("the result is [512,256]"), std::string::npos);
+    EXPECT_NE(refused(1, 0, "", {"x:bf16[N]"}).find("no epilogue that reads it"), std::string::npos);
+    EXPECT_NE(refused(1, 0, "d = acc + dropout(x, 0.5)", {"x:bf16[N]"}).find("dropout of [256]"), std::string::npos);
+    EXPECT_NE(refused(1, 0, "d = acc > 0", {}).find("must be a number"), std::string::npos);
+    // A fault's place is that in what was given, though alpha stands before it.
+    EXPECT_NE(refused(2, 0, "d = acc + foo", {}).find("column 11"), std::string::npos);
+}
+
+TEST(GemmEpilogue, ComesBackFromRequestAndRecord) {
+    Given given;
+    for (const auto& [key, text] : {std::pair{"shape", "512x256x64"}, {"alpha", "0.5"}, {"beta", "-1"},
+                                    {"epilogue", "d = relu(acc) + bias"}, {"tensor", "c:bf16[M,N]"}, {"tensor", "bias:bf16[N]"}})
+        given.add(key, text);
+    const GemmProblem p = gemm_problem(given);
+    EXPECT_EQ(gemm_problem(gemm_given(p)), p);
+    EXPECT_EQ(gemm_problem(gemm_given(problem_record(p))), p);
+    EXPECT_NE(gemm_problem(512, 256, 64), p);
+}
+
+}  // namespace
+}  // namespace rooftile
