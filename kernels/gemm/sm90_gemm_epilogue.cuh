@@ -79,30 +79,36 @@ struct EpilogueSums {
     __device__ void pairs(unsigned (&to)[count], int i, int j) const {
         const int thread = threadIdx.x % Sm90GemmConfig::warpgroup_threads;
         const int along_m = thread / 32 * 16 + thread % 32 / 4, along_n = thread % 4 * 2;
-        int row = m + (C.swap_ab ? along_n : along_m), column = n + (C.swap_ab ? along_m : along_n);
-        // So that no address is kept from one part of the tile to the next: registers are counted without.
-        asm volatile("" : "+r"(row), "+r"(column));
+        const int row = m + (C.swap_ab ? along_n : along_m), column = n + (C.swap_ab ? along_m : along_n);
         const auto place = [&](int e) { return this->place(row, column, i, j + 2 * stride * e); };
         float values[2 * count];
         sums.template take<stride>(values, i, j);
+        constexpr int in_flight = Epilogue::template pairs_in_flight<C.swap_ab>;
 #pragma unroll
-        for (int first = 0; first < count; first += Epilogue::pairs_in_flight) {
-            typename Epilogue::Operands operands[Epilogue::pairs_in_flight];
+        for (int first = 0; first < count; first += in_flight) {
+            const int end = min(count, first + in_flight);
 #pragma unroll
-            for (int e = first; e < min(count, first + Epilogue::pairs_in_flight); ++e)  // all loads before the first use
+            for (int e = first; e < end; ++e) to[e] = 0;
+            // What lies outside nobody stores. And a branch is what ptxas moves nothing across: else it begins the loads and
+            // the dropout of all of them at once, and registers are counted for so many.
+            if (!any_inside(place(first), place(min(end, first + 2) - 1))) continue;
+            typename Epilogue::Operands operands[in_flight];
+#pragma unroll
+            for (int e = first; e < end; ++e)  // all loads before the first use
                 epilogue.template load<C.swap_ab>(operands[e - first], place(e));
 #pragma unroll
-            for (int e = first; e < min(count, first + Epilogue::pairs_in_flight); ++e) {
+            for (int e = first; e < end; ++e) {
                 float x[2];
                 epilogue.template apply<C.swap_ab>(x, values[2 * e], values[2 * e + 1], operands[e - first], place(e));
                 to[e] = ptx::pack2<C.type>(x[0], x[1]);
             }
-            // The compiler moves no load of the next ones before this: registers are counted for so many.
-            if (first + Epilogue::pairs_in_flight < count) asm volatile("" ::: "memory");
         }
     }
 
   private:
+    /// Of pairs one after the other: the later ones lie further right (turned: down), every other one in the other of two rows
+    /// (columns), so that the first two tell.
+    __device__ static bool any_inside(const EpiloguePair& x, const EpiloguePair& y) { return x.first || y.first; }
     /// Where wgmma leaves accumulators `j` and `j` + 1 of the part's i-th 64 rows, of a thread whose first are at row, column.
     __device__ EpiloguePair place(int row, int column, int i, int j) const {
         const int along_m = 64 * i + j / 2 % 2 * 8, along_n = j / 4 * 8;

@@ -92,10 +92,13 @@ bool GemmEpilogue::paired() const { return graph.nodes[std::size_t(graph.inputs.
 
 namespace {
 
-/// Registers of a pair's operands: two elements each.
-int pair_words(const GemmEpilogue& e) {
+/// Registers of a pair's operands: of two neighbours in one aligned word its 32-bit parts, else one for each element.
+int pair_words(const GemmEpilogue& e, bool turned) {
     int words = 0;
-    for (const EpilogueOperand& o : e.operands) words += std::max(1, 2 * bytes_of(o.element) / 4);
+    for (const EpilogueOperand& o : e.operands) {
+        const bool differ = turned ? o.by_row : o.by_column;
+        words += !differ ? 1 : e.paired() && !turned ? std::max(1, 2 * bytes_of(o.element) / 4) : 2;
+    }
     return words;
 }
 
@@ -105,20 +108,16 @@ bool drops(const ExpressionGraph& graph) {
 
 }  // namespace
 
-int GemmEpilogue::pairs_in_flight() const {
+int GemmEpilogue::pairs_in_flight(bool turned) const {
     constexpr int most = 16, most_words = 16;  // 16 pairs are an epilogue tile of 64 columns
     int pairs = drops(graph) ? 2 : most;  // Philox's rounds hold a dozen registers a pair
-    while (pairs > 1 && pairs * pair_words(*this) > most_words) pairs /= 2;
+    while (pairs > 1 && pairs * pair_words(*this, turned) > most_words) pairs /= 2;
     return pairs;
 }
 
-int GemmEpilogue::registers(Schedule schedule, bool swap_ab) const {
-    constexpr int values = 32;  // of the expression, and addresses: 176x256 swapped spilt with 16
-    // With the state of two turns beside it ptxas spilt some registers of 128x128 tiles as soon as addresses had a row:
-    // as many more are left free as keeps such tiles out. Turned, a pair is two loads of two rows, and 152x256 spilt.
-    constexpr int of_turns = 64;
-    const bool rows = std::ranges::any_of(operands, [](const EpilogueOperand& o) { return o.by_row; }) || drops(graph);
-    return values + pairs_in_flight() * pair_words(*this) + (rows && (schedule == Schedule::pingpong || swap_ab) ? of_turns : 0);
+int GemmEpilogue::registers(bool turned) const {
+    constexpr int values = 32;  // of the expression, and addresses
+    return values + pairs_in_flight(turned) * pair_words(*this, turned);
 }
 
 std::string SharedEpilogue::text() const {

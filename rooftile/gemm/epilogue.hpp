@@ -33,9 +33,9 @@ struct GemmEpilogue {
     /// Neighbours along a row stand in one aligned word.
     bool paired() const;
     /// Pairs of neighbours whose operands a thread loads before it uses the first.
-    int pairs_in_flight() const;
+    int pairs_in_flight(bool turned) const;
     /// Registers of a thread beside those of a plain store: operands in flight, and the expression's own values.
-    int registers(Schedule schedule, bool swap_ab) const;
+    int registers(bool turned) const;
 };
 
 /// Null: none. Equal where what was given is.

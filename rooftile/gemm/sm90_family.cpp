@@ -79,7 +79,7 @@ Sm90GemmConfig kernel_config(const GemmProblem& p, const GemmCandidate& c, int s
                           .b_major = p.b_major,
                           .tma_store = stores_by_tma(p),
                           .epilogue_tile_n = c.epilogue_tile_n,
-                          .epilogue_registers = p.epilogue ? p.epilogue->registers(c.schedule, c.swap_ab) : 0};
+                          .epilogue_registers = p.epilogue ? p.epilogue->registers(c.swap_ab) : 0};
     give_registers(config, c, r);
     return config;
 }

@@ -25,8 +25,9 @@ class EpilogueText {
         line(0, "struct Epilogue {{");
         for (const EpilogueOperand& o : e_.operands) line(1, "const {}* {}_in;  // {}", kernel_type(o.element), o.name, lie(o));
         for (int d : dropouts_) line(1, "DropoutKey {}_key;", base(d));
-        line(1, "static constexpr int pairs_in_flight = {};  // whose operands are loaded before the first is used",
-             e_.pairs_in_flight());
+        line(1, "/// Whose operands are loaded before the first is used.");
+        line(1, "template <bool turned>");
+        line(1, "static constexpr int pairs_in_flight = turned ? {} : {};", e_.pairs_in_flight(true), e_.pairs_in_flight(false));
         line(1, "");
         operands();
         prefetch();

@@ -1,0 +1,78 @@
+// Random epilogues of a product, and sizes, majors and types to go with them.
+#pragma once
+
+#include <fmt/core.h>
+
+#include <string>
+#include <vector>
+
+#include "rooftile/core/random.hpp"
+#include "rooftile/error.hpp"
+#include "rooftile/gemm/problem.hpp"
+
+namespace rooftile {
+
+/// A few operators on the sum and on operands.
+struct DrawnEpilogue {
+    std::string text;
+    std::vector<std::string> tensors;
+    double alpha = 1, beta = 0;
+};
+
+inline DrawnEpilogue drawn_epilogue(Random& random) {
+    struct Tensor {
+        const char *name, *shape;
+    };
+    static constexpr Tensor tensors[] = {{"bias", "[N]"}, {"res", "[M,N]"}, {"rows", "[M,1]"}, {"scale", "[1]"}, {"mask", "[M,N]"}};
+    static const char* const functions[] = {"gelu", "relu", "silu", "gelu_tanh", "tanh", "sigmoid", "abs", "softplus"};
+    static const char* const types[] = {"bf16", "fp16", "fp32"};
+    DrawnEpilogue out;
+    std::string value = "acc";
+    bool used[std::size(tensors)] = {};
+    const std::size_t steps = 1 + random.pick(4);
+    for (std::size_t i = 0; i < steps; ++i) {
+        const std::size_t t = random.pick(std::size(tensors) - 1);
+        switch (random.pick(5)) {
+            case 0: value = fmt::format("{}({})", functions[random.pick(std::size(functions))], value); break;
+            case 1: value = fmt::format("({} + {})", value, tensors[t].name), used[t] = true; break;
+            case 2: value = fmt::format("({} * {})", value, tensors[t].name), used[t] = true; break;
+            case 3: value = fmt::format("where(mask, {}, 0.25)", value), used[4] = true; break;
+            default: value = random.coin() ? fmt::format("dropout({}, 0.25, seed={})", value, i + 1)
+                                           : fmt::format("fp16({} * 0.125)", value); break;
+        }
+    }
+    out.text = "d = " + value;
+    if (random.coin()) out.alpha = 0.5;
+    if (random.pick(3) == 0) out.beta = -1.5, out.tensors.push_back("c:bf16[M,N]");
+    if (random.pick(6) == 0 && out.alpha != 1) {
+        out.text.clear();
+        return out;
+    }
+    for (std::size_t t = 0; t < std::size(tensors); ++t)
+        if (used[t])
+            out.tensors.push_back(fmt::format("{}:{}{}", tensors[t].name, t == 4 ? "bool" : types[random.pick(3)], tensors[t].shape));
+    return out;
+}
+
+/// No more than `most` rows and columns. Every other one's C leaves by TMA.
+inline GemmProblem drawn_product(Random& random, Type type, std::int64_t most) {
+    const auto size = [&](std::int64_t limit) { return 1 + std::int64_t(random.pick(std::size_t(limit))); };
+    const Major a = random.coin() ? Major::k : Major::mn, b = random.coin() ? Major::k : Major::mn;
+    std::int64_t m = size(random.pick(4) == 0 ? 130 : most), n = size(random.pick(4) == 0 ? 130 : most), k = size(700);
+    if (random.coin()) n = (n + 7) / 8 * 8;
+    GemmProblem p = gemm_problem(m, n, k, type, a, b);
+    if (random.pick(4) == 0) p.ldc += 8 * std::int64_t(1 + random.pick(4));
+    if (random.pick(4) == 0) p.c_offset = std::int64_t(random.pick(8));
+    return p;
+}
+
+/// False: the text says nothing ("d = acc"), or the epilogue is refused; draw another.
+inline bool give_epilogue(GemmProblem& p, const DrawnEpilogue& e) {
+    try {
+        p.alpha = e.alpha, p.beta = e.beta;
+        p.epilogue = gemm_epilogue(p.m, p.n, p.c_type, e.alpha, e.beta, e.text, e.tensors);
+    } catch (const RequestError&) { return false; }
+    return bool(p.epilogue);
+}
+
+}  // namespace rooftile
