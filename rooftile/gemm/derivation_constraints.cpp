@@ -37,6 +37,19 @@ void intensity(DerivationWriter& w) {
                            : ""));
 }
 
+/// A step of its own where the product has an epilogue; else 0.
+int epilogue_registers(DerivationWriter& w) {
+    const SharedEpilogue& e = w.context.problem.epilogue;
+    if (!e) return 0;
+    const bool turned = w.kept.candidate.swap_ab;
+    const int all = e->registers(turned), pairs = e->pairs_in_flight(turned), words = e->pair_registers(turned);
+    w.steps.add("epilogue_registers", "pairs in flight * registers of a pair's operands + the expression's values and addresses   [M4]",
+                {w.config("pairs in flight", pairs), Derivation::given("of a pair", words, "registers", "the epilogue's operands"),
+                 Derivation::given("values", all - pairs * words, "registers", "checked with ptxas over drawn epilogues")},
+                all, "registers", fmt::format("{}; {:.3g} issue slots an element, {:.4g} B read", e->graph.text, e->issue, e->bytes));
+    return all;
+}
+
 void register_constraint(DerivationWriter& w) {
     const Footprint& f = w.footprint();
     const GemmCandidate& c = w.kept.candidate;
@@ -50,12 +63,14 @@ void register_constraint(DerivationWriter& w) {
             ? fmt::format("setmaxnreg gives consumers {} and leaves the producer {}", f.consumer_registers,
                           f.producer_registers)
             : std::string("registers an SM / threads on it, at most what an instruction can name");
-    w.steps.add("registers_per_thread", "accumulators + fragments, addresses, loop state   [M4, M12]",
-                {w.step("accumulator_registers", f.accumulators, "registers"),
-                 Derivation::given("the rest", f.registers - f.accumulators, "registers",
-                                   words.registers_source),
-                 w.steps.fact("sm.registers"), w.steps.fact("sm.max_registers_per_thread"),
-                 w.config("threads", f.threads), w.config("ctas_per_sm", c.tile.ctas_per_sm)},
+    const int epilogue = epilogue_registers(w);
+    std::vector<Input> inputs = {w.step("accumulator_registers", f.accumulators, "registers"),
+                                 Derivation::given("the rest", f.registers - f.accumulators - epilogue, "registers",
+                                                   words.registers_source),
+                                 w.steps.fact("sm.registers"), w.steps.fact("sm.max_registers_per_thread"),
+                                 w.config("threads", f.threads), w.config("ctas_per_sm", c.tile.ctas_per_sm)};
+    if (epilogue > 0) inputs.push_back(w.step("epilogue_registers", epilogue, "registers"));
+    w.steps.add("registers_per_thread", "accumulators + fragments, addresses, loop state   [M4, M12]", std::move(inputs),
                 f.registers, "registers",
                 unless_unknown(f.registers_limit, "{} <= {}: {}", f.registers, f.registers_limit, limit));
 }

@@ -187,9 +187,14 @@ void time(DerivationWriter& w) {
         store.push_back(w.config("in flight", tile.store_depth));
         store.push_back(w.steps.fact("tma.store_latency"));
     }
+    std::string leaves = tile.store_boxes > 0 ? "boxes * store latency / in flight + C / port" : "C / port";
+    if (const SharedEpilogue& e = w.problem().epilogue) {
+        leaves += " + the expression: elements * issue slots / (lanes * schedulers) + operands / port";
+        store.push_back(Derivation::given("issue slots", e->issue, "an element", "the operators of the epilogue"));
+        store.push_back(Derivation::given("the expression", epilogue_cycles(w.hw(), tile, w.problem()), "cycles", "computed"));
+    }
     w.steps.add(
-        "epilogue_cycles", tile.store_boxes > 0 ? "boxes * store latency / in flight + C / port" : "C / port",
-        std::move(store), t.epilogue, "cycles",
+        "epilogue_cycles", std::move(leaves), std::move(store), t.epilogue, "cycles",
         tile.epilogue_overlapped ? "beside the next tile's products; after the last tile it shows once"
         : tile.ctas_per_sm > 1   ? "shows where the other CTA's ring does not keep the matrix units busy"
                                  : "shows: nobody multiplies meanwhile");

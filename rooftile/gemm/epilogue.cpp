@@ -92,32 +92,31 @@ bool GemmEpilogue::paired() const { return graph.nodes[std::size_t(graph.inputs.
 
 namespace {
 
-/// Registers of a pair's operands: of two neighbours in one aligned word its 32-bit parts, else one for each element.
-int pair_words(const GemmEpilogue& e, bool turned) {
-    int words = 0;
-    for (const EpilogueOperand& o : e.operands) {
-        const bool differ = turned ? o.by_row : o.by_column;
-        words += !differ ? 1 : e.paired() && !turned ? std::max(1, 2 * bytes_of(o.element) / 4) : 2;
-    }
-    return words;
-}
-
 bool drops(const ExpressionGraph& graph) {
     return std::ranges::any_of(graph.nodes, [](const GraphNode& n) { return n.op == Op::dropout; });
 }
 
 }  // namespace
 
+int GemmEpilogue::pair_registers(bool turned) const {
+    int registers = 0;  // of two neighbours in one aligned word its 32-bit parts, else one for each element
+    for (const EpilogueOperand& o : operands) {
+        const bool differ = turned ? o.by_row : o.by_column;
+        registers += !differ ? 1 : paired() && !turned ? std::max(1, 2 * bytes_of(o.element) / 4) : 2;
+    }
+    return registers;
+}
+
 int GemmEpilogue::pairs_in_flight(bool turned) const {
-    constexpr int most = 16, most_words = 16;  // 16 pairs are an epilogue tile of 64 columns
+    constexpr int most = 16, most_registers = 16;  // 16 pairs are an epilogue tile of 64 columns
     int pairs = drops(graph) ? 2 : most;  // Philox's rounds hold a dozen registers a pair
-    while (pairs > 1 && pairs * pair_words(*this, turned) > most_words) pairs /= 2;
+    while (pairs > 1 && pairs * pair_registers(turned) > most_registers) pairs /= 2;
     return pairs;
 }
 
 int GemmEpilogue::registers(bool turned) const {
     constexpr int values = 32;  // of the expression, and addresses
-    return values + pairs_in_flight(turned) * pair_words(*this, turned);
+    return values + pairs_in_flight(turned) * pair_registers(turned);
 }
 
 std::string SharedEpilogue::text() const {

@@ -34,6 +34,8 @@ struct GemmEpilogue {
     bool paired() const;
     /// Pairs of neighbours whose operands a thread loads before it uses the first.
     int pairs_in_flight(bool turned) const;
+    /// Of a pair's operands.
+    int pair_registers(bool turned) const;
     /// Registers of a thread beside those of a plain store: operands in flight, and the expression's own values.
     int registers(bool turned) const;
 };
