@@ -4,10 +4,13 @@
 
 #include "cli/target.hpp"
 #include "cli/verb.hpp"
+#include "rooftile/core/plan_range.hpp"
 #include "rooftile/core/read_value.hpp"
 #include "rooftile/error.hpp"
+#include "rooftile/measure/plan_range.hpp"
 #include "rooftile/physics/explanation.hpp"
 #include "rooftile/report/explanation_record.hpp"
+#include "rooftile/report/plan_range.hpp"
 
 namespace rooftile::cli {
 namespace {
@@ -19,6 +22,7 @@ std::vector<Field> plan_fields(const Operation& operation) {
         {"energy", "", "Show the joules of a launch by term, and the plan of the least", "Output", FieldKind::on},
         {"buildable_only", "", "Leave out plans that no kernel exists for yet", "Output", FieldKind::on},
         {"seed", "N", "Of plans that are drawn; default 1", "Other plans beside the best"},
+        within_field(),
     };
     return joined_fields({operation.fields(), target_fields(), own});
 }
@@ -33,8 +37,30 @@ PlanDefaults defaults_of(const Given& given) {
     return defaults;
 }
 
+/// The fewest kernels for a range of one field.
+int plan_for_range(const Operation& operation, const Given& given, const FieldRange& range, const OutputFlags& output,
+                   const Invocation& invocation) {
+    const Format format = checked_format(output);
+    for (const char* key : {"explain", "energy", "top"})
+        if (given.has(key))
+            throw RequestError(fmt::format("{} is of one problem, {} {} is a range; give one value", given.name(key),
+                                           given.name(range.key), given.text(range.key)));
+    const Target target = target_of(given);
+    const DocumentContext context = context_of(*target.machine, invocation.command);
+    const PlanRange plans = kernels_for_range(operation, target.machine, given, range);
+    if (format == Format::text)
+        write_result(range_text(context, plans, terminal_for(output)), output);
+    else
+        write_result(document_text(range_document(context, plans), format), output);
+    if (format != Format::json && !target.note.empty()) say(target.note);
+    return int(ExitCode::done);
+}
+
 int plan(const Operation& operation, const Given& given, const OutputFlags& output, const Invocation& invocation) {
     const Format format = checked_format(output);
+    if (const auto range = range_in(operation, given)) return plan_for_range(operation, given, *range, output, invocation);
+    if (given.has("within"))
+        throw RequestError(fmt::format("{} is of a range, A..B in the place of a number; there is none", given.name("within")));
     check_energy(operation, given);
     const Problem problem = operation.problem(given);
     const Own request = operation.request(given, defaults_of(given));

@@ -83,6 +83,11 @@ int rooftile_plan(const char* request, rooftile_plans** plans);
  * A name may be null where the order says it; `is_output` is not read. */
 int rooftile_plan_tensors(const char* request, const rooftile_tensor* inputs, int count,
                           rooftile_plans** plans);
+/** The fewest kernels for a range: the text under one field is "A..B", as in "1..16384", and `within` the percentage by which a
+ * value's plan may be slower than its own best (3). As a document `rooftile/range/1`, whose `plans` have the part that each
+ * serves, from `from` to `to`, and the `fields` that get it from rooftile_plan() for any value of the part; parts of one
+ * `kernel` are compiled once. `inputs` as of rooftile_plan_tensors(), or `count` 0. Takes some seconds. */
+int rooftile_plan_range(const char* request, const rooftile_tensor* inputs, int count, char** json);
 void rooftile_free_plans(rooftile_plans* plans);
 int rooftile_plan_count(const rooftile_plans* plans);
 /** The document `rooftile/plan/1`, docs/command-line.md. */

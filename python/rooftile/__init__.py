@@ -23,9 +23,11 @@ from rooftile._errors import (
     ThresholdMissed,
     VerificationFailed,
 )
-from rooftile._plan import Field, Operation, Plan, Tensor, compile, machine, machines, operations, plan
+from rooftile._plan import Field, Operation, Plan, Tensor, machine, machines, operations
 from rooftile._program import measure, sweep, validate
+from rooftile._range import KernelRange, PlanRange
 from rooftile._record import Record
+from rooftile._request import compile, plan
 from rooftile._rooftile import Kernel
 
 __version__ = _rooftile.version()
@@ -38,9 +40,11 @@ __all__ = [
     "Infeasible",
     "InternalError",
     "Kernel",
+    "KernelRange",
     "NoGpu",
     "Operation",
     "Plan",
+    "PlanRange",
     "Record",
     "RequestError",
     "Tensor",

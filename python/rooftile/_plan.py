@@ -120,22 +120,9 @@ def _shown(value: Any) -> str:
     return "?" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def plan(op: str, *, machine: str | None = None, **fields: Any) -> Plan:
-    request = {"op": op, **fields}
-    if machine is not None:
-        request["machine"] = machine
+def plan_of(request: dict[str, Any]) -> Plan:
     plans = _rooftile.Plans(json.dumps(request))
     return Plan(plans, json.loads(plans.json()), 1)
-
-
-def compile(plan: Plan) -> _rooftile.Kernel:  # noqa: A001  the contract's name
-    """A plan made runnable: a callable on tensors, see help(rooftile.Kernel).
-
-    Takes the machine code from the cache (ROOFTILE_CACHE_DIR) or compiles it, in some 0.1 to 1 s; needs CUDA 13's NVRTC
-    (a toolkit, or `pip install nvidia-cuda-nvrtc`), no GPU.
-    Raises RequestError where the plan is not buildable, CompileFailed where the compiler is missing or refuses.
-    """
-    return plan.compile()
 
 
 def machines() -> dict[str, Record]:
@@ -179,21 +166,3 @@ def operations() -> dict[str, Operation]:
         op["name"]: Operation(**{**op, "fields": tuple(Field(**field) for field in op["fields"])})
         for op in json.loads(_rooftile.operations())
     }
-
-
-def _documented() -> str:
-    lines = [
-        'plan(op, *, machine=None, **fields) -> Plan: the best plan of a problem; its attribute `plans` has the others.',
-        "",
-        "`machine`: an id of machines(), or a machine file's path; without it the GPU of this computer, else h100-sxm.",
-        "Needs neither GPU nor toolkit. Numbers may be given as numbers, MxNxK as a list, lists as lists (also under the",
-        "key with an s), on|off as booleans. Sizes and strides are in elements, offsets too; BYTES are bytes.",
-        "Raises RequestError where a field is not what is accepted, Infeasible where no plan fits.",
-    ]
-    for op in operations().values():
-        lines += ["", f"plan({op.name!r}, ...): {op.meaning}"]
-        lines += [f"    {field.key:22} {field.form:18} {field.meaning}" for field in op.fields]
-    return "\n".join(lines)
-
-
-plan.__doc__ = _documented()

@@ -25,8 +25,9 @@ from typing import Any
 import torch
 
 import rooftile
-from rooftile import _cuda, _rooftile
+from rooftile import _rooftile
 from rooftile._plan import Plan
+from rooftile._range import PlanRange, compile_all, is_range
 
 _TYPES = {
     torch.bfloat16: ("bf16", 16),
@@ -64,17 +65,30 @@ def _input(name: str, tensor: torch.Tensor, offset: int, dense: bool) -> tuple[A
     return name or None, type, bits, shape, tuple(strides), 0
 
 
-def _plans(op: str, names: Sequence[str], fields: str, tensors: Sequence[torch.Tensor], offsets: Sequence[int]):
-    """Plans for tensors as they lie or, where the operation refuses that, for dense copies; and which it is."""
-    request = json.dumps({"op": op, **json.loads(fields)})
+def _as_accepted(names: Sequence[str], tensors: Sequence[torch.Tensor], offsets: Sequence[int], planned: Callable[[Any], Any]):
+    """What `planned` makes of tensors as they lie or, where the operation refuses that, of dense copies; and which it is."""
     refused: rooftile.RequestError | None = None
     for dense in (False, True):
         inputs = tuple(_input(name, t, offset, dense) for name, t, offset in zip(names, tensors, offsets, strict=True))
         try:
-            return _rooftile.Plans(request, inputs), dense
+            return planned(inputs), dense
         except rooftile.RequestError as error:
             refused = refused or error
     raise refused
+
+
+def _plans(op: str, names: Sequence[str], fields: dict[str, Any], tensors: Sequence[torch.Tensor], offsets: Sequence[int]):
+    request = json.dumps({"op": op, **fields})
+    return _as_accepted(names, tensors, offsets, lambda inputs: _rooftile.Plans(request, inputs))
+
+
+def _offsets(tensors: Sequence[torch.Tensor]) -> list[int]:
+    return [tensor.data_ptr() % _ALIGNED for tensor in tensors]
+
+
+def _first_buildable(plans: _rooftile.Plans) -> Plan:
+    document = json.loads(plans.json())
+    return Plan(plans, document, next((plan["rank"] for plan in document["plans"] if plan["buildable"]), 1))
 
 
 class _Found:
@@ -82,17 +96,13 @@ class _Found:
 
     __slots__ = ("dense", "kernel", "order")
 
-    def __init__(self, op: str, names: Sequence[str], fields: str, tensors: Sequence[torch.Tensor]) -> None:
-        offsets = [tensor.data_ptr() % _ALIGNED for tensor in tensors]
-        plans, self.dense = _plans(op, names, fields, tensors, offsets)
-        _cuda.prepare()
-        document = json.loads(plans.json())
-        rank = next((plan["rank"] for plan in document["plans"] if plan["buildable"]), 1)
-        plan = Plan(plans, document, rank)
+    def __init__(self, op: str, names: Sequence[str], fields: dict[str, Any], tensors: Sequence[torch.Tensor]) -> None:
+        plans, self.dense = _plans(op, names, fields, tensors, _offsets(tensors))
+        plan = _first_buildable(plans)
         inputs = [tensor.name for tensor in plan.tensors if not tensor.is_output]
         order = [names.index(name) for name in inputs] if all(names) else list(range(len(names)))
         self.order = None if order == list(range(len(order))) else order
-        self.kernel = plans.compile(rank, plan)
+        self.kernel = plan.compile()
 
     def __call__(self, tensors: Sequence[torch.Tensor]) -> Any:
         if self.order:
@@ -102,21 +112,105 @@ class _Found:
         return self.kernel(*tensors)
 
 
+class _Ranges:
+    """Kernels for tensors of which one axis may have any extent of a range, compiled ahead."""
+
+    def __init__(self, op: str, names: Sequence[str], fields: dict[str, Any], tensors: Sequence[torch.Tensor]) -> None:
+        request = {"op": op, **fields}
+        offsets = _offsets(tensors)
+        (self.plan, inputs), _ = _as_accepted(names, tensors, offsets, lambda inputs: (PlanRange(request, inputs), inputs))
+        self.own = {key: value for key, value in fields.items() if key not in (self.plan.field, "within")}
+        self.index, self.axis = self._varying_axis(op, inputs)
+        self.layout = self._layout(tensors)
+        first = {part["kernel"]: part["from"] for part in reversed(self.plan.parts)}
+        # They stay alive with this object, and their code with them.
+        self.kernels = compile_all([_first_buildable(self._plans_at(op, inputs, value)) for value in first.values()])
+
+    def _plans_at(self, op: str, inputs: tuple[Any, ...], value: int) -> _rooftile.Plans:
+        request = json.dumps({"op": op, **self.own, **self.plan.fields(value)})
+        return _rooftile.Plans(request, _with_extent(inputs, self.index, self.axis, value))
+
+    def _varying_axis(self, op: str, inputs: tuple[Any, ...]) -> tuple[int, int]:
+        """Where one element more along an axis makes the field one more."""
+        request = json.dumps({"op": op, **self.own})
+
+        def field_of(inputs: tuple[Any, ...]) -> int:
+            return json.loads(_rooftile.Plans(request, inputs).json())["problem"][self.plan.field]
+
+        value = field_of(inputs)
+        for index, (_, _, _, shape, _, _) in enumerate(inputs):
+            for axis, extent in enumerate(shape):
+                try:
+                    if field_of(_with_extent(inputs, index, axis, extent + 1)) == value + 1:
+                        return index, axis
+                except rooftile.RequestError:
+                    continue
+        raise rooftile.RequestError(f"{self.plan.field} is no extent of one tensor alone; give one value")
+
+    def _layout(self, tensors: Sequence[torch.Tensor]) -> Any:
+        """All of the tensors but the extent that varies. The stride along an axis of one element means nothing."""
+        shapes = [list(tensor.shape) for tensor in tensors]
+        strides = [[s if n > 1 else 0 for n, s in zip(t.shape, t.stride(), strict=True)] for t in tensors]
+        shapes[self.index][self.axis] = strides[self.index][self.axis] = 0
+        return shapes, strides, _offsets(tensors), [tensor.dtype for tensor in tensors]
+
+    def fields(self, tensors: Sequence[torch.Tensor]) -> dict[str, Any] | None:
+        """What fixes the kernel for them; None: they are others."""
+        if tensors[self.index].dim() <= self.axis or self._layout(tensors) != self.layout:
+            return None
+        value = tensors[self.index].shape[self.axis]
+        return {**self.own, **self.plan.fields(value)} if self.plan.least <= value <= self.plan.most else None
+
+
+def _with_extent(inputs: tuple[Any, ...], index: int, axis: int, extent: int) -> tuple[Any, ...]:
+    name, type, bits, shape, strides, offset = inputs[index]
+    shape = (*shape[:axis], extent, *shape[axis + 1 :])
+    return (*inputs[:index], (name, type, bits, shape, strides, offset), *inputs[index + 1 :])
+
+
 _found: dict[Any, _Found] = {}
+_ranges: dict[Any, list[_Ranges]] = {}
 _lock = threading.Lock()
 
 
+def _split_range(fields: str) -> tuple[dict[str, Any], bool]:
+    """The fields, and whether one is a range."""
+    given = json.loads(fields)
+    return given, any(map(is_range, given.values()))
+
+
+def _find(op: str, names: tuple[str, ...], text: str, tensors: Sequence[torch.Tensor]) -> _Found:
+    fields, ranged = _split_range(text)
+    if ranged:
+        known = _ranges.setdefault((op, names, text), [])
+        fixed = next((fixed for ranges in known if (fixed := ranges.fields(tensors)) is not None), None)
+        if fixed is None:
+            known.append(_Ranges(op, names, fields, tensors))
+            fixed = known[-1].fields(tensors)
+        # An extent outside the range has a plan of its own.
+        fields = fixed if fixed is not None else known[-1].own
+    return _Found(op, names, fields, tensors)
+
+
+def _key_of(tensor: torch.Tensor) -> tuple[Any, ...]:
+    return tensor.dtype, tensor.shape, tensor.stride(), tensor.data_ptr() % _ALIGNED
+
+
 def _run(op: str, names: tuple[str, ...], fields: str, tensors: Sequence[torch.Tensor]) -> Any:
-    key: list[Any] = [op, names, fields, tensors[0].get_device()]
-    for tensor in tensors:
-        key += (tensor.dtype, tensor.shape, tensor.stride(), tensor.data_ptr() % _ALIGNED)
-    key = tuple(key)
+    if len(tensors) == 2:  # the most frequent, without a list
+        a, b = tensors
+        key = (
+            op, names, fields, a.get_device(), a.dtype, a.shape, a.stride(), a.data_ptr() % _ALIGNED,
+            b.dtype, b.shape, b.stride(), b.data_ptr() % _ALIGNED,
+        )  # fmt: skip
+    else:
+        key = (op, names, fields, tensors[0].get_device(), *(_key_of(tensor) for tensor in tensors))
     found = _found.get(key)
     if found is None:
         with _lock:
             found = _found.get(key)
             if found is None:
-                found = _found[key] = _Found(op, names, fields, tensors)
+                found = _found[key] = _find(op, names, fields, tensors)
     return found(tensors)
 
 
@@ -124,7 +218,10 @@ def _run(op: str, names: tuple[str, ...], fields: str, tensors: Sequence[torch.T
 def _outputs(op: str, names: tuple[str, ...], fields: str, inputs: tuple[Any, ...]) -> tuple[tuple[Any, ...], ...]:
     """Shape and type of every output, of inputs that are ((shape, strides, dtype), ...)."""
     tensors = [torch.empty_strided(shape, strides, dtype=dtype, device="meta") for shape, strides, dtype in inputs]
-    plans, _ = _plans(op, names, fields, tensors, [0] * len(tensors))
+    given, ranged = _split_range(fields)
+    if ranged:
+        given = {key: value for key, value in given.items() if key != "within" and not is_range(value)}
+    plans, _ = _plans(op, names, given, tensors, [0] * len(tensors))
     return tuple((shape, _DTYPES[type]) for _, type, shape, _, is_output in plans.tensors() if is_output)
 
 
@@ -180,9 +277,9 @@ def _gradients(
     return _expression_gradients(expression, _split(names), inputs, gradients)
 
 
-def _operator(op: str, tensors: Sequence[torch.Tensor]) -> torch.Tensor:
+def _operator(op: str, tensors: Sequence[torch.Tensor], fields: str = "{}") -> torch.Tensor:
     """By the operator, so that whoever traces sees it."""
-    return getattr(torch.ops.rooftile, op)(list(tensors), ",".join([""] * len(tensors)), "{}")[0]
+    return getattr(torch.ops.rooftile, op)(list(tensors), ",".join([""] * len(tensors)), fields)[0]
 
 
 def _last(function: Callable[..., torch.Tensor]) -> Callable[[torch.Tensor], torch.Tensor]:
@@ -297,16 +394,46 @@ def _expression_gradients(
 # The functions.
 
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
+_dispatch_modes = torch._C._len_torch_dispatch_stack
+_function_modes = torch._C._len_torch_function_stack
+_transform = torch._C._functorch.peek_interpreter_stack
 
 
 def _is_plain(tensors: Sequence[torch.Tensor]) -> bool:
-    """Whether nothing but the kernel's result is wanted: no trace, no mode, no subclass, no gradient."""
-    if torch.compiler.is_compiling() or torch._C._len_torch_dispatch_stack() or torch._C._len_torch_function_stack():
+    """Whether nobody but autograd looks on: no trace, no mode, no subclass."""
+    if torch.compiler.is_compiling() or _dispatch_modes() or _function_modes() or _transform() is not None:
         return False
-    if torch._C._functorch.peek_interpreter_stack() is not None:
-        return False
-    gradients = torch.is_grad_enabled()
-    return all(type(t) in _PLAIN and t.is_cuda and not (gradients and t.requires_grad) for t in tensors)
+    for tensor in tensors:  # a loop: a generator takes half a microsecond more
+        if type(tensor) not in _PLAIN or not tensor.is_cuda:
+            return False
+    return True
+
+
+class _Recorded(torch.autograd.Function):
+    """An operation on plain tensors with gradients: the custom operator's own way through the dispatcher takes some 50 us."""
+
+    @staticmethod
+    def forward(ctx: Any, op: str, names: tuple[str, ...], fields: str, *tensors: torch.Tensor) -> Any:
+        ctx.asked = op, names, fields
+        ctx.save_for_backward(*tensors)
+        return _run(op, names, fields, tensors)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[Any, ...]:
+        op, names, fields = ctx.asked
+        return (None, None, None, *_gradients(op, ",".join(names), fields, ctx.saved_tensors, gradients))
+
+
+# Without what Function.apply does for functorch, which _is_plain() has ruled out.
+_recorded = super(torch.autograd.Function, _Recorded).apply
+
+
+def _run_plain(op: str, names: tuple[str, ...], fields: str, tensors: Sequence[torch.Tensor]) -> Any:
+    if torch.is_grad_enabled():
+        for tensor in tensors:
+            if tensor.requires_grad:
+                return _recorded(op, names, fields, *tensors)
+    return _run(op, names, fields, tensors)
 
 
 @torch.compiler.assume_constant_result
@@ -335,7 +462,7 @@ def _call(op: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
         raise rooftile.RequestError(f"{op} is given no tensor")
     text = _text(fields) if fields else "{}"
     if _is_plain(tensors):
-        return _run(op, tuple(names), text, tensors)
+        return _run_plain(op, tuple(names), text, tensors)
     out = getattr(torch.ops.rooftile, op)(tensors, ",".join(names), text)
     return out[0] if len(out) == 1 else tuple(out)
 
@@ -361,10 +488,27 @@ for _operation in _OPERATIONS.values():
 _product = next((op.name for op in _OPERATIONS.values() if op.array_function == "matmul"), None)
 
 
-def linear(input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
+@functools.cache
+def _rows_text(m_range: tuple[int, int] | None) -> str:
+    if m_range is None:
+        return "{}"
+    least, most = m_range
+    if not (isinstance(least, int) and isinstance(most, int) and 1 <= least <= most):
+        raise rooftile.RequestError(f"m_range is {m_range}; accepted are two whole numbers from 1 on, the first no more than the second")
+    return json.dumps({"m": f"{least}..{most}"})
+
+
+_UNNAMED = ("", "")
+
+
+def linear(
+    input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None, m_range: tuple[int, int] | None = None
+) -> torch.Tensor:
     """input [..., K] times the transpose of weight [N, K], plus bias [N]: torch.nn.functional.linear by a planned kernel.
 
     bf16 or fp16, all alike (under autocast they are cast); any K, N and strides that have a contiguous axis.
+    `m_range`: rows of input, (1, 16384): the fewest kernels that serve them all within 3 % of each one's own plan, as predicted,
+    are compiled at the first call; another number of rows within compiles nothing.
     Raises rooftile.RequestError on other types and shapes.
     """
     if _product is None:
@@ -373,20 +517,27 @@ def linear(input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None 
         dtype = torch.get_autocast_dtype("cuda")
         input, weight = input.to(dtype), weight.to(dtype)
         bias = None if bias is None else bias.to(dtype)
-    if input.dim() == 0 or weight.dim() != 2 or input.shape[-1] != weight.shape[1]:
+    axes = input.dim()
+    if axes == 0 or weight.dim() != 2 or input.shape[-1] != weight.shape[1]:
         raise rooftile.RequestError(
             f"input is {list(input.shape)} and weight {list(weight.shape)}; accepted are [..., K] and [N, K]"
         )
+    if bias is not None and (bias.dtype != input.dtype or bias.dim() != 1 or bias.shape[0] != weight.shape[0]):
+        raise rooftile.RequestError(
+            f"bias is {bias.dtype} {list(bias.shape)}; accepted is {input.dtype} [{weight.shape[0]}]"
+        )
     if input.numel() == 0 or weight.numel() == 0:  # nothing to multiply
         return torch.nn.functional.linear(input, weight, bias)
-    rows = input if input.dim() == 2 else input.reshape(-1, input.shape[-1])
+    rows = input if axes == 2 else input.reshape(-1, input.shape[-1])
+    text = "{}" if m_range is None else _rows_text(tuple(m_range))
     tensors = (rows, weight.t())
     if _is_plain(tensors):
-        out = _run(_product, ("", ""), "{}", tensors)
+        out = _run_plain(_product, _UNNAMED, text, tensors)
         if bias is not None:
-            out = out + bias if torch.is_grad_enabled() and bias.requires_grad else out.add_(bias)
+            # A launch of its own, in place where nobody has to remember the sum without it.
+            out = out + bias if torch.is_grad_enabled() and (out.requires_grad or bias.requires_grad) else out.add_(bias)
     else:
-        out = _operator(_product, tensors)
+        out = _operator(_product, tensors, text)
         if bias is not None:
             out = out + bias
-    return out if input.dim() == 2 else out.view(*input.shape[:-1], weight.shape[0])
+    return out if axes == 2 else out.view(*input.shape[:-1], weight.shape[0])

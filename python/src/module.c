@@ -102,6 +102,7 @@ static PyMethodDef functions[] = {
     {"machine", machine, METH_VARARGS, "machine(id | None): one machine, as JSON; None: the GPU here."},
     {"add_cuda_folder", add_cuda_folder, METH_VARARGS,
      "add_cuda_folder(folder): where CUDA's libraries may lie."},
+    {"plan_range", plan_range, METH_VARARGS, "plan_range(request, inputs=()): a document rooftile/range/1."},
     {"status_name", status_name, METH_VARARGS, "status_name(status): the exception of a status."},
     {NULL, NULL, 0, NULL}};
 

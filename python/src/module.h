@@ -19,6 +19,8 @@ typedef struct {
     PyObject_HEAD rooftile_plans* plans;
 } Plans;
 
+/* plan_range(request, inputs=()): a document rooftile/range/1. */
+PyObject* plan_range(PyObject* self, PyObject* arguments);
 /* Adds the types to the module; -1 where it raised. */
 int add_plans_type(PyObject* module);
 int add_kernel_type(PyObject* module);

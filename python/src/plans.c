@@ -37,23 +37,37 @@ static int read_input(PyObject* entry, rooftile_tensor* tensor, int64_t* extents
     return 0;
 }
 
-static PyObject* plans_new(PyTypeObject* type, PyObject* arguments, PyObject* keywords) {
-    const char* request = NULL;
-    PyObject* inputs = NULL;
-    rooftile_plans* plans = NULL;
+/* (request, inputs) of a call: a text, and a tuple of at most `most_inputs` tensors. */
+typedef struct {
+    const char* request;
+    int count;
     rooftile_tensor tensors[most_inputs];
     int64_t extents[most_inputs][most_axes], strides[most_inputs][most_axes];
+} Asked;
+
+static int read_asked(PyObject* arguments, Asked* asked) {
+    PyObject* inputs = NULL;
+    if (!PyArg_ParseTuple(arguments, "s|O!", &asked->request, &PyTuple_Type, &inputs)) return -1;
+    const Py_ssize_t count = inputs ? PyTuple_Size(inputs) : 0;
+    if (count > most_inputs) {
+        raise_request("%d tensors are given; up to %d are accepted", (int)count, most_inputs);
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < count; ++i)
+        if (read_input(PyTuple_GetItem(inputs, i), &asked->tensors[i], asked->extents[i], asked->strides[i]) != 0) return -1;
+    asked->count = (int)count;
+    return 0;
+}
+
+static PyObject* plans_new(PyTypeObject* type, PyObject* arguments, PyObject* keywords) {
+    rooftile_plans* plans = NULL;
+    Asked asked;
     int status = 0;
     if (keywords && PyDict_Size(keywords) > 0)
         return PyErr_Format(PyExc_TypeError, "Plans() takes no keyword");
-    if (!PyArg_ParseTuple(arguments, "s|O!", &request, &PyTuple_Type, &inputs)) return NULL;
-    const Py_ssize_t count = inputs ? PyTuple_Size(inputs) : 0;
-    if (count > most_inputs)
-        return raise_request("%d tensors are given; up to %d are accepted", (int)count, most_inputs);
-    for (Py_ssize_t i = 0; i < count; ++i)
-        if (read_input(PyTuple_GetItem(inputs, i), &tensors[i], extents[i], strides[i]) != 0) return NULL;
+    if (read_asked(arguments, &asked) != 0) return NULL;
     PyThreadState* state = PyEval_SaveThread();
-    status = rooftile_plan_tensors(request, tensors, (int)count, &plans);
+    status = rooftile_plan_tensors(asked.request, asked.tensors, asked.count, &plans);
     PyEval_RestoreThread(state);
     if (status != ROOFTILE_DONE) return raise_status(status);
     allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
@@ -61,6 +75,18 @@ static PyObject* plans_new(PyTypeObject* type, PyObject* arguments, PyObject* ke
     if (!self) rooftile_free_plans(plans);
     else self->plans = plans;
     return (PyObject*)self;
+}
+
+PyObject* plan_range(PyObject* self, PyObject* arguments) {
+    (void)self;
+    Asked asked;
+    char* text = NULL;
+    int status = 0;
+    if (read_asked(arguments, &asked) != 0) return NULL;
+    PyThreadState* state = PyEval_SaveThread();
+    status = rooftile_plan_range(asked.request, asked.tensors, asked.count, &text);
+    PyEval_RestoreThread(state);
+    return text_or_raise(status, text);
 }
 
 static void plans_dealloc(PyObject* object) {

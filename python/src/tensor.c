@@ -174,7 +174,7 @@ static int read_interface(PyObject* interface, const char* name, PyObject* strea
     return -1;
 }
 
-int read_tensor(PyObject* object, const char* name, PyObject* stream, Argument* argument) {
+static int read_view(PyObject* object, const char* name, PyObject* stream, Argument* argument) {
     argument->capsule = NULL;
     argument->api = exchange_of(object);
     if (argument->api) return argument->api->dltensor_from_py_object_no_sync(object, &argument->view);
@@ -212,18 +212,37 @@ int read_tensor(PyObject* object, const char* name, PyObject* stream, Argument* 
     return 0;
 }
 
+int read_tensor(PyObject* object, const char* name, PyObject* stream, Argument* argument) {
+    if (read_view(object, name, stream, argument) != 0) return -1;
+    if (argument->view.ndim >= 0 && argument->view.ndim <= most_axes) return 0;
+    raise_request("%s has %d axes; up to %d are accepted", name, (int)argument->view.ndim, most_axes);
+    release(argument);
+    return -1;
+}
+
 void release(Argument* argument) { Py_CLEAR(argument->capsule); }
 
 char* first_element(const Argument* argument) {
     return (char*)argument->view.data + argument->view.byte_offset;
 }
 
-int64_t span_bytes(const DLTensor* view) {
-    int64_t last = 0, dense = 1;
+/* Its strides in elements: into `dense` where it has none, since its elements then follow each other. */
+static const int64_t* strides_of(const DLTensor* view, int64_t* dense) {
+    int64_t elements = 1;
+    if (view->strides) return view->strides;
     for (int axis = view->ndim - 1; axis >= 0; --axis) {
+        dense[axis] = elements;
+        elements *= view->shape[axis];
+    }
+    return dense;
+}
+
+int64_t span_bytes(const DLTensor* view) {
+    int64_t dense[most_axes], last = 0;
+    const int64_t* strides = strides_of(view, dense);
+    for (int axis = 0; axis < view->ndim; ++axis) {
         if (view->shape[axis] == 0) return 0;
-        last += (view->shape[axis] - 1) * (view->strides ? view->strides[axis] : dense);
-        dense *= view->shape[axis];
+        last += (view->shape[axis] - 1) * strides[axis];
     }
     return (last + 1) * view->dtype.bits / 8;
 }
@@ -260,14 +279,10 @@ int check_tensor(const rooftile_tensor* expected, DLDataType dtype, const Argume
         raise_request("%s is %s; the plan has %s", expected->name, is, wanted);
         return -1;
     }
-    int64_t dense[64], elements = 1;
-    if (view->ndim > 64) return raise_request("%s has %d axes", expected->name, (int)view->ndim), -1;
-    for (int axis = view->ndim - 1; axis >= 0; --axis) {
-        dense[axis] = elements;
-        elements *= view->shape[axis];
-    }
-    const int64_t* strides = view->strides ? view->strides : dense;
-    if (elements == 0) return 0;
+    for (int axis = 0; axis < view->ndim; ++axis)
+        if (view->shape[axis] == 0) return 0;
+    int64_t dense[most_axes];
+    const int64_t* strides = strides_of(view, dense);
     for (int axis = 0; axis < expected->rank; ++axis)
         if (view->shape[axis] > 1 && strides[axis] != expected->strides[axis])
             return refuse_strides(expected, view, strides);

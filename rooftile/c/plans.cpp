@@ -11,9 +11,11 @@
 #include "rooftile/machine/live.hpp"
 #include "rooftile/machine/registry.hpp"
 #include "rooftile/measure/device_operation.hpp"
+#include "rooftile/measure/plan_range.hpp"
 #include "rooftile/physics/explanation.hpp"
 #include "rooftile/report/json.hpp"
 #include "rooftile/report/machine_report.hpp"
+#include "rooftile/report/plan_range.hpp"
 
 namespace rooftile::c {
 namespace {
@@ -101,6 +103,8 @@ std::vector<TensorInfo> read_tensors(std::span<const rooftile_tensor> tensors) {
 
 std::unique_ptr<rooftile_plans> planned(std::string_view json, std::span<const rooftile_tensor> inputs) {
     Request request = read_request(json);
+    if (request.given.has("within"))
+        throw RequestError("within is of a range, A..B in the place of a number; there is none");
     if (!inputs.empty()) request.operation->add_tensors(request.given, read_tensors(inputs));
     const Problem problem = request.operation->problem(request.given);
     const Own own = request.operation->request(request.given, defaults_of(request.given));
@@ -116,6 +120,21 @@ std::unique_ptr<rooftile_plans> planned(std::string_view json, std::span<const r
     plans->tensors = request.operation->tensors(problem);
     add_views(*plans);
     return plans;
+}
+
+/// The document of a request in which one field is a range.
+Json planned_range(std::string_view json, std::span<const rooftile_tensor> inputs) {
+    const Request request = read_request(json);
+    const Operation& operation = *request.operation;
+    const std::optional<FieldRange> range = range_in(operation, request.given);
+    if (!range) throw RequestError("none of the fields is a range, as in \"1..16384\"");
+    Given given = without(operation, request.given, range->key);
+    if (!inputs.empty()) operation.add_tensors(given, read_tensors(inputs));
+    given = with_text(operation, given, range->key, request.given.text(range->key));
+    if (request.given.has("within")) given.add("within", request.given.text("within"));
+    const Target target = target_of(request.given);
+    return range_document(context_of(*target.machine, command_of(request)),
+                          kernels_for_range(operation, target.machine, given, *range));
 }
 
 /// Plan 1 among all; any other by itself, since the story of a set is that of its first.
@@ -196,6 +215,13 @@ int rooftile_plan_tensors(const char* request, const rooftile_tensor* inputs, in
     return c::guarded([&] {
         if (!request) throw RequestError("the request is null; it is a JSON object with the key op");
         *plans = c::planned(request, {inputs, std::size_t(std::max(0, count))}).release();
+    });
+}
+
+int rooftile_plan_range(const char* request, const rooftile_tensor* inputs, int count, char** json) {
+    return c::guarded([&] {
+        if (!request) throw RequestError("the request is null; it is a JSON object with the key op");
+        *json = c::text_of(json_text(c::planned_range(request, {inputs, std::size_t(std::max(0, count))}), -1));
     });
 }
 

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "rooftile/error.hpp"
 #include "rooftile/machine/keys.hpp"
 #include "rooftile/machine/units_text.hpp"
+#include "rooftile/measure/plan_range.hpp"
 #include "rooftile/report/json.hpp"
 
 namespace rooftile::c {
@@ -68,6 +70,10 @@ std::string text_of_value(const std::string& key, const Field& field, const Json
         return text;
     }
     if (value.is_boolean() && field.form == "on|off") return value.get<bool>() ? "on" : "off";
+    // JSON's reader makes a whole number beyond 64 bits a floating one; its digits say that it is too large, not that it is none.
+    constexpr double beyond_integers = 9.2e18;
+    if (value.is_number_float() && std::abs(value.get<double>()) >= beyond_integers)
+        return fmt::format("{:.0f}", value.get<double>());
     if (value.is_number()) return value.dump();
     refuse(key, field, value);
 }
@@ -100,6 +106,7 @@ std::span<const Field> planning_fields() {
          FieldKind::list},
         {"buildable_only", "", "Leave out plans that no kernel exists for yet", "Output", FieldKind::on},
         {"seed", "N", "Of plans that are drawn; default 1", "Other plans beside the best"},
+        within_field(),
     };
     return fields;
 }

@@ -17,7 +17,7 @@ struct Request {
 /// Throws RequestError, one line: no JSON, an unknown operation or field, a value of another kind.
 Request read_request(std::string_view json);
 
-/// The fields of a request beside the operation's: machine, set, buildable_only, seed.
+/// The fields of a request beside the operation's: machine, set, buildable_only, seed, within.
 std::span<const Field> planning_fields();
 
 }  // namespace rooftile::c

@@ -153,7 +153,8 @@ struct Sizes {
 Sizes sizes_of(const Given& g) {
     if (g.has("shape")) {
         if (g.has("m") || g.has("n") || g.has("k"))
-            throw RequestError("--shape and --m, --n, --k exclude each other; give one form");
+            throw RequestError(fmt::format("{} and {}, {}, {} exclude each other; give one form", g.name("shape"), g.name("m"),
+                                           g.name("n"), g.name("k")));
         const auto sizes = whole_numbers(g.name("shape"), g.text("shape"), "MxNxK", 1, largest_extent);
         return {sizes[0], sizes[1], sizes[2]};
     }
@@ -166,7 +167,8 @@ Sizes sizes_of(const Given& g) {
     const Sizes sizes{size("m"), size("n"), size("k")};
     if (!missing.empty())
         throw RequestError(
-            fmt::format("missing {}; a GEMM needs --m M --n N --k K, or --shape MxNxK", missing));
+            fmt::format("missing {}; a GEMM needs {}, {} and {}, or {}", missing, g.name("m"), g.name("n"), g.name("k"),
+                        g.name("shape")));
     return sizes;
 }
 
@@ -208,8 +210,8 @@ std::span<const Field> gemm_fields() {
 GemmProblem gemm_problem(const Given& g) {
     if (g.has("layout"))
         throw RequestError(
-            "--layout is not offered: libraries name the same layout differently; say which index "
-            "is contiguous with --a-major k|m and --b-major k|n");
+            fmt::format("{} is not offered: libraries name the same layout differently; say which index is contiguous with "
+                        "{} k|m and {} k|n", g.name("layout"), g.name("a_major"), g.name("b_major")));
     const Sizes sizes = sizes_of(g);
     const Type type = choice(g, "type", types) == 0 ? Type::bf16 : Type::fp16;
     const auto major = [&](std::string_view key, std::span<const std::string_view> names) {

@@ -1,0 +1,64 @@
+"""plan() and compile(): of one problem, or of a range of them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from rooftile import _rooftile
+from rooftile._errors import RequestError
+from rooftile._plan import Plan, operations, plan_of
+from rooftile._range import KernelRange, PlanRange, is_range
+
+
+def _checked(request: dict[str, Any]) -> dict[str, Any]:
+    try:
+        json.dumps(request, allow_nan=False).encode()
+    except (TypeError, ValueError, RecursionError) as error:  # also of surrogates, which are no text
+        for key, value in request.items():
+            try:
+                json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
+            except (TypeError, ValueError, RecursionError):
+                raise RequestError(f"{key} is {value!r:.60}; accepted are texts, finite numbers, booleans, and lists of them") from None
+        raise RequestError(str(error)) from None
+    return request
+
+
+def plan(op: str, *, machine: str | None = None, **fields: Any) -> Any:
+    request = {"op": op, **fields}
+    if machine is not None:
+        request["machine"] = machine
+    _checked(request)
+    return PlanRange(request) if any(map(is_range, fields.values())) else plan_of(request)
+
+
+def compile(plan: Plan | PlanRange) -> _rooftile.Kernel | KernelRange:  # noqa: A001  the contract's name
+    """A plan made runnable: a callable on tensors, see help(rooftile.Kernel); of a range, help(rooftile.KernelRange).
+
+    Takes the machine code from the cache (ROOFTILE_CACHE_DIR) or compiles it, in some 0.1 to 1 s a kernel; needs CUDA 13's
+    NVRTC (a toolkit, or `pip install nvidia-cuda-nvrtc`), no GPU.
+    Raises RequestError where the plan is not buildable, CompileFailed where the compiler is missing or refuses.
+    """
+    if not isinstance(plan, (Plan, PlanRange)):
+        raise RequestError(f"compile() takes what plan() gives, not {type(plan).__name__}")
+    return plan.compile()
+
+
+def _documented() -> str:
+    lines = [
+        'plan(op, *, machine=None, **fields) -> Plan: the best plan of a problem; its attribute `plans` has the others.',
+        "",
+        "`machine`: an id of machines(), or a machine file's path; without it the GPU of this computer, else h100-sxm.",
+        "Needs neither GPU nor toolkit. Numbers may be given as numbers, MxNxK as a list, lists as lists (also under the",
+        "key with an s), on|off as booleans. Sizes and strides are in elements, offsets too; BYTES are bytes.",
+        'One number of the problem may be a range, as "1..16384": the result is a PlanRange, the fewest kernels that serve it,',
+        "none slower than each value's own plan by more than `within` percent (3), as predicted.",
+        "Raises RequestError where a field is not what is accepted, Infeasible where no plan fits.",
+    ]
+    for op in operations().values():
+        lines += ["", f"plan({op.name!r}, ...): {op.meaning}"]
+        lines += [f"    {field.key:22} {field.form:18} {field.meaning}" for field in op.fields]
+    return "\n".join(lines)
+
+
+plan.__doc__ = _documented()
