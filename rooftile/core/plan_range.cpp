@@ -21,7 +21,7 @@ constexpr std::int64_t dense = 64;
 constexpr double step = 0.02;
 constexpr int kept = 16;            // plans of one value that may serve others
 constexpr int between = 48;         // values drawn in each round
-constexpr int most_rounds = 8;
+constexpr int most_rounds = 16;
 constexpr std::size_t compared = 4;  // kernels that are evaluated in full for each choice
 
 std::optional<std::int64_t> number_of(std::string_view text) {
@@ -59,7 +59,12 @@ class Cover {
             choose();
             out = parts();
             std::set<std::int64_t> asked;
-            for (const PlanRange::Part& part : out.parts) asked.insert({part.from, part.to});
+            for (const PlanRange::Part& part : out.parts) {
+                asked.insert({part.from, part.to});
+                // Between the last value that was looked at in the part and the first beyond it lies the true border: by halves.
+                const auto beyond = own_.upper_bound(part.to);
+                if (beyond != own_.begin()) asked.insert((std::prev(beyond)->first + part.to) / 2);
+            }
             for (int i = 0; i < between; ++i) {
                 // Log-uniform, as values of such a range are met.
                 const double drawn = random.log_uniform(double(field_.least), double(field_.most) + 1);
