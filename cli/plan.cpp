@@ -37,22 +37,24 @@ PlanDefaults defaults_of(const Given& given) {
     return defaults;
 }
 
+/// A document carries the note itself; text and CSV have no place for it.
+void say_beside(Format format, const Target& target) {
+    if ((format == Format::text || format == Format::csv) && !target.note.empty()) say(target.note);
+}
+
 /// The fewest kernels for a range of one field.
 int plan_for_range(const Operation& operation, const Given& given, const FieldRange& range, const OutputFlags& output,
                    const Invocation& invocation) {
     const Format format = checked_format(output);
-    for (const char* key : {"explain", "energy", "top"})
-        if (given.has(key))
-            throw RequestError(fmt::format("{} is of one problem, {} {} is a range; give one value", given.name(key),
-                                           given.name(range.key), given.text(range.key)));
     const Target target = target_of(given);
     const DocumentContext context = context_of(*target.machine, invocation.command);
-    const PlanRange plans = kernels_for_range(operation, target.machine, given, range);
+    PlanRange plans = kernels_for_range(operation, target.machine, given, range);
+    if (!target.note.empty()) plans.notes.push_back(target.note);
     if (format == Format::text)
         write_result(range_text(context, plans, terminal_for(output)), output);
     else
         write_result(document_text(range_document(context, plans), format), output);
-    if (format != Format::json && !target.note.empty()) say(target.note);
+    say_beside(format, target);
     return int(ExitCode::done);
 }
 
@@ -74,8 +76,7 @@ int plan(const Operation& operation, const Given& given, const OutputFlags& outp
         write_result(operation.text(plans, detail, explanations, terminal_for(output)), output);
     else
         write_result(document_text(plan_document(context, plans, explanation_records(explanations)), format), output);
-    // A document carries the note itself; CSV has no place for it.
-    if ((format == Format::text || format == Format::csv) && !target.note.empty()) say(target.note);
+    say_beside(format, target);
     return int(ExitCode::done);
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import json
+import operator
 import os
 import re
 import threading
@@ -11,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from rooftile import _cuda, _rooftile
-from rooftile._errors import RequestError
+from rooftile._errors import Infeasible, RequestError
 from rooftile._plan import Plan, Tensor, plan_of
 from rooftile._record import Record
 
@@ -41,17 +42,31 @@ class PlanRange:
         self.worst: int = self._document["worst"]
         self.parts = tuple(Record(part) for part in self._document["plans"])
         self._begins = [part["from"] for part in self._document["plans"]]
+        self._plans: dict[int, Plan] = {}
 
     def fields(self, value: int) -> dict[str, str]:
         """What fixes the configuration that serves that value. Raises RequestError outside the range."""
+        value = operator.index(value)
         if not self.least <= value <= self.most:
             raise RequestError(f"{self.field} is {value}; the plans are for {self.least} to {self.most}")
         return self._document["plans"][bisect.bisect_right(self._begins, value) - 1]["fields"]
 
     def at(self, value: int) -> Plan:
-        """The plan that serves that value. Raises RequestError outside the range."""
-        own = {key: of for key, of in self._request.items() if key != "within"}
-        return plan_of({**own, **self.fields(value), self.field: value})
+        """The plan that serves that value: made when it is first asked for, in some milliseconds, then found.
+
+        A value that was not looked at, and that the part's configuration cannot compute, has its own best plan.
+        Raises RequestError outside the range."""
+        plan = self._plans.get(value)
+        if plan is None:
+            own = {key: of for key, of in self._request.items() if key != "within"}
+            fixed = self.fields(value)
+            own[self.field] = operator.index(value)
+            try:
+                plan = plan_of({**own, **fixed})
+            except Infeasible:
+                plan = plan_of({**own, "buildable_only": True})
+            self._plans[value] = plan
+        return plan
 
     def json(self, indent: int | None = None) -> str:
         """The document `rooftile/range/1`, as text."""

@@ -133,8 +133,9 @@ Json planned_range(std::string_view json, std::span<const rooftile_tensor> input
     given = with_text(operation, given, range->key, request.given.text(range->key));
     if (request.given.has("within")) given.add("within", request.given.text("within"));
     const Target target = target_of(request.given);
-    return range_document(context_of(*target.machine, command_of(request)),
-                          kernels_for_range(operation, target.machine, given, *range));
+    PlanRange plans = kernels_for_range(operation, target.machine, given, *range);
+    if (!target.note.empty()) plans.notes.push_back(target.note);
+    return range_document(context_of(*target.machine, command_of(request)), plans);
 }
 
 /// Plan 1 among all; any other by itself, since the story of a set is that of its first.

@@ -42,10 +42,16 @@ class Cover {
     Cover(const Operation& operation, const std::shared_ptr<const Machine>& machine, const Given& given, const FieldRange& field,
           double within, const std::function<std::string(const Plan&)>& code_of)
         : operation_(operation), machine_(machine), given_(given), field_(field), within_(within), code_of_(code_of) {
-        const auto record = [&](std::int64_t value) { return operation_.problem_record(problem_of(given_, value)); };
-        if (field.least != field.most && record(field.least) == record(field.most))
+        const Record least = operation_.problem_record(problem_of(given_, field.least));
+        const Record most = operation_.problem_record(problem_of(given_, field.most));
+        if (field.least != field.most && least == most)
             throw RequestError(fmt::format("{} {}..{}: it is no part of the problem; give one value", given.name(field.key),
                                            field.least, field.most));
+        // Else what is aligned at one value is not at the next, and no part of the range has one configuration.
+        for (const auto& [key, value] : least)
+            if (const Value* other = find(most, key); key != field.key && !(other && *other == value))
+                throw RequestError(fmt::format("{} {}..{} changes {} too; give {} a value of its own", given.name(field.key),
+                                               field.least, field.most, key, given.name(key)));
     }
 
     PlanRange run() {
@@ -197,7 +203,7 @@ class Cover {
 
     /// Parts as long as one configuration of the chosen kernels stays within the bound.
     PlanRange parts() {
-        PlanRange out{.field = field_, .within = within_, .parts = {}, .looked_at = own_.size()};
+        PlanRange out{.field = field_, .within = within_, .parts = {}, .looked_at = own_.size(), .notes = {}};
         variant_of_part_.clear();
         std::map<std::size_t, std::size_t> numbers;  // of kernels, by code
         for (auto first = own_.begin(); first != own_.end();) {
@@ -254,6 +260,17 @@ class Cover {
     std::vector<std::size_t> variant_of_part_;
 };
 
+/// What shows other plans of one problem, or the story of one.
+void refuse_beside_range(const Operation& operation, const Given& given, const FieldRange& range) {
+    std::vector<std::string> keys = {"explain", "energy", "top", "seed"};
+    for (const Field& field : operation.fields())
+        if (field.group == "Other plans beside the best") keys.push_back(field.key);
+    for (const std::string& key : keys)
+        if (given.has(key))
+            throw RequestError(fmt::format("{} is of one problem, {} {} is a range; give one value", given.name(key),
+                                           given.name(range.key), given.text(range.key)));
+}
+
 }  // namespace
 
 std::optional<FieldRange> range_in(const Operation& operation, const Given& given) {
@@ -271,6 +288,7 @@ std::optional<FieldRange> range_in(const Operation& operation, const Given& give
             throw RequestError(fmt::format("{} and {} are ranges; one field may be", given.name(found->key), given.name(field.key)));
         found = FieldRange{field.key, *least, *most};
     }
+    if (found) refuse_beside_range(operation, given, *found);
     return found;
 }
 

@@ -18,8 +18,8 @@ struct FieldRange {
     std::string key;
     std::int64_t least = 1, most = 1;
 };
-/// The one field of the operation that is given as a range; empty: none is. Throws RequestError where several are, or where one
-/// begins below 1 or does not rise.
+/// The one field of the operation that is given as a range; empty: none is. Throws RequestError where several are, where one
+/// begins below 1 or falls, and where the request has beside it what is of one problem alone.
 std::optional<FieldRange> range_in(const Operation& operation, const Given& given);
 
 /// What the request has of the operation's fields, without `key`, and with that text under it.
@@ -43,12 +43,13 @@ struct PlanRange {
     std::int64_t worst = 1;  ///< of all parts
     double ratio = 1;
     std::size_t looked_at = 0;  ///< values whose own plans were made
+    std::vector<std::string> notes;  ///< what a reader must know
 };
 
 /// The fewest kernels by greedy set cover over values that are looked at: up to `dense` all of them, then in steps of a share
 /// `step`; then values between, drawn by a fixed seed, and the ends of the parts, which are taken in where the bound is missed, until none is.
-/// `code_of` names the code that a plan is compiled to. Throws RequestError: the field is no part of the problem, the
-/// operation cannot fix a configuration; Error(no_plan) where a value has no plan with a known time.
+/// `code_of` names the code that a plan is compiled to. Throws RequestError: the field is no part of the problem, or
+/// others of it follow the field, the operation cannot fix a configuration; Error(no_plan) where a value has no plan with a known time.
 PlanRange plan_range(const Operation& operation, const std::shared_ptr<const Machine>& machine, const Given& given,
                      const FieldRange& field, double within, const std::function<std::string(const Plan&)>& code_of);
 

@@ -18,8 +18,8 @@ double within_of(const Given& given) {
     const std::string& text = given.text("within");
     double percent = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), percent);
-    if (error != std::errc() || end != text.data() + text.size() || !(percent >= 0 && percent <= most_percent))
-        throw RequestError(fmt::format("{} {}: accepted is a percentage, 0 to {}", given.name("within"), printable(text), most_percent));
+    if (error != std::errc() || end != text.data() + text.size() || !(percent > 0 && percent <= most_percent))
+        throw RequestError(fmt::format("{} {}: accepted is a percentage above 0, up to {}", given.name("within"), printable(text), most_percent));
     return percent / 100;
 }
 

@@ -105,11 +105,20 @@ static void planned(const char* request) {
     refused_with(request, "\"top\": 0", ROOFTILE_BAD_REQUEST, "top");
 }
 
+/* A request in which one number is a range. */
+static void ranged(const char* request) {
+    char* text = NULL;
+    check_text(rooftile_plan_range(request, NULL, 0, &text), &text, "\"schema\":\"rooftile/range/1\"", __LINE__);
+    CHECK(rooftile_plan_range(NULL, NULL, 0, &text) == ROOFTILE_BAD_REQUEST);
+    CHECK(rooftile_plan_range("{\"op\": \"", NULL, 0, &text) == ROOFTILE_BAD_REQUEST);
+    refused(request, ROOFTILE_BAD_REQUEST, "");
+}
+
 int main(int count, char** arguments) {
     char* text = NULL;
-    const char* request = count == 2 ? file_text(arguments[1]) : NULL;
+    const char* request = count >= 2 ? file_text(arguments[1]) : NULL;
     if (!request) {
-        fprintf(stderr, "usage: interface_test REQUEST.json\n");
+        fprintf(stderr, "usage: interface_test REQUEST.json [RANGE.json]\n");
         return 2;
     }
     CHECK(strchr(rooftile_version(), '.'));
@@ -120,6 +129,9 @@ int main(int count, char** arguments) {
     CHECK(strstr(rooftile_error_message(), "h100-sxm"));
     refusals();
     planned(request);
+    CHECK(rooftile_plan_range(request, NULL, 0, &text) == ROOFTILE_BAD_REQUEST);
+    CHECK(strstr(rooftile_error_message(), "none of the fields is a range"));
+    if (count > 2) ranged(file_text(arguments[2]));  /* its text lies where the request's did */
     if (failures == 0) printf("%s: all checks hold\n", arguments[1]);
     return failures != 0;
 }

@@ -14,6 +14,7 @@ def _requests(name):
 
 
 REQUESTS = _requests("request")
+RANGES = _requests("range")  # with a range in the place of a number
 BY_TENSORS = _requests("by_tensors")  # what the same problem needs beside its tensors
 
 DTYPES = {"bf16": (4, 16), "fp16": (2, 16), "fp32": (2, 32)}
