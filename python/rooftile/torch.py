@@ -187,8 +187,13 @@ def _find(op: str, names: tuple[str, ...], text: str, tensors: Sequence[torch.Te
         if fixed is None:
             known.append(_Ranges(op, names, fields, tensors))
             fixed = known[-1].fields(tensors)
-        # An extent outside the range has a plan of its own.
-        fields = fixed if fixed is not None else known[-1].own
+        # An extent outside the range has a plan of its own, and one that was not looked at and that the fixed one cannot compute.
+        fields = known[-1].own
+        if fixed is not None:
+            try:
+                return _Found(op, names, fixed, tensors)
+            except rooftile.Infeasible:
+                pass
     return _Found(op, names, fields, tensors)
 
 
