@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
 
 namespace rooftile {
 namespace {
@@ -81,7 +82,28 @@ int ptx_bytes(std::string_view instruction) {
     return global ? bytes * vector : 0;
 }
 
-/// What an instruction that begins with a word is, where it is no access of memory.
+/// A line's access of global memory, in SASS or PTX.
+struct Access {
+    bool stores;
+    int bytes;  ///< that a thread moves
+};
+std::optional<Access> access_of(std::string_view line) {
+    for (const bool stores : {false, true}) {
+        if (const auto word = word_with(line, stores ? "STG." : "LDG."); !word.empty()) return Access{stores, sass_bytes(word)};
+        if (const int bytes = ptx_bytes(word_with(line, stores ? "st." : "ld."))) return Access{stores, bytes};
+    }
+    return {};
+}
+
+AccessWidths accesses(std::string_view code) {
+    AccessWidths widths;
+    for_each_line(code, [&](std::string_view line) {
+        if (const auto access = access_of(line)) ++(access->stores ? widths.stores : widths.loads)[access->bytes];
+    });
+    return widths;
+}
+
+/// What an instruction that begins with a word is, where it is no access of global memory.
 struct Remark {
     std::string_view word, text;
 };
@@ -102,6 +124,10 @@ constexpr Remark remarks[] = {
     {"BRA", "branch"},
     {"bra", "branch"},
 };
+constexpr Remark spills[] = {
+    {"LDL.", "load of spilled or indexed registers"},
+    {"STL.", "store of spilled or indexed registers"},
+};
 constexpr Remark registers[] = {
     {"%ctaid", "place of the CTA in the grid"},
     {"SR_CTAID", "place of the CTA in the grid"},
@@ -112,16 +138,11 @@ constexpr Remark registers[] = {
 };
 
 std::string remark_of(std::string_view line) {
-    constexpr Remark sass[] = {{"LDG.", "global load"},
-                               {"STG.", "global store"},
-                               {"LDL.", "load of spilled or indexed registers"},
-                               {"STL.", "store of spilled or indexed registers"}};
-    for (const Remark& access : sass)
-        if (const auto word = word_with(line, access.word); !word.empty())
-            return fmt::format("{} of {} B a thread", access.text, sass_bytes(word));
-    for (const Remark& access : {Remark{"ld.", "global load"}, Remark{"st.", "global store"}})
-        if (const int bytes = ptx_bytes(word_with(line, access.word)))
-            return fmt::format("{} of {} B a thread", access.text, bytes);
+    if (const auto access = access_of(line))
+        return fmt::format("global {} of {} B a thread", access->stores ? "store" : "load", access->bytes);
+    for (const Remark& spill : spills)
+        if (const auto word = word_with(line, spill.word); !word.empty())
+            return fmt::format("{} of {} B a thread", spill.text, sass_bytes(word));
     for (const Remark& r : remarks)
         if (!word_with(line, r.word).empty()) return std::string(r.text);
     for (const Remark& r : registers)
@@ -144,24 +165,14 @@ std::string annotated_code(std::string_view text) {
 }
 
 AccessWidths sass_accesses(std::string_view sass, std::string_view lowered_name) {
-    AccessWidths widths;
     // nvdisasm: a label, and a line of dashes before the next section; cuobjdump: a heading.
     std::string_view code = part_of(sass, fmt::format(".text.{}:\n", lowered_name), "//-----");
     if (code.empty()) code = part_of(sass, fmt::format("Function : {}\n", lowered_name), "Function : ");
-    for_each_line(code, [&](std::string_view line) {
-        if (const auto load = word_with(line, "LDG."); !load.empty()) ++widths.loads[sass_bytes(load)];
-        if (const auto store = word_with(line, "STG."); !store.empty()) ++widths.stores[sass_bytes(store)];
-    });
-    return widths;
+    return accesses(code);
 }
 
 AccessWidths ptx_accesses(std::string_view ptx, std::string_view lowered_name) {
-    AccessWidths widths;
-    for_each_line(part_of(ptx, fmt::format(".entry {}(", lowered_name), "\n}"), [&](std::string_view line) {
-        if (const int bytes = ptx_bytes(word_with(line, "ld."))) ++widths.loads[bytes];
-        if (const int bytes = ptx_bytes(word_with(line, "st."))) ++widths.stores[bytes];
-    });
-    return widths;
+    return accesses(part_of(ptx, fmt::format(".entry {}(", lowered_name), "\n}"));
 }
 
 std::string widths_text(const std::map<int, int>& widths) {
