@@ -24,7 +24,7 @@ from rooftile._errors import (
     VerificationFailed,
 )
 from rooftile._plan import Field, Operation, Plan, Tensor, machine, machines, operations
-from rooftile._program import measure, sweep, validate
+from rooftile._program import build_source, measure, measure_source, sweep, validate
 from rooftile._range import KernelRange, PlanRange
 from rooftile._record import Record
 from rooftile._request import compile, plan
@@ -50,10 +50,12 @@ __all__ = [
     "Tensor",
     "ThresholdMissed",
     "VerificationFailed",
+    "build_source",
     "compile",
     "machine",
     "machines",
     "measure",
+    "measure_source",
     "operations",
     "plan",
     "sweep",

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -92,6 +93,40 @@ def measure(op: str, *, machine: str | None = None, **fields: Any) -> Record:
     """
     request = _request(op, {**fields, **({"machine": machine} if machine else {})})
     return Record(json.loads(run(["measure", *request, "--json"])))
+
+
+def _of_source(verb: str, source: str | os.PathLike[str], flags: dict[str, Any]) -> str:
+    """What `rooftile VERB source` prints on a file, or on text, which has lines."""
+    named = {}
+    for key, value in flags.items():
+        listed = isinstance(value, (list, tuple))
+        if listed and key in ("grid", "block"):
+            value = "x".join(map(str, value))
+        named[key[:-1] if listed and key in ("tensors", "args", "includes") else key] = value
+    if not isinstance(source, str) or "\n" not in source:
+        return run([verb, "source", str(source), *_flags(named)])
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "source.cu"
+        file.write_text(source)
+        return run([verb, "source", str(file), *_flags({"include": os.getcwd(), **named})])
+
+
+def measure_source(source: str | os.PathLike[str], **flags: Any) -> Record:
+    """A kernel of your own beside the derived one: the document `rooftile/measurement/1`, whose first row is yours.
+
+    `source`: a file's path, or CUDA C++ itself, of more than one line; its #include then looks in the current folder. Takes the flags of
+    `rooftile measure source -h` with _ for -: entry="gelu", reference="y = gelu(x)", tensors=["x:bf16[64,64]", ...], grid=64, block=(32, 8).
+    Raises CompileFailed with NVRTC's log in `detail`, VerificationFailed with the document in it, GpuFailed, NoGpu without a GPU.
+    """
+    return Record(json.loads(_of_source("measure", source, {**flags, "json": True})))
+
+
+def build_source(source: str | os.PathLike[str], **flags: Any) -> str:
+    """The same compiled alone, for which no GPU is needed: as text its registers, spills and how wide its accesses are.
+
+    Takes the flags of `rooftile build source -h`: entry="gelu", machine="h100-sxm", ptx=True, sass=True: that code annotated instead.
+    """
+    return _of_source("build", source, flags)
 
 
 def sweep(op: str, *, machine: str | None = None, **fields: Any) -> Record:

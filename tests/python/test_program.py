@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import tempfile
 import unittest
 from pathlib import Path
 
@@ -36,6 +37,24 @@ class Program(unittest.TestCase):
             rooftile.sweep(name, draw="many", seed=1, plan_only=True)
         with self.assertRaises(rooftile.RequestError):
             rooftile.validate(nothing_like_this=True)
+
+    def test_builds_source_from_text_and_file(self):
+        text = "extern \"C\" __global__ void copy(const float4* x, float4* y) {\n    y[threadIdx.x] = x[threadIdx.x];\n}\n"
+        asked = {"entry": "copy", "machine": "h100-sxm"}
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "copy.cu"
+            file.write_text(text)
+            for source in (text, file, str(file)):
+                self.assertIn("1 of 16 B", rooftile.build_source(source, **asked))
+        self.assertIn("global load of 16 B a thread", rooftile.build_source(text, ptx=True, **asked))
+        with self.assertRaises(rooftile.CompileFailed) as caught:
+            rooftile.build_source(text.replace("y[", "z["), **asked)
+        self.assertIn("(2)", str(caught.exception) + caught.exception.detail, "the line of the text")
+
+    def test_measures_no_source_that_is_not_given_whole(self):
+        for flags, message in (({}, "entry"), ({"entry": "f", "nothing_like_this": 1}, "nothing-like-this")):
+            with self.assertRaisesRegex(rooftile.RequestError, message):
+                rooftile.measure_source("void f() {\n}\n", **flags)
 
     def test_is_on_the_path_of_an_environment(self):
         script = Path(sys.executable).parent / "rooftile"
