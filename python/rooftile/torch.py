@@ -429,8 +429,26 @@ class _Recorded(torch.autograd.Function):
         return (None, None, None, *_gradients(op, ",".join(names), fields, ctx.saved_tensors, gradients))
 
 
+class _RecordedSum(torch.autograd.Function):
+    """A product of matrices and a row that is added to each of its own, in place, which a node of its own could not be."""
+
+    @staticmethod
+    def forward(ctx: Any, op: str, fields: str, a: torch.Tensor, b: torch.Tensor, row: torch.Tensor) -> torch.Tensor:
+        ctx.asked = op, fields
+        ctx.save_for_backward(a, b)
+        return _run(op, _UNNAMED, fields, (a, b)).add_(row)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[Any, ...]:
+        op, fields = ctx.asked
+        of_row = gradients[0].sum(0) if ctx.needs_input_grad[4] else None
+        return (None, None, *_gradients(op, ",".join(_UNNAMED), fields, ctx.saved_tensors, gradients), of_row)
+
+
+_UNNAMED = ("", "")
 # Without what Function.apply does for functorch, which _is_plain() has ruled out.
 _recorded = super(torch.autograd.Function, _Recorded).apply
+_recorded_sum = super(torch.autograd.Function, _RecordedSum).apply
 
 
 def _run_plain(op: str, names: tuple[str, ...], fields: str, tensors: Sequence[torch.Tensor]) -> Any:
@@ -494,16 +512,16 @@ _product = next((op.name for op in _OPERATIONS.values() if op.array_function == 
 
 
 @functools.cache
-def _rows_text(m_range: tuple[int, int] | None) -> str:
-    if m_range is None:
-        return "{}"
-    least, most = m_range
+def _text_of_rows(m_range: tuple[int, int]) -> str:
+    least, most = m_range if len(m_range) == 2 else (None, None)
     if not (isinstance(least, int) and isinstance(most, int) and 1 <= least <= most):
         raise rooftile.RequestError(f"m_range is {m_range}; accepted are two whole numbers from 1 on, the first no more than the second")
     return json.dumps({"m": f"{least}..{most}"})
 
 
-_UNNAMED = ("", "")
+@torch.compiler.assume_constant_result
+def _rows_text(m_range: tuple[int, int]) -> str:
+    return _text_of_rows(m_range)
 
 
 def linear(
@@ -523,26 +541,26 @@ def linear(
         input, weight = input.to(dtype), weight.to(dtype)
         bias = None if bias is None else bias.to(dtype)
     axes = input.dim()
-    if axes == 0 or weight.dim() != 2 or input.shape[-1] != weight.shape[1]:
+    columns, inner = weight.shape if weight.dim() == 2 else (0, None)
+    if axes == 0 or input.shape[-1] != inner:
         raise rooftile.RequestError(
             f"input is {list(input.shape)} and weight {list(weight.shape)}; accepted are [..., K] and [N, K]"
         )
-    if bias is not None and (bias.dtype != input.dtype or bias.dim() != 1 or bias.shape[0] != weight.shape[0]):
-        raise rooftile.RequestError(
-            f"bias is {bias.dtype} {list(bias.shape)}; accepted is {input.dtype} [{weight.shape[0]}]"
-        )
-    if input.numel() == 0 or weight.numel() == 0:  # nothing to multiply
+    if bias is not None and (bias.dtype != input.dtype or bias.dim() != 1 or bias.shape[0] != columns):
+        raise rooftile.RequestError(f"bias is {bias.dtype} {list(bias.shape)}; accepted is {input.dtype} [{columns}]")
+    if input.numel() == 0 or columns == 0:  # nothing to multiply
         return torch.nn.functional.linear(input, weight, bias)
-    rows = input if axes == 2 else input.reshape(-1, input.shape[-1])
+    rows = input if axes == 2 else input.reshape(-1, inner)
     text = "{}" if m_range is None else _rows_text(tuple(m_range))
     tensors = (rows, weight.t())
-    if _is_plain(tensors):
-        out = _run_plain(_product, _UNNAMED, text, tensors)
-        if bias is not None:
-            # A launch of its own, in place where nobody has to remember the sum without it.
-            out = out + bias if torch.is_grad_enabled() and (out.requires_grad or bias.requires_grad) else out.add_(bias)
-    else:
+    if not _is_plain(tensors if bias is None else (*tensors, bias)):
         out = _operator(_product, tensors, text)
         if bias is not None:
             out = out + bias
-    return out if axes == 2 else out.view(*input.shape[:-1], weight.shape[0])
+    elif bias is None:
+        out = _run_plain(_product, _UNNAMED, text, tensors)
+    elif torch.is_grad_enabled() and (rows.requires_grad or weight.requires_grad or bias.requires_grad):
+        out = _recorded_sum(_product, text, *tensors, bias)
+    else:
+        out = _run(_product, _UNNAMED, text, tensors).add_(bias)  # a launch of its own
+    return out if axes == 2 else out.view(*input.shape[:-1], columns)

@@ -1,6 +1,10 @@
 """Matrix products on PyTorch's tensors."""
 
+import os
+import tempfile
 import unittest
+from pathlib import Path
+from unittest import mock
 
 import torch
 import torch.nn.functional as F
@@ -39,6 +43,43 @@ class Linear(unittest.TestCase):
             F.linear(*exact).backward(given.double())
             for mine, his in zip(ours, exact):
                 assert_close(mine.grad, his.grad, scale=40)
+
+    def test_gradients_of_some(self):
+        for wanted in range(1, 8):
+            ours = [t.requires_grad_(bool(wanted >> i & 1)) for i, t in enumerate((rand(40, 64), rand(32, 64), rand(32)))]
+            exact = [t.detach().double().requires_grad_(t.requires_grad) for t in ours]
+            given = rand(40, 32)
+            rt.linear(*ours).backward(given)
+            F.linear(*exact).backward(given.double())
+            for mine, his in zip(ours, exact):
+                self.assertEqual(mine.grad is None, his.grad is None)
+                if mine.grad is not None:
+                    assert_close(mine.grad, his.grad, scale=40)
+
+    def test_a_range_of_rows_compiles_nothing_more(self):
+        w, b, rows = rand(256, 128), rand(256), (1, 512)
+        with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, ROOFTILE_CACHE_DIR=folder):
+
+            def cached():
+                return {file for file in Path(folder).rglob("*") if file.is_file()}
+
+            x = rand(100, 128)
+            assert_close(rt.linear(x, w, b, m_range=rows), F.linear(x.double(), w.double(), b.double()), scale=40)
+            ahead = cached()
+            self.assertTrue(ahead)
+            for m in (1, 2, 7, 64, 65, 130, 257, 511, 512):
+                x = rand(m, 128)
+                assert_close(rt.linear(x, w, b, m_range=rows), F.linear(x.double(), w.double(), b.double()), scale=40)
+            self.assertEqual(cached(), ahead)
+            # Beyond the range, without rows, of more axes, of other strides, and traced.
+            for x in (rand(600, 128), rand(0, 128), rand(3, 5, 128), rand(40, 256)[:, 128:]):
+                assert_close(rt.linear(x, w, b, m_range=rows), F.linear(x.double(), w.double(), b.double()), scale=40)
+            compiled = torch.compile(lambda x: rt.linear(x, w, b, m_range=rows), fullgraph=True, backend="aot_eager")
+            x = rand(72, 128)
+            self.assertTrue(torch.equal(compiled(x), rt.linear(x, w, b, m_range=rows)))
+        for wrong in ((0, 4), (5, 1), (1, "x"), (1,)):
+            with self.assertRaisesRegex(rooftile.RequestError, "m_range"):
+                rt.linear(rand(4, 128), w, m_range=wrong)
 
     def test_compiles_exports_and_is_captured(self):
         w, b, x = rand(64, 96), rand(64), rand(32, 96)
