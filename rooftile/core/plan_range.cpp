@@ -19,8 +19,8 @@ namespace {
 // bound. Parts' ends and values between are looked at afterwards, so that the steps decide the time this takes, not the bound.
 constexpr std::int64_t dense = 64;
 constexpr double step = 0.02;
-constexpr int kept = 16;            // plans of one value that may serve others
-constexpr int between = 48;         // values drawn in each round
+constexpr int kept = 16;     // plans of one value that may serve others
+constexpr int between = 48;  // values drawn in each round
 constexpr int most_rounds = 16;
 constexpr std::size_t compared = 4;  // kernels that are evaluated in full for each choice
 
@@ -39,24 +39,31 @@ struct Variant {
 
 class Cover {
   public:
-    Cover(const Operation& operation, const std::shared_ptr<const Machine>& machine, const Given& given, const FieldRange& field,
-          double within, const std::function<std::string(const Plan&)>& code_of)
-        : operation_(operation), machine_(machine), given_(given), field_(field), within_(within), code_of_(code_of) {
+    Cover(const Operation& operation, const std::shared_ptr<const Machine>& machine, const Given& given,
+          const FieldRange& field, double within, const std::function<std::string(const Plan&)>& code_of)
+        : operation_(operation),
+          machine_(machine),
+          given_(given),
+          field_(field),
+          within_(within),
+          code_of_(code_of) {
         const Record least = operation_.problem_record(problem_of(given_, field.least));
         const Record most = operation_.problem_record(problem_of(given_, field.most));
         if (field.least != field.most && least == most)
-            throw RequestError(fmt::format("{} {}..{}: it is no part of the problem; give one value", given.name(field.key),
-                                           field.least, field.most));
+            throw RequestError(fmt::format("{} {}..{}: it is no part of the problem; give one value",
+                                           given.name(field.key), field.least, field.most));
         // Else what is aligned at one value is not at the next, and no part of the range has one configuration.
         for (const auto& [key, value] : least)
             if (const Value* other = find(most, key); key != field.key && !(other && *other == value))
-                throw RequestError(fmt::format("{} {}..{} changes {} too; give {} a value of its own", given.name(field.key),
-                                               field.least, field.most, key, given.name(key)));
+                throw RequestError(fmt::format("{} {}..{} changes {} too; give {} a value of its own",
+                                               given.name(field.key), field.least, field.most, key,
+                                               given.name(key)));
     }
 
     PlanRange run() {
         for (std::int64_t value = field_.least; value < field_.most;
-             value = std::max(value + 1, value < dense ? value + 1 : std::int64_t(double(value) * (1 + step))))
+             value =
+                 std::max(value + 1, value < dense ? value + 1 : std::int64_t(double(value) * (1 + step))))
             look_at(value);
         look_at(field_.most);
         Random random(1);
@@ -80,8 +87,10 @@ class Cover {
             for (const std::int64_t value : asked) {
                 if (own_.contains(value)) continue;
                 look_at(value);
-                const auto part = std::ranges::find_if(out.parts, [&](const auto& p) { return value <= p.to; });
-                all_within &= ratio(value, variant_of_part_.at(std::size_t(part - out.parts.begin()))) <= 1 + within_;
+                const auto part =
+                    std::ranges::find_if(out.parts, [&](const auto& p) { return value <= p.to; });
+                all_within &=
+                    ratio(value, variant_of_part_.at(std::size_t(part - out.parts.begin()))) <= 1 + within_;
             }
             if (all_within) break;
         }
@@ -96,17 +105,21 @@ class Cover {
 
     PlanSet planned(const Given& given, std::int64_t value, int top) const {
         const Given at = with_text(operation_, given, field_.key, std::to_string(value));
-        return operation_.derive(machine_, operation_.problem(at), operation_.request(at, {.top = top, .buildable_only = true}));
+        return operation_.derive(machine_, operation_.problem(at),
+                                 operation_.request(at, {.top = top, .buildable_only = true}));
     }
 
     void look_at(std::int64_t value) {
         if (own_.contains(value)) return;
         const PlanSet set = planned(given_, value, kept);
         if (set.refusal)
-            throw Error(ExitCode::no_plan, fmt::format("{} = {}: {}", field_.key, value, set.refusal->message));
+            throw Error(ExitCode::no_plan,
+                        fmt::format("{} = {}: {}", field_.key, value, set.refusal->message));
         if (!set.plans.front().time_us)
-            throw Error(ExitCode::no_plan, fmt::format("{} = {}: the time of no plan is known on {}, so that none can be compared",
-                                                       field_.key, value, set.machine_id));
+            throw Error(
+                ExitCode::no_plan,
+                fmt::format("{} = {}: the time of no plan is known on {}, so that none can be compared",
+                            field_.key, value, set.machine_id));
         own_[value] = *set.plans.front().time_us;
         for (const Plan& plan : set.plans)
             if (plan.time_us && *plan.time_us <= (1 + within_) * own_[value]) note(plan, value);
@@ -117,7 +130,9 @@ class Cover {
         const Record config = operation_.config_record(plan);
         const Given fixed = operation_.given_of_config(config);
         const std::string text = fixed.text();
-        if (text.empty()) throw RequestError(fmt::format("{} cannot plan for a range: it fixes no configuration", operation_.name()));
+        if (text.empty())
+            throw RequestError(
+                fmt::format("{} cannot plan for a range: it fixes no configuration", operation_.name()));
         auto found = variant_of_.find(text);
         if (found == variant_of_.end()) {
             const auto [code, added] = code_numbers_.emplace(code_of_(plan), variants_of_code_.size());
@@ -171,12 +186,15 @@ class Cover {
         for (const auto& [value, time] : own_) left.insert(value);
         chosen_.clear();
         while (!left.empty()) {
-            std::vector<std::pair<std::size_t, std::size_t>> listed(variants_of_code_.size());  // how often, code
+            std::vector<std::pair<std::size_t, std::size_t>> listed(
+                variants_of_code_.size());  // how often, code
             for (std::size_t code = 0; code < listed.size(); ++code) listed[code].second = code;
             for (const std::int64_t value : left) {
                 std::set<std::size_t> codes;
-                for (auto at = times_.lower_bound({value, 0}); at != times_.end() && at->first.first == value; ++at)
-                    if (at->second <= (1 + within_) * own_.at(value)) codes.insert(variants_[at->first.second].code);
+                for (auto at = times_.lower_bound({value, 0}); at != times_.end() && at->first.first == value;
+                     ++at)
+                    if (at->second <= (1 + within_) * own_.at(value))
+                        codes.insert(variants_[at->first.second].code);
                 for (const std::size_t code : codes) ++listed[code].first;
             }
             std::ranges::stable_sort(listed, [](const auto& x, const auto& y) { return x.first > y.first; });
@@ -186,7 +204,8 @@ class Cover {
                 std::set<std::int64_t> served;
                 for (const std::int64_t value : left)
                     if (serves(value, listed[i].second)) served.insert(value);
-                if (served.size() > best_served.size()) best = listed[i].second, best_served = std::move(served);
+                if (served.size() > best_served.size())
+                    best = listed[i].second, best_served = std::move(served);
             }
             chosen_.push_back(best);
             for (const std::int64_t value : best_served) left.erase(value);
@@ -217,14 +236,16 @@ class Cover {
                     while (end != own_.end() && ratio(end->first, variant) <= 1 + within_) ++end, ++count;
                     if (count > most) most = count, longest = end, chosen = variant;
                 }
-            PlanRange::Part part{.from = first->first,
-                                 .to = longest == own_.end() ? field_.most : longest->first - 1,
-                                 .plan = planned(variants_[chosen].fields, first->first, 1).plans.front(),
-                                 .fields = fields_of(variants_[chosen].fields),
-                                 .kernel = numbers.emplace(variants_[chosen].code, numbers.size()).first->second,
-                                 .worst = first->first};
+            PlanRange::Part part{
+                .from = first->first,
+                .to = longest == own_.end() ? field_.most : longest->first - 1,
+                .plan = planned(variants_[chosen].fields, first->first, 1).plans.front(),
+                .fields = fields_of(variants_[chosen].fields),
+                .kernel = numbers.emplace(variants_[chosen].code, numbers.size()).first->second,
+                .worst = first->first};
             for (auto at = first; at != longest; ++at)
-                if (const double r = ratio(at->first, chosen); r > part.ratio) part.worst = at->first, part.ratio = r;
+                if (const double r = ratio(at->first, chosen); r > part.ratio)
+                    part.worst = at->first, part.ratio = r;
             if (part.ratio > out.ratio || out.parts.empty()) out.worst = part.worst, out.ratio = part.ratio;
             out.parts.push_back(std::move(part));
             variant_of_part_.push_back(chosen);
@@ -267,8 +288,8 @@ void refuse_beside_range(const Operation& operation, const Given& given, const F
         if (field.group == "Other plans beside the best") keys.push_back(field.key);
     for (const std::string& key : keys)
         if (given.has(key))
-            throw RequestError(fmt::format("{} is of one problem, {} {} is a range; give one value", given.name(key),
-                                           given.name(range.key), given.text(range.key)));
+            throw RequestError(fmt::format("{} is of one problem, {} {} is a range; give one value",
+                                           given.name(key), given.name(range.key), given.text(range.key)));
 }
 
 }  // namespace
@@ -282,10 +303,12 @@ std::optional<FieldRange> range_in(const Operation& operation, const Given& give
         if (dots == text.npos) continue;
         const auto least = number_of(text.substr(0, dots)), most = number_of(text.substr(dots + 2));
         if (!least || !most || *least < 1 || *most < *least)
-            throw RequestError(fmt::format("{} {}: a range is A..B, whole numbers from 1 on, A no more than B", given.name(field.key),
-                                           text));
+            throw RequestError(
+                fmt::format("{} {}: a range is A..B, whole numbers from 1 on, A no more than B",
+                            given.name(field.key), text));
         if (found)
-            throw RequestError(fmt::format("{} and {} are ranges; one field may be", given.name(found->key), given.name(field.key)));
+            throw RequestError(fmt::format("{} and {} are ranges; one field may be", given.name(found->key),
+                                           given.name(field.key)));
         found = FieldRange{field.key, *least, *most};
     }
     if (found) refuse_beside_range(operation, given, *found);
@@ -301,14 +324,16 @@ Given without(const Operation& operation, const Given& given, std::string_view k
     return out;
 }
 
-Given with_text(const Operation& operation, const Given& given, std::string_view key, const std::string& text) {
+Given with_text(const Operation& operation, const Given& given, std::string_view key,
+                const std::string& text) {
     Given out = without(operation, given, key);
     out.add(key, text);
     return out;
 }
 
-PlanRange plan_range(const Operation& operation, const std::shared_ptr<const Machine>& machine, const Given& given,
-                     const FieldRange& field, double within, const std::function<std::string(const Plan&)>& code_of) {
+PlanRange plan_range(const Operation& operation, const std::shared_ptr<const Machine>& machine,
+                     const Given& given, const FieldRange& field, double within,
+                     const std::function<std::string(const Plan&)>& code_of) {
     return Cover(operation, machine, given, field, within, code_of).run();
 }
 

@@ -19,7 +19,8 @@ double within_of(const Given& given) {
     double percent = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), percent);
     if (error != std::errc() || end != text.data() + text.size() || !(percent > 0 && percent <= most_percent))
-        throw RequestError(fmt::format("{} {}: accepted is a percentage above 0, up to {}", given.name("within"), printable(text), most_percent));
+        throw RequestError(fmt::format("{} {}: accepted is a percentage above 0, up to {}",
+                                       given.name("within"), printable(text), most_percent));
     return percent / 100;
 }
 
@@ -27,13 +28,14 @@ double within_of(const Given& given) {
 
 Field within_field() {
     return {"within", "PERCENT",
-            "Of a range A..B in the place of one number: the fewest kernels that serve it, none slower than each value's own plan by "
+            "Of a range A..B in the place of one number: the fewest kernels that serve it, none slower than "
+            "each value's own plan by "
             "more; default: 3",
             "Range"};
 }
 
-PlanRange kernels_for_range(const Operation& operation, const std::shared_ptr<const Machine>& machine, const Given& given,
-                            const FieldRange& range) {
+PlanRange kernels_for_range(const Operation& operation, const std::shared_ptr<const Machine>& machine,
+                            const Given& given, const FieldRange& range) {
     return plan_range(operation, machine, given, range, within_of(given), [&operation](const Plan& plan) {
         const Source source = on_device(operation).source(plan);
         return fmt::format("{}\n{}", fmt::join(source.name_expressions, "\n"), source.text);

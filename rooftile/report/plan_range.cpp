@@ -51,11 +51,18 @@ Json range_document(const DocumentContext& context, const PlanRange& range) {
 std::string range_text(const DocumentContext& context, const PlanRange& range, const Terminal& terminal) {
     const std::string& key = range.field.key;
     const Plan& first = range.parts.front().plan;
-    std::string out = first.operation->heading(first.problem, context.machine_id, context.machine_name, terminal);
-    const auto counted = [](std::size_t n, const char* what) { return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s"); };
-    out += fmt::format("{} from {} to {}: {} in {}\n\n", key, range.field.least, range.field.most, counted(range.kernels, "kernel"),
-                       counted(range.parts.size(), "part"));
-    Table table({{key, Table::Align::right}, {"kernel"}, {"configuration", Table::Align::left}, {"worst"}, {"of its own plan"}});
+    std::string out =
+        first.operation->heading(first.problem, context.machine_id, context.machine_name, terminal);
+    const auto counted = [](std::size_t n, const char* what) {
+        return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
+    };
+    out += fmt::format("{} from {} to {}: {} in {}\n\n", key, range.field.least, range.field.most,
+                       counted(range.kernels, "kernel"), counted(range.parts.size(), "part"));
+    Table table({{key, Table::Align::right},
+                 {"kernel"},
+                 {"configuration", Table::Align::left},
+                 {"worst"},
+                 {"of its own plan"}});
     for (const PlanRange::Part& part : range.parts)
         table.row({{fmt::format("{}..{}", part.from, part.to)},
                    {number_text(double(part.kernel + 1))},
@@ -64,11 +71,13 @@ std::string range_text(const DocumentContext& context, const PlanRange& range, c
                    {ratio_text(part.ratio), part.ratio > 1 + range.within ? Tone::bad : Tone::plain}});
     out += table.text(terminal);
     out += "\n"
-           + wrapped(fmt::format("At most {} of the predicted time of each value's own plan ({} = {}), asked for is {}; {} "
-                                 "looked at.",
-                                 ratio_text(range.ratio), key, range.worst, ratio_text(1 + range.within),
-                                 range.looked_at == 1 ? "1 value was" : fmt::format("{} values were", range.looked_at)),
-                     terminal.prose(), 0)
+           + wrapped(
+               fmt::format(
+                   "At most {} of the predicted time of each value's own plan ({} = {}), asked for is {}; {} "
+                   "looked at.",
+                   ratio_text(range.ratio), key, range.worst, ratio_text(1 + range.within),
+                   range.looked_at == 1 ? "1 value was" : fmt::format("{} values were", range.looked_at)),
+               terminal.prose(), 0)
            + "\n";
     return out;
 }

@@ -18,10 +18,14 @@ namespace {
 
 constexpr double within = 0.03;
 
-std::shared_ptr<const Machine> machine() { return std::make_shared<const Machine>(machine_by_id("h100-sxm")); }
+std::shared_ptr<const Machine> machine() {
+    return std::make_shared<const Machine>(machine_by_id("h100-sxm"));
+}
 
 /// Every configuration is a kernel of its own: what code is shared is the compiler's side to say, no matter of the bound.
-std::string code_of(const Plan& plan) { return plan.operation->given_of_config(plan.operation->config_record(plan)).text(); }
+std::string code_of(const Plan& plan) {
+    return plan.operation->given_of_config(plan.operation->config_record(plan)).text();
+}
 
 /// Fields of the example whose values make other problems, and that a configuration does not fix.
 std::vector<std::string> extents_of(const Operation& operation) {
@@ -29,9 +33,12 @@ std::vector<std::string> extents_of(const Operation& operation) {
     const Given example = example_of(operation);
     for (const Field& field : operation.fields()) {
         const std::string& text = example.text(field.key);
-        if (field.kind != FieldKind::value || text.empty() || text.find_first_not_of("0123456789") != text.npos) continue;
+        if (field.kind != FieldKind::value || text.empty()
+            || text.find_first_not_of("0123456789") != text.npos)
+            continue;
         const auto record = [&](const char* value) {
-            return operation.problem_record(operation.problem(with_text(operation, example, field.key, value)));
+            return operation.problem_record(
+                operation.problem(with_text(operation, example, field.key, value)));
         };
         if (record("64") != record("128")) keys.push_back(field.key);
     }
@@ -41,21 +48,25 @@ std::vector<std::string> extents_of(const Operation& operation) {
 /// What the problem derives from the field, as a line's length from an extent, given as it is at `most`.
 Given with_followers(const Operation& operation, Given given, const std::string& key, std::int64_t most) {
     const auto record = [&](std::int64_t value) {
-        return operation.problem_record(operation.problem(with_text(operation, given, key, std::to_string(value))));
+        return operation.problem_record(
+            operation.problem(with_text(operation, given, key, std::to_string(value))));
     };
     const Record small = record(1), large = record(most);
     for (const auto& [other, value] : large)
         if (other != key && !(*find(small, other) == value))
-            given = with_text(operation, given, other, std::to_string(find_as<std::int64_t>(large, other).value()));
+            given = with_text(operation, given, other,
+                              std::to_string(find_as<std::int64_t>(large, other).value()));
     return given;
 }
 
 PlanSet planned(const Operation& operation, const Given& given) {
-    return operation.derive(machine(), operation.problem(given), operation.request(given, {.top = 1, .buildable_only = true}));
+    return operation.derive(machine(), operation.problem(given),
+                            operation.request(given, {.top = 1, .buildable_only = true}));
 }
 
 /// The request, with what fixes the part's configuration, of one value.
-PlanSet of_part(const Operation& operation, const Given& given, const PlanRange::Part& part, const std::string& key, std::int64_t value) {
+PlanSet of_part(const Operation& operation, const Given& given, const PlanRange::Part& part,
+                const std::string& key, std::int64_t value) {
     Given fixed = with_text(operation, given, key, std::to_string(value));
     for (const Field& field : operation.fields())
         for (const std::string& text : part.fields.list(field.key)) fixed.add(field.key, text);
@@ -83,7 +94,8 @@ class Ranges : public testing::TestWithParam<Ranged> {
         Random random(seed);
         Given given = example_of(operation());
         for (const std::string& other : extents_of(operation()))
-            if (other != key()) given = with_text(operation(), given, other, std::to_string(8 * random.whole(8, 1024)));
+            if (other != key())
+                given = with_text(operation(), given, other, std::to_string(8 * random.whole(8, 1024)));
         return with_followers(operation(), given, key(), 4096);
     }
     PlanRange range(const Given& given, std::int64_t least, std::int64_t most) const {
@@ -131,7 +143,8 @@ TEST_P(Ranges, ValuesThatNobodyLookedAtAreWithinTheBoundButForFew) {
         for (int i = 0; i < values; ++i) {
             const auto value = std::min(most, std::int64_t(random.log_uniform(1, double(most) + 1)));
             const auto part = std::ranges::find_if(plans.parts, [&](const auto& p) { return value <= p.to; });
-            const PlanSet own = planned(operation(), with_text(operation(), given, key(), std::to_string(value)));
+            const PlanSet own =
+                planned(operation(), with_text(operation(), given, key(), std::to_string(value)));
             const PlanSet ours = of_part(operation(), given, *part, key(), value);
             ASSERT_FALSE(own.refusal) << value << ": " << own.refusal->message;
             if (ours.refusal || *ours.plans.front().time_us > *own.plans.front().time_us * (1 + within))
@@ -150,7 +163,8 @@ TEST_P(Ranges, OneValueHasItsOwnPlan) {
         ASSERT_EQ(plans.parts.size(), 1u);
         EXPECT_EQ(plans.kernels, 1u);
         EXPECT_EQ(plans.ratio, 1);
-        EXPECT_EQ(operation().config_record(plans.parts[0].plan), operation().config_record(own.plans.front()));
+        EXPECT_EQ(operation().config_record(plans.parts[0].plan),
+                  operation().config_record(own.plans.front()));
     }
 }
 
@@ -159,7 +173,8 @@ TEST_P(Ranges, WhatIsNoRangeIsRefusedInOneLine) {
     EXPECT_FALSE(range_in(operation(), asked("64")));
     EXPECT_EQ(range_in(operation(), asked("5..5"))->least, 5);
     std::vector<Given> refused;
-    for (const char* text : {"5..1", "0..4", "1..x", "..", "1..", "..4", "1...4", "-1..4", "1..99999999999999999999"})
+    for (const char* text :
+         {"5..1", "0..4", "1..x", "..", "1..", "..4", "1...4", "-1..4", "1..99999999999999999999"})
         refused.push_back(asked(text));
     refused.push_back(asked("1..8"));
     refused.back().add("explain", "");

@@ -25,9 +25,11 @@ TEST(RangeProgram, TheDocumentIsAsTheSchemaSays) {
 }
 
 TEST(RangeProgram, WhatAPartFixesIsARequest) {
-    const auto document = nlohmann::json::parse(run(plan({"--machine", "h100-sxm", "--m", "100..400", "--json"})).out);
+    const auto document =
+        nlohmann::json::parse(run(plan({"--machine", "h100-sxm", "--m", "100..400", "--json"})).out);
     for (const auto& part : document.at("plans")) {
-        std::vector<std::string> words = {"--machine", "h100-sxm", "--json", "--top", "1", "--m", std::to_string(int(part.at("from")))};
+        std::vector<std::string> words = {
+            "--machine", "h100-sxm", "--json", "--top", "1", "--m", std::to_string(int(part.at("from")))};
         for (const auto& [key, text] : part.at("fields").items()) {
             std::string flag = "--" + key;
             std::ranges::replace(flag, '_', '-');
@@ -45,12 +47,18 @@ TEST(RangeProgram, TextSaysTheBoundAndWhatWasLookedAt) {
 }
 
 TEST(RangeProgram, WhatIsNoRangeIsRefused) {
-    for (const char* text : {"5..1", "0..4", "1..x"}) expect_refused(plan({"--m", text}), {"--m " + std::string(text), "A..B"});
-    for (const char* text : {"0", "-1", "nan", "3%", "1e9"}) expect_refused(plan({"--m", "1..8", "--within", text}), {"--within", "above 0"});
+    for (const char* text : {"5..1", "0..4", "1..x"})
+        expect_refused(plan({"--m", text}), {"--m " + std::string(text), "A..B"});
+    for (const char* text : {"0", "-1", "nan", "3%", "1e9"})
+        expect_refused(plan({"--m", "1..8", "--within", text}), {"--within", "above 0"});
     expect_refused(plan({"--m", "8", "--within", "3"}), {"--within", "A..B"});
     expect_refused(plan({"--m", "1..8", "--lda", "1..8"}), {"--m", "--lda", "one field"});
-    for (const auto& beside : std::vector<std::vector<std::string>>{{"--top", "3"}, {"--explain"}, {"--energy"}, {"--sample", "3"},
-                                                                    {"--orders", "all"}, {"--seed", "3"}}) {
+    for (const auto& beside : std::vector<std::vector<std::string>>{{"--top", "3"},
+                                                                    {"--explain"},
+                                                                    {"--energy"},
+                                                                    {"--sample", "3"},
+                                                                    {"--orders", "all"},
+                                                                    {"--seed", "3"}}) {
         std::vector<std::string> words = {"--m", "1..8"};
         words.insert(words.end(), beside.begin(), beside.end());
         expect_refused(plan(words), {beside[0], "give one value"});
