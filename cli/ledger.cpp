@@ -85,6 +85,7 @@ class LedgerRun {
             throw RequestError("ledger needs --out FILE, from which it goes on; or --plan-only");
         MeasureOptions options;
         options.seed = seed;
+        options.mode = operation_.law({}).mode;
         options.interrupted = interrupted;
         options.cases = {VerifyCase::exact, VerifyCase::random};
         const LiveTarget at = live_target(given_, options.device);

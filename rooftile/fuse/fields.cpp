@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::string_view row_storages[] = {"none", "registers", "reload", "pipelined"};
 constexpr std::string_view switches[] = {"off", "on"};
+constexpr std::string_view scopes[] = {"cta", "cluster", "grid"};
 
 std::vector<Field> make_fields() {
     const char *problem = "Problem", *fixed = "Fixed parameters (the rest is searched)";
@@ -25,7 +26,9 @@ std::vector<Field> make_fields() {
         {"vectors_per_thread", "N", "Vectors of each full tensor that a thread has in flight", fixed},
         {"threads", "N", "Threads of a CTA", fixed},
         {"threads_per_row", "N", "Threads of a CTA that share a row", fixed},
+        {"rows_per_cta", "N", "Rows of a CTA; 1 where its threads share one", fixed},
         {"cluster", "N", "CTAs that share a row", fixed},
+        {"reduce_scope", "NAME", "Where a row is reduced: cta, cluster, or grid (in device memory)", fixed},
         {"stages", "N", "Slots of the ring, or iterations of grid-resident rows that shared memory holds",
          fixed},
         {"reduction_threads", "N",
@@ -34,6 +37,7 @@ std::vector<Field> make_fields() {
          "Where a row waits between passes: registers, shared, pipelined (a ring of chunks in shared memory) "
          "or reload (read again)",
          fixed},
+        {"early_weights", "on|off", "What all rows share is loaded before a reduction; by a ring once", fixed},
         {"persistent", "on|off", "One wave of CTAs goes through everything", fixed},
         {"exhaustive", "", "Search also what structural rules leave out", fixed, FieldKind::on},
         {"top", "N", "Plans to keep", "Output"},
@@ -98,7 +102,14 @@ FuseRequest fuse_request(const Given& g, int default_top) {
     r.reduction_threads = number_if(g, "reduction_threads", max_small, 0);
     if (g.has("row_storage"))
         r.row_storage = RowStorage(one_of(g.name("row_storage"), g.text("row_storage"), row_storages));
-    if (g.has("persistent")) r.persistent = one_of(g.name("persistent"), g.text("persistent"), switches) == 1;
+    const auto on_if = [&](std::string_view key) -> std::optional<bool> {
+        if (!g.has(key)) return std::nullopt;
+        return one_of(g.name(key), g.text(key), switches) == 1;
+    };
+    r.persistent = on_if("persistent");
+    r.early_weights = on_if("early_weights");
+    r.rows_per_cta = number_if(g, "rows_per_cta", max_small * max_vector_width);
+    if (g.has("reduce_scope")) r.reduce_scope = scopes[one_of(g.name("reduce_scope"), g.text("reduce_scope"), scopes)];
     r.alignment = number_if(g, "alignment", max_small).value_or(r.alignment);
     r.exhaustive = g.has("exhaustive");
     r.top = number_if(g, "top", max_plans).value_or(default_top);

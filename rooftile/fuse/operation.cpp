@@ -5,6 +5,7 @@
 
 #include "rooftile/core/typed_plan.hpp"
 #include "rooftile/error.hpp"
+#include "rooftile/fuse/declared_space.hpp"
 #include "rooftile/fuse/demand.hpp"
 #include "rooftile/fuse/draw.hpp"
 #include "rooftile/fuse/fields.hpp"
@@ -123,6 +124,15 @@ class FuseOperation final : public Operation {
     DrawLaw law(const DrawRequest& request) const override { return fuse_law(request); }
     Problem draw(Random& random, const DrawRequest&) const override { return {this, Own::of(drawn_expression(random))}; }
     ProblemTraits traits(const Problem& problem) const override { return fuse_traits(problem.own.as<ExpressionGraph>()); }
+    std::string_view space_rule() const override { return fuse_space_rule(); }
+    std::span<const std::string_view> space_keys() const override { return fuse_space_keys(); }
+    std::vector<Plan> space(const std::shared_ptr<const Machine>& machine, const Problem& problem) const override {
+        std::vector<Plan> plans;
+        for (FusePlan& plan : fuse_space(*machine, problem.own.as<ExpressionGraph>()))
+            plans.push_back(any_plan(std::move(plan), problem));
+        return plans;
+    }
+    Given given_of_config(const Record& config) const override { return fuse_given_of_config(config); }
     Suite suite(std::string_view text, std::string_view file_name) const override {
         return fuse_suite(text, file_name);
     }

@@ -128,9 +128,10 @@ struct FuseInfeasible {
 /// What the caller fixes; the rest is searched.
 struct FuseRequest {
     std::optional<int> vector_width{}, vectors_per_thread{}, threads{}, threads_per_row{}, cluster{},
-        stages{}, ctas_per_sm{}, reduction_threads{};
+        stages{}, ctas_per_sm{}, reduction_threads{}, rows_per_cta{};
     std::optional<RowStorage> row_storage{};
-    std::optional<bool> persistent{}, grid_reduction{};
+    std::optional<bool> persistent{}, grid_reduction{}, early_weights{};
+    std::optional<std::string_view> reduce_scope{};  ///< as reduce_scope_of() says (fuse/staging.hpp)
     int alignment = 256;  ///< bytes that every tensor's address is a multiple of
     int top = 8;
     bool exhaustive = false;  ///< search also what rules leave out (fuse/rules.hpp)

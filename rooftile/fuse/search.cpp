@@ -149,7 +149,8 @@ class Search {
     };
 
     void pointwise() {
-        for (int threads : {128, 256, 512})
+        const std::vector<int> searched = request_.threads ? std::vector{*request_.threads} : std::vector{128, 256, 512};
+        for (const int threads : searched)
             for (int vectors_per_thread : {1, 2, 4, 8}) {
                 // One wave goes through everything where its CTAs meet but once, at the end; else they drift apart.
                 const bool whole = p_.form == FuseForm::whole;

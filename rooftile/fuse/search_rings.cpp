@@ -107,12 +107,13 @@ class RingSearch : FuseSearchContext {
     std::int64_t rings_as_asked(RingChoice choice) const {
         std::int64_t count = 0;
         for (int vectors_per_thread : searched_vectors_per_thread)
-            for (int reduction_threads : searched_reduction_threads) {
-                choice.vectors_per_thread = vectors_per_thread;
-                choice.reduction_threads = reduction_threads;
-                count += as_asked_of(config_of(choice));
-            }
-        return count * std::int64_t(std::size(both));  // weights kept or not
+            for (bool kept : both)
+                for (int reduction_threads : searched_reduction_threads) {
+                    choice.vectors_per_thread = vectors_per_thread, choice.kept = kept;
+                    choice.reduction_threads = reduction_threads;
+                    count += as_asked_of(config_of(choice));
+                }
+        return count;
     }
 
     void rings_of(RingChoice choice) {

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "rooftile/fuse/search.hpp"
+#include "rooftile/fuse/staging.hpp"
 
 namespace rooftile {
 
@@ -29,7 +30,8 @@ inline bool as_asked(const FuseRequest& r, const FuseConfig& c) {
     return asked(r.vectors_per_thread, c.vectors_per_thread) && asked(r.threads, c.threads)
            && asked(r.reduction_threads, c.reduction_threads) && asked(r.cluster, c.cluster)
            && asked(r.row_storage, c.row_storage) && asked(r.persistent, c.persistent)
-           && asked(r.grid_reduction, c.grid_reduction)
+           && asked(r.grid_reduction, c.grid_reduction) && asked(r.early_weights, c.early_weights)
+           && asked(r.rows_per_cta, c.rows_per_cta()) && asked(r.reduce_scope, reduce_scope_of(c))
            && (c.threads_per_row == 0 || asked(r.threads_per_row, c.threads_per_row));
 }
 
