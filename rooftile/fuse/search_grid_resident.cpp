@@ -28,6 +28,7 @@ class GridResidentSearch : FuseSearchContext {
 
     void all() {
         if (slot_bytes(program) == 0 || program.rows < 1) return;
+        if (request.cluster == 1) return;  // a CTA alone reduces nothing across the grid
         for (const int cluster : team_sizes())
             for (int threads : {128, 256, 512, 1024})
                 for (int vectors_per_thread : {1, 2, 4}) {

@@ -1,0 +1,72 @@
+// The committed ledger of fused rows judges planner and model as they are, and would notice a term that is wrong.
+#include <gmock/gmock.h>
+
+#include <memory>
+
+#include "rooftile/core/space.hpp"
+#include "rooftile/machine/file_text.hpp"
+#include "rooftile/machine/registry.hpp"
+#include "rooftile/machine/set.hpp"
+#include "rooftile/report/validation.hpp"
+
+namespace rooftile {
+namespace {
+
+const std::string file = ROOFTILE_SOURCE_DIR "/bench/results/ledger/h200-sxm-fuse-6503641.jsonl";
+
+const Ledger& ledger() {
+    static const Ledger read = read_ledger(read_whole_file(file), file);
+    return read;
+}
+
+/// What the ledger says where the machine's numbers are replaced.
+Validation validated(const std::vector<std::string>& numbers) {
+    Machine machine = machine_by_id(ledger().machine_id);
+    set_numbers(machine, numbers);
+    return validation_of({ledger()}, std::make_shared<const Machine>(std::move(machine)),
+                         [](std::size_t count, const auto& work) {
+                             for (std::size_t i = 0; i < count; ++i) work(i);
+                         });
+}
+
+/// What the model holds; whoever makes it better makes these tighter.
+const std::vector<std::string> held = {"regret.mean=1.07",           "regret.p95=1.375",
+                                       "best_of.4=1.028",            "best_of.8=1.019",
+                                       "prediction_error.mean=0.118", "prediction_error_all.mean=0.193",
+                                       "rank_correlation=0.632"};
+
+TEST(FuseLedger, PlannerAndModelHoldTheirThresholds) {
+    const Validation v = validated({});
+    EXPECT_EQ(v.problems.size(), 29u);
+    EXPECT_GT(v.space_mean, 100);
+    EXPECT_THAT(missed_thresholds(v, held), testing::ElementsAre());
+}
+
+// Each member is planned again by its own configuration: none other comes back, and none is lost.
+TEST(FuseLedger, EveryConfigurationComesBack) {
+    const auto machine = std::make_shared<const Machine>(machine_by_id(ledger().machine_id));
+    const Operation& operation = *ledger().operation;
+    int members = 0;
+    for (const LedgerEntry& entry : ledger().entries)
+        for (const LedgerMember& member : entry.members) {
+            ++members;
+            const auto plan = plan_of_config(operation, machine, entry.problem, member.config);
+            ASSERT_TRUE(plan) << operation.short_name(entry.problem) << ", member " << &member - &entry.members[0];
+            EXPECT_EQ(operation.config_record(*plan), member.config);
+        }
+    EXPECT_GT(members, 2900);
+}
+
+// Each number belongs to a term of the model; half or double of it must cost more than the thresholds allow.
+TEST(FuseLedger, ABrokenTermMissesAThreshold) {
+    for (const char* number :
+         {"stream.overlap_exponent=2", "stream.thread_instructions=110", "stream.reduction=0 clk", "stream.grid.reduction=78",
+          "stream.ring.chunk=0 clk", "cta.interval=0 clk", "cluster.start=0 clk", "dram.derate.streams=0",
+          "tma.latency_loaded=2.3 us", "launch.gap_stream=0 us", "dram.sustained_copy=2 TB/s", "dram.sustained_read=2.1 TB/s",
+          "dram.latency=0 clk", "l2.latency=0 clk", "dram.per_sm_alone=10 B/clk/SM", "rate.mufu=8 op/clk/SM",
+          "rate.alu=16 op/clk/SM", "sm.partitions=2", "sm.count=66"})
+        EXPECT_THAT(missed_thresholds(validated({number}), held), testing::Not(testing::IsEmpty())) << number;
+}
+
+}  // namespace
+}  // namespace rooftile
