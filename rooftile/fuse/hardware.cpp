@@ -27,6 +27,7 @@ FuseHardware fuse_hardware(const Machine& m, std::vector<std::string>& unknown) 
     hw.l2_bytes = hw.l2_all_bytes / known_or(optional.count("l2.partitions"), 1);
     hw.dram_latency = read.cycles("dram.latency");
     hw.l2_latency = read.cycles("l2.latency");
+    hw.arithmetic_latency = optional.cycles("arithmetic.latency");
     hw.loaded_latency_key = read.first_known({"tma.latency_loaded", "dram.latency"});
     hw.loaded_latency = read.cycles(hw.loaded_latency_key);
     hw.fit = fuse_fit(m);

@@ -21,6 +21,7 @@ struct FuseHardware {
     double l2_all_bytes;    ///< of lines that one SM each reads: in all halves
     double dram_latency;    ///< cycles, unloaded
     double l2_latency;      ///< cycles
+    double arithmetic_latency;  ///< cycles from an instruction to one that takes its result
     double loaded_latency;  ///< cycles with the pipe full; the unloaded one where unknown
     double launch_seconds;
     double issue_lanes;  ///< instructions of one lane that an SM issues a cycle

@@ -20,7 +20,9 @@ double cycles_ahead(const ProgramWork& work, const RingLaunch& l, double passes,
 /// Cycles of an SM for what a CTA computes at `cost` an element of its part of a row.
 double computing(const FuseHardware& hw, const OpCost& cost, const Program& p, const RingLaunch& l) {
     const double elements = double(p.columns) / l.cluster;
-    const double issue = issue_cycles(hw, cost) * elements;
+    // A CTA's warps are few, and each waits for its last result before it goes on.
+    const double one_by_one = cost.issue * hw.arithmetic_latency / (l.ctas * l.threads_per_row);
+    const double issue = max_known(issue_cycles(hw, cost), one_by_one) * elements;
     const double mufu = max_known(cost.mufu * elements / hw.mufu_rate, 0);
     return std::max(issue, mufu);
 }

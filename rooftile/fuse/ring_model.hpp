@@ -50,7 +50,8 @@ RingEpilogue ring_epilogue(const FuseHardware& hw, const Program& program, const
 /// `storing`: cycles of a row for those that store, `loaded`: of a chunk's way in.
 double specialised_reduction_cycles(const FuseHardware& hw, const Program& program, const ProgramWork& work,
                                     const RingLaunch& launch, double storing, double loaded);
-/// Cycles that a CTA computes for a row beside that: passes over its part, chunk after chunk.
+/// Cycles that a CTA computes for a row beside that: passes over its part, chunk after chunk, at the SM's issue rate or that of the
+/// CTAs' warps, of which each waits for its last result.
 double ring_passes_cycles(const FuseHardware& hw, const Program& program, const ProgramWork& work,
                           const RingLaunch& launch);
 

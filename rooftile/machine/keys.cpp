@@ -129,6 +129,7 @@ constexpr Key keys[] = {
     bytes("tma.in_flight", 1, GiB, "most bytes that TMA keeps outstanding for one SM"),
     physical("load.rate", "B/clk/SM or B/s/SM", "v of one SM's load time t(b) = load.latency + b / v"),
 
+    physical("arithmetic.latency", cycles_or_time, "from an arithmetic instruction to one that takes its result"),
     physical("shared.latency", cycles_or_time, "shared-memory load"),
     physical("l1.latency", cycles_or_time, "L1 hit"),
     physical("l2.latency", cycles_or_time, "L2 hit, in the SM's own partition where there are two"),

@@ -127,6 +127,23 @@ TEST(FuseRing, WeightsThatAreNotKeptStandBehindStores) {
     EXPECT_EQ(ring_flow(hw, p, work, bytes, four_ctas).time.bound, Bound::latency);
 }
 
+// 32768 elements of 16 instructions by 128 lanes: 4096 cycles, and 800 for chunks. Where each instruction waits 4 cycles for the one
+// before, 512 threads still fill the lanes, 256 half of them, and two CTAs of 256 all.
+TEST(FuseRing, FewWarpsWaitForTheirOwnResults) {
+    FuseHardware hw = simple();
+    hw.arithmetic_latency = 4;
+    const Program p = rows_of(64, 32768);
+    RingLaunch ring = four_ctas;
+    EXPECT_NEAR(ring_passes_cycles(hw, p, two_passes(16), ring), 4096 + 800, 1);
+    ring.threads_per_row = 256;
+    EXPECT_NEAR(ring_passes_cycles(hw, p, two_passes(16), ring), 2 * 4096 + 800, 1);
+    ring.ctas = 2;
+    EXPECT_NEAR(ring_passes_cycles(hw, p, two_passes(16), ring), 4096 + 800, 1);
+    ring.ctas = 1;
+    hw.arithmetic_latency = NAN;
+    EXPECT_NEAR(ring_passes_cycles(hw, p, two_passes(16), ring), 4096 + 800, 1);
+}
+
 // 64 rows of 4 clusters of 2 CTAs, two on each of 4 SMs: 16 rows each of 16384 elements in 2 chunks. Passes:
 // 16384 * 32 / 128 + 4 * 100 = 4496 cycles; a reduction 1000. Two alternate: the second finds the first with so much of its
 // passes to go as they are of a row. DRAM: 8192.
