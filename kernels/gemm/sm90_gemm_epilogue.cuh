@@ -12,9 +12,9 @@ namespace rooftile {
 
 struct NoEpilogue {};
 template <class Epilogue>
-constexpr bool is_plain = false;
+constexpr bool is_plain() { return false; }
 template <>
-inline constexpr bool is_plain<NoEpilogue> = true;
+constexpr bool is_plain<NoEpilogue>() { return true; }
 
 /// Two neighbours of the result, which one thread has: beside each other, or turned one below the other.
 struct EpiloguePair {
@@ -125,14 +125,14 @@ struct EpilogueSums {
 template <Sm90GemmConfig C, class Epilogue, class Sums>
 __device__ void store_finished(const Epilogue& epilogue, const Sums& sums, Sm90Target<C>& target, const GemmArguments& args,
                                int m, int n) {
-    if constexpr (is_plain<Epilogue>) store<C>(sums, target, args, m, n);
+    if constexpr (is_plain<Epilogue>()) store<C>(sums, target, args, m, n);
     else store<C>(EpilogueSums<C, Epilogue, Sums>{sums, epilogue, args, m, n}, target, args, m, n);
 }
 
 /// Beside a tile's first products: what its epilogue will read.
 template <Sm90GemmConfig C, class Epilogue>
 __device__ void prefetch_operands(const Epilogue& epilogue, const GemmArguments& args, int m, int n) {
-    if constexpr (!is_plain<Epilogue>) {
+    if constexpr (!is_plain<Epilogue>()) {
         constexpr bool alone = C.schedule == Schedule::pingpong;  // a warpgroup has the tile
         constexpr int threads = Sm90GemmConfig::warpgroup_threads * (alone ? 1 : C.consumer_warpgroups);
         epilogue.template prefetch<C>(args, m, n, (threadIdx.x - Sm90GemmConfig::warpgroup_threads) % threads, threads);
