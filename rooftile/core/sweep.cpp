@@ -110,7 +110,8 @@ class Sweep {
 
   private:
     void read(const Field& field) {
-        if (field.kind == FieldKind::list || field.kind == FieldKind::positional
+        const bool commas_are_its_own = field.form == "EXPRESSION";
+        if (commas_are_its_own || field.kind == FieldKind::list || field.kind == FieldKind::positional
             || field.kind == FieldKind::on) {
             for (const std::string& text : request_.given.list(field.key))
                 fixed_.emplace_back(field.key, text);

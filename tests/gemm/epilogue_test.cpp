@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "rooftile/core/sweep.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/gemm/fields.hpp"
+#include "rooftile/gemm/operation.hpp"
 #include "rooftile/gemm/records.hpp"
 
 namespace rooftile {
@@ -52,6 +54,18 @@ TEST(GemmEpilogue, ComesBackFromRequestAndRecord) {
     EXPECT_EQ(gemm_problem(gemm_given(p)), p);
     EXPECT_EQ(gemm_problem(gemm_given(problem_record(p))), p);
     EXPECT_NE(gemm_problem(512, 256, 64), p);
+}
+
+TEST(GemmEpilogue, IsSweptOverWithItsOwnCommas) {
+    SweepRequest request;
+    for (const auto& [key, text] : {std::pair{"m", "256,512"}, {"n", "256"}, {"k", "64"}, {"tensor", "mask:bool[M,N]"},
+                                    {"epilogue", "d = where(mask, acc, 0.25)"}})
+        request.given.add(key, text);
+    const Suite suite = swept_suite(gemm_operation(), request);
+    ASSERT_EQ(suite.problems.size(), 2u);
+    const auto& last = suite.problems[1].problem.own.as<GemmProblem>();
+    EXPECT_EQ(last.m, 512);
+    EXPECT_EQ(last.epilogue->bytes, 512 * 256);
 }
 
 }  // namespace
