@@ -256,7 +256,10 @@ void GemmSearch::time(const GemmCandidate& candidate, const Footprint& f, int st
     GemmTimer timer(hw_, tile, problem_, f.step, wave_count, stages);
     const ScoredOrder* tile_schedule = known_order(tile);
     if (!tile_schedule) {
-        if (timer.at(tile_.clock, compulsory_).least * rounding > reach) return count_dominated(choices);
+        // An order may ask more of L2. Where CTAs share an SM that can even be the sooner: while one waits for it another
+        // changes its tile.
+        if (tile.ctas_per_sm == 1 && timer.at(tile_.clock, compulsory_).least * rounding > reach)
+            return count_dominated(choices);
         tile_schedule =
             &orders_.emplace_back(tile, order_by_formula(ScheduleTraffic(hw_, tile, problem_), inner_))
                  .second;

@@ -291,8 +291,8 @@ inline Mutant part_of_k_lost() {
 inline Mutant second_warpgroup_shifted() {
     return {"the second of two warpgroups that take turns stores eight columns to the right",
             pingpong(),
-            {{sm90_roles, "store<C>(OwnSums<C>{sums}, target, args, m + down, n + right);",
-              "store<C>(OwnSums<C>{sums}, target, args, m + down, n + right + 8 * warpgroup);"}}};
+            {{sm90_roles, "OwnSums<C>{sums}, target, args, m + down, n + right);",
+              "OwnSums<C>{sums}, target, args, m + down, n + right + 8 * warpgroup);"}}};
 }
 
 inline Mutant turned_rows_swapped() {

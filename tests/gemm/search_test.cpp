@@ -105,6 +105,15 @@ RC_GTEST_PROP(Search, FindsTheBestOfAllCandidates, ()) {
     RC_ASSERT(found(family, hw, p) == best_of_all(family, hw, p, GemmRequest{}.top));
 }
 
+// Two CTAs an SM and one k-step: the order's traffic makes the first time longer and the second part of it shorter.
+TEST(Search, FindsTheBestWhereAnOrderAsksMoreOfL2) {
+    const GemmProblem p = gemm_problem(529, 200, 8);
+    GemmHardware hw = hardware("h200-sxm");
+    hw.l2_bytes = unknown_number;
+    const Sm90GemmFamily family(hw, p);
+    EXPECT_EQ(found(family, hw, p), best_of_all(family, hw, p, GemmRequest{}.top));
+}
+
 Kept kept(double seconds, double score) {
     Kept k{};
     k.time.seconds = seconds;
