@@ -9,6 +9,9 @@ from samples import check
 from rooftile import torch as rt
 
 TYPES = (torch.bfloat16, torch.float16, torch.float32)
+# An expression takes no eps below 0, which some samples have; no axes that do not become one without a copy; and a number has
+# no last axis.
+REFUSED = ("eps", "is not dense, its last axis contiguous", "works along the last axis")
 
 
 def along_an_axis(name):
@@ -67,8 +70,7 @@ class Expressions(unittest.TestCase):
         with self.subTest(name, dtype=dtype):
             right, refused = check(name, dtype, function, variant)
             self.assertGreater(right, 0)
-            # An expression takes no eps below 0, which some samples have.
-            self.assertEqual([(sample, why) for sample, why in refused if "eps" not in why], [])
+            self.assertEqual([(sample, why) for sample, why in refused if not any(word in why for word in REFUSED)], [])
 
     def test_are_right_on_every_sample(self):
         for name, function in OPERATORS.items():
