@@ -169,22 +169,29 @@ class SpaceBench {
                });
     }
 
-    /// In blocks of about a millisecond, in an order drawn for each pass; all members once, those near the fastest again.
-    void time_first() {
-        const Part part(timings_, "time once");
-        std::vector<std::size_t> left;
+    /// All that run, but those whose first launch was so long and so slow that its time is enough.
+    std::vector<std::size_t> worth_timing() {
         double fastest = INFINITY;
         for (std::size_t i = 0; i < count(); ++i)
             if (runs(i)) fastest = std::min(fastest, tried_us_[i]);
+        std::vector<std::size_t> left;
+        for (std::size_t i = 0; i < count(); ++i) {
+            if (!runs(i)) continue;
+            if (tried_us_[i] > long_us && tried_us_[i] > slow * fastest) entry_.members[i].first_us = tried_us_[i];
+            else left.push_back(i);
+        }
+        return left;
+    }
+
+    /// In blocks of about a millisecond, in an order drawn for each pass; all members once, those near the fastest again.
+    void time_first() {
+        const Part part(timings_, "time once");
+        std::vector<std::size_t> left = worth_timing();
+        if (left.empty()) return;
         std::vector<TimedWork> works(count());
         std::vector<std::unique_ptr<Sequence>> blocks(count());
         std::int64_t offset = 0;
-        for (std::size_t i = 0; i < count(); ++i) {
-            if (!runs(i)) continue;
-            if (tried_us_[i] > long_us && tried_us_[i] > slow * fastest) {
-                entry_.members[i].first_us = tried_us_[i];
-                continue;
-            }
+        for (const std::size_t i : left) {
             check_interrupted();
             // Blocks follow each other over all sets, as one long rotation: each finds its inputs as cold as in it.
             const std::int64_t begin = offset;
@@ -195,9 +202,7 @@ class SpaceBench {
                 std::int64_t(std::ceil(block_us / std::max(tried_us_[i], 1.0))), 1, most_launches);
             blocks[i] = std::make_unique<Sequence>(stream_, works[i], launches, launches);
             offset = (offset + launches) % sets_->sets();
-            left.push_back(i);
         }
-        if (left.empty()) return;
         keep_busy(left, blocks);
         std::vector<std::vector<double>> samples(count());
         const auto start = std::chrono::steady_clock::now();
@@ -220,15 +225,7 @@ class SpaceBench {
     /// Single launches, all members in each round; a second copy of the one that was fastest in its first launch.
     void time_first_cold() {
         const Part part(timings_, "time once");
-        std::vector<std::size_t> left;
-        double fastest = INFINITY;
-        for (std::size_t i = 0; i < count(); ++i)
-            if (runs(i)) fastest = std::min(fastest, tried_us_[i]);
-        for (std::size_t i = 0; i < count(); ++i) {
-            if (!runs(i)) continue;
-            if (tried_us_[i] > long_us && tried_us_[i] > slow * fastest) entry_.members[i].first_us = tried_us_[i];
-            else left.push_back(i);
-        }
+        const std::vector<std::size_t> left = worth_timing();
         if (left.empty()) return;
         TimingOptions timing = options_.timing;
         timing.rounds.least = timing.rounds.most = cold_rounds;
