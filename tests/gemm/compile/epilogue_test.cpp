@@ -9,15 +9,11 @@
 #include "rooftile/gemm/device/kernel.hpp"
 #include "rooftile/gemm/kernel.hpp"
 #include "rooftile/machine/registry.hpp"
+#include "tests/from_environment.hpp"
 #include "tests/gemm/draw_epilogue.hpp"
 
 namespace rooftile {
 namespace {
-
-std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
-    const char* text = std::getenv(name);
-    return text ? std::strtoull(text, nullptr, 10) : otherwise;
-}
 
 TEST(GemmEpilogues, OfTheSearchCompileWithoutASpill) {
     const std::size_t count = from_environment("ROOFTILE_COMPILE_SAMPLE", 24);

@@ -17,15 +17,11 @@
 #include "rooftile/machine/live.hpp"
 #include "rooftile/measure/verifier.hpp"
 #include "tests/device/device.hpp"
+#include "tests/from_environment.hpp"
 #include "tests/gemm/draw_epilogue.hpp"
 
 namespace rooftile {
 namespace {
-
-std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
-    const char* text = std::getenv(name);
-    return text ? std::strtoull(text, nullptr, 10) : otherwise;
-}
 
 /// What a request fixes, so that every way out is gone: by boxes, wide boxes, turned, by elements; parts of K; clusters.
 struct Way {

@@ -18,15 +18,11 @@
 #include "rooftile/gemm/kernel.hpp"
 #include "rooftile/machine/live.hpp"
 #include "tests/device/device.hpp"
+#include "tests/from_environment.hpp"
 #include "tests/gemm/device/gemm_verifier.hpp"
 
 namespace rooftile {
 namespace {
-
-std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
-    const char* text = std::getenv(name);
-    return text ? std::strtoull(text, nullptr, 10) : otherwise;
-}
 
 /// What is fixed of a plan; the rest is the planner's choice for the shape.
 struct Fixed {
