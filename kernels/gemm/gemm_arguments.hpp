@@ -22,6 +22,10 @@ struct GemmArguments {
     const unsigned* tiles;
     /// A cache_policy_word each; read only with the configuration's load_policy and store_policy.
     unsigned long long a_policy, b_policy, c_policy;
+    // Where clusters sum pieces of K by themselves:
+    int pieces;
+    void* sums;         ///< fp32, in the workspace
+    unsigned* arrived;  ///< one a CTA of a piece and its warpgroup, 0 before the launch and after it
 };
 
 }  // namespace rooftile

@@ -20,13 +20,17 @@
 // of the tile's columns from all parts, adds them in the order of the parts, and stores them. Neither timing
 // nor the place of a CTA can change a bit of C.
 //
+// In pieces: where tiles are few and K is deep, clusters take pieces of K of the same tile, and leave their sums in the
+// workspace; the last one adds them up in the order of the pieces.
+//
 // Here stand the roles and the kernel. _layout: shared memory, scheduler; _load: the producer's copies;
-// _products: wgmma on a stage; _store: C on its way out; _exchange: parts of K; _epilogue: a caller's expression between.
+// _products: wgmma on a stage; _store: C on its way out; _exchange: parts of K; _pieces: pieces of K; _epilogue: a caller's expression between.
 #pragma once
 
 #include "kernels/gemm/sm90_gemm_epilogue.cuh"
 #include "kernels/gemm/sm90_gemm_exchange.cuh"
 #include "kernels/gemm/sm90_gemm_load.cuh"
+#include "kernels/gemm/sm90_gemm_pieces.cuh"
 #include "kernels/gemm/sm90_gemm_products.cuh"
 #include "kernels/pipeline/roles.cuh"
 #include "kernels/pipeline/turns.cuh"
@@ -44,7 +48,7 @@ __device__ void consume(const TensorMap& map_c, const GemmArguments& args, const
     [[maybe_unused]] const Turns<2, sm90_turn_barrier> turns{warpgroup};
     RingPosition<C.stages> at;
     Sm90TileScheduler<C> scheduler(args);
-    const int k_blocks = Sm90Blocks<C>(args, scheduler.part).count;
+    const int k_blocks = Sm90Blocks<C>(args, scheduler).count;
     Sm90Target<C> target{map_c, shared, args, warpgroup};
     [[maybe_unused]] unsigned turn = 0;
     if (pingpong && warpgroup == 1) {  // the second tile is this warpgroup's first
@@ -54,7 +58,7 @@ __device__ void consume(const TensorMap& map_c, const GemmArguments& args, const
     for (bool first = true; scheduler.tiles.more(); first = false) {
         if (pingpong) turns.wait(first);
         Sm90Accumulators<C> sums;
-        if constexpr (C.split_k > 1) clear<C>(sums);
+        if constexpr (C.adds_up()) clear<C>(sums);
         int previous = 0, m, n;
         step<C>(sums, shared, at, previous, first_row, scheduler.part, true);
         scheduler.origin(m, n);  // beside the first products
@@ -64,7 +68,21 @@ __device__ void consume(const TensorMap& map_c, const GemmArguments& args, const
         // The other's products line up behind the last of these, which are still running.
         if (pingpong && scheduler.tiles.more_after_this()) turns.pass();
         drain<C>(sums, shared, previous, scheduler.part);
-        if constexpr (C.split_k > 1) {
+        if constexpr (C.in_pieces) {
+            const SumsOfPieces<C> pieces(args, scheduler, warpgroup);
+            if constexpr (C.split_k > 1) {
+                publish<C>(sums, shared, turn);
+                pieces.leave(SumsOfParts<C>(shared, scheduler));
+            } else {
+                pieces.leave(OwnSums<C>{sums});
+            }
+            if (pieces.came_last()) {
+                pieces.add_up(sums);
+                const int share = scheduler.part * C.share_n();
+                store_finished<C>(epilogue, OwnSums<C>{sums}, target, args, m + (C.swap_ab ? share : down),
+                                  n + (C.swap_ab ? right : share));
+            }
+        } else if constexpr (C.split_k > 1) {
             publish<C>(sums, shared, turn);
             turn ^= 1;
             const int share = scheduler.part * C.share_n();
@@ -90,7 +108,7 @@ __device__ void consume_overlapped(const TensorMap& map_c, const GemmArguments& 
     const int first_row = warpgroup * C.warpgroup_m();
     RingPosition<C.stages> at;
     Sm90TileScheduler<C> scheduler(args);
-    const int k_blocks = Sm90Blocks<C>(args, scheduler.part).count;
+    const int k_blocks = Sm90Blocks<C>(args, scheduler).count;
     Sm90Target<C> target{map_c, shared, args, warpgroup};
     KeptSums<C> kept;
     for (bool first = true; scheduler.tiles.more(); scheduler.tiles.advance(), first = false) {

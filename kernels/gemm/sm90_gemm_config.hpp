@@ -18,6 +18,7 @@ struct Sm90GemmConfig {
     bool swap_ab = false;
     int cluster_m, cluster_n;
     int split_k = 1;  ///< CTAs of a cluster that sum parts of K of the same tile
+    bool in_pieces = false;  ///< clusters sum pieces of K of the same tile, which meet in the workspace
     int ctas_per_sm;
     int producer_registers, consumer_registers;  ///< setmaxnreg a thread; 0: the launch value is kept
     Type type;
@@ -86,6 +87,10 @@ struct Sm90GemmConfig {
 
     /// Of mma_n, what one CTA adds up and stores: with split_k each part of K stores its share.
     constexpr int share_n() const { return mma_n() / split_k; }
+    /// fp32 sums of what one CTA stores, which it leaves in the workspace with K in pieces.
+    constexpr int share_bytes() const { return tile_m * tile_n * 4 / split_k; }
+    /// Sums are whole only when others' are added: the accumulators serve again for that.
+    constexpr bool adds_up() const { return split_k > 1 || in_pieces; }
     /// fp32 sums of one tile, which the parts of K leave in the ring for each other.
     constexpr int exchange_bytes() const { return split_k > 1 ? tile_m * tile_n * 4 : 0; }
 

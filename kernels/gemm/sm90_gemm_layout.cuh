@@ -29,6 +29,8 @@ constexpr bool obeys_the_hardware() {
     static_assert(C.cluster_ctas() <= 8, "the largest portable cluster");
     static_assert(C.split_k == 1 || C.schedule == Schedule::cooperative,
                   "the parts' sums take the whole ring");
+    static_assert(!C.in_pieces || (C.schedule == Schedule::cooperative && C.ctas_per_sm == 1 && !C.overlapped_epilogue),
+                  "pieces of K: one tile a CTA, whose sums are done when it is");
     static_assert(C.split_k == 1 || C.mma_n() % (8 * C.split_k) == 0, "each part stores whole 8x8 matrices");
     static_assert(!C.tma_store || C.swap_ab || C.share_n() % C.epilogue_columns() == 0,
                   "whole epilogue tiles");
@@ -76,7 +78,8 @@ template <Sm90GemmConfig C>
 struct Sm90TileScheduler {
     const GemmArguments& args;
     int rank;  // of this CTA among the peers of its part
-    int part;  // of K
+    int part;  // of K, in the cluster
+    int piece = 0;  // of K, that the cluster has
     StaticTileScheduler<C.cluster_ctas()> tiles;
     __device__ explicit Sm90TileScheduler(const GemmArguments& arguments)
         : args(arguments),
@@ -87,6 +90,11 @@ struct Sm90TileScheduler {
         if constexpr (C.split_k > 1) {
             part = rank / C.peers();
             rank %= C.peers();
+        }
+        if constexpr (C.in_pieces) {  // a cluster has one tile; those side by side have the same piece of K
+            tiles.step = tiles.rows * tiles.columns;
+            piece = tiles.index / tiles.step;
+            tiles.index -= piece * tiles.step;
         }
     }
     /// First row and column of C that this CTA computes. A tile that would reach beyond C ends with it instead, and stores
@@ -105,10 +113,10 @@ struct Sm90TileScheduler {
 template <Sm90GemmConfig C>
 struct Sm90Blocks {
     int first = 0, count;
-    __device__ Sm90Blocks(const GemmArguments& args, int part) : count(ceil_div(args.k, C.tile_k)) {
-        if constexpr (C.split_k > 1) {
-            const int all = count, most = ceil_div(all, C.split_k);
-            first = part * most;
+    __device__ Sm90Blocks(const GemmArguments& args, const Sm90TileScheduler<C>& scheduler) : count(ceil_div(args.k, C.tile_k)) {
+        if constexpr (C.adds_up()) {
+            const int all = count, most = ceil_div(all, C.split_k * (C.in_pieces ? args.pieces : 1));
+            first = (scheduler.piece * C.split_k + scheduler.part) * most;
             // A part that K is too short for takes one block beyond the end: TMA fills it with zeros.
             count = max(1, min(most, all - first));
         }

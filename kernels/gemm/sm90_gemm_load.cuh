@@ -40,7 +40,7 @@ __device__ void produce(const TensorMap& map_a, const TensorMap& map_b, const Ge
                         const Sm90Shared<C>& shared) {
     RingPosition<C.stages> at;
     Sm90TileScheduler<C> scheduler(args);
-    const Sm90Blocks<C> k(args, scheduler.part);
+    const Sm90Blocks<C> k(args, scheduler);
     const unsigned short everyone = ((1 << C.peers()) - 1) << scheduler.part * C.peers();
     [[maybe_unused]] unsigned turn = 1;  // of the exchange's one stage: nothing to wait for before the first tile
     for (; scheduler.tiles.more(); scheduler.tiles.advance()) {

@@ -73,7 +73,7 @@ __device__ void step(Sm90Accumulators<C>& sums, const Sm90Shared<C>& shared, Rin
     if constexpr (multiplies) {
         pin<C>(sums);
         ptx::wgmma_fence();
-        multiply(sums, shared, at.stage, first_row, C.split_k == 1 && first);
+        multiply(sums, shared, at.stage, first_row, !C.adds_up() && first);
         ptx::wgmma_commit();
         pin<C>(sums);
     }

@@ -24,7 +24,7 @@ double roof_seconds(const GemmProblem& p, double flops, double bytes_per_second)
 
 // The products of all tiles, whatever of them stands outside C or beyond K, on all SMs at once.
 double tiles_seconds(const TiledGemm& g, double clock) {
-    const double steps = double(g.waves.tiles) * g.tile.split_k * double(k_steps(g.tile, g.problem));
+    const double steps = double(g.waves.tiles) * g.tile.k_parts() * double(k_steps(g.tile, g.problem));
     return steps * g.step.tensor / (g.hw.sms * clock);
 }
 

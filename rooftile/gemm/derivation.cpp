@@ -5,6 +5,7 @@
 #include "rooftile/gemm/derivation_writer.hpp"
 #include "rooftile/gemm/kernel.hpp"
 #include "rooftile/gemm/packing.hpp"
+#include "rooftile/gemm/pieces.hpp"
 
 namespace rooftile {
 namespace {
@@ -65,6 +66,7 @@ GemmPlan write_plan(const std::shared_ptr<const GemmContext>& shared, std::size_
                    .order = kept.order.order,
                    .group = kept.order.group,
                    .split_k = c.tile.split_k,
+                   .grid_split_k = c.tile.grid_split_k,
                    .ctas_per_sm = c.tile.ctas_per_sm,
                    .programmatic_launch = context.request.programmatic_launch.value_or(true),
                    .overlapped_epilogue = f.overlapped_epilogue,
@@ -82,7 +84,8 @@ GemmPlan write_plan(const std::shared_ptr<const GemmContext>& shared, std::size_
         std::isnan(f.shared_limit) ? std::nullopt : std::optional<std::int64_t>(f.stages_max(1 << 20));
     r.shared_bytes = f.shared_bytes(kept.stages);
     r.ctas_per_sm = c.tile.ctas_per_sm;
-    r.workspace_bytes = packed_bytes(context.problem, packed_operands(plan.config));
+    r.workspace_bytes = packed_bytes(context.problem, packed_operands(plan.config))
+                        + pieces_workspace(plan.config, context.problem.m, context.problem.n).bytes();
 
     plan.prediction = predict({context, kept, Derivation(*context.machine)}, packed_operands(plan.config));
     plan.derivation = Steps([shared, index, config = plan.config] {

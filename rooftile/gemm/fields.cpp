@@ -78,7 +78,8 @@ std::vector<Field> make_fields() {
         {"cluster", "MxN", "CTAs of a cluster", fixed},
         {"order", "NAME", "row, column, grouped, serpentine, morton or hilbert", fixed},
         {"group", "N", "Rows of tiles taken together by orders grouped and serpentine", fixed},
-        {"split_k", "N", "Parts that K is cut into", fixed},
+        {"split_k", "N", "Parts of K that the CTAs of a cluster sum", fixed},
+        {"grid_split_k", "N", "Pieces of K, each in as many parts, that clusters sum and add up through L2", fixed},
         {"ctas_per_sm", "N", "Resident CTAs of an SM", fixed},
         {"overlapped_epilogue", "on|off",
          "Store a tile between the next one's products (overlapped epilogue); default: on where registers "
@@ -292,6 +293,7 @@ GemmRequest gemm_request(const Given& g, int default_top) {
     r.consumer_warpgroups = number_if(g, "consumer_warpgroups", max_small);
     r.group = number_if(g, "group", max_tile);
     r.split_k = number_if(g, "split_k", max_tile);
+    r.grid_split_k = number_if(g, "grid_split_k", max_tile);
     r.ctas_per_sm = number_if(g, "ctas_per_sm", max_small);
     r.epilogue_tile_n = number_if(g, "epilogue_tile_n", max_tile);
     if (g.has("schedule")) r.schedule = Schedule(choice(g, "schedule", schedules));

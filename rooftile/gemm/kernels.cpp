@@ -59,7 +59,8 @@ std::optional<Refusal> refuse_hopper_alone(const Machine& machine, const GemmReq
             fmt::format("split_k = {} takes clusters and the kernel made for them; 1 does not", parts),
             double(parts), 1};
     const EvictFirst first = request.evict_first.value_or(EvictFirst{});
-    const char* what = request.swap_ab.value_or(false)               ? "swap_ab = 1"
+    const char* what = request.grid_split_k.value_or(1) != 1         ? "grid_split_k"
+                       : request.swap_ab.value_or(false)               ? "swap_ab = 1"
                        : request.overlapped_epilogue.value_or(false) ? "overlapped_epilogue = 1"
                        : request.epilogue_tile_n                     ? "epilogue_tile_n"
                        : request.programmatic_launch.value_or(false) ? "programmatic_launch = 1"

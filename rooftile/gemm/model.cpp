@@ -108,13 +108,18 @@ L2Rows l2_rows(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p, 
 }
 
 double exchange_cycles(const GemmHardware& hw, const GemmTile& t) {
-    if (t.split_k == 1) return 0;
+    if (t.k_parts() == 1) return 0;
     constexpr int sum_bytes = 4;
     const double written = double(t.tile_m) * t.tile_n * sum_bytes;
+    // Latencies: the writes have arrived, the counter answers, the first read does.
+    const double share = written / t.split_k;
+    const double through_l2 =
+        t.grid_split_k == 1 ? 0 : share * (1 + t.grid_split_k) / min_known(hw.l2_port, hw.shared_bandwidth) + 3 * hw.l2_latency;
+    if (t.split_k == 1) return through_l2;
     const double near = written / t.split_k,
                  far = written - near;  // of a share, this part's sums and the others'
     return (written + near) / hw.shared_bandwidth + far / hw.dsmem_bandwidth + hw.dsmem_latency
-           + hw.cluster_barrier;
+           + hw.cluster_barrier + through_l2;
 }
 
 namespace {
@@ -131,7 +136,7 @@ ScheduleTraffic::ScheduleTraffic(const GemmHardware& hw, const GemmTile& t, cons
       c_(bytes(p.m, p.n, p.c_type) + (p.epilogue ? p.epilogue->bytes : 0)),  // read once, tile by tile, as C is written
       rows_(double(ceil_div(p.m, t.tile_m))),
       columns_(double(ceil_div(p.n, t.tile_n))),
-      slots_(hw.sms * t.ctas_per_sm / t.split_k),
+      slots_(hw.sms * t.ctas_per_sm / t.k_parts()),
       l2_(hw.l2_bytes),
       cluster_m_(t.cluster_m),
       cluster_n_(t.cluster_n),
@@ -217,7 +222,7 @@ Waves waves(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p) {
     const int sharing = t.cluster_m * t.cluster_n;
     w.tiles = rows * columns * sharing;
     w.slots = cta_slots(hw, sharing * t.split_k, t.ctas_per_sm);
-    const double ctas = double(w.tiles) * t.split_k;
+    const double ctas = double(w.tiles) * t.k_parts();
     w.waves = whole_up(ctas / w.slots);
     w.efficiency = ctas / (w.waves * w.slots);
     return w;

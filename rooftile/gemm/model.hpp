@@ -17,7 +17,8 @@ namespace rooftile {
 struct GemmTile {
     int tile_m = 0, tile_n = 0, tile_k = 0;
     int cluster_m = 1, cluster_n = 1;
-    int split_k = 1;  ///< CTAs of a cluster that sum parts of K of the same tile
+    int split_k = 1;       ///< CTAs of a cluster that sum parts of K of the same tile
+    int grid_split_k = 1;  ///< clusters that do so for pieces of K, and add up through L2
     int ctas_per_sm = 1;
 
     int warp_m = 0, warp_n = 0;        ///< block of C whose A and B are read from shared memory once a k-step
@@ -28,6 +29,8 @@ struct GemmTile {
     int store_boxes = 0, store_depth = 1;
     bool by_element = false;  ///< or two bytes at a time, which a thread has side by side or, turned, one above the other
     bool turned = false;
+
+    int k_parts() const { return split_k * grid_split_k; }  ///< CTAs that sum parts of K of the same tile
 };
 
 /// The cluster tiles that C is cut into; those at the edges may stand partly outside.
@@ -88,12 +91,13 @@ SharedBytes shared_step_bytes(const GemmTile& tile, int element_bytes);
 
 /// k-steps that one CTA takes for one tile, the longest part of K.
 inline std::int64_t k_steps(const GemmTile& tile, const GemmProblem& problem) {
-    return ceil_div(ceil_div(problem.k, tile.tile_k), tile.split_k);
+    return ceil_div(ceil_div(problem.k, tile.tile_k), tile.k_parts());
 }
 
 /// Cycles from the last product of a tile to its sum over the parts of K: every CTA writes its fp32 sums to
-/// shared memory, the cluster synchronises, every CTA reads its share of them from all parts [M22, M39]. 0 where K
-/// is not split.
+/// shared memory, the cluster synchronises, every CTA reads its share of them from all parts [M22, M39]. With K in pieces
+/// every CTA then writes its share to L2 and counts itself there, and the last one reads that of all pieces. 0 where K is
+/// not split.
 double exchange_cycles(const GemmHardware& hw, const GemmTile& tile);
 
 /// What the tiles of the whole problem ask for: A once for each column of tiles, B once for each row, C
@@ -147,8 +151,8 @@ class ScheduleTraffic {
 struct Waves {
     std::int64_t tiles = 0;  ///< of C, whole clusters
     double slots = 0;        ///< CTAs the GPU runs at once
-    double waves = 0;        ///< ceil(tiles * split_k / slots)
-    double efficiency = 0;   ///< tiles * split_k / (waves * slots)
+    double waves = 0;        ///< ceil(tiles * k_parts / slots)
+    double efficiency = 0;   ///< tiles * k_parts / (waves * slots)
 };
 Waves waves(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem);
 /// CTAs that the GPU runs at once in clusters of so many. NaN unknown.

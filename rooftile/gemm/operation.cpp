@@ -11,6 +11,7 @@
 #include "rooftile/gemm/evaluate_plan.hpp"
 #include "rooftile/gemm/fields.hpp"
 #include "rooftile/gemm/measurement_text.hpp"
+#include "rooftile/gemm/packing.hpp"
 #include "rooftile/gemm/plan_text.hpp"
 #include "rooftile/gemm/records.hpp"
 #include "rooftile/gemm/roof_steps.hpp"
@@ -238,8 +239,13 @@ class GemmOperation final : public Operation {
 Plan any_plan(GemmPlan plan, const Problem& problem) {
     std::string kernel = std::string(name_of(plan.config.kernel));
     const std::int64_t workspace = plan.resources.workspace_bytes;
+    const bool packs = packed_operands(plan.config).any();
+    // Counters of pieces of K are 0 before and after.
+    const WorkspaceState state = plan.config.grid_split_k > 1 ? WorkspaceState::zeroed : WorkspaceState::any;
     Plan out = plan_of(problem, kernel, std::move(plan));
-    if (workspace > 0) out.launches = {{"pack_operands", workspace}, {std::move(kernel), workspace}};
+    if (workspace == 0) return out;
+    out.launches = {{std::move(kernel), workspace, state, state}};
+    if (packs) out.launches.insert(out.launches.begin(), {"pack_operands", workspace, state, state});
     return out;
 }
 

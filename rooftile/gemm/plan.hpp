@@ -40,7 +40,8 @@ struct GemmConfig {
     int cluster_m = 1, cluster_n = 1;
     Order order = Order::row;
     int group = 1;  ///< rows of tiles taken together where `order` is grouped
-    int split_k = 1;
+    int split_k = 1;       ///< parts of K that the CTAs of a cluster sum
+    int grid_split_k = 1;  ///< pieces of K, each with as many parts, that clusters sum and add up through L2
     int ctas_per_sm = 1;
     /// The kernel's start may overlap the end of the kernel before it in the stream (PDL); it reads and
     /// writes nothing until that has ended.
@@ -60,7 +61,7 @@ struct Resources {
     std::optional<std::int64_t> threads, accumulator_registers;
     std::optional<std::int64_t> producer_registers, consumer_registers;  ///< setmaxnreg; empty: unused
     std::optional<std::int64_t> stage_bytes, stages_max, shared_bytes, ctas_per_sm;
-    std::int64_t workspace_bytes = 0;  ///< of packed operands; 0: the launch takes none
+    std::int64_t workspace_bytes = 0;  ///< of packed operands and of sums of pieces of K; 0: the launch takes none
 };
 
 /// Empty where an input is unknown.
@@ -139,7 +140,7 @@ struct Infeasible {
 struct GemmRequest {
     const GemmKernel* kernel = nullptr;  ///< null: the first of kernels.def that the machine runs
     std::optional<int> tile_m{}, tile_n{}, tile_k{}, stages{}, consumer_warpgroups{}, cluster_m{},
-        cluster_n{}, group{}, split_k{}, ctas_per_sm{}, epilogue_tile_n{};
+        cluster_n{}, group{}, split_k{}, grid_split_k{}, ctas_per_sm{}, epilogue_tile_n{};
     std::optional<Schedule> schedule{};
     std::optional<bool> swap_ab{};  ///< empty: both are searched
     std::optional<Order> order{};

@@ -72,7 +72,7 @@ std::string plan_table(const Plans& plans, const Terminal& terminal) {
             {std::string(name_of(c.schedule))},
             {fmt::format("{}x{}", c.cluster_m, c.cluster_n)},
             {order_text(c.order, c.group)},
-            {std::to_string(c.split_k)},
+            {c.grid_split_k == 1 ? std::to_string(c.split_k) : fmt::format("{}x{}", c.split_k, c.grid_split_k)},
             {std::to_string(c.ctas_per_sm)},
             {number_or_unknown(plan.resources.shared_bytes)},
             {number_or_unknown(p.waves)},
@@ -131,6 +131,7 @@ std::string label_of(const GemmConfig& c) {
     if (c.swap_ab) out += ", A and B swapped";
     if (c.cluster_m * c.cluster_n > 1) out += fmt::format(", cluster {}x{}", c.cluster_m, c.cluster_n);
     if (c.split_k > 1) out += fmt::format(", split-K {}", c.split_k);
+    if (c.grid_split_k > 1) out += fmt::format(", {} pieces of K", c.grid_split_k);
     if (c.ctas_per_sm > 1) out += fmt::format(", {} CTAs/SM", c.ctas_per_sm);
     return out;
 }

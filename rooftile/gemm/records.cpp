@@ -51,6 +51,7 @@ Record config_record(const GemmConfig& c) {
             {"order", name_of(c.order)},
             {"group", c.group},
             {"split_k", c.split_k},
+            {"grid_split_k", c.grid_split_k},
             {"ctas_per_sm", c.ctas_per_sm},
             {"overlapped_epilogue", c.overlapped_epilogue},
             {"epilogue_tile_n", c.epilogue_tile_n},

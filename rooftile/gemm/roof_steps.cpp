@@ -42,7 +42,7 @@ class Inputs {
                         facts_.fact("sm.count"), facts_.fact(dram_key(machine_))};
             case Term::tiles:
                 return {given("tiles", double(g.waves.tiles), ""),
-                        given("k-steps", double(k_steps(g.tile, g.problem)) * g.tile.split_k, ""),
+                        given("k-steps", double(k_steps(g.tile, g.problem)) * g.tile.k_parts(), ""),
                         given("step", g.step.tensor, "cycles")};
             case Term::waves:
                 return wave_inputs();
@@ -54,7 +54,7 @@ class Inputs {
                 std::vector<Input> inputs{given("dram_bytes", g.dram, "B"), facts_.fact(dram_key(machine_))};
                 add_known(inputs, {"dram.per_sm"});
                 const TileGrid tiles = cluster_grid(g.problem, g.tile.tile_m, g.tile.tile_n, 1, 1);
-                if (streams_alone(g.hw, tiles, g.tile.cluster_m * g.tile.cluster_n, g.tile.split_k)) add_known(inputs, {"dram.per_sm_alone"});
+                if (streams_alone(g.hw, tiles, g.tile.cluster_m * g.tile.cluster_n, g.tile.k_parts())) add_known(inputs, {"dram.per_sm_alone"});
                 return inputs;
             }
             case Term::latency:
@@ -62,7 +62,7 @@ class Inputs {
             case Term::turn:
                 return facts({"wgmma.turn"});
             case Term::exchange:
-                return facts({"shared.bandwidth", "dsmem.bandwidth", "dsmem.latency", "barrier.cluster"});
+                return exchange_inputs();
             case Term::epilogue:
                 return by_tma() ? facts({"tma.store_latency", "l2.port"}) : facts({"l2.port"});
             case Term::fill: {
@@ -104,6 +104,13 @@ class Inputs {
             inputs = {given("peak", roof_.flops, "FLOP/s"), facts_.fact(rate), facts_.fact("sm.count"),
                       facts_.fact(top_clock_key(machine_))};
         inputs.push_back(facts_.fact("dram.bandwidth"));
+        return inputs;
+    }
+    std::vector<Input> exchange_inputs() const {
+        std::vector<Input> inputs;
+        if (r_.gemm.tile.split_k > 1) inputs = facts({"shared.bandwidth", "dsmem.bandwidth", "dsmem.latency", "barrier.cluster"});
+        if (r_.gemm.tile.grid_split_k > 1)
+            for (const char* key : {"l2.port", "l2.latency"}) inputs.push_back(facts_.fact(key));
         return inputs;
     }
     std::vector<Input> wave_inputs() const {
@@ -171,7 +178,7 @@ std::vector<RoofStep> gemm_roof_steps(const Machine& machine, const GemmPlan& pl
     std::vector<RoofStep> steps;
     for (const AttainStep& s : attainability(r.gemm, roof, r.time.clock_hz)) {
         const bool asked = (s.term != Term::turn || r.family == "wgmma")
-                           && (s.term != Term::exchange || r.gemm.tile.split_k > 1);
+                           && (s.term != Term::exchange || r.gemm.tile.k_parts() > 1);
         steps.push_back({std::string(name_of(s.term)), s.time_ns, s.cost_ns,
                          asked ? inputs.of(s.term) : std::vector<Input>(),
                          asked ? note_of(s.term, r.gemm.hw) : std::string()});

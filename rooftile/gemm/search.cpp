@@ -23,6 +23,7 @@ void check(const GemmRequest& r) {
     within("cluster_n", r.cluster_n, 1, 16);
     within("group", r.group, 1, 1 << 20);
     within("split_k", r.split_k, 1, 1 << 20);
+    within("grid_split_k", r.grid_split_k, 1, 1 << 20);
     within("ctas_per_sm", r.ctas_per_sm, 1, 32);
     const bool banded = !r.order || *r.order == Order::grouped || *r.order == Order::serpentine;
     if (r.group && !banded)
@@ -146,7 +147,7 @@ namespace {
 
 // Schedule and warpgroups do not change a tile schedule.
 bool scheduled_alike(const GemmTile& x, const GemmTile& y) {
-    return x.tile_m == y.tile_m && x.tile_n == y.tile_n && x.split_k == y.split_k
+    return x.tile_m == y.tile_m && x.tile_n == y.tile_n && x.split_k == y.split_k && x.grid_split_k == y.grid_split_k
            && x.cluster_m == y.cluster_m && x.cluster_n == y.cluster_n && x.ctas_per_sm == y.ctas_per_sm;
 }
 
@@ -241,7 +242,7 @@ void GemmSearch::rule_out(const GemmTile& tile, const Footprint& least, int stag
     const double reach = this->reach(tile, least.tiles);
     const auto resident = floor_.resident(tile, least.tiles, least.step, stages);
     std::erase_if(parts, [&](const PartsOfK& p) {
-        const bool beyond = floor_.seconds(resident, p.split_k, p.work, reach) > reach;
+        const bool beyond = floor_.seconds(resident, p.split_k * p.grid_split_k, p.work, reach) > reach;
         if (beyond) count_dominated(p.candidates * inner_.size());
         return beyond;
     });

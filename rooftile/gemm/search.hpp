@@ -40,6 +40,7 @@ inline GemmCandidate candidate_of(const GemmConfig& c) {
                      .cluster_m = c.cluster_m,
                      .cluster_n = c.cluster_n,
                      .split_k = c.split_k,
+                     .grid_split_k = c.grid_split_k,
                      .ctas_per_sm = c.ctas_per_sm},
             .warpgroups = c.consumer_warpgroups,
             .schedule = c.schedule,
@@ -203,7 +204,7 @@ struct SearchResult {
 
 /// A number of parts of K, as the search weighs it before any constraint is checked.
 struct PartsOfK {
-    int split_k;
+    int split_k, grid_split_k;
     WorkOfParts work;         ///< the least with any cluster
     std::int64_t candidates;  ///< of one tile and residency
 };

@@ -38,15 +38,17 @@ class ConstraintChecker {
     /// What stopped it.
     const Constraint& constraint() const { return constraint_; }
 
-    bool second_row_stops(int split_k) {
+    bool second_row_stops(int split_k, int grid_split_k) {
         GemmTile& t = c_.tile;
         t.split_k = config_.split_k = split_k;
+        t.grid_split_k = grid_split_k;
+        config_.in_pieces = grid_split_k > 1;
         if (parts_stop() || epilogue_tile_stops() || entry_stops()) return true;
         give_registers(config_, c_, residency_.registers.for_need(f_.registers));
         f_.overlapped_epilogue = config_.overlapped_epilogue;
         config_.epilogue_tile_n = f_.epilogue_tile_n = store_columns();
         f_.exchange = exchange_cycles(hw_, t);
-        f_.k_steps = split_k == 1 ? figures_.k_blocks : ceil_div(figures_.k_blocks, split_k);
+        f_.k_steps = t.k_parts() == 1 ? figures_.k_blocks : ceil_div(figures_.k_blocks, t.k_parts());
         f_.reserved_bytes = config_.reserved_bytes() - f_.stage_overhead;  // config was made with one stage
         f_.stages_min =
             std::max(min_stages, static_cast<int>(ceil_div(config_.exchange_bytes(), f_.stage_bytes)));
@@ -74,10 +76,10 @@ class ConstraintChecker {
                                                  : std::nan("");
         f_.step.l2 = cluster.l2_cycles;
         f_.step.port = cluster.port_cycles;
-        f_.streamed = cluster.streamed_bytes / streaming_rate(hw_, f_.tiles, t.cluster_m * t.cluster_n, t.split_k);
+        f_.streamed = cluster.streamed_bytes / streaming_rate(hw_, f_.tiles, t.cluster_m * t.cluster_n, t.k_parts());
         if (registers_stop()) return true;
         f_.slots = cta_slots(hw_, t.cluster_m * t.cluster_n * t.split_k, t.ctas_per_sm);
-        return false;
+        return pieces_stop();
     }
 
   private:
@@ -100,6 +102,24 @@ class ConstraintChecker {
         return bar && stop(Constraint::at(Reason::instruction, 1, 0, bar));
     }
 
+    // All pieces of a tile run side by side: of those that came later all but the last would add nothing but waiting.
+    bool pieces_stop() {
+        const GemmTile& t = c_.tile;
+        if (t.grid_split_k == 1) return false;
+        if (t.ctas_per_sm > 1)
+            return stop(Constraint::at(Reason::instruction, t.ctas_per_sm, 1,
+                                       "grid_split_k cuts K where SMs idle: {needed} CTAs an SM; take {available}"));
+        if (t.k_parts() > figures_.k_blocks)
+            return stop(Constraint::at(Reason::instruction, t.k_parts(), double(figures_.k_blocks),
+                                       "split_k * grid_split_k = {needed}, but K has {available} steps"));
+        const auto [rows, columns] = cluster_grid(problem_, t);
+        const double ctas = double(rows) * double(columns) * t.cluster_m * t.cluster_n * t.k_parts();
+        return ctas > f_.slots
+               && stop(Constraint::at(Reason::cluster, ctas, f_.slots,
+                                      "grid_split_k makes {needed} CTAs; {available} run at once, and pieces of K pay within "
+                                      "one wave alone"));
+    }
+
     // Epilogue tiles that the kernel can write.
     bool epilogue_tile_stops() {
         const int share = config_.share_n(), odd = 2 * Config::sector_columns;
@@ -116,7 +136,7 @@ class ConstraintChecker {
                        "epilogue_tile_n = {available} must be {needed} with A and B swapped: the columns of "
                        "one wgmma"));
         if (c_.epilogue_tile_n == Config::swizzled_columns(share)) return false;
-        if (config_.split_k == 1 && share % c_.epilogue_tile_n == 0
+        if (!config_.adds_up() && share % c_.epilogue_tile_n == 0
             && c_.epilogue_tile_n % odd == Config::sector_columns)
             return false;
         return stop(Constraint::at(
@@ -133,7 +153,7 @@ class ConstraintChecker {
         if (c_.epilogue_tile_n > 0) return c_.epilogue_tile_n;
         const int share = config_.share_n(), narrow = Config::swizzled_columns(share),
                   wide = Config::odd_columns(share);
-        if (wide <= narrow || config_.overlapped_epilogue || config_.split_k > 1) return narrow;
+        if (wide <= narrow || config_.overlapped_epilogue || config_.adds_up()) return narrow;
         const auto stages = [&](int columns) {
             Config config = config_;
             config.epilogue_tile_n = columns;

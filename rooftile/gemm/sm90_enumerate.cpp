@@ -18,6 +18,10 @@ Constraint instruction_constraint(const GemmCandidate& c) {
     const int rows = Config::wgmma_m * sharing_warpgroups(c);
     const int mma_m = c.swap_ab ? t.tile_n : t.tile_m;
     constexpr int widest_box = 256;  // elements of a TMA box's side, cuTensorMapEncodeTiled
+    if (pingpong && t.grid_split_k > 1)
+        return Constraint::at(Reason::instruction, t.grid_split_k, 1,
+                              "grid_split_k = {needed}: with K in pieces a CTA has one tile, and in pingpong one "
+                              "warpgroup would have none; take cooperative");
     if (pingpong && t.split_k > 1)
         return Constraint::at(
             Reason::instruction, t.split_k, 1,
@@ -56,7 +60,7 @@ namespace {
 void check_all(ConstraintChecker& checker, const GemmCandidate& c, std::span<const PartsOfK> parts,
                std::span<const Cluster> clusters, GemmVisitor& visitor) {
     for (const PartsOfK& p : parts) {
-        if (checker.second_row_stops(p.split_k)) {
+        if (checker.second_row_stops(p.split_k, p.grid_split_k)) {
             visitor.reject(checker.constraint(), c, std::int64_t(clusters.size()));
             continue;
         }
@@ -95,7 +99,7 @@ Constraint Sm90GemmFamily::examine(const GemmHardware& hw, const GemmProblem& pr
     c.tile.warp_n = figures.tile.warp_n;
     c.tile.store_depth = figures.tile.store_depth;
     ConstraintChecker checker(hw, problem, figures, residency, c);
-    const bool stopped = checker.second_row_stops(c.tile.split_k) || checker.third_row_stops(cluster);
+    const bool stopped = checker.second_row_stops(c.tile.split_k, c.tile.grid_split_k) || checker.third_row_stops(cluster);
     f = checker.footprint();
     return stopped ? checker.constraint() : Constraint::none();
 }
@@ -115,6 +119,7 @@ void Sm90GemmFamily::enumerate(const GemmHardware& hw, const GemmProblem& proble
         if (of_k.empty()) return;
         c.schedule = schedule;
         t.split_k = of_k.front().split_k;
+        t.grid_split_k = of_k.front().grid_split_k;
         t.cluster_m = space.clusters.front().m;
         t.cluster_n = space.clusters.front().n;
         if (const Constraint constraint = instruction_constraint(c))
@@ -146,7 +151,7 @@ void Sm90GemmFamily::enumerate(const GemmHardware& hw, const GemmProblem& proble
             space.take_parts(figures, residency, all_parts, parts);
             visitor.rule_out(t, least, stages, parts);
             const auto whole = std::span<const PartsOfK>(parts).first(
-                !parts.empty() && space.pingpong_takes(parts.front().split_k) ? 1 : 0);
+                !parts.empty() && space.pingpong_takes(parts.front()) ? 1 : 0);
             for (int count : space.counts) {
                 c.warpgroups = count;
                 if (space.cooperative) visit(figures, Schedule::cooperative, parts);

@@ -36,6 +36,8 @@ const char* bars_overlapped_epilogue(const Sm90GemmConfig& c) {
                "it is";
     if (c.split_k > 1)
         return "no overlapped epilogue with K in parts: they exchange their sums through the ring, at once";
+    if (c.in_pieces)
+        return "no overlapped epilogue with K in pieces: a CTA has one tile, and no products after it";
     if (c.epilogue_registers > 0)
         return "no overlapped epilogue with an expression: what waits to be stored would be finished first, at once";
     if (!c.tma_store)
@@ -71,6 +73,7 @@ Sm90GemmConfig kernel_config(const GemmProblem& p, const GemmCandidate& c, int s
                           .cluster_m = t.cluster_m,
                           .cluster_n = t.cluster_n,
                           .split_k = t.split_k,
+                          .in_pieces = t.grid_split_k > 1,
                           .ctas_per_sm = t.ctas_per_sm,
                           .producer_registers = 0,
                           .consumer_registers = 0,

@@ -110,17 +110,21 @@ class Space {
         return request_.schedule ? request_.schedule == Schedule::pingpong : count == 2;
     }
     bool pingpong_takes(int split_k) const { return split_k == request_.split_k.value_or(1); }
+    bool pingpong_takes(const PartsOfK& p) const {
+        return pingpong_takes(p.split_k) && p.grid_split_k == request_.grid_split_k.value_or(1);
+    }
 
     // All that a residency may take, for k-steps that take what those of `cluster` do; slots left out.
     std::span<const PartsOfK> list_parts(const TileFigures& tile, const Cluster& cluster) {
         GemmTile t = tile.tile;
-        const auto all = std::span(parts_).first(count_parts(tile, max_ctas_));
-        for (PartsOfK& p : all) {
-            t.split_k = p.split_k;
-            p.work.streamed = cluster.streamed_bytes / streaming_rate(hw_, tile.grid, cluster.m * cluster.n, p.split_k);
+        listed_.assign(parts_.begin(), parts_.begin() + std::ptrdiff_t(count_parts(tile, max_ctas_)));
+        for_each_pieces(tile, [&](const PartsOfK& p) { listed_.push_back(p); });
+        for (PartsOfK& p : listed_) {
+            t.split_k = p.split_k, t.grid_split_k = p.grid_split_k;
+            p.work.streamed = cluster.streamed_bytes / streaming_rate(hw_, tile.grid, cluster.m * cluster.n, t.k_parts());
             p.work.exchange = exchange_cycles(hw_, t);
         }
-        return all;
+        return listed_;
     }
     // Those of `all` that one takes.
     void take_parts(const TileFigures& tile, std::size_t residency, std::span<const PartsOfK> all,
@@ -129,6 +133,9 @@ class Space {
         parts.assign(taken.begin(), taken.end());
         const double* slots = &slots_[residency * parts_.size()];
         for (PartsOfK& p : parts) p.work.slots = *slots++;
+        if (residencies[residency] != 1) return;
+        const auto pieces = all.subspan(count_parts(tile, max_ctas_));  // their slots are known
+        parts.insert(parts.end(), pieces.begin(), pieces.end());
     }
 
     // Of one tile: those in parts that count_parts() leaves out.
@@ -142,9 +149,11 @@ class Space {
     // Of one tile.
     std::int64_t candidates(const TileFigures& tile) const {
         std::int64_t all = 0;
-        for (int ctas_per_sm : residencies)
+        for (int ctas_per_sm : residencies) {
             for (const PartsOfK& p : std::span(parts_).first(count_parts(tile, ctas_per_sm)))
                 all += p.candidates;
+            if (ctas_per_sm == 1) for_each_pieces(tile, [&](const PartsOfK& p) { all += p.candidates; });
+        }
         return all;
     }
 
@@ -161,8 +170,9 @@ class Space {
             if (!parts_.empty() && split_k > k_blocks) break;
             const auto schedules =
                 (cooperative ? std::ptrdiff_t(counts.size()) : 0) + (pingpong_takes(split_k) ? pingpongs : 0);
-            parts_.push_back({split_k,
-                              {ceil_div(k_blocks, split_k), unknown_number, unknown_number, unknown_number},
+            const int pieces = request_.grid_split_k.value_or(1);
+            parts_.push_back({split_k, pieces,
+                              {ceil_div(k_blocks, std::int64_t{split_k} * pieces), unknown_number, unknown_number, unknown_number},
                               schedules * std::ptrdiff_t(clusters.size())});
         }
     }
@@ -174,6 +184,24 @@ class Space {
         if (request_.exhaustive) return parts_.size();
         const double tiles = double(tile.grid.rows) * double(tile.grid.columns);
         return tiles < max_waves * hw_.sms * ctas_per_sm ? parts_.size() : 1;
+    }
+
+    // K in pieces besides, where the tiles in parts leave half of what runs at once idle: as many pieces as fill it, and half
+    // of them, and so on. One CTA an SM.
+    template <class Visit>
+    void for_each_pieces(const TileFigures& tile, Visit visit) const {
+        if (request_.grid_split_k || !cooperative) return;
+        const double tiles = double(tile.grid.rows) * double(tile.grid.columns);
+        for (const PartsOfK& p : parts_) {
+            const double slots = max_slots(p.split_k, 1), fill = whole(slots / (tiles * p.split_k));
+            const std::int64_t deep = tile.k_blocks / p.split_k;
+            if (!(fill >= 2)) continue;
+            for (int pieces = int(fill); pieces >= 2; pieces /= 2)
+                if (pieces <= deep)
+                    visit(PartsOfK{p.split_k, pieces,
+                                   {ceil_div(tile.k_blocks, std::int64_t{p.split_k} * pieces), unknown_number, unknown_number, slots},
+                                   std::int64_t(counts.size() * clusters.size())});
+        }
     }
 
     // CTAs at once of whichever cluster has most.
@@ -188,6 +216,7 @@ class Space {
     const GemmRequest& request_;
     int max_ctas_;
     std::vector<PartsOfK> parts_;
+    std::vector<PartsOfK> listed_;  // of one tile
     std::int64_t in_parts_ = 0;  // candidates of a tile and residency with K in more than one
     std::vector<double> slots_;  // by residency and parts of K
 };

@@ -20,11 +20,11 @@ constexpr std::int64_t max_operand_bytes = std::int64_t{1} << 50;
 std::optional<TileSchedule> tile_schedule_of(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p,
                                              Order order, int group) {
     const double slots = waves(hw, t, p).slots;
-    const double clusters = slots / (double(t.cluster_m) * t.cluster_n * t.split_k);
+    const double clusters = slots / (double(t.cluster_m) * t.cluster_n * t.k_parts());
     if (std::isnan(clusters) || clusters < 1) return std::nullopt;
     // One GPC's worth of CTAs lags; of a GPU of one GPC none does.
     const double late =
-        whole(hw.sms_per_gpc * t.ctas_per_sm / (double(t.cluster_m) * t.cluster_n * t.split_k));
+        whole(hw.sms_per_gpc * t.ctas_per_sm / (double(t.cluster_m) * t.cluster_n * t.k_parts()));
     return TileSchedule{.m = p.m,
                         .n = p.n,
                         .k = p.k,
@@ -36,7 +36,7 @@ std::optional<TileSchedule> tile_schedule_of(const GemmHardware& hw, const GemmT
                         .tile_k = t.tile_k,
                         .cluster_m = t.cluster_m,
                         .cluster_n = t.cluster_n,
-                        .split_k = t.split_k,
+                        .split_k = t.k_parts(),
                         .clusters = static_cast<std::int64_t>(clusters),
                         .late_clusters = late < clusters ? static_cast<std::int64_t>(late) : 0,
                         .skew = hw.sm_skew,

@@ -41,7 +41,7 @@ GemmTimer::GemmTimer(const GemmHardware& hw, const GemmTile& t, const GemmProble
       waves_(w),
       steps_(double(k_steps(t, p))),
       streamed_(streamed_cycles(hw, t, p, cluster_grid(p, t.tile_m, t.tile_n, 1, 1))) {
-    ctas_ = double(w.tiles) * t.split_k;
+    ctas_ = double(w.tiles) * t.k_parts();
     l2_ = s.l2;
     result_ = double(p.m) * double(p.n) * bytes_of(p.c_type) / ctas_;
     const auto [own_a, own_b] = own_rows(t, p);
@@ -64,7 +64,7 @@ GemmTimer::GemmTimer(const GemmHardware& hw, const GemmTile& t, const GemmProble
     last_sharing_ = min_known(t.ctas_per_sm, max_known(1, whole_up(last_ / usable_sms)));
     // The ring fills once and the last tile is stored once; in between nothing waits. Parts of K exchange
     // their sums through the ring, so with them it fills again for every tile.
-    fills_ = t.split_k > 1 ? w.waves : 1;
+    fills_ = t.k_parts() > 1 ? w.waves : 1;
     // A cluster synchronises before the first load and after the last use of its shared memory.
     cluster_syncs_ = t.cluster_m * t.cluster_n * t.split_k > 1 ? 2 * max_known(hw.cluster_barrier, 0) : 0;
     on_sm_ = max_known(s.tensor, s.shared);

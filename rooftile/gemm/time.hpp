@@ -93,18 +93,18 @@ inline double streamed_bytes(const GemmTile& t, const GemmProblem& p, const Tile
     return lines * t.tile_k * bytes_of(p.a_type);
 }
 /// No more CTAs than half of the SMs, none of which waits for what a peer's SM brings.
-inline bool streams_alone(const GemmHardware& hw, const TileGrid& tiles, int sharing, int split_k) {
-    return sharing == 1 && 2 * double(tiles.rows) * double(tiles.columns) * split_k <= hw.sms;
+inline bool streams_alone(const GemmHardware& hw, const TileGrid& tiles, int sharing, int k_parts) {
+    return sharing == 1 && 2 * double(tiles.rows) * double(tiles.columns) * k_parts <= hw.sms;
 }
 /// Most that one CTA streams, in B/clk. NaN: no limit.
-inline double streaming_rate(const GemmHardware& hw, const TileGrid& tiles, int sharing, int split_k) {
-    return streams_alone(hw, tiles, sharing, split_k) ? max_known(hw.dram_per_sm, hw.dram_per_sm_alone)
+inline double streaming_rate(const GemmHardware& hw, const TileGrid& tiles, int sharing, int k_parts) {
+    return streams_alone(hw, tiles, sharing, k_parts) ? max_known(hw.dram_per_sm, hw.dram_per_sm_alone)
                                              : hw.dram_per_sm;
 }
 /// Cycles of a k-step in which one CTA waits for DRAM; NaN: no limit known.
 inline double streamed_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p,
                               const TileGrid& tiles) {
-    return streamed_bytes(t, p, tiles) / streaming_rate(hw, tiles, t.cluster_m * t.cluster_n, t.split_k);
+    return streamed_bytes(t, p, tiles) / streaming_rate(hw, tiles, t.cluster_m * t.cluster_n, t.k_parts());
 }
 
 /// What one CTA does for one tile, as far as the parts of K change it. NaN: unknown.
@@ -159,20 +159,20 @@ class GemmTimeFloor {
     }
     /// No more than gemm_time()'s `least`, whatever the traffic; NaN without SMs or clock. Where it is more than
     /// `enough`, something between the two will do.
-    double seconds(const Resident& r, int split_k, const WorkOfParts& work,
+    double seconds(const Resident& r, int k_parts, const WorkOfParts& work,
                    double enough = std::numeric_limits<double>::infinity()) const {
-        const double ctas = r.ctas * split_k, k_steps = double(work.k_steps);
+        const double ctas = r.ctas * k_parts, k_steps = double(work.k_steps);
         const double waves = std::max(ctas * wave_an_sm_ * r.alone, ctas * rounding / work.slots);
         const double full_waves = whole_up(waves);
         // Whatever the waves hold, some SM has its share of the CTAs one after the other or in turns; it is that
         // of the SMs on which their clusters find room. Where they are fewer than it holds, fewer loads fly.
         const double turns = r.sharing == 1 ? full_waves : whole_up(waves * r.sharing);
         const double busy = std::max(r.busy, work.streamed), exchange = std::max(0.0, work.exchange);
-        const double turned = full_waves * r.turn, fills = (split_k > 1 ? full_waves : 1) * r.fill;
+        const double turned = full_waves * r.turn, fills = (k_parts > 1 ? full_waves : 1) * r.fill;
         const double promptly = ((k_steps * busy + exchange) * turns + turned + fills) * cycle_ + launch_;
         if (promptly > enough) return promptly;
         const double fewer = turns < r.sharing ? r.sharing / turns : 1;
-        const double from_dram = std::min(1.0, r.once / (k_steps * split_k));
+        const double from_dram = std::min(1.0, r.once / (k_steps * k_parts));
         const double late = (r.late + r.later * from_dram) * fewer;
         const double cycles =
             k_steps * std::max({busy, late, r.pace * fewer}) + exchange;
@@ -182,7 +182,7 @@ class GemmTimeFloor {
     /// The same; `tiles` counts those of CTAs.
     double seconds(const GemmTile& tile, const TileGrid& tiles, const StepCycles& step,
                    const WorkOfParts& work, int stages) const {
-        return seconds(resident(tile, tiles, step, stages), tile.split_k, work);
+        return seconds(resident(tile, tiles, step, stages), tile.k_parts(), work);
     }
     /// No more than seconds() with any number of CTAs an SM and of parts into which `k_steps` are split.
     double seconds(const TileGrid& tiles, std::int64_t k_steps, const StepCycles& step) const {

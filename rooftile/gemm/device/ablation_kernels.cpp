@@ -41,7 +41,10 @@ std::vector<TimedPart> timed_parts(const GemmPlan& plan, AblationStudy& study) {
         const Kernel kernel = std::get<Kernel>(outcome);
         kernel.load();
         std::shared_ptr<DeviceBuffer> workspace;
-        if (const std::size_t bytes = kernel.workspace_bytes(); bytes > 0) workspace = std::make_shared<DeviceBuffer>(bytes);
+        if (const std::size_t bytes = kernel.workspace_bytes(); bytes > 0) {
+            workspace = std::make_shared<DeviceBuffer>(bytes);
+            fill_bytes(workspace->address(), 0, bytes, nullptr);
+        }
         out.push_back({fmt::format("plan {} without {}", plan.rank, name_of(part.ablated)),
                        [kernel, workspace](Stream stream, const void* a, const void* b, void* c) {
                            kernel.launch(stream, a, b, c, workspace ? workspace->data() : nullptr);

@@ -32,6 +32,7 @@ struct GemmPointers {
     void* c;
     const unsigned* tiles;  ///< the tile schedule of an order that is read from a table, else null
     std::span<const void* const> operands{};  ///< of the epilogue
+    void* workspace = nullptr;
 };
 
 /// What a GEMM is launched on.

@@ -219,6 +219,7 @@ void Kernel::launch(Stream stream, GemmPointers pointers, const GemmShape& shape
     if (const Order order = state_->plan.config.order; ordered_by_table(order))
         pointers.tiles = reinterpret_cast<const unsigned*>(state_->program->table(order, code.tiles(shape)));
     GemmOperands operands{shape, pointers};
+    operands.pointers.workspace = workspace;
     if (code.packs()) operands = code.pack(loaded.pack, stream, operands, workspace);
     code.launch(loaded.function, launch, operands.shape, operands.pointers);
 }

@@ -13,6 +13,7 @@
 #include "rooftile/gemm/device/epilogue_source.hpp"
 #include "rooftile/gemm/packing.hpp"
 #include "rooftile/gemm/parts.hpp"
+#include "rooftile/gemm/pieces.hpp"
 #include "rooftile/gemm/sm90_family.hpp"
 
 namespace rooftile {
@@ -55,6 +56,7 @@ TensorMapRequest operand(Type type, Major major, const void* base, std::int64_t 
 
 std::string sm90_name_expression(const Sm90GemmConfig& config) {
     auto major = [](Major m) { return m == Major::k ? "k" : "mn"; };
+    const std::string pieces = config.in_pieces ? ", .in_pieces=true" : "";
     const std::string ablated =
         config.ablated == Ablation::nothing
             ? std::string()
@@ -63,7 +65,7 @@ std::string sm90_name_expression(const Sm90GemmConfig& config) {
         "rooftile::sm90_gemm<rooftile::Sm90GemmConfig{{.tile_m={}, .tile_n={}, .tile_k={}, .stages={}, "
         ".consumer_warpgroups={}, .schedule=rooftile::Schedule::{}, .swap_ab={}, .cluster_m={}, "
         ".cluster_n={}, "
-        ".split_k={}, "
+        ".split_k={}{}, "
         ".ctas_per_sm={}, "
         ".producer_registers={}, .consumer_registers={}, .type=rooftile::Type::{}, "
         ".a_major=rooftile::Major::{}, "
@@ -71,7 +73,7 @@ std::string sm90_name_expression(const Sm90GemmConfig& config) {
         ".epilogue_tile_n={}, .load_policy={}, .store_policy={}{}}}>",
         config.tile_m, config.tile_n, config.tile_k, config.stages, config.consumer_warpgroups,
         config.schedule == Schedule::pingpong ? "pingpong" : "cooperative", config.swap_ab, config.cluster_m,
-        config.cluster_n, config.split_k, config.ctas_per_sm, config.producer_registers,
+        config.cluster_n, config.split_k, pieces, config.ctas_per_sm, config.producer_registers,
         config.consumer_registers, name_of_type(config.type), major(config.a_major), major(config.b_major),
         config.tma_store, config.overlapped_epilogue, config.epilogue_tile_n, config.load_policy,
         config.store_policy, ablated);
@@ -91,10 +93,14 @@ ClusterTiles cluster_tiles(const Sm90GemmConfig& config, const GemmShape& shape)
             ceil_div(shape.n, std::int64_t(config.tile_n) * config.cluster_n)};
 }
 
-int gemm_grid(const Sm90GemmConfig& config, const GemmShape& shape, int resident_ctas) {
+int gemm_grid(const Sm90GemmConfig& config, const GemmShape& shape, int resident_ctas, int pieces) {
     const int cluster = config.cluster_ctas();
     const auto [rows, columns] = cluster_tiles(config, shape);
     const std::int64_t resident_clusters = std::max(1, resident_ctas / cluster);
+    if (config.in_pieces) {
+        check_tiles(shape, {rows * pieces, columns}, cluster, config.tile_m, config.tile_n);
+        return int(rows * columns) * pieces * cluster;
+    }
     check_tiles(shape, {rows, columns}, resident_clusters, config.tile_m, config.tile_n);
     return int(std::min(rows * columns, resident_clusters)) * cluster;
 }
@@ -223,7 +229,7 @@ class Sm90Code final : public GemmCode {
     }
     bool packs() const override { return plan_.pack_a || plan_.pack_b; }
     std::size_t workspace_bytes(const GemmShape& s) const override {
-        std::int64_t bytes = 0;
+        std::int64_t bytes = pieces(s).bytes();
         if (plan_.pack_a) bytes += copy_of_a(s).bytes();
         if (plan_.pack_b) bytes += copy_of_b(s).bytes();
         return std::size_t(bytes);
@@ -232,7 +238,7 @@ class Sm90Code final : public GemmCode {
         check_pointer("the workspace", workspace, PackedCopy::alignment);
         GemmOperands packed = given;
         PackArguments arguments{};
-        char* to = static_cast<char*>(workspace);
+        char* to = static_cast<char*>(workspace) + pieces(given.shape).bytes();
         if (plan_.pack_a) {
             const PackedCopy copy = copy_of_a(given.shape);
             arguments.a = packed_lines(copy, given.shape.lda, given.pointers.a, to);
@@ -276,7 +282,7 @@ class Sm90Code final : public GemmCode {
     }
     ClusterTiles tiles(const GemmShape& shape) const override { return cluster_tiles(config_, shape); }
     int grid(const GemmShape& shape, int resident_ctas) const override {
-        return gemm_grid(config_, shape, resident_ctas);
+        return gemm_grid(config_, shape, resident_ctas, plan_.grid_split_k);
     }
     void launch(const Function& function, const Launch& launch, const GemmShape& shape,
                 const GemmPointers& p) const override {
@@ -289,6 +295,12 @@ class Sm90Code final : public GemmCode {
         GemmArguments arguments = gemm_arguments(plan_, config_, shape);
         arguments.c = p.c;
         arguments.tiles = p.tiles;
+        if (config_.in_pieces) {
+            check_pointer("the workspace", p.workspace, PackedCopy::alignment);
+            arguments.pieces = plan_.grid_split_k;
+            arguments.arrived = static_cast<unsigned*>(p.workspace);
+            arguments.sums = static_cast<char*>(p.workspace) + pieces(shape).counters;
+        }
         Launch configured = launch;
         configured.programmatic_dependent = plan_.programmatic_launch;
         if (!problem_.epilogue) return rooftile::launch(function, configured, map_a, map_b, map_c, arguments);
@@ -304,6 +316,7 @@ class Sm90Code final : public GemmCode {
         if (plan_.pack_b) tensors.b.inner = copy_of_b(shape).filled();
         return tensors;
     }
+    PiecesWorkspace pieces(const GemmShape& s) const { return pieces_workspace(plan_, s.m, s.n); }
     PackedCopy copy_of_a(const GemmShape& s) const { return packed_copy(config_.a_major, s.m, s.k); }
     PackedCopy copy_of_b(const GemmShape& s) const { return packed_copy(config_.b_major, s.n, s.k); }
     /// Any address that passes for one in the workspace.

@@ -20,7 +20,8 @@ Source gemm_source(const Sm90GemmConfig& config);
 
 /// CTAs of a persistent grid: what is resident at once, in whole clusters, and no more than there are tiles.
 /// Throws RequestError where there are 2^31 tiles or more.
-int gemm_grid(const Sm90GemmConfig& config, const GemmShape& shape, int resident_ctas);
+/// With K in `pieces` a cluster has one tile, and there are all of them.
+int gemm_grid(const Sm90GemmConfig& config, const GemmShape& shape, int resident_ctas, int pieces = 1);
 
 ClusterTiles cluster_tiles(const Sm90GemmConfig& config, const GemmShape& shape);
 

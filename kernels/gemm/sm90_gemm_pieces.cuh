@@ -1,0 +1,104 @@
+// Pieces of K that clusters sum each by itself, where there are fewer tiles than SMs. Every CTA of a piece leaves its
+// share of a tile's fp32 sums in the workspace; of those that have the same share in all pieces whoever comes last adds
+// them all up, in the order of the pieces, and stores. So no CTA waits for another one, whether or not all of them run at
+// once, and which one comes last changes no bit of C. A counter that reaches the number of pieces is 0 again, as the
+// next launch finds it.
+//
+// A thread reads what the threads of its place left, in slots [slot][thread] of four sums: nobody's layout but its own.
+#pragma once
+
+#include "kernels/gemm/sm90_gemm_store.cuh"
+#include "kernels/ptx/arrival.cuh"
+#include "kernels/ptx/stream.cuh"
+
+namespace rooftile {
+
+template <Sm90GemmConfig C>
+class SumsOfPieces {
+  public:
+    /// `warpgroup`: of the consumers.
+    __device__ SumsOfPieces(const GemmArguments& args, const Sm90TileScheduler<C>& scheduler, int warpgroup)
+        : pieces_(args.pieces), piece_(scheduler.piece), warpgroup_(warpgroup) {
+        // CTAs of one piece, and which of them this is.
+        const int ctas = scheduler.tiles.rows * scheduler.tiles.columns * C.cluster_ctas();
+        const int cta = scheduler.tiles.index * C.cluster_ctas() + scheduler.part * C.peers() + scheduler.rank;
+        arrived_ = args.arrived + cta * C.consumer_warpgroups + warpgroup;
+        stride_ = static_cast<long long>(ctas) * C.share_bytes();
+        const int thread = threadIdx.x - Sm90GemmConfig::warpgroup_threads;
+        slots_ = static_cast<char*>(args.sums) + static_cast<long long>(cta) * C.share_bytes() + thread * vector_bytes;
+    }
+
+    /// Leaves this thread's sums of its piece.
+    template <class Sums>
+    __device__ void leave(const Sums& sums) const {
+        char* to = slots_ + piece_ * stride_;
+#pragma unroll
+        for (int i = 0; i < C.wgmma_rows(); ++i)
+#pragma unroll
+            for (int j = 0; j < row; j += 4) {
+                float x[4];
+                sums.template take<1>(x, i, j);
+                ptx::Words<vector_bytes> words;
+#pragma unroll
+                for (int e = 0; e < 4; ++e) words.word[e] = __float_as_uint(x[e]);
+                ptx::store_words(to + (i * row + j) / 4 * slot_bytes, words);
+            }
+    }
+
+    /// Of a whole warpgroup: whether all other pieces' sums are there.
+    __device__ bool came_last() const {
+        const int barrier = sm90_store_barrier + warpgroup_;
+        ptx::named_barrier_sync(barrier, Sm90GemmConfig::warpgroup_threads);
+        bool last = false;
+        if (threadIdx.x % Sm90GemmConfig::warpgroup_threads == 0)
+            last = ptx::count_arrival(arrived_, pieces_ - 1) + 1 == static_cast<unsigned>(pieces_);
+        return ptx::named_barrier_any(barrier, Sm90GemmConfig::warpgroup_threads, last);
+    }
+
+    /// The sums of all pieces, in the share's columns from 0 on.
+    __device__ void add_up(Sm90Accumulators<C>& sums) const {
+#pragma unroll
+        for (int first = 0; first < vectors; first += together) {
+            const int end = first + together < vectors ? first + together : vectors;
+#pragma unroll
+            for (int v = first; v < end; ++v)
+#pragma unroll
+                for (int e = 0; e < 4; ++e) sums[v * 4 / row][v * 4 % row + e] = 0;
+            for (int piece = 0; piece < pieces_; piece += deep) {
+                ptx::Words<vector_bytes> words[deep][together];
+#pragma unroll
+                for (int p = 0; p < deep; ++p)
+#pragma unroll
+                    for (int v = first; v < end; ++v) {
+                        if (piece + p < pieces_)
+                            ptx::load_in_order(words[p][v - first], slots_ + (piece + p) * stride_ + v * slot_bytes);
+                        else words[p][v - first] = {};
+                    }
+#pragma unroll
+                for (int p = 0; p < deep; ++p)
+#pragma unroll
+                    for (int v = first; v < end; ++v)
+#pragma unroll
+                        for (int e = 0; e < 4; ++e)
+                            sums[v * 4 / row][v * 4 % row + e] += __uint_as_float(words[p][v - first].word[e]);
+            }
+        }
+    }
+
+  private:
+    static constexpr int vector_bytes = 16;
+    static constexpr int slot_bytes = vector_bytes * C.consumer_warpgroups * Sm90GemmConfig::warpgroup_threads;
+    static constexpr int row = C.share_n() / 2;  // sums of a thread in 64 rows
+    static constexpr int vectors = C.wgmma_rows() * row / 4;
+    // Loads in flight of a thread, of so many slots and pieces.
+    static constexpr int in_flight = 8;
+    static constexpr int together = vectors < in_flight ? vectors : in_flight;
+    static constexpr int deep = in_flight / together;
+
+    int pieces_, piece_, warpgroup_;
+    unsigned* arrived_;
+    char* slots_;
+    long long stride_;
+};
+
+}  // namespace rooftile
