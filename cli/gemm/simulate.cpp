@@ -56,7 +56,7 @@ std::vector<TileOrder> orders_of(const SimulateFlags& flags, const GemmConfig& c
 
 // Some seconds at most: LRU over one cache takes its time by tiles, everything else by requests.
 void check_work(const Simulation& s, std::size_t orders) {
-    const auto [rows, columns] = s.tile_schedule.cluster_tiles();
+    const auto [rows, columns, products] = s.tile_schedule.cluster_tiles();
     const bool by_tiles = s.l2.policy == L2Policy::lru && s.l2.layout != L2Layout::halves;
     const double work = double(rows) * double(columns) * double(orders)
                         * (by_tiles ? 1.0 : double(s.tile_schedule.k_blocks()));

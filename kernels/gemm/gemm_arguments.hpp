@@ -22,6 +22,10 @@ struct GemmArguments {
     const unsigned* tiles;
     /// A cache_policy_word each; read only with the configuration's load_policy and store_policy.
     unsigned long long a_policy, b_policy, c_policy;
+    // Read only by a batched kernel.
+    int batch;
+    int a_step, b_step;  ///< of an operand's matrices from one of C to the next: 1, or 0 where all of C share one
+    long long c_stride;  ///< elements from one matrix of C to the next; read only where C goes out by predicated stores
     // Where clusters sum pieces of K by themselves:
     int pieces;
     void* sums;         ///< fp32, in the workspace

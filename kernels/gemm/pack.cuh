@@ -50,7 +50,7 @@ __device__ inline PackVector by_elements(const unsigned short* from, int valid) 
     return out;
 }
 
-/// The vectors of CTA number `cta`.
+/// The vectors of CTA number `cta` of one matrix.
 __device__ inline void pack_lines(const PackedLines& lines, long long cta) {
     const unsigned vectors = lines.vectors();
     const long long first = cta * pack_vectors_per_cta;
@@ -95,7 +95,19 @@ __device__ inline void pack_lines(const PackedLines& lines, long long cta) {
     }
 }
 
-__global__ void __launch_bounds__(pack_threads, 4) pack_operands(const __grid_constant__ PackArguments args) {
+/// The same of a batch of matrices, one after the other along the grid's y.
+__device__ inline void pack_matrices(const PackedLines& of, long long cta) {
+    for (unsigned matrix = blockIdx.y; matrix < of.matrices; matrix += gridDim.y) {
+        PackedLines lines = of;
+        lines.from += matrix * lines.stride;
+        lines.to += matrix * lines.packed_stride;
+        pack_lines(lines, cta);
+    }
+}
+
+/// What a batch asks for besides costs a CTA an SM: else it spills.
+template <bool batched>
+__global__ void __launch_bounds__(pack_threads, batched ? 3 : 4) pack_operands(const __grid_constant__ PackArguments args) {
     // The GEMM behind may set itself up meanwhile; it reads the copies when all of this has ended. And the GEMM before may
     // still read the copies before: nothing is touched until it has ended.
     ptx::launch_dependents();
@@ -103,7 +115,8 @@ __global__ void __launch_bounds__(pack_threads, 4) pack_operands(const __grid_co
     const long long a_ctas = args.a.ctas(), cta = blockIdx.x;
     const bool of_a = cta < a_ctas;
     const PackedLines lines = of_a ? args.a : args.b;
-    pack_lines(lines, of_a ? cta : cta - a_ctas);
+    if constexpr (batched) pack_matrices(lines, of_a ? cta : cta - a_ctas);
+    else pack_lines(lines, of_a ? cta : cta - a_ctas);
 }
 
 }  // namespace rooftile

@@ -8,24 +8,27 @@ inline constexpr int pack_vectors_per_thread = 4;  ///< in flight together
 inline constexpr int pack_vector_elements = 8;     ///< of 16 bits: the 16 bytes of one store
 inline constexpr int pack_vectors_per_cta = pack_threads * pack_vectors_per_thread;
 
-/// Lines of 16-bit elements, contiguous in each, and where their copies go.
+/// Lines of 16-bit elements, contiguous in each, and where their copies go: of one matrix, or of a batch of them.
 struct PackedLines {
     const unsigned short* from;
     unsigned short* to;        ///< on a 16-byte boundary
     long long lines;           ///< 0: nothing to copy
     long long leading, pitch;  ///< elements from one line to the next, there and here; `pitch` a multiple of 8
     int width;                 ///< elements of a line
+    unsigned matrices;
+    long long stride, packed_stride;  ///< elements from one matrix to the next, there and here
 
     /// Stores of a line: the last one ends with zeros where `width` is no multiple of 8.
     constexpr unsigned vectors() const {
         return (unsigned(width) + (pack_vector_elements - 1)) / pack_vector_elements;
     }
+    /// Of one matrix.
     constexpr long long ctas() const {
         return (lines * vectors() + (pack_vectors_per_cta - 1)) / pack_vectors_per_cta;
     }
 };
 
-/// The first a.ctas() CTAs copy A, those behind them B.
+/// The first a.ctas() CTAs along x copy A, those behind them B; along y they take the matrices of a batch.
 struct PackArguments {
     PackedLines a, b;
 };

@@ -1,4 +1,4 @@
-// C[M x N] = A[M x K] * B[K x N] on Hopper: bf16 or fp16 in and out, fp32 sums.
+// C[M x N] = A[M x K] * B[K x N] on Hopper: bf16 or fp16 in and out, fp32 sums; or a batch of such products.
 //
 // One CTA has one producer warpgroup and 1-3 consumer warpgroups. The producer's one thread keeps a ring of
 // `stages` tiles of A and B full by TMA; consumers multiply each tile with wgmma, one step running while the
@@ -59,10 +59,10 @@ __device__ void consume(const TensorMap& map_c, const GemmArguments& args, const
         if (pingpong) turns.wait(first);
         Sm90Accumulators<C> sums;
         if constexpr (C.adds_up()) clear<C>(sums);
-        int previous = 0, m, n;
+        int previous = 0;
         step<C>(sums, shared, at, previous, first_row, scheduler.part, true);
-        scheduler.origin(m, n);  // beside the first products
-        prefetch_operands<C>(epilogue, args, m, n);
+        const TileOrigin tile = scheduler.origin();  // beside the first products
+        prefetch_operands<C>(epilogue, args, tile);
         for (int block = 1; block < k_blocks; ++block)
             step<C>(sums, shared, at, previous, first_row, scheduler.part, false);
         // The other's products line up behind the last of these, which are still running.
@@ -79,18 +79,18 @@ __device__ void consume(const TensorMap& map_c, const GemmArguments& args, const
             if (pieces.came_last()) {
                 pieces.add_up(sums);
                 const int share = scheduler.part * C.share_n();
-                store_finished<C>(epilogue, OwnSums<C>{sums}, target, args, m + (C.swap_ab ? share : down),
-                                  n + (C.swap_ab ? right : share));
+                store_finished<C>(epilogue, OwnSums<C>{sums}, target, args,
+                                  {tile.m + (C.swap_ab ? share : down), tile.n + (C.swap_ab ? right : share), tile.batch});
             }
         } else if constexpr (C.split_k > 1) {
             publish<C>(sums, shared, turn);
             turn ^= 1;
             const int share = scheduler.part * C.share_n();
             store_finished<C>(epilogue, SumsOfParts<C>(shared, scheduler), target, args,
-                              m + (C.swap_ab ? share : down), n + (C.swap_ab ? right : share));
+                              {tile.m + (C.swap_ab ? share : down), tile.n + (C.swap_ab ? right : share), tile.batch});
             end_exchange<C>(shared);
         } else {
-            store_finished<C>(epilogue, OwnSums<C>{sums}, target, args, m + down, n + right);
+            store_finished<C>(epilogue, OwnSums<C>{sums}, target, args, {tile.m + down, tile.n + right, tile.batch});
         }
         scheduler.tiles.advance();
         if (pingpong) {  // over the other warpgroup's tile
@@ -113,20 +113,20 @@ __device__ void consume_overlapped(const TensorMap& map_c, const GemmArguments& 
     KeptSums<C> kept;
     for (bool first = true; scheduler.tiles.more(); scheduler.tiles.advance(), first = false) {
         Sm90Accumulators<C> sums;
-        int previous = 0, block = 0, m, n;
+        int previous = 0, block = 0;
+        TileOrigin tile{};
 #pragma unroll
         for (int s = 0; s < C.epilogue_tiles(); ++s) {
             if (block < k_blocks) step<C>(sums, shared, at, previous, first_row, scheduler.part, s == 0);
             ++block;
-            if (s == 0) scheduler.origin(m, n);
+            if (s == 0) tile = scheduler.origin();
             if (!first) store_epilogue_tile<C>(kept, target, s);
         }
         for (; block < k_blocks; ++block)
             step<C>(sums, shared, at, previous, first_row, scheduler.part, false);
         drain<C>(sums, shared, previous, scheduler.part);
         kept.keep(sums);
-        target.m = C.swap_ab ? m : m + first_row;
-        target.n = C.swap_ab ? n + first_row : n;
+        target.at = {C.swap_ab ? tile.m : tile.m + first_row, C.swap_ab ? tile.n + first_row : tile.n, tile.batch};
     }
     store_by_tma<C>(kept, target);  // a CTA of the grid has one tile at least
     if (ptx::elect_one()) ptx::tma_store_wait_read<0>();

@@ -33,6 +33,8 @@ struct Sm90GemmConfig {
     bool load_policy = false, store_policy = false;
     /// Copies of A and B, the matrix instructions, or the copies of C: a kernel that is timed, never used.
     Ablation ablated = Ablation::nothing;
+    /// Many products of one shape, by tensor maps of three axes; the batch is the outermost index of a tile.
+    bool batched = false;
     /// Of a thread, beside the plain kernel's: what a caller's epilogue holds. The planner's alone; 0: there is none.
     int epilogue_registers = 0;
 

@@ -124,18 +124,18 @@ struct EpilogueSums {
 /// A tile's sums on their way out.
 template <Sm90GemmConfig C, class Epilogue, class Sums>
 __device__ void store_finished(const Epilogue& epilogue, const Sums& sums, Sm90Target<C>& target, const GemmArguments& args,
-                               int m, int n) {
-    if constexpr (is_plain<Epilogue>()) store<C>(sums, target, args, m, n);
-    else store<C>(EpilogueSums<C, Epilogue, Sums>{sums, epilogue, args, m, n}, target, args, m, n);
+                               const TileOrigin& at) {
+    if constexpr (is_plain<Epilogue>()) store<C>(sums, target, args, at);
+    else store<C>(EpilogueSums<C, Epilogue, Sums>{sums, epilogue, args, at.m, at.n}, target, args, at);
 }
 
 /// Beside a tile's first products: what its epilogue will read.
 template <Sm90GemmConfig C, class Epilogue>
-__device__ void prefetch_operands(const Epilogue& epilogue, const GemmArguments& args, int m, int n) {
+__device__ void prefetch_operands(const Epilogue& epilogue, const GemmArguments& args, const TileOrigin& at) {
     if constexpr (!is_plain<Epilogue>()) {
         constexpr bool alone = C.schedule == Schedule::pingpong;  // a warpgroup has the tile
         constexpr int threads = Sm90GemmConfig::warpgroup_threads * (alone ? 1 : C.consumer_warpgroups);
-        epilogue.template prefetch<C>(args, m, n, (threadIdx.x - Sm90GemmConfig::warpgroup_threads) % threads, threads);
+        epilogue.template prefetch<C>(args, at.m, at.n, (threadIdx.x - Sm90GemmConfig::warpgroup_threads) % threads, threads);
     }
 }
 

@@ -73,7 +73,12 @@ struct Sm90Shared {
     __device__ Ring<1> exchange() const { return {ring.barriers + Ring<C.stages>::bytes()}; }
 };
 
-/// The tiles of C as this CTA's cluster meets them.
+/// Where a CTA's tile of C lies: its first element, and which product of a batch it is of.
+struct TileOrigin {
+    int m, n, batch;
+};
+
+/// The tiles of C as this CTA's cluster meets them, product after product.
 template <Sm90GemmConfig C>
 struct Sm90TileScheduler {
     const GemmArguments& args;
@@ -85,7 +90,7 @@ struct Sm90TileScheduler {
         : args(arguments),
           rank(C.cluster_ctas() > 1 ? static_cast<int>(ptx::cluster_rank()) : 0),
           part(0),
-          tiles{.rows = ceil_div(args.m, C.cluster_m * C.tile_m),
+          tiles{.rows = ceil_div(args.m, C.cluster_m * C.tile_m) * (C.batched ? args.batch : 1),
                 .columns = ceil_div(args.n, C.cluster_n * C.tile_n)} {
         if constexpr (C.split_k > 1) {
             part = rank / C.peers();
@@ -97,15 +102,21 @@ struct Sm90TileScheduler {
             tiles.index -= piece * tiles.step;
         }
     }
-    /// First row and column of C that this CTA computes. A tile that would reach beyond C ends with it instead, and stores
+    /// What this CTA computes. A tile that would reach beyond C ends with it instead, and stores
     /// once more, bit for bit, what it shares with the tile before: TMA takes longer for rows of a box that are not there
     /// than for rows that are (docs/facts.md).
-    __device__ void origin(int& m, int& n) const {
-        const TileCoordinate t = args.tiles ? tile_of(ptx::load_constant(args.tiles + tiles.index))
-                                            : tile_at(tiles.index, tiles.rows, tiles.columns,
+    __device__ TileOrigin origin() const {
+        int rows = tiles.rows, index = tiles.index, batch = 0;
+        if constexpr (C.batched) {
+            rows = ceil_div(args.m, C.cluster_m * C.tile_m);
+            batch = index / (rows * tiles.columns);
+            index -= batch * (rows * tiles.columns);
+        }
+        const TileCoordinate t = args.tiles ? tile_of(ptx::load_constant(args.tiles + index))
+                                            : tile_at(index, rows, tiles.columns,
                                                       static_cast<Order>(args.order), args.group);
-        m = min((t.row * C.cluster_m + rank / C.cluster_n) * C.tile_m, args.last_m);
-        n = min((t.column * C.cluster_n + rank % C.cluster_n) * C.tile_n, args.last_n);
+        return {min((t.row * C.cluster_m + rank / C.cluster_n) * C.tile_m, args.last_m),
+                min((t.column * C.cluster_n + rank % C.cluster_n) * C.tile_n, args.last_n), batch};
     }
 };
 

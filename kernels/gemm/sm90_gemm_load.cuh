@@ -10,16 +10,22 @@ namespace rooftile {
 /// One operand's tile [extent][tile_k] of the stage at `shared`. With `peers` CTAs sharing it, this CTA loads
 /// slice `slice` of the MN extent and sends it to all of `ctas`; nothing where the first `slices` are all
 /// that reach into the operand. What is not loaded holds anything at all: it meets only rows and columns
-/// beyond C.
+/// beyond C. `matrix`: of the operand, where there is a batch of them.
 template <Sm90GemmConfig C, Major major, int extent, int peers>
 __device__ void load_operand(const TensorMap& map, unsigned shared, unsigned barrier, int mn, int k,
-                             int slice, int slices, unsigned short ctas, unsigned long long policy) {
+                             int matrix, int slice, int slices, unsigned short ctas, unsigned long long policy) {
     constexpr int slice_extent = extent / peers;
     if constexpr (peers == 1) slice = 0;
     else if (major == Major::k && slice >= slices) return;
     mn += slice * slice_extent;
     const auto load = [&](unsigned to, int x, int y) {
-        if constexpr (peers == 1 && C.load_policy) ptx::tma_load_2d(to, map, x, y, barrier, policy);
+        if constexpr (C.batched && peers == 1 && C.load_policy)
+            ptx::tma_load_3d(to, map, x, y, matrix, barrier, policy);
+        else if constexpr (C.batched && peers == 1) ptx::tma_load_3d(to, map, x, y, matrix, barrier);
+        else if constexpr (C.batched && C.load_policy)
+            ptx::tma_load_3d_multicast(to, map, x, y, matrix, barrier, ctas, policy);
+        else if constexpr (C.batched) ptx::tma_load_3d_multicast(to, map, x, y, matrix, barrier, ctas);
+        else if constexpr (peers == 1 && C.load_policy) ptx::tma_load_2d(to, map, x, y, barrier, policy);
         else if constexpr (peers == 1) ptx::tma_load_2d(to, map, x, y, barrier);
         else if constexpr (C.load_policy) ptx::tma_load_2d_multicast(to, map, x, y, barrier, ctas, policy);
         else ptx::tma_load_2d_multicast(to, map, x, y, barrier, ctas);
@@ -44,8 +50,7 @@ __device__ void produce(const TensorMap& map_a, const TensorMap& map_b, const Ge
     const unsigned short everyone = ((1 << C.peers()) - 1) << scheduler.part * C.peers();
     [[maybe_unused]] unsigned turn = 1;  // of the exchange's one stage: nothing to wait for before the first tile
     for (; scheduler.tiles.more(); scheduler.tiles.advance()) {
-        int m, n;
-        scheduler.origin(m, n);
+        const TileOrigin at_c = scheduler.origin();
         // The last tile's sums lie in the ring until the whole cluster has read them.
         if constexpr (C.split_k > 1) ptx::mbarrier_wait(shared.exchange().empty(0), turn);
         turn ^= 1;
@@ -57,11 +62,11 @@ __device__ void produce(const TensorMap& map_a, const TensorMap& map_b, const Ge
                 continue;
             }
             shared.ring.expect(at.stage, args.stage_bytes);
-            load_operand<C, C.a_major, C.tile_m, C.cluster_n>(map_a, shared.a(at.stage), full, m,
-                                                              block * C.tile_k, scheduler.rank, args.a_slices,
+            load_operand<C, C.a_major, C.tile_m, C.cluster_n>(map_a, shared.a(at.stage), full, at_c.m,
+                                                              block * C.tile_k, at_c.batch * args.a_step, scheduler.rank, args.a_slices,
                                                               everyone, args.a_policy);
-            load_operand<C, C.b_major, C.tile_n, C.cluster_m>(map_b, shared.b(at.stage), full, n,
-                                                              block * C.tile_k, scheduler.rank, args.b_slices,
+            load_operand<C, C.b_major, C.tile_n, C.cluster_m>(map_b, shared.b(at.stage), full, at_c.n,
+                                                              block * C.tile_k, at_c.batch * args.b_step, scheduler.rank, args.b_slices,
                                                               everyone, args.b_policy);
         }
     }

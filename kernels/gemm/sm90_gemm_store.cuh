@@ -57,7 +57,18 @@ struct Sm90Target {
     /// The epilogue tile to use next; goes on from tile to tile: with an odd number of epilogue tiles a tile ends on the one
     /// that a fresh count would overwrite first.
     int epilogue_tile = 0;
-    int m = 0, n = 0;  ///< of the tile's first element
+    TileOrigin at{};  ///< the first element of what this warpgroup stores
+
+    /// A box of shared memory to C, `right` and `down` from there; `batch`: of the product. Committed, left out or not.
+    __device__ void store_box(unsigned from, int right, int down) const {
+        const int x = at.n + right, y = at.m + down;
+        if constexpr (C.ablated == Ablation::store) {
+        } else if constexpr (C.batched && C.store_policy) ptx::tma_store_3d(map_c, from, x, y, at.batch, args.c_policy);
+        else if constexpr (C.batched) ptx::tma_store_3d(map_c, from, x, y, at.batch);
+        else if constexpr (C.store_policy) ptx::tma_store_2d(map_c, from, x, y, args.c_policy);
+        else ptx::tma_store_2d(map_c, from, x, y);
+        ptx::tma_store_commit();
+    }
 };
 
 /// A warp's share of an epilogue tile, [warp_rows][epilogue_columns], to `to`. `i`: of the tile's 64-row wgmmas; `half`: which rows
@@ -113,12 +124,7 @@ __device__ void store_upright_tile(const Sums& sums, Sm90Target<C>& target, int 
     ptx::fence_async_proxy();
     __syncwarp();
     if (ptx::elect_one()) {  // the same lane every time: a lane waits for its own stores only
-        const int x = target.n + column, y = target.m + 64 * i + 16 * warp + 8 * half;
-        constexpr bool leaves = C.ablated != Ablation::store;
-        if constexpr (leaves && C.store_policy)
-            ptx::tma_store_2d(target.map_c, from, x, y, target.args.c_policy);
-        else if constexpr (leaves) ptx::tma_store_2d(target.map_c, from, x, y);
-        ptx::tma_store_commit();
+        target.store_box(from, column, 64 * i + 16 * warp + 8 * half);
     }
     target.epilogue_tile = (target.epilogue_tile + 1) % Sm90GemmConfig::epilogue_tiles_in_flight;
 }
@@ -161,11 +167,7 @@ __device__ void store_turned_tile(const Sums& sums, Sm90Target<C>& target, int s
     ptx::fence_async_proxy();
     meet();
     if (warp == 0 && ptx::elect_one()) {  // the same lane every time: a lane waits for its own stores only
-        constexpr bool leaves = C.ablated != Ablation::store;
-        if constexpr (leaves && C.store_policy)
-            ptx::tma_store_2d(target.map_c, to, target.n + 64 * i, target.m + row, target.args.c_policy);
-        else if constexpr (leaves) ptx::tma_store_2d(target.map_c, to, target.n + 64 * i, target.m + row);
-        ptx::tma_store_commit();
+        target.store_box(to, 64 * i, row);
     }
     target.epilogue_tile = (target.epilogue_tile + 1) % Sm90GemmConfig::epilogue_tiles_in_flight;
 }
@@ -185,9 +187,10 @@ __device__ void store_by_tma(const Sums& sums, Sm90Target<C>& target) {
 
 /// C straight from registers, for an ldc that no tensor map can describe: two bytes at a time.
 template <Sm90GemmConfig C, class Sums>
-__device__ void store_by_element(const Sums& sums, const GemmArguments& args, int m, int n) {
+__device__ void store_by_element(const Sums& sums, const GemmArguments& args, int m, int n, int batch) {
     const int thread = threadIdx.x % Sm90GemmConfig::warpgroup_threads;
     unsigned short* c = static_cast<unsigned short*>(args.c);
+    if constexpr (C.batched) c += batch * args.c_stride;
     // Unsigned: a tile beyond the last one may begin past 2^31, and still lies outside C.
     const unsigned row = m + thread / 32 * 16 + thread % 32 / 4;
     const unsigned column = n + thread % 4 * 2;
@@ -220,9 +223,10 @@ __device__ void store_by_element(const Sums& sums, const GemmArguments& args, in
 
 /// The same with swap_ab: what lies side by side in a thread lies one above the other in C.
 template <Sm90GemmConfig C, class Sums>
-__device__ void store_turned_by_element(const Sums& sums, const GemmArguments& args, int m, int n) {
+__device__ void store_turned_by_element(const Sums& sums, const GemmArguments& args, int m, int n, int batch) {
     const int thread = threadIdx.x % Sm90GemmConfig::warpgroup_threads;
     unsigned short* c = static_cast<unsigned short*>(args.c);
+    if constexpr (C.batched) c += batch * args.c_stride;
     const unsigned row = m + thread % 4 * 2;
     const unsigned column = n + thread / 32 * 16 + thread % 32 / 4;
     const unsigned rows = args.m, columns = args.n;
@@ -253,12 +257,11 @@ __device__ void store_turned_by_element(const Sums& sums, const GemmArguments& a
 }
 
 template <Sm90GemmConfig C, class Sums>
-__device__ void store(const Sums& sums, Sm90Target<C>& target, const GemmArguments& args, int m, int n) {
-    target.m = m;
-    target.n = n;
+__device__ void store(const Sums& sums, Sm90Target<C>& target, const GemmArguments& args, const TileOrigin& at) {
+    target.at = at;
     if constexpr (C.tma_store) store_by_tma<C>(sums, target);
-    else if constexpr (C.swap_ab) store_turned_by_element<C>(sums, args, m, n);
-    else store_by_element<C>(sums, args, m, n);
+    else if constexpr (C.swap_ab) store_turned_by_element<C>(sums, args, at.m, at.n, at.batch);
+    else store_by_element<C>(sums, args, at.m, at.n, at.batch);
 }
 
 }  // namespace rooftile

@@ -12,11 +12,13 @@ struct MatrixView {
     long long lines, width, leading;
 };
 
-/// A tensor as bytes in device memory: `lines` of `line_bytes`, `pitch_bytes` apart.
+/// A tensor as bytes in device memory: `lines` of `line_bytes`, `pitch_bytes` apart; or several blocks of them.
 struct TensorLayout {
     long long lines = 1, line_bytes = 0, pitch_bytes = 0;
+    long long blocks = 1, block_pitch_bytes = 0;
+    constexpr long long block_bytes() const { return pitch_bytes * (lines - 1) + line_bytes; }
     /// From the first to the last, what lies between lines included.
-    constexpr long long bytes() const { return pitch_bytes * (lines - 1) + line_bytes; }
+    constexpr long long bytes() const { return block_pitch_bytes * (blocks - 1) + block_bytes(); }
 };
 
 /// What a fill writes.
@@ -67,6 +69,7 @@ struct VerifyArguments {
     long long a_m_stride, a_k_stride, b_k_stride, b_n_stride, c_m_stride;
     Type type;
     ErrorModel model;  ///< error_model(k)
+    long long first_row;  ///< added to rows that records name: of a batch each product's follow those of the one before
 };
 
 /// The element of a result that lies worst.

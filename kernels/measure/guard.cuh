@@ -5,22 +5,26 @@
 
 namespace rooftile {
 
-/// Counts bytes that are not `poison` in the `guard` bytes before and after a tensor and between its lines; the last line
-/// has nothing behind it. Adds to `*touched`.
+/// Counts bytes that are not `poison` in the `guard` bytes before and after a tensor, between its lines and between its blocks of
+/// them; the last one has nothing behind it. Adds to `*touched`.
 __global__ void check_guard(const unsigned char* data, TensorLayout layout, long long guard, unsigned char poison,
                             unsigned long long* touched) {
     const long long padding = layout.pitch_bytes - layout.line_bytes;
-    const long long gaps = padding * (layout.lines - 1);
-    const long long all = 2 * guard + gaps;
+    const long long of_lines = padding * (layout.lines - 1), of_a_block = layout.block_pitch_bytes - layout.block_bytes();
+    const long long gaps = of_lines * layout.blocks, between = gaps + of_a_block * (layout.blocks - 1);
+    const long long all = 2 * guard + between;
     const long long step = static_cast<long long>(gridDim.x) * blockDim.x;
     unsigned long long mine = 0;
     for (long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x; i < all; i += step) {
         long long at;
         if (i < gaps) {
-            const long long line = i / padding;
-            at = line * layout.pitch_bytes + layout.line_bytes + (i - line * padding);
+            const long long block = i / of_lines, within = i - block * of_lines, line = within / padding;
+            at = block * layout.block_pitch_bytes + line * layout.pitch_bytes + layout.line_bytes + (within - line * padding);
+        } else if (i < between) {
+            const long long block = (i - gaps) / of_a_block;
+            at = block * layout.block_pitch_bytes + layout.block_bytes() + (i - gaps - block * of_a_block);
         } else {
-            const long long g = i - gaps;
+            const long long g = i - between;
             at = g < guard ? g - guard : layout.bytes() + (g - guard);
         }
         mine += data[at] != poison;

@@ -217,7 +217,7 @@ __device__ inline void verify_record_tile(const VerifyArguments& p, const Verify
     const double ratio = errors > 0 ? root(errors / allowed) : 0;
     if (ratio <= record.worst_tile.ratio) return;
     record.worst_tile = {ratio, root(errors / expected.elements), root(allowed / expected.elements),
-                         place.row0, place.column0};
+                         p.first_row + place.row0, place.column0};
 }
 
 /// Adds this tile of result `c` to the CTA's record of it: the count of wrong elements, the worst if it is
@@ -241,7 +241,7 @@ __device__ inline void verify_record(const VerifyArguments& p, const unsigned sh
             }
             if (v.ratio > part.ratio) {
                 part.ratio = v.ratio;
-                shared.worst[threadIdx.x] = {v.ratio, sum[0], v.bound, row, column, got, v.expected};
+                shared.worst[threadIdx.x] = {v.ratio, sum[0], v.bound, p.first_row + row, column, got, v.expected};
             }
         }
         verify_rotate<exact>(sum, sigma);

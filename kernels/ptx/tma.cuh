@@ -65,6 +65,53 @@ __device__ inline void tma_store_2d(const TensorMap& map, unsigned shared, int x
         : "memory");
 }
 
+// The same of a tensor of three axes.
+
+__device__ inline void tma_load_3d(unsigned shared, const TensorMap& map, int x, int y, int z, unsigned barrier) {
+    asm volatile(
+        "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], "
+        "[%5];" ::"r"(shared),
+        "l"(&map), "r"(x), "r"(y), "r"(z), "r"(barrier)
+        : "memory");
+}
+__device__ inline void tma_load_3d(unsigned shared, const TensorMap& map, int x, int y, int z, unsigned barrier,
+                                   unsigned long long policy) {
+    asm volatile(
+        "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
+        "[%0], [%1, {%2, %3, %4}], [%5], %6;" ::"r"(shared),
+        "l"(&map), "r"(x), "r"(y), "r"(z), "r"(barrier), "l"(policy)
+        : "memory");
+}
+__device__ inline void tma_load_3d_multicast(unsigned shared, const TensorMap& map, int x, int y, int z,
+                                             unsigned barrier, unsigned short ctas) {
+    asm volatile(
+        "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
+        "[%0], [%1, {%2, %3, %4}], [%5], %6;" ::"r"(shared),
+        "l"(&map), "r"(x), "r"(y), "r"(z), "r"(barrier), "h"(ctas)
+        : "memory");
+}
+__device__ inline void tma_load_3d_multicast(unsigned shared, const TensorMap& map, int x, int y, int z,
+                                             unsigned barrier, unsigned short ctas, unsigned long long policy) {
+    asm volatile(
+        "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster"
+        ".L2::cache_hint [%0], [%1, {%2, %3, %4}], [%5], %6, %7;" ::"r"(shared),
+        "l"(&map), "r"(x), "r"(y), "r"(z), "r"(barrier), "h"(ctas), "l"(policy)
+        : "memory");
+}
+__device__ inline void tma_store_3d(const TensorMap& map, unsigned shared, int x, int y, int z) {
+    asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%1, %2, %3}], [%4];" ::"l"(&map),
+                 "r"(x), "r"(y), "r"(z), "r"(shared)
+                 : "memory");
+}
+__device__ inline void tma_store_3d(const TensorMap& map, unsigned shared, int x, int y, int z,
+                                    unsigned long long policy) {
+    asm volatile(
+        "cp.async.bulk.tensor.3d.global.shared::cta.bulk_group.L2::cache_hint [%0, {%1, %2, %3}], [%4], %5;" ::
+            "l"(&map),
+        "r"(x), "r"(y), "r"(z), "r"(shared), "l"(policy)
+        : "memory");
+}
+
 __device__ inline void tma_store_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
 
 /// Waits until all but the newest `pending` stores of this thread have read their shared memory.

@@ -13,14 +13,18 @@ GemmSizes sizes_of(const GemmProblem& p) {
             .a_bytes = bytes_of(p.a_type),
             .b_bytes = bytes_of(p.b_type),
             .c_bytes = bytes_of(p.c_type),
-            .sum_bytes = bytes_of(p.accumulate_type)};
+            .sum_bytes = bytes_of(p.accumulate_type),
+            .products = double(p.batch),
+            .a_matrices = double(p.a_matrices()),
+            .b_matrices = double(p.b_matrices())};
 }
 
 double min_traffic_bytes(const GemmSizes& s, double storage, double units) {
-    const double once = s.m * s.k * s.a_bytes + s.n * s.k * s.b_bytes + s.m * s.n * s.c_bytes;
+    const double sums = s.products * s.m * s.n;
+    const double once = s.a_matrices * s.m * s.k * s.a_bytes + s.b_matrices * s.n * s.k * s.b_bytes + sums * s.c_bytes;
     const auto with_sums_of = [&](double sum_bytes) {
-        return 2 * s.m * s.n * s.k * std::sqrt(s.a_bytes * s.b_bytes * sum_bytes / storage)
-               - 2 * storage * units - (sum_bytes - s.c_bytes) * s.m * s.n;
+        return 2 * sums * s.k * std::sqrt(s.a_bytes * s.b_bytes * sum_bytes / storage) - 2 * storage * units
+               - (sum_bytes - s.c_bytes) * sums;
     };
     return max_known(once, max_known(with_sums_of(s.c_bytes), with_sums_of(s.sum_bytes)));
 }
@@ -39,10 +43,8 @@ double l2_lower_bound_bytes(const GemmHardware& hw, const GemmTile& t, const Gem
 }
 
 double shared_traffic_bytes(const GemmTile& t, const GemmProblem& p) {
-    const auto [rows, columns] = cluster_grid(p, t.tile_m, t.tile_n, 1, 1);
-    const double steps = double(rows) * double(columns) * double(ceil_div(p.k, t.tile_k));
-    return steps * shared_step_bytes(t, bytes_of(p.a_type)).read
-           + double(p.m) * double(p.n) * bytes_of(p.c_type);
+    const double steps = cluster_grid(p, t.tile_m, t.tile_n, 1, 1).count() * double(ceil_div(p.k, t.tile_k));
+    return steps * shared_step_bytes(t, bytes_of(p.a_type)).read + p.c_bytes();
 }
 
 double shared_lower_bound_bytes(const GemmHardware& hw, const GemmProblem& p) {

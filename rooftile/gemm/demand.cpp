@@ -21,8 +21,9 @@ double l2_bytes_of(const PlanEvaluation& r) {
     const L2Rows own = own_rows(tile, p),
                  reaching = l2_rows(r.gemm.hw, tile, p, neighbours(p, tile, r.order.order, r.order.group));
     const TileGrid clusters = cluster_grid(p, tile);
-    return bytes(p.m, p.k, p.a_type) * double(clusters.columns) * reaching.a / own.a
-           + bytes(p.n, p.k, p.b_type) * double(clusters.rows) * reaching.b / own.b + bytes(p.m, p.n, p.c_type);
+    const double products = double(p.batch);
+    return products * bytes(p.m, p.k, p.a_type) * double(clusters.columns) * reaching.a / own.a
+           + products * bytes(p.n, p.k, p.b_type) * double(clusters.rows) * reaching.b / own.b + p.c_bytes();
 }
 
 /// What the simulated L2 found of an order without a closed form, where the plan has it, is known as a whole only.
@@ -34,9 +35,9 @@ void add_tensors(Demand& demand, const GemmPlan& plan, const OperandBytes& dram)
         plan.prediction.dram_bytes
         && std::abs(dram.sum() + a_packing + b_packing - double(*plan.prediction.dram_bytes)) < 1;
     const auto part = [&](double of) { return as_planned ? known(of) : std::nullopt; };
-    demand.tensors = {{"a", TensorRole::in, bytes(p.m, p.k, p.a_type), part(dram.a + a_packing)},
-                      {"b", TensorRole::in, bytes(p.n, p.k, p.b_type), part(dram.b + b_packing)},
-                      {p.epilogue ? p.epilogue->output() : "c", TensorRole::out, bytes(p.m, p.n, p.c_type),
+    demand.tensors = {{"a", TensorRole::in, p.a_bytes(), part(dram.a + a_packing)},
+                      {"b", TensorRole::in, p.b_bytes(), part(dram.b + b_packing)},
+                      {p.epilogue ? p.epilogue->output() : "c", TensorRole::out, p.c_bytes(),
                        part(dram.c - (p.epilogue ? p.epilogue->bytes : 0))}};
     if (!p.epilogue) return;
     for (const EpilogueOperand& o : p.epilogue->operands) {

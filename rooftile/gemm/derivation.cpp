@@ -85,7 +85,7 @@ GemmPlan write_plan(const std::shared_ptr<const GemmContext>& shared, std::size_
     r.shared_bytes = f.shared_bytes(kept.stages);
     r.ctas_per_sm = c.tile.ctas_per_sm;
     r.workspace_bytes = packed_bytes(context.problem, packed_operands(plan.config))
-                        + pieces_workspace(plan.config, context.problem.m, context.problem.n).bytes();
+                        + pieces_workspace(plan.config, context.problem.m, context.problem.n, context.problem.batch).bytes();
 
     plan.prediction = predict({context, kept, Derivation(*context.machine)}, packed_operands(plan.config));
     plan.derivation = Steps([shared, index, config = plan.config] {

@@ -63,8 +63,11 @@ std::vector<Field> make_fields() {
         {"tensor", "NAME:TYPE[SHAPE]",
          "A tensor that the epilogue reads: \"bias:bf16[N]\", [M,1] one a row, [M,N] one an element; repeatable", problem,
          FieldKind::list},
-        // Named so that a value other than the one supported is refused by name.
-        {"batch", "N", "1 alone so far", hidden},
+        {"batch", "B", "So many products of that shape, one matrix behind the other; default 1", problem},
+        {"stride_a", "N", "Elements from one A of a batch to the next, 0: one A for all; default: dense", problem},
+        {"stride_b", "N", "The same of B", problem},
+        {"stride_d", "N", "The same of the results, which lie apart", problem},
+        // Named so that it is refused by name.
         {"layout", "NAME", "Not offered", hidden},
         {"kernel", "NAME", kernel_meaning(), fixed},
         {"tile", "MxNxK", "Tile of one CTA: tile_m, tile_n, tile_k", fixed},
@@ -201,6 +204,16 @@ std::vector<OrderChoice> orders_of(const Given& g) {
     return list;
 }
 
+void give_batch(const Given& g, GemmProblem& p) {
+    if (g.has("batch")) p.batch = whole_number(g.name("batch"), g.text("batch"), 1, largest_extent);
+    for (const auto& [key, stride, operand] : {std::tuple{"stride_a", &p.a_stride, 'a'}, {"stride_b", &p.b_stride, 'b'}, {"stride_d", &p.c_stride, 'c'}}) {
+        if (g.has(key) && !g.has("batch"))
+            throw RequestError(fmt::format("{} is of a batch; give {} too", g.name(key), g.name("batch")));
+        if (p.batch == 1) continue;  // it means nothing
+        *stride = g.has(key) ? whole_number(g.name(key), g.text(key), 0, std::int64_t{1} << 60) : dense_stride(p, operand);
+    }
+}
+
 }  // namespace
 
 std::span<const Field> gemm_fields() {
@@ -218,7 +231,6 @@ GemmProblem gemm_problem(const Given& g) {
     const auto major = [&](std::string_view key, std::span<const std::string_view> names) {
         return choice(g, key, names) == 0 ? Major::k : Major::mn;
     };
-    only_value(g.name("batch"), g.text("batch"), "1");
     GemmProblem problem = gemm_problem(sizes.m, sizes.n, sizes.k, type, major("a_major", a_majors),
                                        major("b_major", b_majors));
     for (const auto& [key, pitch] :
@@ -228,6 +240,7 @@ GemmProblem gemm_problem(const Given& g) {
                                       {"b_offset", &problem.b_offset},
                                       {"c_offset", &problem.c_offset}})
         if (g.has(key)) *offset = whole_number(g.name(key), g.text(key), 0, largest_extent);
+    give_batch(g, problem);
     problem.alpha = number_or(g, "alpha", 1), problem.beta = number_or(g, "beta", 0);
     problem.epilogue = gemm_epilogue(problem.m, problem.n, problem.c_type, problem.alpha, problem.beta, g.text("epilogue"),
                                      g.list("tensor"));
@@ -247,6 +260,9 @@ Given gemm_given(const GemmProblem& p) {
     given.add("type", std::string(name_of(p.a_type)));
     given.add("a_major", std::string(a_major_name(p.a_major)));
     given.add("b_major", std::string(b_major_name(p.b_major)));
+    if (p.batch > 1)
+        for (const auto& [key, number] : {std::pair{"batch", p.batch}, {"stride_a", p.a_stride}, {"stride_b", p.b_stride}, {"stride_d", p.c_stride}})
+            given.add(key, std::to_string(number));
     if (!p.epilogue) return given;
     for (const auto& [key, number, preset] : {std::tuple{"alpha", p.alpha, 1.0}, {"beta", p.beta, 0.0}})
         if (number != preset) given.add(key, fmt::format("{}", number));
@@ -259,6 +275,9 @@ Given gemm_given(const Record& record) {
     Given given(Given::Named::by_key);
     for (const char* key : {"m", "n", "k", "lda", "ldb", "ldc", "a_offset", "b_offset", "c_offset"})
         if (const auto number = find_as<std::int64_t>(record, key)) given.add(key, std::to_string(*number));
+    if (find_as<std::int64_t>(record, "batch").value_or(1) > 1)
+        for (const char* key : {"batch", "stride_a", "stride_b", "stride_d"})
+            if (const auto number = find_as<std::int64_t>(record, key)) given.add(key, std::to_string(*number));
     for (const char* key : {"a_major", "b_major"})
         if (const auto text = find_as<std::string>(record, key)) given.add(key, *text);
     if (const auto element_types = find_as<Record>(record, "types"))

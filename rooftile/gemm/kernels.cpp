@@ -47,7 +47,11 @@ std::optional<Refusal> refuse_type(const Machine& machine, const GemmProblem& pr
                    1, 0};
 }
 
-std::optional<Refusal> refuse_epilogue(const GemmProblem& problem) {
+std::optional<Refusal> refuse_more_than_a_product(const GemmProblem& problem) {
+    if (problem.batch > 1)
+        return Refusal{Reason::instruction,
+                       fmt::format("batch = {}: batches are sm90_gemm's so far; launch the products one by one", problem.batch),
+                       double(problem.batch), 1};
     if (!problem.epilogue) return std::nullopt;
     return Refusal{Reason::instruction, "alpha, beta and epilogues are sm90_gemm's so far; leave them out here", 1, 0};
 }
@@ -81,7 +85,7 @@ std::optional<Refusal> refuse_copies(const GemmProblem& problem) {
 
 std::string order_obstacle(const GemmProblem& p, const GemmConfig& c) {
     if (c.order != Order::hilbert && c.order != Order::morton) return {};
-    const auto [rows, columns] = cluster_grid(p, c.tile_m, c.tile_n, c.cluster_m, c.cluster_n);
+    const auto [rows, columns, products] = cluster_grid(p, c.tile_m, c.tile_n, c.cluster_m, c.cluster_n);
     if (std::max(rows, columns) <= max_table_extent) return {};
     return fmt::format("order {} on {} x {} tiles: its table counts up to {} either way", name_of(c.order),
                        rows, columns, max_table_extent);

@@ -133,7 +133,10 @@ double bytes(std::int64_t rows, std::int64_t columns, Type type) {
 ScheduleTraffic::ScheduleTraffic(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p)
     : a_(bytes(p.m, p.k, p.a_type)),
       b_(bytes(p.n, p.k, p.b_type)),
-      c_(bytes(p.m, p.n, p.c_type) + (p.epilogue ? p.epilogue->bytes : 0)),  // read once, tile by tile, as C is written
+      c_(bytes(p.m, p.n, p.c_type) + (p.epilogue ? p.epilogue->bytes / double(p.batch) : 0)),  // read once, tile by tile, as C is written
+      products_(double(p.batch)),
+      a_shared_(p.a_stride == 0),
+      b_shared_(p.b_stride == 0),
       rows_(double(ceil_div(p.m, t.tile_m))),
       columns_(double(ceil_div(p.n, t.tile_n))),
       slots_(hw.sms * t.ctas_per_sm / t.k_parts()),
@@ -161,10 +164,18 @@ ScheduleTraffic::Reads ScheduleTraffic::reads(const Bands& w, double height) con
     return {w.a * a_reads, w.b * b_reads};
 }
 
-OperandBytes ScheduleTraffic::dram_by_operand(Order order, int group) const {
+OperandBytes ScheduleTraffic::of_batch(const OperandBytes& one) const {
+    if (products_ == 1) return one;
+    const bool stays = least_of_one() <= l2_;
+    return {a_shared_ && stays ? one.a : products_ * one.a, b_shared_ && stays ? one.b : products_ * one.b, products_ * one.c};
+}
+
+OperandBytes ScheduleTraffic::dram_by_operand(Order order, int group) const { return of_batch(of_one(order, group)); }
+
+OperandBytes ScheduleTraffic::of_one(Order order, int group) const {
     const OperandBytes unknown{std::nan(""), std::nan(""), std::nan("")};
     if (std::isnan(slots_) || std::isnan(l2_)) return unknown;
-    if (least() <= l2_) return {a_, b_, c_};
+    if (least_of_one() <= l2_) return {a_, b_, c_};
     if (order == Order::morton || order == Order::hilbert) return unknown;  // no closed form yet
     // Row by row (or column by column) a wave covers the lines it has CTAs for, at least a cluster's.
     const auto lines = [&](double length, double all, double cluster) {
@@ -181,13 +192,13 @@ OperandBytes ScheduleTraffic::dram_by_operand(Order order, int group) const {
 }
 
 double l2_bytes(const GemmTile& t, const GemmProblem& p) {
-    const auto [rows, columns] = cluster_grid(p, t);
-    return bytes(p.m, p.k, p.a_type) * double(columns) + bytes(p.n, p.k, p.b_type) * double(rows)
-           + bytes(p.m, p.n, p.c_type) + (p.epilogue ? p.epilogue->bytes : 0);
+    const auto [rows, columns, products] = cluster_grid(p, t);
+    return double(products) * (bytes(p.m, p.k, p.a_type) * double(columns) + bytes(p.n, p.k, p.b_type) * double(rows))
+           + p.c_bytes() + (p.epilogue ? p.epilogue->bytes : 0);
 }
 
 double crossing_share(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p) {
-    const auto [rows, columns] = cluster_grid(p, t);
+    const auto [rows, columns, products] = cluster_grid(p, t);
     constexpr std::int64_t many = 31;  // readers, of which one at least is elsewhere
     const auto crossing = [&](std::int64_t readers) {
         double all_at_home = 1, one = 1 / hw.l2_parts;  // one^readers
@@ -218,9 +229,9 @@ double cta_slots(const GemmHardware& hw, int cluster_ctas, int ctas_per_sm) {
 
 Waves waves(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p) {
     Waves w;
-    const auto [rows, columns] = cluster_grid(p, t);
+    const auto [rows, columns, products] = cluster_grid(p, t);
     const int sharing = t.cluster_m * t.cluster_n;
-    w.tiles = rows * columns * sharing;
+    w.tiles = rows * columns * products * sharing;
     w.slots = cta_slots(hw, sharing * t.split_k, t.ctas_per_sm);
     const double ctas = double(w.tiles) * t.k_parts();
     w.waves = whole_up(ctas / w.slots);
@@ -240,7 +251,7 @@ double epilogue_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProb
     constexpr double lanes = 32, schedulers = 4;  // of an SM of every architecture that has wgmma
     const double elements = double(t.tile_m) * t.tile_n / t.split_k;
     const double issue = elements * p.epilogue->issue / (lanes * schedulers);
-    const double share = elements / (double(p.m) * double(p.n));
+    const double share = elements / (double(p.m) * double(p.n) * double(p.batch));
     return issue + p.epilogue->bytes * share / min_known(hw.l2_port, hw.shared_bandwidth);
 }
 

@@ -33,12 +33,14 @@ struct GemmTile {
     int k_parts() const { return split_k * grid_split_k; }  ///< CTAs that sum parts of K of the same tile
 };
 
-/// The cluster tiles that C is cut into; those at the edges may stand partly outside.
+/// The cluster tiles that each C of a batch is cut into; those at the edges may stand partly outside.
 struct TileGrid {
     std::int64_t rows, columns;
+    std::int64_t products = 1;  ///< of the batch
+    double count() const { return double(rows) * double(columns) * double(products); }
 };
 inline TileGrid cluster_grid(const GemmProblem& p, int tile_m, int tile_n, int cluster_m, int cluster_n) {
-    return {ceil_div(p.m, std::int64_t{tile_m} * cluster_m), ceil_div(p.n, std::int64_t{tile_n} * cluster_n)};
+    return {ceil_div(p.m, std::int64_t{tile_m} * cluster_m), ceil_div(p.n, std::int64_t{tile_n} * cluster_n), p.batch};
 }
 inline TileGrid cluster_grid(const GemmProblem& problem, const GemmTile& t) {
     return cluster_grid(problem, t.tile_m, t.tile_n, t.cluster_m, t.cluster_n);
@@ -115,7 +117,8 @@ struct OperandBytes {
     double sum() const { return c + (a + b); }
 };
 
-/// The DRAM traffic of one tiling in any order. What does not depend on the order is worked out once.
+/// The DRAM traffic of one tiling in any order. What does not depend on the order is worked out once. Of a batch each product
+/// meets an L2 that holds nothing of it, but for an operand that all of them share and that stays there.
 class ScheduleTraffic {
   public:
     ScheduleTraffic(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem);
@@ -123,9 +126,13 @@ class ScheduleTraffic {
     double dram(Order order, int group) const { return dram_by_operand(order, group).sum(); }
     OperandBytes dram_by_operand(Order order, int group) const;
     /// Bytes with every operand moved once: no order moves less.
-    double least() const { return a_ + b_ + c_; }
+    double least() const { return of_batch({a_, b_, c_}).sum(); }
+    /// The same of one product: what must find room in L2.
+    double least_of_one() const { return a_ + b_ + c_; }
 
   private:
+    OperandBytes of_one(Order order, int group) const;
+    OperandBytes of_batch(const OperandBytes& one) const;
     /// A tile schedule in bands of rows; down the columns the operands change their parts.
     struct Bands {
         double a, b;                     // B
@@ -140,7 +147,9 @@ class ScheduleTraffic {
     };
     Reads reads(const Bands& tile_schedule, double height) const;
 
-    double a_, b_, c_;       // B: each operand once
+    double a_, b_, c_;       // B: each operand of one product once
+    double products_;
+    bool a_shared_, b_shared_;  // by all products
     double rows_, columns_;  // tiles of C
     double slots_;           // CTAs that run at once
     double l2_;

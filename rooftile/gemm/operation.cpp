@@ -24,12 +24,14 @@ namespace {
 
 constexpr std::int64_t operand_alignment = 128;  // bytes, from a multiple of which offsets count
 
+/// `count` matrices, `stride` elements apart.
 TensorInfo matrix(const std::string& name, Type type, std::int64_t rows, std::int64_t columns, std::int64_t pitch,
-                  std::int64_t offset, bool columns_contiguous, TensorRole role) {
+                  std::int64_t offset, bool columns_contiguous, TensorRole role, std::int64_t count, std::int64_t stride) {
     TensorInfo t{.name = name, .type = std::string(name_of(type)), .element_bits = 8 * bytes_of(type), .extents = {},
                  .strides = {}, .role = role, .offset = offset};
     t.extents = {Extent::of(rows), Extent::of(columns)};
     t.strides = columns_contiguous ? std::vector<std::int64_t>{pitch, 1} : std::vector<std::int64_t>{1, pitch};
+    if (count > 1) t.extents.insert(t.extents.begin(), Extent::of(count)), t.strides.insert(t.strides.begin(), stride);
     return t;
 }
 
@@ -152,12 +154,12 @@ class GemmOperation final : public Operation {
     std::vector<TensorInfo> tensors(const Problem& problem) const override {
         const auto& p = problem.own.as<GemmProblem>();
         std::vector<TensorInfo> out = {
-                matrix("a", p.a_type, p.m, p.k, p.lda, p.a_offset, p.a_major == Major::k, TensorRole::in),
-                matrix("b", p.b_type, p.k, p.n, p.ldb, p.b_offset, p.b_major != Major::k, TensorRole::in)};
+                matrix("a", p.a_type, p.m, p.k, p.lda, p.a_offset, p.a_major == Major::k, TensorRole::in, p.a_matrices(), p.a_stride),
+                matrix("b", p.b_type, p.k, p.n, p.ldb, p.b_offset, p.b_major != Major::k, TensorRole::in, p.b_matrices(), p.b_stride)};
         if (p.epilogue)
             for (const EpilogueOperand& o : p.epilogue->operands) out.push_back(epilogue_tensor(o, p));
         out.push_back(matrix(p.epilogue ? p.epilogue->output() : "c", p.c_type, p.m, p.n, p.ldc, p.c_offset, true,
-                             TensorRole::out));
+                             TensorRole::out, p.batch, p.c_stride));
         return out;
     }
     Record config_record(const Plan& plan) const override {
@@ -187,7 +189,7 @@ class GemmOperation final : public Operation {
     }
     std::string short_name(const Problem& problem) const override {
         const auto& p = problem.own.as<GemmProblem>();
-        return fmt::format("{}x{}x{}", p.m, p.n, p.k);
+        return fmt::format("{}{}x{}x{}", p.batch > 1 ? fmt::format("{} of ", p.batch) : "", p.m, p.n, p.k);
     }
     std::string heading(const Problem& problem, std::string_view machine_id, std::string_view machine_name,
                         const Terminal& terminal) const override {

@@ -25,12 +25,12 @@ class OrderTrials {
         const auto capacity = static_cast<std::int64_t>(hw_.l2_bytes);
         if (!best_) {
             clusters_ = tile_schedule->clusters;
-            best_ = {order, double(lru_dram_bytes(*tile_schedule, capacity))};
+            best_ = {order, products() * double(lru_dram_bytes(*tile_schedule, capacity))};
             return;
         }
         const double most = best_->dram * share;
         const double moved =
-            double(lru_dram_bytes(*tile_schedule, capacity, static_cast<std::int64_t>(most)));
+            products() * double(lru_dram_bytes(*tile_schedule, capacity, static_cast<std::int64_t>(most / products())));
         if (moved < most) best_ = {order, moved};
     }
     /// Bands that a whole number of waves fills are as high as wide in clusters, or nearly: a divisor of those
@@ -51,6 +51,9 @@ class OrderTrials {
     const std::optional<ScoredOrder>& best() const { return best_; }
 
   private:
+    /// A product that L2 cannot hold leaves nothing there for the next.
+    double products() const { return double(problem_.batch); }
+
     const GemmHardware& hw_;
     const GemmTile& tile_;
     const GemmProblem& problem_;
@@ -73,8 +76,8 @@ ScoredOrder order_by_formula(const ScheduleTraffic& traffic, const InnerSpace& i
 std::optional<ScoredOrder> order_by_simulation(const GemmHardware& hw, const GemmTile& tile,
                                                const GemmProblem& problem, const InnerSpace& inner) {
     const ScheduleTraffic traffic(hw, tile, problem);
-    const auto [rows, columns] = cluster_grid(problem, tile);
-    if (!(hw.l2_bytes >= 1) || !(traffic.least() > hw.l2_bytes) || rows > max_cluster_tiles / columns)
+    const auto [rows, columns, products] = cluster_grid(problem, tile);
+    if (!(hw.l2_bytes >= 1) || !(traffic.least_of_one() > hw.l2_bytes) || rows > max_cluster_tiles / columns)
         return std::nullopt;
     std::array<ScoredOrder, searched_orders.size()> orders{};
     const auto count = static_cast<std::size_t>(inner.order_count);

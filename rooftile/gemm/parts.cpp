@@ -14,7 +14,7 @@ GemmTime time_without(Ablation part, const TiledGemm& gemm, std::optional<double
     TiledGemm g = gemm;
     const GemmProblem& p = g.problem;
     const auto [written, read] = shared_step_bytes(g.tile, bytes_of(p.a_type));
-    const double result = double(p.m) * double(p.n) * bytes_of(p.c_type);
+    const double result = p.c_bytes();
     if (part == Ablation::loads) {
         g.dram = result;
         g.step.l2 = g.step.port = 0;

@@ -14,6 +14,6 @@ struct PiecesWorkspace {
     std::int64_t bytes() const { return counters + sums; }
 };
 /// Of a C of m x n; a multiple of 128 B.
-PiecesWorkspace pieces_workspace(const GemmConfig& config, std::int64_t m, std::int64_t n);
+PiecesWorkspace pieces_workspace(const GemmConfig& config, std::int64_t m, std::int64_t n, std::int64_t products);
 
 }  // namespace rooftile

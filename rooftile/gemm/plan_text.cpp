@@ -140,7 +140,8 @@ std::string heading_text(const GemmProblem& p, std::string_view machine_id, std:
                          const Terminal& terminal) {
     const std::string times(terminal.sign("×", "x"));
     const double flops = p.flops().value, bytes = p.compulsory_bytes().value;
-    const std::string sizes = fmt::format("gemm {} {} {} {} {}", p.m, times, p.n, times, p.k);
+    const std::string sizes = fmt::format("gemm {}{} {} {} {} {}", p.batch > 1 ? fmt::format("{} of ", p.batch) : "", p.m, times,
+                                          p.n, times, p.k);
     const std::string kind =
         fmt::format("(M {} N {} K)  {} {} {} {} {}, {} accumulate, A {}-major, B {}-major", times, times,
                     name_of(p.a_type), times, name_of(p.b_type), terminal.sign("→", "->"), name_of(p.c_type),

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "rooftile/error.hpp"
 
 namespace rooftile {
@@ -26,7 +28,51 @@ void check_offset(const char* name, std::int64_t value) {
     if (value < 0 || value > most) throw RequestError(fmt::format("{} = {}: must be 0 .. {}", name, value, most));
 }
 
+struct Lines {
+    const char *stride_name, *leading_name;
+    std::int64_t lines, width, leading, stride;
+};
+
+Lines lines_of(const GemmProblem& p, char operand) {
+    if (operand == 'a')
+        return {"stride_a", "lda", p.a_major == Major::k ? p.m : p.k, p.a_major == Major::k ? p.k : p.m, p.lda, p.a_stride};
+    if (operand == 'b')
+        return {"stride_b", "ldb", p.b_major == Major::k ? p.n : p.k, p.b_major == Major::k ? p.k : p.n, p.ldb, p.b_stride};
+    return {"stride_d", "ldc", p.m, p.n, p.ldc, p.c_stride};
+}
+
+/// Matrices lie apart: one behind the other, or side by side within the lines.
+void check_stride(const GemmProblem& p, char operand) {
+    const Lines l = lines_of(p, operand);
+    if (l.stride == 0 && operand != 'c') return;
+    const bool behind = l.stride >= (l.lines - 1) * l.leading + l.width;
+    const bool beside = l.stride >= l.width && l.stride <= (l.leading - l.width) / std::max<std::int64_t>(1, p.batch - 1);
+    if (!behind && !beside)
+        throw RequestError(fmt::format("{} = {}: matrices of {} lines, {} = {}, would overlap; from {} on they lie apart{}",
+                                       l.stride_name, l.stride, l.lines, l.leading_name, l.leading,
+                                       (l.lines - 1) * l.leading + l.width, operand == 'c' ? "" : ", and 0 shares one"));
+    // Elements are counted in 64 bits, bytes too.
+    if (double(l.stride) * double(p.batch) >= 2305843009213693952.0)
+        throw RequestError(fmt::format("{} = {}: a batch of {} must be within 2^61 elements", l.stride_name, l.stride, p.batch));
+}
+
+void check_batch(const GemmProblem& p) {
+    if (p.batch == 1) {
+        if (p.a_stride != 0 || p.b_stride != 0 || p.c_stride != 0)
+            throw RequestError("stride_a, stride_b and stride_d are of a batch; one product has none");
+        return;
+    }
+    for (char operand : {'a', 'b', 'c'}) check_stride(p, operand);
+    if (p.epilogue)
+        throw RequestError(fmt::format("batch = {} with alpha, beta or an epilogue: not supported yet; leave one of them out", p.batch));
+}
+
 }  // namespace
+
+std::int64_t dense_stride(const GemmProblem& p, char operand) {
+    const Lines l = lines_of(p, operand);
+    return l.lines * l.leading;
+}
 
 std::string_view name_of(Type type) {
     switch (type) {
@@ -44,8 +90,7 @@ std::string_view a_major_name(Major major) { return major == Major::k ? "k" : "m
 std::string_view b_major_name(Major major) { return major == Major::k ? "k" : "n"; }
 
 Bytes GemmProblem::compulsory_bytes() const {
-    return Bytes(double(m) * double(k) * bytes_of(a_type) + double(n) * double(k) * bytes_of(b_type)
-                 + double(m) * double(n) * bytes_of(c_type) + (epilogue ? epilogue->bytes : 0));
+    return Bytes(a_bytes() + b_bytes() + c_bytes() + (epilogue ? epilogue->bytes : 0));
 }
 
 GemmProblem gemm_problem(std::int64_t m, std::int64_t n, std::int64_t k, Type type, Major a_major,
@@ -69,9 +114,10 @@ void check(const GemmProblem& p) {
     check_extent("n", p.n);
     check_extent("k", p.k);
     // Below 2^63 every count of the model fits an integer: 2 M N K bounds them all.
-    if (2.0 * double(p.m) * double(p.n) * double(p.k) >= 9223372036854775808.0)
-        throw RequestError(
-            fmt::format("m x n x k = {} x {} x {}: 2 m n k must be below 2^63", p.m, p.n, p.k));
+    check_extent("batch", p.batch);
+    if (p.flops().value >= 9223372036854775808.0)
+        throw RequestError(fmt::format("m x n x k{} = {} x {} x {}{}: 2 m n k{} must be below 2^63", p.batch > 1 ? " x batch" : "",
+                                       p.m, p.n, p.k, p.batch > 1 ? fmt::format(" x {}", p.batch) : "", p.batch > 1 ? " batch" : ""));
     check_leading("lda", p.lda, p.a_major == Major::k ? p.k : p.m, p.a_major == Major::k ? "k" : "m");
     check_leading("ldb", p.ldb, p.b_major == Major::k ? p.k : p.n, p.b_major == Major::k ? "k" : "n");
     check_leading("ldc", p.ldc, p.n, "n");
@@ -84,7 +130,7 @@ void check(const GemmProblem& p) {
                         name_of(p.a_type), name_of(p.b_type), name_of(p.c_type)));
     if (p.accumulate_type != Type::fp32)
         throw RequestError(fmt::format("accumulate {}: not supported yet; fp32", name_of(p.accumulate_type)));
-    if (p.batch != 1) throw RequestError(fmt::format("batch = {}: not supported yet; 1", p.batch));
+    check_batch(p);
     if ((p.alpha != 1 || p.beta != 0) && !p.epilogue)
         throw RequestError(
             fmt::format("alpha = {}, beta = {}: without an epilogue they are 1 and 0", p.alpha, p.beta));

@@ -1,4 +1,4 @@
-// The GEMM problem: C[M x N] = alpha * A[M x K] * B[K x N] + beta * C, and what it must move and compute.
+// The GEMM problem: C[M x N] = alpha * A[M x K] * B[K x N] + beta * C, or a batch of them, and what it must move and compute.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +21,19 @@ struct GemmProblem {
     Major a_major = Major::k, b_major = Major::k;
     std::int64_t lda = 0, ldb = 0, ldc = 0;
     std::int64_t a_offset = 0, b_offset = 0, c_offset = 0;  ///< where operands begin, past a multiple of 128 B
-    std::int64_t batch = 1;
+    std::int64_t batch = 1;  ///< products of that shape, one after the other in memory
+    /// Elements from the first of one matrix to the first of the next; of A and B 0 where one serves all products. 0 without a batch.
+    std::int64_t a_stride = 0, b_stride = 0, c_stride = 0;
     double alpha = 1, beta = 0;
     SharedEpilogue epilogue{};  ///< of alpha and beta too; made by gemm_epilogue()
 
-    Flops flops() const { return Flops(2.0 * double(m) * double(n) * double(k)); }
+    Flops flops() const { return Flops(2.0 * double(m) * double(n) * double(k) * double(batch)); }
+    std::int64_t a_matrices() const { return a_stride == 0 ? 1 : batch; }
+    std::int64_t b_matrices() const { return b_stride == 0 ? 1 : batch; }
+    /// Of all matrices, each element once.
+    double a_bytes() const { return double(a_matrices()) * double(m) * double(k) * bytes_of(a_type); }
+    double b_bytes() const { return double(b_matrices()) * double(n) * double(k) * bytes_of(b_type); }
+    double c_bytes() const { return double(batch) * double(m) * double(n) * bytes_of(c_type); }
     /// A, B and what an epilogue reads once, C written once.
     Bytes compulsory_bytes() const;
 
@@ -36,6 +44,9 @@ struct GemmProblem {
 /// Throws RequestError where a size is below 1, above 2^31 - 1, or 2*M*N*K reaches 2^63.
 GemmProblem gemm_problem(std::int64_t m, std::int64_t n, std::int64_t k, Type type = Type::bf16,
                          Major a_major = Major::k, Major b_major = Major::k);
+
+/// Elements from one of a batch of matrices to the next where nothing lies between them.
+std::int64_t dense_stride(const GemmProblem& problem, char operand);
 
 /// Throws RequestError where sizes, leading dimensions or values are outside what the library accepts.
 void check(const GemmProblem& problem);

@@ -33,6 +33,9 @@ Record problem_record(const GemmProblem& p) {
             {"beta", p.beta},
             {"epilogue", p.epilogue && !p.epilogue->expression.empty() ? p.epilogue->expression : "none"}};
     // Alone where there is one: other documents stay as they were.
+    if (p.batch > 1)
+        for (const auto& [key, stride] : {std::pair{"stride_a", p.a_stride}, {"stride_b", p.b_stride}, {"stride_d", p.c_stride}})
+            out.emplace_back(key, stride);
     if (p.epilogue) out.push_back({"epilogue_tensors", epilogue_tensors(p)});
     return out;
 }

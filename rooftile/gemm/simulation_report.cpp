@@ -65,7 +65,7 @@ std::string cache_text(const L2Model& l2) {
 Json simulation_document(const DocumentContext& context, const Simulation& s) {
     Json rows = Json::array();
     for (const SimulatedOrder& order : s.orders) rows.push_back(row_json(s, order));
-    const auto [tile_rows, tile_columns] = s.tile_schedule.cluster_tiles();
+    const auto [tile_rows, tile_columns, products] = s.tile_schedule.cluster_tiles();
     return {{"schema", "rooftile/simulation/1"},
             {"context", context_json(context)},
             {"machine", {{"id", s.machine_id}, {"name", s.machine_name}}},
@@ -94,7 +94,7 @@ std::string simulation_csv(const Json& document) { return csv_text(document, {"c
 
 std::string simulation_text(const Simulation& s, const Terminal& terminal) {
     std::string out = heading_text(s.plan.problem, s.machine_id, s.machine_name, terminal);
-    const auto [rows, columns] = s.tile_schedule.cluster_tiles();
+    const auto [rows, columns, products] = s.tile_schedule.cluster_tiles();
     out += fmt::format("plan {}  {}\n", s.plan.rank, label_of(s.plan.config));
     out += fmt::format(
         "tiles   {} in flight over {} {} {} of them, {} round{} of {} steps\n",

@@ -21,7 +21,7 @@ class Sm80Gemm final : public GemmKernel {
     std::optional<Refusal> refusal(const Machine& machine, const GemmProblem& problem,
                                    const GemmRequest& request) const override {
         if (auto why = refuse_type(machine, problem)) return why;
-        if (auto why = refuse_epilogue(problem)) return why;
+        if (auto why = refuse_more_than_a_product(problem)) return why;
         if (auto why = refuse_hopper_alone(machine, request)) return why;
         return machine.lacks("cp_async") ? refuse_copies(problem) : std::nullopt;
     }

@@ -112,8 +112,7 @@ class ConstraintChecker {
         if (t.k_parts() > figures_.k_blocks)
             return stop(Constraint::at(Reason::instruction, t.k_parts(), double(figures_.k_blocks),
                                        "split_k * grid_split_k = {needed}, but K has {available} steps"));
-        const auto [rows, columns] = cluster_grid(problem_, t);
-        const double ctas = double(rows) * double(columns) * t.cluster_m * t.cluster_n * t.k_parts();
+        const double ctas = cluster_grid(problem_, t).count() * t.cluster_m * t.cluster_n * t.k_parts();
         return ctas > f_.slots
                && stop(Constraint::at(Reason::cluster, ctas, f_.slots,
                                       "grid_split_k makes {needed} CTAs; {available} run at once, and pieces of K pay within "

@@ -156,7 +156,7 @@ void epilogue_tiles(const GemmContext& context, const Kept& kept, Derivation& st
 
 void caching(const GemmContext& context, const Kept& kept, const GemmConfig& config, Derivation& steps) {
     const double bytes = context.problem.compulsory_bytes().value;
-    const auto [rows, columns] = cluster_grid(context.problem, kept.candidate.tile);
+    const auto [rows, columns, products] = cluster_grid(context.problem, kept.candidate.tile);
     const auto use = [](CachePolicy policy, std::int64_t reads) {
         return fmt::format("{}: read {}", policy == CachePolicy::evict_first ? "evict_first" : "normal",
                            reads == 1 ? std::string("once") : fmt::format("{} times", reads));
@@ -199,27 +199,28 @@ void launching(const GemmContext& context, const GemmConfig& config, Derivation&
 void packing(const GemmContext& context, const GemmConfig& config, Derivation& steps) {
     const GemmProblem& p = context.problem;
     struct Operand {
-        const char *quantity, *leading_name, *offset_name;
-        std::int64_t leading, offset;
+        const char *quantity, *leading_name, *offset_name, *stride_name;
+        std::int64_t leading, offset, stride;
         bool packed;
         const std::optional<bool>& asked;
         PackedCopy copy;
         PackedOperands alone;
     };
     for (const Operand& o :
-         {Operand{"pack_a", "lda", "a_offset", p.lda, p.a_offset, config.pack_a, context.request.pack_a, packed_copy(p.a_major, p.m, p.k), {.a = true}},
-          Operand{"pack_b", "ldb", "b_offset", p.ldb, p.b_offset, config.pack_b, context.request.pack_b, packed_copy(p.b_major, p.n, p.k),
+         {Operand{"pack_a", "lda", "a_offset", "stride_a", p.lda, p.a_offset, p.a_stride, config.pack_a, context.request.pack_a, packed_copy(p.a_major, p.m, p.k, p.a_matrices()), {.a = true}},
+          Operand{"pack_b", "ldb", "b_offset", "stride_b", p.ldb, p.b_offset, p.b_stride, config.pack_b, context.request.pack_b, packed_copy(p.b_major, p.n, p.k, p.b_matrices()),
                   {.b = true}}}) {
         std::vector<Input> inputs{given(o.leading_name, double(o.leading), "elements", "problem")};
         if (o.offset != 0) inputs.push_back(given(o.offset_name, double(o.offset), "elements", "problem"));
+        if (o.stride != 0) inputs.push_back(given(o.stride_name, double(o.stride), "elements", "problem"));
         if (o.packed) {
             inputs.push_back(given("read and written", packing_traffic(p, o.alone), "B", "the operand, twice"));
             inputs.push_back(given("workspace", double(o.copy.bytes()), "B",
-                                   fmt::format("{} lines of {} elements, 128 B aligned", o.copy.lines, o.copy.pitch)));
+                                   fmt::format("{} lines of {} elements, 128 B aligned", o.copy.matrices * o.copy.lines, o.copy.pitch)));
             if (context.machine->find("dram.sustained_copy")) inputs.push_back(steps.fact("dram.sustained_copy"));
             inputs.push_back(steps.fact("launch.gap_stream"));
         }
-        const bool taken = taken_by_tma(o.leading, o.offset);
+        const bool taken = taken_by_tma(o.leading, o.offset, o.stride);
         steps.add(o.quantity,
                   chosen(o.asked, taken ? "1 where a copy, whose lines begin on those of L2, is predicted to save more than it takes"
                                         : "1 where the operand's lines do not begin at whole 16 bytes   [CUDA driver API, "

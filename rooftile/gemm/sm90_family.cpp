@@ -45,12 +45,12 @@ const char* bars_overlapped_epilogue(const Sm90GemmConfig& c) {
     return nullptr;
 }
 
-bool taken_by_tma(std::int64_t leading, std::int64_t offset) {
-    return leading % copy_elements == 0 && offset % copy_elements == 0;
+bool taken_by_tma(std::int64_t leading, std::int64_t offset, std::int64_t stride) {
+    return leading % copy_elements == 0 && offset % copy_elements == 0 && stride % copy_elements == 0;
 }
 
 bool stores_by_tma(const GemmProblem& p) {
-    return p.n % copy_elements == 0 && taken_by_tma(p.ldc, p.c_offset);
+    return p.n % copy_elements == 0 && taken_by_tma(p.ldc, p.c_offset, p.c_stride);
 }
 
 void give_registers(Sm90GemmConfig& config, const GemmCandidate& c, const RegisterSplit& r) {
@@ -82,6 +82,7 @@ Sm90GemmConfig kernel_config(const GemmProblem& p, const GemmCandidate& c, int s
                           .b_major = p.b_major,
                           .tma_store = stores_by_tma(p),
                           .epilogue_tile_n = c.epilogue_tile_n,
+                          .batched = p.batch > 1,
                           .epilogue_registers = p.epilogue ? p.epilogue->registers(c.swap_ab) : 0};
     give_registers(config, c, r);
     return config;

@@ -62,7 +62,7 @@ const char* bars_overlapped_epilogue(const Sm90GemmConfig& config);
 
 /// Lines that begin at whole 16 bytes: what TMA takes as it lies, however long they are. Beyond their end it reads zeros
 /// (docs/facts.md 115). Elements between lines, and from an aligned address to the first.
-bool taken_by_tma(std::int64_t leading, std::int64_t offset);
+bool taken_by_tma(std::int64_t leading, std::int64_t offset, std::int64_t stride);
 
 /// Whether C goes out by TMA: rows of whole 16-byte pieces, and as far apart.
 bool stores_by_tma(const GemmProblem& problem);

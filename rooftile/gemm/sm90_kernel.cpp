@@ -27,17 +27,18 @@ std::string pitch_note(const char* name, std::int64_t pitch, std::int64_t rows) 
 std::optional<Refusal> refuse_unpacked(const GemmProblem& p, const GemmRequest& request) {
     struct Operand {
         const char *name, *leading_name, *offset_name, *flag;
-        std::int64_t leading, offset;
+        std::int64_t leading, offset, stride;
         const std::optional<bool>& packed;
     };
-    for (const Operand& o : {Operand{"A", "lda", "a_offset", "pack_a", p.lda, p.a_offset, request.pack_a},
-                             Operand{"B", "ldb", "b_offset", "pack_b", p.ldb, p.b_offset, request.pack_b}})
-        if (!o.packed.value_or(true) && !taken_by_tma(o.leading, o.offset))
+    for (const Operand& o : {Operand{"A", "lda", "a_offset", "pack_a", p.lda, p.a_offset, p.a_stride, request.pack_a},
+                             Operand{"B", "ldb", "b_offset", "pack_b", p.ldb, p.b_offset, p.b_stride, request.pack_b}})
+        if (!o.packed.value_or(true) && !taken_by_tma(o.leading, o.offset, o.stride))
             return Refusal{Reason::alignment,
-                           fmt::format("{} = {}, {} = {} with {} off: TMA takes lines of {} that begin at multiples of {} "
-                                       "elements (16 B); leave {} on or make both multiples of {}",
-                                       o.leading_name, o.leading, o.offset_name, o.offset, o.flag, o.name, copy_elements,
-                                       o.flag, copy_elements),
+                           fmt::format("{} = {}, {} = {}{} with {} off: TMA takes lines of {} that begin at multiples of {} "
+                                       "elements (16 B); leave {} on or make {} multiples of {}",
+                                       o.leading_name, o.leading, o.offset_name, o.offset,
+                                       o.stride == 0 ? "" : fmt::format(", a stride of {}", o.stride), o.flag, o.name, copy_elements,
+                                       o.flag, o.stride == 0 ? "both" : "all", copy_elements),
                            copy_elements, 0};
     return std::nullopt;
 }
@@ -59,8 +60,8 @@ class Sm90Gemm final : public GemmKernel {
         return refuse_unpacked(problem, request);
     }
     PackedOperands packs(const GemmProblem& problem, const GemmRequest& request) const override {
-        return {request.pack_a.value_or(!taken_by_tma(problem.lda, problem.a_offset)),
-                request.pack_b.value_or(!taken_by_tma(problem.ldb, problem.b_offset))};
+        return {request.pack_a.value_or(!taken_by_tma(problem.lda, problem.a_offset, problem.a_stride)),
+                request.pack_b.value_or(!taken_by_tma(problem.ldb, problem.b_offset, problem.b_stride))};
     }
 
     std::vector<PackedOperands> packings(const GemmProblem& problem, const GemmRequest& request,

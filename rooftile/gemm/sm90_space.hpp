@@ -182,7 +182,7 @@ class Space {
     std::size_t count_parts(const TileFigures& tile, int ctas_per_sm) const {
         constexpr int max_waves = 4;
         if (request_.exhaustive) return parts_.size();
-        const double tiles = double(tile.grid.rows) * double(tile.grid.columns);
+        const double tiles = tile.grid.count();
         return tiles < max_waves * hw_.sms * ctas_per_sm ? parts_.size() : 1;
     }
 
@@ -191,7 +191,7 @@ class Space {
     template <class Visit>
     void for_each_pieces(const TileFigures& tile, Visit visit) const {
         if (request_.grid_split_k || !cooperative) return;
-        const double tiles = double(tile.grid.rows) * double(tile.grid.columns);
+        const double tiles = tile.grid.count();
         for (const PartsOfK& p : parts_) {
             const double slots = max_slots(p.split_k, 1), fill = whole(slots / (tiles * p.split_k));
             const std::int64_t deep = tile.k_blocks / p.split_k;

@@ -55,7 +55,7 @@ void check(const TileSchedule& g) {
         throw RequestError(
             fmt::format("{} of {} clusters lag by {} of a step; not all may lag, by a share from 0 to 1",
                         g.late_clusters, g.clusters, g.skew));
-    const auto [rows, columns] = g.cluster_tiles();
+    const auto [rows, columns, products] = g.cluster_tiles();
     if (rows > max_tiles / columns)
         throw RequestError(
             fmt::format("{} x {} cluster tiles are too many to simulate; at most {} are simulated", rows,
@@ -67,7 +67,7 @@ void check(const TileSchedule& g) {
 }
 
 std::vector<TileCoordinate> scheduled_tiles(const TileSchedule& g) {
-    const auto [tile_rows, tile_columns] = g.cluster_tiles();
+    const auto [tile_rows, tile_columns, products] = g.cluster_tiles();
     const int rows = static_cast<int>(tile_rows), columns = static_cast<int>(tile_columns);
     std::vector<TileCoordinate> tiles(static_cast<std::size_t>(tile_rows * tile_columns));
     if (ordered_by_table(g.order)) {
@@ -98,7 +98,7 @@ std::vector<std::int64_t> k_sequence(const TileSchedule& g) {
 }
 
 GemmTraffic fixed_traffic(const TileSchedule& g) {
-    const auto [rows, columns] = g.cluster_tiles();
+    const auto [rows, columns, products] = g.cluster_tiles();
     const std::int64_t a = g.m * g.k * g.a_bytes, b = g.n * g.k * g.b_bytes, c = g.m * g.n * g.c_bytes;
     GemmTraffic t;
     t.l2_read_bytes = a * columns + b * rows;

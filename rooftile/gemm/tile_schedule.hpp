@@ -42,7 +42,7 @@ struct TileSchedule {
     /// The first of `clusters` that lags; `clusters` where none does.
     std::int64_t first_late() const { return skew > 0 ? clusters - late_clusters : clusters; }
     std::int64_t rounds() const {
-        const auto [rows, columns] = cluster_tiles();
+        const auto [rows, columns, products] = cluster_tiles();
         return ceil_div(rows * columns, clusters);
     }
     /// Bytes of one k of tile row `i` of A, of tile column `j` of B; 0 outside.

@@ -31,7 +31,7 @@ GemmTimeFloor::GemmTimeFloor(const GemmHardware& hw, const GemmProblem& p)
       turn_(max_known(hw.tile_turn, 0) / 2),
       m_(double(p.m)),
       n_(double(p.n)),
-      lines_((m_ + n_) * double(p.k)) {}
+      lines_((double(p.a_matrices()) * m_ + double(p.b_matrices()) * n_) * double(p.k)) {}
 
 GemmTimer::GemmTimer(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p, const StepCycles& s,
                      const Waves& w, int stages)
@@ -43,11 +43,11 @@ GemmTimer::GemmTimer(const GemmHardware& hw, const GemmTile& t, const GemmProble
       streamed_(streamed_cycles(hw, t, p, cluster_grid(p, t.tile_m, t.tile_n, 1, 1))) {
     ctas_ = double(w.tiles) * t.k_parts();
     l2_ = s.l2;
-    result_ = double(p.m) * double(p.n) * bytes_of(p.c_type) / ctas_;
+    result_ = p.c_bytes() / ctas_;
     const auto [own_a, own_b] = own_rows(t, p);
     const double element = bytes_of(p.a_type);
     loaded_ = (own_a + own_b) * t.tile_k * element * steps_;
-    operands_ = (double(p.m) + double(p.n)) * double(p.k) * element / ctas_;
+    operands_ = (p.a_bytes() + p.b_bytes()) / ctas_;
     crossing_ = crossing_share(hw, t, p);
     dram_byte_ = 1 / hw.dram_bandwidth;
     l2_byte_ = 1 / (hw.l2_share * hw.sms * hw.clock_hz);
@@ -251,9 +251,9 @@ OperandLines operand_lines(const GemmHardware& hw, const GemmTile& t, const Gemm
     };
     const double m = computed(p.m, t.tile_m, tiles.rows, p.a_major), n = computed(p.n, t.tile_n, tiles.columns, p.b_major);
     const double rows = double(tiles.rows), columns = double(tiles.columns);
-    return {.products = m * n,
-            .filled = m * columns + n * rows,
-            .read = rows * columns * t.tile_m * t.tile_n * (1.0 / t.warp_m + 1.0 / t.warp_n),
+    return {.products = double(tiles.products) * m * n,
+            .filled = double(tiles.products) * (m * columns + n * rows),
+            .read = tiles.count() * t.tile_m * t.tile_n * (1.0 / t.warp_m + 1.0 / t.warp_n),
             .bytes = double(p.k) * bytes_of(p.a_type)};
 }
 

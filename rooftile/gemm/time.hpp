@@ -94,7 +94,7 @@ inline double streamed_bytes(const GemmTile& t, const GemmProblem& p, const Tile
 }
 /// No more CTAs than half of the SMs, none of which waits for what a peer's SM brings.
 inline bool streams_alone(const GemmHardware& hw, const TileGrid& tiles, int sharing, int k_parts) {
-    return sharing == 1 && 2 * double(tiles.rows) * double(tiles.columns) * k_parts <= hw.sms;
+    return sharing == 1 && 2 * tiles.count() * k_parts <= hw.sms;
 }
 /// Most that one CTA streams, in B/clk. NaN: no limit.
 inline double streaming_rate(const GemmHardware& hw, const TileGrid& tiles, int sharing, int k_parts) {
@@ -139,7 +139,7 @@ class GemmTimeFloor {
     };
     Resident resident(const GemmTile& t, const TileGrid& tiles, const StepCycles& step, int stages) const {
         const double sharing = t.ctas_per_sm, alone = t.ctas_per_sm == 1 ? 1 : 1 / sharing;
-        const double ctas = double(tiles.rows) * double(tiles.columns),
+        const double ctas = tiles.count(),
                      in_ring = scale_ / ((stages - 1) * sharing);
         const double port = max_known(step.port, 0), l2 = max_known(step.l2, 0);
         const double busy = std::max(max_known(max_known(step.tensor, step.shared), 0), port * scale_);
@@ -188,7 +188,7 @@ class GemmTimeFloor {
     double seconds(const TileGrid& tiles, std::int64_t k_steps, const StepCycles& step) const {
         const double cycles =
             max_known(max_known(step.tensor, step.shared), max_known(step.l2, step.port) * scale_);
-        const double steps_an_sm = double(tiles.rows) * double(tiles.columns) * double(k_steps) * wave_an_sm_;
+        const double steps_an_sm = tiles.count() * double(k_steps) * wave_an_sm_;
         return (steps_an_sm * cycles + latency_) * cycle_ + launch_;
     }
 
@@ -197,7 +197,7 @@ class GemmTimeFloor {
     double second_, scale_ = 1;                        // 1 / hw.clock_hz; clock / hw.clock_hz
     double cycle_, launch_, dram_;                     // seconds; dram_: every operand moved once
     double latency_, l2_latency_, step_floor_, turn_;  // cycles
-    double m_, n_, lines_;                             // of the problem; (m + n) k
+    double m_, n_, lines_;                             // of the problem; elements of A and B, each once
 };
 
 /// At the SM clock of sustained matrix work. `dram` is the DRAM traffic in bytes; `stages` the ring's depth.

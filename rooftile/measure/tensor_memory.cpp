@@ -63,10 +63,16 @@ TensorLayout layout_of(const TensorInfo& tensor) {
     layout.pitch_bytes = layout.line_bytes;
     if (outer == 0) return layout;
     layout.pitch_bytes = bytes_of_elements(tensor, axes[outer - 1].stride);
-    layout.lines = axes[outer - 1].extent;
-    // Lines of lines: their gaps belong to the tensor.
-    for (std::size_t i = 0; i + 1 < outer; ++i)
-        layout = {1, layout.bytes() + bytes_of_elements(tensor, axes[i].stride) * (axes[i].extent - 1), 0};
+    layout.lines = axes[--outer].extent;
+    while (outer > 0 && bytes_of_elements(tensor, axes[outer - 1].stride) == layout.lines * layout.pitch_bytes)
+        layout.lines *= axes[--outer].extent;
+    if (outer == 0) return layout;
+    layout.block_pitch_bytes = bytes_of_elements(tensor, axes[outer - 1].stride);
+    layout.blocks = axes[--outer].extent;
+    while (outer-- > 0) {
+        const std::int64_t bytes = layout.bytes() + bytes_of_elements(tensor, axes[outer].stride) * (axes[outer].extent - 1);
+        layout = {.lines = 1, .line_bytes = bytes, .pitch_bytes = bytes};
+    }
     return layout;
 }
 

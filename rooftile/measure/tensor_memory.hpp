@@ -18,8 +18,8 @@ inline constexpr std::int64_t tensor_alignment = 256;
 /// A byte of what nobody has written: elements of it are NaN in every floating-point type.
 inline constexpr unsigned char poison = 0xff;
 
-/// How a tensor lies in memory: `lines` of `line_bytes`, `pitch_bytes` apart. Axes that follow each other without a gap
-/// are one line.
+/// How a tensor lies in memory: `lines` of `line_bytes`, `pitch_bytes` apart, and blocks of them. Axes that follow each other
+/// without a gap are one line, or more lines of one block; of more axes than that gaps belong to the tensor.
 TensorLayout layout_of(const TensorInfo& tensor);
 
 /// Bytes on either side of a tensor that nobody may touch: as many as 512 lines take, which no tile of a cluster exceeds, at

@@ -112,8 +112,8 @@ inline Mutant tail_of_k_dropped() {
 inline Mutant block_dropped(std::int64_t k) {
     return {"a block of 64 products is dropped",
             plain(k),
-            {{sm90_load, "block * C.tile_k, scheduler.rank, args.a_slices",
-              "block == 1 ? 1 << 30 : block * C.tile_k, scheduler.rank, args.a_slices"}}};
+            {{sm90_load, "block * C.tile_k, at_c.batch * args.a_step",
+              "block == 1 ? 1 << 30 : block * C.tile_k, at_c.batch * args.a_step"}}};
 }
 
 // One wgmma of the first block.
@@ -135,8 +135,8 @@ inline Mutant block_dropped_from_the_tenth_launch_on() {
               "    const Sm90Blocks<C> k(args, scheduler.part);\n"
               "    const bool tenth = *const_cast<volatile unsigned*>(&launches) >= 9;\n"
               "    if (blockIdx.x == 0) atomicAdd(&launches, 1u);\n"},
-             {sm90_load, "block * C.tile_k, scheduler.rank, args.a_slices",
-              "tenth && block == 1 ? 1 << 30 : block * C.tile_k, scheduler.rank, args.a_slices"}}};
+             {sm90_load, "block * C.tile_k, at_c.batch * args.a_step",
+              "tenth && block == 1 ? 1 << 30 : block * C.tile_k, at_c.batch * args.a_step"}}};
 }
 
 /// `altered` once `launches`, which every producer of a tile counts, has come to nine.
@@ -264,7 +264,7 @@ inline Mutant stored_twice() {
         store_by_tma<C>(sums, target);
         if (ptx::elect_one()) asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
         __syncwarp();
-        target.n += 8;
+        target.at.n += 8;
         store_by_tma<C>(sums, target);
     }
 )"}}};
@@ -291,8 +291,31 @@ inline Mutant part_of_k_lost() {
 inline Mutant second_warpgroup_shifted() {
     return {"the second of two warpgroups that take turns stores eight columns to the right",
             pingpong(),
-            {{sm90_roles, "OwnSums<C>{sums}, target, args, m + down, n + right);",
-              "OwnSums<C>{sums}, target, args, m + down, n + right + 8 * warpgroup);"}}};
+            {{sm90_roles, "OwnSums<C>{sums}, target, args, {tile.m + down, tile.n + right, tile.batch});",
+              "OwnSums<C>{sums}, target, args, {tile.m + down, tile.n + right + 8 * warpgroup, tile.batch});"}}};
+}
+
+/// More tiles than CTAs, and products that share A.
+inline std::string batched() {
+    return with_k("--m 256 --n 512 --batch 40 --stride-a 0 --tile 128x128x64 --schedule cooperative --split-k 1 --swap-ab off --cluster 1x1", 512);
+}
+/// C leaves element by element, and there is room between its rows and between its matrices.
+inline std::string batched_by_element() {
+    return with_k(tiles_outside + "--m 129 --n 130 --ldc 160 --batch 3 --stride-d 21000 --tile 128x128x64 --schedule cooperative --split-k 1 "
+                                  "--swap-ab off --cluster 1x1", 512);
+}
+
+inline Mutant last_product_of_the_one_before() {
+    return {"the last product of a batch multiplies the B of the one before",
+            batched(),
+            {{sm90_load, "at_c.batch * args.b_step", "(at_c.batch - (at_c.batch + 1 == args.batch)) * args.b_step"}}};
+}
+
+// The room behind a matrix takes one row of it: the rows are 129 x 160 of 21000 elements.
+inline Mutant row_past_a_product() {
+    return {"one row past each product of a batch is stored",
+            batched_by_element(),
+            {{sm90_store, "if (r >= rows) continue;", "if (r > rows) continue;"}}};
 }
 
 inline Mutant turned_rows_swapped() {
@@ -420,6 +443,8 @@ inline std::vector<Mutant> all() {
                                slices_swapped(),
                                packed_lines_run_on(),
                                packed_by_whole_words(),
+                               last_product_of_the_one_before(),
+                               row_past_a_product(),
                                turned_rows_swapped(),
                                turned_row_past_c(),
                                ampere_tail_of_k_dropped(),

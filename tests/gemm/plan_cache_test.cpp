@@ -52,7 +52,7 @@ TEST(PlanCache, TellsEveryFieldApart) {
         changes.push_back([=](GemmProblem&, GemmRequest& r) { r.*field = value; });
     };
     const auto [m, n, k, a_type, b_type, c_type, accumulate_type, a_major, b_major, lda, ldb, ldc, a_offset,
-                b_offset, c_offset, batch, alpha, beta, epilogue] = GemmProblem{};
+                b_offset, c_offset, batch, a_stride, b_stride, c_stride, alpha, beta, epilogue] = GemmProblem{};
     change(&GemmProblem::m, m + 64);
     change(&GemmProblem::n, n + 64);
     change(&GemmProblem::k, k + 64);
@@ -69,6 +69,9 @@ TEST(PlanCache, TellsEveryFieldApart) {
     change(&GemmProblem::b_offset, b_offset + 1);
     change(&GemmProblem::c_offset, c_offset + 1);
     change(&GemmProblem::batch, std::int64_t{2});
+    change(&GemmProblem::a_stride, a_stride + 1);
+    change(&GemmProblem::b_stride, b_stride + 1);
+    change(&GemmProblem::c_stride, c_stride + 1);
     change(&GemmProblem::alpha, 2.0);
     change(&GemmProblem::beta, 1.0);
     const auto [kernel, tile_m, tile_n, tile_k, stages, consumer_warpgroups, cluster_m, cluster_n, group,
@@ -105,7 +108,7 @@ TEST(PlanCache, TellsEveryFieldApart) {
             EXPECT_FALSE(question == questions[i]) << "changes " << i << " and " << questions.size();
         questions.push_back(question);
     }
-    EXPECT_EQ(questions.size(), 1u + 18 + 3 * 11 + 2 + 2 + 5 * 2 + 4 + 2 + 4);
+    EXPECT_EQ(questions.size(), 1u + 21 + 3 * 11 + 2 + 2 + 5 * 2 + 4 + 2 + 4);
 }
 
 TEST(PlanCache, ForgetsWhatWasAskedForLongestAgo) {

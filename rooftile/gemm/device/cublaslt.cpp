@@ -68,6 +68,7 @@ bool load(const Library& library, api::Functions& f) {
     take(f.description_set, "cublasLtMatmulDescSetAttribute");
     take(f.description_destroy, "cublasLtMatmulDescDestroy");
     take(f.layout_create, "cublasLtMatrixLayoutCreate");
+    take(f.layout_set, "cublasLtMatrixLayoutSetAttribute");
     take(f.layout_destroy, "cublasLtMatrixLayoutDestroy");
     take(f.preference_create, "cublasLtMatmulPreferenceCreate");
     take(f.preference_set, "cublasLtMatmulPreferenceSetAttribute");
@@ -113,10 +114,17 @@ std::string set_up(CublasLt::State& s, const GemmProblem& p) {
         && call("cublasLtMatmulPreferenceCreate", f.preference_create(&s.preference))
         && call("cublasLtMatmulPreferenceSetAttribute",
                 f.preference_set(s.preference, api::preference_max_workspace, &workspace, sizeof workspace));
+    const auto set_batch = [&](api::Layout layout, std::int64_t stride) {
+        const auto batch = std::int32_t(p.batch);
+        failed.empty() && call("cublasLtMatrixLayoutSetAttribute", f.layout_set(layout, api::layout_batch, &batch, sizeof batch))
+            && call("cublasLtMatrixLayoutSetAttribute", f.layout_set(layout, api::layout_stride, &stride, sizeof stride));
+    };
+    if (p.batch > 1) set_batch(s.left, p.b_stride), set_batch(s.right, p.a_stride), set_batch(s.result, p.c_stride);
     // Algorithms that ask for more than the buffers have would fail, and some that it could take are kept from it where
     // less is said. What lines have of it follows from the layouts.
-    const std::int64_t begins[] = {p.b_offset * bytes_of(p.b_type), p.a_offset * bytes_of(p.a_type),
-                                   p.c_offset * bytes_of(p.c_type), p.c_offset * bytes_of(p.c_type)};
+    const auto begin = [](std::int64_t offset, std::int64_t stride, Type type) { return std::gcd(offset, stride) * bytes_of(type); };
+    const std::int64_t result = begin(p.c_offset, p.c_stride, p.c_type);
+    const std::int64_t begins[] = {begin(p.b_offset, p.b_stride, p.b_type), begin(p.a_offset, p.a_stride, p.a_type), result, result};
     for (std::size_t i = 0; i < std::size(begins); ++i) {
         const auto alignment = std::uint32_t(std::gcd(tensor_alignment, begins[i]));
         failed.empty()

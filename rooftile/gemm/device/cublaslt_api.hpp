@@ -15,6 +15,7 @@ inline constexpr int compute_32f = 68;                             // cublasComp
 inline constexpr int operation_none = 0, operation_transpose = 1;  // cublasOperation_t
 
 inline constexpr int desc_transpose_a = 3, desc_transpose_b = 4;  // cublasLtMatmulDescAttributes_t, int32
+inline constexpr int layout_batch = 5, layout_stride = 6;  // cublasLtMatrixLayoutAttribute_t, int32 and int64 of elements
 inline constexpr int preference_max_workspace = 1;  // cublasLtMatmulPreferenceAttributes_t, uint64
 /// The same, uint32: of the address of A, B, C and D. Leading dimensions it knows from the layouts.
 inline constexpr int preference_min_alignment[] = {5, 6, 7, 8};
@@ -47,6 +48,7 @@ struct Functions {
     int (*description_destroy)(Description) = nullptr;
     int (*layout_create)(Layout*, int type, std::uint64_t rows, std::uint64_t columns,
                          std::int64_t leading) = nullptr;
+    int (*layout_set)(Layout, int attribute, const void* value, std::size_t bytes) = nullptr;
     int (*layout_destroy)(Layout) = nullptr;
     int (*preference_create)(Preference*) = nullptr;
     int (*preference_set)(Preference, int attribute, const void* value, std::size_t bytes) = nullptr;

@@ -17,11 +17,7 @@ namespace {
 constexpr double clock_error = 0.005;
 
 /// What a cold run must read from DRAM: A and B. C is left out, since it may still lie in L2 at the end.
-double cold_dram_bytes(const GemmProblem& p) {
-    const double a = static_cast<double>(p.m) * static_cast<double>(p.k) * bytes_of(p.a_type);
-    const double b = static_cast<double>(p.n) * static_cast<double>(p.k) * bytes_of(p.b_type);
-    return a + b;
-}
+double cold_dram_bytes(const GemmProblem& p) { return p.a_bytes() + p.b_bytes(); }
 
 /// FLOP/s at a clock in MHz, in TFLOP/s.
 double tensor_roof(double flops_per_cycle, double mhz) { return flops_per_cycle * mhz * 1e-6; }

@@ -19,11 +19,12 @@ std::uintptr_t address(const void* pointer) { return reinterpret_cast<std::uintp
 }  // namespace
 
 GemmShape shape_of(const GemmProblem& problem) {
-    return {problem.m, problem.n, problem.k, problem.lda, problem.ldb, problem.ldc};
+    return {problem.m,   problem.n,     problem.k,        problem.lda,      problem.ldb,
+            problem.ldc, problem.batch, problem.a_stride, problem.b_stride, problem.c_stride};
 }
 
 std::vector<std::uint32_t> schedule_table(Order order, const ClusterTiles& tiles) {
-    const auto [rows, columns] = tiles;
+    const auto [rows, columns, products] = tiles;
     if (std::max(rows, columns) > max_table_extent)
         throw RequestError(
             fmt::format("order {} on {} x {} tiles: its table counts up to {} either way; take another order "
@@ -61,10 +62,11 @@ void check_pointer(const char* name, const void* pointer, int alignment) {
 }
 
 void check_tiles(const GemmShape& shape, const ClusterTiles& tiles, std::int64_t step, int tile_m, int tile_n) {
-    const auto [rows, columns] = tiles;
-    if (rows > (max_gemm_size - step) / columns)
-        throw RequestError(fmt::format("{} x {} has {} x {} tiles of {}x{}, 2^31 or more; take larger tiles",
-                                       shape.m, shape.n, rows, columns, tile_m, tile_n));
+    const auto [rows, columns, products] = tiles;
+    if (rows > (max_gemm_size - step) / columns / products)
+        throw RequestError(fmt::format("{}{} x {} has {} x {} tiles of {}x{}{}, 2^31 or more; take larger tiles",
+                                       products > 1 ? fmt::format("a batch of {}, ", products) : "", shape.m, shape.n, rows,
+                                       columns, tile_m, tile_n, products > 1 ? " each" : ""));
 }
 
 }  // namespace rooftile

@@ -12,12 +12,15 @@ namespace rooftile {
 struct GemmShape {
     std::int64_t m = 0, n = 0, k = 0;
     std::int64_t lda = 0, ldb = 0, ldc = 0;
+    std::int64_t batch = 1, a_stride = 0, b_stride = 0, c_stride = 0;
+    std::int64_t a_matrices() const { return a_stride == 0 ? 1 : batch; }
+    std::int64_t b_matrices() const { return b_stride == 0 ? 1 : batch; }
 };
 GemmShape shape_of(const GemmProblem& problem);
 
-/// Tiles of C in units of a cluster's, which the tile schedule counts.
+/// Tiles of C in units of a cluster's, which the tile schedule counts, and how many such Cs there are.
 struct ClusterTiles {
-    std::int64_t rows = 0, columns = 0;
+    std::int64_t rows = 0, columns = 0, products = 1;
 };
 
 /// The tile schedule of an order that the kernel reads from a table (morton, hilbert), packed as the kernel reads it.

@@ -29,6 +29,12 @@ MatrixView operand_view(const GemmProblem& p, Operand operand, DevicePointer dat
     return view;
 }
 
+OperandBatch batch_of(const GemmProblem& p, Operand operand) {
+    if (operand == Operand::a) return {p.a_matrices(), p.a_stride};
+    if (operand == Operand::b) return {p.b_matrices(), p.b_stride};
+    return {p.batch, p.c_stride};
+}
+
 std::int64_t span_of(const MatrixView& view) { return view.leading * (view.lines - 1) + view.width; }
 
 ExactNumbers exact_numbers(std::int64_t k, Type type) {
@@ -53,12 +59,12 @@ ExactNumbers exact_numbers(std::int64_t k, Type type) {
 }
 
 FillArguments fill_arguments(const GemmProblem& p, Operand operand, const MatrixView& to, Fill fill,
-                             std::uint64_t seed) {
+                             std::uint64_t seed, std::int64_t matrix) {
     assert(operand != Operand::c);
     FillArguments f{};
     f.to = to;
     f.seed = seed;
-    f.stream = static_cast<unsigned long long>(operand);
+    f.stream = static_cast<unsigned long long>(operand) + 4 * static_cast<unsigned long long>(matrix);
     f.fill = fill;
     f.type = operand == Operand::a ? p.a_type : p.b_type;
     f.exact = exact_numbers(p.k, f.type);
@@ -72,12 +78,13 @@ VerifyArguments verify_arguments(const GemmProblem& p, const void* a, const void
 }
 
 VerifyArguments verify_arguments(const GemmProblem& p, const void* a, const void* b,
-                                 std::span<const void* const> c) {
+                                 std::span<const void* const> c, std::int64_t product) {
     assert(c.size() <= verify_max);
     VerifyArguments v{};
-    v.a = static_cast<const unsigned short*>(a);
-    v.b = static_cast<const unsigned short*>(b);
-    for (const void* result : c) v.c[v.results++] = static_cast<const unsigned short*>(result);
+    v.a = static_cast<const unsigned short*>(a) + product * p.a_stride;
+    v.b = static_cast<const unsigned short*>(b) + product * p.b_stride;
+    for (const void* result : c) v.c[v.results++] = static_cast<const unsigned short*>(result) + product * p.c_stride;
+    v.first_row = product * p.m;
     v.m = p.m, v.n = p.n, v.k = p.k;
     v.a_m_stride = p.a_major == Major::k ? p.lda : 1;
     v.a_k_stride = p.a_major == Major::k ? 1 : p.lda;

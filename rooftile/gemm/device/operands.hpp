@@ -16,14 +16,19 @@ enum class Operand : std::uint8_t { a, b, c };
 /// A with K contiguous has M lines of K elements, with M contiguous K lines of M; B alike with N. C has M
 /// lines of N.
 MatrixView operand_view(const GemmProblem& problem, Operand operand, DevicePointer data);
+/// Matrices of that operand in a batch, and elements from one to the next.
+struct OperandBatch {
+    std::int64_t matrices, stride;
+};
+OperandBatch batch_of(const GemmProblem& problem, Operand operand);
 
 /// Elements from the first to the last of `view`, padding between lines included.
 std::int64_t span_of(const MatrixView& view);
 
 /// What fills operand `a` or `b` of `problem`: standard normal numbers, or whole numbers of which every partial
-/// sum of a result is exact in fp32.
+/// sum of a result is exact in fp32; others in every `matrix` of a batch.
 FillArguments fill_arguments(const GemmProblem& problem, Operand operand, const MatrixView& to, Fill fill,
-                             std::uint64_t seed);
+                             std::uint64_t seed, std::int64_t matrix = 0);
 
 /// For sums over `k` products of `type`: the sum of their largest magnitudes is below 2^24, so that fp32 holds every
 /// partial sum whatever the signs and the order. `range` is as wide as that allows, up to 8; the wide numbers
@@ -31,9 +36,9 @@ FillArguments fill_arguments(const GemmProblem& problem, Operand operand, const 
 ExactNumbers exact_numbers(std::int64_t k, Type type);
 
 /// Strides that put `problem`'s operands, wherever contiguous, to the reference; `c` are up to verify_max
-/// results.
+/// results. Of a batch its product number `product`.
 VerifyArguments verify_arguments(const GemmProblem& problem, const void* a, const void* b,
-                                 std::span<const void* const> c);
+                                 std::span<const void* const> c, std::int64_t product = 0);
 VerifyArguments verify_arguments(const GemmProblem& problem, const void* a, const void* b, const void* c);
 
 }  // namespace rooftile

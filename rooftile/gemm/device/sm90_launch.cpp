@@ -61,6 +61,7 @@ std::string sm90_name_expression(const Sm90GemmConfig& config) {
         config.ablated == Ablation::nothing
             ? std::string()
             : fmt::format(", .ablated=rooftile::Ablation::{}", name_of(config.ablated));
+    const std::string_view batched = config.batched ? ", .batched=true" : "";
     return fmt::format(
         "rooftile::sm90_gemm<rooftile::Sm90GemmConfig{{.tile_m={}, .tile_n={}, .tile_k={}, .stages={}, "
         ".consumer_warpgroups={}, .schedule=rooftile::Schedule::{}, .swap_ab={}, .cluster_m={}, "
@@ -70,13 +71,13 @@ std::string sm90_name_expression(const Sm90GemmConfig& config) {
         ".producer_registers={}, .consumer_registers={}, .type=rooftile::Type::{}, "
         ".a_major=rooftile::Major::{}, "
         ".b_major=rooftile::Major::{}, .tma_store={}, .overlapped_epilogue={}, "
-        ".epilogue_tile_n={}, .load_policy={}, .store_policy={}{}}}>",
+        ".epilogue_tile_n={}, .load_policy={}, .store_policy={}{}{}}}>",
         config.tile_m, config.tile_n, config.tile_k, config.stages, config.consumer_warpgroups,
         config.schedule == Schedule::pingpong ? "pingpong" : "cooperative", config.swap_ab, config.cluster_m,
         config.cluster_n, config.split_k, pieces, config.ctas_per_sm, config.producer_registers,
         config.consumer_registers, name_of_type(config.type), major(config.a_major), major(config.b_major),
         config.tma_store, config.overlapped_epilogue, config.epilogue_tile_n, config.load_policy,
-        config.store_policy, ablated);
+        config.store_policy, batched, ablated);
 }
 
 Source gemm_source(const Sm90GemmConfig& config) {
@@ -90,26 +91,48 @@ Source gemm_source(const Sm90GemmConfig& config) {
 
 ClusterTiles cluster_tiles(const Sm90GemmConfig& config, const GemmShape& shape) {
     return {ceil_div(shape.m, std::int64_t(config.tile_m) * config.cluster_m),
-            ceil_div(shape.n, std::int64_t(config.tile_n) * config.cluster_n)};
+            ceil_div(shape.n, std::int64_t(config.tile_n) * config.cluster_n), shape.batch};
 }
 
 int gemm_grid(const Sm90GemmConfig& config, const GemmShape& shape, int resident_ctas, int pieces) {
     const int cluster = config.cluster_ctas();
-    const auto [rows, columns] = cluster_tiles(config, shape);
+    const ClusterTiles tiles = cluster_tiles(config, shape);
     const std::int64_t resident_clusters = std::max(1, resident_ctas / cluster);
     if (config.in_pieces) {
-        check_tiles(shape, {rows * pieces, columns}, cluster, config.tile_m, config.tile_n);
-        return int(rows * columns) * pieces * cluster;
+        check_tiles(shape, {tiles.rows * pieces, tiles.columns, tiles.products}, cluster, config.tile_m, config.tile_n);
+        return int(tiles.rows * tiles.columns * tiles.products) * pieces * cluster;
     }
-    check_tiles(shape, {rows, columns}, resident_clusters, config.tile_m, config.tile_n);
-    return int(std::min(rows * columns, resident_clusters)) * cluster;
+    check_tiles(shape, tiles, resident_clusters, config.tile_m, config.tile_n);
+    return int(std::min(tiles.rows * tiles.columns * tiles.products, resident_clusters)) * cluster;
 }
+
+namespace {
+
+void check_stride(const char* name, std::int64_t stride) {
+    if (stride % tma_elements != 0)
+        throw RequestError(fmt::format("{} is {}; the kernel needs a multiple of {} elements", name, stride, tma_elements));
+}
+
+/// A batch of matrices, or one that serves all of a batch.
+void give_depth(TensorMapRequest& request, std::int64_t matrices, std::int64_t stride) {
+    request.depth = matrices;
+    // Of one matrix the stride means nothing, but the driver wants one.
+    request.depth_stride_bytes = stride == 0 ? request.outer_stride_bytes : stride * element_bytes;
+}
+
+}  // namespace
 
 void check_operands(const Sm90GemmConfig& config, const GemmShape& shape, const void* a, const void* b,
                     const void* c) {
     check_gemm_size("M", shape.m);
     check_gemm_size("N", shape.n);
     check_gemm_size("K", shape.k);
+    if (config.batched != (shape.batch > 1))
+        throw RequestError(fmt::format("the batch is {}; this kernel takes {}", shape.batch,
+                                       config.batched ? "two and more; plan for one product" : "one product; plan for a batch"));
+    check_stride("stride_a", shape.a_stride);
+    check_stride("stride_b", shape.b_stride);
+    if (config.tma_store) check_stride("stride_d", shape.c_stride);
     check_leading("lda", shape.lda, config.a_major == Major::k ? shape.k : shape.m, tma_elements);
     check_leading("ldb", shape.ldb, config.b_major == Major::k ? shape.k : shape.n, tma_elements);
     check_leading("ldc", shape.ldc, shape.n, config.tma_store ? tma_elements : 1);
@@ -158,6 +181,11 @@ GemmTensors gemm_tensors(const Sm90GemmConfig& config, const GemmShape& shape, c
     tensors.c.box_outer = config.epilogue_rows();
     tensors.c.swizzle_bytes = config.epilogue_swizzle_bytes();
     tensors.c.l2_promotion_bytes = 0;
+    if (config.batched) {
+        give_depth(tensors.a, shape.a_matrices(), shape.a_stride);
+        give_depth(tensors.b, shape.b_matrices(), shape.b_stride);
+        give_depth(tensors.c, shape.batch, shape.c_stride);
+    }
     return tensors;
 }
 
@@ -187,16 +215,23 @@ GemmArguments gemm_arguments(const GemmConfig& plan, const Sm90GemmConfig& confi
     arguments.a_policy = cache_policy_word(plan.a_policy);
     arguments.b_policy = cache_policy_word(plan.b_policy);
     arguments.c_policy = cache_policy_word(plan.c_policy);
+    arguments.batch = int(shape.batch);
+    arguments.a_step = shape.a_stride == 0 ? 0 : 1;
+    arguments.b_step = shape.b_stride == 0 ? 0 : 1;
+    arguments.c_stride = shape.c_stride;
     return arguments;
 }
 
-PackedLines packed_lines(const PackedCopy& copy, std::int64_t leading, const void* from, char* to) {
+PackedLines packed_lines(const PackedCopy& copy, std::int64_t leading, std::int64_t stride, const void* from, char* to) {
     return {static_cast<const unsigned short*>(from),
             reinterpret_cast<unsigned short*>(to),
             copy.lines,
             leading,
             copy.pitch,
-            int(copy.width)};
+            int(copy.width),
+            unsigned(copy.matrices),
+            stride,
+            copy.stride()};
 }
 
 void check_lines(const char* name, const char* leading_name, const PackedCopy& copy, std::int64_t leading, const void* from) {
@@ -223,7 +258,7 @@ class Sm90Code final : public GemmCode {
         add_epilogue(source, problem_);
         if (packs()) {
             source.text += "#include \"kernels/gemm/pack.cuh\"\n";
-            source.name_expressions.emplace_back("rooftile::pack_operands");
+            source.name_expressions.emplace_back(fmt::format("rooftile::pack_operands<{}>", config_.batched));
         }
         return source;
     }
@@ -241,16 +276,18 @@ class Sm90Code final : public GemmCode {
         char* to = static_cast<char*>(workspace) + pieces(given.shape).bytes();
         if (plan_.pack_a) {
             const PackedCopy copy = copy_of_a(given.shape);
-            arguments.a = packed_lines(copy, given.shape.lda, given.pointers.a, to);
+            arguments.a = packed_lines(copy, given.shape.lda, given.shape.a_stride, given.pointers.a, to);
             packed.pointers.a = to;
             packed.shape.lda = copy.pitch;
+            if (copy.matrices > 1) packed.shape.a_stride = copy.stride();
             to += copy.bytes();
         }
         if (plan_.pack_b) {
             const PackedCopy copy = copy_of_b(given.shape);
-            arguments.b = packed_lines(copy, given.shape.ldb, given.pointers.b, to);
+            arguments.b = packed_lines(copy, given.shape.ldb, given.shape.b_stride, given.pointers.b, to);
             packed.pointers.b = to;
             packed.shape.ldb = copy.pitch;
+            if (copy.matrices > 1) packed.shape.b_stride = copy.stride();
         }
         Launch launch;
         launch.block_x = pack_threads;
@@ -258,6 +295,8 @@ class Sm90Code final : public GemmCode {
         if (ctas > max_gemm_size)
             throw RequestError(fmt::format("packing takes {} CTAs; at most {} are launched", ctas, max_gemm_size));
         launch.grid_x = unsigned(ctas);
+        constexpr unsigned max_grid_y = 65535;
+        launch.grid_y = std::clamp(std::max(arguments.a.matrices, arguments.b.matrices), 1u, max_grid_y);
         launch.stream = stream;
         launch.programmatic_dependent = plan_.programmatic_launch;
         rooftile::launch(pack, launch, arguments);
@@ -272,11 +311,11 @@ class Sm90Code final : public GemmCode {
         GemmShape taken = shape;
         if (plan_.pack_a) {
             check_lines("A", "lda", copy_of_a(shape), shape.lda, a);
-            taken.lda = copy_of_a(shape).pitch, a = aligned;
+            taken.lda = copy_of_a(shape).pitch, taken.a_stride = 0, a = aligned;
         }
         if (plan_.pack_b) {
             check_lines("B", "ldb", copy_of_b(shape), shape.ldb, b);
-            taken.ldb = copy_of_b(shape).pitch, b = aligned;
+            taken.ldb = copy_of_b(shape).pitch, taken.b_stride = 0, b = aligned;
         }
         check_operands(config_, taken, a, b, c);
     }
@@ -316,9 +355,9 @@ class Sm90Code final : public GemmCode {
         if (plan_.pack_b) tensors.b.inner = copy_of_b(shape).filled();
         return tensors;
     }
-    PiecesWorkspace pieces(const GemmShape& s) const { return pieces_workspace(plan_, s.m, s.n); }
-    PackedCopy copy_of_a(const GemmShape& s) const { return packed_copy(config_.a_major, s.m, s.k); }
-    PackedCopy copy_of_b(const GemmShape& s) const { return packed_copy(config_.b_major, s.n, s.k); }
+    PiecesWorkspace pieces(const GemmShape& s) const { return pieces_workspace(plan_, s.m, s.n, s.batch); }
+    PackedCopy copy_of_a(const GemmShape& s) const { return packed_copy(config_.a_major, s.m, s.k, s.a_matrices()); }
+    PackedCopy copy_of_b(const GemmShape& s) const { return packed_copy(config_.b_major, s.n, s.k, s.b_matrices()); }
     /// Any address that passes for one in the workspace.
     static inline const void* const aligned = reinterpret_cast<const void*>(std::uintptr_t{PackedCopy::alignment});
 

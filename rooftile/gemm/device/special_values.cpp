@@ -1,4 +1,5 @@
 // Where the special case injects its values, and what they are.
+#include <algorithm>
 #include <cassert>
 
 #include "kernels/measure/numbers.hpp"
@@ -40,7 +41,7 @@ std::vector<InjectedValue> special_values(const GemmProblem& p, std::uint64_t se
     const auto large_b =
         static_cast<std::uint16_t>(round_to_bits(wide ? 1.4140625 * power_of_two(64) : 4096, p.a_type));
     const std::int64_t shared_k = below(p.k);
-    return {
+    std::vector<InjectedValue> values = {
         {Operand::a, below(p.m), shared_k, large_a},
         {Operand::b, shared_k, below(p.n), large_b},
         {Operand::a, below(p.m), below(p.k), nan},
@@ -48,6 +49,15 @@ std::vector<InjectedValue> special_values(const GemmProblem& p, std::uint64_t se
         {Operand::a, below(p.m), below(p.k), infinity},
         {Operand::b, below(p.k), below(p.n), negative_infinity},
     };
+    if (p.batch == 1) return values;
+    // The two large ones meet in one product.
+    const std::int64_t product = below(p.batch);
+    for (InjectedValue& value : values) {
+        const bool meets = value.bits == large_a || value.bits == large_b;
+        const std::int64_t matrices = value.operand == Operand::a ? p.a_matrices() : p.b_matrices();
+        value.matrix = std::min(meets ? product : below(p.batch), matrices - 1);
+    }
+    return values;
 }
 
 }  // namespace rooftile

@@ -62,7 +62,8 @@ std::string too_much(const WorstTile& tile) {
 CaseOutcome judge(std::span<const VerifyRecord> records, const GemmProblem& p, VerifyCase which) {
     const Seen seen = all_of(records, error_model(p.k));
     CaseOutcome outcome;
-    outcome.checked = p.m * p.n;
+    outcome.checked = p.batch * p.m * p.n;
+    const auto place = [&p](std::int64_t row) { return p.batch == 1 ? std::string() : fmt::format("{}, ", row / p.m); };
     outcome.wrong = seen.wrong, outcome.ratio = seen.element.ratio, outcome.bound = seen.element.bound;
     outcome.wrong_tiles = seen.wrong_tiles, outcome.tile_ratio = seen.tile.ratio;
     outcome.whole_ratio = seen.whole.ratio;
@@ -71,13 +72,13 @@ CaseOutcome judge(std::span<const VerifyRecord> records, const GemmProblem& p, V
         const WorstElement& worst = seen.element;
         const std::string bound = which == VerifyCase::exact ? "" : fmt::format(" +- {:.3g}", worst.bound);
         outcome.failure = fmt::format(
-            "{} of {} elements of C are wrong; the worst, C[{}, {}], is {} where {:.9g}{} rounds to {}",
-            outcome.wrong, outcome.checked, worst.row, worst.column, shown(worst.got, p.c_type),
+            "{} of {} elements of C are wrong; the worst, C[{}{}, {}], is {} where {:.9g}{} rounds to {}",
+            outcome.wrong, outcome.checked, place(worst.row), worst.row % p.m, worst.column, shown(worst.got, p.c_type),
             worst.reference, bound, shown(worst.expected, p.c_type));
     } else if (outcome.wrong_tiles > 0) {
-        const std::int64_t row = seen.tile.row, column = seen.tile.column;
-        outcome.failure = fmt::format("{} tiles of C err too much; the worst, C[{}..{}, {}..{}], by {}",
-                                      outcome.wrong_tiles, row, std::min(row + verify_tile, p.m) - 1,
+        const std::int64_t row = seen.tile.row % p.m, column = seen.tile.column;
+        outcome.failure = fmt::format("{} tiles of C err too much; the worst, C[{}{}..{}, {}..{}], by {}",
+                                      outcome.wrong_tiles, place(seen.tile.row), row, std::min(row + verify_tile, p.m) - 1,
                                       column, std::min(column + verify_tile, p.n) - 1, too_much(seen.tile));
     } else if (outcome.whole_ratio > 1) {
         outcome.failure = fmt::format("C errs too much: by {}", too_much(seen.whole));
@@ -92,7 +93,6 @@ GemmReference::GemmReference(const MeasureKernels& kernels, const GemmProblem& p
       records_(sizeof(VerifyRecord) * static_cast<std::size_t>(kernels.verify_ctas() * verify_max)) {
     assert(problem.a_type == problem.b_type && problem.a_type == problem.c_type
            && problem.a_type != Type::fp32);
-    assert(problem.batch == 1);
     if (!problem.epilogue) return;
     epilogue_ = std::make_unique<ExpressionReference>(problem.epilogue->graph,
                                                       Driver::instance().device(current_device()).arch());
@@ -116,13 +116,17 @@ void GemmReference::fill(Stream stream, VerifyCase which, std::uint64_t seed, Te
     }
     for (const Operand operand : {Operand::a, Operand::b}) {
         const auto data = reinterpret_cast<DevicePointer>(tensors[static_cast<std::size_t>(operand)]);
-        const MatrixView view = operand_view(problem_, operand, data);
-        kernels_.fill(stream, fill_arguments(problem_, operand, view, fill, seed));
+        const OperandBatch batch = batch_of(problem_, operand);
+        for (std::int64_t i = 0; i < batch.matrices; ++i) {
+            const MatrixView view = operand_view(problem_, operand, data + DevicePointer(2 * i * batch.stride));
+            kernels_.fill(stream, fill_arguments(problem_, operand, view, fill, seed, i));
+        }
     }
     if (which != VerifyCase::special) return;
     for (const InjectedValue& injected : special_values(problem_, seed)) {
         const auto data = reinterpret_cast<DevicePointer>(tensors[static_cast<std::size_t>(injected.operand)]);
-        const std::int64_t offset = offset_of(problem_, injected.operand, injected.row, injected.column);
+        const std::int64_t offset = injected.matrix * batch_of(problem_, injected.operand).stride
+                                    + offset_of(problem_, injected.operand, injected.row, injected.column);
         kernels_.inject(stream, data + DevicePointer(2 * offset), injected.bits);
     }
 }
@@ -150,8 +154,9 @@ std::vector<CaseOutcome> GemmReference::judge(Stream stream, VerifyCase which, s
     std::vector<const void*> c;
     for (const TensorPointers& result : results) c.push_back(result[2]);
     fill_bytes(records_.address(), 0, records_.bytes(), stream);
-    kernels_.verify(stream, verify_arguments(problem_, results[0][0], results[0][1], c), which == VerifyCase::exact,
-                    records_.address());
+    for (std::int64_t product = 0; product < problem_.batch; ++product)  // each adds to the records
+        kernels_.verify(stream, verify_arguments(problem_, results[0][0], results[0][1], c, product), which == VerifyCase::exact,
+                        records_.address());
     synchronize(stream);
     const auto ctas = static_cast<std::size_t>(kernels_.verify_ctas());
     std::vector<VerifyRecord> records(ctas * results.size());

@@ -21,7 +21,7 @@ using GemmLaunch = std::function<void(Stream stream, const void* a, const void* 
 /// One result of `problem` by what the CTAs of the reference recorded.
 CaseOutcome judge(std::span<const VerifyRecord> records, const GemmProblem& problem, VerifyCase which);
 
-/// A, B and the result must be of one 16-bit type, batch 1. With an epilogue its expression is evaluated in fp64 with bounds that
+/// A, B and the result must be of one 16-bit type. With an epilogue its expression is evaluated in fp64 with bounds that
 /// begin at those of the sums. `kernels` outlive it.
 class GemmReference final : public Reference {
   public:
@@ -41,11 +41,12 @@ class GemmReference final : public Reference {
     std::unique_ptr<ExpressionReference> epilogue_;  ///< where there is one
 };
 
-/// What is injected in the special case: bits at row/column (i, k) of A or (k, j) of B.
+/// What is injected in the special case: bits at row/column (i, k) of A or (k, j) of B, of one matrix of a batch.
 struct InjectedValue {
     Operand operand;
     std::int64_t row, column;
     std::uint16_t bits;
+    std::int64_t matrix = 0;
 };
 std::vector<InjectedValue> special_values(const GemmProblem& problem, std::uint64_t seed);
 

@@ -29,7 +29,7 @@ TEST(GemmPack, StandsBesideTheGemmOnlyWhereItIsPlanned) {
     EXPECT_EQ(plain.name_expressions.size(), 1u);
     const Source packed = gemm_code(plan_of(511), Ablation::nothing)->source();
     ASSERT_EQ(packed.name_expressions.size(), 2u);
-    EXPECT_EQ(packed.name_expressions[1], "rooftile::pack_operands");
+    EXPECT_EQ(packed.name_expressions[1], "rooftile::pack_operands<false>");
 }
 
 // Four CTAs an SM, nothing spilled, and 16 bytes an access but for the elements at a tensor's ends.
@@ -37,7 +37,7 @@ TEST(GemmPack, MovesSixteenBytesAnAccess) {
     Source source;
     source.name = "pack";
     source.text = "#include \"kernels/gemm/pack.cuh\"\n";
-    source.name_expressions = {"rooftile::pack_operands"};
+    source.name_expressions = {"rooftile::pack_operands<false>"};
     source.arch = nvrtc_arch("sm_90");
     const Compiled compiled = compile_source(source);
     if (const auto why = unclean(compiled)) ADD_FAILURE() << *why;

@@ -20,6 +20,8 @@ static_assert(api::operation_none == CUBLAS_OP_N && api::operation_transpose == 
 static_assert(sizeof(cublasOperation_t) == sizeof(std::int32_t));
 static_assert(api::desc_transpose_a == CUBLASLT_MATMUL_DESC_TRANSA);
 static_assert(api::desc_transpose_b == CUBLASLT_MATMUL_DESC_TRANSB);
+static_assert(api::layout_batch == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT);
+static_assert(api::layout_stride == CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET);
 static_assert(api::preference_max_workspace == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES);
 static_assert(api::preference_min_alignment[0] == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES);
 static_assert(api::preference_min_alignment[1] == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES);
@@ -57,6 +59,7 @@ TEST(CublasLtApi, CallsAgreeWithTheHeader) {
     EXPECT_SAME_CALL(description_set, cublasLtMatmulDescSetAttribute);
     EXPECT_SAME_CALL(description_destroy, cublasLtMatmulDescDestroy);
     EXPECT_SAME_CALL(layout_create, cublasLtMatrixLayoutCreate);
+    EXPECT_SAME_CALL(layout_set, cublasLtMatrixLayoutSetAttribute);
     EXPECT_SAME_CALL(layout_destroy, cublasLtMatrixLayoutDestroy);
     EXPECT_SAME_CALL(preference_create, cublasLtMatmulPreferenceCreate);
     EXPECT_SAME_CALL(preference_set, cublasLtMatmulPreferenceSetAttribute);

@@ -140,6 +140,7 @@ struct Fuzzed {
     std::span<const Fixed> large;  ///< whose tiles are larger than most of C
     bool any_alignment;            ///< every leading dimension, not multiples of 8 elements alone
     std::span<const std::int64_t> ks;
+    bool batches = false;          ///< of two to nine products each, laid out in every way
     bool longer_lines = false;     ///< in half of the shapes lines up to 64 elements apart, and addresses off by up to seven
 };
 void PrintTo(const Fuzzed& of, std::ostream* to) { *to << of.name; }
@@ -166,7 +167,9 @@ constexpr Fixed sm80_large[] = {{.tile_m = 128, .tile_n = 128, .tile_k = 32, .wa
 constexpr std::int64_t sm90_ks[] = {520}, packed_ks[] = {517}, sm80_ks[] = {520, 516, 510, 517};  // copies of 16, 8, 4 and 2 B
 constexpr Fuzzed fuzzed[] = {
     {"sm90_gemm", "sm90_gemm", sm90_configurations, sm90_large, false, sm90_ks},
-    {"sm90_gemm_packed", "sm90_gemm", sm90_configurations, sm90_large, true, packed_ks, true},
+    {"sm90_gemm_packed", "sm90_gemm", sm90_configurations, sm90_large, true, packed_ks, false, true},
+    {"sm90_gemm_batches", "sm90_gemm", sm90_configurations, sm90_large, false, sm90_ks, true},
+    {"sm90_gemm_batches_packed", "sm90_gemm", sm90_configurations, sm90_large, true, packed_ks, true, true},
     {"sm80_gemm", "sm80_gemm", sm80_configurations, sm80_large, true, sm80_ks}};
 
 GemmRequest request_of(const Fuzzed& of, const Fixed& f) {
@@ -192,12 +195,38 @@ GemmRequest request_of(const Fuzzed& of, const Fixed& f) {
 
 std::int64_t round_up(std::int64_t x, std::int64_t to) { return ceil_div(x, to) * to; }
 
+/// Two to nine products: each operand's matrices one behind the other, with room between, side by side within the lines, or one
+/// for all.
+void make_batch(std::mt19937_64& random, GemmProblem& p, bool any_alignment) {
+    p.batch = 2 + std::int64_t(random() % 8);
+    const std::int64_t step = any_alignment ? 1 : 8;
+    const auto lay = [&](char operand, std::int64_t width, std::int64_t& leading, std::int64_t& stride) {
+        stride = dense_stride(p, operand);
+        const std::uint64_t way = random() % (operand == 'c' ? 3 : 4);
+        if (way == 1) stride += step * std::int64_t(random() % 50);
+        if (way == 2) stride = round_up(width, step) + step * std::int64_t(random() % 3), leading = stride * p.batch;
+        if (way == 3) stride = 0;
+    };
+    lay('a', p.a_major == Major::k ? p.k : p.m, p.lda, p.a_stride);
+    lay('b', p.b_major == Major::k ? p.k : p.n, p.ldb, p.b_stride);
+    lay('c', p.n, p.ldc, p.c_stride);
+}
+
+/// With `of.batches` three products of that shape.
+GemmProblem one_or_three(const Fuzzed& of, GemmProblem p) {
+    if (!of.batches) return p;
+    p.batch = 3;
+    p.a_stride = dense_stride(p, 'a'), p.b_stride = dense_stride(p, 'b'), p.c_stride = dense_stride(p, 'c');
+    return p;
+}
+
 /// Shape `index` of a run: sizes of 1 ... 3000, a quarter of them below 200, where tails are, and M or N of
 /// every fourth shape below most tiles. Without `any_alignment` multiples of 8 where a contiguous index must be one;
 /// with it leading dimensions of every alignment, also such that copies reach past the end of a row.
-GemmProblem random_problem(std::mt19937_64& random, int index, bool any_alignment, bool longer_lines) {
+GemmProblem random_problem(std::mt19937_64& random, int index, const Fuzzed& of) {
+    const bool any_alignment = of.any_alignment, longer_lines = of.longer_lines;
     const auto size = [&] {
-        const std::uint64_t most = random() % 4 == 0 ? 200 : 3000;
+        const std::uint64_t most = random() % 4 == 0 ? 200 : of.batches ? 900 : 3000;
         return 1 + static_cast<std::int64_t>(random() % most);
     };
     const Type type = index % 2 == 0 ? Type::bf16 : Type::fp16;
@@ -227,14 +256,15 @@ GemmProblem random_problem(std::mt19937_64& random, int index, bool any_alignmen
         p.ldb += 8 * static_cast<std::int64_t>(random() % 4);
         p.ldc += static_cast<std::int64_t>(random() % 20);
     }
+    if (of.batches) make_batch(random, p, any_alignment);
     return p;
 }
 
 std::string shown(const GemmProblem& p, const Fixed& f) {
     return fmt::format(
-        "{}x{}x{} {} a {} b {} lda {} ldb {} ldc {} offsets {} {} {} tile {}x{}x{} {} cluster {}x{} order {} {} split {}{}",
-        p.m, p.n, p.k, name_of(p.a_type), a_major_name(p.a_major), b_major_name(p.b_major), p.lda, p.ldb,
-        p.ldc, p.a_offset, p.b_offset, p.c_offset, f.tile_m, f.tile_n, f.tile_k, name_of(f.schedule), f.cluster_m, f.cluster_n, name_of(f.order),
+        "{} of {}x{}x{} {} a {} b {} lda {} ldb {} ldc {} strides {} {} {} offsets {} {} {} tile {}x{}x{} {} cluster {}x{} order {} {} split {}{}",
+        p.batch, p.m, p.n, p.k, name_of(p.a_type), a_major_name(p.a_major), b_major_name(p.b_major), p.lda, p.ldb,
+        p.ldc, p.a_stride, p.b_stride, p.c_stride, p.a_offset, p.b_offset, p.c_offset, f.tile_m, f.tile_n, f.tile_k, name_of(f.schedule), f.cluster_m, f.cluster_n, name_of(f.order),
         f.group, f.split_k, f.swap_ab ? " swapped" : "");
 }
 
@@ -273,7 +303,7 @@ class GemmFuzzTest : public DeviceTest, public testing::WithParamInterface<Fuzze
             std::variant<Plans, Infeasible> derived;
             GemmProblem problem;
             for (int attempt = 0; attempt < 1000; ++attempt) {
-                problem = random_problem(random, i / int(of.configurations.size()) + attempt, of.any_alignment, of.longer_lines);
+                problem = random_problem(random, i / int(of.configurations.size()) + attempt, of);
                 derived = derive(machine, problem, request_of(of, fixed));
                 if (std::holds_alternative<Plans>(derived)) break;
             }
@@ -360,10 +390,10 @@ TEST_P(GemmFuzzTest, TilesLargerThanC) {
         for (const std::int64_t k : GetParam().ks)
             for (std::int64_t odd : {0, 3}) {  // with 3 C goes by element
                 const auto derived =
-                    derive(machine, gemm_problem(3000, 2048 + odd, k), request_of(GetParam(), fixed));
+                    derive(machine, one_or_three(GetParam(), gemm_problem(3000, 2048 + odd, k)), request_of(GetParam(), fixed));
                 for (std::int64_t m : {1, 7, 16, 60, 65, 100, 129, 1000})
                     for (std::int64_t n : {8, 24, 120, 136, 264, 3000})
-                        add_case(gemm_problem(m, n + odd, k), fixed, derived);
+                        add_case(one_or_three(GetParam(), gemm_problem(m, n + odd, k)), fixed, derived);
             }
     compile_plans();
     verify_cases(seed);
@@ -378,7 +408,7 @@ TEST_P(GemmFuzzTest, PartsOfKAddUp) {
         if (fixed.split_k == 1) continue;
         for (std::int64_t k : {8, 64, 72, 128, 520, 2056})
             for (std::int64_t n : {2056, 2051}) {
-                const GemmProblem problem = gemm_problem(3000, n, k);
+                const GemmProblem problem = one_or_three(GetParam(), gemm_problem(3000, n, k));
                 add_case(problem, fixed, derive(machine, problem, request_of(GetParam(), fixed)));
             }
     }
@@ -397,6 +427,7 @@ TEST_P(GemmFuzzTest, OperandsBeyondTwoToThe31Elements) {
     const std::int64_t many = 65544, half = 32776;
     GemmProblem padded = gemm_problem(many, 24, 64);
     padded.ldc = half + 1;  // odd: C goes element by element
+    if (GetParam().batches) GTEST_SKIP() << "skipped: one product has as many elements";
     for (const GemmProblem& problem :
          {gemm_problem(many, half, 8), gemm_problem(many, 16, half), gemm_problem(16, many, half),
           gemm_problem(many, 16, half, Type::fp16, Major::mn, Major::mn), gemm_problem(many, 16, half - 1),

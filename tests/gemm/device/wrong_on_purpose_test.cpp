@@ -60,6 +60,10 @@ TEST_F(WrongOnPurpose, GemmSecondWarpgroupShifted) {
     caught(gemm_mutants::second_warpgroup_shifted(), By::random);
 }
 TEST_F(WrongOnPurpose, GemmSlicesSwapped) { caught(gemm_mutants::slices_swapped(), By::random); }
+TEST_F(WrongOnPurpose, GemmLastProductOfTheOneBefore) {
+    caught(gemm_mutants::last_product_of_the_one_before(), By::random);
+}
+TEST_F(WrongOnPurpose, GemmRowPastAProduct) { caught(gemm_mutants::row_past_a_product(), By::guards); }
 TEST_F(WrongOnPurpose, GemmTurnedRowsSwapped) { caught(gemm_mutants::turned_rows_swapped(), By::random); }
 TEST_F(WrongOnPurpose, GemmTurnedRowPastC) { caught(gemm_mutants::turned_row_past_c(), By::guards); }
 

@@ -19,6 +19,7 @@ int cublasLtMatmulDescDestroy(void*) { return 0; }
 int cublasLtMatrixLayoutCreate(void** l, int, std::uint64_t, std::uint64_t, std::int64_t) {
     return *l = l, 0;
 }
+int cublasLtMatrixLayoutSetAttribute(void*, int, const void*, std::size_t) { return 0; }
 int cublasLtMatrixLayoutDestroy(void*) { return 0; }
 int cublasLtMatmulPreferenceCreate(void** p) { return *p = p, 0; }
 int cublasLtMatmulPreferenceSetAttribute(void*, int, const void*, std::size_t) { return 0; }
