@@ -105,6 +105,12 @@ const rooftile_tensor* rooftile_tensor_at(const rooftile_plans* plans, int index
  * freed before the kernel. ROOFTILE_BAD_REQUEST where it is not buildable, ROOFTILE_COMPILE_FAILED. */
 int rooftile_compile(const rooftile_plans* plans, int rank, rooftile_kernel** kernel);
 void rooftile_free_kernel(rooftile_kernel* kernel);
+/** The kernel for the same problem but that `field` is `value`, by the same code: in microseconds, since nothing is searched,
+ * predicted or compiled. *at is null where this code is not known to compute it: that value has a plan of its own. */
+int rooftile_kernel_at(const rooftile_kernel* kernel, const char* field, int64_t value, rooftile_kernel** at);
+/** What it is launched on, as rooftile_tensor_count() and rooftile_tensor_at() of its plan; valid as long as `kernel`. */
+int rooftile_kernel_tensor_count(const rooftile_kernel* kernel);
+const rooftile_tensor* rooftile_kernel_tensor_at(const rooftile_kernel* kernel, int index);
 /** Name, architecture, registers, shared memory, hash, and whether it came from the cache, as JSON. */
 int rooftile_kernel_json(const rooftile_kernel* kernel, char** json);
 

@@ -23,6 +23,7 @@ from rooftile._errors import (
     ThresholdMissed,
     VerificationFailed,
 )
+from rooftile._expression import expression
 from rooftile._plan import Field, Operation, Plan, Tensor, machine, machines, operations
 from rooftile._program import build_source, measure, measure_source, sweep, validate
 from rooftile._range import KernelRange, PlanRange
@@ -52,6 +53,7 @@ __all__ = [
     "VerificationFailed",
     "build_source",
     "compile",
+    "expression",
     "machine",
     "machines",
     "measure",

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
 from rooftile import _cuda
-from rooftile._errors import ALL, Error
+from rooftile._errors import ALL, Error, RequestError
+from rooftile._expression import expression
 from rooftile._plan import operations
 from rooftile._record import Record
+from rooftile._torch_time import eager_us
 
 PROGRAM = Path(__file__).parent / "bin" / "rooftile"
 
@@ -63,6 +68,11 @@ def _request(op: str, fields: dict[str, Any]) -> list[str]:
     return [op, *positional, *_flags(named)]
 
 
+def _with_keys(message: str) -> str:
+    """The command line's flags as keywords: "--any-alignment" as "any_alignment"."""
+    return re.sub(r"(?<![\w-])--([a-z0-9][a-z0-9-]*)", lambda flag: flag[1].replace("-", "_"), message)
+
+
 def run(arguments: list[str]) -> str:
     """What the program prints. Its progress goes to this process's stderr where that is a terminal."""
     shown = sys.stderr is not None and sys.stderr.isatty()
@@ -77,7 +87,7 @@ def run(arguments: list[str]) -> str:
     if done.returncode != 0:
         kind = next((error for error in ALL if error.code == done.returncode), Error)
         lines = [] if shown else [line for line in done.stderr.splitlines() if line]
-        message = lines[0].removeprefix("rooftile: ") if lines else f"rooftile {' '.join(arguments)} ended with {done.returncode}"
+        message = _with_keys(lines[0].removeprefix("rooftile: ")) if lines else f"rooftile {' '.join(arguments)} ended with {done.returncode}"
         error = kind(message)
         error.code = done.returncode
         error.detail = done.stdout or "\n".join(lines[1:])
@@ -111,13 +121,45 @@ def _of_source(verb: str, source: str | os.PathLike[str], flags: dict[str, Any])
         return run([verb, "source", str(file), *_flags({"include": os.getcwd(), **named})])
 
 
-def measure_source(source: str | os.PathLike[str], **flags: Any) -> Record:
+def _named_outputs(tensors: Any, function: Callable[..., Any]) -> list[str]:
+    """Of the tensors, those that are no parameters of the reference: what it returns."""
+    declared = [tensors] if isinstance(tensors, str) else list(tensors or ())
+    names = [str(tensor).partition(":")[0].strip() for tensor in declared]
+    parameters = inspect.signature(function).parameters
+    return [name for name in names if name not in parameters] or ["y"]
+
+
+def measure_source(
+    source: str | os.PathLike[str],
+    *,
+    reference: str | Callable[..., Any] | None = None,
+    torch: Callable[..., Any] | bool | None = None,
+    table: bool = False,
+    **flags: Any,
+) -> Any:
     """A kernel of your own beside the derived one: the document `rooftile/measurement/1`, whose first row is yours.
 
     `source`: a file's path, or CUDA C++ itself, of more than one line; its #include then looks in the current folder. Takes the flags of
-    `rooftile measure source -h` with _ for -: entry="gelu", reference="y = gelu(x)", tensors=["x:bf16[64,64]", ...], grid=64, block=(32, 8).
+    `rooftile measure source -h` with _ for -: entry="gelu", tensors=["x:bf16[64,64]", ...], grid=64, block=(32, 8), cluster=2.
+    `reference`: what the results must be, as an expression "y = gelu(x)", or as a function of the tensors by their names that
+    rooftile.expression() can write down. `torch`: a function of torch's tensors to be timed beside, True for the reference itself: it
+    runs in this process before the kernels do, in the same mode, and stands in `baselines` as pytorch_us.
+    `table`: the text of the command line instead, with all of it on one table.
     Raises CompileFailed with NVRTC's log in `detail`, VerificationFailed with the document in it, GpuFailed, NoGpu without a GPU.
     """
+    tensors = flags.get("tensors", flags.get("tensor"))
+    eager = reference if torch is True else torch or None
+    if callable(reference):
+        flags["reference"] = expression(reference, _named_outputs(tensors, reference))
+    elif reference is not None:
+        flags["reference"] = reference
+    if eager is not None:
+        if not callable(eager):
+            raise RequestError("torch=True times the reference, which then is a function; or give torch=FUNCTION")
+        us = eager_us(eager, [tensors] if isinstance(tensors, str) else list(tensors or ()), flags.get("mode", "sustained"))
+        flags["other"] = [*flags.get("other", ()), f"PyTorch={us:.6g}"]
+    if table:
+        return _of_source("measure", source, flags)
     return Record(json.loads(_of_source("measure", source, {**flags, "json": True})))
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import bisect
+import functools
 import json
 import operator
 import os
 import re
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -44,12 +46,16 @@ class PlanRange:
         self._begins = [part["from"] for part in self._document["plans"]]
         self._plans: dict[int, Plan] = {}
 
-    def fields(self, value: int) -> dict[str, str]:
-        """What fixes the configuration that serves that value. Raises RequestError outside the range."""
+    def part(self, value: int) -> int:
+        """The place in `parts` of the one that serves that value. Raises RequestError outside the range."""
         value = operator.index(value)
         if not self.least <= value <= self.most:
             raise RequestError(f"{self.field} is {value}; the plans are for {self.least} to {self.most}")
-        return self._document["plans"][bisect.bisect_right(self._begins, value) - 1]["fields"]
+        return bisect.bisect_right(self._begins, value) - 1
+
+    def fields(self, value: int) -> dict[str, str]:
+        """What fixes the configuration that serves that value. Raises RequestError outside the range."""
+        return self._document["plans"][self.part(value)]["fields"]
 
     def at(self, value: int) -> Plan:
         """The plan that serves that value: made when it is first asked for, in some milliseconds, then found.
@@ -90,19 +96,42 @@ def compile_all(plans: list[Plan]) -> list[_rooftile.Kernel]:
         return list(threads.map(Plan.compile, plans))
 
 
+class PartKernels:
+    """A kernel of each part of a range, compiled ahead: other values of a part take that one's code and configuration."""
+
+    def __init__(self, plan: PlanRange, planned: Callable[[int], Plan]) -> None:
+        self.plan = plan
+        self._planned = planned
+        firsts = [part["from"] for part in plan.parts]
+        # They stay alive with this object, and their code with them.
+        self._of_parts = compile_all([planned(value) for value in firsts])
+        self._kernels = dict(zip(firsts, self._of_parts, strict=True))
+        self._lock = threading.Lock()
+
+    def at(self, value: int) -> _rooftile.Kernel:
+        """The kernel for that value: made when it is first asked for, in some microseconds, or some milliseconds where its operation
+        plans each value; then found. Raises RequestError outside the range."""
+        kernel = self._kernels.get(value)
+        if kernel is None:
+            with self._lock:
+                kernel = self._kernels.get(value)
+                if kernel is None:
+                    part = self._of_parts[self.plan.part(value)]
+                    planned = functools.partial(self._planned, value)
+                    kernel = part.at(self.plan.field, value, planned) or planned().compile()
+                    self._kernels[value] = kernel
+        return kernel
+
+
 class KernelRange:
     """Kernels of a PlanRange, all compiled: a callable on tensors like rooftile.Kernel, for any value of the range.
 
-    The first call for a value makes its plan, in some milliseconds, and compiles nothing; later ones find it.
+    The first call for a value compiles nothing, and plans nothing where the kernel's code serves it as it is; later ones find it.
     """
 
     def __init__(self, plan: PlanRange) -> None:
         self.plan = plan
-        first = {part["kernel"]: part["from"] for part in reversed(plan._document["plans"])}
-        plans = {value: plan.at(value) for value in first.values()}
-        # The kernels that were compiled ahead stay alive with this object, and their code with them.
-        self._kernels = dict(zip(plans, compile_all(list(plans.values())), strict=True))
-        self._lock = threading.Lock()
+        self._kernels = PartKernels(plan, plan.at)
         self._axis = self._varying_axis()
 
     def _varying_axis(self) -> tuple[int, int] | None:
@@ -120,13 +149,7 @@ class KernelRange:
 
     def at(self, value: int) -> _rooftile.Kernel:
         """The kernel for that value. Raises RequestError outside the range."""
-        kernel = self._kernels.get(value)
-        if kernel is None:
-            with self._lock:
-                kernel = self._kernels.get(value)
-                if kernel is None:
-                    kernel = self._kernels[value] = self.plan.at(value).compile()
-        return kernel
+        return self._kernels.at(value)
 
     def __call__(self, *inputs: Any, **named: Any) -> Any:
         if self._axis is None or len(inputs) <= self._axis[0]:

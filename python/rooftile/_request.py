@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import operator
+import os
 from typing import Any
 
 from rooftile import _rooftile
@@ -11,7 +13,32 @@ from rooftile._plan import Plan, operations, plan_of
 from rooftile._range import KernelRange, PlanRange, is_range
 
 
+_WIDEST, _EXACT, _MOST_DIGITS = 2**63, 2.0**53, 300
+
+
+def _plain(value: Any) -> Any:
+    """As JSON takes it: numbers of array libraries, and whole numbers of any size as text, by which the library refuses them."""
+    if isinstance(value, (list, tuple)):
+        return [_plain(element) for element in value]
+    if isinstance(value, (str, bool)) or value is None:
+        return value
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if hasattr(value, "__index__"):
+        value = operator.index(value)
+    elif getattr(value, "ndim", None) == 0 and hasattr(value, "__float__"):
+        value = float(value)
+    if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
+        value = int(value)
+    if isinstance(value, int) and abs(value) >= _WIDEST:
+        if abs(value) >= 10**_MOST_DIGITS:
+            raise RequestError(f"a whole number of more than {_MOST_DIGITS} digits is given; no field takes one")
+        return str(value)
+    return value
+
+
 def _checked(request: dict[str, Any]) -> dict[str, Any]:
+    request = {key: _plain(value) for key, value in request.items()}
     try:
         json.dumps(request, allow_nan=False).encode()
     except (TypeError, ValueError, RecursionError) as error:  # also of surrogates, which are no text
@@ -28,7 +55,7 @@ def plan(op: str, *, machine: str | None = None, **fields: Any) -> Any:
     request = {"op": op, **fields}
     if machine is not None:
         request["machine"] = machine
-    _checked(request)
+    request = _checked(request)
     return PlanRange(request) if any(map(is_range, fields.values())) else plan_of(request)
 
 

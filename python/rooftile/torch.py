@@ -27,7 +27,7 @@ import torch
 import rooftile
 from rooftile import _rooftile
 from rooftile._plan import Plan
-from rooftile._range import PlanRange, compile_all, is_range
+from rooftile._range import PartKernels, PlanRange, is_range
 
 _TYPES = {
     torch.bfloat16: ("bf16", 16),
@@ -42,6 +42,9 @@ _TYPES = {
     torch.float8_e5m2: ("fp8_e5m2", 8),
 }
 _DTYPES = {name: dtype for dtype, (name, _) in _TYPES.items()}
+# A product and a row that is added to each of its own, by one kernel where the operation has such.
+_WITH_ROW = ("", "", "row")
+_ADD_ROW = {"epilogue": "d = acc + row"}
 _ALIGNED = 256  # bytes; what allocations are aligned to, and kernels at most ask for
 _OPERATIONS = rooftile.operations()
 # The field of each that is given by position: an expression, of the operation that has one.
@@ -91,25 +94,53 @@ def _first_buildable(plans: _rooftile.Plans) -> Plan:
     return Plan(plans, document, next((plan["rank"] for plan in document["plans"] if plan["buildable"]), 1))
 
 
+def _planned(op: str, fields: dict[str, Any], inputs: tuple[Any, ...]) -> Plan:
+    return _first_buildable(_rooftile.Plans(json.dumps({"op": op, **fields}), inputs))
+
+
 class _Found:
     """A kernel for tensors of one shape, and how they are handed to it."""
 
     __slots__ = ("dense", "kernel", "order")
 
-    def __init__(self, op: str, names: Sequence[str], fields: dict[str, Any], tensors: Sequence[torch.Tensor]) -> None:
-        plans, self.dense = _plans(op, names, fields, tensors, _offsets(tensors))
-        plan = _first_buildable(plans)
-        inputs = [tensor.name for tensor in plan.tensors if not tensor.is_output]
-        order = [names.index(name) for name in inputs] if all(names) else list(range(len(names)))
-        self.order = None if order == list(range(len(order))) else order
-        self.kernel = plan.compile()
+    def __init__(self, kernel: _rooftile.Kernel, order: Sequence[int] | None = None, dense: bool = False) -> None:
+        self.kernel = kernel
+        self.order = None if order is None or list(order) == list(range(len(order))) else order
+        self.dense = dense
 
     def __call__(self, tensors: Sequence[torch.Tensor]) -> Any:
         if self.order:
             tensors = [tensors[i] for i in self.order]
         if self.dense:
-            tensors = [tensor.contiguous() for tensor in tensors]
+            tensors = [_as_dense(tensor) for tensor in tensors]
         return self.kernel(*tensors)
+
+
+def _as_dense(tensor: torch.Tensor) -> torch.Tensor:
+    """As an allocation of its own lies."""
+    if tensor.is_contiguous() and tensor.data_ptr() % _ALIGNED == 0:
+        return tensor
+    return tensor.clone(memory_format=torch.contiguous_format)
+
+
+def _found_for(op: str, names: Sequence[str], fields: dict[str, Any], tensors: Sequence[torch.Tensor]) -> _Found:
+    plans, dense = _plans(op, names, fields, tensors, _offsets(tensors))
+    plan = _first_buildable(plans)
+    inputs = [tensor.name for tensor in plan.tensors if not tensor.is_output]
+    order = [names.index(name) for name in inputs] if all(names) else None
+    return _Found(plan.compile(), order, dense)
+
+
+class _Apart:
+    """A product, and a row added to each of its rows by a launch of its own."""
+
+    __slots__ = ("product",)
+
+    def __init__(self, product: _Found) -> None:
+        self.product = product
+
+    def __call__(self, tensors: Sequence[torch.Tensor]) -> torch.Tensor:
+        return self.product(tensors[:2]).add_(tensors[2])
 
 
 class _Ranges:
@@ -118,30 +149,34 @@ class _Ranges:
     def __init__(self, op: str, names: Sequence[str], fields: dict[str, Any], tensors: Sequence[torch.Tensor]) -> None:
         request = {"op": op, **fields}
         offsets = _offsets(tensors)
-        (self.plan, inputs), _ = _as_accepted(names, tensors, offsets, lambda inputs: (PlanRange(request, inputs), inputs))
+        (self.plan, self.inputs), self.dense = _as_accepted(
+            names, tensors, offsets, lambda inputs: (PlanRange(request, inputs), inputs)
+        )
+        self.op = op
         self.own = {key: value for key, value in fields.items() if key not in (self.plan.field, "within")}
-        self.index, self.axis = self._varying_axis(op, inputs)
+        self.index, self.axis = self._varying_axis()
         self.layout = self._layout(tensors)
-        first = {part["kernel"]: part["from"] for part in reversed(self.plan.parts)}
-        # They stay alive with this object, and their code with them.
-        self.kernels = compile_all([_first_buildable(self._plans_at(op, inputs, value)) for value in first.values()])
+        self.kernels = PartKernels(self.plan, self._plan_at)
 
-    def _plans_at(self, op: str, inputs: tuple[Any, ...], value: int) -> _rooftile.Plans:
-        request = json.dumps({"op": op, **self.own, **self.plan.fields(value)})
-        return _rooftile.Plans(request, _with_extent(inputs, self.index, self.axis, value))
+    def _plan_at(self, value: int) -> Plan:
+        inputs = _with_extent(self.inputs, self.index, self.axis, value)
+        try:
+            return _planned(self.op, {**self.own, **self.plan.fields(value)}, inputs)
+        except rooftile.Infeasible:  # a value that was not looked at, and that its part's configuration cannot compute
+            return _planned(self.op, self.own, inputs)
 
-    def _varying_axis(self, op: str, inputs: tuple[Any, ...]) -> tuple[int, int]:
+    def _varying_axis(self) -> tuple[int, int]:
         """Where one element more along an axis makes the field one more."""
-        request = json.dumps({"op": op, **self.own})
+        request = json.dumps({"op": self.op, **self.own})
 
         def field_of(inputs: tuple[Any, ...]) -> int:
             return json.loads(_rooftile.Plans(request, inputs).json())["problem"][self.plan.field]
 
-        value = field_of(inputs)
-        for index, (_, _, _, shape, _, _) in enumerate(inputs):
+        value = field_of(self.inputs)
+        for index, (_, _, _, shape, _, _) in enumerate(self.inputs):
             for axis, extent in enumerate(shape):
                 try:
-                    if field_of(_with_extent(inputs, index, axis, extent + 1)) == value + 1:
+                    if field_of(_with_extent(self.inputs, index, axis, extent + 1)) == value + 1:
                         return index, axis
                 except rooftile.RequestError:
                     continue
@@ -154,12 +189,14 @@ class _Ranges:
         shapes[self.index][self.axis] = strides[self.index][self.axis] = 0
         return shapes, strides, _offsets(tensors), [tensor.dtype for tensor in tensors]
 
-    def fields(self, tensors: Sequence[torch.Tensor]) -> dict[str, Any] | None:
-        """What fixes the kernel for them; None: they are others."""
-        if tensors[self.index].dim() <= self.axis or self._layout(tensors) != self.layout:
-            return None
+    def serves(self, tensors: Sequence[torch.Tensor]) -> bool:
+        """Whether they lie as those that it was made for."""
+        return tensors[self.index].dim() > self.axis and self._layout(tensors) == self.layout
+
+    def found(self, tensors: Sequence[torch.Tensor]) -> _Found | None:
+        """Of tensors that it serves; None: beside the range."""
         value = tensors[self.index].shape[self.axis]
-        return {**self.own, **self.plan.fields(value)} if self.plan.least <= value <= self.plan.most else None
+        return _Found(self.kernels.at(value), dense=self.dense) if self.plan.least <= value <= self.plan.most else None
 
 
 def _with_extent(inputs: tuple[Any, ...], index: int, axis: int, extent: int) -> tuple[Any, ...]:
@@ -168,33 +205,39 @@ def _with_extent(inputs: tuple[Any, ...], index: int, axis: int, extent: int) ->
     return (*inputs[:index], (name, type, bits, shape, strides, offset), *inputs[index + 1 :])
 
 
-_found: dict[Any, _Found] = {}
+_found: dict[Any, _Found | _Apart] = {}
 _ranges: dict[Any, list[_Ranges]] = {}
 _lock = threading.Lock()
 
 
-def _split_range(fields: str) -> tuple[dict[str, Any], bool]:
-    """The fields, and whether one is a range."""
-    given = json.loads(fields)
-    return given, any(map(is_range, given.values()))
+def _find(op: str, names: tuple[str, ...], text: str, tensors: Sequence[torch.Tensor]) -> _Found | _Apart:
+    fields = json.loads(text)
+    if not _adds_row(fields):
+        return _find_kernel(op, names, fields, tensors)
+    try:
+        return _find_kernel(op, names, fields, tensors)
+    except (rooftile.RequestError, rooftile.Infeasible):  # no kernel here adds a row that lies so
+        return _Apart(_find_kernel(op, names[:2], _without_row(fields), tensors[:2]))
 
 
-def _find(op: str, names: tuple[str, ...], text: str, tensors: Sequence[torch.Tensor]) -> _Found:
-    fields, ranged = _split_range(text)
-    if ranged:
-        known = _ranges.setdefault((op, names, text), [])
-        fixed = next((fixed for ranges in known if (fixed := ranges.fields(tensors)) is not None), None)
-        if fixed is None:
-            known.append(_Ranges(op, names, fields, tensors))
-            fixed = known[-1].fields(tensors)
-        # An extent outside the range has a plan of its own, and one that was not looked at and that the fixed one cannot compute.
-        fields = known[-1].own
-        if fixed is not None:
-            try:
-                return _Found(op, names, fixed, tensors)
-            except rooftile.Infeasible:
-                pass
-    return _Found(op, names, fields, tensors)
+def _find_kernel(op: str, names: tuple[str, ...], fields: dict[str, Any], tensors: Sequence[torch.Tensor]) -> _Found:
+    if not any(map(is_range, fields.values())):
+        return _found_for(op, names, fields, tensors)
+    known = _ranges.setdefault((op, names, json.dumps(fields)), [])
+    ranges = next((ranges for ranges in known if ranges.serves(tensors)), None)
+    if ranges is None:
+        ranges = _Ranges(op, names, fields, tensors)
+        known.append(ranges)
+    # An extent beside the range has a plan of its own.
+    return ranges.found(tensors) or _found_for(op, names, ranges.own, tensors)
+
+
+def _adds_row(fields: dict[str, Any]) -> bool:
+    return fields.get("epilogue") == _ADD_ROW["epilogue"]
+
+
+def _without_row(fields: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in fields.items() if key not in _ADD_ROW}
 
 
 def _key_of(tensor: torch.Tensor) -> tuple[Any, ...]:
@@ -202,11 +245,17 @@ def _key_of(tensor: torch.Tensor) -> tuple[Any, ...]:
 
 
 def _run(op: str, names: tuple[str, ...], fields: str, tensors: Sequence[torch.Tensor]) -> Any:
-    if len(tensors) == 2:  # the most frequent, without a list
+    if len(tensors) == 2:  # the most frequent ones, without a list
         a, b = tensors
         key = (
             op, names, fields, a.get_device(), a.dtype, a.shape, a.stride(), a.data_ptr() % _ALIGNED,
             b.dtype, b.shape, b.stride(), b.data_ptr() % _ALIGNED,
+        )  # fmt: skip
+    elif len(tensors) == 3:
+        a, b, c = tensors
+        key = (
+            op, names, fields, a.get_device(), a.dtype, a.shape, a.stride(), a.data_ptr() % _ALIGNED,
+            b.dtype, b.shape, b.stride(), b.data_ptr() % _ALIGNED, c.dtype, c.shape, c.stride(), c.data_ptr() % _ALIGNED,
         )  # fmt: skip
     else:
         key = (op, names, fields, tensors[0].get_device(), *(_key_of(tensor) for tensor in tensors))
@@ -223,9 +272,11 @@ def _run(op: str, names: tuple[str, ...], fields: str, tensors: Sequence[torch.T
 def _outputs(op: str, names: tuple[str, ...], fields: str, inputs: tuple[Any, ...]) -> tuple[tuple[Any, ...], ...]:
     """Shape and type of every output, of inputs that are ((shape, strides, dtype), ...)."""
     tensors = [torch.empty_strided(shape, strides, dtype=dtype, device="meta") for shape, strides, dtype in inputs]
-    given, ranged = _split_range(fields)
-    if ranged:
+    given = json.loads(fields)
+    if any(map(is_range, given.values())):
         given = {key: value for key, value in given.items() if key != "within" and not is_range(value)}
+    if _adds_row(given):  # which changes no shape
+        given, names, tensors = _without_row(given), names[:2], tensors[:2]
     plans, _ = _plans(op, names, given, tensors, [0] * len(tensors))
     return tuple((shape, _DTYPES[type]) for _, type, shape, _, is_output in plans.tensors() if is_output)
 
@@ -258,7 +309,7 @@ def _define(op: str) -> None:
         ctx.save_for_backward(*tensors)
 
     def backward(ctx: Any, gradients: Sequence[torch.Tensor]) -> tuple[Any, None, None]:
-        return _gradients(op, ctx.names, ctx.fields, ctx.saved_tensors, gradients), None, None
+        return _gradients(op, _split(ctx.names), ctx.fields, ctx.saved_tensors, gradients), None, None
 
     _library.define(f"{op}(Tensor[] inputs, str names, str fields) -> Tensor[]")
     _library.impl(op, run, "CUDA")
@@ -267,24 +318,41 @@ def _define(op: str) -> None:
 
 
 def _gradients(
-    op: str, names: str, fields: str, inputs: Sequence[torch.Tensor], gradients: Sequence[torch.Tensor]
+    op: str, names: Sequence[str], text: str, inputs: Sequence[torch.Tensor], gradients: Sequence[torch.Tensor]
 ) -> list[torch.Tensor | None]:
+    fields = json.loads(text) if text != "{}" else {}
     if _OPERATIONS[op].array_function == "matmul":
-        a, b = inputs
-        given = gradients[0]
-        return [
-            _operator(op, (given, b.t())) if a.requires_grad else None,
-            _operator(op, (a.t(), given)) if b.requires_grad else None,
-        ]
-    expression = json.loads(fields).get(_TEXT_FIELDS[op])
+        return _product_gradients(op, names, fields, inputs, gradients)
+    expression = fields.get(_TEXT_FIELDS[op])
     if expression is None:
         raise NotImplementedError(f"{op} has no gradient")
-    return _expression_gradients(expression, _split(names), inputs, gradients)
+    return _expression_gradients(expression, names, inputs, gradients)
 
 
-def _operator(op: str, tensors: Sequence[torch.Tensor], fields: str = "{}") -> torch.Tensor:
+def _product_gradients(
+    op: str, names: Sequence[str], fields: dict[str, Any], inputs: Sequence[torch.Tensor], gradients: Sequence[torch.Tensor]
+) -> list[torch.Tensor | None]:
+    a, b, *operands = inputs
+    given = gradients[0]
+    of_operands: list[torch.Tensor | None] = []
+    epilogue = fields.get("epilogue")
+    if _adds_row(fields):  # a sum, whose value nobody needs again
+        of_operands = [given.sum(0) if operands[0].requires_grad else None]
+    elif epilogue is not None:
+        if "alpha" in fields or "beta" in fields:
+            raise NotImplementedError("alpha and beta have no gradient: write them into the epilogue")
+        product = _operator(op, (a, b))
+        given, *of_operands = _expression_gradients(epilogue, ("acc", *names[2:]), (product, *operands), gradients)
+    return [
+        _operator(op, (given, b.t())) if a.requires_grad else None,
+        _operator(op, (a.t(), given)) if b.requires_grad else None,
+        *of_operands,
+    ]
+
+
+def _operator(op: str, tensors: Sequence[torch.Tensor], names: Sequence[str] = ("", ""), fields: str = "{}") -> torch.Tensor:
     """By the operator, so that whoever traces sees it."""
-    return getattr(torch.ops.rooftile, op)(list(tensors), ",".join([""] * len(tensors)), fields)[0]
+    return getattr(torch.ops.rooftile, op)(list(tensors), ",".join(names), fields)[0]
 
 
 def _last(function: Callable[..., torch.Tensor]) -> Callable[[torch.Tensor], torch.Tensor]:
@@ -426,29 +494,12 @@ class _Recorded(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[Any, ...]:
         op, names, fields = ctx.asked
-        return (None, None, None, *_gradients(op, ",".join(names), fields, ctx.saved_tensors, gradients))
-
-
-class _RecordedSum(torch.autograd.Function):
-    """A product of matrices and a row that is added to each of its own, in place, which a node of its own could not be."""
-
-    @staticmethod
-    def forward(ctx: Any, op: str, fields: str, a: torch.Tensor, b: torch.Tensor, row: torch.Tensor) -> torch.Tensor:
-        ctx.asked = op, fields
-        ctx.save_for_backward(a, b)
-        return _run(op, _UNNAMED, fields, (a, b)).add_(row)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[Any, ...]:
-        op, fields = ctx.asked
-        of_row = gradients[0].sum(0) if ctx.needs_input_grad[4] else None
-        return (None, None, *_gradients(op, ",".join(_UNNAMED), fields, ctx.saved_tensors, gradients), of_row)
+        return (None, None, None, *_gradients(op, names, fields, ctx.saved_tensors, gradients))
 
 
 _UNNAMED = ("", "")
 # Without what Function.apply does for functorch, which _is_plain() has ruled out.
 _recorded = super(torch.autograd.Function, _Recorded).apply
-_recorded_sum = super(torch.autograd.Function, _RecordedSum).apply
 
 
 def _run_plain(op: str, names: tuple[str, ...], fields: str, tensors: Sequence[torch.Tensor]) -> Any:
@@ -512,16 +563,21 @@ _product = next((op.name for op in _OPERATIONS.values() if op.array_function == 
 
 
 @functools.cache
-def _text_of_rows(m_range: tuple[int, int]) -> str:
-    least, most = m_range if len(m_range) == 2 else (None, None)
-    if not (isinstance(least, int) and isinstance(most, int) and 1 <= least <= most):
-        raise rooftile.RequestError(f"m_range is {m_range}; accepted are two whole numbers from 1 on, the first no more than the second")
-    return json.dumps({"m": f"{least}..{most}"})
+def _text_of_linear(m_range: tuple[int, int] | None, with_row: bool) -> str:
+    fields = dict(_ADD_ROW) if with_row else {}
+    if m_range is not None:
+        least, most = m_range if len(m_range) == 2 else (None, None)
+        if not (isinstance(least, int) and isinstance(most, int) and 1 <= least <= most):
+            raise rooftile.RequestError(
+                f"m_range is {m_range}; accepted are two whole numbers from 1 on, the first no more than the second"
+            )
+        fields["m"] = f"{least}..{most}"
+    return json.dumps(fields)
 
 
 @torch.compiler.assume_constant_result
-def _rows_text(m_range: tuple[int, int]) -> str:
-    return _text_of_rows(m_range)
+def _linear_text(m_range: tuple[int, int] | None, with_row: bool) -> str:
+    return _text_of_linear(m_range, with_row)
 
 
 def linear(
@@ -551,16 +607,9 @@ def linear(
     if input.numel() == 0 or columns == 0:  # nothing to multiply
         return torch.nn.functional.linear(input, weight, bias)
     rows = input if axes == 2 else input.reshape(-1, inner)
-    text = "{}" if m_range is None else _rows_text(tuple(m_range))
-    tensors = (rows, weight.t())
-    if not _is_plain(tensors if bias is None else (*tensors, bias)):
-        out = _operator(_product, tensors, text)
-        if bias is not None:
-            out = out + bias
-    elif bias is None:
-        out = _run_plain(_product, _UNNAMED, text, tensors)
-    elif torch.is_grad_enabled() and (rows.requires_grad or weight.requires_grad or bias.requires_grad):
-        out = _recorded_sum(_product, text, *tensors, bias)
-    else:
-        out = _run(_product, _UNNAMED, text, tensors).add_(bias)  # a launch of its own
+    with_row = bias is not None
+    text = _linear_text(None if m_range is None else tuple(m_range), with_row)
+    tensors = (rows, weight.t(), bias) if with_row else (rows, weight.t())
+    names = _WITH_ROW if with_row else _UNNAMED
+    out = _run_plain(_product, names, text, tensors) if _is_plain(tensors) else _operator(_product, tensors, names, text)
     return out if axes == 2 else out.view(*input.shape[:-1], columns)

@@ -16,8 +16,7 @@ typedef struct {
 
 typedef struct {
     PyObject_HEAD rooftile_kernel* kernel;
-    Plans* plans;   /* whose tensors are the kernel's */
-    PyObject* plan; /* what the attribute gives */
+    PyObject* plan; /* what the attribute gives; a callable gives it when it is first asked for */
     int tensors, inputs;
     DLDataType dtypes[most_tensors];
     int64_t workspace_bytes[most_devices]; /* -1: not asked yet */
@@ -38,7 +37,7 @@ typedef struct {
 } Call;
 
 static const rooftile_tensor* expected(const Kernel* self, int index) {
-    return rooftile_tensor_at(self->plans->plans, index);
+    return rooftile_kernel_tensor_at(self->kernel, index);
 }
 
 static void free_workspace(const Workspace* workspace) {
@@ -372,11 +371,30 @@ static PyObject* kernel_workspace_bytes(PyObject* self, PyObject* arguments) {
     return bytes < 0 ? NULL : PyLong_FromLongLong(bytes);
 }
 
-static PyObject* kernel_plan(PyObject* self, void* unused) {
+static PyObject* kernel_plan(PyObject* object, void* unused) {
     (void)unused;
-    PyObject* plan = ((Kernel*)self)->plan;
-    Py_INCREF(plan);
-    return plan;
+    Kernel* self = (Kernel*)object;
+    if (PyCallable_Check(self->plan)) {
+        PyObject* made = PyObject_CallNoArgs(self->plan);
+        if (!made) return NULL;
+        PyObject* before = self->plan; /* another thread may have been faster */
+        self->plan = made;
+        Py_DECREF(before);
+    }
+    Py_INCREF(self->plan);
+    return self->plan;
+}
+
+static PyObject* kernel_at(PyObject* object, PyObject* arguments) {
+    const char* field = NULL;
+    long long value = 0;
+    PyObject* plan = NULL;
+    rooftile_kernel* other = NULL;
+    if (!PyArg_ParseTuple(arguments, "sLO", &field, &value, &plan)) return NULL;
+    const int status = rooftile_kernel_at(((Kernel*)object)->kernel, field, value, &other);
+    if (status != ROOFTILE_DONE) return raise_status(status);
+    if (!other) Py_RETURN_NONE;
+    return make_kernel(other, plan);
 }
 
 static void kernel_dealloc(PyObject* object) {
@@ -385,7 +403,6 @@ static void kernel_dealloc(PyObject* object) {
     for (int i = 0; i < self->workspace_count; ++i) free_workspace(&self->workspaces[i]);
     free(self->workspaces);
     rooftile_free_kernel(self->kernel);
-    Py_XDECREF((PyObject*)self->plans);
     Py_XDECREF(self->plan);
     ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
     Py_DECREF(type);
@@ -401,6 +418,10 @@ static PyMethodDef methods[] = {
     {"workspace_bytes", kernel_workspace_bytes, METH_VARARGS,
      "workspace_bytes(device=0) -> int\n\nBytes that a launch needs beside its tensors, on that GPU; 0: "
      "none."},
+    {"at", kernel_at, METH_VARARGS,
+     "at(field, value, plan) -> Kernel | None\n\nThe kernel for the same problem but that `field` is `value`, by the same code, in "
+     "microseconds; its attribute\n`plan` is what is given, or what that returns when it is called. None: that value has a plan of "
+     "its own."},
     {NULL, NULL, 0, NULL}};
 
 static PyGetSetDef attributes[] = {{"plan", kernel_plan, NULL, "The Plan it was compiled from.", NULL},
@@ -429,9 +450,9 @@ static PyType_Spec spec = {"rooftile._rooftile.Kernel", sizeof(Kernel), 0,
                            Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
 static PyTypeObject* kernel_type = NULL;
 
-PyObject* make_kernel(rooftile_kernel* kernel, Plans* plans, PyObject* plan) {
+PyObject* make_kernel(rooftile_kernel* kernel, PyObject* plan) {
     Kernel* self = NULL;
-    const int count = rooftile_tensor_count(plans->plans);
+    const int count = rooftile_kernel_tensor_count(kernel);
     if (count > most_tensors)
         raise_request("the plan has %d tensors; up to %d are accepted", count, most_tensors);
     else self = (Kernel*)((allocfunc)PyType_GetSlot(kernel_type, Py_tp_alloc))(kernel_type, 0);
@@ -440,14 +461,12 @@ PyObject* make_kernel(rooftile_kernel* kernel, Plans* plans, PyObject* plan) {
         return NULL;
     }
     self->kernel = kernel;
-    Py_INCREF((PyObject*)plans);
-    self->plans = plans;
     Py_INCREF(plan);
     self->plan = plan;
     self->tensors = count;
     for (int i = 0; i < most_devices; ++i) self->workspace_bytes[i] = -1;
     for (int i = 0; i < count; ++i) {
-        const rooftile_tensor* tensor = rooftile_tensor_at(plans->plans, i);
+        const rooftile_tensor* tensor = rooftile_kernel_tensor_at(kernel, i);
         self->dtypes[i] = dtype_of(tensor->type);
         self->inputs += !tensor->is_output; /* inputs stand first */
     }

@@ -154,7 +154,7 @@ static PyObject* plans_compile(PyObject* self, PyObject* arguments) {
     status = rooftile_compile(((Plans*)self)->plans, rank, &kernel);
     PyEval_RestoreThread(state);
     if (status != ROOFTILE_DONE) return raise_status(status);
-    return make_kernel(kernel, (Plans*)self, plan);
+    return make_kernel(kernel, plan);
 }
 
 static PyMethodDef methods[] = {

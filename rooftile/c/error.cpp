@@ -36,11 +36,32 @@ constexpr bool statuses_are_exit_codes() {
 }
 static_assert(statuses_are_exit_codes());
 
+/// The command line's flags by the keys that a request has: "--a-major" as "a_major".
+std::string with_keys(const std::string& message) {
+    std::string out;
+    bool in_flag = false;
+    const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
+    for (std::size_t i = 0; i < message.size(); ++i) {
+        const bool begins = message.compare(i, 2, "--") == 0 && i + 2 < message.size() && is_letter(message[i + 2])
+                            && (i == 0 || !(is_letter(message[i - 1]) || message[i - 1] == '-'));
+        if (begins) {
+            in_flag = true;
+            ++i;
+        } else if (in_flag && message[i] == '-' && i + 1 < message.size() && is_letter(message[i + 1])) {
+            out += '_';
+        } else {
+            in_flag = in_flag && is_letter(message[i]);
+            out += message[i];
+        }
+    }
+    return out;
+}
+
 }  // namespace
 
 int failed(ExitCode code, const std::string& message, const std::string& detail) noexcept {
     try {
-        last_error = {message, detail};
+        last_error = {code == ExitCode::bad_request ? with_keys(message) : message, detail};
     } catch (...) {
         last_error.message.clear(), last_error.detail.clear();
     }  // out of memory: the status is all there is

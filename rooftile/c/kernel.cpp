@@ -13,7 +13,11 @@
 using namespace rooftile;
 
 struct rooftile_kernel {
+    explicit rooftile_kernel(CompiledKernel compiled)
+        : kernel(std::move(compiled)), tensors(kernel.plan().operation->tensors(kernel.plan().problem)) {}
+
     CompiledKernel kernel;
+    c::TensorViews tensors;
 };
 
 namespace {
@@ -56,11 +60,24 @@ int rooftile_compile(const rooftile_plans* plans, int rank, rooftile_kernel** ke
         const Plan& plan = rank == 0 ? first_buildable(*plans) : c::plan_of(*plans, rank);
         if (!plan.buildable)
             throw RequestError(fmt::format("plan {} cannot be built: {}", plan.rank, plan.why_not));
-        *kernel = new rooftile_kernel{compile(plan)};
+        *kernel = new rooftile_kernel(compile(plan));
     });
 }
 
 void rooftile_free_kernel(rooftile_kernel* kernel) { delete kernel; }
+
+int rooftile_kernel_at(const rooftile_kernel* kernel, const char* field, int64_t value, rooftile_kernel** at) {
+    return c::guarded([&] {
+        const Operation& operation = *kernel->kernel.plan().operation;
+        std::optional<CompiledKernel> other = on_device(operation).at(kernel->kernel, field ? field : "", value);
+        *at = other ? new rooftile_kernel(std::move(*other)) : nullptr;
+    });
+}
+
+int rooftile_kernel_tensor_count(const rooftile_kernel* kernel) { return kernel->tensors.count(); }
+const rooftile_tensor* rooftile_kernel_tensor_at(const rooftile_kernel* kernel, int index) {
+    return kernel->tensors.at(index);
+}
 
 int rooftile_kernel_json(const rooftile_kernel* kernel, char** json) {
     return c::guarded([&] {

@@ -67,19 +67,6 @@ std::string command_of(const Request& request) {
     return out;
 }
 
-void add_views(rooftile_plans& plans) {
-    for (const TensorInfo& tensor : plans.tensors) {
-        std::vector<std::int64_t>& extents = plans.extents.emplace_back();
-        for (const Extent& extent : tensor.extents) extents.push_back(extent.most);
-    }
-    for (std::size_t i = 0; i < plans.tensors.size(); ++i) {
-        const TensorInfo& tensor = plans.tensors[i];
-        plans.views.push_back({tensor.name.c_str(), tensor.type.c_str(), tensor.element_bits,
-                               tensor.role == TensorRole::out, int(plans.extents[i].size()),
-                               plans.extents[i].data(), tensor.strides.data(), tensor.offset});
-    }
-}
-
 /// Tensors as a caller describes them.
 std::vector<TensorInfo> read_tensors(std::span<const rooftile_tensor> tensors) {
     std::vector<TensorInfo> out;
@@ -117,8 +104,7 @@ std::unique_ptr<rooftile_plans> planned(std::string_view json, std::span<const r
     if (plans->set.refusal)
         throw Error(ExitCode::no_plan, plans->set.refusal->message,
                     json_text(plan_document(plans->context, plans->set), -1));
-    plans->tensors = request.operation->tensors(problem);
-    add_views(*plans);
+    plans->tensors = std::make_unique<const TensorViews>(request.operation->tensors(problem));
     return plans;
 }
 
@@ -241,10 +227,10 @@ int rooftile_source(const rooftile_plans* plans, int rank, char** text) {
     return c::guarded([&] { *text = c::text_of(c::source_of(c::plan_of(*plans, rank))); });
 }
 
-int rooftile_tensor_count(const rooftile_plans* plans) { return int(plans->views.size()); }
+int rooftile_tensor_count(const rooftile_plans* plans) { return plans->tensors->count(); }
 
 const rooftile_tensor* rooftile_tensor_at(const rooftile_plans* plans, int index) {
-    return index < 0 || index >= rooftile_tensor_count(plans) ? nullptr : &plans->views[std::size_t(index)];
+    return plans->tensors->at(index);
 }
 
 }  // extern "C"

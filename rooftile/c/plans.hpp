@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "rooftile/c/tensor_views.hpp"
 #include "rooftile/core/operation.hpp"
 #include "rooftile/machine/machine.hpp"
 #include "rooftile/report/context.hpp"
@@ -14,9 +15,7 @@ struct rooftile_plans {
     std::shared_ptr<const rooftile::Machine> machine;
     rooftile::DocumentContext context;
     rooftile::PlanSet set;
-    std::vector<rooftile::TensorInfo> tensors;
-    std::vector<std::vector<std::int64_t>> extents;  ///< of each
-    std::vector<rooftile_tensor> views;              ///< of both
+    std::unique_ptr<const rooftile::c::TensorViews> tensors;
 };
 
 namespace rooftile::c {

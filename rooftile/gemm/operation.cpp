@@ -66,8 +66,29 @@ Lie lie_of(std::string_view name, const TensorInfo& t) {
                                    name, rows, columns, t.strides[0], t.strides[1]));
 }
 
+/// What an epilogue reads, as one would declare it: "bias:bf16[N]".
+std::string operand_text(const TensorInfo& t, std::int64_t m, std::int64_t n) {
+    const auto refuse = [&](std::string_view why) {
+        throw RequestError(fmt::format("{} is the tensor of an epilogue: {}; accepted are dense ones [M,N], [N], [M,1] or [1], here M is {} "
+                                       "and N {}",
+                                       t.name.empty() ? "one of them" : t.name, why, m, n));
+    };
+    if (t.name.empty()) refuse("it has no name");
+    const std::size_t axes = t.extents.size();
+    if (axes < 1 || axes > 2) refuse(fmt::format("it has {} axes", axes));
+    const std::int64_t rows = axes == 2 ? t.extents[0].most : 1, columns = t.extents.back().most;
+    if ((rows != 1 && rows != m) || (columns != 1 && columns != n)) refuse(fmt::format("it is {} x {}", rows, columns));
+    if ((columns > 1 && t.strides.back() != 1) || (rows > 1 && t.strides[0] != columns)) refuse("it is not dense");
+    // Neighbours are read as one word.
+    if (columns > 1 && t.offset % 2 != 0) refuse("it begins at an odd element");
+    const std::string_view last = columns == 1 ? "1" : "N";
+    return axes == 2 ? fmt::format("{}:{}[{},{}]", t.name, t.type, rows == 1 ? "1" : "M", last) : fmt::format("{}:{}[{}]", t.name, t.type, last);
+}
+
+/// a and b, then what the epilogue reads.
 void add_operands(Given& given, std::span<const TensorInfo> inputs) {
-    if (inputs.size() != 2) throw RequestError(fmt::format("{} tensors are given; a GEMM takes a and b", inputs.size()));
+    if (inputs.size() < 2)
+        throw RequestError(fmt::format("{} tensor is given; a GEMM takes a and b, then what its epilogue reads", inputs.size()));
     for (std::size_t i = 0; i < 2; ++i) {
         const std::string_view name = i == 0 ? "a" : "b";
         if (!inputs[i].name.empty() && inputs[i].name != name)
@@ -81,7 +102,7 @@ void add_operands(Given& given, std::span<const TensorInfo> inputs) {
     if (b.extents[0].most != k)
         throw RequestError(fmt::format("a is {} x {} and b {} x {}: the columns of a are the rows of b", m, k,
                                        b.extents[0].most, n));
-    for (const char* key : {"m", "n", "k", "shape", "lda", "ldb", "a_major", "b_major", "type", "a_offset", "b_offset"})
+    for (const char* key : {"m", "n", "k", "shape", "lda", "ldb", "a_major", "b_major", "type", "a_offset", "b_offset", "tensor"})
         if (given.has(key)) throw RequestError(given.name(key) + " follows from the tensors; leave it out");
     const Lie of_a = lie_of("a", a), of_b = lie_of("b", b);
     for (const auto& [key, number] : {std::pair{"m", m}, {"n", n}, {"k", k}, {"lda", of_a.pitch}, {"ldb", of_b.pitch}})
@@ -93,6 +114,7 @@ void add_operands(Given& given, std::span<const TensorInfo> inputs) {
         const std::int64_t period = operand_alignment * 8 / t->element_bits;  // elements
         if (t->offset % period != 0) given.add(key, std::to_string(t->offset % period));
     }
+    for (const TensorInfo& t : inputs.subspan(2)) given.add("tensor", operand_text(t, m, n));
 }
 
 std::variant<Plans, Infeasible> derive_asked(const std::shared_ptr<const Machine>& machine,

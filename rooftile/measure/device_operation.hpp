@@ -4,8 +4,10 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "rooftile/core/operation.hpp"
@@ -42,6 +44,11 @@ class DeviceOperation {
     /// Names the code that compile() makes of the plan: plans of one key share it. Needs NVRTC, no GPU. Empty: the operation
     /// does not say.
     virtual std::string code_key(const Plan&) const { return {}; }
+    /// The kernel for the same problem but that its field `key` is `value`: by the code and the configuration that it has, neither
+    /// searched nor predicted. Empty where the operation cannot say that these compute it too.
+    virtual std::optional<CompiledKernel> at(const CompiledKernel&, std::string_view /*key*/, std::int64_t /*value*/) const {
+        return std::nullopt;
+    }
     /// Compiles what the problem is measured beside, in up to `threads` threads (0: one a core). `rounds`: least blocks.
     virtual std::unique_ptr<PreparedTrial> prepare(const Problem& problem, const MeasureOptions& options,
                                                    unsigned threads) const = 0;

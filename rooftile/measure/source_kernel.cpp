@@ -156,6 +156,7 @@ class SourceRunnable final : public Runnable {
         if (!module_) module_ = Module(compiled_.cubin);
         Function made = module_.function(compiled_.lowered_names.front());
         check_fits(made, Driver::instance().device(device));
+        check_clusters(made, Driver::instance().device(device));
         constexpr unsigned always_allowed = 48 << 10;
         if (request_.launch.shared_bytes > always_allowed)
             made.allow_shared(int(request_.launch.shared_bytes));
@@ -177,6 +178,19 @@ class SourceRunnable final : public Runnable {
                 shared_bytes(), device.name, device.shared_per_cta_bytes));
     }
 
+    /// The same where the grid is made of clusters.
+    void check_clusters(const Function& kernel, const DeviceInfo& device) const {
+        const Launch& l = request_.launch;
+        const unsigned ctas = l.cluster_x * l.cluster_y * l.cluster_z;
+        if (ctas == 1) return;
+        constexpr int first_with_clusters = 9;
+        if (device.compute_major < first_with_clusters)
+            throw RequestError(fmt::format("--cluster: {} has no clusters", device.name));
+        if (active_clusters(kernel, l) < 1)
+            throw RequestError(fmt::format("--cluster: no cluster of {} CTAs of {} threads and {} B of shared memory fits on {}", ctas,
+                                           threads_of(l), shared_bytes(), device.name));
+    }
+
     SourceRequest request_;
     Source source_;
     Compiled compiled_;
@@ -196,6 +210,8 @@ std::string launch_text(const Launch& launch) {
     };
     std::string out = fmt::format("grid {}, block {}", size(launch.grid_x, launch.grid_y, launch.grid_z),
                                   size(launch.block_x, launch.block_y, launch.block_z));
+    if (launch.cluster_x * launch.cluster_y * launch.cluster_z > 1)
+        out += fmt::format(", cluster {}", size(launch.cluster_x, launch.cluster_y, launch.cluster_z));
     if (launch.shared_bytes > 0) out += fmt::format(", {} B of dynamic shared memory", launch.shared_bytes);
     return out;
 }

@@ -24,6 +24,12 @@ struct SourceParameter {
     std::uint64_t bits = 0;  ///< of a number
 };
 
+/// What the same takes in another way, measured elsewhere.
+struct OtherTime {
+    std::string key, name;  ///< "pytorch" and "PyTorch"
+    double us = 0;
+};
+
 struct SourceRequest {
     std::string path, text;  ///< of the user's file
     std::string entry;       ///< as one calls it in C++: "scale", "scale<float>"
@@ -31,6 +37,7 @@ struct SourceRequest {
     std::vector<SourceParameter> parameters;
     std::vector<std::string> include_folders;  ///< the file's own first
     Launch launch;
+    std::vector<OtherTime> others;  ///< shown beside
     /// A launch may take so long; then `on_timeout` is told of it in a line, and must end the process: nothing else ends a
     /// kernel. Empty: the launch is waited for.
     double timeout_seconds = 10;

@@ -90,6 +90,9 @@ SourceRun measure_source(const SourceRequest& request, const std::shared_ptr<con
     out.report.rows = std::move(out.run.rows);
     out.report.notes = out.run.notes;
     explain_failure(out.report.rows.front(), request);
+    for (Measurement& row : out.report.rows)
+        for (const OtherTime& other : request.others)
+            row.baselines.push_back({.key = other.key, .name = other.name, .time_us = other.us, .same_work = true});
     for (const Measurement& row : out.report.rows) {
         if (row.plan.own) {
             const CompiledOutcome derived = compile_outcome(row.plan);  // from the cache

@@ -14,6 +14,7 @@
 #include "rooftile/expression/expression.hpp"
 #include "rooftile/expression/tree.hpp"
 #include "rooftile/machine/file_text.hpp"
+#include "rooftile/machine/units_text.hpp"
 #include "rooftile/measure/source_kernel.hpp"
 
 namespace rooftile {
@@ -21,6 +22,7 @@ namespace {
 
 // What every GPU that CUDA runs on has alike.
 constexpr std::int64_t max_grid_x = 2147483647, max_grid = 65535, max_block = 1024, max_block_z = 64;
+constexpr std::int64_t max_cluster = 8;       // that every GPU which has clusters can hold
 constexpr std::int64_t max_shared = 1 << 20;  // the GPU's own limit is checked where it is known
 constexpr double max_timeout = 86400;
 
@@ -128,6 +130,35 @@ std::vector<SourceParameter> tensor_parameters(const Problem& problem,
     return out;
 }
 
+/// CTAs that are launched side by side: whole clusters make up the grid.
+void read_cluster(const Given& given, Launch& launch) {
+    if (!given.has("cluster")) return;
+    read_size(given, "cluster", max_cluster, max_cluster, max_cluster, launch.cluster_x, launch.cluster_y, launch.cluster_z);
+    const std::string flag = given.name("cluster") + " " + given.text("cluster");
+    if (std::int64_t{launch.cluster_x} * launch.cluster_y * launch.cluster_z > max_cluster)
+        throw RequestError(fmt::format("{}: a cluster has at most {} CTAs", flag, max_cluster));
+    if (launch.grid_x % launch.cluster_x || launch.grid_y % launch.cluster_y || launch.grid_z % launch.cluster_z)
+        throw RequestError(fmt::format("{}: a grid of {} is not made of whole clusters", flag, given.text("grid")));
+}
+
+/// "PyTorch=12.5".
+OtherTime other_time(const std::string& name, const std::string& text) {
+    const std::size_t equals = text.rfind('=');
+    OtherTime out;
+    if (equals != text.npos) {
+        const char *begin = text.data() + equals + 1, *end = text.data() + text.size();
+        const auto [at, error] = std::from_chars(begin, end, out.us);
+        if (error != std::errc() || at != end || !std::isfinite(out.us)) out.us = 0;
+        out.name = text.substr(0, equals);
+        for (const char c : out.name)
+            out.key += c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ? c : '_';
+    }
+    constexpr std::size_t most = 60;
+    if (out.name.empty() || out.name.size() > most || printable(out.name) != out.name || !(out.us > 0))
+        throw RequestError(fmt::format("{} {}: accepted: a name, = and microseconds above 0, as PyTorch=12.5", name, printable(text)));
+    return out;
+}
+
 double seconds_of(const std::string& name, const std::string& text) {
     double seconds = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
@@ -158,6 +189,7 @@ std::span<const Field> source_fields() {
         {"entry", "NAME", "The __global__ function, as C++ calls it: scale, or \"scale<float>\"", kernel},
         {"grid", "XxYxZ", "CTAs of a launch", kernel},
         {"block", "XxYxZ", "Threads of a CTA; default 256", kernel},
+        {"cluster", "XxYxZ", "CTAs of a cluster, up to 8; default 1, or as the kernel's __cluster_dims__ says", kernel},
         {"shared", "BYTES", "Dynamic shared memory of a CTA; default 0", kernel},
         {"include", "FOLDER", "Where the file's #include looks beside its own folder; repeatable", kernel,
          FieldKind::list},
@@ -169,6 +201,8 @@ std::span<const Field> source_fields() {
          problem, FieldKind::list},
         {"arg", "TYPE:NUMBER",
          "A number behind the tensors: int32:1024, int64, uint32, uint64, fp32 or fp64; repeatable", problem,
+         FieldKind::list},
+        {"other", "NAME=US", "What the same takes in another way, measured elsewhere, to stand on the table; repeatable", kernel,
          FieldKind::list},
         {"timeout", "S", "A launch that takes longer is an endless loop; default 10", kernel},
     };
@@ -208,9 +242,11 @@ SourceRequest source_request(const Given& given) {
     if (std::int64_t{launch.block_x} * launch.block_y * launch.block_z > max_block)
         throw RequestError(
             fmt::format("--block {}: a CTA has at most {} threads", given.text("block"), max_block));
+    read_cluster(given, launch);
     if (given.has("shared"))
         launch.shared_bytes =
             unsigned(whole_number(given.name("shared"), given.text("shared"), 0, max_shared));
+    for (const std::string& text : given.list("other")) request.others.push_back(other_time(given.name("other"), text));
     if (given.has("timeout"))
         request.timeout_seconds = seconds_of(given.name("timeout"), given.text("timeout"));
     request.debug = given.has("debug");

@@ -101,9 +101,9 @@ class KernelTable {
 
     void add_baseline(const Baseline& b) {
         if (!b.time_us) return;
-        const std::string launches = !b.same_work              ? "1"
-                                     : report_.unfused_kernels ? std::to_string(*report_.unfused_kernels)
-                                                               : "";
+        const std::string launches = !b.same_work                                        ? "1"
+                                     : b.key == "unfused" && report_.unfused_kernels ? std::to_string(*report_.unfused_kernels)
+                                                                                     : "";
         table_.row({{b.name},
                     {time_text(*b.time_us)},
                     {b.form},

@@ -7,4 +7,11 @@ CompiledKernel::CompiledKernel(Plan plan, std::shared_ptr<const Runnable> runnab
       runnable_(std::move(runnable)),
       code_(std::make_shared<const KernelCode>(runnable_->code())) {}
 
+CompiledKernel CompiledKernel::of(Plan plan, std::shared_ptr<const Runnable> runnable) const {
+    CompiledKernel out = *this;  // the code is shared
+    out.plan_ = std::move(plan);
+    out.runnable_ = std::move(runnable);
+    return out;
+}
+
 }  // namespace rooftile

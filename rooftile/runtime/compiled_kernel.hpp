@@ -47,8 +47,11 @@ class Runnable {
 class CompiledKernel {
   public:
     CompiledKernel(Plan plan, std::shared_ptr<const Runnable> runnable);
+    /// The same code of another plan, which `runnable` launches.
+    CompiledKernel of(Plan plan, std::shared_ptr<const Runnable> runnable) const;
 
     const Plan& plan() const { return plan_; }
+    const Runnable& runnable() const { return *runnable_; }
     const KernelCode& code() const { return *code_; }
     std::string ptx() const { return runnable_->ptx(); }  ///< compiles the same source to PTX, for reading
     std::int64_t shared_bytes() const { return runnable_->shared_bytes(); }  ///< of a CTA, static and dynamic

@@ -1,10 +1,12 @@
 """What runs in the program that comes with the package, as far as that goes without a GPU."""
 
+import os
 import subprocess
 import sys
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 from support import REQUESTS
 
@@ -52,9 +54,36 @@ class Program(unittest.TestCase):
         self.assertIn("(2)", str(caught.exception) + caught.exception.detail, "the line of the text")
 
     def test_measures_no_source_that_is_not_given_whole(self):
-        for flags, message in (({}, "entry"), ({"entry": "f", "nothing_like_this": 1}, "nothing-like-this")):
+        for flags, message in (({}, "entry"), ({"entry": "f", "nothing_like_this": 1}, "nothing_like_this")):
             with self.assertRaisesRegex(rooftile.RequestError, message):
                 rooftile.measure_source("void f() {\n}\n", **flags)
+
+    def test_measures_source_by_a_function(self):
+        cuda = os.environ.get("ROOFTILE_TEST_CUDA")
+        if not cuda or not (Path(os.environ.get("ROOFTILE_CUDA_PATH", "")) / "libcuda.so.1").exists():
+            self.skipTest("skipped: no fake driver")
+        text = """extern "C" __global__ void twice(const float* x, float* y, int n) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = x[i] + x[i];
+}
+"""
+        asked = {"entry": "twice", "tensors": ["x:fp32[64,64]", "y:fp32[64,64]"], "args": ["int32:4096"], "grid": 16, "seed": 1}
+        with mock.patch.dict(os.environ, CUDA_HOME=cuda):
+            measured = rooftile.measure_source(text, reference=lambda x: x + x, other=["a guess=12.5"], cluster=2, **asked)
+            self.assertEqual(measured.rows[0].problem.expression, "y = x + x")
+            self.assertEqual(measured.rows[0].source.launch, "grid 16, block 256, cluster 2")
+            self.assertEqual(measured.rows[0].baselines.a_guess_us, 12.5)
+            self.assertIn("a guess", rooftile.measure_source(text, reference="y = x + x", other="a guess=12.5", table=True, **asked))
+            for wrong, message in (
+                ({"reference": lambda x: x.sort()}, "sort"),
+                ({"reference": lambda q: q + q}, '"q"'),
+                ({"reference": "y = x + x", "torch": True}, "torch=True"),
+                ({"reference": "y = x + x", "cluster": 3}, "cluster 3"),
+                ({"reference": "y = x + x", "other": "12"}, "other 12"),
+                ({}, "reference"),
+            ):
+                with self.assertRaisesRegex(rooftile.RequestError, message):
+                    rooftile.measure_source(text, **asked, **wrong)
 
     def test_is_on_the_path_of_an_environment(self):
         script = Path(sys.executable).parent / "rooftile"

@@ -92,9 +92,32 @@ class Kernels(unittest.TestCase):
                 for value in {*first_and_last_of_each_part(plans), *range(plans.least, plans.most, 17)}:
                     kernel = kernels.at(value)
                     self.assertIs(kernels.at(value), kernel)
-                    inputs, outputs = arguments(kernel.plan, FastTensor)
+                    self.assertIs(kernel.plan, kernel.plan)
+                    own = plans.at(value).compile()
+                    self.assertEqual(json.loads(kernel.json())["hash"], json.loads(own.json())["hash"])
+                    self.assertEqual(kernel.workspace_bytes(), own.workspace_bytes())
+                    inputs, outputs = arguments(plans.at(value), FastTensor)
                     self.assertEqual(kernels(*inputs).shape, outputs[0].shape)
                 self.assertEqual(cached(), ahead)
+
+    def test_another_value_by_the_same_code(self):
+        for request in RANGES.values():
+            kernels = rooftile.compile(rooftile.plan(**request))
+            plans = kernels.plan
+            kernel = kernels.at(plans.least)
+            for wrong in ("nothing", "", plans.field + " "):
+                self.assertIsNone(kernel.at(wrong, plans.most, None))
+            for value in (0, -1, 2**62):
+                self.assertIsNone(kernel.at(plans.field, value, None))
+            with self.assertRaises(OverflowError):
+                kernel.at(plans.field, 2**70, None)
+            asked = []
+            other = kernel.at(plans.field, plans.least + 1, lambda: asked.append(1) or plans)
+            if other is not None:  # where its operation has that
+                self.assertEqual(asked, [], "planned when it is asked for")
+                self.assertIs(other.plan, plans)
+                self.assertIs(other.plan, plans)
+                self.assertEqual(asked, [1])
 
     def test_refusals(self):
         for request in RANGES.values():

@@ -224,6 +224,34 @@ void Kernel::launch(Stream stream, GemmPointers pointers, const GemmShape& shape
     code.launch(loaded.function, launch, operands.shape, operands.pointers);
 }
 
+std::optional<Kernel> Kernel::with_rows(std::int64_t m) const {
+    const GemmPlan& own = state_->plan;
+    if (m < 1 || m > max_gemm_size || own.problem.a_major != Major::k) return std::nullopt;
+    auto state = std::make_shared<State>();
+    state->plan = {.rank = own.rank, .buildable = true, .why_not = {}, .arch = own.arch, .problem = own.problem, .config = own.config,
+                   .resources = own.resources, .prediction = {}, .derivation = {}, .unknown = {}};
+    GemmProblem& problem = state->plan.problem;
+    problem.m = m;
+    if (problem.epilogue) {
+        const GemmEpilogue& e = *problem.epilogue;
+        if (std::ranges::any_of(e.operands, &EpilogueOperand::by_row)) return std::nullopt;
+        problem.epilogue = gemm_epilogue(m, problem.n, problem.c_type, problem.alpha, problem.beta, e.expression, e.tensors);
+    }
+    state->code = gemm_code(state->plan, Ablation::nothing);
+    state->source = state->code->source();
+    if (state->source.text != state_->source.text || state->source.name_expressions != state_->source.name_expressions) return std::nullopt;
+    const GemmShape shape = shape_of(problem);
+    const void* const anywhere = reinterpret_cast<const void*>(std::uintptr_t{1} << 20);  // as aligned as any kernel asks
+    try {
+        check(problem);
+        state->code->check(shape, anywhere, anywhere, anywhere);
+        state->code->grid(shape, 1);
+    } catch (const RequestError&) { return std::nullopt; }
+    state->program = state_->program;
+    state->from_cache = true;
+    return Kernel(std::move(state));
+}
+
 std::string code_key(const GemmPlan& plan) { return cache_key(gemm_code(plan, Ablation::nothing)->source()).hash; }
 
 Kernel compile(const GemmPlan& plan, const CompileOptions& options) {

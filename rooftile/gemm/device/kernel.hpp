@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <variant>
@@ -44,6 +45,10 @@ class Kernel {
     void load(const GemmShape& shape) const;
     /// The loaded kernel in the current context; loads it first where needed.
     Function function() const;
+
+    /// The kernel for another M, of the same code and configuration and without a prediction. Empty where they do not compute it:
+    /// where M is contiguous in memory, where an operand of the epilogue has a row for each of C's, and what launch() refuses.
+    std::optional<Kernel> with_rows(std::int64_t m) const;
 
     /// In the current context, for one launch at a time; 0 where it needs none.
     std::size_t workspace_bytes() const;

@@ -39,6 +39,7 @@ class GemmRunnable final : public Runnable {
     void launch(Stream stream, std::span<void* const> tensors, void* workspace) const override {
         kernel_.launch(stream, tensors, workspace);
     }
+    const Kernel& kernel() const { return kernel_; }
 
   private:
     Kernel kernel_;
@@ -79,6 +80,21 @@ class GemmOnDevice final : public DeviceOperation {
         return gemm_code(plan.own.as<GemmPlan>(), Ablation::nothing)->source();
     }
     std::string code_key(const Plan& plan) const override { return rooftile::code_key(plan.own.as<GemmPlan>()); }
+    /// One cubin serves every M of its majors.
+    std::optional<CompiledKernel> at(const CompiledKernel& compiled, std::string_view key, std::int64_t value) const override {
+        const auto* runnable = dynamic_cast<const GemmRunnable*>(&compiled.runnable());
+        std::optional<Kernel> kernel = key == "m" && runnable ? runnable->kernel().with_rows(value) : std::nullopt;
+        if (!kernel) return std::nullopt;
+        const Plan& own = compiled.plan();
+        Plan plan;
+        plan.operation = own.operation;
+        plan.problem = {own.operation, Own::of(kernel->plan().problem)};
+        plan.rank = own.rank;
+        plan.buildable = true;
+        plan.launches = own.launches;
+        plan.own = Own::of(kernel->plan());
+        return compiled.of(std::move(plan), std::make_shared<const GemmRunnable>(std::move(*kernel)));
+    }
     std::unique_ptr<PreparedTrial> prepare(const Problem& problem, const MeasureOptions&, unsigned) const override {
         return std::make_unique<PreparedGemm>(problem.own.as<GemmProblem>());
     }
