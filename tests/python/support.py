@@ -15,6 +15,7 @@ def _requests(name):
 
 REQUESTS = _requests("request")
 RANGES = _requests("range")  # with a range in the place of a number
+WORKSPACES = _requests("workspace")  # whose kernels need one
 BY_TENSORS = _requests("by_tensors")  # what the same problem needs beside its tensors
 
 DTYPES = {"bf16": (4, 16), "fp16": (2, 16), "fp32": (2, 32)}

@@ -44,6 +44,45 @@ class Linear(unittest.TestCase):
             for mine, his in zip(ours, exact):
                 assert_close(mine.grad, his.grad, scale=40)
 
+    def test_gradients_by_differences(self):
+        # A product of small whole numbers is exact, and so are its differences by whole steps.
+        def whole(*shape):
+            return torch.randint(-3, 4, shape, device="cuda").bfloat16().requires_grad_()
+
+        for function, inputs in (
+            (rt.linear, (whole(3, 16), whole(8, 16))),
+            (rt.linear, (whole(3, 16), whole(8, 16), whole(8))),
+            (rt.gemm, (whole(3, 16), whole(16, 8))),
+        ):
+            self.assertTrue(torch.autograd.gradcheck(function, inputs, eps=1, atol=0, rtol=0))
+
+    def test_epilogues(self):
+        for shape, text, function in (
+            ((32,), "d = gelu(acc + r)", lambda acc, r: F.gelu(acc + r)),
+            ((40, 32), "d = acc * 0.5 + r", lambda acc, r: acc * 0.5 + r),
+            ((40, 1), "d = silu(acc) * r", lambda acc, r: F.silu(acc) * r),
+        ):
+            with self.subTest(text):
+                ours = [t.requires_grad_() for t in (rand(40, 64), rand(64, 32), rand(*shape))]
+                exact = [t.detach().double().requires_grad_() for t in ours]
+                y = rt.gemm(*ours[:2], r=ours[2], epilogue=text)
+                wanted = function(exact[0] @ exact[1], exact[2])
+                assert_close(y, wanted, scale=40)
+                given = rand(*y.shape)
+                y.backward(given)
+                wanted.backward(given.double())
+                for mine, his in zip(ours, exact):
+                    assert_close(mine.grad, his.grad, scale=80)
+        operands = [rand(64, 96).requires_grad_(), rand(96, 32).requires_grad_(), rand(32).requires_grad_()]
+        torch.library.opcheck(torch.ops.rooftile.gemm, (operands, ",,r", '{"epilogue": "d = gelu(acc + r)"}'))
+
+    def test_a_bias_that_lies_anyhow(self):
+        x, w = rand(40, 64), rand(32, 64)
+        for bias in (rand(33)[1:], rand(64)[::2], rand(1).expand(32), rand(34)[2:]):
+            exact = F.linear(x.double(), w.double(), bias.double())
+            assert_close(rt.linear(x, w, bias), exact, scale=40)
+            assert_close(rt.linear(x, w, bias, m_range=(1, 64)), exact, scale=40)
+
     def test_gradients_of_some(self):
         for wanted in range(1, 8):
             ours = [t.requires_grad_(bool(wanted >> i & 1)) for i, t in enumerate((rand(40, 64), rand(32, 64), rand(32)))]
@@ -67,7 +106,7 @@ class Linear(unittest.TestCase):
             assert_close(rt.linear(x, w, b, m_range=rows), F.linear(x.double(), w.double(), b.double()), scale=40)
             ahead = cached()
             self.assertTrue(ahead)
-            for m in (1, 2, 7, 64, 65, 130, 257, 511, 512):
+            for m in (1, 2, 7, 64, 65, 130, 257, *torch.randint(1, 512, (100,)).tolist(), 511, 512):
                 x = rand(m, 128)
                 assert_close(rt.linear(x, w, b, m_range=rows), F.linear(x.double(), w.double(), b.double()), scale=40)
             self.assertEqual(cached(), ahead)
