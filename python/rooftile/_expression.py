@@ -73,7 +73,7 @@ for _sign, _name in {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div",
     setattr(Traced, f"__r{_sign}__", _operator(_name, True))
 for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
     setattr(Traced, f"__{_name}__", _operator(_name, False))
-Traced.__hash__ = object.__hash__  # type: ignore[method-assign]  which __eq__ takes away
+setattr(Traced, "__hash__", object.__hash__)  # noqa: B010  which __eq__ takes away
 
 
 def _is_known(name: str) -> bool:
@@ -103,8 +103,8 @@ def _applied(name: str, given: tuple[Any, ...], named: Mapping[str, Any]) -> Tra
         sign = _OF_TWO[name]
         return Traced(f"{sign}({{}}, {{}})" if sign.isalpha() else f"{{}} {sign} {{}}", (left, right))
     if name in ("clamp", "clip"):
-        x, low, high = (*given, *[None] * (3 - len(given)))
-        low, high = named.get("min", low), named.get("max", high)
+        x, limits = given[0], dict(zip(("min", "max"), given[1:]))
+        low, high = ({**limits, **named}.get(key) for key in ("min", "max"))
         x = x if low is None else Traced("maximum({}, {})", (x, _operand(name, low)))
         return x if high is None else Traced("minimum({}, {})", (x, _operand(name, high)))
     if name == "where":

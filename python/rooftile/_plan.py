@@ -34,9 +34,10 @@ class Plan:
     the keys: `prediction.time_us`), `derivation`, `unknown`; `rank` (1 is the best), `buildable` and `why_not`.
     """
 
-    def __init__(self, plans: _rooftile.Plans, document: dict[str, Any], rank: int) -> None:
+    def __init__(self, plans: _rooftile.Plans, document: dict[str, Any], rank: int, request: dict[str, Any] | None = None) -> None:
         self._plans = plans
         self._document = document
+        self._request = request
         self._plan = document["plans"][rank - 1]
         self.rank = rank
 
@@ -55,7 +56,7 @@ class Plan:
     @cached_property
     def plans(self) -> tuple[Plan, ...]:
         """All plans of the request, best first; this is one of them."""
-        return tuple(Plan(self._plans, self._document, rank + 1) for rank in range(len(self._plans)))
+        return tuple(Plan(self._plans, self._document, rank + 1, self._request) for rank in range(len(self._plans)))
 
     @cached_property
     def tensors(self) -> tuple[Tensor, ...]:
@@ -81,6 +82,12 @@ class Plan:
         """The same as rooftile.compile(plan)."""
         _cuda.prepare()
         return self._plans.compile(self.rank, self)
+
+    def __reduce__(self) -> Any:
+        """Pickled as its request, which is planned again where it is read."""
+        if self._request is None:
+            raise TypeError("a plan that was made for tensors cannot be pickled: plan for them where it is used")
+        return _planned_again, (self._request, self.rank)
 
     def __repr__(self) -> str:
         prediction = self._plan["prediction"]
@@ -122,7 +129,11 @@ def _shown(value: Any) -> str:
 
 def plan_of(request: dict[str, Any]) -> Plan:
     plans = _rooftile.Plans(json.dumps(request))
-    return Plan(plans, json.loads(plans.json()), 1)
+    return Plan(plans, json.loads(plans.json()), 1, request)
+
+
+def _planned_again(request: dict[str, Any], rank: int) -> Plan:
+    return plan_of(request).plans[rank - 1]
 
 
 def machines() -> dict[str, Record]:

@@ -11,7 +11,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn, overload
 
 from rooftile import _cuda
 from rooftile._errors import ALL, Error, RequestError
@@ -129,6 +129,24 @@ def _named_outputs(tensors: Any, function: Callable[..., Any]) -> list[str]:
     return [name for name in names if name not in parameters] or ["y"]
 
 
+@overload
+def measure_source(
+    source: str | os.PathLike[str],
+    *,
+    reference: str | Callable[..., Any] | None = None,
+    torch: Callable[..., Any] | bool | None = None,
+    table: Literal[False] = False,
+    **flags: Any,
+) -> Record: ...
+@overload
+def measure_source(
+    source: str | os.PathLike[str],
+    *,
+    reference: str | Callable[..., Any] | None = None,
+    torch: Callable[..., Any] | bool | None = None,
+    table: Literal[True],
+    **flags: Any,
+) -> str: ...
 def measure_source(
     source: str | os.PathLike[str],
     *,

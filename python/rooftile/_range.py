@@ -34,7 +34,7 @@ class PlanRange:
     """
 
     def __init__(self, request: dict[str, Any], inputs: tuple[Any, ...] = ()) -> None:
-        self._request = request
+        self._request, self._inputs = request, inputs
         self._document = json.loads(_rooftile.plan_range(json.dumps(request), inputs))
         self.field: str = self._document["field"]
         self.least: int = self._document["from"]
@@ -74,6 +74,12 @@ class PlanRange:
             self._plans[value] = plan
         return plan
 
+    def __reduce__(self) -> Any:
+        """Pickled as its request, as a Plan is."""
+        if self._inputs:
+            raise TypeError("a range of plans that was made for tensors cannot be pickled")
+        return PlanRange, (self._request,)
+
     def json(self, indent: int | None = None) -> str:
         """The document `rooftile/range/1`, as text."""
         return json.dumps(self._document, indent=indent, ensure_ascii=False)
@@ -93,7 +99,11 @@ def compile_all(plans: list[Plan]) -> list[_rooftile.Kernel]:
     """Several at once, in as many threads as there are cores to use."""
     _cuda.prepare()
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as threads:
-        return list(threads.map(Plan.compile, plans))
+        try:
+            return list(threads.map(Plan.compile, plans))
+        except BaseException:  # one that does not compile, or an interrupt: the others need not begin
+            threads.shutdown(wait=False, cancel_futures=True)
+            raise
 
 
 class PartKernels:

@@ -20,7 +20,7 @@ import functools
 import json
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -61,26 +61,30 @@ def _input(name: str, tensor: torch.Tensor, offset: int, dense: bool) -> tuple[A
     shape = tuple(int(extent) for extent in tensor.shape)
     if not dense:
         return name or None, type, bits, shape, tuple(int(stride) for stride in tensor.stride()), offset * 8 // bits
-    strides, stride = [], 1
+    strides: list[int] = []
+    stride = 1
     for extent in reversed(shape):
         strides.insert(0, stride)
         stride *= extent
     return name or None, type, bits, shape, tuple(strides), 0
 
 
-def _as_accepted(names: Sequence[str], tensors: Sequence[torch.Tensor], offsets: Sequence[int], planned: Callable[[Any], Any]):
+def _as_accepted(names: Sequence[str], tensors: Sequence[torch.Tensor], offsets: Sequence[int], planned: Callable[[Any], Any]
+) -> tuple[Any, bool]:
     """What `planned` makes of tensors as they lie or, where the operation refuses that, of dense copies; and which it is."""
-    refused: rooftile.RequestError | None = None
+    refused: list[rooftile.RequestError] = []
     for dense in (False, True):
         inputs = tuple(_input(name, t, offset, dense) for name, t, offset in zip(names, tensors, offsets, strict=True))
         try:
             return planned(inputs), dense
         except rooftile.RequestError as error:
-            refused = refused or error
-    raise refused
+            refused.append(error)
+    raise refused[0]
 
 
-def _plans(op: str, names: Sequence[str], fields: dict[str, Any], tensors: Sequence[torch.Tensor], offsets: Sequence[int]):
+def _plans(
+    op: str, names: Sequence[str], fields: dict[str, Any], tensors: Sequence[torch.Tensor], offsets: Sequence[int]
+) -> tuple[_rooftile.Plans, bool]:
     request = json.dumps({"op": op, **fields})
     return _as_accepted(names, tensors, offsets, lambda inputs: _rooftile.Plans(request, inputs))
 
@@ -245,6 +249,7 @@ def _key_of(tensor: torch.Tensor) -> tuple[Any, ...]:
 
 
 def _run(op: str, names: tuple[str, ...], fields: str, tensors: Sequence[torch.Tensor]) -> Any:
+    key: tuple[Any, ...]
     if len(tensors) == 2:  # the most frequent ones, without a list
         a, b = tensors
         key = (
@@ -342,7 +347,7 @@ def _product_gradients(
         if "alpha" in fields or "beta" in fields:
             raise NotImplementedError("alpha and beta have no gradient: write them into the epilogue")
         product = _operator(op, (a, b))
-        given, *of_operands = _expression_gradients(epilogue, ("acc", *names[2:]), (product, *operands), gradients)
+        given, *of_operands = _expression_gradients(epilogue, ("acc", *names[2:]), (product, *operands), gradients)  # type: ignore[assignment]
     return [
         _operator(op, (given, b.t())) if a.requires_grad else None,
         _operator(op, (a.t(), given)) if b.requires_grad else None,
@@ -429,7 +434,7 @@ def _evaluate(expression: str, values: dict[str, torch.Tensor]) -> list[torch.Te
                 given = [value(argument) for argument in arguments]
                 if name in ("minimum", "maximum"):
                     given = [torch.as_tensor(x, dtype=torch.float32, device=device) for x in given]
-                return _FUNCTIONS[name](*given, **{keyword.arg: value(keyword.value) for keyword in keywords})
+                return _FUNCTIONS[name](*given, **{str(keyword.arg): value(keyword.value) for keyword in keywords})
         raise NotImplementedError(f"{ast.unparse(node)} has no gradient")
 
     device = next(iter(values.values())).device
@@ -555,6 +560,11 @@ def _function(op: rooftile.Operation) -> Callable[..., Any]:
     return function
 
 
+if TYPE_CHECKING:  # the operations' functions, which the library's list makes
+
+    def __getattr__(name: str) -> Callable[..., Any]: ...
+
+
 for _operation in _OPERATIONS.values():
     _define(_operation.name)
     globals()[_operation.name] = _function(_operation)
@@ -607,9 +617,8 @@ def linear(
     if input.numel() == 0 or columns == 0:  # nothing to multiply
         return torch.nn.functional.linear(input, weight, bias)
     rows = input if axes == 2 else input.reshape(-1, inner)
-    with_row = bias is not None
-    text = _linear_text(None if m_range is None else tuple(m_range), with_row)
-    tensors = (rows, weight.t(), bias) if with_row else (rows, weight.t())
-    names = _WITH_ROW if with_row else _UNNAMED
+    text = _linear_text(None if m_range is None else tuple(m_range), bias is not None)
+    tensors = (rows, weight.t()) if bias is None else (rows, weight.t(), bias)
+    names = _UNNAMED if bias is None else _WITH_ROW
     out = _run_plain(_product, names, text, tensors) if _is_plain(tensors) else _operator(_product, tensors, names, text)
     return out if axes == 2 else out.view(*input.shape[:-1], columns)

@@ -1,7 +1,9 @@
 """Plans, machines and errors: needs neither GPU nor toolkit."""
 
+import copy
 import html.parser
 import json
+import pickle
 import subprocess
 import sys
 import unittest
@@ -68,6 +70,29 @@ class Plans(unittest.TestCase):
                     self.assertLessEqual(max(map(len, plan.explain(width=0).splitlines())), 10000)
                 self.assertIn("#include", plan.source())
                 self.assertNotEqual(plan.plans[0].explain(), plan.plans[-1].explain())
+
+    def test_travel_to_other_processes_as_their_requests(self):
+        for name, request in REQUESTS.items():
+            with self.subTest(name):
+                for plan in planned(request).plans[-2:]:
+                    for other in (pickle.loads(pickle.dumps(plan)), copy.deepcopy(plan)):
+                        self.assertEqual((other.rank, other.config, other.problem), (plan.rank, plan.config, plan.problem))
+                    self.assertEqual(pickle.loads(pickle.dumps(plan.config)), plan.config)
+        with self.assertRaises(rooftile.RequestError) as caught:
+            rooftile.plan("nothing")
+        self.assertEqual(str(pickle.loads(pickle.dumps(caught.exception))), str(caught.exception))
+
+    def test_numbers_of_any_kind(self):
+        class Number:
+            def __index__(self):
+                return 3
+
+        for name, request in REQUESTS.items():
+            with self.subTest(name):
+                self.assertEqual(len(planned({**request, "top": Number()}).plans), len(planned({**request, "top": 3.0}).plans))
+                for value, message in ((2**70, "out of range"), (-(2**70), "out of range"), (10**400, "300 digits"), (2.5, "not a whole"), (1j, "1j")):
+                    with self.assertRaisesRegex(rooftile.RequestError, message):
+                        planned({**request, "top": value})
 
     def test_html_is_well_formed(self):
         class Tags(html.parser.HTMLParser):
