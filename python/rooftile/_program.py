@@ -6,9 +6,11 @@ import inspect
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, NoReturn, overload
@@ -17,6 +19,7 @@ from rooftile import _cuda
 from rooftile._errors import ALL, Error, RequestError
 from rooftile._expression import expression
 from rooftile._plan import operations
+from rooftile._progress import Progress
 from rooftile._record import Record
 from rooftile._torch_time import eager_us
 
@@ -73,26 +76,73 @@ def _with_keys(message: str) -> str:
     return re.sub(r"(?<![\w-])--([a-z0-9][a-z0-9-]*)", lambda flag: flag[1].replace("-", "_"), message)
 
 
-def run(arguments: list[str]) -> str:
-    """What the program prints. Its progress goes to this process's stderr where that is a terminal."""
-    shown = sys.stderr is not None and sys.stderr.isatty()
-    done = subprocess.run(
-        [str(PROGRAM), *arguments],
-        stdout=subprocess.PIPE,
-        stderr=None if shown else subprocess.PIPE,
-        env=_environment(),
-        text=True,
-        check=False,
-    )
-    if done.returncode != 0:
-        kind = next((error for error in ALL if error.code == done.returncode), Error)
-        lines = [] if shown else [line for line in done.stderr.splitlines() if line]
-        message = _with_keys(lines[0].removeprefix("rooftile: ")) if lines else f"rooftile {' '.join(arguments)} ended with {done.returncode}"
-        error = kind(message)
-        error.code = done.returncode
-        error.detail = done.stdout or "\n".join(lines[1:])
-        raise error
-    return done.stdout
+_SAID = "rooftile: "  # before what the program says itself
+
+
+def _read_lines(file: int, lines: list[str], progress: Progress) -> None:
+    """What the program says on its stderr, until it ends."""
+    rest = b""
+    while True:
+        try:
+            read = os.read(file, 65536)
+        except OSError:  # how a terminal's other end is seen to be closed
+            read = b""
+        *whole, rest = re.split(rb"[\r\n]+", rest + read) if read else (rest, b"")
+        for line in filter(None, whole):
+            lines.append(line.decode(errors="replace"))
+            progress.says(lines[-1].removeprefix(_SAID))
+        if not read:
+            return
+
+
+def _output(arguments: list[str], progress: Progress) -> tuple[int, str, list[str]]:
+    """Exit code, stdout, and the lines of stderr, which is a terminal to the program where progress is shown: it then speaks."""
+    reads, writes = os.openpty() if progress.is_shown else os.pipe()
+    lines: list[str] = []
+    try:
+        process = subprocess.Popen(
+            [str(PROGRAM), *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=writes, env=_environment(), text=True
+        )
+    finally:
+        os.close(writes)
+    reader = threading.Thread(target=_read_lines, args=(reads, lines, progress), daemon=True)
+    reader.start()
+    out: list[str] = []
+    try:
+        assert process.stdout is not None
+        with process.stdout as stdout:
+            for line in stdout:
+                out.append(line)
+                progress.row()
+        process.wait()
+    except BaseException:  # an interrupt, as a rule: it ends as it does on the command line
+        process.send_signal(signal.SIGINT)
+        try:
+            process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        raise
+    finally:
+        reader.join(timeout=5)
+        os.close(reads)
+    return process.returncode, "".join(out), lines
+
+
+def run(arguments: list[str], total: int | None = None) -> str:
+    """What the program prints. `total`: lines that it will. Progress shows on a terminal and in a notebook."""
+    with Progress(" ".join(["rooftile", *arguments[:2]]), total) as progress:
+        code, out, lines = _output(arguments, progress)
+    if code == 0:
+        return out
+    kind = next((error for error in ALL if error.code == code), Error)
+    said = [i for i, line in enumerate(lines) if line.startswith(_SAID)] or [0]
+    why = said[-1] if progress.is_shown else said[0]  # behind the steps that it speaks of where somebody looks on
+    message = _with_keys(lines[why].removeprefix(_SAID)) if lines else f"rooftile {' '.join(arguments)} ended with {code}"
+    error = kind(message)
+    error.code = code
+    error.detail = out or "\n".join(lines[why + 1 :])
+    raise error
 
 
 def measure(op: str, *, machine: str | None = None, **fields: Any) -> Record:
@@ -193,7 +243,8 @@ def sweep(op: str, *, machine: str | None = None, **fields: Any) -> Record:
     """Plans or measures many problems, drawn by law or combined from lists: `rooftile sweep OP -h` has the flags,
     as draw=100, seed=1, plan_only=True; measuring needs out=FILE, from which it goes on. The record is the context, and `rows`. Errors are those of measure()."""
     request = _request(op, {**fields, **({"machine": machine} if machine else {})})
-    printed = run(["sweep", *request, *([] if "out" in fields else ["--jsonl"])])
+    total = None if "out" in fields else fields.get("draw")
+    printed = run(["sweep", *request, *([] if "out" in fields else ["--jsonl"])], total if isinstance(total, int) else None)
     context, *rows = (json.loads(line) for line in (Path(fields["out"]).read_text() if "out" in fields else printed).splitlines())
     return Record({**context, "rows": rows})
 

@@ -89,9 +89,17 @@ static int stream_of(PyObject* object, void** stream) {
             return -1;
         }
     }
-    *stream = number ? PyLong_AsVoidPtr(number) : NULL;
+    /* Small numbers are the streams that CUDA has names for; no other handle lies in the first page. */
+    enum { named_streams = 2, first_page = 4096 };
+    const long long handle = number && PyLong_Check(number) ? PyLong_AsLongLong(number) : -1;
     Py_XDECREF(number);
-    return PyErr_Occurred() ? -1 : 0;
+    if (handle < 0 || (handle > named_streams && handle < first_page)) {
+        PyErr_Clear();
+        raise_request("stream is %R, which is no handle of a CUDA stream", object);
+        return -1;
+    }
+    *stream = (void*)(uintptr_t)handle;
+    return 0;
 }
 
 /* The stream that the tensors' library works in; without one the legacy default stream, for which __dlpack__ has ordered. */
