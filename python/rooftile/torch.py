@@ -487,6 +487,12 @@ def _is_plain(tensors: Sequence[torch.Tensor]) -> bool:
     return True
 
 
+def _check_device(tensors: Sequence[torch.Tensor]) -> None:
+    for tensor in tensors:
+        if tensor.device.type not in ("cuda", "meta"):
+            raise rooftile.RequestError(f"a tensor is on {tensor.device}; accepted are tensors on one CUDA device")
+
+
 class _Recorded(torch.autograd.Function):
     """An operation on plain tensors with gradients: the custom operator's own way through the dispatcher takes some 50 us."""
 
@@ -542,6 +548,7 @@ def _call(op: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
     text = _text(fields) if fields else "{}"
     if _is_plain(tensors):
         return _run_plain(op, tuple(names), text, tensors)
+    _check_device(tensors)
     out = getattr(torch.ops.rooftile, op)(tensors, ",".join(names), text)
     return out[0] if len(out) == 1 else tuple(out)
 
@@ -620,5 +627,9 @@ def linear(
     text = _linear_text(None if m_range is None else tuple(m_range), bias is not None)
     tensors = (rows, weight.t()) if bias is None else (rows, weight.t(), bias)
     names = _UNNAMED if bias is None else _WITH_ROW
-    out = _run_plain(_product, names, text, tensors) if _is_plain(tensors) else _operator(_product, tensors, names, text)
+    if _is_plain(tensors):
+        out = _run_plain(_product, names, text, tensors)
+    else:
+        _check_device(tensors)
+        out = _operator(_product, tensors, names, text)
     return out if axes == 2 else out.view(*input.shape[:-1], columns)

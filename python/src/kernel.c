@@ -284,7 +284,11 @@ static PyObject* launched(Kernel* self, Call* call, PyObject* const* inputs, PyO
             }
             release(&given);
         }
-        good = good && !PyErr_Occurred();
+        if (good && PyErr_Occurred()) {
+            PyErr_Clear();
+            raise_request("workspace is %R, which is no address", workspace);
+            good = 0;
+        }
     } else if (good) {
         good = find_workspace(self, call, api, &fresh, &kept) == 0;
     }

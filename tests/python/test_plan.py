@@ -1,5 +1,6 @@
 """Plans, machines and errors: needs neither GPU nor toolkit."""
 
+import ast
 import copy
 import html.parser
 import json
@@ -7,6 +8,7 @@ import pickle
 import subprocess
 import sys
 import unittest
+from pathlib import Path
 
 from support import BY_TENSORS, DTYPES, REQUESTS
 
@@ -122,6 +124,27 @@ class Plans(unittest.TestCase):
             plan.nothing
         with self.assertRaisesRegex(AttributeError, "time_us"):
             plan.prediction.time_ms
+
+
+class Stubs(unittest.TestCase):
+    def test_name_what_the_module_has(self):
+        module = rooftile._rooftile
+        text = (Path(rooftile.__file__).parent / "_rooftile.pyi").read_text()
+        special = {"__new__", "__len__", "__call__"}
+
+        def names(nodes):
+            return {node.name if hasattr(node, "name") else node.target.id for node in nodes if not isinstance(node, (ast.Expr, ast.ImportFrom))}
+
+        tree = ast.parse(text).body
+        self.assertEqual(names(tree), {name for name in vars(module) if not name.startswith("_")})
+        for node in tree:
+            if isinstance(node, ast.ClassDef):
+                public = {name for name in vars(getattr(module, node.name)) if not name.startswith("_")}
+                self.assertEqual(names(node.body) - special, public, node.name)
+
+    def test_every_public_name_has_help(self):
+        for name in rooftile.__all__:
+            self.assertGreater(len(getattr(rooftile, name).__doc__ or ""), 20, name)
 
 
 class Errors(unittest.TestCase):

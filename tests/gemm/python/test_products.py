@@ -153,6 +153,12 @@ class Linear(unittest.TestCase):
             (lambda: rt.linear(rand(4, 8, dtype=torch.float32), rand(4, 8, dtype=torch.float32)), "fp32"),
             (lambda: rt.linear(rand(4, 8), rand(4, 9)), "accepted are"),
             (lambda: rt.gemm(rand(4, 8), rand(9, 4)), "the columns of a are the rows of b"),
+            (lambda: rt.gemm(rand(4, 8), rand(8, 4).cpu()), "on cpu"),
+            (lambda: rt.linear(rand(4, 8).cpu(), rand(4, 8).cpu()), "on cpu"),
+            (lambda: rt.gemm(rand(4, 8), rand(8, 4), r=rand(4)), "no epilogue that reads it"),
+            (lambda: rt.gemm(rand(4, 8), rand(8, 4), r=rand(5), epilogue="d = acc + r"), "accepted are dense ones"),
+            (lambda: rt.gemm(rand(4, 8), rand(8, 4), epilogue="d = softmax(acc)"), "takes whole rows"),
+            (lambda: rt.gemm(rand(4, 8), rand(8, 4), nothing_like_this=1), "has no field"),
         ):
             with self.assertRaisesRegex(rooftile.RequestError, message):
                 call()
