@@ -1,6 +1,8 @@
 #include "rooftile/machine/live.hpp"
 
 #include <algorithm>
+#include <map>
+#include <mutex>
 
 #include <fmt/core.h>
 
@@ -73,7 +75,14 @@ LiveMachine machine_of(const DeviceInfo& device) {
     return live;
 }
 
-LiveMachine live_machine(int device) { return machine_of(Driver::instance().device(device)); }
+LiveMachine live_machine(int device) {
+    // Reading every shipped file takes milliseconds, and a process sees the same GPUs as long as it lives.
+    static std::mutex mutex;
+    static std::map<int, LiveMachine> known;
+    const std::lock_guard lock(mutex);
+    if (const auto found = known.find(device); found != known.end()) return found->second;
+    return known.emplace(device, machine_of(Driver::instance().device(device))).first->second;
+}
 
 std::optional<LiveMachine> find_live_machine(int device) {
     const DriverStatus& status = Driver::status();
