@@ -53,20 +53,23 @@ _TEXT_FIELDS = {
 }
 
 
+def _strides(tensor: torch.Tensor, dense: bool) -> tuple[int, ...]:
+    """As it lies, or its contiguous copy does; the stride along an axis of one element means nothing, and is such a copy's."""
+    strides: list[int] = []
+    stride = 1
+    for extent, own in zip(reversed(tensor.shape), reversed(tensor.stride()), strict=True):
+        strides.insert(0, stride if dense or extent == 1 else int(own))
+        stride *= int(extent)
+    return tuple(strides)
+
+
 def _input(name: str, tensor: torch.Tensor, offset: int, dense: bool) -> tuple[Any, ...]:
     """A tensor as _rooftile.Plans() takes it; `dense`: as its contiguous copy lies."""
     if tensor.dtype not in _TYPES:
         raise rooftile.RequestError(f"{name or 'a tensor'} is {tensor.dtype}, which no operation takes")
     type, bits = _TYPES[tensor.dtype]
     shape = tuple(int(extent) for extent in tensor.shape)
-    if not dense:
-        return name or None, type, bits, shape, tuple(int(stride) for stride in tensor.stride()), offset * 8 // bits
-    strides: list[int] = []
-    stride = 1
-    for extent in reversed(shape):
-        strides.insert(0, stride)
-        stride *= extent
-    return name or None, type, bits, shape, tuple(strides), 0
+    return name or None, type, bits, shape, _strides(tensor, dense), 0 if dense else offset * 8 // bits
 
 
 def _as_accepted(names: Sequence[str], tensors: Sequence[torch.Tensor], offsets: Sequence[int], planned: Callable[[Any], Any]
@@ -187,11 +190,10 @@ class _Ranges:
         raise rooftile.RequestError(f"{self.plan.field} is no extent of one tensor alone; give one value")
 
     def _layout(self, tensors: Sequence[torch.Tensor]) -> Any:
-        """All of the tensors but the extent that varies. The stride along an axis of one element means nothing."""
+        """All of the tensors but the extent that varies."""
         shapes = [list(tensor.shape) for tensor in tensors]
-        strides = [[s if n > 1 else 0 for n, s in zip(t.shape, t.stride(), strict=True)] for t in tensors]
-        shapes[self.index][self.axis] = strides[self.index][self.axis] = 0
-        return shapes, strides, _offsets(tensors), [tensor.dtype for tensor in tensors]
+        shapes[self.index][self.axis] = 0
+        return shapes, [_strides(tensor, False) for tensor in tensors], _offsets(tensors), [tensor.dtype for tensor in tensors]
 
     def serves(self, tensors: Sequence[torch.Tensor]) -> bool:
         """Whether they lie as those that it was made for."""
@@ -346,13 +348,18 @@ def _product_gradients(
     elif epilogue is not None:
         if "alpha" in fields or "beta" in fields:
             raise NotImplementedError("alpha and beta have no gradient: write them into the epilogue")
-        product = _operator(op, (a, b))
+        product = _product_of(op, a, b)
         given, *of_operands = _expression_gradients(epilogue, ("acc", *names[2:]), (product, *operands), gradients)  # type: ignore[assignment]
     return [
-        _operator(op, (given, b.t())) if a.requires_grad else None,
-        _operator(op, (a.t(), given)) if b.requires_grad else None,
+        _product_of(op, given, b.t()) if a.requires_grad else None,
+        _product_of(op, a.t(), given) if b.requires_grad else None,
         *of_operands,
     ]
+
+
+def _product_of(op: str, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    tensors = (a, b)
+    return _run_plain(op, _UNNAMED, "{}", tensors) if _is_plain(tensors) else _operator(op, tensors)
 
 
 def _operator(op: str, tensors: Sequence[torch.Tensor], names: Sequence[str] = ("", ""), fields: str = "{}") -> torch.Tensor:

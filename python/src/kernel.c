@@ -61,6 +61,13 @@ static DLManagedTensorVersioned* allocated(const DLPackExchangeAPI* api, int dev
     prototype.ndim = rank;
     prototype.shape = shape;
     if (api->managed_tensor_allocator(&prototype, &tensor, NULL, set_error) == 0) return tensor;
+    /* Where the GPU cannot be used any more, as after a fork, we know a better reason than its library. */
+    int capturing = 0;
+    const int status = rooftile_is_capturing(device, NULL, &capturing);
+    if (status != ROOFTILE_DONE) {
+        PyErr_Clear();
+        raise_status(status);
+    }
     if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, "the tensors' library allocates no tensor");
     return NULL;
 }

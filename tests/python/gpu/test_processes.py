@@ -142,7 +142,7 @@ class Processes(unittest.TestCase):
 
 
 class Calls(unittest.TestCase):
-    def test_leak_nothing(self):
+    def test_leak_nothing(self):  # which counts on nobody else's using the GPU
         for kernel in compiled():
             with self.subTest(kernel.plan):
                 inputs = inputs_of(kernel)
