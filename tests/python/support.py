@@ -5,6 +5,8 @@ from __future__ import annotations
 import ctypes
 import json
 import math
+import os
+import unittest
 from pathlib import Path
 
 def _requests(name):
@@ -17,6 +19,10 @@ REQUESTS = _requests("request")
 RANGES = _requests("range")  # with a range in the place of a number
 WORKSPACES = _requests("workspace")  # whose kernels need one
 BY_TENSORS = _requests("by_tensors")  # what the same problem needs beside its tensors
+
+# Tensors of this file are host memory, so that no real driver may be given them.
+FAKE_DRIVER = (Path(os.environ.get("ROOFTILE_CUDA_PATH", "")) / "libcuda.so.1").exists() and "ROOFTILE_TEST_CUDA" in os.environ
+launches = unittest.skipUnless(FAKE_DRIVER, "skipped: no fake driver")
 
 DTYPES = {"bf16": (4, 16), "fp16": (2, 16), "fp32": (2, 32)}
 CPU, CUDA = 1, 2

@@ -5,7 +5,7 @@ import json
 import os
 import unittest
 
-from support import CPU, REQUESTS, FastTensor, Tensor, arguments, dense
+from support import CPU, REQUESTS, FastTensor, Tensor, arguments, dense, launches
 
 import rooftile
 
@@ -14,6 +14,7 @@ if cuda:
     rooftile._rooftile.add_cuda_folder(cuda)
 
 
+@launches
 class Kernels(unittest.TestCase):
     @classmethod
     def setUpClass(cls):

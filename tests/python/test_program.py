@@ -8,7 +8,7 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from support import REQUESTS
+from support import REQUESTS, launches
 
 import rooftile
 from rooftile import _program
@@ -58,17 +58,15 @@ class Program(unittest.TestCase):
             with self.assertRaisesRegex(rooftile.RequestError, message):
                 rooftile.measure_source("void f() {\n}\n", **flags)
 
+    @launches
     def test_measures_source_by_a_function(self):
-        cuda = os.environ.get("ROOFTILE_TEST_CUDA")
-        if not cuda or not (Path(os.environ.get("ROOFTILE_CUDA_PATH", "")) / "libcuda.so.1").exists():
-            self.skipTest("skipped: no fake driver")
         text = """extern "C" __global__ void twice(const float* x, float* y, int n) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) y[i] = x[i] + x[i];
 }
 """
         asked = {"entry": "twice", "tensors": ["x:fp32[64,64]", "y:fp32[64,64]"], "args": ["int32:4096"], "grid": 16, "seed": 1}
-        with mock.patch.dict(os.environ, CUDA_HOME=cuda):
+        with mock.patch.dict(os.environ, CUDA_HOME=os.environ["ROOFTILE_TEST_CUDA"]):
             measured = rooftile.measure_source(text, reference=lambda x: x + x, other=["a guess=12.5"], cluster=2, **asked)
             self.assertEqual(measured.rows[0].problem.expression, "y = x + x")
             self.assertEqual(measured.rows[0].source.launch, "grid 16, block 256, cluster 2")

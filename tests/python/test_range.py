@@ -7,7 +7,7 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from support import RANGES, FastTensor, arguments
+from support import RANGES, FastTensor, arguments, launches
 
 import rooftile
 
@@ -77,6 +77,7 @@ class Ranges(unittest.TestCase):
                 self.assertNotIn("\n", str(caught.exception))
 
 
+@launches
 class Kernels(unittest.TestCase):
     def test_serve_every_value_and_compile_nothing_more(self):
         for request in RANGES.values():
