@@ -16,7 +16,8 @@ from rooftile._progress import Progress
 def on_a_terminal(code):
     """Exit code and all that a terminal gets of a Python's stderr."""
     reads, writes = os.openpty()
-    process = subprocess.Popen([sys.executable, "-c", code], stderr=writes, stdout=subprocess.DEVNULL)
+    plain = {**os.environ, "PYTHON_COLORS": "0"}  # a traceback of Python 3.13
+    process = subprocess.Popen([sys.executable, "-c", code], stderr=writes, stdout=subprocess.DEVNULL, env=plain)
     os.close(writes)
     shown = b""
     while True:
