@@ -93,6 +93,11 @@ TEST(SourceRequests, AreRefusedWhereTheyAreWrong) {
     refused(with({"--tensor", "z:bf16[64]"}), {"\"z\" is not used"});
     refused(with({"--block", "32x64"}), {"--block 32x64", "1024 threads"});
     refused(with({"--block", "0"}), {"--block 0", "1 .. 1024"});
+    refused(with({"--cluster", "2"}), {"--cluster 2", "a grid of 1 is not made of whole clusters"});
+    refused(with({"--cluster", "4x4"}), {"--cluster 4x4", "at most 8 CTAs"});
+    refused(with({"--cluster", "0"}), {"--cluster 0", "1 .. 8"});
+    for (const char* other : {"x", "=3", "x=-1", "x=nan", "x=1e999", "x=3us"})
+        refused(with({"--other", other}), {other, "PyTorch=12.5"});
     refused(with({"--arg", "int32"}), {"--arg int32", "no type"});
     refused(with({"--arg", "int8:1"}), {"int8:1", "no such type"});
     refused(with({"--arg", "int32:3000000000"}), {"int32:3000000000", "no such number"});
@@ -111,6 +116,14 @@ TEST_F(MeasureSource, StandsOnOneTableWithTheDerivedKernelAndCopies) {
         outcome, 0,
         {"twice (", "derived: ", "operators one by one", "copying as many bytes", "grid 16, block 256",
          "1 of the outputs a thread", "1 of 4 B", "PASS", "left the same bits"});
+}
+
+TEST_F(MeasureSource, TakesClustersAndTimesFromElsewhere) {
+    const Outcome outcome = measured({"--cluster", "4", "--other", "PyTorch eager=12.5", "--other", "Triton=10"});
+    expect_words(outcome, 0, {"grid 16, block 256, cluster 4", "PyTorch eager", "12.50 us", "Triton"});
+    const auto document = nlohmann::json::parse(measured({"--other", "PyTorch eager=12.5", "--json"}).out);
+    for (const auto& row : document["rows"]) EXPECT_EQ(row["baselines"]["pytorch_eager_us"], 12.5);
+    EXPECT_EQ(JsonSchema("measurement-1.json").faults(document), "");
 }
 
 TEST_F(MeasureSource, DocumentHasBothKernels) {
