@@ -8,7 +8,6 @@ import json
 import operator
 import os
 import re
-import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -116,20 +115,18 @@ class PartKernels:
         # They stay alive with this object, and their code with them.
         self._of_parts = compile_all([planned(value) for value in firsts])
         self._kernels = dict(zip(firsts, self._of_parts, strict=True))
-        self._lock = threading.Lock()
+        self._field = plan.field
 
     def at(self, value: int) -> _rooftile.Kernel:
         """The kernel for that value: made when it is first asked for, in some microseconds, or some milliseconds where its operation
         plans each value; then found. Raises RequestError outside the range."""
         kernel = self._kernels.get(value)
-        if kernel is None:
-            with self._lock:
-                kernel = self._kernels.get(value)
-                if kernel is None:
-                    part = self._of_parts[self.plan.part(value)]
-                    planned = functools.partial(self._planned, value)
-                    kernel = part.at(self.plan.field, value, planned) or planned().compile()
-                    self._kernels[value] = kernel
+        if kernel is None:  # no lock: of two threads that make one the first is kept
+            planned = functools.partial(self._planned, value)
+            kernel = self._of_parts[self.plan.part(value)].at(self._field, value, planned)
+            if kernel is None:
+                kernel = planned().compile()
+            kernel = self._kernels.setdefault(value, kernel)
         return kernel
 
 

@@ -3,6 +3,8 @@
 import gc
 import json
 import os
+import subprocess
+import sys
 import unittest
 
 from support import CPU, REQUESTS, FastTensor, Tensor, arguments, dense, launches
@@ -103,6 +105,26 @@ class Kernels(unittest.TestCase):
                 if t.strides == dense(t.shape):
                     t.managed.view.strides = None
             kernel(*inputs, out=outputs[0])
+
+    def test_a_fault_is_the_calls_where_launches_are_waited_for(self):
+        code = (
+            "import os, rooftile, sys\nfrom support import *\n"
+            "rooftile._rooftile.add_cuda_folder(os.environ['ROOFTILE_TEST_CUDA'])\n"
+            "kernel = rooftile.plan(**REQUESTS[sys.argv[1]]).compile()\n"
+            "inputs, outputs = arguments(kernel.plan)\n"
+            "try: kernel(*inputs, out=outputs[0]); print('passed')\n"
+            "except rooftile.GpuFailed as error: print(error)\n"
+        )
+        path = os.pathsep.join([os.path.dirname(__file__), os.path.dirname(os.path.dirname(rooftile.__file__))])
+        for name, kernel in self.kernels.items():
+            entry = json.loads(kernel.json())["lowered_name"]
+            for blocking, words in (("1", f"the kernel started by cuLaunchKernelEx of {entry}"), ("0", "passed")):
+                run = subprocess.run(
+                    [sys.executable, "-c", code, name], capture_output=True, text=True,
+                    env={**os.environ, "PYTHONPATH": path, "ROOFTILE_LAUNCH_BLOCKING": blocking, "FAKE_FAULT": entry},
+                )  # fmt: skip
+                self.assertEqual(run.stderr, "")
+                self.assertIn(words, run.stdout)
 
     def test_a_forked_process_says_so(self):
         kernel, inputs, outputs = self.each()[0]
