@@ -6,9 +6,12 @@ usage: bench/overhead_torch.py [GROUPS]
 Needs one NVIDIA GPU, PyTorch and the rooftile package. Medians of GROUPS (61) groups of 100 calls, both in turn. Prints one table; us.
 """
 import itertools
+import os
 import statistics
 import sys
+import tempfile
 import time
+from unittest import mock
 
 import torch
 import torch.nn.functional as F
@@ -55,6 +58,19 @@ def backward(function, given, *operands):
             operand.grad = None
 
     return call
+
+
+def first_of_a_shape():
+    """Planned and compiled, with an empty cache."""
+    took = []
+    for n in (1000, 1528, 2056, 3080, 4104, 6152, 8200):
+        x, w = torch.randn(n // 2, 1024, device="cuda").bfloat16(), torch.randn(n, 1024, device="cuda").bfloat16()
+        with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, ROOFTILE_CACHE_DIR=folder):
+            begin = time.perf_counter()
+            rt.linear(x, w)
+            took.append(1e6 * (time.perf_counter() - begin))
+    took.sort()
+    print(f"{'linear, first call of a shape, nothing cached':44} {statistics.median(took):8.0f} {'':8} {took[-1]:8.0f}   (median, most)")
 
 
 def first_calls(m_range):
@@ -116,6 +132,7 @@ def main():
     xs = torch.randn(64, 1024, device="cuda").bfloat16()
     with torch.no_grad():
         beside("gelu(x + b)", lambda: expression(text, x=xs, b=b), lambda: F.gelu(xs + b), groups)
+    first_of_a_shape()
     first_calls((1, 2048))
 
 
