@@ -10,7 +10,7 @@ or by name, other values are the operation's fields:
     NAME(tensor, ..., FIELD=VALUE)  or  NAME("TEXT", tensor=tensor, ...)
 
 The first call on tensors of some shape plans and compiles, in some 0.1 to 1 s; later ones find the kernel. Gradients: of
-matrix products, and of expressions, by evaluating these in torch.
+matrix products by two more, and of expressions and of a product's epilogue by evaluating these in torch.
 """
 
 from __future__ import annotations
@@ -72,7 +72,8 @@ def _input(name: str, tensor: torch.Tensor, offset: int, dense: bool) -> tuple[A
     return name or None, type, bits, shape, _strides(tensor, dense), 0 if dense else offset * 8 // bits
 
 
-def _as_accepted(names: Sequence[str], tensors: Sequence[torch.Tensor], offsets: Sequence[int], planned: Callable[[Any], Any]
+def _as_accepted(
+    names: Sequence[str], tensors: Sequence[torch.Tensor], offsets: Sequence[int], planned: Callable[[Any], Any]
 ) -> tuple[Any, bool]:
     """What `planned` makes of tensors as they lie or, where the operation refuses that, of dense copies; and which it is."""
     refused: list[rooftile.RequestError] = []
@@ -343,11 +344,11 @@ def _product_gradients(
     given = gradients[0]
     of_operands: list[torch.Tensor | None] = []
     epilogue = fields.get("epilogue")
+    if "alpha" in fields or "beta" in fields:
+        raise NotImplementedError("alpha and beta have no gradient: write them into the epilogue")
     if _adds_row(fields):  # a sum, whose value nobody needs again
         of_operands = [given.sum(0) if operands[0].requires_grad else None]
     elif epilogue is not None:
-        if "alpha" in fields or "beta" in fields:
-            raise NotImplementedError("alpha and beta have no gradient: write them into the epilogue")
         product = _product_of(op, a, b)
         given, *of_operands = _expression_gradients(epilogue, ("acc", *names[2:]), (product, *operands), gradients)  # type: ignore[assignment]
     return [

@@ -73,6 +73,9 @@ class Linear(unittest.TestCase):
                 wanted.backward(given.double())
                 for mine, his in zip(ours, exact):
                     assert_close(mine.grad, his.grad, scale=80)
+        scaled = rt.gemm(rand(8, 16).requires_grad_(), rand(16, 8), alpha=2)
+        with self.assertRaisesRegex(NotImplementedError, "alpha"):
+            scaled.sum().backward()
         operands = [rand(64, 96).requires_grad_(), rand(96, 32).requires_grad_(), rand(32).requires_grad_()]
         torch.library.opcheck(torch.ops.rooftile.gemm, (operands, ",,r", '{"epilogue": "d = gelu(acc + r)"}'))
 
