@@ -66,7 +66,10 @@ def eager_us(function: Callable[..., Any], tensors: Sequence[str], mode: str = "
         count = 1 if mode == "cold" else min(64, 4 * l2 // bytes + 1)
         sets = [first, *(_inputs(torch, tensors, names) for _ in range(count - 1))]
         calls = [_call_of(torch, function, tensors) for tensors in sets]
-        return _cold(torch, calls[0], 2 * l2) if mode == "cold" else _sustained(torch, calls, mode == "burst")
+        us = _cold(torch, calls[0], 2 * l2) if mode == "cold" else _sustained(torch, calls, mode == "burst")
+    del first, sets, calls
+    torch.cuda.empty_cache()  # others want the memory now
+    return us
 
 
 def _timed(torch: Any, calls: Sequence[Callable[[], Any]]) -> float:
