@@ -43,6 +43,19 @@ __device__ inline void kept(bool (&keep)[width], unsigned long long first, const
     }
 }
 
+/// As bytes, which shared memory takes in one access.
+template <int width>
+struct alignas(width) Flags {
+    unsigned char element[width];
+};
+template <int width>
+__device__ inline Flags<width> flags(const bool (&keep)[width]) {
+    Flags<width> bytes;
+#pragma unroll
+    for (int k = 0; k < width; ++k) bytes.element[k] = keep[k];
+    return bytes;
+}
+
 /// The same from any `first` on, one before the tensor's too: those elements are nobody's.
 template <int width>
 __device__ inline void kept_beside(bool (&keep)[width], long long first, const DropoutKey& key) {

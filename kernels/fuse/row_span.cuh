@@ -36,11 +36,11 @@ struct RowSpan {
     }
 };
 
-/// Elements of neighbours become `value`.
+/// Elements of neighbours become `value`; `cut`: whether there may be any.
 template <class T, int vector_width>
 __device__ inline void leave_out(Pack<T, vector_width>& pack, const RowSpan<vector_width>& span, unsigned at,
-                                 float value) {
-    if (!span.cuts(at)) return;
+                                 bool cut, float value) {
+    if (!cut) return;
 #pragma unroll
     for (int k = 0; k < vector_width; ++k)
         if (!span.has(at, k)) pack.element[k] = narrowed<T>(value);
@@ -49,15 +49,15 @@ __device__ inline void leave_out(Pack<T, vector_width>& pack, const RowSpan<vect
 /// What it adds up of neighbours' elements counts as nothing; how many they were.
 template <class Accumulator, int vector_width>
 __device__ inline unsigned add_inside(Accumulator& to, float (&v)[vector_width],
-                                      const RowSpan<vector_width>& span, unsigned at) {
+                                      const RowSpan<vector_width>& span, unsigned at, bool cut) {
     unsigned outside = 0;
     if constexpr (requires { Accumulator::nothing; }) {
-        if (span.cuts(at))
+        if (cut)
 #pragma unroll
             for (int k = 0; k < vector_width; ++k)
                 if (!span.has(at, k)) v[k] = Accumulator::nothing;
         to.add(v, span.column(at));
-    } else if (span.cuts(at)) {
+    } else if (cut) {
 #pragma unroll
         for (int k = 0; k < vector_width; ++k) {
             const float one[1] = {v[k]};

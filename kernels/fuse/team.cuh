@@ -21,10 +21,9 @@ struct JointBarriers<true> {
 /// `threads_per_row` threads of a CTA of `threads` share a row, in `cluster` CTAs. More than a warp: the whole CTA.
 /// `beside`: a producer warp stands beside them, so they synchronise without it, and CTAs by messages; between two
 /// across_cluster() stands a within_cta() of more than one warp. `far`: the CTAs of a row are no
-/// cluster of the hardware; they reduce through device memory, with a producer beside them or without. `full`: all
-/// teams of a warp have as many rows, and synchronise together.
-template <int threads_per_row, int threads, int cluster = 1, bool beside = false, bool far = false,
-          bool full = false>
+/// cluster of the hardware; they reduce through device memory, with a producer beside them or without. All teams of a
+/// warp have as many rows, and synchronise together.
+template <int threads_per_row, int threads, int cluster = 1, bool beside = false, bool far = false>
 class Team {
     static_assert(threads_per_row <= 32 ? 32 % threads_per_row == 0 && cluster == 1
                                         : threads_per_row == threads);
@@ -92,7 +91,7 @@ class Team {
     template <class... Accumulators>
     __device__ void within_cta(Accumulators&... mine) {
         static_assert((word_count<Accumulators> + ...) <= words);
-        merge_lanes < threads_per_row<32 ? threads_per_row : 32>(lanes_mask(), mine...);
+        merge_lanes < threads_per_row<32 ? threads_per_row : 32>(all_lanes, mine...);
         if constexpr (warps > 1) {
             auto& slots = exchange_.warp[phase_];
             int word = 0;
@@ -209,14 +208,8 @@ class Team {
     }
 
     static constexpr unsigned all_lanes = 0xffffffffu;
-    /// Lanes of this thread's row: others of the warp may have none.
-    __device__ static unsigned lanes_mask() {
-        if constexpr (threads_per_row >= 32 || full) return all_lanes;
-        else return ((1u << threads_per_row) - 1) << (threadIdx.x % 32 / threads_per_row * threads_per_row);
-    }
-
-    /// Merges `count` neighbouring lanes, a power of two. Of a mask that is no constant the compiler asks, at every
-    /// reduction, whether all its lanes have the same.
+    /// Merges `count` neighbouring lanes, a power of two, in all teams of the warp. Of a mask that is no constant the compiler
+    /// would ask, at every reduction, whether all its lanes have the same.
     template <int count, class... Accumulators>
     __device__ static void merge_lanes(unsigned mask, Accumulators&... mine) {
 #pragma unroll

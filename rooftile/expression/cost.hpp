@@ -23,6 +23,17 @@ struct OpCost {
     friend OpCost operator*(double n, OpCost c) { return {n * c.issue, n * c.mufu, n * c.alu}; }
 };
 
+/// A dropout's mask and its product where a thread makes `blocks` masks of eight elements an element, and takes `together` of
+/// them at once, counted in the machine code of kernels/expression/dropout.cuh.
+constexpr OpCost dropout_cost(double blocks, int together) {
+    // Seven rounds of Philox, each two products and two exclusive ors, and two words of keys, loaded for two blocks; folding every
+    // other word, comparison, select, product.
+    constexpr double rounds = 7, block_elements = 8;
+    // A thread's elements are no whole block: four comparisons, and choices between words.
+    const double choices = together < block_elements ? (together + 7.0) / together : 0;
+    return {blocks * 4.5 * rounds + 3.5 + choices, 0, blocks * 2 * rounds + 2 + choices};
+}
+
 /// Read off the machine code for sm_90 of a kernel that applies the function to 16 elements, less that of one which
 /// only adds.
 struct OperatorCost {

@@ -148,9 +148,8 @@ constexpr Operator rows[] = {
      .arguments = "x, p, seed=0, offset=0",
      .attributes = {{.name = "p", .most = 1, .domain = "0 .. 1"}, {"seed", 0}, {"offset", 0}},
      .meaning = {.element = ROOFTILE_ELEMENT(dropout)},
-     // Seven rounds of Philox, each two products and two exclusive ors, make eight elements, of which a thread with
-     // vectors of four takes half; folding every other word, comparison, select, product.
-     .cost = {.fp32 = {10.5, 0, 5.5}, .fp16 = OpCost{7, 0, 3.75}, .bf16 = OpCost{7, 0, 3.75}},
+     // Of fp32 a thread with vectors of four takes half of a block of eight.
+     .cost = {.fp32 = dropout_cost(1.0 / 4, 4), .fp16 = dropout_cost(1.0 / 8, 8), .bf16 = dropout_cost(1.0 / 8, 8)},
      .code = {.text = dropout_code}},
 
     {.name = "abs",

@@ -91,7 +91,7 @@ FusePlan plan_of(const Machine& machine, const FuseHardware& hw, const Expressio
 }  // namespace
 
 std::string_view name_of(RowStorage row_storage) {
-    constexpr std::string_view names[] = {"none", "registers", "reload", "pipelined"};
+    constexpr std::string_view names[] = {"none", "registers", "reload", "pipelined", "shared"};
     return names[int(row_storage)];
 }
 

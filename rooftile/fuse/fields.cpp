@@ -9,7 +9,7 @@
 namespace rooftile {
 namespace {
 
-constexpr std::string_view row_storages[] = {"none", "registers", "reload", "pipelined"};
+constexpr std::string_view row_storages[] = {"none", "registers", "reload", "pipelined", "shared"};
 constexpr std::string_view switches[] = {"off", "on"};
 constexpr std::string_view scopes[] = {"cta", "cluster", "grid"};
 
@@ -35,7 +35,7 @@ std::vector<Field> make_fields() {
         {"reduction_threads", "N",
          "Threads of a ring's CTA that only reduce (warp specialisation); 0: all do both", fixed},
         {"row_storage", "NAME",
-         "Where a row waits between passes: registers, shared, pipelined (a ring of chunks in shared memory) "
+         "Where a row waits between passes: registers, shared (a warp's rows together), pipelined (a ring of chunks in shared memory) "
          "or reload (read again)",
          fixed},
         {"early_weights", "on|off", "What all rows share is loaded before a reduction; by a ring once", fixed},

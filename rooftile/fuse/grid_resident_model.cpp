@@ -72,7 +72,7 @@ FuseFlow grid_resident_flow(const FuseHardware& hw, const Program& p, const Prog
     const double from_l2 = max_known(hw.l2_latency, 0), from_dram = max_known(hw.dram_latency, 0) + from_l2;
     Pass first;
     first.cost = (1 / before_last) * work.online;
-    first.cost += (-1 / before_last) * work.result;
+    if (work.readings > 1) first.cost += (-1 / before_last) * work.result;
     first.dram_read = first.l2_bytes = first.sm_bytes = all;
     first.latency = from_dram;
     Pass next = first;
@@ -102,9 +102,9 @@ FuseFlow grid_resident_flow(const FuseHardware& hw, const Program& p, const Prog
     f.waves = 1;
     const double reductions = ring_reduction_cycles(
         hw, work, {.threads_per_row = l.threads, .cluster = l.cluster, .far = true, .ctas = places.busiest});
-    const double passes = pass_cycles(hw, p, l, places, first)
-                          + (before_last - 1) * pass_cycles(hw, p, l, places, next)
-                          + pass_cycles(hw, p, l, places, last);
+    double passes = pass_cycles(hw, p, l, places, first);
+    if (work.readings > 1)
+        passes += (before_last - 1) * pass_cycles(hw, p, l, places, next) + pass_cycles(hw, p, l, places, last);
     f.round_cycles = hw.loaded_latency;
     f.bytes_in_flight =
         places.busiest * l.threads * l.vectors_per_thread * l.together * l.vector_width * l.again_bytes;

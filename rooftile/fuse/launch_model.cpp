@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <utility>
 
 #include "rooftile/core/arithmetic.hpp"
 #include "rooftile/core/warp.hpp"
@@ -56,6 +57,7 @@ struct Vectors {
     int width;
     bool off;      ///< rows begin and end within them
     bool several;  ///< a thread has whole rows, element by element
+    int shared;    ///< of vectors that bring a warp's rows into shared memory, of which elements are taken; else 0
 };
 
 /// Instructions of an element where its vector may reach over an end of the row, a pass: counted in machine code, sums of rows
@@ -69,6 +71,26 @@ OpCost beside_cost(int element_bytes, int vector_width) {
     const double shifts = (4 * words + 2) + (4 * words + 1) + (element_bytes < 4 ? 4 * words : 0);
     const double places = 3 * (words + 1);
     return {(shifts + places + access_cost) / vector_width, 0, places / vector_width};
+}
+
+/// A dropout's cost an element of its result: how many blocks of eight masks are made for it depends on how vectors lie.
+OpCost cost_of_masks(const Program& p, const ProgramValue& v, const Vectors& vectors) {
+    constexpr int block = 8;
+    const int width = std::min(vectors.width, block);
+    if (vectors.shared && v.access.full()) {
+        OpCost cost = dropout_cost(1.0 / vectors.shared, vectors.shared);
+        cost += OpCost{4, 0, 3};  // a flag: chosen, packed with others, loaded, asked
+        return cost;
+    }
+    if (vectors.several) {
+        if (!v.access.full()) return dropout_cost(1, 1);
+        // A thread's rows lie together, and each pass over one begins with the block that it begins in.
+        const double begun = double(width - 1) / double(p.columns);
+        return dropout_cost((1 + begun) / width, block);
+    }
+    // Beside the rows' own vectors lie two blocks, from both of which is drawn.
+    if (vectors.off && !v.access.plain_rows()) return dropout_cost(2.0 / width, width);
+    return dropout_cost(1.0 / width, width);
 }
 
 /// Computed values that `targets` need, through all levels above the uniform one, and `loads` times their loads
@@ -87,7 +109,10 @@ OpCost cost_of_targets(const ExpressionGraph& graph, const Program& p, const Vec
                 if (p.form == FuseForm::row && v.element == Element::bf16) conversion.alu /= 2;
                 cost += loads * conversion;
                 const bool beside = !v.access.full();
-                cost += loads * OpCost{access_cost / (vectors.several && beside ? 1 : vectors.width), 0};
+                // An element's place in shared memory is a constant beside its row's; a vector is loaded, and stored there.
+                const double access = !vectors.shared || beside ? access_cost / (vectors.several && beside ? 1 : vectors.width)
+                                                                : 1 + 2 * access_cost / vectors.shared;
+                cost += loads * OpCost{access, 0};
                 if (vectors.off && beside) cost += loads * beside_cost(bytes_of(v.element), vectors.width);
                 // An element of a word has an instruction of its own.
                 if (vectors.several && bytes_of(v.element) < 4) cost += OpCost{1, 0, 1};
@@ -99,6 +124,7 @@ OpCost cost_of_targets(const ExpressionGraph& graph, const Program& p, const Vec
                 OpCost one = cost_of(n, precision);
                 if (v.op == Op::power) one = {3, 0};
                 if (v.op == Op::exp) one = {2, 1};
+                if (v.op == Op::dropout) one = cost_of_masks(p, v, vectors);
                 if (adds_product(p, v)) one = {};  // one instruction with its product
                 cost += one;
             }
@@ -112,12 +138,28 @@ OpCost cost_of_targets(const ExpressionGraph& graph, const Program& p, const Vec
     return cost;
 }
 
+/// What is computed of rows, not of their elements: masks of rows and what else has one value a row, in each thread of the row.
+OpCost cost_of_row(const ExpressionGraph& graph, const Program& p, int rows_per_thread) {
+    OpCost cost;
+    for (const ProgramValue& v : p.values) {
+        if (v.level != Level::row || v.kind != ValueKind::compute) continue;
+        GraphNode n = v.node >= 0 ? graph.nodes[size_t(v.node)] : GraphNode{};
+        if (is_row_operation(n.op) || n.op == Op::number) n = GraphNode{};
+        n.op = v.op;
+        // A thread's rows share a block of masks.
+        cost += v.op == Op::dropout ? dropout_cost(1.0 / rows_per_thread, rows_per_thread > 1 ? 8 : 1)
+                                    : cost_of(n, Element::fp32);
+    }
+    return cost;
+}
+
 }  // namespace
 
-ProgramWork program_work(const ExpressionGraph& graph, const Program& p, int vector_width,
-                         int rows_per_thread) {
+ProgramWork program_work(const ExpressionGraph& graph, const Program& p, int vector_width, int rows_per_thread,
+                         bool shared) {
     const bool several = rows_per_thread > 1;
-    const Vectors vectors{vector_width, !several && rows_off_vectors(p, vector_width), several};
+    const int staged = shared ? std::exchange(vector_width, 1) : 0;
+    const Vectors vectors{vector_width, !several && rows_off_vectors(p, vector_width), several, staged};
     ProgramWork work;
     for (const ProgramValue& v : p.values) {
         if (v.kind != ValueKind::load) continue;
@@ -142,7 +184,7 @@ ProgramWork program_work(const ExpressionGraph& graph, const Program& p, int vec
         if (s.level != Level::element) continue;
         stored.insert(s.value);
         work.first += 0.5 * conversion_cost(n.element);  // two an instruction
-        work.first += OpCost{access_cost / vector_width, 0};
+        work.first += OpCost{staged ? 1 + 2 * access_cost / staged : access_cost / vector_width, 0};
         if (is_floating(n.element)) work.narrow_bytes = std::min(work.narrow_bytes, bytes_of(n.element));
     }
     work.first += cost_of_targets(graph, p, vectors, stored);
@@ -172,6 +214,7 @@ ProgramWork program_work(const ExpressionGraph& graph, const Program& p, int vec
         online_extra += -1 * once;
         work.readings += !reduced.empty();
     }
+    if (p.form == FuseForm::row) work.row = cost_of_row(graph, p, rows_per_thread);
     work.online = work.first;
     work.online += online_extra;
     work.online += -1 * held_only;
@@ -280,6 +323,9 @@ FuseWork work_of(const FuseHardware& hw, const Program& p, const ProgramWork& wo
     }
     w.cost = elements * lanes_an_element(p, l) * (l.reload ? work.online : work.first);
     w.cost += double(p.rows) * cut_cost(p, work, l);
+    w.cost += double(p.rows) * l.threads_per_row * l.cluster * work.row;
+    // Results go through shared memory.
+    if (l.gathered) w.cost.issue += work.written_bytes / work.narrow_bytes * 2 * access_cost / l.vector_width;
     // What a thread does beside its elements, over all that it has.
     if (p.form == FuseForm::row) w.cost.issue += piece.count * l.threads * hw.fit.thread_instructions;
     w.efficiency = 1 - lost_share(hw, p, l, piece);

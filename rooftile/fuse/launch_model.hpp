@@ -22,15 +22,17 @@ struct ProgramWork {
     OpCost first;        ///< an element's passes: all that is computed, each pass computing what it needs
     OpCost result;       ///< the part of `first` that comes after all reductions
     OpCost online;       ///< the same where the row passes by: its reductions keep more
+    OpCost row;          ///< what each thread of a row computes once a row, beside its reductions
     int reductions = 0;  ///< of the row
     int reduction_rounds = 0;  ///< of its threads where the row is held: some reductions take two
     int readings = 1;          ///< of the row: passes that go over it
     int min_copy_bytes = 4;    ///< of the smallest element among the full tensors
     int narrow_bytes = 4;      ///< of the smallest floating element among the full tensors
 };
-/// In vectors of `vector_width` elements; of an expression whose launch is open in such of eight.
+/// In vectors of `vector_width` elements; of an expression whose launch is open in such of eight. `shared`: they only bring rows
+/// into shared memory.
 ProgramWork program_work(const ExpressionGraph& graph, const Program& program, int vector_width = 8,
-                         int rows_per_thread = 1);
+                         int rows_per_thread = 1, bool shared = false);
 
 /// A launch, as far as time depends on it.
 struct FuseLaunch {
@@ -39,6 +41,7 @@ struct FuseLaunch {
     double ctas_per_sm = 1;  ///< that are resident
     bool reload = false, persistent = false;
     bool early_weights = false;  ///< what rows share is loaded before the first reduction
+    bool gathered = false;       ///< results of a warp's rows leave together, through shared memory
 };
 
 struct FuseFlow {

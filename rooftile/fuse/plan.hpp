@@ -25,6 +25,7 @@ enum class RowStorage : std::uint8_t {
     registers,  ///< of the threads that share it
     reload,     ///< none: the row is read again for every pass
     pipelined,  ///< shared memory: chunks that a producer warp brings, row after row where CTAs stay
+    shared,     ///< shared memory: a warp's rows as they lie together, of which its threads take element by element
 };
 std::string_view name_of(RowStorage row_storage);
 
@@ -32,7 +33,7 @@ struct FuseConfig {
     FuseForm form = FuseForm::pointwise;
     RowStorage row_storage = RowStorage::none;
     int vector_width = 1;        ///< elements of a vector
-    int vectors_per_thread = 1;  ///< vectors of each full tensor that a thread holds, or has in flight
+    int vectors_per_thread = 1;  ///< vectors of each full tensor that a thread holds, or brings into shared memory
     int threads = 0;             ///< of a CTA, a producer warp among them
     int threads_per_row = 0;     ///< of one CTA; 0: point-wise
     int reduction_threads =

@@ -71,6 +71,7 @@ int masks_of_vectors(const Program& p) {
 double registers_likely(const Program& p, const ProgramWork& work, const FuseConfig& c, double bound) {
     constexpr double unit = 8, least = 16;
     if (c.row_storage == RowStorage::none) return bound;
+    if (c.row_storage == RowStorage::shared) return registers_likely(p, work, config_by_element(c, p), bound);
     const Demand d = demand_of(p, work, c.vector_width);
     double need = bound;
     if (c.row_storage == RowStorage::registers) need = held_registers(d, c, bound);

@@ -94,6 +94,7 @@ class Search {
           bytes_(fused_bytes(graph)) {
         width_ = widest_vector(graph, program, program_work(graph, program), request.alignment);
         narrow_ = whole_row_vector(program, width_);
+        widest_ = width_;
         if (!vector_fits(graph, program, request.alignment, 1))
             throw RequestError(fmt::format(
                 "an alignment of {} B is no whole number of elements of every tensor: kernels read "
@@ -107,7 +108,7 @@ class Search {
                             "at most {} do, and "
                             "powers of two",
                             w, program.columns, request.alignment, width_));
-        width_ = *request.vector_width;
+        widest_ = width_ = *request.vector_width;
         narrow_ = width_;
     }
 
@@ -189,6 +190,7 @@ class Search {
                 }
             }
         }
+        if (width_ == widest_ && request_.row_storage.value_or(RowStorage::shared) == RowStorage::shared) rows_in_shared();
         if (!request_.cluster && !request_.exhaustive) drop_largest_clusters();
         if (request_.row_storage.value_or(RowStorage::pipelined) == RowStorage::pipelined)
             search_rings(context(), out_);
@@ -241,8 +243,6 @@ class Search {
     void rows_of_threads(FuseConfig c) {
         const std::int64_t shared = std::gcd(p_.columns, std::int64_t(width_));
         if (c.row_storage != RowStorage::registers || !rows_off_vectors(p_, width_)) return;
-        if (masks_of_vectors(p_) > 0)
-            return reject(Reason::instruction);  // no kernel has that form
         if (p_.columns / shared > max_searched_vectors) return reject(Reason::registers);
         c.rows_per_thread = int(width_ / shared);
         c.vectors_per_thread = int(p_.columns / shared);
@@ -253,6 +253,34 @@ class Search {
         for (int threads : cta_threads(1)) {
             c.threads = threads;
             offer(c);
+        }
+        work_ = in_vectors;
+    }
+
+    /// Short rows, element by element, whatever vectors they begin and end in.
+    void rows_in_shared() {
+        constexpr std::int64_t most_elements = 32;  // of a row that a thread holds
+        const ProgramWork in_vectors = std::exchange(work_, program_work(graph_, p_, width_, 1, true));
+        for (int threads_per_row : {1, 2, 4, 8, 16, 32}) {
+            FuseConfig c{.form = p_.form,
+                         .row_storage = RowStorage::shared,
+                         .vector_width = width_,
+                         .threads_per_row = threads_per_row};
+            if (threads_per_row >= 2 * p_.columns || p_.columns > most_elements * threads_per_row) {
+                reject(Reason::threads);
+                continue;
+            }
+            for (int threads : cta_threads(threads_per_row)) {
+                c.threads = threads;
+                const std::int64_t brought = gathered_vectors(p_, c);
+                if (brought == 0) {
+                    reject(Reason::shared);
+                    continue;
+                }
+                c.vectors_per_thread = int(ceil_div(brought, std::int64_t(warp_threads)));
+                c.early_weights = false;
+                offer(c);
+            }
         }
         work_ = in_vectors;
     }
@@ -304,8 +332,9 @@ class Search {
         const double gathered = double(gathered_bytes(graph_, p_, c));
         constexpr double max_static = 49152;  // B of a CTA, that code may declare
         if (gathered + exchange_bytes > max_static) return reject(Reason::shared);
-        if (c.vectors_per_thread > 1
-            && c.vectors_per_thread * c.vector_width * work_.first.issue > max_instructions && !r.exhaustive)
+        const FuseConfig of_row = c.row_storage == RowStorage::shared ? config_by_element(c, p_) : c;
+        if (of_row.vectors_per_thread > 1
+            && of_row.vectors_per_thread * of_row.vector_width * work_.first.issue > max_instructions && !r.exhaustive)
             return out_.rejected.add(fuse_rules::unrolled_code);
         const double shared = gathered > 0 ? gathered + exchange_bytes : 0;
         double ctas = resident_ctas(hw_, c, candidate.registers, shared);
@@ -320,8 +349,8 @@ class Search {
                 * register_step);
         double resident = resident_ctas(hw_, c, registers_likely(p_, work_, c, bound), shared);
         if (std::isnan(resident) || r.ctas_per_sm) resident = c.ctas_per_sm;
-        FuseLaunch l{.vectors_per_thread = double(c.vectors_per_thread),
-                     .vector_width = double(c.vector_width),
+        FuseLaunch l{.vectors_per_thread = double(of_row.vectors_per_thread),
+                     .vector_width = double(of_row.vector_width),
                      .threads = double(c.threads),
                      .threads_per_row = double(std::max(1, c.threads_per_row)),
                      .cluster = double(c.cluster),
@@ -329,7 +358,8 @@ class Search {
                      .ctas_per_sm = (c.ctas_per_sm + std::max(double(c.ctas_per_sm), resident)) / 2,
                      .reload = c.row_storage == RowStorage::reload,
                      .persistent = c.persistent,
-                     .early_weights = c.early_weights};
+                     .early_weights = c.early_weights,
+                     .gathered = gathered > 0 && c.row_storage == RowStorage::registers};
         candidate.launch = l;
         candidate.flow =
             fuse_flow(hw_, p_, work_, bytes_, l, cluster_sms(machine_, c.cluster, l.ctas_per_sm));
@@ -348,6 +378,7 @@ class Search {
     const ExpressionGraph& graph_;
     ProgramWork work_;  ///< in vectors of width_
     FusedBytes bytes_;
+    int widest_ = 1;
     int width_ = 1, narrow_ = 1;  ///< of vectors; another one that short rows are searched with
     const Rule* rule_ = nullptr;  ///< that leaves out what is offered now
     FuseSearch out_;
@@ -385,7 +416,10 @@ bool vector_fits(const ExpressionGraph& graph, const Program& p, int alignment, 
     return true;
 }
 
-double registers_needed(const Program& p, const FuseConfig& c) {
+double registers_needed(const Program& p, const FuseConfig& config) {
+    // What brings a warp's rows is free again when they are taken element by element.
+    const bool brought = config.row_storage == RowStorage::shared;
+    const FuseConfig c = brought ? config_by_element(config, p) : config;
     // Of one vector: what is read at the loop's own place, and what rows or columns share.
     LoadWords words = load_words(p, c.vector_width);
     // Where a row in registers is reduced without a barrier, its mask and its next weights take what the reductions leave.
@@ -426,6 +460,7 @@ double registers_needed(const Program& p, const FuseConfig& c) {
             register_step + (words.shared > 0 ? c.vector_width + 4.0 * std::min(2, c.vectors_per_thread) : 0);
     // One of a thread's rows at a time in fp32.
     if (c.rows_per_thread > 1) need += double(p.columns);
+    if (brought) need = std::max(need, base_registers + config.vectors_per_thread * load_words(p, config.vector_width).full);
     // Chunks that are short are guarded, vector by vector.
     if (c.row_storage == RowStorage::pipelined && !in_whole_iterations(p, c)) need += register_step;
     constexpr double least = 32;

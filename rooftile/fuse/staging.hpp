@@ -41,9 +41,15 @@ double slot_bytes(const Program& program);
 /// fills, and comes back to them.
 bool touches_parts_of_lines(const Program& program, const FuseConfig& config);
 
+/// What a thread works on where it takes its rows element by element: of the rows that it has alone one, of those that its warp
+/// has in shared memory its share of one.
+FuseConfig config_by_element(FuseConfig config, const Program& program);
+
 /// Vectors that a warp's rows, several side by side, touch together, where their results go through shared memory: a team's own
 /// stores would each end within a sector. 0: every thread stores its own.
 std::int64_t gathered_vectors(const Program& program, const FuseConfig& config);
+/// Whether it is a dropout whose masks lie there beside the rows.
+bool shares_masks(const ProgramValue& value);
 /// Shared memory of a CTA for that.
 std::int64_t gathered_bytes(const ExpressionGraph& graph, const Program& program, const FuseConfig& config);
 

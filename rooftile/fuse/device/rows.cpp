@@ -7,22 +7,10 @@
 
 namespace rooftile {
 
-namespace {
-
-/// Of a thread with several rows what one of them is: as many vectors of one element as columns.
-FuseConfig config_of_row(FuseConfig c, const Program& program) {
-    if (c.rows_per_thread == 1) return c;
-    c.vector_width = 1;
-    c.vectors_per_thread = int(program.columns);
-    return c;
-}
-
-}  // namespace
-
 RowsText::RowsText(const FusePlan& plan)
     : w_(plan),
       p_(w_.program),
-      c_(config_of_row(plan.config, plan.program)),
+      c_(config_by_element(plan.config, plan.program)),
       vector_width_(plan.config.vector_width),
       rows_per_thread_(plan.config.rows_per_thread),
       epilogue_(epilogue_operands(p_)) {
@@ -76,6 +64,10 @@ std::string RowsText::story() const {
         : reduces_across_grid(c_)  ? fmt::format("{} CTAs of the grid work on a row", c_.cluster)
         : c_.cluster > 1           ? fmt::format("A cluster of {} CTAs works on a row", c_.cluster)
                                    : std::string("A CTA works on a row");
+    if (shared())
+        return fmt::format(
+            "A warp brings {} rows into shared memory, {} elements at once; {} thread{} a row take its elements.",
+            rows_of_warp(), vector_width_, c_.threads_per_row, c_.threads_per_row == 1 ? "" : "s of");
     const std::string where =
         held()                     ? "which waits in registers between its passes"
         : ring()                   ? "whose chunks a producer warp brings into a ring of slots, row after row"
@@ -106,14 +98,10 @@ std::vector<int> RowsText::reduces_in(int pass) const {
 }
 
 void RowsText::constants() {
-    constexpr int warp = 32;
     const int joint = specialised() ? c_.reduction_threads : c_.threads_per_row;
     w_.line(1, "using RowTeam = Team<{}, {}{}{}>;", joint, ring() ? joint : c_.threads,
             c_.cluster > 1 || ring() ? fmt::format(", {}", c_.cluster) : "",
-            grid_resident()                ? ", false, true"
-            : ring()                       ? ", true"
-            : full_teams() && joint < warp ? ", 1, false, false, true"
-                                           : "");
+            grid_resident() ? ", false, true" : ring() ? ", true" : "");
     w_.line(1, "constexpr int vector_width = {};  // elements of a vector", c_.vector_width);
     w_.line(1, "constexpr int vectors_per_thread = {};  // vectors of a row that a thread takes at once",
             c_.vectors_per_thread);
@@ -132,7 +120,7 @@ void RowsText::constants() {
                 rows_gathered(p_, c_), c_.cluster);
     else w_.line(1, "RowTeam team(exchange);");
     if (!off())
-        w_.line(1, "const unsigned vectors = size.{};  // of a row", several() ? "columns" : "vectors");
+        w_.line(1, "const unsigned vectors = size.{};  // of a row", several() || shared() ? "columns" : "vectors");
     if (ring()) return;
     if (!reload() && c_.cluster > 1) {
         w_.line(1, "constexpr unsigned part = step * vectors_per_thread;  // vectors of a CTA");
@@ -166,10 +154,82 @@ void RowsText::rows_head() {
         if (gathers()) open_gather();
         load_rows();
     } else {
+        const bool parts = c_.threads_per_row < warp_threads;  // of a warp: all its lanes stay, to reduce together
         if (gathers()) open_gather();
-        line(0, "const {0} row = team.first_row<{0}>();", w_.index);
-        if (!full_teams()) line(0, "if (row >= size.rows) return;");
+        else if (parts && !full_teams()) warp_row();
+        if (shared()) bring_rows();
+        if (full_teams() || !parts) line(0, "const {0} row = team.first_row<{0}>();", w_.index);
+        else line(0, "const {0} row = min(team.first_row<{0}>(), static_cast<{0}>(size.rows - 1));", w_.index);
+        if (!full_teams() && !parts) line(0, "if (row >= size.rows) return;");
+        if (shared()) take_elements();
     }
+}
+
+/// A warp's first row.
+void RowsText::warp_row() {
+    w_.line(1, "const unsigned warp = threadIdx.x / {};", warp_threads);
+    w_.line(1, "const {0} warp_row = (blockIdx.x * static_cast<{0}>({1}) + warp) * {2};", w_.index,
+            c_.threads / warp_threads, rows_of_warp());
+    w_.line(1, "if (warp_row >= size.rows) return;");
+}
+
+/// All vectors of a warp's rows into shared memory, and the masks of their elements.
+void RowsText::bring_rows() {
+    std::vector<int> full;
+    for (int i : loads_)
+        if (w_.value(i).access.full()) full.push_back(i);
+    std::vector<int> masks;
+    for (size_t i = 0; i < p_.values.size(); ++i)
+        if (shares_masks(p_.values[i])) masks.push_back(int(i));
+    for (int i : full)
+        w_.line(1, "__shared__ Pack<{}, {}> {}_gathered[{}][gathered];", w_.type_of_load(i), vector_width_,
+                w_.values.base(i), c_.threads / warp_threads);
+    for (int i : masks)
+        w_.line(1, "__shared__ Flags<{}> {}_gathered[{}][gathered];", vector_width_,
+                w_.values.keep(i), c_.threads / warp_threads);
+    w_.line(1, "constexpr int turns = {};  // vectors that a thread brings", w_.config.vectors_per_thread);
+    w_.line(1, "const unsigned lane = threadIdx.x % {};", warp_threads);
+    for (int i : full) w_.line(1, "Pack<{}, {}> {}_way[turns];", w_.type_of_load(i), vector_width_, w_.values.base(i));
+    const auto each = [&](const std::vector<int>& values, const std::function<void(int)>& text) {
+        w_.unroll();
+        w_.line(1, "for (int i = 0; i < turns; ++i) {{");
+        w_.line(2, "const unsigned at = lane + i * {};", warp_threads);
+        w_.line(2, "if (at >= warp_span.vectors) break;");
+        for (int i : values) text(i);
+        w_.line(1, "}}");
+    };
+    each(full, [&](int i) {
+        w_.line(2, "load_cached{0}({1}_way[i], t.{2}, warp_span.start + at);", w_.read_policy(),
+                w_.values.base(i), w_.values.input(i));
+    });
+    if (!masks.empty())
+        each(masks, [&](int i) {
+            const std::string keep = w_.values.keep(i);
+            w_.line(2, "bool {}[{}];", keep, vector_width_);
+            w_.line(2, "kept({}, (warp_span.start + at) * {}, t.{});", keep, vector_width_, w_.values.key(i));
+            w_.line(2, "{0}_gathered[warp][at] = flags({0});", keep);
+        });
+    each(full, [&](int i) { w_.line(2, "{0}_gathered[warp][at] = {0}_way[i];", w_.values.base(i)); });
+    w_.line(1, "__syncwarp();");
+}
+
+/// Where the thread's row begins in what its warp has of each tensor.
+void RowsText::take_elements() {
+    line(0, "const unsigned from = (row - warp_row) * vectors + warp_span.phase;  // element of the warp's vectors");
+    const auto begin = [&](const std::string& type, const std::string& name) {
+        line(0, "{0}* const {1}_mine = &{1}_gathered[warp][0].element[0] + from;", type, name);
+    };
+    for (int i : loads_)
+        if (w_.value(i).access.full()) begin("const " + w_.type_of_load(i), w_.values.base(i));
+    for (size_t i = 0; i < p_.values.size(); ++i)
+        if (shares_masks(p_.values[i])) begin("const unsigned char", w_.values.keep(int(i)));
+    for (size_t s = 0; s < p_.stores.size(); ++s)
+        if (p_.stores[s].level == Level::element) begin(w_.type_of_store(int(s)), w_.values.output(int(s)));
+}
+
+/// One value a row, of which a thread's rows have the masks together.
+bool RowsText::rows_share_mask(const ProgramValue& v) const {
+    return several() && v.op == Op::dropout && v.level == Level::row && v.access.plain_rows() && v.columns == 1;
 }
 
 /// All vectors of a thread's rows; behind the tensors' end the last one once more. Then row by row.
@@ -177,8 +237,13 @@ void RowsText::load_rows() {
     w_.line(1, "constexpr int rows = {}, wide = {};  // rows of a thread; elements of a vector of them",
             rows_per_thread_, vector_width_);
     w_.line(1, "constexpr int wide_vectors = {};  // of all its rows", w_.config.vectors_per_thread);
-    w_.line(1, "const {0} place = blockIdx.x * static_cast<{0}>({1}) + threadIdx.x;", w_.index, c_.threads);
-    w_.line(1, "if (place * rows >= size.rows) return;");
+    if (full_teams())
+        w_.line(1, "const {0} place = blockIdx.x * static_cast<{0}>({1}) + threadIdx.x;", w_.index, c_.threads);
+    else  // behind the last rows they are gone over once more: all lanes stay
+        w_.line(1,
+                "const {0} place = min(blockIdx.x * static_cast<{0}>({1}) + threadIdx.x, "
+                "static_cast<{0}>((size.rows - 1) / rows));",
+                w_.index, c_.threads);
     if (!full_teams())
         w_.line(1, "const {} last = (size.rows * size.columns - 1) / wide;  // vector of a tensor", w_.index);
     std::vector<int> full;
@@ -198,6 +263,14 @@ void RowsText::load_rows() {
             w_.line(1, "Pack<{}, wide> {}_rows[wide_vectors];", w_.type_of_store(int(s)),
                     w_.values.output(int(s)));
         else w_.line(1, "Pack<{}, rows> {}_rows;", w_.type_of_store(int(s)), w_.values.output(int(s)));
+    for (int i : w_.values_where([](const ProgramValue& v) { return v.op == Op::dropout; })) {
+        const ProgramValue& v = w_.value(i);
+        if (v.level == Level::element && v.access.full())
+            w_.line(1, "bool {}_rows[wide];", w_.values.keep(i));
+        if (!rows_share_mask(v)) continue;
+        w_.line(1, "bool {}_rows[rows];", w_.values.keep(i));
+        w_.line(1, "kept({}_rows, place * rows, t.{});", w_.values.keep(i), w_.values.key(i));
+    }
     w_.unroll();
     w_.line(1, "for (int r = 0; r < rows; ++r) {{");
     nested_ = 1;
@@ -213,29 +286,24 @@ std::string RowsText::element_of_rows(const std::string& name) const {
 
 /// A warp's rows in shared memory as they lie in the tensors, and where.
 void RowsText::open_gather() {
-    const int rows = 32 / c_.threads_per_row * rows_per_thread_;
+    const int rows = rows_of_warp();
     w_.line(1, "constexpr unsigned gathered = {};  // vectors of a warp's rows",
             gathered_vectors(p_, w_.config));
     for (size_t s = 0; s < p_.stores.size(); ++s)
         if (p_.stores[s].level == Level::element)
             w_.line(1, "__shared__ Pack<{}, {}> {}_gathered[{}][gathered];", w_.type_of_store(int(s)),
                     vector_width_, w_.values.output(int(s)), c_.threads / 32);
-    w_.line(1, "const unsigned warp = threadIdx.x / 32;");
-    w_.line(1, "const {0} warp_row = (blockIdx.x * static_cast<{0}>({1}) + warp) * {2};", w_.index,
-            c_.threads / 32, rows);
-    w_.line(1, "if (warp_row >= size.rows) return;");
+    warp_row();
     if (p_.rows % rows == 0) w_.line(1, "constexpr unsigned warp_rows = {};", rows);
     else
         w_.line(1, "const unsigned warp_rows = min(static_cast<long long>({}), size.rows - warp_row);", rows);
     w_.line(1, "const RowSpan<{}> warp_span(warp_row, size.columns, warp_rows);", vector_width_);
 }
 
-/// Whole lines, by all lanes that have rows.
+/// Whole lines, by all lanes.
 void RowsText::store_gathered() {
-    w_.line(1, "const unsigned lanes = (warp_rows + {0} - 1) / {0} * {1};", rows_per_thread_,
-            c_.threads_per_row);
-    w_.line(1, "__syncwarp(lanes < 32 ? (1u << lanes) - 1 : 0xffffffffu);");
-    w_.line(1, "for (unsigned at = threadIdx.x % 32; at < warp_span.vectors; at += lanes) {{");
+    w_.line(1, "__syncwarp();");
+    w_.line(1, "for (unsigned at = threadIdx.x % 32; at < warp_span.vectors; at += 32) {{");
     for (size_t s = 0; s < p_.stores.size(); ++s) {
         if (p_.stores[s].level != Level::element) continue;
         const std::string name = w_.values.output(int(s));
@@ -319,7 +387,9 @@ void RowsText::row_values(int pass, std::set<int>& known) {
         const ProgramValue& v = w_.value(i);
         const bool mine = v.kind == ValueKind::part || v.kind == ValueKind::compute;
         if (!mine || v.level != Level::row || v.pass != pass) continue;
-        if (v.kind == ValueKind::compute && v.op == Op::dropout) w_.keep_one(body(), i, "row");
+        if (rows_share_mask(v))
+            line(0, "const bool {0}[1] = {{{0}_rows[r]}};", w_.values.keep(i));
+        else if (v.kind == ValueKind::compute && v.op == Op::dropout) w_.keep_one(body(), i, "row");
         targets.push_back(i);
     }
     w_.raw(w_.values.statements(targets, known, std::string(size_t(body()) * 4, ' '), "[0]"));

@@ -35,6 +35,8 @@ class RowsText {
     bool ring() const { return c_.row_storage == RowStorage::pipelined; }
     bool grid_resident() const { return grid_resident_rows(c_); }
     bool whole() const;
+    int guardless() const;
+    std::string cuts() const;
     /// A thread has whole rows, which are whole vectors together.
     bool several() const { return rows_per_thread_ > 1; }
     /// Rows begin and end within vectors: each has a span.
@@ -54,7 +56,13 @@ class RowsText {
     void constants();
     void rows_head();
     void load_rows();
+    bool rows_share_mask(const ProgramValue& v) const;
     void store_rows();
+    bool shared() const { return w_.config.row_storage == RowStorage::shared; }
+    int rows_of_warp() const { return warp_threads / c_.threads_per_row * rows_per_thread_; }
+    void warp_row();
+    void bring_rows();
+    void take_elements();
     void open_gather();
     void store_gathered();
     /// A warp's rows leave together, through shared memory.

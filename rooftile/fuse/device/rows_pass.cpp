@@ -107,6 +107,8 @@ void RowsText::load_vector(int depth, int i) {
     const std::string pack = w_.values.base(i) + (in_array(i) ? "_pack[i]" : "_pack");
     if (several() && access.plain_rows())
         return w_.line(depth, "{}.element[0] = {};", pack, element_of_rows(w_.values.base(i)));
+    if (shared() && access.full())
+        return w_.line(depth, "{}.element[0] = {};", pack, w_.values.base(i) + "_mine[at]");
     const std::string within = fmt::format("first, i * {}", stride_.step);
     if (access.plain_rows())
         w_.line(depth, "{}({}, t.{}, start + {});", load_function(access), pack, w_.values.input(i), within);
@@ -125,7 +127,21 @@ void RowsText::vectors_head(int depth) {
     line(depth + 1, "const unsigned at = {};", clamped() ? "min(" + at + ", end - 1)" : at);
     if (clamped()) return;
     if (ring() && !whole()) line(depth + 1, "if (at >= end) break;");
-    else if (!whole()) line(depth + 1, "if (at >= vectors) break;");
+    else if (!whole())
+        line(depth + 1, "if ({}at >= vectors) break;", guardless() > 0 ? fmt::format("i >= {} && ", guardless()) : "");
+}
+
+/// A thread's first vectors, of a row in registers, behind which no row ends.
+int RowsText::guardless() const {
+    if (!held() || c_.cluster > 1) return 0;
+    return int(min_row_vectors(p_, c_.vector_width) / c_.threads_per_row);
+}
+
+/// Whether a row may begin or end in vector `at` of a thread.
+std::string RowsText::cuts() const {
+    if (!held() || c_.cluster > 1) return "span.cuts(at)";
+    const std::int64_t before_end = (min_row_vectors(p_, c_.vector_width) - 1) / c_.threads_per_row;
+    return before_end > 1 ? fmt::format("(i == 0 || i >= {}) && span.cuts(at)", before_end) : "span.cuts(at)";
 }
 
 /// What rows share, then what the passes wait for.
@@ -253,6 +269,18 @@ void RowsText::keeps(int depth, const std::vector<int>& targets, const std::set<
     for (int i : w_.values.needed(targets, known)) {
         const ProgramValue& v = w_.value(i);
         if (v.kind != ValueKind::compute || v.op != Op::dropout) continue;
+        if (several() && v.access.full()) {
+            // Masks come a vector at a time; each pass begins anew with the vector that the row begins in.
+            w_.line(depth, "if (i == 0 || (r * vectors_per_thread + i) % wide == 0)");
+            w_.line(depth + 1, "kept({}_rows, (place * wide_vectors + (r * vectors_per_thread + i) / wide) * wide, t.{});",
+                    w_.values.keep(i), w_.values.key(i));
+            w_.line(depth, "const bool {0}[1] = {{{0}_rows[(r * vectors_per_thread + i) % wide]}};", w_.values.keep(i));
+            continue;
+        }
+        if (shared() && shares_masks(v)) {
+            w_.line(depth, "const bool {}[1] = {{{} != 0}};", w_.values.keep(i), w_.values.keep(i) + "_mine[at]");
+            continue;
+        }
         if (off() && !v.access.plain_rows()) {
             w_.line(depth, "bool {}[vector_width];", w_.values.keep(i));
             w_.line(depth, "kept_beside({}, {} * size.columns + static_cast<int>(span.column(at)), t.{});",
@@ -307,6 +335,11 @@ void RowsText::result(const std::set<int>& known) {
                         w_.type_of_store(s), output_name(s));
                 continue;
             }
+            if (shared()) {
+                w_.line(depth, "{} = narrowed<{}>({}_values[0]);", w_.values.output(s) + "_mine[at]",
+                        w_.type_of_store(s), output_name(s));
+                continue;
+            }
             w_.line(depth, "const Pack<{0}, vector_width> {1}_result = packed<{0}>({1}_values);",
                     w_.type_of_store(s), output_name(s));
             if (gathers()) {
@@ -316,14 +349,14 @@ void RowsText::result(const std::set<int>& known) {
                 const std::string to = w_.values.output(s) + "_gathered[warp]";
                 if (off())
                     w_.line(depth,
-                            "if (span.cuts(at)) store_inside(&{}[0].element[0], {}, {}_result, span, at);",
-                            to, place, output_name(s));
+                            "if ({}) store_inside(&{}[0].element[0], {}, {}_result, span, at);",
+                            cuts(), to, place, output_name(s));
                 w_.line(depth, "{}{}[{}] = {}_result;", off() ? "else " : "", to, place, output_name(s));
                 continue;
             }
             if (off())
-                w_.line(depth, "if (span.cuts(at)) store_inside(t.{}, start + at, {}_result, span, at);",
-                        w_.values.output(s), output_name(s));
+                w_.line(depth, "if ({}) store_inside(t.{}, start + at, {}_result, span, at);",
+                        cuts(), w_.values.output(s), output_name(s));
             w_.line(depth, "{}{}(t.{}, start + {}, {}_result{});", off() ? "else " : "",
                     grid_resident() || !epilogue_rows().empty() ? "store_streamed" : "store",
                     w_.values.output(s), clamped() ? "at" : "first", output_name(s),

@@ -185,9 +185,9 @@ void RowsText::reduce_once(const std::vector<Joint>& joints, const std::set<int>
                 if (off() && (joint.accumulator == "Max" || beside(operand))) leave_out(depth, operand);
                 w_.line(depth, "{}.add({});", accumulator_name(joint), pack_name(operand));
             } else if (off()) {
-                w_.line(depth, "{}add_inside({}, {}_terms, span, at);",
+                w_.line(depth, "{}add_inside({}, {}_terms, span, at, {});",
                         counts_apart(joint) ? joint.name + "_outside += " : "", accumulator_name(joint),
-                        joint.name);
+                        joint.name, cuts());
             } else
                 w_.line(depth, "{}.add({}_terms, at * vector_width);", accumulator_name(joint), joint.name);
         }
@@ -209,7 +209,7 @@ void RowsText::reduce_once(const std::vector<Joint>& joints, const std::set<int>
 
 /// What a pack has of neighbouring rows is not the greatest.
 void RowsText::leave_out(int depth, int load) {
-    w_.line(depth, "leave_out({}, span, at, -infinity);", pack_name(load));
+    w_.line(depth, "leave_out({}, span, at, {}, -infinity);", pack_name(load), cuts());
 }
 
 /// The greatest of an iteration's vectors, all of which are there.

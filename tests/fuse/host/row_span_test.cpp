@@ -128,11 +128,11 @@ TEST(RowSpanText, NeighboursAddNothing) {
                 float v[width], copy[width];
                 std::memcpy(v, tensor.first + (span.start + at) * width, sizeof v);
                 const auto again = [&] { std::copy(v, v + width, copy); };
-                again(), fuse::add_inside(sum, copy, span, at);
-                again(), fuse::add_inside(greatest, copy, span, at);
-                again(), fuse::add_inside(place, copy, span, at);
-                again(), fuse::add_inside(moments, copy, span, at);
-                again(), outside += fuse::add_inside(running, copy, span, at);
+                again(), fuse::add_inside(sum, copy, span, at, span.cuts(at));
+                again(), fuse::add_inside(greatest, copy, span, at, span.cuts(at));
+                again(), fuse::add_inside(place, copy, span, at, span.cuts(at));
+                again(), fuse::add_inside(moments, copy, span, at, span.cuts(at));
+                again(), outside += fuse::add_inside(running, copy, span, at, span.cuts(at));
             }
             const float last = float((row + 1) * columns), mean = last - float(columns - 1) / 2;
             EXPECT_EQ(sum.total, mean * float(columns));
