@@ -41,7 +41,7 @@ std::string_view fuse_space_rule() {
 std::span<const std::string_view> fuse_space_keys() {
     static constexpr std::string_view keys[] = {
         "form",    "row_storage", "vector_width",      "vectors_per_thread", "threads", "threads_per_row", "rows_per_cta",
-        "cluster", "ctas_per_sm", "reduction_threads", "early_weights",      "reduce_scope"};
+        "cluster", "ctas_per_sm", "early_weights", "reduce_scope"};
     return keys;
 }
 
@@ -75,7 +75,7 @@ Given fuse_given_of_config(const Record& config) {
     given.add("exhaustive", "");
     given.add("row_storage", text("row_storage"));
     given.add("reduce_scope", text("reduce_scope"));
-    for (const char* key : {"vector_width", "vectors_per_thread", "threads", "cluster", "stages", "reduction_threads"})
+    for (const char* key : {"vector_width", "vectors_per_thread", "threads", "cluster", "stages"})
         given.add(key, std::to_string(number(key)));
     for (const char* key : {"persistent", "early_weights"}) given.add(key, on(key));
     if (number("threads_per_row") > 0)
