@@ -29,6 +29,23 @@ __device__ inline void tma_load_2d(unsigned shared, const TensorMap& map, int x,
         : "memory");
 }
 
+/// Box at element (x, y) of matrix (z, w), of a tensor of four dimensions.
+__device__ inline void tma_load_4d(unsigned shared, const TensorMap& map, int x, int y, int z, int w, unsigned barrier) {
+    asm volatile(
+        "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], "
+        "[%1, {%2, %3, %4, %5}], [%6];" ::"r"(shared),
+        "l"(&map), "r"(x), "r"(y), "r"(z), "r"(w), "r"(barrier)
+        : "memory");
+}
+__device__ inline void tma_load_4d(unsigned shared, const TensorMap& map, int x, int y, int z, int w, unsigned barrier,
+                                   unsigned long long policy) {
+    asm volatile(
+        "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], "
+        "[%1, {%2, %3, %4, %5}], [%6], %7;" ::"r"(shared),
+        "l"(&map), "r"(x), "r"(y), "r"(z), "r"(w), "r"(barrier), "l"(policy)
+        : "memory");
+}
+
 /// The same box to the same offset in every CTA of the cluster whose bit stands in `ctas`.
 __device__ inline void tma_load_2d_multicast(unsigned shared, const TensorMap& map, int x, int y,
                                              unsigned barrier, unsigned short ctas) {

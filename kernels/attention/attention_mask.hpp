@@ -1,0 +1,66 @@
+// Which keys a query sees, where a tile of queries begins and ends among them, and the order of tiles. On host and device: the
+// planner counts blocks by the same lines as the kernel walks them.
+#pragma once
+
+namespace rooftile {
+
+/// Queries stand at the end of the keys: query i of S is at key i + T - S of T.
+enum class AttentionMask : unsigned char {
+    none,    ///< every key
+    causal,  ///< keys up to its own place
+    window,  ///< the last `window` of those
+};
+
+/// Blocks [first, end) of `tile_kv` keys that some query of a tile sees; first == end: none does.
+struct KeyBlocks {
+    int first, end;
+    constexpr int count() const { return end - first; }
+};
+
+/// Of a problem of `queries` x `keys`.
+struct AttentionExtent {
+    AttentionMask mask;
+    int queries, keys, window;
+
+    /// Key that query `i` stands at; below 0 where it sees nothing.
+    constexpr int place(int i) const { return i + (keys - queries); }
+    /// Keys [first_key(i), end_key(i)) are what query `i` sees.
+    constexpr int end_key(int i) const {
+        if (mask == AttentionMask::none || place(i) + 1 > keys) return keys;
+        return place(i) < 0 ? 0 : place(i) + 1;
+    }
+    constexpr int first_key(int i) const {
+        const int first = mask == AttentionMask::window ? place(i) + 1 - window : 0;
+        return first < 0 ? 0 : first;
+    }
+    /// Of the queries [q, q + tile_q), those beyond the last one left out.
+    constexpr KeyBlocks blocks(int q, int tile_q, int tile_kv) const {
+        const int last = q + tile_q < queries ? q + tile_q - 1 : queries - 1;
+        const int end = (end_key(last) + tile_kv - 1) / tile_kv, first = first_key(q) / tile_kv;
+        return {first < end ? first : end, end};
+    }
+    /// Whether some query of the tile does not see all keys of `block`: its scores need the mask.
+    constexpr bool masked(int q, int tile_q, int tile_kv, int block) const {
+        const int last = q + tile_q < queries ? q + tile_q - 1 : queries - 1;
+        return (block + 1) * tile_kv > end_key(q) || block * tile_kv < first_key(last);
+    }
+};
+
+/// A tile of queries of one head of one batch.
+struct AttentionTile {
+    int q_tile, head, batch;
+};
+
+/// Tile number `index`. Heads are taken in sections whose keys and values L2 holds together, all tiles of a section before the
+/// next one; in a section the tiles with most blocks come first, so that the last to run are short.
+constexpr AttentionTile attention_tile(int index, int q_tiles, int heads, int batches, int section_heads, bool last_first) {
+    const int all = heads * batches;
+    const int section = index / (section_heads * q_tiles);
+    const int begin = section * section_heads;
+    const int here = begin + section_heads < all ? section_heads : all - begin;
+    const int within = index - begin * q_tiles;
+    const int turn = within / here, head = begin + within % here;
+    return {last_first ? q_tiles - 1 - turn : turn, head % heads, head / heads};
+}
+
+}  // namespace rooftile
