@@ -1,0 +1,84 @@
+// The softmax of a warpgroup's rows, block after block of keys: what a thread keeps of its two rows.
+#pragma once
+
+#include "kernels/attention/attention_mask.hpp"
+#include "kernels/ptx/matrix_store.cuh"
+#include "kernels/ptx/special.cuh"
+
+namespace rooftile {
+
+/// Of the fragment of wgmma: thread t of a warpgroup holds rows t / 32 * 16 + t % 32 / 4 and 8 further, and of each eight
+/// columns two, 2 (t % 4) and the next.
+struct FragmentPlace {
+    int row = static_cast<int>(threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4);
+    int column = static_cast<int>(threadIdx.x % 4 * 2);
+};
+
+/// The greatest or the sum of what the four threads of a row have.
+__device__ inline float row_max(float x) {
+    x = fmaxf(x, __shfl_xor_sync(0xffffffff, x, 1));
+    return fmaxf(x, __shfl_xor_sync(0xffffffff, x, 2));
+}
+__device__ inline float row_sum(float x) {
+    x += __shfl_xor_sync(0xffffffff, x, 1);
+    return x + __shfl_xor_sync(0xffffffff, x, 2);
+}
+
+__device__ inline float minus_infinity() { return __int_as_float(0xff800000); }
+
+/// Scores of keys that a row does not see become minus infinity; `first_key` is that of the block, `query` of the thread's
+/// upper row.
+template <int tile_kv>
+__device__ void hide(float (&scores)[tile_kv / 2], const AttentionExtent& extent, int query, int first_key, int column) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+        const int begin = extent.first_key(query + 8 * half) - first_key - column;
+        const int end = extent.end_key(query + 8 * half) - first_key - column;
+#pragma unroll
+        for (int i = 0; i < tile_kv / 2; ++i)
+            if (i / 2 % 2 == half) {
+                const int key = i / 4 * 8 + i % 2;
+                if (key < begin || key >= end) scores[i] = minus_infinity();
+            }
+    }
+}
+
+/// Maximum and sum of both rows so far, of scores that are not yet scaled.
+struct OnlineSoftmax {
+    float greatest[2], sum[2];  // the sum is of this thread's columns alone
+
+    __device__ OnlineSoftmax() : greatest{minus_infinity(), minus_infinity()}, sum{0, 0} {}
+
+    /// Scores become probabilities relative to the greatest score so far; `shrink` is what all before is multiplied by.
+    template <int count>
+    __device__ void take(float (&scores)[count], float scale_log2, float (&shrink)[2]) {
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            float most = scores[2 * half];
+#pragma unroll
+            for (int i = 0; i < count; ++i)
+                if (i / 2 % 2 == half) most = fmaxf(most, scores[i]);
+            most = fmaxf(greatest[half], row_max(most));
+            // A row that has seen nothing yet has no place to count from: 0 does, all its terms are 0.
+            const float from = most == minus_infinity() ? 0 : most * scale_log2;
+            shrink[half] = ptx::exp2_approx(greatest[half] * scale_log2 - from);
+            greatest[half] = most;
+            float more = 0;
+#pragma unroll
+            for (int i = 0; i < count; ++i)
+                if (i / 2 % 2 == half) more += scores[i] = ptx::exp2_approx(fmaf(scores[i], scale_log2, -from));
+            sum[half] = fmaf(sum[half], shrink[half], more);
+        }
+    }
+    /// Of a whole row, and what its sums are to be multiplied by; 0 where it saw nothing.
+    __device__ float total(int half) const { return row_sum(sum[half]); }
+};
+
+/// Probabilities as the first operand of the next product: registers 4 s .. 4 s + 3 are keys 16 s .. 16 s + 15.
+template <Type type, int count>
+__device__ void narrow_pairs(unsigned (&pairs)[count / 2], const float (&values)[count]) {
+#pragma unroll
+    for (int i = 0; i < count / 2; ++i) pairs[i] = ptx::pack2<type>(values[2 * i], values[2 * i + 1]);
+}
+
+}  // namespace rooftile

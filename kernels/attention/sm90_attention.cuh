@@ -1,0 +1,314 @@
+// O = softmax(scale * Q K^T) V on Hopper, forward: bf16 or fp16 in and out, fp32 sums.
+//
+// One CTA has a producer warpgroup and tile_q / 64 consumer warpgroups, each with 64 queries of a tile. The producer's one
+// thread brings the tile's Q and then, block of keys after block, K and V through a ring of `stages` each. Of a block a
+// consumer computes S = Q K^T, makes probabilities of it, and adds P V to O, which stays in registers through all blocks: P
+// never leaves them, as the sums of the one product lie in registers as the other wants its first operand.
+//
+// Two overlaps. In a warpgroup: the product S of the next block is issued before O += P V of this one, and the next
+// block's softmax runs while the latter does. Between warpgroups (`turns`): they issue their products in turns, so that
+// one's exponentials run beside the other's products.
+//
+// Blocks run from the last key to the first: those that need the mask come first, and the rest are free of it. The grid
+// is persistent; tiles come in the order of attention_tile(), in fixed turns that alternate in direction.
+#pragma once
+
+#include "kernels/attention/attention_arguments.hpp"
+#include "kernels/attention/online_softmax.cuh"
+#include "kernels/attention/sm90_attention_config.hpp"
+#include "kernels/pipeline/ring.cuh"
+#include "kernels/pipeline/roles.cuh"
+#include "kernels/pipeline/turns.cuh"
+#include "kernels/ptx/tma.cuh"
+#include "kernels/ptx/wgmma_registers.cuh"
+
+namespace rooftile {
+
+inline constexpr int sm90_attention_turn_barrier = 1;  ///< and the next two
+
+/// Shared memory: Q, stages of K, stages of V, barriers. A tensor's rows lie in boxes of 64 elements, one behind the other.
+template <Sm90AttentionConfig C>
+struct Sm90AttentionShared {
+    unsigned base;
+    __device__ unsigned q() const { return base; }
+    __device__ unsigned k(int stage) const { return base + C.q_bytes() + stage * C.k_bytes(); }
+    __device__ unsigned v(int stage) const { return k(C.stages) + stage * C.v_bytes(); }
+    __device__ unsigned barriers() const { return v(C.stages); }
+    __device__ Ring<1> q_ring() const { return {barriers()}; }
+    __device__ Ring<C.stages> k_ring() const { return {barriers() + Ring<1>::bytes()}; }
+    __device__ Ring<C.stages> v_ring() const { return {barriers() + Ring<1>::bytes() + Ring<C.stages>::bytes()}; }
+};
+
+/// The tiles of a CTA, one after the other. Of each row of the grid's tiles every other one is dealt backwards: tiles come
+/// longest first, and who has had the longest of one row so has the shortest of the next.
+template <Sm90AttentionConfig C>
+struct Sm90AttentionTiles {
+    const AttentionArguments& args;
+    int q_tiles, count, round = 0;
+    __device__ explicit Sm90AttentionTiles(const AttentionArguments& arguments)
+        : args(arguments),
+          q_tiles((arguments.extent.queries + C.tile_q - 1) / C.tile_q),
+          count(q_tiles * arguments.heads * arguments.batches) {}
+    __device__ int index() const {
+        const int place = static_cast<int>(round % 2 ? gridDim.x - 1 - blockIdx.x : blockIdx.x);
+        return round * static_cast<int>(gridDim.x) + place;
+    }
+    // Of the last row a CTA may have none although it had none of none before.
+    __device__ bool more() const { return index() < count; }
+    __device__ void advance() { ++round; }
+    __device__ AttentionTile tile() const {
+        return attention_tile(index(), q_tiles, args.heads, args.batches, args.section_heads,
+                              C.mask != AttentionMask::none);
+    }
+    __device__ AttentionExtent extent() const {
+        AttentionExtent e = args.extent;
+        e.mask = C.mask;  // known to the compiler
+        return e;
+    }
+};
+
+/// Box after box of `rows` rows of a head.
+template <int rows, int elements>
+__device__ void load_rows(const TensorMap& map, unsigned shared, unsigned barrier, int row, int head, int batch) {
+#pragma unroll
+    for (int i = 0; i < Sm90AttentionConfig::boxes(elements); ++i)
+        ptx::tma_load_4d(shared + i * Sm90AttentionConfig::box_bytes(rows), map, i * Sm90AttentionConfig::box_elements, row,
+                         head, batch, barrier);
+}
+
+/// The producer, one thread. In the order in which consumers wait: Q and the first K, then each next K before the V that it
+/// runs ahead of.
+template <Sm90AttentionConfig C>
+__device__ void produce(const TensorMap& map_q, const TensorMap& map_k, const TensorMap& map_v, const AttentionArguments& args,
+                        const Sm90AttentionShared<C>& shared) {
+    RingPosition<1> q_at;
+    RingPosition<C.stages> k_at, v_at;
+    const int queries_a_key_head = args.heads / args.kv_heads;
+    for (Sm90AttentionTiles<C> tiles(args); tiles.more(); tiles.advance()) {
+        const AttentionTile tile = tiles.tile();
+        const int q = tile.q_tile * C.tile_q, kv_head = tile.head / queries_a_key_head;
+        const KeyBlocks blocks = tiles.extent().blocks(q, C.tile_q, C.tile_kv);
+        if (blocks.count() == 0) continue;
+        const auto load_k = [&](int block) {
+            const Ring<C.stages> ring = shared.k_ring();
+            ring.acquire(k_at);
+            ring.expect(k_at.stage, C.k_bytes());
+            load_rows<C.tile_kv, C.dim>(map_k, shared.k(k_at.stage), ring.full(k_at.stage), block * C.tile_kv, kv_head, tile.batch);
+            k_at.advance();
+        };
+        const auto load_v = [&](int block) {
+            const Ring<C.stages> ring = shared.v_ring();
+            ring.acquire(v_at);
+            ring.expect(v_at.stage, C.v_bytes());
+            load_rows<C.tile_kv, C.dim_v>(map_v, shared.v(v_at.stage), ring.full(v_at.stage), block * C.tile_kv, kv_head, tile.batch);
+            v_at.advance();
+        };
+        const Ring<1> q_ring = shared.q_ring();
+        q_ring.acquire(q_at);
+        q_ring.expect(0, C.q_bytes());
+        load_rows<C.tile_q, C.dim>(map_q, shared.q(), q_ring.full(0), q, tile.head, tile.batch);
+        q_at.advance();
+        load_k(blocks.end - 1);
+        for (int block = blocks.end - 2; block >= blocks.first; --block) {
+            load_k(block);
+            load_v(block + 1);
+        }
+        load_v(blocks.first);
+    }
+}
+
+/// S = Q K^T of this warpgroup's rows and one block, issued.
+template <Sm90AttentionConfig C>
+__device__ void multiply_keys(float (&scores)[C.tile_kv / 2], const Sm90AttentionShared<C>& shared, int warpgroup, int stage) {
+    constexpr int steps_a_box = Sm90AttentionConfig::box_elements / 16, step_bytes = 32;
+    constexpr int eight_rows = 8 * Sm90AttentionConfig::swizzle_bytes;
+#pragma unroll
+    for (int step = 0; step < C.dim / 16; ++step) {
+        const unsigned within = step % steps_a_box * step_bytes;
+        const unsigned q = shared.q() + step / steps_a_box * Sm90AttentionConfig::box_bytes(C.tile_q)
+                           + warpgroup * Sm90AttentionConfig::box_bytes(Sm90AttentionConfig::warpgroup_q) + within;
+        const unsigned k = shared.k(stage) + step / steps_a_box * Sm90AttentionConfig::box_bytes(C.tile_kv) + within;
+        ptx::wgmma<C.tile_kv, C.type, Major::k, Major::k>(scores, ptx::matrix_descriptor(q, 16, eight_rows),
+                                                          ptx::matrix_descriptor(k, 16, eight_rows), step > 0);
+    }
+}
+
+/// O += P V of one block, issued.
+template <Sm90AttentionConfig C>
+__device__ void multiply_values(float (&sums)[C.dim_v / 2], const unsigned (&pairs)[C.tile_kv / 4],
+                                const Sm90AttentionShared<C>& shared, int stage, bool fresh) {
+    constexpr int eight_rows = 8 * Sm90AttentionConfig::swizzle_bytes, box = Sm90AttentionConfig::box_bytes(C.tile_kv);
+#pragma unroll
+    for (int step = 0; step < C.tile_kv / 16; ++step) {
+        const unsigned v = shared.v(stage) + step * 16 * Sm90AttentionConfig::swizzle_bytes;
+        ptx::wgmma_registers<C.dim_v, C.type, Major::mn>(sums, pairs + 4 * step, ptx::matrix_descriptor(v, box, eight_rows),
+                                                         step > 0 || !fresh);
+    }
+}
+
+template <int count>
+__device__ void pin(float (&values)[count]) {
+#pragma unroll
+    for (int i = 0; i < count; ++i) ptx::wgmma_pin(values[i]);
+}
+
+/// This warpgroup's rows of O, divided by their sums. The four threads of a row have two columns of each eight: they swap, so
+/// that each stores 16 bytes of one of four such groups.
+template <Sm90AttentionConfig C>
+__device__ void store(const float (&sums)[C.dim_v / 2], const OnlineSoftmax& softmax, const AttentionArguments& args,
+                      const AttentionTile& tile, int query) {
+    const int lane4 = static_cast<int>(threadIdx.x % 4);
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+        const float total = softmax.total(half);
+        const float by = total == 0 ? 0 : ptx::reciprocal_approx(total);
+        const int row = query + 8 * half;
+        const bool inside = row < args.extent.queries;
+        char* o = static_cast<char*>(args.o)
+                  + Sm90AttentionConfig::element_bytes
+                        * (tile.batch * args.o_strides.batch + tile.head * args.o_strides.head + row * args.o_strides.row);
+#pragma unroll
+        for (int first = 0; first < C.dim_v / 8; first += 4) {
+            unsigned mine[4] = {0, 0, 0, 0}, whole[4];
+#pragma unroll
+            for (int i = 0; i < 4; ++i)
+                if (first + i < C.dim_v / 8)
+                    mine[i] = ptx::pack2<C.type>(sums[4 * (first + i) + 2 * half] * by, sums[4 * (first + i) + 2 * half + 1] * by);
+#pragma unroll
+            for (int turn = 0; turn < 4; ++turn) {  // what thread lane4 ^ turn has of group lane4
+                const int other = lane4 ^ turn;
+                unsigned give = mine[0];
+                if (other == 1) give = mine[1];
+                if (other == 2) give = mine[2];
+                if (other == 3) give = mine[3];
+                const unsigned got = __shfl_xor_sync(0xffffffff, give, turn);
+#pragma unroll
+                for (int i = 0; i < 4; ++i)
+                    if (other == i) whole[i] = got;
+            }
+            const int column = (first + lane4) * 8;
+            if (inside && column < args.dim_v)
+                *reinterpret_cast<uint4*>(o + column * Sm90AttentionConfig::element_bytes) =
+                    make_uint4(whole[0], whole[1], whole[2], whole[3]);
+        }
+        if (args.log_sum_exp && inside && lane4 == 0) {
+            constexpr float ln2 = 0.693147180559945f;
+            const long long place = (static_cast<long long>(tile.batch) * args.heads + tile.head) * args.extent.queries + row;
+            args.log_sum_exp[place] =
+                total == 0 ? minus_infinity() : softmax.greatest[half] * args.scale_log2 * ln2 + __logf(total);
+        }
+    }
+}
+
+/// One consumer warpgroup: its rows of every tile.
+template <Sm90AttentionConfig C>
+__device__ void consume(const AttentionArguments& args, const Sm90AttentionShared<C>& shared, int warpgroup) {
+    constexpr int parties = C.consumer_warpgroups();
+    const Turns<parties == 1 ? 2 : parties, sm90_attention_turn_barrier> turns{warpgroup};
+    const FragmentPlace place;
+    RingPosition<1> q_at;
+    RingPosition<C.stages> k_at, v_at;
+    for (Sm90AttentionTiles<C> tiles(args); tiles.more(); tiles.advance()) {
+        const AttentionTile tile = tiles.tile();
+        const AttentionExtent extent = tiles.extent();
+        const int q = tile.q_tile * C.tile_q, query = q + warpgroup * Sm90AttentionConfig::warpgroup_q + place.row;
+        const KeyBlocks blocks = extent.blocks(q, C.tile_q, C.tile_kv);
+        OnlineSoftmax softmax;
+        float sums[C.dim_v / 2];
+        if (blocks.count() == 0) {
+#pragma unroll
+            for (int i = 0; i < C.dim_v / 2; ++i) sums[i] = 0;
+            store<C>(sums, softmax, args, tile, query);
+            continue;
+        }
+        unsigned pairs[C.tile_kv / 4];
+        float shrink[2];
+        bool fresh = true;  // O has no block yet
+        shared.q_ring().wait(q_at);
+        {
+            float scores[C.tile_kv / 2];
+            shared.k_ring().wait(k_at);
+            ptx::wgmma_fence();
+            multiply_keys<C>(scores, shared, warpgroup, k_at.stage);
+            ptx::wgmma_commit();
+            ptx::wgmma_wait<0>();
+            pin(scores);
+            shared.k_ring().release(k_at.stage);
+            k_at.advance();
+            if (extent.masked(q, C.tile_q, C.tile_kv, blocks.end - 1))
+                hide<C.tile_kv>(scores, extent, query, (blocks.end - 1) * C.tile_kv, place.column);
+            softmax.take(scores, args.scale_log2, shrink);
+            narrow_pairs<C.type>(pairs, scores);
+        }
+        for (int block = blocks.end - 2; block >= blocks.first; --block) {
+            float scores[C.tile_kv / 2];
+            shared.k_ring().wait(k_at);
+            if (C.turns && parties > 1) turns.wait(block == blocks.end - 2);
+            ptx::wgmma_fence();
+            multiply_keys<C>(scores, shared, warpgroup, k_at.stage);
+            ptx::wgmma_commit();
+            shared.v_ring().wait(v_at);
+            pin(sums);
+            multiply_values<C>(sums, pairs, shared, v_at.stage, fresh);
+            ptx::wgmma_commit();
+            // Nobody waits for the turn behind the last one of a tile.
+            if (C.turns && parties > 1 && !(block == blocks.first && warpgroup == parties - 1)) turns.pass();
+            ptx::wgmma_wait<1>();
+            pin(scores);
+            shared.k_ring().release(k_at.stage);
+            k_at.advance();
+            if (extent.masked(q, C.tile_q, C.tile_kv, block))
+                hide<C.tile_kv>(scores, extent, query, block * C.tile_kv, place.column);
+            softmax.take(scores, args.scale_log2, shrink);
+            ptx::wgmma_wait<0>();
+            pin(sums);
+            shared.v_ring().release(v_at.stage);
+            v_at.advance();
+            narrow_pairs<C.type>(pairs, scores);
+#pragma unroll
+            for (int i = 0; i < C.dim_v / 2; ++i) sums[i] *= shrink[i / 2 % 2];
+            fresh = false;
+        }
+        shared.q_ring().release(0);
+        q_at.advance();
+        shared.v_ring().wait(v_at);
+        pin(sums);
+        ptx::wgmma_fence();
+        multiply_values<C>(sums, pairs, shared, v_at.stage, fresh);
+        ptx::wgmma_commit();
+        ptx::wgmma_wait<0>();
+        pin(sums);
+        shared.v_ring().release(v_at.stage);
+        v_at.advance();
+        store<C>(sums, softmax, args, tile, query);
+    }
+}
+
+template <Sm90AttentionConfig C>
+__global__ void __launch_bounds__(C.threads(), 1)
+    sm90_attention(const __grid_constant__ TensorMap map_q, const __grid_constant__ TensorMap map_k,
+                   const __grid_constant__ TensorMap map_v, const __grid_constant__ AttentionArguments args) {
+    static_assert(C.tile_q % 64 == 0 && C.tile_q <= 192 && C.tile_kv % 16 == 0 && C.tile_kv <= 256, "wgmma's shape; a TMA box");
+    static_assert(C.dim % 16 == 0 && C.dim_v % 32 == 0, "k-steps; the widths of wgmma_registers");
+    extern __shared__ __align__(Sm90AttentionConfig::tile_alignment) unsigned char memory[];
+    const Sm90AttentionShared<C> shared{ptx::shared_address(memory)};
+    if (shared.base % Sm90AttentionConfig::tile_alignment != 0) __trap();
+    if (threadIdx.x == 0) {
+        constexpr int warps = 4 * C.consumer_warpgroups();
+        shared.q_ring().init(1, warps);
+        shared.k_ring().init(1, warps);
+        shared.v_ring().init(1, warps);
+        ptx::fence_mbarrier_init();
+    }
+    __syncthreads();
+    ptx::launch_dependents();
+    ptx::wait_for_dependencies();
+    if (warpgroup() == 0) {
+        if (begin_producer<C.producer_registers>()) produce<C>(map_q, map_k, map_v, args, shared);
+    } else {
+        begin_consumer<C.consumer_registers>();
+        consume<C>(args, shared, warpgroup() - 1);
+    }
+}
+
+}  // namespace rooftile
