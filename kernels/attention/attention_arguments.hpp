@@ -13,12 +13,14 @@ struct AttentionStrides {
 struct AttentionArguments {
     AttentionExtent extent;
     int heads, kv_heads, batches;
-    int section_heads;   ///< heads (of all batches) taken together: attention_tile()
-    float scale_log2;    ///< what a score is multiplied by, times log2(e); above 0
-    int dim_v;           ///< elements of a row of O; a multiple of 8
-    void* o;             ///< 16-byte aligned, and so are its strides
-    AttentionStrides o_strides;
+    int section_heads;  ///< heads (of all batches) taken together: attention_tile()
+    float scale_log2;   ///< what a score is multiplied by, times log2(e); above 0
+    int dim, dim_v;     ///< elements of a row of Q and K, and of V and O; multiples of 8
+    const void *q, *k, *v;
+    void* o;  ///< all four 16-byte aligned, and so are their strides
+    AttentionStrides q_strides, k_strides, v_strides, o_strides;
     float* log_sum_exp;  ///< [batches][heads][queries], natural logarithm; null: not asked for
+    unsigned* counter;   ///< of tiles begun, 0 before the launch and after it; null: fixed turns
 };
 
 }  // namespace rooftile

@@ -39,10 +39,10 @@ struct AttentionExtent {
         const int end = (end_key(last) + tile_kv - 1) / tile_kv, first = first_key(q) / tile_kv;
         return {first < end ? first : end, end};
     }
-    /// Whether some query of the tile does not see all keys of `block`: its scores need the mask.
-    constexpr bool masked(int q, int tile_q, int tile_kv, int block) const {
+    /// Of those the ones whose keys every query of the tile sees: the others need the mask.
+    constexpr KeyBlocks clear(int q, int tile_q, int tile_kv) const {
         const int last = q + tile_q < queries ? q + tile_q - 1 : queries - 1;
-        return (block + 1) * tile_kv > end_key(q) || block * tile_kv < first_key(last);
+        return {(first_key(last) + tile_kv - 1) / tile_kv, end_key(q) / tile_kv};
     }
 };
 

@@ -10,14 +10,21 @@
 // one's exponentials run beside the other's products.
 //
 // Blocks run from the last key to the first: those that need the mask come first, and the rest are free of it. The grid
-// is persistent; tiles come in the order of attention_tile(), in fixed turns that alternate in direction.
+// is persistent; tiles come in the order of attention_tile(), longest first, from a counter: who is done takes the next. The
+// producer asks for it when it has started the last copy of a tile, some blocks before the consumers are through, and tells
+// them beside Q.
+//
+// What the mask hides has a probability of 0, but 0 times a NaN or an infinity in V is NaN. A row that is NaN once the masked
+// blocks, the first ones, are in is computed again from the keys that it sees alone (attention_row()).
 #pragma once
 
 #include "kernels/attention/attention_arguments.hpp"
+#include "kernels/attention/attention_row.cuh"
 #include "kernels/attention/online_softmax.cuh"
 #include "kernels/attention/sm90_attention_config.hpp"
 #include "kernels/pipeline/ring.cuh"
 #include "kernels/pipeline/roles.cuh"
+#include "kernels/pipeline/scheduler.cuh"
 #include "kernels/pipeline/turns.cuh"
 #include "kernels/ptx/tma.cuh"
 #include "kernels/ptx/wgmma_registers.cuh"
@@ -37,27 +44,18 @@ struct Sm90AttentionShared {
     __device__ Ring<1> q_ring() const { return {barriers()}; }
     __device__ Ring<C.stages> k_ring() const { return {barriers() + Ring<1>::bytes()}; }
     __device__ Ring<C.stages> v_ring() const { return {barriers() + Ring<1>::bytes() + Ring<C.stages>::bytes()}; }
+    /// Written before Q is announced, read behind the wait for it.
+    __device__ unsigned tile_number() const { return barriers() + C.all_barrier_bytes(); }
 };
 
-/// The tiles of a CTA, one after the other. Of each row of the grid's tiles every other one is dealt backwards: tiles come
-/// longest first, and who has had the longest of one row so has the shortest of the next.
+/// What tile numbers stand for.
 template <Sm90AttentionConfig C>
 struct Sm90AttentionTiles {
     const AttentionArguments& args;
-    int q_tiles, count, round = 0;
-    __device__ explicit Sm90AttentionTiles(const AttentionArguments& arguments)
-        : args(arguments),
-          q_tiles((arguments.extent.queries + C.tile_q - 1) / C.tile_q),
-          count(q_tiles * arguments.heads * arguments.batches) {}
-    __device__ int index() const {
-        const int place = static_cast<int>(round % 2 ? gridDim.x - 1 - blockIdx.x : blockIdx.x);
-        return round * static_cast<int>(gridDim.x) + place;
-    }
-    // Of the last row a CTA may have none although it had none of none before.
-    __device__ bool more() const { return index() < count; }
-    __device__ void advance() { ++round; }
-    __device__ AttentionTile tile() const {
-        return attention_tile(index(), q_tiles, args.heads, args.batches, args.section_heads,
+    __device__ int q_tiles() const { return (args.extent.queries + C.tile_q - 1) / C.tile_q; }
+    __device__ unsigned count() const { return static_cast<unsigned>(q_tiles() * args.heads * args.batches); }
+    __device__ AttentionTile tile(unsigned number) const {
+        return attention_tile(static_cast<int>(number), q_tiles(), args.heads, args.batches, args.section_heads,
                               C.mask != AttentionMask::none);
     }
     __device__ AttentionExtent extent() const {
@@ -83,12 +81,24 @@ __device__ void produce(const TensorMap& map_q, const TensorMap& map_k, const Te
                         const Sm90AttentionShared<C>& shared) {
     RingPosition<1> q_at;
     RingPosition<C.stages> k_at, v_at;
+    const Ring<1> q_ring = shared.q_ring();
+    const auto tell = [&](unsigned number) {
+        q_ring.acquire(q_at);
+        ptx::store_shared(shared.tile_number(), number);
+    };
     const int queries_a_key_head = args.heads / args.kv_heads;
-    for (Sm90AttentionTiles<C> tiles(args); tiles.more(); tiles.advance()) {
-        const AttentionTile tile = tiles.tile();
+    const Sm90AttentionTiles<C> tiles{args};
+    ScheduleSlots<1, 1> alone;
+    for (DynamicTileScheduler<1, 1> turn(alone, args.counter, tiles.count()); turn.more(); turn.ask(), turn.advance()) {
+        const AttentionTile tile = tiles.tile(turn.index());
         const int q = tile.q_tile * C.tile_q, kv_head = tile.head / queries_a_key_head;
         const KeyBlocks blocks = tiles.extent().blocks(q, C.tile_q, C.tile_kv);
-        if (blocks.count() == 0) continue;
+        tell(turn.index());
+        if (blocks.count() == 0) {  // its rows see nothing
+            q_ring.commit(0);
+            q_at.advance();
+            continue;
+        }
         const auto load_k = [&](int block) {
             const Ring<C.stages> ring = shared.k_ring();
             ring.acquire(k_at);
@@ -103,8 +113,6 @@ __device__ void produce(const TensorMap& map_q, const TensorMap& map_k, const Te
             load_rows<C.tile_kv, C.dim_v>(map_v, shared.v(v_at.stage), ring.full(v_at.stage), block * C.tile_kv, kv_head, tile.batch);
             v_at.advance();
         };
-        const Ring<1> q_ring = shared.q_ring();
-        q_ring.acquire(q_at);
         q_ring.expect(0, C.q_bytes());
         load_rows<C.tile_q, C.dim>(map_q, shared.q(), q_ring.full(0), q, tile.head, tile.batch);
         q_at.advance();
@@ -115,6 +123,8 @@ __device__ void produce(const TensorMap& map_q, const TensorMap& map_k, const Te
         }
         load_v(blocks.first);
     }
+    tell(no_tile);
+    q_ring.commit(0);
 }
 
 /// S = Q K^T of this warpgroup's rows and one block, issued.
@@ -136,13 +146,12 @@ __device__ void multiply_keys(float (&scores)[C.tile_kv / 2], const Sm90Attentio
 /// O += P V of one block, issued.
 template <Sm90AttentionConfig C>
 __device__ void multiply_values(float (&sums)[C.dim_v / 2], const unsigned (&pairs)[C.tile_kv / 4],
-                                const Sm90AttentionShared<C>& shared, int stage, bool fresh) {
+                                const Sm90AttentionShared<C>& shared, int stage) {
     constexpr int eight_rows = 8 * Sm90AttentionConfig::swizzle_bytes, box = Sm90AttentionConfig::box_bytes(C.tile_kv);
 #pragma unroll
     for (int step = 0; step < C.tile_kv / 16; ++step) {
         const unsigned v = shared.v(stage) + step * 16 * Sm90AttentionConfig::swizzle_bytes;
-        ptx::wgmma_registers<C.dim_v, C.type, Major::mn>(sums, pairs + 4 * step, ptx::matrix_descriptor(v, box, eight_rows),
-                                                         step > 0 || !fresh);
+        ptx::wgmma_registers<C.dim_v, C.type, Major::mn>(sums, pairs + 4 * step, ptx::matrix_descriptor(v, box, eight_rows), 1);
     }
 }
 
@@ -200,87 +209,117 @@ __device__ void store(const float (&sums)[C.dim_v / 2], const OnlineSoftmax& sof
     }
 }
 
+/// Bits of those of the thread's two rows that are NaN.
+template <int count>
+__device__ unsigned spoiled_rows(const float (&sums)[count]) {
+    bool spoiled[2] = {false, false};
+#pragma unroll
+    for (int i = 0; i < count; ++i) spoiled[i / 2 % 2] |= sums[i] != sums[i];
+    return (spoiled[0] ? 1u : 0u) | (spoiled[1] ? 2u : 0u);
+}
+
+/// The rows of a warp for which a thread has a bit, again; behind store(). `first` is the warp's first query.
+template <Sm90AttentionConfig C>
+__device__ void mend(unsigned spoiled, const AttentionArguments& args, const AttentionExtent& extent, const AttentionTile& tile,
+                     int first) {
+    __syncwarp();
+#pragma unroll 1
+    for (int i = 0; i < 16; ++i) {
+        const unsigned threads = __ballot_sync(0xffffffff, (spoiled >> (i / 8) & 1) != 0);
+        if ((threads >> (i % 8 * 4) & 15) != 0 && first + i < extent.queries)
+            attention_row<C.type>(args, extent, tile, first + i);
+    }
+}
+
 /// One consumer warpgroup: its rows of every tile.
 template <Sm90AttentionConfig C>
 __device__ void consume(const AttentionArguments& args, const Sm90AttentionShared<C>& shared, int warpgroup) {
     constexpr int parties = C.consumer_warpgroups();
+    constexpr bool hides = C.mask != AttentionMask::none;
     const Turns<parties == 1 ? 2 : parties, sm90_attention_turn_barrier> turns{warpgroup};
     const FragmentPlace place;
+    const Sm90AttentionTiles<C> tiles{args};
+    const AttentionExtent extent = tiles.extent();
+    const int rows = warpgroup * Sm90AttentionConfig::warpgroup_q + place.row;
     RingPosition<1> q_at;
-    RingPosition<C.stages> k_at, v_at;
-    for (Sm90AttentionTiles<C> tiles(args); tiles.more(); tiles.advance()) {
-        const AttentionTile tile = tiles.tile();
-        const AttentionExtent extent = tiles.extent();
-        const int q = tile.q_tile * C.tile_q, query = q + warpgroup * Sm90AttentionConfig::warpgroup_q + place.row;
-        const KeyBlocks blocks = extent.blocks(q, C.tile_q, C.tile_kv);
+    RingPosition<C.stages> at;  // of K; V is read one use behind
+    for (;; q_at.advance()) {
+        shared.q_ring().wait(q_at);
+        unsigned number = ptx::load_shared(shared.tile_number());
+        if (number == no_tile) return;
+        const int q = tiles.tile(number).q_tile * C.tile_q, query = q + rows;
+        const KeyBlocks blocks = extent.blocks(q, C.tile_q, C.tile_kv), clear = extent.clear(q, C.tile_q, C.tile_kv);
+        const auto masked = [&](int block) { return block >= clear.end || block < clear.first; };
         OnlineSoftmax softmax;
         float sums[C.dim_v / 2];
-        if (blocks.count() == 0) {
 #pragma unroll
-            for (int i = 0; i < C.dim_v / 2; ++i) sums[i] = 0;
-            store<C>(sums, softmax, args, tile, query);
+        for (int i = 0; i < C.dim_v / 2; ++i) sums[i] = 0;
+        if (blocks.count() == 0) {
+            __syncwarp();
+            shared.q_ring().release(0);
+            store<C>(sums, softmax, args, tiles.tile(number), query);
             continue;
         }
-        unsigned pairs[C.tile_kv / 4];
+        unsigned pairs[C.tile_kv / 4], spoiled = 0;
         float shrink[2];
-        bool fresh = true;  // O has no block yet
-        shared.q_ring().wait(q_at);
         {
             float scores[C.tile_kv / 2];
-            shared.k_ring().wait(k_at);
+            shared.k_ring().wait(at);
             ptx::wgmma_fence();
-            multiply_keys<C>(scores, shared, warpgroup, k_at.stage);
+            multiply_keys<C>(scores, shared, warpgroup, at.stage);
             ptx::wgmma_commit();
             ptx::wgmma_wait<0>();
             pin(scores);
-            shared.k_ring().release(k_at.stage);
-            k_at.advance();
-            if (extent.masked(q, C.tile_q, C.tile_kv, blocks.end - 1))
-                hide<C.tile_kv>(scores, extent, query, (blocks.end - 1) * C.tile_kv, place.column);
+            shared.k_ring().release(at.stage);
+            at.advance();
+            if (masked(blocks.end - 1)) hide<C.tile_kv>(scores, extent, query, (blocks.end - 1) * C.tile_kv, place.column);
             softmax.take(scores, args.scale_log2, shrink);
             narrow_pairs<C.type>(pairs, scores);
         }
         for (int block = blocks.end - 2; block >= blocks.first; --block) {
             float scores[C.tile_kv / 2];
-            shared.k_ring().wait(k_at);
+            const RingPosition<C.stages> v_at = at.before();
+            shared.k_ring().wait(at);
             if (C.turns && parties > 1) turns.wait(block == blocks.end - 2);
             ptx::wgmma_fence();
-            multiply_keys<C>(scores, shared, warpgroup, k_at.stage);
+            multiply_keys<C>(scores, shared, warpgroup, at.stage);
             ptx::wgmma_commit();
             shared.v_ring().wait(v_at);
             pin(sums);
-            multiply_values<C>(sums, pairs, shared, v_at.stage, fresh);
+            ptx::wgmma_fence();
+            multiply_values<C>(sums, pairs, shared, v_at.stage);
             ptx::wgmma_commit();
             // Nobody waits for the turn behind the last one of a tile.
             if (C.turns && parties > 1 && !(block == blocks.first && warpgroup == parties - 1)) turns.pass();
             ptx::wgmma_wait<1>();
             pin(scores);
-            shared.k_ring().release(k_at.stage);
-            k_at.advance();
-            if (extent.masked(q, C.tile_q, C.tile_kv, block))
-                hide<C.tile_kv>(scores, extent, query, block * C.tile_kv, place.column);
+            shared.k_ring().release(at.stage);
+            if (masked(block)) hide<C.tile_kv>(scores, extent, query, block * C.tile_kv, place.column);
             softmax.take(scores, args.scale_log2, shrink);
             ptx::wgmma_wait<0>();
             pin(sums);
             shared.v_ring().release(v_at.stage);
-            v_at.advance();
+            at.advance();
+            if (hides && masked(block + 1)) spoiled |= spoiled_rows(sums);
             narrow_pairs<C.type>(pairs, scores);
 #pragma unroll
             for (int i = 0; i < C.dim_v / 2; ++i) sums[i] *= shrink[i / 2 % 2];
-            fresh = false;
         }
         shared.q_ring().release(0);
-        q_at.advance();
+        const RingPosition<C.stages> v_at = at.before();
         shared.v_ring().wait(v_at);
         pin(sums);
         ptx::wgmma_fence();
-        multiply_values<C>(sums, pairs, shared, v_at.stage, fresh);
+        multiply_values<C>(sums, pairs, shared, v_at.stage);
         ptx::wgmma_commit();
         ptx::wgmma_wait<0>();
         pin(sums);
         shared.v_ring().release(v_at.stage);
-        v_at.advance();
+        if (hides && masked(blocks.first)) spoiled |= spoiled_rows(sums);
+        asm volatile("" : "+r"(number));  // a register through the loop, and not all that follows from it
+        const AttentionTile tile = tiles.tile(number);
         store<C>(sums, softmax, args, tile, query);
+        if (hides && __any_sync(0xffffffff, spoiled != 0)) mend<C>(spoiled, args, extent, tile, query - place.row % 8);
     }
 }
 

@@ -23,6 +23,7 @@ struct Sm90AttentionConfig {
     static constexpr int tile_alignment = 1024;  ///< after which a swizzle repeats
     static constexpr int warpgroup_q = 64;       ///< rows of a wgmma
     static constexpr int barrier_bytes = 8;
+    static constexpr int tile_number_bytes = 8;  ///< which tile Q is of, for the consumers
 
     constexpr int consumer_warpgroups() const { return tile_q / warpgroup_q; }
     constexpr int threads() const { return 128 * (1 + consumer_warpgroups()); }
@@ -35,7 +36,9 @@ struct Sm90AttentionConfig {
     constexpr int v_bytes() const { return rows_bytes(tile_kv, dim_v); }
     /// Full and empty of Q's one stage, and of each stage of K and V.
     constexpr int all_barrier_bytes() const { return 2 * (1 + 2 * stages) * barrier_bytes; }
-    constexpr int shared_bytes() const { return q_bytes() + stages * (k_bytes() + v_bytes()) + all_barrier_bytes(); }
+    constexpr int shared_bytes() const {
+        return q_bytes() + stages * (k_bytes() + v_bytes()) + all_barrier_bytes() + tile_number_bytes;
+    }
     /// fp32 of O and of the scores, and the probabilities in pairs: registers of a consumer thread that live through the loop.
     constexpr int accumulator_registers() const { return dim_v / 2 + tile_kv / 2 + tile_kv / 4; }
 

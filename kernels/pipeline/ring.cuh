@@ -43,6 +43,10 @@ struct RingPosition {
         parity ^= static_cast<unsigned>(stage);
         stage ^= 1;
     }
+    /// Where the use before this one was.
+    constexpr RingPosition before() const {
+        return stage == 0 ? RingPosition{stages - 1, parity ^ 1} : RingPosition{stage - 1, parity};
+    }
     /// Over `uses` that are another's.
     constexpr void skip(int uses) {
         const int position = stage + uses;

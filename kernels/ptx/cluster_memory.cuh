@@ -14,6 +14,11 @@ __device__ inline unsigned map_to_rank(unsigned shared, unsigned rank) {
 __device__ inline void store_shared(unsigned shared, unsigned word) {
     asm volatile("st.shared::cta.u32 [%0], %1;" ::"r"(shared), "r"(word) : "memory");
 }
+__device__ inline unsigned load_shared(unsigned shared) {
+    unsigned word;
+    asm volatile("ld.shared::cta.u32 %0, [%1];" : "=r"(word) : "r"(shared) : "memory");
+    return word;
+}
 
 __device__ inline void store_shared_4(unsigned shared, const float* x) {
     asm volatile("st.shared::cta.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(shared), "f"(x[0]), "f"(x[1]),
