@@ -22,7 +22,7 @@ namespace rooftile::ptx {
 /// next; the same 8 rows below; both again 8 columns further. Sums of an earlier wgmma in d, narrowed in pairs, lie so.
 template <int n, Type type, Major b_major>
 __device__ inline void wgmma_registers(float* d, const unsigned* a, unsigned long long desc_b, int scale_d) {
-    static_assert(n % 32 == 0 && n >= 32 && n <= 256, "the widths that attention's values have");
+    static_assert(n % 32 == 0 && n >= 32 && n <= 256, "widths that are a multiple of 32");
     ROOFTILE_WGMMA_CASE(32, 16, 17, 18, 19, 20, 21, 22);
     ROOFTILE_WGMMA_CASE(64, 32, 33, 34, 35, 36, 37, 38);
     ROOFTILE_WGMMA_CASE(96, 48, 49, 50, 51, 52, 53, 54);

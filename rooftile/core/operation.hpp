@@ -57,7 +57,7 @@ class Operation {
   public:
     virtual ~Operation() = default;
 
-    virtual std::string_view name() const = 0;     ///< "attention": the verb's word, and `problem.op` of documents
+    virtual std::string_view name() const = 0;     ///< the verb's word, and `problem.op` of documents
     virtual std::string_view meaning() const = 0;  ///< one line of help
     virtual std::string_view example() const = 0;  ///< a problem as one types it, for help and refusals
     /// Of the problem, of what may be fixed of a plan, and of what else planning can be asked for.

@@ -19,7 +19,7 @@ enum class WorkspaceState : unsigned char { any, zeroed };
 
 /// One kernel launch of a plan.
 struct PlannedLaunch {
-    std::string kernel;  ///< the variant's name: "sm90_attention"
+    std::string kernel;  ///< the variant's name, as `config.kernel` has it
     std::int64_t workspace_bytes = 0;
     WorkspaceState before = WorkspaceState::any, after = WorkspaceState::any;
 };

@@ -274,16 +274,17 @@ void launch(const Function& function, const Launch& configuration, const Argumen
 /// Clusters of that launch which can be resident at once on the whole device.
 int active_clusters(const Function& function, const Launch& launch);
 
-/// A tensor of two axes for TMA: element (o, i) lies at base + o * outer_stride_bytes + i * size. Or of three, `depth` of the former.
+/// A matrix for TMA, element (o, i) at base + o * outer_stride_bytes + i * size; or one of many, which one or two more axes tell apart.
 struct TensorMapRequest {
     Type type = Type::bf16;
     DevicePointer base = 0;               ///< 16-byte aligned
     std::int64_t inner = 0, outer = 0;    ///< extents in elements; inner is contiguous
     std::int64_t outer_stride_bytes = 0;  ///< a multiple of 16, below 2^40
     int box_inner = 0, box_outer = 0;     ///< elements; box_inner * size <= swizzle span, box_outer <= 256
-    std::int64_t depth = 0, depth_stride_bytes = 0;  ///< 0: two axes; the stride as that of `outer`; a box has one of them
     int swizzle_bytes = 128;              ///< 0, 32, 64 or 128
     int l2_promotion_bytes = 128;         ///< 0, 64, 128 or 256
+    std::int64_t matrices[2] = {0, 0};    ///< along the third and the fourth axis; a box has one. 0: there is no such axis
+    std::int64_t matrix_stride_bytes[2] = {0, 0};  ///< from one to the next; multiples of 16, below 2^40
 };
 /// Needs a driver but no context. What lies outside the extents reads as zero and is not written.
 void encode(TensorMap& map, const TensorMapRequest& request);

@@ -1,6 +1,7 @@
 // Modules, functions, launches and tensor maps of driver.hpp.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <cstdlib>
@@ -158,8 +159,9 @@ namespace {
 bool same(const TensorMapRequest& a, const TensorMapRequest& b) {
     return a.base == b.base && a.type == b.type && a.inner == b.inner && a.outer == b.outer
            && a.outer_stride_bytes == b.outer_stride_bytes && a.box_inner == b.box_inner && a.box_outer == b.box_outer
-           && a.depth == b.depth && a.depth_stride_bytes == b.depth_stride_bytes && a.swizzle_bytes == b.swizzle_bytes
-           && a.l2_promotion_bytes == b.l2_promotion_bytes;
+           && a.swizzle_bytes == b.swizzle_bytes && a.l2_promotion_bytes == b.l2_promotion_bytes
+           && std::equal(a.matrices, a.matrices + 2, b.matrices)
+           && std::equal(a.matrix_stride_bytes, a.matrix_stride_bytes + 2, b.matrix_stride_bytes);
 }
 
 void encode_anew(TensorMap& map, const TensorMapRequest& request) {
@@ -175,20 +177,24 @@ void encode_anew(TensorMap& map, const TensorMapRequest& request) {
         : request.l2_promotion_bytes == 128 ? CU_TENSOR_MAP_L2_PROMOTION_L2_128B
         : request.l2_promotion_bytes == 64  ? CU_TENSOR_MAP_L2_PROMOTION_L2_64B
                                             : CU_TENSOR_MAP_L2_PROMOTION_NONE;
-    const cuuint64_t extents[3] = {cuuint64_t(request.inner), cuuint64_t(request.outer), cuuint64_t(request.depth)};
-    const cuuint64_t strides[2] = {cuuint64_t(request.outer_stride_bytes), cuuint64_t(request.depth_stride_bytes)};
-    const cuuint32_t box[3] = {cuuint32_t(request.box_inner), cuuint32_t(request.box_outer), 1};
-    const cuuint32_t element_strides[3] = {1, 1, 1};
+    const cuuint32_t rank = 2 + (request.matrices[0] > 0) + (request.matrices[1] > 0);
+    const cuuint64_t extents[4] = {cuuint64_t(request.inner), cuuint64_t(request.outer), cuuint64_t(request.matrices[0]),
+                                   cuuint64_t(request.matrices[1])};
+    const cuuint64_t strides[3] = {cuuint64_t(request.outer_stride_bytes), cuuint64_t(request.matrix_stride_bytes[0]),
+                                   cuuint64_t(request.matrix_stride_bytes[1])};
+    const cuuint32_t box[4] = {cuuint32_t(request.box_inner), cuuint32_t(request.box_outer), 1, 1};
+    const cuuint32_t element_strides[4] = {1, 1, 1, 1};
     CUresult result = driver_table().cuTensorMapEncodeTiled(
-        reinterpret_cast<CUtensorMap*>(&map), type, request.depth > 0 ? 3 : 2, reinterpret_cast<void*>(request.base), extents,
+        reinterpret_cast<CUtensorMap*>(&map), type, rank, reinterpret_cast<void*>(request.base), extents,
         strides, box, element_strides, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, promotion,
         CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     if (result == CUDA_SUCCESS) return;
     check(
         result,
-        fmt::format("cuTensorMapEncodeTiled(extents {}x{}x{}, strides {} and {} B, box {}x{}, swizzle {} B, base {:#x})",
-                    request.inner, request.outer, request.depth, request.outer_stride_bytes, request.depth_stride_bytes,
-                    request.box_inner, request.box_outer, request.swizzle_bytes, request.base));
+        fmt::format("cuTensorMapEncodeTiled(extents {}x{}x{}x{}, strides {}, {}, {} B, box {}x{}, swizzle {} B, base {:#x})",
+                    request.inner, request.outer, request.matrices[0], request.matrices[1], request.outer_stride_bytes,
+                    request.matrix_stride_bytes[0], request.matrix_stride_bytes[1], request.box_inner, request.box_outer,
+                    request.swizzle_bytes, request.base));
 }
 
 }  // namespace

@@ -115,9 +115,9 @@ void check_stride(const char* name, std::int64_t stride) {
 
 /// A batch of matrices, or one that serves all of a batch.
 void give_depth(TensorMapRequest& request, std::int64_t matrices, std::int64_t stride) {
-    request.depth = matrices;
+    request.matrices[0] = matrices;
     // Of one matrix the stride means nothing, but the driver wants one.
-    request.depth_stride_bytes = stride == 0 ? request.outer_stride_bytes : stride * element_bytes;
+    request.matrix_stride_bytes[0] = stride == 0 ? request.outer_stride_bytes : stride * element_bytes;
 }
 
 }  // namespace

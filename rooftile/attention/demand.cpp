@@ -1,0 +1,67 @@
+#include "rooftile/attention/demand.hpp"
+
+#include <algorithm>
+
+#include "rooftile/attention/model.hpp"
+
+namespace rooftile {
+
+Demand attention_demand(const Machine& machine, const AttentionPlan& plan) {
+    std::vector<std::string> unknown;
+    const AttentionProblem& p = plan.problem;
+    const AttentionHardware hw = attention_hardware(machine, p.type, unknown);
+    const AttentionWork work = attention_work(hw, p, plan.config);
+    Demand demand;
+    if (!hw.family.empty())
+        demand.matrix.push_back({hw.family, std::string(attention_type_name(p.type)), "fp32", work.matrix_flops});
+    demand.exponentials = work.exponentials;
+    demand.issue_slots = work.instructions;
+    demand.shared_bytes = work.filled_bytes + work.shared_read_bytes;
+    demand.filled_bytes = work.filled_bytes;
+    demand.shared_read_bytes = work.shared_read_bytes;
+    demand.l2_bytes = work.l2_bytes;
+    if (plan.prediction.dram_bytes) demand.dram_bytes = double(*plan.prediction.dram_bytes);
+    const auto again = [&](double bytes) -> std::optional<double> {
+        if (!plan.prediction.dram_bytes) return std::nullopt;
+        const double keys = double(p.k_bytes() + p.v_bytes());
+        return bytes * (1 + std::max(0.0, work.dram_bytes - work.dram_lower_bound_bytes) / keys);
+    };
+    const auto once = [&](double bytes) -> std::optional<double> {
+        return plan.prediction.dram_bytes ? std::optional(bytes) : std::nullopt;
+    };
+    const double q = double(p.q_bytes()), k = double(p.k_bytes()), v = double(p.v_bytes()), o = double(p.o_bytes());
+    demand.tensors = {{"Q", TensorRole::in, q, once(q)},
+                      {"K", TensorRole::in, k, again(k)},
+                      {"V", TensorRole::in, v, again(v)},
+                      {"O", TensorRole::out, o, once(o)}};
+    if (p.log_sum_exp) {
+        const double l = double(p.compulsory_bytes()) - q - k - v - o;
+        demand.tensors.push_back({"L", TensorRole::out, l, once(l)});
+    }
+    demand.tiles = std::int64_t(work.tiles);
+    return demand;
+}
+
+Predictor attention_predictor(std::span<const Plan> plans) {
+    struct Timed {
+        AttentionProblem problem;
+        AttentionConfig config;
+    };
+    std::vector<Timed> timed;
+    for (const Plan& any : plans) {
+        const auto& plan = any.own.as<AttentionPlan>();
+        timed.push_back({plan.problem, plan.config});
+    }
+    return [timed = std::move(timed)](const Machine& machine) {
+        std::vector<std::string> unknown;
+        std::vector<PredictedRun> runs;
+        for (const Timed& plan : timed) {
+            const AttentionHardware hw = attention_hardware(machine, plan.problem.type, unknown);
+            const AttentionTime time = attention_time(hw, plan.problem, plan.config);
+            runs.push_back({time.seconds, time.clock_hz});
+        }
+        return runs;
+    };
+}
+
+}  // namespace rooftile

@@ -1,0 +1,161 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "rooftile/attention/derivation.hpp"
+#include "rooftile/attention/model.hpp"
+#include "rooftile/attention/plan.hpp"
+#include "rooftile/attention/space.hpp"
+#include "rooftile/core/derivation.hpp"
+#include "rooftile/machine/query.hpp"
+
+namespace rooftile {
+namespace {
+
+constexpr std::string_view kernel_arch = "sm_90";
+
+struct Candidate {
+    AttentionConfig config;
+    AttentionTime time;
+};
+
+/// Why no kernel can be compiled for that machine; empty where one can.
+std::string obstacle(const Machine& machine, const AttentionProblem& p, const AttentionConfig& c) {
+    if (machine.arch != kernel_arch)
+        return fmt::format("sm90_attention needs wgmma, TMA and setmaxnreg of sm_90; this machine is {}",
+                           machine.arch.empty() ? "of no known architecture" : machine.arch);
+    const double tiles = std::ceil(double(p.queries) / c.tile_q) * double(p.heads_of_all());
+    constexpr double max_tiles = 2147483647;
+    if (tiles > max_tiles) return fmt::format("{:.0f} tiles are more than the kernel counts", tiles);
+    return {};
+}
+
+/// The nearest wall of all that were met, as one line.
+std::string wall_text(const AttentionWall& wall, const std::string& machine_id) {
+    switch (wall.reason) {
+        case Reason::registers:
+            return fmt::format("no tile fits: the least needs {:.0f} registers a thread, {} leaves {:.0f}; leave more of tile_q, "
+                               "tile_kv and stages open",
+                               wall.needed, machine_id, wall.available);
+        case Reason::shared:
+            return fmt::format("no tile fits: the least needs {:.0f} B of shared memory, {} has {:.0f}; leave more of tile_q, "
+                               "tile_kv and stages open",
+                               wall.needed, machine_id, wall.available);
+        case Reason::threads:
+            return fmt::format("a CTA of {:.0f} threads is needed, {} has at most {:.0f}", wall.needed, machine_id,
+                               wall.available);
+        default:
+            return "no kernel is as asked for: tile_q is 64, 128 or 192, consumer_warpgroups a 64th of it, tile_kv a multiple of "
+                   "16 up to 256, and one warpgroup takes no turns (schedule cooperative)";
+    }
+}
+
+AttentionPlan plan_of(const std::shared_ptr<const Machine>& machine, const AttentionHardware& hw, const AttentionProblem& p,
+                      const Candidate& candidate, const std::vector<std::string>& unknown) {
+    const AttentionConfig& c = candidate.config;
+    const AttentionTime& t = candidate.time;
+    const Sm90AttentionConfig k = kernel_config(p, c);
+    AttentionPlan plan;
+    plan.arch = machine->arch;
+    plan.problem = p;
+    plan.config = c;
+    plan.why_not = obstacle(*machine, p, c);
+    plan.buildable = plan.why_not.empty();
+    plan.unknown = unknown;
+    const RegisterShares shares = register_shares(hw, c.consumer_warpgroups());
+    AttentionResources& r = plan.resources;
+    r.threads = k.threads();
+    r.accumulator_registers = k.accumulator_registers();
+    r.producer_registers = known_count(shares.producer);
+    r.consumer_registers = known_count(shares.consumer);
+    r.stages_max = known_count(stages_max(hw, p, c));
+    r.stage_bytes = k.k_bytes() + k.v_bytes();
+    r.shared_bytes = k.shared_bytes();
+    AttentionPrediction& out = plan.prediction;
+    out.time_us = known(t.seconds * 1e6);
+    out.tflops = known(p.flops() / t.seconds / 1e12);
+    out.clock_mhz = known(t.clock_hz / 1e6);
+    if (out.time_us) out.bound = t.bound;
+    out.overlap_ceiling = known(t.block.ceiling());
+    out.overlap_gain = known((t.block.tensor + t.block.exponential) / t.block.all);
+    out.tensor_cycles = known(t.block.tensor);
+    out.exponential_cycles = known(t.block.exponential);
+    out.block_cycles = known(t.block.all);
+    out.balance = known(t.balance);
+    out.tiles = known_count(t.work.tiles);
+    out.blocks = known_count(t.work.blocks);
+    out.dram_bytes = known_count(t.work.dram_bytes);
+    out.dram_lower_bound_bytes = known_count(t.work.dram_lower_bound_bytes);
+    out.l2_bytes = known_count(t.work.l2_bytes);
+    plan.derivation = Steps([machine, hw, p, c, t] { return attention_derivation(*machine, hw, p, c, t); });
+    return plan;
+}
+
+/// Fastest first; what has no time last. Of equals the one that takes less shared memory, then fewer threads.
+bool before(const AttentionProblem& p, const Candidate& a, const Candidate& b) {
+    const double ta = a.time.seconds, tb = b.time.seconds;
+    if (std::isnan(ta) != std::isnan(tb)) return std::isnan(tb);
+    constexpr double alike = 1e-6;
+    if (std::fabs(ta - tb) > alike * std::min(ta, tb)) return ta < tb;
+    const Sm90AttentionConfig ka = kernel_config(p, a.config), kb = kernel_config(p, b.config);
+    if (ka.shared_bytes() != kb.shared_bytes()) return ka.shared_bytes() < kb.shared_bytes();
+    return ka.threads() < kb.threads();
+}
+
+}  // namespace
+
+std::variant<AttentionPlans, AttentionInfeasible> derive(std::shared_ptr<const Machine> machine,
+                                                         const AttentionProblem& problem, const AttentionRequest& request) {
+    check(problem);
+    AttentionPlans plans;
+    plans.machine_id = machine->id;
+    plans.machine_name = machine->name;
+    plans.problem = problem;
+    const AttentionHardware hw = attention_hardware(*machine, problem.type, plans.unknown);
+    plans.unchecked_constraints = unchecked_walls(hw);
+    std::vector<Candidate> candidates;
+    // Who fixes what a rule speaks of gets it.
+    const bool asked_for = request.tile_kv || request.stages;
+    std::optional<AttentionWall> nearest;
+    for_each_config(request, [&](AttentionConfig config) {
+        if (const auto wall = wall_of(hw, problem, config)) {
+            plans.rejected.add(wall->reason);
+            const auto over = [](const AttentionWall& w) { return w.reason == Reason::instruction ? INFINITY : w.needed / w.available; };
+            if (!nearest || over(*wall) < over(*nearest)) nearest = wall;
+            return;
+        }
+        if (const Rule* rule = request.exhaustive || asked_for ? nullptr : rule_of(problem, config)) {
+            plans.rejected.add(*rule);
+            return;
+        }
+        config.section_heads = request.section_heads
+                                   ? std::min(*request.section_heads, problem.heads_of_all())
+                                   : section_heads(hw, problem, config.tile_q);
+        candidates.push_back({config, attention_time(hw, problem, config)});
+    });
+    if (candidates.empty()) {
+        AttentionInfeasible none;
+        none.machine_id = plans.machine_id;
+        none.machine_name = plans.machine_name;
+        none.problem = problem;
+        none.rejected = plans.rejected;
+        none.unknown = plans.unknown;
+        const AttentionWall wall = nearest.value_or(AttentionWall{Reason::instruction, 0, 0});
+        none.reason = wall.reason;
+        if (wall.reason != Reason::instruction) none.needed = wall.needed, none.available = wall.available;
+        none.message = wall_text(wall, machine->id);
+        return none;
+    }
+    std::stable_sort(candidates.begin(), candidates.end(),
+                     [&](const Candidate& a, const Candidate& b) { return before(problem, a, b); });
+    const std::size_t kept = std::min(candidates.size(), std::size_t(request.top));
+    plans.rejected.add(Reason::dominated, std::int64_t(candidates.size() - kept));
+    for (std::size_t i = 0; i < kept; ++i) {
+        plans.plans.push_back(plan_of(machine, hw, problem, candidates[i], plans.unknown));
+        plans.plans.back().rank = int(i + 1);
+    }
+    return plans;
+}
+
+}  // namespace rooftile

@@ -1,0 +1,186 @@
+#include "rooftile/attention/device/kernel.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <map>
+#include <mutex>
+
+#include "kernels/ptx/tensor_map.hpp"
+#include "rooftile/attention/space.hpp"
+#include "rooftile/elapsed.hpp"
+#include "rooftile/runtime/cache.hpp"
+#include "rooftile/runtime/driver_table.hpp"
+
+namespace rooftile {
+namespace {
+
+constexpr int access_bytes = 16;  // of TMA, and of stores of O
+constexpr std::size_t counter_bytes = 16;
+
+/// A kernel in one context.
+struct Loaded {
+    Function function;
+    int sms = 0;
+};
+
+AttentionStrides strides_of(const AttentionPitch& pitch) { return {pitch.row, pitch.head, pitch.batch}; }
+
+/// Boxes of `box_rows` rows and 64 elements of a tensor of `heads` x `rows` x `dim`.
+TensorMapRequest request_of(const AttentionProblem& p, const void* base, std::int64_t heads, std::int64_t rows, std::int64_t dim,
+                            int box_rows) {
+    const AttentionPitch pitch = pitch_of(p, heads, rows, dim);
+    TensorMapRequest request;
+    request.type = p.type;
+    request.base = reinterpret_cast<DevicePointer>(base);
+    request.inner = dim;
+    request.outer = rows;
+    request.outer_stride_bytes = pitch.row * Sm90AttentionConfig::element_bytes;
+    request.matrices[0] = heads;
+    request.matrices[1] = p.batch;
+    request.matrix_stride_bytes[0] = pitch.head * Sm90AttentionConfig::element_bytes;
+    request.matrix_stride_bytes[1] = pitch.batch * Sm90AttentionConfig::element_bytes;
+    request.box_inner = Sm90AttentionConfig::box_elements;
+    request.box_outer = box_rows;
+    request.swizzle_bytes = Sm90AttentionConfig::swizzle_bytes;
+    request.l2_promotion_bytes = 128;
+    return request;
+}
+
+void check_pointer(std::string_view name, const void* pointer, int alignment) {
+    if (!pointer) throw RequestError(fmt::format("the pointer to {} is null", name));
+    if (reinterpret_cast<std::uintptr_t>(pointer) % std::uintptr_t(alignment) != 0)
+        throw RequestError(fmt::format("{} at {} is not aligned to {} B", name, pointer, alignment));
+}
+
+class AttentionRunnable final : public Runnable {
+  public:
+    AttentionRunnable(AttentionPlan plan, Source source, CachedCompile compiled, double seconds)
+        : plan_(std::move(plan)), config_(kernel_config(plan_)), source_(std::move(source)), compiled_(std::move(compiled)),
+          seconds_(seconds) {}
+
+    KernelCode code() const override {
+        return {.name = source_.name_expressions.front(),
+                .lowered_name = compiled_.compiled.lowered_names.front(),
+                .arch = source_.arch,
+                .source = {},
+                .cubin = compiled_.compiled.cubin,
+                .hash = compiled_.key.hash,
+                .entry = compiled_.compiled.entries.front(),
+                .from_cache = compiled_.from_cache,
+                .compile_seconds = seconds_};
+    }
+    std::string ptx() const override { return compile_to_ptx(source_); }
+    std::size_t workspace_bytes() const override { return counter_bytes; }
+    std::int64_t shared_bytes() const override { return config_.shared_bytes(); }
+    void load() const override { loaded(); }
+
+    void launch(Stream stream, std::span<void* const> tensors, void* workspace) const override {
+        const AttentionProblem& p = plan_.problem;
+        const std::size_t wanted = p.log_sum_exp ? 5 : 4;
+        if (tensors.size() != wanted)
+            throw RequestError(fmt::format("{} tensors are given; attention has {}", tensors.size(), wanted));
+        constexpr const char* names[] = {"Q", "K", "V", "O"};
+        for (std::size_t i = 0; i < 4; ++i) check_pointer(names[i], tensors[i], access_bytes);
+        if (p.log_sum_exp) check_pointer("L", tensors[4], sizeof(float));
+        check_pointer("the workspace", workspace, sizeof(unsigned));
+        AttentionArguments arguments = attention_arguments(p, plan_.config.section_heads);
+        arguments.q = tensors[0], arguments.k = tensors[1], arguments.v = tensors[2], arguments.o = tensors[3];
+        arguments.log_sum_exp = p.log_sum_exp ? static_cast<float*>(tensors[4]) : nullptr;
+        arguments.counter = static_cast<unsigned*>(workspace);
+        TensorMap q{}, k{}, v{};
+        encode(q, request_of(p, tensors[0], p.heads, p.queries, p.dim, config_.tile_q));
+        encode(k, request_of(p, tensors[1], p.kv_heads, p.keys, p.dim, config_.tile_kv));
+        encode(v, request_of(p, tensors[2], p.kv_heads, p.keys, p.dim_v, config_.tile_kv));
+        const Loaded& here = loaded();
+        const std::int64_t tiles = (p.queries + config_.tile_q - 1) / config_.tile_q * p.heads_of_all();
+        Launch launch;
+        launch.grid_x = unsigned(std::min<std::int64_t>(tiles, here.sms));
+        launch.block_x = unsigned(config_.threads());
+        launch.shared_bytes = unsigned(config_.shared_bytes());
+        launch.programmatic_dependent = true;
+        launch.stream = stream;
+        rooftile::launch(here.function, launch, q, k, v, arguments);
+    }
+
+  private:
+    const Loaded& loaded() const {
+        const std::uint64_t id = context_id(current_context());
+        std::lock_guard lock(mutex_);
+        if (auto found = contexts_.find(id); found != contexts_.end()) return found->second;
+        const int device = current_device();  // throws where no context is current
+        Driver::instance().require_arch(device, plan_.arch);
+        if (!module_) module_ = Module(compiled_.compiled.cubin);
+        Loaded made;
+        made.function = module_.function(compiled_.compiled.lowered_names.front());
+        made.function.allow_shared(config_.shared_bytes());
+        made.sms = Driver::instance().attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+        return contexts_.emplace(id, std::move(made)).first->second;
+    }
+
+    AttentionPlan plan_;
+    Sm90AttentionConfig config_;
+    Source source_;
+    CachedCompile compiled_;
+    double seconds_;
+    mutable std::mutex mutex_;
+    mutable Module module_;
+    mutable std::map<std::uint64_t, Loaded> contexts_;  // references into a map stay valid
+};
+
+}  // namespace
+
+Sm90AttentionConfig kernel_config(const AttentionPlan& plan) {
+    Sm90AttentionConfig config = kernel_config(plan.problem, plan.config);
+    if (plan.resources.producer_registers) config.producer_registers = int(*plan.resources.producer_registers);
+    if (plan.resources.consumer_registers) config.consumer_registers = int(*plan.resources.consumer_registers);
+    return config;
+}
+
+Source attention_source(const AttentionPlan& plan) {
+    if (!plan.buildable) throw RequestError("not buildable: " + plan.why_not);
+    const Sm90AttentionConfig c = kernel_config(plan);
+    Source source;
+    source.name = "sm90_attention";
+    source.text = "#include \"kernels/attention/sm90_attention.cuh\"\n";
+    source.name_expressions = {fmt::format(
+        "rooftile::sm90_attention<rooftile::Sm90AttentionConfig{{.tile_q={}, .tile_kv={}, .dim={}, .dim_v={}, .stages={}, "
+        ".turns={}, .producer_registers={}, .consumer_registers={}, .type=rooftile::Type::{}, "
+        ".mask=rooftile::AttentionMask::{}}}>",
+        c.tile_q, c.tile_kv, c.dim, c.dim_v, c.stages, c.turns, c.producer_registers, c.consumer_registers,
+        attention_type_name(c.type), name_of(c.mask))};
+    source.arch = nvrtc_arch(plan.arch);
+    return source;
+}
+
+AttentionArguments attention_arguments(const AttentionProblem& p, std::int64_t section_heads) {
+    AttentionArguments a{};
+    a.extent = p.extent();
+    a.heads = int(p.heads);
+    a.kv_heads = int(p.kv_heads);
+    a.batches = int(p.batch);
+    a.section_heads = int(section_heads);
+    constexpr double log2_of_e = 1.4426950408889634;
+    a.scale_log2 = float(log2_of_e / std::sqrt(double(p.dim)));
+    a.dim = int(p.dim);
+    a.dim_v = int(p.dim_v);
+    a.q_strides = strides_of(pitch_of(p, p.heads, p.queries, p.dim));
+    a.k_strides = strides_of(pitch_of(p, p.kv_heads, p.keys, p.dim));
+    a.v_strides = strides_of(pitch_of(p, p.kv_heads, p.keys, p.dim_v));
+    a.o_strides = strides_of(pitch_of(p, p.heads, p.queries, p.dim_v));
+    return a;
+}
+
+std::shared_ptr<const Runnable> compiled_attention(const AttentionPlan& plan, const CompileOptions& options) {
+    const auto start = std::chrono::steady_clock::now();
+    Source source = attention_source(plan);
+    source.line_info = options.line_info;
+    CachedCompile compiled = compile_as(options, source);
+    return std::make_shared<const AttentionRunnable>(plan, std::move(source), std::move(compiled), seconds_since(start));
+}
+
+std::string code_key(const AttentionPlan& plan) { return cache_key(attention_source(plan)).hash; }
+
+}  // namespace rooftile

@@ -1,0 +1,200 @@
+#include "rooftile/attention/device/reference.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/measure/philox.hpp"
+#include "rooftile/attention/device/kernel.hpp"
+#include "rooftile/runtime/cache.hpp"
+
+namespace rooftile {
+namespace {
+
+constexpr std::int64_t reference_step = 16;  // what rows are padded to
+constexpr unsigned threads = 256;
+
+/// As kernels/attention/reference.cuh lays shared memory out.
+int shared_bytes_of(std::int64_t dim, std::int64_t dim_v) {
+    constexpr std::int64_t queries = 32, double_bytes = 8;
+    const std::int64_t widest = std::max(dim, dim_v), keys = widest > 128 ? 32 : 64;
+    return int(double_bytes * (queries * (dim + 1) + keys * (widest + 1) + queries * (keys + 1)));
+}
+
+std::string shown(unsigned bits, Type type) {
+    switch (class_of_bits(bits, type)) {
+        case NumberClass::nan:
+            return "NaN";
+        case NumberClass::infinite:
+            return "+Inf";
+        case NumberClass::negative_infinite:
+            return "-Inf";
+        case NumberClass::finite:
+            break;
+    }
+    return fmt::format("{:.9g}", value_of_bits(bits, type));
+}
+
+/// Numbers as a stream of the seed gives them.
+class Numbers {
+  public:
+    explicit Numbers(std::uint64_t seed) : seed_(seed) {}
+    std::int64_t below(std::int64_t extent) {
+        constexpr std::uint64_t stream = 7;  // Q, K and V are filled from 0, 1 and 2
+        const PhiloxBlock block = philox(counter_++, stream, seed_);
+        const auto wide = (std::uint64_t{block.word[0]} << 32) | block.word[1];
+        return std::int64_t(wide % std::uint64_t(extent));
+    }
+
+  private:
+    std::uint64_t seed_, counter_ = 0;
+};
+
+}  // namespace
+
+Source attention_reference_source(const AttentionProblem& p, std::string_view arch) {
+    const auto dim = padded_to(p.dim, reference_step), dim_v = padded_to(p.dim_v, reference_step);
+    Source source;
+    source.name = "attention_reference";
+    source.text = "#include \"kernels/attention/reference.cuh\"\n";
+    source.name_expressions = {fmt::format("rooftile::attention_judge<{}, {}>", dim, dim_v), "rooftile::attention_exact_fill"};
+    source.arch = nvrtc_arch(arch);
+    return source;
+}
+
+CaseOutcome judge(std::span<const AttentionRecord> records, const AttentionProblem& p, VerifyCase which) {
+    CaseOutcome outcome;
+    outcome.checked = p.batch * p.heads * p.queries * (p.dim_v + (p.log_sum_exp ? 1 : 0));
+    WorstElement worst{};
+    for (const AttentionRecord& r : records) {
+        outcome.wrong += std::int64_t(r.wrong);
+        if (r.worst.ratio > worst.ratio) worst = r.worst;
+    }
+    outcome.ratio = worst.ratio, outcome.bound = worst.bound;
+    outcome.right = outcome.wrong == 0;
+    if (outcome.right) return outcome;
+    const std::int64_t query = worst.row % p.queries, head = worst.row / p.queries % p.heads, batch = worst.row / p.queries / p.heads;
+    const std::string bound = which == VerifyCase::exact ? "" : fmt::format(" +- {:.3g}", worst.bound);
+    if (worst.column < 0)
+        outcome.failure = fmt::format("{} of {} elements are wrong; the worst, L[{}, {}, {}], is {:.9g} where it should be {:.9g}{}",
+                                      outcome.wrong, outcome.checked, batch, head, query,
+                                      double(__builtin_bit_cast(float, worst.got)), worst.reference, bound);
+    else
+        outcome.failure = fmt::format(
+            "{} of {} elements are wrong; the worst, O[{}, {}, {}, {}], is {} where {:.9g}{} rounds to {}", outcome.wrong,
+            outcome.checked, batch, head, query, worst.column, shown(worst.got, p.type), worst.reference, bound,
+            shown(worst.expected, p.type));
+    return outcome;
+}
+
+AttentionReference::AttentionReference(const MeasureKernels& kernels, const AttentionProblem& problem, const std::string& arch)
+    : kernels_(kernels), problem_(problem) {
+    const CachedCompile compiled = compile_cached(attention_reference_source(problem, arch));
+    module_ = Module(compiled.compiled.cubin);
+    judge_ = module_.function(compiled.compiled.lowered_names.at(0));
+    exact_fill_ = module_.function(compiled.compiled.lowered_names.at(1));
+    shared_bytes_ = shared_bytes_of(padded_to(problem.dim, reference_step), padded_to(problem.dim_v, reference_step));
+    judge_.allow_shared(shared_bytes_);
+    records_ = DeviceBuffer(sizeof(AttentionRecord) * std::size_t(ctas() * verify_max));
+}
+
+int AttentionReference::ctas() const { return kernels_.verify_ctas(); }
+
+std::span<const VerifyCase> AttentionReference::cases() const {
+    static constexpr VerifyCase all[] = {VerifyCase::exact, VerifyCase::random, VerifyCase::special};
+    return all;
+}
+
+void AttentionReference::fill(Stream stream, VerifyCase which, std::uint64_t seed, TensorPointers tensors) const {
+    const AttentionProblem& p = problem_;
+    if (which == VerifyCase::exact) {
+        AttentionExactFill fill{};
+        fill.problem = attention_arguments(p, 1);
+        fill.problem.q = tensors[0], fill.problem.k = tensors[1], fill.problem.v = tensors[2];
+        fill.type = p.type;
+        fill.bits = attention_key_bits(p.keys, int(p.dim));
+        fill.seed = unsigned(seed ^ (seed >> 32));
+        Launch launch;
+        launch.grid_x = unsigned(8 * kernels_.sms());
+        launch.block_x = threads;
+        launch.stream = stream;
+        rooftile::launch(exact_fill_, launch, fill);
+        return;
+    }
+    // Every tensor is dense: one matrix of rows.
+    const std::int64_t rows[] = {p.batch * p.heads * p.queries, p.batch * p.kv_heads * p.keys, p.batch * p.kv_heads * p.keys};
+    const std::int64_t widths[] = {p.dim, p.dim, p.dim_v};
+    for (std::size_t i = 0; i < 3; ++i) {
+        FillArguments fill{};
+        fill.to = {static_cast<unsigned short*>(tensors[i]), rows[i], widths[i], widths[i]};
+        fill.seed = seed;
+        fill.stream = i;
+        fill.fill = Fill::normal;
+        fill.type = p.type;
+        kernels_.fill(stream, fill);
+    }
+    if (which != VerifyCase::special) return;
+    for (const AttentionInjection& injected : attention_injections(p, seed))
+        kernels_.inject(stream,
+                        reinterpret_cast<DevicePointer>(tensors[std::size_t(injected.tensor)]) + DevicePointer(2 * injected.element),
+                        injected.bits);
+}
+
+std::vector<CaseOutcome> AttentionReference::judge(Stream stream, VerifyCase which, std::uint64_t,
+                                                   std::span<const TensorPointers> results) const {
+    const AttentionProblem& p = problem_;
+    AttentionJudgeArguments arguments{};
+    arguments.problem = attention_arguments(p, 1);
+    const TensorPointers inputs = results[0];
+    arguments.problem.q = inputs[0], arguments.problem.k = inputs[1], arguments.problem.v = inputs[2];
+    arguments.scale = 1 / std::sqrt(double(p.dim));
+    arguments.type = p.type;
+    arguments.exact = which == VerifyCase::exact;
+    arguments.results = int(results.size());
+    for (std::size_t i = 0; i < results.size(); ++i) {
+        arguments.o[i] = static_cast<const unsigned short*>(results[i][3]);
+        arguments.log_sum_exp[i] = p.log_sum_exp ? static_cast<const float*>(results[i][4]) : nullptr;
+    }
+    arguments.score_error = error_model(p.dim).most;
+    arguments.value_error = error_model(p.keys).most;
+    fill_bytes(records_.address(), 0, records_.bytes(), stream);
+    Launch launch;
+    launch.grid_x = unsigned(ctas());
+    launch.block_x = threads;
+    launch.shared_bytes = unsigned(shared_bytes_);
+    launch.stream = stream;
+    rooftile::launch(judge_, launch, arguments, records_.address());
+    synchronize(stream);
+    const auto count = std::size_t(ctas());
+    std::vector<AttentionRecord> records(count * results.size());
+    copy_to_host(records.data(), records_.address(), records.size() * sizeof(AttentionRecord));
+    std::vector<CaseOutcome> outcomes;
+    for (std::size_t i = 0; i < results.size(); ++i)
+        outcomes.push_back(rooftile::judge(std::span(records).subspan(i * count, count), p, which));
+    return outcomes;
+}
+
+std::vector<AttentionInjection> attention_injections(const AttentionProblem& p, std::uint64_t seed) {
+    Numbers numbers(seed);
+    const FloatFormat f = float_format(p.type);
+    const auto infinity = std::uint16_t(f.infinity()), negative = std::uint16_t(f.sign_bit() | f.infinity());
+    const auto nan = std::uint16_t(f.infinity() | 1u << (f.fraction_bits - 1));
+    const auto place = [&](int tensor, std::int64_t row, std::uint16_t bits) {
+        const std::int64_t heads = tensor == 0 ? p.heads : p.kv_heads, rows = tensor == 0 ? p.queries : p.keys,
+                           dim = tensor == 2 ? p.dim_v : p.dim;
+        const AttentionPitch pitch = pitch_of(p, heads, rows, dim);
+        return AttentionInjection{tensor,
+                                  numbers.below(p.batch) * pitch.batch + numbers.below(heads) * pitch.head + row * pitch.row
+                                      + numbers.below(dim),
+                                  bits};
+    };
+    // The last keys are those that a causal mask hides from most queries.
+    const std::int64_t last = p.keys - 1, near = std::max<std::int64_t>(0, p.keys - 3);
+    return {place(0, numbers.below(p.queries), nan), place(0, numbers.below(p.queries), infinity),
+            place(1, numbers.below(p.keys), nan),    place(1, near, negative),
+            place(2, numbers.below(p.keys), nan),    place(2, numbers.below(p.keys), infinity),
+            place(2, last, nan),                     place(2, near, negative)};
+}
+
+}  // namespace rooftile

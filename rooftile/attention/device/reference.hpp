@@ -1,0 +1,51 @@
+// What attention's results must be: every element of O, and of the log-sum-exp, against fp64, on inputs made here.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernels/attention/reference_arguments.hpp"
+#include "rooftile/attention/problem.hpp"
+#include "rooftile/measure/measure_kernels.hpp"
+#include "rooftile/measure/reference.hpp"
+
+namespace rooftile {
+
+Source attention_reference_source(const AttentionProblem& problem, std::string_view arch);
+
+/// One result of `problem` by what the CTAs of the reference recorded.
+CaseOutcome judge(std::span<const AttentionRecord> records, const AttentionProblem& problem, VerifyCase which);
+
+/// `kernels` outlive it.
+class AttentionReference final : public Reference {
+  public:
+    AttentionReference(const MeasureKernels& kernels, const AttentionProblem& problem, const std::string& arch);
+
+    std::span<const VerifyCase> cases() const override;
+    int max_results() const override { return verify_max; }
+    void fill(Stream stream, VerifyCase which, std::uint64_t seed, TensorPointers tensors) const override;
+    std::vector<CaseOutcome> judge(Stream stream, VerifyCase which, std::uint64_t seed,
+                                   std::span<const TensorPointers> results) const override;
+
+  private:
+    int ctas() const;
+
+    const MeasureKernels& kernels_;
+    AttentionProblem problem_;
+    Module module_;
+    Function judge_, exact_fill_;
+    int shared_bytes_ = 0;
+    DeviceBuffer records_;
+};
+
+/// Where the special case puts what: bits at an element of a tensor's memory.
+struct AttentionInjection {
+    int tensor;  ///< 0: Q, 1: K, 2: V
+    std::int64_t element;
+    std::uint16_t bits;
+};
+std::vector<AttentionInjection> attention_injections(const AttentionProblem& problem, std::uint64_t seed);
+
+}  // namespace rooftile

@@ -1,0 +1,112 @@
+#include "rooftile/attention/device/trial.hpp"
+
+#include <fmt/core.h>
+
+#include "rooftile/attention/device/reference.hpp"
+#include "rooftile/attention/hardware.hpp"
+#include "rooftile/attention/plan.hpp"
+#include "rooftile/machine/query.hpp"
+#include "rooftile/runtime/cache.hpp"
+
+namespace rooftile {
+namespace {
+
+/// Two buffers that a copy goes between, in slots that rotate as tensors do.
+struct CopyBuffers {
+    DeviceBuffer from, to;
+    std::int64_t bytes = 0, slots = 0;
+};
+
+class AttentionTrial final : public Trial {
+  public:
+    AttentionTrial(const AttentionProblem& problem, Bench& bench)
+        : problem_(problem),
+          bench_(bench),
+          options_(bench.options()),
+          reference_(bench.kernels(), problem, bench.device().arch()) {}
+
+    const Reference& reference() const override { return reference_; }
+
+    std::vector<TimedWork> add_baselines(std::span<Measurement* const>, const TensorSets&, std::vector<std::string>&,
+                                         std::vector<Timing>&) override {
+        std::vector<TimedWork> works;
+        if (!options_.baseline) return works;
+        copied_ = make_copy();
+        if (copied_) works.push_back(copy_work());
+        return works;
+    }
+
+    void read_baselines(std::span<const TimedResult> timed, std::vector<std::string>&) override {
+        if (!copied_) return;
+        Baseline copy;
+        copy.key = "copy", copy.name = "copying as many bytes";
+        if (timed.back().time_us.samples > 0) copy.time_us = timed.back().time_us.median;
+        baselines_.push_back(std::move(copy));
+        copied_.reset();  // counting needs memory too
+    }
+
+    void set_figures(Measurement& row, std::size_t, const TimedResult& timed, std::vector<std::string>&) override {
+        const double seconds = timed.time_us.median * 1e-6;
+        if (seconds <= 0) return;
+        row.tflops = problem_.flops() / seconds * 1e-12;
+        row.gbytes_per_s = double(problem_.compulsory_bytes()) / seconds * 1e-9;
+        row.roof = "tensor";
+        row.baselines = baselines_;
+        const Machine* machine = options_.planned_for();
+        if (!machine || !timed.sm_clock_mhz) return;
+        const auto fastest = fastest_instruction(*machine, attention_type_name(problem_.type), "fp32");
+        if (!fastest) return;
+        const double roof = fastest->rate.value * bench_.kernels().sms() * *timed.sm_clock_mhz * 1e6 * 1e-12;
+        row.roof_fraction = *row.tflops / roof;
+        constexpr double clock_error = 0.005;  // of the measured clock, at most
+        if (*row.roof_fraction > 1 + clock_error)
+            row.invalid = fmt::format("above the roof: {:.1f} TFLOP/s of {:.1f} at the measured {:.0f} MHz", *row.tflops, roof,
+                                      *timed.sm_clock_mhz);
+    }
+
+    void finish(Measurement& row, std::size_t) override { row.show_derivation = options_.explain; }
+
+  private:
+    /// A copy that reads half of the problem's compulsory bytes and writes as many.
+    std::optional<CopyBuffers> make_copy() const {
+        CopyBuffers c;
+        constexpr std::int64_t aligned = 256;
+        c.bytes = ceil_div(problem_.compulsory_bytes() / 2, aligned) * aligned;
+        c.slots = rotated_sets(2 * c.bytes, bench_.device().l2_bytes, l2_factor, memory_info().free_bytes / 2);
+        if (c.slots < 1) return std::nullopt;
+        c.from = DeviceBuffer(std::size_t(c.slots * c.bytes));
+        c.to = DeviceBuffer(std::size_t(c.slots * c.bytes));
+        fill_bytes(c.from.address(), 0x5a, c.from.bytes(), nullptr);
+        synchronize();
+        return c;
+    }
+
+    TimedWork copy_work() const {
+        return {"copy",
+                [this](Stream stream, std::int64_t set) {
+                    const auto offset = DevicePointer(set % copied_->slots * copied_->bytes);
+                    bench_.kernels().copy(stream, copied_->to.address() + offset, copied_->from.address() + offset,
+                                          copied_->bytes);
+                },
+                Role::aside};
+    }
+
+    AttentionProblem problem_;
+    Bench& bench_;
+    const MeasureOptions& options_;
+    AttentionReference reference_;
+    std::optional<CopyBuffers> copied_;
+    std::vector<Baseline> baselines_;
+};
+
+}  // namespace
+
+void compile_attention_reference(const AttentionProblem& problem, const std::string& arch) {
+    compile_cached(attention_reference_source(problem, arch));
+}
+
+std::unique_ptr<Trial> attention_trial(const AttentionProblem& problem, Bench& bench) {
+    return std::make_unique<AttentionTrial>(problem, bench);
+}
+
+}  // namespace rooftile

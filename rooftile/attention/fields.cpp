@@ -1,0 +1,197 @@
+#include "rooftile/attention/fields.hpp"
+
+#include <fmt/core.h>
+
+#include <vector>
+
+#include "rooftile/core/read_value.hpp"
+#include "rooftile/error.hpp"
+
+namespace rooftile {
+namespace {
+
+constexpr std::string_view layouts[] = {"bhsd", "bshd"}, types[] = {"bf16", "fp16"}, switches[] = {"off", "on"},
+                           schedules[] = {"cooperative", "pingpong"};
+constexpr std::int64_t most = std::int64_t{1} << 40;  // the problem's own check says more precisely
+
+std::vector<Field> make_fields() {
+    const char *problem = "Problem", *fixed = "Fixed parameters (the rest is searched)";
+    return {
+        {"batch", "B", "Batches; default 1", problem},
+        {"heads", "H", "Heads of Q and O", problem},
+        {"kv_heads", "G", "Heads of K and V, each shared by H / G heads of Q; default H", problem},
+        {"q", "S", "Queries of a head", problem},
+        {"kv", "T", "Keys of a head; default S", problem},
+        {"dim", "D", "Elements of a row of Q and K: a multiple of 8 up to 256", problem},
+        {"dim_v", "V", "Elements of a row of V and O; default D", problem},
+        {"mask", "MASK", "none, causal (aligned at the lower right) or window:W (the last W keys of those); default none",
+         problem},
+        {"type", "TYPE", "Of all four tensors: bf16 or fp16; default bf16", problem},
+        {"layout", "AXES", "bhsd (a head's rows follow each other) or bshd (a row's heads do); default bhsd", problem},
+        {"log_sum_exp", "on|off", "The scores' log-sum-exp of every query, too; default off", problem},
+        {"tile_q", "N", "Queries of a tile: 64, 128 or 192", fixed},
+        {"tile_kv", "N", "Keys of a block: a multiple of 16 up to 256", fixed},
+        {"stages", "N", "Blocks of K, and of V, in shared memory", fixed},
+        {"consumer_warpgroups", "N", "Warpgroups that compute, 64 queries each", fixed},
+        {"schedule", "NAME", "pingpong (products in turns) or cooperative (as they come)", fixed},
+        {"section_heads", "N", "Heads of all batches whose tiles are taken before the next ones'", fixed},
+        {"exhaustive", "", "Search also what structural rules leave out", fixed, FieldKind::on},
+        {"top", "N", "Plans to keep", "Output"},
+    };
+}
+
+std::int64_t number(const Given& g, std::string_view key, std::int64_t otherwise) {
+    return g.has(key) ? whole_number(g.name(key), g.text(key), 0, most) : otherwise;
+}
+
+std::int64_t needed(const Given& g, std::string_view key) {
+    if (!g.has(key))
+        throw RequestError(fmt::format(
+            "missing {}: rooftile plan attention --batch 2 --heads 16 --q 4096 --dim 128 --mask causal", g.name(key)));
+    return number(g, key, 0);
+}
+
+void read_mask(const Given& g, AttentionProblem& p) {
+    if (!g.has("mask")) return;
+    const std::string& text = g.text("mask");
+    constexpr std::string_view window = "window:";
+    if (text == "none") p.mask = AttentionMask::none;
+    else if (text == "causal") p.mask = AttentionMask::causal;
+    else if (text.starts_with(window)) {
+        p.mask = AttentionMask::window;
+        p.window = whole_number(g.name("mask"), std::string_view(text).substr(window.size()), 1, max_attention_rows);
+    } else throw RequestError(fmt::format("{} is \"{}\"; accepted: none, causal, window:W", g.name("mask"), text));
+}
+
+std::optional<int> number_if(const Given& g, std::string_view key, int least, int greatest) {
+    if (!g.has(key)) return std::nullopt;
+    return int(whole_number(g.name(key), g.text(key), least, greatest));
+}
+
+/// Elements from one index to the next, as if the axis were there: what has one index has any stride.
+bool lies_as(const TensorInfo& t, const AttentionPitch& pitch) {
+    const std::int64_t wanted[] = {pitch.batch, pitch.head, pitch.row, 1};
+    for (std::size_t axis = 0; axis < 4; ++axis)
+        if (t.extents[axis].most > 1 && t.strides[axis] != wanted[axis]) return false;
+    return true;
+}
+
+}  // namespace
+
+std::span<const Field> attention_fields() {
+    static const std::vector<Field> fields = make_fields();
+    return fields;
+}
+
+AttentionProblem attention_problem(const Given& g) {
+    AttentionProblem p;
+    p.batch = number(g, "batch", 1);
+    p.heads = needed(g, "heads");
+    p.kv_heads = number(g, "kv_heads", p.heads);
+    p.queries = needed(g, "q");
+    p.keys = number(g, "kv", p.queries);
+    p.dim = needed(g, "dim");
+    p.dim_v = number(g, "dim_v", p.dim);
+    read_mask(g, p);
+    if (g.has("type")) p.type = one_of(g.name("type"), g.text("type"), types) == 0 ? Type::bf16 : Type::fp16;
+    if (g.has("layout")) p.layout = AttentionLayout(one_of(g.name("layout"), g.text("layout"), layouts));
+    if (g.has("log_sum_exp")) p.log_sum_exp = one_of(g.name("log_sum_exp"), g.text("log_sum_exp"), switches) == 1;
+    check(p);
+    return p;
+}
+
+AttentionRequest attention_request(const Given& g, int default_top) {
+    constexpr int max_plans = 256, max_stages = 64, max_tile = 1024, max_warpgroups = 16;
+    AttentionRequest r;
+    r.tile_q = number_if(g, "tile_q", 1, max_tile);
+    r.tile_kv = number_if(g, "tile_kv", 1, max_tile);
+    r.stages = number_if(g, "stages", 1, max_stages);
+    r.consumer_warpgroups = number_if(g, "consumer_warpgroups", 1, max_warpgroups);
+    if (g.has("schedule")) r.schedule = Schedule(one_of(g.name("schedule"), g.text("schedule"), schedules));
+    if (g.has("section_heads")) r.section_heads = whole_number(g.name("section_heads"), g.text("section_heads"), 1, most);
+    r.exhaustive = g.has("exhaustive");
+    r.top = number_if(g, "top", 1, max_plans).value_or(default_top);
+    return r;
+}
+
+Given attention_given(const AttentionProblem& p) {
+    Given given(Given::Named::by_key);
+    const auto add = [&](std::string_view key, std::int64_t value) { given.add(key, std::to_string(value)); };
+    add("batch", p.batch);
+    add("heads", p.heads);
+    add("kv_heads", p.kv_heads);
+    add("q", p.queries);
+    add("kv", p.keys);
+    add("dim", p.dim);
+    add("dim_v", p.dim_v);
+    given.add("mask", mask_text(p));
+    given.add("type", std::string(attention_type_name(p.type)));
+    given.add("layout", std::string(name_of(p.layout)));
+    given.add("log_sum_exp", p.log_sum_exp ? "on" : "off");
+    return given;
+}
+
+Given attention_given(const Record& record) {
+    Given given(Given::Named::by_key);
+    for (const char* key : {"batch", "heads", "kv_heads", "q", "kv", "dim", "dim_v"})
+        given.add(key, std::to_string(find_as<std::int64_t>(record, key).value_or(0)));
+    for (const char* key : {"mask", "type", "layout"}) given.add(key, find_as<std::string>(record, key).value_or(""));
+    given.add("log_sum_exp", find_as<bool>(record, "log_sum_exp").value_or(false) ? "on" : "off");
+    return given;
+}
+
+Given attention_given_of_config(const Record& config) {
+    Given given(Given::Named::by_key);
+    for (const char* key : {"tile_q", "tile_kv", "stages", "section_heads"})
+        given.add(key, std::to_string(find_as<std::int64_t>(config, key).value_or(0)));
+    given.add("schedule", find_as<std::string>(config, "schedule").value_or(""));
+    return given;
+}
+
+void add_attention_tensors(Given& given, std::span<const TensorInfo> inputs) {
+    if (inputs.size() != 3) throw RequestError(fmt::format("attention takes Q, K and V; {} tensors are given", inputs.size()));
+    constexpr const char* names[] = {"Q", "K", "V"};
+    for (std::size_t i = 0; i < 3; ++i) {
+        const TensorInfo& t = inputs[i];
+        if (t.extents.size() != 4)
+            throw RequestError(fmt::format("{} has {} axes; attention takes [batch, heads, rows, dim]", names[i], t.extents.size()));
+        if (t.type != inputs[0].type)
+            throw RequestError(fmt::format("{} is {} and Q {}; attention takes one type", names[i], t.type, inputs[0].type));
+    }
+    const auto &q = inputs[0].extents, &k = inputs[1].extents, &v = inputs[2].extents;
+    const auto equal = [&](std::size_t axis, const char* what, const Extent& a, const Extent& b) {
+        if (a.most != b.most)
+            throw RequestError(fmt::format("{} differ on axis {}: {} and {}", what, axis, a.most, b.most));
+    };
+    equal(0, "Q and K", q[0], k[0]);
+    equal(3, "Q and K", q[3], k[3]);
+    for (std::size_t axis = 0; axis < 3; ++axis) equal(axis, "K and V", k[axis], v[axis]);
+    const auto add = [&](std::string_view key, const Extent& extent) {
+        if (given.has(key)) throw RequestError(fmt::format("{} is given, and the tensors say it too", given.name(key)));
+        given.add(key, std::to_string(extent.most));
+    };
+    add("batch", q[0]);
+    add("heads", q[1]);
+    add("kv_heads", k[1]);
+    add("q", q[2]);
+    add("kv", k[2]);
+    add("dim", q[3]);
+    add("dim_v", v[3]);
+    if (given.has("type")) throw RequestError(fmt::format("{} is given, and the tensors say it too", given.name("type")));
+    given.add("type", inputs[0].type);
+    const AttentionProblem p = attention_problem(given);
+    for (const AttentionLayout layout : {AttentionLayout::bhsd, AttentionLayout::bshd}) {
+        AttentionProblem lies = p;
+        lies.layout = layout;
+        if (!lies_as(inputs[0], pitch_of(lies, p.heads, p.queries, p.dim))
+            || !lies_as(inputs[1], pitch_of(lies, p.kv_heads, p.keys, p.dim))
+            || !lies_as(inputs[2], pitch_of(lies, p.kv_heads, p.keys, p.dim_v)))
+            continue;
+        given.add_default("layout", std::string(name_of(layout)));
+        return;
+    }
+    throw RequestError("Q, K and V lie neither all as [batch, heads, rows, dim] nor all as [batch, rows, heads, dim], dense; "
+                       "hand over copies that do");
+}
+
+}  // namespace rooftile

@@ -1,0 +1,46 @@
+// How long a configuration takes [M19, M36, M38]: blocks on units that work side by side, tiles on SMs, the clock that power
+// leaves.
+#pragma once
+
+#include "rooftile/attention/hardware.hpp"
+#include "rooftile/attention/plan.hpp"
+
+namespace rooftile {
+
+/// Cycles of one block of a CTA, unit by unit. NaN: unknown.
+struct BlockCycles {
+    double tensor;       ///< both products
+    double exponential;  ///< the special function unit
+    double arithmetic;   ///< multiply-adds and sums of the softmax, and O's rescaling
+    double comparison;   ///< maxima and conversions
+    double issue;        ///< all of these instructions
+    double shared;       ///< shared memory's port: operands and copies
+    double port, l2;     ///< an SM's way to L2; its share of L2
+    double ceiling() const;      ///< (tensor + exponential) / max [M38]
+    double all = 0;              ///< what a block takes in the steady state
+    Bound bound = Bound::tensor;
+};
+
+/// What a launch does, counted.
+struct AttentionWork {
+    double tiles = 0, blocks = 0;  ///< of all heads
+    double longest = 0;            ///< blocks of a tile
+    double matrix_flops = 0, exponentials = 0, instructions = 0;  ///< executed, with what padding and masks add
+    double filled_bytes = 0, shared_read_bytes = 0, l2_bytes = 0, dram_bytes = 0, dram_lower_bound_bytes = 0;
+};
+
+struct AttentionTime {
+    BlockCycles block;
+    AttentionWork work;
+    double tile_turn = 0;  ///< cycles of a tile beside its blocks
+    double cycles = 0;     ///< of the SM that ends last
+    double balance = 0;    ///< mean over SMs of what they do, of that
+    double clock_hz = 0, seconds = 0;
+    Bound bound = Bound::tensor;
+};
+
+BlockCycles block_cycles(const AttentionHardware& hw, const AttentionProblem& problem, const AttentionConfig& config);
+AttentionWork attention_work(const AttentionHardware& hw, const AttentionProblem& problem, const AttentionConfig& config);
+AttentionTime attention_time(const AttentionHardware& hw, const AttentionProblem& problem, const AttentionConfig& config);
+
+}  // namespace rooftile

@@ -1,0 +1,100 @@
+#include "rooftile/attention/operation.hpp"
+
+#include "rooftile/attention/demand.hpp"
+#include "rooftile/attention/draw.hpp"
+#include "rooftile/attention/fields.hpp"
+#include "rooftile/attention/plan_text.hpp"
+#include "rooftile/attention/records.hpp"
+#include "rooftile/attention/suite_report.hpp"
+#include "rooftile/core/typed_plan.hpp"
+
+namespace rooftile {
+namespace {
+
+const AttentionPlan& typed(const Plan& plan) { return plan.own.as<AttentionPlan>(); }
+const AttentionProblem& typed(const Problem& problem) { return problem.own.as<AttentionProblem>(); }
+
+class AttentionOperation final : public Operation {
+  public:
+    std::string_view name() const override { return "attention"; }
+    std::string_view meaning() const override { return "Softmax of queries' scores times values, of every head, as one kernel"; }
+    std::string_view example() const override { return "--batch 2 --heads 16 --q 2048 --dim 128 --mask causal"; }
+    std::span<const Field> fields() const override { return attention_fields(); }
+
+    Problem problem(const Given& given) const override { return {this, Own::of(attention_problem(given))}; }
+    void add_tensors(Given& given, std::span<const TensorInfo> inputs) const override { add_attention_tensors(given, inputs); }
+    Own request(const Given& given, const PlanDefaults& defaults) const override {
+        return Own::of(attention_request(given, defaults.top));
+    }
+    PlanSet derive(std::shared_ptr<const Machine> machine, const Problem& problem, const Own& request) const override {
+        return attention_plan_set(rooftile::derive(std::move(machine), typed(problem), request.as<AttentionRequest>()));
+    }
+
+    Given given(const Problem& problem) const override { return attention_given(typed(problem)); }
+    Record problem_record(const Problem& problem) const override { return rooftile::problem_record(typed(problem)); }
+    Given given_of_record(const Record& record) const override { return attention_given(record); }
+    Given given_of_config(const Record& config) const override { return attention_given_of_config(config); }
+    std::string short_name(const Problem& problem) const override { return rooftile::short_name(typed(problem)); }
+    std::vector<TensorInfo> tensors(const Problem& problem) const override { return attention_tensors(typed(problem)); }
+    Record config_record(const Plan& plan) const override { return rooftile::config_record(typed(plan)); }
+    Record resources_record(const Plan& plan) const override { return rooftile::resources_record(typed(plan).resources); }
+    Record prediction_record(const Plan& plan) const override { return rooftile::prediction_record(typed(plan).prediction); }
+    Demand demand(const Machine& machine, const Plan& plan) const override { return attention_demand(machine, typed(plan)); }
+    Predictor predictor(const Machine&, std::span<const Plan> plans) const override { return attention_predictor(plans); }
+    std::string label(const Plan& plan) const override { return label_of(typed(plan).config); }
+
+    std::string text(const PlanSet& set, const PlanDetail& detail, std::span<const Explanation> explanations,
+                     const Terminal& terminal) const override {
+        AttentionPlans plans;
+        plans.machine_id = set.machine_id;
+        plans.machine_name = set.machine_name;
+        plans.problem = typed(set.problem);
+        for (const Plan& plan : set.plans) plans.plans.push_back(typed(plan));
+        plans.rejected = set.rejected;
+        plans.unknown = set.unknown;
+        plans.unchecked_constraints = set.unchecked_constraints;
+        plans.notes = set.notes;
+        return plan_text(plans, detail.steps, explanations, terminal);
+    }
+    std::string heading(const Problem& problem, std::string_view machine_id, std::string_view machine_name,
+                        const Terminal& terminal) const override {
+        return attention_heading_text(typed(problem), machine_id, machine_name, terminal);
+    }
+
+    DrawLaw law(const DrawRequest& request) const override { return attention_law(request); }
+    Problem draw(Random& random, const DrawRequest&) const override { return {this, Own::of(drawn_attention(random))}; }
+    ProblemTraits traits(const Problem& problem) const override { return attention_traits(typed(problem)); }
+
+    SuiteReporter suite_reporter(SuiteRecord record, const Suite* suite) const override {
+        return attention_suite_reporter(std::move(record), suite);
+    }
+    std::string_view baseline() const override { return "copy"; }
+    std::span<const std::string_view> baseline_keys() const override {
+        static constexpr std::string_view keys[] = {"copy_us"};
+        return keys;
+    }
+};
+
+}  // namespace
+
+Plan any_plan(AttentionPlan plan, const Problem& problem) {
+    return plan_of(problem, "sm90_attention", std::move(plan));
+}
+
+const Operation& attention_operation() {
+    static const AttentionOperation operation;
+    return operation;
+}
+
+PlanSet attention_plan_set(std::variant<AttentionPlans, AttentionInfeasible> outcome) {
+    PlanSet out = std::visit([](auto& found) { return plan_set_of(attention_operation(), found); }, outcome);
+    if (auto* plans = std::get_if<AttentionPlans>(&outcome)) {
+        out.unchecked_constraints = std::move(plans->unchecked_constraints);
+        for (AttentionPlan& plan : plans->plans) out.plans.push_back(any_plan(std::move(plan), out.problem));
+    } else if (auto* none = std::get_if<AttentionInfeasible>(&outcome)) {
+        out.refusal = Refusal{none->reason, std::move(none->message), none->needed, none->available};
+    }
+    return out;
+}
+
+}  // namespace rooftile

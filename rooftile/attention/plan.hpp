@@ -1,0 +1,97 @@
+// A plan for one attention kernel: every parameter, what it uses, what it is predicted to take, and why.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "kernels/types.hpp"
+#include "rooftile/attention/problem.hpp"
+#include "rooftile/core/bound.hpp"
+#include "rooftile/core/step.hpp"
+#include "rooftile/machine/machine.hpp"
+
+namespace rooftile {
+
+struct AttentionConfig {
+    int tile_q = 128;  ///< queries of a tile: 64 a consumer warpgroup
+    int tile_kv = 128;  ///< keys of a block
+    int stages = 2;    ///< of K, and of V
+    Schedule schedule = Schedule::pingpong;  ///< consumer warpgroups issue their products in turns; cooperative: as they come
+    std::int64_t section_heads = 1;  ///< heads of all batches whose tiles are taken before the next ones'
+
+    static constexpr int warpgroup_q = 64;
+    int consumer_warpgroups() const { return tile_q / warpgroup_q; }
+    friend bool operator==(const AttentionConfig&, const AttentionConfig&) = default;
+};
+
+/// Padding on chip: k-steps of the product of queries and keys, widths of the one with values.
+constexpr std::int64_t padded_to(std::int64_t elements, std::int64_t step) { return (elements + step - 1) / step * step; }
+inline constexpr std::int64_t key_product_step = 16, value_product_step = 32;
+
+struct AttentionResources {
+    std::optional<std::int64_t> threads, accumulator_registers, producer_registers, consumer_registers, stages_max,
+        stage_bytes, shared_bytes;
+};
+
+struct AttentionPrediction {
+    std::optional<double> time_us, tflops, clock_mhz;
+    std::optional<Bound> bound;
+    std::optional<double> overlap_ceiling;   ///< (t_mma + t_exp) / max of both [M38]
+    std::optional<double> overlap_gain;      ///< (t_mma + t_exp) / predicted time of a block: what of the ceiling is had
+    std::optional<double> tensor_cycles, exponential_cycles, block_cycles;  ///< of a block and CTA
+    std::optional<double> balance;           ///< mean work of an SM over that of the last to end
+    std::optional<std::int64_t> tiles, blocks;  ///< of all heads; blocks of keys that they go through
+    std::optional<std::int64_t> dram_bytes, dram_lower_bound_bytes, l2_bytes;
+};
+
+struct AttentionPlan {
+    int rank = 0;
+    bool buildable = false;
+    std::string why_not;
+    std::string arch;  ///< "sm_90"
+    AttentionProblem problem;
+    AttentionConfig config;
+    AttentionResources resources;
+    AttentionPrediction prediction;
+    Steps derivation;
+    std::vector<std::string> unknown;
+};
+
+struct AttentionPlans {
+    std::string machine_id, machine_name;
+    AttentionProblem problem;
+    std::vector<AttentionPlan> plans;  ///< best first
+    Rejected rejected;
+    std::vector<std::string> unknown, unchecked_constraints, notes;
+};
+
+/// The request is right but no kernel computes it.
+struct AttentionInfeasible {
+    Reason reason = Reason::instruction;
+    std::string message;
+    std::optional<double> needed, available;
+    std::string machine_id, machine_name;
+    AttentionProblem problem;
+    Rejected rejected;
+    std::vector<std::string> unknown, notes;
+};
+
+/// What the caller fixes; the rest is searched.
+struct AttentionRequest {
+    std::optional<int> tile_q{}, tile_kv{}, stages{}, consumer_warpgroups{};
+    std::optional<Schedule> schedule{};
+    std::optional<std::int64_t> section_heads{};
+    int top = 8;
+    bool exhaustive = false;  ///< search also what rules leave out
+};
+
+/// Derives the kernel's parameters [M19, M36, M38]. Never throws for an unknown number.
+std::variant<AttentionPlans, AttentionInfeasible> derive(std::shared_ptr<const Machine> machine,
+                                                         const AttentionProblem& problem,
+                                                         const AttentionRequest& request = {});
+
+}  // namespace rooftile

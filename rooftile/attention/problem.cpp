@@ -1,0 +1,116 @@
+#include "rooftile/attention/problem.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "rooftile/error.hpp"
+
+namespace rooftile {
+namespace {
+
+constexpr std::int64_t element_bytes = 2;
+
+void check_range(std::string_view name, std::int64_t value, std::int64_t least, std::int64_t most) {
+    if (value < least || value > most)
+        throw RequestError(fmt::format("{} is {}; accepted: {} to {}", name, value, least, most));
+}
+
+void check_dim(std::string_view name, std::int64_t value) {
+    check_range(name, value, attention_dim_step, max_attention_dim);
+    if (value % attention_dim_step != 0)
+        throw RequestError(fmt::format("{} is {}; accepted: multiples of {} up to {}, as rows of 16 bytes are", name, value,
+                                       attention_dim_step, max_attention_dim));
+}
+
+TensorInfo tensor(const AttentionProblem& p, std::string name, std::int64_t heads, std::int64_t rows, std::int64_t dim,
+                  TensorRole role) {
+    const AttentionPitch pitch = pitch_of(p, heads, rows, dim);
+    return {.name = std::move(name),
+            .type = std::string(attention_type_name(p.type)),
+            .element_bits = 8 * element_bytes,
+            .extents = {Extent::of(p.batch), Extent::of(heads), Extent::of(rows), Extent::of(dim)},
+            .strides = {pitch.batch, pitch.head, pitch.row, 1},
+            .role = role};
+}
+
+/// Sum of min(i, most) over the whole numbers i in [first, last]; of a negative i nothing.
+double sum_up_to(std::int64_t first, std::int64_t last, std::int64_t most) {
+    first = std::max<std::int64_t>(first, 1);
+    if (last < first) return 0;
+    const std::int64_t turn = std::clamp<std::int64_t>(most, first - 1, last);  // the last i that counts as itself
+    return double(first + turn) * double(turn - first + 1) / 2 + double(last - turn) * double(most);
+}
+
+}  // namespace
+
+std::string_view name_of(AttentionLayout layout) { return layout == AttentionLayout::bhsd ? "bhsd" : "bshd"; }
+
+std::string_view name_of(AttentionMask mask) {
+    constexpr std::string_view names[] = {"none", "causal", "window"};
+    return names[int(mask)];
+}
+
+std::string_view attention_type_name(Type type) { return type == Type::bf16 ? "bf16" : "fp16"; }
+
+std::string mask_text(const AttentionProblem& problem) {
+    if (problem.mask == AttentionMask::window) return fmt::format("window:{}", problem.window);
+    return std::string(name_of(problem.mask));
+}
+
+double AttentionProblem::visible_pairs() const {
+    if (mask == AttentionMask::none) return double(queries) * double(keys);
+    // Query i sees min(place + 1, window) keys, place being i + keys - queries.
+    const std::int64_t most = mask == AttentionMask::window ? window : keys;
+    return sum_up_to(keys - queries + 1, keys, most);
+}
+
+std::int64_t AttentionProblem::q_bytes() const { return batch * heads * queries * dim * element_bytes; }
+std::int64_t AttentionProblem::k_bytes() const { return batch * kv_heads * keys * dim * element_bytes; }
+std::int64_t AttentionProblem::v_bytes() const { return batch * kv_heads * keys * dim_v * element_bytes; }
+std::int64_t AttentionProblem::o_bytes() const { return batch * heads * queries * dim_v * element_bytes; }
+std::int64_t AttentionProblem::compulsory_bytes() const {
+    constexpr std::int64_t fp32_bytes = 4;
+    return q_bytes() + k_bytes() + v_bytes() + o_bytes() + (log_sum_exp ? batch * heads * queries * fp32_bytes : 0);
+}
+
+void check(const AttentionProblem& p) {
+    check_range("batch", p.batch, 1, max_attention_heads);
+    check_range("heads", p.heads, 1, max_attention_heads);
+    check_range("kv_heads", p.kv_heads, 1, max_attention_heads);
+    check_range("q", p.queries, 1, max_attention_rows);
+    check_range("kv", p.keys, 1, max_attention_rows);
+    check_dim("dim", p.dim);
+    check_dim("dim_v", p.dim_v);
+    if (p.heads % p.kv_heads != 0)
+        throw RequestError(
+            fmt::format("{} heads cannot share {} KV heads evenly; kv_heads must divide heads", p.heads, p.kv_heads));
+    if (p.mask == AttentionMask::window) check_range("the mask's window", p.window, 1, max_attention_rows);
+    constexpr double most_bytes = double(std::int64_t{1} << 46);  // far beyond any GPU's memory, and safe to multiply
+    const double rows = double(p.batch) * double(p.heads) * (double(p.queries) + double(p.keys));
+    if (rows * double(max_attention_dim) * element_bytes > most_bytes)
+        throw RequestError(fmt::format("{} x {} heads of {} queries and {} keys are more than 2^46 bytes", p.batch, p.heads,
+                                       p.queries, p.keys));
+}
+
+AttentionPitch pitch_of(const AttentionProblem& p, std::int64_t heads, std::int64_t rows, std::int64_t dim) {
+    if (p.layout == AttentionLayout::bhsd) return {dim, rows * dim, heads * rows * dim};
+    return {heads * dim, dim, heads * rows * dim};
+}
+
+std::vector<TensorInfo> attention_tensors(const AttentionProblem& p) {
+    std::vector<TensorInfo> tensors = {tensor(p, "Q", p.heads, p.queries, p.dim, TensorRole::in),
+                                       tensor(p, "K", p.kv_heads, p.keys, p.dim, TensorRole::in),
+                                       tensor(p, "V", p.kv_heads, p.keys, p.dim_v, TensorRole::in),
+                                       tensor(p, "O", p.heads, p.queries, p.dim_v, TensorRole::out)};
+    if (p.log_sum_exp)
+        tensors.push_back({.name = "L",
+                           .type = "fp32",
+                           .element_bits = 32,
+                           .extents = {Extent::of(p.batch), Extent::of(p.heads), Extent::of(p.queries)},
+                           .strides = {p.heads * p.queries, p.queries, 1},
+                           .role = TensorRole::out});
+    return tensors;
+}
+
+}  // namespace rooftile

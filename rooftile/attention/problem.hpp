@@ -1,0 +1,67 @@
+// O = softmax(Q K^T / sqrt(dim)) V of every head of every batch: what is computed, and how its tensors lie.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/attention/attention_mask.hpp"
+#include "kernels/types.hpp"
+#include "rooftile/core/problem.hpp"
+
+namespace rooftile {
+
+/// Which axis of a tensor [batch, heads, rows, dim] lies outside which; the row's elements are contiguous in both.
+enum class AttentionLayout : std::uint8_t {
+    bhsd,  ///< a head's rows follow each other
+    bshd,  ///< a row's heads follow each other, as projections give them
+};
+std::string_view name_of(AttentionLayout layout);
+
+inline constexpr std::int64_t max_attention_rows = std::int64_t{1} << 30;  ///< the kernel counts queries and keys in 32 bits
+inline constexpr std::int64_t max_attention_heads = 65536;                 ///< and batches
+inline constexpr std::int64_t attention_dim_step = 8, max_attention_dim = 256;
+
+struct AttentionProblem {
+    std::int64_t batch = 1, heads = 1, kv_heads = 1, queries = 1, keys = 1, dim = 64, dim_v = 64;
+    AttentionMask mask = AttentionMask::none;
+    std::int64_t window = 0;  ///< keys that a query sees at most, of mask window
+    AttentionLayout layout = AttentionLayout::bhsd;
+    Type type = Type::bf16;
+    bool log_sum_exp = false;  ///< of the scores of every query, too
+
+    AttentionExtent extent() const { return {mask, int(queries), int(keys), int(window)}; }
+    std::int64_t heads_of_all() const { return batch * heads; }
+    /// Pairs of a query and a key that it sees, of one head.
+    double visible_pairs() const;
+    /// Of both products, of visible pairs alone.
+    double flops() const { return 2.0 * double(heads_of_all()) * visible_pairs() * double(dim + dim_v); }
+    std::int64_t q_bytes() const;
+    std::int64_t k_bytes() const;
+    std::int64_t v_bytes() const;
+    std::int64_t o_bytes() const;
+    /// Every tensor read or written once.
+    std::int64_t compulsory_bytes() const;
+
+    friend bool operator==(const AttentionProblem&, const AttentionProblem&) = default;
+};
+
+/// "none", "causal", "window:128".
+std::string mask_text(const AttentionProblem& problem);
+std::string_view name_of(AttentionMask mask);
+std::string_view attention_type_name(Type type);
+
+/// Throws RequestError, one line, where no such problem can be had.
+void check(const AttentionProblem& problem);
+
+/// Elements from one row, head and batch of a tensor of `heads` x `rows` x `dim` to the next.
+struct AttentionPitch {
+    std::int64_t row, head, batch;
+};
+AttentionPitch pitch_of(const AttentionProblem& problem, std::int64_t heads, std::int64_t rows, std::int64_t dim);
+
+/// Q, K, V, O and, where asked for, L.
+std::vector<TensorInfo> attention_tensors(const AttentionProblem& problem);
+
+}  // namespace rooftile

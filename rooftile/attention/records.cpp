@@ -1,0 +1,53 @@
+#include "rooftile/attention/records.hpp"
+
+namespace rooftile {
+
+Record problem_record(const AttentionProblem& p) {
+    return {{"batch", p.batch},       {"heads", p.heads},         {"kv_heads", p.kv_heads},
+            {"q", p.queries},         {"kv", p.keys},             {"dim", p.dim},
+            {"dim_v", p.dim_v},       {"mask", mask_text(p)},     {"type", attention_type_name(p.type)},
+            {"layout", name_of(p.layout)}, {"log_sum_exp", p.log_sum_exp}};
+}
+
+Record config_record(const AttentionPlan& plan) {
+    const AttentionConfig& c = plan.config;
+    return {{"kernel", "sm90_attention"},
+            {"tile_q", c.tile_q},
+            {"tile_kv", c.tile_kv},
+            {"stages", c.stages},
+            {"consumer_warpgroups", c.consumer_warpgroups()},
+            {"schedule", c.schedule == Schedule::pingpong ? "pingpong" : "cooperative"},
+            {"splits", 1},
+            {"order", plan.problem.mask == AttentionMask::none ? "sections" : "sections_longest_first"},
+            {"section_heads", c.section_heads}};
+}
+
+Record resources_record(const AttentionResources& r) {
+    return {{"threads", r.threads},
+            {"accumulator_registers", r.accumulator_registers},
+            {"setmaxnreg", Record{{"producer", r.producer_registers}, {"consumer", r.consumer_registers}}},
+            {"stage_bytes", r.stage_bytes},
+            {"stages_max", r.stages_max},
+            {"shared_bytes", r.shared_bytes},
+            {"ctas_per_sm", 1}};
+}
+
+Record prediction_record(const AttentionPrediction& p) {
+    return {{"time_us", p.time_us},
+            {"tflops", p.tflops},
+            {"bound", p.bound ? Value(name_of(*p.bound)) : Value()},
+            {"clock_mhz", p.clock_mhz},
+            {"overlap_ceiling", p.overlap_ceiling},
+            {"overlap_gain", p.overlap_gain},
+            {"tensor_cycles", p.tensor_cycles},
+            {"exponential_cycles", p.exponential_cycles},
+            {"block_cycles", p.block_cycles},
+            {"tiles", p.tiles},
+            {"blocks", p.blocks},
+            {"balance", p.balance},
+            {"l2_bytes", p.l2_bytes},
+            {"dram_bytes", p.dram_bytes},
+            {"dram_lower_bound_bytes", p.dram_lower_bound_bytes}};
+}
+
+}  // namespace rooftile

@@ -1,0 +1,138 @@
+#include "rooftile/attention/space.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "rooftile/core/arithmetic.hpp"
+
+namespace rooftile {
+namespace {
+
+constexpr int warpgroup_threads = 128;
+constexpr int max_consumer_warpgroups = 3;
+constexpr int tile_kv_step = 16, max_tile_kv = 256;  // k-steps of the product with V; wgmma's width and a TMA box's rows
+constexpr int max_stages = 4;
+constexpr double register_step = 8;                  // of setmaxnreg
+
+}  // namespace
+
+RegisterShares register_shares(const AttentionHardware& hw, int consumer_warpgroups) {
+    const double warpgroups = 1 + consumer_warpgroups;
+    const double each = whole(hw.registers_per_sm / (warpgroups * warpgroup_threads) / register_step) * register_step;
+    if (!hw.moves_registers) {
+        const double share = min_known(each, hw.registers_per_thread);
+        return {share, share};
+    }
+    const double producer = consumer_warpgroups == 3 ? producer_registers_of_three : producer_registers;
+    const double left = (hw.registers_per_sm / warpgroup_threads - producer) / consumer_warpgroups;
+    const double most = whole(hw.registers_per_thread / register_step) * register_step;
+    // No more than ptxas gives one thread beside the accumulators of the largest tile.
+    const double consumer = min_known(whole(left / register_step) * register_step, most);
+    return {producer, consumer};
+}
+
+Sm90AttentionConfig kernel_config(const AttentionProblem& problem, const AttentionConfig& config) {
+    Sm90AttentionConfig k;
+    k.tile_q = config.tile_q;
+    k.tile_kv = config.tile_kv;
+    k.dim = int(padded_to(problem.dim, key_product_step));
+    k.dim_v = int(padded_to(problem.dim_v, value_product_step));
+    k.stages = config.stages;
+    k.turns = config.schedule == Schedule::pingpong;
+    k.type = problem.type;
+    k.mask = problem.mask;
+    return k;
+}
+
+int registers_needed(const AttentionProblem& problem, const AttentionConfig& config) {
+    return kernel_config(problem, config).accumulator_registers()
+           + (problem.mask == AttentionMask::none ? registers_beside : registers_beside_masked);
+}
+
+double stages_max(const AttentionHardware& hw, const AttentionProblem& problem, const AttentionConfig& config) {
+    AttentionConfig one = config;
+    one.stages = 1;
+    const Sm90AttentionConfig k = kernel_config(problem, one);
+    const double stage = k.k_bytes() + k.v_bytes() + 4 * Sm90AttentionConfig::barrier_bytes;
+    return whole((hw.shared_per_cta - (k.shared_bytes() - stage)) / stage);
+}
+
+std::optional<AttentionWall> wall_of(const AttentionHardware& hw, const AttentionProblem& problem,
+                                     const AttentionConfig& config) {
+    const auto falls = [](Reason reason, double needed, double available) -> std::optional<AttentionWall> {
+        if (needed > available) return AttentionWall{reason, needed, available};  // never where it is unknown
+        return std::nullopt;
+    };
+    const Sm90AttentionConfig k = kernel_config(problem, config);
+    if (config.tile_q % AttentionConfig::warpgroup_q != 0 || config.tile_q < AttentionConfig::warpgroup_q
+        || config.consumer_warpgroups() > max_consumer_warpgroups || config.tile_kv % tile_kv_step != 0
+        || config.tile_kv < tile_kv_step || config.tile_kv > max_tile_kv)
+        return AttentionWall{Reason::instruction, 0, 0};
+    // One warpgroup has nobody to take turns with.
+    if (config.consumer_warpgroups() == 1 && config.schedule == Schedule::pingpong)
+        return AttentionWall{Reason::instruction, 2, 1};
+    if (auto wall = falls(Reason::threads, k.threads(), hw.threads_per_cta)) return wall;
+    if (auto wall = falls(Reason::registers, registers_needed(problem, config),
+                          register_shares(hw, config.consumer_warpgroups()).consumer))
+        return wall;
+    return falls(Reason::shared, k.shared_bytes(), hw.shared_per_cta);
+}
+
+const Rule* rule_of(const AttentionProblem& problem, const AttentionConfig& config) {
+    static constexpr Rule narrow{"narrow_blocks",
+                                 "below 64 keys a product of queries and keys takes as long to read its queries from shared "
+                                 "memory as to multiply, and every block has barriers"};
+    static constexpr Rule unfed{"one_stage", "with one stage nothing is loaded while a block is computed"};
+    constexpr int least_keys = 64;
+    if (config.stages == 1) return &unfed;
+    if (config.tile_kv < least_keys && problem.keys > config.tile_kv) return &narrow;
+    return nullptr;
+}
+
+std::vector<std::string> unchecked_walls(const AttentionHardware& hw) {
+    std::vector<std::string> out;
+    if (std::isnan(hw.threads_per_cta)) out.emplace_back("threads");
+    if (std::isnan(hw.registers_per_sm)) out.emplace_back("registers");
+    if (std::isnan(hw.shared_per_cta)) out.emplace_back("shared");
+    return out;
+}
+
+void for_each_config(const AttentionRequest& request, const std::function<void(const AttentionConfig&)>& visit) {
+    const auto open = [](const std::optional<int>& fixed, int first, int last, int step, const auto& take) {
+        if (fixed) return take(*fixed);
+        for (int value = first; value <= last; value += step) take(value);
+    };
+    std::optional<int> tile_q = request.tile_q;
+    if (!tile_q && request.consumer_warpgroups) tile_q = *request.consumer_warpgroups * AttentionConfig::warpgroup_q;
+    AttentionConfig c;
+    constexpr int q = AttentionConfig::warpgroup_q;
+    open(tile_q, q, max_consumer_warpgroups * q, q, [&](int rows) {
+        c.tile_q = rows;
+        if (request.consumer_warpgroups && *request.consumer_warpgroups != c.consumer_warpgroups()) return;
+        open(request.tile_kv, tile_kv_step, max_tile_kv, tile_kv_step, [&](int keys) {
+            c.tile_kv = keys;
+            open(request.stages, 1, max_stages, 1, [&](int stages) {
+                c.stages = stages;
+                for (const Schedule schedule : {Schedule::pingpong, Schedule::cooperative}) {
+                    if (request.schedule && *request.schedule != schedule) continue;
+                    c.schedule = schedule;
+                    visit(c);
+                }
+            });
+        });
+    });
+}
+
+std::int64_t section_heads(const AttentionHardware& hw, const AttentionProblem& p, int tile_q) {
+    const std::int64_t all = p.heads_of_all(), shared_by = p.heads / p.kv_heads;
+    constexpr double share = 0.5;  // the rest is the next section's, and Q's and O's
+    const double head = double(p.keys) * double(p.dim + p.dim_v) * 2;
+    const double fitting = hw.l2_bytes * share / head * double(shared_by);
+    const double q_tiles = whole_up(double(p.queries) / tile_q);
+    const double needed = whole_up(hw.sms / q_tiles);
+    const double heads = max_known(whole(fitting), needed);
+    if (!(heads < double(all))) return all;  // NaN too
+    return std::max<std::int64_t>(1, std::int64_t(heads));
+}
+
+}  // namespace rooftile

@@ -1,0 +1,52 @@
+// Which configurations of the kernel there are, and the walls that they meet [M19].
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "kernels/attention/sm90_attention_config.hpp"
+#include "rooftile/attention/hardware.hpp"
+#include "rooftile/attention/plan.hpp"
+
+namespace rooftile {
+
+/// Registers of a consumer thread beside O, scores and probabilities: addresses, the rows' maxima and sums, positions in the
+/// rings; where scores are masked, the bounds of what a row sees, too. From what ptxas needs (tests/attention/compile).
+inline constexpr int registers_beside = 28, registers_beside_masked = 40;
+/// Of the producer, which computes nothing: the least that one, two and three consumer warpgroups leave without a gain.
+inline constexpr int producer_registers = 24, producer_registers_of_three = 32;
+
+/// How an SM's registers are dealt to the threads of a CTA that has it alone.
+struct RegisterShares {
+    double producer, consumer;  ///< a thread; NaN: unknown
+};
+RegisterShares register_shares(const AttentionHardware& hw, int consumer_warpgroups);
+
+/// The kernel's template parameter.
+Sm90AttentionConfig kernel_config(const AttentionProblem& problem, const AttentionConfig& config);
+/// Registers of a consumer thread that the tiles need.
+int registers_needed(const AttentionProblem& problem, const AttentionConfig& config);
+/// Blocks of K and V that fit into shared memory beside Q, by half stages no more; NaN: unknown.
+double stages_max(const AttentionHardware& hw, const AttentionProblem& problem, const AttentionConfig& config);
+
+/// Why a configuration cannot be had.
+struct AttentionWall {
+    Reason reason = Reason::registers;
+    double needed = 0, available = 0;
+};
+/// Empty where it can. Unknown numbers bind nothing.
+std::optional<AttentionWall> wall_of(const AttentionHardware& hw, const AttentionProblem& problem,
+                                     const AttentionConfig& config);
+/// What a search leaves out although it meets every wall; null: nothing.
+const Rule* rule_of(const AttentionProblem& problem, const AttentionConfig& config);
+/// Walls that an unknown number leaves unchecked.
+std::vector<std::string> unchecked_walls(const AttentionHardware& hw);
+
+/// Calls `visit` with every configuration that the request leaves open, feasible or not, but for sections of heads.
+void for_each_config(const AttentionRequest& request, const std::function<void(const AttentionConfig&)>& visit);
+
+/// Heads whose keys and values fill L2, no fewer than give every SM a tile; at most all.
+std::int64_t section_heads(const AttentionHardware& hw, const AttentionProblem& problem, int tile_q);
+
+}  // namespace rooftile
