@@ -1,5 +1,8 @@
 #include "rooftile/attention/operation.hpp"
 
+#include <set>
+#include <tuple>
+
 #include "rooftile/attention/demand.hpp"
 #include "rooftile/attention/draw.hpp"
 #include "rooftile/attention/fields.hpp"
@@ -64,6 +67,26 @@ class AttentionOperation final : public Operation {
     DrawLaw law(const DrawRequest& request) const override { return attention_law(request); }
     Problem draw(Random& random, const DrawRequest&) const override { return {this, Own::of(drawn_attention(random))}; }
     ProblemTraits traits(const Problem& problem) const override { return attention_traits(typed(problem)); }
+
+    std::string_view space_rule() const override {
+        return "Every tile of 64, 128 or 192 queries and of 64 to 256 keys in steps of 16 (fewer where the problem has fewer) that registers "
+               "and shared memory hold, by warpgroups in turns and not; the planner's choice for each are stages, two at least, and "
+               "sections of heads.";
+    }
+    std::span<const std::string_view> space_keys() const override {
+        static constexpr std::string_view keys[] = {"tile_q", "tile_kv", "schedule"};
+        return keys;
+    }
+    std::vector<Plan> space(const std::shared_ptr<const Machine>& machine, const Problem& problem) const override {
+        constexpr int all = 4096;  // more than the search has
+        std::vector<Plan> members;
+        std::set<std::tuple<int, int, Schedule>> seen;
+        for (Plan& plan : derive(machine, problem, Own::of(AttentionRequest{.top = all})).plans) {
+            const AttentionConfig& c = typed(plan).config;
+            if (plan.buildable && seen.emplace(c.tile_q, c.tile_kv, c.schedule).second) members.push_back(std::move(plan));
+        }
+        return members;
+    }
 
     SuiteReporter suite_reporter(SuiteRecord record, const Suite* suite) const override {
         return attention_suite_reporter(std::move(record), suite);

@@ -1,0 +1,75 @@
+// Attention's kernels without a GPU: at the walls that the planner keeps to, ptxas neither spills nor serialises products.
+#include <gtest/gtest.h>
+
+#include "rooftile/attention/device/kernel.hpp"
+#include "rooftile/attention/device/reference.hpp"
+#include "rooftile/attention/fields.hpp"
+#include "rooftile/attention/operation.hpp"
+#include "rooftile/attention/space.hpp"
+#include "rooftile/core/random.hpp"
+#include "rooftile/machine/registry.hpp"
+#include "rooftile/runtime/cache.hpp"
+#include "tests/core/example.hpp"
+#include "tests/from_environment.hpp"
+
+namespace rooftile {
+namespace {
+
+/// The plan of most keys a block that fits: nothing is left of its registers, or of shared memory.
+AttentionPlan at_the_wall(const AttentionProblem& problem, int tile_q) {
+    const auto machine = std::make_shared<const Machine>(machine_by_id("h200-sxm"));
+    std::vector<std::string> unknown;
+    const AttentionHardware hw = attention_hardware(*machine, problem.type, unknown);
+    AttentionRequest request{.tile_q = tile_q, .stages = 2, .top = 1};
+    for (int tile_kv = 256; tile_kv > 0; tile_kv -= 16) {
+        const AttentionConfig c{.tile_q = tile_q, .tile_kv = tile_kv, .stages = 2, .schedule = Schedule::cooperative};
+        if (!wall_of(hw, problem, c)) {
+            request.tile_kv = tile_kv;
+            break;
+        }
+    }
+    return std::get<AttentionPlans>(derive(machine, problem, request)).plans.front();
+}
+
+TEST(AttentionKernels, TilesAtTheWallsNeitherSpillNorSerialise) {
+    for (const int tile_q : {64, 128, 192})
+        for (const std::int64_t dim : {64, 128, 256})
+            for (const AttentionMask mask : {AttentionMask::none, AttentionMask::causal}) {
+                if (tile_q == 192 && dim == 256) continue;  // O alone takes 128 of 160 registers
+                AttentionProblem p;
+                p.queries = p.keys = 2048, p.dim = p.dim_v = dim, p.mask = mask;
+                const AttentionPlan plan = at_the_wall(p, tile_q);
+                SCOPED_TRACE(testing::Message() << tile_q << "x" << plan.config.tile_kv << " dim " << dim << " mask " << int(mask));
+                EXPECT_NO_THROW(compiled_attention(plan));
+            }
+}
+
+// Any rows, any type, any mask: 12 of a seed, more by ROOFTILE_TEST_COUNT.
+TEST(AttentionKernels, RandomPlansCompile) {
+    Random random(from_environment("ROOFTILE_TEST_SEED", 11));
+    const auto machine = std::make_shared<const Machine>(machine_by_id("h100-sxm"));
+    for (std::uint64_t i = 0; i < from_environment("ROOFTILE_TEST_COUNT", 12); ++i) {
+        AttentionProblem p;
+        p.queries = random.whole(1, 4096), p.keys = random.whole(1, 4096), p.heads = random.whole(1, 32);
+        p.dim = 8 * random.whole(1, 32), p.dim_v = 8 * random.whole(1, 32);
+        p.mask = AttentionMask(random.pick(3)), p.window = random.whole(1, 4096);
+        p.type = random.coin() ? Type::bf16 : Type::fp16;
+        const auto outcome = derive(machine, p, {.top = 3});
+        const auto& plans = std::get<AttentionPlans>(outcome).plans;
+        const AttentionPlan& plan = plans[random.pick(plans.size())];
+        SCOPED_TRACE(testing::Message() << plan.config.tile_q << "x" << plan.config.tile_kv << " dim " << p.dim << "/" << p.dim_v
+                                        << " " << mask_text(p));
+        EXPECT_NO_THROW(compiled_attention(plan));
+    }
+}
+
+TEST(AttentionKernels, TheReferenceCompiles) {
+    for (const std::int64_t dim : {8, 96, 256}) {
+        AttentionProblem p;
+        p.dim = dim, p.dim_v = 264 - dim;
+        EXPECT_NO_THROW(compile_cached(attention_reference_source(p, "sm_90")));
+    }
+}
+
+}  // namespace
+}  // namespace rooftile

@@ -1,0 +1,40 @@
+// Attention made wrong on purpose: each must be caught, by the case that its test names.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "rooftile/attention/operation.hpp"
+#include "tests/attention/mutants.hpp"
+#include "tests/device/wrong_on_purpose.hpp"
+
+namespace rooftile {
+namespace {
+
+void caught(const Mutant& mutant, By by) { expect_caught(attention_operation(), mutant, by); }
+
+TEST_F(WrongOnPurpose, EveryAttentionIsRightAsItIs) {
+    std::set<std::string> problems;
+    for (const Mutant& mutant : attention_mutants::all())
+        if (problems.insert(mutant.problem).second) expect_right(attention_operation(), mutant);
+}
+
+TEST_F(WrongOnPurpose, AttentionOneKeyTooMany) { caught(attention_mutants::one_key_too_many(), By::random); }
+TEST_F(WrongOnPurpose, AttentionOneKeyTooFew) { caught(attention_mutants::one_key_too_few(), By::exact); }
+TEST_F(WrongOnPurpose, AttentionOneKeyTooFewOnRandom) { caught(attention_mutants::one_key_too_few(), By::random); }
+TEST_F(WrongOnPurpose, AttentionLastBlockDropped) { caught(attention_mutants::last_block_dropped(), By::random); }
+TEST_F(WrongOnPurpose, AttentionLastBlockDroppedOnExact) { caught(attention_mutants::last_block_dropped(), By::exact); }
+TEST_F(WrongOnPurpose, AttentionRescaledOnceTooSeldom) { caught(attention_mutants::rescaled_once_too_seldom(), By::random); }
+TEST_F(WrongOnPurpose, AttentionRescaledOnceTooSeldomOnExact) { caught(attention_mutants::rescaled_once_too_seldom(), By::exact); }
+TEST_F(WrongOnPurpose, AttentionNeighboursKeys) { caught(attention_mutants::neighbours_keys(), By::exact); }
+TEST_F(WrongOnPurpose, AttentionHeadsDealtRound) { caught(attention_mutants::heads_dealt_round(), By::random); }
+TEST_F(WrongOnPurpose, AttentionSumFromBeforeTheLastBlock) {
+    caught(attention_mutants::sum_from_before_the_last_block(), By::random);
+}
+TEST_F(WrongOnPurpose, AttentionMaximumOfOneThread) { caught(attention_mutants::maximum_of_one_thread(), By::random); }
+TEST_F(WrongOnPurpose, AttentionRowPastTheLast) { caught(attention_mutants::row_past_the_last(), By::guards); }
+TEST_F(WrongOnPurpose, AttentionHiddenNan) { caught(attention_mutants::hidden_nan(), By::special); }
+TEST_F(WrongOnPurpose, AttentionLogOfBaseTwo) { caught(attention_mutants::log_of_base_two(), By::random); }
+TEST_F(WrongOnPurpose, AttentionCounterLeft) { caught(attention_mutants::counter_left(), By::timed); }
+
+}  // namespace
+}  // namespace rooftile

@@ -1,0 +1,102 @@
+// Attention made wrong on purpose: one small mistake each, in the kernel's own text. What must catch each stands in
+// tests/attention/device/wrong_on_purpose_test.cpp.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tests/device/mutant.hpp"
+
+namespace rooftile::attention_mutants {
+
+inline constexpr std::string_view kernel = "kernels/attention/sm90_attention.cuh", mask = "kernels/attention/attention_mask.hpp",
+                                  softmax = "kernels/attention/online_softmax.cuh";
+
+// Several blocks a tile, heads that share keys, rows that fill no tile.
+inline constexpr const char* plain = "--batch 2 --heads 4 --kv-heads 2 --q 300 --kv 500 --dim 64 --tile-q 128 --tile-kv 128 --stages 2";
+inline constexpr const char* causal =
+    "--batch 2 --heads 4 --kv-heads 2 --q 300 --kv 500 --dim 64 --mask causal --tile-q 128 --tile-kv 128 --stages 2";
+inline constexpr const char* with_log =
+    "--batch 2 --heads 4 --kv-heads 2 --q 300 --kv 500 --dim 64 --log-sum-exp on --tile-q 128 --tile-kv 128 --stages 2";
+
+// More tiles than any GPU has SMs.
+inline constexpr const char* many = "--batch 4 --heads 64 --kv-heads 64 --q 200 --kv 130 --dim 64 --tile-q 128 --tile-kv 128 --stages 2";
+
+inline Mutant one_key_too_many() {
+    return {"a query sees the key behind its own place",
+            causal,
+            {{mask, "return place(i) < 0 ? 0 : place(i) + 1;", "return place(i) < 0 ? 0 : place(i) + 1 < keys ? place(i) + 2 : keys;"}}};
+}
+inline Mutant one_key_too_few() {
+    return {"a query does not see the key at its own place",
+            causal,
+            {{mask, "return place(i) < 0 ? 0 : place(i) + 1;", "return place(i) < 0 ? 0 : place(i);"}}};
+}
+inline Mutant last_block_dropped() {
+    return {"the last block of keys that a tile goes through is left out",
+            plain,
+            {{mask, "return {first < end ? first : end, end};", "return {first + 1 < end ? first + 1 : first < end ? first : end, end};"}}};
+}
+inline Mutant rescaled_once_too_seldom() {
+    return {"O is not rescaled behind its first block",
+            plain,
+            {{kernel, "sums[i] *= shrink[i / 2 % 2];", "sums[i] *= block == blocks.end - 2 ? 1.0f : shrink[i / 2 % 2];"}}};
+}
+inline Mutant neighbours_keys() {
+    return {"heads read their neighbour's keys",
+            plain,
+            {{kernel, "block * C.tile_kv, kv_head, tile.batch);\n            k_at.advance();",
+              "block * C.tile_kv, (kv_head + 1) % args.kv_heads, tile.batch);\n            k_at.advance();"}}};
+}
+inline Mutant heads_dealt_round() {
+    return {"heads share keys in turns instead of in groups",
+            plain,
+            {{kernel, "kv_head = tile.head / queries_a_key_head;", "kv_head = tile.head % args.kv_heads;"}}};
+}
+inline Mutant sum_from_before_the_last_block() {
+    return {"a row's sum lacks its last block",
+            plain,
+            {{kernel, "softmax.take(scores, args.scale_log2, shrink);\n            ptx::wgmma_wait<0>();",
+              "const float sum0 = softmax.sum[0], sum1 = softmax.sum[1];\n"
+              "            softmax.take(scores, args.scale_log2, shrink);\n"
+              "            if (block == blocks.first) softmax.sum[0] = sum0 * shrink[0], softmax.sum[1] = sum1 * shrink[1];\n"
+              "            ptx::wgmma_wait<0>();"}}};
+}
+inline Mutant maximum_of_one_thread() {
+    return {"a row's maximum is that of its first thread's columns alone, and its terms are cut off",
+            plain,
+            {{softmax, "most = fmaxf(greatest[half], row_max(most));",
+              "most = fmaxf(greatest[half], __shfl_sync(0xffffffff, most, threadIdx.x % 32 / 4 * 4));"},
+             {softmax, "more += scores[i] = ptx::exp2_approx(fmaf(scores[i], scale_log2, -from));",
+              "more += scores[i] = fminf(1.0f, ptx::exp2_approx(fmaf(scores[i], scale_log2, -from)));"}}};
+}
+inline Mutant row_past_the_last() {
+    return {"the row behind the last query is written",
+            plain,
+            {{kernel, "const bool inside = row < args.extent.queries;", "const bool inside = row < args.extent.queries + 1;"}}};
+}
+inline Mutant hidden_nan() {
+    return {"a NaN in V behind the mask is not mended",
+            causal,
+            {{kernel, "if (hides && __any_sync(0xffffffff, spoiled != 0)) mend", "if (false) mend"}}};
+}
+inline Mutant log_of_base_two() {
+    return {"the log-sum-exp is of base 2",
+            with_log,
+            {{kernel, "softmax.greatest[half] * args.scale_log2 * ln2 + __logf(total)",
+              "softmax.greatest[half] * args.scale_log2 + __log2f(total)"}}};
+}
+inline Mutant counter_left() {
+    return {"from the second launch on the first tiles are left out: the counter is not made 0 again",
+            many,
+            {{"kernels/pipeline/scheduler.cuh", "coming_ = counter_ ? teams + atomicInc(counter_, tiles_ - 1) : index_ + teams;",
+              "coming_ = counter_ ? teams + atomicInc(counter_, 0xfffffffe) : index_ + teams;"}}};
+}
+
+inline std::vector<Mutant> all() {
+    return {one_key_too_many(), one_key_too_few(),    last_block_dropped(), rescaled_once_too_seldom(),
+            neighbours_keys(),  heads_dealt_round(),  sum_from_before_the_last_block(), maximum_of_one_thread(),
+            row_past_the_last(), hidden_nan(),        log_of_base_two(),    counter_left()};
+}
+
+}  // namespace rooftile::attention_mutants

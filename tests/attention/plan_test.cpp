@@ -1,0 +1,199 @@
+// Attention's plans: walls by hand, what is refused, what the model must keep to.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "rooftile/attention/fields.hpp"
+#include "rooftile/attention/model.hpp"
+#include "rooftile/attention/operation.hpp"
+#include "rooftile/attention/space.hpp"
+#include "rooftile/core/random.hpp"
+#include "rooftile/error.hpp"
+#include "rooftile/machine/registry.hpp"
+#include "rooftile/machine/set.hpp"
+#include "tests/core/example.hpp"
+
+namespace rooftile {
+namespace {
+
+using testing::HasSubstr;
+
+AttentionProblem problem_of(std::string_view line) { return attention_problem(given_of(attention_operation(), line)); }
+AttentionHardware h200() {
+    std::vector<std::string> unknown;
+    return attention_hardware(machine_by_id("h200-sxm"), Type::bf16, unknown);
+}
+AttentionPlans plans_of(std::string_view line, const char* machine = "h200-sxm", const AttentionRequest& request = {}) {
+    const auto outcome = derive(std::make_shared<const Machine>(machine_by_id(machine)), problem_of(line), request);
+    EXPECT_TRUE(std::holds_alternative<AttentionPlans>(outcome)) << std::get<AttentionInfeasible>(outcome).message;
+    return std::get<AttentionPlans>(outcome);
+}
+
+std::string refusal_of(std::string_view line) {
+    try {
+        problem_of(line);
+    } catch (const RequestError& error) { return error.what(); }
+    return "none";
+}
+
+TEST(AttentionFields, WhatCannotBeIsRefusedByName) {
+    EXPECT_THAT(refusal_of("--q 64 --dim 64"), HasSubstr("missing --heads"));
+    EXPECT_THAT(refusal_of("--heads 8 --dim 64"), HasSubstr("missing --q"));
+    EXPECT_THAT(refusal_of("--heads 8 --q 64"), HasSubstr("missing --dim"));
+    EXPECT_THAT(refusal_of("--heads 8 --q 0 --dim 64"), HasSubstr("q is 0"));
+    EXPECT_THAT(refusal_of("--heads 8 --q 64 --dim 60"), HasSubstr("multiples of 8"));
+    EXPECT_THAT(refusal_of("--heads 8 --q 64 --dim 264"), HasSubstr("8 to 256"));
+    EXPECT_THAT(refusal_of("--heads 8 --kv-heads 3 --q 64 --dim 64"), HasSubstr("must divide heads"));
+    EXPECT_THAT(refusal_of("--heads 8 --q 64 --dim 64 --mask sideways"), HasSubstr("accepted: none, causal, window:W"));
+    EXPECT_THAT(refusal_of("--heads 8 --q 64 --dim 64 --mask window:0"), HasSubstr("1 .. "));
+    EXPECT_THAT(refusal_of("--heads 8 --q 64 --dim 64 --type fp32"), HasSubstr("bf16"));
+    EXPECT_THAT(refusal_of("--batch 65536 --heads 65536 --q 1000000 --dim 64"), HasSubstr("2^46 bytes"));
+}
+
+TEST(AttentionFields, TensorsThatLieSomewhereGiveTheLayout) {
+    const auto tensor = [](std::int64_t heads, std::int64_t rows, AttentionLayout layout) {
+        AttentionProblem p;
+        p.layout = layout;
+        const AttentionPitch pitch = pitch_of(p, heads, rows, 64);
+        return TensorInfo{"", "bf16", 16, {Extent::of(2), Extent::of(heads), Extent::of(rows), Extent::of(64)},
+                          {pitch.batch, pitch.head, pitch.row, 1}};
+    };
+    for (const AttentionLayout layout : {AttentionLayout::bhsd, AttentionLayout::bshd}) {
+        Given given;
+        const std::vector<TensorInfo> inputs = {tensor(8, 100, layout), tensor(2, 300, layout), tensor(2, 300, layout)};
+        add_attention_tensors(given, inputs);
+        const AttentionProblem p = attention_problem(given);
+        EXPECT_EQ(p.layout, layout);
+        EXPECT_EQ(p.heads, 8);
+        EXPECT_EQ(p.kv_heads, 2);
+        EXPECT_EQ(p.keys, 300);
+        EXPECT_THROW(add_attention_tensors(given, inputs), RequestError) << "said twice";
+    }
+    Given given;
+    const std::vector<TensorInfo> mixed = {tensor(8, 100, AttentionLayout::bhsd), tensor(2, 300, AttentionLayout::bshd),
+                                           tensor(2, 300, AttentionLayout::bshd)};
+    EXPECT_THROW(add_attention_tensors(given, mixed), RequestError);
+}
+
+// dim 128: O 64, scores of 176 keys 88, probabilities 44, 40 beside them where there is a mask: 236 of 240. 192 keys: 248.
+TEST(AttentionWalls, RegistersByHand) {
+    const AttentionProblem p = problem_of("--heads 8 --q 512 --dim 128 --mask causal");
+    AttentionConfig c{.tile_q = 128, .tile_kv = 176, .stages = 2};
+    EXPECT_EQ(registers_needed(p, c), 64 + 88 + 44 + 40);
+    EXPECT_FALSE(wall_of(h200(), p, c));
+    c.tile_kv = 192;
+    const auto wall = wall_of(h200(), p, c);
+    ASSERT_TRUE(wall);
+    EXPECT_EQ(wall->reason, Reason::registers);
+    EXPECT_EQ(wall->needed, 64 + 96 + 48 + 40);
+    EXPECT_EQ(wall->available, 240);  // (65536 / 128 - 24) / 2 = 244, down to 8
+    EXPECT_EQ(register_shares(h200(), 3).consumer, 160);
+    EXPECT_EQ(register_shares(h200(), 1).consumer, 248);  // no more than a thread can have
+}
+
+// Q 128 x 128 x 2 = 32768 B; K and V of 128 keys 65536 B a stage: 3 fit into 227 KiB, 4 do not.
+TEST(AttentionWalls, SharedMemoryByHand) {
+    const AttentionProblem p = problem_of("--heads 8 --q 512 --dim 128");
+    AttentionConfig c{.tile_q = 128, .tile_kv = 128, .stages = 3};
+    EXPECT_EQ(kernel_config(p, c).shared_bytes(), 32768 + 3 * 65536 + 2 * 7 * 8 + 8);
+    EXPECT_EQ(stages_max(h200(), p, c), 3);
+    EXPECT_FALSE(wall_of(h200(), p, c));
+    c.stages = 4;
+    const auto wall = wall_of(h200(), p, c);
+    ASSERT_TRUE(wall);
+    EXPECT_EQ(wall->reason, Reason::shared);
+}
+
+// 4096 FLOP a cycle: 2 x 128 x 128 x 256 / 4096 = 2048; 128 x 128 / 16 = 1024; so M38's ceiling is 1.5. Of dim 64 it is 2, of 256 1.25.
+TEST(AttentionModel, UnitsByHand) {
+    const AttentionConfig c{.tile_q = 128, .tile_kv = 128, .stages = 2};
+    const auto block = [&](const char* line) { return block_cycles(h200(), problem_of(line), c); };
+    const BlockCycles b = block("--heads 8 --q 512 --dim 128");
+    EXPECT_EQ(b.tensor, 2048);
+    EXPECT_EQ(b.exponential, 1024);
+    EXPECT_DOUBLE_EQ(b.ceiling(), 1.5);
+    EXPECT_DOUBLE_EQ(block("--heads 8 --q 512 --dim 64").ceiling(), 2);
+    EXPECT_DOUBLE_EQ(block("--heads 8 --q 512 --dim 256").ceiling(), 1.25);
+    EXPECT_GE(b.all, std::max(b.tensor, b.exponential));
+}
+
+// Whatever the configuration: no block is faster than its longest unit, no launch than its work at the highest clock, and DRAM moves
+// no less than every tensor once.
+TEST(AttentionModel, KeepsToWhatTheUnitsCanDo) {
+    Random random(5);
+    const AttentionHardware hw = h200();
+    for (int i = 0; i < 60; ++i) {
+        AttentionProblem p;
+        p.heads = random.whole(1, 16), p.kv_heads = 1, p.batch = random.whole(1, 4);
+        p.queries = random.whole(1, 3000), p.keys = random.whole(1, 3000);
+        p.dim = 8 * random.whole(1, 32), p.dim_v = 8 * random.whole(1, 32);
+        p.mask = AttentionMask(random.pick(3)), p.window = random.whole(1, 3000);
+        for_each_config({}, [&](AttentionConfig c) {
+            if (wall_of(hw, p, c)) return;
+            c.section_heads = section_heads(hw, p, c.tile_q);
+            ASSERT_GE(c.section_heads, 1);
+            ASSERT_LE(c.section_heads, p.heads_of_all());
+            const AttentionTime t = attention_time(hw, p, c);
+            EXPECT_GE(t.block.all, t.block.tensor);
+            EXPECT_GE(t.block.all, t.block.exponential);
+            EXPECT_GE(t.seconds, t.work.matrix_flops / (hw.flops_per_cycle * hw.sms * hw.top_hz) * 0.999);
+            EXPECT_GE(t.work.matrix_flops, p.flops() * 0.999);
+            EXPECT_GE(t.work.dram_bytes, double(p.compulsory_bytes()));
+            EXPECT_LE(t.balance, 1 + 1e-9);
+        });
+    }
+}
+
+TEST(AttentionPlans, MoreSharedMemoryNeverGivesFewerStages) {
+    const AttentionProblem p = problem_of("--heads 8 --q 512 --dim 128");
+    double before = 0;
+    for (int kib = 100; kib <= 400; kib += 20) {
+        Machine machine = machine_by_id("h200-sxm");
+        set_number(machine, "shared.per_cta=" + std::to_string(kib) + "KiB");
+        std::vector<std::string> unknown;
+        const double stages = stages_max(attention_hardware(machine, Type::bf16, unknown), p, {.tile_q = 128, .tile_kv = 64});
+        EXPECT_GE(stages, before);
+        before = stages;
+    }
+    EXPECT_GT(before, 5);
+}
+
+TEST(AttentionPlans, OtherMachinesArePlannedAndNotBuildable) {
+    for (const char* id : {"a100-80-sxm", "b200", "rtx4090"}) {
+        const AttentionPlans plans = plans_of("--heads 8 --q 2048 --dim 128", id);
+        EXPECT_FALSE(plans.plans.front().buildable) << id;
+        EXPECT_THAT(plans.plans.front().why_not, HasSubstr("sm_90")) << id;
+    }
+    for (const char* id : {"h100-sxm", "h200-sxm", "h20"}) EXPECT_TRUE(plans_of("--heads 8 --q 2048 --dim 128", id).plans.front().buildable);
+    // H20 has a sixth of the matrix rate and all of the exponentials: its ceiling is M38's 1.125 at dim 128.
+    EXPECT_NEAR(*plans_of("--heads 8 --q 2048 --dim 128", "h20").plans.front().prediction.overlap_ceiling, 1.08, 0.06);
+}
+
+TEST(AttentionPlans, WhatIsFixedIsKeptAndWhatCannotBeIsOneReason) {
+    const AttentionPlans plans =
+        plans_of("--heads 8 --q 2048 --dim 64", "h200-sxm", {.tile_q = 192, .tile_kv = 128, .schedule = Schedule::cooperative});
+    for (const AttentionPlan& plan : plans.plans) {
+        EXPECT_EQ(plan.config.tile_q, 192);
+        EXPECT_EQ(plan.config.tile_kv, 128);
+        EXPECT_EQ(plan.config.schedule, Schedule::cooperative);
+    }
+    const auto none = derive(std::make_shared<const Machine>(machine_by_id("h200-sxm")), problem_of("--heads 8 --q 64 --dim 256"),
+                             {.tile_q = 192, .tile_kv = 256});
+    ASSERT_TRUE(std::holds_alternative<AttentionInfeasible>(none));
+    EXPECT_EQ(std::get<AttentionInfeasible>(none).reason, Reason::registers);
+    EXPECT_EQ(std::get<AttentionInfeasible>(none).message.find('\n'), std::string::npos);
+}
+
+// The time that an unknown number leaves open is open; the plan stands.
+TEST(AttentionPlans, AnUnknownRateLeavesNoTime) {
+    Machine machine = machine_by_id("h200-sxm");
+    set_number(machine, "rate.mufu=unknown");
+    const auto outcome = derive(std::make_shared<const Machine>(machine), problem_of("--heads 8 --q 2048 --dim 128"));
+    const auto& plans = std::get<AttentionPlans>(outcome);
+    EXPECT_FALSE(plans.plans.front().prediction.time_us);
+    EXPECT_THAT(plans.unknown, testing::Contains("rate.mufu"));
+}
+
+}  // namespace
+}  // namespace rooftile
