@@ -1,0 +1,206 @@
+#!/usr/bin/env python3
+"""Attention beside PyTorch's cuDNN and FlashAttention back ends, in one run, in CUDA graphs.
+
+usage: bench/attention/beside_cudnn.py LIBRARY [--suite FILE.toml] [--filter TEXT] [--seconds S] [--out FILE.jsonl]
+
+LIBRARY is librooftile.so. Without --suite: 16,384 tokens in sequences of 1,024, 4,096 and 16,384, dim 64, 128 and 256, heads of
+their own and eight sharing keys, full and causal. Needs one GPU of sm_90 and PyTorch 2.9 or later. Tensors lie as
+[batch, heads, rows, dim]; a set of them is taken after the other, together several L2; competitors alternate in blocks of some
+milliseconds. A ratio is the other's time over ours in the same round, median of the rounds. Results are compared with the
+others' (fp64 at every element: `rooftile measure attention`). One line a problem, then geometric means.
+"""
+import argparse
+import ctypes
+import json
+import math
+import statistics
+import sys
+import time
+
+import torch
+import torch.nn.functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+BACKENDS = {"cudnn": SDPBackend.CUDNN_ATTENTION, "flash": SDPBackend.FLASH_ATTENTION}
+L2_FACTOR = 4
+ROUNDS = 7
+BLOCK_SECONDS = 0.006
+TYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
+
+
+class Library:
+    def __init__(self, path):
+        self.c = ctypes.CDLL(path)
+        self.c.rooftile_error_message.restype = ctypes.c_char_p
+
+    def __call__(self, function, *arguments):
+        if getattr(self.c, function)(*arguments):
+            raise RuntimeError(self.c.rooftile_error_message().decode())
+
+
+class Kernel:
+    """Plan 1 of a problem, loaded on device 0."""
+
+    def __init__(self, library, fields):
+        self.library = library
+        plans, self.kernel = ctypes.c_void_p(), ctypes.c_void_p()
+        request = {"op": "attention", "machine": "h200-sxm", "top": 1, **fields}
+        library("rooftile_plan", json.dumps(request).encode(), ctypes.byref(plans))
+        text = ctypes.c_char_p()
+        library("rooftile_plans_json", plans, ctypes.byref(text))
+        plan = json.loads(text.value)["plans"][0]
+        self.config, self.predicted_us = plan["config"], plan["prediction"]["time_us"]
+        library("rooftile_compile", plans, 1, ctypes.byref(self.kernel))
+        library("rooftile_load", self.kernel, 0)
+        size = ctypes.c_size_t()
+        library("rooftile_workspace_bytes", self.kernel, 0, ctypes.byref(size))
+        self.workspace = torch.zeros(max(16, size.value), dtype=torch.uint8, device="cuda")
+
+    def launch(self, *tensors):
+        pointers = (ctypes.c_void_p * len(tensors))(*[t.data_ptr() for t in tensors])
+        self.library("rooftile_launch", self.kernel, 0, ctypes.c_void_p(torch.cuda.current_stream().cuda_stream), pointers,
+                     len(tensors), ctypes.c_void_p(self.workspace.data_ptr()))
+
+
+def grid():
+    for dim in (64, 128, 256):
+        for group in (1, 8):
+            for mask in ("none", "causal"):
+                for q in (1024, 4096, 16384):
+                    heads = 2048 // dim
+                    yield {"batch": 16384 // q, "heads": heads, "kv_heads": max(1, heads // group), "q": q, "dim": dim, "mask": mask}
+
+
+def suite(path):
+    import tomllib
+    with open(path, "rb") as file:
+        for row in tomllib.load(file)["problem"]:
+            fields = {key: value for key, value in row.items() if key not in ("name", "model", "layer", "layers", "rounds")}
+            yield {key: int(value) if str(value).isdigit() else value for key, value in fields.items()}
+
+
+def graph_of(function, sets):
+    """All sets once, as a graph."""
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for tensors in sets:
+            function(*tensors)
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for tensors in sets:
+            function(*tensors)
+    return graph
+
+
+def seconds(graph, count):
+    start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    start.record()
+    for _ in range(count):
+        graph.replay()
+    end.record()
+    end.synchronize()
+    return start.elapsed_time(end) / 1e3 / count
+
+
+def measured(library, fields):
+    batch, heads, q, dim = (int(fields[key]) for key in ("batch", "heads", "q", "dim"))
+    kv_heads, kv = int(fields.get("kv_heads", heads)), int(fields.get("kv", q))
+    mask, dtype = fields.get("mask", "none"), TYPES[fields.get("type", "bf16")]
+    kernel = Kernel(library, fields)
+    bytes_of_set = 2 * batch * dim * (2 * heads * q + 2 * kv_heads * kv)
+    count = max(1, min(16, -(-L2_FACTOR * 60 * 2**20 // bytes_of_set)))
+    sets = []
+    for _ in range(count):
+        tensors = [torch.randn(batch, h, rows, dim, device="cuda", dtype=dtype) for h, rows in ((heads, q), (kv_heads, kv), (kv_heads, kv))]
+        sets.append((*tensors, torch.empty(batch, heads, q, dim, device="cuda", dtype=dtype)))
+
+    def ours(q_, k, v, o):
+        kernel.launch(q_, k, v, o)
+
+    def theirs(backend):
+        def run(q_, k, v, _):
+            with sdpa_kernel(backend):
+                return F.scaled_dot_product_attention(q_, k, v, is_causal=mask == "causal", enable_gqa=kv_heads < heads)
+        return run
+
+    functions = {"ours": ours}
+    missing = []
+    if mask in ("none", "causal") and (mask == "none" or q == kv):
+        for name, backend in BACKENDS.items():
+            try:
+                functions[name] = theirs(backend)
+                theirs(backend)(*sets[0])
+            except RuntimeError as error:
+                del functions[name]
+                missing.append(f"{name}: {str(error).splitlines()[0][:80]}")
+    ours(*sets[0])
+    worst = 0.0
+    for name in functions:
+        if name != "ours":
+            worst = max(worst, (functions[name](*sets[0]).float() - sets[0][3].float()).abs().max().item())
+    graphs = {name: graph_of(function, sets) for name, function in functions.items()}
+    repeats = {name: max(1, round(BLOCK_SECONDS / seconds(graph, 2))) for name, graph in graphs.items()}
+    times = {name: [] for name in graphs}
+    for round_ in range(ROUNDS):
+        for name in (list(graphs) if round_ % 2 else list(reversed(graphs))):
+            times[name].append(seconds(graphs[name], repeats[name]) / count * 1e6)
+    pairs = batch * heads * (q * kv if mask != "causal" else (q * (2 * kv - q + 1)) / 2)
+    row = {"fields": fields, "config": kernel.config, "predicted_us": kernel.predicted_us, "difference": worst, "missing": missing,
+           "tflops": 4 * pairs * dim / statistics.median(times["ours"]) / 1e6}
+    for name in times:
+        row[name + "_us"] = statistics.median(times[name])
+        if name != "ours":
+            row[name + "_ratio"] = statistics.median(t / o for t, o in zip(times[name], times["ours"]))
+    return row
+
+
+def mean(values):
+    return math.exp(statistics.fmean(map(math.log, values))) if values else float("nan")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("library")
+    parser.add_argument("--suite")
+    parser.add_argument("--filter", default="")
+    parser.add_argument("--seconds", type=float, default=1e9)
+    parser.add_argument("--out")
+    given = parser.parse_args()
+    library, rows, begin = Library(given.library), [], time.monotonic()
+    out = open(given.out, "w") if given.out else None
+    torch.manual_seed(1)
+    for fields in suite(given.suite) if given.suite else grid():
+        name = " ".join(f"{key}={value}" for key, value in fields.items())
+        if given.filter not in name:
+            continue
+        if time.monotonic() - begin > given.seconds:
+            print("stopped: no time left")
+            break
+        try:
+            row = measured(library, fields)
+        except (RuntimeError, torch.OutOfMemoryError) as error:
+            print(f"{name}: {str(error).splitlines()[0][:100]}", flush=True)
+            torch.cuda.empty_cache()
+            continue
+        rows.append(row)
+        if out:
+            print(json.dumps(row), file=out, flush=True)
+        c = row["config"]
+        print(f"{name}: {c['tile_q']}x{c['tile_kv']}/{c['stages']} {row['ours_us']:.1f} us ({row['predicted_us']:.1f}), {row['tflops']:.0f} TFLOP/s"
+              + "".join(f", {other} {row[other + '_us']:.1f} = {row[other + '_ratio']:.3f}" for other in BACKENDS if other + "_us" in row)
+              + f", apart {row['difference']:.2g}" + "".join(f", {m}" for m in row["missing"]), flush=True)
+    for other in BACKENDS:
+        ratios = [row[other + "_ratio"] for row in rows if other + "_ratio" in row]
+        if ratios:
+            print(f"{other}: {len(ratios)} problems, geometric mean {mean(ratios):.3f}, least {min(ratios):.3f}, "
+                  f"below 0.90 {100 * sum(r < 0.9 for r in ratios) / len(ratios):.0f} %")
+    errors = [abs(row["predicted_us"] / row["ours_us"] - 1) for row in rows if row["ours_us"] >= 5]
+    if errors:
+        print(f"prediction: {100 * statistics.fmean(errors):.1f} % off in the mean, 95th percentile {100 * sorted(errors)[int(0.95 * (len(errors) - 1))]:.1f} %")
+    return 0 if rows else 8
+
+
+if __name__ == "__main__":
+    sys.exit(main())
