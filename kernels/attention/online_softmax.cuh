@@ -43,32 +43,42 @@ __device__ void hide(float (&scores)[tile_kv / 2], const AttentionExtent& extent
     }
 }
 
-/// Maximum and sum of both rows so far, of scores that are not yet scaled.
+/// What probabilities of both rows so far count from, and their sum. Not the greatest score itself: where a later block's is less than
+/// 2^8 times as probable nothing need be rescaled, as P and O hold such numbers as exactly. So O is rescaled in the first blocks and
+/// hardly ever after, and whether it is says one branch of a warp.
 struct OnlineSoftmax {
-    float greatest[2], sum[2];  // the sum is of this thread's columns alone
+    // Of the score that probabilities are relative to, times scale_log2; minus infinity: no key was seen. Sums are of this thread's columns.
+    float from[2], sum[2];
 
-    __device__ OnlineSoftmax() : greatest{minus_infinity(), minus_infinity()}, sum{0, 0} {}
+    __device__ OnlineSoftmax() : from{minus_infinity(), minus_infinity()}, sum{0, 0} {}
 
-    /// Scores become probabilities relative to the greatest score so far; `shrink` is what all before is multiplied by.
+    /// Scores become probabilities; `shrink` is what all before is multiplied by. False where that is 1 in all of the warp's rows.
     template <int count>
-    __device__ void take(float (&scores)[count], float scale_log2, float (&shrink)[2]) {
+    __device__ bool take(float (&scores)[count], float scale_log2, float (&shrink)[2]) {
+        constexpr float most_growth = 8;
+        bool rescales = false;
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
             float most = scores[2 * half];
 #pragma unroll
             for (int i = 0; i < count; ++i)
                 if (i / 2 % 2 == half) most = fmaxf(most, scores[i]);
-            most = fmaxf(greatest[half], row_max(most));
+            most = row_max(most) * scale_log2;
+            // Not where both are minus infinity, nor where a score is NaN: that stays NaN.
+            const bool grows = most - from[half] > most_growth;
+            const float before = from[half];
+            if (grows) from[half] = most;
+            shrink[half] = grows ? ptx::exp2_approx(before - most) : 1.0f;
+            rescales |= grows;
             // A row that has seen nothing yet has no place to count from: 0 does, all its terms are 0.
-            const float from = most == minus_infinity() ? 0 : most * scale_log2;
-            shrink[half] = ptx::exp2_approx(greatest[half] * scale_log2 - from);
-            greatest[half] = most;
+            const float offset = from[half] == minus_infinity() ? 0 : from[half];
             float more = 0;
 #pragma unroll
             for (int i = 0; i < count; ++i)
-                if (i / 2 % 2 == half) more += scores[i] = ptx::exp2_approx(fmaf(scores[i], scale_log2, -from));
+                if (i / 2 % 2 == half) more += scores[i] = ptx::exp2_approx(fmaf(scores[i], scale_log2, -offset));
             sum[half] = fmaf(sum[half], shrink[half], more);
         }
+        return __any_sync(0xffffffff, rescales);
     }
     /// Of a whole row, and what its sums are to be multiplied by; 0 where it saw nothing.
     __device__ float total(int half) const { return row_sum(sum[half]); }

@@ -267,6 +267,13 @@ __global__ void __launch_bounds__(256) attention_judge(const __grid_constant__ A
     record.worst = all.worst;
 }
 
+/// Every other row of a dense matrix of `rows` x `dim` times `factor`: scores so far apart that O has to be rescaled.
+__global__ void attention_scale_rows(unsigned short* matrix, long long rows, int dim, double factor, Type type) {
+    const long long all = rows * dim, step = static_cast<long long>(gridDim.x) * blockDim.x;
+    for (long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x; i < all; i += step)
+        if (i / dim % 2 != 0) matrix[i] = static_cast<unsigned short>(round_to_bits(factor * value_of_bits(matrix[i], type), type));
+}
+
 __device__ inline unsigned attention_hash(unsigned seed, unsigned a, unsigned b) { return philox(b, a, seed).word[0]; }
 
 /// The number that a key's row holds: heads have them in other orders, so that no head finds its key in another's rows.

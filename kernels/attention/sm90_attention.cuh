@@ -204,7 +204,7 @@ __device__ void store(const float (&sums)[C.dim_v / 2], const OnlineSoftmax& sof
             constexpr float ln2 = 0.693147180559945f;
             const long long place = (static_cast<long long>(tile.batch) * args.heads + tile.head) * args.extent.queries + row;
             args.log_sum_exp[place] =
-                total == 0 ? minus_infinity() : softmax.greatest[half] * args.scale_log2 * ln2 + __logf(total);
+                total == 0 ? minus_infinity() : softmax.from[half] * ln2 + __logf(total);
         }
     }
 }
@@ -295,15 +295,17 @@ __device__ void consume(const AttentionArguments& args, const Sm90AttentionShare
             pin(scores);
             shared.k_ring().release(at.stage);
             if (masked(block)) hide<C.tile_kv>(scores, extent, query, block * C.tile_kv, place.column);
-            softmax.take(scores, args.scale_log2, shrink);
+            const bool rescales = softmax.take(scores, args.scale_log2, shrink);
             ptx::wgmma_wait<0>();
             pin(sums);
             shared.v_ring().release(v_at.stage);
             at.advance();
             if (hides && masked(block + 1)) spoiled |= spoiled_rows(sums);
             narrow_pairs<C.type>(pairs, scores);
+            if (rescales) {
 #pragma unroll
-            for (int i = 0; i < C.dim_v / 2; ++i) sums[i] *= shrink[i / 2 % 2];
+                for (int i = 0; i < C.dim_v / 2; ++i) sums[i] *= shrink[i / 2 % 2];
+            }
         }
         shared.q_ring().release(0);
         const RingPosition<C.stages> v_at = at.before();

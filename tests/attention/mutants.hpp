@@ -56,19 +56,19 @@ inline Mutant heads_dealt_round() {
 inline Mutant sum_from_before_the_last_block() {
     return {"a row's sum lacks its last block",
             plain,
-            {{kernel, "softmax.take(scores, args.scale_log2, shrink);\n            ptx::wgmma_wait<0>();",
+            {{kernel, "const bool rescales = softmax.take(scores, args.scale_log2, shrink);\n            ptx::wgmma_wait<0>();",
               "const float sum0 = softmax.sum[0], sum1 = softmax.sum[1];\n"
-              "            softmax.take(scores, args.scale_log2, shrink);\n"
+              "            const bool rescales = softmax.take(scores, args.scale_log2, shrink);\n"
               "            if (block == blocks.first) softmax.sum[0] = sum0 * shrink[0], softmax.sum[1] = sum1 * shrink[1];\n"
               "            ptx::wgmma_wait<0>();"}}};
 }
 inline Mutant maximum_of_one_thread() {
     return {"a row's maximum is that of its first thread's columns alone, and its terms are cut off",
             plain,
-            {{softmax, "most = fmaxf(greatest[half], row_max(most));",
-              "most = fmaxf(greatest[half], __shfl_sync(0xffffffff, most, threadIdx.x % 32 / 4 * 4));"},
-             {softmax, "more += scores[i] = ptx::exp2_approx(fmaf(scores[i], scale_log2, -from));",
-              "more += scores[i] = fminf(1.0f, ptx::exp2_approx(fmaf(scores[i], scale_log2, -from)));"}}};
+            {{softmax, "most = row_max(most) * scale_log2;",
+              "most = __shfl_sync(0xffffffff, most, threadIdx.x % 32 / 4 * 4) * scale_log2;"},
+             {softmax, "more += scores[i] = ptx::exp2_approx(fmaf(scores[i], scale_log2, -offset));",
+              "more += scores[i] = fminf(1.0f, ptx::exp2_approx(fmaf(scores[i], scale_log2, -offset)));"}}};
 }
 inline Mutant row_past_the_last() {
     return {"the row behind the last query is written",
@@ -83,8 +83,8 @@ inline Mutant hidden_nan() {
 inline Mutant log_of_base_two() {
     return {"the log-sum-exp is of base 2",
             with_log,
-            {{kernel, "softmax.greatest[half] * args.scale_log2 * ln2 + __logf(total)",
-              "softmax.greatest[half] * args.scale_log2 + __log2f(total)"}}};
+            {{kernel, "softmax.from[half] * ln2 + __logf(total)",
+              "softmax.from[half] + __log2f(total)"}}};
 }
 inline Mutant counter_left() {
     return {"from the second launch on the first tiles are left out: the counter is not made 0 again",

@@ -12,6 +12,8 @@
 #include "rooftile/error.hpp"
 #include "rooftile/machine/registry.hpp"
 #include "rooftile/machine/set.hpp"
+#include "rooftile/physics/explanation.hpp"
+#include "rooftile/report/terminal.hpp"
 #include "tests/core/example.hpp"
 
 namespace rooftile {
@@ -183,6 +185,25 @@ TEST(AttentionPlans, WhatIsFixedIsKeptAndWhatCannotBeIsOneReason) {
     ASSERT_TRUE(std::holds_alternative<AttentionInfeasible>(none));
     EXPECT_EQ(std::get<AttentionInfeasible>(none).reason, Reason::registers);
     EXPECT_EQ(std::get<AttentionInfeasible>(none).message.find('\n'), std::string::npos);
+}
+
+// For a terminal of any width: every line fits, and the ceiling of M38 stands there.
+TEST(AttentionPlans, TheTextSaysTheCeilingAndKeepsToItsWidth) {
+    const Operation& operation = attention_operation();
+    const Problem problem = operation.problem(given_of(operation, "--heads 8 --q 2048 --dim 128 --mask causal"));
+    const auto machine = std::make_shared<const Machine>(machine_by_id("h200-sxm"));
+    const PlanSet set = operation.derive(machine, problem, operation.request(Given(), {.top = 4}));
+    const auto explanations = explain(*machine, set, {.steps = true});
+    for (const int width : {60, 80, 120}) {
+        const std::string text = operation.text(set, {.steps = true}, explanations, {.color = false, .utf8 = false, .width = width});
+        EXPECT_THAT(text, HasSubstr("overlap_ceiling = 1.500"));
+        for (std::size_t at = 0; at < text.size();) {
+            const std::size_t end = text.find('\n', at);
+            ASSERT_NE(end, text.npos);
+            EXPECT_LE(end - at, std::size_t(width)) << text.substr(at, end - at);
+            at = end + 1;
+        }
+    }
 }
 
 // The time that an unknown number leaves open is open; the plan stands.

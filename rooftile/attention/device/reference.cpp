@@ -58,7 +58,8 @@ Source attention_reference_source(const AttentionProblem& p, std::string_view ar
     Source source;
     source.name = "attention_reference";
     source.text = "#include \"kernels/attention/reference.cuh\"\n";
-    source.name_expressions = {fmt::format("rooftile::attention_judge<{}, {}>", dim, dim_v), "rooftile::attention_exact_fill"};
+    source.name_expressions = {fmt::format("rooftile::attention_judge<{}, {}>", dim, dim_v), "rooftile::attention_exact_fill",
+                               "rooftile::attention_scale_rows"};
     source.arch = nvrtc_arch(arch);
     return source;
 }
@@ -94,6 +95,7 @@ AttentionReference::AttentionReference(const MeasureKernels& kernels, const Atte
     module_ = Module(compiled.compiled.cubin);
     judge_ = module_.function(compiled.compiled.lowered_names.at(0));
     exact_fill_ = module_.function(compiled.compiled.lowered_names.at(1));
+    scale_rows_ = module_.function(compiled.compiled.lowered_names.at(2));
     shared_bytes_ = shared_bytes_of(padded_to(problem.dim, reference_step), padded_to(problem.dim_v, reference_step));
     judge_.allow_shared(shared_bytes_);
     records_ = DeviceBuffer(sizeof(AttentionRecord) * std::size_t(ctas() * verify_max));
@@ -135,6 +137,13 @@ void AttentionReference::fill(Stream stream, VerifyCase which, std::uint64_t see
         kernels_.fill(stream, fill);
     }
     if (which != VerifyCase::special) return;
+    constexpr double factor = 8;
+    Launch launch;
+    launch.grid_x = unsigned(8 * kernels_.sms());
+    launch.block_x = threads;
+    launch.stream = stream;
+    rooftile::launch(scale_rows_, launch, reinterpret_cast<DevicePointer>(tensors[0]), static_cast<long long>(rows[0]), int(p.dim),
+                     factor, p.type);
     for (const AttentionInjection& injected : attention_injections(p, seed))
         kernels_.inject(stream,
                         reinterpret_cast<DevicePointer>(tensors[std::size_t(injected.tensor)]) + DevicePointer(2 * injected.element),

@@ -35,7 +35,7 @@ class AttentionReference final : public Reference {
     const MeasureKernels& kernels_;
     AttentionProblem problem_;
     Module module_;
-    Function judge_, exact_fill_;
+    Function judge_, exact_fill_, scale_rows_;
     int shared_bytes_ = 0;
     DeviceBuffer records_;
 };

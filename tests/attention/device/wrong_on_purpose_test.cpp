@@ -23,7 +23,7 @@ TEST_F(WrongOnPurpose, AttentionOneKeyTooFew) { caught(attention_mutants::one_ke
 TEST_F(WrongOnPurpose, AttentionOneKeyTooFewOnRandom) { caught(attention_mutants::one_key_too_few(), By::random); }
 TEST_F(WrongOnPurpose, AttentionLastBlockDropped) { caught(attention_mutants::last_block_dropped(), By::random); }
 TEST_F(WrongOnPurpose, AttentionLastBlockDroppedOnExact) { caught(attention_mutants::last_block_dropped(), By::exact); }
-TEST_F(WrongOnPurpose, AttentionRescaledOnceTooSeldom) { caught(attention_mutants::rescaled_once_too_seldom(), By::random); }
+TEST_F(WrongOnPurpose, AttentionRescaledOnceTooSeldom) { caught(attention_mutants::rescaled_once_too_seldom(), By::special); }
 TEST_F(WrongOnPurpose, AttentionRescaledOnceTooSeldomOnExact) { caught(attention_mutants::rescaled_once_too_seldom(), By::exact); }
 TEST_F(WrongOnPurpose, AttentionNeighboursKeys) { caught(attention_mutants::neighbours_keys(), By::exact); }
 TEST_F(WrongOnPurpose, AttentionHeadsDealtRound) { caught(attention_mutants::heads_dealt_round(), By::random); }
