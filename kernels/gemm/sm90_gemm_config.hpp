@@ -51,10 +51,16 @@ struct Sm90GemmConfig {
     // What this kernel's code fixes.
     static constexpr int epilogue_tiles_in_flight =
         2;  ///< C epilogue tiles a consumer warpgroup stores through
+    static constexpr int sums_in_flight =
+        32768;  ///< B of other pieces' sums that a CTA has on their way at once: what its SM's port brings in about L2's latency
 
     /// Registers beyond the accumulators: descriptors, addresses, loop state, conversion; predicated stores
     /// hold a row's address and bounds besides. Bisected with ptxas by tests/fuse/compile/registers_test.cpp.
-    constexpr int working_registers() const { return (tma_store ? 32 : 48) + epilogue_registers; }
+    constexpr int working_registers() const {
+        // Parts of K by element, whose descriptors step along two mn-major operands, hold eight more.
+        const bool most = !tma_store && split_k > 1 && a_major == Major::mn && b_major == Major::mn;
+        return (tma_store ? 32 : 48) + (most ? 8 : 0) + epilogue_registers;
+    }
     /// With overlapped_epilogue a tile in C's type stands beside the next tile's accumulators.
     constexpr int kept_registers() const { return accumulator_registers() / 2; }
     constexpr int overlapping_registers() const {

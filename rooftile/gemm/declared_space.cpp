@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "rooftile/gemm/hardware.hpp"
 #include "rooftile/gemm/kernel.hpp"
@@ -30,9 +31,9 @@ struct Pair {
 /// One tile with everything that the rule says of it.
 class DeclaredTile {
   public:
-    DeclaredTile(const std::shared_ptr<const Machine>& machine, const GemmProblem& problem, double sms,
+    DeclaredTile(const std::shared_ptr<const Machine>& machine, const GemmProblem& problem, const GemmHardware& hw,
                  std::vector<GemmPlan>& plans)
-        : machine_(machine), problem_(problem), sms_(sms), plans_(plans) {}
+        : machine_(machine), problem_(problem), hw_(hw), plans_(plans) {}
 
     void add(int tile_m, int tile_n, bool swap_ab) {
         request_ = {.tile_m = tile_m, .tile_n = tile_n, .swap_ab = swap_ab, .top = 1, .buildable_only = true};
@@ -46,25 +47,30 @@ class DeclaredTile {
             if (cluster.m * cluster.n > 1 && !paired) continue;
             request_.cluster_m = cluster.m, request_.cluster_n = cluster.n;
             for (const int split_k : declared_splits) {
-                if (split_k > 1 && (tiles >= 2 * sms_ || split_k > ceil_div(problem_.k, 64))) break;
-                add(Schedule::cooperative, side == 4 ? 2 : side, split_k);
+                if (split_k > 1 && (tiles >= 2 * hw_.sms || split_k > ceil_div(problem_.k, 64))) break;
+                add(Schedule::cooperative, side == 4 ? 2 : side, split_k, 1);
+                const double ctas = double(ceil_div(rows, cluster.m) * cluster.m * ceil_div(columns, cluster.n) * cluster.n) * split_k;
+                const double fill = cta_slots(hw_, cluster.m * cluster.n * split_k, 1) / ctas;
+                for (const double pieces : {std::floor(fill), std::floor(fill / 2)})
+                    if (pieces >= 2) add(Schedule::cooperative, side == 4 ? 2 : side, split_k, int(pieces));
             }
-            add(Schedule::pingpong, 2, 1);
+            add(Schedule::pingpong, 2, 1, 1);
         }
     }
 
   private:
-    void add(Schedule schedule, int warpgroups, int split_k) {
+    void add(Schedule schedule, int warpgroups, int split_k, int grid_split_k) {
         request_.schedule = schedule;
         request_.consumer_warpgroups = warpgroups;
         request_.split_k = split_k;
+        request_.grid_split_k = grid_split_k;
         auto found = derive(machine_, problem_, request_);
         if (auto* plans = std::get_if<Plans>(&found)) plans_.push_back(std::move(plans->plans.front()));
     }
 
     const std::shared_ptr<const Machine>& machine_;
     const GemmProblem& problem_;
-    double sms_;
+    const GemmHardware& hw_;
     std::vector<GemmPlan>& plans_;
     GemmRequest request_;
 };
@@ -99,7 +105,7 @@ std::string_view gemm_space_rule() {
            "and with the "
            "pair that shares the larger operand tile, and K of the cooperative ones whole and, below two "
            "waves of tiles, in "
-           "2, 3, 4, 6 and 8 parts. Every other value is the planner's choice for these; the plans that it "
+           "2, 3, 4, 6 and 8 parts; and each of these in as many pieces besides as fill one wave, and in half of them. Every other value is the planner's choice for these; the plans that it "
            "keeps without any of "
            "them fixed are members, and so are the picks of others.";
 }
@@ -107,7 +113,7 @@ std::string_view gemm_space_rule() {
 std::span<const std::string_view> gemm_space_keys() {
     static constexpr std::string_view keys[] = {
         "kernel",   "tile_m",  "tile_n",    "tile_k",    "consumer_warpgroups",
-        "schedule", "swap_ab", "cluster_m", "cluster_n", "split_k"};
+        "schedule", "swap_ab", "cluster_m", "cluster_n", "split_k", "grid_split_k"};
     return keys;
 }
 
@@ -117,7 +123,7 @@ std::vector<GemmPlan> gemm_space(const std::shared_ptr<const Machine>& machine, 
     std::vector<std::string> unknown;
     const GemmHardware hw =
         gemm_hardware(*machine, kernel.instruction(*machine, problem.a_type), problem.a_type, unknown);
-    DeclaredTile tile(machine, problem, hw.sms, plans);
+    DeclaredTile tile(machine, problem, hw, plans);
     for (const int on_m : useful(declared_on_m, problem.m))
         for (const int on_n : useful(declared_on_n, problem.n)) tile.add(on_m, on_n, false);
     for (const int on_n : useful(declared_on_n, problem.m))
@@ -162,6 +168,7 @@ std::vector<Pick> gemm_picks(const Machine& machine, const GemmProblem& p) {
         given.add("swap_ab", swap ? "on" : "off");
         given.add("schedule", "cooperative");
         given.add("split_k", "1");
+        given.add("grid_split_k", "1");
     };
     const bool swap = best->m < 64;
     const int n = swap ? 64 * int(ceil_div(best->n, 64)) : best->n;
@@ -188,6 +195,7 @@ Given gemm_given_of_config(const Record& config) {
         given.add(key, std::to_string(number(key)));
     if (text("kernel") != "sm90_gemm") return given;
     for (const char* key : {"swap_ab", "overlapped_epilogue", "pack_a", "pack_b"}) given.add(key, on(key));
+    given.add("grid_split_k", std::to_string(std::max<std::int64_t>(1, number("grid_split_k"))));  // older ones have none
     given.add("pdl", on("programmatic_launch"));
     if (number("epilogue_tile_n") > 0)
         given.add("epilogue_tile_n", std::to_string(number("epilogue_tile_n")));

@@ -61,10 +61,10 @@ Demand gemm_demand(const Machine& machine, const GemmPlan& plan) {
                    .dram_by_operand(plan.config.order, plan.config.group);
         const double packing = packing_traffic(p, r->packed);
         if (r->packed.any()) demand.launches = 2;
-        demand.l2_bytes = known(l2_bytes_of(*r) + packing);
-        demand.tiles = r->gemm.waves.tiles * plan.config.split_k;
-        demand.dram_bytes = known(r->gemm.dram + packing);
         const GemmTile& tile = r->gemm.tile;
+        demand.l2_bytes = known(l2_bytes_of(*r) + packing);
+        demand.tiles = r->gemm.waves.tiles * tile.k_parts();
+        demand.dram_bytes = known(r->gemm.dram + packing);
         const OperandLines lines = operand_lines(r->gemm.hw, tile, p, cluster_grid(p, tile.tile_m, tile.tile_n, 1, 1));
         demand.filled_bytes = lines.filled * lines.bytes;
         demand.shared_read_bytes = lines.read * lines.bytes;

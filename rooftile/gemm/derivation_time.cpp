@@ -91,7 +91,8 @@ void schedule_traffic(DerivationWriter& w) {
     const GemmProblem& p = w.problem();
     const Waves& waves = w.kept.waves;
     w.steps.add(
-        "waves", "ceil(tiles * split_k / slots), slots = SMs * ctas_per_sm in whole clusters   [M29]",
+        "waves", std::string("ceil(tiles * split_k") + (w.tile().grid_split_k > 1 ? " * grid_split_k" : "")
+            + " / slots), slots = SMs * ctas_per_sm in whole clusters   [M29]",
         {Derivation::given("tiles", double(waves.tiles), "",
                            fmt::format("ceil({} / {}) x ceil({} / {}), whole clusters", p.m, w.tile().tile_m,
                                        p.n, w.tile().tile_n)),
@@ -168,10 +169,18 @@ void time(DerivationWriter& w) {
                 "what one SM streams from DRAM, the least step); L2 and latency are times, whatever the SMs' clock   [M36]",
                 std::move(resources), t.step, "cycles", fmt::format("bound by {}", name_of(t.bound)));
     const double sums = 4.0 * tile.tile_m * tile.tile_n;
+    if (tile.grid_split_k > 1)
+        w.steps.add("pieces_cycles", "S / split_k * (1 + grid_split_k) / min(port, shared memory) + (2 + batches of reads) * latency of L2",
+                    {Derivation::given("S", sums, "B", "tile_m * tile_n * 4"), w.config("split_k", tile.split_k),
+                     w.config("grid_split_k", tile.grid_split_k), Derivation::given("a batch", tile.sums_in_flight, "B", "the kernel's own"),
+                     w.steps.fact("l2.port"), w.steps.fact("shared.bandwidth"), w.steps.fact("l2.latency")},
+                    pieces_cycles(w.hw(), tile), "cycles",
+                    "each piece leaves its share in L2 and counts itself there; the last one reads that of all");
     if (tile.split_k > 1)
         w.steps.add(
             "exchange_cycles",
-            "(S + S / split_k) / shared memory + (S - S / split_k) / DSMEM + latency + barrier   [M22, M39]",
+            std::string("(S + S / split_k) / shared memory + (S - S / split_k) / DSMEM + latency + barrier")
+                + (tile.grid_split_k > 1 ? " + pieces_cycles" : "") + "   [M22, M39]",
             {Derivation::given("S", sums, "B", "exchange_bytes, above"), w.config("split_k", tile.split_k),
              w.steps.fact("shared.bandwidth"), w.steps.fact("dsmem.bandwidth"), w.steps.fact("dsmem.latency"),
              w.steps.fact("barrier.cluster")},
@@ -199,7 +208,8 @@ void time(DerivationWriter& w) {
         : tile.ctas_per_sm > 1   ? "shows where the other CTA's ring does not keep the matrix units busy"
                                  : "shows: nobody multiplies meanwhile");
     std::vector<Input> parts{Derivation::given("k-steps", double(k_steps(tile, w.problem())), "",
-                                               "ceil(ceil(k / tile_k) / split_k)"),
+                                               tile.grid_split_k > 1 ? "ceil(ceil(k / tile_k) / (split_k * grid_split_k))"
+                                                                     : "ceil(ceil(k / tile_k) / split_k)"),
                              w.step("step_cycles", t.step, "cycles")};
     const bool beside =
         tile.turn_overlapped && w.kept.waves.waves > 1;  // the other warpgroup multiplies

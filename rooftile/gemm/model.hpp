@@ -29,6 +29,7 @@ struct GemmTile {
     int store_boxes = 0, store_depth = 1;
     bool by_element = false;  ///< or two bytes at a time, which a thread has side by side or, turned, one above the other
     bool turned = false;
+    int sums_in_flight = 0;  ///< B of other pieces' sums that a CTA asks L2 for at once; 0: all of them
 
     int k_parts() const { return split_k * grid_split_k; }  ///< CTAs that sum parts of K of the same tile
 };
@@ -101,6 +102,9 @@ inline std::int64_t k_steps(const GemmTile& tile, const GemmProblem& problem) {
 /// every CTA then writes its share to L2 and counts itself there, and the last one reads that of all pieces. 0 where K is
 /// not split.
 double exchange_cycles(const GemmHardware& hw, const GemmTile& tile);
+
+/// Of it, what pieces of K take; 0 where there is one.
+double pieces_cycles(const GemmHardware& hw, const GemmTile& tile);
 
 /// What the tiles of the whole problem ask for: A once for each column of tiles, B once for each row, C
 /// written.

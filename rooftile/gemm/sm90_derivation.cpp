@@ -11,16 +11,18 @@
 namespace rooftile {
 namespace {
 
-// What the same tile, ring and order would take with K in `parts`; NaN where they do not fit.
-double seconds_in_parts(const GemmContext& context, const Kept& kept, int parts) {
+// What the same tile, ring and order would take with K in so many parts and pieces; NaN where they do not fit.
+double seconds_in_parts(const GemmContext& context, const Kept& kept, int parts, int pieces) {
     GemmCandidate candidate = kept.candidate;
     candidate.tile.split_k = parts;
+    candidate.tile.grid_split_k = pieces;
     Footprint f;
     if (Sm90GemmFamily(context.hw, context.problem).examine(context.hw, context.problem, candidate, f)
         || kept.stages < f.stages_min)
         return std::nan("");
     GemmTile tile = kept.candidate.tile;
     tile.split_k = parts;
+    tile.grid_split_k = pieces;
     const double dram =
         ScheduleTraffic(context.hw, tile, context.problem).dram(kept.order.order, kept.order.group);
     return gemm_time_under_power(context.hw, tile, context.problem, kept.footprint.step,
@@ -35,7 +37,7 @@ std::string other_parts(const GemmContext& context, const Kept& kept) {
     double seconds = 0;
     for (int other : searched_splits) {
         if (other == parts || (parts > 1 && other != 1)) continue;
-        const double takes = seconds_in_parts(context, kept, other);
+        const double takes = seconds_in_parts(context, kept, other, kept.candidate.tile.grid_split_k);
         if (!std::isfinite(takes) || (best != 0 && takes >= seconds)) continue;
         best = other;
         seconds = takes;
@@ -50,6 +52,24 @@ std::string other_parts(const GemmContext& context, const Kept& kept) {
                        seconds * 1e6);
 }
 
+// Where the search had a choice, or the request made it.
+void pieces(const GemmContext& context, const Kept& kept, Derivation& steps) {
+    const GemmTile& t = kept.candidate.tile;
+    const bool idle = 2 * double(kept.waves.tiles) * t.split_k <= kept.waves.slots;
+    if (t.grid_split_k == 1 && !idle && !context.request.grid_split_k) return;
+    const double whole = seconds_in_parts(context, kept, t.split_k, 1);
+    std::vector<Input> inputs = split_inputs(context, kept);
+    inputs.push_back(given("split_k", t.split_k, "", "an earlier step"));
+    std::string limit = t.grid_split_k == 1     ? "1: what an exchange through L2 costs is not saved"
+                        : std::isnan(whole) ? "K in one piece does not fit this tile, or a number is unknown"
+                                            : fmt::format("K in one piece would take {:.4g} us", whole * 1e6);
+    steps.add("grid_split_k",
+              chosen(context.request.grid_split_k,
+                     "pieces of K, each in split_k parts, that clusters sum and the last one adds up: the least predicted time of "
+                     "as many as fill one wave, of half of them, and so on   [M29]"),
+              std::move(inputs), t.grid_split_k, "pieces", std::move(limit));
+}
+
 void split(const GemmContext& context, const Kept& kept, Derivation& steps) {
     steps.add(
         "split_k",
@@ -57,6 +77,7 @@ void split(const GemmContext& context, const Kept& kept, Derivation& steps) {
                "CTAs of a cluster that sum parts of K of one tile: the least predicted time of 1, 2, 3, 4, 6 "
                "and 8   [M29, M39]"),
         split_inputs(context, kept), kept.candidate.tile.split_k, "parts", other_parts(context, kept));
+    pieces(context, kept, steps);
     if (kept.candidate.tile.split_k == 1) return;
     const Footprint& f = kept.footprint;
     steps.add("exchange_bytes", "tile_m * tile_n * 4 B of fp32 sums, left in the ring",

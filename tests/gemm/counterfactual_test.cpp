@@ -44,7 +44,8 @@ TEST(Counterfactuals, ThePlannerAgreesOnBothSidesOfEachThreshold) {
     closed_form.simulate = false;
     int checked = 0;
     for (const GemmProblem& problem :
-         {gemm_problem(4096, 14336, 4096), gemm_problem(64, 4096, 4096), gemm_problem(512, 512, 16384)}) {
+         {gemm_problem(4096, 14336, 4096), gemm_problem(64, 4096, 4096), gemm_problem(512, 512, 16384),
+          gemm_problem(2048, 4096, 2048)}) {
         const auto outcome = derive(machine, problem, closed_form);
         const Plans& plans = std::get<Plans>(outcome);
         const auto found = counterfactuals(machine, gemm_plan_set(plans).plans);

@@ -172,14 +172,16 @@ TEST(Derive, PackingSaysWhatItCosts) {
     // A's 100 lines of 1000 elements, 1001 apart, lie 1024 apart in the workspace.
     GemmProblem problem = gemm_problem(100, 512, 1000);
     problem.lda = 1001;
-    const GemmPlan packed = plans(h100, problem).plans.front();
+    GemmRequest one_piece;
+    one_piece.grid_split_k = 1;
+    const GemmPlan packed = plans(h100, problem, one_piece).plans.front();
     EXPECT_EQ(packed.resources.workspace_bytes, 100 * 1024 * 2);
     EXPECT_EQ(step(packed, "pack_a").value, 1);
     EXPECT_NE(step(packed, "pack_a").limit.find("TMA cannot take it as it lies"), std::string::npos);
     EXPECT_EQ(step(packed, "pack_b").value, 0);
     GemmProblem on_line = problem;  // as the packed lines lie
     on_line.lda = 1024;
-    const GemmPlan plain = plans(h100, on_line).plans.front();
+    const GemmPlan plain = plans(h100, on_line, one_piece).plans.front();
     EXPECT_EQ(plain.resources.workspace_bytes, 0);
     // 100 * 1000 elements of 2 B are read and written: 400000 B by DRAM's copies, a launch, and one load's latency.
     const double us = 400000 / h100.number<Bandwidth>("dram.sustained_copy")->value * 1e6
@@ -562,9 +564,11 @@ TEST(Derive, FixedValuesThatNothingTakesAreRefused) {
 TEST(Derive, KIsPartedWhereTilesLeaveSmsIdle) {  // M29
     const Machine h200 = machine_by_id("h200-sxm");
     for (const GemmProblem& few : {gemm_problem(128, 4096, 14336), gemm_problem(256, 256, 8192)}) {
-        const GemmPlan plan = plans(h200, few).plans.front();
+        GemmRequest one_piece;
+        one_piece.grid_split_k = 1;
+        const GemmPlan plan = plans(h200, few, one_piece).plans.front();
         EXPECT_GT(plan.config.split_k, 1);
-        GemmRequest whole;
+        GemmRequest whole = one_piece;
         whole.split_k = 1;
         EXPECT_GT(*plans(h200, few, whole).plans.front().prediction.time_us, *plan.prediction.time_us);
         EXPECT_EQ(*step(plan, "split_k").value, plan.config.split_k);
@@ -576,6 +580,50 @@ TEST(Derive, KIsPartedWhereTilesLeaveSmsIdle) {  // M29
     // 256 = 4 tiles of 64 a side; K has 2 steps: no more than 2 parts are worth a look.
     for (const GemmPlan& plan : plans(h200, gemm_problem(256, 256, 128)).plans)
         EXPECT_LE(plan.config.split_k, 2);
+}
+
+TEST(Derive, KIsCutInPiecesWhereAClusterIsNotEnough) {
+    const Machine h200 = machine_by_id("h200-sxm");
+    const GemmProblem narrow = gemm_problem(294, 144, 30264);
+    const GemmPlan plan = plans(h200, narrow).plans.front();
+    EXPECT_GT(plan.config.grid_split_k, 1);
+    EXPECT_EQ(plan.prediction.waves, 1);
+    EXPECT_TRUE(kernel_config(plan).in_pieces);
+    GemmRequest one_piece;
+    one_piece.grid_split_k = 1;
+    EXPECT_GT(*plans(h200, narrow, one_piece).plans.front().prediction.time_us, 1.2 * *plan.prediction.time_us);
+    EXPECT_EQ(*step(plan, "grid_split_k").value, plan.config.grid_split_k);
+    EXPECT_NE(step(plan, "grid_split_k").limit.find("K in one piece would take"), std::string::npos);
+    // Counters and sums of whole cluster tiles, which the launch finds and leaves zeroed.
+    const GemmConfig& c = plan.config;
+    const std::int64_t rows = ceil_div(narrow.m, std::int64_t{c.tile_m} * c.cluster_m) * c.cluster_m,
+                       columns = ceil_div(narrow.n, std::int64_t{c.tile_n} * c.cluster_n) * c.cluster_n,
+                       counters = rows * columns * c.split_k * c.consumer_warpgroups * 4;
+    EXPECT_EQ(plan.resources.workspace_bytes,
+              ceil_div(counters, std::int64_t{128}) * 128 + rows * columns * c.tile_m * c.tile_n * 4 * c.grid_split_k);
+    const Plan any = any_plan(plan);
+    ASSERT_EQ(any.launches.size(), 1u);
+    EXPECT_EQ(any.launches[0].before, WorkspaceState::zeroed);
+    EXPECT_EQ(any.launches[0].after, WorkspaceState::zeroed);
+}
+
+TEST(Derive, PiecesOfKThatCannotBeAreRefused) {
+    const Machine h200 = machine_by_id("h200-sxm");
+    const auto message = [&](const GemmProblem& problem, int pieces, auto fix) {
+        GemmRequest request;
+        request.grid_split_k = pieces;
+        fix(request);
+        return refusal(h200, problem, request).message;
+    };
+    const auto nothing = [](GemmRequest&) {};
+    EXPECT_NE(message(gemm_problem(128, 128, 640), 11, nothing).find("split_k * grid_split_k = 11, but K has 10 steps"), std::string::npos);
+    EXPECT_NE(message(gemm_problem(4096, 4096, 4096), 2, nothing).find("run at once"), std::string::npos);
+    EXPECT_NE(message(gemm_problem(128, 128, 4096), 4, [](GemmRequest& r) { r.schedule = Schedule::pingpong; }).find("take cooperative"),
+              std::string::npos);
+    EXPECT_NE(message(gemm_problem(128, 128, 4096), 4, [](GemmRequest& r) { r.ctas_per_sm = 2; }).find("2 CTAs an SM"), std::string::npos);
+    GemmRequest request;
+    request.grid_split_k = 2;
+    EXPECT_NE(refusal(machine_by_id("a100-80-sxm"), gemm_problem(128, 128, 4096), request).message.find("grid_split_k"), std::string::npos);
 }
 
 TEST(Derive, PartsOfKAreKeptWhereTheyAreFixed) {

@@ -16,6 +16,7 @@ inline constexpr std::string_view sm90_layout = "kernels/gemm/sm90_gemm_layout.c
                                   sm90_products = "kernels/gemm/sm90_gemm_products.cuh",
                                   sm90_store = "kernels/gemm/sm90_gemm_store.cuh",
                                   sm90_exchange = "kernels/gemm/sm90_gemm_exchange.cuh",
+                                  sm90_pieces = "kernels/gemm/sm90_gemm_pieces.cuh",
                                   sm90_roles = "kernels/gemm/sm90_gemm.cuh",
                                   sm80_kernel = "kernels/gemm/sm80_gemm.cuh",
                                   sm80_load = "kernels/gemm/sm80_gemm_load.cuh",
@@ -27,8 +28,8 @@ inline constexpr std::string_view sm90_layout = "kernels/gemm/sm90_gemm_layout.c
 /// At which wrong values must show: from hardly any rounding to as much as the longest sums of today's models have.
 inline constexpr std::array<std::int64_t, 4> depths = {512, 4096, 16384, 28672};
 
-inline std::string with_k(const std::string& problem, std::int64_t k) {
-    return problem + " --k " + std::to_string(k);
+inline std::string with_k(const std::string& problem, std::int64_t k, int pieces = 1) {
+    return problem + " --k " + std::to_string(k) + " --grid-split-k " + std::to_string(pieces);
 }
 
 // Four tiles, one a CTA; C leaves by TMA, which clips.
@@ -62,6 +63,10 @@ inline std::string pingpong() {
 }
 inline std::string split() {
     return with_k("--m 256 --n 256 --tile 64x128x64 --split-k 4 --swap-ab off --cluster 1x1", 512);
+}
+/// Four tiles in three pieces of two parts each.
+inline std::string pieces() {
+    return with_k("--m 256 --n 256 --tile 128x128x64 --split-k 2 --swap-ab off --cluster 1x1", 1536, 3);
 }
 inline std::string multicast() {
     return with_k("--m 256 --n 256 --tile 128x128x64 --schedule cooperative --split-k 1 --swap-ab off --cluster 2x1", 512);
@@ -288,6 +293,18 @@ inline Mutant part_of_k_lost() {
               "for (int p = 1; p < C.split_k - 1; ++p) {"}}};
 }
 
+inline Mutant piece_of_k_twice() {
+    return {"the sums of the first piece of K are added twice, those of the last not at all",
+            pieces(),
+            {{sm90_pieces, "slots_ + (piece + p) * stride_", "slots_ + max(piece + p - 1, 0) * stride_"}}};
+}
+
+inline Mutant arrivals_not_reset() {
+    return {"the counter of arrivals goes on from launch to launch",
+            pieces(),
+            {{sm90_pieces, "ptx::count_arrival(arrived_, pieces_ - 1)", "ptx::count_arrival(arrived_, 0xffffffffu)"}}};
+}
+
 inline Mutant second_warpgroup_shifted() {
     return {"the second of two warpgroups that take turns stores eight columns to the right",
             pingpong(),
@@ -439,6 +456,8 @@ inline std::vector<Mutant> all() {
                                stored_twice(),
                                stale_row(),
                                part_of_k_lost(),
+                               piece_of_k_twice(),
+                               arrivals_not_reset(),
                                second_warpgroup_shifted(),
                                slices_swapped(),
                                packed_lines_run_on(),

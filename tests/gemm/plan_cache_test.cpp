@@ -75,11 +75,11 @@ TEST(PlanCache, TellsEveryFieldApart) {
     change(&GemmProblem::alpha, 2.0);
     change(&GemmProblem::beta, 1.0);
     const auto [kernel, tile_m, tile_n, tile_k, stages, consumer_warpgroups, cluster_m, cluster_n, group,
-                split_k, ctas_per_sm, epilogue_tile_n, schedule, swap_ab, order, programmatic_launch,
+                split_k, grid_split_k, ctas_per_sm, epilogue_tile_n, schedule, swap_ab, order, programmatic_launch,
                 overlapped_epilogue, evict_first, top, buildable_only, simulate, exhaustive, pack_a, pack_b] = GemmRequest{};
     for (auto field : {&GemmRequest::tile_m, &GemmRequest::tile_n, &GemmRequest::tile_k, &GemmRequest::stages,
                        &GemmRequest::consumer_warpgroups, &GemmRequest::cluster_m, &GemmRequest::cluster_n,
-                       &GemmRequest::group, &GemmRequest::split_k, &GemmRequest::ctas_per_sm,
+                       &GemmRequest::group, &GemmRequest::split_k, &GemmRequest::grid_split_k, &GemmRequest::ctas_per_sm,
                        &GemmRequest::epilogue_tile_n})
         for (int value : {0, 1, 2}) fix(field, value);  // 0 is not the same as nothing
     for (Schedule value : {Schedule::cooperative, Schedule::pingpong}) fix(&GemmRequest::schedule, value);

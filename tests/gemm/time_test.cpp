@@ -384,6 +384,7 @@ RC_GTEST_PROP(GemmTimeFloor, IsBelowEveryTime, ()) {
     t.cluster_m = *rc::gen::inRange(1, 3);
     t.cluster_n = *rc::gen::inRange(1, 3);
     t.split_k = *rc::gen::inRange(1, 9);
+    t.grid_split_k = *rc::gen::inRange(1, 5);
     t.ctas_per_sm = *rc::gen::inRange(1, 4);
     t.epilogue_overlapped = *rc::gen::arbitrary<bool>();
     t.turn_overlapped = *rc::gen::arbitrary<bool>();
@@ -403,7 +404,7 @@ RC_GTEST_PROP(GemmTimeFloor, IsBelowEveryTime, ()) {
     const double floor = floors.seconds(t, tiles, s, work, stages);
     RC_ASSERT(floor > 0);
     const double enough = floor * (*rc::gen::inRange(0, 10) + 0.5) / 5;  // never the floor itself
-    const double hasty = floors.seconds(floors.resident(t, tiles, s, stages), t.split_k, work, enough);
+    const double hasty = floors.seconds(floors.resident(t, tiles, s, stages), t.k_parts(), work, enough);
     RC_ASSERT((hasty > enough) == (floor > enough));
     RC_ASSERT(hasty <= floor * (1 + 1e-12));
     const double of_any_residency = floors.seconds(tiles, ceil_div(p.k, t.tile_k), s);

@@ -55,7 +55,7 @@ struct Configs {
     }
     void insert(const Sm90GemmConfig& config) {
         if (names.insert(sm90_name_expression(config)).second)
-            (config.swap_ab ? swapped : config.split_k > 1 ? split : whole).push_back(config);
+            (config.in_pieces ? pieces : config.swap_ab ? swapped : config.split_k > 1 ? split : whole).push_back(config);
     }
 };
 
@@ -129,6 +129,17 @@ TEST(GemmConfigs, FeasibleWithPartsOfKMeansItCompilesAsPlanned) {
                                    [&](const auto& c) { return c.split_k == split_k; }))
             << split_k;
     const std::vector<Sm90GemmConfig> configs = sample(everywhere, 32);
+    std::cout << configs.size() << " of " << everywhere.size() << " configurations\n";
+    expect_compiles_as_planned(configs);
+}
+
+TEST(GemmConfigs, FeasibleInPiecesMeansItCompilesAsPlanned) {
+    const std::vector<Sm90GemmConfig>& everywhere = feasible_everywhere().pieces;
+    const auto some = [&](const auto& is) { return std::any_of(everywhere.begin(), everywhere.end(), is); };
+    EXPECT_TRUE(some([](const auto& c) { return c.split_k == 1; }));
+    EXPECT_TRUE(some([](const auto& c) { return c.split_k > 1 && c.peers() > 1 && c.swap_ab; }));
+    EXPECT_TRUE(some([](const auto& c) { return !c.tma_store; }));
+    const std::vector<Sm90GemmConfig> configs = sample(everywhere, 64);
     std::cout << configs.size() << " of " << everywhere.size() << " configurations\n";
     expect_compiles_as_planned(configs);
 }

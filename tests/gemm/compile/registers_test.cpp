@@ -13,6 +13,7 @@ namespace rooftile {
 void PrintTo(const Sm90GemmConfig& c, std::ostream* out) {
     *out << c.tile_m << 'x' << c.tile_n << (c.schedule == Schedule::pingpong ? " pingpong" : " cooperative")
          << (c.tma_store ? "" : " by element") << (c.swap_ab ? " swapped" : "");
+    if (c.in_pieces) *out << " in pieces";
     if (c.split_k > 1) *out << " in " << c.split_k << " parts";
 }
 
@@ -66,6 +67,19 @@ Sm90GemmConfig in_parts(int tile_m, int tile_n, int split_k) {
     return config;
 }
 
+Sm90GemmConfig in_pieces(int tile_m, int tile_n, int split_k) {
+    Sm90GemmConfig config = in_parts(tile_m, tile_n, split_k);
+    config.in_pieces = true;
+    return config;
+}
+
+/// Whose descriptors take most.
+Sm90GemmConfig mn_major(Sm90GemmConfig config) {
+    config.a_major = config.b_major = Major::mn;
+    config.tma_store = false;
+    return config;
+}
+
 Sm90GemmConfig swapped(Sm90GemmConfig config) {
     config.swap_ab = true;
     return config;
@@ -94,7 +108,8 @@ INSTANTIATE_TEST_SUITE_P(Tiles, MinCleanRegisters,
                                          two_consumers(128, 160, Schedule::pingpong), by_element(128, 256),
                                          by_element(256, 192), in_parts(128, 128, 4), in_parts(128, 256, 2),
                                          swapped(two_consumers(136, 128)), swapped(two_consumers(200, 256)),
-                                         swapped(by_element(152, 256)), swapped(in_parts(144, 128, 2))));
+                                         swapped(by_element(152, 256)), swapped(in_parts(144, 128, 2)), in_pieces(128, 256, 1), in_pieces(256, 160, 2),
+                                         mn_major(in_parts(256, 128, 2)), mn_major(in_parts(128, 256, 2))));
 
 }  // namespace
 }  // namespace rooftile

@@ -16,6 +16,7 @@
 #include "rooftile/gemm/device/kernel.hpp"
 #include "rooftile/gemm/device/measure.hpp"
 #include "rooftile/gemm/kernel.hpp"
+#include "rooftile/gemm/pieces.hpp"
 #include "rooftile/machine/live.hpp"
 #include "tests/device/device.hpp"
 #include "tests/from_environment.hpp"
@@ -38,6 +39,7 @@ struct Fixed {
     int tile_k = 64;
     int warpgroups = 0, ctas_per_sm = 0, stages = 0;  ///< 0: the planner's choice
     bool swap_ab = false;
+    int grid_split_k = 1;
 };
 constexpr Schedule pingpong = Schedule::pingpong, cooperative = Schedule::cooperative;
 constexpr EvictFirst all{true, true, true}, only_b{false, true, false}, only_c{false, false, true};
@@ -106,7 +108,18 @@ constexpr Fixed sm90_configurations[] = {
     {.tile_m = 144, .tile_n = 128, .cluster_m = 2, .split_k = 2, .swap_ab = true},
     {.tile_m = 64, .tile_n = 64, .order = Order::serpentine, .group = 2, .split_k = 8, .swap_ab = true},
     {.tile_m = 72, .tile_n = 192, .split_k = 3, .swap_ab = true},
-    {.tile_m = 192, .tile_n = 128, .cluster_n = 2, .split_k = 4, .swap_ab = true}};
+    {.tile_m = 192, .tile_n = 128, .cluster_n = 2, .split_k = 4, .swap_ab = true},
+    // In pieces, which one wave holds: every way out, parts in a cluster or none, one warpgroup to three.
+    {.tile_m = 64, .tile_n = 64, .grid_split_k = 2},
+    {.tile_m = 128, .tile_n = 144, .warpgroups = 2, .grid_split_k = 9},
+    {.tile_m = 128, .tile_n = 128, .split_k = 8, .warpgroups = 2, .grid_split_k = 3},
+    {.tile_m = 192, .tile_n = 96, .split_k = 6, .warpgroups = 3, .grid_split_k = 2},
+    {.tile_m = 128, .tile_n = 64, .cluster_m = 2, .split_k = 4, .grid_split_k = 2},
+    {.tile_m = 128, .tile_n = 256, .cluster_n = 2, .split_k = 2, .programmatic_launch = false, .grid_split_k = 3},
+    {.tile_m = 8, .tile_n = 64, .swap_ab = true, .grid_split_k = 16},
+    {.tile_m = 104, .tile_n = 128, .warpgroups = 2, .swap_ab = true, .grid_split_k = 5},
+    {.tile_m = 72, .tile_n = 192, .split_k = 3, .warpgroups = 3, .swap_ab = true, .grid_split_k = 4},
+    {.tile_m = 144, .tile_n = 128, .cluster_n = 2, .split_k = 2, .swap_ab = true, .grid_split_k = 2}};
 
 // Persistent with one CTA an SM, else one tile a CTA; two stages and as many as fit; grids of warps of every form.
 constexpr Fixed sm80_configurations[] = {
@@ -183,6 +196,7 @@ GemmRequest request_of(const Fuzzed& of, const Fixed& f) {
     r.swap_ab = f.swap_ab;
     r.cluster_m = f.cluster_m, r.cluster_n = f.cluster_n;
     r.split_k = f.split_k;
+    r.grid_split_k = f.grid_split_k;
     r.order = f.order;
     if (f.order == Order::grouped || f.order == Order::serpentine) r.group = f.group;
     if (!f.overlapped_epilogue) r.overlapped_epilogue = false;
@@ -262,11 +276,13 @@ GemmProblem random_problem(std::mt19937_64& random, int index, const Fuzzed& of)
 
 std::string shown(const GemmProblem& p, const Fixed& f) {
     return fmt::format(
-        "{} of {}x{}x{} {} a {} b {} lda {} ldb {} ldc {} strides {} {} {} offsets {} {} {} tile {}x{}x{} {} cluster {}x{} order {} {} split {}{}",
+        "{} of {}x{}x{} {} a {} b {} lda {} ldb {} ldc {} strides {} {} {} offsets {} {} {} tile {}x{}x{} {} cluster {}x{} order {} {} split {}x{}{}",
         p.batch, p.m, p.n, p.k, name_of(p.a_type), a_major_name(p.a_major), b_major_name(p.b_major), p.lda, p.ldb,
         p.ldc, p.a_stride, p.b_stride, p.c_stride, p.a_offset, p.b_offset, p.c_offset, f.tile_m, f.tile_n, f.tile_k, name_of(f.schedule), f.cluster_m, f.cluster_n, name_of(f.order),
-        f.group, f.split_k, f.swap_ab ? " swapped" : "");
+        f.group, f.split_k, f.grid_split_k, f.swap_ab ? " swapped" : "");
 }
+
+class GemmPiecesTest : public DeviceTest {};
 
 class GemmFuzzTest : public DeviceTest, public testing::WithParamInterface<Fuzzed> {
   protected:
@@ -326,6 +342,8 @@ class GemmFuzzTest : public DeviceTest, public testing::WithParamInterface<Fuzze
         if (bytes == 0) return nullptr;
         if (workspace_.bytes() < bytes) workspace_ = DeviceBuffer(bytes);
         fill_bytes(workspace_.address(), 0xff, bytes, nullptr);
+        if (const auto counters = pieces_workspace(kernel.plan().config, shape.m, shape.n).counters)
+            fill_bytes(workspace_.address(), 0, std::size_t(counters), nullptr);
         synchronize();
         return workspace_.data();
     }
@@ -363,8 +381,8 @@ class GemmFuzzTest : public DeviceTest, public testing::WithParamInterface<Fuzze
     /// What decides the cubin, and what a launch takes from the plan.
     static std::string plan_key(const GemmPlan& plan) {
         const GemmConfig& c = plan.config;
-        return fmt::format("{} {} {} {} {} {} {} {} {} {} {}", name_expression(plan), c.pack_a, c.pack_b, c.ctas_per_sm,
-                           name_of(c.order), c.group, c.split_k, c.programmatic_launch, int(c.a_policy),
+        return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {}", name_expression(plan), c.pack_a, c.pack_b, c.ctas_per_sm,
+                           name_of(c.order), c.group, c.split_k, c.grid_split_k, c.programmatic_launch, int(c.a_policy),
                            int(c.b_policy), int(c.c_policy));
     }
 };
@@ -405,7 +423,7 @@ TEST_P(GemmFuzzTest, PartsOfKAddUp) {
     const std::uint64_t seed = from_environment("ROOFTILE_FUZZ_SEED", fresh_seed());
     const Machine machine = live_machine().machine;
     for (const Fixed& fixed : GetParam().configurations) {
-        if (fixed.split_k == 1) continue;
+        if (fixed.split_k == 1 || fixed.grid_split_k > 1) continue;
         for (std::int64_t k : {8, 64, 72, 128, 520, 2056})
             for (std::int64_t n : {2056, 2051}) {
                 const GemmProblem problem = one_or_three(GetParam(), gemm_problem(3000, n, k));
@@ -415,6 +433,36 @@ TEST_P(GemmFuzzTest, PartsOfKAddUp) {
     if (cases_.empty()) GTEST_SKIP() << "skipped: " << GetParam().kernel << " does not split K";
     compile_plans();
     verify_cases(seed);
+}
+
+// Many launches one after the other in one workspace, of a kernel whose pieces end in any order: the same bits each time.
+TEST_F(GemmPiecesTest, EveryLaunchGivesTheSameBits) {
+    const Machine machine = live_machine().machine;
+    for (const Fixed& fixed : sm90_configurations) {
+        if (fixed.grid_split_k == 1) continue;
+        const std::int64_t m = 2 * fixed.tile_m - 3, n = 2 * fixed.tile_n - 8, k = 10264;
+        const GemmProblem problem = gemm_problem(m, n, k);
+        const auto derived = derive(machine, problem, request_of(fuzzed[0], fixed));
+        ASSERT_TRUE(std::holds_alternative<Plans>(derived)) << shown(problem, fixed) << std::get<Infeasible>(derived).message;
+        const Kernel kernel = compile(std::get<Plans>(derived).plans.at(0));
+        std::mt19937_64 random(1);
+        std::vector<std::uint16_t> a(std::size_t(m * k)), b(std::size_t(n * k)), first(std::size_t(m * n)), c(first.size());
+        for (auto* operand : {&a, &b})
+            for (std::uint16_t& x : *operand) x = std::uint16_t(0x3f00 + random() % 0x80 + (random() % 2 << 15));  // 0.5 to 1
+        DeviceBuffer on_a(a.size() * 2), on_b(b.size() * 2), on_c(c.size() * 2), workspace(kernel.workspace_bytes());
+        copy_to_device(on_a.address(), a.data(), on_a.bytes());
+        copy_to_device(on_b.address(), b.data(), on_b.bytes());
+        fill_bytes(workspace.address(), 0, workspace.bytes(), nullptr);
+        for (int launch = 0; launch < 20; ++launch) {
+            fill_bytes(on_c.address(), 0xff, on_c.bytes(), nullptr);
+            for (int again = 0; again < 20; ++again)
+                kernel.launch(nullptr, on_a.data(), on_b.data(), on_c.data(), workspace.data());
+            copy_to_host(c.data(), on_c.address(), on_c.bytes());
+            synchronize();
+            if (launch == 0) first = c;
+            ASSERT_TRUE(c == first) << shown(problem, fixed) << " launch " << launch;
+        }
+    }
 }
 
 // 65544 x 32776 is 2^31 + 1,572,992 elements: whatever is counted in 32 bits wraps.
