@@ -342,7 +342,7 @@ class GemmFuzzTest : public DeviceTest, public testing::WithParamInterface<Fuzze
         if (bytes == 0) return nullptr;
         if (workspace_.bytes() < bytes) workspace_ = DeviceBuffer(bytes);
         fill_bytes(workspace_.address(), 0xff, bytes, nullptr);
-        if (const auto counters = pieces_workspace(kernel.plan().config, shape.m, shape.n).counters)
+        if (const auto counters = pieces_workspace(kernel.plan().config, shape.m, shape.n, shape.batch).counters)
             fill_bytes(workspace_.address(), 0, std::size_t(counters), nullptr);
         synchronize();
         return workspace_.data();
