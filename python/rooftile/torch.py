@@ -462,14 +462,20 @@ def _evaluate(expression: str, values: dict[str, torch.Tensor]) -> list[torch.Te
 def _expression_gradients(
     expression: str, names: Sequence[str], inputs: Sequence[torch.Tensor], gradients: Sequence[torch.Tensor]
 ) -> list[torch.Tensor | None]:
-    """Of the expression's torch twin, evaluated again from the inputs in fp32."""
+    """Of the expression's torch twin, evaluated again from the inputs in fp32; they can be differentiated where that is asked for."""
+    again = torch.is_grad_enabled()
     with torch.enable_grad():
-        leaves = [t.detach().float().requires_grad_() if t.dtype.is_floating_point else t.detach() for t in inputs]
+        leaves = [
+            t.detach() if not t.dtype.is_floating_point
+            else t.float() if again and t.requires_grad
+            else t.detach().float().requires_grad_()
+            for t in inputs
+        ]  # fmt: skip
         outputs = _evaluate(expression, dict(zip(names, leaves, strict=True)))
         pairs = [(y, g.float()) for y, g in zip(outputs, gradients, strict=True) if y.requires_grad and g is not None]
         wanted = [i for i, t in enumerate(inputs) if t.dtype.is_floating_point]
         found = torch.autograd.grad(
-            [y for y, _ in pairs], [leaves[i] for i in wanted], [g for _, g in pairs], allow_unused=True
+            [y for y, _ in pairs], [leaves[i] for i in wanted], [g for _, g in pairs], allow_unused=True, create_graph=again
         )
     out: list[torch.Tensor | None] = [None] * len(inputs)
     for i, gradient in zip(wanted, found, strict=True):
