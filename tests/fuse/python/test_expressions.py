@@ -54,6 +54,18 @@ class Expressions(unittest.TestCase):
                 with self.subTest(text):
                     assert_close(mine.grad, his.grad, scale=10)
 
+    def test_gradients_of_gradients(self):
+        for text, function in CASES.items():
+            ours = [t.requires_grad_() for t in (rand(6, 33, dtype=torch.float32), rand(33, dtype=torch.float32))]
+            exact = [t.detach().double().requires_grad_() for t in ours]
+            seconds = []
+            for y, inputs in ((rt.fuse(text, x=ours[0], b=ours[1]), ours), (function(*exact), exact)):
+                firsts = torch.autograd.grad(y.square().sum(), inputs, create_graph=True)
+                seconds.append(torch.autograd.grad(sum(first.square().sum() for first in firsts), inputs))
+            for mine, his in zip(*seconds):
+                with self.subTest(text):
+                    assert_close(mine, his, scale=100 * (1 + his.abs().max().item()))
+
     def test_gradients_by_differences(self):
         # A step of 2^-7 is exact; what is left of fp32's noise and of the third derivative is below a thousandth.
         for text in CASES:
