@@ -97,7 +97,10 @@ def _read_lines(file: int, lines: list[str], progress: Progress) -> None:
 
 def _output(arguments: list[str], progress: Progress) -> tuple[int, str, list[str]]:
     """Exit code, stdout, and the lines of stderr, which is a terminal to the program where progress is shown: it then speaks."""
-    reads, writes = os.openpty() if progress.is_shown else os.pipe()
+    try:
+        reads, writes = os.openpty() if progress.is_shown else os.pipe()
+    except OSError:  # a system without terminals: the program then says less
+        reads, writes = os.pipe()
     lines: list[str] = []
     try:
         process = subprocess.Popen(

@@ -24,7 +24,8 @@ cp /etc/ssl/certs/ca-certificates.crt "$system/etc/ssl/certs/"
 cp /etc/resolv.conf "$system/etc/" 2>/dev/null || true
 mountpoint -q "$system/proc" || mount -t proc proc "$system/proc"
 mountpoint -q "$system/dev" || mount --bind /dev "$system/dev"
-trap 'umount "$system/proc" "$system/dev"' EXIT
+mountpoint -q "$system/dev/pts" || mount --bind /dev/pts "$system/dev/pts"
+trap 'umount "$system/proc" "$system/dev/pts" "$system/dev"' EXIT
 
 rm -rf "$system/root/rooftile" "$system/root/venv"
 mkdir "$system/root/rooftile"

@@ -14,6 +14,13 @@ import rooftile
 from rooftile import _program
 
 
+def setUpModule():
+    if "ROOFTILE_TEST_CUDA" in os.environ:  # what the program compiles with, whatever driver it is given
+        patch = mock.patch.dict(os.environ, CUDA_HOME=os.environ["ROOFTILE_TEST_CUDA"])
+        patch.start()
+        unittest.addModuleCleanup(patch.stop)
+
+
 class Program(unittest.TestCase):
     def test_takes_a_request_as_plan_does(self):
         for name, request in REQUESTS.items():
@@ -66,22 +73,21 @@ class Program(unittest.TestCase):
 }
 """
         asked = {"entry": "twice", "tensors": ["x:fp32[64,64]", "y:fp32[64,64]"], "args": ["int32:4096"], "grid": 16, "seed": 1}
-        with mock.patch.dict(os.environ, CUDA_HOME=os.environ["ROOFTILE_TEST_CUDA"]):
-            measured = rooftile.measure_source(text, reference=lambda x: x + x, other=["a guess=12.5"], cluster=2, **asked)
-            self.assertEqual(measured.rows[0].problem.expression, "y = x + x")
-            self.assertEqual(measured.rows[0].source.launch, "grid 16, block 256, cluster 2")
-            self.assertEqual(measured.rows[0].baselines.a_guess_us, 12.5)
-            self.assertIn("a guess", rooftile.measure_source(text, reference="y = x + x", other="a guess=12.5", table=True, **asked))
-            for wrong, message in (
-                ({"reference": lambda x: x.sort()}, "sort"),
-                ({"reference": lambda q: q + q}, '"q"'),
-                ({"reference": "y = x + x", "torch": True}, "torch=True"),
-                ({"reference": "y = x + x", "cluster": 3}, "cluster 3"),
-                ({"reference": "y = x + x", "other": "12"}, "other 12"),
-                ({}, "reference"),
-            ):
-                with self.assertRaisesRegex(rooftile.RequestError, message):
-                    rooftile.measure_source(text, **asked, **wrong)
+        measured = rooftile.measure_source(text, reference=lambda x: x + x, other=["a guess=12.5"], cluster=2, **asked)
+        self.assertEqual(measured.rows[0].problem.expression, "y = x + x")
+        self.assertEqual(measured.rows[0].source.launch, "grid 16, block 256, cluster 2")
+        self.assertEqual(measured.rows[0].baselines.a_guess_us, 12.5)
+        self.assertIn("a guess", rooftile.measure_source(text, reference="y = x + x", other="a guess=12.5", table=True, **asked))
+        for wrong, message in (
+            ({"reference": lambda x: x.sort()}, "sort"),
+            ({"reference": lambda q: q + q}, '"q"'),
+            ({"reference": "y = x + x", "torch": True}, "torch=True"),
+            ({"reference": "y = x + x", "cluster": 3}, "cluster 3"),
+            ({"reference": "y = x + x", "other": "12"}, "other 12"),
+            ({}, "reference"),
+        ):
+            with self.assertRaisesRegex(rooftile.RequestError, message):
+                rooftile.measure_source(text, **asked, **wrong)
 
     def test_is_on_the_path_of_an_environment(self):
         script = Path(sys.executable).parent / "rooftile"
