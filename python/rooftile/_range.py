@@ -111,10 +111,11 @@ class PartKernels:
     def __init__(self, plan: PlanRange, planned: Callable[[int], Plan]) -> None:
         self.plan = plan
         self._planned = planned
-        firsts = [part["from"] for part in plan.parts]
-        # They stay alive with this object, and their code with them.
-        self._of_parts = compile_all([planned(value) for value in firsts])
-        self._kernels = dict(zip(firsts, self._of_parts, strict=True))
+        # The last value of each, since an extent of 1, which may be the first, says nothing of how a tensor lies. They stay alive
+        # with this object, and their code with them.
+        lasts = [part["to"] for part in plan.parts]
+        self._of_parts = compile_all([planned(value) for value in lasts])
+        self._kernels = dict(zip(lasts, self._of_parts, strict=True))
         self._field = plan.field
 
     def at(self, value: int) -> _rooftile.Kernel:
