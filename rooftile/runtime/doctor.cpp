@@ -54,7 +54,7 @@ Finding compiler() {
         const NvrtcInfo& info = nvrtc();
         return {Status::ok, "NVRTC", fmt::format("{}, {}", info.version, info.path), ""};
     } catch (const Error& error) {
-        return {Status::fail, "NVRTC", error.what(), "run make, which fetches it, or set ROOFTILE_CUDA_PATH"};
+        return {Status::fail, "NVRTC", error.what(), "run make, which fetches it, or pip install nvidia-cuda-nvrtc beside the Python package, or set ROOFTILE_CUDA_PATH"};
     }
 }
 
