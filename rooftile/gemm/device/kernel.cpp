@@ -226,10 +226,15 @@ void Kernel::launch(Stream stream, GemmPointers pointers, const GemmShape& shape
 
 std::optional<Kernel> Kernel::with_rows(std::int64_t m) const {
     const GemmPlan& own = state_->plan;
-    if (m < 1 || m > max_gemm_size || own.problem.a_major != Major::k) return std::nullopt;
+    // Of a batch the distance of its members may follow from M.
+    if (m < 1 || m > max_gemm_size || own.problem.a_major != Major::k || own.problem.batch != 1) return std::nullopt;
     auto state = std::make_shared<State>();
-    state->plan = {.rank = own.rank, .buildable = true, .why_not = {}, .arch = own.arch, .problem = own.problem, .config = own.config,
-                   .resources = own.resources, .prediction = {}, .derivation = {}, .unknown = {}};
+    state->plan.rank = own.rank;
+    state->plan.buildable = true;
+    state->plan.arch = own.arch;
+    state->plan.problem = own.problem;
+    state->plan.config = own.config;
+    state->plan.resources = own.resources;
     GemmProblem& problem = state->plan.problem;
     problem.m = m;
     if (problem.epilogue) {
