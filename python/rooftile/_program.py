@@ -21,7 +21,7 @@ from rooftile._expression import expression
 from rooftile._plan import operations
 from rooftile._progress import Progress
 from rooftile._record import Record
-from rooftile._torch_time import eager_us
+from rooftile._torch_time import eager_time
 
 PROGRAM = Path(__file__).parent / "bin" / "rooftile"
 
@@ -227,8 +227,10 @@ def measure_source(
     if eager is not None:
         if not callable(eager):
             raise RequestError("torch=True times the reference, which then is a function; or give torch=FUNCTION")
-        us = eager_us(eager, [tensors] if isinstance(tensors, str) else list(tensors or ()), flags.get("mode", "sustained"))
-        flags["other"] = [*flags.get("other", ()), f"PyTorch={us:.6g}"]
+        us, launches = eager_time(eager, [tensors] if isinstance(tensors, str) else list(tensors or ()), flags.get("mode", "sustained"))
+        given = flags.get("other", [])
+        shown = f"PyTorch={us:.6g}" + (f",{launches}" if launches else "")
+        flags["other"] = [*([given] if isinstance(given, str) else given), shown]
     if table:
         return _of_source("measure", source, flags)
     return Record(json.loads(_of_source("measure", source, {**flags, "json": True})))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import inspect
 import re
 import statistics
@@ -34,22 +35,34 @@ def _parameters(function: Callable[..., Any]) -> list[str]:
     return [name for name, p in inspect.signature(function).parameters.items() if p.default is p.empty]
 
 
-def _call_of(torch: Any, function: Callable[..., Any], tensors: list[Any]) -> Callable[[], Any]:
-    """A call, as a graph where it can be captured: kernels are timed, not their launches."""
+def _nodes_of(graph: Any) -> int | None:
+    """Launches that were captured; None where this PyTorch or driver does not say."""
+    try:
+        count = ctypes.c_size_t()
+        status = ctypes.CDLL("libcuda.so.1").cuGraphGetNodes(ctypes.c_void_p(graph.raw_cuda_graph()), None, ctypes.byref(count))
+    except (AttributeError, OSError, RuntimeError):
+        return None
+    return count.value if status == 0 else None
+
+
+def _call_of(torch: Any, function: Callable[..., Any], tensors: list[Any]) -> tuple[Callable[[], Any], int | None]:
+    """A call, as a graph where it can be captured: kernels are timed, not their launches; and how many those are."""
     for _ in range(3):
         function(*tensors)
     torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
+    graph = torch.cuda.CUDAGraph(keep_graph=True)
     try:
         with torch.cuda.graph(graph):
             function(*tensors)
     except RuntimeError:
-        return lambda: function(*tensors)
-    return graph.replay
+        return lambda: function(*tensors), None
+    nodes = _nodes_of(graph)
+    graph.instantiate()
+    return graph.replay, nodes
 
 
-def eager_us(function: Callable[..., Any], tensors: Sequence[str], mode: str = "sustained") -> float:
-    """Median time of one call in microseconds, on random numbers. `tensors` as "x:bf16[64,64]"; the function's parameters are names of
+def eager_time(function: Callable[..., Any], tensors: Sequence[str], mode: str = "sustained") -> tuple[float, int | None]:
+    """Median time of one call in microseconds, on random numbers, and its launches. `tensors` as "x:bf16[64,64]"; the function's parameters are names of
     them. Raises NoGpu, RequestError."""
     try:
         import torch
@@ -66,10 +79,12 @@ def eager_us(function: Callable[..., Any], tensors: Sequence[str], mode: str = "
         count = 1 if mode == "cold" else min(64, 4 * l2 // bytes + 1)
         sets = [first, *(_inputs(torch, tensors, names) for _ in range(count - 1))]
         calls = [_call_of(torch, function, tensors) for tensors in sets]
-        us = _cold(torch, calls[0], 2 * l2) if mode == "cold" else _sustained(torch, calls, mode == "burst")
-    del first, sets, calls
+        launches = calls[0][1]
+        replays = [replay for replay, _ in calls]
+        us = _cold(torch, replays[0], 2 * l2) if mode == "cold" else _sustained(torch, replays, mode == "burst")
+    del first, sets, calls, replays
     torch.cuda.empty_cache()  # others want the memory now
-    return us
+    return us, launches
 
 
 def _timed(torch: Any, calls: Sequence[Callable[[], Any]]) -> float:

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,6 +29,7 @@ struct SourceParameter {
 struct OtherTime {
     std::string key, name;  ///< "pytorch" and "PyTorch"
     double us = 0;
+    std::optional<std::int64_t> launches;  ///< kernels; empty: nobody counted
 };
 
 struct SourceRequest {

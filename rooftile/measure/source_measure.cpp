@@ -84,7 +84,9 @@ SourceRun measure_source(const SourceRequest& request, const std::shared_ptr<con
     std::vector<MeasureTask> tasks;
     tasks.push_back(task_of(request, machine));
     if (const auto unfused = find_as<Record>(tasks.front().plans.totals, "unfused"))
-        out.report.unfused_kernels = find_as<std::int64_t>(*unfused, "kernels");
+        if (const auto kernels = find_as<std::int64_t>(*unfused, "kernels")) out.report.launches["unfused"] = *kernels;
+    for (const OtherTime& other : request.others)
+        if (other.launches) out.report.launches[other.key] = *other.launches;
     out.run = measure(std::move(tasks), options);
     out.report.file = request.path;
     out.report.rows = std::move(out.run.rows);

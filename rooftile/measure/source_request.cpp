@@ -141,21 +141,24 @@ void read_cluster(const Given& given, Launch& launch) {
         throw RequestError(fmt::format("{}: a grid of {} is not made of whole clusters", flag, given.text("grid")));
 }
 
-/// "PyTorch=12.5".
+/// "PyTorch=12.5", "PyTorch=12.5,3".
 OtherTime other_time(const std::string& name, const std::string& text) {
     const std::size_t equals = text.rfind('=');
     OtherTime out;
     if (equals != text.npos) {
-        const char *begin = text.data() + equals + 1, *end = text.data() + text.size();
+        const std::size_t comma = std::min(text.find(',', equals), text.size());
+        const char *begin = text.data() + equals + 1, *end = text.data() + comma;
         const auto [at, error] = std::from_chars(begin, end, out.us);
         if (error != std::errc() || at != end || !std::isfinite(out.us)) out.us = 0;
+        constexpr std::int64_t most_launches = 1'000'000;
+        if (comma < text.size()) out.launches = whole_number(name + " " + printable(text) + ": launches", text.substr(comma + 1), 1, most_launches);
         out.name = text.substr(0, equals);
         for (const char c : out.name)
             out.key += c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ? c : '_';
     }
     constexpr std::size_t most = 60;
     if (out.name.empty() || out.name.size() > most || printable(out.name) != out.name || !(out.us > 0))
-        throw RequestError(fmt::format("{} {}: accepted: a name, = and microseconds above 0, as PyTorch=12.5", name, printable(text)));
+        throw RequestError(fmt::format("{} {}: accepted: a name, =, microseconds above 0 and, behind a comma, launches, as PyTorch=12.5 or PyTorch=12.5,3", name, printable(text)));
     return out;
 }
 
@@ -202,7 +205,7 @@ std::span<const Field> source_fields() {
         {"arg", "TYPE:NUMBER",
          "A number behind the tensors: int32:1024, int64, uint32, uint64, fp32 or fp64; repeatable", problem,
          FieldKind::list},
-        {"other", "NAME=US", "What the same takes in another way, measured elsewhere, to stand on the table; repeatable", kernel,
+        {"other", "NAME=US[,LAUNCHES]", "What the same takes in another way, measured elsewhere, to stand on the table; repeatable", kernel,
          FieldKind::list},
         {"timeout", "S", "A launch that takes longer is an endless loop; default 10", kernel},
     };

@@ -101,9 +101,10 @@ class KernelTable {
 
     void add_baseline(const Baseline& b) {
         if (!b.time_us) return;
-        const std::string launches = !b.same_work                                        ? "1"
-                                     : b.key == "unfused" && report_.unfused_kernels ? std::to_string(*report_.unfused_kernels)
-                                                                                     : "";
+        const auto counted = report_.launches.find(b.key);
+        const std::string launches = !b.same_work                       ? "1"
+                                     : counted != report_.launches.end() ? std::to_string(counted->second)
+                                                                         : "";
         table_.row({{b.name},
                     {time_text(*b.time_us)},
                     {b.form},

@@ -1,6 +1,7 @@
 // A user's kernel beside what computes the same: one table, what their code says, and the document.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,7 +29,7 @@ struct SourceReport {
     std::string file;
     std::vector<Measurement> rows;
     std::vector<CodeFacts> codes;                 ///< of the rows
-    std::optional<std::int64_t> unfused_kernels;  ///< launches that the operators take one by one
+    std::map<std::string, std::int64_t> launches;  ///< of baselines that do the same work, by their keys, where they are known
     std::vector<std::string> notes;
 };
 

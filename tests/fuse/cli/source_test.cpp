@@ -96,8 +96,8 @@ TEST(SourceRequests, AreRefusedWhereTheyAreWrong) {
     refused(with({"--cluster", "2"}), {"--cluster 2", "a grid of 1 is not made of whole clusters"});
     refused(with({"--cluster", "4x4"}), {"--cluster 4x4", "at most 8 CTAs"});
     refused(with({"--cluster", "0"}), {"--cluster 0", "1 .. 8"});
-    for (const char* other : {"x", "=3", "x=-1", "x=nan", "x=1e999", "x=3us"})
-        refused(with({"--other", other}), {other, "PyTorch=12.5"});
+    for (const char* other : {"x", "=3", "x=-1", "x=nan", "x=1e999", "x=3us", "x=3,", "x=3,0", "x=3,2.5", "x=3,-1"})
+        refused(with({"--other", other}), {other, "accepted"});
     refused(with({"--arg", "int32"}), {"--arg int32", "no type"});
     refused(with({"--arg", "int8:1"}), {"int8:1", "no such type"});
     refused(with({"--arg", "int32:3000000000"}), {"int32:3000000000", "no such number"});
@@ -119,8 +119,8 @@ TEST_F(MeasureSource, StandsOnOneTableWithTheDerivedKernelAndCopies) {
 }
 
 TEST_F(MeasureSource, TakesClustersAndTimesFromElsewhere) {
-    const Outcome outcome = measured({"--cluster", "4", "--other", "PyTorch eager=12.5", "--other", "Triton=10"});
-    expect_words(outcome, 0, {"grid 16, block 256, cluster 4", "PyTorch eager", "12.50 us", "Triton"});
+    const Outcome outcome = measured({"--cluster", "4", "--other", "PyTorch eager=12.5", "--other", "Triton=10,77"});
+    expect_words(outcome, 0, {"grid 16, block 256, cluster 4", "PyTorch eager", "12.50 us", "Triton", " 77"});
     const auto document = nlohmann::json::parse(measured({"--other", "PyTorch eager=12.5", "--json"}).out);
     for (const auto& row : document["rows"]) EXPECT_EQ(row["baselines"]["pytorch_eager_us"], 12.5);
     EXPECT_EQ(JsonSchema("measurement-1.json").faults(document), "");
