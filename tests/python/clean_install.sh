@@ -43,8 +43,8 @@ if inside sh -c 'command -v pip3 >/dev/null' && inside sh -c 'cd /root/rooftile 
 fi
 begin=$(seconds)
 inside sh -c 'cd /root/rooftile && python3 -m venv /root/venv && /root/venv/bin/pip install .' >"$system.pip.log" 2>&1 || { tail -20 "$system.pip.log"; exit 1; }
-# Where others compute too, what counts is the time of processors.
-say "python3 -m venv, pip install .: $(($(seconds) - begin)) s, processors' time so far $(times | tail -1); $(inside sh -c 'ls -s --block-size=K /root/venv/lib/python3*/site-packages/rooftile/_rooftile*.so')"
+times >"$system.times" # where others compute too, what counts is the time of processors
+say "python3 -m venv, pip install .: $(($(seconds) - begin)) s, of processors $(tail -1 "$system.times") since the beginning; $(inside sh -c 'ls -s --block-size=K /root/venv/lib/python3*/site-packages/rooftile/_rooftile*.so')"
 
 inside sh -c 'cd / && /root/venv/bin/python -c "
 import rooftile
