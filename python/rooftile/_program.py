@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, NoReturn, overload
 
 from rooftile import _cuda
-from rooftile._errors import ALL, Error, RequestError
+from rooftile._errors import ALL, Error, InternalError, RequestError
 from rooftile._expression import expression
 from rooftile._plan import operations
 from rooftile._progress import Progress
@@ -106,6 +106,9 @@ def _output(arguments: list[str], progress: Progress) -> tuple[int, str, list[st
         process = subprocess.Popen(
             [str(PROGRAM), *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=writes, env=_environment(), text=True
         )
+    except OSError as error:
+        os.close(reads)
+        raise InternalError(f"{PROGRAM}: {error.strerror}: the package is not whole; install it again") from None
     finally:
         os.close(writes)
     reader = threading.Thread(target=_read_lines, args=(reads, lines, progress), daemon=True)

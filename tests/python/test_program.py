@@ -47,6 +47,11 @@ class Program(unittest.TestCase):
         with self.assertRaises(rooftile.RequestError):
             rooftile.validate(nothing_like_this=True)
 
+    def test_is_missed_where_it_is_not(self):
+        with mock.patch.object(_program, "PROGRAM", Path("/no/such/program")):
+            with self.assertRaisesRegex(rooftile.InternalError, "/no/such/program: No such file"):
+                rooftile.validate()
+
     def test_builds_source_from_text_and_file(self):
         text = "extern \"C\" __global__ void copy(const float4* x, float4* y) {\n    y[threadIdx.x] = x[threadIdx.x];\n}\n"
         asked = {"entry": "copy", "machine": "h100-sxm"}
