@@ -112,6 +112,8 @@ def _applied(name: str, given: tuple[Any, ...], named: Mapping[str, Any]) -> Tra
     if name == "gelu":
         tanh = named.pop("approximate", "none") == "tanh"
         return _call("gelu_tanh" if tanh else "gelu", given, named, 1)
+    if name in ("max", "min") and len(given) == 2 and isinstance(given[1], Traced):  # PyTorch's other meaning
+        return _applied(f"{name}imum", given, named)
     if name in _OF_A_ROW or name in _TO_ONE:
         return _along_rows(name, given, dict(named))
     if name in ("layer_norm", "rms_norm"):

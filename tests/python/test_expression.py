@@ -34,6 +34,7 @@ CASES = (
     (lambda x: x.clamp(0, 6), "y = minimum(maximum(x, 0), 6)"),
     (lambda x: x.sum(-1, keepdim=True), "y = sum(x)"),
     (lambda x: x.sum(), "y = sum_all(x)"),
+    (lambda x, b: call("max", x, b) + call("min", x, b), "y = maximum(x, b) + minimum(x, b)"),
     (lambda x: (x.relu(), x.exp()), "y = relu(x); z = exp(x)"),
     (lambda x: {"u": x.exp()}, "u = exp(x)"),
     (lambda x: abs(x), "y = abs(x)"),
