@@ -217,8 +217,14 @@ _ranges: dict[Any, list[_Ranges]] = {}
 _lock = threading.Lock()
 
 
+@functools.cache
+def _parsed(text: str) -> dict[str, Any]:
+    """The fields of a call, which nobody changes."""
+    return json.loads(text)
+
+
 def _find(op: str, names: tuple[str, ...], text: str, tensors: Sequence[torch.Tensor]) -> _Found | _Apart:
-    fields = json.loads(text)
+    fields = _parsed(text)
     if not _adds_row(fields):
         return _find_kernel(op, names, fields, tensors)
     try:
@@ -328,7 +334,7 @@ def _define(op: str) -> None:
 def _gradients(
     op: str, names: Sequence[str], text: str, inputs: Sequence[torch.Tensor], gradients: Sequence[torch.Tensor]
 ) -> list[torch.Tensor | None]:
-    fields = json.loads(text) if text != "{}" else {}
+    fields = _parsed(text)
     if _OPERATIONS[op].array_function == "matmul":
         return _product_gradients(op, names, fields, inputs, gradients)
     expression = fields.get(_TEXT_FIELDS[op])
