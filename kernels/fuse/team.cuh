@@ -31,12 +31,13 @@ class Team {
     static constexpr bool near = cluster > 1 && !far;
     static_assert((warps & (warps - 1)) == 0 && (far || (cluster & (cluster - 1)) == 0), "halves of halves");
     static_assert(!far || (warps > 1 && cluster > 1));
+    static_assert(!near || beside, "clusters stay, with a producer beside them");
 
   public:
     static constexpr int words = reduction_words;
     static constexpr int rows = threads / threads_per_row;
     /// Two of each in turn: who is one reduction ahead writes elsewhere, so one barrier a reduction is enough.
-    struct Exchange : JointBarriers<beside && near> {
+    struct Exchange : JointBarriers<near> {
         alignas(16) unsigned warp[2][words][warps];
         alignas(16) unsigned cta[2][words][far ? 1 : cluster];
     };
@@ -69,7 +70,7 @@ class Team {
     }
     /// Of thread 0 of a team beside a producer, before any CTA of the cluster goes on.
     __device__ void init() {
-        if constexpr (beside && near) joint().init_full(1);
+        if constexpr (near) joint().init_full(1);
     }
     /// Of all threads that compute, before their first row and after their last one.
     __device__ void reduce_in(void* workspace) {
@@ -79,14 +80,6 @@ class Team {
         if constexpr (far)
             if (threadIdx.x == 0) grid_.close(rows);
     }
-    /// Before the first reduction of CTAs: none writes to one that has not begun.
-    __device__ static void arrive() {
-        if constexpr (near) ptx::cluster_arrive();
-    }
-    __device__ static void wait() {
-        if constexpr (near) ptx::cluster_wait();
-    }
-
     /// Merges each of `mine` over this CTA's threads of the row; its warps synchronise once for all of them.
     template <class... Accumulators>
     __device__ void within_cta(Accumulators&... mine) {
@@ -111,18 +104,12 @@ class Team {
         } else if constexpr (near) {
             auto& slots = exchange_.cta[across_.stage];
             int word = 0;
-            if constexpr (beside) {
-                constexpr unsigned bytes = cluster * (sizeof(Accumulators) + ...);
-                if (threadIdx.x == 0) joint().expect(across_.stage, bytes);
-                if (threadIdx.x < cluster) (send(slots, word, mine, joint().full(across_.stage)), ...);
-                // Peers write what it guards, with its bytes: an acquire of the whole cluster would add nothing
-                // but the loss of L1.
-                joint().wait(across_);
-            } else {
-                if (threadIdx.x < cluster) (send(slots, word, mine), ...);
-                ptx::cluster_arrive();
-                ptx::cluster_wait();
-            }
+            constexpr unsigned bytes = cluster * (sizeof(Accumulators) + ...);
+            if (threadIdx.x == 0) joint().expect(across_.stage, bytes);
+            if (threadIdx.x < cluster) (send(slots, word, mine, joint().full(across_.stage)), ...);
+            // Peers write what it guards, with its bytes: an acquire of the whole cluster would add nothing
+            // but the loss of L1.
+            joint().wait(across_);
             word = 0;
             (gather(slots, word, mine), ...);
             across_.advance_of_two();
@@ -249,17 +236,16 @@ class Team {
 #pragma unroll
         for (unsigned w : raw.word) slots[word++][place] = w;
     }
-    /// To CTA number threadIdx.x; as a message where there is a barrier for it.
+    /// To CTA number threadIdx.x, as a message.
     template <class Accumulator>
     __device__ static void send(unsigned (&slots)[words][cluster], int& word, const Accumulator& mine,
-                                unsigned joint = 0) {
+                                unsigned joint) {
         const auto raw = __builtin_bit_cast(Raw<Accumulator>, mine);
         const unsigned rank = ptx::cluster_rank();
 #pragma unroll
         for (unsigned w : raw.word) {
             const unsigned slot = ptx::map_to_rank(ptx::shared_address(&slots[word++][rank]), threadIdx.x);
-            if constexpr (beside) ptx::store_cluster_async(slot, w, ptx::map_to_rank(joint, threadIdx.x));
-            else ptx::store_cluster(slot, w);
+            ptx::store_cluster_async(slot, w, ptx::map_to_rank(joint, threadIdx.x));
         }
     }
     /// Few words every thread merges itself: that is shorter than the shuffles.

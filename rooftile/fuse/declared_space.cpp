@@ -20,7 +20,7 @@ bool declared(const FusePlan& plan) {
     const FuseConfig& c = plan.config;
     if (c.form != FuseForm::row) return true;
     const std::int64_t team = std::int64_t(c.threads_per_row) * c.cluster;
-    if (max_row_vectors(plan.program, c.vector_width) > most_vectors * team && c.rows_per_thread == 1) return false;
+    if (max_row_vectors(plan.program, c.vector_width) > most_vectors * team) return false;
     if (reduces_across_grid(c)) return c.vectors_per_thread != 2;
     if (c.cluster > largest_cluster) return false;
     if (c.row_storage == RowStorage::pipelined) return c.vectors_per_thread != 4 && c.cluster != 2;

@@ -26,8 +26,8 @@ class Story {
           f_(candidate.flow),
           registers_(candidate.registers),
           shared_(candidate.shared_bytes),
-          work_(
-              program_work(graph, program, candidate.config.vector_width, candidate.config.rows_per_thread)),
+          work_(program_work(graph, program, candidate.config.vector_width,
+                             candidate.config.row_storage == RowStorage::shared)),
           bytes_(fused_bytes(graph)) {}
 
     std::vector<Step> tell(const std::vector<UnfusedOp>& ops, double unfused_seconds) {
@@ -85,7 +85,9 @@ class Story {
     void row() {
         const double elements = double(c_.vectors_per_thread) * c_.vector_width;
         std::string where;
-        if (c_.row_storage == RowStorage::registers)
+        if (c_.row_storage == RowStorage::shared)
+            where = "shared memory: a warp's rows as they lie together, however they end, and its threads take elements";
+        else if (c_.row_storage == RowStorage::registers)
             where = fmt::format("registers: {} elements a thread, packed, take {:.0f} of {:.0f}", elements,
                                 elements * work_.full_bytes / 4, registers_);
         else if (c_.row_storage == RowStorage::pipelined)
@@ -122,9 +124,8 @@ class Story {
                    elements, "elements", where);
         const bool ring = c_.row_storage == RowStorage::pipelined;
         d_.add("rows_per_cta",
-               c_.rows_per_thread > 1
-                   ? fmt::format("threads x {} rows, which fill whole vectors   [M22]", c_.rows_per_thread)
-                   : std::string("threads / threads_per_row   [M22]"),
+               c_.rows_per_thread > 1 ? fmt::format("threads x {} rows   [M22]", c_.rows_per_thread)
+                                      : std::string("threads / threads_per_row   [M22]"),
                {given("threads", ring ? c_.threads_per_row : c_.threads, "",
                       ring ? "this plan, without those that load ahead" : "this plan"),
                 given("threads_per_row", c_.threads_per_row, "", "this plan")},
@@ -217,10 +218,9 @@ class Story {
                    shared_, "B", "of a CTA, for the iterations that wait there");
             return;
         }
-        d_.add("shared_bytes", "rows a CTA x what it takes of a row x bytes of the full tensors   [M21]",
+        d_.add("shared_bytes", "warps x vectors that their rows touch x bytes of the full tensors, results and masks   [M21]",
                {given("rows_per_cta", c_.rows_per_cta(), "", "this plan"),
                 given("columns", double(p_.columns), "", "problem"),
-                given("cluster", c_.cluster, "", "this plan"),
                 given("element_bytes", work_.full_bytes, "B", "problem"), d_.fact("shared.per_cta")},
                shared_, "B", "of a CTA, for the rows that wait there");
     }

@@ -101,7 +101,7 @@ FuseFlow grid_resident_flow(const FuseHardware& hw, const Program& p, const Prog
     f.resident = places.busiest;
     f.waves = 1;
     const double reductions = ring_reduction_cycles(
-        hw, work, {.threads_per_row = l.threads, .cluster = l.cluster, .far = true, .ctas = places.busiest});
+        hw, work, {.threads_per_row = l.threads, .cluster = l.cluster, .far = true});
     double passes = pass_cycles(hw, p, l, places, first);
     if (work.readings > 1)
         passes += (before_last - 1) * pass_cycles(hw, p, l, places, next) + pass_cycles(hw, p, l, places, last);

@@ -56,7 +56,6 @@ bool adds_product(const Program& p, const ProgramValue& sum) {
 struct Vectors {
     int width;
     bool off;      ///< rows begin and end within them
-    bool several;  ///< a thread has whole rows, element by element
     int shared;    ///< of vectors that bring a warp's rows into shared memory, of which elements are taken; else 0
 };
 
@@ -74,19 +73,13 @@ OpCost beside_cost(int element_bytes, int vector_width) {
 }
 
 /// A dropout's cost an element of its result: how many blocks of eight masks are made for it depends on how vectors lie.
-OpCost cost_of_masks(const Program& p, const ProgramValue& v, const Vectors& vectors) {
+OpCost cost_of_masks(const ProgramValue& v, const Vectors& vectors) {
     constexpr int block = 8;
     const int width = std::min(vectors.width, block);
     if (vectors.shared && v.access.full()) {
         OpCost cost = dropout_cost(1.0 / vectors.shared, vectors.shared);
         cost += OpCost{4, 0, 3};  // a flag: chosen, packed with others, loaded, asked
         return cost;
-    }
-    if (vectors.several) {
-        if (!v.access.full()) return dropout_cost(1, 1);
-        // A thread's rows lie together, and each pass over one begins with the block that it begins in.
-        const double begun = double(width - 1) / double(p.columns);
-        return dropout_cost((1 + begun) / width, block);
     }
     // Beside the rows' own vectors lie two blocks, from both of which is drawn.
     if (vectors.off && !v.access.plain_rows()) return dropout_cost(2.0 / width, width);
@@ -110,12 +103,10 @@ OpCost cost_of_targets(const ExpressionGraph& graph, const Program& p, const Vec
                 cost += loads * conversion;
                 const bool beside = !v.access.full();
                 // An element's place in shared memory is a constant beside its row's; a vector is loaded, and stored there.
-                const double access = !vectors.shared || beside ? access_cost / (vectors.several && beside ? 1 : vectors.width)
+                const double access = !vectors.shared || beside ? access_cost / vectors.width
                                                                 : 1 + 2 * access_cost / vectors.shared;
                 cost += loads * OpCost{access, 0};
                 if (vectors.off && beside) cost += loads * beside_cost(bytes_of(v.element), vectors.width);
-                // An element of a word has an instruction of its own.
-                if (vectors.several && bytes_of(v.element) < 4) cost += OpCost{1, 0, 1};
             }
             if (v.kind == ValueKind::compute) {
                 GraphNode n = v.node >= 0 ? graph.nodes[size_t(v.node)] : GraphNode{};
@@ -124,7 +115,7 @@ OpCost cost_of_targets(const ExpressionGraph& graph, const Program& p, const Vec
                 OpCost one = cost_of(n, precision);
                 if (v.op == Op::power) one = {3, 0};
                 if (v.op == Op::exp) one = {2, 1};
-                if (v.op == Op::dropout) one = cost_of_masks(p, v, vectors);
+                if (v.op == Op::dropout) one = cost_of_masks(v, vectors);
                 if (adds_product(p, v)) one = {};  // one instruction with its product
                 cost += one;
             }
@@ -139,27 +130,23 @@ OpCost cost_of_targets(const ExpressionGraph& graph, const Program& p, const Vec
 }
 
 /// What is computed of rows, not of their elements: masks of rows and what else has one value a row, in each thread of the row.
-OpCost cost_of_row(const ExpressionGraph& graph, const Program& p, int rows_per_thread) {
+OpCost cost_of_row(const ExpressionGraph& graph, const Program& p) {
     OpCost cost;
     for (const ProgramValue& v : p.values) {
         if (v.level != Level::row || v.kind != ValueKind::compute) continue;
         GraphNode n = v.node >= 0 ? graph.nodes[size_t(v.node)] : GraphNode{};
         if (is_row_operation(n.op) || n.op == Op::number) n = GraphNode{};
         n.op = v.op;
-        // A thread's rows share a block of masks.
-        cost += v.op == Op::dropout ? dropout_cost(1.0 / rows_per_thread, rows_per_thread > 1 ? 8 : 1)
-                                    : cost_of(n, Element::fp32);
+        cost += v.op == Op::dropout ? dropout_cost(1, 1) : cost_of(n, Element::fp32);
     }
     return cost;
 }
 
 }  // namespace
 
-ProgramWork program_work(const ExpressionGraph& graph, const Program& p, int vector_width, int rows_per_thread,
-                         bool shared) {
-    const bool several = rows_per_thread > 1;
+ProgramWork program_work(const ExpressionGraph& graph, const Program& p, int vector_width, bool shared) {
     const int staged = shared ? std::exchange(vector_width, 1) : 0;
-    const Vectors vectors{vector_width, !several && rows_off_vectors(p, vector_width), several, staged};
+    const Vectors vectors{vector_width, rows_off_vectors(p, vector_width), staged};
     ProgramWork work;
     for (const ProgramValue& v : p.values) {
         if (v.kind != ValueKind::load) continue;
@@ -214,7 +201,7 @@ ProgramWork program_work(const ExpressionGraph& graph, const Program& p, int vec
         online_extra += -1 * once;
         work.readings += !reduced.empty();
     }
-    if (p.form == FuseForm::row) work.row = cost_of_row(graph, p, rows_per_thread);
+    if (p.form == FuseForm::row) work.row = cost_of_row(graph, p);
     work.online = work.first;
     work.online += online_extra;
     work.online += -1 * held_only;
@@ -235,7 +222,7 @@ Piece piece_of(const Program& p, const ProgramWork& work, const FuseLaunch& l) {
     Piece piece;
     const double taken = l.threads * l.vectors_per_thread * l.vector_width;
     piece.elements = p.form == FuseForm::row
-                         ? l.threads / l.threads_per_row / l.cluster * l.rows_per_thread * double(p.columns)
+                         ? l.threads / l.threads_per_row * l.rows_per_thread * double(p.columns)
                          : taken;
     if (l.reload) {
         piece.rounds = std::max(1.0, std::ceil(piece.elements / taken));
@@ -250,18 +237,16 @@ Piece piece_of(const Program& p, const ProgramWork& work, const FuseLaunch& l) {
 double lost_share(const FuseHardware& hw, const Program& p, const FuseLaunch& l, const Piece& piece) {
     if (p.form != FuseForm::row || piece.rounds <= 1) return 0;
     constexpr double stated_for = 64;
-    const double streams = std::max(1.0, l.ctas_per_sm * l.threads / l.threads_per_row / l.cluster);
+    const double streams = std::max(1.0, l.ctas_per_sm * l.threads / l.threads_per_row);
     return max_known(hw.streams_derate, 0) * std::min(1.0, streams / stated_for);
 }
 
 /// In which nothing of a row can be computed: its threads are reducing.
 double joint_cycles(const FuseHardware& hw, const ProgramWork& work, const FuseLaunch& l) {
-    // A reduction ends with its result in every thread; across the cluster go whole accumulators.
+    // A reduction ends with its result in every thread.
     double cycles = 0;  // a thread alone merges nothing
     if (l.threads_per_row > 1)
         cycles = (l.reload ? work.reductions : work.reduction_rounds) * hw.fit.reduction;
-    if (l.cluster > 1)
-        cycles += work.reductions * (max_known(hw.cluster_barrier, 0) + max_known(hw.dsmem_latency, 0));
     return cycles;
 }
 
@@ -276,14 +261,13 @@ double waiting_cycles(const FuseHardware& hw, const Program& p, const ProgramWor
     // In machine code the load of each vector's weights stands behind the store of the vector before.
     if (!l.early_weights && work.shared_loads > 0)
         cycles += l.vectors_per_thread * max_known(hw.l2_latency, 0);
-    if (l.cluster > 1) cycles += cluster_start_cycles(hw, l.cluster);
     return cycles;
 }
 
 /// Elements that the lanes of a row's warps go over beside one that the row has: lanes without a vector wait for the others, and
 /// neighbours' elements in the first and last vector are computed, too.
 double lanes_an_element(const Program& p, const FuseLaunch& l) {
-    if (p.form != FuseForm::row || p.columns == 0 || l.rows_per_thread > 1) return 1;
+    if (p.form != FuseForm::row || p.columns == 0) return 1;
     const int vector_width = int(l.vector_width);
     const auto together = std::int64_t(min_known(warp_threads, l.threads_per_row));
     const std::int64_t lanes = ceil_div(max_row_vectors(p, vector_width), together) * together;
@@ -294,7 +278,7 @@ double lanes_an_element(const Program& p, const FuseLaunch& l) {
 /// rows that share a warp, and are cut in as many ways, through all halves; what is reduced is asked element by element.
 OpCost cut_cost(const Program& p, const ProgramWork& work, const FuseLaunch& l) {
     const int vector_width = int(l.vector_width);
-    if (p.form != FuseForm::row || l.rows_per_thread > 1 || !rows_off_vectors(p, vector_width)) return {};
+    if (p.form != FuseForm::row || !rows_off_vectors(p, vector_width)) return {};
     constexpr double half = 6, element = 4.5;  // instructions, counted in machine code
     const double halves = l.threads_per_row < warp_threads ? 4.0 * vector_width : std::log2(2.0 * vector_width);
     const double stores = stores_elements(p) ? half * halves : 0;
@@ -323,9 +307,7 @@ FuseWork work_of(const FuseHardware& hw, const Program& p, const ProgramWork& wo
     }
     w.cost = elements * lanes_an_element(p, l) * (l.reload ? work.online : work.first);
     w.cost += double(p.rows) * cut_cost(p, work, l);
-    w.cost += double(p.rows) * l.threads_per_row * l.cluster * work.row;
-    // Results go through shared memory.
-    if (l.gathered) w.cost.issue += work.written_bytes / work.narrow_bytes * 2 * access_cost / l.vector_width;
+    w.cost += double(p.rows) * l.threads_per_row * work.row;
     // What a thread does beside its elements, over all that it has.
     if (p.form == FuseForm::row) w.cost.issue += piece.count * l.threads * hw.fit.thread_instructions;
     w.efficiency = 1 - lost_share(hw, p, l, piece);
@@ -333,6 +315,19 @@ FuseWork work_of(const FuseHardware& hw, const Program& p, const ProgramWork& wo
 }
 
 }  // namespace
+
+int bank_turns(std::int64_t columns, int threads_per_row, int bytes) {
+    constexpr int banks = 32, word = 4;
+    std::set<std::int64_t> words[banks];
+    int most = 1;
+    for (int lane = 0; lane < warp_threads; ++lane) {
+        const std::int64_t at = (lane / threads_per_row * columns + lane % threads_per_row) * bytes / word;
+        auto& bank = words[at % banks];
+        bank.insert(at);
+        most = std::max(most, int(bank.size()));
+    }
+    return most;
+}
 
 double mva_throughput(double population, double think_time, double first_demand, double second_demand) {
     double rate = 0, first_queue = 0, second_queue = 0;
@@ -359,13 +354,12 @@ double overlapped(std::initializer_list<double> times, double exponent) {
 }
 
 FuseFlow fuse_flow(const FuseHardware& hw, const Program& p, const ProgramWork& work, const FusedBytes& bytes,
-                   const FuseLaunch& l, double usable_sms) {
+                   const FuseLaunch& l) {
     FuseFlow f;
     const bool rows = p.form == FuseForm::row;
     const Piece piece = piece_of(p, work, l);
-    f.ctas = l.persistent ? std::min(piece.count, usable_sms * l.ctas_per_sm) : piece.count;
-    if (rows) f.ctas = std::ceil(f.ctas / l.cluster) * l.cluster;
-    const double resident = std::min(l.ctas_per_sm, std::max(1.0, f.ctas / usable_sms));
+    f.ctas = l.persistent ? std::min(piece.count, hw.sms * l.ctas_per_sm) : piece.count;
+    const double resident = std::min(l.ctas_per_sm, std::max(1.0, f.ctas / hw.sms));
     const double held = piece.elements / piece.rounds;
     f.resident = resident;
     f.bytes_in_flight = std::min(resident, f.ctas / hw.sms) * held * work.full_bytes;
@@ -375,9 +369,11 @@ FuseFlow fuse_flow(const FuseHardware& hw, const Program& p, const ProgramWork& 
 
     // Cycles of a piece: of DRAM's time an SM's share, or of what less than a wave asks; and what the SM
     // itself takes.
-    const double waves = piece.count / usable_sms / resident;
+    const double waves = piece.count / hw.sms / resident;
     const double dram = f.time.dram * hw.clock_hz * hw.sms / piece.count * std::min(1.0, waves);
-    const double issue = max_known(issue_cycles(hw, w.cost), 0) / piece.count;
+    const double lanes = double(p.rows) * double(p.columns) * lanes_an_element(p, l);
+    const double shared = lanes / warp_threads * l.shared_turns;  // one turn a cycle
+    const double issue = std::max(max_known(issue_cycles(hw, w.cost), 0), shared) / piece.count;
     const double mufu = max_known(w.cost.mufu / hw.mufu_rate, 0) / piece.count;
     const double waiting = waiting_cycles(hw, p, work, l, piece);
     const double local = 1 / mva_throughput(resident, waiting, issue, mufu);
@@ -387,7 +383,7 @@ FuseFlow fuse_flow(const FuseHardware& hw, const Program& p, const ProgramWork& 
     f.round_cycles = resident * local;
     f.bytes_in_flight_needed =
         f.round_cycles * double(bytes.read_bytes) / (f.time.dram * hw.clock_hz * hw.sms);
-    f.waves = piece.count / (usable_sms * l.ctas_per_sm);
+    f.waves = piece.count / (hw.sms * l.ctas_per_sm);
     // Instructions are the roof where they take longer than the bytes at DRAM's full rate.
     if (max_known(f.time.issue, f.time.mufu) > f.time.dram * w.efficiency) f.time.bound = Bound::issue;
     if (local > dram && f.time.bound == Bound::dram) {

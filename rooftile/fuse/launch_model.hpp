@@ -32,17 +32,21 @@ struct ProgramWork {
 /// In vectors of `vector_width` elements; of an expression whose launch is open in such of eight. `shared`: they only bring rows
 /// into shared memory.
 ProgramWork program_work(const ExpressionGraph& graph, const Program& program, int vector_width = 8,
-                         int rows_per_thread = 1, bool shared = false);
+                         bool shared = false);
 
 /// A launch, as far as time depends on it.
 struct FuseLaunch {
-    double vectors_per_thread = 1, vector_width = 1, threads = 0, threads_per_row = 0, cluster = 1;
+    double vectors_per_thread = 1, vector_width = 1, threads = 0, threads_per_row = 0;
     double rows_per_thread = 1;
     double ctas_per_sm = 1;  ///< that are resident
     bool reload = false, persistent = false;
     bool early_weights = false;  ///< what rows share is loaded before the first reduction
-    bool gathered = false;       ///< results of a warp's rows leave together, through shared memory
+    double shared_turns = 0;     ///< of shared memory for a warp's elements, one a lane
 };
+
+/// Turns in which shared memory serves a warp's access to one element a lane, where `threads_per_row` lanes have neighbouring ones of
+/// a row of `columns` elements of `bytes`, and the next ones the same of the next row: its banks are 32 words of 4 bytes.
+int bank_turns(std::int64_t columns, int threads_per_row, int bytes);
 
 struct FuseFlow {
     double ctas = 0;                                         ///< of the grid
@@ -64,6 +68,6 @@ double mva_throughput(double population, double think_time, double first_demand,
 double overlapped(std::initializer_list<double> times, double exponent);
 
 FuseFlow fuse_flow(const FuseHardware& hw, const Program& program, const ProgramWork& work,
-                   const FusedBytes& bytes, const FuseLaunch& launch, double usable_sms);
+                   const FusedBytes& bytes, const FuseLaunch& launch);
 
 }  // namespace rooftile

@@ -36,8 +36,7 @@ struct FuseConfig {
     int vectors_per_thread = 1;  ///< vectors of each full tensor that a thread holds, or brings into shared memory
     int threads = 0;             ///< of a CTA, a producer warp among them
     int threads_per_row = 0;     ///< of one CTA; 0: point-wise
-    int rows_per_thread =
-        1;  ///< whole rows that begin and end with its vectors; more than one: they are no whole vectors alone
+    int rows_per_thread = 1;  ///< rows in shared memory that a thread has one after the other
     int cluster = 1;  ///< CTAs that share a row
     int stages =
         1;  ///< slots of a ring; vectors_per_thread vectors of each thread lie in one. Of grid-resident rows: iterations that are held

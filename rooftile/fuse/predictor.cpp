@@ -21,9 +21,7 @@ struct Timed {
         }
         if (const auto* rows = std::get_if<GridResidentLaunch>(&launch))
             return grid_resident_flow(hw, program, work, bytes, *rows);
-        const auto& one = std::get<FuseLaunch>(launch);
-        return fuse_flow(hw, program, work, bytes, one,
-                         cluster_sms(machine, config.cluster, one.ctas_per_sm));
+        return fuse_flow(hw, program, work, bytes, std::get<FuseLaunch>(launch));
     }
 };
 
@@ -35,7 +33,7 @@ Predictor fuse_predictor(std::span<const Plan> plans) {
         const auto& plan = any.own.as<FusePlan>();
         const FuseConfig& c = plan.config;
         timed.push_back({plan.program,
-                         program_work(plan.problem, plan.program, c.vector_width, c.rows_per_thread),
+                         program_work(plan.problem, plan.program, c.vector_width, c.row_storage == RowStorage::shared),
                          fused_bytes(plan.problem), c, plan.launch});
     }
     return [timed = std::move(timed)](const Machine& machine) {

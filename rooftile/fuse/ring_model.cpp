@@ -21,7 +21,7 @@ double cycles_ahead(const ProgramWork& work, const RingLaunch& l, double passes,
 double computing(const FuseHardware& hw, const OpCost& cost, const Program& p, const RingLaunch& l) {
     const double elements = double(p.columns) / l.cluster;
     // A CTA's warps are few, and each waits for its last result before it goes on.
-    const double one_by_one = cost.issue * hw.arithmetic_latency / (l.ctas * l.threads_per_row);
+    const double one_by_one = cost.issue * hw.arithmetic_latency / l.threads_per_row;
     const double issue = max_known(issue_cycles(hw, cost), one_by_one) * elements;
     const double mufu = max_known(cost.mufu * elements / hw.mufu_rate, 0);
     return std::max(issue, mufu);
@@ -48,7 +48,7 @@ RingEpilogue ring_epilogue(const FuseHardware& hw, const Program& p, const Progr
     const bool weights = !l.kept && work.shared_loads > 0;
     if (l.epilogue_bytes == 0 && !weights) return {};
     const double chunk = computing(hw, work.result, p, l) / l.chunks + hw.fit.ring_chunk;
-    const double stores = row_dram / l.ctas / l.chunks;
+    const double stores = row_dram / l.chunks;
     const double loads = stores / l.vectors_per_thread + max_known(hw.l2_latency, 0);
     const double draining = max_known(std::max(0.0, stores - chunk), 0);
     return {l.chunks * draining, l.chunks * max_known(std::max(0.0, loads - chunk) - draining, 0)};
@@ -81,7 +81,7 @@ FuseFlow ring_flow(const FuseHardware& hw, const Program& p, const ProgramWork& 
     const RingEpilogue epilogue = ring_epilogue(hw, p, work, l, row_dram);
     const double waiting = reduction + epilogue.waiting;
     const double passes = ring_passes_cycles(hw, p, work, l);
-    const double row_cycles = l.ctas / mva_throughput(l.ctas, waiting, passes, epilogue.draining);
+    const double row_cycles = waiting + passes + epilogue.draining;
     const double loaded = hw.loaded_latency;
     const double ahead = cycles_ahead(work, l, row_cycles - reduction, reduction);
     const double dry = max_known(std::max(0.0, loaded - ahead), 0);
@@ -98,10 +98,10 @@ FuseFlow ring_flow(const FuseHardware& hw, const Program& p, const ProgramWork& 
     }
 
     // Bytes that come into an SM a cycle, and what is on its way while a chunk comes.
-    const double rate = double(bytes.read_bytes) / (f.time.dram * hw.clock_hz * f.ctas) * l.ctas;
+    const double rate = double(bytes.read_bytes) / (f.time.dram * hw.clock_hz * f.ctas);
     const double in_slots = l.chunk_bytes / (l.chunk_bytes + l.epilogue_bytes);
     f.bytes_in_flight =
-        std::min(l.ctas * l.slots * l.chunk_bytes, ahead * rate * in_slots) + l.ctas * l.epilogue_bytes;
+        std::min(l.slots * l.chunk_bytes, ahead * rate * in_slots) + l.epilogue_bytes;
     f.round_cycles = loaded;
     f.bytes_in_flight_needed = loaded * rate;
     f.waves = 1;

@@ -19,15 +19,13 @@ struct RingLaunch {
     bool kept = false;      ///< what all rows share lies in shared memory
     bool far = false;       ///< the CTAs are no cluster: they reduce through device memory
     double clusters = 1;    ///< of the grid; all work at once
-    double ctas = 1;        ///< of an SM
     bool dynamic = false;  ///< clusters take rows as they come for them, so that all end nearly together
 };
 
 /// DRAM's time at the copy's rate, less what persistent CTAs lose; times the rows of the busiest cluster over
 /// the average, where rows are not scheduled dynamically or too few to even out; longer as what a CTA does for a row, one thing
 /// after the other, comes near the row's DRAM time, with the wait for a chunk where slots are returned too late
-/// for it. Around it the first chunk's way in, and the last row's reduction and result. CTAs that share an SM share
-/// its issue slots and the way of its stores: mean value analysis, as of CTAs of one piece each.
+/// for it. Around it the first chunk's way in, and the last row's reduction and result.
 FuseFlow ring_flow(const FuseHardware& hw, const Program& program, const ProgramWork& work,
                    const FusedBytes& bytes, const RingLaunch& launch);
 

@@ -14,9 +14,10 @@ inline constexpr Rule pointwise_vectors{
 // Rows that threads hold, wait in shared memory, or are read again.
 inline constexpr Rule read_again{"read_again",
                                  "a row of several readings is read again only where nothing can hold it"};
-inline constexpr Rule cluster_row{"cluster_row", "several CTAs share a row of more than 2048 vectors"};
 inline constexpr Rule few_vectors{"few_vectors",
                                   "many threads with little each spend their time starting and reducing"};
+inline constexpr Rule parts_of_lines{
+    "parts_of_lines", "rows that share a warp and would store parts of lines lie in shared memory together"};
 inline constexpr Rule held_vectors{
     "held_vectors", "registers hold eight vectors of a row, four where it is less than a warp's"};
 inline constexpr Rule early_weights{"early_weights",
@@ -24,9 +25,6 @@ inline constexpr Rule early_weights{"early_weights",
                                     "registers of both on"};
 inline constexpr Rule unrolled_code{
     "unrolled_code", "all that a thread holds is unrolled: above 1800 instructions it compiles too slowly"};
-inline constexpr Rule largest_clusters{"largest_clusters",
-                                       "where smaller clusters do, sixteen CTAs find too few places at once"};
-
 // Rings.
 inline constexpr Rule ring_row{
     "ring_row", "shorter rows are held by several CTAs an SM at once, and what is read once waits nowhere"};
@@ -45,9 +43,9 @@ inline constexpr Rule alone_on_sm{
 
 /// In the order in which docs/rules.md has them.
 inline constexpr const Rule* all[] = {
-    &pointwise_vectors, &read_again,     &cluster_row,
-    &few_vectors,    &held_vectors,    &early_weights,
-    &unrolled_code,   &largest_clusters,
+    &pointwise_vectors, &read_again,     
+    &few_vectors,    &parts_of_lines, &held_vectors,    &early_weights,
+    &unrolled_code,   
     &ring_row,          &ring_part,        &ring_chunk,       &kept_weights,   &ragged_iterations,
     &alone_on_sm};
 

@@ -30,9 +30,6 @@ constexpr int access_bytes = 16, register_bytes = 4, max_kept = 4;
 constexpr double max_instructions = 1800;
 constexpr std::int64_t max_searched_vectors = 256;  // of a row, that a thread has
 constexpr double exchange_bytes = fuse::exchange_bytes;
-constexpr std::int64_t max_own_row = 2048;  // vectors of a row that one CTA holds, 256 threads with eight each
-constexpr int min_cluster_threads = 128;       // of each CTA of a cluster
-constexpr int portable_cluster = 8;            // that every GPU with clusters has places for
 
 /// The widest vectors that rows are a whole number of, if they have two elements or rows are short: nothing is left out then, and
 /// what is stored ends with the row. Else `widest`.
@@ -178,50 +175,33 @@ class Search {
                     reject(Reason::threads);
                     continue;
                 }
-                for (int cluster : {1, 2, 4, 8, 16}) {
-                    if (cluster > 1 && threads_per_row < min_cluster_threads) continue;
-                    if (cluster > hw_.cluster_ctas) {
-                        reject(Reason::cluster);
-                        continue;
-                    }
-                    const LeavingOut row(*this, fuse_rules::cluster_row,
-                                         cluster > 1 && vectors <= max_own_row);
-                    rows_stored(row_storage, threads_per_row, cluster, vectors);
-                }
+                rows_stored(row_storage, threads_per_row, vectors);
             }
         }
         if (width_ == widest_ && request_.row_storage.value_or(RowStorage::shared) == RowStorage::shared) rows_in_shared();
-        if (!request_.cluster && !request_.exhaustive) drop_largest_clusters();
         if (request_.row_storage.value_or(RowStorage::pipelined) == RowStorage::pipelined)
             search_rings(context(), out_);
         if (request_.row_storage.value_or(RowStorage::reload) == RowStorage::reload)
             search_grid_resident(context(), out_);
     }
 
-    /// Of 16 CTAs few find places at once: where smaller clusters do, too, they lost 10 to 50 % wherever measured.
-    void drop_largest_clusters() {
-        const auto large = [](const FuseCandidate& c) {
-            return c.config.cluster > portable_cluster;
-        };
-        if (std::all_of(out_.kept.begin(), out_.kept.end(), large)) return;
-        out_.rejected.add(fuse_rules::largest_clusters, std::int64_t(std::erase_if(out_.kept, large)));
-    }
-
     FuseSearchContext context() const { return {machine_, hw_, p_, request_, work_, bytes_, width_}; }
 
-    void rows_stored(RowStorage row_storage, int threads_per_row, int cluster, std::int64_t vectors) {
+    void rows_stored(RowStorage row_storage, int threads_per_row, std::int64_t vectors) {
         FuseConfig c{.form = p_.form,
                      .row_storage = row_storage,
                      .vector_width = width_,
-                     .threads_per_row = threads_per_row,
-                     .cluster = cluster};
-        const std::int64_t all = std::int64_t(threads_per_row) * cluster,
-                           vectors_per_thread = ceil_div(vectors, all);
-        if (threads_per_row == 1 && cluster == 1) rows_of_threads(c);
+                     .threads_per_row = threads_per_row};
+        const std::int64_t all = threads_per_row, vectors_per_thread = ceil_div(vectors, all);
+        c.vectors_per_thread = int(std::min(vectors_per_thread, max_searched_vectors));
         if (all >= 2 * vectors && all > 1) return reject(Reason::threads);  // half of them would have nothing
-        const std::int64_t min_vectors_per_thread = cluster > 1 || threads_per_row >= 512 ? 4
+        const std::int64_t min_vectors_per_thread = threads_per_row >= 512 ? 4
                                                     : threads_per_row >= 256              ? 2
                                                                                           : 1;
+        const LeavingOut parts(*this, fuse_rules::parts_of_lines,
+                               threads_per_row < warp_threads && stores_elements(p_)
+                                   && (rows_off_vectors(p_, width_) || touches_parts_of_lines(p_, c))
+                                   && !request_.row_storage);
         const LeavingOut few(*this, fuse_rules::few_vectors,
                              vectors_per_thread < min_vectors_per_thread
                                  && request_.threads_per_row.value_or(0) != threads_per_row);
@@ -239,28 +219,10 @@ class Search {
         return {warp_threads, 2 * warp_threads, 4 * warp_threads, 8 * warp_threads};
     }
 
-    /// Rows that are no whole vectors, so many to a thread that together they are.
-    void rows_of_threads(FuseConfig c) {
-        const std::int64_t shared = std::gcd(p_.columns, std::int64_t(width_));
-        if (c.row_storage != RowStorage::registers || !rows_off_vectors(p_, width_)) return;
-        if (p_.columns / shared > max_searched_vectors) return reject(Reason::registers);
-        c.rows_per_thread = int(width_ / shared);
-        c.vectors_per_thread = int(p_.columns / shared);
-        // Their results leave together or not at all.
-        if (stores_elements(p_) && gathered_vectors(p_, c) == 0) return reject(Reason::shared);
-        const ProgramWork in_vectors =
-            std::exchange(work_, program_work(graph_, p_, width_, c.rows_per_thread));
-        for (int threads : cta_threads(1)) {
-            c.threads = threads;
-            offer(c);
-        }
-        work_ = in_vectors;
-    }
-
     /// Short rows, element by element, whatever vectors they begin and end in.
     void rows_in_shared() {
         constexpr std::int64_t most_elements = 32;  // of a row that a thread holds
-        const ProgramWork in_vectors = std::exchange(work_, program_work(graph_, p_, width_, 1, true));
+        const ProgramWork in_vectors = std::exchange(work_, program_work(graph_, p_, width_, true));
         for (int threads_per_row : {1, 2, 4, 8, 16, 32}) {
             FuseConfig c{.form = p_.form,
                          .row_storage = RowStorage::shared,
@@ -270,16 +232,15 @@ class Search {
                 reject(Reason::threads);
                 continue;
             }
-            for (int threads : cta_threads(threads_per_row)) {
-                c.threads = threads;
-                const std::int64_t brought = gathered_vectors(p_, c);
-                if (brought == 0) {
-                    reject(Reason::shared);
-                    continue;
+            for (c.rows_per_thread = 1; c.rows_per_thread <= 8; c.rows_per_thread *= 2) {
+                // Threads that have rows alone may have several.
+                if (c.rows_per_thread > 1 && (threads_per_row > 1 || c.rows_per_thread * p_.columns > most_elements)) break;
+                for (int threads : cta_threads(threads_per_row)) {
+                    c.threads = threads;
+                    c.vectors_per_thread = int(ceil_div(gathered_vectors(p_, c), std::int64_t(warp_threads)));
+                    if (c.vectors_per_thread > 0) offer(c);
+                    else reject(Reason::shared);
                 }
-                c.vectors_per_thread = int(ceil_div(brought, std::int64_t(warp_threads)));
-                c.early_weights = false;
-                offer(c);
             }
         }
         work_ = in_vectors;
@@ -353,16 +314,27 @@ class Search {
                      .vector_width = double(of_row.vector_width),
                      .threads = double(c.threads),
                      .threads_per_row = double(std::max(1, c.threads_per_row)),
-                     .cluster = double(c.cluster),
                      .rows_per_thread = double(c.rows_per_thread),
                      .ctas_per_sm = (c.ctas_per_sm + std::max(double(c.ctas_per_sm), resident)) / 2,
                      .reload = c.row_storage == RowStorage::reload,
                      .persistent = c.persistent,
-                     .early_weights = c.early_weights,
-                     .gathered = gathered > 0 && c.row_storage == RowStorage::registers};
+                     .early_weights = c.early_weights};
+        if (c.row_storage == RowStorage::shared) {
+            for (const ProgramValue& v : p_.values) {
+                if (v.kind == ValueKind::load && v.level == Level::element && v.access.full())
+                    l.shared_turns += bank_turns(p_.columns, c.threads_per_row, bytes_of(v.element));
+                if (shares_masks(v)) l.shared_turns += bank_turns(p_.columns, c.threads_per_row, 1);
+            }
+            for (const ProgramStore& s : p_.stores)
+                if (s.level == Level::element)
+                    l.shared_turns += bank_turns(
+                        p_.columns, c.threads_per_row,
+                        bytes_of(graph_.nodes[size_t(graph_.outputs[size_t(s.output)].node)].element));
+        }
+        candidate.shared_bytes = gathered;
         candidate.launch = l;
         candidate.flow =
-            fuse_flow(hw_, p_, work_, bytes_, l, cluster_sms(machine_, c.cluster, l.ctas_per_sm));
+            fuse_flow(hw_, p_, work_, bytes_, l);
         // An unknown number of SMs leaves a persistent grid without a size; then a piece a CTA.
         constexpr double max_ctas = 2147483647;
         c.grid = std::isnan(candidate.flow.ctas) ? 0 : std::int64_t(std::min(candidate.flow.ctas, max_ctas));
@@ -455,11 +427,9 @@ double registers_needed(const Program& p, const FuseConfig& config) {
         need += c.vectors_per_thread * (full + shared);
     else need += c.vectors_per_thread * full + (in_warp ? 1 : std::min(2, c.vectors_per_thread)) * shared;
     // Two words beside a vector that is shifted into place, and where the row lies.
-    if (rows_off_vectors(p, c.vector_width) && c.rows_per_thread == 1)
+    if (rows_off_vectors(p, c.vector_width))
         need +=
             register_step + (words.shared > 0 ? c.vector_width + 4.0 * std::min(2, c.vectors_per_thread) : 0);
-    // One of a thread's rows at a time in fp32.
-    if (c.rows_per_thread > 1) need += double(p.columns);
     if (brought) need = std::max(need, base_registers + config.vectors_per_thread * load_words(p, config.vector_width).full);
     // Chunks that are short are guarded, vector by vector.
     if (c.row_storage == RowStorage::pipelined && !in_whole_iterations(p, c)) need += register_step;

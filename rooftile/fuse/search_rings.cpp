@@ -43,13 +43,12 @@ class RingSearch : FuseSearchContext {
             if (!asked(request.cluster, cluster)) continue;
             const Rule* const short_part =
                 first(short_row, cluster > 1 && row_bytes / cluster < min_row, fuse_rules::ring_part);
-            for (CtasAndLanes& searched : ctas_and_lanes_) {
+            for (Lanes& searched : lanes_) {
                 if (cluster > hw.cluster_ctas) {
                     reject(Reason::cluster);
                     continue;
                 }
-                const RingChoice choice{
-                    .cluster = cluster, .ctas = searched.ctas, .threads_per_row = searched.threads_per_row};
+                const RingChoice choice{.cluster = cluster, .threads_per_row = searched.threads_per_row};
                 if (!short_part) {
                     rings_of(choice);
                     continue;
@@ -61,14 +60,13 @@ class RingSearch : FuseSearchContext {
     }
 
   private:
-    /// A ring's choices; `ctas` of an SM, one of which computes while another one's values are reduced.
     struct RingChoice {
-        int cluster, ctas, threads_per_row, vectors_per_thread = 1;
+        int cluster, threads_per_row, vectors_per_thread = 1;
         bool kept = false;
     };
-    /// CTAs of an SM, threads of each that compute, and how many rings of them are as asked for.
-    struct CtasAndLanes {
-        int ctas, threads_per_row;
+    /// Threads of a CTA that compute, and how many rings of them are as asked for.
+    struct Lanes {
+        int threads_per_row;
         std::optional<std::int64_t> rings{};
     };
     static constexpr int searched_vectors_per_thread[] = {1, 2, 4};
@@ -92,7 +90,6 @@ class RingSearch : FuseSearchContext {
                 .threads = choice.threads_per_row + producer,
                 .threads_per_row = choice.threads_per_row,
                 .cluster = choice.cluster,
-                .ctas_per_sm = choice.ctas,
                 .persistent = true,
                 .early_weights = choice.kept};
     }
@@ -122,10 +119,9 @@ class RingSearch : FuseSearchContext {
 
     void ring_of(const RingChoice& choice) {
         constexpr double min_chunk = 16384, max_chunk = 32768;  // B of all full tensors
-        constexpr double min_kept_chunk = 8192;                 // beside weights, or on half of an SM
+        constexpr double min_kept_chunk = 8192;                 // beside weights
         constexpr double min_ring = 131072;                     // B of an SM
         constexpr int min_slots = 4, max_slots = 24;
-        const int ctas = choice.ctas;
         FuseConfig c = config_of(choice);
         if (!as_asked_of(c)) return;
         const double chunk_elements = double(choice.threads_per_row) * c.vectors_per_thread * vector_width;
@@ -135,7 +131,7 @@ class RingSearch : FuseSearchContext {
         constexpr int max_ahead = 2;
         if (all > chunk && c.vectors_per_thread > max_ahead) return reject(Reason::registers);
         // Larger chunks come late, smaller ones are more barriers than they need be.
-        const double min_all = choice.kept || ctas > 1 ? min_kept_chunk : min_chunk;
+        const double min_all = choice.kept ? min_kept_chunk : min_chunk;
         if (const Rule* rule = rule_if((all < min_all || (chunk >= max_chunk && c.vectors_per_thread > 1))
                                            && !request.vectors_per_thread,
                                        fuse_rules::ring_chunk))
@@ -143,7 +139,7 @@ class RingSearch : FuseSearchContext {
         const double kept_bytes = double(staged_rows(program, c).kept_bytes);
         // What is read but a few times need not be kept.
         constexpr double min_rows = 4;
-        const double clusters = whole(cluster_sms(machine, c.cluster, ctas) * ctas / c.cluster);
+        const double clusters = whole(cluster_sms(machine, c.cluster) / c.cluster);
         if (c.early_weights && (kept_bytes == 0 || !kept_by_bulk(program, c)))
             return reject(Reason::instruction);
         if (const Rule* rule = rule_if(c.early_weights && double(program.rows) < min_rows * clusters,
@@ -152,9 +148,9 @@ class RingSearch : FuseSearchContext {
         // Two rows of slots are as good as more, but for what is on its way while short parts are reduced.
         const int chunks = int(ring_chunks(program, c));
         const double shared =
-            std::min(hw.shared_per_cta, hw.shared_per_sm / ctas - hw.shared_reserved) - exchange_bytes;
+            std::min(hw.shared_per_cta, hw.shared_per_sm - hw.shared_reserved) - exchange_bytes;
         const double fit = whole((shared - kept_bytes) / chunk);
-        const double wanted = std::max({double(min_slots), 2.0 * chunks, whole_up(min_ring / ctas / chunk)});
+        const double wanted = std::max({double(min_slots), 2.0 * chunks, whole_up(min_ring / chunk)});
         c.stages = request.stages.value_or(int(std::min({double(max_slots), wanted, fit})));
         // Slots for the row alone would run dry while its values are reduced. Kept weights are asked for behind the first
         // row's chunks, which therefore need slots before anyone gives one back.
@@ -171,7 +167,7 @@ class RingSearch : FuseSearchContext {
         candidate.registers = registers_needed(program, c);
         // The producer warps make one partition hold a warp more than the others.
         if (candidate.registers > hw.registers_per_thread
-            || candidate.registers * even_threads(hw, c.threads * c.ctas_per_sm) > hw.registers_per_sm)
+            || candidate.registers * even_threads(hw, c.threads) > hw.registers_per_sm)
             return reject(Reason::registers);
         candidate.shared_bytes = double(staged_rows(program, c).bytes);
         const double clusters = ring_clusters(machine, program, c);
@@ -185,7 +181,6 @@ class RingSearch : FuseSearchContext {
                                 .epilogue_bytes = chunk_elements * (work.full_bytes - slot_),
                                 .kept = c.early_weights,
                                 .clusters = clusters,
-                                .ctas = double(c.ctas_per_sm),
                                 .dynamic = schedules_dynamically(program, c)};
         candidate.launch = launch;
         candidate.flow = ring_flow(hw, program, work, bytes, launch);
@@ -196,15 +191,14 @@ class RingSearch : FuseSearchContext {
 
     double slot_;        // bytes of an element of all tensors in the slots
     bool has_epilogue_;  // not all tensors are
-    CtasAndLanes ctas_and_lanes_[5] = {{1, 256}, {1, 512}, {2, 256}, {2, 512}, {4, 128}};
+    Lanes lanes_[2] = {{256}, {512}};
     FuseSearch& out_;
 };
 
 }  // namespace
 
 double ring_clusters(const Machine& machine, const Program& program, const FuseConfig& c) {
-    const double resident =
-        whole(cluster_sms(machine, c.cluster, c.ctas_per_sm) * c.ctas_per_sm / c.cluster);
+    const double resident = whole(cluster_sms(machine, c.cluster) / c.cluster);
     return resident >= 1 ? std::min(resident, std::max(1.0, double(program.rows))) : unknown_number;
 }
 

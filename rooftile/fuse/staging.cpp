@@ -87,8 +87,7 @@ bool touches_parts_of_lines(const Program& program, const FuseConfig& c) {
 }
 
 FuseConfig config_by_element(FuseConfig c, const Program& program) {
-    const bool shared = c.row_storage == RowStorage::shared;
-    if (c.rows_per_thread == 1 && !shared) return c;
+    if (c.row_storage != RowStorage::shared) return c;
     c.row_storage = RowStorage::registers;
     c.vector_width = 1;
     c.vectors_per_thread = int(ceil_div(program.columns, std::int64_t(c.threads_per_row)));
@@ -97,14 +96,9 @@ FuseConfig config_by_element(FuseConfig c, const Program& program) {
 
 std::int64_t gathered_vectors(const Program& program, const FuseConfig& c) {
     constexpr std::int64_t max_vectors = 512;  // 8 KiB of 16 bytes each
-    const bool alone = c.threads_per_row == 0 || c.threads_per_row >= warp_threads || c.persistent;
-    const bool cut = rows_off_vectors(program, c.vector_width);
-    const bool shared = c.row_storage == RowStorage::shared;
-    if (!shared
-        && (!stores_elements(program) || alone || !(cut || touches_parts_of_lines(program, c))))
-        return 0;
+    if (c.row_storage != RowStorage::shared) return 0;
     const std::int64_t rows = warp_threads / c.threads_per_row * c.rows_per_thread;
-    const std::int64_t before = cut && c.rows_per_thread == 1 ? c.vector_width - 1 : 0;
+    const std::int64_t before = rows_off_vectors(program, c.vector_width) ? c.vector_width - 1 : 0;
     const std::int64_t vectors = ceil_div(rows * program.columns + before, c.vector_width);
     return vectors <= max_vectors ? vectors : 0;
 }
@@ -114,11 +108,10 @@ std::int64_t gathered_bytes(const ExpressionGraph& graph, const Program& program
     for (const ProgramStore& s : program.stores)
         if (s.level == Level::element)
             bytes += bytes_of(graph.nodes[size_t(graph.outputs[size_t(s.output)].node)].element);
-    if (c.row_storage == RowStorage::shared)
-        for (const ProgramValue& v : program.values) {
-            if (at_own_place(v)) bytes += bytes_of(v.element);
-            bytes += shares_masks(v);
-        }
+    for (const ProgramValue& v : program.values) {
+        if (at_own_place(v)) bytes += bytes_of(v.element);
+        bytes += shares_masks(v);
+    }
     return bytes * c.vector_width * gathered_vectors(program, c) * (c.threads / warp_threads);
 }
 

@@ -41,16 +41,14 @@ double slot_bytes(const Program& program);
 /// fills, and comes back to them.
 bool touches_parts_of_lines(const Program& program, const FuseConfig& config);
 
-/// What a thread works on where it takes its rows element by element: of the rows that it has alone one, of those that its warp
-/// has in shared memory its share of one.
+/// What a thread works on where it takes its share of a row element by element, of the rows that its warp has in shared memory.
 FuseConfig config_by_element(FuseConfig config, const Program& program);
 
-/// Vectors that a warp's rows, several side by side, touch together, where their results go through shared memory: a team's own
-/// stores would each end within a sector. 0: every thread stores its own.
+/// Vectors that a warp's rows touch together where they lie in shared memory; else, or where they are too many, 0.
 std::int64_t gathered_vectors(const Program& program, const FuseConfig& config);
 /// Whether it is a dropout whose masks lie there beside the rows.
 bool shares_masks(const ProgramValue& value);
-/// Shared memory of a CTA for that.
+/// Shared memory of a CTA for rows, masks and results.
 std::int64_t gathered_bytes(const ExpressionGraph& graph, const Program& program, const FuseConfig& config);
 
 /// Whether bulk copies can bring the rows, or the vectors that they touch: whole 16-byte units at addresses that are multiples of 16.

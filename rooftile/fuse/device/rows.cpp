@@ -12,9 +12,8 @@ RowsText::RowsText(const FusePlan& plan)
       p_(w_.program),
       c_(config_by_element(plan.config, plan.program)),
       vector_width_(plan.config.vector_width),
-      rows_per_thread_(plan.config.rows_per_thread),
       epilogue_(epilogue_operands(p_)) {
-    if (several() && !counts_in_32_bits(p_, 1)) w_.index = "long long";
+    if (shared() && !counts_in_32_bits(p_, 1)) w_.index = "long long";
     for (int i : w_.values_where([](const ProgramValue& v) { return v.kind == ValueKind::load; })) {
         const ProgramValue& v = w_.value(i);
         if (v.level == Level::element) loads_.push_back(i);
@@ -34,9 +33,8 @@ std::string RowsText::text() {
     if (ring()) open_ahead();
     rows_head();
     row(known);
-    if (ring() || several()) line(-1, "}}");
-    if (several()) store_rows();
-    if (gathers()) store_gathered();
+    if (ring() || shared()) line(-1, "}}");
+    if (shared() && stores_elements(p_)) store_gathered();
     if (reduces_across_grid(c_)) w_.line(1, "team.part_for_good(size.rows);");
     w_.closing();
     return w_.take();
@@ -51,7 +49,6 @@ bool RowsText::whole() const {
 
 /// Every team of the grid has one row, and none is without: nothing to ask, and a warp's lanes stay together.
 bool RowsText::full_teams() const {
-    if (several()) return p_.rows % rows_per_thread_ == 0;
     if (ring() || p_.rows == 0) return false;
     return p_.rows % c_.rows_per_cta() == 0;
 }
@@ -72,10 +69,6 @@ std::string RowsText::story() const {
         : ring()                   ? "whose chunks a producer warp brings into a ring of slots, row after row"
         : grid_resident()          ? "which is read again for every pass, all rows resident in the grid"
                                    : "which is read again for every pass";
-    if (several())
-        return fmt::format(
-            "A thread works on {} rows, {} vectors of {} elements together, which wait in registers.",
-            rows_per_thread_, w_.config.vectors_per_thread, vector_width_);
     return fmt::format("{}, {}; a thread has {} vector{} of {} elements at once.", who, where,
                        c_.vectors_per_thread, c_.vectors_per_thread == 1 ? "" : "s", c_.vector_width);
 }
@@ -105,23 +98,16 @@ void RowsText::constants() {
             c_.vectors_per_thread);
     w_.line(1, "constexpr unsigned step = {};  // threads of {}",
             c_.threads_per_row * (reload() ? c_.cluster : 1),
-            ring()                      ? "a CTA that compute"
-            : reload() || c_.cluster == 1 ? "a row"
-                                          : "a CTA's part of a row");
+            ring() ? "a CTA that compute" : "a row");
     w_.line(1, "__shared__ RowTeam::Exchange exchange;");
     if (rows_gathered(p_, c_) > 1)
         w_.line(1, "RowTeam team(exchange, gathered(blockIdx.x, ptx::sms(), {}, {}, gridDim.x));",
                 rows_gathered(p_, c_), c_.cluster);
     else w_.line(1, "RowTeam team(exchange);");
     if (!off())
-        w_.line(1, "const unsigned vectors = size.{};  // of a row", several() || shared() ? "columns" : "vectors");
+        w_.line(1, "const unsigned vectors = size.{};  // of a row", shared() ? "columns" : "vectors");
     if (ring()) return;
-    if (!reload() && c_.cluster > 1) {
-        w_.line(1, "constexpr unsigned part = step * vectors_per_thread;  // vectors of a CTA");
-        w_.line(1, "const unsigned begin = team.part_begin(part), first = begin + threadIdx.x;");
-    } else if (!reload()) {
-        w_.line(1, "const unsigned first = team.lane();");
-    }
+    if (!reload()) w_.line(1, "const unsigned first = team.lane();");
     if (grid_resident()) {
         w_.line(1, "constexpr unsigned iteration_vectors = step * vectors_per_thread;");
         w_.line(1, "constexpr unsigned iterations = {};  // over a row", iterations_of_row(p_, c_));
@@ -131,7 +117,7 @@ void RowsText::constants() {
             tensors_in_shared();
         }
         w_.line(1, "team.reduce_in(size.workspace);");
-    } else if (c_.cluster > 1) w_.line(1, "team.arrive();");
+    }
     w_.line(1, "");
 }
 
@@ -144,18 +130,22 @@ void RowsText::rows_head() {
     } else if (ring()) {
         line(-1, "for ({0} row = blockIdx.x / {1}; row < size.rows; row += gridDim.x / {1}) {{", w_.index,
              c_.cluster);
-    } else if (several()) {
-        if (gathers()) open_gather();
-        load_rows();
+    } else if (shared()) {
+        bring_rows();
+        line(0, "constexpr int rows = {};  // of a thread", w_.config.rows_per_thread);
+        w_.unroll();
+        line(0, "for (int r = 0; r < rows; ++r) {{");
+        nested_ = 1;
+        line(0, "// Behind the last row that one once more: all lanes stay, to reduce together.");
+        line(0, "const {0} row = min(warp_row + r * {1} + lane / {2}, static_cast<{0}>(size.rows - 1));", w_.index,
+             warp_threads / c_.threads_per_row, c_.threads_per_row);
+        take_elements();
+    } else if (c_.threads_per_row < warp_threads && !full_teams()) {
+        warp_row();
+        line(0, "const {0} row = min(team.first_row<{0}>(), static_cast<{0}>(size.rows - 1));", w_.index);
     } else {
-        const bool parts = c_.threads_per_row < warp_threads;  // of a warp: all its lanes stay, to reduce together
-        if (gathers()) open_gather();
-        else if (parts && !full_teams()) warp_row();
-        if (shared()) bring_rows();
-        if (full_teams() || !parts) line(0, "const {0} row = team.first_row<{0}>();", w_.index);
-        else line(0, "const {0} row = min(team.first_row<{0}>(), static_cast<{0}>(size.rows - 1));", w_.index);
-        if (!full_teams() && !parts) line(0, "if (row >= size.rows) return;");
-        if (shared()) take_elements();
+        line(0, "const {0} row = team.first_row<{0}>();", w_.index);
+        if (!full_teams()) line(0, "if (row >= size.rows) return;");
     }
 }
 
@@ -169,18 +159,28 @@ void RowsText::warp_row() {
 
 /// All vectors of a warp's rows into shared memory, and the masks of their elements.
 void RowsText::bring_rows() {
-    std::vector<int> full;
+    warp_row();
+    const int rows = rows_of_warp(), warps = c_.threads / warp_threads;
+    if (p_.rows % rows == 0) w_.line(1, "constexpr unsigned warp_rows = {};", rows);
+    else
+        w_.line(1, "const unsigned warp_rows = min(static_cast<long long>({}), size.rows - warp_row);", rows);
+    w_.line(1, "const RowSpan<{}> warp_span(warp_row, size.columns, warp_rows);", vector_width_);
+    w_.line(1, "constexpr unsigned gathered = {};  // vectors of a warp's rows", gathered_vectors(p_, w_.config));
+    std::vector<int> full, masks;
     for (int i : loads_)
         if (w_.value(i).access.full()) full.push_back(i);
-    std::vector<int> masks;
     for (size_t i = 0; i < p_.values.size(); ++i)
         if (shares_masks(p_.values[i])) masks.push_back(int(i));
     for (int i : full)
         w_.line(1, "__shared__ Pack<{}, {}> {}_gathered[{}][gathered];", w_.type_of_load(i), vector_width_,
-                w_.values.base(i), c_.threads / warp_threads);
+                w_.values.base(i), warps);
     for (int i : masks)
         w_.line(1, "__shared__ Flags<{}> {}_gathered[{}][gathered];", vector_width_,
-                w_.values.keep(i), c_.threads / warp_threads);
+                w_.values.keep(i), warps);
+    for (size_t s = 0; s < p_.stores.size(); ++s)
+        if (p_.stores[s].level == Level::element)
+            w_.line(1, "__shared__ Pack<{}, {}> {}_gathered[{}][gathered];", w_.type_of_store(int(s)), vector_width_,
+                    w_.values.output(int(s)), warps);
     w_.line(1, "constexpr int turns = {};  // vectors that a thread brings", w_.config.vectors_per_thread);
     w_.line(1, "const unsigned lane = threadIdx.x % {};", warp_threads);
     for (int i : full) w_.line(1, "Pack<{}, {}> {}_way[turns];", w_.type_of_load(i), vector_width_, w_.values.base(i));
@@ -221,79 +221,6 @@ void RowsText::take_elements() {
         if (p_.stores[s].level == Level::element) begin(w_.type_of_store(int(s)), w_.values.output(int(s)));
 }
 
-/// One value a row, of which a thread's rows have the masks together.
-bool RowsText::rows_share_mask(const ProgramValue& v) const {
-    return several() && v.op == Op::dropout && v.level == Level::row && v.access.plain_rows() && v.columns == 1;
-}
-
-/// All vectors of a thread's rows; behind the tensors' end the last one once more. Then row by row.
-void RowsText::load_rows() {
-    w_.line(1, "constexpr int rows = {}, wide = {};  // rows of a thread; elements of a vector of them",
-            rows_per_thread_, vector_width_);
-    w_.line(1, "constexpr int wide_vectors = {};  // of all its rows", w_.config.vectors_per_thread);
-    if (full_teams())
-        w_.line(1, "const {0} place = blockIdx.x * static_cast<{0}>({1}) + threadIdx.x;", w_.index, c_.threads);
-    else  // behind the last rows they are gone over once more: all lanes stay
-        w_.line(1,
-                "const {0} place = min(blockIdx.x * static_cast<{0}>({1}) + threadIdx.x, "
-                "static_cast<{0}>((size.rows - 1) / rows));",
-                w_.index, c_.threads);
-    if (!full_teams())
-        w_.line(1, "const {} last = (size.rows * size.columns - 1) / wide;  // vector of a tensor", w_.index);
-    std::vector<int> full;
-    for (int i : loads_)
-        if (w_.value(i).access.full()) full.push_back(i);
-    for (int i : full)
-        w_.line(1, "Pack<{}, wide> {}_rows[wide_vectors];", w_.type_of_load(i), w_.values.base(i));
-    w_.unroll();
-    w_.line(1, "for (int v = 0; v < wide_vectors; ++v) {{");
-    for (int i : full)
-        w_.line(2, "load_cached{}({}_rows[v], t.{}, {});", w_.read_policy(), w_.values.base(i),
-                w_.values.input(i),
-                full_teams() ? "place * wide_vectors + v" : "min(place * wide_vectors + v, last)");
-    w_.line(1, "}}");
-    for (size_t s = 0; s < p_.stores.size(); ++s)
-        if (p_.stores[s].level == Level::element)
-            w_.line(1, "Pack<{}, wide> {}_rows[wide_vectors];", w_.type_of_store(int(s)),
-                    w_.values.output(int(s)));
-        else w_.line(1, "Pack<{}, rows> {}_rows;", w_.type_of_store(int(s)), w_.values.output(int(s)));
-    for (int i : w_.values_where([](const ProgramValue& v) { return v.op == Op::dropout; })) {
-        const ProgramValue& v = w_.value(i);
-        if (v.level == Level::element && v.access.full())
-            w_.line(1, "bool {}_rows[wide];", w_.values.keep(i));
-        if (!rows_share_mask(v)) continue;
-        w_.line(1, "bool {}_rows[rows];", w_.values.keep(i));
-        w_.line(1, "kept({}_rows, place * rows, t.{});", w_.values.keep(i), w_.values.key(i));
-    }
-    w_.unroll();
-    w_.line(1, "for (int r = 0; r < rows; ++r) {{");
-    nested_ = 1;
-    if (full_teams()) line(0, "const {} row = place * rows + r;", w_.index);
-    else line(0, "const {0} row = min(place * rows + r, static_cast<{0}>(size.rows - 1));", w_.index);
-}
-
-/// Of what a thread's rows have together the element of row r and column i.
-std::string RowsText::element_of_rows(const std::string& name) const {
-    const char* element = "(r * vectors_per_thread + i)";
-    return fmt::format("{0}_rows[{1} / wide].element[{1} % wide]", name, element);
-}
-
-/// A warp's rows in shared memory as they lie in the tensors, and where.
-void RowsText::open_gather() {
-    const int rows = rows_of_warp();
-    w_.line(1, "constexpr unsigned gathered = {};  // vectors of a warp's rows",
-            gathered_vectors(p_, w_.config));
-    for (size_t s = 0; s < p_.stores.size(); ++s)
-        if (p_.stores[s].level == Level::element)
-            w_.line(1, "__shared__ Pack<{}, {}> {}_gathered[{}][gathered];", w_.type_of_store(int(s)),
-                    vector_width_, w_.values.output(int(s)), c_.threads / 32);
-    warp_row();
-    if (p_.rows % rows == 0) w_.line(1, "constexpr unsigned warp_rows = {};", rows);
-    else
-        w_.line(1, "const unsigned warp_rows = min(static_cast<long long>({}), size.rows - warp_row);", rows);
-    w_.line(1, "const RowSpan<{}> warp_span(warp_row, size.columns, warp_rows);", vector_width_);
-}
-
 /// Whole lines, by all lanes.
 void RowsText::store_gathered() {
     w_.line(1, "__syncwarp();");
@@ -311,25 +238,6 @@ void RowsText::store_gathered() {
                 cut ? "else " : "");
     }
     w_.line(1, "}}");
-}
-
-/// A thread's results of all its rows.
-void RowsText::store_rows() {
-    for (size_t s = 0; s < p_.stores.size(); ++s) {
-        const std::string name = w_.values.output(int(s));
-        if (p_.stores[s].level == Level::element) {
-            w_.unroll();
-            w_.line(1,
-                    "for (int v = 0; v < wide_vectors; ++v) {0}_gathered[warp][threadIdx.x % 32 * "
-                    "wide_vectors + v] = {0}_rows[v];",
-                    name);
-        } else if (full_teams()) {
-            w_.line(1, "store(t.{0}, place, {0}_rows);", name);
-        } else {
-            w_.line(1, "if ((place + 1) * rows <= size.rows) store(t.{0}, place, {0}_rows);", name);
-            w_.line(1, "else store_first(t.{0}, place, {0}_rows, size.rows - place * rows);", name);
-        }
-    }
 }
 
 /// What a row's passes begin with.
@@ -379,9 +287,7 @@ void RowsText::row_values(int pass, std::set<int>& known) {
         const ProgramValue& v = w_.value(i);
         const bool mine = v.kind == ValueKind::part || v.kind == ValueKind::compute;
         if (!mine || v.level != Level::row || v.pass != pass) continue;
-        if (rows_share_mask(v))
-            line(0, "const bool {0}[1] = {{{0}_rows[r]}};", w_.values.keep(i));
-        else if (v.kind == ValueKind::compute && v.op == Op::dropout) w_.keep_one(body(), i, "row");
+        if (v.kind == ValueKind::compute && v.op == Op::dropout) w_.keep_one(body(), i, "row");
         targets.push_back(i);
     }
     w_.raw(w_.values.statements(targets, known, std::string(size_t(body()) * 4, ' '), "[0]"));

@@ -37,13 +37,9 @@ class RowsText {
     bool whole() const;
     int guardless() const;
     std::string cuts() const;
-    /// A thread has whole rows, which are whole vectors together.
-    bool several() const { return rows_per_thread_ > 1; }
     /// Rows begin and end within vectors: each has a span.
     bool off() const { return rows_off_vectors(p_, c_.vector_width); }
     bool full_teams() const;
-    /// All that is reduced in a pass is reduced across the CTAs together.
-    bool reduces_jointly() const { return c_.cluster > 1 && (ring() || grid_resident()); }
     int body() const { return (ring() ? 2 : 1) + nested_; }
     /// A line of the row's own block.
     template <class... Args>
@@ -53,19 +49,12 @@ class RowsText {
     std::string story() const;
     void constants();
     void rows_head();
-    void load_rows();
-    bool rows_share_mask(const ProgramValue& v) const;
-    void store_rows();
     bool shared() const { return w_.config.row_storage == RowStorage::shared; }
-    int rows_of_warp() const { return warp_threads / c_.threads_per_row * rows_per_thread_; }
+    int rows_of_warp() const { return warp_threads / c_.threads_per_row * w_.config.rows_per_thread; }
     void warp_row();
     void bring_rows();
     void take_elements();
-    void open_gather();
     void store_gathered();
-    /// A warp's rows leave together, through shared memory.
-    bool gathers() const { return gathered_vectors(p_, w_.config) > 0; }
-    std::string element_of_rows(const std::string& name) const;
     void row_start(std::set<int>& known);
     void reductions(std::set<int>& known);
     void row(std::set<int> known);
@@ -157,8 +146,8 @@ class RowsText {
 
     SourceWriter w_;
     const Program& p_;
-    const FuseConfig c_;  ///< of a thread with several rows: of one of them, element by element
-    const int vector_width_, rows_per_thread_;  ///< of what is read and written; whole rows of a thread
+    const FuseConfig c_;      ///< of rows in shared memory: of one of them, element by element
+    const int vector_width_;  ///< of what is read and written
     std::vector<int> loads_, row_loads_;
     std::vector<bool> epilogue_;  // of a value: epilogue_operands()
     std::set<int> held_;          // packs that a pass has used, or put into shared memory

@@ -105,8 +105,6 @@ std::string RowsText::load_function(const Access& access) const {
 void RowsText::load_vector(int depth, int i) {
     const Access& access = w_.value(i).access;
     const std::string pack = w_.values.base(i) + (in_array(i) ? "_pack[i]" : "_pack");
-    if (several() && access.plain_rows())
-        return w_.line(depth, "{}.element[0] = {};", pack, element_of_rows(w_.values.base(i)));
     if (shared() && access.full())
         return w_.line(depth, "{}.element[0] = {};", pack, w_.values.base(i) + "_mine[at]");
     const std::string within = std::string("first, i * step");
@@ -132,13 +130,13 @@ void RowsText::vectors_head(int depth) {
 
 /// A thread's first vectors, of a row in registers, behind which no row ends.
 int RowsText::guardless() const {
-    if (!held() || c_.cluster > 1) return 0;
+    if (!held()) return 0;
     return int(min_row_vectors(p_, c_.vector_width) / c_.threads_per_row);
 }
 
 /// Whether a row may begin or end in vector `at` of a thread.
 std::string RowsText::cuts() const {
-    if (!held() || c_.cluster > 1) return "span.cuts(at)";
+    if (!held()) return "span.cuts(at)";
     const std::int64_t before_end = (min_row_vectors(p_, c_.vector_width) - 1) / c_.threads_per_row;
     return before_end > 1 ? fmt::format("(i == 0 || i >= {}) && span.cuts(at)", before_end) : "span.cuts(at)";
 }
@@ -268,14 +266,6 @@ void RowsText::keeps(int depth, const std::vector<int>& targets, const std::set<
     for (int i : w_.values.needed(targets, known)) {
         const ProgramValue& v = w_.value(i);
         if (v.kind != ValueKind::compute || v.op != Op::dropout) continue;
-        if (several() && v.access.full()) {
-            // Masks come a vector at a time; each pass begins anew with the vector that the row begins in.
-            w_.line(depth, "if (i == 0 || (r * vectors_per_thread + i) % wide == 0)");
-            w_.line(depth + 1, "kept({}_rows, (place * wide_vectors + (r * vectors_per_thread + i) / wide) * wide, t.{});",
-                    w_.values.keep(i), w_.values.key(i));
-            w_.line(depth, "const bool {0}[1] = {{{0}_rows[(r * vectors_per_thread + i) % wide]}};", w_.values.keep(i));
-            continue;
-        }
         if (shared() && shares_masks(v)) {
             w_.line(depth, "const bool {}[1] = {{{} != 0}};", w_.values.keep(i), w_.values.keep(i) + "_mine[at]");
             continue;
@@ -301,8 +291,7 @@ void RowsText::row_results() {
         const std::string value =
             fmt::format("narrowed<{}>({})", w_.type_of_store(s),
                         w_.values.use(v, !w_.values.is_bool(v) && !w_.values.is_index(v)));
-        if (several()) line(0, "{}_rows.element[r] = {};", w_.values.output(s), value);
-        else line(0, "if (team.lane() == 0) t.{}[row] = {};", w_.values.output(s), value);
+        line(0, "if (team.lane() == 0) t.{}[row] = {};", w_.values.output(s), value);
     }
 }
 
@@ -329,11 +318,6 @@ void RowsText::result(const std::set<int>& known) {
             w_.line(depth + 1, "{}_values[k] = {};", output_name(stores[s]), results[s]);
         w_.line(depth, "}}");
         for (int s : stores) {
-            if (several()) {
-                w_.line(depth, "{} = narrowed<{}>({}_values[0]);", element_of_rows(w_.values.output(s)),
-                        w_.type_of_store(s), output_name(s));
-                continue;
-            }
             if (shared()) {
                 w_.line(depth, "{} = narrowed<{}>({}_values[0]);", w_.values.output(s) + "_mine[at]",
                         w_.type_of_store(s), output_name(s));
@@ -341,18 +325,6 @@ void RowsText::result(const std::set<int>& known) {
             }
             w_.line(depth, "const Pack<{0}, vector_width> {1}_result = packed<{0}>({1}_values);",
                     w_.type_of_store(s), output_name(s));
-            if (gathers()) {
-                const std::string place =
-                    fmt::format("static_cast<unsigned>(start - warp_span.start) + {}",
-                                clamped() ? "at" : "first + i * step");
-                const std::string to = w_.values.output(s) + "_gathered[warp]";
-                if (off())
-                    w_.line(depth,
-                            "if ({}) store_inside(&{}[0].element[0], {}, {}_result, span, at);",
-                            cuts(), to, place, output_name(s));
-                w_.line(depth, "{}{}[{}] = {}_result;", off() ? "else " : "", to, place, output_name(s));
-                continue;
-            }
             if (off())
                 w_.line(depth, "if ({}) store_inside(t.{}, start + at, {}_result, span, at);",
                         cuts(), w_.values.output(s), output_name(s));

@@ -66,9 +66,6 @@ void RowsText::reduction_pass(int pass, const std::vector<int>& reduces, const s
         });
         for (const Joint& joint : second) row_value(joint);
     }
-    if (c_.cluster == 1 || reduces_jointly()) return;
-    if (pass == 0) line(0, "team.wait();");
-    for (int r : reduces) line(0, "team.across_cluster({});", w_.values.name(r));
 }
 
 /// What the second joint reduction subtracts.
@@ -84,11 +81,7 @@ void RowsText::centre(const Joint& joint) {
         return;
     }
     line(0, "// The mean is known: now the squared deviations from it.");
-    const char* vectors = c_.cluster > 1 ? "team.part_size(part, vectors)" : "vectors";
-    if (!off()) line(0, "const float {}_count = {} * vector_width;", base, vectors);
-    else
-        line(0, "const float {}_count = span.elements({}, {});", base, c_.cluster > 1 ? "begin" : "0",
-             vectors);
+    line(0, "const float {}_count = {};", base, off() ? "span.elements(0, vectors)" : "vectors * vector_width");
     line(0, "const float {0}_mean = {0}_sum.total * ptx::reciprocal_approx(fmaxf({0}_count, 1.0f));", base);
 }
 
@@ -194,7 +187,7 @@ void RowsText::reduce_across_threads(const std::vector<Joint>& joints) {
     int words = 0;
     const auto together = [&] {
         line(0, "team.within_cta({});", names);
-        if (reduces_jointly()) line(0, "team.across_cluster({});", names);
+        if (c_.cluster > 1) line(0, "team.across_cluster({});", names);
         names.clear();
         words = 0;
     };
