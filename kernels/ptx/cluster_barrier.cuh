@@ -1,5 +1,5 @@
 // The barrier of a cluster in its two halves, and a word into a peer's shared memory. PTX ISA 9.7.13.4
-// "barrier.cluster", 9.7.9.11 "st".
+// "barrier.cluster".
 #pragma once
 
 namespace rooftile::ptx {
@@ -10,12 +10,7 @@ __device__ inline void cluster_arrive() {
 }
 __device__ inline void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
 
-/// `mapped` comes from map_to_rank.
-__device__ inline void store_cluster(unsigned mapped, unsigned word) {
-    asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(mapped), "r"(word) : "memory");
-}
-
-/// The same without waiting: its 4 bytes complete on `barrier`, which comes from map_to_rank of the same CTA.
+/// To `mapped`, which comes from map_to_rank, without waiting: its 4 bytes complete on `barrier`, which comes from map_to_rank of the same CTA.
 /// PTX ISA 9.7.9.12 "st.async".
 __device__ inline void store_cluster_async(unsigned mapped, unsigned word, unsigned barrier) {
     asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], %1, [%2];" ::"r"(mapped),

@@ -14,6 +14,7 @@ constexpr int most_plans = 4096;  // more than the search has
 
 constexpr std::array declared_threads{64, 128, 256, 512, 1024};  // of a point-wise CTA
 constexpr std::int64_t most_vectors = 128;                       // of a row, that a thread goes over
+constexpr int most_elements = 128;                               // of a row in a thread's registers
 constexpr int largest_cluster = 8;
 
 bool declared(const FusePlan& plan) {
@@ -23,7 +24,8 @@ bool declared(const FusePlan& plan) {
     if (max_row_vectors(plan.program, c.vector_width) > most_vectors * team) return false;
     if (reduces_across_grid(c)) return c.vectors_per_thread != 2;
     if (c.cluster > largest_cluster) return false;
-    if (c.row_storage == RowStorage::pipelined) return c.vectors_per_thread != 4 && c.cluster != 2;
+    if (c.row_storage == RowStorage::pipelined) return true;
+    if (c.row_storage == RowStorage::registers && c.vectors_per_thread * c.vector_width > most_elements) return false;
     // Rows of a warp or less: CTAs of one and of four warps.
     return c.threads_per_row > warp_threads || c.threads == warp_threads || c.threads == 4 * warp_threads;
 }
@@ -31,11 +33,11 @@ bool declared(const FusePlan& plan) {
 }  // namespace
 
 std::string_view fuse_space_rule() {
-    return "Every launch that the search knows with its rules off, in the widest vectors, in those that rows are whole numbers of, and "
-           "in half the widest; of rows those in which a thread goes over at most 128 vectors of its row, of rows that share a warp or "
-           "less CTAs of one and of four warps, without clusters of 16, without pairs and four vectors in rings, and without two "
-           "vectors across the grid; point-wise also a quarter of the widest, CTAs of 64 to 1024 threads. The planner's choice for each "
-           "of these are stages and resident CTAs; the plans that it keeps are members.";
+    return "Every launch that the search knows with its rules off, in the widest vectors and in those that rows are whole numbers of; rows "
+           "in registers and point-wise in half the widest, too, point-wise also in a quarter; of rows those in which a thread goes over at "
+           "most 128 vectors of its row and holds at most 128 elements in registers, of rows that share a warp or less CTAs of one and of "
+           "four warps, without clusters of 16, and without two vectors across the grid; point-wise CTAs of 64 to 1024 threads. The "
+           "planner's choice for each of these are stages and resident CTAs; the plans that it keeps are members.";
 }
 
 std::span<const std::string_view> fuse_space_keys() {
@@ -60,8 +62,11 @@ std::vector<FusePlan> fuse_space(const Machine& machine, const ExpressionGraph& 
         return widest;
     };
     const int widest = add({});
-    if (widest > 1) add({.vector_width = widest / 2});
-    if (members.empty() || members.front().config.form == FuseForm::row) return members;
+    if (members.empty()) return members;
+    if (members.front().config.form == FuseForm::row) {
+        if (widest > 1) add({.vector_width = widest / 2, .row_storage = RowStorage::registers});
+        return members;
+    }
     for (int width = widest; width >= 1 && width * 4 >= widest; width /= 2)
         for (const int threads : declared_threads) add({.vector_width = width, .threads = threads});
     return members;

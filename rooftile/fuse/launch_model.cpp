@@ -52,6 +52,10 @@ bool adds_product(const Program& p, const ProgramValue& sum) {
     });
 }
 
+// Instructions of a vector on its way into shared memory, and from there to its tensor with the question whether neighbours have some
+// of it: counted in the machine code of sums and of rows less their sum.
+constexpr double brought = 8, returned = 14;
+
 /// How a program's elements lie in vectors.
 struct Vectors {
     int width;
@@ -104,7 +108,7 @@ OpCost cost_of_targets(const ExpressionGraph& graph, const Program& p, const Vec
                 const bool beside = !v.access.full();
                 // An element's place in shared memory is a constant beside its row's; a vector is loaded, and stored there.
                 const double access = !vectors.shared || beside ? access_cost / vectors.width
-                                                                : 1 + 2 * access_cost / vectors.shared;
+                                                                : 1 + brought / vectors.shared;
                 cost += loads * OpCost{access, 0};
                 if (vectors.off && beside) cost += loads * beside_cost(bytes_of(v.element), vectors.width);
             }
@@ -171,12 +175,12 @@ ProgramWork program_work(const ExpressionGraph& graph, const Program& p, int vec
         if (s.level != Level::element) continue;
         stored.insert(s.value);
         work.first += 0.5 * conversion_cost(n.element);  // two an instruction
-        work.first += OpCost{staged ? 1 + 2 * access_cost / staged : access_cost / vector_width, 0};
+        work.first += OpCost{staged ? 1 + returned / staged : access_cost / vector_width, 0};
         if (is_floating(n.element)) work.narrow_bytes = std::min(work.narrow_bytes, bytes_of(n.element));
     }
     work.first += cost_of_targets(graph, p, vectors, stored);
-    if (!stored.empty()) work.first += span_cost(vectors);
     work.result = work.first;
+    if (!stored.empty()) work.span += span_cost(vectors), work.result += span_cost(vectors);
     OpCost online_extra, held_only;
     work.readings = stored.empty() ? 0 : 1;
     for (int pass = 0; pass < p.passes; ++pass) {
@@ -196,7 +200,7 @@ ProgramWork program_work(const ExpressionGraph& graph, const Program& p, int vec
         const bool held = !stored.empty() || pass > 0;
         const OpCost once = cost_of_targets(graph, p, vectors, reduced, held ? 0 : 1);
         work.first += once;
-        if (!reduced.empty()) work.first += span_cost(vectors);
+        if (!reduced.empty()) work.span += span_cost(vectors);
         online_extra += cost_of_targets(graph, p, vectors, reduced);
         online_extra += -1 * once;
         work.readings += !reduced.empty();
@@ -204,6 +208,7 @@ ProgramWork program_work(const ExpressionGraph& graph, const Program& p, int vec
     if (p.form == FuseForm::row) work.row = cost_of_row(graph, p);
     work.online = work.first;
     work.online += online_extra;
+    work.online += work.span;
     work.online += -1 * held_only;
     return work;
 }
@@ -274,6 +279,14 @@ double lanes_an_element(const Program& p, const FuseLaunch& l) {
     return double(lanes) * vector_width / double(p.columns);
 }
 
+/// Of a thread's vectors of a row that it holds the share that is asked whether the row begins or ends in it: its first one and
+/// those behind which some row ends.
+double asked_share(const Program& p, const FuseLaunch& l) {
+    if (p.form != FuseForm::row) return 1;
+    const double before_end = whole(double(min_row_vectors(p, int(l.vector_width)) - 1) / l.threads_per_row);
+    return 1 - std::clamp(before_end - 1, 0.0, l.vectors_per_thread - 1) / l.vectors_per_thread;
+}
+
 /// Instructions a row of its two vectors that are cut, in which all lanes wait for one. A store is looked for half by half, by
 /// rows that share a warp, and are cut in as many ways, through all halves; what is reduced is asked element by element.
 OpCost cut_cost(const Program& p, const ProgramWork& work, const FuseLaunch& l) {
@@ -305,7 +318,9 @@ FuseWork work_of(const FuseHardware& hw, const Program& p, const ProgramWork& wo
         const double live = resident * hw.sms * piece.elements * work.full_bytes;
         (live <= hw.l2_bytes ? w.l2_read_bytes : w.dram_read_bytes) += again;
     }
-    w.cost = elements * lanes_an_element(p, l) * (l.reload ? work.online : work.first);
+    OpCost each = l.reload ? work.online : work.first;
+    if (!l.reload) each += asked_share(p, l) * work.span;
+    w.cost = elements * lanes_an_element(p, l) * each;
     w.cost += double(p.rows) * cut_cost(p, work, l);
     w.cost += double(p.rows) * l.threads_per_row * work.row;
     // What a thread does beside its elements, over all that it has.

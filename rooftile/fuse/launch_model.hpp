@@ -20,6 +20,7 @@ struct ProgramWork {
     int shared_loads = 0;     ///< tensors that rows share, of a whole row
     double shared_bytes = 0;  ///< of an element of such a row
     OpCost first;        ///< an element's passes: all that is computed, each pass computing what it needs
+    OpCost span;         ///< of an element, over all passes: whether its vector has neighbours' elements
     OpCost result;       ///< the part of `first` that comes after all reductions
     OpCost online;       ///< the same where the row passes by: its reductions keep more
     OpCost row;          ///< what each thread of a row computes once a row, beside its reductions

@@ -167,6 +167,7 @@ class Search {
         const std::int64_t vectors = std::max<std::int64_t>(1, max_row_vectors(p_, width_));
         for (RowStorage row_storage : {RowStorage::registers, RowStorage::reload}) {
             if (request_.row_storage.value_or(row_storage) != row_storage) continue;
+            if (row_storage == RowStorage::reload && width_ != widest_) continue;  // a guard a vector
             const LeavingOut again(*this, fuse_rules::read_again,
                                    row_storage == RowStorage::reload && work_.readings > 1
                                        && !out_.kept.empty() && !request_.row_storage);
@@ -178,7 +179,8 @@ class Search {
                 rows_stored(row_storage, threads_per_row, vectors);
             }
         }
-        if (width_ == widest_ && request_.row_storage.value_or(RowStorage::shared) == RowStorage::shared) rows_in_shared();
+        if (width_ != widest_) return;
+        if (request_.row_storage.value_or(RowStorage::shared) == RowStorage::shared) rows_in_shared();
         if (request_.row_storage.value_or(RowStorage::pipelined) == RowStorage::pipelined)
             search_rings(context(), out_);
         if (request_.row_storage.value_or(RowStorage::reload) == RowStorage::reload)

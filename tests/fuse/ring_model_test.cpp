@@ -83,7 +83,7 @@ TEST(FuseRing, RunsDryWithoutSpareSlots) {
 // What only the last pass reads is asked for a chunk ahead, behind the stores of a chunk: a quarter of the row's
 // 8192 cycles of DRAM, 2048. Of 16 instructions an element 8 stand in that pass: 8192 elements a chunk * 8 / 128 + 100 = 612
 // cycles. Four chunks are each 1436 cycles longer and wait 250 for L2, but not where a thread has two vectors of a chunk: it
-// asks for the next when the first is stored. Of two CTAs each stores half as much in that time: 1024 - 612.
+// asks for the next when the first is stored.
 TEST(FuseRing, LoadsOfTheLastPassStandBehindItsStores) {
     FuseHardware hw = simple();
     hw.l2_latency = 250;
@@ -104,8 +104,6 @@ TEST(FuseRing, LoadsOfTheLastPassStandBehindItsStores) {
     two_vectors.vectors_per_thread = 2;
     EXPECT_NEAR(ring_epilogue(hw, p, work, two_vectors, 8192).draining, 4 * 1436, 1);
     EXPECT_EQ(ring_epilogue(hw, p, work, two_vectors, 8192).waiting, 0);
-    epilogue.ctas = 2;
-    EXPECT_NEAR(ring_epilogue(hw, p, work, epilogue, 8192).draining, 4 * 412, 1);
 }
 
 // Weights are read by the last pass, too, where shared memory does not keep them.
@@ -128,7 +126,7 @@ TEST(FuseRing, WeightsThatAreNotKeptStandBehindStores) {
 }
 
 // 32768 elements of 16 instructions by 128 lanes: 4096 cycles, and 800 for chunks. Where each instruction waits 4 cycles for the one
-// before, 512 threads still fill the lanes, 256 half of them, and two CTAs of 256 all.
+// before, 512 threads still fill the lanes, 256 half of them.
 TEST(FuseRing, FewWarpsWaitForTheirOwnResults) {
     FuseHardware hw = simple();
     hw.arithmetic_latency = 4;
@@ -137,36 +135,8 @@ TEST(FuseRing, FewWarpsWaitForTheirOwnResults) {
     EXPECT_NEAR(ring_passes_cycles(hw, p, two_passes(16), ring), 4096 + 800, 1);
     ring.threads_per_row = 256;
     EXPECT_NEAR(ring_passes_cycles(hw, p, two_passes(16), ring), 2 * 4096 + 800, 1);
-    ring.ctas = 2;
-    EXPECT_NEAR(ring_passes_cycles(hw, p, two_passes(16), ring), 4096 + 800, 1);
-    ring.ctas = 1;
     hw.arithmetic_latency = NAN;
     EXPECT_NEAR(ring_passes_cycles(hw, p, two_passes(16), ring), 4096 + 800, 1);
-}
-
-// 64 rows of 4 clusters of 2 CTAs, two on each of 4 SMs: 16 rows each of 16384 elements in 2 chunks. Passes:
-// 16384 * 32 / 128 + 4 * 100 = 4496 cycles; a reduction 1000. Two alternate: the second finds the first with so much of its
-// passes to go as they are of a row. DRAM: 8192.
-TEST(FuseRing, OneCtaComputesWhileAnotherReduces) {
-    const Program p = rows_of(64, 32768);
-    const FusedBytes bytes = {64 * 32768 * 2, 64 * 32768 * 2};
-    const RingLaunch two = {.threads_per_row = 512,
-                            .cluster = 2,
-                            .slots = 4,
-                            .chunks = 2,
-                            .chunk_bytes = 16384,
-                            .clusters = 4,
-                            .ctas = 2};
-    const double passes = 4496, reduction = 1000;
-    EXPECT_NEAR(ring_passes_cycles(simple(), p, two_passes(32), two), passes, 1);
-    EXPECT_NEAR(ring_reduction_cycles(simple(), two_passes(32), two), reduction, 1);
-    const FuseFlow f = ring_flow(simple(), p, two_passes(32), bytes, two);
-    const double rows = reduction + passes * (1 + passes / (passes + reduction));
-    const double full = rows / 8192, longer = std::max(1.0, full), together = std::pow(1 + std::pow(full, 5), 1 / 5.0);
-    // A slot comes back a row and a quarter of its passes before it is wanted, less a load's 1000.
-    const double between = (rows + (rows - reduction) / 4 - 1000) / rows;
-    const double overlapped = longer + (together - longer) / between;
-    EXPECT_NEAR(f.time.seconds * 1e6, 131.072 * overlapped + 1 + (reduction + rows) / 2e3, 0.5);
 }
 
 // 16 instructions an element: a row computes for 4896 + 1000 cycles of DRAM's 8192, and what both lose to one another
@@ -207,30 +177,6 @@ TEST(FuseRing, InstructionsBindWhereTheyTakeLonger) {
     EXPECT_NEAR(ring_passes_cycles(simple(), p, two_passes(64), four_ctas), 16384 + 8 * 100, 1);
     EXPECT_GT(f.time.seconds * 1e6, 16 * 16.384);
     EXPECT_EQ(f.time.bound, Bound::issue);
-}
-
-// Warp-specialised reduction: neither their reduction nor their pass stands between a row and the next one, while the
-// ring has two rows of slots. With 6 slots for rows of 4 chunks the last chunk of a row is asked for when half of the
-// one before is stored: half of that, a load, a chunk and a reduction lie between two rows. Each of the 64 elements of a chunk that a reducing
-// thread has takes its 16 instructions.
-TEST(FuseRing, WarpSpecialisedReductionHidesItsTime) {
-    FuseHardware hw = simple();
-    const Program p = rows_of(64, 32768);
-    const FusedBytes bytes = {64 * 32768 * 2, 64 * 32768 * 2};
-    RingLaunch specialised = four_ctas;
-    specialised.reduction_threads = 128;
-    const double reduction = 1000, chunk = 8192 / 128 * 16 + 100;
-    EXPECT_NEAR(specialised_reduction_cycles(hw, p, two_passes(16), specialised, 5000, 1000),
-                4 * chunk + reduction, 1);
-    RingLaunch short_of_slots = specialised;
-    short_of_slots.slots = 6;
-    EXPECT_NEAR(specialised_reduction_cycles(hw, p, two_passes(16), short_of_slots, 5000, 1000),
-                2500 + 1000 + chunk + reduction, 1);
-    // Longer than those that store, with 4096 cycles of instructions and the chunks.
-    const double row = 4 * chunk + reduction, full = row / 8192;
-    const double ends = (ring_reduction_cycles(hw, two_passes(16), specialised) + row) / 2e3;
-    EXPECT_NEAR(ring_flow(hw, p, two_passes(16), bytes, specialised).time.seconds * 1e6,
-                131.072 * std::pow(1 + std::pow(full, 5), 1 / 5.0) + 1 + ends, 0.05);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "rooftile/fuse/launch_model.hpp"
 #include "rooftile/fuse/staging.hpp"
 
 namespace rooftile {
@@ -54,26 +55,38 @@ TEST(RowVectors, AddressesHoldWholeVectorsWhereRowsDoNot) {
     EXPECT_EQ(vector_alignment(rows_of(3, 8), 2, Element::bf16), 4);
 }
 
-// 8 teams of 4 lanes have 8 rows of 19: 152 elements, and 7 before them, are 20 vectors of 8. Of a warp, or of one aligned
-// vector a thread, each stores its own.
-TEST(RowVectors, ResultsOfShortRowsAreGatheredByWarps) {
+// 8 teams of 4 lanes have 8 rows of 19: 152 elements, and 7 before them, are 20 vectors of 8; 32 threads with two rows each of 3
+// have 192 and 7. Rows of whole vectors have nothing before them. Other rows lie nowhere together.
+TEST(RowVectors, ShortRowsLieTogetherByWarps) {
     Program p = rows_of(1000, 19);
-    p.stores.push_back({0, 0, Level::element});
     FuseConfig c{.form = FuseForm::row,
-                 .row_storage = RowStorage::registers,
+                 .row_storage = RowStorage::shared,
                  .vector_width = 8,
-                 .vectors_per_thread = 1,
                  .threads = 64,
                  .threads_per_row = 4};
     EXPECT_EQ(gathered_vectors(p, c), 20);
-    c.threads_per_row = 32;
-    EXPECT_EQ(gathered_vectors(p, c), 0);
+    EXPECT_EQ(config_by_element(c, p).vectors_per_thread, 5);
+    EXPECT_EQ(config_by_element(c, p).vector_width, 1);
     p.columns = 32;
-    c.threads_per_row = 4;
-    EXPECT_EQ(gathered_vectors(p, c), 0);
+    EXPECT_EQ(gathered_vectors(p, c), 32);
     p.columns = 3;
-    c.threads_per_row = 1, c.rows_per_thread = 8, c.vectors_per_thread = 3;
-    EXPECT_EQ(gathered_vectors(p, c), 96);  // 32 threads of 3
+    c.threads_per_row = 1, c.rows_per_thread = 2;
+    EXPECT_EQ(gathered_vectors(p, c), 25);
+    EXPECT_EQ(c.rows_per_cta(), 128);
+    c.row_storage = RowStorage::registers;
+    EXPECT_EQ(gathered_vectors(p, c), 0);
+    EXPECT_EQ(config_by_element(c, p), c);
+}
+
+// Rows of 32 words lie in the same bank each, of 33 side by side; 16-bit elements two to a word, which both lanes get in a turn. Of 8
+// lanes a row of 16 words has a quarter of the banks, as the row behind the next has.
+TEST(RowVectors, BanksServeLanesInTurns) {
+    EXPECT_EQ(bank_turns(33, 1, 4), 1);
+    EXPECT_EQ(bank_turns(32, 1, 4), 32);
+    EXPECT_EQ(bank_turns(64, 1, 2), 32);
+    EXPECT_EQ(bank_turns(2, 1, 2), 1);
+    EXPECT_EQ(bank_turns(1000, 32, 2), 1);
+    EXPECT_EQ(bank_turns(16, 8, 4), 2);
 }
 
 }  // namespace

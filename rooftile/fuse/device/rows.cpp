@@ -137,7 +137,7 @@ void RowsText::rows_head() {
         line(0, "for (int r = 0; r < rows; ++r) {{");
         nested_ = 1;
         line(0, "// Behind the last row that one once more: all lanes stay, to reduce together.");
-        line(0, "const {0} row = min(warp_row + r * {1} + lane / {2}, static_cast<{0}>(size.rows - 1));", w_.index,
+        line(0, "const {0} row = min(row_of_warp + r * {1} + lane / {2}, static_cast<{0}>(size.rows - 1));", w_.index,
              warp_threads / c_.threads_per_row, c_.threads_per_row);
         take_elements();
     } else if (c_.threads_per_row < warp_threads && !full_teams()) {
@@ -152,9 +152,9 @@ void RowsText::rows_head() {
 /// A warp's first row.
 void RowsText::warp_row() {
     w_.line(1, "const unsigned warp = threadIdx.x / {};", warp_threads);
-    w_.line(1, "const {0} warp_row = (blockIdx.x * static_cast<{0}>({1}) + warp) * {2};", w_.index,
+    w_.line(1, "const {0} row_of_warp = (blockIdx.x * static_cast<{0}>({1}) + warp) * {2};", w_.index,
             c_.threads / warp_threads, rows_of_warp());
-    w_.line(1, "if (warp_row >= size.rows) return;");
+    w_.line(1, "if (row_of_warp >= size.rows) return;");
 }
 
 /// All vectors of a warp's rows into shared memory, and the masks of their elements.
@@ -163,8 +163,8 @@ void RowsText::bring_rows() {
     const int rows = rows_of_warp(), warps = c_.threads / warp_threads;
     if (p_.rows % rows == 0) w_.line(1, "constexpr unsigned warp_rows = {};", rows);
     else
-        w_.line(1, "const unsigned warp_rows = min(static_cast<long long>({}), size.rows - warp_row);", rows);
-    w_.line(1, "const RowSpan<{}> warp_span(warp_row, size.columns, warp_rows);", vector_width_);
+        w_.line(1, "const unsigned warp_rows = min(static_cast<long long>({}), size.rows - row_of_warp);", rows);
+    w_.line(1, "const RowSpan<{}> warp_span(row_of_warp, size.columns, warp_rows);", vector_width_);
     w_.line(1, "constexpr unsigned gathered = {};  // vectors of a warp's rows", gathered_vectors(p_, w_.config));
     std::vector<int> full, masks;
     for (int i : loads_)
@@ -209,7 +209,7 @@ void RowsText::bring_rows() {
 
 /// Where the thread's row begins in what its warp has of each tensor.
 void RowsText::take_elements() {
-    line(0, "const unsigned from = (row - warp_row) * vectors + warp_span.phase;  // element of the warp's vectors");
+    line(0, "const unsigned from = (row - row_of_warp) * vectors + warp_span.phase;  // element of the warp's vectors");
     const auto begin = [&](const std::string& type, const std::string& name) {
         line(0, "{0}* const {1}_mine = &{1}_gathered[warp][0].element[0] + from;", type, name);
     };

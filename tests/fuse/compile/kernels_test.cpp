@@ -59,7 +59,7 @@ const std::vector<Case>& cases() {
     return all;
 }
 
-constexpr RowStorage row_storages[] = {RowStorage::none, RowStorage::registers, RowStorage::reload, RowStorage::pipelined};
+constexpr RowStorage row_storages[] = {RowStorage::none, RowStorage::registers, RowStorage::reload, RowStorage::pipelined, RowStorage::shared};
 
 /// The largest number after any match of `pattern` in `text`, or -1.
 std::int64_t greatest_after(const std::string& text, const std::string& pattern) {
@@ -115,7 +115,6 @@ TEST(FuseCode, AlignedTensorsMoveInSixteenBytes) {
     // All of a thread's loads stand before its first store.
     const size_t last_load = gelu.rfind("v4.u32 {", gelu.find("st.global.v4"));
     EXPECT_LT(gelu.find(read), last_load);
-    EXPECT_THAT(ptx(cases()[6], {.cluster = 4}), testing::HasSubstr("barrier.cluster.arrive"));
     // An arrival does not wait for the loads before it: what they bring goes through the vote before it, else
     // a slot is filled while it is read. A fence would wait for all that the thread has on its way.
     EXPECT_THAT(ptx(cases()[6], {.row_storage = RowStorage::pipelined}),
@@ -128,7 +127,8 @@ TEST(FuseCode, AlignedTensorsMoveInSixteenBytes) {
     EXPECT_THAT(ptx(cases()[0], {.alignment = 4}), testing::Not(testing::HasSubstr("v4.u32")));
 }
 
-// Where the rows are as many as the teams of the grid nobody asks whether he has one, and a warp's lanes reduce at once.
+// Where the rows are as many as the teams of the grid nobody asks whether he has one; else the last one is taken again, so that a
+// warp's lanes always reduce together.
 TEST(FuseCode, TeamsThatAllHaveARowDoNotAsk) {
     const auto text = [](const char* rows, FuseRequest request) {
         request.top = 1;
@@ -138,10 +138,24 @@ TEST(FuseCode, TeamsThatAllHaveARowDoNotAsk) {
         return fuse_source(std::get<FusePlans>(outcome).plans[0]).text;
     };
     const FuseRequest eight = {.threads = 64, .threads_per_row = 8, .row_storage = RowStorage::registers};
-    const testing::Matcher<std::string> asks = testing::HasSubstr("if (row >= size.rows) return;");
-    const testing::Matcher<std::string> together = testing::HasSubstr("Team<8, 64, 1, false, false, true>");
-    EXPECT_THAT(text("4096", eight), testing::AllOf(testing::Not(asks), together));
-    EXPECT_THAT(text("4100", eight), testing::AllOf(asks, testing::Not(together)));
+    const testing::Matcher<std::string> asks = testing::HasSubstr("row = min(team.first_row<unsigned>(), ");
+    EXPECT_THAT(text("4096", eight), testing::Not(asks));
+    EXPECT_THAT(text("4100", eight), asks);
+}
+
+// A warp's rows of 15 elements come and go in 16 bytes, whatever they begin with; elements are taken from shared memory.
+TEST(FuseCode, ShortRowsOffVectorsMoveInSixteenBytes) {
+    const auto outcome = derive(machine_by_id("h200-sxm"), made("y = softmax(dropout(x, 0.3, 5))", {"x:bf16[100000,15]"}),
+                                {.row_storage = RowStorage::shared, .top = 8});
+    ASSERT_TRUE(std::holds_alternative<FusePlans>(outcome));
+    for (const FusePlan& plan : std::get<FusePlans>(outcome).plans) {
+        const Source source = fuse_source(plan);
+        EXPECT_EQ(unclean(compile_source(source)).value_or(""), "") << source.text;
+        const std::string ptx = compile_to_ptx(source);
+        EXPECT_THAT(ptx, testing::AllOf(testing::HasSubstr("ld.global.L2::cache_hint.v4.u32"),
+                                        testing::HasSubstr("st.global.v4.u32"), testing::HasSubstr("ld.shared.u16")));
+        EXPECT_THAT(ptx, testing::Not(testing::HasSubstr("ld.global.u16")));
+    }
 }
 
 // What rows share is loaded before them where nothing but the order of the accesses keeps it before the reduction.
@@ -357,8 +371,8 @@ TEST(FuseCode, GridResidentRowsHoldEachTensorFromItsFirstPassOn) {
     }
 }
 
-/// Rings some of whose threads only reduce, with parts that end short and without.
-TEST(FuseCode, RingsWithWarpSpecialisedReductionCompileClean) {
+/// Rings with parts that end short and without.
+TEST(FuseCode, RingsOfAnyPartsCompileClean) {
     struct Rows {
         const char* text;
         std::vector<std::string> tensors;
@@ -372,7 +386,7 @@ TEST(FuseCode, RingsWithWarpSpecialisedReductionCompileClean) {
           Rows{chain, {"x:bf16[140,65544]", "r:bf16[140,65544]", "g:bf16[65544]", "b:bf16[65544]"}}}) {
         const auto outcome =
             derive(machine_by_id("h200-sxm"), made(rows.text, rows.tensors),
-                   {.reduction_threads = 128, .row_storage = RowStorage::pipelined, .top = 2});
+                   {.row_storage = RowStorage::pipelined, .top = 4});
         for (const FusePlan& plan : std::get<FusePlans>(outcome).plans) {
             const Source source = fuse_source(plan);
             EXPECT_EQ(unclean(compile_source(source)).value_or(""), "") << source.text;
@@ -451,16 +465,16 @@ Coverage covered(const FusePlan& plan) {
                          || text.find("(first >= vectors) return;") != std::string::npos;
     const bool stacked = text.find("const unsigned stack = ") != std::string::npos;
     const bool interleaved = text.find("stride = chunk * ") != std::string::npos;  // chunks in turn
-    if (c.rows_per_thread
-        > 1) {  // all rows together are vectors; behind the last one it is taken again, and stored once
-        Coverage seen{.times = std::vector<std::uint8_t>(
-                          std::size_t((p.rows * p.columns + c.vector_width - 1) / c.vector_width))};
-        for (std::int64_t thread = 0; thread < grid * c.threads; ++thread)
-            if (thread * c.rows_per_thread < p.rows)
-                for (std::int64_t v = 0; v < c.vectors_per_thread; ++v)
-                    if (const std::int64_t at = thread * c.vectors_per_thread + v;
-                        at < std::int64_t(seen.times.size()))
-                        ++seen.times[std::size_t(at)];
+    if (c.row_storage == RowStorage::shared) {  // all vectors of a warp's rows, of which those at its ends may be two warps'
+        const std::int64_t rows = std::int64_t(32) / c.threads_per_row * c.rows_per_thread;
+        Coverage seen{.times = std::vector<std::uint8_t>(std::size_t(p.rows * p.columns))};
+        for (std::int64_t warp = 0; warp < grid * c.threads / 32; ++warp) {
+            const std::int64_t begin = warp * rows * p.columns,
+                               end = std::min((warp + 1) * rows, p.rows) * p.columns;
+            EXPECT_LE((end + c.vector_width - 1) / c.vector_width - begin / c.vector_width,
+                      std::max(gathered_vectors(p, c), (end - begin + c.vector_width - 1) / c.vector_width));
+            for (std::int64_t at = begin; at < end; ++at) ++seen.times[std::size_t(at)];
+        }
         return seen;
     }
     Coverage seen{.times = std::vector<std::uint8_t>((p.form == FuseForm::row ? p.rows : 1) * sizes.vectors)};
@@ -563,16 +577,11 @@ TEST(FuseCode, LiteralsOfEveryKindCompile) {
 TEST(FuseCode, NamesOfRowsInRingsBreakNothing) {
     for (const char* name : {"next", "of", "row", "ahead", "places"}) {
         const std::string n = name;
-        for (const FuseRequest& request :
-             {FuseRequest{.row_storage = RowStorage::pipelined, .persistent = true, .top = 1},
-              FuseRequest{.reduction_threads = 128, .row_storage = RowStorage::pipelined, .top = 1}}) {
-            const auto outcome =
-                derive(machine_by_id("h200-sxm"),
-                       made("y = layernorm(x) + r * " + n,
-                            {"x:bf16[1024,65536]", "r:bf16[1024,65536]", n + ":bf16[1024,1]"}),
-                       request);
-            EXPECT_NO_THROW(compile_source(fuse_source(std::get<FusePlans>(outcome).plans[0]))) << name;
-        }
+        const auto outcome = derive(machine_by_id("h200-sxm"),
+                                    made("y = layernorm(x) + r * " + n,
+                                         {"x:bf16[1024,65536]", "r:bf16[1024,65536]", n + ":bf16[1024,1]"}),
+                                    {.row_storage = RowStorage::pipelined, .top = 1});
+        EXPECT_NO_THROW(compile_source(fuse_source(std::get<FusePlans>(outcome).plans[0]))) << name;
     }
 }
 
@@ -587,7 +596,7 @@ TEST(FuseCode, NamesOfAPersonNeverBreakTheText) {
 }
 
 // No name of a generated text's own ends as the names of values do ("mean_row", "x_in"), whoever is called "next" or
-// "of": numbers of rows and columns in rings that read ahead, reduce in warps of their own and keep weights, and in every other form.
+// "of": numbers of rows and columns in rings that read ahead and keep weights, and in every other form.
 TEST(FuseCode, GeneratedNamesCannotMeetThoseOfValues) {
     // No call, no member.
     const std::regex name(
@@ -607,10 +616,10 @@ TEST(FuseCode, GeneratedNamesCannotMeetThoseOfValues) {
     };
     const std::vector<std::string> ring = {"xqq:bf16[1024,65536]", "rqq:bf16[1024,65536]", "gqq:bf16[65536]",
                                            "bqq:bf16[65536]", "nqq:bf16[1024,1]"};
-    for (const FuseRequest& request :
-         {FuseRequest{.row_storage = RowStorage::pipelined, .persistent = true, .top = 1},
-          FuseRequest{.reduction_threads = 128, .row_storage = RowStorage::pipelined, .top = 1}})
-        check("yqq = dropout(layernorm(xqq, gqq, bqq) + rqq * nqq, 0.1)", ring, request);
+    check("yqq = dropout(layernorm(xqq, gqq, bqq) + rqq * nqq, 0.1)", ring,
+          {.row_storage = RowStorage::pipelined, .top = 1});
+    check("yqq = softmax(dropout(xqq * gqq, 0.1) + nqq)", {"xqq:bf16[10000,15]", "gqq:bf16[15]", "nqq:bf16[10000,1]"},
+          {.row_storage = RowStorage::shared, .top = 1});
     for (const RowStorage row_storage : {RowStorage::registers, RowStorage::reload})
         check("yqq = dropout(layernorm(xqq, gqq, bqq) + rqq * nqq, 0.1)",
               {"xqq:bf16[1024,4096]", "rqq:bf16[1024,4096]", "gqq:bf16[4096]", "bqq:bf16[4096]",

@@ -1,5 +1,5 @@
 // Rows that pass through rings in shared memory, and rows that are all resident in the grid, on a GPU: every cluster,
-// chunk and reduction against fp64, with weights, epilogue operands and warp-specialised reductions.
+// chunk and reduction against fp64, with weights and epilogue operands.
 #include <tuple>
 
 #include "tests/fuse/device/fixture.hpp"
@@ -171,35 +171,22 @@ TEST_F(FuseRingsTest, RingsReadEpilogueOperandsInTime) {
     check("y = gelu(layernorm(x) + r)", {"x:bf16[400,40000]", "r:bf16[400,40000]"}, 6,
           {.row_storage = RowStorage::pipelined}, {}, 8);
 }
-// Few rows and many, parts that end short or are empty, weights that stay and epilogue operands; again and again, since a
-// row handed over too early shows but now and then.
-class FuseWarpSpecialisedTest : public FuseRingsTest,
-                                public testing::WithParamInterface<std::tuple<int, std::string>> {};
-TEST_P(FuseWarpSpecialisedTest, RingsWithWarpSpecialisedReduction) {
-    const auto specialised = [](const FuseConfig& c) { return c.reduction_threads > 0; };
+// Few rows and many, parts that end short or are empty, weights that stay and epilogue operands; again and again, since a slot
+// given back too early shows but now and then.
+class FuseRingRowsTest : public FuseRingsTest, public testing::WithParamInterface<std::string> {};
+TEST_P(FuseRingRowsTest, RingsOfAnyParts) {
     constexpr int most = 6, times = 3;
-    const FuseRequest request = {.reduction_threads = std::get<0>(GetParam()),
-                                 .row_storage = RowStorage::pipelined};
-    const std::string shape = std::get<1>(GetParam()), row = shape.substr(shape.find(',') + 1);
+    const FuseRequest request = {.row_storage = RowStorage::pipelined};
+    const std::string shape = GetParam(), row = shape.substr(shape.find(',') + 1);
     const std::string x = "x:bf16[" + shape + "]", r = "r:bf16[" + shape + "]";
-    EXPECT_GE(check("y = softmax(x)", {x}, most, request, specialised, times), 1);
-    EXPECT_GE(check("y = x * 0.5 - mean(x); m = max(x)", {x}, most, request, specialised, times), 1);
+    EXPECT_GE(check("y = softmax(x)", {x}, most, request, {}, times), 1);
+    EXPECT_GE(check("y = x * 0.5 - mean(x); m = max(x)", {x}, most, request, {}, times), 1);
     EXPECT_GE(check("y = gelu(dropout(layernorm(x, g, b) + r, 0.1, 7, 3))",
-                    {x, r, "g:bf16[" + row + "]", "b:bf16[" + row + "]"}, most, request, specialised, times),
+                    {x, r, "g:bf16[" + row + "]", "b:bf16[" + row + "]"}, most, request, {}, times),
               1);
 }
-INSTANTIATE_TEST_SUITE_P(Threads, FuseWarpSpecialisedTest,
-                         testing::Combine(testing::Values(128),
-                                          testing::Values<std::string>("1,65536", "300,65536", "300,32776",
-                                                                       "400,40000", "140,65544")));
-
-TEST_F(FuseRingsTest, RingsOfTwoCtasAnSm) {
-    EXPECT_GE(check("y = gelu(layernorm(x, g, b) + r)",
-                    {"x:bf16[1100,32768]", "r:bf16[1100,32768]", "g:bf16[32768]", "b:bf16[32768]"}, 3,
-                    {.ctas_per_sm = 2, .row_storage = RowStorage::pipelined},
-                    [](const FuseConfig& c) { return c.ctas_per_sm == 2; }),
-              1);
-}
+INSTANTIATE_TEST_SUITE_P(Shapes, FuseRingRowsTest,
+                         testing::Values<std::string>("1,65536", "300,65536", "300,32776", "400,40000", "140,65544"));
 
 // Rows whose CTAs are no cluster: any number of them, fewer than a warp's lanes and more than they hear of at once; parts that
 // end short or are empty; one and two reductions, of rows that are read once and again.
