@@ -103,6 +103,7 @@ SpaceCodes space_codes(const std::vector<SpaceTask>& tasks) {
 void time_spaces(const std::vector<SpaceTask>& tasks, const SpaceEvents& events,
                  const MeasureOptions& options) {
     const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
+    constexpr unsigned makers = 4;
     const SpaceCodes codes = space_codes(tasks);
     CompilePool pool(codes.first, cores > 3 ? cores - 2 : 1);
     std::vector<Timing> timings;
@@ -117,10 +118,12 @@ void time_spaces(const std::vector<SpaceTask>& tasks, const SpaceEvents& events,
         {
             const Part part(timings, "wait for compilers");
             trial = on_device(*problem.operation).prepare(problem, options, 1);
-            for (std::size_t k = 0; k < space.members.size(); ++k) {
+            // Making a kernel again of code that is there writes its text once more: a problem's side by side.
+            kernels.assign(space.members.size(), Error(ExitCode::internal, "not compiled"));
+            in_parallel(kernels.size(), std::min(makers, cores), [&](std::size_t k) {
                 const CompiledOutcome& code = pool.at(codes.places[i][k]);
-                kernels.push_back(std::holds_alternative<Error>(code) ? code : compile_outcome(space.members[k]));
-            }
+                kernels[k] = std::holds_alternative<Error>(code) ? code : compile_outcome(space.members[k]);
+            });
         }
         LedgerEntry entry;
         try {
