@@ -271,6 +271,11 @@ struct Moments {
         vector.deviations = square_sum_of(apart);
         merge(vector);
     }
+    /// Whether sums around 0 lost more than four bits of the deviations, or something is not finite: then the row is to be
+    /// gone over again. The same in all threads that have reduced it.
+    __device__ bool cancelled() const {
+        return !(16.0f * deviations >= count * mean * mean && deviations < infinity);
+    }
     __device__ void merge(const Moments& other) {
         const float all = count + other.count;
         const float share = other.count * ptx::reciprocal_approx(fmaxf(all, 1.0f));
@@ -298,6 +303,24 @@ struct Moments {
         const float share = shift * ptx::reciprocal_approx(fmaxf(count, 1.0f));
         mean = origin + share;
         deviations = maximum(fmaf(-shift, share, squares), 0.0f);
+    }
+};
+
+/// Moments as sums around 0: an instruction an element fewer than RunningMoments, and what cancels is as much more than
+/// what is left as the mean's square is than the variance. Moments::cancelled() tells.
+struct PlainMoments {
+    static constexpr int parts = 4;
+    float total = 0, squares[parts] = {};
+
+    template <int vector_width>
+    __device__ void add(const float (&v)[vector_width], unsigned) {
+#pragma unroll
+        for (int k = 0; k < vector_width; ++k) squares[k % parts] = fmaf(v[k], v[k], squares[k % parts]);
+        total += sum_of(v);
+    }
+    __device__ Moments moments(float count) const {
+        const float mean = total * ptx::reciprocal_approx(fmaxf(count, 1.0f));
+        return {count, mean, maximum(fmaf(-total, mean, sum_of(squares)), 0.0f)};
     }
 };
 

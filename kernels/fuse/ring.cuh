@@ -82,6 +82,48 @@ class ChunkRing {
     RingPosition<count> at_;
 };
 
+/// Values of a row on their way from the threads that reduce it to `warps` warps that compute its result; two rows
+/// have their places in turn.
+template <int count, int warps>
+class Handover {
+  public:
+    struct Places {
+        unsigned long long barriers[4];
+        float value[2][count];
+    };
+
+    /// Of thread 0, before the first use by any.
+    __device__ static void init(Places& places) { ring(places).init(1, warps); }
+    __device__ explicit Handover(Places& places) : places_(places) {}
+
+    /// Of one thread; waits until all warps are through with the row before last.
+    __device__ void give(const float (&values)[count]) {
+        ring(places_).acquire(at_);
+#pragma unroll
+        for (int i = 0; i < count; ++i) places_.value[at_.stage][i] = values[i];
+        ring(places_).commit(at_.stage);
+        at_.advance_of_two();
+    }
+    /// Waits for the next row's.
+    __device__ void take(float (&values)[count]) const {
+        ring(places_).wait(at_);
+#pragma unroll
+        for (int i = 0; i < count; ++i) values[i] = places_.value[at_.stage][i];
+    }
+    /// Of a whole warp, which has used them.
+    __device__ void release() {
+        __syncwarp();
+        ring(places_).release(at_.stage);
+        at_.advance_of_two();
+    }
+
+  private:
+    __device__ static Ring<2> ring(Places& places) { return {ptx::shared_address(places.barriers)}; }
+
+    Places& places_;
+    RingPosition<2> at_;
+};
+
 /// A word of each access that a read was: of 16 bytes or fewer, as waiting() makes them.
 template <class T, int vector_width>
 __device__ inline unsigned words_of(const Pack<T, vector_width>& pack) {

@@ -24,7 +24,7 @@ bool declared(const FusePlan& plan) {
     if (max_row_vectors(plan.program, c.vector_width) > most_vectors * team) return false;
     if (reduces_across_grid(c)) return c.vectors_per_thread != 2;
     if (c.cluster > largest_cluster) return false;
-    if (c.row_storage == RowStorage::pipelined) return true;
+    if (c.row_storage == RowStorage::pipelined) return c.vectors_per_thread != 4 && c.cluster != 2;
     if (c.row_storage == RowStorage::registers && c.vectors_per_thread * c.vector_width > most_elements) return false;
     // Rows of a warp or less: CTAs of one and of four warps.
     return c.threads_per_row > warp_threads || c.threads == warp_threads || c.threads == 4 * warp_threads;
@@ -36,14 +36,14 @@ std::string_view fuse_space_rule() {
     return "Every launch that the search knows with its rules off, in the widest vectors and in those that rows are whole numbers of; rows "
            "in registers and point-wise in half the widest, too, point-wise also in a quarter; of rows those in which a thread goes over at "
            "most 128 vectors of its row and holds at most 128 elements in registers, of rows that share a warp or less CTAs of one and of "
-           "four warps, without clusters of 16, and without two vectors across the grid; point-wise CTAs of 64 to 1024 threads. The "
+           "four warps, without clusters of 16, without pairs and four vectors in rings, and without two vectors across the grid; point-wise CTAs of 64 to 1024 threads. The "
            "planner's choice for each of these are stages and resident CTAs; the plans that it keeps are members.";
 }
 
 std::span<const std::string_view> fuse_space_keys() {
     static constexpr std::string_view keys[] = {
         "form",    "row_storage", "vector_width",      "vectors_per_thread", "threads", "threads_per_row", "rows_per_cta",
-        "cluster", "ctas_per_sm", "early_weights", "reduce_scope"};
+        "cluster", "ctas_per_sm", "reduction_threads", "early_weights",      "reduce_scope"};
     return keys;
 }
 
@@ -80,7 +80,7 @@ Given fuse_given_of_config(const Record& config) {
     given.add("exhaustive", "");
     given.add("row_storage", text("row_storage"));
     given.add("reduce_scope", text("reduce_scope"));
-    for (const char* key : {"vector_width", "vectors_per_thread", "threads", "cluster", "stages"})
+    for (const char* key : {"vector_width", "vectors_per_thread", "threads", "cluster", "stages", "reduction_threads"})
         given.add(key, std::to_string(number(key)));
     for (const char* key : {"persistent", "early_weights"}) given.add(key, on(key));
     if (number("threads_per_row") > 0)

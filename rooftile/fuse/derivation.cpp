@@ -127,7 +127,7 @@ class Story {
                c_.rows_per_thread > 1 ? fmt::format("threads x {} rows   [M22]", c_.rows_per_thread)
                                       : std::string("threads / threads_per_row   [M22]"),
                {given("threads", ring ? c_.threads_per_row : c_.threads, "",
-                      ring ? "this plan, without those that load ahead" : "this plan"),
+                      ring ? "this plan, without those that load or reduce ahead" : "this plan"),
                 given("threads_per_row", c_.threads_per_row, "", "this plan")},
                c_.rows_per_cta(), "rows",
                c_.threads_per_row == 1 ? "a row is reduced by its thread alone"
@@ -265,6 +265,13 @@ class Story {
                c_.stages, "slots",
                fmt::format("{:.0f} are on their way while the values of a row are reduced",
                            c_.stages - chunks));
+        if (c_.reduction_threads > 0)
+            d_.add("reduction_threads", "warps of each partition of an SM x partitions",
+                   {given("warps", c_.reduction_threads / hw_.issue_lanes, "", "this plan"),
+                    d_.fact("sm.partitions")},
+                   c_.reduction_threads, "threads",
+                   "reduce a row while the others store the one before: no issue slot rests while a row's "
+                   "values are reduced");
         if (const double epilogue = work_.full_bytes - slot_bytes(p_); epilogue > 0)
             d_.add("epilogue_bytes",
                    "threads_per_row x vectors_per_thread x vector_width x bytes of what no reduction reads",

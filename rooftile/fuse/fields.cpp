@@ -32,6 +32,8 @@ std::vector<Field> make_fields() {
         {"stages", "N", "Slots of the ring, or iterations of grid-resident rows that shared memory holds",
          fixed},
         {"ctas_per_sm", "N", "CTAs that an SM has at once, no more than fit", fixed},
+        {"reduction_threads", "N",
+         "Threads of a ring's CTA that only reduce (warp specialisation); 0: all do both", fixed},
         {"row_storage", "NAME",
          "Where a row waits between passes: registers, shared (a warp's rows together), pipelined (a ring of chunks in shared memory) "
          "or reload (read again)",
@@ -99,6 +101,7 @@ FuseRequest fuse_request(const Given& g, int default_top) {
     r.cluster = number_if(g, "cluster", max_small);
     r.stages = number_if(g, "stages", max_small);
     r.ctas_per_sm = number_if(g, "ctas_per_sm", max_small);
+    r.reduction_threads = number_if(g, "reduction_threads", max_small, 0);
     if (g.has("row_storage"))
         r.row_storage = RowStorage(one_of(g.name("row_storage"), g.text("row_storage"), row_storages));
     const auto on_if = [&](std::string_view key) -> std::optional<bool> {

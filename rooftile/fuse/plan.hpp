@@ -36,6 +36,8 @@ struct FuseConfig {
     int vectors_per_thread = 1;  ///< vectors of each full tensor that a thread holds, or brings into shared memory
     int threads = 0;             ///< of a CTA, a producer warp among them
     int threads_per_row = 0;     ///< of one CTA; 0: point-wise
+    int reduction_threads =
+        0;  ///< threads of a ring's CTA that only reduce, while the others store the row before; 0: all do both
     int rows_per_thread = 1;  ///< rows in shared memory that a thread has one after the other
     int cluster = 1;  ///< CTAs that share a row
     int stages =
@@ -126,7 +128,7 @@ struct FuseInfeasible {
 /// What the caller fixes; the rest is searched.
 struct FuseRequest {
     std::optional<int> vector_width{}, vectors_per_thread{}, threads{}, threads_per_row{}, cluster{},
-        stages{}, ctas_per_sm{}, rows_per_cta{};
+        stages{}, ctas_per_sm{}, reduction_threads{}, rows_per_cta{};
     std::optional<RowStorage> row_storage{};
     std::optional<bool> persistent{}, grid_reduction{}, early_weights{};
     std::optional<std::string_view> reduce_scope{};  ///< as reduce_scope_of() says (fuse/staging.hpp)

@@ -82,8 +82,9 @@ std::string label_of(const FuseConfig& c) {
     const std::string vectors = fmt::format("{} vector{} of {}, {} threads", c.vectors_per_thread,
                                             c.vectors_per_thread == 1 ? "" : "s", c.vector_width, c.threads);
     if (c.threads_per_row == 0) return vectors + (c.persistent ? ", persistent" : "");
-    return fmt::format("{} a row, {}, {}{}", team_text(c), vectors, name_of(c.row_storage),
-                       c.persistent ? ", persistent" : "");
+    return fmt::format("{} a row, {}, {}{}{}", team_text(c), vectors, name_of(c.row_storage),
+                       c.persistent ? ", persistent" : "",
+                       c.reduction_threads > 0 ? fmt::format(", {} reduce", c.reduction_threads) : "");
 }
 
 std::string fuse_heading_text(const ExpressionGraph& problem, std::string_view machine_id,

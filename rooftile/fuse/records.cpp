@@ -38,6 +38,7 @@ Record config_record(const FusePlan& plan) {
             {"vectors_per_thread", c.vectors_per_thread},
             {"threads", c.threads},
             {"threads_per_row", c.threads_per_row},
+            {"reduction_threads", c.reduction_threads},
             {"rows_per_cta", c.rows_per_cta()},
             {"cluster", c.cluster},
             {"stages", c.stages},

@@ -47,11 +47,27 @@ RingEpilogue ring_epilogue(const FuseHardware& hw, const Program& p, const Progr
                            const RingLaunch& l, double row_dram) {
     const bool weights = !l.kept && work.shared_loads > 0;
     if (l.epilogue_bytes == 0 && !weights) return {};
-    const double chunk = computing(hw, work.result, p, l) / l.chunks + hw.fit.ring_chunk;
+    // Who only stores has the whole row's time for it.
+    const double chunk = computing(hw, l.reduction_threads > 0 ? work.online : work.result, p, l) / l.chunks
+                         + hw.fit.ring_chunk;
     const double stores = row_dram / l.chunks;
     const double loads = stores / l.vectors_per_thread + max_known(hw.l2_latency, 0);
     const double draining = max_known(std::max(0.0, stores - chunk), 0);
     return {l.chunks * draining, l.chunks * max_known(std::max(0.0, loads - chunk) - draining, 0)};
+}
+
+double specialised_reduction_cycles(const FuseHardware& hw, const Program& p, const ProgramWork& work,
+                                    const RingLaunch& l, double storing, double loaded) {
+    RingLaunch reducers = l;
+    reducers.threads_per_row = l.reduction_threads;
+    const double reduction = ring_reduction_cycles(hw, work, reducers);
+    // Each of their warps issues one instruction a cycle.
+    const double elements = double(p.columns) / l.cluster / l.chunks / l.reduction_threads;
+    const double chunk = elements * (work.online.issue - work.result.issue) + hw.fit.ring_chunk;
+    // Of a row's last chunk: its slot comes back, it arrives, is reduced, and the row's values are reduced.
+    const double late_share = std::max(0.0, (2 * l.chunks - l.slots) / l.chunks);
+    const double loop = late_share > 0 ? late_share * storing + loaded + chunk + reduction : 0;
+    return max_known(std::max(l.chunks * chunk + reduction, loop), 0);
 }
 
 FuseFlow ring_flow(const FuseHardware& hw, const Program& p, const ProgramWork& work, const FusedBytes& bytes,
@@ -79,17 +95,22 @@ FuseFlow ring_flow(const FuseHardware& hw, const Program& p, const ProgramWork& 
     const double row_dram = f.time.dram * hw.clock_hz / rows_each;
     const double reduction = ring_reduction_cycles(hw, work, l);
     const RingEpilogue epilogue = ring_epilogue(hw, p, work, l, row_dram);
-    const double waiting = reduction + epilogue.waiting;
+    const bool specialised = l.reduction_threads > 0;
+    // Where others reduce meanwhile, a row's reduction is no time lost.
+    const double waiting = (specialised ? 0 : reduction) + epilogue.waiting;
     const double passes = ring_passes_cycles(hw, p, work, l);
-    const double row_cycles = waiting + passes + epilogue.draining;
+    // Who only stores waits for DRAM where its stores do, and behind them for weights where those come from L2.
+    double row_cycles = waiting + passes + (specialised && l.kept ? 0 : epilogue.draining);
     const double loaded = hw.loaded_latency;
+    if (specialised)
+        row_cycles = std::max(row_cycles, specialised_reduction_cycles(hw, p, work, l, row_cycles, loaded));
     const double ahead = cycles_ahead(work, l, row_cycles - reduction, reduction);
-    const double dry = max_known(std::max(0.0, loaded - ahead), 0);
+    const double dry = specialised ? 0 : max_known(std::max(0.0, loaded - ahead), 0);
     const double full = (row_cycles + dry) / row_dram;
     if (full > 0) {
         // What both lose by waiting for one another now and then is less the more rows wait between them.
         const double rows_between =
-            std::max(1.0, max_known(ahead - loaded, 0) / row_cycles);
+            specialised ? 1 : std::max(1.0, max_known(ahead - loaded, 0) / row_cycles);
         const double longer = std::max(1.0, full);
         const double together = overlapped({1, full}, hw.fit.overlap_exponent);
         f.time.seconds += f.time.dram * (longer + (together - longer) / rows_between - 1);

@@ -19,6 +19,8 @@ struct RingLaunch {
     bool kept = false;      ///< what all rows share lies in shared memory
     bool far = false;       ///< the CTAs are no cluster: they reduce through device memory
     double clusters = 1;    ///< of the grid; all work at once
+    double reduction_threads =
+        0;  ///< further threads, which reduce while the others store the row before; 0: all do both
     bool dynamic = false;  ///< clusters take rows as they come for them, so that all end nearly together
 };
 
@@ -41,6 +43,11 @@ struct RingEpilogue {
 /// of a vector have left at the SM's share of DRAM's rate, beside what comes in meanwhile, and one L2 latency.
 RingEpilogue ring_epilogue(const FuseHardware& hw, const Program& program, const ProgramWork& work,
                            const RingLaunch& launch, double row_dram);
+/// Cycles from row to row that a CTA's reducing threads take for its chunks and its reduction, or, where the
+/// ring has not two rows of slots, that pass around the way from a slot's return to the next row's first result;
+/// `storing`: cycles of a row for those that store, `loaded`: of a chunk's way in.
+double specialised_reduction_cycles(const FuseHardware& hw, const Program& program, const ProgramWork& work,
+                                    const RingLaunch& launch, double storing, double loaded);
 /// Cycles that a CTA computes for a row beside that: passes over its part, chunk after chunk, at the SM's issue rate or that of the
 /// CTAs' warps, of which each waits for its last result.
 double ring_passes_cycles(const FuseHardware& hw, const Program& program, const ProgramWork& work,

@@ -18,6 +18,8 @@ inline constexpr Rule few_vectors{"few_vectors",
                                   "many threads with little each spend their time starting and reducing"};
 inline constexpr Rule parts_of_lines{
     "parts_of_lines", "rows that share a warp and would store parts of lines lie in shared memory together"};
+inline constexpr Rule whole_vectors{
+    "whole_vectors", "rows of whole vectors that end with lines, or are only read, wait in registers"};
 inline constexpr Rule held_vectors{
     "held_vectors", "registers hold eight vectors of a row, four where it is less than a warp's"};
 inline constexpr Rule early_weights{"early_weights",
@@ -44,7 +46,7 @@ inline constexpr Rule alone_on_sm{
 /// In the order in which docs/rules.md has them.
 inline constexpr const Rule* all[] = {
     &pointwise_vectors, &read_again,     
-    &few_vectors,    &parts_of_lines, &held_vectors,    &early_weights,
+    &few_vectors,    &parts_of_lines, &whole_vectors, &held_vectors,    &early_weights,
     &unrolled_code,   
     &ring_row,          &ring_part,        &ring_chunk,       &kept_weights,   &ragged_iterations,
     &alone_on_sm};

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <numeric>
 #include <tuple>
@@ -224,6 +225,10 @@ class Search {
     /// Short rows, element by element, whatever vectors they begin and end in.
     void rows_in_shared() {
         constexpr std::int64_t most_elements = 32;  // of a row that a thread holds
+        // A power of two of whole vectors takes a lane each, and lines are whole; sums of whole vectors have nothing to store.
+        const auto vectors = std::uint64_t(max_row_vectors(p_, width_));
+        const bool ragged = rows_off_vectors(p_, width_) || (stores_elements(p_) && !std::has_single_bit(vectors));
+        const LeavingOut whole(*this, fuse_rules::whole_vectors, !ragged && !request_.row_storage);
         const ProgramWork in_vectors = std::exchange(work_, program_work(graph_, p_, width_, true));
         for (int threads_per_row : {1, 2, 4, 8, 16, 32}) {
             FuseConfig c{.form = p_.form,

@@ -61,7 +61,7 @@ class RingSearch : FuseSearchContext {
 
   private:
     struct RingChoice {
-        int cluster, threads_per_row, vectors_per_thread = 1;
+        int cluster, threads_per_row, vectors_per_thread = 1, reduction_threads = 0;
         bool kept = false;
     };
     /// Threads of a CTA that compute, and how many rings of them are as asked for.
@@ -69,7 +69,8 @@ class RingSearch : FuseSearchContext {
         int threads_per_row;
         std::optional<std::int64_t> rings{};
     };
-    static constexpr int searched_vectors_per_thread[] = {1, 2, 4};
+    static constexpr int searched_vectors_per_thread[] = {1, 2, 4},
+                         searched_reduction_threads[] = {128, 0};
     static constexpr bool both[] = {true, false};
     static constexpr int producer = warp_threads;  // threads
 
@@ -87,8 +88,9 @@ class RingSearch : FuseSearchContext {
                 .row_storage = RowStorage::pipelined,
                 .vector_width = vector_width,
                 .vectors_per_thread = choice.vectors_per_thread,
-                .threads = choice.threads_per_row + producer,
+                .threads = choice.threads_per_row + choice.reduction_threads + producer,
                 .threads_per_row = choice.threads_per_row,
+                .reduction_threads = choice.reduction_threads,
                 .cluster = choice.cluster,
                 .persistent = true,
                 .early_weights = choice.kept};
@@ -102,19 +104,23 @@ class RingSearch : FuseSearchContext {
     std::int64_t rings_as_asked(RingChoice choice) const {
         std::int64_t count = 0;
         for (int vectors_per_thread : searched_vectors_per_thread)
-            for (bool kept : both) {
-                choice.vectors_per_thread = vectors_per_thread, choice.kept = kept;
-                count += as_asked_of(config_of(choice));
-            }
+            for (bool kept : both)
+                for (int reduction_threads : searched_reduction_threads) {
+                    choice.vectors_per_thread = vectors_per_thread, choice.kept = kept;
+                    choice.reduction_threads = reduction_threads;
+                    count += as_asked_of(config_of(choice));
+                }
         return count;
     }
 
     void rings_of(RingChoice choice) {
         for (int vectors_per_thread : searched_vectors_per_thread)
-            for (bool kept : both) {
-                choice.vectors_per_thread = vectors_per_thread, choice.kept = kept;
-                ring_of(choice);
-            }
+            for (bool kept : both)
+                for (int reduction_threads : searched_reduction_threads) {
+                    choice.vectors_per_thread = vectors_per_thread, choice.kept = kept;
+                    choice.reduction_threads = reduction_threads;
+                    ring_of(choice);
+                }
     }
 
     void ring_of(const RingChoice& choice) {
@@ -124,6 +130,9 @@ class RingSearch : FuseSearchContext {
         constexpr int min_slots = 4, max_slots = 24;
         FuseConfig c = config_of(choice);
         if (!as_asked_of(c)) return;
+        // Forms that no kernel has.
+        if (c.reduction_threads > 0 && !reduction_can_specialise(program, c))
+            return reject(Reason::instruction);
         const double chunk_elements = double(choice.threads_per_row) * c.vectors_per_thread * vector_width;
         const double all = chunk_elements * work.full_bytes, chunk = chunk_elements * slot_;
         // What comes a chunk ahead has registers beside this chunk's: of one or two vectors the compiler asks
@@ -181,6 +190,7 @@ class RingSearch : FuseSearchContext {
                                 .epilogue_bytes = chunk_elements * (work.full_bytes - slot_),
                                 .kept = c.early_weights,
                                 .clusters = clusters,
+                                .reduction_threads = double(c.reduction_threads),
                                 .dynamic = schedules_dynamically(program, c)};
         candidate.launch = launch;
         candidate.flow = ring_flow(hw, program, work, bytes, launch);

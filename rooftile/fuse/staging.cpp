@@ -193,6 +193,37 @@ std::int64_t ring_chunks(const Program& program, const FuseConfig& c) {
     return ceil_div(ring_part(program, c), std::int64_t(c.vectors_per_thread) * c.threads_per_row);
 }
 
+std::vector<int> numbers_of_rows(const Program& program) {
+    std::set<int> numbers;
+    const auto offer = [&](int i) {
+        const ProgramValue& v = program.values[size_t(i)];
+        if (v.level == Level::row && v.pass > 0) numbers.insert(i);
+    };
+    for (const ProgramStore& s : program.stores)
+        if (s.level == Level::element) offer(s.value);
+    for (const ProgramValue& v : program.values)
+        if (v.kind == ValueKind::compute && v.level == Level::element)
+            for (int operand : v.operands) offer(operand);
+    return {numbers.begin(), numbers.end()};
+}
+
+bool reduction_can_specialise(const Program& program, const FuseConfig& c) {
+    // Each reducing thread takes as many vectors of a chunk.
+    if (c.vectors_per_thread * c.threads_per_row % c.reduction_threads != 0) return false;
+    const std::vector<bool> epilogue = epilogue_operands(program);
+    for (size_t i = 0; i < program.values.size(); ++i) {
+        const ProgramValue& v = program.values[i];
+        if (v.kind == ValueKind::reduce && (v.pass > 0 || v.reduction == Reduction::argmax)) return false;
+        // What is read for the reduction beside the slots has registers of its own, a chunk ahead.
+        if (v.kind == ValueKind::load && v.level == Level::element && !epilogue[i] && !v.access.full()
+            && !kept_in_ring(v, c))
+            return false;
+        // Numbers of the row go over as floats.
+        if (v.level == Level::row && v.pass > 0 && v.element != Element::fp32) return false;
+    }
+    return !numbers_of_rows(program).empty();
+}
+
 bool in_whole_iterations(const Program& program, const FuseConfig& c) {
     return program.columns
                % (std::int64_t(c.vector_width) * c.vectors_per_thread * c.threads_per_row * c.cluster)

@@ -80,6 +80,13 @@ bool kept_in_ring(const ProgramValue& load, const FuseConfig& config);
 /// Whether bulk copies can bring what a ring keeps: each CTA's part begins at a multiple of 16 bytes.
 bool kept_by_bulk(const Program& program, const FuseConfig& config);
 
+/// Values of a row that elements of results take from its reductions, in order.
+std::vector<int> numbers_of_rows(const Program& program);
+
+/// Whether `config.reduction_threads` of a ring's threads can reduce a row while others store the one before: all reductions are
+/// done in one pass over what lies in the slots, and results of elements take numbers of the row.
+bool reduction_can_specialise(const Program& program, const FuseConfig& config);
+
 /// Vectors of a row that each CTA of a cluster takes into its ring, and of its chunks how many they are.
 std::int64_t ring_part(const Program& program, const FuseConfig& config);
 std::int64_t ring_chunks(const Program& program, const FuseConfig& config);

@@ -219,6 +219,10 @@ TEST(FuseDerive, EveryRowStorageKeepsWhatIsAskedFor) {
         EXPECT_FALSE(plans.empty()) << wanted;
         for (const FusePlan& plan : plans) EXPECT_EQ(value(plan.config), wanted);
     };
+    for (const int reduction_threads : {0, 128})
+        each(
+            {.reduction_threads = reduction_threads}, [](const FuseConfig& c) { return c.reduction_threads; },
+            reduction_threads);
     for (const int threads : {256, 512}) {
         each(
             {.threads_per_row = threads}, [](const FuseConfig& c) { return c.threads_per_row; }, threads);
@@ -239,6 +243,7 @@ TEST(FuseDerive, EveryRowStorageKeepsWhatIsAskedFor) {
         {.stages = 6}, [](const FuseConfig& c) { return c.stages; }, 6);
     each(
         {.ctas_per_sm = 2}, [](const FuseConfig& c) { return c.ctas_per_sm; }, 2);
+    EXPECT_TRUE(all({.reduction_threads = 128, .row_storage = RowStorage::reload}).empty());
 }
 
 TEST(FuseDerive, SpacesThatNoIndexCountsAreRefused) {

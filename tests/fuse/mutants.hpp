@@ -26,7 +26,7 @@ inline constexpr const char* row_of_a_cluster =
 inline constexpr const char* row_of_the_grid =
     R"-("y = x - mean(x)" --tensor x:bf16[4,262144] --row-storage reload --cluster 32 --threads 256)-";
 inline constexpr const char* ring =
-    R"-("y = x - mean(x)" --tensor x:bf16[200,32768] --row-storage pipelined --exhaustive)-";
+    R"-("y = x - mean(x)" --tensor x:bf16[200,32768] --row-storage pipelined --reduction-threads 0 --exhaustive)-";
 inline constexpr const char* everything = R"-("s = sum_all(x)" --tensor x:bf16[256,1024])-";
 
 inline Mutant one_row_wrong() {

@@ -179,5 +179,29 @@ TEST(FuseRing, InstructionsBindWhereTheyTakeLonger) {
     EXPECT_EQ(f.time.bound, Bound::issue);
 }
 
+// Warp-specialised reduction: neither their reduction nor their pass stands between a row and the next one, while the
+// ring has two rows of slots. With 6 slots for rows of 4 chunks the last chunk of a row is asked for when half of the
+// one before is stored: half of that, a load, a chunk and a reduction lie between two rows. Each of the 64 elements of a chunk that a reducing
+// thread has takes its 16 instructions.
+TEST(FuseRing, WarpSpecialisedReductionHidesItsTime) {
+    FuseHardware hw = simple();
+    const Program p = rows_of(64, 32768);
+    const FusedBytes bytes = {64 * 32768 * 2, 64 * 32768 * 2};
+    RingLaunch specialised = four_ctas;
+    specialised.reduction_threads = 128;
+    const double reduction = 1000, chunk = 8192 / 128 * 16 + 100;
+    EXPECT_NEAR(specialised_reduction_cycles(hw, p, two_passes(16), specialised, 5000, 1000),
+                4 * chunk + reduction, 1);
+    RingLaunch short_of_slots = specialised;
+    short_of_slots.slots = 6;
+    EXPECT_NEAR(specialised_reduction_cycles(hw, p, two_passes(16), short_of_slots, 5000, 1000),
+                2500 + 1000 + chunk + reduction, 1);
+    // Longer than those that store, with 4096 cycles of instructions and the chunks.
+    const double row = 4 * chunk + reduction, full = row / 8192;
+    const double ends = (ring_reduction_cycles(hw, two_passes(16), specialised) + row) / 2e3;
+    EXPECT_NEAR(ring_flow(hw, p, two_passes(16), bytes, specialised).time.seconds * 1e6,
+                131.072 * std::pow(1 + std::pow(full, 5), 1 / 5.0) + 1 + ends, 0.05);
+}
+
 }  // namespace
 }  // namespace rooftile

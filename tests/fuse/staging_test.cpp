@@ -57,7 +57,7 @@ TEST(FuseStaging, RingsHoldARowAndLeaveRoom) {
                   std::int64_t(c.stages) * c.vectors_per_thread * c.threads_per_row * 16);
         if (c.threads_per_row != 512 || c.vectors_per_thread != 2) continue;
         found = true;
-        EXPECT_EQ(c.threads, 544);
+        EXPECT_EQ(c.threads, 544 + c.reduction_threads);
         EXPECT_EQ(ring_chunks(plan.program, c), 4);
         EXPECT_EQ(c.stages, 8);
         EXPECT_EQ(c.grid, 120);
@@ -96,16 +96,49 @@ TEST(FuseStaging, RingsKeepWhatAllRowsShare) {
     for (const FusePlan& plan : plans("100")) EXPECT_FALSE(plan.config.early_weights);
 }
 
-// The producer's warp stands beside those that compute.
-TEST(FuseStaging, AProducersWarpCountsAmongACtas) {
+// Some threads reduce ahead of those that store where one pass over the slots does all reductions and what goes over
+// is numbers of the row. Not where a second reduction needs the first, the reduction reads beside the slots, nothing
+// is stored for an element, or places go over.
+TEST(FuseStaging, OnePassOfReductionsCanBeWarpSpecialised) {
+    const auto specialised = [](const std::string& text, bool kept = false) {
+        const std::vector<TensorDeclaration> tensors = {tensor_declaration("x:bf16[1024,65536]"),
+                                                        tensor_declaration("g:bf16[65536]")};
+        const auto program = fuse_program(expression_graph(text, tensors));
+        return reduction_can_specialise(std::get<Program>(program), {.row_storage = RowStorage::pipelined,
+                                                                     .vectors_per_thread = 1,
+                                                                     .threads_per_row = 256,
+                                                                     .reduction_threads = 128,
+                                                                     .persistent = true,
+                                                                     .early_weights = kept});
+    };
+    EXPECT_TRUE(specialised("y = layernorm(x, g)"));
+    EXPECT_TRUE(specialised("y = softmax(x) * g"));
+    EXPECT_TRUE(specialised("y = x * g - mean(x) + max(x)"));
+    EXPECT_FALSE(specialised("y = softmax(layernorm(x) * 2) * g"));
+    EXPECT_FALSE(specialised("y = softmax(x * g)"));
+    EXPECT_TRUE(specialised("y = softmax(x * g)", true));
+    EXPECT_FALSE(specialised("y = sum(x * g)", true));
+    EXPECT_FALSE(specialised("y = x * g + fp32(argmax(x))"));
+    EXPECT_FALSE(specialised("y = x * g; s = sum(x)"));
+}
+
+// The producer's warp, the reducing warps and those that store fill a CTA; who asks for none gets none.
+TEST(FuseStaging, ReductionThreadsCountAmongACtas) {
     int found = 0;
     for (const FusePlan& plan : rings("[2048,65536]").plans) {
-        EXPECT_EQ(plan.config.threads, 32 + plan.config.threads_per_row);
-        EXPECT_EQ(plan.config.rows_per_cta(), 1);
-        EXPECT_TRUE(plan.config.persistent);
-        ++found;
+        const FuseConfig& c = plan.config;
+        EXPECT_EQ(c.threads, 32 + c.threads_per_row + c.reduction_threads);
+        EXPECT_EQ(c.rows_per_cta(), 1);
+        EXPECT_TRUE(c.persistent);
+        EXPECT_TRUE(c.reduction_threads == 0
+                    || c.vectors_per_thread * c.threads_per_row % c.reduction_threads == 0);
+        found += c.reduction_threads > 0;
     }
     EXPECT_GT(found, 4);
+    const std::vector<TensorDeclaration> x = {tensor_declaration("x:bf16[2048,65536]")};
+    const auto none = derive(machine_by_id("h200-sxm"), expression_graph("y = softmax(x)", x),
+                             {.reduction_threads = 0, .row_storage = RowStorage::pipelined, .top = 64});
+    for (const FusePlan& plan : std::get<FusePlans>(none).plans) EXPECT_EQ(plan.config.reduction_threads, 0);
 }
 
 // Eight flags are 8 B, no unit of bulk copies. Where only the last pass reads them, threads load them; where a

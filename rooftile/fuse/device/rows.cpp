@@ -30,6 +30,7 @@ std::string RowsText::text() {
     std::set<int> known;
     if (ring()) open_ring();
     w_.uniform_values(1, known, all_targets());
+    if (specialised()) reduce_in_own_warps(known);
     if (ring()) open_ahead();
     rows_head();
     row(known);
@@ -90,7 +91,8 @@ std::vector<int> RowsText::reduces_in(int pass) const {
 }
 
 void RowsText::constants() {
-    w_.line(1, "using RowTeam = Team<{}, {}{}{}>;", c_.threads_per_row, ring() ? c_.threads_per_row : c_.threads,
+    const int joint = specialised() ? c_.reduction_threads : c_.threads_per_row;
+    w_.line(1, "using RowTeam = Team<{}, {}{}{}>;", joint, ring() ? joint : c_.threads,
             c_.cluster > 1 || ring() ? fmt::format(", {}", c_.cluster) : "",
             grid_resident() ? ", false, true" : ring() ? ", true" : "");
     w_.line(1, "constexpr int vector_width = {};  // elements of a vector", c_.vector_width);
@@ -98,7 +100,10 @@ void RowsText::constants() {
             c_.vectors_per_thread);
     w_.line(1, "constexpr unsigned step = {};  // threads of {}",
             c_.threads_per_row * (reload() ? c_.cluster : 1),
-            ring() ? "a CTA that compute" : "a row");
+            specialised() ? "a CTA that store" : ring() ? "a CTA that compute" : "a row");
+    if (specialised())
+        w_.line(1, "constexpr unsigned reduction_threads = {};  // threads of a CTA that reduce",
+                c_.reduction_threads);
     w_.line(1, "__shared__ RowTeam::Exchange exchange;");
     if (rows_gathered(p_, c_) > 1)
         w_.line(1, "RowTeam team(exchange, gathered(blockIdx.x, ptx::sms(), {}, {}, gridDim.x));",
@@ -276,8 +281,10 @@ void RowsText::reductions(std::set<int>& known) {
 
 void RowsText::row(std::set<int> known) {
     row_start(known);
-    reductions(known);
+    if (specialised()) take_handed(known);
+    else reductions(known);
     result(known);
+    if (specialised()) line(0, "handover.release();");
 }
 
 /// Values of the row that are known once `pass` reductions are.

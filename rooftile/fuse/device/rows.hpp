@@ -40,6 +40,8 @@ class RowsText {
     /// Rows begin and end within vectors: each has a span.
     bool off() const { return rows_off_vectors(p_, c_.vector_width); }
     bool full_teams() const;
+    /// Some warps reduce, others store.
+    bool specialised() const { return c_.reduction_threads > 0; }
     int body() const { return (ring() ? 2 : 1) + nested_; }
     /// A line of the row's own block.
     template <class... Args>
@@ -119,7 +121,16 @@ class RowsText {
     void centre(const Joint& joint);
     void row_value(const Joint& joint);
     void joint_reduction(const std::vector<Joint>& joints, const std::set<int>& known, const Term& term_of);
+    /// How moments are added up, and whether their name is new.
+    struct Way {
+        const char* kind;
+        bool declares;
+    };
     bool few_elements() const;
+    bool plain(int reduce) const;
+    /// What each thread adds up, before it is merged with the others'.
+    void reduce_once(const std::vector<Joint>& joints, const std::set<int>& known, const Term& term_of,
+                     const Way& way);
     void leave_out(int depth, int load);
     void reach(int depth, const Joint& joint, const std::string& accumulator);
     void reduce_across_threads(const std::vector<Joint>& joints);
@@ -135,6 +146,8 @@ class RowsText {
     std::vector<int> epilogue_rows() const;
     void spread_epilogue_rows(int depth);
     void produce();
+    void reduce_in_own_warps(std::set<int> known);
+    void take_handed(std::set<int>& known);
     std::vector<int> ahead_of_rows() const;
     bool of_rows(const std::vector<int>& loads) const;
     void open_ahead();
@@ -143,6 +156,11 @@ class RowsText {
     void place_ahead(const std::vector<int>& loads);
     void replace(const std::vector<int>& loads);
     void ring_pass(const std::vector<int>& loads, const PassText& text);
+
+    /// Who takes which vectors of a row: its place among its like, how many they are, and its vectors of an iteration; names in the kernel.
+    struct Stride {
+        const char *lane = "threadIdx.x", *step = "step", *vectors_per_thread = "vectors_per_thread";
+    };
 
     SourceWriter w_;
     const Program& p_;
@@ -154,7 +172,9 @@ class RowsText {
     int passes_ = 0;              // over the row, in all
     int passes_written_ = 0;      // that are written
     bool storing_ = false;        // the pass that is written stores
+    bool seldom_ = false;         // it hardly ever runs: short text, a vector at a time
     std::set<int> ahead_;         // loads whose next chunk has its registers already
+    Stride stride_;
     int nested_ = 0;  // blocks around the loop over rows
 };
 

@@ -17,7 +17,7 @@ std::vector<int> RowsText::loads_of(const std::vector<int>& targets, const std::
 }
 
 bool RowsText::in_array(int load) const {
-    return reload() || (ring() && !kept(load)) || waits(load);
+    return reload() || (ring() && !kept(load) && !seldom_) || waits(load);
 }
 
 /// In registers from pass to pass, an array of packs.
@@ -46,7 +46,7 @@ bool RowsText::in_order() const {
 bool RowsText::weights_first() const { return held() && c_.early_weights; }
 
 void RowsText::declare_pack(int depth, int i) {
-    w_.line(depth, "{} {}_pack[vectors_per_thread];", pack_type(i), w_.values.base(i));
+    w_.line(depth, "{} {}_pack[{}];", pack_type(i), w_.values.base(i), stride_.vectors_per_thread);
 }
 
 /// As it is loaded.
@@ -73,7 +73,7 @@ std::string RowsText::start_of(const Access& access, const std::string& row) con
 
 /// Where vector i of an iteration lies: what all of the iteration share, and what is constant.
 std::string RowsText::place(const std::string& start, bool clamped) const {
-    return start + (clamped ? "at" : "first, i * step");
+    return start + (clamped ? "at" : fmt::format("first, i * {}", stride_.step));
 }
 
 /// A load of the vector `within` a row, by `function`. What is not full lies off the vectors of rows that do.
@@ -107,7 +107,7 @@ void RowsText::load_vector(int depth, int i) {
     const std::string pack = w_.values.base(i) + (in_array(i) ? "_pack[i]" : "_pack");
     if (shared() && access.full())
         return w_.line(depth, "{}.element[0] = {};", pack, w_.values.base(i) + "_mine[at]");
-    const std::string within = std::string("first, i * step");
+    const std::string within = fmt::format("first, i * {}", stride_.step);
     if (access.plain_rows())
         w_.line(depth, "{}({}, t.{}, start + {});", load_function(access), pack, w_.values.input(i), within);
     else
@@ -117,10 +117,11 @@ void RowsText::load_vector(int depth, int i) {
 
 /// The head of a loop over a thread's vectors: where vector i lies.
 void RowsText::vectors_head(int depth) {
-    w_.unroll();
-    line(depth, "for (int i = 0; i < vectors_per_thread; ++i) {{");
+    if (seldom_) w_.line(0, "#pragma unroll 1");
+    else w_.unroll();
+    line(depth, "for (int i = 0; i < {}; ++i) {{", stride_.vectors_per_thread);
     // Behind the end of a ring's row threads store its last vector once more: no branch stands between loads.
-    const std::string at = std::string("first + i * step");
+    const std::string at = fmt::format("first + i * {}", stride_.step);
     line(depth + 1, "const unsigned at = {};", clamped() ? "min(" + at + ", end - 1)" : at);
     if (clamped()) return;
     if (ring() && !whole()) line(depth + 1, "if (at >= end) break;");
@@ -331,7 +332,7 @@ void RowsText::result(const std::set<int>& known) {
             w_.line(depth, "{}{}(t.{}, start + {}, {}_result{});", off() ? "else " : "",
                     grid_resident() || !epilogue_rows().empty() ? "store_streamed" : "store",
                     w_.values.output(s), clamped() ? "at" : "first", output_name(s),
-                    clamped() ? "" : ", i * step");
+                    clamped() ? "" : fmt::format(", i * {}", stride_.step));
         }
     };
     row_pass(targets, known, {store, {}});

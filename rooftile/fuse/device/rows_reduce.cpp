@@ -97,11 +97,48 @@ void RowsText::row_value(const Joint& joint) {
 /// fp32's last digit as they are.
 bool RowsText::few_elements() const {
     const std::int64_t most = precision_of(w_.plan.problem) == Element::fp32 ? 256 : 2048;
-    return p_.columns <= most * c_.threads_per_row * c_.cluster;
+    const std::int64_t threads = specialised() ? c_.reduction_threads : c_.threads_per_row;
+    return p_.columns <= most * threads * c_.cluster;
+}
+
+/// Whether moments are first added up around 0, for results of 16 bits. Where that cancels, the row is gone over again: it
+/// lies in its slots until the storing threads have its numbers. Where all threads do both, that saves nothing; where parts end
+/// short, the second pass spills.
+bool RowsText::plain(int r) const {
+    const ProgramValue& v = w_.value(r);
+    return v.reduction == Reduction::moments && reduces_in(v.pass).size() == 1 && few_elements()
+           && precision_of(w_.plan.problem) != Element::fp32 && specialised() && whole();
 }
 
 void RowsText::joint_reduction(const std::vector<Joint>& joints, const std::set<int>& known,
                                const Term& term_of) {
+    if (!plain(joints[0].reduce)) {
+        reduce_once(joints, known, term_of, {"Running", true});
+        return reduce_across_threads(joints);
+    }
+    line(0, "const Slots begun = slots;");
+    line(0, "Moments {};", joints[0].name);
+    line(0, "for (bool again = false;; again = true) {{");
+    ++nested_;
+    line(0, "if (!again) {{");
+    ++nested_;
+    reduce_once(joints, known, term_of, {"Plain", false});
+    line(-1, "}} else {{  // hardly ever: around 0 they cancel");
+    seldom_ = true;
+    line(0, "slots = begun;");
+    reduce_once(joints, known, term_of, {"Running", false});
+    seldom_ = false;
+    --nested_;
+    line(0, "}}");
+    reduce_across_threads(
+        joints);  // written once: the text of a reduction is long, and the compiler would have it twice
+    line(0, "if (again || !{}.cancelled()) break;", joints[0].name);
+    --nested_;
+    line(0, "}}");
+}
+
+void RowsText::reduce_once(const std::vector<Joint>& joints, const std::set<int>& known, const Term& term_of,
+                           const Way& way) {
     std::vector<int> targets, all;
     const bool few = few_elements();
     const auto running = [few](const Joint& joint) {
@@ -114,7 +151,7 @@ void RowsText::joint_reduction(const std::vector<Joint>& joints, const std::set<
         return joint.name + (running(joint) ? "_run" : "");
     };
     for (const Joint& joint : joints) {
-        line(0, "{}{} {};", running(joint) ? "Running" : "", joint.accumulator, accumulator_name(joint));
+        line(0, "{}{} {};", running(joint) ? way.kind : "", joint.accumulator, accumulator_name(joint));
         if (off() && counts_apart(joint)) line(0, "unsigned {}_outside = 0;", joint.name);
         all.push_back(w_.value(joint.reduce).operands[0]);
         if (!takes_packs(joint)) targets.push_back(all.back());
@@ -157,10 +194,10 @@ void RowsText::joint_reduction(const std::vector<Joint>& joints, const std::set<
         if (joint.accumulator == "Powers")
             line(0, "Powers {} = {}.powers();", joint.name, accumulator_name(joint));
         else if (running(joint))
-            line(0, "Moments {} = {}.moments(share_of({}, {}, step) * vector_width{});", joint.name,
-                 accumulator_name(joint), ring() ? "mine" : "vectors", ring() ? "threadIdx.x" : "team.lane()",
+            line(0, "{}{} = {}.moments(share_of({}, {}, {}) * vector_width{});",
+                 way.declares ? "Moments " : "", joint.name, accumulator_name(joint),
+                 ring() ? "mine" : "vectors", ring() ? stride_.lane : "team.lane()", stride_.step,
                  off() ? fmt::format(" - {}_outside", joint.name) : "");
-    reduce_across_threads(joints);
 }
 
 /// What a pack has of neighbouring rows is not the greatest.

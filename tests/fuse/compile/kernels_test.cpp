@@ -371,8 +371,8 @@ TEST(FuseCode, GridResidentRowsHoldEachTensorFromItsFirstPassOn) {
     }
 }
 
-/// Rings with parts that end short and without.
-TEST(FuseCode, RingsOfAnyPartsCompileClean) {
+/// Rings some of whose threads only reduce, with parts that end short and without.
+TEST(FuseCode, RingsWithWarpSpecialisedReductionCompileClean) {
     struct Rows {
         const char* text;
         std::vector<std::string> tensors;
@@ -386,7 +386,7 @@ TEST(FuseCode, RingsOfAnyPartsCompileClean) {
           Rows{chain, {"x:bf16[140,65544]", "r:bf16[140,65544]", "g:bf16[65544]", "b:bf16[65544]"}}}) {
         const auto outcome =
             derive(machine_by_id("h200-sxm"), made(rows.text, rows.tensors),
-                   {.row_storage = RowStorage::pipelined, .top = 4});
+                   {.reduction_threads = 128, .row_storage = RowStorage::pipelined, .top = 2});
         for (const FusePlan& plan : std::get<FusePlans>(outcome).plans) {
             const Source source = fuse_source(plan);
             EXPECT_EQ(unclean(compile_source(source)).value_or(""), "") << source.text;
@@ -577,11 +577,16 @@ TEST(FuseCode, LiteralsOfEveryKindCompile) {
 TEST(FuseCode, NamesOfRowsInRingsBreakNothing) {
     for (const char* name : {"next", "of", "row", "ahead", "places"}) {
         const std::string n = name;
-        const auto outcome = derive(machine_by_id("h200-sxm"),
-                                    made("y = layernorm(x) + r * " + n,
-                                         {"x:bf16[1024,65536]", "r:bf16[1024,65536]", n + ":bf16[1024,1]"}),
-                                    {.row_storage = RowStorage::pipelined, .top = 1});
-        EXPECT_NO_THROW(compile_source(fuse_source(std::get<FusePlans>(outcome).plans[0]))) << name;
+        for (const FuseRequest& request :
+             {FuseRequest{.row_storage = RowStorage::pipelined, .persistent = true, .top = 1},
+              FuseRequest{.reduction_threads = 128, .row_storage = RowStorage::pipelined, .top = 1}}) {
+            const auto outcome =
+                derive(machine_by_id("h200-sxm"),
+                       made("y = layernorm(x) + r * " + n,
+                            {"x:bf16[1024,65536]", "r:bf16[1024,65536]", n + ":bf16[1024,1]"}),
+                       request);
+            EXPECT_NO_THROW(compile_source(fuse_source(std::get<FusePlans>(outcome).plans[0]))) << name;
+        }
     }
 }
 
@@ -596,7 +601,7 @@ TEST(FuseCode, NamesOfAPersonNeverBreakTheText) {
 }
 
 // No name of a generated text's own ends as the names of values do ("mean_row", "x_in"), whoever is called "next" or
-// "of": numbers of rows and columns in rings that read ahead and keep weights, and in every other form.
+// "of": numbers of rows and columns in rings that read ahead, reduce in warps of their own and keep weights, and in every other form.
 TEST(FuseCode, GeneratedNamesCannotMeetThoseOfValues) {
     // No call, no member.
     const std::regex name(
@@ -616,8 +621,10 @@ TEST(FuseCode, GeneratedNamesCannotMeetThoseOfValues) {
     };
     const std::vector<std::string> ring = {"xqq:bf16[1024,65536]", "rqq:bf16[1024,65536]", "gqq:bf16[65536]",
                                            "bqq:bf16[65536]", "nqq:bf16[1024,1]"};
-    check("yqq = dropout(layernorm(xqq, gqq, bqq) + rqq * nqq, 0.1)", ring,
-          {.row_storage = RowStorage::pipelined, .top = 1});
+    for (const FuseRequest& request :
+         {FuseRequest{.row_storage = RowStorage::pipelined, .persistent = true, .top = 1},
+          FuseRequest{.reduction_threads = 128, .row_storage = RowStorage::pipelined, .top = 1}})
+        check("yqq = dropout(layernorm(xqq, gqq, bqq) + rqq * nqq, 0.1)", ring, request);
     check("yqq = softmax(dropout(xqq * gqq, 0.1) + nqq)", {"xqq:bf16[10000,15]", "gqq:bf16[15]", "nqq:bf16[10000,1]"},
           {.row_storage = RowStorage::shared, .top = 1});
     for (const RowStorage row_storage : {RowStorage::registers, RowStorage::reload})

@@ -87,5 +87,20 @@ TEST(FuseRings, ClustersAskForNeighbouringChunks) {
     EXPECT_THAT(text("65536", 1), parted);
 }
 
+/// What runs hardly ever is short: its compile time counts in every kernel.
+TEST(FuseRings, TheExactPassTakesAVectorAtATime) {
+    const std::string text = source_of(chain, chain_tensors, {.row_storage = RowStorage::pipelined}).text;
+    const size_t exact = text.find("slots = begun;\n"), cancelled = text.find(".cancelled()) break;");
+    ASSERT_NE(exact, std::string::npos);
+    ASSERT_NE(cancelled, std::string::npos);
+    const std::string pass = text.substr(exact, cancelled - exact);
+    EXPECT_THAT(pass, AllOf(HasSubstr("RunningMoments"), HasSubstr("#pragma unroll 1\n"),
+                            HasSubstr("const Pack<bf16, vector_width> x_pack = waiting(x_staged"),
+                            Not(HasSubstr("arrived"))));
+    // Both ways reduce by the same text.
+    ASSERT_NE(text.find("within_cta"), std::string::npos);
+    EXPECT_EQ(text.find("within_cta"), text.rfind("within_cta"));
+}
+
 }  // namespace
 }  // namespace rooftile

@@ -1,5 +1,5 @@
 // Rows that pass through rings in shared memory, and rows that are all resident in the grid, on a GPU: every cluster,
-// chunk and reduction against fp64, with weights and epilogue operands.
+// chunk and reduction against fp64, with weights, epilogue operands and warp-specialised reductions.
 #include <tuple>
 
 #include "tests/fuse/device/fixture.hpp"
@@ -136,20 +136,18 @@ TEST_F(FuseRingsTest, RingsThatReadKeptWeightsTwice) {
 }
 
 // Tensors that only the last pass reads, a chunk ahead over the ends of rows: every launch; whole chunks,
-// chunks that end short, a last chunk of one vector; one row a cluster and many; one and several CTAs an SM,
+// chunks that end short, a last chunk of one vector; one row a cluster and many;
 // with weights kept and without; flags and floats beside bf16.
 class FuseAheadTest : public FuseRingsTest, public testing::WithParamInterface<std::string> {};
 TEST_P(FuseAheadTest, RingsReadEpilogueOperandsAhead) {
     const std::string shape = GetParam(), row = shape.substr(shape.find(',') + 1);
-    int kept = 0, alone = 0;
+    int kept = 0;
     check("y = gelu(dropout(layernorm(x, g, b) + r, 0.1, 7, 3))",
           {"x:bf16[" + shape + "]", "r:bf16[" + shape + "]", "g:bf16[" + row + "]", "b:bf16[" + row + "]"},
           64, {.row_storage = RowStorage::pipelined}, [&](const FuseConfig& c) {
               kept += c.early_weights;
-              alone += c.ctas_per_sm == 1;
               return true;
           });
-    EXPECT_GE(alone, 1);
     if (shape.starts_with("300")) { EXPECT_GE(kept, 1); }
 }
 INSTANTIATE_TEST_SUITE_P(Shapes, FuseAheadTest,
@@ -171,22 +169,27 @@ TEST_F(FuseRingsTest, RingsReadEpilogueOperandsInTime) {
     check("y = gelu(layernorm(x) + r)", {"x:bf16[400,40000]", "r:bf16[400,40000]"}, 6,
           {.row_storage = RowStorage::pipelined}, {}, 8);
 }
-// Few rows and many, parts that end short or are empty, weights that stay and epilogue operands; again and again, since a slot
-// given back too early shows but now and then.
-class FuseRingRowsTest : public FuseRingsTest, public testing::WithParamInterface<std::string> {};
-TEST_P(FuseRingRowsTest, RingsOfAnyParts) {
+// Few rows and many, parts that end short or are empty, weights that stay and epilogue operands; again and again, since a
+// row handed over too early shows but now and then.
+class FuseWarpSpecialisedTest : public FuseRingsTest,
+                                public testing::WithParamInterface<std::tuple<int, std::string>> {};
+TEST_P(FuseWarpSpecialisedTest, RingsWithWarpSpecialisedReduction) {
+    const auto specialised = [](const FuseConfig& c) { return c.reduction_threads > 0; };
     constexpr int most = 6, times = 3;
-    const FuseRequest request = {.row_storage = RowStorage::pipelined};
-    const std::string shape = GetParam(), row = shape.substr(shape.find(',') + 1);
+    const FuseRequest request = {.reduction_threads = std::get<0>(GetParam()),
+                                 .row_storage = RowStorage::pipelined};
+    const std::string shape = std::get<1>(GetParam()), row = shape.substr(shape.find(',') + 1);
     const std::string x = "x:bf16[" + shape + "]", r = "r:bf16[" + shape + "]";
-    EXPECT_GE(check("y = softmax(x)", {x}, most, request, {}, times), 1);
-    EXPECT_GE(check("y = x * 0.5 - mean(x); m = max(x)", {x}, most, request, {}, times), 1);
+    EXPECT_GE(check("y = softmax(x)", {x}, most, request, specialised, times), 1);
+    EXPECT_GE(check("y = x * 0.5 - mean(x); m = max(x)", {x}, most, request, specialised, times), 1);
     EXPECT_GE(check("y = gelu(dropout(layernorm(x, g, b) + r, 0.1, 7, 3))",
-                    {x, r, "g:bf16[" + row + "]", "b:bf16[" + row + "]"}, most, request, {}, times),
+                    {x, r, "g:bf16[" + row + "]", "b:bf16[" + row + "]"}, most, request, specialised, times),
               1);
 }
-INSTANTIATE_TEST_SUITE_P(Shapes, FuseRingRowsTest,
-                         testing::Values<std::string>("1,65536", "300,65536", "300,32776", "400,40000", "140,65544"));
+INSTANTIATE_TEST_SUITE_P(Threads, FuseWarpSpecialisedTest,
+                         testing::Combine(testing::Values(128),
+                                          testing::Values<std::string>("1,65536", "300,65536", "300,32776",
+                                                                       "400,40000", "140,65544")));
 
 // Rows whose CTAs are no cluster: any number of them, fewer than a warp's lanes and more than they hear of at once; parts that
 // end short or are empty; one and two reductions, of rows that are read once and again.

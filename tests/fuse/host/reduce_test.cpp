@@ -191,6 +191,46 @@ TEST(FusePowers, SoftmaxOfInfinitiesAndNothing) {
             }
 }
 
+// Sums around 0 are right to a part in 10^5 or say that they are not, whatever the mean and the size.
+TEST(FuseMoments, PlainOnesAreRightOrCancelled) {
+    std::mt19937_64 random(7);
+    std::normal_distribution<double> normal;
+    int right = 0, cancelled = 0;
+    for (const double size : {1.0, 1e-10, 1e10, 1e17, 1e19, 1e30})
+        for (const double mean : {0.0, 0.5, 2.0, 3.9, 4.1, 10.0, 100.0, 1000.0}) {
+            fuse::PlainMoments run;
+            constexpr int vectors = 32;
+            double sum = 0, squares = 0;
+            std::vector<double> values;
+            for (int v = 0; v < vectors; ++v) {
+                float x[vector_width];
+                for (float& value : x) {
+                    value = float(size * (mean + normal(random)));
+                    values.push_back(value);
+                    sum += value;
+                }
+                run.add(x, 0);
+            }
+            for (const double x : values) squares += std::pow(x - sum / double(values.size()), 2);
+            const fuse::Moments m = run.moments(vectors * vector_width);
+            if (m.cancelled()) {
+                ++cancelled;
+                EXPECT_TRUE(mean > 3.5 || size > 1e16) << mean << " times " << size;
+            } else {
+                ++right;
+                EXPECT_NEAR(m.deviations / squares, 1, 1e-5) << mean << " times " << size;
+            }
+        }
+    EXPECT_GE(right, 12);
+    EXPECT_GE(cancelled, 12);
+    for (const float odd : {float(infinity), float(-infinity), std::nanf("")}) {
+        fuse::PlainMoments run;
+        const float x[4] = {1, 2, odd, 3};
+        run.add(x, 0);
+        EXPECT_TRUE(run.moments(4).cancelled());
+    }
+}
+
 // The reference follows the greatest, and what is summed so far with it; an iteration has several vectors.
 TEST(FusePowers, TheReferenceIsTheGreatest) {
     RunningPowers run;
