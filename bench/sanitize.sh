@@ -13,6 +13,7 @@ sm90-overlapped measure gemm --shape 1792x1792x128 --tile 128x128x64 --consumer-
 sm90-by-element measure gemm --shape 250x190x264 --tile 128x128x64 --schedule cooperative --split-k 1 --cluster 1x1
 sm90-pingpong measure gemm --shape 1280x1280x128 --tile 64x128x64 --schedule pingpong --split-k 1 --cluster 1x1
 sm90-split-k measure gemm --shape 128x256x1024 --tile 64x128x64 --split-k 4 --cluster 1x1
+sm90-pieces measure gemm --shape 128x256x1024 --tile 64x128x64 --split-k 2 --grid-split-k 3 --cluster 1x1
 sm90-multicast measure gemm --shape 512x384x512 --tile 128x128x64 --schedule cooperative --split-k 1 --cluster 2x1
 sm80 measure gemm --kernel sm80_gemm --shape 256x256x512 --tile 128x128x32
 sm80-persistent measure gemm --kernel sm80_gemm --shape 1792x1792x64 --tile 128x128x32 --ctas-per-sm 1

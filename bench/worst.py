@@ -50,11 +50,11 @@ def flags_of(row):
              "--consumer-warpgroups": c["consumer_warpgroups"], "--schedule": c["schedule"],
              "--swap-ab": "on" if c.get("swap_ab") else "off",
              "--cluster": f"{c['cluster_m']}x{c['cluster_n']}", "--order": c["order"],
-             "--split-k": c["split_k"], "--ctas-per-sm": c["ctas_per_sm"],
+             "--split-k": c["split_k"], "--grid-split-k": c.get("grid_split_k", 1), "--ctas-per-sm": c["ctas_per_sm"],
              "--overlapped-epilogue": "on" if c["overlapped_epilogue"] else "off"}
     if c["order"] in ("grouped", "serpentine"):
         flags["--group"] = c["group"]
-    if not c["overlapped_epilogue"] and c["split_k"] == 1:
+    if not c["overlapped_epilogue"] and c["split_k"] * c.get("grid_split_k", 1) == 1:
         flags["--epilogue-tile-n"] = c["epilogue_tile_n"]
     return [str(word) for pair in flags.items() for word in pair]
 

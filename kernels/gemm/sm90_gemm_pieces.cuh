@@ -55,32 +55,36 @@ class SumsOfPieces {
         return ptx::named_barrier_any(barrier, Sm90GemmConfig::warpgroup_threads, last);
     }
 
-    /// The sums of all pieces, in the share's columns from 0 on.
+    /// The sums of all pieces, in the share's columns from 0 on. While those of one piece are added, those of the next are on
+    /// their way.
     __device__ void add_up(Sm90Accumulators<C>& sums) const {
 #pragma unroll
         for (int first = 0; first < vectors; first += together) {
             const int end = first + together < vectors ? first + together : vectors;
+            ptx::Words<vector_bytes> words[deep][together];
+            const auto load = [&](int p, int piece) {
+#pragma unroll
+                for (int v = first; v < end; ++v)
+                    if (piece < pieces_)
+                        ptx::load_in_order(words[p][v - first], slots_ + piece * stride_ + v * slot_bytes);
+            };
 #pragma unroll
             for (int v = first; v < end; ++v)
 #pragma unroll
                 for (int e = 0; e < 4; ++e) sums[v * 4 / row][v * 4 % row + e] = 0;
+#pragma unroll
+            for (int p = 0; p < deep; ++p) load(p, p);
             for (int piece = 0; piece < pieces_; piece += deep) {
-                ptx::Words<vector_bytes> words[deep][together];
 #pragma unroll
-                for (int p = 0; p < deep; ++p)
-#pragma unroll
-                    for (int v = first; v < end; ++v) {
-                        if (piece + p < pieces_)
-                            ptx::load_in_order(words[p][v - first], slots_ + (piece + p) * stride_ + v * slot_bytes);
-                        else words[p][v - first] = {};
-                    }
-#pragma unroll
-                for (int p = 0; p < deep; ++p)
+                for (int p = 0; p < deep; ++p) {
+                    if (piece + p >= pieces_) break;
 #pragma unroll
                     for (int v = first; v < end; ++v)
 #pragma unroll
                         for (int e = 0; e < 4; ++e)
                             sums[v * 4 / row][v * 4 % row + e] += __uint_as_float(words[p][v - first].word[e]);
+                    load(p, piece + p + deep);
+                }
             }
         }
     }
@@ -90,9 +94,9 @@ class SumsOfPieces {
     static constexpr int slot_bytes = vector_bytes * C.consumer_warpgroups * Sm90GemmConfig::warpgroup_threads;
     static constexpr int row = C.share_n() / 2;  // sums of a thread in 64 rows
     static constexpr int vectors = C.wgmma_rows() * row / 4;
-    // Loads in flight of a thread, of so many slots and pieces.
+    // Loads in flight of a thread: of so many slots, of so many pieces.
     static constexpr int in_flight = Sm90GemmConfig::sums_in_flight / slot_bytes;
-    static constexpr int together = vectors < in_flight ? vectors : in_flight;
+    static constexpr int together = vectors < in_flight / 2 ? vectors : in_flight / 2;
     static constexpr int deep = in_flight / together;
 
     int pieces_, piece_, warpgroup_;

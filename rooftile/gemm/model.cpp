@@ -107,13 +107,12 @@ L2Rows l2_rows(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p, 
     return {reaching(a, t.cluster_n, n.a, hw.a_lines), reaching(b, t.cluster_m, n.b, hw.b_lines)};
 }
 
-// Latencies: the writes have arrived, the counter answers, and each batch of reads does.
+// Latencies: the writes have arrived, the counter answers, the first read does; from there on the port is busy.
 double pieces_cycles(const GemmHardware& hw, const GemmTile& t) {
     if (t.grid_split_k == 1) return 0;
     constexpr int sum_bytes = 4;
-    const double share = double(t.tile_m) * t.tile_n * sum_bytes / t.split_k, read = share * t.grid_split_k,
-                 batches = t.sums_in_flight == 0 ? 1 : whole_up(read / t.sums_in_flight);
-    return (share + read) / min_known(hw.l2_port, hw.shared_bandwidth) + (2 + batches) * hw.l2_latency;
+    const double share = double(t.tile_m) * t.tile_n * sum_bytes / t.split_k;
+    return share * (1 + t.grid_split_k) / min_known(hw.l2_port, hw.shared_bandwidth) + 3 * hw.l2_latency;
 }
 
 double exchange_cycles(const GemmHardware& hw, const GemmTile& t) {

@@ -29,7 +29,6 @@ struct GemmTile {
     int store_boxes = 0, store_depth = 1;
     bool by_element = false;  ///< or two bytes at a time, which a thread has side by side or, turned, one above the other
     bool turned = false;
-    int sums_in_flight = 0;  ///< B of other pieces' sums that a CTA asks L2 for at once; 0: all of them
 
     int k_parts() const { return split_k * grid_split_k; }  ///< CTAs that sum parts of K of the same tile
 };

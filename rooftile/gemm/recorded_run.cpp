@@ -108,6 +108,7 @@ GemmConfig gemm_config_of(const Json& c) {
     config.cluster_m = number("cluster_m"), config.cluster_n = number("cluster_n");
     config.order = named(c.at("order").get<std::string>(), orders);
     config.group = number("group"), config.split_k = number("split_k");
+    if (c.contains("grid_split_k")) config.grid_split_k = number("grid_split_k");
     config.ctas_per_sm = number("ctas_per_sm");
     config.overlapped_epilogue = c.at("overlapped_epilogue").get<bool>();
     if (c.contains("epilogue_tile_n") && c.at("epilogue_tile_n") != 0)

@@ -98,7 +98,6 @@ Constraint Sm90GemmFamily::examine(const GemmHardware& hw, const GemmProblem& pr
     c.tile.warp_m = figures.tile.warp_m;
     c.tile.warp_n = figures.tile.warp_n;
     c.tile.store_depth = figures.tile.store_depth;
-    c.tile.sums_in_flight = figures.tile.sums_in_flight;
     ConstraintChecker checker(hw, problem, figures, residency, c);
     const bool stopped = checker.second_row_stops(c.tile.split_k, c.tile.grid_split_k) || checker.third_row_stops(cluster);
     f = checker.footprint();

@@ -23,6 +23,8 @@ std::string pitch_note(const char* name, std::int64_t pitch, std::int64_t rows) 
         name, pitch, sector, ceil_div(pitch, sector) * sector);
 }
 
+constexpr int largest_tile = 256;  ///< either way: what a box of TMA takes
+
 /// An operand that TMA cannot take, and that the request wants unpacked.
 std::optional<Refusal> refuse_unpacked(const GemmProblem& p, const GemmRequest& request) {
     struct Operand {
@@ -43,6 +45,27 @@ std::optional<Refusal> refuse_unpacked(const GemmProblem& p, const GemmRequest& 
     return std::nullopt;
 }
 
+/// Pieces of K that no tile has.
+std::optional<Refusal> refuse_pieces(const Machine& machine, const GemmProblem& p, const GemmRequest& request) {
+    const int pieces = request.grid_split_k.value_or(1);
+    if (pieces == 1) return std::nullopt;
+    constexpr int span = Sm90GemmConfig::swizzle_bytes / Sm90GemmConfig::element_bytes;
+    const auto refused = [&](Reason reason, std::string why, double needed, double available) {
+        return Refusal{reason, fmt::format("grid_split_k = {}: {}", pieces, why), needed, available};
+    };
+    const std::int64_t parts = std::int64_t{pieces} * request.split_k.value_or(1), steps = ceil_div(p.k, std::int64_t{span});
+    if (parts > steps) return refused(Reason::instruction, fmt::format("K has {} steps of {} for {} parts", steps, span, parts), double(parts), double(steps));
+    if (request.ctas_per_sm.value_or(1) > 1)
+        return refused(Reason::instruction, "K is cut where SMs idle; take one CTA an SM", *request.ctas_per_sm, 1);
+    if (request.schedule == Schedule::pingpong)
+        return refused(Reason::instruction, "a CTA has one tile, and in pingpong one warpgroup would have none; take cooperative", pieces, 1);
+    const auto sms = machine.find("sm.count");
+    const double ctas = double(ceil_div(p.m, std::int64_t{request.tile_m.value_or(largest_tile)})) * double(ceil_div(p.n, std::int64_t{request.tile_n.value_or(largest_tile)})) * double(parts);
+    if (sms && ctas > sms->value)
+        return refused(Reason::cluster, fmt::format("all pieces run at once, and {:.0f} CTAs are more than {:.0f} SMs", ctas, sms->value), ctas, sms->value);
+    return std::nullopt;
+}
+
 class Sm90Gemm final : public GemmKernel {
   public:
     std::string_view name() const override { return "sm90_gemm"; }
@@ -57,6 +80,7 @@ class Sm90Gemm final : public GemmKernel {
     std::optional<Refusal> refusal(const Machine& machine, const GemmProblem& problem,
                                    const GemmRequest& request) const override {
         if (auto why = refuse_type(machine, problem)) return why;
+        if (auto why = refuse_pieces(machine, problem, request)) return why;
         return refuse_unpacked(problem, request);
     }
     PackedOperands packs(const GemmProblem& problem, const GemmRequest& request) const override {
@@ -95,6 +119,7 @@ class Sm90Gemm final : public GemmKernel {
     }
     void fix(const GemmConfig& c, GemmRequest& r) const override {
         r.swap_ab = c.swap_ab;
+        r.grid_split_k = c.grid_split_k;
         r.overlapped_epilogue = c.overlapped_epilogue;
         if (c.epilogue_tile_n > 0) r.epilogue_tile_n = c.epilogue_tile_n;
         r.programmatic_launch = c.programmatic_launch;

@@ -20,6 +20,7 @@ std::string label_of_config(const Json& c) {
     if (c.value("swap_ab", false)) label += ", A and B swapped";
     if (m * n > 1) label += fmt::format(", cluster {}x{}", m, n);
     if (const int split = c.at("split_k").get<int>(); split > 1) label += fmt::format(", split-K {}", split);
+    if (const int pieces = c.value("grid_split_k", 1); pieces > 1) label += fmt::format(", {} pieces of K", pieces);
     return label;
 }
 

@@ -296,7 +296,7 @@ inline Mutant part_of_k_lost() {
 inline Mutant piece_of_k_twice() {
     return {"the sums of the first piece of K are added twice, those of the last not at all",
             pieces(),
-            {{sm90_pieces, "slots_ + (piece + p) * stride_", "slots_ + max(piece + p - 1, 0) * stride_"}}};
+            {{sm90_pieces, "slots_ + piece * stride_", "slots_ + max(piece - 1, 0) * stride_"}}};
 }
 
 inline Mutant arrivals_not_reset() {

@@ -16,13 +16,14 @@ namespace rooftile {
 namespace {
 
 SearchResult searched(const char* id, const GemmProblem& problem, bool exhaustive,
-                      std::optional<bool> swap_ab = {}) {
+                      std::optional<bool> swap_ab = {}, std::optional<int> grid_split_k = {}) {
     std::vector<std::string> unknown;
     const GemmHardware hw = gemm_hardware(machine_by_id(id), "wgmma", Type::bf16, unknown);
     GemmRequest request;
     request.simulate = false;
     request.exhaustive = exhaustive;
     request.swap_ab = swap_ab;
+    request.grid_split_k = grid_split_k;
     return search(Sm90GemmFamily(hw, problem), hw, problem, request);
 }
 
@@ -52,10 +53,10 @@ TEST(GemmRules, PartsOfFewWavesAreCounted) {
 // 257 rows in tiles of 8 x 1 ... 8 x 32. The least multiple of 8 that makes 33, 17, 11, 9, 7, 6, 5, 4, 3 or 2 rows of tiles is 8, 16, 24,
 // 32, 40, 48, 56, 72, 88 or 136; of 16 it is besides 64, 80, 96, 144; of 32 160; of 64 128 and 192. The other 15 hold no more.
 TEST(GemmRules, SwappedTilesThatHoldNoMoreAreCounted) {
-    const SearchResult result = searched("h200-sxm", gemm_problem(257, 3840, 7424), false);
+    const SearchResult result = searched("h200-sxm", gemm_problem(257, 3840, 7424), false, {}, 1);
     const int kept[] = {136, 88, 72, 56, 48, 40, 32, 24, 16, 8, 144, 96, 80, 64, 160, 192, 128};
     const std::int64_t left_out = 32 - std::int64_t(std::size(kept));
-    // Of a tile and residency: three warpgroups cooperative with K in 1, 2, 3, 4, 6 and 8 parts, pingpong on two; three clusters.
+    // Of a tile and residency: three warpgroups cooperative with K in 1, 2, 3, 4, 6 and 8 parts of one piece, pingpong on two; three clusters.
     EXPECT_EQ(count(result, gemm_rules::tight_swapped_tiles), left_out * 4 * 2 * (3 * 6 + 1) * 3 * 31 * 10);
 }
 

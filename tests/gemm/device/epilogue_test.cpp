@@ -28,14 +28,15 @@ struct Way {
     int tile_m, tile_n;
     Schedule schedule = Schedule::cooperative;
     bool swap_ab = false;
-    int split_k = 1, cluster_m = 1, cluster_n = 1;
+    int split_k = 1, cluster_m = 1, cluster_n = 1, grid_split_k = 1;
 };
 constexpr Schedule pingpong = Schedule::pingpong, cooperative = Schedule::cooperative;
 constexpr Way ways[] = {{128, 256}, {128, 128, pingpong}, {64, 256, pingpong}, {256, 128}, {64, 16}, {256, 176}, {128, 144},
                         {128, 128, cooperative, true}, {72, 64, cooperative, true}, {112, 128, pingpong, true},
                         {128, 128, cooperative, false, 4}, {64, 64, cooperative, false, 8}, {48, 128, cooperative, true, 2},
                         {128, 128, pingpong, false, 1, 2, 1}, {128, 256, cooperative, false, 1, 1, 2},
-                        {64, 128, cooperative, false, 4, 2, 1}};
+                        {64, 128, cooperative, false, 4, 2, 1}, {128, 128, cooperative, false, 2, 1, 1, 3},
+                        {64, 64, cooperative, true, 1, 1, 1, 4}, {128, 144, cooperative, false, 1, 1, 1, 2}};
 
 class GemmEpilogueTest : public DeviceTest {
   protected:
@@ -53,12 +54,13 @@ class GemmEpilogueTest : public DeviceTest {
             r.kernel = find_gemm_kernel("sm90_gemm");
             r.tile_m = way.tile_m, r.tile_n = way.tile_n, r.schedule = way.schedule, r.swap_ab = way.swap_ab;
             r.split_k = way.split_k, r.cluster_m = way.cluster_m, r.cluster_n = way.cluster_n;
+            r.grid_split_k = way.grid_split_k;
             r.top = 1, r.buildable_only = true;
             auto derived = derive(machine, p, r);
             if (auto* plans = std::get_if<Plans>(&derived))
                 return {plans->plans.front(),
-                        fmt::format("{}x{}x{} {} tile {}x{} split {}{}: {}", p.m, p.n, p.k, name_of(p.a_type), way.tile_m,
-                                    way.tile_n, way.split_k, way.swap_ab ? " swapped" : "", p.epilogue.text())};
+                        fmt::format("{}x{}x{} {} tile {}x{} split {}x{}{}: {}", p.m, p.n, p.k, name_of(p.a_type), way.tile_m,
+                                    way.tile_n, way.split_k, way.grid_split_k, way.swap_ab ? " swapped" : "", p.epilogue.text())};
         }
         throw Error(ExitCode::internal, "no problem suits a way");
     }
@@ -89,6 +91,7 @@ TEST_F(GemmEpilogueTest, FuzzedAgainstFp64) {
         }
         const GemmProblem& p = cases[std::size_t(i)].plan.problem;
         DeviceBuffer workspace(std::max<std::size_t>(kernel->workspace_bytes(), 256));
+        fill_bytes(workspace.address(), 0, workspace.bytes(), nullptr);
         const GemmReference reference(measure_kernels, p);
         Verifier verifier(measure_kernels, reference, gemm_operation().tensors({&gemm_operation(), Own::of(p)}), 1,
                           memory_info().free_bytes / 4);
