@@ -51,15 +51,23 @@ struct Sm90GemmConfig {
     // What this kernel's code fixes.
     static constexpr int epilogue_tiles_in_flight =
         2;  ///< C epilogue tiles a consumer warpgroup stores through
-    static constexpr int sums_in_flight =
-        32768;  ///< B of other pieces' sums that a CTA has on their way at once: what its SM's port brings in about L2's latency
+    static constexpr int most_registers = 255;  ///< that an instruction can name: what a thread has where none are moved
+    static constexpr int sums_in_flight_bytes =
+        32768;  ///< at most, of other pieces' sums of a CTA: more than its SM's port brings within L2's latency
 
     /// Registers beyond the accumulators: descriptors, addresses, loop state, conversion; predicated stores
     /// hold a row's address and bounds besides. Bisected with ptxas by tests/fuse/compile/registers_test.cpp.
     constexpr int working_registers() const {
         // Parts of K by element, whose descriptors step along two mn-major operands, hold eight more.
         const bool most = !tma_store && split_k > 1 && a_major == Major::mn && b_major == Major::mn;
-        return (tma_store ? 32 : 48) + (most ? 8 : 0) + epilogue_registers;
+        return (tma_store ? 32 : 48) + (most ? 8 : 0) + (in_pieces ? 16 : 0) + epilogue_registers;
+    }
+    /// Of other pieces' sums, four at a time, that a thread has on their way: what is left beside the accumulators.
+    constexpr int sums_in_flight() const {
+        const int registers = consumer_registers > 0 ? consumer_registers : most_registers;
+        const int room = (registers - accumulator_registers() - working_registers()) / 4,
+                  most = sums_in_flight_bytes / (16 * warpgroup_threads * consumer_warpgroups);
+        return room < 2 ? 2 : room < most ? room : most;
     }
     /// With overlapped_epilogue a tile in C's type stands beside the next tile's accumulators.
     constexpr int kept_registers() const { return accumulator_registers() / 2; }

@@ -95,7 +95,7 @@ class SumsOfPieces {
     static constexpr int row = C.share_n() / 2;  // sums of a thread in 64 rows
     static constexpr int vectors = C.wgmma_rows() * row / 4;
     // Loads in flight of a thread: of so many slots, of so many pieces.
-    static constexpr int in_flight = Sm90GemmConfig::sums_in_flight / slot_bytes;
+    static constexpr int in_flight = C.sums_in_flight();
     static constexpr int together = vectors < in_flight / 2 ? vectors : in_flight / 2;
     static constexpr int deep = in_flight / together;
 

@@ -67,11 +67,11 @@ TEST(GemmLedger, PlannerAndModelHoldTheirThresholds) {
     EXPECT_THAT(missed_thresholds(v, held), testing::ElementsAre());
 }
 
-// A ledger that no number was settled on (docs/facts.md, 150).
+// A ledger that no number was settled on (docs/facts.md, 150). It was timed before K was cut in pieces: plans in pieces are not in it.
 TEST(GemmLedger, AnUnseenLedgerHoldsItsOwn) {
     const Validation v = validated({}, ledger_of("h200-sxm-gemm-1663520.jsonl"));
     EXPECT_EQ(v.problems.size(), 47u);
-    EXPECT_THAT(missed_thresholds(v, {"regret.mean=1.034", "regret.p95=1.115", "best_of.4=1.018", "prediction_error.mean=0.051",
+    EXPECT_THAT(missed_thresholds(v, {"regret.mean=1.034", "regret.p95=1.115", "best_of.4=1.019", "prediction_error.mean=0.051",
                                       "prediction_error_all.mean=0.11", "rank_correlation=0.914"}),
                 testing::ElementsAre());
 }

@@ -26,7 +26,7 @@ std::vector<Machine> hopper_machines() {
 
 // Every configuration that passes the constraints on some machine, each once, with all stages that fit.
 struct Configs {
-    std::vector<Sm90GemmConfig> whole, split, swapped;  // K in one piece, in parts; A and B swapped
+    std::vector<Sm90GemmConfig> whole, split, swapped, pieces;  // K whole, in parts; A and B swapped; K in pieces
     std::unordered_set<std::string> names{};
 
     void append_feasible(const Machine& machine, const GemmProblem& problem) {
